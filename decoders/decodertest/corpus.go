@@ -1,0 +1,38 @@
+// Package decodertest is what the decoders' tests share: finding the corpus of real replays and the figures that
+// independent decoders found in them. The corpus is not part of the repository; tests that need it skip without.
+package decodertest
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+)
+
+// Shared returns the path of a file or folder beside the repository in ../shared, and skips the test where it is absent.
+func Shared(tb testing.TB, elem ...string) string {
+	tb.Helper()
+	_, self, _, ok := runtime.Caller(0)
+	if !ok {
+		tb.Fatal("no caller information")
+	}
+	root := filepath.Dir(filepath.Dir(filepath.Dir(self)))
+	path := filepath.Join(append([]string{root, "..", "shared"}, elem...)...)
+	if _, err := os.Stat(path); err != nil {
+		tb.Skipf("the corpus is not here: %v", err)
+	}
+	return path
+}
+
+// Reference decodes the JSON file of that name under ../shared/reference into v.
+func Reference(tb testing.TB, name string, v any) {
+	tb.Helper()
+	data, err := os.ReadFile(Shared(tb, "reference", name))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if err := json.Unmarshal(data, v); err != nil {
+		tb.Fatalf("%s: %v", name, err)
+	}
+}
