@@ -1,0 +1,248 @@
+package teehistorian
+
+import (
+	"bytes"
+	"strconv"
+)
+
+// extensionData decodes the data of an extension record into the event, setting its kind. It reads with x.
+type extensionData func(x *ex, ev *Event)
+
+// extensions holds the extension records that servers up to DDNet 20.1 write. Their UUIDs follow from their names.
+// See docs/formats/teehistorian.md, "Extensions".
+var extensions = map[UUID]*extension{}
+
+type extension struct {
+	name []byte
+	data extensionData
+}
+
+func init() {
+	for _, e := range []struct {
+		name string
+		data extensionData
+	}{
+		{"teehistorian-test@ddnet.tw", func(_ *ex, ev *Event) {
+			ev.Kind = KindTest
+		}},
+		{"teehistorian-auth-init@ddnet.tw", func(x *ex, ev *Event) {
+			ev.Kind = KindAuthInit
+			ev.AuthInit = AuthInit{ClientId: x.client(), Level: AuthLevel(x.int()), AuthName: x.string()}
+		}},
+		{"teehistorian-auth-login@ddnet.tw", func(x *ex, ev *Event) {
+			ev.Kind = KindAuthLogin
+			ev.AuthLogin = AuthLogin{ClientId: x.client(), Level: AuthLevel(x.int()), AuthName: x.string()}
+		}},
+		{"teehistorian-auth-logout@ddnet.tw", func(x *ex, ev *Event) {
+			ev.Kind = KindAuthLogout
+			ev.AuthLogout = AuthLogout{ClientId: x.client()}
+		}},
+		{"teehistorian-ddnetver-old@ddnet.tw", func(x *ex, ev *Event) {
+			ev.Kind = KindDdnetverOld
+			ev.DdnetverOld = DdnetverOld{ClientId: x.client(), Version: x.int()}
+		}},
+		{"teehistorian-ddnetver@ddnet.tw", func(x *ex, ev *Event) {
+			ev.Kind = KindDdnetver
+			ev.Ddnetver = Ddnetver{
+				ClientId: x.client(), ConnectionId: x.uuid().Append(ev.Ddnetver.ConnectionId[:0]),
+				Version: x.int(), VersionText: x.string(),
+			}
+		}},
+		{"teehistorian-joinver6@ddnet.tw", func(x *ex, ev *Event) {
+			ev.Kind = KindJoinver6
+			ev.Joinver6 = Joinver6{ClientId: x.client()}
+		}},
+		{"teehistorian-joinver7@ddnet.tw", func(x *ex, ev *Event) {
+			ev.Kind = KindJoinver7
+			ev.Joinver7 = Joinver7{ClientId: x.client()}
+		}},
+		{"teehistorian-save-success@ddnet.tw", func(x *ex, ev *Event) {
+			ev.Kind = KindSaveSuccess
+			ev.SaveSuccess = SaveSuccess{
+				Team: x.int(), SaveId: x.uuid().Append(ev.SaveSuccess.SaveId[:0]), Save: x.save(),
+			}
+		}},
+		{"teehistorian-save-failure@ddnet.tw", func(x *ex, ev *Event) {
+			ev.Kind = KindSaveFailure
+			ev.SaveFailure = SaveFailure{Team: x.int()}
+		}},
+		{"teehistorian-load-success@ddnet.tw", func(x *ex, ev *Event) {
+			ev.Kind = KindLoadSuccess
+			ev.LoadSuccess = LoadSuccess{
+				Team: x.int(), SaveId: x.uuid().Append(ev.LoadSuccess.SaveId[:0]), Save: x.save(),
+			}
+		}},
+		{"teehistorian-load-failure@ddnet.tw", func(x *ex, ev *Event) {
+			ev.Kind = KindLoadFailure
+			ev.LoadFailure = LoadFailure{Team: x.int()}
+		}},
+		{"teehistorian-player-team@ddnet.tw", func(x *ex, ev *Event) {
+			ev.Kind = KindPlayerTeam
+			ev.PlayerTeam = PlayerTeam{ClientId: x.client(), Team: x.int()}
+		}},
+		{"teehistorian-team-practice@ddnet.tw", func(x *ex, ev *Event) {
+			ev.Kind = KindTeamPractice
+			ev.TeamPractice = TeamPractice{Team: x.int(), Practice: x.bool()}
+		}},
+		{"teehistorian-player-ready@ddnet.tw", func(x *ex, ev *Event) {
+			ev.Kind = KindPlayerReady
+			ev.PlayerReady = PlayerReady{ClientId: x.client()}
+		}},
+		{"teehistorian-player-swap@ddnet.tw", func(x *ex, ev *Event) {
+			ev.Kind = KindPlayerSwap
+			ev.PlayerSwap = PlayerSwap{ClientId: x.client(), OtherClientId: x.client()}
+		}},
+		{"teehistorian-rejoinver6@ddnet.org", func(x *ex, ev *Event) {
+			ev.Kind = KindRejoinver6
+			ev.Rejoinver6 = Rejoinver6{ClientId: x.client()}
+		}},
+		{"teehistorian-antibot@ddnet.org", func(x *ex, ev *Event) {
+			ev.Kind = KindAntibot
+			ev.Antibot = Antibot{Data: x.bytes(x.rest())}
+		}},
+		{"teehistorian-player-name@ddnet.org", func(x *ex, ev *Event) {
+			ev.Kind = KindPlayerName
+			ev.PlayerName = PlayerName{ClientId: x.client(), Name: x.string()}
+		}},
+		{"teehistorian-player-finish@ddnet.org", func(x *ex, ev *Event) {
+			ev.Kind = KindPlayerFinish
+			ev.PlayerFinish = PlayerFinish{ClientId: x.client(), Time: x.int()}
+		}},
+		{"teehistorian-team-finish@ddnet.org", func(x *ex, ev *Event) {
+			ev.Kind = KindTeamFinish
+			ev.TeamFinish = TeamFinish{Team: x.int(), Time: x.int()}
+		}},
+	} {
+		extensions[NameUUID(e.name)] = &extension{[]byte(e.name), e.data}
+	}
+}
+
+// ex reads the data of an extension record.
+type ex struct {
+	cursor
+	clients  [2]int32 // client ids that were read
+	named    int      // how many
+	bad      bool     // one of them can be no client's
+	textCut  bool
+	oldMinor bool // the server may have cut texts at the end of its buffer
+}
+
+// client reads a client id.
+func (x *ex) client() int32 {
+	id := x.int()
+	x.clients[x.named] = id
+	x.named++
+	x.bad = x.bad || id < 0 || id >= MaxClients
+	return id
+}
+
+// oldBuffer is how many bytes of data servers before DDNet 18.8 could write. They cut a text that did not fit, at the
+// start of a character, and ended it with a NUL all the same.
+const oldBuffer = 2048
+
+// save reads the text of a saved game, which servers may have cut or left out.
+func (x *ex) save() []byte {
+	if x.cut {
+		return nil
+	}
+	rest := x.b[x.p:]
+	n := bytes.IndexByte(rest, 0)
+	if n < 0 {
+		x.textCut = true
+		x.p = len(x.b)
+		return rest
+	}
+	x.textCut = x.oldMinor && x.p+n+1 > oldBuffer-4
+	x.p += n + 1
+	return rest[:n:n]
+}
+
+// saveTextMinor is the first minor version whose servers do not cut texts.
+const saveTextMinor = 9
+
+// extension decodes an EX record. One that is not known, or whose data does not hold what it should, becomes an
+// unknown_ex event: its length is told, so that it cannot hurt what follows.
+func (d *Decoder) extension(c *cursor, ev *Event) (bool, error) {
+	u := c.uuid()
+	raw, whole, err := d.data(c, idEx)
+	if !whole {
+		return false, err
+	}
+	d.begin(c, ev, KindUnknownEx)
+	known := extensions[u]
+	if known == nil {
+		d.unknown(ev, u, d.uuidName(u), raw)
+		return true, nil
+	}
+	x := &d.ex
+	*x = ex{cursor: cursor{b: raw}, oldMinor: d.header.VersionMinor < saveTextMinor}
+	known.data(x, ev)
+	if x.cut || x.bad {
+		ev.Kind = KindUnknownEx
+		d.unknown(ev, u, known.name, raw)
+		reason := &ev.UnknownEx.Error
+		if x.cut {
+			*reason = strconv.AppendInt(append(*reason, "it ends inside field "...), int64(x.fields), 10)
+		} else {
+			*reason = strconv.AppendInt(append(*reason, "it names client "...), int64(x.clients[x.named-1]), 10)
+		}
+		return true, nil
+	}
+	if x.odd {
+		warn(ev, WarningIntegerPadding)
+	}
+	if x.rest() > 0 {
+		warn(ev, WarningTrailingData)
+	}
+	if x.textCut {
+		warn(ev, WarningTextCut)
+	}
+	d.apply(ev, x)
+	return true, nil
+}
+
+// apply changes the state by what an extension record says.
+func (d *Decoder) apply(ev *Event, x *ex) {
+	switch ev.Kind {
+	case KindJoinver6, KindJoinver7: // just before the JOIN, so the client is not one that never joined
+		client := d.state.client(x.clients[0])
+		client.seen = true
+		client.Protocol = ProtocolSix
+		if ev.Kind == KindJoinver7 {
+			client.Protocol = ProtocolSeven
+		}
+		return
+	}
+	for _, id := range x.clients[:x.named] {
+		d.known(ev, id)
+	}
+	switch ev.Kind {
+	case KindRejoinver6:
+		d.state.client(x.clients[0]).Protocol = ProtocolSix
+	case KindPlayerTeam:
+		d.state.client(x.clients[0]).Team = ev.PlayerTeam.Team
+	case KindPlayerName:
+		client := d.state.client(x.clients[0])
+		client.setName(ev.PlayerName.Name)
+		client.named = true
+	case KindPlayerReady, KindDdnetver:
+		d.state.client(x.clients[0]).Present = true
+	}
+}
+
+// unknown makes the event an unknown_ex.
+func (d *Decoder) unknown(ev *Event, u UUID, name, raw []byte) {
+	e := &ev.UnknownEx
+	*e = UnknownEx{Uuid: u.Append(e.Uuid[:0]), Name: name, Data: raw, Error: e.Error[:0]}
+}
+
+// uuidName returns the name of a UUID that the header lists, or nil.
+func (d *Decoder) uuidName(u UUID) []byte {
+	if d.names == nil {
+		d.names = make(map[UUID][]byte, len(d.header.UUIDs))
+		for _, name := range d.header.UUIDs {
+			d.names[NameUUID(name)] = []byte(name)
+		}
+	}
+	return d.names[u]
+}

@@ -1,0 +1,211 @@
+package teehistorian_test
+
+import (
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/decoders/teehistorian"
+)
+
+// The UUIDs as servers write them, to which the names have to lead.
+var extensionUUIDs = map[teehistorian.Kind]string{
+	teehistorian.KindTest:         "6bb8ba88-0f0b-382e-8dae-dbf4052b8b7d",
+	teehistorian.KindAuthInit:     "60daba5c-52c4-3aeb-b8ba-b2953fb55a17",
+	teehistorian.KindAuthLogin:    "37ecd3b8-9218-3bb9-a71b-a935b86f6a81",
+	teehistorian.KindAuthLogout:   "d4f5abe8-edd2-3fb9-abd8-1c8bb84f4a63",
+	teehistorian.KindDdnetverOld:  "41b49541-f26f-325d-8715-9baf4b544ef9",
+	teehistorian.KindDdnetver:     "1397b63e-ee4e-3919-b86a-b058887fcaf5",
+	teehistorian.KindJoinver6:     "1899a382-71e3-36da-937d-c9de6bb95b1d",
+	teehistorian.KindJoinver7:     "59239b05-0540-318d-bea4-9aa1e80e7d2b",
+	teehistorian.KindSaveSuccess:  "4560c756-da29-3036-81d4-90a50f0182cd",
+	teehistorian.KindSaveFailure:  "b29901d5-1244-3bd0-bbde-23d04b1f7ba9",
+	teehistorian.KindLoadSuccess:  "e05408d3-a313-33df-9eb3-ddb990ab954a",
+	teehistorian.KindLoadFailure:  "ef8905a2-c695-3591-a1cd-53d2015992dd",
+	teehistorian.KindPlayerTeam:   "a111c04e-1ea8-38e0-90b1-d7f993ca0da9",
+	teehistorian.KindTeamPractice: "5792834e-81d1-34c9-a29b-b5ff25dac3bc",
+	teehistorian.KindPlayerReady:  "638587c9-3f75-3887-918e-a3c2614ffaa0",
+	teehistorian.KindPlayerSwap:   "5de9b633-49cf-3e99-9a25-d4a78e9717d7",
+	teehistorian.KindRejoinver6:   "c1e921d5-96f5-37bb-8a45-7a06f163d27e",
+	teehistorian.KindAntibot:      "866bfdac-fb49-3c0b-a887-5fe1f3ea00b8",
+	teehistorian.KindPlayerName:   "d016f9b9-4151-3b87-87e5-3a6087eb5f26",
+	teehistorian.KindPlayerFinish: "68943c01-2348-3e01-9490-3f27f8269d94",
+	teehistorian.KindTeamFinish:   "9588b9af-3fdc-3760-8043-82deeee317a5",
+}
+
+const someUUID = "01020304-0506-4708-890a-0b0c0d0e0f10"
+
+func TestExtensions(t *testing.T) {
+	if len(extensionUUIDs) != len(extensionNames) {
+		t.Fatal("the tables differ")
+	}
+	for kind, name := range extensionNames {
+		if got := teehistorian.NameUUID(name).String(); got != extensionUUIDs[kind] {
+			t.Errorf("%s: %s, want %s", name, got, extensionUUIDs[kind])
+		}
+	}
+	for _, test := range []struct {
+		name string // without what is the same in all
+		data func(*writer)
+		want string
+	}{
+		{"test@ddnet.tw", func(*writer) {}, "test [] {}"},
+		{"auth-init@ddnet.tw", func(w *writer) { w.int(0, 1); w.text("x") }, `auth_init [] {ClientId:0 Level:1 AuthName:"x" }`},
+		{"auth-login@ddnet.tw", func(w *writer) { w.int(0, 3); w.text("default_admin") }, `auth_login [] {ClientId:0 Level:3 AuthName:"default_admin" }`},
+		{"auth-logout@ddnet.tw", func(w *writer) { w.int(0) }, "auth_logout [] {ClientId:0 }"},
+		{"ddnetver-old@ddnet.tw", func(w *writer) { w.int(0, 15090) }, "ddnetver_old [] {ClientId:0 Version:15090 }"},
+		{"ddnetver@ddnet.tw", func(w *writer) { w.int(0); w.uuid(someUUID); w.int(20010); w.text("DDNet 20.1") },
+			`ddnetver [] {ClientId:0 ConnectionId:"` + someUUID + `" Version:20010 VersionText:"DDNet 20.1" Redacted:false }`},
+		{"joinver6@ddnet.tw", func(w *writer) { w.int(9) }, "joinver6 [] {ClientId:9 }"},
+		{"joinver7@ddnet.tw", func(w *writer) { w.int(9) }, "joinver7 [] {ClientId:9 }"},
+		{"save-success@ddnet.tw", func(w *writer) { w.int(3); w.uuid(someUUID); w.text("1\t2") },
+			`save_success [] {Team:3 SaveId:"` + someUUID + `" Save:"1\t2" }`},
+		{"save-success@ddnet.tw", func(w *writer) { w.int(3); w.uuid(someUUID) }, // the text did not fit
+			`save_success [9] {Team:3 SaveId:"` + someUUID + `" Save:"" }`},
+		{"save-failure@ddnet.tw", func(w *writer) { w.int(3) }, "save_failure [] {Team:3 }"},
+		{"load-success@ddnet.tw", func(w *writer) { w.int(3); w.uuid(someUUID); w.b = append(w.b, "cut"...) },
+			`load_success [9] {Team:3 SaveId:"` + someUUID + `" Save:"cut" }`},
+		{"load-failure@ddnet.tw", func(w *writer) { w.int(3) }, "load_failure [] {Team:3 }"},
+		{"player-team@ddnet.tw", func(w *writer) { w.int(0, 5) }, "player_team [] {ClientId:0 Team:5 }"},
+		{"team-practice@ddnet.tw", func(w *writer) { w.int(5, 1) }, "team_practice [] {Team:5 Practice:true }"},
+		{"player-ready@ddnet.tw", func(w *writer) { w.int(0) }, "player_ready [] {ClientId:0 }"},
+		{"player-swap@ddnet.tw", func(w *writer) { w.int(0, 0) }, "player_swap [] {ClientId:0 OtherClientId:0 }"},
+		{"rejoinver6@ddnet.org", func(w *writer) { w.int(0) }, "rejoinver6 [] {ClientId:0 }"},
+		{"antibot@ddnet.org", func(w *writer) { w.b = append(w.b, 1, 0, 2) }, `antibot [] {Data:"\x01\x00\x02" Redacted:false }`},
+		{"antibot@ddnet.org", func(*writer) {}, `antibot [] {Data:"" Redacted:false }`},
+		{"player-name@ddnet.org", func(w *writer) { w.int(0); w.text("(1)bot") }, `player_name [] {ClientId:0 Name:"(1)bot" }`},
+		{"player-finish@ddnet.org", func(w *writer) { w.int(0, 1234) }, "player_finish [] {ClientId:0 Time:1234 }"},
+		{"team-finish@ddnet.org", func(w *writer) { w.int(2, 1234) }, "team_finish [] {Team:2 Time:1234 }"},
+		// What does not hold what it should.
+		{"player-team@ddnet.tw", func(w *writer) { w.int(0) }, `Name:"teehistorian-player-team@ddnet.tw" Data:"\x00" Error:"it ends inside field 2"`},
+		{"ddnetver@ddnet.tw", func(w *writer) { w.int(0, 1, 2) }, `Data:"\x00\x01\x02" Error:"it ends inside field 2"`},
+		{"player-ready@ddnet.tw", func(w *writer) { w.int(-1) }, `Error:"it names client -1"`},
+		{"player-swap@ddnet.tw", func(w *writer) { w.int(0, 1024) }, `Error:"it names client 1024"`},
+		{"auth-login@ddnet.tw", func(w *writer) { w.int(0, 3); w.b = append(w.b, 'x') }, `Error:"it ends inside field 3"`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			data := file(func(w *writer) {
+				w.join(0)
+				w.ex("teehistorian-"+test.name, test.data)
+			})
+			got, _ := events(data)
+			if len(got) != 2 || !strings.Contains(got[1], test.want) {
+				t.Errorf("got %q\nwant %s", got, test.want)
+			}
+		})
+	}
+}
+
+// Old servers cut texts at the end of their buffer, and ended them with a NUL all the same.
+func TestCutText(t *testing.T) {
+	for _, test := range []struct {
+		minor  string
+		length int // of the text and its NUL, with 17 bytes before it
+		want   string
+	}{
+		{"2", 2048 - 17, "[9]"},
+		{"2", 2046 - 17, "[9]"}, // inside a character
+		{"2", 1000, "[]"},
+		{"9", 2048 - 17, "[]"},
+	} {
+		w := newWriter(`{"version":"2","version_minor":"` + test.minor + `"}`)
+		w.ex("teehistorian-save-success@ddnet.tw", func(w *writer) {
+			w.int(0)
+			w.uuid(someUUID)
+			w.text(strings.Repeat("s", test.length-1))
+		})
+		got, _ := events(w.b)
+		if len(got) != 1 || !strings.HasPrefix(got[0], "0 save_success "+test.want) {
+			t.Errorf("minor %s, %d bytes: %.60s", test.minor, test.length, got)
+		}
+	}
+}
+
+// What extension records say of a client is part of the state.
+func TestStateByExtensions(t *testing.T) {
+	data := file(func(w *writer) {
+		w.ex("teehistorian-joinver7@ddnet.tw", func(w *writer) { w.int(3) })
+		w.join(3)
+		w.ex("teehistorian-player-team@ddnet.tw", func(w *writer) { w.int(3, 8) })
+		w.ex("teehistorian-player-name@ddnet.org", func(w *writer) { w.int(3); w.text(strings.Repeat("n", 200)) })
+	})
+	d := decode(data, nil)
+	var ev teehistorian.Event
+	for d.Next(&ev) == nil {
+	}
+	c := d.State().Client(3)
+	if !c.Joined || c.Protocol != teehistorian.ProtocolSeven || c.Team != 8 || string(c.Name) != strings.Repeat("n", 128) {
+		t.Errorf("%+v", c)
+	}
+	count := 0
+	for id := range d.State().Clients() {
+		count++
+		if id != 3 {
+			t.Errorf("client %d", id)
+		}
+	}
+	if zero := d.State().Client(-1); count != 1 || zero.Joined {
+		t.Errorf("%d clients, %+v", count, zero)
+	}
+}
+
+// Who is there, and by which name, as the file tells it.
+func TestPresence(t *testing.T) {
+	info := func(id int32, name string) func(*writer) {
+		return func(w *writer) {
+			w.int(id << 1)
+			w.text(name, "clan")
+			w.int(-1)
+			w.text("skin")
+			w.int(0, 0, 0)
+		}
+	}
+	const name = "teehistorian-player-name@ddnet.org"
+	w := newWriter(simpleHeader)
+	d := teehistorian.New(decoders.NewWindow(follower{w}, 0, teehistorian.MaxWindow))
+	for _, step := range []struct {
+		what    string
+		write   func()
+		present bool
+		name    string
+	}{
+		{"join", func() { w.join(0) }, true, ""},
+		{"introduction", func() { w.message(0, info(20, "bot")) }, true, "bot"},
+		{"change of a name that nobody confirmed", func() { w.message(0, info(21, "robot")) }, true, "robot"},
+		{"the server's word", func() { w.ex(name, func(w *writer) { w.int(0); w.text("(1)robot") }) }, true, "(1)robot"},
+		{"a name that the server does not give", func() { w.message(0, info(21, "king")) }, true, "(1)robot"},
+		{"one that it does", func() { w.ex(name, func(w *writer) { w.int(0); w.text("queen") }) }, true, "queen"},
+		{"drop", func() { w.drop(0, "") }, false, "queen"},
+		{"what servers write after it", func() {
+			w.ex("teehistorian-player-team@ddnet.tw", func(w *writer) { w.int(0, 0) })
+			w.ex("teehistorian-auth-logout@ddnet.tw", func(w *writer) { w.int(0) })
+		}, false, "queen"},
+		{"somebody without a JOIN", func() { w.message(0, info(20, "vanilla")) }, true, "queen"},
+		{"the next", func() { w.join(0); w.message(0, info(20, "bob")) }, true, "bob"},
+	} {
+		step.write()
+		var ev teehistorian.Event
+		for {
+			if err := d.Next(&ev); err != nil {
+				break
+			}
+		}
+		c := d.State().Client(0)
+		if c.Present != step.present || string(c.Name) != step.name {
+			t.Errorf("%s: present %v, name %q", step.what, c.Present, c.Name)
+		}
+	}
+}
+
+// follower reads what a writer has written so far.
+type follower struct{ w *writer }
+
+func (f follower) Read(b []byte) (int, error) {
+	if len(f.w.b) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(b, f.w.b)
+	f.w.b = f.w.b[n:]
+	return n, nil
+}

@@ -1,0 +1,183 @@
+package teehistorian
+
+import "strconv"
+
+// message decodes a MESSAGE record: a client's packet, recorded before the server looked at it. Nothing in it is an
+// error of the file. See docs/formats/teehistorian.md, "Game messages".
+func (d *Decoder) message(c *cursor, ev *Event) (bool, error) {
+	id := c.int()
+	if c.cut {
+		return false, nil
+	}
+	if err := d.checkClient(id, idMessage); err != nil {
+		return false, err
+	}
+	raw, whole, err := d.data(c, idMessage)
+	if !whole {
+		return false, err
+	}
+	d.begin(c, ev, KindMessage)
+	client := d.known(ev, id)
+	client.Present = true
+	m := &ev.Message
+	m.ClientId, m.Raw, m.Redacted = id, raw, false
+	protocol := client.Protocol
+	if protocol == ProtocolUnspecified {
+		protocol = guessProtocol(m)
+	}
+	f, odd := m.parse(protocol)
+	if f == fitsNothing && len(m.Uuid) > 0 {
+		u := cursor{b: raw}
+		u.int()
+		m.Name = d.uuidName(u.uuid())
+	}
+	if odd {
+		warn(ev, WarningIntegerPadding)
+	}
+	if f == fitsTrailing {
+		warn(ev, WarningTrailingData)
+	}
+	switch m.ContentCase {
+	case MessageContentStartInfo:
+		if !client.named {
+			client.setName(m.StartInfo.Name)
+		}
+		if len(m.Uuid) == 0 {
+			client.Protocol = m.Protocol // this message's number is no client message's in the other protocol
+		}
+	case MessageContentChangeInfo:
+		if !client.named {
+			client.setName(m.ChangeInfo.Name)
+		}
+	}
+	return true, nil
+}
+
+// fit tells how well a message could be read.
+type fit int
+
+const (
+	fitsNothing  fit = iota // not a message of that protocol
+	fitsCut                 // it ends early
+	fitsTrailing            // something follows it
+	fitsExactly
+)
+
+// guessProtocol returns the protocol by whose numbering a message of a client fits that never told which it speaks: 0.6
+// when both fit equally well, and neither when it is not known to any.
+func guessProtocol(m *Message) Protocol {
+	six, _ := m.parse(ProtocolSix)
+	if six == fitsExactly {
+		return ProtocolSix
+	}
+	seven, _ := m.parse(ProtocolSeven)
+	switch {
+	case seven > six:
+		return ProtocolSeven
+	case six > fitsNothing:
+		return ProtocolSix
+	default:
+		return ProtocolUnspecified
+	}
+}
+
+// parse reads m.Raw by the numbering of a protocol into the rest of the message. odd tells that an integer in it is
+// written in an unusual way.
+func (m *Message) parse(protocol Protocol) (f fit, odd bool) {
+	m.Protocol, m.MessageId, m.Name, m.ContentCase = protocol, 0, nil, MessageContentNone
+	m.Uuid, m.Error = m.Uuid[:0], m.Error[:0]
+
+	c := cursor{b: m.Raw}
+	header := c.int()
+	m.MessageId = header >> 1
+	switch {
+	case c.cut:
+		m.Error = append(m.Error, "it has no number"...)
+		return fitsNothing, false
+	case header&1 != 0:
+		m.Error = append(m.Error, "it is a system message"...)
+		return fitsNothing, false
+	}
+	var known bool
+	switch {
+	case m.MessageId == 0:
+		u := c.uuid()
+		if c.cut {
+			m.Error = append(m.Error, "it ends inside its UUID"...)
+			return fitsNothing, false
+		}
+		m.Uuid = u.Append(m.Uuid)
+		known = m.extended(u, &c)
+	case protocol == ProtocolSeven:
+		known = m.seven(m.MessageId, &c)
+	default:
+		known = m.six(m.MessageId, &c)
+	}
+	switch {
+	case !known:
+		return fitsNothing, c.odd
+	case c.cut:
+		m.ContentCase = MessageContentNone
+		m.Error = append(m.Error, "it ends inside field "...)
+		m.Error = strconv.AppendInt(m.Error, int64(c.fields-1), 10)
+		return fitsCut, c.odd
+	case c.rest() > 0:
+		return fitsTrailing, c.odd
+	default:
+		return fitsExactly, c.odd
+	}
+}
+
+// The names of messages.
+var (
+	nameSay                  = []byte("cl_say")
+	nameSetTeam              = []byte("cl_set_team")
+	nameSetSpectatorMode     = []byte("cl_set_spectator_mode")
+	nameStartInfo            = []byte("cl_start_info")
+	nameChangeInfo           = []byte("cl_change_info")
+	nameKill                 = []byte("cl_kill")
+	nameEmoticon             = []byte("cl_emoticon")
+	nameVote                 = []byte("cl_vote")
+	nameCallVote             = []byte("cl_call_vote")
+	nameIsDdnetLegacy        = []byte("cl_is_ddnet_legacy")
+	nameShowOthersLegacy     = []byte("cl_show_others_legacy")
+	nameShowDistance         = []byte("cl_show_distance")
+	nameShowOthers           = []byte("cl_show_others")
+	nameCameraInfo           = []byte("cl_camera_info")
+	nameEnableSpectatorCount = []byte("cl_enable_spectator_count")
+	nameReadyChange          = []byte("cl_ready_change")
+	nameSkinChange           = []byte("cl_skin_change")
+	nameCommand              = []byte("cl_command")
+)
+
+// is names the message and its contents.
+func (m *Message) is(name []byte, content MessageContentCase) { m.Name, m.ContentCase = name, content }
+
+// The UUIDs of messages that have no number.
+var (
+	uuidShowDistance = UUID{0x53, 0xbb, 0x28, 0xaf, 0x42, 0x52, 0x3a, 0xc9, 0x8f, 0xd3, 0x6c, 0xcb, 0xc2, 0xa6, 0x03, 0xe3}
+	uuidShowOthers   = UUID{0x7f, 0x26, 0x4c, 0xdd, 0x71, 0xa2, 0x39, 0x62, 0xbb, 0xce, 0x0f, 0x94, 0xbb, 0xd8, 0x19, 0x13}
+	uuidCameraInfo   = UUID{0x8c, 0x47, 0x02, 0x28, 0xee, 0x11, 0x38, 0x08, 0x93, 0xb9, 0xc5, 0xc8, 0x7d, 0x08, 0xb5, 0x1c}
+	uuidSpectators   = UUID{0xe1, 0x9b, 0x66, 0xe8, 0x06, 0x46, 0x35, 0x1b, 0xaa, 0x03, 0xd4, 0xab, 0xa7, 0xb9, 0x54, 0x5f}
+)
+
+// extended reads a message that is known by its UUID, the same in both protocols.
+func (m *Message) extended(u UUID, c *cursor) bool {
+	switch u {
+	case uuidShowDistance:
+		m.is(nameShowDistance, MessageContentShowDistance)
+		m.ShowDistance = ShowDistance{X: c.int(), Y: c.int()}
+	case uuidShowOthers:
+		m.is(nameShowOthers, MessageContentShowOthers)
+		m.ShowOthers = ShowOthers{Show: c.int()}
+	case uuidCameraInfo:
+		m.is(nameCameraInfo, MessageContentCameraInfo)
+		m.CameraInfo = CameraInfo{Zoom: c.int(), Deadzone: c.int(), FollowFactor: c.int()}
+	case uuidSpectators:
+		m.is(nameEnableSpectatorCount, MessageContentEnableSpectatorCount)
+		m.EnableSpectatorCount = EnableSpectatorCount{Enable: c.bool()}
+	default:
+		return false
+	}
+	return true
+}
