@@ -1,0 +1,37 @@
+// Package datafile decodes datafiles: the container in which Teeworlds and DDNet keep their maps, versions 3 and 4, and
+// the map inside, down to the tiles.
+//
+// It has two doors. [Open] reads and checks the container: a header, tables, and items, which are lists of 32-bit
+// integers. That costs one read of the file's head and no inflation, so it suits whoever only wants to know what is
+// there. [File.Decoder] streams the map as events, in the order of the file: each item as a typed event, followed by the
+// data that it refers to, in chunks. Blobs are inflated one at a time, when their turn comes and only if somebody wants
+// them, through a window of [ChunkSize] bytes: a map of 600 MB costs no more memory than one of 6 KB, apart from its
+// items.
+//
+//	f, err := datafile.Open(r, size, datafile.DefaultLimits)
+//	if err != nil { ... }
+//	d := f.Decoder()
+//	var ev datafile.Event
+//	for {
+//		if err := d.Next(&ev); err == io.EOF {
+//			break
+//		} else if err != nil { ... }
+//		switch ev.Kind { ... }
+//	}
+//
+// [Writer] makes datafiles. The events are defined by proto/replayd/datafile/v1/events.proto, from which events.gen.go
+// is made; the format is described in docs/formats/datafile.md.
+//
+// # What is refused and what is not
+//
+// A container that contradicts itself is an [*decoders.Error], and so is a blob that does not inflate to exactly its
+// declared size, when it is reached. The map inside is treated with more patience, for real maps of twenty years of
+// editors and mods are odd in many ways: an item that does not fit its type comes as a raw item, data that does not fit
+// its item comes as far as it goes with the rest raw, and the event says so in its warnings. Nothing is dropped: each
+// blob is carried by some event.
+//
+// # Units and ownership
+//
+// Positions are in the file's own units, see events.proto. Everything that an Event points to is valid until the next
+// call of Next. A File is safe for concurrent use when its reader is; a Decoder and a Writer are not.
+package datafile

@@ -1,0 +1,148 @@
+package datafile
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/klauspost/compress/zlib"
+
+	"github.com/replayd/replayd/decoders"
+)
+
+// ChunkSize is how many bytes of a blob an event carries at most.
+const ChunkSize = 64 << 10
+
+const (
+	readAhead = 32 << 10 // of stored bytes
+	maxRatio  = 1032     // no deflate stream inflates to more than this many times its size
+	overrun   = 1 << 20  // how far a blob that exceeds its declared size is followed, to tell an error from an attack
+)
+
+// inflater reads blobs, one after another, of which it holds no more than a window. Its buffers are reused.
+type inflater struct {
+	file   *File
+	stored section
+	ahead  *bufio.Reader
+	zlib   io.ReadCloser
+	src    io.Reader // of the open blob's bytes
+
+	scratch [1 << 10]byte
+
+	blob int   // the open blob
+	left int64 // how many of its declared bytes have not been read
+}
+
+// open begins to read a blob.
+func (in *inflater) open(blob int) error {
+	f := in.file
+	in.blob, in.left = blob, f.DataSize(blob)
+	size := f.storedSize(blob)
+	in.stored = section{r: f.r, offset: f.blobAt(blob), left: size}
+	if in.ahead == nil {
+		in.ahead = bufio.NewReaderSize(&in.stored, readAhead)
+	} else {
+		in.ahead.Reset(&in.stored)
+	}
+	switch {
+	case f.header.Version < 4:
+		in.src = in.ahead
+		return nil
+	case size == 0 && in.left == 0:
+		in.src = in.ahead
+		return nil
+	case in.left > size*maxRatio:
+		return in.corrupt("declares %d bytes, to which %d cannot inflate", in.left, size)
+	}
+	var err error
+	if again, ok := in.zlib.(zlib.Resetter); ok {
+		err = again.Reset(in.ahead, nil)
+	} else {
+		in.zlib, err = zlib.NewReader(in.ahead)
+	}
+	if err != nil {
+		return in.failed(err)
+	}
+	in.src = in.zlib
+	return nil
+}
+
+// read fills p with the next bytes of the blob, which must not be more than are left.
+func (in *inflater) read(p []byte) error {
+	n, err := io.ReadFull(in.src, p)
+	in.left -= int64(n)
+	if err != nil {
+		return in.failed(err)
+	}
+	return nil
+}
+
+// finish checks that the blob, whose bytes have all been read, ends here and is intact.
+func (in *inflater) finish() error {
+	var excess int64
+	for {
+		n, err := in.src.Read(in.scratch[:])
+		excess += int64(n)
+		switch {
+		case err == nil && excess < overrun:
+			continue
+		case err == nil:
+			return failure(in.file.blobAt(in.blob), "data", decoders.ErrLimit,
+				"blob %d inflates to far more than the %d bytes that it declares", in.blob, in.file.DataSize(in.blob))
+		case !errors.Is(err, io.EOF):
+			return in.failed(err)
+		case excess > 0:
+			return in.corrupt("inflates to %d bytes more than it declares", excess)
+		}
+		return nil
+	}
+}
+
+// failed explains an error of the sources.
+func (in *inflater) failed(err error) error {
+	f := in.file
+	switch {
+	case in.stored.err == nil && errors.Is(err, io.EOF), in.stored.err == nil && errors.Is(err, io.ErrUnexpectedEOF):
+		return in.corrupt("ends with %d of its %d bytes missing", in.left, f.DataSize(in.blob))
+	case in.stored.err == nil:
+		return in.corrupt("%v", err)
+	case errors.Is(in.stored.err, io.EOF):
+		return failure(in.stored.offset, "data", decoders.ErrTruncated, "the file became shorter")
+	}
+	return fmt.Errorf("datafile: data at byte %d: %w", in.stored.offset, in.stored.err)
+}
+
+func (in *inflater) corrupt(detail string, args ...any) error {
+	return failure(in.file.blobAt(in.blob), "data", decoders.ErrCorrupt, "blob %d "+detail,
+		append([]any{in.blob}, args...)...)
+}
+
+// section reads a part of a file, as an io.SectionReader does; it can be used again, and remembers why it failed.
+type section struct {
+	r      io.ReaderAt
+	offset int64
+	left   int64
+	err    error
+}
+
+func (s *section) Read(p []byte) (int, error) {
+	if s.left == 0 {
+		return 0, io.EOF
+	}
+	if s.err != nil {
+		return 0, s.err
+	}
+	p = p[:min(int64(len(p)), s.left)]
+	n, err := s.r.ReadAt(p, s.offset)
+	s.offset += int64(n)
+	s.left -= int64(n)
+	if n < len(p) {
+		if err == nil {
+			err = io.ErrNoProgress
+		}
+		s.err = err
+		return n, err
+	}
+	return n, nil
+}

@@ -1,0 +1,234 @@
+package datafile
+
+import (
+	"math"
+
+	"github.com/replayd/replayd/decoders"
+)
+
+// plan is what has to be known about all items before one of them can be decoded, and before anything is inflated.
+type plan struct {
+	legacy    bool // a map of the time before Teeworlds 0.5, whose items mean something else
+	noVersion bool
+	hasGame   bool                // there is a game layer
+	pointInts int                 // integers of an envelope point
+	beziers   int                 // the item with the tangents of all points, or -1
+	uuids     map[int]uuid        // of the types that have one
+	first     [len(typeNames)]int // the first item of each type
+	count     [len(typeNames)]int
+	groupOf   []int32  // the group of each layer, or -1
+	badGroups []uint64 // a bit for each group whose range of layers is not all its own
+	used      []uint64 // a bit for each blob that an event of its item carries
+	loose     int      // how many blobs are not used
+}
+
+// makePlan fills the plan and checks what it asks for against the limits.
+func (f *File) makePlan() error {
+	p := &f.plan
+	p.beziers = -1
+	index := 0
+	hasIndex := false
+	for t := range f.NumTypes() {
+		typ, count := f.Type(t)
+		if typ < len(typeNames) {
+			p.first[typ], p.count[typ] = index, count
+		}
+		if typ == typeUuidIndex {
+			hasIndex = true
+			p.uuids = f.readUuids(index, count)
+		}
+		index += count
+	}
+	p.noVersion = p.count[typeVersion] == 0
+	p.legacy = p.noVersion && !hasIndex && f.NumItems() > 0 && !f.hasModernLayer()
+	if !p.legacy {
+		f.planPoints()
+		f.planGroups()
+	}
+	return f.planData()
+}
+
+// readUuids reads the items that give UUIDs to types. Old tools wrote some of them twice, with the same UUID.
+func (f *File) readUuids(first, count int) map[int]uuid {
+	uuids := map[int]uuid{}
+	for i := first; i < first+count; i++ {
+		item := f.Item(i)
+		if u, ok := uuidOf(item.Data); ok {
+			if _, taken := uuids[item.ID]; !taken {
+				uuids[item.ID] = u
+			}
+		}
+	}
+	return uuids
+}
+
+// hasModernLayer tells whether a map without a version has a layer as maps have since Teeworlds 0.5.
+func (f *File) hasModernLayer() bool {
+	for i := range f.plan.count[typeLayer] {
+		n := ints(f.Item(f.plan.first[typeLayer] + i).Data)
+		if n.len() < soundLayerPrefixInts {
+			continue
+		}
+		switch n.at(1) {
+		case layerTiles, layerQuads, layerSounds, layerSoundsOriginal:
+			return true
+		}
+	}
+	return false
+}
+
+// planPoints finds out how envelope points are stored: with tangents once any envelope is of version 3; otherwise there
+// may be an item with tangents beside the points, which counts when it has as many.
+func (f *File) planPoints() {
+	p := &f.plan
+	p.pointInts = pointInts
+	fit := f.pointsFit(pointWithBezierInts)
+	for i := range p.count[typeEnvelope] {
+		if n := ints(f.Item(p.first[typeEnvelope] + i).Data); fit && n.get(0, 0) >= 3 {
+			p.pointInts = pointWithBezierInts
+			return
+		}
+	}
+	if p.count[typePoints] != 1 {
+		return
+	}
+	points := ints(f.Item(p.first[typePoints]).Data).len() / pointInts
+	index := 0
+	for t := range f.NumTypes() {
+		typ, count := f.Type(t)
+		if p.uuids[typ] == uuidBeziers && count > 0 && ints(f.Item(index).Data).len() == points*bezierInts {
+			p.beziers = index
+			return
+		}
+		index += count
+	}
+}
+
+// pointsFit tells whether envelope points of that many integers fill their items.
+func (f *File) pointsFit(size int) bool {
+	for i := range f.plan.count[typePoints] {
+		if ints(f.Item(f.plan.first[typePoints]+i).Data).len()%size != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// planGroups finds the group of each layer. A layer that two groups claim belongs to the first.
+func (f *File) planGroups() {
+	p := &f.plan
+	layers := p.count[typeLayer]
+	p.groupOf = make([]int32, layers)
+	p.badGroups = make([]uint64, (p.count[typeGroup]+63)/64)
+	// next[l] leads to the first layer from l on that has no group, so that all groups together take linear time.
+	next := make([]int32, layers+1)
+	for l := range next {
+		next[l] = int32(l)
+	}
+	find := func(l int32) int32 {
+		for next[l] != l {
+			next[l] = next[next[l]]
+			l = next[l]
+		}
+		return l
+	}
+	for l := range p.groupOf {
+		p.groupOf[l] = -1
+	}
+	for g := range p.count[typeGroup] {
+		n := ints(f.Item(p.first[typeGroup] + g).Data)
+		if n.len() < 7 {
+			continue
+		}
+		start, num := int64(n.at(5)), int64(n.at(6))
+		from, to := max(start, 0), min(start+num, int64(layers))
+		claimed := int64(0)
+		if from < to {
+			for l := find(int32(from)); int64(l) < to; l = find(l) {
+				p.groupOf[l] = int32(g)
+				next[l] = l + 1
+				claimed++
+			}
+		}
+		if claimed != num {
+			p.badGroups[g/64] |= 1 << (g % 64)
+		}
+	}
+}
+
+// planData finds out which blobs the items' events carry, and refuses files that would cost too much to inflate, before
+// anything is inflated.
+func (f *File) planData() error {
+	p := &f.plan
+	p.used = make([]uint64, (f.NumData()+63)/64)
+	references := make([]uint16, f.NumData())
+	var total int64
+	for i := range f.NumItems() {
+		l := f.layoutOf(i)
+		refer := func(blob int32) error {
+			references[blob]++
+			if int(references[blob]) > min(f.limits.References, math.MaxUint16-1) {
+				return failure(f.itemAt(i), "item", decoders.ErrLimit, "more than %d items refer to blob %d",
+					f.limits.References, blob)
+			}
+			p.used[blob/64] |= 1 << (blob % 64)
+			total += f.DataSize(int(blob))
+			return nil
+		}
+		for _, text := range l.text[:l.texts] {
+			if f.isText(text) {
+				if err := refer(text); err != nil {
+					return err
+				}
+			}
+		}
+		if l.data >= 0 {
+			if err := refer(l.data); err != nil {
+				return err
+			}
+		}
+		if l.kind == KindTileLayer {
+			p.hasGame = p.hasGame || l.tiles == LayerKindGame
+			if size := l.tileBytes(); size > f.limits.Blob {
+				return failure(f.itemAt(i), "layer", decoders.ErrLimit, "%d x %d tiles of %d bytes, of which %d are allowed",
+					l.width, l.height, l.stride, f.limits.Blob)
+			} else if l.skips {
+				total += size
+			}
+		}
+		if total > f.limits.Inflated {
+			return failure(f.itemAt(i), "item", decoders.ErrLimit, "items refer to more than %d bytes", f.limits.Inflated)
+		}
+	}
+	for i := range f.NumData() {
+		if !f.isUsed(i) {
+			p.loose++
+			total += f.DataSize(i)
+		}
+	}
+	if total > f.limits.Inflated {
+		return failure(f.dataAt, "data", decoders.ErrLimit, "inflates to more than %d bytes", f.limits.Inflated)
+	}
+	return nil
+}
+
+// isText tells whether a blob can be sent as a text.
+func (f *File) isText(blob int32) bool {
+	return blob >= 0 && int(blob) < f.NumData() && f.DataSize(int(blob)) <= maxText
+}
+
+// isUsed tells whether an event of an item carries the blob.
+func (f *File) isUsed(blob int) bool { return f.plan.used[blob/64]&(1<<(blob%64)) != 0 }
+
+// LayerInGroup returns the index of a layer among the layers of its group, -1 when it has none. Layer is the layer's index
+// over all layers.
+func (f *File) LayerInGroup(layer int32) int32 {
+	if layer < 0 || int(layer) >= len(f.plan.groupOf) || f.plan.groupOf[layer] < 0 {
+		return -1
+	}
+	group := ints(f.Item(f.plan.first[typeGroup] + int(f.plan.groupOf[layer])).Data)
+	return layer - group.at(5)
+}
+
+// ordinal is the number of an item among those of its type.
+func (f *File) ordinal(i, typ int) int32 { return int32(i - f.plan.first[typ]) }

@@ -1,0 +1,47 @@
+package datafile
+
+import "unicode/utf8"
+
+// packedText appends to b the text that is packed into n integers from the first-th on, four bytes each, most
+// significant first, every byte with its highest bit flipped, the last one NUL. It reports whether the text is valid.
+// See docs/formats/datafile.md, "Texts".
+func packedText(b []byte, items ints, first, n int) ([]byte, bool) {
+	start := len(b)
+	blank := true
+	for i := first; i < first+n; i++ {
+		v := uint32(items.at(i))
+		blank = blank && v == 0
+		v ^= 0x80808080
+		b = append(b, byte(v>>24), byte(v>>16), byte(v>>8), byte(v))
+	}
+	// Zeros are what old editors left where they wrote no text.
+	if blank {
+		return b[:start], true
+	}
+	b[len(b)-1] = 0
+	for i, c := range b[start:] {
+		if c == 0 {
+			b = b[:start+i]
+			break
+		}
+	}
+	return b, utf8.Valid(b[start:])
+}
+
+// packText packs a text into n integers, of which it fills all but the last byte at most.
+func packText(text string, n int) []int32 {
+	packed := make([]int32, n)
+	for i := range packed {
+		var v uint32
+		for j := range 4 {
+			var c byte
+			if at := 4*i + j; at < len(text) && at < 4*n-1 {
+				c = text[at]
+			}
+			v = v<<8 | uint32(c)
+		}
+		packed[i] = int32(v ^ 0x80808080)
+	}
+	packed[n-1] &^= 0xff // the editors store the last byte as 0, which no text needs
+	return packed
+}
