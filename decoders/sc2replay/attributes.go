@@ -1,0 +1,161 @@
+package sc2replay
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+
+	"github.com/replayd/replayd/decoders"
+)
+
+// firstWithSource is the base build since which attributes begin with a byte that says who wrote them.
+const firstWithSource = 17326
+
+const (
+	attributeSize  = 13 // namespace, id, scope, value
+	attributeSpeed = 3000
+	attributeRace  = 3001
+)
+
+// readAttributes reads replay.attributes.events: records of fixed size, little-endian.
+func (p *Replay) readAttributes() {
+	data, found, err := p.member(memberAttributes, maxSmall)
+	size := len(data)
+	if !found || len(data) == 0 {
+		p.status(memberAttributes, size, 0, found, err)
+		return
+	}
+	a := &p.Attributes
+	rest := data
+	if p.Start.Version.BaseBuild >= firstWithSource {
+		a.Source, a.HasSource = uint32(rest[0]), true
+		rest = rest[1:]
+	}
+	if len(rest) < 8 {
+		p.status(memberAttributes, size, 0, true, errors.Join(err, decoders.ErrTruncated))
+		return
+	}
+	le := binary.LittleEndian
+	a.MapNamespace = le.Uint32(rest)
+	// How many there are follows, but some replays have fewer than they say.
+	rest = rest[8:]
+	for ; len(rest) >= attributeSize; rest = rest[attributeSize:] {
+		id := le.Uint32(rest[4:])
+		a.Attributes = append(a.Attributes, Attribute{
+			Namespace: le.Uint32(rest), Id: id, Name: []byte(attributeNames[id]), Scope: uint32(rest[8]),
+			Value: attributeValue([4]byte(rest[9:])),
+		})
+	}
+	p.Has.Attributes = true
+	p.status(memberAttributes, size, size-len(rest), true, err)
+}
+
+// attributeValue turns a value around: it is a word of up to four letters, written as a little-endian number.
+func attributeValue(v [4]byte) []byte {
+	out := make([]byte, 0, 4)
+	for i := 3; i >= 0; i-- {
+		if v[i] != 0 {
+			out = append(out, v[i])
+		}
+	}
+	return out
+}
+
+// attribute returns the value of an attribute of a player, "" if there is none.
+func (p *Replay) attribute(id, scope uint32) string {
+	for i := range p.Attributes.Attributes {
+		if a := &p.Attributes.Attributes[i]; a.Id == id && a.Scope == scope {
+			return string(a.Value)
+		}
+	}
+	return ""
+}
+
+// attributeNames are the attributes that are known, after docs/formats/sc2replay.md, "Attributes".
+var attributeNames = map[uint32]string{
+	500: "controller", 1000: "rules", 1001: "premade_game",
+	2000: "team_layout", 2001: "teams",
+	2002: "team_1v1", 2003: "team_2v2", 2004: "team_3v3", 2005: "team_4v4", 2006: "team_ffa", 2007: "team_5v5", 2008: "team_6v6",
+	3000: "game_speed", 3001: "race", 3002: "color", 3003: "handicap", 3004: "difficulty", 3006: "lobby_delay",
+	3007: "role", 3008: "observer_type", 3009: "game_mode", 3010: "locked_alliances", 3011: "logo",
+	3012: "tandem_leader", 3013: "commander", 3014: "commander_level", 3015: "game_duration", 3016: "commander_mastery_level",
+	4000: "privacy", 4001: "custom_observer_ui", 4010: "lobby_mode",
+	5000: "mastery_talent_1", 5001: "mastery_talent_2", 5002: "mastery_talent_3",
+	5003: "mastery_talent_4", 5004: "mastery_talent_5", 5005: "mastery_talent_6",
+}
+
+func init() {
+	for id := uint32(2010); id <= 2024; id++ {
+		attributeNames[id] = "team_private"
+	}
+	for id := uint32(3100); id <= 3300; id++ {
+		attributeNames[id] = "ai_build"
+	}
+}
+
+// readMetadata reads replay.gamemetadata.json.
+func (p *Replay) readMetadata() {
+	for _, name := range []string{memberMetadata, memberMetadata12} {
+		data, found, err := p.member(name, maxSmall)
+		if !found {
+			continue
+		}
+		read := len(data)
+		if err == nil {
+			if err = p.parseMetadata(data); err != nil {
+				read = 0
+			}
+		}
+		p.Metadata.Json = data
+		p.Has.Metadata = len(data) > 0
+		p.status(name, len(data), read, true, err)
+		return
+	}
+	p.status(memberMetadata, 0, 0, false, nil)
+}
+
+// parseMetadata reads the JSON. Anything may be missing.
+func (p *Replay) parseMetadata(data []byte) error {
+	var j struct {
+		Title          string  `json:"Title"`
+		GameVersion    string  `json:"GameVersion"`
+		DataBuild      string  `json:"DataBuild"`
+		DataVersion    string  `json:"DataVersion"`
+		BaseBuild      string  `json:"BaseBuild"`
+		Duration       float64 `json:"Duration"`
+		IsNotAvailable any     `json:"IsNotAvailable"`
+		Players        []struct {
+			PlayerID     uint32   `json:"PlayerID"`
+			MMR          *float64 `json:"MMR"`
+			APM          *float64 `json:"APM"`
+			Result       string   `json:"Result"`
+			SelectedRace string   `json:"SelectedRace"`
+			AssignedRace string   `json:"AssignedRace"`
+		} `json:"Players"`
+	}
+	err := json.Unmarshal(data, &j)
+	if _, odd := errors.AsType[*json.UnmarshalTypeError](err); err != nil && !odd {
+		// A value of another type is left out; anything else ends the reading.
+		return decoders.Errorf(decoders.SC2Replay, 0, decoders.NoTick, memberMetadata, decoders.ErrCorrupt, "%v", err)
+	}
+	m := &p.Metadata
+	*m = GameMetadata{
+		Title: []byte(j.Title), GameVersion: []byte(j.GameVersion), DataBuild: []byte(j.DataBuild),
+		DataVersion: []byte(j.DataVersion), BaseBuild: []byte(j.BaseBuild), Duration: j.Duration,
+	}
+	m.IsNotAvailable = j.IsNotAvailable != nil && j.IsNotAvailable != false
+	for _, q := range j.Players {
+		player := MetadataPlayer{
+			PlayerId: q.PlayerID, Result: []byte(q.Result),
+			SelectedRace: []byte(q.SelectedRace), AssignedRace: []byte(q.AssignedRace),
+		}
+		if q.MMR != nil {
+			player.Mmr, player.HasMmr = *q.MMR, true
+		}
+		if q.APM != nil {
+			player.Apm, player.HasApm = *q.APM, true
+		}
+		m.Players = append(m.Players, player)
+	}
+	return nil
+}

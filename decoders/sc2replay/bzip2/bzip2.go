@@ -1,0 +1,337 @@
+package bzip2
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"math/bits"
+	"slices"
+	"sync"
+
+	"github.com/replayd/replayd/decoders"
+)
+
+const (
+	blockMagic = 0x314159265359 // begins a block
+	endMagic   = 0x177245385090 // ends the stream
+	groupSize  = 50             // symbols that share a code table
+	maxCodes   = 258            // two run symbols, 255 positions, end of block
+	maxLength  = 20             // of a code
+	levelUnit  = 100_000        // bytes of a block, times the level
+)
+
+var pool = sync.Pool{New: func() any { return new(decoder) }}
+
+// Append decompresses src, a whole bzip2 stream, and appends at most limit bytes to dst. Errors wrap decoders.ErrCorrupt,
+// ErrTruncated or ErrLimit; what was decompressed before an error is returned with it. A block whose checksum is wrong is
+// delivered, too: it is up to the caller whether to look at it.
+//
+// Memory beside the result is bounded by 13 bytes per byte of limit and by 12 MB. Append is safe for concurrent use.
+func Append(dst, src []byte, limit int) ([]byte, error) {
+	dst, _, err := AppendFirst(dst, src, limit)
+	return dst, err
+}
+
+// AppendFirst is Append for a stream that is followed by something else. It also returns how long the stream is.
+func AppendFirst(dst, src []byte, limit int) (out []byte, used int, err error) {
+	d := pool.Get().(*decoder)
+	defer pool.Put(d)
+	d.in = bitReader{src: src}
+	d.end = len(dst) + limit
+	dst, err = d.stream(dst)
+	used = min(d.in.i-int(d.in.n/8), len(src))
+	d.in = bitReader{}
+	if err != nil {
+		return dst, used, fmt.Errorf("bzip2: %w", err)
+	}
+	return dst, used, nil
+}
+
+type decoder struct {
+	in  bitReader
+	end int // len(dst) must not exceed it
+
+	maxBlock  int
+	symbols   [256]byte // the bytes that occur in the block
+	nSymbols  int
+	selectors []uint8
+	codes     [6]code
+	next      []uint32 // the block; then the permutation that undoes its sorting
+	text      []byte   // the block in its original order
+	walk      walker
+}
+
+func corrupt(what string) error { return fmt.Errorf("%w: %s", decoders.ErrCorrupt, what) }
+
+// stream decodes the header, blocks and the end.
+func (d *decoder) stream(dst []byte) ([]byte, error) {
+	if d.in.bits(24) != 'B'<<16|'Z'<<8|'h' {
+		return dst, corrupt("not a bzip2 stream")
+	}
+	level := d.in.bits(8)
+	if level < '1' || level > '9' {
+		return dst, corrupt("block size")
+	}
+	var streamSum uint32
+	var wrong error
+	for {
+		magic := d.in.bits(48)
+		sum := uint32(d.in.bits(32))
+		if d.in.overrun() {
+			return dst, fmt.Errorf("%w between blocks", decoders.ErrTruncated)
+		}
+		if magic == endMagic {
+			if wrong == nil && sum != streamSum {
+				wrong = corrupt("checksum of the stream")
+			}
+			return dst, wrong
+		}
+		if magic != blockMagic {
+			return dst, corrupt("no block where one should begin")
+		}
+		// Four equal bytes are followed by a count, so five bytes of a block stand for four at least.
+		d.maxBlock = min(int(level-'0')*levelUnit, (d.end-len(dst))*5/4+8)
+		start := len(dst)
+		var err error
+		if dst, err = d.block(dst); err != nil {
+			return dst, err
+		}
+		if d.in.overrun() {
+			return dst[:start], fmt.Errorf("%w inside a block", decoders.ErrTruncated)
+		}
+		got := checksum(dst[start:])
+		if got != sum && wrong == nil {
+			wrong = corrupt("checksum of a block")
+		}
+		streamSum = bits.RotateLeft32(streamSum, 1) ^ got
+	}
+}
+
+// block decodes one block.
+func (d *decoder) block(dst []byte) ([]byte, error) {
+	if d.in.bits(1) != 0 {
+		return dst, fmt.Errorf("%w: randomised block", decoders.ErrUnsupported)
+	}
+	origin := int(d.in.bits(24))
+	if err := d.tables(); err != nil {
+		return dst, err
+	}
+	var counts [256]uint32
+	n, err := d.symbolsOf(&counts)
+	if err != nil {
+		return dst, err
+	}
+	if n == 0 {
+		return dst, nil
+	}
+	if origin >= n {
+		return dst, corrupt("origin outside the block")
+	}
+	d.text = slices.Grow(d.text[:0], n)[:n]
+	d.walk.unsort(d.text, d.next[:n], &counts, origin)
+	return d.expand(dst, d.text)
+}
+
+// tables reads which bytes occur, which table serves which group of symbols, and the tables.
+func (d *decoder) tables() error {
+	used := d.in.bits(16)
+	d.nSymbols = 0
+	for i := range 16 {
+		if used&(0x8000>>i) == 0 {
+			continue
+		}
+		row := d.in.bits(16)
+		for j := range 16 {
+			if row&(0x8000>>j) != 0 {
+				d.symbols[d.nSymbols] = byte(16*i + j)
+				d.nSymbols++
+			}
+		}
+	}
+	if d.nSymbols == 0 {
+		return corrupt("block without symbols")
+	}
+	tables := int(d.in.bits(3))
+	if tables < 2 || tables > len(d.codes) {
+		return corrupt("number of code tables")
+	}
+	nSelectors := int(d.in.bits(15))
+	if nSelectors == 0 {
+		return corrupt("block without selectors")
+	}
+	order := [6]uint8{0, 1, 2, 3, 4, 5}
+	d.selectors = d.selectors[:0]
+	for range nSelectors {
+		k := 0
+		for d.in.bits(1) == 1 {
+			if k++; k >= tables {
+				return corrupt("selector")
+			}
+		}
+		s := order[k]
+		copy(order[1:k+1], order[:k])
+		order[0] = s
+		d.selectors = append(d.selectors, s)
+	}
+	if d.in.overrun() {
+		return fmt.Errorf("%w inside the tables", decoders.ErrTruncated)
+	}
+	for t := range tables {
+		var lengths [maxCodes]uint8
+		length := int(d.in.bits(5))
+		for i := range lengths[:d.nSymbols+2] {
+			for d.in.bits(1) == 1 {
+				length += 1 - 2*int(d.in.bits(1))
+				if length < 1 || length > maxLength {
+					return corrupt("length of a code")
+				}
+			}
+			if length < 1 || length > maxLength {
+				return corrupt("length of a code")
+			}
+			lengths[i] = uint8(length)
+		}
+		if err := d.codes[t].build(lengths[:d.nSymbols+2]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// symbolsOf decodes the block's symbols into d.next, one byte an entry, counts each byte, and returns how many there are.
+func (d *decoder) symbolsOf(counts *[256]uint32) (int, error) {
+	mtf := d.symbols // most recently used first
+	endOfBlock := uint16(d.nSymbols + 1)
+	n, run, runBit := 0, 0, 1
+	group, left := 0, 0
+	var c *code
+	for {
+		if left == 0 {
+			if group == len(d.selectors) {
+				return 0, corrupt("more symbols than selectors")
+			}
+			c = &d.codes[d.selectors[group]]
+			group++
+			left = groupSize
+			if d.in.overrun() {
+				return 0, fmt.Errorf("%w inside a block", decoders.ErrTruncated)
+			}
+		}
+		left--
+		if d.in.n < maxLength {
+			d.in.fill()
+		}
+		e := c.fast[d.in.acc>>(64-fastBits)]
+		if e == 0 {
+			var ok bool
+			if e, ok = c.slow(d.in.acc); !ok {
+				return 0, corrupt("code")
+			}
+		}
+		length := uint(e & 31)
+		d.in.acc <<= length
+		d.in.n -= length
+		symbol := e >> 5
+
+		if symbol <= 1 { // a digit of the length of a run, in bijective base 2
+			run += runBit << symbol
+			if run > d.maxBlock {
+				return 0, fmt.Errorf("%w: block longer than %d", decoders.ErrLimit, d.maxBlock)
+			}
+			runBit <<= 1
+			continue
+		}
+		if run > 0 {
+			if n+run > d.maxBlock {
+				return 0, fmt.Errorf("%w: block longer than %d", decoders.ErrLimit, d.maxBlock)
+			}
+			d.reserve(n + run)
+			b := mtf[0]
+			counts[b] += uint32(run)
+			fill := d.next[n : n+run]
+			for i := range fill {
+				fill[i] = uint32(b)
+			}
+			n += run
+			run, runBit = 0, 1
+		}
+		if symbol == endOfBlock {
+			return n, nil
+		}
+		k := int(symbol-1) & 255
+		b := mtf[k]
+		if k < 16 {
+			for i := k; i > 0; i-- {
+				mtf[i] = mtf[i-1]
+			}
+		} else {
+			copy(mtf[1:k+1], mtf[:k])
+		}
+		mtf[0] = b
+		counts[b]++
+		if n == len(d.next) {
+			if n == d.maxBlock {
+				return 0, fmt.Errorf("%w: block longer than %d", decoders.ErrLimit, d.maxBlock)
+			}
+			d.reserve(n + 1)
+		}
+		d.next[n] = uint32(b)
+		n++
+	}
+}
+
+// reserve makes room for n symbols; room grows with what was decoded.
+func (d *decoder) reserve(n int) {
+	if n <= len(d.next) {
+		return
+	}
+	room := min(max(n, 2*len(d.next), 64<<10), max(d.maxBlock, n))
+	next := make([]uint32, room)
+	copy(next, d.next)
+	d.next = next
+}
+
+// expand undoes the run-length coding that comes before the sorting: four equal bytes are followed by a count of more.
+func (d *decoder) expand(dst, text []byte) ([]byte, error) {
+	equal, last := 0, -1
+	start := 0 // text[start:i] is to be copied
+	for i, c := range text {
+		b := int(c)
+		if equal == 4 {
+			if len(dst)+i-start+b > d.end {
+				return dst, decoders.ErrLimit
+			}
+			dst = append(dst, text[start:i]...)
+			for range b {
+				dst = append(dst, byte(last))
+			}
+			start, equal, last = i+1, 0, -1
+			continue
+		}
+		if b == last {
+			equal++
+		} else {
+			equal, last = 1, b
+		}
+	}
+	if len(dst)+len(text)-start > d.end {
+		return dst, decoders.ErrLimit
+	}
+	return append(dst, text[start:]...), nil
+}
+
+// checksum is CRC-32 with bytes and register reflected against hash/crc32: reversing both makes its fast code usable.
+func checksum(p []byte) uint32 {
+	var buf [1 << 10]byte
+	var sum uint32
+	for len(p) > 0 {
+		n := copy(buf[:], p)
+		for i := 0; i < (n+7)&^7; i += 8 {
+			w := binary.LittleEndian.Uint64(buf[i:])
+			binary.BigEndian.PutUint64(buf[i:], bits.Reverse64(w))
+		}
+		sum = crc32.Update(sum, crc32.IEEETable, buf[:n])
+		p = p[n:]
+	}
+	return bits.Reverse32(sum)
+}

@@ -1,0 +1,152 @@
+package bzip2_test
+
+import (
+	"bytes"
+	stdlib "compress/bzip2"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/decoders/sc2replay/bzip2"
+)
+
+// packed are streams of the reference implementation: see testdata/README.
+func packed(tb testing.TB) map[string][]byte {
+	tb.Helper()
+	names, err := filepath.Glob("testdata/*.bz2")
+	if err != nil || len(names) == 0 {
+		tb.Fatal("no test data", err)
+	}
+	out := map[string][]byte{}
+	for _, name := range names {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		out[filepath.Base(name)] = data
+	}
+	return out
+}
+
+func TestSameAsStandardLibrary(t *testing.T) {
+	for name, src := range packed(t) {
+		want, err := io.ReadAll(stdlib.NewReader(bytes.NewReader(src)))
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		prefix := []byte("kept")
+		got, err := bzip2.Append(prefix, src, len(want))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		} else if !bytes.Equal(got[:4], prefix) || !bytes.Equal(got[4:], want) {
+			t.Errorf("%s: %d bytes differ from the standard library's %d", name, len(got)-4, len(want))
+		}
+		if len(want) == 0 {
+			continue
+		}
+		if got, err := bzip2.Append(nil, src, len(want)-1); !errors.Is(err, decoders.ErrLimit) || len(got) >= len(want) {
+			t.Errorf("%s: beyond the limit: %d bytes, %v", name, len(got), err)
+		}
+	}
+}
+
+// TestSameOnGenerated compresses data of many shapes with the bzip2 program, where there is one.
+func TestSameOnGenerated(t *testing.T) {
+	program, err := exec.LookPath("bzip2")
+	if err != nil {
+		t.Skip("no bzip2 program")
+	}
+	rnd := rand.New(rand.NewPCG(1, 2))
+	random := make([]byte, 300_000)
+	for i := range random {
+		random[i] = byte(rnd.Uint32())
+	}
+	skewed := make([]byte, 1_200_000)
+	for i := range skewed {
+		skewed[i] = byte(rnd.ExpFloat64() * 20)
+	}
+	for name, data := range map[string][]byte{
+		"empty": nil, "one": {7}, "random": random, "skewed": skewed, "zeros": make([]byte, 2_000_000),
+		"period 3":   bytes.Repeat([]byte("abc"), 40_000),
+		"period 32K": bytes.Repeat(random[:32<<10], 8),
+		"runs":       []byte(strings.Repeat("aaaaab", 5_000) + strings.Repeat("x", 259) + strings.Repeat("y", 4)),
+		"text":       []byte(strings.Repeat("the quick brown fox jumps over the lazy dog. ", 3_000)),
+	} {
+		for _, level := range []string{"-1", "-9"} {
+			cmd := exec.Command(program, "-c", level)
+			cmd.Stdin = bytes.NewReader(data)
+			src, err := cmd.Output()
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := bzip2.Append(nil, src, len(data))
+			if err != nil || !bytes.Equal(got, data) {
+				t.Errorf("%s %s: %d bytes, want %d: %v", name, level, len(got), len(data), err)
+			}
+		}
+	}
+}
+
+func TestDamage(t *testing.T) {
+	for name, src := range packed(t) {
+		for cut := range min(len(src), 2000) {
+			if _, err := bzip2.Append(nil, src[:cut], 1<<20); err == nil {
+				t.Fatalf("%s cut to %d bytes was accepted", name, cut)
+			}
+		}
+	}
+}
+
+func FuzzAppend(f *testing.F) {
+	for _, src := range packed(f) {
+		if len(src) < 4<<10 {
+			f.Add(src)
+		}
+	}
+	f.Fuzz(func(t *testing.T, src []byte) {
+		const limit = 1 << 20
+		got, err := bzip2.Append(nil, src, limit)
+		if len(got) > limit {
+			t.Fatalf("%d bytes", len(got))
+		}
+		if err != nil {
+			return
+		}
+		// The standard library reads concatenated streams, we read the first.
+		want := make([]byte, len(got))
+		if _, err := io.ReadFull(stdlib.NewReader(bytes.NewReader(src)), want); err != nil || !bytes.Equal(got, want) {
+			t.Fatalf("differs from the standard library: %v", err)
+		}
+	})
+}
+
+func BenchmarkAppend(b *testing.B) {
+	src := packed(b)["skewed.bz2"]
+	want, err := bzip2.Append(nil, src, 1<<20)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Run("replayd", func(b *testing.B) {
+		b.SetBytes(int64(len(want)))
+		dst := make([]byte, 0, len(want))
+		for b.Loop() {
+			if dst, err = bzip2.Append(dst[:0], src, len(want)); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("stdlib", func(b *testing.B) {
+		b.SetBytes(int64(len(want)))
+		for b.Loop() {
+			if _, err := io.Copy(io.Discard, stdlib.NewReader(bytes.NewReader(src))); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}

@@ -1,0 +1,271 @@
+package sc2replay
+
+import (
+	"errors"
+	"io"
+	"slices"
+
+	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/decoders/sc2replay/protocol"
+)
+
+// Options say what a Decoder is to do. The zero value decodes everything.
+type Options struct {
+	// Want tells which kinds matter; nil means all. Others may arrive without their contents, and the event streams are
+	// not read at all when none of their kinds is wanted. The number of events before and after the streams does not
+	// depend on it.
+	Want *Kinds
+	// RevealPrivate delivers the contents of replay.server.battlelobby, which name accounts.
+	RevealPrivate bool
+}
+
+// ownKinds do not come from the event streams.
+var ownKinds = [...]Kind{
+	KindStart, KindDetails, KindLobby, KindAttributes, KindGameMetadata, KindPlayerInfo, KindMember, KindEnd,
+}
+
+// Decoder decodes the events of a replay, one call of Next at a time.
+type Decoder struct {
+	rep     *Replay // what Unpack made of it, once it was called
+	source  *Unpacked
+	want    Kinds
+	reveal  bool
+	streams bool // the event streams are wanted
+
+	prepared bool
+	head     []func(*Event) // what is left of the events before the streams
+	game     stream
+	message  stream
+	tracker  stream
+	units    units
+	ended    bool
+	tick     int32
+	position decoders.Position
+	final    error
+	betaName bool
+}
+
+// Events returns a decoder of the replay's events. It reads nothing itself; the first call of Next unpacks the streams.
+func (p *Replay) Events(o Options) *Decoder {
+	d := &Decoder{rep: p, want: AllKinds(), reveal: o.RevealPrivate}
+	if o.Want != nil {
+		d.want = *o.Want
+	}
+	for k := KindNone + 1; k < KindCount; k++ {
+		if d.want[k] && !slices.Contains(ownKinds[:], k) {
+			d.streams = true
+		}
+	}
+	d.betaName = p.Start.Version.BaseBuild < firstRelease
+	return d
+}
+
+// Position is where the next event starts. Offset counts the bytes of all event streams before it, unpacked; Index counts
+// the events before it at the same offset. Only Next of a decoder of the same replay can go there, with Seek.
+func (d *Decoder) Position() decoders.Position { return d.position }
+
+// Tick is the gameloop of the last event.
+func (d *Decoder) Tick() int32 { return d.tick }
+
+// Players returns everybody in the lobby, as far as it is known: after the first event, better than Replay.Players.
+func (d *Decoder) Players() []PlayerInfo { return d.rep.Players }
+
+// Seek decodes up to a position and forgets what comes before it. It returns what Next returns where the replay ends
+// before that.
+func (d *Decoder) Seek(to decoders.Position) error {
+	var ev Event
+	for d.position.Offset < to.Offset || d.position.Offset == to.Offset && d.position.Index < to.Index {
+		if err := d.Next(&ev); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Next decodes the next event into ev. It returns io.EOF after the last one. A *decoders.Error comes after the last one,
+// too, when parts of the replay could not be read: all that could be was delivered before, and KindEnd says what is
+// missing.
+func (d *Decoder) Next(ev *Event) error {
+	if d.final != nil {
+		return d.final
+	}
+	if !d.prepared {
+		if err := d.prepare(); err != nil {
+			d.final = err
+			return err
+		}
+	}
+	ev.HasPlayer = false
+	ev.AtTick = 0
+	if len(d.head) > 0 {
+		d.head[0](ev)
+		d.head = d.head[1:]
+		d.advance()
+		return nil
+	}
+	if d.next(ev) {
+		d.tick = ev.AtTick
+		d.advance()
+		return nil
+	}
+	if !d.ended {
+		d.ended = true
+		d.end(ev)
+		d.advance()
+		return nil
+	}
+	d.final = d.failure()
+	return d.final
+}
+
+// advance moves the position behind the event that was just delivered.
+func (d *Decoder) advance() {
+	offset := int64(d.game.start + d.message.start + d.tracker.start)
+	if offset != d.position.Offset {
+		d.position = decoders.Position{Offset: offset}
+		return
+	}
+	d.position.Index++
+}
+
+// next reads from the stream whose next event is the earliest. Of one gameloop, game events come first, then messages, then
+// what the tracker saw.
+func (d *Decoder) next(ev *Event) bool {
+	for {
+		var s *stream
+		for _, candidate := range [...]*stream{&d.game, &d.message, &d.tracker} {
+			if candidate.ready && (s == nil || candidate.tick < s.tick) {
+				s = candidate
+			}
+		}
+		if s == nil {
+			return false
+		}
+		user, ok := s.read(ev)
+		if !ok {
+			continue // the others go on
+		}
+		if s.id == protocol.Tracker {
+			d.setPlayer(ev, &d.rep.roster.byPlayer, d.units.track(ev))
+			return true
+		}
+		d.setPlayer(ev, &d.rep.roster.byUser, user)
+		if s.id == protocol.Game {
+			d.units.link(ev)
+			if d.betaName && ev.Kind == KindCmd && ev.Cmd.HasAbil {
+				ev.Cmd.Abil.Name = betaAbility(ev.Cmd.Abil.Link, ev.Cmd.Abil.CommandIndex)
+			}
+		}
+		return true
+	}
+}
+
+// setPlayer says who it was.
+func (d *Decoder) setPlayer(ev *Event, ids *[32]uint8, id uint32) {
+	if id >= uint32(len(ids)) {
+		return
+	}
+	if at := ids[id]; at > 0 {
+		ev.Player, ev.HasPlayer = d.rep.Players[at-1].Ref, true
+		return
+	}
+	// Nobody knows this player, but it has a number.
+	if ids == &d.rep.roster.byUser && id != nobody {
+		ev.Player, ev.HasPlayer = PlayerRef{UserId: id, HasUserId: true}, true
+		if d.rep.table.Build < firstWithUserID {
+			ev.Player = PlayerRef{PlayerId: id, HasPlayerId: true}
+		}
+	} else if ids == &d.rep.roster.byPlayer && id != 0 {
+		ev.Player, ev.HasPlayer = PlayerRef{PlayerId: id, HasPlayerId: true}, true
+	}
+}
+
+// prepare begins to read the streams and lists what comes before them.
+func (d *Decoder) prepare() error {
+	d.prepared = true
+	d.units.reset()
+	d.game.state, d.message.state, d.tracker.state = PartStateSkipped, PartStateSkipped, PartStateSkipped
+	d.game.name, d.message.name, d.tracker.name = memberGame, memberMessage, memberTracker
+	d.tracker.id = protocol.Tracker
+	if d.streams {
+		if d.source == nil {
+			source, err := d.rep.Unpack()
+			if err != nil {
+				return err
+			}
+			d.source = source
+		}
+		d.rep = &d.source.rep
+		table := d.rep.table
+		d.game.open(protocol.Game, memberGame, table, &d.source.game)
+		d.message.open(protocol.Message, memberMessage, table, &d.source.message)
+		d.tracker.open(protocol.Tracker, memberTracker, table, &d.source.tracker)
+	}
+	d.list()
+	return nil
+}
+
+// list lists the events that come before the streams.
+func (d *Decoder) list() {
+	p := d.rep
+	d.head = append(d.head, func(ev *Event) { ev.Kind, ev.Start = KindStart, p.Start })
+	if p.Has.Details {
+		d.head = append(d.head, func(ev *Event) { ev.Kind, ev.Details = KindDetails, p.Details })
+	}
+	if p.Has.Lobby {
+		d.head = append(d.head, func(ev *Event) { ev.Kind, ev.Lobby = KindLobby, p.Lobby })
+	}
+	if p.Has.Attributes {
+		d.head = append(d.head, func(ev *Event) { ev.Kind, ev.Attributes = KindAttributes, p.Attributes })
+	}
+	if p.Has.Metadata {
+		d.head = append(d.head, func(ev *Event) { ev.Kind, ev.GameMetadata = KindGameMetadata, p.Metadata })
+	}
+	for i := range p.Players {
+		d.head = append(d.head, func(ev *Event) {
+			ev.Kind, ev.PlayerInfo = KindPlayerInfo, p.Players[i]
+			ev.Player, ev.HasPlayer = p.Players[i].Ref, true
+		})
+	}
+	if p.archive != nil {
+		d.listMembers()
+	}
+}
+
+// end makes the last event.
+func (d *Decoder) end(ev *Event) {
+	ev.Kind, ev.AtTick = KindEnd, d.tick
+	ev.End = End{DecodeInfo: d.Info(), HasDecodeInfo: true}
+}
+
+// Info tells how well the replay could be decoded up to now.
+func (d *Decoder) Info() DecodeInfo {
+	parts := slices.Clone(d.rep.Parts)
+	if d.rep.Damage != nil {
+		parts = append(parts, PartStatus{Name: []byte("archive"), State: PartStateUnreadable, Error: []byte(d.rep.Damage.Error())})
+	}
+	parts = append(parts, d.game.status(), d.message.status(), d.tracker.status())
+	return d.rep.decodeInfo(parts)
+}
+
+// failure returns how decoding ends: with io.EOF when all was read, or with the first failure of the parts that matter.
+func (d *Decoder) failure() error {
+	if d.rep.Damage != nil {
+		return d.rep.Damage
+	}
+	for _, s := range []*stream{&d.game, &d.message, &d.tracker} {
+		if s.err != nil {
+			return s.err
+		}
+	}
+	return io.EOF
+}
+
+// Close tells whether the replay was read to its end. Replays are never written to while they are read, so there is
+// nothing to wait for.
+func (d *Decoder) Close() error {
+	if d.final != nil && !errors.Is(d.final, io.EOF) {
+		return d.final
+	}
+	return nil
+}

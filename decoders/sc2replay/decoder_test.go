@@ -1,0 +1,620 @@
+package sc2replay_test
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/decoders/sc2replay"
+	"github.com/replayd/replayd/decoders/sc2replay/protocol"
+	"github.com/replayd/replayd/decoders/sc2replay/sc2test"
+)
+
+var long = flag.Bool("long", false, "mutate 5,000 replays instead of 300")
+
+func open(t testing.TB, file []byte) *sc2replay.Replay {
+	t.Helper()
+	p, err := sc2replay.Open(bytes.NewReader(file), int64(len(file)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// all decodes everything into one line an event.
+func all(d *sc2replay.Decoder) (lines []string, err error) {
+	var ev sc2replay.Event
+	for {
+		if err := d.Next(&ev); err != nil {
+			return lines, err
+		}
+		lines = append(lines, line(&ev))
+	}
+}
+
+// line says of an event what samples are about.
+func line(ev *sc2replay.Event) string {
+	who := "-"
+	if ev.HasPlayer {
+		who = fmt.Sprintf("%s/%d", ev.Player.Name, ev.Player.PlayerId)
+	}
+	what := ""
+	switch ev.Kind {
+	case sc2replay.KindCameraUpdate:
+		what = fmt.Sprintf("to %v distance %v", ev.CameraUpdate.Target, ev.CameraUpdate.Distance)
+	case sc2replay.KindSelectionDelta:
+		for _, u := range ev.SelectionDelta.AddUnitTags {
+			what += fmt.Sprintf("+%d:%s ", u.Index, u.TypeName)
+		}
+		if ev.SelectionDelta.RemoveMaskCase == sc2replay.SelectionDeltaRemoveMaskMask {
+			what += fmt.Sprintf("mask %d %x", ev.SelectionDelta.Mask.Size, ev.SelectionDelta.Mask.Bits)
+		}
+	case sc2replay.KindCmd:
+		c := &ev.Cmd
+		if c.HasAbil {
+			what = fmt.Sprintf("ability %d.%d%s ", c.Abil.Link, c.Abil.CommandIndex, c.Abil.Name)
+		}
+		switch c.TargetCase {
+		case sc2replay.CmdTargetTargetPoint:
+			what += fmt.Sprintf("at %v", c.TargetPoint)
+		case sc2replay.CmdTargetTargetUnit:
+			what += fmt.Sprintf("on %d:%s at %v", c.TargetUnit.Unit.Index, c.TargetUnit.Unit.TypeName, c.TargetUnit.SnapshotPoint)
+		}
+		if c.HasOtherUnit {
+			what += fmt.Sprintf(" with %d", c.OtherUnit.Index)
+		}
+	case sc2replay.KindChat:
+		what = fmt.Sprintf("to %d: %s", ev.Chat.Recipient, ev.Chat.Text)
+	case sc2replay.KindUnitBorn:
+		what = fmt.Sprintf("%d:%s at %d,%d", ev.UnitBorn.Unit.Index, ev.UnitBorn.Unit.TypeName, ev.UnitBorn.X, ev.UnitBorn.Y)
+	case sc2replay.KindUnitTypeChange:
+		what = fmt.Sprintf("%s from %s", ev.UnitTypeChange.Unit.TypeName, ev.UnitTypeChange.PreviousTypeName)
+	case sc2replay.KindUnitDied:
+		what = fmt.Sprintf("%s by %d", ev.UnitDied.Unit.TypeName, ev.UnitDied.KillerPlayerId)
+	case sc2replay.KindUnitPositions:
+		for _, p := range ev.UnitPositions.Positions {
+			what += fmt.Sprintf("%s at %d,%d ", p.Unit.TypeName, p.X, p.Y)
+		}
+	case sc2replay.KindPlayerStats:
+		what = fmt.Sprintf("supply %v", ev.PlayerStats.FoodUsed)
+	case sc2replay.KindTriggerDialogControl:
+		what = string(ev.TriggerDialogControl.TextChanged)
+	case sc2replay.KindOther:
+		what = string(ev.Other.Name)
+		for _, f := range ev.Other.Fields {
+			what += fmt.Sprintf(" %s=%s%v", f.Name, f.BytesValue, f.BoolValue)
+		}
+	case sc2replay.KindPlayerInfo:
+		p := &ev.PlayerInfo
+		what = fmt.Sprintf("[%s] %s result %d observer %v %s", p.Clan, p.Race, p.Result, p.Observer, p.ToonHandle)
+	case sc2replay.KindMember:
+		what = fmt.Sprintf("%s %q", ev.Member.Name, ev.Member.Data)
+	}
+	return strings.TrimSpace(fmt.Sprintf("%d %v %s %s", ev.AtTick, ev.Kind, who, what))
+}
+
+func TestSample(t *testing.T) {
+	p := open(t, sc2test.Sample(80949).Bytes())
+	lines, err := all(p.Events(sc2replay.Options{}))
+	if !errors.Is(err, io.EOF) {
+		t.Error(err)
+	}
+	want := `0 start -
+0 details -
+0 lobby -
+0 attributes -
+0 game_metadata -
+0 player_info Alice/1 [CLAN] Terran result 2 observer false 2-S2-1-1001
+0 player_info Bob/2 [] Zerg result 3 observer false 2-S2-1-1002
+0 player_info Watcher/3 []  result 0 observer true
+0 member - replay.details ""
+0 member - replay.initData ""
+0 member - replay.attributes.events ""
+0 member - replay.game.events ""
+0 member - replay.message.events ""
+0 member - replay.tracker.events ""
+0 member - replay.gamemetadata.json ""
+0 member - replay.load.info "loading.dds\x00\x00"
+0 member - (listfile) ""
+0 user_options Alice/1
+0 user_finished_loading_sync -
+0 loading_progress Bob/2
+0 player_setup Alice/1
+0 player_setup Bob/2
+0 unit_born Alice/1 1:SCV at 40,50
+0 unit_born Bob/2 2:Larva at 90,91
+0 unit_init Alice/1
+0 upgrade Alice/1
+2 camera_update Alice/1 to {40 50.5} distance 34
+10 selection_delta Alice/1 +1:SCV +3:Barracks
+12 cmd Alice/1 ability 38.1 at {40 50.5 8}
+20 cmd Bob/2 on 2:Larva at {40 50.5 8} with 3
+30 control_group_update Alice/1
+160 chat Alice/1 to 1: gl hf
+160 player_stats Alice/1 supply 12.5
+161 chat Bob/2 to 2: größe 한
+200 unit_done Alice/1
+210 unit_type_change Bob/2 Egg from Larva
+220 unit_owner_change Bob/2
+240 unit_positions - SCV at 40,48 Egg at 88,92
+300 selection_delta Alice/1 mask 2 01
+300 unit_died Bob/2 Egg by 1
+310 other - TriggerMovieStarted
+311 other Alice/1 SaveGame fileName=a.SC2Savefalse automatic=true overwrite=false name=savefalse description=false
+320 ping Bob/2
+2000 trigger_dialog_control Alice/1 typed
+100000 game_user_leave Bob/2
+100000 end -`
+	if got := strings.Join(lines, "\n"); got != want {
+		t.Errorf("got\n%s", got)
+		for i, l := range strings.Split(want, "\n") {
+			if i >= len(lines) || lines[i] != l {
+				t.Fatalf("want at line %d: %s", i+1, l)
+			}
+		}
+	}
+	if s := p.Start; s.GameSeconds != 6250 || s.RealSeconds < 4464.28 || s.RealSeconds > 4464.29 || string(s.GameSpeed) != "Faster" {
+		t.Errorf("length %v s, real %v s at %s", s.GameSeconds, s.RealSeconds, s.GameSpeed)
+	}
+}
+
+// TestEveryTable decodes the sample in the layouts of every table, and under the base build of one that has none.
+func TestEveryTable(t *testing.T) {
+	for _, build := range append(protocol.Default().Builds(), 23925, 24247) {
+		r := sc2test.Sample(build)
+		for name, base := range map[string]int{"own": 0, "unknown": build + 1} {
+			if build == 23925 || build == 24247 || build == 80949 {
+				base = 0
+			}
+			r.BaseBuild = base
+			t.Run(fmt.Sprintf("%d %s", build, name), func(t *testing.T) {
+				p := open(t, r.Bytes())
+				lines, err := all(p.Events(sc2replay.Options{}))
+				if !errors.Is(err, io.EOF) {
+					t.Error(err)
+				}
+				text := strings.Join(lines, "\n")
+				for _, want := range []string{
+					"0 user_options Alice/1", "2 camera_update Alice/1 to {40 50.5} distance 34", "12 cmd Alice/1 ability 38.1 at {40 50.5 8}",
+					"300 selection_delta Alice/1 mask 2 01", "other Alice/1 SaveGame fileName=a.SC2Save", "161 chat Bob/2 to 2: größe 한",
+					"player_info Alice/1 [CLAN] Terran", "observer true", "2000 trigger_dialog_control Alice/1 typed",
+				} {
+					if !strings.Contains(text, want) {
+						t.Errorf("no %q in\n%s", want, text)
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestEveryLayout writes every event of every table with random values. Kinds that have a message must be bound to it in
+// all layouts, and every stream must end where it ends.
+func TestEveryLayout(t *testing.T) {
+	kinds := map[string]bool{}
+	for k := range sc2replay.Kind(sc2replay.KindCount) {
+		kinds[strings.ReplaceAll(k.String(), "_", "")] = true
+	}
+	rnd := rand.New(rand.NewPCG(11, 12))
+	for _, build := range append(protocol.Default().Builds(), 23925, 24247) {
+		table, err := protocol.Default().Table(build)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := sc2test.Sample(build)
+		r.Method = sc2test.Stored
+		var want []string
+		streams := []*[]sc2test.Event{&r.Game, &r.Message, &r.Tracker}
+		for s, events := range streams {
+			*events = nil
+			for _, e := range table.Events(protocol.Stream(s)) {
+				if e == nil {
+					continue
+				}
+				for range 3 {
+					value, _ := sc2test.Random(e.Type, rnd).(sc2test.S)
+					*events = append(*events, sc2test.Event{Loop: len(want), User: 1, Name: e.Name, Value: value})
+					want = append(want, e.Name)
+				}
+			}
+		}
+		r.Loops = len(want)
+		d := open(t, r.Bytes()).Events(sc2replay.Options{})
+		var got []string
+		var ev sc2replay.Event
+		for {
+			err := d.Next(&ev)
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				t.Fatalf("table %d: %v", build, err)
+			}
+			switch ev.Kind {
+			case sc2replay.KindStart, sc2replay.KindDetails, sc2replay.KindLobby, sc2replay.KindAttributes,
+				sc2replay.KindGameMetadata, sc2replay.KindPlayerInfo, sc2replay.KindMember, sc2replay.KindEnd:
+			case sc2replay.KindOther:
+				name := string(ev.Other.Name)
+				if kinds[strings.ToLower(name)] {
+					t.Fatalf("table %d: %s has a message, but a layout that is not bound to it", build, name)
+				}
+				got = append(got, name)
+			default:
+				got = append(got, ev.Kind.String())
+			}
+		}
+		for i, name := range want {
+			if i >= len(got) || strings.ReplaceAll(got[i], "_", "") != strings.ToLower(name) && got[i] != name {
+				t.Fatalf("table %d: event %d of %d is not %s", build, i, len(got), name)
+			}
+		}
+	}
+}
+
+// TestBeta decodes what a replay of the beta of 2010 is taken to be: a bit-packed header, the oldest layouts.
+func TestBeta(t *testing.T) {
+	for _, build := range []int{13891, 14093, 14133, 14219, 14259, 14356, 14593, 14621, 14803, 15133, 15250, 15343, 15392} {
+		r := sc2test.Sample(15405)
+		r.Beta, r.BaseBuild, r.Version = true, build, [3]int{0, 3, 0}
+		p := open(t, r.Bytes())
+		if !p.Start.BetaHeader || p.Start.Version.BaseBuild != uint32(build) || p.Start.ElapsedGameLoops != 100_000 {
+			t.Errorf("%d: header %+v", build, p.Start)
+		}
+		lines, err := all(p.Events(sc2replay.Options{}))
+		if !errors.Is(err, io.EOF) {
+			t.Errorf("%d: %v", build, err)
+		}
+		if want := "12 cmd Alice/1 ability 38.1Patrol at {40 50.5 8}"; !slices.Contains(lines, want) {
+			t.Errorf("%d: no %q in\n%s", build, want, strings.Join(lines, "\n"))
+		}
+		if info := p.Start.DecodeInfo; info.TableBuild != 15405 || info.Match != sc2replay.TableMatchNearest {
+			t.Errorf("%d: %+v", build, info)
+		}
+	}
+	// The builds since 15405 had it in 1.0, too.
+	for _, build := range []int{15449, 15580, 15623} {
+		r := sc2test.Sample(15405)
+		r.Beta, r.BaseBuild = true, build
+		if _, err := all(open(t, r.Bytes()).Events(sc2replay.Options{})); !errors.Is(err, io.EOF) {
+			t.Errorf("%d: %v", build, err)
+		}
+	}
+}
+
+func TestBetaNames(t *testing.T) {
+	if link, index := sc2replay.BetaAbilityCode(0x060D0A); link != 109 || index != 10 {
+		t.Errorf("Factory is %d.%d", link, index)
+	}
+	for _, tt := range []struct{ got, want string }{
+		{sc2replay.BetaEventType(27), "Action"}, {sc2replay.BetaEventType(49), "Replay"}, {sc2replay.BetaEventType(200), ""},
+		{sc2replay.BetaEventName(0, 0x05), "UserFinishedLoadingSync"}, {sc2replay.BetaEventName(0, 0x2B), "UserOptions"},
+		{sc2replay.BetaEventName(1, 0x09), "PlayerLeave"}, {sc2replay.BetaEventName(1, 0x9B), "Cmd"},
+		{sc2replay.BetaEventName(1, 0xAC), "SelectionDelta"}, {sc2replay.BetaEventName(1, 0x3D), "ControlGroupUpdate"},
+		{sc2replay.BetaEventName(1, 0x8F), "ResourceTrade"}, {sc2replay.BetaEventName(3, 0xF1), "CameraUpdate"},
+		{sc2replay.BetaEventName(3, 0x87), "TriggerDialogControl"}, {sc2replay.BetaEventName(7, 0x0F), ""},
+		{sc2replay.SpeedName(0), "Slower"}, {sc2replay.SpeedName(5), ""}, {sc2replay.DifficultyName(5), "Insane"},
+		{sc2replay.ColorName(1), "Red"}, {sc2replay.ColorName(15), "Pink"}, {sc2replay.ColorName(0), ""},
+	} {
+		if tt.got != tt.want {
+			t.Errorf("got %q, want %q", tt.got, tt.want)
+		}
+	}
+}
+
+// TestFitMovesToNeighbour writes a build between two tables in the layouts of the newer one, as betas were.
+func TestFitMovesToNeighbour(t *testing.T) {
+	r := sc2test.Sample(34784)
+	r.BaseBuild = 33000
+	p := open(t, r.Bytes())
+	d := p.Events(sc2replay.Options{})
+	var ev sc2replay.Event
+	if err := d.Next(&ev); err != nil {
+		t.Fatal(err)
+	}
+	if info := ev.Start.DecodeInfo; info.Match != sc2replay.TableMatchFitted || info.TableBuild != 34784 {
+		t.Errorf("%+v", info)
+	}
+	if _, err := all(d); !errors.Is(err, io.EOF) {
+		t.Error(err)
+	}
+}
+
+// TestBrokenStream breaks the game events: what came before the break is delivered, and so are the other streams.
+func TestBrokenStream(t *testing.T) {
+	r := sc2test.Sample(80949)
+	r.Method = sc2test.Stored
+	file := r.Bytes()
+	at := bytes.Index(file, []byte("a.SC2Save"))
+	file[at-3] |= 0xE0 // the number of the event becomes 127
+	file[at-2] |= 0x0F
+	p := open(t, file)
+	lines, err := all(p.Events(sc2replay.Options{}))
+	var e *decoders.Error
+	if !errors.As(err, &e) || e.Tick < 310 || e.Offset == 0 || !strings.Contains(e.What, "replay.game.events") {
+		t.Errorf("error %v", err)
+	}
+	text := strings.Join(lines, "\n")
+	for _, want := range []string{"12 cmd", "300 unit_died", "320 ping", "end -"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	if strings.Contains(text, "game_user_leave") {
+		t.Error("an event from beyond the break")
+	}
+}
+
+func TestBackups(t *testing.T) {
+	table, _ := protocol.Default().Table(80949)
+	r := sc2test.Sample(80949)
+	details := r.Details
+	r.Details = sc2test.S{"title": "blanked"}
+	r.More = append(r.More, sc2test.Member{Name: "replay.details.backup", Data: sc2test.AppendVersioned(nil, table.Details, details)})
+	var w sc2test.PackedWriter
+	w.Value(table.InitData, r.InitData)
+	r.InitData = nil
+	r.More = append(r.More, sc2test.Member{Name: "replay.initData.backup", Data: w.Buf})
+	p := open(t, r.Bytes())
+	if string(p.Details.Title) != "Testbed" || len(p.Players) != 3 {
+		t.Errorf("%q with %d players", p.Details.Title, len(p.Players))
+	}
+}
+
+func TestWithoutLobbyOrDetails(t *testing.T) {
+	r := sc2test.Sample(80949)
+	r.InitData = nil
+	if p := open(t, r.Bytes()); len(p.Players) != 2 || string(p.Players[1].Ref.Name) != "Bob" || p.Players[1].Ref.PlayerId != 2 {
+		t.Errorf("without a lobby: %+v", p.Players)
+	}
+	r = sc2test.Sample(80949)
+	r.Details = nil
+	if p := open(t, r.Bytes()); len(p.Players) != 3 || string(p.Players[1].Race) != "Zerg" || p.Speed() != 4 {
+		t.Errorf("without details: %+v", p.Players)
+	}
+}
+
+func TestSeek(t *testing.T) {
+	u, err := open(t, sc2test.Sample(80949).Bytes()).Unpack()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := u.Events(sc2replay.Options{})
+	var positions []decoders.Position
+	var lines []string
+	var ev sc2replay.Event
+	for {
+		at := d.Position()
+		if n := len(positions); n > 0 && (at.Offset < positions[n-1].Offset || at == positions[n-1]) {
+			t.Fatalf("position %+v after %+v", at, positions[n-1])
+		}
+		if d.Next(&ev) != nil {
+			break
+		}
+		positions = append(positions, at)
+		lines = append(lines, line(&ev))
+	}
+	for i, at := range positions {
+		d := u.Events(sc2replay.Options{})
+		if err := d.Seek(at); err != nil || d.Position() != at {
+			t.Fatalf("%+v: at %+v: %v", at, d.Position(), err)
+		}
+		if rest, _ := all(d); !slices.Equal(rest, lines[i:]) {
+			t.Fatalf("from %+v: %d events, want %d", at, len(rest), len(lines)-i)
+		}
+	}
+}
+
+func TestWant(t *testing.T) {
+	p := open(t, sc2test.Sample(80949).Bytes())
+	want := sc2replay.Kinds{sc2replay.KindPlayerInfo: true, sc2replay.KindEnd: true}
+	d := p.Events(sc2replay.Options{Want: &want})
+	var ev sc2replay.Event
+	n := 0
+	for d.Next(&ev) == nil {
+		if ev.Kind == sc2replay.KindPlayerInfo {
+			n++
+		}
+		if ev.Kind == sc2replay.KindMember && ev.Member.Data != nil {
+			t.Error("contents that nobody wants")
+		}
+	}
+	if n != 3 || ev.Kind != sc2replay.KindEnd {
+		t.Errorf("%d players, then %v", n, ev.Kind)
+	}
+	if parts := ev.End.DecodeInfo.Parts; parts[len(parts)-1].State != sc2replay.PartStateSkipped {
+		t.Errorf("parts %+v", parts)
+	}
+}
+
+func TestPrivateMember(t *testing.T) {
+	r := sc2test.Sample(80949)
+	r.More = append(r.More, sc2test.Member{Name: "replay.server.battlelobby", Data: []byte("Name#1234")})
+	p := open(t, r.Bytes())
+	for _, reveal := range []bool{false, true} {
+		lines, _ := all(p.Events(sc2replay.Options{RevealPrivate: reveal}))
+		if got := strings.Contains(strings.Join(lines, "\n"), "Name#1234"); got != reveal {
+			t.Errorf("reveal %v: contents are there: %v", reveal, got)
+		}
+	}
+}
+
+func TestAllocations(t *testing.T) {
+	r := sc2test.Sample(80949)
+	var events []sc2test.Event
+	for i := range 2000 {
+		e := r.Game[2+i%3]
+		e.Loop = i
+		events = append(events, e)
+	}
+	r.Game, r.Loops = events, 2000
+	u, err := open(t, r.Bytes()).Unpack()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ev sc2replay.Event
+	if n := testing.AllocsPerRun(5, func() {
+		d := u.Events(sc2replay.Options{})
+		for d.Next(&ev) == nil {
+		}
+	}); n > 200 {
+		t.Errorf("%v allocations for %d events: it should be those for the head of the replay only", n, len(events))
+	}
+}
+
+// slowest and hungriest are the most that decodeWithin saw.
+var (
+	slowest   time.Duration
+	hungriest uint64
+)
+
+// decodeWithin decodes a damaged replay: however that ends, it must be soon, with a *decoders.Error, and without much
+// memory.
+func decodeWithin(t testing.TB, name string, file []byte) (events int) {
+	t.Helper()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	start := time.Now()
+	err := func() error {
+		p, err := sc2replay.Open(bytes.NewReader(file), int64(len(file)))
+		if err != nil {
+			return err
+		}
+		d := p.Events(sc2replay.Options{})
+		var ev sc2replay.Event
+		for {
+			if err := d.Next(&ev); err != nil {
+				return err
+			}
+			events++
+		}
+	}()
+	var e *decoders.Error
+	if !errors.Is(err, io.EOF) && !errors.As(err, &e) {
+		t.Errorf("%s: ends with %v", name, err)
+	}
+	// One second on a quiet machine; tests share theirs.
+	if took := time.Since(start); took > 10*time.Second {
+		t.Errorf("%s: took %v", name, took)
+	}
+	runtime.ReadMemStats(&after)
+	slowest, hungriest = max(slowest, time.Since(start)), max(hungriest, after.TotalAlloc-before.TotalAlloc)
+	if n := after.TotalAlloc - before.TotalAlloc; n > 64<<20 {
+		t.Errorf("%s: allocated %d MB", name, n>>20)
+	}
+	return events
+}
+
+// mutants are replays to damage: samples, and of the corpus the smaller ones.
+func mutants(t *testing.T) (files [][]byte) {
+	for _, build := range []int{15405, 16561, 24764, 80949} {
+		files = append(files, sc2test.Sample(build).Bytes())
+	}
+	t.Run("corpus", func(t *testing.T) {
+		corpus(t, func(_ string, data []byte) {
+			if len(data) < 60<<10 && len(files) < 40 {
+				files = append(files, data)
+			}
+		})
+	})
+	return files
+}
+
+func TestMutations(t *testing.T) {
+	files := mutants(t)
+	rnd := rand.New(rand.NewPCG(21, 22))
+	n := 300
+	if *long {
+		n = 5000
+	}
+	for i := range n {
+		file := bytes.Clone(files[rnd.IntN(len(files))])
+		name := ""
+		switch i % 4 {
+		case 0:
+			name = "flipped bits"
+			for range 1 + rnd.IntN(4) {
+				file[rnd.IntN(len(file))] ^= 1 << rnd.IntN(8)
+			}
+		case 1:
+			name = "other header"
+			for range 1 + rnd.IntN(3) {
+				file[rnd.IntN(min(len(file), 120))] = byte(rnd.Uint32())
+			}
+		case 2:
+			name = "other archive header"
+			for range 1 + rnd.IntN(3) {
+				file[min(1024+rnd.IntN(208), len(file)-1)] = byte(rnd.Uint32())
+			}
+		case 3:
+			name = "other tables"
+			for range 1 + rnd.IntN(3) {
+				file[len(file)-1-rnd.IntN(min(len(file), 600))] = byte(rnd.Uint32())
+			}
+		}
+		decodeWithin(t, fmt.Sprintf("%s, mutation %d", name, i), file)
+	}
+	t.Logf("at most %v and %d KB", slowest, hungriest>>10)
+}
+
+// TestTruncation cuts replays at every KB: as soon as the header is there, its facts are delivered.
+func TestTruncation(t *testing.T) {
+	for i, file := range mutants(t) {
+		if !*long && i > 8 {
+			break
+		}
+		for cut := 0; cut < len(file); cut += 1 << 10 {
+			n := decodeWithin(t, fmt.Sprintf("replay %d cut to %d", i, cut), file[:cut])
+			if cut >= 1<<10 && n < 2 {
+				t.Errorf("replay %d cut to %d: %d events, not even start and end", i, cut, n)
+			}
+		}
+	}
+}
+
+func FuzzReplay(f *testing.F) {
+	for _, build := range []int{15405, 24764, 80949} {
+		r := sc2test.Sample(build)
+		r.Method = sc2test.Stored // damage reaches the events
+		f.Add(r.Bytes())
+	}
+	f.Fuzz(func(t *testing.T, file []byte) { decodeWithin(t, "fuzzed", file) })
+}
+
+// FuzzGameEvents reads any bytes as the streams of a table.
+func FuzzGameEvents(f *testing.F) {
+	for _, build := range []int{15405, 16561, 24764, 34784, 80949} {
+		table, err := protocol.Default().Table(build)
+		if err != nil {
+			f.Fatal(err)
+		}
+		r := sc2test.Sample(build)
+		f.Add(build, sc2test.Stream(table, protocol.Game, r.Game), sc2test.Stream(table, protocol.Message, r.Message))
+	}
+	builds := protocol.Default().Builds()
+	f.Fuzz(func(t *testing.T, build int, game, message []byte) {
+		if !slices.Contains(builds, build) {
+			build = builds[uint(build)%uint(len(builds))]
+		}
+		r := &sc2test.Replay{Table: build, Loops: 1 << 20, Details: sc2test.S{}, InitData: sc2test.S{}}
+		file := (&sc2test.Archive{UserData: header(r), Members: []sc2test.Member{
+			{Name: "replay.game.events", Data: game}, {Name: "replay.message.events", Data: message},
+			{Name: "replay.tracker.events", Data: message}, {Name: "replay.initData", Data: game}, {Name: "replay.details", Data: message},
+		}}).Bytes()
+		decodeWithin(t, "fuzzed", file)
+	})
+}
+
+// header makes a replay's header.
+func header(r *sc2test.Replay) []byte {
+	file := r.Bytes()
+	return file[16:512]
+}

@@ -1,0 +1,30 @@
+// Package sc2replay decodes StarCraft II replays, from the beta of 2010 to the newest patch.
+//
+// A replay is an MPQ archive (package mpq) of some ten small files behind a header. Most of it is three event streams:
+// what the players did, what they said, and what the game computed. All but the header's few bytes have to be read
+// anywhere in the file, so a decoder works on an io.ReaderAt:
+//
+//	r, err := sc2replay.Open(file, size)  // header, map, players: no event stream is touched
+//	d := r.Events(sc2replay.Options{})
+//	var ev sc2replay.Event
+//	for {
+//		if err := d.Next(&ev); err != nil {
+//			break // io.EOF at the end
+//		}
+//		switch ev.Kind {
+//		case sc2replay.KindCmd:
+//			fmt.Println(ev.AtTick, string(ev.Player.Name), ev.Cmd.Abil.Link)
+//		}
+//	}
+//
+// How values are laid out differs from build to build. Package protocol has the tables; bind.go binds each layout to the
+// fields of our structs, by name, once; fill.go reads values straight to where they belong. Events that have a message of
+// their own in events.proto are bound so; all others arrive as KindOther with a tree of named values.
+//
+// A build that is newer than our tables is decoded with the nearest table that fits its data (fit.go), and the events
+// KindStart and KindEnd tell which one that was and how far every part of the replay could be read. A stream that cannot
+// be read to its end delivers what it could, the others go on, and the error comes after KindEnd.
+//
+// Units: a tick is a gameloop, 1/16 of a game second. Ownership: everything in an Event is valid until the next call of
+// Next. A Replay may be shared; a Decoder belongs to one goroutine.
+package sc2replay

@@ -1,0 +1,64 @@
+package sc2replay
+
+// finishers bring old layouts into the form of the new ones, after an event of theirs was read.
+var finishers = map[Kind]func(*Event){
+	KindCmd:                finishCmd,
+	KindSelectionDelta:     finishSelection,
+	KindControlGroupUpdate: finishControlGroup,
+	KindUnitPositions:      finishPositions,
+}
+
+// noAbility is how 1.0 says that an order has no ability.
+const noAbility = 0xFFFF
+
+// finishCmd: in 1.0 everything was always there, and zeros stood for nothing.
+func finishCmd(ev *Event) {
+	c := &ev.Cmd
+	if c.HasAbil && c.Abil.Link == noAbility {
+		c.HasAbil = false
+	}
+	if c.HasOtherUnit && c.OtherUnit.Tag == 0 {
+		c.HasOtherUnit = false
+	}
+	if c.TargetCase != CmdTargetNone {
+		return
+	}
+	u := &c.TargetUnit
+	switch {
+	case u.Unit.Tag != 0 || u.TargetUnitFlags != 0 || u.Timer != 0 || u.SnapshotUnitLink != 0 || u.HasSnapshotControlPlayerId:
+		c.TargetCase = CmdTargetTargetUnit
+		u.SnapshotPoint, u.HasSnapshotPoint = c.TargetPoint, true
+	case c.TargetPoint != Point{}:
+		c.TargetCase = CmdTargetTargetPoint
+	}
+}
+
+// finishSelection: before 1.1 there was always a mask, empty for nothing.
+func finishSelection(ev *Event) {
+	if d := &ev.SelectionDelta; d.RemoveMaskCase == SelectionDeltaRemoveMaskMask && d.Mask.Size == 0 {
+		d.RemoveMaskCase = SelectionDeltaRemoveMaskNone
+	}
+}
+
+func finishControlGroup(ev *Event) {
+	if u := &ev.ControlGroupUpdate; u.RemoveMaskCase == ControlGroupUpdateRemoveMaskMask && u.Mask.Size == 0 {
+		u.RemoveMaskCase = ControlGroupUpdateRemoveMaskNone
+	}
+}
+
+// positionUnit is how many cells a unit of a position is.
+const positionUnit = 4
+
+// finishPositions turns the list of numbers - index difference, x, y - into positions.
+func finishPositions(ev *Event) {
+	p := &ev.UnitPositions
+	p.Positions = p.Positions[:0]
+	items, index := p.Items, p.FirstUnitIndex
+	for ; len(items) >= 3; items = items[3:] {
+		index += uint32(items[0])
+		p.Positions = append(p.Positions, UnitPosition{
+			Unit: Unit{Index: index}, HasUnit: true, X: items[1] * positionUnit, Y: items[2] * positionUnit,
+		})
+	}
+	p.Items = append(p.Items[:0], items...)
+}

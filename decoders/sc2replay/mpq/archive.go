@@ -1,0 +1,326 @@
+package mpq
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+	"strings"
+
+	"github.com/replayd/replayd/decoders"
+)
+
+const (
+	magicUserData = "MPQ\x1b"
+	magicArchive  = "MPQ\x1a"
+
+	// Limits. Replays have up to 32 hash slots, 16 blocks and 115 bytes of user data.
+	maxEntries  = 4096
+	maxUserData = 64 << 10
+	maxProbes   = 256 // places to look for the archive's header
+
+	alignment = 512 // of headers in a file
+)
+
+// Archive is an open archive.
+type Archive struct {
+	src   io.ReaderAt
+	size  int64 // of the file
+	start int64 // of the archive in the file; all its offsets count from here
+
+	// Version is the archive's format version, 0 to 3.
+	Version    int
+	sectorSize int
+	hashes     []hashEntry
+	blocks     []blockEntry
+}
+
+type hashEntry struct {
+	nameA, nameB     uint32
+	locale, platform uint16
+	block            uint32
+}
+
+const (
+	slotUnused  = 0xFFFFFFFF // nothing was ever here: a search ends
+	slotDeleted = 0xFFFFFFFE // a search goes on
+)
+
+type blockEntry struct {
+	offset       int64 // from the archive's start
+	packed, size uint32
+	flags        uint32
+}
+
+// Flags of a block.
+const (
+	flagImplode    = 0x00000100
+	flagCompress   = 0x00000200
+	flagEncrypted  = 0x00010000
+	flagFixKey     = 0x00020000
+	flagPatch      = 0x00100000
+	flagSingleUnit = 0x01000000
+	flagDeleted    = 0x02000000
+	flagSectorSums = 0x04000000
+	flagExists     = 0x80000000
+)
+
+func fail(offset int64, what string, kind error, detail string, args ...any) *decoders.Error {
+	return decoders.Errorf(decoders.SC2Replay, offset, decoders.NoTick, what, kind, detail, args...)
+}
+
+// wrap says where it was that something failed with an error that is of one of the kinds of package decoders.
+func wrap(offset int64, what string, err error) *decoders.Error {
+	return &decoders.Error{Format: decoders.SC2Replay, Offset: offset, Tick: decoders.NoTick, What: what, Err: err}
+}
+
+// readAt reads n bytes at an offset, which must lie inside the file.
+func readAt(r io.ReaderAt, size, offset int64, n int, what string) ([]byte, error) {
+	if offset < 0 || offset > size || int64(n) > size-offset {
+		return nil, fail(offset, what, decoders.ErrTruncated, "%d bytes are needed, the file has %d", n, max(size-offset, 0))
+	}
+	p := make([]byte, n)
+	if k, err := r.ReadAt(p, offset); k < n {
+		if errors.Is(err, io.EOF) {
+			return nil, fail(offset+int64(k), what, decoders.ErrTruncated, "the file ends")
+		}
+		return nil, err
+	}
+	return p, nil
+}
+
+// UserData reads what lies before the archive: its content, where in the file that begins, and where the archive's header
+// should be. A file that begins with the archive itself has none.
+func UserData(r io.ReaderAt, size int64) (content []byte, offset, archive int64, err error) {
+	head, err := readAt(r, size, 0, 16, "user data")
+	if err != nil {
+		return nil, 0, 0, err
+	}
+	switch string(head[:4]) {
+	case magicUserData:
+	case magicArchive:
+		return nil, 0, 0, nil
+	default:
+		return nil, 0, 0, fail(0, "user data", decoders.ErrCorrupt, "not an MPQ archive")
+	}
+	archive = int64(binary.LittleEndian.Uint32(head[8:]))
+	// The field of the length used is not needed to find the end of the content, so that a wrong one does no harm.
+	n := min(max(archive-16, int64(binary.LittleEndian.Uint32(head[12:]))), maxUserData, size-16)
+	content, err = readAt(r, size, 16, int(max(n, 0)), "user data")
+	return content, 16, archive, err
+}
+
+// Open reads the archive's header and tables.
+func Open(r io.ReaderAt, size int64) (*Archive, error) {
+	_, _, declared, err := UserData(r, size)
+	if err != nil {
+		return nil, err
+	}
+	start, err := find(r, size, declared)
+	if err != nil {
+		return nil, err
+	}
+	a := &Archive{src: r, size: size, start: start}
+	if err := a.readHeader(); err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+// find returns where the archive's header is: where the user data says, or else at the next multiple of 512 bytes.
+func find(r io.ReaderAt, size, declared int64) (int64, error) {
+	var magic [4]byte
+	is := func(offset int64) bool {
+		n, _ := r.ReadAt(magic[:], offset)
+		return n == len(magic) && string(magic[:]) == magicArchive
+	}
+	if declared+32 <= size && is(declared) {
+		return declared, nil
+	}
+	for i := range int64(maxProbes) {
+		if i*alignment+32 > size {
+			break
+		}
+		if is(i * alignment) {
+			return i * alignment, nil
+		}
+	}
+	if declared+32 > size {
+		return 0, fail(size, "archive header", decoders.ErrTruncated, "it should be at %d, the file has %d bytes", declared, size)
+	}
+	return 0, fail(declared, "archive header", decoders.ErrCorrupt, "there is none")
+}
+
+// headerSizes are what the header has at least in each version.
+var headerSizes = [...]int{32, 44, 68, 208}
+
+func (a *Archive) readHeader() error {
+	h, err := readAt(a.src, a.size, a.start, 32, "archive header")
+	if err != nil {
+		return err
+	}
+	le := binary.LittleEndian
+	a.Version = int(le.Uint16(h[12:]))
+	if a.Version >= len(headerSizes) {
+		return fail(a.start+12, "archive header", decoders.ErrUnsupported, "version %d", a.Version)
+	}
+	// A header that is shorter than its version's fields is taken for what it is long enough for.
+	headerSize := int64(le.Uint32(h[4:]))
+	for a.Version > 0 && headerSize < int64(headerSizes[a.Version]) {
+		a.Version--
+	}
+	if h, err = readAt(a.src, a.size, a.start, headerSizes[a.Version], "archive header"); err != nil {
+		return err
+	}
+	shift := le.Uint16(h[14:])
+	if shift > 15 {
+		return fail(a.start+14, "archive header", decoders.ErrCorrupt, "sector shift %d", shift)
+	}
+	a.sectorSize = 512 << shift
+
+	hashOffset, blockOffset := int64(le.Uint32(h[16:])), int64(le.Uint32(h[20:]))
+	nHash, nBlock := le.Uint32(h[24:]), le.Uint32(h[28:])
+	var hiOffset int64
+	if a.Version >= 1 {
+		hiOffset = int64(le.Uint64(h[32:]))
+		hashOffset |= int64(le.Uint16(h[40:])) << 32
+		blockOffset |= int64(le.Uint16(h[42:])) << 32
+	}
+	// None is fine: clients leave empty archives behind when they cannot save a replay.
+	if nHash > maxEntries || nHash&(nHash-1) != 0 {
+		return fail(a.start+24, "archive header", decoders.ErrCorrupt, "%d hash table entries", nHash)
+	}
+	if nBlock > maxEntries {
+		return fail(a.start+28, "archive header", decoders.ErrCorrupt, "%d block table entries", nBlock)
+	}
+	hashPacked, blockPacked := int64(nHash)*16, int64(nBlock)*16
+	if a.Version >= 3 {
+		hashPacked = min(hashPacked, int64(le.Uint64(h[68:])))
+		blockPacked = min(blockPacked, int64(le.Uint64(h[76:])))
+	} else if gap := blockOffset - hashOffset; gap > 0 && gap < hashPacked {
+		hashPacked = gap // without a field for it, that the tables overlap tells that the first one is packed
+	}
+	if err := a.readHashes(hashOffset, hashPacked, int(nHash)); err != nil {
+		return err
+	}
+	return a.readBlocks(blockOffset, blockPacked, int(nBlock), hiOffset)
+}
+
+// table reads, decrypts and unpacks a table of n entries of 16 bytes.
+func (a *Archive) table(what string, offset, packed int64, n int, key uint32) ([]byte, error) {
+	if n == 0 {
+		return nil, nil
+	}
+	if packed < 0 {
+		return nil, fail(a.start, what, decoders.ErrCorrupt, "packed size %d", packed)
+	}
+	p, err := readAt(a.src, a.size, a.start+offset, int(packed), what)
+	if err != nil {
+		return nil, err
+	}
+	decrypt(p, key)
+	if len(p) < 16*n {
+		if p, err = unpack(nil, p, 16*n, true); err != nil {
+			return nil, wrap(a.start+offset, what, err)
+		}
+	}
+	if len(p) != 16*n {
+		return nil, fail(a.start+offset, what, decoders.ErrCorrupt, "%d bytes instead of %d", len(p), 16*n)
+	}
+	return p, nil
+}
+
+func (a *Archive) readHashes(offset, packed int64, n int) error {
+	p, err := a.table("hash table", offset, packed, n, keyHashTable)
+	if err != nil {
+		return err
+	}
+	le := binary.LittleEndian
+	a.hashes = make([]hashEntry, n)
+	for i := range a.hashes {
+		e := p[16*i:]
+		a.hashes[i] = hashEntry{le.Uint32(e), le.Uint32(e[4:]), le.Uint16(e[8:]), le.Uint16(e[10:]), le.Uint32(e[12:])}
+	}
+	return nil
+}
+
+func (a *Archive) readBlocks(offset, packed int64, n int, hiOffset int64) error {
+	p, err := a.table("block table", offset, packed, n, keyBlockTable)
+	if err != nil {
+		return err
+	}
+	var hi []byte
+	if hiOffset != 0 {
+		if hi, err = readAt(a.src, a.size, a.start+hiOffset, 2*n, "high block table"); err != nil {
+			return err
+		}
+	}
+	le := binary.LittleEndian
+	a.blocks = make([]blockEntry, n)
+	for i := range a.blocks {
+		e := p[16*i:]
+		a.blocks[i] = blockEntry{int64(le.Uint32(e)), le.Uint32(e[4:]), le.Uint32(e[8:]), le.Uint32(e[12:])}
+		if hi != nil {
+			a.blocks[i].offset |= int64(le.Uint16(hi[2*i:])) << 32
+		}
+	}
+	return nil
+}
+
+// Member is a file of an archive.
+type Member struct {
+	// Name is what Find was asked for.
+	Name string
+	// Offset is where the member's bytes begin in the file that holds the archive.
+	Offset int64
+	// PackedSize is how many bytes it has there.
+	PackedSize int64
+	// Size is how many bytes it says to have when unpacked.
+	Size  int64
+	flags uint32
+}
+
+// Find looks a member up by its name, of which case does not matter.
+func (a *Archive) Find(name string) (Member, bool) {
+	nameA, nameB := hash(name, hashNameA), hash(name, hashNameB)
+	mask := uint32(len(a.hashes) - 1)
+	first := hash(name, hashPosition) & mask
+	for i := range uint32(len(a.hashes)) {
+		e := &a.hashes[(first+i)&mask]
+		if e.block == slotUnused {
+			break
+		}
+		if e.nameA != nameA || e.nameB != nameB || e.block >= uint32(len(a.blocks)) {
+			continue
+		}
+		b := &a.blocks[e.block]
+		if b.flags&flagExists == 0 || b.flags&flagDeleted != 0 {
+			continue
+		}
+		return Member{
+			Name: name, Offset: a.start + b.offset, PackedSize: int64(b.packed), Size: int64(b.size), flags: b.flags,
+		}, true
+	}
+	return Member{}, false
+}
+
+// ListFile is the name of the member that lists the names of the others.
+const ListFile = "(listfile)"
+
+// Names returns the names of the members that the archive lists and holds. Archives need not list any.
+func (a *Archive) Names() []string {
+	m, ok := a.Find(ListFile)
+	if !ok || m.Size > 64<<10 {
+		return nil
+	}
+	list, err := a.Append(nil, m)
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for name := range strings.FieldsFuncSeq(string(list), func(r rune) bool { return r == '\r' || r == '\n' || r == ';' }) {
+		if _, ok := a.Find(name); ok && len(names) < len(a.blocks) {
+			names = append(names, name)
+		}
+	}
+	return names
+}

@@ -1,0 +1,68 @@
+package mpq
+
+import (
+	"encoding/binary"
+	"sync"
+)
+
+// What a name is hashed for.
+const (
+	hashPosition = 0 // where in the hash table to begin
+	hashNameA    = 1
+	hashNameB    = 2
+	hashKey      = 3 // to decrypt the file
+)
+
+// Keys of the tables: the hashes of "(hash table)" and "(block table)".
+const (
+	keyHashTable  = 0xC3AF3770
+	keyBlockTable = 0xEC83B3A3
+)
+
+// cryptTable holds the pseudo-random numbers of hashing (rows 0 to 3) and of encryption (row 4).
+var cryptTable = sync.OnceValue(func() *[5][256]uint32 {
+	var t [5][256]uint32
+	seed := uint32(0x00100001)
+	step := func() uint32 {
+		seed = (seed*125 + 3) % 0x2AAAAB
+		return seed & 0xFFFF
+	}
+	for i := range 256 {
+		for row := range t {
+			high := step()
+			t[row][i] = high<<16 | step()
+		}
+	}
+	return &t
+})
+
+// hash hashes a name. Case and the direction of slashes do not matter.
+func hash(name string, purpose int) uint32 {
+	t := cryptTable()
+	a, b := uint32(0x7FED7FED), uint32(0xEEEEEEEE)
+	for i := range len(name) {
+		c := name[i]
+		switch {
+		case c >= 'a' && c <= 'z':
+			c -= 'a' - 'A'
+		case c == '/':
+			c = '\\'
+		}
+		a = t[purpose][c] ^ (a + b)
+		b = uint32(c) + a + b + b<<5 + 3
+	}
+	return a
+}
+
+// decrypt decrypts the whole words of p in place.
+func decrypt(p []byte, key uint32) {
+	t := &cryptTable()[4]
+	b := uint32(0xEEEEEEEE)
+	for ; len(p) >= 4; p = p[4:] {
+		b += t[key&0xFF]
+		w := binary.LittleEndian.Uint32(p) ^ (key + b)
+		binary.LittleEndian.PutUint32(p, w)
+		key = ^key<<21 + 0x11111111 | key>>11
+		b = w + b + b<<5 + 3
+	}
+}

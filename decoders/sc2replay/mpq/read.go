@@ -1,0 +1,231 @@
+package mpq
+
+import (
+	"bytes"
+	"compress/flate"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/decoders/sc2replay/bzip2"
+)
+
+// Methods of compression: the bits of the byte before packed data.
+const (
+	methodHuffman = 0x01
+	methodZlib    = 0x02
+	methodImplode = 0x08
+	methodBzip2   = 0x10
+	methodSparse  = 0x20
+	methodMono    = 0x40
+	methodStereo  = 0x80
+	methodLZMA    = 0x12 // as a whole, not as bits
+)
+
+// Append unpacks a member and appends it to dst. What could be unpacked before an error is returned with it.
+func (a *Archive) Append(dst []byte, m Member) ([]byte, error) {
+	if m.flags&(flagImplode|flagPatch) != 0 {
+		return dst, fail(m.Offset, m.Name, decoders.ErrUnsupported, "flags %#x", m.flags)
+	}
+	p, err := readAt(a.src, a.size, m.Offset, int(m.PackedSize), m.Name)
+	if err != nil {
+		return dst, err
+	}
+	compressed := m.flags&flagCompress != 0
+	size := int(m.Size)
+	if m.flags&flagSingleUnit != 0 || m.Size == 0 {
+		if m.flags&flagEncrypted != 0 {
+			decrypt(p, a.key(m))
+		}
+		dst, err = unpack(dst, p, size, compressed)
+	} else {
+		dst, err = a.sectors(dst, p, m)
+	}
+	if err != nil {
+		return dst, wrap(m.Offset, m.Name, err)
+	}
+	return dst, nil
+}
+
+// key returns what a member is encrypted with.
+func (a *Archive) key(m Member) uint32 {
+	k := hash(path.Base(strings.ReplaceAll(m.Name, `\`, "/")), hashKey)
+	if m.flags&flagFixKey != 0 {
+		k = (k + uint32(m.Offset-a.start)) ^ uint32(m.Size)
+	}
+	return k
+}
+
+// sectors unpacks a member that was packed piece by piece, every piece being sectorSize long when unpacked.
+func (a *Archive) sectors(dst, p []byte, m Member) ([]byte, error) {
+	n := int((m.Size + int64(a.sectorSize) - 1) / int64(a.sectorSize))
+	compressed, encrypted := m.flags&flagCompress != 0, m.flags&flagEncrypted != 0
+	var key uint32
+	if encrypted {
+		key = a.key(m)
+	}
+	// The offsets of the sectors and of the end come first, unless sectors lie where their size puts them.
+	var table []byte
+	if compressed {
+		if 4*(n+1) > len(p) {
+			return dst, fmt.Errorf("%w: table of %d sectors in %d bytes", decoders.ErrCorrupt, n, len(p))
+		}
+		table = p[:4*(n+1)]
+		if encrypted {
+			decrypt(table, key-1)
+		}
+	}
+	rest := int(m.Size)
+	for i := range n {
+		from, to := i*a.sectorSize, min((i+1)*a.sectorSize, int(m.Size))
+		if compressed {
+			from, to = int(binary.LittleEndian.Uint32(table[4*i:])), int(binary.LittleEndian.Uint32(table[4*i+4:]))
+		}
+		if from < len(table) || to < from || to > len(p) {
+			return dst, fmt.Errorf("%w: sector %d from %d to %d of %d bytes", decoders.ErrCorrupt, i, from, to, len(p))
+		}
+		sector := p[from:to]
+		if encrypted {
+			decrypt(sector, key+uint32(i))
+		}
+		want := min(a.sectorSize, rest)
+		var err error
+		if dst, err = unpack(dst, sector, want, compressed); err != nil {
+			return dst, fmt.Errorf("sector %d: %w", i, err)
+		}
+		rest -= want
+	}
+	return dst, nil
+}
+
+// unpack appends what p is when unpacked, size bytes. Data that did not become smaller is stored as it is.
+func unpack(dst, p []byte, size int, compressed bool) ([]byte, error) {
+	if len(p) >= size || !compressed {
+		if len(p) < size {
+			return append(dst, p...), fmt.Errorf("%w: %d of %d bytes", decoders.ErrTruncated, len(p), size)
+		}
+		return append(dst, p[:size]...), nil
+	}
+	if len(p) == 0 {
+		return dst, fmt.Errorf("%w: no method of compression", decoders.ErrCorrupt)
+	}
+	method, p := p[0], p[1:]
+	start := len(dst)
+	var err error
+	if method == methodLZMA || method&^(methodZlib|methodBzip2|methodSparse) != 0 || method&(methodZlib|methodBzip2) == methodZlib|methodBzip2 {
+		return dst, fmt.Errorf("%w: compressed with %s", decoders.ErrUnsupported, methodName(method))
+	}
+	sparse := method&methodSparse != 0
+	limit := size
+	if sparse {
+		limit = 2*size + 8 // one control byte for 128 bytes or fewer, at worst for every one
+	}
+	switch {
+	case method&methodBzip2 != 0:
+		dst, err = bzip2.Append(room(dst, len(p), limit), p, limit)
+	case method&methodZlib != 0:
+		dst, err = inflate(room(dst, len(p), limit), p, limit)
+	default:
+		dst = append(dst, p...)
+	}
+	if sparse {
+		full, sparseErr := unsparse(nil, dst[start:], size)
+		dst = append(dst[:start], full...)
+		if err == nil {
+			err = sparseErr
+		}
+	}
+	if err == nil && len(dst)-start != size {
+		err = fmt.Errorf("%w: %d bytes instead of %d", decoders.ErrCorrupt, len(dst)-start, size)
+	}
+	return dst, err
+}
+
+// room makes room for what packed bytes will usually become; more is taken as data arrives.
+func room(dst []byte, packed, size int) []byte {
+	return slices.Grow(dst, min(size, 16*packed+4<<10))
+}
+
+// inflate undoes zlib.
+func inflate(dst, p []byte, limit int) ([]byte, error) {
+	if len(p) < 2 {
+		return dst, decoders.ErrTruncated
+	}
+	if p[0]&0x0F != 8 || (uint(p[0])<<8|uint(p[1]))%31 != 0 || p[1]&0x20 != 0 {
+		return dst, fmt.Errorf("%w: not zlib data", decoders.ErrCorrupt)
+	}
+	// compress/flate instead of compress/zlib: the checksum behind the data may be cut off in old archives.
+	r := flate.NewReader(bytes.NewReader(p[2:]))
+	for {
+		if len(dst) == cap(dst) {
+			dst = slices.Grow(dst, 4<<10)
+		}
+		n, err := r.Read(dst[len(dst):min(cap(dst), len(dst)+limit+1)])
+		dst = dst[:len(dst)+n]
+		limit -= n
+		switch {
+		case limit < 0:
+			return dst[:len(dst)+limit], decoders.ErrLimit
+		case errors.Is(err, io.EOF):
+			return dst, nil
+		case errors.Is(err, io.ErrUnexpectedEOF):
+			return dst, decoders.ErrTruncated
+		case err != nil:
+			return dst, fmt.Errorf("%w: %w", decoders.ErrCorrupt, err)
+		}
+	}
+}
+
+// unsparse expands runs of zeros: after the size (big-endian), a control byte says how many bytes follow or how many
+// zeros stand for them.
+func unsparse(dst, p []byte, size int) ([]byte, error) {
+	if len(p) < 4 {
+		return dst, decoders.ErrTruncated
+	}
+	if n := binary.BigEndian.Uint32(p); int64(n) != int64(size) {
+		return dst, fmt.Errorf("%w: sparse data of %d bytes instead of %d", decoders.ErrCorrupt, n, size)
+	}
+	p = p[4:]
+	for len(p) > 0 && len(dst) < size {
+		c := p[0]
+		p = p[1:]
+		if c&0x80 != 0 {
+			n := min(int(c&0x7F)+1, len(p), size-len(dst))
+			dst = append(dst, p[:n]...)
+			p = p[n:]
+			continue
+		}
+		for range min(int(c)+3, size-len(dst)) {
+			dst = append(dst, 0)
+		}
+	}
+	return dst, nil
+}
+
+// methodName names what a method byte stands for.
+func methodName(method byte) string {
+	if method == methodLZMA {
+		return "LZMA"
+	}
+	var names []string
+	for _, m := range []struct {
+		bit  byte
+		name string
+	}{
+		{methodHuffman, "Huffman"}, {methodZlib, "zlib"}, {0x04, "method 0x04"}, {methodImplode, "PKWARE implode"},
+		{methodBzip2, "bzip2"}, {methodSparse, "sparse"}, {methodMono, "ADPCM mono"}, {methodStereo, "ADPCM stereo"},
+	} {
+		if method&m.bit != 0 {
+			names = append(names, m.name)
+		}
+	}
+	if names == nil {
+		return "no method"
+	}
+	return strings.Join(names, " and ")
+}

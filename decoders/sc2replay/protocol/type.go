@@ -1,0 +1,118 @@
+package protocol
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Kind is what a value is.
+type Kind uint8
+
+// The kinds of values, as docs/formats/sc2replay.md, "Encodings", describes them.
+const (
+	Invalid  Kind = iota
+	Int           // Bits wide, plus Offset
+	Bool          // one bit
+	Null          // nothing at all
+	FourCC        // four bytes
+	Optional      // Elem, or not
+	Blob          // bytes; the length is an integer of Bits plus Offset
+	BitArray      // bits; the length is an integer of Bits plus Offset
+	Array         // of Elem; the length is an integer of Bits plus Offset
+	Choice        // one of Fields; the number is an integer of Bits plus Offset and equals a field's Tag
+	Struct        // Fields one after another
+)
+
+// Type is the layout of one value. It must not be modified.
+type Type struct {
+	Kind   Kind
+	Bits   uint8 // 0 to 64
+	Offset int64
+	Elem   *Type
+	Fields []Field
+}
+
+// Field is a member of a struct or an alternative of a choice.
+type Field struct {
+	Name string
+	// Tag is the field's number in the versioned encoding, NoTag where the table gives none, or the number of the
+	// alternative.
+	Tag  int
+	Type *Type
+}
+
+// NoTag is the Tag of a field that occurs in the bit-packed encoding only.
+const NoTag = -1
+
+// Parent is the name of a field that stands for its struct: its value is part of the struct, not a member of it.
+const Parent = "__parent"
+
+// Signed tells whether an integer's values may be below zero.
+func (t *Type) Signed() bool { return t.Kind == Int && t.Offset < 0 }
+
+// String spells the type in the notation of the tables.
+func (t *Type) String() string {
+	var b strings.Builder
+	t.write(&b)
+	return b.String()
+}
+
+func (t *Type) write(b *strings.Builder) {
+	switch t.Kind {
+	case Int:
+		b.WriteString(bounds(t.Bits, t.Offset))
+	case Bool:
+		b.WriteString("bool")
+	case Null:
+		b.WriteString("null")
+	case FourCC:
+		b.WriteString("fourcc")
+	case Optional:
+		b.WriteByte('?')
+		t.Elem.write(b)
+	case Blob:
+		b.WriteString("blob(" + bounds(t.Bits, t.Offset) + ")")
+	case BitArray:
+		b.WriteString("bits(" + bounds(t.Bits, t.Offset) + ")")
+	case Array:
+		b.WriteString("[" + bounds(t.Bits, t.Offset) + "]")
+		t.Elem.write(b)
+	case Choice:
+		b.WriteString("choice(" + bounds(t.Bits, t.Offset) + ")")
+		t.writeFields(b, func(f Field) string { return strconv.Itoa(f.Tag) + ":" + f.Name })
+	case Struct:
+		t.writeFields(b, func(f Field) string {
+			if f.Tag == NoTag {
+				return f.Name
+			}
+			return f.Name + "#" + strconv.Itoa(f.Tag)
+		})
+	default:
+		b.WriteString("invalid")
+	}
+}
+
+func (t *Type) writeFields(b *strings.Builder, name func(Field) string) {
+	b.WriteByte('{')
+	for i, f := range t.Fields {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(name(f) + " ")
+		f.Type.write(b)
+	}
+	b.WriteByte('}')
+}
+
+// bounds spells an integer: u8, i32 (the sign takes half of the range), u4+1.
+func bounds(bits uint8, offset int64) string {
+	switch {
+	case offset == 0:
+		return fmt.Sprintf("u%d", bits)
+	case bits > 0 && offset == -1<<(bits-1):
+		return fmt.Sprintf("i%d", bits)
+	default:
+		return fmt.Sprintf("u%d%+d", bits, offset)
+	}
+}

@@ -1,0 +1,324 @@
+package sc2replay
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"reflect"
+	"unsafe"
+
+	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/decoders/sc2replay/mpq"
+	"github.com/replayd/replayd/decoders/sc2replay/protocol"
+	"github.com/replayd/replayd/decoders/sc2replay/wire"
+)
+
+// Names of members.
+const (
+	memberDetails    = "replay.details"
+	memberInitData   = "replay.initData"
+	memberInfo       = "replay.info" // what initData was called in the beta of 2010
+	memberAttributes = "replay.attributes.events"
+	memberGame       = "replay.game.events"
+	memberMessage    = "replay.message.events"
+	memberTracker    = "replay.tracker.events"
+	memberMetadata   = "replay.gamemetadata.json"
+	memberMetadata12 = "replay.gamemetadata" // for some time in 3.12
+	memberLobby      = "replay.server.battlelobby"
+	backup           = ".backup" // what a client adds to the names of members that it rewrote
+)
+
+// Limits on the size of members. The largest ones seen are 2 KB of details, 10 KB of initData, 16 KB of attributes, 1 MB of
+// game events and 3.4 MB of tracker events.
+const (
+	maxSmall   = 128 << 10
+	maxMember  = 4 << 20
+	maxGame    = 16 << 20
+	maxTracker = 24 << 20
+	maxMessage = 2 << 20
+	maxRatio   = 128 // unpacked to packed size, beyond 64 KiB
+)
+
+// Replay is an open replay: everything but its events. What could not be read is empty, and Parts tells why.
+type Replay struct {
+	// Start is the header. Its DecodeInfo tells which table was chosen by the header alone.
+	Start Start
+	// Details, Lobby, Attributes and Metadata are as the parts of the replay say.
+	Details    Details
+	Lobby      Lobby
+	Attributes Attributes
+	Metadata   GameMetadata
+	// Has tells which of those were found and could be read.
+	Has struct{ Details, Lobby, Attributes, Metadata bool }
+	// Players holds everybody in the lobby, in the order of slots: humans, computers and observers.
+	Players []PlayerInfo
+	// Parts tells how the parts above could be read.
+	Parts []PartStatus
+
+	// Damage is why the archive could not be opened, or nil. Without the archive there is the header, and what could be
+	// salvaged.
+	Damage error
+
+	archive  *mpq.Archive
+	salvaged map[string][]byte // members, for want of an archive
+	table    *protocol.Table
+	match    protocol.Match
+	roster   roster
+}
+
+// Open reads a replay's header and its small parts. It returns an error when not even the header can be read, or when r
+// fails with something other than io.EOF.
+//
+// Open keeps r, which must stay readable for as long as events are decoded.
+func Open(r io.ReaderAt, size int64) (*Replay, error) {
+	content, offset, _, err := mpq.UserData(r, size)
+	if err != nil {
+		return nil, err
+	}
+	if content == nil {
+		return nil, decoders.Errorf(decoders.SC2Replay, 0, decoders.NoTick, "header", decoders.ErrUnsupported,
+			"an MPQ archive without a replay's header")
+	}
+	p := &Replay{}
+	if err := p.readHeader(content, offset); err != nil {
+		return nil, err
+	}
+	p.chooseTable()
+	p.archive, p.Damage = mpq.Open(r, size)
+	var bad *decoders.Error
+	if p.Damage != nil && !errors.As(p.Damage, &bad) {
+		return nil, p.Damage
+	}
+	if p.Damage != nil {
+		if err := p.salvage(r, size); err != nil {
+			return nil, err
+		}
+	}
+	p.readDetails()
+	p.readLobby()
+	p.readAttributes()
+	p.readMetadata()
+	p.setClocks()
+	p.resolvePlayers()
+	p.Start.DecodeInfo = p.decodeInfo(p.Parts)
+	p.Start.HasDecodeInfo = true
+	return p, nil
+}
+
+// readHeader reads the user data, which is the header.
+func (p *Replay) readHeader(content []byte, offset int64) error {
+	newest, err := protocol.Default().Table(protocol.Default().Builds()[len(protocol.Default().Builds())-1])
+	if err != nil {
+		return err
+	}
+	var failed bool
+	var used int
+	if len(content) > 0 && content[0] == byte(wire.TagStruct) {
+		// Fields say what they are: the newest table serves all builds.
+		plan, err := rootPlan(newest.Header, reflect.TypeFor[Start]())
+		if err != nil {
+			return err
+		}
+		v := wire.NewVersioned(content)
+		plan.fillVersioned(&v, unsafe.Pointer(&p.Start))
+		failed, used = v.Failed(), v.Offset()
+	} else {
+		// The beta of 2010: the first published layout, bit-packed.
+		oldest, err := protocol.Default().Table(protocol.Default().Builds()[0])
+		if err != nil {
+			return err
+		}
+		plan, err := rootPlan(oldest.Header, reflect.TypeFor[Start]())
+		if err != nil {
+			return err
+		}
+		b := wire.NewPacked(content)
+		plan.fillPacked(&b, unsafe.Pointer(&p.Start))
+		failed, used = b.Failed(), b.Offset()
+		p.Start.BetaHeader = true
+	}
+	v := &p.Start.Version
+	if !p.Start.HasVersion || v.BaseBuild == 0 && v.Build == 0 || p.Start.BetaHeader && !isSignature(p.Start.Signature) {
+		if failed {
+			return decoders.Errorf(decoders.SC2Replay, offset+int64(used), decoders.NoTick, "header", decoders.ErrTruncated,
+				"no version in %d bytes", len(content))
+		}
+		return decoders.Errorf(decoders.SC2Replay, offset, decoders.NoTick, "header", decoders.ErrCorrupt, "no version")
+	}
+	if v.BaseBuild == 0 {
+		v.BaseBuild = v.Build
+	}
+	status := PartStatus{Name: []byte("header"), State: PartStateComplete, Size: int64(used), BytesRead: int64(used)}
+	if failed {
+		status.State, status.Error = PartStatePartial, []byte("the header ends early")
+	}
+	p.Parts = append(p.Parts, status)
+	return nil
+}
+
+const signature = "StarCraft II replay"
+
+func isSignature(s []byte) bool {
+	return len(s) >= len(signature) && string(s[:len(signature)]) == signature
+}
+
+// chooseTable finds the protocol table by the header.
+func (p *Replay) chooseTable() {
+	build, match := protocol.Default().Select(int(p.Start.Version.BaseBuild))
+	p.match = match
+	p.table, _ = protocol.Default().Table(build) // it has one: Select said so
+}
+
+// decodeInfo tells how the replay is decoded.
+func (p *Replay) decodeInfo(parts []PartStatus) DecodeInfo {
+	return DecodeInfo{
+		BaseBuild: p.Start.Version.BaseBuild, TableBuild: uint32(p.table.Build), Match: TableMatch(p.match), Parts: parts,
+	}
+}
+
+// member unpacks a member. It tells whether there is one.
+func (p *Replay) member(name string, limit int64) (data []byte, found bool, err error) {
+	if p.archive == nil {
+		data, found = p.salvaged[name]
+		return data, found, nil
+	}
+	m, ok := p.archive.Find(name)
+	if !ok {
+		return nil, false, nil
+	}
+	if m.Size > limit || m.PackedSize > limit+64<<10 || m.Size > 64<<10+maxRatio*m.PackedSize {
+		return nil, true, decoders.Errorf(decoders.SC2Replay, m.Offset, decoders.NoTick, name, decoders.ErrLimit,
+			"%d bytes, %d when unpacked", m.PackedSize, m.Size)
+	}
+	data, err = p.archive.Append(nil, m)
+	return data, true, err
+}
+
+// status notes how a part could be read.
+func (p *Replay) status(name string, size, read int, found bool, err error) {
+	s := PartStatus{Name: []byte(name), Size: int64(size), BytesRead: int64(read), State: PartStateComplete}
+	switch {
+	case !found:
+		s.State = PartStateAbsent
+	case err != nil && read == 0:
+		s.State, s.Error = PartStateUnreadable, []byte(err.Error())
+	case err != nil:
+		s.State, s.Error = PartStatePartial, []byte(err.Error())
+	}
+	p.Parts = append(p.Parts, s)
+}
+
+// readDetails reads replay.details, or the copy that clients leave when they rewrite it.
+func (p *Replay) readDetails() {
+	plan, err := rootPlan(p.table.Details, reflect.TypeFor[Details]())
+	if err != nil {
+		p.status(memberDetails, 0, 0, true, err)
+		return
+	}
+	for _, name := range []string{memberDetails, memberDetails + backup} {
+		data, found, err := p.member(name, maxSmall)
+		if !found {
+			continue
+		}
+		var d Details
+		v := wire.NewVersioned(data)
+		plan.fillVersioned(&v, unsafe.Pointer(&d))
+		if v.Failed() && err == nil {
+			err = decoders.Errorf(decoders.SC2Replay, int64(v.Offset()), decoders.NoTick, name, decoders.ErrCorrupt, "it ends early")
+		}
+		for i := range d.PlayerList {
+			toon := &d.PlayerList[i].Toon
+			toon.ProgramId = bytes.Trim(toon.ProgramId, "\x00") // four bytes, of which two are "S2"
+		}
+		// A blanked file is replaced by its copy, and a copy does not replace anything better.
+		if !p.Has.Details || len(d.PlayerList) > len(p.Details.PlayerList) {
+			p.Details, p.Has.Details = d, v.Offset() > 1
+			p.status(name, len(data), v.Offset(), true, err)
+		}
+		if err == nil && len(d.PlayerList) > 0 {
+			return
+		}
+	}
+	if !p.Has.Details {
+		p.status(memberDetails, 0, 0, false, nil)
+	}
+}
+
+// readLobby reads replay.initData.
+func (p *Replay) readLobby() {
+	for _, name := range []string{memberInitData, memberInitData + backup, memberInfo} {
+		data, found, err := p.member(name, maxSmall)
+		if !found {
+			continue
+		}
+		lobby, used, fits := lobbyOf(data, p.table)
+		if !fits && p.match == protocol.Nearest {
+			for _, build := range protocol.Default().Neighbours(int(p.Start.Version.BaseBuild), maxCandidates) {
+				table, tableErr := protocol.Default().Table(build)
+				if tableErr != nil {
+					continue
+				}
+				if l, n, ok := lobbyOf(data, table); ok {
+					lobby, used, fits = l, n, true
+					break
+				}
+			}
+		}
+		if !fits && err == nil {
+			err = decoders.Errorf(decoders.SC2Replay, int64(used), decoders.NoTick, name, decoders.ErrCorrupt,
+				"table %d does not fit", p.table.Build)
+		}
+		if lobby != nil && (fits || name == memberInfo || !p.Has.Lobby) {
+			p.Lobby, p.Has.Lobby = *lobby, fits
+		}
+		p.status(name, len(data), used, true, err)
+		if fits {
+			return
+		}
+	}
+	if !p.Has.Lobby {
+		p.Lobby = Lobby{} // what a wrong layout made of it is worth nothing
+	}
+}
+
+// lobbyOf reads initData with a table, and tells how many bytes of it that took and whether it fits.
+func lobbyOf(data []byte, table *protocol.Table) (lobby *Lobby, used int, fits bool) {
+	plan, err := rootPlan(table.InitData, reflect.TypeFor[Lobby]())
+	if err != nil || len(data) == 0 {
+		return nil, 0, false
+	}
+	lobby = &Lobby{}
+	r := wire.NewPacked(data)
+	plan.fillPacked(&r, unsafe.Pointer(lobby))
+	return lobby, r.Offset(), !r.Failed() && r.Remaining() < 8
+}
+
+// loopsPerGameSecond holds for all versions and speeds.
+const loopsPerGameSecond = 16
+
+// speedFactors are how much faster than game time each game speed is.
+var speedFactors = [...]float64{0.6, 0.8, 1, 1.2, 1.4}
+
+// normalSpeed is what is assumed when a replay does not tell: "Faster", as in nearly all games.
+const normalSpeed = 4
+
+// Speed returns the game's speed, 0 (slower) to 4 (faster).
+func (p *Replay) Speed() int {
+	speed := uint32(normalSpeed)
+	switch {
+	case p.Has.Details:
+		speed = p.Details.GameSpeed
+	case p.Has.Lobby:
+		speed = p.Lobby.GameDescription.GameSpeed
+	}
+	return min(int(speed), len(speedFactors)-1)
+}
+
+// setClocks computes the length of the game.
+func (p *Replay) setClocks() {
+	s := &p.Start
+	s.LoopsPerRealSecond = loopsPerGameSecond * speedFactors[p.Speed()]
+	s.GameSpeed = []byte(SpeedName(p.Speed()))
+	s.GameSeconds = float64(s.ElapsedGameLoops) / loopsPerGameSecond
+	s.RealSeconds = float64(s.ElapsedGameLoops) / s.LoopsPerRealSecond
+}

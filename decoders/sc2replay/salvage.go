@@ -1,0 +1,118 @@
+package sc2replay
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"reflect"
+	"unsafe"
+
+	"github.com/replayd/replayd/decoders/sc2replay/bzip2"
+	"github.com/replayd/replayd/decoders/sc2replay/protocol"
+	"github.com/replayd/replayd/decoders/sc2replay/wire"
+)
+
+// The archive's tables lie at its end, so that of a replay that was cut nothing could be found. But its members lie one
+// behind the other, nearly all are bzip2 streams, of which each tells where it ends, and what a member is shows when it is
+// decoded: a wrong layout does not come out exactly at the end.
+
+// packedMember begins a member that was packed in one piece with bzip2: the method, and the beginning of a stream with a
+// block of the size that all replays have.
+var packedMember = []byte("\x10BZh91AY&SY")
+
+// Limits on salvaging.
+const (
+	maxSalvaged = 16 << 20 // bytes of a file that are searched
+	maxStreams  = 64       // streams that are unpacked
+	maxUnpacked = 32 << 20 // bytes of all of them
+)
+
+// salvage looks for members without the archive's tables.
+func (p *Replay) salvage(r io.ReaderAt, size int64) error {
+	file := make([]byte, min(size, maxSalvaged))
+	n, err := r.ReadAt(file, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	p.salvaged = map[string][]byte{}
+	left := maxUnpacked
+	rest := file[:n]
+	for range maxStreams {
+		at := bytes.Index(rest, packedMember)
+		if at < 0 || left <= 0 {
+			break
+		}
+		rest = rest[at+1:]
+		data, used, err := bzip2.AppendFirst(nil, rest, left)
+		left -= len(data)
+		if err != nil {
+			continue
+		}
+		rest = rest[used:]
+		if name := p.recognise(data); name != "" && p.salvaged[name] == nil {
+			p.salvaged[name] = data
+		}
+	}
+	return nil
+}
+
+// recognise returns which member data is, or "" for one that is of no use.
+func (p *Replay) recognise(data []byte) string {
+	if len(data) == 0 {
+		return ""
+	}
+	switch wire.Tag(data[0]) {
+	case wire.TagStruct:
+		if p.isDetails(data) {
+			return memberDetails
+		}
+	case wire.TagChoice:
+		if p.isStream(protocol.Tracker, data) {
+			return memberTracker
+		}
+	}
+	if len(data) <= maxSmall {
+		if lobby, _, fits := lobbyOf(data, p.table); fits && len(lobby.LobbyState.Slots) > 0 {
+			return memberInitData
+		}
+	}
+	switch {
+	case p.isStream(protocol.Game, data):
+		return memberGame
+	case p.isStream(protocol.Message, data):
+		return memberMessage
+	}
+	return ""
+}
+
+func (p *Replay) isDetails(data []byte) bool {
+	plan, err := rootPlan(p.table.Details, reflect.TypeFor[Details]())
+	if err != nil || len(data) > maxSmall {
+		return false
+	}
+	var d Details
+	v := wire.NewVersioned(data)
+	plan.fillVersioned(&v, unsafe.Pointer(&d))
+	return !v.Failed() && v.Done() && len(d.Title) > 0
+}
+
+// isStream tells whether data is an event stream of that kind: all events are known, the last one ends where the data does,
+// none comes after the game's end, and nobody says nothing, which is what zeros would be.
+func (p *Replay) isStream(id protocol.Stream, data []byte) bool {
+	if p.table.IDBits[id] == 0 {
+		return false
+	}
+	var s stream
+	var ev Event
+	s.open(id, "", p.table, &contents{data: data, found: true})
+	for s.ready {
+		user, ok := s.read(&ev)
+		if !ok || user > nobody || int64(s.last) > int64(p.Start.ElapsedGameLoops) {
+			return false
+		}
+		if ev.Kind == KindChat && len(ev.Chat.Text) == 0 {
+			return false
+		}
+	}
+	return s.err == nil
+}

@@ -1,0 +1,224 @@
+package sc2replay
+
+import (
+	"errors"
+	"math"
+
+	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/decoders/sc2replay/protocol"
+	"github.com/replayd/replayd/decoders/sc2replay/wire"
+)
+
+// stream is one of the three event streams. It reads one event ahead, but only its gameloop: that decides which stream is
+// next.
+type stream struct {
+	id     protocol.Stream
+	name   string
+	plans  []*eventPlan
+	idBits uint
+	users  uint // how many bits say who caused an event
+
+	packed    wire.Packed
+	versioned wire.Versioned // of the tracker
+
+	ready  bool // an event comes next, at tick
+	start  int  // where it begins
+	tick   int64
+	events int64
+	last   int32 // the tick of the last event that was read
+	state  PartState
+	err    *decoders.Error
+	tree   tree
+}
+
+// open begins to read a stream.
+func (s *stream) open(id protocol.Stream, name string, table *protocol.Table, from *contents) {
+	*s = stream{id: id, name: name, plans: plansOf(table, id), state: PartStateComplete}
+	switch {
+	case !from.found:
+		s.state = PartStateAbsent
+		return
+	case from.err != nil:
+		s.state = PartStateUnreadable
+		if len(from.data) > 0 {
+			s.state = PartStatePartial
+		}
+		s.err = asError(from.err, name)
+	}
+	s.idBits = uint(table.IDBits[id])
+	s.users = uint(minBits(table.User))
+	if id == protocol.Tracker {
+		s.versioned = wire.NewVersioned(from.data)
+	} else {
+		s.packed = wire.NewPacked(from.data)
+	}
+	s.step()
+}
+
+// asError makes an *Error of what may be one already.
+func asError(err error, what string) *decoders.Error {
+	if e, ok := errors.AsType[*decoders.Error](err); ok {
+		return e
+	}
+	return &decoders.Error{Format: decoders.SC2Replay, Tick: decoders.NoTick, What: what, Err: err}
+}
+
+func (s *stream) offset() int {
+	if s.id == protocol.Tracker {
+		return s.versioned.Offset()
+	}
+	return s.packed.Offset()
+}
+
+func (s *stream) size() int {
+	if s.id == protocol.Tracker {
+		return s.versioned.Len()
+	}
+	return s.packed.Len()
+}
+
+// step reads the gameloop of the next event.
+func (s *stream) step() {
+	s.ready = false
+	s.start = s.offset()
+	if s.start >= s.size() {
+		return
+	}
+	var delta uint32
+	if s.id == protocol.Tracker {
+		d, ok := trackerDelta(&s.versioned)
+		if !ok || s.versioned.Failed() {
+			s.fail(decoders.ErrCorrupt, "gameloop")
+			return
+		}
+		delta = d
+	} else if delta = s.packed.Delta(); s.packed.Failed() {
+		s.fail(decoders.ErrTruncated, "gameloop")
+		return
+	}
+	if s.tick += int64(delta); s.tick > math.MaxInt32 {
+		s.fail(decoders.ErrCorrupt, "gameloop beyond all games")
+		return
+	}
+	s.ready = true
+}
+
+// trackerDelta reads how many gameloops passed: a choice of numbers of different widths, of which only the value matters.
+func trackerDelta(r *wire.Versioned) (uint32, bool) {
+	if r.Tag() != wire.TagChoice {
+		return 0, false
+	}
+	r.Int()
+	v, ok := r.Number()
+	return uint32(v), ok && v >= 0 && v <= math.MaxUint32
+}
+
+// fail notes that the stream cannot be read on from where the present event begins.
+func (s *stream) fail(kind error, detail string, args ...any) {
+	s.ready = false
+	s.state = PartStatePartial
+	if s.events == 0 {
+		s.state = PartStateUnreadable
+	}
+	if s.err == nil {
+		s.err = decoders.Errorf(decoders.SC2Replay, int64(s.start), int32(min(s.tick, math.MaxInt32)), s.name, kind, detail, args...)
+	}
+}
+
+// read reads the event that is ready, and who caused it. It returns false when it cannot be read: the stream is over then.
+func (s *stream) read(ev *Event) (user uint32, ok bool) {
+	ev.AtTick = int32(s.tick)
+	if s.id == protocol.Tracker {
+		ok = s.readTracker(ev)
+	} else {
+		user, ok = s.readPacked(ev)
+	}
+	if ok {
+		s.events++
+		s.last = ev.AtTick
+		s.step()
+	}
+	return user, ok
+}
+
+func (s *stream) readPacked(ev *Event) (user uint32, ok bool) {
+	r := &s.packed
+	user = uint32(r.Bits(s.users))
+	id := r.Bits(s.idBits)
+	if id >= uint64(len(s.plans)) || s.plans[id] == nil {
+		s.fail(decoders.ErrUnsupported, "no event has number %d", id)
+		return 0, false
+	}
+	p := s.plans[id]
+	ev.Kind = p.kind
+	if p.plan != nil {
+		p.plan.fillPacked(r, p.message(ev))
+	} else {
+		o := &ev.Other
+		o.Stream, o.Id, o.Name = EventStream(s.id)+EventStreamGame, uint32(id), []byte(p.event.Name)
+		o.Fields = s.tree.packed(r, p.event.Type, o.Fields[:0])
+	}
+	if r.Failed() {
+		s.fail(decoders.ErrCorrupt, "%s does not fit", p.event.Name)
+		return 0, false
+	}
+	if p.finish != nil {
+		p.finish(ev)
+	}
+	r.Align()
+	return user, true
+}
+
+// maxRecord bounds a tracker event, so that what is made of it stays within what a message may have. The bit-packed
+// encoding's own lengths do that for the others. The largest real one, 1,023 numbers of positions, has some 4 KB.
+const maxRecord = 32 << 10
+
+func (s *stream) readTracker(ev *Event) bool {
+	r := &s.versioned
+	id, ok := r.Number()
+	if !ok || r.Failed() || id < 0 || id > math.MaxInt32 {
+		s.fail(decoders.ErrCorrupt, "number of an event")
+		return false
+	}
+	var p *eventPlan
+	if id < int64(len(s.plans)) {
+		p = s.plans[id]
+	}
+	if p != nil && p.plan != nil {
+		ev.Kind = p.kind
+		p.plan.fillVersioned(r, p.message(ev))
+	} else {
+		// Values say what they are: an event that no table knows can be read, too.
+		o := &ev.Other
+		ev.Kind = KindOther
+		o.Stream, o.Id, o.Name = EventStreamTracker, uint32(id), nil
+		var typ *protocol.Type
+		if p != nil {
+			o.Name, typ = []byte(p.event.Name), p.event.Type
+		}
+		o.Fields = s.tree.versioned(r, typ, o.Fields[:0])
+	}
+	if r.Failed() {
+		s.fail(decoders.ErrCorrupt, "event %d does not fit", id)
+		return false
+	}
+	if n := r.Offset() - s.start; n > maxRecord {
+		s.fail(decoders.ErrLimit, "event %d has %d bytes", id, n)
+		return false
+	}
+	if p != nil && p.finish != nil {
+		p.finish(ev)
+	}
+	return true
+}
+
+// status tells how far the stream was read.
+func (s *stream) status() PartStatus {
+	st := PartStatus{
+		Name: []byte(s.name), State: s.state, Size: int64(s.size()), BytesRead: int64(s.start), Events: s.events, LastTick: s.last,
+	}
+	if s.err != nil {
+		st.Error = []byte(s.err.Error())
+	}
+	return st
+}

@@ -1,0 +1,65 @@
+package sc2replay
+
+import (
+	"errors"
+	"runtime"
+	"slices"
+
+	"github.com/replayd/replayd/decoders"
+)
+
+// Unpacked is a replay whose event streams are in memory, unpacked. It does not change, so that several decoders may read
+// from it at once.
+type Unpacked struct {
+	rep                    Replay // a copy: table and players may have turned out to be others
+	game, message, tracker contents
+}
+
+// contents is what a member unpacks to.
+type contents struct {
+	data  []byte
+	found bool
+	err   error // a *decoders.Error: why data is not all of it
+}
+
+// Unpack unpacks the event streams, two at a time where there are two processors, and finds the table that fits them. It
+// fails only where the file cannot be read; what is wrong with the replay, decoders tell.
+func (p *Replay) Unpack() (*Unpacked, error) {
+	u := &Unpacked{rep: *p}
+	u.rep.Players = slices.Clone(p.Players)
+	unpack := func(into *contents, name string, limit int64) {
+		into.data, into.found, into.err = p.member(name, limit)
+	}
+	if runtime.GOMAXPROCS(0) > 1 {
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			unpack(&u.tracker, memberTracker, maxTracker)
+			unpack(&u.message, memberMessage, maxMessage)
+		}()
+		unpack(&u.game, memberGame, maxGame) // about as long as the other two
+		<-done
+	} else {
+		unpack(&u.game, memberGame, maxGame)
+		unpack(&u.message, memberMessage, maxMessage)
+		unpack(&u.tracker, memberTracker, maxTracker)
+	}
+	for _, c := range []*contents{&u.game, &u.message, &u.tracker} {
+		var bad *decoders.Error
+		if c.err != nil && !errors.As(c.err, &bad) {
+			return nil, c.err
+		}
+	}
+	u.rep.fit(u.game.data)
+	u.rep.index()
+	u.rep.setup(u.tracker.data)
+	u.rep.Start.DecodeInfo = u.rep.decodeInfo(u.rep.Parts)
+	return u, nil
+}
+
+// Events returns a decoder of the replay's events.
+func (u *Unpacked) Events(o Options) *Decoder {
+	d := u.rep.Events(o)
+	d.source = u
+	return d
+}

@@ -1,0 +1,124 @@
+package wire_test
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/replayd/replayd/decoders/sc2replay/wire"
+)
+
+func TestPackedExample(t *testing.T) {
+	// docs/formats/sc2replay.md: 12 bits at bit 4 are the upper half of the first byte, then all of the second.
+	r := wire.NewPacked([]byte{0xAB, 0xCD, 0xEF})
+	if got := r.Bits(4); got != 0xB {
+		t.Errorf("4 bits: %x", got)
+	}
+	if got := r.Bits(12); got != 0xACD {
+		t.Errorf("12 bits: %x", got)
+	}
+	if r.Bool() != true || r.Bits(0) != 0 || r.Offset() != 3 || r.Done() {
+		t.Errorf("at bit %d", r.BitPos())
+	}
+	r.Align()
+	if !r.Done() || r.Failed() {
+		t.Error("not at the end")
+	}
+	if r.Bool(); !r.Failed() {
+		t.Error("a bit past the end")
+	}
+}
+
+// slowBits reads as the format is described, one bit after the other.
+func slowBits(buf []byte, pos, n int) (v uint64) {
+	for n > 0 {
+		take := min(8-pos&7, n)
+		v = v<<take | uint64(buf[pos>>3])>>(pos&7)&(1<<take-1)
+		pos, n = pos+take, n-take
+	}
+	return v
+}
+
+func TestPackedBits(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(3, 4))
+	buf := make([]byte, 40)
+	for range 20_000 {
+		for i := range buf {
+			buf[i] = byte(rnd.Uint32())
+		}
+		r := wire.NewPacked(buf)
+		for pos := 0; ; {
+			n := rnd.IntN(65)
+			if pos+n > len(buf)*8 {
+				break
+			}
+			if got, want := r.Bits(uint(n)), slowBits(buf, pos, n); got != want || r.Failed() {
+				t.Fatalf("%d bits at %d of %x: %x, want %x", n, pos, buf, got, want)
+			}
+			pos += n
+		}
+	}
+}
+
+func TestVersionedInt(t *testing.T) {
+	for _, tt := range []struct {
+		bytes string
+		want  int64
+	}{
+		{"\x02", 1}, {"\x0c", 6}, {"\x83\x0c", -769}, {"\x00", 0}, {"\x03", -1}, {"\x80\x01", 64},
+		{"\xfe\xff\xff\xff\xff\xff\xff\xff\xff\x01", 1<<63 - 1},
+	} {
+		r := wire.NewVersioned([]byte(tt.bytes))
+		if got := r.Int(); got != tt.want || r.Failed() || !r.Done() {
+			t.Errorf("%x: %d, want %d", tt.bytes, got, tt.want)
+		}
+	}
+	for _, bad := range []string{"", "\x80", "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"} {
+		r := wire.NewVersioned([]byte(bad))
+		if r.Int(); !r.Failed() {
+			t.Errorf("%x was read", bad)
+		}
+	}
+}
+
+func FuzzPacked(f *testing.F) {
+	f.Add([]byte{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, []byte{3, 64, 0, 70, 1, 130, 200})
+	f.Fuzz(func(t *testing.T, buf, script []byte) {
+		r := wire.NewPacked(buf)
+		for _, op := range script {
+			before := r.BitPos()
+			switch {
+			case op <= 64:
+				v := r.Bits(uint(op))
+				if !r.Failed() && v != slowBits(buf, before, int(op)) {
+					t.Fatalf("%d bits at %d: %x", op, before, v)
+				}
+			case op < 128:
+				if p := r.Bytes(int(op) - 64); !r.Failed() && len(p) != int(op)-64 {
+					t.Fatal("short")
+				}
+			case op < 192:
+				r.AppendBits(nil, int(op))
+			default:
+				r.Delta()
+			}
+			if r.BitPos() < before || r.BitPos() > len(buf)*8+7 {
+				t.Fatalf("at bit %d of %d bytes", r.BitPos(), len(buf))
+			}
+		}
+	})
+}
+
+func FuzzVersioned(f *testing.F) {
+	f.Add([]byte{5, 4, 0, 2, 4, 'h', 'i', 2, 9, 2})
+	f.Add([]byte{0, 4, 4, 1, 6, 1, 3, 0, 7, 1, 2, 3, 4})
+	f.Fuzz(func(t *testing.T, buf []byte) {
+		r := wire.NewVersioned(buf)
+		for !r.Done() && !r.Failed() {
+			before := r.Offset()
+			r.Skip()
+			if !r.Failed() && r.Offset() <= before {
+				t.Fatal("no progress")
+			}
+		}
+	})
+}
