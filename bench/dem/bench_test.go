@@ -1,0 +1,170 @@
+//go:build unix
+
+package dem
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/dotabuff/manta"
+
+	"github.com/replayd/replayd/decoders/dem"
+	"github.com/replayd/replayd/decoders/dem/demtest"
+)
+
+// longSize is how long a demo is made of a short one.
+const longSize = 50 << 20
+
+func corpus(b *testing.B, name string) []byte {
+	b.Helper()
+	data, err := os.ReadFile(filepath.Join("..", "..", "..", "shared", "corpus", "dem", filepath.FromSlash(name)))
+	if err != nil {
+		b.Skip(err)
+	}
+	return data
+}
+
+// lengthen makes a demo of at least size bytes from a recorded one.
+func lengthen(b *testing.B, data []byte, size int) []byte {
+	b.Helper()
+	long, err := demtest.Repeat(data, size)
+	if err != nil {
+		b.Fatal(err)
+	}
+	runtime.GC()
+	return long
+}
+
+const auto = "haste/auto-20240102-2233-start-____.dem"
+
+// BenchmarkEverything decodes everything, with all state of all entities.
+func BenchmarkEverything(b *testing.B) {
+	short := lengthen(b, corpus(b, auto), 1)
+	long := lengthen(b, corpus(b, auto), longSize)
+	for _, file := range []struct {
+		name string
+		data []byte
+	}{{"short", short}, {"long", long}} {
+		b.Run("replayd/"+file.name, func(b *testing.B) { replayd(b, file.data, dem.Options{}) })
+		b.Run("manta/"+file.name, func(b *testing.B) { mantaAll(b, file.data) })
+	}
+}
+
+// BenchmarkOneClass asks for the entities of one class.
+func BenchmarkOneClass(b *testing.B) {
+	long := lengthen(b, corpus(b, auto), longSize)
+	for _, class := range []string{"CDOTA_Unit_Hero_Lina", "CDOTAGamerulesProxy"} {
+		b.Run(class, func(b *testing.B) {
+			replayd(b, long, dem.Options{
+				Kinds:   func(k dem.Kind) bool { return k <= dem.KindEntityDeleted },
+				Classes: func(c string) bool { return c == class },
+			})
+		})
+	}
+}
+
+// BenchmarkCombatLog asks for the combat log only.
+func BenchmarkCombatLog(b *testing.B) {
+	long := lengthen(b, corpus(b, auto), longSize)
+	replayd(b, long, dem.Options{Kinds: func(k dem.Kind) bool { return k == dem.KindCombatLog }})
+}
+
+// BenchmarkIndex finds the key frames.
+func BenchmarkIndex(b *testing.B) {
+	long := lengthen(b, corpus(b, auto), longSize)
+	b.SetBytes(int64(len(long)))
+	for b.Loop() {
+		if _, err := dem.ReadIndex(bytes.NewReader(long)); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func replayd(b *testing.B, data []byte, opts dem.Options) {
+	b.SetBytes(int64(len(data)))
+	b.ReportAllocs()
+	events, updates := 0, int64(0)
+	var ev dem.Event
+	start := cpuTime()
+	for b.Loop() {
+		d := dem.New(bytes.NewReader(data), opts)
+		for {
+			err := d.Next(&ev)
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				b.Fatal(err)
+			}
+			events++
+		}
+		updates += d.Stats().EntityUpdates
+	}
+	reportCPU(b, data, start)
+	b.ReportMetric(float64(events)/b.Elapsed().Seconds(), "events/s")
+	b.ReportMetric(float64(updates)/float64(b.N), "updates/op")
+}
+
+func mantaAll(b *testing.B, data []byte) {
+	b.SetBytes(int64(len(data)))
+	b.ReportAllocs()
+	updates := 0
+	start := cpuTime()
+	for b.Loop() {
+		p, err := manta.NewParser(data)
+		if err != nil {
+			b.Fatal(err)
+		}
+		p.OnEntity(func(*manta.Entity, manta.EntityOp) error {
+			updates++
+			return nil
+		})
+		if err := p.Start(); err != nil {
+			b.Fatal(err)
+		}
+	}
+	reportCPU(b, data, start)
+	b.ReportMetric(float64(updates)/float64(b.N), "updates/op")
+}
+
+// cpuTime is the processor time that the process has used.
+func cpuTime() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// reportCPU reports speed by processor time: on a machine that others use it tells more than the clock.
+func reportCPU(b *testing.B, data []byte, start time.Duration) {
+	b.Helper()
+	b.ReportMetric(float64(len(data))*float64(b.N)/1e6/(cpuTime()-start).Seconds(), "cpuMB/s")
+}
+
+// long is where TestWriteLong writes a long demo for decoders that are no Go.
+var long = flag.String("long", "", "write a long demo to this file")
+
+func TestWriteLong(t *testing.T) {
+	if *long == "" {
+		t.Skip("no -long")
+	}
+	data, err := os.ReadFile(filepath.Join("..", "..", "..", "shared", "corpus", "dem", filepath.FromSlash(auto)))
+	if err != nil {
+		t.Skip(err)
+	}
+	if data, err = demtest.Repeat(data, longSize); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(*long, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,252 @@
+package dem
+
+import (
+	"strconv"
+)
+
+// class is a class of entities within one decoder.
+type class struct {
+	id   int32
+	name uint32 // in names
+	root *node  // nil when the schema has no serializer of that name
+	// cells is how many cells an entity of the class has so far: one for each field that was ever met.
+	cells int
+	// wanted tells whether anybody asked for events of the class.
+	wanted bool
+	// rules is set for the class that holds Dota's clock.
+	rules bool
+
+	baseline baseline
+}
+
+// node is a place in the tree of fields of a class. Trees grow as fields are met: most classes of a game never occur,
+// and lists have no length of their own.
+type node struct {
+	codec *codec // how its own value is read; op is opNone when it has none
+	field *field // nil of a root
+	// object is the serializer of what lies below an object, or an element that is one; nil below values and lists.
+	object *serializer
+	// kids are the nodes below: fields of an object or elements of a list. others are those of the second and later types
+	// of an object that may be of several.
+	kids   []*node
+	others *[][]*node
+	name   uint32
+	cell   int32 // -1 without a value
+	list   bool  // kids are elements
+	many   bool  // an object that may be of several types
+	wanted bool  // whether anybody asked for the field
+	// guess is there when its codec is a guess: how good it was so far.
+	guess *guess
+}
+
+// guess tells how often values of a type that nobody knows were in updates that had the announced size, and in updates
+// that had not.
+type guess struct{ good, bad uint32 }
+
+// doubtful: a wrong guess can be right by chance, and a right one can be next to a wrong one.
+func (g *guess) doubtful() bool { return g.good <= 2*g.bad }
+
+// worse tells whether a guess was wrong more often, for how often it was right, than another one.
+func (g *guess) worse(o *guess) bool {
+	return uint64(g.bad)*uint64(o.good+1) > uint64(o.bad)*uint64(g.good+1)
+}
+
+// maxElements bounds the length of lists.
+const maxElements = 1 << 14
+
+// maxNodes bounds the nodes of all classes of a decoder. The largest games use a tenth of it.
+const maxNodes = 1 << 18
+
+// maxNames bounds the names of classes and fields. The largest games use a tenth of it.
+const maxNames = 1 << 18
+
+var noValue = codec{op: opNone}
+
+// classTree makes nodes. It is the part of a decoder that knows names.
+type classTree struct {
+	nodes   int
+	chunk   []node // nodes not yet handed out
+	names   []string
+	byName  map[string]uint32
+	scratch []byte
+	// guesses are of the types that nobody knows, by name.
+	guesses map[string]*guess
+	// wants tells whether a field is asked for; nil means all are.
+	wants func(class, field string) bool
+}
+
+func newClassTree(wants func(class, field string) bool) *classTree {
+	t := &classTree{byName: map[string]uint32{}, guesses: map[string]*guess{}, wants: wants}
+	t.intern(nil) // the empty name is 0
+	return t
+}
+
+// intern returns the number of a name.
+func (t *classTree) intern(name []byte) uint32 {
+	if id, ok := t.byName[string(name)]; ok {
+		return id
+	}
+	if len(t.names) >= maxNames {
+		return 0
+	}
+	s := string(name)
+	id := uint32(len(t.names))
+	t.names = append(t.names, s)
+	t.byName[s] = id
+	return id
+}
+
+// newNode returns a node, or nil when there are too many.
+func (t *classTree) newNode() *node {
+	if t.nodes >= maxNodes {
+		return nil
+	}
+	t.nodes++
+	if len(t.chunk) == 0 {
+		t.chunk = make([]node, 64)
+	}
+	n := &t.chunk[0]
+	t.chunk = t.chunk[1:]
+	n.cell = -1
+	return n
+}
+
+func (t *classTree) newRoot(s *serializer) *node {
+	n := t.newNode()
+	if n == nil {
+		return nil
+	}
+	n.codec = &noValue
+	n.object = s
+	n.name = t.intern(nil)
+	return n
+}
+
+// kid returns the node at an index below n, whose object is of the given type, or nil where there is none.
+func (t *classTree) kid(c *class, n *node, index int32, typ int) *node {
+	kids := n.kids
+	if typ > 0 {
+		kids = n.of(typ)
+	}
+	if int(index) < len(kids) {
+		if k := kids[index]; k != nil {
+			return k
+		}
+	}
+	return t.grow(c, n, index, typ)
+}
+
+// of returns the nodes below an object of one of its later types.
+func (n *node) of(typ int) []*node {
+	if n.others == nil || typ > len(*n.others) {
+		return nil
+	}
+	return (*n.others)[typ-1]
+}
+
+// typeAt returns the serializer of an object of one of its types, or nil.
+func (n *node) typeAt(typ int) *serializer {
+	switch {
+	case typ == 0:
+		return n.object
+	case n.many && typ < len(n.field.types):
+		return n.field.types[typ]
+	}
+	return nil
+}
+
+// grow makes the node at an index below n.
+func (t *classTree) grow(c *class, n *node, index int32, typ int) *node {
+	var k *node
+	s := n.typeAt(typ)
+	switch {
+	case n.list:
+		k = t.newElement(n, int(index))
+	case s != nil && int(index) < len(s.fields):
+		k = t.newField(n, s, int(index))
+	}
+	if k == nil {
+		return nil
+	}
+	kids := &n.kids
+	if typ > 0 {
+		if n.others == nil {
+			others := make([][]*node, len(n.field.types)-1)
+			n.others = &others
+		}
+		kids = &(*n.others)[typ-1]
+	}
+	if *kids == nil && !n.list {
+		*kids = make([]*node, len(s.fields))
+	}
+	for len(*kids) <= int(index) {
+		*kids = append(*kids, nil)
+	}
+	(*kids)[index] = k
+	if k.codec.guess {
+		k.guess = t.guesses[k.field.typ]
+		if k.guess == nil {
+			k.guess = new(guess)
+			t.guesses[k.field.typ] = k.guess
+		}
+	}
+	if k.codec.op != opNone {
+		k.cell = int32(c.cells)
+		c.cells++
+		k.wanted = t.wants == nil || t.wants(t.names[c.name], t.names[k.name])
+	}
+	return k
+}
+
+// newField makes the node of a field of an object.
+func (t *classTree) newField(parent *node, s *serializer, index int) *node {
+	n := t.newNode()
+	if n == nil {
+		return nil
+	}
+	f := s.fields[index]
+	n.field = f
+	n.codec = &f.own
+	n.list = f.shape == shapeTable || f.shape == shapeVector || f.shape == shapeArray
+	if f.shape == shapePointer {
+		n.object, n.many = f.types[0], len(f.types) > 1
+	}
+	n.name = t.join(parent.name, f.name)
+	return n
+}
+
+// newElement makes the node of an element of a list.
+func (t *classTree) newElement(list *node, index int) *node {
+	f := list.field
+	if index >= maxElements || f.shape == shapeArray && index >= f.count {
+		return nil
+	}
+	n := t.newNode()
+	if n == nil {
+		return nil
+	}
+	n.field = f
+	if f.shape == shapeTable {
+		n.codec = &noValue
+		n.object = f.types[0]
+	} else {
+		n.codec = &f.elem
+	}
+	var digits [8]byte
+	s := digits[:0]
+	for limit := 1000; limit > max(index, 1); limit /= 10 {
+		s = append(s, '0')
+	}
+	n.name = t.join(list.name, string(strconv.AppendInt(s, int64(index), 10)))
+	return n
+}
+
+// join returns the number of a name below another one.
+func (t *classTree) join(parent uint32, name string) uint32 {
+	t.scratch = t.scratch[:0]
+	if p := t.names[parent]; p != "" {
+		t.scratch = append(append(t.scratch, p...), '.')
+	}
+	t.scratch = append(t.scratch, name...)
+	return t.intern(t.scratch)
+}

@@ -1,0 +1,105 @@
+package demtest
+
+import "math"
+
+// Bits is a bit stream being written, the first bit of a byte being its lowest.
+type Bits struct {
+	buf []byte
+	n   int
+}
+
+// Bytes returns what was written, the last byte filled up with zero bits.
+func (w *Bits) Bytes() []byte { return w.buf }
+
+// Len returns how many bits were written.
+func (w *Bits) Len() int { return w.n }
+
+// Bits writes the n lowest bits of v.
+func (w *Bits) Bits(v uint64, n int) {
+	for i := range n {
+		if w.n&7 == 0 {
+			w.buf = append(w.buf, 0)
+		}
+		w.buf[w.n>>3] |= byte(v>>i&1) << (w.n & 7)
+		w.n++
+	}
+}
+
+// Bool writes a bit.
+func (w *Bits) Bool(v bool) {
+	if v {
+		w.Bits(1, 1)
+	} else {
+		w.Bits(0, 1)
+	}
+}
+
+// Varint writes a base-128 number.
+func (w *Bits) Varint(v uint64) {
+	for v >= 0x80 {
+		w.Bits(v&0x7f|0x80, 8)
+		v >>= 7
+	}
+	w.Bits(v, 8)
+}
+
+// Zigzag writes a signed base-128 number.
+func (w *Bits) Zigzag(v int64) { w.Varint(uint64(v<<1) ^ uint64(v>>63)) }
+
+// Float32 writes the 32 bits of a float.
+func (w *Bits) Float32(v float32) { w.Bits(uint64(math.Float32bits(v)), 32) }
+
+// UBitVar writes a number of 6, 10, 14 or 34 bits.
+func (w *Bits) UBitVar(v uint32) {
+	switch {
+	case v < 1<<4:
+		w.Bits(uint64(v), 6)
+	case v < 1<<8:
+		w.Bits(uint64(v&15)|1<<4|uint64(v>>4)<<6, 10)
+	case v < 1<<12:
+		w.Bits(uint64(v&15)|2<<4|uint64(v>>4)<<6, 14)
+	default:
+		w.Bits(uint64(v&15)|3<<4|uint64(v>>4)<<6, 34)
+	}
+}
+
+// PathNumber writes a number of a field path, of 3, 6, 13, 21 or 35 bits.
+func (w *Bits) PathNumber(v uint32) {
+	switch {
+	case v < 1<<2:
+		w.Bits(1|uint64(v)<<1, 3)
+	case v < 1<<4:
+		w.Bits(2|uint64(v)<<2, 6)
+	case v < 1<<10:
+		w.Bits(4|uint64(v)<<3, 13)
+	case v < 1<<17:
+		w.Bits(8|uint64(v)<<4, 21)
+	default:
+		w.Bits(uint64(v)<<4, 35)
+	}
+}
+
+// Raw writes bytes.
+func (w *Bits) Raw(b []byte) {
+	if w.n&7 == 0 {
+		w.buf = append(w.buf, b...)
+		w.n += 8 * len(b)
+		return
+	}
+	for _, c := range b {
+		w.Bits(uint64(c), 8)
+	}
+}
+
+// CString writes text and a NUL.
+func (w *Bits) CString(s string) {
+	w.Raw([]byte(s))
+	w.Bits(0, 8)
+}
+
+// Code writes a code given as text, such as "1101", the first bit first.
+func (w *Bits) Code(s string) {
+	for _, c := range s {
+		w.Bool(c == '1')
+	}
+}

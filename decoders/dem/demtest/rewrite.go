@@ -1,0 +1,34 @@
+package demtest
+
+// Rewrite returns a copy of a demo whose records went through f, which gets the number and the decompressed contents and
+// returns new contents, or nil to leave the record as it is.
+func Rewrite(data []byte, f func(command uint32, payload []byte) []byte) ([]byte, error) {
+	all, err := records(data)
+	if err != nil {
+		return nil, err
+	}
+	d := New()
+	for _, r := range all {
+		payload, err := r.payload()
+		if err != nil {
+			return nil, err
+		}
+		if out := f(r.command, payload); out != nil {
+			d.Record(r.command, r.tick, out)
+			continue
+		}
+		d.Record(r.command, r.tick, payload)
+	}
+	return d.Bytes(), nil
+}
+
+// Without returns a protobuf message without one of its fields.
+func Without(message []byte, field int) []byte {
+	out := []byte{}
+	fieldsRaw(message, func(num int, whole, _ []byte) {
+		if num != field {
+			out = append(out, whole...)
+		}
+	})
+	return out
+}

@@ -1,0 +1,49 @@
+// Package dem decodes Source 2 demos: Dota 2 in full, Counter-Strike 2 and Deadlock with it.
+//
+// A [Decoder] reads a demo from front to back and fills one event after another into a struct that the caller owns; see
+// package decoders for that contract. What it learns on the way it keeps, and so can tell more than a record holds: the
+// names in the combat log, the whole state of a new entity, the game's clock.
+//
+//	d := dem.New(file, dem.Options{})
+//	var ev dem.Event
+//	for {
+//		if err := d.Next(&ev); err != nil {
+//			break // io.EOF, decoders.ErrMore or an error
+//		}
+//		if ev.Kind == dem.KindEntityUpdated {
+//			fmt.Println(ev.AtTick, d.Name(ev.EntityUpdated.Class))
+//		}
+//	}
+//
+// [ReadInfo] and [ReadIndex] answer without decoding.
+//
+// # What is where
+//
+// From the outside in, as the bytes lie (docs/formats/dem.md has the format):
+//
+//	frame.go, record.go         records: their heads, compression, what is in each
+//	packet.go, messages.go      the messages of a packet and the order in which they are delivered
+//	stringtable.go, tables.go   string tables: entries, creations, updates, dumps
+//	schema.go, fieldtype.go     send tables compiled to serializers and fields
+//	value.go, quantize.go       how values are read
+//	path.go, huffman.go         which fields an update brings
+//	class.go, entity.go         the fields of a class as a tree, the state of an entity
+//	entities.go                 creations, updates and deletions of entities
+//	gameevents.go, combatlog.go game events, combat log
+//	index.go                    what can be told without decoding
+//	wire.go                     protobuf, by hand
+//	decoder.go                  the machine that goes from stage to stage
+//
+// # Units
+//
+// Ticks are the demo's; -1 is before the first. Offsets are bytes of the (decompressed) file. An entity is named by its
+// slot and serial number; a handle holds both. Names of classes and fields are numbers of the decoder's own, which stay
+// the same for its life; [Decoder.Name] tells the text.
+//
+// # What goes wrong
+//
+// A broken frame is an error and final, as everywhere. What goes wrong inside a record is not: the record, message,
+// table or update in question is skipped, an event of kind [KindFault] tells what it was, and decoding goes on. Games
+// change with every patch; a type of field that nobody knows yet costs the updates that have such a field and no more,
+// because the file tells where each ends. [Decoder.Stats] counts.
+package dem

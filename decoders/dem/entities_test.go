@@ -1,0 +1,245 @@
+package dem_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/replayd/replayd/decoders/dem"
+	"github.com/replayd/replayd/decoders/dem/demtest"
+)
+
+// Fields of the class of script.
+func number(v uint64) demtest.Value {
+	return demtest.Value{Path: []int{0}, Write: func(w *demtest.Bits) { w.Varint(v) }}
+}
+
+func name(s string) demtest.Value {
+	return demtest.Value{Path: []int{1}, Write: func(w *demtest.Bits) { w.CString(s) }}
+}
+
+func length(n uint64) demtest.Value {
+	return demtest.Value{Path: []int{2}, Write: func(w *demtest.Bits) { w.Varint(n) }}
+}
+
+func element(i int, v string) demtest.Value {
+	return demtest.Value{Path: []int{2, i}, Write: func(w *demtest.Bits) { w.CString(v) }}
+}
+
+func object(typ int) demtest.Value {
+	return demtest.Value{Path: []int{3}, Write: func(w *demtest.Bits) {
+		w.Bool(typ >= 0)
+		if typ >= 0 {
+			w.UBitVar(uint32(typ))
+		}
+	}}
+}
+
+func member(v uint64) demtest.Value {
+	return demtest.Value{Path: []int{3, 0}, Write: func(w *demtest.Bits) { w.Varint(v) }}
+}
+
+// script plays packets of entities of one class, whose default has m_n = 1, and returns what was told of them.
+func script(t *testing.T, packets ...func(d *demtest.Demo, tick int32)) ([]string, dem.Stats) {
+	t.Helper()
+	d := demtest.New()
+	d.Record(demtest.CmdFileHeader, -1, demtest.Proto(nil).Text(1, "PBDEMS2").Text(14, "csgo"))
+	var base demtest.Bits
+	base.Fields(number(1))
+	d.Record(demtest.CmdSignonPacket, -1, demtest.PackMessages(
+		demtest.Message{ID: 40, Data: demtest.Proto(nil).Varint(11, 1).Float(13, 1.0/64)},
+		demtest.Table{}.Create("instancebaseline", false, demtest.Entry{Index: 0, Key: "0", HasValue: true, Value: base.Bytes()}),
+	))
+	d.Record(demtest.CmdSendTables, -1, demtest.SendTables(
+		demtest.Serializer{Name: "A", Fields: []demtest.Field{{Name: "m_a", Type: "uint32"}}},
+		demtest.Serializer{Name: "B", Fields: []demtest.Field{{Name: "m_b", Type: "uint32"}}},
+		demtest.Serializer{Name: "C", Fields: []demtest.Field{
+			{Name: "m_n", Type: "uint32"}, {Name: "m_s", Type: "CUtlString"}, {Name: "m_list", Type: "CUtlVector< CUtlString >"},
+			{Name: "m_p", Type: "A*", Serializer: "A", Polymorphic: []string{"B"}},
+		}},
+	))
+	d.Record(demtest.CmdClassInfo, -1, demtest.Classes("C"))
+	d.Record(demtest.CmdSyncTick, -1, nil)
+	for i, p := range packets {
+		p(d, int32(i))
+	}
+	d.Record(demtest.CmdStop, int32(len(packets)), nil)
+	var out []string
+	decoder := dem.New(bytes.NewReader(d.Bytes()), dem.Options{
+		Kinds: func(k dem.Kind) bool { return isEntity(k) || k == dem.KindFault },
+	})
+	err := run(decoder, func(ev *dem.Event) {
+		if ev.Kind == dem.KindFault {
+			out = append(out, fmt.Sprintf("%d fault", ev.AtTick))
+			return
+		}
+		s := readable(decoder, ev)
+		s = strings.NewReplacer("entity_", "", "\n\t", " ", " C", "").Replace(s)
+		out = append(out, s)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 8 {
+		e, ok := decoder.Entity(i)
+		if !ok {
+			continue
+		}
+		s := fmt.Sprintf("at last %d/%d active=%v", i, e.Serial, e.Active)
+		for j := range e.Fields {
+			s += fmt.Sprintf(" %s=%s", decoder.Name(e.Fields[j].Field), leafText(&e.Fields[j]))
+		}
+		out = append(out, s)
+	}
+	return out, decoder.Stats()
+}
+
+// packet plays one packet of entities.
+func packet(delta bool, f func(e *demtest.Entities)) func(*demtest.Demo, int32) {
+	return func(d *demtest.Demo, tick int32) {
+		e := &demtest.Entities{ClassBits: 1}
+		f(e)
+		d.Packet(tick, e.Message(delta))
+	}
+}
+
+func TestEntities(t *testing.T) {
+	first := packet(false, func(e *demtest.Entities) {
+		e.Create(1, 0, 10, name("one"))
+		e.Create(3, 0, 30)
+	})
+	for _, test := range []struct {
+		name    string
+		packets []func(*demtest.Demo, int32)
+		want    []string
+		check   func(s dem.Stats) bool
+	}{
+		{"an update keeps what it does not bring", []func(*demtest.Demo, int32){first, packet(true, func(e *demtest.Entities) {
+			e.Update(1, number(5))
+		})}, []string{
+			"0 created 1/10 m_n uint 1 m_s text \"one\"", "0 created 3/30 m_n uint 1",
+			"1 updated 1/10 m_n uint 5",
+			"at last 1/10 active=true m_n=i5 m_s=s\"one\"", "at last 3/30 active=true m_n=i1",
+		}, nil},
+		{"a full update drops what it does not mention", []func(*demtest.Demo, int32){first, packet(false, func(e *demtest.Entities) {
+			e.Create(3, 0, 30, name("again"))
+			e.Create(4, 0, 40)
+		})}, []string{
+			"0 created 1/10 m_n uint 1 m_s text \"one\"", "0 created 3/30 m_n uint 1",
+			"1 entered full=true 3/30 m_n uint 1 m_s text \"again\"", "1 created 4/40 m_n uint 1", "1 deleted 1/10",
+			"at last 3/30 active=true m_n=i1 m_s=s\"again\"", "at last 4/40 active=true m_n=i1",
+		}, nil},
+		{"a slot gets a new tenant", []func(*demtest.Demo, int32){first, packet(true, func(e *demtest.Entities) {
+			e.Create(1, 0, 11)
+			e.Update(3, number(2))
+		})}, []string{
+			"0 created 1/10 m_n uint 1 m_s text \"one\"", "0 created 3/30 m_n uint 1",
+			"1 deleted 1/10", "1 created 1/11 m_n uint 1", "1 updated 3/30 m_n uint 2",
+			"at last 1/11 active=true m_n=i1", "at last 3/30 active=true m_n=i2",
+		}, nil},
+		{"what left keeps its state", []func(*demtest.Demo, int32){first, packet(true, func(e *demtest.Entities) {
+			e.Leave(1)
+			e.Delete(3)
+			e.Leave(5)
+			e.Delete(6)
+		})}, []string{
+			"0 created 1/10 m_n uint 1 m_s text \"one\"", "0 created 3/30 m_n uint 1",
+			"1 left 1/10", "1 deleted 3/30",
+			"at last 1/10 active=false m_n=i1 m_s=s\"one\"",
+		}, nil},
+		{"a shorter list loses elements", []func(*demtest.Demo, int32){
+			packet(false, func(e *demtest.Entities) { e.Create(1, 0, 10, length(3), element(0, "a"), element(2, "c")) }),
+			packet(true, func(e *demtest.Entities) { e.Update(1, length(1)) }),
+			packet(true, func(e *demtest.Entities) { e.Update(1, length(3), element(1, "b")) }),
+		}, []string{
+			"0 created 1/10 m_n uint 1 m_list uint 3 m_list.0000 text \"a\" m_list.0002 text \"c\"",
+			"1 updated 1/10 m_list uint 1", "2 updated 1/10 m_list uint 3 m_list.0001 text \"b\"",
+			"at last 1/10 active=true m_n=i1 m_list=i3 m_list.0000=s\"a\" m_list.0001=s\"b\"",
+		}, nil},
+		{"an object becomes one of another type", []func(*demtest.Demo, int32){
+			packet(false, func(e *demtest.Entities) {
+				e.Create(1, 0, 10, object(0), member(7))
+				e.Create(2, 0, 20, object(1), member(8))
+			}),
+			packet(true, func(e *demtest.Entities) { e.Update(1, object(1), member(9)); e.Update(2, member(10)) }),
+			packet(true, func(e *demtest.Entities) { e.Update(2, object(-1)) }),
+		}, []string{
+			"0 created 1/10 m_n uint 1 m_p bool true m_p.m_a uint 7", "0 created 2/20 m_n uint 1 m_p bool true m_p.m_b uint 8",
+			"1 updated 1/10 m_p bool true m_p.m_b uint 9", "1 updated 2/20 m_p.m_b uint 10", "2 updated 2/20 m_p bool false",
+			"at last 1/10 active=true m_n=i1 m_p=btrue m_p.m_b=i9", "at last 2/20 active=true m_n=i1 m_p=bfalse",
+		}, nil},
+		{"an entity has its own default", []func(*demtest.Demo, int32){
+			packet(false, func(e *demtest.Entities) {
+				e.Create(1, 0, 10, number(7), name("own"))
+				e.Extra(demtest.Proto(nil).Varint(4, 1).Varint(5, 0))
+			}),
+			packet(true, func(e *demtest.Entities) { e.Delete(1) }),
+			packet(true, func(e *demtest.Entities) {
+				e.Create(1, 0, 11)
+				e.Create(2, 0, 20)
+				e.Extra(demtest.Proto(nil).Varint(5, 1))
+			}),
+		}, []string{
+			"0 created 1/10 m_n uint 7 m_s text \"own\"", "1 deleted 1/10",
+			"2 created 1/11 m_n uint 7 m_s text \"own\"", "2 created 2/20 m_n uint 1",
+			"at last 1/11 active=true m_n=i7 m_s=s\"own\"", "at last 2/20 active=true m_n=i1",
+		}, nil},
+		{"a key frame restores what damage took", []func(*demtest.Demo, int32){first,
+			func(d *demtest.Demo, tick int32) { d.Record(demtest.CmdPacket|64, tick, []byte("no snappy")) },
+			packet(true, func(e *demtest.Entities) { e.Update(1, number(2)); e.Update(5, number(2)) }),
+			func(d *demtest.Demo, tick int32) {
+				e := &demtest.Entities{ClassBits: 1}
+				e.Create(1, 0, 10, number(2))
+				e.Create(5, 0, 50, number(2))
+				d.Record(demtest.CmdFullPacket, tick, demtest.Proto(nil).Bytes(2, demtest.PackMessages(e.Message(false))))
+			},
+			func(d *demtest.Demo, tick int32) { // the next one tells nothing new
+				e := &demtest.Entities{ClassBits: 1}
+				d.Record(demtest.CmdFullPacket, tick, demtest.Proto(nil).Bytes(2, demtest.PackMessages(e.Message(false))))
+			},
+		}, []string{
+			"0 created 1/10 m_n uint 1 m_s text \"one\"", "0 created 3/30 m_n uint 1",
+			"1 fault", "2 updated 1/10 m_n uint 2",
+			"3 entered full=true 1/10 m_n uint 2", "3 created 5/50 m_n uint 2", "3 deleted 3/30",
+			"at last 1/10 active=true m_n=i2", "at last 5/50 active=true m_n=i2",
+		}, func(s dem.Stats) bool { return s.EntityUnknown == 1 && s.Faults == 1 }},
+		{"an unknown class is skipped by its size", []func(*demtest.Demo, int32){
+			packet(false, func(e *demtest.Entities) { e.Create(1, 1, 10, number(3)); e.Create(3, 0, 30) }),
+		}, []string{"0 fault", "0 created 3/30 m_n uint 1", "at last 3/30 active=true m_n=i1"}, func(s dem.Stats) bool { return s.Faults == 1 }},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got, stats := script(t, test.packets...)
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if test.check != nil && !test.check(stats) {
+				t.Errorf("%+v", stats)
+			}
+		})
+	}
+}
+
+// TestSchemasAreShared: decoders of the same file share its schema, at the same time too.
+func TestSchemasAreShared(t *testing.T) {
+	var schemas dem.Schemas
+	data := demtest.Sample()
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			d := dem.New(bytes.NewReader(data), dem.Options{Schemas: &schemas})
+			if err := run(d, func(*dem.Event) {}); !errors.Is(err, io.EOF) {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if n := schemas.Len(); n != 1 {
+		t.Errorf("%d schemas", n)
+	}
+}

@@ -1,0 +1,310 @@
+package dem
+
+import (
+	"errors"
+
+	"github.com/replayd/replayd/decoders/bits"
+)
+
+const (
+	indexBits   = 14
+	maxEntities = 1 << indexBits
+	serialBits  = 17
+)
+
+// entity is the state of an entity.
+type entity struct {
+	class  *class
+	serial uint32
+	// active: within the recorder's view.
+	active bool
+	// decoded: state is kept. Entities of classes that nobody asked for have none.
+	decoded bool
+	// seen marks an entity that a full update mentions.
+	seen bool
+	// held is how many bytes the state is counted with.
+	held int
+	state
+}
+
+// state is the values of the fields of an entity, or of the defaults of a class.
+type state struct {
+	cells []cell
+	bytes [][]byte // the values that lie outside their cells
+}
+
+// baseline is the default state of a class.
+type baseline struct {
+	state
+	// made: the state is that of the table's entry, as far as that could be read.
+	made bool
+}
+
+// size returns about how many bytes the state takes.
+func (s *state) size() int {
+	n := cellSize * len(s.cells)
+	for _, b := range s.bytes {
+		n += 2*cellSize + len(b)
+	}
+	return n
+}
+
+// cellSize is how many bytes a cell takes.
+const cellSize = 16
+
+// keptBytes marks, in the z of an absent cell, that its word still says where its bytes were: they are used again.
+const keptBytes = 1
+
+// reset empties a state and keeps its memory.
+func (s *state) reset() {
+	s.cells = s.cells[:0]
+	s.bytes = s.bytes[:0]
+}
+
+// copyFrom makes s equal to o.
+func (s *state) copyFrom(o *state) {
+	s.cells = append(s.cells[:0], o.cells...)
+	s.bytes = s.bytes[:0]
+	for _, b := range o.bytes {
+		s.addBytes(b)
+	}
+}
+
+// addBytes appends a copy of b to s.bytes, in memory that was used before if there is some.
+func (s *state) addBytes(b []byte) {
+	if n := len(s.bytes); n < cap(s.bytes) {
+		s.bytes = s.bytes[:n+1]
+		s.bytes[n] = append(s.bytes[n][:0], b...)
+		return
+	}
+	s.bytes = append(s.bytes, append([]byte(nil), b...))
+}
+
+// data returns the bytes of a value that lies outside its cell.
+func (s *state) data(c *cell) []byte {
+	if !c.kind.inBytes() {
+		return nil
+	}
+	return s.bytes[c.word]
+}
+
+// set gives the field of a node a value. data are the value's bytes if it lies outside its cell. c is the class.
+func (s *state) set(c *class, n *node, v cell, data []byte) {
+	if int(n.cell) >= len(s.cells) {
+		s.extend(c.cells)
+	}
+	old := &s.cells[n.cell]
+	switch {
+	case v.kind.inBytes():
+		if old.kind.inBytes() || old.z == keptBytes {
+			s.bytes[old.word] = append(s.bytes[old.word][:0], data...)
+			old.kind, old.z = v.kind, 0
+			return
+		}
+		s.addBytes(data)
+		v.word = uint64(len(s.bytes) - 1)
+	case v.kind == valueLength:
+		if v.word < uint64(len(n.kids)) {
+			for _, k := range n.kids[v.word:] {
+				s.clear(k)
+			}
+		}
+	case v.kind == valuePointer && v.word != old.word && old.word != 0:
+		// Gone, or of another type now.
+		s.clearKids(n)
+	}
+	*old = v
+}
+
+func (s *state) extend(n int) {
+	for len(s.cells) < n {
+		if len(s.cells) < cap(s.cells) {
+			have := len(s.cells)
+			s.cells = s.cells[:min(n, cap(s.cells))]
+			clear(s.cells[have:])
+			continue
+		}
+		s.cells = append(s.cells, cell{})
+	}
+}
+
+// clear makes the field of a node, and what is below it, absent.
+func (s *state) clear(n *node) {
+	if n == nil {
+		return
+	}
+	if n.cell >= 0 && int(n.cell) < len(s.cells) && s.cells[n.cell].kind != valueNone {
+		var gone cell
+		if v := &s.cells[n.cell]; v.kind.inBytes() {
+			gone = cell{word: v.word, z: keptBytes}
+		}
+		s.cells[n.cell] = gone
+	}
+	s.clearKids(n)
+}
+
+func (s *state) clearKids(n *node) {
+	for _, k := range n.kids {
+		s.clear(k)
+	}
+	if n.others != nil {
+		for _, kids := range *n.others {
+			for _, k := range kids {
+				s.clear(k)
+			}
+		}
+	}
+}
+
+// typeOf returns which of its types the object of a node has.
+func (s *state) typeOf(n *node) int {
+	if !n.many || n.cell < 0 || int(n.cell) >= len(s.cells) {
+		return 0
+	}
+	if v := s.cells[n.cell].word; v > 1 {
+		return int(v - 1)
+	}
+	return 0
+}
+
+// appendFields appends the present fields below a node, and its own, that are wanted, in the order of the paths.
+func (s *state) appendFields(dst []change, n *node) []change {
+	if n.wanted && n.cell >= 0 && int(n.cell) < len(s.cells) && s.cells[n.cell].kind != valueNone {
+		dst = append(dst, change{n, s.cells[n.cell]})
+	}
+	kids := n.kids
+	if typ := s.typeOf(n); typ > 0 {
+		kids = n.of(typ)
+	}
+	for _, k := range kids {
+		if k != nil {
+			dst = s.appendFields(dst, k)
+		}
+	}
+	return dst
+}
+
+// change is a field that an update brings.
+type change struct {
+	node *node
+	cell cell // bytes lie in the reader's arena
+}
+
+var (
+	errNoField = errors.New("no such field")
+	errNoClass = errors.New("no such class in the schema")
+)
+
+// updateReader reads updates of entities. It is reused.
+type updateReader struct {
+	tree    *classTree
+	paths   []path
+	changes []change
+	arena   []byte
+	tick    float32 // in seconds
+}
+
+// read reads an update of an entity with state s: the changes it brings are in u.changes, also those before an error.
+// It changes s only where the type of an object that may have several is concerned.
+func (u *updateReader) read(r *bits.Reader, c *class, s *state) error {
+	u.changes = u.changes[:0]
+	u.arena = u.arena[:0]
+	var err error
+	u.paths, err = readPaths(r, u.paths[:0])
+	if err != nil {
+		return err
+	}
+	if c.root == nil {
+		return errNoClass
+	}
+	// way[d] is the node whose kids the index d of the path chooses from.
+	var way [maxDepth + 1]*node
+	way[0] = c.root
+	for i := range u.paths {
+		p := &u.paths[i]
+		for d := int(p.keep); d <= int(p.last); d++ {
+			n := way[d]
+			typ := 0
+			if n.many {
+				typ = s.typeOf(n)
+			}
+			k := u.tree.kid(c, n, p.idx[d], typ)
+			if k == nil {
+				return errNoField
+			}
+			way[d+1] = k
+		}
+		n := way[p.last+1]
+		if n.codec.op == opNone {
+			return errNoField
+		}
+		v := n.codec.read(r, &u.arena, u.tick)
+		if r.Overrun() {
+			return errOverrun
+		}
+		if v.kind == valueLength && v.word > maxElements {
+			return errPathIndex
+		}
+		u.changes = append(u.changes, change{n, v})
+		if v.kind == valuePointer && n.many {
+			if v.word > uint64(len(n.field.types)) {
+				return errNoField
+			}
+			// The paths below depend on it.
+			s.set(c, n, v, nil)
+		}
+	}
+	return nil
+}
+
+// data returns the bytes of a change whose value lies outside its cell.
+func (u *updateReader) data(c *cell) []byte {
+	if !c.kind.inBytes() {
+		return nil
+	}
+	start, end := c.span()
+	return u.arena[start:end:end]
+}
+
+// suspects looks for what may be wrong with an update that could not be read right. trusted is how many of the changes
+// come before the first one of a doubtful type: those are good. It is 0 when there is none, for then nothing is known.
+// worst is the change of the most doubtful type, -1 when all types are known.
+func (u *updateReader) suspects() (trusted, worst int) {
+	for i := range u.changes {
+		if g := u.changes[i].node.guess; g != nil {
+			g.bad++
+		}
+	}
+	found := false
+	worst = -1
+	for i := range u.changes {
+		g := u.changes[i].node.guess
+		if g == nil {
+			continue
+		}
+		if !found && g.doubtful() {
+			found, trusted = true, i
+		}
+		if worst < 0 || g.worse(u.changes[worst].node.guess) {
+			worst = i
+		}
+	}
+	return trusted, worst
+}
+
+// confirm notes that the changes were read right.
+func (u *updateReader) confirm() {
+	for i := range u.changes {
+		if g := u.changes[i].node.guess; g != nil {
+			g.good++
+		}
+	}
+}
+
+// apply sets the first n changes.
+func (u *updateReader) apply(c *class, s *state, n int) {
+	for i := range u.changes[:n] {
+		ch := &u.changes[i]
+		s.set(c, ch.node, ch.cell, u.data(&ch.cell))
+	}
+}

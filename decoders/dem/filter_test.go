@@ -1,0 +1,315 @@
+package dem_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"reflect"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/replayd/replayd/decoders/dem"
+	"github.com/replayd/replayd/decoders/dem/demtest"
+)
+
+// texts decodes data and returns the texts of the events that keep wants.
+func texts(t *testing.T, data []byte, opts dem.Options, keep func(*dem.Event) bool) ([]string, *dem.Decoder) {
+	t.Helper()
+	var out []string
+	d := decode(t, data, opts, func(d *dem.Decoder, ev *dem.Event) {
+		if keep == nil || keep(ev) {
+			out = append(out, eventText(d, ev))
+		}
+	})
+	return out, d
+}
+
+func isEntity(k dem.Kind) bool { return k >= dem.KindEntityUpdated && k <= dem.KindEntityDeleted }
+
+func classOf(ev *dem.Event) uint32 {
+	switch ev.Kind {
+	case dem.KindEntityUpdated:
+		return ev.EntityUpdated.Class
+	case dem.KindEntityCreated:
+		return ev.EntityCreated.Class
+	case dem.KindEntityEntered:
+		return ev.EntityEntered.Class
+	case dem.KindEntityLeft:
+		return ev.EntityLeft.Class
+	}
+	return ev.EntityDeleted.Class
+}
+
+// TestFilters: a filter changes nothing in what it lets through.
+func TestFilters(t *testing.T) {
+	for name, data := range source2(t) {
+		t.Run(name, func(t *testing.T) {
+			class := "CCSPlayerPawn"
+			if strings.HasPrefix(name, "auto") {
+				class = "CDOTA_Unit_Hero_Lina"
+			} else if strings.HasPrefix(name, "dead") {
+				class = "CCitadelPlayerPawn"
+			}
+			d0 := decode(t, data, dem.Options{}, func(*dem.Decoder, *dem.Event) {})
+			want, _ := texts(t, data, dem.Options{}, nil)
+			var entities, rest []string
+			i := 0
+			decode(t, data, dem.Options{}, func(d *dem.Decoder, ev *dem.Event) {
+				if isEntity(ev.Kind) {
+					if d.Name(classOf(ev)) == class {
+						entities = append(entities, want[i])
+					}
+				} else {
+					rest = append(rest, want[i])
+				}
+				i++
+			})
+			if len(entities) == 0 {
+				t.Fatalf("no entity of class %s", class)
+			}
+			got, d := texts(t, data, dem.Options{Classes: func(c string) bool { return c == class }}, func(ev *dem.Event) bool { return isEntity(ev.Kind) })
+			if !reflect.DeepEqual(got, entities) {
+				t.Errorf("class filter: %d events, want %d", len(got), len(entities))
+			}
+			if s := d.Stats(); s.EntitySkips == 0 || s.EntitySkips+s.EntityUpdates != d0.Stats().EntityUpdates {
+				t.Errorf("class filter: %+v", s)
+			}
+			got, d = texts(t, data, dem.Options{Kinds: func(k dem.Kind) bool { return !isEntity(k) && k != dem.KindTick }}, nil)
+			var quiet []string
+			for _, s := range rest {
+				if !strings.Contains(s, " tick ") {
+					quiet = append(quiet, s)
+				}
+			}
+			if !reflect.DeepEqual(got, quiet) {
+				t.Errorf("without entities: %d events, want %d", len(got), len(quiet))
+			}
+			if s := d.Stats(); s.EntityUpdates+s.EntitySkips != 0 {
+				t.Errorf("without entities: %+v", s)
+			}
+			field := "CBodyComponent.m_vecX"
+			fields := 0
+			decode(t, data, dem.Options{
+				Kinds:  func(k dem.Kind) bool { return k == dem.KindEntityUpdated },
+				Fields: func(_, f string) bool { return f == field },
+			}, func(d *dem.Decoder, ev *dem.Event) {
+				if f := ev.EntityUpdated.Fields; len(f) != 1 || d.Name(f[0].Field) != field {
+					t.Fatalf("fields %v", f)
+				}
+				fields++
+			})
+			n := 0
+			for _, s := range want {
+				if strings.Contains(s, " entity_updated ") && strings.Contains(s, " "+field+"=") {
+					n++
+				}
+			}
+			if fields != n {
+				t.Errorf("field filter: %d updates, want %d", fields, n)
+			}
+		})
+	}
+}
+
+// TestUnknownType renames a type in a file's schema to one that nobody knows. That costs the updates that have such a
+// field, and they are reported; everything else is as before.
+func TestUnknownType(t *testing.T) {
+	data := readCorpus(t, autoDem)
+	for _, test := range []struct{ typ, nonsense string }{
+		{"GameTime_t", "GameTome_t"}, {"CUtlSymbolLarge", "CUtlSymbolLooge"}, {"Vector", "Wector"},
+	} {
+		t.Run(test.typ, func(t *testing.T) {
+			changed, err := demtest.Rewrite(data, func(command uint32, payload []byte) []byte {
+				if command != demtest.CmdSendTables {
+					return nil
+				}
+				symbol := append([]byte{0x12, byte(len(test.typ))}, test.typ...)
+				return bytes.Replace(payload, symbol, append([]byte{0x12, byte(len(test.typ))}, test.nonsense...), 1)
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			// The fields of that type, from the schema.
+			bad := map[string]bool{}
+			decode(t, changed, dem.Options{Kinds: func(k dem.Kind) bool { return k == dem.KindSerializer }}, func(_ *dem.Decoder, ev *dem.Event) {
+				for _, f := range ev.Serializer.Fields {
+					if strings.Contains(string(f.Type), test.nonsense) {
+						bad[string(f.Name)] = true
+					}
+				}
+			})
+			if len(bad) == 0 {
+				t.Fatal("no field has the type")
+			}
+			hasBad := func(s string) bool {
+				for f := range strings.FieldsSeq(s) {
+					name, _, _ := strings.Cut(f, "=")
+					for part := range strings.SplitSeq(name, ".") {
+						if bad[part] {
+							return true
+						}
+					}
+				}
+				return false
+			}
+			notSchema := func(ev *dem.Event) bool {
+				return ev.Kind != dem.KindSerializer && ev.Kind != dem.KindFault && ev.Kind != dem.KindKeyFrame
+			}
+			want, _ := texts(t, data, dem.Options{}, notSchema)
+			got, d := texts(t, changed, dem.Options{}, notSchema)
+			faults := 0
+			named := 0
+			decode(t, changed, dem.Options{}, func(d *dem.Decoder, ev *dem.Event) {
+				if ev.Kind != dem.KindFault {
+					return
+				}
+				faults++
+				for p := range strings.SplitSeq(d.Name(ev.Fault.Field), ".") {
+					if ev.Fault.HasClass && bad[p] {
+						named++
+						break
+					}
+				}
+			})
+			have := map[string]int{}
+			for _, s := range got {
+				have[s]++
+			}
+			missing, other := 0, 0
+			for _, s := range want {
+				if strings.Contains(s, " entity_created ") {
+					continue // has all the defaults
+				}
+				if have[s]--; have[s] >= 0 {
+					continue
+				}
+				if hasBad(s) {
+					missing++
+				} else {
+					other++
+					if other < 5 {
+						t.Errorf("lost: %.300s", s)
+					}
+				}
+			}
+			t.Logf("%d faults (%d name the field), %d updates lost or cut, %d mismatches", faults, named, missing, d.Stats().EntityMismatches)
+			if other > 0 {
+				t.Errorf("%d events without such a field were lost", other)
+			}
+			if faults == 0 || d.Stats().Faults != int64(faults) {
+				t.Errorf("%d faults, counted %d", faults, d.Stats().Faults)
+			}
+			if named == 0 {
+				t.Error("no fault names class and field")
+			}
+		})
+	}
+}
+
+// TestWithoutSizes decodes a file from which the sizes of updates were removed: the events are the same.
+func TestWithoutSizes(t *testing.T) {
+	for name, data := range source2(t) {
+		if len(data) > 700_000 {
+			continue // the others will do
+		}
+		changed, err := demtest.Rewrite(data, func(command uint32, payload []byte) []byte {
+			if command != demtest.CmdPacket {
+				return nil
+			}
+			messages := demtest.Messages(payload)
+			for i, m := range messages {
+				if m.ID == 55 {
+					messages[i].Data = demtest.Without(m.Data, 13)
+				}
+			}
+			return demtest.PackMessages(messages...)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, _ := texts(t, data, dem.Options{}, func(ev *dem.Event) bool { return ev.Kind != dem.KindKeyFrame })
+		got, d := texts(t, changed, dem.Options{}, func(ev *dem.Event) bool { return ev.Kind != dem.KindKeyFrame })
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %d events, want %d; %+v", name, len(got), len(want), d.Stats())
+		}
+		// Nor can classes be skipped then, but the filter holds.
+		opts := dem.Options{Classes: func(c string) bool { return c == "CCSPlayerPawn" || c == "CDOTA_Unit_Hero_Lina" }}
+		want, _ = texts(t, data, opts, func(ev *dem.Event) bool { return isEntity(ev.Kind) })
+		got, _ = texts(t, changed, opts, func(ev *dem.Event) bool { return isEntity(ev.Kind) })
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%s, filtered: %d events, want %d", name, len(got), len(want))
+		}
+	}
+}
+
+// TestFromTick starts at ticks of a long file with key frames: what is delivered is the rest, whether decoding began at a
+// key frame or at the beginning.
+func TestFromTick(t *testing.T) {
+	for _, name := range []string{"demofile-net/14160.dem", "demofile-net/deadlock_hltv_10423.dem"} {
+		data := readCorpus(t, name)
+		long, err := demtest.Repeat(data, 3*len(data))
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, err := dem.ReadIndex(bytes.NewReader(long))
+		if err != nil || len(x.KeyFrames) == 0 || !x.Finished || x.End != int64(len(long)) {
+			t.Fatalf("index: %+v, %v", x, err)
+		}
+		for _, tick := range []int32{0, 1, x.LastTick / 2, x.LastTick} {
+			want, _ := texts(t, long, dem.Options{}, func(ev *dem.Event) bool { return ev.AtTick >= tick })
+			for _, at := range []io.ReaderAt{nil, bytes.NewReader(long)} {
+				got, _ := texts(t, long, dem.Options{FromTick: &tick, At: at}, nil)
+				if !reflect.DeepEqual(got, want) {
+					t.Errorf("%s from tick %d (at %v): %d events, want %d", name, tick, at != nil, len(got), len(want))
+					for i := range min(len(got), len(want)) {
+						if got[i] != want[i] {
+							t.Errorf("event %d is %.300s\nwant %.300s", i, got[i], want[i])
+							break
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestAllocations: once a decoder knows its file's fields, updates cost next to no allocation.
+func TestAllocations(t *testing.T) {
+	data := readCorpus(t, autoDem)
+	long, err := demtest.Repeat(data, 4<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := dem.New(bytes.NewReader(long), dem.Options{})
+	var ev dem.Event
+	for d.Tick() < 800 {
+		if err := d.Next(&ev); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := d.Stats().EntityUpdates
+	events := 0
+	allocs := testing.AllocsPerRun(1, func() {
+		for {
+			if err := d.Next(&ev); err != nil {
+				if !errors.Is(err, io.EOF) {
+					t.Fatal(err)
+				}
+				break
+			}
+			events++
+		}
+	})
+	updates := d.Stats().EntityUpdates - before
+	t.Logf("%.0f allocations for %d updates, %d events", allocs, updates, events)
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	if heap := int64(m.HeapAlloc) - 2*int64(len(long)); heap > 64<<20 {
+		t.Errorf("a heap of %d MB", heap>>20)
+	}
+	// AllocsPerRun runs twice, the second time at the end of the file; both count.
+	if updates < 100_000 || 2*allocs > 0.05*float64(updates) {
+		t.Errorf("%.0f allocations for %d updates", allocs, updates)
+	}
+}

@@ -1,0 +1,175 @@
+package dem
+
+import (
+	"errors"
+
+	"github.com/golang/snappy"
+
+	"github.com/replayd/replayd/decoders"
+)
+
+// The records of a file (docs/formats/dem.md, Records).
+const (
+	cmdStop         = 0
+	cmdFileHeader   = 1
+	cmdFileInfo     = 2
+	cmdSyncTick     = 3
+	cmdSendTables   = 4
+	cmdClassInfo    = 5
+	cmdStringTables = 6
+	cmdPacket       = 7
+	cmdSignonPacket = 8
+	cmdConsoleCmd   = 9
+	cmdUserCmd      = 12
+	cmdFullPacket   = 13
+	cmdSpawnGroups  = 15
+
+	cmdCompressed = 0x40
+)
+
+var commandNames = [...]string{
+	"DEM_Stop", "DEM_FileHeader", "DEM_FileInfo", "DEM_SyncTick", "DEM_SendTables", "DEM_ClassInfo",
+	"DEM_StringTables", "DEM_Packet", "DEM_SignonPacket", "DEM_ConsoleCmd", "DEM_CustomData",
+	"DEM_CustomDataCallbacks", "DEM_UserCmd", "DEM_FullPacket", "DEM_SaveGame", "DEM_SpawnGroups",
+	"DEM_AnimationData", "DEM_AnimationHeader", "DEM_Recovery",
+}
+
+func commandName(id uint32) string {
+	if id < uint32(len(commandNames)) {
+		return commandNames[id]
+	}
+	return ""
+}
+
+// maxRecord bounds a record, as stored and inflated. The largest of a game are a few MiB.
+const maxRecord = 32 << 20
+
+// maxRatio is more than snappy can compress anything: 64 bytes by a copy of 3.
+const maxRatio = 24
+
+// frame is the head of a record.
+type frame struct {
+	offset     int64 // where it starts in the file
+	next       int64 // where the one after it starts
+	command    uint32
+	compressed bool
+	tick       int32
+}
+
+// parseFrame reads the head of a record. size is how many bytes of payload follow the n bytes of head. n is 0 when the
+// bytes end inside the head. what names what is wrong with a head that cannot be.
+func parseFrame(b []byte) (f frame, n, size int, what string) {
+	command, used := uvarint32(b)
+	if used < 0 {
+		return f, 0, 0, "number of a record"
+	}
+	if used == 0 {
+		return f, 0, 0, ""
+	}
+	n = used
+	tick, used := uvarint32(b[n:])
+	if used < 0 {
+		return f, 0, 0, "tick of a record"
+	}
+	if used == 0 {
+		return f, 0, 0, ""
+	}
+	n += used
+	length, used := uvarint32(b[n:])
+	if used < 0 {
+		return f, 0, 0, "size of a record"
+	}
+	if used == 0 {
+		return f, 0, 0, ""
+	}
+	n += used
+	f.command = command &^ cmdCompressed
+	f.compressed = command&cmdCompressed != 0
+	f.tick = int32(tick)
+	return f, n, int(length), ""
+}
+
+// uvarint32 is uvarint for numbers of at most five bytes.
+func uvarint32(b []byte) (v uint32, n int) {
+	for i, c := range b[:min(len(b), 5)] {
+		v |= uint32(c&0x7f) << (7 * i)
+		if c < 0x80 {
+			return v, i + 1
+		}
+	}
+	if len(b) >= 5 {
+		return 0, -1
+	}
+	return 0, 0
+}
+
+var errInflate = errors.New("snappy: the declared size cannot be")
+
+// inflate decompresses a snappy block into dst, which it grows as needed. The declared length is checked first.
+func inflate(dst, src []byte, limit int) ([]byte, error) {
+	n, err := snappy.DecodedLen(src)
+	if err != nil {
+		return dst[:0], err
+	}
+	if n > limit || n > maxRatio*len(src) {
+		return dst[:0], errInflate
+	}
+	if cap(dst) < n {
+		dst = make([]byte, roomy(n))
+	}
+	return snappy.Decode(dst[:cap(dst)], src)
+}
+
+// roomy is what to allocate for n bytes so that a little more need not be allocated anew.
+func roomy(n int) int { return n + min(n/4, 1<<20) }
+
+// headerSizes: the usual header, and that of the 2014 alpha of Dota's Workshop Tools.
+const (
+	headerSize     = 16
+	headerSize2014 = 12
+)
+
+// fileHeader is what precedes the records.
+type fileHeader struct {
+	size        int64 // 16, or 12 in 2014
+	fileInfo    int64 // offset of the record FileInfo, 0 when not told
+	spawnGroups int64
+}
+
+// parseFileHeader reads the file's first bytes: 17 of them, or what there is.
+func parseFileHeader(b []byte) (fileHeader, error) {
+	fail := func(kind error, detail string, args ...any) (fileHeader, error) {
+		return fileHeader{}, decoders.Errorf(decoders.Dem, 0, decoders.NoTick, "header", kind, detail, args...)
+	}
+	switch {
+	case hasMagic(b, "PBUFDEM\x00"):
+		return fail(decoders.ErrUnsupported, "a demo of Dota 2 on Source 1 (before September 2015)")
+	case hasMagic(b, "HL2DEMO\x00"):
+		return fail(decoders.ErrUnsupported, "a demo of Source 1 (CS:GO, Team Fortress 2 and older)")
+	case !hasMagic(b, "PBDEMS2\x00"):
+		if len(b) < 8 {
+			return fail(decoders.ErrTruncated, "%d bytes are no demo", len(b))
+		}
+		return fail(decoders.ErrCorrupt, "not a demo: the file begins with %q", b[:8])
+	case len(b) < headerSize2014+1:
+		return fail(decoders.ErrTruncated, "ends after %d bytes", len(b))
+	}
+	h := fileHeader{size: headerSize, fileInfo: int64(le32(b[8:]))}
+	if b[12] == cmdFileHeader && (len(b) <= headerSize || b[16]&^cmdCompressed != cmdFileHeader) {
+		h.size = headerSize2014
+		return h, nil
+	}
+	if len(b) < headerSize {
+		return fail(decoders.ErrTruncated, "ends after %d bytes", len(b))
+	}
+	h.spawnGroups = int64(le32(b[12:]))
+	return h, nil
+}
+
+func hasMagic(b []byte, magic string) bool {
+	return len(b) >= len(magic) && string(b[:len(magic)]) == magic
+}
+
+func le32(b []byte) uint32 {
+	return uint32(b[0]) | uint32(b[1])<<8 | uint32(b[2])<<16 | uint32(b[3])<<24
+}

@@ -1,0 +1,187 @@
+package dem
+
+import "bytes"
+
+// eventType is a kind of game events, as described by the file.
+type eventType struct {
+	name []byte
+	keys []eventKey
+}
+
+type eventKey struct {
+	name []byte
+	typ  int32
+}
+
+// Types of the keys of game events.
+const (
+	keyText = iota + 1
+	keyFloat
+	keyLong
+	keyShort
+	keyByte
+	keyBool
+	keyUint64
+	keyHandle // of a pawn
+	keyPlayer // slot of a player
+)
+
+// maxEventTypes bounds the kinds of game events, of which a game has some hundred, and maxKeys the keys of one.
+const (
+	maxEventTypes = 1 << 12
+	maxKeys       = 1 << 8
+)
+
+// startEventTypes begins to read the list of game events.
+func (d *Decoder) startEventTypes(b []byte) bool {
+	d.list.items = wire{buf: b}
+	d.stage = stageEventTypes
+	return false
+}
+
+func (d *Decoder) nextEventType(ev *Event) bool {
+	m := &d.list.items
+	for m.next() {
+		if m.num != 1 {
+			continue
+		}
+		out := &ev.GameEventType
+		out.Id, out.Name, out.Keys = 0, nil, out.Keys[:0]
+		for q := (wire{buf: m.raw}); q.next(); {
+			switch q.num {
+			case 1:
+				out.Id = q.int32()
+			case 2:
+				out.Name = q.raw
+			case 3:
+				var k GameEventTypeKey
+				for p := (wire{buf: q.raw}); p.next(); {
+					switch p.num {
+					case 1:
+						k.Type = p.int32()
+					case 2:
+						k.Name = p.raw
+					}
+				}
+				if len(out.Keys) < maxKeys {
+					out.Keys = append(out.Keys, k)
+				}
+			}
+		}
+		d.keepEventType(out)
+		if d.want(KindGameEventType) {
+			ev.Kind = KindGameEventType
+			return true
+		}
+	}
+	d.stage = stagePacket
+	if m.bad {
+		d.fault(Fault{Kind: FaultKindMessage, MessageId: geGameEventList, Detail: []byte("message: cannot be read to its end")})
+	}
+	return false
+}
+
+// keepEventType remembers a kind of game events.
+func (d *Decoder) keepEventType(told *GameEventType) {
+	if _, known := d.events[told.Id]; !known && len(d.events) >= maxEventTypes {
+		return
+	}
+	t := &eventType{name: bytes.Clone(told.Name)}
+	for _, k := range told.Keys {
+		t.keys = append(t.keys, eventKey{bytes.Clone(k.Name), k.Type})
+	}
+	d.events[told.Id] = t
+}
+
+// gameEvent reads a game event.
+func (d *Decoder) gameEvent(ev *Event, b []byte) bool {
+	g := &ev.GameEvent
+	g.Id, g.Name, g.Keys = 0, nil, g.Keys[:0]
+	var t *eventType
+	m := wire{buf: b}
+	for m.next() {
+		switch m.num {
+		case 1:
+			g.Name = m.raw
+		case 2:
+			g.Id = m.int32()
+			t = d.events[g.Id]
+		case 3:
+			if len(g.Keys) < maxKeys {
+				g.Keys = appendKey(g.Keys, m.raw)
+			}
+		}
+	}
+	if m.bad {
+		return d.badMessage(ev, geGameEvent, b)
+	}
+	if t != nil {
+		if len(t.name) > 0 {
+			g.Name = t.name
+		}
+		for i := range g.Keys[:min(len(g.Keys), len(t.keys))] {
+			g.Keys[i].Name = t.keys[i].name
+		}
+	}
+	told := d.want(KindGameEvent)
+	if t != nil && d.has(KindCombatLog) && string(t.name) == oldCombatLog {
+		d.list.items, d.list.event = wire{buf: b}, t
+		d.stage = stageOldCombatLog
+	}
+	if told {
+		ev.Kind = KindGameEvent
+	}
+	return told
+}
+
+// appendKey appends a key of a game event. The value is in the field that belongs to its type.
+func appendKey(keys []GameEventKey, b []byte) []GameEventKey {
+	var k GameEventKey
+	typ := int32(0)
+	var text []byte
+	var float float32
+	var long, short, octet int64
+	var truth bool
+	var u64 uint64
+	for m := (wire{buf: b}); m.next(); {
+		switch m.num {
+		case 1:
+			typ = m.int32()
+		case 2:
+			text = m.raw
+		case 3:
+			float = m.float32()
+		case 4:
+			long = int64(m.int32())
+		case 5:
+			short = int64(m.int32())
+		case 6:
+			octet = int64(m.int32())
+		case 7:
+			truth = m.bool()
+		case 8:
+			u64 = m.val
+		}
+	}
+	switch typ {
+	case keyText:
+		k.ValueCase, k.Text = GameEventKeyValueText, text
+	case keyFloat:
+		k.ValueCase, k.Float = GameEventKeyValueFloat, float
+	case keyLong:
+		k.ValueCase, k.Int = GameEventKeyValueInt, long
+	case keyShort:
+		k.ValueCase, k.Int = GameEventKeyValueInt, short
+	case keyByte:
+		k.ValueCase, k.Int = GameEventKeyValueInt, octet
+	case keyBool:
+		k.ValueCase, k.Bool = GameEventKeyValueBool, truth
+	case keyUint64:
+		k.ValueCase, k.Uint = GameEventKeyValueUint, u64
+	case keyHandle:
+		k.ValueCase, k.Handle = GameEventKeyValueHandle, uint32(long)
+	case keyPlayer:
+		k.ValueCase, k.Player = GameEventKeyValuePlayer, int32(short)
+	}
+	return append(keys, k)
+}

@@ -1,0 +1,198 @@
+package dem
+
+import (
+	"errors"
+	"io"
+
+	"github.com/replayd/replayd/decoders"
+)
+
+// Index tells where decoding of a demo can start.
+type Index struct {
+	// KeyFrames are the records from which the whole state can be read, in order.
+	KeyFrames []KeyFramePosition
+	// Records is how many records there are.
+	Records int
+	// LastTick is the highest tick of a record, -1 when there is none.
+	LastTick int32
+	// End is where the last whole record ends, in bytes.
+	End int64
+	// Finished tells whether the recording has its end: a record that says that it stopped.
+	Finished bool
+}
+
+// KeyFramePosition is where a key frame lies.
+type KeyFramePosition struct {
+	// Offset is where its record starts, in bytes.
+	Offset int64
+	// Tick is its tick.
+	Tick int32
+}
+
+// ReadIndex walks over the heads of all records of a demo, without looking at what they hold. A demo that ends inside of a
+// record, as one that grows, is no error: the index ends before it.
+func ReadIndex(at io.ReaderAt) (Index, error) {
+	x := Index{LastTick: -1}
+	header, err := readFileHeader(at)
+	if err != nil {
+		return x, err
+	}
+	x.End = header.size
+	err = walkFrames(at, header.size, func(f frame) bool {
+		x.Records++
+		x.LastTick = max(x.LastTick, f.tick)
+		switch f.command {
+		case cmdFullPacket:
+			x.KeyFrames = append(x.KeyFrames, KeyFramePosition{f.offset, f.tick})
+		case cmdStop:
+			x.Finished = true
+		}
+		x.End = f.next
+		return true
+	})
+	if errors.Is(err, decoders.ErrMore) {
+		err = nil
+	}
+	return x, err
+}
+
+// readFileHeader reads what precedes the records.
+func readFileHeader(at io.ReaderAt) (fileHeader, error) {
+	var head [headerSize + 1]byte
+	n, err := at.ReadAt(head[:], 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return fileHeader{}, err
+	}
+	return parseFileHeader(head[:n])
+}
+
+// lastKeyFrame returns the offset of the last key frame before a tick, or 0. One of that very tick will not do: packets
+// of the same tick lie before it.
+func lastKeyFrame(at io.ReaderAt, start int64, tick int32) int64 {
+	var last int64
+	_ = walkFrames(at, start, func(f frame) bool {
+		if f.tick >= tick {
+			return false
+		}
+		if f.command == cmdFullPacket {
+			last = f.offset
+		}
+		return true
+	})
+	return last
+}
+
+// walkFrames calls f with the head of each whole record from start on, without looking at what the records hold, until f
+// returns false or the bytes end.
+func walkFrames(at io.ReaderAt, start int64, f func(frame) bool) error {
+	win := decoders.NewWindow(&readerAt{at, start}, start, 1<<20)
+	for {
+		fr, n, size, what := parseFrame(win.Bytes())
+		if what != "" || size > maxRecord {
+			return decoders.Errorf(decoders.Dem, win.Offset(), decoders.NoTick, "record", decoders.ErrCorrupt, "no head of one")
+		}
+		if n == 0 {
+			if err := win.Fill(); err != nil {
+				return err
+			}
+			continue
+		}
+		fr.offset = win.Offset()
+		fr.next = fr.offset + int64(n+size)
+		if _, err := win.Skip(int64(n + size)); err != nil {
+			return err
+		}
+		if !f(fr) {
+			return nil
+		}
+	}
+}
+
+// readerAt reads on from an offset.
+type readerAt struct {
+	at     io.ReaderAt
+	offset int64
+}
+
+func (r *readerAt) Read(p []byte) (int, error) {
+	n, err := r.at.ReadAt(p, r.offset)
+	r.offset += int64(n)
+	if n > 0 {
+		err = nil
+	}
+	return n, err
+}
+
+// jumpTo goes on reading at an offset.
+func (d *Decoder) jumpTo(offset int64) {
+	d.win = decoders.NewWindow(&readerAt{d.opts.At, offset}, offset, maxRecord+64)
+}
+
+// ReadInfo reads what a demo says of itself: its header, and, where the header knows where it lies, what was known at the
+// end of the recording. It takes a few reads, however large the demo is. hasInfo tells whether the latter is there; it is
+// not while a demo grows, and when it was cut.
+func ReadInfo(at io.ReaderAt) (header FileHeader, info FileInfo, lastTick int32, hasInfo bool, err error) {
+	h, err := readFileHeader(at)
+	if err != nil {
+		return header, info, -1, false, err
+	}
+	f, payload, err := readRecord(at, h.size)
+	if err != nil {
+		return header, info, -1, false, err
+	}
+	if f.command != cmdFileHeader || !parseHeaderMessage(&header, payload) {
+		return header, info, -1, false, decoders.Errorf(decoders.Dem, h.size, decoders.NoTick, "file header", decoders.ErrCorrupt, "it is not the first record")
+	}
+	if h.fileInfo < h.size {
+		return header, info, -1, false, nil
+	}
+	// The offset is a hint: what it leads to may be anything.
+	f, payload, absent := readRecord(at, h.fileInfo)
+	hasInfo = absent == nil && f.command == cmdFileInfo && parseFileInfo(&info, payload)
+	if !hasInfo {
+		return header, FileInfo{}, -1, false, nil
+	}
+	return header, info, f.tick, true, nil
+}
+
+// maxInfo bounds the records that ReadInfo reads.
+const maxInfo = 1 << 20
+
+// readRecord reads the record at an offset, decompressed.
+func readRecord(at io.ReaderAt, offset int64) (frame, []byte, error) {
+	fail := func(kind error, detail string) (frame, []byte, error) {
+		return frame{}, nil, decoders.Errorf(decoders.Dem, offset, decoders.NoTick, "record", kind, "%s", detail)
+	}
+	buf := make([]byte, 4096)
+	n, err := at.ReadAt(buf, offset)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return frame{}, nil, err
+	}
+	buf = buf[:n]
+	f, head, size, what := parseFrame(buf)
+	switch {
+	case what != "":
+		return fail(decoders.ErrCorrupt, what)
+	case head == 0:
+		return fail(decoders.ErrTruncated, "its head is not all there")
+	case size > maxInfo:
+		return fail(decoders.ErrLimit, "too large")
+	}
+	if head+size > len(buf) {
+		// Grow with what is there: a declared size costs nothing.
+		rest, err := io.ReadAll(io.NewSectionReader(at, offset+int64(len(buf)), int64(head+size-len(buf))))
+		if err != nil {
+			return frame{}, nil, err
+		}
+		if buf = append(buf, rest...); head+size > len(buf) {
+			return fail(decoders.ErrTruncated, "it is not all there")
+		}
+	}
+	payload := buf[head : head+size]
+	if f.compressed {
+		if payload, err = inflate(nil, payload, 4*maxInfo); err != nil {
+			return fail(decoders.ErrCorrupt, err.Error())
+		}
+	}
+	return f, payload, nil
+}

@@ -1,0 +1,175 @@
+package dem
+
+import "github.com/replayd/replayd/decoders/bits"
+
+// The messages that the decoder itself understands, by number (docs/formats/dem.md, Messages).
+const (
+	netTick              = 4
+	svcServerInfo        = 40
+	svcFlattened         = 41
+	svcClassInfo         = 42
+	svcCreateStringTable = 44
+	svcUpdateStringTable = 45
+	svcClearTables       = 51
+	svcPacketEntities    = 55
+	svcUserMessage       = 72
+	svcUserCmds          = 76
+	umSayText            = 117
+	umSayText2           = 118
+	geGameEventList      = 205
+	geGameEvent          = 207
+	geStartSound         = 208
+
+	dotaChatEvent    = 466
+	dotaLocationPing = 477
+	dotaMapLine      = 478
+	dotaChatWheel    = 501
+	dotaOrders       = 547
+	dotaCombatLog    = 554
+	dotaCombatBulk   = 470
+	dotaChatMessage  = 612
+)
+
+// message is a message of a packet.
+type message struct {
+	id   uint32
+	pass uint8
+	skip bool // nobody needs it: it has no data
+	data []byte
+}
+
+// packet is a packet being delivered. Its messages are delivered in four passes, each in the order of the packet, so that
+// a message finds the names that came behind it, and entities as they were before (docs/formats/dem.md, Order).
+type packet struct {
+	messages []message
+	pass     uint8
+	next     int
+	arena    []byte
+}
+
+const (
+	passState    = iota // ticks, string tables, what the server is
+	passMessages        // everything else
+	passEntities
+	passEvents // game events
+	passCount
+)
+
+// maxMessages bounds the messages of a packet: hundreds of times what a game sends.
+const maxMessages = 1 << 16
+
+func passOf(id uint32) uint8 {
+	switch id {
+	case netTick, svcServerInfo, svcFlattened, svcClassInfo, svcCreateStringTable, svcUpdateStringTable, svcClearTables,
+		geGameEventList:
+		return passState
+	case svcPacketEntities:
+		return passEntities
+	case geGameEvent:
+		return passEvents
+	}
+	return passMessages
+}
+
+// needs tells whether a message is to be looked at.
+func (d *Decoder) needs(id uint32) bool {
+	switch id {
+	case svcServerInfo, svcFlattened, svcClassInfo, svcCreateStringTable, svcUpdateStringTable, svcClearTables,
+		svcUserMessage:
+		return true
+	case netTick:
+		return true
+	case svcPacketEntities:
+		return d.walksEntities()
+	case geGameEventList:
+		return d.has(KindGameEventType) || d.has(KindGameEvent) || d.has(KindCombatLog)
+	}
+	return d.has(d.kindOf(id)) || id == geGameEvent && d.has(KindCombatLog)
+}
+
+// startPacket takes a packet's messages apart. It copies those that are needed: they lie at any bit.
+func (d *Decoder) startPacket(data []byte) {
+	p := &d.packet
+	p.messages = p.messages[:0]
+	p.pass, p.next = 0, 0
+	d.stage = stagePacket
+	// All copies together are not larger than the packet, so that the arena does not move.
+	if cap(p.arena) < len(data) {
+		p.arena = make([]byte, 0, roomy(len(data)))
+	}
+	p.arena = p.arena[:0]
+	r := bits.New(data)
+	padChecked := false
+	for r.Len() >= 8 {
+		id := r.UBitVar()
+		size := int(r.Varuint32())
+		if id == 0 && size == 0 && !padChecked {
+			if isPadding(&r) {
+				break
+			}
+			padChecked = true
+		}
+		if len(p.messages) >= maxMessages {
+			d.lost = true
+			d.fault(Fault{Kind: FaultKindLimit, Detail: []byte("packet: too many messages")})
+			break
+		}
+		if r.Overrun() || size > r.Len()/8 {
+			d.lost = true
+			d.fault(Fault{Kind: FaultKindRecord, MessageId: id, Detail: []byte("packet: a message of it is larger than what is left")})
+			break
+		}
+		d.stats.Messages++
+		m := message{id: id, pass: passOf(id)}
+		switch {
+		case !d.needs(id):
+			r.Skip(8 * size)
+			m.skip = true
+		case r.Pos()&7 == 0:
+			at := r.Pos() / 8
+			m.data = data[at : at+size : at+size]
+			r.Skip(8 * size)
+		default:
+			at := len(p.arena)
+			p.arena = p.arena[:at+size]
+			m.data = p.arena[at : at+size : at+size]
+			r.Copy(m.data)
+		}
+		p.messages = append(p.messages, m)
+	}
+}
+
+// isPadding tells whether only zero bits are left: recordings of a client may be padded.
+func isPadding(r *bits.Reader) bool {
+	rest := *r
+	for rest.Len() > 0 {
+		if rest.Bits(min(rest.Len(), 56)) != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// nextMessage goes on with the next message of the packet.
+func (d *Decoder) nextMessage(ev *Event) bool {
+	p := &d.packet
+	for p.next >= len(p.messages) {
+		p.pass++
+		p.next = 0
+		if p.pass >= passCount {
+			d.stage = stageFrame
+			return false
+		}
+	}
+	m := &p.messages[p.next]
+	p.next++
+	if m.pass != p.pass {
+		return false
+	}
+	d.ordinal++
+	d.item = 0
+	if m.skip {
+		return false
+	}
+	return d.decodeMessage(ev, m.id, m.data)
+}

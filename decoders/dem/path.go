@@ -1,0 +1,307 @@
+package dem
+
+import (
+	"errors"
+
+	"github.com/replayd/replayd/decoders/bits"
+)
+
+// maxDepth is how many indices a field path has at most. Games use 7.
+const maxDepth = 8
+
+// maxIndex bounds an index of a path: no list of a game is near that.
+const maxIndex = 1<<14 - 1
+
+// maxPaths bounds the paths of one update.
+const maxPaths = 1 << 16
+
+// path leads to a field of an entity: through the fields of its serializer, elements of lists, fields of those. It is
+// told as what is new: the indices from keep to last; those before are the same as in the path before.
+type path struct {
+	idx  [maxDepth]int32
+	last int8 // the position of the last index
+	keep int8 // how many leading indices are those of the path before
+}
+
+var (
+	errPathDepth = errors.New("field path too deep")
+	errPathIndex = errors.New("index of a field path out of range")
+	errPathCode  = errors.New("no such field path operation")
+	errPathCount = errors.New("too many fields")
+	errOverrun   = errors.New("bits end too early")
+)
+
+// pathReader is the state of reading a list of paths.
+type pathReader struct {
+	path
+	bad error
+}
+
+// readPaths appends the paths of a list to dst (docs/formats/dem.md, Field paths).
+//
+// Nine of ten operations change the last index by a number that lies in their code or right behind it. Those are taken
+// from a word of bits at hand; only for the others the reader is brought up to date.
+func readPaths(r *bits.Reader, dst []path) ([]path, error) {
+	const word = 57 // bits that Peek returns
+	// A code and the six bits of the operation with the most bits of its own.
+	const enough = 17 + 6
+	p := pathReader{}
+	p.idx[0] = -1
+	w, left := r.Peek(), word
+	for {
+		if left < enough {
+			r.Skip(word - left)
+			if r.Overrun() {
+				return dst, errOverrun
+			}
+			w, left = r.Peek(), word
+		}
+		code := pathTable[w&(1<<pathTableBits-1)]
+		if code.length == 0 {
+			code = lookupLongCode(w)
+			if code.length == 0 {
+				return dst, errPathCode
+			}
+		}
+		w >>= code.length
+		left -= int(code.length)
+		p.keep = p.last
+		switch top := &p.idx[p.last&(maxDepth-1)]; code.op {
+		case 0, 1, 2, 3: // PlusOne, PlusTwo, PlusThree, PlusFour
+			*top += int32(code.op) + 1
+		case 39: // Finish
+			r.Skip(word - left)
+			if r.Overrun() {
+				return dst, errOverrun
+			}
+			return dst, nil
+		case 11: // PushOneLeftDeltaNRightNonZeroPack6Bits
+			*top += int32(w&7) + 2
+			if uint32(*top) > maxIndex {
+				return dst, errPathIndex
+			}
+			p.push(int32(w>>3&7) + 1)
+			w >>= 6
+			left -= 6
+		default:
+			r.Skip(word - left)
+			p.apply(r, code.op)
+			if r.Overrun() {
+				return dst, errOverrun
+			}
+			for d := range p.last + 1 {
+				if uint32(p.idx[d&(maxDepth-1)]) > maxIndex {
+					return dst, errPathIndex
+				}
+			}
+			w, left = r.Peek(), word
+		}
+		switch {
+		case p.bad != nil:
+			return dst, p.bad
+		case uint32(p.idx[p.last&(maxDepth-1)]) > maxIndex:
+			return dst, errPathIndex
+		case len(dst) >= maxPaths:
+			return dst, errPathCount
+		}
+		if len(dst) == cap(dst) {
+			dst = append(dst, path{})[:len(dst)]
+		}
+		dst = dst[:len(dst)+1]
+		out := &dst[len(dst)-1]
+		out.keep, out.last = p.keep, p.last
+		for d := p.keep; d <= p.last; d++ {
+			out.idx[d&(maxDepth-1)] = p.idx[d&(maxDepth-1)]
+		}
+	}
+}
+
+// apply carries out one of the rarer operations, and notes how many leading indices it left as they were.
+func (p *pathReader) apply(r *bits.Reader, op uint8) {
+	top := &p.idx[p.last]
+	switch op {
+	case 4: // PlusN
+		*top += readPathNumber(r) + 5
+	case 5: // PushOneLeftDeltaZeroRightZero
+		p.push(0)
+	case 6: // PushOneLeftDeltaZeroRightNonZero
+		p.push(readPathNumber(r))
+	case 7: // PushOneLeftDeltaOneRightZero
+		*top++
+		p.push(0)
+	case 8: // PushOneLeftDeltaOneRightNonZero
+		*top++
+		p.push(readPathNumber(r))
+	case 9: // PushOneLeftDeltaNRightZero
+		*top += readPathNumber(r)
+		p.push(0)
+	case 10: // PushOneLeftDeltaNRightNonZero
+		*top += readPathNumber(r) + 2
+		p.push(readPathNumber(r) + 1)
+	case 12: // PushOneLeftDeltaNRightNonZeroPack8Bits
+		*top += int32(r.Bits(4)) + 2
+		p.push(int32(r.Bits(4)) + 1)
+	case 13: // PushTwoLeftDeltaZero
+		p.pushNumbers(r, 2)
+	case 14: // PushTwoPack5LeftDeltaZero
+		p.pushPacked(r, 2)
+	case 15: // PushThreeLeftDeltaZero
+		p.pushNumbers(r, 3)
+	case 16: // PushThreePack5LeftDeltaZero
+		p.pushPacked(r, 3)
+	case 17: // PushTwoLeftDeltaOne
+		*top++
+		p.pushNumbers(r, 2)
+	case 18: // PushTwoPack5LeftDeltaOne
+		*top++
+		p.pushPacked(r, 2)
+	case 19: // PushThreeLeftDeltaOne
+		*top++
+		p.pushNumbers(r, 3)
+	case 20: // PushThreePack5LeftDeltaOne
+		*top++
+		p.pushPacked(r, 3)
+	case 21: // PushTwoLeftDeltaN
+		*top += int32(r.UBitVar()) + 2
+		p.pushNumbers(r, 2)
+	case 22: // PushTwoPack5LeftDeltaN
+		*top += int32(r.UBitVar()) + 2
+		p.pushPacked(r, 2)
+	case 23: // PushThreeLeftDeltaN
+		*top += int32(r.UBitVar()) + 2
+		p.pushNumbers(r, 3)
+	case 24: // PushThreePack5LeftDeltaN
+		*top += int32(r.UBitVar()) + 2
+		p.pushPacked(r, 3)
+	case 25: // PushN
+		n := r.UBitVar()
+		*top += int32(r.UBitVar())
+		p.pushNumbers(r, n)
+	case 26: // PushNAndNonTopological
+		for i := range p.last + 1 {
+			if r.Bool() {
+				p.idx[i] += r.Varint32() + 1
+			}
+		}
+		p.pushNumbers(r, r.UBitVar())
+		p.keep = 0
+	case 27: // PopOnePlusOne
+		p.pop(1)
+		p.idx[p.last]++
+		p.keep = p.last
+	case 28: // PopOnePlusN
+		p.pop(1)
+		p.idx[p.last] += readPathNumber(r) + 1
+		p.keep = p.last
+	case 29: // PopAllButOnePlusOne
+		p.pop(uint32(p.last))
+		p.idx[0]++
+		p.keep = 0
+	case 30: // PopAllButOnePlusN
+		p.pop(uint32(p.last))
+		p.idx[0] += readPathNumber(r) + 1
+		p.keep = 0
+	case 31: // PopAllButOnePlusNPack3Bits
+		p.pop(uint32(p.last))
+		p.idx[0] += int32(r.Bits(3)) + 1
+		p.keep = 0
+	case 32: // PopAllButOnePlusNPack6Bits
+		p.pop(uint32(p.last))
+		p.idx[0] += int32(r.Bits(6)) + 1
+		p.keep = 0
+	case 33: // PopNPlusOne
+		p.pop(uint32(readPathNumber(r)))
+		p.idx[p.last]++
+		p.keep = p.last
+	case 34: // PopNPlusN
+		p.pop(uint32(readPathNumber(r)))
+		p.idx[p.last] += r.Varint32()
+		p.keep = p.last
+	case 35: // PopNAndNonTopographical
+		p.pop(uint32(readPathNumber(r)))
+		p.addEach(r)
+		p.keep = 0
+	case 36: // NonTopoComplex
+		p.addEach(r)
+		p.keep = 0
+	case 37: // NonTopoPenultimatePlusOne
+		if p.last == 0 {
+			p.bad = errPathDepth
+			return
+		}
+		p.idx[p.last-1]++
+		p.keep = p.last - 1
+	case 38: // NonTopoComplexPack4Bits
+		for i := range p.last + 1 {
+			if r.Bool() {
+				p.idx[i] += int32(r.Bits(4)) - 7
+			}
+		}
+		p.keep = 0
+	}
+}
+
+func (p *pathReader) push(v int32) {
+	if p.last+1 >= maxDepth {
+		p.bad = errPathDepth
+		return
+	}
+	p.last++
+	p.idx[p.last] = v
+}
+
+func (p *pathReader) pushNumbers(r *bits.Reader, n uint32) {
+	if n >= maxDepth {
+		p.bad = errPathDepth
+		return
+	}
+	for range n {
+		p.push(readPathNumber(r))
+	}
+}
+
+func (p *pathReader) pushPacked(r *bits.Reader, n int) {
+	for range n {
+		p.push(int32(r.Bits(5)))
+	}
+}
+
+func (p *pathReader) pop(n uint32) {
+	if n > uint32(p.last) {
+		p.bad = errPathDepth
+		return
+	}
+	for range n {
+		p.idx[p.last] = 0
+		p.last--
+	}
+}
+
+func (p *pathReader) addEach(r *bits.Reader) {
+	for i := range p.last + 1 {
+		if r.Bool() {
+			p.idx[i] += r.Varint32()
+		}
+	}
+}
+
+// readPathNumber reads a number of 2, 4, 10, 17 or 31 bits.
+func readPathNumber(r *bits.Reader) int32 {
+	w := r.Peek()
+	switch {
+	case w&1 != 0:
+		r.Skip(3)
+		return int32(w >> 1 & (1<<2 - 1))
+	case w&2 != 0:
+		r.Skip(6)
+		return int32(w >> 2 & (1<<4 - 1))
+	case w&4 != 0:
+		r.Skip(13)
+		return int32(w >> 3 & (1<<10 - 1))
+	case w&8 != 0:
+		r.Skip(21)
+		return int32(w >> 4 & (1<<17 - 1))
+	}
+	r.Skip(35)
+	return int32(w >> 4 & (1<<31 - 1))
+}

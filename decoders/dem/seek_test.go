@@ -1,0 +1,98 @@
+package dem_test
+
+import (
+	"bytes"
+	"fmt"
+	"reflect"
+	"testing"
+
+	"github.com/replayd/replayd/decoders/dem"
+	"github.com/replayd/replayd/decoders/dem/demtest"
+)
+
+// keyFrames is a demo of 100 ticks with a key frame every 10: entities come, change and go, and so do the names of the
+// combat log.
+func keyFrames() []byte {
+	d := demtest.New()
+	d.Record(demtest.CmdFileHeader, -1, demtest.Proto(nil).Text(1, "PBDEMS2").Text(14, "dota"))
+	names := demtest.Table{}
+	d.Record(demtest.CmdSignonPacket, -1, demtest.PackMessages(
+		demtest.Message{ID: 40, Data: demtest.Proto(nil).Varint(11, 1).Float(13, 1.0/30)},
+		demtest.Table{}.Create("instancebaseline", false),
+		names.Create("CombatLogNames", false, demtest.Entry{Index: 0, Key: "dota_unknown"}),
+	))
+	d.Record(demtest.CmdSendTables, -1, demtest.SendTables(demtest.Serializer{Name: "C", Fields: []demtest.Field{
+		{Name: "m_n", Type: "uint32"}, {Name: "m_s", Type: "CUtlString"}, {Name: "m_list", Type: "CUtlVector< CUtlString >"},
+	}}))
+	d.Record(demtest.CmdClassInfo, -1, demtest.Classes("C"))
+	d.Record(demtest.CmdSyncTick, -1, nil)
+	all := []demtest.Entry{{Index: 0, Key: "dota_unknown"}}
+	type state struct {
+		n      uint64
+		serial int
+	}
+	live := map[int]state{}
+	for tick := range int32(100) {
+		e := &demtest.Entities{ClassBits: 1}
+		for i := range 8 {
+			s, ok := live[i]
+			switch {
+			case !ok && (int(tick)+i)%7 == 0:
+				live[i] = state{uint64(tick), int(tick) + 1}
+				e.Create(i, 0, int(tick)+1, number(uint64(tick)), length(uint64(i)), element(i/2, fmt.Sprint(tick)))
+			case ok && (int(tick)+i)%23 == 0:
+				delete(live, i)
+				e.Delete(i)
+			case ok:
+				s.n += uint64(i)
+				live[i] = s
+				e.Update(i, number(s.n), name(fmt.Sprint(s.n)))
+			}
+		}
+		all = append(all, demtest.Entry{Index: len(all), Key: fmt.Sprintf("name of tick %d", tick)})
+		d.Packet(tick,
+			demtest.Message{ID: 554, Data: demtest.Proto(nil).Varint(2, int64(len(all)-1)).Varint(4, int64(len(all)/2))},
+			demtest.Message{ID: 4, Data: demtest.Proto(nil).Varint(1, int64(tick))},
+			names.Update(1, all[len(all)-1]),
+			e.Message(tick > 0),
+		)
+		if tick%10 != 0 {
+			continue
+		}
+		full := &demtest.Entities{ClassBits: 1}
+		for i := range 8 {
+			if s, ok := live[i]; ok {
+				full.Create(i, 0, s.serial, number(s.n), name(fmt.Sprint(s.n)), length(uint64(i)))
+			}
+		}
+		d.Record(demtest.CmdFullPacket, tick, demtest.Proto(nil).Bytes(1, demtest.Dump("CombatLogNames", all...)).
+			Bytes(2, demtest.PackMessages(demtest.Message{ID: 4, Data: demtest.Proto(nil).Varint(1, int64(tick))}, full.Message(false))))
+	}
+	d.Record(demtest.CmdStop, 99, nil)
+	d.Record(demtest.CmdFileInfo, 99, demtest.Proto(nil).Varint(2, 99))
+	return d.Bytes()
+}
+
+// TestKeyFrames starts at every tick: what is told from there on does not depend on where decoding began.
+func TestKeyFrames(t *testing.T) {
+	data := keyFrames()
+	x, err := dem.ReadIndex(bytes.NewReader(data))
+	if err != nil || len(x.KeyFrames) != 10 || x.LastTick != 99 {
+		t.Fatalf("index %+v, %v", x, err)
+	}
+	all, _ := texts(t, data, dem.Options{}, nil)
+	if len(all) < 500 {
+		t.Fatalf("%d events", len(all))
+	}
+	for tick := int32(-1); tick < 100; tick++ {
+		want, _ := texts(t, data, dem.Options{}, func(ev *dem.Event) bool { return ev.AtTick >= tick })
+		got, d := texts(t, data, dem.Options{FromTick: &tick, At: bytes.NewReader(data)}, nil)
+		if !reflect.DeepEqual(got, want) {
+			t.Fatalf("from tick %d: %d events, want %d", tick, len(got), len(want))
+		}
+		// Ten packets before the tick at most, and what follows.
+		if tick > 10 && d.Stats().Records > int64(6+(100-tick)*11/10+12) {
+			t.Errorf("from tick %d: %d records were decoded", tick, d.Stats().Records)
+		}
+	}
+}

@@ -1,0 +1,201 @@
+package dem
+
+import "math/bits"
+
+// listReader delivers the items of a record or message that become an event each.
+type listReader struct {
+	items wire
+	next  int // of the serializers
+	// parsed are class infos.
+	classes []ClassInfo
+	event   *eventType // of a game event that is an entry of the combat log
+}
+
+// decodeSendTables reads the schema.
+func (d *Decoder) decodeSendTables(payload []byte) {
+	var data []byte
+	for m := (wire{buf: payload}); m.next(); {
+		if m.num == 1 {
+			data = m.raw
+		}
+	}
+	s, ok := d.opts.Schemas.get(data, d.build, d.game)
+	d.useSchema(s, ok)
+}
+
+func (d *Decoder) useSchema(s *schema, ok bool) {
+	if !ok {
+		d.told = true
+		d.fault(Fault{Kind: FaultKindSchema, MessageId: d.frame.command, Detail: []byte("the send tables cannot be read: entities are not decoded")})
+		return
+	}
+	d.schema = s
+	for _, c := range d.classes {
+		if c != nil {
+			d.setRoot(c)
+		}
+	}
+	if d.has(KindSerializer) {
+		d.stage = stageSerializers
+		d.list.next = 0
+	}
+}
+
+// setRoot connects a class to the serializer of its name.
+func (d *Decoder) setRoot(c *class) {
+	c.root, c.cells, c.baseline = nil, 0, baseline{}
+	name := d.tree.names[c.name]
+	if s := d.schema.byKey[serializerKey{name, 0}]; s != nil {
+		c.root = d.tree.newRoot(s)
+	} else if s := d.schema.byName[name]; s != nil {
+		c.root = d.tree.newRoot(s)
+	}
+	if d.game == gameDota {
+		c.rules = name == "CDOTAGamerulesProxy" && d.has(KindTick)
+	}
+}
+
+func (d *Decoder) nextSerializer(ev *Event) bool {
+	if d.schema == nil || d.list.next >= len(d.schema.serializers) {
+		d.stage = stagePacket
+		if d.frame.command == cmdSendTables {
+			d.stage = stageFrame
+		}
+		return false
+	}
+	s := d.schema.serializers[d.list.next]
+	d.list.next++
+	if !d.want(KindSerializer) {
+		return false
+	}
+	ev.Kind = KindSerializer
+	out := &ev.Serializer
+	out.Name, out.Version, out.Fields = s.nameTold, s.version, out.Fields[:0]
+	for _, f := range s.fields {
+		out.Fields = append(out.Fields, f.told)
+	}
+	return true
+}
+
+// maxClassID bounds the numbers of classes.
+const maxClassID = 1 << 16
+
+// startClasses reads CDemoClassInfo.
+func (d *Decoder) startClasses(payload []byte) {
+	d.list.classes = d.list.classes[:0]
+	d.list.next = 0
+	m := wire{buf: payload}
+	for m.next() {
+		if m.num != 1 {
+			continue
+		}
+		var c ClassInfo
+		id := int32(0)
+		for q := (wire{buf: m.raw}); q.next(); {
+			switch q.num {
+			case 1:
+				id = q.int32()
+			case 2:
+				c.Name = q.raw
+			case 3:
+				c.TableName = q.raw
+			}
+		}
+		if id < 0 || id >= maxClassID || len(d.list.classes) >= maxClassID {
+			m.fail()
+			break
+		}
+		c.Id = uint32(id)
+		d.addClass(id, c.Name)
+		d.list.classes = append(d.list.classes, c)
+	}
+	if m.bad {
+		d.fault(Fault{Kind: FaultKindSchema, MessageId: d.frame.command, Detail: []byte("the list of classes cannot be read to its end")})
+	}
+	if d.maxClasses == 0 {
+		d.classBits = bits.Len(uint(len(d.classes)))
+	}
+	d.stage = stageClasses
+}
+
+func (d *Decoder) addClass(id int32, name []byte) {
+	for int(id) >= len(d.classes) {
+		d.classes = append(d.classes, nil)
+	}
+	c := &class{id: id, name: d.tree.intern(name)}
+	c.wanted = d.wantsEntities() && (d.opts.Classes == nil || d.opts.Classes(string(name)))
+	d.classes[id] = c
+	if d.schema != nil {
+		d.setRoot(c)
+	}
+}
+
+func (d *Decoder) nextClass(ev *Event) bool {
+	if d.list.next >= len(d.list.classes) {
+		d.stage = stageFrame
+		return false
+	}
+	c := d.list.classes[d.list.next]
+	d.list.next++
+	if !d.want(KindClassInfo) {
+		return false
+	}
+	ev.Kind, ev.ClassInfo = KindClassInfo, c
+	return true
+}
+
+// serverInfo reads CSVCMsg_ServerInfo.
+func (d *Decoder) serverInfo(ev *Event, b []byte) bool {
+	s := ServerInfo{PlayerSlot: -1}
+	m := wire{buf: b}
+	for m.next() {
+		switch m.num {
+		case 1:
+			s.Protocol = m.int32()
+		case 2:
+			s.ServerCount = m.int32()
+		case 3:
+			s.IsDedicated = m.bool()
+		case 4:
+			s.IsHltv = m.bool()
+		case 10:
+			s.MaxClients = m.int32()
+		case 11:
+			s.MaxClasses = m.int32()
+		case 12:
+			s.PlayerSlot = m.int32()
+		case 13:
+			s.TickInterval = m.float32()
+		case 14:
+			s.GameDir = m.raw
+		case 15:
+			s.MapName = m.raw
+		case 16:
+			s.SkyName = m.raw
+		case 17:
+			s.HostName = m.raw
+		case 18:
+			s.AddonName = m.raw
+		}
+	}
+	if m.bad {
+		return d.badMessage(ev, svcServerInfo, b)
+	}
+	d.build = buildOf(s.GameDir)
+	s.GameBuild = int32(d.build)
+	if d.game == gameUnknown {
+		d.game = gameByName(s.GameDir)
+	}
+	if s.MaxClasses > 0 && s.MaxClasses < maxClassID {
+		d.maxClasses = int(s.MaxClasses)
+		d.classBits = bits.Len(uint(s.MaxClasses))
+	}
+	if s.TickInterval > 0 && s.TickInterval < 1 {
+		d.interval = s.TickInterval
+	}
+	if !d.want(KindServerInfo) {
+		return false
+	}
+	ev.Kind, ev.ServerInfo = KindServerInfo, s
+	return true
+}

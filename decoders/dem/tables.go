@@ -1,0 +1,263 @@
+package dem
+
+import "bytes"
+
+// createTable reads CSVCMsg_CreateStringTable and starts with its entries.
+func (d *Decoder) createTable(ev *Event, b []byte) bool {
+	t := &stringTable{stored: &d.stored}
+	var data []byte
+	var entries int32
+	fixed, compressed := false, false
+	bitsOfValue := int32(0)
+	m := wire{buf: b}
+	for m.next() {
+		switch m.num {
+		case 1:
+			t.name = append([]byte(nil), m.raw...)
+		case 2:
+			entries = m.int32()
+		case 3:
+			fixed = m.bool()
+		case 5:
+			bitsOfValue = m.int32()
+		case 6:
+			t.flags = m.int32()
+		case 7:
+			data = m.raw
+		case 9:
+			compressed = m.bool()
+		case 10:
+			t.varint = m.bool()
+		}
+	}
+	if m.bad || len(d.tables) >= maxTables {
+		// Its number is taken all the same.
+		if len(d.tables) < maxTables {
+			d.tables = append(d.tables, t)
+		}
+		return d.badMessage(ev, svcCreateStringTable, b)
+	}
+	if fixed && bitsOfValue > 0 && bitsOfValue <= 8*maxTableValue {
+		t.fixedBits = int(bitsOfValue)
+	}
+	t.role = roleOf(t.name)
+	t.kept = d.keeps(t.role)
+	id := len(d.tables)
+	d.tables = append(d.tables, t)
+	tell := d.want(KindStringTable)
+	if tell {
+		ev.Kind = KindStringTable
+		ev.StringTable = StringTable{Id: uint32(id), Name: t.name, Entries: uint32(max(entries, 0)), Flags: t.flags}
+	}
+	if !t.kept || len(data) == 0 {
+		return tell
+	}
+	if compressed {
+		var err error
+		if isLZSS(data) {
+			data, err = unpackLZSS(data, maxRecord)
+		} else {
+			data, err = inflate(nil, data, maxRecord)
+		}
+		if err != nil {
+			d.tableFault(err)
+			return tell
+		}
+	}
+	d.strings.start(t, id, data, int(entries))
+	d.stage = stageTable
+	return tell
+}
+
+// keeps tells whether a table's entries are of use.
+func (d *Decoder) keeps(role tableRole) bool {
+	if d.has(KindStringTableEntry) {
+		return true
+	}
+	switch role {
+	case roleBaselines:
+		return d.walksEntities()
+	case roleModifiers, roleModifierNames:
+		return d.has(KindModifier)
+	case roleCombatLogNames:
+		return d.has(KindCombatLog)
+	}
+	return false
+}
+
+// updateTable reads CSVCMsg_UpdateStringTable and starts with its entries.
+func (d *Decoder) updateTable(ev *Event, b []byte) bool {
+	var id, entries int32
+	var data []byte
+	m := wire{buf: b}
+	for m.next() {
+		switch m.num {
+		case 1:
+			id = m.int32()
+		case 2:
+			entries = m.int32()
+		case 3:
+			data = m.raw
+		}
+	}
+	if m.bad || uint32(id) >= uint32(len(d.tables)) {
+		return d.badMessage(ev, svcUpdateStringTable, b)
+	}
+	if t := d.tables[id]; t.kept {
+		d.strings.start(t, int(id), data, int(entries))
+		d.stage = stageTable
+	}
+	return false
+}
+
+func (d *Decoder) tableFault(err error) {
+	d.fault(Fault{Kind: FaultKindStringTable, MessageId: svcUpdateStringTable, Detail: []byte("string table " + string(d.tables[len(d.tables)-1].name) + ": " + err.Error())})
+}
+
+// nextTableEntry reads an entry of a string table. An entry has two places for events: itself, and the modifier that it
+// may be.
+func (d *Decoder) nextTableEntry(ev *Event) bool {
+	t := &d.strings
+	var c tableChange
+	if t.pendingModifier {
+		t.pendingModifier = false
+		return d.modifier(ev, t.modifierSlot, t.modifierValue)
+	}
+	if !t.next(&c) {
+		d.stage = stagePacket
+		if t.err != nil {
+			d.fault(Fault{Kind: FaultKindStringTable, MessageId: svcUpdateStringTable, Detail: []byte("string table " + string(t.table.name) + ": " + t.err.Error())})
+		}
+		return false
+	}
+	d.entryChanged(t.table, c.index, c.key)
+	told := d.want(KindStringTableEntry)
+	if told {
+		d.tellEntry(ev, t.id, t.table, &c)
+	}
+	if t.table.role == roleModifiers {
+		if told {
+			t.pendingModifier, t.modifierSlot, t.modifierValue = true, c.index, c.value
+			return true
+		}
+		return d.modifier(ev, c.index, c.value)
+	}
+	return told
+}
+
+func (d *Decoder) tellEntry(ev *Event, id int, t *stringTable, c *tableChange) {
+	ev.Kind = KindStringTableEntry
+	ev.StringTableEntry = StringTableEntry{
+		TableId: uint32(id), Table: t.name, Index: uint32(c.index), Key: c.key, Value: c.value, HasValue: c.hasValue,
+	}
+}
+
+// entryChanged notes what depends on an entry.
+func (d *Decoder) entryChanged(t *stringTable, index int, key []byte) {
+	if t.role != roleBaselines {
+		return
+	}
+	if key == nil {
+		key = t.key(index)
+	}
+	if id, ok := parseTableKey(key); ok {
+		d.baseIndex[id] = index
+		if int(id) < len(d.classes) && d.classes[id] != nil {
+			d.classes[id].baseline.made = false
+		}
+	}
+}
+
+// dumpReader walks over a dump of all string tables (CDemoStringTables).
+type dumpReader struct {
+	tables wire
+	items  wire
+	table  *stringTable
+	id     int
+	index  int
+	packet []byte // of the key frame, to be decoded after the dump
+	then   bool
+}
+
+// startDump begins to apply a dump, after which a packet may follow.
+func (d *Decoder) startDump(tables, packet []byte) {
+	d.dump = dumpReader{tables: wire{buf: tables}, packet: packet, then: packet != nil}
+	d.stage = stageDump
+}
+
+// nextDumpEntry applies entries of the dump up to one that changes something.
+func (d *Decoder) nextDumpEntry(ev *Event) bool {
+	u := &d.dump
+	for {
+		for u.table != nil && u.items.next() {
+			if u.items.num != 2 {
+				continue
+			}
+			c := tableChange{index: u.index}
+			u.index++
+			for m := (wire{buf: u.items.raw}); m.next(); {
+				switch m.num {
+				case 1:
+					c.key = m.raw
+				case 2:
+					c.value, c.hasValue = m.raw, true
+				}
+			}
+			if !d.applyDumped(&c) {
+				continue
+			}
+			if d.want(KindStringTableEntry) {
+				d.tellEntry(ev, u.id, u.table, &c)
+				return true
+			}
+		}
+		u.table = nil
+		if !u.tables.next() {
+			break
+		}
+		if u.tables.num == 1 {
+			d.openDumped(u.tables.raw)
+		}
+	}
+	d.stage = stageFrame
+	if u.then {
+		u.then = false
+		d.startPacket(u.packet)
+	}
+	return false
+}
+
+// openDumped looks up the table that a part of the dump is of.
+func (d *Decoder) openDumped(b []byte) {
+	u := &d.dump
+	for m := (wire{buf: b}); m.next(); {
+		if m.num != 1 {
+			continue
+		}
+		for id, t := range d.tables {
+			if bytes.Equal(t.name, m.raw) && t.kept {
+				u.table, u.id, u.index, u.items = t, id, 0, wire{buf: b}
+				return
+			}
+		}
+	}
+}
+
+// applyDumped applies an entry of a dump, and tells whether it changed something.
+func (d *Decoder) applyDumped(c *tableChange) bool {
+	t := d.dump.table
+	if c.index > len(t.entries) || c.index >= maxEntries {
+		return false
+	}
+	if c.index < len(t.entries) {
+		e := &t.entries[c.index]
+		if bytes.Equal(e.key, c.key) && (!c.hasValue || e.hasValue && bytes.Equal(e.value, c.value)) {
+			return false
+		}
+	}
+	if !t.store(c, true) {
+		return false
+	}
+	d.entryChanged(t, c.index, c.key)
+	return true
+}
