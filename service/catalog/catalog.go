@@ -1,0 +1,217 @@
+package catalog
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/replayd/replayd/service/source"
+)
+
+// Root is a directory whose replays are served.
+type Root struct {
+	// Alias is how the directory is called in names. It consists of letters, digits, '.', '_' and '-', and is neither
+	// "." nor "..".
+	Alias string
+	// Dir is the directory's path in the file system.
+	Dir string
+}
+
+// Options are a Catalog's settings.
+type Options struct {
+	// Limits bound what compressed files may cost.
+	Limits source.Limits
+	// Remember is how many files' formats are remembered; 0 means 65,536, which take some 10 MB.
+	Remember int
+}
+
+// Catalog knows the roots. Nothing needs to be closed.
+type Catalog struct {
+	roots  []Root // by alias
+	limits source.Limits
+	seen   *memory
+}
+
+var aliasPattern = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
+
+// New returns a catalog of roots, in no particular order. It returns an error when an alias is not valid or not unique, or
+// when a directory cannot be opened now. A directory may have several aliases.
+func New(roots []Root, o Options) (*Catalog, error) {
+	if o.Remember <= 0 {
+		o.Remember = 65536
+	}
+	c := &Catalog{limits: o.Limits, seen: newMemory(o.Remember)}
+	for _, r := range roots {
+		if !aliasPattern.MatchString(r.Alias) || r.Alias == "." || r.Alias == ".." {
+			return nil, fmt.Errorf("root alias %q: want letters, digits, '.', '_' and '-'", r.Alias)
+		}
+		dir, err := filepath.Abs(r.Dir)
+		if err != nil {
+			return nil, fmt.Errorf("root %q: %w", r.Alias, err)
+		}
+		r.Dir = dir
+		c.roots = append(c.roots, r)
+	}
+	slices.SortFunc(c.roots, func(a, b Root) int { return strings.Compare(a.Alias, b.Alias) })
+	for i, r := range c.roots {
+		if i > 0 && r.Alias == c.roots[i-1].Alias {
+			return nil, fmt.Errorf("root alias %q is used twice", r.Alias)
+		}
+		root, err := os.OpenRoot(r.Dir)
+		if err != nil {
+			return nil, fmt.Errorf("root %q: %w", r.Alias, err)
+		}
+		_ = root.Close()
+	}
+	return c, nil
+}
+
+// Roots returns the roots, ordered by alias.
+func (c *Catalog) Roots() []Root { return slices.Clone(c.roots) }
+
+// place is what a name names.
+type place struct {
+	name string
+	root Root
+	rel  string // below the root; "." for the root itself
+}
+
+// path is the place's path in the file system, links not resolved.
+func (p place) path() string { return filepath.Join(p.root.Dir, filepath.FromSlash(p.rel)) }
+
+// place parses a name.
+func (c *Catalog) place(name string) (place, error) {
+	switch {
+	case strings.HasPrefix(name, "/"), slices.Contains(strings.Split(name, "/"), ".."):
+		return place{}, named(name, ErrOutside)
+	case !validName(name):
+		return place{}, named(name, ErrName)
+	}
+	alias, rel, below := strings.Cut(name, "/")
+	if !below {
+		rel = "."
+	}
+	i, ok := slices.BinarySearchFunc(c.roots, alias, func(r Root, alias string) int { return strings.Compare(r.Alias, alias) })
+	if !ok {
+		return place{}, named(name, ErrNotFound)
+	}
+	return place{name, c.roots[i], rel}, nil
+}
+
+// validName tells whether a name, or an element of one, can be one. fs.ValidPath refuses what is empty or not UTF-8, and
+// elements that are empty, "." or "..". A backslash separates elements on some systems; a NUL ends names for the kernel.
+func validName(name string) bool {
+	return fs.ValidPath(name) && name != "." && !strings.ContainsAny(name, "\\\x00")
+}
+
+// Path returns where in the file system a name leads: what to subscribe to with a source.Watcher. It must not be shown to
+// clients. It returns what Stat would when nothing is there.
+func (c *Catalog) Path(name string) (string, error) {
+	p, err := c.place(name)
+	if err != nil {
+		return "", err
+	}
+	if _, err := p.stat(); err != nil {
+		return "", explain(name, err)
+	}
+	return p.path(), nil
+}
+
+// IsDir tells whether a name leads to a directory.
+func (c *Catalog) IsDir(name string) (bool, error) {
+	p, err := c.place(name)
+	if err != nil {
+		return false, err
+	}
+	stat, err := p.stat()
+	if err != nil {
+		return false, explain(name, err)
+	}
+	return stat.IsDir(), nil
+}
+
+// stat looks what lies there.
+func (p place) stat() (fs.FileInfo, error) {
+	root, err := os.OpenRoot(p.root.Dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close() //nolint:errcheck // nothing was written
+	return root.Stat(p.rel)
+}
+
+// Open opens a replay. It returns source.ErrDirectory and source.ErrIrregular for what is no regular file, and a
+// *decoders.Error for a compressed file whose beginning cannot be unpacked. A file of no known format is opened; see
+// source.File.Recognized.
+func (c *Catalog) Open(name string) (*source.File, error) {
+	p, err := c.place(name)
+	if err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(p.root.Dir)
+	if err != nil {
+		return nil, explain(name, err)
+	}
+	defer root.Close() //nolint:errcheck // nothing was written
+	file, err := open(root, p.rel)
+	if err != nil {
+		return nil, explainKnown(name, err)
+	}
+	f, err := source.New(file, source.Origin{Name: name, Path: p.path(), Stat: p.stat}, c.limits)
+	if err != nil {
+		return nil, named(name, err)
+	}
+	return f, nil
+}
+
+// open opens a regular file below a root.
+func open(root *os.Root, rel string) (*os.File, error) {
+	// Opening a device can do things, so that it must not even be tried. Between looking and opening another file may
+	// come to lie there: source.New looks again, and O_NONBLOCK sees to it that opening does not wait for the other end
+	// of a pipe.
+	stat, err := root.Stat(rel)
+	switch {
+	case err != nil:
+		return nil, err
+	case stat.IsDir():
+		return nil, source.ErrDirectory
+	case !stat.Mode().IsRegular():
+		return nil, source.ErrIrregular
+	}
+	return root.OpenFile(rel, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+}
+
+// explainKnown is explain for errors among which source's own may be.
+func explainKnown(name string, err error) error {
+	if errors.Is(err, source.ErrDirectory) || errors.Is(err, source.ErrIrregular) {
+		return named(name, err)
+	}
+	return explain(name, err)
+}
+
+// Stat tells what is known of a replay without keeping it open. It returns the same errors as Open.
+func (c *Catalog) Stat(name string) (source.Info, error) {
+	p, err := c.place(name)
+	if err != nil {
+		return source.Info{}, err
+	}
+	root, err := os.OpenRoot(p.root.Dir)
+	if err != nil {
+		return source.Info{}, explain(name, err)
+	}
+	defer root.Close() //nolint:errcheck // nothing was written
+	info, err := c.identify(root, p.rel, name)
+	if err != nil {
+		return source.Info{}, explainKnown(name, err)
+	}
+	return info, nil
+}
+
+// join makes the name of something in a directory.
+func join(dir, elem string) string { return dir + "/" + elem }

@@ -1,0 +1,25 @@
+// Package catalog finds replays below the directories that the operator configured.
+//
+// Each such directory is a [Root] with an alias. A replay is named by the alias, a slash, and its path below the root,
+// with forward slashes: "live/server1/03f7….teehistorian". Names are valid UTF-8, contain no backslash and no NUL, and
+// no element that is empty, "." or "..".
+//
+// # What can be reached
+//
+// Nothing outside the roots: every path is resolved by [os.Root], element by element, so that neither a name nor a
+// symbolic link leads out. Links that stay below their root are followed. Only regular files are opened, and without
+// waiting, so that a pipe cannot block the daemon and a device is never touched. Whoever asks for something outside gets
+// [ErrOutside] with the same text whether or not it exists.
+//
+// A root is opened anew for each call. What the operator mounts or replaces while the daemon runs is so seen.
+//
+// # Listing
+//
+// [Catalog.List] walks the directories below a root, not following links to directories (which could go in circles), and
+// returns replays in the byte order of their names. Hidden files and directories, whose names start with a dot, and files
+// that are no replays are left out. A page holds in memory no more than a fixed number of names, however large a
+// directory is, and pages are stable while files come and go: what is there all the time is listed exactly once.
+// What a file is, is remembered until it changes.
+//
+// A [Catalog] may be used by several goroutines at once.
+package catalog

@@ -1,0 +1,107 @@
+package checkpoint_test
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/service/checkpoint"
+	"github.com/replayd/replayd/service/encode"
+)
+
+const spacing = checkpoint.Spacing
+
+func at(offset int64) encode.Checkpoint {
+	return encode.Checkpoint{
+		Position: decoders.Position{Offset: offset}, Tick: int32(offset / 1000), State: make([]byte, 1000),
+	}
+}
+
+func upTo(offset int64) func(*encode.Checkpoint) bool {
+	return func(c *encode.Checkpoint) bool { return c.Position.Offset <= offset }
+}
+
+func TestLast(t *testing.T) {
+	c := checkpoint.NewStore(1 << 20).Of("replay")
+	if _, ok := c.Last(upTo(1 << 40)); ok {
+		t.Error("an empty store has a checkpoint")
+	}
+	for _, n := range []int64{3, 1, 2} { // in any order
+		c.Add(at(n * spacing))
+	}
+	for offset, want := range map[int64]int64{
+		0: 0, spacing - 1: 0, spacing: spacing, 2*spacing + 5: 2 * spacing, 9 * spacing: 3 * spacing,
+	} {
+		got, ok := c.Last(upTo(offset))
+		if ok != (want > 0) || got.Position.Offset != want {
+			t.Errorf("before %d: got %d, %v", offset, got.Position.Offset, ok)
+		}
+	}
+}
+
+func TestSpacing(t *testing.T) {
+	c := checkpoint.NewStore(1 << 20).Of("replay")
+	if c.Wanted(spacing - 1) {
+		t.Error("wants one near the beginning")
+	}
+	c.Add(at(2 * spacing))
+	for offset, want := range map[int64]bool{
+		spacing: true, spacing + 1: false, 3*spacing - 1: false, 3 * spacing: true,
+	} {
+		if c.Wanted(offset) != want {
+			t.Errorf("at %d: wanted %v", offset, !want)
+		}
+	}
+}
+
+// TestBound: whatever is added, the store stays within its limit, keeps what was used last, and forgets evenly.
+func TestBound(t *testing.T) {
+	const limit = 50_000
+	rapid.Check(t, func(t *rapid.T) {
+		s := checkpoint.NewStore(limit)
+		for range rapid.IntRange(1, 300).Draw(t, "adds") {
+			key := rapid.IntRange(0, 3).Draw(t, "replay")
+			offset := rapid.Int64Range(1, 200).Draw(t, "offset") * spacing
+			s.Of(key).Add(at(offset))
+			if s.Bytes() > limit || s.Bytes() < 0 {
+				t.Fatalf("holds %d bytes", s.Bytes())
+			}
+			if got, ok := s.Of(key).Last(upTo(1 << 60)); ok && got.Position.Offset%spacing != 0 {
+				t.Fatalf("made up a checkpoint at %d", got.Position.Offset)
+			}
+		}
+	})
+}
+
+func TestLargeReplayStaysCovered(t *testing.T) {
+	s := checkpoint.NewStore(20_000)
+	c := s.Of("large")
+	const n = 1000
+	for i := int64(1); i <= n; i++ {
+		if c.Wanted(i * spacing) {
+			c.Add(at(i * spacing))
+		}
+	}
+	// Wherever one wants to start, there is a checkpoint in the half before it.
+	for _, i := range []int64{n / 2, n} {
+		got, ok := c.Last(upTo(i * spacing))
+		if !ok || got.Position.Offset < i*spacing/2 {
+			t.Errorf("before %d: got %d, %v", i, got.Position.Offset/spacing, ok)
+		}
+	}
+}
+
+func TestOldReplaysGoFirst(t *testing.T) {
+	s := checkpoint.NewStore(3 * 1200)
+	for _, key := range []string{"a", "b", "c"} {
+		s.Of(key).Add(at(spacing))
+	}
+	s.Of("a").Last(upTo(spacing)) // b is now the one not used for the longest time
+	s.Of("d").Add(at(spacing))
+	for key, want := range map[string]bool{"a": true, "b": false, "c": true, "d": true} {
+		if _, ok := s.Of(key).Last(upTo(spacing)); ok != want {
+			t.Errorf("%s: kept %v", key, ok)
+		}
+	}
+}

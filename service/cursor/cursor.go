@@ -1,0 +1,100 @@
+// Package cursor encodes and checks the opaque bytes from which a stream goes on.
+//
+// A cursor is at most 48 bytes: a version, the replay's format, a hash of its identity, the position, the number of
+// events that the stream has delivered so far, and a checksum. It says nothing of filters: a stream may be resumed with
+// others.
+package cursor
+
+import (
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+	"hash/fnv"
+	"math"
+
+	"github.com/replayd/replayd/decoders"
+)
+
+// Cursor is a place in one replay.
+type Cursor struct {
+	// Format and Replay say which replay it is of.
+	Format decoders.Format
+	Replay Hash
+	// Position is where the next event starts.
+	Position decoders.Position
+	// Sequence is the number of the next event.
+	Sequence uint64
+	// Tick is the replay's clock at Position.
+	Tick int32
+}
+
+// Hash stands for a replay's identity.
+type Hash uint64
+
+// HashOf returns the hash of a replay's identity.
+func HashOf(identity string) Hash {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(identity))
+	return Hash(h.Sum64())
+}
+
+// MaxLen is how long a cursor can be, in bytes.
+const MaxLen = 48
+
+const version = 1
+
+// Append appends the cursor's bytes to b and returns the extended slice.
+func (c Cursor) Append(b []byte) []byte {
+	at := len(b)
+	b = append(b, version, byte(c.Format))
+	b = binary.LittleEndian.AppendUint64(b, uint64(c.Replay))
+	b = binary.AppendUvarint(b, uint64(c.Position.Offset))
+	b = binary.AppendUvarint(b, uint64(uint32(c.Position.Index)))
+	b = binary.AppendUvarint(b, c.Sequence)
+	b = binary.AppendVarint(b, int64(c.Tick))
+	return binary.LittleEndian.AppendUint32(b, crc32.ChecksumIEEE(b[at:]))
+}
+
+// ErrInvalid says that bytes are no cursor: they were cut, changed, or made by something else.
+var ErrInvalid = errors.New("not a cursor, or damaged")
+
+// ErrVersion says that a cursor was made by another version of replayd, which this one cannot read.
+var ErrVersion = errors.New("cursor of an unknown version")
+
+// Parse reads a cursor's bytes.
+func Parse(b []byte) (Cursor, error) {
+	var c Cursor
+	if len(b) < 10+4 || len(b) > MaxLen {
+		return c, ErrInvalid
+	}
+	body, sum := b[:len(b)-4], binary.LittleEndian.Uint32(b[len(b)-4:])
+	if crc32.ChecksumIEEE(body) != sum {
+		return c, ErrInvalid
+	}
+	if body[0] != version {
+		return c, ErrVersion
+	}
+	c.Format = decoders.Format(body[1])
+	c.Replay = Hash(binary.LittleEndian.Uint64(body[2:]))
+	rest := body[10:]
+	offset, ok1 := uvarint(&rest, math.MaxInt64)
+	index, ok2 := uvarint(&rest, math.MaxInt32)
+	sequence, ok3 := uvarint(&rest, math.MaxUint64)
+	tick, n := binary.Varint(rest)
+	if !ok1 || !ok2 || !ok3 || n != len(rest) || n <= 0 || tick < math.MinInt32 || tick > math.MaxInt32 {
+		return Cursor{}, ErrInvalid
+	}
+	c.Position = decoders.Position{Offset: int64(offset), Index: int32(index)}
+	c.Sequence = sequence
+	c.Tick = int32(tick)
+	return c, nil
+}
+
+func uvarint(b *[]byte, limit uint64) (uint64, bool) {
+	v, n := binary.Uvarint(*b)
+	if n <= 0 || v > limit {
+		return 0, false
+	}
+	*b = (*b)[n:]
+	return v, true
+}

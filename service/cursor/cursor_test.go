@@ -1,0 +1,81 @@
+package cursor_test
+
+import (
+	"errors"
+	"math"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/service/cursor"
+)
+
+func draw(t *rapid.T) cursor.Cursor {
+	return cursor.Cursor{
+		Format: rapid.SampledFrom(decoders.Formats()).Draw(t, "format"),
+		Replay: cursor.HashOf(rapid.String().Draw(t, "identity")),
+		Position: decoders.Position{
+			Offset: rapid.Int64Range(0, math.MaxInt64).Draw(t, "offset"),
+			Index:  rapid.Int32Range(0, math.MaxInt32).Draw(t, "index"),
+		},
+		Sequence: rapid.Uint64().Draw(t, "sequence"),
+		Tick:     rapid.Int32().Draw(t, "tick"),
+	}
+}
+
+func TestRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		want := draw(t)
+		b := want.Append(nil)
+		if len(b) > cursor.MaxLen {
+			t.Fatalf("%d bytes", len(b))
+		}
+		got, err := cursor.Parse(b)
+		if err != nil || got != want {
+			t.Fatalf("got %+v, %v; want %+v", got, err, want)
+		}
+	})
+}
+
+func TestDamage(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		b := draw(t).Append(nil)
+		i := rapid.IntRange(0, len(b)-1).Draw(t, "byte")
+		b[i] ^= byte(rapid.IntRange(1, 255).Draw(t, "flip"))
+		if c, err := cursor.Parse(b); err == nil {
+			t.Fatalf("damage at byte %d went unnoticed: %+v", i, c)
+		}
+	})
+}
+
+func TestNotCursors(t *testing.T) {
+	whole := cursor.Cursor{Format: decoders.Dem, Position: decoders.Position{Offset: 5}}.Append(nil)
+	for name, b := range map[string][]byte{
+		"empty":    {},
+		"cut":      whole[:len(whole)-1],
+		"extended": append(append([]byte{}, whole...), 0),
+		"long":     make([]byte, 1<<20),
+		"text":     []byte("beginning"),
+	} {
+		if _, err := cursor.Parse(b); !errors.Is(err, cursor.ErrInvalid) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add(cursor.Cursor{Format: decoders.Teehistorian, Sequence: 7}.Append(nil))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		c, err := cursor.Parse(b)
+		if err != nil {
+			return
+		}
+		if c.Position.Offset < 0 || c.Position.Index < 0 {
+			t.Fatalf("negative position %+v", c)
+		}
+		if again, err := cursor.Parse(c.Append(nil)); err != nil || again != c {
+			t.Fatalf("%+v became %+v, %v", c, again, err)
+		}
+	})
+}

@@ -1,0 +1,170 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"runtime/debug"
+	"time"
+
+	grpcprom "github.com/grpc-ecosystem/go-grpc-middleware/providers/prometheus"
+	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/logging"
+	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/recovery"
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	_ "google.golang.org/grpc/encoding/gzip" // for clients that ask for it, over slow networks
+	"google.golang.org/grpc/health"
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/reflection"
+
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service/frame"
+)
+
+// Limits of the transport. Requests are small; keepalive finds dead connections, heartbeats in the streams keep
+// proxies from taking them for idle.
+const (
+	maxRequestBytes      = 1 << 20
+	maxHeaderBytes       = 16 << 10
+	readBufferBytes      = 4 << 10 // clients say little; larger messages are read past it
+	maxStreamsPerConn    = 256
+	connectionTimeout    = 10 * time.Second
+	keepaliveTime        = 45 * time.Second
+	keepaliveTimeout     = 20 * time.Second
+	minClientKeepalive   = 10 * time.Second
+	defaultDrainDeadline = 10 * time.Second
+)
+
+// Daemon is a gRPC server around a Server.
+type Daemon struct {
+	server *Server
+	grpc   *grpc.Server
+	health *health.Server
+}
+
+// NewDaemon makes a gRPC server with everything around the handlers. Metrics are registered with reg unless it is nil;
+// options are added last, for credentials and the like.
+func NewDaemon(s *Server, reg prometheus.Registerer, options ...grpc.ServerOption) *Daemon {
+	log := logging.LoggerFunc(func(ctx context.Context, level logging.Level, msg string, fields ...any) {
+		s.Log.Log(ctx, slog.Level(level), msg, fields...)
+	})
+	logOptions := []logging.Option{
+		logging.WithLogOnEvents(logging.FinishCall),
+		logging.WithLevels(levelOf),
+		logging.WithDisableLoggingFields(logging.ComponentFieldKey, logging.MethodTypeFieldKey),
+	}
+	recovered := recovery.WithRecoveryHandlerContext(func(ctx context.Context, p any) error {
+		name := incident(ctx, s.Log, "panic", fmt.Sprintf("%v\n%s", p, debug.Stack()), "")
+		f := fault{
+			code: codes.Internal, reason: replaydv1.ErrorReason_ERROR_REASON_INTERNAL,
+			message: fmt.Sprintf("internal error; incident %s in the server's log", name),
+			meta:    map[string]string{"incident": name},
+		}
+		return f.status()
+	})
+	metrics := grpcprom.NewServerMetrics()
+	if reg != nil {
+		reg.MustRegister(metrics)
+		s.register(reg)
+	}
+	// Recovery is the innermost, so that the others see the status that a panic became.
+	all := append([]grpc.ServerOption{
+		grpc.ForceServerCodecV2(frame.Codec()),
+		grpc.ChainUnaryInterceptor(
+			metrics.UnaryServerInterceptor(), logging.UnaryServerInterceptor(log, logOptions...),
+			recovery.UnaryServerInterceptor(recovered)),
+		grpc.ChainStreamInterceptor(
+			metrics.StreamServerInterceptor(), logging.StreamServerInterceptor(log, logOptions...),
+			recovery.StreamServerInterceptor(recovered)),
+		grpc.MaxRecvMsgSize(maxRequestBytes),
+		grpc.ReadBufferSize(readBufferBytes),
+		grpc.MaxHeaderListSize(maxHeaderBytes),
+		grpc.MaxConcurrentStreams(maxStreamsPerConn),
+		grpc.ConnectionTimeout(connectionTimeout),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: keepaliveTime, Timeout: keepaliveTimeout}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{
+			MinTime: minClientKeepalive, PermitWithoutStream: true,
+		}),
+	}, options...)
+
+	d := &Daemon{server: s, grpc: grpc.NewServer(all...), health: health.NewServer()}
+	replaydv1.RegisterReplayServiceServer(d.grpc, s)
+	healthv1.RegisterHealthServer(d.grpc, d.health)
+	d.health.SetServingStatus(replaydv1.ReplayService_ServiceDesc.ServiceName, healthv1.HealthCheckResponse_SERVING)
+	reflection.Register(d.grpc)
+	metrics.InitializeMetrics(d.grpc)
+	return d
+}
+
+// levelOf says how loud the end of a call is: clients that leave and clients that err are no news for the operator.
+func levelOf(code codes.Code) logging.Level {
+	switch code {
+	case codes.Internal, codes.Unknown, codes.DataLoss:
+		return logging.LevelError
+	case codes.Unavailable, codes.ResourceExhausted:
+		return logging.LevelWarn
+	default:
+		return logging.LevelInfo
+	}
+}
+
+// Serve serves gRPC on l, and the web on webListener where web is not nil, until ctx ends. Then it drains: streams end
+// with a cursor and the reason, new ones are refused, and after the deadline, 10 s when it is 0, what is left is cut off.
+// It returns nil after draining, and waits for everything that it started.
+func (d *Daemon) Serve(ctx context.Context, l net.Listener, web *Web, webListener net.Listener, deadline time.Duration) error {
+	if deadline <= 0 {
+		deadline = defaultDrainDeadline
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		if err := d.grpc.Serve(l); !errors.Is(err, grpc.ErrServerStopped) {
+			return err
+		}
+		return nil
+	})
+	if web != nil {
+		group.Go(func() error { return web.Serve(webListener) })
+	}
+	group.Go(func() error {
+		<-ctx.Done() // also when one of the above fails
+		d.stop(web, deadline)
+		return nil
+	})
+	return group.Wait()
+}
+
+// stop ends what runs, kindly until the deadline.
+func (d *Daemon) stop(web *Web, deadline time.Duration) {
+	ctx, cancel := context.WithTimeout(context.Background(), deadline)
+	defer cancel()
+	d.health.Shutdown()
+	d.server.Drain()
+	late := false
+	if web != nil { // first: gRPC's server cannot drain what it serves for the web
+		late = web.Shutdown(ctx) != nil
+	}
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		if late {
+			d.grpc.Stop()
+		} else {
+			d.grpc.GracefulStop()
+		}
+	}()
+	select {
+	case <-stopped:
+	case <-ctx.Done():
+		late = true
+		d.grpc.Stop()
+		<-stopped
+	}
+	if late {
+		d.server.Log.Warn("some calls did not end in time and were cut off", "deadline", deadline)
+	}
+}

@@ -1,0 +1,211 @@
+package encode
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/replayd/replayd/decoders"
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service/filter"
+)
+
+// Codec is what a format brings to the daemon.
+type Codec struct {
+	Format decoders.Format
+	// Kinds holds the names of the format's kinds of events. A kind's number is its index; index 0 is no kind.
+	Kinds []string
+	// NewEventList makes an empty message of the type in which the format's events travel: `repeated Event events = 1`
+	// and what the events refer to. It is for readers of streams; writers use Batch.
+	NewEventList func() proto.Message
+	// RandomAccess says that the format cannot be read from front to back: its Input must have At.
+	RandomAccess bool
+	// Shared says that a live replay is worth decoding once for all who follow it: its batches have no Tail, and its
+	// readers fill Marks.
+	Shared bool
+	// Succeeds tells whether candidate can be the replay that the same game server wrote after of. Both have their
+	// headers. Nil where the format knows no such thing.
+	Succeeds func(of, candidate *replaydv1.Replay) bool
+	// Open starts to read a replay. It reads nothing itself.
+	Open func(in Input, o Options) (Reader, error)
+	// Describe adds to r what can be told of the replay without decoding all of it: header, players, map, length. It
+	// returns a *decoders.Error for a file that cannot be read that far; what was found before stays in r.
+	Describe func(ctx context.Context, in Input, r *replaydv1.Replay) error
+}
+
+// Input is the bytes of a replay, decompressed.
+type Input struct {
+	// At reads anywhere. It is nil where only reading from front to back is possible. At the present end of a file that
+	// grows it returns io.EOF, and more later.
+	At io.ReaderAt
+	// Front reads from front to back, once. It is used where At is nil. It returns 0, io.EOF where there is nothing more
+	// for now.
+	Front io.Reader
+	// Size is how many bytes were there when the input was opened, or -1 where that is not known. It is known where At
+	// is there.
+	Size int64
+}
+
+// From returns a reader of the input from an offset on. Without At only offset 0 will do, once.
+func (in Input) From(offset int64) (io.Reader, error) {
+	if in.At != nil {
+		return &reader{at: in.At, offset: offset}, nil
+	}
+	if offset != 0 {
+		return nil, errors.New("input cannot be read from the middle")
+	}
+	return in.Front, nil
+}
+
+// reader reads on from an offset for as long as there is more; unlike io.SectionReader it has no end of its own.
+type reader struct {
+	at     io.ReaderAt
+	offset int64
+}
+
+func (r *reader) Read(p []byte) (int, error) {
+	n, err := r.at.ReadAt(p, r.offset)
+	r.offset += int64(n)
+	if n > 0 {
+		err = nil
+	}
+	return n, err
+}
+
+// Options say what a Reader is to deliver.
+type Options struct {
+	// Filter decides which events are delivered; nil delivers all.
+	Filter *filter.Filter
+	// Start is where delivery starts. The zero value is the beginning.
+	Start Start
+	// Columns lets events of the kinds that have columns travel so, in the batch's Tail. Other formats' readers do not
+	// look at it. It does not go together with Batch.KeepMarks.
+	Columns bool
+	// RevealSecrets delivers what is otherwise redacted: timeout codes, remote-console arguments and the like.
+	RevealSecrets bool
+	// Checkpoints keeps states of readers of the same replay; nil keeps none. A Reader may use it to start in the middle,
+	// and may add to it as it goes.
+	Checkpoints Checkpoints
+}
+
+// Checkpoint is the state of a format's decoder at a place in a replay. Its State is for that format's decoder alone and
+// never changes.
+type Checkpoint struct {
+	Position decoders.Position
+	Tick     int32
+	State    []byte
+}
+
+// Checkpoints keeps checkpoints of one replay. It is safe for concurrent use.
+type Checkpoints interface {
+	// Last returns the last checkpoint for which before is true. before must be true up to some place in the replay and
+	// false behind it.
+	Last(before func(*Checkpoint) bool) (Checkpoint, bool)
+	// Wanted tells whether a checkpoint at that offset would be kept: whether there is none near it.
+	Wanted(offset int64) bool
+	// Add keeps a checkpoint, which the caller gives away.
+	Add(c Checkpoint)
+}
+
+// Start is where delivery starts: at Position, or, when Tick is not nil, at the first event whose tick is at least
+// *Tick, or, when Now is set, at the present end of the replay.
+type Start struct {
+	Position decoders.Position
+	Tick     *int32
+	Now      bool
+}
+
+// ErrYield says that a Reader did a bounded amount of work and wants to be called again: so that a caller can look at
+// its clock, and at whether anybody still wants the result.
+var ErrYield = errors.New("work is bounded; call again")
+
+// Reader reads one replay: Header until it succeeds, then Seek until it succeeds, then Fill until it fails.
+//
+// All three return
+//   - ErrYield after a bounded amount of work;
+//   - decoders.ErrMore when the bytes present hold no further whole record: call again when there are more;
+//   - io.EOF when the replay is over by its own account;
+//   - a *decoders.Error, final, when the replay cannot be read on;
+//   - any other error of the Input as it is.
+type Reader interface {
+	// Header reads the replay's header and adds what it says to r: the format's own header, and an Identity.
+	Header(r *replaydv1.Replay) error
+	// Seek moves to where delivery starts. When the replay ends before that, it returns io.EOF there.
+	Seek() error
+	// Fill decodes and appends to b until b is full; then it returns nil. What was decoded before an error is in b. It
+	// also returns io.EOF when no later event can match the filter.
+	Fill(b *Batch) error
+	// Close is called when no more bytes will come after Fill returned ErrMore: it returns nil when the format knows no
+	// end of its own and nothing is torn, and a *decoders.Error that wraps decoders.ErrTruncated otherwise.
+	Close() error
+	// Position is where the next event starts, delivered or not.
+	Position() decoders.Position
+	// Tick is the replay's clock at Position.
+	Tick() int32
+	// Filtered is how many events were decoded and filtered out since delivery started.
+	Filtered() uint64
+	// Summarize adds to the end of a stream what the format has to say there.
+	Summarize(end *replaydv1.StreamEnd)
+}
+
+// Presenter is a Reader of a format that has a state which matters to whoever comes late.
+type Presenter interface {
+	// AppendPresent appends events that tell the state at Position, as far as the filter lets them through. They are no
+	// part of the replay: the position does not move.
+	AppendPresent(b *Batch)
+}
+
+// Mark is what is known of one event of a batch without decoding it again.
+type Mark struct {
+	filter.Event
+	// End is where the event ends in Batch.Events; it begins where the one before it ends.
+	End int
+	// Next is where the next event starts in the replay.
+	Next decoders.Position
+}
+
+// Batch collects the events of one response.
+type Batch struct {
+	// Events holds the events' wire bytes as entries of the field `repeated Event events = 1`.
+	Events []byte
+	// Tail holds wire bytes of further fields of the event list, such as the strings that the events refer to. Formats
+	// that need it write it anew for every batch.
+	Tail []byte
+	// Count is how many events there are.
+	Count int
+	// Marks holds a mark for each event when KeepMarks is set.
+	Marks     []Mark
+	KeepMarks bool
+
+	// MaxEvents and MaxBytes say when the batch is full.
+	MaxEvents int
+	MaxBytes  int
+}
+
+// MaxEventBytes is how large a single event may become on the wire; formats cut larger payloads into chunks. With a
+// batch's other bytes it stays below the 1 MiB that a response may have.
+const MaxEventBytes = 768 << 10
+
+// Full tells that no further event should be added.
+func (b *Batch) Full() bool {
+	return b.Count >= b.MaxEvents || len(b.Events)+len(b.Tail) >= b.MaxBytes
+}
+
+// Reset empties the batch and keeps its memory.
+func (b *Batch) Reset() {
+	b.Events, b.Tail, b.Marks, b.Count = b.Events[:0], b.Tail[:0], b.Marks[:0], 0
+}
+
+// EventListField is the tag of `repeated Event events = 1`.
+const EventListField = 0x0a
+
+// None is an event that filters know nothing of but its kind.
+func None(kind uint8) filter.Event {
+	return filter.Event{
+		Kind: kind, Tick: math.MinInt32,
+		Player: filter.None, Other: filter.None, Team: filter.None, Group: filter.None, Layer: filter.None,
+	}
+}

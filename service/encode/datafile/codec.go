@@ -1,0 +1,32 @@
+package datafile
+
+import (
+	"context"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/decoders/datafile"
+	datafilev1 "github.com/replayd/replayd/proto/replayd/datafile/v1"
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service/encode"
+)
+
+// Codec is the format for the daemon.
+var Codec = encode.Codec{
+	Format:       decoders.Datafile,
+	Kinds:        Kinds,
+	NewEventList: func() proto.Message { return new(datafilev1.EventList) },
+	RandomAccess: true,
+	Open:         open,
+	Describe:     describe,
+}
+
+// describe reads the items and the map's texts, and hashes the file. It inflates nothing else.
+func describe(ctx context.Context, in encode.Input, r *replaydv1.Replay) error {
+	f, err := datafile.Open(in.At, in.Size, datafile.DefaultLimits)
+	if err != nil {
+		return err
+	}
+	return addHeader(ctx, f, in, r)
+}

@@ -1,0 +1,118 @@
+package datafile
+
+import (
+	"context"
+	"io"
+
+	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/decoders/datafile"
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service/encode"
+	"github.com/replayd/replayd/service/encode/wire"
+)
+
+// work is how many steps of the decoder one call takes at most: some milliseconds.
+const work = 64
+
+// reader reads one map. See encode.Reader.
+type reader struct {
+	encode.Options
+
+	in      encode.Input
+	file    *datafile.File
+	d       *datafile.Decoder
+	ev      datafile.Event
+	skipped uint64 // events that the filter did not match
+}
+
+func open(in encode.Input, o encode.Options) (encode.Reader, error) {
+	return &reader{Options: o, in: in}, nil
+}
+
+func (r *reader) Header(replay *replaydv1.Replay) error {
+	f, err := datafile.Open(r.in.At, r.in.Size, datafile.DefaultLimits)
+	if err != nil {
+		return err
+	}
+	if err := addHeader(context.Background(), f, r.in, replay); err != nil {
+		return err
+	}
+	r.file, r.d = f, f.Decoder()
+	if r.Filter != nil {
+		r.d.Filter(r.match)
+	}
+	return nil
+}
+
+// match asks the filter before there is an event, so that nothing is inflated that nobody wants.
+func (r *reader) match(kind datafile.Kind, group, layer int32) bool {
+	if r.Filter.Kind(uint8(kind)) {
+		if e := property(r.file, kind, group, layer); r.Filter.Match(&e) {
+			return true
+		}
+	}
+	r.skipped++
+	return false
+}
+
+func (r *reader) Seek() error {
+	to := r.Start.Position
+	end := r.d.End()
+	switch {
+	case r.Start.Now:
+		to = end
+	case r.Start.Tick != nil && *r.Start.Tick > 0: // all events have tick 0
+		to = end
+	case r.Start.Tick != nil:
+		to = decoders.Position{}
+	case to.Offset > end.Offset:
+		return io.EOF
+	}
+	return r.d.Seek(to)
+}
+
+func (r *reader) Fill(b *encode.Batch) error {
+	if r.Filter.Nothing() {
+		return io.EOF
+	}
+	for range work {
+		if b.Full() {
+			return nil
+		}
+		ok, err := r.d.Step(&r.ev)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			continue
+		}
+		b.Count++
+		b.Events = append(b.Events, encode.EventListField, 0)
+		b.Events = wire.Close(AppendEvent(b.Events, &r.ev), len(b.Events))
+		if b.KeepMarks {
+			group, layer := place(&r.ev)
+			b.Marks = append(b.Marks, encode.Mark{
+				Event: property(r.file, r.ev.Kind, group, layer), End: len(b.Events), Next: r.d.Position(),
+			})
+		}
+	}
+	return encode.ErrYield
+}
+
+// Close returns nil: whether a file is whole is seen when it is opened.
+func (r *reader) Close() error { return nil }
+
+func (r *reader) Position() decoders.Position {
+	if r.d == nil {
+		return r.Start.Position
+	}
+	return r.d.Position()
+}
+
+// Tick returns 0: a map has no clock.
+func (r *reader) Tick() int32 { return 0 }
+
+func (r *reader) Filtered() uint64 { return r.skipped }
+
+// Summarize adds nothing: the format has no closing words.
+func (r *reader) Summarize(*replaydv1.StreamEnd) {}

@@ -1,0 +1,334 @@
+package datafile_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/decoders/datafile"
+	"github.com/replayd/replayd/decoders/decodertest"
+	datafilev1 "github.com/replayd/replayd/proto/replayd/datafile/v1"
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service/encode"
+	encoder "github.com/replayd/replayd/service/encode/datafile"
+	"github.com/replayd/replayd/service/filter"
+)
+
+// maps are what the tests read: our own, and some of the corpus where it is there.
+func maps(t *testing.T, f func(t *testing.T, data []byte)) {
+	t.Helper()
+	t.Run("sample", func(t *testing.T) {
+		data, err := os.ReadFile(filepath.Join("..", "..", "..", "testdata", "datafile", "sample.map"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		f(t, data)
+	})
+	for _, name := range []string{
+		"ddnet_ddnet/coverage.map", "ddnet_ddnet/dm1.map", "DDNetPP_DDNetPP/ctf1_old.map", "jxsl13_twmap/Castle_Echos.map",
+	} {
+		t.Run(name, func(t *testing.T) {
+			data, err := os.ReadFile(decodertest.Shared(t, "corpus", "datafile", name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			f(t, data)
+		})
+	}
+}
+
+func input(data []byte) encode.Input {
+	return encode.Input{At: bytes.NewReader(data), Size: int64(len(data))}
+}
+
+// open returns a reader of data that has read the header.
+func open(tb testing.TB, data []byte, o encode.Options) encode.Reader {
+	tb.Helper()
+	r, err := encoder.Codec.Open(input(data), o)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if err := r.Header(new(replaydv1.Replay)); err != nil {
+		tb.Fatal(err)
+	}
+	return r
+}
+
+// read reads all in batches of the given size. It returns the events' wire bytes, and their marks with End counted in
+// those bytes.
+func read(tb testing.TB, r encode.Reader, batch int) (events []byte, marks []encode.Mark) {
+	tb.Helper()
+	if err := r.Seek(); err != nil {
+		tb.Fatal(err)
+	}
+	b := encode.Batch{MaxEvents: batch, MaxBytes: 256 << 10, KeepMarks: true}
+	for {
+		err := r.Fill(&b)
+		if b.Count != len(b.Marks) || b.Count > batch {
+			tb.Fatalf("a batch of %d has %d events and %d marks", batch, b.Count, len(b.Marks))
+		}
+		for _, m := range b.Marks {
+			m.End += len(events)
+			marks = append(marks, m)
+		}
+		events = append(events, b.Events...)
+		b.Reset()
+		switch {
+		case errors.Is(err, io.EOF):
+			return events, marks
+		case err != nil && !errors.Is(err, encode.ErrYield):
+			tb.Fatal(err)
+		}
+	}
+}
+
+// TestResume starts after events all over a map, and expects exactly the rest.
+func TestResume(t *testing.T) {
+	maps(t, func(t *testing.T, data []byte) {
+		events, marks := read(t, open(t, data, encode.Options{}), 512)
+		var list datafilev1.EventList
+		if err := proto.Unmarshal(events, &list); err != nil || len(list.GetEvents()) != len(marks) {
+			t.Fatalf("%d events of %d, %v", len(list.GetEvents()), len(marks), err)
+		}
+		from := 0
+		for i, m := range marks {
+			if n := m.End - from; n > encode.MaxEventBytes {
+				t.Errorf("event %d has %d bytes", i, n)
+			}
+			from = m.End
+		}
+		for i := 0; i < len(marks); i += 1 + len(marks)/50 {
+			m := marks[i]
+			r := open(t, data, encode.Options{Start: encode.Start{Position: m.Next}})
+			if rest, _ := read(t, r, 1+i%7); !bytes.Equal(rest, events[m.End:]) {
+				t.Fatalf("resumed after event %d at %+v: not the rest", i, m.Next)
+			}
+		}
+	})
+}
+
+// TestStart starts elsewhere than at a position.
+func TestStart(t *testing.T) {
+	tick := func(v int32) *int32 { return &v }
+	maps(t, func(t *testing.T, data []byte) {
+		events, _ := read(t, open(t, data, encode.Options{}), 512)
+		for name, tt := range map[string]struct {
+			start encode.Start
+			all   bool
+		}{
+			"tick -1": {encode.Start{Tick: tick(-1)}, true},
+			"tick 0":  {encode.Start{Tick: tick(0)}, true},
+			"tick 1":  {encode.Start{Tick: tick(1)}, false},
+			"now":     {encode.Start{Now: true}, false},
+		} {
+			got, _ := read(t, open(t, data, encode.Options{Start: tt.start}), 512)
+			if tt.all && !bytes.Equal(got, events) || !tt.all && len(got) > 0 {
+				t.Errorf("%s: got %d bytes of %d", name, len(got), len(events))
+			}
+		}
+		r := open(t, data, encode.Options{Start: encode.Start{Position: decoders.Position{Offset: 1 << 40}}})
+		if err := r.Seek(); !errors.Is(err, io.EOF) {
+			t.Errorf("beyond the end: got error %v", err)
+		}
+		r = open(t, data, encode.Options{Start: encode.Start{Position: decoders.Position{Offset: 1}}})
+		if err := r.Seek(); !errors.Is(err, decoders.ErrCorrupt) {
+			t.Errorf("between records: got error %v", err)
+		}
+	})
+}
+
+// TestFilter expects what a filter would let through of all events. That nothing else is inflated shows in a map whose
+// last blob is damaged.
+func TestFilter(t *testing.T) {
+	filters := map[string][2][]*replaydv1.EventFilter{
+		"kinds":          {{{Kinds: []string{"tile_layer", "tiles", "info"}}}},
+		"group":          {{{Groups: []int32{1}}}},
+		"layer":          {{{Groups: []int32{1}, Layers: []int32{0}, Kinds: []string{"tile_layer", "tile_summary"}}}},
+		"without pixels": {nil, {{Kinds: []string{"image_data", "raw_data"}}}},
+		"a tick":         {{{Ticks: &replaydv1.TickRange{Min: proto.Int32(0)}}}},
+		"nothing":        {nil, {{}}},
+	}
+	maps(t, func(t *testing.T, data []byte) {
+		events, marks := read(t, open(t, data, encode.Options{}), 512)
+		for name, lists := range filters {
+			f, err := filter.Compile(encoder.Codec.Kinds, lists[0], lists[1])
+			if err != nil {
+				t.Fatal(err)
+			}
+			var want []byte
+			from, count := 0, uint64(0)
+			for _, m := range marks {
+				if f.Match(&m.Event) {
+					want = append(want, events[from:m.End]...)
+				} else {
+					count++
+				}
+				from = m.End
+			}
+			r := open(t, data, encode.Options{Filter: f})
+			if got, _ := read(t, r, 512); !bytes.Equal(got, want) {
+				t.Errorf("%s: got %d bytes, want %d", name, len(got), len(want))
+			}
+			if r.Filtered() > count+uint64(len(marks)) {
+				t.Errorf("%s: %d events were filtered out of %d", name, r.Filtered(), len(marks))
+			}
+		}
+	})
+}
+
+func TestFilterSparesData(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join("..", "..", "..", "testdata", "datafile", "sample.map"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	data[len(data)-1] ^= 1 // the checksum of a blob that goes out raw
+	f, err := filter.Compile(encoder.Codec.Kinds, nil, []*replaydv1.EventFilter{{Kinds: []string{"raw_data"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	read(t, open(t, data, encode.Options{Filter: f}), 512) // fails on an error
+}
+
+// TestDescribe reads what is known of our own map.
+func TestDescribe(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join("..", "..", "..", "testdata", "datafile", "sample.map"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var described, header replaydv1.Replay
+	if err := encoder.Codec.Describe(context.Background(), input(data), &described); err != nil {
+		t.Fatal(err)
+	}
+	r, err := encoder.Codec.Open(input(data), encode.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Header(&header); err != nil {
+		t.Fatal(err)
+	}
+	if !proto.Equal(&described, &header) {
+		t.Errorf("Describe tells %v, Header %v", &described, &header)
+	}
+	m := described.GetDatafile()
+	sum := sha256.Sum256(data)
+	if got, want := m.GetSha256(), hex.EncodeToString(sum[:]); got != want || described.GetIdentity() != "datafile:sha256:"+want {
+		t.Errorf("got SHA-256 %s and identity %s of a file of %s", got, described.GetIdentity(), want)
+	}
+	if got, want := m.GetCrc32(), fmt.Sprintf("%08x", crc32.ChecksumIEEE(data)); got != want {
+		t.Errorf("got CRC-32 %s, want %s", got, want)
+	}
+	var kinds []string
+	for _, l := range m.GetLayers() {
+		kinds = append(kinds, l.GetKind())
+	}
+	want := "quads tiles game tiles front tele speedup switch tune quads sounds sounds"
+	if got := strings.Join(kinds, " "); got != want || int(m.GetNumLayers()) != len(kinds) {
+		t.Errorf("got %d layers: %s; want %s", m.GetNumLayers(), got, want)
+	}
+	if m.GetWidth() != 64 || m.GetHeight() != 24 || m.GetInfo().GetAuthor() != "replayd" || m.GetNumSettings() != 3 ||
+		m.GetNumGroups() != 3 || m.GetNumImages() != 3 || m.GetNumSounds() != 1 || m.GetNumEnvelopes() != 3 {
+		t.Errorf("got %v", m)
+	}
+	for n := range len(data) - 1 {
+		err := encoder.Codec.Describe(context.Background(), input(data[:n]), new(replaydv1.Replay))
+		if !errors.Is(err, decoders.ErrTruncated) {
+			t.Fatalf("%d bytes: got error %v", n, err)
+		}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := encoder.Codec.Describe(ctx, input(data), new(replaydv1.Replay)); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: got error %v", err)
+	}
+}
+
+// TestNoAllocations decodes and encodes a map again and again.
+func TestNoAllocations(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join("..", "..", "..", "testdata", "datafile", "sample.map"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := open(t, data, encode.Options{})
+	b := encode.Batch{MaxEvents: 1 << 20, MaxBytes: 1 << 20}
+	run := func() {
+		if err := r.Seek(); err != nil {
+			t.Fatal(err)
+		}
+		for {
+			err := r.Fill(&b)
+			b.Reset()
+			if errors.Is(err, io.EOF) {
+				return
+			}
+			if err != nil && !errors.Is(err, encode.ErrYield) {
+				t.Fatal(err)
+			}
+		}
+	}
+	run()
+	if n := testing.AllocsPerRun(5, run); n > 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+// TestKinds keeps the kinds' numbers and names together.
+func TestKinds(t *testing.T) {
+	if len(encoder.Codec.Kinds) != datafile.KindCount {
+		t.Fatalf("%d names of %d kinds", len(encoder.Codec.Kinds), datafile.KindCount)
+	}
+	for k := datafile.KindNone + 1; k < datafile.KindCount; k++ {
+		if encoder.Codec.Kinds[k] != k.String() {
+			t.Errorf("kind %d is %q and %q", k, encoder.Codec.Kinds[k], k.String())
+		}
+	}
+}
+
+// TestTileNames keeps the names of tiles and the enums of the API together.
+func TestTileNames(t *testing.T) {
+	enums := map[datafile.LayerKind]struct {
+		prefix, name string
+		values       map[string]int32
+	}{
+		datafile.LayerKindGame:    {"GAME_TILE_", "", datafilev1.GameTile_value},
+		datafile.LayerKindFront:   {"GAME_TILE_", "", datafilev1.GameTile_value},
+		datafile.LayerKindTele:    {"TELE_TILE_", "TELE_", datafilev1.TeleTile_value},
+		datafile.LayerKindSpeedup: {"SPEEDUP_TILE_", "SPEEDUP_", datafilev1.SpeedupTile_value},
+		datafile.LayerKindSwitch:  {"SWITCH_TILE_", "SWITCH_", datafilev1.SwitchTile_value},
+		datafile.LayerKindTune:    {"TUNE_TILE_", "TUNE_", datafilev1.TuneTile_value},
+	}
+	for kind, enum := range enums {
+		named := 0
+		for value := range 256 {
+			name := datafile.TileName(kind, byte(value))
+			if name == "" || kind == datafile.LayerKindSwitch && datafile.TileName(datafile.LayerKindGame, byte(value)) == name {
+				continue // the switch layer shares the numbers of the game layer
+			}
+			named++
+			want := enum.prefix + string(bytes.TrimPrefix(bytes.ToUpper([]byte(name)), []byte(enum.name)))
+			if value == datafile.AirTile {
+				want = enum.prefix + "UNSPECIFIED"
+			}
+			if got, ok := enum.values[want]; !ok || got != int32(value) {
+				t.Errorf("kind %d, tile %d is %q, but %s is %d", kind, value, name, want, got)
+			}
+		}
+		if kind == datafile.LayerKindSwitch {
+			named++ // air
+		}
+		if named != len(enum.values) {
+			t.Errorf("kind %d: %d tiles have names, %d have values", kind, named, len(enum.values))
+		}
+	}
+}

@@ -1,0 +1,27 @@
+package dem
+
+import (
+	"google.golang.org/protobuf/proto"
+
+	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/decoders/dem"
+	demv1 "github.com/replayd/replayd/proto/replayd/dem/v1"
+	"github.com/replayd/replayd/service/encode"
+)
+
+// Codec is the format for the daemon. Batches bring the names that their events refer to, so that the work of one stream
+// is not another's.
+var Codec = encode.Codec{
+	Format:       decoders.Dem,
+	Kinds:        Kinds,
+	NewEventList: func() proto.Message { return new(demv1.EventList) },
+	Open:         newOpener(),
+	Describe:     describe,
+}
+
+// newOpener returns a function that opens readers which share compiled schemas: files of one build of a game have the
+// same.
+func newOpener() func(encode.Input, encode.Options) (encode.Reader, error) {
+	schemas := new(dem.Schemas)
+	return func(in encode.Input, o encode.Options) (encode.Reader, error) { return open(in, o, schemas) }
+}

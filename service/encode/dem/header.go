@@ -1,0 +1,155 @@
+package dem
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"math"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/decoders/dem"
+	demv1 "github.com/replayd/replayd/proto/replayd/dem/v1"
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service/encode"
+)
+
+// describe reads the beginning of the file and, where that knows where it lies, the information at its end.
+func describe(ctx context.Context, in encode.Input, r *replaydv1.Replay) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	src, err := in.From(0)
+	if err != nil {
+		return err
+	}
+	d := dem.New(src, dem.Options{})
+	h, identity, err := d.Header()
+	if errors.Is(err, decoders.ErrMore) {
+		err = d.Close()
+	}
+	if err != nil {
+		return err
+	}
+	m := headerMessage(&h, identity)
+	if in.At != nil {
+		m.addInfo(in.At)
+	}
+	m.describe(r)
+	return nil
+}
+
+// header is what a demo says of itself.
+type header struct {
+	*demv1.Header
+	identity string
+	lastTick int32
+}
+
+func headerMessage(h *dem.FileHeader, identity [sha256.Size]byte) header {
+	return header{
+		identity: "dem:sha256:" + hex.EncodeToString(identity[:]),
+		lastTick: -1,
+		Header: &demv1.Header{FileHeader: &demv1.FileHeader{
+			Stamp:                    text(h.Stamp),
+			PatchVersion:             h.PatchVersion,
+			ServerName:               text(h.ServerName),
+			ClientName:               text(h.ClientName),
+			MapName:                  text(h.MapName),
+			GameDirectory:            text(h.GameDirectory),
+			FullpacketsVersion:       h.FullpacketsVersion,
+			AllowClientsideEntities:  h.AllowClientsideEntities,
+			AllowClientsideParticles: h.AllowClientsideParticles,
+			Addons:                   text(h.Addons),
+			DemoVersionName:          text(h.DemoVersionName),
+			DemoVersionGuid:          text(h.DemoVersionGuid),
+			BuildNum:                 h.BuildNum,
+			Game:                     text(h.Game),
+			ServerStartTick:          h.ServerStartTick,
+		}},
+	}
+}
+
+// text makes bytes valid UTF-8.
+func text(b []byte) string { return strings.ToValidUTF8(string(b), "\uFFFD") }
+
+// addInfo adds what was known at the end of the recording, when it is there.
+func (h *header) addInfo(at io.ReaderAt) {
+	_, info, tick, ok, err := dem.ReadInfo(at)
+	if err != nil || !ok {
+		return
+	}
+	h.lastTick = tick
+	h.FileInfo = &demv1.FileInfo{
+		PlaybackTime: info.PlaybackTime, PlaybackTicks: info.PlaybackTicks, PlaybackFrames: info.PlaybackFrames,
+		RoundStartTicks: info.RoundStartTicks,
+	}
+	if !info.HasMatch {
+		return
+	}
+	m := &info.Match
+	match := &demv1.Match{
+		Id: m.Id, GameMode: m.GameMode, Winner: m.Winner, LeagueId: m.LeagueId, RadiantTeamId: m.RadiantTeamId,
+		DireTeamId: m.DireTeamId, RadiantTeamTag: text(m.RadiantTeamTag), DireTeamTag: text(m.DireTeamTag), EndTime: m.EndTime,
+	}
+	for _, p := range m.Players {
+		match.Players = append(match.Players, &demv1.MatchPlayer{
+			HeroName: text(p.HeroName), PlayerName: text(p.PlayerName), IsFakeClient: p.IsFakeClient, SteamId: p.SteamId, Team: p.Team,
+		})
+	}
+	for _, p := range m.Draft {
+		match.Draft = append(match.Draft, &demv1.DraftPick{IsPick: p.IsPick, Team: p.Team, HeroId: p.HeroId})
+	}
+	h.FileInfo.Match = match
+}
+
+// describe adds it to the description of a replay.
+func (h *header) describe(r *replaydv1.Replay) {
+	r.Identity = h.identity
+	r.MapName = h.FileHeader.GetMapName()
+	r.Header = &replaydv1.Replay_Dem{Dem: h.Header}
+	info := h.FileInfo
+	if info == nil {
+		return
+	}
+	seconds := float64(info.GetPlaybackTime())
+	if seconds > 0 && seconds < math.MaxInt32 {
+		r.Length = durationpb.New(time.Duration(seconds * float64(time.Second)))
+		if ticks := info.GetPlaybackTicks(); ticks > 0 {
+			// Both are rounded; the speeds of games are whole numbers.
+			r.TicksPerSecond = math.Round(float64(ticks) / seconds)
+		}
+	}
+	if h.lastTick >= 0 {
+		r.LastTick = &h.lastTick
+	}
+	m := info.GetMatch()
+	if end := m.GetEndTime(); end > 0 && r.Length != nil {
+		r.Started = timestamppb.New(time.Unix(int64(end), 0).Add(-r.Length.AsDuration()))
+	}
+	for i, p := range m.GetPlayers() {
+		player := &replaydv1.Player{Id: int32(i), Name: p.GetPlayerName(), Team: p.GetTeam(), Character: p.GetHeroName()}
+		switch m.GetWinner() {
+		case 0:
+		case p.GetTeam():
+			player.Result = "win"
+		default:
+			player.Result = "loss"
+		}
+		r.Players = append(r.Players, player)
+	}
+}
+
+// summary is what is to be said of a demo when it was streamed.
+func summary(s dem.Stats) *replaydv1.StreamEnd_Dem {
+	return &replaydv1.StreamEnd_Dem{Dem: &demv1.Summary{
+		Records: s.Records, Messages: s.Messages, EntityUpdates: s.EntityUpdates, EntitySkips: s.EntitySkips,
+		EntityMismatches: s.EntityMismatches, EntityUnknown: s.EntityUnknown, Faults: s.Faults,
+	}}
+}

@@ -1,0 +1,119 @@
+package sc2replay
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"math"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/replayd/replayd/decoders/sc2replay"
+	sc2replayv1 "github.com/replayd/replayd/proto/replayd/sc2replay/v1"
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service/encode"
+)
+
+// loopsPerSecond is how many ticks a second of the game's own time has.
+const loopsPerSecond = 16
+
+// addHeader adds what can be told of a replay to its description.
+func addHeader(r *replaydv1.Replay, p *sc2replay.Replay, in encode.Input) error {
+	id, err := identity(in)
+	if err != nil {
+		return err
+	}
+	r.Identity = id
+	r.TicksPerSecond = loopsPerSecond
+	r.LastTick = new(int32(min(p.Start.ElapsedGameLoops, math.MaxInt32)))
+	r.Length = durationpb.New(seconds(p.Start.GameSeconds))
+
+	header := new(sc2replayv1.Header)
+	start, err := message(&sc2replay.Event{Kind: sc2replay.KindStart, Start: p.Start})
+	if err != nil {
+		return err
+	}
+	header.Start = start.GetStart()
+	if p.Has.Details {
+		m, err := message(&sc2replay.Event{Kind: sc2replay.KindDetails, Details: p.Details})
+		if err != nil {
+			return err
+		}
+		header.Details = m.GetDetails()
+		r.MapName = header.GetDetails().GetTitle()
+		if saved := saved(p.Details.TimeUtc); !saved.IsZero() {
+			r.Started = timestamppb.New(saved.Add(-seconds(p.Start.RealSeconds)))
+		}
+	}
+	if p.Has.Metadata {
+		m, err := message(&sc2replay.Event{Kind: sc2replay.KindGameMetadata, GameMetadata: p.Metadata})
+		if err != nil {
+			return err
+		}
+		header.GameMetadata = m.GetGameMetadata()
+		if r.GetMapName() == "" {
+			r.MapName = header.GetGameMetadata().GetTitle()
+		}
+	}
+	for i := range p.Players {
+		m, err := message(&sc2replay.Event{Kind: sc2replay.KindPlayerInfo, PlayerInfo: p.Players[i]})
+		if err != nil {
+			return err
+		}
+		q := m.GetPlayerInfo()
+		header.Players = append(header.Players, q)
+		if !q.GetObserver() {
+			r.Players = append(r.Players, &replaydv1.Player{
+				Id: int32(q.GetRef().GetPlayerId()), Name: q.GetRef().GetName(), Team: int32(q.GetTeam()),
+				Character: q.GetRace(), Result: results[q.GetResult()],
+			})
+		}
+	}
+	r.Header = &replaydv1.Replay_Sc2Replay{Sc2Replay: header}
+	return nil
+}
+
+var results = map[sc2replayv1.Result]string{
+	sc2replayv1.Result_RESULT_WIN: "win", sc2replayv1.Result_RESULT_LOSS: "loss", sc2replayv1.Result_RESULT_TIE: "tie",
+}
+
+// message makes protobuf's struct of an event. It is for headers: events of streams go by their bytes.
+func message(ev *sc2replay.Event) (*sc2replayv1.Event, error) {
+	m := new(sc2replayv1.Event)
+	return m, proto.Unmarshal(AppendEvent(nil, ev), m)
+}
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+
+// filetime is how many units of 100 ns lie between 1601, from which replays count, and 1970.
+const filetime = 116_444_736_000_000_000
+
+// saved returns when a replay was saved, the zero time for a nonsensical one.
+func saved(utc int64) time.Time {
+	t := utc - filetime
+	if t <= 0 || t > 1<<57 {
+		return time.Time{}
+	}
+	return time.Unix(t/1e7, t%1e7*100)
+}
+
+// edge is how much of a replay's beginning and end names it: its headers, and the archive's tables, in which all sizes are.
+const edge = 2 << 10
+
+// identity names a replay by its beginning and its end.
+func identity(in encode.Input) (string, error) {
+	h := sha256.New()
+	buf := make([]byte, edge)
+	for _, offset := range []int64{0, max(in.Size-edge, 0)} {
+		n, err := in.At.ReadAt(buf, offset)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return "", err
+		}
+		_, _ = h.Write(buf[:n]) // never fails
+	}
+	return "sc2replay:sha256:" + hex.EncodeToString(h.Sum(nil)), nil
+}

@@ -1,0 +1,71 @@
+package teehistorian
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"regexp"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/replayd/replayd/decoders/teehistorian"
+	teehistorianv1 "github.com/replayd/replayd/proto/replayd/teehistorian/v1"
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+)
+
+// ticksPerSecond is the speed of every game on a DDNet server.
+const ticksPerSecond = 50
+
+var uuidText = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
+
+// addHeader adds what a header says to the description of a replay.
+func addHeader(r *replaydv1.Replay, h *teehistorian.Header) {
+	m := headerMessage(h)
+	r.Header = &replaydv1.Replay_Teehistorian{Teehistorian: m}
+	r.MapName = h.MapName
+	r.TicksPerSecond = ticksPerSecond
+	r.Started = m.StartTime
+	r.Identity = "teehistorian:" + identity(h, m)
+}
+
+// identity tells replays apart: by the game's UUID, or by the whole header in the file of a server that gives none.
+func identity(h *teehistorian.Header, m *teehistorianv1.Header) string {
+	if uuidText.MatchString(h.GameUUID) {
+		return h.GameUUID
+	}
+	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
+	if err != nil {
+		return "" // all texts are valid, so that there is nothing to go wrong
+	}
+	sum := sha256.Sum256(b)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+func headerMessage(h *teehistorian.Header) *teehistorianv1.Header {
+	m := &teehistorianv1.Header{
+		Version:         h.Version,
+		GameUuid:        h.GameUUID,
+		PrevGameUuid:    h.PrevGameUUID,
+		ServerVersion:   h.ServerVersion,
+		StartTimeText:   h.StartTimeText,
+		ServerName:      h.ServerName,
+		ServerPort:      h.ServerPort,
+		GameType:        h.GameType,
+		MapName:         h.MapName,
+		MapSize:         h.MapSize,
+		MapSha256:       h.MapSHA256,
+		MapCrc:          h.MapCRC,
+		PrngDescription: h.PRNGDescription,
+		Config:          h.Config,
+		Tuning:          h.Tuning,
+		Uuids:           h.UUIDs,
+		Other:           h.Other,
+	}
+	if h.HasVersionMinor {
+		m.VersionMinor = &h.VersionMinor
+	}
+	if !h.StartTime.IsZero() {
+		m.StartTime = timestamppb.New(h.StartTime)
+	}
+	return m
+}

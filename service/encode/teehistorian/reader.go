@@ -1,0 +1,187 @@
+package teehistorian
+
+import (
+	"errors"
+	"io"
+
+	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/decoders/teehistorian"
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service/encode"
+	"github.com/replayd/replayd/service/encode/wire"
+)
+
+// work is how many events one call decodes at most: some milliseconds.
+const work = 64 << 10
+
+// reader reads one replay. See encode.Reader.
+type reader struct {
+	encode.Options
+
+	in      encode.Input
+	header  *teehistorian.Header
+	d       *teehistorian.Decoder
+	ev      teehistorian.Event
+	columns Columns // with Options.Columns, of the present batch
+	maxTick int32
+	skipped uint64 // events that the filter did not match
+
+	restored  bool  // a checkpoint was looked for
+	nextCheck int64 // the offset from which on a checkpoint may be wanted
+
+	// held says that ev is decoded but not delivered yet, and starts at heldAt, where the clock shows heldTick.
+	held     bool
+	heldAt   decoders.Position
+	heldTick int32
+}
+
+func open(in encode.Input, o encode.Options) (encode.Reader, error) {
+	src, err := in.From(0)
+	if err != nil {
+		return nil, err
+	}
+	return &reader{
+		Options: o,
+		in:      in,
+		d:       teehistorian.New(decoders.NewWindow(src, 0, teehistorian.MaxWindow)),
+		maxTick: o.Filter.MaxTick(),
+	}, nil
+}
+
+func (r *reader) Header(replay *replaydv1.Replay) error {
+	h, err := r.d.Header()
+	if err != nil {
+		return err
+	}
+	r.header = h
+	addHeader(replay, h)
+	return nil
+}
+
+// Seek decodes up to where delivery starts, from the last checkpoint before that: positions and inputs are changes of
+// earlier ones.
+func (r *reader) Seek() error {
+	if !r.restored {
+		r.restored = true
+		r.restore()
+	}
+	for range work {
+		if r.arrived() {
+			return nil
+		}
+		at, tick := r.d.Position(), r.d.Tick()
+		if err := r.d.Next(&r.ev); err != nil {
+			if r.Start.Now && errors.Is(err, decoders.ErrMore) {
+				return nil
+			}
+			return err
+		}
+		if r.Start.Tick != nil && r.ev.AtTick >= *r.Start.Tick {
+			r.held, r.heldAt, r.heldTick = true, at, tick
+		}
+	}
+	r.checkpoint()
+	return encode.ErrYield
+}
+
+// arrived tells whether delivery starts here.
+func (r *reader) arrived() bool {
+	switch {
+	case r.Start.Now:
+		return false // only the end of what is there is now
+	case r.Start.Tick != nil:
+		return r.held || *r.Start.Tick <= r.d.Tick()
+	}
+	at, to := r.d.Position(), r.Start.Position
+	return at.Offset > to.Offset || at.Offset == to.Offset && at.Index >= to.Index
+}
+
+func (r *reader) Fill(b *encode.Batch) error {
+	if !r.Columns {
+		return r.fill(b)
+	}
+	if b.Count == 0 {
+		r.columns.Reset()
+	}
+	err := r.fill(b)
+	b.Tail = r.columns.AppendTo(b.Tail[:0])
+	return err
+}
+
+func (r *reader) fill(b *encode.Batch) error {
+	r.checkpoint()
+	if r.Filter.Nothing() {
+		return io.EOF
+	}
+	for range work {
+		switch {
+		case b.Full():
+			return nil
+		case r.held:
+			r.held = false
+		case r.d.Tick() > r.maxTick:
+			return io.EOF
+		default:
+			if err := r.d.Next(&r.ev); err != nil {
+				return err
+			}
+		}
+		if r.Filter != nil || b.KeepMarks {
+			if !r.Filter.Kind(uint8(r.ev.Kind)) {
+				r.skipped++
+				continue
+			}
+			property := properties(&r.ev)
+			if !r.Filter.Match(&property) {
+				r.skipped++
+				continue
+			}
+			r.add(b)
+			if b.KeepMarks {
+				b.Marks = append(b.Marks, encode.Mark{Event: property, End: len(b.Events), Next: r.d.Position()})
+			}
+			continue
+		}
+		r.add(b)
+	}
+	return encode.ErrYield
+}
+
+// add appends the event to the batch.
+func (r *reader) add(b *encode.Batch) {
+	b.Count++
+	if r.Columns && r.columns.Add(&r.ev, uint32(b.Count-1)) {
+		return
+	}
+	if ev := &r.ev; ev.Kind == teehistorian.KindPlayerDiff && ev.AtTick >= 0 && len(ev.Warnings) == 0 {
+		b.Events = appendMove(b.Events, ev)
+		return
+	}
+	if !r.RevealSecrets {
+		redact(&r.ev)
+	}
+	b.Events = append(b.Events, encode.EventListField, 0)
+	at := len(b.Events)
+	b.Events = wire.Close(AppendEvent(b.Events, &r.ev), at)
+}
+
+func (r *reader) Close() error { return r.d.Close() }
+
+func (r *reader) Position() decoders.Position {
+	if r.held {
+		return r.heldAt
+	}
+	return r.d.Position()
+}
+
+func (r *reader) Tick() int32 {
+	if r.held {
+		return r.heldTick
+	}
+	return r.d.Tick()
+}
+
+func (r *reader) Filtered() uint64 { return r.skipped }
+
+// Summarize adds nothing: the format has no closing words.
+func (r *reader) Summarize(*replaydv1.StreamEnd) {}

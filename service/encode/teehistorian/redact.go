@@ -1,0 +1,102 @@
+package teehistorian
+
+import (
+	"bytes"
+
+	"github.com/replayd/replayd/decoders/teehistorian"
+)
+
+// redact withholds what an event tells beyond the game: what lets others take over a player's place (timeout codes)
+// or load a team's saved game (codes of saves),
+// what operators type on the remote console (addresses, passwords), what identifies a person's installation (connection
+// ids), what the bot detection saw, and private talk. An event says of itself that something was withheld.
+func redact(ev *teehistorian.Event) {
+	switch ev.Kind {
+	case teehistorian.KindConsoleCommand:
+		c := &ev.ConsoleCommand
+		if privateCommand(c.Command) || remoteConsole(c) {
+			c.Arguments, c.Redacted = c.Arguments[:0], true
+		}
+	case teehistorian.KindMessage:
+		redactMessage(&ev.Message)
+	case teehistorian.KindDdnetver:
+		ev.Ddnetver.ConnectionId, ev.Ddnetver.Redacted = ev.Ddnetver.ConnectionId[:0], true
+	case teehistorian.KindAntibot:
+		ev.Antibot = teehistorian.Antibot{Redacted: true}
+	case teehistorian.KindUnknownEx:
+		// One that should have been a ddnetver, antibot or the like, and could not be read.
+		if e := &ev.UnknownEx; len(e.Error) > 0 {
+			e.Data, e.Redacted = nil, true
+		}
+	}
+}
+
+// The bits of a console command's flags, and the client id of one that no client gave.
+const (
+	flagServer = 4
+	flagEcon   = 32
+	noClient   = -1
+)
+
+// remoteConsole tells whether a command may come from a remote console. The external console cannot be told from votes
+// and the main configuration file: all of them are no client's. Those of maps, -2, and other files, -3, stay.
+func remoteConsole(c *teehistorian.ConsoleCommand) bool {
+	return c.Flags&flagEcon != 0 || c.Flags&flagServer != 0 && c.ClientId >= noClient
+}
+
+// privateCommands are chat commands whose arguments are nobody else's business. Servers leave whispers out of
+// the file themselves, but for clients of 0.7, whose messages they record unseen.
+var privateCommands = [][]byte{
+	[]byte("timeout"), []byte("save"), []byte("load"), []byte("w"), []byte("whisper"), []byte("c"), []byte("converse"),
+}
+
+func privateCommand(name []byte) bool {
+	for _, p := range privateCommands {
+		if bytes.EqualFold(name, p) {
+			return true
+		}
+	}
+	return false
+}
+
+// privateText tells whether what was said is a private command. Servers ignore blanks before it.
+func privateText(text []byte) bool {
+	command, ok := bytes.CutPrefix(bytes.TrimLeft(text, " \t"), []byte("/"))
+	if !ok {
+		return false
+	}
+	name, _, _ := bytes.Cut(command, []byte(" "))
+	return privateCommand(name)
+}
+
+func redactMessage(m *teehistorian.Message) {
+	switch m.ContentCase {
+	case teehistorian.MessageContentSay:
+		if m.Say.Mode != teehistorian.SayModeWhisper && !privateText(m.Say.Text) {
+			return
+		}
+		m.Say.Text = nil
+	case teehistorian.MessageContentCommand:
+		if !privateCommand(m.Command.Name) {
+			return
+		}
+		m.Command.Arguments = nil
+	case teehistorian.MessageContentNone: // what could not be read may be one of those
+		if !containsFold(m.Raw, privateCommands[0]) {
+			return
+		}
+	default:
+		return
+	}
+	m.Raw, m.Redacted = nil, true
+}
+
+// containsFold tells whether part occurs in b, in whatever case.
+func containsFold(b, part []byte) bool {
+	for ; len(b) >= len(part); b = b[1:] {
+		if bytes.EqualFold(b[:len(part)], part) {
+			return true
+		}
+	}
+	return false
+}

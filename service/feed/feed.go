@@ -1,0 +1,304 @@
+package feed
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime/debug"
+	"sync"
+
+	"github.com/replayd/replayd/decoders"
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service/encode"
+	"github.com/replayd/replayd/service/source"
+)
+
+// keepBytes is how much of a live replay is kept in memory, marks included: of a full server about 15 s.
+const keepBytes = 4 << 20
+
+// Bounds of a segment.
+const (
+	segmentEvents = 1024
+	segmentBytes  = 64 << 10
+)
+
+// markBytes is what an event costs in a segment besides its bytes, and segmentOverhead what a segment costs besides its
+// events: of a quiet server there are many small ones.
+const (
+	markBytes       = 64
+	segmentOverhead = 256
+)
+
+// Config is what a Feed reads.
+type Config struct {
+	// Open opens a reader of the file for the feed's own use. It gets options without a filter.
+	Open func(encode.Options) (encode.Reader, error)
+	// Options are passed to Open; Filter and Start are the feed's to set.
+	Options encode.Options
+	// Changed receives when the file may have changed.
+	Changed <-chan struct{}
+	// Look says how many bytes the file has, and an error when nothing more is to be expected of it.
+	Look func() (int64, error)
+	// Close is called at the end.
+	Close func()
+}
+
+// Feed decodes one live replay for all its subscribers. It is safe for concurrent use.
+type Feed struct {
+	c    Config
+	stop context.CancelFunc
+	done chan struct{}
+
+	mu       sync.Mutex
+	segments []*segment // oldest first; a published segment never changes
+	bytes    int
+	head     decoders.Position // behind the last event
+	headTick int32
+	started  bool  // head is known
+	ended    error // why reading ended: io.EOF, errLost or an error of the reader
+	torn     error // with errLost: what the reader says of an end there
+	present  int64
+	lost     error // why nothing more is to be expected of the file
+	subs     map[*Subscription]struct{}
+}
+
+// segment is a run of events that were read together.
+type segment struct {
+	start, end decoders.Position
+	tick       int32 // at end
+	events     []byte
+	marks      []encode.Mark
+}
+
+func (s *segment) size() int { return segmentOverhead + len(s.events) + len(s.marks)*markBytes }
+
+// Start starts to decode, from the present end on. Stop ends it.
+func Start(c Config) *Feed {
+	ctx, stop := context.WithCancel(context.Background())
+	f := &Feed{c: c, stop: stop, done: make(chan struct{}), subs: map[*Subscription]struct{}{}}
+	go func() {
+		defer close(f.done)
+		if c.Close != nil {
+			defer c.Close()
+		}
+		err := f.run(ctx)
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.ended = err
+		f.notify()
+	}()
+	return f
+}
+
+// Stop ends the feed and waits for it.
+func (f *Feed) Stop() {
+	f.stop()
+	<-f.done
+}
+
+// run reads until the replay ends and says why. A panic, should one slip through the decoder, ends this feed only.
+func (f *Feed) run(ctx context.Context) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic while a live replay was read: %v\n%s", p, debug.Stack())
+		}
+	}()
+	if err := f.look(); err != nil {
+		return err
+	}
+	options := f.c.Options
+	options.Filter, options.Start = nil, encode.Start{Now: true}
+	r, err := f.c.Open(options)
+	if err != nil {
+		return err
+	}
+	return f.read(ctx, r)
+}
+
+// look asks for the state of the file and remembers it. It returns errLost when there is nothing left to read.
+func (f *Feed) look() error {
+	present, err := f.c.Look()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.present, f.lost = present, err
+	if errors.Is(err, source.ErrShrunk) {
+		return errLost
+	}
+	return nil
+}
+
+func (f *Feed) read(ctx context.Context, r encode.Reader) error {
+	// Only the header's being there matters, not what it says.
+	if err := f.until(ctx, func() error { return r.Header(new(replaydv1.Replay)) }, true); err != nil {
+		return err
+	}
+	if err := f.until(ctx, r.Seek, false); err != nil {
+		return err
+	}
+	f.mu.Lock()
+	f.head, f.headTick, f.started = r.Position(), r.Tick(), true
+	f.notify()
+	f.mu.Unlock()
+	batch := encode.Batch{KeepMarks: true, MaxEvents: segmentEvents, MaxBytes: segmentBytes}
+	for {
+		start := r.Position()
+		err := r.Fill(&batch)
+		if batch.Count > 0 {
+			f.publish(&segment{
+				start: start, end: r.Position(), tick: r.Tick(), events: clone(batch.Events), marks: clone(batch.Marks),
+			})
+			batch.Reset()
+		}
+		switch {
+		case err == nil, errors.Is(err, encode.ErrYield):
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+		case errors.Is(err, decoders.ErrMore):
+			if err := f.wait(ctx); err != nil {
+				f.mu.Lock()
+				f.torn = r.Close()
+				f.mu.Unlock()
+				return err
+			}
+		default:
+			return err
+		}
+	}
+}
+
+func clone[T any](s []T) []T { return append(make([]T, 0, len(s)), s...) }
+
+// until calls a function of the reader until it succeeds, and waits for a file that grows meanwhile when that is asked
+// for. The end of the replay is an error, io.EOF.
+func (f *Feed) until(ctx context.Context, step func() error, grow bool) error {
+	for {
+		switch err := step(); {
+		case err == nil:
+			return nil
+		case errors.Is(err, encode.ErrYield):
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+		case errors.Is(err, decoders.ErrMore) && grow:
+			if err := f.wait(ctx); err != nil {
+				return err
+			}
+		case errors.Is(err, decoders.ErrMore):
+			return nil
+		default:
+			return err
+		}
+	}
+}
+
+// errLost says that the file has been read to an end after which nothing is to be expected.
+var errLost = errors.New("nothing more will come")
+
+// wait waits until there may be more of the file.
+func (f *Feed) wait(ctx context.Context) error {
+	f.mu.Lock()
+	lost := f.lost != nil
+	f.mu.Unlock()
+	if lost { // and the reader found nothing since that was learnt
+		return errLost
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-f.c.Changed:
+	}
+	return f.look()
+}
+
+// publish adds a segment and lets go of old ones.
+func (f *Feed) publish(s *segment) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.bytes += s.size()
+	for len(f.segments) > 0 && f.bytes > keepBytes {
+		f.bytes -= f.segments[0].size()
+		f.segments = f.segments[1:]
+	}
+	// Subscribers read the slices that they got without a lock: beyond those nothing is written that they see, and what
+	// was cut off goes when append moves the rest.
+	f.segments = append(f.segments, s)
+	f.head, f.headTick = s.end, s.tick
+	f.notify()
+}
+
+// notify tells all subscribers that there is something new. The feed must be locked.
+func (f *Feed) notify() {
+	for s := range f.subs {
+		select {
+		case s.changed <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// view is what a subscriber sees of the feed at one moment.
+type view struct {
+	segments []*segment
+	head     decoders.Position
+	tick     int32
+	started  bool
+	ended    error
+}
+
+func (f *Feed) view() view {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return view{f.segments, f.head, f.headTick, f.started, f.ended}
+}
+
+// compare orders places of a replay.
+func compare(a, b decoders.Position) int {
+	return cmp.Or(cmp.Compare(a.Offset, b.Offset), cmp.Compare(a.Index, b.Index))
+}
+
+// Subscription is one subscriber's place at a feed.
+type Subscription struct {
+	feed    *Feed
+	changed chan struct{}
+}
+
+// Subscribe adds a subscriber.
+func (f *Feed) Subscribe() *Subscription {
+	s := &Subscription{f, make(chan struct{}, 1)}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.subs[s] = struct{}{}
+	s.changed <- struct{}{}
+	return s
+}
+
+// Close removes the subscriber.
+func (s *Subscription) Close() {
+	s.feed.mu.Lock()
+	defer s.feed.mu.Unlock()
+	delete(s.feed.subs, s)
+}
+
+// Changed receives when there is something new.
+func (s *Subscription) Changed() <-chan struct{} { return s.changed }
+
+// Look says how many bytes the file has, and an error when nothing more is to be expected of it and the feed has read it
+// to its end. It costs nothing: the feed has looked.
+func (s *Subscription) Look() (int64, error) {
+	s.feed.mu.Lock()
+	defer s.feed.mu.Unlock()
+	if s.feed.ended == nil {
+		return s.feed.present, nil
+	}
+	return s.feed.present, s.feed.lost
+}
+
+// Spoilt tells that the file is no longer what the feed has read of it: who comes now needs another feed.
+func (f *Feed) Spoilt() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return errors.Is(f.lost, source.ErrShrunk) || f.ended != nil && !errors.Is(f.ended, io.EOF) && !errors.Is(f.ended, errLost)
+}

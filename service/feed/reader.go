@@ -1,0 +1,230 @@
+package feed
+
+import (
+	"errors"
+	"io"
+	"sort"
+
+	"github.com/replayd/replayd/decoders"
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service/encode"
+)
+
+// Reader reads a live replay for one subscriber: from the feed where it can, from the file where it must. It implements
+// encode.Reader.
+type Reader struct {
+	feed    *Feed
+	open    func(encode.Options) (encode.Reader, error)
+	options encode.Options
+
+	own      encode.Reader // reads the file; nil while the feed serves
+	ready    bool          // own has read the header and moved to where it starts
+	served   bool          // the feed has served at least once
+	position decoders.Position
+	tick     int32
+	filtered uint64
+}
+
+var (
+	_ encode.Reader    = (*Reader)(nil)
+	_ encode.Presenter = (*Reader)(nil)
+)
+
+// Open makes a Reader. open opens the format's reader of the same file; it is called again whenever the Reader falls
+// behind.
+func (s *Subscription) Open(open func(encode.Options) (encode.Reader, error), o encode.Options) (*Reader, error) {
+	own, err := open(o)
+	if err != nil {
+		return nil, err
+	}
+	return &Reader{feed: s.feed, open: open, options: o, own: own}, nil
+}
+
+// Header implements encode.Reader.
+func (r *Reader) Header(replay *replaydv1.Replay) error { return r.own.Header(replay) }
+
+// Seek implements encode.Reader.
+func (r *Reader) Seek() error {
+	err := r.own.Seek()
+	if r.position, r.tick = r.own.Position(), r.own.Tick(); err == nil {
+		r.ready = true
+	}
+	// That the bytes present do not reach to where a live replay is to be read is no reason to wait in here.
+	if errors.Is(err, decoders.ErrMore) && r.options.Start.Now {
+		r.ready = true
+		return nil
+	}
+	return err
+}
+
+// AppendPresent implements encode.Presenter.
+func (r *Reader) AppendPresent(b *encode.Batch) {
+	if p, ok := r.own.(encode.Presenter); ok {
+		p.AppendPresent(b)
+	}
+}
+
+// Lagging tells that the feed has served the subscriber, but that it has fallen out of what the feed keeps, and reads the
+// file until it has caught up.
+func (r *Reader) Lagging() bool { return r.served && r.own != nil }
+
+// Fill implements encode.Reader.
+func (r *Reader) Fill(b *encode.Batch) error {
+	v := r.feed.view()
+	if r.own != nil && (!r.ready || !r.attach(&v)) {
+		err := r.fillOwn(b)
+		if errors.Is(err, decoders.ErrMore) && v.failed() {
+			return v.ended // nobody would tell of more
+		}
+		return err
+	}
+	if len(v.segments) > 0 && compare(r.position, v.segments[0].start) < 0 {
+		return r.detach()
+	}
+	return r.copy(&v, b)
+}
+
+// fillOwn fills from the file.
+func (r *Reader) fillOwn(b *encode.Batch) error {
+	if !r.ready {
+		if err := r.reopen(); err != nil {
+			return err
+		}
+	}
+	err := r.own.Fill(b)
+	r.position, r.tick = r.own.Position(), r.own.Tick()
+	return err
+}
+
+// reopen brings a reader that was opened by detach to where it starts.
+func (r *Reader) reopen() error {
+	if err := r.own.Header(new(replaydv1.Replay)); err != nil {
+		return err
+	}
+	if err := r.own.Seek(); err != nil {
+		return err
+	}
+	r.ready = true
+	return nil
+}
+
+// detach goes back to reading the file.
+func (r *Reader) detach() error {
+	o := r.options
+	o.Start = encode.Start{Position: r.position}
+	own, err := r.open(o)
+	if err != nil {
+		return err
+	}
+	r.own, r.ready = own, false
+	return encode.ErrYield // so that the caller learns of it before more comes
+}
+
+// attach goes over to the feed when that has what comes next.
+func (r *Reader) attach(v *view) bool {
+	at := r.own.Position()
+	if !v.started || compare(at, v.head) > 0 {
+		return false
+	}
+	if compare(at, v.head) != 0 {
+		if len(v.segments) == 0 || compare(at, v.segments[0].start) < 0 {
+			return false
+		}
+		if s, i := v.find(at); i > 0 && v.segments[s].marks[i-1].Next != at {
+			return false // not between two events of the feed: some formats skip what a filter does not want
+		}
+	}
+	r.filtered += r.own.Filtered()
+	r.position, r.tick = at, r.own.Tick()
+	r.own, r.served = nil, true
+	return true
+}
+
+// failed tells that the feed ended, but neither by the replay's own account nor because nothing more will come.
+func (v *view) failed() bool {
+	return v.ended != nil && !errors.Is(v.ended, errLost) && !errors.Is(v.ended, io.EOF)
+}
+
+// find returns the segment in which the event at or after a place is, and its number there. It may be one behind the
+// segment's last.
+func (v *view) find(at decoders.Position) (seg, event int) {
+	seg = sort.Search(len(v.segments), func(i int) bool { return compare(v.segments[i].end, at) > 0 })
+	if seg == len(v.segments) {
+		return seg, 0
+	}
+	marks := v.segments[seg].marks
+	return seg, sort.Search(len(marks), func(i int) bool { return compare(marks[i].Next, at) > 0 })
+}
+
+// copy fills from the feed.
+func (r *Reader) copy(v *view, b *encode.Batch) error {
+	seg, event := v.find(r.position)
+	for ; seg < len(v.segments); seg, event = seg+1, 0 {
+		s := v.segments[seg]
+		for ; event < len(s.marks); event++ {
+			if b.Full() {
+				return nil
+			}
+			m := &s.marks[event]
+			if m.Tick > r.options.Filter.MaxTick() {
+				r.tick = m.Tick
+				return io.EOF
+			}
+			r.position, r.tick = m.Next, m.Tick
+			if !r.options.Filter.Match(&m.Event) {
+				r.filtered++
+				continue
+			}
+			from := 0
+			if event > 0 {
+				from = s.marks[event-1].End
+			}
+			b.Events = append(b.Events, s.events[from:m.End]...)
+			b.Count++
+			if b.KeepMarks {
+				copied := *m
+				copied.End = len(b.Events)
+				b.Marks = append(b.Marks, copied)
+			}
+		}
+		r.tick = s.tick
+	}
+	switch {
+	case b.Full():
+		return nil
+	case v.failed() || errors.Is(v.ended, io.EOF):
+		return v.ended
+	}
+	return decoders.ErrMore
+}
+
+// Close implements encode.Reader.
+func (r *Reader) Close() error {
+	if r.own != nil {
+		return r.own.Close()
+	}
+	r.feed.mu.Lock()
+	defer r.feed.mu.Unlock()
+	return r.feed.torn
+}
+
+// Position implements encode.Reader.
+func (r *Reader) Position() decoders.Position { return r.position }
+
+// Tick implements encode.Reader.
+func (r *Reader) Tick() int32 { return r.tick }
+
+// Filtered implements encode.Reader.
+func (r *Reader) Filtered() uint64 {
+	if r.own != nil {
+		return r.filtered + r.own.Filtered()
+	}
+	return r.filtered
+}
+
+// Summarize implements encode.Reader.
+func (r *Reader) Summarize(end *replaydv1.StreamEnd) {
+	if r.own != nil {
+		r.own.Summarize(end)
+	}
+}

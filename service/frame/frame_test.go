@@ -1,0 +1,114 @@
+package frame_test
+
+import (
+	"bytes"
+	"testing"
+
+	"google.golang.org/grpc/mem"
+	"google.golang.org/protobuf/proto"
+	"pgregory.net/rapid"
+
+	teehistorianv1 "github.com/replayd/replayd/proto/replayd/teehistorian/v1"
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service/frame"
+)
+
+// TestBatch: a frame is, byte for byte, what protobuf marshals of the same response, however many parts it is made of.
+func TestBatch(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		h := frame.Head{
+			Cursor: rapid.SliceOfN(rapid.Byte(), 1, 48).Draw(t, "cursor"),
+			First:  rapid.Uint64().Draw(t, "first"), Next: rapid.Uint64().Draw(t, "next"), List: 3,
+		}
+		list := &teehistorianv1.EventList{}
+		var parts []mem.Buffer
+		for range rapid.IntRange(0, 5).Draw(t, "parts") {
+			part := &teehistorianv1.EventList{}
+			for range rapid.IntRange(1, 60).Draw(t, "events") {
+				part.Events = append(part.Events, &teehistorianv1.Event{AtTick: rapid.Int32().Draw(t, "tick")})
+			}
+			list.Events = append(list.Events, part.GetEvents()...)
+			b, err := proto.Marshal(part)
+			if err != nil {
+				t.Fatal(err)
+			}
+			parts = append(parts, mem.SliceBuffer(b))
+		}
+		f := frame.Batch(h, parts...)
+		length := f.Len()
+		b := f.Buffer()
+		got := bytes.Clone(b.ReadOnlyData())
+		b.Free()
+		f.Free()
+		want, err := proto.MarshalOptions{Deterministic: true}.Marshal(&replaydv1.StreamEventsResponse{
+			Cursor: h.Cursor,
+			Response: &replaydv1.StreamEventsResponse_Batch{Batch: &replaydv1.EventBatch{
+				FirstSequence: h.First, NextSequence: h.Next, Events: &replaydv1.EventBatch_Teehistorian{Teehistorian: list},
+			}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(got, want) || length != len(want) {
+			t.Fatalf("got  % x (Len %d)\nwant % x", got, length, want)
+		}
+	})
+}
+
+// TestCodec: frames and raw messages pass as they are, and ordinary messages as protobuf has them.
+func TestCodec(t *testing.T) {
+	c := frame.Codec()
+	r := &replaydv1.StreamEventsResponse{Cursor: []byte("c"), Response: &replaydv1.StreamEventsResponse_Heartbeat{
+		Heartbeat: &replaydv1.Heartbeat{BytesRead: 5},
+	}}
+	f, err := frame.Of(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, v := range map[string]any{"frame": f, "message": r} {
+		data, err := c.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var raw frame.Raw
+		if err := c.Unmarshal(data, &raw); err != nil {
+			t.Fatal(err)
+		}
+		var back replaydv1.StreamEventsResponse
+		if err := proto.Unmarshal(raw.Bytes, &back); err != nil || !proto.Equal(&back, r) {
+			t.Errorf("%s: %v, %v", name, &back, err)
+		}
+		var direct replaydv1.StreamEventsResponse
+		if err := c.Unmarshal(data, &direct); err != nil || !proto.Equal(&direct, r) {
+			t.Errorf("%s: %v, %v", name, &direct, err)
+		}
+		data.Free()
+	}
+}
+
+// TestPool: buffers come back when the last reference to them is freed, but not those that grew large.
+func TestPool(t *testing.T) {
+	p := frame.NewPool(1000)
+	b := p.Get(0)
+	if len(*b) != 0 || cap(*b) < 1000 {
+		t.Errorf("a slice of %d, capacity %d", len(*b), cap(*b))
+	}
+	*b = append(*b, "some events"...)
+	buffer := p.Buffer(b)
+	buffer.Ref()
+	buffer.Free()
+	if got := string(buffer.ReadOnlyData()); got != "some events" {
+		t.Errorf("a buffer that is still referred to holds %q", got)
+	}
+	buffer.Free()
+	if large := p.Get(5000); len(*large) != 5000 {
+		t.Errorf("a slice of %d, want 5000", len(*large))
+	} else {
+		p.Put(large)
+	}
+	for range 100 {
+		if b := p.Get(10); len(*b) != 10 || cap(*b) > 4000 {
+			t.Errorf("a slice of %d, capacity %d", len(*b), cap(*b))
+		}
+	}
+}

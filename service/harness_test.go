@@ -1,0 +1,225 @@
+package service_test
+
+import (
+	"bytes"
+	"context"
+	"io/fs"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/test/bufconn"
+
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service"
+	"github.com/replayd/replayd/service/catalog"
+	"github.com/replayd/replayd/service/encode"
+	"github.com/replayd/replayd/service/encode/teehistorian"
+	"github.com/replayd/replayd/service/source"
+	"github.com/replayd/replayd/service/streamtest"
+)
+
+// alias is the root of the tests' daemons.
+const alias = "root"
+
+// daemon is a daemon in this process, and a client of it.
+type daemon struct {
+	streamtest.Client
+
+	dir    string
+	conn   *grpc.ClientConn
+	client replaydv1.ReplayServiceClient
+	log    *logBuffer
+	stop   func() // drains it; it is called at the end of the test in any case
+}
+
+// logBuffer is a log that several goroutines write to.
+type logBuffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *logBuffer) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+func (l *logBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// start runs a daemon on a directory.
+func start(tb testing.TB, dir string, change ...func(*service.Config)) *daemon {
+	tb.Helper()
+	d := &daemon{dir: dir, log: &logBuffer{}}
+	cat, err := catalog.New([]catalog.Root{{Alias: alias, Dir: dir}}, catalog.Options{})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	watcher, err := source.NewWatcher(source.WatchOptions{Interval: 100 * time.Millisecond})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	config := service.Config{
+		Catalog: cat, Watcher: watcher, Version: "test", Log: slog.New(slog.NewTextHandler(d.log, nil)),
+	}
+	for _, f := range change {
+		f(&config)
+	}
+	listener := bufconn.Listen(1 << 20)
+	ctx, cancel := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() {
+		served <- service.NewDaemon(service.NewServer(config), nil).Serve(ctx, listener, nil, nil, 5*time.Second)
+	}()
+	d.conn, err = grpc.NewClient("passthrough:///daemon",
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	d.Conn, d.client = d.conn, replaydv1.NewReplayServiceClient(d.conn)
+	d.stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-served; err != nil {
+			tb.Error(err)
+		}
+	})
+	tb.Cleanup(func() {
+		_ = d.conn.Close()
+		d.stop()
+		_ = watcher.Close()
+	})
+	return d
+}
+
+// timeout bounds what a test waits for.
+func timeout(tb testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	tb.Cleanup(cancel)
+	return ctx
+}
+
+// name is how the daemon calls a file below its directory.
+func name(elem ...string) string { return strings.Join(append([]string{alias}, elem...), "/") }
+
+// offline decodes a file for comparison.
+func offline(tb testing.TB, path string, req *replaydv1.StreamEventsRequest) streamtest.Replay {
+	tb.Helper()
+	file, err := source.OpenLocal(path, source.Limits{})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer file.Close()
+	r, err := streamtest.Offline(codec(tb, file), file.Input(), req.GetInclude(), req.GetExclude())
+	if err != nil {
+		tb.Fatalf("%s: %v", path, err)
+	}
+	return r
+}
+
+func codec(tb testing.TB, file *source.File) *encode.Codec {
+	tb.Helper()
+	for _, c := range service.Codecs() {
+		if c.Format == file.Info().Format {
+			return c
+		}
+	}
+	tb.Fatalf("%s: format %v", file.Path(), file.Info().Format)
+	return nil
+}
+
+// offlineBytes decodes the bytes of a teehistorian file.
+func offlineBytes(tb testing.TB, data []byte, req *replaydv1.StreamEventsRequest) streamtest.Replay {
+	tb.Helper()
+	in := encode.Input{At: bytes.NewReader(data), Size: int64(len(data))}
+	r, err := streamtest.Offline(&teehistorian.Codec, in, req.GetInclude(), req.GetExclude())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return r
+}
+
+// samples is the folder of the repository's sample replays.
+func samples(elem ...string) string {
+	return filepath.Join(append([]string{"..", "testdata"}, elem...)...)
+}
+
+// recordings are the teehistorian files of the repository, and those of the corpus where it is there.
+func recordings(tb testing.TB) []string {
+	tb.Helper()
+	files := find(tb, samples("teehistorian"), ".teehistorian")
+	if corpus := filepath.Join("..", "..", "shared", "corpus", "teehistorian"); exists(corpus) {
+		files = append(files, find(tb, corpus, ".teehistorian")...)
+	}
+	return files
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+func find(tb testing.TB, dir, suffix string) []string {
+	tb.Helper()
+	var files []string
+	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err == nil && !e.IsDir() && strings.HasSuffix(path, suffix) {
+			files = append(files, path)
+		}
+		return err
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return files
+}
+
+func read(tb testing.TB, path string) []byte {
+	tb.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return data
+}
+
+func write(tb testing.TB, path string, data []byte) {
+	tb.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+		tb.Fatal(err)
+	}
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// copyIn copies a file into a directory and returns its name there.
+func copyIn(tb testing.TB, dir, path string) string {
+	tb.Helper()
+	write(tb, filepath.Join(dir, filepath.Base(path)), read(tb, path))
+	return name(filepath.Base(path))
+}
+
+// check fails the test when a history breaks a promise.
+func check(tb testing.TB, h streamtest.History, replays []streamtest.Replay, o streamtest.Options) {
+	tb.Helper()
+	if err := streamtest.Check(h, replays, o); err != nil {
+		for _, s := range h {
+			if s.Err != nil {
+				tb.Logf("a session ended by: %v", s.Err)
+			}
+		}
+		tb.Error(err)
+	}
+}

@@ -1,0 +1,512 @@
+package service_test
+
+import (
+	"bytes"
+	"context"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/replayd/replayd/decoders"
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service"
+	"github.com/replayd/replayd/service/encode"
+	"github.com/replayd/replayd/service/encode/teehistorian"
+	"github.com/replayd/replayd/service/source"
+	"github.com/replayd/replayd/service/streamtest"
+)
+
+// writer appends to a file as a game server does.
+type writer struct {
+	tb   testing.TB
+	file *os.File
+}
+
+func create(tb testing.TB, dir, name string) *writer {
+	tb.Helper()
+	file, err := os.Create(filepath.Join(dir, name))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = file.Close() })
+	return &writer{tb, file}
+}
+
+func (w *writer) write(b []byte) {
+	w.tb.Helper()
+	if _, err := w.file.Write(b); err != nil {
+		w.tb.Error(err)
+	}
+}
+
+// chunks writes bytes in chunks of random sizes with pauses.
+func (w *writer) chunks(b []byte, seed uint64, size int, pause time.Duration) {
+	w.tb.Helper()
+	random := rand.New(rand.NewPCG(seed, 0))
+	for len(b) > 0 {
+		n := min(1+random.IntN(size), len(b))
+		w.write(b[:n])
+		b = b[n:]
+		time.Sleep(time.Duration(random.Int64N(int64(pause) + 1)))
+	}
+}
+
+// following is a session that runs.
+type following struct {
+	mu      sync.Mutex
+	cond    *sync.Cond
+	seen    []*replaydv1.StreamEventsResponse
+	over    bool
+	cancel  context.CancelFunc
+	session chan streamtest.Session
+}
+
+// follow starts a session.
+func follow(t *testing.T, d *daemon, req *replaydv1.StreamEventsRequest) *following {
+	t.Helper()
+	ctx, cancel := context.WithCancel(timeout(t))
+	f := &following{cancel: cancel, session: make(chan streamtest.Session, 1)}
+	f.cond = sync.NewCond(&f.mu)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s := d.Session(ctx, req, func(r *replaydv1.StreamEventsResponse) bool {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			f.seen = append(f.seen, r)
+			f.cond.Broadcast()
+			return true
+		})
+		s.Cut = ctx.Err() != nil
+		f.mu.Lock()
+		f.over = true
+		f.cond.Broadcast()
+		f.mu.Unlock()
+		f.session <- s
+	}()
+	t.Cleanup(func() { cancel(); <-done })
+	return f
+}
+
+// await waits until a response is what the test waits for.
+func (f *following) await(t *testing.T, what string, is func(*replaydv1.StreamEventsResponse) bool) {
+	t.Helper()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for at := 0; ; {
+		for ; at < len(f.seen); at++ {
+			if is(f.seen[at]) {
+				return
+			}
+		}
+		if f.over {
+			t.Fatalf("the stream is over, and there was no %s", what)
+		}
+		f.cond.Wait()
+	}
+}
+
+func (f *following) caughtUp(t *testing.T) {
+	t.Helper()
+	f.await(t, "CAUGHT_UP", func(r *replaydv1.StreamEventsResponse) bool {
+		return r.GetState().GetState() == replaydv1.State_STATE_CAUGHT_UP
+	})
+}
+
+func (f *following) history() streamtest.History { return streamtest.History{<-f.session} }
+
+// TestFollow follows recordings while they are written, by inotify and by polling: from the first byte, in the middle,
+// from now on, through filters, and with several at once.
+func TestFollow(t *testing.T) {
+	for _, mode := range []source.Mode{source.Inotify, source.Poll} {
+		for i, path := range recordings(t) {
+			data := read(t, path)
+			if len(data) > 100_000 {
+				continue
+			}
+			t.Run(mode.String()+"/"+filepath.Base(path), func(t *testing.T) {
+				dir := t.TempDir()
+				watcher, err := source.NewWatcher(source.WatchOptions{Mode: mode, Interval: 20 * time.Millisecond, Quick: time.Millisecond})
+				if err != nil {
+					t.Fatal(err)
+				}
+				d := start(t, dir, func(c *service.Config) { c.Watcher = watcher })
+				t.Cleanup(func() { _ = watcher.Close() })
+				w := create(t, dir, "live.teehistorian")
+				var all []*following
+				var reqs []*replaydv1.StreamEventsRequest
+				for filtering, filters := range filterings {
+					if filtering == "nothing" {
+						continue // it does not wait for what can be nothing
+					}
+					req := proto.CloneOf(filters)
+					req.Replay, req.Follow = name("live.teehistorian"), true
+					reqs = append(reqs, req)
+					all = append(all, follow(t, d, req))
+				}
+				w.chunks(data[:len(data)/2], uint64(i), len(data)/20, 2*time.Millisecond)
+				for _, req := range slices.Clone(reqs)[:3] {
+					reqs = append(reqs, req)
+					all = append(all, follow(t, d, req))
+				}
+				w.chunks(data[len(data)/2:], uint64(i), len(data)/20, 2*time.Millisecond)
+				if finished := data[len(data)-1] == 0x00; !finished || offlineBytes(t, data, nil).End == replaydv1.EndReason_END_REASON_TRUNCATED {
+					for _, f := range all { // who has not opened the file yet will not find it
+						f.await(t, "start", func(r *replaydv1.StreamEventsResponse) bool { return r.GetStart() != nil })
+					}
+					if err := os.Remove(filepath.Join(dir, "live.teehistorian")); err != nil {
+						t.Fatal(err)
+					}
+				}
+				for i, f := range all {
+					want := offlineBytes(t, data, reqs[i])
+					if want.End == replaydv1.EndReason_END_REASON_TRUNCATED {
+						want.End = replaydv1.EndReason_END_REASON_REMOVED
+					}
+					check(t, f.history(), []streamtest.Replay{want}, streamtest.Options{})
+				}
+			})
+		}
+	}
+}
+
+// TestFollowNow starts at the present end: a snapshot, then what comes.
+func TestFollowNow(t *testing.T) {
+	dir := t.TempDir()
+	data := read(t, finishedSample)
+	whole := offlineBytes(t, data, nil)
+	d := start(t, dir)
+	for _, half := range []int{len(data) / 2, len(data) * 3 / 4, len(data) - 2} {
+		w := create(t, dir, "live.teehistorian")
+		w.write(data[:half])
+		before := len(offlineBytes(t, data[:half], nil).Events)
+		f := follow(t, d, &replaydv1.StreamEventsRequest{
+			Replay: name("live.teehistorian"), Follow: true, Start: &replaydv1.StreamEventsRequest_Now{Now: true},
+		})
+		f.caughtUp(t)
+		w.chunks(data[half:], 1, 200, time.Millisecond)
+		h := f.history()
+		check(t, h, []streamtest.Replay{whole}, streamtest.Options{From: before, Snapshot: true})
+		if err := os.Remove(filepath.Join(dir, "live.teehistorian")); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestFollowLastEvents starts with the last events and goes on live.
+func TestFollowLastEvents(t *testing.T) {
+	dir := t.TempDir()
+	data := read(t, finishedSample)
+	d := start(t, dir)
+	w := create(t, dir, "live.teehistorian")
+	half := len(data) / 2
+	w.write(data[:half])
+	before := len(offlineBytes(t, data[:half], nil).Events)
+	f := follow(t, d, &replaydv1.StreamEventsRequest{
+		Replay: name("live.teehistorian"), Follow: true, Start: &replaydv1.StreamEventsRequest_LastEvents{LastEvents: 10},
+	})
+	f.caughtUp(t)
+	w.chunks(data[half:], 1, 200, time.Millisecond)
+	check(t, f.history(), []streamtest.Replay{offlineBytes(t, data, nil)}, streamtest.Options{From: before - 10})
+}
+
+// TestFollowLoss: a file that shrinks, is replaced or is removed ends the stream and says so.
+func TestFollowLoss(t *testing.T) {
+	data := read(t, killedSample)
+	for name, test := range map[string]struct {
+		lose func(t *testing.T, path string)
+		want replaydv1.EndReason
+	}{
+		"shrunk": {func(t *testing.T, path string) {
+			if err := os.Truncate(path, 3000); err != nil {
+				t.Fatal(err)
+			}
+		}, replaydv1.EndReason_END_REASON_SHRUNK},
+		"written anew": {func(t *testing.T, path string) {
+			write(t, path, read(t, finishedSample)[:4000])
+		}, replaydv1.EndReason_END_REASON_SHRUNK},
+		"replaced": {func(t *testing.T, path string) {
+			write(t, path+".new", read(t, finishedSample))
+			if err := os.Rename(path+".new", path); err != nil {
+				t.Fatal(err)
+			}
+		}, replaydv1.EndReason_END_REASON_REPLACED},
+		"removed": {func(t *testing.T, path string) {
+			if err := os.Remove(path); err != nil {
+				t.Fatal(err)
+			}
+		}, replaydv1.EndReason_END_REASON_REMOVED},
+		"moved away": {func(t *testing.T, path string) {
+			if err := os.Rename(path, filepath.Join(t.TempDir(), "elsewhere")); err != nil {
+				t.Fatal(err)
+			}
+		}, replaydv1.EndReason_END_REASON_REMOVED},
+	} {
+		for _, successors := range []bool{false, true} {
+			t.Run(name, func(t *testing.T) {
+				dir := t.TempDir()
+				path := filepath.Join(dir, "live.teehistorian")
+				write(t, path, data)
+				d := start(t, dir)
+				req := &replaydv1.StreamEventsRequest{Replay: alias + "/live.teehistorian", Follow: true, FollowSuccessors: successors}
+				f := follow(t, d, req)
+				f.caughtUp(t)
+				test.lose(t, path)
+				want := offlineBytes(t, data, nil)
+				want.End = test.want
+				check(t, f.history(), []streamtest.Replay{want}, streamtest.Options{})
+			})
+		}
+	}
+}
+
+// chainOf are the recordings of one server over its map changes, in order.
+func chainOf(t *testing.T) (paths []string, replays []streamtest.Replay) {
+	t.Helper()
+	type link struct {
+		path, uuid, prev string
+		started          time.Time
+	}
+	var links []link
+	for _, path := range find(t, samples("teehistorian", "mapchange"), ".teehistorian") {
+		in := encode.Input{At: bytes.NewReader(read(t, path)), Size: int64(len(read(t, path)))}
+		r, err := streamtest.Describe(&teehistorian.Codec, in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := r.GetTeehistorian()
+		links = append(links, link{path, h.GetGameUuid(), h.GetPrevGameUuid(), r.GetStarted().AsTime()})
+	}
+	slices.SortFunc(links, func(a, b link) int { return a.started.Compare(b.started) })
+	for _, l := range links {
+		paths = append(paths, l.path)
+		replays = append(replays, offlineBytes(t, read(t, l.path), nil))
+	}
+	return paths, replays
+}
+
+// TestFollowSuccessors goes through map changes: with all files there, with files that appear, named by a file and by
+// the directory, resumed after every response.
+func TestFollowSuccessors(t *testing.T) {
+	paths, replays := chainOf(t)
+	write1 := func(w *writer, data []byte, seed uint64) { w.chunks(data, seed, 500, time.Millisecond) }
+	t.Run("live", func(t *testing.T) {
+		dir := t.TempDir()
+		d := start(t, dir)
+		w := create(t, dir, filepath.Base(paths[0]))
+		byName := follow(t, d, &replaydv1.StreamEventsRequest{
+			Replay: name(filepath.Base(paths[0])), Follow: true, FollowSuccessors: true,
+		})
+		byDir := follow(t, d, &replaydv1.StreamEventsRequest{Replay: alias, Follow: true, FollowSuccessors: true})
+		firstOnly := follow(t, d, &replaydv1.StreamEventsRequest{Replay: name(filepath.Base(paths[0])), Follow: true})
+		write1(w, read(t, paths[0]), 1)
+		byDir.await(t, "start", func(*replaydv1.StreamEventsResponse) bool { return true })
+		for i, path := range paths[1:] {
+			w := create(t, dir, filepath.Base(path))
+			write1(w, read(t, path), uint64(i))
+		}
+		check(t, firstOnly.history(), replays[:1], streamtest.Options{})
+		for _, f := range []*following{byName, byDir} {
+			last := replays[len(replays)-1].Identity
+			f.await(t, "last replay", func(r *replaydv1.StreamEventsResponse) bool {
+				return r.GetState().GetSuccessor().GetIdentity() == last
+			})
+			time.Sleep(300 * time.Millisecond)
+			f.cancel()
+			check(t, f.history(), replays, streamtest.Options{})
+		}
+	})
+	t.Run("resumed", func(t *testing.T) {
+		dir := t.TempDir()
+		for _, path := range paths {
+			write(t, filepath.Join(dir, filepath.Base(path)), read(t, path))
+		}
+		d := start(t, dir)
+		for _, first := range []string{name(filepath.Base(paths[0])), alias} {
+			var h streamtest.History
+			req := &replaydv1.StreamEventsRequest{Replay: first, Follow: true, FollowSuccessors: true, MaxBatchEvents: 40}
+			if first == alias { // the newest is the last one: begin with a cursor of the first
+				h = append(h, d.Session(timeout(t), &replaydv1.StreamEventsRequest{
+					Replay: name(filepath.Base(paths[0])), Follow: true, FollowSuccessors: true, MaxBatchEvents: 40,
+				}, func(*replaydv1.StreamEventsResponse) bool { return false }))
+			}
+			for range 1000 {
+				// Each session is left after its second response that says something.
+				n := 0
+				ctx, cancel := context.WithTimeout(timeout(t), 400*time.Millisecond)
+				s := d.Session(ctx, streamtest.Resumed(req, h), func(*replaydv1.StreamEventsResponse) bool { n++; return n < 3 })
+				quiet := ctx.Err() != nil
+				cancel()
+				s.Cut = true
+				h = append(h, s)
+				if quiet {
+					break
+				}
+			}
+			check(t, h, replays, streamtest.Options{})
+		}
+	})
+}
+
+// TestHeartbeat: a client whose filter lets nothing through learns how far the file has been read.
+func TestHeartbeat(t *testing.T) {
+	dir := t.TempDir()
+	data := read(t, killedSample)
+	d := start(t, dir)
+	w := create(t, dir, "live.teehistorian")
+	w.write(data[:5000])
+	f := follow(t, d, &replaydv1.StreamEventsRequest{
+		Replay: name("live.teehistorian"), Follow: true, HeartbeatInterval: durationpb.New(time.Millisecond), // clamped to 1 s
+		Include: []*replaydv1.EventFilter{{Players: []int32{1000}}},
+	})
+	f.caughtUp(t)
+	f.await(t, "heartbeat", func(r *replaydv1.StreamEventsResponse) bool { return r.GetHeartbeat() != nil })
+	w.write(data[5000:])
+	f.await(t, "heartbeat at the end", func(r *replaydv1.StreamEventsResponse) bool {
+		h := r.GetHeartbeat()
+		return h.GetBytesRead() == int64(len(data)) && h.GetBytesPresent() == int64(len(data)) && h.GetTick() > 0
+	})
+	f.cancel()
+	want := offlineBytes(t, data, nil)
+	want.Events = nil
+	check(t, f.history(), []streamtest.Replay{want}, streamtest.Options{})
+}
+
+// TestDrain: a server that shuts down ends its streams with a cursor, from which another server goes on; health says so,
+// and new streams are refused with a time to try again.
+func TestDrain(t *testing.T) {
+	dir := t.TempDir()
+	data := read(t, killedSample)
+	first := start(t, dir)
+	w := create(t, dir, "live.teehistorian")
+	w.write(data[:5000])
+	req := &replaydv1.StreamEventsRequest{Replay: name("live.teehistorian"), Follow: true}
+	f := follow(t, first, req)
+	f.caughtUp(t)
+	waiting := follow(t, first, &replaydv1.StreamEventsRequest{Replay: alias + "/live.teehistorian", Follow: true,
+		Start: &replaydv1.StreamEventsRequest_Tick{Tick: 1 << 30}})
+	time.Sleep(50 * time.Millisecond)
+	first.stop()
+	h := f.history()
+	if got := h.End().GetReason(); got != replaydv1.EndReason_END_REASON_SERVER_DRAINING || h[0].Err != nil {
+		t.Fatalf("end %v, error %v", got, h[0].Err)
+	}
+	if got, want := explainFailure(t, waiting.history()[0].Err), (failure{codes.Unavailable, "DRAINING", "", []string{"replay"}, true}); !got.equal(want) {
+		t.Errorf("a stream that had not begun: got %+v, want %+v", got, want)
+	}
+	w.write(data[5000:])
+	second := start(t, dir)
+	g := follow(t, second, streamtest.Resumed(req, h))
+	g.caughtUp(t)
+	g.cancel()
+	check(t, append(h, g.history()...), []streamtest.Replay{offlineBytes(t, data, nil)}, streamtest.Options{})
+}
+
+// panicking is a reader of a decoder with a defect.
+type panicking struct{ encode.Reader }
+
+func (panicking) Fill(*encode.Batch) error { panic("a defect of the decoder") }
+
+// TestPanic: a defect ends one stream by an incident that the log has, and nothing else.
+func TestPanic(t *testing.T) {
+	defective := teehistorian.Codec
+	defective.Open = func(in encode.Input, o encode.Options) (encode.Reader, error) {
+		r, err := teehistorian.Codec.Open(in, o)
+		return panicking{r}, err
+	}
+	defer service.SetCodecs(&defective)()
+	dir := t.TempDir()
+	replay := copyIn(t, dir, killedSample)
+	d := start(t, dir, func(c *service.Config) { c.MaxStreams = 1 })
+	for range 3 {
+		for _, following := range []bool{false, true} {
+			s := d.Session(timeout(t), &replaydv1.StreamEventsRequest{Replay: replay, Follow: following}, nil)
+			got := explainFailure(t, s.Err)
+			if got.code != codes.Internal || got.reason != "INTERNAL" || !slices.Contains(got.meta, "incident") {
+				t.Fatalf("got %+v", got)
+			}
+			if strings.Contains(s.Err.Error(), "a defect of the decoder") {
+				t.Errorf("it tells clients what is for operators: %v", s.Err)
+			}
+			_, after, _ := strings.Cut(s.Err.Error(), "incident ")
+			incident, _, _ := strings.Cut(after, " ")
+			if log := d.log.String(); !strings.Contains(log, incident) || !strings.Contains(log, "a defect of the decoder") {
+				t.Errorf("the log does not have incident %s:\n%s", incident, log)
+			}
+		}
+	}
+	if _, err := d.client.GetServerInfo(timeout(t), &replaydv1.GetServerInfoRequest{}); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestDescriptors: streams give back what they open.
+func TestDescriptorsAreClosed(t *testing.T) {
+	dir := t.TempDir()
+	data := read(t, killedSample)
+	write(t, filepath.Join(dir, "live.teehistorian"), data)
+	d := start(t, dir)
+	count := func() int {
+		fds, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Skip(err)
+		}
+		return len(fds)
+	}
+	round := func() {
+		for _, req := range []*replaydv1.StreamEventsRequest{
+			{Replay: name("live.teehistorian")},
+			{Replay: name("live.teehistorian"), Start: &replaydv1.StreamEventsRequest_LastEvents{LastEvents: 5}},
+			{Replay: name("live.teehistorian"), Start: &replaydv1.StreamEventsRequest_Cursor{Cursor: cursorOf("x", decoders.Position{})}},
+		} {
+			d.Session(timeout(t), req, nil)
+		}
+		f := follow(t, d, &replaydv1.StreamEventsRequest{Replay: alias, Follow: true, FollowSuccessors: true})
+		f.caughtUp(t)
+		f.cancel()
+		f.history()
+	}
+	round()
+	before := count()
+	for range 20 {
+		round()
+	}
+	for deadline := time.Now().Add(5 * time.Second); count() > before+1; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d descriptors, %d before", count(), before)
+		}
+	}
+}
+
+// TestSuccessorOfTheSameSecond: of two games that began in the same second, the later one succeeds, and not the other way
+// round: otherwise a stream would go in circles.
+func TestSuccessorOfTheSameSecond(t *testing.T) {
+	dir := t.TempDir()
+	first := read(t, killedSample)
+	second := bytes.Replace(first, []byte("d3a324eb"), []byte("d3a324ec"), 1)
+	write(t, filepath.Join(dir, "a.teehistorian"), first)
+	write(t, filepath.Join(dir, "b.teehistorian"), second)
+	now := time.Now()
+	if err := os.Chtimes(filepath.Join(dir, "a.teehistorian"), now, now.Add(-time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	d := start(t, dir)
+	replays := []streamtest.Replay{offlineBytes(t, first, nil), offlineBytes(t, second, nil)}
+	f := follow(t, d, &replaydv1.StreamEventsRequest{Replay: name("a.teehistorian"), Follow: true, FollowSuccessors: true})
+	f.await(t, "CAUGHT_UP with the second", func(r *replaydv1.StreamEventsResponse) bool {
+		return r.GetState().GetSuccessor() != nil
+	})
+	f.caughtUp(t)
+	time.Sleep(700 * time.Millisecond)
+	f.cancel()
+	check(t, f.history(), replays, streamtest.Options{})
+}

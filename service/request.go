@@ -1,0 +1,164 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/replayd/replayd/decoders"
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service/cursor"
+	"github.com/replayd/replayd/service/encode"
+	"github.com/replayd/replayd/service/filter"
+	"github.com/replayd/replayd/service/source"
+	"github.com/replayd/replayd/service/stream"
+)
+
+// Bounds of a page of replays.
+const (
+	defaultPage = 100
+	maxPage     = 1000
+)
+
+func pageSize(asked int32) (int, error) {
+	switch {
+	case asked < 0:
+		return 0, badRequest("page_size", "must not be negative")
+	case asked == 0:
+		return defaultPage, nil
+	}
+	return min(int(asked), maxPage), nil
+}
+
+func formatsOf(asked []replaydv1.Format) ([]decoders.Format, error) {
+	var formats []decoders.Format
+	for i, f := range asked {
+		if f <= 0 || int(f) > len(decoders.Formats()) {
+			return nil, badRequest(fmt.Sprintf("formats[%d]", i), "is no known format")
+		}
+		formats = append(formats, decoders.Format(f))
+	}
+	return formats, nil
+}
+
+// Subscribe turns a request for the events of an opened replay, as it is now, into a subscription. The file must outlive
+// it. What a request to follow needs besides is the Server's to add.
+func Subscribe(ctx context.Context, file *source.File, req *replaydv1.StreamEventsRequest) (stream.Config, error) {
+	c := stream.Config{Strict: req.GetStrict(), Slow: req.GetSlowConsumer()}
+	var err error
+	if c.Replay, err = replayOf(ctx, file, req); err != nil {
+		return c, err
+	}
+	if c.Start, err = startOf(req); err != nil {
+		return c, err
+	}
+	if err := subscribeBatches(&c, req); err != nil {
+		return c, err
+	}
+	return c, nil
+}
+
+// replayOf is the replay in a file, to be streamed through the request's filters.
+func replayOf(ctx context.Context, file *source.File, req *replaydv1.StreamEventsRequest) (*stream.Replay, error) {
+	if err := file.Recognized(); err != nil {
+		return nil, err
+	}
+	info := file.Info()
+	codec, err := codecOf(info.Format)
+	if err != nil {
+		return nil, err
+	}
+	r := &stream.Replay{Codec: codec, Info: describeInfo(&info), Present: max(info.Size, 0)}
+	if info.Compression != source.Plain {
+		r.Present = 0 // bytes on disk are no measure of bytes read
+	}
+	if r.Filter, err = filter.Compile(codec.Kinds, req.GetInclude(), req.GetExclude()); err != nil {
+		return nil, err
+	}
+	switch req.GetEncoding() {
+	case replaydv1.Encoding_ENCODING_UNSPECIFIED, replaydv1.Encoding_ENCODING_ROWS:
+	case replaydv1.Encoding_ENCODING_COLUMNS:
+		r.Columns = true
+	default:
+		return nil, badRequest("encoding", "is unknown")
+	}
+	// Unpacked here, if need be, so that the client hears of a file that cannot be.
+	first, err := input(ctx, file, codec)
+	if err != nil {
+		return nil, err
+	}
+	r.Open = func(o encode.Options) (encode.Reader, error) {
+		in := first
+		if in.At == nil { // what is read from front to back can be read only once
+			in, first = first, file.Input()
+		}
+		return codec.Open(in, o)
+	}
+	return r, nil
+}
+
+func startOf(req *replaydv1.StreamEventsRequest) (start stream.Start, err error) {
+	switch s := req.GetStart().(type) {
+	case *replaydv1.StreamEventsRequest_Cursor:
+		at, err := cursor.Parse(s.Cursor)
+		if err != nil {
+			return start, badRequest("cursor", err.Error())
+		}
+		start.Cursor = &at
+	case *replaydv1.StreamEventsRequest_Tick:
+		start.Tick = &s.Tick
+	case *replaydv1.StreamEventsRequest_LastEvents:
+		if s.LastEvents == 0 || s.LastEvents > stream.MaxLastEvents {
+			return start, badRequest("last_events", fmt.Sprintf("must be 1 to %d", stream.MaxLastEvents))
+		}
+		start.Last = int(s.LastEvents)
+	case *replaydv1.StreamEventsRequest_Now:
+		start.Now = s.Now
+	}
+	return start, nil
+}
+
+func subscribeBatches(c *stream.Config, req *replaydv1.StreamEventsRequest) error {
+	c.MaxEvents = int(req.GetMaxBatchEvents())
+	switch {
+	case c.MaxEvents == 0:
+		c.MaxEvents = stream.DefaultBatchEvents
+	case c.MaxEvents > stream.MaxBatchEvents:
+		c.MaxEvents = stream.MaxBatchEvents
+	}
+	var err error
+	if c.MaxDelay, err = duration("max_batch_delay", req.GetMaxBatchDelay()); err != nil {
+		return err
+	}
+	if c.MaxDelay > stream.MaxBatchDelay {
+		return badRequest("max_batch_delay", fmt.Sprintf("must be %v at most", stream.MaxBatchDelay))
+	}
+	c.Heartbeat, err = heartbeatOf(req.GetHeartbeatInterval())
+	return err
+}
+
+func heartbeatOf(asked *durationpb.Duration) (time.Duration, error) {
+	interval, err := duration("heartbeat_interval", asked)
+	switch {
+	case err != nil:
+		return 0, err
+	case interval == 0:
+		return stream.DefaultHeartbeat, nil
+	}
+	return min(max(interval, stream.MinHeartbeat), stream.MaxHeartbeat), nil
+}
+
+func duration(field string, d *durationpb.Duration) (time.Duration, error) {
+	if d == nil {
+		return 0, nil
+	}
+	if err := d.CheckValid(); err != nil {
+		return 0, badRequest(field, err.Error())
+	}
+	if v := d.AsDuration(); v >= 0 {
+		return v, nil
+	}
+	return 0, badRequest(field, "must not be negative")
+}

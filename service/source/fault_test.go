@@ -1,0 +1,543 @@
+package source
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+
+	"github.com/replayd/replayd/decoders"
+)
+
+// fakeSystem is a file system, and a notifier for it, that do as they are told.
+type fakeSystem struct {
+	mu      sync.Mutex
+	files   map[string]fakeStat
+	looks   map[string]int
+	watched map[string]bool
+	addErr  error
+
+	isRemote bool
+	events   chan fsnotify.Event
+	errs     chan error
+}
+
+type fakeStat struct {
+	size  int64
+	inode uint64
+	dir   bool
+	err   error
+}
+
+func (s fakeStat) Name() string       { return "fake" }
+func (s fakeStat) Size() int64        { return s.size }
+func (s fakeStat) ModTime() time.Time { return time.Unix(s.size, 0) }
+func (s fakeStat) IsDir() bool        { return s.dir }
+func (s fakeStat) Sys() any           { return &syscall.Stat_t{Ino: s.inode} }
+func (s fakeStat) Mode() fs.FileMode {
+	if s.dir {
+		return fs.ModeDir | 0o700
+	}
+	return 0o600
+}
+
+func newFakeSystem() *fakeSystem {
+	return &fakeSystem{
+		files: make(map[string]fakeStat), looks: make(map[string]int), watched: make(map[string]bool),
+		events: make(chan fsnotify.Event), errs: make(chan error),
+	}
+}
+
+func (s *fakeSystem) system() system {
+	return system{
+		stat:     s.stat,
+		remote:   func(string) bool { return s.isRemote },
+		notifier: func() (notifier, error) { return s, nil },
+	}
+}
+
+func (s *fakeSystem) stat(path string) (fs.FileInfo, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.looks[path]++
+	f, ok := s.files[path]
+	switch {
+	case !ok:
+		return nil, fs.ErrNotExist
+	case f.err != nil:
+		return nil, f.err
+	}
+	return f, nil
+}
+
+func (s *fakeSystem) set(path string, f fakeStat) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.files[path] = f
+}
+
+// looked returns how often a path was looked at since the last call.
+func (s *fakeSystem) looked(path string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := s.looks[path]
+	s.looks[path] = 0
+	return n
+}
+
+func (s *fakeSystem) Add(dir string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.addErr == nil {
+		s.watched[dir] = true
+	}
+	return s.addErr
+}
+
+func (s *fakeSystem) Remove(dir string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.watched, dir)
+	return nil
+}
+
+func (s *fakeSystem) isWatched(dir string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.watched[dir]
+}
+
+func (s *fakeSystem) failAdd(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.addErr = err
+}
+
+func (s *fakeSystem) channels() (<-chan fsnotify.Event, <-chan error) { return s.events, s.errs }
+
+func (s *fakeSystem) Close() error {
+	close(s.events)
+	close(s.errs)
+	return nil
+}
+
+// watcher starts a watcher on the fake and stops it when the test ends.
+func (s *fakeSystem) watcher(t *testing.T, o WatchOptions) *Watcher {
+	t.Helper()
+	w, err := newWatcher(o, s.system())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return w
+}
+
+// subscribe subscribes and takes the value that is there from the start.
+func subscribe(t *testing.T, w *Watcher, path string) *Subscription {
+	t.Helper()
+	s, err := w.Subscribe(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !fired(s) {
+		t.Fatal("a subscription must fire at the start")
+	}
+	return s
+}
+
+func fired(s *Subscription) bool {
+	synctest.Wait()
+	select {
+	case <-s.C:
+		return true
+	default:
+		return false
+	}
+}
+
+func TestAnOverflowWakesEverybody(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		sys := newFakeSystem()
+		w := sys.watcher(t, WatchOptions{})
+		a, b := subscribe(t, w, "/d/a"), subscribe(t, w, "/e/b")
+		sys.errs <- fsnotify.ErrEventOverflow
+		if !fired(a) || !fired(b) {
+			t.Error("somebody was not woken")
+		}
+		if n := w.Stats().Overflows; n != 1 {
+			t.Errorf("%d overflows counted", n)
+		}
+		sys.errs <- errors.New("something else")
+		if !fired(a) || !fired(b) {
+			t.Error("somebody was not woken by another error")
+		}
+	})
+}
+
+func TestEventsReachWhomTheyConcern(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		sys := newFakeSystem()
+		sys.set("/d", fakeStat{dir: true})
+		sys.set("/d/a", fakeStat{})
+		w := sys.watcher(t, WatchOptions{})
+		a, a2, d := subscribe(t, w, "/d/a"), subscribe(t, w, "/d/a"), subscribe(t, w, "/d")
+		for _, c := range []struct {
+			event     fsnotify.Event
+			file, dir bool
+		}{
+			{fsnotify.Event{Name: "/d/a", Op: fsnotify.Write}, true, false},
+			{fsnotify.Event{Name: "/d/b", Op: fsnotify.Write}, false, false},
+			{fsnotify.Event{Name: "/d/b", Op: fsnotify.Create}, false, true},
+			{fsnotify.Event{Name: "/d/b", Op: fsnotify.Write}, false, true}, // its first bytes
+			{fsnotify.Event{Name: "/d/b", Op: fsnotify.Write}, false, false},
+			{fsnotify.Event{Name: "/d/a", Op: fsnotify.Remove}, true, true},
+			{fsnotify.Event{}, false, false}, // of a watch that was removed meanwhile
+		} {
+			sys.events <- c.event
+			if fired(a) != c.file || fired(a2) != c.file || fired(d) != c.dir {
+				t.Errorf("%v reached others", c.event)
+			}
+		}
+		if s := w.Stats(); s != (WatchStats{Targets: 2, Directories: 1}) {
+			t.Errorf("%+v", s)
+		}
+		a.Close()
+		d.Close()
+		a2.Close()
+		if s := w.Stats(); s != (WatchStats{}) || sys.isWatched("/d") {
+			t.Errorf("left behind: %+v", s)
+		}
+	})
+}
+
+func TestWhatIsNotToldIsFoundByPolling(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		sys := newFakeSystem()
+		sys.set("/d/a", fakeStat{size: 1})
+		w := sys.watcher(t, WatchOptions{})
+		a := subscribe(t, w, "/d/a")
+		for size := int64(2); size < 5; size++ {
+			time.Sleep(time.Minute)
+			if fired(a) {
+				t.Fatal("fired for nothing")
+			}
+			sys.set("/d/a", fakeStat{size: size})
+			time.Sleep(500 * time.Millisecond)
+			if !fired(a) {
+				t.Fatal("not found within an interval")
+			}
+		}
+		sys.set("/d/a", fakeStat{err: syscall.EIO})
+		time.Sleep(500 * time.Millisecond)
+		if !fired(a) {
+			t.Error("a failure was not found")
+		}
+	})
+}
+
+func TestALimitOnWatchesMakesPolling(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		sys := newFakeSystem()
+		sys.set("/d", fakeStat{dir: true})
+		sys.set("/d/a", fakeStat{size: 1})
+		sys.failAdd(syscall.ENOSPC)
+		var log bytes.Buffer
+		w := sys.watcher(t, WatchOptions{Log: slog.New(slog.NewTextHandler(&log, nil))})
+		a := subscribe(t, w, "/d/a")
+		if s := w.Stats(); s != (WatchStats{Targets: 1, Polled: 1}) {
+			t.Errorf("%+v", s)
+		}
+		// An active file is looked at often.
+		for size := int64(2); size < 100; size++ {
+			sys.set("/d/a", fakeStat{size: size})
+			time.Sleep(15 * time.Millisecond)
+			if !fired(a) {
+				t.Fatal("not found quickly")
+			}
+		}
+		// There are watches again.
+		sys.failAdd(nil)
+		time.Sleep(2*rewatch + time.Second)
+		if s := w.Stats(); s != (WatchStats{Targets: 1, Directories: 1}) {
+			t.Errorf("%+v", s)
+		}
+		if !fired(a) {
+			t.Error("what happened before the watch may be missed")
+		}
+		_ = w.Close()
+		if n := strings.Count(log.String(), "max_user_watches"); n != 1 {
+			t.Errorf("warned %d times: %s", n, &log)
+		}
+	})
+}
+
+func TestInotifyModeDoesNotFallBack(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		sys := newFakeSystem()
+		sys.failAdd(syscall.ENOSPC)
+		w := sys.watcher(t, WatchOptions{Mode: Inotify})
+		if _, err := w.Subscribe("/d/a"); !errors.Is(err, syscall.ENOSPC) {
+			t.Errorf("got %v", err)
+		}
+		if s := w.Stats(); s != (WatchStats{}) {
+			t.Errorf("left behind: %+v", s)
+		}
+		none := sys.system()
+		none.notifier = func() (notifier, error) { return nil, syscall.EMFILE }
+		if _, err := newWatcher(WatchOptions{Mode: Inotify}, none); !errors.Is(err, syscall.EMFILE) {
+			t.Errorf("got %v", err)
+		}
+		auto, err := newWatcher(WatchOptions{}, none)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer auto.Close()
+		sys.set("/d/a", fakeStat{size: 1})
+		a := subscribe(t, auto, "/d/a")
+		sys.set("/d/a", fakeStat{size: 2})
+		time.Sleep(15 * time.Millisecond)
+		if !fired(a) {
+			t.Error("not polled")
+		}
+	})
+}
+
+func TestARemoteFileSystemIsPolled(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		sys := newFakeSystem()
+		sys.isRemote = true
+		w := sys.watcher(t, WatchOptions{})
+		subscribe(t, w, "/d/a")
+		if sys.isWatched("/d") || w.Stats().Polled != 1 {
+			t.Error("it is watched")
+		}
+		subscribe(t, sys2(t), "/d/a")
+	})
+}
+
+// sys2 is a watcher that was told to use inotify on a remote file system.
+func sys2(t *testing.T) *Watcher {
+	t.Helper()
+	sys := newFakeSystem()
+	sys.isRemote = true
+	return sys.watcher(t, WatchOptions{Mode: Inotify})
+}
+
+func TestAReplacedDirectoryIsWatchedAnew(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		sys := newFakeSystem()
+		sys.set("/d", fakeStat{dir: true, inode: 1})
+		w := sys.watcher(t, WatchOptions{})
+		d := subscribe(t, w, "/d")
+		sys.set("/d", fakeStat{dir: true, inode: 2})
+		time.Sleep(2 * rewatch)
+		if !fired(d) || !sys.isWatched("/d") {
+			t.Error("not seen")
+		}
+		// It goes, and the notifier says so.
+		sys.events <- fsnotify.Event{Name: "/d", Op: fsnotify.Remove}
+		if !fired(d) || w.Stats().Directories != 0 {
+			t.Error("not seen going")
+		}
+		time.Sleep(2 * rewatch)
+		if w.Stats().Directories != 1 {
+			t.Error("not watched again")
+		}
+	})
+}
+
+func TestIdleFilesCostLittle(t *testing.T) {
+	t.Parallel()
+	for mode, want := range map[Mode]int{Auto: 30, Poll: 120} {
+		t.Run(mode.String(), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				sys := newFakeSystem()
+				w := sys.watcher(t, WatchOptions{Mode: mode})
+				for i := range 1000 {
+					sys.set(fmt.Sprint("/d/", i), fakeStat{})
+					subscribe(t, w, fmt.Sprint("/d/", i))
+				}
+				time.Sleep(2 * time.Minute)
+				synctest.Wait()
+				sys.looked("/d/0")
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				if n := sys.looked("/d/0"); n < want*95/100 || n > want*105/100 {
+					t.Errorf("an idle file was looked at %d times a minute, want %d", n, want)
+				}
+			})
+		})
+	}
+}
+
+func TestNothingSubscribedCostsNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		sys := newFakeSystem()
+		w := sys.watcher(t, WatchOptions{Mode: Poll})
+		subscribe(t, w, "/a").Close()
+		time.Sleep(time.Minute)
+		sys.looked("/a")
+		time.Sleep(time.Hour)
+		if n := sys.looked("/a"); n != 0 {
+			t.Errorf("looked %d times", n)
+		}
+		a := subscribe(t, w, "/a") // and then it begins again
+		sys.set("/a", fakeStat{size: 1})
+		time.Sleep(15 * time.Millisecond)
+		if !fired(a) {
+			t.Error("not seen")
+		}
+	})
+}
+
+func TestBusySubscribingDoesNotStarvePolling(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		sys := newFakeSystem()
+		w := sys.watcher(t, WatchOptions{})
+		a := subscribe(t, w, "/d/a")
+		sys.set("/d/a", fakeStat{size: 1})
+		for i := range 60 {
+			time.Sleep(10 * time.Millisecond)
+			subscribe(t, w, fmt.Sprint("/d/", i)).Close()
+		}
+		if !fired(a) {
+			t.Error("not looked at for 600 ms")
+		}
+	})
+}
+
+// fakeHandle is an open file that fails as told.
+type fakeHandle struct {
+	*os.File
+	short   bool // reads return less than asked
+	readErr error
+	statErr error
+}
+
+func (h *fakeHandle) ReadAt(p []byte, offset int64) (int, error) {
+	if h.readErr != nil {
+		return 0, &fs.PathError{Op: "read", Path: "/secret", Err: h.readErr}
+	}
+	if h.short && len(p) > 3 {
+		n, err := h.File.ReadAt(p[:3], offset)
+		return n, err
+	}
+	return h.File.ReadAt(p, offset)
+}
+
+func (h *fakeHandle) Stat() (fs.FileInfo, error) {
+	if h.statErr != nil {
+		return nil, &fs.PathError{Op: "stat", Path: "/secret", Err: h.statErr}
+	}
+	return h.File.Stat()
+}
+
+func TestFailuresOfReadingAreTyped(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "a")
+	want := []byte("\x69\x9d\xb1\x7b\x8e\xfb\x34\xff\xb1\xd8\xda\x6f\x60\xc1\x5d\xd1 and so on")
+	if err := os.WriteFile(path, want, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &fakeHandle{File: file, short: true}
+	var thereErr error
+	f, err := New(h, Origin{Name: "a", Stat: func() (fs.FileInfo, error) {
+		if thereErr != nil {
+			return nil, thereErr
+		}
+		return os.Stat(path)
+	}}, Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+
+	if f.Info().Format != decoders.Teehistorian {
+		t.Error("short reads hide the format")
+	}
+	r, _ := f.Input().From(0)
+	if got, err := io.ReadAll(io.LimitReader(r, int64(len(want)))); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("short reads: %q, %v", got, err)
+	}
+	for _, errno := range []syscall.Errno{syscall.EIO, syscall.ESTALE} {
+		typed := func(where string, err error) {
+			if !errors.Is(err, ErrIO) || !errors.Is(err, errno) || strings.Contains(err.Error(), "secret") {
+				t.Errorf("%s, %v: %v", where, errno, err)
+			}
+		}
+		h.readErr = errno
+		_, err := f.Input().At.ReadAt(make([]byte, 10), 0)
+		typed("read", err)
+		h.readErr, h.statErr = nil, errno
+		typed("stat", f.Check())
+		h.statErr, thereErr = nil, errno
+		typed("stat by name", f.Check())
+		thereErr = nil
+		if err := f.Check(); err != nil {
+			t.Error(err)
+		}
+		h.readErr = errno
+		_, err = New(&fakeHandle{File: file, readErr: errno}, Origin{}, Limits{})
+		typed("open", err)
+		if file, err = os.Open(path); err != nil { // New closed it
+			t.Fatal(err)
+		}
+		h.File, h.readErr = file, nil
+	}
+}
+
+// BenchmarkPoll tells what looking once at 1,000 idle files costs: twice that is needed in each second.
+func BenchmarkPoll(b *testing.B) {
+	dir := b.TempDir()
+	w, err := NewWatcher(WatchOptions{Interval: time.Hour})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer w.Close()
+	for i := range 1000 {
+		path := filepath.Join(dir, fmt.Sprint(i))
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			b.Fatal(err)
+		}
+		if _, err := w.Subscribe(path); err != nil {
+			b.Fatal(err)
+		}
+	}
+	var batch []*target
+	for b.Loop() {
+		batch, _, _ = w.due(batch[:0], time.Now(), true, true)
+		for _, t := range batch {
+			w.visit(t, time.Now(), true)
+		}
+	}
+}

@@ -1,0 +1,238 @@
+package source_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/replayd/replayd/service/source"
+)
+
+// TestFollow runs the scripts of testdata/follow, each in a directory of its own and in each mode. The commands:
+//
+//	write FILE TEXT, append FILE TEXT, overwrite FILE TEXT, truncate FILE SIZE
+//	rename FILE FILE, remove FILE, removeall DIR, mkdir DIR, link TARGET LINK
+//	follow FILE     read the file from here on
+//	got TEXT        exactly this is read of it next
+//	format NAME     that is its format now
+//	ends REASON     the next wait for more ends with this error
+//	watch PATH      subscribe to it
+//	fires           the subscription fires
+//
+// The text TEEHISTORIAN stands for that format's first bytes.
+func TestFollow(t *testing.T) {
+	t.Parallel()
+	scripts, err := filepath.Glob("testdata/follow/*.script")
+	if err != nil || len(scripts) == 0 {
+		t.Fatal("no scripts", err)
+	}
+	for _, script := range scripts {
+		for _, mode := range []source.Mode{source.Auto, source.Inotify, source.Poll} {
+			name := strings.TrimSuffix(filepath.Base(script), ".script") + "/" + mode.String()
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				text, err := os.ReadFile(script)
+				if err != nil {
+					t.Fatal(err)
+				}
+				w, err := source.NewWatcher(source.WatchOptions{Mode: mode, Interval: 30 * time.Millisecond, Quick: 5 * time.Millisecond})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer w.Close()
+				run := followScript{dir: t.TempDir(), w: w}
+				defer run.close()
+				for i, line := range strings.Split(string(text), "\n") {
+					if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
+						continue
+					}
+					if err := run.line(t.Context(), strings.Fields(line)); err != nil {
+						t.Fatalf("%s:%d: %s: %v", script, i+1, line, err)
+					}
+				}
+			})
+		}
+	}
+}
+
+// followScript runs the lines of a script.
+type followScript struct {
+	dir  string
+	w    *source.Watcher
+	file *source.File
+	tail *source.Tail
+	sub  *source.Subscription
+	read int64
+}
+
+func (s *followScript) close() {
+	if s.tail != nil {
+		s.tail.Close()
+		_ = s.file.Close()
+	}
+	if s.sub != nil {
+		s.sub.Close()
+		s.sub.Close() // twice does no harm
+	}
+}
+
+func (s *followScript) line(ctx context.Context, f []string) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	f = append(f, "", "")
+	path := filepath.Join(s.dir, f[1])
+	text := strings.ReplaceAll(f[2], "TEEHISTORIAN", teehistorianMagic)
+	switch f[0] {
+	case "write":
+		return os.WriteFile(path, []byte(text), 0o600)
+	case "append", "overwrite":
+		flags := os.O_WRONLY | os.O_APPEND
+		if f[0] == "overwrite" {
+			flags = os.O_WRONLY | os.O_TRUNC
+		}
+		file, err := os.OpenFile(path, flags, 0)
+		if err != nil {
+			return err
+		}
+		_, err = file.WriteString(text)
+		return errors.Join(err, file.Close())
+	case "truncate":
+		size, err := strconv.ParseInt(f[2], 10, 64)
+		if err != nil {
+			return err
+		}
+		return os.Truncate(path, size)
+	case "rename":
+		return os.Rename(path, filepath.Join(s.dir, f[2]))
+	case "remove":
+		return os.Remove(path)
+	case "removeall":
+		return os.RemoveAll(path)
+	case "mkdir":
+		return os.Mkdir(path, 0o700)
+	case "link":
+		return os.Symlink(f[1], filepath.Join(s.dir, f[2]))
+	}
+	return s.observe(ctx, f[0], path, f[1])
+}
+
+func (s *followScript) observe(ctx context.Context, command, path, arg string) (err error) {
+	switch command {
+	case "follow":
+		if s.file, err = source.OpenLocal(path, source.Limits{}); err != nil {
+			return err
+		}
+		s.tail, err = s.file.Tail(s.w)
+		return err
+	case "got":
+		want := strings.ReplaceAll(arg, "TEEHISTORIAN", teehistorianMagic)
+		return s.got(ctx, want)
+	case "format":
+		if err := s.file.Check(); err != nil {
+			return err
+		}
+		if got := s.file.Info().Format.String(); got != arg {
+			return fmt.Errorf("it is %s", got)
+		}
+		return nil
+	case "ends":
+		want := map[string]error{
+			"removed": source.ErrRemoved, "replaced": source.ErrReplaced, "shrunk": source.ErrShrunk, "overwritten": source.ErrOverwritten,
+		}[arg]
+		if err := s.tail.Wait(ctx, s.read); want == nil || !errors.Is(err, want) {
+			return fmt.Errorf("it ends with %w", err)
+		}
+		return nil
+	case "watch":
+		if s.sub, err = s.w.Subscribe(path); err != nil {
+			return err
+		}
+		<-s.sub.C // it holds one from the start
+		return nil
+	case "fires":
+		select {
+		case <-s.sub.C:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return errors.New("no such command")
+}
+
+// got reads what is to come next.
+func (s *followScript) got(ctx context.Context, want string) error {
+	buf := make([]byte, len(want)+1)
+	n := 0
+	for n < len(want) {
+		if err := s.tail.Wait(ctx, s.read); err != nil {
+			return fmt.Errorf("%w after %q", err, buf[:n])
+		}
+		m, err := s.file.Input().At.ReadAt(buf[n:], s.read)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		n += m
+		s.read += int64(m)
+	}
+	if string(buf[:n]) != want {
+		return fmt.Errorf("got %q", buf[:n])
+	}
+	return nil
+}
+
+func TestTailRefusesWhatCannotGrow(t *testing.T) {
+	t.Parallel()
+	w, err := source.NewWatcher(source.WatchOptions{Mode: source.Poll})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	f := openLocal(t, save(t, "a", compressors[0].compress(t, sample(100))), source.Limits{})
+	if _, err := f.Tail(w); err == nil {
+		t.Error("a compressed file is followed")
+	}
+	up, err := source.FromReader(strings.NewReader("x"), "x", source.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := up.Tail(w); err == nil {
+		t.Error("an upload is followed")
+	}
+}
+
+func TestWaitEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	w, err := source.NewWatcher(source.WatchOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := openLocal(t, save(t, "a", sample(100)), source.Limits{})
+	tail, err := f.Tail(w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if err := tail.Wait(ctx, 0); err != nil {
+		t.Errorf("there are bytes: %v", err)
+	}
+	if err := tail.Wait(ctx, 100); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v", err)
+	}
+	// Closing in any order, and more than once.
+	if err := errors.Join(w.Close(), w.Close()); err != nil {
+		t.Error(err)
+	}
+	tail.Close()
+	if _, err := w.Subscribe("x"); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("subscribed to a closed watcher: %v", err)
+	}
+}

@@ -1,0 +1,128 @@
+package source
+
+import (
+	"bufio"
+	"compress/bzip2"
+	"errors"
+	"io"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/replayd/replayd/decoders"
+)
+
+// inflater reads a compressed stream, decompressed, within limits. Its errors are io.EOF, *decoders.Error, and what the
+// compressed stream's own reader returns. It starts no goroutines and need not be closed.
+type inflater struct {
+	compression Compression
+	format      decoders.Format // of what is unpacked, for errors
+	limits      Limits
+
+	src    counter
+	unpack io.Reader // nil before the first Read
+	offset int64     // how much was unpacked
+	err    error     // the end
+}
+
+// newInflater returns a reader of what is compressed in src.
+func newInflater(src io.Reader, c Compression, f decoders.Format, limits Limits) *inflater {
+	return &inflater{compression: c, format: f, limits: limits, src: counter{r: src}}
+}
+
+// counter counts what is read and remembers why reading failed: decompressors hide or rewrite that.
+type counter struct {
+	r   io.Reader
+	n   int64
+	err error // other than io.EOF
+}
+
+func (c *counter) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n += int64(n)
+	if err != nil && !errors.Is(err, io.EOF) {
+		c.err = err
+	}
+	return n, err
+}
+
+func (f *inflater) Read(p []byte) (int, error) {
+	if f.err != nil {
+		return 0, f.err
+	}
+	if len(p) == 0 {
+		return 0, nil
+	}
+	if f.unpack == nil {
+		if f.err = f.explain(f.open()); f.err != nil {
+			return 0, f.err
+		}
+	}
+	// One byte more than may be there shows that there are more.
+	if room := f.limits.Inflated - f.offset; int64(len(p)) > room {
+		p = p[:room+1]
+	}
+	n, err := f.unpack.Read(p)
+	f.offset += int64(n)
+	f.err = f.explain(err)
+	switch {
+	case f.offset > f.limits.Inflated:
+		n--
+		f.offset--
+		f.err = f.fail(decoders.ErrLimit, "it unpacks to more than %d bytes", f.limits.Inflated)
+	case f.offset > f.limits.RatioFree && f.offset/f.limits.Ratio > f.src.n:
+		f.err = f.fail(decoders.ErrLimit, "%d bytes unpack to more than %d times as many", f.src.n, f.limits.Ratio)
+	}
+	if n > 0 {
+		return n, nil // the error is for the next call
+	}
+	return 0, f.err
+}
+
+// open starts to decompress, which reads the first header.
+func (f *inflater) open() error {
+	src := bufio.NewReaderSize(&f.src, 64*kib)
+	var err error
+	switch f.compression {
+	case Gzip:
+		f.unpack, err = gzip.NewReader(src) // nil on error, and not read then
+	case Zstd:
+		f.unpack, err = zstd.NewReader(src, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+			zstd.WithDecoderMaxWindow(uint64(f.limits.Window)))
+	case XZ:
+		f.unpack = &xzReader{src: xzSource{r: src}, limit: f.limits.Dictionary}
+	case Bzip2:
+		f.unpack = bzip2.NewReader(src)
+	default:
+		f.unpack = src
+	}
+	return err
+}
+
+// explain makes a decompressor's error one of ours.
+func (f *inflater) explain(err error) error {
+	var kinded *xzError
+	switch {
+	case err == nil:
+		return nil
+	case f.src.err != nil:
+		return f.src.err
+	case errors.As(err, &kinded):
+		return f.fail(kinded.kind, "%s", kinded.detail)
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return f.fail(decoders.ErrTruncated, "it ends in the middle")
+	case errors.Is(err, io.EOF):
+		return io.EOF
+	case errors.Is(err, zstd.ErrWindowSizeExceeded):
+		return f.fail(decoders.ErrLimit, "its window is larger than %d bytes", f.limits.Window)
+	case errors.Is(err, zstd.ErrDecoderSizeExceeded):
+		return f.fail(decoders.ErrLimit, "%v", err)
+	case errors.Is(err, zstd.ErrUnknownDictionary):
+		return f.fail(decoders.ErrUnsupported, "it needs a dictionary that it does not carry")
+	}
+	return f.fail(decoders.ErrCorrupt, "%v", err)
+}
+
+func (f *inflater) fail(kind error, detail string, args ...any) error {
+	return decoders.Errorf(f.format, f.offset, decoders.NoTick, f.compression.String()+" stream", kind, detail, args...)
+}

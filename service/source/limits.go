@@ -1,0 +1,48 @@
+package source
+
+// Limits bound what a compressed file may cost. A zero field stands for its default.
+type Limits struct {
+	// Inflated is how many bytes a compressed replay may unpack to, in total. Default 16 GiB: it is read from front to
+	// back and never held as a whole, so this bounds time.
+	Inflated int64
+	// Spooled is how many bytes File.Spool may write to disk. Default 4 GiB.
+	Spooled int64
+	// Ratio is how many times as large as what was read of the compressed file the unpacked bytes may be, once they are
+	// more than RatioFree. Default 200; replays reach about 20.
+	Ratio int64
+	// RatioFree is how many bytes may be unpacked whatever the ratio. Default 64 MiB.
+	RatioFree int64
+	// Window is the largest window, in bytes, that a Zstandard frame may ask for; about twice as much is allocated.
+	// Default 16 MiB. The levels of the zstd command up to 19 ask for 8 MiB.
+	Window int64
+	// Dictionary is the largest dictionary, in bytes, that an xz block may ask for. Default 64 MiB, which all presets of
+	// the xz command stay within. It is allocated as it is filled.
+	Dictionary int64
+	// TempDir is where File.Spool puts its files. Default os.TempDir.
+	TempDir string
+}
+
+const (
+	kib = 1 << 10
+	mib = 1 << 20
+	gib = 1 << 30
+)
+
+func (l Limits) withDefaults() Limits {
+	for _, d := range []struct {
+		field *int64
+		value int64
+	}{
+		{&l.Inflated, 16 * gib},
+		{&l.Spooled, 4 * gib},
+		{&l.Ratio, 200},
+		{&l.RatioFree, 64 * mib},
+		{&l.Window, 16 * mib},
+		{&l.Dictionary, 64 * mib},
+	} {
+		if *d.field <= 0 {
+			*d.field = d.value
+		}
+	}
+	return l
+}

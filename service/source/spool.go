@@ -1,0 +1,53 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+
+	"github.com/replayd/replayd/decoders"
+)
+
+// spool copies a stream into a temporary file without a name and returns it with its length.
+func spool(ctx context.Context, from io.Reader, format decoders.Format, limits Limits) (*os.File, int64, error) {
+	file, err := os.CreateTemp(limits.TempDir, "replayd-spool-*")
+	if err != nil {
+		return nil, 0, ioError(err)
+	}
+	// Without a name it cannot be left behind, however the process ends.
+	if err := os.Remove(file.Name()); err != nil {
+		_ = file.Close()
+		return nil, 0, ioError(err)
+	}
+	length, err := copyBounded(ctx, file, from, format, limits.Spooled)
+	if err != nil {
+		_ = file.Close()
+		return nil, 0, err
+	}
+	return file, length, nil
+}
+
+func copyBounded(ctx context.Context, to io.Writer, from io.Reader, format decoders.Format, limit int64) (int64, error) {
+	var length int64
+	buf := make([]byte, 256*kib)
+	for {
+		if err := ctx.Err(); err != nil {
+			return length, err
+		}
+		n, err := from.Read(buf)
+		if length += int64(n); length > limit {
+			return length, decoders.Errorf(format, limit, decoders.NoTick, "file", decoders.ErrLimit,
+				"it unpacks to more than the %d bytes that may be kept on disk", limit)
+		}
+		if _, err := to.Write(buf[:n]); err != nil {
+			return length, ioError(err)
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return length, nil
+		case err != nil:
+			return length, err
+		}
+	}
+}

@@ -1,0 +1,56 @@
+package stream_test
+
+import (
+	"context"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service/encode/teehistorian"
+	"github.com/replayd/replayd/service/filter"
+	"github.com/replayd/replayd/service/frame"
+	"github.com/replayd/replayd/service/stream"
+)
+
+// BenchmarkStream decodes, encodes and frames a recording; nothing is sent.
+func BenchmarkStream(b *testing.B) {
+	data := recording(b, 16<<20)
+	for name, include := range map[string][]*replaydv1.EventFilter{
+		"all":       nil,
+		"onePlayer": {{Players: []int32{1}}},
+		"joins":     {{Kinds: []string{"join", "drop"}}},
+	} {
+		b.Run(name, func(b *testing.B) {
+			events := uint64(0)
+			b.SetBytes(int64(len(data)))
+			b.ReportAllocs()
+			for b.Loop() {
+				c := config(data)
+				var err error
+				if c.Replay.Filter, err = filter.Compile(teehistorian.Codec.Kinds, include, nil); err != nil {
+					b.Fatal(err)
+				}
+				var last []byte
+				err = stream.Run(context.Background(), c, func(f *frame.Frame) error {
+					if f.Len() < 200 {
+						buffer := f.Buffer()
+						last = append(last[:0], buffer.ReadOnlyData()...)
+						buffer.Free()
+					}
+					f.Free()
+					return nil
+				})
+				if err != nil {
+					b.Fatal(err)
+				}
+				var r replaydv1.StreamEventsResponse
+				if err := proto.Unmarshal(last, &r); err != nil {
+					b.Fatal(err)
+				}
+				events += r.GetEnd().GetEventsSent() + r.GetEnd().GetEventsFiltered()
+			}
+			b.ReportMetric(float64(events)/b.Elapsed().Seconds()/1e6, "Mevents/s")
+		})
+	}
+}

@@ -1,0 +1,133 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service/cursor"
+	"github.com/replayd/replayd/service/encode"
+	"github.com/replayd/replayd/service/filter"
+	"github.com/replayd/replayd/service/frame"
+)
+
+// Defaults and bounds of what a request may ask for.
+const (
+	DefaultBatchEvents = 512
+	MaxBatchEvents     = 4096
+	MaxBatchDelay      = 10 * time.Second
+	MaxLastEvents      = 1_000_000
+	DefaultHeartbeat   = 15 * time.Second
+	MinHeartbeat       = time.Second
+	MaxHeartbeat       = 5 * time.Minute
+	// MaxResponseBytes bounds every response, so that clients with default limits never fail.
+	MaxResponseBytes = 1 << 20
+)
+
+// Config is what one subscription streams and how.
+type Config struct {
+	// Replay is the replay to begin with.
+	Replay *Replay
+	// Start is where to begin.
+	Start Start
+	// Strict makes a file that simply stops an error.
+	Strict bool
+	// Slow is what happens when the client falls out of what is kept of a live replay.
+	Slow replaydv1.SlowConsumer
+	// Successors finds the replays that come after; nil ends with the first one.
+	Successors Successors
+
+	// MaxEvents is how many events a batch may have.
+	MaxEvents int
+	// MaxDelay is how long events may wait for a batch to fill while the file has nothing more.
+	MaxDelay time.Duration
+	// Heartbeat is after how long without another response a heartbeat is sent.
+	Heartbeat time.Duration
+
+	// Drain is closed when the server shuts down.
+	Drain <-chan struct{}
+	// Version is the server's.
+	Version string
+}
+
+// Start is where a stream begins: behind a cursor; or at a tick; or with the last so many events; or at the present end;
+// or at the beginning.
+type Start struct {
+	Cursor *cursor.Cursor
+	Tick   *int32
+	Last   int
+	Now    bool
+}
+
+// Replay is one replay to stream.
+type Replay struct {
+	Codec *encode.Codec
+	// Info describes the replay; the stream adds the header to it.
+	Info *replaydv1.Replay
+	// Filter decides which events are sent; nil sends all.
+	Filter *filter.Filter
+	// Checkpoints keeps states of decoders; nil keeps none.
+	Checkpoints encode.Checkpoints
+	// Open starts to read the replay. It may be called several times, and the readers are used one after the other.
+	Open func(encode.Options) (encode.Reader, error)
+	// Present is how many bytes there are, where Follower does not tell.
+	Present int64
+	// Follower watches a file that may grow; nil takes the file as it is.
+	Follower Follower
+	// Live says that the client wants to know when it has caught up with what is there.
+	Live bool
+	// Columns sends events of the kinds that have columns as such.
+	Columns bool
+	// RevealSecrets sends what is otherwise redacted.
+	RevealSecrets bool
+	// Close frees what the replay holds. It may be nil.
+	Close func()
+}
+
+// Follower watches a file that grows.
+type Follower interface {
+	// Changed receives when Look may tell something new.
+	Changed() <-chan struct{}
+	// Look returns how many bytes the file has. An error says that nothing more is to be expected of it: it is no longer
+	// the file that was opened, or another has come after it (ErrSucceeded), or it is complete (ErrComplete). What was written before can still be read,
+	// but after source.ErrShrunk. Look is cheap.
+	Look() (present int64, err error)
+}
+
+// Successors finds the replay that comes after another.
+type Successors interface {
+	// Changed receives when there may be a successor that was not there.
+	Changed() <-chan struct{}
+	// Next returns the replay after the last one that was streamed, or nil when there is none yet.
+	Next(ctx context.Context) (*Replay, error)
+}
+
+// Send sends a frame and consumes it. It may block; no lock is held meanwhile.
+type Send func(*frame.Frame) error
+
+// Error is why a stream failed, with the cursor behind the last event that was sent.
+type Error struct {
+	Cursor []byte
+	Err    error
+}
+
+func (e *Error) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause: a *decoders.Error, one of the errors below, or an error of the input.
+func (e *Error) Unwrap() error { return e.Err }
+
+var (
+	// ErrCursorReplay says that a cursor does not belong to the replay.
+	ErrCursorReplay = errors.New("the cursor is of another replay")
+	// ErrCursorRange says that a cursor names a place that the replay does not have.
+	ErrCursorRange = errors.New("the cursor is beyond the end of the replay")
+	// ErrDraining says that the server shuts down before the stream could start.
+	ErrDraining = errors.New("the server is shutting down")
+	// ErrTooSlow says that the client read too slowly and asked to be disconnected then.
+	ErrTooSlow = errors.New("the client reads too slowly")
+	// ErrComplete says that all bytes that there will be are there.
+	ErrComplete = errors.New("the replay is complete")
+	// ErrSucceeded says that another replay of the same game server has come after this one.
+	ErrSucceeded = errors.New("a newer replay of the same server is there")
+)

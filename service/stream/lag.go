@@ -1,0 +1,74 @@
+package stream
+
+import (
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+)
+
+// lagger is a reader that can fall behind what is kept of a live replay in memory.
+type lagger interface {
+	// Lagging tells whether it fell behind and has not caught up yet.
+	Lagging() bool
+}
+
+// lag tells the client when it falls behind and does what it asked for then.
+func (s *stream) lag() error {
+	l, ok := s.reader.(lagger)
+	if !ok || l.Lagging() == s.lagging {
+		return nil
+	}
+	if s.lagging { // it has caught up: said when everything is sent
+		s.lagging, s.caughtUp = false, false
+		return nil
+	}
+	if err := s.flush(); err != nil {
+		return err
+	}
+	s.lend()
+	switch s.Slow {
+	case replaydv1.SlowConsumer_SLOW_CONSUMER_DISCONNECT:
+		return ErrTooSlow
+	case replaydv1.SlowConsumer_SLOW_CONSUMER_DROP:
+		return s.drop(l)
+	default:
+		s.lagging = true
+		s.at.Position, s.at.Tick = s.reader.Position(), s.reader.Tick()
+		return s.respond(state(replaydv1.State_STATE_FELL_BEHIND))
+	}
+}
+
+// drop decodes and counts, but does not send, until the reader has caught up. Decoding is much faster than any client:
+// what was slow is what is left out.
+func (s *stream) drop(l lagger) error {
+	gap := &replaydv1.Gap{FirstSequence: s.at.Sequence, FromTick: s.at.Tick}
+	missing := uint64(0)
+	s.dropping = true
+	err := s.skip(l, &missing)
+	s.dropping = false
+	if missing == 0 || s.ctx.Err() != nil {
+		return err
+	}
+	s.at.Sequence += missing
+	s.at.Position, s.at.Tick = s.reader.Position(), s.reader.Tick()
+	gap.NextSequence, gap.ToTick = s.at.Sequence, s.at.Tick
+	response := &replaydv1.StreamEventsResponse{Response: &replaydv1.StreamEventsResponse_Gap{Gap: gap}}
+	if told := s.respond(response); told != nil {
+		return told
+	}
+	return err
+}
+
+// skip reads until the reader has caught up, the replay ends or the server shuts down, and counts what it leaves out.
+func (s *stream) skip(l lagger, missing *uint64) error {
+	for l.Lagging() {
+		how, err := s.step(func() error { return s.reader.Fill(&s.batch) })
+		*missing += uint64(s.batch.Count)
+		s.batch.Reset()
+		if err == nil && how == starved {
+			how, err = s.wait(nil, 0)
+		}
+		if err != nil || how != again && how != done {
+			return err // the next step meets the same end
+		}
+	}
+	return nil
+}

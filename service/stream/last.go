@@ -1,0 +1,106 @@
+package stream
+
+import (
+	"errors"
+	"io"
+
+	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/service/encode"
+)
+
+// counting bounds how many streams look for their last events at once: each may take 16 MiB for a million places.
+var counting = make(chan struct{}, 4)
+
+// findLast finds where the last n events begin that the filter lets through, of what is there now. It decodes from
+// checkpoints further and further back, until enough events follow, or from the beginning.
+func (s *stream) findLast(options encode.Options, n int) (decoders.Position, error) {
+	from := int64(-1) // the offset before which the next checkpoint is looked for; -1: anywhere
+	for step := 1; ; step *= 2 {
+		start := decoders.Position{}
+		if options.Checkpoints != nil {
+			for range step {
+				c, ok := options.Checkpoints.Last(func(c *encode.Checkpoint) bool {
+					return from < 0 || c.Position.Offset < from
+				})
+				if start = (decoders.Position{}); !ok {
+					break
+				}
+				start, from = c.Position, c.Position.Offset
+			}
+		}
+		options.Start.Position = start
+		at, enough, err := s.countLast(options, n)
+		if err != nil || enough || start == (decoders.Position{}) {
+			return at, err
+		}
+	}
+}
+
+// countLast decodes from the options' start to the present end and returns where the last n events begin, or the start
+// when there are fewer.
+func (s *stream) countLast(options encode.Options, n int) (at decoders.Position, enough bool, err error) {
+	options.Columns = false // marks are what is wanted
+	r, err := s.replay.Open(options)
+	if err != nil {
+		return at, false, err
+	}
+	if err := s.header(r); err != nil {
+		return at, false, err
+	}
+	if how, err := s.present(r.Seek); err != nil || how != done {
+		return r.Position(), false, err
+	}
+	select {
+	case counting <- struct{}{}:
+		defer func() { <-counting }()
+	case <-s.ctx.Done():
+		return at, false, s.ctx.Err()
+	}
+	// Where each of the last n events is reached: behind the event that is delivered before it.
+	ring, oldest := make([]decoders.Position, 0, min(n, 4096)), 0
+	reached := r.Position()
+	batch := encode.Batch{KeepMarks: true, MaxEvents: MaxBatchEvents, MaxBytes: batchBytes}
+	for {
+		how, err := s.present(func() error { return r.Fill(&batch) })
+		for i := range batch.Marks {
+			if len(ring) < n {
+				ring = append(ring, reached)
+			} else {
+				ring[oldest] = reached
+				oldest = (oldest + 1) % n
+			}
+			reached = batch.Marks[i].Next
+		}
+		batch.Reset()
+		switch {
+		case err != nil:
+			return at, false, err
+		case how == done:
+		case len(ring) == 0:
+			return r.Position(), false, nil
+		default:
+			return ring[oldest], len(ring) == n, nil
+		}
+	}
+}
+
+// present calls f until it succeeds or what is there now is used up, however that ends: damage is met again, and told,
+// when the events are delivered.
+func (s *stream) present(f func() error) (outcome, error) {
+	for {
+		if err := s.ctx.Err(); err != nil {
+			return over, err
+		}
+		err := f()
+		_, damaged := errors.AsType[*decoders.Error](err)
+		switch {
+		case err == nil:
+			return done, nil
+		case errors.Is(err, encode.ErrYield):
+		case damaged, errors.Is(err, decoders.ErrMore), errors.Is(err, io.EOF):
+			return over, nil
+		default:
+			return over, err
+		}
+	}
+}

@@ -1,0 +1,190 @@
+package stream
+
+import (
+	"errors"
+	"time"
+
+	"google.golang.org/grpc/mem"
+
+	"github.com/replayd/replayd/decoders"
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service/cursor"
+	"github.com/replayd/replayd/service/frame"
+	"github.com/replayd/replayd/service/source"
+)
+
+// batchBytes is where a batch closes by size. One more event of the largest size fits below MaxResponseBytes.
+const batchBytes = 128 << 10
+
+// buffers lends the batches' memory.
+var buffers = frame.NewPool(batchBytes / 2)
+
+// lend empties the batch and gives it memory from the pool.
+func (s *stream) lend() {
+	if s.events == nil {
+		s.events = buffers.Get(0)
+	}
+	s.batch.Reset()
+	s.batch.Events = (*s.events)[:0]
+}
+
+// unlend gives the memory of an empty batch back.
+func (s *stream) unlend() {
+	if s.events != nil && s.batch.Count == 0 {
+		*s.events = s.batch.Events
+		buffers.Put(s.events)
+		s.events, s.batch.Events = nil, nil
+	}
+}
+
+// flush sends the batch, when it has events.
+func (s *stream) flush() error {
+	if s.batch.Count == 0 {
+		return nil
+	}
+	first := s.at.Sequence
+	s.sent += uint64(s.batch.Count)
+	s.at.Sequence += uint64(s.batch.Count)
+	s.at.Position, s.at.Tick = s.reader.Position(), s.reader.Tick()
+	parts := append(make([]mem.Buffer, 0, 2), s.part())
+	if len(s.batch.Tail) > 0 {
+		parts = append(parts, mem.SliceBuffer(append([]byte(nil), s.batch.Tail...)))
+	}
+	s.batch.Count = 0
+	return s.transmit(frame.Batch(frame.Head{
+		Cursor: s.cursorBytes(), First: first, Next: s.at.Sequence, List: s.list,
+	}, parts...))
+}
+
+// smallBatch is up to which size, in bytes, a batch is copied: those of live replays are small, and while they wait for
+// the network they should not keep a buffer each that is many times as large.
+const smallBatch = 4 << 10
+
+// part returns the batch's bytes to be sent.
+func (s *stream) part() mem.Buffer {
+	*s.events = s.batch.Events
+	if n := len(*s.events); n <= smallBatch {
+		return mem.SliceBuffer(append(make([]byte, 0, n), *s.events...))
+	}
+	part := buffers.Buffer(s.events)
+	s.events = nil
+	return part
+}
+
+// respond sends a response without events.
+func (s *stream) respond(r *replaydv1.StreamEventsResponse) error {
+	r.Cursor = s.cursorBytes()
+	f, err := frame.Of(r)
+	if err != nil {
+		return err
+	}
+	return s.transmit(f)
+}
+
+func (s *stream) transmit(f *frame.Frame) error {
+	if err := s.sender(f); err != nil {
+		return &sendError{err}
+	}
+	s.lastSent = time.Now()
+	return nil
+}
+
+// cursorBytes is the cursor behind everything that was sent; nil while the replay's identity is not known.
+func (s *stream) cursorBytes() []byte {
+	if s.at.Replay == 0 {
+		return nil
+	}
+	return s.at.Append(make([]byte, 0, cursor.MaxLen))
+}
+
+// beat sends a heartbeat when it is time. Before the start nothing is sent: the start is always first, and a successor's
+// state comes before anything of the successor.
+func (s *stream) beat() error {
+	if !s.entered || time.Since(s.lastSent) < s.Heartbeat {
+		return nil
+	}
+	// The cursor stays before events that wait in the batch, and before a gap that is not told yet.
+	if s.batch.Count == 0 && !s.dropping {
+		s.at.Position, s.at.Tick = s.reader.Position(), s.reader.Tick()
+	}
+	present := s.replay.Present
+	if s.replay.Follower != nil {
+		present, _ = s.replay.Follower.Look()
+	}
+	return s.respond(&replaydv1.StreamEventsResponse{Response: &replaydv1.StreamEventsResponse_Heartbeat{
+		Heartbeat: &replaydv1.Heartbeat{
+			BytesRead: s.reader.Position().Offset, BytesPresent: present, Tick: s.reader.Tick(),
+		},
+	}})
+}
+
+// catchUp says that everything there is was sent, once.
+func (s *stream) catchUp() error {
+	if s.caughtUp || !s.entered || s.lagging || !s.replay.Live {
+		return nil
+	}
+	s.caughtUp = true
+	s.at.Position, s.at.Tick = s.reader.Position(), s.reader.Tick()
+	return s.respond(state(replaydv1.State_STATE_CAUGHT_UP))
+}
+
+func state(to replaydv1.State) *replaydv1.StreamEventsResponse {
+	return &replaydv1.StreamEventsResponse{Response: &replaydv1.StreamEventsResponse_State{
+		State: &replaydv1.StateChange{State: to},
+	}}
+}
+
+// end says why the stream ends.
+func (s *stream) end(how outcome) error {
+	reason, detail, err := s.reason(how)
+	if err != nil {
+		return err
+	}
+	end := &replaydv1.StreamEnd{Reason: reason, Detail: detail, EventsSent: s.sent, EventsFiltered: s.filtered}
+	if s.entered { // otherwise the client knows nothing of what the reader reads
+		s.at.Position, s.at.Tick = s.reader.Position(), s.reader.Tick()
+		end.EventsFiltered += s.reader.Filtered()
+		s.reader.Summarize(end)
+	}
+	end.BytesRead, end.LastTick = s.at.Position.Offset, s.at.Tick
+	return s.respond(&replaydv1.StreamEventsResponse{Response: &replaydv1.StreamEventsResponse_End{End: end}})
+}
+
+// reason is why the present replay ended. It is an error when that is what the client asked for.
+func (s *stream) reason(how outcome) (reason replaydv1.EndReason, detail string, err error) {
+	f := s.replay.Filter
+	switch {
+	case how == drained:
+		return replaydv1.EndReason_END_REASON_SERVER_DRAINING, "", nil
+	case how == over && (f.Nothing() || s.reader.Tick() > f.MaxTick()):
+		return replaydv1.EndReason_END_REASON_RANGE_DONE, "", nil
+	case how == over:
+		return replaydv1.EndReason_END_REASON_FINISHED, "", nil
+	}
+	if errors.Is(s.lost, source.ErrIO) {
+		return 0, "", s.lost
+	}
+	reason = replaydv1.EndReason_END_REASON_FINISHED
+	if err := s.reader.Close(); err != nil {
+		if s.Strict || !errors.Is(err, decoders.ErrTruncated) {
+			return 0, "", err
+		}
+		reason, detail = replaydv1.EndReason_END_REASON_TRUNCATED, err.Error()
+	}
+	for _, lost := range []struct {
+		err    error
+		reason replaydv1.EndReason
+	}{
+		{source.ErrShrunk, replaydv1.EndReason_END_REASON_SHRUNK},
+		{source.ErrReplaced, replaydv1.EndReason_END_REASON_REPLACED},
+		{source.ErrRemoved, replaydv1.EndReason_END_REASON_REMOVED},
+	} {
+		if errors.Is(s.lost, lost.err) {
+			return lost.reason, s.lost.Error(), nil
+		}
+	}
+	if s.lost != nil && !errors.Is(s.lost, ErrSucceeded) && !errors.Is(s.lost, ErrComplete) {
+		return 0, "", s.lost
+	}
+	return reason, detail, nil
+}

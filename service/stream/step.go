@@ -1,0 +1,98 @@
+package stream
+
+import (
+	"errors"
+	"io"
+	"time"
+
+	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/service/encode"
+	"github.com/replayd/replayd/service/source"
+)
+
+// advance calls f until it succeeds or cannot go on, and waits for a file that grows.
+func (s *stream) advance(f func() error) (outcome, error) {
+	for {
+		how, err := s.step(f)
+		if err == nil && how == starved {
+			how, err = s.wait(nil, 0)
+		}
+		if err != nil || how != again {
+			return how, err
+		}
+	}
+}
+
+// step calls a function of the reader once and finds out how far it came.
+func (s *stream) step(f func() error) (outcome, error) {
+	select {
+	case <-s.ctx.Done():
+		return over, s.ctx.Err()
+	case <-s.Drain:
+		return drained, nil
+	default:
+	}
+	switch err := f(); {
+	case err == nil:
+		return done, nil
+	case errors.Is(err, io.EOF):
+		return over, nil
+	case errors.Is(err, encode.ErrYield):
+		return again, s.beat()
+	case errors.Is(err, decoders.ErrMore):
+		return s.hunger(), nil
+	default:
+		return over, err
+	}
+}
+
+// hunger finds out whether a file without more bytes may still grow. A file that is found to be lost is read once more,
+// for its writer may have written before that.
+func (s *stream) hunger() outcome {
+	if s.replay.Follower == nil || s.lost != nil {
+		return dry
+	}
+	if _, s.lost = s.replay.Follower.Look(); s.lost == nil {
+		return starved
+	}
+	if errors.Is(s.lost, source.ErrShrunk) {
+		return dry
+	}
+	return again
+}
+
+// wait waits until there may be more of the file or a signal from extra comes, at most that long when limit is not 0,
+// and sends heartbeats meanwhile. It returns again or drained.
+func (s *stream) wait(extra <-chan struct{}, limit time.Duration) (outcome, error) {
+	var after <-chan time.Time
+	if limit > 0 {
+		timer := time.NewTimer(limit)
+		defer timer.Stop()
+		after = timer.C
+	}
+	var changed <-chan struct{}
+	if s.replay.Follower != nil {
+		changed = s.replay.Follower.Changed()
+	}
+	beat := time.NewTimer(time.Until(s.lastSent.Add(s.Heartbeat)))
+	defer beat.Stop()
+	for {
+		select {
+		case <-s.ctx.Done():
+			return again, s.ctx.Err()
+		case <-s.Drain:
+			return drained, nil
+		case <-changed:
+			return again, nil
+		case <-extra:
+			return again, nil
+		case <-after:
+			return again, nil
+		case <-beat.C:
+			if err := s.beat(); err != nil {
+				return again, err
+			}
+			beat.Reset(max(time.Until(s.lastSent.Add(s.Heartbeat)), s.Heartbeat/2))
+		}
+	}
+}

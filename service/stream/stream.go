@@ -1,0 +1,310 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/replayd/replayd/decoders"
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service/cursor"
+	"github.com/replayd/replayd/service/encode"
+)
+
+// Run streams until the replay or ctx ends, or sending fails. It returns nil after the end was sent, ctx's error or the
+// sender's as they are, and an *Error for everything else. It closes the replays.
+func Run(ctx context.Context, c Config, send Send) error {
+	s := &stream{Config: c, ctx: ctx, sender: send, replay: c.Replay, lastSent: time.Now()}
+	s.batch.MaxEvents, s.batch.MaxBytes = c.MaxEvents, batchBytes
+	defer s.close() // also when a decoder panics
+	err := s.run()
+	if failed, ok := errors.AsType[*sendError](err); ok {
+		return failed.error
+	}
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	return &Error{Cursor: s.cursorBytes(), Err: err}
+}
+
+// stream is a subscription that runs.
+type stream struct {
+	Config
+	ctx    context.Context //nolint:containedctx // a stream lives as long as the call that Run is
+	sender Send
+
+	replay *Replay // what is streamed now
+	reader encode.Reader
+	list   protowire.Number // the field in which its events travel
+	batch  encode.Batch
+	events *[]byte // what batch.Events borrowed from the pool
+
+	// at is the cursor behind the last event that was sent. Its Replay is 0 until the identity is known.
+	at       cursor.Cursor
+	sent     uint64 // events
+	filtered uint64 // events, of the replays before this one
+	lastSent time.Time
+	started  bool  // the start was sent
+	entered  bool  // the client knows which replay is streamed: the start was sent, or a successor's state
+	caughtUp bool  // the client knows that everything there is was sent
+	lagging  bool  // the client knows that it fell behind
+	dropping bool  // events are being left out, and the client does not know yet
+	lost     error // why nothing more is to be expected of the file, when that is so
+
+	predecessor replaydv1.EndReason // how the replay before this one ended
+}
+
+// sendError is a failure to send, which is not ours to explain.
+type sendError struct{ error }
+
+// outcome is how far a step came.
+type outcome int
+
+const (
+	done    outcome = iota // it succeeded
+	again                  // it wants to be called again
+	starved                // the file has no more bytes, but may grow
+	dry                    // no more bytes, and none will come
+	over                   // the replay is over by its own account
+	drained                // the server shuts down
+)
+
+func (s *stream) run() error {
+	for start := s.Start; ; start = (Start{}) {
+		how, err := s.one(start)
+		if errors.Is(err, ErrDraining) && s.started { // on the way to a successor
+			how, err = drained, nil
+		}
+		if err != nil {
+			return err
+		}
+		if how == drained || s.Successors == nil {
+			return s.end(how)
+		}
+		if goesOn, err := s.succeed(how); err != nil || !goesOn {
+			return err
+		}
+	}
+}
+
+// one streams one replay and says how it ended: over, dry or drained. Nothing about the end has been sent then.
+func (s *stream) one(start Start) (outcome, error) {
+	var err error
+	if s.list, err = listField(s.replay.Codec); err != nil {
+		return over, err
+	}
+	how, err := s.begin(start)
+	if err != nil || how != done {
+		return how, err
+	}
+	return s.deliver()
+}
+
+// succeed goes on to the next replay. It says so and returns true, or ends the stream and returns false.
+func (s *stream) succeed(how outcome) (bool, error) {
+	reason, _, err := s.reason(how)
+	if err != nil {
+		return false, err
+	}
+	for {
+		next, err := s.Successors.Next(s.ctx)
+		if err != nil {
+			return false, err
+		}
+		if next != nil {
+			s.filtered += s.reader.Filtered()
+			s.close()
+			s.replay, s.entered, s.caughtUp, s.lagging, s.lost = next, false, false, false, nil
+			s.predecessor = reason
+			return true, nil
+		}
+		if s.lost != nil && !errors.Is(s.lost, ErrSucceeded) { // nobody knows whether there will be one
+			return false, s.end(how)
+		}
+		if how, err := s.wait(s.Successors.Changed(), 0); err != nil || how == drained {
+			if err == nil {
+				err = s.end(drained)
+			}
+			return false, err
+		}
+	}
+}
+
+// close frees what the present replay holds.
+func (s *stream) close() {
+	if s.replay != nil && s.replay.Close != nil {
+		s.replay.Close()
+	}
+	s.replay = nil
+}
+
+// begin reads the header, moves to where delivery starts, and sends the start.
+func (s *stream) begin(start Start) (outcome, error) {
+	if err := s.open(start); err != nil {
+		return over, err
+	}
+	how, err := s.advance(s.reader.Seek)
+	if err != nil {
+		return how, err
+	}
+	if how == drained {
+		return how, ErrDraining
+	}
+	at := s.reader.Position()
+	if start.Cursor != nil && at != start.Cursor.Position {
+		return how, ErrCursorRange
+	}
+	// Only now, all of it: until the client knows of this replay, cursors are of the one before it.
+	s.at.Format, s.at.Replay = s.replay.Codec.Format, cursor.HashOf(s.replay.Info.GetIdentity())
+	s.at.Position, s.at.Tick = at, s.reader.Tick()
+	if err := s.announce(); err != nil {
+		return how, err
+	}
+	s.replay.Info = nil // headers are large, the stream may live long, and nobody asks again
+	if p, ok := s.reader.(encode.Presenter); ok && start.Now {
+		s.lend()
+		p.AppendPresent(&s.batch)
+		if err := s.flush(); err != nil {
+			return how, err
+		}
+	}
+	return how, nil
+}
+
+// open opens the replay and reads its header.
+func (s *stream) open(start Start) error {
+	options := encode.Options{
+		Filter: s.replay.Filter, Columns: s.replay.Columns, RevealSecrets: s.replay.RevealSecrets,
+		Checkpoints: s.replay.Checkpoints,
+	}
+	switch {
+	case start.Cursor != nil && s.replay.Follower != nil && start.Cursor.Position.Offset > s.replay.Present:
+		return ErrCursorRange // rather than to wait for a file that was longer once
+	case start.Cursor != nil:
+		options.Start.Position = start.Cursor.Position
+		s.at.Sequence = start.Cursor.Sequence
+	case start.Last > 0:
+		at, err := s.findLast(options, start.Last)
+		if err != nil {
+			return err
+		}
+		options.Start.Position = at
+	default:
+		options.Start.Tick, options.Start.Now = start.Tick, start.Now
+	}
+	var err error
+	if s.reader, err = s.replay.Open(options); err != nil {
+		return err
+	}
+	if err := s.header(s.reader); err != nil {
+		return err
+	}
+	if c := start.Cursor; c != nil &&
+		(c.Format != s.replay.Codec.Format || c.Replay != cursor.HashOf(s.replay.Info.GetIdentity())) {
+		return ErrCursorReplay
+	}
+	return nil
+}
+
+// header reads the header. A file that ends inside it is an error: there is nothing to announce.
+func (s *stream) header(r encode.Reader) error {
+	how, err := s.advance(func() error { return r.Header(s.replay.Info) })
+	switch {
+	case err != nil || how == done:
+		return err
+	case how == drained:
+		return ErrDraining
+	}
+	if err := r.Close(); err != nil {
+		return err
+	}
+	return decoders.Errorf(s.replay.Codec.Format, 0, decoders.NoTick, "header", decoders.ErrTruncated, "it is not there")
+}
+
+// announce says which replay comes: by the start, or, for a later one, by a state.
+func (s *stream) announce() error {
+	s.entered = true
+	if s.started {
+		return s.respond(&replaydv1.StreamEventsResponse{Response: &replaydv1.StreamEventsResponse_State{
+			State: &replaydv1.StateChange{
+				State: replaydv1.State_STATE_SUCCESSOR, Successor: s.replay.Info, PredecessorEnd: s.predecessor,
+			},
+		}})
+	}
+	s.started = true
+	return s.respond(&replaydv1.StreamEventsResponse{Response: &replaydv1.StreamEventsResponse_Start{
+		Start: &replaydv1.StreamStart{
+			Replay: s.replay.Info, NextSequence: s.at.Sequence, Tick: s.at.Tick, Offset: s.at.Position.Offset,
+			ServerVersion: s.Version,
+		},
+	}})
+}
+
+// deliver fills and sends batches until the replay ends.
+func (s *stream) deliver() (outcome, error) {
+	for {
+		s.lend()
+		how, err := s.fill()
+		if _, unsent := errors.AsType[*sendError](err); unsent || s.ctx.Err() != nil {
+			return how, err
+		}
+		if flushed := s.flush(); err == nil {
+			err = flushed
+		}
+		if err != nil || how != done {
+			return how, err
+		}
+	}
+}
+
+// fill fills one batch: until it is full, or the file has nothing more and the batch has waited long enough.
+func (s *stream) fill() (outcome, error) {
+	var first time.Time // when the batch's first event came
+	for {
+		how, err := s.step(func() error { return s.reader.Fill(&s.batch) })
+		if err == nil {
+			err = s.lag()
+		}
+		if first.IsZero() && s.batch.Count > 0 {
+			first = time.Now()
+		}
+		if err == nil && how == starved {
+			if s.batch.Count > 0 && time.Since(first) >= s.MaxDelay {
+				return done, nil
+			}
+			how, err = s.linger(first)
+		}
+		if err != nil || how != again {
+			return how, err
+		}
+	}
+}
+
+// linger waits for more events: for the rest of the batch's time, or as long as it takes when it has none.
+func (s *stream) linger(first time.Time) (outcome, error) {
+	if s.batch.Count > 0 {
+		return s.wait(nil, max(s.MaxDelay-time.Since(first), 1))
+	}
+	if err := s.catchUp(); err != nil {
+		return again, err
+	}
+	s.unlend() // a stream that waits, as most do most of the time, costs no buffer
+	how, err := s.wait(nil, 0)
+	s.lend()
+	return how, err
+}
+
+// listField finds the field of EventBatch in which a format's events travel.
+func listField(c *encode.Codec) (protowire.Number, error) {
+	want := c.NewEventList().ProtoReflect().Descriptor().FullName()
+	fields := (*replaydv1.EventBatch)(nil).ProtoReflect().Descriptor().Fields()
+	for i := range fields.Len() {
+		if f := fields.Get(i); f.Message() != nil && f.Message().FullName() == want {
+			return f.Number(), nil
+		}
+	}
+	return 0, fmt.Errorf("EventBatch has no field for %s", want)
+}

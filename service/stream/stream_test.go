@@ -1,0 +1,136 @@
+package stream_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service/encode"
+	"github.com/replayd/replayd/service/encode/teehistorian"
+	"github.com/replayd/replayd/service/frame"
+	"github.com/replayd/replayd/service/stream"
+	"github.com/replayd/replayd/service/streamtest"
+)
+
+// recording repeats the records of a sample to a recording of about that many bytes.
+func recording(tb testing.TB, size int) []byte {
+	tb.Helper()
+	data, err := os.ReadFile(filepath.Join("..", "..", "testdata", "teehistorian", "finished",
+		"4fa04b32-db1c-48f1-b0fe-ea831e23f409.teehistorian"))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	header := 16 + 1 + bytes.IndexByte(data[16:], 0)
+	body := data[header : len(data)-1]
+	long := slices.Clone(data[:header])
+	for len(long) < size {
+		long = append(long, body...)
+	}
+	return append(long, data[len(data)-1])
+}
+
+func config(data []byte) stream.Config {
+	in := encode.Input{At: bytes.NewReader(data), Size: int64(len(data))}
+	return stream.Config{
+		Replay: &stream.Replay{
+			Codec: &teehistorian.Codec, Info: new(replaydv1.Replay),
+			Open: func(o encode.Options) (encode.Reader, error) { return teehistorian.Codec.Open(in, o) },
+		},
+		MaxEvents: stream.DefaultBatchEvents, Heartbeat: time.Minute,
+	}
+}
+
+// TestAllocations: a stream allocates at most ten times for a batch, and nothing for an event.
+func TestAllocations(t *testing.T) {
+	measure := func(size int) (batches int, allocations uint64) {
+		c := config(recording(t, size))
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		if err := stream.Run(context.Background(), c, func(f *frame.Frame) error { batches++; f.Free(); return nil }); err != nil {
+			t.Fatal(err)
+		}
+		runtime.ReadMemStats(&after)
+		return batches, after.Mallocs - before.Mallocs
+	}
+	measure(1 << 20) // fills pools
+	fewBatches, few := measure(1 << 16)
+	manyBatches, many := measure(4 << 20)
+	each := float64(many-few) / float64(manyBatches-fewBatches)
+	t.Logf("%.1f allocations for a batch of %d events", each, stream.DefaultBatchEvents)
+	if each > 10 {
+		t.Errorf("%.1f allocations for a batch, want at most 10", each)
+	}
+}
+
+// TestSendFails: the sender's error comes back as it is, and the replay is closed.
+func TestSendFails(t *testing.T) {
+	data := recording(t, 0)
+	broken := errors.New("the client is gone")
+	for fails := range 3 {
+		c := config(data)
+		closed := 0
+		c.Replay.Close = func() { closed++ }
+		n := 0
+		err := stream.Run(context.Background(), c, func(f *frame.Frame) error {
+			defer f.Free()
+			if n++; n > fails {
+				return broken
+			}
+			return nil
+		})
+		if err != broken || closed != 1 { //nolint:errorlint // as it is
+			t.Errorf("after %d responses: %v, closed %d times", fails, err, closed)
+		}
+	}
+}
+
+// TestCancelled: the context's error comes back, whatever the stream is doing.
+func TestCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	n := 0
+	err := stream.Run(ctx, config(recording(t, 1<<20)), func(f *frame.Frame) error {
+		defer f.Free()
+		if n++; n == 3 {
+			cancel()
+		}
+		return nil
+	})
+	if !errors.Is(err, context.Canceled) || n > 4 {
+		t.Errorf("%v after %d responses", err, n)
+	}
+}
+
+// TestBatchBounds: batches hold no more events than asked for, and responses no more bytes than a client takes.
+func TestBatchBounds(t *testing.T) {
+	data := recording(t, 1<<20)
+	in := encode.Input{At: bytes.NewReader(data), Size: int64(len(data))}
+	want, err := streamtest.Offline(&teehistorian.Codec, in, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, size := range []int{1, 7, 512, 4096} {
+		c := config(data)
+		c.MaxEvents = size
+		var s streamtest.Session
+		s.Err = stream.Run(context.Background(), c, func(f *frame.Frame) error {
+			b := f.Buffer()
+			s.Responses = append(s.Responses, slices.Clone(b.ReadOnlyData()))
+			b.Free()
+			f.Free()
+			return nil
+		})
+		if err := streamtest.Check(streamtest.History{s}, []streamtest.Replay{want}, streamtest.Options{}); err != nil {
+			t.Errorf("batches of %d: %v", size, err)
+		}
+		if least := len(want.Events)/size + 2; len(s.Responses) < least {
+			t.Errorf("batches of %d: %d responses, want at least %d", size, len(s.Responses), least)
+		}
+	}
+}

@@ -1,0 +1,610 @@
+package service_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/replayd/replayd/decoders"
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service"
+	"github.com/replayd/replayd/service/cursor"
+	"github.com/replayd/replayd/service/streamtest"
+)
+
+// The samples that most tests use.
+var (
+	finishedSample = samples("teehistorian", "finished", "4fa04b32-db1c-48f1-b0fe-ea831e23f409.teehistorian")
+	killedSample   = samples("teehistorian", "killed", "d3a324eb-75e3-43b2-8684-d2cb343e85ec.teehistorian")
+)
+
+// TestStream streams every recording whole, in batches of several sizes, and compares it with what it decodes to.
+func TestStream(t *testing.T) {
+	for _, path := range recordings(t) {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			dir := t.TempDir()
+			replay := copyIn(t, dir, path)
+			d := start(t, dir)
+			want := offline(t, path, nil)
+			for _, size := range []uint32{0, 1, 7, 512, 4096, 1 << 31} {
+				if size == 1 && len(want.Events) > 50_000 {
+					continue
+				}
+				req := &replaydv1.StreamEventsRequest{Replay: replay, MaxBatchEvents: size}
+				first := streamtest.History{d.Session(timeout(t), req, nil)}
+				check(t, first, []streamtest.Replay{want}, streamtest.Options{})
+				second := d.Session(timeout(t), req, nil)
+				if !slices.EqualFunc(first[0].Responses, second.Responses, bytes.Equal) {
+					t.Errorf("batches of %d: the same request got other bytes the second time", size)
+				}
+			}
+		})
+	}
+}
+
+// TestResumeAnywhere: a stream that is resumed by any cursor gets exactly the rest.
+func TestResumeAnywhere(t *testing.T) {
+	for _, path := range recordings(t) {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			dir := t.TempDir()
+			replay := copyIn(t, dir, path)
+			d := start(t, dir)
+			want := offline(t, path, nil)
+			for _, size := range []uint32{1, 97} {
+				req := &replaydv1.StreamEventsRequest{Replay: replay, MaxBatchEvents: size}
+				if size == 1 && len(want.Events) > 50_000 {
+					continue
+				}
+				whole := d.Session(timeout(t), req, nil)
+				// At every response of the small files, and at some of the large ones.
+				work := 1_000_000
+				if streamtest.Race {
+					work = 50_000
+				}
+				step := max(1, len(whole.Responses)*len(want.Events)/work)
+				for n := 1; n <= len(whole.Responses); n += step {
+					begun := streamtest.Session{Responses: whole.Responses[:n], Cut: true}
+					resume := streamtest.Resumed(req, streamtest.History{begun})
+					resume.MaxBatchEvents = 4096
+					h := streamtest.History{begun, d.Session(timeout(t), resume, nil)}
+					check(t, h, []streamtest.Replay{want}, streamtest.Options{})
+					if t.Failed() {
+						t.Fatalf("batches of %d, resumed after response %d of %d", size, n, len(whole.Responses))
+					}
+				}
+			}
+		})
+	}
+}
+
+func kinds(names ...string) *replaydv1.EventFilter { return &replaydv1.EventFilter{Kinds: names} }
+
+func ticks(low, high int32) *replaydv1.EventFilter {
+	return &replaydv1.EventFilter{Ticks: &replaydv1.TickRange{Min: &low, Max: &high}}
+}
+
+// filterings are requests with filters of several sorts.
+var filterings = map[string]*replaydv1.StreamEventsRequest{
+	"all":          {},
+	"one kind":     {Include: []*replaydv1.EventFilter{kinds("player_diff")}},
+	"rare kinds":   {Include: []*replaydv1.EventFilter{kinds("join", "drop", "finish")}},
+	"no ticks":     {Exclude: []*replaydv1.EventFilter{kinds("tick")}},
+	"one player":   {Include: []*replaydv1.EventFilter{{Players: []int32{0}}}},
+	"two sorts":    {Include: []*replaydv1.EventFilter{kinds("message"), {Players: []int32{1}}}},
+	"some ticks":   {Include: []*replaydv1.EventFilter{ticks(20, 60)}},
+	"ticks but":    {Include: []*replaydv1.EventFilter{ticks(20, 60)}, Exclude: []*replaydv1.EventFilter{kinds("tick")}},
+	"nobody":       {Include: []*replaydv1.EventFilter{{Players: []int32{1023}}}},
+	"nothing":      {Include: []*replaydv1.EventFilter{kinds("tick")}, Exclude: []*replaydv1.EventFilter{kinds("tick")}},
+	"the far end":  {Include: []*replaydv1.EventFilter{ticks(1<<30, 1<<31-1)}},
+	"before it":    {Include: []*replaydv1.EventFilter{ticks(-10, -5)}},
+	"not a player": {Exclude: []*replaydv1.EventFilter{{Players: []int32{0}}}},
+}
+
+// TestFilters streams through filters, in one session, and in as many as there are batches.
+func TestFilters(t *testing.T) {
+	for _, path := range recordings(t) {
+		if len(read(t, path)) > 100_000 {
+			continue
+		}
+		dir := t.TempDir()
+		replay := copyIn(t, dir, path)
+		d := start(t, dir)
+		for filtering, filters := range filterings {
+			t.Run(filepath.Base(path)+"/"+filtering, func(t *testing.T) {
+				want := offline(t, path, filters)
+				req := proto.CloneOf(filters)
+				req.Replay, req.MaxBatchEvents = replay, 50
+				h := streamtest.History{d.Session(timeout(t), req, nil)}
+				check(t, h, []streamtest.Replay{want}, streamtest.Options{})
+				check(t, resumeAlways(t, d, req), []streamtest.Replay{want}, streamtest.Options{})
+				if all, sent := len(offline(t, path, nil).Events), h.End(); int(sent.GetEventsSent()+sent.GetEventsFiltered()) > all {
+					t.Errorf("%d sent and %d filtered out of %d", sent.GetEventsSent(), sent.GetEventsFiltered(), all)
+				}
+			})
+		}
+	}
+}
+
+// resumeAlways leaves after every batch and comes again.
+func resumeAlways(t *testing.T, d *daemon, req *replaydv1.StreamEventsRequest) streamtest.History {
+	t.Helper()
+	var h streamtest.History
+	for range 10_000 {
+		s := d.Session(timeout(t), streamtest.Resumed(req, h), func(r *replaydv1.StreamEventsResponse) bool {
+			return r.GetBatch() == nil
+		})
+		h = append(h, s)
+		if !s.Cut {
+			return h
+		}
+	}
+	t.Fatal("there is no end")
+	return nil
+}
+
+// TestStartAtTick starts at ticks before, in and after a replay.
+func TestStartAtTick(t *testing.T) {
+	for _, path := range []string{finishedSample, killedSample} {
+		dir := t.TempDir()
+		replay := copyIn(t, dir, path)
+		d := start(t, dir)
+		all := streamtest.History{d.Session(timeout(t), &replaydv1.StreamEventsRequest{Replay: replay}, nil)}
+		last := all.End().GetLastTick()
+		whole := offline(t, path, nil)
+		for tick := int32(-1); tick < last+50; tick += 13 {
+			later := offline(t, path, &replaydv1.StreamEventsRequest{Include: []*replaydv1.EventFilter{ticks(tick, 1<<31-1)}})
+			req := &replaydv1.StreamEventsRequest{Replay: replay, Start: &replaydv1.StreamEventsRequest_Tick{Tick: tick}}
+			h := streamtest.History{d.Session(timeout(t), req, nil)}
+			check(t, h, []streamtest.Replay{whole}, streamtest.Options{From: len(whole.Events) - len(later.Events)})
+			if t.Failed() {
+				t.Fatalf("%s: tick %d", path, tick)
+			}
+		}
+	}
+}
+
+// TestLastEvents asks for the last events: few, many, more than there are, and through filters.
+func TestLastEvents(t *testing.T) {
+	for _, path := range recordings(t) {
+		dir := t.TempDir()
+		replay := copyIn(t, dir, path)
+		d := start(t, dir)
+		counts := []int{1, 2, 100, 5000, 1_000_000}
+		if len(read(t, path)) > 100_000 {
+			counts = []int{1000}
+		}
+		for filtering, filters := range filterings {
+			t.Run(filepath.Base(path)+"/"+filtering, func(t *testing.T) {
+				want := offline(t, path, filters)
+				for _, n := range append(counts, len(want.Events), len(want.Events)+1) {
+					if n == 0 || n > 1_000_000 || n > 100_000 && len(counts) == 1 {
+						continue
+					}
+					req := proto.CloneOf(filters)
+					req.Replay = replay
+					req.Start = &replaydv1.StreamEventsRequest_LastEvents{LastEvents: uint32(n)}
+					h := streamtest.History{d.Session(timeout(t), req, nil)}
+					check(t, h, []streamtest.Replay{want}, streamtest.Options{From: max(0, len(want.Events)-n)})
+					if t.Failed() {
+						t.Fatalf("the last %d of %d", n, len(want.Events))
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestStartFromCheckpoints does on a larger file what makes use of checkpoints, and does it again when they are there.
+func TestStartFromCheckpoints(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "long.teehistorian")
+	data := longRecording(t, 5<<19)
+	write(t, path, data)
+	d := start(t, dir)
+	want := offlineBytes(t, data, nil)
+	replay := name("long.teehistorian")
+	whole := d.Session(timeout(t), &replaydv1.StreamEventsRequest{Replay: replay, MaxBatchEvents: 4096}, nil)
+	check(t, streamtest.History{whole}, []streamtest.Replay{want}, streamtest.Options{})
+	for round := range 2 {
+		for n := 1; n < len(whole.Responses); n += len(whole.Responses)/3 + 1 {
+			begun := streamtest.Session{Responses: whole.Responses[:n], Cut: true}
+			req := streamtest.Resumed(&replaydv1.StreamEventsRequest{Replay: replay}, streamtest.History{begun})
+			h := streamtest.History{begun, d.Session(timeout(t), req, nil)}
+			check(t, h, []streamtest.Replay{want}, streamtest.Options{})
+		}
+		for _, n := range []int{1000, 300_000} {
+			req := &replaydv1.StreamEventsRequest{
+				Replay: replay, Start: &replaydv1.StreamEventsRequest_LastEvents{LastEvents: uint32(n)},
+			}
+			h := streamtest.History{d.Session(timeout(t), req, nil)}
+			check(t, h, []streamtest.Replay{want}, streamtest.Options{From: max(0, len(want.Events)-n)})
+		}
+		for _, tick := range []int32{1000, 20_000} {
+			later := offlineBytes(t, data, &replaydv1.StreamEventsRequest{Include: []*replaydv1.EventFilter{ticks(tick, 1<<31-1)}})
+			req := &replaydv1.StreamEventsRequest{Replay: replay, Start: &replaydv1.StreamEventsRequest_Tick{Tick: tick}}
+			h := streamtest.History{d.Session(timeout(t), req, nil)}
+			check(t, h, []streamtest.Replay{want}, streamtest.Options{From: len(want.Events) - len(later.Events)})
+		}
+		if t.Failed() {
+			t.Fatalf("round %d", round)
+		}
+	}
+}
+
+// longRecording repeats the records of a sample to a file of about that many bytes: the moves and inputs of its players
+// go on and on.
+func longRecording(tb testing.TB, size int) []byte {
+	tb.Helper()
+	data := read(tb, finishedSample)
+	header := bytes.IndexByte(data[16:], 0) + 17
+	// The records up to the finish record, which is the last byte. Joining again who is there is odd, but readable.
+	body := data[header : len(data)-1]
+	long := slices.Clone(data[:header])
+	for len(long) < size {
+		long = append(long, body...)
+	}
+	return append(long, data[len(data)-1])
+}
+
+// TestTruncated: a file that simply stops ends the stream and says so.
+func TestTruncated(t *testing.T) {
+	dir := t.TempDir()
+	data := read(t, finishedSample)
+	header := bytes.IndexByte(data[16:], 0) + 17
+	d := start(t, dir)
+	for n := header; n < len(data); n += 101 {
+		write(t, filepath.Join(dir, "cut.teehistorian"), data[:n])
+		want := offlineBytes(t, data[:n], nil)
+		h := streamtest.History{d.Session(timeout(t), &replaydv1.StreamEventsRequest{Replay: name("cut.teehistorian")}, nil)}
+		check(t, h, []streamtest.Replay{want}, streamtest.Options{})
+		if end := h.End(); end.GetReason() != replaydv1.EndReason_END_REASON_TRUNCATED || end.GetDetail() == "" {
+			t.Errorf("%d bytes: end %v", n, end)
+		}
+	}
+}
+
+// TestCorrupt: what comes before the damage is delivered, and the error's cursor goes on there.
+func TestCorrupt(t *testing.T) {
+	dir := t.TempDir()
+	good := read(t, finishedSample)
+	bad := corrupt(good)
+	write(t, filepath.Join(dir, "bad.teehistorian"), bad)
+	d := start(t, dir)
+	want := offlineBytes(t, good[:len(good)-1], nil)
+	s := d.Session(timeout(t), &replaydv1.StreamEventsRequest{Replay: name("bad.teehistorian")}, nil)
+	if got := explainFailure(t, s.Err); got.code != codes.DataLoss || got.reason != "CORRUPT" {
+		t.Errorf("got %+v", got)
+	}
+	check(t, streamtest.History{s}, []streamtest.Replay{want}, streamtest.Options{})
+	// The last cursor leads to the same damage, and to nothing else.
+	h := streamtest.History{s}
+	again := d.Session(timeout(t), streamtest.Resumed(&replaydv1.StreamEventsRequest{Replay: name("bad.teehistorian")}, h), nil)
+	if again.Err == nil || again.Err.Error() != s.Err.Error() {
+		t.Errorf("at first %v\nthen     %v", s.Err, again.Err)
+	}
+	check(t, append(h, again), []streamtest.Replay{want}, streamtest.Options{})
+}
+
+// TestEmptyFilter and the like: edges of what may be asked for.
+func TestNothingToSend(t *testing.T) {
+	dir := t.TempDir()
+	replay := copyIn(t, dir, finishedSample)
+	d := start(t, dir)
+	far := int32(1 << 30)
+	for name, test := range map[string]struct {
+		req  *replaydv1.StreamEventsRequest
+		want replaydv1.EndReason
+	}{
+		"tick behind the end": {
+			&replaydv1.StreamEventsRequest{Start: &replaydv1.StreamEventsRequest_Tick{Tick: far}},
+			replaydv1.EndReason_END_REASON_FINISHED,
+		},
+		"range that is over": {
+			&replaydv1.StreamEventsRequest{Include: []*replaydv1.EventFilter{ticks(-5, -1)}},
+			replaydv1.EndReason_END_REASON_RANGE_DONE,
+		},
+		"range behind the end": {
+			&replaydv1.StreamEventsRequest{Include: []*replaydv1.EventFilter{ticks(far, far)}},
+			replaydv1.EndReason_END_REASON_FINISHED,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			test.req.Replay = replay
+			s := d.Session(timeout(t), test.req, nil)
+			h := streamtest.History{s}
+			if s.Err != nil || h.End().GetReason() != test.want || len(s.Responses) != 2 {
+				t.Errorf("%d responses, end %v, error %v; want a start and %v", len(s.Responses), h.End(), s.Err, test.want)
+			}
+		})
+	}
+}
+
+// TestCompressed streams the compressed twin of a sample, and resumes it.
+func TestCompressed(t *testing.T) {
+	dir := t.TempDir()
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	if _, err := z.Write(read(t, finishedSample)); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "packed.gz"), packed.Bytes())
+	d := start(t, dir)
+	want := offline(t, finishedSample, nil)
+	req := &replaydv1.StreamEventsRequest{Replay: name("packed.gz"), MaxBatchEvents: 100}
+	check(t, streamtest.History{d.Session(timeout(t), req, nil)}, []streamtest.Replay{want}, streamtest.Options{})
+	check(t, resumeAlways(t, d, req), []streamtest.Replay{want}, streamtest.Options{})
+	req.Start = &replaydv1.StreamEventsRequest_LastEvents{LastEvents: 10}
+	check(t, streamtest.History{d.Session(timeout(t), req, nil)}, []streamtest.Replay{want},
+		streamtest.Options{From: len(want.Events) - 10})
+
+	follow := d.Session(timeout(t), &replaydv1.StreamEventsRequest{Replay: name("packed.gz"), Follow: true}, nil)
+	want2 := failure{codes.InvalidArgument, "BAD_REQUEST", "follow", nil, false}
+	if got := explainFailure(t, follow.Err); !got.equal(want2) {
+		t.Errorf("got %+v, want %+v", got, want2)
+	}
+}
+
+// TestCursorsOfOthers: hostile cursors, with a right checksum, are refused or lead to some place in the file, and never
+// to events that are not there.
+func TestCursorsOfOthers(t *testing.T) {
+	dir := t.TempDir()
+	replay := copyIn(t, dir, finishedSample)
+	d := start(t, dir)
+	for offset := int64(-3); offset < 5000; offset += 7 {
+		for _, index := range []int32{0, 1, 2, 1<<31 - 1} {
+			req := &replaydv1.StreamEventsRequest{Replay: replay, Start: &replaydv1.StreamEventsRequest_Cursor{
+				Cursor: cursorOf(goodIdentity, decoders.Position{Offset: offset, Index: index}),
+			}}
+			s := d.Session(timeout(t), req, nil)
+			if s.Err == nil {
+				continue
+			}
+			if got := explainFailure(t, s.Err); got.reason != "CURSOR_BEYOND_END" && got.reason != "BAD_REQUEST" {
+				t.Fatalf("offset %d, index %d: %v", offset, index, s.Err)
+			}
+		}
+	}
+}
+
+// TestSequenceOverflow: a cursor's sequence number counts on from wherever it stands.
+func TestSequenceGoesOn(t *testing.T) {
+	dir := t.TempDir()
+	replay := copyIn(t, dir, finishedSample)
+	d := start(t, dir)
+	want := offline(t, finishedSample, nil)
+	const sequence = 1<<63 + 5
+	at := cursor.Cursor{Format: decoders.Teehistorian, Replay: cursor.HashOf(goodIdentity), Sequence: sequence}
+	whole := d.Session(timeout(t), &replaydv1.StreamEventsRequest{Replay: replay}, nil)
+	var first replaydv1.StreamEventsResponse
+	if err := proto.Unmarshal(whole.Responses[0], &first); err != nil {
+		t.Fatal(err)
+	}
+	at.Position.Offset = first.GetStart().GetOffset()
+	req := &replaydv1.StreamEventsRequest{Replay: replay, Start: &replaydv1.StreamEventsRequest_Cursor{Cursor: at.Append(nil)}}
+	check(t, streamtest.History{d.Session(timeout(t), req, nil)}, []streamtest.Replay{want}, streamtest.Options{Sequence: sequence})
+}
+
+// TestAllFormats streams every sample of every format, whole, twice, in batches of several sizes, and resumed at
+// several places.
+func TestAllFormats(t *testing.T) {
+	dir := samples()
+	d := start(t, dir)
+	list, err := d.client.ListReplays(timeout(t), &replaydv1.ListReplaysRequest{PageSize: 1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(list.GetReplays()) < 5 {
+		t.Fatalf("only %d samples", len(list.GetReplays()))
+	}
+	for _, replay := range list.GetReplays() {
+		t.Run(replay.GetName(), func(t *testing.T) {
+			if !decoded(replay.GetFormat()) {
+				t.Skipf("%v is not decoded yet", replay.GetFormat())
+			}
+			whole := func(size uint32) []string {
+				req := &replaydv1.StreamEventsRequest{Replay: replay.GetName(), MaxBatchEvents: size}
+				s := d.Session(timeout(t), req, nil)
+				again := d.Session(timeout(t), req, nil)
+				if !slices.EqualFunc(s.Responses, again.Responses, bytes.Equal) || fmt.Sprint(s.Err) != fmt.Sprint(again.Err) {
+					t.Errorf("batches of %d: other bytes the second time, or another end: %v, %v", size, s.Err, again.Err)
+				}
+				if s.Err != nil { // of a sample that is broken on purpose
+					explainFailure(t, s.Err)
+				}
+				events, err := streamtest.History{s}.Events()
+				if err != nil {
+					t.Fatal(err)
+				}
+				return events
+			}
+			want := streamtest.Replay{Identity: identity(t, d, replay.GetName()), Events: whole(4096)}
+			for _, size := range []uint32{1, 7, 512} {
+				if got := whole(size); !slices.Equal(got, want.Events) {
+					t.Errorf("batches of %d have other events: %d instead of %d", size, len(got), len(want.Events))
+				}
+			}
+			for _, size := range []uint32{1, 7, 512} {
+				req := &replaydv1.StreamEventsRequest{Replay: replay.GetName(), MaxBatchEvents: size}
+				begun := d.Session(timeout(t), req, nil)
+				step := max(1, len(begun.Responses)/60)
+				for n := 1; n <= len(begun.Responses); n += step {
+					h := streamtest.History{{Responses: begun.Responses[:n], Cut: true}}
+					h = append(h, d.Session(timeout(t), streamtest.Resumed(req, h), nil))
+					check(t, h, []streamtest.Replay{want}, streamtest.Options{})
+					if t.Failed() {
+						t.Fatalf("batches of %d, resumed after %d of %d responses", size, n, len(begun.Responses))
+					}
+				}
+			}
+			for _, n := range []uint32{1, 10, 1_000_000} {
+				req := &replaydv1.StreamEventsRequest{
+					Replay: replay.GetName(), Start: &replaydv1.StreamEventsRequest_LastEvents{LastEvents: n},
+				}
+				check(t, streamtest.History{d.Session(timeout(t), req, nil)}, []streamtest.Replay{want},
+					streamtest.Options{From: max(0, len(want.Events)-int(n))})
+			}
+		})
+	}
+}
+
+// corpusVariable asks for all files of the corpus; otherwise every seventh is looked at.
+const corpusVariable = "CORPUS"
+
+// TestCorpus streams files of the corpus, of the formats that recordings are not of, in batches of two sizes, and resumes
+// them at some places.
+func TestCorpus(t *testing.T) {
+	every := 7
+	if streamtest.Race {
+		every = 70
+	}
+	if os.Getenv(corpusVariable) == "all" {
+		every = 1
+	}
+	for _, format := range []string{"datafile", "dem", "sc2replay"} {
+		corpus := filepath.Join("..", "..", "shared", "corpus", format)
+		if !exists(corpus) {
+			t.Skip("the corpus is not here")
+		}
+		d := start(t, corpus)
+		list, err := d.client.ListReplays(timeout(t), &replaydv1.ListReplaysRequest{PageSize: 1000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, replay := range list.GetReplays() {
+			if i%every != 0 || replay.GetSize() > 20<<20 {
+				continue
+			}
+			t.Run(format+"/"+replay.GetName(), func(t *testing.T) {
+				req := &replaydv1.StreamEventsRequest{Replay: replay.GetName(), MaxBatchEvents: 4096}
+				whole := d.Session(timeout(t), req, nil)
+				if len(whole.Responses) == 0 {
+					explainFailure(t, whole.Err)
+					return
+				}
+				events, err := streamtest.History{whole}.Events()
+				if err != nil {
+					t.Fatal(err)
+				}
+				want := []streamtest.Replay{{Identity: identity(t, d, replay.GetName()), Events: events}}
+				req.MaxBatchEvents = uint32(len(events)/50 + 1)
+				parts := d.Session(timeout(t), req, nil)
+				check(t, streamtest.History{parts}, want, streamtest.Options{})
+				if fmt.Sprint(whole.Err) != fmt.Sprint(parts.Err) {
+					t.Errorf("one ends by %v, the other by %v", whole.Err, parts.Err)
+				}
+				for n := 1; n <= len(parts.Responses); n += 1 + len(parts.Responses)/3 {
+					h := streamtest.History{{Responses: parts.Responses[:n], Cut: true}}
+					h = append(h, d.Session(timeout(t), streamtest.Resumed(req, h), nil))
+					check(t, h, want, streamtest.Options{})
+					if t.Failed() {
+						t.Fatalf("resumed after %d of %d responses", n, len(parts.Responses))
+					}
+				}
+			})
+		}
+	}
+}
+
+func decoded(f replaydv1.Format) bool {
+	for _, c := range service.Codecs() {
+		if replaydv1.Format(c.Format) == f {
+			return true
+		}
+	}
+	return false
+}
+
+func identity(t *testing.T, d *daemon, replay string) string {
+	t.Helper()
+	s := d.Session(timeout(t), &replaydv1.StreamEventsRequest{Replay: replay}, func(*replaydv1.StreamEventsResponse) bool { return false })
+	if len(s.Responses) == 0 {
+		t.Fatal(s.Err)
+	}
+	var r replaydv1.StreamEventsResponse
+	if err := proto.Unmarshal(s.Responses[0], &r); err != nil {
+		t.Fatal(err)
+	}
+	return r.GetStart().GetReplay().GetIdentity()
+}
+
+// TestUnary calls what is no stream.
+func TestUnary(t *testing.T) {
+	d := start(t, samples())
+	ctx := context.Background()
+
+	var names []string
+	for token := ""; ; {
+		page, err := d.client.ListReplays(ctx, &replaydv1.ListReplaysRequest{PageSize: 2, PageToken: token})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range page.GetReplays() {
+			names = append(names, r.GetName())
+			if r.GetSize() == 0 || r.GetModified() == nil || r.GetFormat() == 0 {
+				t.Errorf("%v says too little", r)
+			}
+		}
+		if token = page.GetNextPageToken(); token == "" {
+			break
+		}
+		if len(page.GetReplays()) != 2 {
+			t.Errorf("a page of %d", len(page.GetReplays()))
+		}
+	}
+	if !slices.IsSorted(names) || len(names) < 5 {
+		t.Errorf("names %q", names)
+	}
+
+	only, err := d.client.ListReplays(ctx, &replaydv1.ListReplaysRequest{
+		Directory: name("teehistorian"), Formats: []replaydv1.Format{replaydv1.Format_FORMAT_TEEHISTORIAN},
+	})
+	if err != nil || len(only.GetReplays()) != 6 {
+		t.Errorf("teehistorian alone: %v, %v", only, err)
+	}
+
+	got, err := d.client.GetReplay(ctx, &replaydv1.GetReplayRequest{
+		Replay: name("teehistorian", "finished", filepath.Base(finishedSample)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := got.GetReplay(); r.GetIdentity() != goodIdentity || r.GetMapName() == "" || r.GetTeehistorian().GetGameUuid() == "" ||
+		r.GetTicksPerSecond() != 50 || r.GetStarted() == nil {
+		t.Errorf("got %v", r)
+	}
+
+	info, err := d.client.GetServerInfo(ctx, &replaydv1.GetServerInfoRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info.GetVersion() != "test" || len(info.GetFormats()) != len(service.Codecs()) || info.GetLimits().GetMaxStreams() != 1024 ||
+		info.GetLimits().GetMaxBatchEvents() != 4096 || len(info.GetRoots()) != 1 || info.GetRoots()[0].GetAlias() != alias {
+		t.Errorf("got %v", info)
+	}
+	for _, f := range info.GetFormats() {
+		if len(f.GetKinds()) == 0 || slices.Contains(f.GetKinds(), "") {
+			t.Errorf("kinds of %v: %q", f.GetFormat(), f.GetKinds())
+		}
+	}
+}
+
+// TestSmallDelay only shows that a batch that waits is sent all the same at the end.
+func TestBatchDelayOfWholeFile(t *testing.T) {
+	dir := t.TempDir()
+	replay := copyIn(t, dir, killedSample)
+	d := start(t, dir)
+	req := &replaydv1.StreamEventsRequest{Replay: replay, MaxBatchDelay: durationpb.New(10e9), MaxBatchEvents: 4096}
+	check(t, streamtest.History{d.Session(timeout(t), req, nil)}, []streamtest.Replay{offline(t, killedSample, nil)}, streamtest.Options{})
+}

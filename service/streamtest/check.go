@@ -1,0 +1,299 @@
+package streamtest
+
+import (
+	"errors"
+	"fmt"
+
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+)
+
+// maxResponse is how many bytes a response may have, so that clients with default limits can read it.
+const maxResponse = 1 << 20
+
+// maxViolations is how many broken promises Check tells of one history: the first are the telling ones.
+const maxViolations = 20
+
+// Replay is what a subscription must deliver of one replay.
+type Replay struct {
+	// Identity is the replay's.
+	Identity string
+	// Events are the events that the subscription is to deliver, as Offline gives them.
+	Events []string
+	// End is how the replay ends. Unspecified: that is not checked.
+	End replaydv1.EndReason
+}
+
+// Options say what is special about a subscription.
+type Options struct {
+	// From is which of the first replay's events is the first to be delivered.
+	From int
+	// Sequence is the sequence number of the first event: not 0 for a history whose first session was itself resumed.
+	Sequence uint64
+	// Snapshot says that the subscription began with `now`: before the event From, the first session delivers events that
+	// are not part of the replay. Any number of them is fine, but they count.
+	Snapshot bool
+	// Gaps says that the subscription asked for SLOW_CONSUMER_DROP. Gaps are a violation otherwise.
+	Gaps bool
+	// Incomplete says that the history need not reach the end of the last replay.
+	Incomplete bool
+}
+
+// ViolationError is a broken promise.
+type ViolationError struct {
+	// Session and Response say where in the history it was found; -1 for the history as a whole.
+	Session, Response int
+	// Problem is what is wrong, as a sentence.
+	Problem string
+}
+
+// Error implements error.
+func (v ViolationError) Error() string {
+	if v.Session < 0 {
+		return v.Problem
+	}
+	return fmt.Sprintf("session %d, response %d: %s", v.Session, v.Response, v.Problem)
+}
+
+// Check returns the promises that a history breaks, joined, or nil. The replays are what the subscription goes through:
+// one, or with follow_successors several.
+func Check(h History, replays []Replay, o Options) error {
+	c := checker{replays: replays, o: o, event: o.From, sequence: o.Sequence, snapshot: o.Snapshot}
+	for i := range h {
+		c.session(i, &h[i])
+	}
+	c.at, c.number = -1, -1
+	if !o.Incomplete {
+		if last := len(replays) - 1; c.replay < last {
+			c.failf("the subscription ends in replay %d of %d", c.replay, len(replays))
+		} else if n := len(replays[last].Events); c.event != n {
+			c.failf("the subscription ends behind event %d of %d", c.event, n)
+		}
+	}
+	return errors.Join(c.violations...)
+}
+
+// checker is where in the replays a history stands.
+type checker struct {
+	replays []Replay
+	o       Options
+	canon   canon
+
+	replay   int    // which one is streamed now
+	event    int    // the next of its events
+	sequence uint64 // the next sequence number
+	snapshot bool   // events before the replay's own may come
+
+	// Of the present session:
+	at, number int // its number and the response's
+	started    bool
+	ended      bool
+	sent       uint64
+	caughtUp   bool
+	read, tick int64 // of the last heartbeat
+
+	violations []error
+}
+
+func (c *checker) failf(format string, args ...any) {
+	if len(c.violations) < maxViolations {
+		c.violations = append(c.violations, ViolationError{c.at, c.number, fmt.Sprintf(format, args...)})
+	}
+}
+
+func (c *checker) session(number int, s *Session) {
+	c.at, c.started, c.ended, c.sent, c.caughtUp = number, false, false, 0, false
+	c.read, c.tick = 0, -1<<63
+	for i, raw := range s.Responses {
+		c.number = i
+		if len(raw) > maxResponse {
+			c.failf("it has %d bytes, more than %d", len(raw), maxResponse)
+		}
+		r, err := parse(raw)
+		if err != nil {
+			c.failf("it cannot be read: %v", err)
+			continue
+		}
+		c.response(r)
+	}
+	c.number = len(s.Responses)
+	switch {
+	case s.Cut:
+	case s.Err == nil && !c.ended:
+		c.failf("the status is OK, but no end came before it")
+	case s.Err != nil && c.ended:
+		c.failf("an end came, but the status is not OK: %v", s.Err)
+	}
+}
+
+func (c *checker) response(r *response) {
+	if len(r.cursor) == 0 {
+		c.failf("it has no cursor")
+	}
+	if c.ended {
+		c.failf("it comes after the end")
+	}
+	if isStart := r.message.GetStart() != nil; isStart == c.started {
+		c.failf("a start must be the first response, and the only one")
+	}
+	c.started = true
+	if r.batch != nil {
+		c.batch(r.batch)
+		return
+	}
+	switch m := r.message.GetResponse().(type) {
+	case *replaydv1.StreamEventsResponse_Start:
+		c.start(m.Start)
+	case *replaydv1.StreamEventsResponse_Heartbeat:
+		c.heartbeat(m.Heartbeat)
+	case *replaydv1.StreamEventsResponse_State:
+		c.state(m.State)
+	case *replaydv1.StreamEventsResponse_Gap:
+		c.gap(m.Gap)
+	case *replaydv1.StreamEventsResponse_End:
+		c.end(m.End)
+	default:
+		c.failf("it is of no known kind")
+	}
+}
+
+func (c *checker) start(s *replaydv1.StreamStart) {
+	if got := s.GetReplay().GetIdentity(); got != c.replays[c.replay].Identity {
+		c.failf("the start is of replay %q, not of %q", got, c.replays[c.replay].Identity)
+	}
+	if s.GetNextSequence() != c.sequence {
+		c.failf("the start announces event %d, but the cursor was before %d", s.GetNextSequence(), c.sequence)
+	}
+}
+
+func (c *checker) batch(b *batch) {
+	events, err := c.canon.events(b)
+	if err != nil {
+		c.failf("its events cannot be read: %v", err)
+		return
+	}
+	switch {
+	case b.first != c.sequence:
+		c.failf("the batch begins with event %d instead of %d", b.first, c.sequence)
+	case b.next != b.first+uint64(len(events)):
+		c.failf("the batch has %d events, and counts from %d to %d", len(events), b.first, b.next)
+	case len(events) == 0:
+		c.failf("the batch is empty")
+	}
+	c.sequence = b.next
+	c.sent += uint64(len(events))
+	if c.snapshot { // only the first batch can be one
+		c.snapshot = false
+		if want := c.replays[c.replay].Events; c.event >= len(want) || events[0] != want[c.event] {
+			return
+		}
+	}
+	c.events(events)
+}
+
+// events compares events with those of the replay.
+func (c *checker) events(events []string) {
+	want := c.replays[c.replay].Events
+	for i, e := range events {
+		if c.event+i >= len(want) {
+			c.failf("%d events come after the last one of the replay", len(events)-i)
+			break
+		}
+		if e != want[c.event+i] {
+			c.failf("event %d of the replay: got %s, want %s", c.event+i, short(e), short(want[c.event+i]))
+			break
+		}
+	}
+	c.event = min(c.event+len(events), len(want))
+}
+
+func short(event string) string {
+	if len(event) > 80 {
+		return fmt.Sprintf("%q...", event[:80])
+	}
+	return fmt.Sprintf("%q", event)
+}
+
+func (c *checker) gap(g *replaydv1.Gap) {
+	missing := g.GetNextSequence() - g.GetFirstSequence()
+	switch {
+	case !c.o.Gaps:
+		c.failf("a gap of %d events that nobody asked for", missing)
+	case g.GetFirstSequence() != c.sequence:
+		c.failf("the gap begins with event %d instead of %d", g.GetFirstSequence(), c.sequence)
+	case g.GetNextSequence() <= g.GetFirstSequence():
+		c.failf("the gap is empty")
+	case g.GetFromTick() > g.GetToTick():
+		c.failf("the gap goes from tick %d back to %d", g.GetFromTick(), g.GetToTick())
+	}
+	c.sequence = g.GetNextSequence()
+	if left := len(c.replays[c.replay].Events) - c.event; missing > uint64(left) {
+		c.failf("the gap has %d events where the replay has %d left", missing, left)
+		missing = uint64(left)
+	}
+	c.event += int(missing)
+}
+
+func (c *checker) heartbeat(h *replaydv1.Heartbeat) {
+	read, tick := h.GetBytesRead(), int64(h.GetTick())
+	if read < c.read || tick < c.tick {
+		c.failf("the heartbeat goes back: from byte %d, tick %d to byte %d, tick %d", c.read, c.tick, read, tick)
+	}
+	if present := h.GetBytesPresent(); present > 0 && present < read {
+		c.failf("the heartbeat has read %d bytes of %d", read, present)
+	}
+	c.read, c.tick = read, tick
+}
+
+func (c *checker) state(s *replaydv1.StateChange) {
+	switch s.GetState() {
+	case replaydv1.State_STATE_CAUGHT_UP:
+		if c.caughtUp {
+			c.failf("caught up, and never fell behind since the last time")
+		}
+		c.caughtUp = true
+	case replaydv1.State_STATE_FELL_BEHIND:
+		c.caughtUp = false
+	case replaydv1.State_STATE_SUCCESSOR:
+		c.successor(s)
+	default:
+		c.failf("state %v", s.GetState())
+	}
+}
+
+func (c *checker) successor(s *replaydv1.StateChange) {
+	if c.event != len(c.replays[c.replay].Events) {
+		c.failf("the successor comes after event %d of %d", c.event, len(c.replays[c.replay].Events))
+	}
+	if c.replay+1 == len(c.replays) {
+		c.failf("a successor of the last replay: %q", s.GetSuccessor().GetIdentity())
+		return
+	}
+	c.reason(s.GetPredecessorEnd())
+	c.replay++
+	c.event, c.caughtUp, c.read, c.tick = 0, false, 0, -1<<63
+	if got := s.GetSuccessor().GetIdentity(); got != c.replays[c.replay].Identity {
+		c.failf("the successor is %q instead of %q", got, c.replays[c.replay].Identity)
+	}
+}
+
+// reason compares how a replay ended.
+func (c *checker) reason(got replaydv1.EndReason) {
+	want := c.replays[c.replay].End
+	if want != replaydv1.EndReason_END_REASON_UNSPECIFIED && got != want {
+		c.failf("the replay ends by %v instead of %v", got, want)
+	}
+}
+
+func (c *checker) end(e *replaydv1.StreamEnd) {
+	c.ended = true
+	if e.GetEventsSent() != c.sent {
+		c.failf("the end counts %d events, %d came", e.GetEventsSent(), c.sent)
+	}
+	if e.GetReason() == replaydv1.EndReason_END_REASON_SERVER_DRAINING {
+		return
+	}
+	c.reason(e.GetReason())
+	if n := len(c.replays[c.replay].Events); c.event != n {
+		c.failf("the end, %v, comes after event %d of %d", e.GetReason(), c.event, n)
+	}
+}

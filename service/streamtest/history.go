@@ -1,0 +1,213 @@
+package streamtest
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service/eventjson"
+)
+
+// Session is what one call of StreamEvents received.
+type Session struct {
+	// Responses holds the responses' wire bytes, in the order in which they came.
+	Responses [][]byte
+	// Err is how the call ended: nil for status OK.
+	Err error
+	// Cut says that the end of the call says nothing about the server: the client left, the network failed, the server
+	// was killed.
+	Cut bool
+}
+
+// History is all the sessions of one logical subscription, in order. Each but the first was resumed by the last cursor
+// that was received before it.
+type History []Session
+
+// Cursor returns the last cursor that was received, or nil.
+func (h History) Cursor() []byte {
+	for _, s := range slices.Backward(h) {
+		for _, raw := range slices.Backward(s.Responses) {
+			if r, err := parse(raw); err == nil && len(r.cursor) > 0 {
+				return r.cursor
+			}
+		}
+	}
+	return nil
+}
+
+// Events returns all events that were received, as Offline gives them.
+func (h History) Events() ([]string, error) {
+	var all []string
+	var c canon
+	for _, s := range h {
+		for _, raw := range s.Responses {
+			r, err := parse(raw)
+			if err != nil {
+				return nil, err
+			}
+			if r.batch == nil {
+				continue
+			}
+			events, err := c.events(r.batch)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, events...)
+		}
+	}
+	return all, nil
+}
+
+// End returns the end of the history, or nil when it has none.
+func (h History) End() *replaydv1.StreamEnd {
+	if len(h) == 0 || len(h[len(h)-1].Responses) == 0 {
+		return nil
+	}
+	last := h[len(h)-1].Responses
+	r, err := parse(last[len(last)-1])
+	if err != nil || r.batch != nil {
+		return nil
+	}
+	return r.message.GetEnd()
+}
+
+// response is a response, taken apart as far as Check wants it. Batches are not unmarshalled.
+type response struct {
+	cursor  []byte
+	batch   *batch
+	message *replaydv1.StreamEventsResponse // when it is no batch
+}
+
+// batch is an EventBatch.
+type batch struct {
+	first, next uint64
+	field       protowire.Number // where in the message the events are
+	list        []byte
+}
+
+// The numbers of the fields that are read without unmarshalling; see stream.proto.
+const (
+	fieldCursor = 1 // StreamEventsResponse.cursor
+	fieldBatch  = 3 // StreamEventsResponse.batch
+	fieldFirst  = 1 // EventBatch.first_sequence
+	fieldNext   = 2 // EventBatch.next_sequence
+)
+
+var errWire = errors.New("not a protobuf message")
+
+// fields calls each for the fields of a message.
+func fields(b []byte, each func(num protowire.Number, number uint64, bytes []byte)) error {
+	for len(b) > 0 {
+		num, typ, n := protowire.ConsumeTag(b)
+		if n < 0 {
+			return errWire
+		}
+		b = b[n:]
+		var number uint64
+		var bytes []byte
+		switch typ {
+		case protowire.VarintType:
+			number, n = protowire.ConsumeVarint(b)
+		case protowire.BytesType:
+			bytes, n = protowire.ConsumeBytes(b)
+		default:
+			n = protowire.ConsumeFieldValue(num, typ, b)
+		}
+		if n < 0 {
+			return errWire
+		}
+		b = b[n:]
+		each(num, number, bytes)
+	}
+	return nil
+}
+
+func parse(raw []byte) (*response, error) {
+	r := &response{}
+	var inner []byte
+	count := 0 // fields beside the cursor
+	err := fields(raw, func(num protowire.Number, _ uint64, bytes []byte) {
+		if num == fieldCursor {
+			r.cursor = bytes
+			return
+		}
+		if count++; num == fieldBatch {
+			inner = bytes
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	if count != 1 {
+		return nil, fmt.Errorf("%d fields beside the cursor", count)
+	}
+	if inner == nil {
+		r.message = new(replaydv1.StreamEventsResponse)
+		return r, proto.Unmarshal(raw, r.message)
+	}
+	r.batch = &batch{}
+	lists := 0
+	err = fields(inner, func(num protowire.Number, number uint64, bytes []byte) {
+		switch num {
+		case fieldFirst:
+			r.batch.first = number
+		case fieldNext:
+			r.batch.next = number
+		default:
+			lists++
+			r.batch.field, r.batch.list = num, bytes
+		}
+	})
+	if err == nil && lists != 1 {
+		err = fmt.Errorf("a batch with %d event lists", lists)
+	}
+	return r, err
+}
+
+// canon makes events comparable whatever batch they travelled in.
+type canon struct {
+	lists map[protowire.Number]list
+}
+
+// list is a type of event lists.
+type list struct {
+	printer *eventjson.Printer
+	strings bool // its events refer to strings of their batch
+}
+
+// events returns a batch's events: their wire bytes, or, where events refer to strings of their batch, what they say.
+func (c *canon) events(b *batch) ([]string, error) {
+	l, ok := c.lists[b.field]
+	if !ok {
+		fd := (*replaydv1.EventBatch)(nil).ProtoReflect().Descriptor().Fields().ByNumber(b.field)
+		if fd == nil || fd.Message() == nil {
+			return nil, fmt.Errorf("EventBatch has no event list number %d", b.field)
+		}
+		l = list{eventjson.New(fd.Message()), fd.Message().Fields().ByName("strings") != nil}
+		if c.lists == nil {
+			c.lists = map[protowire.Number]list{}
+		}
+		c.lists[b.field] = l
+	}
+	all, strings, err := l.printer.List(b.list)
+	if err != nil {
+		return nil, err
+	}
+	events := make([]string, len(all))
+	for i, event := range all {
+		if !l.strings {
+			events[i] = string(event)
+			continue
+		}
+		line, err := l.printer.AppendLine(nil, 0, event, strings)
+		if err != nil {
+			return nil, err
+		}
+		events[i] = string(line)
+	}
+	return events, nil
+}

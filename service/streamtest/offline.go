@@ -1,0 +1,102 @@
+package streamtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/replayd/replayd/decoders"
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service/encode"
+	"github.com/replayd/replayd/service/filter"
+)
+
+// Offline decodes a whole replay in one go, by the format's codec alone, and returns what a stream must deliver of it.
+// A replay that is damaged gives what comes before the damage, and the error.
+func Offline(codec *encode.Codec, in encode.Input, include, exclude []*replaydv1.EventFilter) (Replay, error) {
+	var o encode.Options
+	var err error
+	if o.Filter, err = filter.Compile(codec.Kinds, include, exclude); err != nil {
+		return Replay{}, err
+	}
+	return decode(codec, in, o)
+}
+
+func decode(codec *encode.Codec, in encode.Input, o encode.Options) (Replay, error) {
+	var replay Replay
+	r, err := codec.Open(in, o)
+	if err != nil {
+		return replay, err
+	}
+	var info replaydv1.Replay
+	if err := again(func() error { return r.Header(&info) }); err != nil {
+		return replay, fmt.Errorf("header: %w", err)
+	}
+	replay.Identity = info.GetIdentity()
+	if err := again(r.Seek); err != nil {
+		return replay, fmt.Errorf("seek: %w", err)
+	}
+	list, err := listField(codec)
+	if err != nil {
+		return replay, err
+	}
+	var c canon
+	b := encode.Batch{MaxEvents: 1000, MaxBytes: 1 << 20}
+	for {
+		err := again(func() error { return r.Fill(&b) })
+		events, bad := c.events(&batch{field: list, list: append(b.Events, b.Tail...)})
+		if bad != nil {
+			return replay, bad
+		}
+		replay.Events = append(replay.Events, events...)
+		b.Reset()
+		switch {
+		case err == nil:
+		case errors.Is(err, io.EOF):
+			replay.End = replaydv1.EndReason_END_REASON_FINISHED
+			if o.Filter.Nothing() || r.Tick() > o.Filter.MaxTick() {
+				replay.End = replaydv1.EndReason_END_REASON_RANGE_DONE
+			}
+			return replay, nil
+		case errors.Is(err, decoders.ErrMore):
+			replay.End = replaydv1.EndReason_END_REASON_FINISHED
+			if err := r.Close(); errors.Is(err, decoders.ErrTruncated) {
+				replay.End = replaydv1.EndReason_END_REASON_TRUNCATED
+			} else if err != nil {
+				return replay, err
+			}
+			return replay, nil
+		default:
+			return replay, err
+		}
+	}
+}
+
+func again(f func() error) error {
+	for {
+		if err := f(); !errors.Is(err, encode.ErrYield) {
+			return err
+		}
+	}
+}
+
+// Describe returns a replay's description.
+func Describe(codec *encode.Codec, in encode.Input) (*replaydv1.Replay, error) {
+	r := new(replaydv1.Replay)
+	return r, codec.Describe(context.Background(), in, r)
+}
+
+// listField is the field of EventBatch in which a format's events travel.
+func listField(codec *encode.Codec) (protowire.Number, error) {
+	name := codec.NewEventList().ProtoReflect().Descriptor().FullName()
+	all := (*replaydv1.EventBatch)(nil).ProtoReflect().Descriptor().Fields()
+	for i := range all.Len() {
+		if f := all.Get(i); f.Message() != nil && f.Message().FullName() == name {
+			return f.Number(), nil
+		}
+	}
+	return 0, fmt.Errorf("EventBatch has no field for %s", name)
+}
