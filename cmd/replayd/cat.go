@@ -1,0 +1,179 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/base64"
+	"encoding/binary"
+	"fmt"
+	"io"
+
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service/eventjson"
+)
+
+type catCmd struct {
+	target
+	selection
+
+	Replay string `arg:"" help:"A file, or with --addr a replay's name."`
+
+	Cursor string `help:"Go on after this cursor, as base64." xor:"start" placeholder:"BASE64"`
+	Tick   *int32 `help:"Start at this tick." xor:"start" placeholder:"TICK"`
+	Last   uint32 `help:"Start with the last so many events." xor:"start" placeholder:"N"`
+	Now    bool   `help:"Start at the present end, with the state there." xor:"start"`
+
+	Follow           bool `short:"f" help:"Go on when the file grows, until the replay is over. The replay may be a directory: its newest is followed."`
+	FollowSuccessors bool `help:"With --follow: when the replay is over, go on with the server's next."`
+
+	Strict bool   `help:"Fail when the file simply stops, without the end that its format asks for."`
+	Format string `help:"json: an object a line. table: for people. proto: StreamEventsResponse messages, each after its length as a varint." enum:"json,table,proto" default:"json"`
+	Reveal bool   `help:"Print what is otherwise redacted, such as timeout codes. Only without --addr; a daemon decides for itself." name:"reveal-secrets"`
+}
+
+// selection says which events are wanted. All conditions must hold.
+type selection struct {
+	Kind        []string `help:"Only events of these kinds." placeholder:"KIND"`
+	ExcludeKind []string `help:"No events of these kinds." placeholder:"KIND"`
+	Player      []int32  `help:"Only events of these players." placeholder:"ID"`
+	Team        []int32  `help:"Only events of these teams." placeholder:"TEAM"`
+	Class       []string `help:"Only events of entities of classes that match (*, ?)." placeholder:"GLOB"`
+	Field       []string `help:"Of entities only fields that match (*, ?)." placeholder:"GLOB"`
+	Group       []int32  `help:"Only layers of these groups of a map." placeholder:"GROUP"`
+	Layer       []int32  `help:"Only these layers of a group of a map." placeholder:"LAYER"`
+	FromTick    *int32   `help:"No events before this tick." placeholder:"TICK"`
+	ToTick      *int32   `help:"No events after this tick." placeholder:"TICK"`
+}
+
+// apply puts the selection into a request.
+func (s *selection) apply(req *replaydv1.StreamEventsRequest) {
+	in := &replaydv1.EventFilter{
+		Kinds: s.Kind, Players: s.Player, Teams: s.Team, Classes: s.Class, Fields: s.Field, Groups: s.Group, Layers: s.Layer,
+	}
+	if s.FromTick != nil || s.ToTick != nil {
+		in.Ticks = &replaydv1.TickRange{Min: s.FromTick, Max: s.ToTick}
+	}
+	req.Include = append(req.Include, in)
+	if len(s.ExcludeKind) > 0 {
+		req.Exclude = append(req.Exclude, &replaydv1.EventFilter{Kinds: s.ExcludeKind})
+	}
+}
+
+func (c *catCmd) request() (*replaydv1.StreamEventsRequest, error) {
+	req := &replaydv1.StreamEventsRequest{
+		Replay: c.Replay, Strict: c.Strict, Follow: c.Follow || c.FollowSuccessors, FollowSuccessors: c.FollowSuccessors,
+	}
+	c.apply(req)
+	switch {
+	case c.Cursor != "":
+		at, err := base64.StdEncoding.DecodeString(c.Cursor)
+		if err != nil {
+			return nil, usageError{fmt.Errorf("--cursor: %w", err)}
+		}
+		req.Start = &replaydv1.StreamEventsRequest_Cursor{Cursor: at}
+	case c.Tick != nil:
+		req.Start = &replaydv1.StreamEventsRequest_Tick{Tick: *c.Tick}
+	case c.Last != 0:
+		req.Start = &replaydv1.StreamEventsRequest_LastEvents{LastEvents: c.Last}
+	case c.Now:
+		req.Start = &replaydv1.StreamEventsRequest_Now{Now: true}
+	}
+	return req, nil
+}
+
+// Run prints the events.
+func (c *catCmd) Run(ctx context.Context, con console) error {
+	req, err := c.request()
+	if err != nil {
+		return err
+	}
+	out := bufio.NewWriterSize(con.out, 64<<10)
+	progress := newProgress(con)
+	defer progress.done()
+	var each func([]byte) error
+	switch c.Format {
+	case "proto":
+		each = printProto(out)
+	case "table":
+		each = printLines(out, con.err, progress, newPainter(con).appendRow)
+	default:
+		each = printLines(out, con.err, progress, nil)
+	}
+	if req.GetFollow() {
+		each = flushed(out, each)
+	}
+	err = c.responses(ctx, req, c.Reveal, each)
+	if flushed := out.Flush(); err == nil {
+		err = flushed
+	}
+	return err
+}
+
+// flushed lets whoever reads see each response at once.
+func flushed(out *bufio.Writer, each func([]byte) error) func([]byte) error {
+	return func(raw []byte) error {
+		if err := each(raw); err != nil {
+			return err
+		}
+		return out.Flush()
+	}
+}
+
+// printProto prints responses as they are, each after its length.
+func printProto(out *bufio.Writer) func([]byte) error {
+	return func(raw []byte) error {
+		var length [binary.MaxVarintLen64]byte
+		if _, err := out.Write(length[:binary.PutUvarint(length[:], uint64(len(raw)))]); err != nil {
+			return err
+		}
+		_, err := out.Write(raw)
+		return err
+	}
+}
+
+// printLines prints events as lines of JSON, or what reshape makes of such a line. What happens to the stream besides
+// goes to notes.
+func printLines(
+	out *bufio.Writer, notes io.Writer, progress *progress, reshape func(dst, line []byte) ([]byte, error),
+) func([]byte) error {
+	var line, shaped []byte
+	d := decoded{
+		event: func(p *eventjson.Printer, sequence uint64, event []byte, strings [][]byte) (err error) {
+			if line, err = p.AppendLine(line[:0], sequence, event, strings); err != nil {
+				return err
+			}
+			if reshape != nil {
+				if shaped, err = reshape(shaped[:0], line); err != nil {
+					return err
+				}
+				_, err = out.Write(shaped)
+				return err
+			}
+			_, err = out.Write(line)
+			return err
+		},
+		batched: func() error { return nil },
+		other: func(r *replaydv1.StreamEventsResponse) error {
+			note := ""
+			switch {
+			case r.GetEnd().GetDetail() != "":
+				note = r.GetEnd().GetDetail()
+			case r.GetEnd().GetReason() == replaydv1.EndReason_END_REASON_SERVER_DRAINING:
+				note = "the daemon shuts down; go on with --cursor " + base64.StdEncoding.EncodeToString(r.GetCursor())
+			case r.GetState().GetSuccessor() != nil:
+				note = "going on with " + r.GetState().GetSuccessor().GetName()
+			case r.GetGap() != nil:
+				note = fmt.Sprintf("%d events are missing", r.GetGap().GetNextSequence()-r.GetGap().GetFirstSequence())
+			}
+			if note != "" {
+				progress.done()
+				_, _ = fmt.Fprintln(notes, "replayd:", note)
+			}
+			return nil
+		},
+	}
+	return func(raw []byte) error {
+		progress.add(len(raw))
+		return d.response(raw)
+	}
+}

@@ -1,0 +1,215 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"os"
+	"path"
+	"path/filepath"
+
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service"
+	"github.com/replayd/replayd/service/catalog"
+	"github.com/replayd/replayd/service/eventjson"
+	"github.com/replayd/replayd/service/frame"
+	"github.com/replayd/replayd/service/source"
+	"github.com/replayd/replayd/service/stream"
+)
+
+// responses calls each with the wire bytes of every response to the request: of the daemon, or, without one, decoded
+// here from a file. The bytes are valid until each returns.
+func (t *target) responses(
+	ctx context.Context, req *replaydv1.StreamEventsRequest, reveal bool, each func([]byte) error,
+) error {
+	if t.Addr == "" {
+		return localResponses(ctx, req, reveal, each)
+	}
+	conn, _, err := t.dial()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }()
+	desc := &grpc.StreamDesc{ServerStreams: true}
+	s, err := conn.NewStream(ctx, desc, replaydv1.ReplayService_StreamEvents_FullMethodName,
+		grpc.ForceCodecV2(frame.Codec()))
+	if err != nil {
+		return err
+	}
+	if err := s.SendMsg(req); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	if err := s.CloseSend(); err != nil {
+		return err
+	}
+	for {
+		var raw frame.Raw
+		if err := s.RecvMsg(&raw); err != nil {
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			return err
+		}
+		if err := each(raw.Bytes); err != nil {
+			return err
+		}
+	}
+}
+
+func localResponses(
+	ctx context.Context, req *replaydv1.StreamEventsRequest, reveal bool, each func([]byte) error,
+) error {
+	send := func(f *frame.Frame) error {
+		defer f.Free()
+		buf := f.Buffer()
+		defer buf.Free()
+		return each(buf.ReadOnlyData())
+	}
+	if req.GetFollow() {
+		return localFollow(ctx, req, reveal, send)
+	}
+	file, err := source.OpenLocal(req.GetReplay(), source.Limits{})
+	if err != nil {
+		return err
+	}
+	sub, err := service.Subscribe(ctx, file, req)
+	if err != nil {
+		_ = file.Close()
+		return err
+	}
+	sub.Replay.RevealSecrets = reveal
+	sub.Replay.Close = func() { _ = file.Close() }
+	sub.Version = version
+	return stream.Run(ctx, sub, send)
+}
+
+// localFollow follows a file, or the newest one of a directory, with a daemon of its own that nobody else can reach.
+func localFollow(ctx context.Context, req *replaydv1.StreamEventsRequest, reveal bool, send stream.Send) error {
+	dir, base := filepath.Split(filepath.Clean(req.GetReplay()))
+	if stat, err := os.Stat(req.GetReplay()); err != nil {
+		return err
+	} else if stat.IsDir() {
+		dir, base = req.GetReplay(), ""
+	}
+	const alias = "local"
+	cat, err := catalog.New([]catalog.Root{{Alias: alias, Dir: cmp.Or(dir, ".")}}, catalog.Options{})
+	if err != nil {
+		return err
+	}
+	watcher, err := source.NewWatcher(source.WatchOptions{})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = watcher.Close() }()
+	server := service.NewServer(service.Config{
+		Catalog: cat, Watcher: watcher, Version: version, RevealSecrets: reveal, Log: slog.New(slog.DiscardHandler),
+	})
+	req.Replay = path.Join(alias, base)
+	return server.Stream(ctx, req, send)
+}
+
+// decoded splits responses into what the commands want of them.
+type decoded struct {
+	// batch is called for each event of a batch.
+	event func(p *eventjson.Printer, sequence uint64, event []byte, strings [][]byte) error
+	// other is called for each response without events.
+	other func(*replaydv1.StreamEventsResponse) error
+	// batched is called after the last event of each batch.
+	batched func() error
+
+	printers map[protowire.Number]*eventjson.Printer
+}
+
+// response splits one response.
+func (d *decoded) response(raw []byte) error {
+	batch, ok := field(raw, 3) // StreamEventsResponse.batch
+	if !ok {
+		var r replaydv1.StreamEventsResponse
+		if err := proto.Unmarshal(raw, &r); err != nil {
+			return err
+		}
+		return d.other(&r)
+	}
+	var sequence uint64
+	for len(batch) > 0 {
+		num, typ, n := protowire.ConsumeTag(batch)
+		if n < 0 {
+			return protowire.ParseError(n)
+		}
+		batch = batch[n:]
+		switch {
+		case num == 1 && typ == protowire.VarintType: // first_sequence
+			sequence, n = protowire.ConsumeVarint(batch)
+		case typ == protowire.BytesType:
+			var list []byte
+			if list, n = protowire.ConsumeBytes(batch); n >= 0 {
+				if err := d.list(num, sequence, list); err != nil {
+					return err
+				}
+			}
+		default:
+			n = protowire.ConsumeFieldValue(num, typ, batch)
+		}
+		if n < 0 {
+			return protowire.ParseError(n)
+		}
+		batch = batch[n:]
+	}
+	return d.batched()
+}
+
+// list hands out the events of an event list that travelled in that field of EventBatch.
+func (d *decoded) list(num protowire.Number, sequence uint64, list []byte) error {
+	p := d.printers[num]
+	if p == nil {
+		fd := (*replaydv1.EventBatch)(nil).ProtoReflect().Descriptor().Fields().ByNumber(num)
+		if fd == nil || fd.Message() == nil {
+			return errors.New("the daemon sends events of a format that is newer than this program")
+		}
+		p = eventjson.New(fd.Message())
+		if d.printers == nil {
+			d.printers = map[protowire.Number]*eventjson.Printer{}
+		}
+		d.printers[num] = p
+	}
+	events, strings, err := p.List(list)
+	if err != nil {
+		return err
+	}
+	for i, event := range events {
+		if err := d.event(p, sequence+uint64(i), event, strings); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// field returns the last length-delimited field of that number.
+func field(raw []byte, want protowire.Number) (value []byte, ok bool) {
+	for len(raw) > 0 {
+		num, typ, n := protowire.ConsumeTag(raw)
+		if n < 0 {
+			return nil, false
+		}
+		raw = raw[n:]
+		if num == want && typ == protowire.BytesType {
+			v, n := protowire.ConsumeBytes(raw)
+			if n < 0 {
+				return nil, false
+			}
+			value, ok, raw = v, true, raw[n:]
+			continue
+		}
+		if n = protowire.ConsumeFieldValue(num, typ, raw); n < 0 {
+			return nil, false
+		}
+		raw = raw[n:]
+	}
+	return value, ok
+}

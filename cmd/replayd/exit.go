@@ -1,0 +1,96 @@
+package main
+
+import (
+	"errors"
+	"io/fs"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/service/catalog"
+	"github.com/replayd/replayd/service/filter"
+)
+
+// Exit codes, for scripts.
+const (
+	exitOK        = 0
+	exitFailed    = 1   // anything else
+	exitUsage     = 2   // the command line, or a request made from it, makes no sense
+	exitNotFound  = 3   // no such replay
+	exitCorrupt   = 4   // the replay cannot be read on, or not at all
+	exitTruncated = 5   // the file simply stops, and --strict was given
+	exitCancelled = 130 // interrupted
+)
+
+// exitCode is what an error means to a script, wherever it comes from: the decoders here, or a daemon.
+func exitCode(err error) int {
+	for _, known := range []struct {
+		err  error
+		code int
+	}{
+		{fs.ErrNotExist, exitNotFound},
+		{catalog.ErrNotFound, exitNotFound},
+		{decoders.ErrTruncated, exitTruncated},
+		{decoders.ErrCorrupt, exitCorrupt},
+		{decoders.ErrUnsupported, exitCorrupt},
+		{decoders.ErrLimit, exitCorrupt},
+	} {
+		if errors.Is(err, known.err) {
+			return known.code
+		}
+	}
+	if _, ok := errors.AsType[usageError](err); ok {
+		return exitUsage
+	}
+	if _, ok := errors.AsType[*filter.FieldError](err); ok {
+		return exitUsage
+	}
+	s, ok := status.FromError(err)
+	if !ok {
+		return exitFailed
+	}
+	switch s.Code() {
+	case codes.NotFound:
+		return exitNotFound
+	case codes.DataLoss:
+		if reasonOf(s) == "TRUNCATED" {
+			return exitTruncated
+		}
+		return exitCorrupt
+	case codes.Unimplemented:
+		return exitCorrupt
+	case codes.InvalidArgument:
+		if reasonOf(s) == "UNKNOWN_FORMAT" {
+			return exitCorrupt
+		}
+		return exitUsage
+	case codes.Canceled:
+		return exitCancelled
+	default:
+		return exitFailed
+	}
+}
+
+// usageError is a command line that the parser accepts and that makes no sense all the same.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+// reasonOf is the reason of a status' ErrorInfo, or empty.
+func reasonOf(s *status.Status) string {
+	for _, d := range s.Details() {
+		if info, ok := d.(interface{ GetReason() string }); ok {
+			return info.GetReason()
+		}
+	}
+	return ""
+}
+
+// message is an error as a person wants to read it.
+func message(err error) string {
+	if s, ok := status.FromError(err); ok && s.Code() != codes.Unknown {
+		return s.Message()
+	}
+	return err.Error()
+}

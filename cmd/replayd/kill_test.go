@@ -1,0 +1,222 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/credentials/insecure"
+
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service/encode"
+	"github.com/replayd/replayd/service/encode/teehistorian"
+	"github.com/replayd/replayd/service/streamtest"
+)
+
+// killsVariable asks for another number of kills: 10000 for the long run.
+const killsVariable = "KILLS"
+
+func kills(t *testing.T) int {
+	t.Helper()
+	text := os.Getenv(killsVariable)
+	if text == "" {
+		return 200
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatalf("%s: %v", killsVariable, err)
+	}
+	return n
+}
+
+// TestKill kills the daemon by SIGKILL at random moments, while a file grows and clients follow it. They go on by their
+// last cursors. What they get in all is what the file holds: nothing lost, nothing twice.
+func TestKill(t *testing.T) {
+	n := kills(t)
+	if testing.Short() {
+		n = min(n, 20)
+	}
+	dir := t.TempDir()
+	path := filepath.Join(dir, "live.teehistorian")
+	sample, err := os.ReadFile(filepath.Join("..", "..", "testdata", "teehistorian", "finished",
+		"4fa04b32-db1c-48f1-b0fe-ea831e23f409.teehistorian"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := build(t)
+	addr := freeAddr(t)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute+time.Duration(n)*time.Second)
+	defer cancel()
+
+	written := make(chan []byte, 1)
+	stop := make(chan struct{})
+	go appendSteadily(t, path, sample, stop, written)
+
+	requests := []*replaydv1.StreamEventsRequest{
+		{Replay: "live/live.teehistorian", Follow: true},
+		{Replay: "live", Follow: true, MaxBatchEvents: 5},
+		{Replay: "live/live.teehistorian", Follow: true, Include: []*replaydv1.EventFilter{{Kinds: []string{"player_diff"}}}},
+	}
+	histories := make([]streamtest.History, len(requests))
+	got := make([]atomic.Int64, len(requests)) // responses
+	var wg sync.WaitGroup
+	for i, req := range requests {
+		wg.Go(func() { histories[i] = followThroughKills(ctx, addr, req, &got[i]) })
+	}
+
+	random := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))
+	for k := range n {
+		// Three of four kills wait until one of the clients hears of the new daemon: however slow the machine is, they
+		// meet a stream. The others come whenever they come, while the daemon starts.
+		client := &got[k%len(requests)]
+		before := client.Load()
+		d := serve(t, program, addr, dir)
+		for k%4 != 0 && client.Load() == before && ctx.Err() == nil {
+			time.Sleep(time.Millisecond)
+		}
+		time.Sleep(time.Duration(random.Int64N(int64(100 * time.Millisecond))))
+		kill(t, d)
+	}
+	d := serve(t, program, addr, dir)
+	defer kill(t, d)
+	close(stop)
+	data := <-written
+	wg.Wait()
+
+	for i, h := range histories {
+		in := encode.Input{At: bytes.NewReader(data), Size: int64(len(data))}
+		want, err := streamtest.Offline(&teehistorian.Codec, in, requests[i].GetInclude(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := streamtest.Check(h, []streamtest.Replay{want}, streamtest.Options{}); err != nil {
+			t.Errorf("%v:\n%v", requests[i], err)
+		}
+		cut := 0
+		for _, s := range h {
+			if len(s.Responses) > 0 && s.Err != nil {
+				cut++
+			}
+		}
+		t.Logf("%d kills, %d of them inside a stream; %d events, 0 lost, 0 twice", n, cut, len(want.Events))
+		if cut < n/5 {
+			t.Errorf("only %d of %d kills met a stream that had begun", cut, n)
+		}
+	}
+}
+
+// appendSteadily writes a file as a busy game server does, until it is told to stop; then it writes the finish.
+func appendSteadily(t *testing.T, path string, sample []byte, stop <-chan struct{}, written chan<- []byte) {
+	file, err := os.Create(path)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	defer file.Close()
+	header := 16 + 1 + bytes.IndexByte(sample[16:], 0)
+	body, finish := sample[header:len(sample)-1], sample[len(sample)-1:]
+	var data []byte
+	put := func(b []byte) {
+		if _, err := file.Write(b); err != nil {
+			t.Error(err)
+		}
+		data = append(data, b...)
+	}
+	put(sample[:header])
+	random := rand.New(rand.NewPCG(1, 1))
+	for rest := body; ; time.Sleep(5 * time.Millisecond) {
+		k := min(1+random.IntN(500), len(rest))
+		put(rest[:k])
+		if rest = rest[k:]; len(rest) > 0 {
+			continue
+		}
+		rest = body
+		select {
+		case <-stop:
+			put(finish)
+			written <- data
+			return
+		default:
+		}
+	}
+}
+
+// followThroughKills follows until the end, whatever happens to the daemon.
+func followThroughKills(
+	ctx context.Context, addr string, req *replaydv1.StreamEventsRequest, got *atomic.Int64,
+) (h streamtest.History) {
+	for ctx.Err() == nil {
+		conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()),
+			grpc.WithConnectParams(grpc.ConnectParams{
+				Backoff:           backoff.Config{BaseDelay: 5 * time.Millisecond, Multiplier: 1, MaxDelay: 5 * time.Millisecond},
+				MinConnectTimeout: time.Second,
+			}))
+		if err != nil {
+			return append(h, streamtest.Session{Err: err})
+		}
+		client := streamtest.Client{Conn: conn, Options: []grpc.CallOption{grpc.WaitForReady(true)}}
+		s := client.Raw(ctx, streamtest.Resumed(req, h), func([]byte) bool {
+			got.Add(1)
+			return true
+		})
+		_ = conn.Close()
+		s.Cut = s.Err != nil
+		h = append(h, s)
+		if s.Err == nil && h.End().GetReason() != replaydv1.EndReason_END_REASON_SERVER_DRAINING {
+			return h
+		}
+	}
+	return h
+}
+
+func freeAddr(t testing.TB) string {
+	t.Helper()
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// build builds the program as its users have it: a test's own, with the race detector, takes long to start and to read
+// a file again.
+func build(t *testing.T) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "replayd")
+	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return program
+}
+
+// serve starts the program as a daemon.
+func serve(t *testing.T, program, addr, dir string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command(program)
+	cmd.Args = []string{"replayd", "serve", "--listen", addr, "--root", "live=" + dir, "--log-level", "error"}
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return cmd
+}
+
+func kill(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
+	if err := cmd.Process.Kill(); err != nil {
+		t.Error(err)
+	}
+	_ = cmd.Wait() // "signal: killed"
+}

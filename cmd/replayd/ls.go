@@ -1,0 +1,80 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"google.golang.org/protobuf/encoding/protojson"
+
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+)
+
+type lsCmd struct {
+	target
+
+	Format string `help:"table: a line for people. json: a Replay a line." enum:"table,json" default:"table"`
+
+	Dir string `arg:"" optional:"" help:"A directory; with --addr ROOT or ROOT/PATH of the daemon. Default: here, or all roots."`
+}
+
+// Run lists replays, one a line: format, size, when it was written, name.
+func (c *lsCmd) Run(ctx context.Context, con console) error {
+	table := tabwriter.NewWriter(con.out, 0, 0, 2, ' ', 0)
+	list := c.local
+	if c.Addr != "" {
+		list = c.remote
+	}
+	err := list(ctx, func(r *replaydv1.Replay) error {
+		if c.Format == "json" {
+			line, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(r)
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(con.out, "%s\n", line)
+			return err
+		}
+		live := ""
+		if r.GetLive() {
+			live = "live"
+		}
+		_, err := fmt.Fprintf(table, "%s\t%d\t%s\t%s\t%s\n",
+			strings.ToLower(strings.TrimPrefix(r.GetFormat().String(), "FORMAT_")), r.GetSize(),
+			r.GetModified().AsTime().UTC().Format(time.RFC3339), live, r.GetName())
+		return err
+	})
+	if flushed := table.Flush(); err == nil {
+		err = flushed
+	}
+	return err
+}
+
+func (c *lsCmd) remote(ctx context.Context, each func(*replaydv1.Replay) error) error {
+	return c.ask(ctx, func(ctx context.Context, client replaydv1.ReplayServiceClient) error {
+		return pages(func(token string) (*replaydv1.ListReplaysResponse, error) {
+			return client.ListReplays(ctx, &replaydv1.ListReplaysRequest{Directory: c.Dir, PageToken: token, PageSize: 1000})
+		}, each)
+	})
+}
+
+// pages asks for page after page.
+func pages(
+	ask func(token string) (*replaydv1.ListReplaysResponse, error), each func(*replaydv1.Replay) error,
+) error {
+	for token := ""; ; {
+		resp, err := ask(token)
+		if err != nil {
+			return err
+		}
+		for _, r := range resp.GetReplays() {
+			if err := each(r); err != nil {
+				return err
+			}
+		}
+		if token = resp.GetNextPageToken(); token == "" {
+			return nil
+		}
+	}
+}

@@ -1,0 +1,93 @@
+// Command replayd decodes game replays: as a daemon that streams their events over gRPC, and on the command line.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+	kongcompletion "github.com/jotaen/kong-completion"
+)
+
+// version is set by the build.
+var version = "dev"
+
+// cli is the command line. Every flag can also be set by an environment variable, named REPLAYD_ and the flag's name.
+type cli struct {
+	Serve   serveCmd   `cmd:"" help:"Run the daemon."`
+	Ls      lsCmd      `cmd:"" help:"List replays."`
+	Info    infoCmd    `cmd:"" help:"Describe a replay, as JSON."`
+	Cat     catCmd     `cmd:"" help:"Print a replay's events, one JSON object a line."`
+	Render  renderCmd  `cmd:"" help:"Draw a map's game layer as a PNG."`
+	Watch   watchCmd   `cmd:"" help:"Print what becomes of a daemon's replays: added, growing, finished, removed."`
+	Version versionCmd `cmd:"" help:"Print the version."`
+
+	Completion kongcompletion.Completion `cmd:"" help:"Print how to complete the commands by TAB in a shell."`
+	Man        manCmd                    `cmd:"" help:"Print the man page." hidden:""`
+}
+
+// console is where a command reads and writes.
+type console struct {
+	in       io.Reader
+	out, err io.Writer
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := run(ctx, os.Args[1:], console{os.Stdin, os.Stdout, os.Stderr})
+	stop()
+	os.Exit(code)
+}
+
+// run runs the command line and returns the exit code.
+func run(ctx context.Context, args []string, con console) int {
+	exited := -1
+	parser, err := kong.New(&cli{},
+		kong.Name("replayd"),
+		kong.Description("Decodes game replays and streams what happened in them as typed events."),
+		kong.DefaultEnvars("REPLAYD"),
+		kong.Writers(con.out, con.err),
+		kong.Exit(func(code int) { exited = code }),
+		kong.UsageOnError(),
+		kong.BindTo(ctx, (*context.Context)(nil)),
+		kong.Bind(con),
+	)
+	if err != nil {
+		_, _ = fmt.Fprintln(con.err, "replayd:", err)
+		return exitFailed
+	}
+	// Ends the program when a shell asks for completions.
+	kongcompletion.Register(parser, kongcompletion.WithExitFunc(os.Exit))
+	command, err := parser.Parse(args)
+	if exited >= 0 { // help was asked for and printed
+		return exited
+	}
+	if err != nil {
+		_, _ = fmt.Fprintln(con.err, "replayd:", err)
+		return exitUsage
+	}
+	err = command.Run()
+	if err == nil {
+		return exitOK
+	}
+	if ctx.Err() != nil || errors.Is(err, context.Canceled) {
+		return exitCancelled
+	}
+	if !errors.Is(err, syscall.EPIPE) { // whoever read our output has had enough
+		_, _ = fmt.Fprintln(con.err, "replayd:", message(err))
+	}
+	return exitCode(err)
+}
+
+type versionCmd struct{}
+
+// Run prints the version.
+func (versionCmd) Run(con console) error {
+	_, err := fmt.Fprintln(con.out, "replayd", version)
+	return err
+}

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"image"
+	"image/png"
+	"os"
+
+	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/decoders/datafile"
+	"github.com/replayd/replayd/decoders/datafile/render"
+	"github.com/replayd/replayd/service/source"
+)
+
+type renderCmd struct {
+	Map string `arg:"" help:"A file with a map." name:"file"`
+	Out string `arg:"" help:"The picture to write, as PNG; - writes it to the standard output." name:"out.png"`
+
+	Scale   int  `help:"How many pixels wide and high a tile is, 1 to 64." default:"4"`
+	Physics bool `help:"Draw the front, tele, speedup, switch and tune layers over the game layer."`
+}
+
+// Run draws the map.
+func (c *renderCmd) Run(ctx context.Context, con console) error {
+	picture, err := c.draw(ctx)
+	if err != nil {
+		return fmt.Errorf("%s: %w", c.Map, err)
+	}
+	if c.Out == "-" {
+		return png.Encode(con.out, picture)
+	}
+	var b bytes.Buffer
+	if err := png.Encode(&b, picture); err != nil {
+		return err
+	}
+	return os.WriteFile(c.Out, b.Bytes(), 0o644) //nolint:gosec // a picture is for everybody to see
+}
+
+func (c *renderCmd) draw(ctx context.Context) (*image.Paletted, error) {
+	file, err := source.OpenLocal(c.Map, source.Limits{})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }()
+	if err := file.Recognized(); err != nil {
+		return nil, err
+	}
+	info := file.Info()
+	if info.Format != decoders.Datafile {
+		return nil, fmt.Errorf("only maps can be drawn; this is a file of format %v", info.Format)
+	}
+	if info.Size < 0 || info.Compression != source.Plain {
+		if err := file.Spool(ctx); err != nil {
+			return nil, err
+		}
+	}
+	in := file.Input()
+	f, err := datafile.Open(in.At, in.Size, datafile.DefaultLimits)
+	if err != nil {
+		return nil, err
+	}
+	return render.Map(f, render.Options{Scale: c.Scale, Physics: c.Physics})
+}

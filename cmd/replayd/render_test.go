@@ -1,0 +1,57 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"image/png"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func TestRender(t *testing.T) {
+	sample := filepath.Join("..", "..", "testdata", "datafile", "sample.map")
+	out := filepath.Join(t.TempDir(), "map.png")
+	other := filepath.Join(t.TempDir(), "other")
+	if err := os.WriteFile(other, []byte("not a map"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name  string
+		args  []string
+		code  int
+		width int
+	}{
+		{"to a file", []string{sample, out}, exitOK, 4 * 64},
+		{"scaled", []string{sample, out, "--scale", "2", "--physics"}, exitOK, 2 * 64},
+		{"to the standard output", []string{sample, "-", "--scale", "1"}, exitOK, 64},
+		{"bad scale", []string{sample, out, "--scale", "65"}, exitFailed, 0},
+		{"no such file", []string{sample + ".none", out}, exitNotFound, 0},
+		{"not a map", []string{other, out}, exitCorrupt, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var stdout, stderr bytes.Buffer
+			con := console{new(bytes.Buffer), &stdout, &stderr}
+			if code := run(context.Background(), append([]string{"render"}, tt.args...), con); code != tt.code {
+				t.Fatalf("got code %d, want %d: %s", code, tt.code, &stderr)
+			}
+			if tt.width == 0 {
+				return
+			}
+			picture := stdout.Bytes()
+			if tt.args[1] != "-" {
+				var err error
+				if picture, err = os.ReadFile(out); err != nil {
+					t.Fatal(err)
+				}
+			}
+			config, err := png.DecodeConfig(bytes.NewReader(picture))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if config.Width != tt.width {
+				t.Errorf("the picture is %d pixels wide, want %d", config.Width, tt.width)
+			}
+		})
+	}
+}

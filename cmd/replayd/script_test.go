@@ -1,0 +1,135 @@
+package main
+
+import (
+	"bytes"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// TestScript runs the scripts of testdata/script, each as a user at a shell would. Beside testscript's own commands they
+// have
+//
+//	exits CODE COMMAND...      runs a command that must end with exactly that code
+//	serve FLAG...              starts a daemon and sets $ADDR; it ends with the script
+//	drain                      ends that daemon as an operator would
+//	await FILE TEXT            waits until a file of the script's directory contains a text
+//	append FILE FROM N M       appends the bytes N to M of the file FROM
+//
+// and $SAMPLES, $FINISHED, $KILLED: the sample replays.
+func TestScript(t *testing.T) {
+	samples, err := filepath.Abs(filepath.Join("..", "..", "testdata"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir: filepath.Join("testdata", "script"),
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("SAMPLES", samples)
+			env.Setenv("FINISHED", filepath.Join(samples, "teehistorian", "finished", "4fa04b32-db1c-48f1-b0fe-ea831e23f409.teehistorian"))
+			env.Setenv("KILLED", filepath.Join(samples, "teehistorian", "killed", "d3a324eb-75e3-43b2-8684-d2cb343e85ec.teehistorian"))
+			env.Setenv("MAPCHANGE", filepath.Join(samples, "teehistorian", "mapchange"))
+			return nil
+		},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"exits":  scriptExits,
+			"serve":  scriptServe,
+			"drain":  scriptDrain,
+			"await":  scriptAwait,
+			"append": scriptAppend,
+		},
+		UpdateScripts: os.Getenv("UPDATE_SCRIPTS") != "",
+	})
+}
+
+func scriptExits(ts *testscript.TestScript, _ bool, args []string) {
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	err = ts.Exec(args[1], args[2:]...)
+	got := 0
+	if exited, ok := err.(*exec.ExitError); ok { //nolint:errorlint // testscript returns it as it is
+		got = exited.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if got != want {
+		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
+
+func scriptServe(ts *testscript.TestScript, _ bool, args []string) {
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	ts.Check(err)
+	addr := l.Addr().String()
+	ts.Check(l.Close())
+	program, err := os.Executable()
+	ts.Check(err)
+	cmd := exec.Command(program)
+	cmd.Args = append([]string{"replayd", "serve", "--listen", addr}, args...)
+	cmd.Dir = ts.Getenv("WORK")
+	cmd.Env = append(os.Environ(), "TMPDIR="+ts.Getenv("WORK"))
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	ts.Check(cmd.Start())
+	ts.Defer(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		ts.Logf("the daemon said:\n%s", out.String())
+	})
+	ts.Setenv("ADDR", addr)
+	ts.Setenv("DAEMON", strconv.Itoa(cmd.Process.Pid))
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		conn, err := net.Dial("tcp", addr)
+		if err == nil {
+			_ = conn.Close()
+			return
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("the daemon does not answer: %v", err)
+		}
+	}
+}
+
+func scriptDrain(ts *testscript.TestScript, _ bool, _ []string) {
+	pid, err := strconv.Atoi(ts.Getenv("DAEMON"))
+	ts.Check(err)
+	ts.Check(syscall.Kill(pid, syscall.SIGTERM))
+}
+
+func scriptAwait(ts *testscript.TestScript, _ bool, args []string) {
+	path := ts.MkAbs(args[0])
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		text, _ := os.ReadFile(path)
+		if strings.Contains(string(text), args[1]) {
+			return
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("%s never contained %q:\n%s", args[0], args[1], text)
+		}
+	}
+}
+
+func scriptAppend(ts *testscript.TestScript, _ bool, args []string) {
+	data, err := os.ReadFile(ts.MkAbs(args[1]))
+	ts.Check(err)
+	from, err := strconv.Atoi(args[2])
+	ts.Check(err)
+	to := len(data)
+	if len(args) > 3 {
+		to, err = strconv.Atoi(args[3])
+		ts.Check(err)
+	}
+	file, err := os.OpenFile(ts.MkAbs(args[0]), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	ts.Check(err)
+	_, err = file.Write(data[from:to])
+	ts.Check(err)
+	ts.Check(file.Close())
+}

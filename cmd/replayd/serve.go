@@ -1,0 +1,195 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/replayd/replayd/decoders"
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service"
+	"github.com/replayd/replayd/service/catalog"
+	"github.com/replayd/replayd/service/source"
+	"github.com/replayd/replayd/testdata"
+)
+
+type serveCmd struct {
+	Root          []string      `help:"A directory to serve, and the alias that its replays' names start with. Repeatable. Without any, the bundled samples are served under samples/." placeholder:"ALIAS=DIR"`
+	Listen        string        `help:"Where to listen. Anything but a loopback address wants TLS, or --insecure." default:"127.0.0.1:7171" placeholder:"HOST:PORT"`
+	WebListen     string        `help:"Where to serve browsers, by Connect and gRPC-Web. Default: nowhere." placeholder:"HOST:PORT"`
+	WebOrigin     []string      `help:"An origin whose pages may use it, such as https://example.org, or * for all. Repeatable." placeholder:"ORIGIN"`
+	MetricsListen string        `help:"Where to serve Prometheus metrics, under /metrics. Default: nowhere." placeholder:"HOST:PORT"`
+	MaxStreams    int           `help:"How many streams may run at once." default:"1024"`
+	MaxInflated   int64         `help:"How many bytes a compressed replay may inflate to." default:"17179869184"`
+	MaxUpload     int64         `help:"How many bytes an upload may have." default:"1073741824"`
+	Watch         source.Mode   `help:"How to learn that files grow: auto, inotify or poll." default:"auto"`
+	RevealSecrets bool          `help:"Deliver what is otherwise redacted: timeout codes, remote-console arguments, connection ids, antibot data."`
+	DrainTimeout  time.Duration `help:"How long streams may take to end at shutdown." default:"10s"`
+	LogFormat     string        `help:"How to log: text or json." enum:"text,json" default:"text"`
+	LogLevel      slog.Level    `help:"What to log: debug, info, warn or error." default:"info"`
+	Grpcurl       string        `help:"How to call grpcurl in the line to try." default:"grpcurl" hidden:""`
+	Security      security      `embed:""`
+}
+
+// Run serves until it is told to stop.
+func (c *serveCmd) Run(ctx context.Context, con console) error {
+	log := c.logger(con)
+	roots, clean, err := c.roots()
+	if err != nil {
+		return err
+	}
+	defer clean()
+	cat, err := catalog.New(roots, catalog.Options{Limits: source.Limits{Inflated: c.MaxInflated}})
+	if err != nil {
+		return err
+	}
+	watcher, err := source.NewWatcher(source.WatchOptions{Mode: c.Watch, Log: log})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = watcher.Close() }()
+
+	options, err := c.Security.options(c.Listen, c.WebListen)
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", c.Listen)
+	if err != nil {
+		return err
+	}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	server := service.NewServer(service.Config{
+		Catalog: cat, Log: log, Version: version, MaxStreams: c.MaxStreams, MaxInflated: c.MaxInflated,
+		MaxUpload: c.MaxUpload, RevealSecrets: c.RevealSecrets, Watcher: watcher,
+	})
+	daemon := service.NewDaemon(server, registry, options...)
+	web, webListener, err := c.web(daemon, log)
+	if err != nil {
+		_ = listener.Close()
+		return err
+	}
+	stopMetrics, err := c.serveMetrics(registry, log)
+	if err != nil {
+		_ = listener.Close()
+		return err
+	}
+	defer stopMetrics()
+
+	log.InfoContext(ctx, "serving", "address", listener.Addr().String(), "version", version, "roots", len(roots))
+	c.greet(ctx, con, cat, listener.Addr().String())
+	return daemon.Serve(ctx, listener, web, webListener, c.DrainTimeout)
+}
+
+// web prepares to serve browsers, when that is asked for.
+func (c *serveCmd) web(daemon *service.Daemon, log *slog.Logger) (*service.Web, net.Listener, error) {
+	if c.WebListen == "" {
+		return nil, nil, nil
+	}
+	web, err := daemon.NewWeb(c.WebOrigin)
+	if err != nil {
+		return nil, nil, err
+	}
+	listener, err := net.Listen("tcp", c.WebListen)
+	if err != nil {
+		return nil, nil, err
+	}
+	config, err := c.Security.tls()
+	if err != nil {
+		_ = listener.Close()
+		return nil, nil, err
+	}
+	if config != nil {
+		config.NextProtos = []string{"h2", "http/1.1"}
+		listener = tls.NewListener(listener, config)
+	}
+	log.Info("serving browsers", "address", listener.Addr().String())
+	return web, listener, nil
+}
+
+func (c *serveCmd) logger(con console) *slog.Logger {
+	options := &slog.HandlerOptions{Level: c.LogLevel}
+	if c.LogFormat == "json" {
+		return slog.New(slog.NewJSONHandler(con.err, options))
+	}
+	return slog.New(slog.NewTextHandler(con.err, options))
+}
+
+// roots reads the --root flags. Without any it unpacks the bundled samples; clean removes them again.
+func (c *serveCmd) roots() (roots []catalog.Root, clean func(), err error) {
+	for _, r := range c.Root {
+		alias, dir, ok := strings.Cut(r, "=")
+		if !ok {
+			dir = r
+			alias = filepath.Base(filepath.Clean(r))
+		}
+		roots = append(roots, catalog.Root{Alias: alias, Dir: dir})
+	}
+	if len(roots) > 0 {
+		return roots, func() {}, nil
+	}
+	dir, err := os.MkdirTemp("", "replayd-samples-")
+	if err != nil {
+		return nil, nil, err
+	}
+	clean = func() { _ = os.RemoveAll(dir) }
+	if err := testdata.Unpack(dir); err != nil {
+		clean()
+		return nil, nil, fmt.Errorf("unpacking the samples: %w", err)
+	}
+	return []catalog.Root{{Alias: "samples", Dir: dir}}, clean, nil
+}
+
+// greet prints lines that show something at once.
+func (c *serveCmd) greet(ctx context.Context, con console, cat *catalog.Catalog, addr string) {
+	grpcurl := c.Grpcurl + " -plaintext"
+	if c.Security.TLSCert != "" {
+		grpcurl = c.Grpcurl
+	}
+	api := replaydv1.ReplayService_ServiceDesc.ServiceName
+	_, _ = fmt.Fprintf(con.out, "Try:\n  %s %s list\n  %s %s describe %s\n", grpcurl, addr, grpcurl, addr, api)
+	page, err := cat.List(ctx, "", []decoders.Format{decoders.Teehistorian}, "", 1)
+	if err != nil || len(page.Replays) == 0 {
+		return
+	}
+	name := page.Replays[0].Name
+	_, _ = fmt.Fprintf(con.out, "  %s -d '{\"replay\": %q}' %s %s/GetReplay\n", grpcurl, name, addr, api)
+	_, _ = fmt.Fprintf(con.out,
+		"  %s -d '{\"replay\": %q, \"include\": [{\"kinds\": [\"join\", \"player_new\", \"drop\"]}]}' %s %s/StreamEvents\n",
+		grpcurl, name, addr, api)
+}
+
+// serveMetrics serves the metrics until stop is called.
+func (c *serveCmd) serveMetrics(registry *prometheus.Registry, log *slog.Logger) (stop func(), err error) {
+	if c.MetricsListen == "" {
+		return func() {}, nil
+	}
+	listener, err := net.Listen("tcp", c.MetricsListen)
+	if err != nil {
+		return nil, err
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{Registry: registry}))
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			log.Error("metrics are no longer served", "error", err)
+		}
+	}()
+	log.Info("serving metrics", "address", listener.Addr().String())
+	return func() { _ = server.Close(); <-done }, nil
+}

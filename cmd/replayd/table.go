@@ -1,0 +1,96 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strconv"
+)
+
+// painter colours text for a terminal. The zero painter does not.
+type painter struct{ on bool }
+
+// newPainter returns a painter for a command's output: it paints on a terminal whose user has not set NO_COLOR.
+func newPainter(con console) painter {
+	return painter{isTerminal(con.out) && os.Getenv("NO_COLOR") == ""}
+}
+
+// Colours, as the numbers of ANSI escape sequences.
+const (
+	dim    = 2
+	green  = 32
+	yellow = 33
+	cyan   = 36
+)
+
+func (p painter) append(dst []byte, color int, text string) []byte {
+	if !p.on {
+		return append(dst, text...)
+	}
+	dst = append(dst, "\x1b["...)
+	dst = strconv.AppendInt(dst, int64(color), 10)
+	dst = append(dst, 'm')
+	dst = append(dst, text...)
+	return append(dst, "\x1b[0m"...)
+}
+
+// appendRow appends an event, given as a line of JSON, as a row for people: tick, kind, and the fields as name=value.
+func (p painter) appendRow(dst, line []byte) ([]byte, error) {
+	var tick, kind string
+	var fields []byte
+	err := eachField(line, func(name string, value json.RawMessage) error {
+		switch name {
+		case "sequence":
+		case "tick":
+			tick = string(value)
+		case "kind":
+			kind = string(bytes.Trim(value, `"`))
+		case kind:
+			return eachField(value, func(name string, value json.RawMessage) error {
+				fields = p.appendField(fields, name, value)
+				return nil
+			})
+		default:
+			fields = p.appendField(fields, name, value)
+		}
+		return nil
+	})
+	dst = p.append(dst, dim, fmt.Sprintf("%8s", tick))
+	dst = append(dst, ' ')
+	dst = p.append(dst, green, fmt.Sprintf("%-18s", kind))
+	dst = append(dst, fields...)
+	return append(dst, '\n'), err
+}
+
+func (p painter) appendField(dst []byte, name string, value []byte) []byte {
+	dst = append(dst, ' ')
+	dst = p.append(dst, cyan, name+"=")
+	return append(dst, value...)
+}
+
+// eachField visits the fields of a JSON object in their order.
+func eachField(object []byte, visit func(name string, value json.RawMessage) error) error {
+	d := json.NewDecoder(bytes.NewReader(object))
+	if _, err := d.Token(); err != nil { // the opening brace
+		return err
+	}
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			return err
+		}
+		var value json.RawMessage
+		if err := d.Decode(&value); err != nil {
+			return err
+		}
+		text, ok := name.(string)
+		if !ok {
+			return fmt.Errorf("%v is not a name", name)
+		}
+		if err := visit(text, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}

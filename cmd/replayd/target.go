@@ -1,0 +1,62 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+)
+
+// target is the daemon that a command talks to, if any.
+type target struct {
+	Addr  string `help:"Ask the daemon at this address instead of reading files here." placeholder:"HOST:PORT"`
+	TLS   bool   `help:"Talk to the daemon by TLS." name:"tls"`
+	Token string `help:"The bearer token that the daemon demands." placeholder:"TOKEN"`
+}
+
+// dial connects to the daemon. The caller closes the connection.
+func (t *target) dial() (*grpc.ClientConn, replaydv1.ReplayServiceClient, error) {
+	creds := insecure.NewCredentials()
+	if t.TLS {
+		creds = credentials.NewTLS(&tls.Config{MinVersion: tls.VersionTLS13})
+	}
+	options := []grpc.DialOption{grpc.WithTransportCredentials(creds)}
+	if t.Token != "" {
+		options = append(options, grpc.WithPerRPCCredentials(bearer{t.Token, t.TLS}))
+	}
+	conn, err := grpc.NewClient(t.Addr, options...)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", t.Addr, err)
+	}
+	return conn, replaydv1.NewReplayServiceClient(conn), nil
+}
+
+// ask calls f with a client of the daemon.
+func (t *target) ask(ctx context.Context, f func(context.Context, replaydv1.ReplayServiceClient) error) error {
+	conn, client, err := t.dial()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }()
+	return f(ctx, client)
+}
+
+// bearer sends a token with every call. Without TLS anybody on the way can read it: that is between the user and the
+// network.
+type bearer struct {
+	token string
+	tls   bool
+}
+
+// GetRequestMetadata implements credentials.PerRPCCredentials.
+func (b bearer) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
+	return map[string]string{"authorization": "Bearer " + b.token}, nil
+}
+
+// RequireTransportSecurity implements credentials.PerRPCCredentials.
+func (b bearer) RequireTransportSecurity() bool { return b.tls }
