@@ -1,0 +1,105 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"net"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/credentials/insecure"
+
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+)
+
+// liveAlias is the root under which a daemon of these tests serves a server's recordings.
+const liveAlias = "live"
+
+// daemon is the program under test, run as an operator runs it: a process of
+// its own, which can be killed and started again at the same address.
+type daemon struct {
+	program, addr, dir string
+	cmd                *exec.Cmd
+	conn               *grpc.ClientConn
+}
+
+// startDaemon builds the daemon and serves dir. It ends with the test.
+func startDaemon(ctx context.Context, t *testing.T, dir string) *daemon {
+	t.Helper()
+	d := &daemon{program: filepath.Join(t.TempDir(), "replayd"), addr: freeAddr(t), dir: dir}
+	build := exec.CommandContext(ctx, "go", "build", "-o", d.program, "github.com/replayd/replayd/cmd/replayd")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	conn, err := grpc.NewClient(d.addr,
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		// A killed daemon is back at once; the default would wait for a second.
+		grpc.WithConnectParams(grpc.ConnectParams{
+			Backoff:           backoff.Config{BaseDelay: 20 * time.Millisecond, Multiplier: 1.5, MaxDelay: time.Second},
+			MinConnectTimeout: time.Second,
+		}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.conn = conn
+	d.start(t)
+	t.Cleanup(func() {
+		_ = conn.Close()
+		d.kill(t)
+	})
+	return d
+}
+
+// client calls the daemon. Calls wait while the daemon is being restarted.
+func (d *daemon) client() replaydv1.ReplayServiceClient {
+	return replaydv1.NewReplayServiceClient(d.conn)
+}
+
+func (d *daemon) start(t *testing.T) {
+	t.Helper()
+	d.cmd = exec.Command(d.program, "serve", "--listen", d.addr, "--root", liveAlias+"="+d.dir, "--log-level", "warn")
+	d.cmd.Stderr = t.Output()
+	if err := d.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// kill ends the daemon by SIGKILL: it can say goodbye to nobody.
+func (d *daemon) kill(t *testing.T) {
+	t.Helper()
+	if d.cmd == nil {
+		return
+	}
+	if err := d.cmd.Process.Kill(); err != nil {
+		t.Error(err)
+	}
+	_ = d.cmd.Wait() // "signal: killed"
+	d.cmd = nil
+}
+
+// restart kills the daemon and starts it again.
+func (d *daemon) restart(t *testing.T) {
+	t.Helper()
+	d.kill(t)
+	d.start(t)
+}
+
+// replay is the name by which the daemon knows a recording.
+func (d *daemon) replay(path string) string {
+	return liveAlias + "/" + filepath.Base(path)
+}
+
+func freeAddr(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
+}

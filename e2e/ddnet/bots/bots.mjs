@@ -1,0 +1,141 @@
+// Bots for a real DDNet server, driven by lines on stdin:
+//
+//   BOT COMMAND [ARGUMENT...]
+//
+// Each line is answered on stdout by "ok" or "error: REASON", in order, once
+// the command is done as far as the client can tell. BOT is the player's first
+// name; "*" means every bot that is in the game. Lines on stderr are for humans.
+//
+// Usage: node bots.mjs HOST PORT
+
+import { createInterface } from "node:readline";
+import teeworlds from "teeworlds";
+
+const [host, port] = process.argv.slice(2);
+const joinTimeout = 15_000;
+
+/** The bots that joined and have not left, by the name that they joined with. */
+const bots = new Map();
+
+/** A small linear congruential generator: a bot's wandering repeats from run to run. */
+function random(seedText) {
+  let state = 0;
+  for (const char of seedText) state = (state * 31 + char.charCodeAt(0)) >>> 0;
+  return (below) => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return Math.floor((state / 2 ** 32) * below);
+  };
+}
+
+class Bot {
+  constructor(name) {
+    this.name = name;
+    this.random = random(name);
+    this.identity = {
+      name,
+      clan: "replayd",
+      country: -1,
+      skin: "default",
+      use_custom_color: 0,
+      color_body: 0,
+      color_feet: 0,
+    };
+    this.client = new teeworlds.Client(host, Number(port), name, { identity: this.identity });
+  }
+
+  join() {
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => reject(new Error("no connection in time")), joinTimeout);
+      this.client.once("connected", () => {
+        clearTimeout(timer);
+        resolve();
+      });
+      this.client.on("disconnect", (reason, fromServer) => {
+        clearTimeout(timer);
+        this.wander("off");
+        bots.delete(this.name);
+        if (fromServer) console.error(`${this.name}: dropped by the server: ${reason}`);
+        reject(new Error(`disconnected: ${reason}`));
+      });
+      this.client.connect().catch(reject);
+    });
+  }
+
+  leave() {
+    return this.client.Disconnect();
+  }
+
+  /** Moves at random, several times a second, until told to stop. */
+  wander(state) {
+    clearInterval(this.wandering);
+    if (state !== "on") {
+      this.client.movement.RunStop();
+      return;
+    }
+    this.wandering = setInterval(() => {
+      const { movement } = this.client;
+      switch (this.random(7)) {
+        case 0: movement.RunLeft(); break;
+        case 1: movement.RunRight(); break;
+        case 2: movement.RunStop(); break;
+        case 3: movement.Jump(movement.input.m_Jump === 0); break;
+        case 4: movement.Hook(movement.input.m_Hook === 0); break;
+        case 5: movement.Fire(); break;
+        default: movement.SetAim(this.random(400) - 200, this.random(400) - 200);
+      }
+    }, 150);
+  }
+
+  rename(name) {
+    this.identity.name = name;
+    this.client.game.ChangePlayerInfo(this.identity);
+  }
+}
+
+/** What a bot can be told; each takes the bot and the words after the command. */
+const commands = {
+  leave: (bot) => bot.leave(),
+  left: (bot) => bot.client.movement.RunLeft(),
+  right: (bot) => bot.client.movement.RunRight(),
+  stop: (bot) => bot.client.movement.RunStop(),
+  jump: (bot, state) => bot.client.movement.Jump(state !== "off"),
+  hook: (bot, state) => bot.client.movement.Hook(state !== "off"),
+  fire: (bot) => bot.client.movement.Fire(),
+  weapon: (bot, number) => bot.client.movement.WantedWeapon(Number(number)),
+  aim: (bot, x, y) => bot.client.movement.SetAim(Number(x), Number(y)),
+  wander: (bot, state) => bot.wander(state),
+  say: (bot, ...words) => bot.client.game.Say(words.join(" ")),
+  rename: (bot, ...words) => bot.rename(words.join(" ")),
+  team: (bot, number) => bot.client.game.SetTeam(Number(number)),
+  spectate: (bot, id) => bot.client.game.SpectatorMode(Number(id)),
+  emote: (bot, number) => bot.client.game.Emote(Number(number)),
+  kill: (bot) => bot.client.game.Kill(),
+  login: (bot, password) => bot.client.rcon.auth(password),
+  rcon: (bot, ...words) => bot.client.rcon.rcon(words.join(" ")),
+};
+
+async function run(line) {
+  const [name, command, ...args] = line.trim().split(/\s+/);
+  if (command === "join") {
+    if (bots.has(name)) throw new Error(`${name} is in the game already`);
+    const bot = new Bot(name);
+    await bot.join();
+    bots.set(name, bot);
+    return;
+  }
+  const act = commands[command];
+  if (!act) throw new Error(`no such command: ${command}`);
+  const told = name === "*" ? [...bots.values()] : [bots.get(name)];
+  if (told.includes(undefined)) throw new Error(`${name} is not in the game`);
+  await Promise.all(told.map((bot) => act(bot, ...args)));
+}
+
+for await (const line of createInterface({ input: process.stdin })) {
+  try {
+    await run(line);
+    console.log("ok");
+  } catch (error) {
+    console.log(`error: ${error.message}`);
+  }
+}
+process.exit(0);

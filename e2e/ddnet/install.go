@@ -1,0 +1,50 @@
+package ddnet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+)
+
+// ErrUnavailable says that this machine has no DDNet server and that none can
+// be installed on it: a reason to skip, not to fail.
+var ErrUnavailable = errors.New("no DDNet server here, and no root with apt-get to install one")
+
+// program is where Debian's ddnet-server package puts the server; /usr/games
+// is seldom in a root user's PATH.
+const program = "/usr/games/DDNet-Server"
+
+// Install returns the path of the server program. Where there is none it
+// installs Debian's ddnet-server package, which takes root and apt-get:
+// without them the error is [ErrUnavailable].
+func Install(ctx context.Context) (string, error) {
+	if path, err := find(); err == nil {
+		return path, nil
+	}
+	apt, err := exec.LookPath("apt-get")
+	if err != nil || os.Geteuid() != 0 {
+		return "", ErrUnavailable
+	}
+	for _, args := range [][]string{
+		{"update", "-q"},
+		{"install", "-q", "-y", "--no-install-recommends", "ddnet-server"},
+	} {
+		cmd := exec.CommandContext(ctx, apt, args...)
+		cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return "", fmt.Errorf("apt-get %s: %w\n%s", args[0], err, out)
+		}
+	}
+	return find()
+}
+
+func find() (string, error) {
+	for _, name := range []string{"DDNet-Server", program} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path, nil
+		}
+	}
+	return "", ErrUnavailable
+}

@@ -1,0 +1,137 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"errors"
+	"io"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/testing/protocmp"
+
+	teehistorianv1 "github.com/replayd/replayd/proto/replayd/teehistorian/v1"
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+
+	"github.com/replayd/replayd/e2e/ddnet"
+)
+
+// history is what a client has received of one replay: all that it has to
+// remember is the last cursor.
+type history struct {
+	cursor       []byte
+	nextSequence uint64
+	events       []*teehistorianv1.Event
+	end          *replaydv1.StreamEnd
+}
+
+// TestResumeAfterDaemonKill plays on a real server, and reads its recordings
+// through a daemon that is killed -9 after every few batches: what arrives in
+// all must be what one undisturbed stream delivers, nothing lost and nothing
+// twice.
+func TestResumeAfterDaemonKill(t *testing.T) {
+	const kills = 20
+	ctx, srv, bots := start(t, ddnet.Config{})
+	if err := bots.Run(ctx, `
+		alice join
+		bob join
+		* wander on
+		sleep 4s
+	`); err != nil {
+		t.Fatal(err)
+	}
+	if err := srv.ChangeMap(ctx, "dm1"); err != nil {
+		t.Fatal(err)
+	}
+	if err := bots.Run(ctx, "sleep 4s"); err != nil {
+		t.Fatal(err)
+	}
+	if err := srv.Stop(); err != nil {
+		t.Fatal(err)
+	}
+
+	d := startDaemon(ctx, t, srv.TeehistorianDir())
+	for _, game := range srv.Games() {
+		replay := d.replay(game.Recording)
+		var want history
+		if err := want.read(ctx, d, replay, -1); err != nil {
+			t.Fatal(err)
+		}
+		var got history
+		for killed := 0; ; killed++ {
+			responses := 1 + killed%5
+			if killed == kills {
+				responses = -1
+			}
+			if err := got.read(ctx, d, replay, responses); err != nil {
+				t.Fatal(err)
+			}
+			if got.end != nil {
+				t.Logf("%s: %d events over %d kills", replay, len(got.events), killed)
+				break
+			}
+			d.restart(t)
+		}
+		if diff := cmp.Diff(want.events, got.events, protocmp.Transform()); diff != "" {
+			t.Errorf("%s: undisturbed (-) and interrupted (+) streams differ:\n%s", replay, diff)
+		}
+	}
+}
+
+// read goes on with a replay where the history ends, until the stream ends or
+// some responses have come; -1 means all.
+func (h *history) read(ctx context.Context, d *daemon, replay string, responses int) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	req := &replaydv1.StreamEventsRequest{Replay: replay, MaxBatchEvents: 10}
+	if h.cursor != nil {
+		req.Start = &replaydv1.StreamEventsRequest_Cursor{Cursor: h.cursor}
+	}
+	stream, err := d.client().StreamEvents(ctx, req, grpc.WaitForReady(true))
+	if err != nil {
+		return err
+	}
+	for ; responses != 0; responses-- {
+		res, err := stream.Recv()
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case status.Code(err) == codes.Unavailable:
+			return nil // The daemon went away; the next call goes on.
+		case err != nil:
+			return err
+		}
+		if err := h.add(res); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// add checks a response against what came before it and keeps it.
+func (h *history) add(res *replaydv1.StreamEventsResponse) error {
+	switch r := res.GetResponse().(type) {
+	case *replaydv1.StreamEventsResponse_Start:
+		if got := r.Start.GetNextSequence(); got != h.nextSequence {
+			return errors.New("stream does not start where the cursor says")
+		}
+	case *replaydv1.StreamEventsResponse_Batch:
+		if got := r.Batch.GetFirstSequence(); got != h.nextSequence {
+			return errors.New("batch does not follow the one before it")
+		}
+		events := r.Batch.GetTeehistorian().GetEvents()
+		if got := r.Batch.GetNextSequence(); got != h.nextSequence+uint64(len(events)) {
+			return errors.New("batch does not hold the events that it counts")
+		}
+		h.nextSequence = r.Batch.GetNextSequence()
+		h.events = append(h.events, events...)
+	case *replaydv1.StreamEventsResponse_End:
+		h.end = r.End
+	}
+	h.cursor = res.GetCursor()
+	return nil
+}
