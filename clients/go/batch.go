@@ -1,0 +1,212 @@
+package replayd
+
+import (
+	"bytes"
+	"fmt"
+	"iter"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+)
+
+// The numbers of the fields that are read without unmarshalling; see stream.proto. A test proves that they are these.
+const (
+	fieldCursor = 1 // StreamEventsResponse.cursor
+	fieldBatch  = 3 // StreamEventsResponse.batch
+	fieldFirst  = 1 // EventBatch.first_sequence
+	fieldNext   = 2 // EventBatch.next_sequence
+	fieldEvents = 1 // events of every EventList
+)
+
+// Batch is the events of one response. It never changes and may be kept and shared.
+type Batch struct {
+	// First is the sequence number of the first event, Next that of the event behind the last one.
+	First, Next uint64
+	// Cursor is where to go on behind this batch. Store it once the batch was dealt with, and nothing is lost and nothing
+	// comes twice, whatever happens to this program.
+	Cursor []byte
+
+	format  *format
+	list    []byte // the EventList message
+	rows    int    // how many events it has that are no columns
+	columns []Columns
+	strings []string // what events refer to
+	raw     [][]byte // the same
+}
+
+// Len returns how many events there are.
+func (b *Batch) Len() int { return int(b.Next - b.First) }
+
+// Format returns the name of the replay's format: "teehistorian", "datafile", "dem" or "sc2replay".
+func (b *Batch) Format() string { return b.format.name }
+
+// Wire returns the events as they came: the bytes of the format's EventList message, such as
+// replayd.teehistorian.v1.EventList. They belong to the batch and must not be changed.
+func (b *Batch) Wire() []byte { return b.list }
+
+// Message unmarshals all events into the format's generated message, such as a *teehistorianv1.EventList.
+func (b *Batch) Message() (proto.Message, error) {
+	m := b.format.list.New().Interface()
+	if err := proto.Unmarshal(b.list, m); err != nil {
+		return nil, fmt.Errorf("replayd: %w", err)
+	}
+	return m, nil
+}
+
+// Events returns the events in their order, those that came as columns too.
+func (b *Batch) Events() iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) { b.each(yield) }
+}
+
+// each is Events. It tells whether all events were taken.
+func (b *Batch) each(yield func(Event, error) bool) bool {
+	if len(b.columns) > 0 {
+		return b.eachOfColumns(yield)
+	}
+	e := Event{Sequence: b.First, batch: b}
+	for list := b.list; len(list) > 0; {
+		wire, rest, ok := nextRow(list)
+		if list = rest; wire == nil && ok {
+			return true
+		}
+		if !ok || !e.parse(wire) {
+			yield(Event{}, errMalformed)
+			return false
+		}
+		if !yield(e, nil) {
+			return false
+		}
+		e.Sequence++
+	}
+	return true
+}
+
+// response takes a StreamEventsResponse apart. The batch is nil when it is no batch.
+func response(raw []byte) (*Batch, error) {
+	b := &Batch{}
+	var inner []byte
+	for rest := raw; len(rest) > 0; {
+		field, left, ok := next(rest)
+		if !ok {
+			return nil, errMalformed
+		}
+		switch rest = left; field.number {
+		case fieldCursor:
+			b.Cursor = field.bytes
+		case fieldBatch:
+			inner = field.bytes
+		}
+	}
+	if inner == nil {
+		return nil, nil
+	}
+	for len(inner) > 0 {
+		field, left, ok := next(inner)
+		if !ok {
+			return nil, errMalformed
+		}
+		switch inner = left; field.number {
+		case fieldFirst:
+			b.First = field.value
+		case fieldNext:
+			b.Next = field.value
+		default:
+			if field.typ != protowire.BytesType {
+				continue
+			}
+			if b.format, b.list = formats()[field.number], field.bytes; b.format == nil {
+				return nil, &Error{
+					Code: codes.Unimplemented, Message: "events of a format that this client is too old to know",
+				}
+			}
+		}
+	}
+	if b.format == nil {
+		return nil, errMalformed
+	}
+	if err := b.index(); err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+// index looks over the event list: how many rows there are, which columns and which strings.
+func (b *Batch) index() error {
+	for list := b.list; len(list) > 0; {
+		if _, end := rowAt(list); end > 0 {
+			b.rows, list = b.rows+1, list[end:]
+			continue
+		}
+		field, rest, ok := next(list)
+		if !ok {
+			return errMalformed
+		}
+		switch {
+		case field.typ != protowire.BytesType:
+		case field.number == fieldEvents:
+			b.rows++
+		case field.number == b.format.strings:
+			b.raw = append(b.raw, field.bytes)
+		default:
+			if t := b.format.columns[field.number]; t != nil {
+				c, err := newColumns(t, field.bytes)
+				if err != nil {
+					return err
+				}
+				b.columns = append(b.columns, c)
+			}
+		}
+		list = rest
+	}
+	if len(b.raw) > 0 { // one allocation for the text of all
+		text := string(bytes.Join(b.raw, nil))
+		b.strings = make([]string, len(b.raw))
+		for i, s := range b.raw {
+			b.strings[i], text = text[:len(s)], text[len(s):]
+		}
+	}
+	count := b.rows
+	for i := range b.columns {
+		count += b.columns[i].Len()
+	}
+	if uint64(count) != b.Next-b.First {
+		return fmt.Errorf("%w: a batch of %d events counts from %d to %d", errMalformed, count, b.First, b.Next)
+	}
+	return nil
+}
+
+// rowTag is the tag of EventList.events.
+const rowTag = fieldEvents<<3 | byte(protowire.BytesType)
+
+// rowAt returns where the event is with which an event list begins. The end is 0 when it does not begin with one.
+func rowAt(list []byte) (at, end int) {
+	if len(list) < 2 || list[0] != rowTag {
+		return 0, 0
+	}
+	size, at := uint64(list[1]), 2
+	if size >= 0x80 {
+		if size, at = long(list, 1); at < 0 {
+			return 0, 0
+		}
+	}
+	if size > uint64(len(list)-at) {
+		return 0, 0
+	}
+	return at, at + int(size)
+}
+
+// nextRow takes the next event off an event list, and passes over what is no event. The event is nil when there is none.
+func nextRow(list []byte) (wire, rest []byte, ok bool) {
+	for len(list) > 0 {
+		if at, end := rowAt(list); end > 0 {
+			return list[at:end:end], list[end:], true
+		}
+		_, rest, ok := next(list)
+		if !ok {
+			return nil, nil, false
+		}
+		list = rest
+	}
+	return nil, nil, true
+}

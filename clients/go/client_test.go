@@ -1,0 +1,250 @@
+package replayd_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	replayd "github.com/replayd/replayd/clients/go"
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+)
+
+func TestReplays(t *testing.T) {
+	d := serve(t, samples)
+	client := d.connect()
+	var names []string
+	for r, err := range client.Replays(soon(t), &replaydv1.ListReplaysRequest{Directory: root + "/teehistorian", PageSize: 2}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, r.GetName())
+	}
+	if len(names) < 6 || !slices.IsSorted(names) || !slices.Contains(names, root+"/"+finished) {
+		t.Errorf("replays %q", names)
+	}
+	for range client.Replays(soon(t), nil) {
+		break
+	}
+	for _, err := range client.Replays(soon(t), &replaydv1.ListReplaysRequest{Directory: "nothing"}) {
+		if status.Code(err) != codes.NotFound {
+			t.Errorf("got %v", err)
+		}
+	}
+	r, err := client.Replay(soon(t), root+"/"+finished)
+	if err != nil || r.GetTeehistorian() == nil {
+		t.Errorf("replay %v, %v", r, err)
+	}
+	if _, err := client.Replay(soon(t), "nothing"); replayd.ReasonOf(err) != replaydv1.ErrorReason_ERROR_REASON_REPLAY_NOT_FOUND {
+		t.Errorf("got %v", err)
+	}
+	info, err := client.Info(soon(t))
+	if err != nil || info.GetVersion() != "test" {
+		t.Errorf("info %v, %v", info, err)
+	}
+}
+
+func TestWatch(t *testing.T) {
+	dir := t.TempDir()
+	file := read(t, filepath.Join(samples, filepath.FromSlash(finished)))
+	if err := os.WriteFile(filepath.Join(dir, "first.teehistorian"), file, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d := serve(t, dir)
+	seen := map[string]bool{} // whether it was there at first
+	for c, err := range d.connect().Watch(soon(t), nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.Kind == replaydv1.ChangeKind_CHANGE_KIND_ADDED {
+			seen[c.Replay.GetName()] = c.Initial
+		}
+		if len(seen) == 2 {
+			break
+		}
+		if err := os.WriteFile(filepath.Join(dir, "second.teehistorian"), file, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !seen[root+"/first.teehistorian"] || seen[root+"/second.teehistorian"] {
+		t.Errorf("seen %v", seen)
+	}
+	var last error
+	for _, err := range d.connect().Watch(soon(t), nil) {
+		d.kill()
+		last = err
+	}
+	if status.Code(last) != codes.Unavailable {
+		t.Errorf("got %v", last)
+	}
+}
+
+// TestToken: the token goes with every call, and by TLS to any address that is not of this machine.
+func TestToken(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sent := make(chan []string, 1)
+	server := grpc.NewServer(grpc.UnknownServiceHandler(func(_ any, s grpc.ServerStream) error {
+		md, _ := metadata.FromIncomingContext(s.Context())
+		sent <- md.Get("authorization")
+		return status.Error(codes.Unauthenticated, "unknown token")
+	}))
+	var wg sync.WaitGroup
+	wg.Go(func() { _ = server.Serve(l) })
+	defer wg.Wait()
+	defer server.Stop()
+
+	dialer := replayd.WithDialOptions(grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "tcp", l.Addr().String())
+	}))
+	for _, test := range []struct {
+		addr   string
+		option replayd.Option
+		tls    bool
+	}{
+		{"127.0.0.1:1", nil, false},
+		{"[::1]:1", nil, false},
+		{"localhost:1", nil, false},
+		{"passthrough:///localhost:1", nil, false},
+		{"passthrough:///replays.example.org:1", nil, true},
+		{"192.0.2.1:1", nil, true},
+		{"192.0.2.1:1", replayd.WithInsecure(), false},
+		{"localhost:1", replayd.WithTLS(nil), true},
+	} {
+		options := []replayd.Option{dialer, replayd.WithToken("secret")}
+		if test.option != nil {
+			options = append(options, test.option)
+		}
+		client, err := replayd.Dial(test.addr, options...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, err := range client.Events(soon(t), stream(finished)) {
+			if status.Code(err) == codes.Unauthenticated == test.tls {
+				t.Errorf("%s: %v", test.addr, err)
+			}
+			if !test.tls && !slices.Equal(<-sent, []string{"Bearer secret"}) {
+				t.Errorf("%s: no token came", test.addr)
+			}
+		}
+		_ = client.Close()
+	}
+}
+
+func TestDecode(t *testing.T) {
+	d := serve(t, samples)
+	client := d.connect()
+	want := lines(t, client.Events(soon(t), stream(finished)))
+	file := read(t, filepath.Join(samples, filepath.FromSlash(finished)))
+
+	for name, r := range map[string]io.Reader{
+		"whole": bytes.NewReader(file), "byte by byte": iotest.OneByteReader(bytes.NewReader(file)),
+		"with the last bytes": iotest.DataErrReader(bytes.NewReader(file)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := client.Decode(soon(t), r, nil)
+			if got := lines(t, s.Events()); !slices.Equal(got, want) {
+				t.Errorf("%d events, want %d; or they differ", len(got), len(want))
+			}
+			if s.End().GetReason() != replaydv1.EndReason_END_REASON_FINISHED {
+				t.Errorf("end %v", s.End())
+			}
+		})
+	}
+	t.Run("failing reader", func(t *testing.T) {
+		broken := errors.New("disk on fire")
+		var last error
+		for _, err := range client.Decode(soon(t), io.MultiReader(bytes.NewReader(file[:1000]), iotest.ErrReader(broken)), nil).Events() {
+			last = err
+		}
+		if !errors.Is(last, broken) {
+			t.Errorf("got %v", last)
+		}
+	})
+	t.Run("not a replay", func(t *testing.T) {
+		var last error
+		for _, err := range client.Decode(soon(t), strings.NewReader("not a replay"), nil).Events() {
+			last = err
+		}
+		if replayd.ReasonOf(last) != replaydv1.ErrorReason_ERROR_REASON_UNKNOWN_FORMAT {
+			t.Errorf("got %v", last)
+		}
+	})
+	t.Run("left early", func(t *testing.T) {
+		r := &endless{head: file}
+		for _, err := range client.Decode(soon(t), r, nil).Events() {
+			if err != nil {
+				t.Fatal(err)
+			}
+			break
+		}
+		if r.reading.Load() {
+			t.Error("the reader is still being read")
+		}
+	})
+}
+
+// TestDecodeSlowly: who takes events slowly is read from slowly. The file is many times what may be on its way.
+func TestDecodeSlowly(t *testing.T) {
+	d := serve(t, samples)
+	file := read(t, filepath.Join(samples, filepath.FromSlash(killed)))
+	r := &endless{head: file, size: 256 << 20}
+	taken := 0
+	for _, err := range d.connect().Decode(soon(t), r, nil).Events() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if taken++; taken > 10 {
+			break
+		}
+		time.Sleep(30 * time.Millisecond)
+	}
+	if n := r.read.Load(); n > 64<<20 {
+		t.Errorf("%d MiB were read for %d events", n>>20, taken)
+	}
+}
+
+// endless is a replay that goes on: its head and then, for ever, ticks.
+type endless struct {
+	head    []byte
+	size    int64
+	read    atomic.Int64
+	reading atomic.Bool
+}
+
+// Read implements io.Reader.
+func (e *endless) Read(p []byte) (int, error) {
+	e.reading.Store(true)
+	defer e.reading.Store(false)
+	if len(e.head) > 0 {
+		n := copy(p, e.head)
+		e.head = e.head[n:]
+		e.read.Add(int64(n))
+		return n, nil
+	}
+	if e.size > 0 && e.read.Load() >= e.size {
+		return 0, io.EOF
+	}
+	for i := range p {
+		p[i] = [...]byte{0x41, 0x00}[i%2] // a tick that skipped none
+	}
+	e.read.Add(int64(len(p)))
+	return len(p), nil
+}

@@ -1,0 +1,65 @@
+package replayd
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"google.golang.org/grpc"
+)
+
+// connection is a gRPC connection that can be left for a new one: gRPC itself keeps to a connection on which nothing
+// comes any more, until the keepalive finds out.
+type connection struct {
+	dial func() (*grpc.ClientConn, error)
+
+	mu  sync.Mutex
+	now *grpc.ClientConn
+	// old holds connections that were left. Other calls may still run on them; without any they fall asleep.
+	old    []*grpc.ClientConn
+	closed bool
+}
+
+var _ grpc.ClientConnInterface = (*connection)(nil)
+
+func (c *connection) current() *grpc.ClientConn {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+// Invoke implements [grpc.ClientConnInterface].
+func (c *connection) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
+	return c.current().Invoke(ctx, method, args, reply, opts...)
+}
+
+// NewStream implements [grpc.ClientConnInterface].
+func (c *connection) NewStream(
+	ctx context.Context, desc *grpc.StreamDesc, method string, opts ...grpc.CallOption,
+) (grpc.ClientStream, error) {
+	return c.current().NewStream(ctx, desc, method, opts...)
+}
+
+// leave makes later calls use another connection than that one.
+func (c *connection) leave(silent *grpc.ClientConn) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.now != silent || c.closed {
+		return
+	}
+	if fresh, err := c.dial(); err == nil {
+		c.now, c.old = fresh, append(c.old, silent)
+	}
+}
+
+func (c *connection) close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+	err := c.now.Close()
+	for _, old := range c.old {
+		err = errors.Join(err, old.Close())
+	}
+	c.old = nil
+	return err
+}

@@ -1,0 +1,104 @@
+package replayd
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+)
+
+// Error is why a call failed, as the daemon or the connection said it.
+type Error struct {
+	// Code is the gRPC status code.
+	Code codes.Code
+	// Reason says more exactly what is wrong. It is unspecified when the daemon did not say it itself: when it could not be
+	// reached, or the connection broke.
+	Reason replaydv1.ErrorReason
+	// Message is for people.
+	Message string
+	// Metadata is what the reason comes with: "replay", "format", "offset" (bytes), "tick", "cursor" (base64), "incident".
+	Metadata map[string]string
+	// Fields are the fields of the request that are wrong, as the daemon names them.
+	Fields []Field
+
+	after  time.Duration // how long the daemon asks to wait before the next try
+	silent bool          // the connection is to be left
+	err    error
+}
+
+// Field is a field of a request that is wrong.
+type Field struct {
+	// Name is its path, such as "include[0].kinds[0]".
+	Name string
+	// Problem is what is wrong with it.
+	Problem string
+}
+
+// Error implements error.
+func (e *Error) Error() string {
+	what := e.Code.String()
+	if e.Reason != replaydv1.ErrorReason_ERROR_REASON_UNSPECIFIED {
+		what = reasonName(e.Reason)
+	}
+	return fmt.Sprintf("replayd: %s: %s", what, e.Message)
+}
+
+// Unwrap returns gRPC's error, or that of the context or the reader that made the call fail.
+func (e *Error) Unwrap() error { return e.err }
+
+// GRPCStatus lets status.FromError and status.Code read the error.
+func (e *Error) GRPCStatus() *status.Status {
+	if s, ok := status.FromError(e.err); ok && s != nil {
+		return s
+	}
+	return status.New(e.Code, e.Message)
+}
+
+// ReasonOf returns the reason of an error of this package, and ERROR_REASON_UNSPECIFIED for any other.
+func ReasonOf(err error) replaydv1.ErrorReason {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Reason
+	}
+	return replaydv1.ErrorReason_ERROR_REASON_UNSPECIFIED
+}
+
+// ErrSequence says that the daemon's count of events is not this client's: that events were lost, or came twice. It
+// points to a defect.
+var ErrSequence = errors.New("replayd: events are not in sequence")
+
+const (
+	errorDomain  = "replayd"
+	reasonPrefix = "ERROR_REASON_"
+)
+
+func reasonName(r replaydv1.ErrorReason) string { return r.String()[len(reasonPrefix):] }
+
+// explain makes an Error of what gRPC returned.
+func explain(err error) *Error {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e
+	}
+	s := status.Convert(err)
+	e := &Error{Code: s.Code(), Message: s.Message(), err: err}
+	for _, d := range s.Details() {
+		switch d := d.(type) {
+		case *errdetails.ErrorInfo:
+			if d.GetDomain() == errorDomain {
+				e.Reason = replaydv1.ErrorReason(replaydv1.ErrorReason_value[reasonPrefix+d.GetReason()])
+				e.Metadata = d.GetMetadata()
+			}
+		case *errdetails.BadRequest:
+			for _, v := range d.GetFieldViolations() {
+				e.Fields = append(e.Fields, Field{v.GetField(), v.GetDescription()})
+			}
+		case *errdetails.RetryInfo:
+			e.after = d.GetRetryDelay().AsDuration()
+		}
+	}
+	return e
+}

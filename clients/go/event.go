@@ -1,0 +1,158 @@
+package replayd
+
+import (
+	"errors"
+	"fmt"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+)
+
+// Event is one thing that happened.
+//
+// What all events have is in its fields. The rest stays as it came until it is asked for: skipping an event costs some
+// ten nanoseconds. An Event may be kept and used by several goroutines; it keeps the bytes of its [Batch] alive.
+type Event struct { //nolint:recvcheck // parse fills it in; for everybody else it is a value
+	// Sequence is the event's number in its stream, from 0, counted after filtering. It goes on when a stream is resumed.
+	Sequence uint64
+	// Tick is when it happened, by the replay's clock. 0 for formats without one.
+	Tick int32
+	// Kind is the name of the event's kind, as filters take it, such as "player_diff". It is empty for a kind that is
+	// newer than this client.
+	Kind string
+
+	at    uint32 // where in wire the kind's message is
+	size  uint32
+	kind  *kind
+	batch *Batch
+	wire  []byte // the whole Event message
+}
+
+// parse finds an event's tick and kind. Nearly all events are what the first half looks for: a tick, if any, then a kind
+// of a small number, and nothing behind it.
+func (e *Event) parse(wire []byte) bool {
+	f := e.batch.format
+	i, tick := 0, uint64(0)
+	if len(wire) > 1 && wire[0] == f.tickTag {
+		if tick, i = uint64(wire[1]), 2; tick >= 0x80 {
+			if tick, i = long(wire, 1); i < 0 {
+				return false
+			}
+		}
+	}
+	if i+1 < len(wire) && wire[i]&(0x80|7) == byte(protowire.BytesType) {
+		size, at := uint64(wire[i+1]), i+2
+		if size >= 0x80 {
+			if size, at = long(wire, i+1); at < 0 {
+				return false
+			}
+		}
+		if k := f.small[wire[i]>>3&31]; k != nil && size == uint64(len(wire)-at) {
+			e.wire, e.kind, e.Kind, e.Tick, e.at, e.size = wire, k, k.name, int32(tick), uint32(at), uint32(size)
+			return true
+		}
+	}
+	return e.parseAny(wire)
+}
+
+func (e *Event) parseAny(wire []byte) bool {
+	e.wire, e.kind, e.Kind, e.Tick, e.at, e.size = wire, nil, "", 0, 0, 0
+	f := e.batch.format
+	for b := wire; len(b) > 0; {
+		field, rest, ok := next(b)
+		if !ok {
+			return false
+		}
+		b = rest
+		if field.number == f.tick && field.typ == protowire.VarintType {
+			e.Tick = int32(field.value)
+		} else if k := f.kind(field.number); k != nil && field.typ == protowire.BytesType {
+			e.kind, e.Kind = k, k.name
+			e.size = uint32(len(field.bytes))
+			e.at = uint32(len(wire)-len(rest)) - e.size
+		}
+	}
+	return true
+}
+
+func (e Event) bytes() []byte { return e.wire[e.at : e.at+e.size] }
+
+// Value returns the message of the event's kind, such as a *teehistorianv1.PlayerDiff when Kind is "player_diff". Each
+// call makes a new one, which belongs to the caller. It returns nil for a kind that is newer than this client.
+func (e Event) Value() proto.Message {
+	if e.kind == nil {
+		return nil
+	}
+	if m := fastValue(e.kind, e.bytes()); m != nil {
+		return m
+	}
+	m := e.kind.message.New().Interface()
+	if proto.Unmarshal(e.bytes(), m) != nil {
+		return nil
+	}
+	return m
+}
+
+// Unmarshal is [Event.Value] into a message of the caller's, which can be used again for the next event of that kind:
+// nothing is allocated for flat messages.
+func (e Event) Unmarshal(m proto.Message) error {
+	if e.kind == nil {
+		return errors.New("replayd: an event of a kind that this client does not know")
+	}
+	done, ok := fastUnmarshal(e.kind, e.bytes(), m)
+	switch {
+	case done:
+		return nil
+	case !ok || m.ProtoReflect().Descriptor() != e.kind.message.Descriptor():
+		return fmt.Errorf("replayd: %s is a %s, not a %s", e.Kind, e.kind.message.Descriptor().FullName(),
+			m.ProtoReflect().Descriptor().FullName())
+	}
+	return proto.Unmarshal(e.bytes(), m)
+}
+
+// Message returns the whole generated message, such as a *teehistorianv1.Event: with what an event has besides its tick
+// and its kind, such as warnings. Each call makes a new one.
+func (e Event) Message() proto.Message {
+	if e.batch == nil {
+		return nil
+	}
+	m := e.batch.format.event.New().Interface()
+	if proto.Unmarshal(e.wire, m) != nil {
+		return nil
+	}
+	return m
+}
+
+// StringAt returns the string that a field stands for that is marked string_index in the .proto: strings that repeat,
+// such as the names of entities' classes and fields, travel once a batch. It is empty when there is no such string.
+func (e Event) StringAt(index uint32) string {
+	if e.batch == nil || uint64(index) >= uint64(len(e.batch.strings)) {
+		return ""
+	}
+	return e.batch.strings[index]
+}
+
+// AppendJSON appends the event as `replayd cat` prints it, without the newline: names of the .proto, enums by name,
+// 64-bit integers as strings, bytes as base64, strings in place of their indices, scalars also when they are zero.
+func (e Event) AppendJSON(b []byte) ([]byte, error) {
+	if e.batch == nil {
+		return append(b, "null"...), nil
+	}
+	b, err := e.batch.format.printer.AppendLine(b, e.Sequence, e.wire, e.batch.raw)
+	if err != nil {
+		return b, fmt.Errorf("replayd: %w", err)
+	}
+	return b[:len(b)-1], nil
+}
+
+// MarshalJSON implements [encoding/json.Marshaler] by AppendJSON.
+func (e Event) MarshalJSON() ([]byte, error) { return e.AppendJSON(nil) }
+
+// String returns the event's JSON.
+func (e Event) String() string {
+	b, err := e.AppendJSON(nil)
+	if err != nil {
+		return err.Error()
+	}
+	return string(b)
+}

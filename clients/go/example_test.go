@@ -1,0 +1,94 @@
+package replayd_test
+
+import (
+	"context"
+	"fmt"
+
+	replayd "github.com/replayd/replayd/clients/go"
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+)
+
+func Example() {
+	client, err := replayd.Dial(exampleAddr) // "localhost:7171", say
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer client.Close()
+	req := &replaydv1.StreamEventsRequest{Replay: root + "/" + finished, Include: replayd.Kinds("join", "drop")}
+	for event, err := range client.Events(context.Background(), req) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(event.Tick, event.Kind, event)
+	}
+	// Output:
+	// 10 join {"sequence":0,"tick":10,"kind":"join","join":{"client_id":0}}
+	// 140 join {"sequence":1,"tick":140,"kind":"join","join":{"client_id":1}}
+	// 160 join {"sequence":2,"tick":160,"kind":"join","join":{"client_id":2}}
+	// 1431 drop {"sequence":3,"tick":1431,"kind":"drop","drop":{"client_id":1,"reason":""}}
+	// 1431 join {"sequence":4,"tick":1431,"kind":"join","join":{"client_id":1}}
+	// 1700 drop {"sequence":5,"tick":1700,"kind":"drop","drop":{"client_id":2,"reason":""}}
+	// 1700 drop {"sequence":6,"tick":1700,"kind":"drop","drop":{"client_id":1,"reason":""}}
+	// 1701 drop {"sequence":7,"tick":1701,"kind":"drop","drop":{"client_id":0,"reason":""}}
+}
+
+// A program of statistics stores the cursor with its results, and goes on there when it is started again.
+func ExampleClient_Batches() {
+	client, err := replayd.Dial(exampleAddr)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer client.Close()
+	req := &replaydv1.StreamEventsRequest{Replay: root + "/" + finished}
+	var stored []byte // in a database, say
+	for run := range 2 {
+		if stored != nil {
+			req.Start = &replaydv1.StreamEventsRequest_Cursor{Cursor: stored}
+		}
+		events := 0
+		for batch, err := range client.Batches(context.Background(), req) {
+			if err != nil {
+				fmt.Println(err)
+				return
+			}
+			events += batch.Len()
+			if stored = batch.Cursor; run == 0 {
+				break // the program is stopped
+			}
+		}
+		fmt.Println(events, "events")
+	}
+	// Output:
+	// 512 events
+	// 2918 events
+}
+
+// How far to the right anybody was, of all positions.
+func ExampleBatch_Columns() {
+	client, err := replayd.Dial(exampleAddr)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer client.Close()
+	req := &replaydv1.StreamEventsRequest{Replay: root + "/" + finished, Encoding: replaydv1.Encoding_ENCODING_COLUMNS}
+	var xs []int32
+	for batch, err := range client.Batches(context.Background(), req) {
+		if c := batch.Columns("player_diff"); err == nil && c != nil {
+			xs, err = c.AppendInt32(xs, "x")
+		}
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+	farthest := int32(0)
+	for _, x := range xs {
+		farthest = max(farthest, x)
+	}
+	fmt.Println(len(xs), "positions,", farthest)
+	// Output: 1851 positions, 3058
+}

@@ -1,0 +1,105 @@
+package replayd
+
+import (
+	"strings"
+	"sync"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service/eventjson"
+)
+
+// format is what the .proto says of a format's events, prepared for reading them without unmarshalling. It never changes.
+type format struct {
+	name    string // of the field of EventBatch
+	list    protoreflect.MessageType
+	event   protoreflect.MessageType
+	printer *eventjson.Printer
+
+	tick    protowire.Number // Event's field with the tick, or 0
+	tickTag byte             // its tag, or 0
+	kinds   map[protowire.Number]*kind
+	small   [32]*kind        // the same, of small numbers
+	strings protowire.Number // EventList's field with the strings, or 0
+	columns map[protowire.Number]*columnType
+}
+
+// kind is a kind of events.
+type kind struct {
+	name    string
+	number  protowire.Number // of the field in Event
+	message protoreflect.MessageType
+}
+
+func (f *format) kind(n protowire.Number) *kind {
+	if n >= 0 && int(n) < len(f.small) {
+		return f.small[n]
+	}
+	return f.kinds[n]
+}
+
+// formats holds the formats by the number of their field in EventBatch.
+var formats = sync.OnceValue(func() map[protowire.Number]*format {
+	known := map[protowire.Number]*format{}
+	batch := (*replaydv1.EventBatch)(nil).ProtoReflect().Descriptor()
+	lists := batch.Oneofs().ByName("events").Fields()
+	for i := range lists.Len() {
+		if f, ok := newFormat(lists.Get(i)); ok {
+			known[lists.Get(i).Number()] = f
+		}
+	}
+	return known
+})
+
+func newFormat(list protoreflect.FieldDescriptor) (*format, bool) {
+	events := list.Message().Fields().ByName("events")
+	if events == nil || events.Message() == nil {
+		return nil, false
+	}
+	f := &format{
+		name: string(list.Name()), list: messageType(list.Message()), event: messageType(events.Message()),
+		printer: eventjson.New(list.Message()),
+		kinds:   map[protowire.Number]*kind{}, columns: map[protowire.Number]*columnType{},
+	}
+	fields := events.Message().Fields()
+	for i := range fields.Len() {
+		field := fields.Get(i)
+		switch oneof := field.ContainingOneof(); {
+		case oneof != nil && oneof.Name() == "kind" && field.Message() != nil:
+			k := &kind{name: string(field.Name()), number: field.Number(), message: messageType(field.Message())}
+			f.kinds[k.number] = k
+			if int(k.number) < len(f.small) {
+				f.small[k.number] = k
+			}
+		case field.Name() == "at_tick", field.Name() == "tick" && field.Kind() == protoreflect.Int32Kind:
+			f.tick = field.Number()
+			if tag := protowire.EncodeTag(f.tick, protowire.VarintType); tag < 0x80 {
+				f.tickTag = byte(tag)
+			}
+		}
+	}
+	others := list.Message().Fields()
+	for i := range others.Len() {
+		field := others.Get(i)
+		if field.Name() == "strings" {
+			f.strings = field.Number()
+		} else if field.Message() != nil && strings.HasSuffix(string(field.Message().Name()), "Columns") {
+			if c, ok := newColumnType(events.Message(), field.Message()); ok {
+				f.columns[field.Number()] = c
+			}
+		}
+	}
+	return f, true
+}
+
+// messageType is the generated type of a message. The formats' packages are imported by that of the service.
+func messageType(d protoreflect.MessageDescriptor) protoreflect.MessageType {
+	t, err := protoregistry.GlobalTypes.FindMessageByName(d.FullName())
+	if err != nil {
+		return nil
+	}
+	return t
+}

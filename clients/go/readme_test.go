@@ -1,0 +1,77 @@
+package replayd_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// run builds a program in a module of its own, as a user has it, and runs it. The repository stands in for what
+// `go get` would fetch; everything else has the versions that it has there.
+func run(t *testing.T, source string, args ...string) string {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("builds a program")
+	}
+	repository, err := filepath.Abs(filepath.Join("..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const path = "github.com/replayd/replayd"
+	mod := strings.Replace(string(read(t, filepath.Join(repository, "go.mod"))), "module "+path, "module example.org/readme", 1)
+	mod += "\nrequire " + path + " v0.0.0\n\nreplace " + path + " => " + repository + "\n"
+	dir := t.TempDir()
+	for name, contents := range map[string]string{
+		"go.mod": mod, "go.sum": string(read(t, filepath.Join(repository, "go.sum"))), "main.go": source,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(contents), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	program := exec.CommandContext(soon(t), "go", append([]string{"run", "-mod=mod", "."}, args...)...)
+	program.Dir = dir
+	program.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=")
+	out, err := program.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return string(out)
+}
+
+// TestReadme runs the README's program as it is printed there, but for the daemon's address.
+func TestReadme(t *testing.T) {
+	_, source, _ := strings.Cut(string(read(t, "README.md")), "```go\n")
+	source, _, ok := strings.Cut(source, "```")
+	if !ok || !strings.Contains(source, "localhost:7171") {
+		t.Fatal("the README has no program")
+	}
+	d := serve(t, samples)
+	out := run(t, strings.Replace(source, "localhost:7171", d.addr, 1))
+	if !strings.Contains(out, `"kind":"join"`) {
+		t.Errorf("it prints\n%s", out)
+	}
+}
+
+// TestBuildOrder runs the example on a replay that the daemon has, and on a file.
+func TestBuildOrder(t *testing.T) {
+	corpus := filepath.Join("..", "..", "..", "shared", "corpus", "sc2replay", "lotv")
+	file := filepath.Join(corpus, "lotv2.SC2Replay")
+	if _, err := os.Stat(file); err != nil {
+		t.Skip("the corpus is not here")
+	}
+	source := string(read(t, filepath.Join("examples", "buildorder", "main.go")))
+	d := serve(t, corpus)
+	served := run(t, source, "-until", "3m", d.addr, root+"/lotv2.SC2Replay")
+	if !strings.Contains(served, "Gateway") || !strings.Contains(served, "Beckmann (Protoss)") {
+		t.Errorf("it prints\n%s", served)
+	}
+	absolute, err := filepath.Abs(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if uploaded := run(t, source, "-until", "3m", "-upload", absolute, d.addr); uploaded != served {
+		t.Errorf("of the upload it prints\n%s", uploaded)
+	}
+}

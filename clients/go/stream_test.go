@@ -1,0 +1,605 @@
+package replayd_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	replayd "github.com/replayd/replayd/clients/go"
+	teehistorianv1 "github.com/replayd/replayd/proto/replayd/teehistorian/v1"
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+)
+
+// TestEvents compares what the events say, one by one, with the generated messages.
+func TestEvents(t *testing.T) {
+	d := serve(t, samples)
+	s := d.connect().Stream(soon(t), stream(finished))
+	var sequence uint64
+	kinds := map[string]int{}
+	for e, err := range s.Events() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole, ok := e.Message().(*teehistorianv1.Event)
+		if !ok {
+			t.Fatalf("event %d is a %T", e.Sequence, e.Message())
+		}
+		if e.Sequence != sequence || e.Tick != whole.GetAtTick() {
+			t.Fatalf("event %d of tick %d; want %d, %d", e.Sequence, e.Tick, sequence, whole.GetAtTick())
+		}
+		kind := whole.ProtoReflect().WhichOneof(whole.ProtoReflect().Descriptor().Oneofs().ByName("kind"))
+		if string(kind.Name()) != e.Kind {
+			t.Fatalf("event %d is a %q, not a %q", e.Sequence, kind.Name(), e.Kind)
+		}
+		want := whole.ProtoReflect().Get(kind).Message().Interface()
+		if !proto.Equal(e.Value(), want) {
+			t.Fatalf("event %d: %v, want %v", e.Sequence, e.Value(), want)
+		}
+		into := want.ProtoReflect().New().Interface()
+		if err := e.Unmarshal(into); err != nil || !proto.Equal(into, want) {
+			t.Fatalf("event %d into a message: %v, %v; want %v", e.Sequence, into, err, want)
+		}
+		if err := e.Unmarshal(&replaydv1.Gap{}); err == nil {
+			t.Fatal("an event became a gap")
+		}
+		kinds[e.Kind]++
+		sequence++
+	}
+	if kinds["player_diff"] == 0 || kinds["finish"] != 1 {
+		t.Errorf("kinds %v", kinds)
+	}
+	if s.End().GetReason() != replaydv1.EndReason_END_REASON_FINISHED || s.End().GetEventsSent() != sequence {
+		t.Errorf("end %v after %d events", s.End(), sequence)
+	}
+	if s.Start().GetReplay().GetTeehistorian() == nil || s.Reconnects() != 0 || s.Missed() != 0 || len(s.Cursor()) == 0 {
+		t.Errorf("start %v, %d reconnects, %d missed, cursor %x", s.Start(), s.Reconnects(), s.Missed(), s.Cursor())
+	}
+	for _, err := range s.Events() {
+		if err == nil {
+			t.Error("a second loop over the same stream")
+		}
+	}
+}
+
+// TestWays: rows, columns and an upload give the same events, whatever the format.
+func TestWays(t *testing.T) {
+	check := func(t *testing.T, dir string, keep func(string, int64) bool) {
+		d := serve(t, dir)
+		client := d.connect()
+		for _, name := range replays(t, dir, keep) {
+			t.Run(name, func(t *testing.T) {
+				rows := stream(name)
+				var want []string
+				for e, err := range client.Events(soon(t), rows) {
+					if err != nil {
+						if code := status.Code(err); code != codes.DataLoss && code != codes.Unimplemented && code != codes.InvalidArgument {
+							t.Fatal(err)
+						}
+						break // what comes before the damage is what there is
+					}
+					want = append(want, e.String())
+				}
+				same := func(way string, events func(func(replayd.Event, error) bool)) {
+					n := 0
+					for e, err := range events {
+						if err != nil {
+							break
+						}
+						if got := e.String(); n >= len(want) || got != want[n] {
+							t.Fatalf("%s: event %d is %s", way, n, got)
+						}
+						n++
+					}
+					if n != len(want) {
+						t.Errorf("%s: %d events of %d", way, n, len(want))
+					}
+				}
+				columns := proto.CloneOf(rows)
+				columns.Encoding = replaydv1.Encoding_ENCODING_COLUMNS
+				same("columns", client.Events(soon(t), columns))
+				file := read(t, filepath.Join(dir, filepath.FromSlash(name)))
+				same("upload", client.Decode(soon(t), bytes.NewReader(file), nil).Events())
+				same("upload as columns", client.Decode(soon(t), bytes.NewReader(file), columns).Events())
+			})
+		}
+	}
+	t.Run("samples", func(t *testing.T) { check(t, samples, isReplay) })
+	corpus := filepath.Join("..", "..", "..", "shared", "corpus", "teehistorian")
+	if _, err := os.Stat(corpus); err == nil {
+		t.Run("corpus", func(t *testing.T) {
+			check(t, corpus, func(path string, size int64) bool { return isReplay(path, size) && size < 1<<20 })
+		})
+	}
+}
+
+// TestColumns reads arrays one by one and all at once.
+func TestColumns(t *testing.T) {
+	d := serve(t, samples)
+	req := stream(finished)
+	req.Encoding = replaydv1.Encoding_ENCODING_COLUMNS
+	rows := 0
+	for b, err := range d.connect().Batches(soon(t), req) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := b.Columns("player_diff")
+		if c == nil {
+			continue
+		}
+		rows += c.Len()
+		m, err := c.Message()
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := m.(*teehistorianv1.PlayerDiffColumns)
+		for name, array := range map[string][]int32{
+			"at_tick": want.GetAtTick(), "client_id": want.GetClientId(), "dx": want.GetDx(), "x": want.GetX(), "y": want.GetY(),
+		} {
+			if got, err := c.AppendInt32(nil, name); err != nil || !slices.Equal(got, array) {
+				t.Errorf("%s: %v, %v; want %v", name, got, err, array)
+			}
+		}
+		if got, err := c.AppendUint32(nil, "place"); err != nil || !slices.Equal(got, want.GetPlace()) {
+			t.Errorf("place: %v, %v; want %v", got, err, want.GetPlace())
+		}
+		for _, name := range []string{"z", "place"} {
+			if got, err := c.AppendInt32(nil, name); err == nil || len(got) > 0 {
+				t.Errorf("%s as int32: %v", name, got)
+			}
+		}
+		if ticks := b.Columns("tick"); ticks != nil {
+			m, err := ticks.Message()
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := m.(*teehistorianv1.TickColumns).GetImplicit()
+			if got, err := ticks.AppendBool(nil, "implicit"); err != nil || !slices.Equal(got, want) {
+				t.Errorf("implicit: %v, %v; want %v", got, err, want)
+			}
+		}
+		if b.Columns("join") != nil || b.Format() != "teehistorian" {
+			t.Error("joins have columns")
+		}
+	}
+	if rows == 0 {
+		t.Error("no columns came")
+	}
+}
+
+// TestFollow follows a file that is written while the daemon is drained, cut off and started again: every event comes
+// once.
+func TestFollow(t *testing.T) {
+	whole := read(t, filepath.Join(samples, filepath.FromSlash(finished)))
+	want := lines(t, serve(t, samples).connect().Events(soon(t), stream(finished)))
+
+	dir := t.TempDir()
+	path := filepath.Join(dir, "live.teehistorian")
+	if err := os.WriteFile(path, whole[:len(whole)/10], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d := serve(t, dir)
+	req := stream("live.teehistorian")
+	req.Follow, req.MaxBatchEvents = true, 16
+	s := d.connect().Stream(soon(t), req)
+
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	wg.Go(func() {
+		const steps = 30
+		for i := 3; i <= steps; i++ {
+			time.Sleep(20 * time.Millisecond)
+			write(t, path, whole[:len(whole)*i/steps])
+			switch i {
+			case 8, 20:
+				d.stop()
+				d.start()
+			case 12, 16, 24, 28:
+				d.kill()
+				d.start()
+			}
+		}
+	})
+	if got := lines(t, s.Events()); !slices.Equal(got, want) {
+		t.Errorf("%d events, want %d; or they differ", len(got), len(want))
+	}
+	if s.Reconnects() < 6 {
+		t.Errorf("%d reconnects", s.Reconnects())
+	}
+	if s.End().GetReason() != replaydv1.EndReason_END_REASON_FINISHED {
+		t.Errorf("end %v", s.End())
+	}
+	t.Logf("%d events over %d reconnects", len(want), s.Reconnects())
+}
+
+// write makes a file grow to these contents.
+func write(tb testing.TB, path string, contents []byte) {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		tb.Error(err)
+		return
+	}
+	defer f.Close()
+	at, err := f.Seek(0, 2)
+	if err == nil && at < int64(len(contents)) {
+		_, err = f.Write(contents[at:])
+	}
+	if err != nil {
+		tb.Error(err)
+	}
+}
+
+// TestCutAnywhere cuts the connection after every few bytes of the responses.
+func TestCutAnywhere(t *testing.T) {
+	d := serve(t, samples)
+	want := lines(t, d.connect().Events(soon(t), stream(killed)))
+	proxy := newProxy(t, d.addr, 4000)
+	client, err := replayd.Dial(proxy, replayd.WithRetry(replayd.Retry{Initial: time.Millisecond, Max: 5 * time.Millisecond}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	req := stream(killed)
+	req.MaxBatchEvents = 20
+	s := client.Stream(soon(t), req)
+	if got := lines(t, s.Events()); !slices.Equal(got, want) {
+		t.Errorf("%d events, want %d; or they differ", len(got), len(want))
+	}
+	if s.Reconnects() == 0 {
+		t.Error("nothing was cut")
+	}
+	t.Logf("%d events over %d reconnects", len(want), s.Reconnects())
+}
+
+// newProxy passes connections on, and cuts each after so many bytes that the client was sent.
+func newProxy(t *testing.T, to string, after int64) string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	t.Cleanup(func() {
+		l.Close()
+		wg.Wait()
+	})
+	wg.Go(func() {
+		for {
+			in, err := l.Accept()
+			if err != nil {
+				return
+			}
+			out, err := net.Dial("tcp", to)
+			if err != nil {
+				in.Close()
+				continue
+			}
+			wg.Go(func() { copyThen(out, in, 1<<40) })
+			wg.Go(func() { copyThen(in, out, after) })
+		}
+	})
+	return l.Addr().String()
+}
+
+func copyThen(dst, src net.Conn, limit int64) {
+	defer dst.Close()
+	defer src.Close()
+	buf := make([]byte, 1000)
+	for limit > 0 {
+		n, err := src.Read(buf)
+		if n > 0 {
+			if _, err := dst.Write(buf[:min(int64(n), limit)]); err != nil {
+				return
+			}
+			limit -= int64(n)
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// TestSilence: a connection that says nothing any more is taken for dead.
+func TestSilence(t *testing.T) {
+	dir := t.TempDir()
+	whole := read(t, filepath.Join(samples, filepath.FromSlash(finished)))
+	path := filepath.Join(dir, "live.teehistorian")
+	if err := os.WriteFile(path, whole[:len(whole)/2], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d := serve(t, dir)
+	want := lines(t, serve(t, samples).connect().Events(soon(t), stream(finished)))
+	mute := newMute(t, d.addr)
+	client, err := replayd.Dial(mute.addr, replayd.WithRetry(replayd.Retry{Initial: time.Millisecond, Max: time.Millisecond}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	req := stream("live.teehistorian")
+	req.Follow, req.HeartbeatInterval = true, durationpb.New(time.Second)
+	s := client.Stream(soon(t), req)
+	got := 0
+	for r, err := range s.Responses() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Message.GetState().GetState() == replaydv1.State_STATE_CAUGHT_UP {
+			mute.fall()
+			write(t, path, whole)
+		}
+		if r.Batch == nil {
+			continue
+		}
+		for e, err := range r.Batch.Events() {
+			if err != nil || e.String() != want[got] {
+				t.Fatalf("event %d: %v, %v", got, e, err)
+			}
+			got++
+		}
+	}
+	if got != len(want) || s.Reconnects() == 0 {
+		t.Errorf("%d events of %d over %d reconnects", got, len(want), s.Reconnects())
+	}
+}
+
+// mute is a proxy whose connections can stop to pass anything on, without being closed.
+type mute struct {
+	addr string
+	mu   sync.Mutex
+	hush chan struct{} // of the present connections
+}
+
+func (m *mute) fall() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	close(m.hush)
+	m.hush = make(chan struct{})
+}
+
+func newMute(t *testing.T, to string) *mute {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &mute{addr: l.Addr().String(), hush: make(chan struct{})}
+	var wg sync.WaitGroup
+	var conns []net.Conn
+	t.Cleanup(func() {
+		l.Close()
+		for _, c := range conns {
+			c.Close()
+		}
+		wg.Wait()
+	})
+	pass := func(dst, src net.Conn, hush <-chan struct{}) {
+		defer dst.Close()
+		buf := make([]byte, 4096)
+		for {
+			n, err := src.Read(buf)
+			select {
+			case <-hush:
+				// The client's side stays open: only what the daemon says is lost, and that is what the client sees.
+				if err != nil {
+					return
+				}
+				continue
+			default:
+			}
+			if err != nil {
+				return
+			}
+			if _, err := dst.Write(buf[:n]); err != nil {
+				return
+			}
+		}
+	}
+	accept := func() bool {
+		in, err := l.Accept()
+		if err != nil {
+			return false
+		}
+		out, err := net.Dial("tcp", to)
+		if err != nil {
+			in.Close()
+			return true
+		}
+		conns = append(conns, in, out)
+		m.mu.Lock()
+		hush := m.hush
+		m.mu.Unlock()
+		wg.Go(func() { pass(out, in, hush) })
+		wg.Go(func() { pass(in, out, hush) })
+		return true
+	}
+	wg.Go(func() {
+		for accept() {
+		}
+	})
+	return m
+}
+
+// TestFinal: errors that trying again would not cure end a stream at once, with all that is known of them.
+func TestFinal(t *testing.T) {
+	dir := t.TempDir()
+	whole := read(t, filepath.Join(samples, filepath.FromSlash(finished)))
+	damaged := append(slices.Clone(whole[:len(whole)/2]), bytes.Repeat([]byte{0x40}, 100)...)
+	for name, contents := range map[string][]byte{
+		"whole.teehistorian": whole, "cut.teehistorian": whole[:len(whole)/2], "damaged.teehistorian": damaged, "text": []byte("text"),
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), contents, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	client := serve(t, dir).connect()
+	for _, test := range []struct {
+		name   string
+		req    *replaydv1.StreamEventsRequest
+		code   codes.Code
+		reason replaydv1.ErrorReason
+	}{
+		{"not found", stream("nothing"), codes.NotFound, replaydv1.ErrorReason_ERROR_REASON_REPLAY_NOT_FOUND},
+		{"no request", nil, codes.InvalidArgument, replaydv1.ErrorReason_ERROR_REASON_BAD_REQUEST},
+		{"bad kind", &replaydv1.StreamEventsRequest{Replay: root + "/whole.teehistorian", Include: replayd.Kinds("nonsense")},
+			codes.InvalidArgument, replaydv1.ErrorReason_ERROR_REASON_BAD_REQUEST},
+		{"unknown format", stream("text"), codes.InvalidArgument, replaydv1.ErrorReason_ERROR_REASON_UNKNOWN_FORMAT},
+		{"truncated", &replaydv1.StreamEventsRequest{Replay: root + "/cut.teehistorian", Strict: true},
+			codes.DataLoss, replaydv1.ErrorReason_ERROR_REASON_TRUNCATED},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := client.Stream(soon(t), test.req)
+			var last error
+			for _, err := range s.Events() {
+				last = err
+			}
+			e, ok := errors.AsType[*replayd.Error](last)
+			if !ok || e.Code != test.code || e.Reason != test.reason || replayd.ReasonOf(last) != test.reason {
+				t.Fatalf("%v (%T)", last, last)
+			}
+			if status.Code(last) != test.code || e.Message == "" || s.Reconnects() != 0 || s.End() != nil {
+				t.Errorf("status %v, %d reconnects, end %v", status.Code(last), s.Reconnects(), s.End())
+			}
+			if test.name == "bad kind" && (len(e.Fields) != 1 || e.Fields[0].Name == "") {
+				t.Errorf("fields %v", e.Fields)
+			}
+			if test.reason == replaydv1.ErrorReason_ERROR_REASON_TRUNCATED && e.Metadata["cursor"] == "" {
+				t.Errorf("metadata %v", e.Metadata)
+			}
+		})
+	}
+}
+
+// TestNobodyThere: a stream that cannot even begin ends at once, and one that began does when its time is over.
+func TestNobodyThere(t *testing.T) {
+	d := serve(t, samples)
+	d.kill()
+	for _, err := range d.connect().Events(soon(t), stream(finished)) {
+		if status.Code(err) != codes.Unavailable {
+			t.Errorf("got %v", err)
+		}
+	}
+	follow := stream(finished)
+	follow.Follow = true
+	s := d.connect().Stream(soon(t), follow)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		time.Sleep(300 * time.Millisecond)
+		d.start()
+	})
+	if n := len(lines(t, s.Events())); n == 0 || s.Reconnects() == 0 {
+		t.Errorf("%d events over %d reconnects of a stream that follows", n, s.Reconnects())
+	}
+	wg.Wait()
+	client := d.connect(replayd.WithRetry(replayd.Retry{Initial: time.Millisecond, Max: 10 * time.Millisecond, GiveUpAfter: 200 * time.Millisecond}))
+	req := stream(finished)
+	req.MaxBatchEvents = 1
+	var last error
+	n := 0
+	for _, err := range client.Events(soon(t), req) {
+		if n++; n == 5 {
+			d.kill()
+		}
+		last = err
+	}
+	if status.Code(last) != codes.Unavailable {
+		t.Errorf("got %v", last)
+	}
+}
+
+// TestDrainWithoutRetry: that the daemon shuts down must not look like the end of the replay.
+func TestDrainWithoutRetry(t *testing.T) {
+	dir := t.TempDir()
+	whole := read(t, filepath.Join(samples, filepath.FromSlash(finished)))
+	if err := os.WriteFile(filepath.Join(dir, "live.teehistorian"), whole[:len(whole)/2], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d := serve(t, dir)
+	req := stream("live.teehistorian")
+	req.Follow = true
+	s := d.connect(replayd.WithRetry(replayd.Retry{Never: true})).Stream(soon(t), req)
+	var last error
+	var wg sync.WaitGroup
+	for r, err := range s.Responses() {
+		if r.Message.GetState() != nil {
+			wg.Go(d.stop)
+		}
+		last = err
+	}
+	wg.Wait()
+	if replayd.ReasonOf(last) != replaydv1.ErrorReason_ERROR_REASON_DRAINING {
+		t.Errorf("got %v", last)
+	}
+	if s.State() != replaydv1.State_STATE_CAUGHT_UP {
+		t.Errorf("state %v", s.State())
+	}
+}
+
+// TestCancel: leaving the loop, and the caller's context, end a stream.
+func TestCancel(t *testing.T) {
+	d := serve(t, samples)
+	client := d.connect()
+	for e, err := range client.Events(soon(t), stream(finished)) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Sequence == 10 {
+			break
+		}
+	}
+	ctx, cancel := context.WithCancel(soon(t))
+	defer cancel()
+	var last error
+	follow := stream(killed)
+	follow.Follow = true
+	for _, err := range client.Events(ctx, follow) {
+		cancel()
+		last = err
+	}
+	if !errors.Is(last, context.Canceled) || status.Code(last) != codes.Canceled {
+		t.Errorf("got %v", last)
+	}
+	ctx, cancel = context.WithTimeout(context.Background(), 100*time.Millisecond)
+	defer cancel()
+	for _, err := range client.Events(ctx, follow) {
+		last = err
+	}
+	if !errors.Is(last, context.DeadlineExceeded) || status.Code(last) != codes.DeadlineExceeded {
+		t.Errorf("got %v", last)
+	}
+}
+
+// TestCursor goes on in another program: from the cursor of what was taken.
+func TestCursor(t *testing.T) {
+	d := serve(t, samples)
+	client := d.connect()
+	want := lines(t, client.Events(soon(t), stream(finished)))
+	req := stream(finished)
+	req.MaxBatchEvents = 7
+	s := client.Stream(soon(t), req)
+	var got []string
+	batches := 0
+	for b, err := range s.Batches() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if batches++; batches == 20 { // not taken
+			break
+		}
+		for e := range b.Events() {
+			got = append(got, e.String())
+		}
+	}
+	req.Start = &replaydv1.StreamEventsRequest_Cursor{Cursor: s.Cursor()}
+	if got = append(got, lines(t, client.Events(soon(t), req))...); !slices.Equal(got, want) {
+		t.Errorf("%d events, want %d; or they differ", len(got), len(want))
+	}
+}

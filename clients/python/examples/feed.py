@@ -1,0 +1,74 @@
+"""Tells who joins, leaves and finishes on a live DDNet server, one line each, as a chat channel would like to hear it.
+
+    python feed.py server1/teehistorian            # prints
+    python feed.py server1/teehistorian https://... # posts each line to a Discord webhook as well
+
+It goes on with the next game when the map changes, and across restarts of the daemon.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import urllib.request
+
+import replayd
+
+TICKS_PER_SECOND = 50
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("replay", help="a replay, or the directory into which a server writes its replays")
+    parser.add_argument("webhook", nargs="?", help="where to post the lines")
+    parser.add_argument("--address", default="localhost:7171", help="of the daemon")
+    parser.add_argument("--all", action="store_true", help="also what happened already, and stop when the game is over")
+    options = parser.parse_args()
+    names: dict[int, str] = {}
+    with replayd.connect(options.address) as client:
+        events = client.events(
+            options.replay,
+            kinds=["player_state", "message", "player_name", "player_ready", "drop", "player_finish", "finish"],
+            follow=not options.all,
+            follow_successors=not options.all,
+            now=not options.all,
+        )
+        for event in events:
+            if text := tell(event, names):
+                print(text, flush=True)
+                if options.webhook:
+                    post(options.webhook, text)
+
+
+def tell(event: replayd.Event, names: dict[int, str]) -> str | None:
+    """What to say of an event, if anything. `names` remembers who is who."""
+    value = event.value
+    if event.kind == "finish":
+        return "the game is over"
+    client: int = value.client_id
+    name = names.get(client, f"player {client}")
+    match event.kind:
+        case "player_state" | "player_name":
+            names[client] = value.name
+        case "message" if value.HasField("start_info"):
+            names[client] = value.start_info.name
+        case "player_ready":
+            return f"{name} joined"
+        case "drop":
+            names.pop(client, None)
+            return f"{name} left" + (f" ({value.reason})" if value.reason else "")
+        case "player_finish":
+            return f"{name} finished in {value.time / TICKS_PER_SECOND:.2f} s"
+    return None
+
+
+def post(webhook: str, text: str) -> None:
+    """Posts a line to a Discord webhook; nobody is pinged by a player's name."""
+    body = json.dumps({"content": text, "allowed_mentions": {"parse": []}}).encode()
+    request = urllib.request.Request(webhook, body, {"Content-Type": "application/json", "User-Agent": "replayd"})
+    with urllib.request.urlopen(request, timeout=10):
+        pass
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,123 @@
+"""Events that are many and alike, as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from google.protobuf.message import Message
+from google.protobuf.message_factory import GetMessageClass
+
+_SUFFIX = "_columns"
+
+# numpy's names of the types that columns have.
+_DTYPES = {
+    FieldDescriptor.CPPTYPE_INT32: "int32",
+    FieldDescriptor.CPPTYPE_INT64: "int64",
+    FieldDescriptor.CPPTYPE_UINT32: "uint32",
+    FieldDescriptor.CPPTYPE_UINT64: "uint64",
+    FieldDescriptor.CPPTYPE_FLOAT: "float32",
+    FieldDescriptor.CPPTYPE_DOUBLE: "float64",
+    FieldDescriptor.CPPTYPE_BOOL: "bool",
+    FieldDescriptor.CPPTYPE_ENUM: "int32",
+}
+
+
+class Columns:
+    """A batch's events of one kind: an array for each field, the n-th elements together being one event.
+
+    `columns["x"]` is a numpy array, made when it is asked for. `place` says where in the batch the events are,
+    `at_tick` when they happened. Without numpy use `message`, the generated message, whose fields are sequences.
+    """
+
+    __slots__ = ("kind", "message")
+
+    kind: str
+    """The kind of the events, such as "player_diff"."""
+    message: Message
+    """The generated message, such as replayd.teehistorian.v1.events_pb2.PlayerDiffColumns."""
+
+    def __init__(self, kind: str, message: Message) -> None:
+        self.kind = kind
+        self.message = message
+
+    def __len__(self) -> int:
+        return len(self.message.place)  # type: ignore[attr-defined]
+
+    def __getitem__(self, name: str) -> Any:
+        import numpy
+
+        return numpy.array(getattr(self.message, name), dtype=_DTYPES[_field(self.message, name).cpp_type])
+
+    def keys(self) -> list[str]:
+        """The names of the arrays."""
+        return [field.name for field in self.message.DESCRIPTOR.fields]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.keys())
+
+    def __repr__(self) -> str:
+        return f"<Columns {self.kind}: {len(self)} events>"
+
+
+def columns_of(events: Message) -> dict[str, Columns]:
+    """The columns of an event list."""
+    return {
+        field.name.removesuffix(_SUFFIX): Columns(field.name.removesuffix(_SUFFIX), value)
+        for field, value in events.ListFields()
+        if field.name.endswith(_SUFFIX) and len(value.place)
+    }
+
+
+def rows(events: Message, columns: dict[str, Columns]) -> list[Any]:
+    """All events of a batch as messages, in their order."""
+    ordered: list[Any] = [None] * (len(events.events) + sum(map(len, columns.values())))  # type: ignore[attr-defined]
+    descriptor: Any = events.DESCRIPTOR
+    row = GetMessageClass(descriptor.fields_by_name["events"].message_type)
+    for kind, those in columns.items():
+        names = [field.name for field in those.message.DESCRIPTOR.fields if field.name != "place"]
+        targets = [_target(descriptor.fields_by_name["events"].message_type, kind, name) for name in names]
+        arrays = [getattr(those.message, name) for name in names]
+        for place, *values in zip(those.message.place, *arrays, strict=True):  # type: ignore[attr-defined]
+            event: Any = row()
+            ordered[place] = event
+            getattr(event, kind).SetInParent()
+            for target, value in zip(targets, values, strict=True):
+                inner = event
+                for step in target[:-1]:
+                    inner = getattr(inner, step)
+                    inner.SetInParent()
+                setattr(inner, target[-1], value)
+    others = iter(events.events)  # type: ignore[attr-defined]
+    return [next(others) if event is None else event for event in ordered]
+
+
+def _target(event: Descriptor, kind: str, name: str) -> list[str]:
+    """Where in an event a column's values belong: `input_target_x` is InputDiff.input.target_x."""
+    if name in event.fields_by_name:
+        return [name]
+    path = _path(event.fields_by_name[kind].message_type, name)
+    if path is None:
+        raise NotImplementedError(f"column {name} of {kind}: install a newer client")
+    return [kind, *path]
+
+
+def _path(message: Descriptor | None, name: str) -> list[str] | None:
+    if message is None:
+        return None
+    if name in message.fields_by_name:
+        return [name]
+    for field in message.fields:
+        if field.message_type is not None and name.startswith(field.name + "_"):
+            rest = _path(field.message_type, name[len(field.name) + 1 :])
+            if rest is not None:
+                return [field.name, *rest]
+    return None
+
+
+def _field(message: Message, name: str) -> FieldDescriptor:
+    field = message.DESCRIPTOR.fields_by_name.get(name)
+    if field is None:
+        raise KeyError(name)
+    return field  # type: ignore[return-value]

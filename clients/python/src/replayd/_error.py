@@ -1,0 +1,66 @@
+"""What can go wrong, as exceptions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import grpc
+from google.rpc import error_details_pb2, status_pb2
+
+_DETAILS = "grpc-status-details-bin"
+_DOMAIN = "replayd"
+
+
+class ReplaydError(Exception):
+    """A call failed.
+
+    `code` is the gRPC status code. `reason` is a name of ErrorReason (proto/replayd/v1/error.proto) without its prefix,
+    such as "REPLAY_NOT_FOUND"; it is empty when the failure was not the daemon's own. `metadata` may hold "replay",
+    "format", "offset", "tick" and "cursor". `fields` maps names of request fields to what is wrong with them.
+    """
+
+    def __init__(
+        self,
+        code: grpc.StatusCode,
+        message: str,
+        reason: str = "",
+        metadata: Mapping[str, str] | None = None,
+        fields: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(f"{reason or code.name}: {message}")
+        self.code = code
+        self.message = message
+        self.reason = reason
+        self.metadata = dict(metadata or {})
+        self.fields = dict(fields or {})
+        self.retry_after: float | None = None
+        """Seconds after which the daemon asks to be tried again, when it does."""
+
+
+class SequenceError(Exception):
+    """The stream broke a promise: events are missing, or came twice, without a word. Never expected."""
+
+
+def from_grpc(error: grpc.RpcError) -> ReplaydError:
+    """Turns what grpc raises into a ReplaydError."""
+    call: Any = error  # what grpc raises is also a call, which its types do not say
+    result = ReplaydError(call.code(), call.details() or "")
+    for detail in _details(call.trailing_metadata() or ()):
+        info = error_details_pb2.ErrorInfo()
+        bad = error_details_pb2.BadRequest()
+        retry = error_details_pb2.RetryInfo()
+        if detail.Unpack(info) and info.domain == _DOMAIN:
+            result = ReplaydError(result.code, result.message, info.reason, info.metadata, result.fields)
+        elif detail.Unpack(bad):
+            result.fields.update((v.field, v.description) for v in bad.field_violations)
+        elif detail.Unpack(retry):
+            result.retry_after = retry.retry_delay.ToTimedelta().total_seconds()
+    return result
+
+
+def _details(metadata: Iterable[tuple[str, str | bytes]]) -> Iterable[Any]:
+    for key, value in metadata:
+        if key == _DETAILS and isinstance(value, bytes):
+            return status_pb2.Status.FromString(value).details  # type: ignore[no-any-return]
+    return ()

@@ -1,0 +1,91 @@
+"""Requests from keyword arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import TypedDict
+
+from ._session import Retry
+from .v1 import filter_pb2, stream_pb2
+
+
+class StreamOptions(TypedDict, total=False):
+    """What to stream and how. All are optional; see proto/replayd/v1/stream.proto for the details."""
+
+    kinds: Sequence[str]
+    """Only events of these kinds."""
+    players: Sequence[int]
+    """Only events of these players."""
+    include: Sequence[filter_pb2.EventFilter]
+    """Only events that match any of these; in place of `kinds` and `players`."""
+    exclude: Sequence[filter_pb2.EventFilter]
+    """No events that match any of these."""
+    cursor: bytes
+    """Go on exactly behind what carried this cursor."""
+    tick: int
+    """Start at the first event of this tick or later."""
+    last: int
+    """Start at the last so many events."""
+    now: bool
+    """Start at the present end."""
+    follow: bool
+    """Wait for the file to grow, until the replay is over. `replay` may then be a directory: its newest replay."""
+    follow_successors: bool
+    """With follow: when the replay is over, go on with the next one of the same game server."""
+    max_batch_events: int
+    """Events in a batch at most. Default 512, with columns 4096."""
+    max_batch_delay: float
+    """Seconds that events may wait for a batch to fill. Default 0."""
+    heartbeat: float
+    """Seconds between heartbeats. Default 15. After three times as long without a word the stream is resumed."""
+    columns: bool
+    """Let events that are many and alike travel as arrays: see Batch.columns. They are read several times as fast."""
+    strict: bool
+    """Make a file that simply stops an error DATA_LOSS."""
+    slow_consumer: stream_pb2.SlowConsumer.ValueType
+    """What happens when the client reads a live replay too slowly. Default: it gets everything all the same."""
+    retry: Retry | None
+    """How a stream that broke is taken up again. None: not at all."""
+
+
+_COLUMNS_BATCH = 4096
+"""Arrays are worth the more the longer they are."""
+
+
+def build(replay: str, options: StreamOptions) -> tuple[stream_pb2.StreamEventsRequest, Retry | None]:
+    """The request that the options describe."""
+    request = stream_pb2.StreamEventsRequest(
+        replay=replay,
+        follow=options.get("follow", False),
+        follow_successors=options.get("follow_successors", False),
+        max_batch_events=options.get("max_batch_events", _COLUMNS_BATCH if options.get("columns") else 0),
+        strict=options.get("strict", False),
+        encoding=stream_pb2.ENCODING_COLUMNS if options.get("columns") else stream_pb2.ENCODING_UNSPECIFIED,
+        slow_consumer=options.get("slow_consumer", stream_pb2.SLOW_CONSUMER_UNSPECIFIED),
+    )
+    starts = [name for name in ("cursor", "tick", "last", "now") if options.get(name) not in (None, False)]
+    if len(starts) > 1:
+        raise ValueError(f"{starts[0]} and {starts[1]} exclude each other")
+    if "cursor" in starts:
+        request.cursor = options["cursor"]
+    elif "tick" in starts:
+        request.tick = options["tick"]
+    elif "last" in starts:
+        request.last_events = options["last"]
+    elif "now" in starts:
+        request.now = True
+    kinds, players = options.get("kinds", ()), options.get("players", ())
+    if isinstance(kinds, str):
+        raise TypeError("kinds is a list of names")
+    if kinds or players:
+        if options.get("include"):
+            raise ValueError("kinds and players exclude include: put them into its filters")
+        request.include.append(filter_pb2.EventFilter(kinds=kinds, players=players))
+    request.include.extend(options.get("include", ()))
+    request.exclude.extend(options.get("exclude", ()))
+    if (delay := options.get("max_batch_delay")) is not None:
+        request.max_batch_delay.FromTimedelta(timedelta(seconds=delay))
+    if (heartbeat := options.get("heartbeat")) is not None:
+        request.heartbeat_interval.FromTimedelta(timedelta(seconds=heartbeat))
+    return request, options.get("retry", Retry())

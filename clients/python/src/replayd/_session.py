@@ -1,0 +1,138 @@
+"""What a stream that resumes itself has to remember. No input or output: client.py and aio.py share it."""
+
+from __future__ import annotations
+
+import logging
+import random
+import time
+from dataclasses import dataclass
+
+import grpc
+
+from ._error import ReplaydError, SequenceError
+from .v1 import replay_pb2, stream_pb2
+
+log = logging.getLogger("replayd")
+
+DEFAULT_HEARTBEAT = 15.0
+MIN_HEARTBEAT = 1.0
+MAX_HEARTBEAT = 300.0
+SILENT_HEARTBEATS = 3
+"""After so many heartbeats without a word a connection is taken for dead."""
+_LASTING = 60.0
+"""A connection that held for so many seconds was one, even if nothing came: there was nothing to follow yet, say."""
+
+
+@dataclass(frozen=True)
+class Retry:
+    """How a stream that broke is taken up again. A stream that never started is retried only when it follows: for
+    others the error tells what is wrong, such as a wrong address."""
+
+    initial: float = 0.1
+    """Seconds before the first try. Doubles with each try; up to half of it is left out at random."""
+    maximum: float = 5.0
+    """Seconds between two tries at most."""
+    give_up_after: float = 600.0
+    """Seconds without any success after which the last error is raised."""
+
+
+class Session:
+    """One stream over as many connections as it takes."""
+
+    def __init__(self, request: stream_pb2.StreamEventsRequest, retry: Retry | None) -> None:
+        self.request = stream_pb2.StreamEventsRequest()
+        self.request.CopyFrom(request)
+        self.retry = retry
+        self.start: stream_pb2.StreamStart | None = None
+        self.replay: replay_pb2.Replay | None = None
+        self.end: stream_pb2.StreamEnd | None = None
+        self.state = stream_pb2.STATE_UNSPECIFIED
+        self.missed = 0
+        self.reconnects = 0
+        self._expected = 0
+        self._failures = 0
+        self._failing_since: float | None = None
+        self._called = 0.0
+        heartbeat = request.heartbeat_interval.ToTimedelta().total_seconds() or DEFAULT_HEARTBEAT
+        self.silence = SILENT_HEARTBEATS * min(max(heartbeat, MIN_HEARTBEAT), MAX_HEARTBEAT)
+
+    def called(self) -> None:
+        """Takes note that a connection is tried."""
+        self._called = time.monotonic()
+
+    def observe(self, response: stream_pb2.StreamEventsResponse) -> bool:
+        """Takes note of a response. False: it concerns the connection only, and is not to be handed over."""
+        what = response.WhichOneof("response")
+        if what == "start":
+            return self._started(response.start)
+        if what == "end" and response.end.reason == stream_pb2.END_REASON_SERVER_DRAINING and self.retry:
+            if response.cursor:
+                self.request.cursor = response.cursor
+            return False
+        self._failures, self._failing_since = 0, None
+        if what == "batch":
+            self._advance(response.batch.first_sequence, response.batch.next_sequence)
+        elif what == "gap":
+            self._advance(response.gap.first_sequence, response.gap.next_sequence)
+            self.missed += response.gap.next_sequence - response.gap.first_sequence
+        elif what == "state":
+            self.state = response.state.state
+            if response.state.HasField("successor"):
+                self.replay = response.state.successor
+                self.request.replay = self.replay.name
+        elif what == "end":
+            self.end = response.end
+        # The start's own cursor is not used: what `now` sends first comes behind it.
+        if response.cursor:
+            self.request.cursor = response.cursor
+        return True
+
+    def _started(self, start: stream_pb2.StreamStart) -> bool:
+        again = self.start is not None
+        if again and self.request.WhichOneof("start") == "cursor" and start.next_sequence != self._expected:
+            raise SequenceError(f"resumed at event {start.next_sequence} instead of {self._expected}")
+        self._expected = start.next_sequence
+        self.start, self.replay = start, start.replay
+        self.request.replay = start.replay.name  # a directory may have a newer one when the stream is resumed
+        return not again
+
+    def _advance(self, first: int, next_: int) -> None:
+        if first != self._expected:
+            raise SequenceError(f"event {first} came where {self._expected} was due")
+        self._expected = next_
+
+    def delay(self, error: ReplaydError | None) -> float:
+        """Seconds to wait before the next connection. Raises the error when there is no point in one. None means that
+        the stream stopped without an end."""
+        error = error or ReplaydError(grpc.StatusCode.UNAVAILABLE, "the stream stopped without an end")
+        begun = self.start is not None or self.request.follow
+        if self.retry is None or not begun or not _transient(error):
+            raise error
+        now = time.monotonic()
+        if now - self._called > _LASTING:  # a success, though there was nothing to tell
+            self._failures, self._failing_since = 0, None
+        self._failing_since = self._failing_since or now
+        if now - self._failing_since > self.retry.give_up_after:
+            raise error
+        longest: float = min(self.retry.initial * 2 ** min(self._failures, 30), self.retry.maximum)
+        self._failures += 1
+        self.reconnects += 1
+        wait: float = longest * random.uniform(0.5, 1)
+        log.warning("stream of %s broke, next try in %.1f s: %s", self.request.replay, wait, error)
+        return wait
+
+
+def _transient(error: ReplaydError) -> bool:
+    if error.reason:  # the daemon itself said no
+        return error.code == grpc.StatusCode.UNAVAILABLE or error.reason == "TOO_MANY_STREAMS"
+    return error.code in _BROKEN
+
+
+# What a connection that was cut looks like, depending on where.
+_BROKEN = {
+    grpc.StatusCode.UNAVAILABLE,
+    grpc.StatusCode.ABORTED,
+    grpc.StatusCode.CANCELLED,
+    grpc.StatusCode.INTERNAL,
+    grpc.StatusCode.UNKNOWN,
+}

@@ -1,0 +1,312 @@
+"""What a user of the client sees, against a real daemon."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import grpc
+import pytest
+
+import replayd
+from conftest import FINISHED, REPOSITORY, SAMPLES, Daemon, teehistorian
+from replayd.v1 import filter_pb2, stream_pb2
+
+NAME = f"r/teehistorian/finished/{FINISHED.name}"
+# One of each kind of trouble on the way: killed outright, ended by the operator.
+STOPS: list[Callable[[Daemon], None]] = [Daemon.kill, Daemon.drain, Daemon.kill]
+
+
+def test_events_are_numbered_and_typed(daemon: Daemon) -> None:
+    with replayd.connect(daemon.address) as client:
+        stream = client.events(NAME)
+        events = list(stream)
+    assert [event.sequence for event in events] == list(range(len(events)))
+    assert events[-1].kind == "finish"
+    assert stream.end is not None and stream.end.reason == stream_pb2.END_REASON_FINISHED
+    assert stream.end.events_sent == len(events)
+    assert stream.replay is not None and stream.replay.teehistorian.game_type == "DDraceNetwork"
+    move = next(event for event in events if event.kind == "player_diff")
+    assert move.player_diff.x == move.value.x == move.event.player_diff.x
+    assert move.tick == move.event.at_tick
+
+
+def test_lines_are_those_of_the_command(daemon: Daemon) -> None:
+    with replayd.connect(daemon.address) as client:
+        ours = [event.to_dict() for event in client.events(NAME)]
+    printed = subprocess.run([daemon.binary, "cat", FINISHED], capture_output=True, check=True).stdout
+    assert ours == [json.loads(line) for line in printed.splitlines()]
+
+
+def test_batches_hold_the_same_events(daemon: Daemon) -> None:
+    with replayd.connect(daemon.address) as client:
+        events = [event.event for event in client.events(NAME)]
+        batches = list(client.batches(NAME, max_batch_events=7))
+    assert {len(batch) for batch in batches[:-1]} == {7}
+    assert [event for batch in batches for event in batch.events] == events
+    assert [event.sequence for batch in batches for event in batch] == list(range(len(events)))
+
+
+def test_columns_transposed_are_rows(daemon: Daemon) -> None:
+    with replayd.connect(daemon.address) as client:
+        rows = [event.to_json() for event in client.events(NAME)]
+        assert [event.to_json() for event in client.events(NAME, columns=True)] == rows
+        batches = list(client.batches(NAME, columns=True))
+    assert [event.to_json() for batch in batches for event in batch] == rows
+    columns = batches[0].columns["player_diff"]
+    assert set(columns) >= {"place", "at_tick", "client_id", "dx", "dy", "x", "y"}
+    numpy = pytest.importorskip("numpy")
+    assert columns["x"].dtype == numpy.int32
+    assert columns["x"].tolist() == list(columns.message.x)  # type: ignore[attr-defined]
+
+
+def test_an_upload_gives_the_same_events(daemon: Daemon) -> None:
+    async def upload() -> list[str]:
+        async with replayd.connect_async(daemon.address) as client:
+            return [event.to_json() async for event in client.decode(FINISHED)]
+
+    with replayd.connect(daemon.address) as client:
+        served = [event.to_json() for event in client.events(NAME)]
+        stream = client.decode(FINISHED)
+        assert [event.to_json() for event in stream] == served
+        assert stream.end is not None and stream.end.reason == stream_pb2.END_REASON_FINISHED
+        assert [event.to_json() for event in client.decode(FINISHED.read_bytes())] == served
+        with FINISHED.open("rb") as file:
+            batches = client.decode_batches(file, max_batch_events=100, columns=True)
+            assert [event.to_json() for batch in batches for event in batch] == served
+        with pytest.raises(replayd.ReplaydError, match="UNKNOWN_FORMAT"):
+            list(client.decode(b"this is no replay"))
+        big = teehistorian(300_000)
+        assert sum(len(batch) for batch in client.decode_batches(big)) == 600_004
+    assert asyncio.run(upload()) == served
+
+
+def test_going_on_by_cursor(daemon: Daemon) -> None:
+    with replayd.connect(daemon.address) as client:
+        whole = list(client.events(NAME))
+        seen: list[replayd.Event] = []
+        with client.batches(NAME, max_batch_events=100) as stream:
+            for batch in stream:
+                seen.extend(batch)
+                if len(seen) >= 500:
+                    cursor = batch.cursor
+                    break
+        seen.extend(client.events(NAME, cursor=cursor))
+    assert [event.to_json() for event in seen] == [event.to_json() for event in whole]
+
+
+def test_filters(daemon: Daemon) -> None:
+    with replayd.connect(daemon.address) as client:
+        joins = list(client.events(NAME, kinds=["join", "drop"], players=[1]))
+        rest = list(client.events(NAME, exclude=[filter_pb2.EventFilter(kinds=["player_diff", "tick"])]))
+    assert {event.kind for event in joins} == {"join", "drop"}
+    assert {event.value.client_id for event in joins} == {1}
+    assert not {"player_diff", "tick"} & {event.kind for event in rest}
+
+
+def test_starts(daemon: Daemon) -> None:
+    with replayd.connect(daemon.address) as client:
+        whole = list(client.events(NAME))
+        late = list(client.events(NAME, tick=1000))
+        last = list(client.events(NAME, last=5))
+    assert late[0].tick >= 1000
+    assert [event.event for event in late] == [event.event for event in whole[-len(late) :]]
+    assert [event.event for event in last] == [event.event for event in whole[-5:]]
+    with pytest.raises(ValueError, match="exclude each other"):
+        client.events(NAME, tick=1, now=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "code", "reason"),
+    [
+        ("r/none", {}, grpc.StatusCode.NOT_FOUND, "REPLAY_NOT_FOUND"),
+        ("r/../x", {}, grpc.StatusCode.PERMISSION_DENIED, "OUTSIDE_ROOT"),
+        (NAME, {"kinds": ["none"]}, grpc.StatusCode.INVALID_ARGUMENT, "BAD_REQUEST"),
+        (NAME, {"cursor": b"none"}, grpc.StatusCode.INVALID_ARGUMENT, "BAD_REQUEST"),
+    ],
+)
+def test_errors_are_told_and_not_retried(
+    daemon: Daemon, name: str, options: replayd.StreamOptions, code: grpc.StatusCode, reason: str
+) -> None:
+    with replayd.connect(daemon.address) as client, pytest.raises(replayd.ReplaydError) as error:
+        list(client.events(name, **options))
+    assert (error.value.code, error.value.reason) == (code, reason)
+    assert reason != "BAD_REQUEST" or error.value.fields
+
+
+def test_damage_is_told_behind_the_events_before_it(daemon: Daemon) -> None:
+    # An extension record that says that it has a negative size.
+    (daemon.root / "bad.teehistorian").write_bytes(teehistorian(100)[:-1] + b"\x4a" + bytes(16) + b"\x40" + bytes(9))
+    with replayd.connect(daemon.address) as client:
+        stream = client.events("r/bad.teehistorian")
+        with pytest.raises(replayd.ReplaydError) as error:
+            count = 0
+            for count, _ in enumerate(stream, 1):
+                pass
+    assert error.value.code == grpc.StatusCode.DATA_LOSS
+    assert error.value.reason == "CORRUPT"
+    assert count >= 200
+    assert stream.reconnects == 0
+
+
+def test_no_daemon_is_told_at_once() -> None:
+    with replayd.connect("127.0.0.1:1") as client, pytest.raises(replayd.ReplaydError) as error:
+        list(client.events(NAME))
+    assert error.value.code == grpc.StatusCode.UNAVAILABLE
+
+
+def test_listing(daemon: Daemon) -> None:
+    with replayd.connect(daemon.address) as client:
+        names = [replay.name for replay in client.replays()]
+        assert NAME in names and names == sorted(names)
+        assert client.replay(NAME).teehistorian.game_type == "DDraceNetwork"
+        assert "player_diff" in client.server_info().formats[0].kinds
+        changes = client.watch("r/teehistorian/finished")
+        assert next(changes).replay.name == NAME
+
+
+def grow(target: Path, data: bytes, seconds: float, stop: threading.Event) -> threading.Thread:
+    """Writes data to a file bit by bit, split anywhere, as a game server does."""
+    step = max(1, int(len(data) / (seconds * 50))) + 1
+
+    def write() -> None:
+        with target.open("wb", buffering=0) as file:
+            for at in range(0, len(data), step):
+                file.write(data[at : at + step])
+                if stop.wait(1 / 50):
+                    return
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    return thread
+
+
+def trouble(daemon: Daemon) -> None:
+    for stop in STOPS:
+        time.sleep(0.7)
+        stop(daemon)
+        time.sleep(0.3)
+        daemon.start()
+
+
+def test_following_goes_on_when_the_daemon_is_killed(daemon: Daemon) -> None:
+    expected = decoded(daemon)
+    stopped = threading.Event()
+    writer = grow(daemon.root / "live.teehistorian", FINISHED.read_bytes(), 4, stopped)
+    breaker = threading.Thread(target=trouble, args=(daemon,))
+    with replayd.connect(daemon.address) as client:
+        stream = client.events("r/live.teehistorian", follow=True)
+        first = next(stream)
+        breaker.start()
+        got = [line(first), *map(line, stream)]
+    breaker.join()
+    stopped.set()
+    writer.join()
+    assert got == expected
+    assert stream.reconnects >= len(STOPS)
+    assert stream.end is not None and stream.end.reason == stream_pb2.END_REASON_FINISHED
+
+
+def test_following_goes_on_when_the_daemon_is_killed_asyncio(daemon: Daemon) -> None:
+    expected = decoded(daemon)
+    stopped = threading.Event()
+    writer = grow(daemon.root / "live.teehistorian", FINISHED.read_bytes(), 4, stopped)
+
+    async def follow() -> list[str]:
+        async with replayd.connect_async(daemon.address) as client:
+            stream = client.events("r/live.teehistorian", follow=True)
+            got = [line(await anext(stream))]
+            breaker = asyncio.create_task(asyncio.to_thread(trouble, daemon))
+            got += [line(event) async for event in stream]
+            await breaker
+            assert stream.reconnects >= len(STOPS)
+            return got
+
+    got = asyncio.run(follow())
+    stopped.set()
+    writer.join()
+    assert got == expected
+
+
+def test_a_long_file_goes_on_when_the_daemon_is_killed(daemon: Daemon) -> None:
+    pairs = 1_000_000  # more than fits into the buffers between the two
+    (daemon.root / "long.teehistorian").write_bytes(teehistorian(pairs))
+    with replayd.connect(daemon.address) as client:
+        stream = client.batches("r/long.teehistorian", retry=replayd.Retry(initial=0.05))
+        kills, expected, moves = 0, 0, 0
+        for batch in stream:
+            assert batch.first_sequence == expected
+            expected = batch.next_sequence
+            for event in batch.events:
+                if event.WhichOneof("kind") == "player_diff":
+                    moves += 1
+                    assert event.at_tick == moves + 1
+            if kills < 2 and moves > 200_000 * (kills + 1):
+                kills += 1
+                daemon.kill()
+                daemon.start()
+    assert stream.reconnects == 2
+    assert moves == pairs
+
+
+def test_a_silent_line_is_taken_for_dead(daemon: Daemon) -> None:
+    """The daemon is stopped, not killed: the connection stays, and nothing comes."""
+    (daemon.root / "live.teehistorian").write_bytes(FINISHED.read_bytes()[:8000])
+    with replayd.connect(daemon.address) as client:
+        stream = client.responses("r/live.teehistorian", follow=True, heartbeat=1)
+        for response in stream:
+            if response.HasField("state"):
+                break
+        daemon.process.send_signal(19)  # SIGSTOP
+        threading.Timer(5, daemon.process.send_signal, (18,)).start()  # SIGCONT
+        for response in stream:
+            if response.HasField("state"):
+                break  # caught up, said anew by the stream that was taken up again
+        stream.close()
+    assert stream.reconnects >= 1
+
+
+def decoded(daemon: Daemon) -> list[str]:
+    with replayd.connect(daemon.address) as client:
+        return [line(event) for event in client.events(NAME)]
+
+
+def line(event: replayd.Event) -> str:
+    return event.to_json()
+
+
+def example(name: str, *arguments: object) -> str:
+    script = REPOSITORY / "clients/python/examples" / name
+    run = subprocess.run([sys.executable, script, *map(str, arguments)], capture_output=True, text=True, timeout=60)
+    assert run.returncode == 0, run.stderr
+    return run.stdout
+
+
+def test_feed(daemon: Daemon) -> None:
+    told = example("feed.py", "--address", daemon.address, "--all", NAME).splitlines()
+    assert told[0] == "alice joined"
+    assert "bob left" in told
+    assert told[-1] == "the game is over"
+
+
+def test_heroes(daemon: Daemon) -> None:
+    """The sample is no demo of Dota 2, so that what is told is that nobody is anywhere."""
+    told = example("heroes.py", "--address", daemon.address, "--upload", SAMPLES / "dem" / "sample.dem")
+    assert told.splitlines()[0] == "tick,seconds,hero,entity,x,y,z"
+
+
+def test_readme(daemon: Daemon, tmp_path: Path) -> None:
+    """The README's example runs as printed, but for the address."""
+    text = (REPOSITORY / "clients/python/README.md").read_text()
+    code = text.split("```python\n")[1].split("```")[0]
+    assert len(code.splitlines()) <= 10
+    script = tmp_path / "example.py"
+    script.write_text(code.replace("localhost:7171", daemon.address).replace('"samples/', '"r/'))
+    run = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=60, check=True)
+    assert "player_finish" in run.stdout or "join" in run.stdout, run.stdout

@@ -1,0 +1,112 @@
+"""What a stream remembers, and when it gives up, without a daemon."""
+
+from __future__ import annotations
+
+import grpc
+import pytest
+
+import replayd
+from replayd._session import Session
+from replayd.v1 import replay_pb2, stream_pb2
+
+Response = stream_pb2.StreamEventsResponse
+
+
+def started(retry: replayd.Retry | None = replayd.Retry(), **request: object) -> Session:
+    session = Session(stream_pb2.StreamEventsRequest(replay="r/directory", **request), retry)  # type: ignore[arg-type]
+    session.called()
+    start = stream_pb2.StreamStart(replay=replay_pb2.Replay(name="r/directory/first"))
+    assert session.observe(Response(cursor=b"0", start=start))
+    return session
+
+
+def batch(first: int, next_: int) -> Response:
+    return Response(cursor=b"%d" % next_, batch=stream_pb2.EventBatch(first_sequence=first, next_sequence=next_))
+
+
+def test_it_resumes_behind_the_last_response_in_the_same_replay() -> None:
+    session = started(now=True, follow=True)
+    assert session.request.now  # what `now` sends first would be lost by the start's cursor
+    session.observe(batch(0, 3))
+    assert session.request.cursor == b"3"
+    assert session.request.replay == "r/directory/first"
+    assert session.request.follow
+
+
+def test_it_goes_on_in_the_successor() -> None:
+    session = started(follow=True)
+    state = stream_pb2.StateChange(state=stream_pb2.STATE_SUCCESSOR, successor=replay_pb2.Replay(name="r/directory/second"))
+    session.observe(Response(cursor=b"s", state=state))
+    assert (session.request.replay, session.state) == ("r/directory/second", stream_pb2.STATE_SUCCESSOR)
+
+
+def test_gaps_are_counted_and_other_omissions_are_errors() -> None:
+    session = started()
+    session.observe(batch(0, 3))
+    session.observe(Response(gap=stream_pb2.Gap(first_sequence=3, next_sequence=10)))
+    session.observe(batch(10, 11))
+    assert session.missed == 7
+    with pytest.raises(replayd.SequenceError):
+        session.observe(batch(12, 13))
+    with pytest.raises(replayd.SequenceError):
+        session.observe(batch(10, 11))
+
+
+def test_a_resumed_stream_that_starts_elsewhere_is_an_error() -> None:
+    session = started()
+    session.observe(batch(0, 3))
+    with pytest.raises(replayd.SequenceError):
+        session.observe(Response(start=stream_pb2.StreamStart(next_sequence=4)))
+
+
+def test_an_end_by_draining_is_none() -> None:
+    end = Response(cursor=b"e", end=stream_pb2.StreamEnd(reason=stream_pb2.END_REASON_SERVER_DRAINING))
+    session = started()
+    assert not session.observe(end)
+    assert session.end is None and session.request.cursor == b"e"
+    told = started(retry=None)
+    assert told.observe(end)
+    assert told.end is not None
+
+
+@pytest.mark.parametrize(
+    ("error", "again"),
+    [
+        (replayd.ReplaydError(grpc.StatusCode.UNAVAILABLE, "refused"), True),
+        (replayd.ReplaydError(grpc.StatusCode.UNAVAILABLE, "", "DRAINING"), True),
+        (replayd.ReplaydError(grpc.StatusCode.RESOURCE_EXHAUSTED, "", "TOO_MANY_STREAMS"), True),
+        (replayd.ReplaydError(grpc.StatusCode.RESOURCE_EXHAUSTED, "", "LIMIT_EXCEEDED"), False),
+        (replayd.ReplaydError(grpc.StatusCode.INTERNAL, "", "INTERNAL"), False),
+        (replayd.ReplaydError(grpc.StatusCode.INTERNAL, "RST_STREAM"), True),
+        (replayd.ReplaydError(grpc.StatusCode.NOT_FOUND, "", "REPLAY_NOT_FOUND"), False),
+        (replayd.ReplaydError(grpc.StatusCode.DATA_LOSS, "", "CORRUPT"), False),
+        (replayd.ReplaydError(grpc.StatusCode.INVALID_ARGUMENT, "", "BAD_REQUEST"), False),
+        (replayd.ReplaydError(grpc.StatusCode.UNAUTHENTICATED, "unknown token"), False),
+    ],
+)
+def test_what_is_tried_again(error: replayd.ReplaydError, again: bool) -> None:
+    session = started()
+    if again:
+        assert 0.05 <= session.delay(error) <= 0.1
+        assert 0.1 <= session.delay(error) <= 0.2
+    else:
+        with pytest.raises(replayd.ReplaydError):
+            session.delay(error)
+
+
+def test_it_gives_up() -> None:
+    session = started(retry=replayd.Retry(give_up_after=-1))
+    error = replayd.ReplaydError(grpc.StatusCode.UNAVAILABLE, "refused")
+    with pytest.raises(replayd.ReplaydError):
+        session.delay(error)
+
+
+def test_kinds_and_formats_of_the_future() -> None:
+    """An old client reads what it knows, and says so when it knows nothing of it."""
+    from replayd.teehistorian.v1 import events_pb2
+
+    unknown = events_pb2.Event.FromString(b"\x08\x05\xfa\x3f\x00")  # at_tick 5, field 1023
+    event = replayd.Event(0, unknown)
+    assert (event.tick, event.kind, event.value) == (5, "", None)
+    with pytest.raises(NotImplementedError):
+        replayd.Batch(batch(0, 1))

@@ -1,0 +1,115 @@
+import { type Interceptor, type Transport } from "@connectrpc/connect";
+import { type EventFilter } from "../gen/replayd/v1/filter_pb.js";
+import type { GetServerInfoResponse } from "../gen/replayd/v1/info_pb.js";
+import type { Format, Replay } from "../gen/replayd/v1/replay_pb.js";
+import { type SlowConsumer, type State, type StreamEnd, type StreamEventsResponse, type StreamStart } from "../gen/replayd/v1/stream_pb.js";
+import type { ReplayChange } from "../gen/replayd/v1/watch_pb.js";
+import { Batch, type Event } from "./event.js";
+import { type Retry, Session } from "./session.js";
+/** What to stream and how. All are optional; see proto/replayd/v1/stream.proto for the details. */
+export interface StreamOptions {
+    /** Only events of these kinds. */
+    kinds?: string[];
+    /** Only events of these players. */
+    players?: number[];
+    /** Only events that match any of these; in place of `kinds` and `players`. */
+    include?: Partial<Omit<EventFilter, "$typeName" | "$unknown">>[];
+    /** No events that match any of these. */
+    exclude?: Partial<Omit<EventFilter, "$typeName" | "$unknown">>[];
+    /** Go on exactly behind what carried this cursor. */
+    cursor?: Uint8Array;
+    /** Start at the first event of this tick or later. */
+    tick?: number;
+    /** Start at the last so many events. */
+    last?: number;
+    /** Start at the present end. */
+    now?: boolean;
+    /** Wait for the file to grow, until the replay is over. The name may then be a directory's: its newest replay. */
+    follow?: boolean;
+    /** With follow: when the replay is over, go on with the next one of the same game server. */
+    followSuccessors?: boolean;
+    /** Events in a batch at most. Default 512, with `columns` 4096. */
+    maxBatchEvents?: number;
+    /** Milliseconds that events may wait for a batch to fill. Default 0. */
+    maxBatchDelay?: number;
+    /** Milliseconds between heartbeats. Default 15000. After three times as long without a word the stream is resumed. */
+    heartbeat?: number;
+    /** Let events that are many and alike travel as arrays: see Batch.columns. They are read several times as fast. */
+    columns?: boolean;
+    /** Make a file that simply stops an error. */
+    strict?: boolean;
+    /** What happens when the client reads a live replay too slowly. Default: it gets everything all the same. */
+    slowConsumer?: SlowConsumer;
+    /** How a stream that broke is taken up again. False: not at all. */
+    retry?: Retry | false;
+    /** Ends the stream with the signal's reason. */
+    signal?: AbortSignal;
+}
+/** An asynchronous iterator over a stream, with what is known of it. Leaving a `for await` loop ends the stream. */
+export declare class Stream<T> implements AsyncIterableIterator<T> {
+    private readonly session;
+    private readonly items;
+    /** @internal Where to go on behind what was handed over completely. */
+    position: Uint8Array;
+    /** @internal */
+    constructor(session: Session, items: (stream: Stream<T>) => AsyncGenerator<T, void, undefined>);
+    private running;
+    private get generator();
+    [Symbol.asyncIterator](): this;
+    next(): Promise<IteratorResult<T, void>>;
+    return(): Promise<IteratorResult<T, void>>;
+    /** Where to go on behind the last batch of which all events were taken. Empty before there is one. */
+    get cursor(): Uint8Array;
+    /** What is streamed, from where; once the first item came. */
+    get start(): StreamStart | undefined;
+    /** The replay that is streamed at present, with its header. */
+    get replay(): Replay | undefined;
+    /** How a stream that follows stands to the live replay. */
+    get state(): State;
+    /** How the stream ended, once it has. */
+    get end(): StreamEnd | undefined;
+    /** How many events gaps have left out. Always 0 but with SlowConsumer.DROP. */
+    get missed(): number;
+    /** How often the stream was taken up again. */
+    get reconnects(): number;
+}
+/** A client of one daemon. */
+export declare class Client {
+    private readonly onClose;
+    private readonly stubs;
+    constructor(transport: Transport, onClose?: () => void);
+    /** Closes the connection. Streams end. */
+    close(): void;
+    /** Streams the events of a replay, one by one. */
+    events(replay: string, options?: StreamOptions): Stream<Event>;
+    /** Streams the events of a replay, batch by batch: the fastest way. */
+    batches(replay: string, options?: StreamOptions): Stream<Batch>;
+    /** Streams everything that the daemon says: start, batches, heartbeats, states, gaps, end. */
+    responses(replay: string, options?: StreamOptions): Stream<StreamEventsResponse>;
+    private open;
+    private receive;
+    /** @internal Sends a file's bytes and receives its events; browsers cannot. */
+    protected upload(source: Bytes, name: string, options: StreamOptions): {
+        session: Session;
+        responses: AsyncGenerator<StreamEventsResponse, void, undefined>;
+    };
+    private uploaded;
+    /** Lists the replays below a directory, ordered by name; all of them when none is given. */
+    replays(directory?: string, formats?: Format[]): AsyncGenerator<Replay, void, undefined>;
+    /** Describes a replay: header, players, map, length. */
+    replay(name: string): Promise<Replay>;
+    /** What the daemon is and can do: version, formats and their kinds, limits, roots. */
+    serverInfo(): Promise<GetServerInfoResponse>;
+    /**
+     * Tells which replays are there, then what becomes of them. Not resumed: start it again, it begins with a new picture.
+     */
+    watch(directory?: string, signal?: AbortSignal): AsyncGenerator<ReplayChange, void, undefined>;
+}
+/** A replay's bytes: all of them, or as they come. */
+export type Bytes = Uint8Array | AsyncIterable<Uint8Array>;
+/** @internal */
+export declare function events(stream: Stream<Event>, responses: AsyncIterable<StreamEventsResponse>): AsyncGenerator<Event, void, undefined>;
+/** @internal */
+export declare function batches(stream: Stream<Batch>, responses: AsyncIterable<StreamEventsResponse>): AsyncGenerator<Batch, void, undefined>;
+/** Sends a token with every call. */
+export declare function bearer(token: string): Interceptor;

@@ -1,0 +1,334 @@
+// The client, over any transport.
+import { create } from "@bufbuild/protobuf";
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
+import { Code, createClient } from "@connectrpc/connect";
+import { EventFilterSchema } from "../gen/replayd/v1/filter_pb.js";
+import { ReplayService } from "../gen/replayd/v1/service_pb.js";
+import { DecodeReplayRequestSchema, Encoding, EndReason, StreamEventsRequestSchema, } from "../gen/replayd/v1/stream_pb.js";
+import { ReplaydError } from "./error.js";
+import { Batch } from "./event.js";
+import { Session } from "./session.js";
+/** An asynchronous iterator over a stream, with what is known of it. Leaving a `for await` loop ends the stream. */
+export class Stream {
+    session;
+    items;
+    /** @internal Where to go on behind what was handed over completely. */
+    position = new Uint8Array();
+    /** @internal */
+    constructor(session, items) {
+        this.session = session;
+        this.items = items;
+    }
+    running;
+    get generator() {
+        return (this.running ??= this.items(this));
+    }
+    [Symbol.asyncIterator]() {
+        return this;
+    }
+    next() {
+        return this.generator.next();
+    }
+    return() {
+        return this.generator.return();
+    }
+    /** Where to go on behind the last batch of which all events were taken. Empty before there is one. */
+    get cursor() {
+        return this.position;
+    }
+    /** What is streamed, from where; once the first item came. */
+    get start() {
+        return this.session.start;
+    }
+    /** The replay that is streamed at present, with its header. */
+    get replay() {
+        return this.session.replay;
+    }
+    /** How a stream that follows stands to the live replay. */
+    get state() {
+        return this.session.state;
+    }
+    /** How the stream ended, once it has. */
+    get end() {
+        return this.session.end;
+    }
+    /** How many events gaps have left out. Always 0 but with SlowConsumer.DROP. */
+    get missed() {
+        return this.session.missed;
+    }
+    /** How often the stream was taken up again. */
+    get reconnects() {
+        return this.session.reconnects;
+    }
+}
+/** A client of one daemon. */
+export class Client {
+    onClose;
+    stubs;
+    constructor(transport, onClose = () => { }) {
+        this.onClose = onClose;
+        this.stubs = createClient(ReplayService, transport);
+    }
+    /** Closes the connection. Streams end. */
+    close() {
+        this.onClose();
+    }
+    /** Streams the events of a replay, one by one. */
+    events(replay, options = {}) {
+        const { responses, session } = this.open(replay, options);
+        return new Stream(session, (stream) => events(stream, responses));
+    }
+    /** Streams the events of a replay, batch by batch: the fastest way. */
+    batches(replay, options = {}) {
+        const { responses, session } = this.open(replay, options);
+        return new Stream(session, (stream) => batches(stream, responses));
+    }
+    /** Streams everything that the daemon says: start, batches, heartbeats, states, gaps, end. */
+    responses(replay, options = {}) {
+        const { responses, session } = this.open(replay, options);
+        return new Stream(session, async function* (stream) {
+            for await (const response of responses) {
+                yield response;
+                if (response.cursor.length > 0)
+                    stream.position = response.cursor;
+            }
+        });
+    }
+    open(replay, options) {
+        const session = new Session(build(replay, options), options.retry ?? {});
+        return { session, responses: this.receive(session, options.signal) };
+    }
+    async *receive(session, signal) {
+        while (!session.end) {
+            signal?.throwIfAborted();
+            const connection = new AbortController();
+            const stop = () => connection.abort(signal?.reason);
+            signal?.addEventListener("abort", stop);
+            const watchdog = new Watchdog(session.silence, connection);
+            let failure;
+            session.called();
+            try {
+                const responses = this.stubs.streamEvents(session.request, { signal: connection.signal });
+                for await (const response of watchdog.watch(responses)) {
+                    if (session.observe(response))
+                        yield response;
+                }
+                failure = new ReplaydError(Code.Unavailable, "the stream stopped without an end");
+            }
+            catch (thrown) {
+                signal?.throwIfAborted();
+                if (thrown instanceof Error && thrown.name === "SequenceError")
+                    throw thrown;
+                failure = watchdog.barked
+                    ? new ReplaydError(Code.Unavailable, `not a word for ${session.silence} ms`)
+                    : ReplaydError.from(thrown);
+            }
+            finally {
+                watchdog.stop();
+                signal?.removeEventListener("abort", stop);
+                connection.abort();
+            }
+            if (!session.end)
+                await sleep(session.delay(failure), signal);
+        }
+    }
+    /** @internal Sends a file's bytes and receives its events; browsers cannot. */
+    upload(source, name, options) {
+        const session = new Session(build(name, options), false);
+        return { session, responses: this.uploaded(source, session, options.signal) };
+    }
+    async *uploaded(source, session, signal) {
+        const connection = new AbortController();
+        const stop = () => connection.abort(signal?.reason);
+        signal?.addEventListener("abort", stop);
+        try {
+            for await (const response of this.stubs.decodeReplay(parts(source, session), { signal: connection.signal })) {
+                if (session.observe(response))
+                    yield response;
+            }
+        }
+        catch (thrown) {
+            signal?.throwIfAborted();
+            throw ReplaydError.from(thrown);
+        }
+        finally {
+            signal?.removeEventListener("abort", stop);
+            connection.abort();
+        }
+        if (!session.end)
+            throw new ReplaydError(Code.Unavailable, "the stream stopped without an end");
+        if (session.end.reason === EndReason.SERVER_DRAINING) {
+            throw new ReplaydError(Code.Unavailable, "the daemon shut down", { reason: "DRAINING" });
+        }
+    }
+    /** Lists the replays below a directory, ordered by name; all of them when none is given. */
+    async *replays(directory = "", formats = []) {
+        let pageToken = "";
+        do {
+            const page = await told(this.stubs.listReplays({ directory, formats, pageToken }));
+            yield* page.replays;
+            pageToken = page.nextPageToken;
+        } while (pageToken);
+    }
+    /** Describes a replay: header, players, map, length. */
+    async replay(name) {
+        return (await told(this.stubs.getReplay({ replay: name }))).replay;
+    }
+    /** What the daemon is and can do: version, formats and their kinds, limits, roots. */
+    serverInfo() {
+        return told(this.stubs.getServerInfo({}));
+    }
+    /**
+     * Tells which replays are there, then what becomes of them. Not resumed: start it again, it begins with a new picture.
+     */
+    async *watch(directory = "", signal) {
+        const connection = new AbortController();
+        const stop = () => connection.abort(signal?.reason);
+        signal?.addEventListener("abort", stop);
+        try {
+            for await (const { changes } of this.stubs.watchReplays({ directory }, { signal: connection.signal }))
+                yield* changes;
+        }
+        catch (thrown) {
+            signal?.throwIfAborted();
+            throw ReplaydError.from(thrown);
+        }
+        finally {
+            signal?.removeEventListener("abort", stop);
+            connection.abort();
+        }
+    }
+}
+const chunk = 64 << 10;
+/** What is sent of an upload: first what is wanted, then the bytes. */
+async function* parts(source, session) {
+    yield create(DecodeReplayRequestSchema, { part: { case: "options", value: session.request } });
+    const pieces = source instanceof Uint8Array ? [source] : source;
+    for await (const piece of pieces) {
+        for (let at = 0; at < piece.length; at += chunk) {
+            yield create(DecodeReplayRequestSchema, { part: { case: "data", value: piece.subarray(at, at + chunk) } });
+        }
+    }
+}
+/** @internal */
+export async function* events(stream, responses) {
+    for await (const response of responses) {
+        if (response.response.case === "batch") {
+            for (const event of new Batch(response))
+                yield event; // faster than yield*
+        }
+        if (response.cursor.length > 0)
+            stream.position = response.cursor;
+    }
+}
+/** @internal */
+export async function* batches(stream, responses) {
+    for await (const response of responses) {
+        if (response.response.case === "batch")
+            yield new Batch(response);
+        if (response.cursor.length > 0)
+            stream.position = response.cursor;
+    }
+}
+/** The request that the options describe. */
+function build(replay, options) {
+    const request = create(StreamEventsRequestSchema, {
+        replay,
+        follow: options.follow ?? false,
+        followSuccessors: options.followSuccessors ?? false,
+        maxBatchEvents: options.maxBatchEvents ?? (options.columns ? 4096 : 0), // arrays are worth more when they are long
+        encoding: options.columns ? Encoding.COLUMNS : Encoding.UNSPECIFIED,
+        strict: options.strict ?? false,
+        slowConsumer: options.slowConsumer ?? 0,
+        include: (options.include ?? []).map((filter) => create(EventFilterSchema, filter)),
+        exclude: (options.exclude ?? []).map((filter) => create(EventFilterSchema, filter)),
+    });
+    const { cursor, tick, last, now, kinds = [], players = [] } = options;
+    const starts = [];
+    if (cursor !== undefined)
+        starts.push({ case: "cursor", value: cursor });
+    if (tick !== undefined)
+        starts.push({ case: "tick", value: tick });
+    if (last !== undefined)
+        starts.push({ case: "lastEvents", value: last });
+    if (now)
+        starts.push({ case: "now", value: true });
+    if (starts.length > 1)
+        throw new TypeError(`${starts[0].case} and ${starts[1].case} exclude each other`);
+    if (starts[0])
+        request.start = starts[0];
+    if (kinds.length + players.length > 0) {
+        if (request.include.length > 0)
+            throw new TypeError("kinds and players exclude include: put them into its filters");
+        request.include.push(create(EventFilterSchema, { kinds, players }));
+    }
+    if (options.maxBatchDelay !== undefined)
+        request.maxBatchDelay = durationFromMs(options.maxBatchDelay);
+    if (options.heartbeat !== undefined)
+        request.heartbeatInterval = durationFromMs(options.heartbeat);
+    return request;
+}
+/** Aborts a call that is waited for too long. It looks only while somebody waits: a slow reader is no dead line. */
+class Watchdog {
+    silence;
+    connection;
+    barked = false;
+    waitingSince;
+    timer;
+    constructor(silence, connection) {
+        this.silence = silence;
+        this.connection = connection;
+    }
+    /**
+     * The call's responses. Waiting is limited from the first one on: until then the daemon may be seeking, or there may
+     * be nothing to follow yet.
+     */
+    async *watch(responses) {
+        const iterator = responses[Symbol.asyncIterator]();
+        for (;;) {
+            const { value, done } = await iterator.next();
+            this.waitingSince = undefined;
+            if (done)
+                return;
+            this.timer ??= setInterval(() => this.look(), this.silence / 6);
+            yield value;
+            this.waitingSince = performance.now();
+        }
+    }
+    look() {
+        if (this.waitingSince === undefined || performance.now() - this.waitingSince < this.silence)
+            return;
+        this.barked = true;
+        this.stop();
+        this.connection.abort();
+    }
+    stop() {
+        clearInterval(this.timer);
+    }
+}
+/** Sends a token with every call. */
+export function bearer(token) {
+    return (next) => (request) => {
+        request.header.set("Authorization", `Bearer ${token}`);
+        return next(request);
+    };
+}
+async function told(call) {
+    try {
+        return await call;
+    }
+    catch (thrown) {
+        throw ReplaydError.from(thrown);
+    }
+}
+function sleep(milliseconds, signal) {
+    return new Promise((resolve) => {
+        const done = () => {
+            clearTimeout(timer);
+            signal?.removeEventListener("abort", done);
+            resolve();
+        };
+        const timer = setTimeout(done, milliseconds);
+        signal?.addEventListener("abort", done);
+    });
+}

@@ -1,0 +1,108 @@
+// Events that are many and alike, as arrays.
+import { create } from "@bufbuild/protobuf";
+import { reflect } from "@bufbuild/protobuf/reflect";
+/** A batch's events of one kind: an array for each field, the n-th elements together being one event. */
+export class Columns {
+    kind;
+    message;
+    desc;
+    constructor(
+    /** The kind of the events, such as "player_diff". */
+    kind, 
+    /**
+     * The generated message, such as PlayerDiffColumns of teehistorian. `place` says where in the batch the events are,
+     * `atTick` when they happened.
+     */
+    message, desc) {
+        this.kind = kind;
+        this.message = message;
+        this.desc = desc;
+    }
+    get length() {
+        return this.message.place.length;
+    }
+    /** The names of the arrays, as in the .proto. */
+    get names() {
+        return this.desc.fields.map((field) => field.name);
+    }
+    /** An array by its name in the .proto. */
+    array(name) {
+        const field = this.desc.fields.find((field) => field.name === name);
+        if (!field)
+            throw new RangeError(`no column ${name}`);
+        return this.message[field.localName];
+    }
+}
+const suffix = "_columns";
+/** The columns of an event list, by kind. */
+export function columnsOf(desc, list) {
+    const result = new Map();
+    for (const field of desc.fields) {
+        if (!field.name.endsWith(suffix) || !field.message)
+            continue;
+        const message = list[field.localName];
+        if (!message || message.place.length === 0)
+            continue;
+        const kind = field.name.slice(0, -suffix.length);
+        result.set(kind, new Columns(kind, message, field.message));
+    }
+    return result;
+}
+/** All events of a batch as messages, in their order. */
+export function rows(event, others, columns) {
+    const ordered = [];
+    let count = others.length;
+    for (const those of columns) {
+        count += those.length;
+        const targets = those.names
+            .filter((name) => name !== "place")
+            .map((name) => ({ values: those.array(name), path: target(event, those.kind, name) }));
+        those.message.place.forEach((place, i) => {
+            const row = reflect(event, create(event));
+            enter(row, event.fields.find((field) => field.name === those.kind));
+            for (const { values, path } of targets) {
+                let inner = row;
+                for (const step of path.slice(0, -1))
+                    inner = enter(inner, step);
+                inner.set(path.at(-1), values[i]);
+            }
+            ordered[place] = row.message;
+        });
+    }
+    let next = 0;
+    for (let place = 0; place < count; place++)
+        ordered[place] ??= others[next++];
+    return ordered;
+}
+/** The message in a field, made when it is not there. */
+function enter(message, field) {
+    if (field.fieldKind !== "message")
+        throw new TypeError(field.name);
+    if (!message.isSet(field))
+        message.set(field, reflect(field.message, create(field.message)));
+    return message.get(field);
+}
+/** Where in an event a column's values belong: `input_target_x` is InputDiff.input.target_x. */
+function target(event, kind, name) {
+    const own = event.fields.find((field) => field.name === name);
+    if (own)
+        return [own];
+    const field = event.fields.find((field) => field.name === kind);
+    const path = pathOf(field.message, name);
+    if (!path)
+        throw new Error(`column ${name} of ${kind}: install a newer client`);
+    return [field, ...path];
+}
+function pathOf(message, name) {
+    const own = message.fields.find((field) => field.name === name);
+    if (own)
+        return [own];
+    for (const field of message.fields) {
+        if (!field.message || !name.startsWith(`${field.name}_`))
+            continue;
+        const rest = pathOf(field.message, name.slice(field.name.length + 1));
+        if (rest)
+            return [field, ...rest];
+    }
+    return undefined;
+}

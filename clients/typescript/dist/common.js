@@ -1,0 +1,10 @@
+// What both entries offer.
+export { Code } from "@connectrpc/connect";
+export {} from "../gen/replayd/v1/filter_pb.js";
+export { Format } from "../gen/replayd/v1/replay_pb.js";
+export { EndReason, SlowConsumer, State } from "../gen/replayd/v1/stream_pb.js";
+export { Client, Stream } from "./client.js";
+export { Columns } from "./columns.js";
+export { ReplaydError, SequenceError } from "./error.js";
+export { Batch, Event } from "./event.js";
+export {} from "./session.js";

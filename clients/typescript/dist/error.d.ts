@@ -1,0 +1,28 @@
+import { Code } from "@connectrpc/connect";
+/** A call failed. */
+export declare class ReplaydError extends Error {
+    readonly name = "ReplaydError";
+    /** The gRPC status code. */
+    readonly code: Code;
+    /**
+     * A name of ErrorReason (proto/replayd/v1/error.proto) without its prefix, such as "REPLAY_NOT_FOUND". Empty when the
+     * failure was not the daemon's own.
+     */
+    readonly reason: string;
+    /** May hold "replay", "format", "offset", "tick" and "cursor". */
+    readonly metadata: Readonly<Record<string, string>>;
+    /** Names of request fields, and what is wrong with them. */
+    readonly fields: Readonly<Record<string, string>>;
+    constructor(code: Code, message: string, more?: {
+        reason?: string;
+        metadata?: Record<string, string>;
+        fields?: Record<string, string>;
+        cause?: unknown;
+    });
+    /** Turns what a transport throws into a ReplaydError. */
+    static from(thrown: unknown): ReplaydError;
+}
+/** The stream broke a promise: events are missing, or came twice, without a word. Never expected. */
+export declare class SequenceError extends Error {
+    readonly name = "SequenceError";
+}

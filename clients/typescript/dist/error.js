@@ -1,0 +1,82 @@
+// What can go wrong, as errors.
+import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
+import { Code, ConnectError } from "@connectrpc/connect";
+const domain = "replayd";
+/** A call failed. */
+export class ReplaydError extends Error {
+    name = "ReplaydError";
+    /** The gRPC status code. */
+    code;
+    /**
+     * A name of ErrorReason (proto/replayd/v1/error.proto) without its prefix, such as "REPLAY_NOT_FOUND". Empty when the
+     * failure was not the daemon's own.
+     */
+    reason;
+    /** May hold "replay", "format", "offset", "tick" and "cursor". */
+    metadata;
+    /** Names of request fields, and what is wrong with them. */
+    fields;
+    constructor(code, message, more = {}) {
+        super(`${more.reason || Code[code]}: ${message}`, { cause: more.cause });
+        this.code = code;
+        this.reason = more.reason ?? "";
+        this.metadata = more.metadata ?? {};
+        this.fields = more.fields ?? {};
+    }
+    /** Turns what a transport throws into a ReplaydError. */
+    static from(thrown) {
+        if (thrown instanceof ReplaydError)
+            return thrown;
+        const error = ConnectError.from(thrown);
+        let reason = "";
+        let metadata = {};
+        const fields = {};
+        for (const detail of error.details) {
+            if (!("type" in detail))
+                continue;
+            switch (detail.type) {
+                case "google.rpc.ErrorInfo": {
+                    const info = strings(detail.value);
+                    if (info.get(2)?.[0] !== domain)
+                        break;
+                    reason = info.get(1)?.[0] ?? "";
+                    metadata = pairs(messages(detail.value).get(3));
+                    break;
+                }
+                case "google.rpc.BadRequest":
+                    Object.assign(fields, pairs(messages(detail.value).get(1)));
+            }
+        }
+        return new ReplaydError(error.code, error.rawMessage, { reason, metadata, fields, cause: error });
+    }
+}
+/** The stream broke a promise: events are missing, or came twice, without a word. Never expected. */
+export class SequenceError extends Error {
+    name = "SequenceError";
+}
+// The few messages of google.rpc that matter here are read by hand: they have nothing but strings and messages of strings.
+function messages(bytes) {
+    const result = new Map();
+    const reader = new BinaryReader(bytes);
+    while (reader.pos < reader.len) {
+        const [field, type] = reader.tag();
+        if (type !== WireType.LengthDelimited) {
+            reader.skip(type, field);
+            continue;
+        }
+        const values = result.get(field) ?? [];
+        values.push(reader.bytes());
+        result.set(field, values);
+    }
+    return result;
+}
+function strings(bytes) {
+    const decoder = new TextDecoder();
+    return new Map([...messages(bytes)].map(([field, values]) => [field, values.map((v) => decoder.decode(v))]));
+}
+function pairs(entries = []) {
+    return Object.fromEntries(entries.map((entry) => {
+        const both = strings(entry);
+        return [both.get(1)?.[0] ?? "", both.get(2)?.[0] ?? ""];
+    }));
+}

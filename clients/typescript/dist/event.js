@@ -1,0 +1,179 @@
+// Events and batches, as they are handed over.
+import { getOption, ScalarType, toJson, } from "@bufbuild/protobuf";
+import { columnsOf, rows } from "./columns.js";
+import { string_index } from "../gen/replayd/options/v1/options_pb.js";
+import { EventBatchSchema } from "../gen/replayd/v1/stream_pb.js";
+/** One thing that happened. */
+export class Event {
+    sequence;
+    event;
+    batch;
+    constructor(
+    /** The event's number in its stream, from 0, counted after filtering. It goes on when a stream is resumed. */
+    sequence, 
+    /** The generated message. `event.event.kind.case` tells kinds apart in a way that TypeScript understands. */
+    event, batch) {
+        this.sequence = sequence;
+        this.event = event;
+        this.batch = batch;
+    }
+    /** The name of the event's kind, as filters take it. Empty for a kind that this client is too old to know. */
+    get kind() {
+        const { case: name } = this.event.kind;
+        return name === undefined ? "" : this.batch.format.kinds.get(name);
+    }
+    /** When it happened, by the replay's clock. 0 for formats without one. */
+    get tick() {
+        const { clock } = this.batch.format;
+        return clock ? this.event[clock.localName] : 0;
+    }
+    /** The message of the event's kind. Undefined for a kind that this client is too old to know. */
+    get value() {
+        return this.event.kind.value;
+    }
+    /** What a number stands for that is marked as string_index in the .proto: `event.string(update.field)`. */
+    string(index) {
+        const { strings } = this.batch;
+        if (index >= strings.length)
+            throw new RangeError(`string ${index} of ${strings.length}`);
+        return strings[index];
+    }
+    /**
+     * The event as `replayd cat` prints it: names of the .proto, enums by name, 64-bit integers as strings, bytes as
+     * base64, strings in place of their indices, scalars also when they are zero.
+     */
+    toJSON() {
+        const { desc, clock } = this.batch.format;
+        const whole = toJson(desc, this.event, { alwaysEmitImplicit: true, useProtoFieldName: true });
+        refine(desc, whole, this.batch.strings);
+        const result = { sequence: this.sequence };
+        if (clock) {
+            result["tick"] = whole[clock.name];
+            delete whole[clock.name];
+        }
+        const kind = this.kind;
+        if (kind) {
+            result["kind"] = kind;
+            const value = whole[kind];
+            delete whole[kind];
+            if (kind === "tick")
+                Object.assign(result, value); // the number keeps the name
+            else
+                result[kind] = value;
+        }
+        for (const [name, value] of Object.entries(whole)) {
+            if (value && !(Array.isArray(value) && value.length === 0))
+                result[name] = value;
+        }
+        return result;
+    }
+}
+/** The events of one response. Iterating makes the Events one by one, in order; `events` holds the bare messages. */
+export class Batch {
+    /** The number of the first event. */
+    firstSequence;
+    /** The number of the event behind the last one. */
+    nextSequence;
+    /** Where to go on behind this batch. Store it once the batch was dealt with, and nothing is lost or comes twice. */
+    cursor;
+    /** The generated messages; with `columns` those that have no columns. */
+    events;
+    /** With the option `columns`: the other events as arrays, by kind. */
+    columns;
+    /** What numbers marked as string_index refer to. */
+    strings;
+    /** @internal */
+    format;
+    constructor(response) {
+        if (response.response.case !== "batch")
+            throw new TypeError("not a batch");
+        const batch = response.response.value;
+        if (batch.events.case === undefined) {
+            throw new Error("events of a format that this client is too old to know: install a newer one");
+        }
+        const list = batch.events.value;
+        this.firstSequence = Number(batch.firstSequence);
+        this.nextSequence = Number(batch.nextSequence);
+        this.cursor = response.cursor;
+        this.events = list.events;
+        this.strings = list.strings ?? [];
+        this.format = formats.get(batch.events.case);
+        this.columns = columnsOf(this.format.list, batch.events.value);
+    }
+    get length() {
+        return this.nextSequence - this.firstSequence;
+    }
+    *[Symbol.iterator]() {
+        let sequence = this.firstSequence;
+        const { columns, events, format } = this;
+        for (const event of columns.size > 0 ? rows(format.desc, events, columns.values()) : events)
+            yield new Event(sequence++, event, this);
+    }
+}
+const formats = new Map(EventBatchSchema.oneofs
+    .flatMap((oneof) => oneof.fields)
+    .map((list) => {
+    const desc = list.message.field["events"].message;
+    const kind = desc.oneofs.find((oneof) => oneof.name === "kind");
+    const clock = desc.fields.find((f) => f.fieldKind === "scalar" && (f.name === "at_tick" || f.name === "tick"));
+    return [list.localName, { list: list.message, desc, clock, kinds: new Map(kind.fields.map((f) => [f.localName, f.name])) }];
+}));
+const plans = new Map();
+/** The fields of a message type that JSON made of it has to be refined at. */
+function planOf(desc) {
+    let plan = plans.get(desc.typeName);
+    if (!plan) {
+        plan = desc.fields.filter((field) => wants(field, new Set())).map((field) => [field.name, field]);
+        plans.set(desc.typeName, plan);
+    }
+    return plan;
+}
+function wants(field, seen) {
+    if (field.fieldKind === "map")
+        return false;
+    if (field.message) {
+        if (seen.has(field.message.typeName))
+            return false;
+        seen.add(field.message.typeName);
+        return field.message.fields.some((inner) => wants(inner, seen));
+    }
+    return isFloat(field) || getOption(field, string_index);
+}
+function isFloat(field) {
+    return "scalar" in field && field.scalar === ScalarType.FLOAT;
+}
+/** Puts strings in place of their indices, and writes floats as short as they are. */
+function refine(desc, values, strings) {
+    for (const [name, field] of planOf(desc)) {
+        const value = values[name];
+        if (value === undefined)
+            continue;
+        const one = (element) => {
+            if (field.message) {
+                refine(field.message, element, strings);
+                return element;
+            }
+            if (isFloat(field))
+                return typeof element === "number" ? shortest(element) : element;
+            return strings[element];
+        };
+        values[name] = Array.isArray(value) ? value.map(one) : one(value);
+    }
+}
+/** The number with the fewest digits that is the same as a 32-bit float. */
+function shortest(float) {
+    for (let digits = 1; digits < 9; digits++) {
+        const candidate = rounded(float, digits);
+        if (Math.fround(candidate) === float)
+            return candidate;
+    }
+    return Number(float.toPrecision(9));
+}
+/** A number rounded to so many digits; halfway to the even one as other languages do, where toPrecision goes up. */
+function rounded(x, digits) {
+    const [mantissa, exponent] = x.toExponential(digits).split("e");
+    if (!mantissa.endsWith("5") || Number(`${mantissa}e${exponent}`) !== x)
+        return Number(x.toPrecision(digits));
+    const down = mantissa.slice(0, -1).replace(/\.$/, "");
+    return Number("02468".includes(down.at(-1)) ? `${down}e${exponent}` : x.toPrecision(digits));
+}

@@ -1,0 +1,33 @@
+// The entry for Node: gRPC over HTTP/2.
+import { createReadStream } from "node:fs";
+import { basename } from "node:path";
+import { createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node";
+import { batches, bearer, Client, events, Stream } from "./client.js";
+export * from "./common.js";
+/** A client that can also send files. */
+export class NodeClient extends Client {
+    /** Sends a replay, a path or its bytes, to the daemon and streams its events, one by one. It is not resumed. */
+    decode(source, options = {}) {
+        const { session, responses } = this.send(source, options);
+        return new Stream(session, (stream) => events(stream, responses));
+    }
+    /** Sends a replay, a path or its bytes, to the daemon and streams its events, batch by batch. It is not resumed. */
+    decodeBatches(source, options = {}) {
+        const { session, responses } = this.send(source, options);
+        return new Stream(session, (stream) => batches(stream, responses));
+    }
+    send(source, options) {
+        if (typeof source !== "string")
+            return this.upload(source, "", options);
+        return this.upload(createReadStream(source), basename(source), options);
+    }
+}
+/** Returns a client of the daemon at an address such as "localhost:7171". Nothing is sent before the first call. */
+export function connect(address, { tls = false, token } = {}) {
+    const baseUrl = `${tls ? "https" : "http"}://${address}`;
+    // A dead connection is noticed also while nothing is streamed. The daemon allows a ping every 10 s.
+    const pings = { pingIntervalMs: 30_000, pingTimeoutMs: 20_000 };
+    const sessionManager = new Http2SessionManager(baseUrl, pings, typeof tls === "object" ? tls : undefined);
+    const interceptors = token ? [bearer(token)] : [];
+    return new NodeClient(createGrpcTransport({ baseUrl, sessionManager, interceptors }), () => sessionManager.abort());
+}

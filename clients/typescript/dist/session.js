@@ -1,0 +1,123 @@
+// What a stream that resumes itself has to remember. No input or output.
+import { clone } from "@bufbuild/protobuf";
+import { Code } from "@connectrpc/connect";
+import { EndReason, State, StreamEventsRequestSchema, } from "../gen/replayd/v1/stream_pb.js";
+import { ReplaydError, SequenceError } from "./error.js";
+const defaultHeartbeat = 15_000;
+const minHeartbeat = 1_000;
+const maxHeartbeat = 300_000;
+/** After so many heartbeats without a word a connection is taken for dead. */
+const silentHeartbeats = 3;
+/** A connection that held so many milliseconds was one, even if nothing came: there was nothing to follow yet, say. */
+const lasting = 60_000;
+/** One stream over as many connections as it takes. */
+export class Session {
+    retry;
+    request;
+    /** Milliseconds without a word after which a connection is taken for dead. */
+    silence;
+    start;
+    replay;
+    end;
+    state = State.UNSPECIFIED;
+    missed = 0;
+    reconnects = 0;
+    expected = 0n;
+    failures = 0;
+    failingSince;
+    calledAt = 0;
+    constructor(request, retry) {
+        this.retry = retry;
+        this.request = clone(StreamEventsRequestSchema, request);
+        const asked = request.heartbeatInterval;
+        const heartbeat = asked ? Number(asked.seconds) * 1e3 + asked.nanos / 1e6 : 0;
+        this.silence = silentHeartbeats * Math.min(Math.max(heartbeat || defaultHeartbeat, minHeartbeat), maxHeartbeat);
+    }
+    /** Takes note that a connection is tried. */
+    called() {
+        this.calledAt = performance.now();
+    }
+    /** Takes note of a response. False: it concerns the connection only, and is not to be handed over. */
+    observe({ cursor, response }) {
+        if (response.case === "start")
+            return this.started(response.value);
+        // The start's own cursor is not used: what `now` sends first comes behind it.
+        if (cursor.length > 0)
+            this.request.start = { case: "cursor", value: cursor };
+        if (response.case === "end" && response.value.reason === EndReason.SERVER_DRAINING && this.retry)
+            return false;
+        this.failures = 0;
+        this.failingSince = undefined;
+        switch (response.case) {
+            case "batch":
+                this.advance(response.value.firstSequence, response.value.nextSequence);
+                break;
+            case "gap":
+                this.advance(response.value.firstSequence, response.value.nextSequence);
+                this.missed += Number(response.value.nextSequence - response.value.firstSequence);
+                break;
+            case "state":
+                this.state = response.value.state;
+                if (response.value.successor) {
+                    this.replay = response.value.successor;
+                    this.request.replay = this.replay.name;
+                }
+                break;
+            case "end":
+                this.end = response.value;
+        }
+        return true;
+    }
+    started(start) {
+        const again = this.start !== undefined;
+        if (again && this.request.start.case === "cursor" && start.nextSequence !== this.expected) {
+            throw new SequenceError(`resumed at event ${start.nextSequence} instead of ${this.expected}`);
+        }
+        this.expected = start.nextSequence;
+        this.start = start;
+        this.replay = start.replay;
+        // A directory may have a newer replay when the stream is resumed.
+        if (start.replay)
+            this.request.replay = start.replay.name;
+        return !again;
+    }
+    advance(first, next) {
+        if (first !== this.expected)
+            throw new SequenceError(`event ${first} came where ${this.expected} was due`);
+        this.expected = next;
+    }
+    /** Milliseconds to wait before the next connection. Throws the error when there is no point in one. */
+    delay(error) {
+        const begun = this.start !== undefined || this.request.follow;
+        if (!this.retry || !begun || !transient(error))
+            throw error;
+        const { initial = 100, maximum = 5_000, giveUpAfter = 600_000, onRetry } = this.retry;
+        const now = performance.now();
+        if (now - this.calledAt > lasting) {
+            this.failures = 0; // it was a success, though there was nothing to tell
+            this.failingSince = undefined;
+        }
+        this.failingSince ??= now;
+        if (now - this.failingSince > giveUpAfter)
+            throw error;
+        const longest = Math.min(initial * 2 ** Math.min(this.failures++, 30), maximum);
+        this.reconnects++;
+        const delay = longest * (0.5 + Math.random() / 2);
+        onRetry?.(error, delay);
+        return delay;
+    }
+}
+/** What a connection that was cut looks like, depending on where. A message cut in two is an "invalid argument". */
+const broken = new Set([
+    Code.Unavailable,
+    Code.Aborted,
+    Code.Canceled,
+    Code.Internal,
+    Code.InvalidArgument,
+    Code.Unknown,
+]);
+function transient(error) {
+    if (error.reason)
+        return error.code === Code.Unavailable || error.reason === "TOO_MANY_STREAMS"; // the daemon's word
+    return broken.has(error.code);
+}

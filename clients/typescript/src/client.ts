@@ -1,0 +1,412 @@
+// The client, over any transport.
+
+import { create } from "@bufbuild/protobuf";
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
+import { type Client as Stubs, Code, createClient, type Interceptor, type Transport } from "@connectrpc/connect";
+import { type EventFilter, EventFilterSchema } from "../gen/replayd/v1/filter_pb.js";
+import type { GetServerInfoResponse } from "../gen/replayd/v1/info_pb.js";
+import type { Format, Replay } from "../gen/replayd/v1/replay_pb.js";
+import { ReplayService } from "../gen/replayd/v1/service_pb.js";
+import {
+  type DecodeReplayRequest,
+  DecodeReplayRequestSchema,
+  Encoding,
+  EndReason,
+  type SlowConsumer,
+  type State,
+  type StreamEnd,
+  type StreamEventsRequest,
+  StreamEventsRequestSchema,
+  type StreamEventsResponse,
+  type StreamStart,
+} from "../gen/replayd/v1/stream_pb.js";
+import type { ReplayChange } from "../gen/replayd/v1/watch_pb.js";
+import { ReplaydError } from "./error.js";
+import { Batch, type Event } from "./event.js";
+import { type Retry, Session } from "./session.js";
+
+/** What to stream and how. All are optional; see proto/replayd/v1/stream.proto for the details. */
+export interface StreamOptions {
+  /** Only events of these kinds. */
+  kinds?: string[];
+  /** Only events of these players. */
+  players?: number[];
+  /** Only events that match any of these; in place of `kinds` and `players`. */
+  include?: Partial<Omit<EventFilter, "$typeName" | "$unknown">>[];
+  /** No events that match any of these. */
+  exclude?: Partial<Omit<EventFilter, "$typeName" | "$unknown">>[];
+  /** Go on exactly behind what carried this cursor. */
+  cursor?: Uint8Array;
+  /** Start at the first event of this tick or later. */
+  tick?: number;
+  /** Start at the last so many events. */
+  last?: number;
+  /** Start at the present end. */
+  now?: boolean;
+  /** Wait for the file to grow, until the replay is over. The name may then be a directory's: its newest replay. */
+  follow?: boolean;
+  /** With follow: when the replay is over, go on with the next one of the same game server. */
+  followSuccessors?: boolean;
+  /** Events in a batch at most. Default 512, with `columns` 4096. */
+  maxBatchEvents?: number;
+  /** Milliseconds that events may wait for a batch to fill. Default 0. */
+  maxBatchDelay?: number;
+  /** Milliseconds between heartbeats. Default 15000. After three times as long without a word the stream is resumed. */
+  heartbeat?: number;
+  /** Let events that are many and alike travel as arrays: see Batch.columns. They are read several times as fast. */
+  columns?: boolean;
+  /** Make a file that simply stops an error. */
+  strict?: boolean;
+  /** What happens when the client reads a live replay too slowly. Default: it gets everything all the same. */
+  slowConsumer?: SlowConsumer;
+  /** How a stream that broke is taken up again. False: not at all. */
+  retry?: Retry | false;
+  /** Ends the stream with the signal's reason. */
+  signal?: AbortSignal;
+}
+
+/** An asynchronous iterator over a stream, with what is known of it. Leaving a `for await` loop ends the stream. */
+export class Stream<T> implements AsyncIterableIterator<T> {
+  /** @internal Where to go on behind what was handed over completely. */
+  position: Uint8Array = new Uint8Array();
+
+  /** @internal */
+  constructor(
+    private readonly session: Session,
+    private readonly items: (stream: Stream<T>) => AsyncGenerator<T, void, undefined>,
+  ) {}
+
+  private running: AsyncGenerator<T, void, undefined> | undefined;
+
+  private get generator(): AsyncGenerator<T, void, undefined> {
+    return (this.running ??= this.items(this));
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  next(): Promise<IteratorResult<T, void>> {
+    return this.generator.next();
+  }
+
+  return(): Promise<IteratorResult<T, void>> {
+    return this.generator.return();
+  }
+
+  /** Where to go on behind the last batch of which all events were taken. Empty before there is one. */
+  get cursor(): Uint8Array {
+    return this.position;
+  }
+
+  /** What is streamed, from where; once the first item came. */
+  get start(): StreamStart | undefined {
+    return this.session.start;
+  }
+
+  /** The replay that is streamed at present, with its header. */
+  get replay(): Replay | undefined {
+    return this.session.replay;
+  }
+
+  /** How a stream that follows stands to the live replay. */
+  get state(): State {
+    return this.session.state;
+  }
+
+  /** How the stream ended, once it has. */
+  get end(): StreamEnd | undefined {
+    return this.session.end;
+  }
+
+  /** How many events gaps have left out. Always 0 but with SlowConsumer.DROP. */
+  get missed(): number {
+    return this.session.missed;
+  }
+
+  /** How often the stream was taken up again. */
+  get reconnects(): number {
+    return this.session.reconnects;
+  }
+}
+
+/** A client of one daemon. */
+export class Client {
+  private readonly stubs: Stubs<typeof ReplayService>;
+
+  constructor(
+    transport: Transport,
+    private readonly onClose: () => void = () => {},
+  ) {
+    this.stubs = createClient(ReplayService, transport);
+  }
+
+  /** Closes the connection. Streams end. */
+  close(): void {
+    this.onClose();
+  }
+
+  /** Streams the events of a replay, one by one. */
+  events(replay: string, options: StreamOptions = {}): Stream<Event> {
+    const { responses, session } = this.open(replay, options);
+    return new Stream(session, (stream) => events(stream, responses));
+  }
+
+  /** Streams the events of a replay, batch by batch: the fastest way. */
+  batches(replay: string, options: StreamOptions = {}): Stream<Batch> {
+    const { responses, session } = this.open(replay, options);
+    return new Stream(session, (stream) => batches(stream, responses));
+  }
+
+  /** Streams everything that the daemon says: start, batches, heartbeats, states, gaps, end. */
+  responses(replay: string, options: StreamOptions = {}): Stream<StreamEventsResponse> {
+    const { responses, session } = this.open(replay, options);
+    return new Stream(session, async function* (stream) {
+      for await (const response of responses) {
+        yield response;
+        if (response.cursor.length > 0) stream.position = response.cursor;
+      }
+    });
+  }
+
+  private open(replay: string, options: StreamOptions) {
+    const session = new Session(build(replay, options), options.retry ?? {});
+    return { session, responses: this.receive(session, options.signal) };
+  }
+
+  private async *receive(session: Session, signal?: AbortSignal): AsyncGenerator<StreamEventsResponse, void, undefined> {
+    while (!session.end) {
+      signal?.throwIfAborted();
+      const connection = new AbortController();
+      const stop = () => connection.abort(signal?.reason);
+      signal?.addEventListener("abort", stop);
+      const watchdog = new Watchdog(session.silence, connection);
+      let failure: ReplaydError;
+      session.called();
+      try {
+        const responses = this.stubs.streamEvents(session.request, { signal: connection.signal });
+        for await (const response of watchdog.watch(responses)) {
+          if (session.observe(response)) yield response;
+        }
+        failure = new ReplaydError(Code.Unavailable, "the stream stopped without an end");
+      } catch (thrown) {
+        signal?.throwIfAborted();
+        if (thrown instanceof Error && thrown.name === "SequenceError") throw thrown;
+        failure = watchdog.barked
+          ? new ReplaydError(Code.Unavailable, `not a word for ${session.silence} ms`)
+          : ReplaydError.from(thrown);
+      } finally {
+        watchdog.stop();
+        signal?.removeEventListener("abort", stop);
+        connection.abort();
+      }
+      if (!session.end) await sleep(session.delay(failure), signal);
+    }
+  }
+
+  /** @internal Sends a file's bytes and receives its events; browsers cannot. */
+  protected upload(source: Bytes, name: string, options: StreamOptions) {
+    const session = new Session(build(name, options), false);
+    return { session, responses: this.uploaded(source, session, options.signal) };
+  }
+
+  private async *uploaded(
+    source: Bytes,
+    session: Session,
+    signal?: AbortSignal,
+  ): AsyncGenerator<StreamEventsResponse, void, undefined> {
+    const connection = new AbortController();
+    const stop = () => connection.abort(signal?.reason);
+    signal?.addEventListener("abort", stop);
+    try {
+      for await (const response of this.stubs.decodeReplay(parts(source, session), { signal: connection.signal })) {
+        if (session.observe(response)) yield response;
+      }
+    } catch (thrown) {
+      signal?.throwIfAborted();
+      throw ReplaydError.from(thrown);
+    } finally {
+      signal?.removeEventListener("abort", stop);
+      connection.abort();
+    }
+    if (!session.end) throw new ReplaydError(Code.Unavailable, "the stream stopped without an end");
+    if (session.end.reason === EndReason.SERVER_DRAINING) {
+      throw new ReplaydError(Code.Unavailable, "the daemon shut down", { reason: "DRAINING" });
+    }
+  }
+
+  /** Lists the replays below a directory, ordered by name; all of them when none is given. */
+  async *replays(directory = "", formats: Format[] = []): AsyncGenerator<Replay, void, undefined> {
+    let pageToken = "";
+    do {
+      const page = await told(this.stubs.listReplays({ directory, formats, pageToken }));
+      yield* page.replays;
+      pageToken = page.nextPageToken;
+    } while (pageToken);
+  }
+
+  /** Describes a replay: header, players, map, length. */
+  async replay(name: string): Promise<Replay> {
+    return (await told(this.stubs.getReplay({ replay: name }))).replay!;
+  }
+
+  /** What the daemon is and can do: version, formats and their kinds, limits, roots. */
+  serverInfo(): Promise<GetServerInfoResponse> {
+    return told(this.stubs.getServerInfo({}));
+  }
+
+  /**
+   * Tells which replays are there, then what becomes of them. Not resumed: start it again, it begins with a new picture.
+   */
+  async *watch(directory = "", signal?: AbortSignal): AsyncGenerator<ReplayChange, void, undefined> {
+    const connection = new AbortController();
+    const stop = () => connection.abort(signal?.reason);
+    signal?.addEventListener("abort", stop);
+    try {
+      for await (const { changes } of this.stubs.watchReplays({ directory }, { signal: connection.signal })) yield* changes;
+    } catch (thrown) {
+      signal?.throwIfAborted();
+      throw ReplaydError.from(thrown);
+    } finally {
+      signal?.removeEventListener("abort", stop);
+      connection.abort();
+    }
+  }
+}
+
+/** A replay's bytes: all of them, or as they come. */
+export type Bytes = Uint8Array | AsyncIterable<Uint8Array>;
+
+const chunk = 64 << 10;
+
+/** What is sent of an upload: first what is wanted, then the bytes. */
+async function* parts(source: Bytes, session: Session): AsyncGenerator<DecodeReplayRequest> {
+  yield create(DecodeReplayRequestSchema, { part: { case: "options", value: session.request } });
+  const pieces = source instanceof Uint8Array ? [source] : source;
+  for await (const piece of pieces) {
+    for (let at = 0; at < piece.length; at += chunk) {
+      yield create(DecodeReplayRequestSchema, { part: { case: "data", value: piece.subarray(at, at + chunk) } });
+    }
+  }
+}
+
+/** @internal */
+export async function* events(
+  stream: Stream<Event>,
+  responses: AsyncIterable<StreamEventsResponse>,
+): AsyncGenerator<Event, void, undefined> {
+  for await (const response of responses) {
+    if (response.response.case === "batch") {
+      for (const event of new Batch(response)) yield event; // faster than yield*
+    }
+    if (response.cursor.length > 0) stream.position = response.cursor;
+  }
+}
+
+/** @internal */
+export async function* batches(
+  stream: Stream<Batch>,
+  responses: AsyncIterable<StreamEventsResponse>,
+): AsyncGenerator<Batch, void, undefined> {
+  for await (const response of responses) {
+    if (response.response.case === "batch") yield new Batch(response);
+    if (response.cursor.length > 0) stream.position = response.cursor;
+  }
+}
+
+/** The request that the options describe. */
+function build(replay: string, options: StreamOptions): StreamEventsRequest {
+  const request = create(StreamEventsRequestSchema, {
+    replay,
+    follow: options.follow ?? false,
+    followSuccessors: options.followSuccessors ?? false,
+    maxBatchEvents: options.maxBatchEvents ?? (options.columns ? 4096 : 0), // arrays are worth more when they are long
+    encoding: options.columns ? Encoding.COLUMNS : Encoding.UNSPECIFIED,
+    strict: options.strict ?? false,
+    slowConsumer: options.slowConsumer ?? 0,
+    include: (options.include ?? []).map((filter) => create(EventFilterSchema, filter)),
+    exclude: (options.exclude ?? []).map((filter) => create(EventFilterSchema, filter)),
+  });
+  const { cursor, tick, last, now, kinds = [], players = [] } = options;
+  const starts: StreamEventsRequest["start"][] = [];
+  if (cursor !== undefined) starts.push({ case: "cursor", value: cursor });
+  if (tick !== undefined) starts.push({ case: "tick", value: tick });
+  if (last !== undefined) starts.push({ case: "lastEvents", value: last });
+  if (now) starts.push({ case: "now", value: true });
+  if (starts.length > 1) throw new TypeError(`${starts[0]!.case} and ${starts[1]!.case} exclude each other`);
+  if (starts[0]) request.start = starts[0];
+  if (kinds.length + players.length > 0) {
+    if (request.include.length > 0) throw new TypeError("kinds and players exclude include: put them into its filters");
+    request.include.push(create(EventFilterSchema, { kinds, players }));
+  }
+  if (options.maxBatchDelay !== undefined) request.maxBatchDelay = durationFromMs(options.maxBatchDelay);
+  if (options.heartbeat !== undefined) request.heartbeatInterval = durationFromMs(options.heartbeat);
+  return request;
+}
+
+/** Aborts a call that is waited for too long. It looks only while somebody waits: a slow reader is no dead line. */
+class Watchdog {
+  barked = false;
+  private waitingSince: number | undefined;
+  private timer: ReturnType<typeof setInterval> | undefined;
+
+  constructor(
+    private readonly silence: number,
+    private readonly connection: AbortController,
+  ) {}
+
+  /**
+   * The call's responses. Waiting is limited from the first one on: until then the daemon may be seeking, or there may
+   * be nothing to follow yet.
+   */
+  async *watch<T>(responses: AsyncIterable<T>): AsyncGenerator<T, void, undefined> {
+    const iterator = responses[Symbol.asyncIterator]();
+    for (;;) {
+      const { value, done } = await iterator.next();
+      this.waitingSince = undefined;
+      if (done) return;
+      this.timer ??= setInterval(() => this.look(), this.silence / 6);
+      yield value;
+      this.waitingSince = performance.now();
+    }
+  }
+
+  private look(): void {
+    if (this.waitingSince === undefined || performance.now() - this.waitingSince < this.silence) return;
+    this.barked = true;
+    this.stop();
+    this.connection.abort();
+  }
+
+  stop(): void {
+    clearInterval(this.timer);
+  }
+}
+
+/** Sends a token with every call. */
+export function bearer(token: string): Interceptor {
+  return (next) => (request) => {
+    request.header.set("Authorization", `Bearer ${token}`);
+    return next(request);
+  };
+}
+
+async function told<T>(call: Promise<T>): Promise<T> {
+  try {
+    return await call;
+  } catch (thrown) {
+    throw ReplaydError.from(thrown);
+  }
+}
+
+function sleep(milliseconds: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", done);
+      resolve();
+    };
+    const timer = setTimeout(done, milliseconds);
+    signal?.addEventListener("abort", done);
+  });
+}

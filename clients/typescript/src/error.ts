@@ -1,0 +1,100 @@
+// What can go wrong, as errors.
+
+import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
+import { Code, ConnectError } from "@connectrpc/connect";
+
+const domain = "replayd";
+
+/** A call failed. */
+export class ReplaydError extends Error {
+  override readonly name = "ReplaydError";
+  /** The gRPC status code. */
+  readonly code: Code;
+  /**
+   * A name of ErrorReason (proto/replayd/v1/error.proto) without its prefix, such as "REPLAY_NOT_FOUND". Empty when the
+   * failure was not the daemon's own.
+   */
+  readonly reason: string;
+  /** May hold "replay", "format", "offset", "tick" and "cursor". */
+  readonly metadata: Readonly<Record<string, string>>;
+  /** Names of request fields, and what is wrong with them. */
+  readonly fields: Readonly<Record<string, string>>;
+
+  constructor(
+    code: Code,
+    message: string,
+    more: {
+      reason?: string;
+      metadata?: Record<string, string>;
+      fields?: Record<string, string>;
+      cause?: unknown;
+    } = {},
+  ) {
+    super(`${more.reason || Code[code]}: ${message}`, { cause: more.cause });
+    this.code = code;
+    this.reason = more.reason ?? "";
+    this.metadata = more.metadata ?? {};
+    this.fields = more.fields ?? {};
+  }
+
+  /** Turns what a transport throws into a ReplaydError. */
+  static from(thrown: unknown): ReplaydError {
+    if (thrown instanceof ReplaydError) return thrown;
+    const error = ConnectError.from(thrown);
+    let reason = "";
+    let metadata: Record<string, string> = {};
+    const fields: Record<string, string> = {};
+    for (const detail of error.details) {
+      if (!("type" in detail)) continue;
+      switch (detail.type) {
+        case "google.rpc.ErrorInfo": {
+          const info = strings(detail.value);
+          if (info.get(2)?.[0] !== domain) break;
+          reason = info.get(1)?.[0] ?? "";
+          metadata = pairs(messages(detail.value).get(3));
+          break;
+        }
+        case "google.rpc.BadRequest":
+          Object.assign(fields, pairs(messages(detail.value).get(1)));
+      }
+    }
+    return new ReplaydError(error.code, error.rawMessage, { reason, metadata, fields, cause: error });
+  }
+}
+
+/** The stream broke a promise: events are missing, or came twice, without a word. Never expected. */
+export class SequenceError extends Error {
+  override readonly name = "SequenceError";
+}
+
+// The few messages of google.rpc that matter here are read by hand: they have nothing but strings and messages of strings.
+
+function messages(bytes: Uint8Array): Map<number, Uint8Array[]> {
+  const result = new Map<number, Uint8Array[]>();
+  const reader = new BinaryReader(bytes);
+  while (reader.pos < reader.len) {
+    const [field, type] = reader.tag();
+    if (type !== WireType.LengthDelimited) {
+      reader.skip(type, field);
+      continue;
+    }
+    const values = result.get(field) ?? [];
+    values.push(reader.bytes());
+    result.set(field, values);
+  }
+  return result;
+}
+
+function strings(bytes: Uint8Array): Map<number, string[]> {
+  const decoder = new TextDecoder();
+  return new Map([...messages(bytes)].map(([field, values]) => [field, values.map((v) => decoder.decode(v))]));
+}
+
+function pairs(entries: Uint8Array[] = []): Record<string, string> {
+  return Object.fromEntries(
+    entries.map((entry) => {
+      const both = strings(entry);
+      return [both.get(1)?.[0] ?? "", both.get(2)?.[0] ?? ""];
+    }),
+  );
+}

@@ -1,0 +1,210 @@
+// Events and batches, as they are handed over.
+
+import {
+  type DescField,
+  type DescMessage,
+  getOption,
+  type JsonObject,
+  type JsonValue,
+  type Message,
+  ScalarType,
+  toJson,
+} from "@bufbuild/protobuf";
+import { type Columns, columnsOf, rows } from "./columns.js";
+import { string_index } from "../gen/replayd/options/v1/options_pb.js";
+import { type EventBatch, EventBatchSchema, type StreamEventsResponse } from "../gen/replayd/v1/stream_pb.js";
+
+/** The event message of any of the formats. */
+export type AnyEvent = NonNullable<EventBatch["events"]["value"]>["events"][number];
+
+/** The message of any kind of event. */
+export type AnyValue = NonNullable<AnyEvent["kind"]["value"]>;
+
+/** One thing that happened. */
+export class Event {
+  constructor(
+    /** The event's number in its stream, from 0, counted after filtering. It goes on when a stream is resumed. */
+    readonly sequence: number,
+    /** The generated message. `event.event.kind.case` tells kinds apart in a way that TypeScript understands. */
+    readonly event: AnyEvent,
+    private readonly batch: Batch,
+  ) {}
+
+  /** The name of the event's kind, as filters take it. Empty for a kind that this client is too old to know. */
+  get kind(): string {
+    const { case: name } = this.event.kind;
+    return name === undefined ? "" : this.batch.format.kinds.get(name)!;
+  }
+
+  /** When it happened, by the replay's clock. 0 for formats without one. */
+  get tick(): number {
+    const { clock } = this.batch.format;
+    return clock ? (this.event as unknown as Record<string, number>)[clock.localName]! : 0;
+  }
+
+  /** The message of the event's kind. Undefined for a kind that this client is too old to know. */
+  get value(): AnyValue | undefined {
+    return this.event.kind.value;
+  }
+
+  /** What a number stands for that is marked as string_index in the .proto: `event.string(update.field)`. */
+  string(index: number): string {
+    const { strings } = this.batch;
+    if (index >= strings.length) throw new RangeError(`string ${index} of ${strings.length}`);
+    return strings[index]!;
+  }
+
+  /**
+   * The event as `replayd cat` prints it: names of the .proto, enums by name, 64-bit integers as strings, bytes as
+   * base64, strings in place of their indices, scalars also when they are zero.
+   */
+  toJSON(): JsonObject {
+    const { desc, clock } = this.batch.format;
+    const whole = toJson(desc, this.event as Message, { alwaysEmitImplicit: true, useProtoFieldName: true }) as JsonObject;
+    refine(desc, whole, this.batch.strings);
+    const result: JsonObject = { sequence: this.sequence };
+    if (clock) {
+      result["tick"] = whole[clock.name]!;
+      delete whole[clock.name];
+    }
+    const kind = this.kind;
+    if (kind) {
+      result["kind"] = kind;
+      const value = whole[kind] as JsonObject;
+      delete whole[kind];
+      if (kind === "tick") Object.assign(result, value); // the number keeps the name
+      else result[kind] = value;
+    }
+    for (const [name, value] of Object.entries(whole)) {
+      if (value && !(Array.isArray(value) && value.length === 0)) result[name] = value;
+    }
+    return result;
+  }
+}
+
+/** The events of one response. Iterating makes the Events one by one, in order; `events` holds the bare messages. */
+export class Batch implements Iterable<Event> {
+  /** The number of the first event. */
+  readonly firstSequence: number;
+  /** The number of the event behind the last one. */
+  readonly nextSequence: number;
+  /** Where to go on behind this batch. Store it once the batch was dealt with, and nothing is lost or comes twice. */
+  readonly cursor: Uint8Array;
+  /** The generated messages; with `columns` those that have no columns. */
+  readonly events: readonly AnyEvent[];
+  /** With the option `columns`: the other events as arrays, by kind. */
+  readonly columns: ReadonlyMap<string, Columns>;
+  /** What numbers marked as string_index refer to. */
+  readonly strings: readonly string[];
+  /** @internal */
+  readonly format: Format;
+
+  constructor(response: StreamEventsResponse) {
+    if (response.response.case !== "batch") throw new TypeError("not a batch");
+    const batch = response.response.value;
+    if (batch.events.case === undefined) {
+      throw new Error("events of a format that this client is too old to know: install a newer one");
+    }
+    const list: { events: readonly AnyEvent[]; strings?: readonly string[] } = batch.events.value;
+    this.firstSequence = Number(batch.firstSequence);
+    this.nextSequence = Number(batch.nextSequence);
+    this.cursor = response.cursor;
+    this.events = list.events;
+    this.strings = list.strings ?? [];
+    this.format = formats.get(batch.events.case)!;
+    this.columns = columnsOf(this.format.list, batch.events.value);
+  }
+
+  get length(): number {
+    return this.nextSequence - this.firstSequence;
+  }
+
+  *[Symbol.iterator](): Iterator<Event> {
+    let sequence = this.firstSequence;
+    const { columns, events, format } = this;
+    for (const event of columns.size > 0 ? rows(format.desc, events, columns.values()) : events) yield new Event(sequence++, event, this);
+  }
+}
+
+/** What there is to know of a format's event message. */
+interface Format {
+  list: DescMessage;
+  desc: DescMessage;
+  /** The field that holds the tick. */
+  clock: DescField | undefined;
+  /** Names of kinds in the generated code, and in the .proto. */
+  kinds: Map<string, string>;
+}
+
+const formats = new Map<string, Format>(
+  EventBatchSchema.oneofs
+    .flatMap((oneof) => oneof.fields)
+    .map((list) => {
+      const desc = list.message!.field["events"]!.message!;
+      const kind = desc.oneofs.find((oneof) => oneof.name === "kind")!;
+      const clock = desc.fields.find((f) => f.fieldKind === "scalar" && (f.name === "at_tick" || f.name === "tick"));
+      return [list.localName, { list: list.message!, desc, clock, kinds: new Map(kind.fields.map((f) => [f.localName, f.name])) }];
+    }),
+);
+
+type Plan = [name: string, field: DescField][];
+
+const plans = new Map<string, Plan>();
+
+/** The fields of a message type that JSON made of it has to be refined at. */
+function planOf(desc: DescMessage): Plan {
+  let plan = plans.get(desc.typeName);
+  if (!plan) {
+    plan = desc.fields.filter((field) => wants(field, new Set())).map((field) => [field.name, field]);
+    plans.set(desc.typeName, plan);
+  }
+  return plan;
+}
+
+function wants(field: DescField, seen: Set<string>): boolean {
+  if (field.fieldKind === "map") return false;
+  if (field.message) {
+    if (seen.has(field.message.typeName)) return false;
+    seen.add(field.message.typeName);
+    return field.message.fields.some((inner) => wants(inner, seen));
+  }
+  return isFloat(field) || getOption(field, string_index);
+}
+
+function isFloat(field: DescField): boolean {
+  return "scalar" in field && field.scalar === ScalarType.FLOAT;
+}
+
+/** Puts strings in place of their indices, and writes floats as short as they are. */
+function refine(desc: DescMessage, values: JsonObject, strings: readonly string[]): void {
+  for (const [name, field] of planOf(desc)) {
+    const value = values[name];
+    if (value === undefined) continue;
+    const one = (element: JsonValue): JsonValue => {
+      if (field.message) {
+        refine(field.message, element as JsonObject, strings);
+        return element;
+      }
+      if (isFloat(field)) return typeof element === "number" ? shortest(element) : element;
+      return strings[element as number]!;
+    };
+    values[name] = Array.isArray(value) ? value.map(one) : one(value);
+  }
+}
+
+/** The number with the fewest digits that is the same as a 32-bit float. */
+function shortest(float: number): number {
+  for (let digits = 1; digits < 9; digits++) {
+    const candidate = rounded(float, digits);
+    if (Math.fround(candidate) === float) return candidate;
+  }
+  return Number(float.toPrecision(9));
+}
+
+/** A number rounded to so many digits; halfway to the even one as other languages do, where toPrecision goes up. */
+function rounded(x: number, digits: number): number {
+  const [mantissa, exponent] = x.toExponential(digits).split("e") as [string, string];
+  if (!mantissa.endsWith("5") || Number(`${mantissa}e${exponent}`) !== x) return Number(x.toPrecision(digits));
+  const down = mantissa.slice(0, -1).replace(/\.$/, "");
+  return Number("02468".includes(down.at(-1)!) ? `${down}e${exponent}` : x.toPrecision(digits));
+}

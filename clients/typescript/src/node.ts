@@ -1,0 +1,51 @@
+// The entry for Node: gRPC over HTTP/2.
+
+import { createReadStream } from "node:fs";
+import type { SecureClientSessionOptions } from "node:http2";
+import { basename } from "node:path";
+import { createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node";
+import { batches, bearer, type Bytes, Client, events, Stream, type StreamOptions } from "./client.js";
+import type { Batch, Event } from "./event.js";
+
+export * from "./common.js";
+
+/** How to connect. */
+export interface ConnectOptions {
+  /**
+   * True: TLS, trusting the authorities that Node trusts. Options of node:tls: TLS with those, such as `ca` to trust
+   * others, `cert` and `key` to present a certificate. Default: plain text.
+   */
+  tls?: boolean | SecureClientSessionOptions;
+  /** A token that the daemon asks for. Use it with TLS, but for a daemon on this machine. */
+  token?: string;
+}
+
+/** A client that can also send files. */
+export class NodeClient extends Client {
+  /** Sends a replay, a path or its bytes, to the daemon and streams its events, one by one. It is not resumed. */
+  decode(source: string | Bytes, options: StreamOptions = {}): Stream<Event> {
+    const { session, responses } = this.send(source, options);
+    return new Stream(session, (stream) => events(stream, responses));
+  }
+
+  /** Sends a replay, a path or its bytes, to the daemon and streams its events, batch by batch. It is not resumed. */
+  decodeBatches(source: string | Bytes, options: StreamOptions = {}): Stream<Batch> {
+    const { session, responses } = this.send(source, options);
+    return new Stream(session, (stream) => batches(stream, responses));
+  }
+
+  private send(source: string | Bytes, options: StreamOptions) {
+    if (typeof source !== "string") return this.upload(source, "", options);
+    return this.upload(createReadStream(source), basename(source), options);
+  }
+}
+
+/** Returns a client of the daemon at an address such as "localhost:7171". Nothing is sent before the first call. */
+export function connect(address: string, { tls = false, token }: ConnectOptions = {}): NodeClient {
+  const baseUrl = `${tls ? "https" : "http"}://${address}`;
+  // A dead connection is noticed also while nothing is streamed. The daemon allows a ping every 10 s.
+  const pings = { pingIntervalMs: 30_000, pingTimeoutMs: 20_000 };
+  const sessionManager = new Http2SessionManager(baseUrl, pings, typeof tls === "object" ? tls : undefined);
+  const interceptors = token ? [bearer(token)] : [];
+  return new NodeClient(createGrpcTransport({ baseUrl, sessionManager, interceptors }), () => sessionManager.abort());
+}

@@ -1,0 +1,252 @@
+// What a user of the client sees, against a real daemon.
+
+import assert from "node:assert/strict";
+import { execFile, execFileSync } from "node:child_process";
+import { openSync, closeSync, readFileSync, writeFileSync, writeSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { promisify } from "node:util";
+import { Code, connect, EndReason, ReplaydError } from "../dist/node.js";
+import { binary, Daemon, finished, repository, teehistorian } from "./daemon.js";
+
+const collect = async (stream) => {
+  const all = [];
+  for await (const item of stream) all.push(item);
+  return all;
+};
+const lines = (events) => events.map((event) => JSON.stringify(event));
+
+describe("a daemon", () => {
+  let daemon, client;
+  before(async () => {
+    daemon = await Daemon.start();
+    client = connect(daemon.address);
+  });
+  after(async () => {
+    client.close();
+    await daemon.stop();
+  });
+
+  test("events are numbered and typed", async () => {
+    const stream = client.events(finished.name);
+    const events = await collect(stream);
+    assert.deepEqual(events.map((event) => event.sequence), events.map((_, i) => i));
+    assert.equal(events.at(-1).kind, "finish");
+    assert.equal(stream.end.reason, EndReason.FINISHED);
+    assert.equal(Number(stream.end.eventsSent), events.length);
+    assert.equal(stream.replay.header.value.gameType, "DDraceNetwork");
+    const move = events.find((event) => event.kind === "player_diff");
+    assert.equal(move.event.kind.case, "playerDiff");
+    assert.equal(move.value.x, move.event.kind.value.x);
+    assert.equal(move.tick, move.event.atTick);
+  });
+
+  test("JSON is that of the command", async () => {
+    const ours = await collect(client.events(finished.name));
+    const printed = execFileSync(binary, ["cat", finished.path], { encoding: "utf8" });
+    assert.deepEqual(JSON.parse(JSON.stringify(ours)), printed.trim().split("\n").map((line) => JSON.parse(line)));
+  });
+
+  test("batches hold the same events", async () => {
+    const events = await collect(client.events(finished.name));
+    const batches = await collect(client.batches(finished.name, { maxBatchEvents: 7 }));
+    assert.ok(batches.slice(0, -1).every((batch) => batch.length === 7));
+    assert.deepEqual(lines(batches.flatMap((batch) => [...batch])), lines(events));
+  });
+
+  test("columns transposed are rows", async () => {
+    const rows = lines(await collect(client.events(finished.name)));
+    assert.deepEqual(lines(await collect(client.events(finished.name, { columns: true }))), rows);
+    const [batch] = await collect(client.batches(finished.name, { columns: true }));
+    const moves = batch.columns.get("player_diff");
+    assert.equal(moves.array("x"), moves.message.x);
+    assert.equal(moves.length, moves.array("at_tick").length);
+  });
+
+  test("an upload gives the same events", async () => {
+    const served = lines(await collect(client.events(finished.name)));
+    const stream = client.decode(finished.path);
+    assert.deepEqual(lines(await collect(stream)), served);
+    assert.equal(stream.end.reason, EndReason.FINISHED);
+    const batches = await collect(client.decodeBatches(finished.bytes, { maxBatchEvents: 100, columns: true }));
+    assert.deepEqual(lines(batches.flatMap((batch) => [...batch])), served);
+    await assert.rejects(collect(client.decode(Buffer.from("this is no replay"))), { reason: "UNKNOWN_FORMAT" });
+    const big = await collect(client.decodeBatches(teehistorian(300_000)));
+    assert.equal(big.reduce((sum, batch) => sum + batch.length, 0), 600_004);
+  });
+
+  test("going on by cursor", async () => {
+    const whole = await collect(client.events(finished.name));
+    const seen = [];
+    let cursor;
+    for await (const batch of client.batches(finished.name, { maxBatchEvents: 100 })) {
+      seen.push(...batch);
+      cursor = batch.cursor;
+      if (seen.length >= 500) break;
+    }
+    seen.push(...(await collect(client.events(finished.name, { cursor }))));
+    assert.deepEqual(lines(seen), lines(whole));
+  });
+
+  test("filters", async () => {
+    const joins = await collect(client.events(finished.name, { kinds: ["join", "drop"], players: [1] }));
+    assert.deepEqual(new Set(joins.map((event) => event.kind)), new Set(["join", "drop"]));
+    assert.ok(joins.every((event) => event.value.clientId === 1));
+    const rest = await collect(client.events(finished.name, { exclude: [{ kinds: ["player_diff"] }] }));
+    assert.ok(rest.length > 0 && rest.every((event) => event.kind !== "player_diff"));
+  });
+
+  test("starts", async () => {
+    const whole = lines((await collect(client.events(finished.name))).map((event) => event.event.kind));
+    const last = await collect(client.events(finished.name, { last: 5 }));
+    assert.deepEqual(lines(last.map((event) => event.event.kind)), whole.slice(-5));
+    const late = await collect(client.events(finished.name, { tick: 1000 }));
+    assert.ok(late[0].tick >= 1000);
+    assert.throws(() => client.events(finished.name, { tick: 1, now: true }), /exclude each other/);
+  });
+
+  for (const [what, name, options, code, reason] of [
+    ["no such replay", "r/none", {}, Code.NotFound, "REPLAY_NOT_FOUND"],
+    ["a name that leads out", "r/../x", {}, Code.PermissionDenied, "OUTSIDE_ROOT"],
+    ["no such kind", finished.name, { kinds: ["none"] }, Code.InvalidArgument, "BAD_REQUEST"],
+    ["no cursor", finished.name, { cursor: new Uint8Array(3) }, Code.InvalidArgument, "BAD_REQUEST"],
+  ]) {
+    test(`an error is told and not retried: ${what}`, async () => {
+      await assert.rejects(collect(client.events(name, options)), (error) => {
+        assert.ok(error instanceof ReplaydError);
+        assert.deepEqual([error.code, error.reason], [code, reason]);
+        if (reason === "BAD_REQUEST") assert.equal(Object.keys(error.fields).length, 1);
+        return true;
+      });
+    });
+  }
+
+  test("damage is told behind the events before it", async () => {
+    const good = teehistorian(100).subarray(0, -1);
+    writeFileSync(join(daemon.root, "bad.teehistorian"), Buffer.concat([good, Buffer.from([0x4a]), Buffer.alloc(16), Buffer.from([0x40])]));
+    const stream = client.events("r/bad.teehistorian");
+    let count = 0;
+    await assert.rejects(
+      async () => {
+        for await (const _ of stream) count++;
+      },
+      { name: "ReplaydError", code: Code.DataLoss, reason: "CORRUPT" },
+    );
+    assert.ok(count >= 200);
+    assert.equal(stream.reconnects, 0);
+  });
+
+  test("listing", async () => {
+    const names = (await collect(client.replays())).map((replay) => replay.name);
+    assert.ok(names.includes(finished.name));
+    assert.equal((await client.replay(finished.name)).header.case, "teehistorian");
+    assert.ok((await client.serverInfo()).formats[0].kinds.includes("player_diff"));
+    for await (const change of client.watch("r/teehistorian/finished")) {
+      assert.equal(change.replay.name, finished.name);
+      break;
+    }
+  });
+
+  test("a signal ends a stream", async () => {
+    writeFileSync(join(daemon.root, "open.teehistorian"), finished.bytes.subarray(0, 8000));
+    const stop = new AbortController();
+    setTimeout(() => stop.abort(new Error("enough")), 300);
+    await assert.rejects(collect(client.events("r/open.teehistorian", { follow: true, signal: stop.signal })), /enough/);
+  });
+
+  test("the README's example runs as printed, but for the address", async () => {
+    const text = readFileSync(join(repository, "clients/typescript/README.md"), "utf8");
+    const code = text.split("```js\n")[1].split("```")[0];
+    assert.ok(code.trim().split("\n").length <= 10);
+    const script = code
+      .replace('"@replayd/client"', JSON.stringify(join(repository, "clients/typescript/dist/node.js")))
+      .replace("localhost:7171", daemon.address)
+      .replace('"samples/', '"r/');
+    const run = await promisify(execFile)(process.execPath, ["--input-type=module", "--eval", script], { timeout: 30_000 });
+    assert.match(run.stdout, /join/);
+  });
+});
+
+test("no daemon is told at once", async () => {
+  const client = connect("127.0.0.1:1");
+  await assert.rejects(collect(client.events(finished.name)), { name: "ReplaydError", code: Code.Unavailable });
+  client.close();
+});
+
+/** Writes data to a file bit by bit, split anywhere, as a game server does. */
+async function grow(path, data, milliseconds) {
+  const step = Math.max(1, Math.floor((data.length * 20) / milliseconds)) + 1;
+  const file = openSync(path, "w");
+  for (let at = 0; at < data.length; at += step) {
+    writeSync(file, data.subarray(at, at + step));
+    await sleep(20);
+  }
+  closeSync(file);
+}
+
+test("following goes on when the daemon is killed", async (t) => {
+  const daemon = await Daemon.start();
+  t.after(() => daemon.stop());
+  const client = connect(daemon.address);
+  t.after(() => client.close());
+  const expected = lines(await collect(client.events(finished.name)));
+  const writer = grow(join(daemon.root, "live.teehistorian"), finished.bytes, 4000);
+  await sleep(100);
+  const stops = ["SIGKILL", "SIGTERM", "SIGKILL"];
+  const trouble = async () => {
+    for (const signal of stops) {
+      await sleep(700);
+      await daemon.kill(signal);
+      await sleep(300);
+      await daemon.start();
+    }
+  };
+  const stream = client.events("r/live.teehistorian", { follow: true });
+  const [got] = await Promise.all([collect(stream), trouble(), writer]);
+  assert.deepEqual(lines(got), expected);
+  assert.ok(stream.reconnects >= stops.length);
+  assert.equal(stream.end.reason, EndReason.FINISHED);
+});
+
+test("a long file goes on when the daemon is killed", async (t) => {
+  const pairs = 1_000_000; // more than fits into the buffers between the two
+  const daemon = await Daemon.start();
+  t.after(() => daemon.stop());
+  writeFileSync(join(daemon.root, "long.teehistorian"), teehistorian(pairs));
+  const client = connect(daemon.address);
+  t.after(() => client.close());
+  const stream = client.batches("r/long.teehistorian");
+  let [kills, expected, moves] = [0, 0, 0];
+  for await (const batch of stream) {
+    assert.equal(batch.firstSequence, expected);
+    expected = batch.nextSequence;
+    for (const event of batch.events) {
+      if (event.kind.case === "playerDiff" && event.atTick !== ++moves + 1) assert.fail(`tick ${event.atTick}`);
+    }
+    if (kills < 2 && moves > 200_000 * (kills + 1)) {
+      kills++;
+      await daemon.kill();
+      await daemon.start();
+    }
+  }
+  assert.equal(stream.reconnects, 2);
+  assert.equal(moves, pairs);
+});
+
+test("a silent line is taken for dead", async (t) => {
+  const daemon = await Daemon.start();
+  t.after(() => daemon.stop());
+  writeFileSync(join(daemon.root, "live.teehistorian"), finished.bytes.subarray(0, 8000));
+  const client = connect(daemon.address);
+  t.after(() => client.close());
+  const stream = client.responses("r/live.teehistorian", { follow: true, heartbeat: 1000 });
+  let caughtUp = 0;
+  for await (const { response } of stream) {
+    if (response.case !== "state") continue;
+    if (++caughtUp === 2) break; // said anew by the stream that was taken up again
+    daemon.process.kill("SIGSTOP"); // not killed: the connection stays, and nothing comes
+    setTimeout(() => daemon.process.kill("SIGCONT"), 5000);
+  }
+  assert.ok(stream.reconnects >= 1);
+});
