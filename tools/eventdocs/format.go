@@ -1,0 +1,152 @@
+package main
+
+import (
+	"strings"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+	"google.golang.org/protobuf/types/descriptorpb"
+)
+
+// format is what the .proto files say of a format's events.
+type format struct {
+	name    string
+	file    protoreflect.FileDescriptor
+	event   protoreflect.MessageDescriptor
+	kind    protoreflect.OneofDescriptor
+	header  protoreflect.MessageDescriptor // nil when the format has none
+	columns map[protoreflect.Name]protoreflect.MessageDescriptor
+}
+
+func newFormat(
+	name string, files *protoregistry.Files, file protoreflect.FileDescriptor, event protoreflect.MessageDescriptor,
+) *format {
+	f := &format{
+		name: name, file: file, event: event, kind: event.Oneofs().ByName("kind"),
+		columns: map[protoreflect.Name]protoreflect.MessageDescriptor{},
+	}
+	if d, err := files.FindDescriptorByName(file.Package().Append("Header")); err == nil && d.ParentFile() != file {
+		f.header, _ = d.(protoreflect.MessageDescriptor)
+	}
+	lists := file.Messages().ByName("EventList").Fields()
+	for i := range lists.Len() {
+		if kind, ok := strings.CutSuffix(string(lists.Get(i).Name()), "_columns"); ok {
+			f.columns[protoreflect.Name(kind)] = lists.Get(i).Message()
+		}
+	}
+	return f
+}
+
+// kinds returns the names of the kinds, in the order of the .proto.
+func (f *format) kinds() []string {
+	var names []string
+	for i := range f.kind.Fields().Len() {
+		names = append(names, string(f.kind.Fields().Get(i).Name()))
+	}
+	return names
+}
+
+// types returns the messages and enums that others refer to, those of the kinds left out, in the order in which a reader
+// meets them.
+func (f *format) types() []protoreflect.Descriptor {
+	seen := map[protoreflect.FullName]bool{f.event.FullName(): true}
+	var types []protoreflect.Descriptor
+	var visit func(m protoreflect.MessageDescriptor)
+	meet := func(d protoreflect.Descriptor) bool {
+		if seen[d.FullName()] || d.ParentFile().Package() != f.file.Package() {
+			return false
+		}
+		seen[d.FullName()] = true
+		types = append(types, d)
+		return true
+	}
+	visit = func(m protoreflect.MessageDescriptor) {
+		for i := range m.Fields().Len() {
+			field := m.Fields().Get(i)
+			if field.IsMap() {
+				field = field.MapValue()
+			}
+			if e := field.Enum(); e != nil {
+				meet(e)
+			}
+			if inner := field.Message(); inner != nil && meet(inner) {
+				visit(inner)
+			}
+		}
+	}
+	kinds := f.kind.Fields()
+	for i := range kinds.Len() {
+		seen[kinds.Get(i).Message().FullName()] = true
+	}
+	for i := range kinds.Len() {
+		visit(kinds.Get(i).Message())
+	}
+	visit(f.event)
+	if f.header != nil {
+		seen[f.header.FullName()] = true
+		visit(f.header)
+	}
+	return types
+}
+
+// kindOf returns the kinds whose message m is.
+func (f *format) kindOf(m protoreflect.MessageDescriptor) string {
+	for i := range f.kind.Fields().Len() {
+		if field := f.kind.Fields().Get(i); field.Message().FullName() == m.FullName() {
+			return string(field.Name())
+		}
+	}
+	return ""
+}
+
+// comment returns the comment in front of something, its lines joined to paragraphs.
+func comment(d protoreflect.Descriptor) string {
+	text := d.ParentFile().SourceLocations().ByDescriptor(d).LeadingComments
+	return paragraphs(text)
+}
+
+// packageComment returns the comment in front of a file's package.
+func packageComment(file protoreflect.FileDescriptor) string {
+	const packageField = 2 // of FileDescriptorProto
+	return paragraphs(file.SourceLocations().ByPath(protoreflect.SourcePath{packageField}).LeadingComments)
+}
+
+func paragraphs(text string) string {
+	var all []string
+	for p := range strings.SplitSeq(strings.TrimSpace(text), "\n\n") {
+		all = append(all, strings.Join(strings.Fields(p), " "))
+	}
+	return strings.Join(all, "\n\n")
+}
+
+// isStringIndex tells whether a number stands for one of the batch's strings. The option is not linked into this command,
+// so that its bytes are looked at.
+func isStringIndex(field protoreflect.FieldDescriptor) bool {
+	const number = 50717 // of the option; see proto/replayd/options/v1/options.proto
+	options, ok := field.Options().(*descriptorpb.FieldOptions)
+	if !ok {
+		return false
+	}
+	b, err := proto.Marshal(options)
+	if err != nil {
+		return false
+	}
+	for len(b) > 0 {
+		n, typ, size := protowire.ConsumeTag(b)
+		if size < 0 {
+			return false
+		}
+		if n == number && typ == protowire.VarintType {
+			v, _ := protowire.ConsumeVarint(b[size:])
+			return v != 0
+		}
+		b = b[size:]
+		if size = protowire.ConsumeFieldValue(n, typ, b); size < 0 {
+			return false
+		}
+		b = b[size:]
+	}
+	return false
+}

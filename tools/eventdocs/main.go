@@ -1,0 +1,81 @@
+// Command eventdocs writes docs/events: a page for each format that lists every kind of event with its fields, taken from
+// the comments of the .proto files, and with an example taken from the samples.
+//
+//	buf build -o image.binpb && eventdocs -image image.binpb -replayd bin/replayd -samples testdata -out docs/events
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protodesc"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+	"google.golang.org/protobuf/types/descriptorpb"
+)
+
+func main() {
+	image := flag.String("image", "", "what `buf build` wrote")
+	replayd := flag.String("replayd", "bin/replayd", "the command")
+	samples := flag.String("samples", "testdata", "a directory with samples, one folder a format")
+	out := flag.String("out", "docs/events", "where to write")
+	flag.Parse()
+	if err := run(*image, *replayd, *samples, *out); err != nil {
+		fmt.Fprintln(os.Stderr, "eventdocs:", err)
+		os.Exit(1)
+	}
+}
+
+func run(image, replayd, samples, out string) error {
+	files, err := load(image)
+	if err != nil {
+		return err
+	}
+	formats := formatsOf(files)
+	if err := os.MkdirAll(out, 0o755); err != nil {
+		return err
+	}
+	for _, f := range formats {
+		examples, err := examplesOf(replayd, filepath.Join(samples, f.name), f.kinds())
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(out, f.name+".md"), f.page(examples), 0o644); err != nil {
+			return err
+		}
+	}
+	return os.WriteFile(filepath.Join(out, "README.md"), index(formats), 0o644)
+}
+
+// load reads a file set with comments.
+func load(image string) (*protoregistry.Files, error) {
+	b, err := os.ReadFile(image)
+	if err != nil {
+		return nil, err
+	}
+	set := &descriptorpb.FileDescriptorSet{}
+	if err := proto.Unmarshal(b, set); err != nil {
+		return nil, fmt.Errorf("%s: %w", image, err)
+	}
+	return protodesc.NewFiles(set)
+}
+
+// formatsOf returns the formats: the packages below replayd with a message Event.
+func formatsOf(files *protoregistry.Files) []*format {
+	var formats []*format
+	files.RangeFiles(func(file protoreflect.FileDescriptor) bool {
+		parts := strings.Split(string(file.Package()), ".") // replayd.FORMAT.v1
+		event := file.Messages().ByName("Event")
+		if len(parts) == 3 && parts[0] == "replayd" && event != nil {
+			formats = append(formats, newFormat(parts[1], files, file, event))
+		}
+		return true
+	})
+	slices.SortFunc(formats, func(a, b *format) int { return strings.Compare(a.name, b.name) })
+	return formats
+}

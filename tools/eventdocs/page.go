@@ -1,0 +1,153 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+const notice = "<!-- Written by `make generate` from the .proto files and the samples. Do not edit. -->\n\n"
+
+// index returns the page that leads to the others.
+func index(formats []*format) []byte {
+	var b bytes.Buffer
+	b.WriteString(notice)
+	b.WriteString("# Events\n\nEvery kind of event of every format, with its fields, their units, and an example.\n\n")
+	b.WriteString("| format | kinds | what it is |\n|---|---|---|\n")
+	for _, f := range formats {
+		what, _, _ := strings.Cut(packageComment(f.file), "\n\n")
+		fmt.Fprintf(&b, "| [%s](%s.md) | %d | %s |\n", f.name, f.name, len(f.kinds()), cell(what))
+	}
+	b.WriteString(`
+Examples are lines of ` + "`replayd cat`" + `, which prints an event as one JSON object: its sequence number, its tick, its kind, and the
+event under its kind's name. Numbers of 64 bits are strings there, bytes are base64, and enums go by name. Names that the
+events of a batch share are numbers on the wire, indices into the batch's strings; JSON has the names.
+`)
+	return b.Bytes()
+}
+
+// page returns a format's page.
+func (f *format) page(examples map[string]string) []byte {
+	b := &bytes.Buffer{}
+	b.WriteString(notice)
+	fmt.Fprintf(b, "# Events of %s\n\n%s\n\n", f.name, packageComment(f.file))
+	fmt.Fprintf(b, "Defined in [`%s`](../../proto/%s). [How to read this page](README.md).\n\n", f.file.Path(), f.file.Path())
+	kinds := f.kind.Fields()
+	b.WriteString("| kind | |\n|---|---|\n")
+	for i := range kinds.Len() {
+		fmt.Fprintf(b, "| [%s](#%s) | %s |\n", kinds.Get(i).Name(), kinds.Get(i).Name(), cell(comment(kinds.Get(i))))
+	}
+	b.WriteString("\nEvery event also has:\n\n")
+	f.fields(b, f.event, true)
+	for i := range kinds.Len() {
+		f.section(b, kinds.Get(i), examples[string(kinds.Get(i).Name())])
+	}
+	if f.header != nil {
+		fmt.Fprintf(b, "\n## Header\n\n%s\n\nNot an event: GetReplay and the start of a stream tell it.\n\n", comment(f.header))
+		f.fields(b, f.header, false)
+	}
+	types := f.types()
+	if len(types) > 0 {
+		b.WriteString("\n## Types\n")
+	}
+	for _, t := range types {
+		fmt.Fprintf(b, "\n### %s\n\n%s\n\n", t.Name(), comment(t))
+		switch t := t.(type) {
+		case protoreflect.EnumDescriptor:
+			values(b, t)
+		case protoreflect.MessageDescriptor:
+			f.fields(b, t, false)
+		}
+	}
+	return b.Bytes()
+}
+
+// section describes a kind.
+func (f *format) section(b *bytes.Buffer, kind protoreflect.FieldDescriptor, example string) {
+	fmt.Fprintf(b, "\n## %s\n\n%s\n\n", kind.Name(), comment(kind.Message()))
+	f.fields(b, kind.Message(), false)
+	if columns := f.columns[kind.Name()]; columns != nil {
+		fmt.Fprintf(b, "\nWith ENCODING_COLUMNS these travel as arrays: `%s`.\n", columns.Name())
+	}
+	switch {
+	case example == "":
+		fmt.Fprintf(b, "\nNo sample has one; it looks like this:\n\n```json\n%s\n```\n", f.shape(kind))
+	case len(example) > longest:
+		cut := strings.ToValidUTF8(example[:longest], "")
+		fmt.Fprintf(b, "\nAn example, cut:\n\n```\n%s…\n```\n", cut)
+	default:
+		fmt.Fprintf(b, "\n```json\n%s\n```\n", example)
+	}
+}
+
+// fields writes the table of a message's fields. Of Event the kinds are left out.
+func (f *format) fields(b *bytes.Buffer, m protoreflect.MessageDescriptor, event bool) {
+	rows := 0
+	for i := range m.Fields().Len() {
+		field := m.Fields().Get(i)
+		if event && field.ContainingOneof() == f.kind {
+			continue
+		}
+		if rows++; rows == 1 {
+			b.WriteString("| field | type | |\n|---|---|---|\n")
+		}
+		text := comment(field)
+		if oneof := field.ContainingOneof(); oneof != nil && !oneof.IsSynthetic() {
+			text += fmt.Sprintf(" (One of %#q.)", oneof.Name())
+		}
+		fmt.Fprintf(b, "| `%s` | %s | %s |\n", field.Name(), f.typeOf(field), cell(text))
+	}
+	if rows == 0 {
+		b.WriteString("It has no fields.\n")
+	}
+}
+
+// typeOf names a field's type, with a link where this page tells more.
+func (f *format) typeOf(field protoreflect.FieldDescriptor) string {
+	if field.IsMap() {
+		return fmt.Sprintf("map of %s to %s", f.typeOf(field.MapKey()), f.typeOf(field.MapValue()))
+	}
+	name := field.Kind().String()
+	switch {
+	case isStringIndex(field):
+		name = "name"
+	case field.Enum() != nil:
+		name = f.link(field.Enum(), "")
+	case field.Message() != nil:
+		name = f.link(field.Message(), f.kindOf(field.Message()))
+	}
+	switch {
+	case field.IsList():
+		return "list of " + name
+	case field.HasOptionalKeyword():
+		return name + ", optional"
+	}
+	return name
+}
+
+func (f *format) link(d protoreflect.Descriptor, kind string) string {
+	if d.ParentFile().Package() != f.file.Package() {
+		return string(d.Name())
+	}
+	anchor := kind
+	if anchor == "" {
+		anchor = strings.ToLower(string(d.Name()))
+	}
+	return fmt.Sprintf("[%s](#%s)", d.Name(), anchor)
+}
+
+// values writes the table of an enum's values.
+func values(b *bytes.Buffer, e protoreflect.EnumDescriptor) {
+	b.WriteString("| value | number | |\n|---|---|---|\n")
+	for i := range e.Values().Len() {
+		v := e.Values().Get(i)
+		fmt.Fprintf(b, "| `%s` | %d | %s |\n", v.Name(), v.Number(), cell(comment(v)))
+	}
+}
+
+// cell makes text fit a table's cell.
+func cell(text string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(text, "\n\n", "<br>"), "|", `\|`)
+}

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+// shape returns a line of a kind that shows what it looks like, with made-up values.
+func (f *format) shape(kind protoreflect.FieldDescriptor) string {
+	var b strings.Builder
+	b.WriteString(`{"sequence":0`)
+	for _, clock := range []protoreflect.Name{"at_tick", "tick"} {
+		if field := f.event.Fields().ByName(clock); field != nil && field.Message() == nil {
+			b.WriteString(`,"tick":0`)
+			break
+		}
+	}
+	fmt.Fprintf(&b, `,"kind":%q`, kind.Name())
+	value := object(kind.Message(), shapeDepth)
+	switch {
+	case kind.Name() != "tick":
+		fmt.Fprintf(&b, `,%q:%s`, kind.Name(), value)
+	case value != "{}": // the number keeps the name
+		b.WriteString("," + strings.Trim(value, "{}"))
+	}
+	b.WriteString("}")
+	return b.String()
+}
+
+// shapeDepth is how deeply messages are filled.
+const shapeDepth = 3
+
+// object returns a message as JSON. Of a oneof it has the first alternative.
+func object(m protoreflect.MessageDescriptor, depth int) string {
+	if m.FullName() == "google.protobuf.Timestamp" {
+		return `"2026-11-20T20:29:14Z"`
+	}
+	var members []string
+	for i := range m.Fields().Len() {
+		field := m.Fields().Get(i)
+		if oneof := field.ContainingOneof(); oneof != nil && oneof.Fields().Get(0) != field {
+			continue
+		}
+		if field.Message() != nil && depth == 0 {
+			continue
+		}
+		value := scalar(field)
+		switch {
+		case field.IsMap():
+			value = "{}"
+		case field.Message() != nil:
+			value = object(field.Message(), depth-1)
+		}
+		if field.IsList() {
+			value = "[" + value + "]"
+		}
+		members = append(members, fmt.Sprintf("%q:%s", field.Name(), value))
+	}
+	return "{" + strings.Join(members, ",") + "}"
+}
+
+func scalar(field protoreflect.FieldDescriptor) string {
+	if isStringIndex(field) {
+		return `"m_name"`
+	}
+	switch field.Kind() {
+	case protoreflect.BoolKind:
+		return "true"
+	case protoreflect.EnumKind:
+		values := field.Enum().Values()
+		return quote(string(values.Get(min(1, values.Len()-1)).Name()))
+	case protoreflect.StringKind:
+		return quote(strings.ReplaceAll(string(field.Name()), "_", " "))
+	case protoreflect.BytesKind:
+		return `"AQID"`
+	case protoreflect.FloatKind, protoreflect.DoubleKind:
+		return "0.5"
+	case protoreflect.Int64Kind, protoreflect.Sint64Kind, protoreflect.Sfixed64Kind, protoreflect.Uint64Kind, protoreflect.Fixed64Kind:
+		return `"1"`
+	default:
+		return "1"
+	}
+}
+
+func quote(s string) string {
+	b, _ := json.Marshal(s) //nolint:errchkjson // a string can be marshalled
+	return string(b)
+}
