@@ -1,0 +1,121 @@
+# replayd: everything a contributor runs. `make help` lists the targets.
+
+SHELL       := bash
+.SHELLFLAGS := -euo pipefail -c
+MAKEFLAGS   += --warn-undefined-variables --no-builtin-rules --no-print-directory
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+
+GO    ?= go
+TOOLS := .cache/bin
+
+# What to narrow by hand: make test PKG=./decoders/..., make bench BENCH=Decode.
+PKG       ?= ./...
+
+# Decoders run in one goroutine each, and their tests decode gigabytes: the race detector gets only the short tests of the
+# two that share something (compiled schemas) or work at the same time (unpacking). The service's tests do less of what is
+# long under it, and run without it too.
+FULL     := ./decoders/... ./service/...
+SHARING  := ./decoders/dem ./decoders/sc2replay
+
+# The race detector takes a C compiler.
+RACE := $(if $(shell command -v $${CC:-gcc} || true),-race)
+
+# Modules beside the daemon's that have tests of their own.
+MODULES := $(filter-out tools/proto/ tools/lint/,$(dir $(wildcard */go.mod */*/go.mod)))
+
+.PHONY: help
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: run
+run: build $(TOOLS)/grpcurl ## Start the daemon on the bundled samples; it prints a line to try
+	bin/replayd serve --grpcurl $(TOOLS)/grpcurl
+
+.PHONY: build
+build: ## Build bin/replayd
+	$(GO) build -o bin/replayd ./cmd/replayd
+
+.PHONY: test
+test: ## Run the tests, with the race detector where there is a C compiler
+ifeq ($(PKG),./...)
+	$(GO) test -timeout 30m $(FULL)
+	$(GO) test $(RACE) -short -timeout 30m $(SHARING)
+	$(GO) test $(RACE) -timeout 30m $$($(GO) list ./... | grep -vE '/(decoders|service/encode)(/|$$)')
+else
+	$(GO) test $(RACE) -timeout 30m $(PKG)
+endif
+	for module in $(MODULES); do $(GO) test -C "$$module" ./...; done
+
+.PHONY: e2e
+e2e: ## Run the tests against a real DDNet server with real clients (root with apt-get, or an installed server)
+	$(GO) test -tags e2e -count 1 -timeout 15m -v ./e2e/...
+
+.PHONY: generate
+generate: $(addprefix $(TOOLS)/,buf protoc-gen-go protoc-gen-go-grpc protoc-gen-events) .cache/python/bin/protoc-gen-mypy clients/typescript/node_modules/.bin/protoc-gen-es ## Write all code that comes from the .proto files again
+	PATH="$(CURDIR)/$(TOOLS):$$PATH" $(TOOLS)/buf generate
+	npm run --silent --prefix clients/typescript build
+	$(TOOLS)/buf build -o .cache/image.binpb
+	$(GO) build -o .cache/replayd ./cmd/replayd
+	$(GO) run ./tools/eventdocs -image .cache/image.binpb -replayd .cache/replayd
+
+.PHONY: lint lint-proto lint-go
+lint: lint-proto lint-go ## Check the .proto files and the Go code
+lint-proto: $(TOOLS)/buf
+	$(TOOLS)/buf lint
+	$(TOOLS)/buf format --diff --exit-code
+lint-go: $(TOOLS)/golangci-lint
+	$(TOOLS)/golangci-lint run $(PKG)
+
+.PHONY: format
+format: $(TOOLS)/buf $(TOOLS)/golangci-lint ## Format the .proto files and the Go code
+	$(TOOLS)/buf format --write
+	$(TOOLS)/golangci-lint fmt
+
+.PHONY: fuzz
+fuzz: ## Fuzz each target for FUZZTIME, two at a time
+	.ci/fuzz $(FUZZTIME) $(FUZZTOTAL)
+
+.PHONY: bench
+bench: ## Run the benchmarks; docs/performance.md says how to read them
+	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -timeout 30m $(PKG)
+
+.PHONY: clean
+clean: ## Remove what was built here, tools too
+	rm -rf bin .cache
+
+# The tools. Each is built from a module of its own and pinned by its go.sum, so
+# that its dependencies stay out of the daemon's go.mod; it is built again when
+# that module changes.
+
+$(TOOLS)/buf:                PACKAGE := github.com/bufbuild/buf/cmd/buf
+$(TOOLS)/protoc-gen-go:      PACKAGE := google.golang.org/protobuf/cmd/protoc-gen-go
+$(TOOLS)/protoc-gen-go-grpc: PACKAGE := google.golang.org/grpc/cmd/protoc-gen-go-grpc
+$(TOOLS)/grpcurl:            PACKAGE := github.com/fullstorydev/grpcurl/cmd/grpcurl
+$(TOOLS)/golangci-lint:      PACKAGE := github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+$(TOOLS)/govulncheck:        PACKAGE := golang.org/x/vuln/cmd/govulncheck
+
+$(addprefix $(TOOLS)/,buf protoc-gen-go protoc-gen-go-grpc grpcurl): tools/proto/go.mod tools/proto/go.sum
+	$(GO) build -C tools/proto -o $(CURDIR)/$@ $(PACKAGE)
+
+$(addprefix $(TOOLS)/,golangci-lint govulncheck): tools/lint/go.mod tools/lint/go.sum
+	$(GO) build -C tools/lint -o $(CURDIR)/$@ $(PACKAGE)
+
+# Our own plugin belongs to the daemon's module; Go knows best when it is stale.
+.PHONY: $(TOOLS)/protoc-gen-events
+$(TOOLS)/protoc-gen-events:
+	$(GO) build -o $@ ./tools/protoc-gen-events
+
+# What the clients are generated, checked and tested with.
+.cache/python/bin/protoc-gen-mypy: clients/python/tools.txt
+	python3 -m venv .cache/python
+	.cache/python/bin/pip install --quiet --requirement $<
+	touch $@
+
+clients/typescript/node_modules/.bin/protoc-gen-es: clients/typescript/package-lock.json
+	npm ci --prefix clients/typescript --silent --no-audit --no-fund
+	touch $@
+
+.PHONY: test-clients
+test-clients: build $(TOOLS)/grpcurl .cache/python/bin/protoc-gen-mypy clients/typescript/node_modules/.bin/protoc-gen-es ## Test the clients against the daemon, as installed in clean environments too
+	clients/test
