@@ -95,24 +95,49 @@ func TestWatch(t *testing.T) {
 }
 
 // TestToken: the token goes with every call, and by TLS to any address that is not of this machine.
-func TestToken(t *testing.T) {
+// answering starts a server that answers every call with an error.
+func answering(t *testing.T, answer func(context.Context) error) (addr string) {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	sent := make(chan []string, 1)
-	server := grpc.NewServer(grpc.UnknownServiceHandler(func(_ any, s grpc.ServerStream) error {
-		md, _ := metadata.FromIncomingContext(s.Context())
-		sent <- md.Get("authorization")
-		return status.Error(codes.Unauthenticated, "unknown token")
-	}))
+	server := grpc.NewServer(grpc.UnknownServiceHandler(func(_ any, s grpc.ServerStream) error { return answer(s.Context()) }))
 	var wg sync.WaitGroup
 	wg.Go(func() { _ = server.Serve(l) })
-	defer wg.Wait()
-	defer server.Stop()
+	t.Cleanup(func() { server.Stop(); wg.Wait() })
+	return l.Addr().String()
+}
 
+// TestContextError: the daemon may be the first to say that a deadline has passed.
+func TestContextError(t *testing.T) {
+	for code, want := range map[codes.Code]error{
+		codes.DeadlineExceeded: context.DeadlineExceeded,
+		codes.Canceled:         context.Canceled,
+	} {
+		client, err := replayd.Dial(answering(t, func(context.Context) error { return status.Error(code, "by the daemon") }))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = client.Replay(soon(t), finished)
+		for _, is := range []error{context.DeadlineExceeded, context.Canceled} {
+			if got := errors.Is(err, is); got != (is == want) {
+				t.Errorf("%v: %v is %v", err, is, got)
+			}
+		}
+		_ = client.Close()
+	}
+}
+
+func TestToken(t *testing.T) {
+	sent := make(chan []string, 1)
+	addr := answering(t, func(ctx context.Context) error {
+		md, _ := metadata.FromIncomingContext(ctx)
+		sent <- md.Get("authorization")
+		return status.Error(codes.Unauthenticated, "unknown token")
+	})
 	dialer := replayd.WithDialOptions(grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, "tcp", l.Addr().String())
+		return new(net.Dialer).DialContext(ctx, "tcp", addr)
 	}))
 	for _, test := range []struct {
 		addr   string

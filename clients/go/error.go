@@ -1,6 +1,7 @@
 package replayd
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -50,6 +51,18 @@ func (e *Error) Error() string {
 
 // Unwrap returns gRPC's error, or that of the context or the reader that made the call fail.
 func (e *Error) Unwrap() error { return e.err }
+
+// Is makes an error match context.Canceled or context.DeadlineExceeded by its code: the daemon learns the deadline with the
+// call, and may be the first to say that it has passed.
+func (e *Error) Is(target error) bool {
+	switch target {
+	case context.Canceled:
+		return e.Code == codes.Canceled
+	case context.DeadlineExceeded:
+		return e.Code == codes.DeadlineExceeded
+	}
+	return false
+}
 
 // GRPCStatus lets status.FromError and status.Code read the error.
 func (e *Error) GRPCStatus() *status.Status {
