@@ -39,9 +39,9 @@ build: ## Build bin/replayd
 .PHONY: test
 test: ## Run the tests, with the race detector where there is a C compiler
 ifeq ($(PKG),./...)
-	$(GO) test -timeout 30m $(FULL)
-	$(GO) test $(RACE) -short -timeout 30m $(SHARING)
-	$(GO) test $(RACE) -timeout 30m $$($(GO) list ./... | grep -vE '/(decoders|service/encode)(/|$$)')
+	$(GO) test -timeout 15m $(FULL)
+	$(GO) test $(RACE) -short -timeout 15m $(SHARING)
+	$(GO) test $(RACE) -timeout 15m $$($(GO) list ./... | grep -vE '/(decoders|service/encode)(/|$$)')
 else
 	$(GO) test $(RACE) -timeout 30m $(PKG)
 endif
@@ -49,7 +49,7 @@ endif
 
 .PHONY: e2e
 e2e: ## Run the tests against a real DDNet server with real clients (root with apt-get, or an installed server)
-	$(GO) test -tags e2e -count 1 -timeout 15m -v ./e2e/...
+	$(GO) test -tags e2e -count 1 -timeout 8m -v ./e2e/...
 
 .PHONY: generate
 generate: $(addprefix $(TOOLS)/,buf protoc-gen-go protoc-gen-go-grpc protoc-gen-events) .cache/python/bin/protoc-gen-mypy clients/typescript/node_modules/.bin/protoc-gen-es ## Write all code that comes from the .proto files again
