@@ -70,3 +70,8 @@ type Position struct {
 	// Index is how many events of that record came before it.
 	Index int32
 }
+
+// Before tells whether the event at p comes before the one at q.
+func (p Position) Before(q Position) bool {
+	return p.Offset < q.Offset || p.Offset == q.Offset && p.Index < q.Index
+}

@@ -74,7 +74,7 @@ func (d *Decoder) Players() []PlayerInfo { return d.rep.Players }
 // before that.
 func (d *Decoder) Seek(to decoders.Position) error {
 	var ev Event
-	for d.position.Offset < to.Offset || d.position.Offset == to.Offset && d.position.Index < to.Index {
+	for d.position.Before(to) {
 		if err := d.Next(&ev); err != nil {
 			return err
 		}

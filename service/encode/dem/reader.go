@@ -119,8 +119,7 @@ func (r *reader) arrived() bool {
 	if r.Start.Now || r.Start.Tick != nil {
 		return r.Start.Tick != nil && r.d.Tick() >= *r.Start.Tick
 	}
-	at, to := r.d.Position(), r.Start.Position
-	return at.Offset > to.Offset || at.Offset == to.Offset && at.Index >= to.Index
+	return !r.d.Position().Before(r.Start.Position)
 }
 
 func (r *reader) next() error {

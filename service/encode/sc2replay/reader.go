@@ -82,8 +82,7 @@ func (r *reader) arrived() bool {
 	case r.Start.Tick != nil:
 		return r.held || *r.Start.Tick <= 0
 	}
-	at, to := r.d.Position(), r.Start.Position
-	return at.Offset > to.Offset || at.Offset == to.Offset && at.Index >= to.Index
+	return !r.d.Position().Before(r.Start.Position)
 }
 
 // next decodes the next event.

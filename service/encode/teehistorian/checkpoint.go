@@ -50,6 +50,6 @@ func (r *reader) before(c *encode.Checkpoint) bool {
 	case r.Start.Tick != nil:
 		return c.Tick < *r.Start.Tick
 	default:
-		return c.Position.Offset < to.Offset || c.Position.Offset == to.Offset && c.Position.Index <= to.Index
+		return !to.Before(c.Position)
 	}
 }

@@ -92,8 +92,7 @@ func (r *reader) arrived() bool {
 	case r.Start.Tick != nil:
 		return r.held || *r.Start.Tick <= r.d.Tick()
 	}
-	at, to := r.d.Position(), r.Start.Position
-	return at.Offset > to.Offset || at.Offset == to.Offset && at.Index >= to.Index
+	return !r.d.Position().Before(r.Start.Position)
 }
 
 func (r *reader) Fill(b *encode.Batch) error {
