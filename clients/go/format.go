@@ -74,7 +74,7 @@ func newFormat(list protoreflect.FieldDescriptor) (*format, bool) {
 			if int(k.number) < len(f.small) {
 				f.small[k.number] = k
 			}
-		case field.Name() == "at_tick", field.Name() == "tick" && field.Kind() == protoreflect.Int32Kind:
+		case field.Name() == "at_tick":
 			f.tick = field.Number()
 			if tag := protowire.EncodeTag(f.tick, protowire.VarintType); tag < 0x80 {
 				f.tickTag = byte(tag)

@@ -84,7 +84,7 @@ func (d *Decoder) Step(ev *Event) (ok bool, err error) {
 		d.err = d.leave()
 		return false, d.err
 	}
-	ev.Tick, ev.Kind, ev.Warnings = 0, KindNone, d.warnings[:0]
+	ev.AtTick, ev.Kind, ev.Warnings = 0, KindNone, d.warnings[:0]
 	d.err = d.produce(ev)
 	return d.err == nil && ev.Kind != KindNone, d.err
 }

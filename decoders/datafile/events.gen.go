@@ -5,8 +5,8 @@ package datafile
 
 // Event: One thing that a map file holds.
 type Event struct {
-	// Always 0: a map has no clock.
-	Tick int32
+	// Always 0: a map has no clock. It stands here as in the events of every other format.
+	AtTick int32
 	// Kind says which of the fields of the oneof kind holds.
 	Kind Kind
 	// Tiles of a tile layer: a rectangle of it.

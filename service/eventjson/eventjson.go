@@ -24,17 +24,16 @@ import (
 // Printer prints the events of one format. It is safe for concurrent use.
 type Printer struct {
 	event   *message
-	tick    int // index in event.fields, or -1
+	tick    int // index in event.fields of at_tick, which every format has
 	strings protowire.Number
 }
 
 // New returns a printer for events of an event list: a message with `repeated Event events = 1`.
 func New(list protoreflect.MessageDescriptor) *Printer {
 	events := list.Fields().ByNumber(1)
-	p := &Printer{event: compile(events.Message(), map[protoreflect.FullName]*message{}), tick: -1}
+	p := &Printer{event: compile(events.Message(), map[protoreflect.FullName]*message{})}
 	for i := range p.event.fields {
-		// A format with events of a kind `tick` calls it at_tick.
-		if f := &p.event.fields[i]; f.name == "at_tick" || f.name == "tick" && f.kind == protoreflect.Int32Kind {
+		if p.event.fields[i].name == "at_tick" {
 			p.tick = i
 		}
 	}
@@ -176,10 +175,8 @@ func (p *Printer) AppendLine(dst []byte, sequence uint64, event []byte, strings 
 	}
 	dst = append(dst, `{"sequence":`...)
 	dst = strconv.AppendUint(dst, sequence, 10)
-	if p.tick >= 0 {
-		dst = append(dst, `,"tick":`...)
-		dst = strconv.AppendInt(dst, int64(top.tick), 10)
-	}
+	dst = append(dst, `,"tick":`...)
+	dst = strconv.AppendInt(dst, int64(top.tick), 10)
 	if top.kind != nil {
 		if dst, err = p.appendKind(dst, &top, strings); err != nil {
 			return dst, err

@@ -11,14 +11,7 @@ import (
 // shape returns a line of a kind that shows what it looks like, with made-up values.
 func (f *format) shape(kind protoreflect.FieldDescriptor) string {
 	var b strings.Builder
-	b.WriteString(`{"sequence":0`)
-	for _, clock := range []protoreflect.Name{"at_tick", "tick"} {
-		if field := f.event.Fields().ByName(clock); field != nil && field.Message() == nil {
-			b.WriteString(`,"tick":0`)
-			break
-		}
-	}
-	fmt.Fprintf(&b, `,"kind":%q`, kind.Name())
+	fmt.Fprintf(&b, `{"sequence":0,"tick":0,"kind":%q`, kind.Name())
 	value := object(kind.Message(), shapeDepth)
 	switch {
 	case kind.Name() != "tick":

@@ -1,4 +1,4 @@
-import { type DescField, type DescMessage, type JsonObject } from "@bufbuild/protobuf";
+import { type DescMessage, type JsonObject } from "@bufbuild/protobuf";
 import { type Columns } from "./columns.js";
 import { type EventBatch, type StreamEventsResponse } from "../gen/replayd/v1/stream_pb.js";
 /** The event message of any of the formats. */
@@ -55,8 +55,6 @@ export declare class Batch implements Iterable<Event> {
 interface Format {
     list: DescMessage;
     desc: DescMessage;
-    /** The field that holds the tick. */
-    clock: DescField | undefined;
     /** Names of kinds in the generated code, and in the .proto. */
     kinds: Map<string, string>;
 }

@@ -24,8 +24,7 @@ export class Event {
     }
     /** When it happened, by the replay's clock. 0 for formats without one. */
     get tick() {
-        const { clock } = this.batch.format;
-        return clock ? this.event[clock.localName] : 0;
+        return this.event.atTick;
     }
     /** The message of the event's kind. Undefined for a kind that this client is too old to know. */
     get value() {
@@ -43,14 +42,11 @@ export class Event {
      * base64, strings in place of their indices, scalars also when they are zero.
      */
     toJSON() {
-        const { desc, clock } = this.batch.format;
+        const { desc } = this.batch.format;
         const whole = toJson(desc, this.event, { alwaysEmitImplicit: true, useProtoFieldName: true });
         refine(desc, whole, this.batch.strings);
-        const result = { sequence: this.sequence };
-        if (clock) {
-            result["tick"] = whole[clock.name];
-            delete whole[clock.name];
-        }
+        const result = { sequence: this.sequence, tick: whole["at_tick"] };
+        delete whole["at_tick"];
         const kind = this.kind;
         if (kind) {
             result["kind"] = kind;
@@ -115,8 +111,7 @@ const formats = new Map(EventBatchSchema.oneofs
     .map((list) => {
     const desc = list.message.field["events"].message;
     const kind = desc.oneofs.find((oneof) => oneof.name === "kind");
-    const clock = desc.fields.find((f) => f.fieldKind === "scalar" && (f.name === "at_tick" || f.name === "tick"));
-    return [list.localName, { list: list.message, desc, clock, kinds: new Map(kind.fields.map((f) => [f.localName, f.name])) }];
+    return [list.localName, { list: list.message, desc, kinds: new Map(kind.fields.map((f) => [f.localName, f.name])) }];
 }));
 const plans = new Map();
 /** The fields of a message type that JSON made of it has to be refined at. */

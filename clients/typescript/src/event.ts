@@ -38,8 +38,7 @@ export class Event {
 
   /** When it happened, by the replay's clock. 0 for formats without one. */
   get tick(): number {
-    const { clock } = this.batch.format;
-    return clock ? (this.event as unknown as Record<string, number>)[clock.localName]! : 0;
+    return this.event.atTick;
   }
 
   /** The message of the event's kind. Undefined for a kind that this client is too old to know. */
@@ -59,14 +58,11 @@ export class Event {
    * base64, strings in place of their indices, scalars also when they are zero.
    */
   toJSON(): JsonObject {
-    const { desc, clock } = this.batch.format;
+    const { desc } = this.batch.format;
     const whole = toJson(desc, this.event as Message, { alwaysEmitImplicit: true, useProtoFieldName: true }) as JsonObject;
     refine(desc, whole, this.batch.strings);
-    const result: JsonObject = { sequence: this.sequence };
-    if (clock) {
-      result["tick"] = whole[clock.name]!;
-      delete whole[clock.name];
-    }
+    const result: JsonObject = { sequence: this.sequence, tick: whole["at_tick"]! };
+    delete whole["at_tick"];
     const kind = this.kind;
     if (kind) {
       result["kind"] = kind;
@@ -130,8 +126,6 @@ export class Batch implements Iterable<Event> {
 interface Format {
   list: DescMessage;
   desc: DescMessage;
-  /** The field that holds the tick. */
-  clock: DescField | undefined;
   /** Names of kinds in the generated code, and in the .proto. */
   kinds: Map<string, string>;
 }
@@ -142,8 +136,7 @@ const formats = new Map<string, Format>(
     .map((list) => {
       const desc = list.message!.field["events"]!.message!;
       const kind = desc.oneofs.find((oneof) => oneof.name === "kind")!;
-      const clock = desc.fields.find((f) => f.fieldKind === "scalar" && (f.name === "at_tick" || f.name === "tick"));
-      return [list.localName, { list: list.message!, desc, clock, kinds: new Map(kind.fields.map((f) => [f.localName, f.name])) }];
+      return [list.localName, { list: list.message!, desc, kinds: new Map(kind.fields.map((f) => [f.localName, f.name])) }];
     }),
 );
 

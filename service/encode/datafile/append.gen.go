@@ -11,9 +11,9 @@ import (
 // AppendEvent appends an event as protobuf wire bytes, in the order in which protobuf itself marshals it, and
 // returns the extended slice. It does not allocate beyond growing the slice.
 func AppendEvent(b []byte, m *datafile.Event) []byte {
-	if m.Tick != 0 {
+	if m.AtTick != 0 {
 		b = append(b, 0x08)
-		b = wire.Varint(b, uint64(m.Tick))
+		b = wire.Varint(b, uint64(m.AtTick))
 	}
 	if len(m.Warnings) > 0 {
 		b = append(b, 0x7a, 0)

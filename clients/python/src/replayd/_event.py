@@ -50,10 +50,7 @@ class Event(Generic[M]):
     @property
     def tick(self) -> int:
         """When it happened, by the replay's clock. 0 for formats without one."""
-        try:
-            return self.event.at_tick  # type: ignore[attr-defined, no-any-return]
-        except AttributeError:
-            return _plain_tick(self.event)
+        return self.event.at_tick  # type: ignore[attr-defined, no-any-return]
 
     @property
     def value(self) -> Any:
@@ -77,9 +74,7 @@ class Event(Generic[M]):
         )
         _resolve(descriptor, whole, self.strings)
         kind = self.kind
-        result: dict[str, Any] = {"sequence": self.sequence}
-        if (clock := _clock(descriptor)) is not None:
-            result["tick"] = whole.pop(clock)
+        result: dict[str, Any] = {"sequence": self.sequence, "tick": whole.pop("at_tick")}
         if kind:
             result["kind"] = kind
             value = whole.pop(kind)
@@ -140,21 +135,6 @@ class Batch(Generic[M]):
 
     def __repr__(self) -> str:
         return f"<Batch {self.first_sequence}..{self.next_sequence}>"
-
-
-def _clock(event: Descriptor) -> str | None:
-    """The name of the field that holds the tick."""
-    for name in ("at_tick", "tick"):
-        field = event.fields_by_name.get(name)
-        if field is not None and field.message_type is None:
-            return name
-    return None
-
-
-def _plain_tick(event: Message) -> int:
-    descriptor: Any = event.DESCRIPTOR
-    clock = _clock(descriptor)
-    return getattr(event, clock) if clock else 0
 
 
 # Which fields of a message type are, or hold, indices of strings: name to None, or to the type that holds them.

@@ -475,8 +475,8 @@ func (x *EventList) GetEvents() []*Event {
 // One thing that a map file holds.
 type Event struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Always 0: a map has no clock.
-	Tick int32 `protobuf:"varint,1,opt,name=tick,proto3" json:"tick,omitempty"`
+	// Always 0: a map has no clock. It stands here as in the events of every other format.
+	AtTick int32 `protobuf:"varint,1,opt,name=at_tick,json=atTick,proto3" json:"at_tick,omitempty"`
 	// What it is. Names of these fields are the event kinds that filters take.
 	//
 	// Types that are valid to be assigned to Kind:
@@ -542,9 +542,9 @@ func (*Event) Descriptor() ([]byte, []int) {
 	return file_replayd_datafile_v1_events_proto_rawDescGZIP(), []int{1}
 }
 
-func (x *Event) GetTick() int32 {
+func (x *Event) GetAtTick() int32 {
 	if x != nil {
-		return x.Tick
+		return x.AtTick
 	}
 	return 0
 }
@@ -3922,9 +3922,9 @@ const file_replayd_datafile_v1_events_proto_rawDesc = "" +
 	"\n" +
 	" replayd/datafile/v1/events.proto\x12\x13replayd.datafile.v1\"?\n" +
 	"\tEventList\x122\n" +
-	"\x06events\x18\x01 \x03(\v2\x1a.replayd.datafile.v1.EventR\x06events\"\xae\f\n" +
-	"\x05Event\x12\x12\n" +
-	"\x04tick\x18\x01 \x01(\x05R\x04tick\x122\n" +
+	"\x06events\x18\x01 \x03(\v2\x1a.replayd.datafile.v1.EventR\x06events\"\xb3\f\n" +
+	"\x05Event\x12\x17\n" +
+	"\aat_tick\x18\x01 \x01(\x05R\x06atTick\x122\n" +
 	"\x05tiles\x18\x02 \x01(\v2\x1a.replayd.datafile.v1.TilesH\x00R\x05tiles\x12?\n" +
 	"\n" +
 	"image_data\x18\x03 \x01(\v2\x1e.replayd.datafile.v1.ImageDataH\x00R\timageData\x122\n" +

@@ -279,7 +279,7 @@ class Event(google.protobuf.message.Message):
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
-    TICK_FIELD_NUMBER: builtins.int
+    AT_TICK_FIELD_NUMBER: builtins.int
     TILES_FIELD_NUMBER: builtins.int
     IMAGE_DATA_FIELD_NUMBER: builtins.int
     QUADS_FIELD_NUMBER: builtins.int
@@ -305,8 +305,8 @@ class Event(google.protobuf.message.Message):
     ENVELOPE_BEZIERS_FIELD_NUMBER: builtins.int
     UUID_TYPE_FIELD_NUMBER: builtins.int
     WARNINGS_FIELD_NUMBER: builtins.int
-    tick: builtins.int
-    """Always 0: a map has no clock."""
+    at_tick: builtins.int
+    """Always 0: a map has no clock. It stands here as in the events of every other format."""
     @property
     def tiles(self) -> Global___Tiles:
         """Tiles of a tile layer: a rectangle of it."""
@@ -410,7 +410,7 @@ class Event(google.protobuf.message.Message):
     def __init__(
         self,
         *,
-        tick: builtins.int = ...,
+        at_tick: builtins.int = ...,
         tiles: Global___Tiles | None = ...,
         image_data: Global___ImageData | None = ...,
         quads: Global___Quads | None = ...,
@@ -439,7 +439,7 @@ class Event(google.protobuf.message.Message):
     ) -> None: ...
     _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["automapper", b"automapper", "envelope", b"envelope", "envelope_beziers", b"envelope_beziers", "envelope_points", b"envelope_points", "group", b"group", "header", b"header", "image", b"image", "image_data", b"image_data", "info", b"info", "item_type", b"item_type", "kind", b"kind", "quad_layer", b"quad_layer", "quads", b"quads", "raw_data", b"raw_data", "raw_item", b"raw_item", "settings", b"settings", "sound", b"sound", "sound_data", b"sound_data", "sound_layer", b"sound_layer", "sound_sources", b"sound_sources", "tile_layer", b"tile_layer", "tile_summary", b"tile_summary", "tiles", b"tiles", "uuid_type", b"uuid_type", "version", b"version"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["automapper", b"automapper", "envelope", b"envelope", "envelope_beziers", b"envelope_beziers", "envelope_points", b"envelope_points", "group", b"group", "header", b"header", "image", b"image", "image_data", b"image_data", "info", b"info", "item_type", b"item_type", "kind", b"kind", "quad_layer", b"quad_layer", "quads", b"quads", "raw_data", b"raw_data", "raw_item", b"raw_item", "settings", b"settings", "sound", b"sound", "sound_data", b"sound_data", "sound_layer", b"sound_layer", "sound_sources", b"sound_sources", "tick", b"tick", "tile_layer", b"tile_layer", "tile_summary", b"tile_summary", "tiles", b"tiles", "uuid_type", b"uuid_type", "version", b"version", "warnings", b"warnings"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["at_tick", b"at_tick", "automapper", b"automapper", "envelope", b"envelope", "envelope_beziers", b"envelope_beziers", "envelope_points", b"envelope_points", "group", b"group", "header", b"header", "image", b"image", "image_data", b"image_data", "info", b"info", "item_type", b"item_type", "kind", b"kind", "quad_layer", b"quad_layer", "quads", b"quads", "raw_data", b"raw_data", "raw_item", b"raw_item", "settings", b"settings", "sound", b"sound", "sound_data", b"sound_data", "sound_layer", b"sound_layer", "sound_sources", b"sound_sources", "tile_layer", b"tile_layer", "tile_summary", b"tile_summary", "tiles", b"tiles", "uuid_type", b"uuid_type", "version", b"version", "warnings", b"warnings"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType_kind: typing_extensions.TypeAlias = typing.Literal["tiles", "image_data", "quads", "envelope_points", "sound_data", "raw_data", "raw_item", "tile_layer", "quad_layer", "group", "image", "envelope", "tile_summary", "header", "item_type", "version", "info", "settings", "sound_layer", "sound_sources", "sound", "automapper", "envelope_beziers", "uuid_type"]
     _WhichOneofArgType_kind: typing_extensions.TypeAlias = typing.Literal["kind", b"kind"]

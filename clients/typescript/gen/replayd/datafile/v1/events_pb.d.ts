@@ -43,11 +43,11 @@ export declare const EventListSchema: GenMessage<EventList>;
  */
 export declare type Event = Message<"replayd.datafile.v1.Event"> & {
   /**
-   * Always 0: a map has no clock.
+   * Always 0: a map has no clock. It stands here as in the events of every other format.
    *
-   * @generated from field: int32 tick = 1;
+   * @generated from field: int32 at_tick = 1;
    */
-  tick: number;
+  atTick: number;
 
   /**
    * What it is. Names of these fields are the event kinds that filters take.
