@@ -11,6 +11,11 @@ TOOLS := .cache/bin
 
 # What to narrow by hand: make test PKG=./decoders/..., make bench BENCH=Decode.
 PKG       ?= ./...
+# How long to fuzz each target; and all of them together, when that is shorter.
+FUZZTIME  ?= 20s
+FUZZTOTAL ?=
+# Which benchmarks to run, a regular expression.
+BENCH     ?= .
 
 # Decoders run in one goroutine each, and their tests decode gigabytes: the race detector gets only the short tests of the
 # two that share something (compiled schemas) or work at the same time (unpacking). The service's tests do less of what is
@@ -74,7 +79,7 @@ format: $(TOOLS)/buf $(TOOLS)/golangci-lint ## Format the .proto files and the G
 
 .PHONY: fuzz
 fuzz: ## Fuzz each target for FUZZTIME, two at a time
-	.ci/fuzz $(FUZZTIME) $(FUZZTOTAL)
+	.ci/fuzz "$(FUZZTIME)" "$(FUZZTOTAL)"
 
 .PHONY: bench
 bench: ## Run the benchmarks; docs/performance.md says how to read them
