@@ -121,10 +121,7 @@ func (d *decoder) block(dst []byte) ([]byte, error) {
 	if err != nil {
 		return dst, err
 	}
-	if n == 0 {
-		return dst, nil
-	}
-	if origin >= n {
+	if origin >= n { // so in an empty block, too
 		return dst, corrupt("origin outside the block")
 	}
 	d.text = slices.Grow(d.text[:0], n)[:n]

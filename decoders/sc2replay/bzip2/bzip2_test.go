@@ -115,13 +115,11 @@ func FuzzAppend(f *testing.F) {
 		if len(got) > limit {
 			t.Fatalf("%d bytes", len(got))
 		}
-		if err != nil {
-			return
-		}
-		// The standard library reads concatenated streams, we read the first.
-		want := make([]byte, len(got))
-		if _, err := io.ReadFull(stdlib.NewReader(bytes.NewReader(src)), want); err != nil || !bytes.Equal(got, want) {
-			t.Fatalf("differs from the standard library: %v", err)
+		// The standard library reads concatenated streams, we read the first. It refuses some that the reference reads, and
+		// the other way round; of what we accept, the checksums say that it is right.
+		want, errStdlib := io.ReadAll(io.LimitReader(stdlib.NewReader(bytes.NewReader(src)), limit))
+		if err == nil && errStdlib == nil && !bytes.HasPrefix(want, got) {
+			t.Fatal("differs from the standard library")
 		}
 	})
 }
