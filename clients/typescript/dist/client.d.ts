@@ -48,15 +48,20 @@ export interface StreamOptions {
 /** An asynchronous iterator over a stream, with what is known of it. Leaving a `for await` loop ends the stream. */
 export declare class Stream<T> implements AsyncIterableIterator<T> {
     private readonly session;
-    private readonly items;
-    /** @internal Where to go on behind what was handed over completely. */
-    position: Uint8Array;
+    private readonly responses;
+    private readonly itemsOf;
+    /** What is left of the last response, and the cursor behind it. */
+    private items;
+    private behind;
+    private position;
+    /** The last call of fetch, while it runs. */
+    private fetching;
     /** @internal */
-    constructor(session: Session, items: (stream: Stream<T>) => AsyncGenerator<T, void, undefined>);
-    private running;
-    private get generator();
+    constructor(session: Session, responses: AsyncGenerator<StreamEventsResponse, void, undefined>, itemsOf: (response: StreamEventsResponse) => Iterable<T>);
     [Symbol.asyncIterator](): this;
+    /** Of what has come an item is there at once: a generator would take several times as long for each. */
     next(): Promise<IteratorResult<T, void>>;
+    private fetch;
     return(): Promise<IteratorResult<T, void>>;
     /** Where to go on behind the last batch of which all events were taken. Empty before there is one. */
     get cursor(): Uint8Array;
@@ -108,8 +113,8 @@ export declare class Client {
 /** A replay's bytes: all of them, or as they come. */
 export type Bytes = Uint8Array | AsyncIterable<Uint8Array>;
 /** @internal */
-export declare function events(stream: Stream<Event>, responses: AsyncIterable<StreamEventsResponse>): AsyncGenerator<Event, void, undefined>;
+export declare function batchesOf(response: StreamEventsResponse): Iterable<Batch>;
 /** @internal */
-export declare function batches(stream: Stream<Batch>, responses: AsyncIterable<StreamEventsResponse>): AsyncGenerator<Batch, void, undefined>;
+export declare function eventsOf(response: StreamEventsResponse): Iterable<Event>;
 /** Sends a token with every call. */
 export declare function bearer(token: string): Interceptor;

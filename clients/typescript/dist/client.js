@@ -11,26 +11,62 @@ import { Session } from "./session.js";
 /** An asynchronous iterator over a stream, with what is known of it. Leaving a `for await` loop ends the stream. */
 export class Stream {
     session;
-    items;
-    /** @internal Where to go on behind what was handed over completely. */
+    responses;
+    itemsOf;
+    /** What is left of the last response, and the cursor behind it. */
+    items = [][Symbol.iterator]();
+    behind = new Uint8Array();
     position = new Uint8Array();
+    /** The last call of fetch, while it runs. */
+    fetching;
     /** @internal */
-    constructor(session, items) {
+    constructor(session, responses, itemsOf) {
         this.session = session;
-        this.items = items;
-    }
-    running;
-    get generator() {
-        return (this.running ??= this.items(this));
+        this.responses = responses;
+        this.itemsOf = itemsOf;
     }
     [Symbol.asyncIterator]() {
         return this;
     }
+    /** Of what has come an item is there at once: a generator would take several times as long for each. */
     next() {
-        return this.generator.next();
+        if (!this.fetching) {
+            const item = this.items.next();
+            if (!item.done)
+                return Promise.resolve(item);
+        }
+        const fetching = this.fetch(this.fetching).finally(() => {
+            if (this.fetching === fetching)
+                this.fetching = undefined;
+        });
+        return (this.fetching = fetching);
     }
-    return() {
-        return this.generator.return();
+    async fetch(before) {
+        await before?.catch(() => { }); // whoever asked first was told
+        for (;;) {
+            const item = this.items.next();
+            if (!item.done)
+                return item;
+            this.position = this.behind;
+            const response = await this.responses.next();
+            if (response.done)
+                return response;
+            if (response.value.cursor.length > 0)
+                this.behind = response.value.cursor;
+            try {
+                this.items = this.itemsOf(response.value)[Symbol.iterator]();
+            }
+            catch (thrown) {
+                await this.responses.return();
+                throw thrown;
+            }
+        }
+    }
+    async return() {
+        this.items = [][Symbol.iterator]();
+        this.behind = this.position;
+        await this.responses.return();
+        return { done: true, value: undefined };
     }
     /** Where to go on behind the last batch of which all events were taken. Empty before there is one. */
     get cursor() {
@@ -76,23 +112,17 @@ export class Client {
     /** Streams the events of a replay, one by one. */
     events(replay, options = {}) {
         const { responses, session } = this.open(replay, options);
-        return new Stream(session, (stream) => events(stream, responses));
+        return new Stream(session, responses, eventsOf);
     }
     /** Streams the events of a replay, batch by batch: the fastest way. */
     batches(replay, options = {}) {
         const { responses, session } = this.open(replay, options);
-        return new Stream(session, (stream) => batches(stream, responses));
+        return new Stream(session, responses, batchesOf);
     }
     /** Streams everything that the daemon says: start, batches, heartbeats, states, gaps, end. */
     responses(replay, options = {}) {
         const { responses, session } = this.open(replay, options);
-        return new Stream(session, async function* (stream) {
-            for await (const response of responses) {
-                yield response;
-                if (response.cursor.length > 0)
-                    stream.position = response.cursor;
-            }
-        });
+        return new Stream(session, responses, (response) => [response]);
     }
     open(replay, options) {
         const session = new Session(build(replay, options), options.retry ?? {});
@@ -211,24 +241,12 @@ async function* parts(source, session) {
     }
 }
 /** @internal */
-export async function* events(stream, responses) {
-    for await (const response of responses) {
-        if (response.response.case === "batch") {
-            for (const event of new Batch(response))
-                yield event; // faster than yield*
-        }
-        if (response.cursor.length > 0)
-            stream.position = response.cursor;
-    }
+export function batchesOf(response) {
+    return response.response.case === "batch" ? [new Batch(response)] : [];
 }
 /** @internal */
-export async function* batches(stream, responses) {
-    for await (const response of responses) {
-        if (response.response.case === "batch")
-            yield new Batch(response);
-        if (response.cursor.length > 0)
-            stream.position = response.cursor;
-    }
+export function eventsOf(response) {
+    return response.response.case === "batch" ? new Batch(response) : [];
 }
 /** The request that the options describe. */
 function build(replay, options) {

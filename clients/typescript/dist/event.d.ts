@@ -49,7 +49,7 @@ export declare class Batch implements Iterable<Event> {
     readonly format: Format;
     constructor(response: StreamEventsResponse);
     get length(): number;
-    [Symbol.iterator](): Iterator<Event>;
+    [Symbol.iterator](): Iterator<Event, void, undefined>;
 }
 /** What there is to know of a format's event message. */
 interface Format {

@@ -99,11 +99,17 @@ export class Batch {
     get length() {
         return this.nextSequence - this.firstSequence;
     }
-    *[Symbol.iterator]() {
-        let sequence = this.firstSequence;
-        const { columns, events, format } = this;
-        for (const event of columns.size > 0 ? rows(format.desc, events, columns.values()) : events)
-            yield new Event(sequence++, event, this);
+    [Symbol.iterator]() {
+        const { columns, format } = this;
+        const events = columns.size > 0 ? rows(format.desc, this.events, columns.values()) : this.events;
+        let i = 0;
+        return {
+            next: () => {
+                if (i >= events.length)
+                    return { done: true, value: undefined };
+                return { done: false, value: new Event(this.firstSequence + i, events[i++], this) };
+            },
+        };
     }
 }
 const formats = new Map(EventBatchSchema.oneofs

@@ -2,19 +2,19 @@
 import { createReadStream } from "node:fs";
 import { basename } from "node:path";
 import { createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node";
-import { batches, bearer, Client, events, Stream } from "./client.js";
+import { batchesOf, bearer, Client, eventsOf, Stream } from "./client.js";
 export * from "./common.js";
 /** A client that can also send files. */
 export class NodeClient extends Client {
     /** Sends a replay, a path or its bytes, to the daemon and streams its events, one by one. It is not resumed. */
     decode(source, options = {}) {
         const { session, responses } = this.send(source, options);
-        return new Stream(session, (stream) => events(stream, responses));
+        return new Stream(session, responses, eventsOf);
     }
     /** Sends a replay, a path or its bytes, to the daemon and streams its events, batch by batch. It is not resumed. */
     decodeBatches(source, options = {}) {
         const { session, responses } = this.send(source, options);
-        return new Stream(session, (stream) => batches(stream, responses));
+        return new Stream(session, responses, batchesOf);
     }
     send(source, options) {
         if (typeof source !== "string")

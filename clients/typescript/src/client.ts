@@ -67,31 +67,59 @@ export interface StreamOptions {
 
 /** An asynchronous iterator over a stream, with what is known of it. Leaving a `for await` loop ends the stream. */
 export class Stream<T> implements AsyncIterableIterator<T> {
-  /** @internal Where to go on behind what was handed over completely. */
-  position: Uint8Array = new Uint8Array();
+  /** What is left of the last response, and the cursor behind it. */
+  private items: Iterator<T> = [][Symbol.iterator]();
+  private behind: Uint8Array = new Uint8Array();
+  private position: Uint8Array = new Uint8Array();
+  /** The last call of fetch, while it runs. */
+  private fetching: Promise<IteratorResult<T, void>> | undefined;
 
   /** @internal */
   constructor(
     private readonly session: Session,
-    private readonly items: (stream: Stream<T>) => AsyncGenerator<T, void, undefined>,
+    private readonly responses: AsyncGenerator<StreamEventsResponse, void, undefined>,
+    private readonly itemsOf: (response: StreamEventsResponse) => Iterable<T>,
   ) {}
-
-  private running: AsyncGenerator<T, void, undefined> | undefined;
-
-  private get generator(): AsyncGenerator<T, void, undefined> {
-    return (this.running ??= this.items(this));
-  }
 
   [Symbol.asyncIterator](): this {
     return this;
   }
 
+  /** Of what has come an item is there at once: a generator would take several times as long for each. */
   next(): Promise<IteratorResult<T, void>> {
-    return this.generator.next();
+    if (!this.fetching) {
+      const item = this.items.next();
+      if (!item.done) return Promise.resolve(item);
+    }
+    const fetching = this.fetch(this.fetching).finally(() => {
+      if (this.fetching === fetching) this.fetching = undefined;
+    });
+    return (this.fetching = fetching);
   }
 
-  return(): Promise<IteratorResult<T, void>> {
-    return this.generator.return();
+  private async fetch(before?: Promise<unknown>): Promise<IteratorResult<T, void>> {
+    await before?.catch(() => {}); // whoever asked first was told
+    for (;;) {
+      const item = this.items.next();
+      if (!item.done) return item;
+      this.position = this.behind;
+      const response = await this.responses.next();
+      if (response.done) return response;
+      if (response.value.cursor.length > 0) this.behind = response.value.cursor;
+      try {
+        this.items = this.itemsOf(response.value)[Symbol.iterator]();
+      } catch (thrown) {
+        await this.responses.return();
+        throw thrown;
+      }
+    }
+  }
+
+  async return(): Promise<IteratorResult<T, void>> {
+    this.items = [][Symbol.iterator]();
+    this.behind = this.position;
+    await this.responses.return();
+    return { done: true, value: undefined };
   }
 
   /** Where to go on behind the last batch of which all events were taken. Empty before there is one. */
@@ -149,24 +177,19 @@ export class Client {
   /** Streams the events of a replay, one by one. */
   events(replay: string, options: StreamOptions = {}): Stream<Event> {
     const { responses, session } = this.open(replay, options);
-    return new Stream(session, (stream) => events(stream, responses));
+    return new Stream(session, responses, eventsOf);
   }
 
   /** Streams the events of a replay, batch by batch: the fastest way. */
   batches(replay: string, options: StreamOptions = {}): Stream<Batch> {
     const { responses, session } = this.open(replay, options);
-    return new Stream(session, (stream) => batches(stream, responses));
+    return new Stream(session, responses, batchesOf);
   }
 
   /** Streams everything that the daemon says: start, batches, heartbeats, states, gaps, end. */
   responses(replay: string, options: StreamOptions = {}): Stream<StreamEventsResponse> {
     const { responses, session } = this.open(replay, options);
-    return new Stream(session, async function* (stream) {
-      for await (const response of responses) {
-        yield response;
-        if (response.cursor.length > 0) stream.position = response.cursor;
-      }
-    });
+    return new Stream(session, responses, (response) => [response]);
   }
 
   private open(replay: string, options: StreamOptions) {
@@ -291,27 +314,13 @@ async function* parts(source: Bytes, session: Session): AsyncGenerator<DecodeRep
 }
 
 /** @internal */
-export async function* events(
-  stream: Stream<Event>,
-  responses: AsyncIterable<StreamEventsResponse>,
-): AsyncGenerator<Event, void, undefined> {
-  for await (const response of responses) {
-    if (response.response.case === "batch") {
-      for (const event of new Batch(response)) yield event; // faster than yield*
-    }
-    if (response.cursor.length > 0) stream.position = response.cursor;
-  }
+export function batchesOf(response: StreamEventsResponse): Iterable<Batch> {
+  return response.response.case === "batch" ? [new Batch(response)] : [];
 }
 
 /** @internal */
-export async function* batches(
-  stream: Stream<Batch>,
-  responses: AsyncIterable<StreamEventsResponse>,
-): AsyncGenerator<Batch, void, undefined> {
-  for await (const response of responses) {
-    if (response.response.case === "batch") yield new Batch(response);
-    if (response.cursor.length > 0) stream.position = response.cursor;
-  }
+export function eventsOf(response: StreamEventsResponse): Iterable<Event> {
+  return response.response.case === "batch" ? new Batch(response) : [];
 }
 
 /** The request that the options describe. */

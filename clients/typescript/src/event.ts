@@ -115,10 +115,16 @@ export class Batch implements Iterable<Event> {
     return this.nextSequence - this.firstSequence;
   }
 
-  *[Symbol.iterator](): Iterator<Event> {
-    let sequence = this.firstSequence;
-    const { columns, events, format } = this;
-    for (const event of columns.size > 0 ? rows(format.desc, events, columns.values()) : events) yield new Event(sequence++, event, this);
+  [Symbol.iterator](): Iterator<Event, void, undefined> {
+    const { columns, format } = this;
+    const events = columns.size > 0 ? rows(format.desc, this.events, columns.values()) : this.events;
+    let i = 0;
+    return {
+      next: () => {
+        if (i >= events.length) return { done: true, value: undefined };
+        return { done: false, value: new Event(this.firstSequence + i, events[i++]!, this) };
+      },
+    };
   }
 }
 

@@ -4,7 +4,7 @@ import { createReadStream } from "node:fs";
 import type { SecureClientSessionOptions } from "node:http2";
 import { basename } from "node:path";
 import { createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node";
-import { batches, bearer, type Bytes, Client, events, Stream, type StreamOptions } from "./client.js";
+import { batchesOf, bearer, type Bytes, Client, eventsOf, Stream, type StreamOptions } from "./client.js";
 import type { Batch, Event } from "./event.js";
 
 export * from "./common.js";
@@ -25,13 +25,13 @@ export class NodeClient extends Client {
   /** Sends a replay, a path or its bytes, to the daemon and streams its events, one by one. It is not resumed. */
   decode(source: string | Bytes, options: StreamOptions = {}): Stream<Event> {
     const { session, responses } = this.send(source, options);
-    return new Stream(session, (stream) => events(stream, responses));
+    return new Stream(session, responses, eventsOf);
   }
 
   /** Sends a replay, a path or its bytes, to the daemon and streams its events, batch by batch. It is not resumed. */
   decodeBatches(source: string | Bytes, options: StreamOptions = {}): Stream<Batch> {
     const { session, responses } = this.send(source, options);
-    return new Stream(session, (stream) => batches(stream, responses));
+    return new Stream(session, responses, batchesOf);
   }
 
   private send(source: string | Bytes, options: StreamOptions) {

@@ -55,6 +55,19 @@ describe("a daemon", () => {
     assert.deepEqual(lines(batches.flatMap((batch) => [...batch])), lines(events));
   });
 
+  test("several items may be asked for at once", async () => {
+    const stream = client.events(finished.name, { maxBatchEvents: 2 });
+    const got = await Promise.all(Array.from({ length: 7 }, () => stream.next()));
+    assert.deepEqual(got.map(({ value }) => value.sequence), [0, 1, 2, 3, 4, 5, 6]);
+    const before = stream.cursor;
+    assert.ok(before.length > 0);
+    assert.deepEqual(await stream.return(), { done: true, value: undefined });
+    assert.deepEqual(await stream.next(), { done: true, value: undefined });
+    assert.deepEqual(stream.cursor, before); // the fourth batch was not taken completely
+    const rest = await collect(client.events(finished.name, { cursor: before }));
+    assert.equal(rest[0].sequence, 6);
+  });
+
   test("columns transposed are rows", async () => {
     const rows = lines(await collect(client.events(finished.name)));
     assert.deepEqual(lines(await collect(client.events(finished.name, { columns: true }))), rows);
