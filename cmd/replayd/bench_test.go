@@ -271,34 +271,41 @@ func BenchmarkLatency(b *testing.B) {
 	}
 }
 
-// BenchmarkFollowers measures what followers of a full server cost the daemon: one, and a hundred.
+// BenchmarkFollowers measures what followers of a full server cost the daemon: one, and a hundred, on connections of their
+// own or on shared ones.
 func BenchmarkFollowers(b *testing.B) {
-	for _, n := range []int{1, 100} {
-		b.Run(strconv.Itoa(n), func(b *testing.B) {
+	for _, c := range []struct{ followers, connections int }{{1, 1}, {100, 100}, {100, 10}, {100, 1}} {
+		b.Run(fmt.Sprintf("%don%d", c.followers, c.connections), func(b *testing.B) {
 			for b.Loop() {
-				core, _ := followers(b, n, 0)
+				core, late := followers(b, c.followers, c.connections, 0)
 				b.ReportMetric(100*core, "%core")
+				b.ReportMetric(ms(percentile(late, 0.5)), "p50-ms")
+				b.ReportMetric(ms(percentile(late, 0.99)), "p99-ms")
 			}
 		})
 	}
 }
 
-// followers has n clients follow a game, each on a connection of its own, beside some who never read, and returns which
-// part of a core the daemon used, and how late the ticks came to the others.
-func followers(b *testing.B, n, stalled int) (core float64, late []time.Duration) {
+// followers has n clients follow a game on some connections, beside some who never read, and returns which part of a core
+// the daemon used, and how late the ticks came to the others.
+func followers(b *testing.B, n, connections, stalled int) (core float64, late []time.Duration) {
 	b.Helper()
 	dir := b.TempDir()
 	g := newGame(b, filepath.Join(dir, "live.teehistorian"))
 	addr, p := daemon(b, dir)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
+	clients := make([]streamtest.Client, connections)
+	for i := range clients {
+		clients[i] = clientOf(b, addr)
+	}
 	all := make([]*follower, n)
 	var ready, done sync.WaitGroup
 	for i := range all {
 		all[i] = new(follower)
 		ready.Add(1)
 		done.Go(func() {
-			all[i].run(ctx, clientOf(b, addr), &replaydv1.StreamEventsRequest{Replay: "live/live.teehistorian", Follow: true}, g, ready.Done)
+			all[i].run(ctx, clients[i%connections], &replaydv1.StreamEventsRequest{Replay: "live/live.teehistorian", Follow: true}, g, ready.Done)
 		})
 	}
 	for range stalled {
@@ -334,7 +341,7 @@ func BenchmarkStalled(b *testing.B) {
 	for _, stalled := range []int{0, 1} {
 		b.Run(strconv.Itoa(stalled), func(b *testing.B) {
 			for b.Loop() {
-				_, late := followers(b, 99, stalled)
+				_, late := followers(b, 99, 99, stalled)
 				b.ReportMetric(ms(percentile(late, 0.5)), "p50-ms")
 				b.ReportMetric(ms(percentile(late, 0.99)), "p99-ms")
 			}

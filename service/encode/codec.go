@@ -183,6 +183,9 @@ type Batch struct {
 	// MaxEvents and MaxBytes say when the batch is full.
 	MaxEvents int
 	MaxBytes  int
+
+	shared bool
+	own    []byte // with shared, the memory that Events had
 }
 
 // MaxEventBytes is how large a single event may become on the wire; formats cut larger payloads into chunks. With a
@@ -194,8 +197,21 @@ func (b *Batch) Full() bool {
 	return b.Count >= b.MaxEvents || len(b.Events)+len(b.Tail) >= b.MaxBytes
 }
 
+// Share makes events, which nobody may change from then on, the contents of an empty batch, without a copy. To append
+// more moves them.
+func (b *Batch) Share(events []byte, count int) {
+	b.shared, b.own = true, b.Events
+	b.Events, b.Count = events[:len(events):len(events)], count
+}
+
+// Shared tells that Events must not be written, nor its memory be used for anything else.
+func (b *Batch) Shared() bool { return b.shared }
+
 // Reset empties the batch and keeps its memory.
 func (b *Batch) Reset() {
+	if b.shared {
+		b.Events, b.own, b.shared = b.own, nil, false
+	}
 	b.Events, b.Tail, b.Marks, b.Count = b.Events[:0], b.Tail[:0], b.Marks[:0], 0
 }
 

@@ -72,6 +72,14 @@ type segment struct {
 	marks      []encode.Mark
 }
 
+// begin is where an event's bytes begin in events.
+func (s *segment) begin(event int) int {
+	if event == 0 {
+		return 0
+	}
+	return s.marks[event-1].End
+}
+
 func (s *segment) size() int { return segmentOverhead + len(s.events) + len(s.marks)*markBytes }
 
 // Start starts to decode, from the present end on. Stop ends it.

@@ -161,6 +161,9 @@ func (r *Reader) copy(v *view, b *encode.Batch) error {
 	seg, event := v.find(r.position)
 	for ; seg < len(v.segments); seg, event = seg+1, 0 {
 		s := v.segments[seg]
+		if seg == len(v.segments)-1 && r.share(s, event, b) {
+			break
+		}
 		for ; event < len(s.marks); event++ {
 			if b.Full() {
 				return nil
@@ -175,11 +178,7 @@ func (r *Reader) copy(v *view, b *encode.Batch) error {
 				r.filtered++
 				continue
 			}
-			from := 0
-			if event > 0 {
-				from = s.marks[event-1].End
-			}
-			b.Events = append(b.Events, s.events[from:m.End]...)
+			b.Events = append(b.Events, s.events[s.begin(event):m.End]...)
 			b.Count++
 			if b.KeepMarks {
 				copied := *m
@@ -196,6 +195,18 @@ func (r *Reader) copy(v *view, b *encode.Batch) error {
 		return v.ended
 	}
 	return decoders.ErrMore
+}
+
+// share fills an empty batch with the rest of the newest segment, without a copy: so it is for whoever follows live and
+// filters nothing out. It does nothing and returns false where there is more to it.
+func (r *Reader) share(s *segment, event int, b *encode.Batch) bool {
+	n, from := len(s.marks)-event, s.begin(event)
+	if r.options.Filter != nil || b.KeepMarks || b.Count > 0 || n == 0 || n > b.MaxEvents || len(s.events)-from > b.MaxBytes {
+		return false
+	}
+	b.Share(s.events[from:], n)
+	r.position, r.tick = s.marks[len(s.marks)-1].Next, s.tick
+	return true
 }
 
 // Close implements encode.Reader.

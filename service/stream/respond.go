@@ -31,6 +31,7 @@ func (s *stream) lend() {
 // unlend gives the memory of an empty batch back.
 func (s *stream) unlend() {
 	if s.events != nil && s.batch.Count == 0 {
+		s.batch.Reset()
 		*s.events = s.batch.Events
 		buffers.Put(s.events)
 		s.events, s.batch.Events = nil, nil
@@ -62,6 +63,9 @@ const smallBatch = 4 << 10
 
 // part returns the batch's bytes to be sent.
 func (s *stream) part() mem.Buffer {
+	if s.batch.Shared() {
+		return mem.SliceBuffer(s.batch.Events)
+	}
 	*s.events = s.batch.Events
 	if n := len(*s.events); n <= smallBatch {
 		return mem.SliceBuffer(append(make([]byte, 0, n), *s.events...))

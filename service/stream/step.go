@@ -74,8 +74,6 @@ func (s *stream) wait(extra <-chan struct{}, limit time.Duration) (outcome, erro
 	if s.replay.Follower != nil {
 		changed = s.replay.Follower.Changed()
 	}
-	beat := time.NewTimer(time.Until(s.lastSent.Add(s.Heartbeat)))
-	defer beat.Stop()
 	for {
 		select {
 		case <-s.ctx.Done():
@@ -88,11 +86,15 @@ func (s *stream) wait(extra <-chan struct{}, limit time.Duration) (outcome, erro
 			return again, nil
 		case <-after:
 			return again, nil
-		case <-beat.C:
+		case <-s.clock.C:
 			if err := s.beat(); err != nil {
 				return again, err
 			}
-			beat.Reset(max(time.Until(s.lastSent.Add(s.Heartbeat)), s.Heartbeat/2))
+			next := time.Until(s.lastSent.Add(s.Heartbeat))
+			if next <= 0 { // none could be sent
+				next = s.Heartbeat / 2
+			}
+			s.clock.Reset(next)
 		}
 	}
 }

@@ -19,6 +19,8 @@ import (
 func Run(ctx context.Context, c Config, send Send) error {
 	s := &stream{Config: c, ctx: ctx, sender: send, replay: c.Replay, lastSent: time.Now()}
 	s.batch.MaxEvents, s.batch.MaxBytes = c.MaxEvents, batchBytes
+	s.clock = time.NewTimer(c.Heartbeat)
+	defer s.clock.Stop()
 	defer s.close() // also when a decoder panics
 	err := s.run()
 	if failed, ok := errors.AsType[*sendError](err); ok {
@@ -47,6 +49,7 @@ type stream struct {
 	sent     uint64 // events
 	filtered uint64 // events, of the replays before this one
 	lastSent time.Time
+	clock    *time.Timer // fires when a heartbeat may be due: what was sent meanwhile does not set it again
 	started  bool  // the start was sent
 	entered  bool  // the client knows which replay is streamed: the start was sent, or a successor's state
 	caughtUp bool  // the client knows that everything there is was sent
