@@ -83,7 +83,6 @@ func NewDaemon(s *Server, reg prometheus.Registerer, options ...grpc.ServerOptio
 			recovery.StreamServerInterceptor(recovered)),
 		grpc.MaxRecvMsgSize(maxRequestBytes),
 		grpc.ReadBufferSize(readBufferBytes),
-		grpc.SharedWriteBuffer(true), // a connection that waits, as most do most of the time, costs no buffer
 		grpc.MaxHeaderListSize(maxHeaderBytes),
 		grpc.MaxConcurrentStreams(maxStreamsPerConn),
 		grpc.ConnectionTimeout(connectionTimeout),

@@ -111,19 +111,17 @@ func answering(t *testing.T, answer func(context.Context) error) (addr string) {
 
 // TestContextError: the daemon may be the first to say that a deadline has passed.
 func TestContextError(t *testing.T) {
-	for code, want := range map[codes.Code]error{
-		codes.DeadlineExceeded: context.DeadlineExceeded,
-		codes.Canceled:         context.Canceled,
-	} {
+	for _, code := range []codes.Code{codes.DeadlineExceeded, codes.Canceled, codes.NotFound} {
 		client, err := replayd.Dial(answering(t, func(context.Context) error { return status.Error(code, "by the daemon") }))
 		if err != nil {
 			t.Fatal(err)
 		}
 		_, err = client.Replay(soon(t), finished)
-		for _, is := range []error{context.DeadlineExceeded, context.Canceled} {
-			if got := errors.Is(err, is); got != (is == want) {
-				t.Errorf("%v: %v is %v", err, is, got)
-			}
+		if got, want := errors.Is(err, context.DeadlineExceeded), code == codes.DeadlineExceeded; got != want {
+			t.Errorf("%v: of a deadline: %v", err, got)
+		}
+		if got, want := errors.Is(err, context.Canceled), code == codes.Canceled; got != want {
+			t.Errorf("%v: of cancelling: %v", err, got)
 		}
 		_ = client.Close()
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"math"
+	"slices"
 
 	"google.golang.org/protobuf/proto"
 
@@ -201,7 +202,7 @@ func (b *Batch) Full() bool {
 // more moves them.
 func (b *Batch) Share(events []byte, count int) {
 	b.shared, b.own = true, b.Events
-	b.Events, b.Count = events[:len(events):len(events)], count
+	b.Events, b.Count = slices.Clip(events), count
 }
 
 // Shared tells that Events must not be written, nor its memory be used for anything else.

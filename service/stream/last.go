@@ -53,7 +53,7 @@ func (s *stream) countLast(options encode.Options, n int) (at decoders.Position,
 	select {
 	case counting <- struct{}{}:
 		defer func() { <-counting }()
-	case <-s.ctx.Done():
+	case <-s.canceled:
 		return at, false, s.ctx.Err()
 	}
 	// Where each of the last n events is reached: behind the event that is delivered before it.

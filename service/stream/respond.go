@@ -31,7 +31,6 @@ func (s *stream) lend() {
 // unlend gives the memory of an empty batch back.
 func (s *stream) unlend() {
 	if s.events != nil && s.batch.Count == 0 {
-		s.batch.Reset()
 		*s.events = s.batch.Events
 		buffers.Put(s.events)
 		s.events, s.batch.Events = nil, nil
@@ -51,19 +50,22 @@ func (s *stream) flush() error {
 	if len(s.batch.Tail) > 0 {
 		parts = append(parts, mem.SliceBuffer(append([]byte(nil), s.batch.Tail...)))
 	}
-	s.batch.Count = 0
+	s.batch.Reset()
+	if s.events == nil { // the memory is on its way
+		s.batch.Events = nil
+	}
 	return s.transmit(frame.Batch(frame.Head{
 		Cursor: s.cursorBytes(), First: first, Next: s.at.Sequence, List: s.list,
 	}, parts...))
 }
 
-// smallBatch is up to which size, in bytes, a batch is copied: those of live replays are small, and while they wait for
-// the network they should not keep a buffer each that is many times as large.
+// smallBatch is up to which size, in bytes, a batch is copied out of a buffer of the pool: while it waits for the network
+// it should not keep one that is many times as large.
 const smallBatch = 4 << 10
 
 // part returns the batch's bytes to be sent.
 func (s *stream) part() mem.Buffer {
-	if s.batch.Shared() {
+	if s.events == nil || s.batch.Shared() {
 		return mem.SliceBuffer(s.batch.Events)
 	}
 	*s.events = s.batch.Events

@@ -26,7 +26,7 @@ func (s *stream) advance(f func() error) (outcome, error) {
 // step calls a function of the reader once and finds out how far it came.
 func (s *stream) step(f func() error) (outcome, error) {
 	select {
-	case <-s.ctx.Done():
+	case <-s.canceled:
 		return over, s.ctx.Err()
 	case <-s.Drain:
 		return drained, nil
@@ -76,7 +76,7 @@ func (s *stream) wait(extra <-chan struct{}, limit time.Duration) (outcome, erro
 	}
 	for {
 		select {
-		case <-s.ctx.Done():
+		case <-s.canceled:
 			return again, s.ctx.Err()
 		case <-s.Drain:
 			return drained, nil

@@ -17,7 +17,7 @@ import (
 // Run streams until the replay or ctx ends, or sending fails. It returns nil after the end was sent, ctx's error or the
 // sender's as they are, and an *Error for everything else. It closes the replays.
 func Run(ctx context.Context, c Config, send Send) error {
-	s := &stream{Config: c, ctx: ctx, sender: send, replay: c.Replay, lastSent: time.Now()}
+	s := &stream{Config: c, ctx: ctx, canceled: ctx.Done(), sender: send, replay: c.Replay, lastSent: time.Now()}
 	s.batch.MaxEvents, s.batch.MaxBytes = c.MaxEvents, batchBytes
 	s.clock = time.NewTimer(c.Heartbeat)
 	defer s.clock.Stop()
@@ -37,12 +37,14 @@ type stream struct {
 	Config
 	ctx    context.Context //nolint:containedctx // a stream lives as long as the call that Run is
 	sender Send
+	// canceled is ctx.Done(), which the contexts of gRPC look for in one another every time.
+	canceled <-chan struct{}
 
 	replay *Replay // what is streamed now
 	reader encode.Reader
 	list   protowire.Number // the field in which its events travel
 	batch  encode.Batch
-	events *[]byte // what batch.Events borrowed from the pool
+	events *[]byte // what batch.Events borrowed from the pool; nil while it has memory of its own, or none
 
 	// at is the cursor behind the last event that was sent. Its Replay is 0 until the identity is known.
 	at       cursor.Cursor
@@ -50,12 +52,12 @@ type stream struct {
 	filtered uint64 // events, of the replays before this one
 	lastSent time.Time
 	clock    *time.Timer // fires when a heartbeat may be due: what was sent meanwhile does not set it again
-	started  bool  // the start was sent
-	entered  bool  // the client knows which replay is streamed: the start was sent, or a successor's state
-	caughtUp bool  // the client knows that everything there is was sent
-	lagging  bool  // the client knows that it fell behind
-	dropping bool  // events are being left out, and the client does not know yet
-	lost     error // why nothing more is to be expected of the file, when that is so
+	started  bool        // the start was sent
+	entered  bool        // the client knows which replay is streamed: the start was sent, or a successor's state
+	caughtUp bool        // the client knows that everything there is was sent
+	lagging  bool        // the client knows that it fell behind
+	dropping bool        // events are being left out, and the client does not know yet
+	lost     error       // why nothing more is to be expected of the file, when that is so
 
 	predecessor replaydv1.EndReason // how the replay before this one ended
 }
@@ -248,40 +250,51 @@ func (s *stream) announce() error {
 
 // deliver fills and sends batches until the replay ends.
 func (s *stream) deliver() (outcome, error) {
+	how := done
 	for {
-		s.lend()
-		how, err := s.fill()
-		if _, unsent := errors.AsType[*sendError](err); unsent || s.ctx.Err() != nil {
-			return how, err
+		var err error
+		how, err = s.fill(how == starved)
+		if err != nil {
+			if _, unsent := errors.AsType[*sendError](err); unsent || s.ctx.Err() != nil {
+				return how, err
+			}
 		}
 		if flushed := s.flush(); err == nil {
 			err = flushed
 		}
-		if err != nil || how != done {
+		if err != nil || how != done && how != starved {
 			return how, err
 		}
 	}
 }
 
-// fill fills one batch: until it is full, or the file has nothing more and the batch has waited long enough.
-func (s *stream) fill() (outcome, error) {
+// fill fills one batch: until it is full, or the file has nothing more and the batch has waited long enough, in which case
+// it returns starved. When the file is known to have nothing more, it begins with waiting: whoever follows a live replay
+// spends most of the time so.
+func (s *stream) fill(starving bool) (outcome, error) {
+	if !starving {
+		s.lend()
+	}
 	var first time.Time // when the batch's first event came
 	for {
+		if starving {
+			if how, err := s.linger(first); err != nil || how != again {
+				return how, err
+			}
+		}
 		how, err := s.step(func() error { return s.reader.Fill(&s.batch) })
 		if err == nil {
 			err = s.lag()
 		}
-		if first.IsZero() && s.batch.Count > 0 {
+		if err != nil || how != again && how != starved {
+			return how, err
+		}
+		if s.MaxDelay > 0 && first.IsZero() && s.batch.Count > 0 {
 			first = time.Now()
 		}
-		if err == nil && how == starved {
-			if s.batch.Count > 0 && time.Since(first) >= s.MaxDelay {
-				return done, nil
-			}
-			how, err = s.linger(first)
-		}
-		if err != nil || how != again {
-			return how, err
+		starving = how == starved
+		if starving && s.batch.Count > 0 && (s.MaxDelay == 0 || time.Since(first) >= s.MaxDelay) {
+			return starved, nil
 		}
 	}
 }
@@ -294,10 +307,8 @@ func (s *stream) linger(first time.Time) (outcome, error) {
 	if err := s.catchUp(); err != nil {
 		return again, err
 	}
-	s.unlend() // a stream that waits, as most do most of the time, costs no buffer
-	how, err := s.wait(nil, 0)
-	s.lend()
-	return how, err
+	s.unlend() // a stream that waits, as most do most of the time, costs no buffer; nor does the little that comes then
+	return s.wait(nil, 0)
 }
 
 // listField finds the field of EventBatch in which a format's events travel.
