@@ -590,7 +590,7 @@ func TestUnary(t *testing.T) {
 		t.Fatal(err)
 	}
 	if info.GetVersion() != "test" || len(info.GetFormats()) != len(service.Codecs()) || info.GetLimits().GetMaxStreams() != 1024 ||
-		info.GetLimits().GetMaxBatchEvents() != 4096 || len(info.GetRoots()) != 1 || info.GetRoots()[0].GetAlias() != alias {
+		info.GetLimits().GetMaxBatchEvents() != 16384 || len(info.GetRoots()) != 1 || info.GetRoots()[0].GetAlias() != alias {
 		t.Errorf("got %v", info)
 	}
 	for _, f := range info.GetFormats() {

@@ -175,6 +175,8 @@ type Batch struct {
 	// Tail holds wire bytes of further fields of the event list, such as the strings that the events refer to. Formats
 	// that need it write it anew for every batch.
 	Tail []byte
+	// Pending is how many bytes more Tail will have when the batch is complete, as far as a format knows before.
+	Pending int
 	// Count is how many events there are.
 	Count int
 	// Marks holds a mark for each event when KeepMarks is set.
@@ -195,7 +197,7 @@ const MaxEventBytes = 768 << 10
 
 // Full tells that no further event should be added.
 func (b *Batch) Full() bool {
-	return b.Count >= b.MaxEvents || len(b.Events)+len(b.Tail) >= b.MaxBytes
+	return b.Count >= b.MaxEvents || len(b.Events)+len(b.Tail)+b.Pending >= b.MaxBytes
 }
 
 // Share makes events, which nobody may change from then on, the contents of an empty batch, without a copy. To append
@@ -214,6 +216,7 @@ func (b *Batch) Reset() {
 		b.Events, b.own, b.shared = b.own, nil, false
 	}
 	b.Events, b.Tail, b.Marks, b.Count = b.Events[:0], b.Tail[:0], b.Marks[:0], 0
+	b.Pending = 0
 }
 
 // EventListField is the tag of `repeated Event events = 1`.

@@ -15,7 +15,7 @@ import (
 // Defaults and bounds of what a request may ask for.
 const (
 	DefaultBatchEvents = 512
-	MaxBatchEvents     = 4096
+	MaxBatchEvents     = 16384
 	MaxBatchDelay      = 10 * time.Second
 	MaxLastEvents      = 1_000_000
 	DefaultHeartbeat   = 15 * time.Second

@@ -113,6 +113,17 @@ func (f *format) writeColumns() error {
 	}
 	g.P("}")
 	g.P()
+	g.P("// Len is how many bytes the columns have.")
+	g.P("func (c *Columns) Len() int {")
+	g.P("n := 0")
+	for _, c := range found {
+		g.P("for i := range c.", local(c.kind), " {")
+		g.P("n += len(c.", local(c.kind), "[i])")
+		g.P("}")
+	}
+	g.P("return n")
+	g.P("}")
+	g.P()
 	g.P("// Add adds an event, when its kind travels as columns. place is its place in the batch.")
 	g.P("func (c *Columns) Add(e *", f.structs().Ident("Event"), ", place uint32) bool {")
 	g.P("if ", f.warnings(), " {")

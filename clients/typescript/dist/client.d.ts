@@ -28,7 +28,7 @@ export interface StreamOptions {
     follow?: boolean;
     /** With follow: when the replay is over, go on with the next one of the same game server. */
     followSuccessors?: boolean;
-    /** Events in a batch at most. Default 512, with `columns` 4096. */
+    /** Events in a batch at most. Default 512, with `columns` 16384. */
     maxBatchEvents?: number;
     /** Milliseconds that events may wait for a batch to fill. Default 0. */
     maxBatchDelay?: number;

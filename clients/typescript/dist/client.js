@@ -254,7 +254,7 @@ function build(replay, options) {
         replay,
         follow: options.follow ?? false,
         followSuccessors: options.followSuccessors ?? false,
-        maxBatchEvents: options.maxBatchEvents ?? (options.columns ? 4096 : 0), // arrays are worth more when they are long
+        maxBatchEvents: options.maxBatchEvents ?? (options.columns ? 16384 : 0), // arrays are worth more when they are long
         encoding: options.columns ? Encoding.COLUMNS : Encoding.UNSPECIFIED,
         strict: options.strict ?? false,
         slowConsumer: options.slowConsumer ?? 0,

@@ -47,7 +47,7 @@ export interface StreamOptions {
   follow?: boolean;
   /** With follow: when the replay is over, go on with the next one of the same game server. */
   followSuccessors?: boolean;
-  /** Events in a batch at most. Default 512, with `columns` 4096. */
+  /** Events in a batch at most. Default 512, with `columns` 16384. */
   maxBatchEvents?: number;
   /** Milliseconds that events may wait for a batch to fill. Default 0. */
   maxBatchDelay?: number;
@@ -329,7 +329,7 @@ function build(replay: string, options: StreamOptions): StreamEventsRequest {
     replay,
     follow: options.follow ?? false,
     followSuccessors: options.followSuccessors ?? false,
-    maxBatchEvents: options.maxBatchEvents ?? (options.columns ? 4096 : 0), // arrays are worth more when they are long
+    maxBatchEvents: options.maxBatchEvents ?? (options.columns ? 16384 : 0), // arrays are worth more when they are long
     encoding: options.columns ? Encoding.COLUMNS : Encoding.UNSPECIFIED,
     strict: options.strict ?? false,
     slowConsumer: options.slowConsumer ?? 0,

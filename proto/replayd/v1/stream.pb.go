@@ -293,7 +293,8 @@ type StreamEventsRequest struct {
 	Include []*EventFilter `protobuf:"bytes,8,rep,name=include,proto3" json:"include,omitempty"`
 	// Events that match any of these are not sent, even when included.
 	Exclude []*EventFilter `protobuf:"bytes,9,rep,name=exclude,proto3" json:"exclude,omitempty"`
-	// How many events a batch has at most. 0 means 512; more than 4096 means 4096.
+	// How many events a batch has at most. 0 means 512; more than 16384 means 16384. A batch also ends
+	// at about 128 KiB.
 	MaxBatchEvents uint32 `protobuf:"varint,10,opt,name=max_batch_events,json=maxBatchEvents,proto3" json:"max_batch_events,omitempty"`
 	// How long events may wait for a batch to fill while there is nothing more to read. Absent or 0: they never wait. At
 	// most 10 s.

@@ -28,6 +28,21 @@ func (c *Columns) Reset() {
 	}
 }
 
+// Len is how many bytes the columns have.
+func (c *Columns) Len() int {
+	n := 0
+	for i := range c.playerDiff {
+		n += len(c.playerDiff[i])
+	}
+	for i := range c.inputDiff {
+		n += len(c.inputDiff[i])
+	}
+	for i := range c.tick {
+		n += len(c.tick[i])
+	}
+	return n
+}
+
 // Add adds an event, when its kind travels as columns. place is its place in the batch.
 func (c *Columns) Add(e *teehistorian.Event, place uint32) bool {
 	if len(e.Warnings) > 0 {

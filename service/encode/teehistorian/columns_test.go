@@ -97,3 +97,62 @@ func unpack(list *teehistorianv1.EventList, count int) *teehistorianv1.EventList
 	}
 	return &teehistorianv1.EventList{Events: append(events, others...)}
 }
+
+// TestColumnsFillBatch: columns count when a batch is closed by its size.
+func TestColumnsFillBatch(t *testing.T) {
+	const events, maxBytes = 40_000, 128 << 10
+	for what, value := range map[string]int32{"short": 0, "long": 1 << 30} {
+		t.Run(what, func(t *testing.T) {
+			data := simple(t)
+			data = data[:len(data)-1]    // without FINISH
+			data = append(data, 0x45, 0) // INPUT_NEW 0
+			for range 10 {
+				data = appendInt(data, value)
+			}
+			for i := range events {
+				data = append(data, 0x44, 0) // INPUT_DIFF
+				for range 10 {
+					data = appendInt(data, value*int32(i%2*2-1)) // there and back again
+				}
+			}
+			r := open(t, data, encode.Options{Columns: true})
+			b := encode.Batch{MaxEvents: 16384, MaxBytes: maxBytes}
+			total := 0
+			for {
+				err := fill(r, &b)
+				size := len(b.Events) + len(b.Tail)
+				if size > maxBytes+32<<10 {
+					t.Fatalf("a batch of %d bytes, %d events", size, b.Count)
+				}
+				if err == nil && size < maxBytes && b.Count < b.MaxEvents {
+					t.Fatalf("a batch was closed at %d bytes, %d events", size, b.Count)
+				}
+				total += b.Count
+				b.Reset()
+				if err != nil {
+					break
+				}
+			}
+			if total < events {
+				t.Errorf("%d events", total)
+			}
+		})
+	}
+}
+
+// appendInt appends an integer as the format packs it.
+func appendInt(b []byte, v int32) []byte {
+	sign := byte(0)
+	if v < 0 {
+		sign, v = 0x40, ^v
+	}
+	first := sign | byte(v&0x3f)
+	if v >>= 6; v == 0 {
+		return append(b, first)
+	}
+	b = append(b, first|0x80)
+	for ; v >= 0x80; v >>= 7 {
+		b = append(b, byte(v)|0x80)
+	}
+	return append(b, byte(v))
+}

@@ -14,6 +14,9 @@ import (
 // work is how many events one call decodes at most: some milliseconds.
 const work = 64 << 10
 
+// measure is after how many events it is looked how long the columns have become: one takes 250 bytes at most.
+const measure = 128
+
 // reader reads one replay. See encode.Reader.
 type reader struct {
 	encode.Options
@@ -103,7 +106,7 @@ func (r *reader) Fill(b *encode.Batch) error {
 		r.columns.Reset()
 	}
 	err := r.fill(b)
-	b.Tail = r.columns.AppendTo(b.Tail[:0])
+	b.Tail, b.Pending = r.columns.AppendTo(b.Tail[:0]), 0
 	return err
 }
 
@@ -150,6 +153,9 @@ func (r *reader) fill(b *encode.Batch) error {
 func (r *reader) add(b *encode.Batch) {
 	b.Count++
 	if r.Columns && r.columns.Add(&r.ev, uint32(b.Count-1)) {
+		if b.Count%measure == 0 {
+			b.Pending = r.columns.Len() - len(b.Tail)
+		}
 		return
 	}
 	if ev := &r.ev; ev.Kind == teehistorian.KindPlayerDiff && ev.AtTick >= 0 && len(ev.Warnings) == 0 {

@@ -9,19 +9,13 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
+from ._packed import array, packed
+
 _SUFFIX = "_columns"
 
-# numpy's names of the types that columns have.
-_DTYPES = {
-    FieldDescriptor.CPPTYPE_INT32: "int32",
-    FieldDescriptor.CPPTYPE_INT64: "int64",
-    FieldDescriptor.CPPTYPE_UINT32: "uint32",
-    FieldDescriptor.CPPTYPE_UINT64: "uint64",
-    FieldDescriptor.CPPTYPE_FLOAT: "float32",
-    FieldDescriptor.CPPTYPE_DOUBLE: "float64",
-    FieldDescriptor.CPPTYPE_BOOL: "bool",
-    FieldDescriptor.CPPTYPE_ENUM: "int32",
-}
+# From how many events on an array is made of the columns' wire bytes, at once, and not of one number after the other. With
+# fewer that takes longer.
+_MANY = 512
 
 
 class Columns:
@@ -31,7 +25,7 @@ class Columns:
     `at_tick` when they happened. Without numpy use `message`, the generated message, whose fields are sequences.
     """
 
-    __slots__ = ("kind", "message")
+    __slots__ = ("kind", "message", "_packed")
 
     kind: str
     """The kind of the events, such as "player_diff"."""
@@ -41,14 +35,18 @@ class Columns:
     def __init__(self, kind: str, message: Message) -> None:
         self.kind = kind
         self.message = message
+        self._packed: dict[int, memoryview] | None = None
 
     def __len__(self) -> int:
         return len(self.message.place)  # type: ignore[attr-defined]
 
     def __getitem__(self, name: str) -> Any:
-        import numpy
-
-        return numpy.array(getattr(self.message, name), dtype=_DTYPES[_field(self.message, name).cpp_type])
+        field = _field(self.message, name)
+        if len(self) < _MANY:
+            return array(field, getattr(self.message, name))
+        if self._packed is None:
+            self._packed = packed(self.message)
+        return array(field, self._packed.get(field.number, b""))
 
     def keys(self) -> list[str]:
         """The names of the arrays."""

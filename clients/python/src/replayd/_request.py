@@ -34,7 +34,7 @@ class StreamOptions(TypedDict, total=False):
     follow_successors: bool
     """With follow: when the replay is over, go on with the next one of the same game server."""
     max_batch_events: int
-    """Events in a batch at most. Default 512, with columns 4096."""
+    """Events in a batch at most. Default 512, with columns 16384."""
     max_batch_delay: float
     """Seconds that events may wait for a batch to fill. Default 0."""
     heartbeat: float
@@ -49,7 +49,7 @@ class StreamOptions(TypedDict, total=False):
     """How a stream that broke is taken up again. None: not at all."""
 
 
-_COLUMNS_BATCH = 4096
+_COLUMNS_BATCH = 16384
 """Arrays are worth the more the longer they are."""
 
 

@@ -200,7 +200,9 @@ class StreamEventsRequest(google.protobuf.message.Message):
     as there is. A state STATE_SUCCESSOR comes between.
     """
     max_batch_events: builtins.int
-    """How many events a batch has at most. 0 means 512; more than 4096 means 4096."""
+    """How many events a batch has at most. 0 means 512; more than 16384 means 16384. A batch also ends
+    at about 128 KiB.
+    """
     strict: builtins.bool
     """True makes a file that simply stops, without the end that its format asks for, an error DATA_LOSS instead of an
     end with END_REASON_TRUNCATED.

@@ -103,7 +103,8 @@ export declare type StreamEventsRequest = Message<"replayd.v1.StreamEventsReques
   exclude: EventFilter[];
 
   /**
-   * How many events a batch has at most. 0 means 512; more than 4096 means 4096.
+   * How many events a batch has at most. 0 means 512; more than 16384 means 16384. A batch also ends
+   * at about 128 KiB.
    *
    * @generated from field: uint32 max_batch_events = 10;
    */
