@@ -51,6 +51,33 @@ func TestStream(t *testing.T) {
 	}
 }
 
+// TestColumns streams every recording as columns, whole and resumed as often as there are batches.
+func TestColumns(t *testing.T) {
+	for _, path := range recordings(t) {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			dir := t.TempDir()
+			replay := copyIn(t, dir, path)
+			d := start(t, dir)
+			want := offline(t, path, nil)
+			if streamtest.Race && len(want.Events) > 20_000 {
+				t.Skip("takes long")
+			}
+			for _, size := range []uint32{1 << 31, 0, 7} {
+				if size != 1<<31 && len(want.Events) > 50_000 {
+					continue
+				}
+				req := &replaydv1.StreamEventsRequest{
+					Replay: replay, MaxBatchEvents: size, Encoding: replaydv1.Encoding_ENCODING_COLUMNS,
+				}
+				check(t, streamtest.History{d.Session(timeout(t), req, nil)}, []streamtest.Replay{want}, streamtest.Options{})
+				if size != 0 && len(want.Events) < 5_000 {
+					check(t, resumeAlways(t, d, req), []streamtest.Replay{want}, streamtest.Options{})
+				}
+			}
+		})
+	}
+}
+
 // TestResumeAnywhere: a stream that is resumed by any cursor gets exactly the rest.
 func TestResumeAnywhere(t *testing.T) {
 	for _, path := range recordings(t) {
@@ -125,6 +152,8 @@ func TestFilters(t *testing.T) {
 				req.Replay, req.MaxBatchEvents = replay, 50
 				h := streamtest.History{d.Session(timeout(t), req, nil)}
 				check(t, h, []streamtest.Replay{want}, streamtest.Options{})
+				check(t, resumeAlways(t, d, req), []streamtest.Replay{want}, streamtest.Options{})
+				req.Encoding = replaydv1.Encoding_ENCODING_COLUMNS
 				check(t, resumeAlways(t, d, req), []streamtest.Replay{want}, streamtest.Options{})
 				if all, sent := len(offline(t, path, nil).Events), h.End(); int(sent.GetEventsSent()+sent.GetEventsFiltered()) > all {
 					t.Errorf("%d sent and %d filtered out of %d", sent.GetEventsSent(), sent.GetEventsFiltered(), all)

@@ -177,6 +177,7 @@ type canon struct {
 type list struct {
 	printer *eventjson.Printer
 	strings bool // its events refer to strings of their batch
+	columns *columns
 }
 
 // events returns a batch's events: their wire bytes, or, where events refer to strings of their batch, what they say.
@@ -187,7 +188,11 @@ func (c *canon) events(b *batch) ([]string, error) {
 		if fd == nil || fd.Message() == nil {
 			return nil, fmt.Errorf("EventBatch has no event list number %d", b.field)
 		}
-		l = list{eventjson.New(fd.Message()), fd.Message().Fields().ByName("strings") != nil}
+		columns, err := columnsOf(fd.Message())
+		if err != nil {
+			return nil, err
+		}
+		l = list{eventjson.New(fd.Message()), fd.Message().Fields().ByName("strings") != nil, columns}
 		if c.lists == nil {
 			c.lists = map[protowire.Number]list{}
 		}
@@ -208,6 +213,9 @@ func (c *canon) events(b *batch) ([]string, error) {
 			return nil, err
 		}
 		events[i] = string(line)
+	}
+	if l.columns != nil {
+		return l.columns.interleave(b.list, events)
 	}
 	return events, nil
 }
