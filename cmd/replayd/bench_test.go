@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -283,6 +284,86 @@ func BenchmarkFollowers(b *testing.B) {
 				b.ReportMetric(ms(percentile(late, 0.99)), "p99-ms")
 			}
 		})
+	}
+}
+
+// bareProgram is a server that does nothing for its followers but write.
+const bareProgram = "bare"
+
+// bareBytes is what a tick of a full server takes on the wire, about.
+const bareBytes = 1330
+
+// bare listens at an address, waits for a number of connections, and writes to each of them 50 times a second, each time
+// from a goroutine of the connection's own that it wakes. It stops when it is killed.
+func bare() {
+	n, err := strconv.Atoi(os.Args[2])
+	if err != nil {
+		panic(err)
+	}
+	l, err := net.Listen("tcp", os.Args[1])
+	if err != nil {
+		panic(err)
+	}
+	wake := make([]chan struct{}, n)
+	for i := range wake {
+		conn, err := l.Accept()
+		if err != nil {
+			panic(err)
+		}
+		wake[i] = make(chan struct{}, 1)
+		go func() {
+			message := make([]byte, bareBytes)
+			for range wake[i] {
+				_, _ = conn.Write(message)
+			}
+		}()
+	}
+	for range time.Tick(20 * time.Millisecond) {
+		for _, w := range wake {
+			w <- struct{}{}
+		}
+	}
+}
+
+// BenchmarkBare measures what the network costs of a hundred followers on connections of their own: less than this cannot
+// be had.
+func BenchmarkBare(b *testing.B) {
+	const n = 100
+	for b.Loop() {
+		program, err := os.Executable()
+		if err != nil {
+			b.Fatal(err)
+		}
+		addr := freeAddr(b)
+		cmd := exec.Command(program)
+		cmd.Args = []string{bareProgram, addr, strconv.Itoa(n)}
+		cmd.Stderr = os.Stderr
+		if err := cmd.Start(); err != nil {
+			b.Fatal(err)
+		}
+		var done sync.WaitGroup
+		for range n {
+			conn, err := net.Dial("tcp", addr)
+			for end := time.Now().Add(10 * time.Second); err != nil && time.Now().Before(end); conn, err = net.Dial("tcp", addr) {
+				time.Sleep(10 * time.Millisecond)
+			}
+			if err != nil {
+				b.Fatal(err)
+			}
+			done.Go(func() {
+				_, _ = io.Copy(io.Discard, conn)
+				_ = conn.Close()
+			})
+		}
+		p := process{cmd.Process.Pid}
+		time.Sleep(time.Second)
+		before, began := p.cpu(b), time.Now()
+		time.Sleep(8 * time.Second)
+		core := float64(p.cpu(b)-before) / float64(time.Since(began))
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		done.Wait()
+		b.ReportMetric(100*core, "%core")
 	}
 }
 
