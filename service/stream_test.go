@@ -59,9 +59,6 @@ func TestColumns(t *testing.T) {
 			replay := copyIn(t, dir, path)
 			d := start(t, dir)
 			want := offline(t, path, nil)
-			if streamtest.Race && len(want.Events) > 20_000 {
-				t.Skip("takes long")
-			}
 			for _, size := range []uint32{1 << 31, 0, 7} {
 				if size != 1<<31 && len(want.Events) > 50_000 {
 					continue
@@ -95,7 +92,7 @@ func TestResumeAnywhere(t *testing.T) {
 				// At every response of the small files, and at some of the large ones.
 				work := 1_000_000
 				if streamtest.Race {
-					work = 50_000
+					work = 10_000
 				}
 				step := max(1, len(whole.Responses)*len(want.Events)/work)
 				for n := 1; n <= len(whole.Responses); n += step {
@@ -236,7 +233,11 @@ func TestLastEvents(t *testing.T) {
 func TestStartFromCheckpoints(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "long.teehistorian")
-	data := longRecording(t, 5<<19)
+	size := 5 << 19
+	if streamtest.Race {
+		size = 1 << 20
+	}
+	data := longRecording(t, size)
 	write(t, path, data)
 	d := start(t, dir)
 	want := offlineBytes(t, data, nil)
@@ -467,7 +468,11 @@ func TestAllFormats(t *testing.T) {
 			for _, size := range []uint32{1, 7, 512} {
 				req := &replaydv1.StreamEventsRequest{Replay: replay.GetName(), MaxBatchEvents: size}
 				begun := d.Session(timeout(t), req, nil)
-				step := max(1, len(begun.Responses)/60)
+				cuts := 60
+				if streamtest.Race {
+					cuts = 10
+				}
+				step := max(1, len(begun.Responses)/cuts)
 				for n := 1; n <= len(begun.Responses); n += step {
 					h := streamtest.History{{Responses: begun.Responses[:n], Cut: true}}
 					h = append(h, d.Session(timeout(t), streamtest.Resumed(req, h), nil))
@@ -494,9 +499,9 @@ const corpusVariable = "CORPUS"
 // TestCorpus streams files of the corpus, of the formats that recordings are not of, in batches of two sizes, and resumes
 // them at some places.
 func TestCorpus(t *testing.T) {
-	every := 7
+	every, largest := 7, int64(20<<20)
 	if streamtest.Race {
-		every = 70
+		every, largest = 50, 1<<20
 	}
 	if os.Getenv(corpusVariable) == "all" {
 		every = 1
@@ -512,7 +517,7 @@ func TestCorpus(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i, replay := range list.GetReplays() {
-			if i%every != 0 || replay.GetSize() > 20<<20 {
+			if i%every != 0 || replay.GetSize() > largest {
 				continue
 			}
 			t.Run(format+"/"+replay.GetName(), func(t *testing.T) {
