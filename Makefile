@@ -17,11 +17,11 @@ FUZZTOTAL ?=
 # Which benchmarks to run, a regular expression.
 BENCH     ?= .
 
-# Decoders run in one goroutine each, and their tests decode gigabytes: the race detector gets only the short tests of the
-# two that share something (compiled schemas) or work at the same time (unpacking). The service's tests do less of what is
-# long under it, and run without it too.
+# Decoders run in one goroutine each, and their tests decode gigabytes: the race detector gets only some tests of the two
+# that share something (compiled schemas) or work at the same time (unpacking). The service's tests do less of what is long
+# under it, and run without it too.
 FULL     := ./decoders/... ./service/...
-SHARING  := ./decoders/dem ./decoders/sc2replay
+SHARING  := -run 'Shared|Sample|Golden|Seek' ./decoders/dem ./decoders/sc2replay
 
 # The race detector takes a C compiler.
 RACE := $(if $(shell command -v $${CC:-gcc} || true),-race)
