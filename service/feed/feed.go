@@ -1,7 +1,6 @@
 package feed
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -260,11 +259,6 @@ func (f *Feed) view() view {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return view{f.segments, f.head, f.headTick, f.started, f.ended}
-}
-
-// compare orders places of a replay.
-func compare(a, b decoders.Position) int {
-	return cmp.Or(cmp.Compare(a.Offset, b.Offset), cmp.Compare(a.Index, b.Index))
 }
 
 // Subscription is one subscriber's place at a feed.

@@ -78,7 +78,7 @@ func (r *Reader) Fill(b *encode.Batch) error {
 		}
 		return err
 	}
-	if len(v.segments) > 0 && compare(r.position, v.segments[0].start) < 0 {
+	if len(v.segments) > 0 && r.position.Before(v.segments[0].start) {
 		return r.detach()
 	}
 	return r.copy(&v, b)
@@ -123,11 +123,11 @@ func (r *Reader) detach() error {
 // attach goes over to the feed when that has what comes next.
 func (r *Reader) attach(v *view) bool {
 	at := r.own.Position()
-	if !v.started || compare(at, v.head) > 0 {
+	if !v.started || v.head.Before(at) {
 		return false
 	}
-	if compare(at, v.head) != 0 {
-		if len(v.segments) == 0 || compare(at, v.segments[0].start) < 0 {
+	if at != v.head {
+		if len(v.segments) == 0 || at.Before(v.segments[0].start) {
 			return false
 		}
 		if s, i := v.find(at); i > 0 && v.segments[s].marks[i-1].Next != at {
@@ -148,12 +148,12 @@ func (v *view) failed() bool {
 // find returns the segment in which the event at or after a place is, and its number there. It may be one behind the
 // segment's last.
 func (v *view) find(at decoders.Position) (seg, event int) {
-	seg = sort.Search(len(v.segments), func(i int) bool { return compare(v.segments[i].end, at) > 0 })
+	seg = sort.Search(len(v.segments), func(i int) bool { return at.Before(v.segments[i].end) })
 	if seg == len(v.segments) {
 		return seg, 0
 	}
 	marks := v.segments[seg].marks
-	return seg, sort.Search(len(marks), func(i int) bool { return compare(marks[i].Next, at) > 0 })
+	return seg, sort.Search(len(marks), func(i int) bool { return at.Before(marks[i].Next) })
 }
 
 // copy fills from the feed.
