@@ -507,10 +507,10 @@ func BenchmarkIdle(b *testing.B) {
 		}
 		ready.Wait()
 		following := time.Since(began)
-		time.Sleep(70 * time.Second) // files that changed a minute ago or less are looked at more often
+		time.Sleep(80 * time.Second) // files that changed a minute ago or less are looked at more often
 		before := p.cpu(b)
-		time.Sleep(10 * time.Second)
-		quiet := float64(p.cpu(b)-before) / float64(10*time.Second)
+		time.Sleep(20 * time.Second)
+		quiet := float64(p.cpu(b)-before) / float64(20*time.Second)
 		playing, stop := context.WithTimeout(ctx, 5*time.Second)
 		var wg sync.WaitGroup
 		before = p.cpu(b)

@@ -1,15 +1,18 @@
 package source
 
-import "time"
+import (
+	"math/rand/v2"
+	"time"
+)
 
-// poll looks at what is subscribed to: at everything each Interval; at what changed lately and is not notified of each
-// Quick; at what is notified of and has not changed for a while only each rewatch. While nothing is subscribed to it
-// sleeps.
+// The polling goroutine looks at what is subscribed to, and at the directories that the notifier watches, each in its own
+// time. While nothing is subscribed to it sleeps.
+
+// poll looks at what the agenda says, when it says so.
 func (w *Watcher) poll() {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	var batch []*target
-	var lastFull, lastAll time.Time
+	var due []visited
 	for {
 		select {
 		case <-w.done:
@@ -17,64 +20,69 @@ func (w *Watcher) poll() {
 		case <-w.kick:
 		case <-timer.C:
 		}
-		now := time.Now()
-		full := now.Sub(lastFull) >= w.o.Interval
-		all := full && now.Sub(lastAll) >= rewatch
-		if full {
-			lastFull = now
+		now := w.since()
+		w.mu.Lock()
+		due = w.agenda.due(due[:0], now)
+		w.mu.Unlock()
+		for _, v := range due {
+			v.visit(w, now)
 		}
-		if all {
-			lastAll = now
+		w.mu.Lock()
+		for _, v := range due {
+			w.schedule(v, now)
 		}
-		var quick, some bool
-		batch, quick, some = w.due(batch[:0], now, full, all)
-		for i, t := range batch {
-			w.visit(t, now, full)
-			batch[i] = nil
-		}
-		if all {
-			w.visitDirs(now)
-		}
-		switch {
-		case quick:
-			timer.Reset(w.o.Quick)
-		case some:
-			timer.Reset(lastFull.Add(w.o.Interval).Sub(now))
+		next, some := w.agenda.next()
+		w.mu.Unlock()
+		clear(due)
+		if some {
+			timer.Reset(next - w.since())
+		} else {
+			timer.Stop()
 		}
 	}
 }
 
-// due collects the targets to look at now. It tells whether some are to be looked at quickly, and whether there are any.
-func (w *Watcher) due(batch []*target, now time.Time, full, all bool) (due []*target, quick, some bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, t := range w.targets {
-		often := !t.notified() && now.Before(t.hotUntil)
-		quick = quick || often
-		if often || all || full && (!t.notified() || now.Before(t.hotUntil.Add(cold))) {
-			batch = append(batch, t)
-		}
+// since is the time since the start, by which the agenda goes: other clocks may be set.
+func (w *Watcher) since() time.Duration { return time.Since(w.start) }
+
+// schedule puts something on the agenda for the next time, or takes it off.
+func (w *Watcher) schedule(v visited, now time.Duration) {
+	if at, wanted := w.turn(v, now); wanted {
+		w.agenda.set(v, at)
+	} else {
+		w.agenda.remove(v)
 	}
-	return batch, quick, len(w.targets) > 0
+}
+
+// soon has something looked at as soon as its present state asks for, if that is sooner than the agenda says.
+func (w *Watcher) soon(v visited) {
+	at, wanted := w.turn(v, w.since())
+	if p := v.planned(); !wanted || p.place != 0 && p.at <= at {
+		return
+	}
+	w.agenda.set(v, at)
+	select {
+	case w.kick <- struct{}{}:
+	default:
+	}
+}
+
+// turn is when to look at something the next time. What is looked at each Interval or less often is so at multiples of it,
+// all at once: that wakes the process twice a second and not for each file.
+func (w *Watcher) turn(v visited, now time.Duration) (at time.Duration, wanted bool) {
+	period, wanted := v.period(w, now)
+	at = now + period
+	if period >= w.o.Interval {
+		at = at.Truncate(w.o.Interval)
+	}
+	return at, wanted && !w.closed
 }
 
 // visit looks at a target and fires when it changed.
-func (w *Watcher) visit(t *target, now time.Time, full bool) {
+func (t *target) visit(w *Watcher, now time.Duration) {
 	seen := w.look(t.path)
-	if seen == t.seen {
-		if full && now.Before(t.settled) {
-			w.mu.Lock()
-			t.fire()
-			w.mu.Unlock()
-		}
-		return
-	}
 	before := t.seen
 	t.seen = seen
-	t.hotUntil = now.Add(hot)
-	if seen.dir {
-		t.settled = now.Add(settling)
-	}
 	var resolved string
 	moved := seen.id != before.id || seen.dir != before.dir
 	if moved {
@@ -82,6 +90,16 @@ func (w *Watcher) visit(t *target, now time.Time, full bool) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	switch {
+	case seen != before:
+		t.changed = now
+		if seen.dir {
+			t.settled = now + settling
+		}
+	case now >= t.settled || now < t.reported+w.o.Interval:
+		return
+	}
+	t.reported = now
 	if moved && (resolved != t.resolved || seen.dir != t.isDir) && w.targets[t.path] == t && !w.closed {
 		// It lies elsewhere now: a link that leads to another file, or a directory where a file was.
 		w.detach(t)
@@ -90,40 +108,55 @@ func (w *Watcher) visit(t *target, now time.Time, full bool) {
 	t.fire()
 }
 
-// visitDirs looks whether the notifier still watches what lies at the paths of its directories, and tries again where it
-// does not.
-func (w *Watcher) visitDirs(now time.Time) {
-	w.mu.Lock()
-	dirs := make([]*directory, 0, len(w.dirs))
-	for _, d := range w.dirs {
-		dirs = append(dirs, d)
-	}
-	w.mu.Unlock()
-	for _, d := range dirs {
-		there := w.look(d.path)
-		w.mu.Lock()
-		if d.refs > 0 && !w.closed {
-			w.visitDir(d, there, now)
-		}
-		w.mu.Unlock()
+func (t *target) period(w *Watcher, now time.Duration) (time.Duration, bool) {
+	idle := now - t.changed
+	wanted := len(t.subs) > 0
+	switch {
+	case !t.notified() && idle < hot:
+		return w.o.Quick, wanted
+	case !t.notified() || idle < hot+warm:
+		return w.o.Interval, wanted
+	case t.path != t.resolved:
+		return max(w.o.Interval, rewatch), wanted
+	default:
+		return w.seldom(), wanted
 	}
 }
 
-func (w *Watcher) visitDir(d *directory, there state, now time.Time) {
+// visit looks whether the notifier still watches what lies at the directory's path, and tries again where it does not.
+func (d *directory) visit(w *Watcher, _ time.Duration) {
+	there := w.look(d.path)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if d.refs == 0 || w.closed {
+		return
+	}
 	for name, until := range d.young {
-		if now.After(until) {
+		if time.Now().After(until) {
 			delete(d.young, name)
 		}
 	}
 	if d.active && there.id == d.id {
 		return
 	}
+	was := d.active
 	w.unwatch(d)
-	if there.failed {
-		return
+	if !there.failed {
+		_ = w.watch(d) // where it fails, polling goes on
 	}
-	_ = w.watch(d) // where it fails, polling goes on
-	if d.active {
+	if was || d.active {
 		w.fireBelow(d)
 	}
+}
+
+func (d *directory) period(w *Watcher, _ time.Duration) (time.Duration, bool) {
+	if !d.active {
+		return max(w.o.Interval, rewatch), d.refs > 0
+	}
+	return w.seldom(), d.refs > 0
+}
+
+// seldom is the period for what nothing is expected of: not the same for all, so that they are not looked at all at once.
+func (w *Watcher) seldom() time.Duration {
+	return max(w.o.Interval, safety-rand.N(safety/4)) //nolint:gosec // nobody gains by guessing it
 }

@@ -54,7 +54,8 @@ func (m *Mode) UnmarshalText(text []byte) error {
 type WatchOptions struct {
 	Mode Mode
 	// Interval is how often files are looked at, for safety, and where nothing else is possible. Default 500 ms. Where
-	// the operating system tells of changes, a file that has been idle for a minute is looked at every 2 s.
+	// the operating system tells of changes, a file that has been idle for a minute is looked at every 15 to 20 s, or every
+	// 2 s if a link leads to it: nobody tells when that leads elsewhere.
 	Interval time.Duration
 	// Quick is how often a file that changed in the last few seconds is looked at when the operating system does not
 	// tell. Default 15 ms.
@@ -66,14 +67,17 @@ type WatchOptions struct {
 const (
 	// hot is how long after a change a file is looked at often.
 	hot = 5 * time.Second
-	// cold is how long after that a file is looked at each Interval even when the operating system tells of changes.
-	cold = time.Minute
+	// warm is how long after that a file is looked at each Interval even when the operating system tells of changes.
+	warm = time.Minute
 	// settling is how long after a change of its entries a directory is reported at each Interval: an entry that is new may
 	// be empty and so not a replay yet.
 	settling = 5 * time.Second
-	// rewatch is how often everything is looked at: also what is cold, and whether the directories are still what is
-	// watched.
+	// rewatch is how often a directory that the operating system does not watch is tried again, and how often a link is
+	// looked at.
 	rewatch = 2 * time.Second
+	// safety is how often, at least, everything else is looked at: files that have long been idle, and whether the
+	// directories are still what is watched.
+	safety = 20 * time.Second
 	// maxYoung is how many new files of a directory are waited for to get their first bytes.
 	maxYoung = 1024
 )
@@ -82,11 +86,13 @@ const (
 // has few to give (128 for a user, on Linux). It costs two goroutines and, for each thing that is subscribed to, a look now and
 // then.
 type Watcher struct {
-	o    WatchOptions
-	sys  system
-	note notifier // nil when there is none
+	o     WatchOptions
+	sys   system
+	note  notifier // nil when there is none
+	start time.Time
 
 	mu        sync.Mutex
+	agenda    agenda
 	targets   map[string]*target
 	dirs      map[string]*directory
 	names     map[string]map[*target]struct{} // by the name under which the notifier reports them
@@ -132,7 +138,7 @@ func realSystem() system {
 	}
 }
 
-// target is a path that is subscribed to. The fields of the second group belong to the polling goroutine.
+// target is a path that is subscribed to.
 type target struct {
 	path string
 	subs map[*Subscription]struct{}
@@ -142,9 +148,12 @@ type target struct {
 	dir      *directory
 	isDir    bool
 
+	// The polling goroutine's, and guarded by Watcher.mu but for seen.
+	appointment
 	seen     state
-	hotUntil time.Time
-	settled  time.Time
+	changed  time.Duration // when it was last seen to have changed; all times are since the Watcher's start
+	reported time.Duration // when that, or a directory's settling, was last told
+	settled  time.Duration // until when a directory settles
 }
 
 // state is what polling compares.
@@ -158,6 +167,7 @@ type state struct {
 
 // directory is one that the notifier watches, or ought to.
 type directory struct {
+	appointment
 	path   string
 	refs   int
 	active bool // the notifier watches it
@@ -179,7 +189,7 @@ func newWatcher(o WatchOptions, sys system) (*Watcher, error) {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	w := &Watcher{
-		o: o, sys: sys,
+		o: o, sys: sys, start: time.Now(),
 		targets: make(map[string]*target),
 		dirs:    make(map[string]*directory),
 		names:   make(map[string]map[*target]struct{}),
@@ -278,20 +288,17 @@ func (w *Watcher) Subscribe(path string) (*Subscription, error) {
 	}
 	t := w.targets[path]
 	if t == nil {
-		t = &target{path: path, subs: make(map[*Subscription]struct{}), seen: seen, hotUntil: time.Now().Add(hot)}
+		t = &target{path: path, subs: make(map[*Subscription]struct{}), seen: seen, changed: w.since()}
 		w.targets[path] = t
 		if err := w.attach(t, resolved, seen.dir); err != nil {
 			w.detach(t)
 			delete(w.targets, path)
 			return nil, fmt.Errorf("watching by inotify: %w", err)
 		}
-		select {
-		case w.kick <- struct{}{}:
-		default:
-		}
 	}
 	t.subs[s] = struct{}{}
 	s.target = t
+	w.soon(t) // where it is new
 	s.fire()
 	return s, nil
 }
@@ -304,6 +311,7 @@ func (s *Subscription) Close() {
 	delete(s.target.subs, s)
 	if len(s.target.subs) == 0 && w.targets[s.target.path] == s.target {
 		delete(w.targets, s.target.path)
+		w.agenda.remove(s.target)
 		w.detach(s.target)
 	}
 }
@@ -366,7 +374,9 @@ func (w *Watcher) attach(t *target, resolved string, isDir bool) error {
 	}
 	d.refs++
 	t.dir = d
-	return w.watch(d)
+	err := w.watch(d)
+	w.soon(d)
+	return err
 }
 
 // detach undoes attach.
@@ -383,6 +393,7 @@ func (w *Watcher) detach(t *target) {
 	d.refs--
 	if d.refs == 0 {
 		delete(w.dirs, d.path)
+		w.agenda.remove(d)
 		w.unwatch(d)
 	}
 }
@@ -451,6 +462,7 @@ func (w *Watcher) told(e fsnotify.Event) {
 	if d := w.dirs[e.Name]; d != nil && e.Has(fsnotify.Remove|fsnotify.Rename) {
 		// The directory itself is gone, and its watch too. Polling finds it when it is there again.
 		w.unwatch(d)
+		w.soon(d)
 		w.fireBelow(d)
 		return
 	}
@@ -478,10 +490,11 @@ func (w *Watcher) told(e fsnotify.Event) {
 	}
 }
 
-// fireBelow fires for a directory and what is watched in it.
+// fireBelow fires for a directory and what is watched in it, and lets polling follow whether the notifier does.
 func (w *Watcher) fireBelow(d *directory) {
 	for _, t := range w.targets {
 		if t.dir == d {
+			w.soon(t)
 			t.fire()
 		}
 	}

@@ -124,6 +124,21 @@ func (s *stream) beat() error {
 	}})
 }
 
+// beatTogether is what heartbeats wait for each other at most: a daemon with a thousand idle streams wakes a few times a
+// second for all of them, and each connection gets those of its streams in one write.
+const beatTogether = 250 * time.Millisecond
+
+// nextBeat is how long until a heartbeat may be due.
+func (s *stream) nextBeat() time.Duration {
+	now := time.Now()
+	due := s.lastSent.Add(s.Heartbeat)
+	if !due.After(now) { // nothing was sent yet, or none could be
+		due = now.Add(s.Heartbeat / 2)
+	}
+	since := time.Duration(due.UnixNano()) % beatTogether
+	return due.Sub(now) + (beatTogether-since)%beatTogether
+}
+
 // catchUp says that everything there is was sent, once.
 func (s *stream) catchUp() error {
 	if s.caughtUp || !s.entered || s.lagging || !s.replay.Live {

@@ -90,11 +90,7 @@ func (s *stream) wait(extra <-chan struct{}, limit time.Duration) (outcome, erro
 			if err := s.beat(); err != nil {
 				return again, err
 			}
-			next := time.Until(s.lastSent.Add(s.Heartbeat))
-			if next <= 0 { // none could be sent
-				next = s.Heartbeat / 2
-			}
-			s.clock.Reset(next)
+			s.clock.Reset(s.nextBeat())
 		}
 	}
 }

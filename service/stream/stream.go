@@ -19,7 +19,7 @@ import (
 func Run(ctx context.Context, c Config, send Send) error {
 	s := &stream{Config: c, ctx: ctx, canceled: ctx.Done(), sender: send, replay: c.Replay, lastSent: time.Now()}
 	s.batch.MaxEvents, s.batch.MaxBytes = c.MaxEvents, batchBytes
-	s.clock = time.NewTimer(c.Heartbeat)
+	s.clock = time.NewTimer(s.nextBeat())
 	defer s.clock.Stop()
 	defer s.close() // also when a decoder panics
 	err := s.run()
