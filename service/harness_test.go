@@ -22,6 +22,7 @@ import (
 	"github.com/replayd/replayd/service"
 	"github.com/replayd/replayd/service/catalog"
 	"github.com/replayd/replayd/service/encode"
+	"github.com/replayd/replayd/service/encode/encodetest"
 	"github.com/replayd/replayd/service/encode/teehistorian"
 	"github.com/replayd/replayd/service/source"
 	"github.com/replayd/replayd/service/streamtest"
@@ -143,7 +144,7 @@ func codec(tb testing.TB, file *source.File) *encode.Codec {
 // offlineBytes decodes the bytes of a teehistorian file.
 func offlineBytes(tb testing.TB, data []byte, req *replaydv1.StreamEventsRequest) streamtest.Replay {
 	tb.Helper()
-	in := encode.Input{At: bytes.NewReader(data), Size: int64(len(data))}
+	in := encodetest.Input(data)
 	r, err := streamtest.Offline(&teehistorian.Codec, in, req.GetInclude(), req.GetExclude())
 	if err != nil {
 		tb.Fatal(err)

@@ -13,6 +13,7 @@ import (
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service/encode"
+	"github.com/replayd/replayd/service/encode/encodetest"
 	"github.com/replayd/replayd/service/encode/teehistorian"
 	"github.com/replayd/replayd/service/frame"
 	"github.com/replayd/replayd/service/stream"
@@ -37,7 +38,7 @@ func recording(tb testing.TB, size int) []byte {
 }
 
 func config(data []byte) stream.Config {
-	in := encode.Input{At: bytes.NewReader(data), Size: int64(len(data))}
+	in := encodetest.Input(data)
 	return stream.Config{
 		Replay: &stream.Replay{
 			Codec: &teehistorian.Codec, Info: new(replaydv1.Replay),
@@ -110,7 +111,7 @@ func TestCancelled(t *testing.T) {
 // TestBatchBounds: batches hold no more events than asked for, and responses no more bytes than a client takes.
 func TestBatchBounds(t *testing.T) {
 	data := recording(t, 1<<20)
-	in := encode.Input{At: bytes.NewReader(data), Size: int64(len(data))}
+	in := encodetest.Input(data)
 	want, err := streamtest.Offline(&teehistorian.Codec, in, nil, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -23,6 +23,7 @@ import (
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service/encode"
 	encoder "github.com/replayd/replayd/service/encode/datafile"
+	"github.com/replayd/replayd/service/encode/encodetest"
 	"github.com/replayd/replayd/service/filter"
 )
 
@@ -49,49 +50,20 @@ func maps(t *testing.T, f func(t *testing.T, data []byte)) {
 	}
 }
 
-func input(data []byte) encode.Input {
-	return encode.Input{At: bytes.NewReader(data), Size: int64(len(data))}
-}
-
 // open returns a reader of data that has read the header.
 func open(tb testing.TB, data []byte, o encode.Options) encode.Reader {
 	tb.Helper()
-	r, err := encoder.Codec.Open(input(data), o)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	if err := r.Header(new(replaydv1.Replay)); err != nil {
-		tb.Fatal(err)
-	}
-	return r
+	return encodetest.Open(tb, encoder.Codec, data, o)
 }
 
-// read reads all in batches of the given size. It returns the events' wire bytes, and their marks with End counted in
-// those bytes.
+// read reads all; see encodetest.Read.
 func read(tb testing.TB, r encode.Reader, batch int) (events []byte, marks []encode.Mark) {
 	tb.Helper()
-	if err := r.Seek(); err != nil {
+	events, marks, err := encodetest.Read(tb, r, batch)
+	if !errors.Is(err, io.EOF) {
 		tb.Fatal(err)
 	}
-	b := encode.Batch{MaxEvents: batch, MaxBytes: 256 << 10, KeepMarks: true}
-	for {
-		err := r.Fill(&b)
-		if b.Count != len(b.Marks) || b.Count > batch {
-			tb.Fatalf("a batch of %d has %d events and %d marks", batch, b.Count, len(b.Marks))
-		}
-		for _, m := range b.Marks {
-			m.End += len(events)
-			marks = append(marks, m)
-		}
-		events = append(events, b.Events...)
-		b.Reset()
-		switch {
-		case errors.Is(err, io.EOF):
-			return events, marks
-		case err != nil && !errors.Is(err, encode.ErrYield):
-			tb.Fatal(err)
-		}
-	}
+	return events, marks
 }
 
 // TestResume starts after events all over a map, and expects exactly the rest.
@@ -208,10 +180,10 @@ func TestDescribe(t *testing.T) {
 		t.Fatal(err)
 	}
 	var described, header replaydv1.Replay
-	if err := encoder.Codec.Describe(context.Background(), input(data), &described); err != nil {
+	if err := encoder.Codec.Describe(context.Background(), encodetest.Input(data), &described); err != nil {
 		t.Fatal(err)
 	}
-	r, err := encoder.Codec.Open(input(data), encode.Options{})
+	r, err := encoder.Codec.Open(encodetest.Input(data), encode.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -242,14 +214,14 @@ func TestDescribe(t *testing.T) {
 		t.Errorf("got %v", m)
 	}
 	for n := range len(data) - 1 {
-		err := encoder.Codec.Describe(context.Background(), input(data[:n]), new(replaydv1.Replay))
+		err := encoder.Codec.Describe(context.Background(), encodetest.Input(data[:n]), new(replaydv1.Replay))
 		if !errors.Is(err, decoders.ErrTruncated) {
 			t.Fatalf("%d bytes: got error %v", n, err)
 		}
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if err := encoder.Codec.Describe(ctx, input(data), new(replaydv1.Replay)); !errors.Is(err, context.Canceled) {
+	if err := encoder.Codec.Describe(ctx, encodetest.Input(data), new(replaydv1.Replay)); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: got error %v", err)
 	}
 }

@@ -24,6 +24,7 @@ import (
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service/encode"
 	encoder "github.com/replayd/replayd/service/encode/dem"
+	"github.com/replayd/replayd/service/encode/encodetest"
 	"github.com/replayd/replayd/service/filter"
 )
 
@@ -44,14 +45,7 @@ func files(t *testing.T, f func(t *testing.T, data []byte)) {
 
 func open(tb testing.TB, data []byte, o encode.Options) encode.Reader {
 	tb.Helper()
-	r, err := encoder.Codec.Open(encode.Input{At: bytes.NewReader(data), Size: int64(len(data))}, o)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	if err := r.Header(new(replaydv1.Replay)); err != nil {
-		tb.Fatal(err)
-	}
-	return r
+	return encodetest.Open(tb, encoder.Codec, data, o)
 }
 
 // stream is what was read: each event by itself, with the names that it refers to in their places.
@@ -65,12 +59,8 @@ type stream struct {
 // read reads all in batches.
 func read(tb testing.TB, r encode.Reader, batch int) (s stream, err error) {
 	tb.Helper()
-	for {
-		if err := r.Seek(); err == nil {
-			break
-		} else if !errors.Is(err, encode.ErrYield) {
-			return s, err
-		}
+	if err := encodetest.Seek(r); err != nil {
+		return s, err
 	}
 	b := encode.Batch{MaxEvents: batch, MaxBytes: 128 << 10, KeepMarks: true}
 	for {

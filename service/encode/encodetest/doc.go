@@ -1,5 +1,5 @@
-// Package encodetest is what the tests of the formats' encoders share: the proof that what a generated appender writes
-// is what protobuf would have written.
+// Package encodetest is what the tests of the formats' encoders share: reading a replay through its codec, and the proof
+// that what a generated appender writes is what protobuf would have written.
 //
 // A format tells its appender, its message and its kinds once:
 //

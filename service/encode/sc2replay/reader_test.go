@@ -20,6 +20,7 @@ import (
 	sc2replayv1 "github.com/replayd/replayd/proto/replayd/sc2replay/v1"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service/encode"
+	"github.com/replayd/replayd/service/encode/encodetest"
 	encoder "github.com/replayd/replayd/service/encode/sc2replay"
 	"github.com/replayd/replayd/service/filter"
 )
@@ -52,60 +53,16 @@ func replays(t *testing.T, f func(t *testing.T, data []byte)) {
 	}
 }
 
-func input(data []byte) encode.Input {
-	return encode.Input{At: bytes.NewReader(data), Size: int64(len(data))}
-}
-
 // open returns a reader of data that has read the header.
 func open(tb testing.TB, data []byte, o encode.Options) encode.Reader {
 	tb.Helper()
-	r, err := encoder.Codec.Open(input(data), o)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	if err := r.Header(new(replaydv1.Replay)); err != nil {
-		tb.Fatal(err)
-	}
-	return r
+	return encodetest.Open(tb, encoder.Codec, data, o)
 }
 
-// seek seeks to where delivery starts.
-func seek(r encode.Reader) error {
-	for {
-		if err := r.Seek(); !errors.Is(err, encode.ErrYield) {
-			return err
-		}
-	}
-}
-
-// read reads all in batches of the given size. It returns the events' wire bytes, their marks with End counted in those
-// bytes, and how it ended.
-func read(tb testing.TB, r encode.Reader, batch int) (events []byte, marks []encode.Mark, err error) {
-	tb.Helper()
-	if err := seek(r); err != nil {
-		return nil, nil, err
-	}
-	b := encode.Batch{MaxEvents: batch, MaxBytes: 256 << 10, KeepMarks: true}
-	for {
-		err := r.Fill(&b)
-		if b.Count != len(b.Marks) || b.Count > batch {
-			tb.Fatalf("a batch of %d has %d events and %d marks", batch, b.Count, len(b.Marks))
-		}
-		for _, m := range b.Marks {
-			m.End += len(events)
-			marks = append(marks, m)
-		}
-		events = append(events, b.Events...)
-		b.Reset()
-		if err != nil && !errors.Is(err, encode.ErrYield) {
-			return events, marks, err
-		}
-	}
-}
-
+// readAll reads all; see encodetest.Read.
 func readAll(tb testing.TB, r encode.Reader, batch int) (events []byte, marks []encode.Mark) {
 	tb.Helper()
-	events, marks, err := read(tb, r, batch)
+	events, marks, err := encodetest.Read(tb, r, batch)
 	if !errors.Is(err, io.EOF) {
 		tb.Fatal(err)
 	}
@@ -180,12 +137,12 @@ func TestStart(t *testing.T) {
 				from = marks[i].End
 			}
 		}
-		if got, _, err := read(t, open(t, data, encode.Options{Start: tt.start}), 512); !bytes.Equal(got, all[from:]) || !errors.Is(err, io.EOF) {
+		if got, _, err := encodetest.Read(t, open(t, data, encode.Options{Start: tt.start}), 512); !bytes.Equal(got, all[from:]) || !errors.Is(err, io.EOF) {
 			t.Errorf("%s: %d bytes, want %d: %v", name, len(got), len(all)-from, err)
 		}
 	}
 	r := open(t, data, encode.Options{Start: encode.Start{Position: decoders.Position{Offset: 1 << 40}}})
-	if err := seek(r); !errors.Is(err, io.EOF) {
+	if err := encodetest.Seek(r); !errors.Is(err, io.EOF) {
 		t.Errorf("beyond the end: %v", err)
 	}
 }
@@ -228,10 +185,10 @@ func TestFilter(t *testing.T) {
 func TestDescribe(t *testing.T) {
 	data := sample(t, "5.0")
 	var r, header replaydv1.Replay
-	if err := encoder.Codec.Describe(context.Background(), input(data), &r); err != nil {
+	if err := encoder.Codec.Describe(context.Background(), encodetest.Input(data), &r); err != nil {
 		t.Fatal(err)
 	}
-	reader, err := encoder.Codec.Open(input(data), encode.Options{})
+	reader, err := encoder.Codec.Open(encodetest.Input(data), encode.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -255,12 +212,12 @@ func TestDescribe(t *testing.T) {
 		t.Errorf("header %v", h)
 	}
 	other := new(replaydv1.Replay)
-	if err := encoder.Codec.Describe(context.Background(), input(sample(t, "3.0")), other); err != nil || other.GetIdentity() == r.GetIdentity() {
+	if err := encoder.Codec.Describe(context.Background(), encodetest.Input(sample(t, "3.0")), other); err != nil || other.GetIdentity() == r.GetIdentity() {
 		t.Errorf("identity %s twice: %v", other.GetIdentity(), err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if err := encoder.Codec.Describe(ctx, input(data), new(replaydv1.Replay)); !errors.Is(err, context.Canceled) {
+	if err := encoder.Codec.Describe(ctx, encodetest.Input(data), new(replaydv1.Replay)); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 }
@@ -269,12 +226,12 @@ func TestDescribe(t *testing.T) {
 // is delivered, and the end says what is missing.
 func TestDamage(t *testing.T) {
 	r := new(replaydv1.Replay)
-	err := encoder.Codec.Describe(context.Background(), input(sample(t, "cut")), r)
+	err := encoder.Codec.Describe(context.Background(), encodetest.Input(sample(t, "cut")), r)
 	if !errors.Is(err, decoders.ErrTruncated) || r.GetLastTick() != 100_000 {
 		t.Errorf("cut: %v: %v", r, err)
 	}
 	reader := open(t, sample(t, "damaged"), encode.Options{})
-	_, marks, err := read(t, reader, 512)
+	_, marks, err := encodetest.Read(t, reader, 512)
 	var e *decoders.Error
 	if !errors.As(err, &e) || len(marks) < 30 {
 		t.Errorf("damaged: %d events, %v", len(marks), err)
@@ -328,7 +285,7 @@ func TestNoAllocations(t *testing.T) {
 	b := encode.Batch{MaxEvents: 512, MaxBytes: 256 << 10}
 	n := testing.AllocsPerRun(3, func() {
 		r := open(t, data, encode.Options{})
-		if err := seek(r); err != nil {
+		if err := encodetest.Seek(r); err != nil {
 			t.Fatal(err)
 		}
 		for {
@@ -365,7 +322,7 @@ func BenchmarkFill(b *testing.B) {
 	for b.Loop() {
 		for _, data := range files {
 			r := open(b, data, encode.Options{})
-			if err := seek(r); err != nil {
+			if err := encodetest.Seek(r); err != nil {
 				b.Fatal(err)
 			}
 			for {

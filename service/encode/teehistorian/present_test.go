@@ -10,6 +10,7 @@ import (
 	teehistorianv1 "github.com/replayd/replayd/proto/replayd/teehistorian/v1"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service/encode"
+	"github.com/replayd/replayd/service/encode/encodetest"
 	encoder "github.com/replayd/replayd/service/encode/teehistorian"
 	"github.com/replayd/replayd/service/filter"
 )
@@ -36,7 +37,7 @@ func TestAppendPresent(t *testing.T) {
 			data := simple(t)
 			data = data[:len(data)-1] // a game that goes on
 			r := open(t, data, encode.Options{Filter: test.filter, Start: encode.Start{Now: true}})
-			if err := seek(t, r); err != nil {
+			if err := encodetest.Seek(r); err != nil {
 				t.Fatal(err)
 			}
 			at := r.Position()

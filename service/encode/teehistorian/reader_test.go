@@ -20,6 +20,7 @@ import (
 	teehistorianv1 "github.com/replayd/replayd/proto/replayd/teehistorian/v1"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service/encode"
+	"github.com/replayd/replayd/service/encode/encodetest"
 	encoder "github.com/replayd/replayd/service/encode/teehistorian"
 	"github.com/replayd/replayd/service/filter"
 )
@@ -47,54 +48,12 @@ func corpus(t *testing.T, f func(t *testing.T, data []byte)) {
 // open returns a reader of data that has read the header.
 func open(tb testing.TB, data []byte, o encode.Options) encode.Reader {
 	tb.Helper()
-	r, err := encoder.Codec.Open(encode.Input{At: bytes.NewReader(data), Size: int64(len(data))}, o)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	if err := r.Header(new(replaydv1.Replay)); err != nil {
-		tb.Fatal(err)
-	}
-	return r
-}
-
-// seek calls Seek until it is done.
-func seek(tb testing.TB, r encode.Reader) error {
-	tb.Helper()
-	for {
-		if err := r.Seek(); !errors.Is(err, encode.ErrYield) {
-			return err
-		}
-	}
-}
-
-// read reads all in batches of the given size. It returns the events' wire bytes, their marks with End counted in those
-// bytes, and the error that ended it.
-func read(tb testing.TB, r encode.Reader, batch int) (events []byte, marks []encode.Mark, err error) {
-	tb.Helper()
-	if err := seek(tb, r); err != nil {
-		return nil, nil, err
-	}
-	b := encode.Batch{MaxEvents: batch, MaxBytes: 1 << 20, KeepMarks: true}
-	for {
-		err := r.Fill(&b)
-		if b.Count != len(b.Marks) || b.Count > batch {
-			tb.Fatalf("a batch of %d has %d events and %d marks", batch, b.Count, len(b.Marks))
-		}
-		for _, m := range b.Marks {
-			m.End += len(events)
-			marks = append(marks, m)
-		}
-		events = append(events, b.Events...)
-		b.Reset()
-		if err != nil && !errors.Is(err, encode.ErrYield) {
-			return events, marks, err
-		}
-	}
+	return encodetest.Open(tb, encoder.Codec, data, o)
 }
 
 func TestResume(t *testing.T) {
 	corpus(t, func(t *testing.T, data []byte) {
-		events, marks, end := read(t, open(t, data, encode.Options{}), 512)
+		events, marks, end := encodetest.Read(t, open(t, data, encode.Options{}), 512)
 		if !errors.Is(end, io.EOF) && !errors.Is(end, decoders.ErrMore) {
 			t.Fatal(end)
 		}
@@ -109,7 +68,7 @@ func TestResume(t *testing.T) {
 		for i := random.IntN(step); i < len(marks); i += 1 + random.IntN(2*step-1) {
 			m := marks[i]
 			r := open(t, data, encode.Options{Start: encode.Start{Position: m.Next}})
-			rest, restMarks, err := read(t, r, 1+random.IntN(700))
+			rest, restMarks, err := encodetest.Read(t, r, 1+random.IntN(700))
 			switch {
 			case !errors.Is(err, end):
 				t.Fatalf("resumed after event %d at %+v: ended by %v", i, m.Next, err)
@@ -129,7 +88,7 @@ func TestResume(t *testing.T) {
 				from = m.End
 			}
 			r := open(t, data, encode.Options{Start: encode.Start{Tick: &tick}})
-			rest, restMarks, err := read(t, r, 100)
+			rest, restMarks, err := encodetest.Read(t, r, 100)
 			if !errors.Is(err, end) || !bytes.Equal(rest, events[from:]) || len(restMarks) != len(marks)-first {
 				t.Fatalf("from tick %d: %d events, not %d, ended by %v", tick, len(restMarks), len(marks)-first, err)
 			}
@@ -139,10 +98,10 @@ func TestResume(t *testing.T) {
 
 func TestSeekTellsWhereItStops(t *testing.T) {
 	data := simple(t)
-	all, marks, _ := read(t, open(t, data, encode.Options{}), 512)
+	all, marks, _ := encodetest.Read(t, open(t, data, encode.Options{}), 512)
 	tick := int32(2)
 	r := open(t, data, encode.Options{Start: encode.Start{Tick: &tick}})
-	if err := seek(t, r); err != nil {
+	if err := encodetest.Seek(r); err != nil {
 		t.Fatal(err)
 	}
 	var want encode.Mark
@@ -156,19 +115,19 @@ func TestSeekTellsWhereItStops(t *testing.T) {
 		t.Errorf("stands at %+v, tick %d, not at %+v, tick %d", r.Position(), r.Tick(), want.Next, want.Tick)
 	}
 	// A cursor that was taken there leads to the same events.
-	rest, _, _ := read(t, open(t, data, encode.Options{Start: encode.Start{Position: r.Position()}}), 512)
+	rest, _, _ := encodetest.Read(t, open(t, data, encode.Options{Start: encode.Start{Position: r.Position()}}), 512)
 	if !bytes.Equal(rest, all[want.End:]) {
 		t.Error("the position leads elsewhere")
 	}
 	// A position inside a record is not where reading stops.
 	inside := decoders.Position{Offset: want.Next.Offset + 1}
 	r = open(t, data, encode.Options{Start: encode.Start{Position: inside}})
-	if err := seek(t, r); err != nil || r.Position() == inside {
+	if err := encodetest.Seek(r); err != nil || r.Position() == inside {
 		t.Errorf("stands at %+v, %v", r.Position(), err)
 	}
 	// One beyond the end is not reached.
 	r = open(t, data, encode.Options{Start: encode.Start{Position: decoders.Position{Offset: 1 << 40}}})
-	if err := seek(t, r); !errors.Is(err, io.EOF) {
+	if err := encodetest.Seek(r); !errors.Is(err, io.EOF) {
 		t.Errorf("beyond the end: %v", err)
 	}
 }
@@ -200,13 +159,13 @@ func TestFilter(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			data := simple(t)
-			all, _, _ := read(t, open(t, data, encode.Options{}), 512)
+			all, _, _ := encodetest.Read(t, open(t, data, encode.Options{}), 512)
 			f, err := filter.Compile(encoder.Codec.Kinds, test.include, test.exclude)
 			if err != nil {
 				t.Fatal(err)
 			}
 			r := open(t, data, encode.Options{Filter: f})
-			some, _, end := read(t, r, 512)
+			some, _, end := encodetest.Read(t, r, 512)
 			if !errors.Is(end, io.EOF) {
 				t.Fatal(end)
 			}

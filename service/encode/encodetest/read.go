@@ -1,0 +1,62 @@
+package encodetest
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service/encode"
+)
+
+// Input is a replay's bytes as a codec takes them.
+func Input(data []byte) encode.Input {
+	return encode.Input{At: bytes.NewReader(data), Size: int64(len(data))}
+}
+
+// Open returns a reader of a replay's bytes that has read the header.
+func Open(tb testing.TB, c encode.Codec, data []byte, o encode.Options) encode.Reader {
+	tb.Helper()
+	r, err := c.Open(Input(data), o)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if err := r.Header(new(replaydv1.Replay)); err != nil {
+		tb.Fatal(err)
+	}
+	return r
+}
+
+// Seek seeks to where delivery starts, however long that takes.
+func Seek(r encode.Reader) error {
+	for {
+		if err := r.Seek(); !errors.Is(err, encode.ErrYield) {
+			return err
+		}
+	}
+}
+
+// Read seeks, and reads all in batches of at most so many events. It returns the events' wire bytes, their marks with End
+// counted in those bytes, and the error that ended it.
+func Read(tb testing.TB, r encode.Reader, batch int) (events []byte, marks []encode.Mark, err error) {
+	tb.Helper()
+	if err := Seek(r); err != nil {
+		return nil, nil, err
+	}
+	b := encode.Batch{MaxEvents: batch, MaxBytes: 256 << 10, KeepMarks: true}
+	for {
+		err := r.Fill(&b)
+		if b.Count != len(b.Marks) || b.Count > batch {
+			tb.Fatalf("a batch of %d has %d events and %d marks", batch, b.Count, len(b.Marks))
+		}
+		for _, m := range b.Marks {
+			m.End += len(events)
+			marks = append(marks, m)
+		}
+		events = append(events, b.Events...)
+		b.Reset()
+		if err != nil && !errors.Is(err, encode.ErrYield) {
+			return events, marks, err
+		}
+	}
+}
