@@ -60,7 +60,10 @@ func TestSameFields(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		c := &comparison{replay: name}
+		c := &comparison{replay: name, cells: 1}
+		if theirs.Header.BaseBuild() < 27950 {
+			c.cells = 4
+		}
 		c.value("header", theirs.Header.Struct, reflect.ValueOf(ours.Start))
 		c.value("details", theirs.Details.Struct, reflect.ValueOf(ours.Details))
 		c.value("initData", theirs.InitData.Struct, reflect.ValueOf(ours.Lobby))
@@ -80,6 +83,7 @@ func TestSameFields(t *testing.T) {
 // comparison compares one replay.
 type comparison struct {
 	replay        string
+	cells         int64 // how many cells a unit of the tracker's places is
 	count, values int
 	differences   []string
 }
@@ -230,6 +234,11 @@ func (c *comparison) value(path string, theirs any, ours reflect.Value) {
 		c.list(path, theirs, ours)
 	case int64:
 		c.values++
+		switch path {
+		case "tracker.UnitBorn.x", "tracker.UnitBorn.y", "tracker.UnitInit.x", "tracker.UnitInit.y",
+			"tracker.UnitDied.x", "tracker.UnitDied.y":
+			theirs *= c.cells
+		}
 		c.number(path, theirs, ours)
 	case bool:
 		c.values++
@@ -405,7 +414,7 @@ func (c *comparison) positions(path string, theirs []any, ours sc2replay.UnitPos
 	for i, p := range ours.Positions {
 		c.values += 3
 		index += theirs[3*i].(int64)
-		if int64(p.Unit.Index) != index || int64(p.X) != 4*theirs[3*i+1].(int64) || int64(p.Y) != 4*theirs[3*i+2].(int64) {
+		if int64(p.Unit.Index) != index || int64(p.X) != c.cells*theirs[3*i+1].(int64) || int64(p.Y) != c.cells*theirs[3*i+2].(int64) {
 			c.differ(path, "%+v, theirs %d %v", p, index, theirs[3*i:3*i+3])
 		}
 	}

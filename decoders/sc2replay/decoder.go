@@ -183,7 +183,7 @@ func (d *Decoder) setPlayer(ev *Event, ids *[32]uint8, id uint32) {
 // prepare begins to read the streams and lists what comes before them.
 func (d *Decoder) prepare() error {
 	d.prepared = true
-	d.units.reset()
+	d.units.reset(d.rep.Start.Version.BaseBuild)
 	d.game.state, d.message.state, d.tracker.state = PartStateSkipped, PartStateSkipped, PartStateSkipped
 	d.game.name, d.message.name, d.tracker.name = memberGame, memberMessage, memberTracker
 	d.tracker.id = protocol.Tracker

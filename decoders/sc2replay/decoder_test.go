@@ -130,8 +130,8 @@ func TestSample(t *testing.T) {
 0 loading_progress Bob/2
 0 player_setup Alice/1
 0 player_setup Bob/2
-0 unit_born Alice/1 1:SCV at 40,50
-0 unit_born Bob/2 2:Larva at 90,91
+0 unit_born Alice/1 1:SCV at 40,48
+0 unit_born Bob/2 2:Larva at 88,92
 0 unit_init Alice/1
 0 upgrade Alice/1
 2 camera_update Alice/1 to {40 50.5} distance 34
@@ -145,7 +145,7 @@ func TestSample(t *testing.T) {
 200 unit_done Alice/1
 210 unit_type_change Bob/2 Egg from Larva
 220 unit_owner_change Bob/2
-240 unit_positions - SCV at 40,48 Egg at 88,92
+240 unit_positions - SCV at 40,48 Egg at 92,96
 300 selection_delta Alice/1 mask 2 01
 300 unit_died Bob/2 Egg by 1
 310 other - TriggerMovieStarted

@@ -372,9 +372,9 @@ type UnitBorn struct {
 	ControlPlayerId uint32
 	// Who pays for it.
 	UpkeepPlayerId uint32
-	// Where, in whole cells.
+	// Where, in whole cells; before 2.1 a multiple of 4.
 	X uint32
-	// Where, in whole cells.
+	// Where, in whole cells; before 2.1 a multiple of 4.
 	Y uint32
 	// The unit that made it. Since 3.14, and only where there is one.
 	Creator Unit
@@ -412,9 +412,9 @@ type UnitDied struct {
 	KillerPlayerId uint32
 	// HasKillerPlayerId says that KillerPlayerId is set.
 	HasKillerPlayerId bool
-	// Where, in whole cells.
+	// Where, in whole cells; before 2.1 a multiple of 4.
 	X uint32
-	// Where, in whole cells.
+	// Where, in whole cells; before 2.1 a multiple of 4.
 	Y uint32
 	// The unit that killed it. Since 2.1, and only where there is one.
 	Killer Unit
@@ -1226,9 +1226,9 @@ type UnitInit struct {
 	ControlPlayerId uint32
 	// Who pays for it.
 	UpkeepPlayerId uint32
-	// Where, in whole cells.
+	// Where, in whole cells; before 2.1 a multiple of 4.
 	X uint32
-	// Where, in whole cells.
+	// Where, in whole cells; before 2.1 a multiple of 4.
 	Y uint32
 }
 
@@ -1278,9 +1278,9 @@ type UnitPosition struct {
 	Unit Unit
 	// HasUnit says that Unit is set.
 	HasUnit bool
-	// Where, in cells; a multiple of 4.
+	// Where, in whole cells; before 2.1 a multiple of 4.
 	X int32
-	// Where, in cells; a multiple of 4.
+	// Where, in whole cells; before 2.1 a multiple of 4.
 	Y int32
 }
 
@@ -1318,11 +1318,11 @@ type Ping struct {
 	HasPoint bool
 }
 
-// RawPoint: A place of which the scale is not known.
+// RawPoint: A place as it is in the replay: of a ping, in 1/4096 of a cell.
 type RawPoint struct {
-	// As in the replay.
+	// From the map's left edge.
 	X int32
-	// As in the replay.
+	// From the map's lower edge.
 	Y int32
 }
 

@@ -46,9 +46,6 @@ func finishControlGroup(ev *Event) {
 	}
 }
 
-// positionUnit is how many cells a unit of a position is.
-const positionUnit = 4
-
 // finishPositions turns the list of numbers - index difference, x, y - into positions.
 func finishPositions(ev *Event) {
 	p := &ev.UnitPositions
@@ -57,7 +54,7 @@ func finishPositions(ev *Event) {
 	for ; len(items) >= 3; items = items[3:] {
 		index += uint32(items[0])
 		p.Positions = append(p.Positions, UnitPosition{
-			Unit: Unit{Index: index}, HasUnit: true, X: items[1] * positionUnit, Y: items[2] * positionUnit,
+			Unit: Unit{Index: index}, HasUnit: true, X: items[1], Y: items[2],
 		})
 	}
 	p.Items = append(p.Items[:0], items...)

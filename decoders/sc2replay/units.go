@@ -4,6 +4,7 @@ package sc2replay
 type units struct {
 	byTag  map[uint32]unit
 	latest map[uint32]uint32 // the newest tag at an index
+	cells  int32             // how many cells a unit of the tracker's places is
 }
 
 type unit struct {
@@ -17,8 +18,24 @@ const (
 	recycleMask = 1<<recycleBits - 1
 )
 
-func (u *units) reset() {
-	u.byTag, u.latest = map[uint32]unit{}, map[uint32]uint32{}
+// firstWithCells is the base build since which all places of the tracker are in whole cells. Before, all were in units of
+// oldCells: see docs/formats/sc2replay.md, "What the values mean".
+const (
+	firstWithCells = 27950
+	oldCells       = 4
+)
+
+func (u *units) reset(baseBuild uint32) {
+	u.byTag, u.latest, u.cells = map[uint32]unit{}, map[uint32]uint32{}, 1
+	if baseBuild < firstWithCells {
+		u.cells = oldCells
+	}
+}
+
+// place brings a place of the tracker into cells.
+func (u *units) place(x, y *uint32) {
+	*x *= uint32(u.cells)
+	*y *= uint32(u.cells)
 }
 
 // seen completes a unit of a tracker event, which has index and recycle count.
@@ -39,6 +56,7 @@ func (u *units) track(ev *Event) uint32 {
 	case KindUnitBorn:
 		e := &ev.UnitBorn
 		u.appear(&e.Unit, e.ControlPlayerId)
+		u.place(&e.X, &e.Y)
 		if e.HasCreator {
 			u.named(&e.Creator)
 		}
@@ -46,11 +64,13 @@ func (u *units) track(ev *Event) uint32 {
 	case KindUnitInit:
 		e := &ev.UnitInit
 		u.appear(&e.Unit, e.ControlPlayerId)
+		u.place(&e.X, &e.Y)
 		return e.ControlPlayerId
 	case KindUnitDone:
 		return uint32(u.named(&ev.UnitDone.Unit).owner)
 	case KindUnitDied:
 		e := &ev.UnitDied
+		u.place(&e.X, &e.Y)
 		if e.HasKiller {
 			u.named(&e.Killer)
 		}
@@ -69,10 +89,12 @@ func (u *units) track(ev *Event) uint32 {
 		return e.ControlPlayerId
 	case KindUnitPositions:
 		for i := range ev.UnitPositions.Positions {
-			p := &ev.UnitPositions.Positions[i].Unit
-			if tag, ok := u.latest[p.Index]; ok {
-				p.Tag = tag
-				u.resolve(p)
+			p := &ev.UnitPositions.Positions[i]
+			p.X *= u.cells
+			p.Y *= u.cells
+			if tag, ok := u.latest[p.Unit.Index]; ok {
+				p.Unit.Tag = tag
+				u.resolve(&p.Unit)
 			}
 		}
 	case KindUpgrade:

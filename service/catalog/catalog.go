@@ -163,7 +163,11 @@ func (c *Catalog) Open(name string) (*source.File, error) {
 	if err != nil {
 		return nil, explainKnown(name, err)
 	}
-	f, err := source.New(file, source.Origin{Name: name, Path: p.path(), Stat: p.stat}, c.limits)
+	path := p.path()
+	// Stat is called for each write to a live file. It may follow links out of the root: all that is asked of what lies there
+	// is whether it is the file that was opened, from within the root.
+	stat := func() (fs.FileInfo, error) { return os.Stat(path) }
+	f, err := source.New(file, source.Origin{Name: name, Path: path, Stat: stat}, c.limits)
 	if err != nil {
 		return nil, named(name, err)
 	}

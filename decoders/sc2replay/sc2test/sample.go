@@ -76,7 +76,7 @@ func Sample(build int) *Replay {
 	}
 	r.Loops = 100_000
 	if has(protocol.Tracker, "UnitBorn") {
-		r.Tracker = sampleTracker(has(protocol.Tracker, "PlayerSetup"))
+		r.Tracker = sampleTracker(has(protocol.Tracker, "PlayerSetup")) // which came with places in whole cells
 	}
 	if build >= 44401 {
 		r.Metadata = `{"Title":"Testbed","BaseBuild":"Base44401","Duration":6250,"Players":[` +
@@ -146,23 +146,25 @@ func sampleTracker(setup bool) []Event {
 		maps.Copy(s, more)
 		return s
 	}
+	cells := 4
 	var events []Event
 	if setup {
+		cells = 1
 		events = append(events,
 			Event{0, 16, "PlayerSetup", S{"playerId": 1, "type": 1, "userId": 0, "slotId": 0}},
 			Event{0, 16, "PlayerSetup", S{"playerId": 2, "type": 1, "userId": 1, "slotId": 1}},
 		)
 	}
 	return append(events,
-		Event{0, 16, "UnitBorn", with(unit(1), S{"unitTypeName": "SCV", "controlPlayerId": 1, "upkeepPlayerId": 1, "x": 40, "y": 50})},
-		Event{0, 16, "UnitBorn", with(unit(2), S{"unitTypeName": "Larva", "controlPlayerId": 2, "upkeepPlayerId": 2, "x": 90, "y": 91})},
-		Event{0, 16, "UnitInit", with(unit(3), S{"unitTypeName": "Barracks", "controlPlayerId": 1, "upkeepPlayerId": 1, "x": 41, "y": 52})},
+		Event{0, 16, "UnitBorn", with(unit(1), S{"unitTypeName": "SCV", "controlPlayerId": 1, "upkeepPlayerId": 1, "x": 40 / cells, "y": 48 / cells})},
+		Event{0, 16, "UnitBorn", with(unit(2), S{"unitTypeName": "Larva", "controlPlayerId": 2, "upkeepPlayerId": 2, "x": 88 / cells, "y": 92 / cells})},
+		Event{0, 16, "UnitInit", with(unit(3), S{"unitTypeName": "Barracks", "controlPlayerId": 1, "upkeepPlayerId": 1, "x": 44 / cells, "y": 52 / cells})},
 		Event{0, 16, "Upgrade", S{"playerId": 1, "upgradeTypeName": "SprayTerran", "count": 1}},
 		Event{160, 16, "PlayerStats", S{"playerId": 1, "stats": S{"scoreValueMineralsCurrent": 50, "scoreValueFoodUsed": 12*4096 + 2048}}},
 		Event{200, 16, "UnitDone", unit(3)},
 		Event{210, 16, "UnitTypeChange", with(unit(2), S{"unitTypeName": "Egg"})},
 		Event{220, 16, "UnitOwnerChange", with(unit(3), S{"controlPlayerId": 2, "upkeepPlayerId": 2})},
-		Event{240, 16, "UnitPositions", S{"firstUnitIndex": 1, "items": []any{0, 10, 12, 1, 22, 23}}},
-		Event{300, 16, "UnitDied", with(unit(2), S{"killerPlayerId": 1, "x": 90, "y": 92, "killerUnitTagIndex": 1, "killerUnitTagRecycle": 1})},
+		Event{240, 16, "UnitPositions", S{"firstUnitIndex": 1, "items": []any{0, 40 / cells, 48 / cells, 1, 92 / cells, 96 / cells}}},
+		Event{300, 16, "UnitDied", with(unit(2), S{"killerPlayerId": 1, "x": 92 / cells, "y": 96 / cells, "killerUnitTagIndex": 1, "killerUnitTagRecycle": 1})},
 	)
 }

@@ -299,7 +299,8 @@ type StreamEventsRequest struct {
 	// How long events may wait for a batch to fill while there is nothing more to read. Absent or 0: they never wait. At
 	// most 10 s.
 	MaxBatchDelay *durationpb.Duration `protobuf:"bytes,11,opt,name=max_batch_delay,json=maxBatchDelay,proto3" json:"max_batch_delay,omitempty"`
-	// After this long without another response a heartbeat is sent. Absent or 0 means 15 s; clamped to 1 s .. 5 min.
+	// After this long without another response, or at most a quarter of a second later, a heartbeat is sent. Absent or 0
+	// means 15 s; clamped to 1 s .. 5 min.
 	HeartbeatInterval *durationpb.Duration `protobuf:"bytes,12,opt,name=heartbeat_interval,json=heartbeatInterval,proto3" json:"heartbeat_interval,omitempty"`
 	// True makes a file that simply stops, without the end that its format asks for, an error DATA_LOSS instead of an
 	// end with END_REASON_TRUNCATED.

@@ -2043,12 +2043,12 @@ func (x *Point2) GetY() float32 {
 	return 0
 }
 
-// A place of which the scale is not known.
+// A place as it is in the replay: of a ping, in 1/4096 of a cell.
 type RawPoint struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// As in the replay.
+	// From the map's left edge.
 	X int32 `protobuf:"zigzag32,1,opt,name=x,proto3" json:"x,omitempty"`
-	// As in the replay.
+	// From the map's lower edge.
 	Y             int32 `protobuf:"zigzag32,2,opt,name=y,proto3" json:"y,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3305,9 +3305,9 @@ type UnitBorn struct {
 	ControlPlayerId uint32 `protobuf:"varint,2,opt,name=control_player_id,json=controlPlayerId,proto3" json:"control_player_id,omitempty"`
 	// Who pays for it.
 	UpkeepPlayerId uint32 `protobuf:"varint,3,opt,name=upkeep_player_id,json=upkeepPlayerId,proto3" json:"upkeep_player_id,omitempty"`
-	// Where, in whole cells.
+	// Where, in whole cells; before 2.1 a multiple of 4.
 	X uint32 `protobuf:"varint,4,opt,name=x,proto3" json:"x,omitempty"`
-	// Where, in whole cells.
+	// Where, in whole cells; before 2.1 a multiple of 4.
 	Y uint32 `protobuf:"varint,5,opt,name=y,proto3" json:"y,omitempty"`
 	// The unit that made it. Since 3.14, and only where there is one.
 	Creator *Unit `protobuf:"bytes,6,opt,name=creator,proto3" json:"creator,omitempty"`
@@ -3405,9 +3405,9 @@ type UnitInit struct {
 	ControlPlayerId uint32 `protobuf:"varint,2,opt,name=control_player_id,json=controlPlayerId,proto3" json:"control_player_id,omitempty"`
 	// Who pays for it.
 	UpkeepPlayerId uint32 `protobuf:"varint,3,opt,name=upkeep_player_id,json=upkeepPlayerId,proto3" json:"upkeep_player_id,omitempty"`
-	// Where, in whole cells.
+	// Where, in whole cells; before 2.1 a multiple of 4.
 	X uint32 `protobuf:"varint,4,opt,name=x,proto3" json:"x,omitempty"`
-	// Where, in whole cells.
+	// Where, in whole cells; before 2.1 a multiple of 4.
 	Y             uint32 `protobuf:"varint,5,opt,name=y,proto3" json:"y,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3531,9 +3531,9 @@ type UnitDied struct {
 	Unit *Unit `protobuf:"bytes,1,opt,name=unit,proto3" json:"unit,omitempty"`
 	// Who killed it. Absent when nobody did.
 	KillerPlayerId *uint32 `protobuf:"varint,2,opt,name=killer_player_id,json=killerPlayerId,proto3,oneof" json:"killer_player_id,omitempty"`
-	// Where, in whole cells.
+	// Where, in whole cells; before 2.1 a multiple of 4.
 	X uint32 `protobuf:"varint,3,opt,name=x,proto3" json:"x,omitempty"`
-	// Where, in whole cells.
+	// Where, in whole cells; before 2.1 a multiple of 4.
 	Y uint32 `protobuf:"varint,4,opt,name=y,proto3" json:"y,omitempty"`
 	// The unit that killed it. Since 2.1, and only where there is one.
 	Killer        *Unit `protobuf:"bytes,5,opt,name=killer,proto3" json:"killer,omitempty"`
@@ -3794,9 +3794,9 @@ type UnitPosition struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The unit. Its recycle count and type are those of the place's latest unit that the tracker told of.
 	Unit *Unit `protobuf:"bytes,1,opt,name=unit,proto3" json:"unit,omitempty"`
-	// Where, in cells; a multiple of 4.
+	// Where, in whole cells; before 2.1 a multiple of 4.
 	X int32 `protobuf:"zigzag32,2,opt,name=x,proto3" json:"x,omitempty"`
-	// Where, in cells; a multiple of 4.
+	// Where, in whole cells; before 2.1 a multiple of 4.
 	Y             int32 `protobuf:"zigzag32,3,opt,name=y,proto3" json:"y,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -227,7 +227,9 @@ class StreamEventsRequest(google.protobuf.message.Message):
 
     @property
     def heartbeat_interval(self) -> google.protobuf.duration_pb2.Duration:
-        """After this long without another response a heartbeat is sent. Absent or 0 means 15 s; clamped to 1 s .. 5 min."""
+        """After this long without another response, or at most a quarter of a second later, a heartbeat is sent. Absent or 0
+        means 15 s; clamped to 1 s .. 5 min.
+        """
 
     def __init__(
         self,

@@ -119,7 +119,8 @@ export declare type StreamEventsRequest = Message<"replayd.v1.StreamEventsReques
   maxBatchDelay?: Duration | undefined;
 
   /**
-   * After this long without another response a heartbeat is sent. Absent or 0 means 15 s; clamped to 1 s .. 5 min.
+   * After this long without another response, or at most a quarter of a second later, a heartbeat is sent. Absent or 0
+   * means 15 s; clamped to 1 s .. 5 min.
    *
    * @generated from field: google.protobuf.Duration heartbeat_interval = 12;
    */

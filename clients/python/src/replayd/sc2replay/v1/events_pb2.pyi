@@ -864,16 +864,16 @@ Global___Point2: typing_extensions.TypeAlias = Point2
 
 @typing.final
 class RawPoint(google.protobuf.message.Message):
-    """A place of which the scale is not known."""
+    """A place as it is in the replay: of a ping, in 1/4096 of a cell."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     X_FIELD_NUMBER: builtins.int
     Y_FIELD_NUMBER: builtins.int
     x: builtins.int
-    """As in the replay."""
+    """From the map's left edge."""
     y: builtins.int
-    """As in the replay."""
+    """From the map's lower edge."""
     def __init__(
         self,
         *,
@@ -1464,9 +1464,9 @@ class UnitBorn(google.protobuf.message.Message):
     upkeep_player_id: builtins.int
     """Who pays for it."""
     x: builtins.int
-    """Where, in whole cells."""
+    """Where, in whole cells; before 2.1 a multiple of 4."""
     y: builtins.int
-    """Where, in whole cells."""
+    """Where, in whole cells; before 2.1 a multiple of 4."""
     creator_ability_name: builtins.str
     """The ability that made it. Since 3.14."""
     @property
@@ -1514,9 +1514,9 @@ class UnitInit(google.protobuf.message.Message):
     upkeep_player_id: builtins.int
     """Who pays for it."""
     x: builtins.int
-    """Where, in whole cells."""
+    """Where, in whole cells; before 2.1 a multiple of 4."""
     y: builtins.int
-    """Where, in whole cells."""
+    """Where, in whole cells; before 2.1 a multiple of 4."""
     @property
     def unit(self) -> Global___Unit:
         """The unit."""
@@ -1574,9 +1574,9 @@ class UnitDied(google.protobuf.message.Message):
     killer_player_id: builtins.int
     """Who killed it. Absent when nobody did."""
     x: builtins.int
-    """Where, in whole cells."""
+    """Where, in whole cells; before 2.1 a multiple of 4."""
     y: builtins.int
-    """Where, in whole cells."""
+    """Where, in whole cells; before 2.1 a multiple of 4."""
     @property
     def unit(self) -> Global___Unit:
         """The unit."""
@@ -1699,9 +1699,9 @@ class UnitPosition(google.protobuf.message.Message):
     X_FIELD_NUMBER: builtins.int
     Y_FIELD_NUMBER: builtins.int
     x: builtins.int
-    """Where, in cells; a multiple of 4."""
+    """Where, in whole cells; before 2.1 a multiple of 4."""
     y: builtins.int
-    """Where, in cells; a multiple of 4."""
+    """Where, in whole cells; before 2.1 a multiple of 4."""
     @property
     def unit(self) -> Global___Unit:
         """The unit. Its recycle count and type are those of the place's latest unit that the tracker told of."""

@@ -779,20 +779,20 @@ export declare type Point2 = Message<"replayd.sc2replay.v1.Point2"> & {
 export declare const Point2Schema: GenMessage<Point2>;
 
 /**
- * A place of which the scale is not known.
+ * A place as it is in the replay: of a ping, in 1/4096 of a cell.
  *
  * @generated from message replayd.sc2replay.v1.RawPoint
  */
 export declare type RawPoint = Message<"replayd.sc2replay.v1.RawPoint"> & {
   /**
-   * As in the replay.
+   * From the map's left edge.
    *
    * @generated from field: sint32 x = 1;
    */
   x: number;
 
   /**
-   * As in the replay.
+   * From the map's lower edge.
    *
    * @generated from field: sint32 y = 2;
    */
@@ -1465,14 +1465,14 @@ export declare type UnitBorn = Message<"replayd.sc2replay.v1.UnitBorn"> & {
   upkeepPlayerId: number;
 
   /**
-   * Where, in whole cells.
+   * Where, in whole cells; before 2.1 a multiple of 4.
    *
    * @generated from field: uint32 x = 4;
    */
   x: number;
 
   /**
-   * Where, in whole cells.
+   * Where, in whole cells; before 2.1 a multiple of 4.
    *
    * @generated from field: uint32 y = 5;
    */
@@ -1527,14 +1527,14 @@ export declare type UnitInit = Message<"replayd.sc2replay.v1.UnitInit"> & {
   upkeepPlayerId: number;
 
   /**
-   * Where, in whole cells.
+   * Where, in whole cells; before 2.1 a multiple of 4.
    *
    * @generated from field: uint32 x = 4;
    */
   x: number;
 
   /**
-   * Where, in whole cells.
+   * Where, in whole cells; before 2.1 a multiple of 4.
    *
    * @generated from field: uint32 y = 5;
    */
@@ -1588,14 +1588,14 @@ export declare type UnitDied = Message<"replayd.sc2replay.v1.UnitDied"> & {
   killerPlayerId?: number | undefined;
 
   /**
-   * Where, in whole cells.
+   * Where, in whole cells; before 2.1 a multiple of 4.
    *
    * @generated from field: uint32 x = 3;
    */
   x: number;
 
   /**
-   * Where, in whole cells.
+   * Where, in whole cells; before 2.1 a multiple of 4.
    *
    * @generated from field: uint32 y = 4;
    */
@@ -1724,14 +1724,14 @@ export declare type UnitPosition = Message<"replayd.sc2replay.v1.UnitPosition"> 
   unit?: Unit | undefined;
 
   /**
-   * Where, in cells; a multiple of 4.
+   * Where, in whole cells; before 2.1 a multiple of 4.
    *
    * @generated from field: sint32 x = 2;
    */
   x: number;
 
   /**
-   * Where, in cells; a multiple of 4.
+   * Where, in whole cells; before 2.1 a multiple of 4.
    *
    * @generated from field: sint32 y = 3;
    */
