@@ -22,8 +22,7 @@ func describeInfo(info *source.Info) *replaydv1.Replay {
 	}
 	if !info.Modified.IsZero() {
 		r.Modified = timestamppb.New(info.Modified)
-		codec, err := codecOf(info.Format)
-		r.Live = err == nil && !codec.RandomAccess && info.Growable() && time.Since(info.Modified) < liveFor
+		r.Live = followable(info) && time.Since(info.Modified) < liveFor
 	}
 	return r
 }

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/replayd/replayd/service/encode"
 	"github.com/replayd/replayd/service/feed"
@@ -18,7 +19,7 @@ type live struct {
 	watcher *source.Watcher
 
 	mu    sync.Mutex
-	feeds map[source.ID]*sharedFeed
+	feeds map[fileKey]*sharedFeed
 }
 
 // sharedFeed is a feed with the number of its users.
@@ -28,22 +29,21 @@ type sharedFeed struct {
 }
 
 func newLive(w *source.Watcher) *live {
-	return &live{watcher: w, feeds: map[source.ID]*sharedFeed{}}
+	return &live{watcher: w, feeds: map[fileKey]*sharedFeed{}}
 }
 
-// follow makes a replay follow its file. reopen opens the file again; succeeded tells whether another replay has come
-// after it.
-func (l *live) follow(r *stream.Replay, file *source.File, reopen func() (*source.File, error), succeeded func() bool) error {
+// follow makes a replay follow its file. reopen opens the file again; the chain finds what comes after it.
+func (l *live) follow(r *stream.Replay, file *source.File, reopen func() (*source.File, error), after *chain) error {
 	if !r.Codec.Shared || r.Columns { // a feed keeps rows
-		f, err := newFollower(l.watcher, file, succeeded)
+		f, err := newFollower(l.watcher, file, after)
 		if err != nil {
 			return err
 		}
 		r.Follower = f
-		after(&r.Close, f.close)
+		closeWith(&r.Close, f.close)
 		return nil
 	}
-	shared, release, err := l.share(r, file.Info().ID, reopen, succeeded)
+	shared, release, err := l.share(r, fileKey{file.Info().ID, file.Info().Name}, reopen, after)
 	if err != nil {
 		return err
 	}
@@ -51,27 +51,27 @@ func (l *live) follow(r *stream.Replay, file *source.File, reopen func() (*sourc
 	r.Follower = sub
 	open := r.Open
 	r.Open = func(o encode.Options) (encode.Reader, error) { return sub.Open(open, o) }
-	after(&r.Close, func() { sub.Close(); release() })
+	closeWith(&r.Close, func() { sub.Close(); release() })
 	return nil
 }
 
 // share returns the feed of a file, and what to call when it is no longer used.
 func (l *live) share(
-	r *stream.Replay, id source.ID, reopen func() (*source.File, error), succeeded func() bool,
+	r *stream.Replay, key fileKey, reopen func() (*source.File, error), after *chain,
 ) (*feed.Feed, func(), error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	shared := l.feeds[id]
+	shared := l.feeds[key]
 	if shared == nil || shared.Spoilt() {
-		f, err := l.start(r, id, reopen, succeeded)
+		f, err := l.start(r, key, reopen, after)
 		if err != nil {
 			return nil, nil, err
 		}
 		shared = &sharedFeed{Feed: f}
-		l.feeds[id] = shared
+		l.feeds[key] = shared
 	}
 	shared.users++
-	return shared.Feed, func() { l.release(id, shared) }, nil
+	return shared.Feed, func() { l.release(key, shared) }, nil
 }
 
 // count is how many feeds there are.
@@ -82,12 +82,12 @@ func (l *live) count() int {
 }
 
 // release stops a feed that nobody uses any more.
-func (l *live) release(id source.ID, shared *sharedFeed) {
+func (l *live) release(key fileKey, shared *sharedFeed) {
 	l.mu.Lock()
 	shared.users--
 	last := shared.users == 0
-	if last && l.feeds[id] == shared {
-		delete(l.feeds, id)
+	if last && l.feeds[key] == shared {
+		delete(l.feeds, key)
 	}
 	l.mu.Unlock()
 	if last {
@@ -97,18 +97,18 @@ func (l *live) release(id source.ID, shared *sharedFeed) {
 
 // start starts the feed of a file, with a handle of its own: it outlives the subscriber that came first.
 func (l *live) start(
-	r *stream.Replay, id source.ID, reopen func() (*source.File, error), succeeded func() bool,
+	r *stream.Replay, key fileKey, reopen func() (*source.File, error), after *chain,
 ) (*feed.Feed, error) {
 	file, err := reopen()
 	if err != nil {
 		return nil, err
 	}
 	closeFile := func() { _ = file.Close() }
-	if file.Info().ID != id {
+	if file.Info().ID != key.id {
 		closeFile()
 		return nil, fmt.Errorf("%w while it was opened", source.ErrReplaced)
 	}
-	follower, err := newFollower(l.watcher, file, succeeded)
+	follower, err := newFollower(l.watcher, file, after)
 	if err != nil {
 		closeFile()
 		return nil, err
@@ -122,31 +122,29 @@ func (l *live) start(
 	}), nil
 }
 
-// after makes a function that is called after the one that is there.
-func after(f *func(), then func()) {
-	before := *f
+// closeWith adds to a function what is called before it.
+func closeWith(f *func(), first func()) {
+	then := *f
 	*f = func() {
-		then()
-		if before != nil {
-			before()
+		first()
+		if then != nil {
+			then()
 		}
 	}
 }
 
-// follower watches a file and the directory around it.
+// follower watches a file, and the directory around it for what comes after.
 type follower struct {
-	file      *source.File
-	changed   chan struct{}
-	around    atomic.Bool // something changed in the directory since it was looked at
-	succeeded func() bool
-	gone      bool // succeeded was true once
-	stop      context.CancelFunc
-	wg        sync.WaitGroup
+	file *source.File
+	own  *source.Subscription
+	gone atomic.Bool // another replay has come after it
+	stop context.CancelFunc
+	wg   sync.WaitGroup
 }
 
 var _ stream.Follower = (*follower)(nil)
 
-func newFollower(w *source.Watcher, file *source.File, succeeded func() bool) (*follower, error) {
+func newFollower(w *source.Watcher, file *source.File, after *chain) (*follower, error) {
 	if info := file.Info(); !info.Growable() {
 		return nil, badRequest("follow", "only a file that is not compressed can be followed")
 	}
@@ -154,45 +152,64 @@ func newFollower(w *source.Watcher, file *source.File, succeeded func() bool) (*
 	if err != nil {
 		return nil, err
 	}
+	ctx, stop := context.WithCancel(context.Background())
+	f := &follower{file: file, own: own, stop: stop}
+	if after == nil || after.codec.Succeeds == nil {
+		return f, nil
+	}
 	dir, err := w.Subscribe(filepath.Dir(file.Path()))
 	if err != nil {
-		own.Close()
+		f.close()
 		return nil, err
 	}
-	ctx, stop := context.WithCancel(context.Background())
-	f := &follower{file: file, changed: make(chan struct{}, 1), succeeded: succeeded, stop: stop}
 	f.wg.Go(func() {
-		defer own.Close()
 		defer dir.Close()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-own.C:
-			case <-dir.C:
-				f.around.Store(true)
-			}
-			select {
-			case f.changed <- struct{}{}:
-			default:
-			}
-		}
+		f.await(ctx, dir.C, after)
 	})
 	return f, nil
 }
 
-func (f *follower) close() { f.stop(); f.wg.Wait() }
+// await looks for a successor whenever the directory changes: beside those who read the file, for in a directory of many
+// files it takes a while.
+func (f *follower) await(ctx context.Context, changed <-chan struct{}, after *chain) {
+	var again <-chan time.Time
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-changed:
+		case <-again:
+		}
+		next, err := after.next(ctx, f.file, false)
+		switch {
+		case err == nil && next.replay != nil:
+			f.gone.Store(true)
+			f.own.Wake()
+			return
+		case err != nil:
+			again = time.After(maxRetry)
+		case next.retry > 0:
+			again = time.After(next.retry)
+		default:
+			again = nil
+		}
+	}
+}
+
+func (f *follower) close() {
+	f.stop()
+	f.wg.Wait()
+	f.own.Close()
+}
 
 // Changed implements stream.Follower.
-func (f *follower) Changed() <-chan struct{} { return f.changed }
+func (f *follower) Changed() <-chan struct{} { return f.own.C }
 
 // Look implements stream.Follower.
 func (f *follower) Look() (int64, error) {
+	gone := f.gone.Load() // before: what was written until another came after is there now
 	err := f.file.Check()
-	if err == nil && f.around.Swap(false) && f.succeeded != nil && f.succeeded() {
-		f.gone = true
-	}
-	if err == nil && f.gone {
+	if err == nil && gone {
 		err = stream.ErrSucceeded
 	}
 	return f.file.Info().Size, err

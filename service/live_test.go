@@ -222,7 +222,7 @@ func TestFollowLastEvents(t *testing.T) {
 // TestFollowLoss: a file that shrinks, is replaced or is removed ends the stream and says so.
 func TestFollowLoss(t *testing.T) {
 	data := read(t, killedSample)
-	for name, test := range map[string]struct {
+	for what, test := range map[string]struct {
 		lose func(t *testing.T, path string)
 		want replaydv1.EndReason
 	}{
@@ -233,6 +233,16 @@ func TestFollowLoss(t *testing.T) {
 		}, replaydv1.EndReason_END_REASON_SHRUNK},
 		"written anew": {func(t *testing.T, path string) {
 			write(t, path, read(t, finishedSample)[:4000])
+		}, replaydv1.EndReason_END_REASON_SHRUNK},
+		"written over by a longer one": {func(t *testing.T, path string) {
+			file, err := os.OpenFile(path, os.O_WRONLY, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer file.Close()
+			if _, err := file.Write(read(t, finishedSample)); err != nil {
+				t.Fatal(err)
+			}
 		}, replaydv1.EndReason_END_REASON_SHRUNK},
 		"replaced": {func(t *testing.T, path string) {
 			write(t, path+".new", read(t, finishedSample))
@@ -251,13 +261,18 @@ func TestFollowLoss(t *testing.T) {
 			}
 		}, replaydv1.EndReason_END_REASON_REMOVED},
 	} {
-		for _, successors := range []bool{false, true} {
-			t.Run(name, func(t *testing.T) {
+		for how, req := range map[string]*replaydv1.StreamEventsRequest{
+			"alone":           {},
+			"with successors": {FollowSuccessors: true},
+			"as columns":      {Encoding: replaydv1.Encoding_ENCODING_COLUMNS},
+			"strictly":        {Strict: true},
+		} {
+			t.Run(what+" "+how, func(t *testing.T) {
 				dir := t.TempDir()
 				path := filepath.Join(dir, "live.teehistorian")
 				write(t, path, data)
 				d := start(t, dir)
-				req := &replaydv1.StreamEventsRequest{Replay: alias + "/live.teehistorian", Follow: true, FollowSuccessors: successors}
+				req.Replay, req.Follow = name("live.teehistorian"), true
 				f := follow(t, d, req)
 				f.caughtUp(t)
 				test.lose(t, path)

@@ -237,7 +237,7 @@ func TestStartFromCheckpoints(t *testing.T) {
 	if streamtest.Race {
 		size = 1 << 20
 	}
-	data := longRecording(t, size)
+	data := longRecording(t, finishedSample, size)
 	write(t, path, data)
 	d := start(t, dir)
 	want := offlineBytes(t, data, nil)
@@ -272,9 +272,9 @@ func TestStartFromCheckpoints(t *testing.T) {
 
 // longRecording repeats the records of a sample to a file of about that many bytes: the moves and inputs of its players
 // go on and on.
-func longRecording(tb testing.TB, size int) []byte {
+func longRecording(tb testing.TB, sample string, size int) []byte {
 	tb.Helper()
-	data := read(tb, finishedSample)
+	data := read(tb, sample)
 	header := bytes.IndexByte(data[16:], 0) + 17
 	// The records up to the finish record, which is the last byte. Joining again who is there is odd, but readable.
 	body := data[header : len(data)-1]

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"time"
 
 	"github.com/replayd/replayd/decoders"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service/catalog"
 	"github.com/replayd/replayd/service/cursor"
+	"github.com/replayd/replayd/service/encode"
 	"github.com/replayd/replayd/service/source"
 	"github.com/replayd/replayd/service/stream"
 )
@@ -42,7 +44,7 @@ func (s *Server) Stream(ctx context.Context, req *replaydv1.StreamEventsRequest,
 	}
 	c.Drain, c.Version = s.drain, s.Version
 	if req.GetFollowSuccessors() {
-		next, err := s.successors(name, c.Replay, req)
+		next, err := s.successors(file, c.Replay, req)
 		if err != nil {
 			c.Replay.Close()
 			return err
@@ -101,7 +103,9 @@ func (s *Server) attend(r *stream.Replay, file *source.File, name string, follow
 	r.Close = func() { _ = file.Close() }
 	info := file.Info()
 	if info.ID != (source.ID{}) {
-		r.Checkpoints = s.checkpoints.Of(checkpointKey{info.ID, name})
+		r.Checkpoints = func(identity string) encode.Checkpoints {
+			return s.checkpoints.Of(checkpointKey{fileKey{info.ID, name}, identity})
+		}
 	}
 	if !follow {
 		return nil
@@ -113,16 +117,19 @@ func (s *Server) attend(r *stream.Replay, file *source.File, name string, follow
 		return nil // such a file is whole or not there at all
 	}
 	r.Live = true
-	chain := s.chains[info.Format]
-	return s.live.follow(r, file,
-		func() (*source.File, error) { return s.Catalog.Open(name) },
-		func() bool { return chain.exists(context.Background(), name) })
+	return s.live.follow(r, file, func() (*source.File, error) { return s.Catalog.Open(name) }, s.chains[info.Format])
 }
 
-// checkpointKey names a file for as long as it is the same.
-type checkpointKey struct {
+// fileKey is a file under one of its names.
+type fileKey struct {
 	id   source.ID
 	name string
+}
+
+// checkpointKey is the replay in a file: under the same name and id another may come to lie.
+type checkpointKey struct {
+	file     fileKey
+	identity string
 }
 
 // resolve finds the replay that a request means: the one that it names, or, when it follows and names a directory, the
@@ -151,15 +158,10 @@ func (s *Server) resolve(ctx context.Context, req *replaydv1.StreamEventsRequest
 	return name, nil
 }
 
-// followable are the formats whose files grow.
-func followable() []decoders.Format {
-	var formats []decoders.Format
-	for _, c := range codecs {
-		if !c.RandomAccess {
-			formats = append(formats, c.Format)
-		}
-	}
-	return formats
+// followable tells whether a replay may grow.
+func followable(info *source.Info) bool {
+	codec, err := codecOf(info.Format)
+	return err == nil && !codec.RandomAccess && info.Growable()
 }
 
 // newest returns the newest replay of a directory that can be followed, as soon as there is one.
@@ -177,15 +179,16 @@ func (s *Server) newest(ctx context.Context, dir string) (string, error) {
 	}
 	defer changed.Close()
 	for {
-		info, err := s.Catalog.Newest(ctx, dir, followable()...)
+		info, err := s.Catalog.Newest(ctx, dir, followable)
 		switch {
-		case err == nil && info.Compression == source.Plain:
+		case err == nil:
 			return info.Name, nil
-		case err != nil && !errors.Is(err, catalog.ErrNotFound):
+		case !errors.Is(err, catalog.ErrNotFound):
 			return "", err
 		}
 		select {
 		case <-changed.C:
+		case <-time.After(minRetry): // of a file that gets its first bytes late nobody tells
 		case <-ctx.Done():
 			return "", ctx.Err()
 		case <-s.drain:
@@ -219,20 +222,21 @@ func (s *Server) ofCursor(ctx context.Context, name string, isDir bool, at curso
 
 // successors finds one replay after another.
 type successors struct {
-	server  *Server
-	chain   *chain
-	req     *replaydv1.StreamEventsRequest
-	changed *source.Subscription
-	name    string // of the replay that was streamed last
+	server   *Server
+	chain    *chain
+	req      *replaydv1.StreamEventsRequest
+	changed  *source.Subscription
+	file     *source.File // of the replay that is streamed
+	searched bool         // all of its directory was looked at
 }
 
 var _ stream.Successors = (*successors)(nil)
 
-func (s *Server) successors(name string, r *stream.Replay, req *replaydv1.StreamEventsRequest) (*successors, error) {
+func (s *Server) successors(file *source.File, r *stream.Replay, req *replaydv1.StreamEventsRequest) (*successors, error) {
 	if r.Codec.Succeeds == nil {
 		return nil, badRequest("follow_successors", fmt.Sprintf("replays of format %v have none", r.Codec.Format))
 	}
-	where, err := s.Catalog.Path(path.Dir(name))
+	where, err := s.Catalog.Path(path.Dir(file.Info().Name))
 	if err != nil {
 		return nil, err
 	}
@@ -240,7 +244,7 @@ func (s *Server) successors(name string, r *stream.Replay, req *replaydv1.Stream
 	if err != nil {
 		return nil, err
 	}
-	return &successors{server: s, chain: s.chains[r.Codec.Format], req: req, changed: changed, name: name}, nil
+	return &successors{server: s, chain: s.chains[r.Codec.Format], req: req, changed: changed, file: file}, nil
 }
 
 func (n *successors) close() { n.changed.Close() }
@@ -249,23 +253,26 @@ func (n *successors) close() { n.changed.Close() }
 func (n *successors) Changed() <-chan struct{} { return n.changed.C }
 
 // Next implements stream.Successors.
-func (n *successors) Next(ctx context.Context) (*stream.Replay, error) {
-	found, err := n.chain.next(ctx, n.name)
-	if found == nil || err != nil {
-		return nil, err
+func (n *successors) Next(ctx context.Context) (*stream.Replay, time.Duration, error) {
+	info := n.file.Info()
+	old := !n.searched && time.Since(info.Modified) >= liveFor
+	found, err := n.chain.next(ctx, n.file, old)
+	if found.replay == nil || err != nil {
+		n.searched = n.searched || old && err == nil
+		return nil, found.retry, err
 	}
-	file, err := n.server.Catalog.Open(found.GetName())
+	file, err := n.server.Catalog.Open(found.info.Name)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	r, err := replayOf(ctx, file, n.req)
 	if err == nil {
-		err = n.server.attend(r, file, found.GetName(), true)
+		err = n.server.attend(r, file, found.info.Name, found.info.Growable())
 	}
 	if err != nil {
 		_ = file.Close()
-		return nil, err
+		return nil, 0, err
 	}
-	n.name = found.GetName()
-	return r, nil
+	n.file, n.searched = file, false
+	return r, 0, nil
 }

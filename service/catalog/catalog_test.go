@@ -249,10 +249,10 @@ func TestAPipeDoesNotBlock(t *testing.T) {
 		for _, name := range []string{"r/pipe", "r/pipe/x"} {
 			_ = second(c.Open(name))
 			_ = second(c.List(t.Context(), name, nil, "", 10))
-			_ = second(c.Newest(t.Context(), name))
+			_ = second(c.Newest(t.Context(), name, nil))
 		}
 		_ = second(c.List(t.Context(), "r", nil, "", 10))
-		_ = second(c.Newest(t.Context(), "r"))
+		_ = second(c.Newest(t.Context(), "r", nil))
 	}()
 	select {
 	case <-done:

@@ -199,7 +199,7 @@ func TestNewestAndSince(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	c := open(t, map[string]string{"r": dir})
-	if _, err := c.Newest(t.Context(), "r"); !errors.Is(err, catalog.ErrNotFound) {
+	if _, err := c.Newest(t.Context(), "r", nil); !errors.Is(err, catalog.ErrNotFound) {
 		t.Errorf("an empty directory: %v", err)
 	}
 	start := time.Now().Add(-time.Hour).Truncate(time.Second)
@@ -222,24 +222,34 @@ func TestNewestAndSince(t *testing.T) {
 	}
 	names := func(infos []source.Info) (names []string) {
 		for _, i := range infos {
-			names = append(names, i.Name)
+			if i.Format != decoders.Unknown {
+				names = append(names, i.Name)
+			}
 		}
 		return names
 	}
-	for _, test := range []struct {
-		formats []decoders.Format
-		want    string
+	of := func(format decoders.Format) func(*source.Info) bool {
+		return func(info *source.Info) bool { return info.Format == format }
+	}
+	for name, test := range map[string]struct {
+		wanted func(*source.Info) bool
+		want   string
 	}{
-		{nil, "r/new-b"}, {[]decoders.Format{decoders.Dem}, "r/middle"}, {[]decoders.Format{decoders.SC2Replay}, ""},
+		"any":  {nil, "r/new-b"},
+		"one":  {of(decoders.Dem), "r/middle"},
+		"none": {of(decoders.SC2Replay), ""},
 	} {
-		info, err := c.Newest(t.Context(), "r", test.formats...)
+		info, err := c.Newest(t.Context(), "r", test.wanted)
 		if info.Name != test.want || (test.want == "") != errors.Is(err, catalog.ErrNotFound) {
-			t.Errorf("%v: %q, %v; want %q", test.formats, info.Name, err, test.want)
+			t.Errorf("%s: %q, %v; want %q", name, info.Name, err, test.want)
 		}
 	}
 	since, err := c.Since(t.Context(), "r", start.Add(2*time.Second))
 	if diff := cmp.Diff([]string{"r/new-b", "r/new-a", "r/middle"}, names(since)); diff != "" || err != nil {
 		t.Error(diff, err)
+	}
+	if len(since) != 1504 {
+		t.Errorf("%d files, with what is no replay", len(since))
 	}
 	if _, err := c.Since(t.Context(), "r/old", start); !errors.Is(err, catalog.ErrNotDirectory) {
 		t.Error(err)

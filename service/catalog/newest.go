@@ -15,13 +15,13 @@ import (
 // newestChunk is how many files are held at once when looking for the newest.
 const newestChunk = 256
 
-// Newest returns the replay of the given formats (none means all) in a directory that was written to last; of several,
+// Newest returns the replay in a directory that was written to last, of those that are wanted (nil wants all); of several,
 // the one whose name comes last. Directories below are not looked into: they are other servers'. It returns ErrNotFound
 // when there is none yet.
-func (c *Catalog) Newest(ctx context.Context, dir string, formats ...decoders.Format) (source.Info, error) {
+func (c *Catalog) Newest(ctx context.Context, dir string, wanted func(*source.Info) bool) (source.Info, error) {
 	var found *source.Info
 	err := c.byAge(ctx, dir, func(info source.Info) bool {
-		if len(formats) > 0 && !slices.Contains(formats, info.Format) {
+		if info.Format == decoders.Unknown || wanted != nil && !wanted(&info) {
 			return true
 		}
 		found = &info
@@ -36,8 +36,9 @@ func (c *Catalog) Newest(ctx context.Context, dir string, formats ...decoders.Fo
 	return *found, nil
 }
 
-// Since returns the replays in a directory that were written to at or after a time, the newest first. Like Newest it does
-// not look into directories below. Its cost is one look at each file of the directory; only the new ones are opened.
+// Since returns the files in a directory that were written to at or after a time, the newest first: replays, and what is not
+// known to be one, or not yet. Like Newest it does not look into directories below. Its cost is one look at each file of the
+// directory; only the new ones are opened.
 func (c *Catalog) Since(ctx context.Context, dir string, since time.Time) ([]source.Info, error) {
 	var found []source.Info
 	err := c.byAge(ctx, dir, func(info source.Info) bool {
@@ -50,7 +51,7 @@ func (c *Catalog) Since(ctx context.Context, dir string, since time.Time) ([]sou
 	return found, err
 }
 
-// byAge visits the replays in a directory, the newest first, until visit returns false.
+// byAge visits the files in a directory, the newest first, until visit returns false.
 func (c *Catalog) byAge(ctx context.Context, dir string, visit func(source.Info) bool) error {
 	p, err := c.place(dir)
 	if err != nil {
@@ -75,10 +76,7 @@ func (c *Catalog) byAge(ctx context.Context, dir string, visit func(source.Info)
 		}
 		for _, f := range files {
 			info, err := c.identify(below, f.name, join(dir, f.name))
-			if err != nil || info.Format == decoders.Unknown {
-				continue
-			}
-			if !visit(info) {
+			if err == nil && !visit(info) {
 				return nil
 			}
 		}

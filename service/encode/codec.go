@@ -87,9 +87,10 @@ type Options struct {
 	Columns bool
 	// RevealSecrets delivers what is otherwise redacted: timeout codes, remote-console arguments and the like.
 	RevealSecrets bool
-	// Checkpoints keeps states of readers of the same replay; nil keeps none. A Reader may use it to start in the middle,
-	// and may add to it as it goes.
-	Checkpoints Checkpoints
+	// Checkpoints returns what keeps states of readers of the same file; nil keeps none. A Reader may use it to start in
+	// the middle, and may add to it as it goes. It says what the file's identity is (see replayd.v1.Replay), for a file may
+	// have got other contents since.
+	Checkpoints func(identity string) Checkpoints
 }
 
 // Checkpoint is the state of a format's decoder at a place in a replay. Its State is for that format's decoder alone and

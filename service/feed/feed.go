@@ -298,9 +298,15 @@ func (s *Subscription) Look() (int64, error) {
 	return s.feed.present, s.feed.lost
 }
 
-// Spoilt tells that the file is no longer what the feed has read of it: who comes now needs another feed.
+// Spoilt tells that who comes now needs another feed: the file is no longer what this one has read of it, or this one has
+// lost it, which says nothing of what lies there now.
 func (f *Feed) Spoilt() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return errors.Is(f.lost, source.ErrShrunk) || f.ended != nil && !errors.Is(f.ended, io.EOF) && !errors.Is(f.ended, errLost)
+	for _, lost := range []error{source.ErrShrunk, source.ErrRemoved, source.ErrReplaced, source.ErrIO} {
+		if errors.Is(f.lost, lost) {
+			return true
+		}
+	}
+	return f.ended != nil && !errors.Is(f.ended, io.EOF) && !errors.Is(f.ended, errLost)
 }

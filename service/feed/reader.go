@@ -70,6 +70,9 @@ func (r *Reader) Lagging() bool { return r.served && r.own != nil }
 
 // Fill implements encode.Reader.
 func (r *Reader) Fill(b *encode.Batch) error {
+	if f := r.options.Filter; f.Nothing() || r.ready && r.tick > f.MaxTick() {
+		return io.EOF
+	}
 	v := r.feed.view()
 	if r.own != nil && (!r.ready || !r.attach(&v)) {
 		err := r.fillOwn(b)

@@ -74,6 +74,7 @@ type File struct {
 	info   Info
 	stat   fs.FileInfo
 	head   []byte   // a plain file's first bytes, up to headLen
+	shrunk error    // what Check found, once that was an ErrShrunk: what is written anew does not undo it
 	spool  *os.File // what a compressed file or an upload was unpacked into
 	length int64    // of spool
 	taken  bool     // front was given away
@@ -218,30 +219,29 @@ func (p plain) ReadAt(b []byte, offset int64) (int, error) {
 
 // Check looks whether the file is still the one that was opened and updates what Info says of it. It returns ErrShrunk
 // (ErrOverwritten is one), ErrReplaced, ErrRemoved or ErrIO; after all but the last there is nothing more to expect of the
-// file. While the format
-// is unknown it is looked for again: a file that was opened as soon as it was created is empty.
+// file, and an ErrShrunk is returned for ever. While the format is unknown it is looked for again: a file that was opened
+// as soon as it was created is empty.
 //
 // Who reads a file to its end must read on once more after ErrRemoved and ErrReplaced, for the writer may have written
 // before the file went; Tail.Wait sees to that.
 func (f *File) Check() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.handle == nil {
+	switch {
+	case f.handle == nil:
 		return nil
+	case f.shrunk != nil:
+		return f.shrunk
 	}
 	stat, err := f.handle.Stat()
 	if err != nil {
 		return ioError(err)
 	}
-	if stat.Size() < f.info.Size {
-		return fmt.Errorf("%w: from %d to %d bytes", ErrShrunk, f.info.Size, stat.Size())
-	}
-	changed := stat.Size() != f.info.Size || !stat.ModTime().Equal(f.info.Modified)
-	f.saw(stat)
-	if changed {
-		if err := f.compare(); err != nil {
-			return err
+	if err := f.grown(stat); err != nil {
+		if errors.Is(err, ErrShrunk) {
+			f.shrunk = err
 		}
+		return err
 	}
 	if f.origin.Stat == nil {
 		return nil
@@ -255,6 +255,18 @@ func (f *File) Check() error {
 		return ErrReplaced
 	}
 	return nil
+}
+
+// grown looks whether all that a file can have done is to grow.
+func (f *File) grown(stat fs.FileInfo) error {
+	if stat.Size() < f.info.Size {
+		return fmt.Errorf("%w: from %d to %d bytes", ErrShrunk, f.info.Size, stat.Size())
+	}
+	if stat.Size() == f.info.Size && stat.ModTime().Equal(f.info.Modified) {
+		return nil
+	}
+	f.saw(stat)
+	return f.compare()
 }
 
 // compare looks whether the file still begins as it did.

@@ -303,6 +303,9 @@ func (w *Watcher) Subscribe(path string) (*Subscription, error) {
 	return s, nil
 }
 
+// Wake makes C receive, as a change does.
+func (s *Subscription) Wake() { s.fire() }
+
 // Close ends the subscription. It may be called more than once.
 func (s *Subscription) Close() {
 	w := s.w

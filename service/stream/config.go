@@ -67,8 +67,8 @@ type Replay struct {
 	Info *replaydv1.Replay
 	// Filter decides which events are sent; nil sends all.
 	Filter *filter.Filter
-	// Checkpoints keeps states of decoders; nil keeps none.
-	Checkpoints encode.Checkpoints
+	// Checkpoints returns what keeps states of decoders of the file while it has that identity; nil keeps none.
+	Checkpoints func(identity string) encode.Checkpoints
 	// Open starts to read the replay. It may be called several times, and the readers are used one after the other.
 	Open func(encode.Options) (encode.Reader, error)
 	// Present is how many bytes there are, where Follower does not tell.
@@ -99,8 +99,9 @@ type Follower interface {
 type Successors interface {
 	// Changed receives when there may be a successor that was not there.
 	Changed() <-chan struct{}
-	// Next returns the replay after the last one that was streamed, or nil when there is none yet.
-	Next(ctx context.Context) (*Replay, error)
+	// Next returns the replay after the last one that was streamed, or nil when there is none yet, and then in how long to
+	// ask again even if nothing changes, where that is not 0. The last replay is still open.
+	Next(ctx context.Context) (*Replay, time.Duration, error)
 }
 
 // Send sends a frame and consumes it. It may block; no lock is held meanwhile.

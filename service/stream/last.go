@@ -14,12 +14,16 @@ var counting = make(chan struct{}, 4)
 // findLast finds where the last n events begin that the filter lets through, of what is there now. It decodes from
 // checkpoints further and further back, until enough events follow, or from the beginning.
 func (s *stream) findLast(options encode.Options, n int) (decoders.Position, error) {
+	points, err := s.checkpoints(options)
+	if err != nil {
+		return decoders.Position{}, err
+	}
 	from := int64(-1) // the offset before which the next checkpoint is looked for; -1: anywhere
 	for step := 1; ; step *= 2 {
 		start := decoders.Position{}
-		if options.Checkpoints != nil {
+		if points != nil {
 			for range step {
-				c, ok := options.Checkpoints.Last(func(c *encode.Checkpoint) bool {
+				c, ok := points.Last(func(c *encode.Checkpoint) bool {
 					return from < 0 || c.Position.Offset < from
 				})
 				if start = (decoders.Position{}); !ok {
@@ -34,6 +38,21 @@ func (s *stream) findLast(options encode.Options, n int) (decoders.Position, err
 			return at, err
 		}
 	}
+}
+
+// checkpoints returns the checkpoints of what the file holds now, nil where none are kept.
+func (s *stream) checkpoints(options encode.Options) (encode.Checkpoints, error) {
+	if options.Checkpoints == nil {
+		return nil, nil
+	}
+	r, err := s.replay.Open(options)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.header(r); err != nil {
+		return nil, err
+	}
+	return options.Checkpoints(s.replay.Info.GetIdentity()), nil
 }
 
 // countLast decodes from the options' start to the present end and returns where the last n events begin, or the start

@@ -185,12 +185,9 @@ func (s *stream) reason(how outcome) (reason replaydv1.EndReason, detail string,
 	if errors.Is(s.lost, source.ErrIO) {
 		return 0, "", s.lost
 	}
-	reason = replaydv1.EndReason_END_REASON_FINISHED
-	if err := s.reader.Close(); err != nil {
-		if s.Strict || !errors.Is(err, decoders.ErrTruncated) {
-			return 0, "", err
-		}
-		reason, detail = replaydv1.EndReason_END_REASON_TRUNCATED, err.Error()
+	torn := s.reader.Close()
+	if torn != nil && !errors.Is(torn, decoders.ErrTruncated) {
+		return 0, "", torn
 	}
 	for _, lost := range []struct {
 		err    error
@@ -204,8 +201,13 @@ func (s *stream) reason(how outcome) (reason replaydv1.EndReason, detail string,
 			return lost.reason, s.lost.Error(), nil
 		}
 	}
-	if s.lost != nil && !errors.Is(s.lost, ErrSucceeded) && !errors.Is(s.lost, ErrComplete) {
+	switch {
+	case s.lost != nil && !errors.Is(s.lost, ErrSucceeded) && !errors.Is(s.lost, ErrComplete):
 		return 0, "", s.lost
+	case torn == nil:
+		return replaydv1.EndReason_END_REASON_FINISHED, "", nil
+	case s.Strict:
+		return 0, "", torn
 	}
-	return reason, detail, nil
+	return replaydv1.EndReason_END_REASON_TRUNCATED, torn.Error(), nil
 }

@@ -52,8 +52,17 @@ func (s *stream) hunger() outcome {
 	if s.replay.Follower == nil || s.lost != nil {
 		return dry
 	}
-	if _, s.lost = s.replay.Follower.Look(); s.lost == nil {
-		return starved
+	if how := s.look(); s.lost != nil {
+		return how
+	}
+	return starved
+}
+
+// look finds out what became of a file. It comes before more is read of one that has changed: what it holds may be another
+// replay's now, which is then not read.
+func (s *stream) look() outcome {
+	if s.lost == nil {
+		_, s.lost = s.replay.Follower.Look()
 	}
 	if errors.Is(s.lost, source.ErrShrunk) {
 		return dry
@@ -62,7 +71,7 @@ func (s *stream) hunger() outcome {
 }
 
 // wait waits until there may be more of the file or a signal from extra comes, at most that long when limit is not 0,
-// and sends heartbeats meanwhile. It returns again or drained.
+// and sends heartbeats meanwhile. It returns again or drained, or dry when what was read of the file is no longer there.
 func (s *stream) wait(extra <-chan struct{}, limit time.Duration) (outcome, error) {
 	var after <-chan time.Time
 	if limit > 0 {
@@ -81,7 +90,7 @@ func (s *stream) wait(extra <-chan struct{}, limit time.Duration) (outcome, erro
 		case <-s.Drain:
 			return drained, nil
 		case <-changed:
-			return again, nil
+			return s.look(), nil
 		case <-extra:
 			return again, nil
 		case <-after:

@@ -115,7 +115,7 @@ func (s *stream) succeed(how outcome) (bool, error) {
 		return false, err
 	}
 	for {
-		next, err := s.Successors.Next(s.ctx)
+		next, retry, err := s.Successors.Next(s.ctx)
 		if err != nil {
 			return false, err
 		}
@@ -129,7 +129,7 @@ func (s *stream) succeed(how outcome) (bool, error) {
 		if s.lost != nil && !errors.Is(s.lost, ErrSucceeded) { // nobody knows whether there will be one
 			return false, s.end(how)
 		}
-		if how, err := s.wait(s.Successors.Changed(), 0); err != nil || how == drained {
+		if how, err := s.wait(s.Successors.Changed(), retry); err != nil || how == drained {
 			if err == nil {
 				err = s.end(drained)
 			}

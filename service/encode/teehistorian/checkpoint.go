@@ -12,22 +12,22 @@ const checkEvery = 128 << 10
 // checkpoint leaves a checkpoint for others where one is wanted.
 func (r *reader) checkpoint() {
 	at := r.d.Position()
-	if r.Checkpoints == nil || at.Offset < r.nextCheck || r.held {
+	if r.checkpoints == nil || at.Offset < r.nextCheck || r.held {
 		return
 	}
 	r.nextCheck = at.Offset + checkEvery
-	if r.Checkpoints.Wanted(at.Offset) {
-		r.Checkpoints.Add(encode.Checkpoint{Position: at, Tick: r.d.Tick(), State: r.d.Snapshot(nil)})
+	if r.checkpoints.Wanted(at.Offset) {
+		r.checkpoints.Add(encode.Checkpoint{Position: at, Tick: r.d.Tick(), State: r.d.Snapshot(nil)})
 	}
 }
 
 // restore goes to the last checkpoint before where delivery starts. Without one, or where the input cannot be read from
 // there, it stays at the beginning.
 func (r *reader) restore() {
-	if r.Checkpoints == nil || r.in.At == nil {
+	if r.checkpoints == nil || r.in.At == nil {
 		return
 	}
-	c, ok := r.Checkpoints.Last(r.before)
+	c, ok := r.checkpoints.Last(r.before)
 	if !ok {
 		return
 	}

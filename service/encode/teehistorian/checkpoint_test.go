@@ -64,7 +64,8 @@ func TestCheckpoints(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	points := checkpoint.NewStore(16 << 20).Of("file")
+	store := checkpoint.NewStore(16 << 20)
+	points := func(identity string) encode.Checkpoints { return store.Of(identity) }
 	rest(t, data, encode.Options{Checkpoints: points})
 	tick := int32(17000)
 	for name, start := range map[string]encode.Start{

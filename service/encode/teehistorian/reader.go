@@ -29,8 +29,9 @@ type reader struct {
 	maxTick int32
 	skipped uint64 // events that the filter did not match
 
-	restored  bool  // a checkpoint was looked for
-	nextCheck int64 // the offset from which on a checkpoint may be wanted
+	checkpoints encode.Checkpoints // nil keeps none
+	restored    bool               // a checkpoint was looked for
+	nextCheck   int64              // the offset from which on a checkpoint may be wanted
 
 	// held says that ev is decoded but not delivered yet, and starts at heldAt, where the clock shows heldTick.
 	held     bool
@@ -58,6 +59,9 @@ func (r *reader) Header(replay *replaydv1.Replay) error {
 	}
 	r.header = h
 	addHeader(replay, h)
+	if r.Checkpoints != nil {
+		r.checkpoints = r.Checkpoints(replay.GetIdentity())
+	}
 	return nil
 }
 
