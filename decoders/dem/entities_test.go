@@ -243,3 +243,77 @@ func TestSchemasAreShared(t *testing.T) {
 		t.Errorf("%d schemas", n)
 	}
 }
+
+// typed plays updates of an entity whose fields m_0, m_1 and so on have the given types, and returns the values that were
+// told of each update, and the faults.
+func typed(t *testing.T, types []demtest.Field, updates ...func(w *demtest.Bits)) (told, faults []string) {
+	t.Helper()
+	d := demtest.New()
+	d.Record(demtest.CmdFileHeader, -1, demtest.Proto(nil).Text(1, "PBDEMS2").Text(14, "dota"))
+	d.Record(demtest.CmdSignonPacket, -1, demtest.PackMessages(demtest.Message{ID: 40, Data: demtest.Proto(nil).Varint(11, 1)}))
+	for i := range types {
+		types[i].Name = fmt.Sprintf("m_%d", i)
+	}
+	d.Record(demtest.CmdSendTables, -1, demtest.SendTables(demtest.Serializer{Name: "C", Fields: types}))
+	d.Record(demtest.CmdClassInfo, -1, demtest.Classes("C"))
+	for tick, write := range updates {
+		values := make([]demtest.Value, len(types))
+		for i := range values {
+			values[i] = demtest.Value{Path: []int{i}, Write: func(*demtest.Bits) {}}
+		}
+		values[0].Write = write
+		e := &demtest.Entities{ClassBits: 1}
+		if tick == 0 {
+			e.Create(0, 0, 1, values...)
+		} else {
+			e.Update(0, values...)
+		}
+		d.Packet(int32(tick), e.Message(tick > 0))
+	}
+	d.Record(demtest.CmdStop, int32(len(updates)), nil)
+	err := run(dem.New(bytes.NewReader(d.Bytes()), dem.Options{}), func(ev *dem.Event) {
+		var fields []dem.FieldValue
+		switch ev.Kind {
+		case dem.KindEntityCreated:
+			fields = ev.EntityCreated.Fields
+		case dem.KindEntityUpdated:
+			fields = ev.EntityUpdated.Fields
+		case dem.KindFault:
+			faults = append(faults, string(ev.Fault.Detail))
+			return
+		default:
+			return
+		}
+		var texts []string
+		for i := range fields {
+			texts = append(texts, leafText(&fields[i]))
+		}
+		told = append(told, strings.Join(texts, " "))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return told, faults
+}
+
+// TestLargeNumbers: numbers beyond 32 and 35 bits keep their value, and what follows them is in step.
+func TestLargeNumbers(t *testing.T) {
+	for _, typ := range []string{"uint64", "MatchID_t", "itemid_t", "SomeNewID_t"} {
+		t.Run(typ, func(t *testing.T) {
+			numbers := []uint64{7518690009, 28_000_000_000, 36_000_000_000, 1<<64 - 1}
+			var updates []func(w *demtest.Bits)
+			var want []string
+			for _, n := range numbers {
+				updates = append(updates, func(w *demtest.Bits) { w.Varint(n); w.Zigzag(-5) })
+				want = append(want, fmt.Sprintf("i%d i-5", n))
+			}
+			got, faults := typed(t, []demtest.Field{{Type: typ}, {Type: "int32"}}, updates...)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if len(faults) > 0 {
+				t.Errorf("faults: %q", faults)
+			}
+		})
+	}
+}

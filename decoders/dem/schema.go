@@ -265,6 +265,12 @@ var handles = map[string]bool{
 	"CHandle": true, "CEntityHandle": true, "CGameSceneNodeHandle": true, "CBaseVRHandAttachmentHandle": true,
 }
 
+// knownUint64 are types that are read as varuint64. Numbers of matches and items passed 2³² long ago.
+var knownUint64 = map[string]bool{
+	"uint64": true, "CStrongHandle": true, "HeroFacetKey_t": true, "ResourceId_t": true,
+	"MatchID_t": true, "itemid_t": true,
+}
+
 // knownUnsigned are types that are read as varuint32 for certain; any other type is only guessed to be an enum.
 var knownUnsigned = map[string]bool{
 	"uint8": true, "uint16": true, "uint32": true, "color32": true, "Color": true, "CUtlStringToken": true,
@@ -287,11 +293,6 @@ func (f *field) codec(t fieldType) codec {
 			return codec{op: opFixedUint8}
 		}
 		return codec{op: opUint32}
-	case "uint64", "CStrongHandle", "HeroFacetKey_t", "ResourceId_t":
-		if f.encoder == "fixed64" {
-			return codec{op: opFixed64}
-		}
-		return codec{op: opUint64}
 	case "HSequence":
 		return codec{op: opSequence}
 	case "BloodType":
@@ -321,10 +322,16 @@ func (f *field) codec(t fieldType) codec {
 	if handles[t.base] {
 		return codec{op: opHandle}
 	}
-	if f.encoder == "fixed64" {
+	switch {
+	case f.encoder == "fixed64":
 		return codec{op: opFixed64}
+	case knownUint64[t.base]:
+		return codec{op: opUint64}
+	case knownUnsigned[t.base]:
+		return codec{op: opUint32}
 	}
-	return codec{op: opUint32, guess: !knownUnsigned[t.base]}
+	// With 64 bits even a number that is no enum is read to its end.
+	return codec{op: opUint64, guess: true}
 }
 
 func (f *field) tupleCodec(n uint8) codec {

@@ -85,7 +85,7 @@ type codec struct {
 	op    op
 	float floatOp
 	num   uint8 // components of a tuple, bits of an angle, number of types of a polymorphic pointer
-	// guess: nobody knows the type, it is read as varuint32. That is right for enums.
+	// guess: nobody knows the type, it is read as varuint64. That is right for enums.
 	guess bool
 	quant *quantizer
 }

@@ -1,0 +1,40 @@
+package dem_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/replayd/replayd/decoders/dem"
+)
+
+// eachField calls f with every field that is told of any entity of a demo.
+func eachField(t *testing.T, data []byte, f func(name string, v *dem.FieldValue)) {
+	t.Helper()
+	decode(t, data, dem.Options{}, func(d *dem.Decoder, ev *dem.Event) {
+		var fields []dem.FieldValue
+		switch ev.Kind {
+		case dem.KindEntityCreated:
+			fields = ev.EntityCreated.Fields
+		case dem.KindEntityUpdated:
+			fields = ev.EntityUpdated.Fields
+		case dem.KindEntityEntered:
+			fields = ev.EntityEntered.Fields
+		}
+		for i := range fields {
+			f(d.Name(fields[i].Field), &fields[i])
+		}
+	})
+}
+
+// TestMatchID: numbers of matches are larger than 32 bits. Those of January 2024 begin with 75.
+func TestMatchID(t *testing.T) {
+	var got []uint64
+	eachField(t, readCorpus(t, autoDem), func(name string, v *dem.FieldValue) {
+		if name == "m_pGameRules.m_unMatchID64" {
+			got = append(got, v.Uint)
+		}
+	})
+	if want := []uint64{7518690009}; !slices.Equal(got, want) {
+		t.Errorf("matches %d, want %d", got, want)
+	}
+}
