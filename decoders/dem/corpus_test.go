@@ -38,3 +38,25 @@ func TestMatchID(t *testing.T) {
 		t.Errorf("matches %d, want %d", got, want)
 	}
 }
+
+// TestEyeAngles: nobody can look higher than up or lower than down, and heads hardly roll.
+func TestEyeAngles(t *testing.T) {
+	seen := 0
+	for name, data := range source2(t) {
+		if name[0] != '1' {
+			continue // CS2's demos have numbers for names
+		}
+		eachField(t, data, func(field string, v *dem.FieldValue) {
+			if field != "m_angEyeAngles" {
+				return
+			}
+			seen++
+			if a := v.Vector; a.X < -90 || a.X > 90 || a.Y < -180 || a.Y > 180 || a.Z < -20 || a.Z > 20 {
+				t.Errorf("%s: eye angles %v", name, a)
+			}
+		})
+	}
+	if seen < 1000 {
+		t.Errorf("%d eye angles only", seen)
+	}
+}

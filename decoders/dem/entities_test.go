@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"sync"
 	"testing"
@@ -315,5 +316,18 @@ func TestLargeNumbers(t *testing.T) {
 				t.Errorf("faults: %q", faults)
 			}
 		})
+	}
+}
+
+// TestPreciseAngles: angles that are not sent are 0, those that are begin at −180.
+func TestPreciseAngles(t *testing.T) {
+	got, _ := typed(t, []demtest.Field{{Type: "QAngle", Encoder: "qangle_precise"}}, func(w *demtest.Bits) {
+		w.Code("110")
+		w.Bits(1<<18, 20)
+		w.Bits(1<<19, 20)
+	})
+	want := fmt.Sprintf("v%08x%08x%08x", math.Float32bits(-90), 0, 0)
+	if len(got) != 1 || got[0] != want {
+		t.Errorf("told %q, want %q", got, want)
 	}
 }

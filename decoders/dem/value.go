@@ -275,7 +275,8 @@ func (c *codec) readAngles(r *bits.Reader) cell {
 		switch {
 		case !has[i]:
 		case c.op == opPreciseAngles:
-			v[i] = readAngle(r, 20)
+			// From −180° on, unlike all other angles.
+			v[i] = readAngle(r, 20) - 180
 		default:
 			v[i] = readCoord(r)
 		}

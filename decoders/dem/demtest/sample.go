@@ -231,7 +231,7 @@ func sampleValues() []Value {
 		{[]int{18}, floats(0, 0, 0, 1)},
 		{[]int{19}, floats(1, 2, 3, 4, 5, 6)},
 		{[]int{20}, func(w *Bits) { w.Bits(64, 8); w.Bits(128, 8) }},
-		{[]int{21}, func(w *Bits) { w.Code("010"); w.Bits(1<<19, 20) }},
+		{[]int{21}, func(w *Bits) { w.Code("010"); w.Bits(3<<18, 20) }},
 		{[]int{22}, func(w *Bits) { w.Code("100"); w.Code("100"); w.Bits(44, 14) }},
 		{[]int{23}, floats(10, 20, 30)},
 		{[]int{24}, func(w *Bits) { w.Bits(1<<12, 13); w.Bits(1<<11, 13); w.Bits(0, 13) }},
