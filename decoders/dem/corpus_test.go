@@ -1,6 +1,7 @@
 package dem_test
 
 import (
+	"math"
 	"slices"
 	"testing"
 
@@ -58,5 +59,37 @@ func TestEyeAngles(t *testing.T) {
 	}
 	if seen < 1000 {
 		t.Errorf("%d eye angles only", seen)
+	}
+}
+
+// TestSignedTypes: ids and enums that can be -1 are neither doubled, nor 1 instead.
+func TestSignedTypes(t *testing.T) {
+	files := source2(t)
+	for _, test := range []struct {
+		file, field string
+		low, high   int64
+	}{
+		{"auto-20240102-2233-start-____.dem", "m_nPlayerOwnerID", -1, 9},
+		{"auto-20240102-2233-start-____.dem", "m_nNextThinkTick", -1, -1},
+		{"auto-20240102-2233-start-____.dem", "m_nCourierState", 1, 1},
+		{"14011.dem", "m_nPostponeFireReadyTicks", math.MaxInt32, math.MaxInt32},
+		{"14011.dem", "m_pGameRules.m_iRoundEndFunFactPlayerSlot", -1, -1},
+		{"14150_ag2.dem", "CBodyComponent.m_nAnimationAlgorithm", 0, 3},
+		{"deadlock_hltv_10423.dem", "m_eAbilitySlot", 0, 21},
+		{"deadlock_hltv_10423.dem", "m_NPCState", 1, 6},
+		{"deadlock_hltv_10423.dem", "m_iBucketID", -1, -1},
+	} {
+		t.Run(test.file+"/"+test.field, func(t *testing.T) {
+			seen, low, high := 0, int64(math.MaxInt64), int64(math.MinInt64)
+			eachField(t, files[test.file], func(field string, v *dem.FieldValue) {
+				if field == test.field && v.ValueCase == dem.FieldValueValueInt {
+					seen++
+					low, high = min(low, v.Int), max(high, v.Int)
+				}
+			})
+			if seen == 0 || low != test.low || high != test.high {
+				t.Errorf("%d values from %d to %d, want %d to %d", seen, low, high, test.low, test.high)
+			}
+		})
 	}
 }

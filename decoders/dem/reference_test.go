@@ -353,7 +353,7 @@ var element = regexp.MustCompile(`^(.*)\.(\d{4})(\..*)?$`)
 
 // TestReferenceState compares the final state of every entity, field by field.
 //
-// The reference's decoder differs in four ways, all known: it reads signed enums, sequences and 64-bit ids as plain
+// The reference's decoder differs in four ways, all known: it reads signed ids and enums, sequences and ids of 64 bits as plain
 // varuint32; it does not show the own values of lists and objects; it does not show lists inside of objects or other
 // lists; and it keeps elements that a list has lost.
 func TestReferenceState(t *testing.T) {
@@ -402,14 +402,14 @@ func TestReferenceState(t *testing.T) {
 			t.Errorf("field %s is missing", line)
 			continue
 		}
-		switch parseFieldType(got.typ).base {
-		case "HSequence":
+		switch base := parseFieldType(got.typ).base; {
+		case base == "HSequence":
 			n, _ := strconv.ParseInt(got.text[1:], 10, 64)
 			got.text = fmt.Sprintf("i%d", n+1)
-		case "MatchID_t", "itemid_t":
+		case base == "MatchID_t", base == "itemid_t":
 			n, _ := strconv.ParseUint(got.text[1:], 10, 64)
 			got.text = fmt.Sprintf("i%d", uint32(n))
-		case "HeroID_t":
+		case signedTypes[base]:
 			n, _ := strconv.ParseInt(got.text[1:], 10, 64)
 			got.text = fmt.Sprintf("i%d", uint32(n<<1)^uint32(n>>63))
 		}

@@ -265,6 +265,22 @@ var handles = map[string]bool{
 	"CHandle": true, "CEntityHandle": true, "CGameSceneNodeHandle": true, "CBaseVRHandAttachmentHandle": true,
 }
 
+// signedTypes are types that are read as signed varints, although nothing in the schema says so. Numbers are signed where
+// the game's own type is; enums where one of their members is below zero. Read without the sign, a number is doubled,
+// and -1 is 1: of the types whose values occur in recordings all values are even but for those that stand for "none".
+var signedTypes = map[string]bool{
+	// Numbers. In recordings: even ones, and 1.
+	"HeroID_t": true, "PlayerID_t": true, "CPlayerSlot": true, "CEntityIndex": true, "AbilityID_t": true,
+	// Even numbers, 1 (-1) and 4294967294 (2³¹-1), both of which are "never", and 2047 (-1024).
+	"GameTick_t": true,
+	// Enums with -1 for "invalid". In recordings: even ones.
+	"AnimLoopMode_t": true, "AnimationAlgorithm_t": true, "HitGroup_t": true, "NPC_STATE": true,
+	// The same, and 1: slots that are none, and the innate abilities' bucket.
+	"EAbilitySlots_t": true, "EAbilityBucketType": true, "loadout_slot_t": true,
+	// Enums with a -1 ("init", "never connected", "invalid") of which recordings have hardly more than 0.
+	"CourierState_t": true, "PlayerConnectedState": true, "WeaponAttackType_t": true,
+}
+
 // knownUint64 are types that are read as varuint64. Numbers of matches and items passed 2³² long ago.
 var knownUint64 = map[string]bool{
 	"uint64": true, "CStrongHandle": true, "HeroFacetKey_t": true, "ResourceId_t": true,
@@ -281,7 +297,7 @@ func (f *field) codec(t fieldType) codec {
 	switch t.base {
 	case "bool":
 		return codec{op: opBool}
-	case "int8", "int16", "int32", "HeroID_t":
+	case "int8", "int16", "int32":
 		if t.base == "int8" && f.encoder == "fixed8" {
 			return codec{op: opFixedInt8}
 		}
@@ -325,6 +341,8 @@ func (f *field) codec(t fieldType) codec {
 	switch {
 	case f.encoder == "fixed64":
 		return codec{op: opFixed64}
+	case signedTypes[t.base]:
+		return codec{op: opInt32}
 	case knownUint64[t.base]:
 		return codec{op: opUint64}
 	case knownUnsigned[t.base]:
