@@ -96,7 +96,7 @@ func (s *state) set(c *class, n *node, v cell, data []byte) {
 	old := &s.cells[n.cell]
 	switch {
 	case v.kind.inBytes():
-		if old.kind.inBytes() || old.z == keptBytes {
+		if old.kind.inBytes() || old.kind == valueNone && old.z == keptBytes {
 			s.bytes[old.word] = append(s.bytes[old.word][:0], data...)
 			old.kind, old.z = v.kind, 0
 			return

@@ -29,6 +29,9 @@ func (d *Decoder) useSchema(s *schema, ok bool) {
 		d.fault(Fault{Kind: FaultKindSchema, MessageId: d.frame.command, Detail: []byte("the send tables cannot be read: entities are not decoded")})
 		return
 	}
+	if d.schema != nil {
+		d.forgetEntities()
+	}
 	d.schema = s
 	for _, c := range d.classes {
 		if c != nil {
@@ -38,6 +41,25 @@ func (d *Decoder) useSchema(s *schema, ok bool) {
 	if d.has(KindSerializer) {
 		d.stage = stageSerializers
 		d.list.next = 0
+	}
+}
+
+// forgetEntities drops all entities, and what others are to be created from: their fields are those of a schema that does
+// not hold any more. The next key frame has them anew.
+func (d *Decoder) forgetEntities() {
+	some := false
+	for i, e := range d.entities {
+		if e != nil {
+			d.release(i)
+			some = true
+		}
+	}
+	d.baseOwn = [2]map[int32]*ownBaseline{}
+	d.held = 0
+	d.clock = clock{}
+	if some {
+		d.lost = true
+		d.fault(Fault{Kind: FaultKindSchema, MessageId: d.frame.command, Detail: []byte("another schema: all entities are forgotten until the next key frame")})
 	}
 }
 
