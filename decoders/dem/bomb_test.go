@@ -77,6 +77,41 @@ func TestBombs(t *testing.T) {
 			e.Extra(demtest.Proto(nil).Varint(4, 1).Varint(5, 0))
 			d.Packet(0, e.Message(true))
 		},
+		"lists": func(d *demtest.Demo) {
+			// An entity with 48,000 elements, and thousands with the last one of them.
+			d.Record(demtest.CmdSignonPacket, -1, demtest.PackMessages(demtest.Message{ID: 40, Data: demtest.Proto(nil).Varint(11, 1)}))
+			list := "CNetworkUtlVectorBase< bool >"
+			d.Record(demtest.CmdSendTables, -1, demtest.SendTables(demtest.Serializer{Name: "C", Fields: []demtest.Field{
+				{Name: "m_l", Type: list}, {Name: "m_m", Type: list}, {Name: "m_n", Type: list},
+			}}))
+			d.Record(demtest.CmdClassInfo, -1, demtest.Classes("C"))
+			set := func(w *demtest.Bits) { w.Bool(true) }
+			var all []demtest.Value
+			for field := range 3 {
+				for i := range 16000 {
+					all = append(all, demtest.Value{Path: []int{field, i}, Write: set})
+				}
+			}
+			e := &demtest.Entities{ClassBits: 1}
+			e.Create(0, 0, 1, all...)
+			for i := 1; i < 4000; i++ {
+				e.Create(i, 0, 1, demtest.Value{Path: []int{2, 15999}, Write: set})
+			}
+			d.Compressed(demtest.CmdPacket, 0, demtest.PackMessages(e.Message(false)))
+		},
+		"texts": func(d *demtest.Demo) {
+			// Entities that have a megabyte of text each, and lose it again when they are sent once more.
+			d.Record(demtest.CmdSignonPacket, -1, demtest.PackMessages(demtest.Message{ID: 40, Data: demtest.Proto(nil).Varint(11, 1)}))
+			d.Record(demtest.CmdSendTables, -1, demtest.SendTables(demtest.Serializer{Name: "C", Fields: []demtest.Field{{Name: "m_s", Type: "CUtlString"}}}))
+			d.Record(demtest.CmdClassInfo, -1, demtest.Classes("C"))
+			text := string(bytes.Repeat([]byte("x"), 1<<20-8))
+			for i := range 400 {
+				long, again := &demtest.Entities{ClassBits: 1}, &demtest.Entities{ClassBits: 1}
+				long.Create(i, 0, 1, demtest.Value{Path: []int{0}, Write: func(w *demtest.Bits) { w.CString(text) }})
+				again.Create(i, 0, 1)
+				d.Compressed(demtest.CmdPacket, int32(i), demtest.PackMessages(long.Message(i > 0), again.Message(true)))
+			}
+		},
 		"units": func(d *demtest.Demo) {
 			d.Compressed(demtest.CmdPacket, 1, demtest.PackMessages(demtest.Message{ID: 547, Data: demtest.Proto(nil).Bytes(3, make([]byte, large))}))
 		},

@@ -379,25 +379,18 @@ func (d *Decoder) fillEntity(ev *Event, c *class, serial, group uint32, size int
 		return false
 	}
 	ent.decoded = true
-	d.held -= ent.held
-	from := d.startState(c)
-	if ent.held = from.size(); d.held+ent.held <= maxState {
-		ent.copyFrom(from)
-	} else {
-		ent.state, ent.held = state{}, 0
-		d.fault(Fault{Kind: FaultKindLimit, MessageId: svcPacketEntities, EntityIndex: uint32(e.index), Class: c.name, HasClass: true, Detail: []byte("too many fields of all entities together")})
-	}
-	d.held += ent.held
-	good := d.readUpdate(ent, c, size)
+	d.startFrom(ent, d.startState(c))
+	d.readUpdate(ent, c, size)
 	if e.store {
 		d.storeBaseline(e.index, 1-e.slot, ent)
 	}
 	if c.rules {
 		d.clock.update(d, ent)
 	}
-	if !told || !c.wanted || good < 0 {
+	if !told || !c.wanted {
 		return false
 	}
+	// What could not be read of it is missing, and a fault says so.
 	d.merged = d.merged[:0]
 	if c.root != nil {
 		d.merged = ent.appendFields(d.merged, c.root)
@@ -412,6 +405,34 @@ func (d *Decoder) fillEntity(ev *Event, c *class, serial, group uint32, size int
 	f := ev.EntityCreated.Fields
 	ev.EntityCreated = EntityCreated{Index: uint32(e.index), Class: c.name, Serial: serial, SpawnGroup: group, Fields: d.fillState(f, &ent.state)}
 	return true
+}
+
+// startFrom gives an entity the state that its creation changes, or none when there is no room.
+func (d *Decoder) startFrom(ent *entity, from *state) {
+	need := from.size()
+	if d.held+need > maxState {
+		d.held -= ent.held
+		ent.state, ent.held = state{}, 0
+	}
+	if need > 0 && d.held+need > maxState {
+		d.noRoom(ent.class)
+		return
+	}
+	ent.copyFrom(from)
+	d.count(ent)
+}
+
+// count notes how much memory the state of an entity takes now.
+func (d *Decoder) count(ent *entity) {
+	size := ent.size()
+	d.held += size - ent.held
+	ent.held = size
+}
+
+// noRoom reports that the states of all entities together became too large.
+func (d *Decoder) noRoom(c *class) {
+	d.fault(Fault{Kind: FaultKindLimit, MessageId: svcPacketEntities, EntityIndex: uint32(d.ents.index), Class: c.name, HasClass: true,
+		Detail: []byte(errState.Error())})
 }
 
 // fillState fills fields with d.merged, whose bytes lie in s.
@@ -501,6 +522,8 @@ func (d *Decoder) readBaseline(s *state, c *class, value []byte) {
 	}
 	r := bits.New(value)
 	u := &d.update
+	// Defaults are bounded by the nodes of all classes and by the string tables.
+	u.room = math.MaxInt
 	err := u.read(&r, c, s)
 	if err == nil && r.Len() >= 8 {
 		err = errEntityBits
@@ -520,54 +543,61 @@ func (d *Decoder) readBaseline(s *state, c *class, value []byte) {
 	d.fault(f)
 }
 
-// readUpdate reads an update of an entity and applies it. size is its announced size, or -1. It returns how many of
-// d.update.changes were applied, or -1 when nothing of the update is of use.
-func (d *Decoder) readUpdate(ent *entity, c *class, size int) int {
+// readUpdate reads an update of an entity and applies it. size is its announced size, or -1. What was applied is in
+// d.update.changes then: nothing, when nothing of the update is of use. It returns whether something was.
+func (d *Decoder) readUpdate(ent *entity, c *class, size int) bool {
 	e := &d.ents
 	r := &e.bits
 	u := &d.update
 	start := r.Pos()
 	d.stats.EntityUpdates++
+	u.room = max(0, maxState-d.held)
 	err := u.read(r, c, &ent.state)
 	used := r.Pos() - start
 	if err == nil && size >= 0 && used != size {
 		err = errEntityBits
 	}
-	if err == nil {
+	switch {
+	case err == nil:
 		u.confirm()
-		d.applyUpdate(ent, len(u.changes))
-		return len(u.changes)
-	}
-	if size < 0 {
+		return d.applyUpdate(ent)
+	case size < 0:
 		// Where the next one starts is not known.
 		u.changes = u.changes[:0]
 		d.lose(e.index, c, err)
-		return -1
+		d.count(ent)
+		return false
+	}
+	r.Seek(start + size)
+	if errors.Is(err, errState) {
+		u.changes = u.changes[:0]
+		d.noRoom(c)
+		d.count(ent)
+		return false
 	}
 	d.stats.EntityMismatches++
-	r.Seek(start + size)
 	f := Fault{Kind: FaultKindEntity, MessageId: svcPacketEntities, EntityIndex: uint32(e.index), Class: c.name, HasClass: true,
 		BitsAnnounced: uint32(size), BitsRead: uint32(used), Detail: []byte(err.Error())}
 	n, worst := u.suspects()
 	if worst >= 0 {
 		f.Field, f.HasField = u.changes[worst].node.name, true
 	}
-	d.applyUpdate(ent, n)
 	u.changes = u.changes[:n]
 	d.fault(f)
-	if n == 0 {
-		return -1
-	}
-	return n
+	return d.applyUpdate(ent) && n > 0
 }
 
-// applyUpdate applies the first n changes of the update to an entity.
-func (d *Decoder) applyUpdate(ent *entity, n int) {
-	before := len(ent.cells)
-	d.update.apply(ent.class, &ent.state, n)
-	grown := cellSize * (len(ent.cells) - before)
-	ent.held += grown
-	d.held += grown
+// applyUpdate applies the changes of the update to an entity. It drops them and returns false when there is no room.
+func (d *Decoder) applyUpdate(ent *entity) bool {
+	u := &d.update
+	fits := u.fits(ent.class, &ent.state)
+	if !fits {
+		u.changes = u.changes[:0]
+		d.noRoom(ent.class)
+	}
+	u.apply(ent.class, &ent.state, len(u.changes))
+	d.count(ent)
+	return fits
 }
 
 // updateEntity reads an update of an entity.
@@ -618,18 +648,22 @@ func (d *Decoder) updateEntity(ev *Event) bool {
 		d.stats.EntitySkips++
 		return false
 	}
-	n := d.readUpdate(ent, c, size)
+	read := d.readUpdate(ent, c, size)
 	if c.rules {
 		d.clock.update(d, ent)
 	}
-	if !told || !c.wanted || n < 0 {
+	if !told || !c.wanted {
 		return false
 	}
 	if kind == KindEntityEntered {
+		// It did, even when its news could not be read.
 		fields, _ := d.fillChanges(ev.EntityEntered.Fields)
 		ev.Kind = kind
 		ev.EntityEntered = EntityEntered{Index: uint32(e.index), Class: c.name, Serial: ent.serial, Fields: fields}
 		return true
+	}
+	if !read {
+		return false
 	}
 	out := &ev.EntityUpdated
 	var some bool

@@ -47,6 +47,11 @@ func member(v uint64) demtest.Value {
 	return demtest.Value{Path: []int{3, 0}, Write: func(w *demtest.Bits) { w.Varint(v) }}
 }
 
+// unknown is a float whose type nobody knows.
+func unknown(v float32) demtest.Value {
+	return demtest.Value{Path: []int{4}, Write: func(w *demtest.Bits) { w.Float32(v) }}
+}
+
 // script plays packets of entities of one class, whose default has m_n = 1, and returns what was told of them.
 func script(t *testing.T, packets ...func(d *demtest.Demo, tick int32)) ([]string, dem.Stats) {
 	t.Helper()
@@ -64,6 +69,7 @@ func script(t *testing.T, packets ...func(d *demtest.Demo, tick int32)) ([]strin
 		demtest.Serializer{Name: "C", Fields: []demtest.Field{
 			{Name: "m_n", Type: "uint32"}, {Name: "m_s", Type: "CUtlString"}, {Name: "m_list", Type: "CUtlVector< CUtlString >"},
 			{Name: "m_p", Type: "A*", Serializer: "A", Polymorphic: []string{"B"}},
+			{Name: "m_new", Type: "SomeFloat_t"},
 		}},
 	))
 	d.Record(demtest.CmdClassInfo, -1, demtest.Classes("C"))
@@ -211,6 +217,31 @@ func TestEntities(t *testing.T) {
 			"3 entered full=true 1/10 m_n uint 2", "3 created 5/50 m_n uint 2", "3 deleted 3/30",
 			"at last 1/10 active=true m_n=i2", "at last 5/50 active=true m_n=i2",
 		}, func(s dem.Stats) bool { return s.EntityUnknown == 1 && s.Faults == 1 }},
+		{"what cannot be read of a creation is missing", []func(*demtest.Demo, int32){
+			packet(false, func(e *demtest.Entities) {
+				e.Create(1, 0, 10, number(2), unknown(1.5), name("one"))
+				e.Create(2, 0, 20, unknown(1.5))
+			}),
+			packet(true, func(e *demtest.Entities) { e.Update(1, unknown(1.5)); e.Update(2, number(3)) }),
+		}, []string{
+			"0 created 1/10 m_n uint 2", "0 fault", "0 created 2/20 m_n uint 1", "0 fault",
+			"1 fault", "1 updated 2/20 m_n uint 3",
+			"at last 1/10 active=true m_n=i2", "at last 2/20 active=true m_n=i3",
+		}, func(s dem.Stats) bool { return s.EntityMismatches == 3 }},
+		{"what comes into view with news that cannot be read", []func(*demtest.Demo, int32){first,
+			packet(true, func(e *demtest.Entities) { e.Visible = true; e.Hide(1) }),
+			packet(true, func(e *demtest.Entities) { e.Visible = true; e.Update(1, unknown(1.5)) }),
+		}, []string{
+			"0 created 1/10 m_n uint 1 m_s text \"one\"", "0 created 3/30 m_n uint 1", "1 left 1/10",
+			"2 entered full=false 1/10", "2 fault",
+			"at last 1/10 active=true m_n=i1 m_s=s\"one\"", "at last 3/30 active=true m_n=i1",
+		}, nil},
+		{"a creation without a size that cannot be read", []func(*demtest.Demo, int32){
+			packet(false, func(e *demtest.Entities) { e.NoSizes = true; e.Create(1, 0, 10, element(20000, "a")) }),
+			packet(true, func(e *demtest.Entities) { e.Update(1, number(3)) }),
+		}, []string{
+			"0 created 1/10 m_n uint 1", "0 fault", "1 updated 1/10 m_n uint 3", "at last 1/10 active=true m_n=i3",
+		}, nil},
 		{"an unknown class is skipped by its size", []func(*demtest.Demo, int32){
 			packet(false, func(e *demtest.Entities) { e.Create(1, 1, 10, number(3)); e.Create(3, 0, 30) }),
 		}, []string{"0 fault", "0 created 3/30 m_n uint 1", "at last 3/30 active=true m_n=i1"}, func(s dem.Stats) bool { return s.Faults == 1 }},

@@ -2,6 +2,7 @@ package dem
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/replayd/replayd/decoders/bits"
 )
@@ -31,6 +32,8 @@ type entity struct {
 type state struct {
 	cells []cell
 	bytes [][]byte // the values that lie outside their cells
+	// outside is how many bytes those values take, with what is kept to be used again, beside their places.
+	outside int
 }
 
 // baseline is the default state of a class.
@@ -40,17 +43,14 @@ type baseline struct {
 	made bool
 }
 
-// size returns about how many bytes the state takes.
-func (s *state) size() int {
-	n := cellSize * len(s.cells)
-	for _, b := range s.bytes {
-		n += 2*cellSize + len(b)
-	}
-	return n
-}
+// size returns about how many bytes the state takes, with what is kept to be used again.
+func (s *state) size() int { return cellSize*cap(s.cells) + placeSize*cap(s.bytes) + s.outside }
 
-// cellSize is how many bytes a cell takes.
-const cellSize = 16
+// cellSize is how many bytes a cell takes, placeSize what a value outside its cell takes beside its bytes.
+const (
+	cellSize  = 16
+	placeSize = 24
+)
 
 // keptBytes marks, in the z of an absent cell, that its word still says where its bytes were: they are used again.
 const keptBytes = 1
@@ -72,12 +72,20 @@ func (s *state) copyFrom(o *state) {
 
 // addBytes appends a copy of b to s.bytes, in memory that was used before if there is some.
 func (s *state) addBytes(b []byte) {
-	if n := len(s.bytes); n < cap(s.bytes) {
+	n := len(s.bytes)
+	if n < cap(s.bytes) {
 		s.bytes = s.bytes[:n+1]
-		s.bytes[n] = append(s.bytes[n][:0], b...)
-		return
+	} else {
+		s.bytes = append(s.bytes, nil)
 	}
-	s.bytes = append(s.bytes, append([]byte(nil), b...))
+	s.setBytes(n, b)
+}
+
+// setBytes makes a place among the bytes a copy of b.
+func (s *state) setBytes(i int, b []byte) {
+	have := cap(s.bytes[i])
+	s.bytes[i] = append(s.bytes[i][:0], b...)
+	s.outside += cap(s.bytes[i]) - have
 }
 
 // data returns the bytes of a value that lies outside its cell.
@@ -97,7 +105,7 @@ func (s *state) set(c *class, n *node, v cell, data []byte) {
 	switch {
 	case v.kind.inBytes():
 		if old.kind.inBytes() || old.kind == valueNone && old.z == keptBytes {
-			s.bytes[old.word] = append(s.bytes[old.word][:0], data...)
+			s.setBytes(int(old.word), data)
 			old.kind, old.z = v.kind, 0
 			return
 		}
@@ -193,6 +201,7 @@ type change struct {
 var (
 	errNoField = errors.New("no such field")
 	errNoClass = errors.New("no such class in the schema")
+	errState   = errors.New("too many fields of all entities together")
 )
 
 // updateReader reads updates of entities. It is reused.
@@ -202,6 +211,7 @@ type updateReader struct {
 	changes []change
 	arena   []byte
 	tick    float32 // in seconds
+	room    int     // how many bytes the state may grow by
 }
 
 // read reads an update of an entity with state s: the changes it brings are in u.changes, also those before an error.
@@ -250,11 +260,25 @@ func (u *updateReader) read(r *bits.Reader, c *class, s *state) error {
 			if v.word > uint64(len(n.field.types)) {
 				return errNoField
 			}
+			if !u.fits(c, s) {
+				return errState
+			}
 			// The paths below depend on it.
 			s.set(c, n, v, nil)
 		}
 	}
 	return nil
+}
+
+// fits tells whether there is room for the changes in a state of a class.
+func (u *updateReader) fits(c *class, s *state) bool {
+	cells, outside := cellSize*max(0, c.cells-len(s.cells)), len(u.arena)
+	if cells+outside <= u.room {
+		return true
+	}
+	// Cells are added for a field that has none yet.
+	grows := slices.ContainsFunc(u.changes, func(ch change) bool { return int(ch.node.cell) >= len(s.cells) })
+	return !grows && outside <= u.room
 }
 
 // data returns the bytes of a change whose value lies outside its cell.

@@ -133,6 +133,10 @@ func (c *codec) read(r *bits.Reader, arena *[]byte, tick float32) cell {
 	case opText:
 		start := len(*arena)
 		*arena = r.AppendCString(*arena)
+		if len(*arena)-start > maxText {
+			r.Skip(r.Len() + 1) // an overrun
+			*arena = (*arena)[:start]
+		}
 		return cell{word: span(start, len(*arena)), kind: valueText}
 	case opBlob:
 		n := int(r.Varuint32())

@@ -81,13 +81,15 @@ func (w *Bits) PathNumber(v uint32) {
 
 // Raw writes bytes.
 func (w *Bits) Raw(b []byte) {
-	if w.n&7 == 0 {
+	shift := w.n & 7
+	w.n += 8 * len(b)
+	if shift == 0 {
 		w.buf = append(w.buf, b...)
-		w.n += 8 * len(b)
 		return
 	}
 	for _, c := range b {
-		w.Bits(uint64(c), 8)
+		w.buf[len(w.buf)-1] |= c << shift
+		w.buf = append(w.buf, c>>(8-shift))
 	}
 }
 
