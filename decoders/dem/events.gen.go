@@ -1112,10 +1112,11 @@ const (
 	FaultKindEntity FaultKind = 3
 	// The default state of a class could not be read.
 	FaultKindBaseline FaultKind = 4
-	// The schema could not be read, or the recording is too old to have one. Entities are not decoded.
+	// The schema could not be read, or the recording is too old to have one: entities are not decoded. Or another schema
+	// came: the entities of the first one are forgotten, and told again by the next key frame.
 	FaultKindSchema FaultKind = 5
 	// A string table could not be read on.
 	FaultKindStringTable FaultKind = 6
-	// A limit on memory was reached.
+	// A limit on memory was reached. What does not fit is left out.
 	FaultKindLimit FaultKind = 7
 )

@@ -325,11 +325,12 @@ const (
 	FaultKind_FAULT_KIND_ENTITY FaultKind = 3
 	// The default state of a class could not be read.
 	FaultKind_FAULT_KIND_BASELINE FaultKind = 4
-	// The schema could not be read, or the recording is too old to have one. Entities are not decoded.
+	// The schema could not be read, or the recording is too old to have one: entities are not decoded. Or another schema
+	// came: the entities of the first one are forgotten, and told again by the next key frame.
 	FaultKind_FAULT_KIND_SCHEMA FaultKind = 5
 	// A string table could not be read on.
 	FaultKind_FAULT_KIND_STRING_TABLE FaultKind = 6
-	// A limit on memory was reached.
+	// A limit on memory was reached. What does not fit is left out.
 	FaultKind_FAULT_KIND_LIMIT FaultKind = 7
 )
 

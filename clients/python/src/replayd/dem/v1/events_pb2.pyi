@@ -268,11 +268,13 @@ class _FaultKindEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._Enum
     FAULT_KIND_BASELINE: _FaultKind.ValueType  # 4
     """The default state of a class could not be read."""
     FAULT_KIND_SCHEMA: _FaultKind.ValueType  # 5
-    """The schema could not be read, or the recording is too old to have one. Entities are not decoded."""
+    """The schema could not be read, or the recording is too old to have one: entities are not decoded. Or another schema
+    came: the entities of the first one are forgotten, and told again by the next key frame.
+    """
     FAULT_KIND_STRING_TABLE: _FaultKind.ValueType  # 6
     """A string table could not be read on."""
     FAULT_KIND_LIMIT: _FaultKind.ValueType  # 7
-    """A limit on memory was reached."""
+    """A limit on memory was reached. What does not fit is left out."""
 
 class FaultKind(_FaultKind, metaclass=_FaultKindEnumTypeWrapper):
     """What a fault is about."""
@@ -290,11 +292,13 @@ known, most likely. What follows the first field of unknown type is skipped.
 FAULT_KIND_BASELINE: FaultKind.ValueType  # 4
 """The default state of a class could not be read."""
 FAULT_KIND_SCHEMA: FaultKind.ValueType  # 5
-"""The schema could not be read, or the recording is too old to have one. Entities are not decoded."""
+"""The schema could not be read, or the recording is too old to have one: entities are not decoded. Or another schema
+came: the entities of the first one are forgotten, and told again by the next key frame.
+"""
 FAULT_KIND_STRING_TABLE: FaultKind.ValueType  # 6
 """A string table could not be read on."""
 FAULT_KIND_LIMIT: FaultKind.ValueType  # 7
-"""A limit on memory was reached."""
+"""A limit on memory was reached. What does not fit is left out."""
 Global___FaultKind: typing_extensions.TypeAlias = FaultKind
 
 @typing.final

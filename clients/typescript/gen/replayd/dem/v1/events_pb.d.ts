@@ -3406,7 +3406,8 @@ export enum FaultKind {
   BASELINE = 4,
 
   /**
-   * The schema could not be read, or the recording is too old to have one. Entities are not decoded.
+   * The schema could not be read, or the recording is too old to have one: entities are not decoded. Or another schema
+   * came: the entities of the first one are forgotten, and told again by the next key frame.
    *
    * @generated from enum value: FAULT_KIND_SCHEMA = 5;
    */
@@ -3420,7 +3421,7 @@ export enum FaultKind {
   STRING_TABLE = 6,
 
   /**
-   * A limit on memory was reached.
+   * A limit on memory was reached. What does not fit is left out.
    *
    * @generated from enum value: FAULT_KIND_LIMIT = 7;
    */
