@@ -68,6 +68,7 @@ type Decoder struct {
 	header   fileHeader
 	begun    bool
 	jump     int64 // after the sign-on part, go on at this key frame; 0 for none
+	signOn   signOn
 	stopped  bool  // DEM_Stop was read
 	finished bool  // the last record was read
 	work     int64 // bytes since the last event
@@ -457,6 +458,7 @@ func (d *Decoder) readFrame() ([]byte, error) {
 		case n > 0 && len(b) >= n+size:
 			f.offset = d.win.Offset()
 			f.next = f.offset + int64(n+size)
+			d.signOn.place(&f)
 			d.frame = f
 			d.win.Advance(n + size)
 			d.work += int64(n + size)

@@ -89,6 +89,21 @@ func parseFrame(b []byte) (f frame, n, size int, what string) {
 	return f, n, int(length), ""
 }
 
+// signOn tells the records of the sign-on part from those of the recording proper.
+type signOn struct{ over bool }
+
+// place gives a record of the sign-on part the tick -1: in recordings of clients it has the server's tick, from which the
+// recording's own ticks do not go on. Recordings without a SyncTick begin with the first packet.
+func (s *signOn) place(f *frame) {
+	if f.command == cmdPacket || f.command == cmdFullPacket {
+		s.over = true
+	}
+	if !s.over {
+		f.tick = -1
+		s.over = f.command == cmdSyncTick
+	}
+}
+
 // uvarint32 is uvarint for numbers of at most five bytes.
 func uvarint32(b []byte) (v uint32, n int) {
 	for i, c := range b[:min(len(b), 5)] {

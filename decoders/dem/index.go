@@ -82,10 +82,11 @@ func lastKeyFrame(at io.ReaderAt, start int64, tick int32) int64 {
 	return last
 }
 
-// walkFrames calls f with the head of each whole record from start on, without looking at what the records hold, until f
+// walkFrames calls f with the head of each whole record from the first one on, without looking at what the records hold, until f
 // returns false or the bytes end.
 func walkFrames(at io.ReaderAt, start int64, f func(frame) bool) error {
 	win := decoders.NewWindow(&readerAt{at, start}, start, 1<<20)
+	var part signOn
 	for {
 		fr, n, size, what := parseFrame(win.Bytes())
 		if what != "" || size > maxRecord {
@@ -99,6 +100,7 @@ func walkFrames(at io.ReaderAt, start int64, f func(frame) bool) error {
 		}
 		fr.offset = win.Offset()
 		fr.next = fr.offset + int64(n+size)
+		part.place(&fr)
 		if _, err := win.Skip(int64(n + size)); err != nil {
 			return err
 		}

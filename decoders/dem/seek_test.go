@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/replayd/replayd/decoders/dem"
@@ -11,21 +12,21 @@ import (
 )
 
 // keyFrames is a demo of 100 ticks with a key frame every 10: entities come, change and go, and so do the names of the
-// combat log.
-func keyFrames() []byte {
+// combat log. The records of its sign-on part have the given tick.
+func keyFrames(signOn int32) []byte {
 	d := demtest.New()
-	d.Record(demtest.CmdFileHeader, -1, demtest.Proto(nil).Text(1, "PBDEMS2").Text(14, "dota"))
+	d.Record(demtest.CmdFileHeader, signOn, demtest.Proto(nil).Text(1, "PBDEMS2").Text(14, "dota"))
 	names := demtest.Table{}
-	d.Record(demtest.CmdSignonPacket, -1, demtest.PackMessages(
+	d.Record(demtest.CmdSignonPacket, signOn, demtest.PackMessages(
 		demtest.Message{ID: 40, Data: demtest.Proto(nil).Varint(11, 1).Float(13, 1.0/30)},
 		demtest.Table{}.Create("instancebaseline", false),
 		names.Create("CombatLogNames", false, demtest.Entry{Index: 0, Key: "dota_unknown"}),
 	))
-	d.Record(demtest.CmdSendTables, -1, demtest.SendTables(demtest.Serializer{Name: "C", Fields: []demtest.Field{
+	d.Record(demtest.CmdSendTables, signOn, demtest.SendTables(demtest.Serializer{Name: "C", Fields: []demtest.Field{
 		{Name: "m_n", Type: "uint32"}, {Name: "m_s", Type: "CUtlString"}, {Name: "m_list", Type: "CUtlVector< CUtlString >"},
 	}}))
-	d.Record(demtest.CmdClassInfo, -1, demtest.Classes("C"))
-	d.Record(demtest.CmdSyncTick, -1, nil)
+	d.Record(demtest.CmdClassInfo, signOn, demtest.Classes("C"))
+	d.Record(demtest.CmdSyncTick, signOn, nil)
 	all := []demtest.Entry{{Index: 0, Key: "dota_unknown"}}
 	type state struct {
 		n      uint64
@@ -75,7 +76,13 @@ func keyFrames() []byte {
 
 // TestKeyFrames starts at every tick: what is told from there on does not depend on where decoding began.
 func TestKeyFrames(t *testing.T) {
-	data := keyFrames()
+	// In recordings of clients the sign-on part has the server's tick.
+	for _, signOn := range []int32{-1, 53211} {
+		t.Run(fmt.Sprint(signOn), func(t *testing.T) { testKeyFrames(t, keyFrames(signOn)) })
+	}
+}
+
+func testKeyFrames(t *testing.T, data []byte) {
 	x, err := dem.ReadIndex(bytes.NewReader(data))
 	if err != nil || len(x.KeyFrames) != 10 || x.LastTick != 99 {
 		t.Fatalf("index %+v, %v", x, err)
@@ -83,6 +90,9 @@ func TestKeyFrames(t *testing.T) {
 	all, _ := texts(t, data, dem.Options{}, nil)
 	if len(all) < 500 {
 		t.Fatalf("%d events", len(all))
+	}
+	if !strings.HasPrefix(all[0], "-1 file_header") {
+		t.Errorf("the first event is %s", all[0])
 	}
 	for tick := int32(-1); tick < 100; tick++ {
 		want, _ := texts(t, data, dem.Options{}, func(ev *dem.Event) bool { return ev.AtTick >= tick })

@@ -303,6 +303,60 @@ func TestFilter(t *testing.T) {
 	}
 }
 
+// TestClientTicks: the sign-on part of a client's recording has ticks of the server, which are larger than those of the
+// packets that follow. It lies before all ticks nevertheless.
+func TestClientTicks(t *testing.T) {
+	d := demtest.New()
+	d.Record(demtest.CmdFileHeader, 53211, demtest.Proto(nil).Text(1, "PBDEMS2").Text(14, "dota"))
+	d.Record(demtest.CmdSignonPacket, 53211, demtest.PackMessages(demtest.Message{ID: 4, Data: demtest.Proto(nil).Varint(1, 53211)}))
+	d.Record(demtest.CmdSyncTick, 53211, nil)
+	d.Record(demtest.CmdConsoleCmd, 0, demtest.Proto(nil).Text(1, "echo"))
+	for tick := range int32(10) {
+		d.Packet(tick, demtest.Message{ID: 4, Data: demtest.Proto(nil).Varint(1, 53211+int64(tick))})
+	}
+	d.Record(demtest.CmdStop, 9, nil)
+	d.Record(demtest.CmdFileInfo, 9, demtest.Proto(nil).Varint(2, 9))
+	ticksOf := func(o encode.Options) (out []int32) {
+		s, err := read(t, open(t, d.Bytes(), o), 512)
+		if !errors.Is(err, io.EOF) {
+			t.Fatal(err)
+		}
+		for i, ev := range s.list {
+			if s.marks[i].Tick != ev.GetAtTick() {
+				t.Errorf("%v is marked with tick %d", ev, s.marks[i].Tick)
+			}
+			if ev.GetTick() != nil {
+				out = append(out, ev.GetAtTick())
+			}
+		}
+		return out
+	}
+	between := func(low, high *int32) *filter.Filter {
+		f, err := filter.Compile(encoder.Codec.Kinds, []*replaydv1.EventFilter{{Ticks: &replaydv1.TickRange{Min: low, Max: high}}}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	two, four := int32(2), int32(4)
+	for _, test := range []struct {
+		name string
+		o    encode.Options
+		want []int32
+	}{
+		{"all", encode.Options{}, []int32{-1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9}},
+		{"range", encode.Options{Filter: between(&two, &four)}, []int32{2, 3, 4}},
+		{"up to a tick", encode.Options{Filter: between(nil, &two)}, []int32{-1, 0, 1, 2}},
+		{"from a tick", encode.Options{Start: encode.Start{Tick: &four}}, []int32{4, 5, 6, 7, 8, 9}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if got := ticksOf(test.o); !slices.Equal(got, test.want) {
+				t.Errorf("ticks %d, want %d", got, test.want)
+			}
+		})
+	}
+}
+
 func withoutFaults(s stream) (out []string) {
 	for i, ev := range s.list {
 		if ev.GetFault() == nil {
