@@ -88,6 +88,7 @@ type Decoder struct {
 	chunks  chunkReader
 	dump    dumpReader
 	strings tableReader
+	buff    pendingModifier
 	ents    entityReader
 	list    listReader
 

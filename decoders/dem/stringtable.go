@@ -87,11 +87,6 @@ type tableReader struct {
 	arena   []byte
 	packed  []byte // a compressed value
 	err     error  // why it stopped early
-
-	// The modifier that the last entry is, not delivered yet.
-	pendingModifier bool
-	modifierSlot    int
-	modifierValue   []byte
 }
 
 // tableChange is an entry that was read: the key it has now, and the new value if there is one. Both are valid until the
@@ -113,7 +108,6 @@ func (t *tableReader) start(table *stringTable, id int, data []byte, n int) {
 		t.left = t.bits.Len() / 3
 	}
 	t.arena = t.arena[:0]
-	t.pendingModifier = false
 }
 
 // next reads an entry. It returns false at the end, and when an entry cannot be read: then t.err says why.

@@ -114,15 +114,20 @@ func (d *Decoder) tableFault(err error) {
 	d.fault(Fault{Kind: FaultKindStringTable, MessageId: svcUpdateStringTable, Detail: []byte("string table " + string(d.tables[len(d.tables)-1].name) + ": " + err.Error())})
 }
 
-// nextTableEntry reads an entry of a string table. An entry has two places for events: itself, and the modifier that it
-// may be.
+// pendingModifier is the modifier that the last entry of a table is, not delivered yet.
+type pendingModifier struct {
+	set   bool
+	slot  int
+	value []byte
+}
+
+// nextTableEntry reads an entry of a string table.
 func (d *Decoder) nextTableEntry(ev *Event) bool {
+	if d.buff.set {
+		return d.tellModifier(ev)
+	}
 	t := &d.strings
 	var c tableChange
-	if t.pendingModifier {
-		t.pendingModifier = false
-		return d.modifier(ev, t.modifierSlot, t.modifierValue)
-	}
 	if !t.next(&c) {
 		d.stage = stagePacket
 		if t.err != nil {
@@ -130,19 +135,27 @@ func (d *Decoder) nextTableEntry(ev *Event) bool {
 		}
 		return false
 	}
-	d.entryChanged(t.table, c.index, c.key)
+	return d.tellChange(ev, t.id, t.table, &c)
+}
+
+// tellChange delivers a changed entry. It has two places for events: itself, and the modifier that it may be.
+func (d *Decoder) tellChange(ev *Event, id int, t *stringTable, c *tableChange) bool {
+	d.entryChanged(t, c.index, c.key)
 	told := d.want(KindStringTableEntry)
 	if told {
-		d.tellEntry(ev, t.id, t.table, &c)
+		d.tellEntry(ev, id, t, c)
 	}
-	if t.table.role == roleModifiers {
-		if told {
-			t.pendingModifier, t.modifierSlot, t.modifierValue = true, c.index, c.value
-			return true
-		}
-		return d.modifier(ev, c.index, c.value)
+	if t.role != roleModifiers {
+		return told
 	}
-	return told
+	d.buff = pendingModifier{true, c.index, c.value}
+	return told || d.tellModifier(ev)
+}
+
+// tellModifier delivers the modifier that the last entry is.
+func (d *Decoder) tellModifier(ev *Event) bool {
+	d.buff.set = false
+	return d.modifier(ev, d.buff.slot, d.buff.value)
 }
 
 func (d *Decoder) tellEntry(ev *Event, id int, t *stringTable, c *tableChange) {
@@ -187,6 +200,9 @@ func (d *Decoder) startDump(tables, packet []byte) {
 
 // nextDumpEntry applies entries of the dump up to one that changes something.
 func (d *Decoder) nextDumpEntry(ev *Event) bool {
+	if d.buff.set && d.tellModifier(ev) {
+		return true
+	}
 	u := &d.dump
 	for {
 		for u.table != nil && u.items.next() {
@@ -203,11 +219,7 @@ func (d *Decoder) nextDumpEntry(ev *Event) bool {
 					c.value, c.hasValue = m.raw, true
 				}
 			}
-			if !d.applyDumped(&c) {
-				continue
-			}
-			if d.want(KindStringTableEntry) {
-				d.tellEntry(ev, u.id, u.table, &c)
+			if d.applyDumped(&c) && d.tellChange(ev, u.id, u.table, &c) {
 				return true
 			}
 		}
@@ -255,9 +267,5 @@ func (d *Decoder) applyDumped(c *tableChange) bool {
 			return false
 		}
 	}
-	if !t.store(c, true) {
-		return false
-	}
-	d.entryChanged(t, c.index, c.key)
-	return true
+	return t.store(c, true)
 }

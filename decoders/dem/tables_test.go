@@ -1,0 +1,70 @@
+package dem_test
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/replayd/replayd/decoders/dem"
+	"github.com/replayd/replayd/decoders/dem/demtest"
+)
+
+// TestDumpedModifiers: a modifier that a dump of the tables brings is told like one of an update, and none is told twice.
+func TestDumpedModifiers(t *testing.T) {
+	modifier := func(serial int64) []byte { return demtest.Proto(nil).Varint(1, 1).Varint(2, 77).Varint(4, serial) }
+	entry := func(i int, serial int64) demtest.Entry {
+		return demtest.Entry{Index: i, Key: string(rune('0' + i)), HasValue: true, Value: modifier(serial)}
+	}
+	table := demtest.Table{Varint: true}
+	write := func() *demtest.Demo {
+		d := demtest.New()
+		d.Record(demtest.CmdFileHeader, -1, demtest.Proto(nil).Text(1, "PBDEMS2").Text(14, "dota"))
+		d.Record(demtest.CmdSignonPacket, -1, demtest.PackMessages(table.Create("ActiveModifiers", false, entry(0, 5))))
+		return d
+	}
+	key := demtest.Proto(nil).Bytes(1, demtest.Dump("ActiveModifiers", entry(0, 5), entry(1, 6)))
+	for _, test := range []struct {
+		name string
+		fill func(d *demtest.Demo)
+		want []int32
+	}{
+		{"string tables", func(d *demtest.Demo) {
+			d.Record(demtest.CmdStringTables, -1, demtest.Dump("ActiveModifiers", entry(0, 5), entry(1, 6), entry(2, 7)))
+		}, []int32{5, 6, 7}},
+		{"a key frame after damage", func(d *demtest.Demo) {
+			d.Record(demtest.CmdPacket|64, 1, []byte("no snappy"))
+			d.Record(demtest.CmdFullPacket, 2, key)
+		}, []int32{5, 6}},
+		{"a key frame", func(d *demtest.Demo) { d.Record(demtest.CmdFullPacket, 2, key) }, []int32{5}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			d := write()
+			test.fill(d)
+			d.Record(demtest.CmdStop, 3, nil)
+			for name, kinds := range map[string]func(dem.Kind) bool{
+				"all": nil, "modifiers": func(k dem.Kind) bool { return k == dem.KindModifier },
+			} {
+				var got []int32
+				entries := 0
+				decoder := dem.New(bytes.NewReader(d.Bytes()), dem.Options{Kinds: kinds})
+				if err := run(decoder, func(ev *dem.Event) {
+					switch ev.Kind {
+					case dem.KindModifier:
+						got = append(got, ev.Modifier.Serial)
+					case dem.KindStringTableEntry:
+						entries++
+					}
+				}); err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(test.want, got); diff != "" {
+					t.Errorf("%s (-want +got):\n%s", name, diff)
+				}
+				if kinds == nil && entries != len(test.want) {
+					t.Errorf("%d entries, want %d", entries, len(test.want))
+				}
+			}
+		})
+	}
+}
