@@ -60,7 +60,7 @@ func (d *Decoder) createTable(ev *Event, b []byte) bool {
 			data, err = inflate(nil, data, maxRecord)
 		}
 		if err != nil {
-			d.tableFault(err)
+			d.tableFault(t, err)
 			return tell
 		}
 	}
@@ -110,8 +110,10 @@ func (d *Decoder) updateTable(ev *Event, b []byte) bool {
 	return false
 }
 
-func (d *Decoder) tableFault(err error) {
-	d.fault(Fault{Kind: FaultKindStringTable, MessageId: svcUpdateStringTable, Detail: []byte("string table " + string(d.tables[len(d.tables)-1].name) + ": " + err.Error())})
+// tableFault reports entries that cannot be read. The next key frame has them again.
+func (d *Decoder) tableFault(t *stringTable, err error) {
+	d.lost = true
+	d.fault(Fault{Kind: FaultKindStringTable, MessageId: svcUpdateStringTable, Detail: []byte("string table " + string(t.name) + ": " + err.Error())})
 }
 
 // pendingModifier is the modifier that the last entry of a table is, not delivered yet.
@@ -131,7 +133,7 @@ func (d *Decoder) nextTableEntry(ev *Event) bool {
 	if !t.next(&c) {
 		d.stage = stagePacket
 		if t.err != nil {
-			d.fault(Fault{Kind: FaultKindStringTable, MessageId: svcUpdateStringTable, Detail: []byte("string table " + string(t.table.name) + ": " + t.err.Error())})
+			d.tableFault(t.table, t.err)
 		}
 		return false
 	}

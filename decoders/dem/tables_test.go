@@ -68,3 +68,32 @@ func TestDumpedModifiers(t *testing.T) {
 		})
 	}
 }
+
+// TestBrokenEntry: what a table misses after an entry that cannot be read, the next key frame brings.
+func TestBrokenEntry(t *testing.T) {
+	name := func(i int) demtest.Entry { return demtest.Entry{Index: i, Key: "name " + string(rune('0'+i))} }
+	table := demtest.Table{Varint: true}
+	log := func(i int64) demtest.Message { return demtest.Message{ID: 554, Data: demtest.Proto(nil).Varint(2, i)} }
+	d := demtest.New()
+	d.Record(demtest.CmdFileHeader, -1, demtest.Proto(nil).Text(1, "PBDEMS2").Text(14, "dota"))
+	d.Record(demtest.CmdSignonPacket, -1, demtest.PackMessages(table.Create("CombatLogNames", false, name(0))))
+	d.Packet(1, table.Update(0, name(1), name(9), name(2)), log(1), log(2)) // 9 is beyond the end
+	d.Record(demtest.CmdFullPacket, 2, demtest.Proto(nil).Bytes(1, demtest.Dump("CombatLogNames", name(0), name(1), name(2))))
+	d.Packet(3, log(1), log(2))
+	d.Record(demtest.CmdStop, 3, nil)
+	var got []string
+	faults := 0
+	if err := run(dem.New(bytes.NewReader(d.Bytes()), dem.Options{}), func(ev *dem.Event) {
+		switch ev.Kind {
+		case dem.KindCombatLog:
+			got = append(got, string(ev.CombatLog.TargetName))
+		case dem.KindFault:
+			faults++
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"name 1", "", "name 1", "name 2"}, got); diff != "" || faults != 1 {
+		t.Errorf("%d faults, names (-want +got):\n%s", faults, diff)
+	}
+}
