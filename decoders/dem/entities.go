@@ -328,13 +328,18 @@ func (d *Decoder) createEntity(ev *Event) bool {
 		if size > r.Len() {
 			err = errEntitySize
 		}
+		told := false
+		if c == nil && !r.Overrun() && d.entities[e.index] != nil {
+			// Whoever was in the slot is gone.
+			told = d.deleteEntity(ev, e.index)
+		}
 		if c == nil && size >= 0 && size <= r.Len() && !r.Overrun() {
 			r.Skip(size)
 			d.fault(Fault{Kind: FaultKindEntity, MessageId: svcPacketEntities, EntityIndex: uint32(e.index), BitsAnnounced: uint32(size), Detail: []byte(err.Error())})
-			return false
+			return told
 		}
 		d.lose(e.index, c, err)
-		return false
+		return told
 	}
 	old := d.entities[e.index]
 	again := old != nil && old.class == c && old.serial == serial

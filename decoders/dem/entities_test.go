@@ -242,6 +242,13 @@ func TestEntities(t *testing.T) {
 		}, []string{
 			"0 created 1/10 m_n uint 1", "0 fault", "1 updated 1/10 m_n uint 3", "at last 1/10 active=true m_n=i3",
 		}, nil},
+		{"an unknown class takes a slot", []func(*demtest.Demo, int32){first,
+			packet(true, func(e *demtest.Entities) { e.Create(1, 1, 11, number(3)); e.Update(3, number(4)) }),
+			packet(true, func(e *demtest.Entities) { e.NoSizes = true; e.Create(3, 1, 31, number(3)) }),
+		}, []string{
+			"0 created 1/10 m_n uint 1 m_s text \"one\"", "0 created 3/30 m_n uint 1",
+			"1 deleted 1/10", "1 fault", "1 updated 3/30 m_n uint 4", "2 deleted 3/30", "2 fault",
+		}, nil},
 		{"an unknown class is skipped by its size", []func(*demtest.Demo, int32){
 			packet(false, func(e *demtest.Entities) { e.Create(1, 1, 10, number(3)); e.Create(3, 0, 30) }),
 		}, []string{"0 fault", "0 created 3/30 m_n uint 1", "at last 3/30 active=true m_n=i1"}, func(s dem.Stats) bool { return s.Faults == 1 }},
