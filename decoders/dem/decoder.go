@@ -110,17 +110,17 @@ type Decoder struct {
 	told         bool // that entities are not decoded
 
 	// Entities.
-	tree      *classTree
-	update    updateReader
-	entities  []*entity // by index
-	free      []*entity
-	held      int // bytes of the states of all entities together
-	baseIndex map[int32]int
-	baseOwn   [2]map[int32]*ownBaseline
-	lost      bool  // updates were lost: the next key frame helps
-	alternate state // the last one that a packet named for an entity
-	floats    []float32
-	merged    []change
+	tree       *classTree
+	update     updateReader
+	entities   []*entity // by index
+	free       []*entity
+	held       int // bytes of the states of all entities together
+	baseIndex  map[int32]int
+	baseOwn    [2]map[int32]*ownBaseline
+	alternates alternates
+	lost       bool // updates were lost: the next key frame helps
+	floats     []float32
+	merged     []change
 }
 
 // stage is what Next goes on with.

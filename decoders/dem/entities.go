@@ -1,9 +1,11 @@
 package dem
 
 import (
+	"cmp"
 	"errors"
 	"maps"
 	"math"
+	"slices"
 
 	"github.com/replayd/replayd/decoders/bits"
 )
@@ -35,7 +37,22 @@ type entityReader struct {
 	pending pendingCreate
 }
 
+// alternate says that an entity is created from another entry of the table instancebaseline than its class's.
 type alternate struct{ entity, entry int32 }
+
+// alternates keeps the states that entries are for classes, within what all states together may take.
+type alternates struct {
+	states map[alternateKey]*state
+	held   int
+}
+
+type alternateKey struct {
+	entry int32
+	class *class
+}
+
+// alternateSize is about what a kept state takes beside its fields.
+const alternateSize = 128
 
 type entityPhase uint8
 
@@ -117,6 +134,8 @@ func (d *Decoder) startEntities(ev *Event, b []byte) bool {
 			}
 		}
 	}
+	// The first one of an entity counts.
+	slices.SortStableFunc(e.alt, compareAlternates)
 	if e.store {
 		d.switchBaselines(e.slot)
 	}
@@ -463,12 +482,9 @@ func sized(fields []FieldValue, n int) []FieldValue {
 // for it, or the class's.
 func (d *Decoder) startState(c *class) *state {
 	index := int32(d.ents.index)
-	for _, a := range d.ents.alt {
-		if a.entity == index {
-			d.alternate.reset()
-			d.readBaseline(&d.alternate, c, d.baselineEntry(int(a.entry)))
-			return &d.alternate
-		}
+	alt := d.ents.alt
+	if i, ok := slices.BinarySearchFunc(alt, alternate{entity: index}, compareAlternates); ok {
+		return d.alternateState(c, alt[i].entry)
 	}
 	if d.ents.delta {
 		if own := d.baseOwn[d.ents.slot][index]; own != nil && own.class == c {
@@ -486,6 +502,35 @@ func (d *Decoder) startState(c *class) *state {
 		d.readBaseline(&b.state, c, value)
 	}
 	return &b.state
+}
+
+func compareAlternates(a, b alternate) int { return cmp.Compare(a.entity, b.entity) }
+
+// alternateState returns the state that an entry of the table instancebaseline is for a class.
+func (d *Decoder) alternateState(c *class, entry int32) *state {
+	key := alternateKey{entry, c}
+	if s := d.alternates.states[key]; s != nil {
+		return s
+	}
+	s := new(state)
+	d.readBaseline(s, c, d.baselineEntry(int(entry)))
+	if d.held+s.size() > maxState {
+		d.noRoom(c)
+		s = new(state)
+	}
+	if d.alternates.states == nil {
+		d.alternates.states = map[alternateKey]*state{}
+	}
+	d.alternates.states[key] = s
+	d.alternates.held += alternateSize + s.size()
+	d.held += alternateSize + s.size()
+	return s
+}
+
+// dropAlternates forgets what entries of the table instancebaseline are: they have changed.
+func (d *Decoder) dropAlternates() {
+	d.held -= d.alternates.held
+	d.alternates = alternates{}
 }
 
 // classBaseline returns the defaults of a class as the table instancebaseline has them.

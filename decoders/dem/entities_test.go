@@ -439,3 +439,52 @@ func cutVarint(b []byte) (uint64, []byte) {
 	v, n := binary.Uvarint(b)
 	return v, b[n:]
 }
+
+// TestAlternates: an entry that a packet names for many entities is read once, and again when it has changed.
+func TestAlternates(t *testing.T) {
+	var table demtest.Table
+	entry := func(i int, key string, values ...demtest.Value) demtest.Entry {
+		var w demtest.Bits
+		w.Fields(values...)
+		return demtest.Entry{Index: i, Key: key, HasValue: true, Value: w.Bytes()}
+	}
+	// The elements are out of range, so that each time the entry is read a fault is told.
+	broken := entry(2, "0:2", element(1<<20, "a"))
+	create := func(entries map[int]int) func(*demtest.Demo, int32) {
+		return packet(false, func(e *demtest.Entities) {
+			for i := range 4 {
+				e.Create(i, 0, i+1)
+			}
+			var extra demtest.Proto
+			for i := 3; i >= 0; i-- { // in any order
+				if entry, ok := entries[i]; ok {
+					extra = extra.Bytes(15, demtest.Proto(nil).Varint(1, int64(i)).Varint(2, int64(entry)))
+				}
+			}
+			// A second one for the same entity does not count.
+			e.Extra(extra.Bytes(15, demtest.Proto(nil).Varint(1, 1).Varint(2, 0)))
+		})
+	}
+	got, stats := script(t,
+		func(d *demtest.Demo, tick int32) {
+			d.Packet(tick, table.Update(0, entry(1, "0:1", number(7)), broken))
+		},
+		create(map[int]int{1: 1, 2: 1}),
+		create(map[int]int{1: 2, 2: 2, 3: 2}),
+		func(d *demtest.Demo, tick int32) { d.Packet(tick, table.Update(0, entry(1, "0:1", number(8)))) },
+		create(map[int]int{1: 1, 3: 2}),
+	)
+	want := []string{
+		"1 created 0/1 m_n uint 1", "1 created 1/2 m_n uint 7", "1 created 2/3 m_n uint 7", "1 created 3/4 m_n uint 1",
+		"2 entered full=true 0/1 m_n uint 1", "2 entered full=true 1/2", "2 fault", "2 entered full=true 2/3", "2 entered full=true 3/4",
+		"4 entered full=true 0/1 m_n uint 1", "4 entered full=true 1/2 m_n uint 8", "4 entered full=true 2/3 m_n uint 1",
+		"4 entered full=true 3/4", "4 fault",
+		"at last 0/1 active=true m_n=i1", "at last 1/2 active=true m_n=i8", "at last 2/3 active=true m_n=i1", "at last 3/4 active=true",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if stats.Faults != 2 {
+		t.Errorf("%+v", stats)
+	}
+}

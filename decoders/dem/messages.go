@@ -48,6 +48,7 @@ func (d *Decoder) decodeMessage(ev *Event, id uint32, b []byte) bool {
 	case svcClearTables:
 		d.tables, d.stored = nil, 0
 		clear(d.baseIndex)
+		d.dropAlternates()
 		for _, c := range d.classes {
 			if c != nil {
 				c.baseline.made = false

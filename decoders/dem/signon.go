@@ -55,6 +55,7 @@ func (d *Decoder) forgetEntities() {
 		}
 	}
 	d.baseOwn = [2]map[int32]*ownBaseline{}
+	d.alternates = alternates{}
 	d.held = 0
 	d.clock = clock{}
 	if some {

@@ -27,6 +27,9 @@ func held(t *testing.T, d *Decoder) int {
 		}
 		sum += e.held
 	}
+	for _, s := range d.alternates.states {
+		sum += alternateSize + s.size()
+	}
 	seen := map[*ownBaseline]bool{}
 	for _, slot := range d.baseOwn {
 		for _, b := range slot {

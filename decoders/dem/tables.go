@@ -172,6 +172,7 @@ func (d *Decoder) entryChanged(t *stringTable, index int, key []byte) {
 	if t.role != roleBaselines {
 		return
 	}
+	d.dropAlternates()
 	if key == nil {
 		key = t.key(index)
 	}
