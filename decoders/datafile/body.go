@@ -55,7 +55,7 @@ func (d *Decoder) produceBody(ev *Event, slot int64) error {
 func (d *Decoder) producePiece(ev *Event, blob int, slot int64) error {
 	l := &d.item
 	offset := slot * ChunkSize
-	data, ok, err := d.take(blob, offset, min(l.bytes-offset, ChunkSize))
+	data, ok, err := d.take(ev, blob, offset, min(l.bytes-offset, ChunkSize))
 	if !ok || err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func (d *Decoder) producePiece(ev *Event, blob int, slot int64) error {
 
 func (d *Decoder) produceSettings(ev *Event, blob int) error {
 	d.texts = d.texts[:0]
-	if err := d.readBlob(blob); err != nil {
+	if err := d.readBlob(ev, blob); err != nil {
 		return err
 	}
 	rest := d.texts
@@ -93,28 +93,29 @@ func (d *Decoder) produceSettings(ev *Event, blob int) error {
 	return nil
 }
 
-// readBlob appends a whole blob to the texts. Only blobs of at most maxSettings bytes come here.
-func (d *Decoder) readBlob(blob int) error {
-	if err := d.in.open(blob); err != nil {
-		return err
-	}
-	for d.in.left > 0 {
-		n := int(min(d.in.left, ChunkSize))
-		if err := d.in.read(d.chunk[:n]); err != nil {
-			return err
-		}
+// readBlob appends a whole blob to the texts; of one that is damaged, as much as can be read, and warns. Only blobs of at
+// most maxSettings bytes come here.
+func (d *Decoder) readBlob(ev *Event, blob int) error {
+	d.in.open(blob)
+	for d.in.left > 0 && d.in.err == nil {
+		n, _ := d.in.read(d.chunk[:min(d.in.left, ChunkSize)])
 		d.texts = append(d.texts, d.chunk[:n]...)
 	}
-	return d.in.finish()
+	err := d.in.finish()
+	if err != nil {
+		d.warn(ev, WarningDamagedData)
+	}
+	return d.damaged(err)
 }
 
 func (d *Decoder) produceQuads(ev *Event, blob int, slot int64) error {
 	first := slot * quadsPerEvent
 	n := min(d.item.bytes/quadBytes-first, quadsPerEvent)
-	data, ok, err := d.take(blob, first*quadBytes, n*quadBytes)
+	data, ok, err := d.take(ev, blob, first*quadBytes, n*quadBytes)
 	if !ok || err != nil {
 		return err
 	}
+	n = int64(len(data)) / quadBytes
 	points, colors := d.points[:0], d.colors[:0]
 	point := func(v ints, i int) { points = append(points, Point{v.at(i), v.at(i + 1)}) }
 	for k := range int(n) {
@@ -156,10 +157,11 @@ func (d *Decoder) produceSources(ev *Event, blob int, slot int64) error {
 	size := d.file.sourceBytes(d.itemIndex())
 	first := slot * sourcesPerEvent
 	n := min(d.item.bytes/size-first, sourcesPerEvent)
-	data, ok, err := d.take(blob, first*size, n*size)
+	data, ok, err := d.take(ev, blob, first*size, n*size)
 	if !ok || err != nil {
 		return err
 	}
+	n = int64(len(data)) / size
 	for k := range n {
 		v := ints(data[k*size:][:size])
 		if size == sourceBytes {

@@ -1,6 +1,7 @@
 package datafile
 
 import (
+	"errors"
 	"io"
 	"sort"
 
@@ -22,6 +23,11 @@ type Decoder struct {
 	file   *File
 	filter Filter
 	err    error
+
+	damage   error             // the first blob that could not be read, as it is told at the end
+	begun    decoders.Position // where decoding began
+	checking bool              // all events were delivered: what comes before begun is only looked at for damage
+	later    error             // the damage that was found behind begun
 
 	record int      // the current record: 0 header, then types, items, and the loose blobs as one
 	slot   int64    // the next place in the record
@@ -62,6 +68,11 @@ func (d *Decoder) Filter(filter Filter) { d.filter = filter }
 
 // Next decodes the next event into ev. It returns io.EOF after the last one. A file is there as a whole, so there is no
 // decoders.ErrMore. After any other error it returns that error again.
+//
+// Of a blob that cannot be read, or whose checksum is wrong, the events end where it is noticed, the last of them with
+// WarningDamagedData, and decoding goes on behind it. After the last event Next returns, instead of io.EOF, the
+// *decoders.Error of the first such blob that was wanted: also of one that comes before the position where decoding began,
+// so that it ends in the same way wherever it began.
 func (d *Decoder) Next(ev *Event) error {
 	for {
 		if ok, err := d.Step(ev); ok || err != nil {
@@ -80,14 +91,22 @@ func (d *Decoder) Step(ev *Event) (ok bool, err error) {
 	if !d.ready {
 		d.prepare()
 	}
+	if d.checking && !d.place().Before(d.begun) {
+		d.err = d.verdict()
+		return false, d.err
+	}
 	if d.slot >= d.plan.total() {
 		d.err = d.leave()
 		return false, d.err
 	}
 	ev.AtTick, ev.Kind, ev.Warnings = 0, KindNone, d.warnings[:0]
 	d.err = d.produce(ev)
-	return d.err == nil && ev.Kind != KindNone, d.err
+	return d.err == nil && ev.Kind != KindNone && !d.checking, d.err
 }
+
+// Checking tells that all events were delivered, and that what comes before the position where decoding began is being
+// looked at, as far as the filter wants it. See Next.
+func (d *Decoder) Checking() bool { return d.checking }
 
 // End is the position after the last event.
 func (d *Decoder) End() decoders.Position {
@@ -96,6 +115,14 @@ func (d *Decoder) End() decoders.Position {
 
 // Position says where the next event starts.
 func (d *Decoder) Position() decoders.Position {
+	if d.checking {
+		return d.End()
+	}
+	return d.place()
+}
+
+// place is where the next event starts, delivered or not.
+func (d *Decoder) place() decoders.Position {
 	if d.ready && d.slot >= d.plan.total() && d.record < d.records()-1 {
 		return decoders.Position{Offset: d.offset(d.record + 1)}
 	}
@@ -110,7 +137,7 @@ func (d *Decoder) Seek(p decoders.Position) error {
 	if record == n || d.offset(record) != p.Offset || p.Index < 0 {
 		return failure(p.Offset, "position", decoders.ErrCorrupt, "no record starts there")
 	}
-	d.err = nil
+	d.err, d.damage, d.later, d.begun, d.checking = nil, nil, nil, p, false
 	d.enter(record)
 	d.prepare()
 	if int64(p.Index) > d.plan.total() {
@@ -154,19 +181,49 @@ func (d *Decoder) enter(record int) {
 	d.loose, d.looseSlot = 0, 0
 }
 
-// leave goes on to the next record. It checks the end of a blob whose bytes have all been read.
+// leave goes on to the next record, or from the last one to what was left out before the first.
 func (d *Decoder) leave() error {
-	if d.blobOpen && d.in.left == 0 {
-		if err := d.in.finish(); err != nil {
-			return err
-		}
-		d.blobOpen = false
+	switch {
+	case d.record < d.records()-1:
+		d.enter(d.record + 1)
+	case d.checking || d.begun == decoders.Position{}:
+		return d.verdict()
+	default:
+		d.checking, d.damage, d.later = true, nil, d.damage
+		d.enter(0)
 	}
-	if d.record == d.records()-1 {
-		return io.EOF
-	}
-	d.enter(d.record + 1)
 	return nil
+}
+
+// verdict is what there is to say when everything was looked at.
+func (d *Decoder) verdict() error {
+	switch {
+	case d.damage != nil:
+		return d.damage
+	case d.later != nil:
+		return d.later
+	}
+	return io.EOF
+}
+
+// damaged takes note of an error of a blob, which is no reason not to go on behind it, and returns those that are.
+func (d *Decoder) damaged(err error) error {
+	if !errors.Is(err, decoders.ErrCorrupt) {
+		return err
+	}
+	if d.damage == nil {
+		d.damage = err
+	}
+	return nil
+}
+
+// abandon goes on behind the places of the current blob, for no more of it can be read.
+func (d *Decoder) abandon() {
+	d.blobOpen = false
+	d.slot = d.plan.total()
+	if d.record == d.records()-1 {
+		d.slot = d.looseSlot + looseChunks(d.file.DataSize(d.loose))
+	}
 }
 
 // prepare counts the places of the current record.
@@ -324,12 +381,6 @@ func (d *Decoder) produceLoose(ev *Event) error {
 		}
 		d.looseSlot += n
 	}
-	if d.blobOpen && d.in.blob != d.loose {
-		if err := d.in.finish(); err != nil {
-			return err
-		}
-		d.blobOpen = false
-	}
 	return d.produceRawData(ev, d.loose, (d.slot-d.looseSlot)*ChunkSize)
 }
 
@@ -338,12 +389,11 @@ const maxSkip = 12
 
 // take reads the bytes of a blob from an offset on, which it opens if it is not open. It never goes back in an open blob.
 // It returns false when the offset is too far to be reached in one step; then it has come nearer. Otherwise it goes on to
-// the next place.
-func (d *Decoder) take(blob int, offset, size int64) (data []byte, ok bool, err error) {
+// the next place. Of a blob that is damaged it returns what can be read, warns, and goes on behind the blob; it returns
+// false when nothing can be read as far as the offset, for then the warning was an earlier event's.
+func (d *Decoder) take(ev *Event, blob int, offset, size int64) (data []byte, ok bool, err error) {
 	if !d.blobOpen || d.in.blob != blob {
-		if err := d.in.open(blob); err != nil {
-			return nil, false, err
-		}
+		d.in.open(blob)
 		d.blobOpen = true
 	}
 	skip := offset - (d.file.DataSize(blob) - d.in.left)
@@ -351,24 +401,32 @@ func (d *Decoder) take(blob int, offset, size int64) (data []byte, ok bool, err 
 		if skip == 0 {
 			break
 		}
-		n := min(skip, ChunkSize)
-		if err := d.in.read(d.chunk[:n]); err != nil {
-			return nil, false, err
+		n, err := d.in.read(d.chunk[:min(skip, ChunkSize)])
+		if err != nil {
+			d.abandon()
+			return nil, false, d.damaged(err)
 		}
-		skip -= n
+		skip -= int64(n)
 	}
 	if skip > 0 {
 		return nil, false, nil
 	}
 	d.slot++
-	data = d.chunk[:size]
-	return data, true, d.in.read(data)
+	n, err := d.in.read(d.chunk[:size])
+	if err == nil && d.in.left == 0 {
+		err = d.in.finish()
+	}
+	if err != nil {
+		d.warn(ev, WarningDamagedData)
+		d.abandon()
+	}
+	return d.chunk[:n], true, d.damaged(err)
 }
 
 // produceRawData delivers the piece of a blob from an offset on.
 func (d *Decoder) produceRawData(ev *Event, blob int, offset int64) error {
 	size := d.file.DataSize(blob)
-	data, ok, err := d.take(blob, offset, min(size-offset, ChunkSize))
+	data, ok, err := d.take(ev, blob, offset, min(size-offset, ChunkSize))
 	if !ok || err != nil {
 		return err
 	}

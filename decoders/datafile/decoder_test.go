@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"slices"
@@ -36,6 +37,15 @@ func positions(t *testing.T, d *datafile.Decoder) (lines []string, at []decoders
 // wide is a map with everything that goes into several events: long rows, many rows, run lengths, a large image, more
 // quads, sources and points than an event holds, a long raw item and long blobs without one.
 func wide(tb testing.TB) *datafile.File {
+	tb.Helper()
+	f, err := open(wideBytes(tb))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return f
+}
+
+func wideBytes(tb testing.TB) []byte {
 	tb.Helper()
 	rnd := rand.New(rand.NewPCG(1, 2))
 	random := func(n int) []byte {
@@ -106,7 +116,7 @@ func wide(tb testing.TB) *datafile.File {
 	for _, n := range []int{0, 1, datafile.ChunkSize, 0, 0, 3*datafile.ChunkSize + 1} {
 		m.AddData(random(n))
 	}
-	return written(tb, &m)
+	return bytesOf(tb, &m)
 }
 
 // TestSeek restarts at the position of every event, in a fresh decoder and in a used one, and expects exactly the rest.
@@ -400,7 +410,7 @@ func TestDuplicateIndex(t *testing.T) {
 	}
 }
 
-// TestErrorIsFinal expects that everything before a bad blob is delivered, and the same error again after it.
+// TestErrorIsFinal expects that everything is delivered, the last blob with a warning, and the same error again after it.
 func TestErrorIsFinal(t *testing.T) {
 	data := sample(t)
 	whole, err := open(data)
@@ -424,6 +434,7 @@ func TestErrorIsFinal(t *testing.T) {
 	if want := int64(binary.LittleEndian.Uint32(data[8:])) + 16; failure.Offset <= 0 || failure.Offset >= want {
 		t.Errorf("the error is at %d of %d", failure.Offset, want)
 	}
+	events[len(events)-1] += fmt.Sprintf(" warnings=[%d]", datafile.WarningDamagedData)
 	if diff := cmp.Diff(events, got); diff != "" {
 		t.Errorf("other events before the error (-want +got):\n%s", diff)
 	}

@@ -24,11 +24,11 @@
 //
 // # What is refused and what is not
 //
-// A container that contradicts itself is an [*decoders.Error], and so is a blob that does not inflate to exactly its
-// declared size, when it is reached. The map inside is treated with more patience, for real maps of twenty years of
-// editors and mods are odd in many ways: an item that does not fit its type comes as a raw item, data that does not fit
-// its item comes as far as it goes with the rest raw, and the event says so in its warnings. Nothing is dropped: each
-// blob is carried by some event.
+// A container that contradicts itself is an [*decoders.Error]. A blob that does not inflate to exactly its declared size
+// comes as far as it goes, with [WarningDamagedData]; everything else of the map follows, and its error comes last. The map
+// inside is treated with more patience, for real maps of twenty years of editors and mods are odd in many ways: an item
+// that does not fit its type comes as a raw item, data that does not fit its item comes as far as it goes with the rest
+// raw, and the event says so in its warnings. Nothing is dropped: each blob is carried by some event.
 //
 // # Units and ownership
 //

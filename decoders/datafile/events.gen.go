@@ -709,6 +709,10 @@ const (
 	WarningLongText Warning = 11
 	// The map has no game layer, so that no game can load it.
 	WarningNoGameLayer Warning = 12
+	// The blob is damaged: it cannot be read any further, or its checksum is wrong and so what was sent of it may be. What
+	// can be read was sent, of tiles as whole rows that are filled up with air. Everything else of the map follows, and then
+	// the error.
+	WarningDamagedData Warning = 13
 )
 
 // LayerKind: What the tiles of a layer are. See TileLayer for how they are stored.

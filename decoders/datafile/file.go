@@ -333,14 +333,12 @@ func (f *File) DataSize(i int) int64 {
 // AppendData appends the i-th blob, inflated, to b. It is for small and trusted files: see [File.Decoder] for the rest.
 func (f *File) AppendData(b []byte, i int) ([]byte, error) {
 	in := inflater{file: f}
-	if err := in.open(i); err != nil {
-		return b, err
-	}
+	in.open(i)
 	// Memory follows what is really there, not what is declared.
 	for in.left > 0 {
 		n := min(in.left, ChunkSize)
 		b = append(b, make([]byte, n)...)
-		if err := in.read(b[len(b)-int(n):]); err != nil {
+		if _, err := in.read(b[len(b)-int(n):]); err != nil {
 			return b, err
 		}
 	}

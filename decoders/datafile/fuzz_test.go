@@ -59,7 +59,10 @@ func check(t *testing.T, data []byte) {
 	if !slices.Equal(rest, lines[middle:]) {
 		t.Fatalf("%d events from %+v on, expected %d", len(rest), at[middle], len(lines)-middle)
 	}
-	if (again == nil) != errors.Is(err, io.EOF) {
+	if again == nil {
+		again = io.EOF
+	}
+	if again.Error() != err.Error() {
 		t.Fatalf("first got error %v, then %v", err, again)
 	}
 }

@@ -17,7 +17,6 @@ const ChunkSize = 64 << 10
 const (
 	readAhead = 32 << 10 // of stored bytes
 	maxRatio  = 1032     // no deflate stream inflates to more than this many times its size
-	overrun   = 1 << 20  // how far a blob that exceeds its declared size is followed, to tell an error from an attack
 )
 
 // inflater reads blobs, one after another, of which it holds no more than a window. Its buffers are reused.
@@ -28,16 +27,21 @@ type inflater struct {
 	zlib   io.ReadCloser
 	src    io.Reader // of the open blob's bytes
 
-	scratch [1 << 10]byte
+	excess [1]byte
 
 	blob int   // the open blob
 	left int64 // how many of its declared bytes have not been read
+	err  error // why no more of it can be read
 }
 
-// open begins to read a blob.
-func (in *inflater) open(blob int) error {
-	f := in.file
-	in.blob, in.left = blob, f.DataSize(blob)
+// open begins to read a blob. That it cannot be read is for read and finish to say.
+func (in *inflater) open(blob int) {
+	in.blob, in.left = blob, in.file.DataSize(blob)
+	in.err = in.begin()
+}
+
+func (in *inflater) begin() error {
+	f, blob := in.file, in.blob
 	size := f.storedSize(blob)
 	in.stored = section{r: f.r, offset: f.blobAt(blob), left: size}
 	if in.ahead == nil {
@@ -68,35 +72,35 @@ func (in *inflater) open(blob int) error {
 	return nil
 }
 
-// read fills p with the next bytes of the blob, which must not be more than are left.
-func (in *inflater) read(p []byte) error {
+// read fills p with the next bytes of the blob, which must not be more than are left. Where there are fewer it returns how
+// many there are, however they are asked for, and why.
+func (in *inflater) read(p []byte) (int, error) {
+	if in.err != nil {
+		return 0, in.err
+	}
 	n, err := io.ReadFull(in.src, p)
 	in.left -= int64(n)
 	if err != nil {
-		return in.failed(err)
+		in.err = in.failed(err)
 	}
-	return nil
+	return n, in.err
 }
 
-// finish checks that the blob, whose bytes have all been read, ends here and is intact.
+// finish checks that the blob, whose bytes have all been read, ends here and is intact. It does not find out how much there
+// is in excess, so no blob costs more than it declares.
 func (in *inflater) finish() error {
-	var excess int64
-	for {
-		n, err := in.src.Read(in.scratch[:])
-		excess += int64(n)
+	for in.err == nil {
+		n, err := in.src.Read(in.excess[:])
 		switch {
-		case err == nil && excess < overrun:
-			continue
-		case err == nil:
-			return failure(in.file.blobAt(in.blob), "data", decoders.ErrLimit,
-				"blob %d inflates to far more than the %d bytes that it declares", in.blob, in.file.DataSize(in.blob))
-		case !errors.Is(err, io.EOF):
-			return in.failed(err)
-		case excess > 0:
-			return in.corrupt("inflates to %d bytes more than it declares", excess)
+		case n > 0:
+			in.err = in.corrupt("inflates to more than the %d bytes that it declares", in.file.DataSize(in.blob))
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			in.err = in.failed(err)
 		}
-		return nil
 	}
+	return in.err
 }
 
 // failed explains an error of the sources.

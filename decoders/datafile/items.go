@@ -100,7 +100,7 @@ func (d *Decoder) text(ev *Event, blob int32) ([]byte, error) {
 		return nil, nil
 	}
 	start := len(d.texts)
-	if err := d.readBlob(int(blob)); err != nil {
+	if err := d.readBlob(ev, int(blob)); err != nil {
 		return nil, err
 	}
 	text := d.texts[start:]

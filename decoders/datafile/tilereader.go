@@ -13,7 +13,11 @@ type tileReader struct {
 	repeat  int
 	pending []byte
 	buf     [4 << 10]byte
-	dry     bool // the stored tiles ended too early
+	err     error // why no more stored tiles can be read
+	dry     bool  // the stored tiles ended too early
+	damaged bool  // they cannot all be read, or are not what was stored
+	over    bool  // all rectangles were read,
+	exact   bool  // and the run lengths add up to exactly the layer
 }
 
 // rectangle is a part of a layer: whole rows, or a piece of one row.
@@ -22,7 +26,8 @@ type rectangle struct{ x, y, columns, rows int }
 // reset begins a layer.
 func (t *tileReader) reset(l *layout) {
 	t.width, t.height, t.stride, t.skips = int(l.width), int(l.height), int(l.stride), l.skips
-	t.columns, t.rows, t.next, t.repeat, t.pending, t.dry = 0, 0, 0, 0, nil, false
+	t.columns, t.rows, t.next, t.repeat, t.pending = 0, 0, 0, 0, nil
+	t.err, t.dry, t.damaged, t.over, t.exact = nil, false, false, false, false
 	row := t.width * t.stride
 	if row == 0 || t.height == 0 {
 		t.height = 0
@@ -54,16 +59,19 @@ func (t *tileReader) rectangle(i int64) rectangle {
 }
 
 // read reads the next rectangle into buf, and returns its bytes. It is shorter than it should be, whole rows or a piece
-// of one, where run lengths do not add up.
+// of one, where run lengths do not add up, or with an error where no more can be read.
 func (t *tileReader) read(in *inflater, buf []byte) (rectangle, []byte, error) {
 	r := t.rectangle(t.next)
 	t.next++
 	buf = buf[:r.rows*r.columns*t.stride]
-	if !t.skips {
-		return r, buf, in.read(buf)
+	var n int
+	var err error
+	if t.skips {
+		n, err = t.expand(in, buf)
+	} else {
+		n, err = in.read(buf)
 	}
-	n, err := t.expand(in, buf)
-	if err != nil || n == len(buf) {
+	if n == len(buf) {
 		return r, buf, err
 	}
 	// What is there of the last row is filled up with air.
@@ -72,7 +80,7 @@ func (t *tileReader) read(in *inflater, buf []byte) (rectangle, []byte, error) {
 	r.rows = (n + row - 1) / row
 	buf = buf[:r.rows*row]
 	clear(buf[n:])
-	return r, buf, nil
+	return r, buf, err
 }
 
 // expand fills buf with tiles, each as often as its run length says. It returns how many bytes it could fill.
@@ -86,16 +94,15 @@ func (t *tileReader) expand(in *inflater, buf []byte) (int, error) {
 			t.repeat -= run / tileBytes
 			continue
 		}
-		if len(t.pending) == 0 {
+		if len(t.pending) < tileBytes {
 			size := min(in.left-in.left%tileBytes, int64(len(t.buf)))
-			if size == 0 {
-				return n, nil
+			if size == 0 || t.err != nil {
+				return n, t.err
 			}
-			t.pending = t.buf[:size]
-			if err := in.read(t.pending); err != nil {
-				t.pending = nil
-				return n, err
-			}
+			var got int
+			got, t.err = in.read(t.buf[:size])
+			t.pending = t.buf[:got]
+			continue
 		}
 		copy(t.tile[:], t.pending)
 		t.pending = t.pending[tileBytes:]
@@ -103,11 +110,6 @@ func (t *tileReader) expand(in *inflater, buf []byte) (int, error) {
 		t.tile[2] = 0
 	}
 	return n, nil
-}
-
-// exact tells whether the run lengths, all rectangles having been read, add up to exactly the layer.
-func (t *tileReader) exact(in *inflater) bool {
-	return !t.dry && t.repeat == 0 && len(t.pending) == 0 && in.left == 0
 }
 
 // fill fills b with copies of a tile.
@@ -131,17 +133,17 @@ func (d *Decoder) produceTiles(ev *Event, slot int64) error {
 	if !d.blobOpen {
 		d.tiles.reset(l)
 		d.summary.reset(l)
-		if err := d.in.open(int(l.data)); err != nil {
-			return err
-		}
+		d.in.open(int(l.data))
 		d.blobOpen = true
 	}
 	// After a restart, rectangles before the place are read again: one a step.
 	if d.tiles.next < d.plan.body && d.tiles.next <= slot && !d.tiles.dry {
 		mine := d.tiles.next == slot
 		r, data, err := d.tiles.read(&d.in, d.chunk)
-		if err != nil {
-			return err
+		if d.tiles.damaged = err != nil; d.tiles.damaged {
+			if err := d.damaged(err); err != nil {
+				return err
+			}
 		}
 		if summing {
 			d.summary.add(r, data)
@@ -153,9 +155,17 @@ func (d *Decoder) produceTiles(ev *Event, slot int64) error {
 			d.rectangle(ev, r, data)
 		}
 	}
+	if slot >= d.plan.body {
+		if whole, err := d.checkTiles(); !whole || err != nil {
+			return err
+		}
+	}
 	d.slot++
 	switch {
-	case slot == d.plan.body && wanted && l.skips && !d.tiles.exact(&d.in):
+	case slot == d.plan.body && wanted && d.tiles.damaged:
+		d.rectangle(ev, rectangle{y: d.tiles.height}, nil)
+		d.warn(ev, WarningDamagedData)
+	case slot == d.plan.body && wanted && l.skips && !d.tiles.exact:
 		d.rectangle(ev, rectangle{y: d.tiles.height}, nil)
 		d.warn(ev, WarningBadSkip)
 	case slot > d.plan.body && summing:
@@ -164,8 +174,35 @@ func (d *Decoder) produceTiles(ev *Event, slot int64) error {
 		ev.TileSummary = TileSummary{
 			Layer: l.layer, Group: l.group, Kind: l.tiles, Counts: d.summary.counts(l.tiles, &d.texts),
 		}
+		if d.tiles.damaged {
+			d.warn(ev, WarningDamagedData)
+		}
 	}
 	return nil
+}
+
+// checkTiles looks, when all rectangles were read, whether the run lengths add up, and whether a blob of which nothing
+// comes after the tiles is intact to its end. It returns false when that takes another step.
+func (d *Decoder) checkTiles() (whole bool, err error) {
+	t := &d.tiles
+	if !t.over {
+		t.over = true
+		t.exact = !t.dry && t.repeat == 0 && len(t.pending) == 0 && d.in.left == 0
+	}
+	if t.damaged || d.plan.rest > 0 {
+		return true, nil
+	}
+	for range maxSkip {
+		if d.in.left == 0 {
+			err = d.in.finish()
+			break
+		}
+		if _, err = d.in.read(d.chunk[:min(d.in.left, ChunkSize)]); err != nil {
+			break
+		}
+	}
+	t.damaged = err != nil
+	return t.damaged || d.in.left == 0, d.damaged(err)
 }
 
 func (d *Decoder) rectangle(ev *Event, r rectangle, data []byte) {

@@ -32,14 +32,20 @@ func copyFile(t *testing.T, f *datafile.File, w *datafile.Writer) *datafile.File
 	return written(t, w)
 }
 
-// written opens what has been written.
-func written(tb testing.TB, w io.WriterTo) *datafile.File {
+// bytesOf is what a writer writes.
+func bytesOf(tb testing.TB, w io.WriterTo) []byte {
 	tb.Helper()
 	var b bytes.Buffer
 	if _, err := w.WriteTo(&b); err != nil {
 		tb.Fatal(err)
 	}
-	f, err := open(b.Bytes())
+	return b.Bytes()
+}
+
+// written opens what has been written.
+func written(tb testing.TB, w io.WriterTo) *datafile.File {
+	tb.Helper()
+	f, err := open(bytesOf(tb, w))
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -23,6 +23,7 @@ type reader struct {
 	d       *datafile.Decoder
 	ev      datafile.Event
 	skipped uint64 // events that the filter did not match
+	nothing bool   // delivery starts behind the last event, for that is what was asked for
 }
 
 func open(in encode.Input, o encode.Options) (encode.Reader, error) {
@@ -51,7 +52,9 @@ func (r *reader) match(kind datafile.Kind, group, layer int32) bool {
 			return true
 		}
 	}
-	r.skipped++
+	if !r.d.Checking() {
+		r.skipped++
+	}
 	return false
 }
 
@@ -59,10 +62,8 @@ func (r *reader) Seek() error {
 	to := r.Start.Position
 	end := r.d.End()
 	switch {
-	case r.Start.Now:
-		to = end
-	case r.Start.Tick != nil && *r.Start.Tick > 0: // all events have tick 0
-		to = end
+	case r.Start.Now, r.Start.Tick != nil && *r.Start.Tick > 0: // all events have tick 0
+		to, r.nothing = end, true
 	case r.Start.Tick != nil:
 		to = decoders.Position{}
 	case to.Offset > end.Offset:
@@ -72,7 +73,7 @@ func (r *reader) Seek() error {
 }
 
 func (r *reader) Fill(b *encode.Batch) error {
-	if r.Filter.Nothing() {
+	if r.nothing || r.Filter.Nothing() {
 		return io.EOF
 	}
 	for range work {
@@ -99,7 +100,7 @@ func (r *reader) Fill(b *encode.Batch) error {
 	return encode.ErrYield
 }
 
-// Close returns nil: whether a file is whole is seen when it is opened.
+// Close returns nil: whether a file is whole is seen when it is opened, and what is damaged in it when Fill reads it.
 func (r *reader) Close() error { return nil }
 
 func (r *reader) Position() decoders.Position {

@@ -91,6 +91,50 @@ func TestResume(t *testing.T) {
 	})
 }
 
+// TestDamage damages the first text of our own map, and an image: everything else is told and delivered, and then the
+// error, wherever the reading starts.
+func TestDamage(t *testing.T) {
+	whole, err := os.ReadFile(filepath.Join("..", "..", "..", "testdata", "datafile", "sample.map"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := datafile.Open(bytes.NewReader(whole), int64(len(whole)), datafile.DefaultLimits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, all := read(t, open(t, whole, encode.Options{}), 512)
+	first := len(whole) - int(f.Header().DataBytes)
+	for name, at := range map[string]int{"the author": first, "any blob": len(whole) - int(f.Header().DataBytes)/2} {
+		t.Run(name, func(t *testing.T) {
+			data := bytes.Clone(whole)
+			data[at] ^= 0xff
+			r := open(t, data, encode.Options{})
+			events, marks, err := encodetest.Read(t, r, 512)
+			if !errors.Is(err, decoders.ErrCorrupt) || len(marks) < len(all)-4 || len(marks) > len(all)+1 {
+				t.Fatalf("got %d of %d events, error %v", len(marks), len(all), err)
+			}
+			for i := 0; i < len(marks); i += 1 + i%5 {
+				r := open(t, data, encode.Options{Start: encode.Start{Position: marks[i].Next}})
+				rest, _, again := encodetest.Read(t, r, 1+i%7)
+				if !bytes.Equal(rest, events[marks[i].End:]) || again.Error() != err.Error() {
+					t.Fatalf("resumed after event %d: %d bytes of %d, error %v", i, len(rest), len(events)-marks[i].End, again)
+				}
+				if r.Filtered() != 0 || r.Position() != marks[len(marks)-1].Next {
+					t.Errorf("resumed after event %d: %d filtered, at %+v", i, r.Filtered(), r.Position())
+				}
+			}
+			read(t, open(t, data, encode.Options{Start: encode.Start{Now: true}}), 512) // has no past to look at
+			var described replaydv1.Replay
+			if err := encoder.Codec.Describe(context.Background(), encodetest.Input(data), &described); err != nil {
+				t.Fatal(err)
+			}
+			if got := described.GetDatafile(); len(got.GetLayers()) != 12 || got.GetInfo() == nil {
+				t.Errorf("described as %v", got)
+			}
+		})
+	}
+}
+
 // TestStart starts elsewhere than at a position.
 func TestStart(t *testing.T) {
 	tick := func(v int32) *int32 { return &v }

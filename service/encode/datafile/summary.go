@@ -11,6 +11,7 @@ import (
 	"io"
 	"slices"
 
+	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/decoders/datafile"
 	datafilev1 "github.com/replayd/replayd/proto/replayd/datafile/v1"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
@@ -70,10 +71,10 @@ func summarize(ctx context.Context, f *datafile.File) (*datafilev1.Summary, erro
 	var ev datafile.Event
 	for ctx.Err() == nil {
 		err := d.Next(&ev)
-		if errors.Is(err, io.EOF) {
+		switch {
+		case errors.Is(err, io.EOF), errors.Is(err, decoders.ErrCorrupt): // a text is damaged, and the rest was delivered
 			return s, nil
-		}
-		if err != nil {
+		case err != nil:
 			return nil, err
 		}
 		addToSummary(s, &ev)

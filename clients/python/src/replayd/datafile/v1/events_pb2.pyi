@@ -58,6 +58,11 @@ class _WarningEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTy
     """The text is too long to be sent as such: it follows as raw_data at the end."""
     WARNING_NO_GAME_LAYER: _Warning.ValueType  # 12
     """The map has no game layer, so that no game can load it."""
+    WARNING_DAMAGED_DATA: _Warning.ValueType  # 13
+    """The blob is damaged: it cannot be read any further, or its checksum is wrong and so what was sent of it may be. What
+    can be read was sent, of tiles as whole rows that are filled up with air. Everything else of the map follows, and then
+    the error.
+    """
 
 class Warning(_Warning, metaclass=_WarningEnumTypeWrapper):
     """What is odd about an item."""
@@ -90,6 +95,11 @@ WARNING_LONG_TEXT: Warning.ValueType  # 11
 """The text is too long to be sent as such: it follows as raw_data at the end."""
 WARNING_NO_GAME_LAYER: Warning.ValueType  # 12
 """The map has no game layer, so that no game can load it."""
+WARNING_DAMAGED_DATA: Warning.ValueType  # 13
+"""The blob is damaged: it cannot be read any further, or its checksum is wrong and so what was sent of it may be. What
+can be read was sent, of tiles as whole rows that are filled up with air. Everything else of the map follows, and then
+the error.
+"""
 Global___Warning: typing_extensions.TypeAlias = Warning
 
 class _PixelFormat:

@@ -2164,6 +2164,15 @@ export enum Warning {
    * @generated from enum value: WARNING_NO_GAME_LAYER = 12;
    */
   NO_GAME_LAYER = 12,
+
+  /**
+   * The blob is damaged: it cannot be read any further, or its checksum is wrong and so what was sent of it may be. What
+   * can be read was sent, of tiles as whole rows that are filled up with air. Everything else of the map follows, and then
+   * the error.
+   *
+   * @generated from enum value: WARNING_DAMAGED_DATA = 13;
+   */
+  DAMAGED_DATA = 13,
 }
 
 /**

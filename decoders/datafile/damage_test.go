@@ -1,0 +1,193 @@
+package datafile_test
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/decoders/datafile"
+)
+
+// damaged is a file whose blob is damaged, and where that blob begins.
+func damaged(tb testing.TB, data []byte, blob int, damage func(blob []byte)) (f *datafile.File, at int64) {
+	tb.Helper()
+	data = slices.Clone(data)
+	field := func(at int) int { return int(binary.LittleEndian.Uint32(data[at:])) }
+	offsets, start := 36+12*field(16)+4*field(20), len(data)-field(32)
+	end := len(data)
+	if blob+1 < field(24) {
+		end = start + field(offsets+4*(blob+1))
+	}
+	start += field(offsets + 4*blob)
+	damage(data[start:end])
+	f, err := open(data)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return f, int64(start)
+}
+
+// damages make a blob unreadable from its beginning on, somewhere in the middle, or spoil its checksum.
+var damages = map[string]func(blob []byte){
+	"beginning": func(b []byte) { b[0] = 0 },
+	"middle":    func(b []byte) { b[len(b)/2] ^= 0x10 },
+	"nothing":   func(b []byte) { clear(b[len(b)/2:]) },
+	"checksum":  func(b []byte) { b[len(b)-1] ^= 1 },
+}
+
+// TestDamage damages one blob after the other: everything that is not of that blob comes, and then the error; from every
+// position on, and for every filter.
+func TestDamage(t *testing.T) {
+	for source, data := range map[string][]byte{"sample": sample(t), "wide": wideBytes(t)} {
+		whole, err := open(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := dumpAll(t, whole.Decoder())
+		for blob := range whole.NumData() {
+			for name, damage := range damages {
+				if source == "wide" && name != "middle" {
+					continue // for its size
+				}
+				t.Run(fmt.Sprintf("%s/%d/%s", source, blob, name), func(t *testing.T) {
+					f, at := damaged(t, data, blob, damage)
+					events, warned, err := untilDamage(t, f.Decoder())
+					if failure, ok := errors.AsType[*decoders.Error](err); !ok ||
+						!errors.Is(err, decoders.ErrCorrupt) || failure.Offset != at {
+						t.Fatalf("got error %v, want one at byte %d", err, at)
+					}
+					if warned < 0 {
+						t.Fatal("no event tells of it")
+					}
+					rest := events[warned+1:]
+					if !slices.Equal(rest, all[len(all)-len(rest):]) {
+						t.Error("behind the blob other events come")
+					}
+					if missing := slices.DeleteFunc(slices.Clone(all), func(s string) bool {
+						return ofBlobs(s) || slices.Contains(events, s)
+					}); len(missing) > 0 {
+						t.Errorf("missing: %s", missing)
+					}
+					checkResumed(t, f, err)
+					checkFiltered(t, f)
+				})
+			}
+		}
+	}
+}
+
+// untilDamage decodes everything, and returns which was the last event that warned of damage.
+func untilDamage(t *testing.T, d *datafile.Decoder) (events []string, warned int, err error) {
+	t.Helper()
+	events, err = dumpUntil(d)
+	warned = -1
+	for i, e := range events {
+		if strings.Contains(e, "warnings=") && strings.Contains(e, fmt.Sprint(int(datafile.WarningDamagedData))) {
+			warned = i
+		}
+	}
+	return events, warned, err
+}
+
+// ofBlobs tells whether an event holds what was in a blob.
+func ofBlobs(event string) bool {
+	kind, _, _ := strings.Cut(event, " ")
+	switch kind {
+	case "tiles", "tile_summary", "quads", "sound_sources", "image_data", "sound_data", "raw_data", "settings",
+		"info", "image", "sound":
+		return true
+	}
+	return false
+}
+
+// checkResumed starts at positions all over the map: what comes is the rest, and the same error.
+func checkResumed(t *testing.T, f *datafile.File, want error) {
+	t.Helper()
+	var events []string
+	var at []decoders.Position
+	var ev datafile.Event
+	d := f.Decoder()
+	for {
+		p := d.Position()
+		if err := d.Next(&ev); err != nil {
+			at = append(at, p)
+			break
+		}
+		events, at = append(events, dump(&ev)), append(at, p)
+	}
+	if end := d.Position(); end != d.End() {
+		t.Errorf("it ended at %+v, not at %+v", end, d.End())
+	}
+	for i := len(at) - 1; i >= 0; i -= 1 + len(at)/8 {
+		if err := d.Seek(at[i]); err != nil {
+			t.Fatal(err)
+		}
+		rest, err := dumpUntil(d)
+		if !slices.Equal(rest, events[i:]) {
+			t.Fatalf("from %+v on: got %d events, want %d", at[i], len(rest), len(events)-i)
+		}
+		if err == nil || err.Error() != want.Error() {
+			t.Fatalf("from %+v on: got error %v, want %v", at[i], err, want)
+		}
+	}
+}
+
+// checkFiltered decodes what a filter wants: the same as is left of everything.
+func checkFiltered(t *testing.T, f *datafile.File) {
+	t.Helper()
+	for _, kinds := range [][]datafile.Kind{
+		{datafile.KindTiles}, {datafile.KindTileSummary}, {datafile.KindRawData, datafile.KindImageData},
+		{datafile.KindInfo, datafile.KindImage}, {datafile.KindQuads, datafile.KindQuadLayer},
+	} {
+		var want []string
+		d := f.Decoder()
+		var ev datafile.Event
+		for d.Next(&ev) == nil {
+			if slices.Contains(kinds, ev.Kind) {
+				want = append(want, dump(&ev))
+			}
+		}
+		d = f.Decoder()
+		d.Filter(func(k datafile.Kind, _, _ int32) bool { return slices.Contains(kinds, k) })
+		if got, _ := dumpUntil(d); !slices.Equal(got, want) {
+			t.Errorf("%v alone: got %d events, want %d", kinds, len(got), len(want))
+		}
+	}
+}
+
+// TestFirstDamage tells of the first of two damaged blobs, also when decoding begins between them.
+func TestFirstDamage(t *testing.T) {
+	var w datafile.Writer
+	w.AddInts(0, 0, 1)
+	for i := range 3 {
+		w.AddData(slices.Repeat([]byte{byte(i)}, 100))
+	}
+	data := bytesOf(t, &w)
+	data[len(data)-1] ^= 1 // the last blob's checksum
+	f, first := damaged(t, data, 0, damages["checksum"])
+	d := f.Decoder()
+	var at []decoders.Position
+	var ev datafile.Event
+	for d.Next(&ev) == nil {
+		at = append(at, d.Position())
+	}
+	for _, p := range at {
+		if err := d.Seek(p); err != nil {
+			t.Fatal(err)
+		}
+		_, err := dumpUntil(d)
+		if failure, ok := errors.AsType[*decoders.Error](err); !ok || failure.Offset != first {
+			t.Errorf("from %+v on: got error %v, want one at byte %d", p, err, first)
+		}
+	}
+	// Data that nobody wants is not looked at.
+	d.Filter(func(k datafile.Kind, _, _ int32) bool { return k != datafile.KindRawData })
+	if err := d.Seek(at[len(at)-1]); err != nil {
+		t.Fatal(err)
+	}
+	dumpAll(t, d)
+}
