@@ -4,8 +4,12 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/decoders/datafile"
@@ -58,7 +62,6 @@ func TestContainerChecks(t *testing.T) {
 		{"header cut", func(b []byte) []byte { return b[:35] }, decoders.ErrTruncated, 0},
 		{"tables cut", func(b []byte) []byte { return b[:60] }, decoders.ErrTruncated, 60},
 		{"data cut", func(b []byte) []byte { return b[:len(b)-1] }, decoders.ErrTruncated, int64(len(good) - 1)},
-		{"something after the end", func(b []byte) []byte { return append(b, 0) }, decoders.ErrCorrupt, int64(len(good))},
 		{"magic", func(b []byte) []byte { b[0] = 'd'; return b }, decoders.ErrCorrupt, 0},
 		{"version 2", put(4, 2), decoders.ErrUnsupported, 4},
 		{"version 5", put(4, 5), decoders.ErrUnsupported, 4},
@@ -130,6 +133,25 @@ func TestContainerForms(t *testing.T) {
 				t.Errorf("got %v, %v", data, err)
 			}
 		})
+	}
+}
+
+// TestExcessBytes decodes a file that goes on after its end, of which the header warns, like the same without that.
+func TestExcessBytes(t *testing.T) {
+	data := sample(t)
+	whole, err := open(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := open(append(slices.Clone(data), "and so on"...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := dumpAll(t, whole.Decoder())
+	size := fmt.Sprint("FileBytes=", len(data))
+	want[0] = strings.Replace(want[0], size, fmt.Sprintf("FileBytes=%d warnings=[%d]", len(data)+9, datafile.WarningExcessBytes), 1)
+	if diff := cmp.Diff(want, dumpAll(t, f.Decoder())); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

@@ -341,6 +341,9 @@ func (d *Decoder) produceHeader(ev *Event) {
 		return
 	}
 	ev.Kind, ev.Header = KindHeader, d.file.header
+	if d.file.excess {
+		d.warn(ev, WarningExcessBytes)
+	}
 	switch p := &d.file.plan; {
 	case p.legacy:
 		d.warn(ev, WarningLegacy)

@@ -713,6 +713,9 @@ const (
 	// can be read was sent, of tiles as whole rows that are filled up with air. Everything else of the map follows, and then
 	// the error.
 	WarningDamagedData Warning = 13
+	// The file goes on after the end that its tables give it. What follows there is not sent. DDNet refuses such maps, other
+	// readers do not.
+	WarningExcessBytes Warning = 14
 )
 
 // LayerKind: What the tiles of a layer are. See TileLayer for how they are stored.

@@ -63,6 +63,7 @@ type File struct {
 
 	itemsAt int64 // where the items start in the file
 	dataAt  int64 // where the blobs start
+	excess  bool  // the file goes on behind them
 
 	plan plan
 }
@@ -149,9 +150,8 @@ func (f *File) readHeader(size int64) error {
 			field(2), field(3), total-16, total-16-dataBytes)
 	case size < total:
 		return failure(size, "file", decoders.ErrTruncated, "has %d of %d bytes", size, total)
-	case size > total:
-		return failure(total, "file", decoders.ErrCorrupt, "goes on for %d bytes after its end", size-total)
 	}
+	f.excess = size > total
 
 	all := make([]byte, tables)
 	if err := f.readAt(all, headerSize, "tables"); err != nil {

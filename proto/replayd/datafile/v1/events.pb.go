@@ -62,6 +62,9 @@ const (
 	// can be read was sent, of tiles as whole rows that are filled up with air. Everything else of the map follows, and then
 	// the error.
 	Warning_WARNING_DAMAGED_DATA Warning = 13
+	// The file goes on after the end that its tables give it. What follows there is not sent. DDNet refuses such maps, other
+	// readers do not.
+	Warning_WARNING_EXCESS_BYTES Warning = 14
 )
 
 // Enum value maps for Warning.
@@ -81,6 +84,7 @@ var (
 		11: "WARNING_LONG_TEXT",
 		12: "WARNING_NO_GAME_LAYER",
 		13: "WARNING_DAMAGED_DATA",
+		14: "WARNING_EXCESS_BYTES",
 	}
 	Warning_value = map[string]int32{
 		"WARNING_UNSPECIFIED":          0,
@@ -97,6 +101,7 @@ var (
 		"WARNING_LONG_TEXT":            11,
 		"WARNING_NO_GAME_LAYER":        12,
 		"WARNING_DAMAGED_DATA":         13,
+		"WARNING_EXCESS_BYTES":         14,
 	}
 )
 
@@ -4215,7 +4220,7 @@ const file_replayd_datafile_v1_events_proto_rawDesc = "" +
 	"\x05index\x18\x01 \x01(\x05R\x05index\x12\x16\n" +
 	"\x06offset\x18\x02 \x01(\x05R\x06offset\x12\x14\n" +
 	"\x05bytes\x18\x03 \x01(\x05R\x05bytes\x12\x12\n" +
-	"\x04data\x18\x04 \x01(\fR\x04data*\xea\x02\n" +
+	"\x04data\x18\x04 \x01(\fR\x04data*\x84\x03\n" +
 	"\aWarning\x12\x17\n" +
 	"\x13WARNING_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16WARNING_MALFORMED_ITEM\x10\x01\x12\x18\n" +
@@ -4231,7 +4236,8 @@ const file_replayd_datafile_v1_events_proto_rawDesc = "" +
 	"\x12\x15\n" +
 	"\x11WARNING_LONG_TEXT\x10\v\x12\x19\n" +
 	"\x15WARNING_NO_GAME_LAYER\x10\f\x12\x18\n" +
-	"\x14WARNING_DAMAGED_DATA\x10\r*X\n" +
+	"\x14WARNING_DAMAGED_DATA\x10\r\x12\x18\n" +
+	"\x14WARNING_EXCESS_BYTES\x10\x0e*X\n" +
 	"\vPixelFormat\x12\x1c\n" +
 	"\x18PIXEL_FORMAT_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10PIXEL_FORMAT_RGB\x10\x01\x12\x15\n" +

@@ -63,6 +63,10 @@ class _WarningEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTy
     can be read was sent, of tiles as whole rows that are filled up with air. Everything else of the map follows, and then
     the error.
     """
+    WARNING_EXCESS_BYTES: _Warning.ValueType  # 14
+    """The file goes on after the end that its tables give it. What follows there is not sent. DDNet refuses such maps, other
+    readers do not.
+    """
 
 class Warning(_Warning, metaclass=_WarningEnumTypeWrapper):
     """What is odd about an item."""
@@ -99,6 +103,10 @@ WARNING_DAMAGED_DATA: Warning.ValueType  # 13
 """The blob is damaged: it cannot be read any further, or its checksum is wrong and so what was sent of it may be. What
 can be read was sent, of tiles as whole rows that are filled up with air. Everything else of the map follows, and then
 the error.
+"""
+WARNING_EXCESS_BYTES: Warning.ValueType  # 14
+"""The file goes on after the end that its tables give it. What follows there is not sent. DDNet refuses such maps, other
+readers do not.
 """
 Global___Warning: typing_extensions.TypeAlias = Warning
 

@@ -2173,6 +2173,14 @@ export enum Warning {
    * @generated from enum value: WARNING_DAMAGED_DATA = 13;
    */
   DAMAGED_DATA = 13,
+
+  /**
+   * The file goes on after the end that its tables give it. What follows there is not sent. DDNet refuses such maps, other
+   * readers do not.
+   *
+   * @generated from enum value: WARNING_EXCESS_BYTES = 14;
+   */
+  EXCESS_BYTES = 14,
 }
 
 /**
