@@ -70,9 +70,9 @@ func replayOf(ctx context.Context, file *source.File, req *replaydv1.StreamEvent
 	if err != nil {
 		return nil, err
 	}
-	r := &stream.Replay{Codec: codec, Info: describeInfo(&info), Present: max(info.Size, 0)}
+	r := &stream.Replay{Codec: codec, Info: describeInfo(&info), Present: info.Size}
 	if info.Compression != source.Plain {
-		r.Present = 0 // bytes on disk are no measure of bytes read
+		r.Present = -1 // bytes on disk are no measure of bytes read
 	}
 	if r.Filter, err = filter.Compile(codec.Kinds, req.GetInclude(), req.GetExclude()); err != nil {
 		return nil, err

@@ -71,7 +71,7 @@ type Replay struct {
 	Checkpoints func(identity string) encode.Checkpoints
 	// Open starts to read the replay. It may be called several times, and the readers are used one after the other.
 	Open func(encode.Options) (encode.Reader, error)
-	// Present is how many bytes there are, where Follower does not tell.
+	// Present is how many bytes there were when the replay was opened, -1 where that is not known.
 	Present int64
 	// Follower watches a file that may grow; nil takes the file as it is.
 	Follower Follower

@@ -113,7 +113,7 @@ func (s *stream) beat() error {
 	if s.batch.Count == 0 && !s.dropping {
 		s.at.Position, s.at.Tick = s.reader.Position(), s.reader.Tick()
 	}
-	present := s.replay.Present
+	present := max(s.replay.Present, 0)
 	if s.replay.Follower != nil {
 		present, _ = s.replay.Follower.Look()
 	}

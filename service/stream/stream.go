@@ -186,7 +186,8 @@ func (s *stream) open(start Start) error {
 		Checkpoints: s.replay.Checkpoints,
 	}
 	switch {
-	case start.Cursor != nil && s.replay.Follower != nil && start.Cursor.Position.Offset > s.replay.Present:
+	case start.Cursor != nil && s.replay.Follower != nil &&
+		s.replay.Present >= 0 && start.Cursor.Position.Offset > s.replay.Present:
 		return ErrCursorRange // rather than to wait for a file that was longer once
 	case start.Cursor != nil:
 		options.Start.Position = start.Cursor.Position
