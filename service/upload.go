@@ -3,9 +3,7 @@ package service
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"sync"
 
 	"google.golang.org/grpc"
 
@@ -47,59 +45,72 @@ func (s *Server) decode(
 	ctx context.Context, req *replaydv1.StreamEventsRequest,
 	recv func() (*replaydv1.DecodeReplayRequest, error), send stream.Send,
 ) error {
-	up := newUpload(ctx, recv, s.MaxUpload)
-	defer up.close()
+	up := newUpload(ctx, recv, s.MaxUpload, s.drain)
 	file, err := source.FromReader(up, req.GetReplay(), source.Limits{Inflated: s.MaxInflated})
 	if err != nil {
+		up.close()
 		return err
+	}
+	defer func() {
+		up.close() // first: the file may be waiting for it
+		_ = file.Close()
+	}()
+	var grows stream.Follower
+	if codec, err := codecOf(file.Info().Format); err == nil && !codec.RandomAccess {
+		// Read like a file that grows, so that neither events that are there nor heartbeats wait for bytes that are not.
+		ahead, err := file.ReadAhead()
+		if err != nil {
+			return err
+		}
+		grows = growingUpload{ahead}
 	}
 	c, err := Subscribe(ctx, file, req)
 	if err != nil {
-		_ = file.Close()
 		return err
 	}
-	c.Replay.RevealSecrets, c.Replay.Close = s.RevealSecrets, func() { _ = file.Close() }
-	if file.Info().Compression == source.Plain && !c.Replay.Codec.RandomAccess {
-		// Read like a file that grows, so that events which are there do not wait for bytes which are not.
-		up.impatient = true
-		c.Replay.Follower = up
-	}
-	c.Drain, c.Version = s.drain, s.Version
+	c.Replay.Follower = grows
+	c.Replay.RevealSecrets, c.Drain, c.Version = s.RevealSecrets, s.drain, s.Version
 	return stream.Run(ctx, c, send)
+}
+
+// growingUpload is an upload as a stream.Follower.
+type growingUpload struct{ *source.Ahead }
+
+// Look implements stream.Follower.
+func (g growingUpload) Look() (int64, error) {
+	n, err := g.Ahead.Look()
+	if errors.Is(err, io.EOF) {
+		err = stream.ErrComplete
+	}
+	return n, err
 }
 
 // upload is the bytes that a client sends. A goroutine of its own receives them, one message ahead of the reader.
 type upload struct {
-	ctx       context.Context //nolint:containedctx // an upload lives as long as the call that it is of
-	limit     int64
-	parts     chan []byte
-	changed   chan struct{}
-	impatient bool // Read does not wait: what is not there yet is like the end of a file that grows
-
-	part []byte // what is left of the part that is being read; the reader's own
-	stop context.CancelFunc
-
-	mu       sync.Mutex
-	received int64
-	err      error // why there is no more: io.EOF at the end of the upload
+	ctx   context.Context //nolint:containedctx // an upload lives as long as the call that it is of
+	stop  context.CancelFunc
+	drain <-chan struct{}
+	limit int64
+	parts chan []byte // closed behind the last one
+	err   error       // why there is no more: io.EOF at the end of the upload; set before parts is closed
+	part  []byte      // what is left of the part that is being read; the reader's own
 }
 
-func newUpload(ctx context.Context, recv func() (*replaydv1.DecodeReplayRequest, error), limit int64) *upload {
+func newUpload(
+	ctx context.Context, recv func() (*replaydv1.DecodeReplayRequest, error), limit int64, drain <-chan struct{},
+) *upload {
 	ctx, stop := context.WithCancel(ctx)
-	u := &upload{ctx: ctx, limit: limit, parts: make(chan []byte, 1), changed: make(chan struct{}, 1), stop: stop}
+	u := &upload{ctx: ctx, stop: stop, drain: drain, limit: limit, parts: make(chan []byte, 1)}
 	go func() { // ends with the call: nothing can wait for it in here, for only the call's end ends a Recv
-		err := u.receive(recv)
-		u.mu.Lock()
-		u.err = err
-		u.mu.Unlock()
+		u.err = u.receive(recv)
 		close(u.parts)
-		u.signal()
 	}()
 	return u
 }
 
 // receive takes messages until there are no more.
 func (u *upload) receive(recv func() (*replaydv1.DecodeReplayRequest, error)) error {
+	received := int64(0)
 	for {
 		msg, err := recv()
 		if err != nil {
@@ -108,11 +119,7 @@ func (u *upload) receive(recv func() (*replaydv1.DecodeReplayRequest, error)) er
 		if msg.GetOptions() != nil {
 			return badRequest("options", "may come only once")
 		}
-		u.mu.Lock()
-		u.received += int64(len(msg.GetData()))
-		over := u.received > u.limit
-		u.mu.Unlock()
-		if over {
+		if received += int64(len(msg.GetData())); received > u.limit {
 			return decoders.Errorf(decoders.Unknown, u.limit, decoders.NoTick, "upload", decoders.ErrLimit,
 				"it has more than %d bytes", u.limit)
 		}
@@ -121,71 +128,31 @@ func (u *upload) receive(recv func() (*replaydv1.DecodeReplayRequest, error)) er
 		}
 		select {
 		case u.parts <- msg.GetData():
-			u.signal()
 		case <-u.ctx.Done():
 			return u.ctx.Err()
 		}
 	}
 }
 
-func (u *upload) signal() {
-	select {
-	case u.changed <- struct{}{}:
-	default:
-	}
-}
-
-// close stops to use what the client sends. It must be the end of the call.
+// close stops to use what the client sends: Read does not wait for it any more. It must be the end of the call.
 func (u *upload) close() { u.stop() }
 
-// Read implements io.Reader.
+// Read implements io.Reader. While it waits for the client it returns stream.ErrDraining when the server shuts down.
 func (u *upload) Read(p []byte) (int, error) {
 	if len(u.part) == 0 {
-		part, err := u.take()
-		if err != nil {
-			return 0, err
+		select {
+		case part, ok := <-u.parts:
+			if !ok {
+				return 0, u.err
+			}
+			u.part = part
+		case <-u.drain:
+			return 0, stream.ErrDraining
+		case <-u.ctx.Done():
+			return 0, u.ctx.Err()
 		}
-		u.part = part
 	}
 	n := copy(p, u.part)
 	u.part = u.part[n:]
 	return n, nil
-}
-
-func (u *upload) take() ([]byte, error) {
-	var (
-		part []byte
-		ok   bool
-	)
-	if u.impatient {
-		select {
-		case part, ok = <-u.parts:
-		default:
-			return nil, io.EOF
-		}
-	} else {
-		part, ok = <-u.parts
-	}
-	if ok {
-		return part, nil
-	}
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	return nil, u.err
-}
-
-// Changed implements stream.Follower.
-func (u *upload) Changed() <-chan struct{} { return u.changed }
-
-// Look implements stream.Follower.
-func (u *upload) Look() (int64, error) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	switch {
-	case u.err == nil:
-		return u.received, nil
-	case errors.Is(u.err, io.EOF):
-		return u.received, stream.ErrComplete
-	}
-	return u.received, fmt.Errorf("upload: %w", u.err)
 }

@@ -7,12 +7,15 @@ import (
 	"errors"
 	"io"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service"
 	"github.com/replayd/replayd/service/streamtest"
 )
 
@@ -140,5 +143,117 @@ func TestUploadCursorRange(t *testing.T) {
 		if s := uploaded(t, d, req, data); status.Code(s.Err) != codes.OutOfRange {
 			t.Errorf("%s: got %v", name, s.Err)
 		}
+	}
+}
+
+// TestUploadPauses sends the beginning of a replay, and then nothing: the events so far come, then heartbeats, and when the
+// server shuts down the end, with a cursor from which the next upload goes on.
+func TestUploadPauses(t *testing.T) {
+	data := read(t, finishedSample)
+	half := data[:len(data)/2]
+	var flushed bytes.Buffer
+	z := gzip.NewWriter(&flushed)
+	if _, err := z.Write(half); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	for name, sent := range map[string][]byte{"plain": half, "compressed": flushed.Bytes()} {
+		t.Run(name, func(t *testing.T) {
+			d := start(t, t.TempDir())
+			req := &replaydv1.StreamEventsRequest{HeartbeatInterval: durationpb.New(time.Second)}
+			u := newUpload(t, d, req)
+			u.send(sent)
+			want := uint64(len(offlineBytes(t, half, nil).Events))
+			events := uint64(0)
+			h := streamtest.History{u.session(t, func(r *replaydv1.StreamEventsResponse) bool {
+				if b := r.GetBatch(); b != nil {
+					events = b.GetNextSequence()
+				}
+				return r.GetHeartbeat() != nil
+			})}
+			if events != want {
+				t.Errorf("%d events came before the heartbeat, want %d", events, want)
+			}
+			began := time.Now()
+			d.stop()
+			h[0] = joined(h[0], u.session(t, nil))
+			if took := time.Since(began); took > 2*time.Second || h.End().GetReason() != replaydv1.EndReason_END_REASON_SERVER_DRAINING {
+				t.Errorf("after %v the server's shutdown ended it with %v", took, h.End())
+			}
+			h = append(h, uploaded(t, start(t, t.TempDir()), streamtest.Resumed(req, h), data))
+			check(t, h, []streamtest.Replay{offlineBytes(t, data, nil)}, streamtest.Options{})
+		})
+	}
+}
+
+// joined is a session in two parts.
+func joined(a, b streamtest.Session) streamtest.Session {
+	return streamtest.Session{Responses: append(a.Responses, b.Responses...), Cut: b.Cut, Err: b.Err}
+}
+
+// TestUploadDrains shuts the server down while an upload is too short yet for anything to be sent.
+func TestUploadDrains(t *testing.T) {
+	card := read(t, samples("datafile", "sample.map"))
+	for name, sent := range map[string][]byte{
+		"no bytes": nil, "a part of a map": card[:len(card)/2], "a part of a compressed map": zipped(t, card)[:1000],
+		"a part of a header": read(t, finishedSample)[:100],
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := start(t, t.TempDir())
+			u := newUpload(t, d, nil)
+			u.send(sent)
+			time.Sleep(100 * time.Millisecond) // until the bytes were read, or not: it must make no difference
+			began := time.Now()
+			d.stop()
+			s := u.session(t, nil)
+			if took := time.Since(began); took > 2*time.Second || status.Code(s.Err) != codes.Unavailable {
+				t.Errorf("after %v it ended with %v", took, s.Err)
+			}
+		})
+	}
+}
+
+// TestUploadCut ends an upload in the middle of a compressed stream, or breaks that: what is before comes, and then the error.
+func TestUploadCut(t *testing.T) {
+	d := start(t, t.TempDir())
+	data := read(t, finishedSample)
+	data = data[:len(data)-1] // what ends by its own account is not read any further
+	packed := zipped(t, data)
+	broken := bytes.Clone(packed)
+	broken[len(broken)-1] ^= 1
+	events := len(offlineBytes(t, data, nil).Events)
+	for name, tt := range map[string]struct {
+		data  []byte
+		least int
+		code  codes.Code
+	}{
+		"cut":    {packed[:len(packed)-2000], events / 4, codes.DataLoss},
+		"broken": {broken, events, codes.DataLoss},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := uploaded(t, d, nil, tt.data)
+			got, err := streamtest.History{s}.Events()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(got) < tt.least || status.Code(s.Err) != tt.code {
+				t.Errorf("%d events of %d, then %v", len(got), events, s.Err)
+			}
+		})
+	}
+}
+
+// TestUploadLimit refuses what is beyond the limit, after what is before.
+func TestUploadLimit(t *testing.T) {
+	d := start(t, t.TempDir(), func(c *service.Config) { c.MaxUpload = 8000 })
+	data := read(t, finishedSample)
+	s := uploaded(t, d, nil, data)
+	if status.Code(s.Err) != codes.ResourceExhausted {
+		t.Errorf("got %v", s.Err)
+	}
+	if s := uploaded(t, d, nil, zipped(t, data[:4000])); s.Err != nil {
+		t.Errorf("got %v", s.Err)
 	}
 }

@@ -10,7 +10,7 @@
 //     that its writer truncates would end the process;
 //   - of a compressed file (.gz, .zst, .xz, .bz2, and files of several such members one after the other) from front to
 //     back. [File.Spool] unpacks it into a file without a name where a codec has to read anywhere;
-//   - of an upload ([FromReader]) from front to back, once, or spooled.
+//   - of an upload ([FromReader]) from front to back, once, or spooled. [File.ReadAhead] lets who reads it never wait.
 //
 // [OpenLocal] opens what a person names on a command line. Names that clients send are the business of service/catalog,
 // which opens files below its roots and hands them to [New].

@@ -80,6 +80,7 @@ type File struct {
 	taken  bool     // front was given away
 	closed bool
 	upload io.Closer // what front reads from, where it is ours to close
+	ahead  *Ahead    // what front is, where that was asked for
 }
 
 // New makes a File of an open handle, which it owns from then on and closes also when it returns an error: ErrDirectory
@@ -360,6 +361,9 @@ func (f *File) Close() error {
 	}
 	if f.upload != nil {
 		errs = append(errs, f.upload.Close())
+	}
+	if f.ahead != nil {
+		f.ahead.close()
 	}
 	return errors.Join(errs...)
 }
