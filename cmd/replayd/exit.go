@@ -87,10 +87,14 @@ func reasonOf(s *status.Status) string {
 	return ""
 }
 
-// message is an error as a person wants to read it.
+// message is an error as a person wants to read it: of a status, also one that was wrapped on its way, only what it says.
 func message(err error) string {
-	if s, ok := status.FromError(err); ok && s.Code() != codes.Unknown {
-		return s.Message()
+	type statusError interface {
+		error
+		GRPCStatus() *status.Status
+	}
+	if s, ok := errors.AsType[statusError](err); ok {
+		return s.GRPCStatus().Message()
 	}
 	return err.Error()
 }
