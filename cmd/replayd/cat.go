@@ -6,7 +6,6 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"fmt"
-	"io"
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service/eventjson"
@@ -23,7 +22,7 @@ type catCmd struct {
 	Last   uint32 `help:"Start with the last so many events." xor:"start" placeholder:"N"`
 	Now    bool   `help:"Start at the present end, with the state there." xor:"start"`
 
-	Follow           bool `short:"f" help:"Go on when the file grows, until the replay is over. The replay may be a directory: its newest is followed."`
+	Follow           bool `short:"f" help:"Go on when the file grows, until the replay is over, also when the daemon was gone for a while. The replay may be a directory: its newest is followed."`
 	FollowSuccessors bool `help:"With --follow: when the replay is over, go on with the server's next."`
 
 	Strict bool   `help:"Fail when the file simply stops, without the end that its format asks for."`
@@ -90,23 +89,27 @@ func (c *catCmd) Run(ctx context.Context, con console) error {
 	out := bufio.NewWriterSize(con.out, 64<<10)
 	progress := newProgress(con)
 	defer progress.done()
-	var each func([]byte) error
+	note := func(text string) {
+		progress.done()
+		_, _ = fmt.Fprintln(con.err, "replayd:", text)
+	}
+	r := resumer{target: &c.target, req: req, reveal: c.Reveal, note: note}
 	switch c.Format {
 	case "proto":
-		each = printProto(out)
+		r.each = printProto(out)
 	case "table":
-		each = printLines(out, con.err, progress, newPainter(con).appendRow)
+		r.each = printLines(out, note, progress, newPainter(con).appendRow)
 	default:
-		each = printLines(out, con.err, progress, nil)
+		r.each = printLines(out, note, progress, nil)
 	}
 	if req.GetFollow() {
-		each = flushed(out, each)
+		r.each = flushed(out, r.each)
 	}
-	err = c.responses(ctx, req, c.Reveal, each)
-	if flushed := out.Flush(); err == nil {
-		err = flushed
+	err = r.run(ctx)
+	if flushed := out.Flush(); flushed != nil {
+		return flushed
 	}
-	return err
+	return r.resumable(ctx, err)
 }
 
 // flushed lets whoever reads see each response at once.
@@ -132,9 +135,9 @@ func printProto(out *bufio.Writer) func([]byte) error {
 }
 
 // printLines prints events as lines of JSON, or what reshape makes of such a line. What happens to the stream besides
-// goes to notes.
+// is told to note.
 func printLines(
-	out *bufio.Writer, notes io.Writer, progress *progress, reshape func(dst, line []byte) ([]byte, error),
+	out *bufio.Writer, note func(string), progress *progress, reshape func(dst, line []byte) ([]byte, error),
 ) func([]byte) error {
 	var line, shaped []byte
 	d := decoded{
@@ -154,20 +157,13 @@ func printLines(
 		},
 		batched: func() error { return nil },
 		other: func(r *replaydv1.StreamEventsResponse) error {
-			note := ""
 			switch {
 			case r.GetEnd().GetDetail() != "":
-				note = r.GetEnd().GetDetail()
-			case r.GetEnd().GetReason() == replaydv1.EndReason_END_REASON_SERVER_DRAINING:
-				note = "the daemon shuts down; go on with --cursor " + base64.StdEncoding.EncodeToString(r.GetCursor())
+				note(r.GetEnd().GetDetail())
 			case r.GetState().GetSuccessor() != nil:
-				note = "going on with " + r.GetState().GetSuccessor().GetName()
+				note("going on with " + r.GetState().GetSuccessor().GetName())
 			case r.GetGap() != nil:
-				note = fmt.Sprintf("%d events are missing", r.GetGap().GetNextSequence()-r.GetGap().GetFirstSequence())
-			}
-			if note != "" {
-				progress.done()
-				_, _ = fmt.Fprintln(notes, "replayd:", note)
+				note(fmt.Sprintf("%d events are missing", r.GetGap().GetNextSequence()-r.GetGap().GetFirstSequence()))
 			}
 			return nil
 		},

@@ -20,6 +20,7 @@ const (
 	exitNotFound  = 3   // no such replay
 	exitCorrupt   = 4   // the replay cannot be read on, or not at all
 	exitTruncated = 5   // the file simply stops, and --strict was given
+	exitLost      = 6   // the daemon cannot be reached, went away or has no room; trying again may help
 	exitCancelled = 130 // interrupted
 )
 
@@ -50,6 +51,9 @@ func exitCode(err error) int {
 	if !ok {
 		return exitFailed
 	}
+	if isLost(err) {
+		return exitLost
+	}
 	switch s.Code() {
 	case codes.NotFound:
 		return exitNotFound
@@ -65,8 +69,6 @@ func exitCode(err error) int {
 			return exitCorrupt
 		}
 		return exitUsage
-	case codes.Canceled:
-		return exitCancelled
 	default:
 		return exitFailed
 	}

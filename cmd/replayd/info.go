@@ -87,10 +87,11 @@ func (c *infoCmd) count(ctx context.Context, con console, facts map[string]json.
 		},
 	}
 	req := &replaydv1.StreamEventsRequest{Replay: c.Replay, MaxBatchEvents: 4096}
-	err := c.responses(ctx, req, false, func(raw []byte) error {
+	r := resumer{target: &c.target, req: req, each: func(raw []byte) error {
 		progress.add(len(raw))
 		return d.response(raw)
-	})
+	}}
+	err := r.run(ctx)
 	progress.done()
 	reason := "error"
 	if end != nil {

@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -75,11 +76,15 @@ func run(ctx context.Context, args []string, con console) int {
 	if err == nil {
 		return exitOK
 	}
-	if ctx.Err() != nil || errors.Is(err, context.Canceled) {
-		return exitCancelled
-	}
-	if !errors.Is(err, syscall.EPIPE) { // whoever read our output has had enough
+	interrupted := ctx.Err() != nil || errors.Is(err, context.Canceled)
+	if !interrupted && !errors.Is(err, syscall.EPIPE) { // or whoever read our output has had enough
 		_, _ = fmt.Fprintln(con.err, "replayd:", message(err))
+	}
+	if r, ok := errors.AsType[resumableError](err); ok {
+		_, _ = fmt.Fprintln(con.err, "replayd: go on with --cursor", base64.StdEncoding.EncodeToString(r.cursor))
+	}
+	if interrupted {
+		return exitCancelled
 	}
 	return exitCode(err)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"net"
 	"os"
 	"os/exec"
@@ -19,8 +20,9 @@ import (
 // have
 //
 //	exits CODE COMMAND...      runs a command that must end with exactly that code
-//	serve FLAG...              starts a daemon and sets $ADDR; it ends with the script
-//	drain                      ends that daemon as an operator would
+//	serve FLAG...              starts a daemon, at $ADDR where that is set, and sets it; it ends with the script
+//	drain                      ends that daemon as an operator would, and waits until it is gone
+//	crash                      kills that daemon, and waits until it is gone
 //	await FILE TEXT            waits until a file of the script's directory contains a text
 //	append FILE FROM N M       appends the bytes N to M of the file FROM
 //
@@ -42,7 +44,8 @@ func TestScript(t *testing.T) {
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"exits":  scriptExits,
 			"serve":  scriptServe,
-			"drain":  scriptDrain,
+			"drain":  func(ts *testscript.TestScript, _ bool, _ []string) { scriptEnd(ts, syscall.SIGTERM) },
+			"crash":  func(ts *testscript.TestScript, _ bool, _ []string) { scriptEnd(ts, syscall.SIGKILL) },
 			"await":  scriptAwait,
 			"append": scriptAppend,
 		},
@@ -66,7 +69,7 @@ func scriptExits(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 func scriptServe(ts *testscript.TestScript, _ bool, args []string) {
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	l, err := net.Listen("tcp4", cmp.Or(ts.Getenv("ADDR"), "127.0.0.1:0"))
 	ts.Check(err)
 	addr := l.Addr().String()
 	ts.Check(l.Close())
@@ -79,9 +82,14 @@ func scriptServe(ts *testscript.TestScript, _ bool, args []string) {
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	ts.Check(cmd.Start())
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		_ = cmd.Wait()
+	}()
 	ts.Defer(func() {
 		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
+		<-gone
 		ts.Logf("the daemon said:\n%s", out.String())
 	})
 	ts.Setenv("ADDR", addr)
@@ -98,10 +106,15 @@ func scriptServe(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-func scriptDrain(ts *testscript.TestScript, _ bool, _ []string) {
+func scriptEnd(ts *testscript.TestScript, signal syscall.Signal) {
 	pid, err := strconv.Atoi(ts.Getenv("DAEMON"))
 	ts.Check(err)
-	ts.Check(syscall.Kill(pid, syscall.SIGTERM))
+	ts.Check(syscall.Kill(pid, signal))
+	for deadline := time.Now().Add(20 * time.Second); syscall.Kill(pid, 0) == nil; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			ts.Fatalf("the daemon does not end")
+		}
+	}
 }
 
 func scriptAwait(ts *testscript.TestScript, _ bool, args []string) {

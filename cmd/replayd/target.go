@@ -4,10 +4,12 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/keepalive"
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
@@ -19,13 +21,23 @@ type target struct {
 	Token string `help:"The bearer token that the daemon demands." placeholder:"TOKEN"`
 }
 
+// After so much silence a connection is asked whether it is alive, and after so much more taken for dead. The daemon
+// allows 10 s and more.
+const (
+	keepaliveTime    = 12 * time.Second
+	keepaliveTimeout = 8 * time.Second
+)
+
 // dial connects to the daemon. The caller closes the connection.
 func (t *target) dial() (*grpc.ClientConn, replaydv1.ReplayServiceClient, error) {
 	creds := insecure.NewCredentials()
 	if t.TLS {
 		creds = credentials.NewTLS(&tls.Config{MinVersion: tls.VersionTLS13})
 	}
-	options := []grpc.DialOption{grpc.WithTransportCredentials(creds)}
+	options := []grpc.DialOption{
+		grpc.WithTransportCredentials(creds),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: keepaliveTime, Timeout: keepaliveTimeout}),
+	}
 	if t.Token != "" {
 		options = append(options, grpc.WithPerRPCCredentials(bearer{t.Token, t.TLS}))
 	}

@@ -1,0 +1,165 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+)
+
+// How a daemon's stream can stop before it is over, other than by an error.
+var (
+	errDraining = status.Error(codes.Unavailable, "the daemon shuts down")
+	errCut      = status.Error(codes.Unavailable, "the stream stopped without an end")
+)
+
+// resumer hands out the responses of a stream and keeps what it takes to go on behind the last of them. A daemon's
+// stream that follows it takes up again by itself, for as long as that takes.
+type resumer struct {
+	target *target
+	req    *replaydv1.StreamEventsRequest // the session's, and then the next one's
+	reveal bool
+	each   func(raw []byte) error
+	note   func(text string)
+
+	cursor   []byte // behind the last response that was handed out; empty before there is one
+	begun    bool   // some session had a start
+	ended    bool   // the session had an end
+	drained  bool   // which says that the daemon shuts down
+	failures int    // since the last response
+}
+
+// run streams until the stream is over.
+func (r *resumer) run(ctx context.Context) error {
+	for {
+		err := r.session(ctx)
+		// A stream that cannot even begin fails at once: more likely than not, the address is wrong.
+		if err == nil || ctx.Err() != nil || !r.begun || !r.req.GetFollow() || !isLost(err) {
+			return err
+		}
+		if r.failures == 0 {
+			r.note(message(err) + "; waiting to go on")
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(retryDelay(r.failures)):
+		}
+		r.failures++
+	}
+}
+
+// session is one call, behind what was handed out before.
+func (r *resumer) session(ctx context.Context) error {
+	r.ended, r.drained = false, false
+	if len(r.cursor) > 0 {
+		r.req.Start = &replaydv1.StreamEventsRequest_Cursor{Cursor: r.cursor}
+	}
+	err := r.target.responses(ctx, r.req, r.reveal, r.response)
+	switch {
+	case err == nil && r.drained:
+		return errDraining
+	case err == nil && !r.ended:
+		return errCut
+	}
+	return err
+}
+
+// response hands out a response, unless it concerns only a connection of a stream that is over several.
+func (r *resumer) response(raw []byte) error {
+	again := r.failures > 0
+	r.failures = 0
+	hidden, isStart := false, false
+	if _, isBatch := field(raw, 3); !isBatch { // StreamEventsResponse.batch
+		var m replaydv1.StreamEventsResponse
+		if err := proto.Unmarshal(raw, &m); err != nil {
+			return err
+		}
+		isStart = m.GetStart() != nil
+		hidden = r.observe(&m)
+	}
+	if again {
+		r.note("going on")
+	}
+	if !hidden {
+		if err := r.each(raw); err != nil {
+			return err
+		}
+	}
+	// What --now sends first comes behind the cursor of the start.
+	if cursor, ok := field(raw, 1); ok && !isStart { // StreamEventsResponse.cursor
+		r.cursor = append(r.cursor[:0], cursor...)
+	}
+	return nil
+}
+
+// observe takes note of a response without events. Hidden: it is not to be handed out.
+func (r *resumer) observe(m *replaydv1.StreamEventsResponse) (hidden bool) {
+	switch {
+	case m.GetStart() != nil:
+		hidden, r.begun = r.begun, true
+		if r.req.GetFollow() && r.target.Addr != "" { // a directory may have a newer one when the stream is taken up again
+			r.req.Replay = m.GetStart().GetReplay().GetName()
+		}
+	case m.GetState().GetSuccessor() != nil:
+		r.req.Replay = m.GetState().GetSuccessor().GetName()
+	case m.GetEnd() != nil:
+		r.ended = true
+		r.drained = m.GetEnd().GetReason() == replaydv1.EndReason_END_REASON_SERVER_DRAINING
+		hidden = r.drained && r.req.GetFollow()
+	}
+	return hidden
+}
+
+// resumableError is why a stream stopped early, with the cursor to go on with.
+type resumableError struct {
+	error
+	cursor []byte
+}
+
+func (e resumableError) Unwrap() error { return e.error }
+
+// resumable adds the cursor to the error of a stream that was interrupted, by the daemon or by the user.
+func (r *resumer) resumable(ctx context.Context, err error) error {
+	if len(r.cursor) > 0 && (isLost(err) || ctx.Err() != nil && r.req.GetFollow()) {
+		return resumableError{err, r.cursor}
+	}
+	return err
+}
+
+// isLost tells whether it is the connection or the daemon that is gone, so that trying again may help. What the daemon
+// refuses for a reason of the request or of the replay stays refused.
+func isLost(err error) bool {
+	s, ok := status.FromError(err)
+	if !ok {
+		return false
+	}
+	switch reasonOf(s) {
+	case "":
+	case "TOO_MANY_STREAMS":
+		return true
+	default:
+		return s.Code() == codes.Unavailable
+	}
+	switch s.Code() { // what a connection that was cut looks like, depending on where
+	case codes.Unavailable, codes.Aborted, codes.Canceled, codes.Internal, codes.Unknown:
+		return true
+	default:
+		return false
+	}
+}
+
+// The first wait before a daemon is asked again, and the longest.
+const (
+	firstRetry = 100 * time.Millisecond
+	lastRetry  = 5 * time.Second
+)
+
+// retryDelay is how long to wait after so many failures.
+func retryDelay(failures int) time.Duration {
+	return min(lastRetry, firstRetry<<min(failures, 10))
+}
