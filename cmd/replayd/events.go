@@ -91,14 +91,20 @@ func localResponses(
 
 // localFollow follows a file, or the newest one of a directory, with a daemon of its own that nobody else can reach.
 func localFollow(ctx context.Context, req *replaydv1.StreamEventsRequest, reveal bool, send stream.Send) error {
-	dir, base := filepath.Split(filepath.Clean(req.GetReplay()))
-	if stat, err := os.Stat(req.GetReplay()); err != nil {
+	// The file's own directory is the root, also where a link leads to the file from somewhere else.
+	file, err := filepath.EvalSymlinks(req.GetReplay())
+	if err != nil {
+		return err
+	}
+	dir, base := filepath.Split(file)
+	if stat, err := os.Stat(file); err != nil {
 		return err
 	} else if stat.IsDir() {
-		dir, base = req.GetReplay(), ""
+		dir, base = file, ""
 	}
 	const alias = "local"
-	cat, err := catalog.New([]catalog.Root{{Alias: alias, Dir: cmp.Or(dir, ".")}}, catalog.Options{})
+	roots := []catalog.Root{{Alias: alias, Dir: cmp.Or(dir, ".")}}
+	cat, err := catalog.New(roots, catalog.Options{Verbatim: true})
 	if err != nil {
 		return err
 	}

@@ -27,15 +27,19 @@ type Root struct {
 type Options struct {
 	// Limits bound what compressed files may cost.
 	Limits source.Limits
+	// Verbatim allows names of files however they are called: hidden ones, and ones with a backslash. It is for a command
+	// line, whose user names one of his own files. They are never listed.
+	Verbatim bool
 	// Remember is how many files' formats are remembered; 0 means 65,536, which take some 10 MB.
 	Remember int
 }
 
 // Catalog knows the roots. Nothing needs to be closed.
 type Catalog struct {
-	roots  []Root // by alias
-	limits source.Limits
-	seen   *memory
+	roots    []Root // by alias
+	limits   source.Limits
+	verbatim bool
+	seen     *memory
 }
 
 var aliasPattern = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
@@ -46,7 +50,7 @@ func New(roots []Root, o Options) (*Catalog, error) {
 	if o.Remember <= 0 {
 		o.Remember = 65536
 	}
-	c := &Catalog{limits: o.Limits, seen: newMemory(o.Remember)}
+	c := &Catalog{limits: o.Limits, verbatim: o.Verbatim, seen: newMemory(o.Remember)}
 	for _, r := range roots {
 		if !aliasPattern.MatchString(r.Alias) || r.Alias == "." || r.Alias == ".." {
 			return nil, fmt.Errorf("root alias %q: want letters, digits, '.', '_' and '-'", r.Alias)
@@ -87,15 +91,22 @@ func (p place) path() string { return filepath.Join(p.root.Dir, filepath.FromSla
 
 // place parses a name.
 func (c *Catalog) place(name string) (place, error) {
+	valid := validName
+	if c.verbatim {
+		valid = validPath
+	}
 	switch {
 	case strings.HasPrefix(name, "/"), slices.Contains(strings.Split(name, "/"), ".."):
 		return place{}, named(name, ErrOutside)
-	case !validName(name):
+	case !valid(name):
 		return place{}, named(name, ErrName)
 	}
 	alias, rel, below := strings.Cut(name, "/")
-	if !below {
+	switch {
+	case !below:
 		rel = "."
+	case hidden(rel) && !c.verbatim:
+		return place{}, named(name, ErrNotFound)
 	}
 	i, ok := slices.BinarySearchFunc(c.roots, alias, func(r Root, alias string) int { return strings.Compare(r.Alias, alias) })
 	if !ok {
@@ -104,11 +115,17 @@ func (c *Catalog) place(name string) (place, error) {
 	return place{name, c.roots[i], rel}, nil
 }
 
-// validName tells whether a name, or an element of one, can be one. fs.ValidPath refuses what is empty or not UTF-8, and
-// elements that are empty, "." or "..". A backslash separates elements on some systems; a NUL ends names for the kernel.
-func validName(name string) bool {
-	return fs.ValidPath(name) && name != "." && !strings.ContainsAny(name, "\\\x00")
+// validName tells whether a name, or an element of one, can be one. A backslash separates elements on some systems.
+func validName(name string) bool { return validPath(name) && !strings.Contains(name, `\`) }
+
+// validPath tells whether a name can be one of a file. fs.ValidPath refuses what is empty or not UTF-8, and elements that
+// are empty, "." or "..". A NUL ends names for the kernel.
+func validPath(name string) bool {
+	return fs.ValidPath(name) && name != "." && !strings.Contains(name, "\x00")
 }
+
+// hidden tells whether an element of a path begins with ".".
+func hidden(rel string) bool { return strings.HasPrefix(rel, ".") || strings.Contains(rel, "/.") }
 
 // Path returns where in the file system a name leads: what to subscribe to with a source.Watcher. It must not be shown to
 // clients. It returns what Stat would when nothing is there.

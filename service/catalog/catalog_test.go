@@ -98,12 +98,13 @@ func TestOpen(t *testing.T) {
 	write(t, outside, map[string]string{"secret": teehistorian})
 	write(t, dir, map[string]string{
 		"a.bin": teehistorian, "d/b": zipped(demo), "d/empty": "", "text": "hello", "broken.gz": "\x1f\x8b\x08broken----------",
-		"back\\slash": teehistorian, ".hidden": teehistorian,
+		"back\\slash": teehistorian, ".hidden": teehistorian, ".git/a": teehistorian, "d/.hidden": teehistorian, "...": teehistorian,
 	})
 	for link, target := range map[string]string{
 		"in": "d/b", "d/up": "../a.bin", "out": filepath.Join(outside, "secret"), "out-missing": filepath.Join(outside, "missing"),
 		"out-dir": outside, "relative-out": "../" + filepath.Base(outside) + "/secret", "relative-missing": "../missing",
 		"dangling": "nothing", "loop": "loop", "absolute-in": filepath.Join(dir, "a.bin"), "dir": "d",
+		"shown": ".hidden",
 	} {
 		if err := os.Symlink(target, filepath.Join(dir, link)); err != nil {
 			t.Fatal(err)
@@ -129,10 +130,10 @@ func TestOpen(t *testing.T) {
 		{name: "r/d/b", format: decoders.Dem},
 		{name: "r/d/empty"},
 		{name: "r/text"},
-		{name: "r/.hidden", format: decoders.Teehistorian},
 		{name: "r/in", format: decoders.Dem},
 		{name: "r/d/up", format: decoders.Teehistorian},
 		{name: "r/dir/b", format: decoders.Dem},
+		{name: "r/shown", format: decoders.Teehistorian}, // the operator's link
 		{name: "r/broken.gz", err: decoders.ErrCorrupt},
 
 		{name: "r", err: source.ErrDirectory},
@@ -150,6 +151,10 @@ func TestOpen(t *testing.T) {
 		{name: "r/loop", err: catalog.ErrNotFound},
 		{name: "other/a", err: catalog.ErrNotFound},
 		{name: "R/a.bin", err: catalog.ErrNotFound},
+		{name: "r/.hidden", err: catalog.ErrNotFound},
+		{name: "r/.git/a", err: catalog.ErrNotFound},
+		{name: "r/d/.hidden", err: catalog.ErrNotFound},
+		{name: "r/...", err: catalog.ErrNotFound},
 		{name: "r/" + strings.Repeat("x", 300), err: catalog.ErrNotFound},
 		{name: "r/" + strings.Repeat("x/", 3000) + "x", err: catalog.ErrNotFound},
 
@@ -208,6 +213,38 @@ func TestOpen(t *testing.T) {
 				t.Errorf("path %q, %v, not %q", path, err, file.Path())
 			}
 		})
+	}
+}
+
+func TestARootMayBeHidden(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, dir, map[string]string{".root/a": teehistorian})
+	c := open(t, map[string]string{"r": filepath.Join(dir, ".root"), ".alias": filepath.Join(dir, ".root")})
+	for _, name := range []string{"r/a", ".alias/a"} {
+		if _, err := c.Stat(name); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestVerbatimNamesAreWhateverFilesAreCalled(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, dir, map[string]string{".hidden": teehistorian, ".git/a": teehistorian, `back\slash`: teehistorian})
+	c, err := catalog.New([]catalog.Root{{Alias: "r", Dir: dir}}, catalog.Options{Verbatim: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]error{
+		"r/.hidden": nil, "r/.git/a": nil, `r/back\slash`: nil, "r/../x": catalog.ErrOutside, "r/a\x00": catalog.ErrName, "r//a": catalog.ErrName,
+	} {
+		if _, err := c.Stat(name); !errors.Is(err, want) {
+			t.Errorf("%q: %v, want %v", name, err, want)
+		}
+	}
+	if names := list(t, c, "", 10); len(names) != 0 {
+		t.Errorf("listed %q", names)
 	}
 }
 

@@ -11,13 +11,16 @@
 // waiting, so that a pipe cannot block the daemon and a device is never touched. Whoever asks for something outside gets
 // [ErrOutside] with the same text whether or not it exists.
 //
+// Nothing hidden: what has an element below its root that starts with a dot is not found. A root may itself be hidden, and
+// a link that is not may lead to something hidden: that is up to the operator.
+//
 // A root is opened anew for each call. What the operator mounts or replaces while the daemon runs is so seen.
 //
 // # Listing
 //
 // [Catalog.List] walks the directories below a root, not following links to directories (which could go in circles), and
-// returns replays in the byte order of their names. Hidden files and directories, whose names start with a dot, and files
-// that are no replays are left out. A page holds in memory no more than a fixed number of names, however large a
+// returns replays in the byte order of their names. Hidden files and directories and files that
+// are no replays are left out. A page holds in memory no more than a fixed number of names, however large a
 // directory is, and pages are stable while files come and go: what is there all the time is listed exactly once.
 // What a file is, is remembered until it changes.
 //

@@ -129,7 +129,7 @@ func (c *Catalog) walkDir(ctx context.Context, dir *os.Root, name, after string,
 	// The byte order of full names is the order of a walk that sorts directories as if their names ended with a slash.
 	for bound := after; ; {
 		entries, more, err := smallest(ctx, dir, func(e fs.DirEntry) (entry, bool) {
-			if strings.HasPrefix(e.Name(), ".") || !validName(e.Name()) {
+			if hidden(e.Name()) || !validName(e.Name()) {
 				return entry{}, false
 			}
 			key := name + "/" + e.Name()

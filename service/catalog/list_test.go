@@ -89,6 +89,7 @@ func TestList(t *testing.T) {
 	for dir, want := range map[string]error{
 		"one/b": catalog.ErrNotDirectory, "one/missing": catalog.ErrNotFound, "three": catalog.ErrNotFound, "/": catalog.ErrOutside,
 		"one/..": catalog.ErrOutside, "one/out": catalog.ErrOutside, "one/": catalog.ErrName,
+		"one/.git": catalog.ErrNotFound,
 	} {
 		if _, err := c.List(t.Context(), dir, nil, "", 10); !errors.Is(err, want) {
 			t.Errorf("%q: %v, want %v", dir, err, want)

@@ -117,7 +117,7 @@ func newest(ctx context.Context, dir *os.Root, bound *aged) ([]aged, bool, error
 		}
 	}
 	err := readDir(ctx, dir, func(e fs.DirEntry) {
-		if e.IsDir() || strings.HasPrefix(e.Name(), ".") || !validName(e.Name()) {
+		if e.IsDir() || hidden(e.Name()) || !validName(e.Name()) {
 			return
 		}
 		// os.Root has looked at each entry already, but not at where links lead.
