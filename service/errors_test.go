@@ -235,6 +235,16 @@ func TestUnaryErrors(t *testing.T) {
 			return err
 		}
 	}
+	watch := func(dir string) func(context.Context) error {
+		return func(ctx context.Context) error {
+			s, err := d.client.WatchReplays(ctx, &replaydv1.WatchReplaysRequest{Directory: dir})
+			if err != nil {
+				return err
+			}
+			_, err = s.Recv()
+			return err
+		}
+	}
 	for _, test := range []struct {
 		name string
 		call func(context.Context) error
@@ -252,6 +262,8 @@ func TestUnaryErrors(t *testing.T) {
 		{"list with nonsense for a token", list(&replaydv1.ListReplaysRequest{PageToken: "nonsense"}), failure{codes.InvalidArgument, "BAD_REQUEST", "page_token", nil, false}},
 		{"list a file", list(&replaydv1.ListReplaysRequest{Directory: name("good.teehistorian")}), failure{codes.InvalidArgument, "BAD_REQUEST", "directory", nil, false}},
 		{"list what is not there", list(&replaydv1.ListReplaysRequest{Directory: name("nothing")}), failure{codes.NotFound, "REPLAY_NOT_FOUND", "", []string{"replay"}, false}},
+		{"list what cannot be a name", list(&replaydv1.ListReplaysRequest{Directory: name("")}), failure{codes.InvalidArgument, "BAD_REQUEST", "directory", nil, false}},
+		{"watch what cannot be a name", watch(name("")), failure{codes.InvalidArgument, "BAD_REQUEST", "directory", nil, false}},
 		{"list outside", list(&replaydv1.ListReplaysRequest{Directory: "../.."}), failure{codes.PermissionDenied, "OUTSIDE_ROOT", "", []string{"replay"}, false}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

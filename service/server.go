@@ -103,7 +103,7 @@ func (s *Server) ListReplays(
 	}
 	page, err := s.Catalog.List(ctx, req.GetDirectory(), formats, req.GetPageToken(), size)
 	if err != nil {
-		return nil, s.fail(ctx, err, req.GetDirectory())
+		return nil, s.fail(ctx, directoryError{err}, req.GetDirectory())
 	}
 	resp := &replaydv1.ListReplaysResponse{NextPageToken: page.Next}
 	for i := range page.Replays {

@@ -135,16 +135,23 @@ func statusOf(err error, replay string, unexpected func(error) string) error {
 
 // fieldOf is the field of the request that an error is about, or empty.
 func fieldOf(err error) string {
+	name := errors.Is(err, catalog.ErrName) || errors.Is(err, source.ErrDirectory)
+	_, ofDirectory := errors.AsType[directoryError](err)
 	switch {
-	case errors.Is(err, catalog.ErrName), errors.Is(err, source.ErrDirectory):
-		return "replay"
-	case errors.Is(err, catalog.ErrNotDirectory):
+	case errors.Is(err, catalog.ErrNotDirectory), name && ofDirectory:
 		return "directory"
+	case name:
+		return "replay"
 	case errors.Is(err, catalog.ErrToken):
 		return "page_token"
 	}
 	return ""
 }
+
+// directoryError is an error about the directory that a request names, where it could also be about a replay.
+type directoryError struct{ error }
+
+func (e directoryError) Unwrap() error { return e.error }
 
 // maxName is how long a name may be, in bytes: what operating systems allow for paths.
 const maxName = 4096

@@ -91,7 +91,7 @@ func (w *watch) look(ctx context.Context) error {
 	for token := ""; ; {
 		page, err := w.server.Catalog.List(ctx, w.dir, w.formats, token, maxPage)
 		if err != nil {
-			return err
+			return directoryError{err}
 		}
 		for i := range page.Replays {
 			w.compare(&page.Replays[i])
