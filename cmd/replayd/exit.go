@@ -32,6 +32,7 @@ func exitCode(err error) int {
 	}{
 		{fs.ErrNotExist, exitNotFound},
 		{catalog.ErrNotFound, exitNotFound},
+		{catalog.ErrAlias, exitUsage},
 		{decoders.ErrTruncated, exitTruncated},
 		{decoders.ErrCorrupt, exitCorrupt},
 		{decoders.ErrUnsupported, exitCorrupt},

@@ -1,8 +1,13 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"math/big"
 	"net"
 	"os"
 	"os/exec"
@@ -21,9 +26,12 @@ import (
 //
 //	exits CODE COMMAND...      runs a command that must end with exactly that code
 //	serve FLAG...              starts a daemon, at $ADDR where that is set, and sets it; it ends with the script
+//	                           what it prints goes to the file daemon.log
+//	certify                    writes cert.pem and key.pem, of a certificate for 127.0.0.1 that signs itself
 //	drain                      ends that daemon as an operator would, and waits until it is gone
 //	crash                      kills that daemon, and waits until it is gone
 //	await FILE TEXT            waits until a file of the script's directory contains a text
+//	mkfifo FILE                makes a named pipe
 //	append FILE FROM N M       appends the bytes N to M of the file FROM
 //
 // and $SAMPLES, $FINISHED, $KILLED: the sample replays.
@@ -42,12 +50,16 @@ func TestScript(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"exits":  scriptExits,
-			"serve":  scriptServe,
-			"drain":  func(ts *testscript.TestScript, _ bool, _ []string) { scriptEnd(ts, syscall.SIGTERM) },
-			"crash":  func(ts *testscript.TestScript, _ bool, _ []string) { scriptEnd(ts, syscall.SIGKILL) },
-			"await":  scriptAwait,
-			"append": scriptAppend,
+			"exits":   scriptExits,
+			"serve":   scriptServe,
+			"certify": scriptCertify,
+			"drain":   func(ts *testscript.TestScript, _ bool, _ []string) { scriptEnd(ts, syscall.SIGTERM) },
+			"crash":   func(ts *testscript.TestScript, _ bool, _ []string) { scriptEnd(ts, syscall.SIGKILL) },
+			"await":   scriptAwait,
+			"append":  scriptAppend,
+			"mkfifo": func(ts *testscript.TestScript, _ bool, args []string) {
+				ts.Check(syscall.Mkfifo(ts.MkAbs(args[0]), 0o600))
+			},
 		},
 		UpdateScripts: os.Getenv("UPDATE_SCRIPTS") != "",
 	})
@@ -79,9 +91,11 @@ func scriptServe(ts *testscript.TestScript, _ bool, args []string) {
 	cmd.Args = append([]string{"replayd", "serve", "--listen", addr}, args...)
 	cmd.Dir = ts.Getenv("WORK")
 	cmd.Env = append(os.Environ(), "TMPDIR="+ts.Getenv("WORK"))
-	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
+	log, err := os.OpenFile(ts.MkAbs("daemon.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	ts.Check(err)
+	cmd.Stdout, cmd.Stderr = log, log
 	ts.Check(cmd.Start())
+	ts.Check(log.Close())
 	gone := make(chan struct{})
 	go func() {
 		defer close(gone)
@@ -90,7 +104,7 @@ func scriptServe(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Defer(func() {
 		_ = cmd.Process.Kill()
 		<-gone
-		ts.Logf("the daemon said:\n%s", out.String())
+		ts.Logf("the daemon said:\n%s", ts.ReadFile(log.Name()))
 	})
 	ts.Setenv("ADDR", addr)
 	ts.Setenv("DAEMON", strconv.Itoa(cmd.Process.Pid))
@@ -103,6 +117,25 @@ func scriptServe(ts *testscript.TestScript, _ bool, args []string) {
 		if time.Now().After(deadline) {
 			ts.Fatalf("the daemon does not answer: %v", err)
 		}
+	}
+}
+
+func scriptCertify(ts *testscript.TestScript, _ bool, _ []string) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	ts.Check(err)
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	}
+	cert, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	ts.Check(err)
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	ts.Check(err)
+	for name, block := range map[string]*pem.Block{
+		"cert.pem": {Type: "CERTIFICATE", Bytes: cert}, "key.pem": {Type: "PRIVATE KEY", Bytes: private},
+	} {
+		ts.Check(os.WriteFile(ts.MkAbs(name), pem.EncodeToMemory(block), 0o600))
 	}
 }
 

@@ -28,19 +28,24 @@ type security struct {
 	Insecure  bool   `help:"Allow to listen without TLS on addresses that others can reach." group:"Security"`
 }
 
-// options returns what the gRPC server needs for it.
-func (s *security) options(listen ...string) ([]grpc.ServerOption, error) {
-	if (s.TLSCert == "") != (s.TLSKey == "") {
-		return nil, errors.New("--tls-cert and --tls-key go together")
-	}
-	if s.ClientCA != "" && s.TLSCert == "" {
-		return nil, errors.New("--client-ca needs --tls-cert")
+// check tells whether the flags go together, with these addresses to listen on.
+func (s *security) check(listen ...string) error {
+	switch {
+	case (s.TLSCert == "") != (s.TLSKey == ""):
+		return errors.New("--tls-cert and --tls-key go together")
+	case s.ClientCA != "" && s.TLSCert == "":
+		return errors.New("--client-ca needs --tls-cert")
 	}
 	for _, l := range listen {
 		if l != "" && s.TLSCert == "" && !s.Insecure && !isLoopback(l) {
-			return nil, fmt.Errorf("%s can be reached by others: use --tls-cert and --tls-key, or --insecure if that is meant", l)
+			return fmt.Errorf("%s can be reached by others: use --tls-cert and --tls-key, or --insecure if that is meant", l)
 		}
 	}
+	return nil
+}
+
+// options returns what the gRPC server needs for it.
+func (s *security) options() ([]grpc.ServerOption, error) {
 	var options []grpc.ServerOption
 	config, err := s.tls()
 	if err != nil {
@@ -81,17 +86,25 @@ func (s *security) tls() (*tls.Config, error) {
 	}
 	config := &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS13}
 	if s.ClientCA != "" {
-		pem, err := os.ReadFile(s.ClientCA)
-		if err != nil {
+		if config.ClientCAs, err = certificates(s.ClientCA); err != nil {
 			return nil, err
-		}
-		config.ClientCAs = x509.NewCertPool()
-		if !config.ClientCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("%s holds no certificate", s.ClientCA)
 		}
 		config.ClientAuth = tls.RequireAndVerifyClientCert
 	}
 	return config, nil
+}
+
+// certificates reads the certificates of a file.
+func certificates(file string) (*x509.CertPool, error) {
+	pem, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("%s holds no certificate", file)
+	}
+	return pool, nil
 }
 
 // tokenCheck demands a token of the file for every call, health and reflection included. Tokens are compared by their
@@ -102,13 +115,21 @@ func tokenCheck(file string) (auth.AuthFunc, error) {
 		return nil, err
 	}
 	var known [][sha256.Size]byte
+	number := 0
 	for line := range strings.Lines(string(text)) {
-		if token := strings.TrimSpace(line); token != "" && !strings.HasPrefix(token, "#") {
+		number++
+		token := strings.TrimSpace(line)
+		switch {
+		case token == "", strings.HasPrefix(token, "#"):
+		case !isToken(token):
+			return nil, usageError{fmt.Errorf(
+				"%s, line %d: a token is printable ASCII without white space; a comment has a line of its own", file, number)}
+		default:
 			known = append(known, sha256.Sum256([]byte(token)))
 		}
 	}
 	if len(known) == 0 {
-		return nil, fmt.Errorf("%s holds no token", file)
+		return nil, usageError{fmt.Errorf("%s holds no token", file)}
 	}
 	return func(ctx context.Context) (context.Context, error) {
 		token, err := auth.AuthFromMD(ctx, "bearer")
@@ -125,4 +146,9 @@ func tokenCheck(file string) (auth.AuthFunc, error) {
 		}
 		return ctx, nil
 	}, nil
+}
+
+// isToken tells whether a text can be sent as a token: white space would end it, and headers are ASCII.
+func isToken(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' })
 }

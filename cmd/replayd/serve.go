@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -43,6 +45,46 @@ type serveCmd struct {
 	Security      security      `embed:""`
 }
 
+// Validate refuses what makes no sense, before anything is done.
+func (c *serveCmd) Validate() error {
+	for _, listen := range []struct{ flag, addr string }{
+		{"--listen", c.Listen}, {"--web-listen", c.WebListen}, {"--metrics-listen", c.MetricsListen},
+	} {
+		if _, _, err := net.SplitHostPort(listen.addr); err != nil && listen.addr != "" {
+			return fmt.Errorf("%s %s: want HOST:PORT, or :PORT for all addresses", listen.flag, listen.addr)
+		}
+	}
+	for _, root := range c.Root {
+		if _, dir := splitRoot(root); dir == "" {
+			return fmt.Errorf("--root %s: the directory is missing", root)
+		}
+	}
+	for _, origin := range c.WebOrigin {
+		if !isOrigin(origin) {
+			return fmt.Errorf("--web-origin %s: want SCHEME://HOST, such as https://example.org, without a path, or *", origin)
+		}
+	}
+	switch {
+	case len(c.WebOrigin) > 0 && c.WebListen == "":
+		return errors.New("--web-origin needs --web-listen")
+	case c.MaxStreams < 1 || c.MaxStreams > math.MaxInt32:
+		return fmt.Errorf("--max-streams %d: must be 1 to %d", c.MaxStreams, math.MaxInt32)
+	case c.MaxInflated < 1:
+		return fmt.Errorf("--max-inflated %d: must be 1 or more", c.MaxInflated)
+	case c.MaxUpload < 1:
+		return fmt.Errorf("--max-upload %d: must be 1 or more", c.MaxUpload)
+	case c.DrainTimeout <= 0:
+		return fmt.Errorf("--drain-timeout %v: must be positive", c.DrainTimeout)
+	}
+	return c.Security.check(c.Listen, c.WebListen)
+}
+
+// isOrigin tells whether a text is what browsers call an origin, or a pattern for some.
+func isOrigin(text string) bool {
+	u, err := url.Parse(text)
+	return text == "*" || err == nil && u.Host != "" && strings.EqualFold(text, u.Scheme+"://"+u.Host)
+}
+
 // Run serves until it is told to stop.
 func (c *serveCmd) Run(ctx context.Context, con console) error {
 	log := c.logger(con)
@@ -61,7 +103,7 @@ func (c *serveCmd) Run(ctx context.Context, con console) error {
 	}
 	defer func() { _ = watcher.Close() }()
 
-	options, err := c.Security.options(c.Listen, c.WebListen)
+	options, err := c.Security.options()
 	if err != nil {
 		return err
 	}
@@ -130,11 +172,7 @@ func (c *serveCmd) logger(con console) *slog.Logger {
 // roots reads the --root flags. Without any it unpacks the bundled samples; clean removes them again.
 func (c *serveCmd) roots() (roots []catalog.Root, clean func(), err error) {
 	for _, r := range c.Root {
-		alias, dir, ok := strings.Cut(r, "=")
-		if !ok {
-			dir = r
-			alias = filepath.Base(filepath.Clean(r))
-		}
+		alias, dir := splitRoot(r)
 		roots = append(roots, catalog.Root{Alias: alias, Dir: dir})
 	}
 	if len(roots) > 0 {
@@ -152,11 +190,30 @@ func (c *serveCmd) roots() (roots []catalog.Root, clean func(), err error) {
 	return []catalog.Root{{Alias: "samples", Dir: dir}}, clean, nil
 }
 
-// greet prints lines that show something at once.
+// splitRoot splits a --root flag. A directory without an alias is called by its name.
+func splitRoot(root string) (alias, dir string) {
+	alias, dir, ok := strings.Cut(root, "=")
+	if !ok {
+		return filepath.Base(filepath.Clean(root)), root
+	}
+	return alias, dir
+}
+
+// greet prints lines that show something at once. What they take that only the user has is in capitals.
 func (c *serveCmd) greet(ctx context.Context, con console, cat *catalog.Catalog, addr string) {
-	grpcurl := c.Grpcurl + " -plaintext"
-	if c.Security.TLSCert != "" {
-		grpcurl = c.Grpcurl
+	grpcurl := c.Grpcurl
+	if c.Security.TLSCert == "" {
+		grpcurl += " -plaintext"
+	} else {
+		grpcurl += " -cacert CA.pem"
+		_, port, _ := net.SplitHostPort(addr) // a listener's own address
+		addr = "HOST:" + port                 // as the certificate says
+	}
+	if c.Security.ClientCA != "" {
+		grpcurl += " -cert CLIENT.pem -key CLIENT-KEY.pem"
+	}
+	if c.Security.TokenFile != "" {
+		grpcurl += " -H 'authorization: Bearer TOKEN'"
 	}
 	api := replaydv1.ReplayService_ServiceDesc.ServiceName
 	_, _ = fmt.Fprintf(con.out, "Try:\n  %s %s list\n  %s %s describe %s\n", grpcurl, addr, grpcurl, addr, api)

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"time"
 
@@ -19,6 +20,40 @@ type target struct {
 	Addr  string `help:"Ask the daemon at this address instead of reading files here." placeholder:"HOST:PORT"`
 	TLS   bool   `help:"Talk to the daemon by TLS." name:"tls"`
 	Token string `help:"The bearer token that the daemon demands." placeholder:"TOKEN"`
+
+	CAFile     string `help:"By TLS, with a daemon whose certificate is signed by one of these. Default: those that the system trusts." type:"existingfile" name:"ca-file" placeholder:"FILE"`
+	ClientCert string `help:"By TLS, with this certificate of the client." type:"existingfile" placeholder:"FILE"`
+	ClientKey  string `help:"That certificate's key." type:"existingfile" placeholder:"FILE"`
+}
+
+// Validate tells whether the flags go together.
+func (t *target) Validate() error {
+	if (t.ClientCert == "") != (t.ClientKey == "") {
+		return errors.New("--client-cert and --client-key go together")
+	}
+	return nil
+}
+
+// tls returns the settings for TLS, or nil without it.
+func (t *target) tls() (*tls.Config, error) {
+	if !t.TLS && t.CAFile == "" && t.ClientCert == "" {
+		return nil, nil
+	}
+	config := &tls.Config{MinVersion: tls.VersionTLS13}
+	var err error
+	if t.CAFile != "" {
+		if config.RootCAs, err = certificates(t.CAFile); err != nil {
+			return nil, err
+		}
+	}
+	if t.ClientCert != "" {
+		pair, err := tls.LoadX509KeyPair(t.ClientCert, t.ClientKey)
+		if err != nil {
+			return nil, err
+		}
+		config.Certificates = []tls.Certificate{pair}
+	}
+	return config, nil
 }
 
 // After so much silence a connection is asked whether it is alive, and after so much more taken for dead. The daemon
@@ -31,15 +66,19 @@ const (
 // dial connects to the daemon. The caller closes the connection.
 func (t *target) dial() (*grpc.ClientConn, replaydv1.ReplayServiceClient, error) {
 	creds := insecure.NewCredentials()
-	if t.TLS {
-		creds = credentials.NewTLS(&tls.Config{MinVersion: tls.VersionTLS13})
+	config, err := t.tls()
+	if err != nil {
+		return nil, nil, err
+	}
+	if config != nil {
+		creds = credentials.NewTLS(config)
 	}
 	options := []grpc.DialOption{
 		grpc.WithTransportCredentials(creds),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: keepaliveTime, Timeout: keepaliveTimeout}),
 	}
 	if t.Token != "" {
-		options = append(options, grpc.WithPerRPCCredentials(bearer{t.Token, t.TLS}))
+		options = append(options, grpc.WithPerRPCCredentials(bearer{t.Token, config != nil}))
 	}
 	conn, err := grpc.NewClient(t.Addr, options...)
 	if err != nil {

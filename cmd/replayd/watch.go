@@ -21,11 +21,16 @@ type watchCmd struct {
 	Format string `help:"table: a line for people. json: a ReplayChange a line." enum:"table,json" default:"table"`
 }
 
+// Validate refuses to watch without a daemon.
+func (c *watchCmd) Validate() error {
+	if c.Addr == "" {
+		return errors.New("needs a daemon: give its --addr")
+	}
+	return c.target.Validate()
+}
+
 // Run prints what becomes of the daemon's replays until it is interrupted.
 func (c *watchCmd) Run(ctx context.Context, con console) error {
-	if c.Addr == "" {
-		return errors.New("watch asks a daemon: give its --addr")
-	}
 	paint := newPainter(con)
 	return c.ask(ctx, func(ctx context.Context, client replaydv1.ReplayServiceClient) error {
 		stream, err := client.WatchReplays(ctx, &replaydv1.WatchReplaysRequest{Directory: c.Dir})

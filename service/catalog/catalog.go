@@ -44,8 +44,8 @@ type Catalog struct {
 
 var aliasPattern = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
 
-// New returns a catalog of roots, in no particular order. It returns an error when an alias is not valid or not unique, or
-// when a directory cannot be opened now. A directory may have several aliases.
+// New returns a catalog of roots, in no particular order. It returns ErrAlias when an alias is not valid or not unique, and an
+// error of the operating system when a directory cannot be opened now. A directory may have several aliases.
 func New(roots []Root, o Options) (*Catalog, error) {
 	if o.Remember <= 0 {
 		o.Remember = 65536
@@ -53,7 +53,7 @@ func New(roots []Root, o Options) (*Catalog, error) {
 	c := &Catalog{limits: o.Limits, verbatim: o.Verbatim, seen: newMemory(o.Remember)}
 	for _, r := range roots {
 		if !aliasPattern.MatchString(r.Alias) || r.Alias == "." || r.Alias == ".." {
-			return nil, fmt.Errorf("root alias %q: want letters, digits, '.', '_' and '-'", r.Alias)
+			return nil, fmt.Errorf("%w %q: want letters, digits, '.', '_' and '-'", ErrAlias, r.Alias)
 		}
 		dir, err := filepath.Abs(r.Dir)
 		if err != nil {
@@ -65,7 +65,7 @@ func New(roots []Root, o Options) (*Catalog, error) {
 	slices.SortFunc(c.roots, func(a, b Root) int { return strings.Compare(a.Alias, b.Alias) })
 	for i, r := range c.roots {
 		if i > 0 && r.Alias == c.roots[i-1].Alias {
-			return nil, fmt.Errorf("root alias %q is used twice", r.Alias)
+			return nil, fmt.Errorf("%w %q is used twice", ErrAlias, r.Alias)
 		}
 		root, err := os.OpenRoot(r.Dir)
 		if err != nil {

@@ -53,5 +53,8 @@ func explain(name string, err error) error {
 	return named(name, err)
 }
 
+// ErrAlias says that something is no alias that a root could have, or that another root has it.
+var ErrAlias = errors.New("root alias")
+
 // named says which name an error is about.
 func named(name string, err error) error { return fmt.Errorf("%q: %w", name, err) }
