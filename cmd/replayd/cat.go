@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"fmt"
+	"path"
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service/eventjson"
@@ -15,18 +16,18 @@ type catCmd struct {
 	target
 	selection
 
-	Replay string `arg:"" help:"A file, or with --addr a replay's name."`
+	Replay string `arg:"" help:"A file, - for the standard input, or with --addr a replay's name."`
 
-	Cursor string `help:"Go on after this cursor, as base64." xor:"start" placeholder:"BASE64"`
-	Tick   *int32 `help:"Start at this tick." xor:"start" placeholder:"TICK"`
-	Last   uint32 `help:"Start with the last so many events." xor:"start" placeholder:"N"`
-	Now    bool   `help:"Start at the present end, with the state there." xor:"start"`
+	Cursor string  `help:"Go on after this cursor, as base64." xor:"start" placeholder:"BASE64"`
+	Tick   *int32  `help:"Start at this tick." xor:"start" placeholder:"TICK"`
+	Last   *uint32 `help:"Start with the last so many events, 1 to 1000000." xor:"start" placeholder:"N"`
+	Now    bool    `help:"Start at the present end, with the state there." xor:"start"`
 
 	Follow           bool `short:"f" help:"Go on when the file grows, until the replay is over, also when the daemon was gone for a while. The replay may be a directory: its newest is followed."`
-	FollowSuccessors bool `help:"With --follow: when the replay is over, go on with the server's next."`
+	FollowSuccessors bool `help:"Follow, and when the replay is over, go on with the server's next."`
 
 	Strict bool   `help:"Fail when the file simply stops, without the end that its format asks for."`
-	Format string `help:"json: an object a line. table: for people. proto: StreamEventsResponse messages, each after its length as a varint." enum:"json,table,proto" default:"json"`
+	Format string `help:"json: an object a line. table: for people. proto: StreamEventsResponse messages, each after its length as a varint." enum:"json,table,proto" default:"json" env:"-"`
 	Reveal bool   `help:"Print what is otherwise redacted, such as timeout codes. Only without --addr; a daemon decides for itself." name:"reveal-secrets"`
 }
 
@@ -62,6 +63,9 @@ func (c *catCmd) request() (*replaydv1.StreamEventsRequest, error) {
 	req := &replaydv1.StreamEventsRequest{
 		Replay: c.Replay, Strict: c.Strict, Follow: c.Follow || c.FollowSuccessors, FollowSuccessors: c.FollowSuccessors,
 	}
+	if c.Addr != "" && req.GetFollow() {
+		req.Replay = directory(c.Replay)
+	}
 	c.apply(req)
 	switch {
 	case c.Cursor != "":
@@ -72,8 +76,8 @@ func (c *catCmd) request() (*replaydv1.StreamEventsRequest, error) {
 		req.Start = &replaydv1.StreamEventsRequest_Cursor{Cursor: at}
 	case c.Tick != nil:
 		req.Start = &replaydv1.StreamEventsRequest_Tick{Tick: *c.Tick}
-	case c.Last != 0:
-		req.Start = &replaydv1.StreamEventsRequest_LastEvents{LastEvents: c.Last}
+	case c.Last != nil:
+		req.Start = &replaydv1.StreamEventsRequest_LastEvents{LastEvents: *c.Last}
 	case c.Now:
 		req.Start = &replaydv1.StreamEventsRequest_Now{Now: true}
 	}
@@ -93,7 +97,7 @@ func (c *catCmd) Run(ctx context.Context, con console) error {
 		progress.done()
 		_, _ = fmt.Fprintln(con.err, "replayd:", text)
 	}
-	r := resumer{target: &c.target, req: req, reveal: c.Reveal, note: note}
+	r := resumer{target: &c.target, in: con.in, req: req, reveal: c.Reveal, note: note}
 	switch c.Format {
 	case "proto":
 		r.each = printProto(out)
@@ -161,7 +165,7 @@ func printLines(
 			case r.GetEnd().GetDetail() != "":
 				note(r.GetEnd().GetDetail())
 			case r.GetState().GetSuccessor() != nil:
-				note("going on with " + r.GetState().GetSuccessor().GetName())
+				note("going on with " + path.Base(r.GetState().GetSuccessor().GetName()))
 			case r.GetGap() != nil:
 				note(fmt.Sprintf("%d events are missing", r.GetGap().GetNextSequence()-r.GetGap().GetFirstSequence()))
 			}

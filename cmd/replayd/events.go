@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -23,14 +24,9 @@ import (
 	"github.com/replayd/replayd/service/stream"
 )
 
-// responses calls each with the wire bytes of every response to the request: of the daemon, or, without one, decoded
-// here from a file. The bytes are valid until each returns.
-func (t *target) responses(
-	ctx context.Context, req *replaydv1.StreamEventsRequest, reveal bool, each func([]byte) error,
-) error {
-	if t.Addr == "" {
-		return localResponses(ctx, req, reveal, each)
-	}
+// responses calls each with the wire bytes of every response of the daemon to the request. The bytes are valid until
+// each returns.
+func (t *target) responses(ctx context.Context, req *replaydv1.StreamEventsRequest, each func([]byte) error) error {
 	conn, _, err := t.dial()
 	if err != nil {
 		return err
@@ -62,8 +58,9 @@ func (t *target) responses(
 	}
 }
 
+// localResponses does the same without a daemon: it decodes a file, or what it reads from in, here.
 func localResponses(
-	ctx context.Context, req *replaydv1.StreamEventsRequest, reveal bool, each func([]byte) error,
+	ctx context.Context, in io.Reader, req *replaydv1.StreamEventsRequest, reveal bool, each func([]byte) error,
 ) error {
 	send := func(f *frame.Frame) error {
 		defer f.Free()
@@ -74,9 +71,15 @@ func localResponses(
 	if req.GetFollow() {
 		return localFollow(ctx, req, reveal, send)
 	}
-	file, err := source.OpenLocal(req.GetReplay(), source.Limits{})
+	file, err := openLocal(in, req.GetReplay())
 	if err != nil {
 		return err
+	}
+	if req.GetLastEvents() > 0 && file.Info().Size < 0 { // to find the last events, what comes by a pipe is read twice
+		if err := file.Spool(ctx); err != nil {
+			_ = file.Close()
+			return err
+		}
 	}
 	sub, err := service.Subscribe(ctx, file, req)
 	if err != nil {
@@ -91,15 +94,23 @@ func localResponses(
 
 // localFollow follows a file, or the newest one of a directory, with a daemon of its own that nobody else can reach.
 func localFollow(ctx context.Context, req *replaydv1.StreamEventsRequest, reveal bool, send stream.Send) error {
+	if req.GetReplay() == "-" {
+		return usageError{errors.New("--follow: the standard input is read until it ends anyway")}
+	}
+	stat, err := os.Stat(req.GetReplay())
+	if err != nil {
+		return err
+	}
+	if !stat.IsDir() && !stat.Mode().IsRegular() {
+		return usageError{fmt.Errorf("--follow: %s %w", req.GetReplay(), source.ErrIrregular)}
+	}
 	// The file's own directory is the root, also where a link leads to the file from somewhere else.
 	file, err := filepath.EvalSymlinks(req.GetReplay())
 	if err != nil {
 		return err
 	}
 	dir, base := filepath.Split(file)
-	if stat, err := os.Stat(file); err != nil {
-		return err
-	} else if stat.IsDir() {
+	if stat.IsDir() {
 		dir, base = file, ""
 	}
 	const alias = "local"

@@ -10,6 +10,7 @@ import (
 	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/service/catalog"
 	"github.com/replayd/replayd/service/filter"
+	"github.com/replayd/replayd/service/source"
 )
 
 // Exit codes, for scripts.
@@ -33,6 +34,7 @@ func exitCode(err error) int {
 		{fs.ErrNotExist, exitNotFound},
 		{catalog.ErrNotFound, exitNotFound},
 		{catalog.ErrAlias, exitUsage},
+		{source.ErrDirectory, exitUsage},
 		{decoders.ErrTruncated, exitTruncated},
 		{decoders.ErrCorrupt, exitCorrupt},
 		{decoders.ErrUnsupported, exitCorrupt},

@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"google.golang.org/protobuf/encoding/protojson"
@@ -11,19 +13,21 @@ import (
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service"
 	"github.com/replayd/replayd/service/eventjson"
-	"github.com/replayd/replayd/service/source"
 )
 
 type infoCmd struct {
 	target
 
-	Replay string `arg:"" help:"A file, or with --addr a replay's name."`
+	Replay string `arg:"" help:"A file, - for the standard input, or with --addr a replay's name."`
 	Count  bool   `help:"Decode all of it and add: events of each kind, last_tick, end."`
 }
 
 // Run prints the description.
 func (c *infoCmd) Run(ctx context.Context, con console) error {
-	replay, err := c.describe(ctx)
+	if c.Count && c.Replay == "-" && c.Addr == "" {
+		return usageError{errors.New("--count reads the replay twice, which the standard input cannot be")}
+	}
+	replay, err := c.describe(ctx, con.in)
 	if replay == nil {
 		return err
 	}
@@ -48,7 +52,7 @@ func (c *infoCmd) Run(ctx context.Context, con console) error {
 }
 
 // describe asks for the description. It may return both what could be told and why there is no more.
-func (c *infoCmd) describe(ctx context.Context) (replay *replaydv1.Replay, err error) {
+func (c *infoCmd) describe(ctx context.Context, in io.Reader) (replay *replaydv1.Replay, err error) {
 	if c.Addr != "" {
 		err = c.ask(ctx, func(ctx context.Context, client replaydv1.ReplayServiceClient) error {
 			resp, err := client.GetReplay(ctx, &replaydv1.GetReplayRequest{Replay: c.Replay})
@@ -57,7 +61,7 @@ func (c *infoCmd) describe(ctx context.Context) (replay *replaydv1.Replay, err e
 		})
 		return replay, err
 	}
-	file, err := source.OpenLocal(c.Replay, source.Limits{})
+	file, err := openLocal(in, c.Replay)
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
 	"path/filepath"
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
@@ -10,11 +14,28 @@ import (
 	"github.com/replayd/replayd/service/source"
 )
 
+// openLocal opens a file that the user names; - is the standard input.
+func openLocal(in io.Reader, path string) (*source.File, error) {
+	if path == "-" {
+		return source.FromReader(in, path, source.Limits{})
+	}
+	file, err := source.OpenLocal(path, source.Limits{})
+	if errors.Is(err, source.ErrDirectory) {
+		return nil, fmt.Errorf("%s %w: replayd ls lists its replays, replayd cat --follow follows the newest", path, err)
+	}
+	return file, err
+}
+
 // local lists the replays below a directory of this machine.
 func (c *lsCmd) local(ctx context.Context, each func(*replaydv1.Replay) error) error {
 	dir := c.Dir
 	if dir == "" {
 		dir = "."
+	}
+	if stat, err := os.Stat(dir); err != nil {
+		return err
+	} else if !stat.IsDir() {
+		return usageError{fmt.Errorf("%s %w", dir, catalog.ErrNotDirectory)}
 	}
 	cat, err := catalog.New([]catalog.Root{{Alias: "local", Dir: dir}}, catalog.Options{Limits: source.Limits{}})
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 type lsCmd struct {
 	target
 
-	Format string `help:"table: a line for people. json: a Replay a line." enum:"table,json" default:"table"`
+	Format string `help:"table: a line for people. json: a Replay a line." enum:"table,json" default:"table" env:"-"`
 
 	Dir string `arg:"" optional:"" help:"A directory; with --addr ROOT or ROOT/PATH of the daemon. Default: here, or all roots."`
 }
@@ -54,9 +54,17 @@ func (c *lsCmd) Run(ctx context.Context, con console) error {
 func (c *lsCmd) remote(ctx context.Context, each func(*replaydv1.Replay) error) error {
 	return c.ask(ctx, func(ctx context.Context, client replaydv1.ReplayServiceClient) error {
 		return pages(func(token string) (*replaydv1.ListReplaysResponse, error) {
-			return client.ListReplays(ctx, &replaydv1.ListReplaysRequest{Directory: c.Dir, PageToken: token, PageSize: 1000})
+			return client.ListReplays(ctx, &replaydv1.ListReplaysRequest{Directory: directory(c.Dir), PageToken: token, PageSize: 1000})
 		}, each)
 	})
+}
+
+// directory is the name of a directory as the daemon has it. A shell completes it with a slash at its end.
+func directory(name string) string {
+	if trimmed := strings.TrimRight(name, "/"); trimmed != "" {
+		return trimmed
+	}
+	return name
 }
 
 // pages asks for page after page.

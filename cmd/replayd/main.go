@@ -18,8 +18,11 @@ import (
 // version is set by the build.
 var version = "dev"
 
-// cli is the command line. Every flag can also be set by an environment variable, named REPLAYD_ and the flag's name.
+// cli is the command line. Every flag can also be set by an environment variable, named REPLAYD_ and the flag's name,
+// except those that mean something else for each command (env:"-").
 type cli struct {
+	ShowVersion kong.VersionFlag `help:"Print the version." name:"version" env:"-"`
+
 	Serve   serveCmd   `cmd:"" help:"Run the daemon."`
 	Ls      lsCmd      `cmd:"" help:"List replays."`
 	Info    infoCmd    `cmd:"" help:"Describe a replay, as JSON."`
@@ -27,6 +30,7 @@ type cli struct {
 	Render  renderCmd  `cmd:"" help:"Draw a map's game layer as a PNG."`
 	Watch   watchCmd   `cmd:"" help:"Print what becomes of a daemon's replays: added, growing, finished, removed."`
 	Version versionCmd `cmd:"" help:"Print the version."`
+	Help    helpCmd    `cmd:"" help:"Print how to use a command."`
 
 	Completion kongcompletion.Completion `cmd:"" help:"Print how to complete the commands by TAB in a shell."`
 	Man        manCmd                    `cmd:"" help:"Print the man page." hidden:""`
@@ -40,6 +44,7 @@ type console struct {
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends what does not end by itself, such as reading from a terminal
 	code := run(ctx, os.Args[1:], console{os.Stdin, os.Stdout, os.Stderr})
 	stop()
 	os.Exit(code)
@@ -52,6 +57,7 @@ func run(ctx context.Context, args []string, con console) int {
 		kong.Name("replayd"),
 		kong.Description("Decodes game replays and streams what happened in them as typed events."),
 		kong.DefaultEnvars("REPLAYD"),
+		kong.Vars{"version": "replayd " + version},
 		kong.Writers(con.out, con.err),
 		kong.Exit(func(code int) { exited = code }),
 		kong.UsageOnError(),
@@ -95,4 +101,20 @@ type versionCmd struct{}
 func (versionCmd) Run(con console) error {
 	_, err := fmt.Fprintln(con.out, "replayd", version)
 	return err
+}
+
+type helpCmd struct {
+	Command []string `arg:"" optional:"" help:"The command."`
+}
+
+// Run prints what --help prints.
+func (c *helpCmd) Run(app *kong.Kong) error {
+	command, err := kong.Trace(app, c.Command)
+	if err != nil {
+		return err
+	}
+	if command.Error != nil {
+		return usageError{command.Error}
+	}
+	return command.PrintUsage(false)
 }

@@ -25,7 +25,8 @@ func TestRender(t *testing.T) {
 		{"to a file", []string{sample, out}, exitOK, 4 * 64},
 		{"scaled", []string{sample, out, "--scale", "2", "--physics"}, exitOK, 2 * 64},
 		{"to the standard output", []string{sample, "-", "--scale", "1"}, exitOK, 64},
-		{"bad scale", []string{sample, out, "--scale", "65"}, exitFailed, 0},
+		{"too large", []string{sample, out, "--scale", "65"}, exitUsage, 0},
+		{"too small", []string{sample, out, "--scale", "0"}, exitUsage, 0},
 		{"no such file", []string{sample + ".none", out}, exitNotFound, 0},
 		{"not a map", []string{other, out}, exitCorrupt, 0},
 	} {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"io"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -21,8 +22,9 @@ var (
 // stream that follows it takes up again by itself, for as long as that takes.
 type resumer struct {
 	target *target
+	in     io.Reader                      // the standard input
 	req    *replaydv1.StreamEventsRequest // the session's, and then the next one's
-	reveal bool
+	reveal bool                           // without a daemon
 	each   func(raw []byte) error
 	note   func(text string)
 
@@ -35,6 +37,9 @@ type resumer struct {
 
 // run streams until the stream is over.
 func (r *resumer) run(ctx context.Context) error {
+	if r.target.Addr == "" {
+		return localResponses(ctx, r.in, r.req, r.reveal, r.response)
+	}
 	for {
 		err := r.session(ctx)
 		// A stream that cannot even begin fails at once: more likely than not, the address is wrong.
@@ -59,7 +64,7 @@ func (r *resumer) session(ctx context.Context) error {
 	if len(r.cursor) > 0 {
 		r.req.Start = &replaydv1.StreamEventsRequest_Cursor{Cursor: r.cursor}
 	}
-	err := r.target.responses(ctx, r.req, r.reveal, r.response)
+	err := r.target.responses(ctx, r.req, r.response)
 	switch {
 	case err == nil && r.drained:
 		return errDraining
@@ -102,9 +107,7 @@ func (r *resumer) observe(m *replaydv1.StreamEventsResponse) (hidden bool) {
 	switch {
 	case m.GetStart() != nil:
 		hidden, r.begun = r.begun, true
-		if r.req.GetFollow() && r.target.Addr != "" { // a directory may have a newer one when the stream is taken up again
-			r.req.Replay = m.GetStart().GetReplay().GetName()
-		}
+		r.req.Replay = m.GetStart().GetReplay().GetName() // a directory may have a newer one in the next session
 	case m.GetState().GetSuccessor() != nil:
 		r.req.Replay = m.GetState().GetSuccessor().GetName()
 	case m.GetEnd() != nil:

@@ -18,7 +18,7 @@ type watchCmd struct {
 
 	Dir    string `arg:"" optional:"" help:"ROOT or ROOT/PATH. Default: all roots."`
 	New    bool   `help:"Leave out what is there at first."`
-	Format string `help:"table: a line for people. json: a ReplayChange a line." enum:"table,json" default:"table"`
+	Format string `help:"table: a line for people. json: a ReplayChange a line." enum:"table,json" default:"table" env:"-"`
 }
 
 // Validate refuses to watch without a daemon.
@@ -33,7 +33,7 @@ func (c *watchCmd) Validate() error {
 func (c *watchCmd) Run(ctx context.Context, con console) error {
 	paint := newPainter(con)
 	return c.ask(ctx, func(ctx context.Context, client replaydv1.ReplayServiceClient) error {
-		stream, err := client.WatchReplays(ctx, &replaydv1.WatchReplaysRequest{Directory: c.Dir})
+		stream, err := client.WatchReplays(ctx, &replaydv1.WatchReplaysRequest{Directory: directory(c.Dir)})
 		if err != nil {
 			return err
 		}
