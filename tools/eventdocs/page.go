@@ -22,8 +22,9 @@ func index(formats []*format) []byte {
 	}
 	b.WriteString(`
 Examples are lines of ` + "`replayd cat`" + `, which prints an event as one JSON object: its sequence number, its tick, its kind, and the
-event under its kind's name. Numbers of 64 bits are strings there, bytes are base64, and enums go by name. Names that the
-events of a batch share are numbers on the wire, indices into the batch's strings; JSON has the names.
+event under its kind's name. Of the kind named ` + "`tick`" + ` the fields stand beside it: ` + "`tick`" + ` is always the event's tick. Numbers of
+64 bits are strings there, bytes are base64, and enums go by name. Names that the events of a batch share are numbers on the
+wire, indices into the batch's strings; JSON has the names.
 `)
 	return b.Bytes()
 }
