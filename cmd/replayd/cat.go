@@ -26,7 +26,7 @@ type catCmd struct {
 	Follow           bool `short:"f" help:"Go on when the file grows, until the replay is over, also when the daemon was gone for a while. The replay may be a directory: its newest is followed."`
 	FollowSuccessors bool `help:"Follow, and when the replay is over, go on with the server's next."`
 
-	Strict bool   `help:"Fail when the file simply stops, without the end that its format asks for."`
+	Strict bool   `help:"Fail also when a teehistorian file or a demo simply stops, without the end that its format asks for."`
 	Format string `help:"json: an object a line. table: for people. proto: StreamEventsResponse messages, each after its length as a varint." enum:"json,table,proto" default:"json" env:"-"`
 	Reveal bool   `help:"Print what is otherwise redacted, such as timeout codes. Only without --addr; a daemon decides for itself." name:"reveal-secrets"`
 }

@@ -20,7 +20,7 @@ const (
 	exitUsage     = 2   // the command line, or a request made from it, makes no sense
 	exitNotFound  = 3   // no such replay
 	exitCorrupt   = 4   // the replay cannot be read on, or not at all
-	exitTruncated = 5   // the file simply stops, and --strict was given
+	exitTruncated = 5   // the file simply stops, and --strict was given or it cannot be read as it is
 	exitLost      = 6   // the daemon cannot be reached, went away or has no room; trying again may help
 	exitCancelled = 130 // interrupted
 )

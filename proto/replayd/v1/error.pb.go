@@ -40,7 +40,9 @@ const (
 	ErrorReason_ERROR_REASON_UNSUPPORTED_VERSION ErrorReason = 5
 	// DATA_LOSS: the replay is damaged at the offset in the metadata. Everything before it was sent.
 	ErrorReason_ERROR_REASON_CORRUPT ErrorReason = 6
-	// DATA_LOSS: the file simply stops, and the request was strict.
+	// DATA_LOSS: the file simply stops, and the request was strict; or, strict or not, the file was cut so that it cannot be
+	// read as it is: before its header is all there, or as a map, a StarCraft II replay or a compressed file. Everything
+	// that could be read was sent.
 	ErrorReason_ERROR_REASON_TRUNCATED ErrorReason = 7
 	// RESOURCE_EXHAUSTED: the replay asks for more memory or work than the limits allow.
 	ErrorReason_ERROR_REASON_LIMIT_EXCEEDED ErrorReason = 8

@@ -203,7 +203,7 @@ const (
 	EndReason_END_REASON_UNSPECIFIED EndReason = 0
 	// The replay is complete: its format's own end was read.
 	EndReason_END_REASON_FINISHED EndReason = 1
-	// The file stops without the end that its format asks for.
+	// The file, a teehistorian file or a demo, stops without the end that its format asks for.
 	EndReason_END_REASON_TRUNCATED EndReason = 2
 	// No event after here can match the request's tick range.
 	EndReason_END_REASON_RANGE_DONE EndReason = 3
@@ -302,8 +302,9 @@ type StreamEventsRequest struct {
 	// After this long without another response, or at most a quarter of a second later, a heartbeat is sent. Absent or 0
 	// means 15 s; clamped to 1 s .. 5 min.
 	HeartbeatInterval *durationpb.Duration `protobuf:"bytes,12,opt,name=heartbeat_interval,json=heartbeatInterval,proto3" json:"heartbeat_interval,omitempty"`
-	// True makes a file that simply stops, without the end that its format asks for, an error DATA_LOSS instead of an
-	// end with END_REASON_TRUNCATED.
+	// True makes a teehistorian file or a demo that simply stops, without the end that its format asks for, an error
+	// DATA_LOSS instead of an end with END_REASON_TRUNCATED. What was cut in another way is an error always; see
+	// ERROR_REASON_TRUNCATED.
 	Strict bool `protobuf:"varint,14,opt,name=strict,proto3" json:"strict,omitempty"`
 	// How events that are many and alike travel.
 	Encoding Encoding `protobuf:"varint,15,opt,name=encoding,proto3,enum=replayd.v1.Encoding" json:"encoding,omitempty"`

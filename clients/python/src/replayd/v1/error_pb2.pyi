@@ -37,7 +37,10 @@ class _ErrorReasonEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._En
     ERROR_REASON_CORRUPT: _ErrorReason.ValueType  # 6
     """DATA_LOSS: the replay is damaged at the offset in the metadata. Everything before it was sent."""
     ERROR_REASON_TRUNCATED: _ErrorReason.ValueType  # 7
-    """DATA_LOSS: the file simply stops, and the request was strict."""
+    """DATA_LOSS: the file simply stops, and the request was strict; or, strict or not, the file was cut so that it cannot be
+    read as it is: before its header is all there, or as a map, a StarCraft II replay or a compressed file. Everything
+    that could be read was sent.
+    """
     ERROR_REASON_LIMIT_EXCEEDED: _ErrorReason.ValueType  # 8
     """RESOURCE_EXHAUSTED: the replay asks for more memory or work than the limits allow."""
     ERROR_REASON_CURSOR_MISMATCH: _ErrorReason.ValueType  # 9
@@ -75,7 +78,10 @@ ERROR_REASON_UNSUPPORTED_VERSION: ErrorReason.ValueType  # 5
 ERROR_REASON_CORRUPT: ErrorReason.ValueType  # 6
 """DATA_LOSS: the replay is damaged at the offset in the metadata. Everything before it was sent."""
 ERROR_REASON_TRUNCATED: ErrorReason.ValueType  # 7
-"""DATA_LOSS: the file simply stops, and the request was strict."""
+"""DATA_LOSS: the file simply stops, and the request was strict; or, strict or not, the file was cut so that it cannot be
+read as it is: before its header is all there, or as a map, a StarCraft II replay or a compressed file. Everything
+that could be read was sent.
+"""
 ERROR_REASON_LIMIT_EXCEEDED: ErrorReason.ValueType  # 8
 """RESOURCE_EXHAUSTED: the replay asks for more memory or work than the limits allow."""
 ERROR_REASON_CURSOR_MISMATCH: ErrorReason.ValueType  # 9

@@ -124,7 +124,7 @@ class _EndReasonEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._Enum
     END_REASON_FINISHED: _EndReason.ValueType  # 1
     """The replay is complete: its format's own end was read."""
     END_REASON_TRUNCATED: _EndReason.ValueType  # 2
-    """The file stops without the end that its format asks for."""
+    """The file, a teehistorian file or a demo, stops without the end that its format asks for."""
     END_REASON_RANGE_DONE: _EndReason.ValueType  # 3
     """No event after here can match the request's tick range."""
     END_REASON_SERVER_DRAINING: _EndReason.ValueType  # 4
@@ -144,7 +144,7 @@ END_REASON_UNSPECIFIED: EndReason.ValueType  # 0
 END_REASON_FINISHED: EndReason.ValueType  # 1
 """The replay is complete: its format's own end was read."""
 END_REASON_TRUNCATED: EndReason.ValueType  # 2
-"""The file stops without the end that its format asks for."""
+"""The file, a teehistorian file or a demo, stops without the end that its format asks for."""
 END_REASON_RANGE_DONE: EndReason.ValueType  # 3
 """No event after here can match the request's tick range."""
 END_REASON_SERVER_DRAINING: EndReason.ValueType  # 4
@@ -204,8 +204,9 @@ class StreamEventsRequest(google.protobuf.message.Message):
     at about 128 KiB.
     """
     strict: builtins.bool
-    """True makes a file that simply stops, without the end that its format asks for, an error DATA_LOSS instead of an
-    end with END_REASON_TRUNCATED.
+    """True makes a teehistorian file or a demo that simply stops, without the end that its format asks for, an error
+    DATA_LOSS instead of an end with END_REASON_TRUNCATED. What was cut in another way is an error always; see
+    ERROR_REASON_TRUNCATED.
     """
     encoding: Global___Encoding.ValueType
     """How events that are many and alike travel."""

@@ -66,7 +66,9 @@ export enum ErrorReason {
   CORRUPT = 6,
 
   /**
-   * DATA_LOSS: the file simply stops, and the request was strict.
+   * DATA_LOSS: the file simply stops, and the request was strict; or, strict or not, the file was cut so that it cannot be
+   * read as it is: before its header is all there, or as a map, a StarCraft II replay or a compressed file. Everything
+   * that could be read was sent.
    *
    * @generated from enum value: ERROR_REASON_TRUNCATED = 7;
    */

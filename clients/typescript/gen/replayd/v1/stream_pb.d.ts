@@ -127,8 +127,9 @@ export declare type StreamEventsRequest = Message<"replayd.v1.StreamEventsReques
   heartbeatInterval?: Duration | undefined;
 
   /**
-   * True makes a file that simply stops, without the end that its format asks for, an error DATA_LOSS instead of an
-   * end with END_REASON_TRUNCATED.
+   * True makes a teehistorian file or a demo that simply stops, without the end that its format asks for, an error
+   * DATA_LOSS instead of an end with END_REASON_TRUNCATED. What was cut in another way is an error always; see
+   * ERROR_REASON_TRUNCATED.
    *
    * @generated from field: bool strict = 14;
    */
@@ -706,7 +707,7 @@ export enum EndReason {
   FINISHED = 1,
 
   /**
-   * The file stops without the end that its format asks for.
+   * The file, a teehistorian file or a demo, stops without the end that its format asks for.
    *
    * @generated from enum value: END_REASON_TRUNCATED = 2;
    */
