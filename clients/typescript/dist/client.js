@@ -2,7 +2,7 @@
 import { create } from "@bufbuild/protobuf";
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { Code, createClient } from "@connectrpc/connect";
-import { EventFilterSchema } from "../gen/replayd/v1/filter_pb.js";
+import { EventFilterSchema, TickRangeSchema } from "../gen/replayd/v1/filter_pb.js";
 import { ReplayService } from "../gen/replayd/v1/service_pb.js";
 import { DecodeReplayRequestSchema, Encoding, EndReason, StreamEventsRequestSchema, } from "../gen/replayd/v1/stream_pb.js";
 import { ReplaydError } from "./error.js";
@@ -171,19 +171,23 @@ export class Client {
         const connection = new AbortController();
         const stop = () => connection.abort(signal?.reason);
         signal?.addEventListener("abort", stop);
+        const upload = new Upload(source, session);
         try {
-            for await (const response of this.stubs.decodeReplay(parts(source, session), { signal: connection.signal })) {
+            for await (const response of this.stubs.decodeReplay(upload.parts(), { signal: connection.signal })) {
                 if (session.observe(response))
                     yield response;
             }
         }
         catch (thrown) {
             signal?.throwIfAborted();
+            if (upload.failure)
+                throw upload.failure.thrown;
             throw ReplaydError.from(thrown);
         }
         finally {
             signal?.removeEventListener("abort", stop);
             connection.abort();
+            upload.stop();
         }
         if (!session.end)
             throw new ReplaydError(Code.Unavailable, "the stream stopped without an end");
@@ -230,14 +234,37 @@ export class Client {
     }
 }
 const chunk = 64 << 10;
-/** What is sent of an upload: first what is wanted, then the bytes. */
-async function* parts(source, session) {
-    yield create(DecodeReplayRequestSchema, { part: { case: "options", value: session.request } });
-    const pieces = source instanceof Uint8Array ? [source] : source;
-    for await (const piece of pieces) {
-        for (let at = 0; at < piece.length; at += chunk) {
-            yield create(DecodeReplayRequestSchema, { part: { case: "data", value: piece.subarray(at, at + chunk) } });
+/** An upload, as it is sent. */
+class Upload {
+    session;
+    /** What the source threw, once it has: the transport makes an error of the call of it. */
+    failure;
+    pieces;
+    constructor(source, session) {
+        this.session = session;
+        this.pieces = this.read(source);
+    }
+    /** First what is wanted, then the bytes. */
+    async *parts() {
+        yield create(DecodeReplayRequestSchema, { part: { case: "options", value: this.session.request } });
+        for await (const piece of this.pieces) {
+            for (let at = 0; at < piece.length; at += chunk) {
+                yield create(DecodeReplayRequestSchema, { part: { case: "data", value: piece.subarray(at, at + chunk) } });
+            }
         }
+    }
+    async *read(source) {
+        try {
+            yield* source instanceof Uint8Array ? [source] : source;
+        }
+        catch (thrown) {
+            this.failure = { thrown };
+            throw thrown;
+        }
+    }
+    /** Has the source close what it has open: a transport that was stopped asks for nothing more, and says nothing either. */
+    stop() {
+        this.pieces.return().catch(() => { }); // it is left; what it has to say concerns nobody
     }
 }
 /** @internal */
@@ -248,8 +275,47 @@ export function batchesOf(response) {
 export function eventsOf(response) {
     return response.response.case === "batch" ? new Batch(response) : [];
 }
+/** What StreamOptions lists, at run time. */
+const optionNames = {
+    kinds: true,
+    players: true,
+    include: true,
+    exclude: true,
+    cursor: true,
+    tick: true,
+    last: true,
+    now: true,
+    follow: true,
+    followSuccessors: true,
+    maxBatchEvents: true,
+    maxBatchDelay: true,
+    heartbeat: true,
+    columns: true,
+    strict: true,
+    slowConsumer: true,
+    retry: true,
+    signal: true,
+};
+/**
+ * Throws at names that are not known: a misspelt option would be ignored, and everything be streamed. Those of generated
+ * messages' own, such as $typeName, pass.
+ */
+function checkNames(what, given, known) {
+    for (const name of Object.keys(given)) {
+        if (!Object.hasOwn(known, name) && !name.startsWith("$"))
+            throw new TypeError(`there is no ${what} "${name}"`);
+    }
+}
+function filters(given = []) {
+    return given.map((filter) => {
+        checkNames("field of a filter", filter, EventFilterSchema.field);
+        checkNames("bound of ticks", filter.ticks ?? {}, TickRangeSchema.field);
+        return create(EventFilterSchema, filter);
+    });
+}
 /** The request that the options describe. */
 function build(replay, options) {
+    checkNames("option", options, optionNames);
     const request = create(StreamEventsRequestSchema, {
         replay,
         follow: options.follow ?? false,
@@ -258,8 +324,8 @@ function build(replay, options) {
         encoding: options.columns ? Encoding.COLUMNS : Encoding.UNSPECIFIED,
         strict: options.strict ?? false,
         slowConsumer: options.slowConsumer ?? 0,
-        include: (options.include ?? []).map((filter) => create(EventFilterSchema, filter)),
-        exclude: (options.exclude ?? []).map((filter) => create(EventFilterSchema, filter)),
+        include: filters(options.include),
+        exclude: filters(options.exclude),
     });
     const { cursor, tick, last, now, kinds = [], players = [] } = options;
     const starts = [];

@@ -1,4 +1,4 @@
-import type { SecureClientSessionOptions } from "node:http2";
+import { type SecureClientSessionOptions } from "node:http2";
 import { type Bytes, Client, Stream, type StreamOptions } from "./client.js";
 import type { Batch, Event } from "./event.js";
 export * from "./common.js";
@@ -20,5 +20,8 @@ export declare class NodeClient extends Client {
     decodeBatches(source: string | Bytes, options?: StreamOptions): Stream<Batch>;
     private send;
 }
-/** Returns a client of the daemon at an address such as "localhost:7171". Nothing is sent before the first call. */
+/**
+ * Returns a client of the daemon at an address such as "localhost:7171". Nothing is sent before the first call. The
+ * connection is kept for the next one, but does not keep the process alive while nothing is streamed.
+ */
 export declare function connect(address: string, { tls, token }?: ConnectOptions): NodeClient;

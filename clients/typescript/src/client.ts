@@ -3,7 +3,7 @@
 import { create } from "@bufbuild/protobuf";
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { type Client as Stubs, Code, createClient, type Interceptor, type Transport } from "@connectrpc/connect";
-import { type EventFilter, EventFilterSchema } from "../gen/replayd/v1/filter_pb.js";
+import { type EventFilter, EventFilterSchema, TickRangeSchema } from "../gen/replayd/v1/filter_pb.js";
 import type { GetServerInfoResponse } from "../gen/replayd/v1/info_pb.js";
 import type { Format, Replay } from "../gen/replayd/v1/replay_pb.js";
 import { ReplayService } from "../gen/replayd/v1/service_pb.js";
@@ -241,16 +241,19 @@ export class Client {
     const connection = new AbortController();
     const stop = () => connection.abort(signal?.reason);
     signal?.addEventListener("abort", stop);
+    const upload = new Upload(source, session);
     try {
-      for await (const response of this.stubs.decodeReplay(parts(source, session), { signal: connection.signal })) {
+      for await (const response of this.stubs.decodeReplay(upload.parts(), { signal: connection.signal })) {
         if (session.observe(response)) yield response;
       }
     } catch (thrown) {
       signal?.throwIfAborted();
+      if (upload.failure) throw upload.failure.thrown;
       throw ReplaydError.from(thrown);
     } finally {
       signal?.removeEventListener("abort", stop);
       connection.abort();
+      upload.stop();
     }
     if (!session.end) throw new ReplaydError(Code.Unavailable, "the stream stopped without an end");
     if (session.end.reason === EndReason.SERVER_DRAINING) {
@@ -302,14 +305,41 @@ export type Bytes = Uint8Array | AsyncIterable<Uint8Array>;
 
 const chunk = 64 << 10;
 
-/** What is sent of an upload: first what is wanted, then the bytes. */
-async function* parts(source: Bytes, session: Session): AsyncGenerator<DecodeReplayRequest> {
-  yield create(DecodeReplayRequestSchema, { part: { case: "options", value: session.request } });
-  const pieces = source instanceof Uint8Array ? [source] : source;
-  for await (const piece of pieces) {
-    for (let at = 0; at < piece.length; at += chunk) {
-      yield create(DecodeReplayRequestSchema, { part: { case: "data", value: piece.subarray(at, at + chunk) } });
+/** An upload, as it is sent. */
+class Upload {
+  /** What the source threw, once it has: the transport makes an error of the call of it. */
+  failure: { thrown: unknown } | undefined;
+  private readonly pieces: AsyncGenerator<Uint8Array, void, undefined>;
+
+  constructor(
+    source: Bytes,
+    private readonly session: Session,
+  ) {
+    this.pieces = this.read(source);
+  }
+
+  /** First what is wanted, then the bytes. */
+  async *parts(): AsyncGenerator<DecodeReplayRequest, void, undefined> {
+    yield create(DecodeReplayRequestSchema, { part: { case: "options", value: this.session.request } });
+    for await (const piece of this.pieces) {
+      for (let at = 0; at < piece.length; at += chunk) {
+        yield create(DecodeReplayRequestSchema, { part: { case: "data", value: piece.subarray(at, at + chunk) } });
+      }
     }
+  }
+
+  private async *read(source: Bytes): AsyncGenerator<Uint8Array, void, undefined> {
+    try {
+      yield* source instanceof Uint8Array ? [source] : source;
+    } catch (thrown) {
+      this.failure = { thrown };
+      throw thrown;
+    }
+  }
+
+  /** Has the source close what it has open: a transport that was stopped asks for nothing more, and says nothing either. */
+  stop(): void {
+    this.pieces.return().catch(() => {}); // it is left; what it has to say concerns nobody
   }
 }
 
@@ -323,8 +353,49 @@ export function eventsOf(response: StreamEventsResponse): Iterable<Event> {
   return response.response.case === "batch" ? new Batch(response) : [];
 }
 
+/** What StreamOptions lists, at run time. */
+const optionNames: Record<keyof StreamOptions, true> = {
+  kinds: true,
+  players: true,
+  include: true,
+  exclude: true,
+  cursor: true,
+  tick: true,
+  last: true,
+  now: true,
+  follow: true,
+  followSuccessors: true,
+  maxBatchEvents: true,
+  maxBatchDelay: true,
+  heartbeat: true,
+  columns: true,
+  strict: true,
+  slowConsumer: true,
+  retry: true,
+  signal: true,
+};
+
+/**
+ * Throws at names that are not known: a misspelt option would be ignored, and everything be streamed. Those of generated
+ * messages' own, such as $typeName, pass.
+ */
+function checkNames(what: string, given: object, known: object): void {
+  for (const name of Object.keys(given)) {
+    if (!Object.hasOwn(known, name) && !name.startsWith("$")) throw new TypeError(`there is no ${what} "${name}"`);
+  }
+}
+
+function filters(given: StreamOptions["include"] = []): EventFilter[] {
+  return given.map((filter) => {
+    checkNames("field of a filter", filter, EventFilterSchema.field);
+    checkNames("bound of ticks", filter.ticks ?? {}, TickRangeSchema.field);
+    return create(EventFilterSchema, filter);
+  });
+}
+
 /** The request that the options describe. */
 function build(replay: string, options: StreamOptions): StreamEventsRequest {
+  checkNames("option", options, optionNames);
   const request = create(StreamEventsRequestSchema, {
     replay,
     follow: options.follow ?? false,
@@ -333,8 +404,8 @@ function build(replay: string, options: StreamOptions): StreamEventsRequest {
     encoding: options.columns ? Encoding.COLUMNS : Encoding.UNSPECIFIED,
     strict: options.strict ?? false,
     slowConsumer: options.slowConsumer ?? 0,
-    include: (options.include ?? []).map((filter) => create(EventFilterSchema, filter)),
-    exclude: (options.exclude ?? []).map((filter) => create(EventFilterSchema, filter)),
+    include: filters(options.include),
+    exclude: filters(options.exclude),
   });
   const { cursor, tick, last, now, kinds = [], players = [] } = options;
   const starts: StreamEventsRequest["start"][] = [];

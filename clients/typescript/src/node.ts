@@ -1,8 +1,10 @@
 // The entry for Node: gRPC over HTTP/2.
 
+import { AsyncLocalStorage } from "node:async_hooks";
 import { createReadStream } from "node:fs";
-import type { SecureClientSessionOptions } from "node:http2";
+import { constants, type SecureClientSessionOptions } from "node:http2";
 import { basename } from "node:path";
+import type { Interceptor } from "@connectrpc/connect";
 import { createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node";
 import { batchesOf, bearer, type Bytes, Client, eventsOf, Stream, type StreamOptions } from "./client.js";
 import type { Batch, Event } from "./event.js";
@@ -36,19 +38,36 @@ export class NodeClient extends Client {
 
   private send(source: string | Bytes, options: StreamOptions) {
     if (typeof source !== "string") return this.upload(source, "", options);
-    return this.upload(createReadStream(source), basename(source), options);
+    return this.upload(contents(source), basename(source), options);
   }
+}
+
+/** A file's bytes. It is opened when somebody reads them, who then also hears that it cannot be. */
+async function* contents(path: string): AsyncGenerator<Uint8Array, void, undefined> {
+  yield* createReadStream(path);
 }
 
 /** Bytes that the daemon may have under way. HTTP/2's default, 64 KiB, has it wait for this client after half a batch. */
 const window = 4 << 20;
 
-/** Sees to it that connections have that window, too, and not their streams alone. */
-class WideSessionManager extends Http2SessionManager {
+/** Tells the session manager, which the transport calls, what ends the call that it makes a stream for. */
+const ends = new AsyncLocalStorage<AbortSignal>();
+
+const withEnd: Interceptor = (next) => (request) => ends.run(request.signal, () => next(request));
+
+/** Sees to it that connections have that window, too, and not their streams alone; and that streams end with their call. */
+class SessionManager extends Http2SessionManager {
   private widened: unknown;
 
-  override async request(...call: Parameters<Http2SessionManager["request"]>) {
-    const stream = await super.request(...call);
+  override async request(...request: Parameters<Http2SessionManager["request"]>) {
+    const end = ends.getStore();
+    const stream = await super.request(...request);
+    // The transport does no more than to reset the stream. When the daemon has said its last word by then, which nobody
+    // will read, Node waits for somebody who does: the stream stays open, and with it the connection and the process.
+    end?.addEventListener("abort", () => {
+      stream.close(constants.NGHTTP2_CANCEL);
+      stream.destroy();
+    });
     if (stream.session && stream.session !== this.widened) {
       this.widened = stream.session;
       stream.session.setLocalWindowSize(window);
@@ -57,15 +76,18 @@ class WideSessionManager extends Http2SessionManager {
   }
 }
 
-/** Returns a client of the daemon at an address such as "localhost:7171". Nothing is sent before the first call. */
+/**
+ * Returns a client of the daemon at an address such as "localhost:7171". Nothing is sent before the first call. The
+ * connection is kept for the next one, but does not keep the process alive while nothing is streamed.
+ */
 export function connect(address: string, { tls = false, token }: ConnectOptions = {}): NodeClient {
   const baseUrl = `${tls ? "https" : "http"}://${address}`;
   // A dead connection is noticed also while nothing is streamed. The daemon allows a ping every 10 s.
   const pings = { pingIntervalMs: 30_000, pingTimeoutMs: 20_000 };
-  const sessionManager = new WideSessionManager(baseUrl, pings, {
+  const sessionManager = new SessionManager(baseUrl, pings, {
     ...(typeof tls === "object" ? tls : {}),
     settings: { initialWindowSize: window },
   });
-  const interceptors = token ? [bearer(token)] : [];
+  const interceptors = token ? [withEnd, bearer(token)] : [withEnd];
   return new NodeClient(createGrpcTransport({ baseUrl, sessionManager, interceptors }), () => sessionManager.abort());
 }

@@ -110,6 +110,62 @@ describe("a daemon", () => {
     assert.ok(rest.length > 0 && rest.every((event) => event.kind !== "player_diff"));
   });
 
+  test("what cannot be meant is refused before anything is sent", () => {
+    for (const [options, message] of [
+      [{ kind: ["join"] }, 'there is no option "kind"'],
+      [{ kinds: ["join"], max_batch_events: 1 }, 'there is no option "max_batch_events"'],
+      [{ include: [{ kind: ["join"] }] }, 'there is no field of a filter "kind"'],
+      [{ exclude: [{ ticks: { minimum: 1 } }] }, 'there is no bound of ticks "minimum"'],
+    ]) {
+      assert.throws(() => client.events(finished.name, options), { name: "TypeError", message });
+      assert.throws(() => client.decode(finished.path, options), { name: "TypeError", message });
+    }
+  });
+
+  test("an upload that cannot be read throws what the file system says", async () => {
+    await assert.rejects(collect(client.decode(join(daemon.root, "none"))), { code: "ENOENT" });
+    await assert.rejects(collect(client.decodeBatches(daemon.root)), { code: "EISDIR" });
+    const broken = async function* () {
+      yield finished.bytes.subarray(0, 1000);
+      throw new RangeError("mine");
+    };
+    await assert.rejects(collect(client.decode(broken())), new RangeError("mine"));
+  });
+
+  test("an upload that is left closes its source", async () => {
+    let closed = false;
+    const source = async function* () {
+      try {
+        for (;;) yield finished.bytes.subarray(0, 8000); // the daemon does not mind what it is not asked for
+      } finally {
+        closed = true;
+      }
+    };
+    for await (const _ of client.decode(source())) break;
+    for (let i = 0; i < 100 && !closed; i++) await sleep(20);
+    assert.ok(closed);
+  });
+
+  test("a process ends by itself when its streams are left", async () => {
+    writeFileSync(join(daemon.root, "left.teehistorian"), finished.bytes.subarray(0, 8000));
+    for (const call of [
+      `events("${finished.name}", { kinds: ["join"] })`,
+      `batches("${finished.name}", { maxBatchEvents: 1 })`,
+      `batches("r/left.teehistorian", { follow: true })`,
+      `decode("${finished.path}")`,
+      `watch("r")`,
+      `replays("r")`,
+    ]) {
+      const script = `
+        import { connect } from ${JSON.stringify(join(repository, "clients/typescript/dist/node.js"))};
+        const client = connect("${daemon.address}");
+        for await (const _ of client.${call}) break;
+        console.log("done");`;
+      const run = await promisify(execFile)(process.execPath, ["--input-type=module", "--eval", script], { timeout: 10_000 });
+      assert.equal(run.stdout, "done\n", call);
+    }
+  });
+
   test("starts", async () => {
     const whole = lines((await collect(client.events(finished.name))).map((event) => event.event.kind));
     const last = await collect(client.events(finished.name, { last: 5 }));
@@ -117,6 +173,7 @@ describe("a daemon", () => {
     const late = await collect(client.events(finished.name, { tick: 1000 }));
     assert.ok(late[0].tick >= 1000);
     assert.throws(() => client.events(finished.name, { tick: 1, now: true }), /exclude each other/);
+    await assert.rejects(collect(client.events(finished.name, { last: 0 })), { reason: "BAD_REQUEST" });
   });
 
   for (const [what, name, options, code, reason] of [
