@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import io
 import json
 import subprocess
 import sys
@@ -87,6 +89,38 @@ def test_an_upload_gives_the_same_events(daemon: Daemon) -> None:
     assert asyncio.run(upload()) == served
 
 
+class Torn(io.BytesIO):
+    """A file that cannot be read to its end."""
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        if self.tell() > 0:
+            raise OSError(errno.EIO, "torn")
+        return super().read(1000)
+
+
+@pytest.mark.parametrize(
+    ("source", "error"), [("none", FileNotFoundError), (".", IsADirectoryError), (Torn(FINISHED.read_bytes()), OSError)]
+)
+def test_an_upload_that_cannot_be_read_raises_why(
+    daemon: Daemon, caplog: pytest.LogCaptureFixture, source: str | Torn, error: type[OSError]
+) -> None:
+    async def upload() -> None:
+        async with replayd.connect_async(daemon.address) as client:
+            async for _ in client.decode(source):
+                pass
+
+    with replayd.connect(daemon.address) as client, pytest.raises(error) as raised:
+        list(client.decode(source))
+    assert type(raised.value) is error
+    if isinstance(source, Torn):
+        assert raised.value.errno == errno.EIO
+        source.seek(0)
+    with pytest.raises(error) as raised:
+        asyncio.run(upload())
+    assert type(raised.value) is error
+    assert not caplog.records  # grpc logs a traceback of what it gets to see
+
+
 def test_going_on_by_cursor(daemon: Daemon) -> None:
     with replayd.connect(daemon.address) as client:
         whole = list(client.events(NAME))
@@ -122,6 +156,15 @@ def test_starts(daemon: Daemon) -> None:
         client.events(NAME, tick=1, now=True)
 
 
+@pytest.mark.parametrize("options", [{"kind": ["join"]}, {"tick_min": 3, "kinds": ["join"]}, {"followSuccessors": True}])
+def test_options_that_there_are_not_are_refused(options: dict[str, object]) -> None:
+    name = next(iter(options))
+    with replayd.connect("127.0.0.1:1") as client:
+        for call in (client.events, client.batches, client.responses, client.decode, client.decode_batches):
+            with pytest.raises(TypeError, match=f"there is no option '{name}'"):
+                call(NAME, **options)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(
     ("name", "options", "code", "reason"),
     [
@@ -129,6 +172,7 @@ def test_starts(daemon: Daemon) -> None:
         ("r/../x", {}, grpc.StatusCode.PERMISSION_DENIED, "OUTSIDE_ROOT"),
         (NAME, {"kinds": ["none"]}, grpc.StatusCode.INVALID_ARGUMENT, "BAD_REQUEST"),
         (NAME, {"cursor": b"none"}, grpc.StatusCode.INVALID_ARGUMENT, "BAD_REQUEST"),
+        (NAME, {"last": 0}, grpc.StatusCode.INVALID_ARGUMENT, "BAD_REQUEST"),
     ],
 )
 def test_errors_are_told_and_not_retried(

@@ -26,7 +26,7 @@ class StreamOptions(TypedDict, total=False):
     tick: int
     """Start at the first event of this tick or later."""
     last: int
-    """Start at the last so many events."""
+    """Start at the last so many events, 1 to 1000000."""
     now: bool
     """Start at the present end."""
     follow: bool
@@ -55,6 +55,8 @@ _COLUMNS_BATCH = 16384
 
 def build(replay: str, options: StreamOptions) -> tuple[stream_pb2.StreamEventsRequest, Retry | None]:
     """The request that the options describe."""
+    if unknown := options.keys() - StreamOptions.__optional_keys__:
+        raise TypeError(f"there is no option {min(unknown)!r}")  # ignored, it would have all events streamed
     request = stream_pb2.StreamEventsRequest(
         replay=replay,
         follow=options.get("follow", False),
@@ -64,7 +66,8 @@ def build(replay: str, options: StreamOptions) -> tuple[stream_pb2.StreamEventsR
         encoding=stream_pb2.ENCODING_COLUMNS if options.get("columns") else stream_pb2.ENCODING_UNSPECIFIED,
         slow_consumer=options.get("slow_consumer", stream_pb2.SLOW_CONSUMER_UNSPECIFIED),
     )
-    starts = [name for name in ("cursor", "tick", "last", "now") if options.get(name) not in (None, False)]
+    values = ((name, options.get(name)) for name in ("cursor", "tick", "last", "now"))
+    starts = [name for name, value in values if value is not None and value is not False]  # 0 is one, if a bad one
     if len(starts) > 1:
         raise ValueError(f"{starts[0]} and {starts[1]} exclude each other")
     if "cursor" in starts:

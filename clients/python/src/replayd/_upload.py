@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Iterator
-from typing import BinaryIO
+from concurrent.futures import Future
+from types import TracebackType
+from typing import Any, BinaryIO
 
 import grpc
 
@@ -18,22 +21,40 @@ Source = str | os.PathLike[str] | bytes | BinaryIO
 _CHUNK = 64 << 10
 
 
-def parts(source: Source, session: Session) -> Iterator[stream_pb2.DecodeReplayRequest]:
-    """What is sent: first what is wanted, then the bytes."""
-    yield stream_pb2.DecodeReplayRequest(options=session.request)
-    if isinstance(source, bytes):
-        for at in range(0, len(source), _CHUNK):
-            yield stream_pb2.DecodeReplayRequest(data=source[at : at + _CHUNK])
-    elif isinstance(source, (str, os.PathLike)):
-        with open(source, "rb") as file:
-            yield from _chunks(file)
-    else:
-        yield from _chunks(source)
+class Upload:
+    """What is sent of a source. Entering it opens a path, and raises what keeps it from being opened."""
 
+    def __init__(self, source: Source, session: Session) -> None:
+        self.call: Future[Any] = Future()
+        """The call that sends it, which it needs as soon as there is one."""
+        self.failure: Exception | None = None
+        """What ended the reading, if something did. The call is cancelled then."""
+        self._source = source
+        self._session = session
 
-def _chunks(file: BinaryIO) -> Iterator[stream_pb2.DecodeReplayRequest]:
-    while data := file.read(_CHUNK):
-        yield stream_pb2.DecodeReplayRequest(data=data)
+    def __enter__(self) -> Upload:
+        if isinstance(self._source, (str, os.PathLike)):
+            self._file: BinaryIO = open(self._source, "rb")
+        elif isinstance(self._source, bytes):
+            self._file = io.BytesIO(self._source)
+        else:
+            self._file = self._source
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self._file is not self._source:
+            self._file.close()
+
+    def parts(self) -> Iterator[stream_pb2.DecodeReplayRequest]:
+        """First what is wanted, then the bytes. grpc asks for them, in a thread of its own, and would log what they
+        raise and lose it: it is kept instead."""
+        yield stream_pb2.DecodeReplayRequest(options=self._session.request)
+        try:
+            while data := self._file.read(_CHUNK):
+                yield stream_pb2.DecodeReplayRequest(data=data)
+        except Exception as error:
+            self.failure = error
+            self.call.result().cancel()
 
 
 def name_of(source: Source) -> str:

@@ -15,7 +15,7 @@ from ._error import ReplaydError, from_grpc
 from ._event import Batch, Event
 from ._request import StreamOptions, build
 from ._session import Session
-from ._upload import Source, check, name_of, parts
+from ._upload import Source, Upload, check, name_of
 from .v1 import info_pb2, replay_pb2, stream_pb2, watch_pb2
 
 T = TypeVar("T")
@@ -140,7 +140,7 @@ class AsyncClient:
 
     def decode(self, source: Source, **options: Unpack[StreamOptions]) -> AsyncStream[Event[Any]]:
         """Sends a file to the daemon and streams its events, one by one. It is not resumed. Files are read in the event
-        loop, 64 KiB at a time."""
+        loop, 64 KiB at a time; what keeps one from being read is raised as it is, such as FileNotFoundError."""
         session = Session(build(name_of(source), options)[0], None)
         return AsyncStream(session, lambda stream: _events(stream, self._decoded(session, source)))
 
@@ -150,15 +150,21 @@ class AsyncClient:
         return AsyncStream(session, lambda stream: _batches(stream, self._decoded(session, source)))
 
     async def _decoded(self, session: Session, source: Source) -> AsyncIterator[stream_pb2.StreamEventsResponse]:
-        call: Any = self._decode_replay(parts(source, session), metadata=self._metadata)
-        try:
-            async for response in call:
-                if session.observe(response):
-                    yield response
-        except grpc.aio.AioRpcError as error:
-            raise from_grpc(error) from None
-        finally:
-            call.cancel()
+        with Upload(source, session) as upload:
+            call: Any = self._decode_replay(upload.parts(), metadata=self._metadata)
+            upload.call.set_result(call)
+            try:
+                async for response in call:
+                    if session.observe(response):
+                        yield response
+            except (grpc.aio.AioRpcError, asyncio.CancelledError) as error:
+                if upload.failure:
+                    raise upload.failure from None
+                if isinstance(error, grpc.aio.AioRpcError):
+                    raise from_grpc(error) from None
+                raise
+            finally:
+                call.cancel()
         check(session)
 
     async def _responses(self, session: Session) -> AsyncIterator[stream_pb2.StreamEventsResponse]:

@@ -15,7 +15,7 @@ from ._error import ReplaydError, from_grpc
 from ._event import Batch, Event
 from ._request import StreamOptions, build
 from ._session import Session
-from ._upload import Source, check, name_of, parts
+from ._upload import Source, Upload, check, name_of
 from .v1 import info_pb2, replay_pb2, stream_pb2, watch_pb2
 
 T = TypeVar("T")
@@ -132,7 +132,8 @@ class Client:
         return Stream(session, items)
 
     def decode(self, source: Source, **options: Unpack[StreamOptions]) -> Stream[Event[Any]]:
-        """Sends a file to the daemon and streams its events, one by one. It is not resumed."""
+        """Sends a file to the daemon and streams its events, one by one. It is not resumed. What keeps the file from
+        being read is raised as it is, such as FileNotFoundError."""
         session = Session(build(name_of(source), options)[0], None)
         return Stream(session, lambda stream: _events(stream, self._decoded(session, source)))
 
@@ -142,15 +143,17 @@ class Client:
         return Stream(session, lambda stream: _batches(stream, self._decoded(session, source)))
 
     def _decoded(self, session: Session, source: Source) -> Iterator[stream_pb2.StreamEventsResponse]:
-        call: Any = self._decode_replay(parts(source, session), metadata=self._metadata)
-        try:
-            for response in call:
-                if session.observe(response):
-                    yield response
-        except grpc.RpcError as error:
-            raise from_grpc(error) from None
-        finally:
-            call.cancel()
+        with Upload(source, session) as upload:
+            call: Any = self._decode_replay(upload.parts(), metadata=self._metadata)
+            upload.call.set_result(call)
+            try:
+                for response in call:
+                    if session.observe(response):
+                        yield response
+            except grpc.RpcError as error:
+                raise upload.failure or from_grpc(error) from None
+            finally:
+                call.cancel()
         check(session)
 
     def _responses(self, session: Session) -> Iterator[stream_pb2.StreamEventsResponse]:
