@@ -1,15 +1,25 @@
 package service
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
+	"encoding/binary"
 	"errors"
+	"fmt"
+	"io"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
+	"connectrpc.com/connect"
 	connectcors "connectrpc.com/cors"
+	"connectrpc.com/vanguard"
 	"connectrpc.com/vanguard/vanguardgrpc"
 	"github.com/rs/cors"
+	"golang.org/x/net/http2"
+	"google.golang.org/protobuf/proto"
 )
 
 // corsMaxAge is how long browsers may remember what they are allowed.
@@ -23,11 +33,17 @@ type Web struct {
 // NewWeb returns what serves the daemon's API to browsers. Pages of the listed origins, such as
 // "https://example.org", may use it; "*" allows all, and none only pages that are served from its own address.
 func (d *Daemon) NewWeb(origins []string) (*Web, error) {
-	transcoder, err := vanguardgrpc.NewTranscoder(d.grpc)
+	transcoder, err := vanguardgrpc.NewTranscoder(d.grpc,
+		vanguard.WithCodec(func(types vanguard.TypeResolver) vanguard.Codec {
+			return jsonCodec{vanguard.NewJSONCodec(types)}
+		}),
+		vanguard.WithCompression(vanguard.CompressionGzip,
+			func() connect.Compressor { return gzip.NewWriter(io.Discard) },
+			func() connect.Decompressor { return &gunzip{} }))
 	if err != nil {
 		return nil, err
 	}
-	var handler http.Handler = transcoder
+	var handler http.Handler = &requests{next: transcoder, errors: connect.NewErrorWriter()}
 	if len(origins) > 0 {
 		handler = cors.New(cors.Options{
 			AllowedOrigins: origins,
@@ -42,11 +58,145 @@ func (d *Daemon) NewWeb(origins []string) (*Web, error) {
 	protocols.SetHTTP2(true)
 	protocols.SetUnencryptedHTTP2(true)
 	return &Web{&http.Server{
-		Handler:           http.MaxBytesHandler(handler, maxRequestBytes),
+		Handler:           handler,
 		ReadHeaderTimeout: connectionTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
 		Protocols:         protocols,
 	}}, nil
+}
+
+// maxWebBytes bounds what a call sends in all. Behind net/http, gRPC reads what comes before anybody asks for it, and keeps
+// it in memory: nothing holds back a client that sends more than is decoded.
+const maxWebBytes = 4 << 20
+
+var (
+	errMessageTooLong = fmt.Errorf("a message has more than %d bytes", maxRequestBytes)
+	errTooMuch        = fmt.Errorf("here a call may send %d bytes; send larger uploads to the address for gRPC", maxWebBytes)
+	errNoJSON         = errors.New("no bytes are no JSON; {} is the empty message")
+)
+
+// requests sees to what the transcoder leaves open about requests: how long they may be (the transcoder has one limit for
+// them and for responses, and a response is longer as JSON than what it is made of), and what is no message at all.
+type requests struct {
+	next   http.Handler
+	errors *connect.ErrorWriter
+}
+
+// ServeHTTP implements http.Handler.
+func (h *requests) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	r = r.WithContext(r.Context()) // a copy: the server looks at the body of its own to know what is left of it
+	switch contentType := r.Header.Get("Content-Type"); {
+	case strings.HasPrefix(contentType, "application/connect+"), strings.HasPrefix(contentType, "application/grpc"):
+		r.Body = &envelopes{ReadCloser: r.Body}
+	case strings.HasPrefix(contentType, "application/") && r.Method == http.MethodPost:
+		if err := h.unary(w, r); err != nil {
+			_ = h.errors.Write(w, r, err)
+			return
+		}
+	}
+	h.next.ServeHTTP(w, r)
+}
+
+// unary prepares a call whose body is one message.
+func (h *requests) unary(w http.ResponseWriter, r *http.Request) error {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequestBytes))
+	var long *http.MaxBytesError
+	switch {
+	case errors.As(err, &long):
+		return connect.NewError(connect.CodeResourceExhausted, errMessageTooLong)
+	case err != nil:
+		return connect.NewError(connect.CodeCanceled, err)
+	case len(body) == 0 && strings.HasPrefix(r.Header.Get("Content-Type"), "application/json"):
+		return connect.NewError(connect.CodeInvalidArgument, errNoJSON)
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	// Connect leaves it to servers whether they insist on its version. The transcoder does, for it could serve REST, too.
+	const version = "Connect-Protocol-Version"
+	if r.Header.Get(version) == "" {
+		r.Header.Set(version, "1")
+	}
+	return nil
+}
+
+// envelopes reads a body that is made of messages with their lengths before them. It refuses a message that is too long
+// before anybody makes room for it.
+type envelopes struct {
+	io.ReadCloser
+
+	total  int
+	prefix [5]byte // flags and a length
+	have   int     // bytes of prefix that were read
+	left   int     // bytes of the message that were not
+}
+
+// Read implements io.Reader.
+func (e *envelopes) Read(p []byte) (int, error) {
+	n, err := e.ReadCloser.Read(p)
+	if e.total += n; e.total > maxWebBytes {
+		return 0, refusal(errTooMuch)
+	}
+	for b := p[:n]; len(b) > 0; {
+		if e.left > 0 {
+			skipped := min(e.left, len(b))
+			e.left -= skipped
+			b = b[skipped:]
+			continue
+		}
+		copied := copy(e.prefix[e.have:], b)
+		e.have += copied
+		b = b[copied:]
+		if e.have < len(e.prefix) {
+			break
+		}
+		length := binary.BigEndian.Uint32(e.prefix[1:])
+		if length > maxRequestBytes {
+			return 0, refusal(errMessageTooLong)
+		}
+		e.have, e.left = 0, int(length)
+	}
+	return n, err
+}
+
+// refusal is an error of reading a body that gRPC takes for what it is: resources exhausted. All others are lost connections
+// to it, and clients try those again.
+func refusal(cause error) error {
+	return http2.StreamError{Code: http2.ErrCodeEnhanceYourCalm, Cause: cause}
+}
+
+// jsonCodec says whose fault it is when JSON cannot be read.
+type jsonCodec struct{ *vanguard.JSONCodec }
+
+// Unmarshal implements vanguard.Codec.
+func (c jsonCodec) Unmarshal(data []byte, msg proto.Message) error {
+	if err := c.JSONCodec.Unmarshal(data, msg); err != nil {
+		return connect.NewError(connect.CodeInvalidArgument, err)
+	}
+	return nil
+}
+
+// maxInflatedBytes bounds what a compressed message inflates to. Responses are inflated, too, to make JSON of them.
+const maxInflatedBytes = 4 << 20
+
+// gunzip inflates a message that has no more than maxInflatedBytes.
+type gunzip struct {
+	gzip.Reader
+
+	left int
+}
+
+// Reset implements connect.Decompressor.
+func (g *gunzip) Reset(r io.Reader) error {
+	g.left = maxInflatedBytes
+	return g.Reader.Reset(r)
+}
+
+// Read implements io.Reader.
+func (g *gunzip) Read(p []byte) (int, error) {
+	n, err := g.Reader.Read(p)
+	if g.left -= n; g.left < 0 {
+		return 0, connect.NewError(connect.CodeResourceExhausted, errMessageTooLong)
+	}
+	return n, err
 }
 
 // Serve serves on the listener until Shutdown.

@@ -1,0 +1,256 @@
+package service_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"log/slog"
+	"maps"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+	"google.golang.org/grpc/test/bufconn"
+
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service"
+	"github.com/replayd/replayd/service/catalog"
+	"github.com/replayd/replayd/service/source"
+)
+
+// startWeb runs a daemon on the samples that serves the web, and returns its address.
+func startWeb(tb testing.TB) string {
+	tb.Helper()
+	cat, err := catalog.New([]catalog.Root{{Alias: alias, Dir: samples()}}, catalog.Options{})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	watcher, err := source.NewWatcher(source.WatchOptions{Interval: 100 * time.Millisecond})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	d := service.NewDaemon(service.NewServer(service.Config{
+		Catalog: cat, Watcher: watcher, Version: "test", Log: slog.New(slog.DiscardHandler),
+	}), nil)
+	web, err := d.NewWeb([]string{"https://example.org"})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- d.Serve(ctx, bufconn.Listen(1<<10), web, listener, 5*time.Second) }()
+	tb.Cleanup(func() {
+		cancel()
+		if err := <-served; err != nil {
+			tb.Error(err)
+		}
+		_ = watcher.Close()
+	})
+	return listener.Addr().String()
+}
+
+// envelope is a message of a stream by Connect, gRPC-Web or gRPC.
+func envelope(message string) string {
+	return string(binary.BigEndian.AppendUint32([]byte{0}, uint32(len(message)))) + message
+}
+
+// announced is an envelope of which nothing but the length comes.
+func announced(length uint32) string { return string(binary.BigEndian.AppendUint32([]byte{0}, length)) }
+
+func gzipped(tb testing.TB, data string) string {
+	tb.Helper()
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	if _, err := io.WriteString(w, data); err != nil {
+		tb.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		tb.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestWebRequests(t *testing.T) {
+	address := startWeb(t)
+	long := `{"directory":"` + strings.Repeat("x", 1<<20) + `"}`
+	for _, test := range []struct {
+		name, method, contentType, body string
+		header                          http.Header
+		status                          int
+		want                            string // what the answer holds
+	}{
+		{
+			name: "JSON without the header of Connect", method: "GetServerInfo", contentType: "application/json", body: "{}",
+			status: http.StatusOK, want: `"version":"test"`,
+		},
+		{
+			name: "with it", method: "GetServerInfo", contentType: "application/json", body: "{}",
+			header: http.Header{"Connect-Protocol-Version": {"1"}}, status: http.StatusOK, want: `"version":"test"`,
+		},
+		{
+			name: "an encoding of characters", method: "GetServerInfo", contentType: "application/json; charset=utf-8", body: "{}",
+			status: http.StatusOK, want: `"version":"test"`,
+		},
+		{
+			name: "an empty message", method: "GetServerInfo", contentType: "application/proto",
+			status: http.StatusOK, want: "test",
+		},
+		{
+			name: "compressed", method: "GetReplay", contentType: "application/json", body: gzipped(t, `{"replay":"root/none"}`),
+			header: http.Header{"Content-Encoding": {"gzip"}}, status: http.StatusNotFound, want: "REPLAY_NOT_FOUND",
+		},
+		{
+			name: "the daemon's own error", method: "GetReplay", contentType: "application/json", body: `{"replay":"root/none"}`,
+			status: http.StatusNotFound, want: `"code":"not_found"`,
+		},
+		{
+			name: "broken JSON", method: "GetReplay", contentType: "application/json", body: `{"replay":`,
+			status: http.StatusBadRequest, want: `"code":"invalid_argument"`,
+		},
+		{
+			name: "a wrong type", method: "GetReplay", contentType: "application/json", body: `{"replay":3}`,
+			status: http.StatusBadRequest, want: `"code":"invalid_argument"`,
+		},
+		{
+			name: "no JSON at all", method: "GetServerInfo", contentType: "application/json",
+			status: http.StatusBadRequest, want: `"code":"invalid_argument"`,
+		},
+		{
+			name: "too long", method: "ListReplays", contentType: "application/json", body: long,
+			status: http.StatusTooManyRequests, want: `"code":"resource_exhausted"`,
+		},
+		{
+			name: "too long when it is inflated", method: "ListReplays", contentType: "application/json",
+			body: gzipped(t, `{"directory":"`+strings.Repeat("x", 5<<20)+`"}`), header: http.Header{"Content-Encoding": {"gzip"}},
+			status: http.StatusTooManyRequests, want: `"code":"resource_exhausted"`,
+		},
+		{
+			name: "no such method", method: "None", contentType: "application/json", body: "{}", status: http.StatusNotFound,
+		},
+		{
+			name: "no such encoding", method: "GetServerInfo", contentType: "application/x-www-form-urlencoded", body: "{}",
+			status: http.StatusUnsupportedMediaType,
+		},
+		{
+			name: "a stream", method: "WatchReplays", contentType: "application/connect+json", body: envelope(`{"directory":"none"}`),
+			status: http.StatusOK, want: `"code":"not_found"`,
+		},
+		{
+			name: "a stream of broken JSON", method: "WatchReplays", contentType: "application/connect+json", body: envelope(`{`),
+			status: http.StatusOK, want: `"code":"invalid_argument"`,
+		},
+		{
+			name: "a stream that asks at length", method: "WatchReplays", contentType: "application/connect+json",
+			body: envelope(long), status: http.StatusOK, want: `"code":"resource_exhausted"`,
+		},
+		{
+			name: "room for 4 GiB is not made", method: "WatchReplays", contentType: "application/connect+json",
+			body: announced(1<<32 - 1), status: http.StatusOK, want: `"code":"resource_exhausted"`,
+		},
+		{
+			name: "nor by gRPC-Web", method: "WatchReplays", contentType: "application/grpc-web+proto",
+			body: announced(1<<32 - 1), status: http.StatusOK, want: "ENHANCE_YOUR_CALM",
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			url := "http://" + address + "/replayd.v1.ReplayService/" + test.method
+			req, err := http.NewRequestWithContext(timeout(t), http.MethodPost, url, strings.NewReader(test.body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			maps.Copy(req.Header, test.header)
+			req.Header.Set("Content-Type", test.contentType)
+			req.Header.Set("Origin", "https://example.org")
+			resp, err := http.DefaultClient.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer resp.Body.Close()
+			body, err := io.ReadAll(resp.Body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			answer := string(body) + resp.Header.Get("Grpc-Message")
+			if resp.StatusCode != test.status || !strings.Contains(answer, test.want) {
+				t.Errorf("%s %q, want %d %q", resp.Status, answer, test.status, test.want)
+			}
+			if resp.Header.Get("Access-Control-Allow-Origin") == "" {
+				t.Error("the page may not read it")
+			}
+		})
+	}
+	http.DefaultClient.CloseIdleConnections()
+}
+
+// TestWebUpload sends uploads over HTTP/2 to where browsers ask: messages are limited, and what is sent in all.
+func TestWebUpload(t *testing.T) {
+	conn, err := grpc.NewClient(startWeb(t), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	client := replaydv1.NewReplayServiceClient(conn)
+	replay := read(t, find(t, samples("teehistorian", "finished"), ".teehistorian")[0])
+	long := func(ticks int) []byte { // the replay, and then so many ticks in which nothing happens
+		return append(append(replay[:len(replay)-1:len(replay)-1], bytes.Repeat([]byte{0x41, 0}, ticks)...), 0x40)
+	}
+	for _, test := range []struct {
+		name  string
+		data  []byte
+		piece int
+		want  codes.Code
+	}{
+		{name: "a replay", data: replay, piece: 1000, want: codes.OK},
+		{name: "3 MiB", data: long(3 << 19), piece: 64 << 10, want: codes.OK},
+		{name: "5 MiB", data: long(5 << 19), piece: 64 << 10, want: codes.ResourceExhausted},
+		{name: "a message that is too long", data: long(3 << 19), piece: 2 << 20, want: codes.ResourceExhausted},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if got := upload(timeout(t), client, test.data, test.piece); status.Code(got) != test.want {
+				t.Errorf("%v, want %v", got, test.want)
+			}
+		})
+	}
+}
+
+func upload(ctx context.Context, client replaydv1.ReplayServiceClient, data []byte, piece int) error {
+	stream, err := client.DecodeReplay(ctx)
+	if err != nil {
+		return err
+	}
+	options := &replaydv1.DecodeReplayRequest_Options{Options: &replaydv1.StreamEventsRequest{
+		Replay: "uploaded", Include: []*replaydv1.EventFilter{{Kinds: []string{"join"}}}, // so few that nobody need read them
+	}}
+	if err := stream.Send(&replaydv1.DecodeReplayRequest{Part: options}); err != nil {
+		return err
+	}
+	for len(data) > 0 {
+		n := min(piece, len(data))
+		part := &replaydv1.DecodeReplayRequest_Data{Data: data[:n]}
+		if err := stream.Send(&replaydv1.DecodeReplayRequest{Part: part}); err != nil {
+			break // Recv says why
+		}
+		data = data[n:]
+	}
+	_ = stream.CloseSend()
+	for {
+		if _, err := stream.Recv(); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+}
