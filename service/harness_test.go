@@ -2,6 +2,7 @@ package service_test
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"io/fs"
 	"log/slog"
@@ -207,6 +208,20 @@ func write(tb testing.TB, path string, data []byte) {
 	if err := os.WriteFile(path, data, 0o600); err != nil {
 		tb.Fatal(err)
 	}
+}
+
+// zipped compresses a file as those do who archive old games.
+func zipped(tb testing.TB, data []byte) []byte {
+	tb.Helper()
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	if _, err := z.Write(data); err != nil {
+		tb.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		tb.Fatal(err)
+	}
+	return b.Bytes()
 }
 
 // copyIn copies a file into a directory and returns its name there.

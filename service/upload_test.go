@@ -90,20 +90,6 @@ func uploaded(tb testing.TB, d *daemon, req *replaydv1.StreamEventsRequest, data
 	return u.session(tb, nil)
 }
 
-// zipped is data as gzip packs it.
-func zipped(tb testing.TB, data []byte) []byte {
-	tb.Helper()
-	var b bytes.Buffer
-	z := gzip.NewWriter(&b)
-	if _, err := z.Write(data); err != nil {
-		tb.Fatal(err)
-	}
-	if err := z.Close(); err != nil {
-		tb.Fatal(err)
-	}
-	return b.Bytes()
-}
-
 // TestUploadGoesOn uploads a replay up to some response, and uploads it again with the cursor of that response.
 func TestUploadGoesOn(t *testing.T) {
 	d := start(t, t.TempDir())

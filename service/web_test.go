@@ -219,14 +219,15 @@ func TestWebUpload(t *testing.T) {
 		{name: "a message that is too long", data: long(3 << 19), piece: 2 << 20, want: codes.ResourceExhausted},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if got := upload(timeout(t), client, test.data, test.piece); status.Code(got) != test.want {
+			if got := uploadPieces(timeout(t), client, test.data, test.piece); status.Code(got) != test.want {
 				t.Errorf("%v, want %v", got, test.want)
 			}
 		})
 	}
 }
 
-func upload(ctx context.Context, client replaydv1.ReplayServiceClient, data []byte, piece int) error {
+// uploadPieces uploads a replay in messages of a size, and returns how that ended.
+func uploadPieces(ctx context.Context, client replaydv1.ReplayServiceClient, data []byte, piece int) error {
 	stream, err := client.DecodeReplay(ctx)
 	if err != nil {
 		return err
