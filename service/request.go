@@ -47,6 +47,9 @@ func formatsOf(asked []replaydv1.Format) ([]decoders.Format, error) {
 // it. What a request to follow needs besides is the Server's to add.
 func Subscribe(ctx context.Context, file *source.File, req *replaydv1.StreamEventsRequest) (stream.Config, error) {
 	c := stream.Config{Strict: req.GetStrict(), Slow: req.GetSlowConsumer()}
+	if _, known := replaydv1.SlowConsumer_name[int32(c.Slow)]; !known {
+		return c, badRequest("slow_consumer", "is unknown")
+	}
 	var err error
 	if c.Replay, err = replayOf(ctx, file, req); err != nil {
 		return c, err
