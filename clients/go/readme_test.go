@@ -49,7 +49,7 @@ func TestReadme(t *testing.T) {
 	}
 	d := serve(t, samples)
 	out := run(t, strings.Replace(source, "localhost:7171", d.addr, 1))
-	if !strings.Contains(out, `"kind":"join"`) {
+	if !strings.Contains(out, `"kind":"join"`) || strings.Contains(out, "null") {
 		t.Errorf("it prints\n%s", out)
 	}
 }
