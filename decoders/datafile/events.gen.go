@@ -64,7 +64,7 @@ type Event struct {
 // Tiles: A rectangle of a tile layer: whole rows, or a piece of one row where a row is very long. Rectangles come row by row
 // and do not overlap.
 type Tiles struct {
-	// The layer's index.
+	// The layer's index over all kinds of layers and all groups: not layer_in_group, by which filters name it.
 	Layer int32
 	// The group that it belongs to, -1 for none.
 	Group int32
@@ -97,7 +97,7 @@ type ImageData struct {
 
 // Quads: Quads of a quad layer.
 type Quads struct {
-	// The layer's index.
+	// The layer's index over all kinds of layers and all groups: not layer_in_group, by which filters name it.
 	Layer int32
 	// The group that it belongs to, -1 for none.
 	Group int32
@@ -234,7 +234,7 @@ type RawItem struct {
 //
 // Flags are 1: mirrored at the vertical axis, 2: at the horizontal axis, 4: opaque, 8: turned by 90 degrees.
 type TileLayer struct {
-	// The layer's index over all kinds of layers.
+	// The layer's index over all kinds of layers and all groups: not layer_in_group, by which filters name it.
 	Layer int32
 	// The group that it belongs to, -1 for none.
 	Group int32
@@ -275,7 +275,7 @@ type TileLayer struct {
 
 // QuadLayer: A layer of textured quads.
 type QuadLayer struct {
-	// The layer's index over all kinds of layers.
+	// The layer's index over all kinds of layers and all groups: not layer_in_group, by which filters name it.
 	Layer int32
 	// The group that it belongs to, -1 for none.
 	Group int32
@@ -383,7 +383,7 @@ type Envelope struct {
 
 // TileSummary: Which tiles a layer that affects play has.
 type TileSummary struct {
-	// The layer's index.
+	// The layer's index over all kinds of layers and all groups: not layer_in_group, by which filters name it.
 	Layer int32
 	// The group that it belongs to, -1 for none.
 	Group int32
@@ -481,7 +481,7 @@ type Settings struct {
 
 // SoundLayer: A layer of sound sources.
 type SoundLayer struct {
-	// The layer's index over all kinds of layers.
+	// The layer's index over all kinds of layers and all groups: not layer_in_group, by which filters name it.
 	Layer int32
 	// The group that it belongs to, -1 for none.
 	Group int32
@@ -507,7 +507,7 @@ type SoundLayer struct {
 
 // SoundSources: Sound sources of a sound layer.
 type SoundSources struct {
-	// The layer's index.
+	// The layer's index over all kinds of layers and all groups: not layer_in_group, by which filters name it.
 	Layer int32
 	// The group that it belongs to, -1 for none.
 	Group int32

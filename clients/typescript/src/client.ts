@@ -29,7 +29,7 @@ import { type Retry, Session } from "./session.js";
 export interface StreamOptions {
   /** Only events of these kinds. */
   kinds?: string[];
-  /** Only events of these players. */
+  /** Only events of these players: see EventFilter.players in filter.proto for what their numbers are. */
   players?: number[];
   /** Only events that match any of these; in place of `kinds` and `players`. */
   include?: Partial<Omit<EventFilter, "$typeName" | "$unknown">>[];
@@ -39,11 +39,14 @@ export interface StreamOptions {
   cursor?: Uint8Array;
   /** Start at the first event of this tick or later. */
   tick?: number;
-  /** Start at the last so many events. */
+  /** Start at the last so many events, 1 to 1000000. */
   last?: number;
   /** Start at the present end. */
   now?: boolean;
-  /** Wait for the file to grow, until the replay is over. The name may then be a directory's: its newest replay. */
+  /**
+   * Wait for the file to grow, until the replay is over. The name may then be a directory's: its newest replay, directories
+   * inside it not included.
+   */
   follow?: boolean;
   /** With follow: when the replay is over, go on with the next one of the same game server. */
   followSuccessors?: boolean;

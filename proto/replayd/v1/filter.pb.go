@@ -28,7 +28,10 @@ type EventFilter struct {
 	// Kinds of events: names of the fields of the format's Event.kind oneof, such as "player_diff". GetServerInfo lists
 	// them.
 	Kinds []string `protobuf:"bytes,1,rep,name=kinds,proto3" json:"kinds,omitempty"`
-	// Numbers of players: client ids of teehistorian.
+	// Numbers of players, for events that are about one; where they are about two, either counts. Of teehistorian they are
+	// client ids; of StarCraft II the player_id of the players, which is not their user_id; of a dem the player_id of chat,
+	// ping, map_line and chat_wheel, the first two players of a chat_event, and the player_slot of a user_cmd. No other
+	// event of a dem has one: combat_log, entities and game events name players by other means.
 	Players []int32 `protobuf:"varint,2,rep,packed,name=players,proto3" json:"players,omitempty"`
 	// Numbers of teams, for events that name one.
 	Teams []int32 `protobuf:"varint,3,rep,packed,name=teams,proto3" json:"teams,omitempty"`
@@ -42,7 +45,8 @@ type EventFilter struct {
 	Fields []string `protobuf:"bytes,6,rep,name=fields,proto3" json:"fields,omitempty"`
 	// Groups of a map's layers, by index.
 	Groups []int32 `protobuf:"varint,7,rep,packed,name=groups,proto3" json:"groups,omitempty"`
-	// Layers of a map, by index inside their group.
+	// Layers of a map, by index inside their group: layer_in_group of tile_layer, quad_layer and sound_layer. It is not the
+	// field layer, which counts over all groups. With groups, only the layers of those.
 	Layers        []int32 `protobuf:"varint,8,rep,packed,name=layers,proto3" json:"layers,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -160,7 +160,8 @@ type Replay struct {
 	Size int64 `protobuf:"varint,3,opt,name=size,proto3" json:"size,omitempty"`
 	// When the file was last written to.
 	Modified *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=modified,proto3" json:"modified,omitempty"`
-	// True while the file may still grow: its format can be followed, it has no end yet, and it was written to lately.
+	// True while the file may still grow: its format can be followed, it is not compressed, and it was written to less than a
+	// minute ago. Whether it has its end already is not looked at.
 	Live bool `protobuf:"varint,5,opt,name=live,proto3" json:"live,omitempty"`
 	// How the file is compressed.
 	Compression Compression `protobuf:"varint,6,opt,name=compression,proto3,enum=replayd.v1.Compression" json:"compression,omitempty"`

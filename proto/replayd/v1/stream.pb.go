@@ -205,7 +205,8 @@ const (
 	EndReason_END_REASON_FINISHED EndReason = 1
 	// The file, a teehistorian file or a demo, stops without the end that its format asks for.
 	EndReason_END_REASON_TRUNCATED EndReason = 2
-	// No event after here can match the request's tick range.
+	// No event after here can match the request: the ticks that its filters ask for are over, or they let nothing at all
+	// through.
 	EndReason_END_REASON_RANGE_DONE EndReason = 3
 	// The server is shutting down. Resume by cursor.
 	EndReason_END_REASON_SERVER_DRAINING EndReason = 4
@@ -283,8 +284,8 @@ type StreamEventsRequest struct {
 	//	*StreamEventsRequest_Now
 	Start isStreamEventsRequest_Start `protobuf_oneof:"start"`
 	// True goes on when the file has no more bytes: the server waits for it to grow, until the replay is over. The name may
-	// then also be of a directory, and means its newest replay that can be followed; when there is none yet, the first one
-	// that appears.
+	// then also be of a directory, and means its newest replay that can be followed, directories inside it not included; when
+	// there is none yet, the first one that appears.
 	Follow bool `protobuf:"varint,6,opt,name=follow,proto3" json:"follow,omitempty"`
 	// With follow: when the replay is over, go on with the next one of the same game server, when there is one or as soon
 	// as there is. A state STATE_SUCCESSOR comes between.
@@ -479,7 +480,7 @@ type StreamEventsRequest_Tick struct {
 }
 
 type StreamEventsRequest_LastEvents struct {
-	// At the last so many events that the filters let through; fewer when there are fewer. At most 1000000.
+	// At the last so many events that the filters let through; fewer when there are fewer. 1 to 1000000.
 	LastEvents uint32 `protobuf:"varint,4,opt,name=last_events,json=lastEvents,proto3,oneof"`
 }
 
@@ -1184,7 +1185,8 @@ type StreamEnd struct {
 	EventsFiltered uint64 `protobuf:"varint,3,opt,name=events_filtered,json=eventsFiltered,proto3" json:"events_filtered,omitempty"`
 	// Bytes of the (decompressed) replay that were read.
 	BytesRead int64 `protobuf:"varint,4,opt,name=bytes_read,json=bytesRead,proto3" json:"bytes_read,omitempty"`
-	// The last tick.
+	// The replay's clock behind what was read, events that were filtered out included. It is the replay's last tick only when
+	// all of it was read; with END_REASON_RANGE_DONE it is where the stream began, or a tick behind those asked for.
 	LastTick int32 `protobuf:"varint,5,opt,name=last_tick,json=lastTick,proto3" json:"last_tick,omitempty"`
 	// What is missing, in words, when the file was cut.
 	Detail string `protobuf:"bytes,6,opt,name=detail,proto3" json:"detail,omitempty"`

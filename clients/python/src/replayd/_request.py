@@ -16,7 +16,7 @@ class StreamOptions(TypedDict, total=False):
     kinds: Sequence[str]
     """Only events of these kinds."""
     players: Sequence[int]
-    """Only events of these players."""
+    """Only events of these players: see EventFilter.players in filter.proto for what their numbers are."""
     include: Sequence[filter_pb2.EventFilter]
     """Only events that match any of these; in place of `kinds` and `players`."""
     exclude: Sequence[filter_pb2.EventFilter]
@@ -30,7 +30,8 @@ class StreamOptions(TypedDict, total=False):
     now: bool
     """Start at the present end."""
     follow: bool
-    """Wait for the file to grow, until the replay is over. `replay` may then be a directory: its newest replay."""
+    """Wait for the file to grow, until the replay is over. `replay` may then be a directory: its newest replay, directories
+    inside it not included."""
     follow_successors: bool
     """With follow: when the replay is over, go on with the next one of the same game server."""
     max_batch_events: int

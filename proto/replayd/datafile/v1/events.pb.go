@@ -2134,7 +2134,7 @@ func (x *Clip) GetHeight() int32 {
 // Flags are 1: mirrored at the vertical axis, 2: at the horizontal axis, 4: opaque, 8: turned by 90 degrees.
 type TileLayer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The layer's index over all kinds of layers.
+	// The layer's index over all kinds of layers and all groups: not layer_in_group, by which filters name it.
 	Layer int32 `protobuf:"varint,1,opt,name=layer,proto3" json:"layer,omitempty"`
 	// The group that it belongs to, -1 for none.
 	Group int32 `protobuf:"zigzag32,2,opt,name=group,proto3" json:"group,omitempty"`
@@ -2399,7 +2399,7 @@ func (x *Color) GetA() int32 {
 // and do not overlap.
 type Tiles struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The layer's index.
+	// The layer's index over all kinds of layers and all groups: not layer_in_group, by which filters name it.
 	Layer int32 `protobuf:"varint,1,opt,name=layer,proto3" json:"layer,omitempty"`
 	// The group that it belongs to, -1 for none.
 	Group int32 `protobuf:"zigzag32,2,opt,name=group,proto3" json:"group,omitempty"`
@@ -2518,7 +2518,7 @@ func (x *Tiles) GetData() []byte {
 // Which tiles a layer that affects play has.
 type TileSummary struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The layer's index.
+	// The layer's index over all kinds of layers and all groups: not layer_in_group, by which filters name it.
 	Layer int32 `protobuf:"varint,1,opt,name=layer,proto3" json:"layer,omitempty"`
 	// The group that it belongs to, -1 for none.
 	Group int32 `protobuf:"zigzag32,2,opt,name=group,proto3" json:"group,omitempty"`
@@ -2692,7 +2692,7 @@ func (x *TileCount) GetMaxY() int32 {
 // A layer of textured quads.
 type QuadLayer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The layer's index over all kinds of layers.
+	// The layer's index over all kinds of layers and all groups: not layer_in_group, by which filters name it.
 	Layer int32 `protobuf:"varint,1,opt,name=layer,proto3" json:"layer,omitempty"`
 	// The group that it belongs to, -1 for none.
 	Group int32 `protobuf:"zigzag32,2,opt,name=group,proto3" json:"group,omitempty"`
@@ -2819,7 +2819,7 @@ func (x *QuadLayer) GetLayerInGroup() int32 {
 // Quads of a quad layer.
 type Quads struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The layer's index.
+	// The layer's index over all kinds of layers and all groups: not layer_in_group, by which filters name it.
 	Layer int32 `protobuf:"varint,1,opt,name=layer,proto3" json:"layer,omitempty"`
 	// The group that it belongs to, -1 for none.
 	Group int32 `protobuf:"zigzag32,2,opt,name=group,proto3" json:"group,omitempty"`
@@ -3048,7 +3048,7 @@ func (x *Point) GetY() int32 {
 // A layer of sound sources.
 type SoundLayer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The layer's index over all kinds of layers.
+	// The layer's index over all kinds of layers and all groups: not layer_in_group, by which filters name it.
 	Layer int32 `protobuf:"varint,1,opt,name=layer,proto3" json:"layer,omitempty"`
 	// The group that it belongs to, -1 for none.
 	Group int32 `protobuf:"zigzag32,2,opt,name=group,proto3" json:"group,omitempty"`
@@ -3184,7 +3184,7 @@ func (x *SoundLayer) GetLayerInGroup() int32 {
 // Sound sources of a sound layer.
 type SoundSources struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The layer's index.
+	// The layer's index over all kinds of layers and all groups: not layer_in_group, by which filters name it.
 	Layer int32 `protobuf:"varint,1,opt,name=layer,proto3" json:"layer,omitempty"`
 	// The group that it belongs to, -1 for none.
 	Group int32 `protobuf:"zigzag32,2,opt,name=group,proto3" json:"group,omitempty"`

@@ -120,7 +120,9 @@ class Replay(google.protobuf.message.Message):
     size: builtins.int
     """Bytes on disk."""
     live: builtins.bool
-    """True while the file may still grow: its format can be followed, it has no end yet, and it was written to lately."""
+    """True while the file may still grow: its format can be followed, it is not compressed, and it was written to less than a
+    minute ago. Whether it has its end already is not looked at.
+    """
     compression: Global___Compression.ValueType
     """How the file is compressed."""
     identity: builtins.str

@@ -126,7 +126,9 @@ class _EndReasonEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._Enum
     END_REASON_TRUNCATED: _EndReason.ValueType  # 2
     """The file, a teehistorian file or a demo, stops without the end that its format asks for."""
     END_REASON_RANGE_DONE: _EndReason.ValueType  # 3
-    """No event after here can match the request's tick range."""
+    """No event after here can match the request: the ticks that its filters ask for are over, or they let nothing at all
+    through.
+    """
     END_REASON_SERVER_DRAINING: _EndReason.ValueType  # 4
     """The server is shutting down. Resume by cursor."""
     END_REASON_SHRUNK: _EndReason.ValueType  # 5
@@ -146,7 +148,9 @@ END_REASON_FINISHED: EndReason.ValueType  # 1
 END_REASON_TRUNCATED: EndReason.ValueType  # 2
 """The file, a teehistorian file or a demo, stops without the end that its format asks for."""
 END_REASON_RANGE_DONE: EndReason.ValueType  # 3
-"""No event after here can match the request's tick range."""
+"""No event after here can match the request: the ticks that its filters ask for are over, or they let nothing at all
+through.
+"""
 END_REASON_SERVER_DRAINING: EndReason.ValueType  # 4
 """The server is shutting down. Resume by cursor."""
 END_REASON_SHRUNK: EndReason.ValueType  # 5
@@ -185,15 +189,15 @@ class StreamEventsRequest(google.protobuf.message.Message):
     tick: builtins.int
     """At the first event of this tick, or of the first later one that has events."""
     last_events: builtins.int
-    """At the last so many events that the filters let through; fewer when there are fewer. At most 1000000."""
+    """At the last so many events that the filters let through; fewer when there are fewer. 1 to 1000000."""
     now: builtins.bool
     """True: at the present end. Where the format has a state that matters to whoever comes late, events that tell it
     come first: player_state of teehistorian, and of a dem entity_entered for every entity with all its fields.
     """
     follow: builtins.bool
     """True goes on when the file has no more bytes: the server waits for it to grow, until the replay is over. The name may
-    then also be of a directory, and means its newest replay that can be followed; when there is none yet, the first one
-    that appears.
+    then also be of a directory, and means its newest replay that can be followed, directories inside it not included; when
+    there is none yet, the first one that appears.
     """
     follow_successors: builtins.bool
     """With follow: when the replay is over, go on with the next one of the same game server, when there is one or as soon
@@ -560,7 +564,9 @@ class StreamEnd(google.protobuf.message.Message):
     bytes_read: builtins.int
     """Bytes of the (decompressed) replay that were read."""
     last_tick: builtins.int
-    """The last tick."""
+    """The replay's clock behind what was read, events that were filtered out included. It is the replay's last tick only when
+    all of it was read; with END_REASON_RANGE_DONE it is where the stream began, or a tick behind those asked for.
+    """
     detail: builtins.str
     """What is missing, in words, when the file was cut."""
     @property

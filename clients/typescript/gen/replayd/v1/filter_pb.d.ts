@@ -26,7 +26,10 @@ export declare type EventFilter = Message<"replayd.v1.EventFilter"> & {
   kinds: string[];
 
   /**
-   * Numbers of players: client ids of teehistorian.
+   * Numbers of players, for events that are about one; where they are about two, either counts. Of teehistorian they are
+   * client ids; of StarCraft II the player_id of the players, which is not their user_id; of a dem the player_id of chat,
+   * ping, map_line and chat_wheel, the first two players of a chat_event, and the player_slot of a user_cmd. No other
+   * event of a dem has one: combat_log, entities and game events name players by other means.
    *
    * @generated from field: repeated int32 players = 2;
    */
@@ -70,7 +73,8 @@ export declare type EventFilter = Message<"replayd.v1.EventFilter"> & {
   groups: number[];
 
   /**
-   * Layers of a map, by index inside their group.
+   * Layers of a map, by index inside their group: layer_in_group of tile_layer, quad_layer and sound_layer. It is not the
+   * field layer, which counts over all groups. With groups, only the layers of those.
    *
    * @generated from field: repeated int32 layers = 8;
    */

@@ -50,7 +50,8 @@ export declare type Replay = Message<"replayd.v1.Replay"> & {
   modified?: Timestamp | undefined;
 
   /**
-   * True while the file may still grow: its format can be followed, it has no end yet, and it was written to lately.
+   * True while the file may still grow: its format can be followed, it is not compressed, and it was written to less than a
+   * minute ago. Whether it has its end already is not looked at.
    *
    * @generated from field: bool live = 5;
    */

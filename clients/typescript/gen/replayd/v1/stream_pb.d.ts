@@ -54,7 +54,7 @@ export declare type StreamEventsRequest = Message<"replayd.v1.StreamEventsReques
     case: "tick";
   } | {
     /**
-     * At the last so many events that the filters let through; fewer when there are fewer. At most 1000000.
+     * At the last so many events that the filters let through; fewer when there are fewer. 1 to 1000000.
      *
      * @generated from field: uint32 last_events = 4;
      */
@@ -73,8 +73,8 @@ export declare type StreamEventsRequest = Message<"replayd.v1.StreamEventsReques
 
   /**
    * True goes on when the file has no more bytes: the server waits for it to grow, until the replay is over. The name may
-   * then also be of a directory, and means its newest replay that can be followed; when there is none yet, the first one
-   * that appears.
+   * then also be of a directory, and means its newest replay that can be followed, directories inside it not included; when
+   * there is none yet, the first one that appears.
    *
    * @generated from field: bool follow = 6;
    */
@@ -528,7 +528,8 @@ export declare type StreamEnd = Message<"replayd.v1.StreamEnd"> & {
   bytesRead: bigint;
 
   /**
-   * The last tick.
+   * The replay's clock behind what was read, events that were filtered out included. It is the replay's last tick only when
+   * all of it was read; with END_REASON_RANGE_DONE it is where the stream began, or a tick behind those asked for.
    *
    * @generated from field: int32 last_tick = 5;
    */
@@ -714,7 +715,8 @@ export enum EndReason {
   TRUNCATED = 2,
 
   /**
-   * No event after here can match the request's tick range.
+   * No event after here can match the request: the ticks that its filters ask for are over, or they let nothing at all
+   * through.
    *
    * @generated from enum value: END_REASON_RANGE_DONE = 3;
    */

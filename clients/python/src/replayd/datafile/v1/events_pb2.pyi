@@ -1030,7 +1030,7 @@ class TileLayer(google.protobuf.message.Message):
     EXTRA_FIELD_NUMBER: builtins.int
     LAYER_IN_GROUP_FIELD_NUMBER: builtins.int
     layer: builtins.int
-    """The layer's index over all kinds of layers."""
+    """The layer's index over all kinds of layers and all groups: not layer_in_group, by which filters name it."""
     group: builtins.int
     """The group that it belongs to, -1 for none."""
     kind: Global___LayerKind.ValueType
@@ -1146,7 +1146,7 @@ class Tiles(google.protobuf.message.Message):
     BYTES_PER_TILE_FIELD_NUMBER: builtins.int
     DATA_FIELD_NUMBER: builtins.int
     layer: builtins.int
-    """The layer's index."""
+    """The layer's index over all kinds of layers and all groups: not layer_in_group, by which filters name it."""
     group: builtins.int
     """The group that it belongs to, -1 for none."""
     kind: Global___LayerKind.ValueType
@@ -1194,7 +1194,7 @@ class TileSummary(google.protobuf.message.Message):
     KIND_FIELD_NUMBER: builtins.int
     COUNTS_FIELD_NUMBER: builtins.int
     layer: builtins.int
-    """The layer's index."""
+    """The layer's index over all kinds of layers and all groups: not layer_in_group, by which filters name it."""
     group: builtins.int
     """The group that it belongs to, -1 for none."""
     kind: Global___LayerKind.ValueType
@@ -1278,7 +1278,7 @@ class QuadLayer(google.protobuf.message.Message):
     EXTRA_FIELD_NUMBER: builtins.int
     LAYER_IN_GROUP_FIELD_NUMBER: builtins.int
     layer: builtins.int
-    """The layer's index over all kinds of layers."""
+    """The layer's index over all kinds of layers and all groups: not layer_in_group, by which filters name it."""
     group: builtins.int
     """The group that it belongs to, -1 for none."""
     version: builtins.int
@@ -1329,7 +1329,7 @@ class Quads(google.protobuf.message.Message):
     FIRST_FIELD_NUMBER: builtins.int
     QUADS_FIELD_NUMBER: builtins.int
     layer: builtins.int
-    """The layer's index."""
+    """The layer's index over all kinds of layers and all groups: not layer_in_group, by which filters name it."""
     group: builtins.int
     """The group that it belongs to, -1 for none."""
     first: builtins.int
@@ -1443,7 +1443,7 @@ class SoundLayer(google.protobuf.message.Message):
     EXTRA_FIELD_NUMBER: builtins.int
     LAYER_IN_GROUP_FIELD_NUMBER: builtins.int
     layer: builtins.int
-    """The layer's index over all kinds of layers."""
+    """The layer's index over all kinds of layers and all groups: not layer_in_group, by which filters name it."""
     group: builtins.int
     """The group that it belongs to, -1 for none."""
     version: builtins.int
@@ -1497,7 +1497,7 @@ class SoundSources(google.protobuf.message.Message):
     FIRST_FIELD_NUMBER: builtins.int
     SOURCES_FIELD_NUMBER: builtins.int
     layer: builtins.int
-    """The layer's index."""
+    """The layer's index over all kinds of layers and all groups: not layer_in_group, by which filters name it."""
     group: builtins.int
     """The group that it belongs to, -1 for none."""
     first: builtins.int

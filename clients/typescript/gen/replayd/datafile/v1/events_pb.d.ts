@@ -960,7 +960,7 @@ export declare const ClipSchema: GenMessage<Clip>;
  */
 export declare type TileLayer = Message<"replayd.datafile.v1.TileLayer"> & {
   /**
-   * The layer's index over all kinds of layers.
+   * The layer's index over all kinds of layers and all groups: not layer_in_group, by which filters name it.
    *
    * @generated from field: int32 layer = 1;
    */
@@ -1135,7 +1135,7 @@ export declare const ColorSchema: GenMessage<Color>;
  */
 export declare type Tiles = Message<"replayd.datafile.v1.Tiles"> & {
   /**
-   * The layer's index.
+   * The layer's index over all kinds of layers and all groups: not layer_in_group, by which filters name it.
    *
    * @generated from field: int32 layer = 1;
    */
@@ -1212,7 +1212,7 @@ export declare const TilesSchema: GenMessage<Tiles>;
  */
 export declare type TileSummary = Message<"replayd.datafile.v1.TileSummary"> & {
   /**
-   * The layer's index.
+   * The layer's index over all kinds of layers and all groups: not layer_in_group, by which filters name it.
    *
    * @generated from field: int32 layer = 1;
    */
@@ -1316,7 +1316,7 @@ export declare const TileCountSchema: GenMessage<TileCount>;
  */
 export declare type QuadLayer = Message<"replayd.datafile.v1.QuadLayer"> & {
   /**
-   * The layer's index over all kinds of layers.
+   * The layer's index over all kinds of layers and all groups: not layer_in_group, by which filters name it.
    *
    * @generated from field: int32 layer = 1;
    */
@@ -1399,7 +1399,7 @@ export declare const QuadLayerSchema: GenMessage<QuadLayer>;
  */
 export declare type Quads = Message<"replayd.datafile.v1.Quads"> & {
   /**
-   * The layer's index.
+   * The layer's index over all kinds of layers and all groups: not layer_in_group, by which filters name it.
    *
    * @generated from field: int32 layer = 1;
    */
@@ -1530,7 +1530,7 @@ export declare const PointSchema: GenMessage<Point>;
  */
 export declare type SoundLayer = Message<"replayd.datafile.v1.SoundLayer"> & {
   /**
-   * The layer's index over all kinds of layers.
+   * The layer's index over all kinds of layers and all groups: not layer_in_group, by which filters name it.
    *
    * @generated from field: int32 layer = 1;
    */
@@ -1620,7 +1620,7 @@ export declare const SoundLayerSchema: GenMessage<SoundLayer>;
  */
 export declare type SoundSources = Message<"replayd.datafile.v1.SoundSources"> & {
   /**
-   * The layer's index.
+   * The layer's index over all kinds of layers and all groups: not layer_in_group, by which filters name it.
    *
    * @generated from field: int32 layer = 1;
    */
