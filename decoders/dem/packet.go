@@ -26,7 +26,6 @@ const (
 	dotaChatWheel    = 501
 	dotaOrders       = 547
 	dotaCombatLog    = 554
-	dotaCombatBulk   = 470
 	dotaChatMessage  = 612
 )
 
