@@ -448,9 +448,10 @@ func (d *Decoder) startFrom(ent *entity, from *state) {
 
 // count notes how much memory the state of an entity takes now.
 func (d *Decoder) count(ent *entity) {
-	size := ent.size()
-	d.held += size - ent.held
-	ent.held = size
+	if size := ent.size(); size != ent.held {
+		d.held += size - ent.held
+		ent.held = size
+	}
 }
 
 // noRoom reports that the states of all entities together became too large.

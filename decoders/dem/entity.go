@@ -257,28 +257,38 @@ func (u *updateReader) read(r *bits.Reader, c *class, s *state) error {
 		}
 		u.changes = append(u.changes, change{n, v})
 		if v.kind == valuePointer && n.many {
-			if v.word > uint64(len(n.field.types)) {
-				return errNoField
+			if err := u.retype(c, s, n, v); err != nil {
+				return err
 			}
-			if !u.fits(c, s) {
-				return errState
-			}
-			// The paths below depend on it.
-			s.set(c, n, v, nil)
 		}
 	}
 	return nil
 }
 
+// retype sets the type of an object at once: the paths below depend on it.
+func (u *updateReader) retype(c *class, s *state, n *node, v cell) error {
+	switch {
+	case v.word > uint64(len(n.field.types)):
+		return errNoField
+	case !u.fits(c, s):
+		return errState
+	}
+	s.set(c, n, v, nil)
+	return nil
+}
+
 // fits tells whether there is room for the changes in a state of a class.
 func (u *updateReader) fits(c *class, s *state) bool {
-	cells, outside := cellSize*max(0, c.cells-len(s.cells)), len(u.arena)
-	if cells+outside <= u.room {
-		return true
+	return cellSize*max(0, c.cells-len(s.cells))+len(u.arena) <= u.room || u.squeezes(c, s)
+}
+
+// squeezes is fits where room is scarce: cells are added only for a field that has none yet.
+func (u *updateReader) squeezes(c *class, s *state) bool {
+	need := len(u.arena)
+	if slices.ContainsFunc(u.changes, func(ch change) bool { return int(ch.node.cell) >= len(s.cells) }) {
+		need += cellSize * (c.cells - len(s.cells))
 	}
-	// Cells are added for a field that has none yet.
-	grows := slices.ContainsFunc(u.changes, func(ch change) bool { return int(ch.node.cell) >= len(s.cells) })
-	return !grows && outside <= u.room
+	return need <= u.room
 }
 
 // data returns the bytes of a change whose value lies outside its cell.
