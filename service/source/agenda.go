@@ -15,17 +15,20 @@ type entry struct {
 
 // visited is what a Watcher looks at itself now and then: a target or a directory.
 type visited interface {
-	// visit looks. It is called by the polling goroutine, without Watcher.mu.
+	// visit looks. It is called by the polling goroutine, without Watcher.mu, and may not return for long.
 	visit(w *Watcher, now time.Duration)
 	// period tells in how long to look again, and false when that is never. It is called with Watcher.mu held.
 	period(w *Watcher, now time.Duration) (period time.Duration, wanted bool)
 	planned() *appointment
+	// where is its path.
+	where() string
 }
 
 // appointment is when something is to be looked at.
 type appointment struct {
 	at    time.Duration // since the Watcher's start
 	place int           // in the agenda, from 1; 0 when it is not there
+	mount mount         // what it lies on
 }
 
 func (a *appointment) planned() *appointment { return a }

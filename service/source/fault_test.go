@@ -30,6 +30,8 @@ type fakeSystem struct {
 	addErr  error
 
 	isRemote bool
+	hangs    map[string]chan struct{} // by path: looking does not return until it is closed
+	hanging  int
 	events   chan fsnotify.Event
 	errs     chan error
 }
@@ -56,19 +58,59 @@ func (s fakeStat) Mode() fs.FileMode {
 func newFakeSystem() *fakeSystem {
 	return &fakeSystem{
 		files: make(map[string]fakeStat), looks: make(map[string]int), watched: make(map[string]bool),
+		hangs:  make(map[string]chan struct{}),
 		events: make(chan fsnotify.Event), errs: make(chan error),
 	}
+}
+
+// hang has what looks at a path or below it wait until the function that it returns is called.
+func (s *fakeSystem) hang(path string) (release func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := make(chan struct{})
+	s.hangs[path] = c
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.hangs, path)
+		close(c)
+	}
+}
+
+// wait waits where looking at a path hangs.
+func (s *fakeSystem) wait(path string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for at, c := range s.hangs {
+		if path != at && !strings.HasPrefix(path, at+"/") {
+			continue
+		}
+		s.hanging++
+		s.mu.Unlock()
+		<-c
+		s.mu.Lock()
+		s.hanging--
+		return
+	}
+}
+
+// inHang is how many looks hang.
+func (s *fakeSystem) inHang() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.hanging
 }
 
 func (s *fakeSystem) system() system {
 	return system{
 		stat:     s.stat,
-		remote:   func(string) bool { return s.isRemote },
+		remote:   func(path string) bool { s.wait(path); return s.isRemote || strings.HasPrefix(path, "/net/") },
 		notifier: func() (notifier, error) { return s, nil },
 	}
 }
 
 func (s *fakeSystem) stat(path string) (fs.FileInfo, error) {
+	s.wait(path)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.looks[path]++
@@ -463,6 +505,107 @@ func TestALinkThatLeadsElsewhereIsFound(t *testing.T) {
 	}
 }
 
+// TestAHungFileSystemHoldsBackOnlyItself: what lies elsewhere is told of by the notifier at once and found by polling soon,
+// and can be subscribed to and given up.
+func TestAHungFileSystemHoldsBackOnlyItself(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []Mode{Auto, Poll} {
+		t.Run(mode.String(), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				sys := newFakeSystem()
+				for i, dir := range []string{"/net/a", "/local"} {
+					sys.set(dir, fakeStat{dir: true, inode: uint64(100 + i)})
+					for k, name := range []string{"x", "y", "z"} {
+						sys.set(dir+"/"+name, fakeStat{size: 1, inode: uint64(10*i + k)})
+					}
+				}
+				var log bytes.Buffer
+				w := sys.watcher(t, WatchOptions{Mode: mode, Log: slog.New(slog.NewTextHandler(&log, nil))})
+				x, y, local := subscribe(t, w, "/net/a/x"), subscribe(t, w, "/net/a/y"), subscribe(t, w, "/local/x")
+				time.Sleep(time.Minute)
+				release := sys.hang("/net/a")
+				time.Sleep(3 * time.Second)
+				if n := sys.inHang(); n != 1 {
+					t.Errorf("%d looks hang", n)
+				}
+				if mode == Auto {
+					sys.events <- fsnotify.Event{Name: "/local/x", Op: fsnotify.Write}
+					if !fired(local) {
+						t.Error("not told")
+					}
+				}
+				for size := int64(2); size < 10; size++ {
+					sys.set("/local/x", fakeStat{size: size})
+					time.Sleep(500 * time.Millisecond)
+					if !fired(local) {
+						t.Error("not found")
+					}
+				}
+				subscribe(t, w, "/local/y").Close()
+				x.Close() // lies where it hangs
+				time.Sleep(time.Hour)
+				if n := sys.inHang(); n != 1 {
+					t.Errorf("%d looks hang after an hour", n)
+				}
+				sys.set("/net/a/y", fakeStat{size: 2})
+				release()
+				time.Sleep(time.Second)
+				if !fired(y) {
+					t.Error("not found when it answered again")
+				}
+				y.Close()
+				local.Close()
+				if s := w.Stats(); s != (WatchStats{}) {
+					t.Errorf("left behind: %+v", s)
+				}
+				_ = w.Close()
+				if n := strings.Count(log.String(), "does not answer"); n != 1 {
+					t.Errorf("said %d times: %s", n, &log)
+				}
+			})
+		})
+	}
+}
+
+// TestManyHungFileSystemsAreBounded: beyond some number of looks that hang, polling waits. Closing does not.
+func TestManyHungFileSystemsAreBounded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		sys := newFakeSystem()
+		w := sys.watcher(t, WatchOptions{Mode: Poll})
+		const many = 2 * maxStuck
+		for i := range many {
+			path := fmt.Sprintf("/%d/a", i)
+			sys.set(path, fakeStat{})
+			subscribe(t, w, path)
+		}
+		time.Sleep(time.Minute)
+		releases := make([]func(), many)
+		for i := range many {
+			releases[i] = sys.hang(fmt.Sprintf("/%d", i))
+		}
+		time.Sleep(time.Hour)
+		if n := sys.inHang(); n != maxStuck+1 {
+			t.Errorf("%d looks hang, want %d", n, maxStuck+1)
+		}
+		began := time.Now()
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(began); took > 3*patience {
+			t.Errorf("closing took %v", took)
+		}
+		for _, release := range releases {
+			release()
+		}
+		synctest.Wait()
+		if n := sys.inHang(); n != 0 {
+			t.Errorf("%d looks hang for ever", n)
+		}
+	})
+}
+
 func TestNothingSubscribedCostsNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -602,19 +745,9 @@ func BenchmarkPoll(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	var due []visited
+	now := w.since()
 	for b.Loop() {
-		w.mu.Lock()
-		due = w.agenda.due(due[:0], 24*time.Hour)
-		w.mu.Unlock()
-		now := w.since()
-		for _, v := range due {
-			v.visit(w, now)
-		}
-		w.mu.Lock()
-		for _, v := range due {
-			w.schedule(v, now)
-		}
-		w.mu.Unlock()
+		now += 2 * time.Hour
+		w.round(w.poller, now)
 	}
 }

@@ -2,44 +2,113 @@ package source
 
 import (
 	"math/rand/v2"
+	"path/filepath"
 	"time"
 )
 
 // The polling goroutine looks at what is subscribed to, and at the directories that the notifier watches, each in its own
-// time. While nothing is subscribed to it sleeps.
+// time. While nothing is subscribed to it sleeps. A look that does not return, because a file system does not answer, keeps
+// the goroutine: another one takes its place then, and nothing else on that file system is looked at until the first one is
+// back, which ends then.
+
+// poller is a polling goroutine.
+type poller struct {
+	relieved bool // another one has taken its place
+	mount    mount
+}
+
+// mount is what does not answer all together: a device, or, where that is not known, a directory.
+type mount struct {
+	device uint64
+	dir    string
+}
+
+// mountOf is the mount on which something lies.
+func mountOf(id ID, dir string) mount {
+	if id.Device != 0 {
+		return mount{device: id.Device}
+	}
+	return mount{dir: dir}
+}
 
 // poll looks at what the agenda says, when it says so.
-func (w *Watcher) poll() {
+func (w *Watcher) poll(me *poller) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	var due []visited
 	for {
 		select {
 		case <-w.done:
+			w.wg.Done()
 			return
 		case <-w.kick:
 		case <-timer.C:
 		}
-		now := w.since()
-		w.mu.Lock()
-		due = w.agenda.due(due[:0], now)
-		w.mu.Unlock()
-		for _, v := range due {
-			v.visit(w, now)
+		next, some := w.round(me, w.since())
+		if me.relieved {
+			return
 		}
-		w.mu.Lock()
-		for _, v := range due {
-			w.schedule(v, now)
-		}
-		next, some := w.agenda.next()
-		w.mu.Unlock()
-		clear(due)
 		if some {
 			timer.Reset(next - w.since())
 		} else {
 			timer.Stop()
 		}
 	}
+}
+
+// round looks at everything that is due, and returns when something is so again. When it was relieved meanwhile, another
+// goroutine goes on with what is left.
+func (w *Watcher) round(me *poller, now time.Duration) (next time.Duration, some bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.due = w.agenda.due(w.due, now)
+	w.checked = w.looks
+	w.guard.Reset(patience)
+	for w.next < len(w.due) && !w.closed {
+		v := w.due[w.next]
+		w.next++
+		if w.stuck[v.planned().mount] {
+			w.schedule(v, now)
+			continue
+		}
+		w.looking = v
+		w.mu.Unlock()
+		v.visit(w, now)
+		w.mu.Lock()
+		if me.relieved {
+			delete(w.stuck, me.mount)
+			w.schedule(v, w.since())
+			w.wake()
+			return 0, false
+		}
+		w.looks++
+		w.schedule(v, now)
+	}
+	w.looking = nil
+	w.guard.Stop()
+	clear(w.due)
+	w.due, w.next = w.due[:0], 0
+	return w.agenda.next()
+}
+
+// relieve lets another goroutine poll when the one that does waits for a file system that does not answer.
+func (w *Watcher) relieve() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case w.looking == nil: // the round is over
+		return
+	case w.looks != w.checked, len(w.stuck) >= maxStuck && !w.closed:
+		w.checked = w.looks
+		w.guard.Reset(patience)
+		return
+	}
+	w.o.Log.Warn("a file system does not answer; nothing on it is looked at until it does", "path", w.looking.where())
+	me := w.poller
+	me.relieved, me.mount = true, w.looking.planned().mount
+	w.stuck[me.mount] = true
+	w.looking = nil
+	w.poller = new(poller)
+	go w.poll(w.poller)
 }
 
 // since is the time since the start, by which the agenda goes: other clocks may be set.
@@ -61,6 +130,11 @@ func (w *Watcher) soon(v visited) {
 		return
 	}
 	w.agenda.set(v, at)
+	w.wake()
+}
+
+// wake has the agenda looked at, for there may be something new on it.
+func (w *Watcher) wake() {
 	select {
 	case w.kick <- struct{}{}:
 	default:
@@ -91,6 +165,8 @@ func (t *target) visit(w *Watcher, now time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
+	case w.closed:
+		return
 	case seen != before:
 		t.changed = now
 		if seen.dir {
@@ -100,13 +176,23 @@ func (t *target) visit(w *Watcher, now time.Duration) {
 		return
 	}
 	t.reported = now
-	if moved && (resolved != t.resolved || seen.dir != t.isDir) && w.targets[t.path] == t && !w.closed {
+	if moved && !seen.failed {
+		t.mount = mountOf(seen.id, filepath.Dir(t.path))
+	}
+	if moved && (resolved != t.resolved || seen.dir != t.isDir) && w.targets[t.path] == t {
 		// It lies elsewhere now: a link that leads to another file, or a directory where a file was.
-		w.detach(t)
-		_ = w.attach(t, resolved, seen.dir) // where it fails, polling goes on
+		left := w.detach(t)
+		w.attach(t, resolved, seen.dir)
+		came := t.dir
+		w.mu.Unlock()
+		_ = w.ask(left, false, false)
+		_ = w.ask(came, true, false) // where it fails, polling goes on
+		w.mu.Lock()
 	}
 	t.fire()
 }
+
+func (t *target) where() string { return t.path }
 
 func (t *target) period(w *Watcher, now time.Duration) (time.Duration, bool) {
 	idle := now - t.changed
@@ -131,6 +217,9 @@ func (d *directory) visit(w *Watcher, _ time.Duration) {
 	if d.refs == 0 || w.closed {
 		return
 	}
+	if !there.failed {
+		d.mount = mountOf(there.id, d.path)
+	}
 	for name, until := range d.young {
 		if time.Now().After(until) {
 			delete(d.young, name)
@@ -140,14 +229,16 @@ func (d *directory) visit(w *Watcher, _ time.Duration) {
 		return
 	}
 	was := d.active
-	w.unwatch(d)
-	if !there.failed {
-		_ = w.watch(d) // where it fails, polling goes on
-	}
-	if was || d.active {
+	d.active, d.stale = false, d.stale || was
+	w.mu.Unlock()
+	_ = w.ask(d, !there.failed, false) // where it fails, polling goes on
+	w.mu.Lock()
+	if (was || d.active) && !w.closed {
 		w.fireBelow(d)
 	}
 }
+
+func (d *directory) where() string { return d.path }
 
 func (d *directory) period(w *Watcher, _ time.Duration) (time.Duration, bool) {
 	if !d.active {

@@ -78,13 +78,18 @@ const (
 	// safety is how often, at least, everything else is looked at: files that have long been idle, and whether the
 	// directories are still what is watched.
 	safety = 20 * time.Second
+	// patience is how long, at least, a look may take before others do not wait for it any more.
+	patience = time.Second
+	// maxStuck is how many looks may be waited for at once without that others wait for them.
+	maxStuck = 32
 	// maxYoung is how many new files of a directory are waited for to get their first bytes.
 	maxYoung = 1024
 )
 
 // Watcher tells when files and directories may have changed. There is one for the whole daemon, for the operating system
 // has few to give (128 for a user, on Linux). It costs two goroutines and, for each thing that is subscribed to, a look now and
-// then.
+// then. A file system that does not answer, as of a network whose server is gone, costs another one for as long as it does
+// not, and holds back only what lies on it.
 type Watcher struct {
 	o     WatchOptions
 	sys   system
@@ -99,6 +104,16 @@ type Watcher struct {
 	overflows uint64
 	warned    bool
 	closed    bool
+
+	// The polling: see poll.
+	poller  *poller        // the goroutine that polls
+	due     []visited      // what it is to look at now,
+	next    int            // and from where on it has not yet
+	looking visited        // what it is looking at
+	looks   uint64         // how often it looked
+	checked uint64         // looks when guard was set
+	guard   *time.Timer    // fires when a look takes long
+	stuck   map[mount]bool // what does not answer
 
 	kick chan struct{} // a target was added
 	done chan struct{}
@@ -170,7 +185,9 @@ type directory struct {
 	appointment
 	path   string
 	refs   int
-	active bool // the notifier watches it
+	active bool          // the notifier watches it
+	stale  bool          // the notifier may watch what lay there before
+	asking chan struct{} // closed when the notifier has been asked to watch it, or not to; nil while nobody asks
 	id     ID
 	young  map[string]time.Time // new entries that got no bytes yet, by when to forget them
 }
@@ -193,6 +210,8 @@ func newWatcher(o WatchOptions, sys system) (*Watcher, error) {
 		targets: make(map[string]*target),
 		dirs:    make(map[string]*directory),
 		names:   make(map[string]map[*target]struct{}),
+		poller:  new(poller),
+		stuck:   make(map[mount]bool),
 		kick:    make(chan struct{}, 1),
 		done:    make(chan struct{}),
 	}
@@ -208,11 +227,15 @@ func newWatcher(o WatchOptions, sys system) (*Watcher, error) {
 			o.Log.Warn("files are polled: the operating system gives no watcher", "error", err)
 		}
 	}
-	w.wg.Go(w.poll)
+	w.guard = time.AfterFunc(time.Hour, w.relieve)
+	w.guard.Stop()
+	w.wg.Add(1)
+	go w.poll(w.poller)
 	return w, nil
 }
 
-// Close ends all subscriptions: nothing fires any more. It returns when the watcher's goroutines have ended.
+// Close ends all subscriptions: nothing fires any more. It returns when the watcher's goroutines have ended, except for
+// those that wait for a file system which does not answer: they end when it does.
 func (w *Watcher) Close() error {
 	w.mu.Lock()
 	if w.closed {
@@ -280,7 +303,23 @@ func (w *Watcher) Subscribe(path string) (*Subscription, error) {
 	// Looked at before it is announced: a change after this is seen by polling.
 	seen := w.look(path)
 	resolved := resolve(path)
+	d, err := w.enter(s, path, seen, resolved)
+	if err != nil {
+		return nil, err
+	}
+	if err := w.ask(d, true, true); err != nil {
+		s.Close()
+		return nil, fmt.Errorf("watching by inotify: %w", err)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.soon(s.target) // where it is new
+	s.fire()
+	return s, nil
+}
 
+// enter makes a target of a path, unless it is one, and returns the directory that is to be watched for it, or nil.
+func (w *Watcher) enter(s *Subscription, path string, seen state, resolved string) (*directory, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed {
@@ -289,18 +328,13 @@ func (w *Watcher) Subscribe(path string) (*Subscription, error) {
 	t := w.targets[path]
 	if t == nil {
 		t = &target{path: path, subs: make(map[*Subscription]struct{}), seen: seen, changed: w.since()}
+		t.mount = mountOf(seen.id, filepath.Dir(path))
 		w.targets[path] = t
-		if err := w.attach(t, resolved, seen.dir); err != nil {
-			w.detach(t)
-			delete(w.targets, path)
-			return nil, fmt.Errorf("watching by inotify: %w", err)
-		}
+		w.attach(t, resolved, seen.dir)
 	}
 	t.subs[s] = struct{}{}
 	s.target = t
-	w.soon(t) // where it is new
-	s.fire()
-	return s, nil
+	return t.dir, nil
 }
 
 // Wake makes C receive, as a change does.
@@ -310,13 +344,15 @@ func (s *Subscription) Wake() { s.fire() }
 func (s *Subscription) Close() {
 	w := s.w
 	w.mu.Lock()
-	defer w.mu.Unlock()
+	var left *directory
 	delete(s.target.subs, s)
 	if len(s.target.subs) == 0 && w.targets[s.target.path] == s.target {
 		delete(w.targets, s.target.path)
 		w.agenda.remove(s.target)
-		w.detach(s.target)
+		left = w.detach(s.target)
 	}
+	w.mu.Unlock()
+	_ = w.ask(left, false, false)
 }
 
 func (s *Subscription) fire() {
@@ -354,8 +390,9 @@ func (w *Watcher) look(path string) state {
 	return state{id: Identify(stat), size: stat.Size(), modified: stat.ModTime().UnixNano(), dir: stat.IsDir()}
 }
 
-// attach has the directory of a target watched. The error is nil but in mode Inotify.
-func (w *Watcher) attach(t *target, resolved string, isDir bool) error {
+// attach gives a target the directory that is to be watched for it. To ask for that is left to the caller, who must not hold
+// w.mu then.
+func (w *Watcher) attach(t *target, resolved string, isDir bool) {
 	t.resolved, t.isDir = resolved, isDir
 	named := w.names[resolved]
 	if named == nil {
@@ -364,7 +401,7 @@ func (w *Watcher) attach(t *target, resolved string, isDir bool) error {
 	}
 	named[t] = struct{}{}
 	if w.note == nil {
-		return nil
+		return
 	}
 	path := resolved
 	if !isDir {
@@ -373,62 +410,95 @@ func (w *Watcher) attach(t *target, resolved string, isDir bool) error {
 	d := w.dirs[path]
 	if d == nil {
 		d = &directory{path: path}
+		d.mount = mountOf(ID{}, path)
 		w.dirs[path] = d
 	}
 	d.refs++
 	t.dir = d
-	err := w.watch(d)
-	w.soon(d)
-	return err
 }
 
-// detach undoes attach.
-func (w *Watcher) detach(t *target) {
+// detach undoes attach. It returns the directory, which may have to be watched no more, or nil.
+func (w *Watcher) detach(t *target) *directory {
 	delete(w.names[t.resolved], t)
 	if len(w.names[t.resolved]) == 0 {
 		delete(w.names, t.resolved)
 	}
 	d := t.dir
 	if d == nil {
-		return
+		return nil
 	}
 	t.dir = nil
 	d.refs--
 	if d.refs == 0 {
-		delete(w.dirs, d.path)
 		w.agenda.remove(d)
-		w.unwatch(d)
 	}
+	return d
 }
 
-// watch has a directory watched, unless it is. The error is nil but in mode Inotify.
-func (w *Watcher) watch(d *directory) error {
-	if d.active {
+// ask asks the notifier to watch a directory that is wanted, when add is set, and not to watch one that is not wanted any
+// more or lies elsewhere now. The operating system may not answer for long, so w.mu must not be held; of several callers
+// one asks, and does what the others want too, and only who says so waits for it. The error is nil but in mode Inotify.
+func (w *Watcher) ask(d *directory, add, wait bool) error {
+	if d == nil {
 		return nil
 	}
-	if w.o.Mode == Auto && w.sys.remote(d.path) {
-		return nil
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for d.asking != nil {
+		if !wait {
+			return nil
+		}
+		asked := d.asking
+		w.mu.Unlock()
+		<-asked
+		w.mu.Lock()
 	}
-	d.id = w.look(d.path).id
-	err := w.note.Add(d.path)
-	d.active = err == nil
+	var err error
+	for tried := false; ; tried = true {
+		begin := add && !tried && !d.active && d.refs > 0 && !w.closed
+		end := d.stale || d.active && d.refs == 0
+		if !begin && !end {
+			break
+		}
+		d.asking, d.active, d.stale = make(chan struct{}), false, false
+		w.mu.Unlock()
+		var id ID
+		var active bool
+		if end {
+			_ = w.note.Remove(d.path) // it may be gone already, and the watch with it
+		}
+		if begin {
+			id, active, err = w.watch(d.path)
+		}
+		w.mu.Lock()
+		d.id, d.active = id, active
+		close(d.asking)
+		d.asking = nil
+	}
 	switch {
-	case err == nil:
-		return nil
-	case w.o.Mode == Inotify:
+	case d.refs > 0:
+		w.soon(d)
+	case w.dirs[d.path] == d:
+		delete(w.dirs, d.path)
+	}
+	if w.o.Mode == Inotify {
 		return err
-	case !w.warned && (errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENOMEM)):
+	}
+	if !w.warned && (errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENOMEM)) {
 		w.warned = true
 		w.o.Log.Warn("some files are polled: the limit on watches is reached (see fs.inotify.max_user_watches)", "error", err)
 	}
 	return nil
 }
 
-func (w *Watcher) unwatch(d *directory) {
-	if d.active {
-		d.active = false
-		_ = w.note.Remove(d.path) // it may be gone already, and the watch with it
+// watch has the notifier watch what lies at a path, where that is of use, and returns what that was.
+func (w *Watcher) watch(path string) (id ID, active bool, err error) {
+	if w.o.Mode == Auto && w.sys.remote(path) {
+		return ID{}, false, nil
 	}
+	id = w.look(path).id
+	err = w.note.Add(path)
+	return id, err == nil, err
 }
 
 // listen hands on what the notifier tells.
@@ -464,7 +534,7 @@ func (w *Watcher) told(e fsnotify.Event) {
 	}
 	if d := w.dirs[e.Name]; d != nil && e.Has(fsnotify.Remove|fsnotify.Rename) {
 		// The directory itself is gone, and its watch too. Polling finds it when it is there again.
-		w.unwatch(d)
+		d.active, d.stale = false, true
 		w.soon(d)
 		w.fireBelow(d)
 		return
