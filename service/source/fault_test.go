@@ -394,6 +394,14 @@ func TestAReplacedDirectoryIsWatchedAnew(t *testing.T) {
 		sys.set("/d", fakeStat{dir: true, inode: 1})
 		w := sys.watcher(t, WatchOptions{})
 		d := subscribe(t, w, "/d")
+		time.Sleep(2 * settling)
+		if !fired(d) {
+			t.Error("a file that was new and empty before may have got its first bytes")
+		}
+		time.Sleep(2 * safety)
+		if fired(d) {
+			t.Error("fired for nothing")
+		}
 		sys.set("/d", fakeStat{dir: true, inode: 2})
 		time.Sleep(safety)
 		if !fired(d) || !sys.isWatched("/d") {

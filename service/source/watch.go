@@ -69,8 +69,8 @@ const (
 	hot = 5 * time.Second
 	// warm is how long after that a file is looked at each Interval even when the operating system tells of changes.
 	warm = time.Minute
-	// settling is how long after a change of its entries a directory is reported at each Interval: an entry that is new may
-	// be empty and so not a replay yet.
+	// settling is how long after a change of its entries, and after it was first subscribed to, a directory is reported at
+	// each Interval: an entry that is new may be empty and so not a replay yet.
 	settling = 5 * time.Second
 	// rewatch is how often a directory that the operating system does not watch is tried again, and how often a link is
 	// looked at.
@@ -329,6 +329,9 @@ func (w *Watcher) enter(s *Subscription, path string, seen state, resolved strin
 	if t == nil {
 		t = &target{path: path, subs: make(map[*Subscription]struct{}), seen: seen, changed: w.since()}
 		t.mount = mountOf(seen.id, filepath.Dir(path))
+		if seen.dir {
+			t.settled = t.changed + settling // nobody has told of what is new in it
+		}
 		w.targets[path] = t
 		w.attach(t, resolved, seen.dir)
 	}
