@@ -2,7 +2,9 @@ package service
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -92,14 +94,32 @@ func replayOf(ctx context.Context, file *source.File, req *replaydv1.StreamEvent
 	if err != nil {
 		return nil, err
 	}
+	last := first
 	r.Open = func(o encode.Options) (encode.Reader, error) {
-		in := first
-		if in.At == nil { // what is read from front to back can be read only once
-			in, first = first, file.Input()
+		last = first
+		if first.At == nil { // what is read from front to back can be read only once
+			first = file.Input()
 		}
-		return codec.Open(in, o)
+		return codec.Open(last, o)
+	}
+	if first.At == nil && info.Compression != source.Plain {
+		r.Rest = func() error { return readRest(last.Front) }
 	}
 	return r, nil
+}
+
+// maxRest is how much of a compressed file is read behind the end of the replay that it holds. Where there is more, it is
+// not a checksum that is missing.
+const maxRest = 1 << 20
+
+// readRest reads up to where a compressed file says that it is whole. At the end of what is there it returns
+// decoders.ErrMore.
+func readRest(front io.Reader) error {
+	_, err := io.CopyN(io.Discard, front, maxRest)
+	if errors.Is(err, io.EOF) {
+		return decoders.ErrMore
+	}
+	return err
 }
 
 func startOf(req *replaydv1.StreamEventsRequest) (start stream.Start, err error) {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -201,33 +202,39 @@ func TestUploadDrains(t *testing.T) {
 	}
 }
 
-// TestUploadCut ends an upload in the middle of a compressed stream, or breaks that: what is before comes, and then the error.
-func TestUploadCut(t *testing.T) {
-	d := start(t, t.TempDir())
-	data := read(t, finishedSample)
-	data = data[:len(data)-1] // what ends by its own account is not read any further
-	packed := zipped(t, data)
-	broken := bytes.Clone(packed)
-	broken[len(broken)-1] ^= 1
-	events := len(offlineBytes(t, data, nil).Events)
-	for name, tt := range map[string]struct {
-		data  []byte
-		least int
-		code  codes.Code
-	}{
-		"cut":    {packed[:len(packed)-2000], events / 4, codes.DataLoss},
-		"broken": {broken, events, codes.DataLoss},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := uploaded(t, d, nil, tt.data)
-			got, err := streamtest.History{s}.Events()
-			if err != nil {
-				t.Fatal(err)
+// TestPackedDamage breaks a compressed replay, or cuts it off, in a file and while it is uploaded: what is before comes, and
+// then the error, also when the replay is over by its own account.
+func TestPackedDamage(t *testing.T) {
+	dir := t.TempDir()
+	d := start(t, dir)
+	whole := read(t, finishedSample)
+	for what, data := range map[string][]byte{"finished": whole, "simply stops": whole[:len(whole)-1]} {
+		packed := zipped(t, data)
+		broken := bytes.Clone(packed)
+		broken[len(broken)-1] ^= 1
+		events := len(offlineBytes(t, data, nil).Events)
+		for how, tt := range map[string]struct {
+			data  []byte
+			least int
+		}{
+			"cut":          {packed[:len(packed)-2000], events / 4},
+			"no checksum":  {packed[:len(packed)-8], events},
+			"bad checksum": {broken, events},
+		} {
+			write(t, filepath.Join(dir, "packed.gz"), tt.data)
+			for door, s := range map[string]streamtest.Session{
+				"uploaded": uploaded(t, d, nil, tt.data),
+				"a file":   d.Session(timeout(t), &replaydv1.StreamEventsRequest{Replay: name("packed.gz")}, nil),
+			} {
+				got, err := streamtest.History{s}.Events()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if len(got) < tt.least || status.Code(s.Err) != codes.DataLoss {
+					t.Errorf("%s, %s, %s: %d events of %d, then %v", what, how, door, len(got), events, s.Err)
+				}
 			}
-			if len(got) < tt.least || status.Code(s.Err) != tt.code {
-				t.Errorf("%d events of %d, then %v", len(got), events, s.Err)
-			}
-		})
+		}
 	}
 }
 

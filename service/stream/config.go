@@ -71,6 +71,9 @@ type Replay struct {
 	Checkpoints func(identity string) encode.Checkpoints
 	// Open starts to read the replay. It may be called several times, and the readers are used one after the other.
 	Open func(encode.Options) (encode.Reader, error)
+	// Rest reads what lies behind the end that the replay has by its own account, and returns what is wrong with it, or
+	// decoders.ErrMore: that a compressed file is damaged shows at its end only. Nil where nothing is to be read.
+	Rest func() error
 	// Present is how many bytes there were when the replay was opened, -1 where that is not known.
 	Present int64
 	// Follower watches a file that may grow; nil takes the file as it is.

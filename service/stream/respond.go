@@ -171,13 +171,18 @@ func (s *stream) end(how outcome) error {
 	return s.respond(&replaydv1.StreamEventsResponse{Response: &replaydv1.StreamEventsResponse_End{End: end}})
 }
 
+// rangeDone tells whether the present replay is over because nothing more can come through the filter.
+func (s *stream) rangeDone() bool {
+	f := s.replay.Filter
+	return f.Nothing() || s.reader.Tick() > f.MaxTick()
+}
+
 // reason is why the present replay ended. It is an error when that is what the client asked for.
 func (s *stream) reason(how outcome) (reason replaydv1.EndReason, detail string, err error) {
-	f := s.replay.Filter
 	switch {
 	case how == drained:
 		return replaydv1.EndReason_END_REASON_SERVER_DRAINING, "", nil
-	case how == over && (f.Nothing() || s.reader.Tick() > f.MaxTick()):
+	case how == over && s.rangeDone():
 		return replaydv1.EndReason_END_REASON_RANGE_DONE, "", nil
 	case how == over:
 		return replaydv1.EndReason_END_REASON_FINISHED, "", nil

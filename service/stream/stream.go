@@ -105,7 +105,14 @@ func (s *stream) one(start Start) (outcome, error) {
 	if err != nil || how != done {
 		return how, err
 	}
-	return s.deliver()
+	if how, err = s.deliver(); how != over || err != nil || s.replay.Rest == nil || s.rangeDone() {
+		return how, err
+	}
+	rest, err := s.advance(s.replay.Rest)
+	if err != nil || rest == drained {
+		return rest, err
+	}
+	return over, nil
 }
 
 // succeed goes on to the next replay. It says so and returns true, or ends the stream and returns false.
