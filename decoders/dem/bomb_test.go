@@ -105,7 +105,7 @@ func TestBombs(t *testing.T) {
 			d.Record(demtest.CmdSendTables, -1, demtest.SendTables(demtest.Serializer{Name: "C", Fields: []demtest.Field{{Name: "m_s", Type: "CUtlString"}}}))
 			d.Record(demtest.CmdClassInfo, -1, demtest.Classes("C"))
 			text := string(bytes.Repeat([]byte("x"), 1<<20-8))
-			for i := range 400 {
+			for i := range 280 {
 				long, again := &demtest.Entities{ClassBits: 1}, &demtest.Entities{ClassBits: 1}
 				long.Create(i, 0, 1, demtest.Value{Path: []int{0}, Write: func(w *demtest.Bits) { w.CString(text) }})
 				again.Create(i, 0, 1)
