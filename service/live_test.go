@@ -219,6 +219,38 @@ func TestFollowLastEvents(t *testing.T) {
 	check(t, f.history(), []streamtest.Replay{offlineBytes(t, data, nil)}, streamtest.Options{From: before - 10})
 }
 
+// TestBatchDelay: who lets events wait gets them in few batches, and all of them.
+func TestBatchDelay(t *testing.T) {
+	const delay = 100 * time.Millisecond
+	dir := t.TempDir()
+	data := read(t, finishedSample)
+	d := start(t, dir)
+	w := create(t, dir, "live.teehistorian")
+	w.write(data[:len(data)/2])
+	f := follow(t, d, &replaydv1.StreamEventsRequest{
+		Replay: name("live.teehistorian"), Follow: true, MaxBatchDelay: durationpb.New(delay),
+	})
+	f.caughtUp(t)
+	began := time.Now()
+	for rest := data[len(data)/2:]; len(rest) > 0; rest = rest[min(100, len(rest)):] {
+		w.write(rest[:min(100, len(rest))])
+		time.Sleep(5 * time.Millisecond)
+	}
+	h := f.history()
+	periods := int(time.Since(began)/delay) + 1
+	check(t, h, []streamtest.Replay{offlineBytes(t, data, nil)}, streamtest.Options{})
+	batches := 0
+	for _, r := range f.seen {
+		if r.GetBatch() != nil {
+			batches++
+		}
+	}
+	// One for what was there, one a period, and those that were full earlier.
+	if most := 1 + periods + len(offlineBytes(t, data, nil).Events)/512; batches > most {
+		t.Errorf("%d batches in %d periods, %d at most", batches, periods, most)
+	}
+}
+
 // TestFollowLoss: a file that shrinks, is replaced or is removed ends the stream and says so.
 func TestFollowLoss(t *testing.T) {
 	data := read(t, killedSample)

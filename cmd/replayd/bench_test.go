@@ -23,6 +23,7 @@ import (
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service/frame"
@@ -273,12 +274,22 @@ func BenchmarkLatency(b *testing.B) {
 }
 
 // BenchmarkFollowers measures what followers of a full server cost the daemon: one, and a hundred, on connections of their
-// own or on shared ones.
+// own or on shared ones; and what they cost when they let events wait for a batch.
 func BenchmarkFollowers(b *testing.B) {
-	for _, c := range []struct{ followers, connections int }{{1, 1}, {100, 100}, {100, 10}, {100, 1}} {
-		b.Run(fmt.Sprintf("%don%d", c.followers, c.connections), func(b *testing.B) {
+	for _, c := range []struct {
+		followers, connections int
+		wait                   time.Duration
+	}{{1, 1, 0}, {100, 100, 0}, {100, 10, 0}, {100, 1, 0}, {100, 100, 100 * time.Millisecond}} {
+		name := fmt.Sprintf("%don%d", c.followers, c.connections)
+		if c.wait > 0 {
+			name += "waiting" + c.wait.String()
+		}
+		b.Run(name, func(b *testing.B) {
+			req := &replaydv1.StreamEventsRequest{
+				Replay: "live/live.teehistorian", Follow: true, MaxBatchDelay: durationpb.New(c.wait),
+			}
 			for b.Loop() {
-				core, late := followers(b, c.followers, c.connections, 0)
+				core, late := followers(b, req, c.followers, c.connections, 0)
 				b.ReportMetric(100*core, "%core")
 				b.ReportMetric(ms(percentile(late, 0.5)), "p50-ms")
 				b.ReportMetric(ms(percentile(late, 0.99)), "p99-ms")
@@ -369,7 +380,7 @@ func BenchmarkBare(b *testing.B) {
 
 // followers has n clients follow a game on some connections, beside some who never read, and returns which part of a core
 // the daemon used, and how late the ticks came to the others.
-func followers(b *testing.B, n, connections, stalled int) (core float64, late []time.Duration) {
+func followers(b *testing.B, req *replaydv1.StreamEventsRequest, n, connections, stalled int) (core float64, late []time.Duration) {
 	b.Helper()
 	dir := b.TempDir()
 	g := newGame(b, filepath.Join(dir, "live.teehistorian"))
@@ -386,11 +397,11 @@ func followers(b *testing.B, n, connections, stalled int) (core float64, late []
 		all[i] = new(follower)
 		ready.Add(1)
 		done.Go(func() {
-			all[i].run(ctx, clients[i%connections], &replaydv1.StreamEventsRequest{Replay: "live/live.teehistorian", Follow: true}, g, ready.Done)
+			all[i].run(ctx, clients[i%connections], req, g, ready.Done)
 		})
 	}
 	for range stalled {
-		if _, err := clientOf(b, addr).Open(ctx, &replaydv1.StreamEventsRequest{Replay: "live/live.teehistorian", Follow: true}); err != nil {
+		if _, err := clientOf(b, addr).Open(ctx, req); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -419,10 +430,11 @@ func followers(b *testing.B, n, connections, stalled int) (core float64, late []
 
 // BenchmarkStalled measures how late ticks come to 99 clients, with and without one that never reads.
 func BenchmarkStalled(b *testing.B) {
+	req := &replaydv1.StreamEventsRequest{Replay: "live/live.teehistorian", Follow: true}
 	for _, stalled := range []int{0, 1} {
 		b.Run(strconv.Itoa(stalled), func(b *testing.B) {
 			for b.Loop() {
-				_, late := followers(b, 99, 99, stalled)
+				_, late := followers(b, req, 99, 99, stalled)
 				b.ReportMetric(ms(percentile(late, 0.5)), "p50-ms")
 				b.ReportMetric(ms(percentile(late, 0.99)), "p99-ms")
 			}

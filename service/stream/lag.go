@@ -64,7 +64,7 @@ func (s *stream) skip(l lagger, missing *uint64) error {
 		*missing += uint64(s.batch.Count)
 		s.batch.Reset()
 		if err == nil && how == starved {
-			how, err = s.wait(nil, 0)
+			how, err = s.wait(s.changed(), nil, 0)
 		}
 		if err != nil || how != again && how != done {
 			return err // the next step meets the same end

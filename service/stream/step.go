@@ -15,7 +15,7 @@ func (s *stream) advance(f func() error) (outcome, error) {
 	for {
 		how, err := s.step(f)
 		if err == nil && how == starved {
-			how, err = s.wait(nil, 0)
+			how, err = s.wait(s.changed(), nil, 0)
 		}
 		if err != nil || how != again {
 			return how, err
@@ -61,7 +61,7 @@ func (s *stream) hunger() outcome {
 // look finds out what became of a file. It comes before more is read of one that has changed: what it holds may be another
 // replay's now, which is then not read.
 func (s *stream) look() outcome {
-	if s.lost == nil {
+	if s.lost == nil && s.replay.Follower != nil {
 		_, s.lost = s.replay.Follower.Look()
 	}
 	if errors.Is(s.lost, source.ErrShrunk) {
@@ -70,18 +70,22 @@ func (s *stream) look() outcome {
 	return again
 }
 
-// wait waits until there may be more of the file or a signal from extra comes, at most that long when limit is not 0,
-// and sends heartbeats meanwhile. It returns again or drained, or dry when what was read of the file is no longer there.
-func (s *stream) wait(extra <-chan struct{}, limit time.Duration) (outcome, error) {
+// changed receives when there may be more of the file, where it may grow.
+func (s *stream) changed() <-chan struct{} {
+	if s.replay.Follower == nil {
+		return nil
+	}
+	return s.replay.Follower.Changed()
+}
+
+// wait waits until one of two channels receives, at most that long when limit is not 0, and sends heartbeats meanwhile. It
+// returns again or drained, or dry when what was read of the file is no longer there.
+func (s *stream) wait(changed, extra <-chan struct{}, limit time.Duration) (outcome, error) {
 	var after <-chan time.Time
 	if limit > 0 {
 		timer := time.NewTimer(limit)
 		defer timer.Stop()
 		after = timer.C
-	}
-	var changed <-chan struct{}
-	if s.replay.Follower != nil {
-		changed = s.replay.Follower.Changed()
 	}
 	for {
 		select {
@@ -94,7 +98,7 @@ func (s *stream) wait(extra <-chan struct{}, limit time.Duration) (outcome, erro
 		case <-extra:
 			return again, nil
 		case <-after:
-			return again, nil
+			return s.look(), nil
 		case <-s.clock.C:
 			if err := s.beat(); err != nil {
 				return again, err

@@ -136,7 +136,7 @@ func (s *stream) succeed(how outcome) (bool, error) {
 		if s.lost != nil && !errors.Is(s.lost, ErrSucceeded) { // nobody knows whether there will be one
 			return false, s.end(how)
 		}
-		if how, err := s.wait(s.Successors.Changed(), retry); err != nil || how == drained {
+		if how, err := s.wait(s.changed(), s.Successors.Changed(), retry); err != nil || how == drained {
 			if err == nil {
 				err = s.end(drained)
 			}
@@ -283,12 +283,13 @@ func (s *stream) fill(starving bool) (outcome, error) {
 	if !starving {
 		s.lend()
 	}
-	var first time.Time // when the batch's first event came
+	waited := s.MaxDelay == 0
 	for {
 		if starving {
-			if how, err := s.linger(first); err != nil || how != again {
+			if how, err := s.linger(); err != nil || how != again {
 				return how, err
 			}
+			waited = true
 		}
 		how, err := s.step(func() error { return s.reader.Fill(&s.batch) })
 		if err == nil {
@@ -297,26 +298,28 @@ func (s *stream) fill(starving bool) (outcome, error) {
 		if err != nil || how != again && how != starved {
 			return how, err
 		}
-		if s.MaxDelay > 0 && first.IsZero() && s.batch.Count > 0 {
-			first = time.Now()
-		}
 		starving = how == starved
-		if starving && s.batch.Count > 0 && (s.MaxDelay == 0 || time.Since(first) >= s.MaxDelay) {
+		if starving && waited && s.batch.Count > 0 {
 			return starved, nil
 		}
 	}
 }
 
-// linger waits for more events: for the rest of the batch's time, or as long as it takes when it has none.
-func (s *stream) linger(first time.Time) (outcome, error) {
-	if s.batch.Count > 0 {
-		return s.wait(nil, max(s.MaxDelay-time.Since(first), 1))
+// linger waits for more events: as long as it takes when the batch has none, and then for what else comes in the batch's
+// time.
+func (s *stream) linger() (outcome, error) {
+	if s.batch.Count == 0 {
+		if err := s.catchUp(); err != nil {
+			return again, err
+		}
+		s.unlend() // a stream that waits, as most do most of the time, costs no buffer; nor does the little that comes then
+		if how, err := s.wait(s.changed(), nil, 0); err != nil || how != again || s.MaxDelay == 0 {
+			return how, err
+		}
+		s.lend()
 	}
-	if err := s.catchUp(); err != nil {
-		return again, err
-	}
-	s.unlend() // a stream that waits, as most do most of the time, costs no buffer; nor does the little that comes then
-	return s.wait(nil, 0)
+	// Batches of the same time end together: that costs the daemon least. Nor is it woken for each event that comes.
+	return s.wait(nil, nil, s.MaxDelay-time.Duration(time.Now().UnixNano())%s.MaxDelay)
 }
 
 // listField finds the field of EventBatch in which a format's events travel.
