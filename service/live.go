@@ -43,7 +43,8 @@ func (l *live) follow(r *stream.Replay, file *source.File, reopen func() (*sourc
 		closeWith(&r.Close, f.close)
 		return nil
 	}
-	shared, release, err := l.share(r, fileKey{file.Info().ID, file.Info().Name}, reopen, after)
+	info := file.Info()
+	shared, release, err := l.share(r, fileKeyOf(&info), reopen, after)
 	if err != nil {
 		return err
 	}

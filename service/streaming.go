@@ -38,7 +38,7 @@ func (s *Server) Stream(ctx context.Context, req *replaydv1.StreamEventsRequest,
 		_ = file.Close()
 		return err
 	}
-	if err := s.attend(c.Replay, file, name, req.GetFollow()); err != nil {
+	if err := s.attend(c.Replay, file, req.GetFollow()); err != nil {
 		_ = file.Close()
 		return err
 	}
@@ -98,13 +98,13 @@ func (s *Server) awaitFormat(ctx context.Context, file *source.File) error {
 
 // attend adds to a replay what the server has: checkpoints, and watching when it is to be followed. The replay then owns
 // the file.
-func (s *Server) attend(r *stream.Replay, file *source.File, name string, follow bool) error {
+func (s *Server) attend(r *stream.Replay, file *source.File, follow bool) error {
 	r.RevealSecrets = s.RevealSecrets
 	r.Close = func() { _ = file.Close() }
 	info := file.Info()
 	if info.ID != (source.ID{}) {
 		r.Checkpoints = func(identity string) encode.Checkpoints {
-			return s.checkpoints.Of(checkpointKey{fileKey{info.ID, name}, identity})
+			return s.checkpoints.Of(checkpointKey{fileKeyOf(&info), identity})
 		}
 	}
 	if !follow {
@@ -117,7 +117,7 @@ func (s *Server) attend(r *stream.Replay, file *source.File, name string, follow
 		return nil // such a file is whole or not there at all
 	}
 	r.Live = true
-	return s.live.follow(r, file, func() (*source.File, error) { return s.Catalog.Open(name) }, s.chains[info.Format])
+	return s.live.follow(r, file, func() (*source.File, error) { return s.Catalog.Open(info.Name) }, s.chains[info.Format])
 }
 
 // fileKey is a file under one of its names.
@@ -125,6 +125,8 @@ type fileKey struct {
 	id   source.ID
 	name string
 }
+
+func fileKeyOf(info *source.Info) fileKey { return fileKey{info.ID, info.Name} }
 
 // checkpointKey is the replay in a file: under the same name and id another may come to lie.
 type checkpointKey struct {
@@ -267,7 +269,7 @@ func (n *successors) Next(ctx context.Context) (*stream.Replay, time.Duration, e
 	}
 	r, err := replayOf(ctx, file, n.req)
 	if err == nil {
-		err = n.server.attend(r, file, found.info.Name, found.info.Growable())
+		err = n.server.attend(r, file, found.info.Growable())
 	}
 	if err != nil {
 		_ = file.Close()

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
@@ -42,6 +43,13 @@ func (r Retry) delay(failures int) time.Duration {
 		d = min(r.Max, r.Initial<<failures)
 	}
 	return d - rand.N(d/2+1) //nolint:gosec // it only has to spread
+}
+
+// Transient tells whether an error of a call to a daemon, as this package or gRPC returned it, may be cured by trying again.
+// An error that is no gRPC status is not: it did not come from the call.
+func Transient(err error) bool {
+	_, ok := status.FromError(err)
+	return ok && explain(err).transient()
 }
 
 // transient tells whether trying again may cure it: a connection that broke, a daemon that is restarting or has no room.

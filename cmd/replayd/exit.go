@@ -7,6 +7,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	client "github.com/replayd/replayd/clients/go"
 	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/service/catalog"
 	"github.com/replayd/replayd/service/filter"
@@ -54,7 +55,7 @@ func exitCode(err error) int {
 	if !ok {
 		return exitFailed
 	}
-	if isLost(err) {
+	if client.Transient(err) {
 		return exitLost
 	}
 	switch s.Code() {

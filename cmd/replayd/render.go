@@ -22,13 +22,10 @@ type renderCmd struct {
 	Physics bool `help:"Draw the front, tele, speedup, switch and tune layers over the game layer."`
 }
 
-// maxScale is the largest scale that maps are drawn at.
-const maxScale = 64
-
 // Validate refuses scales that make no picture.
 func (c *renderCmd) Validate() error {
-	if c.Scale < 1 || c.Scale > maxScale {
-		return fmt.Errorf("--scale %d: must be 1 to %d", c.Scale, maxScale)
+	if c.Scale < 1 || c.Scale > render.MaxScale {
+		return fmt.Errorf("--scale %d: must be 1 to %d", c.Scale, render.MaxScale)
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
+	client "github.com/replayd/replayd/clients/go"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
 
@@ -43,7 +44,7 @@ func (r *resumer) run(ctx context.Context) error {
 	for {
 		err := r.session(ctx)
 		// A stream that cannot even begin fails at once: more likely than not, the address is wrong.
-		if err == nil || ctx.Err() != nil || !r.begun || !r.req.GetFollow() || !isLost(err) {
+		if err == nil || ctx.Err() != nil || !r.begun || !r.req.GetFollow() || !client.Transient(err) {
 			return err
 		}
 		if r.failures == 0 {
@@ -128,32 +129,10 @@ func (e resumableError) Unwrap() error { return e.error }
 
 // resumable adds the cursor to the error of a stream that was interrupted, by the daemon or by the user.
 func (r *resumer) resumable(ctx context.Context, err error) error {
-	if len(r.cursor) > 0 && (isLost(err) || ctx.Err() != nil && r.req.GetFollow()) {
+	if len(r.cursor) > 0 && (client.Transient(err) || ctx.Err() != nil && r.req.GetFollow()) {
 		return resumableError{err, r.cursor}
 	}
 	return err
-}
-
-// isLost tells whether it is the connection or the daemon that is gone, so that trying again may help. What the daemon
-// refuses for a reason of the request or of the replay stays refused.
-func isLost(err error) bool {
-	s, ok := status.FromError(err)
-	if !ok {
-		return false
-	}
-	switch reasonOf(s) {
-	case "":
-	case "TOO_MANY_STREAMS":
-		return true
-	default:
-		return s.Code() == codes.Unavailable
-	}
-	switch s.Code() { // what a connection that was cut looks like, depending on where
-	case codes.Unavailable, codes.Aborted, codes.Canceled, codes.Internal, codes.Unknown:
-		return true
-	default:
-		return false
-	}
 }
 
 // The first wait before a daemon is asked again, and the longest.

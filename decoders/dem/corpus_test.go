@@ -12,15 +12,7 @@ import (
 func eachField(t *testing.T, data []byte, f func(name string, v *dem.FieldValue)) {
 	t.Helper()
 	decode(t, data, dem.Options{}, func(d *dem.Decoder, ev *dem.Event) {
-		var fields []dem.FieldValue
-		switch ev.Kind {
-		case dem.KindEntityCreated:
-			fields = ev.EntityCreated.Fields
-		case dem.KindEntityUpdated:
-			fields = ev.EntityUpdated.Fields
-		case dem.KindEntityEntered:
-			fields = ev.EntityEntered.Fields
-		}
+		fields := fieldsOf(ev)
 		for i := range fields {
 			f(d.Name(fields[i].Field), &fields[i])
 		}

@@ -312,18 +312,15 @@ func typed(t *testing.T, types []demtest.Field, updates ...func(w *demtest.Bits)
 	}
 	d.Record(demtest.CmdStop, int32(len(updates)), nil)
 	err := run(dem.New(bytes.NewReader(d.Bytes()), dem.Options{}), func(ev *dem.Event) {
-		var fields []dem.FieldValue
 		switch ev.Kind {
-		case dem.KindEntityCreated:
-			fields = ev.EntityCreated.Fields
-		case dem.KindEntityUpdated:
-			fields = ev.EntityUpdated.Fields
+		case dem.KindEntityCreated, dem.KindEntityUpdated:
 		case dem.KindFault:
 			faults = append(faults, string(ev.Fault.Detail))
 			return
 		default:
 			return
 		}
+		fields := fieldsOf(ev)
 		var texts []string
 		for i := range fields {
 			texts = append(texts, leafText(&fields[i]))

@@ -178,3 +178,16 @@ func plain(v reflect.Value) string {
 	}
 	return fmt.Sprint(v.Interface())
 }
+
+// fieldsOf returns the fields that an event tells of an entity.
+func fieldsOf(ev *dem.Event) []dem.FieldValue {
+	switch ev.Kind {
+	case dem.KindEntityCreated:
+		return ev.EntityCreated.Fields
+	case dem.KindEntityUpdated:
+		return ev.EntityUpdated.Fields
+	case dem.KindEntityEntered:
+		return ev.EntityEntered.Fields
+	}
+	return nil
+}

@@ -82,8 +82,8 @@ func lastKeyFrame(at io.ReaderAt, start int64, tick int32) int64 {
 	return last
 }
 
-// walkFrames calls f with the head of each whole record from the first one on, without looking at what the records hold, until f
-// returns false or the bytes end.
+// walkFrames calls f with the head of each whole record from the first one on, without looking at what the records hold,
+// until f returns false or the bytes end.
 func walkFrames(at io.ReaderAt, start int64, f func(frame) bool) error {
 	win := decoders.NewWindow(&readerAt{at, start}, start, 1<<20)
 	var part signOn

@@ -135,8 +135,12 @@ func (s *stream) nextBeat() time.Duration {
 	if !due.After(now) { // nothing was sent yet, or none could be
 		due = now.Add(s.Heartbeat / 2)
 	}
-	since := time.Duration(due.UnixNano()) % beatTogether
-	return due.Sub(now) + (beatTogether-since)%beatTogether
+	return due.Sub(now) + untilNext(due, beatTogether)%beatTogether
+}
+
+// untilNext is how long after a moment the next multiple of a period is, by which all streams of the daemon go together.
+func untilNext(at time.Time, period time.Duration) time.Duration {
+	return period - time.Duration(at.UnixNano())%period
 }
 
 // catchUp says that everything there is was sent, once.

@@ -319,7 +319,7 @@ func (s *stream) linger() (outcome, error) {
 		s.lend()
 	}
 	// Batches of the same time end together: that costs the daemon least. Nor is it woken for each event that comes.
-	return s.wait(nil, nil, s.MaxDelay-time.Duration(time.Now().UnixNano())%s.MaxDelay)
+	return s.wait(nil, nil, untilNext(time.Now(), s.MaxDelay))
 }
 
 // listField finds the field of EventBatch in which a format's events travel.

@@ -12,7 +12,7 @@ import (
 
 // Options say what to draw. The zero value draws the game layer, a pixel per tile.
 type Options struct {
-	// Scale is how many pixels wide and high a tile is, 1 to 64. 0 means 1.
+	// Scale is how many pixels wide and high a tile is, 1 to MaxScale. 0 means 1.
 	Scale int
 	// Physics draws the front, tele, speedup, switch and tune layers over the game layer, too.
 	Physics bool
@@ -23,10 +23,10 @@ type Options struct {
 // ErrNoGameLayer says that a map has no game layer to be drawn.
 var ErrNoGameLayer = errors.New("the map has no game layer")
 
-const (
-	maxScale         = 64
-	defaultMaxPixels = 256 << 20
-)
+// MaxScale is the largest scale that maps are drawn at.
+const MaxScale = 64
+
+const defaultMaxPixels = 256 << 20
 
 // Map draws a map. Where it has several layers of a kind the last one counts, as in the game. A picture that would be
 // too large is a *decoders.Error that wraps decoders.ErrLimit, as are maps that cannot be decoded errors of theirs.
@@ -34,8 +34,8 @@ func Map(f *datafile.File, o Options) (*image.Paletted, error) {
 	if o.Scale == 0 {
 		o.Scale = 1
 	}
-	if o.Scale < 1 || o.Scale > maxScale {
-		return nil, fmt.Errorf("a scale of %d is not between 1 and %d", o.Scale, maxScale)
+	if o.Scale < 1 || o.Scale > MaxScale {
+		return nil, fmt.Errorf("a scale of %d is not between 1 and %d", o.Scale, MaxScale)
 	}
 	if o.MaxPixels == 0 {
 		o.MaxPixels = defaultMaxPixels
