@@ -14,7 +14,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -22,6 +21,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
@@ -194,9 +194,8 @@ func clientOf(tb testing.TB, addr string) streamtest.Client {
 
 // follower counts what it gets, and measures how late it comes.
 type follower struct {
-	bytes, events atomic.Int64
-	late          []time.Duration
-	mu            sync.Mutex
+	late []time.Duration
+	mu   sync.Mutex
 }
 
 // run follows until ctx ends. With a game, it measures.
@@ -211,29 +210,62 @@ func (f *follower) run(ctx context.Context, c streamtest.Client, req *replaydv1.
 			return
 		}
 		now := time.Now()
-		f.bytes.Add(int64(len(raw.Bytes)))
-		var r replaydv1.StreamEventsResponse
-		if g == nil && ready == nil {
-			continue
-		}
-		if err := proto.Unmarshal(raw.Bytes, &r); err != nil {
-			return
-		}
-		if ready != nil && r.GetState().GetState() == replaydv1.State_STATE_CAUGHT_UP {
-			ready()
-			ready = nil
-		}
-		events := r.GetBatch().GetTeehistorian().GetEvents()
-		f.events.Add(int64(len(events)))
-		if n := len(events); g != nil && n > 0 && ready == nil {
+		if ready != nil {
+			var r replaydv1.StreamEventsResponse
+			if err := proto.Unmarshal(raw.Bytes, &r); err != nil {
+				return
+			}
+			if r.GetState().GetState() == replaydv1.State_STATE_CAUGHT_UP {
+				ready()
+				ready = nil
+			}
+		} else if g != nil {
 			// PLAYER_DIFF moves by one a tick: x says which tick it was.
-			if x := events[n-1].GetPlayerDiff().GetX(); x > 0 {
+			if x := lastX(raw.Bytes); x > 0 {
 				f.mu.Lock()
 				f.late = append(f.late, now.Sub(g.written(int(x)-1)))
 				f.mu.Unlock()
 			}
 		}
 	}
+}
+
+// lastX is the x of a response's last event, 0 where it has none. Clients share the machine with the daemon: to decode all
+// of what each of them gets would slow down what is measured.
+func lastX(response []byte) int64 {
+	event := response
+	for _, number := range []protowire.Number{
+		3, // StreamEventsResponse.batch
+		3, // EventBatch.teehistorian
+		1, // EventList.events
+		2, // Event.player_diff
+	} {
+		event, _ = lastField(event, number)
+	}
+	_, x := lastField(event, 4) // PlayerDiff.x
+	return protowire.DecodeZigZag(x)
+}
+
+// lastField is the contents, or the number, of a message's last field with that number.
+func lastField(message []byte, number protowire.Number) (contents []byte, value uint64) {
+	for len(message) > 0 {
+		field, kind, n := protowire.ConsumeTag(message)
+		if n < 0 {
+			return nil, 0
+		}
+		message = message[n:]
+		switch n = protowire.ConsumeFieldValue(field, kind, message); {
+		case n < 0:
+			return nil, 0
+		case field != number:
+		case kind == protowire.BytesType:
+			contents, _ = protowire.ConsumeBytes(message)
+		case kind == protowire.VarintType:
+			value, _ = protowire.ConsumeVarint(message)
+		}
+		message = message[n:]
+	}
+	return contents, value
 }
 
 func (f *follower) percentile(p float64) time.Duration {
