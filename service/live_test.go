@@ -12,7 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/encoding/gzip"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
@@ -462,6 +464,33 @@ func TestDrain(t *testing.T) {
 type panicking struct{ encode.Reader }
 
 func (panicking) Fill(*encode.Batch) error { panic("a defect of the decoder") }
+
+// TestStalled: clients that stop to read hold nobody back, whether gRPC writes what they get, or compresses it first.
+func TestStalled(t *testing.T) {
+	dir := t.TempDir()
+	d := start(t, dir)
+	data := longRecording(t, finishedSample, 400_000)
+	w := create(t, dir, "live.teehistorian")
+	w.write(data[:6000])
+	req := &replaydv1.StreamEventsRequest{Replay: name("live.teehistorian"), Follow: true}
+	ctx, cancel := context.WithCancel(timeout(t))
+	defer cancel()
+	for _, options := range [][]grpc.CallOption{nil, {grpc.UseCompressor(gzip.Name)}} {
+		stalled, err := streamtest.Client{Conn: d.conn, Options: options}.Open(ctx, req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for r := new(replaydv1.StreamEventsResponse); r.GetState().GetState() != replaydv1.State_STATE_CAUGHT_UP; {
+			if err := stalled.RecvMsg(r); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	f := follow(t, d, req)
+	f.caughtUp(t)
+	w.chunks(data[6000:], 1, 1000, time.Millisecond)
+	check(t, f.history(), []streamtest.Replay{offlineBytes(t, data, nil)}, streamtest.Options{})
+}
 
 // TestPanic: a defect ends one stream by an incident that the log has, and nothing else.
 func TestPanic(t *testing.T) {

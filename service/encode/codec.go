@@ -160,6 +160,16 @@ type Presenter interface {
 	AppendPresent(b *Batch)
 }
 
+// Pusher is a Reader of something live that can tell by itself, in a goroutine of its own, that there is more.
+type Pusher interface {
+	// Push lets the reader call f whenever Fill would find something new, one call at a time, until f returns false or Recall
+	// is called. It spares the user to wait for that, and to be woken. The user must not use the reader meanwhile, f may. f
+	// must not block. A reader that cannot push now never calls f.
+	Push(f func() (more bool))
+	// Recall ends that, and waits for a call that is under way. It may be called without a Push before it.
+	Recall()
+}
+
 // Mark is what is known of one event of a batch without decoding it again.
 type Mark struct {
 	filter.Event

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"runtime/debug"
+	"slices"
 	"sync"
 
 	"github.com/replayd/replayd/decoders"
@@ -59,8 +60,8 @@ type Feed struct {
 	ended    error // why reading ended: io.EOF, errLost or an error of the reader
 	torn     error // with errLost: what the reader says of an end there
 	present  int64
-	lost     error // why nothing more is to be expected of the file
-	subs     map[*Subscription]struct{}
+	lost     error           // why nothing more is to be expected of the file
+	subs     []*Subscription // never changed in place
 }
 
 // segment is a run of events that were read together.
@@ -84,7 +85,7 @@ func (s *segment) size() int { return segmentOverhead + len(s.events) + len(s.ma
 // Start starts to decode, from the present end on. Stop ends it.
 func Start(c Config) *Feed {
 	ctx, stop := context.WithCancel(context.Background())
-	f := &Feed{c: c, stop: stop, done: make(chan struct{}), subs: map[*Subscription]struct{}{}}
+	f := &Feed{c: c, stop: stop, done: make(chan struct{})}
 	go func() {
 		defer close(f.done)
 		if c.Close != nil {
@@ -220,8 +221,15 @@ func (f *Feed) wait(ctx context.Context) error {
 	return f.look()
 }
 
-// publish adds a segment and lets go of old ones.
+// publish adds a segment, lets go of old ones, and brings what is new to the subscribers.
 func (f *Feed) publish(s *segment) {
+	for _, sub := range f.add(s) {
+		sub.push()
+	}
+}
+
+// add adds a segment and lets go of old ones. It returns the subscribers.
+func (f *Feed) add(s *segment) []*Subscription {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.bytes += s.size()
@@ -233,16 +241,13 @@ func (f *Feed) publish(s *segment) {
 	// was cut off goes when append moves the rest.
 	f.segments = append(f.segments, s)
 	f.head, f.headTick = s.end, s.tick
-	f.notify()
+	return f.subs
 }
 
-// notify tells all subscribers that there is something new. The feed must be locked.
+// notify tells all subscribers that there is something new.
 func (f *Feed) notify() {
-	for s := range f.subs {
-		select {
-		case s.changed <- struct{}{}:
-		default:
-		}
+	for _, s := range f.subs {
+		s.wake()
 	}
 }
 
@@ -265,23 +270,52 @@ func (f *Feed) view() view {
 type Subscription struct {
 	feed    *Feed
 	changed chan struct{}
+
+	mu     sync.Mutex
+	pushed func() bool // what is called instead of waking the subscriber; nil while that is awake
 }
 
 // Subscribe adds a subscriber.
 func (f *Feed) Subscribe() *Subscription {
-	s := &Subscription{f, make(chan struct{}, 1)}
+	s := &Subscription{feed: f, changed: make(chan struct{}, 1)}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.subs[s] = struct{}{}
-	s.changed <- struct{}{}
+	f.subs = append(slices.Clone(f.subs), s)
+	s.wake()
 	return s
 }
 
 // Close removes the subscriber.
 func (s *Subscription) Close() {
-	s.feed.mu.Lock()
-	defer s.feed.mu.Unlock()
-	delete(s.feed.subs, s)
+	f := s.feed
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.subs = slices.DeleteFunc(slices.Clone(f.subs), func(other *Subscription) bool { return other == s })
+}
+
+// wake tells the subscriber that there is something new.
+func (s *Subscription) wake() {
+	select {
+	case s.changed <- struct{}{}:
+	default:
+	}
+}
+
+// push has what the subscriber left be done with what is new, or else wakes it.
+func (s *Subscription) push() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.pushed == nil || !s.pushed() {
+		s.pushed = nil
+		s.wake()
+	}
+}
+
+// leave says what push shall do; nil ends that.
+func (s *Subscription) leave(f func() bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pushed = f
 }
 
 // Changed receives when there is something new.

@@ -114,8 +114,10 @@ func (a alone) Look() (int64, error)     { return a.look() }
 
 // subscriber is a stream that runs.
 type subscriber struct {
-	req  *replaydv1.StreamEventsRequest
-	gate func() // called before each response is taken
+	req     *replaydv1.StreamEventsRequest
+	gate    func()            // called before each response is taken
+	network chan *frame.Frame // where frames wait to be written after they were sent; nil writes at once
+	line    sync.Mutex        // the network writes by it: whoever locks it stalls the client
 
 	mu      sync.Mutex
 	cond    *sync.Cond
@@ -152,6 +154,18 @@ func (s *subscriber) run(
 	}
 	go func() {
 		defer close(s.done)
+		var written sync.WaitGroup
+		if s.network != nil {
+			written.Go(func() {
+				for f := range s.network {
+					s.line.Lock()
+					f.Free()
+					s.line.Unlock()
+				}
+			})
+			defer written.Wait()
+			defer close(s.network)
+		}
 		err := stream.Run(ctx, c, s.send)
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -166,7 +180,11 @@ func (s *subscriber) send(f *frame.Frame) error {
 	b := f.Buffer()
 	raw := slices.Clone(b.ReadOnlyData())
 	b.Free()
-	f.Free()
+	if s.network != nil {
+		s.network <- f
+	} else {
+		f.Free()
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.session.Responses = append(s.session.Responses, raw)
@@ -294,6 +312,7 @@ func liveOf(t *testing.T, data []byte, want []streamtest.Replay, first int, part
 	defer f.Stop()
 	subs := requests()[:len(want)]
 	for _, s := range subs {
+		s.network = make(chan *frame.Frame, 1)
 		sub := f.Subscribe()
 		t.Cleanup(sub.Close)
 		s.run(ctx, t, sub, func(o encode.Options) (encode.Reader, error) { return sub.Open(g.open, o) })

@@ -14,6 +14,7 @@ import (
 // encode.Reader.
 type Reader struct {
 	feed    *Feed
+	sub     *Subscription
 	open    func(encode.Options) (encode.Reader, error)
 	options encode.Options
 
@@ -28,6 +29,7 @@ type Reader struct {
 var (
 	_ encode.Reader    = (*Reader)(nil)
 	_ encode.Presenter = (*Reader)(nil)
+	_ encode.Pusher    = (*Reader)(nil)
 )
 
 // Open makes a Reader. open opens the format's reader of the same file; it is called again whenever the Reader falls
@@ -37,7 +39,7 @@ func (s *Subscription) Open(open func(encode.Options) (encode.Reader, error), o 
 	if err != nil {
 		return nil, err
 	}
-	return &Reader{feed: s.feed, open: open, options: o, own: own}, nil
+	return &Reader{feed: s.feed, sub: s, open: open, options: o, own: own}, nil
 }
 
 // Header implements encode.Reader.
@@ -63,6 +65,16 @@ func (r *Reader) AppendPresent(b *encode.Batch) {
 		p.AppendPresent(b)
 	}
 }
+
+// Push implements encode.Pusher, while the feed serves.
+func (r *Reader) Push(f func() bool) {
+	if r.own == nil {
+		r.sub.leave(f)
+	}
+}
+
+// Recall implements encode.Pusher.
+func (r *Reader) Recall() { r.sub.leave(nil) }
 
 // Lagging tells that the feed has served the subscriber, but that it has fallen out of what the feed keeps, and reads the
 // file until it has caught up.

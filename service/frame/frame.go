@@ -4,21 +4,20 @@
 package frame
 
 import (
-	"sync"
-
 	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/encoding/proto" // registers the codec that Codec falls back to
 	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/encoding/protowire"
-	pb "google.golang.org/protobuf/proto"
 
-	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service/encode/wire"
 )
 
 // Frame is one response, marshalled. Whoever holds one must either send it once or Free it.
 type Frame struct {
 	bytes mem.BufferSlice
+	// Memory for bytes and for what stands before the events, so that a frame is one allocation.
+	parts [4]mem.Buffer
+	head  [maxHead]byte
 }
 
 // Buffer returns the frame's bytes in one piece. The caller frees it.
@@ -30,18 +29,8 @@ func (f *Frame) Len() int { return f.bytes.Len() }
 // Free gives the frame's buffers back.
 func (f *Frame) Free() { f.bytes.Free() }
 
-// Of marshals a response that has no events.
-func Of(r *replaydv1.StreamEventsResponse) (*Frame, error) {
-	b, err := pb.MarshalOptions{Deterministic: true}.Marshal(r) // headers have maps
-	if err != nil {
-		return nil, err
-	}
-	return &Frame{mem.BufferSlice{mem.SliceBuffer(b)}}, nil
-}
-
 // Head is the envelope of a batch.
 type Head struct {
-	Cursor      []byte
 	First, Next uint64           // sequence numbers
 	List        protowire.Number // the field of EventBatch in which the events travel
 }
@@ -54,33 +43,25 @@ const (
 	tagNext   = 0x10 // EventBatch.next_sequence
 )
 
-// Batch makes the response with a batch whose event list consists of those parts. The frame takes over the caller's
-// references of the parts.
-func Batch(h Head, parts ...mem.Buffer) *Frame {
-	n := 0
-	for _, p := range parts {
-		n += p.Len()
+// maxHead is how long an envelope may be: three tags of one byte, one of five, and four numbers.
+const maxHead = 3 + 5 + 4*10
+
+// append appends the envelope of an event list of n bytes.
+func (h *Head) append(b []byte, n int) []byte {
+	inner := protowire.SizeTag(h.List) + protowire.SizeVarint(uint64(n)) + n
+	for _, number := range []uint64{h.First, h.Next} {
+		if number != 0 {
+			inner += 1 + protowire.SizeVarint(number)
+		}
 	}
-	inner := make([]byte, 0, 32) // what stands in EventBatch before the list's contents
+	b = wire.Varint(append(b, tagBatch), uint64(inner))
 	if h.First != 0 {
-		inner = wire.Varint(append(inner, tagFirst), h.First)
+		b = wire.Varint(append(b, tagFirst), h.First)
 	}
 	if h.Next != 0 {
-		inner = wire.Varint(append(inner, tagNext), h.Next)
+		b = wire.Varint(append(b, tagNext), h.Next)
 	}
-	inner = protowire.AppendTag(inner, h.List, protowire.BytesType)
-	inner = wire.Varint(inner, uint64(n))
-
-	head := make([]byte, 0, len(h.Cursor)+len(inner)+16)
-	head = wire.Bytes(append(head, tagCursor), h.Cursor)
-	head = wire.Varint(append(head, tagBatch), uint64(len(inner)+n))
-	head = append(head, inner...)
-	bytes := make(mem.BufferSlice, 0, 1+len(parts))
-	bytes = append(bytes, mem.SliceBuffer(head))
-	for _, p := range parts {
-		bytes = append(bytes, p)
-	}
-	return &Frame{bytes}
+	return wire.Varint(protowire.AppendTag(b, h.List, protowire.BytesType), uint64(n))
 }
 
 // Codec is gRPC's protobuf codec, but that it passes a *Frame, to be sent, and a *Raw, to be received, through as they
@@ -106,40 +87,3 @@ func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
 	}
 	return c.CodecV2.Unmarshal(data, v)
 }
-
-// Pool lends byte slices of one capacity and takes them back.
-type Pool struct {
-	size int
-	pool sync.Pool
-}
-
-// NewPool returns a pool of slices with at least that capacity.
-func NewPool(size int) *Pool {
-	p := &Pool{size: size}
-	p.pool.New = func() any { b := make([]byte, 0, size); return &b }
-	return p
-}
-
-var _ mem.BufferPool = (*Pool)(nil)
-
-// Get returns a slice of that length. gRPC's interface asks for it.
-func (p *Pool) Get(length int) *[]byte {
-	b := p.pool.Get().(*[]byte)
-	if cap(*b) < length {
-		*b = make([]byte, length)
-	}
-	*b = (*b)[:length]
-	return b
-}
-
-// Put takes a slice back. Slices that grew far beyond the pool's capacity are left to the garbage collector, so that one
-// large event does not cost its memory for ever.
-func (p *Pool) Put(b *[]byte) {
-	if cap(*b) > 4*p.size {
-		return
-	}
-	p.pool.Put(b)
-}
-
-// Buffer makes a reference-counted buffer of b, which goes back to the pool when the last reference is freed.
-func (p *Pool) Buffer(b *[]byte) mem.Buffer { return mem.NewBuffer(b, p) }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"google.golang.org/grpc/mem"
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
@@ -13,13 +14,14 @@ import (
 	"github.com/replayd/replayd/service/frame"
 )
 
-// TestBatch: a frame is, byte for byte, what protobuf marshals of the same response, however many parts it is made of.
+// TestBatch: a frame is, byte for byte, what protobuf marshals of the same response without a cursor, however many parts it
+// is made of, and the cursor after it.
 func TestBatch(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h := frame.Head{
-			Cursor: rapid.SliceOfN(rapid.Byte(), 1, 48).Draw(t, "cursor"),
-			First:  rapid.Uint64().Draw(t, "first"), Next: rapid.Uint64().Draw(t, "next"), List: 3,
+			First: rapid.Uint64().Draw(t, "first"), Next: rapid.Uint64().Draw(t, "next"), List: 3,
 		}
+		cursor := rapid.SliceOfN(rapid.Byte(), 0, 48).Draw(t, "cursor")
 		list := &teehistorianv1.EventList{}
 		var parts []mem.Buffer
 		for range rapid.IntRange(0, 5).Draw(t, "parts") {
@@ -34,20 +36,23 @@ func TestBatch(t *testing.T) {
 			}
 			parts = append(parts, mem.SliceBuffer(b))
 		}
-		f := frame.Batch(h, parts...)
+		var o frame.Outbox
+		f := o.Batch(h, cursor, parts...)
 		length := f.Len()
 		b := f.Buffer()
 		got := bytes.Clone(b.ReadOnlyData())
 		b.Free()
 		f.Free()
 		want, err := proto.MarshalOptions{Deterministic: true}.Marshal(&replaydv1.StreamEventsResponse{
-			Cursor: h.Cursor,
 			Response: &replaydv1.StreamEventsResponse_Batch{Batch: &replaydv1.EventBatch{
 				FirstSequence: h.First, NextSequence: h.Next, Events: &replaydv1.EventBatch_Teehistorian{Teehistorian: list},
 			}},
 		})
 		if err != nil {
 			t.Fatal(err)
+		}
+		if len(cursor) > 0 {
+			want = protowire.AppendBytes(protowire.AppendTag(want, 1, protowire.BytesType), cursor)
 		}
 		if !bytes.Equal(got, want) || length != len(want) {
 			t.Fatalf("got  % x (Len %d)\nwant % x", got, length, want)
@@ -61,7 +66,8 @@ func TestCodec(t *testing.T) {
 	r := &replaydv1.StreamEventsResponse{Cursor: []byte("c"), Response: &replaydv1.StreamEventsResponse_Heartbeat{
 		Heartbeat: &replaydv1.Heartbeat{BytesRead: 5},
 	}}
-	f, err := frame.Of(r)
+	var o frame.Outbox
+	f, err := o.Of(&replaydv1.StreamEventsResponse{Response: r.GetResponse()}, r.GetCursor())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,6 +89,34 @@ func TestCodec(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, &direct, err)
 		}
 		data.Free()
+	}
+}
+
+// TestOutbox: frames have left when the last reference to all of their bytes is freed.
+func TestOutbox(t *testing.T) {
+	var o frame.Outbox
+	if !o.Empty() {
+		t.Error("not empty at first")
+	}
+	part := frame.NewPool(2000).Buffer(&[]byte{1})
+	batch := o.Batch(frame.Head{Next: 1, List: 3}, []byte("cursor"), part)
+	other, err := o.Of(new(replaydv1.StreamEventsResponse), []byte("cursor"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		what  string
+		do    func()
+		empty bool
+	}{
+		{"nothing was freed", func() {}, false},
+		{"its bytes were copied", func() { batch.Buffer().Free() }, false},
+		{"one of two was freed", other.Free, false},
+		{"both were freed", batch.Free, true},
+	} {
+		if test.do(); o.Empty() != test.empty {
+			t.Errorf("%s: empty %v", test.what, o.Empty())
+		}
 	}
 }
 

@@ -107,7 +107,9 @@ type Successors interface {
 	Next(ctx context.Context) (*Replay, time.Duration, error)
 }
 
-// Send sends a frame and consumes it. It may block; no lock is held meanwhile.
+// Send sends a frame and consumes it: it frees the frame's bytes when they are written. It may block. It is called by one
+// goroutine at a time, which holds no lock; or else holds one when nothing that was sent before waits to be written, so
+// that Send does not block (see idle).
 type Send func(*frame.Frame) error
 
 // Error is why a stream failed, with the cursor behind the last event that was sent.

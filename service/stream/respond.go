@@ -8,7 +8,6 @@ import (
 
 	"github.com/replayd/replayd/decoders"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
-	"github.com/replayd/replayd/service/cursor"
 	"github.com/replayd/replayd/service/frame"
 	"github.com/replayd/replayd/service/source"
 )
@@ -46,7 +45,7 @@ func (s *stream) flush() error {
 	s.sent += uint64(s.batch.Count)
 	s.at.Sequence += uint64(s.batch.Count)
 	s.at.Position, s.at.Tick = s.reader.Position(), s.reader.Tick()
-	parts := append(make([]mem.Buffer, 0, 2), s.part())
+	parts := append(s.parts[:0], s.part())
 	if len(s.batch.Tail) > 0 {
 		parts = append(parts, mem.SliceBuffer(append([]byte(nil), s.batch.Tail...)))
 	}
@@ -54,9 +53,8 @@ func (s *stream) flush() error {
 	if s.events == nil { // the memory is on its way
 		s.batch.Events = nil
 	}
-	return s.transmit(frame.Batch(frame.Head{
-		Cursor: s.cursorBytes(), First: first, Next: s.at.Sequence, List: s.list,
-	}, parts...))
+	head := frame.Head{First: first, Next: s.at.Sequence, List: s.list}
+	return s.transmit(s.outbox.Batch(head, s.cursorBytes(), parts...))
 }
 
 // smallBatch is up to which size, in bytes, a batch is copied out of a buffer of the pool: while it waits for the network
@@ -79,8 +77,7 @@ func (s *stream) part() mem.Buffer {
 
 // respond sends a response without events.
 func (s *stream) respond(r *replaydv1.StreamEventsResponse) error {
-	r.Cursor = s.cursorBytes()
-	f, err := frame.Of(r)
+	f, err := s.outbox.Of(r, s.cursorBytes())
 	if err != nil {
 		return err
 	}
@@ -91,16 +88,20 @@ func (s *stream) transmit(f *frame.Frame) error {
 	if err := s.sender(f); err != nil {
 		return &sendError{err}
 	}
+	if !s.outbox.Empty() {
+		s.ahead = true
+	}
 	s.lastSent = time.Now()
 	return nil
 }
 
-// cursorBytes is the cursor behind everything that was sent; nil while the replay's identity is not known.
+// cursorBytes is the cursor behind everything that was sent; nil while the replay's identity is not known. It is good until
+// the next call.
 func (s *stream) cursorBytes() []byte {
 	if s.at.Replay == 0 {
 		return nil
 	}
-	return s.at.Append(make([]byte, 0, cursor.MaxLen))
+	return s.at.Append(s.cursor[:0])
 }
 
 // beat sends a heartbeat when it is time. Before the start nothing is sent: the start is always first, and a successor's

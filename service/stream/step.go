@@ -87,7 +87,9 @@ func (s *stream) wait(changed, extra <-chan struct{}, limit time.Duration) (outc
 		defer timer.Stop()
 		after = timer.C
 	}
+	defer s.recall()
 	for {
+		s.offer()
 		select {
 		case <-s.canceled:
 			return again, s.ctx.Err()
@@ -100,6 +102,7 @@ func (s *stream) wait(changed, extra <-chan struct{}, limit time.Duration) (outc
 		case <-after:
 			return s.look(), nil
 		case <-s.clock.C:
+			s.recall()
 			if err := s.beat(); err != nil {
 				return again, err
 			}

@@ -4,14 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
+	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/replayd/replayd/decoders"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service/cursor"
 	"github.com/replayd/replayd/service/encode"
+	"github.com/replayd/replayd/service/frame"
 )
 
 // Run streams until the replay or ctx ends, or sending fails. It returns nil after the end was sent, ctx's error or the
@@ -29,7 +32,7 @@ func Run(ctx context.Context, c Config, send Send) error {
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
-	return &Error{Cursor: s.cursorBytes(), Err: err}
+	return &Error{Cursor: slices.Clone(s.cursorBytes()), Err: err}
 }
 
 // stream is a subscription that runs.
@@ -44,7 +47,12 @@ type stream struct {
 	reader encode.Reader
 	list   protowire.Number // the field in which its events travel
 	batch  encode.Batch
-	events *[]byte // what batch.Events borrowed from the pool; nil while it has memory of its own, or none
+	events *[]byte             // what batch.Events borrowed from the pool; nil while it has memory of its own, or none
+	parts  [2]mem.Buffer       // memory for flush
+	cursor [cursor.MaxLen]byte // memory for cursorBytes
+	outbox frame.Outbox
+	pusher encode.Pusher // who sends for the stream while it waits; see push
+	pushed error         // why that went wrong
 
 	// at is the cursor behind the last event that was sent. Its Replay is 0 until the identity is known.
 	at       cursor.Cursor
@@ -56,6 +64,7 @@ type stream struct {
 	entered  bool        // the client knows which replay is streamed: the start was sent, or a successor's state
 	caughtUp bool        // the client knows that everything there is was sent
 	lagging  bool        // the client knows that it fell behind
+	ahead    bool        // sending is known to return before what was sent is written
 	dropping bool        // events are being left out, and the client does not know yet
 	lost     error       // why nothing more is to be expected of the file, when that is so
 
@@ -313,7 +322,7 @@ func (s *stream) linger() (outcome, error) {
 			return again, err
 		}
 		s.unlend() // a stream that waits, as most do most of the time, costs no buffer; nor does the little that comes then
-		if how, err := s.wait(s.changed(), nil, 0); err != nil || how != again || s.MaxDelay == 0 {
+		if how, err := s.idle(); err != nil || how != again || s.MaxDelay == 0 {
 			return how, err
 		}
 		s.lend()

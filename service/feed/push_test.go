@@ -1,0 +1,143 @@
+package feed_test
+
+import (
+	"context"
+	"runtime"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service/encode"
+	"github.com/replayd/replayd/service/feed"
+	"github.com/replayd/replayd/service/frame"
+	"github.com/replayd/replayd/service/source"
+	"github.com/replayd/replayd/service/streamtest"
+)
+
+// pushed tells whether its caller was called in the goroutine of a feed.
+func pushed() bool {
+	var pcs [64]uintptr
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
+	for more := true; more; {
+		var f runtime.Frame
+		if f, more = frames.Next(); strings.HasSuffix(f.Function, "feed.(*Feed).publish") {
+			return true
+		}
+	}
+	return false
+}
+
+// follow lets a subscriber follow a feed, and waits until it has caught up.
+func follow(ctx context.Context, t *testing.T, f *feed.Feed, g *growing, s *subscriber) {
+	t.Helper()
+	sub := f.Subscribe()
+	t.Cleanup(sub.Close)
+	s.run(ctx, t, sub, func(o encode.Options) (encode.Reader, error) { return sub.Open(g.open, o) })
+	s.state(t, replaydv1.State_STATE_CAUGHT_UP)
+}
+
+// TestPush: whoever has sent everything is sent to in the feed's goroutine, whatever the filter, and gets what the file has.
+func TestPush(t *testing.T) {
+	data := sample(t, 20_000)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	g := grow(data[:6000])
+	f := g.feed()
+	defer f.Stop()
+	subs := requests()[:3] // the last one has all that it asked for
+	pushes := make([]atomic.Int64, len(subs))
+	for i, s := range subs {
+		s.network = make(chan *frame.Frame, 1)
+		s.gate = func() {
+			if pushed() {
+				pushes[i].Add(1)
+			}
+		}
+		follow(ctx, t, f, g, s)
+	}
+	for part := range slices.Chunk(data[6000:], 20) {
+		g.append(part)
+		g.drained()
+		time.Sleep(time.Millisecond) // for the networks
+	}
+	g.end(source.ErrRemoved)
+	for i, s := range subs {
+		if err := streamtest.Check(s.history(), []streamtest.Replay{offline(t, data, s.req)}, streamtest.Options{}); err != nil {
+			t.Errorf("%v: %v", s.req, err)
+		}
+		if n := pushes[i].Load(); n < 10 {
+			t.Errorf("%v: %d of %d responses were pushed", s.req, n, s.received())
+		}
+	}
+}
+
+// TestPushNotToStalled: a client that reads no more, so that sending to it blocks at last, holds nobody back.
+func TestPushNotToStalled(t *testing.T) {
+	data := sample(t, 20_000)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	g := grow(data[:6000])
+	f := g.feed()
+	defer f.Stop()
+	subs := requests()[:2]
+	stalled, other := subs[0], subs[1]
+	for _, s := range subs {
+		s.network = make(chan *frame.Frame, 1)
+		follow(ctx, t, f, g, s)
+	}
+	stalled.line.Lock()
+	for part := range slices.Chunk(data[6000:], 100) {
+		g.append(part)
+		time.Sleep(time.Millisecond) // the feed may be stuck
+	}
+	g.end(source.ErrRemoved)
+	h := other.history()
+	stalled.line.Unlock()
+	for _, s := range subs {
+		if err := streamtest.Check(s.history(), []streamtest.Replay{offline(t, data, s.req)}, streamtest.Options{}); err != nil {
+			t.Errorf("%v: %v", s.req, err)
+		}
+	}
+	if h[0].Err != nil {
+		t.Errorf("the other one ended by %v", h[0].Err)
+	}
+}
+
+// TestPushPanic: what goes wrong for one ends nobody else.
+func TestPushPanic(t *testing.T) {
+	data := sample(t, 20_000)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	g := grow(data[:6000])
+	f := g.feed()
+	defer f.Stop()
+	subs := requests()[:2]
+	subs[0].gate = func() {
+		if pushed() {
+			panic("oh no")
+		}
+	}
+	for _, s := range subs {
+		s.network = make(chan *frame.Frame, 1)
+		follow(ctx, t, f, g, s)
+	}
+	for part := range slices.Chunk(data[6000:], 100) {
+		g.append(part)
+		g.drained()
+		time.Sleep(time.Millisecond) // for the networks
+	}
+	g.end(source.ErrRemoved)
+	for i, s := range subs {
+		h := s.history()
+		err := streamtest.Check(h, []streamtest.Replay{offline(t, data, s.req)}, streamtest.Options{Incomplete: i == 0})
+		if err != nil {
+			t.Errorf("%v: %v", s.req, err)
+		}
+		if got := h[0].Err; (got != nil && strings.Contains(got.Error(), "oh no")) != (i == 0) {
+			t.Errorf("%v: ended by %v", s.req, got)
+		}
+	}
+}

@@ -1,0 +1,79 @@
+package frame
+
+import (
+	"sync/atomic"
+
+	"google.golang.org/grpc/mem"
+	pb "google.golang.org/protobuf/proto"
+
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service/encode/wire"
+)
+
+// Outbox makes the frames of one stream and knows when they have left: whoever sends them frees their bytes when those
+// are written to the network. The zero value is ready for use. Frames are made by one goroutine at a time.
+type Outbox struct {
+	waiting receipts
+}
+
+// Empty tells that no frame waits to be written. A client to whom nothing waits to be written can be sent the next frame
+// without waiting: it holds nothing back.
+func (o *Outbox) Empty() bool { return o.waiting.count.Load() == 0 }
+
+// Of makes the frame of a response that has no events, with a cursor.
+func (o *Outbox) Of(r *replaydv1.StreamEventsResponse, cursor []byte) (*Frame, error) {
+	b, err := pb.MarshalOptions{Deterministic: true}.Marshal(r) // headers have maps
+	if err != nil {
+		return nil, err
+	}
+	f := new(Frame)
+	f.bytes = append(f.parts[:0], mem.SliceBuffer(b))
+	o.seal(f, cursor)
+	return f, nil
+}
+
+// Batch makes the frame of a batch whose event list consists of those parts. The frame takes over the caller's references
+// of the parts.
+func (o *Outbox) Batch(h Head, cursor []byte, parts ...mem.Buffer) *Frame {
+	n := 0
+	for _, p := range parts {
+		n += p.Len()
+	}
+	f := new(Frame)
+	f.bytes = append(f.parts[:0], mem.SliceBuffer(h.append(f.head[:0], n)))
+	f.bytes = append(f.bytes, parts...)
+	o.seal(f, cursor)
+	return f
+}
+
+// seal adds the cursor as the last part of a frame: when that is freed, all of the frame has left. A response without a
+// cursor is not counted; it is its stream's only one.
+func (o *Outbox) seal(f *Frame, cursor []byte) {
+	if len(cursor) == 0 {
+		return
+	}
+	b := o.waiting.Get(0)
+	*b = wire.Bytes(append(*b, tagCursor), cursor)
+	o.waiting.count.Add(1)
+	f.bytes = append(f.bytes, mem.NewBuffer(b, &o.waiting))
+}
+
+// receipts lends the memory of frames' last parts, and counts those that have not come back.
+type receipts struct {
+	count atomic.Int32
+}
+
+var _ mem.BufferPool = (*receipts)(nil)
+
+// lasts is where receipts have their memory. gRPC counts the references of buffers of more than 1 KiB only; for a stream at
+// rest none is used.
+var lasts = NewPool(1<<10 + 1)
+
+// Get implements mem.BufferPool.
+func (r *receipts) Get(length int) *[]byte { return lasts.Get(length) }
+
+// Put implements mem.BufferPool.
+func (r *receipts) Put(b *[]byte) {
+	r.count.Add(-1)
+	lasts.Put(b)
+}
