@@ -8,26 +8,23 @@ import (
 )
 
 // Interceptors that observe calls also look at each message, and what two of them do there takes as long as gRPC takes to
-// send one. That matters to a daemon with many followers, and it counts what it sends by itself (see counted). So messages
-// of streams go past the interceptors that stand between keepStream and restoreStream.
+// send one. That matters to a daemon with many followers, and it counts what it sends by itself (see counted). So streams
+// send past them.
 
 // streamKey is under what a call's context has its stream as gRPC made it.
 type streamKey struct{}
 
-// keepStream is the interceptor before those that are to be bypassed.
+// keepStream is the first interceptor: it keeps the stream for sendMsg.
 func keepStream(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 	kept := middleware.WrapServerStream(ss)
 	kept.WrappedContext = context.WithValue(ss.Context(), streamKey{}, ss)
 	return handler(srv, kept)
 }
 
-// restoreStream is the interceptor behind them: the handler gets the kept stream, with the context that they made.
-func restoreStream(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
-	kept, ok := ss.Context().Value(streamKey{}).(grpc.ServerStream)
-	if !ok {
-		return handler(srv, ss)
+// sendMsg returns what sends a stream's messages past the interceptors.
+func sendMsg(ss grpc.ServerStream) func(any) error {
+	if kept, ok := ss.Context().Value(streamKey{}).(grpc.ServerStream); ok {
+		return kept.SendMsg
 	}
-	restored := middleware.WrapServerStream(kept)
-	restored.WrappedContext = ss.Context()
-	return handler(srv, restored)
+	return ss.SendMsg
 }

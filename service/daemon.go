@@ -79,7 +79,7 @@ func NewDaemon(s *Server, reg prometheus.Registerer, options ...grpc.ServerOptio
 			metrics.UnaryServerInterceptor(), logging.UnaryServerInterceptor(log, logOptions...),
 			recovery.UnaryServerInterceptor(recovered)),
 		grpc.ChainStreamInterceptor(
-			keepStream, metrics.StreamServerInterceptor(), logging.StreamServerInterceptor(log, logOptions...), restoreStream,
+			keepStream, metrics.StreamServerInterceptor(), logging.StreamServerInterceptor(log, logOptions...),
 			recovery.StreamServerInterceptor(recovered)),
 		grpc.MaxRecvMsgSize(maxRequestBytes),
 		grpc.ReadBufferSize(readBufferBytes),

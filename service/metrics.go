@@ -2,6 +2,7 @@ package service
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc"
 
 	"github.com/replayd/replayd/service/frame"
 	"github.com/replayd/replayd/service/stream"
@@ -33,8 +34,9 @@ func newSentResponses() prometheus.Counter {
 	})
 }
 
-// counted counts what is sent.
-func (s *Server) counted(send func(any) error) stream.Send {
+// counted sends by a stream and counts what is sent.
+func (s *Server) counted(ss grpc.ServerStream) stream.Send {
+	send := sendMsg(ss)
 	return func(f *frame.Frame) error {
 		n := f.Len() // sending consumes the frame
 		if err := send(f); err != nil {

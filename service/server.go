@@ -144,7 +144,7 @@ func (s *Server) StreamEvents(
 		return s.fail(ctx, err, req.GetReplay())
 	}
 	defer release()
-	return s.fail(ctx, s.Stream(ctx, req, s.counted(out.SendMsg)), req.GetReplay())
+	return s.fail(ctx, s.Stream(ctx, req, s.counted(out)), req.GetReplay())
 }
 
 // enter takes one of the places for streams; release gives it back.

@@ -36,7 +36,7 @@ func (s *Server) DecodeReplay(
 	case req.GetLastEvents() > 0:
 		return badRequest("options.last_events", "is not possible with an upload")
 	}
-	err = s.decode(ctx, req, in.Recv, s.counted(in.SendMsg))
+	err = s.decode(ctx, req, in.Recv, s.counted(in))
 	return s.fail(ctx, err, req.GetReplay())
 }
 

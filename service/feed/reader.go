@@ -8,22 +8,26 @@ import (
 	"github.com/replayd/replayd/decoders"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service/encode"
+	"github.com/replayd/replayd/service/filter"
 )
 
 // Reader reads a live replay for one subscriber: from the feed where it can, from the file where it must. It implements
 // encode.Reader.
 type Reader struct {
-	feed    *Feed
+	// What Fill looks at comes first: of a hundred followers each has to come from memory anew for each tick, in as few
+	// lines of the cache as possible.
+	feed     *Feed
+	own      encode.Reader // reads the file; nil while the feed serves
+	filter   *filter.Filter
+	position decoders.Position
+	filtered uint64
+	tick     int32
+	ready    bool // own has read the header and moved to where it starts
+	served   bool // the feed has served at least once
+
 	sub     *Subscription
 	open    func(encode.Options) (encode.Reader, error)
 	options encode.Options
-
-	own      encode.Reader // reads the file; nil while the feed serves
-	ready    bool          // own has read the header and moved to where it starts
-	served   bool          // the feed has served at least once
-	position decoders.Position
-	tick     int32
-	filtered uint64
 }
 
 var (
@@ -39,7 +43,7 @@ func (s *Subscription) Open(open func(encode.Options) (encode.Reader, error), o 
 	if err != nil {
 		return nil, err
 	}
-	return &Reader{feed: s.feed, sub: s, open: open, options: o, own: own}, nil
+	return &Reader{feed: s.feed, sub: s, open: open, options: o, filter: o.Filter, own: own}, nil
 }
 
 // Header implements encode.Reader.
@@ -82,7 +86,7 @@ func (r *Reader) Lagging() bool { return r.served && r.own != nil }
 
 // Fill implements encode.Reader.
 func (r *Reader) Fill(b *encode.Batch) error {
-	if f := r.options.Filter; f.Nothing() || r.ready && r.tick > f.MaxTick() {
+	if f := r.filter; f.Nothing() || r.ready && r.tick > f.MaxTick() {
 		return io.EOF
 	}
 	v := r.feed.view()
@@ -184,12 +188,12 @@ func (r *Reader) copy(v *view, b *encode.Batch) error {
 				return nil
 			}
 			m := &s.marks[event]
-			if m.Tick > r.options.Filter.MaxTick() {
+			if m.Tick > r.filter.MaxTick() {
 				r.tick = m.Tick
 				return io.EOF
 			}
 			r.position, r.tick = m.Next, m.Tick
-			if !r.options.Filter.Match(&m.Event) {
+			if !r.filter.Match(&m.Event) {
 				r.filtered++
 				continue
 			}
@@ -216,7 +220,7 @@ func (r *Reader) copy(v *view, b *encode.Batch) error {
 // filters nothing out. It does nothing and returns false where there is more to it.
 func (r *Reader) share(s *segment, event int, b *encode.Batch) bool {
 	n, from := len(s.marks)-event, s.begin(event)
-	if r.options.Filter != nil || b.KeepMarks || b.Count > 0 || n == 0 || n > b.MaxEvents || len(s.events)-from > b.MaxBytes {
+	if r.filter != nil || b.KeepMarks || b.Count > 0 || n == 0 || n > b.MaxEvents || len(s.events)-from > b.MaxBytes {
 		return false
 	}
 	b.Share(s.events[from:], n)

@@ -15,9 +15,10 @@ import (
 // Frame is one response, marshalled. Whoever holds one must either send it once or Free it.
 type Frame struct {
 	bytes mem.BufferSlice
-	// Memory for bytes and for what stands before the events, so that a frame is one allocation.
+	// What stands before the events, and memory for it and for bytes, so that a frame is one allocation.
+	head  mem.SliceBuffer
+	room  [maxHead]byte
 	parts [4]mem.Buffer
-	head  [maxHead]byte
 }
 
 // Buffer returns the frame's bytes in one piece. The caller frees it.

@@ -11,7 +11,8 @@ import (
 )
 
 // Outbox makes the frames of one stream and knows when they have left: whoever sends them frees their bytes when those
-// are written to the network. The zero value is ready for use. Frames are made by one goroutine at a time.
+// are written to the network. The zero value is ready for use; it must not be copied. Frames are made by one goroutine at a
+// time.
 type Outbox struct {
 	waiting receipts
 }
@@ -40,8 +41,8 @@ func (o *Outbox) Batch(h Head, cursor []byte, parts ...mem.Buffer) *Frame {
 		n += p.Len()
 	}
 	f := new(Frame)
-	f.bytes = append(f.parts[:0], mem.SliceBuffer(h.append(f.head[:0], n)))
-	f.bytes = append(f.bytes, parts...)
+	f.head = h.append(f.room[:0], n)
+	f.bytes = append(append(f.parts[:0], &f.head), parts...)
 	o.seal(f, cursor)
 	return f
 }
@@ -54,26 +55,38 @@ func (o *Outbox) seal(f *Frame, cursor []byte) {
 	}
 	b := o.waiting.Get(0)
 	*b = wire.Bytes(append(*b, tagCursor), cursor)
-	o.waiting.count.Add(1)
 	f.bytes = append(f.bytes, mem.NewBuffer(b, &o.waiting))
 }
 
 // receipts lends the memory of frames' last parts, and counts those that have not come back.
 type receipts struct {
 	count atomic.Int32
+	// first is for the frame that is made while no other waits: of a client that keeps up, for each.
+	first []byte
+	room  [receiptBytes]byte
 }
 
 var _ mem.BufferPool = (*receipts)(nil)
 
-// lasts is where receipts have their memory. gRPC counts the references of buffers of more than 1 KiB only; for a stream at
-// rest none is used.
-var lasts = NewPool(1<<10 + 1)
+// receiptBytes is how much memory a last part has: gRPC counts the references of buffers of more than 1 KiB only.
+const receiptBytes = 1<<10 + 64
+
+// more is where the memory comes from while other frames wait.
+var more = NewPool(receiptBytes)
 
 // Get implements mem.BufferPool.
-func (r *receipts) Get(length int) *[]byte { return lasts.Get(length) }
+func (r *receipts) Get(length int) *[]byte {
+	if r.count.Add(1) > 1 {
+		return more.Get(length)
+	}
+	r.first = r.room[:length]
+	return &r.first
+}
 
 // Put implements mem.BufferPool.
 func (r *receipts) Put(b *[]byte) {
+	if b != &r.first {
+		more.Put(b)
+	}
 	r.count.Add(-1)
-	lasts.Put(b)
 }
