@@ -20,8 +20,9 @@
 // Every compressed file is taken to be hostile. What it unpacks to is bounded in size and in ratio ([Limits]), and so is
 // the memory that its window or dictionary may ask for, before it is allocated. A file that is cut delivers what its
 // compression allows to be read before the cut, and then says that it is truncated: to the byte for gzip and xz, to the
-// block for the others (128 KiB for Zstandard, 900 kB for bzip2). Every such failure is a [decoders.Error] whose
-// offset counts decompressed bytes and that wraps one of decoders.ErrTruncated, ErrCorrupt, ErrUnsupported and ErrLimit.
+// block for the others (128 KiB for Zstandard, 900 kB for bzip2). Every such failure is a [decoders.Error] whose offset
+// counts decompressed bytes and that wraps one of decoders.ErrTruncated, ErrCorrupt, ErrUnsupported and ErrLimit. What
+// reads .xz is our own, in source/xz.
 //
 // # Following
 //

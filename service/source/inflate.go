@@ -10,6 +10,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/service/source/xz"
 )
 
 // inflater reads a compressed stream, decompressed, within limits. Its errors are io.EOF, *decoders.Error, and what the
@@ -90,7 +91,7 @@ func (f *inflater) open() error {
 		f.unpack, err = zstd.NewReader(src, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
 			zstd.WithDecoderMaxWindow(uint64(f.limits.Window)))
 	case XZ:
-		f.unpack = &xzReader{src: xzSource{r: src}, limit: f.limits.Dictionary}
+		f.unpack = xz.NewReader(src, f.limits.Dictionary)
 	case Bzip2:
 		f.unpack = bzip2.NewReader(src)
 	default:
@@ -101,14 +102,14 @@ func (f *inflater) open() error {
 
 // explain makes a decompressor's error one of ours.
 func (f *inflater) explain(err error) error {
-	var kinded *xzError
+	var unpacking *xz.Error
 	switch {
 	case err == nil:
 		return nil
 	case f.src.err != nil:
 		return f.src.err
-	case errors.As(err, &kinded):
-		return f.fail(kinded.kind, "%s", kinded.detail)
+	case errors.As(err, &unpacking):
+		return f.fail(unpacking.Kind, "%s", unpacking.Detail)
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return f.fail(decoders.ErrTruncated, "it ends in the middle")
 	case errors.Is(err, io.EOF):

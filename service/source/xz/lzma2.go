@@ -1,4 +1,4 @@
-package source
+package xz
 
 import (
 	"encoding/binary"
@@ -9,14 +9,9 @@ import (
 	"github.com/replayd/replayd/decoders"
 )
 
-// lzma2 unpacks the LZMA2 data of an .xz file's blocks. It is written here, after the specification of LZMA
-// (https://7-zip.org/sdk.html, lzma-specification.txt) and of the .xz format, because a hostile file must not cost what it
-// declares: the dictionary grows with the bytes that are there and serves all blocks, and what is there of a chunk that is
-// cut is unpacked to the last byte. Libraries allocate the declared dictionary anew for each block of a few bytes.
-//
-// The zero value must be started with reset.
+// lzma2 unpacks the LZMA2 data of blocks, one block after the other. The zero value must be started with reset.
 type lzma2 struct {
-	src *xzSource
+	src *input
 
 	// The dictionary. What is unpacked is written there, and read from there by Read. It is as long as it ever was
 	// needed; only when it has its full size is it written from its beginning again.
@@ -47,16 +42,16 @@ type lzma2 struct {
 
 const (
 	// firstDict is what the dictionary starts with, leastDict what no dictionary is smaller than.
-	firstDict = 64 * kib
-	leastDict = 4 * kib
+	firstDict = 64 << 10
+	leastDict = 4 << 10
 	// A dictionary grows beyond freeDict only to dictRatio times the compressed bytes that were read: what is better
 	// compressed than that may not refer to what is further back.
-	freeDict  = 8 * mib
+	freeDict  = 8 << 20
 	dictRatio = 64
 )
 
 // reset starts to unpack the next block. It keeps the memory.
-func (l *lzma2) reset(src *xzSource, size int64) {
+func (l *lzma2) reset(src *input, size int64) {
 	l.src = src
 	l.stated = max(size, leastDict)
 	l.size = int(l.stated)
@@ -69,7 +64,7 @@ func (l *lzma2) reset(src *xzSource, size int64) {
 	l.cut, l.err = nil, nil
 }
 
-// Read returns what the block unpacks to, io.EOF at its end, io.ErrUnexpectedEOF where it is cut, or an *xzError.
+// Read returns what the block unpacks to, io.EOF at its end, io.ErrUnexpectedEOF where it is cut, or an *Error.
 func (l *lzma2) Read(p []byte) (int, error) {
 	for {
 		if l.read < l.pos {
@@ -84,7 +79,7 @@ func (l *lzma2) Read(p []byte) (int, error) {
 	}
 }
 
-var errLZMA = xzCorrupt("its LZMA2 data is damaged")
+var errLZMA = corrupt("its LZMA2 data is damaged")
 
 // step unpacks some more. All of the dictionary has been read.
 func (l *lzma2) step() error {
@@ -231,7 +226,7 @@ func (l *lzma2) reaches(dist uint32) bool {
 // unreachable is why something so far back cannot be had.
 func (l *lzma2) unreachable(dist uint32) error {
 	if d := int64(dist); d < l.written && d < l.stated {
-		return &xzError{decoders.ErrLimit, fmt.Sprintf("%d bytes unpack to so many that a dictionary of %d is not enough", l.src.n, l.size)}
+		return &Error{decoders.ErrLimit, fmt.Sprintf("%d bytes unpack to so many that a dictionary of %d is not enough", l.src.n, l.size)}
 	}
 	return errLZMA
 }

@@ -1,4 +1,4 @@
-package source
+package xz
 
 import (
 	"bufio"
@@ -15,34 +15,39 @@ import (
 	"github.com/replayd/replayd/decoders"
 )
 
-// xzReader reads the .xz container (The .xz File Format, version 1.2.1, https://tukaani.org/xz/xz-file-format.txt):
-// streams, one after the other, of blocks of LZMA2. It is read here for the reasons that lzma2 gives, and without keeping
-// every block's size.
-type xzReader struct {
-	src   xzSource
+// Reader unpacks an .xz file (sections in comments are those of The .xz File Format, version 1.2.1). It belongs to one
+// goroutine, starts none and need not be closed.
+type Reader struct {
+	src   input
 	limit int64 // of a dictionary
 
-	state   xzState
+	state   state
 	flags   [2]byte // of the stream
 	check   hash.Hash
-	size    int     // of the check
-	block   xzBlock // the one that is being read
-	data    lzma2   // of the block
-	sizes   xzSizes // of the blocks of the stream
+	size    int        // of the check
+	block   block      // the one that is being read
+	data    lzma2      // of the block
+	sizes   blockSizes // of the blocks of the stream
 	streams int
 	err     error
 }
 
-type xzState uint8
+// NewReader returns a Reader of what is packed in r. A block may ask for a dictionary of at most so many bytes. Nothing is
+// read and little is allocated before the first Read.
+func NewReader(r *bufio.Reader, dictionary int64) *Reader {
+	return &Reader{src: input{r: r}, limit: dictionary}
+}
+
+type state uint8
 
 const (
-	xzBetweenStreams xzState = iota
-	xzBetweenBlocks
-	xzInBlock
+	betweenStreams state = iota
+	betweenBlocks
+	inBlock
 )
 
-// xzBlock is a block that is being read.
-type xzBlock struct {
+// block is a block that is being read.
+type block struct {
 	start        int64 // where its header starts in the file
 	dataStart    int64
 	compressed   int64 // declared, or -1
@@ -50,30 +55,23 @@ type xzBlock struct {
 	got          int64 // how much was unpacked
 }
 
-// xzError is a failure with its kind, one of the decoders' Err*.
-type xzError struct {
-	kind   error
-	detail string
-}
+// magic begins a stream.
+var magic = []byte{0xfd, '7', 'z', 'X', 'Z', 0}
 
-func (e *xzError) Error() string { return e.detail }
-
-func xzCorrupt(detail string) error { return &xzError{decoders.ErrCorrupt, detail} }
-
-// xzSource counts the bytes read.
-type xzSource struct {
+// input counts the bytes read.
+type input struct {
 	r *bufio.Reader
 	n int64
 }
 
-func (s *xzSource) Read(p []byte) (int, error) {
+func (s *input) Read(p []byte) (int, error) {
 	n, err := s.r.Read(p)
 	s.n += int64(n)
 	return n, err
 }
 
 // full reads all of p or returns io.ErrUnexpectedEOF.
-func (s *xzSource) full(p []byte) error {
+func (s *input) full(p []byte) error {
 	_, err := io.ReadFull(s, p)
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
@@ -81,30 +79,33 @@ func (s *xzSource) full(p []byte) error {
 	return err
 }
 
-// xzSizes sums up the sizes of a stream's blocks, so that its index can be compared without keeping them all.
-type xzSizes struct {
+// blockSizes sums up the sizes of a stream's blocks, so that its index can be compared without keeping them all.
+type blockSizes struct {
 	count uint64
 	sum   uint64 // CRC-64 of the sizes
 }
 
-var xzTable = crc64.MakeTable(crc64.ECMA)
+var crcTable = crc64.MakeTable(crc64.ECMA)
 
-func (s *xzSizes) add(unpadded, uncompressed uint64) {
+func (s *blockSizes) add(unpadded, uncompressed uint64) {
 	var b [16]byte
 	binary.LittleEndian.PutUint64(b[:], unpadded)
 	binary.LittleEndian.PutUint64(b[8:], uncompressed)
-	s.sum = crc64.Update(s.sum, xzTable, b[:])
+	s.sum = crc64.Update(s.sum, crcTable, b[:])
 	s.count++
 }
 
-func (x *xzReader) Read(p []byte) (int, error) {
+// Read returns what the file unpacks to. It returns io.EOF at the end of the last stream, io.ErrUnexpectedEOF where the file
+// is cut, an *Error for what cannot be unpacked, or what the underlying reader returns; before all of them it returns what
+// was unpacked until then. What a block unpacks to is delivered before its checksum is looked at.
+func (x *Reader) Read(p []byte) (int, error) {
 	for x.err == nil {
 		switch x.state {
-		case xzBetweenStreams:
+		case betweenStreams:
 			x.err = x.startStream()
-		case xzBetweenBlocks:
+		case betweenBlocks:
 			x.err = x.startBlock()
-		case xzInBlock:
+		case inBlock:
 			n, err := x.readBlock(p)
 			x.err = err
 			if n > 0 {
@@ -116,7 +117,7 @@ func (x *xzReader) Read(p []byte) (int, error) {
 }
 
 // startStream reads a stream's header, or finds the end of the file (section 2.1.1; padding between streams: 2.2).
-func (x *xzReader) startStream() error {
+func (x *Reader) startStream() error {
 	var h [12]byte
 	for {
 		_, err := io.ReadFull(&x.src, h[:4])
@@ -136,29 +137,31 @@ func (x *xzReader) startStream() error {
 		return err
 	}
 	switch {
-	case !bytes.Equal(h[:6], xzMagic):
-		return xzCorrupt("something else follows the end of the stream")
+	case !bytes.Equal(h[:6], magic) && x.streams == 0:
+		return corrupt("it does not begin as an .xz file does")
+	case !bytes.Equal(h[:6], magic):
+		return corrupt("something else follows the end of the stream")
 	case crc32.ChecksumIEEE(h[6:8]) != binary.LittleEndian.Uint32(h[8:]):
-		return xzCorrupt("the checksum of its header is wrong")
+		return corrupt("the checksum of its header is wrong")
 	case h[6] != 0 || h[7]&0xf0 != 0:
-		return &xzError{decoders.ErrUnsupported, "its header uses flags that are not defined"}
+		return &Error{decoders.ErrUnsupported, "its header uses flags that are not defined"}
 	}
 	x.flags = [2]byte(h[6:8])
-	x.check, x.size = xzCheck(h[7])
-	x.sizes = xzSizes{}
+	x.check, x.size = newCheck(h[7])
+	x.sizes = blockSizes{}
 	x.streams++
-	x.state = xzBetweenBlocks
+	x.state = betweenBlocks
 	return nil
 }
 
-// xzCheck returns what verifies the blocks and how long it is (section 2.1.1.2). What is not known is not verified.
-func xzCheck(id byte) (hash.Hash, int) {
+// newCheck returns what verifies the blocks and how long it is (section 2.1.1.2). What is not known is not verified.
+func newCheck(id byte) (hash.Hash, int) {
 	sizes := [16]int{0, 4, 4, 4, 8, 8, 8, 16, 16, 16, 32, 32, 32, 64, 64, 64}
 	switch id {
 	case 1:
 		return crc32.NewIEEE(), sizes[id]
 	case 4:
-		return crc64.New(xzTable), sizes[id]
+		return crc64.New(crcTable), sizes[id]
 	case 10:
 		return sha256.New(), sizes[id]
 	}
@@ -166,7 +169,7 @@ func xzCheck(id byte) (hash.Hash, int) {
 }
 
 // startBlock reads a block's header (section 3.1), or the index, which stands where the next block would.
-func (x *xzReader) startBlock() error {
+func (x *Reader) startBlock() error {
 	start := x.src.n
 	var buf [1024]byte
 	if err := x.src.full(buf[:1]); err != nil {
@@ -176,7 +179,7 @@ func (x *xzReader) startBlock() error {
 		if err := x.index(start); err != nil {
 			return err
 		}
-		x.state = xzBetweenStreams
+		x.state = betweenStreams
 		return nil
 	}
 	h := buf[:(int(buf[0])+1)*4]
@@ -185,15 +188,15 @@ func (x *xzReader) startBlock() error {
 	}
 	body := h[:len(h)-4]
 	if crc32.ChecksumIEEE(body) != binary.LittleEndian.Uint32(h[len(body):]) {
-		return xzCorrupt("the checksum of a block's header is wrong")
+		return corrupt("the checksum of a block's header is wrong")
 	}
-	b := xzBlock{start: start, dataStart: x.src.n, compressed: -1, uncompressed: -1}
+	b := block{start: start, dataStart: x.src.n, compressed: -1, uncompressed: -1}
 	dictionary, err := b.header(body[1:])
 	if err != nil {
 		return err
 	}
 	if dictionary > x.limit {
-		return &xzError{decoders.ErrLimit, fmt.Sprintf("its dictionary is %d bytes, more than %d", dictionary, x.limit)}
+		return &Error{decoders.ErrLimit, fmt.Sprintf("its dictionary is %d bytes, more than %d", dictionary, x.limit)}
 	}
 	if b.uncompressed >= 0 {
 		dictionary = min(dictionary, b.uncompressed)
@@ -203,26 +206,26 @@ func (x *xzReader) startBlock() error {
 		x.check.Reset()
 	}
 	x.block = b
-	x.state = xzInBlock
+	x.state = inBlock
 	return nil
 }
 
 // header reads a block header after its size and before its checksum. It returns the size of the dictionary.
-func (b *xzBlock) header(h []byte) (int64, error) {
+func (b *block) header(h []byte) (int64, error) {
 	flags := h[0]
 	h = h[1:]
 	if flags&0x3c != 0 {
-		return 0, &xzError{decoders.ErrUnsupported, "a block's header uses flags that are not defined"}
+		return 0, &Error{decoders.ErrUnsupported, "a block's header uses flags that are not defined"}
 	}
 	var ok bool
 	vli := func() (v int64) {
 		var u uint64
-		if u, h, ok = xzVLI(h); !ok {
+		if u, h, ok = cutVLI(h); !ok {
 			return 0
 		}
 		return int64(u)
 	}
-	broken := xzCorrupt("a block's header is broken")
+	broken := corrupt("a block's header is broken")
 	if flags&0x40 != 0 {
 		if b.compressed = vli(); !ok {
 			return 0, broken
@@ -238,7 +241,7 @@ func (b *xzBlock) header(h []byte) (int64, error) {
 		return 0, broken
 	}
 	if flags&3 != 0 || id != 0x21 {
-		return 0, &xzError{decoders.ErrUnsupported, "it uses a filter other than LZMA2"}
+		return 0, &Error{decoders.ErrUnsupported, "it uses a filter other than LZMA2"}
 	}
 	if n := vli(); !ok || n != 1 || len(h) < 1 || h[0] > 40 {
 		return 0, broken
@@ -256,7 +259,7 @@ func (b *xzBlock) header(h []byte) (int64, error) {
 }
 
 // readBlock reads what a block unpacks to, and at its end compares what it promised (sections 3.2 to 3.4).
-func (x *xzReader) readBlock(p []byte) (int, error) {
+func (x *Reader) readBlock(p []byte) (int, error) {
 	b := &x.block
 	n, err := x.data.Read(p)
 	if x.check != nil {
@@ -266,13 +269,13 @@ func (x *xzReader) readBlock(p []byte) (int, error) {
 	compressed := x.src.n - b.dataStart
 	switch {
 	case b.uncompressed >= 0 && b.got > b.uncompressed, b.compressed >= 0 && compressed > b.compressed:
-		return n, xzCorrupt("a block is larger than its header says")
+		return n, corrupt("a block is larger than its header says")
 	case err == nil:
 		return n, nil
 	case !errors.Is(err, io.EOF):
 		return n, err
 	case b.uncompressed >= 0 && b.got < b.uncompressed, b.compressed >= 0 && compressed < b.compressed:
-		return n, xzCorrupt("a block is smaller than its header says")
+		return n, corrupt("a block is smaller than its header says")
 	}
 	unpadded := x.src.n - b.start + int64(x.size)
 	if err := x.padding(compressed); err != nil {
@@ -282,16 +285,16 @@ func (x *xzReader) readBlock(p []byte) (int, error) {
 	if err := x.src.full(sum[:x.size]); err != nil {
 		return n, err
 	}
-	if x.check != nil && !bytes.Equal(xzSum(x.check), sum[:x.size]) {
-		return n, xzCorrupt("the checksum of a block is wrong")
+	if x.check != nil && !bytes.Equal(checksum(x.check), sum[:x.size]) {
+		return n, corrupt("the checksum of a block is wrong")
 	}
 	x.sizes.add(uint64(unpadded), uint64(b.got))
-	x.state = xzBetweenBlocks
+	x.state = betweenBlocks
 	return n, nil
 }
 
-// xzSum is a check as it is written: CRCs are little-endian there.
-func xzSum(h hash.Hash) []byte {
+// checksum is a check as it is written: CRCs are little-endian there.
+func checksum(h hash.Hash) []byte {
 	switch h := h.(type) {
 	case hash.Hash32:
 		return binary.LittleEndian.AppendUint32(nil, h.Sum32())
@@ -302,29 +305,29 @@ func xzSum(h hash.Hash) []byte {
 }
 
 // padding reads the zero bytes that round something of n bytes up to a multiple of four.
-func (x *xzReader) padding(n int64) error {
+func (x *Reader) padding(n int64) error {
 	var pad [4]byte
 	p := pad[:-n&3]
 	if err := x.src.full(p); err != nil {
 		return err
 	}
 	if pad != [4]byte{} {
-		return xzCorrupt("its padding is not zero")
+		return corrupt("its padding is not zero")
 	}
 	return nil
 }
 
 // index reads a stream's index, after its first byte, and its footer (sections 4 and 2.1.2).
-func (x *xzReader) index(start int64) error {
+func (x *Reader) index(start int64) error {
 	sum := &summer{src: &x.src, sum: crc32.ChecksumIEEE([]byte{0})}
 	count, err := sum.vli()
 	if err != nil {
 		return err
 	}
 	if count != x.sizes.count {
-		return xzCorrupt("its index counts other blocks than there are")
+		return corrupt("its index counts other blocks than there are")
 	}
-	var sizes xzSizes
+	var sizes blockSizes
 	for range count {
 		unpadded, err := sum.vli()
 		if err != nil {
@@ -341,7 +344,7 @@ func (x *xzReader) index(start int64) error {
 		case err != nil:
 			return err
 		case b != 0:
-			return xzCorrupt("its padding is not zero")
+			return corrupt("its padding is not zero")
 		}
 	}
 	size := x.src.n - start
@@ -352,21 +355,21 @@ func (x *xzReader) index(start int64) error {
 	footer := tail[8:]
 	switch {
 	case sizes != x.sizes:
-		return xzCorrupt("its index tells other sizes of blocks than they have")
+		return corrupt("its index tells other sizes of blocks than they have")
 	case binary.LittleEndian.Uint32(tail[:]) != sum.sum:
-		return xzCorrupt("the checksum of its index is wrong")
+		return corrupt("the checksum of its index is wrong")
 	case binary.LittleEndian.Uint32(tail[4:]) != crc32.ChecksumIEEE(footer[:6]):
-		return xzCorrupt("the checksum of its footer is wrong")
+		return corrupt("the checksum of its footer is wrong")
 	case (int64(binary.LittleEndian.Uint32(footer))+1)*4 != size+4,
 		[2]byte(footer[4:6]) != x.flags, string(footer[6:]) != "YZ":
-		return xzCorrupt("its footer does not belong to it")
+		return corrupt("its footer does not belong to it")
 	}
 	return nil
 }
 
 // summer reads and computes the CRC-32 of what it read.
 type summer struct {
-	src *xzSource
+	src *input
 	sum uint32
 }
 
@@ -395,11 +398,11 @@ func (s *summer) vli() (uint64, error) {
 			return v, nil
 		}
 	}
-	return 0, xzCorrupt("a number in its index is broken")
+	return 0, corrupt("a number in its index is broken")
 }
 
-// xzVLI reads a variable-length integer from p (section 1.2) and returns the rest.
-func xzVLI(p []byte) (uint64, []byte, bool) {
+// cutVLI reads a variable-length integer from p (section 1.2) and returns the rest.
+func cutVLI(p []byte) (uint64, []byte, bool) {
 	v, n := binary.Uvarint(p)
 	if n <= 0 || n > 9 || n > 1 && p[n-1] == 0 {
 		return 0, nil, false
