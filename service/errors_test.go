@@ -84,6 +84,7 @@ func messUp(t *testing.T) (dir string) {
 	good := read(t, samples("teehistorian", "finished", "4fa04b32-db1c-48f1-b0fe-ea831e23f409.teehistorian"))
 	put := func(name string, data []byte) { write(t, filepath.Join(dir, name), data) }
 	put("good.teehistorian", good)
+	put("packed.teehistorian.gz", zipped(t, good))
 	put("empty", nil)
 	put("text.txt", []byte("these are words and no replay"))
 	put("header.teehistorian", good[:100])
@@ -186,6 +187,7 @@ func TestStreamErrors(t *testing.T) {
 		{"negative heartbeat", &request{Replay: good, HeartbeatInterval: durationpb.New(-1)}, failure{codes.InvalidArgument, "BAD_REQUEST", "heartbeat_interval", nil, false}},
 		{"unknown encoding", &request{Replay: good, Encoding: 99}, failure{codes.InvalidArgument, "BAD_REQUEST", "encoding", nil, false}},
 		{"unknown slow consumer", &request{Replay: good, SlowConsumer: 9}, failure{codes.InvalidArgument, "BAD_REQUEST", "slow_consumer", nil, false}},
+		{"following what is compressed", &request{Replay: name("packed.teehistorian.gz"), Follow: true}, failure{codes.InvalidArgument, "BAD_REQUEST", "follow", nil, false}},
 		{"successors without following", &request{Replay: good, FollowSuccessors: true}, failure{codes.InvalidArgument, "BAD_REQUEST", "follow_successors", nil, false}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

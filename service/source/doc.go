@@ -28,8 +28,8 @@
 //
 // One [Watcher] serves the whole daemon. A [Subscription] of it says that a file or a directory may have changed; what
 // has changed is told by [File.Check], which also tells when a file can no longer be followed: it shrank, was replaced
-// or was removed. A [Tail] puts the two together. Watching is by inotify or its like with a slow poll behind it, or, where
-// the former cannot work, by polling alone. A file system that does not answer holds back only what lies on it.
+// or was removed. Watching is by inotify or its like with a slow poll behind it, or, where the former cannot work, by
+// polling alone. A file system that does not answer holds back only what lies on it.
 //
 // # Concurrency
 //

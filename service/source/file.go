@@ -223,8 +223,8 @@ func (p plain) ReadAt(b []byte, offset int64) (int, error) {
 // file, and an ErrShrunk is returned for ever. While the format is unknown it is looked for again: a file that was opened
 // as soon as it was created is empty.
 //
-// Who reads a file to its end must read on once more after ErrRemoved and ErrReplaced, for the writer may have written
-// before the file went; Tail.Wait sees to that.
+// Who reads a file to its end must read on once more after ErrRemoved and ErrReplaced, up to the size that Info tells then,
+// for the writer may have written before the file went.
 func (f *File) Check() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

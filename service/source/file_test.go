@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -256,6 +257,26 @@ func TestTheCorpusIsRecognised(t *testing.T) {
 	}
 }
 
+func TestOnlyAPlainFileIsGrowable(t *testing.T) {
+	t.Parallel()
+	upload, err := source.FromReader(strings.NewReader("x"), "x", source.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		file *source.File
+		want bool
+	}{
+		"plain":      {openLocal(t, save(t, "a", sample(100)), source.Limits{}), true},
+		"compressed": {openLocal(t, save(t, "a", compressors[0].compress(t, sample(100))), source.Limits{}), false},
+		"upload":     {upload, false},
+	} {
+		if info := c.file.Info(); info.Growable() != c.want {
+			t.Errorf("%s: growable %t", name, info.Growable())
+		}
+	}
+}
+
 // BenchmarkWake tells how long it takes from an append to a file until who waits for it has it: 50 appends a second, as a
 // game server does them.
 func BenchmarkWake(b *testing.B) {
@@ -268,11 +289,11 @@ func BenchmarkWake(b *testing.B) {
 			defer w.Close()
 			path := save(b, "a", sample(100))
 			f := openLocal(b, path, source.Limits{})
-			tail, err := f.Tail(w)
+			tail, err := follow(w, f)
 			if err != nil {
 				b.Fatal(err)
 			}
-			defer tail.Close()
+			defer tail.close()
 			out, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
 			if err != nil {
 				b.Fatal(err)
@@ -284,7 +305,7 @@ func BenchmarkWake(b *testing.B) {
 			wg.Go(func() {
 				defer close(woken)
 				for read := int64(100); read < int64(100+b.N); read++ {
-					if err := tail.Wait(b.Context(), read); err != nil {
+					if err := tail.wait(b.Context(), read); err != nil {
 						b.Error(err)
 						return
 					}

@@ -62,19 +62,55 @@ func TestFollow(t *testing.T) {
 	}
 }
 
+// tail waits for a file to grow, as who follows one does.
+type tail struct {
+	file *source.File
+	sub  *source.Subscription
+}
+
+func follow(w *source.Watcher, f *source.File) (*tail, error) {
+	sub, err := w.Subscribe(f.Path())
+	if err != nil {
+		return nil, err
+	}
+	return &tail{f, sub}, nil
+}
+
+// wait waits until there are more than the read bytes, and returns nil then. Otherwise it returns what File.Check returns,
+// or ctx's error. A file that was removed or replaced is first read to its end.
+func (t *tail) wait(ctx context.Context, read int64) error {
+	for {
+		err := t.file.Check()
+		more := t.file.Info().Size > read
+		switch {
+		case more && (err == nil || errors.Is(err, source.ErrRemoved) || errors.Is(err, source.ErrReplaced)):
+			return nil
+		case err != nil:
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-t.sub.C:
+		}
+	}
+}
+
+func (t *tail) close() { t.sub.Close() }
+
 // followScript runs the lines of a script.
 type followScript struct {
 	dir  string
 	w    *source.Watcher
 	file *source.File
-	tail *source.Tail
+	tail *tail
 	sub  *source.Subscription
 	read int64
 }
 
 func (s *followScript) close() {
 	if s.tail != nil {
-		s.tail.Close()
+		s.tail.close()
 		_ = s.file.Close()
 	}
 	if s.sub != nil {
@@ -129,7 +165,7 @@ func (s *followScript) observe(ctx context.Context, command, path, arg string) (
 		if s.file, err = source.OpenLocal(path, source.Limits{}); err != nil {
 			return err
 		}
-		s.tail, err = s.file.Tail(s.w)
+		s.tail, err = follow(s.w, s.file)
 		return err
 	case "got":
 		want := strings.ReplaceAll(arg, "TEEHISTORIAN", teehistorianMagic)
@@ -146,7 +182,7 @@ func (s *followScript) observe(ctx context.Context, command, path, arg string) (
 		want := map[string]error{
 			"removed": source.ErrRemoved, "replaced": source.ErrReplaced, "shrunk": source.ErrShrunk, "overwritten": source.ErrOverwritten,
 		}[arg]
-		if err := s.tail.Wait(ctx, s.read); want == nil || !errors.Is(err, want) {
+		if err := s.tail.wait(ctx, s.read); want == nil || !errors.Is(err, want) {
 			return fmt.Errorf("it ends with %w", err)
 		}
 		return nil
@@ -172,7 +208,7 @@ func (s *followScript) got(ctx context.Context, want string) error {
 	buf := make([]byte, len(want)+1)
 	n := 0
 	for n < len(want) {
-		if err := s.tail.Wait(ctx, s.read); err != nil {
+		if err := s.tail.wait(ctx, s.read); err != nil {
 			return fmt.Errorf("%w after %q", err, buf[:n])
 		}
 		m, err := s.file.Input().At.ReadAt(buf[n:], s.read)
@@ -188,50 +224,20 @@ func (s *followScript) got(ctx context.Context, want string) error {
 	return nil
 }
 
-func TestTailRefusesWhatCannotGrow(t *testing.T) {
-	t.Parallel()
-	w, err := source.NewWatcher(source.WatchOptions{Mode: source.Poll})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Close()
-	f := openLocal(t, save(t, "a", compressors[0].compress(t, sample(100))), source.Limits{})
-	if _, err := f.Tail(w); err == nil {
-		t.Error("a compressed file is followed")
-	}
-	up, err := source.FromReader(strings.NewReader("x"), "x", source.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := up.Tail(w); err == nil {
-		t.Error("an upload is followed")
-	}
-}
-
-func TestWaitEndsWithItsContext(t *testing.T) {
+func TestWatchersAndSubscriptionsAreClosedInAnyOrder(t *testing.T) {
 	t.Parallel()
 	w, err := source.NewWatcher(source.WatchOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := openLocal(t, save(t, "a", sample(100)), source.Limits{})
-	tail, err := f.Tail(w)
+	sub, err := w.Subscribe(save(t, "a", sample(100)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-	defer cancel()
-	if err := tail.Wait(ctx, 0); err != nil {
-		t.Errorf("there are bytes: %v", err)
-	}
-	if err := tail.Wait(ctx, 100); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("got %v", err)
-	}
-	// Closing in any order, and more than once.
 	if err := errors.Join(w.Close(), w.Close()); err != nil {
 		t.Error(err)
 	}
-	tail.Close()
+	sub.Close()
 	if _, err := w.Subscribe("x"); !errors.Is(err, os.ErrClosed) {
 		t.Errorf("subscribed to a closed watcher: %v", err)
 	}
