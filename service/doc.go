@@ -2,10 +2,13 @@
 //
 //	catalog/    roots, names, listing
 //	source/     opening bytes: plain, compressed, growing
+//	watch/      when files and directories may have changed
 //	encode/     a format's events as protobuf wire bytes
 //	filter/     which events a stream delivers
 //	cursor/     where a stream goes on
+//	checkpoint/ states of decoders, to start from
 //	stream/     one subscription
+//	feed/       one live replay, shared by all who follow it
 //	frame/      responses as ready bytes
 //	eventjson/  events as JSON lines, for people
 //

@@ -27,6 +27,7 @@ import (
 	"github.com/replayd/replayd/service/encode/teehistorian"
 	"github.com/replayd/replayd/service/source"
 	"github.com/replayd/replayd/service/streamtest"
+	"github.com/replayd/replayd/service/watch"
 )
 
 // alias is the root of the tests' daemons.
@@ -69,7 +70,7 @@ func start(tb testing.TB, dir string, change ...func(*service.Config)) *daemon {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	watcher, err := source.NewWatcher(source.WatchOptions{Interval: 100 * time.Millisecond})
+	watcher, err := watch.New(watch.Options{Interval: 100 * time.Millisecond})
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -12,11 +12,12 @@ import (
 	"github.com/replayd/replayd/service/feed"
 	"github.com/replayd/replayd/service/source"
 	"github.com/replayd/replayd/service/stream"
+	"github.com/replayd/replayd/service/watch"
 )
 
 // live is what the daemon knows of the replays that are being followed. It is safe for concurrent use.
 type live struct {
-	watcher *source.Watcher
+	watcher *watch.Watcher
 
 	mu    sync.Mutex
 	feeds map[fileKey]*sharedFeed
@@ -28,7 +29,7 @@ type sharedFeed struct {
 	users int
 }
 
-func newLive(w *source.Watcher) *live {
+func newLive(w *watch.Watcher) *live {
 	return &live{watcher: w, feeds: map[fileKey]*sharedFeed{}}
 }
 
@@ -137,7 +138,7 @@ func closeWith(f *func(), first func()) {
 // follower watches a file, and the directory around it for what comes after.
 type follower struct {
 	file *source.File
-	own  *source.Subscription
+	own  *watch.Subscription
 	gone atomic.Bool // another replay has come after it
 	stop context.CancelFunc
 	wg   sync.WaitGroup
@@ -145,7 +146,7 @@ type follower struct {
 
 var _ stream.Follower = (*follower)(nil)
 
-func newFollower(w *source.Watcher, file *source.File, after *chain) (*follower, error) {
+func newFollower(w *watch.Watcher, file *source.File, after *chain) (*follower, error) {
 	if info := file.Info(); !info.Growable() {
 		return nil, badRequest("follow", "only a file that is not compressed can be followed")
 	}

@@ -23,8 +23,8 @@ import (
 	"github.com/replayd/replayd/service"
 	"github.com/replayd/replayd/service/encode"
 	"github.com/replayd/replayd/service/encode/teehistorian"
-	"github.com/replayd/replayd/service/source"
 	"github.com/replayd/replayd/service/streamtest"
+	"github.com/replayd/replayd/service/watch"
 )
 
 // writer appends to a file as a game server does.
@@ -129,7 +129,7 @@ func (f *following) history() streamtest.History { return streamtest.History{<-f
 // TestFollow follows recordings while they are written, by inotify and by polling: from the first byte, in the middle,
 // from now on, through filters, and with several at once.
 func TestFollow(t *testing.T) {
-	for _, mode := range []source.Mode{source.Inotify, source.Poll} {
+	for _, mode := range []watch.Mode{watch.Inotify, watch.Poll} {
 		for i, path := range recordings(t) {
 			data := read(t, path)
 			if len(data) > 100_000 {
@@ -137,7 +137,7 @@ func TestFollow(t *testing.T) {
 			}
 			t.Run(mode.String()+"/"+filepath.Base(path), func(t *testing.T) {
 				dir := t.TempDir()
-				watcher, err := source.NewWatcher(source.WatchOptions{Mode: mode, Interval: 20 * time.Millisecond, Quick: time.Millisecond})
+				watcher, err := watch.New(watch.Options{Mode: mode, Interval: 20 * time.Millisecond, Quick: time.Millisecond})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -14,8 +14,8 @@ import (
 	"github.com/replayd/replayd/service/catalog"
 	"github.com/replayd/replayd/service/checkpoint"
 	"github.com/replayd/replayd/service/encode"
-	"github.com/replayd/replayd/service/source"
 	"github.com/replayd/replayd/service/stream"
+	"github.com/replayd/replayd/service/watch"
 )
 
 // Config is what a Server serves and how. The zero value of a field means its default.
@@ -35,7 +35,7 @@ type Config struct {
 	// RevealSecrets delivers what is otherwise redacted.
 	RevealSecrets bool
 	// Watcher tells when files change. Without one nothing can be followed.
-	Watcher *source.Watcher
+	Watcher *watch.Watcher
 	// CheckpointBytes is how much memory states of decoders may take, which make starts in the middle of large replays
 	// fast. Default 64 MiB.
 	CheckpointBytes int

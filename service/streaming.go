@@ -14,6 +14,7 @@ import (
 	"github.com/replayd/replayd/service/encode"
 	"github.com/replayd/replayd/service/source"
 	"github.com/replayd/replayd/service/stream"
+	"github.com/replayd/replayd/service/watch"
 )
 
 // Stream streams the events of one replay, or of a chain of them, to send. Its errors are those of the packages below;
@@ -227,7 +228,7 @@ type successors struct {
 	server   *Server
 	chain    *chain
 	req      *replaydv1.StreamEventsRequest
-	changed  *source.Subscription
+	changed  *watch.Subscription
 	file     *source.File // of the replay that is streamed
 	searched bool         // all of its directory was looked at
 }

@@ -24,7 +24,7 @@ import (
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service"
 	"github.com/replayd/replayd/service/catalog"
-	"github.com/replayd/replayd/service/source"
+	"github.com/replayd/replayd/service/watch"
 )
 
 // startWeb runs a daemon on the samples that serves the web, and returns its address.
@@ -34,7 +34,7 @@ func startWeb(tb testing.TB) string {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	watcher, err := source.NewWatcher(source.WatchOptions{Interval: 100 * time.Millisecond})
+	watcher, err := watch.New(watch.Options{Interval: 100 * time.Millisecond})
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -21,7 +21,7 @@ import (
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service"
 	"github.com/replayd/replayd/service/catalog"
-	"github.com/replayd/replayd/service/source"
+	"github.com/replayd/replayd/service/watch"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(withDaemon{m}) }
@@ -81,7 +81,7 @@ func (d *daemon) listen() error {
 	if err != nil {
 		return err
 	}
-	watcher, err := source.NewWatcher(source.WatchOptions{Interval: 100 * time.Millisecond})
+	watcher, err := watch.New(watch.Options{Interval: 100 * time.Millisecond})
 	if err != nil {
 		return err
 	}

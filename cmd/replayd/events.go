@@ -22,6 +22,7 @@ import (
 	"github.com/replayd/replayd/service/frame"
 	"github.com/replayd/replayd/service/source"
 	"github.com/replayd/replayd/service/stream"
+	"github.com/replayd/replayd/service/watch"
 )
 
 // responses calls each with the wire bytes of every response of the daemon to the request. The bytes are valid until
@@ -119,7 +120,7 @@ func localFollow(ctx context.Context, req *replaydv1.StreamEventsRequest, reveal
 	if err != nil {
 		return err
 	}
-	watcher, err := source.NewWatcher(source.WatchOptions{})
+	watcher, err := watch.New(watch.Options{})
 	if err != nil {
 		return err
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/replayd/replayd/service"
 	"github.com/replayd/replayd/service/catalog"
 	"github.com/replayd/replayd/service/source"
+	"github.com/replayd/replayd/service/watch"
 	"github.com/replayd/replayd/testdata"
 )
 
@@ -36,7 +37,7 @@ type serveCmd struct {
 	MaxStreams    int           `help:"How many streams may run at once." default:"1024"`
 	MaxInflated   int64         `help:"How many bytes a compressed replay may inflate to." default:"17179869184"`
 	MaxUpload     int64         `help:"How many bytes an upload may have." default:"1073741824"`
-	Watch         source.Mode   `help:"How to learn that files grow: auto, inotify or poll." default:"auto"`
+	Watch         watch.Mode    `help:"How to learn that files grow: auto, inotify or poll." default:"auto"`
 	RevealSecrets bool          `help:"Deliver what is otherwise redacted: timeout codes, remote-console arguments, connection ids, antibot data."`
 	DrainTimeout  time.Duration `help:"How long streams may take to end at shutdown." default:"10s"`
 	LogFormat     string        `help:"How to log: text or json." enum:"text,json" default:"text"`
@@ -97,7 +98,7 @@ func (c *serveCmd) Run(ctx context.Context, con console) error {
 	if err != nil {
 		return err
 	}
-	watcher, err := source.NewWatcher(source.WatchOptions{Mode: c.Watch, Log: log})
+	watcher, err := watch.New(watch.Options{Mode: c.Watch, Log: log})
 	if err != nil {
 		return err
 	}

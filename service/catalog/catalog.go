@@ -127,7 +127,7 @@ func validPath(name string) bool {
 // hidden tells whether an element of a path begins with ".".
 func hidden(rel string) bool { return strings.HasPrefix(rel, ".") || strings.Contains(rel, "/.") }
 
-// Path returns where in the file system a name leads: what to subscribe to with a source.Watcher. It must not be shown to
+// Path returns where in the file system a name leads: what to subscribe to with a watch.Watcher. It must not be shown to
 // clients. It returns what Stat would when nothing is there.
 func (c *Catalog) Path(name string) (string, error) {
 	p, err := c.place(name)

@@ -24,15 +24,13 @@
 // counts decompressed bytes and that wraps one of decoders.ErrTruncated, ErrCorrupt, ErrUnsupported and ErrLimit. What
 // reads .xz is our own, in source/xz.
 //
-// # Following
+// # Growing
 //
-// One [Watcher] serves the whole daemon. A [Subscription] of it says that a file or a directory may have changed; what
-// has changed is told by [File.Check], which also tells when a file can no longer be followed: it shrank, was replaced
-// or was removed. Watching is by inotify or its like with a slow poll behind it, or, where the former cannot work, by
-// polling alone. A file system that does not answer holds back only what lies on it.
+// A plain file may be read while it grows. [File.Check] looks what has become of it, and tells when it can no longer be
+// followed: it shrank, was replaced or was removed. When to look is told by service/watch.
 //
 // # Concurrency
 //
-// A File, a Watcher and a Subscription may be used by several goroutines at once. An [encode.Input], when it has to be
-// read from front to back, belongs to one.
+// A File may be used by several goroutines at once. An [encode.Input], when it has to be read from front to back, belongs
+// to one.
 package source

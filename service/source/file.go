@@ -51,7 +51,7 @@ type Handle interface {
 type Origin struct {
 	// Name is by what the file was opened; it is used in Info only.
 	Name string
-	// Path is the file's path in the file system, for a Watcher.
+	// Path is the file's path in the file system: what to subscribe to with a watch.Watcher.
 	Path string
 	// Stat looks again what lies where the file was found, for File.Check. Nil means that nobody will look.
 	Stat func() (fs.FileInfo, error)

@@ -8,13 +8,11 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"testing/iotest"
-	"time"
 
 	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/decoders/decodertest"
@@ -274,58 +272,6 @@ func TestOnlyAPlainFileIsGrowable(t *testing.T) {
 		if info := c.file.Info(); info.Growable() != c.want {
 			t.Errorf("%s: growable %t", name, info.Growable())
 		}
-	}
-}
-
-// BenchmarkWake tells how long it takes from an append to a file until who waits for it has it: 50 appends a second, as a
-// game server does them.
-func BenchmarkWake(b *testing.B) {
-	for _, mode := range []source.Mode{source.Inotify, source.Poll} {
-		b.Run(mode.String(), func(b *testing.B) {
-			w, err := source.NewWatcher(source.WatchOptions{Mode: mode})
-			if err != nil {
-				b.Fatal(err)
-			}
-			defer w.Close()
-			path := save(b, "a", sample(100))
-			f := openLocal(b, path, source.Limits{})
-			tail, err := follow(w, f)
-			if err != nil {
-				b.Fatal(err)
-			}
-			defer tail.close()
-			out, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
-			if err != nil {
-				b.Fatal(err)
-			}
-			defer out.Close()
-
-			var wg sync.WaitGroup
-			woken := make(chan time.Time)
-			wg.Go(func() {
-				defer close(woken)
-				for read := int64(100); read < int64(100+b.N); read++ {
-					if err := tail.wait(b.Context(), read); err != nil {
-						b.Error(err)
-						return
-					}
-					woken <- time.Now()
-				}
-			})
-			var took []time.Duration
-			for range b.N {
-				time.Sleep(20 * time.Millisecond)
-				start := time.Now()
-				if _, err := out.WriteString("x"); err != nil {
-					b.Fatal(err)
-				}
-				took = append(took, (<-woken).Sub(start))
-			}
-			wg.Wait()
-			slices.Sort(took)
-			b.ReportMetric(float64(took[len(took)/2].Microseconds()), "p50-us")
-			b.ReportMetric(float64(took[len(took)*99/100].Microseconds()), "p99-us")
-		})
 	}
 }
 

@@ -1,10 +1,9 @@
-package source
+package watch
 
 import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -17,8 +16,6 @@ import (
 	"time"
 
 	"github.com/fsnotify/fsnotify"
-
-	"github.com/replayd/replayd/decoders"
 )
 
 // fakeSystem is a file system, and a notifier for it, that do as they are told.
@@ -176,7 +173,7 @@ func (s *fakeSystem) Close() error {
 }
 
 // watcher starts a watcher on the fake and stops it when the test ends.
-func (s *fakeSystem) watcher(t *testing.T, o WatchOptions) *Watcher {
+func (s *fakeSystem) watcher(t *testing.T, o Options) *Watcher {
 	t.Helper()
 	w, err := newWatcher(o, s.system())
 	if err != nil {
@@ -217,7 +214,7 @@ func TestAnOverflowWakesEverybody(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		sys := newFakeSystem()
-		w := sys.watcher(t, WatchOptions{})
+		w := sys.watcher(t, Options{})
 		a, b := subscribe(t, w, "/d/a"), subscribe(t, w, "/e/b")
 		sys.errs <- fsnotify.ErrEventOverflow
 		if !fired(a) || !fired(b) {
@@ -239,7 +236,7 @@ func TestEventsReachWhomTheyConcern(t *testing.T) {
 		sys := newFakeSystem()
 		sys.set("/d", fakeStat{dir: true})
 		sys.set("/d/a", fakeStat{})
-		w := sys.watcher(t, WatchOptions{})
+		w := sys.watcher(t, Options{})
 		a, a2, d := subscribe(t, w, "/d/a"), subscribe(t, w, "/d/a"), subscribe(t, w, "/d")
 		for _, c := range []struct {
 			event     fsnotify.Event
@@ -258,13 +255,13 @@ func TestEventsReachWhomTheyConcern(t *testing.T) {
 				t.Errorf("%v reached others", c.event)
 			}
 		}
-		if s := w.Stats(); s != (WatchStats{Targets: 2, Directories: 1}) {
+		if s := w.Stats(); s != (Stats{Targets: 2, Directories: 1}) {
 			t.Errorf("%+v", s)
 		}
 		a.Close()
 		d.Close()
 		a2.Close()
-		if s := w.Stats(); s != (WatchStats{}) || sys.isWatched("/d") {
+		if s := w.Stats(); s != (Stats{}) || sys.isWatched("/d") {
 			t.Errorf("left behind: %+v", s)
 		}
 	})
@@ -275,7 +272,7 @@ func TestWhatIsNotToldIsFoundByPolling(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sys := newFakeSystem()
 		sys.set("/d/a", fakeStat{size: 1})
-		w := sys.watcher(t, WatchOptions{})
+		w := sys.watcher(t, Options{})
 		a := subscribe(t, w, "/d/a")
 		for size := int64(2); size < 5; size++ {
 			time.Sleep(time.Minute)
@@ -304,9 +301,9 @@ func TestALimitOnWatchesMakesPolling(t *testing.T) {
 		sys.set("/d/a", fakeStat{size: 1})
 		sys.failAdd(syscall.ENOSPC)
 		var log bytes.Buffer
-		w := sys.watcher(t, WatchOptions{Log: slog.New(slog.NewTextHandler(&log, nil))})
+		w := sys.watcher(t, Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
 		a := subscribe(t, w, "/d/a")
-		if s := w.Stats(); s != (WatchStats{Targets: 1, Polled: 1}) {
+		if s := w.Stats(); s != (Stats{Targets: 1, Polled: 1}) {
 			t.Errorf("%+v", s)
 		}
 		// An active file is looked at often.
@@ -320,7 +317,7 @@ func TestALimitOnWatchesMakesPolling(t *testing.T) {
 		// There are watches again.
 		sys.failAdd(nil)
 		time.Sleep(2*rewatch + time.Second)
-		if s := w.Stats(); s != (WatchStats{Targets: 1, Directories: 1}) {
+		if s := w.Stats(); s != (Stats{Targets: 1, Directories: 1}) {
 			t.Errorf("%+v", s)
 		}
 		if !fired(a) {
@@ -338,19 +335,19 @@ func TestInotifyModeDoesNotFallBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sys := newFakeSystem()
 		sys.failAdd(syscall.ENOSPC)
-		w := sys.watcher(t, WatchOptions{Mode: Inotify})
+		w := sys.watcher(t, Options{Mode: Inotify})
 		if _, err := w.Subscribe("/d/a"); !errors.Is(err, syscall.ENOSPC) {
 			t.Errorf("got %v", err)
 		}
-		if s := w.Stats(); s != (WatchStats{}) {
+		if s := w.Stats(); s != (Stats{}) {
 			t.Errorf("left behind: %+v", s)
 		}
 		none := sys.system()
 		none.notifier = func() (notifier, error) { return nil, syscall.EMFILE }
-		if _, err := newWatcher(WatchOptions{Mode: Inotify}, none); !errors.Is(err, syscall.EMFILE) {
+		if _, err := newWatcher(Options{Mode: Inotify}, none); !errors.Is(err, syscall.EMFILE) {
 			t.Errorf("got %v", err)
 		}
-		auto, err := newWatcher(WatchOptions{}, none)
+		auto, err := newWatcher(Options{}, none)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -370,7 +367,7 @@ func TestARemoteFileSystemIsPolled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sys := newFakeSystem()
 		sys.isRemote = true
-		w := sys.watcher(t, WatchOptions{})
+		w := sys.watcher(t, Options{})
 		subscribe(t, w, "/d/a")
 		if sys.isWatched("/d") || w.Stats().Polled != 1 {
 			t.Error("it is watched")
@@ -384,7 +381,7 @@ func sys2(t *testing.T) *Watcher {
 	t.Helper()
 	sys := newFakeSystem()
 	sys.isRemote = true
-	return sys.watcher(t, WatchOptions{Mode: Inotify})
+	return sys.watcher(t, Options{Mode: Inotify})
 }
 
 func TestAReplacedDirectoryIsWatchedAnew(t *testing.T) {
@@ -392,7 +389,7 @@ func TestAReplacedDirectoryIsWatchedAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sys := newFakeSystem()
 		sys.set("/d", fakeStat{dir: true, inode: 1})
-		w := sys.watcher(t, WatchOptions{})
+		w := sys.watcher(t, Options{})
 		d := subscribe(t, w, "/d")
 		time.Sleep(2 * settling)
 		if !fired(d) {
@@ -426,7 +423,7 @@ func TestIdleFilesCostLittle(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				sys := newFakeSystem()
-				w := sys.watcher(t, WatchOptions{Mode: mode})
+				w := sys.watcher(t, Options{Mode: mode})
 				for i := range 1000 {
 					sys.set(fmt.Sprint("/d/", i), fakeStat{})
 					subscribe(t, w, fmt.Sprint("/d/", i))
@@ -450,7 +447,7 @@ func TestALostDirectoryLeavesNoFileUnseen(t *testing.T) {
 		sys := newFakeSystem()
 		sys.set("/d", fakeStat{dir: true, inode: 1})
 		sys.set("/d/a", fakeStat{size: 1})
-		w := sys.watcher(t, WatchOptions{})
+		w := sys.watcher(t, Options{})
 		a := subscribe(t, w, "/d/a")
 		time.Sleep(time.Hour) // it is looked at seldom now
 		sys.failAdd(syscall.ENOSPC)
@@ -483,7 +480,7 @@ func TestALinkThatLeadsElsewhereIsFound(t *testing.T) {
 	if err := os.Symlink(filepath.Join(data, "a"), link); err != nil {
 		t.Skip(err)
 	}
-	w, err := NewWatcher(WatchOptions{Interval: 20 * time.Millisecond})
+	w, err := New(Options{Interval: 20 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -529,7 +526,7 @@ func TestAHungFileSystemHoldsBackOnlyItself(t *testing.T) {
 					}
 				}
 				var log bytes.Buffer
-				w := sys.watcher(t, WatchOptions{Mode: mode, Log: slog.New(slog.NewTextHandler(&log, nil))})
+				w := sys.watcher(t, Options{Mode: mode, Log: slog.New(slog.NewTextHandler(&log, nil))})
 				x, y, local := subscribe(t, w, "/net/a/x"), subscribe(t, w, "/net/a/y"), subscribe(t, w, "/local/x")
 				time.Sleep(time.Minute)
 				release := sys.hang("/net/a")
@@ -564,7 +561,7 @@ func TestAHungFileSystemHoldsBackOnlyItself(t *testing.T) {
 				}
 				y.Close()
 				local.Close()
-				if s := w.Stats(); s != (WatchStats{}) {
+				if s := w.Stats(); s != (Stats{}) {
 					t.Errorf("left behind: %+v", s)
 				}
 				_ = w.Close()
@@ -581,7 +578,7 @@ func TestManyHungFileSystemsAreBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		sys := newFakeSystem()
-		w := sys.watcher(t, WatchOptions{Mode: Poll})
+		w := sys.watcher(t, Options{Mode: Poll})
 		const many = 2 * maxStuck
 		for i := range many {
 			path := fmt.Sprintf("/%d/a", i)
@@ -618,7 +615,7 @@ func TestNothingSubscribedCostsNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		sys := newFakeSystem()
-		w := sys.watcher(t, WatchOptions{Mode: Poll})
+		w := sys.watcher(t, Options{Mode: Poll})
 		subscribe(t, w, "/a").Close()
 		time.Sleep(time.Minute)
 		sys.looked("/a")
@@ -639,7 +636,7 @@ func TestBusySubscribingDoesNotStarvePolling(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		sys := newFakeSystem()
-		w := sys.watcher(t, WatchOptions{})
+		w := sys.watcher(t, Options{})
 		a := subscribe(t, w, "/d/a")
 		sys.set("/d/a", fakeStat{size: 1})
 		for i := range 60 {
@@ -652,94 +649,10 @@ func TestBusySubscribingDoesNotStarvePolling(t *testing.T) {
 	})
 }
 
-// fakeHandle is an open file that fails as told.
-type fakeHandle struct {
-	*os.File
-	short   bool // reads return less than asked
-	readErr error
-	statErr error
-}
-
-func (h *fakeHandle) ReadAt(p []byte, offset int64) (int, error) {
-	if h.readErr != nil {
-		return 0, &fs.PathError{Op: "read", Path: "/secret", Err: h.readErr}
-	}
-	if h.short && len(p) > 3 {
-		n, err := h.File.ReadAt(p[:3], offset)
-		return n, err
-	}
-	return h.File.ReadAt(p, offset)
-}
-
-func (h *fakeHandle) Stat() (fs.FileInfo, error) {
-	if h.statErr != nil {
-		return nil, &fs.PathError{Op: "stat", Path: "/secret", Err: h.statErr}
-	}
-	return h.File.Stat()
-}
-
-func TestFailuresOfReadingAreTyped(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "a")
-	want := []byte("\x69\x9d\xb1\x7b\x8e\xfb\x34\xff\xb1\xd8\xda\x6f\x60\xc1\x5d\xd1 and so on")
-	if err := os.WriteFile(path, want, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	file, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	h := &fakeHandle{File: file, short: true}
-	var thereErr error
-	f, err := New(h, Origin{Name: "a", Stat: func() (fs.FileInfo, error) {
-		if thereErr != nil {
-			return nil, thereErr
-		}
-		return os.Stat(path)
-	}}, Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-
-	if f.Info().Format != decoders.Teehistorian {
-		t.Error("short reads hide the format")
-	}
-	r, _ := f.Input().From(0)
-	if got, err := io.ReadAll(io.LimitReader(r, int64(len(want)))); err != nil || !bytes.Equal(got, want) {
-		t.Errorf("short reads: %q, %v", got, err)
-	}
-	for _, errno := range []syscall.Errno{syscall.EIO, syscall.ESTALE} {
-		typed := func(where string, err error) {
-			if !errors.Is(err, ErrIO) || !errors.Is(err, errno) || strings.Contains(err.Error(), "secret") {
-				t.Errorf("%s, %v: %v", where, errno, err)
-			}
-		}
-		h.readErr = errno
-		_, err := f.Input().At.ReadAt(make([]byte, 10), 0)
-		typed("read", err)
-		h.readErr, h.statErr = nil, errno
-		typed("stat", f.Check())
-		h.statErr, thereErr = nil, errno
-		typed("stat by name", f.Check())
-		thereErr = nil
-		if err := f.Check(); err != nil {
-			t.Error(err)
-		}
-		h.readErr = errno
-		_, err = New(&fakeHandle{File: file, readErr: errno}, Origin{}, Limits{})
-		typed("open", err)
-		if file, err = os.Open(path); err != nil { // New closed it
-			t.Fatal(err)
-		}
-		h.File, h.readErr = file, nil
-	}
-}
-
 // BenchmarkPoll tells what looking once at 1,000 files costs: a twentieth of that is needed in each second while they are idle.
 func BenchmarkPoll(b *testing.B) {
 	dir := b.TempDir()
-	w, err := NewWatcher(WatchOptions{Interval: time.Hour})
+	w, err := New(Options{Interval: time.Hour})
 	if err != nil {
 		b.Fatal(err)
 	}

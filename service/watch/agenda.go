@@ -1,4 +1,4 @@
-package source
+package watch
 
 import (
 	"container/heap"

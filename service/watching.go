@@ -36,12 +36,12 @@ func (s *Server) WatchReplays(
 	if err != nil {
 		return err
 	}
-	w := watch{server: s, dir: req.GetDirectory(), formats: formats, heartbeat: heartbeat, send: out.Send}
+	w := watching{server: s, dir: req.GetDirectory(), formats: formats, heartbeat: heartbeat, send: out.Send}
 	return s.fail(ctx, w.run(ctx), req.GetDirectory())
 }
 
-// watch is one call of WatchReplays.
-type watch struct {
+// watching is one call of WatchReplays.
+type watching struct {
 	server    *Server
 	dir       string
 	formats   []decoders.Format
@@ -62,7 +62,7 @@ type watched struct {
 	round int // in which it was seen last
 }
 
-func (w *watch) run(ctx context.Context) error {
+func (w *watching) run(ctx context.Context) error {
 	w.known = map[string]*watched{}
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
@@ -86,7 +86,7 @@ func (w *watch) run(ctx context.Context) error {
 }
 
 // look compares what is there with what the client knows.
-func (w *watch) look(ctx context.Context) error {
+func (w *watching) look(ctx context.Context) error {
 	w.round++
 	for token := ""; ; {
 		page, err := w.server.Catalog.List(ctx, w.dir, w.formats, token, maxPage)
@@ -115,7 +115,7 @@ func (w *watch) look(ctx context.Context) error {
 }
 
 // compare notes what became of one replay.
-func (w *watch) compare(info *source.Info) {
+func (w *watching) compare(info *source.Info) {
 	known := w.known[info.Name]
 	replay := describeInfo(info)
 	switch {
@@ -133,12 +133,12 @@ func (w *watch) compare(info *source.Info) {
 	known.size, known.round = info.Size, w.round
 }
 
-func (w *watch) change(kind replaydv1.ChangeKind, r *replaydv1.Replay) {
+func (w *watching) change(kind replaydv1.ChangeKind, r *replaydv1.Replay) {
 	w.changes = append(w.changes, &replaydv1.ReplayChange{Kind: kind, Replay: r})
 }
 
 // flush sends what was noted, as several responses where it is much. done says that it completes the first picture.
-func (w *watch) flush(done bool) error {
+func (w *watching) flush(done bool) error {
 	for {
 		n := min(len(w.changes), maxChanges)
 		last := n == len(w.changes)

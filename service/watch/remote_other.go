@@ -1,6 +1,6 @@
 //go:build !linux
 
-package source
+package watch
 
 // remote tells nothing on this system: whoever serves files of a network chooses polling.
 func remote(string) bool { return false }

@@ -1,4 +1,4 @@
-package source_test
+package watch_test
 
 import (
 	"context"
@@ -7,13 +7,19 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/replayd/replayd/service/source"
+	"github.com/replayd/replayd/service/watch"
 )
+
+// teehistorianMagic begins every replay of that format.
+const teehistorianMagic = "\x69\x9d\xb1\x7b\x8e\xfb\x34\xff\xb1\xd8\xda\x6f\x60\xc1\x5d\xd1"
 
 // TestFollow runs the scripts of testdata/follow, each in a directory of its own and in each mode. The commands:
 //
@@ -34,7 +40,7 @@ func TestFollow(t *testing.T) {
 		t.Fatal("no scripts", err)
 	}
 	for _, script := range scripts {
-		for _, mode := range []source.Mode{source.Auto, source.Inotify, source.Poll} {
+		for _, mode := range []watch.Mode{watch.Auto, watch.Inotify, watch.Poll} {
 			name := strings.TrimSuffix(filepath.Base(script), ".script") + "/" + mode.String()
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -42,7 +48,7 @@ func TestFollow(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				w, err := source.NewWatcher(source.WatchOptions{Mode: mode, Interval: 30 * time.Millisecond, Quick: 5 * time.Millisecond})
+				w, err := watch.New(watch.Options{Mode: mode, Interval: 30 * time.Millisecond, Quick: 5 * time.Millisecond})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -65,10 +71,10 @@ func TestFollow(t *testing.T) {
 // tail waits for a file to grow, as who follows one does.
 type tail struct {
 	file *source.File
-	sub  *source.Subscription
+	sub  *watch.Subscription
 }
 
-func follow(w *source.Watcher, f *source.File) (*tail, error) {
+func follow(w *watch.Watcher, f *source.File) (*tail, error) {
 	sub, err := w.Subscribe(f.Path())
 	if err != nil {
 		return nil, err
@@ -101,10 +107,10 @@ func (t *tail) close() { t.sub.Close() }
 // followScript runs the lines of a script.
 type followScript struct {
 	dir  string
-	w    *source.Watcher
+	w    *watch.Watcher
 	file *source.File
 	tail *tail
-	sub  *source.Subscription
+	sub  *watch.Subscription
 	read int64
 }
 
@@ -226,11 +232,11 @@ func (s *followScript) got(ctx context.Context, want string) error {
 
 func TestWatchersAndSubscriptionsAreClosedInAnyOrder(t *testing.T) {
 	t.Parallel()
-	w, err := source.NewWatcher(source.WatchOptions{})
+	w, err := watch.New(watch.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	sub, err := w.Subscribe(save(t, "a", sample(100)))
+	sub, err := w.Subscribe("a")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -240,5 +246,64 @@ func TestWatchersAndSubscriptionsAreClosedInAnyOrder(t *testing.T) {
 	sub.Close()
 	if _, err := w.Subscribe("x"); !errors.Is(err, os.ErrClosed) {
 		t.Errorf("subscribed to a closed watcher: %v", err)
+	}
+}
+
+// BenchmarkWake tells how long it takes from an append to a file until who waits for it has it: 50 appends a second, as a
+// game server does them.
+func BenchmarkWake(b *testing.B) {
+	for _, mode := range []watch.Mode{watch.Inotify, watch.Poll} {
+		b.Run(mode.String(), func(b *testing.B) {
+			w, err := watch.New(watch.Options{Mode: mode})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer w.Close()
+			path := filepath.Join(b.TempDir(), "a")
+			if err := os.WriteFile(path, make([]byte, 100), 0o600); err != nil {
+				b.Fatal(err)
+			}
+			f, err := source.OpenLocal(path, source.Limits{})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer f.Close()
+			tail, err := follow(w, f)
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer tail.close()
+			out, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer out.Close()
+
+			var wg sync.WaitGroup
+			woken := make(chan time.Time)
+			wg.Go(func() {
+				defer close(woken)
+				for read := int64(100); read < int64(100+b.N); read++ {
+					if err := tail.wait(b.Context(), read); err != nil {
+						b.Error(err)
+						return
+					}
+					woken <- time.Now()
+				}
+			})
+			var took []time.Duration
+			for range b.N {
+				time.Sleep(20 * time.Millisecond)
+				start := time.Now()
+				if _, err := out.WriteString("x"); err != nil {
+					b.Fatal(err)
+				}
+				took = append(took, (<-woken).Sub(start))
+			}
+			wg.Wait()
+			slices.Sort(took)
+			b.ReportMetric(float64(took[len(took)/2].Microseconds()), "p50-us")
+			b.ReportMetric(float64(took[len(took)*99/100].Microseconds()), "p99-us")
+		})
 	}
 }

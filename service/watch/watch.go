@@ -1,4 +1,4 @@
-package source
+package watch
 
 import (
 	"errors"
@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/fsnotify/fsnotify"
+
+	"github.com/replayd/replayd/service/source"
 )
 
 // Mode is how a Watcher learns of changes.
@@ -50,8 +52,8 @@ func (m *Mode) UnmarshalText(text []byte) error {
 	return fmt.Errorf("%q is none of %s", text, strings.Join(modeNames[:], ", "))
 }
 
-// WatchOptions are a Watcher's settings.
-type WatchOptions struct {
+// Options are a Watcher's settings.
+type Options struct {
 	Mode Mode
 	// Interval is how often files are looked at, for safety, and where nothing else is possible. Default 500 ms. Where
 	// the operating system tells of changes, a file that has been idle for a minute is looked at every 15 to 20 s, or every
@@ -91,7 +93,7 @@ const (
 // then. A file system that does not answer, as of a network whose server is gone, costs another one for as long as it does
 // not, and holds back only what lies on it.
 type Watcher struct {
-	o     WatchOptions
+	o     Options
 	sys   system
 	note  notifier // nil when there is none
 	start time.Time
@@ -173,7 +175,7 @@ type target struct {
 
 // state is what polling compares.
 type state struct {
-	id       ID
+	id       source.ID
 	size     int64
 	modified int64
 	dir      bool
@@ -188,14 +190,14 @@ type directory struct {
 	active bool          // the notifier watches it
 	stale  bool          // the notifier may watch what lay there before
 	asking chan struct{} // closed when the notifier has been asked to watch it, or not to; nil while nobody asks
-	id     ID
+	id     source.ID
 	young  map[string]time.Time // new entries that got no bytes yet, by when to forget them
 }
 
-// NewWatcher starts a watcher. It returns an error when mode Inotify is asked for and not to be had.
-func NewWatcher(o WatchOptions) (*Watcher, error) { return newWatcher(o, realSystem()) }
+// New starts a watcher. It returns an error when mode Inotify is asked for and not to be had.
+func New(o Options) (*Watcher, error) { return newWatcher(o, realSystem()) }
 
-func newWatcher(o WatchOptions, sys system) (*Watcher, error) {
+func newWatcher(o Options, sys system) (*Watcher, error) {
 	if o.Interval <= 0 {
 		o.Interval = 500 * time.Millisecond
 	}
@@ -253,8 +255,8 @@ func (w *Watcher) Close() error {
 	return err
 }
 
-// WatchStats are a Watcher's figures.
-type WatchStats struct {
+// Stats are a Watcher's figures.
+type Stats struct {
 	Targets     int    // paths that are subscribed to
 	Polled      int    // those of them whose changes are only seen by polling
 	Directories int    // directories that the operating system watches
@@ -262,10 +264,10 @@ type WatchStats struct {
 }
 
 // Stats returns the present figures.
-func (w *Watcher) Stats() WatchStats {
+func (w *Watcher) Stats() Stats {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	s := WatchStats{Targets: len(w.targets), Overflows: w.overflows}
+	s := Stats{Targets: len(w.targets), Overflows: w.overflows}
 	for _, t := range w.targets {
 		if !t.notified() {
 			s.Polled++
@@ -390,7 +392,7 @@ func (w *Watcher) look(path string) state {
 	if err != nil {
 		return state{failed: true}
 	}
-	return state{id: Identify(stat), size: stat.Size(), modified: stat.ModTime().UnixNano(), dir: stat.IsDir()}
+	return state{id: source.Identify(stat), size: stat.Size(), modified: stat.ModTime().UnixNano(), dir: stat.IsDir()}
 }
 
 // attach gives a target the directory that is to be watched for it. To ask for that is left to the caller, who must not hold
@@ -413,7 +415,7 @@ func (w *Watcher) attach(t *target, resolved string, isDir bool) {
 	d := w.dirs[path]
 	if d == nil {
 		d = &directory{path: path}
-		d.mount = mountOf(ID{}, path)
+		d.mount = mountOf(source.ID{}, path)
 		w.dirs[path] = d
 	}
 	d.refs++
@@ -465,7 +467,7 @@ func (w *Watcher) ask(d *directory, add, wait bool) error {
 		}
 		d.asking, d.active, d.stale = make(chan struct{}), false, false
 		w.mu.Unlock()
-		var id ID
+		var id source.ID
 		var active bool
 		if end {
 			_ = w.note.Remove(d.path) // it may be gone already, and the watch with it
@@ -495,9 +497,9 @@ func (w *Watcher) ask(d *directory, add, wait bool) error {
 }
 
 // watch has the notifier watch what lies at a path, where that is of use, and returns what that was.
-func (w *Watcher) watch(path string) (id ID, active bool, err error) {
+func (w *Watcher) watch(path string) (id source.ID, active bool, err error) {
 	if w.o.Mode == Auto && w.sys.remote(path) {
-		return ID{}, false, nil
+		return source.ID{}, false, nil
 	}
 	id = w.look(path).id
 	err = w.note.Add(path)

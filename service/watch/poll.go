@@ -1,9 +1,11 @@
-package source
+package watch
 
 import (
 	"math/rand/v2"
 	"path/filepath"
 	"time"
+
+	"github.com/replayd/replayd/service/source"
 )
 
 // The polling goroutine looks at what is subscribed to, and at the directories that the notifier watches, each in its own
@@ -24,7 +26,7 @@ type mount struct {
 }
 
 // mountOf is the mount on which something lies.
-func mountOf(id ID, dir string) mount {
+func mountOf(id source.ID, dir string) mount {
 	if id.Device != 0 {
 		return mount{device: id.Device}
 	}
