@@ -2,7 +2,6 @@ package watch
 
 import (
 	"math/rand/v2"
-	"path/filepath"
 	"time"
 
 	"github.com/replayd/replayd/service/source"
@@ -12,6 +11,23 @@ import (
 // time. While nothing is subscribed to it sleeps. A look that does not return, because a file system does not answer, keeps
 // the goroutine: another one takes its place then, and nothing else on that file system is looked at until the first one is
 // back, which ends then.
+
+const (
+	// hot is how long after a change a file is looked at often.
+	hot = 5 * time.Second
+	// warm is how long after that a file is looked at each Interval even when the operating system tells of changes.
+	warm = time.Minute
+	// rewatch is how often a directory that the operating system does not watch is tried again, and how often a link is
+	// looked at.
+	rewatch = 2 * time.Second
+	// safety is how often, at least, everything else is looked at: files that have long been idle, and whether the
+	// directories are still what is watched.
+	safety = 20 * time.Second
+	// patience is how long, at least, a look may take before others do not wait for it any more.
+	patience = time.Second
+	// maxStuck is how many looks may be waited for at once without that others wait for them.
+	maxStuck = 32
+)
 
 // poller is a polling goroutine.
 type poller struct {
@@ -152,101 +168,6 @@ func (w *Watcher) turn(v visited, now time.Duration) (at time.Duration, wanted b
 		at = at.Truncate(w.o.Interval)
 	}
 	return at, wanted && !w.closed
-}
-
-// visit looks at a target and fires when it changed.
-func (t *target) visit(w *Watcher, now time.Duration) {
-	seen := w.look(t.path)
-	before := t.seen
-	t.seen = seen
-	var resolved string
-	moved := seen.id != before.id || seen.dir != before.dir
-	if moved {
-		resolved = resolve(t.path)
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	switch {
-	case w.closed:
-		return
-	case seen != before:
-		t.changed = now
-		if seen.dir {
-			t.settled = now + settling
-		}
-	case now >= t.settled || now < t.reported+w.o.Interval:
-		return
-	}
-	t.reported = now
-	if moved && !seen.failed {
-		t.mount = mountOf(seen.id, filepath.Dir(t.path))
-	}
-	if moved && (resolved != t.resolved || seen.dir != t.isDir) && w.targets[t.path] == t {
-		// It lies elsewhere now: a link that leads to another file, or a directory where a file was.
-		left := w.detach(t)
-		w.attach(t, resolved, seen.dir)
-		came := t.dir
-		w.mu.Unlock()
-		_ = w.ask(left, false, false)
-		_ = w.ask(came, true, false) // where it fails, polling goes on
-		w.mu.Lock()
-	}
-	t.fire()
-}
-
-func (t *target) where() string { return t.path }
-
-func (t *target) period(w *Watcher, now time.Duration) (time.Duration, bool) {
-	idle := now - t.changed
-	wanted := len(t.subs) > 0
-	switch {
-	case !t.notified() && idle < hot:
-		return w.o.Quick, wanted
-	case !t.notified() || idle < hot+warm:
-		return w.o.Interval, wanted
-	case t.path != t.resolved:
-		return max(w.o.Interval, rewatch), wanted
-	default:
-		return w.seldom(), wanted
-	}
-}
-
-// visit looks whether the notifier still watches what lies at the directory's path, and tries again where it does not.
-func (d *directory) visit(w *Watcher, _ time.Duration) {
-	there := w.look(d.path)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if d.refs == 0 || w.closed {
-		return
-	}
-	if !there.failed {
-		d.mount = mountOf(there.id, d.path)
-	}
-	for name, until := range d.young {
-		if time.Now().After(until) {
-			delete(d.young, name)
-		}
-	}
-	if d.active && there.id == d.id {
-		return
-	}
-	was := d.active
-	d.active, d.stale = false, d.stale || was
-	w.mu.Unlock()
-	_ = w.ask(d, !there.failed, false) // where it fails, polling goes on
-	w.mu.Lock()
-	if (was || d.active) && !w.closed {
-		w.fireBelow(d)
-	}
-}
-
-func (d *directory) where() string { return d.path }
-
-func (d *directory) period(w *Watcher, _ time.Duration) (time.Duration, bool) {
-	if !d.active {
-		return max(w.o.Interval, rewatch), d.refs > 0
-	}
-	return w.seldom(), d.refs > 0
 }
 
 // seldom is the period for what nothing is expected of: not the same for all, so that they are not looked at all at once.

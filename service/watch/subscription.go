@@ -1,0 +1,93 @@
+package watch
+
+import (
+	"fmt"
+	"io/fs"
+	"path/filepath"
+)
+
+// Subscription is the wish to be told of changes.
+type Subscription struct {
+	// C receives when the file may have changed, or, for a directory, when entries may have been added, removed or
+	// renamed, or a new one may have got its first bytes. It holds one value from the start, and never more than one: who
+	// receives looks at everything that may have changed since the last time. That nothing has is possible.
+	C <-chan struct{}
+
+	c      chan struct{}
+	w      *Watcher
+	target *target
+}
+
+// Subscribe asks to be told of changes of a file or a directory. What is subscribed to need not exist. It returns an error
+// in mode Inotify when the directory cannot be watched, and fs.ErrClosed after Close.
+func (w *Watcher) Subscribe(path string) (*Subscription, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	c := make(chan struct{}, 1)
+	s := &Subscription{C: c, c: c, w: w}
+	// Looked at before it is announced: a change after this is seen by polling.
+	seen := w.look(path)
+	resolved := resolve(path)
+	d, err := w.enter(s, path, seen, resolved)
+	if err != nil {
+		return nil, err
+	}
+	if err := w.ask(d, true, true); err != nil {
+		s.Close()
+		return nil, fmt.Errorf("watching by inotify: %w", err)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.soon(s.target) // where it is new
+	s.fire()
+	return s, nil
+}
+
+// enter makes a target of a path, unless it is one, and returns the directory that is to be watched for it, or nil.
+func (w *Watcher) enter(s *Subscription, path string, seen state, resolved string) (*directory, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return nil, fs.ErrClosed
+	}
+	t := w.targets[path]
+	if t == nil {
+		t = &target{path: path, subs: make(map[*Subscription]struct{}), seen: seen, changed: w.since()}
+		t.mount = mountOf(seen.id, filepath.Dir(path))
+		if seen.dir {
+			t.settled = t.changed + settling // nobody has told of what is new in it
+		}
+		w.targets[path] = t
+		w.attach(t, resolved, seen.dir)
+	}
+	t.subs[s] = struct{}{}
+	s.target = t
+	return t.dir, nil
+}
+
+// Wake makes C receive, as a change does.
+func (s *Subscription) Wake() { s.fire() }
+
+// Close ends the subscription. It may be called more than once.
+func (s *Subscription) Close() {
+	w := s.w
+	w.mu.Lock()
+	var left *directory
+	delete(s.target.subs, s)
+	if len(s.target.subs) == 0 && w.targets[s.target.path] == s.target {
+		delete(w.targets, s.target.path)
+		w.agenda.remove(s.target)
+		left = w.detach(s.target)
+	}
+	w.mu.Unlock()
+	_ = w.ask(left, false, false)
+}
+
+func (s *Subscription) fire() {
+	select {
+	case s.c <- struct{}{}:
+	default:
+	}
+}
