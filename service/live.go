@@ -50,11 +50,25 @@ func (l *live) follow(r *stream.Replay, file *source.File, reopen func() (*sourc
 		return err
 	}
 	sub := shared.Subscribe()
-	r.Follower = sub
+	r.Follower = sharing{sub, file}
 	open := r.Open
 	r.Open = func(o encode.Options) (encode.Reader, error) { return sub.Open(open, o) }
 	closeWith(&r.Close, func() { sub.Close(); release() })
 	return nil
+}
+
+// sharing is a subscriber of a feed. What it reads of the file by itself, it reads as far as the feed has looked.
+type sharing struct {
+	*feed.Subscription
+
+	file *source.File
+}
+
+// Look implements stream.Follower.
+func (s sharing) Look() (int64, error) {
+	present, err := s.Subscription.Look()
+	s.file.Admit(present)
+	return present, err
 }
 
 // share returns the feed of a file, and what to call when it is no longer used.

@@ -130,10 +130,11 @@ func (f *Feed) look() error {
 	present, err := f.c.Look()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.present, f.lost = present, err
+	f.lost = err
 	if errors.Is(err, source.ErrShrunk) {
-		return errLost
+		return errLost // and subscribers do not read what is there now
 	}
+	f.present = present
 	return nil
 }
 

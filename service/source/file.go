@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/replayd/replayd/decoders"
@@ -68,6 +69,10 @@ type File struct {
 	handle Handle // nil for an upload
 	front  io.Reader
 
+	// readable is up to where the file is read: what lies behind the size that was seen when the file was last found to be
+	// the one that was opened may be of another one, written over it since.
+	readable atomic.Int64
+
 	spooling sync.Mutex // held while spooling, which takes long
 
 	mu     sync.Mutex // guards what follows
@@ -108,7 +113,19 @@ func (f *File) look() error {
 		return ErrIrregular
 	}
 	f.saw(stat)
+	f.Admit(stat.Size())
 	return f.sniff()
+}
+
+// Admit lets the file be read up to that size, or further where it was already. Check does so. It is for who is told by
+// somebody else's Check of the same file.
+func (f *File) Admit(size int64) {
+	for {
+		old := f.readable.Load()
+		if size <= old || f.readable.CompareAndSwap(old, size) {
+			return
+		}
+	}
 }
 
 // saw takes note of what the operating system says of the file.
@@ -182,7 +199,8 @@ func (f *File) Recognized() error {
 		"it begins like no replay that is known")
 }
 
-// Input returns the replay's bytes, for one reader. A file may have any number of readers at once, each with an Input of
+// Input returns the replay's bytes, for one reader: those that were there when the file was opened, and what Check has seen
+// to be added. A file may have any number of readers at once, each with an Input of
 // its own; only an upload that is not spooled has but one, and later calls get an Input that returns an error when it is
 // read. Inputs end to work when the file is closed.
 func (f *File) Input() encode.Input {
@@ -207,13 +225,21 @@ type errReader struct{ err error }
 
 func (r errReader) Read([]byte) (int, error) { return 0, r.err }
 
-// plain reads a plain file.
+// plain reads a file as it lies there, as far as it may be read.
 type plain struct{ f *File }
 
 func (p plain) ReadAt(b []byte, offset int64) (int, error) {
-	n, err := p.f.handle.ReadAt(b, offset)
-	if err != nil && !errors.Is(err, io.EOF) {
-		err = ioError(err)
+	left := p.f.readable.Load() - offset
+	if left <= 0 {
+		return 0, io.EOF
+	}
+	whole := int64(len(b)) <= left
+	n, err := p.f.handle.ReadAt(b[:min(int64(len(b)), left)], offset)
+	switch {
+	case err == nil && !whole:
+		return n, io.EOF
+	case err != nil && !errors.Is(err, io.EOF):
+		return n, ioError(err)
 	}
 	return n, err
 }
@@ -244,6 +270,7 @@ func (f *File) Check() error {
 		}
 		return err
 	}
+	f.Admit(f.info.Size)
 	if f.origin.Stat == nil {
 		return nil
 	}

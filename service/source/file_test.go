@@ -42,11 +42,18 @@ func TestAPlainFileIsReadAnywhereAndAsItGrows(t *testing.T) {
 	if err := os.WriteFile(path, want, 0o600); err != nil { // the same beginning
 		t.Fatal(err)
 	}
-	if got, err = io.ReadAll(r); err != nil || !bytes.Equal(got, want[1000:]) {
-		t.Errorf("what was appended: %d bytes, %v", len(got), err)
+	if got, err = io.ReadAll(r); err != nil || len(got) > 0 {
+		t.Errorf("what was appended, before it was seen: %d bytes, %v", len(got), err)
+	}
+	f.Admit(1100)
+	if n, err := in.At.ReadAt(make([]byte, 200), 950); n != 150 || !errors.Is(err, io.EOF) {
+		t.Errorf("what somebody else has seen: %d bytes, %v", n, err)
 	}
 	if err := f.Check(); err != nil || f.Info().Size != 2000 {
 		t.Errorf("%+v, %v", f.Info(), err)
+	}
+	if got, err = io.ReadAll(r); err != nil || !bytes.Equal(got, want[1000:]) {
+		t.Errorf("what was appended: %d bytes, %v", len(got), err)
 	}
 	if err := f.Spool(t.Context()); err != nil || f.Input().Size != 2000 {
 		t.Errorf("a plain file need not be spooled: %v", err)
