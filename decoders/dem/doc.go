@@ -28,7 +28,13 @@
 //	value.go, quantize.go       how values are read
 //	path.go, huffman.go         which fields an update brings
 //	class.go, entity.go         the fields of a class as a tree, the state of an entity
-//	entities.go                 creations, updates and deletions of entities
+//	change.go                   the changes that an update brings to a state
+//	entities.go                 the messages of entities, entry by entry
+//	create.go, update.go        what becomes of an entry: creations, updates, visibility
+//	baseline.go                 the states from which entities are created
+//	memory.go                   what the states of all entities may take together
+//	present.go                  the present state of an entity, for those who come late
+//	clock.go                    ticks, and Dota's clock
 //	gameevents.go, combatlog.go game events, combat log
 //	index.go                    what can be told without decoding
 //	wire.go                     protobuf, by hand

@@ -119,25 +119,6 @@ func (d *Decoder) badMessage(ev *Event, id uint32, b []byte) bool {
 	return d.tellMessage(ev, id, b)
 }
 
-// tick reads CNETMsg_Tick.
-func (d *Decoder) tick(ev *Event, b []byte) bool {
-	var t Tick
-	for m := (wire{buf: b}); m.next(); {
-		if m.num == 1 {
-			t.ServerTick = m.uint32()
-		}
-	}
-	if !d.want(KindTick) {
-		return false
-	}
-	if d.clock.known {
-		t.GameTime, t.HasGameTime = d.clock.at(t.ServerTick, d.interval), true
-		t.Paused = d.clock.paused
-	}
-	ev.Kind, ev.Tick = KindTick, t
-	return true
-}
-
 // serverClasses reads CSVCMsg_ClassInfo, which is empty where the file has a record of the same.
 func (d *Decoder) serverClasses(ev *Event, b []byte) bool {
 	m := wire{buf: b}

@@ -1,0 +1,159 @@
+package dem
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/replayd/replayd/decoders/bits"
+)
+
+var (
+	errNoField = errors.New("no such field")
+	errNoClass = errors.New("no such class in the schema")
+	errState   = errors.New("too many fields of all entities together")
+)
+
+// change is a field that an update brings.
+type change struct {
+	node *node
+	cell cell // bytes lie in the reader's arena
+}
+
+// updateReader reads updates of entities. It is reused.
+type updateReader struct {
+	tree    *classTree
+	paths   []path
+	changes []change
+	arena   []byte
+	tick    float32 // in seconds
+	room    int     // how many bytes the state may grow by
+}
+
+// read reads an update of an entity with state s: the changes it brings are in u.changes, also those before an error.
+// It changes s only where the type of an object that may have several is concerned.
+func (u *updateReader) read(r *bits.Reader, c *class, s *state) error {
+	u.changes = u.changes[:0]
+	u.arena = u.arena[:0]
+	var err error
+	u.paths, err = readPaths(r, u.paths[:0])
+	if err != nil {
+		return err
+	}
+	if c.root == nil {
+		return errNoClass
+	}
+	// way[d] is the node whose kids the index d of the path chooses from.
+	var way [maxDepth + 1]*node
+	way[0] = c.root
+	for i := range u.paths {
+		p := &u.paths[i]
+		for d := int(p.keep); d <= int(p.last); d++ {
+			n := way[d]
+			typ := 0
+			if n.many {
+				typ = s.typeOf(n)
+			}
+			k := u.tree.kid(c, n, p.idx[d], typ)
+			if k == nil {
+				return errNoField
+			}
+			way[d+1] = k
+		}
+		n := way[p.last+1]
+		if n.codec.op == opNone {
+			return errNoField
+		}
+		v := n.codec.read(r, &u.arena, u.tick)
+		if r.Overrun() {
+			return errOverrun
+		}
+		if v.kind == valueLength && v.word > maxElements {
+			return errPathIndex
+		}
+		u.changes = append(u.changes, change{n, v})
+		if v.kind == valuePointer && n.many {
+			if err := u.retype(c, s, n, v); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// retype sets the type of an object at once: the paths below depend on it.
+func (u *updateReader) retype(c *class, s *state, n *node, v cell) error {
+	switch {
+	case v.word > uint64(len(n.field.types)):
+		return errNoField
+	case !u.fits(c, s):
+		return errState
+	}
+	s.set(c, n, v, nil)
+	return nil
+}
+
+// fits tells whether there is room for the changes in a state of a class.
+func (u *updateReader) fits(c *class, s *state) bool {
+	return cellSize*max(0, c.cells-len(s.cells))+len(u.arena) <= u.room || u.squeezes(c, s)
+}
+
+// squeezes is fits where room is scarce: cells are added only for a field that has none yet.
+func (u *updateReader) squeezes(c *class, s *state) bool {
+	need := len(u.arena)
+	if slices.ContainsFunc(u.changes, func(ch change) bool { return int(ch.node.cell) >= len(s.cells) }) {
+		need += cellSize * (c.cells - len(s.cells))
+	}
+	return need <= u.room
+}
+
+// data returns the bytes of a change whose value lies outside its cell.
+func (u *updateReader) data(c *cell) []byte {
+	if !c.kind.inBytes() {
+		return nil
+	}
+	start, end := c.span()
+	return u.arena[start:end:end]
+}
+
+// suspects looks for what may be wrong with an update that could not be read right. trusted is how many of the changes
+// come before the first one of a doubtful type: those are good. It is 0 when there is none, for then nothing is known.
+// worst is the change of the most doubtful type, -1 when all types are known.
+func (u *updateReader) suspects() (trusted, worst int) {
+	for i := range u.changes {
+		if g := u.changes[i].node.guess; g != nil {
+			g.bad++
+		}
+	}
+	found := false
+	worst = -1
+	for i := range u.changes {
+		g := u.changes[i].node.guess
+		if g == nil {
+			continue
+		}
+		if !found && g.doubtful() {
+			found, trusted = true, i
+		}
+		if worst < 0 || g.worse(u.changes[worst].node.guess) {
+			worst = i
+		}
+	}
+	return trusted, worst
+}
+
+// confirm notes that the changes were read right.
+func (u *updateReader) confirm() {
+	for i := range u.changes {
+		if g := u.changes[i].node.guess; g != nil {
+			g.good++
+		}
+	}
+}
+
+// apply sets the first n changes.
+func (u *updateReader) apply(c *class, s *state, n int) {
+	for i := range u.changes[:n] {
+		ch := &u.changes[i]
+		s.set(c, ch.node, ch.cell, u.data(&ch.cell))
+	}
+}

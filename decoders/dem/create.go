@@ -1,0 +1,102 @@
+package dem
+
+// createEntity reads the creation of an entity, or its being sent once more in full.
+func (d *Decoder) createEntity(ev *Event) bool {
+	e := &d.ents
+	r := &e.bits
+	id := int(r.Bits(d.classBits))
+	serial := uint32(r.Bits(serialBits))
+	group := r.Varuint32()
+	size := e.size()
+	var c *class
+	if id < len(d.classes) {
+		c = d.classes[id]
+	}
+	if r.Overrun() || size > r.Len() || c == nil {
+		err := errClass
+		if size > r.Len() {
+			err = errEntitySize
+		}
+		told := false
+		if c == nil && !r.Overrun() && d.entities[e.index] != nil {
+			// Whoever was in the slot is gone.
+			told = d.deleteEntity(ev, e.index)
+		}
+		if c == nil && size >= 0 && size <= r.Len() && !r.Overrun() {
+			r.Skip(size)
+			d.fault(Fault{Kind: FaultKindEntity, MessageId: svcPacketEntities, EntityIndex: uint32(e.index), BitsAnnounced: uint32(size), Detail: []byte(err.Error())})
+			return told
+		}
+		d.lose(e.index, c, err)
+		return told
+	}
+	old := d.entities[e.index]
+	again := old != nil && old.class == c && old.serial == serial
+	if old != nil && !again {
+		// The slot has a new tenant.
+		if d.deleteEntity(ev, e.index) {
+			e.pending = pendingCreate{set: true, class: c, serial: serial, group: group, size: size}
+			return true
+		}
+	}
+	return d.fillEntity(ev, c, serial, group, size)
+}
+
+// pendingCreate is a creation whose slot's old tenant had to be told of first.
+type pendingCreate struct {
+	set           bool
+	class         *class
+	serial, group uint32
+	size          int
+}
+
+// fillEntity reads the payload of a creation.
+func (d *Decoder) fillEntity(ev *Event, c *class, serial, group uint32, size int) bool {
+	e := &d.ents
+	r := &e.bits
+	ent := d.entities[e.index]
+	again := ent != nil
+	if !again {
+		ent = d.newEntity()
+		d.entities[e.index] = ent
+	}
+	ent.class, ent.serial, ent.active, ent.seen = c, serial, true, true
+	kind := KindEntityCreated
+	if again {
+		kind = KindEntityEntered
+	}
+	told := d.want(kind)
+	if !c.wanted && !c.rules && size >= 0 {
+		r.Skip(size)
+		ent.decoded = false
+		d.stats.EntitySkips++
+		return false
+	}
+	ent.decoded = true
+	d.startFrom(ent, d.startState(c))
+	d.readUpdate(ent, c, size)
+	if e.store {
+		d.storeBaseline(e.index, 1-e.slot, ent)
+	}
+	if c.rules {
+		d.clock.update(d, ent)
+	}
+	if !told || !c.wanted {
+		return false
+	}
+	// What could not be read of it is missing, and a fault says so.
+	d.merged = d.merged[:0]
+	if c.root != nil {
+		d.merged = ent.appendFields(d.merged, c.root)
+	}
+	d.floats = d.floats[:0]
+	ev.Kind = kind
+	if again {
+		f := ev.EntityEntered.Fields
+		ev.EntityEntered = EntityEntered{Index: uint32(e.index), Class: c.name, Serial: serial, Full: true, Fields: d.fillState(f, &ent.state)}
+		return true
+	}
+	f := ev.EntityCreated.Fields
+	ev.EntityCreated = EntityCreated{Index: uint32(e.index), Class: c.name, Serial: serial, SpawnGroup: group, Fields: d.fillState(f, &ent.state)}
+	return true
+}

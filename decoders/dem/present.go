@@ -1,0 +1,68 @@
+package dem
+
+// MaxEntities is how many slots for entities there are.
+const MaxEntities = maxEntities
+
+// Entity is a look at the present state of an entity.
+type Entity struct {
+	Index  int
+	Serial uint32
+	Class  string
+	// Active tells whether it is within the recorder's view.
+	Active bool
+	// Fields are all present fields, as in EntityCreated. Their bytes are valid until the next call of Next.
+	Fields []FieldValue
+}
+
+// Entity returns the state of the entity in a slot. ok is false when there is none, or when its class is not decoded.
+func (d *Decoder) Entity(index int) (e Entity, ok bool) {
+	if uint(index) >= maxEntities || d.entities[index] == nil || !d.entities[index].decoded {
+		return Entity{}, false
+	}
+	ent := d.entities[index]
+	e = Entity{Index: index, Serial: ent.serial, Class: d.Name(ent.class.name), Active: ent.active}
+	var floats []float32
+	if ent.class.root != nil {
+		for _, ch := range ent.appendFields(nil, ent.class.root) {
+			f := FieldValue{Field: ch.node.name}
+			ch.cell.fill(&f, ent.data(&ch.cell), &floats)
+			e.Fields = append(e.Fields, f)
+		}
+	}
+	return e, true
+}
+
+// Present fills ev with an EntityEntered that tells the whole present state of the entity in a slot, for somebody who
+// comes late. ok is false when there is none, when it is out of view, and when nobody asked for its class. It is no event
+// of the demo: the position does not move.
+func (d *Decoder) Present(index int, ev *Event) (ok bool) {
+	if uint(index) >= maxEntities {
+		return false
+	}
+	ent := d.entities[index]
+	if ent == nil || !ent.decoded || !ent.active || !ent.class.wanted {
+		return false
+	}
+	d.merged = d.merged[:0]
+	if ent.class.root != nil {
+		d.merged = ent.appendFields(d.merged, ent.class.root)
+	}
+	d.floats = d.floats[:0]
+	fields := d.fillState(ev.EntityEntered.Fields, &ent.state)
+	ev.AtTick, ev.Kind = d.Tick(), KindEntityEntered
+	ev.EntityEntered = EntityEntered{
+		Index: uint32(index), Class: ent.class.name, Serial: ent.serial, Full: true, Fields: fields,
+	}
+	return true
+}
+
+// fillState fills fields with d.merged, whose bytes lie in s.
+func (d *Decoder) fillState(fields []FieldValue, s *state) []FieldValue {
+	fields = sized(fields, len(d.merged))
+	for i := range d.merged {
+		ch := &d.merged[i]
+		fields[i].Field = ch.node.name
+		ch.cell.fill(&fields[i], s.data(&ch.cell), &d.floats)
+	}
+	return fields
+}

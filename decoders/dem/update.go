@@ -1,0 +1,180 @@
+package dem
+
+import "errors"
+
+// updateEntity reads an update of an entity.
+func (d *Decoder) updateEntity(ev *Event) bool {
+	e := &d.ents
+	r := &e.bits
+	ent := d.entities[e.index]
+	entered := false
+	if e.visual {
+		p := r.Bits(2)
+		if ent != nil {
+			active := p&2 != 0
+			entered = active && !ent.active
+			left := !active && ent.active
+			ent.active, ent.seen = active, true
+			if p&1 != 0 {
+				return d.tellVisibility(ev, ent, entered, left)
+			}
+		}
+		if p&1 != 0 {
+			d.item++
+			return false
+		}
+	}
+	size := e.size()
+	if size > r.Len() {
+		d.lose(e.index, nil, errEntitySize)
+		return false
+	}
+	kind := KindEntityUpdated
+	if entered {
+		kind = KindEntityEntered
+	}
+	told := d.want(kind)
+	if ent == nil {
+		d.stats.EntityUnknown++
+		if size < 0 {
+			d.lose(e.index, nil, errUnknown)
+			return false
+		}
+		r.Skip(size)
+		return false
+	}
+	ent.seen = true
+	c := ent.class
+	if !ent.decoded && size >= 0 {
+		r.Skip(size)
+		d.stats.EntitySkips++
+		return false
+	}
+	read := d.readUpdate(ent, c, size)
+	if c.rules {
+		d.clock.update(d, ent)
+	}
+	if !told || !c.wanted {
+		return false
+	}
+	if kind == KindEntityEntered {
+		// It did, even when its news could not be read.
+		fields, _ := d.fillChanges(ev.EntityEntered.Fields)
+		ev.Kind = kind
+		ev.EntityEntered = EntityEntered{Index: uint32(e.index), Class: c.name, Serial: ent.serial, Fields: fields}
+		return true
+	}
+	if !read {
+		return false
+	}
+	out := &ev.EntityUpdated
+	var some bool
+	if out.Fields, some = d.fillChanges(out.Fields); !some {
+		return false
+	}
+	out.Index, out.Class, out.Serial = uint32(e.index), c.name, ent.serial
+	ev.Kind = kind
+	return true
+}
+
+// tellVisibility delivers that an entity left or entered the recorder's view without other news.
+func (d *Decoder) tellVisibility(ev *Event, ent *entity, entered, left bool) bool {
+	kind := KindEntityLeft
+	if entered {
+		kind = KindEntityEntered
+	}
+	if told := d.want(kind); !told || !entered && !left || !ent.class.wanted {
+		return false
+	}
+	ev.Kind = kind
+	if entered {
+		ev.EntityEntered = EntityEntered{Index: uint32(d.ents.index), Class: ent.class.name, Serial: ent.serial, Fields: ev.EntityEntered.Fields[:0]}
+		return true
+	}
+	ev.EntityLeft = EntityLeft{Index: uint32(d.ents.index), Class: ent.class.name, Serial: ent.serial}
+	return true
+}
+
+// readUpdate reads an update of an entity and applies it. size is its announced size, or -1. What was applied is in
+// d.update.changes then: nothing, when nothing of the update is of use. It returns whether something was.
+func (d *Decoder) readUpdate(ent *entity, c *class, size int) bool {
+	e := &d.ents
+	r := &e.bits
+	u := &d.update
+	start := r.Pos()
+	d.stats.EntityUpdates++
+	u.room = max(0, maxState-d.held)
+	err := u.read(r, c, &ent.state)
+	used := r.Pos() - start
+	if err == nil && size >= 0 && used != size {
+		err = errEntityBits
+	}
+	switch {
+	case err == nil:
+		u.confirm()
+		return d.applyUpdate(ent)
+	case size < 0:
+		// Where the next one starts is not known.
+		u.changes = u.changes[:0]
+		d.lose(e.index, c, err)
+		d.count(ent)
+		return false
+	}
+	r.Seek(start + size)
+	if errors.Is(err, errState) {
+		u.changes = u.changes[:0]
+		d.noRoom(c)
+		d.count(ent)
+		return false
+	}
+	d.stats.EntityMismatches++
+	f := Fault{Kind: FaultKindEntity, MessageId: svcPacketEntities, EntityIndex: uint32(e.index), Class: c.name, HasClass: true,
+		BitsAnnounced: uint32(size), BitsRead: uint32(used), Detail: []byte(err.Error())}
+	n, worst := u.suspects()
+	if worst >= 0 {
+		f.Field, f.HasField = u.changes[worst].node.name, true
+	}
+	u.changes = u.changes[:n]
+	d.fault(f)
+	return d.applyUpdate(ent) && n > 0
+}
+
+// applyUpdate applies the changes of the update to an entity. It drops them and returns false when there is no room.
+func (d *Decoder) applyUpdate(ent *entity) bool {
+	u := &d.update
+	fits := u.fits(ent.class, &ent.state)
+	if !fits {
+		u.changes = u.changes[:0]
+		d.noRoom(ent.class)
+	}
+	u.apply(ent.class, &ent.state, len(u.changes))
+	d.count(ent)
+	return fits
+}
+
+// fillChanges fills fields with the wanted changes of the update. some is false when there were changes but none was
+// wanted.
+func (d *Decoder) fillChanges(fields []FieldValue) (_ []FieldValue, some bool) {
+	u := &d.update
+	d.floats = d.floats[:0]
+	fields = sized(fields, len(u.changes))
+	n := 0
+	for i := range u.changes {
+		ch := &u.changes[i]
+		if !ch.node.wanted {
+			continue
+		}
+		fields[n].Field = ch.node.name
+		ch.cell.fill(&fields[n], u.data(&ch.cell), &d.floats)
+		n++
+	}
+	return fields[:n], n > 0 || len(u.changes) == 0 && d.opts.Fields == nil
+}
+
+// sized returns fields with length n, reusing its memory.
+func sized(fields []FieldValue, n int) []FieldValue {
+	if cap(fields) >= n {
+		return fields[:n]
+	}
+	return append(fields[:cap(fields)], make([]FieldValue, n-cap(fields))...)
+}
