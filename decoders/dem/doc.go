@@ -21,10 +21,20 @@
 //
 // From the outside in, as the bytes lie (docs/formats/dem.md has the format):
 //
+//	decoder.go, options.go      the machine that goes from stage to stage, and what it is told
+//	position.go, fault.go       which events are delivered, and where they are; what went wrong
+//	header.go, fileinfo.go      the beginning of a file, and what was known at its end
 //	frame.go, record.go         records: their heads, compression, what is in each
 //	packet.go, messages.go      the messages of a packet and the order in which they are delivered
+//	plain.go, usercmd.go        messages that become events field by field; commands of players
+//	chunk.go, names.go          records and messages that are delivered as they are
+//	signon.go                   what the sign-on part tells: schema, classes, the server
 //	stringtable.go, tables.go   string tables: entries, creations, updates, dumps
-//	schema.go, fieldtype.go     send tables compiled to serializers and fields
+//	modifier.go                 the modifiers of Dota, which travel in a string table
+//	schema.go, compile.go       send tables compiled to serializers and fields
+//	schemas.go                  compiled schemas that decoders share
+//	fieldtype.go, patch.go      the types of fields, and what old builds tell wrong of them
+//	codec.go                    which way of reading belongs to which type
 //	value.go, quantize.go       how values are read
 //	path.go, huffman.go         which fields an update brings
 //	class.go, entity.go         the fields of a class as a tree, the state of an entity
@@ -34,11 +44,10 @@
 //	baseline.go                 the states from which entities are created
 //	memory.go                   what the states of all entities may take together
 //	present.go                  the present state of an entity, for those who come late
-//	clock.go                    ticks, and Dota's clock
+//	clock.go, game.go           ticks and Dota's clock; which game it is
 //	gameevents.go, combatlog.go game events, combat log
 //	index.go                    what can be told without decoding
-//	wire.go                     protobuf, by hand
-//	decoder.go                  the machine that goes from stage to stage
+//	wire.go, lzss.go            protobuf and an old compression, by hand
 //
 // # Units
 //

@@ -56,6 +56,35 @@ type frame struct {
 	tick       int32
 }
 
+// readFrame reads the head of a record and waits for its payload, which it consumes. The payload is valid until more is
+// read.
+func (d *Decoder) readFrame() ([]byte, error) {
+	for {
+		b := d.win.Bytes()
+		f, n, size, what := parseFrame(b)
+		switch {
+		case what != "":
+			return nil, d.fail(what, decoders.ErrCorrupt, "longer than 5 bytes")
+		case n > 0 && size > maxRecord:
+			return nil, d.fail("record", decoders.ErrLimit, "declares %d bytes", size)
+		case n > 0 && len(b) >= n+size:
+			f.offset = d.win.Offset()
+			f.next = f.offset + int64(n+size)
+			d.signOn.place(&f)
+			d.frame = f
+			d.win.Advance(n + size)
+			d.work += int64(n + size)
+			return b[n : n+size], nil
+		}
+		if err := d.win.Fill(); err != nil {
+			if errors.Is(err, decoders.ErrWindow) {
+				return nil, d.fail("record", decoders.ErrLimit, "%d bytes", size)
+			}
+			return nil, err
+		}
+	}
+}
+
 // parseFrame reads the head of a record. size is how many bytes of payload follow the n bytes of head. n is 0 when the
 // bytes end inside the head. what names what is wrong with a head that cannot be.
 func parseFrame(b []byte) (f frame, n, size int, what string) {
@@ -89,6 +118,20 @@ func parseFrame(b []byte) (f frame, n, size int, what string) {
 	return f, n, int(length), ""
 }
 
+// uvarint32 is uvarint for numbers of at most five bytes.
+func uvarint32(b []byte) (v uint32, n int) {
+	for i, c := range b[:min(len(b), 5)] {
+		v |= uint32(c&0x7f) << (7 * i)
+		if c < 0x80 {
+			return v, i + 1
+		}
+	}
+	if len(b) >= 5 {
+		return 0, -1
+	}
+	return 0, 0
+}
+
 // signOn tells the records of the sign-on part from those of the recording proper.
 type signOn struct{ over bool }
 
@@ -102,20 +145,6 @@ func (s *signOn) place(f *frame) {
 		f.tick = -1
 		s.over = f.command == cmdSyncTick
 	}
-}
-
-// uvarint32 is uvarint for numbers of at most five bytes.
-func uvarint32(b []byte) (v uint32, n int) {
-	for i, c := range b[:min(len(b), 5)] {
-		v |= uint32(c&0x7f) << (7 * i)
-		if c < 0x80 {
-			return v, i + 1
-		}
-	}
-	if len(b) >= 5 {
-		return 0, -1
-	}
-	return 0, 0
 }
 
 var errInflate = errors.New("snappy: the declared size cannot be")
@@ -137,54 +166,3 @@ func inflate(dst, src []byte, limit int) ([]byte, error) {
 
 // roomy is what to allocate for n bytes so that a little more need not be allocated anew.
 func roomy(n int) int { return n + min(n/4, 1<<20) }
-
-// headerSizes: the usual header, and that of the 2014 alpha of Dota's Workshop Tools.
-const (
-	headerSize     = 16
-	headerSize2014 = 12
-)
-
-// fileHeader is what precedes the records.
-type fileHeader struct {
-	size        int64 // 16, or 12 in 2014
-	fileInfo    int64 // offset of the record FileInfo, 0 when not told
-	spawnGroups int64
-}
-
-// parseFileHeader reads the file's first bytes: 17 of them, or what there is.
-func parseFileHeader(b []byte) (fileHeader, error) {
-	fail := func(kind error, detail string, args ...any) (fileHeader, error) {
-		return fileHeader{}, decoders.Errorf(decoders.Dem, 0, decoders.NoTick, "header", kind, detail, args...)
-	}
-	switch {
-	case hasMagic(b, "PBUFDEM\x00"):
-		return fail(decoders.ErrUnsupported, "a demo of Dota 2 on Source 1 (before September 2015)")
-	case hasMagic(b, "HL2DEMO\x00"):
-		return fail(decoders.ErrUnsupported, "a demo of Source 1 (CS:GO, Team Fortress 2 and older)")
-	case !hasMagic(b, "PBDEMS2\x00"):
-		if len(b) < 8 {
-			return fail(decoders.ErrTruncated, "%d bytes are no demo", len(b))
-		}
-		return fail(decoders.ErrCorrupt, "not a demo: the file begins with %q", b[:8])
-	case len(b) < headerSize2014+1:
-		return fail(decoders.ErrTruncated, "ends after %d bytes", len(b))
-	}
-	h := fileHeader{size: headerSize, fileInfo: int64(le32(b[8:]))}
-	if b[12] == cmdFileHeader && (len(b) <= headerSize || b[16]&^cmdCompressed != cmdFileHeader) {
-		h.size = headerSize2014
-		return h, nil
-	}
-	if len(b) < headerSize {
-		return fail(decoders.ErrTruncated, "ends after %d bytes", len(b))
-	}
-	h.spawnGroups = int64(le32(b[12:]))
-	return h, nil
-}
-
-func hasMagic(b []byte, magic string) bool {
-	return len(b) >= len(magic) && string(b[:len(magic)]) == magic
-}
-
-func le32(b []byte) uint32 {
-	return uint32(b[0]) | uint32(b[1])<<8 | uint32(b[2])<<16 | uint32(b[3])<<24
-}

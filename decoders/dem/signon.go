@@ -64,20 +64,6 @@ func (d *Decoder) forgetEntities() {
 	}
 }
 
-// setRoot connects a class to the serializer of its name.
-func (d *Decoder) setRoot(c *class) {
-	c.root, c.cells, c.baseline = nil, 0, baseline{}
-	name := d.tree.names[c.name]
-	if s := d.schema.byKey[serializerKey{name, 0}]; s != nil {
-		c.root = d.tree.newRoot(s)
-	} else if s := d.schema.byName[name]; s != nil {
-		c.root = d.tree.newRoot(s)
-	}
-	if d.game == gameDota {
-		c.rules = name == "CDOTAGamerulesProxy" && d.has(KindTick)
-	}
-}
-
 func (d *Decoder) nextSerializer(ev *Event) bool {
 	if d.schema == nil || d.list.next >= len(d.schema.serializers) {
 		d.stage = stagePacket
@@ -99,9 +85,6 @@ func (d *Decoder) nextSerializer(ev *Event) bool {
 	}
 	return true
 }
-
-// maxClassID bounds the numbers of classes.
-const maxClassID = 1 << 16
 
 // startClasses reads CDemoClassInfo.
 func (d *Decoder) startClasses(payload []byte) {
@@ -141,6 +124,34 @@ func (d *Decoder) startClasses(payload []byte) {
 	d.stage = stageClasses
 }
 
+// serverClasses reads CSVCMsg_ClassInfo, which is empty where the file has a record of the same.
+func (d *Decoder) serverClasses(ev *Event, b []byte) bool {
+	m := wire{buf: b}
+	for m.next() {
+		if m.num != 2 {
+			continue
+		}
+		var id int32
+		var name []byte
+		for q := (wire{buf: m.raw}); q.next(); {
+			switch q.num {
+			case 1:
+				id = q.int32()
+			case 3:
+				name = q.raw
+			}
+		}
+		if id < 0 || id >= maxClassID {
+			return d.badMessage(ev, svcClassInfo, b)
+		}
+		d.addClass(id, name)
+	}
+	return false
+}
+
+// maxClassID bounds the numbers of classes.
+const maxClassID = 1 << 16
+
 func (d *Decoder) addClass(id int32, name []byte) {
 	for int(id) >= len(d.classes) {
 		d.classes = append(d.classes, nil)
@@ -150,6 +161,20 @@ func (d *Decoder) addClass(id int32, name []byte) {
 	d.classes[id] = c
 	if d.schema != nil {
 		d.setRoot(c)
+	}
+}
+
+// setRoot connects a class to the serializer of its name.
+func (d *Decoder) setRoot(c *class) {
+	c.root, c.cells, c.baseline = nil, 0, baseline{}
+	name := d.tree.names[c.name]
+	if s := d.schema.byKey[serializerKey{name, 0}]; s != nil {
+		c.root = d.tree.newRoot(s)
+	} else if s := d.schema.byName[name]; s != nil {
+		c.root = d.tree.newRoot(s)
+	}
+	if d.game == gameDota {
+		c.rules = name == "CDOTAGamerulesProxy" && d.has(KindTick)
 	}
 }
 

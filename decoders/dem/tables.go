@@ -116,13 +116,6 @@ func (d *Decoder) tableFault(t *stringTable, err error) {
 	d.fault(Fault{Kind: FaultKindStringTable, MessageId: svcUpdateStringTable, Detail: []byte("string table " + string(t.name) + ": " + err.Error())})
 }
 
-// pendingModifier is the modifier that the last entry of a table is, not delivered yet.
-type pendingModifier struct {
-	set   bool
-	slot  int
-	value []byte
-}
-
 // nextTableEntry reads an entry of a string table.
 func (d *Decoder) nextTableEntry(ev *Event) bool {
 	if d.buff.set {
@@ -152,12 +145,6 @@ func (d *Decoder) tellChange(ev *Event, id int, t *stringTable, c *tableChange) 
 	}
 	d.buff = pendingModifier{true, c.index, c.value}
 	return told || d.tellModifier(ev)
-}
-
-// tellModifier delivers the modifier that the last entry is.
-func (d *Decoder) tellModifier(ev *Event) bool {
-	d.buff.set = false
-	return d.modifier(ev, d.buff.slot, d.buff.value)
 }
 
 func (d *Decoder) tellEntry(ev *Event, id int, t *stringTable, c *tableChange) {

@@ -39,57 +39,6 @@ func span(start, end int) uint64 { return uint64(start)<<32 | uint64(uint32(end)
 
 func (c *cell) span() (start, end int) { return int(c.word >> 32), int(uint32(c.word)) }
 
-// op is how a value is read.
-type op uint8
-
-const (
-	opNone op = iota // the path does not lead to a value
-	opBool
-	opInt32
-	opInt64
-	opUint32
-	opUint64
-	opFixed64
-	opFixedInt8
-	opFixedUint8
-	opHandle
-	opSequence
-	opFloat // any float, by the float rule
-	opVector
-	opNormal3
-	opTuple // num floats by the float rule
-	opPitchYaw
-	opPreciseAngles
-	opCoordAngles
-	opRawAngles
-	opBitAngles
-	opText
-	opBlob
-	opLength
-	opPointer
-)
-
-// floatOp is how a float is read.
-type floatOp uint8
-
-const (
-	floatRaw floatOp = iota
-	floatCoord
-	floatNormal
-	floatTicks
-	floatQuantized
-)
-
-// codec is how the values of a field are read.
-type codec struct {
-	op    op
-	float floatOp
-	num   uint8 // components of a tuple, bits of an angle, number of types of a polymorphic pointer
-	// guess: nobody knows the type, it is read as varuint64. That is right for enums.
-	guess bool
-	quant *quantizer
-}
-
 // maxText bounds a string or a blob within an entity.
 const maxText = 1 << 20
 

@@ -1,0 +1,79 @@
+package dem
+
+// noHandle is the handle of no entity.
+const noHandle = 1<<24 - 1
+
+// pendingModifier is the modifier that the last entry of a table is, not delivered yet.
+type pendingModifier struct {
+	set   bool
+	slot  int
+	value []byte
+}
+
+// tellModifier delivers the modifier that the last entry is.
+func (d *Decoder) tellModifier(ev *Event) bool {
+	d.buff.set = false
+	return d.modifier(ev, d.buff.slot, d.buff.value)
+}
+
+// modifier delivers an entry of the table ActiveModifiers.
+func (d *Decoder) modifier(ev *Event, slot int, b []byte) bool {
+	if !d.want(KindModifier) || len(b) == 0 || d.game != gameDota && d.game != gameUnknown {
+		return false
+	}
+	o := Modifier{
+		State: ModifierStateActive, Slot: uint32(slot), Raw: b, Duration: -1,
+		Parent: noHandle, Caster: noHandle, Ability: noHandle, AuraOwner: noHandle,
+	}
+	class := int32(-1)
+	var lua []byte
+	m := wire{buf: b}
+	for m.next() {
+		switch m.num {
+		case 1:
+			o.State = ModifierState(m.int32())
+		case 2:
+			o.Parent = m.uint32()
+		case 3:
+			o.Index = m.int32()
+		case 4:
+			o.Serial = m.int32()
+		case 5:
+			class = m.int32()
+		case 6:
+			o.AbilityLevel = m.int32()
+		case 7:
+			o.StackCount = m.int32()
+		case 8:
+			o.CreationTime = m.float32()
+		case 9:
+			o.Duration = m.float32()
+		case 10:
+			o.Caster = m.uint32()
+		case 11:
+			o.Ability = m.uint32()
+		case 14:
+			o.Subtle = m.bool()
+		case 23:
+			o.Aura = m.bool()
+		case 32:
+			lua = m.raw
+		case 34:
+			o.AuraOwner = m.uint32()
+		}
+	}
+	if m.bad {
+		d.fault(Fault{Kind: FaultKindMessage, MessageId: svcUpdateStringTable, Detail: []byte("modifier: not the message that it should be")})
+		return false
+	}
+	o.Name = lua
+	if class >= 0 && len(lua) == 0 {
+		for _, t := range d.tables {
+			if t.role == roleModifierNames {
+				o.Name = t.key(int(class))
+			}
+		}
+	}
+	ev.Kind, ev.Modifier = KindModifier, o
+	return true
+}

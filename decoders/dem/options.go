@@ -1,0 +1,56 @@
+package dem
+
+import (
+	"errors"
+	"io"
+
+	"github.com/replayd/replayd/decoders"
+)
+
+// Options say what a decoder delivers. The zero value delivers everything from the beginning.
+type Options struct {
+	// Kinds tells which kinds of events are delivered; nil means all. It is asked once for each kind. What no wanted kind
+	// needs is not decoded: without the kinds of entities and without ticks, no entity is.
+	Kinds func(Kind) bool
+	// Classes tells of which classes entities are decoded and delivered, by name; nil means of all. It is asked once for
+	// each class. The others' updates are skipped without looking at them where the file tells their sizes.
+	Classes func(class string) bool
+	// Fields tells which fields of entities are delivered; nil means all. It is asked once for each field of each class.
+	// An update without any wanted field is not delivered.
+	Fields func(class, field string) bool
+	// From is where delivery starts: the Position of another decoder of the same file with the same options. What comes
+	// before is decoded as far as it is needed, and not delivered.
+	From decoders.Position
+	// FromTick, when not nil, is the first tick whose events are delivered.
+	FromTick *int32
+	// At, when not nil, reads the same file anywhere. With FromTick, decoding then starts at the last key frame before
+	// that tick instead of at the beginning.
+	At io.ReaderAt
+	// Schemas is where compiled schemas are kept for other decoders; nil means nowhere.
+	Schemas *Schemas
+	// Yield, when not 0, makes Next return ErrYield after about so many bytes of the file without an event.
+	Yield int64
+}
+
+// ErrYield says that Next read as much as Options.Yield allows without an event. Call it again.
+var ErrYield = errors.New("no event yet")
+
+// Stats are figures of what a decoder did so far.
+type Stats struct {
+	// Records is how many records of the file were read.
+	Records int64
+	// Messages is how many messages the packets had, those that were skipped included.
+	Messages int64
+	// EntityUpdates is how many creations and updates of entities were decoded, and EntitySkips how many were skipped
+	// because nobody asked for the class.
+	EntityUpdates, EntitySkips int64
+	// EntityMismatches is how many updates ended elsewhere than announced. It is 0 for a file whose types are all known,
+	// and so tells the health of a decoding.
+	EntityMismatches int64
+	// EntityUnknown is how many updates concern an entity that was never created, as after a gap.
+	EntityUnknown int64
+	// BaselinesMissing is how many entities were created of a class without defaults.
+	BaselinesMissing int64
+	// Faults is how many faults there were, delivered or not.
+	Faults int64
+}
