@@ -1,13 +1,64 @@
 package dem
 
-// compiler turns field descriptions into fields.
+// compiler turns the descriptions of serializers and fields into a schema.
 type compiler struct {
-	schema *schema
-	raw    [][]byte
-	sym    func(int32) symbol
-	fields []*field
-	build  int
-	game   game
+	symbols []symbol
+	raw     [][]byte // the fields as the file describes them
+	build   int
+	game    game
+
+	schema  *schema
+	fields  []*field // those of raw, as far as they are compiled
+	refs    int      // fields of all serializers
+	indices []int32
+}
+
+// compile compiles all serializers. ok is false when one cannot be read.
+func (c *compiler) compile(serializers [][]byte) (s *schema, ok bool) {
+	s = &schema{
+		serializers: make([]*serializer, 0, len(serializers)),
+		byKey:       make(map[serializerKey]*serializer, len(serializers)),
+		byName:      make(map[string]*serializer, len(serializers)),
+	}
+	c.schema, c.fields = s, make([]*field, len(c.raw))
+	for _, b := range serializers {
+		ser := c.serializer(b)
+		if ser == nil {
+			return nil, false
+		}
+		s.serializers = append(s.serializers, ser)
+		// A name can occur twice: the last one counts, from there on.
+		s.byKey[serializerKey{ser.name, ser.version}] = ser
+		s.byName[ser.name] = ser
+	}
+	return s, true
+}
+
+// serializer compiles a serializer. It returns nil for one that cannot be read.
+func (c *compiler) serializer(b []byte) *serializer {
+	s := &serializer{}
+	c.indices = c.indices[:0]
+	m := wire{buf: b}
+	for m.next() {
+		switch m.num {
+		case 1:
+			s.name, s.nameTold = c.symbol(m.int32())
+		case 2:
+			s.version = m.int32()
+		case 3:
+			c.indices = m.appendInt32s(c.indices)
+		}
+	}
+	if c.refs += len(c.indices); m.bad || c.refs > maxFieldRefs || len(c.indices) > maxIndex+1 {
+		return nil
+	}
+	s.fields = make([]*field, len(c.indices))
+	for i, index := range c.indices {
+		if s.fields[i] = c.field(index, s); s.fields[i] == nil {
+			return nil
+		}
+	}
+	return s
 }
 
 // field compiles a field of a serializer at its first use: by then the serializers that it refers to are known. It
@@ -19,21 +70,38 @@ func (c *compiler) field(index int32, in *serializer) *field {
 	if f := c.fields[index]; f != nil {
 		return f
 	}
-	f := &field{}
-	told := &f.told
-	var serializer string
-	type candidate struct {
-		name    string
-		version int32
+	f, below := c.parseField(c.raw[index])
+	if f == nil {
+		return nil
 	}
-	var others []candidate
-	m := wire{buf: c.raw[index]}
+	for _, k := range below {
+		f.types = append(f.types, c.schema.lookup(k.name, k.version))
+	}
+	t := parseFieldType(f.typ)
+	f.shape = t.shape(len(below) > 0)
+	f.count = t.count
+	c.patch(f, in)
+	c.choose(f, t)
+	// A patch that depends on the serializer must not leak into others that share the field.
+	if f.name != "m_angRotation" || c.build == 0 || c.build > lastEncoderPatch {
+		c.fields[index] = f
+	}
+	return f
+}
+
+// parseField reads the description of a field, and which serializers may be below it. It returns nil when it cannot.
+func (c *compiler) parseField(b []byte) (f *field, below []serializerKey) {
+	f = &field{}
+	told := &f.told
+	var own string
+	var others []serializerKey
+	m := wire{buf: b}
 	for m.next() {
 		switch m.num {
 		case 1:
-			f.typ, told.Type = c.sym(m.int32()).get()
+			f.typ, told.Type = c.symbol(m.int32())
 		case 2:
-			f.name, told.Name = c.sym(m.int32()).get()
+			f.name, told.Name = c.symbol(m.int32())
 		case 3:
 			told.BitCount = m.int32()
 		case 4:
@@ -43,21 +111,21 @@ func (c *compiler) field(index int32, in *serializer) *field {
 		case 6:
 			told.EncodeFlags = m.int32()
 		case 7:
-			serializer, told.Serializer = c.sym(m.int32()).get()
+			own, told.Serializer = c.symbol(m.int32())
 		case 8:
 			told.SerializerVersion = m.int32()
 		case 9:
-			_, told.SendNode = c.sym(m.int32()).get()
+			_, told.SendNode = c.symbol(m.int32())
 		case 10:
-			f.encoder, told.Encoder = c.sym(m.int32()).get()
+			f.encoder, told.Encoder = c.symbol(m.int32())
 		case 11:
-			var o candidate
+			var o serializerKey
 			p := wire{buf: m.raw}
 			for p.next() {
 				switch p.num {
 				case 1:
 					var name []byte
-					o.name, name = c.sym(p.int32()).get()
+					o.name, name = c.symbol(p.int32())
 					told.Polymorphic = append(told.Polymorphic, name)
 				case 2:
 					o.version = p.int32()
@@ -68,24 +136,21 @@ func (c *compiler) field(index int32, in *serializer) *field {
 		}
 	}
 	if m.bad {
-		return nil
+		return nil, nil
 	}
 	f.bitCount, f.flags = told.BitCount, told.EncodeFlags
 	f.low, f.hasLow, f.high, f.hasHigh = told.Low, told.HasLow, told.High, told.HasHigh
-	t := parseFieldType(f.typ)
-	f.shape = t.shape(serializer != "")
-	if serializer != "" {
-		f.types = append(f.types, c.schema.lookup(serializer, told.SerializerVersion))
-		for _, o := range others {
-			f.types = append(f.types, c.schema.lookup(o.name, o.version))
-		}
+	if own != "" {
+		below = append(below, serializerKey{own, told.SerializerVersion})
+		below = append(below, others...)
 	}
-	f.count = t.count
-	c.patch(f, in)
-	c.choose(f, t)
-	// A patch that depends on the serializer must not leak into others that share the field.
-	if f.name != "m_angRotation" || c.build == 0 || c.build > lastEncoderPatch {
-		c.fields[index] = f
+	return f, below
+}
+
+// symbol returns a name of the schema, or nothing.
+func (c *compiler) symbol(i int32) (text string, raw []byte) {
+	if uint32(i) < uint32(len(c.symbols)) {
+		return c.symbols[i].text, c.symbols[i].raw
 	}
-	return f
+	return "", nil
 }

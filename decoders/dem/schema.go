@@ -50,8 +50,6 @@ type symbol struct {
 	raw  []byte
 }
 
-func (s symbol) get() (text string, raw []byte) { return s.text, s.raw }
-
 // lookup finds a serializer by name and version, and falls back on the last one of that name.
 func (s *schema) lookup(name string, version int32) *serializer {
 	if ser, ok := s.byKey[serializerKey{name, version}]; ok {
@@ -78,70 +76,27 @@ func parseSendTables(data []byte, build int, game game) (*schema, bool) {
 	return parseFlattenedSerializer(data[used:used+int(n)], build, game)
 }
 
+// parseFlattenedSerializer reads a CSVCMsg_FlattenedSerializer.
 func parseFlattenedSerializer(data []byte, build int, game game) (*schema, bool) {
 	data = bytes.Clone(data) // names stay parts of it
-	var symbols []symbol
-	var fieldData, serializerData [][]byte
-	msg := wire{buf: data}
-	for msg.next() {
-		if len(symbols) > maxSymbols || len(serializerData) > maxSerializers || len(fieldData) > maxFields {
+	c := compiler{build: build, game: game}
+	var serializers [][]byte
+	m := wire{buf: data}
+	for m.next() {
+		if len(c.symbols) > maxSymbols || len(serializers) > maxSerializers || len(c.raw) > maxFields {
 			return nil, false
 		}
-		switch msg.num {
+		switch m.num {
 		case 1:
-			serializerData = append(serializerData, msg.raw)
+			serializers = append(serializers, m.raw)
 		case 2:
-			symbols = append(symbols, symbol{string(msg.raw), msg.raw})
+			c.symbols = append(c.symbols, symbol{string(m.raw), m.raw})
 		case 3:
-			fieldData = append(fieldData, msg.raw)
+			c.raw = append(c.raw, m.raw)
 		}
 	}
-	if msg.bad {
+	if m.bad {
 		return nil, false
 	}
-	sym := func(i int32) symbol {
-		if uint32(i) < uint32(len(symbols)) {
-			return symbols[i]
-		}
-		return symbol{}
-	}
-	s := &schema{
-		serializers: make([]*serializer, 0, len(serializerData)),
-		byKey:       make(map[serializerKey]*serializer, len(serializerData)),
-		byName:      make(map[string]*serializer, len(serializerData)),
-	}
-	c := compiler{schema: s, raw: fieldData, sym: sym, fields: make([]*field, len(fieldData)), build: build, game: game}
-	refs := 0
-	var indices []int32
-	for _, b := range serializerData {
-		ser := &serializer{}
-		indices = indices[:0]
-		m := wire{buf: b}
-		for m.next() {
-			switch m.num {
-			case 1:
-				ser.name, ser.nameTold = sym(m.int32()).get()
-			case 2:
-				ser.version = m.int32()
-			case 3:
-				indices = m.appendInt32s(indices)
-			}
-		}
-		if refs += len(indices); m.bad || refs > maxFieldRefs || len(indices) > maxIndex+1 {
-			return nil, false
-		}
-		ser.fields = make([]*field, len(indices))
-		for i, index := range indices {
-			f := c.field(index, ser)
-			if f == nil {
-				return nil, false
-			}
-			ser.fields[i] = f
-		}
-		s.serializers = append(s.serializers, ser)
-		// A name can occur twice: the last one counts, from there on.
-		s.byKey[serializerKey{ser.name, ser.version}] = ser
-		s.byName[ser.name] = ser
-	}
-	return s, true
+	return c.compile(serializers)
 }
