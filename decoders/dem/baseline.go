@@ -26,6 +26,20 @@ type ownBaseline struct {
 // alternate says that an entity is created from another entry of the table instancebaseline than its class's.
 type alternate struct{ entity, entry int32 }
 
+func parseAlternate(b []byte) (a alternate) {
+	for m := (wire{buf: b}); m.next(); {
+		switch m.num {
+		case 1:
+			a.entity = m.int32()
+		case 2:
+			a.entry = m.int32()
+		}
+	}
+	return a
+}
+
+func compareAlternates(a, b alternate) int { return cmp.Compare(a.entity, b.entity) }
+
 // alternates keeps the states that entries are for classes, within what all states together may take.
 type alternates struct {
 	states map[alternateKey]*state
@@ -85,13 +99,9 @@ func (d *Decoder) readBaseline(s *state, c *class, value []byte) {
 		u.apply(c, s, len(u.changes))
 		return
 	}
-	n, worst := u.suspects()
 	f := Fault{Kind: FaultKindBaseline, MessageId: svcCreateStringTable, EntityIndex: uint32(d.ents.index), Class: c.name, HasClass: true,
 		BitsAnnounced: uint32(8 * len(value)), BitsRead: uint32(r.Pos()), Detail: []byte(err.Error())}
-	if worst >= 0 {
-		f.Field, f.HasField = u.changes[worst].node.name, true
-	}
-	u.apply(c, s, n)
+	u.apply(c, s, u.blame(&f))
 	d.fault(f)
 }
 
@@ -125,8 +135,6 @@ func (d *Decoder) baselineEntry(i int) []byte {
 	}
 	return nil
 }
-
-func compareAlternates(a, b alternate) int { return cmp.Compare(a.entity, b.entity) }
 
 // alternateState returns the state that an entry of the table instancebaseline is for a class.
 func (d *Decoder) alternateState(c *class, entry int32) *state {

@@ -141,6 +141,16 @@ func (u *updateReader) suspects() (trusted, worst int) {
 	return trusted, worst
 }
 
+// blame names the field that is most likely why an update could not be read right, and returns how many of the changes
+// are good.
+func (u *updateReader) blame(f *Fault) (trusted int) {
+	trusted, worst := u.suspects()
+	if worst >= 0 {
+		f.Field, f.HasField = u.changes[worst].node.name, true
+	}
+	return trusted
+}
+
 // confirm notes that the changes were read right.
 func (u *updateReader) confirm() {
 	for i := range u.changes {

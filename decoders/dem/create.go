@@ -13,22 +13,7 @@ func (d *Decoder) createEntity(ev *Event) bool {
 		c = d.classes[id]
 	}
 	if r.Overrun() || size > r.Len() || c == nil {
-		err := errClass
-		if size > r.Len() {
-			err = errEntitySize
-		}
-		told := false
-		if c == nil && !r.Overrun() && d.entities[e.index] != nil {
-			// Whoever was in the slot is gone.
-			told = d.deleteEntity(ev, e.index)
-		}
-		if c == nil && size >= 0 && size <= r.Len() && !r.Overrun() {
-			r.Skip(size)
-			d.fault(Fault{Kind: FaultKindEntity, MessageId: svcPacketEntities, EntityIndex: uint32(e.index), BitsAnnounced: uint32(size), Detail: []byte(err.Error())})
-			return told
-		}
-		d.lose(e.index, c, err)
-		return told
+		return d.refuseEntity(ev, c, size)
 	}
 	old := d.entities[e.index]
 	again := old != nil && old.class == c && old.serial == serial
@@ -40,6 +25,28 @@ func (d *Decoder) createEntity(ev *Event) bool {
 		}
 	}
 	return d.fillEntity(ev, c, serial, group, size)
+}
+
+// refuseEntity gives up a creation that cannot be read, and the rest of the message where its end is not known.
+func (d *Decoder) refuseEntity(ev *Event, c *class, size int) bool {
+	e := &d.ents
+	r := &e.bits
+	err := errClass
+	if size > r.Len() {
+		err = errEntitySize
+	}
+	told := false
+	if c == nil && !r.Overrun() && d.entities[e.index] != nil {
+		// Whoever was in the slot is gone.
+		told = d.deleteEntity(ev, e.index)
+	}
+	if c == nil && size >= 0 && size <= r.Len() && !r.Overrun() {
+		r.Skip(size)
+		d.fault(Fault{Kind: FaultKindEntity, MessageId: svcPacketEntities, EntityIndex: uint32(e.index), BitsAnnounced: uint32(size), Detail: []byte(err.Error())})
+		return told
+	}
+	d.lose(e.index, c, err)
+	return told
 }
 
 // pendingCreate is a creation whose slot's old tenant had to be told of first.
@@ -85,18 +92,13 @@ func (d *Decoder) fillEntity(ev *Event, c *class, serial, group uint32, size int
 		return false
 	}
 	// What could not be read of it is missing, and a fault says so.
-	d.merged = d.merged[:0]
-	if c.root != nil {
-		d.merged = ent.appendFields(d.merged, c.root)
-	}
-	d.floats = d.floats[:0]
-	ev.Kind = kind
 	if again {
-		f := ev.EntityEntered.Fields
-		ev.EntityEntered = EntityEntered{Index: uint32(e.index), Class: c.name, Serial: serial, Full: true, Fields: d.fillState(f, &ent.state)}
+		d.tellWhole(ev, e.index, ent)
 		return true
 	}
-	f := ev.EntityCreated.Fields
-	ev.EntityCreated = EntityCreated{Index: uint32(e.index), Class: c.name, Serial: serial, SpawnGroup: group, Fields: d.fillState(f, &ent.state)}
+	ev.Kind = kind
+	ev.EntityCreated = EntityCreated{
+		Index: uint32(e.index), Class: c.name, Serial: serial, SpawnGroup: group, Fields: d.fillState(ev.EntityCreated.Fields, ent),
+	}
 	return true
 }

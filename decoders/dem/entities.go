@@ -58,6 +58,26 @@ func (d *Decoder) startEntities(ev *Event, b []byte) bool {
 		return false
 	}
 	e := &d.ents
+	if !e.start(b) {
+		return d.badMessage(ev, svcPacketEntities, b)
+	}
+	d.update.tick = d.interval
+	if !e.delta {
+		for _, old := range d.entities {
+			if old != nil {
+				old.seen = false
+			}
+		}
+	}
+	if e.store {
+		d.switchBaselines(e.slot)
+	}
+	d.stage = stageEntities
+	return false
+}
+
+// start reads CSVCMsg_PacketEntities, up to the entries in it.
+func (e *entityReader) start(b []byte) bool {
 	*e = entityReader{index: -1, alt: e.alt[:0]}
 	var data []byte
 	m := wire{buf: b}
@@ -76,41 +96,20 @@ func (d *Decoder) startEntities(ev *Event, b []byte) bool {
 		case 13:
 			e.sizes, e.sized = m.raw, true
 		case 15:
-			var a alternate
-			for q := (wire{buf: m.raw}); q.next(); {
-				switch q.num {
-				case 1:
-					a.entity = q.int32()
-				case 2:
-					a.entry = q.int32()
-				}
-			}
 			if len(e.alt) < maxEntities {
-				e.alt = append(e.alt, a)
+				e.alt = append(e.alt, parseAlternate(m.raw))
 			}
 		case 16:
 			e.visual = m.bool()
 		}
 	}
 	if m.bad {
-		return d.badMessage(ev, svcPacketEntities, b)
+		return false
 	}
 	e.bits.Reset(data)
-	d.update.tick = d.interval
-	if !e.delta {
-		for _, old := range d.entities {
-			if old != nil {
-				old.seen = false
-			}
-		}
-	}
 	// The first one of an entity counts.
 	slices.SortStableFunc(e.alt, compareAlternates)
-	if e.store {
-		d.switchBaselines(e.slot)
-	}
-	d.stage = stageEntities
-	return false
+	return true
 }
 
 // nextEntity goes on with the next entity. Each has two places for events: what happened to it, and a fault.
@@ -189,18 +188,7 @@ func (d *Decoder) readEntity(ev *Event) bool {
 	case 2:
 		return d.createEntity(ev)
 	case 1:
-		old := d.entities[e.index]
-		told := d.want(KindEntityLeft)
-		if old == nil {
-			return false
-		}
-		old.active = false
-		if old.seen = true; !told || !old.class.wanted {
-			return false
-		}
-		ev.Kind = KindEntityLeft
-		ev.EntityLeft = EntityLeft{Index: uint32(e.index), Class: old.class.name, Serial: old.serial}
-		return true
+		return d.hideEntity(ev, e.index)
 	default:
 		return d.deleteEntity(ev, e.index)
 	}
@@ -240,6 +228,22 @@ func (e *entityReader) size() int {
 	}
 	e.sizes = e.sizes[n:]
 	return int(v)
+}
+
+// hideEntity takes an entity out of the recorder's view.
+func (d *Decoder) hideEntity(ev *Event, index int) bool {
+	told := d.want(KindEntityLeft)
+	old := d.entities[index]
+	if old == nil {
+		return false
+	}
+	old.active, old.seen = false, true
+	if !told || !old.class.wanted {
+		return false
+	}
+	ev.Kind = KindEntityLeft
+	ev.EntityLeft = EntityLeft{Index: uint32(index), Class: old.class.name, Serial: old.serial}
+	return true
 }
 
 func (d *Decoder) deleteEntity(ev *Event, index int) bool {

@@ -43,26 +43,30 @@ func (d *Decoder) Present(index int, ev *Event) (ok bool) {
 	if ent == nil || !ent.decoded || !ent.active || !ent.class.wanted {
 		return false
 	}
-	d.merged = d.merged[:0]
-	if ent.class.root != nil {
-		d.merged = ent.appendFields(d.merged, ent.class.root)
-	}
-	d.floats = d.floats[:0]
-	fields := d.fillState(ev.EntityEntered.Fields, &ent.state)
-	ev.AtTick, ev.Kind = d.Tick(), KindEntityEntered
-	ev.EntityEntered = EntityEntered{
-		Index: uint32(index), Class: ent.class.name, Serial: ent.serial, Full: true, Fields: fields,
-	}
+	ev.AtTick = d.Tick()
+	d.tellWhole(ev, index, ent)
 	return true
 }
 
-// fillState fills fields with d.merged, whose bytes lie in s.
-func (d *Decoder) fillState(fields []FieldValue, s *state) []FieldValue {
+// tellWhole fills ev with an EntityEntered that tells the whole state of an entity.
+func (d *Decoder) tellWhole(ev *Event, index int, ent *entity) {
+	ev.Kind = KindEntityEntered
+	ev.EntityEntered = EntityEntered{
+		Index: uint32(index), Class: ent.class.name, Serial: ent.serial, Full: true, Fields: d.fillState(ev.EntityEntered.Fields, ent),
+	}
+}
+
+// fillState fills fields with the present and wanted fields of an entity.
+func (d *Decoder) fillState(fields []FieldValue, ent *entity) []FieldValue {
+	d.merged, d.floats = d.merged[:0], d.floats[:0]
+	if ent.class.root != nil {
+		d.merged = ent.appendFields(d.merged, ent.class.root)
+	}
 	fields = sized(fields, len(d.merged))
 	for i := range d.merged {
 		ch := &d.merged[i]
 		fields[i].Field = ch.node.name
-		ch.cell.fill(&fields[i], s.data(&ch.cell), &d.floats)
+		ch.cell.fill(&fields[i], ent.data(&ch.cell), &d.floats)
 	}
 	return fields
 }

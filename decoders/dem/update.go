@@ -1,6 +1,10 @@
 package dem
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/replayd/replayd/decoders/bits"
+)
 
 // updateEntity reads an update of an entity.
 func (d *Decoder) updateEntity(ev *Event) bool {
@@ -9,19 +13,9 @@ func (d *Decoder) updateEntity(ev *Event) bool {
 	ent := d.entities[e.index]
 	entered := false
 	if e.visual {
-		p := r.Bits(2)
-		if ent != nil {
-			active := p&2 != 0
-			entered = active && !ent.active
-			left := !active && ent.active
-			ent.active, ent.seen = active, true
-			if p&1 != 0 {
-				return d.tellVisibility(ev, ent, entered, left)
-			}
-		}
-		if p&1 != 0 {
-			d.item++
-			return false
+		var left, only bool
+		if entered, left, only = readVisibility(r, ent); only {
+			return d.tellVisibility(ev, ent, entered, left)
 		}
 	}
 	size := e.size()
@@ -77,8 +71,24 @@ func (d *Decoder) updateEntity(ev *Event) bool {
 	return true
 }
 
+// readVisibility reads whether an entity is within the recorder's view, and tells whether it entered or left it. only
+// says that no other news of the entity follow.
+func readVisibility(r *bits.Reader, ent *entity) (entered, left, only bool) {
+	p := r.Bits(2)
+	if ent != nil {
+		active := p&2 != 0
+		entered, left = active && !ent.active, !active && ent.active
+		ent.active, ent.seen = active, true
+	}
+	return entered, left, p&1 != 0
+}
+
 // tellVisibility delivers that an entity left or entered the recorder's view without other news.
 func (d *Decoder) tellVisibility(ev *Event, ent *entity, entered, left bool) bool {
+	if ent == nil {
+		d.item++
+		return false
+	}
 	kind := KindEntityLeft
 	if entered {
 		kind = KindEntityEntered
@@ -130,10 +140,7 @@ func (d *Decoder) readUpdate(ent *entity, c *class, size int) bool {
 	d.stats.EntityMismatches++
 	f := Fault{Kind: FaultKindEntity, MessageId: svcPacketEntities, EntityIndex: uint32(e.index), Class: c.name, HasClass: true,
 		BitsAnnounced: uint32(size), BitsRead: uint32(used), Detail: []byte(err.Error())}
-	n, worst := u.suspects()
-	if worst >= 0 {
-		f.Field, f.HasField = u.changes[worst].node.name, true
-	}
+	n := u.blame(&f)
 	u.changes = u.changes[:n]
 	d.fault(f)
 	return d.applyUpdate(ent) && n > 0
