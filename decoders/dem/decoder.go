@@ -120,12 +120,7 @@ func (d *Decoder) Next(ev *Event) error {
 	}
 	for {
 		if len(d.faults) > 0 {
-			f := d.faults[0].Fault
-			d.last = decoders.Position{Offset: d.frame.offset, Index: d.faults[0].index}
-			copy(d.faults, d.faults[1:])
-			d.faults = d.faults[:len(d.faults)-1]
-			ev.AtTick, ev.Kind, ev.Fault = d.frame.tick, KindFault, f
-			d.work = 0
+			d.tellFault(ev)
 			return nil
 		}
 		var ok bool

@@ -1,5 +1,8 @@
 package dem
 
+import "github.com/replayd/replayd/decoders"
+
+// pendingFault is a fault that was not delivered yet.
 type pendingFault struct {
 	Fault
 	index int32 // of the event within the record
@@ -14,6 +17,16 @@ func (d *Decoder) fault(f Fault) {
 		d.faults = append(d.faults, pendingFault{f, d.index(d.at)})
 	}
 	d.at = at
+}
+
+// tellFault delivers the oldest fault.
+func (d *Decoder) tellFault(ev *Event) {
+	f := d.faults[0]
+	copy(d.faults, d.faults[1:])
+	d.faults = d.faults[:len(d.faults)-1]
+	d.last = decoders.Position{Offset: d.frame.offset, Index: f.index}
+	ev.AtTick, ev.Kind, ev.Fault = d.frame.tick, KindFault, f.Fault
+	d.work = 0
 }
 
 // tellUndecoded reports once that entities are not decoded.

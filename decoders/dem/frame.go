@@ -22,7 +22,6 @@ const (
 	cmdConsoleCmd   = 9
 	cmdUserCmd      = 12
 	cmdFullPacket   = 13
-	cmdSpawnGroups  = 15
 
 	cmdCompressed = 0x40
 )

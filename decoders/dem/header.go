@@ -2,6 +2,7 @@ package dem
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 
 	"github.com/replayd/replayd/decoders"
@@ -15,9 +16,8 @@ const (
 
 // fileHeader is what precedes the records.
 type fileHeader struct {
-	size        int64 // 16, or 12 in 2014
-	fileInfo    int64 // offset of the record FileInfo, 0 when not told
-	spawnGroups int64
+	size     int64 // 16, or 12 in 2014
+	fileInfo int64 // offset of the record FileInfo, 0 when not told
 }
 
 // begin reads the file's header.
@@ -67,7 +67,7 @@ func parseFileHeader(b []byte) (fileHeader, error) {
 	case len(b) < headerSize2014+1:
 		return fail(decoders.ErrTruncated, "ends after %d bytes", len(b))
 	}
-	h := fileHeader{size: headerSize, fileInfo: int64(le32(b[8:]))}
+	h := fileHeader{size: headerSize, fileInfo: int64(binary.LittleEndian.Uint32(b[8:]))}
 	if b[12] == cmdFileHeader && (len(b) <= headerSize || b[16]&^cmdCompressed != cmdFileHeader) {
 		h.size = headerSize2014
 		return h, nil
@@ -75,16 +75,11 @@ func parseFileHeader(b []byte) (fileHeader, error) {
 	if len(b) < headerSize {
 		return fail(decoders.ErrTruncated, "ends after %d bytes", len(b))
 	}
-	h.spawnGroups = int64(le32(b[12:]))
 	return h, nil
 }
 
 func hasMagic(b []byte, magic string) bool {
 	return len(b) >= len(magic) && string(b[:len(magic)]) == magic
-}
-
-func le32(b []byte) uint32 {
-	return uint32(b[0]) | uint32(b[1])<<8 | uint32(b[2])<<16 | uint32(b[3])<<24
 }
 
 // Header waits until the beginning of the file is there, and returns its header without consuming it: Next delivers it
@@ -146,6 +141,23 @@ func (d *Decoder) peekHeader(h *FileHeader, identity *[sha256.Size]byte) (whole 
 		return false, d.fail("file header", decoders.ErrCorrupt, "not the message that it should be")
 	}
 	return true, nil
+}
+
+// decodeFileHeader delivers CDemoFileHeader, and notes which game it is. ok is false when it cannot be read.
+func (d *Decoder) decodeFileHeader(ev *Event, payload []byte) (told, ok bool) {
+	var h FileHeader
+	if !parseHeaderMessage(&h, payload) {
+		return false, false
+	}
+	d.game = gameByName(h.Game)
+	if d.game == gameUnknown {
+		d.game = gameByName(h.GameDirectory)
+	}
+	told = d.want(KindFileHeader)
+	if told {
+		ev.Kind, ev.FileHeader = KindFileHeader, h
+	}
+	return told, true
 }
 
 func parseHeaderMessage(h *FileHeader, b []byte) bool {

@@ -35,9 +35,7 @@ func (d *Decoder) decodeMessage(ev *Event, id uint32, b []byte) bool {
 	case geGameEvent:
 		return d.gameEvent(ev, b)
 	case svcUserCmds:
-		d.list.items = wire{buf: b}
-		d.stage = stageCommands
-		return false
+		return d.startUserCmds(b)
 	case svcUserMessage:
 		return d.userMessage(ev, b)
 	}

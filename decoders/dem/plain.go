@@ -1,6 +1,17 @@
 package dem
 
-// The messages that an event repeats field by field. They need nothing of what the decoder knows.
+// The records and messages that an event repeats field by field. They need nothing of what the decoder knows.
+
+func parseConsoleCmd(c *ConsoleCmd, b []byte) bool {
+	*c = ConsoleCmd{}
+	m := wire{buf: b}
+	for m.next() {
+		if m.num == 1 {
+			c.Text = m.raw
+		}
+	}
+	return !m.bad
+}
 
 func parseChat(c *Chat, id uint32, b []byte) bool {
 	*c = Chat{PlayerId: -1, EntityIndex: -1}

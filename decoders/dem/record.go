@@ -53,38 +53,23 @@ func (d *Decoder) decodeFrame(ev *Event, payload []byte) bool {
 	case cmdFullPacket:
 		return d.decodeFullPacket(ev, payload)
 	case cmdFileHeader:
-		var h FileHeader
-		if !parseHeaderMessage(&h, payload) {
-			break
+		if told, ok := d.decodeFileHeader(ev, payload); ok {
+			return told
 		}
-		d.game = gameByName(h.Game)
-		if d.game == gameUnknown {
-			d.game = gameByName(h.GameDirectory)
-		}
-		if d.want(KindFileHeader) {
-			ev.Kind, ev.FileHeader = KindFileHeader, h
-			return true
-		}
-		return false
 	case cmdFileInfo:
 		d.finished = d.stopped
 		if !d.want(KindFileInfo) {
 			return false
 		}
-		if !parseFileInfo(&ev.FileInfo, payload) {
-			break
+		if parseFileInfo(&ev.FileInfo, payload) {
+			ev.Kind = KindFileInfo
+			return true
 		}
-		ev.Kind = KindFileInfo
-		return true
 	case cmdSyncTick:
 		if d.jump > d.win.Offset() {
 			d.jumpTo(d.jump)
 		}
-		if d.want(KindSyncTick) {
-			ev.Kind = KindSyncTick
-			return true
-		}
-		return false
+		return d.tellEmpty(ev, KindSyncTick)
 	case cmdSendTables:
 		d.decodeSendTables(payload)
 		return false
@@ -98,44 +83,21 @@ func (d *Decoder) decodeFrame(ev *Event, payload []byte) bool {
 		if !d.want(KindConsoleCmd) {
 			return false
 		}
-		m := wire{buf: payload}
-		ev.ConsoleCmd = ConsoleCmd{}
-		for m.next() {
-			if m.num == 1 {
-				ev.ConsoleCmd.Text = m.raw
-			}
+		if parseConsoleCmd(&ev.ConsoleCmd, payload) {
+			ev.Kind = KindConsoleCmd
+			return true
 		}
-		if m.bad {
-			break
-		}
-		ev.Kind = KindConsoleCmd
-		return true
 	case cmdUserCmd:
 		if !d.want(KindUserCmd) {
 			return false
 		}
-		m := wire{buf: payload}
-		ev.UserCmd = UserCmd{PlayerSlot: -1}
-		for m.next() {
-			switch m.num {
-			case 1:
-				ev.UserCmd.Number = m.int32()
-			case 2:
-				ev.UserCmd.Data = m.raw
-			}
-		}
-		if m.bad {
-			break
-		}
-		ev.Kind = KindUserCmd
-		return true
-	case cmdStop:
-		d.stopped = true
-		if d.want(KindStop) {
-			ev.Kind = KindStop
+		if parseUserCmd(&ev.UserCmd, payload) {
+			ev.Kind = KindUserCmd
 			return true
 		}
-		return false
+	case cmdStop:
+		d.stopped = true
+		return d.tellEmpty(ev, KindStop)
 	default:
 		return d.tellCommand(ev, payload)
 	}
@@ -144,6 +106,15 @@ func (d *Decoder) decodeFrame(ev *Event, payload []byte) bool {
 		d.fault(Fault{Kind: FaultKindRecord, MessageId: d.frame.command, Detail: []byte("record: not the message that its number announces")})
 	}
 	return d.tellCommand(ev, payload)
+}
+
+// tellEmpty delivers an event that has nothing to tell but that it is there.
+func (d *Decoder) tellEmpty(ev *Event, kind Kind) bool {
+	told := d.want(kind)
+	if told {
+		ev.Kind = kind
+	}
+	return told
 }
 
 // tellCommand delivers a record as it is.

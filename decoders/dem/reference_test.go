@@ -3,6 +3,7 @@ package dem
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -310,7 +311,7 @@ func cellText(c *cell, data []byte) string {
 	case valueTuple:
 		s := "v"
 		for ; len(data) >= 4; data = data[4:] {
-			s += fmt.Sprintf("%08x", le32(data))
+			s += fmt.Sprintf("%08x", binary.LittleEndian.Uint32(data))
 		}
 		return s
 	}

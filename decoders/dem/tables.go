@@ -54,12 +54,7 @@ func (d *Decoder) createTable(ev *Event, b []byte) bool {
 	}
 	if compressed {
 		var err error
-		if isLZSS(data) {
-			data, err = unpackLZSS(data, maxRecord)
-		} else {
-			data, err = inflate(nil, data, maxRecord)
-		}
-		if err != nil {
+		if data, err = unpackTable(data); err != nil {
 			d.tableFault(t, err)
 			return tell
 		}
@@ -67,6 +62,14 @@ func (d *Decoder) createTable(ev *Event, b []byte) bool {
 	d.strings.start(t, id, data, int(entries))
 	d.stage = stageTable
 	return tell
+}
+
+// unpackTable decompresses the entries of a table.
+func unpackTable(data []byte) ([]byte, error) {
+	if isLZSS(data) {
+		return unpackLZSS(data, maxRecord)
+	}
+	return inflate(nil, data, maxRecord)
 }
 
 // keeps tells whether a table's entries are of use.

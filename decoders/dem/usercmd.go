@@ -1,5 +1,27 @@
 package dem
 
+// parseUserCmd reads CDemoUserCmd, a command of the one who recorded.
+func parseUserCmd(c *UserCmd, b []byte) bool {
+	*c = UserCmd{PlayerSlot: -1}
+	m := wire{buf: b}
+	for m.next() {
+		switch m.num {
+		case 1:
+			c.Number = m.int32()
+		case 2:
+			c.Data = m.raw
+		}
+	}
+	return !m.bad
+}
+
+// startUserCmds begins to read CSVCMsg_UserCommands, the commands of all players.
+func (d *Decoder) startUserCmds(b []byte) bool {
+	d.list.items = wire{buf: b}
+	d.stage = stageCommands
+	return false
+}
+
 func (d *Decoder) nextUserCmd(ev *Event) bool {
 	m := &d.list.items
 	for m.next() {
