@@ -13,6 +13,7 @@ import (
 
 	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/decoders/datafile"
+	"github.com/replayd/replayd/decoders/datafile/datafiletest"
 )
 
 // small is a file with two items of one type, one of another, and two blobs:
@@ -26,7 +27,7 @@ import (
 //	124 data
 func small(tb testing.TB) []byte {
 	tb.Helper()
-	var w datafile.Writer
+	var w datafiletest.Writer
 	w.AddInts(0, 0, 1)
 	w.AddInts(5, 0, 7)
 	w.AddInts(5, 1, 7)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/decoders/datafile"
+	"github.com/replayd/replayd/decoders/datafile/datafiletest"
 )
 
 // damaged is a file whose blob is damaged, and where that blob begins.
@@ -161,7 +162,7 @@ func checkFiltered(t *testing.T, f *datafile.File) {
 
 // TestFirstDamage tells of the first of two damaged blobs, also when decoding begins between them.
 func TestFirstDamage(t *testing.T) {
-	var w datafile.Writer
+	var w datafiletest.Writer
 	w.AddInts(0, 0, 1)
 	for i := range 3 {
 		w.AddData(slices.Repeat([]byte{byte(i)}, 100))

@@ -15,6 +15,7 @@ import (
 
 	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/decoders/datafile"
+	"github.com/replayd/replayd/decoders/datafile/datafiletest"
 )
 
 // positions decodes the rest, and returns the events and the position before each of them.
@@ -55,7 +56,7 @@ func wideBytes(tb testing.TB) []byte {
 		}
 		return b
 	}
-	var m datafile.MapWriter
+	var m datafiletest.MapWriter
 	add := func(ev datafile.Event) {
 		tb.Helper()
 		if err := m.Add(&ev); err != nil {
@@ -264,7 +265,7 @@ func TestNoAllocations(t *testing.T) {
 // layerFile is a map with one tile layer over the given stored tiles.
 func layerFile(t *testing.T, layer []int32, blobs ...[]byte) *datafile.File {
 	t.Helper()
-	var w datafile.Writer
+	var w datafiletest.Writer
 	w.AddInts(0, 0, 1)
 	w.AddInts(5, 0, layer...)
 	for _, b := range blobs {
@@ -361,7 +362,7 @@ func TestOddLayers(t *testing.T) {
 
 // TestInlineBeziers reads points that carry their tangents themselves, as Teeworlds 0.7 announces by version 3.
 func TestInlineBeziers(t *testing.T) {
-	var m datafile.MapWriter
+	var m datafiletest.MapWriter
 	for _, ev := range sampleEvents() {
 		if ev.Kind == datafile.KindEnvelope {
 			ev.Envelope.Version = 3
@@ -393,7 +394,7 @@ func TestInlineBeziers(t *testing.T) {
 
 // TestDuplicateIndex tolerates what old tools wrote: the index of a UUID twice.
 func TestDuplicateIndex(t *testing.T) {
-	var w datafile.Writer
+	var w datafiletest.Writer
 	w.AddInts(0, 0, 1)
 	for range 2 {
 		w.AddInts(0xffff, 0xfffe, 0x3e1b2716, 0x178c3978, -0x64264ee6, -0x1fbef228)

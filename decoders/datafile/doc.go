@@ -19,8 +19,8 @@
 //		switch ev.Kind { ... }
 //	}
 //
-// [Writer] makes datafiles. The events are defined by proto/replayd/datafile/v1/events.proto, from which events.gen.go
-// is made; the format is described in docs/formats/datafile.md.
+// The events are defined by proto/replayd/datafile/v1/events.proto, from which events.gen.go is made; the format is
+// described in docs/formats/datafile.md. Package datafiletest makes datafiles for tests.
 //
 // # What is refused and what is not
 //

@@ -11,6 +11,7 @@ import (
 
 	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/decoders/datafile"
+	"github.com/replayd/replayd/decoders/datafile/datafiletest"
 )
 
 // fuzzLimits keep a single run short.
@@ -88,7 +89,7 @@ func FuzzItems(f *testing.F) {
 		f.Add(uint16(item.Type), item.Data, make([]byte, 64))
 	}
 	f.Fuzz(func(t *testing.T, typ uint16, ints, blob []byte) {
-		var w datafile.Writer
+		var w datafiletest.Writer
 		if typ != 0 {
 			w.AddInts(0, 0, 1)
 		}
@@ -116,7 +117,7 @@ func FuzzLayers(f *testing.F) {
 	}
 	f.Add(int32(2), int32(4), int32(1), int32(5), int32(7), []byte{1, 0, 34, 0})
 	f.Fuzz(func(t *testing.T, kind, version, flags, width, height int32, blob []byte) {
-		var w datafile.Writer
+		var w datafiletest.Writer
 		w.AddInts(0, 0, 1)
 		switch kind {
 		case 2:
@@ -157,7 +158,7 @@ func FuzzTileSkip(f *testing.F) {
 		exact := entries == size && len(stored)%4 == 0
 		want = want[:min(len(want), 4*size)]
 
-		var w datafile.Writer
+		var w datafiletest.Writer
 		w.AddInts(0, 0, 1)
 		w.AddInts(5, 0, 0, 2, 0, 4, int32(width), int32(height), 1, 1, 2, 3, 4, -1, 0, -1, 0, 0, 0, 0)
 		w.AddData(stored)
@@ -207,7 +208,7 @@ func FuzzPackedText(f *testing.F) {
 		if !utf8.ValidString(name) {
 			t.Skip("bytes of 0x80 cannot be told from no text at all")
 		}
-		var m datafile.MapWriter
+		var m datafiletest.MapWriter
 		ev := datafile.Event{Kind: datafile.KindGroup, Group: datafile.Group{Version: 3, Name: []byte(name)}}
 		version := datafile.Event{Kind: datafile.KindVersion, Version: datafile.Version{Version: 1}}
 		if err := errors.Join(m.Add(&version), m.Add(&ev)); err != nil {

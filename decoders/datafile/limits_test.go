@@ -11,6 +11,7 @@ import (
 
 	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/decoders/datafile"
+	"github.com/replayd/replayd/decoders/datafile/datafiletest"
 )
 
 // TestLimits opens and decodes files that ask for more than they should get. They are refused before they have cost
@@ -19,8 +20,8 @@ func TestLimits(t *testing.T) {
 	layer := func(version, width, height int32, blob int32) []int32 {
 		return []int32{0, 2, 0, version, width, height, 0, 255, 255, 255, 255, -1, 0, -1, blob, 0, 0, 0}
 	}
-	build := func(fill func(w *datafile.Writer)) []byte {
-		var w datafile.Writer
+	build := func(fill func(w *datafiletest.Writer)) []byte {
+		var w datafiletest.Writer
 		w.AddInts(0, 0, 1)
 		fill(&w)
 		var b bytes.Buffer
@@ -31,48 +32,48 @@ func TestLimits(t *testing.T) {
 	}
 	for name, data := range map[string][]byte{
 		"2^31 items": func() []byte {
-			b := build(func(*datafile.Writer) {})
+			b := build(func(*datafiletest.Writer) {})
 			binary.LittleEndian.PutUint32(b[20:], 1<<31)
 			return b
 		}(),
 		"2^31-1 blobs": func() []byte {
-			b := build(func(*datafile.Writer) {})
+			b := build(func(*datafiletest.Writer) {})
 			binary.LittleEndian.PutUint32(b[24:], 1<<31-1)
 			return b
 		}(),
 		"a blob that says that it is huge": func() []byte {
-			b := build(func(w *datafile.Writer) { w.AddData(make([]byte, 1<<20)) })
+			b := build(func(w *datafiletest.Writer) { w.AddData(make([]byte, 1<<20)) })
 			binary.LittleEndian.PutUint32(b[36+12+4+4:], 1<<31-1)
 			return b
 		}(),
-		"two thousand layers share one blob": build(func(w *datafile.Writer) {
+		"two thousand layers share one blob": build(func(w *datafiletest.Writer) {
 			blob := w.AddData(make([]byte, 4<<20))
 			for i := range 2000 {
 				w.AddInts(5, i, layer(3, 1024, 1024, blob)...)
 			}
 		}),
-		"two thousand layers share one small blob": build(func(w *datafile.Writer) {
+		"two thousand layers share one small blob": build(func(w *datafiletest.Writer) {
 			blob := w.AddData(make([]byte, 16))
 			for i := range 2000 {
 				w.AddInts(5, i, layer(3, 2, 2, blob)...)
 			}
 		}),
-		"two hundred layers share one large blob": build(func(w *datafile.Writer) {
+		"two hundred layers share one large blob": build(func(w *datafiletest.Writer) {
 			blob := w.AddData(make([]byte, 64<<20))
 			for i := range 200 {
 				w.AddInts(5, i, layer(3, 4096, 4096, blob)...)
 			}
 		}),
-		"a layer of 100,000 x 100,000 tiles": build(func(w *datafile.Writer) {
+		"a layer of 100,000 x 100,000 tiles": build(func(w *datafiletest.Writer) {
 			w.AddInts(5, 0, layer(3, 100_000, 100_000, w.AddData(make([]byte, 1024)))...)
 		}),
-		"a layer of 100,000 x 100,000 repeated tiles": build(func(w *datafile.Writer) {
+		"a layer of 100,000 x 100,000 repeated tiles": build(func(w *datafiletest.Writer) {
 			w.AddInts(5, 0, layer(4, 100_000, 100_000, w.AddData(make([]byte, 1024)))...)
 		}),
-		"a layer of the largest numbers": build(func(w *datafile.Writer) {
+		"a layer of the largest numbers": build(func(w *datafiletest.Writer) {
 			w.AddInts(5, 0, layer(3, 1<<31-1, 1<<31-1, w.AddData(make([]byte, 1024)))...)
 		}),
-		"many layers of repeated tiles": build(func(w *datafile.Writer) {
+		"many layers of repeated tiles": build(func(w *datafiletest.Writer) {
 			for i := range 100 {
 				w.AddInts(5, i, layer(4, 10_000, 10_000, w.AddData(make([]byte, 64)))...)
 			}
@@ -124,7 +125,7 @@ func bomb(t *testing.T, size int) []byte {
 	if err := z.Close(); err != nil {
 		t.Fatal(err)
 	}
-	w := datafile.Writer{Version: 3} // which stores as is
+	w := datafiletest.Writer{Version: 3} // which stores as is
 	w.AddInts(0, 0, 1)
 	w.AddData(stored.Bytes())
 	var b bytes.Buffer
@@ -163,7 +164,7 @@ func discard(d *datafile.Decoder) error {
 
 // TestMemory decodes the largest blobs of the corpus, and a synthetic one, in memory that does not depend on their size.
 func TestMemory(t *testing.T) {
-	var w datafile.Writer
+	var w datafiletest.Writer
 	w.AddInts(0, 0, 1)
 	const side = 8192
 	w.AddInts(5, 0, 0, 2, 0, 3, side, side, 0, 255, 255, 255, 255, -1, 0, -1, 0, 0, 0, 0)

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/replayd/replayd/decoders/datafile"
+	"github.com/replayd/replayd/decoders/datafile/datafiletest"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -235,7 +236,7 @@ func onlySolid(tiles []byte) []byte {
 // sample returns the sample as a file.
 func sample(tb testing.TB) []byte {
 	tb.Helper()
-	var m datafile.MapWriter
+	var m datafiletest.MapWriter
 	for _, ev := range sampleEvents() {
 		if err := m.Add(&ev); err != nil {
 			tb.Fatal(err)

@@ -27,21 +27,3 @@ func packedText(b []byte, items ints, first, n int) ([]byte, bool) {
 	}
 	return b, utf8.Valid(b[start:])
 }
-
-// packText packs a text into n integers, of which it fills all but the last byte at most.
-func packText(text string, n int) []int32 {
-	packed := make([]int32, n)
-	for i := range packed {
-		var v uint32
-		for j := range 4 {
-			var c byte
-			if at := 4*i + j; at < len(text) && at < 4*n-1 {
-				c = text[at]
-			}
-			v = v<<8 | uint32(c)
-		}
-		packed[i] = int32(v ^ 0x80808080)
-	}
-	packed[n-1] &^= 0xff // the editors store the last byte as 0, which no text needs
-	return packed
-}

@@ -10,13 +10,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/replayd/replayd/decoders/datafile"
+	"github.com/replayd/replayd/decoders/datafile/datafiletest"
 )
 
 // largest bounds the maps of the corpus with which the costlier tests are run.
 const largest = 8 << 20
 
 // copyFile writes the items and blobs of a file anew.
-func copyFile(t *testing.T, f *datafile.File, w *datafile.Writer) *datafile.File {
+func copyFile(t *testing.T, f *datafile.File, w *datafiletest.Writer) *datafile.File {
 	t.Helper()
 	for i := range f.NumItems() {
 		item := f.Item(i)
@@ -55,13 +56,13 @@ func written(tb testing.TB, w io.WriterTo) *datafile.File {
 // TestWriterRoundTrip writes each file of the corpus anew, in every form of container, and compares all events.
 func TestWriterRoundTrip(t *testing.T) {
 	forms := map[string]struct {
-		writer datafile.Writer
+		writer datafiletest.Writer
 		want   datafile.Header
 	}{
-		"4":       {datafile.Writer{}, datafile.Header{Version: 4}},
-		"3":       {datafile.Writer{Version: 3}, datafile.Header{Version: 3}},
-		"swapped": {datafile.Writer{SwappedMagic: true}, datafile.Header{Version: 4, SwappedMagic: true}},
-		"crude":   {datafile.Writer{CrudeSizes: true}, datafile.Header{Version: 4, CrudeSizes: true}},
+		"4":       {datafiletest.Writer{}, datafile.Header{Version: 4}},
+		"3":       {datafiletest.Writer{Version: 3}, datafile.Header{Version: 3}},
+		"swapped": {datafiletest.Writer{SwappedMagic: true}, datafile.Header{Version: 4, SwappedMagic: true}},
+		"crude":   {datafiletest.Writer{CrudeSizes: true}, datafile.Header{Version: 4, CrudeSizes: true}},
 	}
 	corpus(t, func(t *testing.T, data []byte, want figures) {
 		f, err := open(data)
@@ -98,7 +99,7 @@ func TestMapWriterRoundTrip(t *testing.T) {
 				t.Skip("legacy items refer to blobs in ways of their own")
 			}
 		}
-		var m datafile.MapWriter
+		var m datafiletest.MapWriter
 		first := forWriting(t, f, m.Add)
 		again := forWriting(t, written(t, &m), nil)
 		if diff := cmp.Diff(first, again); diff != "" {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/decoders/datafile"
+	"github.com/replayd/replayd/decoders/datafile/datafiletest"
 	"github.com/replayd/replayd/decoders/datafile/render"
 	"github.com/replayd/replayd/decoders/decodertest"
 )
@@ -129,7 +130,7 @@ func TestPhysics(t *testing.T) {
 }
 
 func TestNoGameLayer(t *testing.T) {
-	var w datafile.Writer
+	var w datafiletest.Writer
 	w.AddInts(0, 0, 1)
 	var b bytes.Buffer
 	if _, err := w.WriteTo(&b); err != nil {

@@ -1,4 +1,4 @@
-package datafile
+package datafiletest
 
 import (
 	"bytes"
@@ -10,8 +10,8 @@ import (
 	"github.com/klauspost/compress/zlib"
 )
 
-// Writer makes a datafile out of items and blobs, of which it holds everything in memory: it is meant for samples and
-// tests. See [MapWriter] for maps. The zero value writes version 4.
+// Writer makes a datafile out of items and blobs, all of which it holds in memory. See [MapWriter] for maps. The zero
+// value writes version 4.
 type Writer struct {
 	// Version is the container's version: 4, or 3, whose blobs are not compressed. 0 means 4.
 	Version int
@@ -42,11 +42,7 @@ func (w *Writer) AddItem(typ, id int, data []byte) {
 
 // AddInts adds an item.
 func (w *Writer) AddInts(typ, id int, values ...int32) {
-	data := make([]byte, 0, 4*len(values))
-	for _, v := range values {
-		data = binary.LittleEndian.AppendUint32(data, uint32(v))
-	}
-	w.items = append(w.items, writtenItem{typ, id, data})
+	w.items = append(w.items, writtenItem{typ, id, appendInt(nil, values...)})
 }
 
 // AddData adds a blob and returns its index.
@@ -90,7 +86,7 @@ func (w *Writer) WriteTo(to io.Writer) (int64, error) {
 	numTypes := 0
 	for i, item := range items {
 		if item.typ < 0 || item.typ >= maxTypes || item.id < 0 || item.id >= maxTypes || len(item.data)%4 != 0 {
-			return 0, fmt.Errorf("datafile: item %d of type %d with %d bytes cannot be written", item.id, item.typ,
+			return 0, fmt.Errorf("datafiletest: item %d of type %d with %d bytes cannot be written", item.id, item.typ,
 				len(item.data))
 		}
 		if i == 0 || items[i-1].typ != item.typ {

@@ -1,30 +1,31 @@
-package datafile
+package datafiletest
 
 import (
-	"bytes"
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
+
+	"github.com/replayd/replayd/decoders/datafile"
 )
 
-// MapWriter makes a map out of events: the counterpart of [Decoder], and like [Writer] for samples and tests. What
-// indices and numbers an event gives for itself does not matter, those by which it refers to others are kept. So a
-// decoded map can be written again and has the same contents; only blobs may get other numbers.
+// MapWriter makes a map out of events: it is the counterpart of [datafile.Decoder]. What indices and numbers an event
+// gives for itself does not matter, those by which it refers to others are kept. So a decoded map can be written again
+// and has the same contents; only blobs may get other numbers.
 type MapWriter struct {
 	// Writer is what the map is written to. Its fields may be set before the first event is added.
 	Writer
 
-	counts  [len(typeNames)]int // items of each type so far
-	uuids   map[uuid]int        // the numbers of types with a UUID
-	perUUID map[uuid]int        // items of each such type so far
+	counts  [numTypes]int // items of each type so far
+	uuids   map[uuid]int  // the numbers of types with a UUID
+	perUUID map[uuid]int  // items of each such type so far
 	beziers []int32
 	inline  bool // points carry their tangents, for an envelope is of version 3
 
 	// The item that is being added, and its data as far as it has come.
-	open    *Event
+	open    *datafile.Event
 	ints    []int32
 	typ, id int
 	dataAt  int // which of ints is the index of its data
@@ -33,39 +34,40 @@ type MapWriter struct {
 
 // Add adds an event. Events of data follow the event that they belong to, as a Decoder delivers them. Header, types and
 // summaries are ignored: they follow from the rest.
-func (m *MapWriter) Add(ev *Event) error {
+func (m *MapWriter) Add(ev *datafile.Event) error {
 	switch ev.Kind {
-	case KindHeader, KindItemType, KindTileSummary, KindUuidType, KindEnvelopeBeziers:
+	case datafile.KindHeader, datafile.KindItemType, datafile.KindTileSummary, datafile.KindUuidType,
+		datafile.KindEnvelopeBeziers:
 		return nil
-	case KindTiles:
+	case datafile.KindTiles:
 		return m.addTiles(&ev.Tiles)
-	case KindImageData:
+	case datafile.KindImageData:
 		return m.addBody(ev.Kind, ev.ImageData.Data)
-	case KindSoundData:
+	case datafile.KindSoundData:
 		return m.addBody(ev.Kind, ev.SoundData.Data)
-	case KindQuads:
+	case datafile.KindQuads:
 		var b []byte
 		for i := range ev.Quads.Quads {
 			b = appendQuad(b, &ev.Quads.Quads[i])
 		}
 		return m.addBody(ev.Kind, b)
-	case KindSoundSources:
+	case datafile.KindSoundSources:
 		var b []byte
 		for i := range ev.SoundSources.Sources {
 			b = appendSource(b, &ev.SoundSources.Sources[i], m.open != nil && m.open.SoundLayer.Deprecated)
 		}
 		return m.addBody(ev.Kind, b)
-	case KindSettings:
+	case datafile.KindSettings:
 		var b []byte
 		for _, command := range ev.Settings.Commands {
 			b = append(append(b, command...), 0)
 		}
 		return m.addBody(ev.Kind, b)
-	case KindEnvelopePoints:
-		if m.open != nil && m.open.Kind == KindEnvelopePoints {
+	case datafile.KindEnvelopePoints:
+		if m.open != nil && m.open.Kind == datafile.KindEnvelopePoints {
 			return m.addPoints(&ev.EnvelopePoints)
 		}
-	case KindRawData:
+	case datafile.KindRawData:
 		return m.addRawData(&ev.RawData)
 	}
 	if err := m.flush(); err != nil {
@@ -83,27 +85,27 @@ func (m *MapWriter) WriteTo(w io.Writer) (int64, error) {
 }
 
 // begin starts an item: its integers are put together, its data is yet to come.
-func (m *MapWriter) begin(ev *Event) error {
+func (m *MapWriter) begin(ev *datafile.Event) error {
 	m.dataAt, m.body = -1, nil
 	kept := *ev
 	m.open = &kept
 	switch ev.Kind {
-	case KindVersion:
+	case datafile.KindVersion:
 		m.item(typeVersion, ev.Version.Extra, ev.Version.Version)
-	case KindInfo:
+	case datafile.KindInfo:
 		v := &ev.Info
 		m.item(typeInfo, v.Extra, 1,
 			m.AddText(v.Author), m.AddText(v.MapVersion), m.AddText(v.Credits), m.AddText(v.License), -1)
 		m.dataAt = 5
-	case KindImage:
+	case datafile.KindImage:
 		v := &ev.Image
 		m.item(typeImage, nil, v.Version, v.Width, v.Height, flag(v.External), m.AddText(v.Name), -1)
 		if v.Version >= 2 {
-			m.ints = append(m.ints, int32(max(v.Format, PixelFormatRgb))-1)
+			m.ints = append(m.ints, int32(max(v.Format, datafile.PixelFormatRgb))-1)
 		}
 		m.ints = append(m.ints, v.Extra...)
 		m.dataAt = 5
-	case KindEnvelope:
+	case datafile.KindEnvelope:
 		v := &ev.Envelope
 		m.inline = m.inline || v.Version >= 3
 		m.item(typeEnvelope, nil, v.Version, int32(v.Channels), v.FirstPoint, v.NumPoints)
@@ -112,14 +114,14 @@ func (m *MapWriter) begin(ev *Event) error {
 			m.ints = append(m.ints, flag(v.Synchronized))
 		}
 		m.ints = append(m.ints, v.Extra...)
-	case KindEnvelopePoints:
+	case datafile.KindEnvelopePoints:
 		m.item(typePoints, nil)
 		return m.addPoints(&ev.EnvelopePoints)
-	case KindGroup:
+	case datafile.KindGroup:
 		m.beginGroup(&ev.Group)
-	case KindTileLayer:
+	case datafile.KindTileLayer:
 		m.beginTileLayer(&ev.TileLayer)
-	case KindQuadLayer:
+	case datafile.KindQuadLayer:
 		v := &ev.QuadLayer
 		m.item(typeLayer, nil, 0, layerQuads, flag(v.Detail), v.Version, v.NumQuads, -1, v.Image)
 		if v.Version >= 2 {
@@ -127,7 +129,7 @@ func (m *MapWriter) begin(ev *Event) error {
 		}
 		m.ints = append(m.ints, v.Extra...)
 		m.dataAt = 5
-	case KindSoundLayer:
+	case datafile.KindSoundLayer:
 		v := &ev.SoundLayer
 		typ := int32(layerSounds)
 		if v.Deprecated {
@@ -136,19 +138,19 @@ func (m *MapWriter) begin(ev *Event) error {
 		m.item(typeLayer, nil, 0, typ, flag(v.Detail), v.Version, v.NumSources, -1, v.Sound)
 		m.ints = append(append(m.ints, packText(string(v.Name), 3)...), v.Extra...)
 		m.dataAt = 5
-	case KindSound:
+	case datafile.KindSound:
 		v := &ev.Sound
 		m.item(typeSound, v.Extra, v.Version, flag(v.External), m.AddText(v.Name), -1, v.DeclaredBytes)
 		m.dataAt = 3
-	case KindAutomapper:
+	case datafile.KindAutomapper:
 		v := &ev.Automapper
 		m.uuidItem(uuidAutomapper)
 		m.ints = append(m.ints[:0], v.Version, v.Group, v.LayerInGroup, v.Config, v.Seed, v.Flags)
 		m.ints = append(m.ints, v.Extra...)
-	case KindRawItem:
+	case datafile.KindRawItem:
 		return m.rawItem(&ev.RawItem)
 	default:
-		return fmt.Errorf("datafile: an event of kind %v cannot be written here", ev.Kind)
+		return fmt.Errorf("datafiletest: an event of kind %v cannot be written here", ev.Kind)
 	}
 	return nil
 }
@@ -180,18 +182,18 @@ func (m *MapWriter) uuidItem(u uuid) {
 	m.ints = m.ints[:0]
 }
 
-func (m *MapWriter) rawItem(v *RawItem) error {
+func (m *MapWriter) rawItem(v *datafile.RawItem) error {
 	if v.Offset != 0 || int(v.Bytes) != len(v.Data) {
-		return fmt.Errorf("datafile: raw items of more than %d bytes cannot be written", ChunkSize)
+		return fmt.Errorf("datafiletest: raw items of more than %d bytes cannot be written", datafile.ChunkSize)
 	}
 	m.typ, m.id = int(v.Type), int(v.Id)
 	if len(v.Uuid) > 0 {
 		var u uuid
 		if n, err := hex.Decode(u[:], []byte(strings.ReplaceAll(string(v.Uuid), "-", ""))); err != nil || n != len(u) {
-			return fmt.Errorf("datafile: %q is not a UUID", v.Uuid)
+			return fmt.Errorf("datafiletest: %q is not a UUID", v.Uuid)
 		}
 		m.uuidItem(u)
-	} else if m.typ < len(typeNames) {
+	} else if m.typ < numTypes {
 		m.counts[m.typ]++
 	}
 	m.AddItem(m.typ, m.id, v.Data)
@@ -199,7 +201,7 @@ func (m *MapWriter) rawItem(v *RawItem) error {
 	return nil
 }
 
-func (m *MapWriter) beginGroup(v *Group) {
+func (m *MapWriter) beginGroup(v *datafile.Group) {
 	m.item(typeGroup, nil, v.Version, v.OffsetX, v.OffsetY, v.ParallaxX, v.ParallaxY, v.FirstLayer, v.NumLayers)
 	if v.Version >= 2 {
 		m.ints = append(m.ints, flag(v.Clipped), v.Clip.X, v.Clip.Y, v.Clip.Width, v.Clip.Height)
@@ -210,18 +212,18 @@ func (m *MapWriter) beginGroup(v *Group) {
 	m.ints = append(m.ints, v.Extra...)
 }
 
-func (m *MapWriter) beginTileLayer(v *TileLayer) {
+func (m *MapWriter) beginTileLayer(v *datafile.TileLayer) {
 	m.item(typeLayer, nil, 0, layerTiles, flag(v.Detail), v.Version, v.Width, v.Height, v.Flags,
 		v.Color.R, v.Color.G, v.Color.B, v.Color.A, v.ColorEnvelope, v.ColorEnvelopeOffset, v.Image, -1)
 	if v.Version >= 3 {
 		m.ints = append(m.ints, packText(string(v.Name), 3)...)
 	}
 	m.dataAt = 14
-	for _, p := range physics {
-		if v.Flags&p.flag != 0 && p.tail >= 0 {
+	for i, flag := range physicsFlags {
+		if v.Flags&flag != 0 {
 			// DDNet wants the ordinary data of these layers to be there, too.
 			m.ints[14] = m.AddData(make([]byte, int(v.Width)*int(v.Height)*tileBytes))
-			m.dataAt = len(m.ints) + int(p.tail)
+			m.dataAt = len(m.ints) + i
 		}
 	}
 	if v.Version < 4 {
@@ -230,17 +232,17 @@ func (m *MapWriter) beginTileLayer(v *TileLayer) {
 	m.ints = append(m.ints, v.Extra...)
 }
 
-func (m *MapWriter) addPoints(v *EnvelopePoints) error {
+func (m *MapWriter) addPoints(v *datafile.EnvelopePoints) error {
 	for i := range v.Points {
 		p := &v.Points[i]
 		if len(p.Values) != 4 {
-			return fmt.Errorf("datafile: an envelope point with %d values", len(p.Values))
+			return fmt.Errorf("datafiletest: an envelope point with %d values", len(p.Values))
 		}
 		m.ints = append(append(m.ints, p.TimeMs, int32(p.Curve)-1), p.Values...)
 		b := &p.Bezier
 		switch tangents := slices.Concat(b.InDx, b.InDy, b.OutDx, b.OutDy); {
 		case m.inline && len(tangents) != bezierInts, p.HasBezier && len(tangents) != bezierInts:
-			return fmt.Errorf("datafile: a bezier with %d values", len(tangents))
+			return fmt.Errorf("datafiletest: a bezier with %d values", len(tangents))
 		case m.inline:
 			m.ints = append(m.ints, tangents...)
 		case p.HasBezier:
@@ -251,31 +253,31 @@ func (m *MapWriter) addPoints(v *EnvelopePoints) error {
 }
 
 // addBody adds data of the item that is being added.
-func (m *MapWriter) addBody(kind Kind, b []byte) error {
+func (m *MapWriter) addBody(kind datafile.Kind, b []byte) error {
 	if m.open == nil || m.dataAt < 0 {
-		return fmt.Errorf("datafile: %v follows no item that has such data", kind)
+		return fmt.Errorf("datafiletest: %v follows no item that has such data", kind)
 	}
 	m.body = append(m.body, b...)
 	return nil
 }
 
-func (m *MapWriter) addTiles(v *Tiles) error {
-	if m.open == nil || m.open.Kind != KindTileLayer {
-		return fmt.Errorf("datafile: %v follows no tile layer", KindTiles)
+func (m *MapWriter) addTiles(v *datafile.Tiles) error {
+	if m.open == nil || m.open.Kind != datafile.KindTileLayer {
+		return fmt.Errorf("datafiletest: %v follows no tile layer", datafile.KindTiles)
 	}
-	return m.addBody(KindTiles, v.Data)
+	return m.addBody(datafile.KindTiles, v.Data)
 }
 
 // addRawData adds the rest of the open item's blob, or a piece of a blob of its own.
-func (m *MapWriter) addRawData(v *RawData) error {
+func (m *MapWriter) addRawData(v *datafile.RawData) error {
 	if v.Offset > 0 && m.dataAt >= 0 {
-		return m.addBody(KindRawData, v.Data)
+		return m.addBody(datafile.KindRawData, v.Data)
 	}
 	if err := m.flush(); err != nil {
 		return err
 	}
 	if int(v.Offset) != len(m.body) {
-		return fmt.Errorf("datafile: raw data from byte %d on, expected from %d on", v.Offset, len(m.body))
+		return fmt.Errorf("datafiletest: raw data from byte %d on, expected from %d on", v.Offset, len(m.body))
 	}
 	m.body = append(m.body, v.Data...)
 	if len(m.body) == int(v.Bytes) {
@@ -291,7 +293,7 @@ func (m *MapWriter) flush() error {
 		return nil
 	}
 	if m.body != nil {
-		if m.open.Kind == KindTileLayer && m.open.TileLayer.Version >= 4 {
+		if m.open.Kind == datafile.KindTileLayer && m.open.TileLayer.Version >= 4 {
 			m.body = packRuns(m.body)
 		}
 		m.ints[m.dataAt] = m.AddData(m.body)
@@ -299,66 +301,10 @@ func (m *MapWriter) flush() error {
 	m.AddInts(m.typ, m.id, m.ints...)
 	kind := m.open.Kind
 	m.open, m.dataAt, m.body = nil, -1, nil
-	if kind == KindEnvelopePoints && len(m.beziers) > 0 {
+	if kind == datafile.KindEnvelopePoints && len(m.beziers) > 0 {
 		m.uuidItem(uuidBeziers)
 		m.AddInts(m.typ, m.id, m.beziers...)
 		m.beziers = nil
 	}
 	return nil
-}
-
-// packRuns stores runs of equal tiles once.
-func packRuns(tiles []byte) []byte {
-	var packed []byte
-	for len(tiles) >= tileBytes {
-		run := 1
-		for run < 256 && len(tiles) >= (run+1)*tileBytes &&
-			bytes.Equal(tiles[:tileBytes], tiles[run*tileBytes:(run+1)*tileBytes]) {
-			run++
-		}
-		packed = append(packed, tiles[0], tiles[1], byte(run-1), tiles[3])
-		tiles = tiles[run*tileBytes:]
-	}
-	return packed
-}
-
-func appendInt(b []byte, values ...int32) []byte {
-	for _, v := range values {
-		b = binary.LittleEndian.AppendUint32(b, uint32(v))
-	}
-	return b
-}
-
-func appendQuad(b []byte, q *Quad) []byte {
-	for i := range 5 {
-		b = appendInt(b, q.Points[i].X, q.Points[i].Y)
-	}
-	for i := range 4 {
-		b = appendInt(b, q.Colors[i].R, q.Colors[i].G, q.Colors[i].B, q.Colors[i].A)
-	}
-	for i := range 4 {
-		b = appendInt(b, q.Texture[i].X, q.Texture[i].Y)
-	}
-	return appendInt(b, q.PositionEnvelope, q.PositionEnvelopeOffset, q.ColorEnvelope, q.ColorEnvelopeOffset)
-}
-
-func appendSource(b []byte, s *SoundSource, deprecated bool) []byte {
-	b = appendInt(b, s.Position.X, s.Position.Y, flag(s.Loop))
-	if deprecated {
-		return appendInt(b, s.DelayS, s.Radius, s.PositionEnvelope, s.PositionEnvelopeOffset, s.SoundEnvelope,
-			s.SoundEnvelopeOffset)
-	}
-	b = appendInt(b, flag(s.Pan), s.DelayS, s.Falloff, s.PositionEnvelope, s.PositionEnvelopeOffset, s.SoundEnvelope,
-		s.SoundEnvelopeOffset, int32(s.Shape)-1)
-	if s.Shape == SoundShapeCircle {
-		return appendInt(b, s.Radius, 0)
-	}
-	return appendInt(b, s.Width, s.Height)
-}
-
-func flag(set bool) int32 {
-	if set {
-		return 1
-	}
-	return 0
 }
