@@ -93,21 +93,6 @@ func (d *Decoder) produceSettings(ev *Event, blob int) error {
 	return nil
 }
 
-// readBlob appends a whole blob to the texts; of one that is damaged, as much as can be read, and warns. Only blobs of at
-// most maxSettings bytes come here.
-func (d *Decoder) readBlob(ev *Event, blob int) error {
-	d.in.open(blob)
-	for d.in.left > 0 && d.in.err == nil {
-		n, _ := d.in.read(d.chunk[:min(d.in.left, ChunkSize)])
-		d.texts = append(d.texts, d.chunk[:n]...)
-	}
-	err := d.in.finish()
-	if err != nil {
-		d.warn(ev, WarningDamagedData)
-	}
-	return d.damaged(err)
-}
-
 func (d *Decoder) produceQuads(ev *Event, blob int, slot int64) error {
 	first := slot * quadsPerEvent
 	n := min(d.item.bytes/quadBytes-first, quadsPerEvent)

@@ -22,6 +22,20 @@
 // The events are defined by proto/replayd/datafile/v1/events.proto, from which events.gen.go is made; the format is
 // described in docs/formats/datafile.md. Package datafiletest makes datafiles for tests.
 //
+// # What is where
+//
+//	file.go, limits.go        an open file: its header, items and blobs
+//	container.go              what is checked when a file is opened
+//	types.go, uuid.go         the types of items: numbers, names, UUIDs
+//	layout.go, plan.go        what each item is, and how items and blobs belong together
+//	decoder.go, position.go   the decoder from the outside
+//	record.go                 which events a record has, one after another
+//	items.go, body.go         the events of items, and of their data
+//	blob.go, inflate.go       the bytes of a blob, and what if they are damaged
+//	tilereader.go, summary.go the tiles of a layer, and how many of each there are
+//	tiles.go                  the names of tiles
+//	text.go, ints.go          texts and integers as they are stored
+//
 // # What is refused and what is not
 //
 // A container that contradicts itself is an [*decoders.Error]. A blob that does not inflate to exactly its declared size

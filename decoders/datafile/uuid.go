@@ -41,31 +41,3 @@ var (
 		uuidBeziers:    "mapitemtype-envpoints-bezier@ddnet.tw",
 	}
 )
-
-var typeNames = [...]string{
-	typeVersion:  "version",
-	typeInfo:     "info",
-	typeImage:    "image",
-	typeEnvelope: "envelope",
-	typeGroup:    "group",
-	typeLayer:    "layer",
-	typePoints:   "envelope_points",
-	typeSound:    "sound",
-}
-
-// TypeName returns the name and the UUID of a type of items of this file. Either is "" where there is none. In maps of
-// the time before Teeworlds 0.5 types have no names.
-func (f *File) TypeName(typ int) (name, uuidText string) {
-	switch {
-	case f.plan.legacy:
-		return "", ""
-	case typ < len(typeNames):
-		return typeNames[typ], ""
-	case typ == typeUuidIndex:
-		return "uuid_index", ""
-	}
-	if u, ok := f.plan.uuids[typ]; ok {
-		return uuidNames[u], string(u.appendText(nil))
-	}
-	return "", ""
-}
