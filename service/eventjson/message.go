@@ -1,0 +1,97 @@
+package eventjson
+
+import (
+	"math"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	optionsv1 "github.com/replayd/replayd/proto/replayd/options/v1"
+)
+
+// message is a message type, compiled.
+type message struct {
+	fields []field       // in the order of the .proto
+	index  map[int32]int // from field number to its place in fields
+	small  [64]int8      // the same for small numbers; -1 where there is none
+}
+
+type field struct {
+	number   protowire.Number
+	name     string
+	key      string // `"name":`
+	kind     protoreflect.Kind
+	list     bool
+	packed   bool           // a list of numbers, which may travel packed
+	element  protowire.Type // of such a number
+	presence bool           // printed only when set
+	isKind   bool           // in Event's oneof `kind`
+	ref      bool           // indexes the batch's strings
+	message  *message
+	enum     protoreflect.EnumValueDescriptors
+}
+
+func compile(d protoreflect.MessageDescriptor, done map[protoreflect.FullName]*message) *message {
+	if m := done[d.FullName()]; m != nil {
+		return m
+	}
+	m := &message{index: map[int32]int{}}
+	done[d.FullName()] = m
+	for i := range m.small {
+		m.small[i] = -1
+	}
+	for i := range d.Fields().Len() {
+		fd := d.Fields().Get(i)
+		f := field{
+			number: fd.Number(), name: string(fd.Name()), key: `"` + string(fd.Name()) + `":`, kind: fd.Kind(), list: fd.IsList(),
+			presence: fd.HasPresence(),
+		}
+		f.element, f.packed = elementType(fd.Kind())
+		if o := fd.ContainingOneof(); o != nil && !o.IsSynthetic() {
+			f.isKind = o.Name() == "kind" && d.Name() == "Event"
+		}
+		if o := fd.Options(); o != nil && proto.HasExtension(o, optionsv1.E_StringIndex) {
+			f.ref, _ = proto.GetExtension(o, optionsv1.E_StringIndex).(bool)
+		}
+		if fd.Message() != nil {
+			f.message = compile(fd.Message(), done)
+		}
+		if fd.Enum() != nil {
+			f.enum = fd.Enum().Values()
+		}
+		if n := fd.Number(); int(n) < len(m.small) && i < math.MaxInt8 {
+			m.small[n] = int8(i)
+		} else {
+			m.index[int32(n)] = i
+		}
+		m.fields = append(m.fields, f)
+	}
+	return m
+}
+
+// elementType is how a number travels in a packed list; strings, bytes and messages are never packed.
+func elementType(k protoreflect.Kind) (protowire.Type, bool) {
+	switch k {
+	case protoreflect.StringKind, protoreflect.BytesKind, protoreflect.MessageKind, protoreflect.GroupKind:
+		return protowire.BytesType, false
+	case protoreflect.Fixed32Kind, protoreflect.Sfixed32Kind, protoreflect.FloatKind:
+		return protowire.Fixed32Type, true
+	case protoreflect.Fixed64Kind, protoreflect.Sfixed64Kind, protoreflect.DoubleKind:
+		return protowire.Fixed64Type, true
+	default:
+		return protowire.VarintType, true
+	}
+}
+
+func (m *message) find(n protowire.Number) int {
+	if n >= 0 && int(n) < len(m.small) {
+		if i := m.small[n]; i >= 0 {
+			return int(i)
+		}
+	}
+	if i, ok := m.index[int32(n)]; ok {
+		return i
+	}
+	return -1
+}
