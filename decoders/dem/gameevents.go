@@ -45,30 +45,8 @@ func (d *Decoder) nextEventType(ev *Event) bool {
 		if m.num != 1 {
 			continue
 		}
-		out := &ev.GameEventType
-		out.Id, out.Name, out.Keys = 0, nil, out.Keys[:0]
-		for q := (wire{buf: m.raw}); q.next(); {
-			switch q.num {
-			case 1:
-				out.Id = q.int32()
-			case 2:
-				out.Name = q.raw
-			case 3:
-				var k GameEventTypeKey
-				for p := (wire{buf: q.raw}); p.next(); {
-					switch p.num {
-					case 1:
-						k.Type = p.int32()
-					case 2:
-						k.Name = p.raw
-					}
-				}
-				if len(out.Keys) < maxKeys {
-					out.Keys = append(out.Keys, k)
-				}
-			}
-		}
-		d.keepEventType(out)
+		parseEventType(&ev.GameEventType, m.raw)
+		d.keepEventType(&ev.GameEventType)
 		if d.want(KindGameEventType) {
 			ev.Kind = KindGameEventType
 			return true
@@ -79,6 +57,31 @@ func (d *Decoder) nextEventType(ev *Event) bool {
 		d.fault(Fault{Kind: FaultKindMessage, MessageId: geGameEventList, Detail: []byte("message: cannot be read to its end")})
 	}
 	return false
+}
+
+func parseEventType(t *GameEventType, b []byte) {
+	t.Id, t.Name, t.Keys = 0, nil, t.Keys[:0]
+	for m := (wire{buf: b}); m.next(); {
+		switch m.num {
+		case 1:
+			t.Id = m.int32()
+		case 2:
+			t.Name = m.raw
+		case 3:
+			var k GameEventTypeKey
+			for q := (wire{buf: m.raw}); q.next(); {
+				switch q.num {
+				case 1:
+					k.Type = q.int32()
+				case 2:
+					k.Name = q.raw
+				}
+			}
+			if len(t.Keys) < maxKeys {
+				t.Keys = append(t.Keys, k)
+			}
+		}
+	}
 }
 
 // keepEventType remembers a kind of game events.

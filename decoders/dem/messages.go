@@ -13,14 +13,7 @@ func (d *Decoder) decodeMessage(ev *Event, id uint32, b []byte) bool {
 	case svcUpdateStringTable:
 		return d.updateTable(ev, b)
 	case svcClearTables:
-		d.tables, d.stored = nil, 0
-		clear(d.baseIndex)
-		d.dropAlternates()
-		for _, c := range d.classes {
-			if c != nil {
-				c.baseline.made = false
-			}
-		}
+		d.clearTables()
 		return false
 	case svcPacketEntities:
 		return d.startEntities(ev, b)
@@ -39,10 +32,14 @@ func (d *Decoder) decodeMessage(ev *Event, id uint32, b []byte) bool {
 	case svcUserMessage:
 		return d.userMessage(ev, b)
 	}
-	kind := d.kindOf(id)
-	if kind == KindMessage {
-		return d.tellMessage(ev, id, b)
+	if kind := d.kindOf(id); kind != KindMessage {
+		return d.tellPlain(ev, kind, id, b)
 	}
+	return d.tellMessage(ev, id, b)
+}
+
+// tellPlain delivers a message that becomes an event of a kind of its own, and needs nothing else.
+func (d *Decoder) tellPlain(ev *Event, kind Kind, id uint32, b []byte) bool {
 	if !d.want(kind) {
 		return false
 	}

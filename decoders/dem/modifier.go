@@ -21,12 +21,31 @@ func (d *Decoder) modifier(ev *Event, slot int, b []byte) bool {
 	if !d.want(KindModifier) || len(b) == 0 || d.game != gameDota && d.game != gameUnknown {
 		return false
 	}
-	o := Modifier{
-		State: ModifierStateActive, Slot: uint32(slot), Raw: b, Duration: -1,
+	o, class, ok := parseModifier(b)
+	if !ok {
+		d.fault(Fault{Kind: FaultKindMessage, MessageId: svcUpdateStringTable, Detail: []byte("modifier: not the message that it should be")})
+		return false
+	}
+	o.Slot = uint32(slot)
+	if class >= 0 && len(o.Name) == 0 {
+		for _, t := range d.tables {
+			if t.role == roleModifierNames {
+				o.Name = t.key(int(class))
+			}
+		}
+	}
+	ev.Kind, ev.Modifier = KindModifier, o
+	return true
+}
+
+// parseModifier reads CDOTAModifierBuffTableEntry. Its name is there only if it is one of a script's; class is the number
+// of any other's, and -1 for none.
+func parseModifier(b []byte) (o Modifier, class int32, ok bool) {
+	o = Modifier{
+		State: ModifierStateActive, Raw: b, Duration: -1,
 		Parent: noHandle, Caster: noHandle, Ability: noHandle, AuraOwner: noHandle,
 	}
-	class := int32(-1)
-	var lua []byte
+	class = -1
 	m := wire{buf: b}
 	for m.next() {
 		switch m.num {
@@ -57,23 +76,10 @@ func (d *Decoder) modifier(ev *Event, slot int, b []byte) bool {
 		case 23:
 			o.Aura = m.bool()
 		case 32:
-			lua = m.raw
+			o.Name = m.raw
 		case 34:
 			o.AuraOwner = m.uint32()
 		}
 	}
-	if m.bad {
-		d.fault(Fault{Kind: FaultKindMessage, MessageId: svcUpdateStringTable, Detail: []byte("modifier: not the message that it should be")})
-		return false
-	}
-	o.Name = lua
-	if class >= 0 && len(lua) == 0 {
-		for _, t := range d.tables {
-			if t.role == roleModifierNames {
-				o.Name = t.key(int(class))
-			}
-		}
-	}
-	ev.Kind, ev.Modifier = KindModifier, o
-	return true
+	return o, class, !m.bad
 }

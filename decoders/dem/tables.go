@@ -113,6 +113,18 @@ func (d *Decoder) updateTable(ev *Event, b []byte) bool {
 	return false
 }
 
+// clearTables forgets all tables, and what was made of them.
+func (d *Decoder) clearTables() {
+	d.tables, d.stored = nil, 0
+	clear(d.baseIndex)
+	d.dropAlternates()
+	for _, c := range d.classes {
+		if c != nil {
+			c.baseline.made = false
+		}
+	}
+}
+
 // tableFault reports entries that cannot be read. The next key frame has them again.
 func (d *Decoder) tableFault(t *stringTable, err error) {
 	d.lost = true
