@@ -30,16 +30,22 @@ func describe(ctx context.Context, in encode.Input, r *replaydv1.Replay) error {
 		return err
 	}
 	d := dem.New(src, dem.Options{})
-	h, identity, err := d.Header()
+	err = tellHeader(d, in.At, r)
 	if errors.Is(err, decoders.ErrMore) {
-		err = d.Close()
+		return d.Close()
 	}
+	return err
+}
+
+// tellHeader adds what a demo says of itself to its description. at, when not nil, reads the same file anywhere.
+func tellHeader(d *dem.Decoder, at io.ReaderAt, r *replaydv1.Replay) error {
+	h, identity, err := d.Header()
 	if err != nil {
 		return err
 	}
 	m := headerMessage(&h, identity)
-	if in.At != nil {
-		m.addInfo(in.At)
+	if at != nil {
+		m.addInfo(at)
 	}
 	m.describe(r)
 	return nil

@@ -72,16 +72,7 @@ func open(in encode.Input, o encode.Options, schemas *dem.Schemas) (encode.Reade
 }
 
 func (r *reader) Header(replay *replaydv1.Replay) error {
-	h, identity, err := r.d.Header()
-	if err != nil {
-		return err
-	}
-	m := headerMessage(&h, identity)
-	if r.in.At != nil {
-		m.addInfo(r.in.At)
-	}
-	m.describe(replay)
-	return nil
+	return tellHeader(r.d, r.in.At, replay)
 }
 
 // Seek decodes up to where delivery starts: entities and names are changes of earlier ones. From a tick on it begins at
