@@ -23,7 +23,6 @@ type entityReader struct {
 	delta  bool
 	visual bool   // updates carry visibility bits
 	sizes  []byte // of the payloads to come, as varints
-	sized  bool   // the list of sizes is there
 	slot   int    // of the own baselines
 	store  bool   // created entities become own baselines
 	alt    []alternate
@@ -94,7 +93,7 @@ func (e *entityReader) start(b []byte) bool {
 		case 7:
 			data = m.raw
 		case 13:
-			e.sizes, e.sized = m.raw, true
+			e.sizes = m.raw
 		case 15:
 			if len(e.alt) < maxEntities {
 				e.alt = append(e.alt, parseAlternate(m.raw))
