@@ -33,7 +33,7 @@ const (
 	layerSounds         = 10
 )
 
-// Bytes and integers of the structs in blobs.
+// Bytes and integers of the structs in blobs and items.
 const (
 	tileBytes            = 4
 	quadBytes            = 38 * 4
@@ -42,16 +42,21 @@ const (
 	pointInts            = 6
 	pointWithBezierInts  = 22
 	bezierInts           = 16
-	maxText              = 64 << 10
-	maxSettings          = 256 << 10
-	maxExtra             = 1 << 10
-	quadsPerEvent        = 128
-	sourcesPerEvent      = 128
-	pointsPerEvent       = 128
 	uuidItemInts         = 4
 	automapperItemInts   = 6
 	tileLayerPrefixInts  = 15
 	soundLayerPrefixInts = 7
+)
+
+// What one event carries at most. Longer texts and settings come as raw data, and an item with more integers that nobody
+// knows as a raw item.
+const (
+	quadsPerEvent   = 128
+	sourcesPerEvent = 128
+	pointsPerEvent  = 128
+	maxText         = 64 << 10  // bytes
+	maxSettings     = 256 << 10 // bytes
+	maxExtra        = 1 << 10   // integers
 )
 
 // physics are the kinds of tile layers that keep their tiles in a blob of their own: the bit of the item's flags, where
