@@ -16,7 +16,7 @@ const (
 	opFixedInt8
 	opFixedUint8
 	opHandle
-	opSequence
+	opMinusOne
 	opFloat // any float, by the float rule
 	opVector
 	opNormal3
@@ -121,7 +121,7 @@ func (f *field) codec(t fieldType) codec {
 		}
 		return codec{op: opUint32}
 	case "HSequence":
-		return codec{op: opSequence}
+		return codec{op: opMinusOne}
 	case "BloodType":
 		return codec{op: opFixedUint8}
 	case "GameTime_t":

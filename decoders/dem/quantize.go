@@ -14,8 +14,8 @@ const (
 	encodeIntegers
 )
 
-// quantizer reads floats that were quantized to some bits between two bounds. All arithmetic is of 32 bits, as the
-// game's: the results are equal to the last digit.
+// quantizer reads floats that were quantized to some bits between two bounds. All arithmetic is of 32 bits and in the
+// game's order: the results are equal to the last digit.
 type quantizer struct {
 	low, high float32
 	step      float32 // 1 / (number of steps - 1)
@@ -105,8 +105,13 @@ func (q *quantizer) quantize(v, mul float32) float32 {
 	if v > q.high {
 		return q.high
 	}
-	i := uint32((v - q.low) * mul)
-	return q.low + (q.high-q.low)*(float32(i)*q.step)
+	return q.value(uint32((v - q.low) * mul))
+}
+
+// value returns the value of a step. The order of the products counts: this one gives the zeros and whole numbers for
+// which a field has no bit of their own. The conversion keeps processors from adding before the product is rounded.
+func (q *quantizer) value(i uint32) float32 {
+	return q.low + float32((q.high-q.low)*(float32(i)*q.step))
 }
 
 // read reads one value.
@@ -120,5 +125,5 @@ func (q *quantizer) read(r *bits.Reader) float32 {
 	if q.flags&encodeZero != 0 && r.Bool() {
 		return 0
 	}
-	return q.low + (q.high-q.low)*float32(r.Bits(q.bits))*q.step
+	return q.value(uint32(r.Bits(q.bits)))
 }

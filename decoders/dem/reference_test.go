@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -319,16 +320,35 @@ func cellText(c *cell, data []byte) string {
 }
 
 type fieldText struct {
-	text string
-	kind valueKind
-	typ  string
+	text  string
+	kind  valueKind
+	typ   string
+	quant *quantizer
+}
+
+// misquantized writes quantized floats as the reference has them: it multiplies in another order than the game.
+func (f *fieldText) misquantized() string {
+	q := f.quant
+	if q == nil || f.text == "" {
+		return f.text
+	}
+	out := f.text[:1]
+	for hex := f.text[1:]; len(hex) >= 8; hex = hex[8:] {
+		word, _ := strconv.ParseUint(hex[:8], 16, 32)
+		v := math.Float32frombits(uint32(word))
+		step := float32(math.Round(float64(v-q.low) / float64(q.high-q.low) * float64(uint64(1)<<q.bits-1)))
+		out += fmt.Sprintf("%08x", math.Float32bits(q.low+float32(float32((q.high-q.low)*step)*q.step)))
+	}
+	return out
 }
 
 // stateText returns the fields of an entity by name.
 func stateText(d *Decoder, e *entity) map[string]fieldText {
 	out := map[string]fieldText{}
 	for _, ch := range e.appendFields(nil, e.class.root) {
-		out[d.Name(ch.node.name)] = fieldText{cellText(&ch.cell, e.data(&ch.cell)), ch.cell.kind, ch.node.field.typ}
+		out[d.Name(ch.node.name)] = fieldText{
+			cellText(&ch.cell, e.data(&ch.cell)), ch.cell.kind, ch.node.field.typ, ch.node.codec.quant,
+		}
 	}
 	return out
 }
@@ -354,9 +374,9 @@ var element = regexp.MustCompile(`^(.*)\.(\d{4})(\..*)?$`)
 
 // TestReferenceState compares the final state of every entity, field by field.
 //
-// The reference's decoder differs in four ways, all known: it reads signed ids and enums, sequences and ids of 64 bits as plain
+// The reference's decoder differs in five ways, all known: it reads signed ids and enums, sequences and ids of 64 bits as plain
 // varuint32; it does not show the own values of lists and objects; it does not show lists inside of objects or other
-// lists; and it keeps elements that a list has lost.
+// lists; it keeps elements that a list has lost; and the last digit of its quantized floats is off.
 func TestReferenceState(t *testing.T) {
 	d := decodeAll(t, corpusFile(t, "auto-20240102-2233-start-____.dem"), Options{}, func(*Decoder, *Event) {})
 	head := regexp.MustCompile(`^(\d+) (\d+) (\w+)$`)
@@ -414,7 +434,7 @@ func TestReferenceState(t *testing.T) {
 			n, _ := strconv.ParseInt(got.text[1:], 10, 64)
 			got.text = fmt.Sprintf("i%d", uint32(n<<1)^uint32(n>>63))
 		}
-		if got.text != want {
+		if got.text != want && got.misquantized() != want {
 			t.Errorf("field %s = %s (%s), want %s", name, got.text, got.typ, want)
 		} else {
 			equal++
@@ -483,7 +503,12 @@ func TestFixtures(t *testing.T) {
 				if ch.node.field.typ == "HSequence" {
 					v.word++
 				}
-				got = append(got, strings.Join(path, "/")+" "+tree.names[ch.node.name]+"="+cellText(&v, u.data(&v)))
+				f := fieldText{text: cellText(&v, u.data(&v)), quant: ch.node.codec.quant}
+				line := strings.Join(path, "/") + " " + tree.names[ch.node.name] + "="
+				if i+1 < len(lines) && lines[i+1] == line+f.misquantized() {
+					f.text = f.misquantized()
+				}
+				got = append(got, line+f.text)
 			}
 			if diff := cmp.Diff(lines[1:], got); diff != "" {
 				t.Errorf("fields (-want +got):\n%s", diff)

@@ -65,7 +65,7 @@ func (c *codec) read(r *bits.Reader, arena *[]byte, tick float32) cell {
 		return cell{word: uint64(int64(int8(r.Bits(8)))), kind: valueInt}
 	case opFixedUint8:
 		return cell{word: r.Bits(8), kind: valueUint}
-	case opSequence:
+	case opMinusOne:
 		return cell{word: uint64(int64(r.Varuint32()) - 1), kind: valueInt}
 	case opLength:
 		return cell{word: uint64(r.Varuint32()), kind: valueLength}
@@ -193,7 +193,8 @@ func readNormal3(r *bits.Reader) cell {
 		y = readNormal(r)
 	}
 	negative := r.Bool()
-	if sum := x*x + y*y; sum < 1 {
+	// The conversions keep processors from adding before the products are rounded.
+	if sum := float32(x*x) + float32(y*y); sum < 1 {
 		z = float32(math.Sqrt(float64(1 - sum)))
 	}
 	if negative {
