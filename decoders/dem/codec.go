@@ -92,6 +92,9 @@ var signedTypes = map[string]bool{
 	"CourierState_t": true, "PlayerConnectedState": true, "WeaponAttackType_t": true,
 }
 
+// clips are fields that are sent plus one although schemas from before February 2024 do not say so.
+var clips = map[string]bool{"m_iClip1": true, "m_iClip2": true}
+
 // knownUint64 are types that are read as varuint64. Numbers of matches and items passed 2³² long ago.
 var knownUint64 = map[string]bool{
 	"uint64": true, "CStrongHandle": true, "HeroFacetKey_t": true, "ResourceId_t": true,
@@ -105,6 +108,9 @@ var knownUnsigned = map[string]bool{
 
 // codec returns how values of a type are read, given the encoder, bits and bounds of the field.
 func (f *field) codec(t fieldType) codec {
+	if f.minusOne {
+		return codec{op: opMinusOne}
+	}
 	switch t.base {
 	case "bool":
 		return codec{op: opBool}

@@ -80,6 +80,7 @@ func (c *compiler) field(index int32, in *serializer) *field {
 	t := parseFieldType(f.typ)
 	f.shape = t.shape(len(below) > 0)
 	f.count = t.count
+	f.minusOne = f.minusOne || clips[f.name] && t.base == "int32"
 	c.patch(f, in)
 	c.choose(f, t)
 	// A patch that depends on the serializer must not leak into others that share the field.
@@ -133,6 +134,10 @@ func (c *compiler) parseField(b []byte) (f *field, below []serializerKey) {
 			}
 			m.bad = m.bad || p.bad
 			others = append(others, o)
+		case 12:
+			// The game's own serializer of the field. No other one changes what is on the wire.
+			text, _ := c.symbol(m.int32())
+			f.minusOne = text == "minusone"
 		}
 	}
 	if m.bad {

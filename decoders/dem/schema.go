@@ -39,6 +39,8 @@ type field struct {
 	hasLow, hasHigh bool
 	flags           int32
 	encoder         string
+	// minusOne: numbers are sent plus one, so that -1 takes a byte.
+	minusOne bool
 
 	// told is the field as the file describes it.
 	told SerializerField

@@ -15,6 +15,7 @@ type Field struct {
 	Serializer                    string
 	SerializerVersion             int
 	Polymorphic                   []string
+	VarSerializer                 string // the game's own serializer of the field
 }
 
 // SendTables returns CDemoSendTables of a schema. A serializer must come before those that refer to it.
@@ -56,6 +57,9 @@ func SendTables(serializers ...Serializer) Proto {
 			}
 			for _, other := range f.Polymorphic {
 				p = p.Bytes(11, Proto(nil).Varint(1, sym(other)).Varint(2, 0))
+			}
+			if f.VarSerializer != "" {
+				p = p.Varint(12, sym(f.VarSerializer))
 			}
 			fields = fields.Bytes(3, p)
 			list = list.Varint(3, n)

@@ -1,0 +1,80 @@
+package dem_test
+
+import (
+	"bytes"
+	"maps"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/replayd/replayd/decoders/dem"
+	"github.com/replayd/replayd/decoders/dem/demtest"
+)
+
+// created plays a demo of one entity of the last of the serializers, and returns its fields as they are told.
+func created(t *testing.T, serializers []demtest.Serializer, values ...demtest.Value) []string {
+	t.Helper()
+	d := demtest.New()
+	d.Record(demtest.CmdFileHeader, -1, demtest.Proto(nil).Text(1, "PBDEMS2").Text(14, "csgo"))
+	d.Record(demtest.CmdSignonPacket, -1, demtest.PackMessages(
+		demtest.Message{ID: 40, Data: demtest.Proto(nil).Varint(11, 1).Float(13, 1.0/64)},
+		demtest.Table{}.Create("instancebaseline", false, demtest.Entry{Index: 0, Key: "0"}),
+	))
+	d.Record(demtest.CmdSendTables, -1, demtest.SendTables(serializers...))
+	d.Record(demtest.CmdClassInfo, -1, demtest.Classes(serializers[len(serializers)-1].Name))
+	d.Record(demtest.CmdSyncTick, -1, nil)
+	packet(false, func(e *demtest.Entities) { e.Create(1, 0, 10, values...) })(d, 0)
+	d.Record(demtest.CmdStop, 1, nil)
+	var out []string
+	decoder := dem.New(bytes.NewReader(d.Bytes()), dem.Options{})
+	err := run(decoder, func(ev *dem.Event) {
+		fields := fieldsOf(ev)
+		for i := range fields {
+			out = append(out, decoder.Name(fields[i].Field)+"="+leafText(&fields[i]))
+		}
+		if ev.Kind == dem.KindFault {
+			t.Errorf("fault: %s", ev.Fault.Detail)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// TestMinusOne: what the schema says is sent plus one is told as it is, like the rounds in a weapon.
+func TestMinusOne(t *testing.T) {
+	varint := func(field int, v uint64) demtest.Value {
+		return demtest.Value{Path: []int{field}, Write: func(w *demtest.Bits) { w.Varint(v) }}
+	}
+	got := created(t, []demtest.Serializer{{Name: "CWeapon", Fields: []demtest.Field{
+		{Name: "m_iClip", Type: "int32", VarSerializer: "minusone"},
+		{Name: "m_iBonusClip", Type: "int32", VarSerializer: "minusone"},
+		{Name: "m_hOwner", Type: "CHandle< CBaseEntity >", VarSerializer: "ehandle"},
+		{Name: "m_iClip1", Type: "int32"},
+		{Name: "m_iClip2", Type: "int32"},
+		{Name: "m_iRounds", Type: "int32"},
+	}}}, varint(0, 31), varint(1, 0), varint(2, 5), varint(3, 21), varint(4, 0), varint(5, 21))
+	want := []string{"m_iClip=i30", "m_iBonusClip=i-1", "m_hOwner=i5", "m_iClip1=i20", "m_iClip2=i-1", "m_iRounds=i-11"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("fields (-want +got):\n%s", diff)
+	}
+}
+
+// TestClips: no weapon has fewer rounds than none, and -1 is where there is no clip.
+func TestClips(t *testing.T) {
+	low, high := map[string]int64{}, map[string]int64{}
+	for _, data := range source2(t) {
+		eachField(t, data, func(name string, v *dem.FieldValue) {
+			switch name {
+			case "m_iClip", "m_iBonusClip", "m_iClip1", "m_iClip2":
+				low[name], high[name] = min(low[name], v.Int), max(high[name], v.Int)
+			}
+		})
+	}
+	wantLow := map[string]int64{"m_iClip1": -1, "m_iClip2": -1}
+	wantHigh := map[string]int64{"m_iClip1": 50, "m_iClip2": 0}
+	if !maps.Equal(low, wantLow) || !maps.Equal(high, wantHigh) {
+		t.Errorf("clips from %v to %v, want from %v to %v", low, high, wantLow, wantHigh)
+	}
+}
