@@ -8,8 +8,9 @@ type compiler struct {
 	game    game
 
 	schema  *schema
-	fields  []*field // those of raw, as far as they are compiled
-	refs    int      // fields of all serializers
+	fields  []*field  // those of raw, as far as they are compiled
+	named   []nameUse // by symbol
+	refs    int       // fields of all serializers
 	indices []int32
 }
 
@@ -20,7 +21,7 @@ func (c *compiler) compile(serializers [][]byte) (s *schema, ok bool) {
 		byKey:       make(map[serializerKey]*serializer, len(serializers)),
 		byName:      make(map[string]*serializer, len(serializers)),
 	}
-	c.schema, c.fields = s, make([]*field, len(c.raw))
+	c.schema, c.fields, c.named = s, make([]*field, len(c.raw)), make([]nameUse, len(c.symbols))
 	for _, b := range serializers {
 		ser := c.serializer(b)
 		if ser == nil {
@@ -58,7 +59,44 @@ func (c *compiler) serializer(b []byte) *serializer {
 			return nil
 		}
 	}
+	c.tellApart(s)
 	return s
+}
+
+// nameUse is how often a name was last used by the fields of a serializer.
+type nameUse struct {
+	by    *serializer
+	times int
+}
+
+// tellApart gives fields of a serializer that have the same name the path of the embedded structure that they stem from
+// in front of it: a player's velocity and where his eyes are both have an m_vecX.
+func (c *compiler) tellApart(ser *serializer) {
+	shared := false
+	for _, f := range ser.fields {
+		if uint32(f.symbol) >= uint32(len(c.named)) {
+			continue
+		}
+		use := &c.named[f.symbol]
+		if use.by != ser {
+			*use = nameUse{by: ser}
+		}
+		use.times++
+		shared = shared || use.times > 1
+	}
+	if !shared {
+		return
+	}
+	for i, f := range ser.fields {
+		node := string(f.told.SendNode)
+		if uint32(f.symbol) >= uint32(len(c.named)) || c.named[f.symbol].times < 2 || node == "" || node == "(root)" {
+			continue
+		}
+		// Other serializers may have the same field and no other one of its name.
+		own := *f
+		own.name = node + "." + f.name
+		ser.fields[i] = &own
+	}
 }
 
 // field compiles a field of a serializer at its first use: by then the serializers that it refers to are known. It
@@ -102,7 +140,8 @@ func (c *compiler) parseField(b []byte) (f *field, below []serializerKey) {
 		case 1:
 			f.typ, told.Type = c.symbol(m.int32())
 		case 2:
-			f.name, told.Name = c.symbol(m.int32())
+			f.symbol = m.int32()
+			f.name, told.Name = c.symbol(f.symbol)
 		case 3:
 			told.BitCount = m.int32()
 		case 4:

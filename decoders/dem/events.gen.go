@@ -93,7 +93,8 @@ type EntityUpdated struct {
 // FieldValue: The value of one field of an entity.
 type FieldValue struct {
 	// The field's full name, parts joined by ".", elements of lists as four digits: an index into EventList.strings.
-	// Example: "m_vecPlayerData.0006.m_iszPlayerName".
+	// Example: "m_vecPlayerData.0006.m_iszPlayerName". Fields of one object that share a name have the structure that they
+	// stem from in front of it: "m_vecVelocity.m_vecX", "m_vecViewOffset.m_vecX".
 	Field uint32
 	// ValueCase says which of the fields of the oneof value holds.
 	ValueCase FieldValueValueCase

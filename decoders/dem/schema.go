@@ -25,9 +25,11 @@ type serializer struct {
 
 // field is one field of a serializer, ready to be decoded.
 type field struct {
-	name  string
-	typ   string
-	shape shape
+	name string
+	// symbol is the number of the name in the schema.
+	symbol int32
+	typ    string
+	shape  shape
 	// own reads the field's own value, elem the values of the elements of a vector or an array.
 	own, elem codec
 	// types are the serializers of what is below: more than one for a polymorphic pointer.

@@ -78,3 +78,51 @@ func TestClips(t *testing.T) {
 		t.Errorf("clips from %v to %v, want from %v to %v", low, high, wantLow, wantHigh)
 	}
 }
+
+// TestNamesApart: fields of one object that share a name are told apart by the structure that they stem from; others keep
+// their short name, also one that shares it in another object.
+func TestNamesApart(t *testing.T) {
+	velocity := demtest.Field{Name: "m_vecX", Type: "float32", SendNode: "m_vecVelocity"}
+	eyes := demtest.Field{Name: "m_vecX", Type: "float32", SendNode: "m_vecViewOffset"}
+	own := demtest.Field{Name: "m_list", Type: "CUtlVector< uint32 >", SendNode: "(root)"}
+	other := demtest.Field{Name: "m_list", Type: "CUtlVector< uint32 >", SendNode: "m_Item.m_Attributes"}
+	height := demtest.Field{Name: "m_flHeight", Type: "float32", SendNode: "m_vecViewOffset"}
+	float := func(v float32, path ...int) demtest.Value {
+		return demtest.Value{Path: path, Write: func(w *demtest.Bits) { w.Float32(v) }}
+	}
+	number := func(v uint64, path ...int) demtest.Value {
+		return demtest.Value{Path: path, Write: func(w *demtest.Bits) { w.Varint(v) }}
+	}
+	got := created(t, []demtest.Serializer{
+		{Name: "CEyes", Fields: []demtest.Field{eyes}},
+		{Name: "CPawn", Fields: []demtest.Field{
+			velocity, eyes, own, other, height, {Name: "m_pEyes", Type: "CEyes*", Serializer: "CEyes"},
+		}},
+	},
+		float(1, 0), float(2, 1), number(1, 2), number(5, 2, 0), number(1, 3), number(6, 3, 0), float(3, 4),
+		demtest.Value{Path: []int{5}, Write: func(w *demtest.Bits) { w.Bool(true) }}, float(4, 5, 0))
+	want := []string{
+		"m_vecVelocity.m_vecX=f3f800000", "m_vecViewOffset.m_vecX=f40000000",
+		"m_list=i1", "m_list.0000=i5", "m_Item.m_Attributes.m_list=i1", "m_Item.m_Attributes.m_list.0000=i6",
+		"m_flHeight=f40400000", "m_pEyes=btrue", "m_pEyes.m_vecX=f40800000",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("fields (-want +got):\n%s", diff)
+	}
+}
+
+// TestNamesUnique: no event tells two fields of an entity by the same name.
+func TestNamesUnique(t *testing.T) {
+	for file, data := range source2(t) {
+		decode(t, data, dem.Options{}, func(d *dem.Decoder, ev *dem.Event) {
+			seen := map[uint32]bool{}
+			fields := fieldsOf(ev)
+			for i := range fields {
+				if seen[fields[i].Field] {
+					t.Fatalf("%s: two fields %s", file, d.Name(fields[i].Field))
+				}
+				seen[fields[i].Field] = true
+			}
+		})
+	}
+}

@@ -1163,7 +1163,8 @@ func (x *Tuple) GetValues() []float32 {
 type FieldValue struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The field's full name, parts joined by ".", elements of lists as four digits: an index into EventList.strings.
-	// Example: "m_vecPlayerData.0006.m_iszPlayerName".
+	// Example: "m_vecPlayerData.0006.m_iszPlayerName". Fields of one object that share a name have the structure that they
+	// stem from in front of it: "m_vecVelocity.m_vecX", "m_vecViewOffset.m_vecX".
 	Field uint32 `protobuf:"varint,1,opt,name=field,proto3" json:"field,omitempty"`
 	// The value. A list has a field of its own whose value is its new length (uint); elements beyond it are gone. An
 	// embedded object has a field of its own that says whether it is there (bool); when it is not, its fields are gone.

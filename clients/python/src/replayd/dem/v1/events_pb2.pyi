@@ -614,7 +614,8 @@ class FieldValue(google.protobuf.message.Message):
     BLOB_FIELD_NUMBER: builtins.int
     field: builtins.int
     """The field's full name, parts joined by ".", elements of lists as four digits: an index into EventList.strings.
-    Example: "m_vecPlayerData.0006.m_iszPlayerName".
+    Example: "m_vecPlayerData.0006.m_iszPlayerName". Fields of one object that share a name have the structure that they
+    stem from in front of it: "m_vecVelocity.m_vecX", "m_vecViewOffset.m_vecX".
     """
     int: builtins.int
     """A signed integer."""

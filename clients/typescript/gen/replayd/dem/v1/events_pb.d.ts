@@ -394,7 +394,8 @@ export declare const TupleSchema: GenMessage<Tuple>;
 export declare type FieldValue = Message$1<"replayd.dem.v1.FieldValue"> & {
   /**
    * The field's full name, parts joined by ".", elements of lists as four digits: an index into EventList.strings.
-   * Example: "m_vecPlayerData.0006.m_iszPlayerName".
+   * Example: "m_vecPlayerData.0006.m_iszPlayerName". Fields of one object that share a name have the structure that they
+   * stem from in front of it: "m_vecVelocity.m_vecX", "m_vecViewOffset.m_vecX".
    *
    * @generated from field: uint32 field = 1;
    */
