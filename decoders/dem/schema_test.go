@@ -110,19 +110,3 @@ func TestNamesApart(t *testing.T) {
 		t.Errorf("fields (-want +got):\n%s", diff)
 	}
 }
-
-// TestNamesUnique: no event tells two fields of an entity by the same name.
-func TestNamesUnique(t *testing.T) {
-	for file, data := range source2(t) {
-		decode(t, data, dem.Options{}, func(d *dem.Decoder, ev *dem.Event) {
-			seen := map[uint32]bool{}
-			fields := fieldsOf(ev)
-			for i := range fields {
-				if seen[fields[i].Field] {
-					t.Fatalf("%s: two fields %s", file, d.Name(fields[i].Field))
-				}
-				seen[fields[i].Field] = true
-			}
-		})
-	}
-}
