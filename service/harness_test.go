@@ -65,6 +65,12 @@ func (l *logBuffer) String() string {
 // start runs a daemon on a directory.
 func start(tb testing.TB, dir string, change ...func(*service.Config)) *daemon {
 	tb.Helper()
+	return startWith(tb, dir, nil, change...)
+}
+
+// startWith is start, and serves the web on a listener that is not nil.
+func startWith(tb testing.TB, dir string, webListener net.Listener, change ...func(*service.Config)) *daemon {
+	tb.Helper()
 	d := &daemon{dir: dir, log: &logBuffer{}}
 	cat, err := catalog.New([]catalog.Root{{Alias: alias, Dir: dir}}, catalog.Options{})
 	if err != nil {
@@ -80,12 +86,17 @@ func start(tb testing.TB, dir string, change ...func(*service.Config)) *daemon {
 	for _, f := range change {
 		f(&config)
 	}
+	running := service.NewDaemon(service.NewServer(config), nil)
+	var web *service.Web
+	if webListener != nil {
+		if web, err = running.NewWeb([]string{"https://example.org"}); err != nil {
+			tb.Fatal(err)
+		}
+	}
 	listener := bufconn.Listen(1 << 20)
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
-	go func() {
-		served <- service.NewDaemon(service.NewServer(config), nil).Serve(ctx, listener, nil, nil, 5*time.Second)
-	}()
+	go func() { served <- running.Serve(ctx, listener, web, webListener, 5*time.Second) }()
 	d.conn, err = grpc.NewClient("passthrough:///daemon",
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }))

@@ -7,7 +7,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
-	"log/slog"
 	"maps"
 	"net"
 	"net/http"
@@ -20,45 +19,21 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/test/bufconn"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
-	"github.com/replayd/replayd/service"
-	"github.com/replayd/replayd/service/catalog"
-	"github.com/replayd/replayd/service/watch"
+	"github.com/replayd/replayd/service/streamtest"
 )
 
 // startWeb runs a daemon on the samples that serves the web, and returns its address.
 func startWeb(tb testing.TB) string {
 	tb.Helper()
-	cat, err := catalog.New([]catalog.Root{{Alias: alias, Dir: samples()}}, catalog.Options{})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	watcher, err := watch.New(watch.Options{Interval: 100 * time.Millisecond})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	d := service.NewDaemon(service.NewServer(service.Config{
-		Catalog: cat, Watcher: watcher, Version: "test", Log: slog.New(slog.DiscardHandler),
-	}), nil)
-	web, err := d.NewWeb([]string{"https://example.org"})
-	if err != nil {
-		tb.Fatal(err)
-	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		tb.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	served := make(chan error, 1)
-	go func() { served <- d.Serve(ctx, bufconn.Listen(1<<10), web, listener, 5*time.Second) }()
-	tb.Cleanup(func() {
-		cancel()
-		if err := <-served; err != nil {
-			tb.Error(err)
-		}
-		_ = watcher.Close()
-	})
+	startWith(tb, samples(), listener)
 	return listener.Addr().String()
 }
 
@@ -254,4 +229,99 @@ func uploadPieces(ctx context.Context, client replaydv1.ReplayServiceClient, dat
 			return err
 		}
 	}
+}
+
+// webRequest starts a stream by one of the protocols of the web, and returns what comes.
+func webRequest(ctx context.Context, t *testing.T, by http.RoundTripper, contentType string, header http.Header, req proto.Message) io.Reader {
+	t.Helper()
+	encode := proto.Marshal
+	if strings.HasSuffix(contentType, "json") {
+		encode = protojson.Marshal
+	}
+	message, err := encode(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const url = "http://daemon" + replaydv1.ReplayService_StreamEvents_FullMethodName
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(envelope(string(message))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	maps.Copy(r.Header, header)
+	r.Header.Set("Content-Type", contentType)
+	resp, err := by.RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = resp.Body.Close() })
+	if resp.StatusCode != http.StatusOK || resp.Header.Get("Grpc-Message") != "" {
+		t.Fatalf("%s: %s %s", contentType, resp.Status, resp.Header.Get("Grpc-Message"))
+	}
+	return resp.Body
+}
+
+// webMessage reads a message.
+func webMessage(t *testing.T, r io.Reader) []byte {
+	t.Helper()
+	var prefix [5]byte
+	if _, err := io.ReadFull(r, prefix[:]); err != nil {
+		t.Fatal(err)
+	}
+	r = io.LimitReader(r, int64(binary.BigEndian.Uint32(prefix[1:])))
+	if prefix[0]&1 != 0 {
+		var err error
+		if r, err = gzip.NewReader(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	message, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return message
+}
+
+// TestWebStalled: clients that stop to read hold nobody back, whatever stands between them and gRPC.
+func TestWebStalled(t *testing.T) {
+	dir := t.TempDir()
+	listener := bufconn.Listen(1 << 10)
+	d := startWith(t, dir, listener)
+	data := longRecording(t, finishedSample, 400_000)
+	w := create(t, dir, "live.teehistorian")
+	w.write(data[:6000])
+	req := &replaydv1.StreamEventsRequest{Replay: name("live.teehistorian"), Follow: true}
+	ctx, cancel := context.WithCancel(timeout(t))
+	defer cancel()
+	for _, http2 := range []bool{false, true} {
+		protocols := new(http.Protocols)
+		protocols.SetHTTP1(!http2)
+		protocols.SetUnencryptedHTTP2(http2)
+		for contentType, header := range map[string]http.Header{
+			"application/connect+json":   nil,
+			"application/connect+proto":  {"Connect-Content-Encoding": {"gzip"}, "Connect-Accept-Encoding": {"gzip"}},
+			"application/grpc-web+proto": nil,
+			"application/grpc-web":       {"Grpc-Encoding": {"gzip"}, "Grpc-Accept-Encoding": {"gzip"}}, // as a request is, so is what comes back
+		} {
+			by := &http.Transport{
+				Protocols:   protocols,
+				HTTP2:       &http.HTTP2Config{MaxReceiveBufferPerStream: 64 << 10, MaxReceiveBufferPerConnection: 64 << 10},
+				DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return listener.DialContext(ctx) },
+			}
+			t.Cleanup(by.CloseIdleConnections)
+			r := webRequest(ctx, t, by, contentType, header, req)
+			decode := proto.Unmarshal
+			if strings.HasSuffix(contentType, "json") {
+				decode = protojson.Unmarshal
+			}
+			for m := new(replaydv1.StreamEventsResponse); m.GetState().GetState() != replaydv1.State_STATE_CAUGHT_UP; {
+				if err := decode(webMessage(t, r), m); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	f := follow(t, d, req)
+	f.caughtUp(t)
+	w.chunks(data[6000:], 1, 1000, time.Millisecond)
+	check(t, f.history(), []streamtest.Replay{offlineBytes(t, data, nil)}, streamtest.Options{})
 }

@@ -118,6 +118,7 @@ type subscriber struct {
 	gate    func()            // called before each response is taken
 	network chan *frame.Frame // where frames wait to be written after they were sent; nil writes at once
 	line    sync.Mutex        // the network writes by it: whoever locks it stalls the client
+	drain   chan struct{}     // closed when the server shuts down
 
 	mu      sync.Mutex
 	cond    *sync.Cond
@@ -144,10 +145,14 @@ func (s *subscriber) run(
 		Replay: &stream.Replay{
 			Codec: &teehistorian.Codec, Info: new(replaydv1.Replay), Filter: only, Open: open, Follower: f, Live: true,
 		},
-		Slow: s.req.GetSlowConsumer(), MaxEvents: 512, Heartbeat: time.Minute,
+		Slow: s.req.GetSlowConsumer(), MaxEvents: 512, MaxDelay: s.req.GetMaxBatchDelay().AsDuration(), Heartbeat: time.Minute,
+		Drain: s.drain,
 	}
 	if n := s.req.GetMaxBatchEvents(); n > 0 {
 		c.MaxEvents = int(n)
+	}
+	if d := s.req.GetHeartbeatInterval(); d != nil {
+		c.Heartbeat = d.AsDuration()
 	}
 	if s.req.GetNow() {
 		c.Start.Now = true
@@ -224,6 +229,19 @@ func (s *subscriber) more(n int) {
 	for len(s.session.Responses) <= n {
 		s.cond.Wait()
 	}
+}
+
+// response waits for the response of that number.
+func (s *subscriber) response(t testing.TB, n int) *replaydv1.StreamEventsResponse {
+	t.Helper()
+	s.more(n)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := new(replaydv1.StreamEventsResponse)
+	if err := proto.Unmarshal(s.session.Responses[n], r); err != nil {
+		t.Fatal(err)
+	}
+	return r
 }
 
 func (s *subscriber) history() streamtest.History {

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/types/known/durationpb"
+
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service/encode"
 	"github.com/replayd/replayd/service/feed"
@@ -103,6 +105,37 @@ func TestPushNotToStalled(t *testing.T) {
 	}
 	if h[0].Err != nil {
 		t.Errorf("the other one ended by %v", h[0].Err)
+	}
+}
+
+// TestPushOfNothing: a client whose filter lets nothing through learns how far the file has been read also where the feed
+// fills for it.
+func TestPushOfNothing(t *testing.T) {
+	data := sample(t, 20_000)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	g := grow(data[:6000])
+	f := g.feed()
+	defer f.Stop()
+	s := subscriberOf(&replaydv1.StreamEventsRequest{
+		Include: []*replaydv1.EventFilter{{Players: []int32{1000}}}, HeartbeatInterval: durationpb.New(time.Millisecond),
+	})
+	s.network = make(chan *frame.Frame, 1)
+	follow(ctx, t, f, g, s)
+	for part := range slices.Chunk(data[6000:len(data)-1], 100) {
+		g.append(part)
+		g.drained()
+	}
+	last := new(replaydv1.Heartbeat)
+	for n := s.received(); last.GetBytesRead() < int64(len(data)-1); n++ {
+		last = s.response(t, n).GetHeartbeat()
+	}
+	if last.GetTick() == 0 || last.GetBytesPresent() != last.GetBytesRead() {
+		t.Errorf("the last heartbeat: %v", last)
+	}
+	g.append(data[len(data)-1:])
+	if err := streamtest.Check(s.history(), []streamtest.Replay{offline(t, data, s.req)}, streamtest.Options{}); err != nil {
+		t.Error(err)
 	}
 }
 
