@@ -1,7 +1,9 @@
 package feed_test
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"runtime"
 	"slices"
 	"strings"
@@ -16,6 +18,7 @@ import (
 	"github.com/replayd/replayd/service/feed"
 	"github.com/replayd/replayd/service/frame"
 	"github.com/replayd/replayd/service/source"
+	"github.com/replayd/replayd/service/stream"
 	"github.com/replayd/replayd/service/streamtest"
 )
 
@@ -139,7 +142,7 @@ func TestPushOfNothing(t *testing.T) {
 	}
 }
 
-// TestPushPanic: what goes wrong for one ends nobody else.
+// TestPushPanic: what goes wrong for one ends nobody else, and no cursor says that what was not sent was.
 func TestPushPanic(t *testing.T) {
 	data := sample(t, 20_000)
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
@@ -171,6 +174,9 @@ func TestPushPanic(t *testing.T) {
 		}
 		if got := h[0].Err; (got != nil && strings.Contains(got.Error(), "oh no")) != (i == 0) {
 			t.Errorf("%v: ended by %v", s.req, got)
+		}
+		if failed, ok := errors.AsType[*stream.Error](h[0].Err); ok && !bytes.Equal(failed.Cursor, h.Cursor()) {
+			t.Errorf("%v: who goes on at the error's cursor misses what was not sent", s.req)
 		}
 	}
 }

@@ -46,7 +46,8 @@ func (s *stream) recall() {
 func (s *stream) push() (more bool) {
 	defer func() { // not to end what others follow, too
 		if p := recover(); p != nil {
-			s.pushed, more = fmt.Errorf("panic while events were pushed: %v\n%s", p, debug.Stack()), false
+			// Whether the batch was sent is not known, so no cursor goes with it, nor does anything more.
+			s.pushed, more = &sendError{fmt.Errorf("panic while events were pushed: %v\n%s", p, debug.Stack())}, false
 		}
 	}()
 	if !s.outbox.Empty() {

@@ -71,7 +71,7 @@ type stream struct {
 	predecessor replaydv1.EndReason // how the replay before this one ended
 }
 
-// sendError is a failure to send, which is not ours to explain.
+// sendError is a failure to send, which is not ours to explain. The cursor may be ahead of what was sent.
 type sendError struct{ error }
 
 // outcome is how far a step came.
