@@ -79,6 +79,37 @@ func TestPush(t *testing.T) {
 	}
 }
 
+// TestPushNotHeavy: whoever has a filter that takes long is not waited for by others: its own goroutine applies it.
+func TestPushNotHeavy(t *testing.T) {
+	data := sample(t, 20_000)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	g := grow(data[:6000])
+	f := g.feed()
+	defer f.Stop()
+	others := &replaydv1.EventFilter{Players: slices.Repeat([]int32{1000}, 1000)}
+	s := subscriberOf(&replaydv1.StreamEventsRequest{Exclude: slices.Repeat([]*replaydv1.EventFilter{others}, 60)})
+	var pushes atomic.Int64
+	s.network = make(chan *frame.Frame, 1)
+	s.gate = func() {
+		if pushed() {
+			pushes.Add(1)
+		}
+	}
+	follow(ctx, t, f, g, s)
+	for part := range slices.Chunk(data[6000:], 100) {
+		g.append(part)
+		g.drained()
+		time.Sleep(time.Millisecond) // for the network
+	}
+	if err := streamtest.Check(s.history(), []streamtest.Replay{offline(t, data, s.req)}, streamtest.Options{}); err != nil {
+		t.Error(err)
+	}
+	if n := pushes.Load(); n > 0 {
+		t.Errorf("%d of %d responses were pushed", n, s.received())
+	}
+}
+
 // TestPushNotToStalled: a client that reads no more, so that sending to it blocks at last, holds nobody back.
 func TestPushNotToStalled(t *testing.T) {
 	data := sample(t, 20_000)

@@ -24,6 +24,7 @@ type Reader struct {
 	tick     int32
 	ready    bool // own has read the header and moved to where it starts
 	served   bool // the feed has served at least once
+	heavy    bool // filtering takes so long that others would notice, were it done in the feed's goroutine
 
 	sub     *Subscription
 	open    func(encode.Options) (encode.Reader, error)
@@ -43,7 +44,9 @@ func (s *Subscription) Open(open func(encode.Options) (encode.Reader, error), o 
 	if err != nil {
 		return nil, err
 	}
-	return &Reader{feed: s.feed, sub: s, open: open, options: o, filter: o.Filter, own: own}, nil
+	return &Reader{
+		feed: s.feed, sub: s, open: open, options: o, filter: o.Filter, own: own, heavy: o.Filter.Conditions() > maxConditions,
+	}, nil
 }
 
 // Header implements encode.Reader.
@@ -70,9 +73,13 @@ func (r *Reader) AppendPresent(b *encode.Batch) {
 	}
 }
 
+// maxConditions is how many conditions a filter may have that the feed's goroutine applies. A request may ask for a
+// hundred thousand: that takes longer than a tick of a full server lasts, and all other subscribers would wait for it.
+const maxConditions = 256
+
 // Push implements encode.Pusher, while the feed serves.
 func (r *Reader) Push(f func() bool) {
-	if r.own == nil {
+	if r.own == nil && !r.heavy {
 		r.sub.leave(f)
 	}
 }

@@ -111,6 +111,9 @@ func TestForesight(t *testing.T) {
 	if c := compile([]*f{{Kinds: []string{"diff"}}}, []*f{{Kinds: []string{"diff"}}}); !c.Nothing() {
 		t.Error("nothing is left and it does not say so")
 	}
+	if c := compile([]*f{{Players: []int32{1, 2}}, {}}, []*f{{Teams: []int32{1}}}); c.Conditions() != 3+2*2+1 {
+		t.Errorf("%d conditions", c.Conditions())
+	}
 }
 
 func TestClassesAndFields(t *testing.T) {
