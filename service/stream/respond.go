@@ -45,7 +45,7 @@ func (s *stream) flush() error {
 	s.sent += uint64(s.batch.Count)
 	s.at.Sequence += uint64(s.batch.Count)
 	s.at.Position, s.at.Tick = s.reader.Position(), s.reader.Tick()
-	parts := append(s.parts[:0], s.part())
+	parts := append(make([]mem.Buffer, 0, 2), s.part())
 	if len(s.batch.Tail) > 0 {
 		parts = append(parts, mem.SliceBuffer(append([]byte(nil), s.batch.Tail...)))
 	}

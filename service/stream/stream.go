@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/replayd/replayd/decoders"
@@ -48,7 +47,6 @@ type stream struct {
 	list   protowire.Number // the field in which its events travel
 	batch  encode.Batch
 	events *[]byte             // what batch.Events borrowed from the pool; nil while it has memory of its own, or none
-	parts  [2]mem.Buffer       // memory for flush
 	cursor [cursor.MaxLen]byte // memory for cursorBytes
 	outbox frame.Outbox
 	pusher encode.Pusher // who sends for the stream while it waits; see push
