@@ -148,14 +148,14 @@ func (d *Daemon) stop(web *Web, deadline time.Duration) {
 	if web != nil { // first: gRPC's server cannot drain what it serves for the web
 		late = web.Shutdown(ctx) != nil
 	}
+	end := d.grpc.GracefulStop
+	if late {
+		end = d.grpc.Stop
+	}
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
-		if late {
-			d.grpc.Stop()
-		} else {
-			d.grpc.GracefulStop()
-		}
+		end()
 	}()
 	select {
 	case <-stopped:

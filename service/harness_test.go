@@ -65,11 +65,13 @@ func (l *logBuffer) String() string {
 // start runs a daemon on a directory.
 func start(tb testing.TB, dir string, change ...func(*service.Config)) *daemon {
 	tb.Helper()
-	return startWith(tb, dir, nil, change...)
+	return startWith(tb, dir, nil, 5*time.Second, change...)
 }
 
-// startWith is start, and serves the web on a listener that is not nil.
-func startWith(tb testing.TB, dir string, webListener net.Listener, change ...func(*service.Config)) *daemon {
+// startWith is start, with a deadline for draining, and serves the web on a listener that is not nil.
+func startWith(
+	tb testing.TB, dir string, webListener net.Listener, deadline time.Duration, change ...func(*service.Config),
+) *daemon {
 	tb.Helper()
 	d := &daemon{dir: dir, log: &logBuffer{}}
 	cat, err := catalog.New([]catalog.Root{{Alias: alias, Dir: dir}}, catalog.Options{})
@@ -96,7 +98,7 @@ func startWith(tb testing.TB, dir string, webListener net.Listener, change ...fu
 	listener := bufconn.Listen(1 << 20)
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
-	go func() { served <- running.Serve(ctx, listener, web, webListener, 5*time.Second) }()
+	go func() { served <- running.Serve(ctx, listener, web, webListener, deadline) }()
 	d.conn, err = grpc.NewClient("passthrough:///daemon",
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }))

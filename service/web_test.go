@@ -33,7 +33,7 @@ func startWeb(tb testing.TB) string {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	startWith(tb, samples(), listener)
+	startWith(tb, samples(), listener, 5*time.Second)
 	return listener.Addr().String()
 }
 
@@ -285,7 +285,7 @@ func webMessage(t *testing.T, r io.Reader) []byte {
 func TestWebStalled(t *testing.T) {
 	dir := t.TempDir()
 	listener := bufconn.Listen(1 << 10)
-	d := startWith(t, dir, listener)
+	d := startWith(t, dir, listener, 5*time.Second)
 	data := longRecording(t, finishedSample, 400_000)
 	w := create(t, dir, "live.teehistorian")
 	w.write(data[:6000])
@@ -324,4 +324,23 @@ func TestWebStalled(t *testing.T) {
 	f.caughtUp(t)
 	w.chunks(data[6000:], 1, 1000, time.Millisecond)
 	check(t, f.history(), []streamtest.Replay{offlineBytes(t, data, nil)}, streamtest.Options{})
+}
+
+// TestWebCutOff: what does not end until the deadline is cut off, and the log says so.
+func TestWebCutOff(t *testing.T) {
+	dir := t.TempDir()
+	listener := bufconn.Listen(1 << 10)
+	d := startWith(t, dir, listener, 100*time.Millisecond)
+	w := create(t, dir, "live.teehistorian")
+	w.write(longRecording(t, finishedSample, 100_000))
+	by := &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return listener.DialContext(ctx) },
+	}
+	t.Cleanup(by.CloseIdleConnections)
+	req := &replaydv1.StreamEventsRequest{Replay: name("live.teehistorian"), Follow: true}
+	webMessage(t, webRequest(timeout(t), t, by, "application/connect+proto", nil, req)) // and nothing after it
+	d.stop()
+	if log := d.log.String(); !strings.Contains(log, "cut off") {
+		t.Errorf("the log says nothing of it:\n%s", log)
+	}
 }
