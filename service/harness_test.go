@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/test/bufconn"
@@ -41,6 +42,7 @@ type daemon struct {
 	conn   *grpc.ClientConn
 	client replaydv1.ReplayServiceClient
 	log    *logBuffer
+	meters *prometheus.Registry
 	stop   func() // drains it; it is called at the end of the test in any case
 }
 
@@ -73,7 +75,7 @@ func startWith(
 	tb testing.TB, dir string, webListener net.Listener, deadline time.Duration, change ...func(*service.Config),
 ) *daemon {
 	tb.Helper()
-	d := &daemon{dir: dir, log: &logBuffer{}}
+	d := &daemon{dir: dir, log: &logBuffer{}, meters: prometheus.NewRegistry()}
 	cat, err := catalog.New([]catalog.Root{{Alias: alias, Dir: dir}}, catalog.Options{})
 	if err != nil {
 		tb.Fatal(err)
@@ -88,7 +90,7 @@ func startWith(
 	for _, f := range change {
 		f(&config)
 	}
-	running := service.NewDaemon(service.NewServer(config), nil)
+	running := service.NewDaemon(service.NewServer(config), d.meters)
 	var web *service.Web
 	if webListener != nil {
 		if web, err = running.NewWeb([]string{"https://example.org"}); err != nil {
