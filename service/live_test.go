@@ -586,3 +586,38 @@ func TestSuccessorOfTheSameSecond(t *testing.T) {
 	f.cancel()
 	check(t, f.history(), replays, streamtest.Options{})
 }
+
+// TestComeAndGo: clients that leave at any moment, some while they stall, and go on at their cursors get everything once.
+func TestComeAndGo(t *testing.T) {
+	dir := t.TempDir()
+	d := start(t, dir)
+	data := longRecording(t, finishedSample, 100_000)
+	w := create(t, dir, "live.teehistorian")
+	w.write(data[:6000])
+	want := []streamtest.Replay{offlineBytes(t, data, nil)}
+	var clients sync.WaitGroup
+	for seed := range uint64(10) {
+		clients.Go(func() {
+			random := rand.New(rand.NewPCG(seed, 0))
+			req := &replaydv1.StreamEventsRequest{Replay: name("live.teehistorian"), Follow: true}
+			var h streamtest.History
+			for h.End() == nil && len(h) < 1000 {
+				ctx, leave := context.WithTimeout(timeout(t), time.Duration(random.Int64N(int64(200*time.Millisecond))))
+				s := d.Raw(ctx, streamtest.Resumed(req, h), func([]byte) bool {
+					if random.IntN(100) == 0 {
+						time.Sleep(50 * time.Millisecond)
+					}
+					return true
+				})
+				s.Cut = ctx.Err() != nil
+				leave()
+				h = append(h, s)
+			}
+			if err := streamtest.Check(h, want, streamtest.Options{}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	w.chunks(data[6000:], 1, 300, 4*time.Millisecond)
+	clients.Wait()
+}

@@ -28,7 +28,8 @@ func (s *stream) idle() (outcome, error) {
 	return how, err
 }
 
-// offer lets the reader push from now on, and recall ends that: in between the stream belongs to the reader's goroutine.
+// offer lets the reader push from now on, and recall ends that: in between the reader, the batch and what was sent belong
+// to the reader's goroutine.
 func (s *stream) offer() {
 	if s.pusher != nil {
 		s.pusher.Push(s.push)
