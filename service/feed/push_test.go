@@ -142,6 +142,64 @@ func TestPushNotToStalled(t *testing.T) {
 	}
 }
 
+// TestPushThenBehind: who was pushed to, stalls and falls behind is told and served as everybody is.
+func TestPushThenBehind(t *testing.T) {
+	data := sample(t, 400_000) // several times what a feed keeps, as events
+	for slow, o := range map[replaydv1.SlowConsumer]streamtest.Options{
+		replaydv1.SlowConsumer_SLOW_CONSUMER_CATCH_UP:   {},
+		replaydv1.SlowConsumer_SLOW_CONSUMER_DROP:       {Gaps: true},
+		replaydv1.SlowConsumer_SLOW_CONSUMER_DISCONNECT: {Incomplete: true},
+	} {
+		t.Run(slow.String(), func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+			defer cancel()
+			g := grow(data[:6000])
+			f := g.feed()
+			defer f.Stop()
+			s := subscriberOf(&replaydv1.StreamEventsRequest{SlowConsumer: slow})
+			var pushes atomic.Int64
+			s.network = make(chan *frame.Frame, 1)
+			s.gate = func() {
+				if pushed() {
+					pushes.Add(1)
+				}
+			}
+			follow(ctx, t, f, g, s)
+			at, rest := 6000, len(data)-9000
+			for ; pushes.Load() < 3; at += 20 {
+				g.append(data[at : at+20])
+				g.drained()
+				time.Sleep(time.Millisecond) // for the network
+			}
+			s.line.Lock()
+			for ; at < 8000; at += 20 { // the stream's own goroutine sends these, until it waits for the network
+				g.append(data[at : at+20])
+				g.drained()
+			}
+			g.append(data[at:rest])
+			g.drained()
+			s.line.Unlock()
+			for ; rest < len(data); rest += 100 {
+				g.append(data[rest:min(rest+100, len(data))])
+				time.Sleep(time.Millisecond)
+			}
+			h := s.history()
+			if err := streamtest.Check(h, []streamtest.Replay{offline(t, data, nil)}, o); err != nil {
+				t.Error(err)
+			}
+			names, missing := states(t, h)
+			switch {
+			case errors.Is(h[0].Err, stream.ErrTooSlow) != o.Incomplete:
+				t.Errorf("ended by %v", h[0].Err)
+			case (missing > 0) != o.Gaps:
+				t.Errorf("%d events are missing", missing)
+			case slices.Contains(names, "STATE_FELL_BEHIND") != (!o.Gaps && !o.Incomplete):
+				t.Errorf("states %q", names)
+			}
+		})
+	}
+}
+
 // TestPushOfNothing: a client whose filter lets nothing through learns how far the file has been read also where the feed
 // fills for it.
 func TestPushOfNothing(t *testing.T) {
