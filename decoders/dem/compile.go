@@ -88,15 +88,29 @@ func (c *compiler) tellApart(ser *serializer) {
 		return
 	}
 	for i, f := range ser.fields {
-		node := string(f.told.SendNode)
-		if uint32(f.symbol) >= uint32(len(c.named)) || c.named[f.symbol].times < 2 || node == "" || node == "(root)" {
-			continue
+		if uint32(f.symbol) < uint32(len(c.named)) && c.named[f.symbol].times > 1 {
+			ser.fields[i] = f.longer()
 		}
-		// Other serializers may have the same field and no other one of its name.
-		own := *f
-		own.name = node + "." + f.name
-		ser.fields[i] = &own
 	}
+}
+
+// maxLongName is how long a name may become, in bytes: the games' have less than 100, and a file could make thousands of
+// long ones of two.
+const maxLongName = 256
+
+// longer returns the field with a name that tells the embedded structure, if it is in one. The field itself keeps its name:
+// other serializers may have it, too, and no other one of its name.
+func (f *field) longer() *field {
+	node := f.told.SendNode
+	if len(node) == 0 || string(node) == "(root)" || len(node)+len(f.name) >= maxLongName {
+		return f
+	}
+	if f.long == nil {
+		long := *f
+		long.name = string(node) + "." + f.name
+		f.long = &long
+	}
+	return f.long
 }
 
 // field compiles a field of a serializer at its first use: by then the serializers that it refers to are known. It

@@ -46,6 +46,8 @@ type field struct {
 
 	// told is the field as the file describes it.
 	told SerializerField
+	// long is the same with a longer name, for serializers that have others of its name.
+	long *field
 }
 
 // symbol is a name of the schema.

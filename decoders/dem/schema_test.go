@@ -2,7 +2,7 @@ package dem_test
 
 import (
 	"bytes"
-	"maps"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -61,21 +61,24 @@ func TestMinusOne(t *testing.T) {
 	}
 }
 
-// TestClips: no weapon has fewer rounds than none, and -1 is where there is no clip.
+// TestClips: no weapon has fewer rounds than none, -1 is where there is no clip, and some have rounds.
 func TestClips(t *testing.T) {
-	low, high := map[string]int64{}, map[string]int64{}
+	full := 0
 	for _, data := range source2(t) {
 		eachField(t, data, func(name string, v *dem.FieldValue) {
 			switch name {
 			case "m_iClip", "m_iBonusClip", "m_iClip1", "m_iClip2":
-				low[name], high[name] = min(low[name], v.Int), max(high[name], v.Int)
+				if v.Int < -1 || v.Int > 1000 {
+					t.Errorf("%s is %d", name, v.Int)
+				}
+				if v.Int > 0 {
+					full++
+				}
 			}
 		})
 	}
-	wantLow := map[string]int64{"m_iClip1": -1, "m_iClip2": -1}
-	wantHigh := map[string]int64{"m_iClip1": 50, "m_iClip2": 0}
-	if !maps.Equal(low, wantLow) || !maps.Equal(high, wantHigh) {
-		t.Errorf("clips from %v to %v, want from %v to %v", low, high, wantLow, wantHigh)
+	if full == 0 {
+		t.Error("no weapon has rounds")
 	}
 }
 
@@ -86,6 +89,7 @@ func TestNamesApart(t *testing.T) {
 	eyes := demtest.Field{Name: "m_vecX", Type: "float32", SendNode: "m_vecViewOffset"}
 	own := demtest.Field{Name: "m_list", Type: "CUtlVector< uint32 >", SendNode: "(root)"}
 	other := demtest.Field{Name: "m_list", Type: "CUtlVector< uint32 >", SendNode: "m_Item.m_Attributes"}
+	long := demtest.Field{Name: "m_vecX", Type: "float32", SendNode: strings.Repeat("m_far", 50)}
 	height := demtest.Field{Name: "m_flHeight", Type: "float32", SendNode: "m_vecViewOffset"}
 	float := func(v float32, path ...int) demtest.Value {
 		return demtest.Value{Path: path, Write: func(w *demtest.Bits) { w.Float32(v) }}
@@ -96,15 +100,16 @@ func TestNamesApart(t *testing.T) {
 	got := created(t, []demtest.Serializer{
 		{Name: "CEyes", Fields: []demtest.Field{eyes}},
 		{Name: "CPawn", Fields: []demtest.Field{
-			velocity, eyes, own, other, height, {Name: "m_pEyes", Type: "CEyes*", Serializer: "CEyes"},
+			velocity, eyes, own, other, height, {Name: "m_pEyes", Type: "CEyes*", Serializer: "CEyes"}, long,
 		}},
 	},
 		float(1, 0), float(2, 1), number(1, 2), number(5, 2, 0), number(1, 3), number(6, 3, 0), float(3, 4),
-		demtest.Value{Path: []int{5}, Write: func(w *demtest.Bits) { w.Bool(true) }}, float(4, 5, 0))
+		demtest.Value{Path: []int{5}, Write: func(w *demtest.Bits) { w.Bool(true) }}, float(4, 5, 0), float(5, 6))
 	want := []string{
 		"m_vecVelocity.m_vecX=f3f800000", "m_vecViewOffset.m_vecX=f40000000",
 		"m_list=i1", "m_list.0000=i5", "m_Item.m_Attributes.m_list=i1", "m_Item.m_Attributes.m_list.0000=i6",
 		"m_flHeight=f40400000", "m_pEyes=btrue", "m_pEyes.m_vecX=f40800000",
+		"m_vecX=f40a00000", // a name that is no game's is not made longer
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("fields (-want +got):\n%s", diff)
