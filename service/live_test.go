@@ -460,37 +460,50 @@ func TestDrain(t *testing.T) {
 	check(t, append(h, g.history()...), []streamtest.Replay{offlineBytes(t, data, nil)}, streamtest.Options{})
 }
 
-// panicking is a reader of a decoder with a defect.
-type panicking struct{ encode.Reader }
-
-func (panicking) Fill(*encode.Batch) error { panic("a defect of the decoder") }
-
 // TestStalled: clients that stop to read hold nobody back, whether gRPC writes what they get, or compresses it first.
 func TestStalled(t *testing.T) {
-	dir := t.TempDir()
-	d := start(t, dir)
+	d := start(t, t.TempDir())
+	besideStalled(t, d, func(ctx context.Context, req *replaydv1.StreamEventsRequest) {
+		for _, options := range [][]grpc.CallOption{nil, {grpc.UseCompressor(gzip.Name)}} {
+			stalled, err := streamtest.Client{Conn: d.conn, Options: options}.Open(ctx, req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			untilCaughtUp(t, func(r *replaydv1.StreamEventsResponse) error { return stalled.RecvMsg(r) })
+		}
+	})
+}
+
+// besideStalled follows a game to its end beside clients that stall has catch up, and who then read no more.
+func besideStalled(t *testing.T, d *daemon, stall func(ctx context.Context, req *replaydv1.StreamEventsRequest)) {
+	t.Helper()
 	data := longRecording(t, finishedSample, 400_000)
-	w := create(t, dir, "live.teehistorian")
+	w := create(t, d.dir, "live.teehistorian")
 	w.write(data[:6000])
 	req := &replaydv1.StreamEventsRequest{Replay: name("live.teehistorian"), Follow: true}
 	ctx, cancel := context.WithCancel(timeout(t))
 	defer cancel()
-	for _, options := range [][]grpc.CallOption{nil, {grpc.UseCompressor(gzip.Name)}} {
-		stalled, err := streamtest.Client{Conn: d.conn, Options: options}.Open(ctx, req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for r := new(replaydv1.StreamEventsResponse); r.GetState().GetState() != replaydv1.State_STATE_CAUGHT_UP; {
-			if err := stalled.RecvMsg(r); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
+	stall(ctx, req)
 	f := follow(t, d, req)
 	f.caughtUp(t)
 	w.chunks(data[6000:], 1, 1000, time.Millisecond)
 	check(t, f.history(), []streamtest.Replay{offlineBytes(t, data, nil)}, streamtest.Options{})
 }
+
+// untilCaughtUp receives responses until one says that everything there is was sent.
+func untilCaughtUp(t *testing.T, receive func(*replaydv1.StreamEventsResponse) error) {
+	t.Helper()
+	for r := new(replaydv1.StreamEventsResponse); r.GetState().GetState() != replaydv1.State_STATE_CAUGHT_UP; {
+		if err := receive(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// panicking is a reader of a decoder with a defect.
+type panicking struct{ encode.Reader }
+
+func (panicking) Fill(*encode.Batch) error { panic("a defect of the decoder") }
 
 // TestPanic: a defect ends one stream by an incident that the log has, and nothing else.
 func TestPanic(t *testing.T) {

@@ -23,7 +23,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
-	"github.com/replayd/replayd/service/streamtest"
 )
 
 // startWeb runs a daemon on the samples that serves the web, and returns its address.
@@ -283,47 +282,41 @@ func webMessage(t *testing.T, r io.Reader) []byte {
 
 // TestWebStalled: clients that stop to read hold nobody back, whatever stands between them and gRPC.
 func TestWebStalled(t *testing.T) {
-	dir := t.TempDir()
 	listener := bufconn.Listen(1 << 10)
-	d := startWith(t, dir, listener, 5*time.Second)
-	data := longRecording(t, finishedSample, 400_000)
-	w := create(t, dir, "live.teehistorian")
-	w.write(data[:6000])
-	req := &replaydv1.StreamEventsRequest{Replay: name("live.teehistorian"), Follow: true}
-	ctx, cancel := context.WithCancel(timeout(t))
-	defer cancel()
-	for _, http2 := range []bool{false, true} {
-		protocols := new(http.Protocols)
-		protocols.SetHTTP1(!http2)
-		protocols.SetUnencryptedHTTP2(http2)
-		for contentType, header := range map[string]http.Header{
-			"application/connect+json":   nil,
-			"application/connect+proto":  {"Connect-Content-Encoding": {"gzip"}, "Connect-Accept-Encoding": {"gzip"}},
-			"application/grpc-web+proto": nil,
-			"application/grpc-web":       {"Grpc-Encoding": {"gzip"}, "Grpc-Accept-Encoding": {"gzip"}}, // as a request is, so is what comes back
-		} {
-			by := &http.Transport{
-				Protocols:   protocols,
-				HTTP2:       &http.HTTP2Config{MaxReceiveBufferPerStream: 64 << 10, MaxReceiveBufferPerConnection: 64 << 10},
-				DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return listener.DialContext(ctx) },
-			}
-			t.Cleanup(by.CloseIdleConnections)
-			r := webRequest(ctx, t, by, contentType, header, req)
-			decode := proto.Unmarshal
-			if strings.HasSuffix(contentType, "json") {
-				decode = protojson.Unmarshal
-			}
-			for m := new(replaydv1.StreamEventsResponse); m.GetState().GetState() != replaydv1.State_STATE_CAUGHT_UP; {
-				if err := decode(webMessage(t, r), m); err != nil {
-					t.Fatal(err)
+	d := startWith(t, t.TempDir(), listener, 5*time.Second)
+	besideStalled(t, d, func(ctx context.Context, req *replaydv1.StreamEventsRequest) {
+		for _, http2 := range []bool{false, true} {
+			protocols := new(http.Protocols)
+			protocols.SetHTTP1(!http2)
+			protocols.SetUnencryptedHTTP2(http2)
+			for contentType, header := range map[string]http.Header{
+				"application/connect+json":   nil,
+				"application/connect+proto":  {"Connect-Content-Encoding": {"gzip"}, "Connect-Accept-Encoding": {"gzip"}},
+				"application/grpc-web+proto": nil,
+				"application/grpc-web":       {"Grpc-Encoding": {"gzip"}, "Grpc-Accept-Encoding": {"gzip"}}, // as a request is, so is what comes back
+			} {
+				by := dialing(t, listener)
+				by.Protocols = protocols
+				by.HTTP2 = &http.HTTP2Config{MaxReceiveBufferPerStream: 64 << 10, MaxReceiveBufferPerConnection: 64 << 10}
+				r := webRequest(ctx, t, by, contentType, header, req)
+				decode := proto.Unmarshal
+				if strings.HasSuffix(contentType, "json") {
+					decode = protojson.Unmarshal
 				}
+				untilCaughtUp(t, func(m *replaydv1.StreamEventsResponse) error { return decode(webMessage(t, r), m) })
 			}
 		}
+	})
+}
+
+// dialing is a connection of its own to a listener in memory.
+func dialing(t *testing.T, listener *bufconn.Listener) *http.Transport {
+	t.Helper()
+	by := &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return listener.DialContext(ctx) },
 	}
-	f := follow(t, d, req)
-	f.caughtUp(t)
-	w.chunks(data[6000:], 1, 1000, time.Millisecond)
-	check(t, f.history(), []streamtest.Replay{offlineBytes(t, data, nil)}, streamtest.Options{})
+	t.Cleanup(by.CloseIdleConnections)
+	return by
 }
 
 // TestWebCutOff: what does not end until the deadline is cut off, and the log says so.
@@ -333,10 +326,7 @@ func TestWebCutOff(t *testing.T) {
 	d := startWith(t, dir, listener, 100*time.Millisecond)
 	w := create(t, dir, "live.teehistorian")
 	w.write(longRecording(t, finishedSample, 100_000))
-	by := &http.Transport{
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return listener.DialContext(ctx) },
-	}
-	t.Cleanup(by.CloseIdleConnections)
+	by := dialing(t, listener)
 	req := &replaydv1.StreamEventsRequest{Replay: name("live.teehistorian"), Follow: true}
 	webMessage(t, webRequest(timeout(t), t, by, "application/connect+proto", nil, req)) // and nothing after it
 	d.stop()

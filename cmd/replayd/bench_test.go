@@ -25,6 +25,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	teehistorianv1 "github.com/replayd/replayd/proto/replayd/teehistorian/v1"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service/frame"
 	"github.com/replayd/replayd/service/streamtest"
@@ -232,40 +233,21 @@ func (f *follower) run(ctx context.Context, c streamtest.Client, req *replaydv1.
 
 // lastX is the x of a response's last event, 0 where it has none. Clients share the machine with the daemon: to decode all
 // of what each of them gets would slow down what is measured.
-func lastX(response []byte) int64 {
-	event := response
+func lastX(response []byte) int32 {
+	message := response
 	for _, number := range []protowire.Number{
 		3, // StreamEventsResponse.batch
 		3, // EventBatch.teehistorian
 		1, // EventList.events
 		2, // Event.player_diff
 	} {
-		event, _ = lastField(event, number)
+		message, _ = field(message, number)
 	}
-	_, x := lastField(event, 4) // PlayerDiff.x
-	return protowire.DecodeZigZag(x)
-}
-
-// lastField is the contents, or the number, of a message's last field with that number.
-func lastField(message []byte, number protowire.Number) (contents []byte, value uint64) {
-	for len(message) > 0 {
-		field, kind, n := protowire.ConsumeTag(message)
-		if n < 0 {
-			return nil, 0
-		}
-		message = message[n:]
-		switch n = protowire.ConsumeFieldValue(field, kind, message); {
-		case n < 0:
-			return nil, 0
-		case field != number:
-		case kind == protowire.BytesType:
-			contents, _ = protowire.ConsumeBytes(message)
-		case kind == protowire.VarintType:
-			value, _ = protowire.ConsumeVarint(message)
-		}
-		message = message[n:]
+	var diff teehistorianv1.PlayerDiff
+	if err := proto.Unmarshal(message, &diff); err != nil {
+		return 0
 	}
-	return contents, value
+	return diff.GetX()
 }
 
 func (f *follower) percentile(p float64) time.Duration {

@@ -245,7 +245,7 @@ func (f *Feed) add(s *segment) []*Subscription {
 	return f.subs
 }
 
-// notify tells all subscribers that there is something new.
+// notify tells all subscribers that there is something new. The feed must be locked.
 func (f *Feed) notify() {
 	for _, s := range f.subs {
 		s.wake()

@@ -178,6 +178,14 @@ func (s *subscriber) run(
 	}()
 }
 
+// follow streams from a feed of a file.
+func (s *subscriber) follow(ctx context.Context, t testing.TB, f *feed.Feed, g *growing) {
+	t.Helper()
+	sub := f.Subscribe()
+	t.Cleanup(sub.Close)
+	s.run(ctx, t, sub, func(o encode.Options) (encode.Reader, error) { return sub.Open(g.open, o) })
+}
+
 func (s *subscriber) send(f *frame.Frame) error {
 	if s.gate != nil {
 		s.gate()
@@ -331,9 +339,7 @@ func liveOf(t *testing.T, data []byte, want []streamtest.Replay, first int, part
 	subs := requests()[:len(want)]
 	for _, s := range subs {
 		s.network = make(chan *frame.Frame, 1)
-		sub := f.Subscribe()
-		t.Cleanup(sub.Close)
-		s.run(ctx, t, sub, func(o encode.Options) (encode.Reader, error) { return sub.Open(g.open, o) })
+		s.follow(ctx, t, f, g)
 	}
 	parts(g)
 	g.end(source.ErrRemoved)
@@ -453,8 +459,6 @@ func behind(t *testing.T, slow replaydv1.SlowConsumer, data []byte, more int) *s
 	g := grow(data[:begin])
 	f := g.feed()
 	t.Cleanup(f.Stop)
-	sub := f.Subscribe()
-	t.Cleanup(sub.Close)
 	s := subscriberOf(&replaydv1.StreamEventsRequest{SlowConsumer: slow})
 	held, gate := make(chan struct{}, 1), make(chan struct{})
 	var hold sync.Once
@@ -466,7 +470,7 @@ func behind(t *testing.T, slow replaydv1.SlowConsumer, data []byte, more int) *s
 		default:
 		}
 	}
-	s.run(ctx, t, sub, func(o encode.Options) (encode.Reader, error) { return sub.Open(g.open, o) })
+	s.follow(ctx, t, f, g)
 	s.state(t, replaydv1.State_STATE_CAUGHT_UP)
 	for i := range 5 { // by now the feed serves it
 		n := s.received()
@@ -576,9 +580,7 @@ func TestLost(t *testing.T) {
 			defer f.Stop()
 			subs := requests()
 			for _, s := range subs {
-				sub := f.Subscribe()
-				t.Cleanup(sub.Close)
-				s.run(ctx, t, sub, func(o encode.Options) (encode.Reader, error) { return sub.Open(g.open, o) })
+				s.follow(ctx, t, f, g)
 			}
 			subs[0].state(t, replaydv1.State_STATE_CAUGHT_UP)
 			subs[1].state(t, replaydv1.State_STATE_CAUGHT_UP)
@@ -624,10 +626,8 @@ func TestFaultInFeed(t *testing.T) {
 				},
 				Changed: g.changed, Look: g.look, Close: func() { close(closed) },
 			})
-			sub := f.Subscribe()
-			defer sub.Close()
 			s := subscriberOf(new(replaydv1.StreamEventsRequest))
-			s.run(ctx, t, sub, func(o encode.Options) (encode.Reader, error) { return sub.Open(g.open, o) })
+			s.follow(ctx, t, f, g)
 			h := s.history()
 			if h[0].Err == nil || !strings.Contains(h[0].Err.Error(), "oh no") {
 				t.Errorf("ended by %v", h[0].Err)

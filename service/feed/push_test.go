@@ -14,7 +14,6 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
-	"github.com/replayd/replayd/service/encode"
 	"github.com/replayd/replayd/service/feed"
 	"github.com/replayd/replayd/service/frame"
 	"github.com/replayd/replayd/service/source"
@@ -35,44 +34,79 @@ func pushed() bool {
 	return false
 }
 
-// follow lets a subscriber follow a feed, and waits until it has caught up.
-func follow(ctx context.Context, t *testing.T, f *feed.Feed, g *growing, s *subscriber) {
+// begun is how much of a recording is there before the tests of pushing begin.
+const begun = 6000
+
+// game is a recording that is being written, and a feed that reads it.
+type game struct {
+	*growing
+
+	ctx  context.Context //nolint:containedctx // a test's
+	all  []byte          // what it will be
+	feed *feed.Feed
+}
+
+// startGame begins a game, which is to be over within some time.
+func startGame(t *testing.T, all []byte, limit time.Duration) *game {
 	t.Helper()
-	sub := f.Subscribe()
-	t.Cleanup(sub.Close)
-	s.run(ctx, t, sub, func(o encode.Options) (encode.Reader, error) { return sub.Open(g.open, o) })
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	t.Cleanup(cancel)
+	g := grow(all[:begun])
+	f := g.feed()
+	t.Cleanup(f.Stop)
+	return &game{g, ctx, all, f}
+}
+
+// enter lets a subscriber follow by a network and catch up. It returns how many responses were pushed to it.
+func (g *game) enter(t *testing.T, s *subscriber) *atomic.Int64 {
+	t.Helper()
+	pushes := new(atomic.Int64)
+	s.network = make(chan *frame.Frame, 1)
+	gate := s.gate
+	s.gate = func() {
+		if pushed() {
+			pushes.Add(1)
+		}
+		if gate != nil {
+			gate()
+		}
+	}
+	s.follow(g.ctx, t, g.feed, g.growing)
 	s.state(t, replaydv1.State_STATE_CAUGHT_UP)
+	return pushes
+}
+
+// play writes bytes in parts of some size, each when the one before was read and the networks had a moment.
+func (g *game) play(b []byte, size int) {
+	for part := range slices.Chunk(b, size) {
+		g.append(part)
+		g.drained()
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// check holds a subscriber to what the whole game is.
+func (g *game) check(t *testing.T, s *subscriber, o streamtest.Options) streamtest.History {
+	t.Helper()
+	h := s.history()
+	if err := streamtest.Check(h, []streamtest.Replay{offline(t, g.all, s.req)}, o); err != nil {
+		t.Errorf("%v: %v", s.req, err)
+	}
+	return h
 }
 
 // TestPush: whoever has sent everything is sent to in the feed's goroutine, whatever the filter, and gets what the file has.
 func TestPush(t *testing.T) {
-	data := sample(t, 20_000)
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	g := grow(data[:6000])
-	f := g.feed()
-	defer f.Stop()
+	g := startGame(t, sample(t, 20_000), 10*time.Second)
 	subs := requests()[:3] // the last one has all that it asked for
-	pushes := make([]atomic.Int64, len(subs))
+	pushes := make([]*atomic.Int64, len(subs))
 	for i, s := range subs {
-		s.network = make(chan *frame.Frame, 1)
-		s.gate = func() {
-			if pushed() {
-				pushes[i].Add(1)
-			}
-		}
-		follow(ctx, t, f, g, s)
+		pushes[i] = g.enter(t, s)
 	}
-	for part := range slices.Chunk(data[6000:], 20) {
-		g.append(part)
-		g.drained()
-		time.Sleep(time.Millisecond) // for the networks
-	}
+	g.play(g.all[begun:], 20)
 	g.end(source.ErrRemoved)
 	for i, s := range subs {
-		if err := streamtest.Check(s.history(), []streamtest.Replay{offline(t, data, s.req)}, streamtest.Options{}); err != nil {
-			t.Errorf("%v: %v", s.req, err)
-		}
+		g.check(t, s, streamtest.Options{})
 		if n := pushes[i].Load(); n < 10 {
 			t.Errorf("%v: %d of %d responses were pushed", s.req, n, s.received())
 		}
@@ -81,30 +115,12 @@ func TestPush(t *testing.T) {
 
 // TestPushNotHeavy: whoever has a filter that takes long is not waited for by others: its own goroutine applies it.
 func TestPushNotHeavy(t *testing.T) {
-	data := sample(t, 20_000)
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	g := grow(data[:6000])
-	f := g.feed()
-	defer f.Stop()
+	g := startGame(t, sample(t, 20_000), 10*time.Second)
 	others := &replaydv1.EventFilter{Players: slices.Repeat([]int32{1000}, 1000)}
 	s := subscriberOf(&replaydv1.StreamEventsRequest{Exclude: slices.Repeat([]*replaydv1.EventFilter{others}, 60)})
-	var pushes atomic.Int64
-	s.network = make(chan *frame.Frame, 1)
-	s.gate = func() {
-		if pushed() {
-			pushes.Add(1)
-		}
-	}
-	follow(ctx, t, f, g, s)
-	for part := range slices.Chunk(data[6000:], 100) {
-		g.append(part)
-		g.drained()
-		time.Sleep(time.Millisecond) // for the network
-	}
-	if err := streamtest.Check(s.history(), []streamtest.Replay{offline(t, data, s.req)}, streamtest.Options{}); err != nil {
-		t.Error(err)
-	}
+	pushes := g.enter(t, s)
+	g.play(g.all[begun:], 100)
+	g.check(t, s, streamtest.Options{})
 	if n := pushes.Load(); n > 0 {
 		t.Errorf("%d of %d responses were pushed", n, s.received())
 	}
@@ -112,20 +128,14 @@ func TestPushNotHeavy(t *testing.T) {
 
 // TestPushNotToStalled: a client that reads no more, so that sending to it blocks at last, holds nobody back.
 func TestPushNotToStalled(t *testing.T) {
-	data := sample(t, 20_000)
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	g := grow(data[:6000])
-	f := g.feed()
-	defer f.Stop()
+	g := startGame(t, sample(t, 20_000), 10*time.Second)
 	subs := requests()[:2]
 	stalled, other := subs[0], subs[1]
 	for _, s := range subs {
-		s.network = make(chan *frame.Frame, 1)
-		follow(ctx, t, f, g, s)
+		g.enter(t, s)
 	}
 	stalled.line.Lock()
-	for part := range slices.Chunk(data[6000:], 100) {
+	for part := range slices.Chunk(g.all[begun:], 100) {
 		g.append(part)
 		time.Sleep(time.Millisecond) // the feed may be stuck
 	}
@@ -133,9 +143,7 @@ func TestPushNotToStalled(t *testing.T) {
 	h := other.history()
 	stalled.line.Unlock()
 	for _, s := range subs {
-		if err := streamtest.Check(s.history(), []streamtest.Replay{offline(t, data, s.req)}, streamtest.Options{}); err != nil {
-			t.Errorf("%v: %v", s.req, err)
-		}
+		g.check(t, s, streamtest.Options{})
 	}
 	if h[0].Err != nil {
 		t.Errorf("the other one ended by %v", h[0].Err)
@@ -151,25 +159,12 @@ func TestPushThenBehind(t *testing.T) {
 		replaydv1.SlowConsumer_SLOW_CONSUMER_DISCONNECT: {Incomplete: true},
 	} {
 		t.Run(slow.String(), func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-			defer cancel()
-			g := grow(data[:6000])
-			f := g.feed()
-			defer f.Stop()
+			g := startGame(t, data, time.Minute)
 			s := subscriberOf(&replaydv1.StreamEventsRequest{SlowConsumer: slow})
-			var pushes atomic.Int64
-			s.network = make(chan *frame.Frame, 1)
-			s.gate = func() {
-				if pushed() {
-					pushes.Add(1)
-				}
-			}
-			follow(ctx, t, f, g, s)
-			at, rest := 6000, len(data)-9000
+			pushes := g.enter(t, s)
+			at, rest := begun, len(data)-9000
 			for ; pushes.Load() < 3; at += 20 {
-				g.append(data[at : at+20])
-				g.drained()
-				time.Sleep(time.Millisecond) // for the network
+				g.play(data[at:at+20], 20)
 			}
 			s.line.Lock()
 			for ; at < 8000; at += 20 { // the stream's own goroutine sends these, until it waits for the network
@@ -179,14 +174,11 @@ func TestPushThenBehind(t *testing.T) {
 			g.append(data[at:rest])
 			g.drained()
 			s.line.Unlock()
-			for ; rest < len(data); rest += 100 {
-				g.append(data[rest:min(rest+100, len(data))])
+			for part := range slices.Chunk(data[rest:], 100) {
+				g.append(part)
 				time.Sleep(time.Millisecond)
 			}
-			h := s.history()
-			if err := streamtest.Check(h, []streamtest.Replay{offline(t, data, nil)}, o); err != nil {
-				t.Error(err)
-			}
+			h := g.check(t, s, o)
 			names, missing := states(t, h)
 			switch {
 			case errors.Is(h[0].Err, stream.ErrTooSlow) != o.Incomplete:
@@ -203,42 +195,27 @@ func TestPushThenBehind(t *testing.T) {
 // TestPushOfNothing: a client whose filter lets nothing through learns how far the file has been read also where the feed
 // fills for it.
 func TestPushOfNothing(t *testing.T) {
-	data := sample(t, 20_000)
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	g := grow(data[:6000])
-	f := g.feed()
-	defer f.Stop()
+	g := startGame(t, sample(t, 20_000), 10*time.Second)
 	s := subscriberOf(&replaydv1.StreamEventsRequest{
 		Include: []*replaydv1.EventFilter{{Players: []int32{1000}}}, HeartbeatInterval: durationpb.New(time.Millisecond),
 	})
-	s.network = make(chan *frame.Frame, 1)
-	follow(ctx, t, f, g, s)
-	for part := range slices.Chunk(data[6000:len(data)-1], 100) {
-		g.append(part)
-		g.drained()
-	}
+	g.enter(t, s)
+	before, end := g.all[:len(g.all)-1], g.all[len(g.all)-1:]
+	g.play(before[begun:], 100)
 	last := new(replaydv1.Heartbeat)
-	for n := s.received(); last.GetBytesRead() < int64(len(data)-1); n++ {
+	for n := s.received(); last.GetBytesRead() < int64(len(before)); n++ {
 		last = s.response(t, n).GetHeartbeat()
 	}
 	if last.GetTick() == 0 || last.GetBytesPresent() != last.GetBytesRead() {
 		t.Errorf("the last heartbeat: %v", last)
 	}
-	g.append(data[len(data)-1:])
-	if err := streamtest.Check(s.history(), []streamtest.Replay{offline(t, data, s.req)}, streamtest.Options{}); err != nil {
-		t.Error(err)
-	}
+	g.append(end)
+	g.check(t, s, streamtest.Options{})
 }
 
 // TestPushPanic: what goes wrong for one ends nobody else, and no cursor says that what was not sent was.
 func TestPushPanic(t *testing.T) {
-	data := sample(t, 20_000)
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	g := grow(data[:6000])
-	f := g.feed()
-	defer f.Stop()
+	g := startGame(t, sample(t, 20_000), 10*time.Second)
 	subs := requests()[:2]
 	subs[0].gate = func() {
 		if pushed() {
@@ -246,21 +223,12 @@ func TestPushPanic(t *testing.T) {
 		}
 	}
 	for _, s := range subs {
-		s.network = make(chan *frame.Frame, 1)
-		follow(ctx, t, f, g, s)
+		g.enter(t, s)
 	}
-	for part := range slices.Chunk(data[6000:], 100) {
-		g.append(part)
-		g.drained()
-		time.Sleep(time.Millisecond) // for the networks
-	}
+	g.play(g.all[begun:], 100)
 	g.end(source.ErrRemoved)
 	for i, s := range subs {
-		h := s.history()
-		err := streamtest.Check(h, []streamtest.Replay{offline(t, data, s.req)}, streamtest.Options{Incomplete: i == 0})
-		if err != nil {
-			t.Errorf("%v: %v", s.req, err)
-		}
+		h := g.check(t, s, streamtest.Options{Incomplete: i == 0})
 		if got := h[0].Err; (got != nil && strings.Contains(got.Error(), "oh no")) != (i == 0) {
 			t.Errorf("%v: ended by %v", s.req, got)
 		}

@@ -11,7 +11,6 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
-	"github.com/replayd/replayd/service/encode"
 	"github.com/replayd/replayd/service/frame"
 	"github.com/replayd/replayd/service/source"
 	"github.com/replayd/replayd/service/stream"
@@ -80,13 +79,11 @@ func round(t *testing.T, random *rand.Rand, end string) {
 				t.Errorf("%v: a push waits for the network", s.req)
 			}
 		}
-		sub := f.Subscribe()
-		t.Cleanup(sub.Close)
 		its := ctx
 		if s == leaver {
 			its = leaverContext
 		}
-		s.run(its, t, sub, func(o encode.Options) (encode.Reader, error) { return sub.Open(g.open, o) })
+		s.follow(its, t, f, g)
 		go weather(s, rand.New(rand.NewPCG(random.Uint64(), 0)))
 	}
 
