@@ -63,15 +63,18 @@ type cause struct {
 func (c *cause) Error() string { return c.kind.Error() + ": " + c.detail }
 func (c *cause) Unwrap() error { return c.kind }
 
-// Position is a place between two events of a replay: a decoder that starts there delivers exactly the rest.
+// Position is a place in a replay. Positions are totally ordered, and every event has one, which depends on the replay
+// alone: not on what is wanted of a decoder, nor on where decoding began. A decoder that starts at a position delivers
+// exactly the events at that position and behind it.
 type Position struct {
-	// Offset is where the record of the next event starts, in bytes of the decompressed replay.
+	// Offset is where the event's record starts, in bytes of the decompressed replay.
 	Offset int64
-	// Index is how many events of that record came before it.
-	Index int32
+	// Index orders the events of a record. Events that follow each other need not have consecutive ones. It is below 1<<53,
+	// so that it fits a float64.
+	Index int64
 }
 
-// Before tells whether the event at p comes before the one at q.
+// Before reports whether p comes before q.
 func (p Position) Before(q Position) bool {
 	return p.Offset < q.Offset || p.Offset == q.Offset && p.Index < q.Index
 }

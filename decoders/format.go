@@ -8,13 +8,13 @@ import (
 // Format is a replay format. The zero value is Unknown.
 type Format uint8
 
-// The formats that replayd decodes.
+// The formats that replayd decodes. Their numbers are part of cursors, so they stay.
 const (
-	Unknown      Format = iota
-	Teehistorian        // DDNet's server-side log of one game
-	Datafile            // a Teeworlds or DDNet map
-	Dem                 // a Source 2 demo
-	SC2Replay           // a StarCraft II replay
+	Unknown      Format = 0
+	Teehistorian Format = 1 // DDNet's server-side log of one game
+	Datafile     Format = 2 // a Teeworlds or DDNet map
+	Dem          Format = 3 // a Source 2 demo
+	SC2Replay    Format = 4 // a StarCraft II replay
 )
 
 var formatNames = [...]string{"unknown", "teehistorian", "datafile", "dem", "sc2replay"}

@@ -2,6 +2,7 @@ package decoders
 
 import (
 	"errors"
+	"hash/crc32"
 	"io"
 )
 
@@ -16,7 +17,18 @@ type Window struct {
 	r, w int   // buf[r:w] is present and not yet consumed
 	base int64 // offset of buf[0] in the replay
 	max  int
+
+	sum    Sum // of the bytes before buf[summed]
+	summed int
 }
+
+// Sum is the CRC-32C of the first bytes of a replay. It tells a replay from one whose beginning was edited.
+type Sum uint32
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// Add returns the sum of the bytes that s is the sum of, and of b behind them.
+func (s Sum) Add(b []byte) Sum { return Sum(crc32.Update(uint32(s), castagnoli, b)) }
 
 // ErrWindow says that a record is larger than the window may become.
 var ErrWindow = errors.New("record exceeds the window")
@@ -35,8 +47,27 @@ func (w *Window) Bytes() []byte { return w.buf[w.r:w.w] }
 // Offset is where in the replay Bytes starts.
 func (w *Window) Offset() int64 { return w.base + int64(w.r) }
 
+// Sum returns the sum of all bytes before Offset. Each byte is added once, so that it may be asked for often.
+func (w *Window) Sum() Sum {
+	w.sum = w.sum.Add(w.buf[w.summed:w.r])
+	w.summed = w.r
+	return w.sum
+}
+
+// SumTo returns the sum of the bytes before an offset that is not behind Offset, nor before where Sum or Fill was called
+// last.
+func (w *Window) SumTo(offset int64) Sum { return w.sum.Add(w.buf[w.summed : offset-w.base]) }
+
+// Resume sets the sum of the bytes before the window's first one. It must be called before anything is read; without it
+// sums count from there.
+func (w *Window) Resume(s Sum) { w.sum = s }
+
 // Advance consumes n bytes, which must be present.
 func (w *Window) Advance(n int) { w.r += n }
+
+// Behind returns the last n bytes that were consumed. They must have been present all at once, and not be followed by a Fill
+// since: so it is for the record that was just read. The bytes are valid until the next call of Fill.
+func (w *Window) Behind(n int) []byte { return w.buf[w.r-n : w.r : w.r] }
 
 // Skip consumes n bytes that need not be present yet. It returns how many it consumed: fewer than n only with an error,
 // ErrMore among them.
@@ -58,6 +89,8 @@ func (w *Window) Skip(n int64) (int64, error) {
 // the window is full and must not grow, and any other error of the source as it is.
 func (w *Window) Fill() error {
 	if w.r > 0 && (w.r == w.w || w.w == len(w.buf)) {
+		w.Sum()
+		w.summed = 0
 		copy(w.buf, w.buf[w.r:w.w])
 		w.base += int64(w.r)
 		w.w -= w.r

@@ -6,6 +6,7 @@ import (
 	"context"
 	"net"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"testing"
 	"time"
@@ -90,8 +91,13 @@ func (d *daemon) restart(t *testing.T) {
 }
 
 // replay is the name by which the daemon knows a recording.
-func (d *daemon) replay(path string) string {
-	return liveAlias + "/" + filepath.Base(path)
+func (d *daemon) replay(file string) string {
+	return liveAlias + "/" + filepath.Base(file)
+}
+
+// name is how the daemon knows a file below the directory that it serves.
+func (d *daemon) name(elem ...string) string {
+	return path.Join(append([]string{liveAlias}, elem...)...)
 }
 
 func freeAddr(t *testing.T) string {

@@ -135,7 +135,7 @@ func (d *Daemon) Serve(ctx context.Context, l net.Listener, web *Web, webListene
 		d.stop(web, deadline)
 		return nil
 	})
-	return group.Wait()
+	return errors.Join(group.Wait(), d.server.Close())
 }
 
 // stop ends what runs, kindly until the deadline.

@@ -4,25 +4,23 @@ import (
 	"context"
 	"time"
 
+	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service/encode"
+	"github.com/replayd/replayd/service/index"
 	"github.com/replayd/replayd/service/source"
 )
-
-// liveFor is how long after the last byte was written a file that may grow is taken to be live.
-const liveFor = time.Minute
 
 // describeInfo is what the file system tells of a replay.
 func describeInfo(info *source.Info) *replaydv1.Replay {
 	r := &replaydv1.Replay{
-		Name: info.Name, Format: protoFormat(info.Format), Size: max(info.Size, 0),
-		Compression: replaydv1.Compression(info.Compression),
+		Name: info.Name, Format: formats.to[info.Format], Size: max(info.Size, 0),
+		Compression: compressions.to[info.Compression],
 	}
 	if !info.Modified.IsZero() {
 		r.Modified = timestamppb.New(info.Modified)
-		r.Live = followable(info) && time.Since(info.Modified) < liveFor
 	}
 	return r
 }
@@ -54,4 +52,28 @@ func Describe(ctx context.Context, file *source.File) (*replaydv1.Replay, error)
 	}
 	r := describeInfo(&info)
 	return r, codec.Describe(ctx, in, r)
+}
+
+// describeEntry is what the index knows of a replay.
+func (s *Server) describeEntry(e *index.Entry) *replaydv1.Replay {
+	r := describeInfo(&e.Info)
+	r.State = replaydv1.ReplayState(s.index.StateOf(e, time.Now()))
+	r.Identity, r.MapName, r.TicksPerSecond = e.Identity, e.MapName, e.TicksPerSecond
+	if !e.Started.IsZero() {
+		r.Started = timestamppb.New(e.Started)
+	}
+	if e.LastTick >= 0 {
+		r.LastTick = &e.LastTick
+	}
+	length := e.Length
+	if survey := e.Survey; survey != nil && survey.Offset > 0 {
+		r.LastTick = &survey.LastTick
+		if e.TicksPerSecond > 0 {
+			length = time.Duration(float64(survey.LastTick) / e.TicksPerSecond * float64(time.Second))
+		}
+	}
+	if length > 0 {
+		r.Length = durationpb.New(length)
+	}
+	return r
 }

@@ -85,12 +85,16 @@ func startWith(
 		tb.Fatal(err)
 	}
 	config := service.Config{
-		Catalog: cat, Watcher: watcher, Version: "test", Log: slog.New(slog.NewTextHandler(d.log, nil)),
+		Catalog: cat, Watcher: watcher, Version: "test", SurveyBudget: 1, Log: slog.New(slog.NewTextHandler(d.log, nil)),
 	}
 	for _, f := range change {
 		f(&config)
 	}
-	running := service.NewDaemon(service.NewServer(config), d.meters)
+	server, err := service.NewServer(config)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	running := service.NewDaemon(server, d.meters)
 	var web *service.Web
 	if webListener != nil {
 		if web, err = running.NewWeb([]string{"https://example.org"}); err != nil {

@@ -576,30 +576,6 @@ func TestDescriptorsAreClosed(t *testing.T) {
 	}
 }
 
-// TestSuccessorOfTheSameSecond: of two games that began in the same second, the later one succeeds, and not the other way
-// round: otherwise a stream would go in circles.
-func TestSuccessorOfTheSameSecond(t *testing.T) {
-	dir := t.TempDir()
-	first := read(t, killedSample)
-	second := bytes.Replace(first, []byte("d3a324eb"), []byte("d3a324ec"), 1)
-	write(t, filepath.Join(dir, "a.teehistorian"), first)
-	write(t, filepath.Join(dir, "b.teehistorian"), second)
-	now := time.Now()
-	if err := os.Chtimes(filepath.Join(dir, "a.teehistorian"), now, now.Add(-time.Second)); err != nil {
-		t.Fatal(err)
-	}
-	d := start(t, dir)
-	replays := []streamtest.Replay{offlineBytes(t, first, nil), offlineBytes(t, second, nil)}
-	f := follow(t, d, &replaydv1.StreamEventsRequest{Replay: name("a.teehistorian"), Follow: true, FollowSuccessors: true})
-	f.await(t, "CAUGHT_UP with the second", func(r *replaydv1.StreamEventsResponse) bool {
-		return r.GetState().GetSuccessor() != nil
-	})
-	f.caughtUp(t)
-	time.Sleep(700 * time.Millisecond)
-	f.cancel()
-	check(t, f.history(), replays, streamtest.Options{})
-}
-
 // TestComeAndGo: clients that leave at any moment, some while they stall, and go on at their cursors get everything once.
 func TestComeAndGo(t *testing.T) {
 	dir := t.TempDir()

@@ -14,6 +14,7 @@ import (
 	"github.com/replayd/replayd/decoders"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service/catalog"
+	"github.com/replayd/replayd/service/index"
 	"github.com/replayd/replayd/service/source"
 )
 
@@ -23,6 +24,7 @@ const mapsFor = 10 * time.Second
 // maps finds the maps of games among the replays of the catalogue. It is safe for concurrent use.
 type maps struct {
 	catalog *catalog.Catalog
+	index   *index.Index
 
 	mu     sync.Mutex
 	listed time.Time
@@ -40,7 +42,9 @@ type mapKey struct {
 // mapSum is by what games name their maps, both in hexadecimal digits.
 type mapSum struct{ sha256, crc string }
 
-func newMaps(c *catalog.Catalog) *maps { return &maps{catalog: c, sums: map[mapKey]mapSum{}} }
+func newMaps(c *catalog.Catalog, x *index.Index) *maps {
+	return &maps{catalog: c, index: x, sums: map[mapKey]mapSum{}}
+}
 
 // find returns the name of the map of a game, or nothing. Maps are told by their SHA-256; games before DDNet 11.2 name
 // only size and CRC-32.
@@ -75,11 +79,12 @@ func (m *maps) list(ctx context.Context) error {
 	bySize := map[int64][]source.Info{}
 	known := map[mapKey]mapSum{}
 	for token := ""; ; {
-		page, err := m.catalog.List(ctx, "", []decoders.Format{decoders.Datafile}, token, maxPage)
+		page, err := m.index.List(ctx, index.Query{Formats: []decoders.Format{decoders.Datafile}}, token, maxPage)
 		if err != nil {
 			return err
 		}
-		for _, info := range page.Replays {
+		for _, e := range page.Replays {
+			info := e.Info
 			if info.Compression != source.Plain {
 				continue
 			}

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"google.golang.org/protobuf/proto"
+
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
 
@@ -53,6 +55,14 @@ func TestMapReplay(t *testing.T) {
 			resp, err := d.client.GetReplay(context.Background(), &replaydv1.GetReplayRequest{Replay: name("game.teehistorian")})
 			if err != nil {
 				t.Fatal(err)
+			}
+			start := d.Session(timeout(t), &replaydv1.StreamEventsRequest{Replay: name("game.teehistorian")}, nil)
+			var first replaydv1.StreamEventsResponse
+			if err := proto.Unmarshal(start.Responses[0], &first); err != nil {
+				t.Fatal(err)
+			}
+			if got, want := first.GetStart().GetReplay().GetMapReplay(), resp.GetReplay().GetMapReplay(); got != want {
+				t.Errorf("the start of a stream says %q, GetReplay %q", got, want)
 			}
 			want := ""
 			if test.want != "" {

@@ -4,6 +4,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
 
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service/frame"
 	"github.com/replayd/replayd/service/stream"
 )
@@ -15,9 +16,13 @@ func (s *Server) register(reg prometheus.Registerer) {
 			func() float64 { return float64(value()) })
 	}
 	reg.MustRegister(
-		s.sentBytes, s.sentResponses,
+		s.sentBytes, s.sentResponses, s.unknown, s.left.bytes,
 		gauge("streams", "Streams that run now.", func() int { return len(s.slots) }),
 		gauge("feeds", "Live replays that are decoded for all who follow them.", s.live.count),
+		gauge("index_files", "Files that the index knows.", func() int { return s.index.Figures().Files }),
+		gauge("index_identified", "Files of which the index knows what their beginning says.",
+			func() int { return s.index.Figures().Identified }),
+		gauge("index_surveyed", "Replays that the index has decoded.", func() int { return s.index.Figures().Surveyed }),
 		gauge("checkpoint_bytes", "Memory that decoders' states take.", s.checkpoints.Bytes),
 	)
 }
@@ -33,6 +38,38 @@ func newSentResponses() prometheus.Counter {
 		Namespace: "replayd", Name: "sent_responses_total", Help: "Responses of streams: batches and all others.",
 	})
 }
+
+func newUnknown() prometheus.Counter {
+	return prometheus.NewCounter(prometheus.CounterOpts{
+		Namespace: "replayd", Name: "unknown_records_announced_total",
+		Help: "Streams of replays whose header announces kinds of records that this version does not know.",
+	})
+}
+
+// described is told of each replay that is streamed. What its server can write and nobody here knows is worth a line in the
+// log, once for each name.
+func (s *Server) described(r *replaydv1.Replay) {
+	names := r.GetTeehistorian().GetUnknownExtensions()
+	if len(names) == 0 {
+		return
+	}
+	s.unknown.Inc()
+	for _, name := range names[:min(len(names), maxUnknown)] {
+		if s.warnings.Add(1) > maxWarnings {
+			return
+		}
+		if _, known := s.warned.LoadOrStore(name, true); !known {
+			s.Log.Warn("a server announces records that this version does not know; if there are any they come as unknown_ex",
+				"record", name, "replay", r.GetName(), "server_version", r.GetTeehistorian().GetServerVersion())
+		}
+	}
+}
+
+// maxUnknown is how many names of one replay the log may get, and maxWarnings of all.
+const (
+	maxUnknown  = 16
+	maxWarnings = 1000
+)
 
 // counted sends by a stream and counts what is sent.
 func (s *Server) counted(ss grpc.ServerStream) stream.Send {

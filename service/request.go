@@ -8,12 +8,14 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/replayd/replayd/decoders"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service/cursor"
 	"github.com/replayd/replayd/service/encode"
 	"github.com/replayd/replayd/service/filter"
+	"github.com/replayd/replayd/service/index"
 	"github.com/replayd/replayd/service/source"
 	"github.com/replayd/replayd/service/stream"
 )
@@ -35,20 +37,54 @@ func pageSize(asked int32) (int, error) {
 }
 
 func formatsOf(asked []replaydv1.Format) ([]decoders.Format, error) {
-	var formats []decoders.Format
+	var known []decoders.Format
 	for i, f := range asked {
-		if f <= 0 || int(f) > len(decoders.Formats()) {
+		format, ok := formats.from[f]
+		if !ok {
 			return nil, badRequest(fmt.Sprintf("formats[%d]", i), "is no known format")
 		}
-		formats = append(formats, decoders.Format(f))
+		known = append(known, format)
 	}
-	return formats, nil
+	return known, nil
 }
+
+func filterOf(asked *replaydv1.ReplayFilter) (f index.Filter, err error) {
+	f = index.Filter{Map: asked.GetMapName(), Server: asked.GetServer(), Player: asked.GetPlayerName()}
+	for field, text := range map[string]string{"map_name": f.Map, "server": f.Server, "player_name": f.Player} {
+		if len(text) > maxPattern {
+			return f, badRequest("filter."+field, fmt.Sprintf("is longer than %d bytes", maxPattern))
+		}
+	}
+	for field, t := range map[string]struct {
+		asked *timestamppb.Timestamp
+		to    *time.Time
+	}{
+		"earliest_start_time": {asked.GetEarliestStartTime(), &f.From}, "latest_start_time": {asked.GetLatestStartTime(), &f.Until},
+	} {
+		if t.asked == nil {
+			continue
+		}
+		if err := t.asked.CheckValid(); err != nil {
+			return f, badRequest("filter."+field, err.Error())
+		}
+		*t.to = t.asked.AsTime()
+	}
+	for i, state := range asked.GetStates() {
+		if _, known := replaydv1.ReplayState_name[int32(state)]; !known {
+			return f, badRequest(fmt.Sprintf("filter.states[%d]", i), "is unknown")
+		}
+		f.States = append(f.States, index.State(state))
+	}
+	return f, nil
+}
+
+// maxPattern is how long a pattern may be, in bytes.
+const maxPattern = 256
 
 // Subscribe turns a request for the events of an opened replay, as it is now, into a subscription. The file must outlive
 // it. What a request to follow needs besides is the Server's to add.
 func Subscribe(ctx context.Context, file *source.File, req *replaydv1.StreamEventsRequest) (stream.Config, error) {
-	c := stream.Config{Strict: req.GetStrict(), Slow: req.GetSlowConsumer()}
+	c := stream.Config{Strict: req.GetStrict(), Slow: req.GetSlowConsumer(), Positions: req.GetPositions()}
 	if _, known := replaydv1.SlowConsumer_name[int32(c.Slow)]; !known {
 		return c, badRequest("slow_consumer", "is unknown")
 	}
@@ -75,11 +111,14 @@ func replayOf(ctx context.Context, file *source.File, req *replaydv1.StreamEvent
 	if err != nil {
 		return nil, err
 	}
-	r := &stream.Replay{Codec: codec, Info: describeInfo(&info), Present: info.Size}
+	if req.GetResolvePlayers() && !codec.ResolvesPlayers {
+		return nil, badRequest("resolve_players", fmt.Sprintf("events of format %v cannot be resolved: GetReplay has its players", info.Format))
+	}
+	r := &stream.Replay{Codec: codec, ResolvePlayers: req.GetResolvePlayers(), Info: describeInfo(&info), Present: info.Size}
 	if info.Compression != source.Plain {
 		r.Present = -1 // bytes on disk are no measure of bytes read
 	}
-	if r.Filter, err = filter.Compile(codec.Kinds, req.GetInclude(), req.GetExclude()); err != nil {
+	if r.Filter, err = filter.Compile(&codec.Filters, req.GetInclude(), req.GetExclude()); err != nil {
 		return nil, err
 	}
 	switch req.GetEncoding() {

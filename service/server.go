@@ -5,15 +5,19 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"log/slog"
+	"sync"
+	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/replayd/replayd/decoders"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service/catalog"
 	"github.com/replayd/replayd/service/checkpoint"
 	"github.com/replayd/replayd/service/encode"
+	"github.com/replayd/replayd/service/index"
 	"github.com/replayd/replayd/service/stream"
 	"github.com/replayd/replayd/service/watch"
 )
@@ -36,6 +40,13 @@ type Config struct {
 	RevealSecrets bool
 	// Watcher tells when files change. Without one nothing can be followed.
 	Watcher *watch.Watcher
+	// IndexPath is the file in which what is known of the replays outlives the process. Empty keeps it in memory alone.
+	IndexPath string
+	// IndexDepth is how many directories deep roots are looked into. Default 32.
+	IndexDepth int
+	// SurveyBudget is which share of one processor decoding replays in the background may take, 0 to 1: for what headers do not
+	// tell. With 0 that is not told.
+	SurveyBudget float64
 	// CheckpointBytes is how much memory states of decoders may take, which make starts in the middle of large replays
 	// fast. Default 64 MiB.
 	CheckpointBytes int
@@ -55,17 +66,20 @@ type Server struct {
 	slots       chan struct{} // one for each stream that runs
 	drain       chan struct{} // closed when the server shuts down
 	live        *live
-	chains      map[decoders.Format]*chain
+	index       *index.Index
+	left        *left
+	warned      sync.Map // names of unknown records that the log has
+	warnings    atomic.Int64
 	checkpoints *checkpoint.Store
 	maps        *maps
 
-	sentBytes, sentResponses prometheus.Counter
+	sentBytes, sentResponses, unknown prometheus.Counter
 }
 
 var _ replaydv1.ReplayServiceServer = (*Server)(nil)
 
-// NewServer returns a server. Close its drain with Drain.
-func NewServer(c Config) *Server {
+// NewServer returns a server, to be closed by Close. It returns the error of an index that cannot be read.
+func NewServer(c Config) (*Server, error) {
 	if c.MaxStreams <= 0 {
 		c.MaxStreams = defaultMaxStreams
 	}
@@ -77,13 +91,36 @@ func NewServer(c Config) *Server {
 	}
 	s := &Server{
 		Config: c, slots: make(chan struct{}, c.MaxStreams), drain: make(chan struct{}),
-		live: newLive(c.Watcher), chains: map[decoders.Format]*chain{}, checkpoints: checkpoint.NewStore(c.CheckpointBytes),
-		maps: newMaps(c.Catalog), sentBytes: newSentBytes(), sentResponses: newSentResponses(),
+		checkpoints: checkpoint.NewStore(c.CheckpointBytes),
+		sentBytes:   newSentBytes(), sentResponses: newSentResponses(), unknown: newUnknown(),
 	}
-	for _, codec := range codecs {
-		s.chains[codec.Format] = newChain(c.Catalog, codec)
+	if s.Log == nil {
+		s.Log = slog.New(slog.DiscardHandler)
 	}
-	return s
+	s.live, s.left = newLive(s), newLeft(s)
+	var err error
+	s.index, err = index.Open(index.Config{
+		Files: c.Catalog, Watcher: c.Watcher, Log: s.Log, Describe: Describe, Path: c.IndexPath, Depth: c.IndexDepth,
+		Budget: c.SurveyBudget,
+		Codec: func(f decoders.Format) *encode.Codec {
+			codec, err := codecOf(f)
+			if err != nil {
+				return nil
+			}
+			return codec
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.maps = newMaps(c.Catalog, s.index)
+	return s, nil
+}
+
+// Close ends what runs in the background, once no call does any more.
+func (s *Server) Close() error {
+	s.left.close()
+	return s.index.Close()
 }
 
 // Drain ends all streams, each with an end that says so, and refuses new ones. It must be called once at most.
@@ -97,17 +134,24 @@ func (s *Server) ListReplays(
 	if err != nil {
 		return nil, err
 	}
-	formats, err := formatsOf(req.GetFormats())
+	wanted, err := formatsOf(req.GetFormats())
 	if err != nil {
 		return nil, err
 	}
-	page, err := s.Catalog.List(ctx, req.GetDirectory(), formats, req.GetPageToken(), size)
+	matching, err := filterOf(req.GetFilter())
+	if err != nil {
+		return nil, err
+	}
+	page, err := s.index.List(ctx, index.Query{Dir: req.GetDirectory(), Formats: wanted, Filter: matching}, req.GetPageToken(), size)
 	if err != nil {
 		return nil, s.fail(ctx, directoryError{err}, req.GetDirectory())
 	}
 	resp := &replaydv1.ListReplaysResponse{NextPageToken: page.Next}
-	for i := range page.Replays {
-		resp.Replays = append(resp.Replays, describeInfo(&page.Replays[i]))
+	for _, e := range page.Replays {
+		resp.Replays = append(resp.Replays, s.describeEntry(e))
+	}
+	if req.GetFilter() != nil {
+		resp.Coverage = &replaydv1.SearchCoverage{TotalFiles: int64(page.Total), SearchedFiles: int64(page.Searched)}
 	}
 	return resp, nil
 }
@@ -119,12 +163,20 @@ func (s *Server) GetReplay(
 	if err := checkName("replay", req.GetReplay()); err != nil {
 		return nil, err
 	}
-	file, err := s.Catalog.Open(req.GetReplay())
+	e, err := s.index.Get(ctx, req.GetReplay(), nil)
 	if err != nil {
 		return nil, s.fail(ctx, err, req.GetReplay())
 	}
-	defer func() { _ = file.Close() }()
-	replay, err := Describe(ctx, file)
+	replay := s.describeEntry(e)
+	switch req.GetView() {
+	case replaydv1.ReplayView_REPLAY_VIEW_BASIC:
+	case replaydv1.ReplayView_REPLAY_VIEW_UNSPECIFIED, replaydv1.ReplayView_REPLAY_VIEW_FULL:
+		err = s.addHeader(ctx, replay)
+	case replaydv1.ReplayView_REPLAY_VIEW_PLAYERS:
+		err = s.addPlayers(ctx, e, replay)
+	default:
+		return nil, badRequest("view", "is unknown")
+	}
 	if err == nil {
 		replay.MapReplay, err = s.maps.find(ctx, replay)
 	}
@@ -132,6 +184,64 @@ func (s *Server) GetReplay(
 		return nil, s.fail(ctx, err, req.GetReplay())
 	}
 	return &replaydv1.GetReplayResponse{Replay: replay}, nil
+}
+
+// complete adds to the description of a replay that is streamed what takes looking at other files. That these cannot be
+// read is no reason not to stream.
+func (s *Server) complete(ctx context.Context, r *replaydv1.Replay) error {
+	s.described(r)
+	name, err := s.maps.find(ctx, r)
+	if err != nil {
+		s.Log.WarnContext(ctx, "the map of a replay could not be looked for", "replay", r.GetName(), "error", err)
+	}
+	r.MapReplay = name
+	return ctx.Err()
+}
+
+// addHeader adds what the file says of itself.
+func (s *Server) addHeader(ctx context.Context, r *replaydv1.Replay) error {
+	file, err := s.Catalog.Open(r.GetName())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }()
+	described, err := Describe(ctx, file)
+	if err != nil {
+		return err
+	}
+	known := proto.CloneOf(r)
+	proto.Reset(r)
+	proto.Merge(r, described)
+	r.State = known.GetState()
+	if r.LastTick == nil {
+		r.LastTick = known.LastTick
+	}
+	if r.GetLength() == nil {
+		r.Length = known.GetLength()
+	}
+	return nil
+}
+
+// addPlayers adds who is there, or was.
+func (s *Server) addPlayers(ctx context.Context, e *index.Entry, r *replaydv1.Replay) error {
+	codec, err := codecOf(e.Format)
+	if err != nil {
+		return err
+	}
+	if codec.Players == nil {
+		err := s.addHeader(ctx, r)
+		r.Header = nil
+		return err
+	}
+	if e = s.index.Refresh(ctx, e); e.Survey == nil {
+		return nil
+	}
+	roster := e.Survey.Roster
+	if before := s.index.Roster(ctx, e.Previous); before != nil {
+		roster, _ = codec.CarryRoster(roster, before)
+	}
+	r.Players, r.PlayersTick = codec.Players(roster), &e.Survey.LastTick
+	return nil
 }
 
 // StreamEvents implements the API.
@@ -177,7 +287,7 @@ func (s *Server) GetServerInfo(
 		},
 	}
 	for _, c := range codecs {
-		resp.Formats = append(resp.Formats, &replaydv1.FormatInfo{Format: protoFormat(c.Format), Kinds: c.Kinds[1:]})
+		resp.Formats = append(resp.Formats, &replaydv1.FormatInfo{Format: formats.to[c.Format], Kinds: c.Filters.Names()})
 	}
 	for _, root := range s.Catalog.Roots() {
 		resp.Roots = append(resp.Roots, &replaydv1.Root{Alias: root.Alias})
@@ -198,9 +308,6 @@ func incident(ctx context.Context, log *slog.Logger, what string, err any, repla
 	log.ErrorContext(ctx, what, "incident", name, "replay", replay, "error", err)
 	return name
 }
-
-// protoFormat is a format as the API numbers it.
-func protoFormat(f decoders.Format) replaydv1.Format { return replaydv1.Format(f) }
 
 // codecOf returns the codec of a format.
 func codecOf(f decoders.Format) (*encode.Codec, error) {

@@ -20,6 +20,7 @@ import (
 	"github.com/replayd/replayd/service/catalog"
 	"github.com/replayd/replayd/service/cursor"
 	"github.com/replayd/replayd/service/filter"
+	"github.com/replayd/replayd/service/index"
 	"github.com/replayd/replayd/service/source"
 	"github.com/replayd/replayd/service/stream"
 )
@@ -187,10 +188,12 @@ var causes = []struct {
 	{cursor.ErrInvalid, codes.InvalidArgument, replaydv1.ErrorReason_ERROR_REASON_BAD_REQUEST},
 	{cursor.ErrVersion, codes.FailedPrecondition, replaydv1.ErrorReason_ERROR_REASON_CURSOR_MISMATCH},
 	{stream.ErrCursorReplay, codes.FailedPrecondition, replaydv1.ErrorReason_ERROR_REASON_CURSOR_MISMATCH},
+	{stream.ErrCursorChanged, codes.FailedPrecondition, replaydv1.ErrorReason_ERROR_REASON_CURSOR_MISMATCH},
 	{stream.ErrCursorRange, codes.OutOfRange, replaydv1.ErrorReason_ERROR_REASON_CURSOR_BEYOND_END},
 	{source.ErrShrunk, codes.Unavailable, replaydv1.ErrorReason_ERROR_REASON_IO},
 	{source.ErrRemoved, codes.NotFound, replaydv1.ErrorReason_ERROR_REASON_REPLAY_NOT_FOUND},
 	{source.ErrReplaced, codes.Unavailable, replaydv1.ErrorReason_ERROR_REASON_IO},
+	{index.ErrBehind, codes.ResourceExhausted, replaydv1.ErrorReason_ERROR_REASON_TOO_SLOW},
 	{stream.ErrTooSlow, codes.ResourceExhausted, replaydv1.ErrorReason_ERROR_REASON_TOO_SLOW},
 	{stream.ErrDraining, codes.Unavailable, replaydv1.ErrorReason_ERROR_REASON_DRAINING},
 	{errTooManyStreams, codes.ResourceExhausted, replaydv1.ErrorReason_ERROR_REASON_TOO_MANY_STREAMS},

@@ -4,17 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path"
-	"time"
+	"strings"
 
 	"github.com/replayd/replayd/decoders"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service/catalog"
 	"github.com/replayd/replayd/service/cursor"
 	"github.com/replayd/replayd/service/encode"
+	"github.com/replayd/replayd/service/index"
 	"github.com/replayd/replayd/service/source"
 	"github.com/replayd/replayd/service/stream"
-	"github.com/replayd/replayd/service/watch"
 )
 
 // Stream streams the events of one replay, or of a chain of them, to send. Its errors are those of the packages below;
@@ -23,8 +22,11 @@ func (s *Server) Stream(ctx context.Context, req *replaydv1.StreamEventsRequest,
 	if err := checkName("replay", req.GetReplay()); err != nil {
 		return err
 	}
-	if req.GetFollowSuccessors() && !req.GetFollow() {
+	switch {
+	case req.GetFollowSuccessors() && !req.GetFollow():
 		return badRequest("follow_successors", "needs follow")
+	case req.GetSuccessorRule() != replaydv1.SuccessorRule_SUCCESSOR_RULE_UNSPECIFIED && !req.GetFollowSuccessors():
+		return badRequest("successor_rule", "needs follow_successors")
 	}
 	name, err := s.resolve(ctx, req)
 	if err != nil {
@@ -45,12 +47,12 @@ func (s *Server) Stream(ctx context.Context, req *replaydv1.StreamEventsRequest,
 	}
 	c.Drain, c.Version = s.drain, s.Version
 	if req.GetFollowSuccessors() {
-		next, err := s.successors(file, c.Replay, req)
+		next, err := s.successors(ctx, file, c.Replay, req)
 		if err != nil {
 			c.Replay.Close()
 			return err
 		}
-		defer next.close()
+		defer next.end()
 		c.Successors = next
 	}
 	return stream.Run(ctx, c, send)
@@ -101,11 +103,13 @@ func (s *Server) awaitFormat(ctx context.Context, file *source.File) error {
 // the file.
 func (s *Server) attend(r *stream.Replay, file *source.File, follow bool) error {
 	r.RevealSecrets = s.RevealSecrets
+	r.Complete = s.complete
+	r.Roster = s.roster(r.Codec)
 	r.Close = func() { _ = file.Close() }
 	info := file.Info()
 	if info.ID != (source.ID{}) {
 		r.Checkpoints = func(identity string) encode.Checkpoints {
-			return s.checkpoints.Of(checkpointKey{fileKeyOf(&info), identity})
+			return s.checkpoints.Of(checkpointKey{fileKeyOf(&info), identity}, info.Version)
 		}
 	}
 	if !follow {
@@ -118,7 +122,17 @@ func (s *Server) attend(r *stream.Replay, file *source.File, follow bool) error 
 		return nil // such a file is whole or not there at all
 	}
 	r.Live = true
-	return s.live.follow(r, file, func() (*source.File, error) { return s.Catalog.Open(info.Name) }, s.chains[info.Format])
+	return s.live.follow(r, file, func() (*source.File, error) { return s.Catalog.Open(info.Name) })
+}
+
+// roster returns a function that tells who was there where the replay before one ended; nil for formats without.
+func (s *Server) roster(codec *encode.Codec) func(*replaydv1.Replay) []byte {
+	if codec.CarryRoster == nil {
+		return nil
+	}
+	return func(r *replaydv1.Replay) []byte {
+		return s.index.Roster(context.Background(), codec.Lineage(r).Previous)
+	}
 }
 
 // fileKey is a file under one of its names.
@@ -135,27 +149,28 @@ type checkpointKey struct {
 	identity string
 }
 
-// resolve finds the replay that a request means: the one that it names, or, when it follows and names a directory, the
-// one in there that its cursor is of, or the newest. It waits when there is none yet.
+// resolve finds the replay that a request means: the one that it names; or, when nothing lies there any more, or it follows
+// successors or names a directory, the one that its cursor is of; or, when it follows and names a directory, the newest in
+// there. It waits when there is none yet.
 func (s *Server) resolve(ctx context.Context, req *replaydv1.StreamEventsRequest) (string, error) {
 	name := req.GetReplay()
-	if !req.GetFollow() {
-		return name, nil
-	}
 	isDir, err := s.Catalog.IsDir(name)
-	if err != nil {
-		return "", err
-	}
-	at, hasCursor := cursor.Cursor{}, len(req.GetCursor()) > 0
-	if hasCursor {
-		if at, err = cursor.Parse(req.GetCursor()); err != nil {
+	missing := errors.Is(err, catalog.ErrNotFound)
+	if len(req.GetCursor()) > 0 && (missing || err == nil && req.GetFollow() && (isDir || req.GetFollowSuccessors())) {
+		at, err := cursor.Parse(req.GetCursor())
+		if err != nil {
 			return "", badRequest("cursor", err.Error())
 		}
+		found, err := s.ofCursor(ctx, name, at)
+		if missing && errors.Is(err, stream.ErrCursorReplay) {
+			return name, nil // that it is not there is what is wrong
+		}
+		return found, err
 	}
 	switch {
-	case hasCursor && (isDir || req.GetFollowSuccessors()):
-		return s.ofCursor(ctx, name, isDir, at)
-	case isDir:
+	case err != nil && req.GetFollow() && !missing:
+		return "", err
+	case isDir && req.GetFollow():
 		return s.newest(ctx, name)
 	}
 	return name, nil
@@ -169,29 +184,27 @@ func followable(info *source.Info) bool {
 
 // newest returns the newest replay of a directory that can be followed, as soon as there is one.
 func (s *Server) newest(ctx context.Context, dir string) (string, error) {
-	where, err := s.Catalog.Path(dir)
-	if err != nil {
-		return "", err
-	}
 	if s.Watcher == nil {
 		return "", errors.New("following needs a watcher")
 	}
-	changed, err := s.Watcher.Subscribe(where)
-	if err != nil {
-		return "", err
-	}
-	defer changed.Close()
+	interest := s.index.Interest(dir, "")
+	defer interest.Close()
 	for {
-		info, err := s.Catalog.Newest(ctx, dir, followable)
-		switch {
-		case err == nil:
-			return info.Name, nil
-		case !errors.Is(err, catalog.ErrNotFound):
+		all, err := s.index.InDirectory(ctx, dir, nil)
+		if err != nil {
 			return "", err
 		}
+		var newest *index.Entry
+		for _, e := range all {
+			if followable(&e.Info) && (newest == nil || !e.Modified.Before(newest.Modified)) {
+				newest = e
+			}
+		}
+		if newest != nil {
+			return newest.Name, nil
+		}
 		select {
-		case <-changed.C:
-		case <-time.After(minRetry): // of a file that gets its first bytes late nobody tells
+		case <-interest.C:
 		case <-ctx.Done():
 			return "", ctx.Err()
 		case <-s.drain:
@@ -200,82 +213,16 @@ func (s *Server) newest(ctx context.Context, dir string) (string, error) {
 	}
 }
 
-// ofCursor finds the replay that a cursor is of: the stream that it comes from may have gone on to a later one than the
-// request names.
-func (s *Server) ofCursor(ctx context.Context, name string, isDir bool, at cursor.Cursor) (string, error) {
-	chain := s.chains[at.Format]
-	if chain == nil {
-		return "", stream.ErrCursorReplay
-	}
-	dir := name
-	if !isDir {
-		dir = path.Dir(name)
-	}
-	found, err := chain.find(ctx, dir, func(r *replaydv1.Replay) bool {
-		return cursor.HashOf(r.GetIdentity()) == at.Replay
-	})
+// ofCursor finds the replay that a cursor is of, wherever in its root it lies: the stream that it comes from may have gone on
+// to a later one than the request names, and files are renamed, moved and compressed.
+func (s *Server) ofCursor(ctx context.Context, name string, at cursor.Cursor) (string, error) {
+	alias, _, _ := strings.Cut(name, "/")
+	found, err := s.index.OfCursor(ctx, at, alias, nil)
 	if err != nil {
 		return "", err
 	}
-	if found == "" {
-		return "", fmt.Errorf("%w, and none in %q is", stream.ErrCursorReplay, dir)
+	if found == nil {
+		return "", fmt.Errorf("%w, and none below %q is", stream.ErrCursorReplay, alias)
 	}
-	return found, nil
-}
-
-// successors finds one replay after another.
-type successors struct {
-	server   *Server
-	chain    *chain
-	req      *replaydv1.StreamEventsRequest
-	changed  *watch.Subscription
-	file     *source.File // of the replay that is streamed
-	searched bool         // all of its directory was looked at
-}
-
-var _ stream.Successors = (*successors)(nil)
-
-func (s *Server) successors(file *source.File, r *stream.Replay, req *replaydv1.StreamEventsRequest) (*successors, error) {
-	if r.Codec.Succeeds == nil {
-		return nil, badRequest("follow_successors", fmt.Sprintf("replays of format %v have none", r.Codec.Format))
-	}
-	where, err := s.Catalog.Path(path.Dir(file.Info().Name))
-	if err != nil {
-		return nil, err
-	}
-	changed, err := s.Watcher.Subscribe(where)
-	if err != nil {
-		return nil, err
-	}
-	return &successors{server: s, chain: s.chains[r.Codec.Format], req: req, changed: changed, file: file}, nil
-}
-
-func (n *successors) close() { n.changed.Close() }
-
-// Changed implements stream.Successors.
-func (n *successors) Changed() <-chan struct{} { return n.changed.C }
-
-// Next implements stream.Successors.
-func (n *successors) Next(ctx context.Context) (*stream.Replay, time.Duration, error) {
-	info := n.file.Info()
-	old := !n.searched && time.Since(info.Modified) >= liveFor
-	found, err := n.chain.next(ctx, n.file, old)
-	if found.replay == nil || err != nil {
-		n.searched = n.searched || old && err == nil
-		return nil, found.retry, err
-	}
-	file, err := n.server.Catalog.Open(found.info.Name)
-	if err != nil {
-		return nil, 0, err
-	}
-	r, err := replayOf(ctx, file, n.req)
-	if err == nil {
-		err = n.server.attend(r, file, found.info.Growable())
-	}
-	if err != nil {
-		_ = file.Close()
-		return nil, 0, err
-	}
-	n.file, n.searched = file, false
-	return r, 0, nil
+	return found.Name, nil
 }

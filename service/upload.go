@@ -35,6 +35,8 @@ func (s *Server) DecodeReplay(
 		return badRequest("options.follow", "is not possible with an upload")
 	case req.GetLastEvents() > 0:
 		return badRequest("options.last_events", "is not possible with an upload")
+	case req.GetNow():
+		return badRequest("options.now", "is not possible with an upload: how much of it is there now is chance")
 	}
 	err = s.decode(ctx, req, in.Recv, s.counted(in))
 	return s.fail(ctx, err, req.GetReplay())
@@ -68,7 +70,7 @@ func (s *Server) decode(
 	if err != nil {
 		return err
 	}
-	c.Replay.Follower = grows
+	c.Replay.Follower, c.Replay.Complete = grows, s.complete
 	c.Replay.RevealSecrets, c.Drain, c.Version = s.RevealSecrets, s.drain, s.Version
 	return stream.Run(ctx, c, send)
 }

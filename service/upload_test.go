@@ -118,6 +118,21 @@ func TestUploadGoesOn(t *testing.T) {
 }
 
 // TestUploadCursorRange refuses a cursor beyond the end of what is uploaded.
+func TestUploadStarts(t *testing.T) {
+	d := start(t, t.TempDir())
+	for field, req := range map[string]*replaydv1.StreamEventsRequest{
+		"options.now":         {Start: &replaydv1.StreamEventsRequest_Now{Now: true}},
+		"options.last_events": {Start: &replaydv1.StreamEventsRequest_LastEvents{LastEvents: 5}},
+		"options.follow":      {Follow: true},
+	} {
+		s := uploaded(t, d, req, read(t, finishedSample))
+		want := failure{codes.InvalidArgument, "BAD_REQUEST", field, nil, false}
+		if got := explainFailure(t, s.Err); !got.equal(want) {
+			t.Errorf("got %+v, want %+v", got, want)
+		}
+	}
+}
+
 func TestUploadCursorRange(t *testing.T) {
 	d := start(t, t.TempDir())
 	data := read(t, finishedSample)

@@ -2,18 +2,17 @@ package service
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"time"
 
 	"google.golang.org/grpc"
 
 	"github.com/replayd/replayd/decoders"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
-	"github.com/replayd/replayd/service/source"
+	"github.com/replayd/replayd/service/index"
 	"github.com/replayd/replayd/service/stream"
 )
-
-// watchEvery is how often the directories are looked at, and how often a replay that grows is mentioned.
-const watchEvery = time.Second
 
 // maxChanges is how many changes a response has at most.
 const maxChanges = 1000
@@ -40,116 +39,101 @@ func (s *Server) WatchReplays(
 	return s.fail(ctx, w.run(ctx), req.GetDirectory())
 }
 
-// watching is one call of WatchReplays.
+// watching is one call of WatchReplays. What became of replays is found out once for all calls, by the index.
 type watching struct {
 	server    *Server
 	dir       string
 	formats   []decoders.Format
 	heartbeat time.Duration
 	send      func(*replaydv1.WatchReplaysResponse) error
-
-	known    map[string]*watched
-	round    int // of looking
-	changes  []*replaydv1.ReplayChange
-	lastSent time.Time
-}
-
-// watched is what the client knows of a replay.
-type watched struct {
-	id    source.ID
-	size  int64
-	grows bool
-	round int // in which it was seen last
 }
 
 func (w *watching) run(ctx context.Context) error {
-	w.known = map[string]*watched{}
-	tick := time.NewTicker(watchEvery)
-	defer tick.Stop()
-	for first := true; ; first = false {
-		if err := w.look(ctx); err != nil {
+	x := w.server.index
+	from := x.Now() // before the picture: what changes meanwhile comes after it, perhaps twice
+	if err := w.picture(ctx); err != nil {
+		return err
+	}
+	beat := time.NewTicker(w.heartbeat)
+	defer beat.Stop()
+	for {
+		list, next, more, err := x.Since(from, maxChanges)
+		if err != nil {
 			return err
 		}
-		if first || len(w.changes) > 0 || time.Since(w.lastSent) >= w.heartbeat {
-			if err := w.flush(first); err != nil {
+		from = next
+		resp := &replaydv1.WatchReplaysResponse{}
+		for _, c := range list {
+			if change := w.change(c); change != nil {
+				resp.Changes = append(resp.Changes, change)
+			}
+		}
+		if len(resp.GetChanges()) > 0 {
+			if err := w.send(resp); err != nil {
 				return err
 			}
+			beat.Reset(w.heartbeat)
+		}
+		if len(list) > 0 {
+			continue
 		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-w.server.drain:
 			return stream.ErrDraining
-		case <-tick.C:
+		case <-more:
+		case <-beat.C:
+			if err := w.send(resp); err != nil {
+				return err
+			}
 		}
 	}
 }
 
-// look compares what is there with what the client knows.
-func (w *watching) look(ctx context.Context) error {
-	w.round++
+// picture sends what is there.
+func (w *watching) picture(ctx context.Context) error {
+	q := index.Query{Dir: w.dir, Formats: w.formats}
 	for token := ""; ; {
-		page, err := w.server.Catalog.List(ctx, w.dir, w.formats, token, maxPage)
+		page, err := w.server.index.List(ctx, q, token, maxChanges)
 		if err != nil {
 			return directoryError{err}
 		}
-		for i := range page.Replays {
-			w.compare(&page.Replays[i])
-			if len(w.changes) >= maxChanges {
-				if err := w.flush(false); err != nil {
-					return err
-				}
-			}
+		resp := &replaydv1.WatchReplaysResponse{InitialDone: page.Next == ""}
+		for _, e := range page.Replays {
+			resp.Changes = append(resp.Changes, &replaydv1.ReplayChange{
+				Kind: replaydv1.ChangeKind_CHANGE_KIND_ADDED, Replay: w.server.describeEntry(e),
+			})
 		}
-		if token = page.Next; token == "" {
-			break
-		}
-	}
-	for name, known := range w.known {
-		if known.round != w.round {
-			delete(w.known, name)
-			w.change(replaydv1.ChangeKind_CHANGE_KIND_REMOVED, &replaydv1.Replay{Name: name})
-		}
-	}
-	return nil
-}
-
-// compare notes what became of one replay.
-func (w *watching) compare(info *source.Info) {
-	known := w.known[info.Name]
-	replay := describeInfo(info)
-	switch {
-	case known == nil || known.id != info.ID || info.Size < known.size:
-		known = &watched{id: info.ID, grows: replay.GetLive()}
-		w.known[info.Name] = known
-		w.change(replaydv1.ChangeKind_CHANGE_KIND_ADDED, replay)
-	case info.Size > known.size:
-		known.grows = true
-		w.change(replaydv1.ChangeKind_CHANGE_KIND_GROWING, replay)
-	case known.grows && time.Since(info.Modified) >= liveFor:
-		known.grows = false
-		w.change(replaydv1.ChangeKind_CHANGE_KIND_FINISHED, replay)
-	}
-	known.size, known.round = info.Size, w.round
-}
-
-func (w *watching) change(kind replaydv1.ChangeKind, r *replaydv1.Replay) {
-	w.changes = append(w.changes, &replaydv1.ReplayChange{Kind: kind, Replay: r})
-}
-
-// flush sends what was noted, as several responses where it is much. done says that it completes the first picture.
-func (w *watching) flush(done bool) error {
-	for {
-		n := min(len(w.changes), maxChanges)
-		last := n == len(w.changes)
-		resp := &replaydv1.WatchReplaysResponse{Changes: w.changes[:n:n], InitialDone: done && last}
 		if err := w.send(resp); err != nil {
 			return err
 		}
-		w.lastSent = time.Now()
-		if w.changes = w.changes[n:]; last {
-			w.changes = nil
+		if token = page.Next; token == "" {
 			return nil
 		}
 	}
+}
+
+// change is what the client is told of a change, nil when it is nothing to it.
+func (w *watching) change(c index.Change) *replaydv1.ReplayChange {
+	e := c.Entry
+	if !e.Identified || e.Format == decoders.Unknown || len(w.formats) > 0 && !slices.Contains(w.formats, e.Format) ||
+		w.dir != "" && !strings.HasPrefix(e.Name, w.dir+"/") {
+		return nil
+	}
+	change := &replaydv1.ReplayChange{Replay: w.server.describeEntry(e)}
+	switch c.Kind {
+	case index.Added:
+		change.Kind = replaydv1.ChangeKind_CHANGE_KIND_ADDED
+	case index.Grown:
+		change.Kind = replaydv1.ChangeKind_CHANGE_KIND_GROWING
+	case index.Quiet:
+		change.Kind = replaydv1.ChangeKind_CHANGE_KIND_SILENT
+	case index.Ended:
+		change.Kind = replaydv1.ChangeKind_CHANGE_KIND_FINISHED
+	case index.Removed:
+		change.Kind = replaydv1.ChangeKind_CHANGE_KIND_REMOVED
+		change.Replay = &replaydv1.Replay{Name: e.Name}
+	}
+	return change
 }

@@ -35,7 +35,9 @@ type Web struct {
 func (d *Daemon) NewWeb(origins []string) (*Web, error) {
 	transcoder, err := vanguardgrpc.NewTranscoder(d.grpc,
 		vanguard.WithCodec(func(types vanguard.TypeResolver) vanguard.Codec {
-			return jsonCodec{vanguard.NewJSONCodec(types)}
+			codec := vanguard.NewJSONCodec(types)
+			codec.UnmarshalOptions.DiscardUnknown = false // a misspelt field would be ignored without a word
+			return jsonCodec{codec}
 		}),
 		vanguard.WithCompression(vanguard.CompressionGzip,
 			func() connect.Compressor { return gzip.NewWriter(io.Discard) },

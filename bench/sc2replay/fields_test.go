@@ -19,6 +19,7 @@ import (
 
 	"github.com/replayd/replayd/decoders/decodertest"
 	"github.com/replayd/replayd/decoders/sc2replay"
+	"github.com/replayd/replayd/decoders/sc2replay/wire"
 )
 
 func corpus(tb testing.TB) map[string][]byte {
@@ -255,13 +256,40 @@ func (c *comparison) value(path string, theirs any, ours reflect.Value) {
 		}
 	case s2prot.BitArr:
 		c.values++
-		if m := ours.Interface().(sc2replay.BitMask); int(m.Size) != theirs.Count || !bytes.Equal(m.Bits, theirs.Data) {
+		if m := ours.Interface().(sc2replay.BitMask); !sameBits(m, theirs) {
 			c.differ(path, "%d bits %x, theirs %v", m.Size, m.Bits, theirs)
 		}
 	case nil:
 	default:
 		c.differ(path, "of type %T", theirs)
 	}
+}
+
+// sameBits compares lists of bits. They are written as numbers of 32 bits (docs/formats/sc2replay.md, "Encodings"); s2prot
+// reads them eight at a time, which is something else unless they begin where a byte does. Where they begin it does not
+// tell: its bytes are put back to where they must have been for each place, and one of them must give our list.
+func sameBits(ours sc2replay.BitMask, theirs s2prot.BitArr) bool {
+	if int(ours.Size) != theirs.Count {
+		return false
+	}
+	for skip := range 8 {
+		buf := make([]byte, (skip+theirs.Count+7)/8)
+		pos := skip
+		for k, v := range theirs.Data {
+			for n := min(8, theirs.Count-8*k); n > 0; {
+				take := min(8-pos&7, n)
+				n -= take
+				buf[pos>>3] |= v >> n & (1<<take - 1) << (pos & 7)
+				pos += take
+			}
+		}
+		r := wire.NewPacked(buf)
+		r.Bits(uint(skip))
+		if bytes.Equal(r.AppendBits(nil, theirs.Count), ours.Bits) {
+			return true
+		}
+	}
+	return false
 }
 
 // field compares a field of a struct.
@@ -420,7 +448,8 @@ func (c *comparison) positions(path string, theirs []any, ours sc2replay.UnitPos
 	}
 }
 
-// oldCmd compares orders of 1.0, which are flat and always complete.
+// oldCmd compares orders of 1.0, which are flat and always complete. Which target they have follows from the unit's tag
+// and type and the place; what else they say of a unit is then of no unit.
 func (c *comparison) oldCmd(path string, s s2prot.Struct, ours sc2replay.Cmd) {
 	n := func(name string) int64 { v, _ := s[name].(int64); return v }
 	point, _ := s["targetPoint"].(s2prot.Struct)
@@ -436,11 +465,25 @@ func (c *comparison) oldCmd(path string, s s2prot.Struct, ours sc2replay.Cmd) {
 		u = sc2replay.TargetUnit{}
 	}
 	player, hasPlayer := s["targetUnitSnapshotPlayerId"].(int64)
+	target := sc2replay.CmdTargetNone
+	switch {
+	case n("targetUnitTag") != 0 || n("targetUnitSnapshotUnitLink") != 0:
+		target = sc2replay.CmdTargetTargetUnit
+	case want != [3]int64{}:
+		target = sc2replay.CmdTargetTargetPoint
+	}
+	if ours.TargetCase != target {
+		c.differ(path, "target %d, theirs %v", ours.TargetCase, s)
+	}
+	unitFlags := n("targetUnitFlags")
+	if target != sc2replay.CmdTargetTargetUnit {
+		player, hasPlayer, unitFlags = 0, false, 0
+	}
 	c.values += 12
 	if int64(ours.CmdFlags) != n("cmdFlags") || int64(ours.Abil.Link) != n("abilLink") ||
 		int64(ours.Abil.CommandIndex) != n("abilCmdIndex") || int64(ours.Abil.CommandData) != n("abilCmdData") ||
 		ours.HasAbil != (n("abilLink") != 0xFFFF) || int64(ours.OtherUnit.Tag) != n("otherUnit") ||
-		int64(u.Unit.Tag) != n("targetUnitTag") || int64(u.TargetUnitFlags) != n("targetUnitFlags") ||
+		int64(u.Unit.Tag) != n("targetUnitTag") || int64(u.TargetUnitFlags) != unitFlags ||
 		int64(u.Timer) != n("targetUnitTimer") || int64(u.SnapshotUnitLink) != n("targetUnitSnapshotUnitLink") ||
 		u.HasSnapshotControlPlayerId != hasPlayer || int64(u.SnapshotControlPlayerId) != player || raw(got) != want {
 		c.differ(path, "%+v, theirs %v", ours, s)

@@ -91,9 +91,12 @@ func (d *daemon) listen() error {
 	}
 	d.addr = inner.Addr().String()
 	listener := &cuttable{Listener: inner}
-	server := service.NewServer(service.Config{
+	server, err := service.NewServer(service.Config{
 		Catalog: cat, Watcher: watcher, Version: "test", Log: slog.New(slog.DiscardHandler),
 	})
+	if err != nil {
+		return errors.Join(err, watcher.Close())
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() { served <- service.NewDaemon(server, nil).Serve(ctx, listener, nil, nil, 5*time.Second) }()

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"path"
+	"reflect"
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service/eventjson"
@@ -25,6 +26,9 @@ type catCmd struct {
 
 	Follow           bool `short:"f" help:"Go on when the file grows, until the replay is over, also when the daemon was gone for a while. The replay may be a directory: its newest is followed."`
 	FollowSuccessors bool `help:"Follow, and when the replay is over, go on with the server's next."`
+
+	NextInDirectory bool `help:"With --follow-successors: the next one is what began next in the directory, also when the last one has no end. For servers that crash or are renamed."`
+	ResolvePlayers  bool `help:"Print beside client ids of teehistorian events who the clients are."`
 
 	Strict bool   `help:"Fail also when a teehistorian file or a demo simply stops, without the end that its format asks for."`
 	Format string `help:"json: an object a line. table: for people. proto: StreamEventsResponse messages, each after its length as a varint." enum:"json,table,proto" default:"json" env:"-"`
@@ -62,6 +66,10 @@ func (s *selection) apply(req *replaydv1.StreamEventsRequest) {
 func (c *catCmd) request() (*replaydv1.StreamEventsRequest, error) {
 	req := &replaydv1.StreamEventsRequest{
 		Replay: c.Replay, Strict: c.Strict, Follow: c.Follow || c.FollowSuccessors, FollowSuccessors: c.FollowSuccessors,
+		ResolvePlayers: c.ResolvePlayers,
+	}
+	if c.NextInDirectory {
+		req.SuccessorRule = replaydv1.SuccessorRule_SUCCESSOR_RULE_NEXT_IN_DIRECTORY
 	}
 	if c.Addr != "" && req.GetFollow() {
 		req.Replay = directory(c.Replay)
@@ -110,6 +118,9 @@ func (c *catCmd) Run(ctx context.Context, con console) error {
 		r.each = flushed(out, r.each)
 	}
 	err = r.run(ctx)
+	if err == nil && !r.some && !reflect.DeepEqual(c.selection, selection{}) {
+		note("no event matches")
+	}
 	if flushed := out.Flush(); flushed != nil {
 		return flushed
 	}
@@ -166,6 +177,10 @@ func printLines(
 				note(r.GetEnd().GetDetail())
 			case r.GetState().GetSuccessor() != nil:
 				note("going on with " + path.Base(r.GetState().GetSuccessor().GetName()))
+			case r.GetState().GetReplay() != "":
+				note("it lies now at " + r.GetState().GetReplay())
+			case r.GetState().GetWaiting() != nil:
+				note(waitingText(r.GetState().GetWaiting()))
 			case r.GetGap() != nil:
 				note(fmt.Sprintf("%d events are missing", r.GetGap().GetNextSequence()-r.GetGap().GetFirstSequence()))
 			}
@@ -176,4 +191,21 @@ func printLines(
 		progress.add(len(raw))
 		return d.response(raw)
 	}
+}
+
+// waitingText says what a stream waits for.
+func waitingText(w *replaydv1.Waiting) string {
+	text := "it may go on"
+	if w.GetWaitingFor() == replaydv1.WaitingFor_WAITING_FOR_SUCCESSOR {
+		text = "it is over; waiting for the next one"
+	}
+	for i, name := range w.GetLikelySuccessors() {
+		if i == 0 {
+			text += "; perhaps that has come as"
+		} else {
+			text += ","
+		}
+		text += " " + path.Base(name)
+	}
+	return text
 }

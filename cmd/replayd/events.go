@@ -28,6 +28,10 @@ import (
 // responses calls each with the wire bytes of every response of the daemon to the request. The bytes are valid until
 // each returns.
 func (t *target) responses(ctx context.Context, req *replaydv1.StreamEventsRequest, each func([]byte) error) error {
+	return t.explain(t.stream(ctx, req, each))
+}
+
+func (t *target) stream(ctx context.Context, req *replaydv1.StreamEventsRequest, each func([]byte) error) error {
 	conn, _, err := t.dial()
 	if err != nil {
 		return err
@@ -100,7 +104,7 @@ func localFollow(ctx context.Context, req *replaydv1.StreamEventsRequest, reveal
 	}
 	stat, err := os.Stat(req.GetReplay())
 	if err != nil {
-		return err
+		return absent(err)
 	}
 	if !stat.IsDir() && !stat.Mode().IsRegular() {
 		return usageError{fmt.Errorf("--follow: %s %w", req.GetReplay(), source.ErrIrregular)}
@@ -125,9 +129,14 @@ func localFollow(ctx context.Context, req *replaydv1.StreamEventsRequest, reveal
 		return err
 	}
 	defer func() { _ = watcher.Close() }()
-	server := service.NewServer(service.Config{
+	server, err := service.NewServer(service.Config{
 		Catalog: cat, Watcher: watcher, Version: version, RevealSecrets: reveal, Log: slog.New(slog.DiscardHandler),
+		IndexDepth: 1, // what lies below is nobody's business here
 	})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = server.Close() }()
 	req.Replay = path.Join(alias, base)
 	return server.Stream(ctx, req, send)
 }

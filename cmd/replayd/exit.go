@@ -32,7 +32,6 @@ func exitCode(err error) int {
 		err  error
 		code int
 	}{
-		{fs.ErrNotExist, exitNotFound},
 		{catalog.ErrNotFound, exitNotFound},
 		{catalog.ErrAlias, exitUsage},
 		{source.ErrDirectory, exitUsage},
@@ -51,8 +50,14 @@ func exitCode(err error) int {
 	if _, ok := errors.AsType[*filter.FieldError](err); ok {
 		return exitUsage
 	}
+	if _, ok := errors.AsType[absentError](err); ok {
+		return exitNotFound
+	}
 	s, ok := status.FromError(err)
 	if !ok {
+		return exitFailed
+	}
+	if explained, ok := errors.AsType[explainedError](err); ok && explained.final && s.Code() == codes.Unavailable {
 		return exitFailed
 	}
 	if client.Transient(err) {
@@ -78,6 +83,19 @@ func exitCode(err error) int {
 	}
 }
 
+// absentError says that the file or directory that a command is to read is not there.
+type absentError struct{ error }
+
+func (e absentError) Unwrap() error { return e.error }
+
+// absent marks an error of opening what a command is to read.
+func absent(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return absentError{err}
+	}
+	return err
+}
+
 // usageError is a command line that the parser accepts and that makes no sense all the same.
 type usageError struct{ error }
 
@@ -99,8 +117,11 @@ func message(err error) string {
 		error
 		GRPCStatus() *status.Status
 	}
-	if s, ok := errors.AsType[statusError](err); ok {
-		return s.GRPCStatus().Message()
+	if explained, ok := errors.AsType[explainedError](err); ok {
+		return explained.text
 	}
-	return err.Error()
+	if s, ok := errors.AsType[statusError](err); ok {
+		return byFlags(s.GRPCStatus().Message())
+	}
+	return byFlags(err.Error())
 }

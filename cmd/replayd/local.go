@@ -23,7 +23,7 @@ func openLocal(in io.Reader, path string) (*source.File, error) {
 	if errors.Is(err, source.ErrDirectory) {
 		return nil, fmt.Errorf("%s %w: replayd ls lists its replays, replayd cat --follow follows the newest", path, err)
 	}
-	return file, err
+	return file, absent(err)
 }
 
 // local lists the replays below a directory of this machine.
@@ -33,7 +33,7 @@ func (c *lsCmd) local(ctx context.Context, each func(*replaydv1.Replay) error) e
 		dir = "."
 	}
 	if stat, err := os.Stat(dir); err != nil {
-		return err
+		return absent(err)
 	} else if !stat.IsDir() {
 		return usageError{fmt.Errorf("%s %w", dir, catalog.ErrNotDirectory)}
 	}
@@ -41,7 +41,11 @@ func (c *lsCmd) local(ctx context.Context, each func(*replaydv1.Replay) error) e
 	if err != nil {
 		return err
 	}
-	server := service.NewServer(service.Config{Catalog: cat, Version: version})
+	server, err := service.NewServer(service.Config{Catalog: cat, Version: version})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = server.Close() }()
 	return pages(func(token string) (*replaydv1.ListReplaysResponse, error) {
 		return server.ListReplays(ctx, &replaydv1.ListReplaysRequest{PageToken: token, PageSize: 1000})
 	}, func(r *replaydv1.Replay) error {

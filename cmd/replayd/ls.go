@@ -20,7 +20,7 @@ type lsCmd struct {
 	Dir string `arg:"" optional:"" help:"A directory; with --addr ROOT or ROOT/PATH of the daemon. Default: here, or all roots."`
 }
 
-// Run lists replays, one a line: format, size, when it was written, name.
+// Run lists replays, one a line: format, size, when it was written, whether it may grow, name.
 func (c *lsCmd) Run(ctx context.Context, con console) error {
 	table := tabwriter.NewWriter(con.out, 0, 0, 2, ' ', 0)
 	list := c.local
@@ -36,13 +36,13 @@ func (c *lsCmd) Run(ctx context.Context, con console) error {
 			_, err = fmt.Fprintf(con.out, "%s\n", line)
 			return err
 		}
-		live := ""
-		if r.GetLive() {
-			live = "live"
+		state := strings.ToLower(strings.TrimPrefix(r.GetState().String(), "REPLAY_STATE_"))
+		if r.GetState() == replaydv1.ReplayState_REPLAY_STATE_UNSPECIFIED {
+			state = ""
 		}
 		_, err := fmt.Fprintf(table, "%s\t%d\t%s\t%s\t%s\n",
 			strings.ToLower(strings.TrimPrefix(r.GetFormat().String(), "FORMAT_")), r.GetSize(),
-			r.GetModified().AsTime().UTC().Format(time.RFC3339), live, r.GetName())
+			r.GetModified().AsTime().UTC().Format(time.RFC3339), state, r.GetName())
 		return err
 	})
 	if flushed := table.Flush(); err == nil {

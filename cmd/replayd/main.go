@@ -28,6 +28,8 @@ type cli struct {
 	Info    infoCmd    `cmd:"" help:"Describe a replay, as JSON."`
 	Cat     catCmd     `cmd:"" help:"Print a replay's events, one JSON object a line."`
 	Render  renderCmd  `cmd:"" help:"Draw a map's game layer as a PNG."`
+	Redact  redactCmd  `cmd:"" help:"Copy a teehistorian file without its secrets."`
+	Cut     cutCmd     `cmd:"" help:"Copy some ticks of a teehistorian file, with the state that they begin with."`
 	Watch   watchCmd   `cmd:"" help:"Print what becomes of a daemon's replays: added, growing, finished, removed."`
 	Version versionCmd `cmd:"" help:"Print the version."`
 	Help    helpCmd    `cmd:"" help:"Print how to use a command."`
@@ -52,7 +54,10 @@ func main() {
 
 // run runs the command line and returns the exit code.
 func run(ctx context.Context, args []string, con console) int {
-	exited := -1
+	exited, alone := -1, len(args) == 0
+	if alone { // whoever does not know what to say is told
+		args, con.out = []string{"--help"}, con.err
+	}
 	parser, err := kong.New(&cli{},
 		kong.Name("replayd"),
 		kong.Description("Decodes game replays and streams what happened in them as typed events."),
@@ -71,7 +76,10 @@ func run(ctx context.Context, args []string, con console) int {
 	// Ends the program when a shell asks for completions.
 	kongcompletion.Register(parser, kongcompletion.WithExitFunc(os.Exit))
 	command, err := parser.Parse(args)
-	if exited >= 0 { // help was asked for and printed
+	switch {
+	case alone:
+		return exitUsage
+	case exited >= 0: // help was asked for and printed
 		return exited
 	}
 	if err != nil {

@@ -7,6 +7,8 @@ import (
 	"image"
 	"image/png"
 	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/decoders/datafile"
@@ -22,10 +24,13 @@ type renderCmd struct {
 	Physics bool `help:"Draw the front, tele, speedup, switch and tune layers over the game layer."`
 }
 
-// Validate refuses scales that make no picture.
+// Validate refuses what makes no picture.
 func (c *renderCmd) Validate() error {
 	if c.Scale < 1 || c.Scale > render.MaxScale {
 		return fmt.Errorf("--scale %d: must be 1 to %d", c.Scale, render.MaxScale)
+	}
+	if suffix := strings.ToLower(filepath.Ext(c.Out)); c.Out != "-" && suffix != ".png" {
+		return fmt.Errorf("%s: pictures are written as PNG, into files whose names end in .png", c.Out)
 	}
 	return nil
 }
@@ -49,7 +54,7 @@ func (c *renderCmd) Run(ctx context.Context, con console) error {
 func (c *renderCmd) draw(ctx context.Context) (*image.Paletted, error) {
 	file, err := source.OpenLocal(c.Map, source.Limits{})
 	if err != nil {
-		return nil, err
+		return nil, absent(err)
 	}
 	defer func() { _ = file.Close() }()
 	if err := file.Recognized(); err != nil {

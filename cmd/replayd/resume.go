@@ -31,6 +31,7 @@ type resumer struct {
 
 	cursor   []byte // behind the last response that was handed out; empty before there is one
 	begun    bool   // some session had a start
+	some     bool   // some session had events
 	ended    bool   // the session had an end
 	drained  bool   // which says that the daemon shuts down
 	failures int    // since the last response
@@ -80,7 +81,9 @@ func (r *resumer) response(raw []byte) error {
 	again := r.failures > 0
 	r.failures = 0
 	hidden, isStart := false, false
-	if _, isBatch := field(raw, 3); !isBatch { // StreamEventsResponse.batch
+	if _, isBatch := field(raw, 3); isBatch { // StreamEventsResponse.batch
+		r.some = true
+	} else {
 		var m replaydv1.StreamEventsResponse
 		if err := proto.Unmarshal(raw, &m); err != nil {
 			return err

@@ -19,7 +19,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"github.com/replayd/replayd/decoders"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service"
 	"github.com/replayd/replayd/service/catalog"
@@ -38,6 +37,8 @@ type serveCmd struct {
 	MaxInflated   int64         `help:"How many bytes a compressed replay may inflate to." default:"17179869184"`
 	MaxUpload     int64         `help:"How many bytes an upload may have." default:"1073741824"`
 	Watch         watch.Mode    `help:"How to learn that files grow: auto, inotify or poll." default:"auto"`
+	Index         string        `help:"Keep what is known of the replays in this file, so that it need not be found out again. Default: in memory." placeholder:"FILE"`
+	SurveyBudget  float64       `help:"Which share of a processor decoding replays in the background may take, 0 to 1: for what headers do not tell, such as players and the end." default:"0.1" placeholder:"SHARE"`
 	RevealSecrets bool          `help:"Deliver what is otherwise redacted: timeout codes, remote-console arguments, connection ids, antibot data."`
 	DrainTimeout  time.Duration `help:"How long streams may take to end at shutdown." default:"10s"`
 	LogFormat     string        `help:"How to log: text or json." enum:"text,json" default:"text"`
@@ -74,6 +75,8 @@ func (c *serveCmd) Validate() error {
 		return fmt.Errorf("--max-inflated %d: must be 1 or more", c.MaxInflated)
 	case c.MaxUpload < 1:
 		return fmt.Errorf("--max-upload %d: must be 1 or more", c.MaxUpload)
+	case c.SurveyBudget < 0 || c.SurveyBudget > 1:
+		return fmt.Errorf("--survey-budget %v: must be 0 to 1", c.SurveyBudget)
 	case c.DrainTimeout <= 0:
 		return fmt.Errorf("--drain-timeout %v: must be positive", c.DrainTimeout)
 	}
@@ -98,6 +101,9 @@ func (c *serveCmd) Run(ctx context.Context, con console) error {
 	if err != nil {
 		return err
 	}
+	for root, err := range cat.Missing() {
+		log.WarnContext(ctx, "a root cannot be read; it is served as soon as it can be", "root", root.Alias, "dir", root.Dir, "error", err)
+	}
 	watcher, err := watch.New(watch.Options{Mode: c.Watch, Log: log})
 	if err != nil {
 		return err
@@ -114,10 +120,15 @@ func (c *serveCmd) Run(ctx context.Context, con console) error {
 	}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	server := service.NewServer(service.Config{
+	server, err := service.NewServer(service.Config{
 		Catalog: cat, Log: log, Version: version, MaxStreams: c.MaxStreams, MaxInflated: c.MaxInflated,
 		MaxUpload: c.MaxUpload, RevealSecrets: c.RevealSecrets, Watcher: watcher,
+		IndexPath: c.Index, SurveyBudget: c.SurveyBudget,
 	})
+	if err != nil {
+		_ = listener.Close()
+		return err
+	}
 	daemon := service.NewDaemon(server, registry, options...)
 	web, webListener, err := c.web(daemon, log)
 	if err != nil {
@@ -132,7 +143,7 @@ func (c *serveCmd) Run(ctx context.Context, con console) error {
 	defer stopMetrics()
 
 	log.InfoContext(ctx, "serving", "address", listener.Addr().String(), "version", version, "roots", len(roots))
-	c.greet(ctx, con, cat, listener.Addr().String())
+	c.greet(ctx, con, server, listener.Addr().String())
 	return daemon.Serve(ctx, listener, web, webListener, c.DrainTimeout)
 }
 
@@ -200,8 +211,11 @@ func splitRoot(root string) (alias, dir string) {
 	return alias, dir
 }
 
+// greetFor is how long it is looked for a replay to show: of many files the index may not know one so soon.
+const greetFor = 300 * time.Millisecond
+
 // greet prints lines that show something at once. What they take that only the user has is in capitals.
-func (c *serveCmd) greet(ctx context.Context, con console, cat *catalog.Catalog, addr string) {
+func (c *serveCmd) greet(ctx context.Context, con console, server *service.Server, addr string) {
 	grpcurl := c.Grpcurl
 	if c.Security.TLSCert == "" {
 		grpcurl += " -plaintext"
@@ -218,11 +232,15 @@ func (c *serveCmd) greet(ctx context.Context, con console, cat *catalog.Catalog,
 	}
 	api := replaydv1.ReplayService_ServiceDesc.ServiceName
 	_, _ = fmt.Fprintf(con.out, "Try:\n  %s %s list\n  %s %s describe %s\n", grpcurl, addr, grpcurl, addr, api)
-	page, err := cat.List(ctx, "", []decoders.Format{decoders.Teehistorian}, "", 1)
-	if err != nil || len(page.Replays) == 0 {
+	ctx, cancel := context.WithTimeout(ctx, greetFor)
+	defer cancel()
+	page, err := server.ListReplays(ctx, &replaydv1.ListReplaysRequest{
+		PageSize: 1, Formats: []replaydv1.Format{replaydv1.Format_FORMAT_TEEHISTORIAN},
+	})
+	if err != nil || len(page.GetReplays()) == 0 {
 		return
 	}
-	name := page.Replays[0].Name
+	name := page.GetReplays()[0].GetName()
 	_, _ = fmt.Fprintf(con.out, "  %s -d '{\"replay\": %q}' %s %s/GetReplay\n", grpcurl, name, addr, api)
 	_, _ = fmt.Fprintf(con.out,
 		"  %s -d '{\"replay\": %q, \"include\": [{\"kinds\": [\"join\", \"player_new\", \"drop\"]}]}' %s %s/StreamEvents\n",

@@ -17,7 +17,7 @@ import (
 
 // target is the daemon that a command talks to, if any.
 type target struct {
-	Addr  string `help:"Ask the daemon at this address instead of reading files here." placeholder:"HOST:PORT"`
+	Addr  string `help:"Ask the daemon at this address instead of reading files here. The port is 7171 where none is given." placeholder:"HOST[:PORT]"`
 	TLS   bool   `help:"Talk to the daemon by TLS." name:"tls"`
 	Token string `help:"The bearer token that the daemon demands." placeholder:"TOKEN"`
 
@@ -34,9 +34,12 @@ func (t *target) Validate() error {
 	return nil
 }
 
+// secure reports whether the daemon is talked to by TLS.
+func (t *target) secure() bool { return t.TLS || t.CAFile != "" || t.ClientCert != "" }
+
 // tls returns the settings for TLS, or nil without it.
 func (t *target) tls() (*tls.Config, error) {
-	if !t.TLS && t.CAFile == "" && t.ClientCert == "" {
+	if !t.secure() {
 		return nil, nil
 	}
 	config := &tls.Config{MinVersion: tls.VersionTLS13}
@@ -80,7 +83,7 @@ func (t *target) dial() (*grpc.ClientConn, replaydv1.ReplayServiceClient, error)
 	if t.Token != "" {
 		options = append(options, grpc.WithPerRPCCredentials(bearer{t.Token, config != nil}))
 	}
-	conn, err := grpc.NewClient(t.Addr, options...)
+	conn, err := grpc.NewClient(withPort(t.Addr), options...)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", t.Addr, err)
 	}
@@ -94,7 +97,7 @@ func (t *target) ask(ctx context.Context, f func(context.Context, replaydv1.Repl
 		return err
 	}
 	defer func() { _ = conn.Close() }()
-	return f(ctx, client)
+	return t.explain(f(ctx, client))
 }
 
 // bearer sends a token with every call. Without TLS anybody on the way can read it: that is between the user and the

@@ -132,7 +132,7 @@ func BenchmarkItems(b *testing.B) {
 	benchmark(b, func(b *testing.B, _ []byte, f *datafile.File) {
 		d := f.Decoder()
 		start := d.Position()
-		d.Filter(func(kind datafile.Kind, _, _ int32) bool {
+		d.Filter(func(kind datafile.Kind, _ datafile.Place) bool {
 			switch kind {
 			case datafile.KindTiles, datafile.KindTileSummary, datafile.KindImageData, datafile.KindSoundData,
 				datafile.KindQuads, datafile.KindSoundSources, datafile.KindRawData:

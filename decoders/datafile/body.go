@@ -122,7 +122,7 @@ func (d *Decoder) produceQuads(ev *Event, blob int, slot int64) error {
 		q.ColorEnvelope, q.ColorEnvelopeOffset = v.at(36), v.at(37)
 	}
 	ev.Kind = KindQuads
-	ev.Quads = Quads{Layer: d.item.layer, Group: d.item.group, First: int32(first), Quads: d.quads[:n]}
+	ev.Quads = Quads{Layer: d.item.Layer, Group: d.item.Group, First: int32(first), Quads: d.quads[:n]}
 	return nil
 }
 
@@ -157,7 +157,7 @@ func (d *Decoder) produceSources(ev *Event, blob int, slot int64) error {
 	}
 	ev.Kind = KindSoundSources
 	ev.SoundSources = SoundSources{
-		Layer: d.item.layer, Group: d.item.group, First: int32(first), Sources: d.sources[:n],
+		Layer: d.item.Layer, Group: d.item.Group, First: int32(first), Sources: d.sources[:n],
 	}
 	return nil
 }

@@ -153,7 +153,7 @@ func checkFiltered(t *testing.T, f *datafile.File) {
 			}
 		}
 		d = f.Decoder()
-		d.Filter(func(k datafile.Kind, _, _ int32) bool { return slices.Contains(kinds, k) })
+		d.Filter(func(k datafile.Kind, _ datafile.Place) bool { return slices.Contains(kinds, k) })
 		if got, _ := dumpUntil(d); !slices.Equal(got, want) {
 			t.Errorf("%v alone: got %d events, want %d", kinds, len(got), len(want))
 		}
@@ -186,7 +186,7 @@ func TestFirstDamage(t *testing.T) {
 		}
 	}
 	// Data that nobody wants is not looked at.
-	d.Filter(func(k datafile.Kind, _, _ int32) bool { return k != datafile.KindRawData })
+	d.Filter(func(k datafile.Kind, _ datafile.Place) bool { return k != datafile.KindRawData })
 	if err := d.Seek(at[len(at)-1]); err != nil {
 		t.Fatal(err)
 	}

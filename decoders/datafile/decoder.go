@@ -6,9 +6,16 @@ import (
 	"github.com/replayd/replayd/decoders"
 )
 
-// Filter says whether the events of a kind are wanted. Group and layer are the indices that the events carry, -1 where
-// they have none. Data that nobody wants is not inflated, and so not checked either.
-type Filter func(kind Kind, group, layer int32) bool
+// Place is which part of the map an event is about: indices, -1 where the event names none.
+type Place struct {
+	Group        int32
+	Layer        int32 // over all groups
+	LayerInGroup int32
+}
+
+// Filter says whether the events of a kind that are about a place are wanted. Data that nobody wants is not inflated, and
+// so not checked either.
+type Filter func(kind Kind, at Place) bool
 
 // Decoder streams a map as events, in the order of the file: the header; the table of types; the items, each followed by
 // its data; at last the blobs that belong to no item.

@@ -169,15 +169,15 @@ func TestSeekRefusesOtherPlaces(t *testing.T) {
 // TestFilter expects that filtered events are the events, filtered, with the same positions.
 func TestFilter(t *testing.T) {
 	filters := map[string]datafile.Filter{
-		"nothing":   func(datafile.Kind, int32, int32) bool { return false },
-		"no tiles":  func(k datafile.Kind, _, _ int32) bool { return k != datafile.KindTiles },
-		"tiles":     func(k datafile.Kind, _, _ int32) bool { return k == datafile.KindTiles },
-		"summaries": func(k datafile.Kind, _, _ int32) bool { return k == datafile.KindTileSummary },
-		"raw":       func(k datafile.Kind, _, _ int32) bool { return k == datafile.KindRawData },
-		"raw items": func(k datafile.Kind, _, _ int32) bool { return k == datafile.KindRawItem },
-		"points":    func(k datafile.Kind, _, _ int32) bool { return k == datafile.KindEnvelopePoints },
-		"layer 1":   func(_ datafile.Kind, _, layer int32) bool { return layer == 1 },
-		"group 1":   func(_ datafile.Kind, group, _ int32) bool { return group == 1 },
+		"nothing":   func(datafile.Kind, datafile.Place) bool { return false },
+		"no tiles":  func(k datafile.Kind, _ datafile.Place) bool { return k != datafile.KindTiles },
+		"tiles":     func(k datafile.Kind, _ datafile.Place) bool { return k == datafile.KindTiles },
+		"summaries": func(k datafile.Kind, _ datafile.Place) bool { return k == datafile.KindTileSummary },
+		"raw":       func(k datafile.Kind, _ datafile.Place) bool { return k == datafile.KindRawData },
+		"raw items": func(k datafile.Kind, _ datafile.Place) bool { return k == datafile.KindRawItem },
+		"points":    func(k datafile.Kind, _ datafile.Place) bool { return k == datafile.KindEnvelopePoints },
+		"layer 1":   func(_ datafile.Kind, at datafile.Place) bool { return at.Layer == 1 },
+		"group 1":   func(_ datafile.Kind, at datafile.Place) bool { return at.Group == 1 },
 	}
 	small, err := open(sample(t))
 	if err != nil {
@@ -200,8 +200,7 @@ func TestFilter(t *testing.T) {
 					if err := d.Next(&ev); err != nil {
 						t.Fatal(err)
 					}
-					group, layer := place(&ev)
-					if filter(ev.Kind, group, layer) {
+					if filter(ev.Kind, place(&ev)) {
 						want = append(want, line)
 					}
 				}
@@ -214,26 +213,30 @@ func TestFilter(t *testing.T) {
 }
 
 // place is the group and layer that an event names.
-func place(ev *datafile.Event) (group, layer int32) {
+// place is what an event says of where it is; LayerInGroup only where no layer is named.
+func place(ev *datafile.Event) datafile.Place {
+	at := datafile.Place{Group: -1, Layer: -1, LayerInGroup: -1}
 	switch ev.Kind {
 	case datafile.KindGroup:
-		return ev.Group.Group, -1
+		at.Group = ev.Group.Group
 	case datafile.KindTileLayer:
-		return ev.TileLayer.Group, ev.TileLayer.Layer
+		at.Group, at.Layer = ev.TileLayer.Group, ev.TileLayer.Layer
 	case datafile.KindTiles:
-		return ev.Tiles.Group, ev.Tiles.Layer
+		at.Group, at.Layer = ev.Tiles.Group, ev.Tiles.Layer
 	case datafile.KindTileSummary:
-		return ev.TileSummary.Group, ev.TileSummary.Layer
+		at.Group, at.Layer = ev.TileSummary.Group, ev.TileSummary.Layer
 	case datafile.KindQuadLayer:
-		return ev.QuadLayer.Group, ev.QuadLayer.Layer
+		at.Group, at.Layer = ev.QuadLayer.Group, ev.QuadLayer.Layer
 	case datafile.KindQuads:
-		return ev.Quads.Group, ev.Quads.Layer
+		at.Group, at.Layer = ev.Quads.Group, ev.Quads.Layer
 	case datafile.KindSoundLayer:
-		return ev.SoundLayer.Group, ev.SoundLayer.Layer
+		at.Group, at.Layer = ev.SoundLayer.Group, ev.SoundLayer.Layer
 	case datafile.KindSoundSources:
-		return ev.SoundSources.Group, ev.SoundSources.Layer
+		at.Group, at.Layer = ev.SoundSources.Group, ev.SoundSources.Layer
+	case datafile.KindAutomapper:
+		at.Group, at.LayerInGroup = ev.Automapper.Group, ev.Automapper.LayerInGroup
 	}
-	return -1, -1
+	return at
 }
 
 // TestNoAllocations decodes a map of many blobs again and again.
@@ -372,7 +375,7 @@ func TestInlineBeziers(t *testing.T) {
 		}
 	}
 	d := written(t, &m).Decoder()
-	d.Filter(func(k datafile.Kind, _, _ int32) bool {
+	d.Filter(func(k datafile.Kind, _ datafile.Place) bool {
 		return k == datafile.KindEnvelopePoints || k == datafile.KindEnvelopeBeziers
 	})
 	var ev, want datafile.Event

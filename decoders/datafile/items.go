@@ -34,17 +34,17 @@ func (d *Decoder) produceItem(ev *Event, slot int64) error {
 		d.produceTileLayer(ev, n)
 	case KindQuadLayer:
 		ev.QuadLayer = QuadLayer{
-			Layer: l.layer, Group: l.group, Version: n.at(3), NumQuads: n.at(4), Detail: n.at(2)&1 != 0,
-			Image: n.at(6), Data: l.data, Extra: d.extraOf(n), LayerInGroup: d.file.LayerInGroup(l.layer),
+			Layer: l.Layer, Group: l.Group, Version: n.at(3), NumQuads: n.at(4), Detail: n.at(2)&1 != 0,
+			Image: n.at(6), Data: l.data, Extra: d.extraOf(n), LayerInGroup: l.LayerInGroup,
 		}
 		if l.known == 10 {
 			ev.QuadLayer.Name = d.packed(ev, n, 7, 3)
 		}
 	case KindSoundLayer:
 		ev.SoundLayer = SoundLayer{
-			Layer: l.layer, Group: l.group, Version: n.at(3), NumSources: n.at(4), Detail: n.at(2)&1 != 0,
+			Layer: l.Layer, Group: l.Group, Version: n.at(3), NumSources: n.at(4), Detail: n.at(2)&1 != 0,
 			Sound: n.at(6), Data: l.data, Extra: d.extraOf(n), Deprecated: n.at(1) == layerSoundsOriginal,
-			LayerInGroup: d.file.LayerInGroup(l.layer),
+			LayerInGroup: l.LayerInGroup,
 		}
 		if l.known == 10 {
 			ev.SoundLayer.Name = d.packed(ev, n, 7, 3)
@@ -204,7 +204,7 @@ func (d *Decoder) producePoints(ev *Event, n ints, slot int64) {
 }
 
 func (d *Decoder) produceGroup(ev *Event, n ints) {
-	g := d.item.group
+	g := d.item.Group
 	ev.Group = Group{
 		Group: g, Version: n.at(0), OffsetX: n.at(1), OffsetY: n.at(2), ParallaxX: n.at(3), ParallaxY: n.at(4),
 		FirstLayer: n.at(5), NumLayers: n.at(6), Extra: d.extraOf(n),
@@ -224,10 +224,10 @@ func (d *Decoder) produceGroup(ev *Event, n ints) {
 func (d *Decoder) produceTileLayer(ev *Event, n ints) {
 	l := &d.item
 	ev.TileLayer = TileLayer{
-		Layer: l.layer, Group: l.group, Kind: l.tiles, Version: n.at(3), Width: l.width, Height: l.height,
+		Layer: l.Layer, Group: l.Group, Kind: l.tiles, Version: n.at(3), Width: l.width, Height: l.height,
 		Detail: n.at(2)&1 != 0, Color: colorAt(n, 7), HasColor: true, ColorEnvelope: n.at(11),
 		ColorEnvelopeOffset: n.at(12), Image: n.at(13), Data: l.data, BytesPerTile: l.stride, Flags: n.at(6),
-		Extra: d.extraOf(n), LayerInGroup: d.file.LayerInGroup(l.layer),
+		Extra: d.extraOf(n), LayerInGroup: l.LayerInGroup,
 	}
 	if n.at(3) >= 3 && n.len() >= 18 {
 		ev.TileLayer.Name = d.packed(ev, n, 15, 3)

@@ -14,9 +14,9 @@ type layout struct {
 	data   int32  // the blob with its data, or -1
 	bytes  int64  // how many bytes of the blob belong to the body; the rest goes out raw
 	want   int64  // how many bytes the item asks for
-	layer  int32  // a layer's index, or -1
-	group  int32  // a layer's or group's group, or -1
 	warned uint32 // what is odd about the item: the bits of the Warnings
+
+	Place // what the item is about
 
 	// Of tile layers.
 	tiles         LayerKind
@@ -24,6 +24,9 @@ type layout struct {
 	stride        int32 // bytes of a tile
 	skips         bool  // runs of equal tiles are stored once
 }
+
+// nowhere is the place of what is about the whole map.
+var nowhere = Place{Group: -1, Layer: -1, LayerInGroup: -1}
 
 // Layers' types as their items spell them.
 const (
@@ -77,7 +80,7 @@ var physics = [...]struct {
 // layoutOf tells what the i-th item is. It looks at nothing but the items and the tables.
 func (f *File) layoutOf(i int) layout {
 	item := f.Item(i)
-	l := layout{kind: KindRawItem, body: KindNone, data: -1, layer: -1, group: -1}
+	l := layout{kind: KindRawItem, body: KindNone, data: -1, Place: nowhere}
 	if f.plan.legacy {
 		return l
 	}
@@ -103,10 +106,10 @@ func (f *File) layoutOf(i int) layout {
 	case typeGroup:
 		fits = n.len() >= 7
 		l.set(KindGroup, groupInts(n))
-		l.group = f.ordinal(i, typeGroup)
+		l.Group = f.ordinal(i, typeGroup)
 	case typeLayer:
-		l.layer = f.ordinal(i, typeLayer)
-		l.group = f.plan.groupOf[l.layer]
+		l.Layer = f.ordinal(i, typeLayer)
+		l.Group, l.LayerInGroup = f.plan.groupOf[l.Layer], f.LayerInGroup(l.Layer)
 		fits = f.layoutLayer(&l, n)
 	case typePoints:
 		fits = n.len()%f.plan.pointInts == 0
@@ -128,12 +131,15 @@ func (f *File) layoutOf(i int) layout {
 		case uuidAutomapper:
 			fits = n.len() >= automapperItemInts
 			l.set(KindAutomapper, automapperItemInts)
+			if fits {
+				l.Group, l.LayerInGroup = n.at(1), n.at(2)
+			}
 		case uuidBeziers:
 			l.set(KindEnvelopeBeziers, n.len())
 		}
 	}
 	if !fits || n.len()-l.known > maxExtra && l.kind != KindRawItem {
-		return layout{kind: KindRawItem, data: -1, layer: l.layer, group: l.group, warned: 1 << WarningMalformedItem}
+		return layout{kind: KindRawItem, data: -1, Place: l.Place, warned: 1 << WarningMalformedItem}
 	}
 	return l
 }

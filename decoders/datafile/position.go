@@ -19,12 +19,20 @@ func (d *Decoder) place() decoders.Position {
 	if d.ready && d.slot >= d.plan.total() && d.record < d.records()-1 {
 		return decoders.Position{Offset: d.offset(d.record + 1)}
 	}
-	return decoders.Position{Offset: d.offset(d.record), Index: int32(d.slot)}
+	return decoders.Position{Offset: d.offset(d.record), Index: d.slot}
 }
 
 // End is the position after the last event.
 func (d *Decoder) End() decoders.Position {
-	return decoders.Position{Offset: d.file.dataAt, Index: int32(d.file.looseChunks())}
+	return decoders.Position{Offset: d.file.dataAt, Index: d.file.looseChunks()}
+}
+
+// Place returns what the last event is about.
+func (d *Decoder) Place() Place {
+	if d.record <= d.file.NumTypes() || d.record == d.records()-1 {
+		return nowhere
+	}
+	return d.item.Place
 }
 
 // Checking tells that all events were delivered, and that what comes before the position where decoding began is being
@@ -42,11 +50,11 @@ func (d *Decoder) Seek(p decoders.Position) error {
 	d.err, d.damage, d.later, d.begun, d.checking = nil, nil, nil, p, false
 	d.enter(record)
 	d.prepare()
-	if int64(p.Index) > d.plan.total() {
+	if p.Index > d.plan.total() {
 		return failure(p.Offset, "position", decoders.ErrCorrupt, "the record has %d places, not %d",
 			d.plan.total(), p.Index)
 	}
-	d.slot = int64(p.Index)
+	d.slot = p.Index
 	return nil
 }
 

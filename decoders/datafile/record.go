@@ -112,10 +112,7 @@ func (d *Decoder) wants(kind Kind) bool {
 	if d.filter == nil {
 		return true
 	}
-	if d.record <= d.file.NumTypes() || d.record == d.records()-1 {
-		return d.filter(kind, -1, -1)
-	}
-	return d.filter(kind, d.item.group, d.item.layer)
+	return d.filter(kind, d.Place())
 }
 
 // warn adds a warning to the event.

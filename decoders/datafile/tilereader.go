@@ -172,7 +172,7 @@ func (d *Decoder) produceTiles(ev *Event, slot int64) error {
 		ev.Kind = KindTileSummary
 		d.texts = d.texts[:0]
 		ev.TileSummary = TileSummary{
-			Layer: l.layer, Group: l.group, Kind: l.tiles, Counts: d.summary.counts(l.tiles, &d.texts),
+			Layer: l.Layer, Group: l.Group, Kind: l.tiles, Counts: d.summary.counts(l.tiles, &d.texts),
 		}
 		if d.tiles.damaged {
 			d.warn(ev, WarningDamagedData)
@@ -209,7 +209,7 @@ func (d *Decoder) rectangle(ev *Event, r rectangle, data []byte) {
 	l := &d.item
 	ev.Kind = KindTiles
 	ev.Tiles = Tiles{
-		Layer: l.layer, Group: l.group, Kind: l.tiles, BytesPerTile: l.stride, Data: data,
+		Layer: l.Layer, Group: l.Group, Kind: l.tiles, BytesPerTile: l.stride, Data: data,
 		X: int32(r.x), Y: int32(r.y), Columns: int32(r.columns), Rows: int32(r.rows),
 	}
 }

@@ -23,7 +23,9 @@ func (d *Decoder) nextChunk(ev *Event) bool {
 		if c.offset >= len(c.data) {
 			d.stage = c.then
 		}
-		if d.want(c.kind) {
+		told := d.want(c.kind, slotEvent)
+		d.place.nextElement()
+		if told {
 			ev.Kind = c.kind
 			if c.kind == KindMessage {
 				ev.Message = Message{Id: c.id, Name: c.name, Data: piece, Offset: uint32(offset), Size: uint32(len(c.data))}

@@ -11,8 +11,9 @@ type class struct {
 	root *node  // nil when the schema has no serializer of that name
 	// cells is how many cells an entity of the class has so far: one for each field that was ever met.
 	cells int
-	// wanted tells whether anybody asked for events of the class.
-	wanted bool
+	// wanted says that events of the class are delivered, decoded that its entities are decoded: for that, for what may be
+	// wrong with them, or for the clock.
+	wanted, decoded bool
 	// rules is set for the class that holds Dota's clock.
 	rules bool
 

@@ -37,7 +37,7 @@ func (d *Decoder) tick(ev *Event, b []byte) bool {
 			t.ServerTick = m.uint32()
 		}
 	}
-	if !d.want(KindTick) {
+	if !d.want(KindTick, slotEvent) {
 		return false
 	}
 	if d.clock.known {

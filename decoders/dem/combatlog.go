@@ -200,7 +200,8 @@ const oldCombatLog = "dota_combatlog"
 // oldCombatLogEntry delivers the entry of the combat log that a game event is. Its keys are told apart by their names.
 func (d *Decoder) oldCombatLogEntry(ev *Event) bool {
 	d.stage = stagePacket
-	if !d.want(KindCombatLog) {
+	d.place.nextElement()
+	if !d.want(KindCombatLog, slotEvent) {
 		return false
 	}
 	c := &ev.CombatLog

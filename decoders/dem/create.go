@@ -72,8 +72,8 @@ func (d *Decoder) fillEntity(ev *Event, c *class, serial, group uint32, size int
 	if again {
 		kind = KindEntityEntered
 	}
-	told := d.want(kind)
-	if !c.wanted && !c.rules && size >= 0 {
+	told := d.want(kind, slotAfter)
+	if !c.decoded && size >= 0 {
 		r.Skip(size)
 		ent.decoded = false
 		d.stats.EntitySkips++
@@ -93,12 +93,10 @@ func (d *Decoder) fillEntity(ev *Event, c *class, serial, group uint32, size int
 	}
 	// What could not be read of it is missing, and a fault says so.
 	if again {
-		d.tellWhole(ev, e.index, ent)
-		return true
+		return d.tellWhole(ev, e.index, ent)
 	}
 	ev.Kind = kind
-	ev.EntityCreated = EntityCreated{
-		Index: uint32(e.index), Class: c.name, Serial: serial, SpawnGroup: group, Fields: d.fillState(ev.EntityCreated.Fields, ent),
-	}
-	return true
+	fields := d.fillState(ev.EntityCreated.Fields, ent)
+	ev.EntityCreated = EntityCreated{Index: uint32(e.index), Class: c.name, Serial: serial, SpawnGroup: group, Fields: fields}
+	return len(fields) > 0 || !d.narrowed
 }

@@ -17,7 +17,6 @@ type Decoder struct {
 	// The file.
 	header   fileHeader
 	begun    bool
-	jump     int64 // after the sign-on part, go on at this key frame; 0 for none
 	signOn   signOn
 	stopped  bool  // DEM_Stop was read
 	finished bool  // the last record was read
@@ -27,12 +26,16 @@ type Decoder struct {
 	frame    frame
 	inflated []byte
 	stage    stage
-	ordinal  int32 // of the message within the record
-	item     int32 // of the event within the message
-	at       int32 // index of the event that was last found to be wanted
-	quiet    bool  // events of the record may lie before the start
+	place    place // of the element that is being decoded
+	at       int64 // index of the event that was last found to be wanted
 	faults   []pendingFault
-	last     decoders.Position // where the last event starts
+	last     decoders.Position // of the last event
+	reached  int64             // the index behind the last event
+
+	// Where delivery starts.
+	from   decoders.Position
+	quiet  bool  // events of the record may lie before that
+	unseen Event // what is decoded on the way there
 
 	packet  packet
 	chunks  chunkReader
@@ -68,7 +71,8 @@ type Decoder struct {
 	baseIndex  map[int32]int
 	baseOwn    [2]map[int32]*ownBaseline
 	alternates alternates
-	lost       bool // updates were lost: the next key frame helps
+	lost       bool // updates were lost: the next key frame has the entities anew
+	narrowed   bool // see Narrowed
 	floats     []float32
 	merged     []change
 }
@@ -119,49 +123,53 @@ func (d *Decoder) Next(ev *Event) error {
 		return d.err
 	}
 	for {
-		if len(d.faults) > 0 {
-			d.tellFault(ev)
-			return nil
-		}
-		var ok bool
-		switch d.stage {
-		case stageFrame:
-			if d.opts.Yield > 0 && d.work > d.opts.Yield {
-				d.work = 0
-				return ErrYield
-			}
-			var err error
-			if ok, err = d.nextFrame(ev); err != nil {
-				return err
-			}
-		case stagePacket:
-			ok = d.nextMessage(ev)
-		case stageEntities:
-			ok = d.nextEntity(ev)
-		case stageTable:
-			ok = d.nextTableEntry(ev)
-		case stageDump:
-			ok = d.nextDumpEntry(ev)
-		case stageClasses:
-			ok = d.nextClass(ev)
-		case stageSerializers:
-			ok = d.nextSerializer(ev)
-		case stageEventTypes:
-			ok = d.nextEventType(ev)
-		case stageCommands:
-			ok = d.nextUserCmd(ev)
-		case stageChunks:
-			ok = d.nextChunk(ev)
-		case stageOldCombatLog:
-			ok = d.oldCombatLogEntry(ev)
-		}
-		if ok {
-			d.last = decoders.Position{Offset: d.frame.offset, Index: d.index(d.at)}
-			ev.AtTick = d.frame.tick
-			d.work = 0
-			return nil
+		if ok, err := d.step(ev); ok || err != nil {
+			return err
 		}
 	}
+}
+
+// step goes on to the next place where there may be an event. It returns whether ev was filled.
+func (d *Decoder) step(ev *Event) (ok bool, err error) {
+	if len(d.faults) > 0 {
+		d.tellFault(ev)
+		return true, nil
+	}
+	switch d.stage {
+	case stageFrame:
+		if d.opts.Yield > 0 && d.work > d.opts.Yield {
+			d.work = 0
+			return false, ErrYield
+		}
+		if ok, err = d.nextFrame(ev); err != nil {
+			return false, err
+		}
+	case stagePacket:
+		ok = d.nextMessage(ev)
+	case stageEntities:
+		ok = d.nextEntity(ev)
+	case stageTable:
+		ok = d.nextTableEntry(ev)
+	case stageDump:
+		ok = d.nextDumpEntry(ev)
+	case stageClasses:
+		ok = d.nextClass(ev)
+	case stageSerializers:
+		ok = d.nextSerializer(ev)
+	case stageEventTypes:
+		ok = d.nextEventType(ev)
+	case stageCommands:
+		ok = d.nextUserCmd(ev)
+	case stageChunks:
+		ok = d.nextChunk(ev)
+	case stageOldCombatLog:
+		ok = d.oldCombatLogEntry(ev)
+	}
+	if ok {
+		ev.AtTick = d.frame.tick
+		d.deliver(d.at)
+	}
+	return ok, nil
 }
 
 // Close is called when no more bytes will come. It returns nil when the demo ended as it should, and an error that wraps

@@ -45,9 +45,10 @@ func (d *Decoder) wantsEntities() bool {
 	return d.kinds&all != 0
 }
 
-// walksEntities tells whether packets of entities are looked at: for their events, or for Dota's clock.
+// walksEntities reports whether packets of entities are looked at: for their events, for what may be wrong with them, or
+// for Dota's clock.
 func (d *Decoder) walksEntities() bool {
-	return d.wantsEntities() || d.game == gameDota && d.has(KindTick)
+	return d.wantsEntities() || d.has(KindFault) || d.game == gameDota && d.has(KindTick)
 }
 
 // startEntities begins with a message of entities.
@@ -59,6 +60,9 @@ func (d *Decoder) startEntities(ev *Event, b []byte) bool {
 	e := &d.ents
 	if !e.start(b) {
 		return d.badMessage(ev, svcPacketEntities, b)
+	}
+	if !d.walksEntities() {
+		return false
 	}
 	d.update.tick = d.interval
 	if !e.delta {
@@ -111,7 +115,7 @@ func (e *entityReader) start(b []byte) bool {
 	return true
 }
 
-// nextEntity goes on with the next entity. Each has two places for events: what happened to it, and a fault.
+// nextEntity goes on with the next entity.
 func (d *Decoder) nextEntity(ev *Event) bool {
 	e := &d.ents
 	for {
@@ -124,6 +128,7 @@ func (d *Decoder) nextEntity(ev *Event) bool {
 			}
 			if e.left > 0 {
 				e.left--
+				d.place.nextElement()
 				if ok := d.readEntity(ev); ok || len(d.faults) > 0 {
 					return ok
 				}
@@ -143,6 +148,7 @@ func (d *Decoder) nextEntity(ev *Event) bool {
 				return false
 			}
 			e.left--
+			d.place.nextElement()
 			e.index += int(e.bits.UBitVar())
 			if e.bits.Overrun() || uint(e.index) >= maxEntities {
 				e.left = 0
@@ -161,6 +167,7 @@ func (d *Decoder) nextEntity(ev *Event) bool {
 				d.stage = stagePacket
 				return false
 			}
+			d.place.nextElement()
 			if d.deleteEntity(ev, e.index) {
 				return true
 			}
@@ -204,7 +211,6 @@ func (d *Decoder) skipEntity(ent *entity) bool {
 		d.lose(e.index, ent.class, errEntitySize)
 		return true
 	}
-	d.item++
 	ent.seen = true
 	e.bits.Skip(size)
 	d.stats.EntitySkips++
@@ -231,7 +237,7 @@ func (e *entityReader) size() int {
 
 // hideEntity takes an entity out of the recorder's view.
 func (d *Decoder) hideEntity(ev *Event, index int) bool {
-	told := d.want(KindEntityLeft)
+	told := d.want(KindEntityLeft, slotAfter)
 	old := d.entities[index]
 	if old == nil {
 		return false
@@ -246,7 +252,7 @@ func (d *Decoder) hideEntity(ev *Event, index int) bool {
 }
 
 func (d *Decoder) deleteEntity(ev *Event, index int) bool {
-	told := d.want(KindEntityDeleted)
+	told := d.want(KindEntityDeleted, slotBefore)
 	old := d.entities[index]
 	if old == nil {
 		return false

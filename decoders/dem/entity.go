@@ -161,10 +161,15 @@ func (s *state) typeOf(n *node) int {
 	return 0
 }
 
-// appendFields appends the present fields below a node, and its own, that are wanted, in the order of the paths.
-func (s *state) appendFields(dst []change, n *node) []change {
-	if n.wanted && n.cell >= 0 && int(n.cell) < len(s.cells) && s.cells[n.cell].kind != valueNone {
-		dst = append(dst, change{n, s.cells[n.cell]})
+// appendFields appends the present fields below a node, and its own, that are wanted, in the order of the paths. It
+// reports whether there are others.
+func (s *state) appendFields(dst []change, n *node) (_ []change, narrowed bool) {
+	if n.cell >= 0 && int(n.cell) < len(s.cells) && s.cells[n.cell].kind != valueNone {
+		if n.wanted {
+			dst = append(dst, change{n, s.cells[n.cell]})
+		} else {
+			narrowed = true
+		}
 	}
 	kids := n.kids
 	if typ := s.typeOf(n); typ > 0 {
@@ -172,8 +177,10 @@ func (s *state) appendFields(dst []change, n *node) []change {
 	}
 	for _, k := range kids {
 		if k != nil {
-			dst = s.appendFields(dst, k)
+			var some bool
+			dst, some = s.appendFields(dst, k)
+			narrowed = narrowed || some
 		}
 	}
-	return dst
+	return dst, narrowed
 }

@@ -5,16 +5,22 @@ import "github.com/replayd/replayd/decoders"
 // pendingFault is a fault that was not delivered yet.
 type pendingFault struct {
 	Fault
-	index int32 // of the event within the record
+	index int64 // of the event within the record
 }
 
-// fault notes that something could not be decoded.
+// fault notes that something of the present element could not be decoded. Of one element only the first few faults are
+// delivered; all are counted.
 func (d *Decoder) fault(f Fault) {
 	d.stats.Faults++
 	f.Offset = d.frame.offset
+	slot := slotFault + d.place.faults
+	if slot >= slotEnd {
+		return
+	}
+	d.place.faults++
 	at := d.at
-	if d.want(KindFault) {
-		d.faults = append(d.faults, pendingFault{f, d.index(d.at)})
+	if d.want(KindFault, slot) {
+		d.faults = append(d.faults, pendingFault{f, d.at})
 	}
 	d.at = at
 }
@@ -24,8 +30,14 @@ func (d *Decoder) tellFault(ev *Event) {
 	f := d.faults[0]
 	copy(d.faults, d.faults[1:])
 	d.faults = d.faults[:len(d.faults)-1]
-	d.last = decoders.Position{Offset: d.frame.offset, Index: f.index}
 	ev.AtTick, ev.Kind, ev.Fault = d.frame.tick, KindFault, f.Fault
+	d.deliver(f.index)
+}
+
+// deliver notes that an event is delivered.
+func (d *Decoder) deliver(index int64) {
+	d.last = decoders.Position{Offset: d.frame.offset, Index: index}
+	d.reached = index + 1
 	d.work = 0
 }
 

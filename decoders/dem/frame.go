@@ -2,6 +2,7 @@ package dem
 
 import (
 	"errors"
+	"io"
 
 	"github.com/golang/snappy"
 
@@ -53,6 +54,28 @@ type frame struct {
 	command    uint32
 	compressed bool
 	tick       int32
+	sum        decoders.Sum // of the bytes before it; known once it is read
+}
+
+// peekFrame returns the head of the next record, as soon as that is there.
+func (d *Decoder) peekFrame() (frame, error) {
+	if d.finished {
+		return frame{}, io.EOF
+	}
+	for {
+		f, n, _, what := parseFrame(d.win.Bytes())
+		switch {
+		case what != "":
+			return f, d.fail(what, decoders.ErrCorrupt, "longer than 5 bytes")
+		case n > 0:
+			signOn := d.signOn
+			signOn.place(&f)
+			return f, nil
+		}
+		if err := d.win.Fill(); err != nil {
+			return f, err
+		}
+	}
 }
 
 // readFrame reads the head of a record and waits for its payload, which it consumes. The payload is valid until more is
@@ -69,6 +92,7 @@ func (d *Decoder) readFrame() ([]byte, error) {
 		case n > 0 && len(b) >= n+size:
 			f.offset = d.win.Offset()
 			f.next = f.offset + int64(n+size)
+			f.sum = d.win.Sum()
 			d.signOn.place(&f)
 			d.frame = f
 			d.win.Advance(n + size)
@@ -132,10 +156,14 @@ func uvarint32(b []byte) (v uint32, n int) {
 }
 
 // signOn tells the records of the sign-on part from those of the recording proper.
-type signOn struct{ over bool }
+type signOn struct {
+	over bool
+	tick int32 // of the last record of the recording proper
+}
 
-// place gives a record of the sign-on part the tick -1: in recordings of clients it has the server's tick, from which the
-// recording's own ticks do not go on. Recordings without a SyncTick begin with the first packet.
+// place sets the tick of a record. In the sign-on part that is -1: in recordings of clients it has the server's tick, from
+// which the recording's own ticks do not go on. Recordings without a SyncTick begin with the first packet. After that
+// ticks never go back: a record that does has the tick of the one before it.
 func (s *signOn) place(f *frame) {
 	if f.command == cmdPacket || f.command == cmdFullPacket {
 		s.over = true
@@ -143,7 +171,10 @@ func (s *signOn) place(f *frame) {
 	if !s.over {
 		f.tick = -1
 		s.over = f.command == cmdSyncTick
+		return
 	}
+	s.tick = max(s.tick, f.tick)
+	f.tick = s.tick
 }
 
 var errInflate = errors.New("snappy: the declared size cannot be")

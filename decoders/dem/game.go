@@ -12,6 +12,25 @@ const (
 	gameDeadlock
 )
 
+// dotaKinds are the kinds of events that only Dota 2 has.
+const dotaKinds = 1<<KindCombatLog | 1<<KindModifier | 1<<KindOrder | 1<<KindChatEvent | 1<<KindPing | 1<<KindMapLine |
+	1<<KindChatWheel
+
+// has reports whether demos of the game can have events of a kind.
+func (g game) has(k Kind) bool {
+	return g == gameDota || g == gameUnknown || dotaKinds&(1<<k) == 0
+}
+
+// Has reports whether demos with that header can have events of a kind. Of a game that is not known they can have all.
+func (h *FileHeader) Has(k Kind) bool { return h.game().has(k) }
+
+func (h *FileHeader) game() game {
+	if g := gameByName(h.Game); g != gameUnknown {
+		return g
+	}
+	return gameByName(h.GameDirectory)
+}
+
 // gameByName recognises a game by the header's name of it, or by the last part of its directory.
 func gameByName(name []byte) game {
 	if i := bytes.LastIndexAny(name, `/\`); i >= 0 {

@@ -47,7 +47,8 @@ func (d *Decoder) nextEventType(ev *Event) bool {
 		}
 		parseEventType(&ev.GameEventType, m.raw)
 		d.keepEventType(&ev.GameEventType)
-		if d.want(KindGameEventType) {
+		d.place.nextElement()
+		if d.want(KindGameEventType, slotEvent) {
 			ev.Kind = KindGameEventType
 			return true
 		}
@@ -126,7 +127,7 @@ func (d *Decoder) gameEvent(ev *Event, b []byte) bool {
 			g.Keys[i].Name = t.keys[i].name
 		}
 	}
-	told := d.want(KindGameEvent)
+	told := d.want(KindGameEvent, slotEvent)
 	if t != nil && d.has(KindCombatLog) && string(t.name) == oldCombatLog {
 		d.list.items, d.list.event = wire{buf: b}, t
 		d.stage = stageOldCombatLog

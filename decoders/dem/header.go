@@ -39,9 +39,6 @@ func (d *Decoder) begin() error {
 		d.err = err
 		return err
 	}
-	if d.opts.FromTick != nil && d.opts.At != nil {
-		d.jump = lastKeyFrame(d.opts.At, h.size, *d.opts.FromTick)
-	}
 	d.header = h
 	d.begun = true
 	d.frame.tick = -1
@@ -149,11 +146,8 @@ func (d *Decoder) decodeFileHeader(ev *Event, payload []byte) (told, ok bool) {
 	if !parseHeaderMessage(&h, payload) {
 		return false, false
 	}
-	d.game = gameByName(h.Game)
-	if d.game == gameUnknown {
-		d.game = gameByName(h.GameDirectory)
-	}
-	told = d.want(KindFileHeader)
+	d.game = h.game()
+	told = d.want(KindFileHeader, slotEvent)
 	if told {
 		ev.Kind, ev.FileHeader = KindFileHeader, h
 	}

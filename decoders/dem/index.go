@@ -66,22 +66,6 @@ func readFileHeader(at io.ReaderAt) (fileHeader, error) {
 	return parseFileHeader(head[:n])
 }
 
-// lastKeyFrame returns the offset of the last key frame before a tick, or 0. One of that very tick will not do: packets
-// of the same tick lie before it.
-func lastKeyFrame(at io.ReaderAt, start int64, tick int32) int64 {
-	var last int64
-	_ = walkFrames(at, start, func(f frame) bool {
-		if f.tick >= tick {
-			return false
-		}
-		if f.command == cmdFullPacket {
-			last = f.offset
-		}
-		return true
-	})
-	return last
-}
-
 // walkFrames calls f with the head of each whole record from the first one on, without looking at what the records hold,
 // until f returns false or the bytes end.
 func walkFrames(at io.ReaderAt, start int64, f func(frame) bool) error {
@@ -123,11 +107,6 @@ func (r *readerAt) Read(p []byte) (int, error) {
 		err = nil
 	}
 	return n, err
-}
-
-// jumpTo goes on reading at an offset.
-func (d *Decoder) jumpTo(offset int64) {
-	d.win = decoders.NewWindow(&readerAt{d.opts.At, offset}, offset, maxRecord+64)
 }
 
 // ReadInfo reads what a demo says of itself: its header, and, where the header knows where it lies, what was known at the

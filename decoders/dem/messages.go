@@ -40,7 +40,7 @@ func (d *Decoder) decodeMessage(ev *Event, id uint32, b []byte) bool {
 
 // tellPlain delivers a message that becomes an event of a kind of its own, and needs nothing else.
 func (d *Decoder) tellPlain(ev *Event, kind Kind, id uint32, b []byte) bool {
-	if !d.want(kind) {
+	if !d.reads(kind, KindMessage) {
 		return false
 	}
 	ok := false
@@ -66,11 +66,12 @@ func (d *Decoder) tellPlain(ev *Event, kind Kind, id uint32, b []byte) bool {
 		return d.badMessage(ev, id, b)
 	}
 	ev.Kind = kind
-	return true
+	return d.want(kind, slotEvent)
 }
 
 // kindOf returns the kind of event that a message becomes.
 func (d *Decoder) kindOf(id uint32) Kind {
+	kind := KindMessage
 	switch id {
 	case svcUserCmds:
 		return KindUserCmd
@@ -80,26 +81,27 @@ func (d *Decoder) kindOf(id uint32) Kind {
 		return KindGameEvent
 	case geStartSound:
 		return KindSound
-	}
-	if d.game == gameDota || d.game == gameUnknown {
-		switch id {
-		case dotaChatEvent:
-			return KindChatEvent
-		case dotaLocationPing:
-			return KindPing
-		case dotaMapLine:
-			return KindMapLine
-		case dotaChatWheel:
-			return KindChatWheel
-		case dotaOrders:
-			return KindOrder
-		case dotaCombatLog:
-			return KindCombatLog
-		case dotaChatMessage:
-			return KindChat
+	case dotaChatEvent:
+		kind = KindChatEvent
+	case dotaLocationPing:
+		kind = KindPing
+	case dotaMapLine:
+		kind = KindMapLine
+	case dotaChatWheel:
+		kind = KindChatWheel
+	case dotaOrders:
+		kind = KindOrder
+	case dotaCombatLog:
+		kind = KindCombatLog
+	case dotaChatMessage:
+		if d.game.has(KindChatEvent) { // a number of Dota's
+			kind = KindChat
 		}
 	}
-	return KindMessage
+	if !d.game.has(kind) {
+		return KindMessage
+	}
+	return kind
 }
 
 // tellMessage delivers a message as it is.
@@ -130,7 +132,7 @@ func (d *Decoder) userMessage(ev *Event, b []byte) bool {
 		// Nothing of the state travels in user messages.
 		return d.tellMessage(ev, svcUserMessage, b)
 	}
-	if !d.has(d.kindOf(id)) {
+	if !d.reads(d.kindOf(id), KindMessage) {
 		return false
 	}
 	return d.decodeMessage(ev, id, data)

@@ -18,7 +18,7 @@ func (d *Decoder) tellModifier(ev *Event) bool {
 
 // modifier delivers an entry of the table ActiveModifiers.
 func (d *Decoder) modifier(ev *Event, slot int, b []byte) bool {
-	if !d.want(KindModifier) || len(b) == 0 || d.game != gameDota && d.game != gameUnknown {
+	if !d.has(KindModifier) && !d.has(KindFault) || len(b) == 0 || !d.game.has(KindModifier) {
 		return false
 	}
 	o, class, ok := parseModifier(b)
@@ -35,7 +35,7 @@ func (d *Decoder) modifier(ev *Event, slot int, b []byte) bool {
 		}
 	}
 	ev.Kind, ev.Modifier = KindModifier, o
-	return true
+	return d.want(KindModifier, slotAfter)
 }
 
 // parseModifier reads CDOTAModifierBuffTableEntry. Its name is there only if it is one of a script's; class is the number

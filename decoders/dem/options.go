@@ -1,13 +1,9 @@
 package dem
 
-import (
-	"errors"
-	"io"
+import "errors"
 
-	"github.com/replayd/replayd/decoders"
-)
-
-// Options say what a decoder delivers. The zero value delivers everything from the beginning.
+// Options say what a decoder delivers. The zero value delivers everything. What is delivered is the same, and at the same
+// positions, as without them: they only leave events out.
 type Options struct {
 	// Kinds tells which kinds of events are delivered; nil means all. It is asked once for each kind. What no wanted kind
 	// needs is not decoded: without the kinds of entities and without ticks, no entity is.
@@ -16,16 +12,8 @@ type Options struct {
 	// each class. The others' updates are skipped without looking at them where the file tells their sizes.
 	Classes func(class string) bool
 	// Fields tells which fields of entities are delivered; nil means all. It is asked once for each field of each class.
-	// An update without any wanted field is not delivered.
+	// An event that has fields, but no wanted one, is not delivered; Narrowed tells the others that lack some.
 	Fields func(class, field string) bool
-	// From is where delivery starts: the Position of another decoder of the same file with the same options. What comes
-	// before is decoded as far as it is needed, and not delivered.
-	From decoders.Position
-	// FromTick, when not nil, is the first tick whose events are delivered.
-	FromTick *int32
-	// At, when not nil, reads the same file anywhere. With FromTick, decoding then starts at the last key frame before
-	// that tick instead of at the beginning.
-	At io.ReaderAt
 	// Schemas is where compiled schemas are kept for other decoders; nil means nowhere.
 	Schemas *Schemas
 	// Yield, when not 0, makes Next return ErrYield after about so many bytes of the file without an event.

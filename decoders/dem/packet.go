@@ -70,7 +70,7 @@ func passOf(id uint32) uint8 {
 	return passMessages
 }
 
-// needs tells whether a message is to be looked at.
+// needs reports whether a message is to be looked at.
 func (d *Decoder) needs(id uint32) bool {
 	switch id {
 	case svcServerInfo, svcFlattened, svcClassInfo, svcCreateStringTable, svcUpdateStringTable, svcClearTables,
@@ -79,11 +79,11 @@ func (d *Decoder) needs(id uint32) bool {
 	case netTick:
 		return true
 	case svcPacketEntities:
-		return d.walksEntities()
+		return d.walksEntities() || d.reads(KindMessage, KindMessage)
 	case geGameEventList:
-		return d.has(KindGameEventType) || d.has(KindGameEvent) || d.has(KindCombatLog)
+		return d.reads(KindGameEventType, KindGameEvent) || d.has(KindCombatLog)
 	}
-	return d.has(d.kindOf(id)) || id == geGameEvent && d.has(KindCombatLog)
+	return d.reads(d.kindOf(id), KindMessage) || id == geGameEvent && d.has(KindCombatLog)
 }
 
 // startPacket takes a packet's messages apart. It copies those that are needed: they lie at any bit.
@@ -109,12 +109,12 @@ func (d *Decoder) startPacket(data []byte) {
 			padChecked = true
 		}
 		if len(p.messages) >= maxMessages {
-			d.lost = true
+			d.loseAll()
 			d.fault(Fault{Kind: FaultKindLimit, Detail: []byte("packet: too many messages")})
 			break
 		}
 		if r.Overrun() || size > r.Len()/8 {
-			d.lost = true
+			d.loseAll()
 			d.fault(Fault{Kind: FaultKindRecord, MessageId: id, Detail: []byte("packet: a message of it is larger than what is left")})
 			break
 		}
@@ -165,8 +165,7 @@ func (d *Decoder) nextMessage(ev *Event) bool {
 	if m.pass != p.pass {
 		return false
 	}
-	d.ordinal++
-	d.item = 0
+	d.place.startMessage()
 	if m.skip {
 		return false
 	}

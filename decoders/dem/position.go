@@ -1,52 +1,161 @@
 package dem
 
-import "github.com/replayd/replayd/decoders"
+import (
+	"errors"
+	"math"
 
-// Position returns where the next event starts, as Options.From takes it. Index counts differently from other formats:
-// it is opaque, and grows within a record.
+	"github.com/replayd/replayd/decoders"
+)
+
+// The place of an event within its record is made of where its bytes lie and of nothing else, so that it does not depend on
+// what else is delivered, or decoded at all:
+//
+//	ordinal  the message within the record, in the order in which messages are delivered; 0 is the record itself
+//	element  the part of that message which becomes events by itself: an entity, an entry of a string table, a piece
+//	slot     the event of that element: what happened comes first, then what went wrong
+//
+// A record has 32 MiB at most, a packet 65,536 messages, and an element a byte at least, so the parts fit.
+const (
+	slotBits    = 3
+	elementBits = 26
+)
+
+// The slots of an element.
+const (
+	slotEvent  = 0 // the event, where there is one for each element
+	slotBefore = 0 // of an entity: the deletion of the slot's former tenant
+	slotAfter  = 1 // of an entity: what happened to it; of an entry: the modifier that it is
+	slotFault  = 4 // and those behind it: what went wrong
+	slotEnd    = 1 << slotBits
+)
+
+// place is where the decoder is within a record.
+type place struct {
+	ordinal int64
+	element int64
+	faults  int // of the element, so far
+}
+
+func (p *place) startRecord()  { *p = place{} }
+func (p *place) startMessage() { *p = place{ordinal: p.ordinal + 1} }
+func (p *place) nextElement()  { p.element, p.faults = p.element+1, 0 }
+
+// index is the Index of the event in a slot of the present element.
+func (p *place) index(slot int) int64 {
+	return (p.ordinal<<elementBits|p.element)<<slotBits | int64(slot)
+}
+
+// Position returns where the next event is, or a place before it with no event in between.
 func (d *Decoder) Position() decoders.Position {
+	at := decoders.Position{Offset: d.frame.offset, Index: d.reached}
 	switch {
 	case len(d.faults) > 0:
-		return decoders.Position{Offset: d.frame.offset, Index: d.faults[0].index}
+		at.Index = d.faults[0].index
 	case d.stage == stageFrame:
-		return decoders.Position{Offset: d.win.Offset()}
+		at = decoders.Position{Offset: d.win.Offset()}
 	}
-	return decoders.Position{Offset: d.frame.offset, Index: d.index(d.item)}
+	if at.Before(d.from) && at.Offset == d.from.Offset {
+		return d.from
+	}
+	return at
 }
 
-// EventPosition returns where the last event started: a decoder that starts there delivers it again.
+// Sum returns the sum of the bytes before Position's Offset.
+func (d *Decoder) Sum() decoders.Sum {
+	if len(d.faults) > 0 || d.stage != stageFrame {
+		return d.frame.sum
+	}
+	return d.win.Sum()
+}
+
+// EventPosition returns the position of the last event.
 func (d *Decoder) EventPosition() decoders.Position { return d.last }
 
-// StartHere begins delivery with the next record, whatever Options.From and Options.FromTick say.
-func (d *Decoder) StartHere() { d.opts.From, d.opts.FromTick = decoders.Position{}, nil }
+// behind is a position behind every event.
+var behind = decoders.Position{Offset: math.MaxInt64}
 
-const itemBits = 17
-
-// index is the place of an event within its record.
-func (d *Decoder) index(item int32) int32 {
-	return min(d.ordinal, 1<<(31-itemBits)-1)<<itemBits | min(item, 1<<itemBits-1)
+// Seek decodes up to a position without delivering what comes before it: entities and names are changes of earlier ones.
+// It returns nil when the next record is the one that the position is in, and what Next returns when there is no such
+// record, or not yet; call it again after ErrYield and decoders.ErrMore. Position is behind the one asked for when no
+// record starts at its offset.
+func (d *Decoder) Seek(to decoders.Position) error {
+	if !d.begun && to == (decoders.Position{}) {
+		return nil
+	}
+	if err := d.seek(func() (bool, error) { return d.win.Offset() >= to.Offset, nil }); err != nil {
+		return err
+	}
+	d.from = to
+	return nil
 }
 
-// want tells whether the next event, of kind k, is to be delivered. It is called exactly once for each event that there
-// may be, wanted or not, so that positions do not depend on what is wanted.
-func (d *Decoder) want(k Kind) bool {
-	item := d.item
-	d.item++
-	if d.kinds&(1<<k) == 0 || d.quiet && d.before(item) {
+// SeekTick is Seek to the first record whose tick is at least that.
+func (d *Decoder) SeekTick(tick int32) error {
+	err := d.seek(func() (bool, error) {
+		f, err := d.peekFrame()
+		return err == nil && f.tick >= tick, err
+	})
+	if err == nil {
+		d.from = decoders.Position{Offset: d.win.Offset()}
+	}
+	return err
+}
+
+// SeekEnd decodes what is there without delivering it. It returns nil at the end of the bytes present, where Next goes on
+// when there are more.
+func (d *Decoder) SeekEnd() error {
+	err := d.seek(func() (bool, error) { return false, nil })
+	if errors.Is(err, decoders.ErrMore) && d.begun {
+		d.from = decoders.Position{}
+		return nil
+	}
+	return err
+}
+
+// seek decodes quietly until the next record is the one that is wanted.
+func (d *Decoder) seek(arrived func() (bool, error)) error {
+	if d.err != nil {
+		return d.err
+	}
+	d.from = behind
+	for {
+		if d.stage == stageFrame {
+			if !d.begun {
+				if err := d.begin(); err != nil {
+					return err
+				}
+			}
+			if here, err := arrived(); here || err != nil {
+				return err
+			}
+		}
+		if _, err := d.step(&d.unseen); err != nil {
+			return err
+		}
+	}
+}
+
+// want reports whether the event in a slot of the present element, of kind k, is to be delivered.
+func (d *Decoder) want(k Kind, slot int) bool {
+	if d.kinds&(1<<k) == 0 {
 		return false
 	}
-	d.at = item
+	at := d.place.index(slot)
+	if d.quiet && d.before(at) {
+		return false
+	}
+	d.at = at
 	return true
 }
 
-// has tells whether events of kind k are wanted at all.
+// has reports whether events of kind k are wanted at all.
 func (d *Decoder) has(k Kind) bool { return d.kinds&(1<<k) != 0 }
 
-// before tells whether an event of the record lies before the start.
-func (d *Decoder) before(item int32) bool {
-	if d.opts.FromTick != nil && d.frame.tick < *d.opts.FromTick {
-		return true
-	}
-	from := d.opts.From
-	return d.frame.offset < from.Offset || d.frame.offset == from.Offset && d.index(item) < from.Index
+// reads reports whether a message or a record that becomes an event of kind k is to be read: for that event, for the
+// fault when it cannot be read, or because it is delivered as it is then, which is of kind raw.
+func (d *Decoder) reads(k, raw Kind) bool { return d.has(k) || d.has(raw) || d.has(KindFault) }
+
+// before reports whether an event of the record lies before where delivery starts.
+func (d *Decoder) before(index int64) bool {
+	return decoders.Position{Offset: d.frame.offset, Index: index}.Before(d.from)
 }

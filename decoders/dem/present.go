@@ -23,7 +23,8 @@ func (d *Decoder) Entity(index int) (e Entity, ok bool) {
 	e = Entity{Index: index, Serial: ent.serial, Class: d.Name(ent.class.name), Active: ent.active}
 	var floats []float32
 	if ent.class.root != nil {
-		for _, ch := range ent.appendFields(nil, ent.class.root) {
+		fields, _ := ent.appendFields(nil, ent.class.root)
+		for _, ch := range fields {
 			f := FieldValue{Field: ch.node.name}
 			ch.cell.fill(&f, ent.data(&ch.cell), &floats)
 			e.Fields = append(e.Fields, f)
@@ -44,23 +45,26 @@ func (d *Decoder) Present(index int, ev *Event) (ok bool) {
 		return false
 	}
 	ev.AtTick = d.Tick()
-	d.tellWhole(ev, index, ent)
-	return true
+	return d.tellWhole(ev, index, ent)
 }
 
-// tellWhole fills ev with an EntityEntered that tells the whole state of an entity.
-func (d *Decoder) tellWhole(ev *Event, index int, ent *entity) {
+// tellWhole fills ev with an EntityEntered that tells the whole state of an entity. It returns false when the entity has
+// fields, but no wanted one.
+func (d *Decoder) tellWhole(ev *Event, index int, ent *entity) bool {
 	ev.Kind = KindEntityEntered
-	ev.EntityEntered = EntityEntered{
-		Index: uint32(index), Class: ent.class.name, Serial: ent.serial, Full: true, Fields: d.fillState(ev.EntityEntered.Fields, ent),
-	}
+	fields := d.fillState(ev.EntityEntered.Fields, ent)
+	ev.EntityEntered = EntityEntered{Index: uint32(index), Class: ent.class.name, Serial: ent.serial, Full: true, Fields: fields}
+	return len(fields) > 0 || !d.narrowed
 }
+
+// Narrowed reports whether the last event, which is of an entity, has fewer fields than without Options.Fields.
+func (d *Decoder) Narrowed() bool { return d.narrowed }
 
 // fillState fills fields with the present and wanted fields of an entity.
 func (d *Decoder) fillState(fields []FieldValue, ent *entity) []FieldValue {
-	d.merged, d.floats = d.merged[:0], d.floats[:0]
+	d.merged, d.floats, d.narrowed = d.merged[:0], d.floats[:0], false
 	if ent.class.root != nil {
-		d.merged = ent.appendFields(d.merged, ent.class.root)
+		d.merged, d.narrowed = ent.appendFields(d.merged, ent.class.root)
 	}
 	fields = sized(fields, len(d.merged))
 	for i := range d.merged {

@@ -17,9 +17,8 @@ func (d *Decoder) nextFrame(ev *Event) (bool, error) {
 		return false, err
 	}
 	d.stats.Records++
-	d.ordinal, d.item = 0, 0
-	from := d.opts.From
-	d.quiet = d.opts.FromTick != nil && d.frame.tick < *d.opts.FromTick || d.frame.offset <= from.Offset
+	d.place.startRecord()
+	d.quiet = d.frame.offset <= d.from.Offset
 	if d.frame.compressed {
 		var ok bool
 		if payload, ok = d.inflateRecord(payload); !ok {
@@ -34,7 +33,7 @@ func (d *Decoder) inflateRecord(payload []byte) ([]byte, bool) {
 	var err error
 	d.inflated, err = inflate(d.inflated, payload, maxRecord)
 	if err != nil {
-		d.lost = true
+		d.loseAll()
 		d.fault(Fault{Kind: FaultKindRecord, MessageId: d.frame.command, Detail: []byte(err.Error())})
 	}
 	return d.inflated, err == nil
@@ -58,17 +57,14 @@ func (d *Decoder) decodeFrame(ev *Event, payload []byte) bool {
 		}
 	case cmdFileInfo:
 		d.finished = d.stopped
-		if !d.want(KindFileInfo) {
+		if !d.reads(KindFileInfo, KindCommand) {
 			return false
 		}
 		if parseFileInfo(&ev.FileInfo, payload) {
 			ev.Kind = KindFileInfo
-			return true
+			return d.want(KindFileInfo, slotEvent)
 		}
 	case cmdSyncTick:
-		if d.jump > d.win.Offset() {
-			d.jumpTo(d.jump)
-		}
 		return d.tellEmpty(ev, KindSyncTick)
 	case cmdSendTables:
 		d.decodeSendTables(payload)
@@ -77,23 +73,23 @@ func (d *Decoder) decodeFrame(ev *Event, payload []byte) bool {
 		d.startClasses(payload)
 		return false
 	case cmdStringTables:
-		d.startDump(payload, nil)
+		d.startDump(payload, nil, true)
 		return false
 	case cmdConsoleCmd:
-		if !d.want(KindConsoleCmd) {
+		if !d.reads(KindConsoleCmd, KindCommand) {
 			return false
 		}
 		if parseConsoleCmd(&ev.ConsoleCmd, payload) {
 			ev.Kind = KindConsoleCmd
-			return true
+			return d.want(KindConsoleCmd, slotEvent)
 		}
 	case cmdUserCmd:
-		if !d.want(KindUserCmd) {
+		if !d.reads(KindUserCmd, KindCommand) {
 			return false
 		}
 		if parseUserCmd(&ev.UserCmd, payload) {
 			ev.Kind = KindUserCmd
-			return true
+			return d.want(KindUserCmd, slotEvent)
 		}
 	case cmdStop:
 		d.stopped = true
@@ -110,7 +106,7 @@ func (d *Decoder) decodeFrame(ev *Event, payload []byte) bool {
 
 // tellEmpty delivers an event that has nothing to tell but that it is there.
 func (d *Decoder) tellEmpty(ev *Event, kind Kind) bool {
-	told := d.want(kind)
+	told := d.want(kind, slotEvent)
 	if told {
 		ev.Kind = kind
 	}
@@ -134,14 +130,14 @@ func packetData(payload []byte) []byte {
 	return data
 }
 
-// decodeFullPacket decodes a key frame. Who reads on from before it knows all that it holds; it is applied after a jump
-// to it, and after updates were lost.
+// decodeFullPacket decodes a key frame. A decoder that reads on from before it knows all that it holds, unless it lost
+// something: the key frame then has the entities, and the string tables that were lost, anew.
 func (d *Decoder) decodeFullPacket(ev *Event, payload []byte) bool {
-	tell := d.want(KindKeyFrame)
+	tell := d.want(KindKeyFrame, slotEvent)
 	if d.header.size == headerSize2014 {
 		return d.tellCommand(ev, payload)
 	}
-	if d.lost || d.jump == d.frame.offset {
+	if lost, some := d.lost, d.lostTables(); lost || some {
 		d.lost = false
 		var tables, packet []byte
 		for m := (wire{buf: payload}); m.next(); {
@@ -152,7 +148,10 @@ func (d *Decoder) decodeFullPacket(ev *Event, payload []byte) bool {
 				packet = packetData(m.raw)
 			}
 		}
-		d.startDump(tables, packet)
+		if !lost {
+			packet = nil
+		}
+		d.startDump(tables, packet, false)
 	}
 	if tell {
 		ev.Kind, ev.KeyFrame = KindKeyFrame, KeyFrame{Offset: d.frame.offset}

@@ -345,7 +345,8 @@ func (f *fieldText) misquantized() string {
 // stateText returns the fields of an entity by name.
 func stateText(d *Decoder, e *entity) map[string]fieldText {
 	out := map[string]fieldText{}
-	for _, ch := range e.appendFields(nil, e.class.root) {
+	fields, _ := e.appendFields(nil, e.class.root)
+	for _, ch := range fields {
 		out[d.Name(ch.node.name)] = fieldText{
 			cellText(&ch.cell, e.data(&ch.cell)), ch.cell.kind, ch.node.field.typ, ch.node.codec.quant,
 		}

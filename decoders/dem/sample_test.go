@@ -2,6 +2,7 @@ package dem_test
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -37,14 +38,16 @@ func golden(t *testing.T, name string, got []byte) {
 	}
 }
 
-// TestSample decodes the sample, every event of which is in a golden file.
+// TestSample decodes the sample, every event of which is in a golden file with its position: cursors that clients have kept
+// are made of those.
 func TestSample(t *testing.T) {
 	data := demtest.Sample()
 	golden(t, sampleFile, data)
 	var out strings.Builder
 	kinds := map[dem.Kind]bool{}
 	d := decode(t, data, dem.Options{}, func(d *dem.Decoder, ev *dem.Event) {
-		out.WriteString(readable(d, ev) + "\n")
+		at := d.EventPosition()
+		fmt.Fprintf(&out, "%d/%d %s\n", at.Offset, at.Index, readable(d, ev))
 		kinds[ev.Kind] = true
 	})
 	golden(t, strings.TrimSuffix(sampleFile, ".dem")+".golden", []byte(out.String()))

@@ -74,7 +74,8 @@ func (d *Decoder) nextSerializer(ev *Event) bool {
 	}
 	s := d.schema.serializers[d.list.next]
 	d.list.next++
-	if !d.want(KindSerializer) {
+	d.place.nextElement()
+	if !d.want(KindSerializer, slotEvent) {
 		return false
 	}
 	ev.Kind = KindSerializer
@@ -158,6 +159,7 @@ func (d *Decoder) addClass(id int32, name []byte) {
 	}
 	c := &class{id: id, name: d.tree.intern(name)}
 	c.wanted = d.wantsEntities() && (d.opts.Classes == nil || d.opts.Classes(string(name)))
+	c.decoded = c.wanted || d.has(KindFault)
 	d.classes[id] = c
 	if d.schema != nil {
 		d.setRoot(c)
@@ -175,6 +177,7 @@ func (d *Decoder) setRoot(c *class) {
 	}
 	if d.game == gameDota {
 		c.rules = name == "CDOTAGamerulesProxy" && d.has(KindTick)
+		c.decoded = c.decoded || c.rules
 	}
 }
 
@@ -185,7 +188,8 @@ func (d *Decoder) nextClass(ev *Event) bool {
 	}
 	c := d.list.classes[d.list.next]
 	d.list.next++
-	if !d.want(KindClassInfo) {
+	d.place.nextElement()
+	if !d.want(KindClassInfo, slotEvent) {
 		return false
 	}
 	ev.Kind, ev.ClassInfo = KindClassInfo, c
@@ -241,7 +245,7 @@ func (d *Decoder) serverInfo(ev *Event, b []byte) bool {
 	if s.TickInterval > 0 && s.TickInterval < 1 {
 		d.interval = s.TickInterval
 	}
-	if !d.want(KindServerInfo) {
+	if !d.want(KindServerInfo, slotEvent) {
 		return false
 	}
 	ev.Kind, ev.ServerInfo = KindServerInfo, s

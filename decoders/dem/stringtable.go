@@ -52,6 +52,7 @@ type stringTable struct {
 	flags     int32
 	varint    bool // sizes are ubitvars, not 17 bits
 	kept      bool // entries are stored
+	lost      bool // entries were lost: the next dump helps
 	entries   []tableEntry
 	stored    *int // bytes of all tables of the file
 }

@@ -1,6 +1,9 @@
 package dem
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+)
 
 // createTable reads CSVCMsg_CreateStringTable and starts with its entries.
 func (d *Decoder) createTable(ev *Event, b []byte) bool {
@@ -44,7 +47,7 @@ func (d *Decoder) createTable(ev *Event, b []byte) bool {
 	t.kept = d.keeps(t.role)
 	id := len(d.tables)
 	d.tables = append(d.tables, t)
-	tell := d.want(KindStringTable)
+	tell := d.want(KindStringTable, slotEvent)
 	if tell {
 		ev.Kind = KindStringTable
 		ev.StringTable = StringTable{Id: uint32(id), Name: t.name, Entries: uint32(max(entries, 0)), Flags: t.flags}
@@ -72,9 +75,9 @@ func unpackTable(data []byte) ([]byte, error) {
 	return inflate(nil, data, maxRecord)
 }
 
-// keeps tells whether a table's entries are of use.
+// keeps reports whether a table's entries are of use.
 func (d *Decoder) keeps(role tableRole) bool {
-	if d.has(KindStringTableEntry) {
+	if d.has(KindStringTableEntry) || d.has(KindFault) {
 		return true
 	}
 	switch role {
@@ -125,9 +128,25 @@ func (d *Decoder) clearTables() {
 	}
 }
 
+// loseAll notes that parts of the file were lost that may have been anything.
+func (d *Decoder) loseAll() {
+	d.lost = true
+	for _, t := range d.tables {
+		t.lost = true
+	}
+}
+
+// lostTables reports whether entries of a table were lost.
+func (d *Decoder) lostTables() bool {
+	return slices.ContainsFunc(d.tables, func(t *stringTable) bool { return t.lost })
+}
+
 // tableFault reports entries that cannot be read. The next key frame has them again.
 func (d *Decoder) tableFault(t *stringTable, err error) {
-	d.lost = true
+	t.lost = true
+	if t.role == roleBaselines {
+		d.lost = true
+	}
 	d.fault(Fault{Kind: FaultKindStringTable, MessageId: svcUpdateStringTable, Detail: []byte("string table " + string(t.name) + ": " + err.Error())})
 }
 
@@ -138,6 +157,7 @@ func (d *Decoder) nextTableEntry(ev *Event) bool {
 	}
 	t := &d.strings
 	var c tableChange
+	d.place.nextElement()
 	if !t.next(&c) {
 		d.stage = stagePacket
 		if t.err != nil {
@@ -148,10 +168,10 @@ func (d *Decoder) nextTableEntry(ev *Event) bool {
 	return d.tellChange(ev, t.id, t.table, &c)
 }
 
-// tellChange delivers a changed entry. It has two places for events: itself, and the modifier that it may be.
+// tellChange delivers a changed entry, and the modifier that it may be.
 func (d *Decoder) tellChange(ev *Event, id int, t *stringTable, c *tableChange) bool {
 	d.entryChanged(t, c.index, c.key)
-	told := d.want(KindStringTableEntry)
+	told := d.want(KindStringTableEntry, slotEvent)
 	if told {
 		d.tellEntry(ev, id, t, c)
 	}
@@ -189,6 +209,7 @@ func (d *Decoder) entryChanged(t *stringTable, index int, key []byte) {
 // dumpReader walks over a dump of all string tables (CDemoStringTables).
 type dumpReader struct {
 	tables wire
+	all    bool // all tables are filled, not only those of which entries were lost
 	items  wire
 	table  *stringTable
 	id     int
@@ -197,16 +218,17 @@ type dumpReader struct {
 	then   bool
 }
 
-// startDump begins to apply a dump, after which a packet may follow.
-func (d *Decoder) startDump(tables, packet []byte) {
-	d.dump = dumpReader{tables: wire{buf: tables}, packet: packet, then: packet != nil}
+// startDump begins to apply a dump, after which a packet may follow: to all tables, or to those only of which entries were
+// lost.
+func (d *Decoder) startDump(tables, packet []byte, all bool) {
+	d.dump = dumpReader{tables: wire{buf: tables}, all: all, packet: packet, then: packet != nil}
 	d.stage = stageDump
 }
 
 // nextDumpEntry applies entries of the dump up to one that changes something.
 func (d *Decoder) nextDumpEntry(ev *Event) bool {
-	if d.buff.set && d.tellModifier(ev) {
-		return true
+	if d.buff.set {
+		return d.tellModifier(ev)
 	}
 	u := &d.dump
 	for {
@@ -224,8 +246,12 @@ func (d *Decoder) nextDumpEntry(ev *Event) bool {
 					c.value, c.hasValue = m.raw, true
 				}
 			}
+			d.place.nextElement()
 			if d.applyDumped(&c) && d.tellChange(ev, u.id, u.table, &c) {
 				return true
+			}
+			if len(d.faults) > 0 {
+				return false
 			}
 		}
 		u.table = nil
@@ -252,7 +278,11 @@ func (d *Decoder) openDumped(b []byte) {
 			continue
 		}
 		for id, t := range d.tables {
-			if bytes.Equal(t.name, m.raw) && t.kept {
+			if !bytes.Equal(t.name, m.raw) || !u.all && !t.lost {
+				continue
+			}
+			t.lost = false
+			if t.kept {
 				u.table, u.id, u.index, u.items = t, id, 0, wire{buf: b}
 				return
 			}

@@ -27,7 +27,7 @@ func (d *Decoder) updateEntity(ev *Event) bool {
 	if entered {
 		kind = KindEntityEntered
 	}
-	told := d.want(kind)
+	told := d.want(kind, slotAfter)
 	if ent == nil {
 		d.stats.EntityUnknown++
 		if size < 0 {
@@ -53,22 +53,19 @@ func (d *Decoder) updateEntity(ev *Event) bool {
 	}
 	if kind == KindEntityEntered {
 		// It did, even when its news could not be read.
-		fields, _ := d.fillChanges(ev.EntityEntered.Fields)
+		fields := d.fillChanges(ev.EntityEntered.Fields)
 		ev.Kind = kind
 		ev.EntityEntered = EntityEntered{Index: uint32(e.index), Class: c.name, Serial: ent.serial, Fields: fields}
-		return true
+		return len(fields) > 0 || !d.narrowed
 	}
 	if !read {
 		return false
 	}
 	out := &ev.EntityUpdated
-	var some bool
-	if out.Fields, some = d.fillChanges(out.Fields); !some {
-		return false
-	}
+	out.Fields = d.fillChanges(out.Fields)
 	out.Index, out.Class, out.Serial = uint32(e.index), c.name, ent.serial
 	ev.Kind = kind
-	return true
+	return len(out.Fields) > 0 || !d.narrowed
 }
 
 // readVisibility reads whether an entity is within the recorder's view, and tells whether it entered or left it. only
@@ -86,16 +83,16 @@ func readVisibility(r *bits.Reader, ent *entity) (entered, left, only bool) {
 // tellVisibility delivers that an entity left or entered the recorder's view without other news.
 func (d *Decoder) tellVisibility(ev *Event, ent *entity, entered, left bool) bool {
 	if ent == nil {
-		d.item++
 		return false
 	}
 	kind := KindEntityLeft
 	if entered {
 		kind = KindEntityEntered
 	}
-	if told := d.want(kind); !told || !entered && !left || !ent.class.wanted {
+	if told := d.want(kind, slotAfter); !told || !entered && !left || !ent.class.wanted {
 		return false
 	}
+	d.narrowed = false
 	ev.Kind = kind
 	if entered {
 		ev.EntityEntered = EntityEntered{Index: uint32(d.ents.index), Class: ent.class.name, Serial: ent.serial, Fields: ev.EntityEntered.Fields[:0]}
@@ -159,9 +156,8 @@ func (d *Decoder) applyUpdate(ent *entity) bool {
 	return fits
 }
 
-// fillChanges fills fields with the wanted changes of the update. some is false when there were changes but none was
-// wanted.
-func (d *Decoder) fillChanges(fields []FieldValue) (_ []FieldValue, some bool) {
+// fillChanges fills fields with the wanted changes of the update.
+func (d *Decoder) fillChanges(fields []FieldValue) []FieldValue {
 	u := &d.update
 	d.floats = d.floats[:0]
 	fields = sized(fields, len(u.changes))
@@ -175,7 +171,8 @@ func (d *Decoder) fillChanges(fields []FieldValue) (_ []FieldValue, some bool) {
 		ch.cell.fill(&fields[n], u.data(&ch.cell), &d.floats)
 		n++
 	}
-	return fields[:n], n > 0 || len(u.changes) == 0 && d.opts.Fields == nil
+	d.narrowed = n < len(u.changes)
+	return fields[:n]
 }
 
 // sized returns fields with length n, reusing its memory.

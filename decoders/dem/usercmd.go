@@ -28,7 +28,8 @@ func (d *Decoder) nextUserCmd(ev *Event) bool {
 		if m.num != 1 {
 			continue
 		}
-		if !d.want(KindUserCmd) {
+		d.place.nextElement()
+		if !d.want(KindUserCmd, slotEvent) {
 			continue
 		}
 		c := UserCmd{PlayerSlot: -1}

@@ -1,9 +1,11 @@
 package sc2replay
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"slices"
 
 	"github.com/replayd/replayd/decoders"
 )
@@ -21,8 +23,12 @@ const (
 func (p *Replay) readAttributes() {
 	data, found, err := p.member(memberAttributes, maxSmall)
 	size := len(data)
-	if !found || len(data) == 0 {
-		p.status(memberAttributes, size, 0, found, err)
+	if !found {
+		p.absent(memberAttributes)
+		return
+	}
+	if size == 0 {
+		p.status(memberAttributes, 0, 0, errors.Join(err, decoders.ErrTruncated))
 		return
 	}
 	a := &p.Attributes
@@ -32,7 +38,7 @@ func (p *Replay) readAttributes() {
 		rest = rest[1:]
 	}
 	if len(rest) < 8 {
-		p.status(memberAttributes, size, 0, true, errors.Join(err, decoders.ErrTruncated))
+		p.status(memberAttributes, size, 0, errors.Join(err, decoders.ErrTruncated))
 		return
 	}
 	le := binary.LittleEndian
@@ -41,24 +47,33 @@ func (p *Replay) readAttributes() {
 	rest = rest[8:]
 	for ; len(rest) >= attributeSize; rest = rest[attributeSize:] {
 		id := le.Uint32(rest[4:])
-		a.Attributes = append(a.Attributes, Attribute{
+		attribute := Attribute{
 			Namespace: le.Uint32(rest), Id: id, Name: []byte(attributeNames[id]), Scope: uint32(rest[8]),
-			Value: attributeValue([4]byte(rest[9:])),
-		})
+		}
+		attribute.setValue([4]byte(rest[9:]))
+		a.Attributes = append(a.Attributes, attribute)
 	}
 	p.Has.Attributes = true
-	p.status(memberAttributes, size, size-len(rest), true, err)
+	if err == nil && len(rest) > 0 {
+		err = decoders.Errorf(decoders.SC2Replay, int64(size-len(rest)), decoders.NoTick, memberAttributes, decoders.ErrTruncated,
+			"%d bytes of an attribute", len(rest))
+	}
+	p.status(memberAttributes, size, size-len(rest), err)
 }
 
-// attributeValue turns a value around: it is a word of up to four letters, written as a little-endian number.
-func attributeValue(v [4]byte) []byte {
-	out := make([]byte, 0, 4)
-	for i := 3; i >= 0; i-- {
-		if v[i] != 0 {
-			out = append(out, v[i])
+// setValue sets the value: up to four characters, written as a little-endian number, or a plain number.
+func (a *Attribute) setValue(v [4]byte) {
+	text := make([]byte, 0, len(v))
+	for _, c := range slices.Backward(v[:]) {
+		if c != 0 {
+			text = append(text, c)
 		}
 	}
-	return out
+	if slices.ContainsFunc(text, func(c byte) bool { return c < ' ' || c > '~' }) {
+		a.Number, a.HasNumber = binary.LittleEndian.Uint32(v[:]), true
+		return
+	}
+	a.Value = bytes.TrimSpace(text)
 }
 
 // attribute returns the value of an attribute of a player, "" if there is none.
@@ -108,10 +123,10 @@ func (p *Replay) readMetadata() {
 		}
 		p.Metadata.Json = data
 		p.Has.Metadata = len(data) > 0
-		p.status(name, len(data), read, true, err)
+		p.status(name, len(data), read, err)
 		return
 	}
-	p.status(memberMetadata, 0, 0, false, nil)
+	p.absent(memberMetadata)
 }
 
 // parseMetadata reads the JSON. Anything may be missing.

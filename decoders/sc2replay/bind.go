@@ -62,7 +62,9 @@ var elsewhere = map[string]string{
 	"Ability.abilLink": "Link", "Ability.abilCmdIndex": "CommandIndex", "Ability.abilCmdData": "CommandData",
 	"TargetUnit.tag": "Unit", "TargetUnit.snapshotPlayerId": "SnapshotControlPlayerId",
 	"Chat.string": "Text", "UnitClick.unitTag": "Unit", "UnitHighlight.unitTag": "Unit",
-	"Start.fixedFileHash": "ReplayCompatibilityHash",
+	"Start.fixedFileHash":                      "ReplayCompatibilityHash",
+	"AiCommunicate.targetUnitTag":              "TargetUnit",
+	"AiCommunicate.targetUnitSnapshotPlayerId": "TargetUnitSnapshotControlPlayerId",
 	// Cmd of 1.0 is flat.
 	"Cmd.abilLink": "Abil.Link", "Cmd.abilCmdIndex": "Abil.CommandIndex", "Cmd.abilCmdData": "Abil.CommandData",
 	"Cmd.targetUnitFlags": "TargetUnit.TargetUnitFlags", "Cmd.targetUnitTimer": "TargetUnit.Timer",

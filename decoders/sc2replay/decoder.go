@@ -11,26 +11,20 @@ import (
 
 // Options say what a Decoder is to do. The zero value decodes everything.
 type Options struct {
-	// Want tells which kinds matter; nil means all. Others may arrive without their contents, and the event streams are
-	// not read at all when none of their kinds is wanted. The number of events before and after the streams does not
-	// depend on it.
+	// Want says which kinds matter; nil means all. Others arrive too, and at the same positions, but may lack contents that
+	// cost much: those of members. Everything else is read in any case: who played, what is told of the replay and where it
+	// ends take all event streams.
 	Want *Kinds
 	// RevealPrivate delivers the contents of replay.server.battlelobby, which name accounts.
 	RevealPrivate bool
 }
 
-// ownKinds do not come from the event streams.
-var ownKinds = [...]Kind{
-	KindStart, KindDetails, KindLobby, KindAttributes, KindGameMetadata, KindPlayerInfo, KindMember, KindEnd,
-}
-
 // Decoder decodes the events of a replay, one call of Next at a time.
 type Decoder struct {
-	rep     *Replay // what Unpack made of it, once it was called
-	source  *Unpacked
-	want    Kinds
-	reveal  bool
-	streams bool // the event streams are wanted
+	rep    *Replay // what Unpack made of it, once it was called
+	source *Unpacked
+	want   Kinds
+	reveal bool
 
 	prepared bool
 	head     []func(*Event) // what is left of the events before the streams
@@ -42,7 +36,9 @@ type Decoder struct {
 	tick     int32
 	position decoders.Position
 	final    error
-	betaName bool
+	// memberErr is why the contents of a member that is not decoded could not be delivered.
+	memberErr error
+	naming    naming
 }
 
 // Events returns a decoder of the replay's events. It reads nothing itself; the first call of Next unpacks the streams.
@@ -51,12 +47,6 @@ func (p *Replay) Events(o Options) *Decoder {
 	if o.Want != nil {
 		d.want = *o.Want
 	}
-	for k := KindNone + 1; k < KindCount; k++ {
-		if d.want[k] && !slices.Contains(ownKinds[:], k) {
-			d.streams = true
-		}
-	}
-	d.betaName = p.Start.Version.BaseBuild < firstRelease
 	return d
 }
 
@@ -147,14 +137,17 @@ func (d *Decoder) next(ev *Event) bool {
 		}
 		if s.id == protocol.Tracker {
 			d.setPlayer(ev, &d.rep.roster.byPlayer, d.units.track(ev))
+			if ev.Kind == KindPlayerSetup { // which says more than the number: in archon mode two players have one
+				if i := d.rep.playerOfSlot(&ev.PlayerSetup); i >= 0 {
+					ev.Player, ev.HasPlayer = d.rep.Players[i].Ref, true
+				}
+			}
 			return true
 		}
 		d.setPlayer(ev, &d.rep.roster.byUser, user)
 		if s.id == protocol.Game {
 			d.units.link(ev)
-			if d.betaName && ev.Kind == KindCmd && ev.Cmd.HasAbil {
-				ev.Cmd.Abil.Name = betaAbility(ev.Cmd.Abil.Link, ev.Cmd.Abil.CommandIndex)
-			}
+			d.naming.name(ev)
 		}
 		return true
 	}
@@ -187,20 +180,20 @@ func (d *Decoder) prepare() error {
 	d.game.state, d.message.state, d.tracker.state = PartStateSkipped, PartStateSkipped, PartStateSkipped
 	d.game.name, d.message.name, d.tracker.name = memberGame, memberMessage, memberTracker
 	d.tracker.id = protocol.Tracker
-	if d.streams {
-		if d.source == nil {
-			source, err := d.rep.Unpack()
-			if err != nil {
-				return err
-			}
-			d.source = source
+	if d.source == nil {
+		source, err := d.rep.Unpack()
+		if err != nil {
+			return err
 		}
-		d.rep = &d.source.rep
-		table := d.rep.table
-		d.game.open(protocol.Game, memberGame, table, &d.source.game)
-		d.message.open(protocol.Message, memberMessage, table, &d.source.message)
-		d.tracker.open(protocol.Tracker, memberTracker, table, &d.source.tracker)
+		d.source = source
 	}
+	d.rep = &d.source.rep
+	table := d.rep.table
+	d.game.open(protocol.Game, memberGame, table, &d.source.game)
+	d.message.open(protocol.Message, memberMessage, table, &d.source.message)
+	d.tracker.open(protocol.Tracker, memberTracker, table, &d.source.tracker)
+	d.naming = naming{table: d.rep.namesOf(), beta: d.rep.Start.Version.BaseBuild < firstRelease}
+	d.units.names, d.units.untracked = d.naming.table, d.tracker.state == PartStateAbsent
 	d.list()
 	return nil
 }
@@ -248,15 +241,21 @@ func (d *Decoder) Info() DecodeInfo {
 	return d.rep.decodeInfo(parts)
 }
 
-// failure returns how decoding ends: with io.EOF when all was read, or with the first failure of the parts that matter.
+// failure returns how decoding ends: with io.EOF when all that was wanted was read, or with the first failure of a part.
 func (d *Decoder) failure() error {
 	if d.rep.Damage != nil {
 		return d.rep.Damage
+	}
+	if d.rep.Fault != nil {
+		return d.rep.Fault
 	}
 	for _, s := range []*stream{&d.game, &d.message, &d.tracker} {
 		if s.err != nil {
 			return s.err
 		}
+	}
+	if d.memberErr != nil {
+		return d.memberErr
 	}
 	return io.EOF
 }

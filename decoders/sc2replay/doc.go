@@ -13,17 +13,19 @@
 //		}
 //		switch ev.Kind {
 //		case sc2replay.KindCmd:
-//			fmt.Println(ev.AtTick, string(ev.Player.Name), ev.Cmd.Abil.Link)
+//			fmt.Println(ev.AtTick, string(ev.Player.Name), string(ev.Cmd.Abil.Name))
 //		}
 //	}
 //
 // How values are laid out differs from build to build. Package protocol has the tables; bind.go binds each layout to the
-// fields of our structs, by name, once; fill.go reads values straight to where they belong. Events that have a message of
-// their own in events.proto are bound so; all others arrive as KindOther with a tree of named values.
+// fields of our structs, by name, once; fill.go reads values straight to where they belong. Every event of the tables is
+// bound so; tracker events that no table knows arrive as KindOther with a tree of values. Package names has what links are
+// called: the numbers of abilities and unit types.
 //
 // A build that is newer than our tables is decoded with the nearest table that fits its data (fit.go), and the events
 // KindStart and KindEnd tell which one that was and how far every part of the replay could be read. A stream that cannot
-// be read to its end delivers what it could, the others go on, and the error comes after KindEnd.
+// be read to its end delivers what it could, the others go on, and the error comes after KindEnd. So does any other damage
+// (part.go).
 //
 // Units: a tick is a gameloop, 1/16 of a game second. Ownership: everything in an Event is valid until the next call of
 // Next. A Replay may be shared; a Decoder belongs to one goroutine.

@@ -5,7 +5,7 @@ package sc2replay
 
 // Event: One thing that happened.
 type Event struct {
-	// The gameloop in which it happened. 0 for what comes before the game.
+	// The gameloop in which it happened. 0 for what comes before the game. It never decreases from event to event.
 	AtTick int32
 	// Whose doing it was, or whose unit it is about. Absent when it was nobody's.
 	Player PlayerRef
@@ -151,7 +151,125 @@ type Event struct {
 	SetAbsoluteGameSpeed SetAbsoluteGameSpeed
 	// The game's speed was changed.
 	AddAbsoluteGameSpeed AddAbsoluteGameSpeed
-	// An event of a kind that has no message of its own, with its name and all its fields.
+	// A map has opened a bank: a file that keeps things from game to game.
+	BankFile BankFile
+	// A section of the bank follows.
+	BankSection BankSection
+	// A key of the bank's section, with its value.
+	BankKey BankKey
+	// A further value of the bank's key.
+	BankValue BankValue
+	// What proves that the bank was not tampered with.
+	BankSignature BankSignature
+	// The game is being saved.
+	SaveGame SaveGame
+	// The game was saved.
+	SaveGameDone SaveGameDone
+	// A saved game was loaded.
+	LoadGameDone LoadGameDone
+	// A player used a cheat.
+	GameCheat GameCheat
+	// A cheat was announced.
+	BroadcastCheat BroadcastCheat
+	// A player asks an artificial ally for something.
+	AiCommunicate AiCommunicate
+	// A reply in a conversation was chosen.
+	TriggerReplySelected TriggerReplySelected
+	// A player skipped what was shown.
+	TriggerSkipped TriggerSkipped
+	// A client tells the length of a sound.
+	TriggerSoundLengthQuery TriggerSoundLengthQuery
+	// A sound is played.
+	TriggerSoundOffset TriggerSoundOffset
+	// A transmission is played.
+	TriggerTransmissionOffset TriggerTransmissionOffset
+	// The mission was given up.
+	TriggerAbortMission TriggerAbortMission
+	// Something was bought.
+	TriggerPurchaseMade TriggerPurchaseMade
+	// The shop was left.
+	TriggerPurchaseExit TriggerPurchaseExit
+	// A planet's mission was launched.
+	TriggerPlanetMissionLaunched TriggerPlanetMissionLaunched
+	// The panel of planets was closed without a choice.
+	TriggerPlanetPanelCanceled TriggerPlanetPanelCanceled
+	// A conversation was skipped.
+	TriggerConversationSkipped TriggerConversationSkipped
+	// A mission is to be played once more.
+	TriggerPlanetPanelReplay TriggerPlanetPanelReplay
+	// A piece of music has ended.
+	TriggerSoundtrackDone TriggerSoundtrackDone
+	// A planet was chosen.
+	TriggerPlanetMissionSelected TriggerPlanetMissionSelected
+	// A movie calls a function.
+	TriggerMovieFunction TriggerMovieFunction
+	// The panel of planets has appeared.
+	TriggerPlanetPanelBirthComplete TriggerPlanetPanelBirthComplete
+	// The panel of planets has disappeared.
+	TriggerPlanetPanelDeathComplete TriggerPlanetPanelDeathComplete
+	// The panel of researches was left.
+	TriggerResearchPanelExit TriggerResearchPanelExit
+	// A research was bought.
+	TriggerResearchPanelPurchase TriggerResearchPanelPurchase
+	// A research was chosen.
+	TriggerResearchPanelSelectionChanged TriggerResearchPanelSelectionChanged
+	// The panel of mercenaries was left.
+	TriggerMercenaryPanelExit TriggerMercenaryPanelExit
+	// Mercenaries were bought.
+	TriggerMercenaryPanelPurchase TriggerMercenaryPanelPurchase
+	// Mercenaries were chosen.
+	TriggerMercenaryPanelSelectionChanged TriggerMercenaryPanelSelectionChanged
+	// The panel of a victory was left.
+	TriggerVictoryPanelExit TriggerVictoryPanelExit
+	// The panel of battle reports was left.
+	TriggerBattleReportPanelExit TriggerBattleReportPanelExit
+	// A mission is to be played from the battle reports.
+	TriggerBattleReportPanelPlayMission TriggerBattleReportPanelPlayMission
+	// A scene is to be shown from the battle reports.
+	TriggerBattleReportPanelPlayScene TriggerBattleReportPanelPlayScene
+	// A battle report was chosen.
+	TriggerBattleReportPanelSelectionChanged TriggerBattleReportPanelSelectionChanged
+	// The mission is to be played again.
+	TriggerVictoryPanelPlayMissionAgain TriggerVictoryPanelPlayMissionAgain
+	// A movie began.
+	TriggerMovieStarted TriggerMovieStarted
+	// A movie has ended.
+	TriggerMovieFinished TriggerMovieFinished
+	// A dialog was closed.
+	TriggerCustomDialogDismissed TriggerCustomDialogDismissed
+	// An item of the game's menu was chosen.
+	TriggerGameMenuItemSelected TriggerGameMenuItemSelected
+	// An item of the shop was chosen.
+	TriggerPurchasePanelSelectedPurchaseItemChanged TriggerPurchasePanelSelectedPurchaseItemChanged
+	// A category of the shop was chosen.
+	TriggerPurchasePanelSelectedPurchaseCategoryChanged TriggerPurchasePanelSelectedPurchaseCategoryChanged
+	// A button was pressed.
+	TriggerButtonPressed TriggerButtonPressed
+	// The credits have ended.
+	TriggerGameCreditsFinished TriggerGameCreditsFinished
+	// A line of a conversation is spoken in a cutscene.
+	TriggerCutsceneConversationLine TriggerCutsceneConversationLine
+	// A line of a conversation in a cutscene is missing.
+	TriggerCutsceneConversationLineMissing TriggerCutsceneConversationLineMissing
+	// A client tells the length of an animation that was asked for by name.
+	TriggerAnimLengthQueryByName TriggerAnimLengthQueryByName
+	// A client tells the length of an animation that was asked for by properties.
+	TriggerAnimLengthQueryByProps TriggerAnimLengthQueryByProps
+	// An animation that was waited for has reached its place.
+	TriggerAnimOffset TriggerAnimOffset
+	// A map changed a value of the balance data.
+	CatalogModify CatalogModify
+	// A talent was chosen.
+	HeroTalentTreeSelected HeroTalentTreeSelected
+	// The panel of talents was opened or closed.
+	HeroTalentTreeSelectionPanelToggled HeroTalentTreeSelectionPanelToggled
+	// A profile was written.
+	TriggerProfilerLoggingFinished TriggerProfilerLoggingFinished
+	// How long loading took, told by another client.
+	PeerSetSyncLoadingTime PeerSetSyncLoadingTime
+	// How long playing took, told by another client.
+	PeerSetSyncPlayingTime PeerSetSyncPlayingTime
+	// An event of a kind that no table knows, as games newer than replayd may have, with its number and all its fields.
 	Other Other
 }
 
@@ -247,7 +365,9 @@ type Ability struct {
 	CommandData uint32
 	// HasCommandData says that CommandData is set.
 	HasCommandData bool
-	// The command's name. Only for beta builds of 2010, from the notes of that time; empty otherwise.
+	// The command's name, such as "TrainMarine", "BuildBarracks" or "attack". decode_info.names of start says what it was
+	// taken from. Empty when not known: for abilities of maps of their own, and for builds that are newer than replayd's
+	// tables.
 	Name []byte
 }
 
@@ -285,6 +405,8 @@ type TargetUnit struct {
 	SnapshotPoint Point
 	// HasSnapshotPoint says that SnapshotPoint is set.
 	HasSnapshotPoint bool
+	// The name of snapshot_unit_link, such as "Barracks". Empty when not known.
+	SnapshotUnitName []byte
 }
 
 // Unit: A unit, as far as it is known.
@@ -295,8 +417,11 @@ type Unit struct {
 	Index uint32
 	// How often the place was used before.
 	Recycle uint32
-	// The unit's type at this time, such as "SCV". Empty when the tracker did not tell of it: always before 2.0.8.
+	// The unit's type at this time, such as "SCV", as the tracker tells it. Where the tracker does not tell, as always before
+	// 2.0.8, the type that the unit had when it was last selected. Empty when that is not known either.
 	TypeName []byte
+	// What the type is for. UNSPECIFIED for types that are none of these, such as larvae, and for those that are not known.
+	Class UnitClass
 }
 
 // SelectionDelta: A change of a selection or control group. The list that it changes is kept sorted by tag; first units are removed, then
@@ -344,6 +469,8 @@ type Subgroup struct {
 	IntraSubgroupPriority uint32
 	// How many units.
 	Count uint32
+	// The name of unit_link, such as "Marine". Empty when not known.
+	UnitName []byte
 }
 
 // ControlGroupUpdate: A player used a control group.
@@ -384,6 +511,11 @@ type UnitBorn struct {
 	CreatorAbilityName []byte
 	// HasCreatorAbilityName says that CreatorAbilityName is set.
 	HasCreatorAbilityName bool
+	// For what hatched: the gameloop in which the creator became an egg. Absent for all others: when a factory or the like
+	// began to make a unit, a replay does not tell.
+	StartedTick int32
+	// HasStartedTick says that StartedTick is set.
+	HasStartedTick bool
 }
 
 // CommandManagerState: The last order of the player was repeated, or ended.
@@ -438,6 +570,11 @@ type UnitTypeChange struct {
 	HasUnit bool
 	// The type that it had. Empty when not known.
 	PreviousTypeName []byte
+	// For what comes out of a cocoon or an egg: the gameloop in which the unit became that. Absent for all others: when a
+	// morph that shows no type in between began, a replay does not tell.
+	StartedTick int32
+	// HasStartedTick says that StartedTick is set.
+	HasStartedTick bool
 }
 
 // PlayerStats: A player's score and economy. Resources are numbers of minerals or vespene gas.
@@ -630,6 +767,10 @@ type DecodeInfo struct {
 	Match TableMatch
 	// How the parts were decoded. In start: those that come before the events.
 	Parts []PartStatus
+	// What the names of abilities and unit types were taken from.
+	Names NameTable
+	// HasNames says that Names is set.
+	HasNames bool
 }
 
 // PartStatus: How a part of a replay was decoded.
@@ -646,8 +787,17 @@ type PartStatus struct {
 	Events int64
 	// The gameloop of the last of them.
 	LastTick int32
-	// Why it was not read to its end. Empty when it was.
+	// Why it was not read to its end, is not there though every replay of its age has it, or is not what the archive has the
+	// checksum of. Empty for none of these.
 	Error []byte
+}
+
+// NameTable: Names of the balance data's abilities and unit types.
+type NameTable struct {
+	// The first build of the game whose names these are. 0 when no names are known for this build.
+	Build uint32
+	// What the names were taken from, such as "sc2reader 1.9.0, LotV/97364". Empty when none are known.
+	Source []byte
 }
 
 // Details: What the replay tells of its game.
@@ -1098,8 +1248,12 @@ type Attribute struct {
 	Name []byte
 	// The player's number, or 16 for the game.
 	Scope uint32
-	// The value: up to four letters, such as "Terr".
+	// The value where it is text: up to four characters, such as "Terr". Spaces before and after it are removed.
 	Value []byte
+	// The value where it is not text: some speeds and colours of 1.0. Absent for text.
+	Number uint32
+	// HasNumber says that Number is set.
+	HasNumber bool
 }
 
 // GameMetadata: The client's summary (replay.gamemetadata.json). Anything may be absent.
@@ -1186,6 +1340,8 @@ type PlayerInfo struct {
 	ColorName []byte
 	// A computer's difficulty, such as "Very Hard". Empty for humans.
 	Difficulty []byte
+	// The race that was chosen in the lobby: "Terran", "Zerg", "Protoss" or "Random". Empty for observers, and when not known.
+	PickedRace []byte
 }
 
 // Member: A file of the archive. Those that hold decoded events come without data; those that are not decoded, in pieces.
@@ -1238,6 +1394,10 @@ type UnitDone struct {
 	Unit Unit
 	// HasUnit says that Unit is set.
 	HasUnit bool
+	// The gameloop in which it began: that of the unit's unit_init. Absent when the replay has none.
+	StartedTick int32
+	// HasStartedTick says that StartedTick is set.
+	HasStartedTick bool
 }
 
 // UnitOwnerChange: A unit changed hands.
@@ -1298,6 +1458,9 @@ type PlayerSetup struct {
 	SlotId uint32
 	// HasSlotId says that SlotId is set.
 	HasSlotId bool
+	// True where a game that was saved goes on: the tracker tells the players anew and dates that to gameloop 0. at_tick is
+	// the gameloop of the tracker's event before.
+	Resumed bool
 }
 
 // Chat: Someone wrote something.
@@ -1312,18 +1475,10 @@ type Chat struct {
 type Ping struct {
 	// To whom.
 	Recipient Recipient
-	// Where.
-	Point RawPoint
+	// Where. A multiple of 1/4096 of a cell, exact up to 4096 cells.
+	Point Point2
 	// HasPoint says that Point is set.
 	HasPoint bool
-}
-
-// RawPoint: A place as it is in the replay: of a ping, in 1/4096 of a cell.
-type RawPoint struct {
-	// From the map's left edge.
-	X int32
-	// From the map's lower edge.
-	Y int32
 }
 
 // LoadingProgress: A player's loading screen advanced.
@@ -1524,8 +1679,8 @@ type TriggerChatMessage struct {
 
 // TriggerPing: A ping that triggers listen to.
 type TriggerPing struct {
-	// Where.
-	Point RawPoint
+	// Where. A multiple of 1/4096 of a cell, exact up to 4096 cells.
+	Point Point2
 	// HasPoint says that Point is set.
 	HasPoint bool
 	// The unit that was pinged; the tag is 0 when none was.
@@ -1552,6 +1707,8 @@ type TriggerPing struct {
 	PingedMinimap bool
 	// As in the replay. Since 3.0.
 	Option int32
+	// The name of unit_link, such as "Nexus". Empty when not known.
+	UnitName []byte
 }
 
 // TriggerHotkeyPressed: A hotkey was pressed.
@@ -1570,6 +1727,8 @@ type TriggerTargetModeUpdate struct {
 	AbilCmdIndex uint32
 	// As in the replay.
 	State int32
+	// The command's name, as in an order. Empty when not known.
+	Name []byte
 }
 
 // TriggerCommandError: An order was refused.
@@ -1732,13 +1891,411 @@ type AddAbsoluteGameSpeed struct {
 	Delta int32
 }
 
-// Other: An event that has no message of its own.
+// BankFile: A map has opened a bank: a file that keeps things from game to game.
+type BankFile struct {
+	// The file's name.
+	Name []byte
+}
+
+// BankSection: A section of the bank follows.
+type BankSection struct {
+	// The section's name.
+	Name []byte
+}
+
+// BankKey: A key of the bank's section, with its value.
+type BankKey struct {
+	// The key's name.
+	Name []byte
+	// What the value is, as in the replay.
+	Type uint32
+	// The value, as text.
+	Data []byte
+}
+
+// BankValue: A further value of the bank's key.
+type BankValue struct {
+	// As in the replay.
+	Type uint32
+	// The value's name.
+	Name []byte
+	// The value, as text.
+	Data []byte
+}
+
+// BankSignature: What proves that the bank was not tampered with.
+type BankSignature struct {
+	// The signature; 20 bytes, a SHA-1, where it is there at all.
+	Signature []byte
+	// The account, such as "1-S2-1-20704188". Empty before 2.0.
+	ToonHandle []byte
+}
+
+// SaveGame: The game is being saved.
+type SaveGame struct {
+	// The file.
+	FileName []byte
+	// True when nobody asked for it.
+	Automatic bool
+	// True when a file of that name is replaced.
+	Overwrite bool
+	// The name that the player gave to it.
+	Name []byte
+	// A description. Empty for none.
+	Description []byte
+}
+
+// SaveGameDone: The game was saved.
+type SaveGameDone struct {
+}
+
+// LoadGameDone: A saved game was loaded.
+type LoadGameDone struct {
+}
+
+// GameCheat: A player used a cheat.
+type GameCheat struct {
+	// Where. Taken to be in cells, as pings are.
+	Point Point2
+	// HasPoint says that Point is set.
+	HasPoint bool
+	// As in the replay.
+	Time int32
+	// What.
+	Verb []byte
+	// With what. Empty for nothing.
+	Arguments []byte
+}
+
+// BroadcastCheat: A cheat was announced.
+type BroadcastCheat struct {
+	// What.
+	Verb []byte
+	// With what. Empty for nothing.
+	Arguments []byte
+}
+
+// AiCommunicate: A player asks an artificial ally for something.
+type AiCommunicate struct {
+	// The beacon that was set, as in the replay.
+	Beacon int32
+	// The ally, as in the replay.
+	Ally int32
+	// As in the replay. 0 since 1.5.
+	Autocast int32
+	// As in the replay. Since 1.5; 0 before.
+	Flags int32
+	// As in the replay. Since 1.5; 0 before.
+	Build int32
+	// The unit that the beacon was set on; the tag is 0 for none.
+	TargetUnit Unit
+	// HasTargetUnit says that TargetUnit is set.
+	HasTargetUnit bool
+	// The unit's type, as an index into the balance data.
+	TargetUnitSnapshotUnitLink uint32
+	// The player who controlled the unit; -1 for nobody. Before 1.4, its owner. Absent when there is none.
+	TargetUnitSnapshotControlPlayerId int32
+	// HasTargetUnitSnapshotControlPlayerId says that TargetUnitSnapshotControlPlayerId is set.
+	HasTargetUnitSnapshotControlPlayerId bool
+	// The player who paid for the unit; -1 for nobody. Since 1.4. Absent when there is none.
+	TargetUnitSnapshotUpkeepPlayerId int32
+	// HasTargetUnitSnapshotUpkeepPlayerId says that TargetUnitSnapshotUpkeepPlayerId is set.
+	HasTargetUnitSnapshotUpkeepPlayerId bool
+	// The place.
+	TargetPoint Point
+	// HasTargetPoint says that TargetPoint is set.
+	HasTargetPoint bool
+	// The name of target_unit_snapshot_unit_link. Empty when not known.
+	TargetUnitSnapshotUnitName []byte
+}
+
+// TriggerReplySelected: A reply in a conversation was chosen.
+type TriggerReplySelected struct {
+	// The conversation.
+	ConversationId int32
+	// The reply.
+	ReplyId int32
+}
+
+// TriggerSkipped: A player skipped what was shown.
+type TriggerSkipped struct {
+}
+
+// TriggerSoundLengthQuery: A client tells the length of a sound.
+type TriggerSoundLengthQuery struct {
+	// The sound.
+	SoundHash uint32
+	// Its length.
+	Length uint32
+}
+
+// TriggerSoundOffset: A sound is played.
+type TriggerSoundOffset struct {
+	// The sound.
+	Sound uint32
+}
+
+// TriggerTransmissionOffset: A transmission is played.
+type TriggerTransmissionOffset struct {
+	// The transmission.
+	TransmissionId int32
+	// As in the replay. Since 1.5; 0 before.
+	Thread uint32
+}
+
+// TriggerAbortMission: The mission was given up.
+type TriggerAbortMission struct {
+}
+
+// TriggerPurchaseMade: Something was bought.
+type TriggerPurchaseMade struct {
+	// The item.
+	PurchaseItemId int32
+}
+
+// TriggerPurchaseExit: The shop was left.
+type TriggerPurchaseExit struct {
+}
+
+// TriggerPlanetMissionLaunched: A planet's mission was launched.
+type TriggerPlanetMissionLaunched struct {
+	// The difficulty.
+	DifficultyLevel int32
+}
+
+// TriggerPlanetPanelCanceled: The panel of planets was closed without a choice.
+type TriggerPlanetPanelCanceled struct {
+}
+
+// TriggerConversationSkipped: A conversation was skipped.
+type TriggerConversationSkipped struct {
+	// How, as in the replay.
+	SkipType uint32
+}
+
+// TriggerPlanetPanelReplay: A mission is to be played once more.
+type TriggerPlanetPanelReplay struct {
+}
+
+// TriggerSoundtrackDone: A piece of music has ended.
+type TriggerSoundtrackDone struct {
+	// The piece.
+	Soundtrack uint32
+}
+
+// TriggerPlanetMissionSelected: A planet was chosen.
+type TriggerPlanetMissionSelected struct {
+	// The planet.
+	PlanetId int32
+}
+
+// TriggerMovieFunction: A movie calls a function.
+type TriggerMovieFunction struct {
+	// The function.
+	FunctionName []byte
+}
+
+// TriggerPlanetPanelBirthComplete: The panel of planets has appeared.
+type TriggerPlanetPanelBirthComplete struct {
+}
+
+// TriggerPlanetPanelDeathComplete: The panel of planets has disappeared.
+type TriggerPlanetPanelDeathComplete struct {
+}
+
+// TriggerResearchPanelExit: The panel of researches was left.
+type TriggerResearchPanelExit struct {
+}
+
+// TriggerResearchPanelPurchase: A research was bought.
+type TriggerResearchPanelPurchase struct {
+}
+
+// TriggerResearchPanelSelectionChanged: A research was chosen.
+type TriggerResearchPanelSelectionChanged struct {
+	// The research.
+	ResearchItemId int32
+}
+
+// TriggerMercenaryPanelExit: The panel of mercenaries was left.
+type TriggerMercenaryPanelExit struct {
+}
+
+// TriggerMercenaryPanelPurchase: Mercenaries were bought.
+type TriggerMercenaryPanelPurchase struct {
+}
+
+// TriggerMercenaryPanelSelectionChanged: Mercenaries were chosen.
+type TriggerMercenaryPanelSelectionChanged struct {
+	// The mercenaries.
+	MercenaryId int32
+}
+
+// TriggerVictoryPanelExit: The panel of a victory was left.
+type TriggerVictoryPanelExit struct {
+}
+
+// TriggerBattleReportPanelExit: The panel of battle reports was left.
+type TriggerBattleReportPanelExit struct {
+}
+
+// TriggerBattleReportPanelPlayMission: A mission is to be played from the battle reports.
+type TriggerBattleReportPanelPlayMission struct {
+	// The report.
+	BattleReportId int32
+	// The difficulty.
+	DifficultyLevel int32
+}
+
+// TriggerBattleReportPanelPlayScene: A scene is to be shown from the battle reports.
+type TriggerBattleReportPanelPlayScene struct {
+	// The report.
+	BattleReportId int32
+}
+
+// TriggerBattleReportPanelSelectionChanged: A battle report was chosen.
+type TriggerBattleReportPanelSelectionChanged struct {
+	// The report.
+	BattleReportId int32
+}
+
+// TriggerVictoryPanelPlayMissionAgain: The mission is to be played again.
+type TriggerVictoryPanelPlayMissionAgain struct {
+	// The difficulty.
+	DifficultyLevel int32
+}
+
+// TriggerMovieStarted: A movie began.
+type TriggerMovieStarted struct {
+}
+
+// TriggerMovieFinished: A movie has ended.
+type TriggerMovieFinished struct {
+}
+
+// TriggerCustomDialogDismissed: A dialog was closed.
+type TriggerCustomDialogDismissed struct {
+	// What was chosen, as in the replay.
+	Result int32
+}
+
+// TriggerGameMenuItemSelected: An item of the game's menu was chosen.
+type TriggerGameMenuItemSelected struct {
+	// The item, from 0.
+	GameMenuItemIndex int32
+}
+
+// TriggerPurchasePanelSelectedPurchaseItemChanged: An item of the shop was chosen.
+type TriggerPurchasePanelSelectedPurchaseItemChanged struct {
+	// The item.
+	PurchaseItemId int32
+}
+
+// TriggerPurchasePanelSelectedPurchaseCategoryChanged: A category of the shop was chosen.
+type TriggerPurchasePanelSelectedPurchaseCategoryChanged struct {
+	// The category.
+	PurchaseCategoryId int32
+}
+
+// TriggerButtonPressed: A button was pressed.
+type TriggerButtonPressed struct {
+	// The button.
+	Button uint32
+}
+
+// TriggerGameCreditsFinished: The credits have ended.
+type TriggerGameCreditsFinished struct {
+}
+
+// TriggerCutsceneConversationLine: A line of a conversation is spoken in a cutscene.
+type TriggerCutsceneConversationLine struct {
+	// The cutscene.
+	CutsceneId int32
+	// The line's name.
+	ConversationLine []byte
+	// The line's other name. Empty for none.
+	AltConversationLine []byte
+}
+
+// TriggerCutsceneConversationLineMissing: A line of a conversation in a cutscene is missing.
+type TriggerCutsceneConversationLineMissing struct {
+	// The cutscene.
+	CutsceneId int32
+	// The line's name.
+	ConversationLine []byte
+}
+
+// TriggerAnimLengthQueryByName: A client tells the length of an animation that was asked for by name.
+type TriggerAnimLengthQueryByName struct {
+	// The question.
+	QueryId uint32
+	// The length in milliseconds.
+	LengthMs uint32
+	// The gameloop in which it ends.
+	FinishGameLoop uint32
+}
+
+// TriggerAnimLengthQueryByProps: A client tells the length of an animation that was asked for by properties.
+type TriggerAnimLengthQueryByProps struct {
+	// The question.
+	QueryId uint32
+	// The length in milliseconds.
+	LengthMs uint32
+}
+
+// TriggerAnimOffset: An animation that was waited for has reached its place.
+type TriggerAnimOffset struct {
+	// The question.
+	AnimWaitQueryId uint32
+}
+
+// CatalogModify: A map changed a value of the balance data.
+type CatalogModify struct {
+	// The catalog, as in the replay.
+	Catalog uint32
+	// The entry, an index into the catalog.
+	Entry uint32
+	// The field's path.
+	Field []byte
+	// The new value.
+	Value []byte
+}
+
+// HeroTalentTreeSelected: A talent was chosen.
+type HeroTalentTreeSelected struct {
+	// The talent, from 0.
+	Index uint32
+}
+
+// HeroTalentTreeSelectionPanelToggled: The panel of talents was opened or closed.
+type HeroTalentTreeSelectionPanelToggled struct {
+	// True when it was opened.
+	Shown bool
+}
+
+// TriggerProfilerLoggingFinished: A profile was written.
+type TriggerProfilerLoggingFinished struct {
+}
+
+// PeerSetSyncLoadingTime: How long loading took, told by another client.
+type PeerSetSyncLoadingTime struct {
+	// As in the replay.
+	SyncTime uint32
+}
+
+// PeerSetSyncPlayingTime: How long playing took, told by another client.
+type PeerSetSyncPlayingTime struct {
+	// As in the replay.
+	SyncTime uint32
+}
+
+// Other: An event that no table knows.
 type Other struct {
 	// Where it stood.
 	Stream EventStream
 	// Its number in that stream and version of the game.
 	Id uint32
-	// Its name, such as "TriggerMovieStarted". Empty when the table does not know the number.
+	// Its name, if a table knows the number but the layout is not that of its message. Empty otherwise.
 	Name []byte
 	// Its fields, in the table's order.
 	Fields []Field
@@ -1839,11 +2396,70 @@ const (
 	KindCommandManagerReset
 	KindSetAbsoluteGameSpeed
 	KindAddAbsoluteGameSpeed
+	KindBankFile
+	KindBankSection
+	KindBankKey
+	KindBankValue
+	KindBankSignature
+	KindSaveGame
+	KindSaveGameDone
+	KindLoadGameDone
+	KindGameCheat
+	KindBroadcastCheat
+	KindAiCommunicate
+	KindTriggerReplySelected
+	KindTriggerSkipped
+	KindTriggerSoundLengthQuery
+	KindTriggerSoundOffset
+	KindTriggerTransmissionOffset
+	KindTriggerAbortMission
+	KindTriggerPurchaseMade
+	KindTriggerPurchaseExit
+	KindTriggerPlanetMissionLaunched
+	KindTriggerPlanetPanelCanceled
+	KindTriggerConversationSkipped
+	KindTriggerPlanetPanelReplay
+	KindTriggerSoundtrackDone
+	KindTriggerPlanetMissionSelected
+	KindTriggerMovieFunction
+	KindTriggerPlanetPanelBirthComplete
+	KindTriggerPlanetPanelDeathComplete
+	KindTriggerResearchPanelExit
+	KindTriggerResearchPanelPurchase
+	KindTriggerResearchPanelSelectionChanged
+	KindTriggerMercenaryPanelExit
+	KindTriggerMercenaryPanelPurchase
+	KindTriggerMercenaryPanelSelectionChanged
+	KindTriggerVictoryPanelExit
+	KindTriggerBattleReportPanelExit
+	KindTriggerBattleReportPanelPlayMission
+	KindTriggerBattleReportPanelPlayScene
+	KindTriggerBattleReportPanelSelectionChanged
+	KindTriggerVictoryPanelPlayMissionAgain
+	KindTriggerMovieStarted
+	KindTriggerMovieFinished
+	KindTriggerCustomDialogDismissed
+	KindTriggerGameMenuItemSelected
+	KindTriggerPurchasePanelSelectedPurchaseItemChanged
+	KindTriggerPurchasePanelSelectedPurchaseCategoryChanged
+	KindTriggerButtonPressed
+	KindTriggerGameCreditsFinished
+	KindTriggerCutsceneConversationLine
+	KindTriggerCutsceneConversationLineMissing
+	KindTriggerAnimLengthQueryByName
+	KindTriggerAnimLengthQueryByProps
+	KindTriggerAnimOffset
+	KindCatalogModify
+	KindHeroTalentTreeSelected
+	KindHeroTalentTreeSelectionPanelToggled
+	KindTriggerProfilerLoggingFinished
+	KindPeerSetSyncLoadingTime
+	KindPeerSetSyncPlayingTime
 	KindOther
 )
 
 // KindCount is how many kinds there are, KindNone included.
-const KindCount = 71
+const KindCount = 130
 
 var kindNames = [KindCount]string{
 	"none",
@@ -1916,6 +2532,65 @@ var kindNames = [KindCount]string{
 	"command_manager_reset",
 	"set_absolute_game_speed",
 	"add_absolute_game_speed",
+	"bank_file",
+	"bank_section",
+	"bank_key",
+	"bank_value",
+	"bank_signature",
+	"save_game",
+	"save_game_done",
+	"load_game_done",
+	"game_cheat",
+	"broadcast_cheat",
+	"ai_communicate",
+	"trigger_reply_selected",
+	"trigger_skipped",
+	"trigger_sound_length_query",
+	"trigger_sound_offset",
+	"trigger_transmission_offset",
+	"trigger_abort_mission",
+	"trigger_purchase_made",
+	"trigger_purchase_exit",
+	"trigger_planet_mission_launched",
+	"trigger_planet_panel_canceled",
+	"trigger_conversation_skipped",
+	"trigger_planet_panel_replay",
+	"trigger_soundtrack_done",
+	"trigger_planet_mission_selected",
+	"trigger_movie_function",
+	"trigger_planet_panel_birth_complete",
+	"trigger_planet_panel_death_complete",
+	"trigger_research_panel_exit",
+	"trigger_research_panel_purchase",
+	"trigger_research_panel_selection_changed",
+	"trigger_mercenary_panel_exit",
+	"trigger_mercenary_panel_purchase",
+	"trigger_mercenary_panel_selection_changed",
+	"trigger_victory_panel_exit",
+	"trigger_battle_report_panel_exit",
+	"trigger_battle_report_panel_play_mission",
+	"trigger_battle_report_panel_play_scene",
+	"trigger_battle_report_panel_selection_changed",
+	"trigger_victory_panel_play_mission_again",
+	"trigger_movie_started",
+	"trigger_movie_finished",
+	"trigger_custom_dialog_dismissed",
+	"trigger_game_menu_item_selected",
+	"trigger_purchase_panel_selected_purchase_item_changed",
+	"trigger_purchase_panel_selected_purchase_category_changed",
+	"trigger_button_pressed",
+	"trigger_game_credits_finished",
+	"trigger_cutscene_conversation_line",
+	"trigger_cutscene_conversation_line_missing",
+	"trigger_anim_length_query_by_name",
+	"trigger_anim_length_query_by_props",
+	"trigger_anim_offset",
+	"catalog_modify",
+	"hero_talent_tree_selected",
+	"hero_talent_tree_selection_panel_toggled",
+	"trigger_profiler_logging_finished",
+	"peer_set_sync_loading_time",
+	"peer_set_sync_playing_time",
 	"other",
 }
 
@@ -1986,6 +2661,21 @@ const (
 	FieldValueBitsValue
 )
 
+// UnitClass: What a type of unit is for.
+type UnitClass int32
+
+// The values of UnitClass.
+const (
+	// Nothing of this, or not known: units of maps of their own, for one.
+	UnitClassUnspecified UnitClass = 0
+	// It collects resources: SCV, MULE, drone, probe.
+	UnitClassWorker UnitClass = 1
+	// It fights, or helps those that do: observers and overlords, too, as sc2reader has it.
+	UnitClassArmy UnitClass = 2
+	// A building.
+	UnitClassStructure UnitClass = 3
+)
+
 // ControlGroupAction: What happens with a control group.
 type ControlGroupAction int32
 
@@ -2001,9 +2691,9 @@ const (
 	ControlGroupActionRecall ControlGroupAction = 3
 	// The group is emptied.
 	ControlGroupActionClear ControlGroupAction = 4
-	// As SET, and the units leave all other groups.
+	// As SET, and the units leave all other groups: selection_delta events of those groups follow.
 	ControlGroupActionSetAndSteal ControlGroupAction = 5
-	// As APPEND, and the units leave all other groups.
+	// As APPEND, and the units leave all other groups: selection_delta events of those groups follow.
 	ControlGroupActionAppendAndSteal ControlGroupAction = 6
 )
 

@@ -11,7 +11,9 @@ var finishers = map[Kind]func(*Event){
 // noAbility is how 1.0 says that an order has no ability.
 const noAbility = 0xFFFF
 
-// finishCmd: in 1.0 everything was always there, and zeros stood for nothing.
+// finishCmd tells the targets of 1.0 apart: there everything was always written, and zeros stood for nothing. An order with a
+// unit's tag, or with the type of a unit that the player remembers in the fog, is aimed at the unit; any other at the point,
+// if there is one. (Since 1.1, where orders say what they are aimed at, units in the fog have no tag either.)
 func finishCmd(ev *Event) {
 	c := &ev.Cmd
 	if c.HasAbil && c.Abil.Link == noAbility {
@@ -23,9 +25,8 @@ func finishCmd(ev *Event) {
 	if c.TargetCase != CmdTargetNone {
 		return
 	}
-	u := &c.TargetUnit
-	switch {
-	case u.Unit.Tag != 0 || u.TargetUnitFlags != 0 || u.Timer != 0 || u.SnapshotUnitLink != 0 || u.HasSnapshotControlPlayerId:
+	switch u := &c.TargetUnit; {
+	case u.Unit.Tag != 0 || u.SnapshotUnitLink != 0:
 		c.TargetCase = CmdTargetTargetUnit
 		u.SnapshotPoint, u.HasSnapshotPoint = c.TargetPoint, true
 	case c.TargetPoint != Point{}:

@@ -3,6 +3,7 @@ package sc2replay
 import (
 	"slices"
 
+	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/decoders/sc2replay/mpq"
 )
 
@@ -14,7 +15,7 @@ var knownMembers = []string{
 	memberDetails, memberDetails + backup, memberInitData, memberInitData + backup, memberInfo, memberAttributes,
 	memberGame, memberMessage, memberTracker, memberMetadata, memberMetadata12,
 	"replay.load.info", "replay.sync.events", "replay.sync.history", "replay.smartcam.events", "replay.resumable.events",
-	memberLobby, mpq.ListFile, "(attributes)", "(signature)",
+	memberLobby, mpq.ListFile, mpq.AttributesFile, "(signature)",
 }
 
 // decodedMembers are those whose contents arrive as other events, or say nothing of the game.
@@ -65,6 +66,13 @@ func (d *Decoder) listContents(m *member, event Member) {
 			}
 			if offset == 0 {
 				m.data, _, m.err = d.rep.member(m.m.Name, maxMember)
+				if n := int64(len(m.data)); m.err == nil && n > m.m.Size && n > chunk {
+					m.err = decoders.Errorf(decoders.SC2Replay, m.m.Offset, decoders.NoTick, m.m.Name, decoders.ErrLimit,
+						"%d bytes, of which the archive announces %d", n, m.m.Size)
+				}
+				if m.err != nil && d.memberErr == nil {
+					d.memberErr = asError(m.err, m.m.Name)
+				}
 			}
 			if m.err != nil {
 				ev.Member.Error = []byte(m.err.Error())

@@ -45,7 +45,10 @@ func (t *tree) packedField(r *wire.Packed, name string, typ *protocol.Type, dst 
 	case protocol.Blob:
 		f.ValueCase, f.BytesValue = FieldValueBytesValue, r.Bytes(packedSize(r, typ, 8))
 	case protocol.FourCC:
-		f.ValueCase, f.BytesValue = FieldValueBytesValue, r.AppendBits(nil, 32)
+		f.ValueCase = FieldValueBytesValue
+		for range 4 {
+			f.BytesValue = append(f.BytesValue, byte(r.Bits(8)))
+		}
 	case protocol.BitArray:
 		n := packedSize(r, typ, 1)
 		f.ValueCase, f.BitsValue = FieldValueBitsValue, BitMask{Size: uint32(n), Bits: r.AppendBits(nil, n)}

@@ -61,18 +61,20 @@ func (p *Replay) resolvePlayers() {
 }
 
 func (p *Replay) playersOfLobby() {
-	number := uint32(0)
+	numbers := playerNumbers(p.Lobby.LobbyState.Slots)
 	for i := range p.Lobby.LobbyState.Slots {
-		slot := &p.Lobby.LobbyState.Slots[i]
-		if slot.Control != controlHuman && slot.Control != controlComputer {
+		slot, number := &p.Lobby.LobbyState.Slots[i], numbers[i]
+		if number == 0 {
 			continue
 		}
-		number++
 		q := PlayerInfo{
 			Ref:  PlayerRef{PlayerId: number, HasPlayerId: true, Slot: uint32(i), HasSlot: true, UserId: slot.UserId, HasUserId: slot.HasUserId},
 			Team: slot.TeamId, Observer: slot.Observe != 0, Computer: slot.Control == controlComputer,
 			Handicap: slot.Handicap, ToonHandle: slot.ToonHandle, Race: []byte(raceOfAttribute[p.attribute(attributeRace, number)]),
 			HasRef: true,
+		}
+		if !q.Observer {
+			q.PickedRace = p.pickedRace(number, slot)
 		}
 		if slot.HasColorPref {
 			q.ColorName = []byte(ColorName(int(slot.ColorPref)))
@@ -88,6 +90,52 @@ func (p *Replay) playersOfLobby() {
 		}
 		p.Players = append(p.Players, q)
 	}
+}
+
+// lobbyRaces are the races by the lobby's numbers.
+var lobbyRaces = [...]string{"Terran", "Zerg", "Protoss"}
+
+// pickedRace returns the race that was chosen for a slot, after the attributes, or else after the lobby.
+func (p *Replay) pickedRace(number uint32, slot *Slot) []byte {
+	race := raceOfAttribute[p.attribute(attributeRace, number)]
+	switch {
+	case race != "":
+	case !slot.HasRacePref:
+		race = "Random"
+	case int(slot.RacePref) < len(lobbyRaces):
+		race = lobbyRaces[slot.RacePref]
+	}
+	return []byte(race)
+}
+
+// playerNumbers returns the player's number of each slot, 0 for unoccupied ones. In archon mode two slots share the number of
+// the one that leads.
+func playerNumbers(slots []Slot) []uint32 {
+	numbers := make([]uint32, len(slots))
+	next := uint32(1)
+	for i := range slots {
+		if s := &slots[i]; (s.Control == controlHuman || s.Control == controlComputer) && leaderOf(slots, s) < 0 {
+			numbers[i] = next
+			next++
+		}
+	}
+	for i := range slots {
+		if leader := leaderOf(slots, &slots[i]); leader >= 0 {
+			numbers[i] = numbers[leader]
+		}
+	}
+	return numbers
+}
+
+// leaderOf returns the slot that leads this one's pair in archon mode, or -1 for one that leads or is in no pair.
+func leaderOf(slots []Slot, s *Slot) int {
+	return slices.IndexFunc(slots, func(leader Slot) bool {
+		if leader.HasTandemLeaderId || leader.HasTandemLeaderUserId || leader.Control != controlHuman {
+			return false
+		}
+		return s.HasTandemLeaderId && leader.HasTandemId && leader.TandemId == s.TandemLeaderId ||
+			s.HasTandemLeaderUserId && leader.HasUserId && leader.UserId == s.TandemLeaderUserId
+	})
 }
 
 // playersOfDetails numbers the players of the details, for want of a lobby.
@@ -211,14 +259,16 @@ func unescape(s []byte) []byte {
 	return []byte(strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&", "&quot;", `"`).Replace(string(s)))
 }
 
-// index fills the roster.
+// index fills the roster. Where two players have one number, the tracker means the one that leads the pair.
 func (p *Replay) index() {
 	p.roster = roster{}
 	for i := range p.Players {
 		ref := &p.Players[i].Ref
 		at := uint8(min(i+1, 255))
 		if ref.HasPlayerId && int(ref.PlayerId) < len(p.roster.byPlayer) {
-			p.roster.byPlayer[ref.PlayerId] = at
+			if p.roster.byPlayer[ref.PlayerId] == 0 || !p.follows(ref) {
+				p.roster.byPlayer[ref.PlayerId] = at
+			}
 		}
 		number, ok := ref.UserId, ref.HasUserId
 		if p.table.Build < firstWithUserID {
@@ -228,6 +278,12 @@ func (p *Replay) index() {
 			p.roster.byUser[number] = at
 		}
 	}
+}
+
+// follows reports whether another player leads this one's pair, in archon mode.
+func (p *Replay) follows(ref *PlayerRef) bool {
+	slots := p.Lobby.LobbyState.Slots
+	return ref.HasSlot && int(ref.Slot) < len(slots) && leaderOf(slots, &slots[ref.Slot]) >= 0
 }
 
 // maxSetups bounds how many events are looked at in search of the tracker's numbers for players.
@@ -247,7 +303,8 @@ func (p *Replay) setup(data []byte) {
 		return
 	}
 	r := wire.NewVersioned(data)
-	changed := false
+	told := make([]bool, len(p.Players))
+	taken := map[uint32]bool{}
 	for range maxSetups {
 		delta, ok := trackerDelta(&r)
 		if id, isNumber := r.Number(); !ok || !isNumber || delta != 0 || r.Failed() || r.Done() {
@@ -261,13 +318,22 @@ func (p *Replay) setup(data []byte) {
 		if r.Failed() {
 			break
 		}
-		for i := range p.Players {
-			if ref := &p.Players[i].Ref; s.HasSlotId && ref.HasSlot && ref.Slot == s.SlotId && ref.PlayerId != s.PlayerId {
-				ref.PlayerId, changed = s.PlayerId, true
-			}
+		if i := p.playerOfSlot(&s); i >= 0 {
+			ref := &p.Players[i].Ref
+			ref.PlayerId, ref.HasPlayerId, told[i] = s.PlayerId, true, true
+			taken[s.PlayerId] = true
 		}
 	}
-	if changed {
-		p.index()
+	// Who was counted in the lobby but does not take part has no number that another one has.
+	for i := range p.Players {
+		if ref := &p.Players[i].Ref; !told[i] && taken[ref.PlayerId] {
+			ref.PlayerId, ref.HasPlayerId = 0, false
+		}
 	}
+	p.index()
+}
+
+// playerOfSlot returns which of Players a player of the tracker is, by its slot, or -1.
+func (p *Replay) playerOfSlot(s *PlayerSetup) int {
+	return slices.IndexFunc(p.Players, func(q PlayerInfo) bool { return s.HasSlotId && q.Ref.HasSlot && q.Ref.Slot == s.SlotId })
 }

@@ -58,6 +58,8 @@ type Replay struct {
 	// Damage is why the archive could not be opened, or nil. Without the archive there is the header, and what could be
 	// salvaged.
 	Damage error
+	// Fault is the first thing that is wrong with the archive or with a part above, or nil. It is a *decoders.Error.
+	Fault error
 
 	archive  *mpq.Archive
 	salvaged map[string][]byte // members, for want of an archive
@@ -94,6 +96,7 @@ func Open(r io.ReaderAt, size int64) (*Replay, error) {
 			return nil, err
 		}
 	}
+	p.checkArchive()
 	p.readDetails()
 	p.readLobby()
 	p.readAttributes()
@@ -137,6 +140,10 @@ func (p *Replay) readHeader(content []byte, offset int64) error {
 		failed, used = b.Failed(), b.Offset()
 		p.Start.BetaHeader = true
 	}
+	if other := p.Start.Signature; bytes.HasSuffix(other, []byte(signatureEnd)) && !isSignature(other) {
+		return decoders.Errorf(decoders.SC2Replay, offset, decoders.NoTick, "header", decoders.ErrUnsupported,
+			"%.40q of another game", bytes.TrimSuffix(other, []byte(signatureEnd)))
+	}
 	v := &p.Start.Version
 	if !p.Start.HasVersion || v.BaseBuild == 0 && v.Build == 0 || p.Start.BetaHeader && !isSignature(p.Start.Signature) {
 		if failed {
@@ -148,15 +155,23 @@ func (p *Replay) readHeader(content []byte, offset int64) error {
 	if v.BaseBuild == 0 {
 		v.BaseBuild = v.Build
 	}
-	status := PartStatus{Name: []byte("header"), State: PartStateComplete, Size: int64(used), BytesRead: int64(used)}
-	if failed {
-		status.State, status.Error = PartStatePartial, []byte("the header ends early")
+	var damage error
+	switch {
+	case failed:
+		damage = decoders.Errorf(decoders.SC2Replay, offset+int64(used), decoders.NoTick, "header", decoders.ErrTruncated, "it ends early")
+	case !isSignature(p.Start.Signature):
+		damage = decoders.Errorf(decoders.SC2Replay, offset, decoders.NoTick, "header", decoders.ErrCorrupt,
+			"signature %.40q", p.Start.Signature)
 	}
-	p.Parts = append(p.Parts, status)
+	p.status("header", used, used, damage)
 	return nil
 }
 
-const signature = "StarCraft II replay"
+// Headers begin with the name of a game and of the kind of file.
+const (
+	signature    = "StarCraft II replay"
+	signatureEnd = " replay\x1b11"
+)
 
 func isSignature(s []byte) bool {
 	return len(s) >= len(signature) && string(s[:len(signature)]) == signature
@@ -173,84 +188,70 @@ func (p *Replay) chooseTable() {
 func (p *Replay) decodeInfo(parts []PartStatus) DecodeInfo {
 	return DecodeInfo{
 		BaseBuild: p.Start.Version.BaseBuild, TableBuild: uint32(p.table.Build), Match: TableMatch(p.match), Parts: parts,
+		Names: p.nameTable(), HasNames: true,
 	}
-}
-
-// member unpacks a member. It tells whether there is one.
-func (p *Replay) member(name string, limit int64) (data []byte, found bool, err error) {
-	if p.archive == nil {
-		data, found = p.salvaged[name]
-		return data, found, nil
-	}
-	m, ok := p.archive.Find(name)
-	if !ok {
-		return nil, false, nil
-	}
-	if m.Size > limit || m.PackedSize > limit+64<<10 || m.Size > 64<<10+maxRatio*m.PackedSize {
-		return nil, true, decoders.Errorf(decoders.SC2Replay, m.Offset, decoders.NoTick, name, decoders.ErrLimit,
-			"%d bytes, %d when unpacked", m.PackedSize, m.Size)
-	}
-	data, err = p.archive.Append(nil, m)
-	return data, true, err
-}
-
-// status notes how a part could be read.
-func (p *Replay) status(name string, size, read int, found bool, err error) {
-	s := PartStatus{Name: []byte(name), Size: int64(size), BytesRead: int64(read), State: PartStateComplete}
-	switch {
-	case !found:
-		s.State = PartStateAbsent
-	case err != nil && read == 0:
-		s.State, s.Error = PartStateUnreadable, []byte(err.Error())
-	case err != nil:
-		s.State, s.Error = PartStatePartial, []byte(err.Error())
-	}
-	p.Parts = append(p.Parts, s)
 }
 
 // readDetails reads replay.details, or the copy that clients leave when they rewrite it.
 func (p *Replay) readDetails() {
-	plan, err := rootPlan(p.table.Details, reflect.TypeFor[Details]())
-	if err != nil {
-		p.status(memberDetails, 0, 0, true, err)
-		return
-	}
+	found, whole := false, false
 	for _, name := range []string{memberDetails, memberDetails + backup} {
-		data, found, err := p.member(name, maxSmall)
-		if !found {
+		data, ok, err := p.member(name, maxSmall)
+		if !ok {
 			continue
 		}
-		var d Details
-		v := wire.NewVersioned(data)
-		plan.fillVersioned(&v, unsafe.Pointer(&d))
-		if v.Failed() && err == nil {
-			err = decoders.Errorf(decoders.SC2Replay, int64(v.Offset()), decoders.NoTick, name, decoders.ErrCorrupt, "it ends early")
+		found = true
+		d, used, detailsErr := p.detailsOf(name, data)
+		if err == nil {
+			err = detailsErr
 		}
-		for i := range d.PlayerList {
-			toon := &d.PlayerList[i].Toon
-			toon.ProgramId = bytes.Trim(toon.ProgramId, "\x00") // four bytes, of which two are "S2"
+		p.status(name, len(data), used, err)
+		// A blanked file is replaced by its copy, a damaged one by a whole one, and a copy replaces nothing better.
+		n, better := len(d.PlayerList), len(d.PlayerList) > len(p.Details.PlayerList)
+		if used > 1 && (!p.Has.Details || better || !whole && err == nil && n > 0) {
+			p.Details, p.Has.Details, whole = d, true, err == nil
 		}
-		// A blanked file is replaced by its copy, and a copy does not replace anything better.
-		if !p.Has.Details || len(d.PlayerList) > len(p.Details.PlayerList) {
-			p.Details, p.Has.Details = d, v.Offset() > 1
-			p.status(name, len(data), v.Offset(), true, err)
-		}
-		if err == nil && len(d.PlayerList) > 0 {
+		if err == nil && n > 0 {
 			return
 		}
 	}
-	if !p.Has.Details {
-		p.status(memberDetails, 0, 0, false, nil)
+	if !found {
+		p.absent(memberDetails)
 	}
 }
 
-// readLobby reads replay.initData.
+// detailsOf reads details, and returns how many bytes that took.
+func (p *Replay) detailsOf(name string, data []byte) (d Details, used int, err error) {
+	plan, err := rootPlan(p.table.Details, reflect.TypeFor[Details]())
+	if err != nil {
+		return d, 0, err
+	}
+	v := wire.NewVersioned(data)
+	plan.fillVersioned(&v, unsafe.Pointer(&d))
+	for i := range d.PlayerList {
+		toon := &d.PlayerList[i].Toon
+		toon.ProgramId = bytes.Trim(toon.ProgramId, "\x00") // four bytes, of which two are "S2"
+	}
+	used = v.Offset()
+	switch {
+	case v.Failed():
+		err = decoders.Errorf(decoders.SC2Replay, int64(used), decoders.NoTick, name, decoders.ErrCorrupt, "it ends early")
+	case used < len(data):
+		err = decoders.Errorf(decoders.SC2Replay, int64(used), decoders.NoTick, name, decoders.ErrCorrupt,
+			"%d bytes follow", len(data)-used)
+	}
+	return d, used, err
+}
+
+// readLobby reads replay.initData, or the copy that clients leave when they rewrite it.
 func (p *Replay) readLobby() {
+	found := false
 	for _, name := range []string{memberInitData, memberInitData + backup, memberInfo} {
-		data, found, err := p.member(name, maxSmall)
-		if !found {
+		data, ok, err := p.member(name, maxSmall)
+		if !ok {
 			continue
 		}
+		found = true
 		lobby, used, fits := lobbyOf(data, p.table)
 		if !fits && p.match == protocol.Nearest {
 			for _, build := range protocol.Default().Neighbours(int(p.Start.Version.BaseBuild), maxCandidates) {
@@ -268,16 +269,16 @@ func (p *Replay) readLobby() {
 			err = decoders.Errorf(decoders.SC2Replay, int64(used), decoders.NoTick, name, decoders.ErrCorrupt,
 				"table %d does not fit", p.table.Build)
 		}
-		if lobby != nil && (fits || name == memberInfo || !p.Has.Lobby) {
-			p.Lobby, p.Has.Lobby = *lobby, fits
+		if fits && (!p.Has.Lobby || err == nil) {
+			p.Lobby, p.Has.Lobby = *lobby, true
 		}
-		p.status(name, len(data), used, true, err)
-		if fits {
+		p.status(name, len(data), used, err)
+		if fits && err == nil {
 			return
 		}
 	}
-	if !p.Has.Lobby {
-		p.Lobby = Lobby{} // what a wrong layout made of it is worth nothing
+	if !found {
+		p.absent(memberInitData)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/decoders/sc2replay/mpq"
 	"github.com/replayd/replayd/decoders/sc2replay/protocol"
 	"github.com/replayd/replayd/decoders/sc2replay/wire"
 )
@@ -24,6 +25,7 @@ type stream struct {
 	ready  bool // an event comes next, at tick
 	start  int  // where it begins
 	tick   int64
+	clock  uint32 // of the tracker: the gameloop as it is written, which saved games set back
 	events int64
 	last   int32 // the tick of the last event that was read
 	state  PartState
@@ -37,6 +39,9 @@ func (s *stream) open(id protocol.Stream, name string, table *protocol.Table, fr
 	switch {
 	case !from.found:
 		s.state = PartStateAbsent
+		if from.err != nil {
+			s.err = asError(from.err, name)
+		}
 		return
 	case from.err != nil:
 		s.state = PartStateUnreadable
@@ -91,7 +96,12 @@ func (s *stream) step() {
 			s.fail(decoders.ErrCorrupt, "gameloop")
 			return
 		}
-		delta = d
+		s.clock += d // in games that were saved and continued, it wraps around
+		if int64(s.clock) <= s.tick {
+			s.ready = true
+			return
+		}
+		delta = uint32(int64(s.clock) - s.tick)
 	} else if delta = s.packed.Delta(); s.packed.Failed() {
 		s.fail(decoders.ErrTruncated, "gameloop")
 		return
@@ -120,7 +130,7 @@ func (s *stream) fail(kind error, detail string, args ...any) {
 	if s.events == 0 {
 		s.state = PartStateUnreadable
 	}
-	if s.err == nil {
+	if s.err == nil || errors.Is(s.err, mpq.ErrChecksum) { // this says more
 		s.err = decoders.Errorf(decoders.SC2Replay, int64(s.start), int32(min(s.tick, math.MaxInt32)), s.name, kind, detail, args...)
 	}
 }
@@ -208,6 +218,9 @@ func (s *stream) readTracker(ev *Event) bool {
 	}
 	if p != nil && p.finish != nil {
 		p.finish(ev)
+	}
+	if ev.Kind == KindPlayerSetup {
+		ev.PlayerSetup.Resumed = int64(s.clock) < s.tick
 	}
 	return true
 }

@@ -1,15 +1,28 @@
 package sc2replay
 
-// units is what the tracker told of the game's units up to now.
+import (
+	"bytes"
+
+	"github.com/replayd/replayd/decoders/sc2replay/names"
+)
+
+// units is what is known of the game's units up to now: what the tracker told, or, in replays without one, what players
+// have selected.
 type units struct {
-	byTag  map[uint32]unit
-	latest map[uint32]uint32 // the newest tag at an index
-	cells  int32             // how many cells a unit of the tracker's places is
+	byTag     map[uint32]unit
+	latest    map[uint32]uint32 // the newest tag at an index
+	cells     int32             // how many cells a unit of the tracker's places is
+	names     *names.Table      // of the types in selections
+	untracked bool              // there is no tracker: selections tell the types
 }
 
 type unit struct {
 	typeName []byte // aliases the tracker's data
+	link     uint32 // of the type, when a selection told it
+	since    int32  // the tick of its present type
+	begun    int32  // the tick of its unit_init plus one, 0 for none
 	owner    uint8  // player id
+	class    names.Class
 }
 
 // A unit's tag is its index and how often the index was used before.
@@ -26,7 +39,7 @@ const (
 )
 
 func (u *units) reset(baseBuild uint32) {
-	u.byTag, u.latest, u.cells = map[uint32]unit{}, map[uint32]uint32{}, 1
+	*u = units{byTag: map[uint32]unit{}, latest: map[uint32]uint32{}, cells: 1}
 	if baseBuild < firstWithCells {
 		u.cells = oldCells
 	}
@@ -46,7 +59,35 @@ func (u *units) seen(unit *Unit) {
 // resolve completes a unit of a game event, which has a tag.
 func (u *units) resolve(unit *Unit) {
 	unit.Index, unit.Recycle = unit.Tag>>recycleBits, unit.Tag&recycleMask
-	unit.TypeName = u.byTag[unit.Tag].typeName
+	known := u.byTag[unit.Tag]
+	unit.TypeName, unit.Class = known.typeName, UnitClass(known.class)
+}
+
+// selection follows a selection: it completes the units that were added. Subgroups tell the types of those that the tracker
+// did not tell of, or, because the tracker's events come last, tells of in the same gameloop.
+func (u *units) selection(delta *SelectionDelta) {
+	added := delta.AddUnitTags
+	for i := range delta.AddSubgroups {
+		group := &delta.AddSubgroups[i]
+		n := min(int(group.Count), len(added))
+		for j := range added[:n] {
+			n := &added[j]
+			n.Index, n.Recycle = n.Tag>>recycleBits, n.Tag&recycleMask
+			known, ok := u.byTag[n.Tag]
+			if !ok || u.untracked && known.link != group.UnitLink {
+				name := u.names.Unit(group.UnitLink)
+				known = unit{typeName: name, link: group.UnitLink, class: names.ClassOf(name)}
+				if u.untracked {
+					u.byTag[n.Tag] = known
+				}
+			}
+			n.TypeName, n.Class = known.typeName, UnitClass(known.class)
+		}
+		added = added[n:]
+	}
+	for i := range added { // more than the subgroups have
+		u.resolve(&added[i])
+	}
 }
 
 // track follows a tracker event: it completes the event's units, remembers what is new, and returns the player id whom the
@@ -55,19 +96,28 @@ func (u *units) track(ev *Event) uint32 {
 	switch ev.Kind {
 	case KindUnitBorn:
 		e := &ev.UnitBorn
-		u.appear(&e.Unit, e.ControlPlayerId)
+		u.appear(&e.Unit, e.ControlPlayerId, ev.AtTick)
 		u.place(&e.X, &e.Y)
 		if e.HasCreator {
-			u.named(&e.Creator)
+			if creator := u.named(&e.Creator); string(creator.typeName) == egg {
+				e.StartedTick, e.HasStartedTick = creator.since, true
+			}
 		}
 		return e.ControlPlayerId
 	case KindUnitInit:
 		e := &ev.UnitInit
-		u.appear(&e.Unit, e.ControlPlayerId)
+		known := u.appear(&e.Unit, e.ControlPlayerId, ev.AtTick)
+		known.begun = ev.AtTick + 1
+		u.byTag[e.Unit.Tag] = known
 		u.place(&e.X, &e.Y)
 		return e.ControlPlayerId
 	case KindUnitDone:
-		return uint32(u.named(&ev.UnitDone.Unit).owner)
+		e := &ev.UnitDone
+		known := u.named(&e.Unit)
+		if known.begun > 0 {
+			e.StartedTick, e.HasStartedTick = known.begun-1, true
+		}
+		return uint32(known.owner)
 	case KindUnitDied:
 		e := &ev.UnitDied
 		u.place(&e.X, &e.Y)
@@ -80,12 +130,18 @@ func (u *units) track(ev *Event) uint32 {
 		name := e.Unit.TypeName
 		known := u.named(&e.Unit)
 		e.PreviousTypeName, e.Unit.TypeName = known.typeName, name
-		u.byTag[e.Unit.Tag] = unit{typeName: short(name), owner: known.owner}
+		if isCocoon(known.typeName) {
+			e.StartedTick, e.HasStartedTick = known.since, true
+		}
+		known.typeName, known.class, known.since = short(name), names.ClassOf(name), ev.AtTick
+		e.Unit.Class = UnitClass(known.class)
+		u.byTag[e.Unit.Tag] = known
 		return uint32(known.owner)
 	case KindUnitOwnerChange:
 		e := &ev.UnitOwnerChange
 		known := u.named(&e.Unit)
-		u.byTag[e.Unit.Tag] = unit{typeName: known.typeName, owner: uint8(e.ControlPlayerId)}
+		known.owner = uint8(e.ControlPlayerId)
+		u.byTag[e.Unit.Tag] = known
 		return e.ControlPlayerId
 	case KindUnitPositions:
 		for i := range ev.UnitPositions.Positions {
@@ -107,17 +163,29 @@ func (u *units) track(ev *Event) uint32 {
 	return 0
 }
 
-func (u *units) appear(n *Unit, owner uint32) {
+// appear notes a new unit.
+func (u *units) appear(n *Unit, owner uint32, tick int32) unit {
 	u.seen(n)
-	u.byTag[n.Tag] = unit{typeName: short(n.TypeName), owner: uint8(owner)}
+	known := unit{typeName: short(n.TypeName), owner: uint8(owner), class: names.ClassOf(n.TypeName), since: tick}
+	n.Class = UnitClass(known.class)
+	u.byTag[n.Tag] = known
 	u.latest[n.Index] = n.Tag
+	return known
+}
+
+// egg is the type of a larva that is becoming something else.
+const egg = "Egg"
+
+// isCocoon reports whether a type is what units are while they morph. Larvae's eggs are not: what hatches is another unit.
+func isCocoon(name []byte) bool {
+	return bytes.HasSuffix(name, []byte("Cocoon")) || bytes.HasSuffix(name, []byte(egg)) && len(name) > len(egg)
 }
 
 // named completes a unit of a tracker event with its type, and returns what is known of it.
 func (u *units) named(n *Unit) unit {
 	u.seen(n)
 	known := u.byTag[n.Tag]
-	n.TypeName = known.typeName
+	n.TypeName, n.Class = known.typeName, UnitClass(known.class)
 	return known
 }
 
@@ -125,9 +193,7 @@ func (u *units) named(n *Unit) unit {
 func (u *units) link(ev *Event) {
 	switch ev.Kind {
 	case KindSelectionDelta:
-		for i := range ev.SelectionDelta.AddUnitTags {
-			u.resolve(&ev.SelectionDelta.AddUnitTags[i])
-		}
+		u.selection(&ev.SelectionDelta)
 	case KindCmd:
 		if ev.Cmd.TargetCase == CmdTargetTargetUnit {
 			u.resolve(&ev.Cmd.TargetUnit.Unit)
@@ -143,6 +209,8 @@ func (u *units) link(ev *Event) {
 		u.resolve(&ev.UnitClick.Unit)
 	case KindUnitHighlight:
 		u.resolve(&ev.UnitHighlight.Unit)
+	case KindAiCommunicate:
+		u.resolve(&ev.AiCommunicate.TargetUnit)
 	}
 }
 

@@ -19,7 +19,7 @@ type Unpacked struct {
 type contents struct {
 	data  []byte
 	found bool
-	err   error // a *decoders.Error: why data is not all of it
+	err   error // a *decoders.Error: why data is not all of it, or not what it was
 }
 
 // Unpack unpacks the event streams, two at a time where there are two processors, and finds the table that fits them. It
@@ -29,6 +29,9 @@ func (p *Replay) Unpack() (*Unpacked, error) {
 	u.rep.Players = slices.Clone(p.Players)
 	unpack := func(into *contents, name string, limit int64) {
 		into.data, into.found, into.err = p.member(name, limit)
+		if !into.found {
+			into.err = p.missing(name)
+		}
 	}
 	if runtime.GOMAXPROCS(0) > 1 {
 		done := make(chan struct{})

@@ -35,7 +35,7 @@ type Decoder struct {
 
 	// index is how many events of the record at the window's front were delivered: 1 when it began a tick, whose event
 	// comes before its own.
-	index int32
+	index int64
 
 	looked   int             // bytes of the header in which there is no NUL
 	searches [2]search       // for the ends of a torn record's texts
@@ -161,6 +161,12 @@ func (d *Decoder) fail(what string, kind error, detail string, args ...any) erro
 func (d *Decoder) Position() decoders.Position {
 	return decoders.Position{Offset: d.w.Offset(), Index: d.index}
 }
+
+// Sum is the sum of the bytes before Position's Offset.
+func (d *Decoder) Sum() decoders.Sum { return d.w.Sum() }
+
+// SumTo is Sum for where the last event starts.
+func (d *Decoder) SumTo(at decoders.Position) decoders.Sum { return d.w.SumTo(at.Offset) }
 
 // Tick is the current tick: that of the last event. It is 0 before the first one.
 func (d *Decoder) Tick() int32 { return d.state.tick }

@@ -81,6 +81,15 @@ type Event struct {
 	PlayerState PlayerState
 	// What is odd about the record without making it unreadable. Empty for nearly all events.
 	Warnings []Warning
+	// Who the client is that the event names, after the event. Only with resolve_players, and absent where the event names no
+	// client.
+	Player Player
+	// HasPlayer says that Player is set.
+	HasPlayer bool
+	// Who the other client of a player_swap is. Only with resolve_players.
+	OtherPlayer Player
+	// HasOtherPlayer says that OtherPlayer is set.
+	HasOtherPlayer bool
 }
 
 // PlayerDiff: A character moved. Characters that stand still are not recorded.
@@ -439,25 +448,31 @@ type UnknownEx struct {
 type Test struct {
 }
 
-// AuthInit: A client was already logged in to the remote console when the file began. DDNet 11.0.3 to 19.5; later servers write
-// auth_login instead.
+// AuthInit: A client was already logged in to the remote console when the file began. DDNet 11.0.3 to 19.5, and by role since
+// 20.1.1; the servers between write auth_login instead.
 type AuthInit struct {
 	// The client.
 	ClientId int32
-	// Its level.
+	// Its level; of a login by role, the level of that name, or unspecified where the role has another name.
 	Level AuthLevel
 	// The login's name, as configured by the operator.
 	AuthName []byte
+	// The role: "admin", "moderator", "helper", or as the operator calls it. Empty in files of servers before DDNet 20.1.1,
+	// which record the level alone.
+	Role []byte
 }
 
 // AuthLogin: A client logged in to the remote console.
 type AuthLogin struct {
 	// The client.
 	ClientId int32
-	// Its level.
+	// Its level; of a login by role, the level of that name, or unspecified where the role has another name.
 	Level AuthLevel
 	// The login's name, as configured by the operator.
 	AuthName []byte
+	// The role: "admin", "moderator", "helper", or as the operator calls it. Empty in files of servers before DDNet 20.1.1,
+	// which record the level alone.
+	Role []byte
 }
 
 // AuthLogout: A client logged out of the remote console.
@@ -608,7 +623,8 @@ type PlayerState struct {
 	Joined bool
 	// The protocol that the client speaks.
 	Protocol Protocol
-	// The name: the effective one where the server recorded it, or else the one asked for. Empty when not known.
+	// The name: what the server calls the client, or, where it does not say, what the client asked to be called. Empty when
+	// not known.
 	Name []byte
 	// The team, from 0.
 	Team int32
@@ -622,6 +638,47 @@ type PlayerState struct {
 	Input Input
 	// HasInput says that Input is set.
 	HasInput bool
+	// True when the name is the server's word, recorded in this file or in that of a game before it in the same server process;
+	// false when it is only what the client asked for.
+	NameEffective bool
+	// The clan.
+	Clan []byte
+	// The country's ISO 3166-1 number, or -1 and below for special flags. Absent when not known.
+	Country int32
+	// HasCountry says that Country is set.
+	HasCountry bool
+	// The skin, of a 0.6 client. Absent when not known.
+	Skin Skin
+	// HasSkin says that Skin is set.
+	HasSkin bool
+	// The skin, of a 0.7 client: body, marking, decoration, hands, feet, eyes, in this order. Empty when not known.
+	SkinParts []SkinPart
+	// The DDNet version number, such as 16040 for 16.4. 0 when not known.
+	ClientVersion int32
+	// The version as the client spells it. Empty when not known.
+	ClientVersionText []byte
+	// The level of its login to the remote console. Unspecified when it is not logged in, or by a role of another name.
+	AuthLevel AuthLevel
+	// The role of its login: "admin", "moderator", "helper", or as the operator calls it. Empty when it is not logged in.
+	Role []byte
+	// True while its team practises.
+	Practice bool
+	// True when the client has entered the game, as far as the file tells.
+	Ready bool
+}
+
+// Player: Who a client is, as far as the file and those of the games before it in the same server process tell. What is not known is
+// empty.
+type Player struct {
+	// The name: what the server calls the client, or, where it does not say, what the client asked to be called.
+	Name []byte
+	// The clan.
+	Clan []byte
+	// The team, from 0.
+	Team int32
+	// The role on the remote console: "admin", "moderator", "helper", or as the operator calls it. Empty when the client is not
+	// logged in.
+	Role []byte
 }
 
 // Kind is what an event is: which of its fields holds.

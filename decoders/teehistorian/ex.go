@@ -8,7 +8,7 @@ import (
 // extensionData decodes the data of an extension record into the event, setting its kind. It reads with x.
 type extensionData func(x *ex, ev *Event)
 
-// extensions holds the extension records that servers up to DDNet 20.1 write. Their UUIDs follow from their names.
+// extensions holds the extension records that servers up to DDNet 20.1.1 write. Their UUIDs follow from their names.
 // See docs/formats/teehistorian.md, "Extensions".
 var extensions = map[UUID]*extension{}
 
@@ -32,6 +32,16 @@ func init() {
 		{"teehistorian-auth-login@ddnet.tw", func(x *ex, ev *Event) {
 			ev.Kind = KindAuthLogin
 			ev.AuthLogin = AuthLogin{ClientId: x.client(), Level: AuthLevel(x.int()), AuthName: x.string()}
+		}},
+		{"teehistorian-auth-init-role@ddnet.org", func(x *ex, ev *Event) {
+			ev.Kind = KindAuthInit
+			ev.AuthInit = AuthInit{ClientId: x.client(), Role: x.string(), AuthName: x.string()}
+			ev.AuthInit.Level = roleLevel(ev.AuthInit.Role)
+		}},
+		{"teehistorian-auth-login-role@ddnet.org", func(x *ex, ev *Event) {
+			ev.Kind = KindAuthLogin
+			ev.AuthLogin = AuthLogin{ClientId: x.client(), Role: x.string(), AuthName: x.string()}
+			ev.AuthLogin.Level = roleLevel(ev.AuthLogin.Role)
 		}},
 		{"teehistorian-auth-logout@ddnet.tw", func(x *ex, ev *Event) {
 			ev.Kind = KindAuthLogout
@@ -216,17 +226,35 @@ func (d *Decoder) apply(ev *Event, x *ex) {
 	for _, id := range x.clients[:x.named] {
 		d.known(ev, id)
 	}
-	switch ev.Kind {
+	if ev.Kind == KindTeamPractice {
+		d.state.setPractice(ev.TeamPractice.Team, ev.TeamPractice.Practice)
+	}
+	if x.named == 0 {
+		return
+	}
+	switch client := d.state.client(x.clients[0]); ev.Kind {
 	case KindRejoinver6:
-		d.state.client(x.clients[0]).Protocol = ProtocolSix
+		client.Protocol = ProtocolSix
 	case KindPlayerTeam:
-		d.state.client(x.clients[0]).Team = ev.PlayerTeam.Team
+		client.Team = ev.PlayerTeam.Team
 	case KindPlayerName:
-		client := d.state.client(x.clients[0])
-		client.setName(ev.PlayerName.Name)
-		client.named = true
-	case KindPlayerReady, KindDdnetver:
-		d.state.client(x.clients[0]).Present = true
+		set(&client.Name, ev.PlayerName.Name)
+		client.NameEffective = true
+	case KindPlayerReady:
+		client.appear()
+		client.Ready = true
+	case KindDdnetver:
+		client.appear()
+		client.Version = ev.Ddnetver.Version
+		set(&client.VersionText, ev.Ddnetver.VersionText)
+	case KindDdnetverOld:
+		client.Version = ev.DdnetverOld.Version
+	case KindAuthInit:
+		client.login(ev.AuthInit.Level, ev.AuthInit.Role)
+	case KindAuthLogin:
+		client.login(ev.AuthLogin.Level, ev.AuthLogin.Role)
+	case KindAuthLogout:
+		client.login(AuthLevelUnspecified, nil)
 	}
 }
 

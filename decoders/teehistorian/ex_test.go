@@ -45,14 +45,28 @@ func TestExtensions(t *testing.T) {
 			t.Errorf("%s: %s, want %s", name, got, extensionUUIDs[kind])
 		}
 	}
+	for name, uuid := range map[string]string{
+		"teehistorian-auth-login-role@ddnet.org": "09d8570e-045e-345c-9bc6-65d3b091c3f4",
+		"teehistorian-auth-init-role@ddnet.org":  "7a202cc7-3591-3d4f-a8a6-98286d5c4f9c",
+	} {
+		if got := teehistorian.NameUUID(name).String(); got != uuid {
+			t.Errorf("%s: %s, want %s", name, got, uuid)
+		}
+	}
 	for _, test := range []struct {
 		name string // without what is the same in all
 		data func(*writer)
 		want string
 	}{
 		{"test@ddnet.tw", func(*writer) {}, "test [] {}"},
-		{"auth-init@ddnet.tw", func(w *writer) { w.int(0, 1); w.text("x") }, `auth_init [] {ClientId:0 Level:1 AuthName:"x" }`},
-		{"auth-login@ddnet.tw", func(w *writer) { w.int(0, 3); w.text("default_admin") }, `auth_login [] {ClientId:0 Level:3 AuthName:"default_admin" }`},
+		{"auth-init@ddnet.tw", func(w *writer) { w.int(0, 1); w.text("x") }, `auth_init [] {ClientId:0 Level:1 AuthName:"x" Role:"" }`},
+		{"auth-login@ddnet.tw", func(w *writer) { w.int(0, 3); w.text("default_admin") }, `auth_login [] {ClientId:0 Level:3 AuthName:"default_admin" Role:"" }`},
+		{"auth-login-role@ddnet.org", func(w *writer) { w.int(0); w.text("admin", "default_admin") },
+			`auth_login [] {ClientId:0 Level:3 AuthName:"default_admin" Role:"admin" }`},
+		{"auth-login-role@ddnet.org", func(w *writer) { w.int(0); w.text("trial", "x") },
+			`auth_login [] {ClientId:0 Level:0 AuthName:"x" Role:"trial" }`},
+		{"auth-init-role@ddnet.org", func(w *writer) { w.int(0); w.text("helper", "x") },
+			`auth_init [] {ClientId:0 Level:1 AuthName:"x" Role:"helper" }`},
 		{"auth-logout@ddnet.tw", func(w *writer) { w.int(0) }, "auth_logout [] {ClientId:0 }"},
 		{"ddnetver-old@ddnet.tw", func(w *writer) { w.int(0, 15090) }, "ddnetver_old [] {ClientId:0 Version:15090 }"},
 		{"ddnetver@ddnet.tw", func(w *writer) { w.int(0); w.uuid(someUUID); w.int(20010); w.text("DDNet 20.1") },
@@ -181,7 +195,7 @@ func TestPresence(t *testing.T) {
 			w.ex("teehistorian-player-team@ddnet.tw", func(w *writer) { w.int(0, 0) })
 			w.ex("teehistorian-auth-logout@ddnet.tw", func(w *writer) { w.int(0) })
 		}, false, "queen"},
-		{"somebody without a JOIN", func() { w.message(0, info(20, "vanilla")) }, true, "queen"},
+		{"somebody without a JOIN", func() { w.message(0, info(20, "vanilla")) }, true, "vanilla"},
 		{"the next", func() { w.join(0); w.message(0, info(20, "bob")) }, true, "bob"},
 	} {
 		step.write()

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/replayd/replayd/decoders"
@@ -95,10 +96,29 @@ func (d *Decoder) Header() (*Header, error) {
 	return d.header, nil
 }
 
+// UnknownExtensions returns the names of extension records that the server can write and this package does not know: if the
+// file has any, they come as unknown_ex events. It is nil for nearly all files.
+func (h *Header) UnknownExtensions() []string {
+	var unknown []string
+	for _, name := range h.UUIDs {
+		if strings.Contains(name, "teehistorian") && extensions[NameUUID(name)] == nil {
+			unknown = append(unknown, name)
+		}
+	}
+	return unknown
+}
+
 // headerError is why a header cannot be used.
 type headerError struct {
 	kind   error
 	detail string
+}
+
+// HeaderText returns the header as it is written, a JSON object. It is to be called after Header and before anything else is
+// read, and valid until then.
+func (d *Decoder) HeaderText() []byte {
+	text := d.w.Behind(int(d.w.Offset()) - len(magic))
+	return text[:len(text)-1]
 }
 
 // parseHeader reads the JSON object. Servers write all values as strings; very old and modified ones wrote numbers.

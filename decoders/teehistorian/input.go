@@ -99,7 +99,8 @@ func (d *Decoder) inputNew(c *cursor, ev *Event) (bool, error) {
 	}
 	d.begin(c, ev, KindInputNew)
 	client := d.known(ev, id)
-	client.Present, client.HasInput, client.Input = true, true, input(&v)
+	client.appear()
+	client.HasInput, client.Input = true, input(&v)
 	ev.InputNew = InputNew{ClientId: id, Input: client.Input, HasInput: true}
 	return true, nil
 }

@@ -18,7 +18,7 @@ func (d *Decoder) message(c *cursor, ev *Event) (bool, error) {
 	}
 	d.begin(c, ev, KindMessage)
 	client := d.known(ev, id)
-	client.Present = true
+	client.appear()
 	m := &ev.Message
 	m.ClientId, m.Raw, m.Redacted = id, raw, false
 	protocol := client.Protocol
@@ -39,16 +39,14 @@ func (d *Decoder) message(c *cursor, ev *Event) (bool, error) {
 	}
 	switch m.ContentCase {
 	case MessageContentStartInfo:
-		if !client.named {
-			client.setName(m.StartInfo.Name)
-		}
+		client.introduce(&m.StartInfo)
 		if len(m.Uuid) == 0 {
 			client.Protocol = m.Protocol // this message's number is no client message's in the other protocol
 		}
 	case MessageContentChangeInfo:
-		if !client.named {
-			client.setName(m.ChangeInfo.Name)
-		}
+		client.introduce(&m.ChangeInfo)
+	case MessageContentSkinChange:
+		client.dress(&Skin{}, m.SkinChange.SkinParts)
 	}
 	return true, nil
 }

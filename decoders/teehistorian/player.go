@@ -76,7 +76,8 @@ func (d *Decoder) playerNew(c *cursor, ev *Event) (bool, error) {
 	if client.Alive {
 		warn(ev, WarningPlayerPresent)
 	}
-	client.Present, client.Alive, client.X, client.Y = true, true, x, y
+	client.appear()
+	client.Alive, client.X, client.Y = true, x, y
 	ev.PlayerNew = PlayerNew{ClientId: id, X: x, Y: y}
 	return true, nil
 }

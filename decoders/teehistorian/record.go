@@ -144,11 +144,7 @@ func (d *Decoder) join(c *cursor, ev *Event) (bool, error) {
 	}
 	d.begin(c, ev, KindJoin)
 	ev.Join.ClientId = id
-	client := d.state.client(id)
-	client.seen, client.named = true, false
-	client.Joined, client.Present = true, true
-	client.Team = 0
-	client.Name = client.Name[:0]
+	d.state.client(id).connect(d.state.tick == 0)
 	return true, nil
 }
 
@@ -166,8 +162,6 @@ func (d *Decoder) drop(c *cursor, ev *Event) (bool, error) {
 	ev.Drop.Reason = c.string()
 	d.begin(c, ev, KindDrop)
 	ev.Drop.ClientId = id
-	client := d.known(ev, id)
-	client.Joined, client.Present = false, false
-	client.Protocol = ProtocolUnspecified // whoever comes next need not tell
+	d.known(ev, id).disconnect()
 	return true, nil
 }

@@ -112,6 +112,9 @@ func TestReference(t *testing.T) {
 					kind = "tick_skip"
 				}
 				if ex, ok := extensionNames[ev.Kind]; ok {
+					if len(ev.AuthLogin.Role) > 0 && ev.Kind == teehistorian.KindAuthLogin {
+						ex = "teehistorian-auth-login-role@ddnet.org"
+					}
 					got.Ex[ex]++
 					kind = "ex"
 				}

@@ -14,19 +14,48 @@ import (
 var ErrSnapshot = errors.New("teehistorian: unusable snapshot")
 
 // snapshotVersion is the first byte of a snapshot. It changes with what follows.
-const snapshotVersion = 1
+const snapshotVersion = 2
 
 // The bits of a client in a snapshot.
 const (
 	snapPresent = 1 << iota
 	snapJoined
-	snapNamed
+	snapReady
 	snapAlive
 	snapHasInput
 	snapSix
 	snapSeven
+	snapFresh
+	snapDropped
+	snapAuthed
+	snapNameEffective
+	snapHasInfo
+	snapHasSkin
 	snapAll = 1<<iota - 1
 )
+
+// flags are the truth values of a client, with their bits.
+func (c *Client) flags() [11]struct {
+	value *bool
+	bit   int64
+} {
+	return [...]struct {
+		value *bool
+		bit   int64
+	}{
+		{&c.Present, snapPresent},
+		{&c.Joined, snapJoined},
+		{&c.Ready, snapReady},
+		{&c.Alive, snapAlive},
+		{&c.HasInput, snapHasInput},
+		{&c.fresh, snapFresh},
+		{&c.dropped, snapDropped},
+		{&c.authed, snapAuthed},
+		{&c.NameEffective, snapNameEffective},
+		{&c.HasInfo, snapHasInfo},
+		{&c.HasSkin, snapHasSkin},
+	}
+}
 
 // The stages between records, as snapshots name them.
 const (
@@ -48,7 +77,7 @@ func (d *Decoder) stage() byte {
 }
 
 // Snapshot appends all that the decoder knows at its Position to b: with it and the header, decoding can start there
-// instead of at the beginning of the file. It takes some 20 to 40 bytes for each client that was ever named. The
+// instead of at the beginning of the file. It takes some 60 to 150 bytes for each client that was ever named. The
 // decoder must have read the header and not have failed.
 func (d *Decoder) Snapshot(b []byte) []byte {
 	s := &d.state
@@ -57,43 +86,96 @@ func (d *Decoder) Snapshot(b []byte) []byte {
 	b = append(b, d.stage())
 	b = binary.AppendVarint(b, int64(s.tick))
 	b = binary.AppendVarint(b, int64(s.prev))
+	practising := 0
+	for _, on := range s.practice {
+		if on {
+			practising++
+		}
+	}
+	b = binary.AppendUvarint(b, uint64(practising))
+	for team, on := range s.practice {
+		if on {
+			b = binary.AppendUvarint(b, uint64(team))
+		}
+	}
+	return s.appendClients(b, func(c *Client) bool { return c.seen })
+}
+
+// appendClients appends those of the clients that are wanted.
+func (s *State) appendClients(b []byte, wanted func(*Client) bool) []byte {
 	count := 0
-	for range s.Clients() {
-		count++
+	for id := range s.clients {
+		if wanted(&s.clients[id]) {
+			count++
+		}
 	}
 	b = binary.AppendUvarint(b, uint64(count))
-	for id, c := range s.Clients() {
-		bits := byte(0)
-		for _, f := range []struct {
-			set bool
-			bit byte
-		}{
-			{c.Present, snapPresent},
-			{c.Joined, snapJoined},
-			{c.named, snapNamed},
-			{c.Alive, snapAlive},
-			{c.HasInput, snapHasInput},
-			{c.Protocol == ProtocolSix, snapSix},
-			{c.Protocol == ProtocolSeven, snapSeven},
-		} {
-			if f.set {
-				bits |= f.bit
-			}
-		}
-		b = binary.AppendUvarint(b, uint64(id))
-		b = append(b, bits)
-		b = binary.AppendVarint(b, int64(c.X))
-		b = binary.AppendVarint(b, int64(c.Y))
-		b = binary.AppendVarint(b, int64(c.Team))
-		b = binary.AppendUvarint(b, uint64(len(c.Name)))
-		b = append(b, c.Name...)
-		if c.HasInput {
-			for _, v := range c.Input.values() {
-				b = binary.AppendVarint(b, int64(v))
-			}
+	for id := range s.clients {
+		if c := &s.clients[id]; wanted(c) {
+			b = c.append(binary.AppendUvarint(b, uint64(id)))
 		}
 	}
 	return b
+}
+
+// append appends a client as snapshots hold it.
+func (c *Client) append(b []byte) []byte {
+	bits := int64(0)
+	for _, f := range c.flags() {
+		if *f.value {
+			bits |= f.bit
+		}
+	}
+	switch c.Protocol {
+	case ProtocolSix:
+		bits |= snapSix
+	case ProtocolSeven:
+		bits |= snapSeven
+	}
+	b = binary.AppendUvarint(b, uint64(bits))
+	b = binary.AppendVarint(b, int64(c.X))
+	b = binary.AppendVarint(b, int64(c.Y))
+	b = binary.AppendVarint(b, int64(c.Team))
+	if c.HasInput {
+		for _, v := range c.Input.values() {
+			b = binary.AppendVarint(b, int64(v))
+		}
+	}
+	b = appendText(b, c.Name)
+	b = binary.AppendVarint(b, int64(c.Version))
+	b = appendText(b, c.VersionText)
+	b = binary.AppendVarint(b, int64(c.AuthLevel))
+	b = appendText(b, c.Role)
+	if !c.HasInfo {
+		return b
+	}
+	b = appendText(b, c.Clan)
+	b = binary.AppendVarint(b, int64(c.Country))
+	if c.HasSkin {
+		b = appendText(b, c.Skin.Name)
+		b = append(b, truth(c.Skin.UseCustomColor))
+		b = binary.AppendVarint(b, int64(c.Skin.ColorBody))
+		b = binary.AppendVarint(b, int64(c.Skin.ColorFeet))
+	}
+	b = append(b, byte(len(c.SkinParts)))
+	for i := range c.SkinParts {
+		p := &c.SkinParts[i]
+		b = appendText(b, p.Name)
+		b = append(b, truth(p.UseCustomColor))
+		b = binary.AppendVarint(b, int64(p.Color))
+	}
+	return b
+}
+
+func appendText(b, text []byte) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(text))), text...)
+}
+
+func truth(v bool) byte {
+	if v {
+		return 1
+	}
+	return 0
 }
 
 // Restore returns a decoder that goes on where a snapshot was taken. w shows the file from that Position's Offset on;
@@ -107,41 +189,12 @@ func Restore(w *decoders.Window, h *Header, snapshot []byte) (*Decoder, error) {
 	}
 	offset := r.varint(0, math.MaxInt64)
 	stage := r.byte()
-	d.state.tick = int32(r.varint(math.MinInt32, math.MaxInt32))
+	d.state.tick = r.int32()
 	d.state.prev = int32(r.varint(-1, math.MaxInt32))
-	last := int64(-1)
 	for count := r.uvarint(MaxClients); count > 0 && !r.bad; count-- {
-		id := r.uvarint(MaxClients - 1)
-		bits := r.byte()
-		if id <= last || bits&^snapAll != 0 || bits&(snapSix|snapSeven) == snapSix|snapSeven {
-			r.bad = true
-		}
-		if r.bad {
-			break
-		}
-		last = id
-		c := d.state.client(int32(id))
-		c.seen = true
-		c.Present, c.Joined, c.named = bits&snapPresent != 0, bits&snapJoined != 0, bits&snapNamed != 0
-		c.Alive, c.HasInput = bits&snapAlive != 0, bits&snapHasInput != 0
-		switch {
-		case bits&snapSix != 0:
-			c.Protocol = ProtocolSix
-		case bits&snapSeven != 0:
-			c.Protocol = ProtocolSeven
-		}
-		c.X = int32(r.varint(math.MinInt32, math.MaxInt32))
-		c.Y = int32(r.varint(math.MinInt32, math.MaxInt32))
-		c.Team = int32(r.varint(math.MinInt32, math.MaxInt32))
-		c.setName(r.bytes(int(r.uvarint(maxName))))
-		if c.HasInput {
-			var v [inputFields]int32
-			for i := range v {
-				v[i] = int32(r.varint(math.MinInt32, math.MaxInt32))
-			}
-			c.Input = input(&v)
-		}
+		d.state.setPractice(int32(r.uvarint(MaxClients-1)), true)
 	}
+	r.clients(&d.state)
 	switch stage {
 	case stageTicked:
 		d.index = 1
@@ -189,6 +242,10 @@ func (r *snapshotReader) bytes(n int) []byte {
 	return b
 }
 
+func (r *snapshotReader) int32() int32 { return int32(r.varint(math.MinInt32, math.MaxInt32)) }
+
+func (r *snapshotReader) text(text *[]byte) { set(text, r.bytes(int(r.uvarint(maxText)))) }
+
 func (r *snapshotReader) varint(low, high int64) int64 {
 	v, n := binary.Varint(r.b)
 	if n <= 0 || v < low || v > high {
@@ -207,4 +264,72 @@ func (r *snapshotReader) uvarint(high uint64) int64 {
 	}
 	r.b = r.b[n:]
 	return int64(v)
+}
+
+// clients reads what appendClients appends.
+func (r *snapshotReader) clients(s *State) {
+	last := int64(-1)
+	for count := r.uvarint(MaxClients); count > 0 && !r.bad; count-- {
+		id := r.uvarint(MaxClients - 1)
+		if id <= last {
+			r.bad = true
+			return
+		}
+		last = id
+		c := s.client(int32(id))
+		c.seen = true
+		r.client(c)
+	}
+}
+
+// client is the reverse of Client.append.
+func (r *snapshotReader) client(c *Client) {
+	bits := r.uvarint(snapAll)
+	if bits&(snapSix|snapSeven) == snapSix|snapSeven {
+		r.bad = true
+	}
+	for _, f := range c.flags() {
+		*f.value = bits&f.bit != 0
+	}
+	switch {
+	case bits&snapSix != 0:
+		c.Protocol = ProtocolSix
+	case bits&snapSeven != 0:
+		c.Protocol = ProtocolSeven
+	}
+	c.X, c.Y, c.Team = r.int32(), r.int32(), r.int32()
+	if c.HasInput {
+		var v [inputFields]int32
+		for i := range v {
+			v[i] = r.int32()
+		}
+		c.Input = input(&v)
+	}
+	r.text(&c.Name)
+	c.Version = r.int32()
+	r.text(&c.VersionText)
+	c.AuthLevel = AuthLevel(r.int32())
+	r.text(&c.Role)
+	if !c.HasInfo {
+		return
+	}
+	r.text(&c.Clan)
+	c.Country = r.int32()
+	if c.HasSkin {
+		r.text(&c.Skin.Name)
+		c.Skin.UseCustomColor = r.byte() != 0
+		c.Skin.ColorBody, c.Skin.ColorFeet = r.int32(), r.int32()
+	}
+	parts := r.byte()
+	if parts > skinPartCount {
+		r.bad = true
+		return
+	}
+	c.SkinParts = make([]SkinPart, parts)
+	for i := range c.SkinParts {
+		p := &c.SkinParts[i]
+		r.text(&p.Name)
+		p.UseCustomColor = r.byte() != 0
+		p.Color = r.int32()
+	}
 }

@@ -53,7 +53,7 @@ func TestSnapshot(t *testing.T) {
 					}
 				}
 			}
-			if perClient := len(snapshot) / 48; perClient > 60 {
+			if perClient := len(snapshot) / 48; perClient > 150 {
 				t.Errorf("a snapshot has %d bytes", len(snapshot))
 			}
 		})

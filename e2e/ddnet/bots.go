@@ -38,7 +38,7 @@ func (s *Server) Bots(ctx context.Context) (*Bots, error) {
 	if err != nil {
 		return nil, fmt.Errorf("installing the bots: %w", err)
 	}
-	cmd := exec.CommandContext(ctx, "node", filepath.Join(dir, "bots.mjs"), "127.0.0.1", strconv.Itoa(s.port))
+	cmd := exec.CommandContext(ctx, "node", filepath.Join(dir, "bots.mjs"), s.host, strconv.Itoa(s.port))
 	cmd.Stderr = os.Stderr
 	stdin, err := cmd.StdinPipe()
 	if err != nil {

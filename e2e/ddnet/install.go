@@ -16,7 +16,11 @@ var ErrUnavailable = errors.New("no DDNet server here, and no root with apt-get 
 // is seldom in a root user's PATH.
 const program = "/usr/games/DDNet-Server"
 
-// Install returns the path of the server program. Where there is none it
+// programVariable is the environment variable that names another server program.
+const programVariable = "REPLAYD_DDNET_SERVER"
+
+// Install returns the path of the server program: that of the environment
+// variable REPLAYD_DDNET_SERVER, or the system's. Where there is none it
 // installs Debian's ddnet-server package, which takes root and apt-get:
 // without them the error is [ErrUnavailable].
 func Install(ctx context.Context) (string, error) {
@@ -41,7 +45,11 @@ func Install(ctx context.Context) (string, error) {
 }
 
 func find() (string, error) {
-	for _, name := range []string{"DDNet-Server", program} {
+	names := []string{"DDNet-Server", program}
+	if other := os.Getenv(programVariable); other != "" {
+		names = []string{other}
+	}
+	for _, name := range names {
 		if path, err := exec.LookPath(name); err == nil {
 			return path, nil
 		}

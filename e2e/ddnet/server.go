@@ -29,6 +29,9 @@ type Config struct {
 	Map string
 	// Port is the UDP port on loopback; 0 means a free one.
 	Port int
+	// Host is the address to listen on; empty means 127.0.0.1. Two servers
+	// have the same port on two addresses, as in two containers.
+	Host string
 	// Settings are further configuration lines.
 	Settings []string
 }
@@ -51,6 +54,7 @@ const (
 // goroutines, except that Stop and Kill are for one caller.
 type Server struct {
 	dir    string
+	host   string
 	port   int
 	cmd    *exec.Cmd
 	exited chan struct{} // closed once the process is gone
@@ -68,7 +72,10 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 			return nil, err
 		}
 	}
-	srv := &Server{dir: cfg.Dir, port: cfg.Port, exited: make(chan struct{})}
+	if cfg.Host == "" {
+		cfg.Host = "127.0.0.1"
+	}
+	srv := &Server{dir: cfg.Dir, host: cfg.Host, port: cfg.Port, exited: make(chan struct{})}
 	if srv.port == 0 {
 		if srv.port, err = freePort(); err != nil {
 			return nil, err
@@ -77,7 +84,9 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	if err := srv.configure(cfg); err != nil {
 		return nil, err
 	}
-	log, err := os.Create(srv.logPath())
+	before := len(startedLine.FindAllString(srv.Log(), -1))
+	// A server that is started again goes on with its log.
+	log, err := os.OpenFile(srv.logPath(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +103,8 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 		srv.exit = fmt.Errorf("server is gone: %v", srv.cmd.ProcessState)
 		close(srv.exited)
 	}()
-	if err := srv.WaitLog(ctx, startedLine); err != nil {
+	started := func() bool { return len(startedLine.FindAllString(srv.Log(), -1)) > before }
+	if err := srv.wait(ctx, started); err != nil {
 		return nil, errors.Join(fmt.Errorf("server did not start: %w\n%s", err, srv.tail()), srv.Kill())
 	}
 	return srv, nil
@@ -112,7 +122,7 @@ func (s *Server) configure(cfg Config) error {
 		fmt.Sprintf("sv_name %q", cfg.Name),
 		fmt.Sprintf("sv_map %q", cfg.Map),
 		fmt.Sprintf("sv_port %d", s.port),
-		"bindaddr 127.0.0.1",
+		"bindaddr " + s.host,
 		"sv_ipv4only 1", // Without it the server insists on an IPv6 socket too.
 		"sv_register 0",
 		"sv_tee_historian 1",
@@ -134,7 +144,7 @@ func (s *Server) configure(cfg Config) error {
 }
 
 // Addr is the server's UDP address.
-func (s *Server) Addr() string { return fmt.Sprintf("127.0.0.1:%d", s.port) }
+func (s *Server) Addr() string { return fmt.Sprintf("%s:%d", s.host, s.port) }
 
 // TeehistorianDir is the directory that the recordings are written to.
 func (s *Server) TeehistorianDir() string { return filepath.Join(s.dir, "teehistorian") }

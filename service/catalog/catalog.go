@@ -45,7 +45,8 @@ type Catalog struct {
 var aliasPattern = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
 
 // New returns a catalog of roots, in no particular order. It returns ErrAlias when an alias is not valid or not unique, and an
-// error of the operating system when a directory cannot be opened now. A directory may have several aliases.
+// error when what lies at a root is no directory. One where nothing is yet, or that cannot be opened now, is no error: see
+// Missing. A directory may have several aliases.
 func New(roots []Root, o Options) (*Catalog, error) {
 	if o.Remember <= 0 {
 		o.Remember = 65536
@@ -67,13 +68,26 @@ func New(roots []Root, o Options) (*Catalog, error) {
 		if i > 0 && r.Alias == c.roots[i-1].Alias {
 			return nil, fmt.Errorf("%w %q is used twice", ErrAlias, r.Alias)
 		}
+		if stat, err := os.Stat(r.Dir); err == nil && !stat.IsDir() {
+			return nil, fmt.Errorf("root %q: %q: %w", r.Alias, r.Dir, ErrNotDirectory)
+		}
+	}
+	return c, nil
+}
+
+// Missing returns the roots that cannot be read now, with the reason. A game server makes its directory when it first
+// records; until then such a root is empty.
+func (c *Catalog) Missing() map[Root]error {
+	missing := map[Root]error{}
+	for _, r := range c.roots {
 		root, err := os.OpenRoot(r.Dir)
 		if err != nil {
-			return nil, fmt.Errorf("root %q: %w", r.Alias, err)
+			missing[r] = err
+			continue
 		}
 		_ = root.Close()
 	}
-	return c, nil
+	return missing
 }
 
 // Roots returns the roots, ordered by alias.
@@ -134,7 +148,7 @@ func (c *Catalog) Path(name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if _, err := p.stat(); err != nil {
+	if _, err := p.stat(); err != nil && !p.awaited(err) {
 		return "", explain(name, err)
 	}
 	return p.path(), nil
@@ -147,11 +161,17 @@ func (c *Catalog) IsDir(name string) (bool, error) {
 		return false, err
 	}
 	stat, err := p.stat()
-	if err != nil {
+	switch {
+	case p.awaited(err):
+		return true, nil
+	case err != nil:
 		return false, explain(name, err)
 	}
 	return stat.IsDir(), nil
 }
+
+// awaited reports whether an error is that a root is not there yet: until it is, it counts as an empty directory.
+func (p place) awaited(err error) bool { return p.rel == "." && errors.Is(err, fs.ErrNotExist) }
 
 // stat looks what lies there.
 func (p place) stat() (fs.FileInfo, error) {
@@ -180,15 +200,28 @@ func (c *Catalog) Open(name string) (*source.File, error) {
 	if err != nil {
 		return nil, explainKnown(name, err)
 	}
-	path := p.path()
-	// Stat is called for each write to a live file. It may follow links out of the root: all that is asked of what lies there
-	// is whether it is the file that was opened, from within the root.
-	stat := func() (fs.FileInfo, error) { return os.Stat(path) }
-	f, err := source.New(file, source.Origin{Name: name, Path: path, Stat: stat}, c.limits)
+	f, err := source.New(file, p.origin(), c.limits)
 	if err != nil {
 		return nil, named(name, err)
 	}
 	return f, nil
+}
+
+// origin is where a file lies.
+func (p place) origin() source.Origin {
+	path := p.path()
+	// Stat is called for each write to a live file. It may follow links out of the root: all that is asked of what lies there
+	// is whether it is the file that was opened, from within the root.
+	return source.Origin{Name: p.name, Path: path, Stat: func() (fs.FileInfo, error) { return os.Stat(path) }}
+}
+
+// Origin is where a file of that name lies: for a source.File that was opened by another name.
+func (c *Catalog) Origin(name string) (source.Origin, error) {
+	p, err := c.place(name)
+	if err != nil {
+		return source.Origin{}, err
+	}
+	return p.origin(), nil
 }
 
 // open opens a regular file below a root.

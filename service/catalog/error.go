@@ -58,3 +58,12 @@ var ErrAlias = errors.New("root alias")
 
 // named says which name an error is about.
 func named(name string, err error) error { return fmt.Errorf("%q: %w", name, err) }
+
+// NotFound is the error of a name that leads nowhere, for who has looked it up elsewhere.
+func NotFound(name string) error { return named(name, ErrNotFound) }
+
+// NotDirectory is the error of a name that should be a directory's.
+func NotDirectory(name string) error { return named(name, ErrNotDirectory) }
+
+// IsDirectory is the error of a directory's name that should be a file's.
+func IsDirectory(name string) error { return named(name, source.ErrDirectory) }

@@ -93,7 +93,10 @@ func (c *Catalog) walkRoots(ctx context.Context, dir, after string, visit func(s
 
 func (c *Catalog) walkPlace(ctx context.Context, p place, after string, visit func(source.Info) bool) error {
 	root, err := os.OpenRoot(p.root.Dir)
-	if err != nil {
+	switch {
+	case p.awaited(err):
+		return nil
+	case err != nil:
 		return explain(p.name, err)
 	}
 	defer root.Close() //nolint:errcheck // nothing was written

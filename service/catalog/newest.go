@@ -58,7 +58,10 @@ func (c *Catalog) byAge(ctx context.Context, dir string, visit func(source.Info)
 		return err
 	}
 	root, err := os.OpenRoot(p.root.Dir)
-	if err != nil {
+	switch {
+	case p.awaited(err):
+		return nil
+	case err != nil:
 		return explain(dir, err)
 	}
 	defer root.Close() //nolint:errcheck // nothing was written

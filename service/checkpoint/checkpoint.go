@@ -1,22 +1,27 @@
 // Package checkpoint keeps states of decoders, so that a start at a tick, a resumed stream or the last events of a large
 // replay do not cost reading it all again: formats like teehistorian cannot seek by themselves.
 //
+// A checkpoint is of use while the bytes before it are those that it was made from. That is known while nothing was written
+// to the file; after that whoever wants to use one has to look, and says what was found.
+//
 // A Store is bounded; the checkpoints of replays that were not used for the longest time go first.
 package checkpoint
 
 import (
 	"container/list"
+	"slices"
 	"sort"
 	"sync"
 
 	"github.com/replayd/replayd/service/encode"
+	"github.com/replayd/replayd/service/source"
 )
 
 // Spacing is how far apart the checkpoints of a replay are at least, in bytes of the replay.
 const Spacing = 1 << 20
 
 // overhead is what a checkpoint costs besides its state, roughly, in bytes.
-const overhead = 96
+const overhead = 128
 
 // Store keeps the checkpoints of all replays. It is safe for concurrent use.
 type Store struct {
@@ -36,19 +41,67 @@ func NewStore(limit int) *Store {
 // replay is what the store keeps of one replay.
 type replay struct {
 	key    any
-	points []encode.Checkpoint // ascending
+	points []point // ascending
 	bytes  int
 	// spacing is how far apart points are at least. It doubles whenever they take too much memory.
 	spacing int64
 }
 
-// Of returns the checkpoints of one replay. The key must be comparable and name one immutable beginning of a file, such
-// as the file's id together with the replay's identity: files only grow.
-func (s *Store) Of(key any) encode.Checkpoints { return view{s, key} }
+// point is a checkpoint that is kept.
+type point struct {
+	encode.Checkpoint
+
+	version source.Version // in which the file was known to be what the checkpoint was made from
+}
+
+// Of returns the checkpoints of one replay, whose file was seen in that version. The key must be comparable and name one
+// file, such as its id together with the replay's identity.
+func (s *Store) Of(key any, version source.Version) encode.Checkpoints { return view{s, key, version} }
 
 type view struct {
-	s   *Store
-	key any
+	s       *Store
+	key     any
+	version source.Version
+}
+
+// Proven implements encode.Checkpoints.
+func (v view) Proven(c *encode.Checkpoint) bool {
+	v.s.mu.Lock()
+	defer v.s.mu.Unlock()
+	p := v.s.find(v.key, c)
+	return p != nil && p.version == v.version
+}
+
+// Prove implements encode.Checkpoints.
+func (v view) Prove(c *encode.Checkpoint) {
+	v.s.mu.Lock()
+	defer v.s.mu.Unlock()
+	if p := v.s.find(v.key, c); p != nil {
+		p.version = v.version
+	}
+}
+
+// find returns a checkpoint that the store keeps, nil when it does so no longer.
+func (s *Store) find(key any, c *encode.Checkpoint) *point {
+	e := s.byKey[key]
+	if e == nil {
+		return nil
+	}
+	points := e.Value.(*replay).points
+	i := sort.Search(len(points), func(i int) bool { return !points[i].Position.Before(c.Position) })
+	if i == len(points) || points[i].Position != c.Position || points[i].Sum != c.Sum {
+		return nil
+	}
+	return &points[i]
+}
+
+// Drop implements encode.Checkpoints.
+func (v view) Drop() {
+	v.s.mu.Lock()
+	defer v.s.mu.Unlock()
+	if e := v.s.byKey[v.key]; e != nil {
+		v.s.drop(e)
+	}
 }
 
 // Last implements encode.Checkpoints.
@@ -61,11 +114,11 @@ func (v view) Last(before func(*encode.Checkpoint) bool) (encode.Checkpoint, boo
 	}
 	v.s.used.MoveToFront(e)
 	points := e.Value.(*replay).points
-	n := sort.Search(len(points), func(i int) bool { return !before(&points[i]) })
+	n := sort.Search(len(points), func(i int) bool { return !before(&points[i].Checkpoint) })
 	if n == 0 {
 		return encode.Checkpoint{}, false
 	}
-	return points[n-1], true
+	return points[n-1].Checkpoint, true
 }
 
 // Wanted implements encode.Checkpoints.
@@ -104,13 +157,19 @@ func (v view) Add(c encode.Checkpoint) {
 		return
 	}
 	i := sort.Search(len(r.points), func(i int) bool { return r.points[i].Position.Offset > c.Position.Offset })
-	r.points = append(r.points, encode.Checkpoint{})
-	copy(r.points[i+1:], r.points[i:])
-	r.points[i] = c
+	r.points = slices.Insert(r.points, i, point{c, v.version})
 	s.grow(r, overhead+len(c.State))
 	for s.bytes > s.limit {
 		s.shrink()
 	}
+}
+
+// drop forgets a replay.
+func (s *Store) drop(e *list.Element) {
+	r := e.Value.(*replay)
+	s.used.Remove(e)
+	delete(s.byKey, r.key)
+	s.grow(r, -r.bytes)
 }
 
 func (s *Store) grow(r *replay, n int) {
@@ -124,9 +183,7 @@ func (s *Store) shrink() {
 	e := s.used.Back()
 	r := e.Value.(*replay)
 	if s.used.Len() > 1 || len(r.points) < 2 {
-		s.used.Remove(e)
-		delete(s.byKey, r.key)
-		s.grow(r, -r.bytes)
+		s.drop(e)
 		return
 	}
 	r.spacing *= 2

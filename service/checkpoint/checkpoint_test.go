@@ -8,6 +8,7 @@ import (
 	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/service/checkpoint"
 	"github.com/replayd/replayd/service/encode"
+	"github.com/replayd/replayd/service/source"
 )
 
 const spacing = checkpoint.Spacing
@@ -23,7 +24,7 @@ func upTo(offset int64) func(*encode.Checkpoint) bool {
 }
 
 func TestLast(t *testing.T) {
-	c := checkpoint.NewStore(1 << 20).Of("replay")
+	c := checkpoint.NewStore(1<<20).Of("replay", source.Version{})
 	if _, ok := c.Last(upTo(1 << 40)); ok {
 		t.Error("an empty store has a checkpoint")
 	}
@@ -41,7 +42,7 @@ func TestLast(t *testing.T) {
 }
 
 func TestSpacing(t *testing.T) {
-	c := checkpoint.NewStore(1 << 20).Of("replay")
+	c := checkpoint.NewStore(1<<20).Of("replay", source.Version{})
 	if c.Wanted(spacing - 1) {
 		t.Error("wants one near the beginning")
 	}
@@ -63,11 +64,11 @@ func TestBound(t *testing.T) {
 		for range rapid.IntRange(1, 300).Draw(t, "adds") {
 			key := rapid.IntRange(0, 3).Draw(t, "replay")
 			offset := rapid.Int64Range(1, 200).Draw(t, "offset") * spacing
-			s.Of(key).Add(at(offset))
+			s.Of(key, source.Version{}).Add(at(offset))
 			if s.Bytes() > limit || s.Bytes() < 0 {
 				t.Fatalf("holds %d bytes", s.Bytes())
 			}
-			if got, ok := s.Of(key).Last(upTo(1 << 60)); ok && got.Position.Offset%spacing != 0 {
+			if got, ok := s.Of(key, source.Version{}).Last(upTo(1 << 60)); ok && got.Position.Offset%spacing != 0 {
 				t.Fatalf("made up a checkpoint at %d", got.Position.Offset)
 			}
 		}
@@ -76,7 +77,7 @@ func TestBound(t *testing.T) {
 
 func TestLargeReplayStaysCovered(t *testing.T) {
 	s := checkpoint.NewStore(20_000)
-	c := s.Of("large")
+	c := s.Of("large", source.Version{})
 	const n = 1000
 	for i := int64(1); i <= n; i++ {
 		if c.Wanted(i * spacing) {
@@ -95,13 +96,44 @@ func TestLargeReplayStaysCovered(t *testing.T) {
 func TestOldReplaysGoFirst(t *testing.T) {
 	s := checkpoint.NewStore(3 * 1200)
 	for _, key := range []string{"a", "b", "c"} {
-		s.Of(key).Add(at(spacing))
+		s.Of(key, source.Version{}).Add(at(spacing))
 	}
-	s.Of("a").Last(upTo(spacing)) // b is now the one not used for the longest time
-	s.Of("d").Add(at(spacing))
+	s.Of("a", source.Version{}).Last(upTo(spacing)) // b is now the one not used for the longest time
+	s.Of("d", source.Version{}).Add(at(spacing))
 	for key, want := range map[string]bool{"a": true, "b": false, "c": true, "d": true} {
-		if _, ok := s.Of(key).Last(upTo(spacing)); ok != want {
+		if _, ok := s.Of(key, source.Version{}).Last(upTo(spacing)); ok != want {
 			t.Errorf("%s: kept %v", key, ok)
 		}
+	}
+}
+
+// TestProven: a checkpoint is good without a look for as long as nothing was written to the file since it was made, or since
+// somebody looked. One that was made since says nothing of those before it.
+func TestProven(t *testing.T) {
+	s := checkpoint.NewStore(1 << 20)
+	old, now := s.Of("file", source.Version{Size: 1}), s.Of("file", source.Version{Size: 2})
+	first, second := at(spacing), at(2*spacing)
+	proven := func(what string, v encode.Checkpoints, c encode.Checkpoint, want bool) {
+		t.Helper()
+		if got := v.Proven(&c); got != want {
+			t.Errorf("%s: proven %v", what, got)
+		}
+	}
+	old.Add(first)
+	proven("just made", old, first, true)
+	proven("in another version", now, first, false)
+	now.Add(second)
+	proven("another was made behind it", now, first, false)
+	proven("made in this version", now, second, true)
+	now.Prove(&first)
+	proven("somebody looked", now, first, true)
+	proven("in the version before", old, first, false)
+	other := first
+	other.Sum++
+	proven("of other bytes", now, other, false)
+	now.Drop()
+	proven("dropped", now, first, false)
+	if _, ok := now.Last(upTo(1 << 40)); ok || s.Bytes() != 0 {
+		t.Errorf("dropped: there is one, and %d bytes", s.Bytes())
 	}
 }

@@ -1,8 +1,8 @@
 // Package cursor encodes and checks the opaque bytes from which a stream goes on.
 //
-// A cursor is at most 48 bytes: a version, the replay's format, a hash of its identity, the position, the number of
-// events that the stream has delivered so far, and a checksum. It says nothing of filters: a stream may be resumed with
-// others.
+// A cursor has at most 64 bytes: a version, the replay's format, a hash of its identity, the sum of what lies before the
+// position, the position, the number of events that the stream has delivered so far, and a checksum. It says nothing of
+// filters: a stream may be resumed with others.
 package cursor
 
 import (
@@ -20,8 +20,10 @@ type Cursor struct {
 	// Format and Replay say which replay it is of.
 	Format decoders.Format
 	Replay Hash
-	// Position is where the next event starts.
+	// Position is where the next event is, or a place before it with no event in between.
 	Position decoders.Position
+	// Sum is the sum of the bytes before the position's offset; 0 where the identity covers all of the replay.
+	Sum decoders.Sum
 	// Sequence is the number of the next event.
 	Sequence uint64
 	// Tick is the replay's clock at Position.
@@ -39,21 +41,25 @@ func HashOf(identity string) Hash {
 }
 
 // MaxLen is how long a cursor can be, in bytes.
-const MaxLen = 48
+const MaxLen = 64
 
-const version = 1
+const version = 2
 
 // Append appends the cursor's bytes to b and returns the extended slice.
 func (c Cursor) Append(b []byte) []byte {
 	at := len(b)
 	b = append(b, version, byte(c.Format))
 	b = binary.LittleEndian.AppendUint64(b, uint64(c.Replay))
+	b = binary.LittleEndian.AppendUint32(b, uint32(c.Sum))
 	b = binary.AppendUvarint(b, uint64(c.Position.Offset))
-	b = binary.AppendUvarint(b, uint64(uint32(c.Position.Index)))
+	b = binary.AppendUvarint(b, uint64(c.Position.Index))
 	b = binary.AppendUvarint(b, c.Sequence)
 	b = binary.AppendVarint(b, int64(c.Tick))
 	return binary.LittleEndian.AppendUint32(b, crc32.ChecksumIEEE(b[at:]))
 }
+
+// fixedLen is how long the parts before the numbers are.
+const fixedLen = 1 + 1 + 8 + 4
 
 // ErrInvalid says that bytes are no cursor: they were cut, changed, or made by something else.
 var ErrInvalid = errors.New("not a cursor, or damaged")
@@ -64,7 +70,7 @@ var ErrVersion = errors.New("cursor of an unknown version")
 // Parse reads a cursor's bytes.
 func Parse(b []byte) (Cursor, error) {
 	var c Cursor
-	if len(b) < 10+4 || len(b) > MaxLen {
+	if len(b) < fixedLen+4 || len(b) > MaxLen {
 		return c, ErrInvalid
 	}
 	body, sum := b[:len(b)-4], binary.LittleEndian.Uint32(b[len(b)-4:])
@@ -76,15 +82,16 @@ func Parse(b []byte) (Cursor, error) {
 	}
 	c.Format = decoders.Format(body[1])
 	c.Replay = Hash(binary.LittleEndian.Uint64(body[2:]))
-	rest := body[10:]
+	c.Sum = decoders.Sum(binary.LittleEndian.Uint32(body[10:]))
+	rest := body[fixedLen:]
 	offset, ok1 := uvarint(&rest, math.MaxInt64)
-	index, ok2 := uvarint(&rest, math.MaxInt32)
+	index, ok2 := uvarint(&rest, math.MaxInt64)
 	sequence, ok3 := uvarint(&rest, math.MaxUint64)
 	tick, n := binary.Varint(rest)
 	if !ok1 || !ok2 || !ok3 || n != len(rest) || n <= 0 || tick < math.MinInt32 || tick > math.MaxInt32 {
 		return Cursor{}, ErrInvalid
 	}
-	c.Position = decoders.Position{Offset: int64(offset), Index: int32(index)}
+	c.Position = decoders.Position{Offset: int64(offset), Index: int64(index)}
 	c.Sequence = sequence
 	c.Tick = int32(tick)
 	return c, nil

@@ -1,6 +1,7 @@
 package cursor_test
 
 import (
+	"bytes"
 	"errors"
 	"math"
 	"testing"
@@ -17,8 +18,9 @@ func draw(t *rapid.T) cursor.Cursor {
 		Replay: cursor.HashOf(rapid.String().Draw(t, "identity")),
 		Position: decoders.Position{
 			Offset: rapid.Int64Range(0, math.MaxInt64).Draw(t, "offset"),
-			Index:  rapid.Int32Range(0, math.MaxInt32).Draw(t, "index"),
+			Index:  rapid.Int64Range(0, math.MaxInt64).Draw(t, "index"),
 		},
+		Sum:      decoders.Sum(rapid.Uint32().Draw(t, "sum")),
 		Sequence: rapid.Uint64().Draw(t, "sequence"),
 		Tick:     rapid.Int32().Draw(t, "tick"),
 	}
@@ -36,6 +38,25 @@ func TestRoundTrip(t *testing.T) {
 			t.Fatalf("got %+v, %v; want %+v", got, err, want)
 		}
 	})
+}
+
+// TestBytes: what clients have kept stays good.
+func TestBytes(t *testing.T) {
+	for format, number := range map[decoders.Format]byte{
+		decoders.Teehistorian: 1, decoders.Datafile: 2, decoders.Dem: 3, decoders.SC2Replay: 4,
+	} {
+		c := cursor.Cursor{
+			Format: format, Replay: 0x1122334455667788, Position: decoders.Position{Offset: 300, Index: 1 << 31},
+			Sum: 0x99aabbcc, Sequence: 5, Tick: -1,
+		}
+		want := []byte{
+			2, number, 0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11, 0xcc, 0xbb, 0xaa, 0x99, 0xac, 0x02,
+			0x80, 0x80, 0x80, 0x80, 0x08, 5, 1,
+		}
+		if got := c.Append(nil); !bytes.Equal(got[:len(got)-4], want) {
+			t.Errorf("%v:\n got % x\nwant % x", format, got, want)
+		}
+	}
 }
 
 func TestDamage(t *testing.T) {

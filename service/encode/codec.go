@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"math"
 	"slices"
 
 	"google.golang.org/protobuf/proto"
@@ -17,8 +16,11 @@ import (
 // Codec is what a format brings to the daemon.
 type Codec struct {
 	Format decoders.Format
-	// Kinds holds the names of the format's kinds of events. A kind's number is its index; index 0 is no kind.
-	Kinds []string
+	// Filters says which kinds of events the format has, and what filters can ask of each.
+	Filters filter.Format
+	// Lacks reports whether a replay can have no event of a kind that the format has, as by its header. Nil where any replay
+	// may have events of all kinds.
+	Lacks func(r *replaydv1.Replay, kind uint8) bool
 	// NewEventList makes an empty message of the type in which the format's events travel: `repeated Event events = 1`
 	// and what the events refer to. It is for readers of streams; writers use Batch.
 	NewEventList func() proto.Message
@@ -27,15 +29,57 @@ type Codec struct {
 	// Shared says that a live replay is worth decoding once for all who follow it: its batches have no Tail, and its
 	// readers fill Marks.
 	Shared bool
-	// Succeeds tells whether candidate can be the replay that the same game server wrote after of. Both have their
-	// headers. Nil where the format knows no such thing.
-	Succeeds func(of, candidate *replaydv1.Replay) bool
+	// ResolvesPlayers says that Options.ResolvePlayers can be asked for.
+	ResolvesPlayers bool
+	// Lineage returns what the header of r tells of its place among the replays of its game server. Nil where the format
+	// knows no such thing.
+	Lineage func(r *replaydv1.Replay) Lineage
 	// Open starts to read a replay. It reads nothing itself.
 	Open func(in Input, o Options) (Reader, error)
+	// Survey decodes a replay from where an earlier survey of it ended, or, with nil, from the beginning, up to its present
+	// end, and returns what that tells. roster is as in Options. pause is called after each bounded amount of work; an error of
+	// it ends the survey, which is returned beside it as far as it came. Nil where Describe tells all there is.
+	Survey func(in Input, from *Survey, roster func(r *replaydv1.Replay) []byte, pause func() error) (*Survey, error)
+	// CarryRoster returns a Survey's Roster with what earlier, that of the replay before it, tells besides, and whether those
+	// before could tell still more. earlier may be nil. Nil where the format has no rosters.
+	CarryRoster func(roster, earlier []byte) (carried []byte, complete bool)
+	// Players returns who is in a roster. Nil where Describe tells the players.
+	Players func(roster []byte) []*replaydv1.Player
 	// Describe adds to r what can be told of the replay without decoding all of it: header, players, map, length. It
 	// returns a *decoders.Error for a file that cannot be read that far; what was found before stays in r.
 	Describe func(ctx context.Context, in Input, r *replaydv1.Replay) error
 }
+
+// Lineage is a replay's place among those of its game server.
+type Lineage struct {
+	// Previous is the identity of the replay that the same server process wrote before; empty for its first one, and where
+	// servers of that age do not tell.
+	Previous string
+	// Server is how the server calls itself, its address included: what a server that is started again usually keeps. It proves
+	// nothing: two servers may share it.
+	Server string
+}
+
+// Survey is what decoding a replay tells that its header does not. It never changes.
+type Survey struct {
+	// Offset is up to where the replay was decoded, in bytes of the replay.
+	Offset int64
+	// LastTick is the replay's clock there.
+	LastTick int32
+	// Ended: the end that the format asks for was read.
+	Ended bool
+	// Broken: what follows cannot be decoded.
+	Broken bool
+	// Names are those of the players, each once; at most MaxNames.
+	Names []string
+	// Roster is who is there at Offset, for the format itself: see Options.Roster.
+	Roster []byte
+	// State is what it takes to go on from Offset, for the format itself. Nil where nothing can follow.
+	State []byte
+}
+
+// MaxNames is how many players' names a survey keeps.
+const MaxNames = 1024
 
 // Input is the bytes of a replay, decompressed.
 type Input struct {
@@ -87,6 +131,11 @@ type Options struct {
 	Columns bool
 	// RevealSecrets delivers what is otherwise redacted: timeout codes, remote-console arguments and the like.
 	RevealSecrets bool
+	// ResolvePlayers puts beside the numbers of players who they are. For formats whose Codec.ResolvesPlayers is set.
+	ResolvePlayers bool
+	// Roster returns who was there where the replay ended that the same server process wrote before r, which has its header:
+	// a Survey's Roster. It returns nil where that is not known, or is nil itself.
+	Roster func(r *replaydv1.Replay) []byte
 	// Checkpoints returns what keeps states of readers of the same file; nil keeps none. A Reader may use it to start in
 	// the middle, and may add to it as it goes. It says what the file's identity is (see replayd.v1.Replay), for a file may
 	// have got other contents since.
@@ -99,6 +148,8 @@ type Checkpoint struct {
 	Position decoders.Position
 	Tick     int32
 	State    []byte
+	// Sum is the sum of the bytes before the position's offset, from which the state was made.
+	Sum decoders.Sum
 }
 
 // Checkpoints keeps checkpoints of one replay. It is safe for concurrent use.
@@ -110,15 +161,25 @@ type Checkpoints interface {
 	Wanted(offset int64) bool
 	// Add keeps a checkpoint, which the caller gives away.
 	Add(c Checkpoint)
+	// Proven reports whether the bytes before a checkpoint are known to be those that it was made from. Otherwise whoever
+	// uses it has to look, and says by Prove or Drop what was found.
+	Proven(c *Checkpoint) bool
+	// Prove says that the bytes before a checkpoint are those that it was made from.
+	Prove(c *Checkpoint)
+	// Drop forgets all checkpoints, because the replay is no longer what they were made from.
+	Drop()
 }
 
 // Start is where delivery starts: at Position, or, when Tick is not nil, at the first event whose tick is at least
-// *Tick, or, when Now is set, at the present end of the replay.
+// *Tick, or, when Now is set, at the present end of the replay. It does not depend on what the filter lets through.
 type Start struct {
 	Position decoders.Position
 	Tick     *int32
 	Now      bool
 }
+
+// ErrDone says that no later event of the replay can match the filter.
+var ErrDone = errors.New("no later event can match the filter")
 
 // ErrYield says that a Reader did a bounded amount of work and wants to be called again: so that a caller can look at
 // its clock, and at whether anybody still wants the result.
@@ -130,21 +191,26 @@ var ErrYield = errors.New("work is bounded; call again")
 //   - ErrYield after a bounded amount of work;
 //   - decoders.ErrMore when the bytes present hold no further whole record: call again when there are more;
 //   - io.EOF when the replay is over by its own account;
+//   - ErrDone, which only Fill does, when there may be more, but nothing that the filter lets through;
 //   - a *decoders.Error, final, when the replay cannot be read on;
 //   - any other error of the Input as it is.
 type Reader interface {
 	// Header reads the replay's header and adds what it says to r: the format's own header, and an Identity.
 	Header(r *replaydv1.Replay) error
-	// Seek moves to where delivery starts. When the replay ends before that, it returns io.EOF there.
+	// Seek moves to where delivery starts. When the replay ends before that, it returns io.EOF there. Position is then
+	// Start.Position, if that was asked for and is a place where an event of the replay can start.
 	Seek() error
-	// Fill decodes and appends to b until b is full; then it returns nil. What was decoded before an error is in b. It
-	// also returns io.EOF when no later event can match the filter.
+	// Fill decodes and appends to b until b is full; then it returns nil. What was decoded before an error is in b. With
+	// Start.Now, events come first that tell the state at Position to whoever comes late, where the format has one that
+	// matters. They are no part of the replay: the position does not move.
 	Fill(b *Batch) error
 	// Close is called when no more bytes will come after Fill returned ErrMore: it returns nil when the format knows no
 	// end of its own and nothing is torn, and a *decoders.Error that wraps decoders.ErrTruncated otherwise.
 	Close() error
-	// Position is where the next event starts, delivered or not.
+	// Position is where the next event is, delivered or not, or a place before it with no event in between.
 	Position() decoders.Position
+	// Sum is the sum of the bytes before Position's Offset. It is 0 where the format's Identity covers all of the replay.
+	Sum() decoders.Sum
 	// Tick is the replay's clock at Position.
 	Tick() int32
 	// Filtered is how many events were decoded and filtered out since delivery started.
@@ -155,9 +221,8 @@ type Reader interface {
 
 // Presenter is a Reader of a format that has a state which matters to whoever comes late.
 type Presenter interface {
-	// AppendPresent appends events that tell the state at Position, as far as the filter lets them through. They are no
-	// part of the replay: the position does not move.
-	AppendPresent(b *Batch)
+	// Presenting reports whether Fill has not told all of the state yet.
+	Presenting() bool
 }
 
 // Pusher is a Reader of something live that can tell by itself, in a goroutine of its own, that there is more.
@@ -175,8 +240,9 @@ type Mark struct {
 	filter.Event
 	// End is where the event ends in Batch.Events; it begins where the one before it ends.
 	End int
-	// Next is where the next event starts in the replay.
+	// Next is the reader's Position behind the event, and Sum its sum there.
 	Next decoders.Position
+	Sum  decoders.Sum
 }
 
 // Batch collects the events of one response.
@@ -193,6 +259,9 @@ type Batch struct {
 	// Marks holds a mark for each event when KeepMarks is set.
 	Marks     []Mark
 	KeepMarks bool
+	// Positions holds the position of each event when KeepPositions is set. Events that tell a state have the reader's.
+	Positions     []decoders.Position
+	KeepPositions bool
 
 	// MaxEvents and MaxBytes say when the batch is full.
 	MaxEvents int
@@ -226,17 +295,20 @@ func (b *Batch) Reset() {
 	if b.shared {
 		b.Events, b.own, b.shared = b.own, nil, false
 	}
-	b.Events, b.Tail, b.Marks, b.Count = b.Events[:0], b.Tail[:0], b.Marks[:0], 0
+	b.Events, b.Tail, b.Marks, b.Positions, b.Count = b.Events[:0], b.Tail[:0], b.Marks[:0], b.Positions[:0], 0
 	b.Pending = 0
+}
+
+// Added notes an event that was appended: where it is in the replay and, with KeepMarks, what filters ask of it and where
+// the reader is behind it.
+func (b *Batch) Added(at decoders.Position, e *filter.Event, r Reader) {
+	if b.KeepPositions {
+		b.Positions = append(b.Positions, at)
+	}
+	if b.KeepMarks {
+		b.Marks = append(b.Marks, Mark{Event: *e, End: len(b.Events), Next: r.Position(), Sum: r.Sum()})
+	}
 }
 
 // EventListField is the tag of `repeated Event events = 1`.
 const EventListField = 0x0a
-
-// None is an event that filters know nothing of but its kind.
-func None(kind uint8) filter.Event {
-	return filter.Event{
-		Kind: kind, Tick: math.MinInt32,
-		Player: filter.None, Other: filter.None, Team: filter.None, Group: filter.None, Layer: filter.None,
-	}
-}

@@ -47,9 +47,11 @@ type Config struct {
 
 // Feed decodes one live replay for all its subscribers. It is safe for concurrent use.
 type Feed struct {
-	c    Config
-	stop context.CancelFunc
-	done chan struct{}
+	c     Config
+	stop  context.CancelFunc
+	done  chan struct{}
+	sync  chan chan struct{} // asks to read what is there now
+	asked chan struct{}      // closed when that was done; the feed's goroutine's own
 
 	mu       sync.Mutex
 	segments []*segment // oldest first; a published segment never changes
@@ -85,7 +87,7 @@ func (s *segment) size() int { return segmentOverhead + len(s.events) + len(s.ma
 // Start starts to decode, from the present end on. Stop ends it.
 func Start(c Config) *Feed {
 	ctx, stop := context.WithCancel(context.Background())
-	f := &Feed{c: c, stop: stop, done: make(chan struct{})}
+	f := &Feed{c: c, stop: stop, done: make(chan struct{}), sync: make(chan chan struct{})}
 	go func() {
 		defer close(f.done)
 		if c.Close != nil {
@@ -214,7 +216,12 @@ func (f *Feed) wait(ctx context.Context) error {
 	if lost { // and the reader found nothing since that was learnt
 		return errLost
 	}
+	if f.asked != nil {
+		close(f.asked)
+		f.asked = nil
+	}
 	select {
+	case f.asked = <-f.sync:
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-f.c.Changed:
@@ -249,6 +256,30 @@ func (f *Feed) add(s *segment) []*Subscription {
 func (f *Feed) notify() {
 	for _, s := range f.subs {
 		s.wake()
+	}
+}
+
+// Wake has all subscribers look again, for something else than events.
+func (f *Feed) Wake() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.notify()
+}
+
+// Sync waits until everything that is in the file now was read, or the feed has ended.
+func (s *Subscription) Sync(ctx context.Context) {
+	read := make(chan struct{})
+	select {
+	case s.feed.sync <- read:
+	case <-s.feed.done:
+		return
+	case <-ctx.Done():
+		return
+	}
+	select {
+	case <-read:
+	case <-s.feed.done:
+	case <-ctx.Done():
 	}
 }
 
@@ -293,6 +324,9 @@ func (s *Subscription) Close() {
 	defer f.mu.Unlock()
 	f.subs = slices.DeleteFunc(slices.Clone(f.subs), func(other *Subscription) bool { return other == s })
 }
+
+// Wake has the subscriber look again.
+func (s *Subscription) Wake() { s.wake() }
 
 // wake tells the subscriber that there is something new.
 func (s *Subscription) wake() {

@@ -137,7 +137,7 @@ func (s *subscriber) run(
 	ctx context.Context, t testing.TB, f stream.Follower, open func(encode.Options) (encode.Reader, error),
 ) {
 	t.Helper()
-	only, err := filter.Compile(teehistorian.Codec.Kinds, s.req.GetInclude(), s.req.GetExclude())
+	only, err := filter.Compile(&teehistorian.Codec.Filters, s.req.GetInclude(), s.req.GetExclude())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package feed
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"sort"
 
@@ -22,9 +23,10 @@ type Reader struct {
 	position decoders.Position
 	filtered uint64
 	tick     int32
-	ready    bool // own has read the header and moved to where it starts
-	served   bool // the feed has served at least once
-	heavy    bool // filtering takes so long that others would notice, were it done in the feed's goroutine
+	sum      decoders.Sum // at position
+	ready    bool         // own has read the header and moved to where it starts
+	served   bool         // the feed has served at least once
+	heavy    bool         // filtering takes so long that others would notice, were it done in the feed's goroutine
 
 	sub     *Subscription
 	open    func(encode.Options) (encode.Reader, error)
@@ -32,9 +34,8 @@ type Reader struct {
 }
 
 var (
-	_ encode.Reader    = (*Reader)(nil)
-	_ encode.Presenter = (*Reader)(nil)
-	_ encode.Pusher    = (*Reader)(nil)
+	_ encode.Reader = (*Reader)(nil)
+	_ encode.Pusher = (*Reader)(nil)
 )
 
 // Open makes a Reader. open opens the format's reader of the same file; it is called again whenever the Reader falls
@@ -45,7 +46,7 @@ func (s *Subscription) Open(open func(encode.Options) (encode.Reader, error), o 
 		return nil, err
 	}
 	return &Reader{
-		feed: s.feed, sub: s, open: open, options: o, filter: o.Filter, own: own, heavy: o.Filter.Conditions() > maxConditions,
+		feed: s.feed, sub: s, open: open, options: o, filter: o.Filter, own: own, heavy: o.Filter.Clauses() > maxClauses,
 	}, nil
 }
 
@@ -55,7 +56,7 @@ func (r *Reader) Header(replay *replaydv1.Replay) error { return r.own.Header(re
 // Seek implements encode.Reader.
 func (r *Reader) Seek() error {
 	err := r.own.Seek()
-	if r.position, r.tick = r.own.Position(), r.own.Tick(); err == nil {
+	if r.follow(); err == nil {
 		r.ready = true
 	}
 	// That the bytes present do not reach to where a live replay is to be read is no reason to wait in here.
@@ -66,16 +67,9 @@ func (r *Reader) Seek() error {
 	return err
 }
 
-// AppendPresent implements encode.Presenter.
-func (r *Reader) AppendPresent(b *encode.Batch) {
-	if p, ok := r.own.(encode.Presenter); ok {
-		p.AppendPresent(b)
-	}
-}
-
-// maxConditions is how many conditions a filter may have that the feed's goroutine applies: about 0.1 us for each event, as
-// much as sending it costs. A request may have a hundred thousand, and all other subscribers would wait for that.
-const maxConditions = 64
+// maxClauses is how many clauses a filter may have that the feed's goroutine applies: about 0.1 us for each event, as much
+// as sending it costs. For more of it all other subscribers would wait.
+const maxClauses = 16
 
 // Push implements encode.Pusher, while the feed serves.
 func (r *Reader) Push(f func() bool) {
@@ -94,10 +88,10 @@ func (r *Reader) Lagging() bool { return r.served && r.own != nil }
 // Fill implements encode.Reader.
 func (r *Reader) Fill(b *encode.Batch) error {
 	if f := r.filter; f.Nothing() || r.ready && r.tick > f.MaxTick() {
-		return io.EOF
+		return encode.ErrDone
 	}
 	v := r.feed.view()
-	if r.own != nil && (!r.ready || !r.attach(&v)) {
+	if r.own != nil && (!r.ready || r.presenting() || !r.attach(&v)) {
 		err := r.fillOwn(b)
 		if errors.Is(err, decoders.ErrMore) && v.failed() {
 			return v.ended // nobody would tell of more
@@ -110,6 +104,12 @@ func (r *Reader) Fill(b *encode.Batch) error {
 	return r.copy(&v, b)
 }
 
+// presenting reports whether there is still to be told what came before the subscriber.
+func (r *Reader) presenting() bool {
+	p, ok := r.own.(encode.Presenter)
+	return ok && p.Presenting()
+}
+
 // fillOwn fills from the file.
 func (r *Reader) fillOwn(b *encode.Batch) error {
 	if !r.ready {
@@ -118,8 +118,13 @@ func (r *Reader) fillOwn(b *encode.Batch) error {
 		}
 	}
 	err := r.own.Fill(b)
-	r.position, r.tick = r.own.Position(), r.own.Tick()
+	r.follow()
 	return err
+}
+
+// follow notes where the own reader is.
+func (r *Reader) follow() {
+	r.position, r.tick, r.sum = r.own.Position(), r.own.Tick(), r.own.Sum()
 }
 
 // reopen brings a reader that was opened by detach to where it starts.
@@ -161,7 +166,7 @@ func (r *Reader) attach(v *view) bool {
 		}
 	}
 	r.filtered += r.own.Filtered()
-	r.position, r.tick = at, r.own.Tick()
+	r.follow()
 	r.own, r.served = nil, true
 	return true
 }
@@ -197,20 +202,17 @@ func (r *Reader) copy(v *view, b *encode.Batch) error {
 			m := &s.marks[event]
 			if m.Tick > r.filter.MaxTick() {
 				r.tick = m.Tick
-				return io.EOF
+				return encode.ErrDone
 			}
-			r.position, r.tick = m.Next, m.Tick
+			at := r.position
+			r.position, r.tick, r.sum = m.Next, m.Tick, m.Sum
 			if !r.filter.Match(&m.Event) {
 				r.filtered++
 				continue
 			}
 			b.Events = append(b.Events, s.events[s.begin(event):m.End]...)
 			b.Count++
-			if b.KeepMarks {
-				copied := *m
-				copied.End = len(b.Events)
-				b.Marks = append(b.Marks, copied)
-			}
+			b.Added(at, &m.Event, r)
 		}
 		r.tick = s.tick
 	}
@@ -227,11 +229,12 @@ func (r *Reader) copy(v *view, b *encode.Batch) error {
 // filters nothing out. It does nothing and returns false where there is more to it.
 func (r *Reader) share(s *segment, event int, b *encode.Batch) bool {
 	n, from := len(s.marks)-event, s.begin(event)
-	if r.filter != nil || b.KeepMarks || b.Count > 0 || n == 0 || n > b.MaxEvents || len(s.events)-from > b.MaxBytes {
+	if r.filter != nil || b.KeepMarks || b.KeepPositions || b.Count > 0 || n == 0 || n > b.MaxEvents || len(s.events)-from > b.MaxBytes {
 		return false
 	}
 	b.Share(s.events[from:], n)
-	r.position, r.tick = s.marks[len(s.marks)-1].Next, s.tick
+	last := &s.marks[len(s.marks)-1]
+	r.position, r.tick, r.sum = last.Next, s.tick, last.Sum
 	return true
 }
 
@@ -242,11 +245,20 @@ func (r *Reader) Close() error {
 	}
 	r.feed.mu.Lock()
 	defer r.feed.mu.Unlock()
+	if r.feed.ended == nil {
+		return errLeft
+	}
 	return r.feed.torn
 }
 
+// errLeft is what is missing of a replay that a subscriber leaves while it may still grow.
+var errLeft = fmt.Errorf("%w: it has no end yet, and was left for another one", decoders.ErrTruncated)
+
 // Position implements encode.Reader.
 func (r *Reader) Position() decoders.Position { return r.position }
+
+// Sum implements encode.Reader.
+func (r *Reader) Sum() decoders.Sum { return r.sum }
 
 // Tick implements encode.Reader.
 func (r *Reader) Tick() int32 { return r.tick }

@@ -9,10 +9,19 @@ import (
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
 
-// maxClauses and maxValues bound what one request can make the daemon check for every event.
+// What one request can make the daemon check is bounded: the clauses of each list, because each event is compared with
+// them; the values of a clause, because they take memory; and the patterns with a wildcard of the whole request, because
+// each new name is compared with all of them.
 const (
-	maxClauses = 64
-	maxValues  = 1024
+	maxClauses       = 64
+	maxValues        = 1024
+	maxGlobs         = 256
+	maxPatternLength = 256 // bytes
+)
+
+const (
+	minTick = math.MinInt32
+	maxTick = math.MaxInt32
 )
 
 // FieldError says which field of a request is wrong.
@@ -25,73 +34,242 @@ type FieldError struct {
 
 func (e *FieldError) Error() string { return e.Field + ": " + e.Problem }
 
-// Compile compiles the filters of a request for a format with those kinds; a kind's number is its index. It returns nil
-// when everything is delivered, and a *FieldError for a filter that makes no sense.
-func Compile(kinds []string, include, exclude []*replaydv1.EventFilter) (*Filter, error) {
+// Compile compiles the filters of a request for a format. It returns nil when everything is delivered, and a *FieldError
+// for filters that make no sense, or of which none that includes can match any event of the format.
+func Compile(format *Format, include, exclude []*replaydv1.EventFilter) (*Filter, error) {
 	if len(include) == 0 && len(exclude) == 0 {
 		return nil, nil
 	}
-	in, err := compileList("include", kinds, include)
-	if err != nil {
+	c := compiler{format: format, globs: maxGlobs}
+	f := &Filter{includes: make([]uint64, len(format.Kinds)), excludes: make([]uint64, len(format.Kinds)), maxTick: minTick}
+	var err error
+	if f.include, err = c.list("include", include, f.includes); err != nil {
 		return nil, err
 	}
-	ex, err := compileList("exclude", kinds, exclude)
-	if err != nil {
+	if f.exclude, err = c.list("exclude", exclude, f.excludes); err != nil {
 		return nil, err
 	}
-	if len(in) == 0 {
-		in = []clause{{min: math.MinInt32, max: math.MaxInt32}}
+	if len(include) == 0 {
+		f.include = []clause{everything()}
+		for k := range f.includes[1:] {
+			f.includes[1+k] = 1
+		}
 	}
-	return newFilter(in, ex), nil
+	f.includable = slices.Clone(f.includes)
+	if err := f.Check(format, nil); err != nil {
+		return nil, err
+	}
+	f.foresee()
+	return f, nil
 }
 
-func compileList(list string, kinds []string, filters []*replaydv1.EventFilter) ([]clause, error) {
+// everything is a clause that matches every event.
+func everything() clause {
+	none := setOf(nil)
+	return clause{
+		min: minTick, max: maxTick, players: none, teams: none, groups: none, layers: none,
+		classes: patternsOf(nil), fields: patternsOf(nil), always: true,
+	}
+}
+
+type compiler struct {
+	format *Format
+	globs  int // how many more there may be
+}
+
+// list compiles a list of filters, and notes for each kind which of them may match it.
+func (c *compiler) list(name string, filters []*replaydv1.EventFilter, byKind []uint64) ([]clause, error) {
 	if len(filters) > maxClauses {
-		return nil, &FieldError{list, fmt.Sprintf("has %d filters; at most %d are allowed", len(filters), maxClauses)}
+		return nil, &FieldError{name, fmt.Sprintf("has %d filters; at most %d are allowed", len(filters), maxClauses)}
 	}
 	clauses := make([]clause, 0, len(filters))
 	for i, f := range filters {
-		c, err := compileClause(fmt.Sprintf("%s[%d]", list, i), kinds, f)
+		compiled, kinds, err := c.clause(fmt.Sprintf("%s[%d]", name, i), f)
 		if err != nil {
 			return nil, err
 		}
-		clauses = append(clauses, c)
+		for _, k := range kinds {
+			byKind[k] |= 1 << i
+		}
+		clauses = append(clauses, compiled)
 	}
 	return clauses, nil
 }
 
-func compileClause(path string, kinds []string, f *replaydv1.EventFilter) (clause, error) {
-	c := clause{
-		players: f.GetPlayers(), teams: f.GetTeams(), groups: f.GetGroups(), layers: f.GetLayers(),
-		classes: f.GetClasses(), fields: f.GetFields(), min: math.MinInt32, max: math.MaxInt32,
-	}
-	n := len(f.GetKinds()) + len(c.players) + len(c.teams) + len(c.groups) + len(c.layers) + len(c.classes) + len(c.fields)
+// clause compiles a filter. It also returns the kinds of which it can match events.
+func (c *compiler) clause(path string, f *replaydv1.EventFilter) (out clause, kinds []int, err error) {
+	n := len(f.GetKinds()) + len(f.GetPlayers()) + len(f.GetTeams()) + len(f.GetGroups()) + len(f.GetLayers()) +
+		len(f.GetClasses()) + len(f.GetFields())
 	if n > maxValues {
-		return c, &FieldError{path, fmt.Sprintf("has %d values; at most %d are allowed", n, maxValues)}
+		return out, nil, &FieldError{path, fmt.Sprintf("has %d values; at most %d are allowed", n, maxValues)}
 	}
-	if len(f.GetKinds()) > 0 {
-		c.kinds = new([4]uint64)
+	if err := c.patterns(path, f); err != nil {
+		return out, nil, err
 	}
-	for i, name := range f.GetKinds() {
-		k := slices.Index(kinds, name)
-		if k <= 0 {
-			return c, &FieldError{
-				fmt.Sprintf("%s.kinds[%d]", path, i),
-				fmt.Sprintf("unknown kind %q; the kinds are: %s", name, strings.Join(kinds[1:], ", ")),
-			}
-		}
-		c.kinds[k>>6] |= 1 << (k & 63)
-	}
+	out = everything()
+	out.path, out.kinds, out.lacks = path, f.GetKinds(), map[Property]int{}
+	out.players, out.teams = setOf(f.GetPlayers()), setOf(f.GetTeams())
+	out.groups, out.layers = setOf(f.GetGroups()), setOf(f.GetLayers())
+	out.classes, out.fields = patternsOf(f.GetClasses()), patternsOf(f.GetFields())
 	if t := f.GetTicks(); t != nil {
 		if t.Min != nil {
-			c.min = t.GetMin()
+			out.min = t.GetMin()
 		}
 		if t.Max != nil {
-			c.max = t.GetMax()
+			out.max = t.GetMax()
 		}
-		if c.min > c.max {
-			return c, &FieldError{path + ".ticks", fmt.Sprintf("min %d is after max %d", c.min, c.max)}
+		if out.min > out.max {
+			return out, nil, &FieldError{path + ".ticks", fmt.Sprintf("min %d is after max %d", out.min, out.max)}
 		}
 	}
-	return c, nil
+	out.always = out.unconditional()
+	asked, err := c.kinds(path, f.GetKinds())
+	if err != nil {
+		return out, nil, err
+	}
+	need := out.asks()
+	for _, k := range asked {
+		lacking := need &^ c.format.Kinds[k].Has
+		for _, p := range lacking.All() {
+			out.lacks[p]++
+		}
+		if lacking == 0 && (!c.format.Timeless || out.min <= 0 && out.max >= 0) {
+			kinds = append(kinds, k)
+		}
+	}
+	return out, kinds, nil
+}
+
+// patterns checks the patterns of a filter.
+func (c *compiler) patterns(path string, f *replaydv1.EventFilter) error {
+	for _, of := range []struct {
+		p    Property
+		list []string
+	}{{Classes, f.GetClasses()}, {Fields, f.GetFields()}} {
+		for i, pattern := range of.list {
+			if len(pattern) > maxPatternLength {
+				return &FieldError{
+					fmt.Sprintf("%s.%v[%d]", path, of.p, i),
+					fmt.Sprintf("has %d bytes; at most %d are allowed", len(pattern), maxPatternLength),
+				}
+			}
+			if isGlob(pattern) {
+				c.globs--
+			}
+		}
+		if c.globs < 0 {
+			return &FieldError{
+				fmt.Sprintf("%s.%v", path, of.p),
+				fmt.Sprintf("a request may have %d patterns with a wildcard in all of its filters", maxGlobs),
+			}
+		}
+	}
+	return nil
+}
+
+// kinds returns the numbers of the kinds of those names, of all for none.
+func (c *compiler) kinds(path string, names []string) (kinds []int, err error) {
+	for i, name := range names {
+		k := c.format.kind(name)
+		if k == 0 {
+			return nil, &FieldError{
+				fmt.Sprintf("%s.kinds[%d]", path, i),
+				fmt.Sprintf("unknown kind %q; the kinds are: %s", name, strings.Join(c.format.Names(), ", ")),
+			}
+		}
+		kinds = append(kinds, k)
+	}
+	if len(names) == 0 {
+		for k := range c.format.Kinds[1:] {
+			kinds = append(kinds, 1+k)
+		}
+	}
+	return kinds, nil
+}
+
+// asks returns the properties that a clause has conditions on.
+func (c *clause) asks() (s Properties) {
+	for p, all := range [propertyCount]bool{
+		Players: c.players.any, Teams: c.teams.any, Groups: c.groups.any, Layers: c.layers.any,
+		Classes: c.classes.any, Fields: c.fields.any,
+	} {
+		if !all {
+			s |= 1 << p
+		}
+	}
+	return s
+}
+
+// Check returns a *FieldError when none of the clauses that include can match an event of the replay at hand: one of the
+// format, of which there are no events of the kinds that are absent. A nil absent is of none.
+func (f *Filter) Check(format *Format, absent func(kind uint8) bool) error {
+	if f == nil {
+		return nil
+	}
+	for k, clauses := range f.includable {
+		if clauses != 0 && (absent == nil || !absent(uint8(k))) {
+			return nil
+		}
+	}
+	// What is wrong with the first clause is told; the others are no better.
+	c := &f.include[0]
+	for p := range propertyCount {
+		if c.lacks[p] == 0 {
+			continue
+		}
+		have := format.has(p)
+		if len(have) == 0 {
+			return &FieldError{c.path + "." + p.String(), fmt.Sprintf("no event of a %s has %v", format.Name, p)}
+		}
+		if len(c.kinds) == 0 {
+			continue
+		}
+		return &FieldError{
+			c.path + "." + p.String(),
+			fmt.Sprintf("events of kind %s have no %v; those of these kinds do: %s", strings.Join(c.kinds, ", "), p, strings.Join(have, ", ")),
+		}
+	}
+	switch {
+	case format.Timeless && (c.min > 0 || c.max < 0):
+		return &FieldError{c.path + ".ticks", fmt.Sprintf("all events of a %s are at tick 0", format.Name)}
+	case len(c.kinds) > 0 && c.lacking() == 0:
+		return &FieldError{c.path + ".kinds", fmt.Sprintf("this %s has no events of kind %s", format.Name, strings.Join(c.kinds, ", "))}
+	}
+	return &FieldError{c.path, fmt.Sprintf("no event of a %s can meet all of its conditions", format.Name)}
+}
+
+func (c *clause) lacking() (n int) {
+	for _, kinds := range c.lacks {
+		n += kinds
+	}
+	return n
+}
+
+// foresee derives from the clauses what can be known without an event.
+func (f *Filter) foresee() {
+	for i := range f.include {
+		c := &f.include[i]
+		f.maxTick = max(f.maxTick, c.max)
+		if !c.fields.any {
+			f.narrowIn |= 1 << i
+		}
+	}
+	for i := range f.exclude {
+		c := &f.exclude[i]
+		if !c.fields.any {
+			f.narrowEx |= 1 << i
+		}
+		if !c.unconditional() || !c.classes.any || !c.fields.any {
+			continue
+		}
+		for k := range f.includes { // of these kinds nothing is delivered
+			if f.excludes[k]&(1<<i) != 0 {
+				f.includes[k] = 0
+			}
+		}
+	}
+	f.nothing = true
+	for _, clauses := range f.includes {
+		f.nothing = f.nothing && clauses == 0
+	}
 }

@@ -3,39 +3,56 @@ package filter_test
 import (
 	"errors"
 	"math"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
+	"google.golang.org/protobuf/reflect/protoreflect"
 	"pgregory.net/rapid"
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service/filter"
 )
 
-var kinds = []string{"", "diff", "join", "chat"}
+// subject is what the events of a made-up format say.
+type subject struct{ player, other, team, group, layer int32 }
+
+var table = filter.Table[subject]{
+	diff: {
+		Player: func(s *subject) int32 { return s.player }, Group: func(s *subject) int32 { return s.group },
+		Layer: func(s *subject) int32 { return s.layer },
+	},
+	join: {
+		Player: func(s *subject) int32 { return s.player }, OtherPlayer: func(s *subject) int32 { return s.other },
+		Team: func(s *subject) int32 { return s.team }, OtherTeam: func(s *subject) int32 { return s.other },
+	},
+	thing: {Classes: true, Fields: true},
+	gone:  {Classes: true},
+	chat:  {},
+}
+
+var format = filter.Format{Name: "game", Kinds: table.Describe([]string{"", "diff", "join", "thing", "gone", "chat", "news"})}
 
 const (
 	diff uint8 = 1 + iota
 	join
+	thing
+	gone
 	chat
+	news
 )
 
 func at(kind uint8, tick, player int32) filter.Event {
-	return filter.Event{
-		Kind: kind, Tick: tick, Player: player, Other: filter.None, Team: filter.None, Group: filter.None, Layer: filter.None,
-	}
+	return table.Event(kind, tick, &subject{player, filter.None, filter.None, filter.None, filter.None})
 }
 
 func ticks(lo, hi int32) *replaydv1.TickRange { return &replaydv1.TickRange{Min: &lo, Max: &hi} }
 
 func TestMatch(t *testing.T) {
 	type f = replaydv1.EventFilter
-	swap := at(join, 5, 1)
-	swap.Other = 2
-	team := at(chat, 5, filter.None)
-	team.Team = 3
-	layer := at(diff, 0, filter.None)
-	layer.Group, layer.Layer = 1, 4
+	swap := table.Event(join, 5, &subject{player: 1, other: 2, team: 3})
+	layer := table.Event(diff, 0, &subject{player: filter.None, group: 1, layer: 4})
 	for _, test := range []struct {
 		name             string
 		include, exclude []*f
@@ -52,8 +69,13 @@ func TestMatch(t *testing.T) {
 		{"event without player", []*f{{Players: []int32{0}}}, nil, at(diff, 1, filter.None), false},
 		{"asking for no player matches none", []*f{{Players: []int32{filter.None}}}, nil, at(diff, 1, filter.None), false},
 		{"second player", []*f{{Players: []int32{2}}}, nil, swap, true},
-		{"team", []*f{{Teams: []int32{3}}}, nil, team, true},
-		{"other team", []*f{{Teams: []int32{4}}}, nil, team, false},
+		{"team", []*f{{Teams: []int32{3}}}, nil, swap, true},
+		{"second team", []*f{{Teams: []int32{2}}}, nil, swap, true},
+		{"neither team", []*f{{Teams: []int32{4}}}, nil, swap, false},
+		{"no team", []*f{{Teams: []int32{0}}}, nil, at(join, 1, 1), false},
+		{"large number", []*f{{Players: []int32{5, 1 << 20, 700}}}, nil, at(diff, 1, 1<<20), true},
+		{"other large number", []*f{{Players: []int32{5, 1 << 20, 700}}}, nil, at(diff, 1, 1<<19), false},
+		{"negative number", []*f{{Players: []int32{-1}}}, nil, at(diff, 1, -1), true},
 		{"group and layer", []*f{{Groups: []int32{1}, Layers: []int32{4}}}, nil, layer, true},
 		{"group of another", []*f{{Groups: []int32{2}, Layers: []int32{4}}}, nil, layer, false},
 		{"first tick of range", []*f{{Ticks: ticks(5, 9)}}, nil, at(diff, 5, 0), true},
@@ -67,9 +89,14 @@ func TestMatch(t *testing.T) {
 		{"empty filter includes all", []*f{{}}, nil, at(diff, 1, 0), true},
 		{"empty filter excludes all", nil, []*f{{}}, at(diff, 1, 0), false},
 		{"class asked of an event without", []*f{{Classes: []string{"*"}}}, nil, at(diff, 1, 0), false},
+		{"class excluded of an event without", nil, []*f{{Classes: []string{"*"}}}, at(diff, 1, 0), true},
+		{"fields excluded of an event without", nil, []*f{{Fields: []string{"*"}}}, at(diff, 1, 0), true},
+		{"player asked of a kind without", []*f{{Players: []int32{0}}}, nil, table.Event(chat, 1, &subject{}), false},
+		{"player excluded of a kind without", nil, []*f{{Players: []int32{0}}}, table.Event(chat, 1, &subject{}), true},
+		{"kind of no row", []*f{{Kinds: []string{"news"}}}, nil, at(news, 1, 0), true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			c, err := filter.Compile(kinds, test.include, test.exclude)
+			c, err := filter.Compile(&format, test.include, test.exclude)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -87,7 +114,7 @@ func TestMatch(t *testing.T) {
 func TestForesight(t *testing.T) {
 	type f = replaydv1.EventFilter
 	compile := func(include, exclude []*f) *filter.Filter {
-		c, err := filter.Compile(kinds, include, exclude)
+		c, err := filter.Compile(&format, include, exclude)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -111,33 +138,176 @@ func TestForesight(t *testing.T) {
 	if c := compile([]*f{{Kinds: []string{"diff"}}}, []*f{{Kinds: []string{"diff"}}}); !c.Nothing() {
 		t.Error("nothing is left and it does not say so")
 	}
-	if c := compile([]*f{{Players: []int32{1, 2}}, {}}, []*f{{Teams: []int32{1}}}); c.Conditions() != 3+2*2+1 {
-		t.Errorf("%d conditions", c.Conditions())
+	if c := compile([]*f{{Players: []int32{1, 2}}, {}}, []*f{{Teams: []int32{1}}}); c.Clauses() != 3 {
+		t.Errorf("%d clauses", c.Clauses())
 	}
 }
 
-func TestClassesAndFields(t *testing.T) {
+// narrowed is what a filter delivers of an event of an entity with these fields, nil for nothing.
+func narrowed(f *filter.Filter, kind uint8, tick int32, class string, fields ...string) []string {
+	e := table.Event(kind, tick, &subject{})
+	c := f.Class(class)
+	n := c.Match(&e)
+	if n.None() {
+		return nil
+	}
+	kept := []string{}
+	for _, name := range fields {
+		if n.Keeps(f.Field(name)) {
+			kept = append(kept, name)
+		}
+	}
+	if len(kept) == 0 && !n.Empty(len(fields) > 0) {
+		return nil
+	}
+	return kept
+}
+
+func TestFields(t *testing.T) {
 	type f = replaydv1.EventFilter
-	c, err := filter.Compile(kinds, []*f{
-		{Classes: []string{"CDOTA_Unit_Hero_*"}, Fields: []string{"m_vec*", "m_iHealth"}},
-		{Kinds: []string{"chat"}},
-	}, []*f{{Fields: []string{"m_vecOld"}}})
+	none, empty, all := []string(nil), []string{}, []string{"a", "b", "c"}
+	for _, test := range []struct {
+		name             string
+		include, exclude []*f
+		kind             uint8
+		tick             int32
+		class            string
+		fields, want     []string
+	}{
+		{"class", []*f{{Classes: []string{"X*"}}}, nil, thing, 1, "Xy", all, all},
+		{"other class", []*f{{Classes: []string{"X*"}}}, nil, thing, 1, "Zy", all, none},
+		{"excluded class", nil, []*f{{Classes: []string{"X*"}}}, thing, 1, "Xy", all, none},
+		{"fields", []*f{{Fields: []string{"a", "b*"}}}, nil, thing, 1, "X", all, []string{"a", "b"}},
+		{"none of the fields", []*f{{Fields: []string{"z"}}}, nil, thing, 1, "X", all, none},
+		{"fields of an event that has none", []*f{{Fields: []string{"a"}}}, nil, thing, 1, "X", nil, none},
+		{"fields of a kind that has none", []*f{{Fields: []string{"*"}}, {Kinds: []string{"chat"}}}, nil, gone, 1, "X", nil, none},
+		{"an event without fields", []*f{{Classes: []string{"X"}}}, nil, thing, 1, "X", nil, empty},
+		{"fields of a class", []*f{{Classes: []string{"X"}, Fields: []string{"a"}}, {Classes: []string{"Y"}, Fields: []string{"b"}}}, nil,
+			thing, 1, "Y", all, []string{"b"}},
+		{"fields of two clauses that match", []*f{{Fields: []string{"a"}}, {Fields: []string{"c"}}}, nil, thing, 1, "X", all, []string{"a", "c"}},
+		{"fields, and all of it", []*f{{Fields: []string{"a"}}, {Classes: []string{"X"}}}, nil, thing, 1, "X", all, all},
+		{"fields of ticks", []*f{{Fields: []string{"a"}, Ticks: ticks(1, 5)}, {Fields: []string{"b"}, Ticks: ticks(5, 9)}}, nil,
+			thing, 7, "X", all, []string{"b"}},
+		{"fields of both ticks", []*f{{Fields: []string{"a"}, Ticks: ticks(1, 5)}, {Fields: []string{"b"}, Ticks: ticks(5, 9)}}, nil,
+			thing, 5, "X", all, []string{"a", "b"}},
+		{"excluded fields", nil, []*f{{Fields: []string{"a", "c"}}}, thing, 1, "X", all, []string{"b"}},
+		{"all fields excluded", nil, []*f{{Fields: []string{"*"}}}, thing, 1, "X", all, none},
+		{"fields excluded of an event that has none", nil, []*f{{Fields: []string{"*"}}}, thing, 1, "X", nil, empty},
+		{"fields excluded of a kind that has none", nil, []*f{{Fields: []string{"*"}}}, gone, 1, "X", nil, empty},
+		{"fields excluded later", nil, []*f{{Fields: []string{"a"}, Ticks: ticks(1001, 1<<30)}}, thing, 1000, "X", all, all},
+		{"fields excluded now", nil, []*f{{Fields: []string{"a"}, Ticks: ticks(1001, 1<<30)}}, thing, 1001, "X", all, []string{"b", "c"}},
+		{"fields excluded of another kind", nil, []*f{{Fields: []string{"a"}, Kinds: []string{"chat"}}}, thing, 1, "X", all, all},
+		{"fields included and excluded", []*f{{Fields: []string{"a", "b"}}}, []*f{{Fields: []string{"b"}}}, thing, 1, "X", all, []string{"a"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c, err := filter.Compile(&format, test.include, test.exclude)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := narrowed(c, test.kind, test.tick, test.class, test.fields...)
+			if !reflect.DeepEqual(got, test.want) {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+			of := c.Class(test.class)
+			if got != nil && !of.Kind(test.kind) {
+				t.Error("the class was said not to be wanted")
+			}
+			for _, name := range got {
+				if !of.Wants(c.Field(name), thing, gone) {
+					t.Errorf("field %s was said not to be wanted", name)
+				}
+			}
+		})
+	}
+}
+
+// TestForeseeFields: what can never be delivered need not be decoded.
+func TestForeseeFields(t *testing.T) {
+	type f = replaydv1.EventFilter
+	c, err := filter.Compile(&format, []*f{{Classes: []string{"X"}, Fields: []string{"a", "b"}}, {Classes: []string{"Y"}, Ticks: ticks(1, 2)}},
+		[]*f{{Fields: []string{"b"}}, {Fields: []string{"a"}, Ticks: ticks(1, 2)}, {Classes: []string{"Z"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	hero, world := c.Class("CDOTA_Unit_Hero_Axe"), c.Class("CWorld")
-	diff1, chat1 := at(diff, 1, filter.None), at(chat, 1, filter.None)
-	if world.Match(&diff1) || world.Kind(diff) || !world.Match(&chat1) {
-		t.Error("events of a class that was not asked for")
-	}
-	wanted := hero.Fields(diff)
-	for field, want := range map[string]bool{"m_vecX": true, "m_iHealth": true, "m_iMana": false, "m_vecOld": false} {
-		if wanted(field) != want {
-			t.Errorf("%s: wanted %v", field, !want)
+	for _, test := range []struct {
+		class, field string
+		want         bool
+	}{{"X", "a", true}, {"X", "b", false}, {"X", "c", false}, {"Y", "a", true}, {"Y", "c", true}, {"Z", "a", false}, {"W", "a", false}} {
+		of := c.Class(test.class)
+		if got := of.Wants(c.Field(test.field), thing, gone); got != test.want {
+			t.Errorf("%s of %s: wanted %v", test.field, test.class, got)
 		}
 	}
-	if !hero.WithoutFields().Match(&diff1) {
-		t.Error("an event of a class that was asked for does not match")
+	for class, want := range map[string]bool{"X": true, "Y": true, "Z": false, "W": false} {
+		if of := c.Class(class); of.Kind(thing) != want {
+			t.Errorf("class %s: wanted %v", class, !want)
+		}
+	}
+}
+
+// TestNames: the properties are the fields of EventFilter, but kinds and ticks.
+func TestNames(t *testing.T) {
+	var properties, fields []string
+	for _, p := range filter.Properties(math.MaxUint8).All() {
+		properties = append(properties, p.String())
+	}
+	all := (*replaydv1.EventFilter)(nil).ProtoReflect().Descriptor().Fields()
+	for i := range all.Len() {
+		if name := string(all.Get(i).Name()); name != "kinds" && name != "ticks" {
+			fields = append(fields, name)
+		}
+	}
+	slices.Sort(properties)
+	slices.Sort(fields)
+	if !slices.Equal(properties, fields) {
+		t.Errorf("properties %q, fields %q", properties, fields)
+	}
+}
+
+// TestEachCondition: each condition of a clause decides, on each of the lists, and the clause is not taken for one without
+// conditions.
+func TestEachCondition(t *testing.T) {
+	type f = replaydv1.EventFilter
+	all := subject{player: 1, other: 2, team: 3, group: 4, layer: 5}
+	for name, test := range map[string]struct {
+		kind          uint8
+		meets, misses *f
+	}{
+		"kinds":   {diff, &f{Kinds: []string{"diff"}}, &f{Kinds: []string{"join"}}},
+		"ticks":   {diff, &f{Ticks: ticks(7, 7)}, &f{Ticks: ticks(8, 9)}},
+		"players": {diff, &f{Players: []int32{1}}, &f{Players: []int32{9}}},
+		"teams":   {join, &f{Teams: []int32{3}}, &f{Teams: []int32{9}}},
+		"groups":  {diff, &f{Groups: []int32{4}}, &f{Groups: []int32{9}}},
+		"layers":  {diff, &f{Layers: []int32{5}}, &f{Layers: []int32{9}}},
+		"classes": {thing, &f{Classes: []string{"X"}}, &f{Classes: []string{"Y"}}},
+		"fields":  {thing, &f{Fields: []string{"a"}}, &f{Fields: []string{"b"}}},
+	} {
+		if (*replaydv1.EventFilter)(nil).ProtoReflect().Descriptor().Fields().ByName(protoreflect.Name(name)) == nil {
+			t.Errorf("there is no condition on %s", name)
+		}
+		delivered := func(include, exclude []*f) bool {
+			c, err := filter.Compile(&format, include, exclude)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if test.kind == thing {
+				return narrowed(c, thing, 7, "X", "a") != nil
+			}
+			e := table.Event(test.kind, 7, &all)
+			return c.Match(&e)
+		}
+		for list, got := range map[string][2]bool{
+			"include": {delivered([]*f{test.meets}, nil), delivered([]*f{test.misses}, nil)},
+			"exclude": {!delivered(nil, []*f{test.meets}), !delivered(nil, []*f{test.misses})},
+		} {
+			if got != [2]bool{true, false} {
+				t.Errorf("%s: %s matches %v", list, name, got)
+			}
+		}
+	}
+	// And there are no more conditions than those.
+	if n := (*replaydv1.EventFilter)(nil).ProtoReflect().Descriptor().Fields().Len(); n != 8 {
+		t.Errorf("EventFilter has %d fields", n)
 	}
 }
 
@@ -149,16 +319,81 @@ func TestErrors(t *testing.T) {
 		field   string
 		mention string
 	}{
-		"unknown kind":    {[]*f{{}, {Kinds: []string{"diff", "player"}}}, "include[1].kinds[1]", "diff, join, chat"},
+		"unknown kind":    {[]*f{{}, {Kinds: []string{"diff", "player"}}}, "include[1].kinds[1]", "diff, join, thing, gone, chat, news"},
 		"empty kind":      {[]*f{{Kinds: []string{""}}}, "include[0].kinds[0]", "unknown kind"},
 		"backward ticks":  {[]*f{{Ticks: ticks(5, 4)}}, "include[0].ticks", "after"},
 		"too many":        {many, "include", "at most 64"},
 		"too many values": {[]*f{{Players: make([]int32, 2000)}}, "include[0]", "at most 1024"},
+		"too many patterns": {
+			[]*f{{Fields: slices.Repeat([]string{"a*"}, 200)}, {Classes: slices.Repeat([]string{"a*"}, 57)}}, "include[1].classes", "256 patterns",
+		},
+		"too long":              {[]*f{{Fields: []string{"a", strings.Repeat("a", 257)}}}, "include[0].fields[1]", "at most 256"},
+		"of another format":     {[]*f{{}, {Layers: []int32{1}, Teams: []int32{1}}}[1:], "include[0]", "all of its conditions"},
+		"not of the kinds":      {[]*f{{Kinds: []string{"chat", "news"}, Players: []int32{1}}}, "include[0].players", "diff, join"},
+		"kinds without a class": {[]*f{{Kinds: []string{"chat"}, Classes: []string{"X"}}}, "include[0].classes", "thing, gone"},
 	} {
-		_, err := filter.Compile(kinds, test.include, nil)
+		_, err := filter.Compile(&format, test.include, nil)
 		field, ok := errors.AsType[*filter.FieldError](err)
 		if !ok || field.Field != test.field || !strings.Contains(field.Problem, test.mention) {
 			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
+
+// TestOtherFormat: a clause with a condition that the format does not know matches nothing, and a request of such clauses
+// only is refused.
+func TestOtherFormat(t *testing.T) {
+	type f = replaydv1.EventFilter
+	mapFormat := filter.Format{Name: "map", Timeless: true, Kinds: filter.Table[subject]{
+		1: {Group: func(s *subject) int32 { return s.group }}, 2: {},
+	}.Describe([]string{"", "tiles", "info"})}
+	for name, test := range map[string]struct {
+		include []*f
+		field   string
+		mention string
+	}{
+		"players": {[]*f{{Players: []int32{1}}}, "include[0].players", "no event of a map has players"},
+		"classes": {[]*f{{Classes: []string{"*"}}, {Fields: []string{"*"}}}, "include[0].classes", "no event of a map has classes"},
+		"ticks":   {[]*f{{Ticks: ticks(1, 5)}}, "include[0].ticks", "tick 0"},
+		"either":  {[]*f{{Players: []int32{1}}, {Ticks: ticks(-3, 0)}}, "", ""},
+		"or":      {[]*f{{Players: []int32{1}}, {Groups: []int32{1}}}, "", ""},
+	} {
+		c, err := filter.Compile(&mapFormat, test.include, nil)
+		field, refused := errors.AsType[*filter.FieldError](err)
+		switch {
+		case !refused && test.field == "":
+			if e := filter.Of(2, 0); c.Match(&e) != (name == "either") {
+				t.Errorf("%s: matches %v", name, !c.Match(&e))
+			}
+		case !refused || field.Field != test.field || !strings.Contains(field.Problem, test.mention):
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	if _, err := filter.Compile(&mapFormat, nil, []*f{{Players: []int32{1}}}); err != nil {
+		t.Errorf("an exclude that excludes nothing: %v", err)
+	}
+}
+
+// TestCheck: a request is refused when the replay at hand has no events of the kinds that it asks for.
+func TestCheck(t *testing.T) {
+	type f = replaydv1.EventFilter
+	absent := func(kind uint8) bool { return kind == chat || kind == news }
+	for name, test := range map[string]struct {
+		include, exclude []*f
+		refused          bool
+	}{
+		"kinds that are not there":     {[]*f{{Kinds: []string{"chat"}}, {Kinds: []string{"news"}}}, nil, true},
+		"one that is":                  {[]*f{{Kinds: []string{"chat", "diff"}}}, nil, false},
+		"excluded":                     {nil, []*f{{Kinds: []string{"chat"}}}, false},
+		"all that is there is exluded": {[]*f{{Kinds: []string{"diff"}}}, []*f{{Kinds: []string{"diff"}}}, false},
+	} {
+		c, err := filter.Compile(&format, test.include, test.exclude)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if field, refused := errors.AsType[*filter.FieldError](c.Check(&format, absent)); refused != test.refused ||
+			refused && (field.Field != "include[0].kinds" || !strings.Contains(field.Problem, "chat")) {
+			t.Errorf("%s: %v", name, field)
 		}
 	}
 }
@@ -196,20 +431,20 @@ func FuzzCompile(f *testing.F) {
 	f.Fuzz(func(t *testing.T, kind string, player, lo, hi int32, class string, eventKind uint8, tick int32) {
 		in := []*replaydv1.EventFilter{{Kinds: []string{kind}, Players: []int32{player}}, {Ticks: ticks(lo, hi)}}
 		ex := []*replaydv1.EventFilter{{Classes: []string{class}}}
-		c, err := filter.Compile(kinds, in, ex)
+		c, err := filter.Compile(&format, in, ex)
 		if err != nil {
 			if _, ok := errors.AsType[*filter.FieldError](err); !ok {
 				t.Fatalf("untyped error %v", err)
 			}
 			return
 		}
-		e := at(eventKind, tick, player)
-		if c.Match(&e) && (!c.Kind(eventKind) || tick > c.MaxTick() || c.Nothing()) {
+		e := at(1+eventKind%6, tick, player)
+		if c.Match(&e) && (!c.Kind(e.Kind) || tick > c.MaxTick() || c.Nothing()) {
 			t.Fatal("matches what it foresaw not to")
 		}
-		narrow := c.Class(class)
-		if narrow.Match(&e) {
-			t.Fatal("an excluded class matches")
+		of := c.Class(class)
+		if entity := at(thing, tick, player); !of.Match(&entity).None() && !of.Kind(thing) {
+			t.Fatal("delivers of a class that it foresaw not to")
 		}
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/service/encode/wire"
 )
 
@@ -34,6 +35,8 @@ func (f *Frame) Free() { f.bytes.Free() }
 type Head struct {
 	First, Next uint64           // sequence numbers
 	List        protowire.Number // the field of EventBatch in which the events travel
+	// Positions of the events, when the client asked for them.
+	Positions []decoders.Position
 }
 
 // The fields that a batch's envelope is made of; see stream.proto. A test proves that they are these.
@@ -42,14 +45,17 @@ const (
 	tagBatch  = 0x1a // StreamEventsResponse.batch
 	tagFirst  = 0x08 // EventBatch.first_sequence
 	tagNext   = 0x10 // EventBatch.next_sequence
+
+	tagOffsets = 0x3a // EventBatch.offsets, packed
+	tagIndexes = 0x42 // EventBatch.indexes, packed
 )
 
 // maxHead is how long an envelope may be: three tags of one byte, one of five, and four numbers.
 const maxHead = 3 + 5 + 4*10
 
-// append appends the envelope of an event list of n bytes.
-func (h *Head) append(b []byte, n int) []byte {
-	inner := protowire.SizeTag(h.List) + protowire.SizeVarint(uint64(n)) + n
+// append appends the envelope of an event list of n bytes, which more bytes of the batch follow.
+func (h *Head) append(b []byte, n, more int) []byte {
+	inner := more + protowire.SizeTag(h.List) + protowire.SizeVarint(uint64(n)) + n
 	for _, number := range []uint64{h.First, h.Next} {
 		if number != 0 {
 			inner += 1 + protowire.SizeVarint(number)
@@ -63,6 +69,27 @@ func (h *Head) append(b []byte, n int) []byte {
 		b = wire.Varint(append(b, tagNext), h.Next)
 	}
 	return wire.Varint(protowire.AppendTag(b, h.List, protowire.BytesType), uint64(n))
+}
+
+// appendPositions appends the positions of the events, as fields of the batch.
+func (h *Head) appendPositions(b []byte) []byte {
+	if len(h.Positions) == 0 {
+		return b
+	}
+	offsets, indexes := 0, 0
+	for _, p := range h.Positions {
+		offsets += protowire.SizeVarint(uint64(p.Offset))
+		indexes += protowire.SizeVarint(uint64(p.Index))
+	}
+	b = wire.Varint(append(b, tagOffsets), uint64(offsets))
+	for _, p := range h.Positions {
+		b = wire.Varint(b, uint64(p.Offset))
+	}
+	b = wire.Varint(append(b, tagIndexes), uint64(indexes))
+	for _, p := range h.Positions {
+		b = wire.Varint(b, uint64(p.Index))
+	}
+	return b
 }
 
 // Codec is gRPC's protobuf codec, but that it passes a *Frame, to be sent, and a *Raw, to be received, through as they

@@ -41,8 +41,12 @@ func (o *Outbox) Batch(h Head, cursor []byte, parts ...mem.Buffer) *Frame {
 		n += p.Len()
 	}
 	f := new(Frame)
-	f.head = h.append(f.room[:0], n)
+	positions := h.appendPositions(nil)
+	f.head = h.append(f.room[:0], n, len(positions))
 	f.bytes = append(append(f.parts[:0], &f.head), parts...)
+	if len(positions) > 0 {
+		f.bytes = append(f.bytes, mem.SliceBuffer(positions))
+	}
 	o.seal(f, cursor)
 	return f
 }

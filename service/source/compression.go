@@ -5,7 +5,7 @@ import "bytes"
 // Compression is how a file is compressed as a whole. The zero value is none.
 type Compression uint8
 
-// The compressions that are seen through. Their numbers are those of replayd.v1.Compression.
+// The compressions that are seen through.
 const (
 	Plain Compression = iota
 	Gzip              // RFC 1952
@@ -15,6 +15,9 @@ const (
 )
 
 var compressionNames = [...]string{"none", "gzip", "zstd", "xz", "bzip2"}
+
+// Compressions returns all compressions, none included.
+func Compressions() []Compression { return []Compression{Plain, Gzip, Zstd, XZ, Bzip2} }
 
 // String returns the compression's name, such as "gzip".
 func (c Compression) String() string {

@@ -29,6 +29,18 @@ type Info struct {
 	Modified time.Time
 	// ID tells the file from others. It is zero for an upload.
 	ID ID
+	// Version is equal for as long as nothing was written to the file. It is zero for an upload.
+	Version Version
+}
+
+// Version tells the contents of a file from earlier and later ones.
+type Version struct {
+	Size, Modified, Changed int64
+}
+
+// versionOf returns the version of a file with that state.
+func versionOf(stat fs.FileInfo) Version {
+	return Version{stat.Size(), stat.ModTime().UnixNano(), changed(stat)}
 }
 
 // Growable tells whether the file can be followed while it grows: compressed files are only looked at as they are.
@@ -134,6 +146,7 @@ func (f *File) saw(stat fs.FileInfo) {
 	f.info.Size = stat.Size()
 	f.info.Modified = stat.ModTime()
 	f.info.ID = Identify(stat)
+	f.info.Version = versionOf(stat)
 }
 
 // sniff looks at the file's beginning: its compression, its format, and for plain files the head to compare later.
@@ -181,7 +194,11 @@ func (f *File) Info() Info {
 
 // Path is where the file lies in the file system: what to subscribe to. It is empty for an upload. It is not for clients
 // to see.
-func (f *File) Path() string { return f.origin.Path }
+func (f *File) Path() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.origin.Path
+}
 
 // Recognized returns nil when the format is known and a *decoders.Error that says so when it is not.
 func (f *File) Recognized() error {
@@ -242,6 +259,13 @@ func (p plain) ReadAt(b []byte, offset int64) (int, error) {
 		return n, ioError(err)
 	}
 	return n, err
+}
+
+// Move says that the file lies elsewhere now, so that Check looks for it there.
+func (f *File) Move(to Origin) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.origin, f.info.Name = to, to.Name
 }
 
 // Check looks whether the file is still the one that was opened and updates what Info says of it. It returns ErrShrunk

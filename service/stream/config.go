@@ -49,6 +49,8 @@ type Config struct {
 	Drain <-chan struct{}
 	// Version is the server's.
 	Version string
+	// Positions sends the position of each event.
+	Positions bool
 }
 
 // Start is where a stream begins: behind a cursor; or at a tick; or with the last so many events; or at the present end;
@@ -80,6 +82,11 @@ type Replay struct {
 	Follower Follower
 	// Live says that the client wants to know when it has caught up with what is there.
 	Live bool
+	// ResolvePlayers puts beside the numbers of players who they are, and Roster is as in encode.Options.
+	ResolvePlayers bool
+	Roster         func(*replaydv1.Replay) []byte
+	// Complete adds to the description of the replay, which has its header then, what the stream cannot know. It may be nil.
+	Complete func(ctx context.Context, r *replaydv1.Replay) error
 	// Columns sends events of the kinds that have columns as such.
 	Columns bool
 	// RevealSecrets sends what is otherwise redacted.
@@ -98,13 +105,43 @@ type Follower interface {
 	Look() (present int64, err error)
 }
 
+// Standing is what there is to tell of a replay that is followed, besides its events.
+type Standing struct {
+	// Name is the file's present name.
+	Name string
+	// Waiting is what is waited for, where that is not simply more of the file; nil otherwise. It never changes.
+	Waiting *replaydv1.Waiting
+}
+
+// Stander is a Follower that knows how its file stands. Changed receives when that has changed.
+type Stander interface {
+	Standing() Standing
+}
+
 // Successors finds the replay that comes after another.
 type Successors interface {
 	// Changed receives when there may be a successor that was not there.
 	Changed() <-chan struct{}
-	// Next returns the replay after the last one that was streamed, or nil when there is none yet, and then in how long to
-	// ask again even if nothing changes, where that is not 0. The last replay is still open.
-	Next(ctx context.Context) (*Replay, time.Duration, error)
+	// Next looks for the replay after the last one that was streamed, which is still open.
+	Next(ctx context.Context, after Ended) (Next, error)
+}
+
+// Ended is how a replay ended that was streamed.
+type Ended struct {
+	// Finished: its end was read.
+	Finished bool
+	// Tick is the replay's clock there.
+	Tick int32
+	// Lost is what Look said of its file.
+	Lost error
+}
+
+// Next is what comes after a replay: another one; or the end of the stream; or nothing yet.
+type Next struct {
+	Replay *Replay
+	Over   bool
+	// Waiting is what is waited for, when it is neither.
+	Waiting *replaydv1.Waiting
 }
 
 // Send sends a frame and consumes it: it frees the frame's bytes when they are written. It may block. It is called by one
@@ -126,6 +163,9 @@ func (e *Error) Unwrap() error { return e.Err }
 var (
 	// ErrCursorReplay says that a cursor does not belong to the replay.
 	ErrCursorReplay = errors.New("the cursor is of another replay")
+	// ErrCursorChanged says that the replay is no longer what it was when a cursor was made: something before the cursor's
+	// place was edited.
+	ErrCursorChanged = errors.New("the replay was changed since the cursor was made")
 	// ErrCursorRange says that a cursor names a place that the replay does not have.
 	ErrCursorRange = errors.New("the cursor is beyond the end of the replay")
 	// ErrDraining says that the server shuts down before the stream could start.

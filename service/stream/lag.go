@@ -31,7 +31,7 @@ func (s *stream) lag() error {
 		return s.drop(l)
 	default:
 		s.lagging = true
-		s.at.Position, s.at.Tick = s.reader.Position(), s.reader.Tick()
+		s.reach()
 		return s.respond(state(replaydv1.State_STATE_FELL_BEHIND))
 	}
 }
@@ -48,7 +48,7 @@ func (s *stream) drop(l lagger) error {
 		return err
 	}
 	s.at.Sequence += missing
-	s.at.Position, s.at.Tick = s.reader.Position(), s.reader.Tick()
+	s.reach()
 	gap.NextSequence, gap.ToTick = s.at.Sequence, s.at.Tick
 	response := &replaydv1.StreamEventsResponse{Response: &replaydv1.StreamEventsResponse_Gap{Gap: gap}}
 	if told := s.respond(response); told != nil {

@@ -116,7 +116,7 @@ func (s *stream) present(f func() error) (outcome, error) {
 		case err == nil:
 			return done, nil
 		case errors.Is(err, encode.ErrYield):
-		case damaged, errors.Is(err, decoders.ErrMore), errors.Is(err, io.EOF):
+		case damaged, errors.Is(err, decoders.ErrMore), errors.Is(err, encode.ErrDone), errors.Is(err, io.EOF):
 			return over, nil
 		default:
 			return over, err

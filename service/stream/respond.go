@@ -44,17 +44,18 @@ func (s *stream) flush() error {
 	first := s.at.Sequence
 	s.sent += uint64(s.batch.Count)
 	s.at.Sequence += uint64(s.batch.Count)
-	s.at.Position, s.at.Tick = s.reader.Position(), s.reader.Tick()
+	s.reach()
 	parts := append(make([]mem.Buffer, 0, 2), s.part())
 	if len(s.batch.Tail) > 0 {
 		parts = append(parts, mem.SliceBuffer(append([]byte(nil), s.batch.Tail...)))
 	}
+	head := frame.Head{First: first, Next: s.at.Sequence, List: s.list, Positions: s.batch.Positions}
+	f := s.outbox.Batch(head, s.cursorBytes(), parts...)
 	s.batch.Reset()
 	if s.events == nil { // the memory is on its way
 		s.batch.Events = nil
 	}
-	head := frame.Head{First: first, Next: s.at.Sequence, List: s.list}
-	return s.transmit(s.outbox.Batch(head, s.cursorBytes(), parts...))
+	return s.transmit(f)
 }
 
 // smallBatch is up to which size, in bytes, a batch is copied out of a buffer of the pool: while it waits for the network
@@ -112,7 +113,7 @@ func (s *stream) beat() error {
 	}
 	// The cursor stays before events that wait in the batch, and before a gap that is not told yet.
 	if s.batch.Count == 0 && !s.dropping {
-		s.at.Position, s.at.Tick = s.reader.Position(), s.reader.Tick()
+		s.reach()
 	}
 	present := max(s.replay.Present, 0)
 	if s.replay.Follower != nil {
@@ -150,7 +151,7 @@ func (s *stream) catchUp() error {
 		return nil
 	}
 	s.caughtUp = true
-	s.at.Position, s.at.Tick = s.reader.Position(), s.reader.Tick()
+	s.reach()
 	return s.respond(state(replaydv1.State_STATE_CAUGHT_UP))
 }
 
@@ -168,7 +169,7 @@ func (s *stream) end(how outcome) error {
 	}
 	end := &replaydv1.StreamEnd{Reason: reason, Detail: detail, EventsSent: s.sent, EventsFiltered: s.filtered}
 	if s.entered { // otherwise the client knows nothing of what the reader reads
-		s.at.Position, s.at.Tick = s.reader.Position(), s.reader.Tick()
+		s.reach()
 		end.EventsFiltered += s.reader.Filtered()
 		s.reader.Summarize(end)
 	}
@@ -176,21 +177,16 @@ func (s *stream) end(how outcome) error {
 	return s.respond(&replaydv1.StreamEventsResponse{Response: &replaydv1.StreamEventsResponse_End{End: end}})
 }
 
-// rangeDone tells whether the present replay is over because nothing more can come through the filter.
-func (s *stream) rangeDone() bool {
-	f := s.replay.Filter
-	return f.Nothing() || s.reader.Tick() > f.MaxTick()
-}
-
 // reason is why the present replay ended. It is an error when that is what the client asked for.
 func (s *stream) reason(how outcome) (reason replaydv1.EndReason, detail string, err error) {
-	switch {
-	case how == drained:
+	switch how {
+	case drained:
 		return replaydv1.EndReason_END_REASON_SERVER_DRAINING, "", nil
-	case how == over && s.rangeDone():
+	case passed:
 		return replaydv1.EndReason_END_REASON_RANGE_DONE, "", nil
-	case how == over:
+	case over:
 		return replaydv1.EndReason_END_REASON_FINISHED, "", nil
+	default:
 	}
 	if errors.Is(s.lost, source.ErrIO) {
 		return 0, "", s.lost

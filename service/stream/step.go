@@ -37,6 +37,8 @@ func (s *stream) step(f func() error) (outcome, error) {
 		return done, nil
 	case errors.Is(err, io.EOF):
 		return over, nil
+	case errors.Is(err, encode.ErrDone):
+		return passed, nil
 	case errors.Is(err, encode.ErrYield):
 		return again, s.beat()
 	case errors.Is(err, decoders.ErrMore):

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/replayd/replayd/decoders"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
@@ -20,7 +21,7 @@ import (
 // sender's as they are, and an *Error for everything else. It closes the replays.
 func Run(ctx context.Context, c Config, send Send) error {
 	s := &stream{Config: c, ctx: ctx, canceled: ctx.Done(), sender: send, replay: c.Replay, lastSent: time.Now()}
-	s.batch.MaxEvents, s.batch.MaxBytes = c.MaxEvents, batchBytes
+	s.batch.MaxEvents, s.batch.MaxBytes, s.batch.KeepPositions = c.MaxEvents, batchBytes, c.Positions
 	s.clock = time.NewTimer(s.nextBeat())
 	defer s.clock.Stop()
 	defer s.close() // also when a decoder panics
@@ -67,6 +68,8 @@ type stream struct {
 	lost     error       // why nothing more is to be expected of the file, when that is so
 
 	predecessor replaydv1.EndReason // how the replay before this one ended
+	name        string              // the replay's, as the client knows it
+	waiting     *replaydv1.Waiting  // what the client knows to be waited for
 }
 
 // sendError is a failure to send, which is not ours to explain. The cursor may be ahead of what was sent.
@@ -81,6 +84,7 @@ const (
 	starved                // the file has no more bytes, but may grow
 	dry                    // no more bytes, and none will come
 	over                   // the replay is over by its own account
+	passed                 // nothing more can come through the filter
 	drained                // the server shuts down
 )
 
@@ -112,7 +116,7 @@ func (s *stream) one(start Start) (outcome, error) {
 	if err != nil || how != done {
 		return how, err
 	}
-	if how, err = s.deliver(); how != over || err != nil || s.replay.Rest == nil || s.rangeDone() {
+	if how, err = s.deliver(); how != over || err != nil || s.replay.Rest == nil {
 		return how, err
 	}
 	rest, err := s.advance(s.replay.Rest)
@@ -128,28 +132,73 @@ func (s *stream) succeed(how outcome) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	began := time.Now()
 	for {
-		next, retry, err := s.Successors.Next(s.ctx)
-		if err != nil {
+		next, err := s.Successors.Next(s.ctx, Ended{
+			Finished: reason == replaydv1.EndReason_END_REASON_FINISHED, Tick: s.reader.Tick(), Lost: s.lost,
+		})
+		switch {
+		case err != nil:
 			return false, err
-		}
-		if next != nil {
+		case next.Replay != nil:
 			s.filtered += s.reader.Filtered()
 			s.close()
-			s.replay, s.entered, s.caughtUp, s.lagging, s.lost = next, false, false, false, nil
+			s.replay, s.entered, s.caughtUp, s.lagging, s.lost = next.Replay, false, false, false, nil
 			s.predecessor = reason
 			return true, nil
-		}
-		if s.lost != nil && !errors.Is(s.lost, ErrSucceeded) { // nobody knows whether there will be one
+		case next.Over:
 			return false, s.end(how)
 		}
-		if how, err := s.wait(s.changed(), s.Successors.Changed(), retry); err != nil || how == drained {
+		// A server takes a moment to load the next map: that is no news.
+		limit := waitingAfter - time.Since(began)
+		if limit <= 0 {
+			if err := s.tellWaiting(next.Waiting); err != nil {
+				return false, err
+			}
+			limit = 0
+		}
+		if how, err := s.wait(s.changed(), s.Successors.Changed(), limit); err != nil || how == drained {
 			if err == nil {
 				err = s.end(drained)
 			}
 			return false, err
 		}
 	}
+}
+
+// waitingAfter is how long a stream waits for a successor before it says so.
+const waitingAfter = time.Second
+
+// tellWaiting says what is waited for, when that is new.
+func (s *stream) tellWaiting(w *replaydv1.Waiting) error {
+	if proto.Equal(w, s.waiting) {
+		return nil
+	}
+	s.waiting = w
+	if w == nil { // there is nothing besides what is plain
+		return nil
+	}
+	return s.respond(&replaydv1.StreamEventsResponse{Response: &replaydv1.StreamEventsResponse_State{
+		State: &replaydv1.StateChange{State: replaydv1.State_STATE_WAITING, Waiting: w},
+	}})
+}
+
+// tellStanding says what has become of the file besides its events.
+func (s *stream) tellStanding() error {
+	stander, ok := s.replay.Follower.(Stander)
+	if !ok || !s.caughtUp {
+		return nil
+	}
+	now := stander.Standing()
+	if now.Name != "" && now.Name != s.name {
+		s.name = now.Name
+		if err := s.respond(&replaydv1.StreamEventsResponse{Response: &replaydv1.StreamEventsResponse_State{
+			State: &replaydv1.StateChange{State: replaydv1.State_STATE_MOVED, Replay: now.Name},
+		}}); err != nil {
+			return err
+		}
+	}
+	return s.tellWaiting(now.Waiting)
 }
 
 // close frees what the present replay holds.
@@ -166,38 +215,59 @@ func (s *stream) begin(start Start) (outcome, error) {
 		return over, err
 	}
 	how, err := s.advance(s.reader.Seek)
+	if start.Cursor != nil {
+		err = s.checkCursor(start.Cursor, how, err)
+	}
 	if err != nil {
 		return how, err
 	}
 	if how == drained {
 		return how, ErrDraining
 	}
-	at := s.reader.Position()
-	if start.Cursor != nil && at != start.Cursor.Position {
-		return how, ErrCursorRange
-	}
-	// Only now, all of it: until the client knows of this replay, cursors are of the one before it.
-	s.at.Format, s.at.Replay = s.replay.Codec.Format, cursor.HashOf(s.replay.Info.GetIdentity())
-	s.at.Position, s.at.Tick = at, s.reader.Tick()
-	if err := s.announce(); err != nil {
-		return how, err
-	}
-	s.replay.Info = nil // headers are large, the stream may live long, and nobody asks again
-	if p, ok := s.reader.(encode.Presenter); ok && start.Now {
-		s.lend()
-		p.AppendPresent(&s.batch)
-		if err := s.flush(); err != nil {
+	if s.replay.Complete != nil {
+		if err := s.replay.Complete(s.ctx, s.replay.Info); err != nil {
 			return how, err
 		}
 	}
+	// Only now, all of it: until the client knows of this replay, cursors are of the one before it.
+	s.at.Format, s.at.Replay = s.replay.Codec.Format, cursor.HashOf(s.replay.Info.GetIdentity())
+	s.reach()
+	if err := s.announce(); err != nil {
+		return how, err
+	}
+	s.name, s.waiting = s.replay.Info.GetName(), nil
+	s.replay.Info = nil // headers are large, the stream may live long, and nobody asks again
 	return how, nil
+}
+
+// checkCursor finds out whether the reader, which was told to go to where a cursor is, has found that place, and what lies
+// before it as it was. err is what it found instead.
+func (s *stream) checkCursor(c *cursor.Cursor, how outcome, err error) error {
+	at := s.reader.Position()
+	damaged, isDamaged := errors.AsType[*decoders.Error](err)
+	switch {
+	case isDamaged: // there was none when the cursor was made
+		return fmt.Errorf("%w: %w", ErrCursorChanged, damaged)
+	case err != nil || how == drained:
+		return err
+	case at.Before(c.Position):
+		return ErrCursorRange
+	case at != c.Position || s.reader.Sum() != c.Sum:
+		return ErrCursorChanged
+	}
+	return nil
+}
+
+// reach notes that everything before the reader's place was sent, or is not to be.
+func (s *stream) reach() {
+	s.at.Position, s.at.Sum, s.at.Tick = s.reader.Position(), s.reader.Sum(), s.reader.Tick()
 }
 
 // open opens the replay and reads its header.
 func (s *stream) open(start Start) error {
 	options := encode.Options{
 		Filter: s.replay.Filter, Columns: s.replay.Columns, RevealSecrets: s.replay.RevealSecrets,
-		Checkpoints: s.replay.Checkpoints,
+		Checkpoints: s.replay.Checkpoints, ResolvePlayers: s.replay.ResolvePlayers, Roster: s.replay.Roster,
 	}
 	switch {
 	case start.Cursor != nil && s.replay.Follower != nil &&
@@ -222,11 +292,23 @@ func (s *stream) open(start Start) error {
 	if err := s.header(s.reader); err != nil {
 		return err
 	}
+	if err := s.checkFilter(); err != nil {
+		return err
+	}
 	if c := start.Cursor; c != nil &&
 		(c.Format != s.replay.Codec.Format || c.Replay != cursor.HashOf(s.replay.Info.GetIdentity())) {
 		return ErrCursorReplay
 	}
 	return nil
+}
+
+// checkFilter refuses a filter that lets nothing of this replay through, as its header tells.
+func (s *stream) checkFilter() error {
+	lacks := s.replay.Codec.Lacks
+	if lacks == nil {
+		return nil
+	}
+	return s.replay.Filter.Check(&s.replay.Codec.Filters, func(kind uint8) bool { return lacks(s.replay.Info, kind) })
 }
 
 // header reads the header. A file that ends inside it is an error: there is nothing to announce.
@@ -317,6 +399,9 @@ func (s *stream) fill(starving bool) (outcome, error) {
 func (s *stream) linger() (outcome, error) {
 	if s.batch.Count == 0 {
 		if err := s.catchUp(); err != nil {
+			return again, err
+		}
+		if err := s.tellStanding(); err != nil {
 			return again, err
 		}
 		s.unlend() // a stream that waits, as most do most of the time, costs no buffer; nor does the little that comes then

@@ -255,8 +255,29 @@ func (c *checker) state(s *replaydv1.StateChange) {
 		c.caughtUp = false
 	case replaydv1.State_STATE_SUCCESSOR:
 		c.successor(s)
+	case replaydv1.State_STATE_WAITING:
+		c.waiting(s.GetWaiting())
+	case replaydv1.State_STATE_MOVED:
+		if s.GetReplay() == "" {
+			c.failf("moved, and nobody says where")
+		}
 	default:
 		c.failf("state %v", s.GetState())
+	}
+}
+
+func (c *checker) waiting(w *replaydv1.Waiting) {
+	switch w.GetWaitingFor() {
+	case replaydv1.WaitingFor_WAITING_FOR_MORE:
+		if !c.caughtUp {
+			c.failf("more is waited for before everything there is was sent")
+		}
+	case replaydv1.WaitingFor_WAITING_FOR_SUCCESSOR:
+		if n := len(c.replays[c.replay].Events); c.event != n {
+			c.failf("a successor is waited for after event %d of %d", c.event, n)
+		}
+	default:
+		c.failf("waiting for %v", w.GetWaitingFor())
 	}
 }
 

@@ -7,6 +7,15 @@
 // sequence numbers that do not count; omissions that nobody announced; responses without a cursor; a start that is not
 // first and an end that is not last; progress that goes back.
 //
+// An [Oracle] knows the whole of one replay and answers which of its events any request must get, by what the
+// documentation says of filters and starts. A [Maker] makes random requests; [Oracle.Judge] holds what came to the oracle.
+// TestRandomRequests of package service makes them by all transports, as uploads, and following files that grow:
+//
+//	go test ./service -run TestRandomRequests                                       # the samples, a few requests
+//	go test ./service -run TestRandomRequests -corpus -requests 5000 -timeout 5h    # the corpus, 5,000 of each format
+//
+// -seed makes others, and -only narrows it to files whose path contains a text. A failure prints the request.
+//
 // How a history came about does not matter to Check: files written byte by byte, daemons killed, networks cut. It is the
 // one judge of all such tests.
 package streamtest

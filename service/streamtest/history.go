@@ -87,6 +87,8 @@ type batch struct {
 	first, next uint64
 	field       protowire.Number // where in the message the events are
 	list        []byte
+	// The positions of the events, where they were asked for.
+	offsets, indexes []int64
 }
 
 // The numbers of the fields that are read without unmarshalling; see stream.proto.
@@ -95,6 +97,9 @@ const (
 	fieldBatch  = 3 // StreamEventsResponse.batch
 	fieldFirst  = 1 // EventBatch.first_sequence
 	fieldNext   = 2 // EventBatch.next_sequence
+
+	fieldOffsets = 7 // EventBatch.offsets
+	fieldIndexes = 8 // EventBatch.indexes
 )
 
 var errWire = errors.New("not a protobuf message")
@@ -157,6 +162,10 @@ func parse(raw []byte) (*response, error) {
 			r.batch.first = number
 		case fieldNext:
 			r.batch.next = number
+		case fieldOffsets:
+			r.batch.offsets = numbers(bytes)
+		case fieldIndexes:
+			r.batch.indexes = numbers(bytes)
 		default:
 			lists++
 			r.batch.field, r.batch.list = num, bytes
@@ -166,6 +175,18 @@ func parse(raw []byte) (*response, error) {
 		err = fmt.Errorf("a batch with %d event lists", lists)
 	}
 	return r, err
+}
+
+// numbers reads a packed field.
+func numbers(b []byte) (all []int64) {
+	for len(b) > 0 {
+		v, n := protowire.ConsumeVarint(b)
+		if n < 0 {
+			return nil
+		}
+		all, b = append(all, int64(v)), b[n:]
+	}
+	return all
 }
 
 // canon makes events comparable whatever batch they travelled in.

@@ -19,7 +19,7 @@ import (
 func Offline(codec *encode.Codec, in encode.Input, include, exclude []*replaydv1.EventFilter) (Replay, error) {
 	var o encode.Options
 	var err error
-	if o.Filter, err = filter.Compile(codec.Kinds, include, exclude); err != nil {
+	if o.Filter, err = filter.Compile(&codec.Filters, include, exclude); err != nil {
 		return Replay{}, err
 	}
 	return decode(codec, in, o)
@@ -55,11 +55,11 @@ func decode(codec *encode.Codec, in encode.Input, o encode.Options) (Replay, err
 		b.Reset()
 		switch {
 		case err == nil:
+		case errors.Is(err, encode.ErrDone):
+			replay.End = replaydv1.EndReason_END_REASON_RANGE_DONE
+			return replay, nil
 		case errors.Is(err, io.EOF):
 			replay.End = replaydv1.EndReason_END_REASON_FINISHED
-			if o.Filter.Nothing() || r.Tick() > o.Filter.MaxTick() {
-				replay.End = replaydv1.EndReason_END_REASON_RANGE_DONE
-			}
 			return replay, nil
 		case errors.Is(err, decoders.ErrMore):
 			replay.End = replaydv1.EndReason_END_REASON_FINISHED

@@ -21,11 +21,14 @@ type Subscription struct {
 // Subscribe asks to be told of changes of a file or a directory. What is subscribed to need not exist. It returns an error
 // in mode Inotify when the directory cannot be watched, and fs.ErrClosed after Close.
 func (w *Watcher) Subscribe(path string) (*Subscription, error) {
+	return w.subscribe(path, make(chan struct{}, 1))
+}
+
+func (w *Watcher) subscribe(path string, c chan struct{}) (*Subscription, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return nil, err
 	}
-	c := make(chan struct{}, 1)
 	s := &Subscription{C: c, c: c, w: w}
 	// Looked at before it is announced: a change after this is seen by polling.
 	seen := w.look(path)
@@ -69,6 +72,25 @@ func (w *Watcher) enter(s *Subscription, path string, seen state, resolved strin
 
 // Wake makes C receive, as a change does.
 func (s *Subscription) Wake() { s.fire() }
+
+// Move makes the subscription one of another path, where what was subscribed to lies now. C stays, and receives. It must not
+// be called at the same time as Close.
+func (s *Subscription) Move(path string) error {
+	moved, err := s.w.subscribe(path, s.c)
+	if err != nil {
+		return err
+	}
+	s.w.mu.Lock()
+	delete(moved.target.subs, moved)
+	moved.target.subs[s] = struct{}{}
+	old := &Subscription{C: s.C, c: s.c, w: s.w, target: s.target}
+	delete(old.target.subs, s)
+	old.target.subs[old] = struct{}{}
+	s.target = moved.target
+	s.w.mu.Unlock()
+	old.Close()
+	return nil
+}
 
 // Close ends the subscription. It may be called more than once.
 func (s *Subscription) Close() {

@@ -8,6 +8,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/descriptorpb"
+
+	"github.com/replayd/replayd/service"
 )
 
 // format is what the .proto files say of a format's events.
@@ -44,6 +46,24 @@ func (f *format) kinds() []string {
 	var names []string
 	for i := range f.kind.Fields().Len() {
 		names = append(names, string(f.kind.Fields().Get(i).Name()))
+	}
+	return names
+}
+
+// conditions returns what filters can ask of events of a kind.
+func (f *format) conditions(kind string) (names []string) {
+	for _, codec := range service.Codecs() {
+		if codec.Format.String() != f.name {
+			continue
+		}
+		for _, k := range codec.Filters.Kinds {
+			if k.Name != kind {
+				continue
+			}
+			for _, p := range k.Has.All() {
+				names = append(names, "`"+p.String()+"`")
+			}
+		}
 	}
 	return names
 }

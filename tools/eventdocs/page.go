@@ -36,10 +36,13 @@ func (f *format) page(examples map[string]string) []byte {
 	fmt.Fprintf(b, "# Events of %s\n\n%s\n\n", f.name, packageComment(f.file))
 	fmt.Fprintf(b, "Defined in [`%s`](../../proto/%s). [How to read this page](README.md).\n\n", f.file.Path(), f.file.Path())
 	kinds := f.kind.Fields()
-	b.WriteString("| kind | |\n|---|---|\n")
+	b.WriteString("| kind | | filters |\n|---|---|---|\n")
 	for i := range kinds.Len() {
-		fmt.Fprintf(b, "| [%s](#%s) | %s |\n", kinds.Get(i).Name(), kinds.Get(i).Name(), cell(comment(kinds.Get(i))))
+		name := kinds.Get(i).Name()
+		fmt.Fprintf(b, "| [%s](#%s) | %s | %s |\n", name, name, cell(comment(kinds.Get(i))), strings.Join(f.conditions(string(name)), ", "))
 	}
+	b.WriteString("\nThe last column says which conditions of [EventFilter](../../proto/replayd/v1/filter.proto) events of the kind can meet, ")
+	b.WriteString("beside those on kinds and ticks.\n")
 	b.WriteString("\nEvery event also has:\n\n")
 	f.fields(b, f.event, true)
 	for i := range kinds.Len() {

@@ -127,7 +127,7 @@ func (f *format) writeColumns() error {
 	g.P("// Add adds an event, when its kind travels as columns. place is its place in the batch.")
 	g.P("func (c *Columns) Add(e *", f.structs().Ident("Event"), ", place uint32) bool {")
 	g.P("if ", f.warnings(), " {")
-	g.P("return false // columns have no room for what is odd about an event")
+	g.P("return false // columns have no room for what an event has besides")
 	g.P("}")
 	g.P("switch e.Kind {")
 	for _, c := range found {
@@ -165,8 +165,12 @@ func (f *format) writeColumns() error {
 func (f *format) warnings() string {
 	var conditions []string
 	for _, field := range f.event.Fields {
-		if realOneof(field) == nil && field.Desc.Name() != "at_tick" && field.Desc.Cardinality() == protoreflect.Repeated {
+		switch {
+		case realOneof(field) != nil || field.Desc.Name() == "at_tick":
+		case field.Desc.Cardinality() == protoreflect.Repeated:
 			conditions = append(conditions, "len(e."+field.GoName+") > 0")
+		case field.Message != nil:
+			conditions = append(conditions, "e.Has"+field.GoName)
 		}
 	}
 	if len(conditions) == 0 {

@@ -24,38 +24,32 @@ def main() -> None:
     parser.add_argument("--address", default="localhost:7171", help="of the daemon")
     parser.add_argument("--all", action="store_true", help="also what happened already, and stop when the game is over")
     options = parser.parse_args()
-    names: dict[int, str] = {}
     with replayd.connect(options.address) as client:
         events = client.events(
             options.replay,
-            kinds=["player_state", "message", "player_name", "player_ready", "drop", "player_finish", "finish"],
+            kinds=["player_ready", "drop", "player_finish", "finish"],
+            resolve_players=True,
             follow=not options.all,
             follow_successors=not options.all,
             now=not options.all,
         )
         for event in events:
-            if text := tell(event, names):
+            if text := tell(event):
                 print(text, flush=True)
                 if options.webhook:
                     post(options.webhook, text)
 
 
-def tell(event: replayd.Event, names: dict[int, str]) -> str | None:
-    """What to say of an event, if anything. `names` remembers who is who."""
+def tell(event: replayd.Event) -> str | None:
+    """What to say of an event, if anything. The daemon knows who is who, over changes of the map, too."""
     value = event.value
     if event.kind == "finish":
         return "the game is over"
-    client: int = value.client_id
-    name = names.get(client, f"player {client}")
+    name = event.event.player.name or f"player {value.client_id}"
     match event.kind:
-        case "player_state" | "player_name":
-            names[client] = value.name
-        case "message" if value.HasField("start_info"):
-            names[client] = value.start_info.name
         case "player_ready":
             return f"{name} joined"
         case "drop":
-            names.pop(client, None)
             return f"{name} left" + (f" ({value.reason})" if value.reason else "")
         case "player_finish":
             return f"{name} finished in {value.time / TICKS_PER_SECOND:.2f} s"

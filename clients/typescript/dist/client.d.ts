@@ -2,7 +2,7 @@ import { type Interceptor, type Transport } from "@connectrpc/connect";
 import { type EventFilter } from "../gen/replayd/v1/filter_pb.js";
 import type { GetServerInfoResponse } from "../gen/replayd/v1/info_pb.js";
 import type { Format, Replay } from "../gen/replayd/v1/replay_pb.js";
-import { type SlowConsumer, type State, type StreamEnd, type StreamEventsResponse, type StreamStart } from "../gen/replayd/v1/stream_pb.js";
+import { type SlowConsumer, type State, type StreamEnd, type StreamEventsResponse, type StreamStart, SuccessorRule } from "../gen/replayd/v1/stream_pb.js";
 import type { ReplayChange } from "../gen/replayd/v1/watch_pb.js";
 import { Batch, type Event } from "./event.js";
 import { type Retry, Session } from "./session.js";
@@ -31,6 +31,10 @@ export interface StreamOptions {
     follow?: boolean;
     /** With follow: when the replay is over, go on with the next one of the same game server. */
     followSuccessors?: boolean;
+    /** What makes a replay the next one. Default: proof. */
+    successorRule?: SuccessorRule;
+    /** Put beside the client ids of a teehistorian's events who the clients are. */
+    resolvePlayers?: boolean;
     /** Events in a batch at most. Default 512, with `columns` 16384. */
     maxBatchEvents?: number;
     /** Milliseconds that events may wait for a batch to fill. Default 0. */

@@ -4,7 +4,7 @@ import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { Code, createClient } from "@connectrpc/connect";
 import { EventFilterSchema, TickRangeSchema } from "../gen/replayd/v1/filter_pb.js";
 import { ReplayService } from "../gen/replayd/v1/service_pb.js";
-import { DecodeReplayRequestSchema, Encoding, EndReason, StreamEventsRequestSchema, } from "../gen/replayd/v1/stream_pb.js";
+import { DecodeReplayRequestSchema, Encoding, EndReason, StreamEventsRequestSchema, SuccessorRule, } from "../gen/replayd/v1/stream_pb.js";
 import { ReplaydError } from "./error.js";
 import { Batch } from "./event.js";
 import { Session } from "./session.js";
@@ -287,6 +287,8 @@ const optionNames = {
     now: true,
     follow: true,
     followSuccessors: true,
+    successorRule: true,
+    resolvePlayers: true,
     maxBatchEvents: true,
     maxBatchDelay: true,
     heartbeat: true,
@@ -320,6 +322,8 @@ function build(replay, options) {
         replay,
         follow: options.follow ?? false,
         followSuccessors: options.followSuccessors ?? false,
+        successorRule: options.successorRule ?? SuccessorRule.UNSPECIFIED,
+        resolvePlayers: options.resolvePlayers ?? false,
         maxBatchEvents: options.maxBatchEvents ?? (options.columns ? 16384 : 0), // arrays are worth more when they are long
         encoding: options.columns ? Encoding.COLUMNS : Encoding.UNSPECIFIED,
         strict: options.strict ?? false,

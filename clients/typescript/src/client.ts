@@ -19,6 +19,7 @@ import {
   StreamEventsRequestSchema,
   type StreamEventsResponse,
   type StreamStart,
+  SuccessorRule,
 } from "../gen/replayd/v1/stream_pb.js";
 import type { ReplayChange } from "../gen/replayd/v1/watch_pb.js";
 import { ReplaydError } from "./error.js";
@@ -50,6 +51,10 @@ export interface StreamOptions {
   follow?: boolean;
   /** With follow: when the replay is over, go on with the next one of the same game server. */
   followSuccessors?: boolean;
+  /** What makes a replay the next one. Default: proof. */
+  successorRule?: SuccessorRule;
+  /** Put beside the client ids of a teehistorian's events who the clients are. */
+  resolvePlayers?: boolean;
   /** Events in a batch at most. Default 512, with `columns` 16384. */
   maxBatchEvents?: number;
   /** Milliseconds that events may wait for a batch to fill. Default 0. */
@@ -368,6 +373,8 @@ const optionNames: Record<keyof StreamOptions, true> = {
   now: true,
   follow: true,
   followSuccessors: true,
+  successorRule: true,
+  resolvePlayers: true,
   maxBatchEvents: true,
   maxBatchDelay: true,
   heartbeat: true,
@@ -403,6 +410,8 @@ function build(replay: string, options: StreamOptions): StreamEventsRequest {
     replay,
     follow: options.follow ?? false,
     followSuccessors: options.followSuccessors ?? false,
+    successorRule: options.successorRule ?? SuccessorRule.UNSPECIFIED,
+    resolvePlayers: options.resolvePlayers ?? false,
     maxBatchEvents: options.maxBatchEvents ?? (options.columns ? 16384 : 0), // arrays are worth more when they are long
     encoding: options.columns ? Encoding.COLUMNS : Encoding.UNSPECIFIED,
     strict: options.strict ?? false,

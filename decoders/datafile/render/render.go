@@ -74,7 +74,7 @@ func Map(f *datafile.File, o Options) (*image.Paletted, error) {
 func physicsLayers(f *datafile.File) (map[datafile.LayerKind]datafile.TileLayer, error) {
 	layers := map[datafile.LayerKind]datafile.TileLayer{}
 	d := f.Decoder()
-	d.Filter(func(kind datafile.Kind, _, _ int32) bool { return kind == datafile.KindTileLayer })
+	d.Filter(func(kind datafile.Kind, _ datafile.Place) bool { return kind == datafile.KindTileLayer })
 	var ev datafile.Event
 	for {
 		err := d.Next(&ev)
@@ -96,8 +96,8 @@ type painter struct {
 
 func (p *painter) paint(f *datafile.File, layer datafile.TileLayer) error {
 	d := f.Decoder()
-	d.Filter(func(kind datafile.Kind, _, index int32) bool {
-		return kind == datafile.KindTiles && index == layer.Layer
+	d.Filter(func(kind datafile.Kind, at datafile.Place) bool {
+		return kind == datafile.KindTiles && at.Layer == layer.Layer
 	})
 	kindAt := layer.TypeByte()
 	var ev datafile.Event

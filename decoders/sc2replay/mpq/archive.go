@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
-	"strings"
 
 	"github.com/replayd/replayd/decoders"
 )
@@ -28,10 +27,16 @@ type Archive struct {
 	start int64 // of the archive in the file; all its offsets count from here
 
 	// Version is the archive's format version, 0 to 3.
-	Version    int
+	Version int
+	// Faults are the contradictions between the archive's tables, its checksums and its list of names: members may be
+	// missing, or have others' names. All are *decoders.Error.
+	Faults []error
+
 	sectorSize int
 	hashes     []hashEntry
 	blocks     []blockEntry
+	sums       sums
+	names      []string
 }
 
 type hashEntry struct {
@@ -50,6 +55,9 @@ type blockEntry struct {
 	packed, size uint32
 	flags        uint32
 }
+
+// exists reports whether there is a member at all.
+func (b *blockEntry) exists() bool { return b.flags&flagExists != 0 && b.flags&flagDeleted == 0 }
 
 // Flags of a block.
 const (
@@ -121,6 +129,9 @@ func Open(r io.ReaderAt, size int64) (*Archive, error) {
 	}
 	a := &Archive{src: r, size: size, start: start}
 	if err := a.readHeader(); err != nil {
+		return nil, err
+	}
+	if err := a.check(); err != nil {
 		return nil, err
 	}
 	return a, nil
@@ -199,14 +210,22 @@ func (a *Archive) readHeader() error {
 	} else if gap := blockOffset - hashOffset; gap > 0 && gap < hashPacked {
 		hashPacked = gap // without a field for it, that the tables overlap tells that the first one is packed
 	}
-	if err := a.readHashes(hashOffset, hashPacked, int(nHash)); err != nil {
+	a.checkTable("archive header", h, h[:min(len(h), headerMD5)], headerMD5)
+	if err := a.readHashes(h, hashOffset, hashPacked, int(nHash)); err != nil {
 		return err
 	}
-	return a.readBlocks(blockOffset, blockPacked, int(nBlock), hiOffset)
+	return a.readBlocks(h, blockOffset, blockPacked, int(nBlock), hiOffset)
 }
 
-// table reads, decrypts and unpacks a table of n entries of 16 bytes.
-func (a *Archive) table(what string, offset, packed int64, n int, key uint32) ([]byte, error) {
+// Where headers of version 3 hold the MD5 of the tables and of what is before it in the header itself.
+const (
+	blockMD5  = 112
+	hashMD5   = 128
+	headerMD5 = 192
+)
+
+// table reads, decrypts and unpacks a table of n entries of 16 bytes, whose MD5 the header may hold at sum.
+func (a *Archive) table(what string, header []byte, sum int, offset, packed int64, n int, key uint32) ([]byte, error) {
 	if n == 0 {
 		return nil, nil
 	}
@@ -217,6 +236,7 @@ func (a *Archive) table(what string, offset, packed int64, n int, key uint32) ([
 	if err != nil {
 		return nil, err
 	}
+	a.checkTable(what, header, p, sum)
 	decrypt(p, key)
 	if len(p) < 16*n {
 		if p, err = unpack(nil, p, 16*n, true); err != nil {
@@ -229,8 +249,8 @@ func (a *Archive) table(what string, offset, packed int64, n int, key uint32) ([
 	return p, nil
 }
 
-func (a *Archive) readHashes(offset, packed int64, n int) error {
-	p, err := a.table("hash table", offset, packed, n, keyHashTable)
+func (a *Archive) readHashes(header []byte, offset, packed int64, n int) error {
+	p, err := a.table("hash table", header, hashMD5, offset, packed, n, keyHashTable)
 	if err != nil {
 		return err
 	}
@@ -243,8 +263,8 @@ func (a *Archive) readHashes(offset, packed int64, n int) error {
 	return nil
 }
 
-func (a *Archive) readBlocks(offset, packed int64, n int, hiOffset int64) error {
-	p, err := a.table("block table", offset, packed, n, keyBlockTable)
+func (a *Archive) readBlocks(header []byte, offset, packed int64, n int, hiOffset int64) error {
+	p, err := a.table("block table", header, blockMD5, offset, packed, n, keyBlockTable)
 	if err != nil {
 		return err
 	}
@@ -277,6 +297,7 @@ type Member struct {
 	// Size is how many bytes it says to have when unpacked.
 	Size  int64
 	flags uint32
+	block int // which block it is
 }
 
 // Find looks a member up by its name, of which case does not matter.
@@ -293,34 +314,16 @@ func (a *Archive) Find(name string) (Member, bool) {
 			continue
 		}
 		b := &a.blocks[e.block]
-		if b.flags&flagExists == 0 || b.flags&flagDeleted != 0 {
+		if !b.exists() {
 			continue
 		}
 		return Member{
 			Name: name, Offset: a.start + b.offset, PackedSize: int64(b.packed), Size: int64(b.size), flags: b.flags,
+			block: int(e.block),
 		}, true
 	}
 	return Member{}, false
 }
 
-// ListFile is the name of the member that lists the names of the others.
-const ListFile = "(listfile)"
-
-// Names returns the names of the members that the archive lists and holds. Archives need not list any.
-func (a *Archive) Names() []string {
-	m, ok := a.Find(ListFile)
-	if !ok || m.Size > 64<<10 {
-		return nil
-	}
-	list, err := a.Append(nil, m)
-	if err != nil {
-		return nil
-	}
-	var names []string
-	for name := range strings.FieldsFuncSeq(string(list), func(r rune) bool { return r == '\r' || r == '\n' || r == ';' }) {
-		if _, ok := a.Find(name); ok && len(names) < len(a.blocks) {
-			names = append(names, name)
-		}
-	}
-	return names
-}
+// Empty reports whether the archive has no members at all.
+func (a *Archive) Empty() bool { return len(a.blocks) == 0 }

@@ -3,6 +3,7 @@ package mpq
 import (
 	"bytes"
 	"compress/flate"
+	"compress/zlib"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -27,7 +28,11 @@ const (
 	methodLZMA    = 0x12 // as a whole, not as bits
 )
 
-// Append unpacks a member and appends it to dst. What could be unpacked before an error is returned with it.
+// Append unpacks a member, appends it to dst and compares it with the archive's checksums. What could be unpacked before an
+// error is returned with it; ErrChecksum comes with all of it.
+//
+// A member that is packed although its two sizes are equal is unpacked: some programs write such members, in which the
+// size when unpacked is wrong. The format itself has it that they are stored.
 func (a *Archive) Append(dst []byte, m Member) ([]byte, error) {
 	if m.flags&(flagImplode|flagPatch) != 0 {
 		return dst, fail(m.Offset, m.Name, decoders.ErrUnsupported, "flags %#x", m.flags)
@@ -37,14 +42,21 @@ func (a *Archive) Append(dst []byte, m Member) ([]byte, error) {
 		return dst, err
 	}
 	compressed := m.flags&flagCompress != 0
-	size := int(m.Size)
+	size, start := int(m.Size), len(dst)
 	if m.flags&flagSingleUnit != 0 || m.Size == 0 {
 		if m.flags&flagEncrypted != 0 {
 			decrypt(p, a.key(m))
 		}
-		dst, err = unpack(dst, p, size, compressed)
+		if data, ok := unpackEqual(p, size, compressed); ok {
+			dst = append(dst, data...)
+		} else {
+			dst, err = unpack(dst, p, size, compressed)
+		}
 	} else {
 		dst, err = a.sectors(dst, p, m)
+	}
+	if err == nil {
+		err = a.verify(m, dst[start:])
 	}
 	if err != nil {
 		return dst, wrap(m.Offset, m.Name, err)
@@ -101,6 +113,34 @@ func (a *Archive) sectors(dst, p []byte, m Member) ([]byte, error) {
 		rest -= want
 	}
 	return dst, nil
+}
+
+// packedStart begins what bzip2 packed: the method, and a stream with a block.
+var packedStart = []byte("\x10BZh91AY&SY")
+
+// equalRatio bounds what a member with two equal sizes may become.
+const equalRatio = 64
+
+// unpackEqual unpacks a member that has its packed size as its size. It reports whether p was packed at all: it begins as
+// such, and unpacks without an error and with the right checksums of its own.
+func unpackEqual(p []byte, size int, compressed bool) ([]byte, bool) {
+	if !compressed || len(p) != size {
+		return nil, false
+	}
+	limit := equalRatio * len(p)
+	switch {
+	case bytes.HasPrefix(p, packedStart):
+		data, err := bzip2.Append(nil, p[1:], limit)
+		return data, err == nil
+	case len(p) > 2 && p[0] == methodZlib:
+		r, err := zlib.NewReader(bytes.NewReader(p[1:]))
+		if err != nil {
+			return nil, false
+		}
+		data, err := io.ReadAll(io.LimitReader(r, int64(limit)+1))
+		return data, err == nil && len(data) <= limit
+	}
+	return nil, false
 }
 
 // unpack appends what p is when unpacked, size bytes. Data that did not become smaller is stored as it is.

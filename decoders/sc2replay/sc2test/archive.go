@@ -3,8 +3,11 @@ package sc2test
 import (
 	"bytes"
 	"compress/zlib"
+	"crypto/md5"
 	"encoding/binary"
 	"hash/adler32"
+	"hash/crc32"
+	"slices"
 	"strings"
 )
 
@@ -46,7 +49,13 @@ type Archive struct {
 	HashSlots int
 	// Deleted marks that many slots as deleted before members are put in.
 	Deleted int
+	// Sums adds a member with the checksums of the others; version 3 has those of its tables, too.
+	Sums    bool
 	Members []Member
+
+	// Damage, by the name of a member: Lose takes its name out of the hash table, Vanish makes its block one that does not
+	// exist. Equal writes its packed size as its size, too, as some programs do.
+	Lose, Vanish, Equal string
 }
 
 // archiveOffset is where the archive begins in the file.
@@ -71,25 +80,35 @@ func (a *Archive) Bytes() []byte {
 
 	body := make([]byte, headerSizes[a.Version])
 	var blocks []byte
-	for i := range a.Members {
-		m := &a.Members[i]
-		offset := len(body)
+	members := a.Members
+	if a.Sums {
+		members = append(slices.Clone(members), Member{Name: "(attributes)", Data: checksums(members)})
+	}
+	for i := range members {
+		m := &members[i]
+		offset, size := len(body), len(m.Data)
 		packed, flags := a.pack(m, offset)
 		body = append(body, packed...)
-		for _, v := range []int{offset, len(packed), len(m.Data)} {
+		if m.Name == a.Equal {
+			size = len(packed)
+		}
+		if m.Name == a.Vanish {
+			flags &^= 0x80000000
+		}
+		for _, v := range []int{offset, len(packed), size} {
 			blocks = le.AppendUint32(blocks, uint32(v))
 		}
 		blocks = le.AppendUint32(blocks, flags)
 	}
 	slots := max(a.HashSlots, 1)
-	for slots < len(a.Members)+a.Deleted+1 && a.HashSlots == 0 {
+	for slots < len(members)+a.Deleted+1 && a.HashSlots == 0 {
 		slots *= 2
 	}
-	hashes := a.hashTable(slots)
+	hashes := a.hashTable(members, slots)
 	encrypt(hashes, keyHashTable)
 	if a.PackedHashes {
 		// The table is packed first and encrypted then.
-		plain := a.hashTable(slots)
+		plain := a.hashTable(members, slots)
 		hashes = append([]byte{Zlib}, deflate(plain)...)
 		encrypt(hashes, keyHashTable)
 	}
@@ -101,7 +120,7 @@ func (a *Archive) Bytes() []byte {
 	hiOffset := 0
 	if a.HiBlocks {
 		hiOffset = len(body)
-		body = append(body, make([]byte, 2*len(a.Members))...)
+		body = append(body, make([]byte, 2*len(members))...)
 	}
 
 	h := body
@@ -113,7 +132,7 @@ func (a *Archive) Bytes() []byte {
 	le.PutUint32(h[16:], uint32(hashOffset))
 	le.PutUint32(h[20:], uint32(blockOffset))
 	le.PutUint32(h[24:], uint32(slots))
-	le.PutUint32(h[28:], uint32(len(a.Members)))
+	le.PutUint32(h[28:], uint32(len(members)))
 	if a.Version >= 1 {
 		le.PutUint64(h[32:], uint64(hiOffset))
 	}
@@ -123,18 +142,50 @@ func (a *Archive) Bytes() []byte {
 	if a.Version >= 3 {
 		le.PutUint64(h[68:], uint64(len(hashes)))
 		le.PutUint64(h[76:], uint64(len(blocks)))
+		if a.Sums {
+			sumTables(h, blocks, hashes)
+		}
 	}
 	return append(file, body...)
 }
 
+// sumTables writes the MD5 of the tables and of the header itself into a header of version 3.
+func sumTables(h, blocks, hashes []byte) {
+	for at, p := range map[int][]byte{112: blocks, 128: hashes} {
+		sum := md5.Sum(p)
+		copy(h[at:], sum[:])
+	}
+	sum := md5.Sum(h[:192])
+	copy(h[192:], sum[:])
+}
+
+// checksums makes the member that holds the CRC32, an empty time and the MD5 of every member, and of itself zeros.
+func checksums(members []Member) []byte {
+	le := binary.LittleEndian
+	var crc, digest []byte
+	for _, m := range members {
+		crc = le.AppendUint32(crc, crc32.ChecksumIEEE(m.Data))
+		sum := md5.Sum(m.Data)
+		digest = append(digest, sum[:]...)
+	}
+	p := le.AppendUint32(nil, 100)
+	p = le.AppendUint32(p, 1|2|4)
+	p = append(p, append(crc, 0, 0, 0, 0)...)
+	p = append(p, make([]byte, 8*(len(members)+1))...)
+	return append(p, append(digest, make([]byte, md5.Size)...)...)
+}
+
 // hashTable puts each member's name into the first free slot.
-func (a *Archive) hashTable(slots int) []byte {
+func (a *Archive) hashTable(members []Member, slots int) []byte {
 	le := binary.LittleEndian
 	table := bytes.Repeat([]byte{0xFF}, 16*slots)
 	for i := range a.Deleted {
 		le.PutUint32(table[16*(i%slots)+12:], 0xFFFFFFFE)
 	}
-	for i, m := range a.Members {
+	for i, m := range members {
+		if m.Name == a.Lose {
+			continue
+		}
 		at := int(hash(m.Name, 0)) & (slots - 1)
 		for le.Uint32(table[16*at+12:]) < 0xFFFFFFFE || a.Deleted > 0 && le.Uint32(table[16*at+12:]) == 0xFFFFFFFE {
 			at = (at + 1) & (slots - 1)

@@ -19,6 +19,8 @@ type Event struct {
 type Replay struct {
 	// Table is the base build whose layouts are used; BaseBuild, if not 0, is what the header says instead.
 	Table, BaseBuild int
+	// Build, if not 0, is the header's build; otherwise it is the base build.
+	Build int
 	// Version is the game's, major to revision.
 	Version [3]int
 	// Beta writes the bit-packed header of 2010.
@@ -34,6 +36,12 @@ type Replay struct {
 	Archive Archive
 	// Method is how members are compressed.
 	Method byte
+	// Signature is the header's, if not that of StarCraft II.
+	Signature string
+	// Without lists members to leave out.
+	Without []string
+	// NoSums leaves out the member with the checksums of the others.
+	NoSums bool
 }
 
 // Attribute is an attribute to be written.
@@ -52,15 +60,23 @@ func (r *Replay) Bytes() []byte {
 	if base == 0 {
 		base = r.Table
 	}
+	signature := r.Signature
+	if signature == "" {
+		signature = "StarCraft II replay\x1b11"
+	}
+	build := r.Build
+	if build == 0 {
+		build = base
+	}
 	header := S{
-		"signature": "StarCraft II replay\x1b11",
+		"signature": signature,
 		"version": S{
-			"flags": 1, "major": r.Version[0], "minor": r.Version[1], "revision": r.Version[2], "build": base, "baseBuild": base,
+			"flags": 1, "major": r.Version[0], "minor": r.Version[1], "revision": r.Version[2], "build": build, "baseBuild": base,
 		},
 		"type": 2, "elapsedGameLoops": r.Loops, "useScaledTime": r.Version[0] >= 3, "dataBuildNum": base,
 	}
 	a := r.Archive
-	a.Members = nil
+	a.Members, a.Sums = nil, !r.NoSums
 	if r.Beta {
 		var w PackedWriter
 		w.Value(table.Header, header)
@@ -69,7 +85,7 @@ func (r *Replay) Bytes() []byte {
 		a.UserData = AppendVersioned(nil, table.Header, header)
 	}
 	add := func(name string, data []byte) {
-		if data != nil {
+		if data != nil && !slices.Contains(r.Without, name) {
 			a.Members = append(a.Members, Member{Name: name, Data: data, Method: r.Method})
 		}
 	}
@@ -119,7 +135,7 @@ func Stream(table *protocol.Table, s protocol.Stream, events []Event) []byte {
 		delta := e.Loop - loop
 		loop = e.Loop
 		if s == protocol.Tracker {
-			p = AppendInt(append(p, 3, 0, 9), int64(delta))
+			p = AppendInt(append(p, 3, 0, 9), int64(uint32(delta))) // which wraps around when it goes back
 			p = AppendInt(append(p, 9), int64(t.ID))
 			p = AppendVersioned(p, t.Type, e.Value)
 			continue

@@ -1,9 +1,12 @@
 package sc2test
 
 import (
+	"crypto/sha256"
 	"maps"
 	"slices"
+	"strings"
 
+	"github.com/replayd/replayd/decoders/sc2replay/names"
 	"github.com/replayd/replayd/decoders/sc2replay/protocol"
 )
 
@@ -16,12 +19,23 @@ func Sample(build int) *Replay {
 	if err != nil {
 		panic(err)
 	}
+	expansion := names.Liberty
+	switch {
+	case build >= 34784:
+		expansion = names.Void
+	case build >= 24764:
+		expansion = names.Swarm
+	}
+	known := names.Find(expansion, build)
+	patrol := link(func(n uint32) []byte { return known.Command(n, 1) }, "Patrol", 38)
+	scv := link(known.Unit, "SCV", 45)
+	larva := link(known.Unit, "Larva", 77)
 	has := func(s protocol.Stream, name string) bool {
 		return slices.ContainsFunc(table.Events(s), func(e *protocol.Event) bool { return e != nil && e.Name == name })
 	}
 	r := &Replay{
 		Table: build, Version: [3]int{1, 0, 0}, Loops: 2240, Method: Bzip2,
-		Details: sampleDetails(), InitData: sampleLobby(),
+		Details: sampleDetails(expansion), InitData: sampleLobby(),
 		Attributes: []Attribute{{3000, 16, "Fasr"}, {3001, 1, "Terr"}, {3001, 2, "Zerg"}, {2001, 16, "1v1"}, {424242, 1, "x"}},
 		Message: []Event{
 			{0, 1, "LoadingProgress", S{"progress": 100}},
@@ -44,7 +58,7 @@ func Sample(build int) *Replay {
 		r.Version = [3]int{2, 0, 0}
 	}
 	at := S{"x": 40 * 4096, "y": 50*4096 + 2048, "z": 8 * 4096}
-	target := S{"tag": Tag(2), "timer": 3, "snapshotUnitLink": 77, "snapshotControlPlayerId": 2, "snapshotPlayerId": 2, "snapshotPoint": at}
+	target := S{"tag": Tag(2), "timer": 3, "snapshotUnitLink": larva, "snapshotControlPlayerId": 2, "snapshotPlayerId": 2, "snapshotPoint": at}
 	leave := "PlayerLeave"
 	if has(protocol.Game, "GameUserLeave") {
 		leave = "GameUserLeave"
@@ -55,17 +69,17 @@ func Sample(build int) *Replay {
 		{2, first, "CameraUpdate", S{"target": S{"x": 40 * 256, "y": 50*256 + 128}, "distance": 34 * 256, "follow": true}},
 		{10, first, "SelectionDelta", S{"controlGroupId": 10, "delta": S{
 			"removeMask":   C{"None", nil},
-			"addSubgroups": []any{S{"unitLink": 45, "subgroupPriority": 1, "intraSubgroupPriority": 1, "count": 2}},
+			"addSubgroups": []any{S{"unitLink": scv, "subgroupPriority": 1, "intraSubgroupPriority": 1, "count": 2}},
 			"addUnitTags":  []any{Tag(1), Tag(3)},
 		}}},
 		{12, first, "Cmd", S{
-			"cmdFlags": 256, "abil": S{"abilLink": 38, "abilCmdIndex": 1}, "data": C{"TargetPoint", at}, "sequence": 1,
-			"abilLink": 38, "abilCmdIndex": 1, "targetPoint": at,
+			"cmdFlags": 256, "abil": S{"abilLink": patrol, "abilCmdIndex": 1}, "data": C{"TargetPoint", at}, "sequence": 1,
+			"abilLink": patrol, "abilCmdIndex": 1, "targetPoint": at,
 		}},
 		{20, second, "Cmd", S{
 			"data": C{"TargetUnit", target}, "sequence": 1, "otherUnit": Tag(3),
 			"abilLink": 0xFFFF, "abilCmdIndex": 0xFF, "targetPoint": at, "targetUnitTag": Tag(2), "targetUnitTimer": 3,
-			"targetUnitSnapshotUnitLink": 77, "targetUnitSnapshotPlayerId": 2,
+			"targetUnitSnapshotUnitLink": larva, "targetUnitSnapshotPlayerId": 2,
 		}},
 		{30, first, "ControlGroupUpdate", S{"controlGroupIndex": 4, "controlGroupUpdate": 0, "mask": C{"None", nil}}},
 		{300, first, "SelectionDelta", S{"controlGroupId": 10, "delta": S{"removeMask": removed(table)}}},
@@ -97,7 +111,24 @@ func removed(table *protocol.Table) any {
 	return C{"Mask", B{2, []byte{1}}}
 }
 
-func sampleDetails() S {
+// link returns the lowest link of that name, or else a number that is as good as any.
+func link(name func(link uint32) []byte, want string, otherwise int) int {
+	for n := range uint32(4096) {
+		if string(name(n)) == want {
+			return int(n)
+		}
+	}
+	return otherwise
+}
+
+// standardData is the handle of the mod that an expansion's balance data is in.
+func standardData(e names.Expansion) string {
+	mods := map[names.Expansion]string{names.Liberty: "Liberty", names.Swarm: "Swarm", names.Void: "Void"}
+	hash := sha256.Sum256([]byte("Standard Data: " + mods[e] + ".SC2Mod"))
+	return "s2ma\x00\x00EU" + string(hash[:])
+}
+
+func sampleDetails(e names.Expansion) S {
 	player := func(name, race string, id, team, result, slot int) S {
 		return S{
 			"name": name, "race": race, "control": 2, "teamId": team, "handicap": 100, "result": result, "workingSetSlotId": slot,
@@ -108,9 +139,9 @@ func sampleDetails() S {
 		"playerList": []any{
 			player("&lt;CLAN&gt;<sp/>Alice", "Terran", 1001, 0, 1, 0), player("Bob", "Зерги", 1002, 1, 2, 1),
 		},
-		"title": "Testbed", "thumbnail": S{"file": "Minimap.tga"}, "isBlizzardMap": true,
+		"title": "Testbed", "description": strings.Repeat("A map to try things out on. ", 12), "thumbnail": S{"file": "Minimap.tga"}, "isBlizzardMap": true,
 		"timeUTC": 129_240_000_000_000_000, "timeLocalOffset": 72_000_000_000, "gameSpeed": 4, "mapFileName": "test.SC2Map",
-		"cacheHandles": []any{"s2ma\x00\x00EUdependency", "s2ma\x00\x00EUthe map"},
+		"cacheHandles": []any{standardData(e), "s2ma\x00\x00EUthe map"},
 	}
 }
 
@@ -166,5 +197,7 @@ func sampleTracker(setup bool) []Event {
 		Event{220, 16, "UnitOwnerChange", with(unit(3), S{"controlPlayerId": 2, "upkeepPlayerId": 2})},
 		Event{240, 16, "UnitPositions", S{"firstUnitIndex": 1, "items": []any{0, 40 / cells, 48 / cells, 1, 92 / cells, 96 / cells}}},
 		Event{300, 16, "UnitDied", with(unit(2), S{"killerPlayerId": 1, "x": 92 / cells, "y": 96 / cells, "killerUnitTagIndex": 1, "killerUnitTagRecycle": 1})},
+		Event{400, 16, "UnitInit", with(unit(4), S{"unitTypeName": "SupplyDepot", "controlPlayerId": 1, "upkeepPlayerId": 1, "x": 48 / cells, "y": 60 / cells})},
+		Event{700, 16, "UnitDone", unit(4)},
 	)
 }

@@ -78,9 +78,7 @@ func (w *PackedWriter) Value(t *protocol.Type, v any) {
 	case protocol.BitArray:
 		b, _ := v.(B)
 		w.Bits(uint64(int64(b.Size)-t.Offset), int(t.Bits))
-		for i := 0; i < b.Size; i += 8 {
-			w.Bits(uint64(b.Bits[i/8]), min(8, b.Size-i))
-		}
+		w.list(b)
 	case protocol.Array:
 		list := elements(t, v)
 		w.Bits(uint64(int64(len(list))-t.Offset), int(t.Bits))
@@ -97,6 +95,20 @@ func (w *PackedWriter) Value(t *protocol.Type, v any) {
 		}
 	default:
 		panic(fmt.Sprintf("sc2test: %v", t))
+	}
+}
+
+// list writes a list of bits: numbers of 32 bits, of which the most significant eight are the first byte, and one of what is
+// left.
+func (w *PackedWriter) list(b B) {
+	for i := 0; i < b.Size; {
+		number, n := uint64(0), min(32, b.Size-i)
+		for end := i + n; i < end; {
+			size := min(8, end-i)
+			number = number<<size | uint64(b.Bits[i/8])&(1<<size-1)
+			i += size
+		}
+		w.Bits(number, n)
 	}
 }
 

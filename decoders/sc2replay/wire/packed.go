@@ -105,18 +105,25 @@ func (r *Packed) Bytes(n int) []byte {
 	return r.buf[i : i+n : i+n]
 }
 
-// AppendBits reads n bits and appends them to dst: eight to a byte, and in the last byte what is left, each read as a
-// number. Bit j of the k-th byte is number 8k+j of a selection's mask.
+// listWord is how many bits of a list are one number.
+const listWord = 32
+
+// AppendBits reads a list of n bits and appends them to dst, eight to a byte: bit i of the list becomes bit i%8 of byte i/8.
+//
+// A list is written as numbers of 32 bits, and one of what is left. A number's most significant eight bits are the first of
+// its bytes in the list, and so on; fewer than eight at its least significant end are its last one.
 func (r *Packed) AppendBits(dst []byte, n int) []byte {
 	if n < 0 || n > r.Remaining() {
 		r.failed = true
 		return dst
 	}
-	for ; n >= 8; n -= 8 {
-		dst = append(dst, byte(r.Bits(8)))
-	}
-	if n > 0 {
-		dst = append(dst, byte(r.Bits(uint(n))))
+	for ; n > 0; n -= listWord {
+		size := min(n, listWord)
+		number := r.Bits(uint(size))
+		for ; size > 8; size -= 8 {
+			dst = append(dst, byte(number>>(size-8)))
+		}
+		dst = append(dst, byte(number)&(1<<size-1))
 	}
 	return dst
 }

@@ -1,6 +1,7 @@
 package wire_test
 
 import (
+	"bytes"
 	"math/rand/v2"
 	"testing"
 
@@ -55,6 +56,38 @@ func TestPackedBits(t *testing.T) {
 				t.Fatalf("%d bits at %d of %x: %x, want %x", n, pos, buf, got, want)
 			}
 			pos += n
+		}
+	}
+}
+
+// TestPackedLists reads lists of bits: numbers of 32 bits, of which the top is the list's beginning, and one of what is left.
+func TestPackedLists(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(5, 6))
+	buf := make([]byte, 40)
+	for range 20_000 {
+		for i := range buf {
+			buf[i] = byte(rnd.Uint32())
+		}
+		start, n := rnd.IntN(64), rnd.IntN(200)
+		r := wire.NewPacked(buf)
+		for left := start; left > 0; left -= min(left, 48) {
+			r.Bits(uint(min(left, 48)))
+		}
+		var want []byte
+		for at := start; at < start+n; at += 32 {
+			size := min(32, start+n-at)
+			number := slowBits(buf, at, size)
+			for left := size; left > 0; {
+				eight := min(8, left)
+				left -= eight
+				want = append(want, byte(number>>left&(1<<eight-1)))
+			}
+		}
+		if got := r.AppendBits(nil, n); !bytes.Equal(got, want) || r.BitPos() != start+n || r.Failed() {
+			t.Fatalf("%d bits at %d of %x: %x, want %x", n, start, buf, got, want)
+		}
+		if r.AppendBits(nil, len(buf)*8+1); !r.Failed() {
+			t.Fatal("more bits than there are")
 		}
 	}
 }

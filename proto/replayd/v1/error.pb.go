@@ -46,7 +46,7 @@ const (
 	ErrorReason_ERROR_REASON_TRUNCATED ErrorReason = 7
 	// RESOURCE_EXHAUSTED: the replay asks for more memory or work than the limits allow.
 	ErrorReason_ERROR_REASON_LIMIT_EXCEEDED ErrorReason = 8
-	// FAILED_PRECONDITION: the cursor is of another replay.
+	// FAILED_PRECONDITION: the cursor is of another replay, or what lies before its place in this one was changed since.
 	ErrorReason_ERROR_REASON_CURSOR_MISMATCH ErrorReason = 9
 	// OUT_OF_RANGE: the cursor is beyond what the replay has.
 	ErrorReason_ERROR_REASON_CURSOR_BEYOND_END ErrorReason = 10

@@ -21,32 +21,46 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// EventFilter matches events. All of the fields that are set must match; within a field one of its values must.
-// An event that has no such property (no player, say) does not match a field that asks for it.
+// EventFilter matches events. All of the conditions that are set must hold; within a condition one of its values must.
+//
+// A condition holds for no event of a kind that has no such property; docs/events says of each kind which it has. A
+// request that includes is refused with INVALID_ARGUMENT when none of its include filters can match any event of the
+// replay: when each asks for a property of another format, for one that none of its kinds has, or for kinds that no
+// replay of the game has. A request has 64 filters in each list at most, a filter 1024 values, and all filters of a request
+// 256 patterns with a wildcard.
 type EventFilter struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Kinds of events: names of the fields of the format's Event.kind oneof, such as "player_diff". GetServerInfo lists
-	// them.
+	// them. A name that the format does not have is refused.
 	Kinds []string `protobuf:"bytes,1,rep,name=kinds,proto3" json:"kinds,omitempty"`
 	// Numbers of players, for events that are about one; where they are about two, either counts. Of teehistorian they are
-	// client ids; of StarCraft II the player_id of the players, which is not their user_id; of a dem the player_id of chat,
-	// ping, map_line and chat_wheel, the first two players of a chat_event, and the player_slot of a user_cmd. No other
-	// event of a dem has one: combat_log, entities and game events name players by other means.
+	// client ids; of StarCraft II the player_id of the player whom the event is about, which is not the user_id, of
+	// unit_died also the killer's, of unit_born also the upkeep's, of resource_trade also the recipient's; of a dem the
+	// player_id of chat, ping, map_line and chat_wheel, the first two players of a chat_event, and the player_slot of a
+	// user_cmd. No other event of a dem has one: combat_log, entities and game events name players by other means.
 	Players []int32 `protobuf:"varint,2,rep,packed,name=players,proto3" json:"players,omitempty"`
-	// Numbers of teams, for events that name one.
+	// Numbers of teams, for events that are about one; where they are about two, either counts. Of teehistorian the team that
+	// an event names; of StarCraft II the team of the player whom the event is about, as by players, and no observer's; of a
+	// dem the attacker's and the target's team of a combat_log.
 	Teams []int32 `protobuf:"varint,3,rep,packed,name=teams,proto3" json:"teams,omitempty"`
-	// Ticks.
+	// Ticks. All events of a map are at tick 0.
 	Ticks *TickRange `protobuf:"bytes,4,opt,name=ticks,proto3" json:"ticks,omitempty"`
-	// Patterns of entity classes of a dem, in which * stands for any characters and ? for one. Only events of entities
-	// have a class.
+	// Patterns of entity classes of a dem, of 256 bytes at most, in which * stands for any characters and ? for one. Only
+	// events of entities have a class.
 	Classes []string `protobuf:"bytes,5,rep,name=classes,proto3" json:"classes,omitempty"`
-	// Patterns of entity fields of a dem. An event of an entity is narrowed to the fields that match, and is not sent
-	// when none is left.
+	// Patterns of entity fields of a dem, of 256 bytes at most, as those of classes. They narrow entity_created,
+	// entity_updated and entity_entered; no other event has fields.
+	//
+	// An include filter with fields sends, of the events that its other conditions match, the fields that match. Where several
+	// include filters match an event, it is sent with all fields that any of them sends; one without fields sends all. An
+	// exclude filter with fields removes the fields that match from the events that its other conditions match, and does not
+	// exclude the event. An event that had fields and has none left is not sent, nor is one that never had any and is
+	// matched only by filters with fields.
 	Fields []string `protobuf:"bytes,6,rep,name=fields,proto3" json:"fields,omitempty"`
 	// Groups of a map's layers, by index.
 	Groups []int32 `protobuf:"varint,7,rep,packed,name=groups,proto3" json:"groups,omitempty"`
-	// Layers of a map, by index inside their group: layer_in_group of tile_layer, quad_layer and sound_layer. It is not the
-	// field layer, which counts over all groups. With groups, only the layers of those.
+	// Layers of a map, by index inside their group: layer_in_group of tile_layer, quad_layer, sound_layer and automapper. It
+	// is not the field layer, which counts over all groups. With groups, only the layers of those.
 	Layers        []int32 `protobuf:"varint,8,rep,packed,name=layers,proto3" json:"layers,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

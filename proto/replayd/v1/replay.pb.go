@@ -92,33 +92,37 @@ func (Format) EnumDescriptor() ([]byte, []int) {
 type Compression int32
 
 const (
-	// Not compressed.
+	// Not known.
 	Compression_COMPRESSION_UNSPECIFIED Compression = 0
+	// Not compressed.
+	Compression_COMPRESSION_NONE Compression = 1
 	// gzip (.gz).
-	Compression_COMPRESSION_GZIP Compression = 1
+	Compression_COMPRESSION_GZIP Compression = 2
 	// Zstandard (.zst).
-	Compression_COMPRESSION_ZSTD Compression = 2
+	Compression_COMPRESSION_ZSTD Compression = 3
 	// xz (.xz).
-	Compression_COMPRESSION_XZ Compression = 3
+	Compression_COMPRESSION_XZ Compression = 4
 	// bzip2 (.bz2).
-	Compression_COMPRESSION_BZIP2 Compression = 4
+	Compression_COMPRESSION_BZIP2 Compression = 5
 )
 
 // Enum value maps for Compression.
 var (
 	Compression_name = map[int32]string{
 		0: "COMPRESSION_UNSPECIFIED",
-		1: "COMPRESSION_GZIP",
-		2: "COMPRESSION_ZSTD",
-		3: "COMPRESSION_XZ",
-		4: "COMPRESSION_BZIP2",
+		1: "COMPRESSION_NONE",
+		2: "COMPRESSION_GZIP",
+		3: "COMPRESSION_ZSTD",
+		4: "COMPRESSION_XZ",
+		5: "COMPRESSION_BZIP2",
 	}
 	Compression_value = map[string]int32{
 		"COMPRESSION_UNSPECIFIED": 0,
-		"COMPRESSION_GZIP":        1,
-		"COMPRESSION_ZSTD":        2,
-		"COMPRESSION_XZ":          3,
-		"COMPRESSION_BZIP2":       4,
+		"COMPRESSION_NONE":        1,
+		"COMPRESSION_GZIP":        2,
+		"COMPRESSION_ZSTD":        3,
+		"COMPRESSION_XZ":          4,
+		"COMPRESSION_BZIP2":       5,
 	}
 )
 
@@ -149,6 +153,126 @@ func (Compression) EnumDescriptor() ([]byte, []int) {
 	return file_replayd_v1_replay_proto_rawDescGZIP(), []int{1}
 }
 
+// Whether a replay may still grow.
+type ReplayState int32
+
+const (
+	// Not known: it was not decoded yet.
+	ReplayState_REPLAY_STATE_UNSPECIFIED ReplayState = 0
+	// It was written to in the last minute, and has no end yet.
+	ReplayState_REPLAY_STATE_GROWING ReplayState = 1
+	// Nothing was written to it for a minute, but it has no end, and no other replay comes after it. An empty server writes
+	// nothing for days; a server that crashed will never do again.
+	ReplayState_REPLAY_STATE_SILENT ReplayState = 2
+	// It has the end that its format asks for, or is of a format that is written as a whole.
+	ReplayState_REPLAY_STATE_FINISHED ReplayState = 3
+	// It stops without an end and will not go on: it is compressed, or damaged, or the server process that wrote it has begun
+	// another.
+	ReplayState_REPLAY_STATE_ABANDONED ReplayState = 4
+)
+
+// Enum value maps for ReplayState.
+var (
+	ReplayState_name = map[int32]string{
+		0: "REPLAY_STATE_UNSPECIFIED",
+		1: "REPLAY_STATE_GROWING",
+		2: "REPLAY_STATE_SILENT",
+		3: "REPLAY_STATE_FINISHED",
+		4: "REPLAY_STATE_ABANDONED",
+	}
+	ReplayState_value = map[string]int32{
+		"REPLAY_STATE_UNSPECIFIED": 0,
+		"REPLAY_STATE_GROWING":     1,
+		"REPLAY_STATE_SILENT":      2,
+		"REPLAY_STATE_FINISHED":    3,
+		"REPLAY_STATE_ABANDONED":   4,
+	}
+)
+
+func (x ReplayState) Enum() *ReplayState {
+	p := new(ReplayState)
+	*p = x
+	return p
+}
+
+func (x ReplayState) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ReplayState) Descriptor() protoreflect.EnumDescriptor {
+	return file_replayd_v1_replay_proto_enumTypes[2].Descriptor()
+}
+
+func (ReplayState) Type() protoreflect.EnumType {
+	return &file_replayd_v1_replay_proto_enumTypes[2]
+}
+
+func (x ReplayState) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ReplayState.Descriptor instead.
+func (ReplayState) EnumDescriptor() ([]byte, []int) {
+	return file_replayd_v1_replay_proto_rawDescGZIP(), []int{2}
+}
+
+// How much is told of a replay.
+type ReplayView int32
+
+const (
+	// The same as REPLAY_VIEW_FULL.
+	ReplayView_REPLAY_VIEW_UNSPECIFIED ReplayView = 0
+	// What the index knows, without the format's header: the file is not read.
+	ReplayView_REPLAY_VIEW_BASIC ReplayView = 1
+	// With the header, and the players where that tells them.
+	ReplayView_REPLAY_VIEW_FULL ReplayView = 2
+	// Without the header, but with the players: of a game that is being played, who is there now.
+	ReplayView_REPLAY_VIEW_PLAYERS ReplayView = 3
+)
+
+// Enum value maps for ReplayView.
+var (
+	ReplayView_name = map[int32]string{
+		0: "REPLAY_VIEW_UNSPECIFIED",
+		1: "REPLAY_VIEW_BASIC",
+		2: "REPLAY_VIEW_FULL",
+		3: "REPLAY_VIEW_PLAYERS",
+	}
+	ReplayView_value = map[string]int32{
+		"REPLAY_VIEW_UNSPECIFIED": 0,
+		"REPLAY_VIEW_BASIC":       1,
+		"REPLAY_VIEW_FULL":        2,
+		"REPLAY_VIEW_PLAYERS":     3,
+	}
+)
+
+func (x ReplayView) Enum() *ReplayView {
+	p := new(ReplayView)
+	*p = x
+	return p
+}
+
+func (x ReplayView) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ReplayView) Descriptor() protoreflect.EnumDescriptor {
+	return file_replayd_v1_replay_proto_enumTypes[3].Descriptor()
+}
+
+func (ReplayView) Type() protoreflect.EnumType {
+	return &file_replayd_v1_replay_proto_enumTypes[3]
+}
+
+func (x ReplayView) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ReplayView.Descriptor instead.
+func (ReplayView) EnumDescriptor() ([]byte, []int) {
+	return file_replayd_v1_replay_proto_rawDescGZIP(), []int{3}
+}
+
 // A replay. What could not be told, or not without decoding the whole file, is absent.
 type Replay struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -160,9 +284,8 @@ type Replay struct {
 	Size int64 `protobuf:"varint,3,opt,name=size,proto3" json:"size,omitempty"`
 	// When the file was last written to.
 	Modified *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=modified,proto3" json:"modified,omitempty"`
-	// True while the file may still grow: its format can be followed, it is not compressed, and it was written to less than a
-	// minute ago. Whether it has its end already is not looked at.
-	Live bool `protobuf:"varint,5,opt,name=live,proto3" json:"live,omitempty"`
+	// Whether it may still grow.
+	State ReplayState `protobuf:"varint,5,opt,name=state,proto3,enum=replayd.v1.ReplayState" json:"state,omitempty"`
 	// How the file is compressed.
 	Compression Compression `protobuf:"varint,6,opt,name=compression,proto3,enum=replayd.v1.Compression" json:"compression,omitempty"`
 	// What identifies the replay wherever it lies: derived from its format and first bytes. Cursors are bound to it.
@@ -179,8 +302,12 @@ type Replay struct {
 	Length *durationpb.Duration `protobuf:"bytes,12,opt,name=length,proto3" json:"length,omitempty"`
 	// When the recording started.
 	Started *timestamppb.Timestamp `protobuf:"bytes,13,opt,name=started,proto3" json:"started,omitempty"`
-	// Who played, where the format tells it without decoding everything.
+	// Who played, where the format tells it without decoding everything. Of a teehistorian file, with REPLAY_VIEW_PLAYERS, who is
+	// connected at players_tick.
 	Players []*Player `protobuf:"bytes,14,rep,name=players,proto3" json:"players,omitempty"`
+	// The tick up to which a teehistorian file was decoded to tell its players: of a live game a few seconds ago at most, as a
+	// rule. Absent where players does not come from decoding, or nothing was decoded yet.
+	PlayersTick *int32 `protobuf:"varint,15,opt,name=players_tick,json=playersTick,proto3,oneof" json:"players_tick,omitempty"`
 	// The format's own header.
 	//
 	// Types that are valid to be assigned to Header:
@@ -252,11 +379,11 @@ func (x *Replay) GetModified() *timestamppb.Timestamp {
 	return nil
 }
 
-func (x *Replay) GetLive() bool {
+func (x *Replay) GetState() ReplayState {
 	if x != nil {
-		return x.Live
+		return x.State
 	}
-	return false
+	return ReplayState_REPLAY_STATE_UNSPECIFIED
 }
 
 func (x *Replay) GetCompression() Compression {
@@ -320,6 +447,13 @@ func (x *Replay) GetPlayers() []*Player {
 		return x.Players
 	}
 	return nil
+}
+
+func (x *Replay) GetPlayersTick() int32 {
+	if x != nil && x.PlayersTick != nil {
+		return *x.PlayersTick
+	}
+	return 0
 }
 
 func (x *Replay) GetHeader() isReplay_Header {
@@ -409,7 +543,11 @@ type Player struct {
 	// What the player played: a race, a hero.
 	Character string `protobuf:"bytes,4,opt,name=character,proto3" json:"character,omitempty"`
 	// How it ended for the player: "win", "loss", "tie". Empty when not known.
-	Result        string `protobuf:"bytes,5,opt,name=result,proto3" json:"result,omitempty"`
+	Result string `protobuf:"bytes,5,opt,name=result,proto3" json:"result,omitempty"`
+	// The player's clan.
+	Clan string `protobuf:"bytes,6,opt,name=clan,proto3" json:"clan,omitempty"`
+	// The player's role on the server's remote console, such as "admin". Empty when the player is not logged in.
+	Role          string `protobuf:"bytes,7,opt,name=role,proto3" json:"role,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -479,6 +617,20 @@ func (x *Player) GetResult() string {
 	return ""
 }
 
+func (x *Player) GetClan() string {
+	if x != nil {
+		return x.Clan
+	}
+	return ""
+}
+
+func (x *Player) GetRole() string {
+	if x != nil {
+		return x.Role
+	}
+	return ""
+}
+
 // Which replays to list.
 type ListReplaysRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -489,7 +641,9 @@ type ListReplaysRequest struct {
 	// Only replays below this directory: "ROOT" or "ROOT/path". Empty means all roots.
 	Directory string `protobuf:"bytes,3,opt,name=directory,proto3" json:"directory,omitempty"`
 	// Only replays of these formats. Empty means all.
-	Formats       []Format `protobuf:"varint,4,rep,packed,name=formats,proto3,enum=replayd.v1.Format" json:"formats,omitempty"`
+	Formats []Format `protobuf:"varint,4,rep,packed,name=formats,proto3,enum=replayd.v1.Format" json:"formats,omitempty"`
+	// Only replays of which all of this holds. Absent means all.
+	Filter        *ReplayFilter `protobuf:"bytes,5,opt,name=filter,proto3" json:"filter,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -552,6 +706,162 @@ func (x *ListReplaysRequest) GetFormats() []Format {
 	return nil
 }
 
+func (x *ListReplaysRequest) GetFilter() *ReplayFilter {
+	if x != nil {
+		return x.Filter
+	}
+	return nil
+}
+
+// What must hold of a replay. What is empty or absent always does. Texts are patterns in which * stands for any characters and ?
+// for one; capitals do not matter.
+type ReplayFilter struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The map's name.
+	MapName string `protobuf:"bytes,1,opt,name=map_name,json=mapName,proto3" json:"map_name,omitempty"`
+	// What the server calls itself, a colon, and its port, such as "My server:8303" or "*:8303".
+	Server string `protobuf:"bytes,2,opt,name=server,proto3" json:"server,omitempty"`
+	// The name of somebody who played. Games whose header does not tell that are decoded in the background: see
+	// ListReplaysResponse.coverage.
+	PlayerName string `protobuf:"bytes,3,opt,name=player_name,json=playerName,proto3" json:"player_name,omitempty"`
+	// The earliest time at which the recording may have started.
+	EarliestStartTime *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=earliest_start_time,json=earliestStartTime,proto3" json:"earliest_start_time,omitempty"`
+	// The latest time at which the recording may have started.
+	LatestStartTime *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=latest_start_time,json=latestStartTime,proto3" json:"latest_start_time,omitempty"`
+	// The states.
+	States        []ReplayState `protobuf:"varint,6,rep,packed,name=states,proto3,enum=replayd.v1.ReplayState" json:"states,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReplayFilter) Reset() {
+	*x = ReplayFilter{}
+	mi := &file_replayd_v1_replay_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReplayFilter) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReplayFilter) ProtoMessage() {}
+
+func (x *ReplayFilter) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_v1_replay_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReplayFilter.ProtoReflect.Descriptor instead.
+func (*ReplayFilter) Descriptor() ([]byte, []int) {
+	return file_replayd_v1_replay_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *ReplayFilter) GetMapName() string {
+	if x != nil {
+		return x.MapName
+	}
+	return ""
+}
+
+func (x *ReplayFilter) GetServer() string {
+	if x != nil {
+		return x.Server
+	}
+	return ""
+}
+
+func (x *ReplayFilter) GetPlayerName() string {
+	if x != nil {
+		return x.PlayerName
+	}
+	return ""
+}
+
+func (x *ReplayFilter) GetEarliestStartTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.EarliestStartTime
+	}
+	return nil
+}
+
+func (x *ReplayFilter) GetLatestStartTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.LatestStartTime
+	}
+	return nil
+}
+
+func (x *ReplayFilter) GetStates() []ReplayState {
+	if x != nil {
+		return x.States
+	}
+	return nil
+}
+
+// How much is known of what was searched.
+type SearchCoverage struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How many files there are to search.
+	TotalFiles int64 `protobuf:"varint,1,opt,name=total_files,json=totalFiles,proto3" json:"total_files,omitempty"`
+	// How many of them are known well enough to say whether the filter matches. The others are missing in the response, and
+	// may appear later.
+	SearchedFiles int64 `protobuf:"varint,2,opt,name=searched_files,json=searchedFiles,proto3" json:"searched_files,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SearchCoverage) Reset() {
+	*x = SearchCoverage{}
+	mi := &file_replayd_v1_replay_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SearchCoverage) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SearchCoverage) ProtoMessage() {}
+
+func (x *SearchCoverage) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_v1_replay_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SearchCoverage.ProtoReflect.Descriptor instead.
+func (*SearchCoverage) Descriptor() ([]byte, []int) {
+	return file_replayd_v1_replay_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *SearchCoverage) GetTotalFiles() int64 {
+	if x != nil {
+		return x.TotalFiles
+	}
+	return 0
+}
+
+func (x *SearchCoverage) GetSearchedFiles() int64 {
+	if x != nil {
+		return x.SearchedFiles
+	}
+	return 0
+}
+
 // One page of replays.
 type ListReplaysResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -559,13 +869,15 @@ type ListReplaysResponse struct {
 	Replays []*Replay `protobuf:"bytes,1,rep,name=replays,proto3" json:"replays,omitempty"`
 	// Pass it as page_token for the next page. Empty on the last one.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	// How much of what is there has been searched. Only with a filter.
+	Coverage      *SearchCoverage `protobuf:"bytes,3,opt,name=coverage,proto3" json:"coverage,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ListReplaysResponse) Reset() {
 	*x = ListReplaysResponse{}
-	mi := &file_replayd_v1_replay_proto_msgTypes[3]
+	mi := &file_replayd_v1_replay_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -577,7 +889,7 @@ func (x *ListReplaysResponse) String() string {
 func (*ListReplaysResponse) ProtoMessage() {}
 
 func (x *ListReplaysResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_v1_replay_proto_msgTypes[3]
+	mi := &file_replayd_v1_replay_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -590,7 +902,7 @@ func (x *ListReplaysResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListReplaysResponse.ProtoReflect.Descriptor instead.
 func (*ListReplaysResponse) Descriptor() ([]byte, []int) {
-	return file_replayd_v1_replay_proto_rawDescGZIP(), []int{3}
+	return file_replayd_v1_replay_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ListReplaysResponse) GetReplays() []*Replay {
@@ -607,18 +919,27 @@ func (x *ListReplaysResponse) GetNextPageToken() string {
 	return ""
 }
 
+func (x *ListReplaysResponse) GetCoverage() *SearchCoverage {
+	if x != nil {
+		return x.Coverage
+	}
+	return nil
+}
+
 // Which replay to describe.
 type GetReplayRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The replay's name.
-	Replay        string `protobuf:"bytes,1,opt,name=replay,proto3" json:"replay,omitempty"`
+	Replay string `protobuf:"bytes,1,opt,name=replay,proto3" json:"replay,omitempty"`
+	// How much to tell.
+	View          ReplayView `protobuf:"varint,2,opt,name=view,proto3,enum=replayd.v1.ReplayView" json:"view,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *GetReplayRequest) Reset() {
 	*x = GetReplayRequest{}
-	mi := &file_replayd_v1_replay_proto_msgTypes[4]
+	mi := &file_replayd_v1_replay_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -630,7 +951,7 @@ func (x *GetReplayRequest) String() string {
 func (*GetReplayRequest) ProtoMessage() {}
 
 func (x *GetReplayRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_v1_replay_proto_msgTypes[4]
+	mi := &file_replayd_v1_replay_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -643,7 +964,7 @@ func (x *GetReplayRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetReplayRequest.ProtoReflect.Descriptor instead.
 func (*GetReplayRequest) Descriptor() ([]byte, []int) {
-	return file_replayd_v1_replay_proto_rawDescGZIP(), []int{4}
+	return file_replayd_v1_replay_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *GetReplayRequest) GetReplay() string {
@@ -651,6 +972,13 @@ func (x *GetReplayRequest) GetReplay() string {
 		return x.Replay
 	}
 	return ""
+}
+
+func (x *GetReplayRequest) GetView() ReplayView {
+	if x != nil {
+		return x.View
+	}
+	return ReplayView_REPLAY_VIEW_UNSPECIFIED
 }
 
 // A replay's description.
@@ -664,7 +992,7 @@ type GetReplayResponse struct {
 
 func (x *GetReplayResponse) Reset() {
 	*x = GetReplayResponse{}
-	mi := &file_replayd_v1_replay_proto_msgTypes[5]
+	mi := &file_replayd_v1_replay_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -676,7 +1004,7 @@ func (x *GetReplayResponse) String() string {
 func (*GetReplayResponse) ProtoMessage() {}
 
 func (x *GetReplayResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_v1_replay_proto_msgTypes[5]
+	mi := &file_replayd_v1_replay_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -689,7 +1017,7 @@ func (x *GetReplayResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetReplayResponse.ProtoReflect.Descriptor instead.
 func (*GetReplayResponse) Descriptor() ([]byte, []int) {
-	return file_replayd_v1_replay_proto_rawDescGZIP(), []int{5}
+	return file_replayd_v1_replay_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *GetReplayResponse) GetReplay() *Replay {
@@ -704,13 +1032,13 @@ var File_replayd_v1_replay_proto protoreflect.FileDescriptor
 const file_replayd_v1_replay_proto_rawDesc = "" +
 	"\n" +
 	"\x17replayd/v1/replay.proto\x12\n" +
-	"replayd.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!replayd/datafile/v1/summary.proto\x1a\x1breplayd/dem/v1/header.proto\x1a!replayd/sc2replay/v1/header.proto\x1a$replayd/teehistorian/v1/header.proto\"\xa1\x06\n" +
+	"replayd.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!replayd/datafile/v1/summary.proto\x1a\x1breplayd/dem/v1/header.proto\x1a!replayd/sc2replay/v1/header.proto\x1a$replayd/teehistorian/v1/header.proto\"\xf5\x06\n" +
 	"\x06Replay\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12*\n" +
 	"\x06format\x18\x02 \x01(\x0e2\x12.replayd.v1.FormatR\x06format\x12\x12\n" +
 	"\x04size\x18\x03 \x01(\x03R\x04size\x126\n" +
-	"\bmodified\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\bmodified\x12\x12\n" +
-	"\x04live\x18\x05 \x01(\bR\x04live\x129\n" +
+	"\bmodified\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\bmodified\x12-\n" +
+	"\x05state\x18\x05 \x01(\x0e2\x17.replayd.v1.ReplayStateR\x05state\x129\n" +
 	"\vcompression\x18\x06 \x01(\x0e2\x17.replayd.v1.CompressionR\vcompression\x12\x1a\n" +
 	"\bidentity\x18\a \x01(\tR\bidentity\x12\x19\n" +
 	"\bmap_name\x18\b \x01(\tR\amapName\x12\x1d\n" +
@@ -721,31 +1049,50 @@ const file_replayd_v1_replay_proto_rawDesc = "" +
 	"\tlast_tick\x18\v \x01(\x05H\x01R\blastTick\x88\x01\x01\x121\n" +
 	"\x06length\x18\f \x01(\v2\x19.google.protobuf.DurationR\x06length\x124\n" +
 	"\astarted\x18\r \x01(\v2\x1a.google.protobuf.TimestampR\astarted\x12,\n" +
-	"\aplayers\x18\x0e \x03(\v2\x12.replayd.v1.PlayerR\aplayers\x12E\n" +
+	"\aplayers\x18\x0e \x03(\v2\x12.replayd.v1.PlayerR\aplayers\x12&\n" +
+	"\fplayers_tick\x18\x0f \x01(\x05H\x02R\vplayersTick\x88\x01\x01\x12E\n" +
 	"\fteehistorian\x18\x14 \x01(\v2\x1f.replayd.teehistorian.v1.HeaderH\x00R\fteehistorian\x12:\n" +
 	"\bdatafile\x18\x15 \x01(\v2\x1c.replayd.datafile.v1.SummaryH\x00R\bdatafile\x12*\n" +
 	"\x03dem\x18\x16 \x01(\v2\x16.replayd.dem.v1.HeaderH\x00R\x03dem\x12<\n" +
 	"\tsc2replay\x18\x17 \x01(\v2\x1c.replayd.sc2replay.v1.HeaderH\x00R\tsc2replayB\b\n" +
 	"\x06headerB\f\n" +
 	"\n" +
-	"_last_tick\"v\n" +
+	"_last_tickB\x0f\n" +
+	"\r_players_tick\"\x9e\x01\n" +
 	"\x06Player\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x05R\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
 	"\x04team\x18\x03 \x01(\x05R\x04team\x12\x1c\n" +
 	"\tcharacter\x18\x04 \x01(\tR\tcharacter\x12\x16\n" +
-	"\x06result\x18\x05 \x01(\tR\x06result\"\x9c\x01\n" +
+	"\x06result\x18\x05 \x01(\tR\x06result\x12\x12\n" +
+	"\x04clan\x18\x06 \x01(\tR\x04clan\x12\x12\n" +
+	"\x04role\x18\a \x01(\tR\x04role\"\xce\x01\n" +
 	"\x12ListReplaysRequest\x12\x1b\n" +
 	"\tpage_size\x18\x01 \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
 	"page_token\x18\x02 \x01(\tR\tpageToken\x12\x1c\n" +
 	"\tdirectory\x18\x03 \x01(\tR\tdirectory\x12,\n" +
-	"\aformats\x18\x04 \x03(\x0e2\x12.replayd.v1.FormatR\aformats\"k\n" +
+	"\aformats\x18\x04 \x03(\x0e2\x12.replayd.v1.FormatR\aformats\x120\n" +
+	"\x06filter\x18\x05 \x01(\v2\x18.replayd.v1.ReplayFilterR\x06filter\"\xa7\x02\n" +
+	"\fReplayFilter\x12\x19\n" +
+	"\bmap_name\x18\x01 \x01(\tR\amapName\x12\x16\n" +
+	"\x06server\x18\x02 \x01(\tR\x06server\x12\x1f\n" +
+	"\vplayer_name\x18\x03 \x01(\tR\n" +
+	"playerName\x12J\n" +
+	"\x13earliest_start_time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x11earliestStartTime\x12F\n" +
+	"\x11latest_start_time\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x0flatestStartTime\x12/\n" +
+	"\x06states\x18\x06 \x03(\x0e2\x17.replayd.v1.ReplayStateR\x06states\"X\n" +
+	"\x0eSearchCoverage\x12\x1f\n" +
+	"\vtotal_files\x18\x01 \x01(\x03R\n" +
+	"totalFiles\x12%\n" +
+	"\x0esearched_files\x18\x02 \x01(\x03R\rsearchedFiles\"\xa3\x01\n" +
 	"\x13ListReplaysResponse\x12,\n" +
 	"\areplays\x18\x01 \x03(\v2\x12.replayd.v1.ReplayR\areplays\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"*\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x126\n" +
+	"\bcoverage\x18\x03 \x01(\v2\x1a.replayd.v1.SearchCoverageR\bcoverage\"V\n" +
 	"\x10GetReplayRequest\x12\x16\n" +
-	"\x06replay\x18\x01 \x01(\tR\x06replay\"?\n" +
+	"\x06replay\x18\x01 \x01(\tR\x06replay\x12*\n" +
+	"\x04view\x18\x02 \x01(\x0e2\x16.replayd.v1.ReplayViewR\x04view\"?\n" +
 	"\x11GetReplayResponse\x12*\n" +
 	"\x06replay\x18\x01 \x01(\v2\x12.replayd.v1.ReplayR\x06replay*t\n" +
 	"\x06Format\x12\x16\n" +
@@ -754,13 +1101,26 @@ const file_replayd_v1_replay_proto_rawDesc = "" +
 	"\x0fFORMAT_DATAFILE\x10\x02\x12\x0e\n" +
 	"\n" +
 	"FORMAT_DEM\x10\x03\x12\x14\n" +
-	"\x10FORMAT_SC2REPLAY\x10\x04*\x81\x01\n" +
+	"\x10FORMAT_SC2REPLAY\x10\x04*\x97\x01\n" +
 	"\vCompression\x12\x1b\n" +
 	"\x17COMPRESSION_UNSPECIFIED\x10\x00\x12\x14\n" +
-	"\x10COMPRESSION_GZIP\x10\x01\x12\x14\n" +
-	"\x10COMPRESSION_ZSTD\x10\x02\x12\x12\n" +
-	"\x0eCOMPRESSION_XZ\x10\x03\x12\x15\n" +
-	"\x11COMPRESSION_BZIP2\x10\x04B7Z5github.com/replayd/replayd/proto/replayd/v1;replaydv1b\x06proto3"
+	"\x10COMPRESSION_NONE\x10\x01\x12\x14\n" +
+	"\x10COMPRESSION_GZIP\x10\x02\x12\x14\n" +
+	"\x10COMPRESSION_ZSTD\x10\x03\x12\x12\n" +
+	"\x0eCOMPRESSION_XZ\x10\x04\x12\x15\n" +
+	"\x11COMPRESSION_BZIP2\x10\x05*\x95\x01\n" +
+	"\vReplayState\x12\x1c\n" +
+	"\x18REPLAY_STATE_UNSPECIFIED\x10\x00\x12\x18\n" +
+	"\x14REPLAY_STATE_GROWING\x10\x01\x12\x17\n" +
+	"\x13REPLAY_STATE_SILENT\x10\x02\x12\x19\n" +
+	"\x15REPLAY_STATE_FINISHED\x10\x03\x12\x1a\n" +
+	"\x16REPLAY_STATE_ABANDONED\x10\x04*o\n" +
+	"\n" +
+	"ReplayView\x12\x1b\n" +
+	"\x17REPLAY_VIEW_UNSPECIFIED\x10\x00\x12\x15\n" +
+	"\x11REPLAY_VIEW_BASIC\x10\x01\x12\x14\n" +
+	"\x10REPLAY_VIEW_FULL\x10\x02\x12\x17\n" +
+	"\x13REPLAY_VIEW_PLAYERS\x10\x03B7Z5github.com/replayd/replayd/proto/replayd/v1;replaydv1b\x06proto3"
 
 var (
 	file_replayd_v1_replay_proto_rawDescOnce sync.Once
@@ -774,43 +1134,54 @@ func file_replayd_v1_replay_proto_rawDescGZIP() []byte {
 	return file_replayd_v1_replay_proto_rawDescData
 }
 
-var file_replayd_v1_replay_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_replayd_v1_replay_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
+var file_replayd_v1_replay_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
+var file_replayd_v1_replay_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_replayd_v1_replay_proto_goTypes = []any{
 	(Format)(0),                   // 0: replayd.v1.Format
 	(Compression)(0),              // 1: replayd.v1.Compression
-	(*Replay)(nil),                // 2: replayd.v1.Replay
-	(*Player)(nil),                // 3: replayd.v1.Player
-	(*ListReplaysRequest)(nil),    // 4: replayd.v1.ListReplaysRequest
-	(*ListReplaysResponse)(nil),   // 5: replayd.v1.ListReplaysResponse
-	(*GetReplayRequest)(nil),      // 6: replayd.v1.GetReplayRequest
-	(*GetReplayResponse)(nil),     // 7: replayd.v1.GetReplayResponse
-	(*timestamppb.Timestamp)(nil), // 8: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 9: google.protobuf.Duration
-	(*v1.Header)(nil),             // 10: replayd.teehistorian.v1.Header
-	(*v11.Summary)(nil),           // 11: replayd.datafile.v1.Summary
-	(*v12.Header)(nil),            // 12: replayd.dem.v1.Header
-	(*v13.Header)(nil),            // 13: replayd.sc2replay.v1.Header
+	(ReplayState)(0),              // 2: replayd.v1.ReplayState
+	(ReplayView)(0),               // 3: replayd.v1.ReplayView
+	(*Replay)(nil),                // 4: replayd.v1.Replay
+	(*Player)(nil),                // 5: replayd.v1.Player
+	(*ListReplaysRequest)(nil),    // 6: replayd.v1.ListReplaysRequest
+	(*ReplayFilter)(nil),          // 7: replayd.v1.ReplayFilter
+	(*SearchCoverage)(nil),        // 8: replayd.v1.SearchCoverage
+	(*ListReplaysResponse)(nil),   // 9: replayd.v1.ListReplaysResponse
+	(*GetReplayRequest)(nil),      // 10: replayd.v1.GetReplayRequest
+	(*GetReplayResponse)(nil),     // 11: replayd.v1.GetReplayResponse
+	(*timestamppb.Timestamp)(nil), // 12: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 13: google.protobuf.Duration
+	(*v1.Header)(nil),             // 14: replayd.teehistorian.v1.Header
+	(*v11.Summary)(nil),           // 15: replayd.datafile.v1.Summary
+	(*v12.Header)(nil),            // 16: replayd.dem.v1.Header
+	(*v13.Header)(nil),            // 17: replayd.sc2replay.v1.Header
 }
 var file_replayd_v1_replay_proto_depIdxs = []int32{
 	0,  // 0: replayd.v1.Replay.format:type_name -> replayd.v1.Format
-	8,  // 1: replayd.v1.Replay.modified:type_name -> google.protobuf.Timestamp
-	1,  // 2: replayd.v1.Replay.compression:type_name -> replayd.v1.Compression
-	9,  // 3: replayd.v1.Replay.length:type_name -> google.protobuf.Duration
-	8,  // 4: replayd.v1.Replay.started:type_name -> google.protobuf.Timestamp
-	3,  // 5: replayd.v1.Replay.players:type_name -> replayd.v1.Player
-	10, // 6: replayd.v1.Replay.teehistorian:type_name -> replayd.teehistorian.v1.Header
-	11, // 7: replayd.v1.Replay.datafile:type_name -> replayd.datafile.v1.Summary
-	12, // 8: replayd.v1.Replay.dem:type_name -> replayd.dem.v1.Header
-	13, // 9: replayd.v1.Replay.sc2replay:type_name -> replayd.sc2replay.v1.Header
-	0,  // 10: replayd.v1.ListReplaysRequest.formats:type_name -> replayd.v1.Format
-	2,  // 11: replayd.v1.ListReplaysResponse.replays:type_name -> replayd.v1.Replay
-	2,  // 12: replayd.v1.GetReplayResponse.replay:type_name -> replayd.v1.Replay
-	13, // [13:13] is the sub-list for method output_type
-	13, // [13:13] is the sub-list for method input_type
-	13, // [13:13] is the sub-list for extension type_name
-	13, // [13:13] is the sub-list for extension extendee
-	0,  // [0:13] is the sub-list for field type_name
+	12, // 1: replayd.v1.Replay.modified:type_name -> google.protobuf.Timestamp
+	2,  // 2: replayd.v1.Replay.state:type_name -> replayd.v1.ReplayState
+	1,  // 3: replayd.v1.Replay.compression:type_name -> replayd.v1.Compression
+	13, // 4: replayd.v1.Replay.length:type_name -> google.protobuf.Duration
+	12, // 5: replayd.v1.Replay.started:type_name -> google.protobuf.Timestamp
+	5,  // 6: replayd.v1.Replay.players:type_name -> replayd.v1.Player
+	14, // 7: replayd.v1.Replay.teehistorian:type_name -> replayd.teehistorian.v1.Header
+	15, // 8: replayd.v1.Replay.datafile:type_name -> replayd.datafile.v1.Summary
+	16, // 9: replayd.v1.Replay.dem:type_name -> replayd.dem.v1.Header
+	17, // 10: replayd.v1.Replay.sc2replay:type_name -> replayd.sc2replay.v1.Header
+	0,  // 11: replayd.v1.ListReplaysRequest.formats:type_name -> replayd.v1.Format
+	7,  // 12: replayd.v1.ListReplaysRequest.filter:type_name -> replayd.v1.ReplayFilter
+	12, // 13: replayd.v1.ReplayFilter.earliest_start_time:type_name -> google.protobuf.Timestamp
+	12, // 14: replayd.v1.ReplayFilter.latest_start_time:type_name -> google.protobuf.Timestamp
+	2,  // 15: replayd.v1.ReplayFilter.states:type_name -> replayd.v1.ReplayState
+	4,  // 16: replayd.v1.ListReplaysResponse.replays:type_name -> replayd.v1.Replay
+	8,  // 17: replayd.v1.ListReplaysResponse.coverage:type_name -> replayd.v1.SearchCoverage
+	3,  // 18: replayd.v1.GetReplayRequest.view:type_name -> replayd.v1.ReplayView
+	4,  // 19: replayd.v1.GetReplayResponse.replay:type_name -> replayd.v1.Replay
+	20, // [20:20] is the sub-list for method output_type
+	20, // [20:20] is the sub-list for method input_type
+	20, // [20:20] is the sub-list for extension type_name
+	20, // [20:20] is the sub-list for extension extendee
+	0,  // [0:20] is the sub-list for field type_name
 }
 
 func init() { file_replayd_v1_replay_proto_init() }
@@ -829,8 +1200,8 @@ func file_replayd_v1_replay_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_replayd_v1_replay_proto_rawDesc), len(file_replayd_v1_replay_proto_rawDesc)),
-			NumEnums:      2,
-			NumMessages:   6,
+			NumEnums:      4,
+			NumMessages:   8,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

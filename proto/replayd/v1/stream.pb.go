@@ -26,6 +26,62 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// What makes a replay the next one of a game server.
+type SuccessorRule int32
+
+const (
+	// The same as SUCCESSOR_RULE_PROVEN.
+	SuccessorRule_SUCCESSOR_RULE_UNSPECIFIED SuccessorRule = 0
+	// It says so itself: it names the replay before it, as all that a server process writes do since DDNet 17.3 but the first. Or
+	// the replay before it is finished, and it is the only one with which the server of that name and port can have started
+	// again.
+	SuccessorRule_SUCCESSOR_RULE_PROVEN SuccessorRule = 1
+	// It also may be the one that began next in the same directory, whatever it says, also when the replay before it has no end:
+	// whoever asks vouches that only one server writes there. For servers that are renamed, or that crash.
+	SuccessorRule_SUCCESSOR_RULE_NEXT_IN_DIRECTORY SuccessorRule = 2
+)
+
+// Enum value maps for SuccessorRule.
+var (
+	SuccessorRule_name = map[int32]string{
+		0: "SUCCESSOR_RULE_UNSPECIFIED",
+		1: "SUCCESSOR_RULE_PROVEN",
+		2: "SUCCESSOR_RULE_NEXT_IN_DIRECTORY",
+	}
+	SuccessorRule_value = map[string]int32{
+		"SUCCESSOR_RULE_UNSPECIFIED":       0,
+		"SUCCESSOR_RULE_PROVEN":            1,
+		"SUCCESSOR_RULE_NEXT_IN_DIRECTORY": 2,
+	}
+)
+
+func (x SuccessorRule) Enum() *SuccessorRule {
+	p := new(SuccessorRule)
+	*p = x
+	return p
+}
+
+func (x SuccessorRule) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (SuccessorRule) Descriptor() protoreflect.EnumDescriptor {
+	return file_replayd_v1_stream_proto_enumTypes[0].Descriptor()
+}
+
+func (SuccessorRule) Type() protoreflect.EnumType {
+	return &file_replayd_v1_stream_proto_enumTypes[0]
+}
+
+func (x SuccessorRule) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use SuccessorRule.Descriptor instead.
+func (SuccessorRule) EnumDescriptor() ([]byte, []int) {
+	return file_replayd_v1_stream_proto_rawDescGZIP(), []int{0}
+}
+
 // How events travel.
 type Encoding int32
 
@@ -65,11 +121,11 @@ func (x Encoding) String() string {
 }
 
 func (Encoding) Descriptor() protoreflect.EnumDescriptor {
-	return file_replayd_v1_stream_proto_enumTypes[0].Descriptor()
+	return file_replayd_v1_stream_proto_enumTypes[1].Descriptor()
 }
 
 func (Encoding) Type() protoreflect.EnumType {
-	return &file_replayd_v1_stream_proto_enumTypes[0]
+	return &file_replayd_v1_stream_proto_enumTypes[1]
 }
 
 func (x Encoding) Number() protoreflect.EnumNumber {
@@ -78,7 +134,7 @@ func (x Encoding) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Encoding.Descriptor instead.
 func (Encoding) EnumDescriptor() ([]byte, []int) {
-	return file_replayd_v1_stream_proto_rawDescGZIP(), []int{0}
+	return file_replayd_v1_stream_proto_rawDescGZIP(), []int{1}
 }
 
 // What happens to a client that reads a live replay too slowly.
@@ -122,11 +178,11 @@ func (x SlowConsumer) String() string {
 }
 
 func (SlowConsumer) Descriptor() protoreflect.EnumDescriptor {
-	return file_replayd_v1_stream_proto_enumTypes[1].Descriptor()
+	return file_replayd_v1_stream_proto_enumTypes[2].Descriptor()
 }
 
 func (SlowConsumer) Type() protoreflect.EnumType {
-	return &file_replayd_v1_stream_proto_enumTypes[1]
+	return &file_replayd_v1_stream_proto_enumTypes[2]
 }
 
 func (x SlowConsumer) Number() protoreflect.EnumNumber {
@@ -135,7 +191,7 @@ func (x SlowConsumer) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use SlowConsumer.Descriptor instead.
 func (SlowConsumer) EnumDescriptor() ([]byte, []int) {
-	return file_replayd_v1_stream_proto_rawDescGZIP(), []int{1}
+	return file_replayd_v1_stream_proto_rawDescGZIP(), []int{2}
 }
 
 // How a stream that follows stands to the live replay.
@@ -150,6 +206,11 @@ const (
 	State_STATE_FELL_BEHIND State = 2
 	// The replay is over and the stream goes on with the next one, whose events follow. Ticks start anew.
 	State_STATE_SUCCESSOR State = 3
+	// Everything that is there has been sent, and what is waited for is not what the client may think: see waiting. Sent again
+	// when that changes.
+	State_STATE_WAITING State = 4
+	// The file that is followed lies under another name now. Nothing else changes.
+	State_STATE_MOVED State = 5
 )
 
 // Enum value maps for State.
@@ -159,12 +220,16 @@ var (
 		1: "STATE_CAUGHT_UP",
 		2: "STATE_FELL_BEHIND",
 		3: "STATE_SUCCESSOR",
+		4: "STATE_WAITING",
+		5: "STATE_MOVED",
 	}
 	State_value = map[string]int32{
 		"STATE_UNSPECIFIED": 0,
 		"STATE_CAUGHT_UP":   1,
 		"STATE_FELL_BEHIND": 2,
 		"STATE_SUCCESSOR":   3,
+		"STATE_WAITING":     4,
+		"STATE_MOVED":       5,
 	}
 )
 
@@ -179,11 +244,11 @@ func (x State) String() string {
 }
 
 func (State) Descriptor() protoreflect.EnumDescriptor {
-	return file_replayd_v1_stream_proto_enumTypes[2].Descriptor()
+	return file_replayd_v1_stream_proto_enumTypes[3].Descriptor()
 }
 
 func (State) Type() protoreflect.EnumType {
-	return &file_replayd_v1_stream_proto_enumTypes[2]
+	return &file_replayd_v1_stream_proto_enumTypes[3]
 }
 
 func (x State) Number() protoreflect.EnumNumber {
@@ -192,7 +257,60 @@ func (x State) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use State.Descriptor instead.
 func (State) EnumDescriptor() ([]byte, []int) {
-	return file_replayd_v1_stream_proto_rawDescGZIP(), []int{2}
+	return file_replayd_v1_stream_proto_rawDescGZIP(), []int{3}
+}
+
+// What a stream waits for.
+type WaitingFor int32
+
+const (
+	// Never sent.
+	WaitingFor_WAITING_FOR_UNSPECIFIED WaitingFor = 0
+	// More bytes of the replay: it has no end, and may go on, although another one looks like its successor.
+	WaitingFor_WAITING_FOR_MORE WaitingFor = 1
+	// A successor: the replay is over.
+	WaitingFor_WAITING_FOR_SUCCESSOR WaitingFor = 2
+)
+
+// Enum value maps for WaitingFor.
+var (
+	WaitingFor_name = map[int32]string{
+		0: "WAITING_FOR_UNSPECIFIED",
+		1: "WAITING_FOR_MORE",
+		2: "WAITING_FOR_SUCCESSOR",
+	}
+	WaitingFor_value = map[string]int32{
+		"WAITING_FOR_UNSPECIFIED": 0,
+		"WAITING_FOR_MORE":        1,
+		"WAITING_FOR_SUCCESSOR":   2,
+	}
+)
+
+func (x WaitingFor) Enum() *WaitingFor {
+	p := new(WaitingFor)
+	*p = x
+	return p
+}
+
+func (x WaitingFor) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (WaitingFor) Descriptor() protoreflect.EnumDescriptor {
+	return file_replayd_v1_stream_proto_enumTypes[4].Descriptor()
+}
+
+func (WaitingFor) Type() protoreflect.EnumType {
+	return &file_replayd_v1_stream_proto_enumTypes[4]
+}
+
+func (x WaitingFor) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use WaitingFor.Descriptor instead.
+func (WaitingFor) EnumDescriptor() ([]byte, []int) {
+	return file_replayd_v1_stream_proto_rawDescGZIP(), []int{4}
 }
 
 // Why a stream ended.
@@ -253,11 +371,11 @@ func (x EndReason) String() string {
 }
 
 func (EndReason) Descriptor() protoreflect.EnumDescriptor {
-	return file_replayd_v1_stream_proto_enumTypes[3].Descriptor()
+	return file_replayd_v1_stream_proto_enumTypes[5].Descriptor()
 }
 
 func (EndReason) Type() protoreflect.EnumType {
-	return &file_replayd_v1_stream_proto_enumTypes[3]
+	return &file_replayd_v1_stream_proto_enumTypes[5]
 }
 
 func (x EndReason) Number() protoreflect.EnumNumber {
@@ -266,7 +384,7 @@ func (x EndReason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use EndReason.Descriptor instead.
 func (EndReason) EnumDescriptor() ([]byte, []int) {
-	return file_replayd_v1_stream_proto_rawDescGZIP(), []int{3}
+	return file_replayd_v1_stream_proto_rawDescGZIP(), []int{5}
 }
 
 // What to stream and how.
@@ -294,6 +412,8 @@ type StreamEventsRequest struct {
 	Include []*EventFilter `protobuf:"bytes,8,rep,name=include,proto3" json:"include,omitempty"`
 	// Events that match any of these are not sent, even when included.
 	Exclude []*EventFilter `protobuf:"bytes,9,rep,name=exclude,proto3" json:"exclude,omitempty"`
+	// With follow_successors: what makes a replay the next one.
+	SuccessorRule SuccessorRule `protobuf:"varint,17,opt,name=successor_rule,json=successorRule,proto3,enum=replayd.v1.SuccessorRule" json:"successor_rule,omitempty"`
 	// How many events a batch has at most. 0 means 512; more than 16384 means 16384. A batch also ends
 	// at about 128 KiB.
 	MaxBatchEvents uint32 `protobuf:"varint,10,opt,name=max_batch_events,json=maxBatchEvents,proto3" json:"max_batch_events,omitempty"`
@@ -310,9 +430,14 @@ type StreamEventsRequest struct {
 	// How events that are many and alike travel.
 	Encoding Encoding `protobuf:"varint,15,opt,name=encoding,proto3,enum=replayd.v1.Encoding" json:"encoding,omitempty"`
 	// What happens when the client reads so slowly that it falls out of what the server keeps in memory of a live replay.
-	SlowConsumer  SlowConsumer `protobuf:"varint,13,opt,name=slow_consumer,json=slowConsumer,proto3,enum=replayd.v1.SlowConsumer" json:"slow_consumer,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	SlowConsumer SlowConsumer `protobuf:"varint,13,opt,name=slow_consumer,json=slowConsumer,proto3,enum=replayd.v1.SlowConsumer" json:"slow_consumer,omitempty"`
+	// True sends the position of each event: offsets and indexes of EventBatch.
+	Positions bool `protobuf:"varint,16,opt,name=positions,proto3" json:"positions,omitempty"`
+	// True puts beside the client ids of a teehistorian's events who the clients are: name, clan, team and role. With
+	// ENCODING_COLUMNS those events travel as rows. Other formats refuse it: ask GetReplay for their players.
+	ResolvePlayers bool `protobuf:"varint,18,opt,name=resolve_players,json=resolvePlayers,proto3" json:"resolve_players,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *StreamEventsRequest) Reset() {
@@ -423,6 +548,13 @@ func (x *StreamEventsRequest) GetExclude() []*EventFilter {
 	return nil
 }
 
+func (x *StreamEventsRequest) GetSuccessorRule() SuccessorRule {
+	if x != nil {
+		return x.SuccessorRule
+	}
+	return SuccessorRule_SUCCESSOR_RULE_UNSPECIFIED
+}
+
 func (x *StreamEventsRequest) GetMaxBatchEvents() uint32 {
 	if x != nil {
 		return x.MaxBatchEvents
@@ -463,6 +595,20 @@ func (x *StreamEventsRequest) GetSlowConsumer() SlowConsumer {
 		return x.SlowConsumer
 	}
 	return SlowConsumer_SLOW_CONSUMER_UNSPECIFIED
+}
+
+func (x *StreamEventsRequest) GetPositions() bool {
+	if x != nil {
+		return x.Positions
+	}
+	return false
+}
+
+func (x *StreamEventsRequest) GetResolvePlayers() bool {
+	if x != nil {
+		return x.ResolvePlayers
+	}
+	return false
 }
 
 type isStreamEventsRequest_Start interface {
@@ -848,7 +994,16 @@ type EventBatch struct {
 	//	*EventBatch_Datafile
 	//	*EventBatch_Dem
 	//	*EventBatch_Sc2Replay
-	Events        isEventBatch_Events `protobuf_oneof:"events"`
+	Events isEventBatch_Events `protobuf_oneof:"events"`
+	// The offset of each event's position, in the order of the events, when the request asked for positions: where the
+	// event's record starts, in bytes of the decompressed replay. Positions are pairs of offset and index. They are totally
+	// ordered within a replay, and an event has the same one in every stream: it is the key by which events of streams with
+	// different filters can be joined. Events that tell a state at the beginning of a stream have the position of that
+	// beginning.
+	Offsets []int64 `protobuf:"varint,7,rep,packed,name=offsets,proto3" json:"offsets,omitempty"`
+	// The index of each event's position, in the order of the events: it orders the events of one record. It is below 2^53.
+	// Events that follow each other need not have consecutive ones.
+	Indexes       []int64 `protobuf:"varint,8,rep,packed,name=indexes,proto3" json:"indexes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -936,6 +1091,20 @@ func (x *EventBatch) GetSc2Replay() *v13.EventList {
 		if x, ok := x.Events.(*EventBatch_Sc2Replay); ok {
 			return x.Sc2Replay
 		}
+	}
+	return nil
+}
+
+func (x *EventBatch) GetOffsets() []int64 {
+	if x != nil {
+		return x.Offsets
+	}
+	return nil
+}
+
+func (x *EventBatch) GetIndexes() []int64 {
+	if x != nil {
+		return x.Indexes
 	}
 	return nil
 }
@@ -1036,6 +1205,63 @@ func (x *Heartbeat) GetTick() int32 {
 	return 0
 }
 
+// What a stream waits for, and what is likely to have come instead.
+type Waiting struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What is waited for.
+	WaitingFor WaitingFor `protobuf:"varint,1,opt,name=waiting_for,json=waitingFor,proto3,enum=replayd.v1.WaitingFor" json:"waiting_for,omitempty"`
+	// The names of replays that may be the successor but are not proven to be: those that a server of the same name and port
+	// began later, and, once the replay is over, others that began later in the same directory. At most 8. With
+	// SUCCESSOR_RULE_NEXT_IN_DIRECTORY a stream would go on with one.
+	LikelySuccessors []string `protobuf:"bytes,2,rep,name=likely_successors,json=likelySuccessors,proto3" json:"likely_successors,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
+}
+
+func (x *Waiting) Reset() {
+	*x = Waiting{}
+	mi := &file_replayd_v1_stream_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Waiting) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Waiting) ProtoMessage() {}
+
+func (x *Waiting) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_v1_stream_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Waiting.ProtoReflect.Descriptor instead.
+func (*Waiting) Descriptor() ([]byte, []int) {
+	return file_replayd_v1_stream_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *Waiting) GetWaitingFor() WaitingFor {
+	if x != nil {
+		return x.WaitingFor
+	}
+	return WaitingFor_WAITING_FOR_UNSPECIFIED
+}
+
+func (x *Waiting) GetLikelySuccessors() []string {
+	if x != nil {
+		return x.LikelySuccessors
+	}
+	return nil
+}
+
 // The stream's relation to the live replay changed.
 type StateChange struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1045,13 +1271,17 @@ type StateChange struct {
 	Successor *Replay `protobuf:"bytes,2,opt,name=successor,proto3" json:"successor,omitempty"`
 	// How the replay before it ended. Only with STATE_SUCCESSOR.
 	PredecessorEnd EndReason `protobuf:"varint,3,opt,name=predecessor_end,json=predecessorEnd,proto3,enum=replayd.v1.EndReason" json:"predecessor_end,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// What is waited for. Only with STATE_WAITING.
+	Waiting *Waiting `protobuf:"bytes,4,opt,name=waiting,proto3" json:"waiting,omitempty"`
+	// The replay's name from now on. Only with STATE_MOVED.
+	Replay        string `protobuf:"bytes,5,opt,name=replay,proto3" json:"replay,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *StateChange) Reset() {
 	*x = StateChange{}
-	mi := &file_replayd_v1_stream_proto_msgTypes[6]
+	mi := &file_replayd_v1_stream_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1063,7 +1293,7 @@ func (x *StateChange) String() string {
 func (*StateChange) ProtoMessage() {}
 
 func (x *StateChange) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_v1_stream_proto_msgTypes[6]
+	mi := &file_replayd_v1_stream_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1076,7 +1306,7 @@ func (x *StateChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StateChange.ProtoReflect.Descriptor instead.
 func (*StateChange) Descriptor() ([]byte, []int) {
-	return file_replayd_v1_stream_proto_rawDescGZIP(), []int{6}
+	return file_replayd_v1_stream_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *StateChange) GetState() State {
@@ -1100,6 +1330,20 @@ func (x *StateChange) GetPredecessorEnd() EndReason {
 	return EndReason_END_REASON_UNSPECIFIED
 }
 
+func (x *StateChange) GetWaiting() *Waiting {
+	if x != nil {
+		return x.Waiting
+	}
+	return nil
+}
+
+func (x *StateChange) GetReplay() string {
+	if x != nil {
+		return x.Replay
+	}
+	return ""
+}
+
 // Events are missing: the client read too slowly and chose SLOW_CONSUMER_DROP. The cursor of this response is behind the
 // gap.
 type Gap struct {
@@ -1118,7 +1362,7 @@ type Gap struct {
 
 func (x *Gap) Reset() {
 	*x = Gap{}
-	mi := &file_replayd_v1_stream_proto_msgTypes[7]
+	mi := &file_replayd_v1_stream_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1130,7 +1374,7 @@ func (x *Gap) String() string {
 func (*Gap) ProtoMessage() {}
 
 func (x *Gap) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_v1_stream_proto_msgTypes[7]
+	mi := &file_replayd_v1_stream_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1143,7 +1387,7 @@ func (x *Gap) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Gap.ProtoReflect.Descriptor instead.
 func (*Gap) Descriptor() ([]byte, []int) {
-	return file_replayd_v1_stream_proto_rawDescGZIP(), []int{7}
+	return file_replayd_v1_stream_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Gap) GetFirstSequence() uint64 {
@@ -1203,7 +1447,7 @@ type StreamEnd struct {
 
 func (x *StreamEnd) Reset() {
 	*x = StreamEnd{}
-	mi := &file_replayd_v1_stream_proto_msgTypes[8]
+	mi := &file_replayd_v1_stream_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1215,7 +1459,7 @@ func (x *StreamEnd) String() string {
 func (*StreamEnd) ProtoMessage() {}
 
 func (x *StreamEnd) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_v1_stream_proto_msgTypes[8]
+	mi := &file_replayd_v1_stream_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1228,7 +1472,7 @@ func (x *StreamEnd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamEnd.ProtoReflect.Descriptor instead.
 func (*StreamEnd) Descriptor() ([]byte, []int) {
-	return file_replayd_v1_stream_proto_rawDescGZIP(), []int{8}
+	return file_replayd_v1_stream_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *StreamEnd) GetReason() EndReason {
@@ -1321,7 +1565,7 @@ var File_replayd_v1_stream_proto protoreflect.FileDescriptor
 const file_replayd_v1_stream_proto_rawDesc = "" +
 	"\n" +
 	"\x17replayd/v1/stream.proto\x12\n" +
-	"replayd.v1\x1a\x1egoogle/protobuf/duration.proto\x1a replayd/datafile/v1/events.proto\x1a\x1breplayd/dem/v1/events.proto\x1a\x1breplayd/dem/v1/header.proto\x1a!replayd/sc2replay/v1/events.proto\x1a$replayd/teehistorian/v1/events.proto\x1a\x17replayd/v1/filter.proto\x1a\x17replayd/v1/replay.proto\"\x88\x05\n" +
+	"replayd.v1\x1a\x1egoogle/protobuf/duration.proto\x1a replayd/datafile/v1/events.proto\x1a\x1breplayd/dem/v1/events.proto\x1a\x1breplayd/dem/v1/header.proto\x1a!replayd/sc2replay/v1/events.proto\x1a$replayd/teehistorian/v1/events.proto\x1a\x17replayd/v1/filter.proto\x1a\x17replayd/v1/replay.proto\"\x91\x06\n" +
 	"\x13StreamEventsRequest\x12\x16\n" +
 	"\x06replay\x18\x01 \x01(\tR\x06replay\x12\x18\n" +
 	"\x06cursor\x18\x02 \x01(\fH\x00R\x06cursor\x12\x14\n" +
@@ -1332,14 +1576,17 @@ const file_replayd_v1_stream_proto_rawDesc = "" +
 	"\x06follow\x18\x06 \x01(\bR\x06follow\x12+\n" +
 	"\x11follow_successors\x18\a \x01(\bR\x10followSuccessors\x121\n" +
 	"\ainclude\x18\b \x03(\v2\x17.replayd.v1.EventFilterR\ainclude\x121\n" +
-	"\aexclude\x18\t \x03(\v2\x17.replayd.v1.EventFilterR\aexclude\x12(\n" +
+	"\aexclude\x18\t \x03(\v2\x17.replayd.v1.EventFilterR\aexclude\x12@\n" +
+	"\x0esuccessor_rule\x18\x11 \x01(\x0e2\x19.replayd.v1.SuccessorRuleR\rsuccessorRule\x12(\n" +
 	"\x10max_batch_events\x18\n" +
 	" \x01(\rR\x0emaxBatchEvents\x12A\n" +
 	"\x0fmax_batch_delay\x18\v \x01(\v2\x19.google.protobuf.DurationR\rmaxBatchDelay\x12H\n" +
 	"\x12heartbeat_interval\x18\f \x01(\v2\x19.google.protobuf.DurationR\x11heartbeatInterval\x12\x16\n" +
 	"\x06strict\x18\x0e \x01(\bR\x06strict\x120\n" +
 	"\bencoding\x18\x0f \x01(\x0e2\x14.replayd.v1.EncodingR\bencoding\x12=\n" +
-	"\rslow_consumer\x18\r \x01(\x0e2\x18.replayd.v1.SlowConsumerR\fslowConsumerB\a\n" +
+	"\rslow_consumer\x18\r \x01(\x0e2\x18.replayd.v1.SlowConsumerR\fslowConsumer\x12\x1c\n" +
+	"\tpositions\x18\x10 \x01(\bR\tpositions\x12'\n" +
+	"\x0fresolve_players\x18\x12 \x01(\bR\x0eresolvePlayersB\a\n" +
 	"\x05start\"p\n" +
 	"\x13DecodeReplayRequest\x12;\n" +
 	"\aoptions\x18\x01 \x01(\v2\x1f.replayd.v1.StreamEventsRequestH\x00R\aoptions\x12\x14\n" +
@@ -1360,7 +1607,7 @@ const file_replayd_v1_stream_proto_rawDesc = "" +
 	"\rnext_sequence\x18\x02 \x01(\x04R\fnextSequence\x12\x12\n" +
 	"\x04tick\x18\x03 \x01(\x05R\x04tick\x12\x16\n" +
 	"\x06offset\x18\x04 \x01(\x03R\x06offset\x12%\n" +
-	"\x0eserver_version\x18\x05 \x01(\tR\rserverVersion\"\xda\x02\n" +
+	"\x0eserver_version\x18\x05 \x01(\tR\rserverVersion\"\x8e\x03\n" +
 	"\n" +
 	"EventBatch\x12%\n" +
 	"\x0efirst_sequence\x18\x01 \x01(\x04R\rfirstSequence\x12#\n" +
@@ -1368,17 +1615,25 @@ const file_replayd_v1_stream_proto_rawDesc = "" +
 	"\fteehistorian\x18\x03 \x01(\v2\".replayd.teehistorian.v1.EventListH\x00R\fteehistorian\x12<\n" +
 	"\bdatafile\x18\x04 \x01(\v2\x1e.replayd.datafile.v1.EventListH\x00R\bdatafile\x12-\n" +
 	"\x03dem\x18\x05 \x01(\v2\x19.replayd.dem.v1.EventListH\x00R\x03dem\x12?\n" +
-	"\tsc2replay\x18\x06 \x01(\v2\x1f.replayd.sc2replay.v1.EventListH\x00R\tsc2replayB\b\n" +
+	"\tsc2replay\x18\x06 \x01(\v2\x1f.replayd.sc2replay.v1.EventListH\x00R\tsc2replay\x12\x18\n" +
+	"\aoffsets\x18\a \x03(\x03R\aoffsets\x12\x18\n" +
+	"\aindexes\x18\b \x03(\x03R\aindexesB\b\n" +
 	"\x06events\"c\n" +
 	"\tHeartbeat\x12\x1d\n" +
 	"\n" +
 	"bytes_read\x18\x01 \x01(\x03R\tbytesRead\x12#\n" +
 	"\rbytes_present\x18\x02 \x01(\x03R\fbytesPresent\x12\x12\n" +
-	"\x04tick\x18\x03 \x01(\x05R\x04tick\"\xa8\x01\n" +
+	"\x04tick\x18\x03 \x01(\x05R\x04tick\"o\n" +
+	"\aWaiting\x127\n" +
+	"\vwaiting_for\x18\x01 \x01(\x0e2\x16.replayd.v1.WaitingForR\n" +
+	"waitingFor\x12+\n" +
+	"\x11likely_successors\x18\x02 \x03(\tR\x10likelySuccessors\"\xef\x01\n" +
 	"\vStateChange\x12'\n" +
 	"\x05state\x18\x01 \x01(\x0e2\x11.replayd.v1.StateR\x05state\x120\n" +
 	"\tsuccessor\x18\x02 \x01(\v2\x12.replayd.v1.ReplayR\tsuccessor\x12>\n" +
-	"\x0fpredecessor_end\x18\x03 \x01(\x0e2\x15.replayd.v1.EndReasonR\x0epredecessorEnd\"\x87\x01\n" +
+	"\x0fpredecessor_end\x18\x03 \x01(\x0e2\x15.replayd.v1.EndReasonR\x0epredecessorEnd\x12-\n" +
+	"\awaiting\x18\x04 \x01(\v2\x13.replayd.v1.WaitingR\awaiting\x12\x16\n" +
+	"\x06replay\x18\x05 \x01(\tR\x06replay\"\x87\x01\n" +
 	"\x03Gap\x12%\n" +
 	"\x0efirst_sequence\x18\x01 \x01(\x04R\rfirstSequence\x12#\n" +
 	"\rnext_sequence\x18\x02 \x01(\x04R\fnextSequence\x12\x1b\n" +
@@ -1395,7 +1650,11 @@ const file_replayd_v1_stream_proto_rawDesc = "" +
 	"\x06detail\x18\x06 \x01(\tR\x06detail\x12@\n" +
 	"\tsc2replay\x18\x14 \x01(\v2 .replayd.sc2replay.v1.DecodeInfoH\x00R\tsc2replay\x12+\n" +
 	"\x03dem\x18\x15 \x01(\v2\x17.replayd.dem.v1.SummaryH\x00R\x03demB\t\n" +
-	"\asummary*M\n" +
+	"\asummary*p\n" +
+	"\rSuccessorRule\x12\x1e\n" +
+	"\x1aSUCCESSOR_RULE_UNSPECIFIED\x10\x00\x12\x19\n" +
+	"\x15SUCCESSOR_RULE_PROVEN\x10\x01\x12$\n" +
+	" SUCCESSOR_RULE_NEXT_IN_DIRECTORY\x10\x02*M\n" +
 	"\bEncoding\x12\x18\n" +
 	"\x14ENCODING_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rENCODING_ROWS\x10\x01\x12\x14\n" +
@@ -1404,12 +1663,19 @@ const file_replayd_v1_stream_proto_rawDesc = "" +
 	"\x19SLOW_CONSUMER_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16SLOW_CONSUMER_CATCH_UP\x10\x01\x12\x16\n" +
 	"\x12SLOW_CONSUMER_DROP\x10\x02\x12\x1c\n" +
-	"\x18SLOW_CONSUMER_DISCONNECT\x10\x03*_\n" +
+	"\x18SLOW_CONSUMER_DISCONNECT\x10\x03*\x83\x01\n" +
 	"\x05State\x12\x15\n" +
 	"\x11STATE_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fSTATE_CAUGHT_UP\x10\x01\x12\x15\n" +
 	"\x11STATE_FELL_BEHIND\x10\x02\x12\x13\n" +
-	"\x0fSTATE_SUCCESSOR\x10\x03*\xdd\x01\n" +
+	"\x0fSTATE_SUCCESSOR\x10\x03\x12\x11\n" +
+	"\rSTATE_WAITING\x10\x04\x12\x0f\n" +
+	"\vSTATE_MOVED\x10\x05*Z\n" +
+	"\n" +
+	"WaitingFor\x12\x1b\n" +
+	"\x17WAITING_FOR_UNSPECIFIED\x10\x00\x12\x14\n" +
+	"\x10WAITING_FOR_MORE\x10\x01\x12\x19\n" +
+	"\x15WAITING_FOR_SUCCESSOR\x10\x02*\xdd\x01\n" +
 	"\tEndReason\x12\x1a\n" +
 	"\x16END_REASON_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13END_REASON_FINISHED\x10\x01\x12\x18\n" +
@@ -1432,62 +1698,68 @@ func file_replayd_v1_stream_proto_rawDescGZIP() []byte {
 	return file_replayd_v1_stream_proto_rawDescData
 }
 
-var file_replayd_v1_stream_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_replayd_v1_stream_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
+var file_replayd_v1_stream_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
+var file_replayd_v1_stream_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
 var file_replayd_v1_stream_proto_goTypes = []any{
-	(Encoding)(0),                // 0: replayd.v1.Encoding
-	(SlowConsumer)(0),            // 1: replayd.v1.SlowConsumer
-	(State)(0),                   // 2: replayd.v1.State
-	(EndReason)(0),               // 3: replayd.v1.EndReason
-	(*StreamEventsRequest)(nil),  // 4: replayd.v1.StreamEventsRequest
-	(*DecodeReplayRequest)(nil),  // 5: replayd.v1.DecodeReplayRequest
-	(*StreamEventsResponse)(nil), // 6: replayd.v1.StreamEventsResponse
-	(*StreamStart)(nil),          // 7: replayd.v1.StreamStart
-	(*EventBatch)(nil),           // 8: replayd.v1.EventBatch
-	(*Heartbeat)(nil),            // 9: replayd.v1.Heartbeat
-	(*StateChange)(nil),          // 10: replayd.v1.StateChange
-	(*Gap)(nil),                  // 11: replayd.v1.Gap
-	(*StreamEnd)(nil),            // 12: replayd.v1.StreamEnd
-	(*EventFilter)(nil),          // 13: replayd.v1.EventFilter
-	(*durationpb.Duration)(nil),  // 14: google.protobuf.Duration
-	(*Replay)(nil),               // 15: replayd.v1.Replay
-	(*v1.EventList)(nil),         // 16: replayd.teehistorian.v1.EventList
-	(*v11.EventList)(nil),        // 17: replayd.datafile.v1.EventList
-	(*v12.EventList)(nil),        // 18: replayd.dem.v1.EventList
-	(*v13.EventList)(nil),        // 19: replayd.sc2replay.v1.EventList
-	(*v13.DecodeInfo)(nil),       // 20: replayd.sc2replay.v1.DecodeInfo
-	(*v12.Summary)(nil),          // 21: replayd.dem.v1.Summary
+	(SuccessorRule)(0),           // 0: replayd.v1.SuccessorRule
+	(Encoding)(0),                // 1: replayd.v1.Encoding
+	(SlowConsumer)(0),            // 2: replayd.v1.SlowConsumer
+	(State)(0),                   // 3: replayd.v1.State
+	(WaitingFor)(0),              // 4: replayd.v1.WaitingFor
+	(EndReason)(0),               // 5: replayd.v1.EndReason
+	(*StreamEventsRequest)(nil),  // 6: replayd.v1.StreamEventsRequest
+	(*DecodeReplayRequest)(nil),  // 7: replayd.v1.DecodeReplayRequest
+	(*StreamEventsResponse)(nil), // 8: replayd.v1.StreamEventsResponse
+	(*StreamStart)(nil),          // 9: replayd.v1.StreamStart
+	(*EventBatch)(nil),           // 10: replayd.v1.EventBatch
+	(*Heartbeat)(nil),            // 11: replayd.v1.Heartbeat
+	(*Waiting)(nil),              // 12: replayd.v1.Waiting
+	(*StateChange)(nil),          // 13: replayd.v1.StateChange
+	(*Gap)(nil),                  // 14: replayd.v1.Gap
+	(*StreamEnd)(nil),            // 15: replayd.v1.StreamEnd
+	(*EventFilter)(nil),          // 16: replayd.v1.EventFilter
+	(*durationpb.Duration)(nil),  // 17: google.protobuf.Duration
+	(*Replay)(nil),               // 18: replayd.v1.Replay
+	(*v1.EventList)(nil),         // 19: replayd.teehistorian.v1.EventList
+	(*v11.EventList)(nil),        // 20: replayd.datafile.v1.EventList
+	(*v12.EventList)(nil),        // 21: replayd.dem.v1.EventList
+	(*v13.EventList)(nil),        // 22: replayd.sc2replay.v1.EventList
+	(*v13.DecodeInfo)(nil),       // 23: replayd.sc2replay.v1.DecodeInfo
+	(*v12.Summary)(nil),          // 24: replayd.dem.v1.Summary
 }
 var file_replayd_v1_stream_proto_depIdxs = []int32{
-	13, // 0: replayd.v1.StreamEventsRequest.include:type_name -> replayd.v1.EventFilter
-	13, // 1: replayd.v1.StreamEventsRequest.exclude:type_name -> replayd.v1.EventFilter
-	14, // 2: replayd.v1.StreamEventsRequest.max_batch_delay:type_name -> google.protobuf.Duration
-	14, // 3: replayd.v1.StreamEventsRequest.heartbeat_interval:type_name -> google.protobuf.Duration
-	0,  // 4: replayd.v1.StreamEventsRequest.encoding:type_name -> replayd.v1.Encoding
-	1,  // 5: replayd.v1.StreamEventsRequest.slow_consumer:type_name -> replayd.v1.SlowConsumer
-	4,  // 6: replayd.v1.DecodeReplayRequest.options:type_name -> replayd.v1.StreamEventsRequest
-	7,  // 7: replayd.v1.StreamEventsResponse.start:type_name -> replayd.v1.StreamStart
-	8,  // 8: replayd.v1.StreamEventsResponse.batch:type_name -> replayd.v1.EventBatch
-	9,  // 9: replayd.v1.StreamEventsResponse.heartbeat:type_name -> replayd.v1.Heartbeat
-	10, // 10: replayd.v1.StreamEventsResponse.state:type_name -> replayd.v1.StateChange
-	11, // 11: replayd.v1.StreamEventsResponse.gap:type_name -> replayd.v1.Gap
-	12, // 12: replayd.v1.StreamEventsResponse.end:type_name -> replayd.v1.StreamEnd
-	15, // 13: replayd.v1.StreamStart.replay:type_name -> replayd.v1.Replay
-	16, // 14: replayd.v1.EventBatch.teehistorian:type_name -> replayd.teehistorian.v1.EventList
-	17, // 15: replayd.v1.EventBatch.datafile:type_name -> replayd.datafile.v1.EventList
-	18, // 16: replayd.v1.EventBatch.dem:type_name -> replayd.dem.v1.EventList
-	19, // 17: replayd.v1.EventBatch.sc2replay:type_name -> replayd.sc2replay.v1.EventList
-	2,  // 18: replayd.v1.StateChange.state:type_name -> replayd.v1.State
-	15, // 19: replayd.v1.StateChange.successor:type_name -> replayd.v1.Replay
-	3,  // 20: replayd.v1.StateChange.predecessor_end:type_name -> replayd.v1.EndReason
-	3,  // 21: replayd.v1.StreamEnd.reason:type_name -> replayd.v1.EndReason
-	20, // 22: replayd.v1.StreamEnd.sc2replay:type_name -> replayd.sc2replay.v1.DecodeInfo
-	21, // 23: replayd.v1.StreamEnd.dem:type_name -> replayd.dem.v1.Summary
-	24, // [24:24] is the sub-list for method output_type
-	24, // [24:24] is the sub-list for method input_type
-	24, // [24:24] is the sub-list for extension type_name
-	24, // [24:24] is the sub-list for extension extendee
-	0,  // [0:24] is the sub-list for field type_name
+	16, // 0: replayd.v1.StreamEventsRequest.include:type_name -> replayd.v1.EventFilter
+	16, // 1: replayd.v1.StreamEventsRequest.exclude:type_name -> replayd.v1.EventFilter
+	0,  // 2: replayd.v1.StreamEventsRequest.successor_rule:type_name -> replayd.v1.SuccessorRule
+	17, // 3: replayd.v1.StreamEventsRequest.max_batch_delay:type_name -> google.protobuf.Duration
+	17, // 4: replayd.v1.StreamEventsRequest.heartbeat_interval:type_name -> google.protobuf.Duration
+	1,  // 5: replayd.v1.StreamEventsRequest.encoding:type_name -> replayd.v1.Encoding
+	2,  // 6: replayd.v1.StreamEventsRequest.slow_consumer:type_name -> replayd.v1.SlowConsumer
+	6,  // 7: replayd.v1.DecodeReplayRequest.options:type_name -> replayd.v1.StreamEventsRequest
+	9,  // 8: replayd.v1.StreamEventsResponse.start:type_name -> replayd.v1.StreamStart
+	10, // 9: replayd.v1.StreamEventsResponse.batch:type_name -> replayd.v1.EventBatch
+	11, // 10: replayd.v1.StreamEventsResponse.heartbeat:type_name -> replayd.v1.Heartbeat
+	13, // 11: replayd.v1.StreamEventsResponse.state:type_name -> replayd.v1.StateChange
+	14, // 12: replayd.v1.StreamEventsResponse.gap:type_name -> replayd.v1.Gap
+	15, // 13: replayd.v1.StreamEventsResponse.end:type_name -> replayd.v1.StreamEnd
+	18, // 14: replayd.v1.StreamStart.replay:type_name -> replayd.v1.Replay
+	19, // 15: replayd.v1.EventBatch.teehistorian:type_name -> replayd.teehistorian.v1.EventList
+	20, // 16: replayd.v1.EventBatch.datafile:type_name -> replayd.datafile.v1.EventList
+	21, // 17: replayd.v1.EventBatch.dem:type_name -> replayd.dem.v1.EventList
+	22, // 18: replayd.v1.EventBatch.sc2replay:type_name -> replayd.sc2replay.v1.EventList
+	4,  // 19: replayd.v1.Waiting.waiting_for:type_name -> replayd.v1.WaitingFor
+	3,  // 20: replayd.v1.StateChange.state:type_name -> replayd.v1.State
+	18, // 21: replayd.v1.StateChange.successor:type_name -> replayd.v1.Replay
+	5,  // 22: replayd.v1.StateChange.predecessor_end:type_name -> replayd.v1.EndReason
+	12, // 23: replayd.v1.StateChange.waiting:type_name -> replayd.v1.Waiting
+	5,  // 24: replayd.v1.StreamEnd.reason:type_name -> replayd.v1.EndReason
+	23, // 25: replayd.v1.StreamEnd.sc2replay:type_name -> replayd.sc2replay.v1.DecodeInfo
+	24, // 26: replayd.v1.StreamEnd.dem:type_name -> replayd.dem.v1.Summary
+	27, // [27:27] is the sub-list for method output_type
+	27, // [27:27] is the sub-list for method input_type
+	27, // [27:27] is the sub-list for extension type_name
+	27, // [27:27] is the sub-list for extension extendee
+	0,  // [0:27] is the sub-list for field type_name
 }
 
 func init() { file_replayd_v1_stream_proto_init() }
@@ -1521,7 +1793,7 @@ func file_replayd_v1_stream_proto_init() {
 		(*EventBatch_Dem)(nil),
 		(*EventBatch_Sc2Replay)(nil),
 	}
-	file_replayd_v1_stream_proto_msgTypes[8].OneofWrappers = []any{
+	file_replayd_v1_stream_proto_msgTypes[9].OneofWrappers = []any{
 		(*StreamEnd_Sc2Replay)(nil),
 		(*StreamEnd_Dem)(nil),
 	}
@@ -1530,8 +1802,8 @@ func file_replayd_v1_stream_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_replayd_v1_stream_proto_rawDesc), len(file_replayd_v1_stream_proto_rawDesc)),
-			NumEnums:      4,
-			NumMessages:   9,
+			NumEnums:      6,
+			NumMessages:   10,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

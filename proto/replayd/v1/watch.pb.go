@@ -32,10 +32,12 @@ const (
 	ChangeKind_CHANGE_KIND_ADDED ChangeKind = 1
 	// It has grown. Sent at most once a second for each replay.
 	ChangeKind_CHANGE_KIND_GROWING ChangeKind = 2
-	// It has stopped to grow: nothing was written to it for a minute.
+	// It is over: its end was read, or its server process has begun another, or it is damaged. See its state.
 	ChangeKind_CHANGE_KIND_FINISHED ChangeKind = 3
 	// It is gone.
 	ChangeKind_CHANGE_KIND_REMOVED ChangeKind = 4
+	// Nothing was written to it for a minute. It may go on.
+	ChangeKind_CHANGE_KIND_SILENT ChangeKind = 5
 )
 
 // Enum value maps for ChangeKind.
@@ -46,6 +48,7 @@ var (
 		2: "CHANGE_KIND_GROWING",
 		3: "CHANGE_KIND_FINISHED",
 		4: "CHANGE_KIND_REMOVED",
+		5: "CHANGE_KIND_SILENT",
 	}
 	ChangeKind_value = map[string]int32{
 		"CHANGE_KIND_UNSPECIFIED": 0,
@@ -53,6 +56,7 @@ var (
 		"CHANGE_KIND_GROWING":     2,
 		"CHANGE_KIND_FINISHED":    3,
 		"CHANGE_KIND_REMOVED":     4,
+		"CHANGE_KIND_SILENT":      5,
 	}
 )
 
@@ -272,14 +276,15 @@ const file_replayd_v1_watch_proto_rawDesc = "" +
 	"\finitial_done\x18\x02 \x01(\bR\vinitialDone\"f\n" +
 	"\fReplayChange\x12*\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x16.replayd.v1.ChangeKindR\x04kind\x12*\n" +
-	"\x06replay\x18\x02 \x01(\v2\x12.replayd.v1.ReplayR\x06replay*\x8c\x01\n" +
+	"\x06replay\x18\x02 \x01(\v2\x12.replayd.v1.ReplayR\x06replay*\xa4\x01\n" +
 	"\n" +
 	"ChangeKind\x12\x1b\n" +
 	"\x17CHANGE_KIND_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11CHANGE_KIND_ADDED\x10\x01\x12\x17\n" +
 	"\x13CHANGE_KIND_GROWING\x10\x02\x12\x18\n" +
 	"\x14CHANGE_KIND_FINISHED\x10\x03\x12\x17\n" +
-	"\x13CHANGE_KIND_REMOVED\x10\x04B7Z5github.com/replayd/replayd/proto/replayd/v1;replaydv1b\x06proto3"
+	"\x13CHANGE_KIND_REMOVED\x10\x04\x12\x16\n" +
+	"\x12CHANGE_KIND_SILENT\x10\x05B7Z5github.com/replayd/replayd/proto/replayd/v1;replaydv1b\x06proto3"
 
 var (
 	file_replayd_v1_watch_proto_rawDescOnce sync.Once

@@ -10,12 +10,13 @@ import (
 	datafilev1 "github.com/replayd/replayd/proto/replayd/datafile/v1"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service/encode"
+	"github.com/replayd/replayd/service/filter"
 )
 
 // Codec is the format for the daemon.
 var Codec = encode.Codec{
 	Format:       decoders.Datafile,
-	Kinds:        Kinds,
+	Filters:      filter.Format{Name: "map", Kinds: properties.Describe(Kinds), Timeless: true},
 	NewEventList: func() proto.Message { return new(datafilev1.EventList) },
 	RandomAccess: true,
 	Open:         open,

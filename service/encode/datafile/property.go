@@ -2,42 +2,28 @@ package datafile
 
 import (
 	"github.com/replayd/replayd/decoders/datafile"
-	"github.com/replayd/replayd/service/encode"
 	"github.com/replayd/replayd/service/filter"
 )
 
-// property is what filters can ask of an event of a kind, of a group and of a layer (its index over all layers): -1 for
-// none.
-func property(f *datafile.File, kind datafile.Kind, group, layer int32) filter.Event {
-	e := encode.None(uint8(kind))
-	if group >= 0 {
-		e.Group = group
-	}
-	if in := f.LayerInGroup(layer); in >= 0 {
-		e.Layer = in
-	}
-	return e
+// properties are what filters can ask of events: the group, and the layer inside it.
+var properties = filter.Table[datafile.Place]{
+	datafile.KindGroup:        {Group: group},
+	datafile.KindTileLayer:    {Group: group, Layer: layer},
+	datafile.KindTiles:        {Group: group, Layer: layer},
+	datafile.KindTileSummary:  {Group: group, Layer: layer},
+	datafile.KindQuadLayer:    {Group: group, Layer: layer},
+	datafile.KindQuads:        {Group: group, Layer: layer},
+	datafile.KindSoundLayer:   {Group: group, Layer: layer},
+	datafile.KindSoundSources: {Group: group, Layer: layer},
+	datafile.KindAutomapper:   {Group: group, Layer: layer},
 }
 
-// place is the group and the layer that an event names, -1 where it names none.
-func place(ev *datafile.Event) (group, layer int32) {
-	switch ev.Kind {
-	case datafile.KindGroup:
-		return ev.Group.Group, -1
-	case datafile.KindTileLayer:
-		return ev.TileLayer.Group, ev.TileLayer.Layer
-	case datafile.KindTiles:
-		return ev.Tiles.Group, ev.Tiles.Layer
-	case datafile.KindTileSummary:
-		return ev.TileSummary.Group, ev.TileSummary.Layer
-	case datafile.KindQuadLayer:
-		return ev.QuadLayer.Group, ev.QuadLayer.Layer
-	case datafile.KindQuads:
-		return ev.Quads.Group, ev.Quads.Layer
-	case datafile.KindSoundLayer:
-		return ev.SoundLayer.Group, ev.SoundLayer.Layer
-	case datafile.KindSoundSources:
-		return ev.SoundSources.Group, ev.SoundSources.Layer
+func group(at *datafile.Place) int32 { return index(at.Group) }
+func layer(at *datafile.Place) int32 { return index(at.LayerInGroup) }
+
+func index(i int32) int32 {
+	if i < 0 {
+		return filter.None
 	}
-	return -1, -1
+	return i
 }

@@ -46,9 +46,9 @@ func (r *reader) Header(replay *replaydv1.Replay) error {
 }
 
 // match asks the filter before there is an event, so that nothing is inflated that nobody wants.
-func (r *reader) match(kind datafile.Kind, group, layer int32) bool {
+func (r *reader) match(kind datafile.Kind, at datafile.Place) bool {
 	if r.Filter.Kind(uint8(kind)) {
-		if e := property(r.file, kind, group, layer); r.Filter.Match(&e) {
+		if e := properties.Event(uint8(kind), 0, &at); r.Filter.Match(&e) {
 			return true
 		}
 	}
@@ -73,13 +73,17 @@ func (r *reader) Seek() error {
 }
 
 func (r *reader) Fill(b *encode.Batch) error {
-	if r.nothing || r.Filter.Nothing() {
+	switch {
+	case r.Filter.Nothing():
+		return encode.ErrDone
+	case r.nothing:
 		return io.EOF
 	}
 	for range work {
 		if b.Full() {
 			return nil
 		}
+		at := r.d.Position()
 		ok, err := r.d.Step(&r.ev)
 		if err != nil {
 			return err
@@ -90,11 +94,10 @@ func (r *reader) Fill(b *encode.Batch) error {
 		b.Count++
 		b.Events = append(b.Events, encode.EventListField, 0)
 		b.Events = wire.Close(AppendEvent(b.Events, &r.ev), len(b.Events))
-		if b.KeepMarks {
-			group, layer := place(&r.ev)
-			b.Marks = append(b.Marks, encode.Mark{
-				Event: property(r.file, r.ev.Kind, group, layer), End: len(b.Events), Next: r.d.Position(),
-			})
+		if b.KeepPositions || b.KeepMarks {
+			place := r.d.Place()
+			e := properties.Event(uint8(r.ev.Kind), 0, &place)
+			b.Added(at, &e, r)
 		}
 	}
 	return encode.ErrYield
@@ -109,6 +112,9 @@ func (r *reader) Position() decoders.Position {
 	}
 	return r.d.Position()
 }
+
+// Sum returns 0: a map's identity covers all of it.
+func (r *reader) Sum() decoders.Sum { return 0 }
 
 // Tick returns 0: a map has no clock.
 func (r *reader) Tick() int32 { return 0 }

@@ -179,7 +179,7 @@ func TestFilter(t *testing.T) {
 	maps(t, func(t *testing.T, data []byte) {
 		events, marks := read(t, open(t, data, encode.Options{}), 512)
 		for name, lists := range filters {
-			f, err := filter.Compile(encoder.Codec.Kinds, lists[0], lists[1])
+			f, err := filter.Compile(&encoder.Codec.Filters, lists[0], lists[1])
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -210,7 +210,7 @@ func TestFilterSparesData(t *testing.T) {
 		t.Fatal(err)
 	}
 	data[len(data)-1] ^= 1 // the checksum of a blob that goes out raw
-	f, err := filter.Compile(encoder.Codec.Kinds, nil, []*replaydv1.EventFilter{{Kinds: []string{"raw_data"}}})
+	f, err := filter.Compile(&encoder.Codec.Filters, nil, []*replaydv1.EventFilter{{Kinds: []string{"raw_data"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -301,12 +301,12 @@ func TestNoAllocations(t *testing.T) {
 
 // TestKinds keeps the kinds' numbers and names together.
 func TestKinds(t *testing.T) {
-	if len(encoder.Codec.Kinds) != datafile.KindCount {
-		t.Fatalf("%d names of %d kinds", len(encoder.Codec.Kinds), datafile.KindCount)
+	if len(encoder.Codec.Filters.Kinds) != datafile.KindCount {
+		t.Fatalf("%d names of %d kinds", len(encoder.Codec.Filters.Kinds), datafile.KindCount)
 	}
 	for k := datafile.KindNone + 1; k < datafile.KindCount; k++ {
-		if encoder.Codec.Kinds[k] != k.String() {
-			t.Errorf("kind %d is %q and %q", k, encoder.Codec.Kinds[k], k.String())
+		if encoder.Codec.Filters.Kinds[k].Name != k.String() {
+			t.Errorf("kind %d is %q and %q", k, encoder.Codec.Filters.Kinds[k].Name, k.String())
 		}
 	}
 }

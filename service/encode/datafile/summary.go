@@ -56,7 +56,7 @@ func hash(ctx context.Context, in encode.Input) (crc, sha string, err error) {
 func summarize(ctx context.Context, f *datafile.File) (*datafilev1.Summary, error) {
 	s := new(datafilev1.Summary)
 	d := f.Decoder()
-	d.Filter(func(kind datafile.Kind, _, _ int32) bool {
+	d.Filter(func(kind datafile.Kind, _ datafile.Place) bool {
 		switch kind {
 		case datafile.KindHeader, datafile.KindItemType,
 			datafile.KindTileLayer, datafile.KindQuadLayer, datafile.KindSoundLayer:

@@ -1,90 +1,48 @@
 package dem
 
 import (
-	"github.com/replayd/replayd/decoders/dem"
+	"slices"
+
 	"github.com/replayd/replayd/service/filter"
 )
 
-// entityKinds are the kinds of events that have a class.
-var entityKinds = [...]dem.Kind{
-	dem.KindEntityUpdated, dem.KindEntityCreated, dem.KindEntityEntered, dem.KindEntityLeft, dem.KindEntityDeleted,
+// entityFilter is what a filter says of entities. It remembers what it says of each class and field, which are few, and
+// told apart by the decoder's numbers of their names.
+type entityFilter struct {
+	*filter.Filter
+
+	classes []*filter.Class
+	fields  []*filter.Field
 }
 
-// classFilter is the filter as events of one class see it.
-type classFilter struct {
-	filter  *filter.Filter
-	without *filter.Filter // for events of which a wanted field is left
-	wanted  bool           // whether any event of the class may be delivered
-	// fields tell which fields are wanted, by the kind of the event; nil means all.
-	fields [dem.KindEntityDeleted + 1]*fieldFilter
+// class returns what the filter says of the class of an event.
+func (f *entityFilter) class(id uint32, name func(uint32) string) *filter.Class {
+	return remember(&f.classes, id, name, f.Class)
 }
 
-// fieldFilter remembers which fields are wanted.
-type fieldFilter struct {
-	wants func(field string) bool
-	known []int8 // by the decoder's number of the name: 0 not asked yet, 1 wanted, -1 not wanted
+// field returns what the filter says of a field.
+func (f *entityFilter) field(id uint32, name func(uint32) string) *filter.Field {
+	return remember(&f.fields, id, name, f.Field)
 }
 
-func (f *fieldFilter) ask(d *dem.Decoder, field uint32) bool {
-	for int(field) >= len(f.known) {
-		f.known = append(f.known, 0)
+func remember[T any](known *[]*T, id uint32, name func(uint32) string, ask func(string) T) *T {
+	if int(id) >= len(*known) {
+		*known = append(*known, make([]*T, int(id)+1-len(*known))...)
 	}
-	if f.known[field] == 0 {
-		f.known[field] = -1
-		if f.wants(d.Name(field)) {
-			f.known[field] = 1
-		}
+	if (*known)[id] == nil {
+		(*known)[id] = new(ask(name(id)))
 	}
-	return f.known[field] > 0
+	return (*known)[id]
 }
 
-// class returns the filter for a class.
-func (r *reader) class(name string) *classFilter {
-	if c, ok := r.classes[name]; ok {
-		return c
-	}
-	c := &classFilter{filter: r.Filter.Class(name)}
-	c.without = c.filter.WithoutFields()
-	for _, k := range entityKinds {
-		c.wanted = c.wanted || c.filter.Kind(uint8(k)) && !c.filter.Nothing()
-		if wants := c.filter.Fields(uint8(k)); wants != nil {
-			c.fields[k] = &fieldFilter{wants: wants}
-		}
-	}
-	r.classes[name] = c
-	return c
+// wantsClass reports whether any event of a class may be delivered.
+func (f *entityFilter) wantsClass(name string) bool {
+	c := f.Class(name)
+	return slices.ContainsFunc(entityKinds, c.Kind)
 }
 
-// classByID is class for a class that the decoder has a number for.
-func (r *reader) classByID(id uint32) *classFilter {
-	for int(id) >= len(r.byID) {
-		r.byID = append(r.byID, nil)
-	}
-	if r.byID[id] == nil {
-		r.byID[id] = r.class(r.d.Name(id))
-	}
-	return r.byID[id]
-}
-
-// wants tells whether a field is wanted in any kind of event.
-func (c *classFilter) wants(field string) bool {
-	for _, k := range entityKinds {
-		if !c.filter.Kind(uint8(k)) {
-			continue
-		}
-		if f := c.fields[k]; f == nil || f.wants(field) {
-			return true
-		}
-	}
-	return false
-}
-
-// narrows tells whether the filter may have conditions on fields.
-func (r *reader) narrows() bool {
-	for _, k := range entityKinds {
-		if r.Filter.Fields(uint8(k)) != nil {
-			return true
-		}
-	}
-	return false
+// wantsField reports whether a field of a class may be delivered in any event.
+func (f *entityFilter) wantsField(class, field string) bool {
+	c := f.Class(class)
+	return c.Wants(f.Field(field), entityKinds...)
 }

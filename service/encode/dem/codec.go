@@ -6,14 +6,17 @@ import (
 	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/decoders/dem"
 	demv1 "github.com/replayd/replayd/proto/replayd/dem/v1"
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service/encode"
+	"github.com/replayd/replayd/service/filter"
 )
 
 // Codec is the format for the daemon. Batches bring the names that their events refer to, so that the work of one stream
 // is not another's.
 var Codec = encode.Codec{
 	Format:       decoders.Dem,
-	Kinds:        Kinds,
+	Filters:      filter.Format{Name: "Source 2 demo", Kinds: properties.Describe(Kinds)},
+	Lacks:        lacks,
 	NewEventList: func() proto.Message { return new(demv1.EventList) },
 	Open:         newOpener(),
 	Describe:     describe,
@@ -24,4 +27,11 @@ var Codec = encode.Codec{
 func newOpener() func(encode.Input, encode.Options) (encode.Reader, error) {
 	schemas := new(dem.Schemas)
 	return func(in encode.Input, o encode.Options) (encode.Reader, error) { return open(in, o, schemas) }
+}
+
+// lacks reports whether demos of a replay's game have no events of a kind.
+func lacks(r *replaydv1.Replay, kind uint8) bool {
+	told := r.GetDem().GetFileHeader()
+	h := dem.FileHeader{Game: []byte(told.GetGame()), GameDirectory: []byte(told.GetGameDirectory())}
+	return !h.Has(dem.Kind(kind))
 }

@@ -2,40 +2,49 @@ package dem
 
 import (
 	"github.com/replayd/replayd/decoders/dem"
-	"github.com/replayd/replayd/service/encode"
 	"github.com/replayd/replayd/service/filter"
 )
 
-// properties returns what filters can ask of an event but its class: its player, another one, and its team.
-func properties(ev *dem.Event) filter.Event {
-	p := encode.None(uint8(ev.Kind))
-	p.Tick = ev.AtTick
-	switch ev.Kind {
-	case dem.KindCombatLog:
-		p.Team = team(ev.CombatLog.AttackerTeam)
-		if p.Team == filter.None {
-			p.Team = team(ev.CombatLog.TargetTeam)
+type event = dem.Event
+
+// properties are what filters can ask of events: players where an event names one by its number, the teams of the combat
+// log, and of entities the class and the fields.
+var properties = filter.Table[event]{
+	dem.KindEntityUpdated: {Classes: true, Fields: true},
+	dem.KindEntityCreated: {Classes: true, Fields: true},
+	dem.KindEntityEntered: {Classes: true, Fields: true},
+	dem.KindEntityLeft:    {Classes: true},
+	dem.KindEntityDeleted: {Classes: true},
+	dem.KindCombatLog: {
+		Team:      func(e *event) int32 { return team(e.CombatLog.AttackerTeam) },
+		OtherTeam: func(e *event) int32 { return team(e.CombatLog.TargetTeam) },
+	},
+	dem.KindUserCmd: {Player: func(e *event) int32 { return player(e.UserCmd.PlayerSlot) }},
+	dem.KindChatEvent: {
+		Player:      func(e *event) int32 { return nth(e.ChatEvent.Players, 0) },
+		OtherPlayer: func(e *event) int32 { return nth(e.ChatEvent.Players, 1) },
+	},
+	dem.KindChat:      {Player: func(e *event) int32 { return player(e.Chat.PlayerId) }},
+	dem.KindPing:      {Player: func(e *event) int32 { return player(e.Ping.PlayerId) }},
+	dem.KindMapLine:   {Player: func(e *event) int32 { return player(e.MapLine.PlayerId) }},
+	dem.KindChatWheel: {Player: func(e *event) int32 { return player(e.ChatWheel.PlayerId) }},
+}
+
+// entityKinds are the kinds of events that are of an entity.
+var entityKinds = func() (kinds []uint8) {
+	for k := range properties {
+		if properties[k].Classes {
+			kinds = append(kinds, uint8(k))
 		}
-	case dem.KindUserCmd:
-		p.Player = player(ev.UserCmd.PlayerSlot)
-	case dem.KindChatEvent:
-		if ids := ev.ChatEvent.Players; len(ids) > 0 {
-			p.Player = player(ids[0])
-			if len(ids) > 1 {
-				p.Other = player(ids[1])
-			}
-		}
-	case dem.KindChat:
-		p.Player = player(ev.Chat.PlayerId)
-	case dem.KindPing:
-		p.Player = player(ev.Ping.PlayerId)
-	case dem.KindMapLine:
-		p.Player = player(ev.MapLine.PlayerId)
-	case dem.KindChatWheel:
-		p.Player = player(ev.ChatWheel.PlayerId)
-	default: // about nobody in particular
 	}
-	return p
+	return kinds
+}()
+
+func nth(players []int32, i int) int32 {
+	if i >= len(players) {
+		return filter.None
+	}
+	return player(players[i])
 }
 
 func player(id int32) int32 {

@@ -3,8 +3,6 @@ package dem
 import (
 	"errors"
 	"io"
-	"math"
-	"slices"
 
 	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/decoders/dem"
@@ -24,20 +22,17 @@ const (
 type reader struct {
 	encode.Options
 
-	in      encode.Input
-	d       *dem.Decoder
-	ev      dem.Event
-	strings stringTable
-	classes map[string]*classFilter
-	byID    []*classFilter // by the decoder's number of the class's name
-	maxTick int32
-	skipped uint64 // events that the filter did not match
+	in       encode.Input
+	d        *dem.Decoder
+	ev       dem.Event
+	strings  stringTable
+	entities entityFilter // with a filter
+	maxTick  int32
+	skipped  uint64 // events that the filter did not match
 
-	// held says that ev is decoded but not delivered yet.
-	held bool
-	// present is the slot of the next entity whose state is to be told to somebody who starts now. They are told by Fill
-	// and not by encode.Presenter, because they need more than one batch.
+	// present is the slot of the next entity whose state is to be told to somebody who starts now.
 	present int
+
 	// open says that the present batch has names of this reader.
 	open bool
 }
@@ -48,23 +43,14 @@ func open(in encode.Input, o encode.Options, schemas *dem.Schemas) (encode.Reade
 		return nil, err
 	}
 	r := &reader{
-		Options: o, in: in, classes: map[string]*classFilter{}, maxTick: o.Filter.MaxTick(), present: dem.MaxEntities,
+		Options: o, in: in, entities: entityFilter{Filter: o.Filter}, maxTick: o.Filter.MaxTick(), present: dem.MaxEntities,
 	}
-	opts := dem.Options{
-		From: o.Start.Position, FromTick: o.Start.Tick, At: in.At, Schemas: schemas, Yield: workBytes,
-	}
-	if o.Start.Now {
-		opts.From = decoders.Position{Offset: math.MaxInt64}
-	}
+	opts := dem.Options{Schemas: schemas, Yield: workBytes}
 	if o.Filter != nil {
-		// What has no class is not let through by conditions on classes, and need not be decoded for them.
-		classless := o.Filter.Class("")
-		opts.Kinds = func(k dem.Kind) bool {
-			return o.Filter.Kind(uint8(k)) && (slices.Contains(entityKinds[:], k) || classless.Kind(uint8(k)))
-		}
-		opts.Classes = func(class string) bool { return r.class(class).wanted }
-		if r.narrows() {
-			opts.Fields = func(class, field string) bool { return r.class(class).wants(field) }
+		opts.Kinds = func(k dem.Kind) bool { return o.Filter.Kind(uint8(k)) }
+		opts.Classes = r.entities.wantsClass
+		if o.Filter.Narrows() {
+			opts.Fields = r.entities.wantsField
 		}
 	}
 	r.d = dem.New(src, opts)
@@ -75,46 +61,25 @@ func (r *reader) Header(replay *replaydv1.Replay) error {
 	return tellHeader(r.d, r.in.At, replay)
 }
 
-// Seek decodes up to where delivery starts: entities and names are changes of earlier ones. From a tick on it begins at
-// the last key frame before.
+// Seek decodes up to where delivery starts: entities and names are changes of earlier ones.
 func (r *reader) Seek() error {
-	if r.held || r.Start == (encode.Start{}) || r.Filter.Nothing() {
-		return nil
-	}
-	switch err := r.next(); {
-	case err == nil:
-		r.held = true
-		return nil
-	case errors.Is(err, encode.ErrYield):
-		if r.d.Tick() > r.maxTick {
-			return nil // Fill will say that there is nothing more
+	var err error
+	switch {
+	case r.Start.Now:
+		if err = r.d.SeekEnd(); err == nil || errors.Is(err, io.EOF) {
+			r.present = 0
+			err = nil
 		}
-		return err
-	case errors.Is(err, decoders.ErrMore) && r.Start.Now:
-		r.d.StartHere()
-		r.Start = encode.Start{}
-		r.present = 0
-		return nil
-	case errors.Is(err, decoders.ErrMore), errors.Is(err, io.EOF):
-		if r.arrived() {
-			return nil
-		}
-		return err
+	case r.Start.Tick != nil:
+		err = r.d.SeekTick(*r.Start.Tick)
 	default:
-		return err
+		err = r.d.Seek(r.Start.Position)
 	}
+	return yield(err)
 }
 
-// arrived tells whether delivery starts at the end of what is there.
-func (r *reader) arrived() bool {
-	if r.Start.Now || r.Start.Tick != nil {
-		return r.Start.Tick != nil && r.d.Tick() >= *r.Start.Tick
-	}
-	return !r.d.Position().Before(r.Start.Position)
-}
-
-func (r *reader) next() error {
-	err := r.d.Next(&r.ev)
+// yield returns the error as encode knows it.
+func yield(err error) error {
 	if errors.Is(err, dem.ErrYield) {
 		return encode.ErrYield
 	}
@@ -123,9 +88,10 @@ func (r *reader) next() error {
 
 func (r *reader) Fill(b *encode.Batch) error {
 	if r.Filter.Nothing() {
-		return io.EOF
+		return encode.ErrDone
 	}
 	for range work {
+		var at decoders.Position
 		switch {
 		case b.Full():
 			return nil
@@ -134,31 +100,29 @@ func (r *reader) Fill(b *encode.Batch) error {
 			if !r.d.Present(r.present-1, &r.ev) {
 				continue
 			}
-		case r.held:
-			r.held = false
+			at = r.d.Position()
 		case r.d.Tick() > r.maxTick:
-			return io.EOF
+			return encode.ErrDone
 		default:
-			if err := r.next(); err != nil {
-				if errors.Is(err, encode.ErrYield) && r.d.Tick() > r.maxTick {
-					return io.EOF
+			if err := r.d.Next(&r.ev); err != nil {
+				if errors.Is(err, dem.ErrYield) && r.d.Tick() > r.maxTick {
+					return encode.ErrDone
 				}
-				return err
+				return yield(err)
 			}
+			at = r.d.EventPosition()
 		}
-		if r.Filter == nil && !b.KeepMarks {
+		if r.Filter == nil && !b.KeepMarks && !b.KeepPositions {
 			r.add(b)
 			continue
 		}
-		property := properties(&r.ev)
-		if r.Filter != nil && !r.match(&property) {
+		e := properties.Event(uint8(r.ev.Kind), r.ev.AtTick, &r.ev)
+		if !r.match(&e) {
 			r.skipped++
 			continue
 		}
 		r.add(b)
-		if b.KeepMarks {
-			b.Marks = append(b.Marks, encode.Mark{Event: property, End: len(b.Events), Next: r.d.Position()})
-		}
+		b.Added(at, &e, r)
 	}
 	return encode.ErrYield
 }
@@ -190,9 +154,12 @@ func (r *reader) add(b *encode.Batch) {
 	}
 }
 
-// match tells whether the filter lets the event through, and narrows an event of an entity to the fields that it lets
+// match reports whether the filter lets the event through, and narrows an event of an entity to the fields that it lets
 // through.
-func (r *reader) match(p *filter.Event) bool {
+func (r *reader) match(e *filter.Event) bool {
+	if r.Filter == nil {
+		return true
+	}
 	var class uint32
 	var fields *[]dem.FieldValue
 	switch ev := &r.ev; ev.Kind {
@@ -207,39 +174,34 @@ func (r *reader) match(p *filter.Event) bool {
 	case dem.KindEntityDeleted:
 		class = ev.EntityDeleted.Class
 	default:
-		return r.Filter.Match(p)
+		return r.Filter.Match(e)
 	}
-	c := r.classByID(class)
-	wants := c.fields[r.ev.Kind]
-	if wants == nil {
-		return c.filter.Match(p)
+	n := r.entities.class(class, r.d.Name).Match(e)
+	switch {
+	case n.None():
+		return false
+	case fields == nil:
+		return true
 	}
-	if fields == nil {
-		return false // of its fields none is left
-	}
-	kept := (*fields)[:0]
-	for i := range *fields {
-		if f := (*fields)[i]; wants.ask(r.d, f.Field) {
-			kept = append(kept, f)
+	removed := r.d.Narrowed()
+	if !n.All() {
+		kept := (*fields)[:0]
+		for i := range *fields {
+			if f := (*fields)[i]; n.Keeps(*r.entities.field(f.Field, r.d.Name)) {
+				kept = append(kept, f)
+			}
 		}
+		removed = removed || len(kept) < len(*fields)
+		*fields = kept
 	}
-	*fields = kept
-	return len(kept) > 0 && c.without.Match(p)
+	return len(*fields) > 0 || n.Empty(removed)
 }
 
 func (r *reader) Close() error { return r.d.Close() }
 
-func (r *reader) Position() decoders.Position {
-	switch {
-	case !r.held:
-		return r.d.Position()
-	case r.Start.Tick == nil && !r.Start.Now:
-		// Behind a record's last event and before the next record's first one there are several places that mean the
-		// same. Whoever starts at one of them is at that one.
-		return r.Start.Position
-	}
-	return r.d.EventPosition()
-}
+func (r *reader) Position() decoders.Position { return r.d.Position() }
+
+func (r *reader) Sum() decoders.Sum { return r.d.Sum() }
 
 func (r *reader) Tick() int32 { return r.d.Tick() }
 

@@ -3,6 +3,7 @@ package encodetest
 import (
 	"bytes"
 	"errors"
+	"io"
 	"testing"
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
@@ -37,7 +38,7 @@ func Seek(r encode.Reader) error {
 }
 
 // Read seeks, and reads all in batches of at most so many events. It returns the events' wire bytes, their marks with End
-// counted in those bytes, and the error that ended it.
+// counted in those bytes, and the error that ended it: io.EOF also when nothing more can match the filter.
 func Read(tb testing.TB, r encode.Reader, batch int) (events []byte, marks []encode.Mark, err error) {
 	tb.Helper()
 	if err := Seek(r); err != nil {
@@ -55,6 +56,9 @@ func Read(tb testing.TB, r encode.Reader, batch int) (events []byte, marks []enc
 		}
 		events = append(events, b.Events...)
 		b.Reset()
+		if errors.Is(err, encode.ErrDone) {
+			err = io.EOF
+		}
 		if err != nil && !errors.Is(err, encode.ErrYield) {
 			return events, marks, err
 		}

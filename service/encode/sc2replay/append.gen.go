@@ -508,9 +508,422 @@ func AppendEvent(b []byte, m *sc2replay.Event) []byte {
 			b = appendAddAbsoluteGameSpeed(b, &m.AddAbsoluteGameSpeed)
 			b = wire.Close(b, at)
 		}
-	case sc2replay.KindOther:
+	case sc2replay.KindBankFile:
+		{
+			b = append(b, 0xc2, 0x04, 0)
+			at := len(b)
+			b = appendBankFile(b, &m.BankFile)
+			b = wire.Close(b, at)
+		}
+	case sc2replay.KindBankSection:
+		{
+			b = append(b, 0xca, 0x04, 0)
+			at := len(b)
+			b = appendBankSection(b, &m.BankSection)
+			b = wire.Close(b, at)
+		}
+	case sc2replay.KindBankKey:
+		{
+			b = append(b, 0xd2, 0x04, 0)
+			at := len(b)
+			b = appendBankKey(b, &m.BankKey)
+			b = wire.Close(b, at)
+		}
+	case sc2replay.KindBankValue:
+		{
+			b = append(b, 0xda, 0x04, 0)
+			at := len(b)
+			b = appendBankValue(b, &m.BankValue)
+			b = wire.Close(b, at)
+		}
+	case sc2replay.KindBankSignature:
+		{
+			b = append(b, 0xe2, 0x04, 0)
+			at := len(b)
+			b = appendBankSignature(b, &m.BankSignature)
+			b = wire.Close(b, at)
+		}
+	case sc2replay.KindSaveGame:
+		{
+			b = append(b, 0xea, 0x04, 0)
+			at := len(b)
+			b = appendSaveGame(b, &m.SaveGame)
+			b = wire.Close(b, at)
+		}
+	case sc2replay.KindSaveGameDone:
+		{
+			b = append(b, 0xf2, 0x04, 0)
+			at := len(b)
+			b = appendSaveGameDone(b, &m.SaveGameDone)
+			b = wire.Close(b, at)
+		}
+	case sc2replay.KindLoadGameDone:
+		{
+			b = append(b, 0xfa, 0x04, 0)
+			at := len(b)
+			b = appendLoadGameDone(b, &m.LoadGameDone)
+			b = wire.Close(b, at)
+		}
+	case sc2replay.KindGameCheat:
+		{
+			b = append(b, 0x82, 0x05, 0)
+			at := len(b)
+			b = appendGameCheat(b, &m.GameCheat)
+			b = wire.Close(b, at)
+		}
+	case sc2replay.KindBroadcastCheat:
+		{
+			b = append(b, 0x8a, 0x05, 0)
+			at := len(b)
+			b = appendBroadcastCheat(b, &m.BroadcastCheat)
+			b = wire.Close(b, at)
+		}
+	case sc2replay.KindAiCommunicate:
+		{
+			b = append(b, 0x92, 0x05, 0)
+			at := len(b)
+			b = appendAiCommunicate(b, &m.AiCommunicate)
+			b = wire.Close(b, at)
+		}
+	case sc2replay.KindTriggerReplySelected:
+		{
+			b = append(b, 0x9a, 0x05, 0)
+			at := len(b)
+			b = appendTriggerReplySelected(b, &m.TriggerReplySelected)
+			b = wire.Close(b, at)
+		}
+	case sc2replay.KindTriggerSkipped:
+		{
+			b = append(b, 0xa2, 0x05, 0)
+			at := len(b)
+			b = appendTriggerSkipped(b, &m.TriggerSkipped)
+			b = wire.Close(b, at)
+		}
+	case sc2replay.KindTriggerSoundLengthQuery:
+		{
+			b = append(b, 0xaa, 0x05, 0)
+			at := len(b)
+			b = appendTriggerSoundLengthQuery(b, &m.TriggerSoundLengthQuery)
+			b = wire.Close(b, at)
+		}
+	case sc2replay.KindTriggerSoundOffset:
+		{
+			b = append(b, 0xb2, 0x05, 0)
+			at := len(b)
+			b = appendTriggerSoundOffset(b, &m.TriggerSoundOffset)
+			b = wire.Close(b, at)
+		}
+	case sc2replay.KindTriggerTransmissionOffset:
+		{
+			b = append(b, 0xba, 0x05, 0)
+			at := len(b)
+			b = appendTriggerTransmissionOffset(b, &m.TriggerTransmissionOffset)
+			b = wire.Close(b, at)
+		}
+	case sc2replay.KindTriggerAbortMission:
+		{
+			b = append(b, 0xc2, 0x05, 0)
+			at := len(b)
+			b = appendTriggerAbortMission(b, &m.TriggerAbortMission)
+			b = wire.Close(b, at)
+		}
+	case sc2replay.KindTriggerPurchaseMade:
+		{
+			b = append(b, 0xca, 0x05, 0)
+			at := len(b)
+			b = appendTriggerPurchaseMade(b, &m.TriggerPurchaseMade)
+			b = wire.Close(b, at)
+		}
+	case sc2replay.KindTriggerPurchaseExit:
+		{
+			b = append(b, 0xd2, 0x05, 0)
+			at := len(b)
+			b = appendTriggerPurchaseExit(b, &m.TriggerPurchaseExit)
+			b = wire.Close(b, at)
+		}
+	case sc2replay.KindTriggerPlanetMissionLaunched:
+		{
+			b = append(b, 0xda, 0x05, 0)
+			at := len(b)
+			b = appendTriggerPlanetMissionLaunched(b, &m.TriggerPlanetMissionLaunched)
+			b = wire.Close(b, at)
+		}
+	case sc2replay.KindTriggerPlanetPanelCanceled:
+		{
+			b = append(b, 0xe2, 0x05, 0)
+			at := len(b)
+			b = appendTriggerPlanetPanelCanceled(b, &m.TriggerPlanetPanelCanceled)
+			b = wire.Close(b, at)
+		}
+	case sc2replay.KindTriggerConversationSkipped:
+		{
+			b = append(b, 0xea, 0x05, 0)
+			at := len(b)
+			b = appendTriggerConversationSkipped(b, &m.TriggerConversationSkipped)
+			b = wire.Close(b, at)
+		}
+	case sc2replay.KindTriggerPlanetPanelReplay:
+		{
+			b = append(b, 0xf2, 0x05, 0)
+			at := len(b)
+			b = appendTriggerPlanetPanelReplay(b, &m.TriggerPlanetPanelReplay)
+			b = wire.Close(b, at)
+		}
+	case sc2replay.KindTriggerSoundtrackDone:
+		{
+			b = append(b, 0xfa, 0x05, 0)
+			at := len(b)
+			b = appendTriggerSoundtrackDone(b, &m.TriggerSoundtrackDone)
+			b = wire.Close(b, at)
+		}
+	case sc2replay.KindTriggerPlanetMissionSelected:
+		{
+			b = append(b, 0x82, 0x06, 0)
+			at := len(b)
+			b = appendTriggerPlanetMissionSelected(b, &m.TriggerPlanetMissionSelected)
+			b = wire.Close(b, at)
+		}
+	case sc2replay.KindTriggerMovieFunction:
+		{
+			b = append(b, 0x8a, 0x06, 0)
+			at := len(b)
+			b = appendTriggerMovieFunction(b, &m.TriggerMovieFunction)
+			b = wire.Close(b, at)
+		}
+	case sc2replay.KindTriggerPlanetPanelBirthComplete:
+		{
+			b = append(b, 0x92, 0x06, 0)
+			at := len(b)
+			b = appendTriggerPlanetPanelBirthComplete(b, &m.TriggerPlanetPanelBirthComplete)
+			b = wire.Close(b, at)
+		}
+	case sc2replay.KindTriggerPlanetPanelDeathComplete:
+		{
+			b = append(b, 0x9a, 0x06, 0)
+			at := len(b)
+			b = appendTriggerPlanetPanelDeathComplete(b, &m.TriggerPlanetPanelDeathComplete)
+			b = wire.Close(b, at)
+		}
+	case sc2replay.KindTriggerResearchPanelExit:
+		{
+			b = append(b, 0xa2, 0x06, 0)
+			at := len(b)
+			b = appendTriggerResearchPanelExit(b, &m.TriggerResearchPanelExit)
+			b = wire.Close(b, at)
+		}
+	case sc2replay.KindTriggerResearchPanelPurchase:
+		{
+			b = append(b, 0xaa, 0x06, 0)
+			at := len(b)
+			b = appendTriggerResearchPanelPurchase(b, &m.TriggerResearchPanelPurchase)
+			b = wire.Close(b, at)
+		}
+	case sc2replay.KindTriggerResearchPanelSelectionChanged:
+		{
+			b = append(b, 0xb2, 0x06, 0)
+			at := len(b)
+			b = appendTriggerResearchPanelSelectionChanged(b, &m.TriggerResearchPanelSelectionChanged)
+			b = wire.Close(b, at)
+		}
+	case sc2replay.KindTriggerMercenaryPanelExit:
+		{
+			b = append(b, 0xba, 0x06, 0)
+			at := len(b)
+			b = appendTriggerMercenaryPanelExit(b, &m.TriggerMercenaryPanelExit)
+			b = wire.Close(b, at)
+		}
+	case sc2replay.KindTriggerMercenaryPanelPurchase:
+		{
+			b = append(b, 0xc2, 0x06, 0)
+			at := len(b)
+			b = appendTriggerMercenaryPanelPurchase(b, &m.TriggerMercenaryPanelPurchase)
+			b = wire.Close(b, at)
+		}
+	case sc2replay.KindTriggerMercenaryPanelSelectionChanged:
+		{
+			b = append(b, 0xca, 0x06, 0)
+			at := len(b)
+			b = appendTriggerMercenaryPanelSelectionChanged(b, &m.TriggerMercenaryPanelSelectionChanged)
+			b = wire.Close(b, at)
+		}
+	case sc2replay.KindTriggerVictoryPanelExit:
+		{
+			b = append(b, 0xd2, 0x06, 0)
+			at := len(b)
+			b = appendTriggerVictoryPanelExit(b, &m.TriggerVictoryPanelExit)
+			b = wire.Close(b, at)
+		}
+	case sc2replay.KindTriggerBattleReportPanelExit:
+		{
+			b = append(b, 0xda, 0x06, 0)
+			at := len(b)
+			b = appendTriggerBattleReportPanelExit(b, &m.TriggerBattleReportPanelExit)
+			b = wire.Close(b, at)
+		}
+	case sc2replay.KindTriggerBattleReportPanelPlayMission:
+		{
+			b = append(b, 0xe2, 0x06, 0)
+			at := len(b)
+			b = appendTriggerBattleReportPanelPlayMission(b, &m.TriggerBattleReportPanelPlayMission)
+			b = wire.Close(b, at)
+		}
+	case sc2replay.KindTriggerBattleReportPanelPlayScene:
+		{
+			b = append(b, 0xea, 0x06, 0)
+			at := len(b)
+			b = appendTriggerBattleReportPanelPlayScene(b, &m.TriggerBattleReportPanelPlayScene)
+			b = wire.Close(b, at)
+		}
+	case sc2replay.KindTriggerBattleReportPanelSelectionChanged:
+		{
+			b = append(b, 0xf2, 0x06, 0)
+			at := len(b)
+			b = appendTriggerBattleReportPanelSelectionChanged(b, &m.TriggerBattleReportPanelSelectionChanged)
+			b = wire.Close(b, at)
+		}
+	case sc2replay.KindTriggerVictoryPanelPlayMissionAgain:
+		{
+			b = append(b, 0xfa, 0x06, 0)
+			at := len(b)
+			b = appendTriggerVictoryPanelPlayMissionAgain(b, &m.TriggerVictoryPanelPlayMissionAgain)
+			b = wire.Close(b, at)
+		}
+	case sc2replay.KindTriggerMovieStarted:
+		{
+			b = append(b, 0x82, 0x07, 0)
+			at := len(b)
+			b = appendTriggerMovieStarted(b, &m.TriggerMovieStarted)
+			b = wire.Close(b, at)
+		}
+	case sc2replay.KindTriggerMovieFinished:
+		{
+			b = append(b, 0x8a, 0x07, 0)
+			at := len(b)
+			b = appendTriggerMovieFinished(b, &m.TriggerMovieFinished)
+			b = wire.Close(b, at)
+		}
+	case sc2replay.KindTriggerCustomDialogDismissed:
+		{
+			b = append(b, 0x92, 0x07, 0)
+			at := len(b)
+			b = appendTriggerCustomDialogDismissed(b, &m.TriggerCustomDialogDismissed)
+			b = wire.Close(b, at)
+		}
+	case sc2replay.KindTriggerGameMenuItemSelected:
+		{
+			b = append(b, 0x9a, 0x07, 0)
+			at := len(b)
+			b = appendTriggerGameMenuItemSelected(b, &m.TriggerGameMenuItemSelected)
+			b = wire.Close(b, at)
+		}
+	case sc2replay.KindTriggerPurchasePanelSelectedPurchaseItemChanged:
+		{
+			b = append(b, 0xa2, 0x07, 0)
+			at := len(b)
+			b = appendTriggerPurchasePanelSelectedPurchaseItemChanged(b, &m.TriggerPurchasePanelSelectedPurchaseItemChanged)
+			b = wire.Close(b, at)
+		}
+	case sc2replay.KindTriggerPurchasePanelSelectedPurchaseCategoryChanged:
+		{
+			b = append(b, 0xaa, 0x07, 0)
+			at := len(b)
+			b = appendTriggerPurchasePanelSelectedPurchaseCategoryChanged(b, &m.TriggerPurchasePanelSelectedPurchaseCategoryChanged)
+			b = wire.Close(b, at)
+		}
+	case sc2replay.KindTriggerButtonPressed:
+		{
+			b = append(b, 0xb2, 0x07, 0)
+			at := len(b)
+			b = appendTriggerButtonPressed(b, &m.TriggerButtonPressed)
+			b = wire.Close(b, at)
+		}
+	case sc2replay.KindTriggerGameCreditsFinished:
+		{
+			b = append(b, 0xba, 0x07, 0)
+			at := len(b)
+			b = appendTriggerGameCreditsFinished(b, &m.TriggerGameCreditsFinished)
+			b = wire.Close(b, at)
+		}
+	case sc2replay.KindTriggerCutsceneConversationLine:
+		{
+			b = append(b, 0xc2, 0x07, 0)
+			at := len(b)
+			b = appendTriggerCutsceneConversationLine(b, &m.TriggerCutsceneConversationLine)
+			b = wire.Close(b, at)
+		}
+	case sc2replay.KindTriggerCutsceneConversationLineMissing:
+		{
+			b = append(b, 0xca, 0x07, 0)
+			at := len(b)
+			b = appendTriggerCutsceneConversationLineMissing(b, &m.TriggerCutsceneConversationLineMissing)
+			b = wire.Close(b, at)
+		}
+	case sc2replay.KindTriggerAnimLengthQueryByName:
+		{
+			b = append(b, 0xd2, 0x07, 0)
+			at := len(b)
+			b = appendTriggerAnimLengthQueryByName(b, &m.TriggerAnimLengthQueryByName)
+			b = wire.Close(b, at)
+		}
+	case sc2replay.KindTriggerAnimLengthQueryByProps:
+		{
+			b = append(b, 0xda, 0x07, 0)
+			at := len(b)
+			b = appendTriggerAnimLengthQueryByProps(b, &m.TriggerAnimLengthQueryByProps)
+			b = wire.Close(b, at)
+		}
+	case sc2replay.KindTriggerAnimOffset:
+		{
+			b = append(b, 0xe2, 0x07, 0)
+			at := len(b)
+			b = appendTriggerAnimOffset(b, &m.TriggerAnimOffset)
+			b = wire.Close(b, at)
+		}
+	case sc2replay.KindCatalogModify:
+		{
+			b = append(b, 0xea, 0x07, 0)
+			at := len(b)
+			b = appendCatalogModify(b, &m.CatalogModify)
+			b = wire.Close(b, at)
+		}
+	case sc2replay.KindHeroTalentTreeSelected:
+		{
+			b = append(b, 0xf2, 0x07, 0)
+			at := len(b)
+			b = appendHeroTalentTreeSelected(b, &m.HeroTalentTreeSelected)
+			b = wire.Close(b, at)
+		}
+	case sc2replay.KindHeroTalentTreeSelectionPanelToggled:
 		{
 			b = append(b, 0xfa, 0x07, 0)
+			at := len(b)
+			b = appendHeroTalentTreeSelectionPanelToggled(b, &m.HeroTalentTreeSelectionPanelToggled)
+			b = wire.Close(b, at)
+		}
+	case sc2replay.KindTriggerProfilerLoggingFinished:
+		{
+			b = append(b, 0x82, 0x08, 0)
+			at := len(b)
+			b = appendTriggerProfilerLoggingFinished(b, &m.TriggerProfilerLoggingFinished)
+			b = wire.Close(b, at)
+		}
+	case sc2replay.KindPeerSetSyncLoadingTime:
+		{
+			b = append(b, 0x8a, 0x08, 0)
+			at := len(b)
+			b = appendPeerSetSyncLoadingTime(b, &m.PeerSetSyncLoadingTime)
+			b = wire.Close(b, at)
+		}
+	case sc2replay.KindPeerSetSyncPlayingTime:
+		{
+			b = append(b, 0x92, 0x08, 0)
+			at := len(b)
+			b = appendPeerSetSyncPlayingTime(b, &m.PeerSetSyncPlayingTime)
+			b = wire.Close(b, at)
+		}
+	case sc2replay.KindOther:
+		{
+			b = append(b, 0xb2, 0x09, 0)
 			at := len(b)
 			b = appendOther(b, &m.Other)
 			b = wire.Close(b, at)
@@ -707,6 +1120,10 @@ func appendTargetUnit(b []byte, m *sc2replay.TargetUnit) []byte {
 			b = wire.Close(b, at)
 		}
 	}
+	if len(m.SnapshotUnitName) > 0 {
+		b = append(b, 0x42)
+		b = wire.String(b, m.SnapshotUnitName)
+	}
 	return b
 }
 
@@ -726,6 +1143,10 @@ func appendUnit(b []byte, m *sc2replay.Unit) []byte {
 	if len(m.TypeName) > 0 {
 		b = append(b, 0x22)
 		b = wire.String(b, m.TypeName)
+	}
+	if m.Class != 0 {
+		b = append(b, 0x28)
+		b = wire.Varint(b, uint64(m.Class))
 	}
 	return b
 }
@@ -822,6 +1243,10 @@ func appendSubgroup(b []byte, m *sc2replay.Subgroup) []byte {
 		b = append(b, 0x20)
 		b = wire.Varint(b, uint64(m.Count))
 	}
+	if len(m.UnitName) > 0 {
+		b = append(b, 0x2a)
+		b = wire.String(b, m.UnitName)
+	}
 	return b
 }
 
@@ -896,6 +1321,10 @@ func appendUnitBorn(b []byte, m *sc2replay.UnitBorn) []byte {
 	if m.HasCreatorAbilityName {
 		b = append(b, 0x3a)
 		b = wire.String(b, m.CreatorAbilityName)
+	}
+	if m.HasStartedTick {
+		b = append(b, 0x40)
+		b = wire.Varint(b, uint64(m.StartedTick))
 	}
 	return b
 }
@@ -976,6 +1405,10 @@ func appendUnitTypeChange(b []byte, m *sc2replay.UnitTypeChange) []byte {
 	if len(m.PreviousTypeName) > 0 {
 		b = append(b, 0x12)
 		b = wire.String(b, m.PreviousTypeName)
+	}
+	if m.HasStartedTick {
+		b = append(b, 0x18)
+		b = wire.Varint(b, uint64(m.StartedTick))
 	}
 	return b
 }
@@ -1333,6 +1766,14 @@ func appendDecodeInfo(b []byte, m *sc2replay.DecodeInfo) []byte {
 			b = wire.Close(b, at)
 		}
 	}
+	if m.HasNames {
+		{
+			b = append(b, 0x2a, 0)
+			at := len(b)
+			b = appendNameTable(b, &m.Names)
+			b = wire.Close(b, at)
+		}
+	}
 	return b
 }
 
@@ -1364,6 +1805,18 @@ func appendPartStatus(b []byte, m *sc2replay.PartStatus) []byte {
 	if len(m.Error) > 0 {
 		b = append(b, 0x3a)
 		b = wire.String(b, m.Error)
+	}
+	return b
+}
+
+func appendNameTable(b []byte, m *sc2replay.NameTable) []byte {
+	if m.Build != 0 {
+		b = append(b, 0x08)
+		b = wire.Varint(b, uint64(m.Build))
+	}
+	if len(m.Source) > 0 {
+		b = append(b, 0x12)
+		b = wire.String(b, m.Source)
 	}
 	return b
 }
@@ -2179,7 +2632,11 @@ func appendAttribute(b []byte, m *sc2replay.Attribute) []byte {
 	}
 	if len(m.Value) > 0 {
 		b = append(b, 0x2a)
-		b = wire.Bytes(b, m.Value)
+		b = wire.String(b, m.Value)
+	}
+	if m.HasNumber {
+		b = append(b, 0x30)
+		b = wire.Varint(b, uint64(m.Number))
 	}
 	return b
 }
@@ -2325,6 +2782,10 @@ func appendPlayerInfo(b []byte, m *sc2replay.PlayerInfo) []byte {
 		b = append(b, 0x7a)
 		b = wire.String(b, m.Difficulty)
 	}
+	if len(m.PickedRace) > 0 {
+		b = append(b, 0x82, 0x01)
+		b = wire.String(b, m.PickedRace)
+	}
 	return b
 }
 
@@ -2412,6 +2873,10 @@ func appendUnitDone(b []byte, m *sc2replay.UnitDone) []byte {
 			b = appendUnit(b, &m.Unit)
 			b = wire.Close(b, at)
 		}
+	}
+	if m.HasStartedTick {
+		b = append(b, 0x10)
+		b = wire.Varint(b, uint64(m.StartedTick))
 	}
 	return b
 }
@@ -2513,6 +2978,10 @@ func appendPlayerSetup(b []byte, m *sc2replay.PlayerSetup) []byte {
 		b = append(b, 0x20)
 		b = wire.Varint(b, uint64(m.SlotId))
 	}
+	if m.Resumed {
+		b = append(b, 0x28)
+		b = wire.Bool(b, m.Resumed)
+	}
 	return b
 }
 
@@ -2537,21 +3006,9 @@ func appendPing(b []byte, m *sc2replay.Ping) []byte {
 		{
 			b = append(b, 0x12, 0)
 			at := len(b)
-			b = appendRawPoint(b, &m.Point)
+			b = appendPoint2(b, &m.Point)
 			b = wire.Close(b, at)
 		}
-	}
-	return b
-}
-
-func appendRawPoint(b []byte, m *sc2replay.RawPoint) []byte {
-	if m.X != 0 {
-		b = append(b, 0x08)
-		b = wire.Sint32(b, m.X)
-	}
-	if m.Y != 0 {
-		b = append(b, 0x10)
-		b = wire.Sint32(b, m.Y)
 	}
 	return b
 }
@@ -2856,7 +3313,7 @@ func appendTriggerPing(b []byte, m *sc2replay.TriggerPing) []byte {
 		{
 			b = append(b, 0x0a, 0)
 			at := len(b)
-			b = appendRawPoint(b, &m.Point)
+			b = appendPoint2(b, &m.Point)
 			b = wire.Close(b, at)
 		}
 	}
@@ -2900,6 +3357,10 @@ func appendTriggerPing(b []byte, m *sc2replay.TriggerPing) []byte {
 		b = append(b, 0x48)
 		b = wire.Sint32(b, m.Option)
 	}
+	if len(m.UnitName) > 0 {
+		b = append(b, 0x52)
+		b = wire.String(b, m.UnitName)
+	}
 	return b
 }
 
@@ -2927,6 +3388,10 @@ func appendTriggerTargetModeUpdate(b []byte, m *sc2replay.TriggerTargetModeUpdat
 	if m.State != 0 {
 		b = append(b, 0x18)
 		b = wire.Sint32(b, m.State)
+	}
+	if len(m.Name) > 0 {
+		b = append(b, 0x22)
+		b = wire.String(b, m.Name)
 	}
 	return b
 }
@@ -3175,6 +3640,538 @@ func appendAddAbsoluteGameSpeed(b []byte, m *sc2replay.AddAbsoluteGameSpeed) []b
 	return b
 }
 
+func appendBankFile(b []byte, m *sc2replay.BankFile) []byte {
+	if len(m.Name) > 0 {
+		b = append(b, 0x0a)
+		b = wire.String(b, m.Name)
+	}
+	return b
+}
+
+func appendBankSection(b []byte, m *sc2replay.BankSection) []byte {
+	if len(m.Name) > 0 {
+		b = append(b, 0x0a)
+		b = wire.String(b, m.Name)
+	}
+	return b
+}
+
+func appendBankKey(b []byte, m *sc2replay.BankKey) []byte {
+	if len(m.Name) > 0 {
+		b = append(b, 0x0a)
+		b = wire.String(b, m.Name)
+	}
+	if m.Type != 0 {
+		b = append(b, 0x10)
+		b = wire.Varint(b, uint64(m.Type))
+	}
+	if len(m.Data) > 0 {
+		b = append(b, 0x1a)
+		b = wire.String(b, m.Data)
+	}
+	return b
+}
+
+func appendBankValue(b []byte, m *sc2replay.BankValue) []byte {
+	if m.Type != 0 {
+		b = append(b, 0x08)
+		b = wire.Varint(b, uint64(m.Type))
+	}
+	if len(m.Name) > 0 {
+		b = append(b, 0x12)
+		b = wire.String(b, m.Name)
+	}
+	if len(m.Data) > 0 {
+		b = append(b, 0x1a)
+		b = wire.String(b, m.Data)
+	}
+	return b
+}
+
+func appendBankSignature(b []byte, m *sc2replay.BankSignature) []byte {
+	if len(m.Signature) > 0 {
+		b = append(b, 0x0a)
+		b = wire.Bytes(b, m.Signature)
+	}
+	if len(m.ToonHandle) > 0 {
+		b = append(b, 0x12)
+		b = wire.String(b, m.ToonHandle)
+	}
+	return b
+}
+
+func appendSaveGame(b []byte, m *sc2replay.SaveGame) []byte {
+	if len(m.FileName) > 0 {
+		b = append(b, 0x0a)
+		b = wire.String(b, m.FileName)
+	}
+	if m.Automatic {
+		b = append(b, 0x10)
+		b = wire.Bool(b, m.Automatic)
+	}
+	if m.Overwrite {
+		b = append(b, 0x18)
+		b = wire.Bool(b, m.Overwrite)
+	}
+	if len(m.Name) > 0 {
+		b = append(b, 0x22)
+		b = wire.String(b, m.Name)
+	}
+	if len(m.Description) > 0 {
+		b = append(b, 0x2a)
+		b = wire.String(b, m.Description)
+	}
+	return b
+}
+
+func appendSaveGameDone(b []byte, _ *sc2replay.SaveGameDone) []byte { return b }
+
+func appendLoadGameDone(b []byte, _ *sc2replay.LoadGameDone) []byte { return b }
+
+func appendGameCheat(b []byte, m *sc2replay.GameCheat) []byte {
+	if m.HasPoint {
+		{
+			b = append(b, 0x0a, 0)
+			at := len(b)
+			b = appendPoint2(b, &m.Point)
+			b = wire.Close(b, at)
+		}
+	}
+	if m.Time != 0 {
+		b = append(b, 0x10)
+		b = wire.Sint32(b, m.Time)
+	}
+	if len(m.Verb) > 0 {
+		b = append(b, 0x1a)
+		b = wire.String(b, m.Verb)
+	}
+	if len(m.Arguments) > 0 {
+		b = append(b, 0x22)
+		b = wire.String(b, m.Arguments)
+	}
+	return b
+}
+
+func appendBroadcastCheat(b []byte, m *sc2replay.BroadcastCheat) []byte {
+	if len(m.Verb) > 0 {
+		b = append(b, 0x0a)
+		b = wire.String(b, m.Verb)
+	}
+	if len(m.Arguments) > 0 {
+		b = append(b, 0x12)
+		b = wire.String(b, m.Arguments)
+	}
+	return b
+}
+
+func appendAiCommunicate(b []byte, m *sc2replay.AiCommunicate) []byte {
+	if m.Beacon != 0 {
+		b = append(b, 0x08)
+		b = wire.Sint32(b, m.Beacon)
+	}
+	if m.Ally != 0 {
+		b = append(b, 0x10)
+		b = wire.Sint32(b, m.Ally)
+	}
+	if m.Autocast != 0 {
+		b = append(b, 0x18)
+		b = wire.Sint32(b, m.Autocast)
+	}
+	if m.Flags != 0 {
+		b = append(b, 0x20)
+		b = wire.Sint32(b, m.Flags)
+	}
+	if m.Build != 0 {
+		b = append(b, 0x28)
+		b = wire.Sint32(b, m.Build)
+	}
+	if m.HasTargetUnit {
+		{
+			b = append(b, 0x32, 0)
+			at := len(b)
+			b = appendUnit(b, &m.TargetUnit)
+			b = wire.Close(b, at)
+		}
+	}
+	if m.TargetUnitSnapshotUnitLink != 0 {
+		b = append(b, 0x38)
+		b = wire.Varint(b, uint64(m.TargetUnitSnapshotUnitLink))
+	}
+	if m.HasTargetUnitSnapshotControlPlayerId {
+		b = append(b, 0x40)
+		b = wire.Sint32(b, m.TargetUnitSnapshotControlPlayerId)
+	}
+	if m.HasTargetUnitSnapshotUpkeepPlayerId {
+		b = append(b, 0x48)
+		b = wire.Sint32(b, m.TargetUnitSnapshotUpkeepPlayerId)
+	}
+	if m.HasTargetPoint {
+		{
+			b = append(b, 0x52, 0)
+			at := len(b)
+			b = appendPoint(b, &m.TargetPoint)
+			b = wire.Close(b, at)
+		}
+	}
+	if len(m.TargetUnitSnapshotUnitName) > 0 {
+		b = append(b, 0x5a)
+		b = wire.String(b, m.TargetUnitSnapshotUnitName)
+	}
+	return b
+}
+
+func appendTriggerReplySelected(b []byte, m *sc2replay.TriggerReplySelected) []byte {
+	if m.ConversationId != 0 {
+		b = append(b, 0x08)
+		b = wire.Sint32(b, m.ConversationId)
+	}
+	if m.ReplyId != 0 {
+		b = append(b, 0x10)
+		b = wire.Sint32(b, m.ReplyId)
+	}
+	return b
+}
+
+func appendTriggerSkipped(b []byte, _ *sc2replay.TriggerSkipped) []byte { return b }
+
+func appendTriggerSoundLengthQuery(b []byte, m *sc2replay.TriggerSoundLengthQuery) []byte {
+	if m.SoundHash != 0 {
+		b = append(b, 0x08)
+		b = wire.Varint(b, uint64(m.SoundHash))
+	}
+	if m.Length != 0 {
+		b = append(b, 0x10)
+		b = wire.Varint(b, uint64(m.Length))
+	}
+	return b
+}
+
+func appendTriggerSoundOffset(b []byte, m *sc2replay.TriggerSoundOffset) []byte {
+	if m.Sound != 0 {
+		b = append(b, 0x08)
+		b = wire.Varint(b, uint64(m.Sound))
+	}
+	return b
+}
+
+func appendTriggerTransmissionOffset(b []byte, m *sc2replay.TriggerTransmissionOffset) []byte {
+	if m.TransmissionId != 0 {
+		b = append(b, 0x08)
+		b = wire.Sint32(b, m.TransmissionId)
+	}
+	if m.Thread != 0 {
+		b = append(b, 0x10)
+		b = wire.Varint(b, uint64(m.Thread))
+	}
+	return b
+}
+
+func appendTriggerAbortMission(b []byte, _ *sc2replay.TriggerAbortMission) []byte { return b }
+
+func appendTriggerPurchaseMade(b []byte, m *sc2replay.TriggerPurchaseMade) []byte {
+	if m.PurchaseItemId != 0 {
+		b = append(b, 0x08)
+		b = wire.Sint32(b, m.PurchaseItemId)
+	}
+	return b
+}
+
+func appendTriggerPurchaseExit(b []byte, _ *sc2replay.TriggerPurchaseExit) []byte { return b }
+
+func appendTriggerPlanetMissionLaunched(b []byte, m *sc2replay.TriggerPlanetMissionLaunched) []byte {
+	if m.DifficultyLevel != 0 {
+		b = append(b, 0x08)
+		b = wire.Sint32(b, m.DifficultyLevel)
+	}
+	return b
+}
+
+func appendTriggerPlanetPanelCanceled(b []byte, _ *sc2replay.TriggerPlanetPanelCanceled) []byte {
+	return b
+}
+
+func appendTriggerConversationSkipped(b []byte, m *sc2replay.TriggerConversationSkipped) []byte {
+	if m.SkipType != 0 {
+		b = append(b, 0x08)
+		b = wire.Varint(b, uint64(m.SkipType))
+	}
+	return b
+}
+
+func appendTriggerPlanetPanelReplay(b []byte, _ *sc2replay.TriggerPlanetPanelReplay) []byte { return b }
+
+func appendTriggerSoundtrackDone(b []byte, m *sc2replay.TriggerSoundtrackDone) []byte {
+	if m.Soundtrack != 0 {
+		b = append(b, 0x08)
+		b = wire.Varint(b, uint64(m.Soundtrack))
+	}
+	return b
+}
+
+func appendTriggerPlanetMissionSelected(b []byte, m *sc2replay.TriggerPlanetMissionSelected) []byte {
+	if m.PlanetId != 0 {
+		b = append(b, 0x08)
+		b = wire.Sint32(b, m.PlanetId)
+	}
+	return b
+}
+
+func appendTriggerMovieFunction(b []byte, m *sc2replay.TriggerMovieFunction) []byte {
+	if len(m.FunctionName) > 0 {
+		b = append(b, 0x0a)
+		b = wire.String(b, m.FunctionName)
+	}
+	return b
+}
+
+func appendTriggerPlanetPanelBirthComplete(b []byte, _ *sc2replay.TriggerPlanetPanelBirthComplete) []byte {
+	return b
+}
+
+func appendTriggerPlanetPanelDeathComplete(b []byte, _ *sc2replay.TriggerPlanetPanelDeathComplete) []byte {
+	return b
+}
+
+func appendTriggerResearchPanelExit(b []byte, _ *sc2replay.TriggerResearchPanelExit) []byte { return b }
+
+func appendTriggerResearchPanelPurchase(b []byte, _ *sc2replay.TriggerResearchPanelPurchase) []byte {
+	return b
+}
+
+func appendTriggerResearchPanelSelectionChanged(b []byte, m *sc2replay.TriggerResearchPanelSelectionChanged) []byte {
+	if m.ResearchItemId != 0 {
+		b = append(b, 0x08)
+		b = wire.Sint32(b, m.ResearchItemId)
+	}
+	return b
+}
+
+func appendTriggerMercenaryPanelExit(b []byte, _ *sc2replay.TriggerMercenaryPanelExit) []byte {
+	return b
+}
+
+func appendTriggerMercenaryPanelPurchase(b []byte, _ *sc2replay.TriggerMercenaryPanelPurchase) []byte {
+	return b
+}
+
+func appendTriggerMercenaryPanelSelectionChanged(b []byte, m *sc2replay.TriggerMercenaryPanelSelectionChanged) []byte {
+	if m.MercenaryId != 0 {
+		b = append(b, 0x08)
+		b = wire.Sint32(b, m.MercenaryId)
+	}
+	return b
+}
+
+func appendTriggerVictoryPanelExit(b []byte, _ *sc2replay.TriggerVictoryPanelExit) []byte { return b }
+
+func appendTriggerBattleReportPanelExit(b []byte, _ *sc2replay.TriggerBattleReportPanelExit) []byte {
+	return b
+}
+
+func appendTriggerBattleReportPanelPlayMission(b []byte, m *sc2replay.TriggerBattleReportPanelPlayMission) []byte {
+	if m.BattleReportId != 0 {
+		b = append(b, 0x08)
+		b = wire.Sint32(b, m.BattleReportId)
+	}
+	if m.DifficultyLevel != 0 {
+		b = append(b, 0x10)
+		b = wire.Sint32(b, m.DifficultyLevel)
+	}
+	return b
+}
+
+func appendTriggerBattleReportPanelPlayScene(b []byte, m *sc2replay.TriggerBattleReportPanelPlayScene) []byte {
+	if m.BattleReportId != 0 {
+		b = append(b, 0x08)
+		b = wire.Sint32(b, m.BattleReportId)
+	}
+	return b
+}
+
+func appendTriggerBattleReportPanelSelectionChanged(b []byte, m *sc2replay.TriggerBattleReportPanelSelectionChanged) []byte {
+	if m.BattleReportId != 0 {
+		b = append(b, 0x08)
+		b = wire.Sint32(b, m.BattleReportId)
+	}
+	return b
+}
+
+func appendTriggerVictoryPanelPlayMissionAgain(b []byte, m *sc2replay.TriggerVictoryPanelPlayMissionAgain) []byte {
+	if m.DifficultyLevel != 0 {
+		b = append(b, 0x08)
+		b = wire.Sint32(b, m.DifficultyLevel)
+	}
+	return b
+}
+
+func appendTriggerMovieStarted(b []byte, _ *sc2replay.TriggerMovieStarted) []byte { return b }
+
+func appendTriggerMovieFinished(b []byte, _ *sc2replay.TriggerMovieFinished) []byte { return b }
+
+func appendTriggerCustomDialogDismissed(b []byte, m *sc2replay.TriggerCustomDialogDismissed) []byte {
+	if m.Result != 0 {
+		b = append(b, 0x08)
+		b = wire.Sint32(b, m.Result)
+	}
+	return b
+}
+
+func appendTriggerGameMenuItemSelected(b []byte, m *sc2replay.TriggerGameMenuItemSelected) []byte {
+	if m.GameMenuItemIndex != 0 {
+		b = append(b, 0x08)
+		b = wire.Sint32(b, m.GameMenuItemIndex)
+	}
+	return b
+}
+
+func appendTriggerPurchasePanelSelectedPurchaseItemChanged(b []byte, m *sc2replay.TriggerPurchasePanelSelectedPurchaseItemChanged) []byte {
+	if m.PurchaseItemId != 0 {
+		b = append(b, 0x08)
+		b = wire.Sint32(b, m.PurchaseItemId)
+	}
+	return b
+}
+
+func appendTriggerPurchasePanelSelectedPurchaseCategoryChanged(b []byte, m *sc2replay.TriggerPurchasePanelSelectedPurchaseCategoryChanged) []byte {
+	if m.PurchaseCategoryId != 0 {
+		b = append(b, 0x08)
+		b = wire.Sint32(b, m.PurchaseCategoryId)
+	}
+	return b
+}
+
+func appendTriggerButtonPressed(b []byte, m *sc2replay.TriggerButtonPressed) []byte {
+	if m.Button != 0 {
+		b = append(b, 0x08)
+		b = wire.Varint(b, uint64(m.Button))
+	}
+	return b
+}
+
+func appendTriggerGameCreditsFinished(b []byte, _ *sc2replay.TriggerGameCreditsFinished) []byte {
+	return b
+}
+
+func appendTriggerCutsceneConversationLine(b []byte, m *sc2replay.TriggerCutsceneConversationLine) []byte {
+	if m.CutsceneId != 0 {
+		b = append(b, 0x08)
+		b = wire.Sint32(b, m.CutsceneId)
+	}
+	if len(m.ConversationLine) > 0 {
+		b = append(b, 0x12)
+		b = wire.String(b, m.ConversationLine)
+	}
+	if len(m.AltConversationLine) > 0 {
+		b = append(b, 0x1a)
+		b = wire.String(b, m.AltConversationLine)
+	}
+	return b
+}
+
+func appendTriggerCutsceneConversationLineMissing(b []byte, m *sc2replay.TriggerCutsceneConversationLineMissing) []byte {
+	if m.CutsceneId != 0 {
+		b = append(b, 0x08)
+		b = wire.Sint32(b, m.CutsceneId)
+	}
+	if len(m.ConversationLine) > 0 {
+		b = append(b, 0x12)
+		b = wire.String(b, m.ConversationLine)
+	}
+	return b
+}
+
+func appendTriggerAnimLengthQueryByName(b []byte, m *sc2replay.TriggerAnimLengthQueryByName) []byte {
+	if m.QueryId != 0 {
+		b = append(b, 0x08)
+		b = wire.Varint(b, uint64(m.QueryId))
+	}
+	if m.LengthMs != 0 {
+		b = append(b, 0x10)
+		b = wire.Varint(b, uint64(m.LengthMs))
+	}
+	if m.FinishGameLoop != 0 {
+		b = append(b, 0x18)
+		b = wire.Varint(b, uint64(m.FinishGameLoop))
+	}
+	return b
+}
+
+func appendTriggerAnimLengthQueryByProps(b []byte, m *sc2replay.TriggerAnimLengthQueryByProps) []byte {
+	if m.QueryId != 0 {
+		b = append(b, 0x08)
+		b = wire.Varint(b, uint64(m.QueryId))
+	}
+	if m.LengthMs != 0 {
+		b = append(b, 0x10)
+		b = wire.Varint(b, uint64(m.LengthMs))
+	}
+	return b
+}
+
+func appendTriggerAnimOffset(b []byte, m *sc2replay.TriggerAnimOffset) []byte {
+	if m.AnimWaitQueryId != 0 {
+		b = append(b, 0x08)
+		b = wire.Varint(b, uint64(m.AnimWaitQueryId))
+	}
+	return b
+}
+
+func appendCatalogModify(b []byte, m *sc2replay.CatalogModify) []byte {
+	if m.Catalog != 0 {
+		b = append(b, 0x08)
+		b = wire.Varint(b, uint64(m.Catalog))
+	}
+	if m.Entry != 0 {
+		b = append(b, 0x10)
+		b = wire.Varint(b, uint64(m.Entry))
+	}
+	if len(m.Field) > 0 {
+		b = append(b, 0x1a)
+		b = wire.String(b, m.Field)
+	}
+	if len(m.Value) > 0 {
+		b = append(b, 0x22)
+		b = wire.String(b, m.Value)
+	}
+	return b
+}
+
+func appendHeroTalentTreeSelected(b []byte, m *sc2replay.HeroTalentTreeSelected) []byte {
+	if m.Index != 0 {
+		b = append(b, 0x08)
+		b = wire.Varint(b, uint64(m.Index))
+	}
+	return b
+}
+
+func appendHeroTalentTreeSelectionPanelToggled(b []byte, m *sc2replay.HeroTalentTreeSelectionPanelToggled) []byte {
+	if m.Shown {
+		b = append(b, 0x08)
+		b = wire.Bool(b, m.Shown)
+	}
+	return b
+}
+
+func appendTriggerProfilerLoggingFinished(b []byte, _ *sc2replay.TriggerProfilerLoggingFinished) []byte {
+	return b
+}
+
+func appendPeerSetSyncLoadingTime(b []byte, m *sc2replay.PeerSetSyncLoadingTime) []byte {
+	if m.SyncTime != 0 {
+		b = append(b, 0x08)
+		b = wire.Varint(b, uint64(m.SyncTime))
+	}
+	return b
+}
+
+func appendPeerSetSyncPlayingTime(b []byte, m *sc2replay.PeerSetSyncPlayingTime) []byte {
+	if m.SyncTime != 0 {
+		b = append(b, 0x08)
+		b = wire.Varint(b, uint64(m.SyncTime))
+	}
+	return b
+}
+
 func appendOther(b []byte, m *sc2replay.Other) []byte {
 	if m.Stream != 0 {
 		b = append(b, 0x08)
@@ -3308,5 +4305,64 @@ var Kinds = []string{
 	"command_manager_reset",
 	"set_absolute_game_speed",
 	"add_absolute_game_speed",
+	"bank_file",
+	"bank_section",
+	"bank_key",
+	"bank_value",
+	"bank_signature",
+	"save_game",
+	"save_game_done",
+	"load_game_done",
+	"game_cheat",
+	"broadcast_cheat",
+	"ai_communicate",
+	"trigger_reply_selected",
+	"trigger_skipped",
+	"trigger_sound_length_query",
+	"trigger_sound_offset",
+	"trigger_transmission_offset",
+	"trigger_abort_mission",
+	"trigger_purchase_made",
+	"trigger_purchase_exit",
+	"trigger_planet_mission_launched",
+	"trigger_planet_panel_canceled",
+	"trigger_conversation_skipped",
+	"trigger_planet_panel_replay",
+	"trigger_soundtrack_done",
+	"trigger_planet_mission_selected",
+	"trigger_movie_function",
+	"trigger_planet_panel_birth_complete",
+	"trigger_planet_panel_death_complete",
+	"trigger_research_panel_exit",
+	"trigger_research_panel_purchase",
+	"trigger_research_panel_selection_changed",
+	"trigger_mercenary_panel_exit",
+	"trigger_mercenary_panel_purchase",
+	"trigger_mercenary_panel_selection_changed",
+	"trigger_victory_panel_exit",
+	"trigger_battle_report_panel_exit",
+	"trigger_battle_report_panel_play_mission",
+	"trigger_battle_report_panel_play_scene",
+	"trigger_battle_report_panel_selection_changed",
+	"trigger_victory_panel_play_mission_again",
+	"trigger_movie_started",
+	"trigger_movie_finished",
+	"trigger_custom_dialog_dismissed",
+	"trigger_game_menu_item_selected",
+	"trigger_purchase_panel_selected_purchase_item_changed",
+	"trigger_purchase_panel_selected_purchase_category_changed",
+	"trigger_button_pressed",
+	"trigger_game_credits_finished",
+	"trigger_cutscene_conversation_line",
+	"trigger_cutscene_conversation_line_missing",
+	"trigger_anim_length_query_by_name",
+	"trigger_anim_length_query_by_props",
+	"trigger_anim_offset",
+	"catalog_modify",
+	"hero_talent_tree_selected",
+	"hero_talent_tree_selection_panel_toggled",
+	"trigger_profiler_logging_finished",
+	"peer_set_sync_loading_time",
+	"peer_set_sync_playing_time",
 	"other",
 }

@@ -10,12 +10,13 @@ import (
 	sc2replayv1 "github.com/replayd/replayd/proto/replayd/sc2replay/v1"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service/encode"
+	"github.com/replayd/replayd/service/filter"
 )
 
 // Codec is the format for the daemon.
 var Codec = encode.Codec{
 	Format:       decoders.SC2Replay,
-	Kinds:        Kinds,
+	Filters:      filter.Format{Name: "StarCraft II replay", Kinds: properties.Describe(Kinds)},
 	NewEventList: func() proto.Message { return new(sc2replayv1.EventList) },
 	RandomAccess: true,
 	Open:         open,

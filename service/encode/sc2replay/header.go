@@ -3,7 +3,6 @@ package sc2replay
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"io"
 	"math"
 	"time"
@@ -101,19 +100,14 @@ func saved(utc int64) time.Time {
 	return time.Unix(t/1e7, t%1e7*100)
 }
 
-// edge is how much of a replay's beginning and end names it: its headers, and the archive's tables, in which all sizes are.
-const edge = 2 << 10
+// maxHashed bounds how much of a file is hashed, in bytes: more than ten times what the largest replays have.
+const maxHashed = 64 << 20
 
-// identity names a replay by its beginning and its end.
+// identity names a replay by all of its bytes, so that the cursors of a file are not good for what was made of it later.
 func identity(in encode.Input) (string, error) {
 	h := sha256.New()
-	buf := make([]byte, edge)
-	for _, offset := range []int64{0, max(in.Size-edge, 0)} {
-		n, err := in.At.ReadAt(buf, offset)
-		if err != nil && !errors.Is(err, io.EOF) {
-			return "", err
-		}
-		_, _ = h.Write(buf[:n]) // never fails
+	if _, err := io.Copy(h, io.NewSectionReader(in.At, 0, min(in.Size, maxHashed))); err != nil {
+		return "", err
 	}
 	return "sc2replay:sha256:" + hex.EncodeToString(h.Sum(nil)), nil
 }

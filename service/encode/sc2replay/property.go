@@ -2,7 +2,6 @@ package sc2replay
 
 import (
 	"github.com/replayd/replayd/decoders/sc2replay"
-	"github.com/replayd/replayd/service/encode"
 	"github.com/replayd/replayd/service/filter"
 )
 
@@ -22,26 +21,48 @@ func teamsOf(players []sc2replay.PlayerInfo) (t teams) {
 	return t
 }
 
-// property is what filters can ask of an event: its tick, the player id of whom it is about, that player's team, and the
-// player id of the other one where there are two.
-func property(ev *sc2replay.Event, t *teams) filter.Event {
-	e := encode.None(uint8(ev.Kind))
-	e.Tick = ev.AtTick
-	if ev.HasPlayer && ev.Player.HasPlayerId {
-		e.Player = int32(ev.Player.PlayerId)
-		if ev.Player.PlayerId < uint32(len(t)) {
-			e.Team = t[ev.Player.PlayerId]
+// subject is an event with what its replay knows of the players.
+type subject struct {
+	ev    *sc2replay.Event
+	teams *teams
+}
+
+// properties are what filters can ask of events: the player id of the player whom an event is about, and that player's
+// team; where it is about two, the other one too.
+var properties = func() filter.Table[subject] {
+	table := make(filter.Table[subject], sc2replay.KindCount)
+	for k := range table {
+		if kind := sc2replay.Kind(k); kind != sc2replay.KindNone && !aboutNobody[kind] {
+			table[k] = filter.Row[subject]{Player: player, Team: team}
 		}
 	}
-	switch ev.Kind {
-	case sc2replay.KindUnitDied:
-		if ev.UnitDied.HasKillerPlayerId {
-			e.Other = int32(ev.UnitDied.KillerPlayerId)
+	table[sc2replay.KindUnitDied].OtherPlayer = func(s *subject) int32 {
+		if !s.ev.UnitDied.HasKillerPlayerId {
+			return filter.None
 		}
-	case sc2replay.KindUnitBorn:
-		e.Other = int32(ev.UnitBorn.UpkeepPlayerId)
-	case sc2replay.KindResourceTrade:
-		e.Other = int32(ev.ResourceTrade.RecipientId)
+		return int32(s.ev.UnitDied.KillerPlayerId)
 	}
-	return e
+	table[sc2replay.KindUnitBorn].OtherPlayer = func(s *subject) int32 { return int32(s.ev.UnitBorn.UpkeepPlayerId) }
+	table[sc2replay.KindResourceTrade].OtherPlayer = func(s *subject) int32 { return int32(s.ev.ResourceTrade.RecipientId) }
+	return table
+}()
+
+// aboutNobody are the kinds of events that are about the whole replay.
+var aboutNobody = map[sc2replay.Kind]bool{
+	sc2replay.KindStart: true, sc2replay.KindDetails: true, sc2replay.KindLobby: true, sc2replay.KindAttributes: true,
+	sc2replay.KindGameMetadata: true, sc2replay.KindMember: true, sc2replay.KindEnd: true,
+}
+
+func player(s *subject) int32 {
+	if !s.ev.HasPlayer || !s.ev.Player.HasPlayerId {
+		return filter.None
+	}
+	return int32(s.ev.Player.PlayerId)
+}
+
+func team(s *subject) int32 {
+	if p := player(s); uint32(p) < uint32(len(s.teams)) {
+		return s.teams[p]
+	}
+	return filter.None
 }

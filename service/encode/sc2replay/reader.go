@@ -23,8 +23,7 @@ type reader struct {
 	d       *sc2replay.Decoder
 	ev      sc2replay.Event
 	teams   teams
-	begun   bool // teams are known
-	maxTick int32
+	begun   bool   // teams are known
 	skipped uint64 // events that the filter did not match
 
 	// The event that Seek met and Fill is to deliver, and where it starts.
@@ -34,7 +33,7 @@ type reader struct {
 }
 
 func open(in encode.Input, o encode.Options) (encode.Reader, error) {
-	return &reader{Options: o, in: in, maxTick: o.Filter.MaxTick()}, nil
+	return &reader{Options: o, in: in}, nil
 }
 
 func (r *reader) Header(replay *replaydv1.Replay) error {
@@ -99,38 +98,35 @@ func (r *reader) next() error {
 
 func (r *reader) Fill(b *encode.Batch) error {
 	if r.Filter.Nothing() {
-		return io.EOF
+		return encode.ErrDone
 	}
 	for range work {
-		switch {
-		case b.Full():
+		if b.Full() {
 			return nil
-		case r.held:
+		}
+		at := r.Position()
+		if r.held {
 			r.held = false
-		case r.d.Tick() > r.maxTick:
-			return io.EOF
-		default:
-			if err := r.next(); err != nil {
-				return err
-			}
+		} else if err := r.next(); err != nil {
+			// Events of ticks beyond those that the filter asks for may be followed by earlier ones, in games that were saved
+			// and continued. So all are read.
+			return err
 		}
 		if !r.Filter.Kind(uint8(r.ev.Kind)) {
 			r.skipped++
 			continue
 		}
-		if r.Filter == nil && !b.KeepMarks {
+		if r.Filter == nil && !b.KeepMarks && !b.KeepPositions {
 			r.add(b)
 			continue
 		}
-		p := property(&r.ev, &r.teams)
-		if !r.Filter.Match(&p) {
+		e := properties.Event(uint8(r.ev.Kind), r.ev.AtTick, &subject{&r.ev, &r.teams})
+		if !r.Filter.Match(&e) {
 			r.skipped++
 			continue
 		}
 		r.add(b)
-		if b.KeepMarks {
-			b.Marks = append(b.Marks, encode.Mark{Event: p, End: len(b.Events), Next: r.d.Position()})
-		}
+		b.Added(at, &e, r)
 	}
 	return encode.ErrYield
 }
@@ -160,6 +156,9 @@ func (r *reader) Position() decoders.Position {
 	}
 	return r.d.Position()
 }
+
+// Sum returns 0: a replay's identity covers all of it.
+func (r *reader) Sum() decoders.Sum { return 0 }
 
 func (r *reader) Tick() int32 {
 	switch {

@@ -162,7 +162,7 @@ func TestFilter(t *testing.T) {
 	replays(t, func(t *testing.T, data []byte) {
 		events, marks := readAll(t, open(t, data, encode.Options{}), 512)
 		for name, lists := range filters {
-			f, err := filter.Compile(encoder.Codec.Kinds, lists[0], lists[1])
+			f, err := filter.Compile(&encoder.Codec.Filters, lists[0], lists[1])
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -261,12 +261,12 @@ func TestSecrets(t *testing.T) {
 }
 
 func TestKinds(t *testing.T) {
-	if len(encoder.Codec.Kinds) != sc2replay.KindCount {
-		t.Fatalf("%d names of %d kinds", len(encoder.Codec.Kinds), sc2replay.KindCount)
+	if len(encoder.Codec.Filters.Kinds) != sc2replay.KindCount {
+		t.Fatalf("%d names of %d kinds", len(encoder.Codec.Filters.Kinds), sc2replay.KindCount)
 	}
 	for k := sc2replay.KindNone + 1; k < sc2replay.KindCount; k++ {
-		if encoder.Codec.Kinds[k] != k.String() {
-			t.Errorf("kind %d is %q and %q", k, encoder.Codec.Kinds[k], k.String())
+		if encoder.Codec.Filters.Kinds[k].Name != k.String() {
+			t.Errorf("kind %d is %q and %q", k, encoder.Codec.Filters.Kinds[k].Name, k.String())
 		}
 	}
 }

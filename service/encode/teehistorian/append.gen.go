@@ -23,6 +23,22 @@ func AppendEvent(b []byte, m *teehistorian.Event) []byte {
 		}
 		b = wire.Close(b, at)
 	}
+	if m.HasPlayer {
+		{
+			b = append(b, 0xb2, 0x02, 0)
+			at := len(b)
+			b = appendPlayer(b, &m.Player)
+			b = wire.Close(b, at)
+		}
+	}
+	if m.HasOtherPlayer {
+		{
+			b = append(b, 0xba, 0x02, 0)
+			at := len(b)
+			b = appendPlayer(b, &m.OtherPlayer)
+			b = wire.Close(b, at)
+		}
+	}
 	switch m.Kind {
 	case teehistorian.KindPlayerDiff:
 		{
@@ -895,6 +911,10 @@ func appendAuthInit(b []byte, m *teehistorian.AuthInit) []byte {
 		b = append(b, 0x1a)
 		b = wire.String(b, m.AuthName)
 	}
+	if len(m.Role) > 0 {
+		b = append(b, 0x22)
+		b = wire.String(b, m.Role)
+	}
 	return b
 }
 
@@ -910,6 +930,10 @@ func appendAuthLogin(b []byte, m *teehistorian.AuthLogin) []byte {
 	if len(m.AuthName) > 0 {
 		b = append(b, 0x1a)
 		b = wire.String(b, m.AuthName)
+	}
+	if len(m.Role) > 0 {
+		b = append(b, 0x22)
+		b = wire.String(b, m.Role)
 	}
 	return b
 }
@@ -1162,6 +1186,78 @@ func appendPlayerState(b []byte, m *teehistorian.PlayerState) []byte {
 			b = appendInput(b, &m.Input)
 			b = wire.Close(b, at)
 		}
+	}
+	if m.NameEffective {
+		b = append(b, 0x50)
+		b = wire.Bool(b, m.NameEffective)
+	}
+	if len(m.Clan) > 0 {
+		b = append(b, 0x5a)
+		b = wire.String(b, m.Clan)
+	}
+	if m.HasCountry {
+		b = append(b, 0x60)
+		b = wire.Sint32(b, m.Country)
+	}
+	if m.HasSkin {
+		{
+			b = append(b, 0x6a, 0)
+			at := len(b)
+			b = appendSkin(b, &m.Skin)
+			b = wire.Close(b, at)
+		}
+	}
+	for i := range m.SkinParts {
+		{
+			b = append(b, 0x72, 0)
+			at := len(b)
+			b = appendSkinPart(b, &m.SkinParts[i])
+			b = wire.Close(b, at)
+		}
+	}
+	if m.ClientVersion != 0 {
+		b = append(b, 0x78)
+		b = wire.Varint(b, uint64(m.ClientVersion))
+	}
+	if len(m.ClientVersionText) > 0 {
+		b = append(b, 0x82, 0x01)
+		b = wire.String(b, m.ClientVersionText)
+	}
+	if m.AuthLevel != 0 {
+		b = append(b, 0x88, 0x01)
+		b = wire.Varint(b, uint64(m.AuthLevel))
+	}
+	if len(m.Role) > 0 {
+		b = append(b, 0x92, 0x01)
+		b = wire.String(b, m.Role)
+	}
+	if m.Practice {
+		b = append(b, 0x98, 0x01)
+		b = wire.Bool(b, m.Practice)
+	}
+	if m.Ready {
+		b = append(b, 0xa0, 0x01)
+		b = wire.Bool(b, m.Ready)
+	}
+	return b
+}
+
+func appendPlayer(b []byte, m *teehistorian.Player) []byte {
+	if len(m.Name) > 0 {
+		b = append(b, 0x0a)
+		b = wire.String(b, m.Name)
+	}
+	if len(m.Clan) > 0 {
+		b = append(b, 0x12)
+		b = wire.String(b, m.Clan)
+	}
+	if m.Team != 0 {
+		b = append(b, 0x18)
+		b = wire.Varint(b, uint64(m.Team))
+	}
+	if len(m.Role) > 0 {
+		b = append(b, 0x22)
+		b = wire.String(b, m.Role)
 	}
 	return b
 }

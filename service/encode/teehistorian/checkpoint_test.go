@@ -14,6 +14,7 @@ import (
 	"github.com/replayd/replayd/service/checkpoint"
 	"github.com/replayd/replayd/service/encode"
 	"github.com/replayd/replayd/service/encode/teehistorian"
+	"github.com/replayd/replayd/service/source"
 )
 
 // countingAt counts what is read.
@@ -65,7 +66,7 @@ func TestCheckpoints(t *testing.T) {
 		t.Fatal(err)
 	}
 	store := checkpoint.NewStore(16 << 20)
-	points := func(identity string) encode.Checkpoints { return store.Of(identity) }
+	points := func(identity string) encode.Checkpoints { return store.Of(identity, source.Version{}) }
 	rest(t, data, encode.Options{Checkpoints: points})
 	tick := int32(17000)
 	for name, start := range map[string]encode.Start{

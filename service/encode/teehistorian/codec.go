@@ -11,17 +11,22 @@ import (
 	teehistorianv1 "github.com/replayd/replayd/proto/replayd/teehistorian/v1"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service/encode"
+	"github.com/replayd/replayd/service/filter"
 )
 
 // Codec is the format for the daemon.
 var Codec = encode.Codec{
-	Format:       decoders.Teehistorian,
-	Kinds:        kinds(),
-	NewEventList: func() proto.Message { return new(teehistorianv1.EventList) },
-	Shared:       true,
-	Succeeds:     succeeds,
-	Open:         open,
-	Describe:     describe,
+	Format:          decoders.Teehistorian,
+	Filters:         filter.Format{Name: "teehistorian file", Kinds: properties.Describe(kinds())},
+	NewEventList:    func() proto.Message { return new(teehistorianv1.EventList) },
+	Shared:          true,
+	ResolvesPlayers: true,
+	Lineage:         lineage,
+	Survey:          survey,
+	CarryRoster:     carryRoster,
+	Players:         players,
+	Open:            open,
+	Describe:        describe,
 }
 
 func kinds() []string {

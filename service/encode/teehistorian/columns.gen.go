@@ -45,8 +45,8 @@ func (c *Columns) Len() int {
 
 // Add adds an event, when its kind travels as columns. place is its place in the batch.
 func (c *Columns) Add(e *teehistorian.Event, place uint32) bool {
-	if len(e.Warnings) > 0 {
-		return false // columns have no room for what is odd about an event
+	if len(e.Warnings) > 0 || e.HasPlayer || e.HasOtherPlayer {
+		return false // columns have no room for what an event has besides
 	}
 	switch e.Kind {
 	case teehistorian.KindPlayerDiff:

@@ -18,6 +18,9 @@ const ticksPerSecond = 50
 
 var uuidText = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
 
+// scheme begins the identities of this format.
+const scheme = "teehistorian:"
+
 // addHeader adds what a header says to the description of a replay.
 func addHeader(r *replaydv1.Replay, h *teehistorian.Header) {
 	m := headerMessage(h)
@@ -25,7 +28,8 @@ func addHeader(r *replaydv1.Replay, h *teehistorian.Header) {
 	r.MapName = h.MapName
 	r.TicksPerSecond = ticksPerSecond
 	r.Started = m.StartTime
-	r.Identity = "teehistorian:" + identity(h, m)
+	r.Identity = scheme + identity(h, m)
+	m.UnknownExtensions = h.UnknownExtensions() // no part of the identity: it is up to this program, not to the file
 }
 
 // identity tells replays apart: by the game's UUID, or by the whole header in the file of a server that gives none.

@@ -7,24 +7,28 @@ import (
 
 var _ encode.Presenter = (*reader)(nil)
 
-// AppendPresent implements encode.Presenter: an event for each client that is connected or has a character.
-func (r *reader) AppendPresent(b *encode.Batch) {
+// Presenting implements encode.Presenter.
+func (r *reader) Presenting() bool { return r.present < teehistorian.MaxClients }
+
+// nextPresent makes the event that tells the state of the next client who is connected or has a character, for somebody
+// who starts now. It returns false when there is none left.
+func (r *reader) nextPresent() bool {
 	for id, c := range r.d.State().Clients() {
-		if !c.Present && !c.Alive {
+		if id < r.present || !c.Present && !c.Alive {
 			continue
 		}
+		r.present = id + 1
 		r.ev.AtTick, r.ev.Kind, r.ev.Warnings = r.d.Tick(), teehistorian.KindPlayerState, r.ev.Warnings[:0]
 		r.ev.PlayerState = teehistorian.PlayerState{
 			ClientId: id, Joined: c.Present, Protocol: c.Protocol, Name: c.Name, Team: c.Team,
 			Alive: c.Alive, X: c.X, Y: c.Y, Input: c.Input, HasInput: c.HasInput,
+			NameEffective: c.NameEffective, Clan: c.Clan, Country: c.Country, HasCountry: c.HasInfo,
+			Skin: c.Skin, HasSkin: c.HasSkin, SkinParts: c.SkinParts,
+			ClientVersion: c.Version, ClientVersionText: c.VersionText, AuthLevel: c.AuthLevel, Role: c.Role,
+			Practice: r.d.State().Practice(c.Team), Ready: c.Ready,
 		}
-		property := properties(&r.ev)
-		if !r.Filter.Match(&property) {
-			continue
-		}
-		r.add(b)
-		if b.KeepMarks {
-			b.Marks = append(b.Marks, encode.Mark{Event: property, End: len(b.Events), Next: r.d.Position()})
-		}
+		return true
 	}
+	r.present = teehistorian.MaxClients
+	return false
 }

@@ -1,12 +1,14 @@
 package teehistorian_test
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
 
+	"github.com/replayd/replayd/decoders"
 	teehistorianv1 "github.com/replayd/replayd/proto/replayd/teehistorian/v1"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service/encode"
@@ -16,7 +18,7 @@ import (
 )
 
 func TestAppendPresent(t *testing.T) {
-	f, err := filter.Compile(encoder.Codec.Kinds, []*replaydv1.EventFilter{{Players: []int32{1}}}, nil)
+	f, err := filter.Compile(&encoder.Codec.Filters, []*replaydv1.EventFilter{{Players: []int32{1}}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +44,11 @@ func TestAppendPresent(t *testing.T) {
 			}
 			at := r.Position()
 			b := encode.Batch{MaxEvents: 512, MaxBytes: 1 << 20, KeepMarks: true}
-			r.(encode.Presenter).AppendPresent(&b)
+			for r.(encode.Presenter).Presenting() {
+				if err := r.Fill(&b); !errors.Is(err, decoders.ErrMore) {
+					t.Fatal(err)
+				}
+			}
 			var got teehistorianv1.EventList
 			if err := proto.Unmarshal(b.Events, &got); err != nil {
 				t.Fatal(err)

@@ -26,16 +26,22 @@ type reader struct {
 	d       *teehistorian.Decoder
 	ev      teehistorian.Event
 	columns Columns // with Options.Columns, of the present batch
+	roster  []byte  // of the game before; nil when it is not known, or does not matter
 	maxTick int32
 	skipped uint64 // events that the filter did not match
 
 	checkpoints encode.Checkpoints // nil keeps none
 	restored    bool               // a checkpoint was looked for
+	proof       *proof             // of the checkpoint that was found
 	nextCheck   int64              // the offset from which on a checkpoint may be wanted
+
+	// present is the client whose state is to be told next to somebody who starts now.
+	present int32
 
 	// held says that ev is decoded but not delivered yet, and starts at heldAt, where the clock shows heldTick.
 	held     bool
 	heldAt   decoders.Position
+	heldSum  decoders.Sum
 	heldTick int32
 }
 
@@ -49,6 +55,7 @@ func open(in encode.Input, o encode.Options) (encode.Reader, error) {
 		in:      in,
 		d:       teehistorian.New(decoders.NewWindow(src, 0, teehistorian.MaxWindow)),
 		maxTick: o.Filter.MaxTick(),
+		present: teehistorian.MaxClients,
 	}, nil
 }
 
@@ -59,6 +66,10 @@ func (r *reader) Header(replay *replaydv1.Replay) error {
 	}
 	r.header = h
 	addHeader(replay, h)
+	if r.Roster != nil && (r.ResolvePlayers || r.Start.Now) {
+		r.roster = r.Roster(replay)
+		r.carry()
+	}
 	if r.Checkpoints != nil {
 		r.checkpoints = r.Checkpoints(replay.GetIdentity())
 	}
@@ -69,8 +80,10 @@ func (r *reader) Header(replay *replaydv1.Replay) error {
 // earlier ones.
 func (r *reader) Seek() error {
 	if !r.restored {
+		if err := r.restore(); err != nil {
+			return err
+		}
 		r.restored = true
-		r.restore()
 	}
 	for range work {
 		if r.arrived() {
@@ -78,13 +91,14 @@ func (r *reader) Seek() error {
 		}
 		at, tick := r.d.Position(), r.d.Tick()
 		if err := r.d.Next(&r.ev); err != nil {
-			if r.Start.Now && errors.Is(err, decoders.ErrMore) {
+			if r.Start.Now && (errors.Is(err, decoders.ErrMore) || errors.Is(err, io.EOF)) {
+				r.present = 0
 				return nil
 			}
 			return err
 		}
 		if r.Start.Tick != nil && r.ev.AtTick >= *r.Start.Tick {
-			r.held, r.heldAt, r.heldTick = true, at, tick
+			r.held, r.heldAt, r.heldTick, r.heldSum = true, at, tick, r.d.SumTo(at)
 		}
 	}
 	r.checkpoint()
@@ -117,38 +131,45 @@ func (r *reader) Fill(b *encode.Batch) error {
 func (r *reader) fill(b *encode.Batch) error {
 	r.checkpoint()
 	if r.Filter.Nothing() {
-		return io.EOF
+		return encode.ErrDone
 	}
 	for range work {
-		switch {
-		case b.Full():
+		if b.Full() {
 			return nil
+		}
+		var at decoders.Position
+		if b.KeepPositions {
+			at = r.Position()
+		}
+		switch {
+		case r.Presenting():
+			if !r.nextPresent() {
+				continue
+			}
 		case r.held:
 			r.held = false
 		case r.d.Tick() > r.maxTick:
-			return io.EOF
+			return encode.ErrDone
 		default:
 			if err := r.d.Next(&r.ev); err != nil {
 				return err
 			}
 		}
-		if r.Filter != nil || b.KeepMarks {
-			if !r.Filter.Kind(uint8(r.ev.Kind)) {
-				r.skipped++
-				continue
-			}
-			property := properties(&r.ev)
-			if !r.Filter.Match(&property) {
-				r.skipped++
-				continue
-			}
+		if r.Filter == nil && !b.KeepMarks && !b.KeepPositions {
 			r.add(b)
-			if b.KeepMarks {
-				b.Marks = append(b.Marks, encode.Mark{Event: property, End: len(b.Events), Next: r.d.Position()})
-			}
+			continue
+		}
+		if !r.Filter.Kind(uint8(r.ev.Kind)) {
+			r.skipped++
+			continue
+		}
+		e := properties.Event(uint8(r.ev.Kind), r.ev.AtTick, &r.ev)
+		if !r.Filter.Match(&e) {
+			r.skipped++
 			continue
 		}
 		r.add(b)
+		b.Added(at, &e, r)
 	}
 	return encode.ErrYield
 }
@@ -156,18 +177,22 @@ func (r *reader) fill(b *encode.Batch) error {
 // add appends the event to the batch.
 func (r *reader) add(b *encode.Batch) {
 	b.Count++
+	if r.ResolvePlayers {
+		property := properties.Event(uint8(r.ev.Kind), r.ev.AtTick, &r.ev)
+		r.resolve(&property)
+	}
 	if r.Columns && r.columns.Add(&r.ev, uint32(b.Count-1)) {
 		if b.Count%measure == 0 {
 			b.Pending = r.columns.Len() - len(b.Tail)
 		}
 		return
 	}
-	if ev := &r.ev; ev.Kind == teehistorian.KindPlayerDiff && ev.AtTick >= 0 && len(ev.Warnings) == 0 {
+	if ev := &r.ev; ev.Kind == teehistorian.KindPlayerDiff && ev.AtTick >= 0 && len(ev.Warnings) == 0 && !ev.HasPlayer {
 		b.Events = appendMove(b.Events, ev)
 		return
 	}
 	if !r.RevealSecrets {
-		redact(&r.ev)
+		teehistorian.Redact(&r.ev)
 	}
 	b.Events = append(b.Events, encode.EventListField, 0)
 	at := len(b.Events)
@@ -181,6 +206,13 @@ func (r *reader) Position() decoders.Position {
 		return r.heldAt
 	}
 	return r.d.Position()
+}
+
+func (r *reader) Sum() decoders.Sum {
+	if r.held {
+		return r.heldSum
+	}
+	return r.d.Sum()
 }
 
 func (r *reader) Tick() int32 {

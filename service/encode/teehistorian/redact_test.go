@@ -75,7 +75,7 @@ func TestRedact(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			before := AppendEvent(nil, &test.ev)
-			redact(&test.ev)
+			teehistorian.Redact(&test.ev)
 			after := AppendEvent(nil, &test.ev)
 			if !strings.Contains(string(before), secret) {
 				t.Fatal("there is nothing to hide")

@@ -34,6 +34,10 @@ class StreamOptions(TypedDict, total=False):
     inside it not included."""
     follow_successors: bool
     """With follow: when the replay is over, go on with the next one of the same game server."""
+    successor_rule: stream_pb2.SuccessorRule.ValueType
+    """What makes a replay the next one. Default: proof."""
+    resolve_players: bool
+    """Put beside the client ids of a teehistorian's events who the clients are: Event.event.player."""
     max_batch_events: int
     """Events in a batch at most. Default 512, with columns 16384."""
     max_batch_delay: float
@@ -62,6 +66,8 @@ def build(replay: str, options: StreamOptions) -> tuple[stream_pb2.StreamEventsR
         replay=replay,
         follow=options.get("follow", False),
         follow_successors=options.get("follow_successors", False),
+        successor_rule=options.get("successor_rule", stream_pb2.SUCCESSOR_RULE_UNSPECIFIED),
+        resolve_players=options.get("resolve_players", False),
         max_batch_events=options.get("max_batch_events", _COLUMNS_BATCH if options.get("columns") else 0),
         strict=options.get("strict", False),
         encoding=stream_pb2.ENCODING_COLUMNS if options.get("columns") else stream_pb2.ENCODING_UNSPECIFIED,

@@ -192,10 +192,15 @@ class AsyncClient:
                 await asyncio.sleep(session.delay(failure))
 
     async def replays(
-        self, directory: str = "", *, formats: list[replay_pb2.Format.ValueType] | None = None
+        self,
+        directory: str = "",
+        *,
+        formats: list[replay_pb2.Format.ValueType] | None = None,
+        filter: replay_pb2.ReplayFilter | None = None,
+        page_size: int = 1000,
     ) -> AsyncIterator[replay_pb2.Replay]:
-        """Lists the replays below a directory, ordered by name; all of them when none is given."""
-        request = replay_pb2.ListReplaysRequest(directory=directory, formats=formats)
+        """Lists the replays below a directory, ordered by name; all of them when none is given. They are fetched page by page."""
+        request = replay_pb2.ListReplaysRequest(directory=directory, formats=formats, filter=filter, page_size=page_size)
         while True:
             page = await self._unary("ListReplays", request, replay_pb2.ListReplaysResponse)
             for replay in page.replays:

@@ -176,9 +176,16 @@ class Client:
             if session.end is None:
                 time.sleep(session.delay(failure))
 
-    def replays(self, directory: str = "", *, formats: list[replay_pb2.Format.ValueType] | None = None) -> Iterator[replay_pb2.Replay]:
-        """Lists the replays below a directory, ordered by name; all of them when none is given."""
-        request = replay_pb2.ListReplaysRequest(directory=directory, formats=formats)
+    def replays(
+        self,
+        directory: str = "",
+        *,
+        formats: list[replay_pb2.Format.ValueType] | None = None,
+        filter: replay_pb2.ReplayFilter | None = None,
+        page_size: int = 1000,
+    ) -> Iterator[replay_pb2.Replay]:
+        """Lists the replays below a directory, ordered by name; all of them when none is given. They are fetched page by page."""
+        request = replay_pb2.ListReplaysRequest(directory=directory, formats=formats, filter=filter, page_size=page_size)
         while True:
             page = self._unary("ListReplays", request, replay_pb2.ListReplaysResponse)
             yield from page.replays

@@ -12,8 +12,8 @@
 //
 // A stream begins with what the replay says of itself (start, details, lobby, attributes, game_metadata, player_info,
 // member), goes on with the events of all its event streams in the order of gameloops (of one gameloop: game events, then
-// messages, then the tracker's), and closes with an end. Kinds are the names of the events in Blizzard's protocol tables;
-// events that have no message of their own here arrive as `other`, with all their fields.
+// messages, then the tracker's), and closes with an end. Kinds are the names of the events in Blizzard's protocol tables; every
+// event of every table has a message of its own. Tracker events of games that are newer than the tables arrive as `other`.
 
 package sc2replayv1
 
@@ -31,6 +31,63 @@ const (
 	// Verify that runtime/protoimpl is sufficiently up-to-date.
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
+
+// What a type of unit is for.
+type UnitClass int32
+
+const (
+	// Nothing of this, or not known: units of maps of their own, for one.
+	UnitClass_UNIT_CLASS_UNSPECIFIED UnitClass = 0
+	// It collects resources: SCV, MULE, drone, probe.
+	UnitClass_UNIT_CLASS_WORKER UnitClass = 1
+	// It fights, or helps those that do: observers and overlords, too, as sc2reader has it.
+	UnitClass_UNIT_CLASS_ARMY UnitClass = 2
+	// A building.
+	UnitClass_UNIT_CLASS_STRUCTURE UnitClass = 3
+)
+
+// Enum value maps for UnitClass.
+var (
+	UnitClass_name = map[int32]string{
+		0: "UNIT_CLASS_UNSPECIFIED",
+		1: "UNIT_CLASS_WORKER",
+		2: "UNIT_CLASS_ARMY",
+		3: "UNIT_CLASS_STRUCTURE",
+	}
+	UnitClass_value = map[string]int32{
+		"UNIT_CLASS_UNSPECIFIED": 0,
+		"UNIT_CLASS_WORKER":      1,
+		"UNIT_CLASS_ARMY":        2,
+		"UNIT_CLASS_STRUCTURE":   3,
+	}
+)
+
+func (x UnitClass) Enum() *UnitClass {
+	p := new(UnitClass)
+	*p = x
+	return p
+}
+
+func (x UnitClass) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (UnitClass) Descriptor() protoreflect.EnumDescriptor {
+	return file_replayd_sc2replay_v1_events_proto_enumTypes[0].Descriptor()
+}
+
+func (UnitClass) Type() protoreflect.EnumType {
+	return &file_replayd_sc2replay_v1_events_proto_enumTypes[0]
+}
+
+func (x UnitClass) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use UnitClass.Descriptor instead.
+func (UnitClass) EnumDescriptor() ([]byte, []int) {
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{0}
+}
 
 // What the manager of repeated orders does.
 type CommandState int32
@@ -73,11 +130,11 @@ func (x CommandState) String() string {
 }
 
 func (CommandState) Descriptor() protoreflect.EnumDescriptor {
-	return file_replayd_sc2replay_v1_events_proto_enumTypes[0].Descriptor()
+	return file_replayd_sc2replay_v1_events_proto_enumTypes[1].Descriptor()
 }
 
 func (CommandState) Type() protoreflect.EnumType {
-	return &file_replayd_sc2replay_v1_events_proto_enumTypes[0]
+	return &file_replayd_sc2replay_v1_events_proto_enumTypes[1]
 }
 
 func (x CommandState) Number() protoreflect.EnumNumber {
@@ -86,7 +143,7 @@ func (x CommandState) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use CommandState.Descriptor instead.
 func (CommandState) EnumDescriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{0}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{1}
 }
 
 // What happens with a control group.
@@ -103,9 +160,9 @@ const (
 	ControlGroupAction_CONTROL_GROUP_ACTION_RECALL ControlGroupAction = 3
 	// The group is emptied.
 	ControlGroupAction_CONTROL_GROUP_ACTION_CLEAR ControlGroupAction = 4
-	// As SET, and the units leave all other groups.
+	// As SET, and the units leave all other groups: selection_delta events of those groups follow.
 	ControlGroupAction_CONTROL_GROUP_ACTION_SET_AND_STEAL ControlGroupAction = 5
-	// As APPEND, and the units leave all other groups.
+	// As APPEND, and the units leave all other groups: selection_delta events of those groups follow.
 	ControlGroupAction_CONTROL_GROUP_ACTION_APPEND_AND_STEAL ControlGroupAction = 6
 )
 
@@ -142,11 +199,11 @@ func (x ControlGroupAction) String() string {
 }
 
 func (ControlGroupAction) Descriptor() protoreflect.EnumDescriptor {
-	return file_replayd_sc2replay_v1_events_proto_enumTypes[1].Descriptor()
+	return file_replayd_sc2replay_v1_events_proto_enumTypes[2].Descriptor()
 }
 
 func (ControlGroupAction) Type() protoreflect.EnumType {
-	return &file_replayd_sc2replay_v1_events_proto_enumTypes[1]
+	return &file_replayd_sc2replay_v1_events_proto_enumTypes[2]
 }
 
 func (x ControlGroupAction) Number() protoreflect.EnumNumber {
@@ -155,7 +212,7 @@ func (x ControlGroupAction) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ControlGroupAction.Descriptor instead.
 func (ControlGroupAction) EnumDescriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{1}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{2}
 }
 
 // Who is to read a message.
@@ -207,11 +264,11 @@ func (x Recipient) String() string {
 }
 
 func (Recipient) Descriptor() protoreflect.EnumDescriptor {
-	return file_replayd_sc2replay_v1_events_proto_enumTypes[2].Descriptor()
+	return file_replayd_sc2replay_v1_events_proto_enumTypes[3].Descriptor()
 }
 
 func (Recipient) Type() protoreflect.EnumType {
-	return &file_replayd_sc2replay_v1_events_proto_enumTypes[2]
+	return &file_replayd_sc2replay_v1_events_proto_enumTypes[3]
 }
 
 func (x Recipient) Number() protoreflect.EnumNumber {
@@ -220,7 +277,7 @@ func (x Recipient) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Recipient.Descriptor instead.
 func (Recipient) EnumDescriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{2}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{3}
 }
 
 // An event stream of a replay.
@@ -264,11 +321,11 @@ func (x EventStream) String() string {
 }
 
 func (EventStream) Descriptor() protoreflect.EnumDescriptor {
-	return file_replayd_sc2replay_v1_events_proto_enumTypes[3].Descriptor()
+	return file_replayd_sc2replay_v1_events_proto_enumTypes[4].Descriptor()
 }
 
 func (EventStream) Type() protoreflect.EnumType {
-	return &file_replayd_sc2replay_v1_events_proto_enumTypes[3]
+	return &file_replayd_sc2replay_v1_events_proto_enumTypes[4]
 }
 
 func (x EventStream) Number() protoreflect.EnumNumber {
@@ -277,7 +334,7 @@ func (x EventStream) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use EventStream.Descriptor instead.
 func (EventStream) EnumDescriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{3}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{4}
 }
 
 // How a protocol table was found.
@@ -329,11 +386,11 @@ func (x TableMatch) String() string {
 }
 
 func (TableMatch) Descriptor() protoreflect.EnumDescriptor {
-	return file_replayd_sc2replay_v1_events_proto_enumTypes[4].Descriptor()
+	return file_replayd_sc2replay_v1_events_proto_enumTypes[5].Descriptor()
 }
 
 func (TableMatch) Type() protoreflect.EnumType {
-	return &file_replayd_sc2replay_v1_events_proto_enumTypes[4]
+	return &file_replayd_sc2replay_v1_events_proto_enumTypes[5]
 }
 
 func (x TableMatch) Number() protoreflect.EnumNumber {
@@ -342,7 +399,7 @@ func (x TableMatch) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TableMatch.Descriptor instead.
 func (TableMatch) EnumDescriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{4}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{5}
 }
 
 // How a part of a replay could be read.
@@ -394,11 +451,11 @@ func (x PartState) String() string {
 }
 
 func (PartState) Descriptor() protoreflect.EnumDescriptor {
-	return file_replayd_sc2replay_v1_events_proto_enumTypes[5].Descriptor()
+	return file_replayd_sc2replay_v1_events_proto_enumTypes[6].Descriptor()
 }
 
 func (PartState) Type() protoreflect.EnumType {
-	return &file_replayd_sc2replay_v1_events_proto_enumTypes[5]
+	return &file_replayd_sc2replay_v1_events_proto_enumTypes[6]
 }
 
 func (x PartState) Number() protoreflect.EnumNumber {
@@ -407,7 +464,7 @@ func (x PartState) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use PartState.Descriptor instead.
 func (PartState) EnumDescriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{5}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{6}
 }
 
 // How the game ended for a player.
@@ -455,11 +512,11 @@ func (x Result) String() string {
 }
 
 func (Result) Descriptor() protoreflect.EnumDescriptor {
-	return file_replayd_sc2replay_v1_events_proto_enumTypes[6].Descriptor()
+	return file_replayd_sc2replay_v1_events_proto_enumTypes[7].Descriptor()
 }
 
 func (Result) Type() protoreflect.EnumType {
-	return &file_replayd_sc2replay_v1_events_proto_enumTypes[6]
+	return &file_replayd_sc2replay_v1_events_proto_enumTypes[7]
 }
 
 func (x Result) Number() protoreflect.EnumNumber {
@@ -468,7 +525,7 @@ func (x Result) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Result.Descriptor instead.
 func (Result) EnumDescriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{6}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{7}
 }
 
 // The events of one batch.
@@ -520,7 +577,7 @@ func (x *EventList) GetEvents() []*Event {
 // One thing that happened.
 type Event struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The gameloop in which it happened. 0 for what comes before the game.
+	// The gameloop in which it happened. 0 for what comes before the game. It never decreases from event to event.
 	AtTick int32 `protobuf:"varint,1,opt,name=at_tick,json=atTick,proto3" json:"at_tick,omitempty"`
 	// Whose doing it was, or whose unit it is about. Absent when it was nobody's.
 	Player *PlayerRef `protobuf:"bytes,2,opt,name=player,proto3" json:"player,omitempty"`
@@ -597,6 +654,65 @@ type Event struct {
 	//	*Event_CommandManagerReset
 	//	*Event_SetAbsoluteGameSpeed
 	//	*Event_AddAbsoluteGameSpeed
+	//	*Event_BankFile
+	//	*Event_BankSection
+	//	*Event_BankKey
+	//	*Event_BankValue
+	//	*Event_BankSignature
+	//	*Event_SaveGame
+	//	*Event_SaveGameDone
+	//	*Event_LoadGameDone
+	//	*Event_GameCheat
+	//	*Event_BroadcastCheat
+	//	*Event_AiCommunicate
+	//	*Event_TriggerReplySelected
+	//	*Event_TriggerSkipped
+	//	*Event_TriggerSoundLengthQuery
+	//	*Event_TriggerSoundOffset
+	//	*Event_TriggerTransmissionOffset
+	//	*Event_TriggerAbortMission
+	//	*Event_TriggerPurchaseMade
+	//	*Event_TriggerPurchaseExit
+	//	*Event_TriggerPlanetMissionLaunched
+	//	*Event_TriggerPlanetPanelCanceled
+	//	*Event_TriggerConversationSkipped
+	//	*Event_TriggerPlanetPanelReplay
+	//	*Event_TriggerSoundtrackDone
+	//	*Event_TriggerPlanetMissionSelected
+	//	*Event_TriggerMovieFunction
+	//	*Event_TriggerPlanetPanelBirthComplete
+	//	*Event_TriggerPlanetPanelDeathComplete
+	//	*Event_TriggerResearchPanelExit
+	//	*Event_TriggerResearchPanelPurchase
+	//	*Event_TriggerResearchPanelSelectionChanged
+	//	*Event_TriggerMercenaryPanelExit
+	//	*Event_TriggerMercenaryPanelPurchase
+	//	*Event_TriggerMercenaryPanelSelectionChanged
+	//	*Event_TriggerVictoryPanelExit
+	//	*Event_TriggerBattleReportPanelExit
+	//	*Event_TriggerBattleReportPanelPlayMission
+	//	*Event_TriggerBattleReportPanelPlayScene
+	//	*Event_TriggerBattleReportPanelSelectionChanged
+	//	*Event_TriggerVictoryPanelPlayMissionAgain
+	//	*Event_TriggerMovieStarted
+	//	*Event_TriggerMovieFinished
+	//	*Event_TriggerCustomDialogDismissed
+	//	*Event_TriggerGameMenuItemSelected
+	//	*Event_TriggerPurchasePanelSelectedPurchaseItemChanged
+	//	*Event_TriggerPurchasePanelSelectedPurchaseCategoryChanged
+	//	*Event_TriggerButtonPressed
+	//	*Event_TriggerGameCreditsFinished
+	//	*Event_TriggerCutsceneConversationLine
+	//	*Event_TriggerCutsceneConversationLineMissing
+	//	*Event_TriggerAnimLengthQueryByName
+	//	*Event_TriggerAnimLengthQueryByProps
+	//	*Event_TriggerAnimOffset
+	//	*Event_CatalogModify
+	//	*Event_HeroTalentTreeSelected
+	//	*Event_HeroTalentTreeSelectionPanelToggled
+	//	*Event_TriggerProfilerLoggingFinished
+	//	*Event_PeerSetSyncLoadingTime
+	//	*Event_PeerSetSyncPlayingTime
 	//	*Event_Other
 	Kind          isEvent_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
@@ -1275,6 +1391,537 @@ func (x *Event) GetAddAbsoluteGameSpeed() *AddAbsoluteGameSpeed {
 	return nil
 }
 
+func (x *Event) GetBankFile() *BankFile {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_BankFile); ok {
+			return x.BankFile
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetBankSection() *BankSection {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_BankSection); ok {
+			return x.BankSection
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetBankKey() *BankKey {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_BankKey); ok {
+			return x.BankKey
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetBankValue() *BankValue {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_BankValue); ok {
+			return x.BankValue
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetBankSignature() *BankSignature {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_BankSignature); ok {
+			return x.BankSignature
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetSaveGame() *SaveGame {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_SaveGame); ok {
+			return x.SaveGame
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetSaveGameDone() *SaveGameDone {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_SaveGameDone); ok {
+			return x.SaveGameDone
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetLoadGameDone() *LoadGameDone {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_LoadGameDone); ok {
+			return x.LoadGameDone
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetGameCheat() *GameCheat {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_GameCheat); ok {
+			return x.GameCheat
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetBroadcastCheat() *BroadcastCheat {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_BroadcastCheat); ok {
+			return x.BroadcastCheat
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetAiCommunicate() *AiCommunicate {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_AiCommunicate); ok {
+			return x.AiCommunicate
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetTriggerReplySelected() *TriggerReplySelected {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_TriggerReplySelected); ok {
+			return x.TriggerReplySelected
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetTriggerSkipped() *TriggerSkipped {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_TriggerSkipped); ok {
+			return x.TriggerSkipped
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetTriggerSoundLengthQuery() *TriggerSoundLengthQuery {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_TriggerSoundLengthQuery); ok {
+			return x.TriggerSoundLengthQuery
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetTriggerSoundOffset() *TriggerSoundOffset {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_TriggerSoundOffset); ok {
+			return x.TriggerSoundOffset
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetTriggerTransmissionOffset() *TriggerTransmissionOffset {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_TriggerTransmissionOffset); ok {
+			return x.TriggerTransmissionOffset
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetTriggerAbortMission() *TriggerAbortMission {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_TriggerAbortMission); ok {
+			return x.TriggerAbortMission
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetTriggerPurchaseMade() *TriggerPurchaseMade {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_TriggerPurchaseMade); ok {
+			return x.TriggerPurchaseMade
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetTriggerPurchaseExit() *TriggerPurchaseExit {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_TriggerPurchaseExit); ok {
+			return x.TriggerPurchaseExit
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetTriggerPlanetMissionLaunched() *TriggerPlanetMissionLaunched {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_TriggerPlanetMissionLaunched); ok {
+			return x.TriggerPlanetMissionLaunched
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetTriggerPlanetPanelCanceled() *TriggerPlanetPanelCanceled {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_TriggerPlanetPanelCanceled); ok {
+			return x.TriggerPlanetPanelCanceled
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetTriggerConversationSkipped() *TriggerConversationSkipped {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_TriggerConversationSkipped); ok {
+			return x.TriggerConversationSkipped
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetTriggerPlanetPanelReplay() *TriggerPlanetPanelReplay {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_TriggerPlanetPanelReplay); ok {
+			return x.TriggerPlanetPanelReplay
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetTriggerSoundtrackDone() *TriggerSoundtrackDone {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_TriggerSoundtrackDone); ok {
+			return x.TriggerSoundtrackDone
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetTriggerPlanetMissionSelected() *TriggerPlanetMissionSelected {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_TriggerPlanetMissionSelected); ok {
+			return x.TriggerPlanetMissionSelected
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetTriggerMovieFunction() *TriggerMovieFunction {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_TriggerMovieFunction); ok {
+			return x.TriggerMovieFunction
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetTriggerPlanetPanelBirthComplete() *TriggerPlanetPanelBirthComplete {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_TriggerPlanetPanelBirthComplete); ok {
+			return x.TriggerPlanetPanelBirthComplete
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetTriggerPlanetPanelDeathComplete() *TriggerPlanetPanelDeathComplete {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_TriggerPlanetPanelDeathComplete); ok {
+			return x.TriggerPlanetPanelDeathComplete
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetTriggerResearchPanelExit() *TriggerResearchPanelExit {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_TriggerResearchPanelExit); ok {
+			return x.TriggerResearchPanelExit
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetTriggerResearchPanelPurchase() *TriggerResearchPanelPurchase {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_TriggerResearchPanelPurchase); ok {
+			return x.TriggerResearchPanelPurchase
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetTriggerResearchPanelSelectionChanged() *TriggerResearchPanelSelectionChanged {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_TriggerResearchPanelSelectionChanged); ok {
+			return x.TriggerResearchPanelSelectionChanged
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetTriggerMercenaryPanelExit() *TriggerMercenaryPanelExit {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_TriggerMercenaryPanelExit); ok {
+			return x.TriggerMercenaryPanelExit
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetTriggerMercenaryPanelPurchase() *TriggerMercenaryPanelPurchase {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_TriggerMercenaryPanelPurchase); ok {
+			return x.TriggerMercenaryPanelPurchase
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetTriggerMercenaryPanelSelectionChanged() *TriggerMercenaryPanelSelectionChanged {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_TriggerMercenaryPanelSelectionChanged); ok {
+			return x.TriggerMercenaryPanelSelectionChanged
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetTriggerVictoryPanelExit() *TriggerVictoryPanelExit {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_TriggerVictoryPanelExit); ok {
+			return x.TriggerVictoryPanelExit
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetTriggerBattleReportPanelExit() *TriggerBattleReportPanelExit {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_TriggerBattleReportPanelExit); ok {
+			return x.TriggerBattleReportPanelExit
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetTriggerBattleReportPanelPlayMission() *TriggerBattleReportPanelPlayMission {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_TriggerBattleReportPanelPlayMission); ok {
+			return x.TriggerBattleReportPanelPlayMission
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetTriggerBattleReportPanelPlayScene() *TriggerBattleReportPanelPlayScene {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_TriggerBattleReportPanelPlayScene); ok {
+			return x.TriggerBattleReportPanelPlayScene
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetTriggerBattleReportPanelSelectionChanged() *TriggerBattleReportPanelSelectionChanged {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_TriggerBattleReportPanelSelectionChanged); ok {
+			return x.TriggerBattleReportPanelSelectionChanged
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetTriggerVictoryPanelPlayMissionAgain() *TriggerVictoryPanelPlayMissionAgain {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_TriggerVictoryPanelPlayMissionAgain); ok {
+			return x.TriggerVictoryPanelPlayMissionAgain
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetTriggerMovieStarted() *TriggerMovieStarted {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_TriggerMovieStarted); ok {
+			return x.TriggerMovieStarted
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetTriggerMovieFinished() *TriggerMovieFinished {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_TriggerMovieFinished); ok {
+			return x.TriggerMovieFinished
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetTriggerCustomDialogDismissed() *TriggerCustomDialogDismissed {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_TriggerCustomDialogDismissed); ok {
+			return x.TriggerCustomDialogDismissed
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetTriggerGameMenuItemSelected() *TriggerGameMenuItemSelected {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_TriggerGameMenuItemSelected); ok {
+			return x.TriggerGameMenuItemSelected
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetTriggerPurchasePanelSelectedPurchaseItemChanged() *TriggerPurchasePanelSelectedPurchaseItemChanged {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_TriggerPurchasePanelSelectedPurchaseItemChanged); ok {
+			return x.TriggerPurchasePanelSelectedPurchaseItemChanged
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetTriggerPurchasePanelSelectedPurchaseCategoryChanged() *TriggerPurchasePanelSelectedPurchaseCategoryChanged {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_TriggerPurchasePanelSelectedPurchaseCategoryChanged); ok {
+			return x.TriggerPurchasePanelSelectedPurchaseCategoryChanged
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetTriggerButtonPressed() *TriggerButtonPressed {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_TriggerButtonPressed); ok {
+			return x.TriggerButtonPressed
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetTriggerGameCreditsFinished() *TriggerGameCreditsFinished {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_TriggerGameCreditsFinished); ok {
+			return x.TriggerGameCreditsFinished
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetTriggerCutsceneConversationLine() *TriggerCutsceneConversationLine {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_TriggerCutsceneConversationLine); ok {
+			return x.TriggerCutsceneConversationLine
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetTriggerCutsceneConversationLineMissing() *TriggerCutsceneConversationLineMissing {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_TriggerCutsceneConversationLineMissing); ok {
+			return x.TriggerCutsceneConversationLineMissing
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetTriggerAnimLengthQueryByName() *TriggerAnimLengthQueryByName {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_TriggerAnimLengthQueryByName); ok {
+			return x.TriggerAnimLengthQueryByName
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetTriggerAnimLengthQueryByProps() *TriggerAnimLengthQueryByProps {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_TriggerAnimLengthQueryByProps); ok {
+			return x.TriggerAnimLengthQueryByProps
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetTriggerAnimOffset() *TriggerAnimOffset {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_TriggerAnimOffset); ok {
+			return x.TriggerAnimOffset
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetCatalogModify() *CatalogModify {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_CatalogModify); ok {
+			return x.CatalogModify
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetHeroTalentTreeSelected() *HeroTalentTreeSelected {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_HeroTalentTreeSelected); ok {
+			return x.HeroTalentTreeSelected
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetHeroTalentTreeSelectionPanelToggled() *HeroTalentTreeSelectionPanelToggled {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_HeroTalentTreeSelectionPanelToggled); ok {
+			return x.HeroTalentTreeSelectionPanelToggled
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetTriggerProfilerLoggingFinished() *TriggerProfilerLoggingFinished {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_TriggerProfilerLoggingFinished); ok {
+			return x.TriggerProfilerLoggingFinished
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetPeerSetSyncLoadingTime() *PeerSetSyncLoadingTime {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_PeerSetSyncLoadingTime); ok {
+			return x.PeerSetSyncLoadingTime
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetPeerSetSyncPlayingTime() *PeerSetSyncPlayingTime {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_PeerSetSyncPlayingTime); ok {
+			return x.PeerSetSyncPlayingTime
+		}
+	}
+	return nil
+}
+
 func (x *Event) GetOther() *Other {
 	if x != nil {
 		if x, ok := x.Kind.(*Event_Other); ok {
@@ -1633,9 +2280,304 @@ type Event_AddAbsoluteGameSpeed struct {
 	AddAbsoluteGameSpeed *AddAbsoluteGameSpeed `protobuf:"bytes,71,opt,name=add_absolute_game_speed,json=addAbsoluteGameSpeed,proto3,oneof"`
 }
 
+type Event_BankFile struct {
+	// A map has opened a bank: a file that keeps things from game to game.
+	BankFile *BankFile `protobuf:"bytes,72,opt,name=bank_file,json=bankFile,proto3,oneof"`
+}
+
+type Event_BankSection struct {
+	// A section of the bank follows.
+	BankSection *BankSection `protobuf:"bytes,73,opt,name=bank_section,json=bankSection,proto3,oneof"`
+}
+
+type Event_BankKey struct {
+	// A key of the bank's section, with its value.
+	BankKey *BankKey `protobuf:"bytes,74,opt,name=bank_key,json=bankKey,proto3,oneof"`
+}
+
+type Event_BankValue struct {
+	// A further value of the bank's key.
+	BankValue *BankValue `protobuf:"bytes,75,opt,name=bank_value,json=bankValue,proto3,oneof"`
+}
+
+type Event_BankSignature struct {
+	// What proves that the bank was not tampered with.
+	BankSignature *BankSignature `protobuf:"bytes,76,opt,name=bank_signature,json=bankSignature,proto3,oneof"`
+}
+
+type Event_SaveGame struct {
+	// The game is being saved.
+	SaveGame *SaveGame `protobuf:"bytes,77,opt,name=save_game,json=saveGame,proto3,oneof"`
+}
+
+type Event_SaveGameDone struct {
+	// The game was saved.
+	SaveGameDone *SaveGameDone `protobuf:"bytes,78,opt,name=save_game_done,json=saveGameDone,proto3,oneof"`
+}
+
+type Event_LoadGameDone struct {
+	// A saved game was loaded.
+	LoadGameDone *LoadGameDone `protobuf:"bytes,79,opt,name=load_game_done,json=loadGameDone,proto3,oneof"`
+}
+
+type Event_GameCheat struct {
+	// A player used a cheat.
+	GameCheat *GameCheat `protobuf:"bytes,80,opt,name=game_cheat,json=gameCheat,proto3,oneof"`
+}
+
+type Event_BroadcastCheat struct {
+	// A cheat was announced.
+	BroadcastCheat *BroadcastCheat `protobuf:"bytes,81,opt,name=broadcast_cheat,json=broadcastCheat,proto3,oneof"`
+}
+
+type Event_AiCommunicate struct {
+	// A player asks an artificial ally for something.
+	AiCommunicate *AiCommunicate `protobuf:"bytes,82,opt,name=ai_communicate,json=aiCommunicate,proto3,oneof"`
+}
+
+type Event_TriggerReplySelected struct {
+	// A reply in a conversation was chosen.
+	TriggerReplySelected *TriggerReplySelected `protobuf:"bytes,83,opt,name=trigger_reply_selected,json=triggerReplySelected,proto3,oneof"`
+}
+
+type Event_TriggerSkipped struct {
+	// A player skipped what was shown.
+	TriggerSkipped *TriggerSkipped `protobuf:"bytes,84,opt,name=trigger_skipped,json=triggerSkipped,proto3,oneof"`
+}
+
+type Event_TriggerSoundLengthQuery struct {
+	// A client tells the length of a sound.
+	TriggerSoundLengthQuery *TriggerSoundLengthQuery `protobuf:"bytes,85,opt,name=trigger_sound_length_query,json=triggerSoundLengthQuery,proto3,oneof"`
+}
+
+type Event_TriggerSoundOffset struct {
+	// A sound is played.
+	TriggerSoundOffset *TriggerSoundOffset `protobuf:"bytes,86,opt,name=trigger_sound_offset,json=triggerSoundOffset,proto3,oneof"`
+}
+
+type Event_TriggerTransmissionOffset struct {
+	// A transmission is played.
+	TriggerTransmissionOffset *TriggerTransmissionOffset `protobuf:"bytes,87,opt,name=trigger_transmission_offset,json=triggerTransmissionOffset,proto3,oneof"`
+}
+
+type Event_TriggerAbortMission struct {
+	// The mission was given up.
+	TriggerAbortMission *TriggerAbortMission `protobuf:"bytes,88,opt,name=trigger_abort_mission,json=triggerAbortMission,proto3,oneof"`
+}
+
+type Event_TriggerPurchaseMade struct {
+	// Something was bought.
+	TriggerPurchaseMade *TriggerPurchaseMade `protobuf:"bytes,89,opt,name=trigger_purchase_made,json=triggerPurchaseMade,proto3,oneof"`
+}
+
+type Event_TriggerPurchaseExit struct {
+	// The shop was left.
+	TriggerPurchaseExit *TriggerPurchaseExit `protobuf:"bytes,90,opt,name=trigger_purchase_exit,json=triggerPurchaseExit,proto3,oneof"`
+}
+
+type Event_TriggerPlanetMissionLaunched struct {
+	// A planet's mission was launched.
+	TriggerPlanetMissionLaunched *TriggerPlanetMissionLaunched `protobuf:"bytes,91,opt,name=trigger_planet_mission_launched,json=triggerPlanetMissionLaunched,proto3,oneof"`
+}
+
+type Event_TriggerPlanetPanelCanceled struct {
+	// The panel of planets was closed without a choice.
+	TriggerPlanetPanelCanceled *TriggerPlanetPanelCanceled `protobuf:"bytes,92,opt,name=trigger_planet_panel_canceled,json=triggerPlanetPanelCanceled,proto3,oneof"`
+}
+
+type Event_TriggerConversationSkipped struct {
+	// A conversation was skipped.
+	TriggerConversationSkipped *TriggerConversationSkipped `protobuf:"bytes,93,opt,name=trigger_conversation_skipped,json=triggerConversationSkipped,proto3,oneof"`
+}
+
+type Event_TriggerPlanetPanelReplay struct {
+	// A mission is to be played once more.
+	TriggerPlanetPanelReplay *TriggerPlanetPanelReplay `protobuf:"bytes,94,opt,name=trigger_planet_panel_replay,json=triggerPlanetPanelReplay,proto3,oneof"`
+}
+
+type Event_TriggerSoundtrackDone struct {
+	// A piece of music has ended.
+	TriggerSoundtrackDone *TriggerSoundtrackDone `protobuf:"bytes,95,opt,name=trigger_soundtrack_done,json=triggerSoundtrackDone,proto3,oneof"`
+}
+
+type Event_TriggerPlanetMissionSelected struct {
+	// A planet was chosen.
+	TriggerPlanetMissionSelected *TriggerPlanetMissionSelected `protobuf:"bytes,96,opt,name=trigger_planet_mission_selected,json=triggerPlanetMissionSelected,proto3,oneof"`
+}
+
+type Event_TriggerMovieFunction struct {
+	// A movie calls a function.
+	TriggerMovieFunction *TriggerMovieFunction `protobuf:"bytes,97,opt,name=trigger_movie_function,json=triggerMovieFunction,proto3,oneof"`
+}
+
+type Event_TriggerPlanetPanelBirthComplete struct {
+	// The panel of planets has appeared.
+	TriggerPlanetPanelBirthComplete *TriggerPlanetPanelBirthComplete `protobuf:"bytes,98,opt,name=trigger_planet_panel_birth_complete,json=triggerPlanetPanelBirthComplete,proto3,oneof"`
+}
+
+type Event_TriggerPlanetPanelDeathComplete struct {
+	// The panel of planets has disappeared.
+	TriggerPlanetPanelDeathComplete *TriggerPlanetPanelDeathComplete `protobuf:"bytes,99,opt,name=trigger_planet_panel_death_complete,json=triggerPlanetPanelDeathComplete,proto3,oneof"`
+}
+
+type Event_TriggerResearchPanelExit struct {
+	// The panel of researches was left.
+	TriggerResearchPanelExit *TriggerResearchPanelExit `protobuf:"bytes,100,opt,name=trigger_research_panel_exit,json=triggerResearchPanelExit,proto3,oneof"`
+}
+
+type Event_TriggerResearchPanelPurchase struct {
+	// A research was bought.
+	TriggerResearchPanelPurchase *TriggerResearchPanelPurchase `protobuf:"bytes,101,opt,name=trigger_research_panel_purchase,json=triggerResearchPanelPurchase,proto3,oneof"`
+}
+
+type Event_TriggerResearchPanelSelectionChanged struct {
+	// A research was chosen.
+	TriggerResearchPanelSelectionChanged *TriggerResearchPanelSelectionChanged `protobuf:"bytes,102,opt,name=trigger_research_panel_selection_changed,json=triggerResearchPanelSelectionChanged,proto3,oneof"`
+}
+
+type Event_TriggerMercenaryPanelExit struct {
+	// The panel of mercenaries was left.
+	TriggerMercenaryPanelExit *TriggerMercenaryPanelExit `protobuf:"bytes,103,opt,name=trigger_mercenary_panel_exit,json=triggerMercenaryPanelExit,proto3,oneof"`
+}
+
+type Event_TriggerMercenaryPanelPurchase struct {
+	// Mercenaries were bought.
+	TriggerMercenaryPanelPurchase *TriggerMercenaryPanelPurchase `protobuf:"bytes,104,opt,name=trigger_mercenary_panel_purchase,json=triggerMercenaryPanelPurchase,proto3,oneof"`
+}
+
+type Event_TriggerMercenaryPanelSelectionChanged struct {
+	// Mercenaries were chosen.
+	TriggerMercenaryPanelSelectionChanged *TriggerMercenaryPanelSelectionChanged `protobuf:"bytes,105,opt,name=trigger_mercenary_panel_selection_changed,json=triggerMercenaryPanelSelectionChanged,proto3,oneof"`
+}
+
+type Event_TriggerVictoryPanelExit struct {
+	// The panel of a victory was left.
+	TriggerVictoryPanelExit *TriggerVictoryPanelExit `protobuf:"bytes,106,opt,name=trigger_victory_panel_exit,json=triggerVictoryPanelExit,proto3,oneof"`
+}
+
+type Event_TriggerBattleReportPanelExit struct {
+	// The panel of battle reports was left.
+	TriggerBattleReportPanelExit *TriggerBattleReportPanelExit `protobuf:"bytes,107,opt,name=trigger_battle_report_panel_exit,json=triggerBattleReportPanelExit,proto3,oneof"`
+}
+
+type Event_TriggerBattleReportPanelPlayMission struct {
+	// A mission is to be played from the battle reports.
+	TriggerBattleReportPanelPlayMission *TriggerBattleReportPanelPlayMission `protobuf:"bytes,108,opt,name=trigger_battle_report_panel_play_mission,json=triggerBattleReportPanelPlayMission,proto3,oneof"`
+}
+
+type Event_TriggerBattleReportPanelPlayScene struct {
+	// A scene is to be shown from the battle reports.
+	TriggerBattleReportPanelPlayScene *TriggerBattleReportPanelPlayScene `protobuf:"bytes,109,opt,name=trigger_battle_report_panel_play_scene,json=triggerBattleReportPanelPlayScene,proto3,oneof"`
+}
+
+type Event_TriggerBattleReportPanelSelectionChanged struct {
+	// A battle report was chosen.
+	TriggerBattleReportPanelSelectionChanged *TriggerBattleReportPanelSelectionChanged `protobuf:"bytes,110,opt,name=trigger_battle_report_panel_selection_changed,json=triggerBattleReportPanelSelectionChanged,proto3,oneof"`
+}
+
+type Event_TriggerVictoryPanelPlayMissionAgain struct {
+	// The mission is to be played again.
+	TriggerVictoryPanelPlayMissionAgain *TriggerVictoryPanelPlayMissionAgain `protobuf:"bytes,111,opt,name=trigger_victory_panel_play_mission_again,json=triggerVictoryPanelPlayMissionAgain,proto3,oneof"`
+}
+
+type Event_TriggerMovieStarted struct {
+	// A movie began.
+	TriggerMovieStarted *TriggerMovieStarted `protobuf:"bytes,112,opt,name=trigger_movie_started,json=triggerMovieStarted,proto3,oneof"`
+}
+
+type Event_TriggerMovieFinished struct {
+	// A movie has ended.
+	TriggerMovieFinished *TriggerMovieFinished `protobuf:"bytes,113,opt,name=trigger_movie_finished,json=triggerMovieFinished,proto3,oneof"`
+}
+
+type Event_TriggerCustomDialogDismissed struct {
+	// A dialog was closed.
+	TriggerCustomDialogDismissed *TriggerCustomDialogDismissed `protobuf:"bytes,114,opt,name=trigger_custom_dialog_dismissed,json=triggerCustomDialogDismissed,proto3,oneof"`
+}
+
+type Event_TriggerGameMenuItemSelected struct {
+	// An item of the game's menu was chosen.
+	TriggerGameMenuItemSelected *TriggerGameMenuItemSelected `protobuf:"bytes,115,opt,name=trigger_game_menu_item_selected,json=triggerGameMenuItemSelected,proto3,oneof"`
+}
+
+type Event_TriggerPurchasePanelSelectedPurchaseItemChanged struct {
+	// An item of the shop was chosen.
+	TriggerPurchasePanelSelectedPurchaseItemChanged *TriggerPurchasePanelSelectedPurchaseItemChanged `protobuf:"bytes,116,opt,name=trigger_purchase_panel_selected_purchase_item_changed,json=triggerPurchasePanelSelectedPurchaseItemChanged,proto3,oneof"`
+}
+
+type Event_TriggerPurchasePanelSelectedPurchaseCategoryChanged struct {
+	// A category of the shop was chosen.
+	TriggerPurchasePanelSelectedPurchaseCategoryChanged *TriggerPurchasePanelSelectedPurchaseCategoryChanged `protobuf:"bytes,117,opt,name=trigger_purchase_panel_selected_purchase_category_changed,json=triggerPurchasePanelSelectedPurchaseCategoryChanged,proto3,oneof"`
+}
+
+type Event_TriggerButtonPressed struct {
+	// A button was pressed.
+	TriggerButtonPressed *TriggerButtonPressed `protobuf:"bytes,118,opt,name=trigger_button_pressed,json=triggerButtonPressed,proto3,oneof"`
+}
+
+type Event_TriggerGameCreditsFinished struct {
+	// The credits have ended.
+	TriggerGameCreditsFinished *TriggerGameCreditsFinished `protobuf:"bytes,119,opt,name=trigger_game_credits_finished,json=triggerGameCreditsFinished,proto3,oneof"`
+}
+
+type Event_TriggerCutsceneConversationLine struct {
+	// A line of a conversation is spoken in a cutscene.
+	TriggerCutsceneConversationLine *TriggerCutsceneConversationLine `protobuf:"bytes,120,opt,name=trigger_cutscene_conversation_line,json=triggerCutsceneConversationLine,proto3,oneof"`
+}
+
+type Event_TriggerCutsceneConversationLineMissing struct {
+	// A line of a conversation in a cutscene is missing.
+	TriggerCutsceneConversationLineMissing *TriggerCutsceneConversationLineMissing `protobuf:"bytes,121,opt,name=trigger_cutscene_conversation_line_missing,json=triggerCutsceneConversationLineMissing,proto3,oneof"`
+}
+
+type Event_TriggerAnimLengthQueryByName struct {
+	// A client tells the length of an animation that was asked for by name.
+	TriggerAnimLengthQueryByName *TriggerAnimLengthQueryByName `protobuf:"bytes,122,opt,name=trigger_anim_length_query_by_name,json=triggerAnimLengthQueryByName,proto3,oneof"`
+}
+
+type Event_TriggerAnimLengthQueryByProps struct {
+	// A client tells the length of an animation that was asked for by properties.
+	TriggerAnimLengthQueryByProps *TriggerAnimLengthQueryByProps `protobuf:"bytes,123,opt,name=trigger_anim_length_query_by_props,json=triggerAnimLengthQueryByProps,proto3,oneof"`
+}
+
+type Event_TriggerAnimOffset struct {
+	// An animation that was waited for has reached its place.
+	TriggerAnimOffset *TriggerAnimOffset `protobuf:"bytes,124,opt,name=trigger_anim_offset,json=triggerAnimOffset,proto3,oneof"`
+}
+
+type Event_CatalogModify struct {
+	// A map changed a value of the balance data.
+	CatalogModify *CatalogModify `protobuf:"bytes,125,opt,name=catalog_modify,json=catalogModify,proto3,oneof"`
+}
+
+type Event_HeroTalentTreeSelected struct {
+	// A talent was chosen.
+	HeroTalentTreeSelected *HeroTalentTreeSelected `protobuf:"bytes,126,opt,name=hero_talent_tree_selected,json=heroTalentTreeSelected,proto3,oneof"`
+}
+
+type Event_HeroTalentTreeSelectionPanelToggled struct {
+	// The panel of talents was opened or closed.
+	HeroTalentTreeSelectionPanelToggled *HeroTalentTreeSelectionPanelToggled `protobuf:"bytes,127,opt,name=hero_talent_tree_selection_panel_toggled,json=heroTalentTreeSelectionPanelToggled,proto3,oneof"`
+}
+
+type Event_TriggerProfilerLoggingFinished struct {
+	// A profile was written.
+	TriggerProfilerLoggingFinished *TriggerProfilerLoggingFinished `protobuf:"bytes,128,opt,name=trigger_profiler_logging_finished,json=triggerProfilerLoggingFinished,proto3,oneof"`
+}
+
+type Event_PeerSetSyncLoadingTime struct {
+	// How long loading took, told by another client.
+	PeerSetSyncLoadingTime *PeerSetSyncLoadingTime `protobuf:"bytes,129,opt,name=peer_set_sync_loading_time,json=peerSetSyncLoadingTime,proto3,oneof"`
+}
+
+type Event_PeerSetSyncPlayingTime struct {
+	// How long playing took, told by another client.
+	PeerSetSyncPlayingTime *PeerSetSyncPlayingTime `protobuf:"bytes,130,opt,name=peer_set_sync_playing_time,json=peerSetSyncPlayingTime,proto3,oneof"`
+}
+
 type Event_Other struct {
-	// An event of a kind that has no message of its own, with its name and all its fields.
-	Other *Other `protobuf:"bytes,127,opt,name=other,proto3,oneof"`
+	// An event of a kind that no table knows, as games newer than replayd may have, with its number and all its fields.
+	Other *Other `protobuf:"bytes,150,opt,name=other,proto3,oneof"`
 }
 
 func (*Event_CameraUpdate) isEvent_Kind() {}
@@ -1776,6 +2718,124 @@ func (*Event_SetAbsoluteGameSpeed) isEvent_Kind() {}
 
 func (*Event_AddAbsoluteGameSpeed) isEvent_Kind() {}
 
+func (*Event_BankFile) isEvent_Kind() {}
+
+func (*Event_BankSection) isEvent_Kind() {}
+
+func (*Event_BankKey) isEvent_Kind() {}
+
+func (*Event_BankValue) isEvent_Kind() {}
+
+func (*Event_BankSignature) isEvent_Kind() {}
+
+func (*Event_SaveGame) isEvent_Kind() {}
+
+func (*Event_SaveGameDone) isEvent_Kind() {}
+
+func (*Event_LoadGameDone) isEvent_Kind() {}
+
+func (*Event_GameCheat) isEvent_Kind() {}
+
+func (*Event_BroadcastCheat) isEvent_Kind() {}
+
+func (*Event_AiCommunicate) isEvent_Kind() {}
+
+func (*Event_TriggerReplySelected) isEvent_Kind() {}
+
+func (*Event_TriggerSkipped) isEvent_Kind() {}
+
+func (*Event_TriggerSoundLengthQuery) isEvent_Kind() {}
+
+func (*Event_TriggerSoundOffset) isEvent_Kind() {}
+
+func (*Event_TriggerTransmissionOffset) isEvent_Kind() {}
+
+func (*Event_TriggerAbortMission) isEvent_Kind() {}
+
+func (*Event_TriggerPurchaseMade) isEvent_Kind() {}
+
+func (*Event_TriggerPurchaseExit) isEvent_Kind() {}
+
+func (*Event_TriggerPlanetMissionLaunched) isEvent_Kind() {}
+
+func (*Event_TriggerPlanetPanelCanceled) isEvent_Kind() {}
+
+func (*Event_TriggerConversationSkipped) isEvent_Kind() {}
+
+func (*Event_TriggerPlanetPanelReplay) isEvent_Kind() {}
+
+func (*Event_TriggerSoundtrackDone) isEvent_Kind() {}
+
+func (*Event_TriggerPlanetMissionSelected) isEvent_Kind() {}
+
+func (*Event_TriggerMovieFunction) isEvent_Kind() {}
+
+func (*Event_TriggerPlanetPanelBirthComplete) isEvent_Kind() {}
+
+func (*Event_TriggerPlanetPanelDeathComplete) isEvent_Kind() {}
+
+func (*Event_TriggerResearchPanelExit) isEvent_Kind() {}
+
+func (*Event_TriggerResearchPanelPurchase) isEvent_Kind() {}
+
+func (*Event_TriggerResearchPanelSelectionChanged) isEvent_Kind() {}
+
+func (*Event_TriggerMercenaryPanelExit) isEvent_Kind() {}
+
+func (*Event_TriggerMercenaryPanelPurchase) isEvent_Kind() {}
+
+func (*Event_TriggerMercenaryPanelSelectionChanged) isEvent_Kind() {}
+
+func (*Event_TriggerVictoryPanelExit) isEvent_Kind() {}
+
+func (*Event_TriggerBattleReportPanelExit) isEvent_Kind() {}
+
+func (*Event_TriggerBattleReportPanelPlayMission) isEvent_Kind() {}
+
+func (*Event_TriggerBattleReportPanelPlayScene) isEvent_Kind() {}
+
+func (*Event_TriggerBattleReportPanelSelectionChanged) isEvent_Kind() {}
+
+func (*Event_TriggerVictoryPanelPlayMissionAgain) isEvent_Kind() {}
+
+func (*Event_TriggerMovieStarted) isEvent_Kind() {}
+
+func (*Event_TriggerMovieFinished) isEvent_Kind() {}
+
+func (*Event_TriggerCustomDialogDismissed) isEvent_Kind() {}
+
+func (*Event_TriggerGameMenuItemSelected) isEvent_Kind() {}
+
+func (*Event_TriggerPurchasePanelSelectedPurchaseItemChanged) isEvent_Kind() {}
+
+func (*Event_TriggerPurchasePanelSelectedPurchaseCategoryChanged) isEvent_Kind() {}
+
+func (*Event_TriggerButtonPressed) isEvent_Kind() {}
+
+func (*Event_TriggerGameCreditsFinished) isEvent_Kind() {}
+
+func (*Event_TriggerCutsceneConversationLine) isEvent_Kind() {}
+
+func (*Event_TriggerCutsceneConversationLineMissing) isEvent_Kind() {}
+
+func (*Event_TriggerAnimLengthQueryByName) isEvent_Kind() {}
+
+func (*Event_TriggerAnimLengthQueryByProps) isEvent_Kind() {}
+
+func (*Event_TriggerAnimOffset) isEvent_Kind() {}
+
+func (*Event_CatalogModify) isEvent_Kind() {}
+
+func (*Event_HeroTalentTreeSelected) isEvent_Kind() {}
+
+func (*Event_HeroTalentTreeSelectionPanelToggled) isEvent_Kind() {}
+
+func (*Event_TriggerProfilerLoggingFinished) isEvent_Kind() {}
+
+func (*Event_PeerSetSyncLoadingTime) isEvent_Kind() {}
+
+func (*Event_PeerSetSyncPlayingTime) isEvent_Kind() {}
+
 func (*Event_Other) isEvent_Kind() {}
 
 // Who: the numbers by which the parts of a replay name the same player, and the name.
@@ -1860,8 +2920,11 @@ type Unit struct {
 	Index uint32 `protobuf:"varint,2,opt,name=index,proto3" json:"index,omitempty"`
 	// How often the place was used before.
 	Recycle uint32 `protobuf:"varint,3,opt,name=recycle,proto3" json:"recycle,omitempty"`
-	// The unit's type at this time, such as "SCV". Empty when the tracker did not tell of it: always before 2.0.8.
-	TypeName      string `protobuf:"bytes,4,opt,name=type_name,json=typeName,proto3" json:"type_name,omitempty"`
+	// The unit's type at this time, such as "SCV", as the tracker tells it. Where the tracker does not tell, as always before
+	// 2.0.8, the type that the unit had when it was last selected. Empty when that is not known either.
+	TypeName string `protobuf:"bytes,4,opt,name=type_name,json=typeName,proto3" json:"type_name,omitempty"`
+	// What the type is for. UNSPECIFIED for types that are none of these, such as larvae, and for those that are not known.
+	Class         UnitClass `protobuf:"varint,5,opt,name=class,proto3,enum=replayd.sc2replay.v1.UnitClass" json:"class,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1922,6 +2985,13 @@ func (x *Unit) GetTypeName() string {
 		return x.TypeName
 	}
 	return ""
+}
+
+func (x *Unit) GetClass() UnitClass {
+	if x != nil {
+		return x.Class
+	}
+	return UnitClass_UNIT_CLASS_UNSPECIFIED
 }
 
 // A place on the map.
@@ -2043,61 +3113,6 @@ func (x *Point2) GetY() float32 {
 	return 0
 }
 
-// A place as it is in the replay: of a ping, in 1/4096 of a cell.
-type RawPoint struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// From the map's left edge.
-	X int32 `protobuf:"zigzag32,1,opt,name=x,proto3" json:"x,omitempty"`
-	// From the map's lower edge.
-	Y             int32 `protobuf:"zigzag32,2,opt,name=y,proto3" json:"y,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *RawPoint) Reset() {
-	*x = RawPoint{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[6]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *RawPoint) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*RawPoint) ProtoMessage() {}
-
-func (x *RawPoint) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[6]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use RawPoint.ProtoReflect.Descriptor instead.
-func (*RawPoint) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{6}
-}
-
-func (x *RawPoint) GetX() int32 {
-	if x != nil {
-		return x.X
-	}
-	return 0
-}
-
-func (x *RawPoint) GetY() int32 {
-	if x != nil {
-		return x.Y
-	}
-	return 0
-}
-
 // A place in the user interface.
 type UiPoint struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2111,7 +3126,7 @@ type UiPoint struct {
 
 func (x *UiPoint) Reset() {
 	*x = UiPoint{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[7]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2123,7 +3138,7 @@ func (x *UiPoint) String() string {
 func (*UiPoint) ProtoMessage() {}
 
 func (x *UiPoint) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[7]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2136,7 +3151,7 @@ func (x *UiPoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UiPoint.ProtoReflect.Descriptor instead.
 func (*UiPoint) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{7}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *UiPoint) GetX() uint32 {
@@ -2166,7 +3181,7 @@ type BitMask struct {
 
 func (x *BitMask) Reset() {
 	*x = BitMask{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[8]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2178,7 +3193,7 @@ func (x *BitMask) String() string {
 func (*BitMask) ProtoMessage() {}
 
 func (x *BitMask) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[8]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2191,7 +3206,7 @@ func (x *BitMask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BitMask.ProtoReflect.Descriptor instead.
 func (*BitMask) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{8}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *BitMask) GetSize() uint32 {
@@ -2229,7 +3244,7 @@ type CameraUpdate struct {
 
 func (x *CameraUpdate) Reset() {
 	*x = CameraUpdate{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[9]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2241,7 +3256,7 @@ func (x *CameraUpdate) String() string {
 func (*CameraUpdate) ProtoMessage() {}
 
 func (x *CameraUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[9]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2254,7 +3269,7 @@ func (x *CameraUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CameraUpdate.ProtoReflect.Descriptor instead.
 func (*CameraUpdate) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{9}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *CameraUpdate) GetTarget() *Point2 {
@@ -2308,7 +3323,9 @@ type Ability struct {
 	CommandIndex uint32 `protobuf:"varint,2,opt,name=command_index,json=commandIndex,proto3" json:"command_index,omitempty"`
 	// The command's data, as in the replay.
 	CommandData *uint32 `protobuf:"varint,3,opt,name=command_data,json=commandData,proto3,oneof" json:"command_data,omitempty"`
-	// The command's name. Only for beta builds of 2010, from the notes of that time; empty otherwise.
+	// The command's name, such as "TrainMarine", "BuildBarracks" or "attack". decode_info.names of start says what it was
+	// taken from. Empty when not known: for abilities of maps of their own, and for builds that are newer than replayd's
+	// tables.
 	Name          string `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2316,7 +3333,7 @@ type Ability struct {
 
 func (x *Ability) Reset() {
 	*x = Ability{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[10]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2328,7 +3345,7 @@ func (x *Ability) String() string {
 func (*Ability) ProtoMessage() {}
 
 func (x *Ability) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[10]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2341,7 +3358,7 @@ func (x *Ability) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ability.ProtoReflect.Descriptor instead.
 func (*Ability) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{10}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Ability) GetLink() uint32 {
@@ -2389,13 +3406,15 @@ type TargetUnit struct {
 	SnapshotUpkeepPlayerId *uint32 `protobuf:"varint,6,opt,name=snapshot_upkeep_player_id,json=snapshotUpkeepPlayerId,proto3,oneof" json:"snapshot_upkeep_player_id,omitempty"`
 	// Where the unit was, as the player saw it.
 	SnapshotPoint *Point `protobuf:"bytes,7,opt,name=snapshot_point,json=snapshotPoint,proto3" json:"snapshot_point,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	// The name of snapshot_unit_link, such as "Barracks". Empty when not known.
+	SnapshotUnitName string `protobuf:"bytes,8,opt,name=snapshot_unit_name,json=snapshotUnitName,proto3" json:"snapshot_unit_name,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *TargetUnit) Reset() {
 	*x = TargetUnit{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[11]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2407,7 +3426,7 @@ func (x *TargetUnit) String() string {
 func (*TargetUnit) ProtoMessage() {}
 
 func (x *TargetUnit) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[11]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2420,7 +3439,7 @@ func (x *TargetUnit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TargetUnit.ProtoReflect.Descriptor instead.
 func (*TargetUnit) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{11}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *TargetUnit) GetUnit() *Unit {
@@ -2472,6 +3491,13 @@ func (x *TargetUnit) GetSnapshotPoint() *Point {
 	return nil
 }
 
+func (x *TargetUnit) GetSnapshotUnitName() string {
+	if x != nil {
+		return x.SnapshotUnitName
+	}
+	return ""
+}
+
 // An order to the units that the player has selected.
 type Cmd struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2499,7 +3525,7 @@ type Cmd struct {
 
 func (x *Cmd) Reset() {
 	*x = Cmd{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[12]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2511,7 +3537,7 @@ func (x *Cmd) String() string {
 func (*Cmd) ProtoMessage() {}
 
 func (x *Cmd) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[12]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2524,7 +3550,7 @@ func (x *Cmd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cmd.ProtoReflect.Descriptor instead.
 func (*Cmd) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{12}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Cmd) GetCmdFlags() uint32 {
@@ -2632,7 +3658,7 @@ type CmdUpdateTargetPoint struct {
 
 func (x *CmdUpdateTargetPoint) Reset() {
 	*x = CmdUpdateTargetPoint{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[13]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2644,7 +3670,7 @@ func (x *CmdUpdateTargetPoint) String() string {
 func (*CmdUpdateTargetPoint) ProtoMessage() {}
 
 func (x *CmdUpdateTargetPoint) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[13]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2657,7 +3683,7 @@ func (x *CmdUpdateTargetPoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CmdUpdateTargetPoint.ProtoReflect.Descriptor instead.
 func (*CmdUpdateTargetPoint) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{13}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *CmdUpdateTargetPoint) GetTarget() *Point {
@@ -2678,7 +3704,7 @@ type CmdUpdateTargetUnit struct {
 
 func (x *CmdUpdateTargetUnit) Reset() {
 	*x = CmdUpdateTargetUnit{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[14]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2690,7 +3716,7 @@ func (x *CmdUpdateTargetUnit) String() string {
 func (*CmdUpdateTargetUnit) ProtoMessage() {}
 
 func (x *CmdUpdateTargetUnit) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[14]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2703,7 +3729,7 @@ func (x *CmdUpdateTargetUnit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CmdUpdateTargetUnit.ProtoReflect.Descriptor instead.
 func (*CmdUpdateTargetUnit) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{14}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *CmdUpdateTargetUnit) GetTarget() *TargetUnit {
@@ -2726,7 +3752,7 @@ type CommandManagerState struct {
 
 func (x *CommandManagerState) Reset() {
 	*x = CommandManagerState{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[15]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2738,7 +3764,7 @@ func (x *CommandManagerState) String() string {
 func (*CommandManagerState) ProtoMessage() {}
 
 func (x *CommandManagerState) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[15]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2751,7 +3777,7 @@ func (x *CommandManagerState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommandManagerState.ProtoReflect.Descriptor instead.
 func (*CommandManagerState) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{15}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *CommandManagerState) GetState() CommandState {
@@ -2779,7 +3805,7 @@ type CommandManagerReset struct {
 
 func (x *CommandManagerReset) Reset() {
 	*x = CommandManagerReset{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[16]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2791,7 +3817,7 @@ func (x *CommandManagerReset) String() string {
 func (*CommandManagerReset) ProtoMessage() {}
 
 func (x *CommandManagerReset) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[16]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2804,7 +3830,7 @@ func (x *CommandManagerReset) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommandManagerReset.ProtoReflect.Descriptor instead.
 func (*CommandManagerReset) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{16}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *CommandManagerReset) GetSequence() uint32 {
@@ -2824,14 +3850,16 @@ type Subgroup struct {
 	// The rank within the subgroup.
 	IntraSubgroupPriority uint32 `protobuf:"varint,3,opt,name=intra_subgroup_priority,json=intraSubgroupPriority,proto3" json:"intra_subgroup_priority,omitempty"`
 	// How many units.
-	Count         uint32 `protobuf:"varint,4,opt,name=count,proto3" json:"count,omitempty"`
+	Count uint32 `protobuf:"varint,4,opt,name=count,proto3" json:"count,omitempty"`
+	// The name of unit_link, such as "Marine". Empty when not known.
+	UnitName      string `protobuf:"bytes,5,opt,name=unit_name,json=unitName,proto3" json:"unit_name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Subgroup) Reset() {
 	*x = Subgroup{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[17]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2843,7 +3871,7 @@ func (x *Subgroup) String() string {
 func (*Subgroup) ProtoMessage() {}
 
 func (x *Subgroup) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[17]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2856,7 +3884,7 @@ func (x *Subgroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Subgroup.ProtoReflect.Descriptor instead.
 func (*Subgroup) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{17}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Subgroup) GetUnitLink() uint32 {
@@ -2887,6 +3915,13 @@ func (x *Subgroup) GetCount() uint32 {
 	return 0
 }
 
+func (x *Subgroup) GetUnitName() string {
+	if x != nil {
+		return x.UnitName
+	}
+	return ""
+}
+
 // Indices into a list of units.
 type Indices struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2898,7 +3933,7 @@ type Indices struct {
 
 func (x *Indices) Reset() {
 	*x = Indices{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[18]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2910,7 +3945,7 @@ func (x *Indices) String() string {
 func (*Indices) ProtoMessage() {}
 
 func (x *Indices) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[18]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2923,7 +3958,7 @@ func (x *Indices) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Indices.ProtoReflect.Descriptor instead.
 func (*Indices) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{18}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Indices) GetIndex() []uint32 {
@@ -2959,7 +3994,7 @@ type SelectionDelta struct {
 
 func (x *SelectionDelta) Reset() {
 	*x = SelectionDelta{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[19]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2971,7 +4006,7 @@ func (x *SelectionDelta) String() string {
 func (*SelectionDelta) ProtoMessage() {}
 
 func (x *SelectionDelta) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[19]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2984,7 +4019,7 @@ func (x *SelectionDelta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SelectionDelta.ProtoReflect.Descriptor instead.
 func (*SelectionDelta) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{19}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *SelectionDelta) GetControlGroupId() uint32 {
@@ -3095,7 +4130,7 @@ type ControlGroupUpdate struct {
 
 func (x *ControlGroupUpdate) Reset() {
 	*x = ControlGroupUpdate{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[20]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3107,7 +4142,7 @@ func (x *ControlGroupUpdate) String() string {
 func (*ControlGroupUpdate) ProtoMessage() {}
 
 func (x *ControlGroupUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[20]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3120,7 +4155,7 @@ func (x *ControlGroupUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ControlGroupUpdate.ProtoReflect.Descriptor instead.
 func (*ControlGroupUpdate) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{20}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ControlGroupUpdate) GetControlGroupIndex() uint32 {
@@ -3219,7 +4254,7 @@ type SelectionSyncCheck struct {
 
 func (x *SelectionSyncCheck) Reset() {
 	*x = SelectionSyncCheck{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[21]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3231,7 +4266,7 @@ func (x *SelectionSyncCheck) String() string {
 func (*SelectionSyncCheck) ProtoMessage() {}
 
 func (x *SelectionSyncCheck) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[21]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3244,7 +4279,7 @@ func (x *SelectionSyncCheck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SelectionSyncCheck.ProtoReflect.Descriptor instead.
 func (*SelectionSyncCheck) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{21}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *SelectionSyncCheck) GetControlGroupId() uint32 {
@@ -3313,13 +4348,16 @@ type UnitBorn struct {
 	Creator *Unit `protobuf:"bytes,6,opt,name=creator,proto3" json:"creator,omitempty"`
 	// The ability that made it. Since 3.14.
 	CreatorAbilityName *string `protobuf:"bytes,7,opt,name=creator_ability_name,json=creatorAbilityName,proto3,oneof" json:"creator_ability_name,omitempty"`
-	unknownFields      protoimpl.UnknownFields
-	sizeCache          protoimpl.SizeCache
+	// For what hatched: the gameloop in which the creator became an egg. Absent for all others: when a factory or the like
+	// began to make a unit, a replay does not tell.
+	StartedTick   *int32 `protobuf:"varint,8,opt,name=started_tick,json=startedTick,proto3,oneof" json:"started_tick,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *UnitBorn) Reset() {
 	*x = UnitBorn{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[22]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3331,7 +4369,7 @@ func (x *UnitBorn) String() string {
 func (*UnitBorn) ProtoMessage() {}
 
 func (x *UnitBorn) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[22]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3344,7 +4382,7 @@ func (x *UnitBorn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnitBorn.ProtoReflect.Descriptor instead.
 func (*UnitBorn) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{22}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *UnitBorn) GetUnit() *Unit {
@@ -3396,6 +4434,13 @@ func (x *UnitBorn) GetCreatorAbilityName() string {
 	return ""
 }
 
+func (x *UnitBorn) GetStartedTick() int32 {
+	if x != nil && x.StartedTick != nil {
+		return *x.StartedTick
+	}
+	return 0
+}
+
 // A unit's construction or warp-in began.
 type UnitInit struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3415,7 +4460,7 @@ type UnitInit struct {
 
 func (x *UnitInit) Reset() {
 	*x = UnitInit{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[23]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3427,7 +4472,7 @@ func (x *UnitInit) String() string {
 func (*UnitInit) ProtoMessage() {}
 
 func (x *UnitInit) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[23]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3440,7 +4485,7 @@ func (x *UnitInit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnitInit.ProtoReflect.Descriptor instead.
 func (*UnitInit) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{23}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *UnitInit) GetUnit() *Unit {
@@ -3482,14 +4527,16 @@ func (x *UnitInit) GetY() uint32 {
 type UnitDone struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The unit.
-	Unit          *Unit `protobuf:"bytes,1,opt,name=unit,proto3" json:"unit,omitempty"`
+	Unit *Unit `protobuf:"bytes,1,opt,name=unit,proto3" json:"unit,omitempty"`
+	// The gameloop in which it began: that of the unit's unit_init. Absent when the replay has none.
+	StartedTick   *int32 `protobuf:"varint,2,opt,name=started_tick,json=startedTick,proto3,oneof" json:"started_tick,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *UnitDone) Reset() {
 	*x = UnitDone{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[24]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3501,7 +4548,7 @@ func (x *UnitDone) String() string {
 func (*UnitDone) ProtoMessage() {}
 
 func (x *UnitDone) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[24]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3514,7 +4561,7 @@ func (x *UnitDone) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnitDone.ProtoReflect.Descriptor instead.
 func (*UnitDone) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{24}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *UnitDone) GetUnit() *Unit {
@@ -3522,6 +4569,13 @@ func (x *UnitDone) GetUnit() *Unit {
 		return x.Unit
 	}
 	return nil
+}
+
+func (x *UnitDone) GetStartedTick() int32 {
+	if x != nil && x.StartedTick != nil {
+		return *x.StartedTick
+	}
+	return 0
 }
 
 // A unit died.
@@ -3543,7 +4597,7 @@ type UnitDied struct {
 
 func (x *UnitDied) Reset() {
 	*x = UnitDied{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[25]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3555,7 +4609,7 @@ func (x *UnitDied) String() string {
 func (*UnitDied) ProtoMessage() {}
 
 func (x *UnitDied) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[25]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3568,7 +4622,7 @@ func (x *UnitDied) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnitDied.ProtoReflect.Descriptor instead.
 func (*UnitDied) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{25}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *UnitDied) GetUnit() *Unit {
@@ -3621,7 +4675,7 @@ type UnitOwnerChange struct {
 
 func (x *UnitOwnerChange) Reset() {
 	*x = UnitOwnerChange{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[26]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3633,7 +4687,7 @@ func (x *UnitOwnerChange) String() string {
 func (*UnitOwnerChange) ProtoMessage() {}
 
 func (x *UnitOwnerChange) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[26]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3646,7 +4700,7 @@ func (x *UnitOwnerChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnitOwnerChange.ProtoReflect.Descriptor instead.
 func (*UnitOwnerChange) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{26}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *UnitOwnerChange) GetUnit() *Unit {
@@ -3677,13 +4731,16 @@ type UnitTypeChange struct {
 	Unit *Unit `protobuf:"bytes,1,opt,name=unit,proto3" json:"unit,omitempty"`
 	// The type that it had. Empty when not known.
 	PreviousTypeName string `protobuf:"bytes,2,opt,name=previous_type_name,json=previousTypeName,proto3" json:"previous_type_name,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// For what comes out of a cocoon or an egg: the gameloop in which the unit became that. Absent for all others: when a
+	// morph that shows no type in between began, a replay does not tell.
+	StartedTick   *int32 `protobuf:"varint,3,opt,name=started_tick,json=startedTick,proto3,oneof" json:"started_tick,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *UnitTypeChange) Reset() {
 	*x = UnitTypeChange{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[27]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3695,7 +4752,7 @@ func (x *UnitTypeChange) String() string {
 func (*UnitTypeChange) ProtoMessage() {}
 
 func (x *UnitTypeChange) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[27]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3708,7 +4765,7 @@ func (x *UnitTypeChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnitTypeChange.ProtoReflect.Descriptor instead.
 func (*UnitTypeChange) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{27}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *UnitTypeChange) GetUnit() *Unit {
@@ -3723,6 +4780,13 @@ func (x *UnitTypeChange) GetPreviousTypeName() string {
 		return x.PreviousTypeName
 	}
 	return ""
+}
+
+func (x *UnitTypeChange) GetStartedTick() int32 {
+	if x != nil && x.StartedTick != nil {
+		return *x.StartedTick
+	}
+	return 0
 }
 
 // A player gained an upgrade.
@@ -3740,7 +4804,7 @@ type Upgrade struct {
 
 func (x *Upgrade) Reset() {
 	*x = Upgrade{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[28]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3752,7 +4816,7 @@ func (x *Upgrade) String() string {
 func (*Upgrade) ProtoMessage() {}
 
 func (x *Upgrade) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[28]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3765,7 +4829,7 @@ func (x *Upgrade) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Upgrade.ProtoReflect.Descriptor instead.
 func (*Upgrade) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{28}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Upgrade) GetPlayerId() uint32 {
@@ -3804,7 +4868,7 @@ type UnitPosition struct {
 
 func (x *UnitPosition) Reset() {
 	*x = UnitPosition{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[29]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3816,7 +4880,7 @@ func (x *UnitPosition) String() string {
 func (*UnitPosition) ProtoMessage() {}
 
 func (x *UnitPosition) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[29]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3829,7 +4893,7 @@ func (x *UnitPosition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnitPosition.ProtoReflect.Descriptor instead.
 func (*UnitPosition) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{29}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *UnitPosition) GetUnit() *Unit {
@@ -3868,7 +4932,7 @@ type UnitPositions struct {
 
 func (x *UnitPositions) Reset() {
 	*x = UnitPositions{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[30]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3880,7 +4944,7 @@ func (x *UnitPositions) String() string {
 func (*UnitPositions) ProtoMessage() {}
 
 func (x *UnitPositions) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[30]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3893,7 +4957,7 @@ func (x *UnitPositions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnitPositions.ProtoReflect.Descriptor instead.
 func (*UnitPositions) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{30}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *UnitPositions) GetFirstUnitIndex() uint32 {
@@ -3927,14 +4991,17 @@ type PlayerSetup struct {
 	// Index into the lobby's users.
 	UserId *uint32 `protobuf:"varint,3,opt,name=user_id,json=userId,proto3,oneof" json:"user_id,omitempty"`
 	// Index into the lobby's slots.
-	SlotId        *uint32 `protobuf:"varint,4,opt,name=slot_id,json=slotId,proto3,oneof" json:"slot_id,omitempty"`
+	SlotId *uint32 `protobuf:"varint,4,opt,name=slot_id,json=slotId,proto3,oneof" json:"slot_id,omitempty"`
+	// True where a game that was saved goes on: the tracker tells the players anew and dates that to gameloop 0. at_tick is
+	// the gameloop of the tracker's event before.
+	Resumed       bool `protobuf:"varint,5,opt,name=resumed,proto3" json:"resumed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PlayerSetup) Reset() {
 	*x = PlayerSetup{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[31]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3946,7 +5013,7 @@ func (x *PlayerSetup) String() string {
 func (*PlayerSetup) ProtoMessage() {}
 
 func (x *PlayerSetup) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[31]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3959,7 +5026,7 @@ func (x *PlayerSetup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlayerSetup.ProtoReflect.Descriptor instead.
 func (*PlayerSetup) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{31}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *PlayerSetup) GetPlayerId() uint32 {
@@ -3988,6 +5055,13 @@ func (x *PlayerSetup) GetSlotId() uint32 {
 		return *x.SlotId
 	}
 	return 0
+}
+
+func (x *PlayerSetup) GetResumed() bool {
+	if x != nil {
+		return x.Resumed
+	}
+	return false
 }
 
 // A player's score and economy. Resources are numbers of minerals or vespene gas.
@@ -4079,7 +5153,7 @@ type PlayerStats struct {
 
 func (x *PlayerStats) Reset() {
 	*x = PlayerStats{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[32]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4091,7 +5165,7 @@ func (x *PlayerStats) String() string {
 func (*PlayerStats) ProtoMessage() {}
 
 func (x *PlayerStats) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[32]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4104,7 +5178,7 @@ func (x *PlayerStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlayerStats.ProtoReflect.Descriptor instead.
 func (*PlayerStats) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{32}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *PlayerStats) GetPlayerId() uint32 {
@@ -4400,7 +5474,7 @@ type Chat struct {
 
 func (x *Chat) Reset() {
 	*x = Chat{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[33]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4412,7 +5486,7 @@ func (x *Chat) String() string {
 func (*Chat) ProtoMessage() {}
 
 func (x *Chat) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[33]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4425,7 +5499,7 @@ func (x *Chat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Chat.ProtoReflect.Descriptor instead.
 func (*Chat) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{33}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Chat) GetRecipient() Recipient {
@@ -4447,15 +5521,15 @@ type Ping struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// To whom.
 	Recipient Recipient `protobuf:"varint,1,opt,name=recipient,proto3,enum=replayd.sc2replay.v1.Recipient" json:"recipient,omitempty"`
-	// Where.
-	Point         *RawPoint `protobuf:"bytes,2,opt,name=point,proto3" json:"point,omitempty"`
+	// Where. A multiple of 1/4096 of a cell, exact up to 4096 cells.
+	Point         *Point2 `protobuf:"bytes,2,opt,name=point,proto3" json:"point,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Ping) Reset() {
 	*x = Ping{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[34]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4467,7 +5541,7 @@ func (x *Ping) String() string {
 func (*Ping) ProtoMessage() {}
 
 func (x *Ping) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[34]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4480,7 +5554,7 @@ func (x *Ping) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ping.ProtoReflect.Descriptor instead.
 func (*Ping) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{34}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Ping) GetRecipient() Recipient {
@@ -4490,7 +5564,7 @@ func (x *Ping) GetRecipient() Recipient {
 	return Recipient_RECIPIENT_UNSPECIFIED
 }
 
-func (x *Ping) GetPoint() *RawPoint {
+func (x *Ping) GetPoint() *Point2 {
 	if x != nil {
 		return x.Point
 	}
@@ -4508,7 +5582,7 @@ type LoadingProgress struct {
 
 func (x *LoadingProgress) Reset() {
 	*x = LoadingProgress{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[35]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4520,7 +5594,7 @@ func (x *LoadingProgress) String() string {
 func (*LoadingProgress) ProtoMessage() {}
 
 func (x *LoadingProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[35]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4533,7 +5607,7 @@ func (x *LoadingProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadingProgress.ProtoReflect.Descriptor instead.
 func (*LoadingProgress) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{35}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *LoadingProgress) GetProgress() int32 {
@@ -4552,7 +5626,7 @@ type ServerPing struct {
 
 func (x *ServerPing) Reset() {
 	*x = ServerPing{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[36]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4564,7 +5638,7 @@ func (x *ServerPing) String() string {
 func (*ServerPing) ProtoMessage() {}
 
 func (x *ServerPing) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[36]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4577,7 +5651,7 @@ func (x *ServerPing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerPing.ProtoReflect.Descriptor instead.
 func (*ServerPing) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{36}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{35}
 }
 
 // A player lost or regained the connection.
@@ -4591,7 +5665,7 @@ type ReconnectNotify struct {
 
 func (x *ReconnectNotify) Reset() {
 	*x = ReconnectNotify{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[37]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4603,7 +5677,7 @@ func (x *ReconnectNotify) String() string {
 func (*ReconnectNotify) ProtoMessage() {}
 
 func (x *ReconnectNotify) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[37]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4616,7 +5690,7 @@ func (x *ReconnectNotify) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReconnectNotify.ProtoReflect.Descriptor instead.
 func (*ReconnectNotify) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{37}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ReconnectNotify) GetStatus() uint32 {
@@ -4635,7 +5709,7 @@ type PlayerLeave struct {
 
 func (x *PlayerLeave) Reset() {
 	*x = PlayerLeave{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[38]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4647,7 +5721,7 @@ func (x *PlayerLeave) String() string {
 func (*PlayerLeave) ProtoMessage() {}
 
 func (x *PlayerLeave) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[38]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4660,7 +5734,7 @@ func (x *PlayerLeave) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlayerLeave.ProtoReflect.Descriptor instead.
 func (*PlayerLeave) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{38}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{37}
 }
 
 // A user left the game.
@@ -4674,7 +5748,7 @@ type GameUserLeave struct {
 
 func (x *GameUserLeave) Reset() {
 	*x = GameUserLeave{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[39]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4686,7 +5760,7 @@ func (x *GameUserLeave) String() string {
 func (*GameUserLeave) ProtoMessage() {}
 
 func (x *GameUserLeave) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[39]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4699,7 +5773,7 @@ func (x *GameUserLeave) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GameUserLeave.ProtoReflect.Descriptor instead.
 func (*GameUserLeave) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{39}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *GameUserLeave) GetLeaveReason() uint32 {
@@ -4732,7 +5806,7 @@ type GameUserJoin struct {
 
 func (x *GameUserJoin) Reset() {
 	*x = GameUserJoin{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[40]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4744,7 +5818,7 @@ func (x *GameUserJoin) String() string {
 func (*GameUserJoin) ProtoMessage() {}
 
 func (x *GameUserJoin) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[40]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4757,7 +5831,7 @@ func (x *GameUserJoin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GameUserJoin.ProtoReflect.Descriptor instead.
 func (*GameUserJoin) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{40}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *GameUserJoin) GetObserve() uint32 {
@@ -4818,7 +5892,7 @@ type UserFinishedLoadingSync struct {
 
 func (x *UserFinishedLoadingSync) Reset() {
 	*x = UserFinishedLoadingSync{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[41]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4830,7 +5904,7 @@ func (x *UserFinishedLoadingSync) String() string {
 func (*UserFinishedLoadingSync) ProtoMessage() {}
 
 func (x *UserFinishedLoadingSync) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[41]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4843,7 +5917,7 @@ func (x *UserFinishedLoadingSync) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UserFinishedLoadingSync.ProtoReflect.Descriptor instead.
 func (*UserFinishedLoadingSync) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{41}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{40}
 }
 
 // A player's client told its options.
@@ -4887,7 +5961,7 @@ type UserOptions struct {
 
 func (x *UserOptions) Reset() {
 	*x = UserOptions{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[42]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4899,7 +5973,7 @@ func (x *UserOptions) String() string {
 func (*UserOptions) ProtoMessage() {}
 
 func (x *UserOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[42]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4912,7 +5986,7 @@ func (x *UserOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UserOptions.ProtoReflect.Descriptor instead.
 func (*UserOptions) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{42}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *UserOptions) GetGameFullyDownloaded() bool {
@@ -5040,7 +6114,7 @@ type CameraSave struct {
 
 func (x *CameraSave) Reset() {
 	*x = CameraSave{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[43]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5052,7 +6126,7 @@ func (x *CameraSave) String() string {
 func (*CameraSave) ProtoMessage() {}
 
 func (x *CameraSave) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[43]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5065,7 +6139,7 @@ func (x *CameraSave) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CameraSave.ProtoReflect.Descriptor instead.
 func (*CameraSave) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{43}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *CameraSave) GetWhich() uint32 {
@@ -5093,7 +6167,7 @@ type TriggerPortraitLoaded struct {
 
 func (x *TriggerPortraitLoaded) Reset() {
 	*x = TriggerPortraitLoaded{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[44]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5105,7 +6179,7 @@ func (x *TriggerPortraitLoaded) String() string {
 func (*TriggerPortraitLoaded) ProtoMessage() {}
 
 func (x *TriggerPortraitLoaded) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[44]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5118,7 +6192,7 @@ func (x *TriggerPortraitLoaded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerPortraitLoaded.ProtoReflect.Descriptor instead.
 func (*TriggerPortraitLoaded) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{44}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *TriggerPortraitLoaded) GetPortraitId() int32 {
@@ -5143,7 +6217,7 @@ type TriggerMouseMoved struct {
 
 func (x *TriggerMouseMoved) Reset() {
 	*x = TriggerMouseMoved{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[45]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5155,7 +6229,7 @@ func (x *TriggerMouseMoved) String() string {
 func (*TriggerMouseMoved) ProtoMessage() {}
 
 func (x *TriggerMouseMoved) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[45]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5168,7 +6242,7 @@ func (x *TriggerMouseMoved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerMouseMoved.ProtoReflect.Descriptor instead.
 func (*TriggerMouseMoved) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{45}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *TriggerMouseMoved) GetPosUi() *UiPoint {
@@ -5211,7 +6285,7 @@ type TriggerMouseClicked struct {
 
 func (x *TriggerMouseClicked) Reset() {
 	*x = TriggerMouseClicked{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[46]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5223,7 +6297,7 @@ func (x *TriggerMouseClicked) String() string {
 func (*TriggerMouseClicked) ProtoMessage() {}
 
 func (x *TriggerMouseClicked) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[46]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5236,7 +6310,7 @@ func (x *TriggerMouseClicked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerMouseClicked.ProtoReflect.Descriptor instead.
 func (*TriggerMouseClicked) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{46}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *TriggerMouseClicked) GetButton() uint32 {
@@ -5287,7 +6361,7 @@ type TriggerMouseWheel struct {
 
 func (x *TriggerMouseWheel) Reset() {
 	*x = TriggerMouseWheel{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[47]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5299,7 +6373,7 @@ func (x *TriggerMouseWheel) String() string {
 func (*TriggerMouseWheel) ProtoMessage() {}
 
 func (x *TriggerMouseWheel) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[47]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5312,7 +6386,7 @@ func (x *TriggerMouseWheel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerMouseWheel.ProtoReflect.Descriptor instead.
 func (*TriggerMouseWheel) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{47}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *TriggerMouseWheel) GetWheelSpin() int32 {
@@ -5342,7 +6416,7 @@ type TriggerKeyPressed struct {
 
 func (x *TriggerKeyPressed) Reset() {
 	*x = TriggerKeyPressed{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[48]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5354,7 +6428,7 @@ func (x *TriggerKeyPressed) String() string {
 func (*TriggerKeyPressed) ProtoMessage() {}
 
 func (x *TriggerKeyPressed) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[48]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5367,7 +6441,7 @@ func (x *TriggerKeyPressed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerKeyPressed.ProtoReflect.Descriptor instead.
 func (*TriggerKeyPressed) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{48}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *TriggerKeyPressed) GetKey() int32 {
@@ -5397,7 +6471,7 @@ type TriggerHotkeyPressed struct {
 
 func (x *TriggerHotkeyPressed) Reset() {
 	*x = TriggerHotkeyPressed{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[49]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5409,7 +6483,7 @@ func (x *TriggerHotkeyPressed) String() string {
 func (*TriggerHotkeyPressed) ProtoMessage() {}
 
 func (x *TriggerHotkeyPressed) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[49]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5422,7 +6496,7 @@ func (x *TriggerHotkeyPressed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerHotkeyPressed.ProtoReflect.Descriptor instead.
 func (*TriggerHotkeyPressed) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{49}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *TriggerHotkeyPressed) GetHotkey() uint32 {
@@ -5462,7 +6536,7 @@ type TriggerDialogControl struct {
 
 func (x *TriggerDialogControl) Reset() {
 	*x = TriggerDialogControl{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[50]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5474,7 +6548,7 @@ func (x *TriggerDialogControl) String() string {
 func (*TriggerDialogControl) ProtoMessage() {}
 
 func (x *TriggerDialogControl) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[50]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5487,7 +6561,7 @@ func (x *TriggerDialogControl) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerDialogControl.ProtoReflect.Descriptor instead.
 func (*TriggerDialogControl) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{50}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *TriggerDialogControl) GetControlId() int32 {
@@ -5606,7 +6680,7 @@ type TriggerCameraMove struct {
 
 func (x *TriggerCameraMove) Reset() {
 	*x = TriggerCameraMove{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[51]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5618,7 +6692,7 @@ func (x *TriggerCameraMove) String() string {
 func (*TriggerCameraMove) ProtoMessage() {}
 
 func (x *TriggerCameraMove) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[51]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5631,7 +6705,7 @@ func (x *TriggerCameraMove) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerCameraMove.ProtoReflect.Descriptor instead.
 func (*TriggerCameraMove) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{51}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *TriggerCameraMove) GetReason() int32 {
@@ -5654,7 +6728,7 @@ type TriggerCutsceneBookmarkFired struct {
 
 func (x *TriggerCutsceneBookmarkFired) Reset() {
 	*x = TriggerCutsceneBookmarkFired{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[52]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5666,7 +6740,7 @@ func (x *TriggerCutsceneBookmarkFired) String() string {
 func (*TriggerCutsceneBookmarkFired) ProtoMessage() {}
 
 func (x *TriggerCutsceneBookmarkFired) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[52]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5679,7 +6753,7 @@ func (x *TriggerCutsceneBookmarkFired) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerCutsceneBookmarkFired.ProtoReflect.Descriptor instead.
 func (*TriggerCutsceneBookmarkFired) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{52}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *TriggerCutsceneBookmarkFired) GetCutsceneId() int32 {
@@ -5707,7 +6781,7 @@ type TriggerCutsceneEndSceneFired struct {
 
 func (x *TriggerCutsceneEndSceneFired) Reset() {
 	*x = TriggerCutsceneEndSceneFired{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[53]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5719,7 +6793,7 @@ func (x *TriggerCutsceneEndSceneFired) String() string {
 func (*TriggerCutsceneEndSceneFired) ProtoMessage() {}
 
 func (x *TriggerCutsceneEndSceneFired) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[53]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5732,7 +6806,7 @@ func (x *TriggerCutsceneEndSceneFired) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerCutsceneEndSceneFired.ProtoReflect.Descriptor instead.
 func (*TriggerCutsceneEndSceneFired) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{53}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *TriggerCutsceneEndSceneFired) GetCutsceneId() int32 {
@@ -5755,7 +6829,7 @@ type TriggerSoundLengthSync struct {
 
 func (x *TriggerSoundLengthSync) Reset() {
 	*x = TriggerSoundLengthSync{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[54]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5767,7 +6841,7 @@ func (x *TriggerSoundLengthSync) String() string {
 func (*TriggerSoundLengthSync) ProtoMessage() {}
 
 func (x *TriggerSoundLengthSync) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[54]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5780,7 +6854,7 @@ func (x *TriggerSoundLengthSync) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerSoundLengthSync.ProtoReflect.Descriptor instead.
 func (*TriggerSoundLengthSync) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{54}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *TriggerSoundLengthSync) GetSoundHash() []uint32 {
@@ -5808,7 +6882,7 @@ type TriggerTransmissionComplete struct {
 
 func (x *TriggerTransmissionComplete) Reset() {
 	*x = TriggerTransmissionComplete{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[55]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5820,7 +6894,7 @@ func (x *TriggerTransmissionComplete) String() string {
 func (*TriggerTransmissionComplete) ProtoMessage() {}
 
 func (x *TriggerTransmissionComplete) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[55]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5833,7 +6907,7 @@ func (x *TriggerTransmissionComplete) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerTransmissionComplete.ProtoReflect.Descriptor instead.
 func (*TriggerTransmissionComplete) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{55}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *TriggerTransmissionComplete) GetTransmissionId() int32 {
@@ -5854,7 +6928,7 @@ type TriggerChatMessage struct {
 
 func (x *TriggerChatMessage) Reset() {
 	*x = TriggerChatMessage{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[56]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5866,7 +6940,7 @@ func (x *TriggerChatMessage) String() string {
 func (*TriggerChatMessage) ProtoMessage() {}
 
 func (x *TriggerChatMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[56]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5879,7 +6953,7 @@ func (x *TriggerChatMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerChatMessage.ProtoReflect.Descriptor instead.
 func (*TriggerChatMessage) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{56}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *TriggerChatMessage) GetChatMessage() string {
@@ -5892,8 +6966,8 @@ func (x *TriggerChatMessage) GetChatMessage() string {
 // A ping that triggers listen to.
 type TriggerPing struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Where.
-	Point *RawPoint `protobuf:"bytes,1,opt,name=point,proto3" json:"point,omitempty"`
+	// Where. A multiple of 1/4096 of a cell, exact up to 4096 cells.
+	Point *Point2 `protobuf:"bytes,1,opt,name=point,proto3" json:"point,omitempty"`
 	// The unit that was pinged; the tag is 0 when none was.
 	Unit *Unit `protobuf:"bytes,2,opt,name=unit,proto3" json:"unit,omitempty"`
 	// Its type, as an index into the balance data. Since 3.0, as the next four.
@@ -5909,14 +6983,16 @@ type TriggerPing struct {
 	// True when the minimap was used.
 	PingedMinimap bool `protobuf:"varint,8,opt,name=pinged_minimap,json=pingedMinimap,proto3" json:"pinged_minimap,omitempty"`
 	// As in the replay. Since 3.0.
-	Option        int32 `protobuf:"zigzag32,9,opt,name=option,proto3" json:"option,omitempty"`
+	Option int32 `protobuf:"zigzag32,9,opt,name=option,proto3" json:"option,omitempty"`
+	// The name of unit_link, such as "Nexus". Empty when not known.
+	UnitName      string `protobuf:"bytes,10,opt,name=unit_name,json=unitName,proto3" json:"unit_name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *TriggerPing) Reset() {
 	*x = TriggerPing{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[57]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5928,7 +7004,7 @@ func (x *TriggerPing) String() string {
 func (*TriggerPing) ProtoMessage() {}
 
 func (x *TriggerPing) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[57]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5941,10 +7017,10 @@ func (x *TriggerPing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerPing.ProtoReflect.Descriptor instead.
 func (*TriggerPing) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{57}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{56}
 }
 
-func (x *TriggerPing) GetPoint() *RawPoint {
+func (x *TriggerPing) GetPoint() *Point2 {
 	if x != nil {
 		return x.Point
 	}
@@ -6007,6 +7083,13 @@ func (x *TriggerPing) GetOption() int32 {
 	return 0
 }
 
+func (x *TriggerPing) GetUnitName() string {
+	if x != nil {
+		return x.UnitName
+	}
+	return ""
+}
+
 // The player entered or left the choice of a target.
 type TriggerTargetModeUpdate struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -6015,14 +7098,16 @@ type TriggerTargetModeUpdate struct {
 	// Which of its commands.
 	AbilCmdIndex uint32 `protobuf:"varint,2,opt,name=abil_cmd_index,json=abilCmdIndex,proto3" json:"abil_cmd_index,omitempty"`
 	// As in the replay.
-	State         int32 `protobuf:"zigzag32,3,opt,name=state,proto3" json:"state,omitempty"`
+	State int32 `protobuf:"zigzag32,3,opt,name=state,proto3" json:"state,omitempty"`
+	// The command's name, as in an order. Empty when not known.
+	Name          string `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *TriggerTargetModeUpdate) Reset() {
 	*x = TriggerTargetModeUpdate{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[58]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6034,7 +7119,7 @@ func (x *TriggerTargetModeUpdate) String() string {
 func (*TriggerTargetModeUpdate) ProtoMessage() {}
 
 func (x *TriggerTargetModeUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[58]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6047,7 +7132,7 @@ func (x *TriggerTargetModeUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerTargetModeUpdate.ProtoReflect.Descriptor instead.
 func (*TriggerTargetModeUpdate) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{58}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *TriggerTargetModeUpdate) GetAbilLink() uint32 {
@@ -6071,6 +7156,13 @@ func (x *TriggerTargetModeUpdate) GetState() int32 {
 	return 0
 }
 
+func (x *TriggerTargetModeUpdate) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
 // An order was refused.
 type TriggerCommandError struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -6084,7 +7176,7 @@ type TriggerCommandError struct {
 
 func (x *TriggerCommandError) Reset() {
 	*x = TriggerCommandError{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[59]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6096,7 +7188,7 @@ func (x *TriggerCommandError) String() string {
 func (*TriggerCommandError) ProtoMessage() {}
 
 func (x *TriggerCommandError) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[59]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6109,7 +7201,7 @@ func (x *TriggerCommandError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerCommandError.ProtoReflect.Descriptor instead.
 func (*TriggerCommandError) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{59}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *TriggerCommandError) GetError() int32 {
@@ -6139,7 +7231,7 @@ type ResourceTrade struct {
 
 func (x *ResourceTrade) Reset() {
 	*x = ResourceTrade{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[60]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6151,7 +7243,7 @@ func (x *ResourceTrade) String() string {
 func (*ResourceTrade) ProtoMessage() {}
 
 func (x *ResourceTrade) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[60]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6164,7 +7256,7 @@ func (x *ResourceTrade) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResourceTrade.ProtoReflect.Descriptor instead.
 func (*ResourceTrade) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{60}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *ResourceTrade) GetRecipientId() uint32 {
@@ -6192,7 +7284,7 @@ type ResourceRequest struct {
 
 func (x *ResourceRequest) Reset() {
 	*x = ResourceRequest{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[61]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6204,7 +7296,7 @@ func (x *ResourceRequest) String() string {
 func (*ResourceRequest) ProtoMessage() {}
 
 func (x *ResourceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[61]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6217,7 +7309,7 @@ func (x *ResourceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResourceRequest.ProtoReflect.Descriptor instead.
 func (*ResourceRequest) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{61}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *ResourceRequest) GetResources() []int32 {
@@ -6238,7 +7330,7 @@ type ResourceRequestFulfill struct {
 
 func (x *ResourceRequestFulfill) Reset() {
 	*x = ResourceRequestFulfill{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[62]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6250,7 +7342,7 @@ func (x *ResourceRequestFulfill) String() string {
 func (*ResourceRequestFulfill) ProtoMessage() {}
 
 func (x *ResourceRequestFulfill) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[62]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6263,7 +7355,7 @@ func (x *ResourceRequestFulfill) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResourceRequestFulfill.ProtoReflect.Descriptor instead.
 func (*ResourceRequestFulfill) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{62}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *ResourceRequestFulfill) GetFulfillRequestId() int32 {
@@ -6284,7 +7376,7 @@ type ResourceRequestCancel struct {
 
 func (x *ResourceRequestCancel) Reset() {
 	*x = ResourceRequestCancel{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[63]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6296,7 +7388,7 @@ func (x *ResourceRequestCancel) String() string {
 func (*ResourceRequestCancel) ProtoMessage() {}
 
 func (x *ResourceRequestCancel) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[63]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6309,7 +7401,7 @@ func (x *ResourceRequestCancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResourceRequestCancel.ProtoReflect.Descriptor instead.
 func (*ResourceRequestCancel) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{63}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *ResourceRequestCancel) GetCancelRequestId() int32 {
@@ -6332,7 +7424,7 @@ type Alliance struct {
 
 func (x *Alliance) Reset() {
 	*x = Alliance{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[64]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6344,7 +7436,7 @@ func (x *Alliance) String() string {
 func (*Alliance) ProtoMessage() {}
 
 func (x *Alliance) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[64]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6357,7 +7449,7 @@ func (x *Alliance) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Alliance.ProtoReflect.Descriptor instead.
 func (*Alliance) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{64}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *Alliance) GetAlliance() uint32 {
@@ -6385,7 +7477,7 @@ type AchievementAwarded struct {
 
 func (x *AchievementAwarded) Reset() {
 	*x = AchievementAwarded{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[65]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6397,7 +7489,7 @@ func (x *AchievementAwarded) String() string {
 func (*AchievementAwarded) ProtoMessage() {}
 
 func (x *AchievementAwarded) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[65]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6410,7 +7502,7 @@ func (x *AchievementAwarded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AchievementAwarded.ProtoReflect.Descriptor instead.
 func (*AchievementAwarded) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{65}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *AchievementAwarded) GetAchievementLink() uint32 {
@@ -6431,7 +7523,7 @@ type LagMessage struct {
 
 func (x *LagMessage) Reset() {
 	*x = LagMessage{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[66]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6443,7 +7535,7 @@ func (x *LagMessage) String() string {
 func (*LagMessage) ProtoMessage() {}
 
 func (x *LagMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[66]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6456,7 +7548,7 @@ func (x *LagMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LagMessage.ProtoReflect.Descriptor instead.
 func (*LagMessage) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{66}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *LagMessage) GetLaggingPlayerId() uint32 {
@@ -6479,7 +7571,7 @@ type DecrementGameTimeRemaining struct {
 
 func (x *DecrementGameTimeRemaining) Reset() {
 	*x = DecrementGameTimeRemaining{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[67]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6491,7 +7583,7 @@ func (x *DecrementGameTimeRemaining) String() string {
 func (*DecrementGameTimeRemaining) ProtoMessage() {}
 
 func (x *DecrementGameTimeRemaining) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[67]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6504,7 +7596,7 @@ func (x *DecrementGameTimeRemaining) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecrementGameTimeRemaining.ProtoReflect.Descriptor instead.
 func (*DecrementGameTimeRemaining) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{67}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *DecrementGameTimeRemaining) GetDecrementMs() uint32 {
@@ -6542,7 +7634,7 @@ type HijackUser struct {
 
 func (x *HijackUser) Reset() {
 	*x = HijackUser{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[68]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6554,7 +7646,7 @@ func (x *HijackUser) String() string {
 func (*HijackUser) ProtoMessage() {}
 
 func (x *HijackUser) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[68]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6567,7 +7659,7 @@ func (x *HijackUser) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HijackUser.ProtoReflect.Descriptor instead.
 func (*HijackUser) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{68}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *HijackUser) GetGameUserId() uint32 {
@@ -6625,7 +7717,7 @@ type HijackReplayGame struct {
 
 func (x *HijackReplayGame) Reset() {
 	*x = HijackReplayGame{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[69]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6637,7 +7729,7 @@ func (x *HijackReplayGame) String() string {
 func (*HijackReplayGame) ProtoMessage() {}
 
 func (x *HijackReplayGame) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[69]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6650,7 +7742,7 @@ func (x *HijackReplayGame) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HijackReplayGame.ProtoReflect.Descriptor instead.
 func (*HijackReplayGame) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{69}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *HijackReplayGame) GetUserInfos() []*HijackUser {
@@ -6678,7 +7770,7 @@ type UnitClick struct {
 
 func (x *UnitClick) Reset() {
 	*x = UnitClick{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[70]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6690,7 +7782,7 @@ func (x *UnitClick) String() string {
 func (*UnitClick) ProtoMessage() {}
 
 func (x *UnitClick) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[70]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6703,7 +7795,7 @@ func (x *UnitClick) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnitClick.ProtoReflect.Descriptor instead.
 func (*UnitClick) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{70}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *UnitClick) GetUnit() *Unit {
@@ -6726,7 +7818,7 @@ type UnitHighlight struct {
 
 func (x *UnitHighlight) Reset() {
 	*x = UnitHighlight{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[71]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6738,7 +7830,7 @@ func (x *UnitHighlight) String() string {
 func (*UnitHighlight) ProtoMessage() {}
 
 func (x *UnitHighlight) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[71]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6751,7 +7843,7 @@ func (x *UnitHighlight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnitHighlight.ProtoReflect.Descriptor instead.
 func (*UnitHighlight) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{71}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *UnitHighlight) GetUnit() *Unit {
@@ -6779,7 +7871,7 @@ type SetSyncLoadingTime struct {
 
 func (x *SetSyncLoadingTime) Reset() {
 	*x = SetSyncLoadingTime{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[72]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6791,7 +7883,7 @@ func (x *SetSyncLoadingTime) String() string {
 func (*SetSyncLoadingTime) ProtoMessage() {}
 
 func (x *SetSyncLoadingTime) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[72]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6804,7 +7896,7 @@ func (x *SetSyncLoadingTime) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetSyncLoadingTime.ProtoReflect.Descriptor instead.
 func (*SetSyncLoadingTime) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{72}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *SetSyncLoadingTime) GetSyncTime() uint32 {
@@ -6825,7 +7917,7 @@ type SetSyncPlayingTime struct {
 
 func (x *SetSyncPlayingTime) Reset() {
 	*x = SetSyncPlayingTime{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[73]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6837,7 +7929,7 @@ func (x *SetSyncPlayingTime) String() string {
 func (*SetSyncPlayingTime) ProtoMessage() {}
 
 func (x *SetSyncPlayingTime) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[73]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6850,7 +7942,7 @@ func (x *SetSyncPlayingTime) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetSyncPlayingTime.ProtoReflect.Descriptor instead.
 func (*SetSyncPlayingTime) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{73}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *SetSyncPlayingTime) GetSyncTime() uint32 {
@@ -6871,7 +7963,7 @@ type SetAbsoluteGameSpeed struct {
 
 func (x *SetAbsoluteGameSpeed) Reset() {
 	*x = SetAbsoluteGameSpeed{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[74]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6883,7 +7975,7 @@ func (x *SetAbsoluteGameSpeed) String() string {
 func (*SetAbsoluteGameSpeed) ProtoMessage() {}
 
 func (x *SetAbsoluteGameSpeed) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[74]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6896,7 +7988,7 @@ func (x *SetAbsoluteGameSpeed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetAbsoluteGameSpeed.ProtoReflect.Descriptor instead.
 func (*SetAbsoluteGameSpeed) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{74}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *SetAbsoluteGameSpeed) GetSpeed() uint32 {
@@ -6917,7 +8009,7 @@ type AddAbsoluteGameSpeed struct {
 
 func (x *AddAbsoluteGameSpeed) Reset() {
 	*x = AddAbsoluteGameSpeed{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[75]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6929,7 +8021,7 @@ func (x *AddAbsoluteGameSpeed) String() string {
 func (*AddAbsoluteGameSpeed) ProtoMessage() {}
 
 func (x *AddAbsoluteGameSpeed) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[75]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6942,7 +8034,7 @@ func (x *AddAbsoluteGameSpeed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddAbsoluteGameSpeed.ProtoReflect.Descriptor instead.
 func (*AddAbsoluteGameSpeed) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{75}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *AddAbsoluteGameSpeed) GetDelta() int32 {
@@ -6952,14 +8044,2881 @@ func (x *AddAbsoluteGameSpeed) GetDelta() int32 {
 	return 0
 }
 
-// An event that has no message of its own.
+// A map has opened a bank: a file that keeps things from game to game.
+type BankFile struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The file's name.
+	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BankFile) Reset() {
+	*x = BankFile{}
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[75]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BankFile) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BankFile) ProtoMessage() {}
+
+func (x *BankFile) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[75]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BankFile.ProtoReflect.Descriptor instead.
+func (*BankFile) Descriptor() ([]byte, []int) {
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{75}
+}
+
+func (x *BankFile) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+// A section of the bank follows.
+type BankSection struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The section's name.
+	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BankSection) Reset() {
+	*x = BankSection{}
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[76]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BankSection) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BankSection) ProtoMessage() {}
+
+func (x *BankSection) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[76]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BankSection.ProtoReflect.Descriptor instead.
+func (*BankSection) Descriptor() ([]byte, []int) {
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{76}
+}
+
+func (x *BankSection) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+// A key of the bank's section, with its value.
+type BankKey struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The key's name.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// What the value is, as in the replay.
+	Type uint32 `protobuf:"varint,2,opt,name=type,proto3" json:"type,omitempty"`
+	// The value, as text.
+	Data          string `protobuf:"bytes,3,opt,name=data,proto3" json:"data,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BankKey) Reset() {
+	*x = BankKey{}
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[77]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BankKey) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BankKey) ProtoMessage() {}
+
+func (x *BankKey) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[77]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BankKey.ProtoReflect.Descriptor instead.
+func (*BankKey) Descriptor() ([]byte, []int) {
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{77}
+}
+
+func (x *BankKey) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *BankKey) GetType() uint32 {
+	if x != nil {
+		return x.Type
+	}
+	return 0
+}
+
+func (x *BankKey) GetData() string {
+	if x != nil {
+		return x.Data
+	}
+	return ""
+}
+
+// A further value of the bank's key.
+type BankValue struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As in the replay.
+	Type uint32 `protobuf:"varint,1,opt,name=type,proto3" json:"type,omitempty"`
+	// The value's name.
+	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// The value, as text.
+	Data          string `protobuf:"bytes,3,opt,name=data,proto3" json:"data,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BankValue) Reset() {
+	*x = BankValue{}
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[78]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BankValue) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BankValue) ProtoMessage() {}
+
+func (x *BankValue) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[78]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BankValue.ProtoReflect.Descriptor instead.
+func (*BankValue) Descriptor() ([]byte, []int) {
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{78}
+}
+
+func (x *BankValue) GetType() uint32 {
+	if x != nil {
+		return x.Type
+	}
+	return 0
+}
+
+func (x *BankValue) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *BankValue) GetData() string {
+	if x != nil {
+		return x.Data
+	}
+	return ""
+}
+
+// What proves that the bank was not tampered with.
+type BankSignature struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The signature; 20 bytes, a SHA-1, where it is there at all.
+	Signature []byte `protobuf:"bytes,1,opt,name=signature,proto3" json:"signature,omitempty"`
+	// The account, such as "1-S2-1-20704188". Empty before 2.0.
+	ToonHandle    string `protobuf:"bytes,2,opt,name=toon_handle,json=toonHandle,proto3" json:"toon_handle,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BankSignature) Reset() {
+	*x = BankSignature{}
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[79]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BankSignature) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BankSignature) ProtoMessage() {}
+
+func (x *BankSignature) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[79]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BankSignature.ProtoReflect.Descriptor instead.
+func (*BankSignature) Descriptor() ([]byte, []int) {
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{79}
+}
+
+func (x *BankSignature) GetSignature() []byte {
+	if x != nil {
+		return x.Signature
+	}
+	return nil
+}
+
+func (x *BankSignature) GetToonHandle() string {
+	if x != nil {
+		return x.ToonHandle
+	}
+	return ""
+}
+
+// The game is being saved.
+type SaveGame struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The file.
+	FileName string `protobuf:"bytes,1,opt,name=file_name,json=fileName,proto3" json:"file_name,omitempty"`
+	// True when nobody asked for it.
+	Automatic bool `protobuf:"varint,2,opt,name=automatic,proto3" json:"automatic,omitempty"`
+	// True when a file of that name is replaced.
+	Overwrite bool `protobuf:"varint,3,opt,name=overwrite,proto3" json:"overwrite,omitempty"`
+	// The name that the player gave to it.
+	Name string `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
+	// A description. Empty for none.
+	Description   string `protobuf:"bytes,5,opt,name=description,proto3" json:"description,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SaveGame) Reset() {
+	*x = SaveGame{}
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[80]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SaveGame) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SaveGame) ProtoMessage() {}
+
+func (x *SaveGame) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[80]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SaveGame.ProtoReflect.Descriptor instead.
+func (*SaveGame) Descriptor() ([]byte, []int) {
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{80}
+}
+
+func (x *SaveGame) GetFileName() string {
+	if x != nil {
+		return x.FileName
+	}
+	return ""
+}
+
+func (x *SaveGame) GetAutomatic() bool {
+	if x != nil {
+		return x.Automatic
+	}
+	return false
+}
+
+func (x *SaveGame) GetOverwrite() bool {
+	if x != nil {
+		return x.Overwrite
+	}
+	return false
+}
+
+func (x *SaveGame) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *SaveGame) GetDescription() string {
+	if x != nil {
+		return x.Description
+	}
+	return ""
+}
+
+// The game was saved.
+type SaveGameDone struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SaveGameDone) Reset() {
+	*x = SaveGameDone{}
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[81]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SaveGameDone) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SaveGameDone) ProtoMessage() {}
+
+func (x *SaveGameDone) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[81]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SaveGameDone.ProtoReflect.Descriptor instead.
+func (*SaveGameDone) Descriptor() ([]byte, []int) {
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{81}
+}
+
+// A saved game was loaded.
+type LoadGameDone struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LoadGameDone) Reset() {
+	*x = LoadGameDone{}
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[82]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LoadGameDone) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LoadGameDone) ProtoMessage() {}
+
+func (x *LoadGameDone) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[82]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LoadGameDone.ProtoReflect.Descriptor instead.
+func (*LoadGameDone) Descriptor() ([]byte, []int) {
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{82}
+}
+
+// A player used a cheat.
+type GameCheat struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Where. Taken to be in cells, as pings are.
+	Point *Point2 `protobuf:"bytes,1,opt,name=point,proto3" json:"point,omitempty"`
+	// As in the replay.
+	Time int32 `protobuf:"zigzag32,2,opt,name=time,proto3" json:"time,omitempty"`
+	// What.
+	Verb string `protobuf:"bytes,3,opt,name=verb,proto3" json:"verb,omitempty"`
+	// With what. Empty for nothing.
+	Arguments     string `protobuf:"bytes,4,opt,name=arguments,proto3" json:"arguments,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GameCheat) Reset() {
+	*x = GameCheat{}
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[83]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GameCheat) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GameCheat) ProtoMessage() {}
+
+func (x *GameCheat) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[83]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GameCheat.ProtoReflect.Descriptor instead.
+func (*GameCheat) Descriptor() ([]byte, []int) {
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{83}
+}
+
+func (x *GameCheat) GetPoint() *Point2 {
+	if x != nil {
+		return x.Point
+	}
+	return nil
+}
+
+func (x *GameCheat) GetTime() int32 {
+	if x != nil {
+		return x.Time
+	}
+	return 0
+}
+
+func (x *GameCheat) GetVerb() string {
+	if x != nil {
+		return x.Verb
+	}
+	return ""
+}
+
+func (x *GameCheat) GetArguments() string {
+	if x != nil {
+		return x.Arguments
+	}
+	return ""
+}
+
+// A cheat was announced.
+type BroadcastCheat struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What.
+	Verb string `protobuf:"bytes,1,opt,name=verb,proto3" json:"verb,omitempty"`
+	// With what. Empty for nothing.
+	Arguments     string `protobuf:"bytes,2,opt,name=arguments,proto3" json:"arguments,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BroadcastCheat) Reset() {
+	*x = BroadcastCheat{}
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[84]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BroadcastCheat) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BroadcastCheat) ProtoMessage() {}
+
+func (x *BroadcastCheat) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[84]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BroadcastCheat.ProtoReflect.Descriptor instead.
+func (*BroadcastCheat) Descriptor() ([]byte, []int) {
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{84}
+}
+
+func (x *BroadcastCheat) GetVerb() string {
+	if x != nil {
+		return x.Verb
+	}
+	return ""
+}
+
+func (x *BroadcastCheat) GetArguments() string {
+	if x != nil {
+		return x.Arguments
+	}
+	return ""
+}
+
+// A player asks an artificial ally for something.
+type AiCommunicate struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The beacon that was set, as in the replay.
+	Beacon int32 `protobuf:"zigzag32,1,opt,name=beacon,proto3" json:"beacon,omitempty"`
+	// The ally, as in the replay.
+	Ally int32 `protobuf:"zigzag32,2,opt,name=ally,proto3" json:"ally,omitempty"`
+	// As in the replay. 0 since 1.5.
+	Autocast int32 `protobuf:"zigzag32,3,opt,name=autocast,proto3" json:"autocast,omitempty"`
+	// As in the replay. Since 1.5; 0 before.
+	Flags int32 `protobuf:"zigzag32,4,opt,name=flags,proto3" json:"flags,omitempty"`
+	// As in the replay. Since 1.5; 0 before.
+	Build int32 `protobuf:"zigzag32,5,opt,name=build,proto3" json:"build,omitempty"`
+	// The unit that the beacon was set on; the tag is 0 for none.
+	TargetUnit *Unit `protobuf:"bytes,6,opt,name=target_unit,json=targetUnit,proto3" json:"target_unit,omitempty"`
+	// The unit's type, as an index into the balance data.
+	TargetUnitSnapshotUnitLink uint32 `protobuf:"varint,7,opt,name=target_unit_snapshot_unit_link,json=targetUnitSnapshotUnitLink,proto3" json:"target_unit_snapshot_unit_link,omitempty"`
+	// The player who controlled the unit; -1 for nobody. Before 1.4, its owner. Absent when there is none.
+	TargetUnitSnapshotControlPlayerId *int32 `protobuf:"zigzag32,8,opt,name=target_unit_snapshot_control_player_id,json=targetUnitSnapshotControlPlayerId,proto3,oneof" json:"target_unit_snapshot_control_player_id,omitempty"`
+	// The player who paid for the unit; -1 for nobody. Since 1.4. Absent when there is none.
+	TargetUnitSnapshotUpkeepPlayerId *int32 `protobuf:"zigzag32,9,opt,name=target_unit_snapshot_upkeep_player_id,json=targetUnitSnapshotUpkeepPlayerId,proto3,oneof" json:"target_unit_snapshot_upkeep_player_id,omitempty"`
+	// The place.
+	TargetPoint *Point `protobuf:"bytes,10,opt,name=target_point,json=targetPoint,proto3" json:"target_point,omitempty"`
+	// The name of target_unit_snapshot_unit_link. Empty when not known.
+	TargetUnitSnapshotUnitName string `protobuf:"bytes,11,opt,name=target_unit_snapshot_unit_name,json=targetUnitSnapshotUnitName,proto3" json:"target_unit_snapshot_unit_name,omitempty"`
+	unknownFields              protoimpl.UnknownFields
+	sizeCache                  protoimpl.SizeCache
+}
+
+func (x *AiCommunicate) Reset() {
+	*x = AiCommunicate{}
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[85]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AiCommunicate) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AiCommunicate) ProtoMessage() {}
+
+func (x *AiCommunicate) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[85]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AiCommunicate.ProtoReflect.Descriptor instead.
+func (*AiCommunicate) Descriptor() ([]byte, []int) {
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{85}
+}
+
+func (x *AiCommunicate) GetBeacon() int32 {
+	if x != nil {
+		return x.Beacon
+	}
+	return 0
+}
+
+func (x *AiCommunicate) GetAlly() int32 {
+	if x != nil {
+		return x.Ally
+	}
+	return 0
+}
+
+func (x *AiCommunicate) GetAutocast() int32 {
+	if x != nil {
+		return x.Autocast
+	}
+	return 0
+}
+
+func (x *AiCommunicate) GetFlags() int32 {
+	if x != nil {
+		return x.Flags
+	}
+	return 0
+}
+
+func (x *AiCommunicate) GetBuild() int32 {
+	if x != nil {
+		return x.Build
+	}
+	return 0
+}
+
+func (x *AiCommunicate) GetTargetUnit() *Unit {
+	if x != nil {
+		return x.TargetUnit
+	}
+	return nil
+}
+
+func (x *AiCommunicate) GetTargetUnitSnapshotUnitLink() uint32 {
+	if x != nil {
+		return x.TargetUnitSnapshotUnitLink
+	}
+	return 0
+}
+
+func (x *AiCommunicate) GetTargetUnitSnapshotControlPlayerId() int32 {
+	if x != nil && x.TargetUnitSnapshotControlPlayerId != nil {
+		return *x.TargetUnitSnapshotControlPlayerId
+	}
+	return 0
+}
+
+func (x *AiCommunicate) GetTargetUnitSnapshotUpkeepPlayerId() int32 {
+	if x != nil && x.TargetUnitSnapshotUpkeepPlayerId != nil {
+		return *x.TargetUnitSnapshotUpkeepPlayerId
+	}
+	return 0
+}
+
+func (x *AiCommunicate) GetTargetPoint() *Point {
+	if x != nil {
+		return x.TargetPoint
+	}
+	return nil
+}
+
+func (x *AiCommunicate) GetTargetUnitSnapshotUnitName() string {
+	if x != nil {
+		return x.TargetUnitSnapshotUnitName
+	}
+	return ""
+}
+
+// A reply in a conversation was chosen.
+type TriggerReplySelected struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The conversation.
+	ConversationId int32 `protobuf:"zigzag32,1,opt,name=conversation_id,json=conversationId,proto3" json:"conversation_id,omitempty"`
+	// The reply.
+	ReplyId       int32 `protobuf:"zigzag32,2,opt,name=reply_id,json=replyId,proto3" json:"reply_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TriggerReplySelected) Reset() {
+	*x = TriggerReplySelected{}
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[86]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TriggerReplySelected) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TriggerReplySelected) ProtoMessage() {}
+
+func (x *TriggerReplySelected) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[86]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TriggerReplySelected.ProtoReflect.Descriptor instead.
+func (*TriggerReplySelected) Descriptor() ([]byte, []int) {
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{86}
+}
+
+func (x *TriggerReplySelected) GetConversationId() int32 {
+	if x != nil {
+		return x.ConversationId
+	}
+	return 0
+}
+
+func (x *TriggerReplySelected) GetReplyId() int32 {
+	if x != nil {
+		return x.ReplyId
+	}
+	return 0
+}
+
+// A player skipped what was shown.
+type TriggerSkipped struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TriggerSkipped) Reset() {
+	*x = TriggerSkipped{}
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[87]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TriggerSkipped) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TriggerSkipped) ProtoMessage() {}
+
+func (x *TriggerSkipped) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[87]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TriggerSkipped.ProtoReflect.Descriptor instead.
+func (*TriggerSkipped) Descriptor() ([]byte, []int) {
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{87}
+}
+
+// A client tells the length of a sound.
+type TriggerSoundLengthQuery struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The sound.
+	SoundHash uint32 `protobuf:"varint,1,opt,name=sound_hash,json=soundHash,proto3" json:"sound_hash,omitempty"`
+	// Its length.
+	Length        uint32 `protobuf:"varint,2,opt,name=length,proto3" json:"length,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TriggerSoundLengthQuery) Reset() {
+	*x = TriggerSoundLengthQuery{}
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[88]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TriggerSoundLengthQuery) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TriggerSoundLengthQuery) ProtoMessage() {}
+
+func (x *TriggerSoundLengthQuery) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[88]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TriggerSoundLengthQuery.ProtoReflect.Descriptor instead.
+func (*TriggerSoundLengthQuery) Descriptor() ([]byte, []int) {
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{88}
+}
+
+func (x *TriggerSoundLengthQuery) GetSoundHash() uint32 {
+	if x != nil {
+		return x.SoundHash
+	}
+	return 0
+}
+
+func (x *TriggerSoundLengthQuery) GetLength() uint32 {
+	if x != nil {
+		return x.Length
+	}
+	return 0
+}
+
+// A sound is played.
+type TriggerSoundOffset struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The sound.
+	Sound         uint32 `protobuf:"varint,1,opt,name=sound,proto3" json:"sound,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TriggerSoundOffset) Reset() {
+	*x = TriggerSoundOffset{}
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[89]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TriggerSoundOffset) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TriggerSoundOffset) ProtoMessage() {}
+
+func (x *TriggerSoundOffset) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[89]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TriggerSoundOffset.ProtoReflect.Descriptor instead.
+func (*TriggerSoundOffset) Descriptor() ([]byte, []int) {
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{89}
+}
+
+func (x *TriggerSoundOffset) GetSound() uint32 {
+	if x != nil {
+		return x.Sound
+	}
+	return 0
+}
+
+// A transmission is played.
+type TriggerTransmissionOffset struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The transmission.
+	TransmissionId int32 `protobuf:"zigzag32,1,opt,name=transmission_id,json=transmissionId,proto3" json:"transmission_id,omitempty"`
+	// As in the replay. Since 1.5; 0 before.
+	Thread        uint32 `protobuf:"varint,2,opt,name=thread,proto3" json:"thread,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TriggerTransmissionOffset) Reset() {
+	*x = TriggerTransmissionOffset{}
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[90]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TriggerTransmissionOffset) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TriggerTransmissionOffset) ProtoMessage() {}
+
+func (x *TriggerTransmissionOffset) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[90]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TriggerTransmissionOffset.ProtoReflect.Descriptor instead.
+func (*TriggerTransmissionOffset) Descriptor() ([]byte, []int) {
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{90}
+}
+
+func (x *TriggerTransmissionOffset) GetTransmissionId() int32 {
+	if x != nil {
+		return x.TransmissionId
+	}
+	return 0
+}
+
+func (x *TriggerTransmissionOffset) GetThread() uint32 {
+	if x != nil {
+		return x.Thread
+	}
+	return 0
+}
+
+// The mission was given up.
+type TriggerAbortMission struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TriggerAbortMission) Reset() {
+	*x = TriggerAbortMission{}
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[91]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TriggerAbortMission) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TriggerAbortMission) ProtoMessage() {}
+
+func (x *TriggerAbortMission) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[91]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TriggerAbortMission.ProtoReflect.Descriptor instead.
+func (*TriggerAbortMission) Descriptor() ([]byte, []int) {
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{91}
+}
+
+// Something was bought.
+type TriggerPurchaseMade struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The item.
+	PurchaseItemId int32 `protobuf:"zigzag32,1,opt,name=purchase_item_id,json=purchaseItemId,proto3" json:"purchase_item_id,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *TriggerPurchaseMade) Reset() {
+	*x = TriggerPurchaseMade{}
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[92]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TriggerPurchaseMade) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TriggerPurchaseMade) ProtoMessage() {}
+
+func (x *TriggerPurchaseMade) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[92]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TriggerPurchaseMade.ProtoReflect.Descriptor instead.
+func (*TriggerPurchaseMade) Descriptor() ([]byte, []int) {
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{92}
+}
+
+func (x *TriggerPurchaseMade) GetPurchaseItemId() int32 {
+	if x != nil {
+		return x.PurchaseItemId
+	}
+	return 0
+}
+
+// The shop was left.
+type TriggerPurchaseExit struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TriggerPurchaseExit) Reset() {
+	*x = TriggerPurchaseExit{}
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[93]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TriggerPurchaseExit) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TriggerPurchaseExit) ProtoMessage() {}
+
+func (x *TriggerPurchaseExit) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[93]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TriggerPurchaseExit.ProtoReflect.Descriptor instead.
+func (*TriggerPurchaseExit) Descriptor() ([]byte, []int) {
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{93}
+}
+
+// A planet's mission was launched.
+type TriggerPlanetMissionLaunched struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The difficulty.
+	DifficultyLevel int32 `protobuf:"zigzag32,1,opt,name=difficulty_level,json=difficultyLevel,proto3" json:"difficulty_level,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *TriggerPlanetMissionLaunched) Reset() {
+	*x = TriggerPlanetMissionLaunched{}
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[94]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TriggerPlanetMissionLaunched) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TriggerPlanetMissionLaunched) ProtoMessage() {}
+
+func (x *TriggerPlanetMissionLaunched) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[94]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TriggerPlanetMissionLaunched.ProtoReflect.Descriptor instead.
+func (*TriggerPlanetMissionLaunched) Descriptor() ([]byte, []int) {
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{94}
+}
+
+func (x *TriggerPlanetMissionLaunched) GetDifficultyLevel() int32 {
+	if x != nil {
+		return x.DifficultyLevel
+	}
+	return 0
+}
+
+// The panel of planets was closed without a choice.
+type TriggerPlanetPanelCanceled struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TriggerPlanetPanelCanceled) Reset() {
+	*x = TriggerPlanetPanelCanceled{}
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[95]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TriggerPlanetPanelCanceled) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TriggerPlanetPanelCanceled) ProtoMessage() {}
+
+func (x *TriggerPlanetPanelCanceled) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[95]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TriggerPlanetPanelCanceled.ProtoReflect.Descriptor instead.
+func (*TriggerPlanetPanelCanceled) Descriptor() ([]byte, []int) {
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{95}
+}
+
+// A conversation was skipped.
+type TriggerConversationSkipped struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How, as in the replay.
+	SkipType      uint32 `protobuf:"varint,1,opt,name=skip_type,json=skipType,proto3" json:"skip_type,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TriggerConversationSkipped) Reset() {
+	*x = TriggerConversationSkipped{}
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[96]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TriggerConversationSkipped) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TriggerConversationSkipped) ProtoMessage() {}
+
+func (x *TriggerConversationSkipped) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[96]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TriggerConversationSkipped.ProtoReflect.Descriptor instead.
+func (*TriggerConversationSkipped) Descriptor() ([]byte, []int) {
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{96}
+}
+
+func (x *TriggerConversationSkipped) GetSkipType() uint32 {
+	if x != nil {
+		return x.SkipType
+	}
+	return 0
+}
+
+// A mission is to be played once more.
+type TriggerPlanetPanelReplay struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TriggerPlanetPanelReplay) Reset() {
+	*x = TriggerPlanetPanelReplay{}
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[97]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TriggerPlanetPanelReplay) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TriggerPlanetPanelReplay) ProtoMessage() {}
+
+func (x *TriggerPlanetPanelReplay) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[97]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TriggerPlanetPanelReplay.ProtoReflect.Descriptor instead.
+func (*TriggerPlanetPanelReplay) Descriptor() ([]byte, []int) {
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{97}
+}
+
+// A piece of music has ended.
+type TriggerSoundtrackDone struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The piece.
+	Soundtrack    uint32 `protobuf:"varint,1,opt,name=soundtrack,proto3" json:"soundtrack,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TriggerSoundtrackDone) Reset() {
+	*x = TriggerSoundtrackDone{}
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[98]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TriggerSoundtrackDone) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TriggerSoundtrackDone) ProtoMessage() {}
+
+func (x *TriggerSoundtrackDone) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[98]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TriggerSoundtrackDone.ProtoReflect.Descriptor instead.
+func (*TriggerSoundtrackDone) Descriptor() ([]byte, []int) {
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{98}
+}
+
+func (x *TriggerSoundtrackDone) GetSoundtrack() uint32 {
+	if x != nil {
+		return x.Soundtrack
+	}
+	return 0
+}
+
+// A planet was chosen.
+type TriggerPlanetMissionSelected struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The planet.
+	PlanetId      int32 `protobuf:"zigzag32,1,opt,name=planet_id,json=planetId,proto3" json:"planet_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TriggerPlanetMissionSelected) Reset() {
+	*x = TriggerPlanetMissionSelected{}
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[99]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TriggerPlanetMissionSelected) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TriggerPlanetMissionSelected) ProtoMessage() {}
+
+func (x *TriggerPlanetMissionSelected) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[99]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TriggerPlanetMissionSelected.ProtoReflect.Descriptor instead.
+func (*TriggerPlanetMissionSelected) Descriptor() ([]byte, []int) {
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{99}
+}
+
+func (x *TriggerPlanetMissionSelected) GetPlanetId() int32 {
+	if x != nil {
+		return x.PlanetId
+	}
+	return 0
+}
+
+// A movie calls a function.
+type TriggerMovieFunction struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The function.
+	FunctionName  string `protobuf:"bytes,1,opt,name=function_name,json=functionName,proto3" json:"function_name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TriggerMovieFunction) Reset() {
+	*x = TriggerMovieFunction{}
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[100]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TriggerMovieFunction) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TriggerMovieFunction) ProtoMessage() {}
+
+func (x *TriggerMovieFunction) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[100]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TriggerMovieFunction.ProtoReflect.Descriptor instead.
+func (*TriggerMovieFunction) Descriptor() ([]byte, []int) {
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{100}
+}
+
+func (x *TriggerMovieFunction) GetFunctionName() string {
+	if x != nil {
+		return x.FunctionName
+	}
+	return ""
+}
+
+// The panel of planets has appeared.
+type TriggerPlanetPanelBirthComplete struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TriggerPlanetPanelBirthComplete) Reset() {
+	*x = TriggerPlanetPanelBirthComplete{}
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[101]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TriggerPlanetPanelBirthComplete) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TriggerPlanetPanelBirthComplete) ProtoMessage() {}
+
+func (x *TriggerPlanetPanelBirthComplete) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[101]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TriggerPlanetPanelBirthComplete.ProtoReflect.Descriptor instead.
+func (*TriggerPlanetPanelBirthComplete) Descriptor() ([]byte, []int) {
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{101}
+}
+
+// The panel of planets has disappeared.
+type TriggerPlanetPanelDeathComplete struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TriggerPlanetPanelDeathComplete) Reset() {
+	*x = TriggerPlanetPanelDeathComplete{}
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[102]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TriggerPlanetPanelDeathComplete) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TriggerPlanetPanelDeathComplete) ProtoMessage() {}
+
+func (x *TriggerPlanetPanelDeathComplete) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[102]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TriggerPlanetPanelDeathComplete.ProtoReflect.Descriptor instead.
+func (*TriggerPlanetPanelDeathComplete) Descriptor() ([]byte, []int) {
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{102}
+}
+
+// The panel of researches was left.
+type TriggerResearchPanelExit struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TriggerResearchPanelExit) Reset() {
+	*x = TriggerResearchPanelExit{}
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[103]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TriggerResearchPanelExit) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TriggerResearchPanelExit) ProtoMessage() {}
+
+func (x *TriggerResearchPanelExit) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[103]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TriggerResearchPanelExit.ProtoReflect.Descriptor instead.
+func (*TriggerResearchPanelExit) Descriptor() ([]byte, []int) {
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{103}
+}
+
+// A research was bought.
+type TriggerResearchPanelPurchase struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TriggerResearchPanelPurchase) Reset() {
+	*x = TriggerResearchPanelPurchase{}
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[104]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TriggerResearchPanelPurchase) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TriggerResearchPanelPurchase) ProtoMessage() {}
+
+func (x *TriggerResearchPanelPurchase) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[104]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TriggerResearchPanelPurchase.ProtoReflect.Descriptor instead.
+func (*TriggerResearchPanelPurchase) Descriptor() ([]byte, []int) {
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{104}
+}
+
+// A research was chosen.
+type TriggerResearchPanelSelectionChanged struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The research.
+	ResearchItemId int32 `protobuf:"zigzag32,1,opt,name=research_item_id,json=researchItemId,proto3" json:"research_item_id,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *TriggerResearchPanelSelectionChanged) Reset() {
+	*x = TriggerResearchPanelSelectionChanged{}
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[105]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TriggerResearchPanelSelectionChanged) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TriggerResearchPanelSelectionChanged) ProtoMessage() {}
+
+func (x *TriggerResearchPanelSelectionChanged) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[105]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TriggerResearchPanelSelectionChanged.ProtoReflect.Descriptor instead.
+func (*TriggerResearchPanelSelectionChanged) Descriptor() ([]byte, []int) {
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{105}
+}
+
+func (x *TriggerResearchPanelSelectionChanged) GetResearchItemId() int32 {
+	if x != nil {
+		return x.ResearchItemId
+	}
+	return 0
+}
+
+// The panel of mercenaries was left.
+type TriggerMercenaryPanelExit struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TriggerMercenaryPanelExit) Reset() {
+	*x = TriggerMercenaryPanelExit{}
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[106]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TriggerMercenaryPanelExit) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TriggerMercenaryPanelExit) ProtoMessage() {}
+
+func (x *TriggerMercenaryPanelExit) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[106]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TriggerMercenaryPanelExit.ProtoReflect.Descriptor instead.
+func (*TriggerMercenaryPanelExit) Descriptor() ([]byte, []int) {
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{106}
+}
+
+// Mercenaries were bought.
+type TriggerMercenaryPanelPurchase struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TriggerMercenaryPanelPurchase) Reset() {
+	*x = TriggerMercenaryPanelPurchase{}
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[107]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TriggerMercenaryPanelPurchase) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TriggerMercenaryPanelPurchase) ProtoMessage() {}
+
+func (x *TriggerMercenaryPanelPurchase) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[107]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TriggerMercenaryPanelPurchase.ProtoReflect.Descriptor instead.
+func (*TriggerMercenaryPanelPurchase) Descriptor() ([]byte, []int) {
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{107}
+}
+
+// Mercenaries were chosen.
+type TriggerMercenaryPanelSelectionChanged struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The mercenaries.
+	MercenaryId   int32 `protobuf:"zigzag32,1,opt,name=mercenary_id,json=mercenaryId,proto3" json:"mercenary_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TriggerMercenaryPanelSelectionChanged) Reset() {
+	*x = TriggerMercenaryPanelSelectionChanged{}
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[108]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TriggerMercenaryPanelSelectionChanged) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TriggerMercenaryPanelSelectionChanged) ProtoMessage() {}
+
+func (x *TriggerMercenaryPanelSelectionChanged) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[108]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TriggerMercenaryPanelSelectionChanged.ProtoReflect.Descriptor instead.
+func (*TriggerMercenaryPanelSelectionChanged) Descriptor() ([]byte, []int) {
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{108}
+}
+
+func (x *TriggerMercenaryPanelSelectionChanged) GetMercenaryId() int32 {
+	if x != nil {
+		return x.MercenaryId
+	}
+	return 0
+}
+
+// The panel of a victory was left.
+type TriggerVictoryPanelExit struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TriggerVictoryPanelExit) Reset() {
+	*x = TriggerVictoryPanelExit{}
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[109]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TriggerVictoryPanelExit) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TriggerVictoryPanelExit) ProtoMessage() {}
+
+func (x *TriggerVictoryPanelExit) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[109]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TriggerVictoryPanelExit.ProtoReflect.Descriptor instead.
+func (*TriggerVictoryPanelExit) Descriptor() ([]byte, []int) {
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{109}
+}
+
+// The panel of battle reports was left.
+type TriggerBattleReportPanelExit struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TriggerBattleReportPanelExit) Reset() {
+	*x = TriggerBattleReportPanelExit{}
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[110]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TriggerBattleReportPanelExit) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TriggerBattleReportPanelExit) ProtoMessage() {}
+
+func (x *TriggerBattleReportPanelExit) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[110]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TriggerBattleReportPanelExit.ProtoReflect.Descriptor instead.
+func (*TriggerBattleReportPanelExit) Descriptor() ([]byte, []int) {
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{110}
+}
+
+// A mission is to be played from the battle reports.
+type TriggerBattleReportPanelPlayMission struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The report.
+	BattleReportId int32 `protobuf:"zigzag32,1,opt,name=battle_report_id,json=battleReportId,proto3" json:"battle_report_id,omitempty"`
+	// The difficulty.
+	DifficultyLevel int32 `protobuf:"zigzag32,2,opt,name=difficulty_level,json=difficultyLevel,proto3" json:"difficulty_level,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *TriggerBattleReportPanelPlayMission) Reset() {
+	*x = TriggerBattleReportPanelPlayMission{}
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[111]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TriggerBattleReportPanelPlayMission) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TriggerBattleReportPanelPlayMission) ProtoMessage() {}
+
+func (x *TriggerBattleReportPanelPlayMission) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[111]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TriggerBattleReportPanelPlayMission.ProtoReflect.Descriptor instead.
+func (*TriggerBattleReportPanelPlayMission) Descriptor() ([]byte, []int) {
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{111}
+}
+
+func (x *TriggerBattleReportPanelPlayMission) GetBattleReportId() int32 {
+	if x != nil {
+		return x.BattleReportId
+	}
+	return 0
+}
+
+func (x *TriggerBattleReportPanelPlayMission) GetDifficultyLevel() int32 {
+	if x != nil {
+		return x.DifficultyLevel
+	}
+	return 0
+}
+
+// A scene is to be shown from the battle reports.
+type TriggerBattleReportPanelPlayScene struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The report.
+	BattleReportId int32 `protobuf:"zigzag32,1,opt,name=battle_report_id,json=battleReportId,proto3" json:"battle_report_id,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *TriggerBattleReportPanelPlayScene) Reset() {
+	*x = TriggerBattleReportPanelPlayScene{}
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[112]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TriggerBattleReportPanelPlayScene) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TriggerBattleReportPanelPlayScene) ProtoMessage() {}
+
+func (x *TriggerBattleReportPanelPlayScene) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[112]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TriggerBattleReportPanelPlayScene.ProtoReflect.Descriptor instead.
+func (*TriggerBattleReportPanelPlayScene) Descriptor() ([]byte, []int) {
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{112}
+}
+
+func (x *TriggerBattleReportPanelPlayScene) GetBattleReportId() int32 {
+	if x != nil {
+		return x.BattleReportId
+	}
+	return 0
+}
+
+// A battle report was chosen.
+type TriggerBattleReportPanelSelectionChanged struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The report.
+	BattleReportId int32 `protobuf:"zigzag32,1,opt,name=battle_report_id,json=battleReportId,proto3" json:"battle_report_id,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *TriggerBattleReportPanelSelectionChanged) Reset() {
+	*x = TriggerBattleReportPanelSelectionChanged{}
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[113]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TriggerBattleReportPanelSelectionChanged) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TriggerBattleReportPanelSelectionChanged) ProtoMessage() {}
+
+func (x *TriggerBattleReportPanelSelectionChanged) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[113]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TriggerBattleReportPanelSelectionChanged.ProtoReflect.Descriptor instead.
+func (*TriggerBattleReportPanelSelectionChanged) Descriptor() ([]byte, []int) {
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{113}
+}
+
+func (x *TriggerBattleReportPanelSelectionChanged) GetBattleReportId() int32 {
+	if x != nil {
+		return x.BattleReportId
+	}
+	return 0
+}
+
+// The mission is to be played again.
+type TriggerVictoryPanelPlayMissionAgain struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The difficulty.
+	DifficultyLevel int32 `protobuf:"zigzag32,1,opt,name=difficulty_level,json=difficultyLevel,proto3" json:"difficulty_level,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *TriggerVictoryPanelPlayMissionAgain) Reset() {
+	*x = TriggerVictoryPanelPlayMissionAgain{}
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[114]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TriggerVictoryPanelPlayMissionAgain) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TriggerVictoryPanelPlayMissionAgain) ProtoMessage() {}
+
+func (x *TriggerVictoryPanelPlayMissionAgain) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[114]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TriggerVictoryPanelPlayMissionAgain.ProtoReflect.Descriptor instead.
+func (*TriggerVictoryPanelPlayMissionAgain) Descriptor() ([]byte, []int) {
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{114}
+}
+
+func (x *TriggerVictoryPanelPlayMissionAgain) GetDifficultyLevel() int32 {
+	if x != nil {
+		return x.DifficultyLevel
+	}
+	return 0
+}
+
+// A movie began.
+type TriggerMovieStarted struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TriggerMovieStarted) Reset() {
+	*x = TriggerMovieStarted{}
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[115]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TriggerMovieStarted) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TriggerMovieStarted) ProtoMessage() {}
+
+func (x *TriggerMovieStarted) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[115]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TriggerMovieStarted.ProtoReflect.Descriptor instead.
+func (*TriggerMovieStarted) Descriptor() ([]byte, []int) {
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{115}
+}
+
+// A movie has ended.
+type TriggerMovieFinished struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TriggerMovieFinished) Reset() {
+	*x = TriggerMovieFinished{}
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[116]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TriggerMovieFinished) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TriggerMovieFinished) ProtoMessage() {}
+
+func (x *TriggerMovieFinished) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[116]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TriggerMovieFinished.ProtoReflect.Descriptor instead.
+func (*TriggerMovieFinished) Descriptor() ([]byte, []int) {
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{116}
+}
+
+// A dialog was closed.
+type TriggerCustomDialogDismissed struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What was chosen, as in the replay.
+	Result        int32 `protobuf:"zigzag32,1,opt,name=result,proto3" json:"result,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TriggerCustomDialogDismissed) Reset() {
+	*x = TriggerCustomDialogDismissed{}
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[117]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TriggerCustomDialogDismissed) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TriggerCustomDialogDismissed) ProtoMessage() {}
+
+func (x *TriggerCustomDialogDismissed) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[117]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TriggerCustomDialogDismissed.ProtoReflect.Descriptor instead.
+func (*TriggerCustomDialogDismissed) Descriptor() ([]byte, []int) {
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{117}
+}
+
+func (x *TriggerCustomDialogDismissed) GetResult() int32 {
+	if x != nil {
+		return x.Result
+	}
+	return 0
+}
+
+// An item of the game's menu was chosen.
+type TriggerGameMenuItemSelected struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The item, from 0.
+	GameMenuItemIndex int32 `protobuf:"zigzag32,1,opt,name=game_menu_item_index,json=gameMenuItemIndex,proto3" json:"game_menu_item_index,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
+}
+
+func (x *TriggerGameMenuItemSelected) Reset() {
+	*x = TriggerGameMenuItemSelected{}
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[118]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TriggerGameMenuItemSelected) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TriggerGameMenuItemSelected) ProtoMessage() {}
+
+func (x *TriggerGameMenuItemSelected) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[118]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TriggerGameMenuItemSelected.ProtoReflect.Descriptor instead.
+func (*TriggerGameMenuItemSelected) Descriptor() ([]byte, []int) {
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{118}
+}
+
+func (x *TriggerGameMenuItemSelected) GetGameMenuItemIndex() int32 {
+	if x != nil {
+		return x.GameMenuItemIndex
+	}
+	return 0
+}
+
+// An item of the shop was chosen.
+type TriggerPurchasePanelSelectedPurchaseItemChanged struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The item.
+	PurchaseItemId int32 `protobuf:"zigzag32,1,opt,name=purchase_item_id,json=purchaseItemId,proto3" json:"purchase_item_id,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *TriggerPurchasePanelSelectedPurchaseItemChanged) Reset() {
+	*x = TriggerPurchasePanelSelectedPurchaseItemChanged{}
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[119]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TriggerPurchasePanelSelectedPurchaseItemChanged) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TriggerPurchasePanelSelectedPurchaseItemChanged) ProtoMessage() {}
+
+func (x *TriggerPurchasePanelSelectedPurchaseItemChanged) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[119]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TriggerPurchasePanelSelectedPurchaseItemChanged.ProtoReflect.Descriptor instead.
+func (*TriggerPurchasePanelSelectedPurchaseItemChanged) Descriptor() ([]byte, []int) {
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{119}
+}
+
+func (x *TriggerPurchasePanelSelectedPurchaseItemChanged) GetPurchaseItemId() int32 {
+	if x != nil {
+		return x.PurchaseItemId
+	}
+	return 0
+}
+
+// A category of the shop was chosen.
+type TriggerPurchasePanelSelectedPurchaseCategoryChanged struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The category.
+	PurchaseCategoryId int32 `protobuf:"zigzag32,1,opt,name=purchase_category_id,json=purchaseCategoryId,proto3" json:"purchase_category_id,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
+}
+
+func (x *TriggerPurchasePanelSelectedPurchaseCategoryChanged) Reset() {
+	*x = TriggerPurchasePanelSelectedPurchaseCategoryChanged{}
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[120]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TriggerPurchasePanelSelectedPurchaseCategoryChanged) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TriggerPurchasePanelSelectedPurchaseCategoryChanged) ProtoMessage() {}
+
+func (x *TriggerPurchasePanelSelectedPurchaseCategoryChanged) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[120]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TriggerPurchasePanelSelectedPurchaseCategoryChanged.ProtoReflect.Descriptor instead.
+func (*TriggerPurchasePanelSelectedPurchaseCategoryChanged) Descriptor() ([]byte, []int) {
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{120}
+}
+
+func (x *TriggerPurchasePanelSelectedPurchaseCategoryChanged) GetPurchaseCategoryId() int32 {
+	if x != nil {
+		return x.PurchaseCategoryId
+	}
+	return 0
+}
+
+// A button was pressed.
+type TriggerButtonPressed struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The button.
+	Button        uint32 `protobuf:"varint,1,opt,name=button,proto3" json:"button,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TriggerButtonPressed) Reset() {
+	*x = TriggerButtonPressed{}
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[121]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TriggerButtonPressed) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TriggerButtonPressed) ProtoMessage() {}
+
+func (x *TriggerButtonPressed) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[121]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TriggerButtonPressed.ProtoReflect.Descriptor instead.
+func (*TriggerButtonPressed) Descriptor() ([]byte, []int) {
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{121}
+}
+
+func (x *TriggerButtonPressed) GetButton() uint32 {
+	if x != nil {
+		return x.Button
+	}
+	return 0
+}
+
+// The credits have ended.
+type TriggerGameCreditsFinished struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TriggerGameCreditsFinished) Reset() {
+	*x = TriggerGameCreditsFinished{}
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[122]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TriggerGameCreditsFinished) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TriggerGameCreditsFinished) ProtoMessage() {}
+
+func (x *TriggerGameCreditsFinished) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[122]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TriggerGameCreditsFinished.ProtoReflect.Descriptor instead.
+func (*TriggerGameCreditsFinished) Descriptor() ([]byte, []int) {
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{122}
+}
+
+// A line of a conversation is spoken in a cutscene.
+type TriggerCutsceneConversationLine struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The cutscene.
+	CutsceneId int32 `protobuf:"zigzag32,1,opt,name=cutscene_id,json=cutsceneId,proto3" json:"cutscene_id,omitempty"`
+	// The line's name.
+	ConversationLine string `protobuf:"bytes,2,opt,name=conversation_line,json=conversationLine,proto3" json:"conversation_line,omitempty"`
+	// The line's other name. Empty for none.
+	AltConversationLine string `protobuf:"bytes,3,opt,name=alt_conversation_line,json=altConversationLine,proto3" json:"alt_conversation_line,omitempty"`
+	unknownFields       protoimpl.UnknownFields
+	sizeCache           protoimpl.SizeCache
+}
+
+func (x *TriggerCutsceneConversationLine) Reset() {
+	*x = TriggerCutsceneConversationLine{}
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[123]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TriggerCutsceneConversationLine) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TriggerCutsceneConversationLine) ProtoMessage() {}
+
+func (x *TriggerCutsceneConversationLine) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[123]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TriggerCutsceneConversationLine.ProtoReflect.Descriptor instead.
+func (*TriggerCutsceneConversationLine) Descriptor() ([]byte, []int) {
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{123}
+}
+
+func (x *TriggerCutsceneConversationLine) GetCutsceneId() int32 {
+	if x != nil {
+		return x.CutsceneId
+	}
+	return 0
+}
+
+func (x *TriggerCutsceneConversationLine) GetConversationLine() string {
+	if x != nil {
+		return x.ConversationLine
+	}
+	return ""
+}
+
+func (x *TriggerCutsceneConversationLine) GetAltConversationLine() string {
+	if x != nil {
+		return x.AltConversationLine
+	}
+	return ""
+}
+
+// A line of a conversation in a cutscene is missing.
+type TriggerCutsceneConversationLineMissing struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The cutscene.
+	CutsceneId int32 `protobuf:"zigzag32,1,opt,name=cutscene_id,json=cutsceneId,proto3" json:"cutscene_id,omitempty"`
+	// The line's name.
+	ConversationLine string `protobuf:"bytes,2,opt,name=conversation_line,json=conversationLine,proto3" json:"conversation_line,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
+}
+
+func (x *TriggerCutsceneConversationLineMissing) Reset() {
+	*x = TriggerCutsceneConversationLineMissing{}
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[124]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TriggerCutsceneConversationLineMissing) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TriggerCutsceneConversationLineMissing) ProtoMessage() {}
+
+func (x *TriggerCutsceneConversationLineMissing) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[124]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TriggerCutsceneConversationLineMissing.ProtoReflect.Descriptor instead.
+func (*TriggerCutsceneConversationLineMissing) Descriptor() ([]byte, []int) {
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{124}
+}
+
+func (x *TriggerCutsceneConversationLineMissing) GetCutsceneId() int32 {
+	if x != nil {
+		return x.CutsceneId
+	}
+	return 0
+}
+
+func (x *TriggerCutsceneConversationLineMissing) GetConversationLine() string {
+	if x != nil {
+		return x.ConversationLine
+	}
+	return ""
+}
+
+// A client tells the length of an animation that was asked for by name.
+type TriggerAnimLengthQueryByName struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The question.
+	QueryId uint32 `protobuf:"varint,1,opt,name=query_id,json=queryId,proto3" json:"query_id,omitempty"`
+	// The length in milliseconds.
+	LengthMs uint32 `protobuf:"varint,2,opt,name=length_ms,json=lengthMs,proto3" json:"length_ms,omitempty"`
+	// The gameloop in which it ends.
+	FinishGameLoop uint32 `protobuf:"varint,3,opt,name=finish_game_loop,json=finishGameLoop,proto3" json:"finish_game_loop,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *TriggerAnimLengthQueryByName) Reset() {
+	*x = TriggerAnimLengthQueryByName{}
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[125]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TriggerAnimLengthQueryByName) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TriggerAnimLengthQueryByName) ProtoMessage() {}
+
+func (x *TriggerAnimLengthQueryByName) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[125]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TriggerAnimLengthQueryByName.ProtoReflect.Descriptor instead.
+func (*TriggerAnimLengthQueryByName) Descriptor() ([]byte, []int) {
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{125}
+}
+
+func (x *TriggerAnimLengthQueryByName) GetQueryId() uint32 {
+	if x != nil {
+		return x.QueryId
+	}
+	return 0
+}
+
+func (x *TriggerAnimLengthQueryByName) GetLengthMs() uint32 {
+	if x != nil {
+		return x.LengthMs
+	}
+	return 0
+}
+
+func (x *TriggerAnimLengthQueryByName) GetFinishGameLoop() uint32 {
+	if x != nil {
+		return x.FinishGameLoop
+	}
+	return 0
+}
+
+// A client tells the length of an animation that was asked for by properties.
+type TriggerAnimLengthQueryByProps struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The question.
+	QueryId uint32 `protobuf:"varint,1,opt,name=query_id,json=queryId,proto3" json:"query_id,omitempty"`
+	// The length in milliseconds.
+	LengthMs      uint32 `protobuf:"varint,2,opt,name=length_ms,json=lengthMs,proto3" json:"length_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TriggerAnimLengthQueryByProps) Reset() {
+	*x = TriggerAnimLengthQueryByProps{}
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[126]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TriggerAnimLengthQueryByProps) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TriggerAnimLengthQueryByProps) ProtoMessage() {}
+
+func (x *TriggerAnimLengthQueryByProps) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[126]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TriggerAnimLengthQueryByProps.ProtoReflect.Descriptor instead.
+func (*TriggerAnimLengthQueryByProps) Descriptor() ([]byte, []int) {
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{126}
+}
+
+func (x *TriggerAnimLengthQueryByProps) GetQueryId() uint32 {
+	if x != nil {
+		return x.QueryId
+	}
+	return 0
+}
+
+func (x *TriggerAnimLengthQueryByProps) GetLengthMs() uint32 {
+	if x != nil {
+		return x.LengthMs
+	}
+	return 0
+}
+
+// An animation that was waited for has reached its place.
+type TriggerAnimOffset struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The question.
+	AnimWaitQueryId uint32 `protobuf:"varint,1,opt,name=anim_wait_query_id,json=animWaitQueryId,proto3" json:"anim_wait_query_id,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *TriggerAnimOffset) Reset() {
+	*x = TriggerAnimOffset{}
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[127]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TriggerAnimOffset) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TriggerAnimOffset) ProtoMessage() {}
+
+func (x *TriggerAnimOffset) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[127]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TriggerAnimOffset.ProtoReflect.Descriptor instead.
+func (*TriggerAnimOffset) Descriptor() ([]byte, []int) {
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{127}
+}
+
+func (x *TriggerAnimOffset) GetAnimWaitQueryId() uint32 {
+	if x != nil {
+		return x.AnimWaitQueryId
+	}
+	return 0
+}
+
+// A map changed a value of the balance data.
+type CatalogModify struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The catalog, as in the replay.
+	Catalog uint32 `protobuf:"varint,1,opt,name=catalog,proto3" json:"catalog,omitempty"`
+	// The entry, an index into the catalog.
+	Entry uint32 `protobuf:"varint,2,opt,name=entry,proto3" json:"entry,omitempty"`
+	// The field's path.
+	Field string `protobuf:"bytes,3,opt,name=field,proto3" json:"field,omitempty"`
+	// The new value.
+	Value         string `protobuf:"bytes,4,opt,name=value,proto3" json:"value,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CatalogModify) Reset() {
+	*x = CatalogModify{}
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[128]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CatalogModify) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CatalogModify) ProtoMessage() {}
+
+func (x *CatalogModify) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[128]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CatalogModify.ProtoReflect.Descriptor instead.
+func (*CatalogModify) Descriptor() ([]byte, []int) {
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{128}
+}
+
+func (x *CatalogModify) GetCatalog() uint32 {
+	if x != nil {
+		return x.Catalog
+	}
+	return 0
+}
+
+func (x *CatalogModify) GetEntry() uint32 {
+	if x != nil {
+		return x.Entry
+	}
+	return 0
+}
+
+func (x *CatalogModify) GetField() string {
+	if x != nil {
+		return x.Field
+	}
+	return ""
+}
+
+func (x *CatalogModify) GetValue() string {
+	if x != nil {
+		return x.Value
+	}
+	return ""
+}
+
+// A talent was chosen.
+type HeroTalentTreeSelected struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The talent, from 0.
+	Index         uint32 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HeroTalentTreeSelected) Reset() {
+	*x = HeroTalentTreeSelected{}
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[129]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HeroTalentTreeSelected) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HeroTalentTreeSelected) ProtoMessage() {}
+
+func (x *HeroTalentTreeSelected) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[129]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HeroTalentTreeSelected.ProtoReflect.Descriptor instead.
+func (*HeroTalentTreeSelected) Descriptor() ([]byte, []int) {
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{129}
+}
+
+func (x *HeroTalentTreeSelected) GetIndex() uint32 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
+}
+
+// The panel of talents was opened or closed.
+type HeroTalentTreeSelectionPanelToggled struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// True when it was opened.
+	Shown         bool `protobuf:"varint,1,opt,name=shown,proto3" json:"shown,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HeroTalentTreeSelectionPanelToggled) Reset() {
+	*x = HeroTalentTreeSelectionPanelToggled{}
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[130]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HeroTalentTreeSelectionPanelToggled) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HeroTalentTreeSelectionPanelToggled) ProtoMessage() {}
+
+func (x *HeroTalentTreeSelectionPanelToggled) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[130]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HeroTalentTreeSelectionPanelToggled.ProtoReflect.Descriptor instead.
+func (*HeroTalentTreeSelectionPanelToggled) Descriptor() ([]byte, []int) {
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{130}
+}
+
+func (x *HeroTalentTreeSelectionPanelToggled) GetShown() bool {
+	if x != nil {
+		return x.Shown
+	}
+	return false
+}
+
+// A profile was written.
+type TriggerProfilerLoggingFinished struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TriggerProfilerLoggingFinished) Reset() {
+	*x = TriggerProfilerLoggingFinished{}
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[131]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TriggerProfilerLoggingFinished) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TriggerProfilerLoggingFinished) ProtoMessage() {}
+
+func (x *TriggerProfilerLoggingFinished) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[131]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TriggerProfilerLoggingFinished.ProtoReflect.Descriptor instead.
+func (*TriggerProfilerLoggingFinished) Descriptor() ([]byte, []int) {
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{131}
+}
+
+// How long loading took, told by another client.
+type PeerSetSyncLoadingTime struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As in the replay.
+	SyncTime      uint32 `protobuf:"varint,1,opt,name=sync_time,json=syncTime,proto3" json:"sync_time,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PeerSetSyncLoadingTime) Reset() {
+	*x = PeerSetSyncLoadingTime{}
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[132]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PeerSetSyncLoadingTime) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PeerSetSyncLoadingTime) ProtoMessage() {}
+
+func (x *PeerSetSyncLoadingTime) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[132]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PeerSetSyncLoadingTime.ProtoReflect.Descriptor instead.
+func (*PeerSetSyncLoadingTime) Descriptor() ([]byte, []int) {
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{132}
+}
+
+func (x *PeerSetSyncLoadingTime) GetSyncTime() uint32 {
+	if x != nil {
+		return x.SyncTime
+	}
+	return 0
+}
+
+// How long playing took, told by another client.
+type PeerSetSyncPlayingTime struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As in the replay.
+	SyncTime      uint32 `protobuf:"varint,1,opt,name=sync_time,json=syncTime,proto3" json:"sync_time,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PeerSetSyncPlayingTime) Reset() {
+	*x = PeerSetSyncPlayingTime{}
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[133]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PeerSetSyncPlayingTime) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PeerSetSyncPlayingTime) ProtoMessage() {}
+
+func (x *PeerSetSyncPlayingTime) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[133]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PeerSetSyncPlayingTime.ProtoReflect.Descriptor instead.
+func (*PeerSetSyncPlayingTime) Descriptor() ([]byte, []int) {
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{133}
+}
+
+func (x *PeerSetSyncPlayingTime) GetSyncTime() uint32 {
+	if x != nil {
+		return x.SyncTime
+	}
+	return 0
+}
+
+// An event that no table knows.
 type Other struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Where it stood.
 	Stream EventStream `protobuf:"varint,1,opt,name=stream,proto3,enum=replayd.sc2replay.v1.EventStream" json:"stream,omitempty"`
 	// Its number in that stream and version of the game.
 	Id uint32 `protobuf:"varint,2,opt,name=id,proto3" json:"id,omitempty"`
-	// Its name, such as "TriggerMovieStarted". Empty when the table does not know the number.
+	// Its name, if a table knows the number but the layout is not that of its message. Empty otherwise.
 	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
 	// Its fields, in the table's order.
 	Fields        []*Field `protobuf:"bytes,4,rep,name=fields,proto3" json:"fields,omitempty"`
@@ -6969,7 +10928,7 @@ type Other struct {
 
 func (x *Other) Reset() {
 	*x = Other{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[76]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[134]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6981,7 +10940,7 @@ func (x *Other) String() string {
 func (*Other) ProtoMessage() {}
 
 func (x *Other) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[76]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[134]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6994,7 +10953,7 @@ func (x *Other) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Other.ProtoReflect.Descriptor instead.
 func (*Other) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{76}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{134}
 }
 
 func (x *Other) GetStream() EventStream {
@@ -7048,7 +11007,7 @@ type Field struct {
 
 func (x *Field) Reset() {
 	*x = Field{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[77]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[135]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7060,7 +11019,7 @@ func (x *Field) String() string {
 func (*Field) ProtoMessage() {}
 
 func (x *Field) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[77]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[135]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7073,7 +11032,7 @@ func (x *Field) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Field.ProtoReflect.Descriptor instead.
 func (*Field) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{77}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{135}
 }
 
 func (x *Field) GetName() string {
@@ -7196,7 +11155,8 @@ type PartStatus struct {
 	Events int64 `protobuf:"varint,5,opt,name=events,proto3" json:"events,omitempty"`
 	// The gameloop of the last of them.
 	LastTick int32 `protobuf:"varint,6,opt,name=last_tick,json=lastTick,proto3" json:"last_tick,omitempty"`
-	// Why it was not read to its end. Empty when it was.
+	// Why it was not read to its end, is not there though every replay of its age has it, or is not what the archive has the
+	// checksum of. Empty for none of these.
 	Error         string `protobuf:"bytes,7,opt,name=error,proto3" json:"error,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -7204,7 +11164,7 @@ type PartStatus struct {
 
 func (x *PartStatus) Reset() {
 	*x = PartStatus{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[78]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[136]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7216,7 +11176,7 @@ func (x *PartStatus) String() string {
 func (*PartStatus) ProtoMessage() {}
 
 func (x *PartStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[78]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[136]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7229,7 +11189,7 @@ func (x *PartStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PartStatus.ProtoReflect.Descriptor instead.
 func (*PartStatus) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{78}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{136}
 }
 
 func (x *PartStatus) GetName() string {
@@ -7291,14 +11251,16 @@ type DecodeInfo struct {
 	// How that table was found.
 	Match TableMatch `protobuf:"varint,3,opt,name=match,proto3,enum=replayd.sc2replay.v1.TableMatch" json:"match,omitempty"`
 	// How the parts were decoded. In start: those that come before the events.
-	Parts         []*PartStatus `protobuf:"bytes,4,rep,name=parts,proto3" json:"parts,omitempty"`
+	Parts []*PartStatus `protobuf:"bytes,4,rep,name=parts,proto3" json:"parts,omitempty"`
+	// What the names of abilities and unit types were taken from.
+	Names         *NameTable `protobuf:"bytes,5,opt,name=names,proto3" json:"names,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *DecodeInfo) Reset() {
 	*x = DecodeInfo{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[79]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[137]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7310,7 +11272,7 @@ func (x *DecodeInfo) String() string {
 func (*DecodeInfo) ProtoMessage() {}
 
 func (x *DecodeInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[79]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[137]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7323,7 +11285,7 @@ func (x *DecodeInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecodeInfo.ProtoReflect.Descriptor instead.
 func (*DecodeInfo) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{79}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{137}
 }
 
 func (x *DecodeInfo) GetBaseBuild() uint32 {
@@ -7354,6 +11316,68 @@ func (x *DecodeInfo) GetParts() []*PartStatus {
 	return nil
 }
 
+func (x *DecodeInfo) GetNames() *NameTable {
+	if x != nil {
+		return x.Names
+	}
+	return nil
+}
+
+// Names of the balance data's abilities and unit types.
+type NameTable struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The first build of the game whose names these are. 0 when no names are known for this build.
+	Build uint32 `protobuf:"varint,1,opt,name=build,proto3" json:"build,omitempty"`
+	// What the names were taken from, such as "sc2reader 1.9.0, LotV/97364". Empty when none are known.
+	Source        string `protobuf:"bytes,2,opt,name=source,proto3" json:"source,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NameTable) Reset() {
+	*x = NameTable{}
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[138]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NameTable) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NameTable) ProtoMessage() {}
+
+func (x *NameTable) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[138]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NameTable.ProtoReflect.Descriptor instead.
+func (*NameTable) Descriptor() ([]byte, []int) {
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{138}
+}
+
+func (x *NameTable) GetBuild() uint32 {
+	if x != nil {
+		return x.Build
+	}
+	return 0
+}
+
+func (x *NameTable) GetSource() string {
+	if x != nil {
+		return x.Source
+	}
+	return ""
+}
+
 // A version of the game.
 type Version struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -7375,7 +11399,7 @@ type Version struct {
 
 func (x *Version) Reset() {
 	*x = Version{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[80]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[139]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7387,7 +11411,7 @@ func (x *Version) String() string {
 func (*Version) ProtoMessage() {}
 
 func (x *Version) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[80]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[139]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7400,7 +11424,7 @@ func (x *Version) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Version.ProtoReflect.Descriptor instead.
 func (*Version) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{80}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{139}
 }
 
 func (x *Version) GetFlags() uint32 {
@@ -7458,7 +11482,7 @@ type RootKey struct {
 
 func (x *RootKey) Reset() {
 	*x = RootKey{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[81]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[140]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7470,7 +11494,7 @@ func (x *RootKey) String() string {
 func (*RootKey) ProtoMessage() {}
 
 func (x *RootKey) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[81]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[140]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7483,7 +11507,7 @@ func (x *RootKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RootKey.ProtoReflect.Descriptor instead.
 func (*RootKey) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{81}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{140}
 }
 
 func (x *RootKey) GetDataDeprecated() []byte {
@@ -7539,7 +11563,7 @@ type Start struct {
 
 func (x *Start) Reset() {
 	*x = Start{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[82]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[141]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7551,7 +11575,7 @@ func (x *Start) String() string {
 func (*Start) ProtoMessage() {}
 
 func (x *Start) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[82]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[141]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7564,7 +11588,7 @@ func (x *Start) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Start.ProtoReflect.Descriptor instead.
 func (*Start) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{82}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{141}
 }
 
 func (x *Start) GetSignature() []byte {
@@ -7691,7 +11715,7 @@ type Toon struct {
 
 func (x *Toon) Reset() {
 	*x = Toon{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[83]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[142]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7703,7 +11727,7 @@ func (x *Toon) String() string {
 func (*Toon) ProtoMessage() {}
 
 func (x *Toon) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[83]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[142]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7716,7 +11740,7 @@ func (x *Toon) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Toon.ProtoReflect.Descriptor instead.
 func (*Toon) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{83}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{142}
 }
 
 func (x *Toon) GetRegion() uint32 {
@@ -7771,7 +11795,7 @@ type Color struct {
 
 func (x *Color) Reset() {
 	*x = Color{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[84]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[143]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7783,7 +11807,7 @@ func (x *Color) String() string {
 func (*Color) ProtoMessage() {}
 
 func (x *Color) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[84]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[143]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7796,7 +11820,7 @@ func (x *Color) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Color.ProtoReflect.Descriptor instead.
 func (*Color) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{84}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{143}
 }
 
 func (x *Color) GetA() uint32 {
@@ -7858,7 +11882,7 @@ type DetailsPlayer struct {
 
 func (x *DetailsPlayer) Reset() {
 	*x = DetailsPlayer{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[85]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[144]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7870,7 +11894,7 @@ func (x *DetailsPlayer) String() string {
 func (*DetailsPlayer) ProtoMessage() {}
 
 func (x *DetailsPlayer) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[85]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[144]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7883,7 +11907,7 @@ func (x *DetailsPlayer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DetailsPlayer.ProtoReflect.Descriptor instead.
 func (*DetailsPlayer) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{85}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{144}
 }
 
 func (x *DetailsPlayer) GetName() string {
@@ -7974,7 +11998,7 @@ type Thumbnail struct {
 
 func (x *Thumbnail) Reset() {
 	*x = Thumbnail{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[86]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[145]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7986,7 +12010,7 @@ func (x *Thumbnail) String() string {
 func (*Thumbnail) ProtoMessage() {}
 
 func (x *Thumbnail) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[86]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[145]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7999,7 +12023,7 @@ func (x *Thumbnail) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Thumbnail.ProtoReflect.Descriptor instead.
 func (*Thumbnail) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{86}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{145}
 }
 
 func (x *Thumbnail) GetFile() string {
@@ -8054,7 +12078,7 @@ type Details struct {
 
 func (x *Details) Reset() {
 	*x = Details{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[87]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[146]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8066,7 +12090,7 @@ func (x *Details) String() string {
 func (*Details) ProtoMessage() {}
 
 func (x *Details) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[87]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[146]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8079,7 +12103,7 @@ func (x *Details) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Details.ProtoReflect.Descriptor instead.
 func (*Details) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{87}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{146}
 }
 
 func (x *Details) GetPlayerList() []*DetailsPlayer {
@@ -8255,7 +12279,7 @@ type LobbyUser struct {
 
 func (x *LobbyUser) Reset() {
 	*x = LobbyUser{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[88]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[147]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8267,7 +12291,7 @@ func (x *LobbyUser) String() string {
 func (*LobbyUser) ProtoMessage() {}
 
 func (x *LobbyUser) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[88]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[147]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8280,7 +12304,7 @@ func (x *LobbyUser) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LobbyUser.ProtoReflect.Descriptor instead.
 func (*LobbyUser) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{88}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{147}
 }
 
 func (x *LobbyUser) GetName() string {
@@ -8459,7 +12483,7 @@ type GameOptions struct {
 
 func (x *GameOptions) Reset() {
 	*x = GameOptions{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[89]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[148]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8471,7 +12495,7 @@ func (x *GameOptions) String() string {
 func (*GameOptions) ProtoMessage() {}
 
 func (x *GameOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[89]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[148]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8484,7 +12508,7 @@ func (x *GameOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GameOptions.ProtoReflect.Descriptor instead.
 func (*GameOptions) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{89}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{148}
 }
 
 func (x *GameOptions) GetLockTeams() bool {
@@ -8627,7 +12651,7 @@ type SlotDescription struct {
 
 func (x *SlotDescription) Reset() {
 	*x = SlotDescription{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[90]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[149]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8639,7 +12663,7 @@ func (x *SlotDescription) String() string {
 func (*SlotDescription) ProtoMessage() {}
 
 func (x *SlotDescription) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[90]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[149]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8652,7 +12676,7 @@ func (x *SlotDescription) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotDescription.ProtoReflect.Descriptor instead.
 func (*SlotDescription) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{90}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{149}
 }
 
 func (x *SlotDescription) GetAllowedColors() *BitMask {
@@ -8762,7 +12786,7 @@ type GameDescription struct {
 
 func (x *GameDescription) Reset() {
 	*x = GameDescription{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[91]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[150]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8774,7 +12798,7 @@ func (x *GameDescription) String() string {
 func (*GameDescription) ProtoMessage() {}
 
 func (x *GameDescription) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[91]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[150]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8787,7 +12811,7 @@ func (x *GameDescription) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GameDescription.ProtoReflect.Descriptor instead.
 func (*GameDescription) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{91}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{150}
 }
 
 func (x *GameDescription) GetRandomValue() uint32 {
@@ -8999,7 +13023,7 @@ type RewardOverride struct {
 
 func (x *RewardOverride) Reset() {
 	*x = RewardOverride{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[92]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[151]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9011,7 +13035,7 @@ func (x *RewardOverride) String() string {
 func (*RewardOverride) ProtoMessage() {}
 
 func (x *RewardOverride) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[92]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[151]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9024,7 +13048,7 @@ func (x *RewardOverride) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RewardOverride.ProtoReflect.Descriptor instead.
 func (*RewardOverride) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{92}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{151}
 }
 
 func (x *RewardOverride) GetKey() uint32 {
@@ -9116,7 +13140,7 @@ type Slot struct {
 
 func (x *Slot) Reset() {
 	*x = Slot{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[93]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[152]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9128,7 +13152,7 @@ func (x *Slot) String() string {
 func (*Slot) ProtoMessage() {}
 
 func (x *Slot) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[93]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[152]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9141,7 +13165,7 @@ func (x *Slot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Slot.ProtoReflect.Descriptor instead.
 func (*Slot) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{93}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{152}
 }
 
 func (x *Slot) GetControl() uint32 {
@@ -9406,7 +13430,7 @@ type LobbyState struct {
 
 func (x *LobbyState) Reset() {
 	*x = LobbyState{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[94]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[153]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9418,7 +13442,7 @@ func (x *LobbyState) String() string {
 func (*LobbyState) ProtoMessage() {}
 
 func (x *LobbyState) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[94]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[153]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9431,7 +13455,7 @@ func (x *LobbyState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LobbyState.ProtoReflect.Descriptor instead.
 func (*LobbyState) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{94}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{153}
 }
 
 func (x *LobbyState) GetPhase() uint32 {
@@ -9526,7 +13550,7 @@ type Lobby struct {
 
 func (x *Lobby) Reset() {
 	*x = Lobby{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[95]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[154]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9538,7 +13562,7 @@ func (x *Lobby) String() string {
 func (*Lobby) ProtoMessage() {}
 
 func (x *Lobby) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[95]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[154]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9551,7 +13575,7 @@ func (x *Lobby) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lobby.ProtoReflect.Descriptor instead.
 func (*Lobby) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{95}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{154}
 }
 
 func (x *Lobby) GetUserInitialData() []*LobbyUser {
@@ -9586,15 +13610,17 @@ type Attribute struct {
 	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
 	// The player's number, or 16 for the game.
 	Scope uint32 `protobuf:"varint,4,opt,name=scope,proto3" json:"scope,omitempty"`
-	// The value: up to four letters, such as "Terr".
-	Value         []byte `protobuf:"bytes,5,opt,name=value,proto3" json:"value,omitempty"`
+	// The value where it is text: up to four characters, such as "Terr". Spaces before and after it are removed.
+	Value string `protobuf:"bytes,5,opt,name=value,proto3" json:"value,omitempty"`
+	// The value where it is not text: some speeds and colours of 1.0. Absent for text.
+	Number        *uint32 `protobuf:"varint,6,opt,name=number,proto3,oneof" json:"number,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Attribute) Reset() {
 	*x = Attribute{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[96]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[155]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9606,7 +13632,7 @@ func (x *Attribute) String() string {
 func (*Attribute) ProtoMessage() {}
 
 func (x *Attribute) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[96]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[155]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9619,7 +13645,7 @@ func (x *Attribute) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attribute.ProtoReflect.Descriptor instead.
 func (*Attribute) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{96}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{155}
 }
 
 func (x *Attribute) GetNamespace() uint32 {
@@ -9650,11 +13676,18 @@ func (x *Attribute) GetScope() uint32 {
 	return 0
 }
 
-func (x *Attribute) GetValue() []byte {
+func (x *Attribute) GetValue() string {
 	if x != nil {
 		return x.Value
 	}
-	return nil
+	return ""
+}
+
+func (x *Attribute) GetNumber() uint32 {
+	if x != nil && x.Number != nil {
+		return *x.Number
+	}
+	return 0
 }
 
 // The attributes of the game and of its players (replay.attributes.events).
@@ -9672,7 +13705,7 @@ type Attributes struct {
 
 func (x *Attributes) Reset() {
 	*x = Attributes{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[97]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[156]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9684,7 +13717,7 @@ func (x *Attributes) String() string {
 func (*Attributes) ProtoMessage() {}
 
 func (x *Attributes) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[97]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[156]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9697,7 +13730,7 @@ func (x *Attributes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attributes.ProtoReflect.Descriptor instead.
 func (*Attributes) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{97}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{156}
 }
 
 func (x *Attributes) GetSource() uint32 {
@@ -9742,7 +13775,7 @@ type MetadataPlayer struct {
 
 func (x *MetadataPlayer) Reset() {
 	*x = MetadataPlayer{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[98]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[157]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9754,7 +13787,7 @@ func (x *MetadataPlayer) String() string {
 func (*MetadataPlayer) ProtoMessage() {}
 
 func (x *MetadataPlayer) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[98]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[157]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9767,7 +13800,7 @@ func (x *MetadataPlayer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MetadataPlayer.ProtoReflect.Descriptor instead.
 func (*MetadataPlayer) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{98}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{157}
 }
 
 func (x *MetadataPlayer) GetPlayerId() uint32 {
@@ -9839,7 +13872,7 @@ type GameMetadata struct {
 
 func (x *GameMetadata) Reset() {
 	*x = GameMetadata{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[99]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[158]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9851,7 +13884,7 @@ func (x *GameMetadata) String() string {
 func (*GameMetadata) ProtoMessage() {}
 
 func (x *GameMetadata) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[99]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[158]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9864,7 +13897,7 @@ func (x *GameMetadata) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GameMetadata.ProtoReflect.Descriptor instead.
 func (*GameMetadata) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{99}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{158}
 }
 
 func (x *GameMetadata) GetTitle() string {
@@ -9962,14 +13995,16 @@ type PlayerInfo struct {
 	// The name of the colour that was chosen in the lobby, such as "Light pink". Empty when none was.
 	ColorName string `protobuf:"bytes,14,opt,name=color_name,json=colorName,proto3" json:"color_name,omitempty"`
 	// A computer's difficulty, such as "Very Hard". Empty for humans.
-	Difficulty    string `protobuf:"bytes,15,opt,name=difficulty,proto3" json:"difficulty,omitempty"`
+	Difficulty string `protobuf:"bytes,15,opt,name=difficulty,proto3" json:"difficulty,omitempty"`
+	// The race that was chosen in the lobby: "Terran", "Zerg", "Protoss" or "Random". Empty for observers, and when not known.
+	PickedRace    string `protobuf:"bytes,16,opt,name=picked_race,json=pickedRace,proto3" json:"picked_race,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PlayerInfo) Reset() {
 	*x = PlayerInfo{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[100]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[159]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9981,7 +14016,7 @@ func (x *PlayerInfo) String() string {
 func (*PlayerInfo) ProtoMessage() {}
 
 func (x *PlayerInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[100]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[159]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9994,7 +14029,7 @@ func (x *PlayerInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlayerInfo.ProtoReflect.Descriptor instead.
 func (*PlayerInfo) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{100}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{159}
 }
 
 func (x *PlayerInfo) GetRef() *PlayerRef {
@@ -10102,6 +14137,13 @@ func (x *PlayerInfo) GetDifficulty() string {
 	return ""
 }
 
+func (x *PlayerInfo) GetPickedRace() string {
+	if x != nil {
+		return x.PickedRace
+	}
+	return ""
+}
+
 // A file of the archive. Those that hold decoded events come without data; those that are not decoded, in pieces.
 type Member struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -10127,7 +14169,7 @@ type Member struct {
 
 func (x *Member) Reset() {
 	*x = Member{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[101]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[160]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10139,7 +14181,7 @@ func (x *Member) String() string {
 func (*Member) ProtoMessage() {}
 
 func (x *Member) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[101]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[160]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10152,7 +14194,7 @@ func (x *Member) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Member.ProtoReflect.Descriptor instead.
 func (*Member) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{101}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{160}
 }
 
 func (x *Member) GetName() string {
@@ -10222,7 +14264,7 @@ type End struct {
 
 func (x *End) Reset() {
 	*x = End{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[102]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[161]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10234,7 +14276,7 @@ func (x *End) String() string {
 func (*End) ProtoMessage() {}
 
 func (x *End) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[102]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[161]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10247,7 +14289,7 @@ func (x *End) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use End.ProtoReflect.Descriptor instead.
 func (*End) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{102}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{161}
 }
 
 func (x *End) GetDecodeInfo() *DecodeInfo {
@@ -10263,7 +14305,7 @@ const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	"\n" +
 	"!replayd/sc2replay/v1/events.proto\x12\x14replayd.sc2replay.v1\"@\n" +
 	"\tEventList\x123\n" +
-	"\x06events\x18\x01 \x03(\v2\x1b.replayd.sc2replay.v1.EventR\x06events\"\xfb-\n" +
+	"\x06events\x18\x01 \x03(\v2\x1b.replayd.sc2replay.v1.EventR\x06events\"\xf3a\n" +
 	"\x05Event\x12\x17\n" +
 	"\aat_tick\x18\x01 \x01(\x05R\x06atTick\x127\n" +
 	"\x06player\x18\x02 \x01(\v2\x1f.replayd.sc2replay.v1.PlayerRefR\x06player\x12I\n" +
@@ -10343,8 +14385,69 @@ const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	"\x15set_sync_playing_time\x18D \x01(\v2(.replayd.sc2replay.v1.SetSyncPlayingTimeH\x00R\x12setSyncPlayingTime\x12_\n" +
 	"\x15command_manager_reset\x18E \x01(\v2).replayd.sc2replay.v1.CommandManagerResetH\x00R\x13commandManagerReset\x12c\n" +
 	"\x17set_absolute_game_speed\x18F \x01(\v2*.replayd.sc2replay.v1.SetAbsoluteGameSpeedH\x00R\x14setAbsoluteGameSpeed\x12c\n" +
-	"\x17add_absolute_game_speed\x18G \x01(\v2*.replayd.sc2replay.v1.AddAbsoluteGameSpeedH\x00R\x14addAbsoluteGameSpeed\x123\n" +
-	"\x05other\x18\x7f \x01(\v2\x1b.replayd.sc2replay.v1.OtherH\x00R\x05otherB\x06\n" +
+	"\x17add_absolute_game_speed\x18G \x01(\v2*.replayd.sc2replay.v1.AddAbsoluteGameSpeedH\x00R\x14addAbsoluteGameSpeed\x12=\n" +
+	"\tbank_file\x18H \x01(\v2\x1e.replayd.sc2replay.v1.BankFileH\x00R\bbankFile\x12F\n" +
+	"\fbank_section\x18I \x01(\v2!.replayd.sc2replay.v1.BankSectionH\x00R\vbankSection\x12:\n" +
+	"\bbank_key\x18J \x01(\v2\x1d.replayd.sc2replay.v1.BankKeyH\x00R\abankKey\x12@\n" +
+	"\n" +
+	"bank_value\x18K \x01(\v2\x1f.replayd.sc2replay.v1.BankValueH\x00R\tbankValue\x12L\n" +
+	"\x0ebank_signature\x18L \x01(\v2#.replayd.sc2replay.v1.BankSignatureH\x00R\rbankSignature\x12=\n" +
+	"\tsave_game\x18M \x01(\v2\x1e.replayd.sc2replay.v1.SaveGameH\x00R\bsaveGame\x12J\n" +
+	"\x0esave_game_done\x18N \x01(\v2\".replayd.sc2replay.v1.SaveGameDoneH\x00R\fsaveGameDone\x12J\n" +
+	"\x0eload_game_done\x18O \x01(\v2\".replayd.sc2replay.v1.LoadGameDoneH\x00R\floadGameDone\x12@\n" +
+	"\n" +
+	"game_cheat\x18P \x01(\v2\x1f.replayd.sc2replay.v1.GameCheatH\x00R\tgameCheat\x12O\n" +
+	"\x0fbroadcast_cheat\x18Q \x01(\v2$.replayd.sc2replay.v1.BroadcastCheatH\x00R\x0ebroadcastCheat\x12L\n" +
+	"\x0eai_communicate\x18R \x01(\v2#.replayd.sc2replay.v1.AiCommunicateH\x00R\raiCommunicate\x12b\n" +
+	"\x16trigger_reply_selected\x18S \x01(\v2*.replayd.sc2replay.v1.TriggerReplySelectedH\x00R\x14triggerReplySelected\x12O\n" +
+	"\x0ftrigger_skipped\x18T \x01(\v2$.replayd.sc2replay.v1.TriggerSkippedH\x00R\x0etriggerSkipped\x12l\n" +
+	"\x1atrigger_sound_length_query\x18U \x01(\v2-.replayd.sc2replay.v1.TriggerSoundLengthQueryH\x00R\x17triggerSoundLengthQuery\x12\\\n" +
+	"\x14trigger_sound_offset\x18V \x01(\v2(.replayd.sc2replay.v1.TriggerSoundOffsetH\x00R\x12triggerSoundOffset\x12q\n" +
+	"\x1btrigger_transmission_offset\x18W \x01(\v2/.replayd.sc2replay.v1.TriggerTransmissionOffsetH\x00R\x19triggerTransmissionOffset\x12_\n" +
+	"\x15trigger_abort_mission\x18X \x01(\v2).replayd.sc2replay.v1.TriggerAbortMissionH\x00R\x13triggerAbortMission\x12_\n" +
+	"\x15trigger_purchase_made\x18Y \x01(\v2).replayd.sc2replay.v1.TriggerPurchaseMadeH\x00R\x13triggerPurchaseMade\x12_\n" +
+	"\x15trigger_purchase_exit\x18Z \x01(\v2).replayd.sc2replay.v1.TriggerPurchaseExitH\x00R\x13triggerPurchaseExit\x12{\n" +
+	"\x1ftrigger_planet_mission_launched\x18[ \x01(\v22.replayd.sc2replay.v1.TriggerPlanetMissionLaunchedH\x00R\x1ctriggerPlanetMissionLaunched\x12u\n" +
+	"\x1dtrigger_planet_panel_canceled\x18\\ \x01(\v20.replayd.sc2replay.v1.TriggerPlanetPanelCanceledH\x00R\x1atriggerPlanetPanelCanceled\x12t\n" +
+	"\x1ctrigger_conversation_skipped\x18] \x01(\v20.replayd.sc2replay.v1.TriggerConversationSkippedH\x00R\x1atriggerConversationSkipped\x12o\n" +
+	"\x1btrigger_planet_panel_replay\x18^ \x01(\v2..replayd.sc2replay.v1.TriggerPlanetPanelReplayH\x00R\x18triggerPlanetPanelReplay\x12e\n" +
+	"\x17trigger_soundtrack_done\x18_ \x01(\v2+.replayd.sc2replay.v1.TriggerSoundtrackDoneH\x00R\x15triggerSoundtrackDone\x12{\n" +
+	"\x1ftrigger_planet_mission_selected\x18` \x01(\v22.replayd.sc2replay.v1.TriggerPlanetMissionSelectedH\x00R\x1ctriggerPlanetMissionSelected\x12b\n" +
+	"\x16trigger_movie_function\x18a \x01(\v2*.replayd.sc2replay.v1.TriggerMovieFunctionH\x00R\x14triggerMovieFunction\x12\x85\x01\n" +
+	"#trigger_planet_panel_birth_complete\x18b \x01(\v25.replayd.sc2replay.v1.TriggerPlanetPanelBirthCompleteH\x00R\x1ftriggerPlanetPanelBirthComplete\x12\x85\x01\n" +
+	"#trigger_planet_panel_death_complete\x18c \x01(\v25.replayd.sc2replay.v1.TriggerPlanetPanelDeathCompleteH\x00R\x1ftriggerPlanetPanelDeathComplete\x12o\n" +
+	"\x1btrigger_research_panel_exit\x18d \x01(\v2..replayd.sc2replay.v1.TriggerResearchPanelExitH\x00R\x18triggerResearchPanelExit\x12{\n" +
+	"\x1ftrigger_research_panel_purchase\x18e \x01(\v22.replayd.sc2replay.v1.TriggerResearchPanelPurchaseH\x00R\x1ctriggerResearchPanelPurchase\x12\x94\x01\n" +
+	"(trigger_research_panel_selection_changed\x18f \x01(\v2:.replayd.sc2replay.v1.TriggerResearchPanelSelectionChangedH\x00R$triggerResearchPanelSelectionChanged\x12r\n" +
+	"\x1ctrigger_mercenary_panel_exit\x18g \x01(\v2/.replayd.sc2replay.v1.TriggerMercenaryPanelExitH\x00R\x19triggerMercenaryPanelExit\x12~\n" +
+	" trigger_mercenary_panel_purchase\x18h \x01(\v23.replayd.sc2replay.v1.TriggerMercenaryPanelPurchaseH\x00R\x1dtriggerMercenaryPanelPurchase\x12\x97\x01\n" +
+	")trigger_mercenary_panel_selection_changed\x18i \x01(\v2;.replayd.sc2replay.v1.TriggerMercenaryPanelSelectionChangedH\x00R%triggerMercenaryPanelSelectionChanged\x12l\n" +
+	"\x1atrigger_victory_panel_exit\x18j \x01(\v2-.replayd.sc2replay.v1.TriggerVictoryPanelExitH\x00R\x17triggerVictoryPanelExit\x12|\n" +
+	" trigger_battle_report_panel_exit\x18k \x01(\v22.replayd.sc2replay.v1.TriggerBattleReportPanelExitH\x00R\x1ctriggerBattleReportPanelExit\x12\x92\x01\n" +
+	"(trigger_battle_report_panel_play_mission\x18l \x01(\v29.replayd.sc2replay.v1.TriggerBattleReportPanelPlayMissionH\x00R#triggerBattleReportPanelPlayMission\x12\x8c\x01\n" +
+	"&trigger_battle_report_panel_play_scene\x18m \x01(\v27.replayd.sc2replay.v1.TriggerBattleReportPanelPlaySceneH\x00R!triggerBattleReportPanelPlayScene\x12\xa1\x01\n" +
+	"-trigger_battle_report_panel_selection_changed\x18n \x01(\v2>.replayd.sc2replay.v1.TriggerBattleReportPanelSelectionChangedH\x00R(triggerBattleReportPanelSelectionChanged\x12\x92\x01\n" +
+	"(trigger_victory_panel_play_mission_again\x18o \x01(\v29.replayd.sc2replay.v1.TriggerVictoryPanelPlayMissionAgainH\x00R#triggerVictoryPanelPlayMissionAgain\x12_\n" +
+	"\x15trigger_movie_started\x18p \x01(\v2).replayd.sc2replay.v1.TriggerMovieStartedH\x00R\x13triggerMovieStarted\x12b\n" +
+	"\x16trigger_movie_finished\x18q \x01(\v2*.replayd.sc2replay.v1.TriggerMovieFinishedH\x00R\x14triggerMovieFinished\x12{\n" +
+	"\x1ftrigger_custom_dialog_dismissed\x18r \x01(\v22.replayd.sc2replay.v1.TriggerCustomDialogDismissedH\x00R\x1ctriggerCustomDialogDismissed\x12y\n" +
+	"\x1ftrigger_game_menu_item_selected\x18s \x01(\v21.replayd.sc2replay.v1.TriggerGameMenuItemSelectedH\x00R\x1btriggerGameMenuItemSelected\x12\xb7\x01\n" +
+	"5trigger_purchase_panel_selected_purchase_item_changed\x18t \x01(\v2E.replayd.sc2replay.v1.TriggerPurchasePanelSelectedPurchaseItemChangedH\x00R/triggerPurchasePanelSelectedPurchaseItemChanged\x12\xc3\x01\n" +
+	"9trigger_purchase_panel_selected_purchase_category_changed\x18u \x01(\v2I.replayd.sc2replay.v1.TriggerPurchasePanelSelectedPurchaseCategoryChangedH\x00R3triggerPurchasePanelSelectedPurchaseCategoryChanged\x12b\n" +
+	"\x16trigger_button_pressed\x18v \x01(\v2*.replayd.sc2replay.v1.TriggerButtonPressedH\x00R\x14triggerButtonPressed\x12u\n" +
+	"\x1dtrigger_game_credits_finished\x18w \x01(\v20.replayd.sc2replay.v1.TriggerGameCreditsFinishedH\x00R\x1atriggerGameCreditsFinished\x12\x84\x01\n" +
+	"\"trigger_cutscene_conversation_line\x18x \x01(\v25.replayd.sc2replay.v1.TriggerCutsceneConversationLineH\x00R\x1ftriggerCutsceneConversationLine\x12\x9a\x01\n" +
+	"*trigger_cutscene_conversation_line_missing\x18y \x01(\v2<.replayd.sc2replay.v1.TriggerCutsceneConversationLineMissingH\x00R&triggerCutsceneConversationLineMissing\x12}\n" +
+	"!trigger_anim_length_query_by_name\x18z \x01(\v22.replayd.sc2replay.v1.TriggerAnimLengthQueryByNameH\x00R\x1ctriggerAnimLengthQueryByName\x12\x80\x01\n" +
+	"\"trigger_anim_length_query_by_props\x18{ \x01(\v23.replayd.sc2replay.v1.TriggerAnimLengthQueryByPropsH\x00R\x1dtriggerAnimLengthQueryByProps\x12Y\n" +
+	"\x13trigger_anim_offset\x18| \x01(\v2'.replayd.sc2replay.v1.TriggerAnimOffsetH\x00R\x11triggerAnimOffset\x12L\n" +
+	"\x0ecatalog_modify\x18} \x01(\v2#.replayd.sc2replay.v1.CatalogModifyH\x00R\rcatalogModify\x12i\n" +
+	"\x19hero_talent_tree_selected\x18~ \x01(\v2,.replayd.sc2replay.v1.HeroTalentTreeSelectedH\x00R\x16heroTalentTreeSelected\x12\x92\x01\n" +
+	"(hero_talent_tree_selection_panel_toggled\x18\x7f \x01(\v29.replayd.sc2replay.v1.HeroTalentTreeSelectionPanelToggledH\x00R#heroTalentTreeSelectionPanelToggled\x12\x82\x01\n" +
+	"!trigger_profiler_logging_finished\x18\x80\x01 \x01(\v24.replayd.sc2replay.v1.TriggerProfilerLoggingFinishedH\x00R\x1etriggerProfilerLoggingFinished\x12k\n" +
+	"\x1apeer_set_sync_loading_time\x18\x81\x01 \x01(\v2,.replayd.sc2replay.v1.PeerSetSyncLoadingTimeH\x00R\x16peerSetSyncLoadingTime\x12k\n" +
+	"\x1apeer_set_sync_playing_time\x18\x82\x01 \x01(\v2,.replayd.sc2replay.v1.PeerSetSyncPlayingTimeH\x00R\x16peerSetSyncPlayingTime\x124\n" +
+	"\x05other\x18\x96\x01 \x01(\v2\x1b.replayd.sc2replay.v1.OtherH\x00R\x05otherB\x06\n" +
 	"\x04kind\"\x9b\x01\n" +
 	"\tPlayerRef\x12\x1c\n" +
 	"\auser_id\x18\x01 \x01(\rH\x00R\x06userId\x88\x01\x01\x12 \n" +
@@ -10355,22 +14458,20 @@ const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	"\b_user_idB\f\n" +
 	"\n" +
 	"_player_idB\a\n" +
-	"\x05_slot\"e\n" +
+	"\x05_slot\"\x9c\x01\n" +
 	"\x04Unit\x12\x10\n" +
 	"\x03tag\x18\x01 \x01(\rR\x03tag\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\rR\x05index\x12\x18\n" +
 	"\arecycle\x18\x03 \x01(\rR\arecycle\x12\x1b\n" +
-	"\ttype_name\x18\x04 \x01(\tR\btypeName\"1\n" +
+	"\ttype_name\x18\x04 \x01(\tR\btypeName\x125\n" +
+	"\x05class\x18\x05 \x01(\x0e2\x1f.replayd.sc2replay.v1.UnitClassR\x05class\"1\n" +
 	"\x05Point\x12\f\n" +
 	"\x01x\x18\x01 \x01(\x02R\x01x\x12\f\n" +
 	"\x01y\x18\x02 \x01(\x02R\x01y\x12\f\n" +
 	"\x01z\x18\x03 \x01(\x02R\x01z\"$\n" +
 	"\x06Point2\x12\f\n" +
 	"\x01x\x18\x01 \x01(\x02R\x01x\x12\f\n" +
-	"\x01y\x18\x02 \x01(\x02R\x01y\"&\n" +
-	"\bRawPoint\x12\f\n" +
-	"\x01x\x18\x01 \x01(\x11R\x01x\x12\f\n" +
-	"\x01y\x18\x02 \x01(\x11R\x01y\"%\n" +
+	"\x01y\x18\x02 \x01(\x02R\x01y\"%\n" +
 	"\aUiPoint\x12\f\n" +
 	"\x01x\x18\x01 \x01(\rR\x01x\x12\f\n" +
 	"\x01y\x18\x02 \x01(\rR\x01y\"1\n" +
@@ -10393,7 +14494,7 @@ const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	"\rcommand_index\x18\x02 \x01(\rR\fcommandIndex\x12&\n" +
 	"\fcommand_data\x18\x03 \x01(\rH\x00R\vcommandData\x88\x01\x01\x12\x12\n" +
 	"\x04name\x18\x04 \x01(\tR\x04nameB\x0f\n" +
-	"\r_command_data\"\xaf\x03\n" +
+	"\r_command_data\"\xdd\x03\n" +
 	"\n" +
 	"TargetUnit\x12.\n" +
 	"\x04unit\x18\x01 \x01(\v2\x1a.replayd.sc2replay.v1.UnitR\x04unit\x12*\n" +
@@ -10402,7 +14503,8 @@ const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	"\x12snapshot_unit_link\x18\x04 \x01(\rR\x10snapshotUnitLink\x12@\n" +
 	"\x1asnapshot_control_player_id\x18\x05 \x01(\rH\x00R\x17snapshotControlPlayerId\x88\x01\x01\x12>\n" +
 	"\x19snapshot_upkeep_player_id\x18\x06 \x01(\rH\x01R\x16snapshotUpkeepPlayerId\x88\x01\x01\x12B\n" +
-	"\x0esnapshot_point\x18\a \x01(\v2\x1b.replayd.sc2replay.v1.PointR\rsnapshotPointB\x1d\n" +
+	"\x0esnapshot_point\x18\a \x01(\v2\x1b.replayd.sc2replay.v1.PointR\rsnapshotPoint\x12,\n" +
+	"\x12snapshot_unit_name\x18\b \x01(\tR\x10snapshotUnitNameB\x1d\n" +
 	"\x1b_snapshot_control_player_idB\x1c\n" +
 	"\x1a_snapshot_upkeep_player_id\"\x98\x03\n" +
 	"\x03Cmd\x12\x1b\n" +
@@ -10429,12 +14531,13 @@ const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	"\bsequence\x18\x02 \x01(\rH\x00R\bsequence\x88\x01\x01B\v\n" +
 	"\t_sequence\"1\n" +
 	"\x13CommandManagerReset\x12\x1a\n" +
-	"\bsequence\x18\x01 \x01(\rR\bsequence\"\xa2\x01\n" +
+	"\bsequence\x18\x01 \x01(\rR\bsequence\"\xbf\x01\n" +
 	"\bSubgroup\x12\x1b\n" +
 	"\tunit_link\x18\x01 \x01(\rR\bunitLink\x12+\n" +
 	"\x11subgroup_priority\x18\x02 \x01(\rR\x10subgroupPriority\x126\n" +
 	"\x17intra_subgroup_priority\x18\x03 \x01(\rR\x15intraSubgroupPriority\x12\x14\n" +
-	"\x05count\x18\x04 \x01(\rR\x05count\"\x1f\n" +
+	"\x05count\x18\x04 \x01(\rR\x05count\x12\x1b\n" +
+	"\tunit_name\x18\x05 \x01(\tR\bunitName\"\x1f\n" +
 	"\aIndices\x12\x14\n" +
 	"\x05index\x18\x01 \x03(\rR\x05index\"\xb0\x03\n" +
 	"\x0eSelectionDelta\x12(\n" +
@@ -10462,7 +14565,7 @@ const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	"\x15active_subgroup_index\x18\x04 \x01(\rR\x13activeSubgroupIndex\x12,\n" +
 	"\x12unit_tags_checksum\x18\x05 \x01(\rR\x10unitTagsChecksum\x12:\n" +
 	"\x19subgroup_indices_checksum\x18\x06 \x01(\rR\x17subgroupIndicesChecksum\x12-\n" +
-	"\x12subgroups_checksum\x18\a \x01(\rR\x11subgroupsChecksum\"\xb2\x02\n" +
+	"\x12subgroups_checksum\x18\a \x01(\rR\x11subgroupsChecksum\"\xeb\x02\n" +
 	"\bUnitBorn\x12.\n" +
 	"\x04unit\x18\x01 \x01(\v2\x1a.replayd.sc2replay.v1.UnitR\x04unit\x12*\n" +
 	"\x11control_player_id\x18\x02 \x01(\rR\x0fcontrolPlayerId\x12(\n" +
@@ -10470,16 +14573,20 @@ const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	"\x01x\x18\x04 \x01(\rR\x01x\x12\f\n" +
 	"\x01y\x18\x05 \x01(\rR\x01y\x124\n" +
 	"\acreator\x18\x06 \x01(\v2\x1a.replayd.sc2replay.v1.UnitR\acreator\x125\n" +
-	"\x14creator_ability_name\x18\a \x01(\tH\x00R\x12creatorAbilityName\x88\x01\x01B\x17\n" +
-	"\x15_creator_ability_name\"\xac\x01\n" +
+	"\x14creator_ability_name\x18\a \x01(\tH\x00R\x12creatorAbilityName\x88\x01\x01\x12&\n" +
+	"\fstarted_tick\x18\b \x01(\x05H\x01R\vstartedTick\x88\x01\x01B\x17\n" +
+	"\x15_creator_ability_nameB\x0f\n" +
+	"\r_started_tick\"\xac\x01\n" +
 	"\bUnitInit\x12.\n" +
 	"\x04unit\x18\x01 \x01(\v2\x1a.replayd.sc2replay.v1.UnitR\x04unit\x12*\n" +
 	"\x11control_player_id\x18\x02 \x01(\rR\x0fcontrolPlayerId\x12(\n" +
 	"\x10upkeep_player_id\x18\x03 \x01(\rR\x0eupkeepPlayerId\x12\f\n" +
 	"\x01x\x18\x04 \x01(\rR\x01x\x12\f\n" +
-	"\x01y\x18\x05 \x01(\rR\x01y\":\n" +
+	"\x01y\x18\x05 \x01(\rR\x01y\"s\n" +
 	"\bUnitDone\x12.\n" +
-	"\x04unit\x18\x01 \x01(\v2\x1a.replayd.sc2replay.v1.UnitR\x04unit\"\xce\x01\n" +
+	"\x04unit\x18\x01 \x01(\v2\x1a.replayd.sc2replay.v1.UnitR\x04unit\x12&\n" +
+	"\fstarted_tick\x18\x02 \x01(\x05H\x00R\vstartedTick\x88\x01\x01B\x0f\n" +
+	"\r_started_tick\"\xce\x01\n" +
 	"\bUnitDied\x12.\n" +
 	"\x04unit\x18\x01 \x01(\v2\x1a.replayd.sc2replay.v1.UnitR\x04unit\x12-\n" +
 	"\x10killer_player_id\x18\x02 \x01(\rH\x00R\x0ekillerPlayerId\x88\x01\x01\x12\f\n" +
@@ -10490,10 +14597,12 @@ const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	"\x0fUnitOwnerChange\x12.\n" +
 	"\x04unit\x18\x01 \x01(\v2\x1a.replayd.sc2replay.v1.UnitR\x04unit\x12*\n" +
 	"\x11control_player_id\x18\x02 \x01(\rR\x0fcontrolPlayerId\x12(\n" +
-	"\x10upkeep_player_id\x18\x03 \x01(\rR\x0eupkeepPlayerId\"n\n" +
+	"\x10upkeep_player_id\x18\x03 \x01(\rR\x0eupkeepPlayerId\"\xa7\x01\n" +
 	"\x0eUnitTypeChange\x12.\n" +
 	"\x04unit\x18\x01 \x01(\v2\x1a.replayd.sc2replay.v1.UnitR\x04unit\x12,\n" +
-	"\x12previous_type_name\x18\x02 \x01(\tR\x10previousTypeName\"h\n" +
+	"\x12previous_type_name\x18\x02 \x01(\tR\x10previousTypeName\x12&\n" +
+	"\fstarted_tick\x18\x03 \x01(\x05H\x00R\vstartedTick\x88\x01\x01B\x0f\n" +
+	"\r_started_tick\"h\n" +
 	"\aUpgrade\x12\x1b\n" +
 	"\tplayer_id\x18\x01 \x01(\rR\bplayerId\x12*\n" +
 	"\x11upgrade_type_name\x18\x02 \x01(\tR\x0fupgradeTypeName\x12\x14\n" +
@@ -10505,12 +14614,13 @@ const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	"\rUnitPositions\x12(\n" +
 	"\x10first_unit_index\x18\x01 \x01(\rR\x0efirstUnitIndex\x12@\n" +
 	"\tpositions\x18\x02 \x03(\v2\".replayd.sc2replay.v1.UnitPositionR\tpositions\x12\x14\n" +
-	"\x05items\x18\x03 \x03(\x11R\x05items\"\x92\x01\n" +
+	"\x05items\x18\x03 \x03(\x11R\x05items\"\xac\x01\n" +
 	"\vPlayerSetup\x12\x1b\n" +
 	"\tplayer_id\x18\x01 \x01(\rR\bplayerId\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\rR\x04type\x12\x1c\n" +
 	"\auser_id\x18\x03 \x01(\rH\x00R\x06userId\x88\x01\x01\x12\x1c\n" +
-	"\aslot_id\x18\x04 \x01(\rH\x01R\x06slotId\x88\x01\x01B\n" +
+	"\aslot_id\x18\x04 \x01(\rH\x01R\x06slotId\x88\x01\x01\x12\x18\n" +
+	"\aresumed\x18\x05 \x01(\bR\aresumedB\n" +
 	"\n" +
 	"\b_user_idB\n" +
 	"\n" +
@@ -10559,10 +14669,10 @@ const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	" vespene_friendly_fire_technology\x18( \x01(\x11R\x1dvespeneFriendlyFireTechnology\"Y\n" +
 	"\x04Chat\x12=\n" +
 	"\trecipient\x18\x01 \x01(\x0e2\x1f.replayd.sc2replay.v1.RecipientR\trecipient\x12\x12\n" +
-	"\x04text\x18\x02 \x01(\tR\x04text\"{\n" +
+	"\x04text\x18\x02 \x01(\tR\x04text\"y\n" +
 	"\x04Ping\x12=\n" +
-	"\trecipient\x18\x01 \x01(\x0e2\x1f.replayd.sc2replay.v1.RecipientR\trecipient\x124\n" +
-	"\x05point\x18\x02 \x01(\v2\x1e.replayd.sc2replay.v1.RawPointR\x05point\"-\n" +
+	"\trecipient\x18\x01 \x01(\x0e2\x1f.replayd.sc2replay.v1.RecipientR\trecipient\x122\n" +
+	"\x05point\x18\x02 \x01(\v2\x1c.replayd.sc2replay.v1.Point2R\x05point\"-\n" +
 	"\x0fLoadingProgress\x12\x1a\n" +
 	"\bprogress\x18\x01 \x01(\x11R\bprogress\"\f\n" +
 	"\n" +
@@ -10660,9 +14770,9 @@ const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	"\x1bTriggerTransmissionComplete\x12'\n" +
 	"\x0ftransmission_id\x18\x01 \x01(\x11R\x0etransmissionId\"7\n" +
 	"\x12TriggerChatMessage\x12!\n" +
-	"\fchat_message\x18\x01 \x01(\tR\vchatMessage\"\xf5\x03\n" +
-	"\vTriggerPing\x124\n" +
-	"\x05point\x18\x01 \x01(\v2\x1e.replayd.sc2replay.v1.RawPointR\x05point\x12.\n" +
+	"\fchat_message\x18\x01 \x01(\tR\vchatMessage\"\x90\x04\n" +
+	"\vTriggerPing\x122\n" +
+	"\x05point\x18\x01 \x01(\v2\x1c.replayd.sc2replay.v1.Point2R\x05point\x12.\n" +
 	"\x04unit\x18\x02 \x01(\v2\x1a.replayd.sc2replay.v1.UnitR\x04unit\x12\x1b\n" +
 	"\tunit_link\x18\x03 \x01(\rR\bunitLink\x128\n" +
 	"\x16unit_control_player_id\x18\x04 \x01(\rH\x00R\x13unitControlPlayerId\x88\x01\x01\x126\n" +
@@ -10670,13 +14780,16 @@ const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	"\runit_position\x18\x06 \x01(\v2\x1b.replayd.sc2replay.v1.PointR\funitPosition\x12;\n" +
 	"\x1aunit_is_under_construction\x18\a \x01(\bR\x17unitIsUnderConstruction\x12%\n" +
 	"\x0epinged_minimap\x18\b \x01(\bR\rpingedMinimap\x12\x16\n" +
-	"\x06option\x18\t \x01(\x11R\x06optionB\x19\n" +
+	"\x06option\x18\t \x01(\x11R\x06option\x12\x1b\n" +
+	"\tunit_name\x18\n" +
+	" \x01(\tR\bunitNameB\x19\n" +
 	"\x17_unit_control_player_idB\x18\n" +
-	"\x16_unit_upkeep_player_id\"r\n" +
+	"\x16_unit_upkeep_player_id\"\x86\x01\n" +
 	"\x17TriggerTargetModeUpdate\x12\x1b\n" +
 	"\tabil_link\x18\x01 \x01(\rR\babilLink\x12$\n" +
 	"\x0eabil_cmd_index\x18\x02 \x01(\rR\fabilCmdIndex\x12\x14\n" +
-	"\x05state\x18\x03 \x01(\x11R\x05state\"^\n" +
+	"\x05state\x18\x03 \x01(\x11R\x05state\x12\x12\n" +
+	"\x04name\x18\x04 \x01(\tR\x04name\"^\n" +
 	"\x13TriggerCommandError\x12\x14\n" +
 	"\x05error\x18\x01 \x01(\x11R\x05error\x121\n" +
 	"\x04abil\x18\x02 \x01(\v2\x1d.replayd.sc2replay.v1.AbilityR\x04abil\"P\n" +
@@ -10730,7 +14843,152 @@ const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	"\x14SetAbsoluteGameSpeed\x12\x14\n" +
 	"\x05speed\x18\x01 \x01(\rR\x05speed\",\n" +
 	"\x14AddAbsoluteGameSpeed\x12\x14\n" +
-	"\x05delta\x18\x01 \x01(\x11R\x05delta\"\x9b\x01\n" +
+	"\x05delta\x18\x01 \x01(\x11R\x05delta\"\x1e\n" +
+	"\bBankFile\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\"!\n" +
+	"\vBankSection\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\"E\n" +
+	"\aBankKey\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
+	"\x04type\x18\x02 \x01(\rR\x04type\x12\x12\n" +
+	"\x04data\x18\x03 \x01(\tR\x04data\"G\n" +
+	"\tBankValue\x12\x12\n" +
+	"\x04type\x18\x01 \x01(\rR\x04type\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
+	"\x04data\x18\x03 \x01(\tR\x04data\"N\n" +
+	"\rBankSignature\x12\x1c\n" +
+	"\tsignature\x18\x01 \x01(\fR\tsignature\x12\x1f\n" +
+	"\vtoon_handle\x18\x02 \x01(\tR\n" +
+	"toonHandle\"\x99\x01\n" +
+	"\bSaveGame\x12\x1b\n" +
+	"\tfile_name\x18\x01 \x01(\tR\bfileName\x12\x1c\n" +
+	"\tautomatic\x18\x02 \x01(\bR\tautomatic\x12\x1c\n" +
+	"\toverwrite\x18\x03 \x01(\bR\toverwrite\x12\x12\n" +
+	"\x04name\x18\x04 \x01(\tR\x04name\x12 \n" +
+	"\vdescription\x18\x05 \x01(\tR\vdescription\"\x0e\n" +
+	"\fSaveGameDone\"\x0e\n" +
+	"\fLoadGameDone\"\x85\x01\n" +
+	"\tGameCheat\x122\n" +
+	"\x05point\x18\x01 \x01(\v2\x1c.replayd.sc2replay.v1.Point2R\x05point\x12\x12\n" +
+	"\x04time\x18\x02 \x01(\x11R\x04time\x12\x12\n" +
+	"\x04verb\x18\x03 \x01(\tR\x04verb\x12\x1c\n" +
+	"\targuments\x18\x04 \x01(\tR\targuments\"B\n" +
+	"\x0eBroadcastCheat\x12\x12\n" +
+	"\x04verb\x18\x01 \x01(\tR\x04verb\x12\x1c\n" +
+	"\targuments\x18\x02 \x01(\tR\targuments\"\x8b\x05\n" +
+	"\rAiCommunicate\x12\x16\n" +
+	"\x06beacon\x18\x01 \x01(\x11R\x06beacon\x12\x12\n" +
+	"\x04ally\x18\x02 \x01(\x11R\x04ally\x12\x1a\n" +
+	"\bautocast\x18\x03 \x01(\x11R\bautocast\x12\x14\n" +
+	"\x05flags\x18\x04 \x01(\x11R\x05flags\x12\x14\n" +
+	"\x05build\x18\x05 \x01(\x11R\x05build\x12;\n" +
+	"\vtarget_unit\x18\x06 \x01(\v2\x1a.replayd.sc2replay.v1.UnitR\n" +
+	"targetUnit\x12B\n" +
+	"\x1etarget_unit_snapshot_unit_link\x18\a \x01(\rR\x1atargetUnitSnapshotUnitLink\x12V\n" +
+	"&target_unit_snapshot_control_player_id\x18\b \x01(\x11H\x00R!targetUnitSnapshotControlPlayerId\x88\x01\x01\x12T\n" +
+	"%target_unit_snapshot_upkeep_player_id\x18\t \x01(\x11H\x01R targetUnitSnapshotUpkeepPlayerId\x88\x01\x01\x12>\n" +
+	"\ftarget_point\x18\n" +
+	" \x01(\v2\x1b.replayd.sc2replay.v1.PointR\vtargetPoint\x12B\n" +
+	"\x1etarget_unit_snapshot_unit_name\x18\v \x01(\tR\x1atargetUnitSnapshotUnitNameB)\n" +
+	"'_target_unit_snapshot_control_player_idB(\n" +
+	"&_target_unit_snapshot_upkeep_player_id\"Z\n" +
+	"\x14TriggerReplySelected\x12'\n" +
+	"\x0fconversation_id\x18\x01 \x01(\x11R\x0econversationId\x12\x19\n" +
+	"\breply_id\x18\x02 \x01(\x11R\areplyId\"\x10\n" +
+	"\x0eTriggerSkipped\"P\n" +
+	"\x17TriggerSoundLengthQuery\x12\x1d\n" +
+	"\n" +
+	"sound_hash\x18\x01 \x01(\rR\tsoundHash\x12\x16\n" +
+	"\x06length\x18\x02 \x01(\rR\x06length\"*\n" +
+	"\x12TriggerSoundOffset\x12\x14\n" +
+	"\x05sound\x18\x01 \x01(\rR\x05sound\"\\\n" +
+	"\x19TriggerTransmissionOffset\x12'\n" +
+	"\x0ftransmission_id\x18\x01 \x01(\x11R\x0etransmissionId\x12\x16\n" +
+	"\x06thread\x18\x02 \x01(\rR\x06thread\"\x15\n" +
+	"\x13TriggerAbortMission\"?\n" +
+	"\x13TriggerPurchaseMade\x12(\n" +
+	"\x10purchase_item_id\x18\x01 \x01(\x11R\x0epurchaseItemId\"\x15\n" +
+	"\x13TriggerPurchaseExit\"I\n" +
+	"\x1cTriggerPlanetMissionLaunched\x12)\n" +
+	"\x10difficulty_level\x18\x01 \x01(\x11R\x0fdifficultyLevel\"\x1c\n" +
+	"\x1aTriggerPlanetPanelCanceled\"9\n" +
+	"\x1aTriggerConversationSkipped\x12\x1b\n" +
+	"\tskip_type\x18\x01 \x01(\rR\bskipType\"\x1a\n" +
+	"\x18TriggerPlanetPanelReplay\"7\n" +
+	"\x15TriggerSoundtrackDone\x12\x1e\n" +
+	"\n" +
+	"soundtrack\x18\x01 \x01(\rR\n" +
+	"soundtrack\";\n" +
+	"\x1cTriggerPlanetMissionSelected\x12\x1b\n" +
+	"\tplanet_id\x18\x01 \x01(\x11R\bplanetId\";\n" +
+	"\x14TriggerMovieFunction\x12#\n" +
+	"\rfunction_name\x18\x01 \x01(\tR\ffunctionName\"!\n" +
+	"\x1fTriggerPlanetPanelBirthComplete\"!\n" +
+	"\x1fTriggerPlanetPanelDeathComplete\"\x1a\n" +
+	"\x18TriggerResearchPanelExit\"\x1e\n" +
+	"\x1cTriggerResearchPanelPurchase\"P\n" +
+	"$TriggerResearchPanelSelectionChanged\x12(\n" +
+	"\x10research_item_id\x18\x01 \x01(\x11R\x0eresearchItemId\"\x1b\n" +
+	"\x19TriggerMercenaryPanelExit\"\x1f\n" +
+	"\x1dTriggerMercenaryPanelPurchase\"J\n" +
+	"%TriggerMercenaryPanelSelectionChanged\x12!\n" +
+	"\fmercenary_id\x18\x01 \x01(\x11R\vmercenaryId\"\x19\n" +
+	"\x17TriggerVictoryPanelExit\"\x1e\n" +
+	"\x1cTriggerBattleReportPanelExit\"z\n" +
+	"#TriggerBattleReportPanelPlayMission\x12(\n" +
+	"\x10battle_report_id\x18\x01 \x01(\x11R\x0ebattleReportId\x12)\n" +
+	"\x10difficulty_level\x18\x02 \x01(\x11R\x0fdifficultyLevel\"M\n" +
+	"!TriggerBattleReportPanelPlayScene\x12(\n" +
+	"\x10battle_report_id\x18\x01 \x01(\x11R\x0ebattleReportId\"T\n" +
+	"(TriggerBattleReportPanelSelectionChanged\x12(\n" +
+	"\x10battle_report_id\x18\x01 \x01(\x11R\x0ebattleReportId\"P\n" +
+	"#TriggerVictoryPanelPlayMissionAgain\x12)\n" +
+	"\x10difficulty_level\x18\x01 \x01(\x11R\x0fdifficultyLevel\"\x15\n" +
+	"\x13TriggerMovieStarted\"\x16\n" +
+	"\x14TriggerMovieFinished\"6\n" +
+	"\x1cTriggerCustomDialogDismissed\x12\x16\n" +
+	"\x06result\x18\x01 \x01(\x11R\x06result\"N\n" +
+	"\x1bTriggerGameMenuItemSelected\x12/\n" +
+	"\x14game_menu_item_index\x18\x01 \x01(\x11R\x11gameMenuItemIndex\"[\n" +
+	"/TriggerPurchasePanelSelectedPurchaseItemChanged\x12(\n" +
+	"\x10purchase_item_id\x18\x01 \x01(\x11R\x0epurchaseItemId\"g\n" +
+	"3TriggerPurchasePanelSelectedPurchaseCategoryChanged\x120\n" +
+	"\x14purchase_category_id\x18\x01 \x01(\x11R\x12purchaseCategoryId\".\n" +
+	"\x14TriggerButtonPressed\x12\x16\n" +
+	"\x06button\x18\x01 \x01(\rR\x06button\"\x1c\n" +
+	"\x1aTriggerGameCreditsFinished\"\xa3\x01\n" +
+	"\x1fTriggerCutsceneConversationLine\x12\x1f\n" +
+	"\vcutscene_id\x18\x01 \x01(\x11R\n" +
+	"cutsceneId\x12+\n" +
+	"\x11conversation_line\x18\x02 \x01(\tR\x10conversationLine\x122\n" +
+	"\x15alt_conversation_line\x18\x03 \x01(\tR\x13altConversationLine\"v\n" +
+	"&TriggerCutsceneConversationLineMissing\x12\x1f\n" +
+	"\vcutscene_id\x18\x01 \x01(\x11R\n" +
+	"cutsceneId\x12+\n" +
+	"\x11conversation_line\x18\x02 \x01(\tR\x10conversationLine\"\x80\x01\n" +
+	"\x1cTriggerAnimLengthQueryByName\x12\x19\n" +
+	"\bquery_id\x18\x01 \x01(\rR\aqueryId\x12\x1b\n" +
+	"\tlength_ms\x18\x02 \x01(\rR\blengthMs\x12(\n" +
+	"\x10finish_game_loop\x18\x03 \x01(\rR\x0efinishGameLoop\"W\n" +
+	"\x1dTriggerAnimLengthQueryByProps\x12\x19\n" +
+	"\bquery_id\x18\x01 \x01(\rR\aqueryId\x12\x1b\n" +
+	"\tlength_ms\x18\x02 \x01(\rR\blengthMs\"@\n" +
+	"\x11TriggerAnimOffset\x12+\n" +
+	"\x12anim_wait_query_id\x18\x01 \x01(\rR\x0fanimWaitQueryId\"k\n" +
+	"\rCatalogModify\x12\x18\n" +
+	"\acatalog\x18\x01 \x01(\rR\acatalog\x12\x14\n" +
+	"\x05entry\x18\x02 \x01(\rR\x05entry\x12\x14\n" +
+	"\x05field\x18\x03 \x01(\tR\x05field\x12\x14\n" +
+	"\x05value\x18\x04 \x01(\tR\x05value\".\n" +
+	"\x16HeroTalentTreeSelected\x12\x14\n" +
+	"\x05index\x18\x01 \x01(\rR\x05index\";\n" +
+	"#HeroTalentTreeSelectionPanelToggled\x12\x14\n" +
+	"\x05shown\x18\x01 \x01(\bR\x05shown\" \n" +
+	"\x1eTriggerProfilerLoggingFinished\"5\n" +
+	"\x16PeerSetSyncLoadingTime\x12\x1b\n" +
+	"\tsync_time\x18\x01 \x01(\rR\bsyncTime\"5\n" +
+	"\x16PeerSetSyncPlayingTime\x12\x1b\n" +
+	"\tsync_time\x18\x01 \x01(\rR\bsyncTime\"\x9b\x01\n" +
 	"\x05Other\x129\n" +
 	"\x06stream\x18\x01 \x01(\x0e2!.replayd.sc2replay.v1.EventStreamR\x06stream\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\rR\x02id\x12\x12\n" +
@@ -10758,7 +15016,7 @@ const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	"bytes_read\x18\x04 \x01(\x03R\tbytesRead\x12\x16\n" +
 	"\x06events\x18\x05 \x01(\x03R\x06events\x12\x1b\n" +
 	"\tlast_tick\x18\x06 \x01(\x05R\blastTick\x12\x14\n" +
-	"\x05error\x18\a \x01(\tR\x05error\"\xbc\x01\n" +
+	"\x05error\x18\a \x01(\tR\x05error\"\xf3\x01\n" +
 	"\n" +
 	"DecodeInfo\x12\x1d\n" +
 	"\n" +
@@ -10766,7 +15024,11 @@ const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	"\vtable_build\x18\x02 \x01(\rR\n" +
 	"tableBuild\x126\n" +
 	"\x05match\x18\x03 \x01(\x0e2 .replayd.sc2replay.v1.TableMatchR\x05match\x126\n" +
-	"\x05parts\x18\x04 \x03(\v2 .replayd.sc2replay.v1.PartStatusR\x05parts\"\x9c\x01\n" +
+	"\x05parts\x18\x04 \x03(\v2 .replayd.sc2replay.v1.PartStatusR\x05parts\x125\n" +
+	"\x05names\x18\x05 \x01(\v2\x1f.replayd.sc2replay.v1.NameTableR\x05names\"9\n" +
+	"\tNameTable\x12\x14\n" +
+	"\x05build\x18\x01 \x01(\rR\x05build\x12\x16\n" +
+	"\x06source\x18\x02 \x01(\tR\x06source\"\x9c\x01\n" +
 	"\aVersion\x12\x14\n" +
 	"\x05flags\x18\x01 \x01(\rR\x05flags\x12\x14\n" +
 	"\x05major\x18\x02 \x01(\rR\x05major\x12\x14\n" +
@@ -11021,13 +15283,15 @@ const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	"\x11user_initial_data\x18\x01 \x03(\v2\x1f.replayd.sc2replay.v1.LobbyUserR\x0fuserInitialData\x12P\n" +
 	"\x10game_description\x18\x02 \x01(\v2%.replayd.sc2replay.v1.GameDescriptionR\x0fgameDescription\x12A\n" +
 	"\vlobby_state\x18\x03 \x01(\v2 .replayd.sc2replay.v1.LobbyStateR\n" +
-	"lobbyState\"y\n" +
+	"lobbyState\"\xa1\x01\n" +
 	"\tAttribute\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\rR\tnamespace\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\rR\x02id\x12\x12\n" +
 	"\x04name\x18\x03 \x01(\tR\x04name\x12\x14\n" +
 	"\x05scope\x18\x04 \x01(\rR\x05scope\x12\x14\n" +
-	"\x05value\x18\x05 \x01(\fR\x05value\"\x9a\x01\n" +
+	"\x05value\x18\x05 \x01(\tR\x05value\x12\x1b\n" +
+	"\x06number\x18\x06 \x01(\rH\x00R\x06number\x88\x01\x01B\t\n" +
+	"\a_number\"\x9a\x01\n" +
 	"\n" +
 	"Attributes\x12\x1b\n" +
 	"\x06source\x18\x01 \x01(\rH\x00R\x06source\x88\x01\x01\x12#\n" +
@@ -11056,7 +15320,7 @@ const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	"\bduration\x18\x06 \x01(\x01R\bduration\x12(\n" +
 	"\x10is_not_available\x18\a \x01(\bR\x0eisNotAvailable\x12>\n" +
 	"\aplayers\x18\b \x03(\v2$.replayd.sc2replay.v1.MetadataPlayerR\aplayers\x12\x12\n" +
-	"\x04json\x18\t \x01(\fR\x04json\"\x95\x04\n" +
+	"\x04json\x18\t \x01(\fR\x04json\"\xb6\x04\n" +
 	"\n" +
 	"PlayerInfo\x121\n" +
 	"\x03ref\x18\x01 \x01(\v2\x1f.replayd.sc2replay.v1.PlayerRefR\x03ref\x12\x12\n" +
@@ -11078,7 +15342,9 @@ const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	"color_name\x18\x0e \x01(\tR\tcolorName\x12\x1e\n" +
 	"\n" +
 	"difficulty\x18\x0f \x01(\tR\n" +
-	"difficultyB\x11\n" +
+	"difficulty\x12\x1f\n" +
+	"\vpicked_race\x18\x10 \x01(\tR\n" +
+	"pickedRaceB\x11\n" +
 	"\x0f_highest_leagueB\x06\n" +
 	"\x04_mmrB\x06\n" +
 	"\x04_apm\"\xd0\x01\n" +
@@ -11095,7 +15361,12 @@ const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	"\x05error\x18\b \x01(\tR\x05error\"H\n" +
 	"\x03End\x12A\n" +
 	"\vdecode_info\x18\x01 \x01(\v2 .replayd.sc2replay.v1.DecodeInfoR\n" +
-	"decodeInfo*\x84\x01\n" +
+	"decodeInfo*m\n" +
+	"\tUnitClass\x12\x1a\n" +
+	"\x16UNIT_CLASS_UNSPECIFIED\x10\x00\x12\x15\n" +
+	"\x11UNIT_CLASS_WORKER\x10\x01\x12\x13\n" +
+	"\x0fUNIT_CLASS_ARMY\x10\x02\x12\x18\n" +
+	"\x14UNIT_CLASS_STRUCTURE\x10\x03*\x84\x01\n" +
 	"\fCommandState\x12\x1d\n" +
 	"\x19COMMAND_STATE_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\x17COMMAND_STATE_FIRE_DONE\x10\x01\x12\x1b\n" +
@@ -11157,123 +15428,183 @@ func file_replayd_sc2replay_v1_events_proto_rawDescGZIP() []byte {
 	return file_replayd_sc2replay_v1_events_proto_rawDescData
 }
 
-var file_replayd_sc2replay_v1_events_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_replayd_sc2replay_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 103)
+var file_replayd_sc2replay_v1_events_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
+var file_replayd_sc2replay_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 162)
 var file_replayd_sc2replay_v1_events_proto_goTypes = []any{
-	(CommandState)(0),                    // 0: replayd.sc2replay.v1.CommandState
-	(ControlGroupAction)(0),              // 1: replayd.sc2replay.v1.ControlGroupAction
-	(Recipient)(0),                       // 2: replayd.sc2replay.v1.Recipient
-	(EventStream)(0),                     // 3: replayd.sc2replay.v1.EventStream
-	(TableMatch)(0),                      // 4: replayd.sc2replay.v1.TableMatch
-	(PartState)(0),                       // 5: replayd.sc2replay.v1.PartState
-	(Result)(0),                          // 6: replayd.sc2replay.v1.Result
-	(*EventList)(nil),                    // 7: replayd.sc2replay.v1.EventList
-	(*Event)(nil),                        // 8: replayd.sc2replay.v1.Event
-	(*PlayerRef)(nil),                    // 9: replayd.sc2replay.v1.PlayerRef
-	(*Unit)(nil),                         // 10: replayd.sc2replay.v1.Unit
-	(*Point)(nil),                        // 11: replayd.sc2replay.v1.Point
-	(*Point2)(nil),                       // 12: replayd.sc2replay.v1.Point2
-	(*RawPoint)(nil),                     // 13: replayd.sc2replay.v1.RawPoint
-	(*UiPoint)(nil),                      // 14: replayd.sc2replay.v1.UiPoint
-	(*BitMask)(nil),                      // 15: replayd.sc2replay.v1.BitMask
-	(*CameraUpdate)(nil),                 // 16: replayd.sc2replay.v1.CameraUpdate
-	(*Ability)(nil),                      // 17: replayd.sc2replay.v1.Ability
-	(*TargetUnit)(nil),                   // 18: replayd.sc2replay.v1.TargetUnit
-	(*Cmd)(nil),                          // 19: replayd.sc2replay.v1.Cmd
-	(*CmdUpdateTargetPoint)(nil),         // 20: replayd.sc2replay.v1.CmdUpdateTargetPoint
-	(*CmdUpdateTargetUnit)(nil),          // 21: replayd.sc2replay.v1.CmdUpdateTargetUnit
-	(*CommandManagerState)(nil),          // 22: replayd.sc2replay.v1.CommandManagerState
-	(*CommandManagerReset)(nil),          // 23: replayd.sc2replay.v1.CommandManagerReset
-	(*Subgroup)(nil),                     // 24: replayd.sc2replay.v1.Subgroup
-	(*Indices)(nil),                      // 25: replayd.sc2replay.v1.Indices
-	(*SelectionDelta)(nil),               // 26: replayd.sc2replay.v1.SelectionDelta
-	(*ControlGroupUpdate)(nil),           // 27: replayd.sc2replay.v1.ControlGroupUpdate
-	(*SelectionSyncCheck)(nil),           // 28: replayd.sc2replay.v1.SelectionSyncCheck
-	(*UnitBorn)(nil),                     // 29: replayd.sc2replay.v1.UnitBorn
-	(*UnitInit)(nil),                     // 30: replayd.sc2replay.v1.UnitInit
-	(*UnitDone)(nil),                     // 31: replayd.sc2replay.v1.UnitDone
-	(*UnitDied)(nil),                     // 32: replayd.sc2replay.v1.UnitDied
-	(*UnitOwnerChange)(nil),              // 33: replayd.sc2replay.v1.UnitOwnerChange
-	(*UnitTypeChange)(nil),               // 34: replayd.sc2replay.v1.UnitTypeChange
-	(*Upgrade)(nil),                      // 35: replayd.sc2replay.v1.Upgrade
-	(*UnitPosition)(nil),                 // 36: replayd.sc2replay.v1.UnitPosition
-	(*UnitPositions)(nil),                // 37: replayd.sc2replay.v1.UnitPositions
-	(*PlayerSetup)(nil),                  // 38: replayd.sc2replay.v1.PlayerSetup
-	(*PlayerStats)(nil),                  // 39: replayd.sc2replay.v1.PlayerStats
-	(*Chat)(nil),                         // 40: replayd.sc2replay.v1.Chat
-	(*Ping)(nil),                         // 41: replayd.sc2replay.v1.Ping
-	(*LoadingProgress)(nil),              // 42: replayd.sc2replay.v1.LoadingProgress
-	(*ServerPing)(nil),                   // 43: replayd.sc2replay.v1.ServerPing
-	(*ReconnectNotify)(nil),              // 44: replayd.sc2replay.v1.ReconnectNotify
-	(*PlayerLeave)(nil),                  // 45: replayd.sc2replay.v1.PlayerLeave
-	(*GameUserLeave)(nil),                // 46: replayd.sc2replay.v1.GameUserLeave
-	(*GameUserJoin)(nil),                 // 47: replayd.sc2replay.v1.GameUserJoin
-	(*UserFinishedLoadingSync)(nil),      // 48: replayd.sc2replay.v1.UserFinishedLoadingSync
-	(*UserOptions)(nil),                  // 49: replayd.sc2replay.v1.UserOptions
-	(*CameraSave)(nil),                   // 50: replayd.sc2replay.v1.CameraSave
-	(*TriggerPortraitLoaded)(nil),        // 51: replayd.sc2replay.v1.TriggerPortraitLoaded
-	(*TriggerMouseMoved)(nil),            // 52: replayd.sc2replay.v1.TriggerMouseMoved
-	(*TriggerMouseClicked)(nil),          // 53: replayd.sc2replay.v1.TriggerMouseClicked
-	(*TriggerMouseWheel)(nil),            // 54: replayd.sc2replay.v1.TriggerMouseWheel
-	(*TriggerKeyPressed)(nil),            // 55: replayd.sc2replay.v1.TriggerKeyPressed
-	(*TriggerHotkeyPressed)(nil),         // 56: replayd.sc2replay.v1.TriggerHotkeyPressed
-	(*TriggerDialogControl)(nil),         // 57: replayd.sc2replay.v1.TriggerDialogControl
-	(*TriggerCameraMove)(nil),            // 58: replayd.sc2replay.v1.TriggerCameraMove
-	(*TriggerCutsceneBookmarkFired)(nil), // 59: replayd.sc2replay.v1.TriggerCutsceneBookmarkFired
-	(*TriggerCutsceneEndSceneFired)(nil), // 60: replayd.sc2replay.v1.TriggerCutsceneEndSceneFired
-	(*TriggerSoundLengthSync)(nil),       // 61: replayd.sc2replay.v1.TriggerSoundLengthSync
-	(*TriggerTransmissionComplete)(nil),  // 62: replayd.sc2replay.v1.TriggerTransmissionComplete
-	(*TriggerChatMessage)(nil),           // 63: replayd.sc2replay.v1.TriggerChatMessage
-	(*TriggerPing)(nil),                  // 64: replayd.sc2replay.v1.TriggerPing
-	(*TriggerTargetModeUpdate)(nil),      // 65: replayd.sc2replay.v1.TriggerTargetModeUpdate
-	(*TriggerCommandError)(nil),          // 66: replayd.sc2replay.v1.TriggerCommandError
-	(*ResourceTrade)(nil),                // 67: replayd.sc2replay.v1.ResourceTrade
-	(*ResourceRequest)(nil),              // 68: replayd.sc2replay.v1.ResourceRequest
-	(*ResourceRequestFulfill)(nil),       // 69: replayd.sc2replay.v1.ResourceRequestFulfill
-	(*ResourceRequestCancel)(nil),        // 70: replayd.sc2replay.v1.ResourceRequestCancel
-	(*Alliance)(nil),                     // 71: replayd.sc2replay.v1.Alliance
-	(*AchievementAwarded)(nil),           // 72: replayd.sc2replay.v1.AchievementAwarded
-	(*LagMessage)(nil),                   // 73: replayd.sc2replay.v1.LagMessage
-	(*DecrementGameTimeRemaining)(nil),   // 74: replayd.sc2replay.v1.DecrementGameTimeRemaining
-	(*HijackUser)(nil),                   // 75: replayd.sc2replay.v1.HijackUser
-	(*HijackReplayGame)(nil),             // 76: replayd.sc2replay.v1.HijackReplayGame
-	(*UnitClick)(nil),                    // 77: replayd.sc2replay.v1.UnitClick
-	(*UnitHighlight)(nil),                // 78: replayd.sc2replay.v1.UnitHighlight
-	(*SetSyncLoadingTime)(nil),           // 79: replayd.sc2replay.v1.SetSyncLoadingTime
-	(*SetSyncPlayingTime)(nil),           // 80: replayd.sc2replay.v1.SetSyncPlayingTime
-	(*SetAbsoluteGameSpeed)(nil),         // 81: replayd.sc2replay.v1.SetAbsoluteGameSpeed
-	(*AddAbsoluteGameSpeed)(nil),         // 82: replayd.sc2replay.v1.AddAbsoluteGameSpeed
-	(*Other)(nil),                        // 83: replayd.sc2replay.v1.Other
-	(*Field)(nil),                        // 84: replayd.sc2replay.v1.Field
-	(*PartStatus)(nil),                   // 85: replayd.sc2replay.v1.PartStatus
-	(*DecodeInfo)(nil),                   // 86: replayd.sc2replay.v1.DecodeInfo
-	(*Version)(nil),                      // 87: replayd.sc2replay.v1.Version
-	(*RootKey)(nil),                      // 88: replayd.sc2replay.v1.RootKey
-	(*Start)(nil),                        // 89: replayd.sc2replay.v1.Start
-	(*Toon)(nil),                         // 90: replayd.sc2replay.v1.Toon
-	(*Color)(nil),                        // 91: replayd.sc2replay.v1.Color
-	(*DetailsPlayer)(nil),                // 92: replayd.sc2replay.v1.DetailsPlayer
-	(*Thumbnail)(nil),                    // 93: replayd.sc2replay.v1.Thumbnail
-	(*Details)(nil),                      // 94: replayd.sc2replay.v1.Details
-	(*LobbyUser)(nil),                    // 95: replayd.sc2replay.v1.LobbyUser
-	(*GameOptions)(nil),                  // 96: replayd.sc2replay.v1.GameOptions
-	(*SlotDescription)(nil),              // 97: replayd.sc2replay.v1.SlotDescription
-	(*GameDescription)(nil),              // 98: replayd.sc2replay.v1.GameDescription
-	(*RewardOverride)(nil),               // 99: replayd.sc2replay.v1.RewardOverride
-	(*Slot)(nil),                         // 100: replayd.sc2replay.v1.Slot
-	(*LobbyState)(nil),                   // 101: replayd.sc2replay.v1.LobbyState
-	(*Lobby)(nil),                        // 102: replayd.sc2replay.v1.Lobby
-	(*Attribute)(nil),                    // 103: replayd.sc2replay.v1.Attribute
-	(*Attributes)(nil),                   // 104: replayd.sc2replay.v1.Attributes
-	(*MetadataPlayer)(nil),               // 105: replayd.sc2replay.v1.MetadataPlayer
-	(*GameMetadata)(nil),                 // 106: replayd.sc2replay.v1.GameMetadata
-	(*PlayerInfo)(nil),                   // 107: replayd.sc2replay.v1.PlayerInfo
-	(*Member)(nil),                       // 108: replayd.sc2replay.v1.Member
-	(*End)(nil),                          // 109: replayd.sc2replay.v1.End
+	(UnitClass)(0),                                          // 0: replayd.sc2replay.v1.UnitClass
+	(CommandState)(0),                                       // 1: replayd.sc2replay.v1.CommandState
+	(ControlGroupAction)(0),                                 // 2: replayd.sc2replay.v1.ControlGroupAction
+	(Recipient)(0),                                          // 3: replayd.sc2replay.v1.Recipient
+	(EventStream)(0),                                        // 4: replayd.sc2replay.v1.EventStream
+	(TableMatch)(0),                                         // 5: replayd.sc2replay.v1.TableMatch
+	(PartState)(0),                                          // 6: replayd.sc2replay.v1.PartState
+	(Result)(0),                                             // 7: replayd.sc2replay.v1.Result
+	(*EventList)(nil),                                       // 8: replayd.sc2replay.v1.EventList
+	(*Event)(nil),                                           // 9: replayd.sc2replay.v1.Event
+	(*PlayerRef)(nil),                                       // 10: replayd.sc2replay.v1.PlayerRef
+	(*Unit)(nil),                                            // 11: replayd.sc2replay.v1.Unit
+	(*Point)(nil),                                           // 12: replayd.sc2replay.v1.Point
+	(*Point2)(nil),                                          // 13: replayd.sc2replay.v1.Point2
+	(*UiPoint)(nil),                                         // 14: replayd.sc2replay.v1.UiPoint
+	(*BitMask)(nil),                                         // 15: replayd.sc2replay.v1.BitMask
+	(*CameraUpdate)(nil),                                    // 16: replayd.sc2replay.v1.CameraUpdate
+	(*Ability)(nil),                                         // 17: replayd.sc2replay.v1.Ability
+	(*TargetUnit)(nil),                                      // 18: replayd.sc2replay.v1.TargetUnit
+	(*Cmd)(nil),                                             // 19: replayd.sc2replay.v1.Cmd
+	(*CmdUpdateTargetPoint)(nil),                            // 20: replayd.sc2replay.v1.CmdUpdateTargetPoint
+	(*CmdUpdateTargetUnit)(nil),                             // 21: replayd.sc2replay.v1.CmdUpdateTargetUnit
+	(*CommandManagerState)(nil),                             // 22: replayd.sc2replay.v1.CommandManagerState
+	(*CommandManagerReset)(nil),                             // 23: replayd.sc2replay.v1.CommandManagerReset
+	(*Subgroup)(nil),                                        // 24: replayd.sc2replay.v1.Subgroup
+	(*Indices)(nil),                                         // 25: replayd.sc2replay.v1.Indices
+	(*SelectionDelta)(nil),                                  // 26: replayd.sc2replay.v1.SelectionDelta
+	(*ControlGroupUpdate)(nil),                              // 27: replayd.sc2replay.v1.ControlGroupUpdate
+	(*SelectionSyncCheck)(nil),                              // 28: replayd.sc2replay.v1.SelectionSyncCheck
+	(*UnitBorn)(nil),                                        // 29: replayd.sc2replay.v1.UnitBorn
+	(*UnitInit)(nil),                                        // 30: replayd.sc2replay.v1.UnitInit
+	(*UnitDone)(nil),                                        // 31: replayd.sc2replay.v1.UnitDone
+	(*UnitDied)(nil),                                        // 32: replayd.sc2replay.v1.UnitDied
+	(*UnitOwnerChange)(nil),                                 // 33: replayd.sc2replay.v1.UnitOwnerChange
+	(*UnitTypeChange)(nil),                                  // 34: replayd.sc2replay.v1.UnitTypeChange
+	(*Upgrade)(nil),                                         // 35: replayd.sc2replay.v1.Upgrade
+	(*UnitPosition)(nil),                                    // 36: replayd.sc2replay.v1.UnitPosition
+	(*UnitPositions)(nil),                                   // 37: replayd.sc2replay.v1.UnitPositions
+	(*PlayerSetup)(nil),                                     // 38: replayd.sc2replay.v1.PlayerSetup
+	(*PlayerStats)(nil),                                     // 39: replayd.sc2replay.v1.PlayerStats
+	(*Chat)(nil),                                            // 40: replayd.sc2replay.v1.Chat
+	(*Ping)(nil),                                            // 41: replayd.sc2replay.v1.Ping
+	(*LoadingProgress)(nil),                                 // 42: replayd.sc2replay.v1.LoadingProgress
+	(*ServerPing)(nil),                                      // 43: replayd.sc2replay.v1.ServerPing
+	(*ReconnectNotify)(nil),                                 // 44: replayd.sc2replay.v1.ReconnectNotify
+	(*PlayerLeave)(nil),                                     // 45: replayd.sc2replay.v1.PlayerLeave
+	(*GameUserLeave)(nil),                                   // 46: replayd.sc2replay.v1.GameUserLeave
+	(*GameUserJoin)(nil),                                    // 47: replayd.sc2replay.v1.GameUserJoin
+	(*UserFinishedLoadingSync)(nil),                         // 48: replayd.sc2replay.v1.UserFinishedLoadingSync
+	(*UserOptions)(nil),                                     // 49: replayd.sc2replay.v1.UserOptions
+	(*CameraSave)(nil),                                      // 50: replayd.sc2replay.v1.CameraSave
+	(*TriggerPortraitLoaded)(nil),                           // 51: replayd.sc2replay.v1.TriggerPortraitLoaded
+	(*TriggerMouseMoved)(nil),                               // 52: replayd.sc2replay.v1.TriggerMouseMoved
+	(*TriggerMouseClicked)(nil),                             // 53: replayd.sc2replay.v1.TriggerMouseClicked
+	(*TriggerMouseWheel)(nil),                               // 54: replayd.sc2replay.v1.TriggerMouseWheel
+	(*TriggerKeyPressed)(nil),                               // 55: replayd.sc2replay.v1.TriggerKeyPressed
+	(*TriggerHotkeyPressed)(nil),                            // 56: replayd.sc2replay.v1.TriggerHotkeyPressed
+	(*TriggerDialogControl)(nil),                            // 57: replayd.sc2replay.v1.TriggerDialogControl
+	(*TriggerCameraMove)(nil),                               // 58: replayd.sc2replay.v1.TriggerCameraMove
+	(*TriggerCutsceneBookmarkFired)(nil),                    // 59: replayd.sc2replay.v1.TriggerCutsceneBookmarkFired
+	(*TriggerCutsceneEndSceneFired)(nil),                    // 60: replayd.sc2replay.v1.TriggerCutsceneEndSceneFired
+	(*TriggerSoundLengthSync)(nil),                          // 61: replayd.sc2replay.v1.TriggerSoundLengthSync
+	(*TriggerTransmissionComplete)(nil),                     // 62: replayd.sc2replay.v1.TriggerTransmissionComplete
+	(*TriggerChatMessage)(nil),                              // 63: replayd.sc2replay.v1.TriggerChatMessage
+	(*TriggerPing)(nil),                                     // 64: replayd.sc2replay.v1.TriggerPing
+	(*TriggerTargetModeUpdate)(nil),                         // 65: replayd.sc2replay.v1.TriggerTargetModeUpdate
+	(*TriggerCommandError)(nil),                             // 66: replayd.sc2replay.v1.TriggerCommandError
+	(*ResourceTrade)(nil),                                   // 67: replayd.sc2replay.v1.ResourceTrade
+	(*ResourceRequest)(nil),                                 // 68: replayd.sc2replay.v1.ResourceRequest
+	(*ResourceRequestFulfill)(nil),                          // 69: replayd.sc2replay.v1.ResourceRequestFulfill
+	(*ResourceRequestCancel)(nil),                           // 70: replayd.sc2replay.v1.ResourceRequestCancel
+	(*Alliance)(nil),                                        // 71: replayd.sc2replay.v1.Alliance
+	(*AchievementAwarded)(nil),                              // 72: replayd.sc2replay.v1.AchievementAwarded
+	(*LagMessage)(nil),                                      // 73: replayd.sc2replay.v1.LagMessage
+	(*DecrementGameTimeRemaining)(nil),                      // 74: replayd.sc2replay.v1.DecrementGameTimeRemaining
+	(*HijackUser)(nil),                                      // 75: replayd.sc2replay.v1.HijackUser
+	(*HijackReplayGame)(nil),                                // 76: replayd.sc2replay.v1.HijackReplayGame
+	(*UnitClick)(nil),                                       // 77: replayd.sc2replay.v1.UnitClick
+	(*UnitHighlight)(nil),                                   // 78: replayd.sc2replay.v1.UnitHighlight
+	(*SetSyncLoadingTime)(nil),                              // 79: replayd.sc2replay.v1.SetSyncLoadingTime
+	(*SetSyncPlayingTime)(nil),                              // 80: replayd.sc2replay.v1.SetSyncPlayingTime
+	(*SetAbsoluteGameSpeed)(nil),                            // 81: replayd.sc2replay.v1.SetAbsoluteGameSpeed
+	(*AddAbsoluteGameSpeed)(nil),                            // 82: replayd.sc2replay.v1.AddAbsoluteGameSpeed
+	(*BankFile)(nil),                                        // 83: replayd.sc2replay.v1.BankFile
+	(*BankSection)(nil),                                     // 84: replayd.sc2replay.v1.BankSection
+	(*BankKey)(nil),                                         // 85: replayd.sc2replay.v1.BankKey
+	(*BankValue)(nil),                                       // 86: replayd.sc2replay.v1.BankValue
+	(*BankSignature)(nil),                                   // 87: replayd.sc2replay.v1.BankSignature
+	(*SaveGame)(nil),                                        // 88: replayd.sc2replay.v1.SaveGame
+	(*SaveGameDone)(nil),                                    // 89: replayd.sc2replay.v1.SaveGameDone
+	(*LoadGameDone)(nil),                                    // 90: replayd.sc2replay.v1.LoadGameDone
+	(*GameCheat)(nil),                                       // 91: replayd.sc2replay.v1.GameCheat
+	(*BroadcastCheat)(nil),                                  // 92: replayd.sc2replay.v1.BroadcastCheat
+	(*AiCommunicate)(nil),                                   // 93: replayd.sc2replay.v1.AiCommunicate
+	(*TriggerReplySelected)(nil),                            // 94: replayd.sc2replay.v1.TriggerReplySelected
+	(*TriggerSkipped)(nil),                                  // 95: replayd.sc2replay.v1.TriggerSkipped
+	(*TriggerSoundLengthQuery)(nil),                         // 96: replayd.sc2replay.v1.TriggerSoundLengthQuery
+	(*TriggerSoundOffset)(nil),                              // 97: replayd.sc2replay.v1.TriggerSoundOffset
+	(*TriggerTransmissionOffset)(nil),                       // 98: replayd.sc2replay.v1.TriggerTransmissionOffset
+	(*TriggerAbortMission)(nil),                             // 99: replayd.sc2replay.v1.TriggerAbortMission
+	(*TriggerPurchaseMade)(nil),                             // 100: replayd.sc2replay.v1.TriggerPurchaseMade
+	(*TriggerPurchaseExit)(nil),                             // 101: replayd.sc2replay.v1.TriggerPurchaseExit
+	(*TriggerPlanetMissionLaunched)(nil),                    // 102: replayd.sc2replay.v1.TriggerPlanetMissionLaunched
+	(*TriggerPlanetPanelCanceled)(nil),                      // 103: replayd.sc2replay.v1.TriggerPlanetPanelCanceled
+	(*TriggerConversationSkipped)(nil),                      // 104: replayd.sc2replay.v1.TriggerConversationSkipped
+	(*TriggerPlanetPanelReplay)(nil),                        // 105: replayd.sc2replay.v1.TriggerPlanetPanelReplay
+	(*TriggerSoundtrackDone)(nil),                           // 106: replayd.sc2replay.v1.TriggerSoundtrackDone
+	(*TriggerPlanetMissionSelected)(nil),                    // 107: replayd.sc2replay.v1.TriggerPlanetMissionSelected
+	(*TriggerMovieFunction)(nil),                            // 108: replayd.sc2replay.v1.TriggerMovieFunction
+	(*TriggerPlanetPanelBirthComplete)(nil),                 // 109: replayd.sc2replay.v1.TriggerPlanetPanelBirthComplete
+	(*TriggerPlanetPanelDeathComplete)(nil),                 // 110: replayd.sc2replay.v1.TriggerPlanetPanelDeathComplete
+	(*TriggerResearchPanelExit)(nil),                        // 111: replayd.sc2replay.v1.TriggerResearchPanelExit
+	(*TriggerResearchPanelPurchase)(nil),                    // 112: replayd.sc2replay.v1.TriggerResearchPanelPurchase
+	(*TriggerResearchPanelSelectionChanged)(nil),            // 113: replayd.sc2replay.v1.TriggerResearchPanelSelectionChanged
+	(*TriggerMercenaryPanelExit)(nil),                       // 114: replayd.sc2replay.v1.TriggerMercenaryPanelExit
+	(*TriggerMercenaryPanelPurchase)(nil),                   // 115: replayd.sc2replay.v1.TriggerMercenaryPanelPurchase
+	(*TriggerMercenaryPanelSelectionChanged)(nil),           // 116: replayd.sc2replay.v1.TriggerMercenaryPanelSelectionChanged
+	(*TriggerVictoryPanelExit)(nil),                         // 117: replayd.sc2replay.v1.TriggerVictoryPanelExit
+	(*TriggerBattleReportPanelExit)(nil),                    // 118: replayd.sc2replay.v1.TriggerBattleReportPanelExit
+	(*TriggerBattleReportPanelPlayMission)(nil),             // 119: replayd.sc2replay.v1.TriggerBattleReportPanelPlayMission
+	(*TriggerBattleReportPanelPlayScene)(nil),               // 120: replayd.sc2replay.v1.TriggerBattleReportPanelPlayScene
+	(*TriggerBattleReportPanelSelectionChanged)(nil),        // 121: replayd.sc2replay.v1.TriggerBattleReportPanelSelectionChanged
+	(*TriggerVictoryPanelPlayMissionAgain)(nil),             // 122: replayd.sc2replay.v1.TriggerVictoryPanelPlayMissionAgain
+	(*TriggerMovieStarted)(nil),                             // 123: replayd.sc2replay.v1.TriggerMovieStarted
+	(*TriggerMovieFinished)(nil),                            // 124: replayd.sc2replay.v1.TriggerMovieFinished
+	(*TriggerCustomDialogDismissed)(nil),                    // 125: replayd.sc2replay.v1.TriggerCustomDialogDismissed
+	(*TriggerGameMenuItemSelected)(nil),                     // 126: replayd.sc2replay.v1.TriggerGameMenuItemSelected
+	(*TriggerPurchasePanelSelectedPurchaseItemChanged)(nil), // 127: replayd.sc2replay.v1.TriggerPurchasePanelSelectedPurchaseItemChanged
+	(*TriggerPurchasePanelSelectedPurchaseCategoryChanged)(nil), // 128: replayd.sc2replay.v1.TriggerPurchasePanelSelectedPurchaseCategoryChanged
+	(*TriggerButtonPressed)(nil),                                // 129: replayd.sc2replay.v1.TriggerButtonPressed
+	(*TriggerGameCreditsFinished)(nil),                          // 130: replayd.sc2replay.v1.TriggerGameCreditsFinished
+	(*TriggerCutsceneConversationLine)(nil),                     // 131: replayd.sc2replay.v1.TriggerCutsceneConversationLine
+	(*TriggerCutsceneConversationLineMissing)(nil),              // 132: replayd.sc2replay.v1.TriggerCutsceneConversationLineMissing
+	(*TriggerAnimLengthQueryByName)(nil),                        // 133: replayd.sc2replay.v1.TriggerAnimLengthQueryByName
+	(*TriggerAnimLengthQueryByProps)(nil),                       // 134: replayd.sc2replay.v1.TriggerAnimLengthQueryByProps
+	(*TriggerAnimOffset)(nil),                                   // 135: replayd.sc2replay.v1.TriggerAnimOffset
+	(*CatalogModify)(nil),                                       // 136: replayd.sc2replay.v1.CatalogModify
+	(*HeroTalentTreeSelected)(nil),                              // 137: replayd.sc2replay.v1.HeroTalentTreeSelected
+	(*HeroTalentTreeSelectionPanelToggled)(nil),                 // 138: replayd.sc2replay.v1.HeroTalentTreeSelectionPanelToggled
+	(*TriggerProfilerLoggingFinished)(nil),                      // 139: replayd.sc2replay.v1.TriggerProfilerLoggingFinished
+	(*PeerSetSyncLoadingTime)(nil),                              // 140: replayd.sc2replay.v1.PeerSetSyncLoadingTime
+	(*PeerSetSyncPlayingTime)(nil),                              // 141: replayd.sc2replay.v1.PeerSetSyncPlayingTime
+	(*Other)(nil),                                               // 142: replayd.sc2replay.v1.Other
+	(*Field)(nil),                                               // 143: replayd.sc2replay.v1.Field
+	(*PartStatus)(nil),                                          // 144: replayd.sc2replay.v1.PartStatus
+	(*DecodeInfo)(nil),                                          // 145: replayd.sc2replay.v1.DecodeInfo
+	(*NameTable)(nil),                                           // 146: replayd.sc2replay.v1.NameTable
+	(*Version)(nil),                                             // 147: replayd.sc2replay.v1.Version
+	(*RootKey)(nil),                                             // 148: replayd.sc2replay.v1.RootKey
+	(*Start)(nil),                                               // 149: replayd.sc2replay.v1.Start
+	(*Toon)(nil),                                                // 150: replayd.sc2replay.v1.Toon
+	(*Color)(nil),                                               // 151: replayd.sc2replay.v1.Color
+	(*DetailsPlayer)(nil),                                       // 152: replayd.sc2replay.v1.DetailsPlayer
+	(*Thumbnail)(nil),                                           // 153: replayd.sc2replay.v1.Thumbnail
+	(*Details)(nil),                                             // 154: replayd.sc2replay.v1.Details
+	(*LobbyUser)(nil),                                           // 155: replayd.sc2replay.v1.LobbyUser
+	(*GameOptions)(nil),                                         // 156: replayd.sc2replay.v1.GameOptions
+	(*SlotDescription)(nil),                                     // 157: replayd.sc2replay.v1.SlotDescription
+	(*GameDescription)(nil),                                     // 158: replayd.sc2replay.v1.GameDescription
+	(*RewardOverride)(nil),                                      // 159: replayd.sc2replay.v1.RewardOverride
+	(*Slot)(nil),                                                // 160: replayd.sc2replay.v1.Slot
+	(*LobbyState)(nil),                                          // 161: replayd.sc2replay.v1.LobbyState
+	(*Lobby)(nil),                                               // 162: replayd.sc2replay.v1.Lobby
+	(*Attribute)(nil),                                           // 163: replayd.sc2replay.v1.Attribute
+	(*Attributes)(nil),                                          // 164: replayd.sc2replay.v1.Attributes
+	(*MetadataPlayer)(nil),                                      // 165: replayd.sc2replay.v1.MetadataPlayer
+	(*GameMetadata)(nil),                                        // 166: replayd.sc2replay.v1.GameMetadata
+	(*PlayerInfo)(nil),                                          // 167: replayd.sc2replay.v1.PlayerInfo
+	(*Member)(nil),                                              // 168: replayd.sc2replay.v1.Member
+	(*End)(nil),                                                 // 169: replayd.sc2replay.v1.End
 }
 var file_replayd_sc2replay_v1_events_proto_depIdxs = []int32{
-	8,   // 0: replayd.sc2replay.v1.EventList.events:type_name -> replayd.sc2replay.v1.Event
-	9,   // 1: replayd.sc2replay.v1.Event.player:type_name -> replayd.sc2replay.v1.PlayerRef
+	9,   // 0: replayd.sc2replay.v1.EventList.events:type_name -> replayd.sc2replay.v1.Event
+	10,  // 1: replayd.sc2replay.v1.Event.player:type_name -> replayd.sc2replay.v1.PlayerRef
 	16,  // 2: replayd.sc2replay.v1.Event.camera_update:type_name -> replayd.sc2replay.v1.CameraUpdate
 	19,  // 3: replayd.sc2replay.v1.Event.cmd:type_name -> replayd.sc2replay.v1.Cmd
 	26,  // 4: replayd.sc2replay.v1.Event.selection_delta:type_name -> replayd.sc2replay.v1.SelectionDelta
@@ -11287,14 +15618,14 @@ var file_replayd_sc2replay_v1_events_proto_depIdxs = []int32{
 	39,  // 12: replayd.sc2replay.v1.Event.player_stats:type_name -> replayd.sc2replay.v1.PlayerStats
 	52,  // 13: replayd.sc2replay.v1.Event.trigger_mouse_moved:type_name -> replayd.sc2replay.v1.TriggerMouseMoved
 	21,  // 14: replayd.sc2replay.v1.Event.cmd_update_target_unit:type_name -> replayd.sc2replay.v1.CmdUpdateTargetUnit
-	89,  // 15: replayd.sc2replay.v1.Event.start:type_name -> replayd.sc2replay.v1.Start
-	94,  // 16: replayd.sc2replay.v1.Event.details:type_name -> replayd.sc2replay.v1.Details
-	102, // 17: replayd.sc2replay.v1.Event.lobby:type_name -> replayd.sc2replay.v1.Lobby
-	104, // 18: replayd.sc2replay.v1.Event.attributes:type_name -> replayd.sc2replay.v1.Attributes
-	106, // 19: replayd.sc2replay.v1.Event.game_metadata:type_name -> replayd.sc2replay.v1.GameMetadata
-	107, // 20: replayd.sc2replay.v1.Event.player_info:type_name -> replayd.sc2replay.v1.PlayerInfo
-	108, // 21: replayd.sc2replay.v1.Event.member:type_name -> replayd.sc2replay.v1.Member
-	109, // 22: replayd.sc2replay.v1.Event.end:type_name -> replayd.sc2replay.v1.End
+	149, // 15: replayd.sc2replay.v1.Event.start:type_name -> replayd.sc2replay.v1.Start
+	154, // 16: replayd.sc2replay.v1.Event.details:type_name -> replayd.sc2replay.v1.Details
+	162, // 17: replayd.sc2replay.v1.Event.lobby:type_name -> replayd.sc2replay.v1.Lobby
+	164, // 18: replayd.sc2replay.v1.Event.attributes:type_name -> replayd.sc2replay.v1.Attributes
+	166, // 19: replayd.sc2replay.v1.Event.game_metadata:type_name -> replayd.sc2replay.v1.GameMetadata
+	167, // 20: replayd.sc2replay.v1.Event.player_info:type_name -> replayd.sc2replay.v1.PlayerInfo
+	168, // 21: replayd.sc2replay.v1.Event.member:type_name -> replayd.sc2replay.v1.Member
+	169, // 22: replayd.sc2replay.v1.Event.end:type_name -> replayd.sc2replay.v1.End
 	30,  // 23: replayd.sc2replay.v1.Event.unit_init:type_name -> replayd.sc2replay.v1.UnitInit
 	31,  // 24: replayd.sc2replay.v1.Event.unit_done:type_name -> replayd.sc2replay.v1.UnitDone
 	33,  // 25: replayd.sc2replay.v1.Event.unit_owner_change:type_name -> replayd.sc2replay.v1.UnitOwnerChange
@@ -11343,90 +15674,154 @@ var file_replayd_sc2replay_v1_events_proto_depIdxs = []int32{
 	23,  // 68: replayd.sc2replay.v1.Event.command_manager_reset:type_name -> replayd.sc2replay.v1.CommandManagerReset
 	81,  // 69: replayd.sc2replay.v1.Event.set_absolute_game_speed:type_name -> replayd.sc2replay.v1.SetAbsoluteGameSpeed
 	82,  // 70: replayd.sc2replay.v1.Event.add_absolute_game_speed:type_name -> replayd.sc2replay.v1.AddAbsoluteGameSpeed
-	83,  // 71: replayd.sc2replay.v1.Event.other:type_name -> replayd.sc2replay.v1.Other
-	12,  // 72: replayd.sc2replay.v1.CameraUpdate.target:type_name -> replayd.sc2replay.v1.Point2
-	10,  // 73: replayd.sc2replay.v1.TargetUnit.unit:type_name -> replayd.sc2replay.v1.Unit
-	11,  // 74: replayd.sc2replay.v1.TargetUnit.snapshot_point:type_name -> replayd.sc2replay.v1.Point
-	17,  // 75: replayd.sc2replay.v1.Cmd.abil:type_name -> replayd.sc2replay.v1.Ability
-	11,  // 76: replayd.sc2replay.v1.Cmd.target_point:type_name -> replayd.sc2replay.v1.Point
-	18,  // 77: replayd.sc2replay.v1.Cmd.target_unit:type_name -> replayd.sc2replay.v1.TargetUnit
-	10,  // 78: replayd.sc2replay.v1.Cmd.other_unit:type_name -> replayd.sc2replay.v1.Unit
-	11,  // 79: replayd.sc2replay.v1.CmdUpdateTargetPoint.target:type_name -> replayd.sc2replay.v1.Point
-	18,  // 80: replayd.sc2replay.v1.CmdUpdateTargetUnit.target:type_name -> replayd.sc2replay.v1.TargetUnit
-	0,   // 81: replayd.sc2replay.v1.CommandManagerState.state:type_name -> replayd.sc2replay.v1.CommandState
-	15,  // 82: replayd.sc2replay.v1.SelectionDelta.mask:type_name -> replayd.sc2replay.v1.BitMask
-	25,  // 83: replayd.sc2replay.v1.SelectionDelta.one_indices:type_name -> replayd.sc2replay.v1.Indices
-	25,  // 84: replayd.sc2replay.v1.SelectionDelta.zero_indices:type_name -> replayd.sc2replay.v1.Indices
-	24,  // 85: replayd.sc2replay.v1.SelectionDelta.add_subgroups:type_name -> replayd.sc2replay.v1.Subgroup
-	10,  // 86: replayd.sc2replay.v1.SelectionDelta.add_unit_tags:type_name -> replayd.sc2replay.v1.Unit
-	1,   // 87: replayd.sc2replay.v1.ControlGroupUpdate.control_group_update:type_name -> replayd.sc2replay.v1.ControlGroupAction
-	15,  // 88: replayd.sc2replay.v1.ControlGroupUpdate.mask:type_name -> replayd.sc2replay.v1.BitMask
-	25,  // 89: replayd.sc2replay.v1.ControlGroupUpdate.one_indices:type_name -> replayd.sc2replay.v1.Indices
-	25,  // 90: replayd.sc2replay.v1.ControlGroupUpdate.zero_indices:type_name -> replayd.sc2replay.v1.Indices
-	10,  // 91: replayd.sc2replay.v1.UnitBorn.unit:type_name -> replayd.sc2replay.v1.Unit
-	10,  // 92: replayd.sc2replay.v1.UnitBorn.creator:type_name -> replayd.sc2replay.v1.Unit
-	10,  // 93: replayd.sc2replay.v1.UnitInit.unit:type_name -> replayd.sc2replay.v1.Unit
-	10,  // 94: replayd.sc2replay.v1.UnitDone.unit:type_name -> replayd.sc2replay.v1.Unit
-	10,  // 95: replayd.sc2replay.v1.UnitDied.unit:type_name -> replayd.sc2replay.v1.Unit
-	10,  // 96: replayd.sc2replay.v1.UnitDied.killer:type_name -> replayd.sc2replay.v1.Unit
-	10,  // 97: replayd.sc2replay.v1.UnitOwnerChange.unit:type_name -> replayd.sc2replay.v1.Unit
-	10,  // 98: replayd.sc2replay.v1.UnitTypeChange.unit:type_name -> replayd.sc2replay.v1.Unit
-	10,  // 99: replayd.sc2replay.v1.UnitPosition.unit:type_name -> replayd.sc2replay.v1.Unit
-	36,  // 100: replayd.sc2replay.v1.UnitPositions.positions:type_name -> replayd.sc2replay.v1.UnitPosition
-	2,   // 101: replayd.sc2replay.v1.Chat.recipient:type_name -> replayd.sc2replay.v1.Recipient
-	2,   // 102: replayd.sc2replay.v1.Ping.recipient:type_name -> replayd.sc2replay.v1.Recipient
-	13,  // 103: replayd.sc2replay.v1.Ping.point:type_name -> replayd.sc2replay.v1.RawPoint
-	12,  // 104: replayd.sc2replay.v1.CameraSave.target:type_name -> replayd.sc2replay.v1.Point2
-	14,  // 105: replayd.sc2replay.v1.TriggerMouseMoved.pos_ui:type_name -> replayd.sc2replay.v1.UiPoint
-	11,  // 106: replayd.sc2replay.v1.TriggerMouseMoved.pos_world:type_name -> replayd.sc2replay.v1.Point
-	14,  // 107: replayd.sc2replay.v1.TriggerMouseClicked.pos_ui:type_name -> replayd.sc2replay.v1.UiPoint
-	11,  // 108: replayd.sc2replay.v1.TriggerMouseClicked.pos_world:type_name -> replayd.sc2replay.v1.Point
-	13,  // 109: replayd.sc2replay.v1.TriggerPing.point:type_name -> replayd.sc2replay.v1.RawPoint
-	10,  // 110: replayd.sc2replay.v1.TriggerPing.unit:type_name -> replayd.sc2replay.v1.Unit
-	11,  // 111: replayd.sc2replay.v1.TriggerPing.unit_position:type_name -> replayd.sc2replay.v1.Point
-	17,  // 112: replayd.sc2replay.v1.TriggerCommandError.abil:type_name -> replayd.sc2replay.v1.Ability
-	75,  // 113: replayd.sc2replay.v1.HijackReplayGame.user_infos:type_name -> replayd.sc2replay.v1.HijackUser
-	10,  // 114: replayd.sc2replay.v1.UnitClick.unit:type_name -> replayd.sc2replay.v1.Unit
-	10,  // 115: replayd.sc2replay.v1.UnitHighlight.unit:type_name -> replayd.sc2replay.v1.Unit
-	3,   // 116: replayd.sc2replay.v1.Other.stream:type_name -> replayd.sc2replay.v1.EventStream
-	84,  // 117: replayd.sc2replay.v1.Other.fields:type_name -> replayd.sc2replay.v1.Field
-	15,  // 118: replayd.sc2replay.v1.Field.bits_value:type_name -> replayd.sc2replay.v1.BitMask
-	84,  // 119: replayd.sc2replay.v1.Field.fields:type_name -> replayd.sc2replay.v1.Field
-	5,   // 120: replayd.sc2replay.v1.PartStatus.state:type_name -> replayd.sc2replay.v1.PartState
-	4,   // 121: replayd.sc2replay.v1.DecodeInfo.match:type_name -> replayd.sc2replay.v1.TableMatch
-	85,  // 122: replayd.sc2replay.v1.DecodeInfo.parts:type_name -> replayd.sc2replay.v1.PartStatus
-	87,  // 123: replayd.sc2replay.v1.Start.version:type_name -> replayd.sc2replay.v1.Version
-	88,  // 124: replayd.sc2replay.v1.Start.ngdp_root_key:type_name -> replayd.sc2replay.v1.RootKey
-	88,  // 125: replayd.sc2replay.v1.Start.replay_compatibility_hash:type_name -> replayd.sc2replay.v1.RootKey
-	86,  // 126: replayd.sc2replay.v1.Start.decode_info:type_name -> replayd.sc2replay.v1.DecodeInfo
-	90,  // 127: replayd.sc2replay.v1.DetailsPlayer.toon:type_name -> replayd.sc2replay.v1.Toon
-	91,  // 128: replayd.sc2replay.v1.DetailsPlayer.color:type_name -> replayd.sc2replay.v1.Color
-	92,  // 129: replayd.sc2replay.v1.Details.player_list:type_name -> replayd.sc2replay.v1.DetailsPlayer
-	93,  // 130: replayd.sc2replay.v1.Details.thumbnail:type_name -> replayd.sc2replay.v1.Thumbnail
-	15,  // 131: replayd.sc2replay.v1.SlotDescription.allowed_colors:type_name -> replayd.sc2replay.v1.BitMask
-	15,  // 132: replayd.sc2replay.v1.SlotDescription.allowed_races:type_name -> replayd.sc2replay.v1.BitMask
-	15,  // 133: replayd.sc2replay.v1.SlotDescription.allowed_difficulty:type_name -> replayd.sc2replay.v1.BitMask
-	15,  // 134: replayd.sc2replay.v1.SlotDescription.allowed_controls:type_name -> replayd.sc2replay.v1.BitMask
-	15,  // 135: replayd.sc2replay.v1.SlotDescription.allowed_observe_types:type_name -> replayd.sc2replay.v1.BitMask
-	15,  // 136: replayd.sc2replay.v1.SlotDescription.allowed_ai_builds:type_name -> replayd.sc2replay.v1.BitMask
-	96,  // 137: replayd.sc2replay.v1.GameDescription.game_options:type_name -> replayd.sc2replay.v1.GameOptions
-	97,  // 138: replayd.sc2replay.v1.GameDescription.slot_descriptions:type_name -> replayd.sc2replay.v1.SlotDescription
-	99,  // 139: replayd.sc2replay.v1.Slot.reward_overrides:type_name -> replayd.sc2replay.v1.RewardOverride
-	100, // 140: replayd.sc2replay.v1.LobbyState.slots:type_name -> replayd.sc2replay.v1.Slot
-	95,  // 141: replayd.sc2replay.v1.Lobby.user_initial_data:type_name -> replayd.sc2replay.v1.LobbyUser
-	98,  // 142: replayd.sc2replay.v1.Lobby.game_description:type_name -> replayd.sc2replay.v1.GameDescription
-	101, // 143: replayd.sc2replay.v1.Lobby.lobby_state:type_name -> replayd.sc2replay.v1.LobbyState
-	103, // 144: replayd.sc2replay.v1.Attributes.attributes:type_name -> replayd.sc2replay.v1.Attribute
-	105, // 145: replayd.sc2replay.v1.GameMetadata.players:type_name -> replayd.sc2replay.v1.MetadataPlayer
-	9,   // 146: replayd.sc2replay.v1.PlayerInfo.ref:type_name -> replayd.sc2replay.v1.PlayerRef
-	6,   // 147: replayd.sc2replay.v1.PlayerInfo.result:type_name -> replayd.sc2replay.v1.Result
-	91,  // 148: replayd.sc2replay.v1.PlayerInfo.color:type_name -> replayd.sc2replay.v1.Color
-	86,  // 149: replayd.sc2replay.v1.End.decode_info:type_name -> replayd.sc2replay.v1.DecodeInfo
-	150, // [150:150] is the sub-list for method output_type
-	150, // [150:150] is the sub-list for method input_type
-	150, // [150:150] is the sub-list for extension type_name
-	150, // [150:150] is the sub-list for extension extendee
-	0,   // [0:150] is the sub-list for field type_name
+	83,  // 71: replayd.sc2replay.v1.Event.bank_file:type_name -> replayd.sc2replay.v1.BankFile
+	84,  // 72: replayd.sc2replay.v1.Event.bank_section:type_name -> replayd.sc2replay.v1.BankSection
+	85,  // 73: replayd.sc2replay.v1.Event.bank_key:type_name -> replayd.sc2replay.v1.BankKey
+	86,  // 74: replayd.sc2replay.v1.Event.bank_value:type_name -> replayd.sc2replay.v1.BankValue
+	87,  // 75: replayd.sc2replay.v1.Event.bank_signature:type_name -> replayd.sc2replay.v1.BankSignature
+	88,  // 76: replayd.sc2replay.v1.Event.save_game:type_name -> replayd.sc2replay.v1.SaveGame
+	89,  // 77: replayd.sc2replay.v1.Event.save_game_done:type_name -> replayd.sc2replay.v1.SaveGameDone
+	90,  // 78: replayd.sc2replay.v1.Event.load_game_done:type_name -> replayd.sc2replay.v1.LoadGameDone
+	91,  // 79: replayd.sc2replay.v1.Event.game_cheat:type_name -> replayd.sc2replay.v1.GameCheat
+	92,  // 80: replayd.sc2replay.v1.Event.broadcast_cheat:type_name -> replayd.sc2replay.v1.BroadcastCheat
+	93,  // 81: replayd.sc2replay.v1.Event.ai_communicate:type_name -> replayd.sc2replay.v1.AiCommunicate
+	94,  // 82: replayd.sc2replay.v1.Event.trigger_reply_selected:type_name -> replayd.sc2replay.v1.TriggerReplySelected
+	95,  // 83: replayd.sc2replay.v1.Event.trigger_skipped:type_name -> replayd.sc2replay.v1.TriggerSkipped
+	96,  // 84: replayd.sc2replay.v1.Event.trigger_sound_length_query:type_name -> replayd.sc2replay.v1.TriggerSoundLengthQuery
+	97,  // 85: replayd.sc2replay.v1.Event.trigger_sound_offset:type_name -> replayd.sc2replay.v1.TriggerSoundOffset
+	98,  // 86: replayd.sc2replay.v1.Event.trigger_transmission_offset:type_name -> replayd.sc2replay.v1.TriggerTransmissionOffset
+	99,  // 87: replayd.sc2replay.v1.Event.trigger_abort_mission:type_name -> replayd.sc2replay.v1.TriggerAbortMission
+	100, // 88: replayd.sc2replay.v1.Event.trigger_purchase_made:type_name -> replayd.sc2replay.v1.TriggerPurchaseMade
+	101, // 89: replayd.sc2replay.v1.Event.trigger_purchase_exit:type_name -> replayd.sc2replay.v1.TriggerPurchaseExit
+	102, // 90: replayd.sc2replay.v1.Event.trigger_planet_mission_launched:type_name -> replayd.sc2replay.v1.TriggerPlanetMissionLaunched
+	103, // 91: replayd.sc2replay.v1.Event.trigger_planet_panel_canceled:type_name -> replayd.sc2replay.v1.TriggerPlanetPanelCanceled
+	104, // 92: replayd.sc2replay.v1.Event.trigger_conversation_skipped:type_name -> replayd.sc2replay.v1.TriggerConversationSkipped
+	105, // 93: replayd.sc2replay.v1.Event.trigger_planet_panel_replay:type_name -> replayd.sc2replay.v1.TriggerPlanetPanelReplay
+	106, // 94: replayd.sc2replay.v1.Event.trigger_soundtrack_done:type_name -> replayd.sc2replay.v1.TriggerSoundtrackDone
+	107, // 95: replayd.sc2replay.v1.Event.trigger_planet_mission_selected:type_name -> replayd.sc2replay.v1.TriggerPlanetMissionSelected
+	108, // 96: replayd.sc2replay.v1.Event.trigger_movie_function:type_name -> replayd.sc2replay.v1.TriggerMovieFunction
+	109, // 97: replayd.sc2replay.v1.Event.trigger_planet_panel_birth_complete:type_name -> replayd.sc2replay.v1.TriggerPlanetPanelBirthComplete
+	110, // 98: replayd.sc2replay.v1.Event.trigger_planet_panel_death_complete:type_name -> replayd.sc2replay.v1.TriggerPlanetPanelDeathComplete
+	111, // 99: replayd.sc2replay.v1.Event.trigger_research_panel_exit:type_name -> replayd.sc2replay.v1.TriggerResearchPanelExit
+	112, // 100: replayd.sc2replay.v1.Event.trigger_research_panel_purchase:type_name -> replayd.sc2replay.v1.TriggerResearchPanelPurchase
+	113, // 101: replayd.sc2replay.v1.Event.trigger_research_panel_selection_changed:type_name -> replayd.sc2replay.v1.TriggerResearchPanelSelectionChanged
+	114, // 102: replayd.sc2replay.v1.Event.trigger_mercenary_panel_exit:type_name -> replayd.sc2replay.v1.TriggerMercenaryPanelExit
+	115, // 103: replayd.sc2replay.v1.Event.trigger_mercenary_panel_purchase:type_name -> replayd.sc2replay.v1.TriggerMercenaryPanelPurchase
+	116, // 104: replayd.sc2replay.v1.Event.trigger_mercenary_panel_selection_changed:type_name -> replayd.sc2replay.v1.TriggerMercenaryPanelSelectionChanged
+	117, // 105: replayd.sc2replay.v1.Event.trigger_victory_panel_exit:type_name -> replayd.sc2replay.v1.TriggerVictoryPanelExit
+	118, // 106: replayd.sc2replay.v1.Event.trigger_battle_report_panel_exit:type_name -> replayd.sc2replay.v1.TriggerBattleReportPanelExit
+	119, // 107: replayd.sc2replay.v1.Event.trigger_battle_report_panel_play_mission:type_name -> replayd.sc2replay.v1.TriggerBattleReportPanelPlayMission
+	120, // 108: replayd.sc2replay.v1.Event.trigger_battle_report_panel_play_scene:type_name -> replayd.sc2replay.v1.TriggerBattleReportPanelPlayScene
+	121, // 109: replayd.sc2replay.v1.Event.trigger_battle_report_panel_selection_changed:type_name -> replayd.sc2replay.v1.TriggerBattleReportPanelSelectionChanged
+	122, // 110: replayd.sc2replay.v1.Event.trigger_victory_panel_play_mission_again:type_name -> replayd.sc2replay.v1.TriggerVictoryPanelPlayMissionAgain
+	123, // 111: replayd.sc2replay.v1.Event.trigger_movie_started:type_name -> replayd.sc2replay.v1.TriggerMovieStarted
+	124, // 112: replayd.sc2replay.v1.Event.trigger_movie_finished:type_name -> replayd.sc2replay.v1.TriggerMovieFinished
+	125, // 113: replayd.sc2replay.v1.Event.trigger_custom_dialog_dismissed:type_name -> replayd.sc2replay.v1.TriggerCustomDialogDismissed
+	126, // 114: replayd.sc2replay.v1.Event.trigger_game_menu_item_selected:type_name -> replayd.sc2replay.v1.TriggerGameMenuItemSelected
+	127, // 115: replayd.sc2replay.v1.Event.trigger_purchase_panel_selected_purchase_item_changed:type_name -> replayd.sc2replay.v1.TriggerPurchasePanelSelectedPurchaseItemChanged
+	128, // 116: replayd.sc2replay.v1.Event.trigger_purchase_panel_selected_purchase_category_changed:type_name -> replayd.sc2replay.v1.TriggerPurchasePanelSelectedPurchaseCategoryChanged
+	129, // 117: replayd.sc2replay.v1.Event.trigger_button_pressed:type_name -> replayd.sc2replay.v1.TriggerButtonPressed
+	130, // 118: replayd.sc2replay.v1.Event.trigger_game_credits_finished:type_name -> replayd.sc2replay.v1.TriggerGameCreditsFinished
+	131, // 119: replayd.sc2replay.v1.Event.trigger_cutscene_conversation_line:type_name -> replayd.sc2replay.v1.TriggerCutsceneConversationLine
+	132, // 120: replayd.sc2replay.v1.Event.trigger_cutscene_conversation_line_missing:type_name -> replayd.sc2replay.v1.TriggerCutsceneConversationLineMissing
+	133, // 121: replayd.sc2replay.v1.Event.trigger_anim_length_query_by_name:type_name -> replayd.sc2replay.v1.TriggerAnimLengthQueryByName
+	134, // 122: replayd.sc2replay.v1.Event.trigger_anim_length_query_by_props:type_name -> replayd.sc2replay.v1.TriggerAnimLengthQueryByProps
+	135, // 123: replayd.sc2replay.v1.Event.trigger_anim_offset:type_name -> replayd.sc2replay.v1.TriggerAnimOffset
+	136, // 124: replayd.sc2replay.v1.Event.catalog_modify:type_name -> replayd.sc2replay.v1.CatalogModify
+	137, // 125: replayd.sc2replay.v1.Event.hero_talent_tree_selected:type_name -> replayd.sc2replay.v1.HeroTalentTreeSelected
+	138, // 126: replayd.sc2replay.v1.Event.hero_talent_tree_selection_panel_toggled:type_name -> replayd.sc2replay.v1.HeroTalentTreeSelectionPanelToggled
+	139, // 127: replayd.sc2replay.v1.Event.trigger_profiler_logging_finished:type_name -> replayd.sc2replay.v1.TriggerProfilerLoggingFinished
+	140, // 128: replayd.sc2replay.v1.Event.peer_set_sync_loading_time:type_name -> replayd.sc2replay.v1.PeerSetSyncLoadingTime
+	141, // 129: replayd.sc2replay.v1.Event.peer_set_sync_playing_time:type_name -> replayd.sc2replay.v1.PeerSetSyncPlayingTime
+	142, // 130: replayd.sc2replay.v1.Event.other:type_name -> replayd.sc2replay.v1.Other
+	0,   // 131: replayd.sc2replay.v1.Unit.class:type_name -> replayd.sc2replay.v1.UnitClass
+	13,  // 132: replayd.sc2replay.v1.CameraUpdate.target:type_name -> replayd.sc2replay.v1.Point2
+	11,  // 133: replayd.sc2replay.v1.TargetUnit.unit:type_name -> replayd.sc2replay.v1.Unit
+	12,  // 134: replayd.sc2replay.v1.TargetUnit.snapshot_point:type_name -> replayd.sc2replay.v1.Point
+	17,  // 135: replayd.sc2replay.v1.Cmd.abil:type_name -> replayd.sc2replay.v1.Ability
+	12,  // 136: replayd.sc2replay.v1.Cmd.target_point:type_name -> replayd.sc2replay.v1.Point
+	18,  // 137: replayd.sc2replay.v1.Cmd.target_unit:type_name -> replayd.sc2replay.v1.TargetUnit
+	11,  // 138: replayd.sc2replay.v1.Cmd.other_unit:type_name -> replayd.sc2replay.v1.Unit
+	12,  // 139: replayd.sc2replay.v1.CmdUpdateTargetPoint.target:type_name -> replayd.sc2replay.v1.Point
+	18,  // 140: replayd.sc2replay.v1.CmdUpdateTargetUnit.target:type_name -> replayd.sc2replay.v1.TargetUnit
+	1,   // 141: replayd.sc2replay.v1.CommandManagerState.state:type_name -> replayd.sc2replay.v1.CommandState
+	15,  // 142: replayd.sc2replay.v1.SelectionDelta.mask:type_name -> replayd.sc2replay.v1.BitMask
+	25,  // 143: replayd.sc2replay.v1.SelectionDelta.one_indices:type_name -> replayd.sc2replay.v1.Indices
+	25,  // 144: replayd.sc2replay.v1.SelectionDelta.zero_indices:type_name -> replayd.sc2replay.v1.Indices
+	24,  // 145: replayd.sc2replay.v1.SelectionDelta.add_subgroups:type_name -> replayd.sc2replay.v1.Subgroup
+	11,  // 146: replayd.sc2replay.v1.SelectionDelta.add_unit_tags:type_name -> replayd.sc2replay.v1.Unit
+	2,   // 147: replayd.sc2replay.v1.ControlGroupUpdate.control_group_update:type_name -> replayd.sc2replay.v1.ControlGroupAction
+	15,  // 148: replayd.sc2replay.v1.ControlGroupUpdate.mask:type_name -> replayd.sc2replay.v1.BitMask
+	25,  // 149: replayd.sc2replay.v1.ControlGroupUpdate.one_indices:type_name -> replayd.sc2replay.v1.Indices
+	25,  // 150: replayd.sc2replay.v1.ControlGroupUpdate.zero_indices:type_name -> replayd.sc2replay.v1.Indices
+	11,  // 151: replayd.sc2replay.v1.UnitBorn.unit:type_name -> replayd.sc2replay.v1.Unit
+	11,  // 152: replayd.sc2replay.v1.UnitBorn.creator:type_name -> replayd.sc2replay.v1.Unit
+	11,  // 153: replayd.sc2replay.v1.UnitInit.unit:type_name -> replayd.sc2replay.v1.Unit
+	11,  // 154: replayd.sc2replay.v1.UnitDone.unit:type_name -> replayd.sc2replay.v1.Unit
+	11,  // 155: replayd.sc2replay.v1.UnitDied.unit:type_name -> replayd.sc2replay.v1.Unit
+	11,  // 156: replayd.sc2replay.v1.UnitDied.killer:type_name -> replayd.sc2replay.v1.Unit
+	11,  // 157: replayd.sc2replay.v1.UnitOwnerChange.unit:type_name -> replayd.sc2replay.v1.Unit
+	11,  // 158: replayd.sc2replay.v1.UnitTypeChange.unit:type_name -> replayd.sc2replay.v1.Unit
+	11,  // 159: replayd.sc2replay.v1.UnitPosition.unit:type_name -> replayd.sc2replay.v1.Unit
+	36,  // 160: replayd.sc2replay.v1.UnitPositions.positions:type_name -> replayd.sc2replay.v1.UnitPosition
+	3,   // 161: replayd.sc2replay.v1.Chat.recipient:type_name -> replayd.sc2replay.v1.Recipient
+	3,   // 162: replayd.sc2replay.v1.Ping.recipient:type_name -> replayd.sc2replay.v1.Recipient
+	13,  // 163: replayd.sc2replay.v1.Ping.point:type_name -> replayd.sc2replay.v1.Point2
+	13,  // 164: replayd.sc2replay.v1.CameraSave.target:type_name -> replayd.sc2replay.v1.Point2
+	14,  // 165: replayd.sc2replay.v1.TriggerMouseMoved.pos_ui:type_name -> replayd.sc2replay.v1.UiPoint
+	12,  // 166: replayd.sc2replay.v1.TriggerMouseMoved.pos_world:type_name -> replayd.sc2replay.v1.Point
+	14,  // 167: replayd.sc2replay.v1.TriggerMouseClicked.pos_ui:type_name -> replayd.sc2replay.v1.UiPoint
+	12,  // 168: replayd.sc2replay.v1.TriggerMouseClicked.pos_world:type_name -> replayd.sc2replay.v1.Point
+	13,  // 169: replayd.sc2replay.v1.TriggerPing.point:type_name -> replayd.sc2replay.v1.Point2
+	11,  // 170: replayd.sc2replay.v1.TriggerPing.unit:type_name -> replayd.sc2replay.v1.Unit
+	12,  // 171: replayd.sc2replay.v1.TriggerPing.unit_position:type_name -> replayd.sc2replay.v1.Point
+	17,  // 172: replayd.sc2replay.v1.TriggerCommandError.abil:type_name -> replayd.sc2replay.v1.Ability
+	75,  // 173: replayd.sc2replay.v1.HijackReplayGame.user_infos:type_name -> replayd.sc2replay.v1.HijackUser
+	11,  // 174: replayd.sc2replay.v1.UnitClick.unit:type_name -> replayd.sc2replay.v1.Unit
+	11,  // 175: replayd.sc2replay.v1.UnitHighlight.unit:type_name -> replayd.sc2replay.v1.Unit
+	13,  // 176: replayd.sc2replay.v1.GameCheat.point:type_name -> replayd.sc2replay.v1.Point2
+	11,  // 177: replayd.sc2replay.v1.AiCommunicate.target_unit:type_name -> replayd.sc2replay.v1.Unit
+	12,  // 178: replayd.sc2replay.v1.AiCommunicate.target_point:type_name -> replayd.sc2replay.v1.Point
+	4,   // 179: replayd.sc2replay.v1.Other.stream:type_name -> replayd.sc2replay.v1.EventStream
+	143, // 180: replayd.sc2replay.v1.Other.fields:type_name -> replayd.sc2replay.v1.Field
+	15,  // 181: replayd.sc2replay.v1.Field.bits_value:type_name -> replayd.sc2replay.v1.BitMask
+	143, // 182: replayd.sc2replay.v1.Field.fields:type_name -> replayd.sc2replay.v1.Field
+	6,   // 183: replayd.sc2replay.v1.PartStatus.state:type_name -> replayd.sc2replay.v1.PartState
+	5,   // 184: replayd.sc2replay.v1.DecodeInfo.match:type_name -> replayd.sc2replay.v1.TableMatch
+	144, // 185: replayd.sc2replay.v1.DecodeInfo.parts:type_name -> replayd.sc2replay.v1.PartStatus
+	146, // 186: replayd.sc2replay.v1.DecodeInfo.names:type_name -> replayd.sc2replay.v1.NameTable
+	147, // 187: replayd.sc2replay.v1.Start.version:type_name -> replayd.sc2replay.v1.Version
+	148, // 188: replayd.sc2replay.v1.Start.ngdp_root_key:type_name -> replayd.sc2replay.v1.RootKey
+	148, // 189: replayd.sc2replay.v1.Start.replay_compatibility_hash:type_name -> replayd.sc2replay.v1.RootKey
+	145, // 190: replayd.sc2replay.v1.Start.decode_info:type_name -> replayd.sc2replay.v1.DecodeInfo
+	150, // 191: replayd.sc2replay.v1.DetailsPlayer.toon:type_name -> replayd.sc2replay.v1.Toon
+	151, // 192: replayd.sc2replay.v1.DetailsPlayer.color:type_name -> replayd.sc2replay.v1.Color
+	152, // 193: replayd.sc2replay.v1.Details.player_list:type_name -> replayd.sc2replay.v1.DetailsPlayer
+	153, // 194: replayd.sc2replay.v1.Details.thumbnail:type_name -> replayd.sc2replay.v1.Thumbnail
+	15,  // 195: replayd.sc2replay.v1.SlotDescription.allowed_colors:type_name -> replayd.sc2replay.v1.BitMask
+	15,  // 196: replayd.sc2replay.v1.SlotDescription.allowed_races:type_name -> replayd.sc2replay.v1.BitMask
+	15,  // 197: replayd.sc2replay.v1.SlotDescription.allowed_difficulty:type_name -> replayd.sc2replay.v1.BitMask
+	15,  // 198: replayd.sc2replay.v1.SlotDescription.allowed_controls:type_name -> replayd.sc2replay.v1.BitMask
+	15,  // 199: replayd.sc2replay.v1.SlotDescription.allowed_observe_types:type_name -> replayd.sc2replay.v1.BitMask
+	15,  // 200: replayd.sc2replay.v1.SlotDescription.allowed_ai_builds:type_name -> replayd.sc2replay.v1.BitMask
+	156, // 201: replayd.sc2replay.v1.GameDescription.game_options:type_name -> replayd.sc2replay.v1.GameOptions
+	157, // 202: replayd.sc2replay.v1.GameDescription.slot_descriptions:type_name -> replayd.sc2replay.v1.SlotDescription
+	159, // 203: replayd.sc2replay.v1.Slot.reward_overrides:type_name -> replayd.sc2replay.v1.RewardOverride
+	160, // 204: replayd.sc2replay.v1.LobbyState.slots:type_name -> replayd.sc2replay.v1.Slot
+	155, // 205: replayd.sc2replay.v1.Lobby.user_initial_data:type_name -> replayd.sc2replay.v1.LobbyUser
+	158, // 206: replayd.sc2replay.v1.Lobby.game_description:type_name -> replayd.sc2replay.v1.GameDescription
+	161, // 207: replayd.sc2replay.v1.Lobby.lobby_state:type_name -> replayd.sc2replay.v1.LobbyState
+	163, // 208: replayd.sc2replay.v1.Attributes.attributes:type_name -> replayd.sc2replay.v1.Attribute
+	165, // 209: replayd.sc2replay.v1.GameMetadata.players:type_name -> replayd.sc2replay.v1.MetadataPlayer
+	10,  // 210: replayd.sc2replay.v1.PlayerInfo.ref:type_name -> replayd.sc2replay.v1.PlayerRef
+	7,   // 211: replayd.sc2replay.v1.PlayerInfo.result:type_name -> replayd.sc2replay.v1.Result
+	151, // 212: replayd.sc2replay.v1.PlayerInfo.color:type_name -> replayd.sc2replay.v1.Color
+	145, // 213: replayd.sc2replay.v1.End.decode_info:type_name -> replayd.sc2replay.v1.DecodeInfo
+	214, // [214:214] is the sub-list for method output_type
+	214, // [214:214] is the sub-list for method input_type
+	214, // [214:214] is the sub-list for extension type_name
+	214, // [214:214] is the sub-list for extension extendee
+	0,   // [0:214] is the sub-list for field type_name
 }
 
 func init() { file_replayd_sc2replay_v1_events_proto_init() }
@@ -11504,63 +15899,126 @@ func file_replayd_sc2replay_v1_events_proto_init() {
 		(*Event_CommandManagerReset)(nil),
 		(*Event_SetAbsoluteGameSpeed)(nil),
 		(*Event_AddAbsoluteGameSpeed)(nil),
+		(*Event_BankFile)(nil),
+		(*Event_BankSection)(nil),
+		(*Event_BankKey)(nil),
+		(*Event_BankValue)(nil),
+		(*Event_BankSignature)(nil),
+		(*Event_SaveGame)(nil),
+		(*Event_SaveGameDone)(nil),
+		(*Event_LoadGameDone)(nil),
+		(*Event_GameCheat)(nil),
+		(*Event_BroadcastCheat)(nil),
+		(*Event_AiCommunicate)(nil),
+		(*Event_TriggerReplySelected)(nil),
+		(*Event_TriggerSkipped)(nil),
+		(*Event_TriggerSoundLengthQuery)(nil),
+		(*Event_TriggerSoundOffset)(nil),
+		(*Event_TriggerTransmissionOffset)(nil),
+		(*Event_TriggerAbortMission)(nil),
+		(*Event_TriggerPurchaseMade)(nil),
+		(*Event_TriggerPurchaseExit)(nil),
+		(*Event_TriggerPlanetMissionLaunched)(nil),
+		(*Event_TriggerPlanetPanelCanceled)(nil),
+		(*Event_TriggerConversationSkipped)(nil),
+		(*Event_TriggerPlanetPanelReplay)(nil),
+		(*Event_TriggerSoundtrackDone)(nil),
+		(*Event_TriggerPlanetMissionSelected)(nil),
+		(*Event_TriggerMovieFunction)(nil),
+		(*Event_TriggerPlanetPanelBirthComplete)(nil),
+		(*Event_TriggerPlanetPanelDeathComplete)(nil),
+		(*Event_TriggerResearchPanelExit)(nil),
+		(*Event_TriggerResearchPanelPurchase)(nil),
+		(*Event_TriggerResearchPanelSelectionChanged)(nil),
+		(*Event_TriggerMercenaryPanelExit)(nil),
+		(*Event_TriggerMercenaryPanelPurchase)(nil),
+		(*Event_TriggerMercenaryPanelSelectionChanged)(nil),
+		(*Event_TriggerVictoryPanelExit)(nil),
+		(*Event_TriggerBattleReportPanelExit)(nil),
+		(*Event_TriggerBattleReportPanelPlayMission)(nil),
+		(*Event_TriggerBattleReportPanelPlayScene)(nil),
+		(*Event_TriggerBattleReportPanelSelectionChanged)(nil),
+		(*Event_TriggerVictoryPanelPlayMissionAgain)(nil),
+		(*Event_TriggerMovieStarted)(nil),
+		(*Event_TriggerMovieFinished)(nil),
+		(*Event_TriggerCustomDialogDismissed)(nil),
+		(*Event_TriggerGameMenuItemSelected)(nil),
+		(*Event_TriggerPurchasePanelSelectedPurchaseItemChanged)(nil),
+		(*Event_TriggerPurchasePanelSelectedPurchaseCategoryChanged)(nil),
+		(*Event_TriggerButtonPressed)(nil),
+		(*Event_TriggerGameCreditsFinished)(nil),
+		(*Event_TriggerCutsceneConversationLine)(nil),
+		(*Event_TriggerCutsceneConversationLineMissing)(nil),
+		(*Event_TriggerAnimLengthQueryByName)(nil),
+		(*Event_TriggerAnimLengthQueryByProps)(nil),
+		(*Event_TriggerAnimOffset)(nil),
+		(*Event_CatalogModify)(nil),
+		(*Event_HeroTalentTreeSelected)(nil),
+		(*Event_HeroTalentTreeSelectionPanelToggled)(nil),
+		(*Event_TriggerProfilerLoggingFinished)(nil),
+		(*Event_PeerSetSyncLoadingTime)(nil),
+		(*Event_PeerSetSyncPlayingTime)(nil),
 		(*Event_Other)(nil),
 	}
 	file_replayd_sc2replay_v1_events_proto_msgTypes[2].OneofWrappers = []any{}
+	file_replayd_sc2replay_v1_events_proto_msgTypes[8].OneofWrappers = []any{}
 	file_replayd_sc2replay_v1_events_proto_msgTypes[9].OneofWrappers = []any{}
 	file_replayd_sc2replay_v1_events_proto_msgTypes[10].OneofWrappers = []any{}
-	file_replayd_sc2replay_v1_events_proto_msgTypes[11].OneofWrappers = []any{}
-	file_replayd_sc2replay_v1_events_proto_msgTypes[12].OneofWrappers = []any{
+	file_replayd_sc2replay_v1_events_proto_msgTypes[11].OneofWrappers = []any{
 		(*Cmd_TargetPoint)(nil),
 		(*Cmd_TargetUnit)(nil),
 		(*Cmd_Data)(nil),
 	}
-	file_replayd_sc2replay_v1_events_proto_msgTypes[15].OneofWrappers = []any{}
-	file_replayd_sc2replay_v1_events_proto_msgTypes[19].OneofWrappers = []any{
+	file_replayd_sc2replay_v1_events_proto_msgTypes[14].OneofWrappers = []any{}
+	file_replayd_sc2replay_v1_events_proto_msgTypes[18].OneofWrappers = []any{
 		(*SelectionDelta_Mask)(nil),
 		(*SelectionDelta_OneIndices)(nil),
 		(*SelectionDelta_ZeroIndices)(nil),
 	}
-	file_replayd_sc2replay_v1_events_proto_msgTypes[20].OneofWrappers = []any{
+	file_replayd_sc2replay_v1_events_proto_msgTypes[19].OneofWrappers = []any{
 		(*ControlGroupUpdate_Mask)(nil),
 		(*ControlGroupUpdate_OneIndices)(nil),
 		(*ControlGroupUpdate_ZeroIndices)(nil),
 	}
-	file_replayd_sc2replay_v1_events_proto_msgTypes[22].OneofWrappers = []any{}
-	file_replayd_sc2replay_v1_events_proto_msgTypes[25].OneofWrappers = []any{}
-	file_replayd_sc2replay_v1_events_proto_msgTypes[31].OneofWrappers = []any{}
-	file_replayd_sc2replay_v1_events_proto_msgTypes[40].OneofWrappers = []any{}
-	file_replayd_sc2replay_v1_events_proto_msgTypes[50].OneofWrappers = []any{
+	file_replayd_sc2replay_v1_events_proto_msgTypes[21].OneofWrappers = []any{}
+	file_replayd_sc2replay_v1_events_proto_msgTypes[23].OneofWrappers = []any{}
+	file_replayd_sc2replay_v1_events_proto_msgTypes[24].OneofWrappers = []any{}
+	file_replayd_sc2replay_v1_events_proto_msgTypes[26].OneofWrappers = []any{}
+	file_replayd_sc2replay_v1_events_proto_msgTypes[30].OneofWrappers = []any{}
+	file_replayd_sc2replay_v1_events_proto_msgTypes[39].OneofWrappers = []any{}
+	file_replayd_sc2replay_v1_events_proto_msgTypes[49].OneofWrappers = []any{
 		(*TriggerDialogControl_Checked)(nil),
 		(*TriggerDialogControl_ValueChanged)(nil),
 		(*TriggerDialogControl_SelectionChanged)(nil),
 		(*TriggerDialogControl_TextChanged)(nil),
 		(*TriggerDialogControl_MouseButton)(nil),
 	}
-	file_replayd_sc2replay_v1_events_proto_msgTypes[57].OneofWrappers = []any{}
-	file_replayd_sc2replay_v1_events_proto_msgTypes[68].OneofWrappers = []any{}
-	file_replayd_sc2replay_v1_events_proto_msgTypes[77].OneofWrappers = []any{
+	file_replayd_sc2replay_v1_events_proto_msgTypes[56].OneofWrappers = []any{}
+	file_replayd_sc2replay_v1_events_proto_msgTypes[67].OneofWrappers = []any{}
+	file_replayd_sc2replay_v1_events_proto_msgTypes[85].OneofWrappers = []any{}
+	file_replayd_sc2replay_v1_events_proto_msgTypes[135].OneofWrappers = []any{
 		(*Field_BoolValue)(nil),
 		(*Field_IntValue)(nil),
 		(*Field_UintValue)(nil),
 		(*Field_BytesValue)(nil),
 		(*Field_BitsValue)(nil),
 	}
-	file_replayd_sc2replay_v1_events_proto_msgTypes[85].OneofWrappers = []any{}
-	file_replayd_sc2replay_v1_events_proto_msgTypes[87].OneofWrappers = []any{}
-	file_replayd_sc2replay_v1_events_proto_msgTypes[88].OneofWrappers = []any{}
-	file_replayd_sc2replay_v1_events_proto_msgTypes[93].OneofWrappers = []any{}
-	file_replayd_sc2replay_v1_events_proto_msgTypes[94].OneofWrappers = []any{}
-	file_replayd_sc2replay_v1_events_proto_msgTypes[97].OneofWrappers = []any{}
-	file_replayd_sc2replay_v1_events_proto_msgTypes[98].OneofWrappers = []any{}
-	file_replayd_sc2replay_v1_events_proto_msgTypes[100].OneofWrappers = []any{}
+	file_replayd_sc2replay_v1_events_proto_msgTypes[144].OneofWrappers = []any{}
+	file_replayd_sc2replay_v1_events_proto_msgTypes[146].OneofWrappers = []any{}
+	file_replayd_sc2replay_v1_events_proto_msgTypes[147].OneofWrappers = []any{}
+	file_replayd_sc2replay_v1_events_proto_msgTypes[152].OneofWrappers = []any{}
+	file_replayd_sc2replay_v1_events_proto_msgTypes[153].OneofWrappers = []any{}
+	file_replayd_sc2replay_v1_events_proto_msgTypes[155].OneofWrappers = []any{}
+	file_replayd_sc2replay_v1_events_proto_msgTypes[156].OneofWrappers = []any{}
+	file_replayd_sc2replay_v1_events_proto_msgTypes[157].OneofWrappers = []any{}
+	file_replayd_sc2replay_v1_events_proto_msgTypes[159].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_replayd_sc2replay_v1_events_proto_rawDesc), len(file_replayd_sc2replay_v1_events_proto_rawDesc)),
-			NumEnums:      7,
-			NumMessages:   103,
+			NumEnums:      8,
+			NumMessages:   162,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -881,7 +881,12 @@ type Event struct {
 	//	*Event_PlayerState
 	Kind isEvent_Kind `protobuf_oneof:"kind"`
 	// What is odd about the record without making it unreadable. Empty for nearly all events.
-	Warnings      []Warning `protobuf:"varint,14,rep,packed,name=warnings,proto3,enum=replayd.teehistorian.v1.Warning" json:"warnings,omitempty"`
+	Warnings []Warning `protobuf:"varint,14,rep,packed,name=warnings,proto3,enum=replayd.teehistorian.v1.Warning" json:"warnings,omitempty"`
+	// Who the client is that the event names, after the event. Only with resolve_players, and absent where the event names no
+	// client.
+	Player *Player `protobuf:"bytes,38,opt,name=player,proto3" json:"player,omitempty"`
+	// Who the other client of a player_swap is. Only with resolve_players.
+	OtherPlayer   *Player `protobuf:"bytes,39,opt,name=other_player,json=otherPlayer,proto3" json:"other_player,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1243,6 +1248,20 @@ func (x *Event) GetWarnings() []Warning {
 	return nil
 }
 
+func (x *Event) GetPlayer() *Player {
+	if x != nil {
+		return x.Player
+	}
+	return nil
+}
+
+func (x *Event) GetOtherPlayer() *Player {
+	if x != nil {
+		return x.OtherPlayer
+	}
+	return nil
+}
+
 type isEvent_Kind interface {
 	isEvent_Kind()
 }
@@ -1485,6 +1504,81 @@ func (*Event_TeamFinish) isEvent_Kind() {}
 
 func (*Event_PlayerState) isEvent_Kind() {}
 
+// Who a client is, as far as the file and those of the games before it in the same server process tell. What is not known is
+// empty.
+type Player struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The name: what the server calls the client, or, where it does not say, what the client asked to be called.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// The clan.
+	Clan string `protobuf:"bytes,2,opt,name=clan,proto3" json:"clan,omitempty"`
+	// The team, from 0.
+	Team int32 `protobuf:"varint,3,opt,name=team,proto3" json:"team,omitempty"`
+	// The role on the remote console: "admin", "moderator", "helper", or as the operator calls it. Empty when the client is not
+	// logged in.
+	Role          string `protobuf:"bytes,4,opt,name=role,proto3" json:"role,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Player) Reset() {
+	*x = Player{}
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Player) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Player) ProtoMessage() {}
+
+func (x *Player) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Player.ProtoReflect.Descriptor instead.
+func (*Player) Descriptor() ([]byte, []int) {
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Player) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Player) GetClan() string {
+	if x != nil {
+		return x.Clan
+	}
+	return ""
+}
+
+func (x *Player) GetTeam() int32 {
+	if x != nil {
+		return x.Team
+	}
+	return 0
+}
+
+func (x *Player) GetRole() string {
+	if x != nil {
+		return x.Role
+	}
+	return ""
+}
+
 // A tick began. The event's at_tick is the new tick. Ticks in which nothing changed leave no trace in the file, so the
 // numbers of successive events may be further apart than one.
 type Tick struct {
@@ -1499,7 +1593,7 @@ type Tick struct {
 
 func (x *Tick) Reset() {
 	*x = Tick{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[5]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1511,7 +1605,7 @@ func (x *Tick) String() string {
 func (*Tick) ProtoMessage() {}
 
 func (x *Tick) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[5]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1524,7 +1618,7 @@ func (x *Tick) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tick.ProtoReflect.Descriptor instead.
 func (*Tick) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{5}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Tick) GetSkipped() int32 {
@@ -1560,7 +1654,7 @@ type PlayerDiff struct {
 
 func (x *PlayerDiff) Reset() {
 	*x = PlayerDiff{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[6]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1572,7 +1666,7 @@ func (x *PlayerDiff) String() string {
 func (*PlayerDiff) ProtoMessage() {}
 
 func (x *PlayerDiff) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[6]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1585,7 +1679,7 @@ func (x *PlayerDiff) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlayerDiff.ProtoReflect.Descriptor instead.
 func (*PlayerDiff) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{6}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *PlayerDiff) GetClientId() int32 {
@@ -1638,7 +1732,7 @@ type PlayerNew struct {
 
 func (x *PlayerNew) Reset() {
 	*x = PlayerNew{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[7]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1650,7 +1744,7 @@ func (x *PlayerNew) String() string {
 func (*PlayerNew) ProtoMessage() {}
 
 func (x *PlayerNew) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[7]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1663,7 +1757,7 @@ func (x *PlayerNew) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlayerNew.ProtoReflect.Descriptor instead.
 func (*PlayerNew) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{7}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *PlayerNew) GetClientId() int32 {
@@ -1702,7 +1796,7 @@ type PlayerOld struct {
 
 func (x *PlayerOld) Reset() {
 	*x = PlayerOld{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[8]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1714,7 +1808,7 @@ func (x *PlayerOld) String() string {
 func (*PlayerOld) ProtoMessage() {}
 
 func (x *PlayerOld) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[8]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1727,7 +1821,7 @@ func (x *PlayerOld) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlayerOld.ProtoReflect.Descriptor instead.
 func (*PlayerOld) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{8}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *PlayerOld) GetClientId() int32 {
@@ -1781,7 +1875,7 @@ type Input struct {
 
 func (x *Input) Reset() {
 	*x = Input{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[9]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1793,7 +1887,7 @@ func (x *Input) String() string {
 func (*Input) ProtoMessage() {}
 
 func (x *Input) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[9]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1806,7 +1900,7 @@ func (x *Input) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Input.ProtoReflect.Descriptor instead.
 func (*Input) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{9}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Input) GetDirection() int32 {
@@ -1892,7 +1986,7 @@ type InputNew struct {
 
 func (x *InputNew) Reset() {
 	*x = InputNew{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[10]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1904,7 +1998,7 @@ func (x *InputNew) String() string {
 func (*InputNew) ProtoMessage() {}
 
 func (x *InputNew) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[10]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1917,7 +2011,7 @@ func (x *InputNew) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputNew.ProtoReflect.Descriptor instead.
 func (*InputNew) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{10}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *InputNew) GetClientId() int32 {
@@ -1949,7 +2043,7 @@ type InputDiff struct {
 
 func (x *InputDiff) Reset() {
 	*x = InputDiff{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[11]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1961,7 +2055,7 @@ func (x *InputDiff) String() string {
 func (*InputDiff) ProtoMessage() {}
 
 func (x *InputDiff) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[11]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1974,7 +2068,7 @@ func (x *InputDiff) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputDiff.ProtoReflect.Descriptor instead.
 func (*InputDiff) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{11}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *InputDiff) GetClientId() int32 {
@@ -2009,7 +2103,7 @@ type Join struct {
 
 func (x *Join) Reset() {
 	*x = Join{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[12]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2021,7 +2115,7 @@ func (x *Join) String() string {
 func (*Join) ProtoMessage() {}
 
 func (x *Join) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[12]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2034,7 +2128,7 @@ func (x *Join) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Join.ProtoReflect.Descriptor instead.
 func (*Join) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{12}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Join) GetClientId() int32 {
@@ -2057,7 +2151,7 @@ type Drop struct {
 
 func (x *Drop) Reset() {
 	*x = Drop{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[13]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2069,7 +2163,7 @@ func (x *Drop) String() string {
 func (*Drop) ProtoMessage() {}
 
 func (x *Drop) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[13]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2082,7 +2176,7 @@ func (x *Drop) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Drop.ProtoReflect.Descriptor instead.
 func (*Drop) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{13}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Drop) GetClientId() int32 {
@@ -2121,7 +2215,7 @@ type ConsoleCommand struct {
 
 func (x *ConsoleCommand) Reset() {
 	*x = ConsoleCommand{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[14]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2133,7 +2227,7 @@ func (x *ConsoleCommand) String() string {
 func (*ConsoleCommand) ProtoMessage() {}
 
 func (x *ConsoleCommand) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[14]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2146,7 +2240,7 @@ func (x *ConsoleCommand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConsoleCommand.ProtoReflect.Descriptor instead.
 func (*ConsoleCommand) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{14}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ConsoleCommand) GetClientId() int32 {
@@ -2193,7 +2287,7 @@ type Finish struct {
 
 func (x *Finish) Reset() {
 	*x = Finish{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[15]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2205,7 +2299,7 @@ func (x *Finish) String() string {
 func (*Finish) ProtoMessage() {}
 
 func (x *Finish) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[15]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2218,7 +2312,7 @@ func (x *Finish) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Finish.ProtoReflect.Descriptor instead.
 func (*Finish) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{15}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{16}
 }
 
 // An extension record without a kind of its own: one that a mod added or a newer server, or a known one whose data
@@ -2241,7 +2335,7 @@ type UnknownEx struct {
 
 func (x *UnknownEx) Reset() {
 	*x = UnknownEx{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[16]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2253,7 +2347,7 @@ func (x *UnknownEx) String() string {
 func (*UnknownEx) ProtoMessage() {}
 
 func (x *UnknownEx) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[16]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2266,7 +2360,7 @@ func (x *UnknownEx) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnknownEx.ProtoReflect.Descriptor instead.
 func (*UnknownEx) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{16}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *UnknownEx) GetUuid() string {
@@ -2313,7 +2407,7 @@ type Test struct {
 
 func (x *Test) Reset() {
 	*x = Test{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[17]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2325,7 +2419,7 @@ func (x *Test) String() string {
 func (*Test) ProtoMessage() {}
 
 func (x *Test) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[17]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2338,26 +2432,29 @@ func (x *Test) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Test.ProtoReflect.Descriptor instead.
 func (*Test) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{17}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{18}
 }
 
-// A client was already logged in to the remote console when the file began. DDNet 11.0.3 to 19.5; later servers write
-// auth_login instead.
+// A client was already logged in to the remote console when the file began. DDNet 11.0.3 to 19.5, and by role since
+// 20.1.1; the servers between write auth_login instead.
 type AuthInit struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The client.
 	ClientId int32 `protobuf:"varint,1,opt,name=client_id,json=clientId,proto3" json:"client_id,omitempty"`
-	// Its level.
+	// Its level; of a login by role, the level of that name, or unspecified where the role has another name.
 	Level AuthLevel `protobuf:"varint,2,opt,name=level,proto3,enum=replayd.teehistorian.v1.AuthLevel" json:"level,omitempty"`
 	// The login's name, as configured by the operator.
-	AuthName      string `protobuf:"bytes,3,opt,name=auth_name,json=authName,proto3" json:"auth_name,omitempty"`
+	AuthName string `protobuf:"bytes,3,opt,name=auth_name,json=authName,proto3" json:"auth_name,omitempty"`
+	// The role: "admin", "moderator", "helper", or as the operator calls it. Empty in files of servers before DDNet 20.1.1,
+	// which record the level alone.
+	Role          string `protobuf:"bytes,4,opt,name=role,proto3" json:"role,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *AuthInit) Reset() {
 	*x = AuthInit{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[18]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2369,7 +2466,7 @@ func (x *AuthInit) String() string {
 func (*AuthInit) ProtoMessage() {}
 
 func (x *AuthInit) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[18]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2382,7 +2479,7 @@ func (x *AuthInit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AuthInit.ProtoReflect.Descriptor instead.
 func (*AuthInit) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{18}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *AuthInit) GetClientId() int32 {
@@ -2406,22 +2503,32 @@ func (x *AuthInit) GetAuthName() string {
 	return ""
 }
 
+func (x *AuthInit) GetRole() string {
+	if x != nil {
+		return x.Role
+	}
+	return ""
+}
+
 // A client logged in to the remote console.
 type AuthLogin struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The client.
 	ClientId int32 `protobuf:"varint,1,opt,name=client_id,json=clientId,proto3" json:"client_id,omitempty"`
-	// Its level.
+	// Its level; of a login by role, the level of that name, or unspecified where the role has another name.
 	Level AuthLevel `protobuf:"varint,2,opt,name=level,proto3,enum=replayd.teehistorian.v1.AuthLevel" json:"level,omitempty"`
 	// The login's name, as configured by the operator.
-	AuthName      string `protobuf:"bytes,3,opt,name=auth_name,json=authName,proto3" json:"auth_name,omitempty"`
+	AuthName string `protobuf:"bytes,3,opt,name=auth_name,json=authName,proto3" json:"auth_name,omitempty"`
+	// The role: "admin", "moderator", "helper", or as the operator calls it. Empty in files of servers before DDNet 20.1.1,
+	// which record the level alone.
+	Role          string `protobuf:"bytes,4,opt,name=role,proto3" json:"role,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *AuthLogin) Reset() {
 	*x = AuthLogin{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[19]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2433,7 +2540,7 @@ func (x *AuthLogin) String() string {
 func (*AuthLogin) ProtoMessage() {}
 
 func (x *AuthLogin) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[19]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2446,7 +2553,7 @@ func (x *AuthLogin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AuthLogin.ProtoReflect.Descriptor instead.
 func (*AuthLogin) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{19}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *AuthLogin) GetClientId() int32 {
@@ -2470,6 +2577,13 @@ func (x *AuthLogin) GetAuthName() string {
 	return ""
 }
 
+func (x *AuthLogin) GetRole() string {
+	if x != nil {
+		return x.Role
+	}
+	return ""
+}
+
 // A client logged out of the remote console.
 type AuthLogout struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2481,7 +2595,7 @@ type AuthLogout struct {
 
 func (x *AuthLogout) Reset() {
 	*x = AuthLogout{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[20]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2493,7 +2607,7 @@ func (x *AuthLogout) String() string {
 func (*AuthLogout) ProtoMessage() {}
 
 func (x *AuthLogout) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[20]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2506,7 +2620,7 @@ func (x *AuthLogout) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AuthLogout.ProtoReflect.Descriptor instead.
 func (*AuthLogout) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{20}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *AuthLogout) GetClientId() int32 {
@@ -2529,7 +2643,7 @@ type DdnetverOld struct {
 
 func (x *DdnetverOld) Reset() {
 	*x = DdnetverOld{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[21]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2541,7 +2655,7 @@ func (x *DdnetverOld) String() string {
 func (*DdnetverOld) ProtoMessage() {}
 
 func (x *DdnetverOld) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[21]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2554,7 +2668,7 @@ func (x *DdnetverOld) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DdnetverOld.ProtoReflect.Descriptor instead.
 func (*DdnetverOld) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{21}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *DdnetverOld) GetClientId() int32 {
@@ -2590,7 +2704,7 @@ type Ddnetver struct {
 
 func (x *Ddnetver) Reset() {
 	*x = Ddnetver{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[22]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2602,7 +2716,7 @@ func (x *Ddnetver) String() string {
 func (*Ddnetver) ProtoMessage() {}
 
 func (x *Ddnetver) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[22]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2615,7 +2729,7 @@ func (x *Ddnetver) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ddnetver.ProtoReflect.Descriptor instead.
 func (*Ddnetver) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{22}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Ddnetver) GetClientId() int32 {
@@ -2664,7 +2778,7 @@ type Joinver6 struct {
 
 func (x *Joinver6) Reset() {
 	*x = Joinver6{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[23]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2676,7 +2790,7 @@ func (x *Joinver6) String() string {
 func (*Joinver6) ProtoMessage() {}
 
 func (x *Joinver6) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[23]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2689,7 +2803,7 @@ func (x *Joinver6) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Joinver6.ProtoReflect.Descriptor instead.
 func (*Joinver6) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{23}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Joinver6) GetClientId() int32 {
@@ -2710,7 +2824,7 @@ type Joinver7 struct {
 
 func (x *Joinver7) Reset() {
 	*x = Joinver7{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[24]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2722,7 +2836,7 @@ func (x *Joinver7) String() string {
 func (*Joinver7) ProtoMessage() {}
 
 func (x *Joinver7) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[24]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2735,7 +2849,7 @@ func (x *Joinver7) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Joinver7.ProtoReflect.Descriptor instead.
 func (*Joinver7) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{24}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Joinver7) GetClientId() int32 {
@@ -2760,7 +2874,7 @@ type SaveSuccess struct {
 
 func (x *SaveSuccess) Reset() {
 	*x = SaveSuccess{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[25]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2772,7 +2886,7 @@ func (x *SaveSuccess) String() string {
 func (*SaveSuccess) ProtoMessage() {}
 
 func (x *SaveSuccess) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[25]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2785,7 +2899,7 @@ func (x *SaveSuccess) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SaveSuccess.ProtoReflect.Descriptor instead.
 func (*SaveSuccess) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{25}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *SaveSuccess) GetTeam() int32 {
@@ -2820,7 +2934,7 @@ type SaveFailure struct {
 
 func (x *SaveFailure) Reset() {
 	*x = SaveFailure{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[26]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2832,7 +2946,7 @@ func (x *SaveFailure) String() string {
 func (*SaveFailure) ProtoMessage() {}
 
 func (x *SaveFailure) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[26]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2845,7 +2959,7 @@ func (x *SaveFailure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SaveFailure.ProtoReflect.Descriptor instead.
 func (*SaveFailure) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{26}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *SaveFailure) GetTeam() int32 {
@@ -2870,7 +2984,7 @@ type LoadSuccess struct {
 
 func (x *LoadSuccess) Reset() {
 	*x = LoadSuccess{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[27]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2882,7 +2996,7 @@ func (x *LoadSuccess) String() string {
 func (*LoadSuccess) ProtoMessage() {}
 
 func (x *LoadSuccess) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[27]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2895,7 +3009,7 @@ func (x *LoadSuccess) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadSuccess.ProtoReflect.Descriptor instead.
 func (*LoadSuccess) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{27}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *LoadSuccess) GetTeam() int32 {
@@ -2930,7 +3044,7 @@ type LoadFailure struct {
 
 func (x *LoadFailure) Reset() {
 	*x = LoadFailure{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[28]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2942,7 +3056,7 @@ func (x *LoadFailure) String() string {
 func (*LoadFailure) ProtoMessage() {}
 
 func (x *LoadFailure) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[28]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2955,7 +3069,7 @@ func (x *LoadFailure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadFailure.ProtoReflect.Descriptor instead.
 func (*LoadFailure) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{28}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *LoadFailure) GetTeam() int32 {
@@ -2978,7 +3092,7 @@ type PlayerTeam struct {
 
 func (x *PlayerTeam) Reset() {
 	*x = PlayerTeam{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[29]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2990,7 +3104,7 @@ func (x *PlayerTeam) String() string {
 func (*PlayerTeam) ProtoMessage() {}
 
 func (x *PlayerTeam) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[29]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3003,7 +3117,7 @@ func (x *PlayerTeam) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlayerTeam.ProtoReflect.Descriptor instead.
 func (*PlayerTeam) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{29}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *PlayerTeam) GetClientId() int32 {
@@ -3033,7 +3147,7 @@ type TeamPractice struct {
 
 func (x *TeamPractice) Reset() {
 	*x = TeamPractice{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[30]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3045,7 +3159,7 @@ func (x *TeamPractice) String() string {
 func (*TeamPractice) ProtoMessage() {}
 
 func (x *TeamPractice) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[30]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3058,7 +3172,7 @@ func (x *TeamPractice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TeamPractice.ProtoReflect.Descriptor instead.
 func (*TeamPractice) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{30}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *TeamPractice) GetTeam() int32 {
@@ -3086,7 +3200,7 @@ type PlayerReady struct {
 
 func (x *PlayerReady) Reset() {
 	*x = PlayerReady{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[31]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3098,7 +3212,7 @@ func (x *PlayerReady) String() string {
 func (*PlayerReady) ProtoMessage() {}
 
 func (x *PlayerReady) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[31]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3111,7 +3225,7 @@ func (x *PlayerReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlayerReady.ProtoReflect.Descriptor instead.
 func (*PlayerReady) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{31}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *PlayerReady) GetClientId() int32 {
@@ -3134,7 +3248,7 @@ type PlayerSwap struct {
 
 func (x *PlayerSwap) Reset() {
 	*x = PlayerSwap{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[32]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3146,7 +3260,7 @@ func (x *PlayerSwap) String() string {
 func (*PlayerSwap) ProtoMessage() {}
 
 func (x *PlayerSwap) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[32]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3159,7 +3273,7 @@ func (x *PlayerSwap) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlayerSwap.ProtoReflect.Descriptor instead.
 func (*PlayerSwap) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{32}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *PlayerSwap) GetClientId() int32 {
@@ -3187,7 +3301,7 @@ type Rejoinver6 struct {
 
 func (x *Rejoinver6) Reset() {
 	*x = Rejoinver6{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[33]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3199,7 +3313,7 @@ func (x *Rejoinver6) String() string {
 func (*Rejoinver6) ProtoMessage() {}
 
 func (x *Rejoinver6) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[33]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3212,7 +3326,7 @@ func (x *Rejoinver6) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Rejoinver6.ProtoReflect.Descriptor instead.
 func (*Rejoinver6) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{33}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Rejoinver6) GetClientId() int32 {
@@ -3235,7 +3349,7 @@ type Antibot struct {
 
 func (x *Antibot) Reset() {
 	*x = Antibot{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[34]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3247,7 +3361,7 @@ func (x *Antibot) String() string {
 func (*Antibot) ProtoMessage() {}
 
 func (x *Antibot) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[34]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3260,7 +3374,7 @@ func (x *Antibot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Antibot.ProtoReflect.Descriptor instead.
 func (*Antibot) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{34}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Antibot) GetData() []byte {
@@ -3290,7 +3404,7 @@ type PlayerName struct {
 
 func (x *PlayerName) Reset() {
 	*x = PlayerName{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[35]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3302,7 +3416,7 @@ func (x *PlayerName) String() string {
 func (*PlayerName) ProtoMessage() {}
 
 func (x *PlayerName) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[35]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3315,7 +3429,7 @@ func (x *PlayerName) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlayerName.ProtoReflect.Descriptor instead.
 func (*PlayerName) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{35}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *PlayerName) GetClientId() int32 {
@@ -3345,7 +3459,7 @@ type PlayerFinish struct {
 
 func (x *PlayerFinish) Reset() {
 	*x = PlayerFinish{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[36]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3357,7 +3471,7 @@ func (x *PlayerFinish) String() string {
 func (*PlayerFinish) ProtoMessage() {}
 
 func (x *PlayerFinish) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[36]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3370,7 +3484,7 @@ func (x *PlayerFinish) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlayerFinish.ProtoReflect.Descriptor instead.
 func (*PlayerFinish) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{36}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *PlayerFinish) GetClientId() int32 {
@@ -3400,7 +3514,7 @@ type TeamFinish struct {
 
 func (x *TeamFinish) Reset() {
 	*x = TeamFinish{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[37]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3412,7 +3526,7 @@ func (x *TeamFinish) String() string {
 func (*TeamFinish) ProtoMessage() {}
 
 func (x *TeamFinish) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[37]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3425,7 +3539,7 @@ func (x *TeamFinish) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TeamFinish.ProtoReflect.Descriptor instead.
 func (*TeamFinish) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{37}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *TeamFinish) GetTeam() int32 {
@@ -3451,7 +3565,8 @@ type PlayerState struct {
 	Joined bool `protobuf:"varint,2,opt,name=joined,proto3" json:"joined,omitempty"`
 	// The protocol that the client speaks.
 	Protocol Protocol `protobuf:"varint,3,opt,name=protocol,proto3,enum=replayd.teehistorian.v1.Protocol" json:"protocol,omitempty"`
-	// The name: the effective one where the server recorded it, or else the one asked for. Empty when not known.
+	// The name: what the server calls the client, or, where it does not say, what the client asked to be called. Empty when
+	// not known.
 	Name string `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
 	// The team, from 0.
 	Team int32 `protobuf:"varint,5,opt,name=team,proto3" json:"team,omitempty"`
@@ -3462,14 +3577,37 @@ type PlayerState struct {
 	// Where the character is, in world units; where it was last, when it has none.
 	Y int32 `protobuf:"zigzag32,8,opt,name=y,proto3" json:"y,omitempty"`
 	// The input. Absent when the client sent none yet.
-	Input         *Input `protobuf:"bytes,9,opt,name=input,proto3" json:"input,omitempty"`
+	Input *Input `protobuf:"bytes,9,opt,name=input,proto3" json:"input,omitempty"`
+	// True when the name is the server's word, recorded in this file or in that of a game before it in the same server process;
+	// false when it is only what the client asked for.
+	NameEffective bool `protobuf:"varint,10,opt,name=name_effective,json=nameEffective,proto3" json:"name_effective,omitempty"`
+	// The clan.
+	Clan string `protobuf:"bytes,11,opt,name=clan,proto3" json:"clan,omitempty"`
+	// The country's ISO 3166-1 number, or -1 and below for special flags. Absent when not known.
+	Country *int32 `protobuf:"zigzag32,12,opt,name=country,proto3,oneof" json:"country,omitempty"`
+	// The skin, of a 0.6 client. Absent when not known.
+	Skin *Skin `protobuf:"bytes,13,opt,name=skin,proto3" json:"skin,omitempty"`
+	// The skin, of a 0.7 client: body, marking, decoration, hands, feet, eyes, in this order. Empty when not known.
+	SkinParts []*SkinPart `protobuf:"bytes,14,rep,name=skin_parts,json=skinParts,proto3" json:"skin_parts,omitempty"`
+	// The DDNet version number, such as 16040 for 16.4. 0 when not known.
+	ClientVersion int32 `protobuf:"varint,15,opt,name=client_version,json=clientVersion,proto3" json:"client_version,omitempty"`
+	// The version as the client spells it. Empty when not known.
+	ClientVersionText string `protobuf:"bytes,16,opt,name=client_version_text,json=clientVersionText,proto3" json:"client_version_text,omitempty"`
+	// The level of its login to the remote console. Unspecified when it is not logged in, or by a role of another name.
+	AuthLevel AuthLevel `protobuf:"varint,17,opt,name=auth_level,json=authLevel,proto3,enum=replayd.teehistorian.v1.AuthLevel" json:"auth_level,omitempty"`
+	// The role of its login: "admin", "moderator", "helper", or as the operator calls it. Empty when it is not logged in.
+	Role string `protobuf:"bytes,18,opt,name=role,proto3" json:"role,omitempty"`
+	// True while its team practises.
+	Practice bool `protobuf:"varint,19,opt,name=practice,proto3" json:"practice,omitempty"`
+	// True when the client has entered the game, as far as the file tells.
+	Ready         bool `protobuf:"varint,20,opt,name=ready,proto3" json:"ready,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PlayerState) Reset() {
 	*x = PlayerState{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[38]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3481,7 +3619,7 @@ func (x *PlayerState) String() string {
 func (*PlayerState) ProtoMessage() {}
 
 func (x *PlayerState) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[38]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3494,7 +3632,7 @@ func (x *PlayerState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlayerState.ProtoReflect.Descriptor instead.
 func (*PlayerState) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{38}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *PlayerState) GetClientId() int32 {
@@ -3560,6 +3698,83 @@ func (x *PlayerState) GetInput() *Input {
 	return nil
 }
 
+func (x *PlayerState) GetNameEffective() bool {
+	if x != nil {
+		return x.NameEffective
+	}
+	return false
+}
+
+func (x *PlayerState) GetClan() string {
+	if x != nil {
+		return x.Clan
+	}
+	return ""
+}
+
+func (x *PlayerState) GetCountry() int32 {
+	if x != nil && x.Country != nil {
+		return *x.Country
+	}
+	return 0
+}
+
+func (x *PlayerState) GetSkin() *Skin {
+	if x != nil {
+		return x.Skin
+	}
+	return nil
+}
+
+func (x *PlayerState) GetSkinParts() []*SkinPart {
+	if x != nil {
+		return x.SkinParts
+	}
+	return nil
+}
+
+func (x *PlayerState) GetClientVersion() int32 {
+	if x != nil {
+		return x.ClientVersion
+	}
+	return 0
+}
+
+func (x *PlayerState) GetClientVersionText() string {
+	if x != nil {
+		return x.ClientVersionText
+	}
+	return ""
+}
+
+func (x *PlayerState) GetAuthLevel() AuthLevel {
+	if x != nil {
+		return x.AuthLevel
+	}
+	return AuthLevel_AUTH_LEVEL_UNSPECIFIED
+}
+
+func (x *PlayerState) GetRole() string {
+	if x != nil {
+		return x.Role
+	}
+	return ""
+}
+
+func (x *PlayerState) GetPractice() bool {
+	if x != nil {
+		return x.Practice
+	}
+	return false
+}
+
+func (x *PlayerState) GetReady() bool {
+	if x != nil {
+		return x.Ready
+	}
+	return false
+}
+
 // A game message that a client sent, recorded before the server checked it: it may be cut, or not make sense. Chat and
 // votes of 0.6 clients are not recorded by design.
 type Message struct {
@@ -3610,7 +3825,7 @@ type Message struct {
 
 func (x *Message) Reset() {
 	*x = Message{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[39]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3622,7 +3837,7 @@ func (x *Message) String() string {
 func (*Message) ProtoMessage() {}
 
 func (x *Message) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[39]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3635,7 +3850,7 @@ func (x *Message) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Message.ProtoReflect.Descriptor instead.
 func (*Message) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{39}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Message) GetClientId() int32 {
@@ -4008,7 +4223,7 @@ type Say struct {
 
 func (x *Say) Reset() {
 	*x = Say{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[40]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4020,7 +4235,7 @@ func (x *Say) String() string {
 func (*Say) ProtoMessage() {}
 
 func (x *Say) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[40]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4033,7 +4248,7 @@ func (x *Say) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Say.ProtoReflect.Descriptor instead.
 func (*Say) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{40}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Say) GetMode() SayMode {
@@ -4068,7 +4283,7 @@ type SetTeam struct {
 
 func (x *SetTeam) Reset() {
 	*x = SetTeam{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[41]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4080,7 +4295,7 @@ func (x *SetTeam) String() string {
 func (*SetTeam) ProtoMessage() {}
 
 func (x *SetTeam) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[41]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4093,7 +4308,7 @@ func (x *SetTeam) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetTeam.ProtoReflect.Descriptor instead.
 func (*SetTeam) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{41}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *SetTeam) GetTeam() int32 {
@@ -4116,7 +4331,7 @@ type SetSpectatorMode struct {
 
 func (x *SetSpectatorMode) Reset() {
 	*x = SetSpectatorMode{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[42]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4128,7 +4343,7 @@ func (x *SetSpectatorMode) String() string {
 func (*SetSpectatorMode) ProtoMessage() {}
 
 func (x *SetSpectatorMode) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[42]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4141,7 +4356,7 @@ func (x *SetSpectatorMode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetSpectatorMode.ProtoReflect.Descriptor instead.
 func (*SetSpectatorMode) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{42}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *SetSpectatorMode) GetMode() SpectatorMode {
@@ -4177,7 +4392,7 @@ type PlayerInfo struct {
 
 func (x *PlayerInfo) Reset() {
 	*x = PlayerInfo{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[43]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4189,7 +4404,7 @@ func (x *PlayerInfo) String() string {
 func (*PlayerInfo) ProtoMessage() {}
 
 func (x *PlayerInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[43]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4202,7 +4417,7 @@ func (x *PlayerInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlayerInfo.ProtoReflect.Descriptor instead.
 func (*PlayerInfo) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{43}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *PlayerInfo) GetName() string {
@@ -4257,7 +4472,7 @@ type Skin struct {
 
 func (x *Skin) Reset() {
 	*x = Skin{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[44]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4269,7 +4484,7 @@ func (x *Skin) String() string {
 func (*Skin) ProtoMessage() {}
 
 func (x *Skin) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[44]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4282,7 +4497,7 @@ func (x *Skin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Skin.ProtoReflect.Descriptor instead.
 func (*Skin) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{44}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Skin) GetName() string {
@@ -4328,7 +4543,7 @@ type SkinPart struct {
 
 func (x *SkinPart) Reset() {
 	*x = SkinPart{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[45]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4340,7 +4555,7 @@ func (x *SkinPart) String() string {
 func (*SkinPart) ProtoMessage() {}
 
 func (x *SkinPart) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[45]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4353,7 +4568,7 @@ func (x *SkinPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SkinPart.ProtoReflect.Descriptor instead.
 func (*SkinPart) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{45}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *SkinPart) GetName() string {
@@ -4386,7 +4601,7 @@ type Kill struct {
 
 func (x *Kill) Reset() {
 	*x = Kill{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[46]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4398,7 +4613,7 @@ func (x *Kill) String() string {
 func (*Kill) ProtoMessage() {}
 
 func (x *Kill) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[46]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4411,7 +4626,7 @@ func (x *Kill) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Kill.ProtoReflect.Descriptor instead.
 func (*Kill) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{46}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{47}
 }
 
 // The client showed an emoticon.
@@ -4425,7 +4640,7 @@ type Emoticon struct {
 
 func (x *Emoticon) Reset() {
 	*x = Emoticon{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[47]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4437,7 +4652,7 @@ func (x *Emoticon) String() string {
 func (*Emoticon) ProtoMessage() {}
 
 func (x *Emoticon) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[47]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4450,7 +4665,7 @@ func (x *Emoticon) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Emoticon.ProtoReflect.Descriptor instead.
 func (*Emoticon) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{47}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Emoticon) GetEmoticon() int32 {
@@ -4471,7 +4686,7 @@ type Vote struct {
 
 func (x *Vote) Reset() {
 	*x = Vote{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[48]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4483,7 +4698,7 @@ func (x *Vote) String() string {
 func (*Vote) ProtoMessage() {}
 
 func (x *Vote) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[48]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4496,7 +4711,7 @@ func (x *Vote) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vote.ProtoReflect.Descriptor instead.
 func (*Vote) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{48}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Vote) GetVote() int32 {
@@ -4523,7 +4738,7 @@ type CallVote struct {
 
 func (x *CallVote) Reset() {
 	*x = CallVote{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[49]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4535,7 +4750,7 @@ func (x *CallVote) String() string {
 func (*CallVote) ProtoMessage() {}
 
 func (x *CallVote) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[49]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4548,7 +4763,7 @@ func (x *CallVote) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallVote.ProtoReflect.Descriptor instead.
 func (*CallVote) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{49}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *CallVote) GetType() string {
@@ -4590,7 +4805,7 @@ type IsDdnetLegacy struct {
 
 func (x *IsDdnetLegacy) Reset() {
 	*x = IsDdnetLegacy{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[50]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4602,7 +4817,7 @@ func (x *IsDdnetLegacy) String() string {
 func (*IsDdnetLegacy) ProtoMessage() {}
 
 func (x *IsDdnetLegacy) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[50]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4615,7 +4830,7 @@ func (x *IsDdnetLegacy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IsDdnetLegacy.ProtoReflect.Descriptor instead.
 func (*IsDdnetLegacy) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{50}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *IsDdnetLegacy) GetVersion() int32 {
@@ -4636,7 +4851,7 @@ type ShowOthersLegacy struct {
 
 func (x *ShowOthersLegacy) Reset() {
 	*x = ShowOthersLegacy{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[51]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4648,7 +4863,7 @@ func (x *ShowOthersLegacy) String() string {
 func (*ShowOthersLegacy) ProtoMessage() {}
 
 func (x *ShowOthersLegacy) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[51]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4661,7 +4876,7 @@ func (x *ShowOthersLegacy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShowOthersLegacy.ProtoReflect.Descriptor instead.
 func (*ShowOthersLegacy) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{51}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *ShowOthersLegacy) GetShow() bool {
@@ -4684,7 +4899,7 @@ type ShowDistance struct {
 
 func (x *ShowDistance) Reset() {
 	*x = ShowDistance{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[52]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4696,7 +4911,7 @@ func (x *ShowDistance) String() string {
 func (*ShowDistance) ProtoMessage() {}
 
 func (x *ShowDistance) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[52]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4709,7 +4924,7 @@ func (x *ShowDistance) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShowDistance.ProtoReflect.Descriptor instead.
 func (*ShowDistance) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{52}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *ShowDistance) GetX() int32 {
@@ -4737,7 +4952,7 @@ type ShowOthers struct {
 
 func (x *ShowOthers) Reset() {
 	*x = ShowOthers{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[53]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4749,7 +4964,7 @@ func (x *ShowOthers) String() string {
 func (*ShowOthers) ProtoMessage() {}
 
 func (x *ShowOthers) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[53]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4762,7 +4977,7 @@ func (x *ShowOthers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShowOthers.ProtoReflect.Descriptor instead.
 func (*ShowOthers) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{53}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *ShowOthers) GetShow() int32 {
@@ -4787,7 +5002,7 @@ type CameraInfo struct {
 
 func (x *CameraInfo) Reset() {
 	*x = CameraInfo{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[54]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4799,7 +5014,7 @@ func (x *CameraInfo) String() string {
 func (*CameraInfo) ProtoMessage() {}
 
 func (x *CameraInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[54]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4812,7 +5027,7 @@ func (x *CameraInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CameraInfo.ProtoReflect.Descriptor instead.
 func (*CameraInfo) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{54}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *CameraInfo) GetZoom() int32 {
@@ -4847,7 +5062,7 @@ type EnableSpectatorCount struct {
 
 func (x *EnableSpectatorCount) Reset() {
 	*x = EnableSpectatorCount{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[55]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4859,7 +5074,7 @@ func (x *EnableSpectatorCount) String() string {
 func (*EnableSpectatorCount) ProtoMessage() {}
 
 func (x *EnableSpectatorCount) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[55]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4872,7 +5087,7 @@ func (x *EnableSpectatorCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnableSpectatorCount.ProtoReflect.Descriptor instead.
 func (*EnableSpectatorCount) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{55}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *EnableSpectatorCount) GetEnable() bool {
@@ -4891,7 +5106,7 @@ type ReadyChange struct {
 
 func (x *ReadyChange) Reset() {
 	*x = ReadyChange{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[56]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4903,7 +5118,7 @@ func (x *ReadyChange) String() string {
 func (*ReadyChange) ProtoMessage() {}
 
 func (x *ReadyChange) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[56]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4916,7 +5131,7 @@ func (x *ReadyChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadyChange.ProtoReflect.Descriptor instead.
 func (*ReadyChange) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{56}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{57}
 }
 
 // The client changed its skin. 0.7 only.
@@ -4930,7 +5145,7 @@ type SkinChange struct {
 
 func (x *SkinChange) Reset() {
 	*x = SkinChange{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[57]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4942,7 +5157,7 @@ func (x *SkinChange) String() string {
 func (*SkinChange) ProtoMessage() {}
 
 func (x *SkinChange) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[57]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4955,7 +5170,7 @@ func (x *SkinChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SkinChange.ProtoReflect.Descriptor instead.
 func (*SkinChange) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{57}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *SkinChange) GetSkinParts() []*SkinPart {
@@ -4978,7 +5193,7 @@ type Command struct {
 
 func (x *Command) Reset() {
 	*x = Command{}
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[58]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4990,7 +5205,7 @@ func (x *Command) String() string {
 func (*Command) ProtoMessage() {}
 
 func (x *Command) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[58]
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5003,7 +5218,7 @@ func (x *Command) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Command.ProtoReflect.Descriptor instead.
 func (*Command) Descriptor() ([]byte, []int) {
-	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{58}
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *Command) GetName() string {
@@ -5070,7 +5285,7 @@ const file_replayd_teehistorian_v1_events_proto_rawDesc = "" +
 	"\x11diff_player_flags\x18\x14 \x03(\x11R\x0fdiffPlayerFlags\x12,\n" +
 	"\x12diff_wanted_weapon\x18\x15 \x03(\x11R\x10diffWantedWeapon\x12(\n" +
 	"\x10diff_next_weapon\x18\x16 \x03(\x11R\x0ediffNextWeapon\x12(\n" +
-	"\x10diff_prev_weapon\x18\x17 \x03(\x11R\x0ediffPrevWeapon\"\x85\x13\n" +
+	"\x10diff_prev_weapon\x18\x17 \x03(\x11R\x0ediffPrevWeapon\"\x82\x14\n" +
 	"\x05Event\x12\x17\n" +
 	"\aat_tick\x18\x01 \x01(\x05R\x06atTick\x12F\n" +
 	"\vplayer_diff\x18\x02 \x01(\v2#.replayd.teehistorian.v1.PlayerDiffH\x00R\n" +
@@ -5121,8 +5336,15 @@ const file_replayd_teehistorian_v1_events_proto_rawDesc = "" +
 	"\vteam_finish\x18$ \x01(\v2#.replayd.teehistorian.v1.TeamFinishH\x00R\n" +
 	"teamFinish\x12I\n" +
 	"\fplayer_state\x18% \x01(\v2$.replayd.teehistorian.v1.PlayerStateH\x00R\vplayerState\x12<\n" +
-	"\bwarnings\x18\x0e \x03(\x0e2 .replayd.teehistorian.v1.WarningR\bwarningsB\x06\n" +
-	"\x04kind\"<\n" +
+	"\bwarnings\x18\x0e \x03(\x0e2 .replayd.teehistorian.v1.WarningR\bwarnings\x127\n" +
+	"\x06player\x18& \x01(\v2\x1f.replayd.teehistorian.v1.PlayerR\x06player\x12B\n" +
+	"\fother_player\x18' \x01(\v2\x1f.replayd.teehistorian.v1.PlayerR\votherPlayerB\x06\n" +
+	"\x04kind\"X\n" +
+	"\x06Player\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
+	"\x04clan\x18\x02 \x01(\tR\x04clan\x12\x12\n" +
+	"\x04team\x18\x03 \x01(\x05R\x04team\x12\x12\n" +
+	"\x04role\x18\x04 \x01(\tR\x04role\"<\n" +
 	"\x04Tick\x12\x18\n" +
 	"\askipped\x18\x01 \x01(\x05R\askipped\x12\x1a\n" +
 	"\bimplicit\x18\x02 \x01(\bR\bimplicit\"e\n" +
@@ -5180,15 +5402,17 @@ const file_replayd_teehistorian_v1_events_proto_rawDesc = "" +
 	"\x04data\x18\x03 \x01(\fR\x04data\x12\x14\n" +
 	"\x05error\x18\x04 \x01(\tR\x05error\x12\x1a\n" +
 	"\bredacted\x18\x05 \x01(\bR\bredacted\"\x06\n" +
-	"\x04Test\"~\n" +
+	"\x04Test\"\x92\x01\n" +
 	"\bAuthInit\x12\x1b\n" +
 	"\tclient_id\x18\x01 \x01(\x05R\bclientId\x128\n" +
 	"\x05level\x18\x02 \x01(\x0e2\".replayd.teehistorian.v1.AuthLevelR\x05level\x12\x1b\n" +
-	"\tauth_name\x18\x03 \x01(\tR\bauthName\"\x7f\n" +
+	"\tauth_name\x18\x03 \x01(\tR\bauthName\x12\x12\n" +
+	"\x04role\x18\x04 \x01(\tR\x04role\"\x93\x01\n" +
 	"\tAuthLogin\x12\x1b\n" +
 	"\tclient_id\x18\x01 \x01(\x05R\bclientId\x128\n" +
 	"\x05level\x18\x02 \x01(\x0e2\".replayd.teehistorian.v1.AuthLevelR\x05level\x12\x1b\n" +
-	"\tauth_name\x18\x03 \x01(\tR\bauthName\")\n" +
+	"\tauth_name\x18\x03 \x01(\tR\bauthName\x12\x12\n" +
+	"\x04role\x18\x04 \x01(\tR\x04role\")\n" +
 	"\n" +
 	"AuthLogout\x12\x1b\n" +
 	"\tclient_id\x18\x01 \x01(\x05R\bclientId\"D\n" +
@@ -5246,7 +5470,7 @@ const file_replayd_teehistorian_v1_events_proto_rawDesc = "" +
 	"\n" +
 	"TeamFinish\x12\x12\n" +
 	"\x04team\x18\x01 \x01(\x05R\x04team\x12\x12\n" +
-	"\x04time\x18\x02 \x01(\x05R\x04time\"\x91\x02\n" +
+	"\x04time\x18\x02 \x01(\x05R\x04time\"\xcc\x05\n" +
 	"\vPlayerState\x12\x1b\n" +
 	"\tclient_id\x18\x01 \x01(\x05R\bclientId\x12\x16\n" +
 	"\x06joined\x18\x02 \x01(\bR\x06joined\x12=\n" +
@@ -5256,7 +5480,23 @@ const file_replayd_teehistorian_v1_events_proto_rawDesc = "" +
 	"\x05alive\x18\x06 \x01(\bR\x05alive\x12\f\n" +
 	"\x01x\x18\a \x01(\x11R\x01x\x12\f\n" +
 	"\x01y\x18\b \x01(\x11R\x01y\x124\n" +
-	"\x05input\x18\t \x01(\v2\x1e.replayd.teehistorian.v1.InputR\x05input\"\x85\f\n" +
+	"\x05input\x18\t \x01(\v2\x1e.replayd.teehistorian.v1.InputR\x05input\x12%\n" +
+	"\x0ename_effective\x18\n" +
+	" \x01(\bR\rnameEffective\x12\x12\n" +
+	"\x04clan\x18\v \x01(\tR\x04clan\x12\x1d\n" +
+	"\acountry\x18\f \x01(\x11H\x00R\acountry\x88\x01\x01\x121\n" +
+	"\x04skin\x18\r \x01(\v2\x1d.replayd.teehistorian.v1.SkinR\x04skin\x12@\n" +
+	"\n" +
+	"skin_parts\x18\x0e \x03(\v2!.replayd.teehistorian.v1.SkinPartR\tskinParts\x12%\n" +
+	"\x0eclient_version\x18\x0f \x01(\x05R\rclientVersion\x12.\n" +
+	"\x13client_version_text\x18\x10 \x01(\tR\x11clientVersionText\x12A\n" +
+	"\n" +
+	"auth_level\x18\x11 \x01(\x0e2\".replayd.teehistorian.v1.AuthLevelR\tauthLevel\x12\x12\n" +
+	"\x04role\x18\x12 \x01(\tR\x04role\x12\x1a\n" +
+	"\bpractice\x18\x13 \x01(\bR\bpractice\x12\x14\n" +
+	"\x05ready\x18\x14 \x01(\bR\x05readyB\n" +
+	"\n" +
+	"\b_country\"\x85\f\n" +
 	"\aMessage\x12\x1b\n" +
 	"\tclient_id\x18\x01 \x01(\x05R\bclientId\x12=\n" +
 	"\bprotocol\x18\x02 \x01(\x0e2!.replayd.teehistorian.v1.ProtocolR\bprotocol\x12\x1d\n" +
@@ -5402,7 +5642,7 @@ func file_replayd_teehistorian_v1_events_proto_rawDescGZIP() []byte {
 }
 
 var file_replayd_teehistorian_v1_events_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_replayd_teehistorian_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 59)
+var file_replayd_teehistorian_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 60)
 var file_replayd_teehistorian_v1_events_proto_goTypes = []any{
 	(Warning)(0),                 // 0: replayd.teehistorian.v1.Warning
 	(AuthLevel)(0),               // 1: replayd.teehistorian.v1.AuthLevel
@@ -5414,137 +5654,143 @@ var file_replayd_teehistorian_v1_events_proto_goTypes = []any{
 	(*PlayerDiffColumns)(nil),    // 7: replayd.teehistorian.v1.PlayerDiffColumns
 	(*InputDiffColumns)(nil),     // 8: replayd.teehistorian.v1.InputDiffColumns
 	(*Event)(nil),                // 9: replayd.teehistorian.v1.Event
-	(*Tick)(nil),                 // 10: replayd.teehistorian.v1.Tick
-	(*PlayerDiff)(nil),           // 11: replayd.teehistorian.v1.PlayerDiff
-	(*PlayerNew)(nil),            // 12: replayd.teehistorian.v1.PlayerNew
-	(*PlayerOld)(nil),            // 13: replayd.teehistorian.v1.PlayerOld
-	(*Input)(nil),                // 14: replayd.teehistorian.v1.Input
-	(*InputNew)(nil),             // 15: replayd.teehistorian.v1.InputNew
-	(*InputDiff)(nil),            // 16: replayd.teehistorian.v1.InputDiff
-	(*Join)(nil),                 // 17: replayd.teehistorian.v1.Join
-	(*Drop)(nil),                 // 18: replayd.teehistorian.v1.Drop
-	(*ConsoleCommand)(nil),       // 19: replayd.teehistorian.v1.ConsoleCommand
-	(*Finish)(nil),               // 20: replayd.teehistorian.v1.Finish
-	(*UnknownEx)(nil),            // 21: replayd.teehistorian.v1.UnknownEx
-	(*Test)(nil),                 // 22: replayd.teehistorian.v1.Test
-	(*AuthInit)(nil),             // 23: replayd.teehistorian.v1.AuthInit
-	(*AuthLogin)(nil),            // 24: replayd.teehistorian.v1.AuthLogin
-	(*AuthLogout)(nil),           // 25: replayd.teehistorian.v1.AuthLogout
-	(*DdnetverOld)(nil),          // 26: replayd.teehistorian.v1.DdnetverOld
-	(*Ddnetver)(nil),             // 27: replayd.teehistorian.v1.Ddnetver
-	(*Joinver6)(nil),             // 28: replayd.teehistorian.v1.Joinver6
-	(*Joinver7)(nil),             // 29: replayd.teehistorian.v1.Joinver7
-	(*SaveSuccess)(nil),          // 30: replayd.teehistorian.v1.SaveSuccess
-	(*SaveFailure)(nil),          // 31: replayd.teehistorian.v1.SaveFailure
-	(*LoadSuccess)(nil),          // 32: replayd.teehistorian.v1.LoadSuccess
-	(*LoadFailure)(nil),          // 33: replayd.teehistorian.v1.LoadFailure
-	(*PlayerTeam)(nil),           // 34: replayd.teehistorian.v1.PlayerTeam
-	(*TeamPractice)(nil),         // 35: replayd.teehistorian.v1.TeamPractice
-	(*PlayerReady)(nil),          // 36: replayd.teehistorian.v1.PlayerReady
-	(*PlayerSwap)(nil),           // 37: replayd.teehistorian.v1.PlayerSwap
-	(*Rejoinver6)(nil),           // 38: replayd.teehistorian.v1.Rejoinver6
-	(*Antibot)(nil),              // 39: replayd.teehistorian.v1.Antibot
-	(*PlayerName)(nil),           // 40: replayd.teehistorian.v1.PlayerName
-	(*PlayerFinish)(nil),         // 41: replayd.teehistorian.v1.PlayerFinish
-	(*TeamFinish)(nil),           // 42: replayd.teehistorian.v1.TeamFinish
-	(*PlayerState)(nil),          // 43: replayd.teehistorian.v1.PlayerState
-	(*Message)(nil),              // 44: replayd.teehistorian.v1.Message
-	(*Say)(nil),                  // 45: replayd.teehistorian.v1.Say
-	(*SetTeam)(nil),              // 46: replayd.teehistorian.v1.SetTeam
-	(*SetSpectatorMode)(nil),     // 47: replayd.teehistorian.v1.SetSpectatorMode
-	(*PlayerInfo)(nil),           // 48: replayd.teehistorian.v1.PlayerInfo
-	(*Skin)(nil),                 // 49: replayd.teehistorian.v1.Skin
-	(*SkinPart)(nil),             // 50: replayd.teehistorian.v1.SkinPart
-	(*Kill)(nil),                 // 51: replayd.teehistorian.v1.Kill
-	(*Emoticon)(nil),             // 52: replayd.teehistorian.v1.Emoticon
-	(*Vote)(nil),                 // 53: replayd.teehistorian.v1.Vote
-	(*CallVote)(nil),             // 54: replayd.teehistorian.v1.CallVote
-	(*IsDdnetLegacy)(nil),        // 55: replayd.teehistorian.v1.IsDdnetLegacy
-	(*ShowOthersLegacy)(nil),     // 56: replayd.teehistorian.v1.ShowOthersLegacy
-	(*ShowDistance)(nil),         // 57: replayd.teehistorian.v1.ShowDistance
-	(*ShowOthers)(nil),           // 58: replayd.teehistorian.v1.ShowOthers
-	(*CameraInfo)(nil),           // 59: replayd.teehistorian.v1.CameraInfo
-	(*EnableSpectatorCount)(nil), // 60: replayd.teehistorian.v1.EnableSpectatorCount
-	(*ReadyChange)(nil),          // 61: replayd.teehistorian.v1.ReadyChange
-	(*SkinChange)(nil),           // 62: replayd.teehistorian.v1.SkinChange
-	(*Command)(nil),              // 63: replayd.teehistorian.v1.Command
+	(*Player)(nil),               // 10: replayd.teehistorian.v1.Player
+	(*Tick)(nil),                 // 11: replayd.teehistorian.v1.Tick
+	(*PlayerDiff)(nil),           // 12: replayd.teehistorian.v1.PlayerDiff
+	(*PlayerNew)(nil),            // 13: replayd.teehistorian.v1.PlayerNew
+	(*PlayerOld)(nil),            // 14: replayd.teehistorian.v1.PlayerOld
+	(*Input)(nil),                // 15: replayd.teehistorian.v1.Input
+	(*InputNew)(nil),             // 16: replayd.teehistorian.v1.InputNew
+	(*InputDiff)(nil),            // 17: replayd.teehistorian.v1.InputDiff
+	(*Join)(nil),                 // 18: replayd.teehistorian.v1.Join
+	(*Drop)(nil),                 // 19: replayd.teehistorian.v1.Drop
+	(*ConsoleCommand)(nil),       // 20: replayd.teehistorian.v1.ConsoleCommand
+	(*Finish)(nil),               // 21: replayd.teehistorian.v1.Finish
+	(*UnknownEx)(nil),            // 22: replayd.teehistorian.v1.UnknownEx
+	(*Test)(nil),                 // 23: replayd.teehistorian.v1.Test
+	(*AuthInit)(nil),             // 24: replayd.teehistorian.v1.AuthInit
+	(*AuthLogin)(nil),            // 25: replayd.teehistorian.v1.AuthLogin
+	(*AuthLogout)(nil),           // 26: replayd.teehistorian.v1.AuthLogout
+	(*DdnetverOld)(nil),          // 27: replayd.teehistorian.v1.DdnetverOld
+	(*Ddnetver)(nil),             // 28: replayd.teehistorian.v1.Ddnetver
+	(*Joinver6)(nil),             // 29: replayd.teehistorian.v1.Joinver6
+	(*Joinver7)(nil),             // 30: replayd.teehistorian.v1.Joinver7
+	(*SaveSuccess)(nil),          // 31: replayd.teehistorian.v1.SaveSuccess
+	(*SaveFailure)(nil),          // 32: replayd.teehistorian.v1.SaveFailure
+	(*LoadSuccess)(nil),          // 33: replayd.teehistorian.v1.LoadSuccess
+	(*LoadFailure)(nil),          // 34: replayd.teehistorian.v1.LoadFailure
+	(*PlayerTeam)(nil),           // 35: replayd.teehistorian.v1.PlayerTeam
+	(*TeamPractice)(nil),         // 36: replayd.teehistorian.v1.TeamPractice
+	(*PlayerReady)(nil),          // 37: replayd.teehistorian.v1.PlayerReady
+	(*PlayerSwap)(nil),           // 38: replayd.teehistorian.v1.PlayerSwap
+	(*Rejoinver6)(nil),           // 39: replayd.teehistorian.v1.Rejoinver6
+	(*Antibot)(nil),              // 40: replayd.teehistorian.v1.Antibot
+	(*PlayerName)(nil),           // 41: replayd.teehistorian.v1.PlayerName
+	(*PlayerFinish)(nil),         // 42: replayd.teehistorian.v1.PlayerFinish
+	(*TeamFinish)(nil),           // 43: replayd.teehistorian.v1.TeamFinish
+	(*PlayerState)(nil),          // 44: replayd.teehistorian.v1.PlayerState
+	(*Message)(nil),              // 45: replayd.teehistorian.v1.Message
+	(*Say)(nil),                  // 46: replayd.teehistorian.v1.Say
+	(*SetTeam)(nil),              // 47: replayd.teehistorian.v1.SetTeam
+	(*SetSpectatorMode)(nil),     // 48: replayd.teehistorian.v1.SetSpectatorMode
+	(*PlayerInfo)(nil),           // 49: replayd.teehistorian.v1.PlayerInfo
+	(*Skin)(nil),                 // 50: replayd.teehistorian.v1.Skin
+	(*SkinPart)(nil),             // 51: replayd.teehistorian.v1.SkinPart
+	(*Kill)(nil),                 // 52: replayd.teehistorian.v1.Kill
+	(*Emoticon)(nil),             // 53: replayd.teehistorian.v1.Emoticon
+	(*Vote)(nil),                 // 54: replayd.teehistorian.v1.Vote
+	(*CallVote)(nil),             // 55: replayd.teehistorian.v1.CallVote
+	(*IsDdnetLegacy)(nil),        // 56: replayd.teehistorian.v1.IsDdnetLegacy
+	(*ShowOthersLegacy)(nil),     // 57: replayd.teehistorian.v1.ShowOthersLegacy
+	(*ShowDistance)(nil),         // 58: replayd.teehistorian.v1.ShowDistance
+	(*ShowOthers)(nil),           // 59: replayd.teehistorian.v1.ShowOthers
+	(*CameraInfo)(nil),           // 60: replayd.teehistorian.v1.CameraInfo
+	(*EnableSpectatorCount)(nil), // 61: replayd.teehistorian.v1.EnableSpectatorCount
+	(*ReadyChange)(nil),          // 62: replayd.teehistorian.v1.ReadyChange
+	(*SkinChange)(nil),           // 63: replayd.teehistorian.v1.SkinChange
+	(*Command)(nil),              // 64: replayd.teehistorian.v1.Command
 }
 var file_replayd_teehistorian_v1_events_proto_depIdxs = []int32{
 	9,  // 0: replayd.teehistorian.v1.EventList.events:type_name -> replayd.teehistorian.v1.Event
 	7,  // 1: replayd.teehistorian.v1.EventList.player_diff_columns:type_name -> replayd.teehistorian.v1.PlayerDiffColumns
 	8,  // 2: replayd.teehistorian.v1.EventList.input_diff_columns:type_name -> replayd.teehistorian.v1.InputDiffColumns
 	6,  // 3: replayd.teehistorian.v1.EventList.tick_columns:type_name -> replayd.teehistorian.v1.TickColumns
-	11, // 4: replayd.teehistorian.v1.Event.player_diff:type_name -> replayd.teehistorian.v1.PlayerDiff
-	16, // 5: replayd.teehistorian.v1.Event.input_diff:type_name -> replayd.teehistorian.v1.InputDiff
-	10, // 6: replayd.teehistorian.v1.Event.tick:type_name -> replayd.teehistorian.v1.Tick
-	15, // 7: replayd.teehistorian.v1.Event.input_new:type_name -> replayd.teehistorian.v1.InputNew
-	44, // 8: replayd.teehistorian.v1.Event.message:type_name -> replayd.teehistorian.v1.Message
-	12, // 9: replayd.teehistorian.v1.Event.player_new:type_name -> replayd.teehistorian.v1.PlayerNew
-	13, // 10: replayd.teehistorian.v1.Event.player_old:type_name -> replayd.teehistorian.v1.PlayerOld
-	17, // 11: replayd.teehistorian.v1.Event.join:type_name -> replayd.teehistorian.v1.Join
-	18, // 12: replayd.teehistorian.v1.Event.drop:type_name -> replayd.teehistorian.v1.Drop
-	19, // 13: replayd.teehistorian.v1.Event.console_command:type_name -> replayd.teehistorian.v1.ConsoleCommand
-	20, // 14: replayd.teehistorian.v1.Event.finish:type_name -> replayd.teehistorian.v1.Finish
-	21, // 15: replayd.teehistorian.v1.Event.unknown_ex:type_name -> replayd.teehistorian.v1.UnknownEx
-	22, // 16: replayd.teehistorian.v1.Event.test:type_name -> replayd.teehistorian.v1.Test
-	23, // 17: replayd.teehistorian.v1.Event.auth_init:type_name -> replayd.teehistorian.v1.AuthInit
-	24, // 18: replayd.teehistorian.v1.Event.auth_login:type_name -> replayd.teehistorian.v1.AuthLogin
-	25, // 19: replayd.teehistorian.v1.Event.auth_logout:type_name -> replayd.teehistorian.v1.AuthLogout
-	26, // 20: replayd.teehistorian.v1.Event.ddnetver_old:type_name -> replayd.teehistorian.v1.DdnetverOld
-	27, // 21: replayd.teehistorian.v1.Event.ddnetver:type_name -> replayd.teehistorian.v1.Ddnetver
-	28, // 22: replayd.teehistorian.v1.Event.joinver6:type_name -> replayd.teehistorian.v1.Joinver6
-	29, // 23: replayd.teehistorian.v1.Event.joinver7:type_name -> replayd.teehistorian.v1.Joinver7
-	30, // 24: replayd.teehistorian.v1.Event.save_success:type_name -> replayd.teehistorian.v1.SaveSuccess
-	31, // 25: replayd.teehistorian.v1.Event.save_failure:type_name -> replayd.teehistorian.v1.SaveFailure
-	32, // 26: replayd.teehistorian.v1.Event.load_success:type_name -> replayd.teehistorian.v1.LoadSuccess
-	33, // 27: replayd.teehistorian.v1.Event.load_failure:type_name -> replayd.teehistorian.v1.LoadFailure
-	34, // 28: replayd.teehistorian.v1.Event.player_team:type_name -> replayd.teehistorian.v1.PlayerTeam
-	35, // 29: replayd.teehistorian.v1.Event.team_practice:type_name -> replayd.teehistorian.v1.TeamPractice
-	36, // 30: replayd.teehistorian.v1.Event.player_ready:type_name -> replayd.teehistorian.v1.PlayerReady
-	37, // 31: replayd.teehistorian.v1.Event.player_swap:type_name -> replayd.teehistorian.v1.PlayerSwap
-	38, // 32: replayd.teehistorian.v1.Event.rejoinver6:type_name -> replayd.teehistorian.v1.Rejoinver6
-	39, // 33: replayd.teehistorian.v1.Event.antibot:type_name -> replayd.teehistorian.v1.Antibot
-	40, // 34: replayd.teehistorian.v1.Event.player_name:type_name -> replayd.teehistorian.v1.PlayerName
-	41, // 35: replayd.teehistorian.v1.Event.player_finish:type_name -> replayd.teehistorian.v1.PlayerFinish
-	42, // 36: replayd.teehistorian.v1.Event.team_finish:type_name -> replayd.teehistorian.v1.TeamFinish
-	43, // 37: replayd.teehistorian.v1.Event.player_state:type_name -> replayd.teehistorian.v1.PlayerState
+	12, // 4: replayd.teehistorian.v1.Event.player_diff:type_name -> replayd.teehistorian.v1.PlayerDiff
+	17, // 5: replayd.teehistorian.v1.Event.input_diff:type_name -> replayd.teehistorian.v1.InputDiff
+	11, // 6: replayd.teehistorian.v1.Event.tick:type_name -> replayd.teehistorian.v1.Tick
+	16, // 7: replayd.teehistorian.v1.Event.input_new:type_name -> replayd.teehistorian.v1.InputNew
+	45, // 8: replayd.teehistorian.v1.Event.message:type_name -> replayd.teehistorian.v1.Message
+	13, // 9: replayd.teehistorian.v1.Event.player_new:type_name -> replayd.teehistorian.v1.PlayerNew
+	14, // 10: replayd.teehistorian.v1.Event.player_old:type_name -> replayd.teehistorian.v1.PlayerOld
+	18, // 11: replayd.teehistorian.v1.Event.join:type_name -> replayd.teehistorian.v1.Join
+	19, // 12: replayd.teehistorian.v1.Event.drop:type_name -> replayd.teehistorian.v1.Drop
+	20, // 13: replayd.teehistorian.v1.Event.console_command:type_name -> replayd.teehistorian.v1.ConsoleCommand
+	21, // 14: replayd.teehistorian.v1.Event.finish:type_name -> replayd.teehistorian.v1.Finish
+	22, // 15: replayd.teehistorian.v1.Event.unknown_ex:type_name -> replayd.teehistorian.v1.UnknownEx
+	23, // 16: replayd.teehistorian.v1.Event.test:type_name -> replayd.teehistorian.v1.Test
+	24, // 17: replayd.teehistorian.v1.Event.auth_init:type_name -> replayd.teehistorian.v1.AuthInit
+	25, // 18: replayd.teehistorian.v1.Event.auth_login:type_name -> replayd.teehistorian.v1.AuthLogin
+	26, // 19: replayd.teehistorian.v1.Event.auth_logout:type_name -> replayd.teehistorian.v1.AuthLogout
+	27, // 20: replayd.teehistorian.v1.Event.ddnetver_old:type_name -> replayd.teehistorian.v1.DdnetverOld
+	28, // 21: replayd.teehistorian.v1.Event.ddnetver:type_name -> replayd.teehistorian.v1.Ddnetver
+	29, // 22: replayd.teehistorian.v1.Event.joinver6:type_name -> replayd.teehistorian.v1.Joinver6
+	30, // 23: replayd.teehistorian.v1.Event.joinver7:type_name -> replayd.teehistorian.v1.Joinver7
+	31, // 24: replayd.teehistorian.v1.Event.save_success:type_name -> replayd.teehistorian.v1.SaveSuccess
+	32, // 25: replayd.teehistorian.v1.Event.save_failure:type_name -> replayd.teehistorian.v1.SaveFailure
+	33, // 26: replayd.teehistorian.v1.Event.load_success:type_name -> replayd.teehistorian.v1.LoadSuccess
+	34, // 27: replayd.teehistorian.v1.Event.load_failure:type_name -> replayd.teehistorian.v1.LoadFailure
+	35, // 28: replayd.teehistorian.v1.Event.player_team:type_name -> replayd.teehistorian.v1.PlayerTeam
+	36, // 29: replayd.teehistorian.v1.Event.team_practice:type_name -> replayd.teehistorian.v1.TeamPractice
+	37, // 30: replayd.teehistorian.v1.Event.player_ready:type_name -> replayd.teehistorian.v1.PlayerReady
+	38, // 31: replayd.teehistorian.v1.Event.player_swap:type_name -> replayd.teehistorian.v1.PlayerSwap
+	39, // 32: replayd.teehistorian.v1.Event.rejoinver6:type_name -> replayd.teehistorian.v1.Rejoinver6
+	40, // 33: replayd.teehistorian.v1.Event.antibot:type_name -> replayd.teehistorian.v1.Antibot
+	41, // 34: replayd.teehistorian.v1.Event.player_name:type_name -> replayd.teehistorian.v1.PlayerName
+	42, // 35: replayd.teehistorian.v1.Event.player_finish:type_name -> replayd.teehistorian.v1.PlayerFinish
+	43, // 36: replayd.teehistorian.v1.Event.team_finish:type_name -> replayd.teehistorian.v1.TeamFinish
+	44, // 37: replayd.teehistorian.v1.Event.player_state:type_name -> replayd.teehistorian.v1.PlayerState
 	0,  // 38: replayd.teehistorian.v1.Event.warnings:type_name -> replayd.teehistorian.v1.Warning
-	14, // 39: replayd.teehistorian.v1.InputNew.input:type_name -> replayd.teehistorian.v1.Input
-	14, // 40: replayd.teehistorian.v1.InputDiff.input:type_name -> replayd.teehistorian.v1.Input
-	14, // 41: replayd.teehistorian.v1.InputDiff.diff:type_name -> replayd.teehistorian.v1.Input
-	1,  // 42: replayd.teehistorian.v1.AuthInit.level:type_name -> replayd.teehistorian.v1.AuthLevel
-	1,  // 43: replayd.teehistorian.v1.AuthLogin.level:type_name -> replayd.teehistorian.v1.AuthLevel
-	2,  // 44: replayd.teehistorian.v1.PlayerState.protocol:type_name -> replayd.teehistorian.v1.Protocol
-	14, // 45: replayd.teehistorian.v1.PlayerState.input:type_name -> replayd.teehistorian.v1.Input
-	2,  // 46: replayd.teehistorian.v1.Message.protocol:type_name -> replayd.teehistorian.v1.Protocol
-	45, // 47: replayd.teehistorian.v1.Message.say:type_name -> replayd.teehistorian.v1.Say
-	46, // 48: replayd.teehistorian.v1.Message.set_team:type_name -> replayd.teehistorian.v1.SetTeam
-	47, // 49: replayd.teehistorian.v1.Message.set_spectator_mode:type_name -> replayd.teehistorian.v1.SetSpectatorMode
-	48, // 50: replayd.teehistorian.v1.Message.start_info:type_name -> replayd.teehistorian.v1.PlayerInfo
-	48, // 51: replayd.teehistorian.v1.Message.change_info:type_name -> replayd.teehistorian.v1.PlayerInfo
-	51, // 52: replayd.teehistorian.v1.Message.kill:type_name -> replayd.teehistorian.v1.Kill
-	52, // 53: replayd.teehistorian.v1.Message.emoticon:type_name -> replayd.teehistorian.v1.Emoticon
-	53, // 54: replayd.teehistorian.v1.Message.vote:type_name -> replayd.teehistorian.v1.Vote
-	54, // 55: replayd.teehistorian.v1.Message.call_vote:type_name -> replayd.teehistorian.v1.CallVote
-	55, // 56: replayd.teehistorian.v1.Message.is_ddnet_legacy:type_name -> replayd.teehistorian.v1.IsDdnetLegacy
-	56, // 57: replayd.teehistorian.v1.Message.show_others_legacy:type_name -> replayd.teehistorian.v1.ShowOthersLegacy
-	57, // 58: replayd.teehistorian.v1.Message.show_distance:type_name -> replayd.teehistorian.v1.ShowDistance
-	58, // 59: replayd.teehistorian.v1.Message.show_others:type_name -> replayd.teehistorian.v1.ShowOthers
-	59, // 60: replayd.teehistorian.v1.Message.camera_info:type_name -> replayd.teehistorian.v1.CameraInfo
-	60, // 61: replayd.teehistorian.v1.Message.enable_spectator_count:type_name -> replayd.teehistorian.v1.EnableSpectatorCount
-	61, // 62: replayd.teehistorian.v1.Message.ready_change:type_name -> replayd.teehistorian.v1.ReadyChange
-	62, // 63: replayd.teehistorian.v1.Message.skin_change:type_name -> replayd.teehistorian.v1.SkinChange
-	63, // 64: replayd.teehistorian.v1.Message.command:type_name -> replayd.teehistorian.v1.Command
-	3,  // 65: replayd.teehistorian.v1.Say.mode:type_name -> replayd.teehistorian.v1.SayMode
-	4,  // 66: replayd.teehistorian.v1.SetSpectatorMode.mode:type_name -> replayd.teehistorian.v1.SpectatorMode
-	49, // 67: replayd.teehistorian.v1.PlayerInfo.skin:type_name -> replayd.teehistorian.v1.Skin
-	50, // 68: replayd.teehistorian.v1.PlayerInfo.skin_parts:type_name -> replayd.teehistorian.v1.SkinPart
-	50, // 69: replayd.teehistorian.v1.SkinChange.skin_parts:type_name -> replayd.teehistorian.v1.SkinPart
-	70, // [70:70] is the sub-list for method output_type
-	70, // [70:70] is the sub-list for method input_type
-	70, // [70:70] is the sub-list for extension type_name
-	70, // [70:70] is the sub-list for extension extendee
-	0,  // [0:70] is the sub-list for field type_name
+	10, // 39: replayd.teehistorian.v1.Event.player:type_name -> replayd.teehistorian.v1.Player
+	10, // 40: replayd.teehistorian.v1.Event.other_player:type_name -> replayd.teehistorian.v1.Player
+	15, // 41: replayd.teehistorian.v1.InputNew.input:type_name -> replayd.teehistorian.v1.Input
+	15, // 42: replayd.teehistorian.v1.InputDiff.input:type_name -> replayd.teehistorian.v1.Input
+	15, // 43: replayd.teehistorian.v1.InputDiff.diff:type_name -> replayd.teehistorian.v1.Input
+	1,  // 44: replayd.teehistorian.v1.AuthInit.level:type_name -> replayd.teehistorian.v1.AuthLevel
+	1,  // 45: replayd.teehistorian.v1.AuthLogin.level:type_name -> replayd.teehistorian.v1.AuthLevel
+	2,  // 46: replayd.teehistorian.v1.PlayerState.protocol:type_name -> replayd.teehistorian.v1.Protocol
+	15, // 47: replayd.teehistorian.v1.PlayerState.input:type_name -> replayd.teehistorian.v1.Input
+	50, // 48: replayd.teehistorian.v1.PlayerState.skin:type_name -> replayd.teehistorian.v1.Skin
+	51, // 49: replayd.teehistorian.v1.PlayerState.skin_parts:type_name -> replayd.teehistorian.v1.SkinPart
+	1,  // 50: replayd.teehistorian.v1.PlayerState.auth_level:type_name -> replayd.teehistorian.v1.AuthLevel
+	2,  // 51: replayd.teehistorian.v1.Message.protocol:type_name -> replayd.teehistorian.v1.Protocol
+	46, // 52: replayd.teehistorian.v1.Message.say:type_name -> replayd.teehistorian.v1.Say
+	47, // 53: replayd.teehistorian.v1.Message.set_team:type_name -> replayd.teehistorian.v1.SetTeam
+	48, // 54: replayd.teehistorian.v1.Message.set_spectator_mode:type_name -> replayd.teehistorian.v1.SetSpectatorMode
+	49, // 55: replayd.teehistorian.v1.Message.start_info:type_name -> replayd.teehistorian.v1.PlayerInfo
+	49, // 56: replayd.teehistorian.v1.Message.change_info:type_name -> replayd.teehistorian.v1.PlayerInfo
+	52, // 57: replayd.teehistorian.v1.Message.kill:type_name -> replayd.teehistorian.v1.Kill
+	53, // 58: replayd.teehistorian.v1.Message.emoticon:type_name -> replayd.teehistorian.v1.Emoticon
+	54, // 59: replayd.teehistorian.v1.Message.vote:type_name -> replayd.teehistorian.v1.Vote
+	55, // 60: replayd.teehistorian.v1.Message.call_vote:type_name -> replayd.teehistorian.v1.CallVote
+	56, // 61: replayd.teehistorian.v1.Message.is_ddnet_legacy:type_name -> replayd.teehistorian.v1.IsDdnetLegacy
+	57, // 62: replayd.teehistorian.v1.Message.show_others_legacy:type_name -> replayd.teehistorian.v1.ShowOthersLegacy
+	58, // 63: replayd.teehistorian.v1.Message.show_distance:type_name -> replayd.teehistorian.v1.ShowDistance
+	59, // 64: replayd.teehistorian.v1.Message.show_others:type_name -> replayd.teehistorian.v1.ShowOthers
+	60, // 65: replayd.teehistorian.v1.Message.camera_info:type_name -> replayd.teehistorian.v1.CameraInfo
+	61, // 66: replayd.teehistorian.v1.Message.enable_spectator_count:type_name -> replayd.teehistorian.v1.EnableSpectatorCount
+	62, // 67: replayd.teehistorian.v1.Message.ready_change:type_name -> replayd.teehistorian.v1.ReadyChange
+	63, // 68: replayd.teehistorian.v1.Message.skin_change:type_name -> replayd.teehistorian.v1.SkinChange
+	64, // 69: replayd.teehistorian.v1.Message.command:type_name -> replayd.teehistorian.v1.Command
+	3,  // 70: replayd.teehistorian.v1.Say.mode:type_name -> replayd.teehistorian.v1.SayMode
+	4,  // 71: replayd.teehistorian.v1.SetSpectatorMode.mode:type_name -> replayd.teehistorian.v1.SpectatorMode
+	50, // 72: replayd.teehistorian.v1.PlayerInfo.skin:type_name -> replayd.teehistorian.v1.Skin
+	51, // 73: replayd.teehistorian.v1.PlayerInfo.skin_parts:type_name -> replayd.teehistorian.v1.SkinPart
+	51, // 74: replayd.teehistorian.v1.SkinChange.skin_parts:type_name -> replayd.teehistorian.v1.SkinPart
+	75, // [75:75] is the sub-list for method output_type
+	75, // [75:75] is the sub-list for method input_type
+	75, // [75:75] is the sub-list for extension type_name
+	75, // [75:75] is the sub-list for extension extendee
+	0,  // [0:75] is the sub-list for field type_name
 }
 
 func init() { file_replayd_teehistorian_v1_events_proto_init() }
@@ -5588,7 +5834,8 @@ func file_replayd_teehistorian_v1_events_proto_init() {
 		(*Event_TeamFinish)(nil),
 		(*Event_PlayerState)(nil),
 	}
-	file_replayd_teehistorian_v1_events_proto_msgTypes[39].OneofWrappers = []any{
+	file_replayd_teehistorian_v1_events_proto_msgTypes[39].OneofWrappers = []any{}
+	file_replayd_teehistorian_v1_events_proto_msgTypes[40].OneofWrappers = []any{
 		(*Message_Say)(nil),
 		(*Message_SetTeam)(nil),
 		(*Message_SetSpectatorMode)(nil),
@@ -5614,7 +5861,7 @@ func file_replayd_teehistorian_v1_events_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_replayd_teehistorian_v1_events_proto_rawDesc), len(file_replayd_teehistorian_v1_events_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   59,
+			NumMessages:   60,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -64,9 +64,12 @@ type Header struct {
 	// Names of all the UUIDs that the server knew, in its order; extension records are named by them.
 	Uuids []string `protobuf:"bytes,18,rep,name=uuids,proto3" json:"uuids,omitempty"`
 	// Keys that are not known to this version of replayd, with their values as JSON text.
-	Other         map[string]string `protobuf:"bytes,19,rep,name=other,proto3" json:"other,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Other map[string]string `protobuf:"bytes,19,rep,name=other,proto3" json:"other,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Those of uuids that name extension records which this version of replayd does not know: if the file has any, they come
+	// as unknown_ex.
+	UnknownExtensions []string `protobuf:"bytes,20,rep,name=unknown_extensions,json=unknownExtensions,proto3" json:"unknown_extensions,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *Header) Reset() {
@@ -232,11 +235,18 @@ func (x *Header) GetOther() map[string]string {
 	return nil
 }
 
+func (x *Header) GetUnknownExtensions() []string {
+	if x != nil {
+		return x.UnknownExtensions
+	}
+	return nil
+}
+
 var File_replayd_teehistorian_v1_header_proto protoreflect.FileDescriptor
 
 const file_replayd_teehistorian_v1_header_proto_rawDesc = "" +
 	"\n" +
-	"$replayd/teehistorian/v1/header.proto\x12\x17replayd.teehistorian.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xb5\a\n" +
+	"$replayd/teehistorian/v1/header.proto\x12\x17replayd.teehistorian.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xe4\a\n" +
 	"\x06Header\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\x05R\aversion\x12(\n" +
 	"\rversion_minor\x18\x02 \x01(\x05H\x00R\fversionMinor\x88\x01\x01\x12\x1b\n" +
@@ -261,7 +271,8 @@ const file_replayd_teehistorian_v1_header_proto_rawDesc = "" +
 	"\x06config\x18\x10 \x03(\v2+.replayd.teehistorian.v1.Header.ConfigEntryR\x06config\x12C\n" +
 	"\x06tuning\x18\x11 \x03(\v2+.replayd.teehistorian.v1.Header.TuningEntryR\x06tuning\x12\x14\n" +
 	"\x05uuids\x18\x12 \x03(\tR\x05uuids\x12@\n" +
-	"\x05other\x18\x13 \x03(\v2*.replayd.teehistorian.v1.Header.OtherEntryR\x05other\x1a9\n" +
+	"\x05other\x18\x13 \x03(\v2*.replayd.teehistorian.v1.Header.OtherEntryR\x05other\x12-\n" +
+	"\x12unknown_extensions\x18\x14 \x03(\tR\x11unknownExtensions\x1a9\n" +
 	"\vConfigEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a9\n" +

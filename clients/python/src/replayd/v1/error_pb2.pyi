@@ -44,7 +44,7 @@ class _ErrorReasonEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._En
     ERROR_REASON_LIMIT_EXCEEDED: _ErrorReason.ValueType  # 8
     """RESOURCE_EXHAUSTED: the replay asks for more memory or work than the limits allow."""
     ERROR_REASON_CURSOR_MISMATCH: _ErrorReason.ValueType  # 9
-    """FAILED_PRECONDITION: the cursor is of another replay."""
+    """FAILED_PRECONDITION: the cursor is of another replay, or what lies before its place in this one was changed since."""
     ERROR_REASON_CURSOR_BEYOND_END: _ErrorReason.ValueType  # 10
     """OUT_OF_RANGE: the cursor is beyond what the replay has."""
     ERROR_REASON_TOO_MANY_STREAMS: _ErrorReason.ValueType  # 11
@@ -85,7 +85,7 @@ that could be read was sent.
 ERROR_REASON_LIMIT_EXCEEDED: ErrorReason.ValueType  # 8
 """RESOURCE_EXHAUSTED: the replay asks for more memory or work than the limits allow."""
 ERROR_REASON_CURSOR_MISMATCH: ErrorReason.ValueType  # 9
-"""FAILED_PRECONDITION: the cursor is of another replay."""
+"""FAILED_PRECONDITION: the cursor is of another replay, or what lies before its place in this one was changed since."""
 ERROR_REASON_CURSOR_BEYOND_END: ErrorReason.ValueType  # 10
 """OUT_OF_RANGE: the cursor is beyond what the replay has."""
 ERROR_REASON_TOO_MANY_STREAMS: ErrorReason.ValueType  # 11

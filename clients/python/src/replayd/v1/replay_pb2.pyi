@@ -64,30 +64,102 @@ class _Compression:
 class _CompressionEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_Compression.ValueType], builtins.type):
     DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
     COMPRESSION_UNSPECIFIED: _Compression.ValueType  # 0
+    """Not known."""
+    COMPRESSION_NONE: _Compression.ValueType  # 1
     """Not compressed."""
-    COMPRESSION_GZIP: _Compression.ValueType  # 1
+    COMPRESSION_GZIP: _Compression.ValueType  # 2
     """gzip (.gz)."""
-    COMPRESSION_ZSTD: _Compression.ValueType  # 2
+    COMPRESSION_ZSTD: _Compression.ValueType  # 3
     """Zstandard (.zst)."""
-    COMPRESSION_XZ: _Compression.ValueType  # 3
+    COMPRESSION_XZ: _Compression.ValueType  # 4
     """xz (.xz)."""
-    COMPRESSION_BZIP2: _Compression.ValueType  # 4
+    COMPRESSION_BZIP2: _Compression.ValueType  # 5
     """bzip2 (.bz2)."""
 
 class Compression(_Compression, metaclass=_CompressionEnumTypeWrapper):
     """How a file is compressed as a whole. The server sees through it."""
 
 COMPRESSION_UNSPECIFIED: Compression.ValueType  # 0
+"""Not known."""
+COMPRESSION_NONE: Compression.ValueType  # 1
 """Not compressed."""
-COMPRESSION_GZIP: Compression.ValueType  # 1
+COMPRESSION_GZIP: Compression.ValueType  # 2
 """gzip (.gz)."""
-COMPRESSION_ZSTD: Compression.ValueType  # 2
+COMPRESSION_ZSTD: Compression.ValueType  # 3
 """Zstandard (.zst)."""
-COMPRESSION_XZ: Compression.ValueType  # 3
+COMPRESSION_XZ: Compression.ValueType  # 4
 """xz (.xz)."""
-COMPRESSION_BZIP2: Compression.ValueType  # 4
+COMPRESSION_BZIP2: Compression.ValueType  # 5
 """bzip2 (.bz2)."""
 Global___Compression: typing_extensions.TypeAlias = Compression
+
+class _ReplayState:
+    ValueType = typing.NewType("ValueType", builtins.int)
+    V: typing_extensions.TypeAlias = ValueType
+
+class _ReplayStateEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_ReplayState.ValueType], builtins.type):
+    DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
+    REPLAY_STATE_UNSPECIFIED: _ReplayState.ValueType  # 0
+    """Not known: it was not decoded yet."""
+    REPLAY_STATE_GROWING: _ReplayState.ValueType  # 1
+    """It was written to in the last minute, and has no end yet."""
+    REPLAY_STATE_SILENT: _ReplayState.ValueType  # 2
+    """Nothing was written to it for a minute, but it has no end, and no other replay comes after it. An empty server writes
+    nothing for days; a server that crashed will never do again.
+    """
+    REPLAY_STATE_FINISHED: _ReplayState.ValueType  # 3
+    """It has the end that its format asks for, or is of a format that is written as a whole."""
+    REPLAY_STATE_ABANDONED: _ReplayState.ValueType  # 4
+    """It stops without an end and will not go on: it is compressed, or damaged, or the server process that wrote it has begun
+    another.
+    """
+
+class ReplayState(_ReplayState, metaclass=_ReplayStateEnumTypeWrapper):
+    """Whether a replay may still grow."""
+
+REPLAY_STATE_UNSPECIFIED: ReplayState.ValueType  # 0
+"""Not known: it was not decoded yet."""
+REPLAY_STATE_GROWING: ReplayState.ValueType  # 1
+"""It was written to in the last minute, and has no end yet."""
+REPLAY_STATE_SILENT: ReplayState.ValueType  # 2
+"""Nothing was written to it for a minute, but it has no end, and no other replay comes after it. An empty server writes
+nothing for days; a server that crashed will never do again.
+"""
+REPLAY_STATE_FINISHED: ReplayState.ValueType  # 3
+"""It has the end that its format asks for, or is of a format that is written as a whole."""
+REPLAY_STATE_ABANDONED: ReplayState.ValueType  # 4
+"""It stops without an end and will not go on: it is compressed, or damaged, or the server process that wrote it has begun
+another.
+"""
+Global___ReplayState: typing_extensions.TypeAlias = ReplayState
+
+class _ReplayView:
+    ValueType = typing.NewType("ValueType", builtins.int)
+    V: typing_extensions.TypeAlias = ValueType
+
+class _ReplayViewEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_ReplayView.ValueType], builtins.type):
+    DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
+    REPLAY_VIEW_UNSPECIFIED: _ReplayView.ValueType  # 0
+    """The same as REPLAY_VIEW_FULL."""
+    REPLAY_VIEW_BASIC: _ReplayView.ValueType  # 1
+    """What the index knows, without the format's header: the file is not read."""
+    REPLAY_VIEW_FULL: _ReplayView.ValueType  # 2
+    """With the header, and the players where that tells them."""
+    REPLAY_VIEW_PLAYERS: _ReplayView.ValueType  # 3
+    """Without the header, but with the players: of a game that is being played, who is there now."""
+
+class ReplayView(_ReplayView, metaclass=_ReplayViewEnumTypeWrapper):
+    """How much is told of a replay."""
+
+REPLAY_VIEW_UNSPECIFIED: ReplayView.ValueType  # 0
+"""The same as REPLAY_VIEW_FULL."""
+REPLAY_VIEW_BASIC: ReplayView.ValueType  # 1
+"""What the index knows, without the format's header: the file is not read."""
+REPLAY_VIEW_FULL: ReplayView.ValueType  # 2
+"""With the header, and the players where that tells them."""
+REPLAY_VIEW_PLAYERS: ReplayView.ValueType  # 3
+"""Without the header, but with the players: of a game that is being played, who is there now."""
+Global___ReplayView: typing_extensions.TypeAlias = ReplayView
 
 @typing.final
 class Replay(google.protobuf.message.Message):
@@ -99,7 +171,7 @@ class Replay(google.protobuf.message.Message):
     FORMAT_FIELD_NUMBER: builtins.int
     SIZE_FIELD_NUMBER: builtins.int
     MODIFIED_FIELD_NUMBER: builtins.int
-    LIVE_FIELD_NUMBER: builtins.int
+    STATE_FIELD_NUMBER: builtins.int
     COMPRESSION_FIELD_NUMBER: builtins.int
     IDENTITY_FIELD_NUMBER: builtins.int
     MAP_NAME_FIELD_NUMBER: builtins.int
@@ -109,6 +181,7 @@ class Replay(google.protobuf.message.Message):
     LENGTH_FIELD_NUMBER: builtins.int
     STARTED_FIELD_NUMBER: builtins.int
     PLAYERS_FIELD_NUMBER: builtins.int
+    PLAYERS_TICK_FIELD_NUMBER: builtins.int
     TEEHISTORIAN_FIELD_NUMBER: builtins.int
     DATAFILE_FIELD_NUMBER: builtins.int
     DEM_FIELD_NUMBER: builtins.int
@@ -119,10 +192,8 @@ class Replay(google.protobuf.message.Message):
     """The format, recognised by content."""
     size: builtins.int
     """Bytes on disk."""
-    live: builtins.bool
-    """True while the file may still grow: its format can be followed, it is not compressed, and it was written to less than a
-    minute ago. Whether it has its end already is not looked at.
-    """
+    state: Global___ReplayState.ValueType
+    """Whether it may still grow."""
     compression: Global___Compression.ValueType
     """How the file is compressed."""
     identity: builtins.str
@@ -135,6 +206,10 @@ class Replay(google.protobuf.message.Message):
     """How many ticks make a second. 0 where the format has no clock."""
     last_tick: builtins.int
     """The last tick, where the format tells it without decoding everything."""
+    players_tick: builtins.int
+    """The tick up to which a teehistorian file was decoded to tell its players: of a live game a few seconds ago at most, as a
+    rule. Absent where players does not come from decoding, or nothing was decoded yet.
+    """
     @property
     def modified(self) -> google.protobuf.timestamp_pb2.Timestamp:
         """When the file was last written to."""
@@ -149,7 +224,9 @@ class Replay(google.protobuf.message.Message):
 
     @property
     def players(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Player]:
-        """Who played, where the format tells it without decoding everything."""
+        """Who played, where the format tells it without decoding everything. Of a teehistorian file, with REPLAY_VIEW_PLAYERS, who is
+        connected at players_tick.
+        """
 
     @property
     def teehistorian(self) -> replayd.teehistorian.v1.header_pb2.Header:
@@ -174,7 +251,7 @@ class Replay(google.protobuf.message.Message):
         format: Global___Format.ValueType = ...,
         size: builtins.int = ...,
         modified: google.protobuf.timestamp_pb2.Timestamp | None = ...,
-        live: builtins.bool = ...,
+        state: Global___ReplayState.ValueType = ...,
         compression: Global___Compression.ValueType = ...,
         identity: builtins.str = ...,
         map_name: builtins.str = ...,
@@ -184,21 +261,26 @@ class Replay(google.protobuf.message.Message):
         length: google.protobuf.duration_pb2.Duration | None = ...,
         started: google.protobuf.timestamp_pb2.Timestamp | None = ...,
         players: collections.abc.Iterable[Global___Player] | None = ...,
+        players_tick: builtins.int | None = ...,
         teehistorian: replayd.teehistorian.v1.header_pb2.Header | None = ...,
         datafile: replayd.datafile.v1.summary_pb2.Summary | None = ...,
         dem: replayd.dem.v1.header_pb2.Header | None = ...,
         sc2replay: replayd.sc2replay.v1.header_pb2.Header | None = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_last_tick", b"_last_tick", "datafile", b"datafile", "dem", b"dem", "header", b"header", "last_tick", b"last_tick", "length", b"length", "modified", b"modified", "sc2replay", b"sc2replay", "started", b"started", "teehistorian", b"teehistorian"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_last_tick", b"_last_tick", "_players_tick", b"_players_tick", "datafile", b"datafile", "dem", b"dem", "header", b"header", "last_tick", b"last_tick", "length", b"length", "modified", b"modified", "players_tick", b"players_tick", "sc2replay", b"sc2replay", "started", b"started", "teehistorian", b"teehistorian"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_last_tick", b"_last_tick", "compression", b"compression", "datafile", b"datafile", "dem", b"dem", "format", b"format", "header", b"header", "identity", b"identity", "last_tick", b"last_tick", "length", b"length", "live", b"live", "map_name", b"map_name", "map_replay", b"map_replay", "modified", b"modified", "name", b"name", "players", b"players", "sc2replay", b"sc2replay", "size", b"size", "started", b"started", "teehistorian", b"teehistorian", "ticks_per_second", b"ticks_per_second"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_last_tick", b"_last_tick", "_players_tick", b"_players_tick", "compression", b"compression", "datafile", b"datafile", "dem", b"dem", "format", b"format", "header", b"header", "identity", b"identity", "last_tick", b"last_tick", "length", b"length", "map_name", b"map_name", "map_replay", b"map_replay", "modified", b"modified", "name", b"name", "players", b"players", "players_tick", b"players_tick", "sc2replay", b"sc2replay", "size", b"size", "started", b"started", "state", b"state", "teehistorian", b"teehistorian", "ticks_per_second", b"ticks_per_second"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__last_tick: typing_extensions.TypeAlias = typing.Literal["last_tick"]
     _WhichOneofArgType__last_tick: typing_extensions.TypeAlias = typing.Literal["_last_tick", b"_last_tick"]
+    _WhichOneofReturnType__players_tick: typing_extensions.TypeAlias = typing.Literal["players_tick"]
+    _WhichOneofArgType__players_tick: typing_extensions.TypeAlias = typing.Literal["_players_tick", b"_players_tick"]
     _WhichOneofReturnType_header: typing_extensions.TypeAlias = typing.Literal["teehistorian", "datafile", "dem", "sc2replay"]
     _WhichOneofArgType_header: typing_extensions.TypeAlias = typing.Literal["header", b"header"]
     @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__last_tick) -> _WhichOneofReturnType__last_tick | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__players_tick) -> _WhichOneofReturnType__players_tick | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType_header) -> _WhichOneofReturnType_header | None: ...
 
@@ -215,6 +297,8 @@ class Player(google.protobuf.message.Message):
     TEAM_FIELD_NUMBER: builtins.int
     CHARACTER_FIELD_NUMBER: builtins.int
     RESULT_FIELD_NUMBER: builtins.int
+    CLAN_FIELD_NUMBER: builtins.int
+    ROLE_FIELD_NUMBER: builtins.int
     id: builtins.int
     """The number by which events of this replay name the player."""
     name: builtins.str
@@ -225,6 +309,10 @@ class Player(google.protobuf.message.Message):
     """What the player played: a race, a hero."""
     result: builtins.str
     """How it ended for the player: "win", "loss", "tie". Empty when not known."""
+    clan: builtins.str
+    """The player's clan."""
+    role: builtins.str
+    """The player's role on the server's remote console, such as "admin". Empty when the player is not logged in."""
     def __init__(
         self,
         *,
@@ -233,8 +321,10 @@ class Player(google.protobuf.message.Message):
         team: builtins.int = ...,
         character: builtins.str = ...,
         result: builtins.str = ...,
+        clan: builtins.str = ...,
+        role: builtins.str = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["character", b"character", "id", b"id", "name", b"name", "result", b"result", "team", b"team"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["character", b"character", "clan", b"clan", "id", b"id", "name", b"name", "result", b"result", "role", b"role", "team", b"team"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
 
 Global___Player: typing_extensions.TypeAlias = Player
@@ -249,6 +339,7 @@ class ListReplaysRequest(google.protobuf.message.Message):
     PAGE_TOKEN_FIELD_NUMBER: builtins.int
     DIRECTORY_FIELD_NUMBER: builtins.int
     FORMATS_FIELD_NUMBER: builtins.int
+    FILTER_FIELD_NUMBER: builtins.int
     page_size: builtins.int
     """How many replays to return at most; the server may return fewer. 0 means 100; more than 1000 means 1000."""
     page_token: builtins.str
@@ -259,6 +350,10 @@ class ListReplaysRequest(google.protobuf.message.Message):
     def formats(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[Global___Format.ValueType]:
         """Only replays of these formats. Empty means all."""
 
+    @property
+    def filter(self) -> Global___ReplayFilter:
+        """Only replays of which all of this holds. Absent means all."""
+
     def __init__(
         self,
         *,
@@ -266,11 +361,90 @@ class ListReplaysRequest(google.protobuf.message.Message):
         page_token: builtins.str = ...,
         directory: builtins.str = ...,
         formats: collections.abc.Iterable[Global___Format.ValueType] | None = ...,
+        filter: Global___ReplayFilter | None = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["directory", b"directory", "formats", b"formats", "page_size", b"page_size", "page_token", b"page_token"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["filter", b"filter"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["directory", b"directory", "filter", b"filter", "formats", b"formats", "page_size", b"page_size", "page_token", b"page_token"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
 
 Global___ListReplaysRequest: typing_extensions.TypeAlias = ListReplaysRequest
+
+@typing.final
+class ReplayFilter(google.protobuf.message.Message):
+    """What must hold of a replay. What is empty or absent always does. Texts are patterns in which * stands for any characters and ?
+    for one; capitals do not matter.
+    """
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    MAP_NAME_FIELD_NUMBER: builtins.int
+    SERVER_FIELD_NUMBER: builtins.int
+    PLAYER_NAME_FIELD_NUMBER: builtins.int
+    EARLIEST_START_TIME_FIELD_NUMBER: builtins.int
+    LATEST_START_TIME_FIELD_NUMBER: builtins.int
+    STATES_FIELD_NUMBER: builtins.int
+    map_name: builtins.str
+    """The map's name."""
+    server: builtins.str
+    """What the server calls itself, a colon, and its port, such as "My server:8303" or "*:8303"."""
+    player_name: builtins.str
+    """The name of somebody who played. Games whose header does not tell that are decoded in the background: see
+    ListReplaysResponse.coverage.
+    """
+    @property
+    def earliest_start_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
+        """The earliest time at which the recording may have started."""
+
+    @property
+    def latest_start_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
+        """The latest time at which the recording may have started."""
+
+    @property
+    def states(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[Global___ReplayState.ValueType]:
+        """The states."""
+
+    def __init__(
+        self,
+        *,
+        map_name: builtins.str = ...,
+        server: builtins.str = ...,
+        player_name: builtins.str = ...,
+        earliest_start_time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
+        latest_start_time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
+        states: collections.abc.Iterable[Global___ReplayState.ValueType] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["earliest_start_time", b"earliest_start_time", "latest_start_time", b"latest_start_time"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["earliest_start_time", b"earliest_start_time", "latest_start_time", b"latest_start_time", "map_name", b"map_name", "player_name", b"player_name", "server", b"server", "states", b"states"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___ReplayFilter: typing_extensions.TypeAlias = ReplayFilter
+
+@typing.final
+class SearchCoverage(google.protobuf.message.Message):
+    """How much is known of what was searched."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    TOTAL_FILES_FIELD_NUMBER: builtins.int
+    SEARCHED_FILES_FIELD_NUMBER: builtins.int
+    total_files: builtins.int
+    """How many files there are to search."""
+    searched_files: builtins.int
+    """How many of them are known well enough to say whether the filter matches. The others are missing in the response, and
+    may appear later.
+    """
+    def __init__(
+        self,
+        *,
+        total_files: builtins.int = ...,
+        searched_files: builtins.int = ...,
+    ) -> None: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["searched_files", b"searched_files", "total_files", b"total_files"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___SearchCoverage: typing_extensions.TypeAlias = SearchCoverage
 
 @typing.final
 class ListReplaysResponse(google.protobuf.message.Message):
@@ -280,19 +454,27 @@ class ListReplaysResponse(google.protobuf.message.Message):
 
     REPLAYS_FIELD_NUMBER: builtins.int
     NEXT_PAGE_TOKEN_FIELD_NUMBER: builtins.int
+    COVERAGE_FIELD_NUMBER: builtins.int
     next_page_token: builtins.str
     """Pass it as page_token for the next page. Empty on the last one."""
     @property
     def replays(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Replay]:
         """The replays, ordered by name. Without header and players: ask GetReplay for those."""
 
+    @property
+    def coverage(self) -> Global___SearchCoverage:
+        """How much of what is there has been searched. Only with a filter."""
+
     def __init__(
         self,
         *,
         replays: collections.abc.Iterable[Global___Replay] | None = ...,
         next_page_token: builtins.str = ...,
+        coverage: Global___SearchCoverage | None = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["next_page_token", b"next_page_token", "replays", b"replays"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["coverage", b"coverage"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["coverage", b"coverage", "next_page_token", b"next_page_token", "replays", b"replays"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
 
 Global___ListReplaysResponse: typing_extensions.TypeAlias = ListReplaysResponse
@@ -304,14 +486,18 @@ class GetReplayRequest(google.protobuf.message.Message):
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     REPLAY_FIELD_NUMBER: builtins.int
+    VIEW_FIELD_NUMBER: builtins.int
     replay: builtins.str
     """The replay's name."""
+    view: Global___ReplayView.ValueType
+    """How much to tell."""
     def __init__(
         self,
         *,
         replay: builtins.str = ...,
+        view: Global___ReplayView.ValueType = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["replay", b"replay"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["replay", b"replay", "view", b"view"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
 
 Global___GetReplayRequest: typing_extensions.TypeAlias = GetReplayRequest

@@ -27,6 +27,40 @@ else:
 
 DESCRIPTOR: google.protobuf.descriptor.FileDescriptor
 
+class _SuccessorRule:
+    ValueType = typing.NewType("ValueType", builtins.int)
+    V: typing_extensions.TypeAlias = ValueType
+
+class _SuccessorRuleEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_SuccessorRule.ValueType], builtins.type):
+    DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
+    SUCCESSOR_RULE_UNSPECIFIED: _SuccessorRule.ValueType  # 0
+    """The same as SUCCESSOR_RULE_PROVEN."""
+    SUCCESSOR_RULE_PROVEN: _SuccessorRule.ValueType  # 1
+    """It says so itself: it names the replay before it, as all that a server process writes do since DDNet 17.3 but the first. Or
+    the replay before it is finished, and it is the only one with which the server of that name and port can have started
+    again.
+    """
+    SUCCESSOR_RULE_NEXT_IN_DIRECTORY: _SuccessorRule.ValueType  # 2
+    """It also may be the one that began next in the same directory, whatever it says, also when the replay before it has no end:
+    whoever asks vouches that only one server writes there. For servers that are renamed, or that crash.
+    """
+
+class SuccessorRule(_SuccessorRule, metaclass=_SuccessorRuleEnumTypeWrapper):
+    """What makes a replay the next one of a game server."""
+
+SUCCESSOR_RULE_UNSPECIFIED: SuccessorRule.ValueType  # 0
+"""The same as SUCCESSOR_RULE_PROVEN."""
+SUCCESSOR_RULE_PROVEN: SuccessorRule.ValueType  # 1
+"""It says so itself: it names the replay before it, as all that a server process writes do since DDNet 17.3 but the first. Or
+the replay before it is finished, and it is the only one with which the server of that name and port can have started
+again.
+"""
+SUCCESSOR_RULE_NEXT_IN_DIRECTORY: SuccessorRule.ValueType  # 2
+"""It also may be the one that began next in the same directory, whatever it says, also when the replay before it has no end:
+whoever asks vouches that only one server writes there. For servers that are renamed, or that crash.
+"""
+Global___SuccessorRule: typing_extensions.TypeAlias = SuccessorRule
+
 class _Encoding:
     ValueType = typing.NewType("ValueType", builtins.int)
     V: typing_extensions.TypeAlias = ValueType
@@ -99,6 +133,12 @@ class _StateEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumType
     """The client reads too slowly to be served from memory; the file is read for it."""
     STATE_SUCCESSOR: _State.ValueType  # 3
     """The replay is over and the stream goes on with the next one, whose events follow. Ticks start anew."""
+    STATE_WAITING: _State.ValueType  # 4
+    """Everything that is there has been sent, and what is waited for is not what the client may think: see waiting. Sent again
+    when that changes.
+    """
+    STATE_MOVED: _State.ValueType  # 5
+    """The file that is followed lies under another name now. Nothing else changes."""
 
 class State(_State, metaclass=_StateEnumTypeWrapper):
     """How a stream that follows stands to the live replay."""
@@ -111,7 +151,37 @@ STATE_FELL_BEHIND: State.ValueType  # 2
 """The client reads too slowly to be served from memory; the file is read for it."""
 STATE_SUCCESSOR: State.ValueType  # 3
 """The replay is over and the stream goes on with the next one, whose events follow. Ticks start anew."""
+STATE_WAITING: State.ValueType  # 4
+"""Everything that is there has been sent, and what is waited for is not what the client may think: see waiting. Sent again
+when that changes.
+"""
+STATE_MOVED: State.ValueType  # 5
+"""The file that is followed lies under another name now. Nothing else changes."""
 Global___State: typing_extensions.TypeAlias = State
+
+class _WaitingFor:
+    ValueType = typing.NewType("ValueType", builtins.int)
+    V: typing_extensions.TypeAlias = ValueType
+
+class _WaitingForEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_WaitingFor.ValueType], builtins.type):
+    DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
+    WAITING_FOR_UNSPECIFIED: _WaitingFor.ValueType  # 0
+    """Never sent."""
+    WAITING_FOR_MORE: _WaitingFor.ValueType  # 1
+    """More bytes of the replay: it has no end, and may go on, although another one looks like its successor."""
+    WAITING_FOR_SUCCESSOR: _WaitingFor.ValueType  # 2
+    """A successor: the replay is over."""
+
+class WaitingFor(_WaitingFor, metaclass=_WaitingForEnumTypeWrapper):
+    """What a stream waits for."""
+
+WAITING_FOR_UNSPECIFIED: WaitingFor.ValueType  # 0
+"""Never sent."""
+WAITING_FOR_MORE: WaitingFor.ValueType  # 1
+"""More bytes of the replay: it has no end, and may go on, although another one looks like its successor."""
+WAITING_FOR_SUCCESSOR: WaitingFor.ValueType  # 2
+"""A successor: the replay is over."""
+Global___WaitingFor: typing_extensions.TypeAlias = WaitingFor
 
 class _EndReason:
     ValueType = typing.NewType("ValueType", builtins.int)
@@ -176,12 +246,15 @@ class StreamEventsRequest(google.protobuf.message.Message):
     FOLLOW_SUCCESSORS_FIELD_NUMBER: builtins.int
     INCLUDE_FIELD_NUMBER: builtins.int
     EXCLUDE_FIELD_NUMBER: builtins.int
+    SUCCESSOR_RULE_FIELD_NUMBER: builtins.int
     MAX_BATCH_EVENTS_FIELD_NUMBER: builtins.int
     MAX_BATCH_DELAY_FIELD_NUMBER: builtins.int
     HEARTBEAT_INTERVAL_FIELD_NUMBER: builtins.int
     STRICT_FIELD_NUMBER: builtins.int
     ENCODING_FIELD_NUMBER: builtins.int
     SLOW_CONSUMER_FIELD_NUMBER: builtins.int
+    POSITIONS_FIELD_NUMBER: builtins.int
+    RESOLVE_PLAYERS_FIELD_NUMBER: builtins.int
     replay: builtins.str
     """The replay's name."""
     cursor: builtins.bytes
@@ -203,6 +276,8 @@ class StreamEventsRequest(google.protobuf.message.Message):
     """With follow: when the replay is over, go on with the next one of the same game server, when there is one or as soon
     as there is. A state STATE_SUCCESSOR comes between.
     """
+    successor_rule: Global___SuccessorRule.ValueType
+    """With follow_successors: what makes a replay the next one."""
     max_batch_events: builtins.int
     """How many events a batch has at most. 0 means 512; more than 16384 means 16384. A batch also ends
     at about 128 KiB.
@@ -216,6 +291,12 @@ class StreamEventsRequest(google.protobuf.message.Message):
     """How events that are many and alike travel."""
     slow_consumer: Global___SlowConsumer.ValueType
     """What happens when the client reads so slowly that it falls out of what the server keeps in memory of a live replay."""
+    positions: builtins.bool
+    """True sends the position of each event: offsets and indexes of EventBatch."""
+    resolve_players: builtins.bool
+    """True puts beside the client ids of a teehistorian's events who the clients are: name, clan, team and role. With
+    ENCODING_COLUMNS those events travel as rows. Other formats refuse it: ask GetReplay for their players.
+    """
     @property
     def include(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[replayd.v1.filter_pb2.EventFilter]:
         """Events that match any of these are sent. Empty means all."""
@@ -248,16 +329,19 @@ class StreamEventsRequest(google.protobuf.message.Message):
         follow_successors: builtins.bool = ...,
         include: collections.abc.Iterable[replayd.v1.filter_pb2.EventFilter] | None = ...,
         exclude: collections.abc.Iterable[replayd.v1.filter_pb2.EventFilter] | None = ...,
+        successor_rule: Global___SuccessorRule.ValueType = ...,
         max_batch_events: builtins.int = ...,
         max_batch_delay: google.protobuf.duration_pb2.Duration | None = ...,
         heartbeat_interval: google.protobuf.duration_pb2.Duration | None = ...,
         strict: builtins.bool = ...,
         encoding: Global___Encoding.ValueType = ...,
         slow_consumer: Global___SlowConsumer.ValueType = ...,
+        positions: builtins.bool = ...,
+        resolve_players: builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["cursor", b"cursor", "heartbeat_interval", b"heartbeat_interval", "last_events", b"last_events", "max_batch_delay", b"max_batch_delay", "now", b"now", "start", b"start", "tick", b"tick"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["cursor", b"cursor", "encoding", b"encoding", "exclude", b"exclude", "follow", b"follow", "follow_successors", b"follow_successors", "heartbeat_interval", b"heartbeat_interval", "include", b"include", "last_events", b"last_events", "max_batch_delay", b"max_batch_delay", "max_batch_events", b"max_batch_events", "now", b"now", "replay", b"replay", "slow_consumer", b"slow_consumer", "start", b"start", "strict", b"strict", "tick", b"tick"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["cursor", b"cursor", "encoding", b"encoding", "exclude", b"exclude", "follow", b"follow", "follow_successors", b"follow_successors", "heartbeat_interval", b"heartbeat_interval", "include", b"include", "last_events", b"last_events", "max_batch_delay", b"max_batch_delay", "max_batch_events", b"max_batch_events", "now", b"now", "positions", b"positions", "replay", b"replay", "resolve_players", b"resolve_players", "slow_consumer", b"slow_consumer", "start", b"start", "strict", b"strict", "successor_rule", b"successor_rule", "tick", b"tick"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType_start: typing_extensions.TypeAlias = typing.Literal["cursor", "tick", "last_events", "now"]
     _WhichOneofArgType_start: typing_extensions.TypeAlias = typing.Literal["start", b"start"]
@@ -408,6 +492,8 @@ class EventBatch(google.protobuf.message.Message):
     DATAFILE_FIELD_NUMBER: builtins.int
     DEM_FIELD_NUMBER: builtins.int
     SC2REPLAY_FIELD_NUMBER: builtins.int
+    OFFSETS_FIELD_NUMBER: builtins.int
+    INDEXES_FIELD_NUMBER: builtins.int
     first_sequence: builtins.int
     """The sequence number of the first event. Sequence numbers count the events of a stream after filtering, from 0; a
     stream that was resumed by a cursor counts on. The n-th event of the batch has first_sequence + n.
@@ -430,6 +516,21 @@ class EventBatch(google.protobuf.message.Message):
     def sc2replay(self) -> replayd.sc2replay.v1.events_pb2.EventList:
         """Events of a StarCraft II replay."""
 
+    @property
+    def offsets(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
+        """The offset of each event's position, in the order of the events, when the request asked for positions: where the
+        event's record starts, in bytes of the decompressed replay. Positions are pairs of offset and index. They are totally
+        ordered within a replay, and an event has the same one in every stream: it is the key by which events of streams with
+        different filters can be joined. Events that tell a state at the beginning of a stream have the position of that
+        beginning.
+        """
+
+    @property
+    def indexes(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
+        """The index of each event's position, in the order of the events: it orders the events of one record. It is below 2^53.
+        Events that follow each other need not have consecutive ones.
+        """
+
     def __init__(
         self,
         *,
@@ -439,10 +540,12 @@ class EventBatch(google.protobuf.message.Message):
         datafile: replayd.datafile.v1.events_pb2.EventList | None = ...,
         dem: replayd.dem.v1.events_pb2.EventList | None = ...,
         sc2replay: replayd.sc2replay.v1.events_pb2.EventList | None = ...,
+        offsets: collections.abc.Iterable[builtins.int] | None = ...,
+        indexes: collections.abc.Iterable[builtins.int] | None = ...,
     ) -> None: ...
     _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["datafile", b"datafile", "dem", b"dem", "events", b"events", "sc2replay", b"sc2replay", "teehistorian", b"teehistorian"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["datafile", b"datafile", "dem", b"dem", "events", b"events", "first_sequence", b"first_sequence", "next_sequence", b"next_sequence", "sc2replay", b"sc2replay", "teehistorian", b"teehistorian"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["datafile", b"datafile", "dem", b"dem", "events", b"events", "first_sequence", b"first_sequence", "indexes", b"indexes", "next_sequence", b"next_sequence", "offsets", b"offsets", "sc2replay", b"sc2replay", "teehistorian", b"teehistorian"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType_events: typing_extensions.TypeAlias = typing.Literal["teehistorian", "datafile", "dem", "sc2replay"]
     _WhichOneofArgType_events: typing_extensions.TypeAlias = typing.Literal["events", b"events"]
@@ -478,6 +581,34 @@ class Heartbeat(google.protobuf.message.Message):
 Global___Heartbeat: typing_extensions.TypeAlias = Heartbeat
 
 @typing.final
+class Waiting(google.protobuf.message.Message):
+    """What a stream waits for, and what is likely to have come instead."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    WAITING_FOR_FIELD_NUMBER: builtins.int
+    LIKELY_SUCCESSORS_FIELD_NUMBER: builtins.int
+    waiting_for: Global___WaitingFor.ValueType
+    """What is waited for."""
+    @property
+    def likely_successors(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """The names of replays that may be the successor but are not proven to be: those that a server of the same name and port
+        began later, and, once the replay is over, others that began later in the same directory. At most 8. With
+        SUCCESSOR_RULE_NEXT_IN_DIRECTORY a stream would go on with one.
+        """
+
+    def __init__(
+        self,
+        *,
+        waiting_for: Global___WaitingFor.ValueType = ...,
+        likely_successors: collections.abc.Iterable[builtins.str] | None = ...,
+    ) -> None: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["likely_successors", b"likely_successors", "waiting_for", b"waiting_for"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___Waiting: typing_extensions.TypeAlias = Waiting
+
+@typing.final
 class StateChange(google.protobuf.message.Message):
     """The stream's relation to the live replay changed."""
 
@@ -486,13 +617,21 @@ class StateChange(google.protobuf.message.Message):
     STATE_FIELD_NUMBER: builtins.int
     SUCCESSOR_FIELD_NUMBER: builtins.int
     PREDECESSOR_END_FIELD_NUMBER: builtins.int
+    WAITING_FIELD_NUMBER: builtins.int
+    REPLAY_FIELD_NUMBER: builtins.int
     state: Global___State.ValueType
     """How it stands now."""
     predecessor_end: Global___EndReason.ValueType
     """How the replay before it ended. Only with STATE_SUCCESSOR."""
+    replay: builtins.str
+    """The replay's name from now on. Only with STATE_MOVED."""
     @property
     def successor(self) -> replayd.v1.replay_pb2.Replay:
         """The replay that goes on, with its header. Only with STATE_SUCCESSOR."""
+
+    @property
+    def waiting(self) -> Global___Waiting:
+        """What is waited for. Only with STATE_WAITING."""
 
     def __init__(
         self,
@@ -500,10 +639,12 @@ class StateChange(google.protobuf.message.Message):
         state: Global___State.ValueType = ...,
         successor: replayd.v1.replay_pb2.Replay | None = ...,
         predecessor_end: Global___EndReason.ValueType = ...,
+        waiting: Global___Waiting | None = ...,
+        replay: builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["successor", b"successor"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["successor", b"successor", "waiting", b"waiting"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["predecessor_end", b"predecessor_end", "state", b"state", "successor", b"successor"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["predecessor_end", b"predecessor_end", "replay", b"replay", "state", b"state", "successor", b"successor", "waiting", b"waiting"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
 
 Global___StateChange: typing_extensions.TypeAlias = StateChange

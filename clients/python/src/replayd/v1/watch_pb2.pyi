@@ -34,9 +34,11 @@ class _ChangeKindEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._Enu
     CHANGE_KIND_GROWING: _ChangeKind.ValueType  # 2
     """It has grown. Sent at most once a second for each replay."""
     CHANGE_KIND_FINISHED: _ChangeKind.ValueType  # 3
-    """It has stopped to grow: nothing was written to it for a minute."""
+    """It is over: its end was read, or its server process has begun another, or it is damaged. See its state."""
     CHANGE_KIND_REMOVED: _ChangeKind.ValueType  # 4
     """It is gone."""
+    CHANGE_KIND_SILENT: _ChangeKind.ValueType  # 5
+    """Nothing was written to it for a minute. It may go on."""
 
 class ChangeKind(_ChangeKind, metaclass=_ChangeKindEnumTypeWrapper):
     """What can happen to a replay."""
@@ -48,9 +50,11 @@ CHANGE_KIND_ADDED: ChangeKind.ValueType  # 1
 CHANGE_KIND_GROWING: ChangeKind.ValueType  # 2
 """It has grown. Sent at most once a second for each replay."""
 CHANGE_KIND_FINISHED: ChangeKind.ValueType  # 3
-"""It has stopped to grow: nothing was written to it for a minute."""
+"""It is over: its end was read, or its server process has begun another, or it is damaged. See its state."""
 CHANGE_KIND_REMOVED: ChangeKind.ValueType  # 4
 """It is gone."""
+CHANGE_KIND_SILENT: ChangeKind.ValueType  # 5
+"""Nothing was written to it for a minute. It may go on."""
 Global___ChangeKind: typing_extensions.TypeAlias = ChangeKind
 
 @typing.final

@@ -82,7 +82,7 @@ export enum ErrorReason {
   LIMIT_EXCEEDED = 8,
 
   /**
-   * FAILED_PRECONDITION: the cursor is of another replay.
+   * FAILED_PRECONDITION: the cursor is of another replay, or what lies before its place in this one was changed since.
    *
    * @generated from enum value: ERROR_REASON_CURSOR_MISMATCH = 9;
    */

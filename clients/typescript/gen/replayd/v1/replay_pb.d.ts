@@ -50,12 +50,11 @@ export declare type Replay = Message<"replayd.v1.Replay"> & {
   modified?: Timestamp | undefined;
 
   /**
-   * True while the file may still grow: its format can be followed, it is not compressed, and it was written to less than a
-   * minute ago. Whether it has its end already is not looked at.
+   * Whether it may still grow.
    *
-   * @generated from field: bool live = 5;
+   * @generated from field: replayd.v1.ReplayState state = 5;
    */
-  live: boolean;
+  state: ReplayState;
 
   /**
    * How the file is compressed.
@@ -114,11 +113,20 @@ export declare type Replay = Message<"replayd.v1.Replay"> & {
   started?: Timestamp | undefined;
 
   /**
-   * Who played, where the format tells it without decoding everything.
+   * Who played, where the format tells it without decoding everything. Of a teehistorian file, with REPLAY_VIEW_PLAYERS, who is
+   * connected at players_tick.
    *
    * @generated from field: repeated replayd.v1.Player players = 14;
    */
   players: Player[];
+
+  /**
+   * The tick up to which a teehistorian file was decoded to tell its players: of a live game a few seconds ago at most, as a
+   * rule. Absent where players does not come from decoding, or nothing was decoded yet.
+   *
+   * @generated from field: optional int32 players_tick = 15;
+   */
+  playersTick?: number | undefined;
 
   /**
    * The format's own header.
@@ -206,6 +214,20 @@ export declare type Player = Message<"replayd.v1.Player"> & {
    * @generated from field: string result = 5;
    */
   result: string;
+
+  /**
+   * The player's clan.
+   *
+   * @generated from field: string clan = 6;
+   */
+  clan: string;
+
+  /**
+   * The player's role on the server's remote console, such as "admin". Empty when the player is not logged in.
+   *
+   * @generated from field: string role = 7;
+   */
+  role: string;
 };
 
 /**
@@ -247,6 +269,13 @@ export declare type ListReplaysRequest = Message<"replayd.v1.ListReplaysRequest"
    * @generated from field: repeated replayd.v1.Format formats = 4;
    */
   formats: Format[];
+
+  /**
+   * Only replays of which all of this holds. Absent means all.
+   *
+   * @generated from field: replayd.v1.ReplayFilter filter = 5;
+   */
+  filter?: ReplayFilter | undefined;
 };
 
 /**
@@ -254,6 +283,91 @@ export declare type ListReplaysRequest = Message<"replayd.v1.ListReplaysRequest"
  * Use `create(ListReplaysRequestSchema)` to create a new message.
  */
 export declare const ListReplaysRequestSchema: GenMessage<ListReplaysRequest>;
+
+/**
+ * What must hold of a replay. What is empty or absent always does. Texts are patterns in which * stands for any characters and ?
+ * for one; capitals do not matter.
+ *
+ * @generated from message replayd.v1.ReplayFilter
+ */
+export declare type ReplayFilter = Message<"replayd.v1.ReplayFilter"> & {
+  /**
+   * The map's name.
+   *
+   * @generated from field: string map_name = 1;
+   */
+  mapName: string;
+
+  /**
+   * What the server calls itself, a colon, and its port, such as "My server:8303" or "*:8303".
+   *
+   * @generated from field: string server = 2;
+   */
+  server: string;
+
+  /**
+   * The name of somebody who played. Games whose header does not tell that are decoded in the background: see
+   * ListReplaysResponse.coverage.
+   *
+   * @generated from field: string player_name = 3;
+   */
+  playerName: string;
+
+  /**
+   * The earliest time at which the recording may have started.
+   *
+   * @generated from field: google.protobuf.Timestamp earliest_start_time = 4;
+   */
+  earliestStartTime?: Timestamp | undefined;
+
+  /**
+   * The latest time at which the recording may have started.
+   *
+   * @generated from field: google.protobuf.Timestamp latest_start_time = 5;
+   */
+  latestStartTime?: Timestamp | undefined;
+
+  /**
+   * The states.
+   *
+   * @generated from field: repeated replayd.v1.ReplayState states = 6;
+   */
+  states: ReplayState[];
+};
+
+/**
+ * Describes the message replayd.v1.ReplayFilter.
+ * Use `create(ReplayFilterSchema)` to create a new message.
+ */
+export declare const ReplayFilterSchema: GenMessage<ReplayFilter>;
+
+/**
+ * How much is known of what was searched.
+ *
+ * @generated from message replayd.v1.SearchCoverage
+ */
+export declare type SearchCoverage = Message<"replayd.v1.SearchCoverage"> & {
+  /**
+   * How many files there are to search.
+   *
+   * @generated from field: int64 total_files = 1;
+   */
+  totalFiles: bigint;
+
+  /**
+   * How many of them are known well enough to say whether the filter matches. The others are missing in the response, and
+   * may appear later.
+   *
+   * @generated from field: int64 searched_files = 2;
+   */
+  searchedFiles: bigint;
+};
+
+/**
+ * Describes the message replayd.v1.SearchCoverage.
+ * Use `create(SearchCoverageSchema)` to create a new message.
+ */
+export declare const SearchCoverageSchema: GenMessage<SearchCoverage>;
 
 /**
  * One page of replays.
@@ -274,6 +388,13 @@ export declare type ListReplaysResponse = Message<"replayd.v1.ListReplaysRespons
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
+
+  /**
+   * How much of what is there has been searched. Only with a filter.
+   *
+   * @generated from field: replayd.v1.SearchCoverage coverage = 3;
+   */
+  coverage?: SearchCoverage | undefined;
 };
 
 /**
@@ -294,6 +415,13 @@ export declare type GetReplayRequest = Message<"replayd.v1.GetReplayRequest"> & 
    * @generated from field: string replay = 1;
    */
   replay: string;
+
+  /**
+   * How much to tell.
+   *
+   * @generated from field: replayd.v1.ReplayView view = 2;
+   */
+  view: ReplayView;
 };
 
 /**
@@ -376,43 +504,139 @@ export declare const FormatSchema: GenEnum<Format>;
  */
 export enum Compression {
   /**
-   * Not compressed.
+   * Not known.
    *
    * @generated from enum value: COMPRESSION_UNSPECIFIED = 0;
    */
   UNSPECIFIED = 0,
 
   /**
+   * Not compressed.
+   *
+   * @generated from enum value: COMPRESSION_NONE = 1;
+   */
+  NONE = 1,
+
+  /**
    * gzip (.gz).
    *
-   * @generated from enum value: COMPRESSION_GZIP = 1;
+   * @generated from enum value: COMPRESSION_GZIP = 2;
    */
-  GZIP = 1,
+  GZIP = 2,
 
   /**
    * Zstandard (.zst).
    *
-   * @generated from enum value: COMPRESSION_ZSTD = 2;
+   * @generated from enum value: COMPRESSION_ZSTD = 3;
    */
-  ZSTD = 2,
+  ZSTD = 3,
 
   /**
    * xz (.xz).
    *
-   * @generated from enum value: COMPRESSION_XZ = 3;
+   * @generated from enum value: COMPRESSION_XZ = 4;
    */
-  XZ = 3,
+  XZ = 4,
 
   /**
    * bzip2 (.bz2).
    *
-   * @generated from enum value: COMPRESSION_BZIP2 = 4;
+   * @generated from enum value: COMPRESSION_BZIP2 = 5;
    */
-  BZIP2 = 4,
+  BZIP2 = 5,
 }
 
 /**
  * Describes the enum replayd.v1.Compression.
  */
 export declare const CompressionSchema: GenEnum<Compression>;
+
+/**
+ * Whether a replay may still grow.
+ *
+ * @generated from enum replayd.v1.ReplayState
+ */
+export enum ReplayState {
+  /**
+   * Not known: it was not decoded yet.
+   *
+   * @generated from enum value: REPLAY_STATE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * It was written to in the last minute, and has no end yet.
+   *
+   * @generated from enum value: REPLAY_STATE_GROWING = 1;
+   */
+  GROWING = 1,
+
+  /**
+   * Nothing was written to it for a minute, but it has no end, and no other replay comes after it. An empty server writes
+   * nothing for days; a server that crashed will never do again.
+   *
+   * @generated from enum value: REPLAY_STATE_SILENT = 2;
+   */
+  SILENT = 2,
+
+  /**
+   * It has the end that its format asks for, or is of a format that is written as a whole.
+   *
+   * @generated from enum value: REPLAY_STATE_FINISHED = 3;
+   */
+  FINISHED = 3,
+
+  /**
+   * It stops without an end and will not go on: it is compressed, or damaged, or the server process that wrote it has begun
+   * another.
+   *
+   * @generated from enum value: REPLAY_STATE_ABANDONED = 4;
+   */
+  ABANDONED = 4,
+}
+
+/**
+ * Describes the enum replayd.v1.ReplayState.
+ */
+export declare const ReplayStateSchema: GenEnum<ReplayState>;
+
+/**
+ * How much is told of a replay.
+ *
+ * @generated from enum replayd.v1.ReplayView
+ */
+export enum ReplayView {
+  /**
+   * The same as REPLAY_VIEW_FULL.
+   *
+   * @generated from enum value: REPLAY_VIEW_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * What the index knows, without the format's header: the file is not read.
+   *
+   * @generated from enum value: REPLAY_VIEW_BASIC = 1;
+   */
+  BASIC = 1,
+
+  /**
+   * With the header, and the players where that tells them.
+   *
+   * @generated from enum value: REPLAY_VIEW_FULL = 2;
+   */
+  FULL = 2,
+
+  /**
+   * Without the header, but with the players: of a game that is being played, who is there now.
+   *
+   * @generated from enum value: REPLAY_VIEW_PLAYERS = 3;
+   */
+  PLAYERS = 3,
+}
+
+/**
+ * Describes the enum replayd.v1.ReplayView.
+ */
+export declare const ReplayViewSchema: GenEnum<ReplayView>;
 

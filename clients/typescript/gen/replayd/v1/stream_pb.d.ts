@@ -103,6 +103,13 @@ export declare type StreamEventsRequest = Message<"replayd.v1.StreamEventsReques
   exclude: EventFilter[];
 
   /**
+   * With follow_successors: what makes a replay the next one.
+   *
+   * @generated from field: replayd.v1.SuccessorRule successor_rule = 17;
+   */
+  successorRule: SuccessorRule;
+
+  /**
    * How many events a batch has at most. 0 means 512; more than 16384 means 16384. A batch also ends
    * at about 128 KiB.
    *
@@ -148,6 +155,21 @@ export declare type StreamEventsRequest = Message<"replayd.v1.StreamEventsReques
    * @generated from field: replayd.v1.SlowConsumer slow_consumer = 13;
    */
   slowConsumer: SlowConsumer;
+
+  /**
+   * True sends the position of each event: offsets and indexes of EventBatch.
+   *
+   * @generated from field: bool positions = 16;
+   */
+  positions: boolean;
+
+  /**
+   * True puts beside the client ids of a teehistorian's events who the clients are: name, clan, team and role. With
+   * ENCODING_COLUMNS those events travel as rows. Other formats refuse it: ask GetReplay for their players.
+   *
+   * @generated from field: bool resolve_players = 18;
+   */
+  resolvePlayers: boolean;
 };
 
 /**
@@ -375,6 +397,25 @@ export declare type EventBatch = Message<"replayd.v1.EventBatch"> & {
     value: EventList$3;
     case: "sc2replay";
   } | { case: undefined; value?: undefined };
+
+  /**
+   * The offset of each event's position, in the order of the events, when the request asked for positions: where the
+   * event's record starts, in bytes of the decompressed replay. Positions are pairs of offset and index. They are totally
+   * ordered within a replay, and an event has the same one in every stream: it is the key by which events of streams with
+   * different filters can be joined. Events that tell a state at the beginning of a stream have the position of that
+   * beginning.
+   *
+   * @generated from field: repeated int64 offsets = 7;
+   */
+  offsets: bigint[];
+
+  /**
+   * The index of each event's position, in the order of the events: it orders the events of one record. It is below 2^53.
+   * Events that follow each other need not have consecutive ones.
+   *
+   * @generated from field: repeated int64 indexes = 8;
+   */
+  indexes: bigint[];
 };
 
 /**
@@ -418,6 +459,35 @@ export declare type Heartbeat = Message<"replayd.v1.Heartbeat"> & {
 export declare const HeartbeatSchema: GenMessage<Heartbeat>;
 
 /**
+ * What a stream waits for, and what is likely to have come instead.
+ *
+ * @generated from message replayd.v1.Waiting
+ */
+export declare type Waiting = Message<"replayd.v1.Waiting"> & {
+  /**
+   * What is waited for.
+   *
+   * @generated from field: replayd.v1.WaitingFor waiting_for = 1;
+   */
+  waitingFor: WaitingFor;
+
+  /**
+   * The names of replays that may be the successor but are not proven to be: those that a server of the same name and port
+   * began later, and, once the replay is over, others that began later in the same directory. At most 8. With
+   * SUCCESSOR_RULE_NEXT_IN_DIRECTORY a stream would go on with one.
+   *
+   * @generated from field: repeated string likely_successors = 2;
+   */
+  likelySuccessors: string[];
+};
+
+/**
+ * Describes the message replayd.v1.Waiting.
+ * Use `create(WaitingSchema)` to create a new message.
+ */
+export declare const WaitingSchema: GenMessage<Waiting>;
+
+/**
  * The stream's relation to the live replay changed.
  *
  * @generated from message replayd.v1.StateChange
@@ -443,6 +513,20 @@ export declare type StateChange = Message<"replayd.v1.StateChange"> & {
    * @generated from field: replayd.v1.EndReason predecessor_end = 3;
    */
   predecessorEnd: EndReason;
+
+  /**
+   * What is waited for. Only with STATE_WAITING.
+   *
+   * @generated from field: replayd.v1.Waiting waiting = 4;
+   */
+  waiting?: Waiting | undefined;
+
+  /**
+   * The replay's name from now on. Only with STATE_MOVED.
+   *
+   * @generated from field: string replay = 5;
+   */
+  replay: string;
 };
 
 /**
@@ -573,6 +657,42 @@ export declare type StreamEnd = Message<"replayd.v1.StreamEnd"> & {
 export declare const StreamEndSchema: GenMessage<StreamEnd>;
 
 /**
+ * What makes a replay the next one of a game server.
+ *
+ * @generated from enum replayd.v1.SuccessorRule
+ */
+export enum SuccessorRule {
+  /**
+   * The same as SUCCESSOR_RULE_PROVEN.
+   *
+   * @generated from enum value: SUCCESSOR_RULE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * It says so itself: it names the replay before it, as all that a server process writes do since DDNet 17.3 but the first. Or
+   * the replay before it is finished, and it is the only one with which the server of that name and port can have started
+   * again.
+   *
+   * @generated from enum value: SUCCESSOR_RULE_PROVEN = 1;
+   */
+  PROVEN = 1,
+
+  /**
+   * It also may be the one that began next in the same directory, whatever it says, also when the replay before it has no end:
+   * whoever asks vouches that only one server writes there. For servers that are renamed, or that crash.
+   *
+   * @generated from enum value: SUCCESSOR_RULE_NEXT_IN_DIRECTORY = 2;
+   */
+  NEXT_IN_DIRECTORY = 2,
+}
+
+/**
+ * Describes the enum replayd.v1.SuccessorRule.
+ */
+export declare const SuccessorRuleSchema: GenEnum<SuccessorRule>;
+
+/**
  * How events travel.
  *
  * @generated from enum replayd.v1.Encoding
@@ -680,12 +800,60 @@ export enum State {
    * @generated from enum value: STATE_SUCCESSOR = 3;
    */
   SUCCESSOR = 3,
+
+  /**
+   * Everything that is there has been sent, and what is waited for is not what the client may think: see waiting. Sent again
+   * when that changes.
+   *
+   * @generated from enum value: STATE_WAITING = 4;
+   */
+  WAITING = 4,
+
+  /**
+   * The file that is followed lies under another name now. Nothing else changes.
+   *
+   * @generated from enum value: STATE_MOVED = 5;
+   */
+  MOVED = 5,
 }
 
 /**
  * Describes the enum replayd.v1.State.
  */
 export declare const StateSchema: GenEnum<State>;
+
+/**
+ * What a stream waits for.
+ *
+ * @generated from enum replayd.v1.WaitingFor
+ */
+export enum WaitingFor {
+  /**
+   * Never sent.
+   *
+   * @generated from enum value: WAITING_FOR_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * More bytes of the replay: it has no end, and may go on, although another one looks like its successor.
+   *
+   * @generated from enum value: WAITING_FOR_MORE = 1;
+   */
+  MORE = 1,
+
+  /**
+   * A successor: the replay is over.
+   *
+   * @generated from enum value: WAITING_FOR_SUCCESSOR = 2;
+   */
+  SUCCESSOR = 2,
+}
+
+/**
+ * Describes the enum replayd.v1.WaitingFor.
+ */
+export declare const WaitingForSchema: GenEnum<WaitingFor>;
 
 /**
  * Why a stream ended.

@@ -128,7 +128,7 @@ export enum ChangeKind {
   GROWING = 2,
 
   /**
-   * It has stopped to grow: nothing was written to it for a minute.
+   * It is over: its end was read, or its server process has begun another, or it is damaged. See its state.
    *
    * @generated from enum value: CHANGE_KIND_FINISHED = 3;
    */
@@ -140,6 +140,13 @@ export enum ChangeKind {
    * @generated from enum value: CHANGE_KIND_REMOVED = 4;
    */
   REMOVED = 4,
+
+  /**
+   * Nothing was written to it for a minute. It may go on.
+   *
+   * @generated from enum value: CHANGE_KIND_SILENT = 5;
+   */
+  SILENT = 5,
 }
 
 /**

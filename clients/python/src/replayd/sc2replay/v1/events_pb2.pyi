@@ -9,8 +9,8 @@ upgrades ("links") are indices into the balance data of one version of the game:
 
 A stream begins with what the replay says of itself (start, details, lobby, attributes, game_metadata, player_info,
 member), goes on with the events of all its event streams in the order of gameloops (of one gameloop: game events, then
-messages, then the tracker's), and closes with an end. Kinds are the names of the events in Blizzard's protocol tables;
-events that have no message of their own here arrive as `other`, with all their fields.
+messages, then the tracker's), and closes with an end. Kinds are the names of the events in Blizzard's protocol tables; every
+event of every table has a message of its own. Tracker events of games that are newer than the tables arrive as `other`.
 """
 
 import builtins
@@ -28,6 +28,34 @@ else:
     import typing_extensions
 
 DESCRIPTOR: google.protobuf.descriptor.FileDescriptor
+
+class _UnitClass:
+    ValueType = typing.NewType("ValueType", builtins.int)
+    V: typing_extensions.TypeAlias = ValueType
+
+class _UnitClassEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_UnitClass.ValueType], builtins.type):
+    DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
+    UNIT_CLASS_UNSPECIFIED: _UnitClass.ValueType  # 0
+    """Nothing of this, or not known: units of maps of their own, for one."""
+    UNIT_CLASS_WORKER: _UnitClass.ValueType  # 1
+    """It collects resources: SCV, MULE, drone, probe."""
+    UNIT_CLASS_ARMY: _UnitClass.ValueType  # 2
+    """It fights, or helps those that do: observers and overlords, too, as sc2reader has it."""
+    UNIT_CLASS_STRUCTURE: _UnitClass.ValueType  # 3
+    """A building."""
+
+class UnitClass(_UnitClass, metaclass=_UnitClassEnumTypeWrapper):
+    """What a type of unit is for."""
+
+UNIT_CLASS_UNSPECIFIED: UnitClass.ValueType  # 0
+"""Nothing of this, or not known: units of maps of their own, for one."""
+UNIT_CLASS_WORKER: UnitClass.ValueType  # 1
+"""It collects resources: SCV, MULE, drone, probe."""
+UNIT_CLASS_ARMY: UnitClass.ValueType  # 2
+"""It fights, or helps those that do: observers and overlords, too, as sc2reader has it."""
+UNIT_CLASS_STRUCTURE: UnitClass.ValueType  # 3
+"""A building."""
+Global___UnitClass: typing_extensions.TypeAlias = UnitClass
 
 class _CommandState:
     ValueType = typing.NewType("ValueType", builtins.int)
@@ -74,9 +102,9 @@ class _ControlGroupActionEnumTypeWrapper(google.protobuf.internal.enum_type_wrap
     CONTROL_GROUP_ACTION_CLEAR: _ControlGroupAction.ValueType  # 4
     """The group is emptied."""
     CONTROL_GROUP_ACTION_SET_AND_STEAL: _ControlGroupAction.ValueType  # 5
-    """As SET, and the units leave all other groups."""
+    """As SET, and the units leave all other groups: selection_delta events of those groups follow."""
     CONTROL_GROUP_ACTION_APPEND_AND_STEAL: _ControlGroupAction.ValueType  # 6
-    """As APPEND, and the units leave all other groups."""
+    """As APPEND, and the units leave all other groups: selection_delta events of those groups follow."""
 
 class ControlGroupAction(_ControlGroupAction, metaclass=_ControlGroupActionEnumTypeWrapper):
     """What happens with a control group."""
@@ -92,9 +120,9 @@ CONTROL_GROUP_ACTION_RECALL: ControlGroupAction.ValueType  # 3
 CONTROL_GROUP_ACTION_CLEAR: ControlGroupAction.ValueType  # 4
 """The group is emptied."""
 CONTROL_GROUP_ACTION_SET_AND_STEAL: ControlGroupAction.ValueType  # 5
-"""As SET, and the units leave all other groups."""
+"""As SET, and the units leave all other groups: selection_delta events of those groups follow."""
 CONTROL_GROUP_ACTION_APPEND_AND_STEAL: ControlGroupAction.ValueType  # 6
-"""As APPEND, and the units leave all other groups."""
+"""As APPEND, and the units leave all other groups: selection_delta events of those groups follow."""
 Global___ControlGroupAction: typing_extensions.TypeAlias = ControlGroupAction
 
 class _Recipient:
@@ -363,9 +391,68 @@ class Event(google.protobuf.message.Message):
     COMMAND_MANAGER_RESET_FIELD_NUMBER: builtins.int
     SET_ABSOLUTE_GAME_SPEED_FIELD_NUMBER: builtins.int
     ADD_ABSOLUTE_GAME_SPEED_FIELD_NUMBER: builtins.int
+    BANK_FILE_FIELD_NUMBER: builtins.int
+    BANK_SECTION_FIELD_NUMBER: builtins.int
+    BANK_KEY_FIELD_NUMBER: builtins.int
+    BANK_VALUE_FIELD_NUMBER: builtins.int
+    BANK_SIGNATURE_FIELD_NUMBER: builtins.int
+    SAVE_GAME_FIELD_NUMBER: builtins.int
+    SAVE_GAME_DONE_FIELD_NUMBER: builtins.int
+    LOAD_GAME_DONE_FIELD_NUMBER: builtins.int
+    GAME_CHEAT_FIELD_NUMBER: builtins.int
+    BROADCAST_CHEAT_FIELD_NUMBER: builtins.int
+    AI_COMMUNICATE_FIELD_NUMBER: builtins.int
+    TRIGGER_REPLY_SELECTED_FIELD_NUMBER: builtins.int
+    TRIGGER_SKIPPED_FIELD_NUMBER: builtins.int
+    TRIGGER_SOUND_LENGTH_QUERY_FIELD_NUMBER: builtins.int
+    TRIGGER_SOUND_OFFSET_FIELD_NUMBER: builtins.int
+    TRIGGER_TRANSMISSION_OFFSET_FIELD_NUMBER: builtins.int
+    TRIGGER_ABORT_MISSION_FIELD_NUMBER: builtins.int
+    TRIGGER_PURCHASE_MADE_FIELD_NUMBER: builtins.int
+    TRIGGER_PURCHASE_EXIT_FIELD_NUMBER: builtins.int
+    TRIGGER_PLANET_MISSION_LAUNCHED_FIELD_NUMBER: builtins.int
+    TRIGGER_PLANET_PANEL_CANCELED_FIELD_NUMBER: builtins.int
+    TRIGGER_CONVERSATION_SKIPPED_FIELD_NUMBER: builtins.int
+    TRIGGER_PLANET_PANEL_REPLAY_FIELD_NUMBER: builtins.int
+    TRIGGER_SOUNDTRACK_DONE_FIELD_NUMBER: builtins.int
+    TRIGGER_PLANET_MISSION_SELECTED_FIELD_NUMBER: builtins.int
+    TRIGGER_MOVIE_FUNCTION_FIELD_NUMBER: builtins.int
+    TRIGGER_PLANET_PANEL_BIRTH_COMPLETE_FIELD_NUMBER: builtins.int
+    TRIGGER_PLANET_PANEL_DEATH_COMPLETE_FIELD_NUMBER: builtins.int
+    TRIGGER_RESEARCH_PANEL_EXIT_FIELD_NUMBER: builtins.int
+    TRIGGER_RESEARCH_PANEL_PURCHASE_FIELD_NUMBER: builtins.int
+    TRIGGER_RESEARCH_PANEL_SELECTION_CHANGED_FIELD_NUMBER: builtins.int
+    TRIGGER_MERCENARY_PANEL_EXIT_FIELD_NUMBER: builtins.int
+    TRIGGER_MERCENARY_PANEL_PURCHASE_FIELD_NUMBER: builtins.int
+    TRIGGER_MERCENARY_PANEL_SELECTION_CHANGED_FIELD_NUMBER: builtins.int
+    TRIGGER_VICTORY_PANEL_EXIT_FIELD_NUMBER: builtins.int
+    TRIGGER_BATTLE_REPORT_PANEL_EXIT_FIELD_NUMBER: builtins.int
+    TRIGGER_BATTLE_REPORT_PANEL_PLAY_MISSION_FIELD_NUMBER: builtins.int
+    TRIGGER_BATTLE_REPORT_PANEL_PLAY_SCENE_FIELD_NUMBER: builtins.int
+    TRIGGER_BATTLE_REPORT_PANEL_SELECTION_CHANGED_FIELD_NUMBER: builtins.int
+    TRIGGER_VICTORY_PANEL_PLAY_MISSION_AGAIN_FIELD_NUMBER: builtins.int
+    TRIGGER_MOVIE_STARTED_FIELD_NUMBER: builtins.int
+    TRIGGER_MOVIE_FINISHED_FIELD_NUMBER: builtins.int
+    TRIGGER_CUSTOM_DIALOG_DISMISSED_FIELD_NUMBER: builtins.int
+    TRIGGER_GAME_MENU_ITEM_SELECTED_FIELD_NUMBER: builtins.int
+    TRIGGER_PURCHASE_PANEL_SELECTED_PURCHASE_ITEM_CHANGED_FIELD_NUMBER: builtins.int
+    TRIGGER_PURCHASE_PANEL_SELECTED_PURCHASE_CATEGORY_CHANGED_FIELD_NUMBER: builtins.int
+    TRIGGER_BUTTON_PRESSED_FIELD_NUMBER: builtins.int
+    TRIGGER_GAME_CREDITS_FINISHED_FIELD_NUMBER: builtins.int
+    TRIGGER_CUTSCENE_CONVERSATION_LINE_FIELD_NUMBER: builtins.int
+    TRIGGER_CUTSCENE_CONVERSATION_LINE_MISSING_FIELD_NUMBER: builtins.int
+    TRIGGER_ANIM_LENGTH_QUERY_BY_NAME_FIELD_NUMBER: builtins.int
+    TRIGGER_ANIM_LENGTH_QUERY_BY_PROPS_FIELD_NUMBER: builtins.int
+    TRIGGER_ANIM_OFFSET_FIELD_NUMBER: builtins.int
+    CATALOG_MODIFY_FIELD_NUMBER: builtins.int
+    HERO_TALENT_TREE_SELECTED_FIELD_NUMBER: builtins.int
+    HERO_TALENT_TREE_SELECTION_PANEL_TOGGLED_FIELD_NUMBER: builtins.int
+    TRIGGER_PROFILER_LOGGING_FINISHED_FIELD_NUMBER: builtins.int
+    PEER_SET_SYNC_LOADING_TIME_FIELD_NUMBER: builtins.int
+    PEER_SET_SYNC_PLAYING_TIME_FIELD_NUMBER: builtins.int
     OTHER_FIELD_NUMBER: builtins.int
     at_tick: builtins.int
-    """The gameloop in which it happened. 0 for what comes before the game."""
+    """The gameloop in which it happened. 0 for what comes before the game. It never decreases from event to event."""
     @property
     def player(self) -> Global___PlayerRef:
         """Whose doing it was, or whose unit it is about. Absent when it was nobody's."""
@@ -647,8 +734,244 @@ class Event(google.protobuf.message.Message):
         """The game's speed was changed."""
 
     @property
+    def bank_file(self) -> Global___BankFile:
+        """A map has opened a bank: a file that keeps things from game to game."""
+
+    @property
+    def bank_section(self) -> Global___BankSection:
+        """A section of the bank follows."""
+
+    @property
+    def bank_key(self) -> Global___BankKey:
+        """A key of the bank's section, with its value."""
+
+    @property
+    def bank_value(self) -> Global___BankValue:
+        """A further value of the bank's key."""
+
+    @property
+    def bank_signature(self) -> Global___BankSignature:
+        """What proves that the bank was not tampered with."""
+
+    @property
+    def save_game(self) -> Global___SaveGame:
+        """The game is being saved."""
+
+    @property
+    def save_game_done(self) -> Global___SaveGameDone:
+        """The game was saved."""
+
+    @property
+    def load_game_done(self) -> Global___LoadGameDone:
+        """A saved game was loaded."""
+
+    @property
+    def game_cheat(self) -> Global___GameCheat:
+        """A player used a cheat."""
+
+    @property
+    def broadcast_cheat(self) -> Global___BroadcastCheat:
+        """A cheat was announced."""
+
+    @property
+    def ai_communicate(self) -> Global___AiCommunicate:
+        """A player asks an artificial ally for something."""
+
+    @property
+    def trigger_reply_selected(self) -> Global___TriggerReplySelected:
+        """A reply in a conversation was chosen."""
+
+    @property
+    def trigger_skipped(self) -> Global___TriggerSkipped:
+        """A player skipped what was shown."""
+
+    @property
+    def trigger_sound_length_query(self) -> Global___TriggerSoundLengthQuery:
+        """A client tells the length of a sound."""
+
+    @property
+    def trigger_sound_offset(self) -> Global___TriggerSoundOffset:
+        """A sound is played."""
+
+    @property
+    def trigger_transmission_offset(self) -> Global___TriggerTransmissionOffset:
+        """A transmission is played."""
+
+    @property
+    def trigger_abort_mission(self) -> Global___TriggerAbortMission:
+        """The mission was given up."""
+
+    @property
+    def trigger_purchase_made(self) -> Global___TriggerPurchaseMade:
+        """Something was bought."""
+
+    @property
+    def trigger_purchase_exit(self) -> Global___TriggerPurchaseExit:
+        """The shop was left."""
+
+    @property
+    def trigger_planet_mission_launched(self) -> Global___TriggerPlanetMissionLaunched:
+        """A planet's mission was launched."""
+
+    @property
+    def trigger_planet_panel_canceled(self) -> Global___TriggerPlanetPanelCanceled:
+        """The panel of planets was closed without a choice."""
+
+    @property
+    def trigger_conversation_skipped(self) -> Global___TriggerConversationSkipped:
+        """A conversation was skipped."""
+
+    @property
+    def trigger_planet_panel_replay(self) -> Global___TriggerPlanetPanelReplay:
+        """A mission is to be played once more."""
+
+    @property
+    def trigger_soundtrack_done(self) -> Global___TriggerSoundtrackDone:
+        """A piece of music has ended."""
+
+    @property
+    def trigger_planet_mission_selected(self) -> Global___TriggerPlanetMissionSelected:
+        """A planet was chosen."""
+
+    @property
+    def trigger_movie_function(self) -> Global___TriggerMovieFunction:
+        """A movie calls a function."""
+
+    @property
+    def trigger_planet_panel_birth_complete(self) -> Global___TriggerPlanetPanelBirthComplete:
+        """The panel of planets has appeared."""
+
+    @property
+    def trigger_planet_panel_death_complete(self) -> Global___TriggerPlanetPanelDeathComplete:
+        """The panel of planets has disappeared."""
+
+    @property
+    def trigger_research_panel_exit(self) -> Global___TriggerResearchPanelExit:
+        """The panel of researches was left."""
+
+    @property
+    def trigger_research_panel_purchase(self) -> Global___TriggerResearchPanelPurchase:
+        """A research was bought."""
+
+    @property
+    def trigger_research_panel_selection_changed(self) -> Global___TriggerResearchPanelSelectionChanged:
+        """A research was chosen."""
+
+    @property
+    def trigger_mercenary_panel_exit(self) -> Global___TriggerMercenaryPanelExit:
+        """The panel of mercenaries was left."""
+
+    @property
+    def trigger_mercenary_panel_purchase(self) -> Global___TriggerMercenaryPanelPurchase:
+        """Mercenaries were bought."""
+
+    @property
+    def trigger_mercenary_panel_selection_changed(self) -> Global___TriggerMercenaryPanelSelectionChanged:
+        """Mercenaries were chosen."""
+
+    @property
+    def trigger_victory_panel_exit(self) -> Global___TriggerVictoryPanelExit:
+        """The panel of a victory was left."""
+
+    @property
+    def trigger_battle_report_panel_exit(self) -> Global___TriggerBattleReportPanelExit:
+        """The panel of battle reports was left."""
+
+    @property
+    def trigger_battle_report_panel_play_mission(self) -> Global___TriggerBattleReportPanelPlayMission:
+        """A mission is to be played from the battle reports."""
+
+    @property
+    def trigger_battle_report_panel_play_scene(self) -> Global___TriggerBattleReportPanelPlayScene:
+        """A scene is to be shown from the battle reports."""
+
+    @property
+    def trigger_battle_report_panel_selection_changed(self) -> Global___TriggerBattleReportPanelSelectionChanged:
+        """A battle report was chosen."""
+
+    @property
+    def trigger_victory_panel_play_mission_again(self) -> Global___TriggerVictoryPanelPlayMissionAgain:
+        """The mission is to be played again."""
+
+    @property
+    def trigger_movie_started(self) -> Global___TriggerMovieStarted:
+        """A movie began."""
+
+    @property
+    def trigger_movie_finished(self) -> Global___TriggerMovieFinished:
+        """A movie has ended."""
+
+    @property
+    def trigger_custom_dialog_dismissed(self) -> Global___TriggerCustomDialogDismissed:
+        """A dialog was closed."""
+
+    @property
+    def trigger_game_menu_item_selected(self) -> Global___TriggerGameMenuItemSelected:
+        """An item of the game's menu was chosen."""
+
+    @property
+    def trigger_purchase_panel_selected_purchase_item_changed(self) -> Global___TriggerPurchasePanelSelectedPurchaseItemChanged:
+        """An item of the shop was chosen."""
+
+    @property
+    def trigger_purchase_panel_selected_purchase_category_changed(self) -> Global___TriggerPurchasePanelSelectedPurchaseCategoryChanged:
+        """A category of the shop was chosen."""
+
+    @property
+    def trigger_button_pressed(self) -> Global___TriggerButtonPressed:
+        """A button was pressed."""
+
+    @property
+    def trigger_game_credits_finished(self) -> Global___TriggerGameCreditsFinished:
+        """The credits have ended."""
+
+    @property
+    def trigger_cutscene_conversation_line(self) -> Global___TriggerCutsceneConversationLine:
+        """A line of a conversation is spoken in a cutscene."""
+
+    @property
+    def trigger_cutscene_conversation_line_missing(self) -> Global___TriggerCutsceneConversationLineMissing:
+        """A line of a conversation in a cutscene is missing."""
+
+    @property
+    def trigger_anim_length_query_by_name(self) -> Global___TriggerAnimLengthQueryByName:
+        """A client tells the length of an animation that was asked for by name."""
+
+    @property
+    def trigger_anim_length_query_by_props(self) -> Global___TriggerAnimLengthQueryByProps:
+        """A client tells the length of an animation that was asked for by properties."""
+
+    @property
+    def trigger_anim_offset(self) -> Global___TriggerAnimOffset:
+        """An animation that was waited for has reached its place."""
+
+    @property
+    def catalog_modify(self) -> Global___CatalogModify:
+        """A map changed a value of the balance data."""
+
+    @property
+    def hero_talent_tree_selected(self) -> Global___HeroTalentTreeSelected:
+        """A talent was chosen."""
+
+    @property
+    def hero_talent_tree_selection_panel_toggled(self) -> Global___HeroTalentTreeSelectionPanelToggled:
+        """The panel of talents was opened or closed."""
+
+    @property
+    def trigger_profiler_logging_finished(self) -> Global___TriggerProfilerLoggingFinished:
+        """A profile was written."""
+
+    @property
+    def peer_set_sync_loading_time(self) -> Global___PeerSetSyncLoadingTime:
+        """How long loading took, told by another client."""
+
+    @property
+    def peer_set_sync_playing_time(self) -> Global___PeerSetSyncPlayingTime:
+        """How long playing took, told by another client."""
+
+    @property
     def other(self) -> Global___Other:
-        """An event of a kind that has no message of its own, with its name and all its fields."""
+        """An event of a kind that no table knows, as games newer than replayd may have, with its number and all its fields."""
 
     def __init__(
         self,
@@ -724,13 +1047,72 @@ class Event(google.protobuf.message.Message):
         command_manager_reset: Global___CommandManagerReset | None = ...,
         set_absolute_game_speed: Global___SetAbsoluteGameSpeed | None = ...,
         add_absolute_game_speed: Global___AddAbsoluteGameSpeed | None = ...,
+        bank_file: Global___BankFile | None = ...,
+        bank_section: Global___BankSection | None = ...,
+        bank_key: Global___BankKey | None = ...,
+        bank_value: Global___BankValue | None = ...,
+        bank_signature: Global___BankSignature | None = ...,
+        save_game: Global___SaveGame | None = ...,
+        save_game_done: Global___SaveGameDone | None = ...,
+        load_game_done: Global___LoadGameDone | None = ...,
+        game_cheat: Global___GameCheat | None = ...,
+        broadcast_cheat: Global___BroadcastCheat | None = ...,
+        ai_communicate: Global___AiCommunicate | None = ...,
+        trigger_reply_selected: Global___TriggerReplySelected | None = ...,
+        trigger_skipped: Global___TriggerSkipped | None = ...,
+        trigger_sound_length_query: Global___TriggerSoundLengthQuery | None = ...,
+        trigger_sound_offset: Global___TriggerSoundOffset | None = ...,
+        trigger_transmission_offset: Global___TriggerTransmissionOffset | None = ...,
+        trigger_abort_mission: Global___TriggerAbortMission | None = ...,
+        trigger_purchase_made: Global___TriggerPurchaseMade | None = ...,
+        trigger_purchase_exit: Global___TriggerPurchaseExit | None = ...,
+        trigger_planet_mission_launched: Global___TriggerPlanetMissionLaunched | None = ...,
+        trigger_planet_panel_canceled: Global___TriggerPlanetPanelCanceled | None = ...,
+        trigger_conversation_skipped: Global___TriggerConversationSkipped | None = ...,
+        trigger_planet_panel_replay: Global___TriggerPlanetPanelReplay | None = ...,
+        trigger_soundtrack_done: Global___TriggerSoundtrackDone | None = ...,
+        trigger_planet_mission_selected: Global___TriggerPlanetMissionSelected | None = ...,
+        trigger_movie_function: Global___TriggerMovieFunction | None = ...,
+        trigger_planet_panel_birth_complete: Global___TriggerPlanetPanelBirthComplete | None = ...,
+        trigger_planet_panel_death_complete: Global___TriggerPlanetPanelDeathComplete | None = ...,
+        trigger_research_panel_exit: Global___TriggerResearchPanelExit | None = ...,
+        trigger_research_panel_purchase: Global___TriggerResearchPanelPurchase | None = ...,
+        trigger_research_panel_selection_changed: Global___TriggerResearchPanelSelectionChanged | None = ...,
+        trigger_mercenary_panel_exit: Global___TriggerMercenaryPanelExit | None = ...,
+        trigger_mercenary_panel_purchase: Global___TriggerMercenaryPanelPurchase | None = ...,
+        trigger_mercenary_panel_selection_changed: Global___TriggerMercenaryPanelSelectionChanged | None = ...,
+        trigger_victory_panel_exit: Global___TriggerVictoryPanelExit | None = ...,
+        trigger_battle_report_panel_exit: Global___TriggerBattleReportPanelExit | None = ...,
+        trigger_battle_report_panel_play_mission: Global___TriggerBattleReportPanelPlayMission | None = ...,
+        trigger_battle_report_panel_play_scene: Global___TriggerBattleReportPanelPlayScene | None = ...,
+        trigger_battle_report_panel_selection_changed: Global___TriggerBattleReportPanelSelectionChanged | None = ...,
+        trigger_victory_panel_play_mission_again: Global___TriggerVictoryPanelPlayMissionAgain | None = ...,
+        trigger_movie_started: Global___TriggerMovieStarted | None = ...,
+        trigger_movie_finished: Global___TriggerMovieFinished | None = ...,
+        trigger_custom_dialog_dismissed: Global___TriggerCustomDialogDismissed | None = ...,
+        trigger_game_menu_item_selected: Global___TriggerGameMenuItemSelected | None = ...,
+        trigger_purchase_panel_selected_purchase_item_changed: Global___TriggerPurchasePanelSelectedPurchaseItemChanged | None = ...,
+        trigger_purchase_panel_selected_purchase_category_changed: Global___TriggerPurchasePanelSelectedPurchaseCategoryChanged | None = ...,
+        trigger_button_pressed: Global___TriggerButtonPressed | None = ...,
+        trigger_game_credits_finished: Global___TriggerGameCreditsFinished | None = ...,
+        trigger_cutscene_conversation_line: Global___TriggerCutsceneConversationLine | None = ...,
+        trigger_cutscene_conversation_line_missing: Global___TriggerCutsceneConversationLineMissing | None = ...,
+        trigger_anim_length_query_by_name: Global___TriggerAnimLengthQueryByName | None = ...,
+        trigger_anim_length_query_by_props: Global___TriggerAnimLengthQueryByProps | None = ...,
+        trigger_anim_offset: Global___TriggerAnimOffset | None = ...,
+        catalog_modify: Global___CatalogModify | None = ...,
+        hero_talent_tree_selected: Global___HeroTalentTreeSelected | None = ...,
+        hero_talent_tree_selection_panel_toggled: Global___HeroTalentTreeSelectionPanelToggled | None = ...,
+        trigger_profiler_logging_finished: Global___TriggerProfilerLoggingFinished | None = ...,
+        peer_set_sync_loading_time: Global___PeerSetSyncLoadingTime | None = ...,
+        peer_set_sync_playing_time: Global___PeerSetSyncPlayingTime | None = ...,
         other: Global___Other | None = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["achievement_awarded", b"achievement_awarded", "add_absolute_game_speed", b"add_absolute_game_speed", "alliance", b"alliance", "attributes", b"attributes", "camera_save", b"camera_save", "camera_update", b"camera_update", "chat", b"chat", "cmd", b"cmd", "cmd_update_target_point", b"cmd_update_target_point", "cmd_update_target_unit", b"cmd_update_target_unit", "command_manager_reset", b"command_manager_reset", "command_manager_state", b"command_manager_state", "control_group_update", b"control_group_update", "decrement_game_time_remaining", b"decrement_game_time_remaining", "details", b"details", "end", b"end", "game_metadata", b"game_metadata", "game_user_join", b"game_user_join", "game_user_leave", b"game_user_leave", "hijack_replay_game", b"hijack_replay_game", "kind", b"kind", "lag_message", b"lag_message", "loading_progress", b"loading_progress", "lobby", b"lobby", "member", b"member", "other", b"other", "ping", b"ping", "player", b"player", "player_info", b"player_info", "player_leave", b"player_leave", "player_setup", b"player_setup", "player_stats", b"player_stats", "reconnect_notify", b"reconnect_notify", "resource_request", b"resource_request", "resource_request_cancel", b"resource_request_cancel", "resource_request_fulfill", b"resource_request_fulfill", "resource_trade", b"resource_trade", "selection_delta", b"selection_delta", "selection_sync_check", b"selection_sync_check", "server_ping", b"server_ping", "set_absolute_game_speed", b"set_absolute_game_speed", "set_sync_loading_time", b"set_sync_loading_time", "set_sync_playing_time", b"set_sync_playing_time", "start", b"start", "trigger_camera_move", b"trigger_camera_move", "trigger_chat_message", b"trigger_chat_message", "trigger_command_error", b"trigger_command_error", "trigger_cutscene_bookmark_fired", b"trigger_cutscene_bookmark_fired", "trigger_cutscene_end_scene_fired", b"trigger_cutscene_end_scene_fired", "trigger_dialog_control", b"trigger_dialog_control", "trigger_hotkey_pressed", b"trigger_hotkey_pressed", "trigger_key_pressed", b"trigger_key_pressed", "trigger_mouse_clicked", b"trigger_mouse_clicked", "trigger_mouse_moved", b"trigger_mouse_moved", "trigger_mouse_wheel", b"trigger_mouse_wheel", "trigger_ping", b"trigger_ping", "trigger_portrait_loaded", b"trigger_portrait_loaded", "trigger_sound_length_sync", b"trigger_sound_length_sync", "trigger_target_mode_update", b"trigger_target_mode_update", "trigger_transmission_complete", b"trigger_transmission_complete", "unit_born", b"unit_born", "unit_click", b"unit_click", "unit_died", b"unit_died", "unit_done", b"unit_done", "unit_highlight", b"unit_highlight", "unit_init", b"unit_init", "unit_owner_change", b"unit_owner_change", "unit_positions", b"unit_positions", "unit_type_change", b"unit_type_change", "upgrade", b"upgrade", "user_finished_loading_sync", b"user_finished_loading_sync", "user_options", b"user_options"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["achievement_awarded", b"achievement_awarded", "add_absolute_game_speed", b"add_absolute_game_speed", "ai_communicate", b"ai_communicate", "alliance", b"alliance", "attributes", b"attributes", "bank_file", b"bank_file", "bank_key", b"bank_key", "bank_section", b"bank_section", "bank_signature", b"bank_signature", "bank_value", b"bank_value", "broadcast_cheat", b"broadcast_cheat", "camera_save", b"camera_save", "camera_update", b"camera_update", "catalog_modify", b"catalog_modify", "chat", b"chat", "cmd", b"cmd", "cmd_update_target_point", b"cmd_update_target_point", "cmd_update_target_unit", b"cmd_update_target_unit", "command_manager_reset", b"command_manager_reset", "command_manager_state", b"command_manager_state", "control_group_update", b"control_group_update", "decrement_game_time_remaining", b"decrement_game_time_remaining", "details", b"details", "end", b"end", "game_cheat", b"game_cheat", "game_metadata", b"game_metadata", "game_user_join", b"game_user_join", "game_user_leave", b"game_user_leave", "hero_talent_tree_selected", b"hero_talent_tree_selected", "hero_talent_tree_selection_panel_toggled", b"hero_talent_tree_selection_panel_toggled", "hijack_replay_game", b"hijack_replay_game", "kind", b"kind", "lag_message", b"lag_message", "load_game_done", b"load_game_done", "loading_progress", b"loading_progress", "lobby", b"lobby", "member", b"member", "other", b"other", "peer_set_sync_loading_time", b"peer_set_sync_loading_time", "peer_set_sync_playing_time", b"peer_set_sync_playing_time", "ping", b"ping", "player", b"player", "player_info", b"player_info", "player_leave", b"player_leave", "player_setup", b"player_setup", "player_stats", b"player_stats", "reconnect_notify", b"reconnect_notify", "resource_request", b"resource_request", "resource_request_cancel", b"resource_request_cancel", "resource_request_fulfill", b"resource_request_fulfill", "resource_trade", b"resource_trade", "save_game", b"save_game", "save_game_done", b"save_game_done", "selection_delta", b"selection_delta", "selection_sync_check", b"selection_sync_check", "server_ping", b"server_ping", "set_absolute_game_speed", b"set_absolute_game_speed", "set_sync_loading_time", b"set_sync_loading_time", "set_sync_playing_time", b"set_sync_playing_time", "start", b"start", "trigger_abort_mission", b"trigger_abort_mission", "trigger_anim_length_query_by_name", b"trigger_anim_length_query_by_name", "trigger_anim_length_query_by_props", b"trigger_anim_length_query_by_props", "trigger_anim_offset", b"trigger_anim_offset", "trigger_battle_report_panel_exit", b"trigger_battle_report_panel_exit", "trigger_battle_report_panel_play_mission", b"trigger_battle_report_panel_play_mission", "trigger_battle_report_panel_play_scene", b"trigger_battle_report_panel_play_scene", "trigger_battle_report_panel_selection_changed", b"trigger_battle_report_panel_selection_changed", "trigger_button_pressed", b"trigger_button_pressed", "trigger_camera_move", b"trigger_camera_move", "trigger_chat_message", b"trigger_chat_message", "trigger_command_error", b"trigger_command_error", "trigger_conversation_skipped", b"trigger_conversation_skipped", "trigger_custom_dialog_dismissed", b"trigger_custom_dialog_dismissed", "trigger_cutscene_bookmark_fired", b"trigger_cutscene_bookmark_fired", "trigger_cutscene_conversation_line", b"trigger_cutscene_conversation_line", "trigger_cutscene_conversation_line_missing", b"trigger_cutscene_conversation_line_missing", "trigger_cutscene_end_scene_fired", b"trigger_cutscene_end_scene_fired", "trigger_dialog_control", b"trigger_dialog_control", "trigger_game_credits_finished", b"trigger_game_credits_finished", "trigger_game_menu_item_selected", b"trigger_game_menu_item_selected", "trigger_hotkey_pressed", b"trigger_hotkey_pressed", "trigger_key_pressed", b"trigger_key_pressed", "trigger_mercenary_panel_exit", b"trigger_mercenary_panel_exit", "trigger_mercenary_panel_purchase", b"trigger_mercenary_panel_purchase", "trigger_mercenary_panel_selection_changed", b"trigger_mercenary_panel_selection_changed", "trigger_mouse_clicked", b"trigger_mouse_clicked", "trigger_mouse_moved", b"trigger_mouse_moved", "trigger_mouse_wheel", b"trigger_mouse_wheel", "trigger_movie_finished", b"trigger_movie_finished", "trigger_movie_function", b"trigger_movie_function", "trigger_movie_started", b"trigger_movie_started", "trigger_ping", b"trigger_ping", "trigger_planet_mission_launched", b"trigger_planet_mission_launched", "trigger_planet_mission_selected", b"trigger_planet_mission_selected", "trigger_planet_panel_birth_complete", b"trigger_planet_panel_birth_complete", "trigger_planet_panel_canceled", b"trigger_planet_panel_canceled", "trigger_planet_panel_death_complete", b"trigger_planet_panel_death_complete", "trigger_planet_panel_replay", b"trigger_planet_panel_replay", "trigger_portrait_loaded", b"trigger_portrait_loaded", "trigger_profiler_logging_finished", b"trigger_profiler_logging_finished", "trigger_purchase_exit", b"trigger_purchase_exit", "trigger_purchase_made", b"trigger_purchase_made", "trigger_purchase_panel_selected_purchase_category_changed", b"trigger_purchase_panel_selected_purchase_category_changed", "trigger_purchase_panel_selected_purchase_item_changed", b"trigger_purchase_panel_selected_purchase_item_changed", "trigger_reply_selected", b"trigger_reply_selected", "trigger_research_panel_exit", b"trigger_research_panel_exit", "trigger_research_panel_purchase", b"trigger_research_panel_purchase", "trigger_research_panel_selection_changed", b"trigger_research_panel_selection_changed", "trigger_skipped", b"trigger_skipped", "trigger_sound_length_query", b"trigger_sound_length_query", "trigger_sound_length_sync", b"trigger_sound_length_sync", "trigger_sound_offset", b"trigger_sound_offset", "trigger_soundtrack_done", b"trigger_soundtrack_done", "trigger_target_mode_update", b"trigger_target_mode_update", "trigger_transmission_complete", b"trigger_transmission_complete", "trigger_transmission_offset", b"trigger_transmission_offset", "trigger_victory_panel_exit", b"trigger_victory_panel_exit", "trigger_victory_panel_play_mission_again", b"trigger_victory_panel_play_mission_again", "unit_born", b"unit_born", "unit_click", b"unit_click", "unit_died", b"unit_died", "unit_done", b"unit_done", "unit_highlight", b"unit_highlight", "unit_init", b"unit_init", "unit_owner_change", b"unit_owner_change", "unit_positions", b"unit_positions", "unit_type_change", b"unit_type_change", "upgrade", b"upgrade", "user_finished_loading_sync", b"user_finished_loading_sync", "user_options", b"user_options"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["achievement_awarded", b"achievement_awarded", "add_absolute_game_speed", b"add_absolute_game_speed", "alliance", b"alliance", "at_tick", b"at_tick", "attributes", b"attributes", "camera_save", b"camera_save", "camera_update", b"camera_update", "chat", b"chat", "cmd", b"cmd", "cmd_update_target_point", b"cmd_update_target_point", "cmd_update_target_unit", b"cmd_update_target_unit", "command_manager_reset", b"command_manager_reset", "command_manager_state", b"command_manager_state", "control_group_update", b"control_group_update", "decrement_game_time_remaining", b"decrement_game_time_remaining", "details", b"details", "end", b"end", "game_metadata", b"game_metadata", "game_user_join", b"game_user_join", "game_user_leave", b"game_user_leave", "hijack_replay_game", b"hijack_replay_game", "kind", b"kind", "lag_message", b"lag_message", "loading_progress", b"loading_progress", "lobby", b"lobby", "member", b"member", "other", b"other", "ping", b"ping", "player", b"player", "player_info", b"player_info", "player_leave", b"player_leave", "player_setup", b"player_setup", "player_stats", b"player_stats", "reconnect_notify", b"reconnect_notify", "resource_request", b"resource_request", "resource_request_cancel", b"resource_request_cancel", "resource_request_fulfill", b"resource_request_fulfill", "resource_trade", b"resource_trade", "selection_delta", b"selection_delta", "selection_sync_check", b"selection_sync_check", "server_ping", b"server_ping", "set_absolute_game_speed", b"set_absolute_game_speed", "set_sync_loading_time", b"set_sync_loading_time", "set_sync_playing_time", b"set_sync_playing_time", "start", b"start", "trigger_camera_move", b"trigger_camera_move", "trigger_chat_message", b"trigger_chat_message", "trigger_command_error", b"trigger_command_error", "trigger_cutscene_bookmark_fired", b"trigger_cutscene_bookmark_fired", "trigger_cutscene_end_scene_fired", b"trigger_cutscene_end_scene_fired", "trigger_dialog_control", b"trigger_dialog_control", "trigger_hotkey_pressed", b"trigger_hotkey_pressed", "trigger_key_pressed", b"trigger_key_pressed", "trigger_mouse_clicked", b"trigger_mouse_clicked", "trigger_mouse_moved", b"trigger_mouse_moved", "trigger_mouse_wheel", b"trigger_mouse_wheel", "trigger_ping", b"trigger_ping", "trigger_portrait_loaded", b"trigger_portrait_loaded", "trigger_sound_length_sync", b"trigger_sound_length_sync", "trigger_target_mode_update", b"trigger_target_mode_update", "trigger_transmission_complete", b"trigger_transmission_complete", "unit_born", b"unit_born", "unit_click", b"unit_click", "unit_died", b"unit_died", "unit_done", b"unit_done", "unit_highlight", b"unit_highlight", "unit_init", b"unit_init", "unit_owner_change", b"unit_owner_change", "unit_positions", b"unit_positions", "unit_type_change", b"unit_type_change", "upgrade", b"upgrade", "user_finished_loading_sync", b"user_finished_loading_sync", "user_options", b"user_options"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["achievement_awarded", b"achievement_awarded", "add_absolute_game_speed", b"add_absolute_game_speed", "ai_communicate", b"ai_communicate", "alliance", b"alliance", "at_tick", b"at_tick", "attributes", b"attributes", "bank_file", b"bank_file", "bank_key", b"bank_key", "bank_section", b"bank_section", "bank_signature", b"bank_signature", "bank_value", b"bank_value", "broadcast_cheat", b"broadcast_cheat", "camera_save", b"camera_save", "camera_update", b"camera_update", "catalog_modify", b"catalog_modify", "chat", b"chat", "cmd", b"cmd", "cmd_update_target_point", b"cmd_update_target_point", "cmd_update_target_unit", b"cmd_update_target_unit", "command_manager_reset", b"command_manager_reset", "command_manager_state", b"command_manager_state", "control_group_update", b"control_group_update", "decrement_game_time_remaining", b"decrement_game_time_remaining", "details", b"details", "end", b"end", "game_cheat", b"game_cheat", "game_metadata", b"game_metadata", "game_user_join", b"game_user_join", "game_user_leave", b"game_user_leave", "hero_talent_tree_selected", b"hero_talent_tree_selected", "hero_talent_tree_selection_panel_toggled", b"hero_talent_tree_selection_panel_toggled", "hijack_replay_game", b"hijack_replay_game", "kind", b"kind", "lag_message", b"lag_message", "load_game_done", b"load_game_done", "loading_progress", b"loading_progress", "lobby", b"lobby", "member", b"member", "other", b"other", "peer_set_sync_loading_time", b"peer_set_sync_loading_time", "peer_set_sync_playing_time", b"peer_set_sync_playing_time", "ping", b"ping", "player", b"player", "player_info", b"player_info", "player_leave", b"player_leave", "player_setup", b"player_setup", "player_stats", b"player_stats", "reconnect_notify", b"reconnect_notify", "resource_request", b"resource_request", "resource_request_cancel", b"resource_request_cancel", "resource_request_fulfill", b"resource_request_fulfill", "resource_trade", b"resource_trade", "save_game", b"save_game", "save_game_done", b"save_game_done", "selection_delta", b"selection_delta", "selection_sync_check", b"selection_sync_check", "server_ping", b"server_ping", "set_absolute_game_speed", b"set_absolute_game_speed", "set_sync_loading_time", b"set_sync_loading_time", "set_sync_playing_time", b"set_sync_playing_time", "start", b"start", "trigger_abort_mission", b"trigger_abort_mission", "trigger_anim_length_query_by_name", b"trigger_anim_length_query_by_name", "trigger_anim_length_query_by_props", b"trigger_anim_length_query_by_props", "trigger_anim_offset", b"trigger_anim_offset", "trigger_battle_report_panel_exit", b"trigger_battle_report_panel_exit", "trigger_battle_report_panel_play_mission", b"trigger_battle_report_panel_play_mission", "trigger_battle_report_panel_play_scene", b"trigger_battle_report_panel_play_scene", "trigger_battle_report_panel_selection_changed", b"trigger_battle_report_panel_selection_changed", "trigger_button_pressed", b"trigger_button_pressed", "trigger_camera_move", b"trigger_camera_move", "trigger_chat_message", b"trigger_chat_message", "trigger_command_error", b"trigger_command_error", "trigger_conversation_skipped", b"trigger_conversation_skipped", "trigger_custom_dialog_dismissed", b"trigger_custom_dialog_dismissed", "trigger_cutscene_bookmark_fired", b"trigger_cutscene_bookmark_fired", "trigger_cutscene_conversation_line", b"trigger_cutscene_conversation_line", "trigger_cutscene_conversation_line_missing", b"trigger_cutscene_conversation_line_missing", "trigger_cutscene_end_scene_fired", b"trigger_cutscene_end_scene_fired", "trigger_dialog_control", b"trigger_dialog_control", "trigger_game_credits_finished", b"trigger_game_credits_finished", "trigger_game_menu_item_selected", b"trigger_game_menu_item_selected", "trigger_hotkey_pressed", b"trigger_hotkey_pressed", "trigger_key_pressed", b"trigger_key_pressed", "trigger_mercenary_panel_exit", b"trigger_mercenary_panel_exit", "trigger_mercenary_panel_purchase", b"trigger_mercenary_panel_purchase", "trigger_mercenary_panel_selection_changed", b"trigger_mercenary_panel_selection_changed", "trigger_mouse_clicked", b"trigger_mouse_clicked", "trigger_mouse_moved", b"trigger_mouse_moved", "trigger_mouse_wheel", b"trigger_mouse_wheel", "trigger_movie_finished", b"trigger_movie_finished", "trigger_movie_function", b"trigger_movie_function", "trigger_movie_started", b"trigger_movie_started", "trigger_ping", b"trigger_ping", "trigger_planet_mission_launched", b"trigger_planet_mission_launched", "trigger_planet_mission_selected", b"trigger_planet_mission_selected", "trigger_planet_panel_birth_complete", b"trigger_planet_panel_birth_complete", "trigger_planet_panel_canceled", b"trigger_planet_panel_canceled", "trigger_planet_panel_death_complete", b"trigger_planet_panel_death_complete", "trigger_planet_panel_replay", b"trigger_planet_panel_replay", "trigger_portrait_loaded", b"trigger_portrait_loaded", "trigger_profiler_logging_finished", b"trigger_profiler_logging_finished", "trigger_purchase_exit", b"trigger_purchase_exit", "trigger_purchase_made", b"trigger_purchase_made", "trigger_purchase_panel_selected_purchase_category_changed", b"trigger_purchase_panel_selected_purchase_category_changed", "trigger_purchase_panel_selected_purchase_item_changed", b"trigger_purchase_panel_selected_purchase_item_changed", "trigger_reply_selected", b"trigger_reply_selected", "trigger_research_panel_exit", b"trigger_research_panel_exit", "trigger_research_panel_purchase", b"trigger_research_panel_purchase", "trigger_research_panel_selection_changed", b"trigger_research_panel_selection_changed", "trigger_skipped", b"trigger_skipped", "trigger_sound_length_query", b"trigger_sound_length_query", "trigger_sound_length_sync", b"trigger_sound_length_sync", "trigger_sound_offset", b"trigger_sound_offset", "trigger_soundtrack_done", b"trigger_soundtrack_done", "trigger_target_mode_update", b"trigger_target_mode_update", "trigger_transmission_complete", b"trigger_transmission_complete", "trigger_transmission_offset", b"trigger_transmission_offset", "trigger_victory_panel_exit", b"trigger_victory_panel_exit", "trigger_victory_panel_play_mission_again", b"trigger_victory_panel_play_mission_again", "unit_born", b"unit_born", "unit_click", b"unit_click", "unit_died", b"unit_died", "unit_done", b"unit_done", "unit_highlight", b"unit_highlight", "unit_init", b"unit_init", "unit_owner_change", b"unit_owner_change", "unit_positions", b"unit_positions", "unit_type_change", b"unit_type_change", "upgrade", b"upgrade", "user_finished_loading_sync", b"user_finished_loading_sync", "user_options", b"user_options"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_kind: typing_extensions.TypeAlias = typing.Literal["camera_update", "cmd", "selection_delta", "control_group_update", "unit_born", "command_manager_state", "trigger_portrait_loaded", "unit_died", "cmd_update_target_point", "unit_type_change", "player_stats", "trigger_mouse_moved", "cmd_update_target_unit", "start", "details", "lobby", "attributes", "game_metadata", "player_info", "member", "end", "unit_init", "unit_done", "unit_owner_change", "upgrade", "unit_positions", "player_setup", "chat", "ping", "loading_progress", "server_ping", "reconnect_notify", "player_leave", "game_user_leave", "game_user_join", "user_finished_loading_sync", "user_options", "camera_save", "trigger_key_pressed", "trigger_mouse_clicked", "trigger_mouse_wheel", "trigger_dialog_control", "trigger_camera_move", "trigger_cutscene_bookmark_fired", "trigger_cutscene_end_scene_fired", "trigger_sound_length_sync", "trigger_transmission_complete", "trigger_chat_message", "trigger_ping", "trigger_hotkey_pressed", "trigger_target_mode_update", "trigger_command_error", "resource_trade", "resource_request", "resource_request_fulfill", "resource_request_cancel", "alliance", "achievement_awarded", "lag_message", "decrement_game_time_remaining", "hijack_replay_game", "unit_click", "unit_highlight", "selection_sync_check", "set_sync_loading_time", "set_sync_playing_time", "command_manager_reset", "set_absolute_game_speed", "add_absolute_game_speed", "other"]
+    _WhichOneofReturnType_kind: typing_extensions.TypeAlias = typing.Literal["camera_update", "cmd", "selection_delta", "control_group_update", "unit_born", "command_manager_state", "trigger_portrait_loaded", "unit_died", "cmd_update_target_point", "unit_type_change", "player_stats", "trigger_mouse_moved", "cmd_update_target_unit", "start", "details", "lobby", "attributes", "game_metadata", "player_info", "member", "end", "unit_init", "unit_done", "unit_owner_change", "upgrade", "unit_positions", "player_setup", "chat", "ping", "loading_progress", "server_ping", "reconnect_notify", "player_leave", "game_user_leave", "game_user_join", "user_finished_loading_sync", "user_options", "camera_save", "trigger_key_pressed", "trigger_mouse_clicked", "trigger_mouse_wheel", "trigger_dialog_control", "trigger_camera_move", "trigger_cutscene_bookmark_fired", "trigger_cutscene_end_scene_fired", "trigger_sound_length_sync", "trigger_transmission_complete", "trigger_chat_message", "trigger_ping", "trigger_hotkey_pressed", "trigger_target_mode_update", "trigger_command_error", "resource_trade", "resource_request", "resource_request_fulfill", "resource_request_cancel", "alliance", "achievement_awarded", "lag_message", "decrement_game_time_remaining", "hijack_replay_game", "unit_click", "unit_highlight", "selection_sync_check", "set_sync_loading_time", "set_sync_playing_time", "command_manager_reset", "set_absolute_game_speed", "add_absolute_game_speed", "bank_file", "bank_section", "bank_key", "bank_value", "bank_signature", "save_game", "save_game_done", "load_game_done", "game_cheat", "broadcast_cheat", "ai_communicate", "trigger_reply_selected", "trigger_skipped", "trigger_sound_length_query", "trigger_sound_offset", "trigger_transmission_offset", "trigger_abort_mission", "trigger_purchase_made", "trigger_purchase_exit", "trigger_planet_mission_launched", "trigger_planet_panel_canceled", "trigger_conversation_skipped", "trigger_planet_panel_replay", "trigger_soundtrack_done", "trigger_planet_mission_selected", "trigger_movie_function", "trigger_planet_panel_birth_complete", "trigger_planet_panel_death_complete", "trigger_research_panel_exit", "trigger_research_panel_purchase", "trigger_research_panel_selection_changed", "trigger_mercenary_panel_exit", "trigger_mercenary_panel_purchase", "trigger_mercenary_panel_selection_changed", "trigger_victory_panel_exit", "trigger_battle_report_panel_exit", "trigger_battle_report_panel_play_mission", "trigger_battle_report_panel_play_scene", "trigger_battle_report_panel_selection_changed", "trigger_victory_panel_play_mission_again", "trigger_movie_started", "trigger_movie_finished", "trigger_custom_dialog_dismissed", "trigger_game_menu_item_selected", "trigger_purchase_panel_selected_purchase_item_changed", "trigger_purchase_panel_selected_purchase_category_changed", "trigger_button_pressed", "trigger_game_credits_finished", "trigger_cutscene_conversation_line", "trigger_cutscene_conversation_line_missing", "trigger_anim_length_query_by_name", "trigger_anim_length_query_by_props", "trigger_anim_offset", "catalog_modify", "hero_talent_tree_selected", "hero_talent_tree_selection_panel_toggled", "trigger_profiler_logging_finished", "peer_set_sync_loading_time", "peer_set_sync_playing_time", "other"]
     _WhichOneofArgType_kind: typing_extensions.TypeAlias = typing.Literal["kind", b"kind"]
     def WhichOneof(self, oneof_group: _WhichOneofArgType_kind) -> _WhichOneofReturnType_kind | None: ...
 
@@ -791,6 +1173,7 @@ class Unit(google.protobuf.message.Message):
     INDEX_FIELD_NUMBER: builtins.int
     RECYCLE_FIELD_NUMBER: builtins.int
     TYPE_NAME_FIELD_NUMBER: builtins.int
+    CLASS_FIELD_NUMBER: builtins.int
     tag: builtins.int
     """The unit's tag: index << 18 | recycle. Units are named by it for as long as they live."""
     index: builtins.int
@@ -798,7 +1181,9 @@ class Unit(google.protobuf.message.Message):
     recycle: builtins.int
     """How often the place was used before."""
     type_name: builtins.str
-    """The unit's type at this time, such as "SCV". Empty when the tracker did not tell of it: always before 2.0.8."""
+    """The unit's type at this time, such as "SCV", as the tracker tells it. Where the tracker does not tell, as always before
+    2.0.8, the type that the unit had when it was last selected. Empty when that is not known either.
+    """
     def __init__(
         self,
         *,
@@ -807,7 +1192,7 @@ class Unit(google.protobuf.message.Message):
         recycle: builtins.int = ...,
         type_name: builtins.str = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["index", b"index", "recycle", b"recycle", "tag", b"tag", "type_name", b"type_name"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["class", b"class", "index", b"index", "recycle", b"recycle", "tag", b"tag", "type_name", b"type_name"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
 
 Global___Unit: typing_extensions.TypeAlias = Unit
@@ -861,29 +1246,6 @@ class Point2(google.protobuf.message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
 
 Global___Point2: typing_extensions.TypeAlias = Point2
-
-@typing.final
-class RawPoint(google.protobuf.message.Message):
-    """A place as it is in the replay: of a ping, in 1/4096 of a cell."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    X_FIELD_NUMBER: builtins.int
-    Y_FIELD_NUMBER: builtins.int
-    x: builtins.int
-    """From the map's left edge."""
-    y: builtins.int
-    """From the map's lower edge."""
-    def __init__(
-        self,
-        *,
-        x: builtins.int = ...,
-        y: builtins.int = ...,
-    ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["x", b"x", "y", b"y"]
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-
-Global___RawPoint: typing_extensions.TypeAlias = RawPoint
 
 @typing.final
 class UiPoint(google.protobuf.message.Message):
@@ -1007,7 +1369,10 @@ class Ability(google.protobuf.message.Message):
     command_data: builtins.int
     """The command's data, as in the replay."""
     name: builtins.str
-    """The command's name. Only for beta builds of 2010, from the notes of that time; empty otherwise."""
+    """The command's name, such as "TrainMarine", "BuildBarracks" or "attack". decode_info.names of start says what it was
+    taken from. Empty when not known: for abilities of maps of their own, and for builds that are newer than replayd's
+    tables.
+    """
     def __init__(
         self,
         *,
@@ -1039,6 +1404,7 @@ class TargetUnit(google.protobuf.message.Message):
     SNAPSHOT_CONTROL_PLAYER_ID_FIELD_NUMBER: builtins.int
     SNAPSHOT_UPKEEP_PLAYER_ID_FIELD_NUMBER: builtins.int
     SNAPSHOT_POINT_FIELD_NUMBER: builtins.int
+    SNAPSHOT_UNIT_NAME_FIELD_NUMBER: builtins.int
     target_unit_flags: builtins.int
     """Flags, as in the replay."""
     timer: builtins.int
@@ -1049,6 +1415,8 @@ class TargetUnit(google.protobuf.message.Message):
     """The player who controlled the unit, as the player saw it. Before 1.4, its owner."""
     snapshot_upkeep_player_id: builtins.int
     """The player who paid for the unit, as the player saw it. Since 1.4."""
+    snapshot_unit_name: builtins.str
+    """The name of snapshot_unit_link, such as "Barracks". Empty when not known."""
     @property
     def unit(self) -> Global___Unit:
         """The unit."""
@@ -1067,10 +1435,11 @@ class TargetUnit(google.protobuf.message.Message):
         snapshot_control_player_id: builtins.int | None = ...,
         snapshot_upkeep_player_id: builtins.int | None = ...,
         snapshot_point: Global___Point | None = ...,
+        snapshot_unit_name: builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_snapshot_control_player_id", b"_snapshot_control_player_id", "_snapshot_upkeep_player_id", b"_snapshot_upkeep_player_id", "snapshot_control_player_id", b"snapshot_control_player_id", "snapshot_point", b"snapshot_point", "snapshot_upkeep_player_id", b"snapshot_upkeep_player_id", "unit", b"unit"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_snapshot_control_player_id", b"_snapshot_control_player_id", "_snapshot_upkeep_player_id", b"_snapshot_upkeep_player_id", "snapshot_control_player_id", b"snapshot_control_player_id", "snapshot_point", b"snapshot_point", "snapshot_unit_link", b"snapshot_unit_link", "snapshot_upkeep_player_id", b"snapshot_upkeep_player_id", "target_unit_flags", b"target_unit_flags", "timer", b"timer", "unit", b"unit"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_snapshot_control_player_id", b"_snapshot_control_player_id", "_snapshot_upkeep_player_id", b"_snapshot_upkeep_player_id", "snapshot_control_player_id", b"snapshot_control_player_id", "snapshot_point", b"snapshot_point", "snapshot_unit_link", b"snapshot_unit_link", "snapshot_unit_name", b"snapshot_unit_name", "snapshot_upkeep_player_id", b"snapshot_upkeep_player_id", "target_unit_flags", b"target_unit_flags", "timer", b"timer", "unit", b"unit"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__snapshot_control_player_id: typing_extensions.TypeAlias = typing.Literal["snapshot_control_player_id"]
     _WhichOneofArgType__snapshot_control_player_id: typing_extensions.TypeAlias = typing.Literal["_snapshot_control_player_id", b"_snapshot_control_player_id"]
@@ -1255,6 +1624,7 @@ class Subgroup(google.protobuf.message.Message):
     SUBGROUP_PRIORITY_FIELD_NUMBER: builtins.int
     INTRA_SUBGROUP_PRIORITY_FIELD_NUMBER: builtins.int
     COUNT_FIELD_NUMBER: builtins.int
+    UNIT_NAME_FIELD_NUMBER: builtins.int
     unit_link: builtins.int
     """The units' type, as an index into the balance data."""
     subgroup_priority: builtins.int
@@ -1263,6 +1633,8 @@ class Subgroup(google.protobuf.message.Message):
     """The rank within the subgroup."""
     count: builtins.int
     """How many units."""
+    unit_name: builtins.str
+    """The name of unit_link, such as "Marine". Empty when not known."""
     def __init__(
         self,
         *,
@@ -1270,8 +1642,9 @@ class Subgroup(google.protobuf.message.Message):
         subgroup_priority: builtins.int = ...,
         intra_subgroup_priority: builtins.int = ...,
         count: builtins.int = ...,
+        unit_name: builtins.str = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["count", b"count", "intra_subgroup_priority", b"intra_subgroup_priority", "subgroup_priority", b"subgroup_priority", "unit_link", b"unit_link"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["count", b"count", "intra_subgroup_priority", b"intra_subgroup_priority", "subgroup_priority", b"subgroup_priority", "unit_link", b"unit_link", "unit_name", b"unit_name"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
 
 Global___Subgroup: typing_extensions.TypeAlias = Subgroup
@@ -1459,6 +1832,7 @@ class UnitBorn(google.protobuf.message.Message):
     Y_FIELD_NUMBER: builtins.int
     CREATOR_FIELD_NUMBER: builtins.int
     CREATOR_ABILITY_NAME_FIELD_NUMBER: builtins.int
+    STARTED_TICK_FIELD_NUMBER: builtins.int
     control_player_id: builtins.int
     """Who controls it; 0 is nobody."""
     upkeep_player_id: builtins.int
@@ -1469,6 +1843,10 @@ class UnitBorn(google.protobuf.message.Message):
     """Where, in whole cells; before 2.1 a multiple of 4."""
     creator_ability_name: builtins.str
     """The ability that made it. Since 3.14."""
+    started_tick: builtins.int
+    """For what hatched: the gameloop in which the creator became an egg. Absent for all others: when a factory or the like
+    began to make a unit, a replay does not tell.
+    """
     @property
     def unit(self) -> Global___Unit:
         """The unit."""
@@ -1487,14 +1865,20 @@ class UnitBorn(google.protobuf.message.Message):
         y: builtins.int = ...,
         creator: Global___Unit | None = ...,
         creator_ability_name: builtins.str | None = ...,
+        started_tick: builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_creator_ability_name", b"_creator_ability_name", "creator", b"creator", "creator_ability_name", b"creator_ability_name", "unit", b"unit"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_creator_ability_name", b"_creator_ability_name", "_started_tick", b"_started_tick", "creator", b"creator", "creator_ability_name", b"creator_ability_name", "started_tick", b"started_tick", "unit", b"unit"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_creator_ability_name", b"_creator_ability_name", "control_player_id", b"control_player_id", "creator", b"creator", "creator_ability_name", b"creator_ability_name", "unit", b"unit", "upkeep_player_id", b"upkeep_player_id", "x", b"x", "y", b"y"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_creator_ability_name", b"_creator_ability_name", "_started_tick", b"_started_tick", "control_player_id", b"control_player_id", "creator", b"creator", "creator_ability_name", b"creator_ability_name", "started_tick", b"started_tick", "unit", b"unit", "upkeep_player_id", b"upkeep_player_id", "x", b"x", "y", b"y"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__creator_ability_name: typing_extensions.TypeAlias = typing.Literal["creator_ability_name"]
     _WhichOneofArgType__creator_ability_name: typing_extensions.TypeAlias = typing.Literal["_creator_ability_name", b"_creator_ability_name"]
+    _WhichOneofReturnType__started_tick: typing_extensions.TypeAlias = typing.Literal["started_tick"]
+    _WhichOneofArgType__started_tick: typing_extensions.TypeAlias = typing.Literal["_started_tick", b"_started_tick"]
+    @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__creator_ability_name) -> _WhichOneofReturnType__creator_ability_name | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__started_tick) -> _WhichOneofReturnType__started_tick | None: ...
 
 Global___UnitBorn: typing_extensions.TypeAlias = UnitBorn
 
@@ -1544,6 +1928,9 @@ class UnitDone(google.protobuf.message.Message):
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     UNIT_FIELD_NUMBER: builtins.int
+    STARTED_TICK_FIELD_NUMBER: builtins.int
+    started_tick: builtins.int
+    """The gameloop in which it began: that of the unit's unit_init. Absent when the replay has none."""
     @property
     def unit(self) -> Global___Unit:
         """The unit."""
@@ -1552,11 +1939,15 @@ class UnitDone(google.protobuf.message.Message):
         self,
         *,
         unit: Global___Unit | None = ...,
+        started_tick: builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["unit", b"unit"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_started_tick", b"_started_tick", "started_tick", b"started_tick", "unit", b"unit"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["unit", b"unit"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_started_tick", b"_started_tick", "started_tick", b"started_tick", "unit", b"unit"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__started_tick: typing_extensions.TypeAlias = typing.Literal["started_tick"]
+    _WhichOneofArgType__started_tick: typing_extensions.TypeAlias = typing.Literal["_started_tick", b"_started_tick"]
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__started_tick) -> _WhichOneofReturnType__started_tick | None: ...
 
 Global___UnitDone: typing_extensions.TypeAlias = UnitDone
 
@@ -1643,8 +2034,13 @@ class UnitTypeChange(google.protobuf.message.Message):
 
     UNIT_FIELD_NUMBER: builtins.int
     PREVIOUS_TYPE_NAME_FIELD_NUMBER: builtins.int
+    STARTED_TICK_FIELD_NUMBER: builtins.int
     previous_type_name: builtins.str
     """The type that it had. Empty when not known."""
+    started_tick: builtins.int
+    """For what comes out of a cocoon or an egg: the gameloop in which the unit became that. Absent for all others: when a
+    morph that shows no type in between began, a replay does not tell.
+    """
     @property
     def unit(self) -> Global___Unit:
         """The unit, with its new type."""
@@ -1654,11 +2050,15 @@ class UnitTypeChange(google.protobuf.message.Message):
         *,
         unit: Global___Unit | None = ...,
         previous_type_name: builtins.str = ...,
+        started_tick: builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["unit", b"unit"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_started_tick", b"_started_tick", "started_tick", b"started_tick", "unit", b"unit"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["previous_type_name", b"previous_type_name", "unit", b"unit"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_started_tick", b"_started_tick", "previous_type_name", b"previous_type_name", "started_tick", b"started_tick", "unit", b"unit"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__started_tick: typing_extensions.TypeAlias = typing.Literal["started_tick"]
+    _WhichOneofArgType__started_tick: typing_extensions.TypeAlias = typing.Literal["_started_tick", b"_started_tick"]
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__started_tick) -> _WhichOneofReturnType__started_tick | None: ...
 
 Global___UnitTypeChange: typing_extensions.TypeAlias = UnitTypeChange
 
@@ -1761,6 +2161,7 @@ class PlayerSetup(google.protobuf.message.Message):
     TYPE_FIELD_NUMBER: builtins.int
     USER_ID_FIELD_NUMBER: builtins.int
     SLOT_ID_FIELD_NUMBER: builtins.int
+    RESUMED_FIELD_NUMBER: builtins.int
     player_id: builtins.int
     """The player."""
     type: builtins.int
@@ -1769,6 +2170,10 @@ class PlayerSetup(google.protobuf.message.Message):
     """Index into the lobby's users."""
     slot_id: builtins.int
     """Index into the lobby's slots."""
+    resumed: builtins.bool
+    """True where a game that was saved goes on: the tracker tells the players anew and dates that to gameloop 0. at_tick is
+    the gameloop of the tracker's event before.
+    """
     def __init__(
         self,
         *,
@@ -1776,10 +2181,11 @@ class PlayerSetup(google.protobuf.message.Message):
         type: builtins.int = ...,
         user_id: builtins.int | None = ...,
         slot_id: builtins.int | None = ...,
+        resumed: builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_slot_id", b"_slot_id", "_user_id", b"_user_id", "slot_id", b"slot_id", "user_id", b"user_id"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_slot_id", b"_slot_id", "_user_id", b"_user_id", "player_id", b"player_id", "slot_id", b"slot_id", "type", b"type", "user_id", b"user_id"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_slot_id", b"_slot_id", "_user_id", b"_user_id", "player_id", b"player_id", "resumed", b"resumed", "slot_id", b"slot_id", "type", b"type", "user_id", b"user_id"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__slot_id: typing_extensions.TypeAlias = typing.Literal["slot_id"]
     _WhichOneofArgType__slot_id: typing_extensions.TypeAlias = typing.Literal["_slot_id", b"_slot_id"]
@@ -2001,14 +2407,14 @@ class Ping(google.protobuf.message.Message):
     recipient: Global___Recipient.ValueType
     """To whom."""
     @property
-    def point(self) -> Global___RawPoint:
-        """Where."""
+    def point(self) -> Global___Point2:
+        """Where. A multiple of 1/4096 of a cell, exact up to 4096 cells."""
 
     def __init__(
         self,
         *,
         recipient: Global___Recipient.ValueType = ...,
-        point: Global___RawPoint | None = ...,
+        point: Global___Point2 | None = ...,
     ) -> None: ...
     _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["point", b"point"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
@@ -2628,6 +3034,7 @@ class TriggerPing(google.protobuf.message.Message):
     UNIT_IS_UNDER_CONSTRUCTION_FIELD_NUMBER: builtins.int
     PINGED_MINIMAP_FIELD_NUMBER: builtins.int
     OPTION_FIELD_NUMBER: builtins.int
+    UNIT_NAME_FIELD_NUMBER: builtins.int
     unit_link: builtins.int
     """Its type, as an index into the balance data. Since 3.0, as the next four."""
     unit_control_player_id: builtins.int
@@ -2640,9 +3047,11 @@ class TriggerPing(google.protobuf.message.Message):
     """True when the minimap was used."""
     option: builtins.int
     """As in the replay. Since 3.0."""
+    unit_name: builtins.str
+    """The name of unit_link, such as "Nexus". Empty when not known."""
     @property
-    def point(self) -> Global___RawPoint:
-        """Where."""
+    def point(self) -> Global___Point2:
+        """Where. A multiple of 1/4096 of a cell, exact up to 4096 cells."""
 
     @property
     def unit(self) -> Global___Unit:
@@ -2655,7 +3064,7 @@ class TriggerPing(google.protobuf.message.Message):
     def __init__(
         self,
         *,
-        point: Global___RawPoint | None = ...,
+        point: Global___Point2 | None = ...,
         unit: Global___Unit | None = ...,
         unit_link: builtins.int = ...,
         unit_control_player_id: builtins.int | None = ...,
@@ -2664,10 +3073,11 @@ class TriggerPing(google.protobuf.message.Message):
         unit_is_under_construction: builtins.bool = ...,
         pinged_minimap: builtins.bool = ...,
         option: builtins.int = ...,
+        unit_name: builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_unit_control_player_id", b"_unit_control_player_id", "_unit_upkeep_player_id", b"_unit_upkeep_player_id", "point", b"point", "unit", b"unit", "unit_control_player_id", b"unit_control_player_id", "unit_position", b"unit_position", "unit_upkeep_player_id", b"unit_upkeep_player_id"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_unit_control_player_id", b"_unit_control_player_id", "_unit_upkeep_player_id", b"_unit_upkeep_player_id", "option", b"option", "pinged_minimap", b"pinged_minimap", "point", b"point", "unit", b"unit", "unit_control_player_id", b"unit_control_player_id", "unit_is_under_construction", b"unit_is_under_construction", "unit_link", b"unit_link", "unit_position", b"unit_position", "unit_upkeep_player_id", b"unit_upkeep_player_id"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_unit_control_player_id", b"_unit_control_player_id", "_unit_upkeep_player_id", b"_unit_upkeep_player_id", "option", b"option", "pinged_minimap", b"pinged_minimap", "point", b"point", "unit", b"unit", "unit_control_player_id", b"unit_control_player_id", "unit_is_under_construction", b"unit_is_under_construction", "unit_link", b"unit_link", "unit_name", b"unit_name", "unit_position", b"unit_position", "unit_upkeep_player_id", b"unit_upkeep_player_id"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__unit_control_player_id: typing_extensions.TypeAlias = typing.Literal["unit_control_player_id"]
     _WhichOneofArgType__unit_control_player_id: typing_extensions.TypeAlias = typing.Literal["_unit_control_player_id", b"_unit_control_player_id"]
@@ -2689,20 +3099,24 @@ class TriggerTargetModeUpdate(google.protobuf.message.Message):
     ABIL_LINK_FIELD_NUMBER: builtins.int
     ABIL_CMD_INDEX_FIELD_NUMBER: builtins.int
     STATE_FIELD_NUMBER: builtins.int
+    NAME_FIELD_NUMBER: builtins.int
     abil_link: builtins.int
     """The ability that is to be aimed, as an index into the balance data."""
     abil_cmd_index: builtins.int
     """Which of its commands."""
     state: builtins.int
     """As in the replay."""
+    name: builtins.str
+    """The command's name, as in an order. Empty when not known."""
     def __init__(
         self,
         *,
         abil_link: builtins.int = ...,
         abil_cmd_index: builtins.int = ...,
         state: builtins.int = ...,
+        name: builtins.str = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["abil_cmd_index", b"abil_cmd_index", "abil_link", b"abil_link", "state", b"state"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["abil_cmd_index", b"abil_cmd_index", "abil_link", b"abil_link", "name", b"name", "state", b"state"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
 
 Global___TriggerTargetModeUpdate: typing_extensions.TypeAlias = TriggerTargetModeUpdate
@@ -3107,8 +3521,1158 @@ class AddAbsoluteGameSpeed(google.protobuf.message.Message):
 Global___AddAbsoluteGameSpeed: typing_extensions.TypeAlias = AddAbsoluteGameSpeed
 
 @typing.final
+class BankFile(google.protobuf.message.Message):
+    """A map has opened a bank: a file that keeps things from game to game."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: builtins.int
+    name: builtins.str
+    """The file's name."""
+    def __init__(
+        self,
+        *,
+        name: builtins.str = ...,
+    ) -> None: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["name", b"name"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___BankFile: typing_extensions.TypeAlias = BankFile
+
+@typing.final
+class BankSection(google.protobuf.message.Message):
+    """A section of the bank follows."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: builtins.int
+    name: builtins.str
+    """The section's name."""
+    def __init__(
+        self,
+        *,
+        name: builtins.str = ...,
+    ) -> None: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["name", b"name"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___BankSection: typing_extensions.TypeAlias = BankSection
+
+@typing.final
+class BankKey(google.protobuf.message.Message):
+    """A key of the bank's section, with its value."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: builtins.int
+    TYPE_FIELD_NUMBER: builtins.int
+    DATA_FIELD_NUMBER: builtins.int
+    name: builtins.str
+    """The key's name."""
+    type: builtins.int
+    """What the value is, as in the replay."""
+    data: builtins.str
+    """The value, as text."""
+    def __init__(
+        self,
+        *,
+        name: builtins.str = ...,
+        type: builtins.int = ...,
+        data: builtins.str = ...,
+    ) -> None: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["data", b"data", "name", b"name", "type", b"type"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___BankKey: typing_extensions.TypeAlias = BankKey
+
+@typing.final
+class BankValue(google.protobuf.message.Message):
+    """A further value of the bank's key."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    TYPE_FIELD_NUMBER: builtins.int
+    NAME_FIELD_NUMBER: builtins.int
+    DATA_FIELD_NUMBER: builtins.int
+    type: builtins.int
+    """As in the replay."""
+    name: builtins.str
+    """The value's name."""
+    data: builtins.str
+    """The value, as text."""
+    def __init__(
+        self,
+        *,
+        type: builtins.int = ...,
+        name: builtins.str = ...,
+        data: builtins.str = ...,
+    ) -> None: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["data", b"data", "name", b"name", "type", b"type"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___BankValue: typing_extensions.TypeAlias = BankValue
+
+@typing.final
+class BankSignature(google.protobuf.message.Message):
+    """What proves that the bank was not tampered with."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    SIGNATURE_FIELD_NUMBER: builtins.int
+    TOON_HANDLE_FIELD_NUMBER: builtins.int
+    signature: builtins.bytes
+    """The signature; 20 bytes, a SHA-1, where it is there at all."""
+    toon_handle: builtins.str
+    """The account, such as "1-S2-1-20704188". Empty before 2.0."""
+    def __init__(
+        self,
+        *,
+        signature: builtins.bytes = ...,
+        toon_handle: builtins.str = ...,
+    ) -> None: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["signature", b"signature", "toon_handle", b"toon_handle"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___BankSignature: typing_extensions.TypeAlias = BankSignature
+
+@typing.final
+class SaveGame(google.protobuf.message.Message):
+    """The game is being saved."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    FILE_NAME_FIELD_NUMBER: builtins.int
+    AUTOMATIC_FIELD_NUMBER: builtins.int
+    OVERWRITE_FIELD_NUMBER: builtins.int
+    NAME_FIELD_NUMBER: builtins.int
+    DESCRIPTION_FIELD_NUMBER: builtins.int
+    file_name: builtins.str
+    """The file."""
+    automatic: builtins.bool
+    """True when nobody asked for it."""
+    overwrite: builtins.bool
+    """True when a file of that name is replaced."""
+    name: builtins.str
+    """The name that the player gave to it."""
+    description: builtins.str
+    """A description. Empty for none."""
+    def __init__(
+        self,
+        *,
+        file_name: builtins.str = ...,
+        automatic: builtins.bool = ...,
+        overwrite: builtins.bool = ...,
+        name: builtins.str = ...,
+        description: builtins.str = ...,
+    ) -> None: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["automatic", b"automatic", "description", b"description", "file_name", b"file_name", "name", b"name", "overwrite", b"overwrite"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___SaveGame: typing_extensions.TypeAlias = SaveGame
+
+@typing.final
+class SaveGameDone(google.protobuf.message.Message):
+    """The game was saved."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+
+Global___SaveGameDone: typing_extensions.TypeAlias = SaveGameDone
+
+@typing.final
+class LoadGameDone(google.protobuf.message.Message):
+    """A saved game was loaded."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+
+Global___LoadGameDone: typing_extensions.TypeAlias = LoadGameDone
+
+@typing.final
+class GameCheat(google.protobuf.message.Message):
+    """A player used a cheat."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    POINT_FIELD_NUMBER: builtins.int
+    TIME_FIELD_NUMBER: builtins.int
+    VERB_FIELD_NUMBER: builtins.int
+    ARGUMENTS_FIELD_NUMBER: builtins.int
+    time: builtins.int
+    """As in the replay."""
+    verb: builtins.str
+    """What."""
+    arguments: builtins.str
+    """With what. Empty for nothing."""
+    @property
+    def point(self) -> Global___Point2:
+        """Where. Taken to be in cells, as pings are."""
+
+    def __init__(
+        self,
+        *,
+        point: Global___Point2 | None = ...,
+        time: builtins.int = ...,
+        verb: builtins.str = ...,
+        arguments: builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["point", b"point"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["arguments", b"arguments", "point", b"point", "time", b"time", "verb", b"verb"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___GameCheat: typing_extensions.TypeAlias = GameCheat
+
+@typing.final
+class BroadcastCheat(google.protobuf.message.Message):
+    """A cheat was announced."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    VERB_FIELD_NUMBER: builtins.int
+    ARGUMENTS_FIELD_NUMBER: builtins.int
+    verb: builtins.str
+    """What."""
+    arguments: builtins.str
+    """With what. Empty for nothing."""
+    def __init__(
+        self,
+        *,
+        verb: builtins.str = ...,
+        arguments: builtins.str = ...,
+    ) -> None: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["arguments", b"arguments", "verb", b"verb"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___BroadcastCheat: typing_extensions.TypeAlias = BroadcastCheat
+
+@typing.final
+class AiCommunicate(google.protobuf.message.Message):
+    """A player asks an artificial ally for something."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    BEACON_FIELD_NUMBER: builtins.int
+    ALLY_FIELD_NUMBER: builtins.int
+    AUTOCAST_FIELD_NUMBER: builtins.int
+    FLAGS_FIELD_NUMBER: builtins.int
+    BUILD_FIELD_NUMBER: builtins.int
+    TARGET_UNIT_FIELD_NUMBER: builtins.int
+    TARGET_UNIT_SNAPSHOT_UNIT_LINK_FIELD_NUMBER: builtins.int
+    TARGET_UNIT_SNAPSHOT_CONTROL_PLAYER_ID_FIELD_NUMBER: builtins.int
+    TARGET_UNIT_SNAPSHOT_UPKEEP_PLAYER_ID_FIELD_NUMBER: builtins.int
+    TARGET_POINT_FIELD_NUMBER: builtins.int
+    TARGET_UNIT_SNAPSHOT_UNIT_NAME_FIELD_NUMBER: builtins.int
+    beacon: builtins.int
+    """The beacon that was set, as in the replay."""
+    ally: builtins.int
+    """The ally, as in the replay."""
+    autocast: builtins.int
+    """As in the replay. 0 since 1.5."""
+    flags: builtins.int
+    """As in the replay. Since 1.5; 0 before."""
+    build: builtins.int
+    """As in the replay. Since 1.5; 0 before."""
+    target_unit_snapshot_unit_link: builtins.int
+    """The unit's type, as an index into the balance data."""
+    target_unit_snapshot_control_player_id: builtins.int
+    """The player who controlled the unit; -1 for nobody. Before 1.4, its owner. Absent when there is none."""
+    target_unit_snapshot_upkeep_player_id: builtins.int
+    """The player who paid for the unit; -1 for nobody. Since 1.4. Absent when there is none."""
+    target_unit_snapshot_unit_name: builtins.str
+    """The name of target_unit_snapshot_unit_link. Empty when not known."""
+    @property
+    def target_unit(self) -> Global___Unit:
+        """The unit that the beacon was set on; the tag is 0 for none."""
+
+    @property
+    def target_point(self) -> Global___Point:
+        """The place."""
+
+    def __init__(
+        self,
+        *,
+        beacon: builtins.int = ...,
+        ally: builtins.int = ...,
+        autocast: builtins.int = ...,
+        flags: builtins.int = ...,
+        build: builtins.int = ...,
+        target_unit: Global___Unit | None = ...,
+        target_unit_snapshot_unit_link: builtins.int = ...,
+        target_unit_snapshot_control_player_id: builtins.int | None = ...,
+        target_unit_snapshot_upkeep_player_id: builtins.int | None = ...,
+        target_point: Global___Point | None = ...,
+        target_unit_snapshot_unit_name: builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_target_unit_snapshot_control_player_id", b"_target_unit_snapshot_control_player_id", "_target_unit_snapshot_upkeep_player_id", b"_target_unit_snapshot_upkeep_player_id", "target_point", b"target_point", "target_unit", b"target_unit", "target_unit_snapshot_control_player_id", b"target_unit_snapshot_control_player_id", "target_unit_snapshot_upkeep_player_id", b"target_unit_snapshot_upkeep_player_id"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_target_unit_snapshot_control_player_id", b"_target_unit_snapshot_control_player_id", "_target_unit_snapshot_upkeep_player_id", b"_target_unit_snapshot_upkeep_player_id", "ally", b"ally", "autocast", b"autocast", "beacon", b"beacon", "build", b"build", "flags", b"flags", "target_point", b"target_point", "target_unit", b"target_unit", "target_unit_snapshot_control_player_id", b"target_unit_snapshot_control_player_id", "target_unit_snapshot_unit_link", b"target_unit_snapshot_unit_link", "target_unit_snapshot_unit_name", b"target_unit_snapshot_unit_name", "target_unit_snapshot_upkeep_player_id", b"target_unit_snapshot_upkeep_player_id"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__target_unit_snapshot_control_player_id: typing_extensions.TypeAlias = typing.Literal["target_unit_snapshot_control_player_id"]
+    _WhichOneofArgType__target_unit_snapshot_control_player_id: typing_extensions.TypeAlias = typing.Literal["_target_unit_snapshot_control_player_id", b"_target_unit_snapshot_control_player_id"]
+    _WhichOneofReturnType__target_unit_snapshot_upkeep_player_id: typing_extensions.TypeAlias = typing.Literal["target_unit_snapshot_upkeep_player_id"]
+    _WhichOneofArgType__target_unit_snapshot_upkeep_player_id: typing_extensions.TypeAlias = typing.Literal["_target_unit_snapshot_upkeep_player_id", b"_target_unit_snapshot_upkeep_player_id"]
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__target_unit_snapshot_control_player_id) -> _WhichOneofReturnType__target_unit_snapshot_control_player_id | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__target_unit_snapshot_upkeep_player_id) -> _WhichOneofReturnType__target_unit_snapshot_upkeep_player_id | None: ...
+
+Global___AiCommunicate: typing_extensions.TypeAlias = AiCommunicate
+
+@typing.final
+class TriggerReplySelected(google.protobuf.message.Message):
+    """A reply in a conversation was chosen."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    CONVERSATION_ID_FIELD_NUMBER: builtins.int
+    REPLY_ID_FIELD_NUMBER: builtins.int
+    conversation_id: builtins.int
+    """The conversation."""
+    reply_id: builtins.int
+    """The reply."""
+    def __init__(
+        self,
+        *,
+        conversation_id: builtins.int = ...,
+        reply_id: builtins.int = ...,
+    ) -> None: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["conversation_id", b"conversation_id", "reply_id", b"reply_id"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___TriggerReplySelected: typing_extensions.TypeAlias = TriggerReplySelected
+
+@typing.final
+class TriggerSkipped(google.protobuf.message.Message):
+    """A player skipped what was shown."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+
+Global___TriggerSkipped: typing_extensions.TypeAlias = TriggerSkipped
+
+@typing.final
+class TriggerSoundLengthQuery(google.protobuf.message.Message):
+    """A client tells the length of a sound."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    SOUND_HASH_FIELD_NUMBER: builtins.int
+    LENGTH_FIELD_NUMBER: builtins.int
+    sound_hash: builtins.int
+    """The sound."""
+    length: builtins.int
+    """Its length."""
+    def __init__(
+        self,
+        *,
+        sound_hash: builtins.int = ...,
+        length: builtins.int = ...,
+    ) -> None: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["length", b"length", "sound_hash", b"sound_hash"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___TriggerSoundLengthQuery: typing_extensions.TypeAlias = TriggerSoundLengthQuery
+
+@typing.final
+class TriggerSoundOffset(google.protobuf.message.Message):
+    """A sound is played."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    SOUND_FIELD_NUMBER: builtins.int
+    sound: builtins.int
+    """The sound."""
+    def __init__(
+        self,
+        *,
+        sound: builtins.int = ...,
+    ) -> None: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["sound", b"sound"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___TriggerSoundOffset: typing_extensions.TypeAlias = TriggerSoundOffset
+
+@typing.final
+class TriggerTransmissionOffset(google.protobuf.message.Message):
+    """A transmission is played."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    TRANSMISSION_ID_FIELD_NUMBER: builtins.int
+    THREAD_FIELD_NUMBER: builtins.int
+    transmission_id: builtins.int
+    """The transmission."""
+    thread: builtins.int
+    """As in the replay. Since 1.5; 0 before."""
+    def __init__(
+        self,
+        *,
+        transmission_id: builtins.int = ...,
+        thread: builtins.int = ...,
+    ) -> None: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["thread", b"thread", "transmission_id", b"transmission_id"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___TriggerTransmissionOffset: typing_extensions.TypeAlias = TriggerTransmissionOffset
+
+@typing.final
+class TriggerAbortMission(google.protobuf.message.Message):
+    """The mission was given up."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+
+Global___TriggerAbortMission: typing_extensions.TypeAlias = TriggerAbortMission
+
+@typing.final
+class TriggerPurchaseMade(google.protobuf.message.Message):
+    """Something was bought."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    PURCHASE_ITEM_ID_FIELD_NUMBER: builtins.int
+    purchase_item_id: builtins.int
+    """The item."""
+    def __init__(
+        self,
+        *,
+        purchase_item_id: builtins.int = ...,
+    ) -> None: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["purchase_item_id", b"purchase_item_id"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___TriggerPurchaseMade: typing_extensions.TypeAlias = TriggerPurchaseMade
+
+@typing.final
+class TriggerPurchaseExit(google.protobuf.message.Message):
+    """The shop was left."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+
+Global___TriggerPurchaseExit: typing_extensions.TypeAlias = TriggerPurchaseExit
+
+@typing.final
+class TriggerPlanetMissionLaunched(google.protobuf.message.Message):
+    """A planet's mission was launched."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    DIFFICULTY_LEVEL_FIELD_NUMBER: builtins.int
+    difficulty_level: builtins.int
+    """The difficulty."""
+    def __init__(
+        self,
+        *,
+        difficulty_level: builtins.int = ...,
+    ) -> None: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["difficulty_level", b"difficulty_level"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___TriggerPlanetMissionLaunched: typing_extensions.TypeAlias = TriggerPlanetMissionLaunched
+
+@typing.final
+class TriggerPlanetPanelCanceled(google.protobuf.message.Message):
+    """The panel of planets was closed without a choice."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+
+Global___TriggerPlanetPanelCanceled: typing_extensions.TypeAlias = TriggerPlanetPanelCanceled
+
+@typing.final
+class TriggerConversationSkipped(google.protobuf.message.Message):
+    """A conversation was skipped."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    SKIP_TYPE_FIELD_NUMBER: builtins.int
+    skip_type: builtins.int
+    """How, as in the replay."""
+    def __init__(
+        self,
+        *,
+        skip_type: builtins.int = ...,
+    ) -> None: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["skip_type", b"skip_type"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___TriggerConversationSkipped: typing_extensions.TypeAlias = TriggerConversationSkipped
+
+@typing.final
+class TriggerPlanetPanelReplay(google.protobuf.message.Message):
+    """A mission is to be played once more."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+
+Global___TriggerPlanetPanelReplay: typing_extensions.TypeAlias = TriggerPlanetPanelReplay
+
+@typing.final
+class TriggerSoundtrackDone(google.protobuf.message.Message):
+    """A piece of music has ended."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    SOUNDTRACK_FIELD_NUMBER: builtins.int
+    soundtrack: builtins.int
+    """The piece."""
+    def __init__(
+        self,
+        *,
+        soundtrack: builtins.int = ...,
+    ) -> None: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["soundtrack", b"soundtrack"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___TriggerSoundtrackDone: typing_extensions.TypeAlias = TriggerSoundtrackDone
+
+@typing.final
+class TriggerPlanetMissionSelected(google.protobuf.message.Message):
+    """A planet was chosen."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    PLANET_ID_FIELD_NUMBER: builtins.int
+    planet_id: builtins.int
+    """The planet."""
+    def __init__(
+        self,
+        *,
+        planet_id: builtins.int = ...,
+    ) -> None: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["planet_id", b"planet_id"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___TriggerPlanetMissionSelected: typing_extensions.TypeAlias = TriggerPlanetMissionSelected
+
+@typing.final
+class TriggerMovieFunction(google.protobuf.message.Message):
+    """A movie calls a function."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    FUNCTION_NAME_FIELD_NUMBER: builtins.int
+    function_name: builtins.str
+    """The function."""
+    def __init__(
+        self,
+        *,
+        function_name: builtins.str = ...,
+    ) -> None: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["function_name", b"function_name"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___TriggerMovieFunction: typing_extensions.TypeAlias = TriggerMovieFunction
+
+@typing.final
+class TriggerPlanetPanelBirthComplete(google.protobuf.message.Message):
+    """The panel of planets has appeared."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+
+Global___TriggerPlanetPanelBirthComplete: typing_extensions.TypeAlias = TriggerPlanetPanelBirthComplete
+
+@typing.final
+class TriggerPlanetPanelDeathComplete(google.protobuf.message.Message):
+    """The panel of planets has disappeared."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+
+Global___TriggerPlanetPanelDeathComplete: typing_extensions.TypeAlias = TriggerPlanetPanelDeathComplete
+
+@typing.final
+class TriggerResearchPanelExit(google.protobuf.message.Message):
+    """The panel of researches was left."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+
+Global___TriggerResearchPanelExit: typing_extensions.TypeAlias = TriggerResearchPanelExit
+
+@typing.final
+class TriggerResearchPanelPurchase(google.protobuf.message.Message):
+    """A research was bought."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+
+Global___TriggerResearchPanelPurchase: typing_extensions.TypeAlias = TriggerResearchPanelPurchase
+
+@typing.final
+class TriggerResearchPanelSelectionChanged(google.protobuf.message.Message):
+    """A research was chosen."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    RESEARCH_ITEM_ID_FIELD_NUMBER: builtins.int
+    research_item_id: builtins.int
+    """The research."""
+    def __init__(
+        self,
+        *,
+        research_item_id: builtins.int = ...,
+    ) -> None: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["research_item_id", b"research_item_id"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___TriggerResearchPanelSelectionChanged: typing_extensions.TypeAlias = TriggerResearchPanelSelectionChanged
+
+@typing.final
+class TriggerMercenaryPanelExit(google.protobuf.message.Message):
+    """The panel of mercenaries was left."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+
+Global___TriggerMercenaryPanelExit: typing_extensions.TypeAlias = TriggerMercenaryPanelExit
+
+@typing.final
+class TriggerMercenaryPanelPurchase(google.protobuf.message.Message):
+    """Mercenaries were bought."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+
+Global___TriggerMercenaryPanelPurchase: typing_extensions.TypeAlias = TriggerMercenaryPanelPurchase
+
+@typing.final
+class TriggerMercenaryPanelSelectionChanged(google.protobuf.message.Message):
+    """Mercenaries were chosen."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    MERCENARY_ID_FIELD_NUMBER: builtins.int
+    mercenary_id: builtins.int
+    """The mercenaries."""
+    def __init__(
+        self,
+        *,
+        mercenary_id: builtins.int = ...,
+    ) -> None: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["mercenary_id", b"mercenary_id"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___TriggerMercenaryPanelSelectionChanged: typing_extensions.TypeAlias = TriggerMercenaryPanelSelectionChanged
+
+@typing.final
+class TriggerVictoryPanelExit(google.protobuf.message.Message):
+    """The panel of a victory was left."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+
+Global___TriggerVictoryPanelExit: typing_extensions.TypeAlias = TriggerVictoryPanelExit
+
+@typing.final
+class TriggerBattleReportPanelExit(google.protobuf.message.Message):
+    """The panel of battle reports was left."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+
+Global___TriggerBattleReportPanelExit: typing_extensions.TypeAlias = TriggerBattleReportPanelExit
+
+@typing.final
+class TriggerBattleReportPanelPlayMission(google.protobuf.message.Message):
+    """A mission is to be played from the battle reports."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    BATTLE_REPORT_ID_FIELD_NUMBER: builtins.int
+    DIFFICULTY_LEVEL_FIELD_NUMBER: builtins.int
+    battle_report_id: builtins.int
+    """The report."""
+    difficulty_level: builtins.int
+    """The difficulty."""
+    def __init__(
+        self,
+        *,
+        battle_report_id: builtins.int = ...,
+        difficulty_level: builtins.int = ...,
+    ) -> None: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["battle_report_id", b"battle_report_id", "difficulty_level", b"difficulty_level"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___TriggerBattleReportPanelPlayMission: typing_extensions.TypeAlias = TriggerBattleReportPanelPlayMission
+
+@typing.final
+class TriggerBattleReportPanelPlayScene(google.protobuf.message.Message):
+    """A scene is to be shown from the battle reports."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    BATTLE_REPORT_ID_FIELD_NUMBER: builtins.int
+    battle_report_id: builtins.int
+    """The report."""
+    def __init__(
+        self,
+        *,
+        battle_report_id: builtins.int = ...,
+    ) -> None: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["battle_report_id", b"battle_report_id"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___TriggerBattleReportPanelPlayScene: typing_extensions.TypeAlias = TriggerBattleReportPanelPlayScene
+
+@typing.final
+class TriggerBattleReportPanelSelectionChanged(google.protobuf.message.Message):
+    """A battle report was chosen."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    BATTLE_REPORT_ID_FIELD_NUMBER: builtins.int
+    battle_report_id: builtins.int
+    """The report."""
+    def __init__(
+        self,
+        *,
+        battle_report_id: builtins.int = ...,
+    ) -> None: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["battle_report_id", b"battle_report_id"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___TriggerBattleReportPanelSelectionChanged: typing_extensions.TypeAlias = TriggerBattleReportPanelSelectionChanged
+
+@typing.final
+class TriggerVictoryPanelPlayMissionAgain(google.protobuf.message.Message):
+    """The mission is to be played again."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    DIFFICULTY_LEVEL_FIELD_NUMBER: builtins.int
+    difficulty_level: builtins.int
+    """The difficulty."""
+    def __init__(
+        self,
+        *,
+        difficulty_level: builtins.int = ...,
+    ) -> None: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["difficulty_level", b"difficulty_level"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___TriggerVictoryPanelPlayMissionAgain: typing_extensions.TypeAlias = TriggerVictoryPanelPlayMissionAgain
+
+@typing.final
+class TriggerMovieStarted(google.protobuf.message.Message):
+    """A movie began."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+
+Global___TriggerMovieStarted: typing_extensions.TypeAlias = TriggerMovieStarted
+
+@typing.final
+class TriggerMovieFinished(google.protobuf.message.Message):
+    """A movie has ended."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+
+Global___TriggerMovieFinished: typing_extensions.TypeAlias = TriggerMovieFinished
+
+@typing.final
+class TriggerCustomDialogDismissed(google.protobuf.message.Message):
+    """A dialog was closed."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    RESULT_FIELD_NUMBER: builtins.int
+    result: builtins.int
+    """What was chosen, as in the replay."""
+    def __init__(
+        self,
+        *,
+        result: builtins.int = ...,
+    ) -> None: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["result", b"result"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___TriggerCustomDialogDismissed: typing_extensions.TypeAlias = TriggerCustomDialogDismissed
+
+@typing.final
+class TriggerGameMenuItemSelected(google.protobuf.message.Message):
+    """An item of the game's menu was chosen."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    GAME_MENU_ITEM_INDEX_FIELD_NUMBER: builtins.int
+    game_menu_item_index: builtins.int
+    """The item, from 0."""
+    def __init__(
+        self,
+        *,
+        game_menu_item_index: builtins.int = ...,
+    ) -> None: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["game_menu_item_index", b"game_menu_item_index"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___TriggerGameMenuItemSelected: typing_extensions.TypeAlias = TriggerGameMenuItemSelected
+
+@typing.final
+class TriggerPurchasePanelSelectedPurchaseItemChanged(google.protobuf.message.Message):
+    """An item of the shop was chosen."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    PURCHASE_ITEM_ID_FIELD_NUMBER: builtins.int
+    purchase_item_id: builtins.int
+    """The item."""
+    def __init__(
+        self,
+        *,
+        purchase_item_id: builtins.int = ...,
+    ) -> None: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["purchase_item_id", b"purchase_item_id"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___TriggerPurchasePanelSelectedPurchaseItemChanged: typing_extensions.TypeAlias = TriggerPurchasePanelSelectedPurchaseItemChanged
+
+@typing.final
+class TriggerPurchasePanelSelectedPurchaseCategoryChanged(google.protobuf.message.Message):
+    """A category of the shop was chosen."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    PURCHASE_CATEGORY_ID_FIELD_NUMBER: builtins.int
+    purchase_category_id: builtins.int
+    """The category."""
+    def __init__(
+        self,
+        *,
+        purchase_category_id: builtins.int = ...,
+    ) -> None: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["purchase_category_id", b"purchase_category_id"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___TriggerPurchasePanelSelectedPurchaseCategoryChanged: typing_extensions.TypeAlias = TriggerPurchasePanelSelectedPurchaseCategoryChanged
+
+@typing.final
+class TriggerButtonPressed(google.protobuf.message.Message):
+    """A button was pressed."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    BUTTON_FIELD_NUMBER: builtins.int
+    button: builtins.int
+    """The button."""
+    def __init__(
+        self,
+        *,
+        button: builtins.int = ...,
+    ) -> None: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["button", b"button"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___TriggerButtonPressed: typing_extensions.TypeAlias = TriggerButtonPressed
+
+@typing.final
+class TriggerGameCreditsFinished(google.protobuf.message.Message):
+    """The credits have ended."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+
+Global___TriggerGameCreditsFinished: typing_extensions.TypeAlias = TriggerGameCreditsFinished
+
+@typing.final
+class TriggerCutsceneConversationLine(google.protobuf.message.Message):
+    """A line of a conversation is spoken in a cutscene."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    CUTSCENE_ID_FIELD_NUMBER: builtins.int
+    CONVERSATION_LINE_FIELD_NUMBER: builtins.int
+    ALT_CONVERSATION_LINE_FIELD_NUMBER: builtins.int
+    cutscene_id: builtins.int
+    """The cutscene."""
+    conversation_line: builtins.str
+    """The line's name."""
+    alt_conversation_line: builtins.str
+    """The line's other name. Empty for none."""
+    def __init__(
+        self,
+        *,
+        cutscene_id: builtins.int = ...,
+        conversation_line: builtins.str = ...,
+        alt_conversation_line: builtins.str = ...,
+    ) -> None: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["alt_conversation_line", b"alt_conversation_line", "conversation_line", b"conversation_line", "cutscene_id", b"cutscene_id"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___TriggerCutsceneConversationLine: typing_extensions.TypeAlias = TriggerCutsceneConversationLine
+
+@typing.final
+class TriggerCutsceneConversationLineMissing(google.protobuf.message.Message):
+    """A line of a conversation in a cutscene is missing."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    CUTSCENE_ID_FIELD_NUMBER: builtins.int
+    CONVERSATION_LINE_FIELD_NUMBER: builtins.int
+    cutscene_id: builtins.int
+    """The cutscene."""
+    conversation_line: builtins.str
+    """The line's name."""
+    def __init__(
+        self,
+        *,
+        cutscene_id: builtins.int = ...,
+        conversation_line: builtins.str = ...,
+    ) -> None: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["conversation_line", b"conversation_line", "cutscene_id", b"cutscene_id"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___TriggerCutsceneConversationLineMissing: typing_extensions.TypeAlias = TriggerCutsceneConversationLineMissing
+
+@typing.final
+class TriggerAnimLengthQueryByName(google.protobuf.message.Message):
+    """A client tells the length of an animation that was asked for by name."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    QUERY_ID_FIELD_NUMBER: builtins.int
+    LENGTH_MS_FIELD_NUMBER: builtins.int
+    FINISH_GAME_LOOP_FIELD_NUMBER: builtins.int
+    query_id: builtins.int
+    """The question."""
+    length_ms: builtins.int
+    """The length in milliseconds."""
+    finish_game_loop: builtins.int
+    """The gameloop in which it ends."""
+    def __init__(
+        self,
+        *,
+        query_id: builtins.int = ...,
+        length_ms: builtins.int = ...,
+        finish_game_loop: builtins.int = ...,
+    ) -> None: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["finish_game_loop", b"finish_game_loop", "length_ms", b"length_ms", "query_id", b"query_id"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___TriggerAnimLengthQueryByName: typing_extensions.TypeAlias = TriggerAnimLengthQueryByName
+
+@typing.final
+class TriggerAnimLengthQueryByProps(google.protobuf.message.Message):
+    """A client tells the length of an animation that was asked for by properties."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    QUERY_ID_FIELD_NUMBER: builtins.int
+    LENGTH_MS_FIELD_NUMBER: builtins.int
+    query_id: builtins.int
+    """The question."""
+    length_ms: builtins.int
+    """The length in milliseconds."""
+    def __init__(
+        self,
+        *,
+        query_id: builtins.int = ...,
+        length_ms: builtins.int = ...,
+    ) -> None: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["length_ms", b"length_ms", "query_id", b"query_id"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___TriggerAnimLengthQueryByProps: typing_extensions.TypeAlias = TriggerAnimLengthQueryByProps
+
+@typing.final
+class TriggerAnimOffset(google.protobuf.message.Message):
+    """An animation that was waited for has reached its place."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    ANIM_WAIT_QUERY_ID_FIELD_NUMBER: builtins.int
+    anim_wait_query_id: builtins.int
+    """The question."""
+    def __init__(
+        self,
+        *,
+        anim_wait_query_id: builtins.int = ...,
+    ) -> None: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["anim_wait_query_id", b"anim_wait_query_id"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___TriggerAnimOffset: typing_extensions.TypeAlias = TriggerAnimOffset
+
+@typing.final
+class CatalogModify(google.protobuf.message.Message):
+    """A map changed a value of the balance data."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    CATALOG_FIELD_NUMBER: builtins.int
+    ENTRY_FIELD_NUMBER: builtins.int
+    FIELD_FIELD_NUMBER: builtins.int
+    VALUE_FIELD_NUMBER: builtins.int
+    catalog: builtins.int
+    """The catalog, as in the replay."""
+    entry: builtins.int
+    """The entry, an index into the catalog."""
+    field: builtins.str
+    """The field's path."""
+    value: builtins.str
+    """The new value."""
+    def __init__(
+        self,
+        *,
+        catalog: builtins.int = ...,
+        entry: builtins.int = ...,
+        field: builtins.str = ...,
+        value: builtins.str = ...,
+    ) -> None: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["catalog", b"catalog", "entry", b"entry", "field", b"field", "value", b"value"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___CatalogModify: typing_extensions.TypeAlias = CatalogModify
+
+@typing.final
+class HeroTalentTreeSelected(google.protobuf.message.Message):
+    """A talent was chosen."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    INDEX_FIELD_NUMBER: builtins.int
+    index: builtins.int
+    """The talent, from 0."""
+    def __init__(
+        self,
+        *,
+        index: builtins.int = ...,
+    ) -> None: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["index", b"index"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___HeroTalentTreeSelected: typing_extensions.TypeAlias = HeroTalentTreeSelected
+
+@typing.final
+class HeroTalentTreeSelectionPanelToggled(google.protobuf.message.Message):
+    """The panel of talents was opened or closed."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    SHOWN_FIELD_NUMBER: builtins.int
+    shown: builtins.bool
+    """True when it was opened."""
+    def __init__(
+        self,
+        *,
+        shown: builtins.bool = ...,
+    ) -> None: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["shown", b"shown"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___HeroTalentTreeSelectionPanelToggled: typing_extensions.TypeAlias = HeroTalentTreeSelectionPanelToggled
+
+@typing.final
+class TriggerProfilerLoggingFinished(google.protobuf.message.Message):
+    """A profile was written."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+
+Global___TriggerProfilerLoggingFinished: typing_extensions.TypeAlias = TriggerProfilerLoggingFinished
+
+@typing.final
+class PeerSetSyncLoadingTime(google.protobuf.message.Message):
+    """How long loading took, told by another client."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    SYNC_TIME_FIELD_NUMBER: builtins.int
+    sync_time: builtins.int
+    """As in the replay."""
+    def __init__(
+        self,
+        *,
+        sync_time: builtins.int = ...,
+    ) -> None: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["sync_time", b"sync_time"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___PeerSetSyncLoadingTime: typing_extensions.TypeAlias = PeerSetSyncLoadingTime
+
+@typing.final
+class PeerSetSyncPlayingTime(google.protobuf.message.Message):
+    """How long playing took, told by another client."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    SYNC_TIME_FIELD_NUMBER: builtins.int
+    sync_time: builtins.int
+    """As in the replay."""
+    def __init__(
+        self,
+        *,
+        sync_time: builtins.int = ...,
+    ) -> None: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["sync_time", b"sync_time"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___PeerSetSyncPlayingTime: typing_extensions.TypeAlias = PeerSetSyncPlayingTime
+
+@typing.final
 class Other(google.protobuf.message.Message):
-    """An event that has no message of its own."""
+    """An event that no table knows."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -3121,7 +4685,7 @@ class Other(google.protobuf.message.Message):
     id: builtins.int
     """Its number in that stream and version of the game."""
     name: builtins.str
-    """Its name, such as "TriggerMovieStarted". Empty when the table does not know the number."""
+    """Its name, if a table knows the number but the layout is not that of its message. Empty otherwise."""
     @property
     def fields(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Field]:
         """Its fields, in the table's order."""
@@ -3217,7 +4781,9 @@ class PartStatus(google.protobuf.message.Message):
     last_tick: builtins.int
     """The gameloop of the last of them."""
     error: builtins.str
-    """Why it was not read to its end. Empty when it was."""
+    """Why it was not read to its end, is not there though every replay of its age has it, or is not what the archive has the
+    checksum of. Empty for none of these.
+    """
     def __init__(
         self,
         *,
@@ -3244,6 +4810,7 @@ class DecodeInfo(google.protobuf.message.Message):
     TABLE_BUILD_FIELD_NUMBER: builtins.int
     MATCH_FIELD_NUMBER: builtins.int
     PARTS_FIELD_NUMBER: builtins.int
+    NAMES_FIELD_NUMBER: builtins.int
     base_build: builtins.int
     """The base build that the replay's header names."""
     table_build: builtins.int
@@ -3254,6 +4821,10 @@ class DecodeInfo(google.protobuf.message.Message):
     def parts(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___PartStatus]:
         """How the parts were decoded. In start: those that come before the events."""
 
+    @property
+    def names(self) -> Global___NameTable:
+        """What the names of abilities and unit types were taken from."""
+
     def __init__(
         self,
         *,
@@ -3261,11 +4832,37 @@ class DecodeInfo(google.protobuf.message.Message):
         table_build: builtins.int = ...,
         match: Global___TableMatch.ValueType = ...,
         parts: collections.abc.Iterable[Global___PartStatus] | None = ...,
+        names: Global___NameTable | None = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["base_build", b"base_build", "match", b"match", "parts", b"parts", "table_build", b"table_build"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["names", b"names"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["base_build", b"base_build", "match", b"match", "names", b"names", "parts", b"parts", "table_build", b"table_build"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
 
 Global___DecodeInfo: typing_extensions.TypeAlias = DecodeInfo
+
+@typing.final
+class NameTable(google.protobuf.message.Message):
+    """Names of the balance data's abilities and unit types."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    BUILD_FIELD_NUMBER: builtins.int
+    SOURCE_FIELD_NUMBER: builtins.int
+    build: builtins.int
+    """The first build of the game whose names these are. 0 when no names are known for this build."""
+    source: builtins.str
+    """What the names were taken from, such as "sc2reader 1.9.0, LotV/97364". Empty when none are known."""
+    def __init__(
+        self,
+        *,
+        build: builtins.int = ...,
+        source: builtins.str = ...,
+    ) -> None: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["build", b"build", "source", b"source"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___NameTable: typing_extensions.TypeAlias = NameTable
 
 @typing.final
 class Version(google.protobuf.message.Message):
@@ -4385,6 +5982,7 @@ class Attribute(google.protobuf.message.Message):
     NAME_FIELD_NUMBER: builtins.int
     SCOPE_FIELD_NUMBER: builtins.int
     VALUE_FIELD_NUMBER: builtins.int
+    NUMBER_FIELD_NUMBER: builtins.int
     namespace: builtins.int
     """Whose attributes these are; 999 is Blizzard."""
     id: builtins.int
@@ -4393,8 +5991,10 @@ class Attribute(google.protobuf.message.Message):
     """Its name where it is known, such as "race"."""
     scope: builtins.int
     """The player's number, or 16 for the game."""
-    value: builtins.bytes
-    """The value: up to four letters, such as "Terr"."""
+    value: builtins.str
+    """The value where it is text: up to four characters, such as "Terr". Spaces before and after it are removed."""
+    number: builtins.int
+    """The value where it is not text: some speeds and colours of 1.0. Absent for text."""
     def __init__(
         self,
         *,
@@ -4402,10 +6002,16 @@ class Attribute(google.protobuf.message.Message):
         id: builtins.int = ...,
         name: builtins.str = ...,
         scope: builtins.int = ...,
-        value: builtins.bytes = ...,
+        value: builtins.str = ...,
+        number: builtins.int | None = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["id", b"id", "name", b"name", "namespace", b"namespace", "scope", b"scope", "value", b"value"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_number", b"_number", "number", b"number"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_number", b"_number", "id", b"id", "name", b"name", "namespace", b"namespace", "number", b"number", "scope", b"scope", "value", b"value"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__number: typing_extensions.TypeAlias = typing.Literal["number"]
+    _WhichOneofArgType__number: typing_extensions.TypeAlias = typing.Literal["_number", b"_number"]
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__number) -> _WhichOneofReturnType__number | None: ...
 
 Global___Attribute: typing_extensions.TypeAlias = Attribute
 
@@ -4566,6 +6172,7 @@ class PlayerInfo(google.protobuf.message.Message):
     APM_FIELD_NUMBER: builtins.int
     COLOR_NAME_FIELD_NUMBER: builtins.int
     DIFFICULTY_FIELD_NUMBER: builtins.int
+    PICKED_RACE_FIELD_NUMBER: builtins.int
     clan: builtins.str
     """The clan's tag. Empty for none."""
     toon_handle: builtins.str
@@ -4592,6 +6199,8 @@ class PlayerInfo(google.protobuf.message.Message):
     """The name of the colour that was chosen in the lobby, such as "Light pink". Empty when none was."""
     difficulty: builtins.str
     """A computer's difficulty, such as "Very Hard". Empty for humans."""
+    picked_race: builtins.str
+    """The race that was chosen in the lobby: "Terran", "Zerg", "Protoss" or "Random". Empty for observers, and when not known."""
     @property
     def ref(self) -> Global___PlayerRef:
         """The numbers and the name."""
@@ -4618,10 +6227,11 @@ class PlayerInfo(google.protobuf.message.Message):
         apm: builtins.float | None = ...,
         color_name: builtins.str = ...,
         difficulty: builtins.str = ...,
+        picked_race: builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_apm", b"_apm", "_highest_league", b"_highest_league", "_mmr", b"_mmr", "apm", b"apm", "color", b"color", "highest_league", b"highest_league", "mmr", b"mmr", "ref", b"ref"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_apm", b"_apm", "_highest_league", b"_highest_league", "_mmr", b"_mmr", "apm", b"apm", "clan", b"clan", "color", b"color", "color_name", b"color_name", "computer", b"computer", "difficulty", b"difficulty", "handicap", b"handicap", "highest_league", b"highest_league", "mmr", b"mmr", "observer", b"observer", "race", b"race", "ref", b"ref", "result", b"result", "team", b"team", "toon_handle", b"toon_handle"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_apm", b"_apm", "_highest_league", b"_highest_league", "_mmr", b"_mmr", "apm", b"apm", "clan", b"clan", "color", b"color", "color_name", b"color_name", "computer", b"computer", "difficulty", b"difficulty", "handicap", b"handicap", "highest_league", b"highest_league", "mmr", b"mmr", "observer", b"observer", "picked_race", b"picked_race", "race", b"race", "ref", b"ref", "result", b"result", "team", b"team", "toon_handle", b"toon_handle"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__apm: typing_extensions.TypeAlias = typing.Literal["apm"]
     _WhichOneofArgType__apm: typing_extensions.TypeAlias = typing.Literal["_apm", b"_apm"]

@@ -531,6 +531,8 @@ class Event(google.protobuf.message.Message):
     TEAM_FINISH_FIELD_NUMBER: builtins.int
     PLAYER_STATE_FIELD_NUMBER: builtins.int
     WARNINGS_FIELD_NUMBER: builtins.int
+    PLAYER_FIELD_NUMBER: builtins.int
+    OTHER_PLAYER_FIELD_NUMBER: builtins.int
     at_tick: builtins.int
     """The tick in which it happened. Joins, commands and the like that precede the first simulated tick carry 0.
     Within a tick the server records: what the simulation caused, then positions after it, then packets that arrived,
@@ -676,6 +678,16 @@ class Event(google.protobuf.message.Message):
     def warnings(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[Global___Warning.ValueType]:
         """What is odd about the record without making it unreadable. Empty for nearly all events."""
 
+    @property
+    def player(self) -> Global___Player:
+        """Who the client is that the event names, after the event. Only with resolve_players, and absent where the event names no
+        client.
+        """
+
+    @property
+    def other_player(self) -> Global___Player:
+        """Who the other client of a player_swap is. Only with resolve_players."""
+
     def __init__(
         self,
         *,
@@ -715,16 +727,53 @@ class Event(google.protobuf.message.Message):
         team_finish: Global___TeamFinish | None = ...,
         player_state: Global___PlayerState | None = ...,
         warnings: collections.abc.Iterable[Global___Warning.ValueType] | None = ...,
+        player: Global___Player | None = ...,
+        other_player: Global___Player | None = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["antibot", b"antibot", "auth_init", b"auth_init", "auth_login", b"auth_login", "auth_logout", b"auth_logout", "console_command", b"console_command", "ddnetver", b"ddnetver", "ddnetver_old", b"ddnetver_old", "drop", b"drop", "finish", b"finish", "input_diff", b"input_diff", "input_new", b"input_new", "join", b"join", "joinver6", b"joinver6", "joinver7", b"joinver7", "kind", b"kind", "load_failure", b"load_failure", "load_success", b"load_success", "message", b"message", "player_diff", b"player_diff", "player_finish", b"player_finish", "player_name", b"player_name", "player_new", b"player_new", "player_old", b"player_old", "player_ready", b"player_ready", "player_state", b"player_state", "player_swap", b"player_swap", "player_team", b"player_team", "rejoinver6", b"rejoinver6", "save_failure", b"save_failure", "save_success", b"save_success", "team_finish", b"team_finish", "team_practice", b"team_practice", "test", b"test", "tick", b"tick", "unknown_ex", b"unknown_ex"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["antibot", b"antibot", "auth_init", b"auth_init", "auth_login", b"auth_login", "auth_logout", b"auth_logout", "console_command", b"console_command", "ddnetver", b"ddnetver", "ddnetver_old", b"ddnetver_old", "drop", b"drop", "finish", b"finish", "input_diff", b"input_diff", "input_new", b"input_new", "join", b"join", "joinver6", b"joinver6", "joinver7", b"joinver7", "kind", b"kind", "load_failure", b"load_failure", "load_success", b"load_success", "message", b"message", "other_player", b"other_player", "player", b"player", "player_diff", b"player_diff", "player_finish", b"player_finish", "player_name", b"player_name", "player_new", b"player_new", "player_old", b"player_old", "player_ready", b"player_ready", "player_state", b"player_state", "player_swap", b"player_swap", "player_team", b"player_team", "rejoinver6", b"rejoinver6", "save_failure", b"save_failure", "save_success", b"save_success", "team_finish", b"team_finish", "team_practice", b"team_practice", "test", b"test", "tick", b"tick", "unknown_ex", b"unknown_ex"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["antibot", b"antibot", "at_tick", b"at_tick", "auth_init", b"auth_init", "auth_login", b"auth_login", "auth_logout", b"auth_logout", "console_command", b"console_command", "ddnetver", b"ddnetver", "ddnetver_old", b"ddnetver_old", "drop", b"drop", "finish", b"finish", "input_diff", b"input_diff", "input_new", b"input_new", "join", b"join", "joinver6", b"joinver6", "joinver7", b"joinver7", "kind", b"kind", "load_failure", b"load_failure", "load_success", b"load_success", "message", b"message", "player_diff", b"player_diff", "player_finish", b"player_finish", "player_name", b"player_name", "player_new", b"player_new", "player_old", b"player_old", "player_ready", b"player_ready", "player_state", b"player_state", "player_swap", b"player_swap", "player_team", b"player_team", "rejoinver6", b"rejoinver6", "save_failure", b"save_failure", "save_success", b"save_success", "team_finish", b"team_finish", "team_practice", b"team_practice", "test", b"test", "tick", b"tick", "unknown_ex", b"unknown_ex", "warnings", b"warnings"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["antibot", b"antibot", "at_tick", b"at_tick", "auth_init", b"auth_init", "auth_login", b"auth_login", "auth_logout", b"auth_logout", "console_command", b"console_command", "ddnetver", b"ddnetver", "ddnetver_old", b"ddnetver_old", "drop", b"drop", "finish", b"finish", "input_diff", b"input_diff", "input_new", b"input_new", "join", b"join", "joinver6", b"joinver6", "joinver7", b"joinver7", "kind", b"kind", "load_failure", b"load_failure", "load_success", b"load_success", "message", b"message", "other_player", b"other_player", "player", b"player", "player_diff", b"player_diff", "player_finish", b"player_finish", "player_name", b"player_name", "player_new", b"player_new", "player_old", b"player_old", "player_ready", b"player_ready", "player_state", b"player_state", "player_swap", b"player_swap", "player_team", b"player_team", "rejoinver6", b"rejoinver6", "save_failure", b"save_failure", "save_success", b"save_success", "team_finish", b"team_finish", "team_practice", b"team_practice", "test", b"test", "tick", b"tick", "unknown_ex", b"unknown_ex", "warnings", b"warnings"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType_kind: typing_extensions.TypeAlias = typing.Literal["player_diff", "input_diff", "tick", "input_new", "message", "player_new", "player_old", "join", "drop", "console_command", "finish", "unknown_ex", "test", "auth_init", "auth_login", "auth_logout", "ddnetver_old", "ddnetver", "joinver6", "joinver7", "save_success", "save_failure", "load_success", "load_failure", "player_team", "team_practice", "player_ready", "player_swap", "rejoinver6", "antibot", "player_name", "player_finish", "team_finish", "player_state"]
     _WhichOneofArgType_kind: typing_extensions.TypeAlias = typing.Literal["kind", b"kind"]
     def WhichOneof(self, oneof_group: _WhichOneofArgType_kind) -> _WhichOneofReturnType_kind | None: ...
 
 Global___Event: typing_extensions.TypeAlias = Event
+
+@typing.final
+class Player(google.protobuf.message.Message):
+    """Who a client is, as far as the file and those of the games before it in the same server process tell. What is not known is
+    empty.
+    """
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: builtins.int
+    CLAN_FIELD_NUMBER: builtins.int
+    TEAM_FIELD_NUMBER: builtins.int
+    ROLE_FIELD_NUMBER: builtins.int
+    name: builtins.str
+    """The name: what the server calls the client, or, where it does not say, what the client asked to be called."""
+    clan: builtins.str
+    """The clan."""
+    team: builtins.int
+    """The team, from 0."""
+    role: builtins.str
+    """The role on the remote console: "admin", "moderator", "helper", or as the operator calls it. Empty when the client is not
+    logged in.
+    """
+    def __init__(
+        self,
+        *,
+        name: builtins.str = ...,
+        clan: builtins.str = ...,
+        team: builtins.int = ...,
+        role: builtins.str = ...,
+    ) -> None: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["clan", b"clan", "name", b"name", "role", b"role", "team", b"team"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___Player: typing_extensions.TypeAlias = Player
 
 @typing.final
 class Tick(google.protobuf.message.Message):
@@ -1104,8 +1153,8 @@ Global___Test: typing_extensions.TypeAlias = Test
 
 @typing.final
 class AuthInit(google.protobuf.message.Message):
-    """A client was already logged in to the remote console when the file began. DDNet 11.0.3 to 19.5; later servers write
-    auth_login instead.
+    """A client was already logged in to the remote console when the file began. DDNet 11.0.3 to 19.5, and by role since
+    20.1.1; the servers between write auth_login instead.
     """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
@@ -1113,20 +1162,26 @@ class AuthInit(google.protobuf.message.Message):
     CLIENT_ID_FIELD_NUMBER: builtins.int
     LEVEL_FIELD_NUMBER: builtins.int
     AUTH_NAME_FIELD_NUMBER: builtins.int
+    ROLE_FIELD_NUMBER: builtins.int
     client_id: builtins.int
     """The client."""
     level: Global___AuthLevel.ValueType
-    """Its level."""
+    """Its level; of a login by role, the level of that name, or unspecified where the role has another name."""
     auth_name: builtins.str
     """The login's name, as configured by the operator."""
+    role: builtins.str
+    """The role: "admin", "moderator", "helper", or as the operator calls it. Empty in files of servers before DDNet 20.1.1,
+    which record the level alone.
+    """
     def __init__(
         self,
         *,
         client_id: builtins.int = ...,
         level: Global___AuthLevel.ValueType = ...,
         auth_name: builtins.str = ...,
+        role: builtins.str = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["auth_name", b"auth_name", "client_id", b"client_id", "level", b"level"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["auth_name", b"auth_name", "client_id", b"client_id", "level", b"level", "role", b"role"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
 
 Global___AuthInit: typing_extensions.TypeAlias = AuthInit
@@ -1140,20 +1195,26 @@ class AuthLogin(google.protobuf.message.Message):
     CLIENT_ID_FIELD_NUMBER: builtins.int
     LEVEL_FIELD_NUMBER: builtins.int
     AUTH_NAME_FIELD_NUMBER: builtins.int
+    ROLE_FIELD_NUMBER: builtins.int
     client_id: builtins.int
     """The client."""
     level: Global___AuthLevel.ValueType
-    """Its level."""
+    """Its level; of a login by role, the level of that name, or unspecified where the role has another name."""
     auth_name: builtins.str
     """The login's name, as configured by the operator."""
+    role: builtins.str
+    """The role: "admin", "moderator", "helper", or as the operator calls it. Empty in files of servers before DDNet 20.1.1,
+    which record the level alone.
+    """
     def __init__(
         self,
         *,
         client_id: builtins.int = ...,
         level: Global___AuthLevel.ValueType = ...,
         auth_name: builtins.str = ...,
+        role: builtins.str = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["auth_name", b"auth_name", "client_id", b"client_id", "level", b"level"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["auth_name", b"auth_name", "client_id", b"client_id", "level", b"level", "role", b"role"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
 
 Global___AuthLogin: typing_extensions.TypeAlias = AuthLogin
@@ -1579,6 +1640,17 @@ class PlayerState(google.protobuf.message.Message):
     X_FIELD_NUMBER: builtins.int
     Y_FIELD_NUMBER: builtins.int
     INPUT_FIELD_NUMBER: builtins.int
+    NAME_EFFECTIVE_FIELD_NUMBER: builtins.int
+    CLAN_FIELD_NUMBER: builtins.int
+    COUNTRY_FIELD_NUMBER: builtins.int
+    SKIN_FIELD_NUMBER: builtins.int
+    SKIN_PARTS_FIELD_NUMBER: builtins.int
+    CLIENT_VERSION_FIELD_NUMBER: builtins.int
+    CLIENT_VERSION_TEXT_FIELD_NUMBER: builtins.int
+    AUTH_LEVEL_FIELD_NUMBER: builtins.int
+    ROLE_FIELD_NUMBER: builtins.int
+    PRACTICE_FIELD_NUMBER: builtins.int
+    READY_FIELD_NUMBER: builtins.int
     client_id: builtins.int
     """The client."""
     joined: builtins.bool
@@ -1586,7 +1658,9 @@ class PlayerState(google.protobuf.message.Message):
     protocol: Global___Protocol.ValueType
     """The protocol that the client speaks."""
     name: builtins.str
-    """The name: the effective one where the server recorded it, or else the one asked for. Empty when not known."""
+    """The name: what the server calls the client, or, where it does not say, what the client asked to be called. Empty when
+    not known.
+    """
     team: builtins.int
     """The team, from 0."""
     alive: builtins.bool
@@ -1595,9 +1669,37 @@ class PlayerState(google.protobuf.message.Message):
     """Where the character is, in world units; where it was last, when it has none."""
     y: builtins.int
     """Where the character is, in world units; where it was last, when it has none."""
+    name_effective: builtins.bool
+    """True when the name is the server's word, recorded in this file or in that of a game before it in the same server process;
+    false when it is only what the client asked for.
+    """
+    clan: builtins.str
+    """The clan."""
+    country: builtins.int
+    """The country's ISO 3166-1 number, or -1 and below for special flags. Absent when not known."""
+    client_version: builtins.int
+    """The DDNet version number, such as 16040 for 16.4. 0 when not known."""
+    client_version_text: builtins.str
+    """The version as the client spells it. Empty when not known."""
+    auth_level: Global___AuthLevel.ValueType
+    """The level of its login to the remote console. Unspecified when it is not logged in, or by a role of another name."""
+    role: builtins.str
+    """The role of its login: "admin", "moderator", "helper", or as the operator calls it. Empty when it is not logged in."""
+    practice: builtins.bool
+    """True while its team practises."""
+    ready: builtins.bool
+    """True when the client has entered the game, as far as the file tells."""
     @property
     def input(self) -> Global___Input:
         """The input. Absent when the client sent none yet."""
+
+    @property
+    def skin(self) -> Global___Skin:
+        """The skin, of a 0.6 client. Absent when not known."""
+
+    @property
+    def skin_parts(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___SkinPart]:
+        """The skin, of a 0.7 client: body, marking, decoration, hands, feet, eyes, in this order. Empty when not known."""
 
     def __init__(
         self,
@@ -1611,11 +1713,25 @@ class PlayerState(google.protobuf.message.Message):
         x: builtins.int = ...,
         y: builtins.int = ...,
         input: Global___Input | None = ...,
+        name_effective: builtins.bool = ...,
+        clan: builtins.str = ...,
+        country: builtins.int | None = ...,
+        skin: Global___Skin | None = ...,
+        skin_parts: collections.abc.Iterable[Global___SkinPart] | None = ...,
+        client_version: builtins.int = ...,
+        client_version_text: builtins.str = ...,
+        auth_level: Global___AuthLevel.ValueType = ...,
+        role: builtins.str = ...,
+        practice: builtins.bool = ...,
+        ready: builtins.bool = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["input", b"input"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_country", b"_country", "country", b"country", "input", b"input", "skin", b"skin"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["alive", b"alive", "client_id", b"client_id", "input", b"input", "joined", b"joined", "name", b"name", "protocol", b"protocol", "team", b"team", "x", b"x", "y", b"y"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_country", b"_country", "alive", b"alive", "auth_level", b"auth_level", "clan", b"clan", "client_id", b"client_id", "client_version", b"client_version", "client_version_text", b"client_version_text", "country", b"country", "input", b"input", "joined", b"joined", "name", b"name", "name_effective", b"name_effective", "practice", b"practice", "protocol", b"protocol", "ready", b"ready", "role", b"role", "skin", b"skin", "skin_parts", b"skin_parts", "team", b"team", "x", b"x", "y", b"y"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__country: typing_extensions.TypeAlias = typing.Literal["country"]
+    _WhichOneofArgType__country: typing_extensions.TypeAlias = typing.Literal["_country", b"_country"]
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__country) -> _WhichOneofReturnType__country | None: ...
 
 Global___PlayerState: typing_extensions.TypeAlias = PlayerState
 

@@ -95,6 +95,7 @@ class Header(google.protobuf.message.Message):
     TUNING_FIELD_NUMBER: builtins.int
     UUIDS_FIELD_NUMBER: builtins.int
     OTHER_FIELD_NUMBER: builtins.int
+    UNKNOWN_EXTENSIONS_FIELD_NUMBER: builtins.int
     version: builtins.int
     """The format's version: 1 (no extension records) or 2."""
     version_minor: builtins.int
@@ -143,6 +144,12 @@ class Header(google.protobuf.message.Message):
     def other(self) -> google.protobuf.internal.containers.ScalarMap[builtins.str, builtins.str]:
         """Keys that are not known to this version of replayd, with their values as JSON text."""
 
+    @property
+    def unknown_extensions(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """Those of uuids that name extension records which this version of replayd does not know: if the file has any, they come
+        as unknown_ex.
+        """
+
     def __init__(
         self,
         *,
@@ -165,10 +172,11 @@ class Header(google.protobuf.message.Message):
         tuning: collections.abc.Mapping[builtins.str, builtins.str] | None = ...,
         uuids: collections.abc.Iterable[builtins.str] | None = ...,
         other: collections.abc.Mapping[builtins.str, builtins.str] | None = ...,
+        unknown_extensions: collections.abc.Iterable[builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_version_minor", b"_version_minor", "start_time", b"start_time", "version_minor", b"version_minor"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_version_minor", b"_version_minor", "config", b"config", "game_type", b"game_type", "game_uuid", b"game_uuid", "map_crc", b"map_crc", "map_name", b"map_name", "map_sha256", b"map_sha256", "map_size", b"map_size", "other", b"other", "prev_game_uuid", b"prev_game_uuid", "prng_description", b"prng_description", "server_name", b"server_name", "server_port", b"server_port", "server_version", b"server_version", "start_time", b"start_time", "start_time_text", b"start_time_text", "tuning", b"tuning", "uuids", b"uuids", "version", b"version", "version_minor", b"version_minor"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_version_minor", b"_version_minor", "config", b"config", "game_type", b"game_type", "game_uuid", b"game_uuid", "map_crc", b"map_crc", "map_name", b"map_name", "map_sha256", b"map_sha256", "map_size", b"map_size", "other", b"other", "prev_game_uuid", b"prev_game_uuid", "prng_description", b"prng_description", "server_name", b"server_name", "server_port", b"server_port", "server_version", b"server_version", "start_time", b"start_time", "start_time_text", b"start_time_text", "tuning", b"tuning", "unknown_extensions", b"unknown_extensions", "uuids", b"uuids", "version", b"version", "version_minor", b"version_minor"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__version_minor: typing_extensions.TypeAlias = typing.Literal["version_minor"]
     _WhichOneofArgType__version_minor: typing_extensions.TypeAlias = typing.Literal["_version_minor", b"_version_minor"]

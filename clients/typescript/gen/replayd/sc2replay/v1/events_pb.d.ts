@@ -10,8 +10,8 @@
 //
 // A stream begins with what the replay says of itself (start, details, lobby, attributes, game_metadata, player_info,
 // member), goes on with the events of all its event streams in the order of gameloops (of one gameloop: game events, then
-// messages, then the tracker's), and closes with an end. Kinds are the names of the events in Blizzard's protocol tables;
-// events that have no message of their own here arrive as `other`, with all their fields.
+// messages, then the tracker's), and closes with an end. Kinds are the names of the events in Blizzard's protocol tables; every
+// event of every table has a message of its own. Tracker events of games that are newer than the tables arrive as `other`.
 
 import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
@@ -48,7 +48,7 @@ export declare const EventListSchema: GenMessage<EventList>;
  */
 export declare type Event = Message<"replayd.sc2replay.v1.Event"> & {
   /**
-   * The gameloop in which it happened. 0 for what comes before the game.
+   * The gameloop in which it happened. 0 for what comes before the game. It never decreases from event to event.
    *
    * @generated from field: int32 at_tick = 1;
    */
@@ -620,9 +620,481 @@ export declare type Event = Message<"replayd.sc2replay.v1.Event"> & {
     case: "addAbsoluteGameSpeed";
   } | {
     /**
-     * An event of a kind that has no message of its own, with its name and all its fields.
+     * A map has opened a bank: a file that keeps things from game to game.
      *
-     * @generated from field: replayd.sc2replay.v1.Other other = 127;
+     * @generated from field: replayd.sc2replay.v1.BankFile bank_file = 72;
+     */
+    value: BankFile;
+    case: "bankFile";
+  } | {
+    /**
+     * A section of the bank follows.
+     *
+     * @generated from field: replayd.sc2replay.v1.BankSection bank_section = 73;
+     */
+    value: BankSection;
+    case: "bankSection";
+  } | {
+    /**
+     * A key of the bank's section, with its value.
+     *
+     * @generated from field: replayd.sc2replay.v1.BankKey bank_key = 74;
+     */
+    value: BankKey;
+    case: "bankKey";
+  } | {
+    /**
+     * A further value of the bank's key.
+     *
+     * @generated from field: replayd.sc2replay.v1.BankValue bank_value = 75;
+     */
+    value: BankValue;
+    case: "bankValue";
+  } | {
+    /**
+     * What proves that the bank was not tampered with.
+     *
+     * @generated from field: replayd.sc2replay.v1.BankSignature bank_signature = 76;
+     */
+    value: BankSignature;
+    case: "bankSignature";
+  } | {
+    /**
+     * The game is being saved.
+     *
+     * @generated from field: replayd.sc2replay.v1.SaveGame save_game = 77;
+     */
+    value: SaveGame;
+    case: "saveGame";
+  } | {
+    /**
+     * The game was saved.
+     *
+     * @generated from field: replayd.sc2replay.v1.SaveGameDone save_game_done = 78;
+     */
+    value: SaveGameDone;
+    case: "saveGameDone";
+  } | {
+    /**
+     * A saved game was loaded.
+     *
+     * @generated from field: replayd.sc2replay.v1.LoadGameDone load_game_done = 79;
+     */
+    value: LoadGameDone;
+    case: "loadGameDone";
+  } | {
+    /**
+     * A player used a cheat.
+     *
+     * @generated from field: replayd.sc2replay.v1.GameCheat game_cheat = 80;
+     */
+    value: GameCheat;
+    case: "gameCheat";
+  } | {
+    /**
+     * A cheat was announced.
+     *
+     * @generated from field: replayd.sc2replay.v1.BroadcastCheat broadcast_cheat = 81;
+     */
+    value: BroadcastCheat;
+    case: "broadcastCheat";
+  } | {
+    /**
+     * A player asks an artificial ally for something.
+     *
+     * @generated from field: replayd.sc2replay.v1.AiCommunicate ai_communicate = 82;
+     */
+    value: AiCommunicate;
+    case: "aiCommunicate";
+  } | {
+    /**
+     * A reply in a conversation was chosen.
+     *
+     * @generated from field: replayd.sc2replay.v1.TriggerReplySelected trigger_reply_selected = 83;
+     */
+    value: TriggerReplySelected;
+    case: "triggerReplySelected";
+  } | {
+    /**
+     * A player skipped what was shown.
+     *
+     * @generated from field: replayd.sc2replay.v1.TriggerSkipped trigger_skipped = 84;
+     */
+    value: TriggerSkipped;
+    case: "triggerSkipped";
+  } | {
+    /**
+     * A client tells the length of a sound.
+     *
+     * @generated from field: replayd.sc2replay.v1.TriggerSoundLengthQuery trigger_sound_length_query = 85;
+     */
+    value: TriggerSoundLengthQuery;
+    case: "triggerSoundLengthQuery";
+  } | {
+    /**
+     * A sound is played.
+     *
+     * @generated from field: replayd.sc2replay.v1.TriggerSoundOffset trigger_sound_offset = 86;
+     */
+    value: TriggerSoundOffset;
+    case: "triggerSoundOffset";
+  } | {
+    /**
+     * A transmission is played.
+     *
+     * @generated from field: replayd.sc2replay.v1.TriggerTransmissionOffset trigger_transmission_offset = 87;
+     */
+    value: TriggerTransmissionOffset;
+    case: "triggerTransmissionOffset";
+  } | {
+    /**
+     * The mission was given up.
+     *
+     * @generated from field: replayd.sc2replay.v1.TriggerAbortMission trigger_abort_mission = 88;
+     */
+    value: TriggerAbortMission;
+    case: "triggerAbortMission";
+  } | {
+    /**
+     * Something was bought.
+     *
+     * @generated from field: replayd.sc2replay.v1.TriggerPurchaseMade trigger_purchase_made = 89;
+     */
+    value: TriggerPurchaseMade;
+    case: "triggerPurchaseMade";
+  } | {
+    /**
+     * The shop was left.
+     *
+     * @generated from field: replayd.sc2replay.v1.TriggerPurchaseExit trigger_purchase_exit = 90;
+     */
+    value: TriggerPurchaseExit;
+    case: "triggerPurchaseExit";
+  } | {
+    /**
+     * A planet's mission was launched.
+     *
+     * @generated from field: replayd.sc2replay.v1.TriggerPlanetMissionLaunched trigger_planet_mission_launched = 91;
+     */
+    value: TriggerPlanetMissionLaunched;
+    case: "triggerPlanetMissionLaunched";
+  } | {
+    /**
+     * The panel of planets was closed without a choice.
+     *
+     * @generated from field: replayd.sc2replay.v1.TriggerPlanetPanelCanceled trigger_planet_panel_canceled = 92;
+     */
+    value: TriggerPlanetPanelCanceled;
+    case: "triggerPlanetPanelCanceled";
+  } | {
+    /**
+     * A conversation was skipped.
+     *
+     * @generated from field: replayd.sc2replay.v1.TriggerConversationSkipped trigger_conversation_skipped = 93;
+     */
+    value: TriggerConversationSkipped;
+    case: "triggerConversationSkipped";
+  } | {
+    /**
+     * A mission is to be played once more.
+     *
+     * @generated from field: replayd.sc2replay.v1.TriggerPlanetPanelReplay trigger_planet_panel_replay = 94;
+     */
+    value: TriggerPlanetPanelReplay;
+    case: "triggerPlanetPanelReplay";
+  } | {
+    /**
+     * A piece of music has ended.
+     *
+     * @generated from field: replayd.sc2replay.v1.TriggerSoundtrackDone trigger_soundtrack_done = 95;
+     */
+    value: TriggerSoundtrackDone;
+    case: "triggerSoundtrackDone";
+  } | {
+    /**
+     * A planet was chosen.
+     *
+     * @generated from field: replayd.sc2replay.v1.TriggerPlanetMissionSelected trigger_planet_mission_selected = 96;
+     */
+    value: TriggerPlanetMissionSelected;
+    case: "triggerPlanetMissionSelected";
+  } | {
+    /**
+     * A movie calls a function.
+     *
+     * @generated from field: replayd.sc2replay.v1.TriggerMovieFunction trigger_movie_function = 97;
+     */
+    value: TriggerMovieFunction;
+    case: "triggerMovieFunction";
+  } | {
+    /**
+     * The panel of planets has appeared.
+     *
+     * @generated from field: replayd.sc2replay.v1.TriggerPlanetPanelBirthComplete trigger_planet_panel_birth_complete = 98;
+     */
+    value: TriggerPlanetPanelBirthComplete;
+    case: "triggerPlanetPanelBirthComplete";
+  } | {
+    /**
+     * The panel of planets has disappeared.
+     *
+     * @generated from field: replayd.sc2replay.v1.TriggerPlanetPanelDeathComplete trigger_planet_panel_death_complete = 99;
+     */
+    value: TriggerPlanetPanelDeathComplete;
+    case: "triggerPlanetPanelDeathComplete";
+  } | {
+    /**
+     * The panel of researches was left.
+     *
+     * @generated from field: replayd.sc2replay.v1.TriggerResearchPanelExit trigger_research_panel_exit = 100;
+     */
+    value: TriggerResearchPanelExit;
+    case: "triggerResearchPanelExit";
+  } | {
+    /**
+     * A research was bought.
+     *
+     * @generated from field: replayd.sc2replay.v1.TriggerResearchPanelPurchase trigger_research_panel_purchase = 101;
+     */
+    value: TriggerResearchPanelPurchase;
+    case: "triggerResearchPanelPurchase";
+  } | {
+    /**
+     * A research was chosen.
+     *
+     * @generated from field: replayd.sc2replay.v1.TriggerResearchPanelSelectionChanged trigger_research_panel_selection_changed = 102;
+     */
+    value: TriggerResearchPanelSelectionChanged;
+    case: "triggerResearchPanelSelectionChanged";
+  } | {
+    /**
+     * The panel of mercenaries was left.
+     *
+     * @generated from field: replayd.sc2replay.v1.TriggerMercenaryPanelExit trigger_mercenary_panel_exit = 103;
+     */
+    value: TriggerMercenaryPanelExit;
+    case: "triggerMercenaryPanelExit";
+  } | {
+    /**
+     * Mercenaries were bought.
+     *
+     * @generated from field: replayd.sc2replay.v1.TriggerMercenaryPanelPurchase trigger_mercenary_panel_purchase = 104;
+     */
+    value: TriggerMercenaryPanelPurchase;
+    case: "triggerMercenaryPanelPurchase";
+  } | {
+    /**
+     * Mercenaries were chosen.
+     *
+     * @generated from field: replayd.sc2replay.v1.TriggerMercenaryPanelSelectionChanged trigger_mercenary_panel_selection_changed = 105;
+     */
+    value: TriggerMercenaryPanelSelectionChanged;
+    case: "triggerMercenaryPanelSelectionChanged";
+  } | {
+    /**
+     * The panel of a victory was left.
+     *
+     * @generated from field: replayd.sc2replay.v1.TriggerVictoryPanelExit trigger_victory_panel_exit = 106;
+     */
+    value: TriggerVictoryPanelExit;
+    case: "triggerVictoryPanelExit";
+  } | {
+    /**
+     * The panel of battle reports was left.
+     *
+     * @generated from field: replayd.sc2replay.v1.TriggerBattleReportPanelExit trigger_battle_report_panel_exit = 107;
+     */
+    value: TriggerBattleReportPanelExit;
+    case: "triggerBattleReportPanelExit";
+  } | {
+    /**
+     * A mission is to be played from the battle reports.
+     *
+     * @generated from field: replayd.sc2replay.v1.TriggerBattleReportPanelPlayMission trigger_battle_report_panel_play_mission = 108;
+     */
+    value: TriggerBattleReportPanelPlayMission;
+    case: "triggerBattleReportPanelPlayMission";
+  } | {
+    /**
+     * A scene is to be shown from the battle reports.
+     *
+     * @generated from field: replayd.sc2replay.v1.TriggerBattleReportPanelPlayScene trigger_battle_report_panel_play_scene = 109;
+     */
+    value: TriggerBattleReportPanelPlayScene;
+    case: "triggerBattleReportPanelPlayScene";
+  } | {
+    /**
+     * A battle report was chosen.
+     *
+     * @generated from field: replayd.sc2replay.v1.TriggerBattleReportPanelSelectionChanged trigger_battle_report_panel_selection_changed = 110;
+     */
+    value: TriggerBattleReportPanelSelectionChanged;
+    case: "triggerBattleReportPanelSelectionChanged";
+  } | {
+    /**
+     * The mission is to be played again.
+     *
+     * @generated from field: replayd.sc2replay.v1.TriggerVictoryPanelPlayMissionAgain trigger_victory_panel_play_mission_again = 111;
+     */
+    value: TriggerVictoryPanelPlayMissionAgain;
+    case: "triggerVictoryPanelPlayMissionAgain";
+  } | {
+    /**
+     * A movie began.
+     *
+     * @generated from field: replayd.sc2replay.v1.TriggerMovieStarted trigger_movie_started = 112;
+     */
+    value: TriggerMovieStarted;
+    case: "triggerMovieStarted";
+  } | {
+    /**
+     * A movie has ended.
+     *
+     * @generated from field: replayd.sc2replay.v1.TriggerMovieFinished trigger_movie_finished = 113;
+     */
+    value: TriggerMovieFinished;
+    case: "triggerMovieFinished";
+  } | {
+    /**
+     * A dialog was closed.
+     *
+     * @generated from field: replayd.sc2replay.v1.TriggerCustomDialogDismissed trigger_custom_dialog_dismissed = 114;
+     */
+    value: TriggerCustomDialogDismissed;
+    case: "triggerCustomDialogDismissed";
+  } | {
+    /**
+     * An item of the game's menu was chosen.
+     *
+     * @generated from field: replayd.sc2replay.v1.TriggerGameMenuItemSelected trigger_game_menu_item_selected = 115;
+     */
+    value: TriggerGameMenuItemSelected;
+    case: "triggerGameMenuItemSelected";
+  } | {
+    /**
+     * An item of the shop was chosen.
+     *
+     * @generated from field: replayd.sc2replay.v1.TriggerPurchasePanelSelectedPurchaseItemChanged trigger_purchase_panel_selected_purchase_item_changed = 116;
+     */
+    value: TriggerPurchasePanelSelectedPurchaseItemChanged;
+    case: "triggerPurchasePanelSelectedPurchaseItemChanged";
+  } | {
+    /**
+     * A category of the shop was chosen.
+     *
+     * @generated from field: replayd.sc2replay.v1.TriggerPurchasePanelSelectedPurchaseCategoryChanged trigger_purchase_panel_selected_purchase_category_changed = 117;
+     */
+    value: TriggerPurchasePanelSelectedPurchaseCategoryChanged;
+    case: "triggerPurchasePanelSelectedPurchaseCategoryChanged";
+  } | {
+    /**
+     * A button was pressed.
+     *
+     * @generated from field: replayd.sc2replay.v1.TriggerButtonPressed trigger_button_pressed = 118;
+     */
+    value: TriggerButtonPressed;
+    case: "triggerButtonPressed";
+  } | {
+    /**
+     * The credits have ended.
+     *
+     * @generated from field: replayd.sc2replay.v1.TriggerGameCreditsFinished trigger_game_credits_finished = 119;
+     */
+    value: TriggerGameCreditsFinished;
+    case: "triggerGameCreditsFinished";
+  } | {
+    /**
+     * A line of a conversation is spoken in a cutscene.
+     *
+     * @generated from field: replayd.sc2replay.v1.TriggerCutsceneConversationLine trigger_cutscene_conversation_line = 120;
+     */
+    value: TriggerCutsceneConversationLine;
+    case: "triggerCutsceneConversationLine";
+  } | {
+    /**
+     * A line of a conversation in a cutscene is missing.
+     *
+     * @generated from field: replayd.sc2replay.v1.TriggerCutsceneConversationLineMissing trigger_cutscene_conversation_line_missing = 121;
+     */
+    value: TriggerCutsceneConversationLineMissing;
+    case: "triggerCutsceneConversationLineMissing";
+  } | {
+    /**
+     * A client tells the length of an animation that was asked for by name.
+     *
+     * @generated from field: replayd.sc2replay.v1.TriggerAnimLengthQueryByName trigger_anim_length_query_by_name = 122;
+     */
+    value: TriggerAnimLengthQueryByName;
+    case: "triggerAnimLengthQueryByName";
+  } | {
+    /**
+     * A client tells the length of an animation that was asked for by properties.
+     *
+     * @generated from field: replayd.sc2replay.v1.TriggerAnimLengthQueryByProps trigger_anim_length_query_by_props = 123;
+     */
+    value: TriggerAnimLengthQueryByProps;
+    case: "triggerAnimLengthQueryByProps";
+  } | {
+    /**
+     * An animation that was waited for has reached its place.
+     *
+     * @generated from field: replayd.sc2replay.v1.TriggerAnimOffset trigger_anim_offset = 124;
+     */
+    value: TriggerAnimOffset;
+    case: "triggerAnimOffset";
+  } | {
+    /**
+     * A map changed a value of the balance data.
+     *
+     * @generated from field: replayd.sc2replay.v1.CatalogModify catalog_modify = 125;
+     */
+    value: CatalogModify;
+    case: "catalogModify";
+  } | {
+    /**
+     * A talent was chosen.
+     *
+     * @generated from field: replayd.sc2replay.v1.HeroTalentTreeSelected hero_talent_tree_selected = 126;
+     */
+    value: HeroTalentTreeSelected;
+    case: "heroTalentTreeSelected";
+  } | {
+    /**
+     * The panel of talents was opened or closed.
+     *
+     * @generated from field: replayd.sc2replay.v1.HeroTalentTreeSelectionPanelToggled hero_talent_tree_selection_panel_toggled = 127;
+     */
+    value: HeroTalentTreeSelectionPanelToggled;
+    case: "heroTalentTreeSelectionPanelToggled";
+  } | {
+    /**
+     * A profile was written.
+     *
+     * @generated from field: replayd.sc2replay.v1.TriggerProfilerLoggingFinished trigger_profiler_logging_finished = 128;
+     */
+    value: TriggerProfilerLoggingFinished;
+    case: "triggerProfilerLoggingFinished";
+  } | {
+    /**
+     * How long loading took, told by another client.
+     *
+     * @generated from field: replayd.sc2replay.v1.PeerSetSyncLoadingTime peer_set_sync_loading_time = 129;
+     */
+    value: PeerSetSyncLoadingTime;
+    case: "peerSetSyncLoadingTime";
+  } | {
+    /**
+     * How long playing took, told by another client.
+     *
+     * @generated from field: replayd.sc2replay.v1.PeerSetSyncPlayingTime peer_set_sync_playing_time = 130;
+     */
+    value: PeerSetSyncPlayingTime;
+    case: "peerSetSyncPlayingTime";
+  } | {
+    /**
+     * An event of a kind that no table knows, as games newer than replayd may have, with its number and all its fields.
+     *
+     * @generated from field: replayd.sc2replay.v1.Other other = 150;
      */
     value: Other;
     case: "other";
@@ -704,11 +1176,19 @@ export declare type Unit = Message<"replayd.sc2replay.v1.Unit"> & {
   recycle: number;
 
   /**
-   * The unit's type at this time, such as "SCV". Empty when the tracker did not tell of it: always before 2.0.8.
+   * The unit's type at this time, such as "SCV", as the tracker tells it. Where the tracker does not tell, as always before
+   * 2.0.8, the type that the unit had when it was last selected. Empty when that is not known either.
    *
    * @generated from field: string type_name = 4;
    */
   typeName: string;
+
+  /**
+   * What the type is for. UNSPECIFIED for types that are none of these, such as larvae, and for those that are not known.
+   *
+   * @generated from field: replayd.sc2replay.v1.UnitClass class = 5;
+   */
+  class: UnitClass;
 };
 
 /**
@@ -777,33 +1257,6 @@ export declare type Point2 = Message<"replayd.sc2replay.v1.Point2"> & {
  * Use `create(Point2Schema)` to create a new message.
  */
 export declare const Point2Schema: GenMessage<Point2>;
-
-/**
- * A place as it is in the replay: of a ping, in 1/4096 of a cell.
- *
- * @generated from message replayd.sc2replay.v1.RawPoint
- */
-export declare type RawPoint = Message<"replayd.sc2replay.v1.RawPoint"> & {
-  /**
-   * From the map's left edge.
-   *
-   * @generated from field: sint32 x = 1;
-   */
-  x: number;
-
-  /**
-   * From the map's lower edge.
-   *
-   * @generated from field: sint32 y = 2;
-   */
-  y: number;
-};
-
-/**
- * Describes the message replayd.sc2replay.v1.RawPoint.
- * Use `create(RawPointSchema)` to create a new message.
- */
-export declare const RawPointSchema: GenMessage<RawPoint>;
 
 /**
  * A place in the user interface.
@@ -942,7 +1395,9 @@ export declare type Ability = Message<"replayd.sc2replay.v1.Ability"> & {
   commandData?: number | undefined;
 
   /**
-   * The command's name. Only for beta builds of 2010, from the notes of that time; empty otherwise.
+   * The command's name, such as "TrainMarine", "BuildBarracks" or "attack". decode_info.names of start says what it was
+   * taken from. Empty when not known: for abilities of maps of their own, and for builds that are newer than replayd's
+   * tables.
    *
    * @generated from field: string name = 4;
    */
@@ -1009,6 +1464,13 @@ export declare type TargetUnit = Message<"replayd.sc2replay.v1.TargetUnit"> & {
    * @generated from field: replayd.sc2replay.v1.Point snapshot_point = 7;
    */
   snapshotPoint?: Point | undefined;
+
+  /**
+   * The name of snapshot_unit_link, such as "Barracks". Empty when not known.
+   *
+   * @generated from field: string snapshot_unit_name = 8;
+   */
+  snapshotUnitName: string;
 };
 
 /**
@@ -1216,6 +1678,13 @@ export declare type Subgroup = Message<"replayd.sc2replay.v1.Subgroup"> & {
    * @generated from field: uint32 count = 4;
    */
   count: number;
+
+  /**
+   * The name of unit_link, such as "Marine". Empty when not known.
+   *
+   * @generated from field: string unit_name = 5;
+   */
+  unitName: string;
 };
 
 /**
@@ -1491,6 +1960,14 @@ export declare type UnitBorn = Message<"replayd.sc2replay.v1.UnitBorn"> & {
    * @generated from field: optional string creator_ability_name = 7;
    */
   creatorAbilityName?: string | undefined;
+
+  /**
+   * For what hatched: the gameloop in which the creator became an egg. Absent for all others: when a factory or the like
+   * began to make a unit, a replay does not tell.
+   *
+   * @generated from field: optional int32 started_tick = 8;
+   */
+  startedTick?: number | undefined;
 };
 
 /**
@@ -1559,6 +2036,13 @@ export declare type UnitDone = Message<"replayd.sc2replay.v1.UnitDone"> & {
    * @generated from field: replayd.sc2replay.v1.Unit unit = 1;
    */
   unit?: Unit | undefined;
+
+  /**
+   * The gameloop in which it began: that of the unit's unit_init. Absent when the replay has none.
+   *
+   * @generated from field: optional int32 started_tick = 2;
+   */
+  startedTick?: number | undefined;
 };
 
 /**
@@ -1668,6 +2152,14 @@ export declare type UnitTypeChange = Message<"replayd.sc2replay.v1.UnitTypeChang
    * @generated from field: string previous_type_name = 2;
    */
   previousTypeName: string;
+
+  /**
+   * For what comes out of a cocoon or an egg: the gameloop in which the unit became that. Absent for all others: when a
+   * morph that shows no type in between began, a replay does not tell.
+   *
+   * @generated from field: optional int32 started_tick = 3;
+   */
+  startedTick?: number | undefined;
 };
 
 /**
@@ -1811,6 +2303,14 @@ export declare type PlayerSetup = Message<"replayd.sc2replay.v1.PlayerSetup"> & 
    * @generated from field: optional uint32 slot_id = 4;
    */
   slotId?: number | undefined;
+
+  /**
+   * True where a game that was saved goes on: the tracker tells the players anew and dates that to gameloop 0. at_tick is
+   * the gameloop of the tracker's event before.
+   *
+   * @generated from field: bool resumed = 5;
+   */
+  resumed: boolean;
 };
 
 /**
@@ -2153,11 +2653,11 @@ export declare type Ping = Message<"replayd.sc2replay.v1.Ping"> & {
   recipient: Recipient;
 
   /**
-   * Where.
+   * Where. A multiple of 1/4096 of a cell, exact up to 4096 cells.
    *
-   * @generated from field: replayd.sc2replay.v1.RawPoint point = 2;
+   * @generated from field: replayd.sc2replay.v1.Point2 point = 2;
    */
-  point?: RawPoint | undefined;
+  point?: Point2 | undefined;
 };
 
 /**
@@ -2880,11 +3380,11 @@ export declare const TriggerChatMessageSchema: GenMessage<TriggerChatMessage>;
  */
 export declare type TriggerPing = Message<"replayd.sc2replay.v1.TriggerPing"> & {
   /**
-   * Where.
+   * Where. A multiple of 1/4096 of a cell, exact up to 4096 cells.
    *
-   * @generated from field: replayd.sc2replay.v1.RawPoint point = 1;
+   * @generated from field: replayd.sc2replay.v1.Point2 point = 1;
    */
-  point?: RawPoint | undefined;
+  point?: Point2 | undefined;
 
   /**
    * The unit that was pinged; the tag is 0 when none was.
@@ -2941,6 +3441,13 @@ export declare type TriggerPing = Message<"replayd.sc2replay.v1.TriggerPing"> & 
    * @generated from field: sint32 option = 9;
    */
   option: number;
+
+  /**
+   * The name of unit_link, such as "Nexus". Empty when not known.
+   *
+   * @generated from field: string unit_name = 10;
+   */
+  unitName: string;
 };
 
 /**
@@ -2975,6 +3482,13 @@ export declare type TriggerTargetModeUpdate = Message<"replayd.sc2replay.v1.Trig
    * @generated from field: sint32 state = 3;
    */
   state: number;
+
+  /**
+   * The command's name, as in an order. Empty when not known.
+   *
+   * @generated from field: string name = 4;
+   */
+  name: string;
 };
 
 /**
@@ -3401,7 +3915,1325 @@ export declare type AddAbsoluteGameSpeed = Message<"replayd.sc2replay.v1.AddAbso
 export declare const AddAbsoluteGameSpeedSchema: GenMessage<AddAbsoluteGameSpeed>;
 
 /**
- * An event that has no message of its own.
+ * A map has opened a bank: a file that keeps things from game to game.
+ *
+ * @generated from message replayd.sc2replay.v1.BankFile
+ */
+export declare type BankFile = Message<"replayd.sc2replay.v1.BankFile"> & {
+  /**
+   * The file's name.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+};
+
+/**
+ * Describes the message replayd.sc2replay.v1.BankFile.
+ * Use `create(BankFileSchema)` to create a new message.
+ */
+export declare const BankFileSchema: GenMessage<BankFile>;
+
+/**
+ * A section of the bank follows.
+ *
+ * @generated from message replayd.sc2replay.v1.BankSection
+ */
+export declare type BankSection = Message<"replayd.sc2replay.v1.BankSection"> & {
+  /**
+   * The section's name.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+};
+
+/**
+ * Describes the message replayd.sc2replay.v1.BankSection.
+ * Use `create(BankSectionSchema)` to create a new message.
+ */
+export declare const BankSectionSchema: GenMessage<BankSection>;
+
+/**
+ * A key of the bank's section, with its value.
+ *
+ * @generated from message replayd.sc2replay.v1.BankKey
+ */
+export declare type BankKey = Message<"replayd.sc2replay.v1.BankKey"> & {
+  /**
+   * The key's name.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * What the value is, as in the replay.
+   *
+   * @generated from field: uint32 type = 2;
+   */
+  type: number;
+
+  /**
+   * The value, as text.
+   *
+   * @generated from field: string data = 3;
+   */
+  data: string;
+};
+
+/**
+ * Describes the message replayd.sc2replay.v1.BankKey.
+ * Use `create(BankKeySchema)` to create a new message.
+ */
+export declare const BankKeySchema: GenMessage<BankKey>;
+
+/**
+ * A further value of the bank's key.
+ *
+ * @generated from message replayd.sc2replay.v1.BankValue
+ */
+export declare type BankValue = Message<"replayd.sc2replay.v1.BankValue"> & {
+  /**
+   * As in the replay.
+   *
+   * @generated from field: uint32 type = 1;
+   */
+  type: number;
+
+  /**
+   * The value's name.
+   *
+   * @generated from field: string name = 2;
+   */
+  name: string;
+
+  /**
+   * The value, as text.
+   *
+   * @generated from field: string data = 3;
+   */
+  data: string;
+};
+
+/**
+ * Describes the message replayd.sc2replay.v1.BankValue.
+ * Use `create(BankValueSchema)` to create a new message.
+ */
+export declare const BankValueSchema: GenMessage<BankValue>;
+
+/**
+ * What proves that the bank was not tampered with.
+ *
+ * @generated from message replayd.sc2replay.v1.BankSignature
+ */
+export declare type BankSignature = Message<"replayd.sc2replay.v1.BankSignature"> & {
+  /**
+   * The signature; 20 bytes, a SHA-1, where it is there at all.
+   *
+   * @generated from field: bytes signature = 1;
+   */
+  signature: Uint8Array;
+
+  /**
+   * The account, such as "1-S2-1-20704188". Empty before 2.0.
+   *
+   * @generated from field: string toon_handle = 2;
+   */
+  toonHandle: string;
+};
+
+/**
+ * Describes the message replayd.sc2replay.v1.BankSignature.
+ * Use `create(BankSignatureSchema)` to create a new message.
+ */
+export declare const BankSignatureSchema: GenMessage<BankSignature>;
+
+/**
+ * The game is being saved.
+ *
+ * @generated from message replayd.sc2replay.v1.SaveGame
+ */
+export declare type SaveGame = Message<"replayd.sc2replay.v1.SaveGame"> & {
+  /**
+   * The file.
+   *
+   * @generated from field: string file_name = 1;
+   */
+  fileName: string;
+
+  /**
+   * True when nobody asked for it.
+   *
+   * @generated from field: bool automatic = 2;
+   */
+  automatic: boolean;
+
+  /**
+   * True when a file of that name is replaced.
+   *
+   * @generated from field: bool overwrite = 3;
+   */
+  overwrite: boolean;
+
+  /**
+   * The name that the player gave to it.
+   *
+   * @generated from field: string name = 4;
+   */
+  name: string;
+
+  /**
+   * A description. Empty for none.
+   *
+   * @generated from field: string description = 5;
+   */
+  description: string;
+};
+
+/**
+ * Describes the message replayd.sc2replay.v1.SaveGame.
+ * Use `create(SaveGameSchema)` to create a new message.
+ */
+export declare const SaveGameSchema: GenMessage<SaveGame>;
+
+/**
+ * The game was saved.
+ *
+ * @generated from message replayd.sc2replay.v1.SaveGameDone
+ */
+export declare type SaveGameDone = Message<"replayd.sc2replay.v1.SaveGameDone"> & {
+};
+
+/**
+ * Describes the message replayd.sc2replay.v1.SaveGameDone.
+ * Use `create(SaveGameDoneSchema)` to create a new message.
+ */
+export declare const SaveGameDoneSchema: GenMessage<SaveGameDone>;
+
+/**
+ * A saved game was loaded.
+ *
+ * @generated from message replayd.sc2replay.v1.LoadGameDone
+ */
+export declare type LoadGameDone = Message<"replayd.sc2replay.v1.LoadGameDone"> & {
+};
+
+/**
+ * Describes the message replayd.sc2replay.v1.LoadGameDone.
+ * Use `create(LoadGameDoneSchema)` to create a new message.
+ */
+export declare const LoadGameDoneSchema: GenMessage<LoadGameDone>;
+
+/**
+ * A player used a cheat.
+ *
+ * @generated from message replayd.sc2replay.v1.GameCheat
+ */
+export declare type GameCheat = Message<"replayd.sc2replay.v1.GameCheat"> & {
+  /**
+   * Where. Taken to be in cells, as pings are.
+   *
+   * @generated from field: replayd.sc2replay.v1.Point2 point = 1;
+   */
+  point?: Point2 | undefined;
+
+  /**
+   * As in the replay.
+   *
+   * @generated from field: sint32 time = 2;
+   */
+  time: number;
+
+  /**
+   * What.
+   *
+   * @generated from field: string verb = 3;
+   */
+  verb: string;
+
+  /**
+   * With what. Empty for nothing.
+   *
+   * @generated from field: string arguments = 4;
+   */
+  arguments: string;
+};
+
+/**
+ * Describes the message replayd.sc2replay.v1.GameCheat.
+ * Use `create(GameCheatSchema)` to create a new message.
+ */
+export declare const GameCheatSchema: GenMessage<GameCheat>;
+
+/**
+ * A cheat was announced.
+ *
+ * @generated from message replayd.sc2replay.v1.BroadcastCheat
+ */
+export declare type BroadcastCheat = Message<"replayd.sc2replay.v1.BroadcastCheat"> & {
+  /**
+   * What.
+   *
+   * @generated from field: string verb = 1;
+   */
+  verb: string;
+
+  /**
+   * With what. Empty for nothing.
+   *
+   * @generated from field: string arguments = 2;
+   */
+  arguments: string;
+};
+
+/**
+ * Describes the message replayd.sc2replay.v1.BroadcastCheat.
+ * Use `create(BroadcastCheatSchema)` to create a new message.
+ */
+export declare const BroadcastCheatSchema: GenMessage<BroadcastCheat>;
+
+/**
+ * A player asks an artificial ally for something.
+ *
+ * @generated from message replayd.sc2replay.v1.AiCommunicate
+ */
+export declare type AiCommunicate = Message<"replayd.sc2replay.v1.AiCommunicate"> & {
+  /**
+   * The beacon that was set, as in the replay.
+   *
+   * @generated from field: sint32 beacon = 1;
+   */
+  beacon: number;
+
+  /**
+   * The ally, as in the replay.
+   *
+   * @generated from field: sint32 ally = 2;
+   */
+  ally: number;
+
+  /**
+   * As in the replay. 0 since 1.5.
+   *
+   * @generated from field: sint32 autocast = 3;
+   */
+  autocast: number;
+
+  /**
+   * As in the replay. Since 1.5; 0 before.
+   *
+   * @generated from field: sint32 flags = 4;
+   */
+  flags: number;
+
+  /**
+   * As in the replay. Since 1.5; 0 before.
+   *
+   * @generated from field: sint32 build = 5;
+   */
+  build: number;
+
+  /**
+   * The unit that the beacon was set on; the tag is 0 for none.
+   *
+   * @generated from field: replayd.sc2replay.v1.Unit target_unit = 6;
+   */
+  targetUnit?: Unit | undefined;
+
+  /**
+   * The unit's type, as an index into the balance data.
+   *
+   * @generated from field: uint32 target_unit_snapshot_unit_link = 7;
+   */
+  targetUnitSnapshotUnitLink: number;
+
+  /**
+   * The player who controlled the unit; -1 for nobody. Before 1.4, its owner. Absent when there is none.
+   *
+   * @generated from field: optional sint32 target_unit_snapshot_control_player_id = 8;
+   */
+  targetUnitSnapshotControlPlayerId?: number | undefined;
+
+  /**
+   * The player who paid for the unit; -1 for nobody. Since 1.4. Absent when there is none.
+   *
+   * @generated from field: optional sint32 target_unit_snapshot_upkeep_player_id = 9;
+   */
+  targetUnitSnapshotUpkeepPlayerId?: number | undefined;
+
+  /**
+   * The place.
+   *
+   * @generated from field: replayd.sc2replay.v1.Point target_point = 10;
+   */
+  targetPoint?: Point | undefined;
+
+  /**
+   * The name of target_unit_snapshot_unit_link. Empty when not known.
+   *
+   * @generated from field: string target_unit_snapshot_unit_name = 11;
+   */
+  targetUnitSnapshotUnitName: string;
+};
+
+/**
+ * Describes the message replayd.sc2replay.v1.AiCommunicate.
+ * Use `create(AiCommunicateSchema)` to create a new message.
+ */
+export declare const AiCommunicateSchema: GenMessage<AiCommunicate>;
+
+/**
+ * A reply in a conversation was chosen.
+ *
+ * @generated from message replayd.sc2replay.v1.TriggerReplySelected
+ */
+export declare type TriggerReplySelected = Message<"replayd.sc2replay.v1.TriggerReplySelected"> & {
+  /**
+   * The conversation.
+   *
+   * @generated from field: sint32 conversation_id = 1;
+   */
+  conversationId: number;
+
+  /**
+   * The reply.
+   *
+   * @generated from field: sint32 reply_id = 2;
+   */
+  replyId: number;
+};
+
+/**
+ * Describes the message replayd.sc2replay.v1.TriggerReplySelected.
+ * Use `create(TriggerReplySelectedSchema)` to create a new message.
+ */
+export declare const TriggerReplySelectedSchema: GenMessage<TriggerReplySelected>;
+
+/**
+ * A player skipped what was shown.
+ *
+ * @generated from message replayd.sc2replay.v1.TriggerSkipped
+ */
+export declare type TriggerSkipped = Message<"replayd.sc2replay.v1.TriggerSkipped"> & {
+};
+
+/**
+ * Describes the message replayd.sc2replay.v1.TriggerSkipped.
+ * Use `create(TriggerSkippedSchema)` to create a new message.
+ */
+export declare const TriggerSkippedSchema: GenMessage<TriggerSkipped>;
+
+/**
+ * A client tells the length of a sound.
+ *
+ * @generated from message replayd.sc2replay.v1.TriggerSoundLengthQuery
+ */
+export declare type TriggerSoundLengthQuery = Message<"replayd.sc2replay.v1.TriggerSoundLengthQuery"> & {
+  /**
+   * The sound.
+   *
+   * @generated from field: uint32 sound_hash = 1;
+   */
+  soundHash: number;
+
+  /**
+   * Its length.
+   *
+   * @generated from field: uint32 length = 2;
+   */
+  length: number;
+};
+
+/**
+ * Describes the message replayd.sc2replay.v1.TriggerSoundLengthQuery.
+ * Use `create(TriggerSoundLengthQuerySchema)` to create a new message.
+ */
+export declare const TriggerSoundLengthQuerySchema: GenMessage<TriggerSoundLengthQuery>;
+
+/**
+ * A sound is played.
+ *
+ * @generated from message replayd.sc2replay.v1.TriggerSoundOffset
+ */
+export declare type TriggerSoundOffset = Message<"replayd.sc2replay.v1.TriggerSoundOffset"> & {
+  /**
+   * The sound.
+   *
+   * @generated from field: uint32 sound = 1;
+   */
+  sound: number;
+};
+
+/**
+ * Describes the message replayd.sc2replay.v1.TriggerSoundOffset.
+ * Use `create(TriggerSoundOffsetSchema)` to create a new message.
+ */
+export declare const TriggerSoundOffsetSchema: GenMessage<TriggerSoundOffset>;
+
+/**
+ * A transmission is played.
+ *
+ * @generated from message replayd.sc2replay.v1.TriggerTransmissionOffset
+ */
+export declare type TriggerTransmissionOffset = Message<"replayd.sc2replay.v1.TriggerTransmissionOffset"> & {
+  /**
+   * The transmission.
+   *
+   * @generated from field: sint32 transmission_id = 1;
+   */
+  transmissionId: number;
+
+  /**
+   * As in the replay. Since 1.5; 0 before.
+   *
+   * @generated from field: uint32 thread = 2;
+   */
+  thread: number;
+};
+
+/**
+ * Describes the message replayd.sc2replay.v1.TriggerTransmissionOffset.
+ * Use `create(TriggerTransmissionOffsetSchema)` to create a new message.
+ */
+export declare const TriggerTransmissionOffsetSchema: GenMessage<TriggerTransmissionOffset>;
+
+/**
+ * The mission was given up.
+ *
+ * @generated from message replayd.sc2replay.v1.TriggerAbortMission
+ */
+export declare type TriggerAbortMission = Message<"replayd.sc2replay.v1.TriggerAbortMission"> & {
+};
+
+/**
+ * Describes the message replayd.sc2replay.v1.TriggerAbortMission.
+ * Use `create(TriggerAbortMissionSchema)` to create a new message.
+ */
+export declare const TriggerAbortMissionSchema: GenMessage<TriggerAbortMission>;
+
+/**
+ * Something was bought.
+ *
+ * @generated from message replayd.sc2replay.v1.TriggerPurchaseMade
+ */
+export declare type TriggerPurchaseMade = Message<"replayd.sc2replay.v1.TriggerPurchaseMade"> & {
+  /**
+   * The item.
+   *
+   * @generated from field: sint32 purchase_item_id = 1;
+   */
+  purchaseItemId: number;
+};
+
+/**
+ * Describes the message replayd.sc2replay.v1.TriggerPurchaseMade.
+ * Use `create(TriggerPurchaseMadeSchema)` to create a new message.
+ */
+export declare const TriggerPurchaseMadeSchema: GenMessage<TriggerPurchaseMade>;
+
+/**
+ * The shop was left.
+ *
+ * @generated from message replayd.sc2replay.v1.TriggerPurchaseExit
+ */
+export declare type TriggerPurchaseExit = Message<"replayd.sc2replay.v1.TriggerPurchaseExit"> & {
+};
+
+/**
+ * Describes the message replayd.sc2replay.v1.TriggerPurchaseExit.
+ * Use `create(TriggerPurchaseExitSchema)` to create a new message.
+ */
+export declare const TriggerPurchaseExitSchema: GenMessage<TriggerPurchaseExit>;
+
+/**
+ * A planet's mission was launched.
+ *
+ * @generated from message replayd.sc2replay.v1.TriggerPlanetMissionLaunched
+ */
+export declare type TriggerPlanetMissionLaunched = Message<"replayd.sc2replay.v1.TriggerPlanetMissionLaunched"> & {
+  /**
+   * The difficulty.
+   *
+   * @generated from field: sint32 difficulty_level = 1;
+   */
+  difficultyLevel: number;
+};
+
+/**
+ * Describes the message replayd.sc2replay.v1.TriggerPlanetMissionLaunched.
+ * Use `create(TriggerPlanetMissionLaunchedSchema)` to create a new message.
+ */
+export declare const TriggerPlanetMissionLaunchedSchema: GenMessage<TriggerPlanetMissionLaunched>;
+
+/**
+ * The panel of planets was closed without a choice.
+ *
+ * @generated from message replayd.sc2replay.v1.TriggerPlanetPanelCanceled
+ */
+export declare type TriggerPlanetPanelCanceled = Message<"replayd.sc2replay.v1.TriggerPlanetPanelCanceled"> & {
+};
+
+/**
+ * Describes the message replayd.sc2replay.v1.TriggerPlanetPanelCanceled.
+ * Use `create(TriggerPlanetPanelCanceledSchema)` to create a new message.
+ */
+export declare const TriggerPlanetPanelCanceledSchema: GenMessage<TriggerPlanetPanelCanceled>;
+
+/**
+ * A conversation was skipped.
+ *
+ * @generated from message replayd.sc2replay.v1.TriggerConversationSkipped
+ */
+export declare type TriggerConversationSkipped = Message<"replayd.sc2replay.v1.TriggerConversationSkipped"> & {
+  /**
+   * How, as in the replay.
+   *
+   * @generated from field: uint32 skip_type = 1;
+   */
+  skipType: number;
+};
+
+/**
+ * Describes the message replayd.sc2replay.v1.TriggerConversationSkipped.
+ * Use `create(TriggerConversationSkippedSchema)` to create a new message.
+ */
+export declare const TriggerConversationSkippedSchema: GenMessage<TriggerConversationSkipped>;
+
+/**
+ * A mission is to be played once more.
+ *
+ * @generated from message replayd.sc2replay.v1.TriggerPlanetPanelReplay
+ */
+export declare type TriggerPlanetPanelReplay = Message<"replayd.sc2replay.v1.TriggerPlanetPanelReplay"> & {
+};
+
+/**
+ * Describes the message replayd.sc2replay.v1.TriggerPlanetPanelReplay.
+ * Use `create(TriggerPlanetPanelReplaySchema)` to create a new message.
+ */
+export declare const TriggerPlanetPanelReplaySchema: GenMessage<TriggerPlanetPanelReplay>;
+
+/**
+ * A piece of music has ended.
+ *
+ * @generated from message replayd.sc2replay.v1.TriggerSoundtrackDone
+ */
+export declare type TriggerSoundtrackDone = Message<"replayd.sc2replay.v1.TriggerSoundtrackDone"> & {
+  /**
+   * The piece.
+   *
+   * @generated from field: uint32 soundtrack = 1;
+   */
+  soundtrack: number;
+};
+
+/**
+ * Describes the message replayd.sc2replay.v1.TriggerSoundtrackDone.
+ * Use `create(TriggerSoundtrackDoneSchema)` to create a new message.
+ */
+export declare const TriggerSoundtrackDoneSchema: GenMessage<TriggerSoundtrackDone>;
+
+/**
+ * A planet was chosen.
+ *
+ * @generated from message replayd.sc2replay.v1.TriggerPlanetMissionSelected
+ */
+export declare type TriggerPlanetMissionSelected = Message<"replayd.sc2replay.v1.TriggerPlanetMissionSelected"> & {
+  /**
+   * The planet.
+   *
+   * @generated from field: sint32 planet_id = 1;
+   */
+  planetId: number;
+};
+
+/**
+ * Describes the message replayd.sc2replay.v1.TriggerPlanetMissionSelected.
+ * Use `create(TriggerPlanetMissionSelectedSchema)` to create a new message.
+ */
+export declare const TriggerPlanetMissionSelectedSchema: GenMessage<TriggerPlanetMissionSelected>;
+
+/**
+ * A movie calls a function.
+ *
+ * @generated from message replayd.sc2replay.v1.TriggerMovieFunction
+ */
+export declare type TriggerMovieFunction = Message<"replayd.sc2replay.v1.TriggerMovieFunction"> & {
+  /**
+   * The function.
+   *
+   * @generated from field: string function_name = 1;
+   */
+  functionName: string;
+};
+
+/**
+ * Describes the message replayd.sc2replay.v1.TriggerMovieFunction.
+ * Use `create(TriggerMovieFunctionSchema)` to create a new message.
+ */
+export declare const TriggerMovieFunctionSchema: GenMessage<TriggerMovieFunction>;
+
+/**
+ * The panel of planets has appeared.
+ *
+ * @generated from message replayd.sc2replay.v1.TriggerPlanetPanelBirthComplete
+ */
+export declare type TriggerPlanetPanelBirthComplete = Message<"replayd.sc2replay.v1.TriggerPlanetPanelBirthComplete"> & {
+};
+
+/**
+ * Describes the message replayd.sc2replay.v1.TriggerPlanetPanelBirthComplete.
+ * Use `create(TriggerPlanetPanelBirthCompleteSchema)` to create a new message.
+ */
+export declare const TriggerPlanetPanelBirthCompleteSchema: GenMessage<TriggerPlanetPanelBirthComplete>;
+
+/**
+ * The panel of planets has disappeared.
+ *
+ * @generated from message replayd.sc2replay.v1.TriggerPlanetPanelDeathComplete
+ */
+export declare type TriggerPlanetPanelDeathComplete = Message<"replayd.sc2replay.v1.TriggerPlanetPanelDeathComplete"> & {
+};
+
+/**
+ * Describes the message replayd.sc2replay.v1.TriggerPlanetPanelDeathComplete.
+ * Use `create(TriggerPlanetPanelDeathCompleteSchema)` to create a new message.
+ */
+export declare const TriggerPlanetPanelDeathCompleteSchema: GenMessage<TriggerPlanetPanelDeathComplete>;
+
+/**
+ * The panel of researches was left.
+ *
+ * @generated from message replayd.sc2replay.v1.TriggerResearchPanelExit
+ */
+export declare type TriggerResearchPanelExit = Message<"replayd.sc2replay.v1.TriggerResearchPanelExit"> & {
+};
+
+/**
+ * Describes the message replayd.sc2replay.v1.TriggerResearchPanelExit.
+ * Use `create(TriggerResearchPanelExitSchema)` to create a new message.
+ */
+export declare const TriggerResearchPanelExitSchema: GenMessage<TriggerResearchPanelExit>;
+
+/**
+ * A research was bought.
+ *
+ * @generated from message replayd.sc2replay.v1.TriggerResearchPanelPurchase
+ */
+export declare type TriggerResearchPanelPurchase = Message<"replayd.sc2replay.v1.TriggerResearchPanelPurchase"> & {
+};
+
+/**
+ * Describes the message replayd.sc2replay.v1.TriggerResearchPanelPurchase.
+ * Use `create(TriggerResearchPanelPurchaseSchema)` to create a new message.
+ */
+export declare const TriggerResearchPanelPurchaseSchema: GenMessage<TriggerResearchPanelPurchase>;
+
+/**
+ * A research was chosen.
+ *
+ * @generated from message replayd.sc2replay.v1.TriggerResearchPanelSelectionChanged
+ */
+export declare type TriggerResearchPanelSelectionChanged = Message<"replayd.sc2replay.v1.TriggerResearchPanelSelectionChanged"> & {
+  /**
+   * The research.
+   *
+   * @generated from field: sint32 research_item_id = 1;
+   */
+  researchItemId: number;
+};
+
+/**
+ * Describes the message replayd.sc2replay.v1.TriggerResearchPanelSelectionChanged.
+ * Use `create(TriggerResearchPanelSelectionChangedSchema)` to create a new message.
+ */
+export declare const TriggerResearchPanelSelectionChangedSchema: GenMessage<TriggerResearchPanelSelectionChanged>;
+
+/**
+ * The panel of mercenaries was left.
+ *
+ * @generated from message replayd.sc2replay.v1.TriggerMercenaryPanelExit
+ */
+export declare type TriggerMercenaryPanelExit = Message<"replayd.sc2replay.v1.TriggerMercenaryPanelExit"> & {
+};
+
+/**
+ * Describes the message replayd.sc2replay.v1.TriggerMercenaryPanelExit.
+ * Use `create(TriggerMercenaryPanelExitSchema)` to create a new message.
+ */
+export declare const TriggerMercenaryPanelExitSchema: GenMessage<TriggerMercenaryPanelExit>;
+
+/**
+ * Mercenaries were bought.
+ *
+ * @generated from message replayd.sc2replay.v1.TriggerMercenaryPanelPurchase
+ */
+export declare type TriggerMercenaryPanelPurchase = Message<"replayd.sc2replay.v1.TriggerMercenaryPanelPurchase"> & {
+};
+
+/**
+ * Describes the message replayd.sc2replay.v1.TriggerMercenaryPanelPurchase.
+ * Use `create(TriggerMercenaryPanelPurchaseSchema)` to create a new message.
+ */
+export declare const TriggerMercenaryPanelPurchaseSchema: GenMessage<TriggerMercenaryPanelPurchase>;
+
+/**
+ * Mercenaries were chosen.
+ *
+ * @generated from message replayd.sc2replay.v1.TriggerMercenaryPanelSelectionChanged
+ */
+export declare type TriggerMercenaryPanelSelectionChanged = Message<"replayd.sc2replay.v1.TriggerMercenaryPanelSelectionChanged"> & {
+  /**
+   * The mercenaries.
+   *
+   * @generated from field: sint32 mercenary_id = 1;
+   */
+  mercenaryId: number;
+};
+
+/**
+ * Describes the message replayd.sc2replay.v1.TriggerMercenaryPanelSelectionChanged.
+ * Use `create(TriggerMercenaryPanelSelectionChangedSchema)` to create a new message.
+ */
+export declare const TriggerMercenaryPanelSelectionChangedSchema: GenMessage<TriggerMercenaryPanelSelectionChanged>;
+
+/**
+ * The panel of a victory was left.
+ *
+ * @generated from message replayd.sc2replay.v1.TriggerVictoryPanelExit
+ */
+export declare type TriggerVictoryPanelExit = Message<"replayd.sc2replay.v1.TriggerVictoryPanelExit"> & {
+};
+
+/**
+ * Describes the message replayd.sc2replay.v1.TriggerVictoryPanelExit.
+ * Use `create(TriggerVictoryPanelExitSchema)` to create a new message.
+ */
+export declare const TriggerVictoryPanelExitSchema: GenMessage<TriggerVictoryPanelExit>;
+
+/**
+ * The panel of battle reports was left.
+ *
+ * @generated from message replayd.sc2replay.v1.TriggerBattleReportPanelExit
+ */
+export declare type TriggerBattleReportPanelExit = Message<"replayd.sc2replay.v1.TriggerBattleReportPanelExit"> & {
+};
+
+/**
+ * Describes the message replayd.sc2replay.v1.TriggerBattleReportPanelExit.
+ * Use `create(TriggerBattleReportPanelExitSchema)` to create a new message.
+ */
+export declare const TriggerBattleReportPanelExitSchema: GenMessage<TriggerBattleReportPanelExit>;
+
+/**
+ * A mission is to be played from the battle reports.
+ *
+ * @generated from message replayd.sc2replay.v1.TriggerBattleReportPanelPlayMission
+ */
+export declare type TriggerBattleReportPanelPlayMission = Message<"replayd.sc2replay.v1.TriggerBattleReportPanelPlayMission"> & {
+  /**
+   * The report.
+   *
+   * @generated from field: sint32 battle_report_id = 1;
+   */
+  battleReportId: number;
+
+  /**
+   * The difficulty.
+   *
+   * @generated from field: sint32 difficulty_level = 2;
+   */
+  difficultyLevel: number;
+};
+
+/**
+ * Describes the message replayd.sc2replay.v1.TriggerBattleReportPanelPlayMission.
+ * Use `create(TriggerBattleReportPanelPlayMissionSchema)` to create a new message.
+ */
+export declare const TriggerBattleReportPanelPlayMissionSchema: GenMessage<TriggerBattleReportPanelPlayMission>;
+
+/**
+ * A scene is to be shown from the battle reports.
+ *
+ * @generated from message replayd.sc2replay.v1.TriggerBattleReportPanelPlayScene
+ */
+export declare type TriggerBattleReportPanelPlayScene = Message<"replayd.sc2replay.v1.TriggerBattleReportPanelPlayScene"> & {
+  /**
+   * The report.
+   *
+   * @generated from field: sint32 battle_report_id = 1;
+   */
+  battleReportId: number;
+};
+
+/**
+ * Describes the message replayd.sc2replay.v1.TriggerBattleReportPanelPlayScene.
+ * Use `create(TriggerBattleReportPanelPlaySceneSchema)` to create a new message.
+ */
+export declare const TriggerBattleReportPanelPlaySceneSchema: GenMessage<TriggerBattleReportPanelPlayScene>;
+
+/**
+ * A battle report was chosen.
+ *
+ * @generated from message replayd.sc2replay.v1.TriggerBattleReportPanelSelectionChanged
+ */
+export declare type TriggerBattleReportPanelSelectionChanged = Message<"replayd.sc2replay.v1.TriggerBattleReportPanelSelectionChanged"> & {
+  /**
+   * The report.
+   *
+   * @generated from field: sint32 battle_report_id = 1;
+   */
+  battleReportId: number;
+};
+
+/**
+ * Describes the message replayd.sc2replay.v1.TriggerBattleReportPanelSelectionChanged.
+ * Use `create(TriggerBattleReportPanelSelectionChangedSchema)` to create a new message.
+ */
+export declare const TriggerBattleReportPanelSelectionChangedSchema: GenMessage<TriggerBattleReportPanelSelectionChanged>;
+
+/**
+ * The mission is to be played again.
+ *
+ * @generated from message replayd.sc2replay.v1.TriggerVictoryPanelPlayMissionAgain
+ */
+export declare type TriggerVictoryPanelPlayMissionAgain = Message<"replayd.sc2replay.v1.TriggerVictoryPanelPlayMissionAgain"> & {
+  /**
+   * The difficulty.
+   *
+   * @generated from field: sint32 difficulty_level = 1;
+   */
+  difficultyLevel: number;
+};
+
+/**
+ * Describes the message replayd.sc2replay.v1.TriggerVictoryPanelPlayMissionAgain.
+ * Use `create(TriggerVictoryPanelPlayMissionAgainSchema)` to create a new message.
+ */
+export declare const TriggerVictoryPanelPlayMissionAgainSchema: GenMessage<TriggerVictoryPanelPlayMissionAgain>;
+
+/**
+ * A movie began.
+ *
+ * @generated from message replayd.sc2replay.v1.TriggerMovieStarted
+ */
+export declare type TriggerMovieStarted = Message<"replayd.sc2replay.v1.TriggerMovieStarted"> & {
+};
+
+/**
+ * Describes the message replayd.sc2replay.v1.TriggerMovieStarted.
+ * Use `create(TriggerMovieStartedSchema)` to create a new message.
+ */
+export declare const TriggerMovieStartedSchema: GenMessage<TriggerMovieStarted>;
+
+/**
+ * A movie has ended.
+ *
+ * @generated from message replayd.sc2replay.v1.TriggerMovieFinished
+ */
+export declare type TriggerMovieFinished = Message<"replayd.sc2replay.v1.TriggerMovieFinished"> & {
+};
+
+/**
+ * Describes the message replayd.sc2replay.v1.TriggerMovieFinished.
+ * Use `create(TriggerMovieFinishedSchema)` to create a new message.
+ */
+export declare const TriggerMovieFinishedSchema: GenMessage<TriggerMovieFinished>;
+
+/**
+ * A dialog was closed.
+ *
+ * @generated from message replayd.sc2replay.v1.TriggerCustomDialogDismissed
+ */
+export declare type TriggerCustomDialogDismissed = Message<"replayd.sc2replay.v1.TriggerCustomDialogDismissed"> & {
+  /**
+   * What was chosen, as in the replay.
+   *
+   * @generated from field: sint32 result = 1;
+   */
+  result: number;
+};
+
+/**
+ * Describes the message replayd.sc2replay.v1.TriggerCustomDialogDismissed.
+ * Use `create(TriggerCustomDialogDismissedSchema)` to create a new message.
+ */
+export declare const TriggerCustomDialogDismissedSchema: GenMessage<TriggerCustomDialogDismissed>;
+
+/**
+ * An item of the game's menu was chosen.
+ *
+ * @generated from message replayd.sc2replay.v1.TriggerGameMenuItemSelected
+ */
+export declare type TriggerGameMenuItemSelected = Message<"replayd.sc2replay.v1.TriggerGameMenuItemSelected"> & {
+  /**
+   * The item, from 0.
+   *
+   * @generated from field: sint32 game_menu_item_index = 1;
+   */
+  gameMenuItemIndex: number;
+};
+
+/**
+ * Describes the message replayd.sc2replay.v1.TriggerGameMenuItemSelected.
+ * Use `create(TriggerGameMenuItemSelectedSchema)` to create a new message.
+ */
+export declare const TriggerGameMenuItemSelectedSchema: GenMessage<TriggerGameMenuItemSelected>;
+
+/**
+ * An item of the shop was chosen.
+ *
+ * @generated from message replayd.sc2replay.v1.TriggerPurchasePanelSelectedPurchaseItemChanged
+ */
+export declare type TriggerPurchasePanelSelectedPurchaseItemChanged = Message<"replayd.sc2replay.v1.TriggerPurchasePanelSelectedPurchaseItemChanged"> & {
+  /**
+   * The item.
+   *
+   * @generated from field: sint32 purchase_item_id = 1;
+   */
+  purchaseItemId: number;
+};
+
+/**
+ * Describes the message replayd.sc2replay.v1.TriggerPurchasePanelSelectedPurchaseItemChanged.
+ * Use `create(TriggerPurchasePanelSelectedPurchaseItemChangedSchema)` to create a new message.
+ */
+export declare const TriggerPurchasePanelSelectedPurchaseItemChangedSchema: GenMessage<TriggerPurchasePanelSelectedPurchaseItemChanged>;
+
+/**
+ * A category of the shop was chosen.
+ *
+ * @generated from message replayd.sc2replay.v1.TriggerPurchasePanelSelectedPurchaseCategoryChanged
+ */
+export declare type TriggerPurchasePanelSelectedPurchaseCategoryChanged = Message<"replayd.sc2replay.v1.TriggerPurchasePanelSelectedPurchaseCategoryChanged"> & {
+  /**
+   * The category.
+   *
+   * @generated from field: sint32 purchase_category_id = 1;
+   */
+  purchaseCategoryId: number;
+};
+
+/**
+ * Describes the message replayd.sc2replay.v1.TriggerPurchasePanelSelectedPurchaseCategoryChanged.
+ * Use `create(TriggerPurchasePanelSelectedPurchaseCategoryChangedSchema)` to create a new message.
+ */
+export declare const TriggerPurchasePanelSelectedPurchaseCategoryChangedSchema: GenMessage<TriggerPurchasePanelSelectedPurchaseCategoryChanged>;
+
+/**
+ * A button was pressed.
+ *
+ * @generated from message replayd.sc2replay.v1.TriggerButtonPressed
+ */
+export declare type TriggerButtonPressed = Message<"replayd.sc2replay.v1.TriggerButtonPressed"> & {
+  /**
+   * The button.
+   *
+   * @generated from field: uint32 button = 1;
+   */
+  button: number;
+};
+
+/**
+ * Describes the message replayd.sc2replay.v1.TriggerButtonPressed.
+ * Use `create(TriggerButtonPressedSchema)` to create a new message.
+ */
+export declare const TriggerButtonPressedSchema: GenMessage<TriggerButtonPressed>;
+
+/**
+ * The credits have ended.
+ *
+ * @generated from message replayd.sc2replay.v1.TriggerGameCreditsFinished
+ */
+export declare type TriggerGameCreditsFinished = Message<"replayd.sc2replay.v1.TriggerGameCreditsFinished"> & {
+};
+
+/**
+ * Describes the message replayd.sc2replay.v1.TriggerGameCreditsFinished.
+ * Use `create(TriggerGameCreditsFinishedSchema)` to create a new message.
+ */
+export declare const TriggerGameCreditsFinishedSchema: GenMessage<TriggerGameCreditsFinished>;
+
+/**
+ * A line of a conversation is spoken in a cutscene.
+ *
+ * @generated from message replayd.sc2replay.v1.TriggerCutsceneConversationLine
+ */
+export declare type TriggerCutsceneConversationLine = Message<"replayd.sc2replay.v1.TriggerCutsceneConversationLine"> & {
+  /**
+   * The cutscene.
+   *
+   * @generated from field: sint32 cutscene_id = 1;
+   */
+  cutsceneId: number;
+
+  /**
+   * The line's name.
+   *
+   * @generated from field: string conversation_line = 2;
+   */
+  conversationLine: string;
+
+  /**
+   * The line's other name. Empty for none.
+   *
+   * @generated from field: string alt_conversation_line = 3;
+   */
+  altConversationLine: string;
+};
+
+/**
+ * Describes the message replayd.sc2replay.v1.TriggerCutsceneConversationLine.
+ * Use `create(TriggerCutsceneConversationLineSchema)` to create a new message.
+ */
+export declare const TriggerCutsceneConversationLineSchema: GenMessage<TriggerCutsceneConversationLine>;
+
+/**
+ * A line of a conversation in a cutscene is missing.
+ *
+ * @generated from message replayd.sc2replay.v1.TriggerCutsceneConversationLineMissing
+ */
+export declare type TriggerCutsceneConversationLineMissing = Message<"replayd.sc2replay.v1.TriggerCutsceneConversationLineMissing"> & {
+  /**
+   * The cutscene.
+   *
+   * @generated from field: sint32 cutscene_id = 1;
+   */
+  cutsceneId: number;
+
+  /**
+   * The line's name.
+   *
+   * @generated from field: string conversation_line = 2;
+   */
+  conversationLine: string;
+};
+
+/**
+ * Describes the message replayd.sc2replay.v1.TriggerCutsceneConversationLineMissing.
+ * Use `create(TriggerCutsceneConversationLineMissingSchema)` to create a new message.
+ */
+export declare const TriggerCutsceneConversationLineMissingSchema: GenMessage<TriggerCutsceneConversationLineMissing>;
+
+/**
+ * A client tells the length of an animation that was asked for by name.
+ *
+ * @generated from message replayd.sc2replay.v1.TriggerAnimLengthQueryByName
+ */
+export declare type TriggerAnimLengthQueryByName = Message<"replayd.sc2replay.v1.TriggerAnimLengthQueryByName"> & {
+  /**
+   * The question.
+   *
+   * @generated from field: uint32 query_id = 1;
+   */
+  queryId: number;
+
+  /**
+   * The length in milliseconds.
+   *
+   * @generated from field: uint32 length_ms = 2;
+   */
+  lengthMs: number;
+
+  /**
+   * The gameloop in which it ends.
+   *
+   * @generated from field: uint32 finish_game_loop = 3;
+   */
+  finishGameLoop: number;
+};
+
+/**
+ * Describes the message replayd.sc2replay.v1.TriggerAnimLengthQueryByName.
+ * Use `create(TriggerAnimLengthQueryByNameSchema)` to create a new message.
+ */
+export declare const TriggerAnimLengthQueryByNameSchema: GenMessage<TriggerAnimLengthQueryByName>;
+
+/**
+ * A client tells the length of an animation that was asked for by properties.
+ *
+ * @generated from message replayd.sc2replay.v1.TriggerAnimLengthQueryByProps
+ */
+export declare type TriggerAnimLengthQueryByProps = Message<"replayd.sc2replay.v1.TriggerAnimLengthQueryByProps"> & {
+  /**
+   * The question.
+   *
+   * @generated from field: uint32 query_id = 1;
+   */
+  queryId: number;
+
+  /**
+   * The length in milliseconds.
+   *
+   * @generated from field: uint32 length_ms = 2;
+   */
+  lengthMs: number;
+};
+
+/**
+ * Describes the message replayd.sc2replay.v1.TriggerAnimLengthQueryByProps.
+ * Use `create(TriggerAnimLengthQueryByPropsSchema)` to create a new message.
+ */
+export declare const TriggerAnimLengthQueryByPropsSchema: GenMessage<TriggerAnimLengthQueryByProps>;
+
+/**
+ * An animation that was waited for has reached its place.
+ *
+ * @generated from message replayd.sc2replay.v1.TriggerAnimOffset
+ */
+export declare type TriggerAnimOffset = Message<"replayd.sc2replay.v1.TriggerAnimOffset"> & {
+  /**
+   * The question.
+   *
+   * @generated from field: uint32 anim_wait_query_id = 1;
+   */
+  animWaitQueryId: number;
+};
+
+/**
+ * Describes the message replayd.sc2replay.v1.TriggerAnimOffset.
+ * Use `create(TriggerAnimOffsetSchema)` to create a new message.
+ */
+export declare const TriggerAnimOffsetSchema: GenMessage<TriggerAnimOffset>;
+
+/**
+ * A map changed a value of the balance data.
+ *
+ * @generated from message replayd.sc2replay.v1.CatalogModify
+ */
+export declare type CatalogModify = Message<"replayd.sc2replay.v1.CatalogModify"> & {
+  /**
+   * The catalog, as in the replay.
+   *
+   * @generated from field: uint32 catalog = 1;
+   */
+  catalog: number;
+
+  /**
+   * The entry, an index into the catalog.
+   *
+   * @generated from field: uint32 entry = 2;
+   */
+  entry: number;
+
+  /**
+   * The field's path.
+   *
+   * @generated from field: string field = 3;
+   */
+  field: string;
+
+  /**
+   * The new value.
+   *
+   * @generated from field: string value = 4;
+   */
+  value: string;
+};
+
+/**
+ * Describes the message replayd.sc2replay.v1.CatalogModify.
+ * Use `create(CatalogModifySchema)` to create a new message.
+ */
+export declare const CatalogModifySchema: GenMessage<CatalogModify>;
+
+/**
+ * A talent was chosen.
+ *
+ * @generated from message replayd.sc2replay.v1.HeroTalentTreeSelected
+ */
+export declare type HeroTalentTreeSelected = Message<"replayd.sc2replay.v1.HeroTalentTreeSelected"> & {
+  /**
+   * The talent, from 0.
+   *
+   * @generated from field: uint32 index = 1;
+   */
+  index: number;
+};
+
+/**
+ * Describes the message replayd.sc2replay.v1.HeroTalentTreeSelected.
+ * Use `create(HeroTalentTreeSelectedSchema)` to create a new message.
+ */
+export declare const HeroTalentTreeSelectedSchema: GenMessage<HeroTalentTreeSelected>;
+
+/**
+ * The panel of talents was opened or closed.
+ *
+ * @generated from message replayd.sc2replay.v1.HeroTalentTreeSelectionPanelToggled
+ */
+export declare type HeroTalentTreeSelectionPanelToggled = Message<"replayd.sc2replay.v1.HeroTalentTreeSelectionPanelToggled"> & {
+  /**
+   * True when it was opened.
+   *
+   * @generated from field: bool shown = 1;
+   */
+  shown: boolean;
+};
+
+/**
+ * Describes the message replayd.sc2replay.v1.HeroTalentTreeSelectionPanelToggled.
+ * Use `create(HeroTalentTreeSelectionPanelToggledSchema)` to create a new message.
+ */
+export declare const HeroTalentTreeSelectionPanelToggledSchema: GenMessage<HeroTalentTreeSelectionPanelToggled>;
+
+/**
+ * A profile was written.
+ *
+ * @generated from message replayd.sc2replay.v1.TriggerProfilerLoggingFinished
+ */
+export declare type TriggerProfilerLoggingFinished = Message<"replayd.sc2replay.v1.TriggerProfilerLoggingFinished"> & {
+};
+
+/**
+ * Describes the message replayd.sc2replay.v1.TriggerProfilerLoggingFinished.
+ * Use `create(TriggerProfilerLoggingFinishedSchema)` to create a new message.
+ */
+export declare const TriggerProfilerLoggingFinishedSchema: GenMessage<TriggerProfilerLoggingFinished>;
+
+/**
+ * How long loading took, told by another client.
+ *
+ * @generated from message replayd.sc2replay.v1.PeerSetSyncLoadingTime
+ */
+export declare type PeerSetSyncLoadingTime = Message<"replayd.sc2replay.v1.PeerSetSyncLoadingTime"> & {
+  /**
+   * As in the replay.
+   *
+   * @generated from field: uint32 sync_time = 1;
+   */
+  syncTime: number;
+};
+
+/**
+ * Describes the message replayd.sc2replay.v1.PeerSetSyncLoadingTime.
+ * Use `create(PeerSetSyncLoadingTimeSchema)` to create a new message.
+ */
+export declare const PeerSetSyncLoadingTimeSchema: GenMessage<PeerSetSyncLoadingTime>;
+
+/**
+ * How long playing took, told by another client.
+ *
+ * @generated from message replayd.sc2replay.v1.PeerSetSyncPlayingTime
+ */
+export declare type PeerSetSyncPlayingTime = Message<"replayd.sc2replay.v1.PeerSetSyncPlayingTime"> & {
+  /**
+   * As in the replay.
+   *
+   * @generated from field: uint32 sync_time = 1;
+   */
+  syncTime: number;
+};
+
+/**
+ * Describes the message replayd.sc2replay.v1.PeerSetSyncPlayingTime.
+ * Use `create(PeerSetSyncPlayingTimeSchema)` to create a new message.
+ */
+export declare const PeerSetSyncPlayingTimeSchema: GenMessage<PeerSetSyncPlayingTime>;
+
+/**
+ * An event that no table knows.
  *
  * @generated from message replayd.sc2replay.v1.Other
  */
@@ -3421,7 +5253,7 @@ export declare type Other = Message<"replayd.sc2replay.v1.Other"> & {
   id: number;
 
   /**
-   * Its name, such as "TriggerMovieStarted". Empty when the table does not know the number.
+   * Its name, if a table knows the number but the layout is not that of its message. Empty otherwise.
    *
    * @generated from field: string name = 3;
    */
@@ -3564,7 +5396,8 @@ export declare type PartStatus = Message<"replayd.sc2replay.v1.PartStatus"> & {
   lastTick: number;
 
   /**
-   * Why it was not read to its end. Empty when it was.
+   * Why it was not read to its end, is not there though every replay of its age has it, or is not what the archive has the
+   * checksum of. Empty for none of these.
    *
    * @generated from field: string error = 7;
    */
@@ -3610,6 +5443,13 @@ export declare type DecodeInfo = Message<"replayd.sc2replay.v1.DecodeInfo"> & {
    * @generated from field: repeated replayd.sc2replay.v1.PartStatus parts = 4;
    */
   parts: PartStatus[];
+
+  /**
+   * What the names of abilities and unit types were taken from.
+   *
+   * @generated from field: replayd.sc2replay.v1.NameTable names = 5;
+   */
+  names?: NameTable | undefined;
 };
 
 /**
@@ -3617,6 +5457,33 @@ export declare type DecodeInfo = Message<"replayd.sc2replay.v1.DecodeInfo"> & {
  * Use `create(DecodeInfoSchema)` to create a new message.
  */
 export declare const DecodeInfoSchema: GenMessage<DecodeInfo>;
+
+/**
+ * Names of the balance data's abilities and unit types.
+ *
+ * @generated from message replayd.sc2replay.v1.NameTable
+ */
+export declare type NameTable = Message<"replayd.sc2replay.v1.NameTable"> & {
+  /**
+   * The first build of the game whose names these are. 0 when no names are known for this build.
+   *
+   * @generated from field: uint32 build = 1;
+   */
+  build: number;
+
+  /**
+   * What the names were taken from, such as "sc2reader 1.9.0, LotV/97364". Empty when none are known.
+   *
+   * @generated from field: string source = 2;
+   */
+  source: string;
+};
+
+/**
+ * Describes the message replayd.sc2replay.v1.NameTable.
+ * Use `create(NameTableSchema)` to create a new message.
+ */
+export declare const NameTableSchema: GenMessage<NameTable>;
 
 /**
  * A version of the game.
@@ -5128,11 +6995,18 @@ export declare type Attribute = Message<"replayd.sc2replay.v1.Attribute"> & {
   scope: number;
 
   /**
-   * The value: up to four letters, such as "Terr".
+   * The value where it is text: up to four characters, such as "Terr". Spaces before and after it are removed.
    *
-   * @generated from field: bytes value = 5;
+   * @generated from field: string value = 5;
    */
-  value: Uint8Array;
+  value: string;
+
+  /**
+   * The value where it is not text: some speeds and colours of 1.0. Absent for text.
+   *
+   * @generated from field: optional uint32 number = 6;
+   */
+  number?: number | undefined;
 };
 
 /**
@@ -5416,6 +7290,13 @@ export declare type PlayerInfo = Message<"replayd.sc2replay.v1.PlayerInfo"> & {
    * @generated from field: string difficulty = 15;
    */
   difficulty: string;
+
+  /**
+   * The race that was chosen in the lobby: "Terran", "Zerg", "Protoss" or "Random". Empty for observers, and when not known.
+   *
+   * @generated from field: string picked_race = 16;
+   */
+  pickedRace: string;
 };
 
 /**
@@ -5514,6 +7395,46 @@ export declare type End = Message<"replayd.sc2replay.v1.End"> & {
 export declare const EndSchema: GenMessage<End>;
 
 /**
+ * What a type of unit is for.
+ *
+ * @generated from enum replayd.sc2replay.v1.UnitClass
+ */
+export enum UnitClass {
+  /**
+   * Nothing of this, or not known: units of maps of their own, for one.
+   *
+   * @generated from enum value: UNIT_CLASS_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * It collects resources: SCV, MULE, drone, probe.
+   *
+   * @generated from enum value: UNIT_CLASS_WORKER = 1;
+   */
+  WORKER = 1,
+
+  /**
+   * It fights, or helps those that do: observers and overlords, too, as sc2reader has it.
+   *
+   * @generated from enum value: UNIT_CLASS_ARMY = 2;
+   */
+  ARMY = 2,
+
+  /**
+   * A building.
+   *
+   * @generated from enum value: UNIT_CLASS_STRUCTURE = 3;
+   */
+  STRUCTURE = 3,
+}
+
+/**
+ * Describes the enum replayd.sc2replay.v1.UnitClass.
+ */
+export declare const UnitClassSchema: GenEnum<UnitClass>;
+
+/**
  * What the manager of repeated orders does.
  *
  * @generated from enum replayd.sc2replay.v1.CommandState
@@ -5595,14 +7516,14 @@ export enum ControlGroupAction {
   CLEAR = 4,
 
   /**
-   * As SET, and the units leave all other groups.
+   * As SET, and the units leave all other groups: selection_delta events of those groups follow.
    *
    * @generated from enum value: CONTROL_GROUP_ACTION_SET_AND_STEAL = 5;
    */
   SET_AND_STEAL = 5,
 
   /**
-   * As APPEND, and the units leave all other groups.
+   * As APPEND, and the units leave all other groups: selection_delta events of those groups follow.
    *
    * @generated from enum value: CONTROL_GROUP_ACTION_APPEND_AND_STEAL = 6;
    */

@@ -633,6 +633,21 @@ export declare type Event = Message$1<"replayd.teehistorian.v1.Event"> & {
    * @generated from field: repeated replayd.teehistorian.v1.Warning warnings = 14;
    */
   warnings: Warning[];
+
+  /**
+   * Who the client is that the event names, after the event. Only with resolve_players, and absent where the event names no
+   * client.
+   *
+   * @generated from field: replayd.teehistorian.v1.Player player = 38;
+   */
+  player?: Player | undefined;
+
+  /**
+   * Who the other client of a player_swap is. Only with resolve_players.
+   *
+   * @generated from field: replayd.teehistorian.v1.Player other_player = 39;
+   */
+  otherPlayer?: Player | undefined;
 };
 
 /**
@@ -640,6 +655,49 @@ export declare type Event = Message$1<"replayd.teehistorian.v1.Event"> & {
  * Use `create(EventSchema)` to create a new message.
  */
 export declare const EventSchema: GenMessage<Event>;
+
+/**
+ * Who a client is, as far as the file and those of the games before it in the same server process tell. What is not known is
+ * empty.
+ *
+ * @generated from message replayd.teehistorian.v1.Player
+ */
+export declare type Player = Message$1<"replayd.teehistorian.v1.Player"> & {
+  /**
+   * The name: what the server calls the client, or, where it does not say, what the client asked to be called.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * The clan.
+   *
+   * @generated from field: string clan = 2;
+   */
+  clan: string;
+
+  /**
+   * The team, from 0.
+   *
+   * @generated from field: int32 team = 3;
+   */
+  team: number;
+
+  /**
+   * The role on the remote console: "admin", "moderator", "helper", or as the operator calls it. Empty when the client is not
+   * logged in.
+   *
+   * @generated from field: string role = 4;
+   */
+  role: string;
+};
+
+/**
+ * Describes the message replayd.teehistorian.v1.Player.
+ * Use `create(PlayerSchema)` to create a new message.
+ */
+export declare const PlayerSchema: GenMessage<Player>;
 
 /**
  * A tick began. The event's at_tick is the new tick. Ticks in which nothing changed leave no trace in the file, so the
@@ -1106,8 +1164,8 @@ export declare type Test = Message$1<"replayd.teehistorian.v1.Test"> & {
 export declare const TestSchema: GenMessage<Test>;
 
 /**
- * A client was already logged in to the remote console when the file began. DDNet 11.0.3 to 19.5; later servers write
- * auth_login instead.
+ * A client was already logged in to the remote console when the file began. DDNet 11.0.3 to 19.5, and by role since
+ * 20.1.1; the servers between write auth_login instead.
  *
  * @generated from message replayd.teehistorian.v1.AuthInit
  */
@@ -1120,7 +1178,7 @@ export declare type AuthInit = Message$1<"replayd.teehistorian.v1.AuthInit"> & {
   clientId: number;
 
   /**
-   * Its level.
+   * Its level; of a login by role, the level of that name, or unspecified where the role has another name.
    *
    * @generated from field: replayd.teehistorian.v1.AuthLevel level = 2;
    */
@@ -1132,6 +1190,14 @@ export declare type AuthInit = Message$1<"replayd.teehistorian.v1.AuthInit"> & {
    * @generated from field: string auth_name = 3;
    */
   authName: string;
+
+  /**
+   * The role: "admin", "moderator", "helper", or as the operator calls it. Empty in files of servers before DDNet 20.1.1,
+   * which record the level alone.
+   *
+   * @generated from field: string role = 4;
+   */
+  role: string;
 };
 
 /**
@@ -1154,7 +1220,7 @@ export declare type AuthLogin = Message$1<"replayd.teehistorian.v1.AuthLogin"> &
   clientId: number;
 
   /**
-   * Its level.
+   * Its level; of a login by role, the level of that name, or unspecified where the role has another name.
    *
    * @generated from field: replayd.teehistorian.v1.AuthLevel level = 2;
    */
@@ -1166,6 +1232,14 @@ export declare type AuthLogin = Message$1<"replayd.teehistorian.v1.AuthLogin"> &
    * @generated from field: string auth_name = 3;
    */
   authName: string;
+
+  /**
+   * The role: "admin", "moderator", "helper", or as the operator calls it. Empty in files of servers before DDNet 20.1.1,
+   * which record the level alone.
+   *
+   * @generated from field: string role = 4;
+   */
+  role: string;
 };
 
 /**
@@ -1674,7 +1748,8 @@ export declare type PlayerState = Message$1<"replayd.teehistorian.v1.PlayerState
   protocol: Protocol;
 
   /**
-   * The name: the effective one where the server recorded it, or else the one asked for. Empty when not known.
+   * The name: what the server calls the client, or, where it does not say, what the client asked to be called. Empty when
+   * not known.
    *
    * @generated from field: string name = 4;
    */
@@ -1714,6 +1789,84 @@ export declare type PlayerState = Message$1<"replayd.teehistorian.v1.PlayerState
    * @generated from field: replayd.teehistorian.v1.Input input = 9;
    */
   input?: Input | undefined;
+
+  /**
+   * True when the name is the server's word, recorded in this file or in that of a game before it in the same server process;
+   * false when it is only what the client asked for.
+   *
+   * @generated from field: bool name_effective = 10;
+   */
+  nameEffective: boolean;
+
+  /**
+   * The clan.
+   *
+   * @generated from field: string clan = 11;
+   */
+  clan: string;
+
+  /**
+   * The country's ISO 3166-1 number, or -1 and below for special flags. Absent when not known.
+   *
+   * @generated from field: optional sint32 country = 12;
+   */
+  country?: number | undefined;
+
+  /**
+   * The skin, of a 0.6 client. Absent when not known.
+   *
+   * @generated from field: replayd.teehistorian.v1.Skin skin = 13;
+   */
+  skin?: Skin | undefined;
+
+  /**
+   * The skin, of a 0.7 client: body, marking, decoration, hands, feet, eyes, in this order. Empty when not known.
+   *
+   * @generated from field: repeated replayd.teehistorian.v1.SkinPart skin_parts = 14;
+   */
+  skinParts: SkinPart[];
+
+  /**
+   * The DDNet version number, such as 16040 for 16.4. 0 when not known.
+   *
+   * @generated from field: int32 client_version = 15;
+   */
+  clientVersion: number;
+
+  /**
+   * The version as the client spells it. Empty when not known.
+   *
+   * @generated from field: string client_version_text = 16;
+   */
+  clientVersionText: string;
+
+  /**
+   * The level of its login to the remote console. Unspecified when it is not logged in, or by a role of another name.
+   *
+   * @generated from field: replayd.teehistorian.v1.AuthLevel auth_level = 17;
+   */
+  authLevel: AuthLevel;
+
+  /**
+   * The role of its login: "admin", "moderator", "helper", or as the operator calls it. Empty when it is not logged in.
+   *
+   * @generated from field: string role = 18;
+   */
+  role: string;
+
+  /**
+   * True while its team practises.
+   *
+   * @generated from field: bool practice = 19;
+   */
+  practice: boolean;
+
+  /**
+   * True when the client has entered the game, as far as the file tells.
+   *
+   * @generated from field: bool ready = 20;
+   */
+  ready: boolean;
 };
 
 /**

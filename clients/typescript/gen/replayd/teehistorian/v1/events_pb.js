@@ -13,7 +13,7 @@ import { enumDesc, fileDesc, messageDesc, tsEnum } from "@bufbuild/protobuf/code
  * Describes the file replayd/teehistorian/v1/events.proto.
  */
 export const file_replayd_teehistorian_v1_events = /*@__PURE__*/
-  fileDesc("CiRyZXBsYXlkL3RlZWhpc3Rvcmlhbi92MS9ldmVudHMucHJvdG8SF3JlcGxheWQudGVlaGlzdG9yaWFuLnYxIocCCglFdmVudExpc3QSLgoGZXZlbnRzGAEgAygLMh4ucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuRXZlbnQSRwoTcGxheWVyX2RpZmZfY29sdW1ucxgDIAEoCzIqLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLlBsYXllckRpZmZDb2x1bW5zEkUKEmlucHV0X2RpZmZfY29sdW1ucxgEIAEoCzIpLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLklucHV0RGlmZkNvbHVtbnMSOgoMdGlja19jb2x1bW5zGAUgASgLMiQucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuVGlja0NvbHVtbnMiUAoLVGlja0NvbHVtbnMSDQoFcGxhY2UYASADKA0SDwoHYXRfdGljaxgCIAMoBRIPCgdza2lwcGVkGAMgAygFEhAKCGltcGxpY2l0GAQgAygIInQKEVBsYXllckRpZmZDb2x1bW5zEg0KBXBsYWNlGAEgAygNEg8KB2F0X3RpY2sYAiADKAUSEQoJY2xpZW50X2lkGAMgAygFEgoKAmR4GAQgAygREgoKAmR5GAUgAygREgkKAXgYBiADKBESCQoBeRgHIAMoESKjBAoQSW5wdXREaWZmQ29sdW1ucxINCgVwbGFjZRgBIAMoDRIPCgdhdF90aWNrGAIgAygFEhEKCWNsaWVudF9pZBgDIAMoBRIXCg9pbnB1dF9kaXJlY3Rpb24YBCADKBESFgoOaW5wdXRfdGFyZ2V0X3gYBSADKBESFgoOaW5wdXRfdGFyZ2V0X3kYBiADKBESEgoKaW5wdXRfanVtcBgHIAMoERISCgppbnB1dF9maXJlGAggAygREhIKCmlucHV0X2hvb2sYCSADKBESGgoSaW5wdXRfcGxheWVyX2ZsYWdzGAogAygREhsKE2lucHV0X3dhbnRlZF93ZWFwb24YCyADKBESGQoRaW5wdXRfbmV4dF93ZWFwb24YDCADKBESGQoRaW5wdXRfcHJldl93ZWFwb24YDSADKBESFgoOZGlmZl9kaXJlY3Rpb24YDiADKBESFQoNZGlmZl90YXJnZXRfeBgPIAMoERIVCg1kaWZmX3RhcmdldF95GBAgAygREhEKCWRpZmZfanVtcBgRIAMoERIRCglkaWZmX2ZpcmUYEiADKBESEQoJZGlmZl9ob29rGBMgAygREhkKEWRpZmZfcGxheWVyX2ZsYWdzGBQgAygREhoKEmRpZmZfd2FudGVkX3dlYXBvbhgVIAMoERIYChBkaWZmX25leHRfd2VhcG9uGBYgAygREhgKEGRpZmZfcHJldl93ZWFwb24YFyADKBEi/Q8KBUV2ZW50Eg8KB2F0X3RpY2sYASABKAUSOgoLcGxheWVyX2RpZmYYAiABKAsyIy5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5QbGF5ZXJEaWZmSAASOAoKaW5wdXRfZGlmZhgDIAEoCzIiLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLklucHV0RGlmZkgAEi0KBHRpY2sYBCABKAsyHS5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5UaWNrSAASNgoJaW5wdXRfbmV3GAUgASgLMiEucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuSW5wdXROZXdIABIzCgdtZXNzYWdlGAYgASgLMiAucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuTWVzc2FnZUgAEjgKCnBsYXllcl9uZXcYByABKAsyIi5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5QbGF5ZXJOZXdIABI4CgpwbGF5ZXJfb2xkGAggASgLMiIucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuUGxheWVyT2xkSAASLQoEam9pbhgJIAEoCzIdLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLkpvaW5IABItCgRkcm9wGAogASgLMh0ucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuRHJvcEgAEkIKD2NvbnNvbGVfY29tbWFuZBgLIAEoCzInLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLkNvbnNvbGVDb21tYW5kSAASMQoGZmluaXNoGAwgASgLMh8ucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuRmluaXNoSAASOAoKdW5rbm93bl9leBgNIAEoCzIiLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLlVua25vd25FeEgAEi0KBHRlc3QYECABKAsyHS5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5UZXN0SAASNgoJYXV0aF9pbml0GBEgASgLMiEucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuQXV0aEluaXRIABI4CgphdXRoX2xvZ2luGBIgASgLMiIucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuQXV0aExvZ2luSAASOgoLYXV0aF9sb2dvdXQYEyABKAsyIy5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5BdXRoTG9nb3V0SAASPAoMZGRuZXR2ZXJfb2xkGBQgASgLMiQucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuRGRuZXR2ZXJPbGRIABI1CghkZG5ldHZlchgVIAEoCzIhLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLkRkbmV0dmVySAASNQoIam9pbnZlcjYYFiABKAsyIS5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5Kb2ludmVyNkgAEjUKCGpvaW52ZXI3GBcgASgLMiEucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuSm9pbnZlcjdIABI8CgxzYXZlX3N1Y2Nlc3MYGCABKAsyJC5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5TYXZlU3VjY2Vzc0gAEjwKDHNhdmVfZmFpbHVyZRgZIAEoCzIkLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLlNhdmVGYWlsdXJlSAASPAoMbG9hZF9zdWNjZXNzGBogASgLMiQucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuTG9hZFN1Y2Nlc3NIABI8Cgxsb2FkX2ZhaWx1cmUYGyABKAsyJC5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5Mb2FkRmFpbHVyZUgAEjoKC3BsYXllcl90ZWFtGBwgASgLMiMucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuUGxheWVyVGVhbUgAEj4KDXRlYW1fcHJhY3RpY2UYHSABKAsyJS5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5UZWFtUHJhY3RpY2VIABI8CgxwbGF5ZXJfcmVhZHkYHiABKAsyJC5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5QbGF5ZXJSZWFkeUgAEjoKC3BsYXllcl9zd2FwGB8gASgLMiMucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuUGxheWVyU3dhcEgAEjkKCnJlam9pbnZlcjYYICABKAsyIy5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5SZWpvaW52ZXI2SAASMwoHYW50aWJvdBghIAEoCzIgLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLkFudGlib3RIABI6CgtwbGF5ZXJfbmFtZRgiIAEoCzIjLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLlBsYXllck5hbWVIABI+Cg1wbGF5ZXJfZmluaXNoGCMgASgLMiUucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuUGxheWVyRmluaXNoSAASOgoLdGVhbV9maW5pc2gYJCABKAsyIy5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5UZWFtRmluaXNoSAASPAoMcGxheWVyX3N0YXRlGCUgASgLMiQucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuUGxheWVyU3RhdGVIABIyCgh3YXJuaW5ncxgOIAMoDjIgLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLldhcm5pbmdCBgoEa2luZCIpCgRUaWNrEg8KB3NraXBwZWQYASABKAUSEAoIaW1wbGljaXQYAiABKAgiTQoKUGxheWVyRGlmZhIRCgljbGllbnRfaWQYASABKAUSCgoCZHgYAiABKBESCgoCZHkYAyABKBESCQoBeBgEIAEoERIJCgF5GAUgASgRIjQKCVBsYXllck5ldxIRCgljbGllbnRfaWQYASABKAUSCQoBeBgCIAEoERIJCgF5GAMgASgRIjQKCVBsYXllck9sZBIRCgljbGllbnRfaWQYASABKAUSCQoBeBgCIAEoERIJCgF5GAMgASgRIr8BCgVJbnB1dBIRCglkaXJlY3Rpb24YASABKBESEAoIdGFyZ2V0X3gYAiABKBESEAoIdGFyZ2V0X3kYAyABKBESDAoEanVtcBgEIAEoERIMCgRmaXJlGAUgASgREgwKBGhvb2sYBiABKBESFAoMcGxheWVyX2ZsYWdzGAcgASgREhUKDXdhbnRlZF93ZWFwb24YCCABKBESEwoLbmV4dF93ZWFwb24YCSABKBESEwoLcHJldl93ZWFwb24YCiABKBEiTAoISW5wdXROZXcSEQoJY2xpZW50X2lkGAEgASgFEi0KBWlucHV0GAIgASgLMh4ucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuSW5wdXQiewoJSW5wdXREaWZmEhEKCWNsaWVudF9pZBgBIAEoBRItCgVpbnB1dBgCIAEoCzIeLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLklucHV0EiwKBGRpZmYYAyABKAsyHi5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5JbnB1dCIZCgRKb2luEhEKCWNsaWVudF9pZBgBIAEoBSIpCgREcm9wEhEKCWNsaWVudF9pZBgBIAEoBRIOCgZyZWFzb24YAiABKAkiaAoOQ29uc29sZUNvbW1hbmQSEQoJY2xpZW50X2lkGAEgASgFEg0KBWZsYWdzGAIgASgFEg8KB2NvbW1hbmQYAyABKAkSEQoJYXJndW1lbnRzGAQgAygJEhAKCHJlZGFjdGVkGAUgASgIIggKBkZpbmlzaCJWCglVbmtub3duRXgSDAoEdXVpZBgBIAEoCRIMCgRuYW1lGAIgASgJEgwKBGRhdGEYAyABKAwSDQoFZXJyb3IYBCABKAkSEAoIcmVkYWN0ZWQYBSABKAgiBgoEVGVzdCJjCghBdXRoSW5pdBIRCgljbGllbnRfaWQYASABKAUSMQoFbGV2ZWwYAiABKA4yIi5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5BdXRoTGV2ZWwSEQoJYXV0aF9uYW1lGAMgASgJImQKCUF1dGhMb2dpbhIRCgljbGllbnRfaWQYASABKAUSMQoFbGV2ZWwYAiABKA4yIi5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5BdXRoTGV2ZWwSEQoJYXV0aF9uYW1lGAMgASgJIh8KCkF1dGhMb2dvdXQSEQoJY2xpZW50X2lkGAEgASgFIjEKC0RkbmV0dmVyT2xkEhEKCWNsaWVudF9pZBgBIAEoBRIPCgd2ZXJzaW9uGAIgASgFIm0KCERkbmV0dmVyEhEKCWNsaWVudF9pZBgBIAEoBRIVCg1jb25uZWN0aW9uX2lkGAIgASgJEg8KB3ZlcnNpb24YAyABKAUSFAoMdmVyc2lvbl90ZXh0GAQgASgJEhAKCHJlZGFjdGVkGAUgASgIIh0KCEpvaW52ZXI2EhEKCWNsaWVudF9pZBgBIAEoBSIdCghKb2ludmVyNxIRCgljbGllbnRfaWQYASABKAUiOgoLU2F2ZVN1Y2Nlc3MSDAoEdGVhbRgBIAEoBRIPCgdzYXZlX2lkGAIgASgJEgwKBHNhdmUYAyABKAkiGwoLU2F2ZUZhaWx1cmUSDAoEdGVhbRgBIAEoBSI6CgtMb2FkU3VjY2VzcxIMCgR0ZWFtGAEgASgFEg8KB3NhdmVfaWQYAiABKAkSDAoEc2F2ZRgDIAEoCSIbCgtMb2FkRmFpbHVyZRIMCgR0ZWFtGAEgASgFIi0KClBsYXllclRlYW0SEQoJY2xpZW50X2lkGAEgASgFEgwKBHRlYW0YAiABKAUiLgoMVGVhbVByYWN0aWNlEgwKBHRlYW0YASABKAUSEAoIcHJhY3RpY2UYAiABKAgiIAoLUGxheWVyUmVhZHkSEQoJY2xpZW50X2lkGAEgASgFIjgKClBsYXllclN3YXASEQoJY2xpZW50X2lkGAEgASgFEhcKD290aGVyX2NsaWVudF9pZBgCIAEoBSIfCgpSZWpvaW52ZXI2EhEKCWNsaWVudF9pZBgBIAEoBSIpCgdBbnRpYm90EgwKBGRhdGEYASABKAwSEAoIcmVkYWN0ZWQYAiABKAgiLQoKUGxheWVyTmFtZRIRCgljbGllbnRfaWQYASABKAUSDAoEbmFtZRgCIAEoCSIvCgxQbGF5ZXJGaW5pc2gSEQoJY2xpZW50X2lkGAEgASgFEgwKBHRpbWUYAiABKAUiKAoKVGVhbUZpbmlzaBIMCgR0ZWFtGAEgASgFEgwKBHRpbWUYAiABKAUi1QEKC1BsYXllclN0YXRlEhEKCWNsaWVudF9pZBgBIAEoBRIOCgZqb2luZWQYAiABKAgSMwoIcHJvdG9jb2wYAyABKA4yIS5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5Qcm90b2NvbBIMCgRuYW1lGAQgASgJEgwKBHRlYW0YBSABKAUSDQoFYWxpdmUYBiABKAgSCQoBeBgHIAEoERIJCgF5GAggASgREi0KBWlucHV0GAkgASgLMh4ucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuSW5wdXQi7gkKB01lc3NhZ2USEQoJY2xpZW50X2lkGAEgASgFEjMKCHByb3RvY29sGAIgASgOMiEucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuUHJvdG9jb2wSEgoKbWVzc2FnZV9pZBgDIAEoBRIMCgR1dWlkGAQgASgJEgwKBG5hbWUYBSABKAkSCwoDcmF3GAYgASgMEg0KBWVycm9yGAcgASgJEhAKCHJlZGFjdGVkGAggASgIEisKA3NheRgQIAEoCzIcLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLlNheUgAEjQKCHNldF90ZWFtGBEgASgLMiAucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuU2V0VGVhbUgAEkcKEnNldF9zcGVjdGF0b3JfbW9kZRgSIAEoCzIpLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLlNldFNwZWN0YXRvck1vZGVIABI5CgpzdGFydF9pbmZvGBMgASgLMiMucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuUGxheWVySW5mb0gAEjoKC2NoYW5nZV9pbmZvGBQgASgLMiMucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuUGxheWVySW5mb0gAEi0KBGtpbGwYFSABKAsyHS5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5LaWxsSAASNQoIZW1vdGljb24YFiABKAsyIS5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5FbW90aWNvbkgAEi0KBHZvdGUYFyABKAsyHS5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5Wb3RlSAASNgoJY2FsbF92b3RlGBggASgLMiEucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuQ2FsbFZvdGVIABJBCg9pc19kZG5ldF9sZWdhY3kYGSABKAsyJi5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5Jc0RkbmV0TGVnYWN5SAASRwoSc2hvd19vdGhlcnNfbGVnYWN5GBogASgLMikucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuU2hvd090aGVyc0xlZ2FjeUgAEj4KDXNob3dfZGlzdGFuY2UYGyABKAsyJS5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5TaG93RGlzdGFuY2VIABI6CgtzaG93X290aGVycxgcIAEoCzIjLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLlNob3dPdGhlcnNIABI6CgtjYW1lcmFfaW5mbxgdIAEoCzIjLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLkNhbWVyYUluZm9IABJPChZlbmFibGVfc3BlY3RhdG9yX2NvdW50GB4gASgLMi0ucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuRW5hYmxlU3BlY3RhdG9yQ291bnRIABI8CgxyZWFkeV9jaGFuZ2UYHyABKAsyJC5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5SZWFkeUNoYW5nZUgAEjoKC3NraW5fY2hhbmdlGCAgASgLMiMucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuU2tpbkNoYW5nZUgAEjMKB2NvbW1hbmQYISABKAsyIC5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5Db21tYW5kSABCCQoHY29udGVudCJdCgNTYXkSLgoEbW9kZRgBIAEoDjIgLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLlNheU1vZGUSGAoQdGFyZ2V0X2NsaWVudF9pZBgCIAEoERIMCgR0ZXh0GAMgASgJIhcKB1NldFRlYW0SDAoEdGVhbRgBIAEoESJlChBTZXRTcGVjdGF0b3JNb2RlEjQKBG1vZGUYASABKA4yJi5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5TcGVjdGF0b3JNb2RlEhsKE3NwZWN0YXRlZF9jbGllbnRfaWQYAiABKBEinQEKClBsYXllckluZm8SDAoEbmFtZRgBIAEoCRIMCgRjbGFuGAIgASgJEg8KB2NvdW50cnkYAyABKBESKwoEc2tpbhgEIAEoCzIdLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLlNraW4SNQoKc2tpbl9wYXJ0cxgFIAMoCzIhLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLlNraW5QYXJ0IlYKBFNraW4SDAoEbmFtZRgBIAEoCRIYChB1c2VfY3VzdG9tX2NvbG9yGAIgASgIEhIKCmNvbG9yX2JvZHkYAyABKBESEgoKY29sb3JfZmVldBgEIAEoESJBCghTa2luUGFydBIMCgRuYW1lGAEgASgJEhgKEHVzZV9jdXN0b21fY29sb3IYAiABKAgSDQoFY29sb3IYAyABKBEiBgoES2lsbCIcCghFbW90aWNvbhIQCghlbW90aWNvbhgBIAEoBSIUCgRWb3RlEgwKBHZvdGUYASABKBEiRgoIQ2FsbFZvdGUSDAoEdHlwZRgBIAEoCRINCgV2YWx1ZRgCIAEoCRIOCgZyZWFzb24YAyABKAkSDQoFZm9yY2UYBCABKAgiIAoNSXNEZG5ldExlZ2FjeRIPCgd2ZXJzaW9uGAEgASgFIiAKEFNob3dPdGhlcnNMZWdhY3kSDAoEc2hvdxgBIAEoCCIkCgxTaG93RGlzdGFuY2USCQoBeBgBIAEoERIJCgF5GAIgASgRIhoKClNob3dPdGhlcnMSDAoEc2hvdxgBIAEoESJDCgpDYW1lcmFJbmZvEgwKBHpvb20YASABKBESEAoIZGVhZHpvbmUYAiABKBESFQoNZm9sbG93X2ZhY3RvchgDIAEoESImChRFbmFibGVTcGVjdGF0b3JDb3VudBIOCgZlbmFibGUYASABKAgiDQoLUmVhZHlDaGFuZ2UiQwoKU2tpbkNoYW5nZRI1Cgpza2luX3BhcnRzGAEgAygLMiEucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuU2tpblBhcnQiKgoHQ29tbWFuZBIMCgRuYW1lGAEgASgJEhEKCWFyZ3VtZW50cxgCIAEoCSrTAgoHV2FybmluZxIXChNXQVJOSU5HX1VOU1BFQ0lGSUVEEAASGQoVV0FSTklOR19QTEFZRVJfQUJTRU5UEAESGgoWV0FSTklOR19QTEFZRVJfUFJFU0VOVBACEhgKFFdBUk5JTkdfSU5QVVRfQUJTRU5UEAMSHwobV0FSTklOR19DTElFTlRfTkVWRVJfSk9JTkVEEAQSGwoXV0FSTklOR19JTlRFR0VSX1BBRERJTkcQBRIZChVXQVJOSU5HX1RJQ0tfT1ZFUkZMT1cQBhIZChVXQVJOSU5HX1RJQ0tfQkFDS1dBUkQQBxIZChVXQVJOSU5HX1RSQUlMSU5HX0RBVEEQCBIUChBXQVJOSU5HX1RFWFRfQ1VUEAkSHQoZV0FSTklOR19EQVRBX0FGVEVSX0ZJTklTSBAKEhoKFldBUk5JTkdfTkVHQVRJVkVfQ09VTlQQCypuCglBdXRoTGV2ZWwSGgoWQVVUSF9MRVZFTF9VTlNQRUNJRklFRBAAEhUKEUFVVEhfTEVWRUxfSEVMUEVSEAESGAoUQVVUSF9MRVZFTF9NT0RFUkFUT1IQAhIUChBBVVRIX0xFVkVMX0FETUlOEAMqSgoIUHJvdG9jb2wSGAoUUFJPVE9DT0xfVU5TUEVDSUZJRUQQABIQCgxQUk9UT0NPTF9TSVgQBhISCg5QUk9UT0NPTF9TRVZFThAHKl4KB1NheU1vZGUSGAoUU0FZX01PREVfVU5TUEVDSUZJRUQQABIQCgxTQVlfTU9ERV9BTEwQARIRCg1TQVlfTU9ERV9URUFNEAISFAoQU0FZX01PREVfV0hJU1BFUhADKp4BCg1TcGVjdGF0b3JNb2RlEh4KGlNQRUNUQVRPUl9NT0RFX1VOU1BFQ0lGSUVEEAASFwoTU1BFQ1RBVE9SX01PREVfRlJFRRABEhkKFVNQRUNUQVRPUl9NT0RFX1BMQVlFUhACEhsKF1NQRUNUQVRPUl9NT0RFX0ZMQUdfUkVEEAMSHAoYU1BFQ1RBVE9SX01PREVfRkxBR19CTFVFEARCSVpHZ2l0aHViLmNvbS9yZXBsYXlkL3JlcGxheWQvcHJvdG8vcmVwbGF5ZC90ZWVoaXN0b3JpYW4vdjE7dGVlaGlzdG9yaWFudjFiBnByb3RvMw");
+  fileDesc("CiRyZXBsYXlkL3RlZWhpc3Rvcmlhbi92MS9ldmVudHMucHJvdG8SF3JlcGxheWQudGVlaGlzdG9yaWFuLnYxIocCCglFdmVudExpc3QSLgoGZXZlbnRzGAEgAygLMh4ucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuRXZlbnQSRwoTcGxheWVyX2RpZmZfY29sdW1ucxgDIAEoCzIqLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLlBsYXllckRpZmZDb2x1bW5zEkUKEmlucHV0X2RpZmZfY29sdW1ucxgEIAEoCzIpLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLklucHV0RGlmZkNvbHVtbnMSOgoMdGlja19jb2x1bW5zGAUgASgLMiQucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuVGlja0NvbHVtbnMiUAoLVGlja0NvbHVtbnMSDQoFcGxhY2UYASADKA0SDwoHYXRfdGljaxgCIAMoBRIPCgdza2lwcGVkGAMgAygFEhAKCGltcGxpY2l0GAQgAygIInQKEVBsYXllckRpZmZDb2x1bW5zEg0KBXBsYWNlGAEgAygNEg8KB2F0X3RpY2sYAiADKAUSEQoJY2xpZW50X2lkGAMgAygFEgoKAmR4GAQgAygREgoKAmR5GAUgAygREgkKAXgYBiADKBESCQoBeRgHIAMoESKjBAoQSW5wdXREaWZmQ29sdW1ucxINCgVwbGFjZRgBIAMoDRIPCgdhdF90aWNrGAIgAygFEhEKCWNsaWVudF9pZBgDIAMoBRIXCg9pbnB1dF9kaXJlY3Rpb24YBCADKBESFgoOaW5wdXRfdGFyZ2V0X3gYBSADKBESFgoOaW5wdXRfdGFyZ2V0X3kYBiADKBESEgoKaW5wdXRfanVtcBgHIAMoERISCgppbnB1dF9maXJlGAggAygREhIKCmlucHV0X2hvb2sYCSADKBESGgoSaW5wdXRfcGxheWVyX2ZsYWdzGAogAygREhsKE2lucHV0X3dhbnRlZF93ZWFwb24YCyADKBESGQoRaW5wdXRfbmV4dF93ZWFwb24YDCADKBESGQoRaW5wdXRfcHJldl93ZWFwb24YDSADKBESFgoOZGlmZl9kaXJlY3Rpb24YDiADKBESFQoNZGlmZl90YXJnZXRfeBgPIAMoERIVCg1kaWZmX3RhcmdldF95GBAgAygREhEKCWRpZmZfanVtcBgRIAMoERIRCglkaWZmX2ZpcmUYEiADKBESEQoJZGlmZl9ob29rGBMgAygREhkKEWRpZmZfcGxheWVyX2ZsYWdzGBQgAygREhoKEmRpZmZfd2FudGVkX3dlYXBvbhgVIAMoERIYChBkaWZmX25leHRfd2VhcG9uGBYgAygREhgKEGRpZmZfcHJldl93ZWFwb24YFyADKBEi5RAKBUV2ZW50Eg8KB2F0X3RpY2sYASABKAUSOgoLcGxheWVyX2RpZmYYAiABKAsyIy5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5QbGF5ZXJEaWZmSAASOAoKaW5wdXRfZGlmZhgDIAEoCzIiLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLklucHV0RGlmZkgAEi0KBHRpY2sYBCABKAsyHS5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5UaWNrSAASNgoJaW5wdXRfbmV3GAUgASgLMiEucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuSW5wdXROZXdIABIzCgdtZXNzYWdlGAYgASgLMiAucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuTWVzc2FnZUgAEjgKCnBsYXllcl9uZXcYByABKAsyIi5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5QbGF5ZXJOZXdIABI4CgpwbGF5ZXJfb2xkGAggASgLMiIucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuUGxheWVyT2xkSAASLQoEam9pbhgJIAEoCzIdLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLkpvaW5IABItCgRkcm9wGAogASgLMh0ucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuRHJvcEgAEkIKD2NvbnNvbGVfY29tbWFuZBgLIAEoCzInLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLkNvbnNvbGVDb21tYW5kSAASMQoGZmluaXNoGAwgASgLMh8ucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuRmluaXNoSAASOAoKdW5rbm93bl9leBgNIAEoCzIiLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLlVua25vd25FeEgAEi0KBHRlc3QYECABKAsyHS5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5UZXN0SAASNgoJYXV0aF9pbml0GBEgASgLMiEucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuQXV0aEluaXRIABI4CgphdXRoX2xvZ2luGBIgASgLMiIucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuQXV0aExvZ2luSAASOgoLYXV0aF9sb2dvdXQYEyABKAsyIy5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5BdXRoTG9nb3V0SAASPAoMZGRuZXR2ZXJfb2xkGBQgASgLMiQucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuRGRuZXR2ZXJPbGRIABI1CghkZG5ldHZlchgVIAEoCzIhLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLkRkbmV0dmVySAASNQoIam9pbnZlcjYYFiABKAsyIS5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5Kb2ludmVyNkgAEjUKCGpvaW52ZXI3GBcgASgLMiEucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuSm9pbnZlcjdIABI8CgxzYXZlX3N1Y2Nlc3MYGCABKAsyJC5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5TYXZlU3VjY2Vzc0gAEjwKDHNhdmVfZmFpbHVyZRgZIAEoCzIkLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLlNhdmVGYWlsdXJlSAASPAoMbG9hZF9zdWNjZXNzGBogASgLMiQucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuTG9hZFN1Y2Nlc3NIABI8Cgxsb2FkX2ZhaWx1cmUYGyABKAsyJC5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5Mb2FkRmFpbHVyZUgAEjoKC3BsYXllcl90ZWFtGBwgASgLMiMucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuUGxheWVyVGVhbUgAEj4KDXRlYW1fcHJhY3RpY2UYHSABKAsyJS5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5UZWFtUHJhY3RpY2VIABI8CgxwbGF5ZXJfcmVhZHkYHiABKAsyJC5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5QbGF5ZXJSZWFkeUgAEjoKC3BsYXllcl9zd2FwGB8gASgLMiMucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuUGxheWVyU3dhcEgAEjkKCnJlam9pbnZlcjYYICABKAsyIy5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5SZWpvaW52ZXI2SAASMwoHYW50aWJvdBghIAEoCzIgLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLkFudGlib3RIABI6CgtwbGF5ZXJfbmFtZRgiIAEoCzIjLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLlBsYXllck5hbWVIABI+Cg1wbGF5ZXJfZmluaXNoGCMgASgLMiUucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuUGxheWVyRmluaXNoSAASOgoLdGVhbV9maW5pc2gYJCABKAsyIy5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5UZWFtRmluaXNoSAASPAoMcGxheWVyX3N0YXRlGCUgASgLMiQucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuUGxheWVyU3RhdGVIABIyCgh3YXJuaW5ncxgOIAMoDjIgLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLldhcm5pbmcSLwoGcGxheWVyGCYgASgLMh8ucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuUGxheWVyEjUKDG90aGVyX3BsYXllchgnIAEoCzIfLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLlBsYXllckIGCgRraW5kIkAKBlBsYXllchIMCgRuYW1lGAEgASgJEgwKBGNsYW4YAiABKAkSDAoEdGVhbRgDIAEoBRIMCgRyb2xlGAQgASgJIikKBFRpY2sSDwoHc2tpcHBlZBgBIAEoBRIQCghpbXBsaWNpdBgCIAEoCCJNCgpQbGF5ZXJEaWZmEhEKCWNsaWVudF9pZBgBIAEoBRIKCgJkeBgCIAEoERIKCgJkeRgDIAEoERIJCgF4GAQgASgREgkKAXkYBSABKBEiNAoJUGxheWVyTmV3EhEKCWNsaWVudF9pZBgBIAEoBRIJCgF4GAIgASgREgkKAXkYAyABKBEiNAoJUGxheWVyT2xkEhEKCWNsaWVudF9pZBgBIAEoBRIJCgF4GAIgASgREgkKAXkYAyABKBEivwEKBUlucHV0EhEKCWRpcmVjdGlvbhgBIAEoERIQCgh0YXJnZXRfeBgCIAEoERIQCgh0YXJnZXRfeRgDIAEoERIMCgRqdW1wGAQgASgREgwKBGZpcmUYBSABKBESDAoEaG9vaxgGIAEoERIUCgxwbGF5ZXJfZmxhZ3MYByABKBESFQoNd2FudGVkX3dlYXBvbhgIIAEoERITCgtuZXh0X3dlYXBvbhgJIAEoERITCgtwcmV2X3dlYXBvbhgKIAEoESJMCghJbnB1dE5ldxIRCgljbGllbnRfaWQYASABKAUSLQoFaW5wdXQYAiABKAsyHi5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5JbnB1dCJ7CglJbnB1dERpZmYSEQoJY2xpZW50X2lkGAEgASgFEi0KBWlucHV0GAIgASgLMh4ucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuSW5wdXQSLAoEZGlmZhgDIAEoCzIeLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLklucHV0IhkKBEpvaW4SEQoJY2xpZW50X2lkGAEgASgFIikKBERyb3ASEQoJY2xpZW50X2lkGAEgASgFEg4KBnJlYXNvbhgCIAEoCSJoCg5Db25zb2xlQ29tbWFuZBIRCgljbGllbnRfaWQYASABKAUSDQoFZmxhZ3MYAiABKAUSDwoHY29tbWFuZBgDIAEoCRIRCglhcmd1bWVudHMYBCADKAkSEAoIcmVkYWN0ZWQYBSABKAgiCAoGRmluaXNoIlYKCVVua25vd25FeBIMCgR1dWlkGAEgASgJEgwKBG5hbWUYAiABKAkSDAoEZGF0YRgDIAEoDBINCgVlcnJvchgEIAEoCRIQCghyZWRhY3RlZBgFIAEoCCIGCgRUZXN0InEKCEF1dGhJbml0EhEKCWNsaWVudF9pZBgBIAEoBRIxCgVsZXZlbBgCIAEoDjIiLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLkF1dGhMZXZlbBIRCglhdXRoX25hbWUYAyABKAkSDAoEcm9sZRgEIAEoCSJyCglBdXRoTG9naW4SEQoJY2xpZW50X2lkGAEgASgFEjEKBWxldmVsGAIgASgOMiIucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuQXV0aExldmVsEhEKCWF1dGhfbmFtZRgDIAEoCRIMCgRyb2xlGAQgASgJIh8KCkF1dGhMb2dvdXQSEQoJY2xpZW50X2lkGAEgASgFIjEKC0RkbmV0dmVyT2xkEhEKCWNsaWVudF9pZBgBIAEoBRIPCgd2ZXJzaW9uGAIgASgFIm0KCERkbmV0dmVyEhEKCWNsaWVudF9pZBgBIAEoBRIVCg1jb25uZWN0aW9uX2lkGAIgASgJEg8KB3ZlcnNpb24YAyABKAUSFAoMdmVyc2lvbl90ZXh0GAQgASgJEhAKCHJlZGFjdGVkGAUgASgIIh0KCEpvaW52ZXI2EhEKCWNsaWVudF9pZBgBIAEoBSIdCghKb2ludmVyNxIRCgljbGllbnRfaWQYASABKAUiOgoLU2F2ZVN1Y2Nlc3MSDAoEdGVhbRgBIAEoBRIPCgdzYXZlX2lkGAIgASgJEgwKBHNhdmUYAyABKAkiGwoLU2F2ZUZhaWx1cmUSDAoEdGVhbRgBIAEoBSI6CgtMb2FkU3VjY2VzcxIMCgR0ZWFtGAEgASgFEg8KB3NhdmVfaWQYAiABKAkSDAoEc2F2ZRgDIAEoCSIbCgtMb2FkRmFpbHVyZRIMCgR0ZWFtGAEgASgFIi0KClBsYXllclRlYW0SEQoJY2xpZW50X2lkGAEgASgFEgwKBHRlYW0YAiABKAUiLgoMVGVhbVByYWN0aWNlEgwKBHRlYW0YASABKAUSEAoIcHJhY3RpY2UYAiABKAgiIAoLUGxheWVyUmVhZHkSEQoJY2xpZW50X2lkGAEgASgFIjgKClBsYXllclN3YXASEQoJY2xpZW50X2lkGAEgASgFEhcKD290aGVyX2NsaWVudF9pZBgCIAEoBSIfCgpSZWpvaW52ZXI2EhEKCWNsaWVudF9pZBgBIAEoBSIpCgdBbnRpYm90EgwKBGRhdGEYASABKAwSEAoIcmVkYWN0ZWQYAiABKAgiLQoKUGxheWVyTmFtZRIRCgljbGllbnRfaWQYASABKAUSDAoEbmFtZRgCIAEoCSIvCgxQbGF5ZXJGaW5pc2gSEQoJY2xpZW50X2lkGAEgASgFEgwKBHRpbWUYAiABKAUiKAoKVGVhbUZpbmlzaBIMCgR0ZWFtGAEgASgFEgwKBHRpbWUYAiABKAUinQQKC1BsYXllclN0YXRlEhEKCWNsaWVudF9pZBgBIAEoBRIOCgZqb2luZWQYAiABKAgSMwoIcHJvdG9jb2wYAyABKA4yIS5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5Qcm90b2NvbBIMCgRuYW1lGAQgASgJEgwKBHRlYW0YBSABKAUSDQoFYWxpdmUYBiABKAgSCQoBeBgHIAEoERIJCgF5GAggASgREi0KBWlucHV0GAkgASgLMh4ucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuSW5wdXQSFgoObmFtZV9lZmZlY3RpdmUYCiABKAgSDAoEY2xhbhgLIAEoCRIUCgdjb3VudHJ5GAwgASgRSACIAQESKwoEc2tpbhgNIAEoCzIdLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLlNraW4SNQoKc2tpbl9wYXJ0cxgOIAMoCzIhLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLlNraW5QYXJ0EhYKDmNsaWVudF92ZXJzaW9uGA8gASgFEhsKE2NsaWVudF92ZXJzaW9uX3RleHQYECABKAkSNgoKYXV0aF9sZXZlbBgRIAEoDjIiLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLkF1dGhMZXZlbBIMCgRyb2xlGBIgASgJEhAKCHByYWN0aWNlGBMgASgIEg0KBXJlYWR5GBQgASgIQgoKCF9jb3VudHJ5Iu4JCgdNZXNzYWdlEhEKCWNsaWVudF9pZBgBIAEoBRIzCghwcm90b2NvbBgCIAEoDjIhLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLlByb3RvY29sEhIKCm1lc3NhZ2VfaWQYAyABKAUSDAoEdXVpZBgEIAEoCRIMCgRuYW1lGAUgASgJEgsKA3JhdxgGIAEoDBINCgVlcnJvchgHIAEoCRIQCghyZWRhY3RlZBgIIAEoCBIrCgNzYXkYECABKAsyHC5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5TYXlIABI0CghzZXRfdGVhbRgRIAEoCzIgLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLlNldFRlYW1IABJHChJzZXRfc3BlY3RhdG9yX21vZGUYEiABKAsyKS5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5TZXRTcGVjdGF0b3JNb2RlSAASOQoKc3RhcnRfaW5mbxgTIAEoCzIjLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLlBsYXllckluZm9IABI6CgtjaGFuZ2VfaW5mbxgUIAEoCzIjLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLlBsYXllckluZm9IABItCgRraWxsGBUgASgLMh0ucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuS2lsbEgAEjUKCGVtb3RpY29uGBYgASgLMiEucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuRW1vdGljb25IABItCgR2b3RlGBcgASgLMh0ucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuVm90ZUgAEjYKCWNhbGxfdm90ZRgYIAEoCzIhLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLkNhbGxWb3RlSAASQQoPaXNfZGRuZXRfbGVnYWN5GBkgASgLMiYucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuSXNEZG5ldExlZ2FjeUgAEkcKEnNob3dfb3RoZXJzX2xlZ2FjeRgaIAEoCzIpLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLlNob3dPdGhlcnNMZWdhY3lIABI+Cg1zaG93X2Rpc3RhbmNlGBsgASgLMiUucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuU2hvd0Rpc3RhbmNlSAASOgoLc2hvd19vdGhlcnMYHCABKAsyIy5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5TaG93T3RoZXJzSAASOgoLY2FtZXJhX2luZm8YHSABKAsyIy5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5DYW1lcmFJbmZvSAASTwoWZW5hYmxlX3NwZWN0YXRvcl9jb3VudBgeIAEoCzItLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLkVuYWJsZVNwZWN0YXRvckNvdW50SAASPAoMcmVhZHlfY2hhbmdlGB8gASgLMiQucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuUmVhZHlDaGFuZ2VIABI6Cgtza2luX2NoYW5nZRggIAEoCzIjLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLlNraW5DaGFuZ2VIABIzCgdjb21tYW5kGCEgASgLMiAucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuQ29tbWFuZEgAQgkKB2NvbnRlbnQiXQoDU2F5Ei4KBG1vZGUYASABKA4yIC5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5TYXlNb2RlEhgKEHRhcmdldF9jbGllbnRfaWQYAiABKBESDAoEdGV4dBgDIAEoCSIXCgdTZXRUZWFtEgwKBHRlYW0YASABKBEiZQoQU2V0U3BlY3RhdG9yTW9kZRI0CgRtb2RlGAEgASgOMiYucmVwbGF5ZC50ZWVoaXN0b3JpYW4udjEuU3BlY3RhdG9yTW9kZRIbChNzcGVjdGF0ZWRfY2xpZW50X2lkGAIgASgRIp0BCgpQbGF5ZXJJbmZvEgwKBG5hbWUYASABKAkSDAoEY2xhbhgCIAEoCRIPCgdjb3VudHJ5GAMgASgREisKBHNraW4YBCABKAsyHS5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5Ta2luEjUKCnNraW5fcGFydHMYBSADKAsyIS5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5Ta2luUGFydCJWCgRTa2luEgwKBG5hbWUYASABKAkSGAoQdXNlX2N1c3RvbV9jb2xvchgCIAEoCBISCgpjb2xvcl9ib2R5GAMgASgREhIKCmNvbG9yX2ZlZXQYBCABKBEiQQoIU2tpblBhcnQSDAoEbmFtZRgBIAEoCRIYChB1c2VfY3VzdG9tX2NvbG9yGAIgASgIEg0KBWNvbG9yGAMgASgRIgYKBEtpbGwiHAoIRW1vdGljb24SEAoIZW1vdGljb24YASABKAUiFAoEVm90ZRIMCgR2b3RlGAEgASgRIkYKCENhbGxWb3RlEgwKBHR5cGUYASABKAkSDQoFdmFsdWUYAiABKAkSDgoGcmVhc29uGAMgASgJEg0KBWZvcmNlGAQgASgIIiAKDUlzRGRuZXRMZWdhY3kSDwoHdmVyc2lvbhgBIAEoBSIgChBTaG93T3RoZXJzTGVnYWN5EgwKBHNob3cYASABKAgiJAoMU2hvd0Rpc3RhbmNlEgkKAXgYASABKBESCQoBeRgCIAEoESIaCgpTaG93T3RoZXJzEgwKBHNob3cYASABKBEiQwoKQ2FtZXJhSW5mbxIMCgR6b29tGAEgASgREhAKCGRlYWR6b25lGAIgASgREhUKDWZvbGxvd19mYWN0b3IYAyABKBEiJgoURW5hYmxlU3BlY3RhdG9yQ291bnQSDgoGZW5hYmxlGAEgASgIIg0KC1JlYWR5Q2hhbmdlIkMKClNraW5DaGFuZ2USNQoKc2tpbl9wYXJ0cxgBIAMoCzIhLnJlcGxheWQudGVlaGlzdG9yaWFuLnYxLlNraW5QYXJ0IioKB0NvbW1hbmQSDAoEbmFtZRgBIAEoCRIRCglhcmd1bWVudHMYAiABKAkq0wIKB1dhcm5pbmcSFwoTV0FSTklOR19VTlNQRUNJRklFRBAAEhkKFVdBUk5JTkdfUExBWUVSX0FCU0VOVBABEhoKFldBUk5JTkdfUExBWUVSX1BSRVNFTlQQAhIYChRXQVJOSU5HX0lOUFVUX0FCU0VOVBADEh8KG1dBUk5JTkdfQ0xJRU5UX05FVkVSX0pPSU5FRBAEEhsKF1dBUk5JTkdfSU5URUdFUl9QQURESU5HEAUSGQoVV0FSTklOR19USUNLX09WRVJGTE9XEAYSGQoVV0FSTklOR19USUNLX0JBQ0tXQVJEEAcSGQoVV0FSTklOR19UUkFJTElOR19EQVRBEAgSFAoQV0FSTklOR19URVhUX0NVVBAJEh0KGVdBUk5JTkdfREFUQV9BRlRFUl9GSU5JU0gQChIaChZXQVJOSU5HX05FR0FUSVZFX0NPVU5UEAsqbgoJQXV0aExldmVsEhoKFkFVVEhfTEVWRUxfVU5TUEVDSUZJRUQQABIVChFBVVRIX0xFVkVMX0hFTFBFUhABEhgKFEFVVEhfTEVWRUxfTU9ERVJBVE9SEAISFAoQQVVUSF9MRVZFTF9BRE1JThADKkoKCFByb3RvY29sEhgKFFBST1RPQ09MX1VOU1BFQ0lGSUVEEAASEAoMUFJPVE9DT0xfU0lYEAYSEgoOUFJPVE9DT0xfU0VWRU4QBypeCgdTYXlNb2RlEhgKFFNBWV9NT0RFX1VOU1BFQ0lGSUVEEAASEAoMU0FZX01PREVfQUxMEAESEQoNU0FZX01PREVfVEVBTRACEhQKEFNBWV9NT0RFX1dISVNQRVIQAyqeAQoNU3BlY3RhdG9yTW9kZRIeChpTUEVDVEFUT1JfTU9ERV9VTlNQRUNJRklFRBAAEhcKE1NQRUNUQVRPUl9NT0RFX0ZSRUUQARIZChVTUEVDVEFUT1JfTU9ERV9QTEFZRVIQAhIbChdTUEVDVEFUT1JfTU9ERV9GTEFHX1JFRBADEhwKGFNQRUNUQVRPUl9NT0RFX0ZMQUdfQkxVRRAEQklaR2dpdGh1Yi5jb20vcmVwbGF5ZC9yZXBsYXlkL3Byb3RvL3JlcGxheWQvdGVlaGlzdG9yaWFuL3YxO3RlZWhpc3RvcmlhbnYxYgZwcm90bzM");
 
 /**
  * Describes the message replayd.teehistorian.v1.EventList.
@@ -51,382 +51,389 @@ export const EventSchema = /*@__PURE__*/
   messageDesc(file_replayd_teehistorian_v1_events, 4);
 
 /**
+ * Describes the message replayd.teehistorian.v1.Player.
+ * Use `create(PlayerSchema)` to create a new message.
+ */
+export const PlayerSchema = /*@__PURE__*/
+  messageDesc(file_replayd_teehistorian_v1_events, 5);
+
+/**
  * Describes the message replayd.teehistorian.v1.Tick.
  * Use `create(TickSchema)` to create a new message.
  */
 export const TickSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 5);
+  messageDesc(file_replayd_teehistorian_v1_events, 6);
 
 /**
  * Describes the message replayd.teehistorian.v1.PlayerDiff.
  * Use `create(PlayerDiffSchema)` to create a new message.
  */
 export const PlayerDiffSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 6);
+  messageDesc(file_replayd_teehistorian_v1_events, 7);
 
 /**
  * Describes the message replayd.teehistorian.v1.PlayerNew.
  * Use `create(PlayerNewSchema)` to create a new message.
  */
 export const PlayerNewSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 7);
+  messageDesc(file_replayd_teehistorian_v1_events, 8);
 
 /**
  * Describes the message replayd.teehistorian.v1.PlayerOld.
  * Use `create(PlayerOldSchema)` to create a new message.
  */
 export const PlayerOldSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 8);
+  messageDesc(file_replayd_teehistorian_v1_events, 9);
 
 /**
  * Describes the message replayd.teehistorian.v1.Input.
  * Use `create(InputSchema)` to create a new message.
  */
 export const InputSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 9);
+  messageDesc(file_replayd_teehistorian_v1_events, 10);
 
 /**
  * Describes the message replayd.teehistorian.v1.InputNew.
  * Use `create(InputNewSchema)` to create a new message.
  */
 export const InputNewSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 10);
+  messageDesc(file_replayd_teehistorian_v1_events, 11);
 
 /**
  * Describes the message replayd.teehistorian.v1.InputDiff.
  * Use `create(InputDiffSchema)` to create a new message.
  */
 export const InputDiffSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 11);
+  messageDesc(file_replayd_teehistorian_v1_events, 12);
 
 /**
  * Describes the message replayd.teehistorian.v1.Join.
  * Use `create(JoinSchema)` to create a new message.
  */
 export const JoinSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 12);
+  messageDesc(file_replayd_teehistorian_v1_events, 13);
 
 /**
  * Describes the message replayd.teehistorian.v1.Drop.
  * Use `create(DropSchema)` to create a new message.
  */
 export const DropSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 13);
+  messageDesc(file_replayd_teehistorian_v1_events, 14);
 
 /**
  * Describes the message replayd.teehistorian.v1.ConsoleCommand.
  * Use `create(ConsoleCommandSchema)` to create a new message.
  */
 export const ConsoleCommandSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 14);
+  messageDesc(file_replayd_teehistorian_v1_events, 15);
 
 /**
  * Describes the message replayd.teehistorian.v1.Finish.
  * Use `create(FinishSchema)` to create a new message.
  */
 export const FinishSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 15);
+  messageDesc(file_replayd_teehistorian_v1_events, 16);
 
 /**
  * Describes the message replayd.teehistorian.v1.UnknownEx.
  * Use `create(UnknownExSchema)` to create a new message.
  */
 export const UnknownExSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 16);
+  messageDesc(file_replayd_teehistorian_v1_events, 17);
 
 /**
  * Describes the message replayd.teehistorian.v1.Test.
  * Use `create(TestSchema)` to create a new message.
  */
 export const TestSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 17);
+  messageDesc(file_replayd_teehistorian_v1_events, 18);
 
 /**
  * Describes the message replayd.teehistorian.v1.AuthInit.
  * Use `create(AuthInitSchema)` to create a new message.
  */
 export const AuthInitSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 18);
+  messageDesc(file_replayd_teehistorian_v1_events, 19);
 
 /**
  * Describes the message replayd.teehistorian.v1.AuthLogin.
  * Use `create(AuthLoginSchema)` to create a new message.
  */
 export const AuthLoginSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 19);
+  messageDesc(file_replayd_teehistorian_v1_events, 20);
 
 /**
  * Describes the message replayd.teehistorian.v1.AuthLogout.
  * Use `create(AuthLogoutSchema)` to create a new message.
  */
 export const AuthLogoutSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 20);
+  messageDesc(file_replayd_teehistorian_v1_events, 21);
 
 /**
  * Describes the message replayd.teehistorian.v1.DdnetverOld.
  * Use `create(DdnetverOldSchema)` to create a new message.
  */
 export const DdnetverOldSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 21);
+  messageDesc(file_replayd_teehistorian_v1_events, 22);
 
 /**
  * Describes the message replayd.teehistorian.v1.Ddnetver.
  * Use `create(DdnetverSchema)` to create a new message.
  */
 export const DdnetverSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 22);
+  messageDesc(file_replayd_teehistorian_v1_events, 23);
 
 /**
  * Describes the message replayd.teehistorian.v1.Joinver6.
  * Use `create(Joinver6Schema)` to create a new message.
  */
 export const Joinver6Schema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 23);
+  messageDesc(file_replayd_teehistorian_v1_events, 24);
 
 /**
  * Describes the message replayd.teehistorian.v1.Joinver7.
  * Use `create(Joinver7Schema)` to create a new message.
  */
 export const Joinver7Schema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 24);
+  messageDesc(file_replayd_teehistorian_v1_events, 25);
 
 /**
  * Describes the message replayd.teehistorian.v1.SaveSuccess.
  * Use `create(SaveSuccessSchema)` to create a new message.
  */
 export const SaveSuccessSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 25);
+  messageDesc(file_replayd_teehistorian_v1_events, 26);
 
 /**
  * Describes the message replayd.teehistorian.v1.SaveFailure.
  * Use `create(SaveFailureSchema)` to create a new message.
  */
 export const SaveFailureSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 26);
+  messageDesc(file_replayd_teehistorian_v1_events, 27);
 
 /**
  * Describes the message replayd.teehistorian.v1.LoadSuccess.
  * Use `create(LoadSuccessSchema)` to create a new message.
  */
 export const LoadSuccessSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 27);
+  messageDesc(file_replayd_teehistorian_v1_events, 28);
 
 /**
  * Describes the message replayd.teehistorian.v1.LoadFailure.
  * Use `create(LoadFailureSchema)` to create a new message.
  */
 export const LoadFailureSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 28);
+  messageDesc(file_replayd_teehistorian_v1_events, 29);
 
 /**
  * Describes the message replayd.teehistorian.v1.PlayerTeam.
  * Use `create(PlayerTeamSchema)` to create a new message.
  */
 export const PlayerTeamSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 29);
+  messageDesc(file_replayd_teehistorian_v1_events, 30);
 
 /**
  * Describes the message replayd.teehistorian.v1.TeamPractice.
  * Use `create(TeamPracticeSchema)` to create a new message.
  */
 export const TeamPracticeSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 30);
+  messageDesc(file_replayd_teehistorian_v1_events, 31);
 
 /**
  * Describes the message replayd.teehistorian.v1.PlayerReady.
  * Use `create(PlayerReadySchema)` to create a new message.
  */
 export const PlayerReadySchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 31);
+  messageDesc(file_replayd_teehistorian_v1_events, 32);
 
 /**
  * Describes the message replayd.teehistorian.v1.PlayerSwap.
  * Use `create(PlayerSwapSchema)` to create a new message.
  */
 export const PlayerSwapSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 32);
+  messageDesc(file_replayd_teehistorian_v1_events, 33);
 
 /**
  * Describes the message replayd.teehistorian.v1.Rejoinver6.
  * Use `create(Rejoinver6Schema)` to create a new message.
  */
 export const Rejoinver6Schema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 33);
+  messageDesc(file_replayd_teehistorian_v1_events, 34);
 
 /**
  * Describes the message replayd.teehistorian.v1.Antibot.
  * Use `create(AntibotSchema)` to create a new message.
  */
 export const AntibotSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 34);
+  messageDesc(file_replayd_teehistorian_v1_events, 35);
 
 /**
  * Describes the message replayd.teehistorian.v1.PlayerName.
  * Use `create(PlayerNameSchema)` to create a new message.
  */
 export const PlayerNameSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 35);
+  messageDesc(file_replayd_teehistorian_v1_events, 36);
 
 /**
  * Describes the message replayd.teehistorian.v1.PlayerFinish.
  * Use `create(PlayerFinishSchema)` to create a new message.
  */
 export const PlayerFinishSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 36);
+  messageDesc(file_replayd_teehistorian_v1_events, 37);
 
 /**
  * Describes the message replayd.teehistorian.v1.TeamFinish.
  * Use `create(TeamFinishSchema)` to create a new message.
  */
 export const TeamFinishSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 37);
+  messageDesc(file_replayd_teehistorian_v1_events, 38);
 
 /**
  * Describes the message replayd.teehistorian.v1.PlayerState.
  * Use `create(PlayerStateSchema)` to create a new message.
  */
 export const PlayerStateSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 38);
+  messageDesc(file_replayd_teehistorian_v1_events, 39);
 
 /**
  * Describes the message replayd.teehistorian.v1.Message.
  * Use `create(MessageSchema)` to create a new message.
  */
 export const MessageSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 39);
+  messageDesc(file_replayd_teehistorian_v1_events, 40);
 
 /**
  * Describes the message replayd.teehistorian.v1.Say.
  * Use `create(SaySchema)` to create a new message.
  */
 export const SaySchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 40);
+  messageDesc(file_replayd_teehistorian_v1_events, 41);
 
 /**
  * Describes the message replayd.teehistorian.v1.SetTeam.
  * Use `create(SetTeamSchema)` to create a new message.
  */
 export const SetTeamSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 41);
+  messageDesc(file_replayd_teehistorian_v1_events, 42);
 
 /**
  * Describes the message replayd.teehistorian.v1.SetSpectatorMode.
  * Use `create(SetSpectatorModeSchema)` to create a new message.
  */
 export const SetSpectatorModeSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 42);
+  messageDesc(file_replayd_teehistorian_v1_events, 43);
 
 /**
  * Describes the message replayd.teehistorian.v1.PlayerInfo.
  * Use `create(PlayerInfoSchema)` to create a new message.
  */
 export const PlayerInfoSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 43);
+  messageDesc(file_replayd_teehistorian_v1_events, 44);
 
 /**
  * Describes the message replayd.teehistorian.v1.Skin.
  * Use `create(SkinSchema)` to create a new message.
  */
 export const SkinSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 44);
+  messageDesc(file_replayd_teehistorian_v1_events, 45);
 
 /**
  * Describes the message replayd.teehistorian.v1.SkinPart.
  * Use `create(SkinPartSchema)` to create a new message.
  */
 export const SkinPartSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 45);
+  messageDesc(file_replayd_teehistorian_v1_events, 46);
 
 /**
  * Describes the message replayd.teehistorian.v1.Kill.
  * Use `create(KillSchema)` to create a new message.
  */
 export const KillSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 46);
+  messageDesc(file_replayd_teehistorian_v1_events, 47);
 
 /**
  * Describes the message replayd.teehistorian.v1.Emoticon.
  * Use `create(EmoticonSchema)` to create a new message.
  */
 export const EmoticonSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 47);
+  messageDesc(file_replayd_teehistorian_v1_events, 48);
 
 /**
  * Describes the message replayd.teehistorian.v1.Vote.
  * Use `create(VoteSchema)` to create a new message.
  */
 export const VoteSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 48);
+  messageDesc(file_replayd_teehistorian_v1_events, 49);
 
 /**
  * Describes the message replayd.teehistorian.v1.CallVote.
  * Use `create(CallVoteSchema)` to create a new message.
  */
 export const CallVoteSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 49);
+  messageDesc(file_replayd_teehistorian_v1_events, 50);
 
 /**
  * Describes the message replayd.teehistorian.v1.IsDdnetLegacy.
  * Use `create(IsDdnetLegacySchema)` to create a new message.
  */
 export const IsDdnetLegacySchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 50);
+  messageDesc(file_replayd_teehistorian_v1_events, 51);
 
 /**
  * Describes the message replayd.teehistorian.v1.ShowOthersLegacy.
  * Use `create(ShowOthersLegacySchema)` to create a new message.
  */
 export const ShowOthersLegacySchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 51);
+  messageDesc(file_replayd_teehistorian_v1_events, 52);
 
 /**
  * Describes the message replayd.teehistorian.v1.ShowDistance.
  * Use `create(ShowDistanceSchema)` to create a new message.
  */
 export const ShowDistanceSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 52);
+  messageDesc(file_replayd_teehistorian_v1_events, 53);
 
 /**
  * Describes the message replayd.teehistorian.v1.ShowOthers.
  * Use `create(ShowOthersSchema)` to create a new message.
  */
 export const ShowOthersSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 53);
+  messageDesc(file_replayd_teehistorian_v1_events, 54);
 
 /**
  * Describes the message replayd.teehistorian.v1.CameraInfo.
  * Use `create(CameraInfoSchema)` to create a new message.
  */
 export const CameraInfoSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 54);
+  messageDesc(file_replayd_teehistorian_v1_events, 55);
 
 /**
  * Describes the message replayd.teehistorian.v1.EnableSpectatorCount.
  * Use `create(EnableSpectatorCountSchema)` to create a new message.
  */
 export const EnableSpectatorCountSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 55);
+  messageDesc(file_replayd_teehistorian_v1_events, 56);
 
 /**
  * Describes the message replayd.teehistorian.v1.ReadyChange.
  * Use `create(ReadyChangeSchema)` to create a new message.
  */
 export const ReadyChangeSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 56);
+  messageDesc(file_replayd_teehistorian_v1_events, 57);
 
 /**
  * Describes the message replayd.teehistorian.v1.SkinChange.
  * Use `create(SkinChangeSchema)` to create a new message.
  */
 export const SkinChangeSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 57);
+  messageDesc(file_replayd_teehistorian_v1_events, 58);
 
 /**
  * Describes the message replayd.teehistorian.v1.Command.
  * Use `create(CommandSchema)` to create a new message.
  */
 export const CommandSchema = /*@__PURE__*/
-  messageDesc(file_replayd_teehistorian_v1_events, 58);
+  messageDesc(file_replayd_teehistorian_v1_events, 59);
 
 /**
  * Describes the enum replayd.teehistorian.v1.Warning.

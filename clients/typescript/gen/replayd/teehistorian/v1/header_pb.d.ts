@@ -151,6 +151,14 @@ export declare type Header = Message<"replayd.teehistorian.v1.Header"> & {
    * @generated from field: map<string, string> other = 19;
    */
   other: { [key: string]: string };
+
+  /**
+   * Those of uuids that name extension records which this version of replayd does not know: if the file has any, they come
+   * as unknown_ex.
+   *
+   * @generated from field: repeated string unknown_extensions = 20;
+   */
+  unknownExtensions: string[];
 };
 
 /**

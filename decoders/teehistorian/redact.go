@@ -1,29 +1,25 @@
 package teehistorian
 
-import (
-	"bytes"
+import "bytes"
 
-	"github.com/replayd/replayd/decoders/teehistorian"
-)
-
-// redact withholds what an event tells beyond the game: what lets others take over a player's place (timeout codes)
+// Redact withholds what an event tells beyond the game: what lets others take over a player's place (timeout codes)
 // or load a team's saved game (codes of saves),
 // what operators type on the remote console (addresses, passwords), what identifies a person's installation (connection
 // ids), what the bot detection saw, and private talk. An event says of itself that something was withheld.
-func redact(ev *teehistorian.Event) {
+func Redact(ev *Event) {
 	switch ev.Kind {
-	case teehistorian.KindConsoleCommand:
+	case KindConsoleCommand:
 		c := &ev.ConsoleCommand
 		if privateCommand(c.Command) || remoteConsole(c) {
 			c.Arguments, c.Redacted = c.Arguments[:0], true
 		}
-	case teehistorian.KindMessage:
+	case KindMessage:
 		redactMessage(&ev.Message)
-	case teehistorian.KindDdnetver:
+	case KindDdnetver:
 		ev.Ddnetver.ConnectionId, ev.Ddnetver.Redacted = ev.Ddnetver.ConnectionId[:0], true
-	case teehistorian.KindAntibot:
-		ev.Antibot = teehistorian.Antibot{Redacted: true}
-	case teehistorian.KindUnknownEx:
+	case KindAntibot:
+		ev.Antibot = Antibot{Redacted: true}
+	case KindUnknownEx:
 		// One that should have been a ddnetver, antibot or the like, and could not be read.
 		if e := &ev.UnknownEx; len(e.Error) > 0 {
 			e.Data, e.Redacted = nil, true
@@ -40,7 +36,7 @@ const (
 
 // remoteConsole tells whether a command may come from a remote console. The external console cannot be told from votes
 // and the main configuration file: all of them are no client's. Those of maps, -2, and other files, -3, stay.
-func remoteConsole(c *teehistorian.ConsoleCommand) bool {
+func remoteConsole(c *ConsoleCommand) bool {
 	return c.Flags&flagEcon != 0 || c.Flags&flagServer != 0 && c.ClientId >= noClient
 }
 
@@ -69,19 +65,19 @@ func privateText(text []byte) bool {
 	return privateCommand(name)
 }
 
-func redactMessage(m *teehistorian.Message) {
+func redactMessage(m *Message) {
 	switch m.ContentCase {
-	case teehistorian.MessageContentSay:
-		if m.Say.Mode != teehistorian.SayModeWhisper && !privateText(m.Say.Text) {
+	case MessageContentSay:
+		if m.Say.Mode != SayModeWhisper && !privateText(m.Say.Text) {
 			return
 		}
 		m.Say.Text = nil
-	case teehistorian.MessageContentCommand:
+	case MessageContentCommand:
 		if !privateCommand(m.Command.Name) {
 			return
 		}
 		m.Command.Arguments = nil
-	case teehistorian.MessageContentNone: // what could not be read may be one of those
+	case MessageContentNone: // what could not be read may be one of those
 		if !containsFold(m.Raw, privateCommands[0]) {
 			return
 		}

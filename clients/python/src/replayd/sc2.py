@@ -1,0 +1,245 @@
+"""What tools want to know of StarCraft II replays that takes more than one event to tell.
+
+    import replayd
+    from replayd.sc2 import Selections
+
+    with replayd.connect("localhost:7171") as client:
+        selections = Selections()
+        for event in client.events("game.SC2Replay", kinds=[*Selections.KINDS, "cmd"]):
+            selections.apply(event)
+            if event.kind == "cmd":
+                units = selections.selected(event.player.user_id)
+                print(event.tick, event.player.name, event.value.abil.name, [unit.type_name for unit in units])
+
+Each helper is told of every event in turn, and needs those of its KINDS: a filter must let them through, and the stream
+must begin at the replay's beginning. Everything is computed from facts of the replay alone; ticks are gameloops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from ._event import Event
+from .sc2replay.v1 import events_pb2 as sc2
+
+_SELECTION = 10
+"""The number of the selection itself among the control groups."""
+
+
+def _user(event: Event[Any]) -> int:
+    """Whose doing it was. Replays without a lobby know players by their numbers only."""
+    player = event.event.player
+    number: int = player.user_id if player.HasField("user_id") else player.player_id
+    return number
+
+
+class Selections:
+    """What users have selected and what their control groups hold, at any time.
+
+    Units that have died stay in a list until the game takes them out, which it does when the list is used again.
+    """
+
+    KINDS: ClassVar[tuple[str, ...]] = ("selection_delta", "control_group_update")
+
+    def __init__(self) -> None:
+        self._lists: dict[tuple[int, int], list[sc2.Unit]] = {}
+
+    def selected(self, user: int) -> list[sc2.Unit]:
+        """The units that a user has selected, by ascending tag, with the types that they had when they were selected."""
+        return self.group(user, _SELECTION)
+
+    def group(self, user: int, number: int) -> list[sc2.Unit]:
+        """The units in a user's control group, 0 to 9, by ascending tag."""
+        return list(self._lists.get((user, number), ()))
+
+    def apply(self, event: Event[Any]) -> None:
+        """Follows an event. Those of other kinds change nothing."""
+        if event.kind == "selection_delta":
+            delta: sc2.SelectionDelta = event.value
+            key = _user(event), delta.control_group_id
+            self._lists[key] = _with(_without(self._lists.get(key, []), delta), delta.add_unit_tags)
+        elif event.kind == "control_group_update":
+            self._update(_user(event), event.value)
+
+    def _update(self, user: int, update: sc2.ControlGroupUpdate) -> None:
+        group, selection = (user, update.control_group_index), (user, _SELECTION)
+        units = _without(self._lists.get(group, []), update)
+        selected = self._lists.get(selection, [])
+        action = update.control_group_update
+        # Of units that are stolen from other groups, selection_deltas of those groups tell.
+        if action in (sc2.CONTROL_GROUP_ACTION_SET, sc2.CONTROL_GROUP_ACTION_SET_AND_STEAL):
+            self._lists[group] = selected
+        elif action in (sc2.CONTROL_GROUP_ACTION_APPEND, sc2.CONTROL_GROUP_ACTION_APPEND_AND_STEAL):
+            self._lists[group] = _with(units, selected)
+        elif action == sc2.CONTROL_GROUP_ACTION_RECALL:
+            self._lists[selection] = units
+        elif action == sc2.CONTROL_GROUP_ACTION_CLEAR:
+            self._lists.pop(group, None)
+
+
+def _without(units: list[sc2.Unit], change: sc2.SelectionDelta | sc2.ControlGroupUpdate) -> list[sc2.Unit]:
+    """What is left of a list when those are removed that a change says."""
+    removed = change.WhichOneof("remove_mask")
+    if removed == "mask":
+        bits = change.mask.bits
+        return [u for i, u in enumerate(units) if i >= change.mask.size or not bits[i // 8] >> i % 8 & 1]
+    if removed == "one_indices":
+        gone = set(change.one_indices.index)
+        return [u for i, u in enumerate(units) if i not in gone]
+    if removed == "zero_indices":
+        kept = set(change.zero_indices.index)
+        return [u for i, u in enumerate(units) if i in kept]
+    return units
+
+
+def _with(units: Iterable[sc2.Unit], added: Iterable[sc2.Unit]) -> list[sc2.Unit]:
+    """A list with more units in it, each once, by ascending tag."""
+    together = {unit.tag: unit for unit in units} | {unit.tag: unit for unit in added}
+    return [together[tag] for tag in sorted(together)]
+
+
+class Supply:
+    """The supply of players, as the game last told it: every 160 gameloops, since 2.0.8."""
+
+    KINDS: ClassVar[tuple[str, ...]] = ("player_stats",)
+
+    def __init__(self) -> None:
+        self._stats: dict[int, list[tuple[int, sc2.PlayerStats]]] = {}
+
+    def apply(self, event: Event[Any]) -> None:
+        """Follows an event. Those of other kinds change nothing."""
+        if event.kind == "player_stats":
+            self._stats.setdefault(event.value.player_id, []).append((event.tick, event.value))
+
+    def used(self, player: int, tick: int | None = None) -> float | None:
+        """The supply that a player's units took at a tick, by default now. None before the game first told it."""
+        stats = self.stats(player, tick)
+        return None if stats is None else stats.food_used
+
+    def stats(self, player: int, tick: int | None = None) -> sc2.PlayerStats | None:
+        """All that the game last told of a player's economy before or at a tick."""
+        for at, stats in reversed(self._stats.get(player, ())):
+            if tick is None or at <= tick:
+                return stats
+        return None
+
+
+class ActionsPerMinute:
+    """Actions per minute, as two programs count them.
+
+    Blizzard's number is in the summary that clients add to replays since 3.7. It counts every click and key, more than a
+    replay has: for older replays there is none. sc2reader's counts orders, selections and uses of control groups, by the
+    clock of the speed "Faster".
+    """
+
+    KINDS: ClassVar[tuple[str, ...]] = (
+        "start", "player_info", "cmd", "cmd_update_target_point", "cmd_update_target_unit", "selection_delta",
+        "control_group_update", "game_user_leave", "player_leave",
+    )  # fmt: skip
+    _ACTIONS: ClassVar[frozenset[str]] = frozenset(KINDS[2:7])
+
+    def __init__(self) -> None:
+        self._actions: dict[int, int] = {}
+        self._left: dict[int, int] = {}
+        self._blizzard: dict[int, float] = {}
+        self._seconds = 0
+
+    def apply(self, event: Event[Any]) -> None:
+        """Follows an event. Those of other kinds change nothing."""
+        if event.kind in self._ACTIONS:
+            user = _user(event)
+            self._actions[user] = self._actions.get(user, 0) + 1
+        elif event.kind in ("game_user_leave", "player_leave"):
+            self._left[_user(event)] = event.tick // 16
+        elif event.kind == "player_info":
+            if event.value.HasField("apm"):
+                self._blizzard[_user(event)] = event.value.apm
+        elif event.kind == "start":
+            start: sc2.Start = event.value
+            # sc2reader takes all games since 3.0 as played at "Faster".
+            loops = 22.4 if start.version.build >= 34784 else 16
+            self._seconds = int(start.elapsed_game_loops / loops)
+
+    def blizzard(self, user: int) -> float | None:
+        """A user's actions per minute as Blizzard's client counts them. None when the replay does not tell."""
+        return self._blizzard.get(user)
+
+    def sc2reader(self, user: int) -> float:
+        """A user's actions per minute as sc2reader's APMTracker counts them (avg_apm). 0 without actions."""
+        seconds = self._left.get(user, self._seconds)
+        return self._actions.get(user, 0) * 1.4 / seconds * 60 if seconds else 0.0
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step of a build order: something that was made."""
+
+    tick: int
+    """When it was begun if the replay tells, otherwise when it was there."""
+    begun: bool
+    """Whether tick is when it was begun. It is for structures, for what is warped in or hatches, and for morphs that
+    show a cocoon. When a factory or the like begins to make a unit, or a structure an upgrade, a replay does not tell."""
+    done: int | None
+    """When it was there. None for what was not finished."""
+    player: int
+    """The player's number."""
+    name: str
+    """The unit's type or the upgrade, as the replay calls it."""
+    upgrade: bool
+    """Whether it is an upgrade; otherwise it is a unit or a structure."""
+    unit_class: int
+    """The UnitClass of a unit, 0 for upgrades and for units of no class, such as larvae."""
+    supply: float | None
+    """The supply that the player's units took at that tick, as the game last told it. None before it first did."""
+
+
+BUILD_KINDS = ("unit_born", "unit_init", "unit_done", "unit_type_change", "upgrade", *Supply.KINDS)
+"""The kinds that build_order needs."""
+
+
+def build_order(events: Iterable[Event[Any]]) -> Iterator[Step]:
+    """Yields what each player has made, by ascending tick, when all events were seen. What was there from the beginning
+    is no step, nor is what nobody owns."""
+    supply = Supply()
+    steps: list[tuple[int, bool, int | None, int, str, bool, int]] = []
+    open_: dict[int, int] = {}  # what was begun, by the unit's tag: its place in steps
+    for event in events:
+        supply.apply(event)
+        player = event.event.player.player_id
+        if event.tick == 0 or not player:
+            continue
+        value = event.value
+        if event.kind == "unit_init":
+            open_[value.unit.tag] = len(steps)
+            steps.append((event.tick, True, None, player, value.unit.type_name, False, _class(value.unit)))
+        elif event.kind == "unit_done" and value.unit.tag in open_:
+            at = open_.pop(value.unit.tag)
+            steps[at] = (*steps[at][:2], event.tick, *steps[at][3:])
+        elif event.kind == "unit_born" or event.kind == "unit_type_change" and _is_made(value):
+            begun = value.HasField("started_tick")
+            tick = value.started_tick if begun else event.tick
+            steps.append((tick, begun, event.tick, player, value.unit.type_name, False, _class(value.unit)))
+        elif event.kind == "upgrade":
+            steps.append((event.tick, False, event.tick, player, value.upgrade_type_name, True, 0))
+    for tick, begun, done, player, name, upgrade, unit_class in sorted(steps, key=lambda step: step[0]):
+        yield Step(tick, begun, done, player, name, upgrade, unit_class, supply.used(player, tick))
+
+
+def _class(unit: sc2.Unit) -> int:
+    number: int = getattr(unit, "class")  # which is a word of Python's own
+    return number
+
+
+_ADVANCED = frozenset((
+    "OrbitalCommand", "PlanetaryFortress", "Lair", "Hive", "GreaterSpire", "WarpGate",
+))  # fmt: skip
+"""Structures that others become, without a cocoon."""
+
+
+def _is_made(change: sc2.UnitTypeChange) -> bool:
+    """Whether a change of type makes something new, other than lifting off, burrowing and the like."""
+    return change.HasField("started_tick") or (
+        change.unit.type_name in _ADVANCED and not change.previous_type_name.startswith(change.unit.type_name)
+    )

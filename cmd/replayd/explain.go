@@ -1,0 +1,104 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"regexp"
+	"strings"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// defaultPort is the daemon's, where an address names none.
+const defaultPort = "7171"
+
+// withPort returns an address with a port.
+func withPort(addr string) string {
+	if strings.Contains(addr, "/") || strings.HasPrefix(addr, "unix:") { // of another kind
+		return addr
+	}
+	if _, _, err := net.SplitHostPort(addr); err == nil {
+		return addr
+	}
+	return net.JoinHostPort(strings.Trim(addr, "[]"), defaultPort)
+}
+
+// explainedError is an error of a call to a daemon, with what the user can do about it.
+type explainedError struct {
+	error
+
+	text string
+	// final says that trying again does not help.
+	final bool
+}
+
+func (e explainedError) Error() string { return e.text }
+func (e explainedError) Unwrap() error { return e.error }
+
+// explain says of an error of a daemon what the user can do about it, where that is not plain from what the daemon says.
+func (t *target) explain(err error) error {
+	s, ok := status.FromError(err)
+	if !ok {
+		return err
+	}
+	addr, text := withPort(t.Addr), s.Message()
+	say := func(final bool, format string, args ...any) error {
+		return explainedError{error: err, text: fmt.Sprintf(format, args...), final: final}
+	}
+	_, handshake, failed := strings.Cut(text, "authentication handshake failed: ")
+	handshake = strings.Trim(handshake, `"`)
+	switch code := s.Code(); {
+	case code == codes.Unavailable && strings.Contains(handshake, "first record does not look like a TLS handshake"):
+		return say(true, "the daemon at %s does not speak TLS: leave out --tls, --ca-file and --client-cert", addr)
+	case code == codes.Unavailable && strings.Contains(handshake, "x509:"):
+		return say(true, "the certificate of the daemon at %s is not trusted (%s): --ca-file names those who signed it", addr, handshake)
+	case code == codes.Unavailable && (strings.Contains(text, "certificate required") ||
+		t.secure() && t.ClientCert == "" && strings.HasPrefix(text, "write ")): // the daemon may be gone before it is heard
+		return say(true, "the daemon at %s demands a certificate of the client: --client-cert and --client-key", addr)
+	case code == codes.Unavailable && failed:
+		return say(true, "no TLS with the daemon at %s: %s", addr, handshake)
+	case code == codes.Unavailable && strings.HasPrefix(text, "connection error") && !strings.Contains(text, "while dialing"):
+		if t.secure() {
+			return say(true, "the daemon at %s ended the connection: %s", addr, text)
+		}
+		return say(true, "what answers at %s does not speak gRPC as it is: if the daemon speaks TLS, add --tls or --ca-file", addr)
+	case code == codes.Unavailable && strings.Contains(text, "while dialing"):
+		cause := text[strings.LastIndex(text, "dial"):]
+		return say(false, "no daemon answers at %s (%s): is `replayd serve` running there?", addr, strings.Trim(cause, `"`))
+	case code == codes.Unauthenticated && t.Token == "":
+		return say(true, "the daemon at %s demands a token: give it by --token or REPLAYD_TOKEN", addr)
+	case code == codes.Unauthenticated:
+		return say(true, "the daemon at %s does not accept the token: %s", addr, text)
+	case code == codes.NotFound:
+		return say(true, "%s at %s: `replayd ls --addr %s` lists what there is", text, addr, t.Addr)
+	}
+	return err
+}
+
+// requestField is the field that an error of a request begins with.
+var requestField = regexp.MustCompile(`^(include|exclude)?(?:\[\d+\])?\.?([a-z_]+)(?:\[\d+\])?: `)
+
+// flagsOf are the flags by which fields of a request are set.
+var flagsOf = map[string]string{
+	"kinds": "--kind", "players": "--player", "teams": "--team", "classes": "--class", "fields": "--field",
+	"groups": "--group", "layers": "--layer", "ticks": "--from-tick, --to-tick",
+	"cursor": "--cursor", "tick": "--tick", "last_events": "--last", "now": "--now",
+	"follow": "--follow", "follow_successors": "--follow-successors", "strict": "--strict",
+}
+
+// byFlags names the flag that is wrong where an error names the field of the request that it sets.
+func byFlags(text string) string {
+	at := requestField.FindStringSubmatchIndex(text)
+	if at == nil {
+		return text
+	}
+	flag, ok := flagsOf[text[at[4]:at[5]]]
+	if !ok {
+		return text
+	}
+	if at[2] >= 0 && text[at[2]:at[3]] == "exclude" {
+		flag = strings.Replace(flag, "--", "--exclude-", 1)
+	}
+	return flag + ": " + text[at[1]:]
+}

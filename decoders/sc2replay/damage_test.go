@@ -1,0 +1,263 @@
+package sc2replay_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/decoders/sc2replay"
+	"github.com/replayd/replayd/decoders/sc2replay/mpq"
+	"github.com/replayd/replayd/decoders/sc2replay/protocol"
+	"github.com/replayd/replayd/decoders/sc2replay/sc2test"
+)
+
+// ends decodes a replay and returns its events and the error that it ends with, nil for none.
+func ends(t *testing.T, file []byte) (text string, err error) {
+	t.Helper()
+	lines, err := all(open(t, file).Events(sc2replay.Options{}))
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return strings.Join(lines, "\n"), err
+}
+
+// wantDamage checks that decoding ended with an error about the named part.
+func wantDamage(t *testing.T, err error, part string) {
+	t.Helper()
+	var e *decoders.Error
+	if !errors.As(err, &e) || !strings.Contains(err.Error(), part) {
+		t.Errorf("ends with %v, want an error of %s", err, part)
+	}
+}
+
+// TestResumed decodes the tracker's events of a game that was saved and continued: they go back to gameloop 0 and on from
+// where they were.
+func TestResumed(t *testing.T) {
+	r := sc2test.Sample(80949)
+	setup := func(player int) sc2test.Event {
+		return sc2test.Event{Loop: 0, Name: "PlayerSetup", Value: sc2test.S{"playerId": player, "type": 1, "userId": player - 1, "slotId": player - 1}}
+	}
+	stats := sc2test.Event{Loop: 3120, Name: "PlayerStats", Value: sc2test.S{"playerId": 1, "stats": sc2test.S{"scoreValueFoodUsed": 20 * 4096}}}
+	r.Tracker = append(r.Tracker, setup(1), setup(2), stats)
+	text, err := ends(t, r.Bytes())
+	if err != nil {
+		t.Error(err)
+	}
+	if want := "700 player_setup Alice/1\n700 player_setup Bob/2\n"; !strings.Contains(text, want) {
+		t.Errorf("no %q in\n%s", want, text)
+	}
+	if want := "3120 player_stats Alice/1 supply 20"; !strings.Contains(text, want) {
+		t.Errorf("no %q in\n%s", want, text)
+	}
+	d := open(t, r.Bytes()).Events(sc2replay.Options{})
+	var ev sc2replay.Event
+	var resumed []bool
+	for d.Next(&ev) == nil {
+		if ev.Kind == sc2replay.KindPlayerSetup {
+			resumed = append(resumed, ev.PlayerSetup.Resumed)
+		}
+	}
+	if !slices.Equal(resumed, []bool{false, false, true, true}) {
+		t.Errorf("resumed: %v", resumed)
+	}
+}
+
+// TestMissingParts leaves out one part after the other: everything else is delivered, and an error follows where every
+// replay has the part.
+func TestMissingParts(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		build   int
+		without func(*sc2test.Replay)
+		part    string // "": may be missing
+	}{
+		{"details", 80949, func(r *sc2test.Replay) { r.Details = nil }, "replay.details"},
+		{"lobby", 80949, func(r *sc2test.Replay) { r.InitData = nil }, "replay.initData"},
+		{"attributes", 80949, func(r *sc2test.Replay) { r.Attributes = nil }, "replay.attributes.events"},
+		{"attributes of 1.0", 15405, func(r *sc2test.Replay) { r.Attributes = nil }, "replay.attributes.events"},
+		{"game events", 80949, func(r *sc2test.Replay) { r.Without = []string{"replay.game.events"} }, "replay.game.events"},
+		{"messages", 80949, func(r *sc2test.Replay) { r.Without = []string{"replay.message.events"} }, ""},
+		{"tracker", 80949, func(r *sc2test.Replay) { r.Without = []string{"replay.tracker.events"} }, ""},
+		{"summary", 80949, func(r *sc2test.Replay) { r.Metadata = "" }, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := sc2test.Sample(tt.build)
+			tt.without(r)
+			text, err := ends(t, r.Bytes())
+			if tt.part == "" {
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			wantDamage(t, err, tt.part)
+			if !strings.HasSuffix(text, "end -") || strings.Count(text, "\n") < 12 {
+				t.Errorf("delivered only\n%s", text)
+			}
+		})
+	}
+}
+
+// TestChecksums damages every member in turn, where it is stored as it is, so that only the archive's checksums can tell.
+func TestChecksums(t *testing.T) {
+	r := sc2test.Sample(80949)
+	r.Method = sc2test.Stored
+	file := r.Bytes()
+	a, err := mpq.Open(bytes.NewReader(file), int64(len(file)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole, err := ends(t, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range a.Names() {
+		m, _ := a.Find(name)
+		for at := m.Offset; at < m.Offset+m.Size; at += 1 + m.Size/16 {
+			damaged := bytes.Clone(file)
+			damaged[at] ^= 0x04
+			text, err := ends(t, damaged)
+			if err == nil {
+				t.Errorf("%s, byte %d: no error, the same events: %v", name, at-m.Offset, text == whole)
+			}
+		}
+	}
+	// A wrong checksum alone is no damage while the other one is right.
+	sums, _ := a.Find(mpq.AttributesFile)
+	damaged := bytes.Clone(file)
+	damaged[sums.Offset+8] ^= 0x04
+	if text, err := ends(t, damaged); err != nil || text != whole {
+		t.Errorf("with a wrong CRC: %v", err)
+	}
+}
+
+// TestTables damages the archive's tables in ways after which it still opens.
+func TestTables(t *testing.T) {
+	for _, version := range []int{1, 3} {
+		for name, damage := range map[string]func(*sc2test.Archive){
+			"a name leads to nothing": func(a *sc2test.Archive) { a.Lose = "replay.message.events" },
+			"a block does not exist":  func(a *sc2test.Archive) { a.Vanish = "replay.message.events" },
+		} {
+			r := sc2test.Sample(80949)
+			r.Archive.Version = version
+			damage(&r.Archive)
+			text, err := ends(t, r.Bytes())
+			wantDamage(t, err, "archive")
+			if strings.Contains(text, "chat") || !strings.Contains(text, "unit_died") || !strings.HasSuffix(text, "end -") {
+				t.Errorf("version %d: %s: delivered\n%s", version, name, text)
+			}
+		}
+	}
+	// Members that the list of names does not have.
+	for name, damage := range map[string]func(*sc2test.Archive){
+		"no name leads to": func(a *sc2test.Archive) { a.Lose = mpq.AttributesFile },
+		"does not exist":   func(a *sc2test.Archive) { a.Vanish = mpq.AttributesFile },
+	} {
+		r := sc2test.Sample(80949)
+		damage(&r.Archive)
+		_, err := ends(t, r.Bytes())
+		wantDamage(t, err, name)
+	}
+	r := sc2test.Sample(80949)
+	r.Archive.Version = 3
+	file := r.Bytes()
+	file[1024+8] ^= 1 // the archive's size, which nothing else looks at
+	_, err := ends(t, file)
+	wantDamage(t, err, "archive header")
+}
+
+// TestEqualSizes reads members that say to have the size that they have packed.
+func TestEqualSizes(t *testing.T) {
+	for _, method := range []byte{sc2test.Bzip2, sc2test.Zlib} {
+		r := sc2test.Sample(80949)
+		want, err := ends(t, r.Bytes())
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Method, r.Archive.Equal = method, "replay.details"
+		p := open(t, r.Bytes())
+		if string(p.Details.Title) != "Testbed" || p.Fault != nil {
+			t.Errorf("method %d: title %q, %v", method, p.Details.Title, p.Fault)
+		}
+		if text, err := ends(t, r.Bytes()); err != nil || text != want {
+			t.Errorf("method %d: %v\n%s", method, err, text)
+		}
+		// Where what is packed is damaged, the copy is read, and an error tells.
+		table, _ := protocol.Default().Table(80949)
+		copied := sc2test.S{"title": "Copy", "playerList": r.Details["playerList"]}
+		r.More = append(r.More, sc2test.Member{
+			Name: "replay.details.backup", Data: sc2test.AppendVersioned(nil, table.Details, copied), Method: sc2test.Stored,
+		})
+		file := r.Bytes()
+		a, err := mpq.Open(bytes.NewReader(file), int64(len(file)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, _ := a.Find("replay.details")
+		file[m.Offset+m.PackedSize/2] ^= 0x10
+		p = open(t, file)
+		if string(p.Details.Title) != "Copy" {
+			t.Errorf("method %d: title %q in place of the copy's", method, p.Details.Title)
+		}
+		wantDamage(t, p.Fault, "replay.details")
+	}
+}
+
+// TestCopies damages details and lobby so that only their checksums tell: their copies are delivered in their place.
+func TestCopies(t *testing.T) {
+	table, _ := protocol.Default().Table(80949)
+	r := sc2test.Sample(80949)
+	r.Method = sc2test.Stored
+	var w sc2test.PackedWriter
+	w.Value(table.InitData, r.InitData)
+	r.More = append(r.More,
+		sc2test.Member{Name: "replay.details.backup", Data: sc2test.AppendVersioned(nil, table.Details, r.Details)},
+		sc2test.Member{Name: "replay.initData.backup", Data: w.Buf})
+	for member, text := range map[string]string{"replay.details": "Testbed", "replay.initData": "Watcher"} {
+		file := r.Bytes()
+		file[bytes.Index(file, []byte(text))] ^= 0x20 // the first one is not the copy's
+		p := open(t, file)
+		wantDamage(t, p.Fault, member)
+		if string(p.Details.Title) != "Testbed" || string(p.Players[2].Ref.Name) != "Watcher" {
+			t.Errorf("%s: title %q, third player %q", member, p.Details.Title, p.Players[2].Ref.Name)
+		}
+	}
+}
+
+// TestTrailing appends bytes to the details: what is not read to its end is not complete.
+func TestTrailing(t *testing.T) {
+	table, _ := protocol.Default().Table(80949)
+	r := sc2test.Sample(80949)
+	data := append(sc2test.AppendVersioned(nil, table.Details, r.Details), "rest"...)
+	r.Details = nil
+	r.More = append(r.More, sc2test.Member{Name: "replay.details", Data: data})
+	p := open(t, r.Bytes())
+	wantDamage(t, p.Fault, "replay.details")
+	for _, part := range p.Parts {
+		if string(part.Name) == "replay.details" && (part.State != sc2replay.PartStatePartial || part.BytesRead != part.Size-4) {
+			t.Errorf("%+v", part)
+		}
+	}
+	if string(p.Details.Title) != "Testbed" {
+		t.Errorf("title %q", p.Details.Title)
+	}
+}
+
+// TestOtherGames refuses replays of games that share the container, and reads those whose header is damaged.
+func TestOtherGames(t *testing.T) {
+	r := sc2test.Sample(80949)
+	r.Signature = "Heroes of the Storm replay\x1b11"
+	file := r.Bytes()
+	if _, err := sc2replay.Open(bytes.NewReader(file), int64(len(file))); !errors.Is(err, decoders.ErrUnsupported) ||
+		!strings.Contains(fmt.Sprint(err), "Heroes of the Storm") {
+		t.Errorf("another game: %v", err)
+	}
+	r.Signature = "StarKraft II replay\x1b12"
+	_, err := ends(t, r.Bytes())
+	wantDamage(t, err, "header")
+}

@@ -1,0 +1,186 @@
+package sc2replay_test
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/replayd/replayd/decoders/sc2replay"
+	"github.com/replayd/replayd/decoders/sc2replay/sc2test"
+)
+
+// TestArchon gives the units of a pair of players to the one who leads it, whichever slot that has, and tells each
+// player_setup of its own player.
+func TestArchon(t *testing.T) {
+	for _, tt := range []struct {
+		build           int
+		leader, partner int // slots
+		numbers         string
+		want            []string
+	}{
+		{38215, 3, 0, "2 1 2", []string{
+			"0 player_setup Watcher/2\n0 player_setup Alice/2\n0 player_setup Bob/1",
+			"0 unit_born Bob/1 1:SCV", "0 unit_born Watcher/2 2:Larva", "12 cmd Alice/2", "20 cmd Bob/1",
+		}},
+		{80949, 0, 3, "1 2 1", []string{
+			"0 player_setup Watcher/2\n0 player_setup Alice/2\n0 player_setup Bob/1",
+			"0 unit_born Bob/1 1:SCV", "0 unit_born Alice/2 2:Larva", "12 cmd Alice/2", "20 cmd Bob/1",
+		}},
+	} {
+		r := sc2test.Sample(tt.build)
+		lobby := r.InitData["syncLobbyState"].(sc2test.S)["lobbyState"].(sc2test.S)
+		slots := lobby["slots"].([]any)
+		leader, partner := slots[tt.leader].(sc2test.S), slots[tt.partner].(sc2test.S)
+		slots[3].(sc2test.S)["observe"] = 0
+		leader["tandemId"] = tt.leader
+		if tt.build < 39576 {
+			partner["tandemLeaderUserId"] = leader["userId"]
+		} else {
+			partner["tandemLeaderId"] = tt.leader
+		}
+		// The tracker numbers them in another way than the lobby.
+		setup := func(player, user, slot int) sc2test.Event {
+			return sc2test.Event{Name: "PlayerSetup", User: 16, Value: sc2test.S{"playerId": player, "type": 1, "userId": user, "slotId": slot}}
+		}
+		r.Tracker = append([]sc2test.Event{setup(2, 2, 3), setup(2, 0, 0), setup(1, 1, 1)}, r.Tracker[2:]...)
+		var numbers []string
+		for _, q := range open(t, r.Bytes()).Players {
+			numbers = append(numbers, fmt.Sprint(q.Ref.PlayerId))
+		}
+		if got := strings.Join(numbers, " "); got != tt.numbers {
+			t.Errorf("%d: the lobby numbers them %s, want %s", tt.build, got, tt.numbers)
+		}
+		text, err := ends(t, r.Bytes())
+		if err != nil {
+			t.Errorf("%d: %v", tt.build, err)
+		}
+		for _, want := range tt.want {
+			if !strings.Contains(text, want) {
+				t.Errorf("%d: no %q in\n%s", tt.build, want, text)
+			}
+		}
+	}
+}
+
+// TestTargets tells apart the targets of orders of 1.0, where all of them were always written.
+func TestTargets(t *testing.T) {
+	at := sc2test.S{"x": 40 * 4096, "y": 50 * 4096, "z": 8 * 4096}
+	r := sc2test.Sample(15405)
+	none := sc2test.S{"abilLink": 38, "cmdFlags": 256, "targetUnitFlags": 7}
+	point := sc2test.S{"abilLink": 38, "targetUnitFlags": 15, "targetPoint": at}
+	fogged := sc2test.S{"abilLink": 38, "targetUnitFlags": 87, "targetPoint": at, "targetUnitSnapshotPlayerId": 2}
+	unit := sc2test.S{"abilLink": 38, "targetUnitFlags": 55, "targetPoint": at, "targetUnitTag": sc2test.Tag(2), "targetUnitSnapshotPlayerId": 2}
+	r.Game = nil
+	remembered := sc2test.S{"abilLink": 38, "targetUnitFlags": 87, "targetPoint": at, "targetUnitSnapshotUnitLink": 175}
+	for i, s := range []sc2test.S{none, point, fogged, unit, remembered} {
+		r.Game = append(r.Game, sc2test.Event{Loop: i, User: 1, Name: "Cmd", Value: s})
+	}
+	d := open(t, r.Bytes()).Events(sc2replay.Options{})
+	var ev sc2replay.Event
+	var got []string
+	for d.Next(&ev) == nil {
+		if ev.Kind != sc2replay.KindCmd {
+			continue
+		}
+		switch c := &ev.Cmd; c.TargetCase {
+		case sc2replay.CmdTargetTargetPoint:
+			got = append(got, fmt.Sprintf("point %v", c.TargetPoint))
+		case sc2replay.CmdTargetTargetUnit:
+			got = append(got, fmt.Sprintf("unit %d at %v", c.TargetUnit.Unit.Index, c.TargetUnit.SnapshotPoint))
+		default:
+			got = append(got, "none")
+		}
+	}
+	if want := "none, point {40 50 8}, point {40 50 8}, unit 2 at {40 50 8}, unit 0 at {40 50 8}"; strings.Join(got, ", ") != want {
+		t.Errorf("got %v\nwant %s", got, want)
+	}
+}
+
+// TestPicked reads the race that was chosen beside the one that was played.
+func TestPicked(t *testing.T) {
+	r := sc2test.Sample(80949)
+	r.Attributes[1].Value = "RAND"
+	p := open(t, r.Bytes())
+	for i, want := range []string{"Random/Terran", "Zerg/Zerg", "/"} {
+		if q := &p.Players[i]; string(q.PickedRace)+"/"+string(q.Race) != want {
+			t.Errorf("player %d: %s/%s, want %s", i, q.PickedRace, q.Race, want)
+		}
+	}
+}
+
+// TestAttributeValues reads values that are text, text with spaces before it, and numbers.
+func TestAttributeValues(t *testing.T) {
+	r := sc2test.Sample(80949)
+	r.Attributes = []sc2test.Attribute{
+		{ID: 3001, Scope: 1, Value: "Terr"}, {ID: 3014, Scope: 1, Value: "  22"},
+		{ID: 3000, Scope: 16, Value: "\x00\x00\x00\x04"}, {ID: 3013, Scope: 1},
+	}
+	var got []string
+	for _, a := range open(t, r.Bytes()).Attributes.Attributes {
+		got = append(got, fmt.Sprintf("%s %d %v", a.Value, a.Number, a.HasNumber))
+	}
+	if want := "Terr 0 false,22 0 false, 4 true, 0 false"; strings.Join(got, ",") != want {
+		t.Errorf("got %q\nwant %q", strings.Join(got, ","), want)
+	}
+}
+
+// TestStarted tells when what hatches, is built or comes out of a cocoon was begun.
+func TestStarted(t *testing.T) {
+	r := sc2test.Sample(80949)
+	unit := func(n int, more sc2test.S) sc2test.S {
+		s := sc2test.S{"unitTagIndex": n, "unitTagRecycle": 1}
+		maps.Copy(s, more)
+		return s
+	}
+	change := func(loop, n int, name string) sc2test.Event {
+		return sc2test.Event{Loop: loop, Name: "UnitTypeChange", Value: unit(n, sc2test.S{"unitTypeName": name})}
+	}
+	born := func(loop, n int, name string, more sc2test.S) sc2test.Event {
+		s := unit(n, sc2test.S{"unitTypeName": name, "controlPlayerId": 2, "upkeepPlayerId": 2})
+		maps.Copy(s, more)
+		return sc2test.Event{Loop: loop, Name: "UnitBorn", Value: s}
+	}
+	r.Tracker = append(r.Tracker[:6:6],
+		change(100, 2, "Egg"),
+		born(372, 5, "Drone", sc2test.S{"creatorUnitTagIndex": 2, "creatorUnitTagRecycle": 1, "creatorAbilityName": "LarvaTrain"}),
+		change(372, 2, "Larva"),
+		born(400, 6, "Marine", sc2test.S{"creatorUnitTagIndex": 3, "creatorUnitTagRecycle": 1}),
+		born(500, 7, "Zergling", nil),
+		change(600, 7, "BanelingCocoon"),
+		change(920, 7, "Baneling"),
+		sc2test.Event{Loop: 1000, Name: "UnitDone", Value: unit(4, nil)},
+	)
+	r.Tracker = append(r.Tracker[:6:6], append([]sc2test.Event{
+		{Loop: 50, Name: "UnitInit", Value: unit(4, sc2test.S{"unitTypeName": "SpawningPool", "controlPlayerId": 2})},
+	}, r.Tracker[6:]...)...)
+	d := open(t, r.Bytes()).Events(sc2replay.Options{})
+	var ev sc2replay.Event
+	var got []string
+	note := func(u sc2replay.Unit, tick int32, has bool) {
+		if ev.AtTick > 0 {
+			got = append(got, fmt.Sprintf("%d %s %d %d %v", ev.AtTick, u.TypeName, u.Class, tick, has))
+		}
+	}
+	for d.Next(&ev) == nil {
+		switch ev.Kind {
+		case sc2replay.KindUnitBorn:
+			note(ev.UnitBorn.Unit, ev.UnitBorn.StartedTick, ev.UnitBorn.HasStartedTick)
+		case sc2replay.KindUnitTypeChange:
+			note(ev.UnitTypeChange.Unit, ev.UnitTypeChange.StartedTick, ev.UnitTypeChange.HasStartedTick)
+		case sc2replay.KindUnitDone:
+			note(ev.UnitDone.Unit, ev.UnitDone.StartedTick, ev.UnitDone.HasStartedTick)
+		}
+	}
+	want := `100 Egg 0 0 false
+372 Drone 1 100 true
+372 Larva 0 0 false
+400 Marine 2 0 false
+500 Zergling 2 0 false
+600 BanelingCocoon 2 0 false
+920 Baneling 2 600 true
+1000 SpawningPool 3 50 true`
+	if strings.Join(got, "\n") != want {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), want)
+	}
+}

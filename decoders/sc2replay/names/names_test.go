@@ -1,0 +1,114 @@
+package names
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestFind(t *testing.T) {
+	for _, tt := range []struct {
+		e           Expansion
+		build       int
+		link, index uint32
+		command     string
+		unit        string // of the same link
+	}{
+		{Void, 97563, 46, 0, "Attack", "RefineryRich"},
+		{Void, 97563, 46, 99, "", "RefineryRich"},
+		{Void, 97564, 46, 0, "", ""}, // newer than what is known
+		{Void, 15405, 46, 0, "", ""},
+		{"", 97563, 46, 0, "", ""},
+		{Liberty, 18092, 38, 1, "Patrol", ""},
+		{Swarm, 24764, 38, 1, "Patrol", ""},
+		{Void, 97563, 1 << 30, 0, "", ""},
+	} {
+		table := Find(tt.e, tt.build)
+		if got := string(table.Command(tt.link, tt.index)); got != tt.command {
+			t.Errorf("%s %d: command %d.%d is %q, want %q", tt.e, tt.build, tt.link, tt.index, got, tt.command)
+		}
+		if got := string(table.Unit(tt.link)); tt.unit != "" && got != tt.unit {
+			t.Errorf("%s %d: unit %d is %q, want %q", tt.e, tt.build, tt.link, got, tt.unit)
+		}
+	}
+}
+
+func TestClassOf(t *testing.T) {
+	for name, want := range map[string]Class{
+		"SCV": Worker, "Drone": Worker, "Probe": Worker, "Marine": Army, "LurkerMPBurrowed": Army, "VikingFighter": Army,
+		"SupplyDepotLowered": Structure, "CommandCenterFlying": Structure, "Larva": NoClass, "MineralField": NoClass, "": NoClass,
+	} {
+		if got := ClassOf([]byte(name)); got != want {
+			t.Errorf("%s is %d, want %d", name, got, want)
+		}
+	}
+}
+
+// TestEveryTable makes every table: all lists that it takes its names from are there, and none is empty.
+func TestEveryTable(t *testing.T) {
+	for _, table := range known().tables {
+		if Find(table.expansion, table.Build) != table || Find(table.expansion, table.end-1) != table {
+			t.Errorf("%s %d: another table serves its builds, too", table.expansion, table.Build)
+		}
+		if len(table.commands) < 200 || len(table.units) < 40 {
+			t.Errorf("%s %d: %d abilities, %d units", table.expansion, table.Build, len(table.commands), len(table.units))
+		}
+	}
+}
+
+func TestParseLists(t *testing.T) {
+	s, err := parse(`source test
+commands
+Train 0 TrainA 2 TrainC
+abilities old
+5 Stop
+7 Train
+8 Jump
+abilities new
+= 5 7 1
+7 Walk
+units old
+1 A
+2 B
+units new
+1 A
+3 B
+tables
+LotV 10 20 new new&old
+LotV 20 30 old old<2
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, table := range s.tables {
+		s.fill(table)
+	}
+	show := func(t *Table) string {
+		var out []string
+		for link := range uint32(10) {
+			for index := range uint32(4) {
+				if c := t.Command(link, index); c != nil {
+					out = append(out, string(c))
+				}
+			}
+			if u := t.Unit(link); u != nil {
+				out = append(out, string(u))
+			}
+		}
+		return strings.Join(out, " ") + " of " + t.Source
+	}
+	if got, want := show(s.tables[0]), "A Stop Walk TrainA TrainC of test, new and new&old"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if got, want := show(s.tables[1]), "A Stop TrainA TrainC Jump of test, old and old<2"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	for _, wrong := range []string{
+		"abilities", "units a\n1", "units a\nx A", "units a\n= 1 2", "units a\n= 1 2 99999999", "classes\nhero A",
+		"commands\nA 3 X 1 Y", "commands\nA 999999999 X", "tables\nLotV 1 2 a a", "tables\nLotV 1", "what",
+		"abilities a\n1 A\nunits a\n1 A\ntables\nLotV 1 2 a a&b", "abilities a\n1 A\nunits a\n1 A\ntables\nLotV 1 2 a a<x",
+	} {
+		if _, err := parse(wrong); err == nil {
+			t.Errorf("%q: no error", wrong)
+		}
+	}
+}

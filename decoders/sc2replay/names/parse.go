@@ -1,0 +1,237 @@
+package names
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// What links are of.
+const (
+	abilities = iota
+	units
+	kinds
+)
+
+// links are names by link.
+type links map[uint32]string
+
+// set is all that is known.
+type set struct {
+	source   string
+	commands map[string][][]byte // of an ability; those with one command of its own name are not there
+	classes  map[string]Class
+	lists    [kinds]map[string]links // by the name of the file that they were made from
+	tables   []*Table
+}
+
+// reader reads names.txt.
+type reader struct {
+	set
+	section string
+	now     links // the list that is being read
+	before  [kinds]links
+	kind    int
+}
+
+func parse(text string) (*set, error) {
+	r := &reader{set: set{
+		commands: map[string][][]byte{}, classes: map[string]Class{}, lists: [kinds]map[string]links{{}, {}},
+	}}
+	n := 0
+	for line := range strings.Lines(text) {
+		n++
+		fields := strings.Fields(line)
+		if len(fields) == 0 || fields[0][0] == '#' {
+			continue
+		}
+		if err := r.line(fields); err != nil {
+			return nil, fmt.Errorf("names: line %d: %w", n, err)
+		}
+	}
+	return &r.set, nil
+}
+
+func (r *reader) line(fields []string) error {
+	switch fields[0] {
+	case "source":
+		r.source = strings.Join(fields[1:], " ")
+		return nil
+	case "commands", "classes", "tables":
+		r.section = fields[0]
+		return nil
+	case "abilities", "units":
+		if len(fields) != 2 {
+			return fmt.Errorf("a list has a name")
+		}
+		r.section = "links"
+		if r.kind = abilities; fields[0] == "units" {
+			r.kind = units
+		}
+		r.now = links{}
+		r.before[r.kind], r.lists[r.kind][fields[1]] = r.lists[r.kind]["last"], r.now
+		r.lists[r.kind]["last"] = r.now
+		return nil
+	}
+	switch r.section {
+	case "commands":
+		return r.addCommands(fields[0], fields[1:])
+	case "classes":
+		return r.addClass(fields[0], fields[1:])
+	case "links":
+		return r.addLinks(fields)
+	case "tables":
+		return r.addTable(fields)
+	}
+	return fmt.Errorf("%q belongs to no section", fields[0])
+}
+
+func (r *reader) addClass(class string, types []string) error {
+	c, ok := classNames[class]
+	if !ok {
+		return fmt.Errorf("unknown class %q", class)
+	}
+	for _, name := range types {
+		r.classes[name] = c
+	}
+	return nil
+}
+
+// maxCommands bounds the commands of an ability.
+const maxCommands = 256
+
+func (r *reader) addCommands(ability string, fields []string) error {
+	var commands [][]byte
+	for ; len(fields) >= 2; fields = fields[2:] {
+		index, err := strconv.Atoi(fields[0])
+		if err != nil || index < len(commands) || index >= maxCommands {
+			return fmt.Errorf("%q is not the index of the next command", fields[0])
+		}
+		for len(commands) < index {
+			commands = append(commands, nil)
+		}
+		commands = append(commands, []byte(fields[1]))
+	}
+	r.commands[ability] = commands
+	return nil
+}
+
+// maxLink bounds the links of the balance data, which are numbers of 16 bits.
+const maxLink = 1 << 16
+
+func number(s string) (int, error) {
+	n, err := strconv.Atoi(s)
+	if err != nil || n > maxLink || n < -maxLink {
+		return 0, fmt.Errorf("%q is no link", s)
+	}
+	return n, nil
+}
+
+// addLinks reads "link name", or "= first last shift": what the list before has at these links stands here at links that
+// are higher by shift.
+func (r *reader) addLinks(fields []string) error {
+	if len(fields) == 2 {
+		link, err := number(fields[0])
+		r.now[uint32(link)] = fields[1]
+		return err
+	}
+	if fields[0] != "=" || len(fields) != 4 {
+		return fmt.Errorf("neither a link with a name nor a part of the list before")
+	}
+	var n [3]int
+	for i := range n {
+		var err error
+		if n[i], err = number(fields[1+i]); err != nil {
+			return err
+		}
+	}
+	for link := n[0]; link <= n[1]; link++ {
+		if name, ok := r.before[r.kind][uint32(link)]; ok {
+			r.now[uint32(link+n[2])] = name
+		}
+	}
+	return nil
+}
+
+// addTable reads an expansion, the first build, the build behind the last one, and which names hold.
+func (r *reader) addTable(fields []string) error {
+	if len(fields) != 5 {
+		return fmt.Errorf("a table has an expansion, two builds and two lists")
+	}
+	from, err := strconv.Atoi(fields[1])
+	if err != nil {
+		return err
+	}
+	to, err := strconv.Atoi(fields[2])
+	if err != nil {
+		return err
+	}
+	t := &Table{
+		Build: from, end: to, expansion: Expansion(fields[0]), specs: [kinds]string(fields[3:]),
+		Source: r.source + ", " + fields[3],
+	}
+	for kind, spec := range t.specs {
+		if _, err := r.choose(kind, spec); err != nil {
+			return err
+		}
+	}
+	if t.specs[units] != t.specs[abilities] {
+		t.Source += " and " + t.specs[units]
+	}
+	r.tables = append(r.tables, t)
+	return nil
+}
+
+// choose returns a list, "A", or a part of it: "A&B" are the names on which another list agrees, "A<100" those of links
+// below 100.
+func (s *set) choose(kind int, spec string) (links, error) {
+	name, other, agreed := strings.Cut(spec, "&")
+	name, below, limited := strings.Cut(name, "<")
+	list, ok := s.lists[kind][name]
+	if !ok {
+		return nil, fmt.Errorf("no list %q", name)
+	}
+	limit := maxLink
+	if limited {
+		var err error
+		if limit, err = number(below); err != nil {
+			return nil, err
+		}
+	}
+	against, ok := s.lists[kind][other]
+	if agreed && !ok {
+		return nil, fmt.Errorf("no list %q", other)
+	}
+	chosen := links{}
+	for link, name := range list {
+		if int(link) < limit && (!agreed || against[link] == name) {
+			chosen[link] = name
+		}
+	}
+	return chosen, nil
+}
+
+// fill makes a table's names.
+func (s *set) fill(t *Table) {
+	abilityLinks, _ := s.choose(abilities, t.specs[abilities]) // addTable has tried it
+	unitLinks, _ := s.choose(units, t.specs[units])
+	t.commands = make([][][]byte, highest(abilityLinks)+1)
+	t.units = make([][]byte, highest(unitLinks)+1)
+	for link, ability := range abilityLinks {
+		commands, ok := s.commands[ability]
+		if !ok {
+			commands = [][]byte{[]byte(ability)}
+		}
+		t.commands[link] = commands
+	}
+	for link, name := range unitLinks {
+		t.units[link] = []byte(name)
+	}
+}
+
+func highest(l links) (most uint32) {
+	for link := range l {
+		most = max(most, link)
+	}
+	return most
+}

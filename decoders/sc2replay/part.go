@@ -1,0 +1,95 @@
+package sc2replay
+
+import (
+	"github.com/replayd/replayd/decoders"
+)
+
+// The parts of a replay are its header, the archive, and the members that are decoded. What is wrong with one of them is
+// noted in its PartStatus and, if it is the first, in Replay.Fault: decoding goes on with all the others, and ends with
+// that error.
+
+// member unpacks a member. It reports whether there is one.
+func (p *Replay) member(name string, limit int64) (data []byte, found bool, err error) {
+	if p.archive == nil {
+		data, found = p.salvaged[name]
+		return data, found, nil
+	}
+	m, ok := p.archive.Find(name)
+	if !ok {
+		return nil, false, nil
+	}
+	if m.Size > limit || m.PackedSize > limit+64<<10 || m.Size > 64<<10+maxRatio*m.PackedSize {
+		return nil, true, decoders.Errorf(decoders.SC2Replay, m.Offset, decoders.NoTick, name, decoders.ErrLimit,
+			"%d bytes, %d when unpacked", m.PackedSize, m.Size)
+	}
+	data, err = p.archive.Append(nil, m)
+	if int64(len(data)) > limit { // its size is not what the archive says
+		return nil, true, decoders.Errorf(decoders.SC2Replay, m.Offset, decoders.NoTick, name, decoders.ErrLimit,
+			"%d bytes when unpacked", len(data))
+	}
+	return data, true, err
+}
+
+// status notes how a part that is there could be read.
+func (p *Replay) status(name string, size, read int, err error) {
+	s := PartStatus{Name: []byte(name), Size: int64(size), BytesRead: int64(read), State: PartStateComplete}
+	switch {
+	case err != nil && read == 0:
+		s.State, s.Error = PartStateUnreadable, []byte(err.Error())
+	case err != nil:
+		s.State, s.Error = PartStatePartial, []byte(err.Error())
+	}
+	p.Parts = append(p.Parts, s)
+	p.fault(name, err)
+}
+
+// fault notes an error that decoding ends with.
+func (p *Replay) fault(name string, err error) {
+	if err != nil && p.Fault == nil {
+		p.Fault = asError(err, name)
+	}
+}
+
+// absent notes that a part is not there. Where every replay of this age has it, that is an error.
+func (p *Replay) absent(name string) {
+	s := PartStatus{Name: []byte(name), State: PartStateAbsent}
+	if err := p.missing(name); err != nil {
+		s.Error = []byte(err.Error())
+		p.fault(name, err)
+	}
+	p.Parts = append(p.Parts, s)
+}
+
+// missing returns the error that a part is not there, nil for parts that may be missing. Tracker events and messages are
+// among those: some publishers of replays remove them. What the header's archive lacks altogether, Damage tells.
+func (p *Replay) missing(name string) error {
+	switch name {
+	case memberGame, memberInitData, memberAttributes:
+	case memberDetails:
+		if p.Start.Version.BaseBuild < firstRelease {
+			return nil
+		}
+	default:
+		return nil
+	}
+	if p.archive == nil {
+		return nil
+	}
+	return decoders.Errorf(decoders.SC2Replay, 0, decoders.NoTick, name, decoders.ErrCorrupt, "the archive does not have it")
+}
+
+// checkArchive notes what the archive contradicts itself in.
+func (p *Replay) checkArchive() {
+	if p.archive == nil {
+		return
+	}
+	faults := p.archive.Faults
+	if p.archive.Empty() {
+		faults = append(faults, decoders.Errorf(decoders.SC2Replay, 0, decoders.NoTick, "archive", decoders.ErrTruncated,
+			"it is empty: the client could not save the replay"))
+	}
+	for _, err := range faults {
+		p.Parts = append(p.Parts, PartStatus{Name: []byte("archive"), State: PartStatePartial, Error: []byte(err.Error())})
+		p.fault("archive", err)
+	}
+}

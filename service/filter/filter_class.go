@@ -1,0 +1,112 @@
+package filter
+
+// Class is a filter as events of one class of entities see it.
+type Class struct {
+	f                *Filter
+	include, exclude uint64 // the clauses whose condition on classes holds
+}
+
+// Class returns the filter for a class. The filter must not be nil.
+func (f *Filter) Class(name string) Class {
+	c := Class{f: f}
+	for i := range f.include {
+		if p := &f.include[i].classes; p.any || p.match(name) {
+			c.include |= 1 << i
+		}
+	}
+	for i := range f.exclude {
+		if p := &f.exclude[i].classes; p.any || p.match(name) {
+			c.exclude |= 1 << i
+		}
+	}
+	return c
+}
+
+// Kind reports whether any event of the class of that kind can be delivered.
+func (c *Class) Kind(kind uint8) bool {
+	if c.f.includes[kind]&c.include == 0 {
+		return false
+	}
+	for i, ex := range c.f.exclude {
+		if c.f.excludes[kind]&c.exclude&(1<<i) != 0 && ex.unconditional() && ex.fields.any {
+			return false
+		}
+	}
+	return true
+}
+
+// unconditional reports whether a clause matches all events of its kinds and classes.
+func (c *clause) unconditional() bool {
+	return c.min == minTick && c.max == maxTick && c.players.any && c.teams.any && c.groups.any && c.layers.any
+}
+
+// Wants reports whether any event of the class, of any of the kinds, may be delivered with that field.
+func (c *Class) Wants(field Field, kinds ...uint8) bool {
+	for _, k := range kinds {
+		if c.f.includes[k]&c.include&(field.include|^c.f.narrowIn) == 0 {
+			continue
+		}
+		removed := false
+		for i := range c.f.exclude {
+			ex := &c.f.exclude[i]
+			removed = removed || c.f.excludes[k]&c.exclude&field.exclude&(1<<i) != 0 && ex.unconditional()
+		}
+		if !removed {
+			return true
+		}
+	}
+	return false
+}
+
+// Match returns what is delivered of an event of the class.
+func (c *Class) Match(e *Event) Narrowing {
+	n := Narrowing{
+		include: matching(c.f.include, c.f.includes[e.Kind]&c.include, e),
+		exclude: matching(c.f.exclude, c.f.excludes[e.Kind]&c.exclude, e),
+	}
+	n.open = n.include&^c.f.narrowIn != 0
+	if n.exclude&^c.f.narrowEx != 0 { // excluded as a whole
+		n.include = 0
+	}
+	return n
+}
+
+// Field is what a filter's conditions on fields say of one field, by its name.
+type Field struct{ include, exclude uint64 }
+
+// Field returns what the filter says of a field. The filter must not be nil.
+func (f *Filter) Field(name string) Field {
+	return Field{matchingFields(f.include, f.narrowIn, name), matchingFields(f.exclude, f.narrowEx, name)}
+}
+
+func matchingFields(clauses []clause, narrow uint64, name string) (matched uint64) {
+	for i := range clauses {
+		if narrow&(1<<i) != 0 && clauses[i].fields.match(name) {
+			matched |= 1 << i
+		}
+	}
+	return matched
+}
+
+// Narrows reports whether the filter has conditions on fields.
+func (f *Filter) Narrows() bool { return f != nil && f.narrowIn|f.narrowEx != 0 }
+
+// Narrowing is what is delivered of one event.
+type Narrowing struct {
+	include, exclude uint64 // the clauses that match the event
+	open             bool   // an include clause that matches does not narrow
+}
+
+// None reports that the event is not delivered.
+func (n Narrowing) None() bool { return n.include == 0 }
+
+// All reports that all fields are delivered.
+func (n Narrowing) All() bool { return n.open && n.exclude == 0 }
+
+// Keeps reports whether a field is delivered.
+func (n Narrowing) Keeps(f Field) bool {
+	return (n.open || f.include&n.include != 0) && f.exclude&n.exclude == 0
+}
+
+// Empty reports whether the event is delivered when it has no field. removed says that it had some, which were not kept.
+func (n Narrowing) Empty(removed bool) bool { return n.open && !removed }

@@ -1,0 +1,67 @@
+package filter
+
+import "strings"
+
+// patterns is a set of names, some of them given as patterns.
+type patterns struct {
+	any   bool // every name is in it, and an event without one
+	exact map[string]struct{}
+	globs []string
+}
+
+// patternsOf returns the set of names that the patterns match, and the set of all for none.
+func patternsOf(list []string) patterns {
+	p := patterns{any: len(list) == 0}
+	for _, pattern := range list {
+		if isGlob(pattern) {
+			p.globs = append(p.globs, pattern)
+			continue
+		}
+		if p.exact == nil {
+			p.exact = map[string]struct{}{}
+		}
+		p.exact[pattern] = struct{}{}
+	}
+	return p
+}
+
+func isGlob(pattern string) bool { return strings.ContainsAny(pattern, "*?") }
+
+// match reports whether one of the patterns matches the name.
+func (p *patterns) match(name string) bool {
+	if _, ok := p.exact[name]; ok {
+		return true
+	}
+	for _, g := range p.globs {
+		if Glob(g, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// Glob reports whether name matches the pattern, in which * stands for any run of characters, also an empty one, and ?
+// for one character. All other characters stand for themselves; upper and lower case differ.
+func Glob(pattern, name string) bool {
+	star, mark := -1, 0
+	p, n := 0, 0
+	for n < len(name) {
+		switch {
+		case p < len(pattern) && pattern[p] == '*':
+			star, mark = p, n
+			p++
+		case p < len(pattern) && (pattern[p] == '?' || pattern[p] == name[n]):
+			p++
+			n++
+		case star >= 0: // give the last star one character more
+			mark++
+			p, n = star+1, mark
+		default:
+			return false
+		}
+	}
+	for p < len(pattern) && pattern[p] == '*' {
+		p++
+	}
+	return p == len(pattern)
+}

@@ -1,0 +1,41 @@
+package filter
+
+import "slices"
+
+// smallNumbers is how many numbers, from 0 on, a set has bits for: players and teams are below it.
+const smallNumbers = 128
+
+// set is a set of numbers, in which looking a number up takes the same time however many there are.
+type set struct {
+	any   bool // every number is in it, and an event without one
+	small [smallNumbers / 64]uint64
+	large []int32 // sorted
+}
+
+// setOf returns the set of the numbers, and the set of all for none.
+func setOf(numbers []int32) set {
+	s := set{any: len(numbers) == 0}
+	for _, n := range numbers {
+		switch {
+		case uint32(n) < smallNumbers:
+			s.small[n>>6] |= 1 << (n & 63)
+		case n != None:
+			s.large = append(s.large, n)
+		}
+	}
+	slices.Sort(s.large)
+	return s
+}
+
+func (s *set) has(n int32) bool {
+	if uint32(n) < smallNumbers {
+		return s.small[n>>6]&(1<<(n&63)) != 0
+	}
+	if len(s.large) == 0 {
+		return false
+	}
+	_, found := slices.BinarySearch(s.large, n)
+	return found
+}
+
+func (s *set) hasEither(n *[2]int32) bool { return s.has(n[0]) || n[1] != None && s.has(n[1]) }

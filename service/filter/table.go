@@ -1,0 +1,143 @@
+package filter
+
+import "slices"
+
+// Property is something that filters can ask of an event, beside its kind and tick.
+type Property uint8
+
+// The properties. Their names are those of the fields of EventFilter.
+const (
+	Players Property = iota
+	Teams
+	Groups
+	Layers
+	Classes
+	Fields
+	propertyCount
+)
+
+var propertyNames = [propertyCount]string{"players", "teams", "groups", "layers", "classes", "fields"}
+
+// String returns the name of the property's field of EventFilter.
+func (p Property) String() string { return propertyNames[p] }
+
+// Properties is a set of properties.
+type Properties uint8
+
+// Has reports whether a property is in the set.
+func (s Properties) Has(p Property) bool { return s&(1<<p) != 0 }
+
+// All returns the properties in the set.
+func (s Properties) All() (all []Property) {
+	for p := range propertyCount {
+		if s.Has(p) {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// Table says, by kind, what the events of a format can be asked for, and how it is read from an event of type E.
+type Table[E any] []Row[E]
+
+// Row is a kind of events: a property that is nil or false is one that its events do not have. A function returns None
+// for an event that happens not to have it.
+type Row[E any] struct {
+	Player, OtherPlayer func(*E) int32
+	Team, OtherTeam     func(*E) int32
+	Group, Layer        func(*E) int32
+	// Classes says that events of the kind are of an entity, which has a class; Fields that they bring fields of it.
+	Classes, Fields bool
+}
+
+func (r *Row[E]) has() (s Properties) {
+	for p, has := range [propertyCount]bool{
+		Players: r.Player != nil, Teams: r.Team != nil, Groups: r.Group != nil, Layers: r.Layer != nil,
+		Classes: r.Classes, Fields: r.Fields,
+	} {
+		if has {
+			s |= 1 << p
+		}
+	}
+	return s
+}
+
+// Event returns what filters ask of an event of that kind and tick.
+func (t Table[E]) Event(kind uint8, tick int32, ev *E) Event {
+	e := Of(kind, tick)
+	if int(kind) >= len(t) {
+		return e
+	}
+	r := &t[kind]
+	if r.Player != nil {
+		e.Players[0] = r.Player(ev)
+		if r.OtherPlayer != nil {
+			e.Players[1] = r.OtherPlayer(ev)
+		}
+	}
+	if r.Team != nil {
+		e.Teams[0] = r.Team(ev)
+		if r.OtherTeam != nil {
+			e.Teams[1] = r.OtherTeam(ev)
+		}
+	}
+	if r.Group != nil {
+		e.Group = r.Group(ev)
+	}
+	if r.Layer != nil {
+		e.Layer = r.Layer(ev)
+	}
+	return e
+}
+
+// Format is what there is to know of a format in order to compile filters for it.
+type Format struct {
+	// Name is the format's, for people.
+	Name string
+	// Kinds holds its kinds of events by their numbers; the first one is no kind.
+	Kinds []Kind
+	// Timeless says that all its events have tick 0.
+	Timeless bool
+}
+
+// Kind is a kind of events.
+type Kind struct {
+	Name string
+	Has  Properties
+}
+
+// Describe returns the kinds of those names with the properties that the table gives them.
+func (t Table[E]) Describe(names []string) []Kind {
+	kinds := make([]Kind, len(names))
+	for i, name := range names {
+		kinds[i].Name = name
+		if i < len(t) {
+			kinds[i].Has = t[i].has()
+		}
+	}
+	return kinds
+}
+
+// Names returns the names of the kinds, without that of no kind.
+func (f *Format) Names() []string {
+	names := make([]string, 0, len(f.Kinds))
+	for _, k := range f.Kinds[1:] {
+		names = append(names, k.Name)
+	}
+	return names
+}
+
+// kind returns the number of a kind, 0 for a name that is none.
+func (f *Format) kind(name string) int {
+	return max(0, slices.IndexFunc(f.Kinds, func(k Kind) bool { return k.Name == name && name != "" }))
+}
+
+// has returns the names of the kinds that have a property.
+func (f *Format) has(p Property) (names []string) {
+	for _, k := range f.Kinds {
+		if k.Has.Has(p) {
+			names = append(names, k.Name)
+		}
+	}
+	return names
+}

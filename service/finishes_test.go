@@ -1,0 +1,94 @@
+package service_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"testing"
+
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+)
+
+var finishLine = regexp.MustCompile(`chat: \*\*\* (.+) finished in: +(\d+) minute\(s\) +(\d+)\.(\d+) second`)
+
+// TestFinishes asks the daemon who finished when in the games of a server whose log says so, over changes of the map: with the
+// names beside the events, following from game to game and each game for itself.
+func TestFinishes(t *testing.T) {
+	corpus := filepath.Join("..", "..", "shared", "corpus", "teehistorian", "ddnet-20.1.1")
+	if !exists(corpus) {
+		t.Skip("no corpus")
+	}
+	var want []string
+	for _, m := range finishLine.FindAllStringSubmatch(string(read(t, filepath.Join(corpus, "server.log"))), -1) {
+		want = append(want, fmt.Sprintf("%s %s:%s.%s", m[1], m[2], m[3], m[4]))
+	}
+	dir := t.TempDir()
+	d := start(t, dir)
+	for _, path := range find(t, corpus, ".teehistorian") {
+		copyIn(t, dir, path)
+	}
+	all, err := d.client.ListReplays(timeout(t), &replaydv1.ListReplaysRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	replays := all.GetReplays()
+	slices.SortFunc(replays, func(a, b *replaydv1.Replay) int { return a.GetStarted().AsTime().Compare(b.GetStarted().AsTime()) })
+	for how, follows := range map[string]bool{"each": false, "followed": true} {
+		var got []string
+		for _, replay := range replays {
+			s := d.Session(timeout(t), &replaydv1.StreamEventsRequest{
+				Replay: replay.GetName(), ResolvePlayers: true, Include: []*replaydv1.EventFilter{{Kinds: []string{"player_finish", "finish"}}},
+				Follow: follows,
+			}, func(r *replaydv1.StreamEventsResponse) bool {
+				return r.GetState().GetState() != replaydv1.State_STATE_CAUGHT_UP
+			})
+			for i := range s.Responses {
+				for _, ev := range response(t, s, i).GetBatch().GetTeehistorian().GetEvents() {
+					if f := ev.GetPlayerFinish(); f != nil {
+						ticks := f.GetTime()
+						got = append(got, fmt.Sprintf("%s %d:%d.%02d", ev.GetPlayer().GetName(), ticks/3000, ticks%3000/50, ticks%50*2))
+					}
+				}
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: got  %q\nwant %q", how, got, want)
+		}
+		t.Logf("%s: %d finishes of %d", how, len(got), len(want))
+	}
+}
+
+// TestPlayers tells who is on a game that is being played, and who was on one that is over, without a stream.
+func TestPlayers(t *testing.T) {
+	dir := t.TempDir()
+	d := start(t, dir)
+	data := read(t, killedSample)
+	w := create(t, dir, "live.teehistorian")
+	w.write(data)
+	resp, err := d.client.GetReplay(timeout(t), &replaydv1.GetReplayRequest{
+		Replay: name("live.teehistorian"), View: replaydv1.ReplayView_REPLAY_VIEW_PLAYERS,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := resp.GetReplay()
+	if len(r.GetPlayers()) == 0 || r.PlayersTick == nil || r.GetPlayers()[0].GetName() == "" || r.GetHeader() != nil {
+		t.Errorf("got %v", r)
+	}
+	if r.GetState() != replaydv1.ReplayState_REPLAY_STATE_GROWING {
+		t.Errorf("state %v", r.GetState())
+	}
+	for _, sample := range []string{samples("sc2replay", "beta.SC2Replay")} {
+		if _, err := os.Stat(sample); err != nil {
+			continue
+		}
+		resp, err := d.client.GetReplay(timeout(t), &replaydv1.GetReplayRequest{
+			Replay: copyIn(t, dir, sample), View: replaydv1.ReplayView_REPLAY_VIEW_PLAYERS,
+		})
+		if err != nil || resp.GetReplay().GetHeader() != nil || resp.GetReplay().GetState() != replaydv1.ReplayState_REPLAY_STATE_FINISHED {
+			t.Errorf("%s: %v, %v", sample, resp, err)
+		}
+	}
+}

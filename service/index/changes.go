@@ -1,0 +1,62 @@
+package index
+
+import "errors"
+
+// Kind is what became of a file.
+type Kind uint8
+
+// The kinds.
+const (
+	Added   Kind = iota // it is there; or another took its place
+	Grown               // it has more bytes
+	Quiet               // nothing was written to it for a minute
+	Ended               // it is over: see Finished and Abandoned
+	Removed             // it is gone
+)
+
+// Change is what became of a file.
+type Change struct {
+	Kind  Kind
+	Entry *Entry
+}
+
+// kept is how many changes are kept for those who have not seen them yet.
+const kept = 1 << 16
+
+// ErrBehind says that somebody has waited so long that changes are no longer kept.
+var ErrBehind = errors.New("more became of replays than is kept for a client that is slow")
+
+// changes are the last ones. It is guarded by Index.mu.
+type changes struct {
+	ring [kept]Change
+	next uint64 // the number of the next one, from 0
+	wake chan struct{}
+}
+
+func (c *changes) add(change Change) {
+	c.ring[c.next%kept] = change
+	c.next++
+	close(c.wake)
+	c.wake = make(chan struct{})
+}
+
+// Now is the number of the next change.
+func (x *Index) Now() uint64 {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return x.changes.next
+}
+
+// Since returns up to max changes from a number on, the number of the one after them, and what is closed when there are
+// more. It returns ErrBehind when they are no longer kept.
+func (x *Index) Since(from uint64, most int) (list []Change, next uint64, more <-chan struct{}, err error) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	if from+kept < x.changes.next {
+		return nil, 0, nil, ErrBehind
+	}
+	for next = from; next < x.changes.next && len(list) < most; next++ {
+		list = append(list, x.changes.ring[next%kept])
+	}
+	return list, next, x.changes.wake, nil
+}

@@ -1,0 +1,105 @@
+package index
+
+import (
+	"strings"
+	"time"
+
+	"github.com/replayd/replayd/service/encode"
+	"github.com/replayd/replayd/service/source"
+)
+
+// Entry is what is known of a file. It must not be modified.
+type Entry struct {
+	// Info is what the file system says, and, once Identified, what the first bytes say.
+	source.Info
+	// Identified: the beginning was read. A file of no known format is, too.
+	Identified bool
+	// tried: the beginning was read, and does not tell yet what the file is.
+	tried bool
+	// look is when Info was true: see Index.looks.
+	look uint64
+	// Facts are what the header says; empty where it could not be read.
+	Facts
+	// Survey is what decoding it told; nil when that was not done, or there is nothing to tell.
+	Survey *encode.Survey
+}
+
+// Facts are what a header says.
+type Facts struct {
+	// Identity is the replay's. It is empty when the header could not be read, or not yet.
+	Identity string
+	// Lineage is its place among the replays of its server.
+	encode.Lineage
+
+	MapName        string
+	Started        time.Time
+	TicksPerSecond float64
+	LastTick       int32 // -1 when the header does not say
+	Length         time.Duration
+	Players        []string // as far as the header says
+}
+
+// State says whether a replay may still grow.
+type State uint8
+
+// The states. Their numbers are those of the API.
+const (
+	// Unknown: it was not decoded yet, so that nobody knows whether its end is there.
+	Unknown State = iota
+	// Growing: it was written to in the last minute, and has no end.
+	Growing
+	// Silent: nothing was written to it for a minute, but it has no end, and nothing comes after it.
+	Silent
+	// Finished: it has the end that its format asks for, or is of a format that is written as a whole.
+	Finished
+	// Abandoned: it stops without an end, and will not go on: it is compressed, or damaged, or the server process that wrote it has begun another.
+	Abandoned
+)
+
+// quiet is how long after the last byte a file that has no end counts as Growing.
+const quiet = time.Minute
+
+// state is an entry's state. succeeded says that another replay names it as the one before; codec is its format's.
+func (e *Entry) state(codec *encode.Codec, succeeded bool, now time.Time) State {
+	recent := now.Sub(e.Modified) < quiet
+	switch {
+	case codec == nil:
+		return Unknown
+	case codec.RandomAccess:
+		return Finished
+	case e.Survey != nil && e.Survey.Ended:
+		return Finished
+	case succeeded, e.Survey != nil && (e.Survey.Broken || !e.Growable()):
+		return Abandoned
+	case !e.Growable():
+		return Unknown
+	case recent:
+		return Growing
+	case e.Survey == nil && codec.Survey != nil, e.Survey != nil && e.Survey.Offset < e.Size && e.Survey.State == nil:
+		return Unknown
+	}
+	return Silent
+}
+
+// mayGrow reports whether a file may still grow, as far as is known.
+func (x *Index) mayGrow(e *Entry) bool {
+	codec := x.Codec(e.Format)
+	switch {
+	case !e.Identified:
+		return true
+	case codec == nil || codec.RandomAccess || !e.Growable():
+		return false
+	}
+	return e.Survey == nil || e.Survey.State != nil
+}
+
+// root is the alias of the root that a name is below.
+func root(name string) string {
+	alias, _, _ := strings.Cut(name, "/")
+	return alias
+}
+
+// Scope is which roots may be seen. Nil is all.
+type Scope map[string]bool
+
+func (s Scope) has(name string) bool { return s == nil || s[root(name)] }

@@ -1,0 +1,153 @@
+package index
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/replayd/replayd/decoders"
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service/source"
+)
+
+// maxUnpacked is up to which size, in bytes on disk, a compressed file is unpacked to read its header when its format has
+// that anywhere.
+const maxUnpacked = 64 << 20
+
+// identify reads the beginning of a file, unless that was done, and returns what is known then. It returns nil for one that
+// is gone, or changes just now.
+func (x *Index) identify(ctx context.Context, e *Entry) *Entry {
+	if e.Identified {
+		return e
+	}
+	known := *e
+	if err := x.describe(ctx, &known); err != nil {
+		return nil
+	}
+	known.Identified = !x.unsettled(&known)
+	known.tried = !known.Identified
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.intern(&known.Facts)
+	if !x.put(e, &known) {
+		if now, _ := x.files.Get(e.Name); now != nil && now.Identified {
+			return now // somebody else has
+		}
+		return nil
+	}
+	if known.Identity != "" || known.Identified {
+		x.changes.add(Change{Kind: Added, Entry: &known})
+	}
+	return &known
+}
+
+// unsettled reports whether a file is to be looked at again: its header may come late, on a file system that shows writes
+// late, or when its writer was stopped.
+func (x *Index) unsettled(e *Entry) bool {
+	young := time.Since(e.Modified) < quiet*10
+	unborn := e.Format == decoders.Unknown && e.Compression == source.Plain && e.Size < decoders.SniffLen
+	return young && (unborn || e.Format != decoders.Unknown && e.Identity == "" && e.Growable())
+}
+
+// describe adds what the beginning of a file says. A header that cannot be read is no error.
+func (x *Index) describe(ctx context.Context, e *Entry) error {
+	file, err := x.Files.Open(e.Name)
+	if _, broken := errors.AsType[*decoders.Error](err); broken {
+		return nil // a compressed file whose beginning cannot be unpacked
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }()
+	info := file.Info()
+	if info.ID != e.ID || info.Size < e.Size {
+		return source.ErrReplaced
+	}
+	e.Format, e.Compression = info.Format, info.Compression
+	codec := x.Codec(info.Format)
+	if codec == nil || codec.RandomAccess && info.Compression != source.Plain && info.Size > maxUnpacked {
+		return nil
+	}
+	r, err := x.Describe(ctx, file)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err == nil || r.GetIdentity() != "" {
+		e.Facts = factsOf(r)
+		if codec.Lineage != nil {
+			e.Lineage = codec.Lineage(r)
+		}
+	}
+	return nil
+}
+
+func factsOf(r *replaydv1.Replay) Facts {
+	f := Facts{
+		Identity: r.GetIdentity(), MapName: r.GetMapName(), TicksPerSecond: r.GetTicksPerSecond(), LastTick: -1,
+		Length: r.GetLength().AsDuration(),
+	}
+	if r.Started != nil {
+		f.Started = r.GetStarted().AsTime()
+	}
+	if r.LastTick != nil {
+		f.LastTick = r.GetLastTick()
+	}
+	for _, p := range r.GetPlayers() {
+		f.Players = append(f.Players, p.GetName())
+	}
+	return f
+}
+
+// intern keeps texts that repeat once. The index must be locked.
+func (x *Index) intern(f *Facts) {
+	f.MapName, f.Server = x.once(f.MapName), x.once(f.Server)
+	for i := range f.Players {
+		f.Players[i] = x.once(f.Players[i])
+	}
+}
+
+func (x *Index) once(text string) string {
+	if known, ok := x.names[text]; ok {
+		return known
+	}
+	x.names[text] = text
+	return text
+}
+
+// queue is what is to be done in the background, the last that came first: it is what matters most to those who follow.
+type queue struct {
+	mu    sync.Mutex
+	names []string
+	in    map[string]bool
+	wake  chan struct{}
+}
+
+func (q *queue) push(e *Entry) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.in == nil {
+		q.in = map[string]bool{}
+	}
+	if q.in[e.Name] {
+		return
+	}
+	q.in[e.Name] = true
+	q.names = append(q.names, e.Name)
+	select {
+	case q.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (q *queue) pop() (string, bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.names) == 0 {
+		return "", false
+	}
+	name := q.names[len(q.names)-1]
+	q.names = q.names[:len(q.names)-1]
+	delete(q.in, name)
+	return name, true
+}

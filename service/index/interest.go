@@ -1,0 +1,66 @@
+package index
+
+// Interest is the wish to be told when files come, go or become known that have to do with something. It is told of none
+// that only grew.
+type Interest struct {
+	// C receives when something may have changed. It holds one value from the start, and never more than one.
+	C <-chan struct{}
+
+	c    chan struct{}
+	x    *Index
+	keys []string
+}
+
+// Interest asks to be told of what lies in a directory, and, when identity is not empty, of the replays that name that one
+// as the one before, wherever they lie.
+func (x *Index) Interest(dir, identity string) *Interest {
+	c := make(chan struct{}, 1)
+	i := &Interest{C: c, c: c, x: x, keys: []string{"in " + dir}}
+	if identity != "" {
+		i.keys = append(i.keys, "after "+identity)
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, key := range i.keys {
+		if x.interests[key] == nil {
+			x.interests[key] = map[*Interest]struct{}{}
+		}
+		x.interests[key][i] = struct{}{}
+	}
+	i.fire()
+	return i
+}
+
+// Close ends the interest.
+func (i *Interest) Close() {
+	i.x.mu.Lock()
+	defer i.x.mu.Unlock()
+	for _, key := range i.keys {
+		delete(i.x.interests[key], i)
+		if len(i.x.interests[key]) == 0 {
+			delete(i.x.interests, key)
+		}
+	}
+}
+
+func (i *Interest) fire() {
+	select {
+	case i.c <- struct{}{}:
+	default:
+	}
+}
+
+// tell tells those who are interested in a file. The index must be locked.
+func (x *Index) tell(e *Entry) {
+	if e == nil || len(x.interests) == 0 {
+		return
+	}
+	for i := range x.interests["in "+dirOf(e.Name)] {
+		i.fire()
+	}
+	if e.Previous != "" {
+		for i := range x.interests["after "+e.Previous] {
+			i.fire()
+		}
+	}
+}

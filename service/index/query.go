@@ -1,0 +1,444 @@
+package index
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/service/catalog"
+	"github.com/replayd/replayd/service/cursor"
+	"github.com/replayd/replayd/service/source"
+)
+
+// Query asks for replays.
+type Query struct {
+	// Scope is the roots that may be seen.
+	Scope Scope
+	// Dir is the directory to look below; empty means all roots.
+	Dir string
+	// Formats are those wanted; none means all.
+	Formats []decoders.Format
+	// Filter is what must hold.
+	Filter Filter
+}
+
+// Filter is what must hold of a replay. What is zero always does. Texts are patterns in which * stands for any characters
+// and ? for one; capitals do not matter.
+type Filter struct {
+	Map, Server, Player string
+	// From and Until are when the recording started, both included.
+	From, Until time.Time
+	// States are those wanted; none means all.
+	States []State
+}
+
+// facts reports whether the header must have been read to tell.
+func (f *Filter) facts() bool {
+	return f.Map != "" || f.Server != "" || f.Player != "" || !f.From.IsZero() || !f.Until.IsZero()
+}
+
+// Page is a part of what was asked for.
+type Page struct {
+	Replays []*Entry // ordered by name
+	Next    string   // the token of the next page, empty on the last
+	// Total is how many files there are to look for it in, and Searched how many of them are known well enough to tell.
+	Total, Searched int
+}
+
+// ErrToken says that a page token is none, or of another query.
+var ErrToken = catalog.ErrToken
+
+// List returns up to size replays, ordered by name. A token is the Next of the page before, or empty.
+func (x *Index) List(ctx context.Context, q Query, token string, size int) (Page, error) {
+	after, err := parseToken(token, &q)
+	if err != nil {
+		return Page{}, err
+	}
+	if err := x.directory(ctx, q.Dir, q.Scope); err != nil {
+		return Page{}, err
+	}
+	if err := x.refresh(ctx, q.Dir, q.Scope); err != nil {
+		return Page{}, err
+	}
+	now := time.Now()
+	page, err := x.page(ctx, &q, after, size, now)
+	if err != nil {
+		return Page{}, err
+	}
+	for i, e := range page.Replays {
+		if x.mayGrow(e) && now.Sub(e.Modified) < quiet { // as it is now, not a second ago
+			if x.look(e.Name); x.get(e.Name) != nil {
+				page.Replays[i] = x.get(e.Name)
+			}
+		}
+	}
+	if q.Filter.facts() || len(q.Filter.States) > 0 {
+		page.Total, page.Searched = x.coverage(&q)
+	}
+	return page, nil
+}
+
+// page collects the replays of a page.
+func (x *Index) page(ctx context.Context, q *Query, after string, size int, now time.Time) (Page, error) {
+	var page Page
+	player := newPattern(q.Filter.Player)
+	for at := after; ; {
+		entries := x.next(at, q.Dir, chunk)
+		if len(entries) == 0 {
+			return page, nil
+		}
+		at = entries[len(entries)-1].Name
+		for _, e := range entries {
+			if !q.Scope.has(e.Name) {
+				continue
+			}
+			if !q.Filter.facts() {
+				if e = x.identify(ctx, e); ctx.Err() != nil {
+					return Page{}, ctx.Err()
+				}
+			}
+			if e == nil || !x.matches(e, q, player, now) {
+				continue
+			}
+			if len(page.Replays) == size {
+				page.Next = makeToken(page.Replays[size-1].Name, q)
+				return page, nil
+			}
+			page.Replays = append(page.Replays, e)
+		}
+	}
+}
+
+// chunk is how many entries are looked at between two locks.
+const chunk = 256
+
+// directory returns why a directory cannot be listed.
+func (x *Index) directory(ctx context.Context, name string, scope Scope) error {
+	if name == "" {
+		return nil
+	}
+	if err := x.ready(ctx, name, scope); err != nil {
+		return err
+	}
+	if !scope.has(name) {
+		return notFound(name)
+	}
+	_, dir, err := x.Files.Look(name)
+	switch {
+	case errors.Is(err, catalog.ErrNotFound) && !strings.Contains(name, "/") && x.isRoot(name):
+		return nil // it is waited for
+	case err != nil:
+		return err
+	case !dir:
+		return catalog.NotDirectory(name)
+	}
+	return nil
+}
+
+func notFound(name string) error { return catalog.NotFound(name) }
+
+func (x *Index) isRoot(name string) bool {
+	return slices.ContainsFunc(x.Files.Roots(), func(r catalog.Root) bool { return r.Alias == name })
+}
+
+// next returns the first files below a directory whose names are behind another, at most so many.
+func (x *Index) next(after, dir string, most int) []*Entry {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	if below := dir + "/"; dir != "" && after < below {
+		after = below
+	}
+	var found []*Entry
+	x.files.Ascend(after, func(name string, e *Entry) bool {
+		if name == after {
+			return true
+		}
+		if dir != "" && !strings.HasPrefix(name, dir+"/") {
+			return false
+		}
+		found = append(found, e)
+		return len(found) < most
+	})
+	return found
+}
+
+// matches reports whether a file is a replay that was asked for.
+func (x *Index) matches(e *Entry, q *Query, player *pattern, now time.Time) bool {
+	f := &q.Filter
+	switch {
+	case e.Format == decoders.Unknown, len(q.Formats) > 0 && !slices.Contains(q.Formats, e.Format):
+		return false
+	case f.Map != "" && !match(f.Map, e.MapName), f.Server != "" && !match(f.Server, e.Server):
+		return false
+	case !f.From.IsZero() && e.Started.Before(f.From), !f.Until.IsZero() && (e.Started.IsZero() || e.Started.After(f.Until)):
+		return false
+	case len(f.States) > 0 && !slices.Contains(f.States, x.StateOf(e, now)):
+		return false
+	case f.Player == "":
+		return true
+	}
+	return slices.ContainsFunc(e.Players, player.match) || e.Survey != nil && slices.ContainsFunc(e.Survey.Names, player.match)
+}
+
+// coverage is how much of what was to be searched is known.
+func (x *Index) coverage(q *Query) (total, searched int) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	deep := q.Filter.Player != "" || len(q.Filter.States) > 0
+	x.files.Scan(func(_ string, e *Entry) bool {
+		switch codec := x.Codec(e.Format); {
+		case !q.Scope.has(e.Name) || q.Dir != "" && !strings.HasPrefix(e.Name, q.Dir+"/"):
+		case e.Identified && (e.Format == decoders.Unknown || len(q.Formats) > 0 && !slices.Contains(q.Formats, e.Format)):
+		case e.Identified && (!deep || codec == nil || codec.Survey == nil || e.Survey != nil || e.Identity == ""):
+			searched++
+			total++
+		default:
+			total++
+		}
+		return true
+	})
+	return total, searched
+}
+
+// StateOf is the state of a replay.
+func (x *Index) StateOf(e *Entry, now time.Time) State {
+	x.mu.RLock()
+	succeeded := e.Identity != "" && len(x.bySucceeds[e.Identity]) > 0
+	x.mu.RUnlock()
+	return e.state(x.Codec(e.Format), succeeded, now)
+}
+
+// Get returns what is known of a name now. It returns the errors of the catalogue for what is no file, or may not be seen.
+func (x *Index) Get(ctx context.Context, name string, scope Scope) (*Entry, error) {
+	if !scope.has(name) {
+		return nil, notFound(name)
+	}
+	look := x.looks.Add(1)
+	f, dir, err := x.Files.Look(name)
+	switch {
+	case err != nil:
+		return nil, err
+	case dir:
+		return nil, catalog.IsDirectory(name)
+	}
+	if err := x.ready(ctx, name, scope); err != nil {
+		return nil, err
+	}
+	for range 3 { // it may change while it is looked at
+		x.mu.Lock()
+		x.note(&f, look)
+		x.mu.Unlock()
+		known := x.get(name)
+		if known == nil {
+			break
+		}
+		if e := x.identify(ctx, known); e != nil {
+			return e, nil
+		}
+		look = x.looks.Add(1)
+		if f, _, err = x.Files.Look(name); err != nil {
+			return nil, err
+		}
+	}
+	return nil, notFound(name)
+}
+
+// InDirectory returns what is known of the files in a directory now, not of those in directories below it.
+func (x *Index) InDirectory(ctx context.Context, dir string, scope Scope) ([]*Entry, error) {
+	if !scope.has(dir) {
+		return nil, notFound(dir)
+	}
+	if err := x.ready(ctx, dir, scope); err != nil {
+		return nil, err
+	}
+	x.freshen(ctx, dir)
+	x.mu.RLock()
+	var list []*Entry
+	if d := x.dirs[dir]; d != nil {
+		for _, e := range d.files {
+			list = append(list, e)
+		}
+	}
+	x.mu.RUnlock()
+	slices.SortFunc(list, func(a, b *Entry) int { return strings.Compare(a.Name, b.Name) })
+	all := list[:0]
+	for _, e := range list {
+		if e = x.identify(ctx, e); e != nil {
+			all = append(all, e)
+		}
+	}
+	return all, ctx.Err()
+}
+
+// After returns the replays that name one as that which the same server process wrote before, as far as they may be seen.
+func (x *Index) After(identity string, scope Scope) []*Entry {
+	return x.named(x.bySucceeds, identity, scope)
+}
+
+// Copies returns the files that hold a replay, one that may grow first.
+func (x *Index) Copies(identity string, scope Scope) []*Entry {
+	list := x.named(x.byReplay, identity, scope)
+	slices.SortStableFunc(list, func(a, b *Entry) int {
+		if a.Growable() != b.Growable() {
+			if a.Growable() {
+				return -1
+			}
+			return 1
+		}
+		return strings.Compare(a.Name, b.Name)
+	})
+	return list
+}
+
+// OfFile returns a name under which a file lies now in a root, whatever it was called before, or nil.
+func (x *Index) OfFile(ctx context.Context, id source.ID, identity, alias string) *Entry {
+	for range 3 { // it may be moved again, or written to, while it is looked for
+		if x.refresh(ctx, alias, nil) != nil {
+			return nil
+		}
+		e := x.ofID(id, alias)
+		if e == nil {
+			continue
+		}
+		if e = x.identify(ctx, e); e != nil && e.Identity == identity {
+			return e
+		}
+	}
+	return nil
+}
+
+// ofID returns what is known of a file in a root, or nil.
+func (x *Index) ofID(id source.ID, alias string) *Entry {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	last := x.byID[id]
+	if last == nil {
+		return nil
+	}
+	if now, _ := x.files.Get(last.Name); now != nil && now.ID == id && root(now.Name) == alias {
+		return now
+	}
+	var found *Entry // it may have other names
+	x.files.Ascend(alias+"/", func(name string, e *Entry) bool {
+		if e.ID == id && root(name) == alias {
+			found = e
+		}
+		return found == nil && root(name) == alias
+	})
+	return found
+}
+
+func (x *Index) named(m map[string][]string, identity string, scope Scope) []*Entry {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	var list []*Entry
+	for _, name := range m[identity] {
+		if e, _ := x.files.Get(name); e != nil && scope.has(name) {
+			list = append(list, e)
+		}
+	}
+	return list
+}
+
+// OfCursor returns a file in a root that holds the replay which a cursor is of, or nil. Files that were not read yet are
+// read.
+func (x *Index) OfCursor(ctx context.Context, at cursor.Cursor, alias string, scope Scope) (*Entry, error) {
+	if err := x.refresh(ctx, alias, scope); err != nil {
+		return nil, err
+	}
+	if !scope.has(alias) {
+		return nil, nil
+	}
+	var found *Entry
+	for name := ""; ; {
+		entries := x.next(name, alias, chunk)
+		if len(entries) == 0 {
+			return found, nil
+		}
+		name = entries[len(entries)-1].Name
+		for _, e := range entries {
+			if e = x.identify(ctx, e); ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			if e == nil || e.Identity == "" || e.Format != at.Format || cursor.HashOf(e.Identity) != at.Replay {
+				continue
+			}
+			if found == nil || e.Growable() && !found.Growable() {
+				found = e
+			}
+		}
+	}
+}
+
+// pattern remembers which texts it matches: the names of players repeat.
+type pattern struct {
+	text  string
+	known map[string]bool
+}
+
+func newPattern(text string) *pattern { return &pattern{text, map[string]bool{}} }
+
+func (p *pattern) match(text string) bool {
+	is, ok := p.known[text]
+	if !ok {
+		is = match(p.text, text)
+		p.known[text] = is
+	}
+	return is
+}
+
+// match reports whether a text is what a pattern describes.
+func match(pattern, text string) bool {
+	p, t := []rune(strings.ToLower(pattern)), []rune(strings.ToLower(text))
+	star, mark := -1, 0
+	i, j := 0, 0
+	for j < len(t) {
+		switch {
+		case i < len(p) && p[i] == '*':
+			star, mark = i, j
+			i++
+		case i < len(p) && (p[i] == '?' || p[i] == t[j]):
+			i++
+			j++
+		case star >= 0:
+			mark++
+			i, j = star+1, mark
+		default:
+			return false
+		}
+	}
+	for i < len(p) && p[i] == '*' {
+		i++
+	}
+	return i == len(p)
+}
+
+// A token is the last name of the page before, after some bytes that tell a token of another query.
+const tokenTag = 6
+
+func tagOf(q *Query) []byte {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %v %q %q %q %v %v %v", q.Dir, q.Formats, q.Filter.Map, q.Filter.Server,
+		q.Filter.Player, q.Filter.From.UnixNano(), q.Filter.Until.UnixNano(), q.Filter.States))
+	return sum[:tokenTag]
+}
+
+func makeToken(after string, q *Query) string {
+	return base64.RawURLEncoding.EncodeToString(append(tagOf(q), after...))
+}
+
+func parseToken(token string, q *Query) (string, error) {
+	if token == "" {
+		return "", nil
+	}
+	raw, err := base64.RawURLEncoding.DecodeString(token)
+	if err != nil || len(raw) <= tokenTag || !slices.Equal(raw[:tokenTag], tagOf(q)) {
+		return "", ErrToken
+	}
+	return string(raw[tokenTag:]), nil
+}

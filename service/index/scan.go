@@ -1,0 +1,280 @@
+package index
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/replayd/replayd/service/catalog"
+	"github.com/replayd/replayd/service/source"
+)
+
+const (
+	// maxDepth is how many directories deep a root is read.
+	maxDepth = 32
+	// granularity is how far apart two changes of a directory must be for its time to tell them apart, generously: a
+	// directory that was read so soon after it changed may have changed again since.
+	granularity = 50 * time.Millisecond
+)
+
+func dirOf(name string) string { return path.Dir(name) }
+
+// enter makes a root known with all that is below it.
+func (x *Index) enter(alias string) {
+	x.mu.Lock()
+	x.add(alias)
+	x.mu.Unlock()
+	x.begin(alias, x.Depth)
+}
+
+// add makes a directory known, of which nothing was read yet. The index must be locked.
+func (x *Index) add(name string) {
+	ctx, stop := context.WithCancel(x.ctx)
+	x.dirs[name] = &directory{name: name, files: map[string]*Entry{}, dirs: map[string]bool{}, ctx: ctx, stop: stop}
+}
+
+// begin reads a directory that was just made known, and watches it from then on.
+func (x *Index) begin(name string, depth int) {
+	x.mu.RLock()
+	d := x.dirs[name]
+	x.mu.RUnlock()
+	if d == nil || d.ctx.Err() != nil {
+		return
+	}
+	x.read(d.ctx, name, depth)
+	x.wg.Go(func() { x.watch(d.ctx, name, depth) })
+}
+
+// watch reads a directory again whenever it may have changed, and looks at what grows in it.
+func (x *Index) watch(ctx context.Context, name string, depth int) {
+	var changed <-chan struct{}
+	if where, err := x.Files.Locate(name); err == nil && x.Watcher != nil {
+		if sub, err := x.Watcher.Subscribe(where); err == nil {
+			defer sub.Close()
+			changed = sub.C
+		} else {
+			x.Log.WarnContext(ctx, "a directory is not watched", "directory", name, "error", err)
+		}
+	}
+	timer := time.NewTimer(lookEvery)
+	defer timer.Stop()
+	looked := map[string]time.Time{}
+	for {
+		fired := false
+		select {
+		case <-ctx.Done():
+			return
+		case <-changed:
+			fired = true
+			x.freshen(ctx, name)
+		case <-timer.C:
+		}
+		timer.Reset(x.grow(ctx, name, looked, fired))
+	}
+}
+
+// depthOf is how many directories deep may be read from one on.
+func (x *Index) depthOf(name string) int { return x.Depth - strings.Count(name, "/") }
+
+// stale reports whether a directory may have changed since it was read.
+func (x *Index) stale(name string) bool {
+	at, _, err := x.Files.Look(name)
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	d := x.dirs[name]
+	switch {
+	case d == nil:
+		return false
+	case errors.Is(err, catalog.ErrNotFound):
+		return len(d.files) > 0 || len(d.dirs) > 0 || strings.Contains(name, "/")
+	case err != nil:
+		return false // what cannot be looked at is not gone
+	}
+	return !at.Modified.Equal(d.modified) || d.read.Sub(at.Modified) < granularity
+}
+
+// refresh reads those directories above, at and below one again that have changed, and so makes what is known true now.
+func (x *Index) refresh(ctx context.Context, below string, scope Scope) error {
+	if err := x.ready(ctx, below, scope); err != nil {
+		return err
+	}
+	var todo []string
+	if below == "" {
+		for alias := range x.roots {
+			if scope.has(alias) {
+				todo = append(todo, alias)
+			}
+		}
+	} else if scope.has(below) {
+		for at, c := range below { // a directory is known only once the one above it was read
+			if c == '/' {
+				x.freshen(ctx, below[:at])
+			}
+		}
+		todo = append(todo, below)
+	}
+	for len(todo) > 0 && ctx.Err() == nil {
+		name := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		x.freshen(ctx, name)
+		x.mu.RLock()
+		if d := x.dirs[name]; d != nil {
+			todo = slices.AppendSeq(todo, maps.Keys(d.dirs))
+		}
+		x.mu.RUnlock()
+	}
+	return ctx.Err()
+}
+
+// freshen reads a directory again if it has changed.
+func (x *Index) freshen(ctx context.Context, name string) {
+	if x.stale(name) {
+		x.read(ctx, name, x.depthOf(name))
+	}
+}
+
+// read reads a directory and notes what has changed in it.
+func (x *Index) read(ctx context.Context, name string, depth int) {
+	reading := &x.roots[root(name)].reading
+	reading.Lock()
+	began, look := time.Now(), x.looks.Add(1)
+	found, err := x.Files.ReadDir(ctx, name)
+	switch {
+	case errors.Is(err, catalog.ErrNotFound), errors.Is(err, catalog.ErrNotDirectory):
+		x.forget(name)
+		reading.Unlock()
+		return
+	case err != nil:
+		reading.Unlock()
+		if ctx.Err() == nil {
+			x.Log.WarnContext(ctx, "a directory cannot be read", "directory", name, "error", err)
+		}
+		return
+	}
+	fresh, gone := x.compare(name, &found, began, look, depth)
+	reading.Unlock()
+	for _, dir := range gone {
+		x.forget(dir)
+	}
+	for _, dir := range fresh {
+		x.begin(dir, depth-1)
+	}
+}
+
+// compare notes what is in a directory now. It returns the directories in it that are new, and those that are gone.
+func (x *Index) compare(name string, found *catalog.Dir, began time.Time, look uint64, depth int) (fresh, gone []string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	d := x.dirs[name]
+	if d == nil {
+		return nil, nil
+	}
+	d.modified, d.read, d.look = found.Modified, began, look
+	dirs := map[string]bool{}
+	for _, dir := range found.Dirs {
+		if dirs[dir] = true; x.dirs[dir] == nil && depth > 1 && x.ctx.Err() == nil {
+			x.add(dir) // at once, so that whoever walks through what is known does not miss it
+			fresh = append(fresh, dir)
+		}
+	}
+	for dir := range d.dirs {
+		if !dirs[dir] {
+			gone = append(gone, dir)
+		}
+	}
+	d.dirs = dirs
+	there := make(map[string]bool, len(found.Files))
+	for i := range found.Files {
+		there[found.Files[i].Name] = true
+		x.note(&found.Files[i], look)
+	}
+	for file, e := range d.files {
+		if !there[file] && e.look < look {
+			x.remove(e)
+		}
+	}
+	return fresh, gone
+}
+
+// note compares what is known of a file with what a look at it or at its directory found, unless a later one is known
+// already. The index must be locked.
+func (x *Index) note(f *catalog.File, look uint64) {
+	d := x.dirs[dirOf(f.Name)]
+	if d == nil {
+		return
+	}
+	old := d.files[f.Name]
+	if look < d.look || old != nil && look < old.look {
+		return
+	}
+	if old != nil && old.ID == f.ID && old.Size == f.Size && old.Modified.Equal(f.Modified) {
+		return
+	}
+	e := &Entry{Info: source.Info{Name: f.Name, ID: f.ID, Size: f.Size, Modified: f.Modified}, Facts: Facts{LastTick: -1}, look: look}
+	if old != nil && old.ID == f.ID && f.Size >= old.Size && x.mayGrow(old) && old.Identity != "" { // it only grew
+		grown := *old
+		grown.Size, grown.Modified, grown.look = f.Size, f.Modified, look
+		e = &grown
+	} else if known := x.known(f); known != nil {
+		moved := *known
+		moved.Name, moved.look = f.Name, look
+		e = &moved
+	}
+	kind := Added
+	if old != nil && e.Identity != "" && old.Identity == e.Identity {
+		kind = Grown
+	}
+	if !x.put(old, e) {
+		return
+	}
+	x.waiting.push(e)
+	x.changes.add(Change{Kind: kind, Entry: e})
+}
+
+// known returns what is known of the same contents under another name, or from an earlier run.
+func (x *Index) known(f *catalog.File) *Entry {
+	for _, e := range []*Entry{x.byID[f.ID], x.facts[f.Name]} {
+		if e != nil && e.Identified && e.ID == f.ID && e.Size == f.Size && e.Modified.Equal(f.Modified) {
+			return e
+		}
+	}
+	return nil
+}
+
+// remove forgets a file. The index must be locked.
+func (x *Index) remove(e *Entry) {
+	if now, ok := x.files.Delete(e.Name); !ok || now == nil {
+		return
+	}
+	if d := x.dirs[dirOf(e.Name)]; d != nil {
+		delete(d.files, e.Name)
+	}
+	x.relate(e, nil)
+	x.changes.add(Change{Kind: Removed, Entry: e})
+}
+
+// forget forgets a directory that is gone, with all below it. A root is kept, for it may come back.
+func (x *Index) forget(name string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for dir, d := range x.dirs {
+		if dir != name && !strings.HasPrefix(dir, name+"/") {
+			continue
+		}
+		for _, e := range d.files {
+			x.remove(e)
+		}
+		d.dirs, d.modified = map[string]bool{}, time.Time{}
+		if strings.Contains(dir, "/") {
+			d.stop()
+			delete(x.dirs, dir)
+		}
+	}
+	if d := x.dirs[dirOf(name)]; d != nil {
+		delete(d.dirs, name)
+	}
+}

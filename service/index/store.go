@@ -1,0 +1,248 @@
+package index
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/service/encode"
+	"github.com/replayd/replayd/service/source"
+)
+
+// storeEvery is how often what is new is stored.
+const storeEvery = 5 * time.Second
+
+// storedVersion is the first byte of what is stored of a file. It changes with what follows; what is of another version
+// is forgotten.
+const storedVersion = 1
+
+var bucketName = []byte("files")
+
+// load reads the stored index. It is a cache: what it says of a file is believed only while device, inode, size and time
+// are the same. The database writes each transaction whole or not at all, so that a process may be killed at any moment.
+func (x *Index) load() error {
+	if x.Path == "" {
+		return nil
+	}
+	db, err := bbolt.Open(x.Path, 0o600, &bbolt.Options{Timeout: time.Second})
+	if err != nil {
+		return fmt.Errorf("index %q: %w", x.Path, err)
+	}
+	x.stored = db
+	err = db.Update(func(tx *bbolt.Tx) error {
+		b, err := tx.CreateBucketIfNotExists(bucketName)
+		if err != nil {
+			return err
+		}
+		return b.ForEach(func(name, value []byte) error {
+			if e := parse(string(name), value); e != nil {
+				e.MapName, e.Server = x.once(e.MapName), x.once(e.Server)
+				x.facts[e.Name] = e
+				x.byID[e.ID] = e
+			}
+			return nil
+		})
+	})
+	if err != nil {
+		return errors.Join(fmt.Errorf("index %q: %w", x.Path, err), db.Close())
+	}
+	return nil
+}
+
+func (x *Index) close() error {
+	if x.stored == nil {
+		return nil
+	}
+	return errors.Join(x.store(), x.stored.Close())
+}
+
+// storing stores now and then what is new.
+func (x *Index) storing() {
+	tick := time.NewTicker(storeEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-x.ctx.Done():
+			return
+		case <-tick.C:
+			if err := x.store(); err != nil {
+				x.Log.Warn("the index cannot be stored", "path", x.Path, "error", err)
+			}
+		}
+	}
+}
+
+// store stores what is new. A file that grows is stored as it was when its header was read, and again at its end.
+func (x *Index) store() error {
+	type change struct {
+		name  string
+		entry *Entry
+	}
+	var list []change
+	x.mu.Lock()
+	for name := range x.dirty {
+		switch e, _ := x.files.Get(name); {
+		case e == nil:
+			list = append(list, change{name, nil})
+		case e.Identified:
+			list = append(list, change{name, e})
+		}
+	}
+	clear(x.dirty)
+	x.mu.Unlock()
+	if len(list) == 0 {
+		return nil
+	}
+	return x.stored.Update(func(tx *bbolt.Tx) error {
+		b := tx.Bucket(bucketName)
+		for _, c := range list {
+			var err error
+			if c.entry == nil {
+				err = b.Delete([]byte(c.name))
+			} else {
+				err = b.Put([]byte(c.name), c.entry.append(nil))
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// append appends what is stored of a file.
+func (e *Entry) append(b []byte) []byte {
+	b = append(b, storedVersion, byte(e.Format), byte(e.Compression))
+	b = binary.AppendUvarint(b, e.ID.Device)
+	b = binary.AppendUvarint(b, e.ID.Inode)
+	b = binary.AppendVarint(b, e.Size)
+	b = binary.AppendVarint(b, e.Modified.UnixNano())
+	for _, text := range []string{e.Identity, e.Previous, e.Server, e.MapName} {
+		b = appendText(b, text)
+	}
+	started := int64(math.MinInt64)
+	if !e.Started.IsZero() {
+		started = e.Started.UnixNano()
+	}
+	b = binary.AppendVarint(b, started)
+	b = binary.AppendUvarint(b, math.Float64bits(e.TicksPerSecond))
+	b = binary.AppendVarint(b, int64(e.LastTick))
+	b = binary.AppendVarint(b, int64(e.Length))
+	b = appendTexts(b, e.Players)
+	if e.Survey == nil {
+		return append(b, 0)
+	}
+	s := e.Survey
+	b = append(b, 1, bits(s.Ended, s.Broken, s.State != nil))
+	b = binary.AppendVarint(b, s.Offset)
+	b = binary.AppendVarint(b, int64(s.LastTick))
+	b = appendTexts(b, s.Names)
+	b = appendText(b, string(s.Roster))
+	return appendText(b, string(s.State))
+}
+
+func bits(flags ...bool) (b byte) {
+	for i, f := range flags {
+		if f {
+			b |= 1 << i
+		}
+	}
+	return b
+}
+
+func appendText(b []byte, text string) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(text))), text...)
+}
+
+func appendTexts(b []byte, list []string) []byte {
+	b = binary.AppendUvarint(b, uint64(len(list)))
+	for _, text := range list {
+		b = appendText(b, text)
+	}
+	return b
+}
+
+// parse is the reverse of append. It returns nil for what it cannot read.
+func parse(name string, value []byte) *Entry {
+	r := stored{b: value}
+	if r.byte() != storedVersion {
+		return nil
+	}
+	e := &Entry{Identified: true}
+	e.Info = source.Info{
+		Name: name, Format: decoders.Format(r.byte()), Compression: source.Compression(r.byte()),
+		ID: source.ID{Device: r.uint(), Inode: r.uint()}, Size: r.int(), Modified: time.Unix(0, r.int()),
+	}
+	e.Identity, e.Previous, e.Server, e.MapName = r.text(), r.text(), r.text(), r.text()
+	if started := r.int(); started != math.MinInt64 {
+		e.Started = time.Unix(0, started)
+	}
+	e.TicksPerSecond = math.Float64frombits(r.uint())
+	e.LastTick, e.Length, e.Players = int32(r.int()), time.Duration(r.int()), r.texts()
+	if r.byte() == 1 {
+		flags := r.byte()
+		s := &encode.Survey{Ended: flags&1 != 0, Broken: flags&2 != 0}
+		s.Offset, s.LastTick, s.Names, s.Roster = r.int(), int32(r.int()), r.texts(), []byte(r.text())
+		if state := r.text(); flags&4 != 0 {
+			s.State = []byte(state)
+		}
+		e.Survey = s
+	}
+	if r.bad || len(r.b) > 0 {
+		return nil
+	}
+	return e
+}
+
+// stored reads what was stored. What is read after the first failure means nothing.
+type stored struct {
+	b   []byte
+	bad bool
+}
+
+func (r *stored) bytes(n uint64) []byte {
+	if r.bad || n > uint64(len(r.b)) {
+		r.bad = true
+		return nil
+	}
+	b := r.b[:n]
+	r.b = r.b[n:]
+	return b
+}
+
+func (r *stored) byte() byte {
+	if b := r.bytes(1); len(b) == 1 {
+		return b[0]
+	}
+	return 0
+}
+
+func (r *stored) uint() uint64 {
+	v, n := binary.Uvarint(r.b)
+	if r.bytes(uint64(max(n, 0))); n <= 0 {
+		r.bad = true
+	}
+	return v
+}
+
+func (r *stored) int() int64 {
+	v, n := binary.Varint(r.b)
+	if r.bytes(uint64(max(n, 0))); n <= 0 {
+		r.bad = true
+	}
+	return v
+}
+
+func (r *stored) text() string { return string(r.bytes(r.uint())) }
+
+func (r *stored) texts() (list []string) {
+	for n := r.uint(); n > 0 && !r.bad; n-- {
+		list = append(list, r.text())
+	}
+	return list
+}

@@ -1,0 +1,263 @@
+package index
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+)
+
+// work identifies what is new, and then surveys what was not yet, until the index is closed.
+func (x *Index) work() {
+	var surveys queue
+	surveys.wake = make(chan struct{}, 1)
+	late, delay := map[string]bool{}, lateFirst // headers that are not all there yet
+	again := time.NewTimer(delay)
+	defer again.Stop()
+	x.letRead()
+	for x.ctx.Err() == nil {
+		if name, ok := x.waiting.pop(); ok {
+			switch e := x.get(name); {
+			case e == nil:
+			case e.Identified:
+				if x.wanted(e) {
+					surveys.push(e)
+				}
+			default:
+				if e = x.identify(x.ctx, e); e == nil || !e.Identified {
+					late[name] = true
+					again.Reset(lateFirst)
+					delay = lateFirst
+				} else if x.wanted(e) {
+					surveys.push(e)
+				}
+			}
+			continue
+		}
+		if name, ok := surveys.pop(); ok && x.Budget > 0 {
+			if e := x.get(name); e != nil && x.wanted(e) {
+				if e = x.survey(e, x.throttle(e)); x.wanted(e) && len(x.waiting.wake) > 0 {
+					surveys.push(e)
+				}
+			}
+			continue
+		}
+		select {
+		case <-x.ctx.Done():
+		case <-x.waiting.wake:
+		case <-again.C:
+			x.tryLate(late, &surveys)
+			delay = min(2*delay, lateLast)
+			if len(late) > 0 {
+				again.Reset(delay)
+			}
+		}
+	}
+}
+
+// tryLate tries again to read headers that were not all there, and removes those that are, or whose files are gone.
+func (x *Index) tryLate(late map[string]bool, surveys *queue) {
+	for name := range late {
+		e := x.get(name)
+		if e != nil && !e.Identified {
+			e = x.identify(x.ctx, e)
+		}
+		if e == nil || e.Identified {
+			delete(late, name)
+		}
+		if e != nil && e.Identified && x.wanted(e) {
+			surveys.push(e)
+		}
+	}
+}
+
+// letRead waits until all directories were read once, so that this is not held back; but not for a root that does not answer.
+func (x *Index) letRead() {
+	ctx, cancel := context.WithTimeout(x.ctx, 10*time.Second)
+	defer cancel()
+	_ = x.Ready(ctx)
+}
+
+// lateFirst and lateLast are in how long a header is looked for again that is not all there: soon at first, for most come
+// in a few writes, then less and less often.
+const (
+	lateFirst = 5 * time.Millisecond
+	lateLast  = 2 * time.Second
+)
+
+// wanted reports whether decoding a file would tell something new.
+func (x *Index) wanted(e *Entry) bool {
+	codec := x.Codec(e.Format)
+	return codec != nil && codec.Survey != nil && e.Identity != "" &&
+		(e.Survey == nil || e.Survey.State != nil && e.Survey.Offset < e.Size && e.Growable())
+}
+
+// errLater says that something more urgent is to be done.
+var errLater = errors.New("later")
+
+// throttle returns a pause that keeps decoding within the budget, and ends it where it can be gone on with when something
+// new is there.
+func (x *Index) throttle(e *Entry) func() error {
+	began := time.Now()
+	return func() error {
+		rest := time.Duration(float64(time.Since(began)) * (1/x.Budget - 1))
+		timer := time.NewTimer(min(rest, time.Second))
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-x.ctx.Done():
+			return x.ctx.Err()
+		}
+		began = time.Now()
+		if e.Growable() && len(x.waiting.wake) > 0 {
+			return errLater
+		}
+		return nil
+	}
+}
+
+// survey decodes a file from where it was decoded last, and returns what is known then.
+func (x *Index) survey(e *Entry, pause func() error) *Entry {
+	codec := x.Codec(e.Format)
+	if codec == nil || codec.Survey == nil {
+		return e
+	}
+	file, err := x.Files.Open(e.Name)
+	if err != nil {
+		return e
+	}
+	defer func() { _ = file.Close() }()
+	if info := file.Info(); info.ID != e.ID {
+		return e
+	}
+	s, err := codec.Survey(file.Input(), e.Survey, func(r *replaydv1.Replay) []byte { return x.rosterOf(codec.Lineage(r).Previous) }, pause)
+	if s == nil || err != nil && !errors.Is(err, errLater) {
+		return e
+	}
+	if !e.Growable() {
+		s.State = nil
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for i := range s.Names {
+		s.Names[i] = x.once(s.Names[i])
+	}
+	now, _ := x.files.Get(e.Name)
+	if now == nil || now.ID != e.ID || now.Identity != e.Identity || now.Survey != nil && now.Survey.Offset > s.Offset {
+		return e
+	}
+	known := *now // it may have grown meanwhile
+	known.Survey = s
+	x.put(now, &known)
+	if s.Ended || s.Broken {
+		x.changes.add(Change{Kind: Ended, Entry: &known})
+	}
+	return &known
+}
+
+// maxChain is how many games back it is looked for who a player is.
+const maxChain = 64
+
+// rosterOf returns who was there where a replay ended, as far as that is known, with what the games before it tell besides.
+func (x *Index) rosterOf(identity string) []byte {
+	var games []*Entry
+	for range maxChain {
+		e := x.surveyed(identity)
+		if e == nil {
+			break
+		}
+		games = append(games, e)
+		if _, complete := x.Codec(e.Format).CarryRoster(e.Survey.Roster, nil); complete {
+			break
+		}
+		identity = e.Previous
+	}
+	var roster []byte
+	for _, e := range slices.Backward(games) {
+		roster, _ = x.Codec(e.Format).CarryRoster(e.Survey.Roster, roster)
+	}
+	return roster
+}
+
+// surveyed returns a replay of which the survey is known.
+func (x *Index) surveyed(identity string) *Entry {
+	if identity == "" {
+		return nil
+	}
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	for _, name := range x.byReplay[identity] {
+		if e, _ := x.files.Get(name); e != nil && e.Survey != nil && e.Survey.Roster != nil {
+			return e
+		}
+	}
+	return nil
+}
+
+// rosterWork bounds what a roster may cost that somebody waits for: how many bytes of games are decoded at most.
+const rosterWork = 64 << 20
+
+// Roster returns who was there where a replay ended: what the file of the next game of the same server process leaves out. It
+// decodes what was not yet, up to a limit, so that a daemon that was just started knows the names of those who play.
+func (x *Index) Roster(ctx context.Context, identity string) []byte {
+	if identity == "" {
+		return nil
+	}
+	left := int64(rosterWork)
+	for at, n := identity, 0; at != "" && n < maxChain; n++ {
+		e := x.entryOf(at)
+		if e == nil {
+			break
+		}
+		if x.look(e.Name); x.entryOf(at) != nil { // it may have grown a moment ago
+			e = x.entryOf(at)
+		}
+		if e.Survey == nil || e.Survey.State != nil && e.Survey.Offset < e.Size {
+			if left -= e.Size; left < 0 {
+				break
+			}
+			e = x.survey(e, ctx.Err)
+		}
+		if e.Survey == nil || e.Survey.Roster == nil {
+			break
+		}
+		if _, complete := x.Codec(e.Format).CarryRoster(e.Survey.Roster, nil); complete {
+			break
+		}
+		at = e.Previous
+	}
+	return x.rosterOf(identity)
+}
+
+func (x *Index) entryOf(identity string) *Entry {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	for _, name := range x.byReplay[identity] {
+		if e, _ := x.files.Get(name); e != nil {
+			return e
+		}
+	}
+	return nil
+}
+
+// refreshWork is how many bytes are decoded at most for somebody who waits to hear who is there.
+const refreshWork = 8 << 20
+
+// Refresh returns what is known of a replay after decoding what is new of it, unless that is much: then that is done in the
+// background.
+func (x *Index) Refresh(ctx context.Context, e *Entry) *Entry {
+	from := int64(0)
+	if e.Survey != nil {
+		from = e.Survey.Offset
+	}
+	if e.Growable() && e.Size-from > refreshWork || !e.Growable() && e.Size > refreshWork/8 {
+		x.waiting.push(e)
+		return e
+	}
+	if !x.wanted(e) {
+		return e
+	}
+	return x.survey(e, ctx.Err)
+}

@@ -1,0 +1,337 @@
+package service_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service/cursor"
+	"github.com/replayd/replayd/service/streamtest"
+)
+
+var (
+	requests = flag.Int("requests", 60, "how many requests of each format TestRandomRequests makes")
+	seed     = flag.Uint64("seed", 1, "what the random requests follow from")
+	corpus   = flag.Bool("corpus", false, "TestRandomRequests takes the files of the corpus instead of the samples")
+	only     = flag.String("only", "", "TestRandomRequests takes only files whose path contains this")
+)
+
+// TestRandomRequests makes random requests of all kinds by all ways, and holds what comes to an oracle that knows the
+// whole stream and the documentation.
+func TestRandomRequests(t *testing.T) {
+	for format, files := range replayFiles(t) {
+		t.Run(format, func(t *testing.T) {
+			made := 0
+			for i, n := range share(t, files, *requests) {
+				if n > 0 && !t.Failed() {
+					made += randomRequests(t, files[i], n)
+				}
+			}
+			t.Logf("%d requests for %d files", made, len(files))
+		})
+	}
+}
+
+// replayFiles are the files to make requests for, by format.
+func replayFiles(tb testing.TB) map[string][]string {
+	tb.Helper()
+	dir := samples()
+	if *corpus {
+		if dir = filepath.Join("..", "..", "shared", "corpus"); !exists(dir) {
+			tb.Skip("there is no corpus")
+		}
+	}
+	files := map[string][]string{}
+	for format, suffixes := range map[string][]string{
+		"teehistorian": {".teehistorian", ".teehistorian.gz"}, "datafile": {".map"}, "dem": {".dem"}, "sc2replay": {".SC2Replay"},
+	} {
+		for _, suffix := range suffixes {
+			for _, f := range find(tb, filepath.Join(dir, format), suffix) {
+				if strings.Contains(f, *only) {
+					files[format] = append(files[format], f)
+				}
+			}
+		}
+		slices.Sort(files[format])
+	}
+	return files
+}
+
+// share says how many of n requests are for which file: fewer for large ones, which take longer.
+func share(tb testing.TB, files []string, n int) []int {
+	tb.Helper()
+	weights, sum := make([]float64, len(files)), 0.0
+	for i, f := range files {
+		info, err := os.Stat(f)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		weights[i] = 1 / float64(200_000+info.Size())
+		sum += weights[i]
+	}
+	shares, left := make([]int, len(files)), 0.0
+	for i := range files {
+		left += float64(n) * weights[i] / sum
+		shares[i] = int(left + 0.5)
+		left -= float64(shares[i])
+	}
+	return shares
+}
+
+// randomRequests makes requests for a file and returns how many.
+func randomRequests(t *testing.T, path string, n int) int {
+	t.Helper()
+	dir := t.TempDir()
+	file := filepath.Base(path)
+	write(t, filepath.Join(dir, file), read(t, path))
+	w := newWays(t, dir, path)
+	whole := w.grpc(timeout(t), &replaydv1.StreamEventsRequest{Replay: name(file), Positions: true, MaxBatchEvents: 16384})
+	if len(whole.Responses) == 0 {
+		return 0 // it cannot be read at all
+	}
+	oracle, err := streamtest.NewOracle(&whole)
+	if err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(file))
+	maker := streamtest.NewMaker(oracle, *seed^h.Sum64())
+	maker.Keep(&whole)
+	random := rand.New(rand.NewPCG(*seed, h.Sum64()))
+	for range n {
+		req := maker.Request(name(file))
+		way := w.choose(random, oracle, req)
+		s := way.session(timeout(t), req)
+		if err := oracle.Judge(req, &s); err != nil {
+			t.Errorf("%s by %s: %v\n%s\nstatus: %v", path, way.name, err, protojson.Format(req), s.Err)
+			return n
+		}
+		maker.Keep(&s)
+		resume(t, w, oracle, maker, random, req, &s)
+	}
+	return n
+}
+
+// resume goes on at one of the cursors of a session, as if the client had been cut off there.
+func resume(
+	t *testing.T, w *ways, oracle *streamtest.Oracle, maker *streamtest.Maker, random *rand.Rand,
+	req *replaydv1.StreamEventsRequest, s *streamtest.Session,
+) {
+	t.Helper()
+	if len(s.Responses) == 0 {
+		return
+	}
+	cut := streamtest.Session{Responses: s.Responses[:1+random.IntN(len(s.Responses))], Cut: true}
+	next := streamtest.Resumed(req, streamtest.History{cut})
+	what := "the same request"
+	if random.IntN(2) > 0 {
+		other := maker.Request(req.GetReplay())
+		next.Include, next.Exclude, next.Encoding = other.GetInclude(), other.GetExclude(), other.GetEncoding()
+		what = "other filters"
+	}
+	got := w.grpc(timeout(t), next)
+	if err := oracle.Judge(next, &got); err != nil {
+		at, _ := cursor.Parse(next.GetCursor())
+		t.Errorf("%s, resumed at %+v with %s: %v\nfirst: %s\nthen: %s\nstatus: %v",
+			w.path, at, what, err, protojson.Format(req), protojson.Format(next), got.Err)
+	}
+}
+
+// ways are the ways in which a request can be made.
+type ways struct {
+	d      *daemon
+	dir    string
+	path   string // of the file
+	data   []byte
+	web    map[string]*connect.Client[replaydv1.StreamEventsRequest, replaydv1.StreamEventsResponse]
+	random *rand.Rand
+	grown  int
+}
+
+type way struct {
+	name    string
+	session func(context.Context, *replaydv1.StreamEventsRequest) streamtest.Session
+}
+
+func newWays(t *testing.T, dir, path string) *ways {
+	t.Helper()
+	// Not one in memory: its deadlines end HTTP's waiting for the next request at times that they are not meant for.
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &ways{
+		d: startWith(t, dir, listener, 5*time.Second), dir: dir, path: path, data: read(t, path),
+		random: rand.New(rand.NewPCG(*seed, 7)),
+		web:    map[string]*connect.Client[replaydv1.StreamEventsRequest, replaydv1.StreamEventsResponse]{},
+	}
+	transport := &http.Transport{}
+	t.Cleanup(transport.CloseIdleConnections)
+	by := &http.Client{Transport: transport}
+	for name, options := range map[string][]connect.ClientOption{
+		"Connect": nil, "Connect with JSON": {connect.WithProtoJSON()}, "gRPC-Web": {connect.WithGRPCWeb()},
+		"gRPC-Web, compressed": {connect.WithGRPCWeb(), connect.WithSendGzip()},
+	} {
+		w.web[name] = connect.NewClient[replaydv1.StreamEventsRequest, replaydv1.StreamEventsResponse](
+			by, "http://"+listener.Addr().String()+replaydv1.ReplayService_StreamEvents_FullMethodName, options...)
+	}
+	return w
+}
+
+// choose chooses one of the ways that will do for a request.
+func (w *ways) choose(random *rand.Rand, o *streamtest.Oracle, req *replaydv1.StreamEventsRequest) way {
+	all := []way{{"gRPC", w.grpc}, {"gRPC", w.grpc}, {"gRPC", w.grpc}}
+	for name, client := range w.web {
+		if random.IntN(4) == 0 {
+			all = append(all, way{name, func(ctx context.Context, req *replaydv1.StreamEventsRequest) streamtest.Session {
+				return viaWeb(ctx, client, req)
+			}})
+		}
+	}
+	slices.SortFunc(all, func(a, b way) int { return strings.Compare(a.name, b.name) })
+	if req.GetLastEvents() == 0 && !req.GetNow() {
+		all = append(all, way{"upload", w.upload})
+	}
+	finished := o.Err == nil && o.End.GetReason() == replaydv1.EndReason_END_REASON_FINISHED && !strings.HasSuffix(w.path, ".gz")
+	if finished {
+		all = append(all, way{"following", w.follow})
+	}
+	switch filepath.Ext(w.path) {
+	case ".teehistorian", ".dem":
+		if finished && req.GetLastEvents() == 0 && !req.GetNow() {
+			all = append(all, way{"following while it grows", w.grow})
+		}
+	}
+	return all[random.IntN(len(all))]
+}
+
+func (w *ways) grpc(ctx context.Context, req *replaydv1.StreamEventsRequest) streamtest.Session {
+	return w.d.Session(ctx, req, nil)
+}
+
+func (w *ways) follow(ctx context.Context, req *replaydv1.StreamEventsRequest) streamtest.Session {
+	req = proto.CloneOf(req)
+	req.Follow = true
+	return w.d.Session(ctx, req, nil)
+}
+
+// upload sends the file's bytes in pieces.
+func (w *ways) upload(ctx context.Context, req *replaydv1.StreamEventsRequest) (s streamtest.Session) {
+	call, err := w.d.client.DecodeReplay(ctx)
+	if err != nil {
+		return streamtest.Session{Err: err}
+	}
+	options := &replaydv1.DecodeReplayRequest{Part: &replaydv1.DecodeReplayRequest_Options{Options: req}}
+	if err := call.Send(options); err != nil {
+		return streamtest.Session{Err: err}
+	}
+	done := make(chan struct{})
+	defer func() { <-done }()
+	u := upload{call}
+	go func() {
+		defer close(done)
+		u.send(w.data)
+		_ = call.CloseSend()
+	}()
+	for {
+		r, err := call.Recv()
+		if err != nil {
+			if !errors.Is(err, io.EOF) {
+				s.Err = err
+			}
+			return s
+		}
+		raw, err := proto.Marshal(r)
+		if err != nil {
+			return streamtest.Session{Err: err}
+		}
+		s.Responses = append(s.Responses, raw)
+	}
+}
+
+// grow follows a copy of the file that is written meanwhile.
+func (w *ways) grow(ctx context.Context, req *replaydv1.StreamEventsRequest) streamtest.Session {
+	w.grown++
+	file := fmt.Sprintf("growing-%d%s", w.grown, filepath.Ext(w.path))
+	path := filepath.Join(w.dir, file)
+	there := w.random.IntN(len(w.data) + 1)
+	if at, err := cursor.Parse(req.GetCursor()); err == nil { // beyond what is there it would be refused
+		there = max(there, int(at.Position.Offset))
+	}
+	if err := os.WriteFile(path, w.data[:there], 0o600); err != nil {
+		return streamtest.Session{Err: err}
+	}
+	defer os.Remove(path)
+	req = proto.CloneOf(req)
+	req.Follow, req.Replay = true, name(file)
+	done := make(chan error, 1)
+	go func() { done <- w.append(path, w.data[there:]) }()
+	s := w.d.Session(ctx, req, nil)
+	if err := <-done; err != nil {
+		return streamtest.Session{Err: err}
+	}
+	return s
+}
+
+// append writes to a file in pieces of any size.
+func (w *ways) append(path string, rest []byte) error {
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	random := rand.New(rand.NewPCG(uint64(len(rest)), 3))
+	largest := 1 + len(rest)/(1+random.IntN(12))
+	for len(rest) > 0 {
+		n := min(len(rest), 1+random.IntN(largest))
+		if _, err := f.Write(rest[:n]); err != nil {
+			return errors.Join(err, f.Close())
+		}
+		rest = rest[n:]
+		time.Sleep(time.Duration(random.IntN(3)) * time.Millisecond)
+	}
+	return f.Close()
+}
+
+// viaWeb makes a request by one of the protocols of the web.
+func viaWeb(
+	ctx context.Context, client *connect.Client[replaydv1.StreamEventsRequest, replaydv1.StreamEventsResponse],
+	req *replaydv1.StreamEventsRequest,
+) (s streamtest.Session) {
+	stream, err := client.CallServerStream(ctx, connect.NewRequest(req))
+	if err != nil {
+		return streamtest.Session{Err: err}
+	}
+	defer stream.Close()
+	for stream.Receive() {
+		raw, err := proto.MarshalOptions{Deterministic: true}.Marshal(stream.Msg())
+		if err != nil {
+			return streamtest.Session{Err: err}
+		}
+		s.Responses = append(s.Responses, raw)
+	}
+	if failed, ok := errors.AsType[*connect.Error](stream.Err()); ok {
+		s.Err = status.Error(codes.Code(failed.Code()), failed.Message())
+	} else {
+		s.Err = stream.Err()
+	}
+	return s
+}

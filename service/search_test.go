@@ -1,0 +1,168 @@
+package service_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service"
+)
+
+// names are those of the replays that a search finds, page by page.
+func (d *daemon) names(t *testing.T, f *replaydv1.ReplayFilter, size int32) (found []string) {
+	t.Helper()
+	for token := ""; ; {
+		r, err := d.client.ListReplays(timeout(t), &replaydv1.ListReplaysRequest{Filter: f, PageSize: size, PageToken: token})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, replay := range r.GetReplays() {
+			found = append(found, filepath.Base(replay.GetName()))
+		}
+		if token = r.GetNextPageToken(); token == "" {
+			return found
+		}
+	}
+}
+
+// searched waits until everything was looked at.
+func (d *daemon) searched(t *testing.T) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		r, err := d.client.ListReplays(timeout(t), &replaydv1.ListReplaysRequest{Filter: &replaydv1.ReplayFilter{PlayerName: "*"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c := r.GetCoverage(); c.GetTotalFiles() > 0 && c.GetTotalFiles() == c.GetSearchedFiles() {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("only %v was searched", r.GetCoverage())
+		}
+	}
+}
+
+// TestSearch asks for replays by each condition, and by an index that another process left, in one page and in many.
+func TestSearch(t *testing.T) {
+	dir, index := t.TempDir(), filepath.Join(t.TempDir(), "index")
+	at := time.Unix(1_700_000_000, 0)
+	for i := range 6 {
+		g := gameOf{number: i + 1, server: fmt.Sprint("server ", i%2), start: at.Add(time.Duration(i) * time.Hour), killed: i == 5}
+		write(t, filepath.Join(dir, fmt.Sprint("s", i%2), g.file()), g.data(t))
+	}
+	age(t, filepath.Join(dir, "s1", gameOf{number: 6}.file()), time.Hour)
+	write(t, filepath.Join(dir, "notes.txt"), []byte("no replay, and long enough to tell that it is none: a file of a few bytes may become one"))
+	game := func(numbers ...int) (files []string) {
+		for _, n := range numbers {
+			files = append(files, gameOf{number: n}.file())
+		}
+		return files
+	}
+	for _, run := range []string{"at first", "from the stored index"} {
+		d := start(t, dir, func(c *service.Config) { c.IndexPath = index })
+		d.searched(t)
+		for what, test := range map[string]struct {
+			filter *replaydv1.ReplayFilter
+			want   []string
+		}{
+			"everything":          {&replaydv1.ReplayFilter{}, game(1, 3, 5, 2, 4, 6)},
+			"a server":            {&replaydv1.ReplayFilter{Server: "SERVER 1:*"}, game(2, 4, 6)},
+			"a server, in full":   {&replaydv1.ReplayFilter{Server: "server 1"}, nil},
+			"a time":              {&replaydv1.ReplayFilter{EarliestStartTime: timestamppb.New(at.Add(time.Hour)), LatestStartTime: timestamppb.New(at.Add(3 * time.Hour))}, game(3, 2, 4)},
+			"a player":            {&replaydv1.ReplayFilter{PlayerName: "Alice"}, game(1, 3, 5, 2, 4, 6)},
+			"nobody":              {&replaydv1.ReplayFilter{PlayerName: "mallory"}, nil},
+			"what is over":        {&replaydv1.ReplayFilter{States: []replaydv1.ReplayState{replaydv1.ReplayState_REPLAY_STATE_FINISHED}}, game(1, 3, 5, 2, 4)},
+			"what may go on":      {&replaydv1.ReplayFilter{States: []replaydv1.ReplayState{replaydv1.ReplayState_REPLAY_STATE_SILENT}}, game(6)},
+			"a map":               {&replaydv1.ReplayFilter{MapName: "no*"}, nil},
+			"a player and server": {&replaydv1.ReplayFilter{PlayerName: "a?ice", Server: "*0:8303"}, game(1, 3, 5)},
+		} {
+			for _, size := range []int32{1, 4, 1000} {
+				if got := d.names(t, test.filter, size); !slices.Equal(got, test.want) {
+					t.Errorf("%s, %s, pages of %d: %q, want %q", run, what, size, got, test.want)
+				}
+			}
+		}
+		// What has just come is found, wherever; what is gone is not.
+		late := gameOf{number: 9, server: "late", start: at}
+		write(t, filepath.Join(dir, "new", "deep", late.file()), late.data(t))
+		if got := d.names(t, nil, 100); !slices.Contains(got, late.file()) {
+			t.Errorf("%s: a new file is not listed: %q", run, got)
+		}
+		if err := os.RemoveAll(filepath.Join(dir, "new")); err != nil {
+			t.Fatal(err)
+		}
+		if got := d.names(t, nil, 100); len(got) != 6 {
+			t.Errorf("%s: after it went: %q", run, got)
+		}
+		first, err := d.client.ListReplays(timeout(t), &replaydv1.ListReplaysRequest{PageSize: 1, Filter: &replaydv1.ReplayFilter{Server: "server 0:*"}})
+		if err != nil || first.GetNextPageToken() == "" {
+			t.Fatalf("%v, %v", first, err)
+		}
+		if r, err := d.client.ListReplays(timeout(t), &replaydv1.ListReplaysRequest{
+			PageSize: 1, Filter: &replaydv1.ReplayFilter{Server: "server 1:*"}, PageToken: first.GetNextPageToken(),
+		}); status.Code(err) != codes.InvalidArgument {
+			t.Errorf("%s: a token of another search: %v, %v", run, r, err)
+		}
+		d.stop()
+	}
+	// Another game was written over one while nobody looked: in the same file, as to the file system.
+	write(t, filepath.Join(dir, "s0", gameOf{number: 1}.file()), gameOf{number: 77, server: "other", start: at}.data(t))
+	d := start(t, dir, func(c *service.Config) { c.IndexPath = index })
+	d.searched(t)
+	if got := d.names(t, &replaydv1.ReplayFilter{Server: "other:*"}, 10); !slices.Equal(got, game(1)) {
+		t.Errorf("what was written over: %q", got)
+	}
+}
+
+// TestKilledIndex kills a process again and again while it stores its index: whoever comes after it starts, and knows the
+// same.
+func TestKilledIndex(t *testing.T) {
+	index := os.Getenv("REPLAYD_TEST_INDEX")
+	dir := os.Getenv("REPLAYD_TEST_DIR")
+	if index != "" { // the process that is killed
+		d := start(t, dir, func(c *service.Config) { c.IndexPath = index })
+		for i := 0; ; i++ {
+			g := gameOf{number: 1000 + i%50, server: "busy", start: time.Unix(int64(i), 0)}
+			write(t, filepath.Join(dir, g.file()), g.data(t))
+			d.names(t, nil, 1000)
+		}
+	}
+	dir, index = t.TempDir(), filepath.Join(t.TempDir(), "index")
+	for i := range 50 {
+		g := gameOf{number: i + 1, server: "s", start: time.Unix(1_700_000_000, 0)}
+		write(t, filepath.Join(dir, g.file()), g.data(t))
+	}
+	for n := range 4 {
+		c := exec.Command(os.Args[0], "-test.run=^TestKilledIndex$")
+		c.Env = append(os.Environ(), "REPLAYD_TEST_INDEX="+index, "REPLAYD_TEST_DIR="+dir)
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(5200*time.Millisecond + time.Duration(n)*40*time.Millisecond) // about when it stores
+		if err := c.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		_ = c.Wait()
+	}
+	for i := range 50 { // the last one may have been written in part
+		g := gameOf{number: 1000 + i, server: "busy", start: time.Unix(int64(i), 0)}
+		write(t, filepath.Join(dir, g.file()), g.data(t))
+	}
+	fresh := start(t, dir)
+	fresh.searched(t)
+	want := fresh.names(t, &replaydv1.ReplayFilter{PlayerName: "alice"}, 1000)
+	d := start(t, dir, func(c *service.Config) { c.IndexPath = index })
+	d.searched(t)
+	if got := d.names(t, &replaydv1.ReplayFilter{PlayerName: "alice"}, 1000); !slices.Equal(got, want) || len(got) < 50 {
+		t.Errorf("%d replays, want %d", len(got), len(want))
+	}
+}

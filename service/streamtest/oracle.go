@@ -1,0 +1,522 @@
+package streamtest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"path"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/replayd/replayd/decoders"
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service/cursor"
+)
+
+// Oracle knows all events of a replay and tells which of them a request must get, by nothing but what the documentation
+// says of filters and starts (proto/replayd/v1): it shares no code with the daemon's filters.
+type Oracle struct {
+	// Identity is the replay's.
+	Identity string
+	// End is how the whole stream ended, Err its status.
+	End *replaydv1.StreamEnd
+	Err error
+
+	format string
+	kinds  map[string]properties // of all kinds of the format
+	absent map[string]bool       // kinds that no replay of this game has
+	events []event
+	end    decoders.Position
+	sum    decoders.Sum
+	teams  map[int32]int32 // of StarCraft II: the team of a player
+	layers map[int32]int32 // of maps: the index in its group of a layer
+}
+
+// properties are the conditions that events of a kind can meet.
+type properties struct{ players, teams, groups, layers, classes, fields bool }
+
+// event is an event with what filters can ask of it.
+type event struct {
+	text    string
+	at      decoders.Position
+	kind    string
+	tick    int32
+	players []int32
+	teams   []int32
+	groups  []int32
+	layers  []int32
+	class   string
+
+	// Of events with fields: what stands before, between and behind them.
+	head, tail string
+	fields     []field
+}
+
+type field struct{ name, text string }
+
+// Event is an event that a request must get.
+type Event struct {
+	Text string
+	At   decoders.Position
+}
+
+// NewOracle makes an oracle of a session that asked for everything, with positions.
+func NewOracle(s *Session) (*Oracle, error) {
+	o := &Oracle{Err: s.Err, teams: map[int32]int32{}, layers: map[int32]int32{}}
+	var c canon
+	for _, raw := range s.Responses {
+		r, err := parse(raw)
+		if err != nil {
+			return nil, err
+		}
+		if at, err := cursor.Parse(r.cursor); err == nil {
+			o.end, o.sum = at.Position, at.Sum
+		}
+		if r.batch == nil {
+			o.tell(r.message)
+			continue
+		}
+		if err := o.add(&c, r.batch); err != nil {
+			return nil, err
+		}
+	}
+	for i := range o.events {
+		o.events[i].about(o)
+	}
+	return o, nil
+}
+
+// tell takes in a response without events.
+func (o *Oracle) tell(r *replaydv1.StreamEventsResponse) {
+	if f := r.GetStart().GetReplay().GetFormat(); f != replaydv1.Format_FORMAT_UNSPECIFIED {
+		o.format = strings.ToLower(strings.TrimPrefix(f.String(), "FORMAT_"))
+		list := (*replaydv1.EventBatch)(nil).ProtoReflect().Descriptor().Fields().ByName(protoreflect.Name(o.format))
+		o.kinds = documented(o.format, list.Message())
+	}
+	if end := r.GetEnd(); end != nil {
+		o.End = end
+	}
+	replay := r.GetStart().GetReplay()
+	if replay == nil {
+		return
+	}
+	o.Identity = replay.GetIdentity()
+	header := replay.GetDem().GetFileHeader()
+	for _, of := range []string{header.GetGame(), header.GetGameDirectory()} {
+		game := of[strings.LastIndexAny(of, `/\`)+1:]
+		if game == "dota" {
+			break
+		}
+		if game != "csgo" && game != "citadel" {
+			continue
+		}
+		o.absent = map[string]bool{}
+		for _, kind := range []string{"combat_log", "modifier", "order", "chat_event", "ping", "map_line", "chat_wheel"} {
+			o.absent[kind] = true
+		}
+		break
+	}
+}
+
+// add takes in a batch.
+func (o *Oracle) add(c *canon, b *batch) error {
+	list := (*replaydv1.EventBatch)(nil).ProtoReflect().Descriptor().Fields().ByNumber(b.field)
+	if list == nil || list.Message() == nil {
+		return fmt.Errorf("EventBatch has no event list number %d", b.field)
+	}
+	if string(list.Name()) != o.format {
+		return fmt.Errorf("events of %s in a replay of %s", list.Name(), o.format)
+	}
+	texts, err := c.events(b)
+	if err != nil {
+		return err
+	}
+	if len(b.offsets) != len(texts) || len(b.indexes) != len(texts) {
+		return fmt.Errorf("%d events have %d offsets and %d indexes", len(texts), len(b.offsets), len(b.indexes))
+	}
+	printer := c.lists[b.field].printer
+	raw, names, err := printer.List(b.list)
+	if err != nil {
+		return err
+	}
+	for i, text := range texts {
+		e := event{text: text, at: decoders.Position{Offset: b.offsets[i], Index: b.indexes[i]}}
+		line, err := printer.AppendLine(nil, 0, raw[i], names)
+		if err != nil {
+			return err
+		}
+		if err := e.read(line, o); err != nil {
+			return fmt.Errorf("%w: %s", err, line)
+		}
+		o.events = append(o.events, e)
+	}
+	return nil
+}
+
+// about says of events what takes the whole replay to know.
+func (e *event) about(o *Oracle) {
+	switch o.format {
+	case "sc2replay":
+		e.teams = nil
+		if len(e.players) > 0 && e.players[0] != noPlayer {
+			if team, ok := o.teams[e.players[0]]; ok {
+				e.teams = []int32{team}
+			}
+		}
+	case "datafile":
+		if len(e.layers) > 0 && e.kind != "automapper" {
+			if in, ok := o.layers[e.layers[0]]; ok && in >= 0 {
+				e.layers = []int32{in}
+			} else {
+				e.layers = nil
+			}
+		}
+	}
+}
+
+// noPlayer stands for the player of an event that has only another one.
+const noPlayer = math.MinInt32
+
+// body is what of an event's JSON is of interest.
+type body struct {
+	ClientID      *int32 `json:"client_id"`
+	OtherClientID *int32 `json:"other_client_id"`
+	Team          *int32 `json:"team"`
+
+	Layer        *int32 `json:"layer"`
+	Group        *int32 `json:"group"`
+	LayerInGroup *int32 `json:"layer_in_group"`
+
+	Class        string            `json:"class"`
+	Fields       []json.RawMessage `json:"fields"`
+	PlayerID     *int32            `json:"player_id"`
+	PlayerSlot   *int32            `json:"player_slot"`
+	Players      []int32           `json:"players"`
+	AttackerTeam uint32            `json:"attacker_team"`
+	TargetTeam   uint32            `json:"target_team"`
+
+	Ref            ref    `json:"ref"`
+	Observer       bool   `json:"observer"`
+	KillerPlayerID *int32 `json:"killer_player_id"`
+	UpkeepPlayerID *int32 `json:"upkeep_player_id"`
+	RecipientID    *int32 `json:"recipient_id"`
+}
+
+type ref struct {
+	PlayerID *int32 `json:"player_id"`
+}
+
+// read reads an event's line of JSON.
+func (e *event) read(line []byte, o *Oracle) error {
+	var top struct {
+		Tick   int32  `json:"tick"`
+		Kind   string `json:"kind"`
+		Player *ref   `json:"player"`
+	}
+	if err := json.Unmarshal(line, &top); err != nil {
+		return err
+	}
+	e.kind, e.tick = top.Kind, top.Tick
+	has, ok := o.kinds[e.kind]
+	if !ok {
+		return fmt.Errorf("kind %q is not documented", e.kind)
+	}
+	if has == (properties{}) {
+		return nil
+	}
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(line, &all); err != nil {
+		return err
+	}
+	var b body
+	if err := json.Unmarshal(all[e.kind], &b); err != nil {
+		return err
+	}
+	switch o.format {
+	case "teehistorian":
+		e.players = some(b.ClientID)
+		if e.kind == "player_swap" {
+			e.players = append(e.players, some(b.OtherClientID)...)
+		}
+		e.teams = some(b.Team)
+	case "sc2replay":
+		e.playersOfSC2(top.Player, &b, o)
+	case "dem":
+		return e.readDem(line, &b)
+	case "datafile":
+		e.groups, e.layers = atLeastZero(b.Group), some(b.Layer)
+		if e.kind == "automapper" {
+			e.layers = atLeastZero(b.LayerInGroup)
+		} else if b.Layer != nil && b.LayerInGroup != nil {
+			o.layers[*b.Layer] = *b.LayerInGroup
+		}
+	}
+	return nil
+}
+
+func (e *event) playersOfSC2(about *ref, b *body, o *Oracle) {
+	if e.kind == "player_info" && !b.Observer && b.Ref.PlayerID != nil && b.Team != nil {
+		o.teams[*b.Ref.PlayerID] = *b.Team
+	}
+	e.players = []int32{noPlayer}
+	if about != nil && about.PlayerID != nil {
+		e.players[0] = *about.PlayerID
+	}
+	switch e.kind {
+	case "unit_died":
+		e.players = append(e.players, some(b.KillerPlayerID)...)
+	case "unit_born":
+		e.players = append(e.players, some(b.UpkeepPlayerID)...)
+	case "resource_trade":
+		e.players = append(e.players, some(b.RecipientID)...)
+	}
+}
+
+func (e *event) readDem(line []byte, b *body) error {
+	switch e.kind {
+	case "chat", "ping", "map_line", "chat_wheel":
+		e.players = atLeastZero(b.PlayerID)
+	case "user_cmd":
+		e.players = atLeastZero(b.PlayerSlot)
+	case "chat_event":
+		for _, p := range b.Players[:min(2, len(b.Players))] {
+			e.players = append(e.players, atLeastZero(&p)...)
+		}
+	case "combat_log":
+		for _, t := range []uint32{b.AttackerTeam, b.TargetTeam} {
+			if t != 0 {
+				e.teams = append(e.teams, int32(t))
+			}
+		}
+	default:
+		e.class = b.Class
+	}
+	for _, f := range b.Fields {
+		var named struct {
+			Field string `json:"field"`
+		}
+		if err := json.Unmarshal(f, &named); err != nil {
+			return err
+		}
+		e.fields = append(e.fields, field{named.Field, string(f)})
+	}
+	if len(e.fields) > 0 {
+		const open = `"fields":[`
+		at := bytes.Index(line, []byte(open)) + len(open)
+		e.head, e.tail = string(line[:at]), string(line[at:])
+		for i, f := range e.fields {
+			e.tail = strings.TrimPrefix(e.tail, f.text)
+			if i < len(e.fields)-1 {
+				e.tail = strings.TrimPrefix(e.tail, ",")
+			}
+		}
+		if e.with(e.fields) != e.text {
+			return fmt.Errorf("cannot be put together again: %s", e.with(e.fields))
+		}
+	}
+	return nil
+}
+
+// with returns the text of the event with these fields.
+func (e *event) with(fields []field) string {
+	var texts []string
+	for _, f := range fields {
+		texts = append(texts, f.text)
+	}
+	return e.head + strings.Join(texts, ",") + e.tail
+}
+
+func some(n *int32) []int32 {
+	if n == nil {
+		return nil
+	}
+	return []int32{*n}
+}
+
+func atLeastZero(n *int32) []int32 {
+	if n == nil || *n < 0 {
+		return nil
+	}
+	return []int32{*n}
+}
+
+// documented returns what the documentation says of the kinds of a format: which have which properties.
+func documented(format string, list protoreflect.MessageDescriptor) map[string]properties {
+	kinds := map[string]properties{}
+	oneof := list.Fields().ByNumber(1).Message().Oneofs().ByName("kind").Fields()
+	for i := range oneof.Len() {
+		name := string(oneof.Get(i).Name())
+		fields := oneof.Get(i).Message().Fields()
+		has := func(field protoreflect.Name) bool { return fields.ByName(field) != nil }
+		var p properties
+		switch format {
+		case "teehistorian":
+			p = properties{players: has("client_id"), teams: has("team")}
+		case "sc2replay":
+			whole := []string{"start", "details", "lobby", "attributes", "game_metadata", "member", "end"}
+			p.players = !slices.Contains(whole, name)
+			p.teams = p.players
+		case "dem":
+			p.players = slices.Contains([]string{"chat", "ping", "map_line", "chat_wheel", "chat_event", "user_cmd"}, name)
+			p.teams = name == "combat_log"
+			p.classes = strings.HasPrefix(name, "entity_")
+			p.fields = p.classes && name != "entity_left" && name != "entity_deleted"
+		case "datafile":
+			p = properties{groups: has("group"), layers: has("layer") || has("layer_in_group")}
+		}
+		kinds[name] = p
+	}
+	return kinds
+}
+
+// matches reports whether all conditions of a filter but those on fields hold for an event, by documentation.
+func (o *Oracle) matches(f *replaydv1.EventFilter, e *event) bool {
+	has := o.kinds[e.kind]
+	one := func(asked, have []int32) bool {
+		return len(asked) == 0 || slices.ContainsFunc(have, func(n int32) bool { return n != noPlayer && slices.Contains(asked, n) })
+	}
+	switch {
+	case len(f.GetKinds()) > 0 && !slices.Contains(f.GetKinds(), e.kind):
+		return false
+	case f.GetTicks() != nil && (f.GetTicks().Min != nil && e.tick < f.GetTicks().GetMin() || f.GetTicks().Max != nil && e.tick > f.GetTicks().GetMax()):
+		return false
+	case len(f.GetClasses()) > 0 && (!has.classes || !anyGlob(f.GetClasses(), e.class)):
+		return false
+	case len(f.GetFields()) > 0 && !has.fields:
+		return false
+	}
+	return one(f.GetPlayers(), e.players) && one(f.GetTeams(), e.teams) && one(f.GetGroups(), e.groups) && one(f.GetLayers(), e.layers)
+}
+
+// anyGlob matches by another way than the daemon: the standard library's, whose other special characters are escaped.
+func anyGlob(patterns []string, name string) bool {
+	plain := strings.NewReplacer(`\`, `\\`, `[`, `\[`)
+	for _, p := range patterns {
+		// A slash ends a run of * there.
+		if ok, err := path.Match(strings.ReplaceAll(plain.Replace(p), "/", "\x01"), strings.ReplaceAll(name, "/", "\x01")); ok && err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// deliver returns what a request's filters let through of an event: its text, or false for nothing.
+func (o *Oracle) deliver(req *replaydv1.StreamEventsRequest, e *event) (string, bool) {
+	all, kept := len(req.GetInclude()) == 0, map[string]bool{}
+	matched := all
+	for _, f := range req.GetInclude() {
+		if !o.matches(f, e) {
+			continue
+		}
+		matched = true
+		all = all || len(f.GetFields()) == 0
+		for _, field := range e.fields {
+			if anyGlob(f.GetFields(), field.name) {
+				kept[field.name] = true
+			}
+		}
+	}
+	if !matched {
+		return "", false
+	}
+	removed := map[string]bool{}
+	for _, f := range req.GetExclude() {
+		if !o.matches(f, e) {
+			continue
+		}
+		if len(f.GetFields()) == 0 {
+			return "", false
+		}
+		for _, field := range e.fields {
+			if anyGlob(f.GetFields(), field.name) {
+				removed[field.name] = true
+			}
+		}
+	}
+	var left []field
+	for _, field := range e.fields {
+		if (all || kept[field.name]) && !removed[field.name] {
+			left = append(left, field)
+		}
+	}
+	switch {
+	case len(e.fields) == 0:
+		return e.text, all
+	case len(left) == 0:
+		return "", false
+	case len(left) == len(e.fields):
+		return e.text, true
+	}
+	return e.with(left), true
+}
+
+// Refused reports whether a request must be refused, because nothing that it includes can be in the replay.
+func (o *Oracle) Refused(req *replaydv1.StreamEventsRequest) bool {
+	for _, f := range req.GetInclude() {
+		for kind, has := range o.kinds {
+			asked := len(f.GetKinds()) == 0 || slices.Contains(f.GetKinds(), kind)
+			meets := (has.players || len(f.GetPlayers()) == 0) && (has.teams || len(f.GetTeams()) == 0) &&
+				(has.groups || len(f.GetGroups()) == 0) && (has.layers || len(f.GetLayers()) == 0) &&
+				(has.classes || len(f.GetClasses()) == 0) && (has.fields || len(f.GetFields()) == 0)
+			t := f.GetTicks()
+			timely := o.format != "datafile" || (t.GetMin() <= 0 && (t == nil || t.Max == nil || t.GetMax() >= 0))
+			if asked && meets && timely && !o.absent[kind] {
+				return false
+			}
+		}
+	}
+	return len(req.GetInclude()) > 0
+}
+
+// Expect returns what a request must get, of what is there now. The start `now` gets nothing: a state comes before.
+func (o *Oracle) Expect(req *replaydv1.StreamEventsRequest) ([]Event, error) {
+	var got []Event
+	from, arrived := decoders.Position{}, true
+	switch start := req.GetStart().(type) {
+	case *replaydv1.StreamEventsRequest_Cursor:
+		at, err := cursor.Parse(start.Cursor)
+		if err != nil {
+			return nil, err
+		}
+		from = at.Position
+	case *replaydv1.StreamEventsRequest_Now:
+		if start.Now {
+			return nil, nil
+		}
+	case *replaydv1.StreamEventsRequest_Tick:
+		arrived = false
+	}
+	for i := range o.events {
+		e := &o.events[i]
+		if t, ok := req.GetStart().(*replaydv1.StreamEventsRequest_Tick); ok && e.tick >= t.Tick {
+			arrived = true
+		}
+		if !arrived || e.at.Before(from) {
+			continue
+		}
+		if text, ok := o.deliver(req, e); ok {
+			got = append(got, Event{text, e.at})
+		}
+	}
+	if n := int(req.GetLastEvents()); n > 0 && len(got) > n {
+		got = got[len(got)-n:]
+	}
+	return got, nil
+}
+
+// before returns the position of the last event before where a request starts at a tick.
+func (o *Oracle) before(tick int32) (last decoders.Position, some bool) {
+	for i := range o.events {
+		if o.events[i].tick >= tick {
+			break
+		}
+		last, some = o.events[i].at, true
+	}
+	return last, some
+}
+
+// Len is how many events there are.
+func (o *Oracle) Len() int { return len(o.events) }
