@@ -128,8 +128,8 @@ func TestStreamErrors(t *testing.T) {
 	type request = replaydv1.StreamEventsRequest
 	type filters = []*replaydv1.EventFilter
 	good := name("good.teehistorian")
-	at := func(c []byte) *replaydv1.StreamEventsRequest_Cursor {
-		return &replaydv1.StreamEventsRequest_Cursor{Cursor: c}
+	at := func(c []byte) *replaydv1.Start {
+		return &replaydv1.Start{At: &replaydv1.Start_Cursor{Cursor: c}}
 	}
 	seven := int32(7)
 	six := int32(6)
@@ -171,12 +171,12 @@ func TestStreamErrors(t *testing.T) {
 		{"cursor beyond the end", &request{Replay: good, Start: at(cursorOf(goodIdentity, decoders.Position{Offset: 1 << 40}))}, failure{codes.OutOfRange, "CURSOR_BEYOND_END", "", []string{"replay"}, false}},
 		{"cursor beyond the end, following", &request{Replay: good, Follow: true, Start: at(cursorOf(goodIdentity, decoders.Position{Offset: 1 << 40}))}, failure{codes.OutOfRange, "CURSOR_BEYOND_END", "", []string{"replay"}, false}},
 		{"cursor inside a record", &request{Replay: good, Start: at(cursorOf(goodIdentity, decoders.Position{Offset: 20}))}, failure{codes.FailedPrecondition, "CURSOR_MISMATCH", "", []string{"replay"}, false}},
-		{"condition of another format", &request{Replay: good, Include: filters{{Classes: []string{"*"}}, {Layers: []int32{1}}}}, failure{codes.InvalidArgument, "BAD_REQUEST", "include[0].classes", nil, false}},
+		{"condition of another format", &request{Replay: good, Include: filters{{Dem: &replaydv1.DemFilter{Classes: []string{"*"}}}, {Datafile: &replaydv1.DatafileFilter{Layers: []int32{1}}}}}, failure{codes.InvalidArgument, "BAD_REQUEST", "include[0].classes", nil, false}},
 		{"condition that no kind has", &request{Replay: good, Include: filters{{Kinds: []string{"tick"}, Players: []int32{1}}}}, failure{codes.InvalidArgument, "BAD_REQUEST", "include[0].players", nil, false}},
-		{"condition of another format, newest of a directory", &request{Replay: alias, Follow: true, Include: filters{{Groups: []int32{1}}}}, failure{codes.InvalidArgument, "BAD_REQUEST", "include[0].groups", nil, false}},
+		{"condition of another format, newest of a directory", &request{Replay: alias, Follow: true, Include: filters{{Datafile: &replaydv1.DatafileFilter{Groups: []int32{1}}}}}, failure{codes.InvalidArgument, "BAD_REQUEST", "include[0].groups", nil, false}},
 		{"cursor of no replay in the directory", &request{Replay: alias, Follow: true, Start: at(cursorOf("teehistorian:other", decoders.Position{}))}, failure{codes.FailedPrecondition, "CURSOR_MISMATCH", "", []string{"replay"}, false}},
-		{"no last events", &request{Replay: good, Start: &replaydv1.StreamEventsRequest_LastEvents{}}, failure{codes.InvalidArgument, "BAD_REQUEST", "last_events", nil, false}},
-		{"too many last events", &request{Replay: good, Start: &replaydv1.StreamEventsRequest_LastEvents{LastEvents: 1_000_001}}, failure{codes.InvalidArgument, "BAD_REQUEST", "last_events", nil, false}},
+		{"no last events", &request{Replay: good, Start: &replaydv1.Start{At: &replaydv1.Start_LastEvents{}}}, failure{codes.InvalidArgument, "BAD_REQUEST", "last_events", nil, false}},
+		{"too many last events", &request{Replay: good, Start: &replaydv1.Start{At: &replaydv1.Start_LastEvents{LastEvents: 1_000_001}}}, failure{codes.InvalidArgument, "BAD_REQUEST", "last_events", nil, false}},
 
 		{"unknown kind", &request{Replay: good, Include: filters{{}, {Kinds: []string{"tick", "nonsense"}}}}, failure{codes.InvalidArgument, "BAD_REQUEST", "include[1].kinds[1]", nil, false}},
 		{"unknown kind excluded", &request{Replay: good, Exclude: filters{{Kinds: []string{""}}}}, failure{codes.InvalidArgument, "BAD_REQUEST", "exclude[0].kinds[0]", nil, false}},

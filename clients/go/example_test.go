@@ -46,7 +46,7 @@ func ExampleClient_Batches() {
 	var stored []byte // in a database, say
 	for run := range 2 {
 		if stored != nil {
-			req.Start = &replaydv1.StreamEventsRequest_Cursor{Cursor: stored}
+			req.Start = &replaydv1.Start{At: &replaydv1.Start_Cursor{Cursor: stored}}
 		}
 		events := 0
 		for batch, err := range client.Batches(context.Background(), req) {

@@ -333,7 +333,7 @@ func TestSilence(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.Message.GetState().GetState() == replaydv1.State_STATE_CAUGHT_UP {
+		if r.Message.GetFollowStatus().GetState() == replaydv1.FollowState_FOLLOW_STATE_CAUGHT_UP {
 			mute.fall()
 			write(t, path, whole)
 		}
@@ -471,7 +471,7 @@ func TestFinal(t *testing.T) {
 			if test.name == "bad kind" && (len(e.Fields) != 1 || e.Fields[0].Name == "") {
 				t.Errorf("fields %v", e.Fields)
 			}
-			if test.reason == replaydv1.ErrorReason_ERROR_REASON_TRUNCATED && e.Metadata["cursor"] == "" {
+			if test.reason == replaydv1.ErrorReason_ERROR_REASON_TRUNCATED && len(e.Cursor) == 0 {
 				t.Errorf("metadata %v", e.Metadata)
 			}
 		})
@@ -538,7 +538,7 @@ func TestDrainWithoutRetry(t *testing.T) {
 	if replayd.ReasonOf(last) != replaydv1.ErrorReason_ERROR_REASON_DRAINING {
 		t.Errorf("got %v", last)
 	}
-	if s.State() != replaydv1.State_STATE_CAUGHT_UP {
+	if s.State() != replaydv1.FollowState_FOLLOW_STATE_CAUGHT_UP {
 		t.Errorf("state %v", s.State())
 	}
 }
@@ -598,7 +598,7 @@ func TestCursor(t *testing.T) {
 			got = append(got, e.String())
 		}
 	}
-	req.Start = &replaydv1.StreamEventsRequest_Cursor{Cursor: s.Cursor()}
+	req.Start = &replaydv1.Start{At: &replaydv1.Start_Cursor{Cursor: s.Cursor()}}
 	if got = append(got, lines(t, client.Events(soon(t), req))...); !slices.Equal(got, want) {
 		t.Errorf("%d events, want %d; or they differ", len(got), len(want))
 	}

@@ -17,6 +17,7 @@ func TestFieldNumbers(t *testing.T) {
 	batch := (*replaydv1.EventBatch)(nil).ProtoReflect().Descriptor().Fields()
 	for name, got := range map[string][2]protowire.Number{
 		"cursor":         {response.ByName("cursor").Number(), fieldCursor},
+		"state":          {response.ByName("state").Number(), fieldState},
 		"batch":          {response.ByName("batch").Number(), fieldBatch},
 		"first_sequence": {batch.ByName("first_sequence").Number(), fieldFirst},
 		"next_sequence":  {batch.ByName("next_sequence").Number(), fieldNext},

@@ -154,7 +154,7 @@ func (s *subscriber) run(
 	if d := s.req.GetHeartbeatInterval(); d != nil {
 		c.Heartbeat = d.AsDuration()
 	}
-	if s.req.GetNow() {
+	if s.req.GetStart().GetNow() != nil {
 		c.Start.Now = true
 	}
 	go func() {
@@ -206,7 +206,7 @@ func (s *subscriber) send(f *frame.Frame) error {
 }
 
 // state waits until the subscriber was told of that state.
-func (s *subscriber) state(t testing.TB, want replaydv1.State) {
+func (s *subscriber) state(t testing.TB, want replaydv1.FollowState) {
 	t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -216,7 +216,7 @@ func (s *subscriber) state(t testing.TB, want replaydv1.State) {
 			if err := proto.Unmarshal(s.session.Responses[seen], &r); err != nil {
 				t.Fatal(err)
 			}
-			if r.GetState().GetState() == want {
+			if r.GetFollowStatus().GetState() == want {
 				return
 			}
 		}
@@ -471,7 +471,7 @@ func behind(t *testing.T, slow replaydv1.SlowConsumer, data []byte, more int) *s
 		}
 	}
 	s.follow(ctx, t, f, g)
-	s.state(t, replaydv1.State_STATE_CAUGHT_UP)
+	s.state(t, replaydv1.FollowState_FOLLOW_STATE_CAUGHT_UP)
 	for i := range 5 { // by now the feed serves it
 		n := s.received()
 		g.append(data[begin+i*200 : begin+(i+1)*200])
@@ -485,7 +485,7 @@ func behind(t *testing.T, slow replaydv1.SlowConsumer, data []byte, more int) *s
 	close(gate)
 	if more > 0 {
 		if slow == replaydv1.SlowConsumer_SLOW_CONSUMER_CATCH_UP {
-			s.state(t, replaydv1.State_STATE_FELL_BEHIND)
+			s.state(t, replaydv1.FollowState_FOLLOW_STATE_FELL_BEHIND)
 		}
 		time.Sleep(20 * time.Millisecond)
 		g.append(data[len(data)-more:])
@@ -502,7 +502,7 @@ func states(t *testing.T, h streamtest.History) (names []string, missing uint64)
 		if err := proto.Unmarshal(raw, &r); err != nil {
 			t.Fatal(err)
 		}
-		if s := r.GetState(); s != nil {
+		if s := r.GetFollowStatus(); s != nil {
 			names = append(names, s.GetState().String())
 		}
 		if g := r.GetGap(); g != nil {
@@ -582,9 +582,9 @@ func TestLost(t *testing.T) {
 			for _, s := range subs {
 				s.follow(ctx, t, f, g)
 			}
-			subs[0].state(t, replaydv1.State_STATE_CAUGHT_UP)
-			subs[1].state(t, replaydv1.State_STATE_CAUGHT_UP)
-			subs[2].state(t, replaydv1.State_STATE_CAUGHT_UP)
+			subs[0].state(t, replaydv1.FollowState_FOLLOW_STATE_CAUGHT_UP)
+			subs[1].state(t, replaydv1.FollowState_FOLLOW_STATE_CAUGHT_UP)
+			subs[2].state(t, replaydv1.FollowState_FOLLOW_STATE_CAUGHT_UP)
 			g.end(test.lost)
 			for _, s := range subs {
 				want := offline(t, data, s.req)

@@ -72,7 +72,7 @@ func (g *game) enter(t *testing.T, s *subscriber) *atomic.Int64 {
 		}
 	}
 	s.follow(g.ctx, t, g.feed, g.growing)
-	s.state(t, replaydv1.State_STATE_CAUGHT_UP)
+	s.state(t, replaydv1.FollowState_FOLLOW_STATE_CAUGHT_UP)
 	return pushes
 }
 
