@@ -245,16 +245,32 @@ func TestForeseeFields(t *testing.T) {
 	}
 }
 
-// TestNames: the properties are the fields of EventFilter, but kinds and ticks.
+// conditions are the paths of the conditions that EventFilter has.
+func conditions() (paths []string) {
+	var walk func(m protoreflect.MessageDescriptor, at string)
+	walk = func(m protoreflect.MessageDescriptor, at string) {
+		for i := range m.Fields().Len() {
+			f := m.Fields().Get(i)
+			if name := at + string(f.Name()); f.Message() != nil && f.Name() != "ticks" {
+				walk(f.Message(), name+".")
+			} else {
+				paths = append(paths, name)
+			}
+		}
+	}
+	walk((*replaydv1.EventFilter)(nil).ProtoReflect().Descriptor(), "")
+	return paths
+}
+
+// TestNames: the properties are the conditions of EventFilter, but kinds and ticks.
 func TestNames(t *testing.T) {
 	var properties, fields []string
 	for _, p := range filter.Properties(math.MaxUint8).All() {
-		properties = append(properties, p.String())
+		properties = append(properties, p.Path())
 	}
-	all := (*replaydv1.EventFilter)(nil).ProtoReflect().Descriptor().Fields()
-	for i := range all.Len() {
-		if name := string(all.Get(i).Name()); name != "kinds" && name != "ticks" {
-			fields = append(fields, name)
+	for _, path := range conditions() {
+		if path != "kinds" && path != "ticks" {
+			fields = append(fields, path)
 		}
 	}
 	slices.Sort(properties)
@@ -273,16 +289,16 @@ func TestEachCondition(t *testing.T) {
 		kind          uint8
 		meets, misses *f
 	}{
-		"kinds":   {diff, &f{Kinds: []string{"diff"}}, &f{Kinds: []string{"join"}}},
-		"ticks":   {diff, &f{Ticks: ticks(7, 7)}, &f{Ticks: ticks(8, 9)}},
-		"players": {diff, &f{Players: []int32{1}}, &f{Players: []int32{9}}},
-		"teams":   {join, &f{Teams: []int32{3}}, &f{Teams: []int32{9}}},
-		"groups":  {diff, &f{Datafile: &replaydv1.DatafileFilter{Groups: []int32{4}}}, &f{Datafile: &replaydv1.DatafileFilter{Groups: []int32{9}}}},
-		"layers":  {diff, &f{Datafile: &replaydv1.DatafileFilter{Layers: []int32{5}}}, &f{Datafile: &replaydv1.DatafileFilter{Layers: []int32{9}}}},
-		"classes": {thing, &f{Dem: &replaydv1.DemFilter{Classes: []string{"X"}}}, &f{Dem: &replaydv1.DemFilter{Classes: []string{"Y"}}}},
-		"fields":  {thing, &f{Dem: &replaydv1.DemFilter{Fields: []string{"a"}}}, &f{Dem: &replaydv1.DemFilter{Fields: []string{"b"}}}},
+		"kinds":           {diff, &f{Kinds: []string{"diff"}}, &f{Kinds: []string{"join"}}},
+		"ticks":           {diff, &f{Ticks: ticks(7, 7)}, &f{Ticks: ticks(8, 9)}},
+		"players":         {diff, &f{Players: []int32{1}}, &f{Players: []int32{9}}},
+		"teams":           {join, &f{Teams: []int32{3}}, &f{Teams: []int32{9}}},
+		"datafile.groups": {diff, &f{Datafile: &replaydv1.DatafileFilter{Groups: []int32{4}}}, &f{Datafile: &replaydv1.DatafileFilter{Groups: []int32{9}}}},
+		"datafile.layers": {diff, &f{Datafile: &replaydv1.DatafileFilter{Layers: []int32{5}}}, &f{Datafile: &replaydv1.DatafileFilter{Layers: []int32{9}}}},
+		"dem.classes":     {thing, &f{Dem: &replaydv1.DemFilter{Classes: []string{"X"}}}, &f{Dem: &replaydv1.DemFilter{Classes: []string{"Y"}}}},
+		"dem.fields":      {thing, &f{Dem: &replaydv1.DemFilter{Fields: []string{"a"}}}, &f{Dem: &replaydv1.DemFilter{Fields: []string{"b"}}}},
 	} {
-		if (*replaydv1.EventFilter)(nil).ProtoReflect().Descriptor().Fields().ByName(protoreflect.Name(name)) == nil {
+		if !slices.Contains(conditions(), name) {
 			t.Errorf("there is no condition on %s", name)
 		}
 		delivered := func(include, exclude []*f) bool {
@@ -306,8 +322,8 @@ func TestEachCondition(t *testing.T) {
 		}
 	}
 	// And there are no more conditions than those.
-	if n := (*replaydv1.EventFilter)(nil).ProtoReflect().Descriptor().Fields().Len(); n != 8 {
-		t.Errorf("EventFilter has %d fields", n)
+	if n := len(conditions()); n != 8 {
+		t.Errorf("EventFilter has %d conditions", n)
 	}
 }
 
@@ -447,4 +463,32 @@ func FuzzCompile(f *testing.F) {
 			t.Fatal("delivers of a class that it foresaw not to")
 		}
 	})
+}
+
+// TestState: a state is told by the conditions on things alone.
+func TestState(t *testing.T) {
+	type f = replaydv1.EventFilter
+	one, two := at(diff, 7, 1), at(diff, 7, 2)
+	for name, test := range map[string]struct {
+		include, exclude []*f
+		one, two         bool
+	}{
+		"nothing asked":                    {nil, nil, true, true},
+		"a player":                         {[]*f{{Players: []int32{1}}}, nil, true, false},
+		"a player's other events":          {[]*f{{Players: []int32{1}, Kinds: []string{"join"}, Ticks: ticks(900, 1000)}}, nil, true, false},
+		"other events":                     {[]*f{{Kinds: []string{"chat"}}}, nil, true, true},
+		"other events, or a player":        {[]*f{{Kinds: []string{"chat"}, Teams: []int32{1}}, {Players: []int32{2}}}, nil, false, true},
+		"without a player":                 {nil, []*f{{Players: []int32{1}}}, false, true},
+		"without a player's other events":  {nil, []*f{{Players: []int32{1}, Kinds: []string{"diff"}}}, true, true},
+		"without a player's earlier times": {nil, []*f{{Players: []int32{1}, Ticks: ticks(0, 100)}}, true, true},
+		"without all":                      {nil, []*f{{}}, false, false},
+	} {
+		c, err := filter.CompileState(&format, test.include, test.exclude)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := [2]bool{c.Match(&one), c.Match(&two)}; got != [2]bool{test.one, test.two} {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
 }

@@ -472,7 +472,7 @@ func TestNow(t *testing.T) {
 	// Where the events of tick 6 begin.
 	first := slices.IndexFunc(all.marks, func(m encode.Mark) bool { return m.Tick == 6 })
 	src := &front{data: data, there: int(all.marks[first].Next.Offset)}
-	r, err := encoder.Codec.Open(encode.Input{Front: src, Size: -1}, encode.Options{Start: encode.Start{Now: true}})
+	r, err := encoder.Codec.Open(encode.Input{Front: src, Size: -1}, encode.Options{State: true, Start: encode.Start{Now: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -483,21 +483,31 @@ func TestNow(t *testing.T) {
 		t.Fatal(err)
 	}
 	at := r.Position()
+	b := encode.Batch{MaxEvents: 512, MaxBytes: 1 << 20}
+	for err := error(nil); !errors.Is(err, io.EOF); {
+		if err = r.(encode.Presenter).Present(&b); err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, encode.ErrYield) {
+			t.Fatal(err)
+		}
+	}
+	var state demv1.EventList
+	if err := proto.Unmarshal(append(b.Events, b.Tail...), &state); err != nil || len(state.GetEvents()) != 2 {
+		t.Fatal(err, &state)
+	}
 	src.there = len(data)
 	rest, err := drain(t, r, 2)
 	if !errors.Is(err, io.EOF) {
 		t.Error(err)
 	}
 	// First the state of the two entities that are in view.
-	for i, ev := range rest.list[:2] {
+	for i, ev := range state.GetEvents() {
 		e := ev.GetEntityEntered()
-		if !e.GetFull() || e.GetIndex() != uint32(9*i) || ev.GetAtTick() != 4 || rest.marks[i].Next != at ||
-			rest.names[i][e.GetClass()] != "CEverything" || len(e.GetFields()) < 2 {
+		if !e.GetFull() || e.GetIndex() != uint32(9*i) || ev.GetAtTick() != 4 || r.Position().Before(at) ||
+			state.GetStrings()[e.GetClass()] != "CEverything" || len(e.GetFields()) < 2 {
 			t.Errorf("event %d is %v", i, ev)
 		}
 	}
-	if !slices.Equal(rest.events[2:], all.events[first:]) {
-		t.Errorf("then %d events, want %d", len(rest.events)-2, len(all.events)-first)
+	if !slices.Equal(rest.events, all.events[first:]) {
+		t.Errorf("then %d events, want %d", len(rest.events), len(all.events)-first)
 	}
 }
 
