@@ -46,11 +46,11 @@ func (x *Index) begin(name string, depth int) {
 		return
 	}
 	x.read(d.ctx, name, depth)
-	x.wg.Go(func() { x.watch(d.ctx, name, depth) })
+	x.wg.Go(func() { x.watch(d.ctx, name) })
 }
 
 // watch reads a directory again whenever it may have changed, and looks at what grows in it.
-func (x *Index) watch(ctx context.Context, name string, depth int) {
+func (x *Index) watch(ctx context.Context, name string) {
 	var changed <-chan struct{}
 	if where, err := x.Files.Locate(name); err == nil && x.Watcher != nil {
 		if sub, err := x.Watcher.Subscribe(where); err == nil {
