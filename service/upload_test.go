@@ -123,7 +123,7 @@ func TestUploadStarts(t *testing.T) {
 	for field, req := range map[string]*replaydv1.StreamEventsRequest{
 		"options.start.now":         {Start: &replaydv1.Start{At: &replaydv1.Start_Now{Now: &replaydv1.Now{}}}},
 		"options.start.last_events": {Start: &replaydv1.Start{At: &replaydv1.Start_LastEvents{LastEvents: 5}}},
-		"options.follow":      {Follow: true},
+		"options.follow":            {Follow: true},
 	} {
 		s := uploaded(t, d, req, read(t, finishedSample))
 		want := failure{codes.InvalidArgument, "BAD_REQUEST", field, nil, false}
