@@ -21,7 +21,8 @@ type File struct {
 type Dir struct {
 	Files []File   // regular files, and links to such below the root, in no order
 	Dirs  []string // the names in full of directories; links to directories are not followed
-	// Modified is when an entry was last added, removed or renamed.
+	// ID is the directory's own, and Modified when an entry of it was last added, removed or renamed.
+	ID       source.ID
 	Modified time.Time
 }
 
@@ -38,7 +39,7 @@ func (c *Catalog) ReadDir(ctx context.Context, name string) (Dir, error) {
 	if err != nil {
 		return d, explain(name, err)
 	}
-	d.Modified = stat.ModTime()
+	d.ID, d.Modified = source.Identify(stat), stat.ModTime()
 	err = readDir(ctx, below, func(e fs.DirEntry) {
 		switch {
 		case hidden(e.Name()) || !validName(e.Name()):
