@@ -29,6 +29,10 @@ func storeUntilKilled(path string) {
 	if err != nil {
 		panic(err)
 	}
+	go func() { // it is not to outlive who started it
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		os.Exit(1)
+	}()
 	for {
 		x, err := index.Open(index.Config{
 			Files: c, Log: slog.New(slog.DiscardHandler), Codec: codecOf, Describe: service.Describe, Path: path, Budget: 1,
@@ -296,36 +300,39 @@ func TestStoredFileDamaged(t *testing.T) {
 // TestStoredByAKilledProcess kills a process that stores, again and again: the next one starts, and knows what is true.
 func TestStoredByAKilledProcess(t *testing.T) {
 	t.Parallel()
-	tr, path := storing(t, 300)
+	tr, path := storing(t, 100)
 	roots := map[string]string{"r": tr.dir}
 	x := open(t, roots, func(c *index.Config) { c.Budget = 1 })
-	surveyed(t, x, 300)
+	surveyed(t, x, 100)
 	want := facts(t, x)
 	found := 0
-	for round := range 8 {
+	for round := range 5 {
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(os.Environ(), storeVariable+"="+path)
+		in, err := cmd.StdinPipe()
+		tr.must(err)
 		out, err := cmd.StdoutPipe()
 		tr.must(err)
 		tr.must(cmd.Start())
 		if _, err := io.ReadFull(out, make([]byte, len("stores\n")*(1+round%2))); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Duration(rand.IntN(8_000)) * time.Microsecond)
+		time.Sleep(time.Duration(rand.IntN(4_000)) * time.Microsecond)
 		tr.must(cmd.Process.Kill())
 		_, _ = io.Copy(io.Discard, out)
 		_ = cmd.Wait()
+		_ = in.Close()
 		var read atomic.Int64
 		x := open(t, roots, describing(&read), func(c *index.Config) { c.Path, c.Budget = path, 1 })
-		surveyed(t, x, 300)
+		surveyed(t, x, 100)
 		if !slices.Equal(facts(t, x), want) {
 			t.Errorf("round %d: it knows something else", round)
 		}
-		if read.Load() < 300 {
+		if read.Load() < 100 {
 			found++
 		}
 		closed(t, x)
 		tr.must(os.Remove(path))
 	}
-	t.Logf("%d of 8 found something stored", found)
+	t.Logf("%d of 5 found something stored", found)
 }
