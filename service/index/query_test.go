@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -329,4 +331,40 @@ func TestScope(t *testing.T) {
 	seen.write("d/later", game(4, "prev_game_uuid", uuid(1)))
 	list(t, x, index.Query{}, 10)
 	told("what came where it may be seen", blind)
+}
+
+// TestListedOnce: what is there all the time is listed exactly once, by pages of any size, while other files come and go.
+func TestListedOnce(t *testing.T) {
+	t.Parallel()
+	tr, x := one(t)
+	var stays []string
+	for i := range 30 {
+		stays = append(stays, fmt.Sprintf("r/%d/%02d-stays", i%3, i))
+		tr.write(stays[i][2:], game(i+1))
+	}
+	slices.Sort(stays)
+	stop := make(chan struct{})
+	var others sync.WaitGroup
+	others.Go(func() {
+		for i := 0; ; i++ {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			name := fmt.Sprintf("%d/%02d-goes", i%4, i%31)
+			tr.write(name, game(100+i))
+			if i%2 == 0 {
+				tr.rename(name, "3/other")
+			} else {
+				tr.remove(name)
+			}
+		}
+	})
+	for _, size := range []int{1, 2, 7, 100} {
+		got := slices.DeleteFunc(list(t, x, index.Query{}, size), func(name string) bool { return !strings.HasSuffix(name, "stays") })
+		wantNames(t, fmt.Sprint("pages of ", size), got, stays...)
+	}
+	close(stop)
+	others.Wait()
 }
