@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tidwall/btree"
@@ -76,6 +77,7 @@ type Index struct {
 // rootState is how far a root is known. A root that does not answer holds nobody else back.
 type rootState struct {
 	reading sync.Mutex    // one look at it, or at one of its directories, is made and noted at a time: a later one is newer
+	reads   atomic.Uint64 // how often one of its directories was read; it changes with the index locked
 	settled chan struct{} // closed when all of it was read once
 }
 

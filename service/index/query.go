@@ -63,7 +63,7 @@ func (x *Index) List(ctx context.Context, q Query, token string, size int) (Page
 	if err := x.directory(ctx, q.Dir, q.Scope); err != nil {
 		return Page{}, err
 	}
-	if _, err := x.refresh(ctx, q.Dir, q.Scope); err != nil {
+	if err := x.refresh(ctx, q.Dir, q.Scope); err != nil {
 		return Page{}, err
 	}
 	now := time.Now()
@@ -308,11 +308,16 @@ const (
 // OfFile returns a name under which a file lies now in a root, whatever it was called before, or nil. The file may be moved
 // while it is looked for: that it is not there is believed when no directory has changed meanwhile.
 func (x *Index) OfFile(ctx context.Context, id source.ID, identity, alias string) *Entry {
+	state := x.roots[alias]
+	if state == nil {
+		return nil
+	}
 	for walk, unread := 0, 0; walk < maxWalks && unread < maxUnread; walk++ {
-		changed, err := x.refresh(ctx, alias, nil)
-		if err != nil {
+		before := state.reads.Load()
+		if x.refresh(ctx, alias, nil) != nil {
 			return nil
 		}
+		changed := state.reads.Load() != before // whoever saw it
 		e := x.ofID(id, alias)
 		if e == nil && !changed {
 			return nil
@@ -375,7 +380,7 @@ func (x *Index) OfCursor(ctx context.Context, at cursor.Cursor, alias string, sc
 	if !scope.has(alias) {
 		return nil, nil
 	}
-	if _, err := x.refresh(ctx, alias, scope); err != nil {
+	if err := x.refresh(ctx, alias, scope); err != nil {
 		return nil, err
 	}
 	var found *Entry

@@ -101,10 +101,10 @@ func (x *Index) stale(name string) bool {
 }
 
 // refresh reads those directories above, at and below one again that have changed, and so makes what is known true now. A file
-// that is moved meanwhile may be missed: when nothing had changed, none was.
-func (x *Index) refresh(ctx context.Context, below string, scope Scope) (changed bool, err error) {
+// that is moved meanwhile may be missed: when nobody read a directory, none was.
+func (x *Index) refresh(ctx context.Context, below string, scope Scope) error {
 	if err := x.ready(ctx, below, scope); err != nil {
-		return false, err
+		return err
 	}
 	var todo []string
 	if below == "" {
@@ -120,14 +120,14 @@ func (x *Index) refresh(ctx context.Context, below string, scope Scope) (changed
 	for len(todo) > 0 && ctx.Err() == nil {
 		name := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
-		changed = x.freshen(ctx, name) || changed
+		x.freshen(ctx, name)
 		x.mu.RLock()
 		if d := x.dirs[name]; d != nil {
 			todo = slices.AppendSeq(todo, maps.Keys(d.dirs))
 		}
 		x.mu.RUnlock()
 	}
-	return changed, ctx.Err()
+	return ctx.Err()
 }
 
 // lead reads those directories above one again that have changed: a directory is known only once the one above it was read.
@@ -153,13 +153,11 @@ func (x *Index) knows(ctx context.Context, dir string) bool {
 	return known()
 }
 
-// freshen reads a directory again if it has changed, and reports whether it may have.
-func (x *Index) freshen(ctx context.Context, name string) bool {
-	stale := x.stale(name)
-	if stale {
+// freshen reads a directory again if it has changed.
+func (x *Index) freshen(ctx context.Context, name string) {
+	if x.stale(name) {
 		x.read(ctx, name, x.depthOf(name))
 	}
-	return stale
 }
 
 // read reads a directory and notes what has changed in it.
@@ -198,6 +196,7 @@ func (x *Index) compare(name string, found *catalog.Dir, began time.Time, depth 
 	if d == nil {
 		return nil, nil
 	}
+	x.roots[root(name)].reads.Add(1)
 	d.id, d.modified, d.read = found.ID, found.Modified, began
 	dirs := map[string]bool{}
 	for _, dir := range found.Dirs {
@@ -283,6 +282,7 @@ func (x *Index) remove(e *Entry) {
 func (x *Index) forget(name string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	x.roots[root(name)].reads.Add(1)
 	for dir, d := range x.dirs {
 		if dir != name && !strings.HasPrefix(dir, name+"/") {
 			continue
