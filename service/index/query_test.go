@@ -111,11 +111,10 @@ func TestPatterns(t *testing.T) {
 	} {
 		tr, x := one(t)
 		tr.write("a", game(1, "map_name", test.text))
-		got := len(list(t, x, index.Query{Filter: index.Filter{Map: test.pattern}}, 10)) == 1
 		if len(list(t, x, index.Query{}, 10)) != 1 {
 			t.Fatal("it is not there")
 		}
-		if got = len(list(t, x, index.Query{Filter: index.Filter{Map: test.pattern}}, 10)) == 1; got != test.want {
+		if got := len(list(t, x, index.Query{Filter: index.Filter{Map: test.pattern}}, 10)) == 1; got != test.want {
 			t.Errorf("%q of %.20q: %v", test.pattern, test.text, got)
 		}
 	}

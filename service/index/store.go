@@ -114,7 +114,7 @@ func (x *Index) store() error {
 			if c.entry == nil {
 				err = b.Delete([]byte(c.name))
 			} else {
-				err = b.Put([]byte(c.name), c.entry.append(nil))
+				err = b.Put([]byte(c.name), c.entry.encoded())
 			}
 			if err != nil {
 				return err
@@ -132,9 +132,9 @@ func (x *Index) store() error {
 	return err
 }
 
-// append appends what is stored of a file.
-func (e *Entry) append(b []byte) []byte {
-	b = append(b, storedVersion, byte(e.Format), byte(e.Compression))
+// encoded is what is stored of a file.
+func (e *Entry) encoded() []byte {
+	b := []byte{storedVersion, byte(e.Format), byte(e.Compression)}
 	b = binary.AppendUvarint(b, e.ID.Device)
 	b = binary.AppendUvarint(b, e.ID.Inode)
 	b = binary.AppendVarint(b, e.Size)
@@ -184,7 +184,7 @@ func appendTexts(b []byte, list []string) []byte {
 	return b
 }
 
-// parse is the reverse of append. It returns nil for what it cannot read.
+// parse is the reverse of encoded. It returns nil for what it cannot read.
 func parse(name string, value []byte) *Entry {
 	r := stored{b: value}
 	if r.byte() != storedVersion {
