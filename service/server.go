@@ -268,6 +268,20 @@ func (s *Server) addPlayers(ctx context.Context, e *index.Entry, r *replaydv1.Re
 	return nil
 }
 
+// CreateReplay implements the API. It is not there yet.
+func (s *Server) CreateReplay(
+	grpc.ClientStreamingServer[replaydv1.CreateReplayRequest, replaydv1.CreateReplayResponse],
+) error {
+	return notImplemented("CreateReplay", "this server keeps no replays that clients send; DecodeReplay streams them")
+}
+
+// DeleteReplay implements the API. It is not there yet.
+func (s *Server) DeleteReplay(
+	context.Context, *replaydv1.DeleteReplayRequest,
+) (*replaydv1.DeleteReplayResponse, error) {
+	return nil, notImplemented("DeleteReplay", "this server keeps no replays that clients send")
+}
+
 // StreamEvents implements the API.
 func (s *Server) StreamEvents(
 	req *replaydv1.StreamEventsRequest, out grpc.ServerStreamingServer[replaydv1.StreamEventsResponse],

@@ -121,8 +121,8 @@ func TestUploadGoesOn(t *testing.T) {
 func TestUploadStarts(t *testing.T) {
 	d := start(t, t.TempDir())
 	for field, req := range map[string]*replaydv1.StreamEventsRequest{
-		"options.now":         {Start: &replaydv1.Start{At: &replaydv1.Start_Now{Now: &replaydv1.Now{}}}},
-		"options.last_events": {Start: &replaydv1.Start{At: &replaydv1.Start_LastEvents{LastEvents: 5}}},
+		"options.start.now":         {Start: &replaydv1.Start{At: &replaydv1.Start_Now{Now: &replaydv1.Now{}}}},
+		"options.start.last_events": {Start: &replaydv1.Start{At: &replaydv1.Start_LastEvents{LastEvents: 5}}},
 		"options.follow":      {Follow: true},
 	} {
 		s := uploaded(t, d, req, read(t, finishedSample))

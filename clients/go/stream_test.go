@@ -529,7 +529,7 @@ func TestDrainWithoutRetry(t *testing.T) {
 	var last error
 	var wg sync.WaitGroup
 	for r, err := range s.Responses() {
-		if r.Message.GetState() != nil {
+		if r.Message.GetFollowStatus() != nil {
 			wg.Go(d.stop)
 		}
 		last = err
