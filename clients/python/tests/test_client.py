@@ -281,10 +281,11 @@ def test_listing(daemon: Daemon) -> None:
 def grow(target: Path, data: bytes, seconds: float, stop: threading.Event) -> threading.Thread:
     """Writes data to a file bit by bit, split anywhere, as a game server does."""
     step = max(1, int(len(data) / (seconds * 50))) + 1
+    target.write_bytes(data[:step])  # whoever asks for it now finds it
 
     def write() -> None:
-        with target.open("wb", buffering=0) as file:
-            for at in range(0, len(data), step):
+        with target.open("ab", buffering=0) as file:
+            for at in range(step, len(data), step):
                 file.write(data[at : at + step])
                 if stop.wait(1 / 50):
                     return
