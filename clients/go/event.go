@@ -141,7 +141,12 @@ func (e Event) AppendJSON(b []byte) ([]byte, error) {
 	if e.batch == nil {
 		return append(b, "null"...), nil
 	}
-	b, err := e.batch.format.printer.AppendLine(b, e.Sequence, e.wire, e.batch.raw)
+	var err error
+	if printer := e.batch.format.printer; e.State {
+		b, err = printer.AppendState(b, e.wire, e.batch.raw)
+	} else {
+		b, err = printer.AppendLine(b, e.Sequence, e.wire, e.batch.raw)
+	}
 	if err != nil {
 		return b, fmt.Errorf("replayd: %w", err)
 	}

@@ -53,6 +53,7 @@ type Stream struct {
 	replay     *replaydv1.Replay
 	end        *replaydv1.StreamEnd
 	state      replaydv1.FollowState
+	told       bool // the state at the place where the stream is has been handed out
 	missed     uint64
 	reconnects int
 }
@@ -261,10 +262,16 @@ func (s *Stream) response(raw []byte, take func(Response) bool) error {
 	}
 	if r.Batch != nil {
 		r.Cursor = r.Batch.Cursor
-		if !r.Batch.State {
+		switch {
+		case !r.Batch.State:
 			if err := s.advance(r.Batch.First, r.Batch.Next); err != nil {
 				return err
 			}
+		case s.told: // by the session before: a stream that is taken up again begins with a state, as the request says
+			s.goOn(r.Cursor)
+			return nil
+		default:
+			s.told = r.Batch.Complete
 		}
 	} else {
 		r.Message = new(replaydv1.StreamEventsResponse)
@@ -295,10 +302,10 @@ func (s *Stream) observe(m *replaydv1.StreamEventsResponse) (hidden bool, err er
 	case *replaydv1.StreamEventsResponse_FollowStatus:
 		s.state = r.FollowStatus.GetState()
 		if successor := r.FollowStatus.GetSuccessor(); successor != nil {
-			s.replay, s.req.Replay = successor, successor.GetName()
+			s.replay, s.req.Replay, s.told = successor, successor.GetName(), false
 		}
 	case *replaydv1.StreamEventsResponse_Gap:
-		s.missed += r.Gap.GetNextSequence() - r.Gap.GetFirstSequence()
+		s.missed, s.told = s.missed+r.Gap.GetNextSequence()-r.Gap.GetFirstSequence(), false
 		return false, s.advance(r.Gap.GetFirstSequence(), r.Gap.GetNextSequence())
 	case *replaydv1.StreamEventsResponse_End:
 		if r.End.GetReason() == replaydv1.EndReason_END_REASON_SERVER_DRAINING {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -240,18 +241,28 @@ func write(tb testing.TB, path string, contents []byte) {
 	}
 }
 
-// TestCutAnywhere cuts the connection after every few bytes of the responses.
+// TestCutAnywhere cuts the connection after every few bytes of the responses. A state comes once all the same.
 func TestCutAnywhere(t *testing.T) {
+	t.Run("from the beginning", func(t *testing.T) { cutAnywhere(t, nil) })
+	t.Run("with state", func(t *testing.T) {
+		cutAnywhere(t, &replaydv1.Start{At: &replaydv1.Start_Tick{Tick: 100}, WithState: true})
+	})
+}
+
+func cutAnywhere(t *testing.T, start *replaydv1.Start) {
 	d := serve(t, samples)
-	want := lines(t, d.connect().Events(soon(t), stream(killed)))
+	req := stream(killed)
+	req.Start, req.MaxBatchEvents = start, 20
+	want := lines(t, d.connect().Events(soon(t), req))
+	if start.GetWithState() && !strings.HasPrefix(want[0], `{"state":true,"at_tick":`) {
+		t.Errorf("the first line is %s", want[0])
+	}
 	proxy := newProxy(t, d.addr, 4000)
 	client, err := replayd.Dial(proxy, replayd.WithRetry(replayd.Retry{Initial: time.Millisecond, Max: 5 * time.Millisecond}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	req := stream(killed)
-	req.MaxBatchEvents = 20
 	s := client.Stream(soon(t), req)
 	if got := lines(t, s.Events()); !slices.Equal(got, want) {
 		t.Errorf("%d events, want %d; or they differ", len(got), len(want))
