@@ -112,7 +112,8 @@ func response(raw []byte) (*Batch, error) {
 		case fieldBatch:
 			inner = field.bytes
 		case fieldState:
-			return b, b.state(field.bytes, raw)
+			err := b.state(field.bytes, raw)
+			return b, err
 		}
 	}
 	if inner == nil {

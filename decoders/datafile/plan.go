@@ -236,7 +236,7 @@ func (f *File) layerOf(group, inGroup int32) int32 {
 	if group < 0 || int(group) >= f.plan.count[typeGroup] || inGroup < 0 {
 		return -1
 	}
-	layer := int64(ints(f.Item(first + int(group)).Data).get(5, -1)) + int64(inGroup)
+	layer := int64(ints(f.Item(first+int(group)).Data).get(5, -1)) + int64(inGroup)
 	if layer < 0 || layer >= int64(len(f.plan.groupOf)) || f.plan.groupOf[layer] != group {
 		return -1
 	}

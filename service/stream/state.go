@@ -8,18 +8,17 @@ import (
 // tellState sends the state at the place where the stream is. Until that is done cursors lead to the same place, and to the
 // state.
 func (s *stream) tellState() (outcome, error) {
-	p, ok := s.reader.(encode.Presenter)
-	for how := done; ok; {
+	p, more := s.reader.(encode.Presenter)
+	for more {
 		s.lend()
-		var err error
-		if how, err = s.advance(func() error { return p.Present(&s.batch) }); err != nil || how == drained {
+		how, err := s.advance(func() error { return p.Present(&s.batch) })
+		if err != nil || how == drained {
 			return how, err
 		}
-		if how != done {
-			break
-		}
-		if err := s.sendState(false); err != nil {
-			return how, err
+		if more = how == done; more {
+			if err := s.sendState(false); err != nil {
+				return how, err
+			}
 		}
 	}
 	s.at.State = false

@@ -160,13 +160,13 @@ func (o *Oracle) add(c *canon, b *batch) error {
 
 // about says of events what takes the whole replay to know.
 func (e *event) about(o *Oracle) {
-	switch o.format {
-	case "sc2replay":
-		e.teams = nil
-		if len(e.players) > 0 && e.players[0] != noPlayer {
-			if team, ok := o.teams[e.players[0]]; ok {
-				e.teams = []int32{team}
-			}
+	if o.format != "sc2replay" {
+		return
+	}
+	e.teams = nil
+	if len(e.players) > 0 && e.players[0] != noPlayer {
+		if team, ok := o.teams[e.players[0]]; ok {
+			e.teams = []int32{team}
 		}
 	}
 }

@@ -108,7 +108,7 @@ func (m *MapWriter) begin(ev *datafile.Event) error {
 	case datafile.KindEnvelope:
 		v := &ev.Envelope
 		m.inline = m.inline || v.Version >= 3
-		m.item(typeEnvelope, nil, v.Version, int32(v.Channels), v.FirstPoint, v.NumPoints)
+		m.item(typeEnvelope, nil, v.Version, v.Channels, v.FirstPoint, v.NumPoints)
 		m.ints = append(m.ints, packText(string(v.Name), 8)...)
 		if v.Version >= 2 {
 			m.ints = append(m.ints, flag(v.Synchronized))

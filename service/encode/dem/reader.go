@@ -200,7 +200,7 @@ func (r *reader) match(f *entityFilter, e *filter.Event) bool {
 	case dem.KindEntityDeleted:
 		class = ev.EntityDeleted.Class
 	default:
-		return f.Filter.Match(e)
+		return f.Match(e)
 	}
 	n := f.class(class, r.d.Name).Match(e)
 	switch {
