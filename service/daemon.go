@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"runtime/debug"
 	"time"
 
 	grpcprom "github.com/grpc-ecosystem/go-grpc-middleware/providers/prometheus"
-	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/logging"
 	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/recovery"
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
@@ -50,14 +48,6 @@ type Daemon struct {
 // NewDaemon makes a gRPC server with everything around the handlers. Metrics are registered with reg unless it is nil;
 // options are added last, for credentials and the like.
 func NewDaemon(s *Server, reg prometheus.Registerer, options ...grpc.ServerOption) *Daemon {
-	log := logging.LoggerFunc(func(ctx context.Context, level logging.Level, msg string, fields ...any) {
-		s.Log.Log(ctx, slog.Level(level), msg, fields...)
-	})
-	logOptions := []logging.Option{
-		logging.WithLogOnEvents(logging.FinishCall),
-		logging.WithLevels(levelOf),
-		logging.WithDisableLoggingFields(logging.ComponentFieldKey, logging.MethodTypeFieldKey),
-	}
 	recovered := recovery.WithRecoveryHandlerContext(func(ctx context.Context, p any) error {
 		name := incident(ctx, s.Log, "panic", fmt.Sprintf("%v\n%s", p, debug.Stack()), "")
 		f := fault{
@@ -76,11 +66,9 @@ func NewDaemon(s *Server, reg prometheus.Registerer, options ...grpc.ServerOptio
 	all := append([]grpc.ServerOption{
 		grpc.ForceServerCodecV2(frame.Codec()),
 		grpc.ChainUnaryInterceptor(
-			metrics.UnaryServerInterceptor(), logging.UnaryServerInterceptor(log, logOptions...),
-			recovery.UnaryServerInterceptor(recovered)),
+			metrics.UnaryServerInterceptor(), s.Gate.UnaryInterceptor, recovery.UnaryServerInterceptor(recovered)),
 		grpc.ChainStreamInterceptor(
-			keepStream, metrics.StreamServerInterceptor(), logging.StreamServerInterceptor(log, logOptions...),
-			recovery.StreamServerInterceptor(recovered)),
+			keepStream, metrics.StreamServerInterceptor(), s.Gate.StreamInterceptor, recovery.StreamServerInterceptor(recovered)),
 		grpc.MaxRecvMsgSize(maxRequestBytes),
 		grpc.ReadBufferSize(readBufferBytes),
 		grpc.MaxHeaderListSize(maxHeaderBytes),
@@ -99,18 +87,6 @@ func NewDaemon(s *Server, reg prometheus.Registerer, options ...grpc.ServerOptio
 	reflection.Register(d.grpc)
 	metrics.InitializeMetrics(d.grpc)
 	return d
-}
-
-// levelOf says how loud the end of a call is: clients that leave and clients that err are no news for the operator.
-func levelOf(code codes.Code) logging.Level {
-	switch code {
-	case codes.Internal, codes.Unknown, codes.DataLoss:
-		return logging.LevelError
-	case codes.Unavailable, codes.ResourceExhausted:
-		return logging.LevelWarn
-	default:
-		return logging.LevelInfo
-	}
 }
 
 // Serve serves gRPC on l, and the web on webListener where web is not nil, until ctx ends. Then it drains: streams end

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/replayd/replayd/service/access"
 	"github.com/replayd/replayd/service/encode"
 	"github.com/replayd/replayd/service/feed"
 	"github.com/replayd/replayd/service/source"
@@ -23,6 +24,7 @@ type feedKey struct {
 	fileKey
 
 	resolve bool
+	scope   string // with resolve: see access.Grant.RootsKey
 }
 
 // sharedFeed is a feed with the number of its users.
@@ -38,9 +40,9 @@ func newLive(s *Server) *live {
 }
 
 // follow makes a replay follow its file. reopen opens the file again.
-func (l *live) follow(r *stream.Replay, file *source.File, reopen func() (*source.File, error)) error {
+func (l *live) follow(g *access.Grant, r *stream.Replay, file *source.File, reopen func() (*source.File, error)) error {
 	if !r.Codec.Shared || r.Columns { // a feed keeps rows
-		f, err := l.server.newFollower(file, r.Codec, nil)
+		f, err := l.server.newFollower(g, file, r.Codec, nil)
 		if err != nil {
 			return err
 		}
@@ -49,12 +51,16 @@ func (l *live) follow(r *stream.Replay, file *source.File, reopen func() (*sourc
 		return nil
 	}
 	info := file.Info()
-	shared, release, err := l.share(r, feedKey{fileKeyOf(&info), r.ResolvePlayers}, reopen)
+	key := feedKey{fileKey: fileKeyOf(&info), resolve: r.ResolvePlayers}
+	if key.resolve {
+		key.scope = g.RootsKey()
+	}
+	shared, release, err := l.share(r, key, reopen)
 	if err != nil {
 		return err
 	}
 	sub := shared.Subscribe()
-	r.Follower = sharing{sub, file, shared.follower}
+	r.Follower = sharing{sub, file, shared.follower, g}
 	open := r.Open
 	r.Open = func(o encode.Options) (encode.Reader, error) { return sub.Open(open, o) }
 	closeWith(&r.Close, func() { sub.Close(); release() })
@@ -67,10 +73,11 @@ type sharing struct {
 
 	file     *source.File
 	follower *follower
+	grant    *access.Grant
 }
 
 // Standing implements stream.Stander.
-func (s sharing) Standing() stream.Standing { return s.follower.Standing() }
+func (s sharing) Standing() stream.Standing { return standingSeen(s.grant, s.follower.Standing()) }
 
 // Look implements stream.Follower.
 func (s sharing) Look() (int64, error) {
@@ -133,7 +140,7 @@ func (l *live) start(
 	}
 	shared := &sharedFeed{}
 	started := make(chan struct{})
-	follower, err := l.server.newFollower(file, r.Codec, func() {
+	follower, err := l.server.newFollower(nil, file, r.Codec, func() {
 		<-started
 		shared.Wake()
 	})

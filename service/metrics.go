@@ -5,6 +5,7 @@ import (
 	"google.golang.org/grpc"
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service/access"
 	"github.com/replayd/replayd/service/frame"
 	"github.com/replayd/replayd/service/stream"
 )
@@ -73,13 +74,14 @@ const (
 
 // counted sends by a stream and counts what is sent.
 func (s *Server) counted(ss grpc.ServerStream) stream.Send {
-	send := sendMsg(ss)
+	send, use := sendMsg(ss), access.UseOf(ss.Context())
 	return func(f *frame.Frame) error {
 		n := f.Len() // sending consumes the frame
 		if err := send(f); err != nil {
 			return err
 		}
 		s.sentBytes.Add(float64(n))
+		use.Sent(n)
 		s.sentResponses.Inc()
 		return nil
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/replayd/replayd/decoders"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service/access"
 	"github.com/replayd/replayd/service/catalog"
 	"github.com/replayd/replayd/service/checkpoint"
 	"github.com/replayd/replayd/service/encode"
@@ -28,6 +29,8 @@ type Config struct {
 	Catalog *catalog.Catalog
 	// Log is told what goes wrong and who calls. Required.
 	Log *slog.Logger
+	// Gate lets callers in. Nil lets in everybody.
+	Gate *access.Gate
 	// Version is told to clients.
 	Version string
 	// MaxStreams is how many streams may run at once. Default 1024.
@@ -99,6 +102,11 @@ func NewServer(c Config) (*Server, error) {
 	}
 	s.live, s.left = newLive(s), newLeft(s)
 	var err error
+	if s.Gate == nil {
+		if s.Gate, err = access.NewGate(access.Options{Log: s.Log}); err != nil {
+			return nil, err
+		}
+	}
 	s.index, err = index.Open(index.Config{
 		Files: c.Catalog, Watcher: c.Watcher, Log: s.Log, Describe: Describe, Path: c.IndexPath, Depth: c.IndexDepth,
 		Budget: c.SurveyBudget,
@@ -142,7 +150,9 @@ func (s *Server) ListReplays(
 	if err != nil {
 		return nil, err
 	}
-	page, err := s.index.List(ctx, index.Query{Dir: req.GetDirectory(), Formats: wanted, Filter: matching}, req.GetPageToken(), size)
+	page, err := s.index.List(ctx, index.Query{
+		Scope: scopeOf(ctx), Dir: req.GetDirectory(), Formats: formatsSeen(ctx, wanted), Filter: matching,
+	}, req.GetPageToken(), size)
 	if err != nil {
 		return nil, s.fail(ctx, directoryError{err}, req.GetDirectory())
 	}
@@ -163,7 +173,10 @@ func (s *Server) GetReplay(
 	if err := checkName("replay", req.GetReplay()); err != nil {
 		return nil, err
 	}
-	e, err := s.index.Get(ctx, req.GetReplay(), nil)
+	e, err := s.index.Get(ctx, req.GetReplay(), scopeOf(ctx))
+	if err == nil {
+		err = seen(ctx, e.Name, e.Format)
+	}
 	if err != nil {
 		return nil, s.fail(ctx, err, req.GetReplay())
 	}
@@ -237,7 +250,7 @@ func (s *Server) addPlayers(ctx context.Context, e *index.Entry, r *replaydv1.Re
 		return nil
 	}
 	roster := e.Survey.Roster
-	if before := s.index.Roster(ctx, e.Previous); before != nil {
+	if before := s.rosterSeen(ctx, access.Of(ctx), e.Previous); before != nil {
 		roster, _ = codec.CarryRoster(roster, before)
 	}
 	r.Players, r.PlayersTick = codec.Players(roster), &e.Survey.LastTick
@@ -274,7 +287,7 @@ func (s *Server) enter() (release func(), err error) {
 
 // GetServerInfo implements the API.
 func (s *Server) GetServerInfo(
-	context.Context, *replaydv1.GetServerInfoRequest,
+	ctx context.Context, _ *replaydv1.GetServerInfoRequest,
 ) (*replaydv1.GetServerInfoResponse, error) {
 	resp := &replaydv1.GetServerInfoResponse{
 		Version: s.Version,
@@ -287,9 +300,15 @@ func (s *Server) GetServerInfo(
 		},
 	}
 	for _, c := range codecs {
+		if !access.Of(ctx).Sees(c.Format) {
+			continue
+		}
 		resp.Formats = append(resp.Formats, &replaydv1.FormatInfo{Format: formats.to[c.Format], Kinds: c.Filters.Names()})
 	}
 	for _, root := range s.Catalog.Roots() {
+		if !access.Of(ctx).Reaches(root.Alias) {
+			continue
+		}
 		resp.Roots = append(resp.Roots, &replaydv1.Root{Alias: root.Alias})
 	}
 	return resp, nil

@@ -9,6 +9,7 @@ import (
 
 	"github.com/replayd/replayd/decoders"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service/access"
 	"github.com/replayd/replayd/service/source"
 	"github.com/replayd/replayd/service/stream"
 )
@@ -57,6 +58,9 @@ func (s *Server) decode(
 		up.close() // first: the file may be waiting for it
 		_ = file.Close()
 	}()
+	if format := file.Info().Format; format != decoders.Unknown && !access.Of(ctx).Sees(format) {
+		return access.Forbid()
+	}
 	var grows stream.Follower
 	if codec, err := codecOf(file.Info().Format); err == nil && !codec.RandomAccess {
 		// Read like a file that grows, so that neither events that are there nor heartbeats wait for bytes that are not.

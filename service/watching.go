@@ -64,7 +64,7 @@ func (w *watching) run(ctx context.Context) error {
 		from = next
 		resp := &replaydv1.WatchReplaysResponse{}
 		for _, c := range list {
-			if change := w.change(c); change != nil {
+			if change := w.change(c); change != nil && seen(ctx, c.Entry.Name, c.Entry.Format) == nil {
 				resp.Changes = append(resp.Changes, change)
 			}
 		}
@@ -93,7 +93,7 @@ func (w *watching) run(ctx context.Context) error {
 
 // picture sends what is there.
 func (w *watching) picture(ctx context.Context) error {
-	q := index.Query{Dir: w.dir, Formats: w.formats}
+	q := index.Query{Scope: scopeOf(ctx), Dir: w.dir, Formats: formatsSeen(ctx, w.formats)}
 	for token := ""; ; {
 		page, err := w.server.index.List(ctx, q, token, maxChanges)
 		if err != nil {
