@@ -85,6 +85,9 @@ func statusOf(err error, replay string, unexpected func(error) string) error {
 	if err == nil {
 		return nil
 	}
+	if errors.Is(err, catalog.ErrOutside) || errors.Is(err, source.ErrIrregular) {
+		err = catalog.NotFound(replay) // what lies outside is nobody's business, nor that something does
+	}
 	f := fault{meta: map[string]string{}, message: err.Error()}
 	if replay != "" {
 		f.meta["replay"] = shorten(replay)
@@ -181,10 +184,8 @@ var causes = []struct {
 	reason replaydv1.ErrorReason
 }{
 	{catalog.ErrNotFound, codes.NotFound, replaydv1.ErrorReason_ERROR_REASON_REPLAY_NOT_FOUND},
-	{catalog.ErrOutside, codes.PermissionDenied, replaydv1.ErrorReason_ERROR_REASON_OUTSIDE_ROOT},
 	{source.ErrIO, codes.Unavailable, replaydv1.ErrorReason_ERROR_REASON_IO},
 	{catalog.ErrDenied, codes.PermissionDenied, replaydv1.ErrorReason_ERROR_REASON_OUTSIDE_ROOT},
-	{source.ErrIrregular, codes.PermissionDenied, replaydv1.ErrorReason_ERROR_REASON_OUTSIDE_ROOT},
 	{cursor.ErrInvalid, codes.InvalidArgument, replaydv1.ErrorReason_ERROR_REASON_BAD_REQUEST},
 	{cursor.ErrVersion, codes.FailedPrecondition, replaydv1.ErrorReason_ERROR_REASON_CURSOR_MISMATCH},
 	{stream.ErrCursorReplay, codes.FailedPrecondition, replaydv1.ErrorReason_ERROR_REASON_CURSOR_MISMATCH},

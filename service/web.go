@@ -20,6 +20,8 @@ import (
 	"github.com/rs/cors"
 	"golang.org/x/net/http2"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/replayd/replayd/service/access"
 )
 
 // corsMaxAge is how long browsers may remember what they are allowed.
@@ -28,6 +30,7 @@ const corsMaxAge = 2 * time.Hour
 // Web serves the same API by Connect and gRPC-Web, for browsers, which cannot speak gRPC.
 type Web struct {
 	server *http.Server
+	gate   *access.Gate
 }
 
 // NewWeb returns what serves the daemon's API to browsers. Pages of the listed origins, such as
@@ -59,7 +62,7 @@ func (d *Daemon) NewWeb(origins []string) (*Web, error) {
 	protocols.SetHTTP1(true)
 	protocols.SetHTTP2(true)
 	protocols.SetUnencryptedHTTP2(true)
-	return &Web{&http.Server{
+	return &Web{gate: d.server.Gate, server: &http.Server{
 		Handler:           handler,
 		ReadHeaderTimeout: connectionTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
@@ -203,6 +206,8 @@ func (g *gunzip) Read(p []byte) (int, error) {
 
 // Serve serves on the listener until Shutdown.
 func (w *Web) Serve(l net.Listener) error {
+	tcp, ok := l.Addr().(*net.TCPAddr)
+	w.server.Handler = w.gate.GuardHost(ok && tcp.IP.IsLoopback(), w.server.Handler)
 	if err := w.server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}

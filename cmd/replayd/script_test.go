@@ -29,6 +29,7 @@ import (
 //	                           what it prints goes to the file daemon.log
 //	certify                    writes cert.pem and key.pem, of a certificate for 127.0.0.1 that signs itself
 //	drain                      ends that daemon as an operator would, and waits until it is gone
+//	hangup                     sends that daemon SIGHUP
 //	crash                      kills that daemon, and waits until it is gone
 //	await FILE TEXT            waits until a file of the script's directory contains a text
 //	mkfifo FILE                makes a named pipe
@@ -55,8 +56,13 @@ func TestScript(t *testing.T) {
 			"certify": scriptCertify,
 			"drain":   func(ts *testscript.TestScript, _ bool, _ []string) { scriptEnd(ts, syscall.SIGTERM) },
 			"crash":   func(ts *testscript.TestScript, _ bool, _ []string) { scriptEnd(ts, syscall.SIGKILL) },
-			"await":   scriptAwait,
-			"append":  scriptAppend,
+			"hangup": func(ts *testscript.TestScript, _ bool, _ []string) {
+				pid, err := strconv.Atoi(ts.Getenv("DAEMON"))
+				ts.Check(err)
+				ts.Check(syscall.Kill(pid, syscall.SIGHUP))
+			},
+			"await":  scriptAwait,
+			"append": scriptAppend,
 			"mkfifo": func(ts *testscript.TestScript, _ bool, args []string) {
 				ts.Check(syscall.Mkfifo(ts.MkAbs(args[0]), 0o600))
 			},

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -11,8 +10,10 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -21,6 +22,7 @@ import (
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service"
+	"github.com/replayd/replayd/service/access"
 	"github.com/replayd/replayd/service/catalog"
 	"github.com/replayd/replayd/service/source"
 	"github.com/replayd/replayd/service/watch"
@@ -33,6 +35,7 @@ type serveCmd struct {
 	WebListen     string        `help:"Where to serve browsers, by Connect and gRPC-Web. Default: nowhere." placeholder:"HOST:PORT"`
 	WebOrigin     []string      `help:"An origin whose pages may use it, such as https://example.org, or * for all. Repeatable." placeholder:"ORIGIN"`
 	MetricsListen string        `help:"Where to serve Prometheus metrics, under /metrics. Default: nowhere." placeholder:"HOST:PORT"`
+	DebugListen   string        `help:"Where to serve profiles of the process, under /debug/pprof/. Default: nowhere." placeholder:"HOST:PORT"`
 	MaxStreams    int           `help:"How many streams may run at once." default:"1024"`
 	MaxInflated   int64         `help:"How many bytes a compressed replay may inflate to." default:"17179869184"`
 	MaxUpload     int64         `help:"How many bytes an upload may have." default:"1073741824"`
@@ -50,10 +53,10 @@ type serveCmd struct {
 // Validate refuses what makes no sense, before anything is done.
 func (c *serveCmd) Validate() error {
 	for _, listen := range []struct{ flag, addr string }{
-		{"--listen", c.Listen}, {"--web-listen", c.WebListen}, {"--metrics-listen", c.MetricsListen},
+		{"--listen", c.Listen}, {"--web-listen", c.WebListen}, {"--metrics-listen", c.MetricsListen}, {"--debug-listen", c.DebugListen},
 	} {
-		if _, _, err := net.SplitHostPort(listen.addr); err != nil && listen.addr != "" {
-			return fmt.Errorf("%s %s: want HOST:PORT, or :PORT for all addresses", listen.flag, listen.addr)
+		if err := checkListen(listen.addr); err != nil {
+			return fmt.Errorf("%s %s: %w", listen.flag, listen.addr, err)
 		}
 	}
 	for _, root := range c.Root {
@@ -80,7 +83,7 @@ func (c *serveCmd) Validate() error {
 	case c.DrainTimeout <= 0:
 		return fmt.Errorf("--drain-timeout %v: must be positive", c.DrainTimeout)
 	}
-	return c.Security.check(c.Listen, c.WebListen)
+	return c.Security.check(c.Listen, c.WebListen, c.MetricsListen, c.DebugListen)
 }
 
 // isOrigin tells whether a text is what browsers call an origin, or a pattern for some.
@@ -92,6 +95,9 @@ func isOrigin(text string) bool {
 // Run serves until it is told to stop.
 func (c *serveCmd) Run(ctx context.Context, con console) error {
 	log := c.logger(con)
+	again := make(chan os.Signal, 1)
+	signal.Notify(again, syscall.SIGHUP) // first: it would end the process
+	defer signal.Stop(again)
 	roots, clean, err := c.roots()
 	if err != nil {
 		return err
@@ -110,75 +116,56 @@ func (c *serveCmd) Run(ctx context.Context, con console) error {
 	}
 	defer func() { _ = watcher.Close() }()
 
-	options, err := c.Security.options()
-	if err != nil {
-		return err
-	}
-	listener, err := net.Listen("tcp", c.Listen)
-	if err != nil {
-		return err
-	}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	gate, err := c.Security.gate(log, registry)
+	if err != nil {
+		return err
+	}
+	doors, err := c.doors()
+	if err != nil {
+		return err
+	}
+	defer doors.close()
 	server, err := service.NewServer(service.Config{
-		Catalog: cat, Log: log, Version: version, MaxStreams: c.MaxStreams, MaxInflated: c.MaxInflated,
+		Catalog: cat, Log: log, Gate: gate, Version: version, MaxStreams: c.MaxStreams, MaxInflated: c.MaxInflated,
 		MaxUpload: c.MaxUpload, RevealSecrets: c.RevealSecrets, Watcher: watcher,
 		IndexPath: c.Index, SurveyBudget: c.SurveyBudget,
 	})
 	if err != nil {
-		_ = listener.Close()
 		return err
 	}
-	daemon := service.NewDaemon(server, registry, options...)
-	web, webListener, err := c.web(daemon, log)
-	if err != nil {
-		_ = listener.Close()
-		return err
+	daemon := service.NewDaemon(server, registry, doors.options()...)
+	var web *service.Web
+	if doors.web != nil {
+		if web, err = daemon.NewWeb(c.WebOrigin); err != nil {
+			return err
+		}
+		log.Info("serving browsers", "address", doors.web.Addr().String())
 	}
-	stopMetrics, err := c.serveMetrics(registry, log)
-	if err != nil {
-		_ = listener.Close()
-		return err
+	if doors.metrics != nil {
+		mux := http.NewServeMux()
+		mux.Handle("GET /metrics", gate.Handler(access.Metrics, promhttp.HandlerFor(registry, promhttp.HandlerOpts{Registry: registry})))
+		defer doors.serve(doors.metrics, gate.GuardHost(isLocal(c.MetricsListen), mux), "metrics", log)()
 	}
-	defer stopMetrics()
+	if doors.debug != nil {
+		defer doors.serve(doors.debug, gate.GuardHost(isLocal(c.DebugListen), gate.Handler(access.Debug, profiles())), "profiles", log)()
+	}
+	c.Security.warn(log, c.Listen, c.WebListen, c.MetricsListen, c.DebugListen)
+	defer attend(ctx, log, again, c.Security.reloadable(gate, doors.certs))()
 
-	log.InfoContext(ctx, "serving", "address", listener.Addr().String(), "version", version, "roots", len(roots))
-	c.greet(ctx, con, server, listener.Addr().String())
-	return daemon.Serve(ctx, listener, web, webListener, c.DrainTimeout)
-}
-
-// web prepares to serve browsers, when that is asked for.
-func (c *serveCmd) web(daemon *service.Daemon, log *slog.Logger) (*service.Web, net.Listener, error) {
-	if c.WebListen == "" {
-		return nil, nil, nil
-	}
-	web, err := daemon.NewWeb(c.WebOrigin)
-	if err != nil {
-		return nil, nil, err
-	}
-	listener, err := net.Listen("tcp", c.WebListen)
-	if err != nil {
-		return nil, nil, err
-	}
-	config, err := c.Security.tls()
-	if err != nil {
-		_ = listener.Close()
-		return nil, nil, err
-	}
-	if config != nil {
-		config.NextProtos = []string{"h2", "http/1.1"}
-		listener = tls.NewListener(listener, config)
-	}
-	log.Info("serving browsers", "address", listener.Addr().String())
-	return web, listener, nil
+	log.InfoContext(ctx, "serving", "address", doors.grpc.Addr().String(), "version", version, "roots", len(roots))
+	c.greet(ctx, con, server, doors.grpc.Addr().String())
+	return daemon.Serve(ctx, doors.grpc, web, doors.web, c.DrainTimeout)
 }
 
 func (c *serveCmd) logger(con console) *slog.Logger {
 	options := &slog.HandlerOptions{Level: c.LogLevel}
+	var handler slog.Handler = slog.NewTextHandler(con.err, options)
 	if c.LogFormat == "json" {
-		return slog.New(slog.NewJSONHandler(con.err, options))
+		handler = slog.NewJSONHandler(con.err, options)
 	}
-	return slog.New(slog.NewTextHandler(con.err, options))
+	return slog.New(access.Sampled(handler))
 }
 
 // roots reads the --root flags. Without any it unpacks the bundled samples; clean removes them again.
@@ -245,27 +232,4 @@ func (c *serveCmd) greet(ctx context.Context, con console, server *service.Serve
 	_, _ = fmt.Fprintf(con.out,
 		"  %s -d '{\"replay\": %q, \"include\": [{\"kinds\": [\"join\", \"player_new\", \"drop\"]}]}' %s %s/StreamEvents\n",
 		grpcurl, name, addr, api)
-}
-
-// serveMetrics serves the metrics until stop is called.
-func (c *serveCmd) serveMetrics(registry *prometheus.Registry, log *slog.Logger) (stop func(), err error) {
-	if c.MetricsListen == "" {
-		return func() {}, nil
-	}
-	listener, err := net.Listen("tcp", c.MetricsListen)
-	if err != nil {
-		return nil, err
-	}
-	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{Registry: registry}))
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			log.Error("metrics are no longer served", "error", err)
-		}
-	}()
-	log.Info("serving metrics", "address", listener.Addr().String())
-	return func() { _ = server.Close(); <-done }, nil
 }
