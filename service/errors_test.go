@@ -304,7 +304,7 @@ func TestTooManyStreams(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	want := failure{codes.ResourceExhausted, "TOO_MANY_STREAMS", "", []string{"replay"}, false}
+	want := failure{codes.ResourceExhausted, "TOO_MANY_STREAMS", "", []string{"replay"}, true}
 	if got := explainFailure(t, d.Session(ctx, req, nil).Err); !got.equal(want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/replayd/replayd/service/access"
+	"github.com/replayd/replayd/service/admission"
 	"github.com/replayd/replayd/service/encode"
 	"github.com/replayd/replayd/service/feed"
 	"github.com/replayd/replayd/service/source"
@@ -129,11 +130,20 @@ func (l *live) release(key feedKey, shared *sharedFeed) {
 func (l *live) start(
 	r *stream.Replay, key feedKey, reopen func() (*source.File, error),
 ) (*sharedFeed, error) {
-	file, err := reopen()
+	ticket, err := l.server.Admission.Enter(admission.Who{}, admission.Feeds)
+	if err == nil {
+		err = ticket.Memory(feedCost)
+	}
 	if err != nil {
+		ticket.Return()
 		return nil, err
 	}
-	closeFile := func() { _ = file.Close() }
+	file, err := reopen()
+	if err != nil {
+		ticket.Return()
+		return nil, err
+	}
+	closeFile := func() { _ = file.Close(); ticket.Return() }
 	if file.Info().ID != key.id {
 		closeFile()
 		return nil, fmt.Errorf("%w while it was opened", source.ErrReplaced)

@@ -1,11 +1,14 @@
 package service
 
 import (
+	"context"
+
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service/access"
+	"github.com/replayd/replayd/service/admission"
 	"github.com/replayd/replayd/service/frame"
 	"github.com/replayd/replayd/service/stream"
 )
@@ -18,7 +21,7 @@ func (s *Server) register(reg prometheus.Registerer) {
 	}
 	reg.MustRegister(
 		s.sentBytes, s.sentResponses, s.unknown, s.left.bytes,
-		gauge("streams", "Streams that run now.", func() int { return len(s.slots) }),
+		gauge("streams", "Streams that run now.", func() int { return int(s.Admission.Taken(admission.Streams)) }),
 		gauge("feeds", "Live replays that are decoded for all who follow them.", s.live.count),
 		gauge("index_files", "Files that the index knows.", func() int { return s.index.Figures().Files }),
 		gauge("index_identified", "Files of which the index knows what their beginning says.",
@@ -72,12 +75,25 @@ const (
 	maxWarnings = 1000
 )
 
+// patiently sends, and tells how long that takes.
+func patiently[M any](ctx context.Context, send func(M) error) func(M) error {
+	w := writingOf(ctx)
+	return func(m M) error {
+		w.begin()
+		defer w.end()
+		return send(m)
+	}
+}
+
 // counted sends by a stream and counts what is sent.
 func (s *Server) counted(ss grpc.ServerStream) stream.Send {
-	send, use := sendMsg(ss), access.UseOf(ss.Context())
+	send, use, w := sendMsg(ss), access.UseOf(ss.Context()), writingOf(ss.Context())
 	return func(f *frame.Frame) error {
 		n := f.Len() // sending consumes the frame
-		if err := send(f); err != nil {
+		w.begin()
+		err := send(f)
+		w.end()
+		if err != nil {
 			return err
 		}
 		s.sentBytes.Add(float64(n))

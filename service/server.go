@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
@@ -15,6 +16,7 @@ import (
 	"github.com/replayd/replayd/decoders"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service/access"
+	"github.com/replayd/replayd/service/admission"
 	"github.com/replayd/replayd/service/catalog"
 	"github.com/replayd/replayd/service/checkpoint"
 	"github.com/replayd/replayd/service/encode"
@@ -33,7 +35,15 @@ type Config struct {
 	Gate *access.Gate
 	// Version is told to clients.
 	Version string
-	// MaxStreams is how many streams may run at once. Default 1024.
+	// Admission limits what callers take. Nil limits nothing but the number of streams, to MaxStreams.
+	Admission *admission.Control
+	// Turns hands the processors round among those who read files. Nil does not.
+	Turns *admission.Turns
+	// SendTimeout is how long a stream waits for a client that does not read. Default 1 minute.
+	SendTimeout time.Duration
+	// UploadTimeout is how long an upload waits for its client. Default 1 minute.
+	UploadTimeout time.Duration
+	// MaxStreams is how many streams may run at once; it is told to clients. Default 1024.
 	MaxStreams int
 	// MaxInflated is how many bytes a compressed replay may inflate to; it is told to clients. The catalog enforces it.
 	MaxInflated int64
@@ -59,6 +69,7 @@ const (
 	defaultMaxStreams      = 1024
 	defaultCheckpointBytes = 64 << 20
 	defaultMaxUpload       = 1 << 30
+	defaultPatience        = time.Minute
 )
 
 // Server implements the API. It is safe for concurrent use.
@@ -66,8 +77,9 @@ type Server struct {
 	replaydv1.UnimplementedReplayServiceServer
 
 	Config
-	slots       chan struct{} // one for each stream that runs
 	drain       chan struct{} // closed when the server shuts down
+	late        chan struct{} // closed when it has to be down
+	handlers    sync.WaitGroup
 	live        *live
 	index       *index.Index
 	left        *left
@@ -89,11 +101,20 @@ func NewServer(c Config) (*Server, error) {
 	if c.MaxUpload <= 0 {
 		c.MaxUpload = defaultMaxUpload
 	}
+	if c.SendTimeout <= 0 {
+		c.SendTimeout = defaultPatience
+	}
+	if c.UploadTimeout <= 0 {
+		c.UploadTimeout = defaultPatience
+	}
+	if c.Admission == nil {
+		c.Admission = admission.New(admission.Limits{All: admission.Amounts{admission.Streams: int64(c.MaxStreams)}})
+	}
 	if c.CheckpointBytes <= 0 {
 		c.CheckpointBytes = defaultCheckpointBytes
 	}
 	s := &Server{
-		Config: c, slots: make(chan struct{}, c.MaxStreams), drain: make(chan struct{}),
+		Config: c, drain: make(chan struct{}), late: make(chan struct{}),
 		checkpoints: checkpoint.NewStore(c.CheckpointBytes),
 		sentBytes:   newSentBytes(), sentResponses: newSentResponses(), unknown: newUnknown(),
 	}
@@ -129,6 +150,20 @@ func NewServer(c Config) (*Server, error) {
 func (s *Server) Close() error {
 	s.left.close()
 	return s.index.Close()
+}
+
+// abandon is Close while calls run that do not end. What the index has not stored yet is found out again.
+func (s *Server) abandon() {
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		_ = s.Close()
+	}()
+	select {
+	case <-closed:
+	case <-time.After(handlerGrace):
+	}
+	s.Log.Error("calls still run that do not end; they end with the process")
 }
 
 // Drain ends all streams, each with an end that says so, and refuses new ones. It must be called once at most.
@@ -262,27 +297,12 @@ func (s *Server) StreamEvents(
 	req *replaydv1.StreamEventsRequest, out grpc.ServerStreamingServer[replaydv1.StreamEventsResponse],
 ) error {
 	ctx := out.Context()
-	release, err := s.enter()
+	ctx, ticket, err := s.enter(ctx, streamCost)
 	if err != nil {
 		return s.fail(ctx, err, req.GetReplay())
 	}
-	defer release()
+	defer ticket.Return()
 	return s.fail(ctx, s.Stream(ctx, req, s.counted(out)), req.GetReplay())
-}
-
-// enter takes one of the places for streams; release gives it back.
-func (s *Server) enter() (release func(), err error) {
-	select {
-	case <-s.drain:
-		return nil, stream.ErrDraining
-	default:
-	}
-	select {
-	case s.slots <- struct{}{}:
-		return func() { <-s.slots }, nil
-	default:
-		return nil, errTooManyStreams
-	}
 }
 
 // GetServerInfo implements the API.

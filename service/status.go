@@ -17,6 +17,7 @@ import (
 
 	"github.com/replayd/replayd/decoders"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service/admission"
 	"github.com/replayd/replayd/service/catalog"
 	"github.com/replayd/replayd/service/cursor"
 	"github.com/replayd/replayd/service/filter"
@@ -111,6 +112,15 @@ func statusOf(err error, replay string, unexpected func(error) string) error {
 	if field := fieldOf(err); field != "" {
 		return badRequest(field, err.Error())
 	}
+	if refused, ok := errors.AsType[*admission.RefusedError](err); ok {
+		f.code, f.reason = codes.ResourceExhausted, replaydv1.ErrorReason_ERROR_REASON_LIMIT_EXCEEDED
+		if refused.Resource == admission.Streams {
+			f.reason = replaydv1.ErrorReason_ERROR_REASON_TOO_MANY_STREAMS
+		}
+		f.message = refused.Error()
+		f.details = append(f.details, &errdetails.RetryInfo{RetryDelay: durationpb.New(refused.Retry)})
+		return f.status()
+	}
 	if unrecognized(err) {
 		f.code, f.reason = codes.InvalidArgument, replaydv1.ErrorReason_ERROR_REASON_UNKNOWN_FORMAT
 		return f.status()
@@ -118,7 +128,7 @@ func statusOf(err error, replay string, unexpected func(error) string) error {
 	for _, known := range causes {
 		if errors.Is(err, known.err) {
 			f.code, f.reason = known.code, known.reason
-			if f.reason == replaydv1.ErrorReason_ERROR_REASON_DRAINING {
+			if f.reason == replaydv1.ErrorReason_ERROR_REASON_DRAINING || errors.Is(err, source.ErrFull) {
 				f.details = append(f.details, &errdetails.RetryInfo{RetryDelay: durationpb.New(drainRetry)})
 			}
 			return f.status()
@@ -197,12 +207,10 @@ var causes = []struct {
 	{index.ErrBehind, codes.ResourceExhausted, replaydv1.ErrorReason_ERROR_REASON_TOO_SLOW},
 	{stream.ErrTooSlow, codes.ResourceExhausted, replaydv1.ErrorReason_ERROR_REASON_TOO_SLOW},
 	{stream.ErrDraining, codes.Unavailable, replaydv1.ErrorReason_ERROR_REASON_DRAINING},
-	{errTooManyStreams, codes.ResourceExhausted, replaydv1.ErrorReason_ERROR_REASON_TOO_MANY_STREAMS},
+	{source.ErrFull, codes.ResourceExhausted, replaydv1.ErrorReason_ERROR_REASON_LIMIT_EXCEEDED},
+	{errStalled, codes.DeadlineExceeded, replaydv1.ErrorReason_ERROR_REASON_TOO_SLOW},
 	{decoders.ErrUnsupported, codes.Unimplemented, replaydv1.ErrorReason_ERROR_REASON_UNSUPPORTED_VERSION},
 	{decoders.ErrLimit, codes.ResourceExhausted, replaydv1.ErrorReason_ERROR_REASON_LIMIT_EXCEEDED},
 	{decoders.ErrCorrupt, codes.DataLoss, replaydv1.ErrorReason_ERROR_REASON_CORRUPT},
 	{decoders.ErrTruncated, codes.DataLoss, replaydv1.ErrorReason_ERROR_REASON_TRUNCATED},
 }
-
-// errTooManyStreams says that no further stream may start.
-var errTooManyStreams = errors.New("too many streams")

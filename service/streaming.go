@@ -44,6 +44,10 @@ func (s *Server) Stream(ctx context.Context, req *replaydv1.StreamEventsRequest,
 		_ = file.Close()
 		return err
 	}
+	if _, err := spend(ctx, file); err != nil { // given back with the ticket
+		_ = file.Close()
+		return err
+	}
 	c, err := Subscribe(ctx, file, req)
 	if err != nil {
 		_ = file.Close()
@@ -54,6 +58,7 @@ func (s *Server) Stream(ctx context.Context, req *replaydv1.StreamEventsRequest,
 		return err
 	}
 	c.Drain, c.Version = s.drain, s.Version
+	c.Turns, c.Caller = s.Turns, s.callerKey(ctx)
 	if req.GetFollowSuccessors() {
 		next, err := s.successors(ctx, file, c.Replay, req)
 		if err != nil {

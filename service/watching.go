@@ -22,11 +22,11 @@ func (s *Server) WatchReplays(
 	req *replaydv1.WatchReplaysRequest, out grpc.ServerStreamingServer[replaydv1.WatchReplaysResponse],
 ) error {
 	ctx := out.Context()
-	release, err := s.enter()
+	ctx, ticket, err := s.enter(ctx, watchCost)
 	if err != nil {
 		return s.fail(ctx, err, req.GetDirectory())
 	}
-	defer release()
+	defer ticket.Return()
 	heartbeat, err := heartbeatOf(req.GetHeartbeatInterval())
 	if err != nil {
 		return err
@@ -35,7 +35,7 @@ func (s *Server) WatchReplays(
 	if err != nil {
 		return err
 	}
-	w := watching{server: s, dir: req.GetDirectory(), formats: formats, heartbeat: heartbeat, send: out.Send}
+	w := watching{server: s, dir: req.GetDirectory(), formats: formats, heartbeat: heartbeat, send: patiently(ctx, out.Send)}
 	return s.fail(ctx, w.run(ctx), req.GetDirectory())
 }
 

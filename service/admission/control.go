@@ -15,12 +15,13 @@ type Resource int
 const (
 	Streams Resource = iota // streams of events and watchers; uploads are among them
 	Calls                   // other calls that run
+	Feeds                   // live replays that are decoded for all who follow them
 	Memory                  // bytes
 	Spool                   // bytes on disk
 	resources
 )
 
-var resourceNames = [resources]string{"streams", "calls", "memory", "spool"}
+var resourceNames = [resources]string{"streams", "calls", "feeds", "memory", "spool"}
 
 // String returns the resource's name, such as "memory".
 func (r Resource) String() string { return resourceNames[r] }

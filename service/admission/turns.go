@@ -31,9 +31,9 @@ func NewTurns(processors int) *Turns {
 	return &Turns{free: processors, running: map[*Turn]struct{}{}, queues: map[string][]chan *Turn{}}
 }
 
-// Take waits for a caller's turn. It returns nil when done is closed first. The turn must be given back after some
+// Take waits for a caller's turn. It returns nil when one of the channels is closed first. The turn must be given back after some
 // milliseconds.
-func (t *Turns) Take(done <-chan struct{}, caller string) *Turn {
+func (t *Turns) Take(done, drain <-chan struct{}, caller string) *Turn {
 	t.mu.Lock()
 	if t.free > 0 {
 		turn := t.start()
@@ -53,6 +53,9 @@ func (t *Turns) Take(done <-chan struct{}, caller string) *Turn {
 		case turn := <-mine:
 			return turn
 		case <-done:
+			t.withdraw(caller, mine)
+			return nil
+		case <-drain:
 			t.withdraw(caller, mine)
 			return nil
 		case <-timer.C:
