@@ -20,6 +20,7 @@ import (
 	"google.golang.org/grpc/credentials"
 
 	"github.com/replayd/replayd/service/access"
+	"github.com/replayd/replayd/service/admission"
 )
 
 // doors are the listeners of a daemon. Those that are not asked for are nil.
@@ -55,7 +56,7 @@ func checkListen(listen string) error {
 }
 
 // doors opens all listeners, or none.
-func (c *serveCmd) doors() (_ *doors, err error) {
+func (c *serveCmd) doors(connections *admission.Connections) (_ *doors, err error) {
 	d := &doors{}
 	defer func() {
 		if err != nil {
@@ -85,6 +86,7 @@ func (c *serveCmd) doors() (_ *doors, err error) {
 		if err = c.Security.checkOpen(*l.to); err != nil {
 			return nil, err
 		}
+		*l.to = connections.Listen(*l.to)
 		if d.certs == nil || l.protocols == nil {
 			continue
 		}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math"
 	"net"
 	"net/http"
 	"net/url"
@@ -36,7 +35,6 @@ type serveCmd struct {
 	WebOrigin     []string      `help:"An origin whose pages may use it, such as https://example.org, or * for all. Repeatable." placeholder:"ORIGIN"`
 	MetricsListen string        `help:"Where to serve Prometheus metrics, under /metrics. Default: nowhere." placeholder:"HOST:PORT"`
 	DebugListen   string        `help:"Where to serve profiles of the process, under /debug/pprof/. Default: nowhere." placeholder:"HOST:PORT"`
-	MaxStreams    int           `help:"How many streams may run at once." default:"1024"`
 	MaxInflated   int64         `help:"How many bytes a compressed replay may inflate to." default:"17179869184"`
 	MaxUpload     int64         `help:"How many bytes an upload may have." default:"1073741824"`
 	Watch         watch.Mode    `help:"How to learn that files grow: auto, inotify or poll." default:"auto"`
@@ -47,6 +45,7 @@ type serveCmd struct {
 	LogFormat     string        `help:"How to log: text or json." enum:"text,json" default:"text"`
 	LogLevel      slog.Level    `help:"What to log: debug, info, warn or error." default:"info"`
 	Grpcurl       string        `help:"How to call grpcurl in the line to try." default:"grpcurl" hidden:""`
+	Limits        limits        `embed:""`
 	Security      security      `embed:""`
 }
 
@@ -72,8 +71,6 @@ func (c *serveCmd) Validate() error {
 	switch {
 	case len(c.WebOrigin) > 0 && c.WebListen == "":
 		return errors.New("--web-origin needs --web-listen")
-	case c.MaxStreams < 1 || c.MaxStreams > math.MaxInt32:
-		return fmt.Errorf("--max-streams %d: must be 1 to %d", c.MaxStreams, math.MaxInt32)
 	case c.MaxInflated < 1:
 		return fmt.Errorf("--max-inflated %d: must be 1 or more", c.MaxInflated)
 	case c.MaxUpload < 1:
@@ -82,6 +79,9 @@ func (c *serveCmd) Validate() error {
 		return fmt.Errorf("--survey-budget %v: must be 0 to 1", c.SurveyBudget)
 	case c.DrainTimeout <= 0:
 		return fmt.Errorf("--drain-timeout %v: must be positive", c.DrainTimeout)
+	}
+	if err := c.Limits.check(); err != nil {
+		return err
 	}
 	return c.Security.check(c.Listen, c.WebListen, c.MetricsListen, c.DebugListen)
 }
@@ -122,16 +122,18 @@ func (c *serveCmd) Run(ctx context.Context, con console) error {
 	if err != nil {
 		return err
 	}
-	doors, err := c.doors()
+	config := service.Config{
+		Catalog: cat, Log: log, Gate: gate, Version: version, MaxInflated: c.MaxInflated,
+		MaxUpload: c.MaxUpload, RevealSecrets: c.RevealSecrets, Watcher: watcher,
+		IndexPath: c.Index, SurveyBudget: c.SurveyBudget,
+	}
+	connections := c.Limits.apply(&config, log, registry)
+	doors, err := c.doors(connections)
 	if err != nil {
 		return err
 	}
 	defer doors.close()
-	server, err := service.NewServer(service.Config{
-		Catalog: cat, Log: log, Gate: gate, Version: version, MaxStreams: c.MaxStreams, MaxInflated: c.MaxInflated,
-		MaxUpload: c.MaxUpload, RevealSecrets: c.RevealSecrets, Watcher: watcher,
-		IndexPath: c.Index, SurveyBudget: c.SurveyBudget,
-	})
+	server, err := service.NewServer(config)
 	if err != nil {
 		return err
 	}

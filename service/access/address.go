@@ -27,7 +27,7 @@ func (g *Gate) Address(peer net.Addr, forwarded []string) string {
 	}
 	from := strings.Split(strings.Join(forwarded, ","), ",")
 	addr, _ := addrOf(peer.String())
-	for g.believes(addr) && len(from) > 0 {
+	for g.Believes(addr) && len(from) > 0 {
 		next, ok := addrOf(strings.TrimSpace(from[len(from)-1]))
 		if !ok {
 			break
@@ -40,7 +40,8 @@ func (g *Gate) Address(peer net.Addr, forwarded []string) string {
 	return addr.String()
 }
 
-func (g *Gate) believes(addr netip.Addr) bool {
+// Believes reports whether an address, or with the zero Addr a socket of this machine, is a proxy's that is believed.
+func (g *Gate) Believes(addr netip.Addr) bool {
 	return slices.ContainsFunc(g.Proxies, func(p netip.Prefix) bool {
 		return p.Contains(addr) || !addr.IsValid() && !p.IsValid()
 	})
