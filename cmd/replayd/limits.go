@@ -60,6 +60,8 @@ func (l *limits) check() error {
 		}
 	}
 	switch {
+	case l.MaxMemory != 0 && l.MaxMemory < leastMemory:
+		return fmt.Errorf("--max-memory %d: must be 64MiB or more", l.MaxMemory)
 	case l.MaxConnections < 0:
 		return fmt.Errorf("--max-connections %d: must not be negative", l.MaxConnections)
 	case !(l.ClientShare > 0) || l.ClientShare > 1:

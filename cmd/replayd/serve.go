@@ -29,6 +29,7 @@ import (
 )
 
 type serveCmd struct {
+	Config        configFile    `help:"Read flags that are not given from this file: lines NAME = VALUE." type:"existingfile" placeholder:"FILE" env:"-"`
 	Root          []string      `help:"A directory to serve, and the alias that its replays' names start with. Repeatable. Without any, the bundled samples are served under samples/." placeholder:"ALIAS=DIR"`
 	Listen        string        `help:"Where to listen. Anything but a loopback address wants TLS, or --insecure." default:"127.0.0.1:7171" placeholder:"HOST:PORT"`
 	WebListen     string        `help:"Where to serve browsers, by Connect and gRPC-Web. Default: nowhere." placeholder:"HOST:PORT"`
@@ -123,7 +124,7 @@ func (c *serveCmd) Run(ctx context.Context, con console) error {
 		return err
 	}
 	config := service.Config{
-		Catalog: cat, Log: log, Gate: gate, Version: version, MaxInflated: c.MaxInflated,
+		Catalog: cat, Log: log, Gate: gate, Version: versionOf(), MaxInflated: c.MaxInflated,
 		MaxUpload: c.MaxUpload, RevealSecrets: c.RevealSecrets, Watcher: watcher,
 		IndexPath: c.Index, SurveyBudget: c.SurveyBudget,
 	}
@@ -156,7 +157,7 @@ func (c *serveCmd) Run(ctx context.Context, con console) error {
 	c.Security.warn(log, c.Listen, c.WebListen, c.MetricsListen, c.DebugListen)
 	defer attend(ctx, log, again, c.Security.reloadable(gate, doors.certs))()
 
-	log.InfoContext(ctx, "serving", "address", doors.grpc.Addr().String(), "version", version, "roots", len(roots))
+	log.InfoContext(ctx, "serving", "address", doors.grpc.Addr().String(), "version", versionOf(), "roots", len(roots))
 	c.greet(ctx, con, server, doors.grpc.Addr().String())
 	return daemon.Serve(ctx, doors.grpc, web, doors.web, c.DrainTimeout)
 }
