@@ -157,6 +157,7 @@ func (c *serveCmd) Run(ctx context.Context, con console) error {
 	c.Security.warn(log, c.Listen, c.WebListen, c.MetricsListen, c.DebugListen)
 	defer attend(ctx, log, again, c.Security.reloadable(gate, doors.certs))()
 
+	defer notify(ctx, log, c.DrainTimeout)()
 	log.InfoContext(ctx, "serving", "address", doors.grpc.Addr().String(), "version", versionOf(), "roots", len(roots))
 	c.greet(ctx, con, server, doors.grpc.Addr().String())
 	return daemon.Serve(ctx, doors.grpc, web, doors.web, c.DrainTimeout)
