@@ -21,6 +21,7 @@ import (
 
 	"github.com/replayd/replayd/service/access"
 	"github.com/replayd/replayd/service/admission"
+	"github.com/replayd/replayd/service/h2guard"
 )
 
 // doors are the listeners of a daemon. Those that are not asked for are nil.
@@ -56,7 +57,7 @@ func checkListen(listen string) error {
 }
 
 // doors opens all listeners, or none.
-func (c *serveCmd) doors(connections *admission.Connections) (_ *doors, err error) {
+func (c *serveCmd) doors(connections *admission.Connections, guard *h2guard.Guard) (_ *doors, err error) {
 	d := &doors{}
 	defer func() {
 		if err != nil {
@@ -87,22 +88,27 @@ func (c *serveCmd) doors(connections *admission.Connections) (_ *doors, err erro
 			return nil, err
 		}
 		*l.to = connections.Listen(*l.to)
-		if d.certs == nil || l.protocols == nil {
+		if l.protocols == nil {
 			continue
 		}
-		config, err := d.certs.Config(l.protocols...)
-		if err != nil {
-			return nil, err
+		if d.certs != nil {
+			config, err := d.certs.Config(l.protocols...)
+			if err != nil {
+				return nil, err
+			}
+			*l.to = tls.NewListener(*l.to, config)
 		}
-		*l.to = tls.NewListener(*l.to, config)
+		*l.to = guard.Listen(*l.to)
 	}
+	var creds credentials.TransportCredentials
 	if d.certs != nil {
 		config, err := d.certs.Config("h2")
 		if err != nil {
 			return nil, err
 		}
-		d.creds = append(d.creds, grpc.Creds(credentials.NewTLS(config)))
+		creds = credentials.NewTLS(config)
 	}
+	d.creds = append(d.creds, grpc.Creds(guard.Credentials(creds)))
 	return d, nil
 }
 
@@ -157,7 +163,7 @@ func (d *doors) close() {
 // serve serves what is no API until stop is called.
 func (*doors) serve(l net.Listener, h http.Handler, what string, log *slog.Logger) (stop func()) {
 	server := &http.Server{
-		Handler: h, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 2 * time.Minute,
+		Handler: h2guard.KnowTLS(h), ConnContext: h2guard.KeepConn, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 2 * time.Minute,
 		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
 	done := make(chan struct{})

@@ -23,6 +23,7 @@ import (
 	"github.com/replayd/replayd/service"
 	"github.com/replayd/replayd/service/access"
 	"github.com/replayd/replayd/service/catalog"
+	"github.com/replayd/replayd/service/h2guard"
 	"github.com/replayd/replayd/service/source"
 	"github.com/replayd/replayd/service/watch"
 	"github.com/replayd/replayd/testdata"
@@ -129,7 +130,7 @@ func (c *serveCmd) Run(ctx context.Context, con console) error {
 		IndexPath: c.Index, SurveyBudget: c.SurveyBudget,
 	}
 	connections := c.Limits.apply(&config, log, registry)
-	doors, err := c.doors(connections)
+	doors, err := c.doors(connections, h2guard.NewGuard(log, registry))
 	if err != nil {
 		return err
 	}
