@@ -125,13 +125,16 @@ func (s *Server) detach(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo,
 	w := &writing{limit: s.SendTimeout, cancel: cancel}
 	w.timer = time.AfterFunc(s.SendTimeout, w.look)
 	defer w.timer.Stop()
+	asked := &asking{timer: time.AfterFunc(s.UploadTimeout, func() { cancel(errStalled) })}
+	defer asked.timer.Stop()
 	done := make(chan error, 1)
 	s.handlers.Add(1)
 	go func() {
 		defer s.handlers.Done()
-		kept := middleware.WrapServerStream(ss)
-		kept.WrappedContext = context.WithValue(ctx, writingKey{}, w)
-		done <- handler(srv, kept)
+		asked.WrappedServerStream = middleware.WrappedServerStream{
+			ServerStream: ss, WrappedContext: context.WithValue(ctx, writingKey{}, w),
+		}
+		done <- handler(srv, asked)
 	}()
 	select {
 	case err := <-done:
@@ -139,8 +142,8 @@ func (s *Server) detach(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo,
 	case <-ctx.Done():
 	case <-s.late:
 	}
-	if errors.Is(context.Cause(ctx), stream.ErrTooSlow) {
-		return s.fail(ctx, stream.ErrTooSlow, "")
+	if cause := context.Cause(ctx); errors.Is(cause, stream.ErrTooSlow) || errors.Is(cause, errStalled) {
+		return s.fail(ctx, cause, "")
 	}
 	select { // it was told to end, and most do at once
 	case err := <-done:
@@ -148,6 +151,20 @@ func (s *Server) detach(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo,
 	case <-time.After(handlerGrace):
 		return s.fail(ctx, stream.ErrDraining, "")
 	}
+}
+
+// asking is a stream that ends when its client asks for nothing.
+type asking struct {
+	middleware.WrappedServerStream
+
+	timer *time.Timer // until the first message has come
+}
+
+// RecvMsg implements grpc.ServerStream.
+func (a *asking) RecvMsg(m any) error {
+	err := a.WrappedServerStream.RecvMsg(m)
+	a.timer.Stop()
+	return err
 }
 
 // handlerGrace is how long a handler that was told to end may take before its call ends without it.

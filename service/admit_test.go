@@ -77,6 +77,31 @@ func TestStalledUpload(t *testing.T) {
 	}
 }
 
+// TestSilentCall: a call that asks for nothing ends, by gRPC and by the web.
+func TestSilentCall(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := startWith(t, t.TempDir(), listener, time.Second, func(c *service.Config) { c.UploadTimeout = 200 * time.Millisecond })
+	web, err := grpc.NewClient(listener.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer web.Close()
+	for way, conn := range map[string]*grpc.ClientConn{"gRPC": d.conn, "web": web} {
+		for _, method := range []string{replaydv1.ReplayService_StreamEvents_FullMethodName, replaydv1.ReplayService_DecodeReplay_FullMethodName} {
+			s, err := conn.NewStream(timeout(t), &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, method)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := s.RecvMsg(new(replaydv1.StreamEventsResponse)); status.Code(err) != codes.DeadlineExceeded {
+				t.Errorf("%s by %s: %v", method, way, err)
+			}
+		}
+	}
+}
+
 // slowReader is a reader of a replay that never ends.
 type slowReader struct {
 	encode.Reader

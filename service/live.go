@@ -112,6 +112,16 @@ func (l *live) count() int {
 	return len(l.feeds)
 }
 
+// behind is how many bytes the feed is behind its file that is furthest behind.
+func (l *live) behind() (most int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, shared := range l.feeds {
+		most = max(most, int(shared.Behind()))
+	}
+	return most
+}
+
 // release stops a feed that nobody uses any more.
 func (l *live) release(key feedKey, shared *sharedFeed) {
 	l.mu.Lock()

@@ -20,9 +20,10 @@ func (s *Server) register(reg prometheus.Registerer) {
 			func() float64 { return float64(value()) })
 	}
 	reg.MustRegister(
-		s.sentBytes, s.sentResponses, s.unknown, s.left.bytes,
+		s.sentBytes, s.sentResponses, s.unknown, s.left.bytes, s.faults.errors, s.faults.decoders, s.faults.received, s.faults.uploads,
 		gauge("streams", "Streams that run now.", func() int { return int(s.Admission.Taken(admission.Streams)) }),
 		gauge("feeds", "Live replays that are decoded for all who follow them.", s.live.count),
+		gauge("feed_lag_bytes", "Bytes of live replays that are there and not decoded yet: of that which has most.", s.live.behind),
 		gauge("index_files", "Files that the index knows.", func() int { return s.index.Figures().Files }),
 		gauge("index_identified", "Files of which the index knows what their beginning says.",
 			func() int { return s.index.Figures().Identified }),

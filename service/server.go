@@ -89,6 +89,7 @@ type Server struct {
 	maps        *maps
 
 	sentBytes, sentResponses, unknown prometheus.Counter
+	faults                            *faults
 }
 
 var _ replaydv1.ReplayServiceServer = (*Server)(nil)
@@ -116,7 +117,7 @@ func NewServer(c Config) (*Server, error) {
 	s := &Server{
 		Config: c, drain: make(chan struct{}), late: make(chan struct{}),
 		checkpoints: checkpoint.NewStore(c.CheckpointBytes),
-		sentBytes:   newSentBytes(), sentResponses: newSentResponses(), unknown: newUnknown(),
+		sentBytes:   newSentBytes(), sentResponses: newSentResponses(), unknown: newUnknown(), faults: newFaults(),
 	}
 	if s.Log == nil {
 		s.Log = slog.New(slog.DiscardHandler)
@@ -336,7 +337,9 @@ func (s *Server) GetServerInfo(
 
 // fail turns an error into a status and logs what clients are not told.
 func (s *Server) fail(ctx context.Context, err error, replay string) error {
-	return statusOf(err, replay, func(err error) string { return incident(ctx, s.Log, "call failed", err, replay) })
+	told := statusOf(err, replay, func(err error) string { return incident(ctx, s.Log, "call failed", err, replay) })
+	s.faults.count(err, told)
+	return told
 }
 
 // incident logs an unexpected error and returns the name under which the log has it.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
 
 	"github.com/replayd/replayd/decoders"
@@ -26,6 +27,8 @@ func (s *Server) DecodeReplay(
 		return s.fail(ctx, err, "")
 	}
 	defer ticket.Return()
+	s.faults.uploads.Inc()
+	defer s.faults.uploads.Dec()
 	first, err := s.first(ctx, in.Recv)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return s.fail(ctx, err, "")
@@ -50,8 +53,7 @@ func (s *Server) decode(
 	ctx context.Context, req *replaydv1.StreamEventsRequest,
 	recv func() (*replaydv1.DecodeReplayRequest, error), send stream.Send,
 ) error {
-	up := newUpload(ctx, recv, s.MaxUpload, s.drain)
-	up.patience = s.UploadTimeout
+	up := s.newUpload(ctx, recv)
 	limits := source.Limits{Inflated: s.MaxInflated}
 	if ticket := admission.Of(ctx); ticket != nil {
 		limits.Budget = ticket
@@ -113,13 +115,16 @@ type upload struct {
 	part  []byte      // what is left of the part that is being read; the reader's own
 	// patience is how long a Read waits for the client.
 	patience time.Duration
+	// count counts the bytes that come.
+	count prometheus.Counter
 }
 
-func newUpload(
-	ctx context.Context, recv func() (*replaydv1.DecodeReplayRequest, error), limit int64, drain <-chan struct{},
-) *upload {
+func (s *Server) newUpload(ctx context.Context, recv func() (*replaydv1.DecodeReplayRequest, error)) *upload {
 	ctx, stop := context.WithCancel(ctx)
-	u := &upload{ctx: ctx, stop: stop, drain: drain, limit: limit, parts: make(chan []byte, 1)}
+	u := &upload{
+		ctx: ctx, stop: stop, drain: s.drain, limit: s.MaxUpload, parts: make(chan []byte, 1),
+		patience: s.UploadTimeout, count: s.faults.received,
+	}
 	go func() { // ends with the call: nothing can wait for it in here, for only the call's end ends a Recv
 		u.err = u.receive(recv)
 		close(u.parts)
@@ -142,6 +147,7 @@ func (u *upload) receive(recv func() (*replaydv1.DecodeReplayRequest, error)) er
 			return decoders.Errorf(decoders.Unknown, u.limit, decoders.NoTick, "upload", decoders.ErrLimit,
 				"it has more than %d bytes", u.limit)
 		}
+		u.count.Add(float64(len(msg.GetData())))
 		select { // a message without data, too: it says that there will be more
 		case u.parts <- msg.GetData():
 		case <-u.ctx.Done():
