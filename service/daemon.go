@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"runtime/debug"
 	"time"
 
 	grpcprom "github.com/grpc-ecosystem/go-grpc-middleware/providers/prometheus"
-	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/logging"
 	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/recovery"
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
@@ -45,19 +43,13 @@ type Daemon struct {
 	server *Server
 	grpc   *grpc.Server
 	health *health.Server
+	// abandoned is closed when handlers do not end that should have: they are left to the end of the process.
+	abandoned chan struct{}
 }
 
 // NewDaemon makes a gRPC server with everything around the handlers. Metrics are registered with reg unless it is nil;
 // options are added last, for credentials and the like.
 func NewDaemon(s *Server, reg prometheus.Registerer, options ...grpc.ServerOption) *Daemon {
-	log := logging.LoggerFunc(func(ctx context.Context, level logging.Level, msg string, fields ...any) {
-		s.Log.Log(ctx, slog.Level(level), msg, fields...)
-	})
-	logOptions := []logging.Option{
-		logging.WithLogOnEvents(logging.FinishCall),
-		logging.WithLevels(levelOf),
-		logging.WithDisableLoggingFields(logging.ComponentFieldKey, logging.MethodTypeFieldKey),
-	}
 	recovered := recovery.WithRecoveryHandlerContext(func(ctx context.Context, p any) error {
 		name := incident(ctx, s.Log, "panic", fmt.Sprintf("%v\n%s", p, debug.Stack()), "")
 		f := fault{
@@ -71,16 +63,15 @@ func NewDaemon(s *Server, reg prometheus.Registerer, options ...grpc.ServerOptio
 	if reg != nil {
 		reg.MustRegister(metrics)
 		s.register(reg)
+		s.Admission.Register(reg)
 	}
 	// Recovery is the innermost, so that the others see the status that a panic became.
 	all := append([]grpc.ServerOption{
 		grpc.ForceServerCodecV2(frame.Codec()),
 		grpc.ChainUnaryInterceptor(
-			metrics.UnaryServerInterceptor(), logging.UnaryServerInterceptor(log, logOptions...),
-			recovery.UnaryServerInterceptor(recovered)),
+			metrics.UnaryServerInterceptor(), s.Gate.UnaryInterceptor, s.limitCalls, recovery.UnaryServerInterceptor(recovered)),
 		grpc.ChainStreamInterceptor(
-			keepStream, metrics.StreamServerInterceptor(), logging.StreamServerInterceptor(log, logOptions...),
-			recovery.StreamServerInterceptor(recovered)),
+			keepStream, metrics.StreamServerInterceptor(), s.Gate.StreamInterceptor, s.detach, recovery.StreamServerInterceptor(recovered)),
 		grpc.MaxRecvMsgSize(maxRequestBytes),
 		grpc.ReadBufferSize(readBufferBytes),
 		grpc.MaxHeaderListSize(maxHeaderBytes),
@@ -92,7 +83,7 @@ func NewDaemon(s *Server, reg prometheus.Registerer, options ...grpc.ServerOptio
 		}),
 	}, options...)
 
-	d := &Daemon{server: s, grpc: grpc.NewServer(all...), health: health.NewServer()}
+	d := &Daemon{server: s, grpc: grpc.NewServer(all...), health: health.NewServer(), abandoned: make(chan struct{})}
 	replaydv1.RegisterReplayServiceServer(d.grpc, s)
 	healthv1.RegisterHealthServer(d.grpc, d.health)
 	d.health.SetServingStatus(replaydv1.ReplayService_ServiceDesc.ServiceName, healthv1.HealthCheckResponse_SERVING)
@@ -101,21 +92,10 @@ func NewDaemon(s *Server, reg prometheus.Registerer, options ...grpc.ServerOptio
 	return d
 }
 
-// levelOf says how loud the end of a call is: clients that leave and clients that err are no news for the operator.
-func levelOf(code codes.Code) logging.Level {
-	switch code {
-	case codes.Internal, codes.Unknown, codes.DataLoss:
-		return logging.LevelError
-	case codes.Unavailable, codes.ResourceExhausted:
-		return logging.LevelWarn
-	default:
-		return logging.LevelInfo
-	}
-}
-
 // Serve serves gRPC on l, and the web on webListener where web is not nil, until ctx ends. Then it drains: streams end
 // with a cursor and the reason, new ones are refused, and after the deadline, 10 s when it is 0, what is left is cut off.
-// It returns nil after draining, and waits for everything that it started.
+// It returns nil after draining, and waits for everything that it started; but half a second after the deadline it returns
+// whatever still runs.
 func (d *Daemon) Serve(ctx context.Context, l net.Listener, web *Web, webListener net.Listener, deadline time.Duration) error {
 	if deadline <= 0 {
 		deadline = defaultDrainDeadline
@@ -135,36 +115,54 @@ func (d *Daemon) Serve(ctx context.Context, l net.Listener, web *Web, webListene
 		d.stop(web, deadline)
 		return nil
 	})
-	return errors.Join(group.Wait(), d.server.Close())
+	ended := make(chan error, 1)
+	go func() { ended <- group.Wait() }()
+	select {
+	case err := <-ended:
+		return errors.Join(err, d.server.Close())
+	case <-d.abandoned:
+		d.server.abandon()
+		return nil
+	}
 }
 
-// stop ends what runs, kindly until the deadline.
+// stop ends what runs, kindly until the deadline, and then whatever it does.
 func (d *Daemon) stop(web *Web, deadline time.Duration) {
 	ctx, cancel := context.WithTimeout(context.Background(), deadline)
 	defer cancel()
 	d.health.Shutdown()
 	d.server.Drain()
-	late := false
-	if web != nil { // first: gRPC's server cannot drain what it serves for the web
-		late = web.Shutdown(ctx) != nil
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		if web != nil && web.Shutdown(ctx) != nil { // first: gRPC's server cannot drain what it serves for the web
+			return
+		}
+		d.grpc.GracefulStop()
+	}()
+	select {
+	case <-ended:
+		if ctx.Err() == nil {
+			return
+		}
+	case <-ctx.Done():
 	}
-	end := d.grpc.GracefulStop
-	if late {
-		end = d.grpc.Stop
-	}
+	d.server.Log.Warn("some calls did not end in time and were cut off", "deadline", deadline)
+	close(d.server.late) // has calls end without their handlers
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
-		end()
+		select { // clients are told
+		case <-ended:
+		case <-time.After(2 * handlerGrace):
+		}
+		d.grpc.Stop()
+		d.server.handlers.Wait()
+		<-ended
 	}()
 	select {
 	case <-stopped:
-	case <-ctx.Done():
-		late = true
-		d.grpc.Stop()
-		<-stopped
-	}
-	if late {
-		d.server.Log.Warn("some calls did not end in time and were cut off", "deadline", deadline)
+	case <-time.After(5 * handlerGrace):
+		close(d.abandoned)
 	}
 }

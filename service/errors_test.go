@@ -143,14 +143,14 @@ func TestStreamErrors(t *testing.T) {
 		{"below a file", &request{Replay: good + "/x"}, failure{codes.NotFound, "REPLAY_NOT_FOUND", "", []string{"replay"}, false}},
 		{"directory", &request{Replay: name("sub")}, failure{codes.InvalidArgument, "BAD_REQUEST", "replay", nil, false}},
 		{"root", &request{Replay: alias}, failure{codes.InvalidArgument, "BAD_REQUEST", "replay", nil, false}},
-		{"name with dots", &request{Replay: alias + "/../etc/passwd"}, failure{codes.PermissionDenied, "OUTSIDE_ROOT", "", []string{"replay"}, false}},
-		{"absolute name", &request{Replay: "/etc/passwd"}, failure{codes.PermissionDenied, "OUTSIDE_ROOT", "", []string{"replay"}, false}},
+		{"name with dots", &request{Replay: alias + "/../etc/passwd"}, failure{codes.NotFound, "REPLAY_NOT_FOUND", "", []string{"replay"}, false}},
+		{"absolute name", &request{Replay: "/etc/passwd"}, failure{codes.NotFound, "REPLAY_NOT_FOUND", "", []string{"replay"}, false}},
 		{"name with a trailing slash", &request{Replay: good + "/"}, failure{codes.InvalidArgument, "BAD_REQUEST", "replay", nil, false}},
 		{"name with a NUL", &request{Replay: alias + "/a\x00b"}, failure{codes.InvalidArgument, "BAD_REQUEST", "replay", nil, false}},
 		{"name with a backslash", &request{Replay: alias + `/a\b`}, failure{codes.InvalidArgument, "BAD_REQUEST", "replay", nil, false}},
-		{"link out of the root", &request{Replay: name("escape")}, failure{codes.PermissionDenied, "OUTSIDE_ROOT", "", []string{"replay"}, false}},
-		{"link out of the root to nothing", &request{Replay: name("escape-nowhere")}, failure{codes.PermissionDenied, "OUTSIDE_ROOT", "", []string{"replay"}, false}},
-		{"pipe", &request{Replay: name("pipe")}, failure{codes.PermissionDenied, "OUTSIDE_ROOT", "", []string{"replay"}, false}},
+		{"link out of the root", &request{Replay: name("escape")}, failure{codes.NotFound, "REPLAY_NOT_FOUND", "", []string{"replay"}, false}},
+		{"link out of the root to nothing", &request{Replay: name("escape-nowhere")}, failure{codes.NotFound, "REPLAY_NOT_FOUND", "", []string{"replay"}, false}},
+		{"pipe", &request{Replay: name("pipe")}, failure{codes.NotFound, "REPLAY_NOT_FOUND", "", []string{"replay"}, false}},
 		{"kind of 100,000 bytes", &request{Replay: good, Include: filters{{Kinds: []string{strings.Repeat("x", 100_000)}}}}, failure{codes.InvalidArgument, "BAD_REQUEST", "include[0].kinds[0]", nil, false}},
 		{"name of 100,000 bytes", &request{Replay: name(strings.Repeat("x", 100_000))}, failure{codes.InvalidArgument, "BAD_REQUEST", "replay", nil, false}},
 
@@ -258,7 +258,7 @@ func TestUnaryErrors(t *testing.T) {
 	}{
 		{"get nothing", get(""), failure{codes.InvalidArgument, "BAD_REQUEST", "replay", nil, false}},
 		{"get what is not there", get(name("nothing")), failure{codes.NotFound, "REPLAY_NOT_FOUND", "", []string{"replay"}, false}},
-		{"get from outside", get(name("escape")), failure{codes.PermissionDenied, "OUTSIDE_ROOT", "", []string{"replay"}, false}},
+		{"get from outside", get(name("escape")), failure{codes.NotFound, "REPLAY_NOT_FOUND", "", []string{"replay"}, false}},
 		{"get a directory", get(name("sub")), failure{codes.InvalidArgument, "BAD_REQUEST", "replay", nil, false}},
 		{"get no replay", get(name("text.txt")), failure{codes.InvalidArgument, "UNKNOWN_FORMAT", "", []string{"format", "offset", "replay"}, false}},
 		{"get a cut header", get(name("header.teehistorian")), failure{codes.DataLoss, "TRUNCATED", "", []string{"format", "offset", "replay"}, false}},
@@ -270,7 +270,7 @@ func TestUnaryErrors(t *testing.T) {
 		{"list what is not there", list(&replaydv1.ListReplaysRequest{Directory: name("nothing")}), failure{codes.NotFound, "REPLAY_NOT_FOUND", "", []string{"replay"}, false}},
 		{"list what cannot be a name", list(&replaydv1.ListReplaysRequest{Directory: name("")}), failure{codes.InvalidArgument, "BAD_REQUEST", "directory", nil, false}},
 		{"watch what cannot be a name", watch(name("")), failure{codes.InvalidArgument, "BAD_REQUEST", "directory", nil, false}},
-		{"list outside", list(&replaydv1.ListReplaysRequest{Directory: "../.."}), failure{codes.PermissionDenied, "OUTSIDE_ROOT", "", []string{"replay"}, false}},
+		{"list outside", list(&replaydv1.ListReplaysRequest{Directory: "../.."}), failure{codes.NotFound, "REPLAY_NOT_FOUND", "", []string{"replay"}, false}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			err := test.call(timeout(t))
@@ -304,7 +304,7 @@ func TestTooManyStreams(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	want := failure{codes.ResourceExhausted, "TOO_MANY_STREAMS", "", []string{"replay"}, false}
+	want := failure{codes.ResourceExhausted, "TOO_MANY_STREAMS", "", []string{"replay"}, true}
 	if got := explainFailure(t, d.Session(ctx, req, nil).Err); !got.equal(want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}

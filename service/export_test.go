@@ -1,6 +1,10 @@
 package service
 
-import "github.com/replayd/replayd/service/encode"
+import (
+	"google.golang.org/grpc"
+
+	"github.com/replayd/replayd/service/encode"
+)
 
 // SetCodecs puts other codecs in place of the daemon's, until restore is called.
 func SetCodecs(c ...*encode.Codec) (restore func()) {
@@ -8,3 +12,6 @@ func SetCodecs(c ...*encode.Codec) (restore func()) {
 	codecs = c
 	return func() { codecs = before }
 }
+
+// Services are those that the daemon serves.
+func (d *Daemon) Services() map[string]grpc.ServiceInfo { return d.grpc.GetServiceInfo() }

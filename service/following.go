@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service/access"
 	"github.com/replayd/replayd/service/encode"
 	"github.com/replayd/replayd/service/index"
 	"github.com/replayd/replayd/service/source"
@@ -24,6 +25,7 @@ type follower struct {
 	server *Server
 	file   *source.File
 	codec  *encode.Codec
+	grant  *access.Grant // of who follows; nil when those are several
 	own    *watch.Subscription
 	// changed is called when the standing has changed. It may be nil.
 	changed func()
@@ -41,7 +43,7 @@ var (
 	_ stream.Stander  = (*follower)(nil)
 )
 
-func (s *Server) newFollower(file *source.File, codec *encode.Codec, changed func()) (*follower, error) {
+func (s *Server) newFollower(g *access.Grant, file *source.File, codec *encode.Codec, changed func()) (*follower, error) {
 	info := file.Info()
 	if !info.Growable() {
 		return nil, badRequest("follow", "only a file that is not compressed can be followed")
@@ -52,7 +54,7 @@ func (s *Server) newFollower(file *source.File, codec *encode.Codec, changed fun
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	f := &follower{
-		server: s, file: file, codec: codec, own: own, changed: changed, moved: make(chan struct{}, 1), stop: stop,
+		server: s, file: file, codec: codec, grant: g, own: own, changed: changed, moved: make(chan struct{}, 1), stop: stop,
 	}
 	f.standing.Store(&stream.Standing{Name: info.Name})
 	f.wg.Go(func() { f.attend(ctx) })
@@ -145,7 +147,7 @@ func (f *follower) Changed() <-chan struct{} { return f.own.C }
 func (f *follower) Wake() { f.own.Wake() }
 
 // Standing implements stream.Stander.
-func (f *follower) Standing() stream.Standing { return *f.standing.Load() }
+func (f *follower) Standing() stream.Standing { return standingSeen(f.grant, *f.standing.Load()) }
 
 // Look implements stream.Follower.
 func (f *follower) Look() (int64, error) {
@@ -257,12 +259,12 @@ func (n *successors) Changed() <-chan struct{} { return n.interest.C }
 func (s *Server) entryOf(ctx context.Context, file *source.File, identity string) *index.Entry {
 	info := file.Info()
 	if identity == "" {
-		if e, err := s.index.Get(ctx, info.Name, nil); err == nil && e.Identity != "" && e.ID == info.ID {
+		if e, err := s.index.Get(ctx, info.Name, scopeOf(ctx)); err == nil && e.Identity != "" && e.ID == info.ID {
 			return e
 		}
 		return nil
 	}
-	copies := s.index.Copies(identity, nil)
+	copies := s.index.Copies(identity, scopeOf(ctx))
 	for _, e := range copies {
 		if e.ID == info.ID {
 			return e
@@ -300,7 +302,7 @@ func (n *successors) Next(ctx context.Context, after stream.Ended) (stream.Next,
 	} else {
 		finished = true
 	}
-	found, err := succession.Find(ctx, n.server.index, e, finished, nil)
+	found, err := succession.Find(ctx, n.server.index, e, finished, scopeOf(ctx))
 	if err != nil && ctx.Err() != nil {
 		return stream.Next{}, err
 	}
@@ -341,14 +343,21 @@ func (n *successors) open(ctx context.Context, to *index.Entry) (*stream.Replay,
 	if err != nil {
 		return nil, err
 	}
-	r, err := replayOf(ctx, file, n.req)
-	if err == nil {
-		err = n.server.attend(r, file, to.Growable())
-	}
+	free, err := spend(ctx, file)
 	if err != nil {
 		_ = file.Close()
 		return nil, err
 	}
+	r, err := replayOf(ctx, file, n.req)
+	if err == nil {
+		err = n.server.attend(ctx, r, file, to.Growable())
+	}
+	if err != nil {
+		free()
+		_ = file.Close()
+		return nil, err
+	}
+	closeWith(&r.Close, free)
 	n.begin(ctx, file, r)
 	return r, nil
 }
@@ -381,7 +390,7 @@ func (s *Server) leave(ctx context.Context, f stream.Follower, file *source.File
 				continue
 			}
 			identity = e.Identity
-			found, err := succession.Find(ctx, s.index, e, false, nil)
+			found, err := succession.Find(ctx, s.index, e, false, scopeOf(ctx))
 			if err != nil {
 				continue
 			}

@@ -44,6 +44,8 @@ type daemon struct {
 	log    *logBuffer
 	meters *prometheus.Registry
 	stop   func() // drains it; it is called at the end of the test in any case
+
+	services func() map[string]grpc.ServiceInfo
 }
 
 // logBuffer is a log that several goroutines write to.
@@ -95,6 +97,7 @@ func startWith(
 		tb.Fatal(err)
 	}
 	running := service.NewDaemon(server, d.meters)
+	d.services = running.Services
 	var web *service.Web
 	if webListener != nil {
 		if web, err = running.NewWeb([]string{"https://example.org"}); err != nil {

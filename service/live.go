@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/replayd/replayd/service/access"
+	"github.com/replayd/replayd/service/admission"
 	"github.com/replayd/replayd/service/encode"
 	"github.com/replayd/replayd/service/feed"
 	"github.com/replayd/replayd/service/source"
@@ -23,6 +25,7 @@ type feedKey struct {
 	fileKey
 
 	resolve bool
+	scope   string // with resolve: see access.Grant.RootsKey
 }
 
 // sharedFeed is a feed with the number of its users.
@@ -38,9 +41,9 @@ func newLive(s *Server) *live {
 }
 
 // follow makes a replay follow its file. reopen opens the file again.
-func (l *live) follow(r *stream.Replay, file *source.File, reopen func() (*source.File, error)) error {
+func (l *live) follow(g *access.Grant, r *stream.Replay, file *source.File, reopen func() (*source.File, error)) error {
 	if !r.Codec.Shared || r.Columns { // a feed keeps rows
-		f, err := l.server.newFollower(file, r.Codec, nil)
+		f, err := l.server.newFollower(g, file, r.Codec, nil)
 		if err != nil {
 			return err
 		}
@@ -49,12 +52,16 @@ func (l *live) follow(r *stream.Replay, file *source.File, reopen func() (*sourc
 		return nil
 	}
 	info := file.Info()
-	shared, release, err := l.share(r, feedKey{fileKeyOf(&info), r.ResolvePlayers}, reopen)
+	key := feedKey{fileKey: fileKeyOf(&info), resolve: r.ResolvePlayers}
+	if key.resolve {
+		key.scope = g.RootsKey()
+	}
+	shared, release, err := l.share(r, key, reopen)
 	if err != nil {
 		return err
 	}
 	sub := shared.Subscribe()
-	r.Follower = sharing{sub, file, shared.follower}
+	r.Follower = sharing{sub, file, shared.follower, g}
 	open := r.Open
 	r.Open = func(o encode.Options) (encode.Reader, error) { return sub.Open(open, o) }
 	closeWith(&r.Close, func() { sub.Close(); release() })
@@ -67,10 +74,11 @@ type sharing struct {
 
 	file     *source.File
 	follower *follower
+	grant    *access.Grant
 }
 
 // Standing implements stream.Stander.
-func (s sharing) Standing() stream.Standing { return s.follower.Standing() }
+func (s sharing) Standing() stream.Standing { return standingSeen(s.grant, s.follower.Standing()) }
 
 // Look implements stream.Follower.
 func (s sharing) Look() (int64, error) {
@@ -104,6 +112,16 @@ func (l *live) count() int {
 	return len(l.feeds)
 }
 
+// behind is how many bytes the feed is behind its file that is furthest behind.
+func (l *live) behind() (most int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, shared := range l.feeds {
+		most = max(most, int(shared.Behind()))
+	}
+	return most
+}
+
 // release stops a feed that nobody uses any more.
 func (l *live) release(key feedKey, shared *sharedFeed) {
 	l.mu.Lock()
@@ -122,18 +140,27 @@ func (l *live) release(key feedKey, shared *sharedFeed) {
 func (l *live) start(
 	r *stream.Replay, key feedKey, reopen func() (*source.File, error),
 ) (*sharedFeed, error) {
-	file, err := reopen()
+	ticket, err := l.server.Admission.Enter(admission.Who{}, admission.Feeds)
+	if err == nil {
+		err = ticket.Memory(feedCost)
+	}
 	if err != nil {
+		ticket.Return()
 		return nil, err
 	}
-	closeFile := func() { _ = file.Close() }
+	file, err := reopen()
+	if err != nil {
+		ticket.Return()
+		return nil, err
+	}
+	closeFile := func() { _ = file.Close(); ticket.Return() }
 	if file.Info().ID != key.id {
 		closeFile()
 		return nil, fmt.Errorf("%w while it was opened", source.ErrReplaced)
 	}
 	shared := &sharedFeed{}
 	started := make(chan struct{})
-	follower, err := l.server.newFollower(file, r.Codec, func() {
+	follower, err := l.server.newFollower(nil, file, r.Codec, func() {
 		<-started
 		shared.Wake()
 	})

@@ -59,6 +59,9 @@ func (m *maps) find(ctx context.Context, r *replaydv1.Replay) (string, error) {
 		return "", err
 	}
 	for _, info := range m.bySize[game.GetMapSize()] {
+		if seen(ctx, info.Name, info.Format) != nil {
+			continue
+		}
 		sum, err := m.sum(ctx, &info)
 		if err != nil {
 			continue // a map that cannot be read is not the one

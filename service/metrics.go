@@ -1,10 +1,14 @@
 package service
 
 import (
+	"context"
+
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service/access"
+	"github.com/replayd/replayd/service/admission"
 	"github.com/replayd/replayd/service/frame"
 	"github.com/replayd/replayd/service/stream"
 )
@@ -16,9 +20,10 @@ func (s *Server) register(reg prometheus.Registerer) {
 			func() float64 { return float64(value()) })
 	}
 	reg.MustRegister(
-		s.sentBytes, s.sentResponses, s.unknown, s.left.bytes,
-		gauge("streams", "Streams that run now.", func() int { return len(s.slots) }),
+		s.sentBytes, s.sentResponses, s.unknown, s.left.bytes, s.faults.errors, s.faults.decoders, s.faults.received, s.faults.uploads,
+		gauge("streams", "Streams that run now.", func() int { return int(s.Admission.Taken(admission.Streams)) }),
 		gauge("feeds", "Live replays that are decoded for all who follow them.", s.live.count),
+		gauge("feed_lag_bytes", "Bytes of live replays that are there and not decoded yet: of that which has most.", s.live.behind),
 		gauge("index_files", "Files that the index knows.", func() int { return s.index.Figures().Files }),
 		gauge("index_identified", "Files of which the index knows what their beginning says.",
 			func() int { return s.index.Figures().Identified }),
@@ -71,15 +76,29 @@ const (
 	maxWarnings = 1000
 )
 
+// patiently sends, and tells how long that takes.
+func patiently[M any](ctx context.Context, send func(M) error) func(M) error {
+	w := writingOf(ctx)
+	return func(m M) error {
+		w.begin()
+		defer w.end()
+		return send(m)
+	}
+}
+
 // counted sends by a stream and counts what is sent.
 func (s *Server) counted(ss grpc.ServerStream) stream.Send {
-	send := sendMsg(ss)
+	send, use, w := sendMsg(ss), access.UseOf(ss.Context()), writingOf(ss.Context())
 	return func(f *frame.Frame) error {
 		n := f.Len() // sending consumes the frame
-		if err := send(f); err != nil {
+		w.begin()
+		err := send(f)
+		w.end()
+		if err != nil {
 			return err
 		}
 		s.sentBytes.Add(float64(n))
+		use.Sent(n)
 		s.sentResponses.Inc()
 		return nil
 	}

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
@@ -18,6 +19,8 @@ import (
 
 	"github.com/replayd/replayd/decoders"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service/access"
+	"github.com/replayd/replayd/service/admission"
 	"github.com/replayd/replayd/service/catalog"
 	"github.com/replayd/replayd/service/checkpoint"
 	"github.com/replayd/replayd/service/encode"
@@ -32,9 +35,19 @@ type Config struct {
 	Catalog *catalog.Catalog
 	// Log is told what goes wrong and who calls. Required.
 	Log *slog.Logger
+	// Gate lets callers in. Nil lets in everybody.
+	Gate *access.Gate
 	// Version is told to clients.
 	Version string
-	// MaxStreams is how many streams may run at once. Default 1024.
+	// Admission limits what callers take. Nil limits nothing but the number of streams, to MaxStreams.
+	Admission *admission.Control
+	// Turns hands the processors round among those who read files. Nil does not.
+	Turns *admission.Turns
+	// SendTimeout is how long a stream waits for a client that does not read. Default 1 minute.
+	SendTimeout time.Duration
+	// UploadTimeout is how long an upload waits for its client. Default 1 minute.
+	UploadTimeout time.Duration
+	// MaxStreams is how many streams may run at once; it is told to clients. Default 1024.
 	MaxStreams int
 	// MaxInflated is how many bytes a compressed replay may inflate to; it is told to clients. The catalog enforces it.
 	MaxInflated int64
@@ -60,6 +73,7 @@ const (
 	defaultMaxStreams      = 1024
 	defaultCheckpointBytes = 64 << 20
 	defaultMaxUpload       = 1 << 30
+	defaultPatience        = time.Minute
 )
 
 // Server implements the API. It is safe for concurrent use.
@@ -67,8 +81,9 @@ type Server struct {
 	replaydv1.UnimplementedReplayServiceServer
 
 	Config
-	slots       chan struct{} // one for each stream that runs
 	drain       chan struct{} // closed when the server shuts down
+	late        chan struct{} // closed when it has to be down
+	handlers    sync.WaitGroup
 	live        *live
 	index       *index.Index
 	left        *left
@@ -78,6 +93,7 @@ type Server struct {
 	maps        *maps
 
 	sentBytes, sentResponses, unknown prometheus.Counter
+	faults                            *faults
 }
 
 var _ replaydv1.ReplayServiceServer = (*Server)(nil)
@@ -90,19 +106,33 @@ func NewServer(c Config) (*Server, error) {
 	if c.MaxUpload <= 0 {
 		c.MaxUpload = defaultMaxUpload
 	}
+	if c.SendTimeout <= 0 {
+		c.SendTimeout = defaultPatience
+	}
+	if c.UploadTimeout <= 0 {
+		c.UploadTimeout = defaultPatience
+	}
+	if c.Admission == nil {
+		c.Admission = admission.New(admission.Limits{All: admission.Amounts{admission.Streams: int64(c.MaxStreams)}})
+	}
 	if c.CheckpointBytes <= 0 {
 		c.CheckpointBytes = defaultCheckpointBytes
 	}
 	s := &Server{
-		Config: c, slots: make(chan struct{}, c.MaxStreams), drain: make(chan struct{}),
+		Config: c, drain: make(chan struct{}), late: make(chan struct{}),
 		checkpoints: checkpoint.NewStore(c.CheckpointBytes),
-		sentBytes:   newSentBytes(), sentResponses: newSentResponses(), unknown: newUnknown(),
+		sentBytes:   newSentBytes(), sentResponses: newSentResponses(), unknown: newUnknown(), faults: newFaults(),
 	}
 	if s.Log == nil {
 		s.Log = slog.New(slog.DiscardHandler)
 	}
 	s.live, s.left = newLive(s), newLeft(s)
 	var err error
+	if s.Gate == nil {
+		if s.Gate, err = access.NewGate(access.Options{Log: s.Log}); err != nil {
+			return nil, err
+		}
+	}
 	s.index, err = index.Open(index.Config{
 		Files: c.Catalog, Watcher: c.Watcher, Log: s.Log, Describe: Describe, Path: c.IndexPath, Depth: c.IndexDepth,
 		Budget: c.SurveyBudget,
@@ -125,6 +155,20 @@ func NewServer(c Config) (*Server, error) {
 func (s *Server) Close() error {
 	s.left.close()
 	return s.index.Close()
+}
+
+// abandon is Close while calls run that do not end. What the index has not stored yet is found out again.
+func (s *Server) abandon() {
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		_ = s.Close()
+	}()
+	select {
+	case <-closed:
+	case <-time.After(handlerGrace):
+	}
+	s.Log.Error("calls still run that do not end; they end with the process")
 }
 
 // Drain ends all streams, each with an end that says so, and refuses new ones. It must be called once at most.
@@ -153,7 +197,9 @@ func (s *Server) ListReplays(
 	if view != replaydv1.ReplayView_REPLAY_VIEW_BASIC && size > maxViewPage {
 		return nil, badRequest("page_size", fmt.Sprintf("must be %d at most with this view", maxViewPage))
 	}
-	page, err := s.index.List(ctx, index.Query{Dir: req.GetDirectory(), Formats: wanted, Filter: matching}, req.GetPageToken(), size)
+	page, err := s.index.List(ctx, index.Query{
+		Scope: scopeOf(ctx), Dir: req.GetDirectory(), Formats: formatsSeen(ctx, wanted), Filter: matching,
+	}, req.GetPageToken(), size)
 	if err != nil {
 		return nil, s.fail(ctx, directoryError{err}, req.GetDirectory())
 	}
@@ -178,7 +224,10 @@ func (s *Server) GetReplay(
 	if err := checkName("replay", req.GetReplay()); err != nil {
 		return nil, err
 	}
-	e, err := s.index.Get(ctx, req.GetReplay(), nil)
+	e, err := s.index.Get(ctx, req.GetReplay(), scopeOf(ctx))
+	if err == nil {
+		err = seen(ctx, e.Name, e.Format)
+	}
 	if err != nil {
 		return nil, s.fail(ctx, err, req.GetReplay())
 	}
@@ -261,7 +310,7 @@ func (s *Server) addPlayers(ctx context.Context, e *index.Entry, r *replaydv1.Re
 		return nil
 	}
 	roster := e.Survey.Roster
-	if before := s.index.Roster(ctx, e.Previous); before != nil {
+	if before := s.rosterSeen(ctx, access.Of(ctx), e.Previous); before != nil {
 		roster, _ = codec.CarryRoster(roster, before)
 	}
 	r.Players, r.PlayersTick = codec.Players(roster), &e.Survey.LastTick
@@ -287,32 +336,17 @@ func (s *Server) StreamEvents(
 	req *replaydv1.StreamEventsRequest, out grpc.ServerStreamingServer[replaydv1.StreamEventsResponse],
 ) error {
 	ctx := out.Context()
-	release, err := s.enter()
+	ctx, ticket, err := s.enter(ctx, streamCost)
 	if err != nil {
 		return s.fail(ctx, err, req.GetReplay())
 	}
-	defer release()
+	defer ticket.Return()
 	return s.fail(ctx, s.Stream(ctx, req, s.counted(out)), req.GetReplay())
-}
-
-// enter takes one of the places for streams; release gives it back.
-func (s *Server) enter() (release func(), err error) {
-	select {
-	case <-s.drain:
-		return nil, stream.ErrDraining
-	default:
-	}
-	select {
-	case s.slots <- struct{}{}:
-		return func() { <-s.slots }, nil
-	default:
-		return nil, errTooManyStreams
-	}
 }
 
 // GetServerInfo implements the API.
 func (s *Server) GetServerInfo(
-	context.Context, *replaydv1.GetServerInfoRequest,
+	ctx context.Context, _ *replaydv1.GetServerInfoRequest,
 ) (*replaydv1.GetServerInfoResponse, error) {
 	resp := &replaydv1.GetServerInfoResponse{
 		Version: s.Version,
@@ -325,9 +359,15 @@ func (s *Server) GetServerInfo(
 		},
 	}
 	for _, c := range codecs {
+		if !access.Of(ctx).Sees(c.Format) {
+			continue
+		}
 		resp.Formats = append(resp.Formats, &replaydv1.FormatInfo{Format: formats.to[c.Format], Kinds: kindsOf(c)})
 	}
 	for _, root := range s.Catalog.Roots() {
+		if !access.Of(ctx).Reaches(root.Alias) {
+			continue
+		}
 		resp.Roots = append(resp.Roots, &replaydv1.Root{Alias: root.Alias})
 	}
 	return resp, nil
@@ -348,7 +388,9 @@ func kindsOf(c *encode.Codec) (kinds []*replaydv1.KindInfo) {
 
 // fail turns an error into a status and logs what clients are not told.
 func (s *Server) fail(ctx context.Context, err error, replay string) error {
-	return statusOf(err, replay, func(err error) string { return incident(ctx, s.Log, "call failed", err, replay) })
+	told := statusOf(err, replay, func(err error) string { return incident(ctx, s.Log, "call failed", err, replay) })
+	s.faults.count(err, told)
+	return told
 }
 
 // incident logs an unexpected error and returns the name under which the log has it.

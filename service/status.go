@@ -16,6 +16,7 @@ import (
 
 	"github.com/replayd/replayd/decoders"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service/admission"
 	"github.com/replayd/replayd/service/catalog"
 	"github.com/replayd/replayd/service/cursor"
 	"github.com/replayd/replayd/service/filter"
@@ -92,6 +93,9 @@ func statusOf(err error, replay string, unexpected func(error) string) error {
 	if err == nil {
 		return nil
 	}
+	if errors.Is(err, catalog.ErrOutside) || errors.Is(err, source.ErrIrregular) {
+		err = catalog.NotFound(replay) // what lies outside is nobody's business, nor that something does
+	}
 	f := fault{meta: map[string]string{}, message: err.Error()}
 	if replay != "" {
 		f.meta["replay"] = shorten(replay)
@@ -115,6 +119,15 @@ func statusOf(err error, replay string, unexpected func(error) string) error {
 	if field := fieldOf(err); field != "" {
 		return badRequest(field, err.Error())
 	}
+	if refused, ok := errors.AsType[*admission.RefusedError](err); ok {
+		f.code, f.reason = codes.ResourceExhausted, replaydv1.ErrorReason_ERROR_REASON_LIMIT_EXCEEDED
+		if refused.Resource == admission.Streams {
+			f.reason = replaydv1.ErrorReason_ERROR_REASON_TOO_MANY_STREAMS
+		}
+		f.message = refused.Error()
+		f.details = append(f.details, &errdetails.RetryInfo{RetryDelay: durationpb.New(refused.Retry)})
+		return f.status()
+	}
 	if unrecognized(err) {
 		f.code, f.reason = codes.InvalidArgument, replaydv1.ErrorReason_ERROR_REASON_UNKNOWN_FORMAT
 		return f.status()
@@ -122,7 +135,7 @@ func statusOf(err error, replay string, unexpected func(error) string) error {
 	for _, known := range causes {
 		if errors.Is(err, known.err) {
 			f.code, f.reason = known.code, known.reason
-			if f.reason == replaydv1.ErrorReason_ERROR_REASON_DRAINING {
+			if f.reason == replaydv1.ErrorReason_ERROR_REASON_DRAINING || errors.Is(err, source.ErrFull) {
 				f.details = append(f.details, &errdetails.RetryInfo{RetryDelay: durationpb.New(drainRetry)})
 			}
 			return f.status()
@@ -188,10 +201,8 @@ var causes = []struct {
 	reason replaydv1.ErrorReason
 }{
 	{catalog.ErrNotFound, codes.NotFound, replaydv1.ErrorReason_ERROR_REASON_REPLAY_NOT_FOUND},
-	{catalog.ErrOutside, codes.PermissionDenied, replaydv1.ErrorReason_ERROR_REASON_OUTSIDE_ROOT},
 	{source.ErrIO, codes.Unavailable, replaydv1.ErrorReason_ERROR_REASON_IO},
 	{catalog.ErrDenied, codes.PermissionDenied, replaydv1.ErrorReason_ERROR_REASON_OUTSIDE_ROOT},
-	{source.ErrIrregular, codes.PermissionDenied, replaydv1.ErrorReason_ERROR_REASON_OUTSIDE_ROOT},
 	{cursor.ErrInvalid, codes.InvalidArgument, replaydv1.ErrorReason_ERROR_REASON_BAD_REQUEST},
 	{cursor.ErrVersion, codes.FailedPrecondition, replaydv1.ErrorReason_ERROR_REASON_CURSOR_MISMATCH},
 	{stream.ErrCursorReplay, codes.FailedPrecondition, replaydv1.ErrorReason_ERROR_REASON_CURSOR_MISMATCH},
@@ -203,12 +214,10 @@ var causes = []struct {
 	{index.ErrBehind, codes.ResourceExhausted, replaydv1.ErrorReason_ERROR_REASON_TOO_SLOW},
 	{stream.ErrTooSlow, codes.ResourceExhausted, replaydv1.ErrorReason_ERROR_REASON_TOO_SLOW},
 	{stream.ErrDraining, codes.Unavailable, replaydv1.ErrorReason_ERROR_REASON_DRAINING},
-	{errTooManyStreams, codes.ResourceExhausted, replaydv1.ErrorReason_ERROR_REASON_TOO_MANY_STREAMS},
+	{source.ErrFull, codes.ResourceExhausted, replaydv1.ErrorReason_ERROR_REASON_LIMIT_EXCEEDED},
+	{errStalled, codes.DeadlineExceeded, replaydv1.ErrorReason_ERROR_REASON_TOO_SLOW},
 	{decoders.ErrUnsupported, codes.Unimplemented, replaydv1.ErrorReason_ERROR_REASON_UNSUPPORTED_VERSION},
 	{decoders.ErrLimit, codes.ResourceExhausted, replaydv1.ErrorReason_ERROR_REASON_LIMIT_EXCEEDED},
 	{decoders.ErrCorrupt, codes.DataLoss, replaydv1.ErrorReason_ERROR_REASON_CORRUPT},
 	{decoders.ErrTruncated, codes.DataLoss, replaydv1.ErrorReason_ERROR_REASON_TRUNCATED},
 }
-
-// errTooManyStreams says that no further stream may start.
-var errTooManyStreams = errors.New("too many streams")

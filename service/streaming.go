@@ -8,6 +8,7 @@ import (
 
 	"github.com/replayd/replayd/decoders"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service/access"
 	"github.com/replayd/replayd/service/catalog"
 	"github.com/replayd/replayd/service/cursor"
 	"github.com/replayd/replayd/service/encode"
@@ -28,6 +29,9 @@ func (s *Server) Stream(ctx context.Context, req *replaydv1.StreamEventsRequest,
 	case req.GetSuccessorRule() != replaydv1.SuccessorRule_SUCCESSOR_RULE_UNSPECIFIED && !req.GetFollowSuccessors():
 		return badRequest("successor_rule", "needs follow_successors")
 	}
+	if !access.Of(ctx).Reaches(req.GetReplay()) {
+		return catalog.NotFound(req.GetReplay())
+	}
 	name, err := s.resolve(ctx, req)
 	if err != nil {
 		return err
@@ -36,16 +40,25 @@ func (s *Server) Stream(ctx context.Context, req *replaydv1.StreamEventsRequest,
 	if err != nil {
 		return err
 	}
+	if err := seen(ctx, name, file.Info().Format); err != nil {
+		_ = file.Close()
+		return err
+	}
+	if _, err := spend(ctx, file); err != nil { // given back with the ticket
+		_ = file.Close()
+		return err
+	}
 	c, err := Subscribe(ctx, file, req)
 	if err != nil {
 		_ = file.Close()
 		return err
 	}
-	if err := s.attend(c.Replay, file, req.GetFollow()); err != nil {
+	if err := s.attend(ctx, c.Replay, file, req.GetFollow()); err != nil {
 		_ = file.Close()
 		return err
 	}
 	c.Drain, c.Version = s.drain, s.Version
+	c.Turns, c.Caller = s.Turns, s.callerKey(ctx)
 	if req.GetFollowSuccessors() {
 		next, err := s.successors(ctx, file, c.Replay, req)
 		if err != nil {
@@ -101,10 +114,10 @@ func (s *Server) awaitFormat(ctx context.Context, file *source.File) error {
 
 // attend adds to a replay what the server has: checkpoints, and watching when it is to be followed. The replay then owns
 // the file.
-func (s *Server) attend(r *stream.Replay, file *source.File, follow bool) error {
+func (s *Server) attend(ctx context.Context, r *stream.Replay, file *source.File, follow bool) error {
 	r.RevealSecrets = s.RevealSecrets
 	r.Complete = s.complete
-	r.Roster = s.roster(r.Codec)
+	r.Roster = s.roster(r.Codec, access.Of(ctx))
 	r.Close = func() { _ = file.Close() }
 	info := file.Info()
 	if info.ID != (source.ID{}) {
@@ -122,16 +135,16 @@ func (s *Server) attend(r *stream.Replay, file *source.File, follow bool) error 
 		return nil // such a file is whole or not there at all
 	}
 	r.Live = true
-	return s.live.follow(r, file, func() (*source.File, error) { return s.Catalog.Open(info.Name) })
+	return s.live.follow(access.Of(ctx), r, file, func() (*source.File, error) { return s.Catalog.Open(info.Name) })
 }
 
 // roster returns a function that tells who was there where the replay before one ended; nil for formats without.
-func (s *Server) roster(codec *encode.Codec) func(*replaydv1.Replay) []byte {
+func (s *Server) roster(codec *encode.Codec, g *access.Grant) func(*replaydv1.Replay) []byte {
 	if codec.CarryRoster == nil {
 		return nil
 	}
 	return func(r *replaydv1.Replay) []byte {
-		return s.index.Roster(context.Background(), codec.Lineage(r).Previous)
+		return s.rosterSeen(context.Background(), g, codec.Lineage(r).Previous)
 	}
 }
 
@@ -190,13 +203,13 @@ func (s *Server) newest(ctx context.Context, dir string) (string, error) {
 	interest := s.index.Interest(dir, "", nil)
 	defer interest.Close()
 	for {
-		all, err := s.index.InDirectory(ctx, dir, nil)
+		all, err := s.index.InDirectory(ctx, dir, scopeOf(ctx))
 		if err != nil {
 			return "", err
 		}
 		var newest *index.Entry
 		for _, e := range all {
-			if followable(&e.Info) && (newest == nil || !e.Modified.Before(newest.Modified)) {
+			if followable(&e.Info) && access.Of(ctx).Sees(e.Format) && (newest == nil || !e.Modified.Before(newest.Modified)) {
 				newest = e
 			}
 		}
@@ -217,7 +230,7 @@ func (s *Server) newest(ctx context.Context, dir string) (string, error) {
 // to a later one than the request names, and files are renamed, moved and compressed.
 func (s *Server) ofCursor(ctx context.Context, name string, at cursor.Cursor) (string, error) {
 	alias, _, _ := strings.Cut(name, "/")
-	found, err := s.index.OfCursor(ctx, at, alias, nil)
+	found, err := s.index.OfCursor(ctx, at, alias, scopeOf(ctx))
 	if err != nil {
 		return "", err
 	}

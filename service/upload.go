@@ -4,11 +4,15 @@ import (
 	"context"
 	"errors"
 	"io"
+	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
 
 	"github.com/replayd/replayd/decoders"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service/access"
+	"github.com/replayd/replayd/service/admission"
 	"github.com/replayd/replayd/service/source"
 	"github.com/replayd/replayd/service/stream"
 )
@@ -18,14 +22,16 @@ func (s *Server) DecodeReplay(
 	in grpc.BidiStreamingServer[replaydv1.DecodeReplayRequest, replaydv1.StreamEventsResponse],
 ) error {
 	ctx := in.Context()
-	release, err := s.enter()
+	ctx, ticket, err := s.enter(ctx, streamCost+uploadCost)
 	if err != nil {
 		return s.fail(ctx, err, "")
 	}
-	defer release()
-	first, err := in.Recv()
+	defer ticket.Return()
+	s.faults.uploads.Inc()
+	defer s.faults.uploads.Dec()
+	first, err := s.first(ctx, in.Recv)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return err
+		return s.fail(ctx, err, "")
 	}
 	req := first.GetOptions()
 	switch {
@@ -47,8 +53,12 @@ func (s *Server) decode(
 	ctx context.Context, req *replaydv1.StreamEventsRequest,
 	recv func() (*replaydv1.DecodeReplayRequest, error), send stream.Send,
 ) error {
-	up := newUpload(ctx, recv, s.MaxUpload, s.drain)
-	file, err := source.FromReader(up, req.GetReplay(), source.Limits{Inflated: s.MaxInflated})
+	up := s.newUpload(ctx, recv)
+	limits := source.Limits{Inflated: s.MaxInflated}
+	if ticket := admission.Of(ctx); ticket != nil {
+		limits.Budget = ticket
+	}
+	file, err := source.FromReader(up, req.GetReplay(), limits)
 	if err != nil {
 		up.close()
 		return err
@@ -57,6 +67,12 @@ func (s *Server) decode(
 		up.close() // first: the file may be waiting for it
 		_ = file.Close()
 	}()
+	if format := file.Info().Format; format != decoders.Unknown && !access.Of(ctx).Sees(format) {
+		return access.Forbid()
+	}
+	if err := admission.Of(ctx).Memory(decoderCost(file.Info().Format, -1)); err != nil {
+		return err
+	}
 	var grows stream.Follower
 	if codec, err := codecOf(file.Info().Format); err == nil && !codec.RandomAccess {
 		// Read like a file that grows, so that neither events that are there nor heartbeats wait for bytes that are not.
@@ -72,6 +88,7 @@ func (s *Server) decode(
 	}
 	c.Replay.Follower, c.Replay.Complete = grows, s.complete
 	c.Replay.RevealSecrets, c.Drain, c.Version = s.RevealSecrets, s.drain, s.Version
+	c.Turns, c.Caller = s.Turns, s.callerKey(ctx)
 	return stream.Run(ctx, c, send)
 }
 
@@ -96,13 +113,18 @@ type upload struct {
 	parts chan []byte // closed behind the last one
 	err   error       // why there is no more: io.EOF at the end of the upload; set before parts is closed
 	part  []byte      // what is left of the part that is being read; the reader's own
+	// patience is how long a Read waits for the client.
+	patience time.Duration
+	// count counts the bytes that come.
+	count prometheus.Counter
 }
 
-func newUpload(
-	ctx context.Context, recv func() (*replaydv1.DecodeReplayRequest, error), limit int64, drain <-chan struct{},
-) *upload {
+func (s *Server) newUpload(ctx context.Context, recv func() (*replaydv1.DecodeReplayRequest, error)) *upload {
 	ctx, stop := context.WithCancel(ctx)
-	u := &upload{ctx: ctx, stop: stop, drain: drain, limit: limit, parts: make(chan []byte, 1)}
+	u := &upload{
+		ctx: ctx, stop: stop, drain: s.drain, limit: s.MaxUpload, parts: make(chan []byte, 1),
+		patience: s.UploadTimeout, count: s.faults.received,
+	}
 	go func() { // ends with the call: nothing can wait for it in here, for only the call's end ends a Recv
 		u.err = u.receive(recv)
 		close(u.parts)
@@ -125,14 +147,42 @@ func (u *upload) receive(recv func() (*replaydv1.DecodeReplayRequest, error)) er
 			return decoders.Errorf(decoders.Unknown, u.limit, decoders.NoTick, "upload", decoders.ErrLimit,
 				"it has more than %d bytes", u.limit)
 		}
-		if len(msg.GetData()) == 0 {
-			continue
-		}
-		select {
+		u.count.Add(float64(len(msg.GetData())))
+		select { // a message without data, too: it says that there will be more
 		case u.parts <- msg.GetData():
 		case <-u.ctx.Done():
 			return u.ctx.Err()
 		}
+	}
+}
+
+// errStalled says that an upload sends nothing.
+var errStalled = errors.New("the upload has stalled")
+
+// first receives the first message, and does not wait for ever.
+func (s *Server) first(
+	ctx context.Context, recv func() (*replaydv1.DecodeReplayRequest, error),
+) (*replaydv1.DecodeReplayRequest, error) {
+	type received struct {
+		msg *replaydv1.DecodeReplayRequest
+		err error
+	}
+	got := make(chan received, 1)
+	go func() { // ends with the call
+		msg, err := recv()
+		got <- received{msg, err}
+	}()
+	stalled := time.NewTimer(s.UploadTimeout)
+	defer stalled.Stop()
+	select {
+	case r := <-got:
+		return r.msg, r.err
+	case <-stalled.C:
+		return nil, errStalled
+	case <-s.drain:
+		return nil, stream.ErrDraining
+	case <-ctx.Done():
+		return nil, ctx.Err()
 	}
 }
 
@@ -141,20 +191,32 @@ func (u *upload) close() { u.stop() }
 
 // Read implements io.Reader. While it waits for the client it returns stream.ErrDraining when the server shuts down.
 func (u *upload) Read(p []byte) (int, error) {
-	if len(u.part) == 0 {
-		select {
-		case part, ok := <-u.parts:
-			if !ok {
-				return 0, u.err
-			}
-			u.part = part
-		case <-u.drain:
-			return 0, stream.ErrDraining
-		case <-u.ctx.Done():
-			return 0, u.ctx.Err()
+	for len(u.part) == 0 {
+		if err := u.next(); err != nil {
+			return 0, err
 		}
 	}
 	n := copy(p, u.part)
 	u.part = u.part[n:]
 	return n, nil
+}
+
+// next waits for another part, which may be empty.
+func (u *upload) next() error {
+	stalled := time.NewTimer(u.patience)
+	defer stalled.Stop()
+	select {
+	case part, ok := <-u.parts:
+		if !ok {
+			return u.err
+		}
+		u.part = part
+		return nil
+	case <-stalled.C:
+		return errStalled
+	case <-u.drain:
+		return stream.ErrDraining
+	case <-u.ctx.Done():
+		return u.ctx.Err()
+	}
 }

@@ -22,11 +22,11 @@ func (s *Server) WatchReplays(
 	req *replaydv1.WatchReplaysRequest, out grpc.ServerStreamingServer[replaydv1.WatchReplaysResponse],
 ) error {
 	ctx := out.Context()
-	release, err := s.enter()
+	ctx, ticket, err := s.enter(ctx, watchCost)
 	if err != nil {
 		return s.fail(ctx, err, req.GetDirectory())
 	}
-	defer release()
+	defer ticket.Return()
 	heartbeat, err := heartbeatOf(req.GetHeartbeatInterval())
 	if err != nil {
 		return err
@@ -35,7 +35,7 @@ func (s *Server) WatchReplays(
 	if err != nil {
 		return err
 	}
-	w := watching{server: s, dir: req.GetDirectory(), formats: formats, heartbeat: heartbeat, send: out.Send}
+	w := watching{server: s, dir: req.GetDirectory(), formats: formats, heartbeat: heartbeat, send: patiently(ctx, out.Send)}
 	return s.fail(ctx, w.run(ctx), req.GetDirectory())
 }
 
@@ -64,7 +64,7 @@ func (w *watching) run(ctx context.Context) error {
 		from = next
 		resp := &replaydv1.WatchReplaysResponse{}
 		for _, c := range list {
-			if change := w.change(c); change != nil {
+			if change := w.change(c); change != nil && seen(ctx, c.Entry.Name, c.Entry.Format) == nil {
 				resp.Changes = append(resp.Changes, change)
 			}
 		}
@@ -93,7 +93,7 @@ func (w *watching) run(ctx context.Context) error {
 
 // picture sends what is there.
 func (w *watching) picture(ctx context.Context) error {
-	q := index.Query{Dir: w.dir, Formats: w.formats}
+	q := index.Query{Scope: scopeOf(ctx), Dir: w.dir, Formats: formatsSeen(ctx, w.formats)}
 	for token := ""; ; {
 		page, err := w.server.index.List(ctx, q, token, maxChanges)
 		if err != nil {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"strings"
@@ -20,6 +21,9 @@ import (
 	"github.com/rs/cors"
 	"golang.org/x/net/http2"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/replayd/replayd/service/access"
+	"github.com/replayd/replayd/service/h2guard"
 )
 
 // corsMaxAge is how long browsers may remember what they are allowed.
@@ -28,6 +32,7 @@ const corsMaxAge = 2 * time.Hour
 // Web serves the same API by Connect and gRPC-Web, for browsers, which cannot speak gRPC.
 type Web struct {
 	server *http.Server
+	gate   *access.Gate
 }
 
 // NewWeb returns what serves the daemon's API to browsers. Pages of the listed origins, such as
@@ -59,13 +64,22 @@ func (d *Daemon) NewWeb(origins []string) (*Web, error) {
 	protocols.SetHTTP1(true)
 	protocols.SetHTTP2(true)
 	protocols.SetUnencryptedHTTP2(true)
-	return &Web{&http.Server{
+	return &Web{gate: d.server.Gate, server: &http.Server{
+		ConnContext:       h2guard.KeepConn,
+		IdleTimeout:       webIdle,
+		ErrorLog:          slog.NewLogLogger(d.server.Log.Handler(), slog.LevelDebug),
 		Handler:           handler,
 		ReadHeaderTimeout: connectionTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
 		Protocols:         protocols,
 	}}, nil
 }
+
+// webIdle is how long a connection is kept without a call, and webBody how long a body without an answer may take to come.
+const (
+	webIdle = 2 * time.Minute
+	webBody = 30 * time.Second
+)
 
 // maxWebBytes bounds what a call sends in all. Behind net/http, gRPC reads what comes before anybody asks for it, and keeps
 // it in memory: nothing holds back a client that sends more than is decoded.
@@ -101,7 +115,9 @@ func (h *requests) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // unary prepares a call whose body is one message.
 func (h *requests) unary(w http.ResponseWriter, r *http.Request) error {
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(webBody)) // where that is possible
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequestBytes))
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 	var long *http.MaxBytesError
 	switch {
 	case errors.As(err, &long):
@@ -203,6 +219,8 @@ func (g *gunzip) Read(p []byte) (int, error) {
 
 // Serve serves on the listener until Shutdown.
 func (w *Web) Serve(l net.Listener) error {
+	tcp, ok := l.Addr().(*net.TCPAddr)
+	w.server.Handler = h2guard.KnowTLS(w.gate.GuardHost(ok && tcp.IP.IsLoopback(), w.server.Handler))
 	if err := w.server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}

@@ -231,8 +231,8 @@ func uploadPieces(ctx context.Context, client replaydv1.ReplayServiceClient, dat
 	options := &replaydv1.DecodeReplayRequest_Options{Options: &replaydv1.StreamEventsRequest{
 		Replay: "uploaded", Include: []*replaydv1.EventFilter{{Kinds: []string{"join"}}}, // so few that nobody need read them
 	}}
-	if err := stream.Send(&replaydv1.DecodeReplayRequest{Part: options}); err != nil {
-		return err
+	if err := stream.Send(&replaydv1.DecodeReplayRequest{Part: options}); err != nil && !errors.Is(err, io.EOF) {
+		return err // otherwise Recv says why
 	}
 	for len(data) > 0 {
 		n := min(piece, len(data))

@@ -12,30 +12,30 @@ import (
 	"syscall"
 
 	"github.com/alecthomas/kong"
-	kongcompletion "github.com/jotaen/kong-completion"
 )
-
-// version is set by the build.
-var version = "dev"
 
 // cli is the command line. Every flag can also be set by an environment variable, named REPLAYD_ and the flag's name,
 // except those that mean something else for each command (env:"-").
 type cli struct {
 	ShowVersion kong.VersionFlag `help:"Print the version." name:"version" env:"-"`
 
-	Serve   serveCmd   `cmd:"" help:"Run the daemon."`
-	Ls      lsCmd      `cmd:"" help:"List replays."`
-	Info    infoCmd    `cmd:"" help:"Describe a replay, as JSON."`
-	Cat     catCmd     `cmd:"" help:"Print a replay's events, one JSON object a line."`
-	Render  renderCmd  `cmd:"" help:"Draw a map's game layer as a PNG."`
-	Redact  redactCmd  `cmd:"" help:"Copy a teehistorian file without its secrets."`
-	Cut     cutCmd     `cmd:"" help:"Copy some ticks of a teehistorian file, with the state that they begin with."`
-	Watch   watchCmd   `cmd:"" help:"Print what becomes of a daemon's replays: added, growing, finished, removed."`
+	Serve  serveCmd  `cmd:"" help:"Run the daemon."`
+	Ls     lsCmd     `cmd:"" help:"List replays."`
+	Info   infoCmd   `cmd:"" help:"Describe a replay, as JSON."`
+	Cat    catCmd    `cmd:"" help:"Print a replay's events, one JSON object a line."`
+	Render renderCmd `cmd:"" help:"Draw a map's game layer as a PNG."`
+	Redact redactCmd `cmd:"" help:"Copy a teehistorian file without its secrets."`
+	Cut    cutCmd    `cmd:"" help:"Copy some ticks of a teehistorian file, with the state that they begin with."`
+	Watch  watchCmd  `cmd:"" help:"Print what becomes of a daemon's replays: added, growing, finished, removed."`
+	Health healthCmd `cmd:"" help:"Ask a daemon whether it serves."`
+
+	CheckConfig checkConfigCmd `cmd:"" help:"Check a file for serve --config."`
+
 	Version versionCmd `cmd:"" help:"Print the version."`
 	Help    helpCmd    `cmd:"" help:"Print how to use a command."`
 
-	Completion kongcompletion.Completion `cmd:"" help:"Print how to complete the commands by TAB in a shell."`
-	Man        manCmd                    `cmd:"" help:"Print the man page." hidden:""`
+	Completion completionCmd `cmd:"" help:"Print how to complete the commands by TAB in a shell."`
+	Man        manCmd        `cmd:"" help:"Print the man page." hidden:""`
 }
 
 // console is where a command reads and writes.
@@ -58,23 +58,11 @@ func run(ctx context.Context, args []string, con console) int {
 	if alone { // whoever does not know what to say is told
 		args, con.out = []string{"--help"}, con.err
 	}
-	parser, err := kong.New(&cli{},
-		kong.Name("replayd"),
-		kong.Description("Decodes game replays and streams what happened in them as typed events."),
-		kong.DefaultEnvars("REPLAYD"),
-		kong.Vars{"version": "replayd " + version},
-		kong.Writers(con.out, con.err),
-		kong.Exit(func(code int) { exited = code }),
-		kong.UsageOnError(),
-		kong.BindTo(ctx, (*context.Context)(nil)),
-		kong.Bind(con),
-	)
+	parser, err := newParser(ctx, &cli{}, con, kong.Exit(func(code int) { exited = code }), kong.UsageOnError())
 	if err != nil {
 		_, _ = fmt.Fprintln(con.err, "replayd:", err)
 		return exitFailed
 	}
-	// Ends the program when a shell asks for completions.
-	kongcompletion.Register(parser, kongcompletion.WithExitFunc(os.Exit))
 	command, err := parser.Parse(args)
 	switch {
 	case alone:
@@ -103,11 +91,24 @@ func run(ctx context.Context, args []string, con console) int {
 	return exitCode(err)
 }
 
+// newParser returns what reads a command line.
+func newParser(ctx context.Context, into *cli, con console, more ...kong.Option) (*kong.Kong, error) {
+	return kong.New(into, append([]kong.Option{
+		kong.Name("replayd"),
+		kong.Description("Decodes game replays and streams what happened in them as typed events."),
+		kong.DefaultEnvars("REPLAYD"),
+		kong.Vars{"version": "replayd " + versionOf()},
+		kong.Writers(con.out, con.err),
+		kong.BindTo(ctx, (*context.Context)(nil)),
+		kong.Bind(con),
+	}, more...)...)
+}
+
 type versionCmd struct{}
 
 // Run prints the version.
 func (versionCmd) Run(con console) error {
-	_, err := fmt.Fprintln(con.out, "replayd", version)
+	_, err := fmt.Fprintln(con.out, "replayd", versionOf())
 	return err
 }
 

@@ -2,17 +2,107 @@ package main
 
 import (
 	"fmt"
+	"io"
+	"strings"
 
 	"github.com/alecthomas/kong"
-	mangokong "github.com/alecthomas/mango-kong"
-	"github.com/muesli/roff"
 )
 
 type manCmd struct{}
 
 // Run prints the man page, made from the same declarations as the help.
 func (manCmd) Run(con console, app *kong.Kong) error {
-	page := mangokong.NewManPage(1, app.Model)
-	_, err := fmt.Fprint(con.out, page.Build(roff.NewDocument()))
+	var b strings.Builder
+	writeMan(&b, app.Model)
+	_, err := io.WriteString(con.out, b.String())
 	return err
+}
+
+// writeMan writes a page for man(7).
+func writeMan(b *strings.Builder, app *kong.Application) {
+	fmt.Fprintf(b, ".TH REPLAYD 1 \"\" \"replayd %s\" \"User Commands\"\n", roff(versionOf()))
+	fmt.Fprintf(b, ".SH NAME\nreplayd \\- decodes game replays and streams what happened in them\n")
+	b.WriteString(".SH SYNOPSIS\n")
+	commands := app.Leaves(true)
+	for _, c := range commands {
+		fmt.Fprintf(b, ".B %s\n.br\n", roff("replayd "+c.Summary()))
+	}
+	fmt.Fprintf(b, ".SH DESCRIPTION\n%s\n", paragraph(app.Help))
+	b.WriteString(".SH COMMANDS\n")
+	for _, c := range commands {
+		fmt.Fprintf(b, ".SS %s\n%s\n", roff(c.FullPath()), paragraph(c.Help))
+		for _, arg := range c.Positional {
+			fmt.Fprintf(b, ".TP\n\\fI%s\\fR\n%s\n", roff(arg.Summary()), paragraph(arg.Help))
+		}
+		for _, flag := range c.Flags {
+			if flag.Hidden {
+				continue
+			}
+			fmt.Fprintf(b, ".TP\n\\fB%s\\fR\n%s\n", roff(flagText(flag)), paragraph(flag.Help))
+			if len(flag.Envs) > 0 {
+				fmt.Fprintf(b, "Environment: \\fB%s\\fR.\n", roff(strings.Join(flag.Envs, ", ")))
+			}
+		}
+	}
+	b.WriteString(`.SH EXIT STATUS
+.TP
+.B 0
+All went well.
+.TP
+.B 1
+Anything else.
+.TP
+.B 2
+The command line or the request makes no sense.
+.TP
+.B 3
+No such replay.
+.TP
+.B 4
+The replay is damaged, or of a kind that is not decoded.
+.TP
+.B 5
+The replay was cut.
+.TP
+.B 6
+The daemon cannot be reached, shuts down or has no room; trying again may help.
+.TP
+.B 130
+Interrupted.
+.SH FILES
+.TP
+.I /etc/replayd/replayd.conf
+What the service of the system is started with, as packages install it.
+`)
+}
+
+// flagText is a flag with what it takes.
+func flagText(f *kong.Flag) string {
+	text := "--" + f.Name
+	if f.Short != 0 {
+		text = "-" + string(f.Short) + ", " + text
+	}
+	if f.IsBool() {
+		return text
+	}
+	return text + "=" + f.FormatPlaceHolder()
+}
+
+// paragraph is a text that stands by itself.
+func paragraph(s string) string {
+	s = roff(strings.Join(strings.Fields(s), " "))
+	if s == "" {
+		return `\&`
+	}
+	return s
+}
+
+// roff writes a text so that it comes out as it is: a backslash begins what roff understands, a hyphen is broken at, and a dot
+// or an apostrophe at the beginning of a line makes that a request.
+func roff(s string) string {
+	s = strings.NewReplacer(`\`, `\e`, "-", `\-`, "\n", " ").Replace(s)
+	if strings.HasPrefix(s, ".") || strings.HasPrefix(s, "'") {
+		s = `\&` + s
+	}
+	return s
 }

@@ -29,6 +29,7 @@ import (
 //	                           what it prints goes to the file daemon.log
 //	certify                    writes cert.pem and key.pem, of a certificate for 127.0.0.1 that signs itself
 //	drain                      ends that daemon as an operator would, and waits until it is gone
+//	hangup                     sends that daemon SIGHUP
 //	crash                      kills that daemon, and waits until it is gone
 //	await FILE TEXT            waits until a file of the script's directory contains a text
 //	mkfifo FILE                makes a named pipe
@@ -55,8 +56,13 @@ func TestScript(t *testing.T) {
 			"certify": scriptCertify,
 			"drain":   func(ts *testscript.TestScript, _ bool, _ []string) { scriptEnd(ts, syscall.SIGTERM) },
 			"crash":   func(ts *testscript.TestScript, _ bool, _ []string) { scriptEnd(ts, syscall.SIGKILL) },
-			"await":   scriptAwait,
-			"append":  scriptAppend,
+			"hangup": func(ts *testscript.TestScript, _ bool, _ []string) {
+				pid, err := strconv.Atoi(ts.Getenv("DAEMON"))
+				ts.Check(err)
+				ts.Check(syscall.Kill(pid, syscall.SIGHUP))
+			},
+			"await":  scriptAwait,
+			"append": scriptAppend,
 			"mkfifo": func(ts *testscript.TestScript, _ bool, args []string) {
 				ts.Check(syscall.Mkfifo(ts.MkAbs(args[0]), 0o600))
 			},
@@ -121,22 +127,36 @@ func scriptServe(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 func scriptCertify(ts *testscript.TestScript, _ bool, _ []string) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	files, err := selfSigned()
 	ts.Check(err)
+	for name, data := range files {
+		ts.Check(os.WriteFile(ts.MkAbs(name), data, 0o600))
+	}
+}
+
+// selfSigned makes a certificate for 127.0.0.1 that signs itself, and its key: cert.pem and key.pem.
+func selfSigned() (map[string][]byte, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}
 	cert, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	ts.Check(err)
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	ts.Check(err)
-	for name, block := range map[string]*pem.Block{
-		"cert.pem": {Type: "CERTIFICATE", Bytes: cert}, "key.pem": {Type: "PRIVATE KEY", Bytes: private},
-	} {
-		ts.Check(os.WriteFile(ts.MkAbs(name), pem.EncodeToMemory(block), 0o600))
+	if err != nil {
+		return nil, err
 	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return nil, err
+	}
+	return map[string][]byte{
+		"cert.pem": pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert}),
+		"key.pem":  pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}),
+	}, nil
 }
 
 func scriptEnd(ts *testscript.TestScript, signal syscall.Signal) {

@@ -1,22 +1,15 @@
 package main
 
 import (
-	"context"
-	"crypto/sha256"
-	"crypto/subtle"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
-	"os"
 	"strings"
 
-	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/auth"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials"
-	"google.golang.org/grpc/status"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/replayd/replayd/service/access"
 )
 
 // security is who may talk to the daemon, and how.
@@ -24,8 +17,11 @@ type security struct {
 	TLSCert   string `help:"Serve by TLS with this certificate." type:"existingfile" name:"tls-cert" placeholder:"FILE" group:"Security"`
 	TLSKey    string `help:"The certificate's key." type:"existingfile" name:"tls-key" placeholder:"FILE" group:"Security"`
 	ClientCA  string `help:"Demand client certificates that are signed by one of these." type:"existingfile" name:"client-ca" placeholder:"FILE" group:"Security"`
-	TokenFile string `help:"Demand a bearer token: one of this file's lines." type:"existingfile" placeholder:"FILE" group:"Security"`
-	Insecure  bool   `help:"Allow to listen without TLS on addresses that others can reach." group:"Security"`
+	TokenFile string `help:"Demand a bearer token: one of this file's lines. It is read again when it changes." type:"existingfile" placeholder:"FILE" group:"Security"`
+
+	TrustedProxy []string `help:"A network whose word is taken for whom it calls (X-Forwarded-For), or unix. Repeatable." placeholder:"CIDR" group:"Security"`
+	Host         []string `help:"A name by which browsers may ask for this daemon. Repeatable. Default: on loopback localhost, elsewhere any." placeholder:"NAME" group:"Security"`
+	Insecure     bool     `help:"Allow to listen without TLS on addresses that others can reach." group:"Security"`
 }
 
 // check tells whether the flags go together, with these addresses to listen on.
@@ -37,36 +33,32 @@ func (s *security) check(listen ...string) error {
 		return errors.New("--client-ca needs --tls-cert")
 	}
 	for _, l := range listen {
-		if l != "" && s.TLSCert == "" && !s.Insecure && !isLoopback(l) {
-			return fmt.Errorf("%s can be reached by others: use --tls-cert and --tls-key, or --insecure if that is meant", l)
+		if l != "" && !strings.HasPrefix(l, systemdPrefix) { // which says only later what it is
+			if err := s.checkReach(l, isLocal(l)); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-// options returns what the gRPC server needs for it.
-func (s *security) options() ([]grpc.ServerOption, error) {
-	var options []grpc.ServerOption
-	config, err := s.tls()
-	if err != nil {
-		return nil, err
-	}
-	if config != nil {
-		options = append(options, grpc.Creds(credentials.NewTLS(config)))
-	}
-	if s.TokenFile != "" {
-		check, err := tokenCheck(s.TokenFile)
-		if err != nil {
-			return nil, err
-		}
-		options = append(options,
-			grpc.ChainUnaryInterceptor(auth.UnaryServerInterceptor(check)),
-			grpc.ChainStreamInterceptor(auth.StreamServerInterceptor(check)))
-	}
-	return options, nil
+// checkOpen is check for a listener.
+func (s *security) checkOpen(l net.Listener) error {
+	return s.checkReach(l.Addr().String(), l.Addr().Network() == "unix" || isLocal(l.Addr().String()))
 }
 
-func isLoopback(listen string) bool {
+func (s *security) checkReach(addr string, local bool) error {
+	if s.TLSCert == "" && !s.Insecure && !local {
+		return fmt.Errorf("%s can be reached by others: use --tls-cert and --tls-key, or --insecure if that is meant", addr)
+	}
+	return nil
+}
+
+// isLocal tells whether only this machine can reach an address to listen on.
+func isLocal(listen string) bool {
+	if strings.HasPrefix(listen, unixPrefix) {
+		return true
+	}
 	host, _, err := net.SplitHostPort(listen)
 	if err != nil {
 		return false
@@ -75,80 +67,55 @@ func isLoopback(listen string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// tls returns the settings for TLS, or nil without it.
-func (s *security) tls() (*tls.Config, error) {
+// certificates reads those that are served with; nil without TLS.
+func (s *security) certificates() (*access.Certificates, error) {
 	if s.TLSCert == "" {
 		return nil, nil
 	}
-	pair, err := tls.LoadX509KeyPair(s.TLSCert, s.TLSKey)
-	if err != nil {
-		return nil, err
-	}
-	config := &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS13}
-	if s.ClientCA != "" {
-		if config.ClientCAs, err = certificates(s.ClientCA); err != nil {
-			return nil, err
-		}
-		config.ClientAuth = tls.RequireAndVerifyClientCert
-	}
-	return config, nil
+	return access.NewCertificates(s.TLSCert, s.TLSKey, s.ClientCA)
 }
 
-// certificates reads the certificates of a file.
-func certificates(file string) (*x509.CertPool, error) {
-	pem, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("%s holds no certificate", file)
-	}
-	return pool, nil
-}
-
-// tokenCheck demands a token of the file for every call, health and reflection included. Tokens are compared by their
-// hashes, so that the time that it takes tells nothing.
-func tokenCheck(file string) (auth.AuthFunc, error) {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
-	var known [][sha256.Size]byte
-	number := 0
-	for line := range strings.Lines(string(text)) {
-		number++
-		token := strings.TrimSpace(line)
-		switch {
-		case token == "", strings.HasPrefix(token, "#"):
-		case !isToken(token):
-			return nil, usageError{fmt.Errorf(
-				"%s, line %d: a token is printable ASCII without white space; a comment has a line of its own", file, number)}
-		default:
-			known = append(known, sha256.Sum256([]byte(token)))
-		}
-	}
-	if len(known) == 0 {
-		return nil, usageError{fmt.Errorf("%s holds no token", file)}
-	}
-	return func(ctx context.Context) (context.Context, error) {
-		token, err := auth.AuthFromMD(ctx, "bearer")
+// gate returns what lets callers in.
+func (s *security) gate(log *slog.Logger, metrics prometheus.Registerer) (*access.Gate, error) {
+	o := access.Options{TokenFile: s.TokenFile, Hosts: s.Host, Log: log, Metrics: metrics}
+	for _, text := range s.TrustedProxy {
+		p, err := access.ParseProxy(text)
 		if err != nil {
-			return nil, err
+			return nil, usageError{fmt.Errorf("--trusted-proxy %s: want a network, such as 10.0.0.0/8, an address, or unix", text)}
 		}
-		sum := sha256.Sum256([]byte(token))
-		match := 0
-		for i := range known {
-			match |= subtle.ConstantTimeCompare(sum[:], known[i][:])
-		}
-		if match == 0 {
-			return nil, status.Error(codes.Unauthenticated, "unknown token")
-		}
-		return ctx, nil
-	}, nil
+		o.Proxies = append(o.Proxies, p)
+	}
+	gate, err := access.NewGate(o)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	return gate, nil
 }
 
-// isToken tells whether a text can be sent as a token: white space would end it, and headers are ASCII.
-func isToken(text string) bool {
-	return !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' })
+// reloadable is what is read again when it changes, and on SIGHUP.
+func (s *security) reloadable(gate *access.Gate, certs *access.Certificates) (list []access.Reloadable) {
+	if s.TokenFile != "" {
+		list = append(list, access.Reloadable{What: "tokens", Files: []string{s.TokenFile}, Reload: gate.Reload})
+	}
+	if certs != nil {
+		files := []string{s.TLSCert, s.TLSKey}
+		if s.ClientCA != "" {
+			files = append(files, s.ClientCA)
+		}
+		list = append(list, access.Reloadable{What: "certificates", Files: files, Reload: certs.Reload})
+	}
+	return list
+}
+
+// warn says what an operator may not have meant.
+func (s *security) warn(log *slog.Logger, listen ...string) {
+	if s.TokenFile != "" || s.ClientCA != "" {
+		return
+	}
+	for _, l := range listen {
+		if l == "" || isLocal(l) {
+			continue
+		}
+		log.Warn("everybody who reaches this address is served: --token-file or --client-ca would demand something", "address", l)
+	}
 }

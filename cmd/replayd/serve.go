@@ -2,17 +2,17 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
-	"math"
 	"net"
 	"net/http"
 	"net/url"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -21,19 +21,22 @@ import (
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service"
+	"github.com/replayd/replayd/service/access"
 	"github.com/replayd/replayd/service/catalog"
+	"github.com/replayd/replayd/service/h2guard"
 	"github.com/replayd/replayd/service/source"
 	"github.com/replayd/replayd/service/watch"
 	"github.com/replayd/replayd/testdata"
 )
 
 type serveCmd struct {
+	Config        configFile    `help:"Read flags that are not given from this file: lines NAME = VALUE." type:"existingfile" placeholder:"FILE" env:"-"`
 	Root          []string      `help:"A directory to serve, and the alias that its replays' names start with. Repeatable. Without any, the bundled samples are served under samples/." placeholder:"ALIAS=DIR"`
 	Listen        string        `help:"Where to listen. Anything but a loopback address wants TLS, or --insecure." default:"127.0.0.1:7171" placeholder:"HOST:PORT"`
 	WebListen     string        `help:"Where to serve browsers, by Connect and gRPC-Web. Default: nowhere." placeholder:"HOST:PORT"`
 	WebOrigin     []string      `help:"An origin whose pages may use it, such as https://example.org, or * for all. Repeatable." placeholder:"ORIGIN"`
 	MetricsListen string        `help:"Where to serve Prometheus metrics, under /metrics. Default: nowhere." placeholder:"HOST:PORT"`
-	MaxStreams    int           `help:"How many streams may run at once." default:"1024"`
+	DebugListen   string        `help:"Where to serve profiles of the process, under /debug/pprof/. Default: nowhere." placeholder:"HOST:PORT"`
 	MaxInflated   int64         `help:"How many bytes a compressed replay may inflate to." default:"17179869184"`
 	MaxUpload     int64         `help:"How many bytes an upload may have." default:"1073741824"`
 	Watch         watch.Mode    `help:"How to learn that files grow: auto, inotify or poll." default:"auto"`
@@ -44,16 +47,17 @@ type serveCmd struct {
 	LogFormat     string        `help:"How to log: text or json." enum:"text,json" default:"text"`
 	LogLevel      slog.Level    `help:"What to log: debug, info, warn or error." default:"info"`
 	Grpcurl       string        `help:"How to call grpcurl in the line to try." default:"grpcurl" hidden:""`
+	Limits        limits        `embed:""`
 	Security      security      `embed:""`
 }
 
 // Validate refuses what makes no sense, before anything is done.
 func (c *serveCmd) Validate() error {
 	for _, listen := range []struct{ flag, addr string }{
-		{"--listen", c.Listen}, {"--web-listen", c.WebListen}, {"--metrics-listen", c.MetricsListen},
+		{"--listen", c.Listen}, {"--web-listen", c.WebListen}, {"--metrics-listen", c.MetricsListen}, {"--debug-listen", c.DebugListen},
 	} {
-		if _, _, err := net.SplitHostPort(listen.addr); err != nil && listen.addr != "" {
-			return fmt.Errorf("%s %s: want HOST:PORT, or :PORT for all addresses", listen.flag, listen.addr)
+		if err := checkListen(listen.addr); err != nil {
+			return fmt.Errorf("%s %s: %w", listen.flag, listen.addr, err)
 		}
 	}
 	for _, root := range c.Root {
@@ -69,8 +73,6 @@ func (c *serveCmd) Validate() error {
 	switch {
 	case len(c.WebOrigin) > 0 && c.WebListen == "":
 		return errors.New("--web-origin needs --web-listen")
-	case c.MaxStreams < 1 || c.MaxStreams > math.MaxInt32:
-		return fmt.Errorf("--max-streams %d: must be 1 to %d", c.MaxStreams, math.MaxInt32)
 	case c.MaxInflated < 1:
 		return fmt.Errorf("--max-inflated %d: must be 1 or more", c.MaxInflated)
 	case c.MaxUpload < 1:
@@ -80,7 +82,10 @@ func (c *serveCmd) Validate() error {
 	case c.DrainTimeout <= 0:
 		return fmt.Errorf("--drain-timeout %v: must be positive", c.DrainTimeout)
 	}
-	return c.Security.check(c.Listen, c.WebListen)
+	if err := c.Limits.check(); err != nil {
+		return err
+	}
+	return c.Security.check(c.Listen, c.WebListen, c.MetricsListen, c.DebugListen)
 }
 
 // isOrigin tells whether a text is what browsers call an origin, or a pattern for some.
@@ -92,6 +97,9 @@ func isOrigin(text string) bool {
 // Run serves until it is told to stop.
 func (c *serveCmd) Run(ctx context.Context, con console) error {
 	log := c.logger(con)
+	again := make(chan os.Signal, 1)
+	signal.Notify(again, syscall.SIGHUP) // first: it would end the process
+	defer signal.Stop(again)
 	roots, clean, err := c.roots()
 	if err != nil {
 		return err
@@ -110,75 +118,59 @@ func (c *serveCmd) Run(ctx context.Context, con console) error {
 	}
 	defer func() { _ = watcher.Close() }()
 
-	options, err := c.Security.options()
-	if err != nil {
-		return err
-	}
-	listener, err := net.Listen("tcp", c.Listen)
-	if err != nil {
-		return err
-	}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	server, err := service.NewServer(service.Config{
-		Catalog: cat, Log: log, Version: version, MaxStreams: c.MaxStreams, MaxInflated: c.MaxInflated,
+	gate, err := c.Security.gate(log, registry)
+	if err != nil {
+		return err
+	}
+	config := service.Config{
+		Catalog: cat, Log: log, Gate: gate, Version: versionOf(), MaxInflated: c.MaxInflated,
 		MaxUpload: c.MaxUpload, RevealSecrets: c.RevealSecrets, Watcher: watcher,
 		IndexPath: c.Index, SurveyBudget: c.SurveyBudget,
-	})
+	}
+	connections := c.Limits.apply(&config, log, registry)
+	doors, err := c.doors(connections, h2guard.NewGuard(log, registry))
 	if err != nil {
-		_ = listener.Close()
 		return err
 	}
-	daemon := service.NewDaemon(server, registry, options...)
-	web, webListener, err := c.web(daemon, log)
+	defer doors.close()
+	server, err := service.NewServer(config)
 	if err != nil {
-		_ = listener.Close()
 		return err
 	}
-	stopMetrics, err := c.serveMetrics(registry, log)
-	if err != nil {
-		_ = listener.Close()
-		return err
+	daemon := service.NewDaemon(server, registry, doors.options()...)
+	var web *service.Web
+	if doors.web != nil {
+		if web, err = daemon.NewWeb(c.WebOrigin); err != nil {
+			return err
+		}
+		log.Info("serving browsers", "address", doors.web.Addr().String())
 	}
-	defer stopMetrics()
+	if doors.metrics != nil {
+		mux := http.NewServeMux()
+		mux.Handle("GET /metrics", gate.Handler(access.Metrics, promhttp.HandlerFor(registry, promhttp.HandlerOpts{Registry: registry})))
+		defer doors.serve(doors.metrics, gate.GuardHost(isLocal(c.MetricsListen), mux), "metrics", log)()
+	}
+	if doors.debug != nil {
+		defer doors.serve(doors.debug, gate.GuardHost(isLocal(c.DebugListen), gate.Handler(access.Debug, profiles())), "profiles", log)()
+	}
+	c.Security.warn(log, c.Listen, c.WebListen, c.MetricsListen, c.DebugListen)
+	defer attend(ctx, log, again, c.Security.reloadable(gate, doors.certs))()
 
-	log.InfoContext(ctx, "serving", "address", listener.Addr().String(), "version", version, "roots", len(roots))
-	c.greet(ctx, con, server, listener.Addr().String())
-	return daemon.Serve(ctx, listener, web, webListener, c.DrainTimeout)
-}
-
-// web prepares to serve browsers, when that is asked for.
-func (c *serveCmd) web(daemon *service.Daemon, log *slog.Logger) (*service.Web, net.Listener, error) {
-	if c.WebListen == "" {
-		return nil, nil, nil
-	}
-	web, err := daemon.NewWeb(c.WebOrigin)
-	if err != nil {
-		return nil, nil, err
-	}
-	listener, err := net.Listen("tcp", c.WebListen)
-	if err != nil {
-		return nil, nil, err
-	}
-	config, err := c.Security.tls()
-	if err != nil {
-		_ = listener.Close()
-		return nil, nil, err
-	}
-	if config != nil {
-		config.NextProtos = []string{"h2", "http/1.1"}
-		listener = tls.NewListener(listener, config)
-	}
-	log.Info("serving browsers", "address", listener.Addr().String())
-	return web, listener, nil
+	defer notify(ctx, log, c.DrainTimeout)()
+	log.InfoContext(ctx, "serving", "address", doors.grpc.Addr().String(), "version", versionOf(), "roots", len(roots))
+	c.greet(ctx, con, server, doors.grpc.Addr().String())
+	return daemon.Serve(ctx, doors.grpc, web, doors.web, c.DrainTimeout)
 }
 
 func (c *serveCmd) logger(con console) *slog.Logger {
 	options := &slog.HandlerOptions{Level: c.LogLevel}
+	var handler slog.Handler = slog.NewTextHandler(con.err, options)
 	if c.LogFormat == "json" {
-		return slog.New(slog.NewJSONHandler(con.err, options))
+		handler = slog.NewJSONHandler(con.err, options)
 	}
-	return slog.New(slog.NewTextHandler(con.err, options))
+	return slog.New(access.Sampled(handler))
 }
 
 // roots reads the --root flags. Without any it unpacks the bundled samples; clean removes them again.
@@ -245,27 +237,4 @@ func (c *serveCmd) greet(ctx context.Context, con console, server *service.Serve
 	_, _ = fmt.Fprintf(con.out,
 		"  %s -d '{\"replay\": %q, \"include\": [{\"kinds\": [\"join\", \"player_new\", \"drop\"]}]}' %s %s/StreamEvents\n",
 		grpcurl, name, addr, api)
-}
-
-// serveMetrics serves the metrics until stop is called.
-func (c *serveCmd) serveMetrics(registry *prometheus.Registry, log *slog.Logger) (stop func(), err error) {
-	if c.MetricsListen == "" {
-		return func() {}, nil
-	}
-	listener, err := net.Listen("tcp", c.MetricsListen)
-	if err != nil {
-		return nil, err
-	}
-	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{Registry: registry}))
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			log.Error("metrics are no longer served", "error", err)
-		}
-	}()
-	log.Info("serving metrics", "address", listener.Addr().String())
-	return func() { _ = server.Close(); <-done }, nil
 }

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/keepalive"
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service/access"
 )
 
 // target is the daemon that a command talks to, if any.
@@ -45,7 +46,7 @@ func (t *target) tls() (*tls.Config, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS13}
 	var err error
 	if t.CAFile != "" {
-		if config.RootCAs, err = certificates(t.CAFile); err != nil {
+		if config.RootCAs, err = access.ReadPool(t.CAFile); err != nil {
 			return nil, err
 		}
 	}

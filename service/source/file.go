@@ -416,5 +416,6 @@ func (f *File) Close() error {
 	if f.ahead != nil {
 		f.ahead.close()
 	}
+	f.limits.account.close()
 	return errors.Join(errs...)
 }

@@ -24,6 +24,9 @@ type inflater struct {
 	unpack io.Reader // nil before the first Read
 	offset int64     // how much was unpacked
 	err    error     // the end
+
+	window  int64 // for which memory was taken
+	refused error // why the budget did not give more
 }
 
 // newInflater returns a reader of what is compressed in src.
@@ -83,15 +86,21 @@ func (f *inflater) Read(p []byte) (int, error) {
 // open starts to decompress, which reads the first header.
 func (f *inflater) open() error {
 	src := bufio.NewReaderSize(&f.src, 64*kib)
-	var err error
+	err := f.limits.account.takeMemory(costs[f.compression])
+	if err != nil {
+		f.refused = err
+		return err
+	}
 	switch f.compression {
 	case Gzip:
 		f.unpack, err = gzip.NewReader(src) // nil on error, and not read then
 	case Zstd:
-		f.unpack, err = zstd.NewReader(src, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+		f.unpack, err = zstd.NewReader(&windows{src: src, tell: f.grow}, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
 			zstd.WithDecoderMaxWindow(uint64(f.limits.Window)))
 	case XZ:
-		f.unpack = xz.NewReader(src, f.limits.Dictionary)
+		r := xz.NewReader(src, f.limits.Dictionary)
+		r.Take = f.take
+		f.unpack = r
 	case Bzip2:
 		f.unpack = bzip2.NewReader(src)
 	default:
@@ -100,12 +109,34 @@ func (f *inflater) open() error {
 	return err
 }
 
+// costs are what decompressors take besides their windows.
+var costs = map[Compression]int64{Gzip: gzipCost, Zstd: zstdCost, XZ: xzCost, Bzip2: bzip2Cost}
+
+// take takes memory of the budget.
+func (f *inflater) take(n int64) error {
+	f.refused = f.limits.account.takeMemory(n)
+	return f.refused
+}
+
+// grow takes the memory of a window, of which about twice as much is allocated. What is larger than allowed is refused by
+// whoever decompresses.
+func (f *inflater) grow(window int64) error {
+	if window <= f.window || window > f.limits.Window {
+		return nil
+	}
+	more := 2 * (window - f.window)
+	f.window = window
+	return f.take(more)
+}
+
 // explain makes a decompressor's error one of ours.
 func (f *inflater) explain(err error) error {
 	var unpacking *xz.Error
 	switch {
 	case err == nil:
 		return nil
+	case f.refused != nil:
+		return f.refused
 	case f.src.err != nil:
 		return f.src.err
 	case errors.As(err, &unpacking):

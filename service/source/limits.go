@@ -18,8 +18,12 @@ type Limits struct {
 	// Dictionary is the largest dictionary, in bytes, that an xz block may ask for. Default 64 MiB, which all presets of
 	// the xz command stay within. It is allocated as it is filled.
 	Dictionary int64
+	// Budget is asked before memory or room on disk is taken, for uploads; see File.Spend for files. Nil gives everything.
+	Budget Budget
 	// TempDir is where File.Spool puts its files. Default os.TempDir.
 	TempDir string
+
+	account *account
 }
 
 const (

@@ -48,6 +48,7 @@ func OpenLocal(path string, limits Limits) (*File, error) {
 // not close r.
 func FromReader(r io.Reader, name string, limits Limits) (*File, error) {
 	f := &File{limits: limits.withDefaults(), origin: Origin{Name: name}, info: Info{Name: name, Size: -1}}
+	f.limits.account = &account{budget: limits.Budget}
 	front := bufio.NewReaderSize(r, 64*kib)
 	head, err := front.Peek(decoders.SniffLen)
 	if err != nil && !errors.Is(err, io.EOF) {

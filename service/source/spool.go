@@ -13,14 +13,14 @@ import (
 func spool(ctx context.Context, from io.Reader, format decoders.Format, limits Limits) (*os.File, int64, error) {
 	file, err := os.CreateTemp(limits.TempDir, "replayd-spool-*")
 	if err != nil {
-		return nil, 0, ioError(err)
+		return nil, 0, spoolError(err)
 	}
 	// Without a name it cannot be left behind, however the process ends.
 	if err := os.Remove(file.Name()); err != nil {
 		_ = file.Close()
 		return nil, 0, ioError(err)
 	}
-	length, err := copyBounded(ctx, file, from, format, limits.Spooled)
+	length, err := copyBounded(ctx, file, from, format, limits)
 	if err != nil {
 		_ = file.Close()
 		return nil, 0, err
@@ -28,7 +28,8 @@ func spool(ctx context.Context, from io.Reader, format decoders.Format, limits L
 	return file, length, nil
 }
 
-func copyBounded(ctx context.Context, to io.Writer, from io.Reader, format decoders.Format, limit int64) (int64, error) {
+func copyBounded(ctx context.Context, to io.Writer, from io.Reader, format decoders.Format, limits Limits) (int64, error) {
+	limit := limits.Spooled
 	var length int64
 	buf := make([]byte, 256*kib)
 	for {
@@ -40,8 +41,11 @@ func copyBounded(ctx context.Context, to io.Writer, from io.Reader, format decod
 			return length, decoders.Errorf(format, limit, decoders.NoTick, "file", decoders.ErrLimit,
 				"it unpacks to more than the %d bytes that may be kept on disk", limit)
 		}
+		if err := limits.account.takeSpool(int64(n)); err != nil {
+			return length, err
+		}
 		if _, err := to.Write(buf[:n]); err != nil {
-			return length, ioError(err)
+			return length, spoolError(err)
 		}
 		switch {
 		case errors.Is(err, io.EOF):

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service/admission"
 	"github.com/replayd/replayd/service/cursor"
 	"github.com/replayd/replayd/service/encode"
 	"github.com/replayd/replayd/service/filter"
@@ -45,6 +46,10 @@ type Config struct {
 	// Heartbeat is after how long without another response a heartbeat is sent.
 	Heartbeat time.Duration
 
+	// Turns hands the processors round among callers; nil does not.
+	Turns *admission.Turns
+	// Caller tells callers apart who take turns.
+	Caller string
 	// Drain is closed when the server shuts down.
 	Drain <-chan struct{}
 	// Version is the server's.

@@ -32,7 +32,7 @@ func (s *stream) step(f func() error) (outcome, error) {
 		return drained, nil
 	default:
 	}
-	switch err := f(); {
+	switch err := s.turn(f); {
 	case err == nil:
 		return done, nil
 	case errors.Is(err, io.EOF):
@@ -46,6 +46,20 @@ func (s *stream) step(f func() error) (outcome, error) {
 	default:
 		return over, err
 	}
+}
+
+// turn calls a function of the reader when it is the caller's turn. Who has caught up with a live replay has no need of one:
+// there is little to read.
+func (s *stream) turn(f func() error) error {
+	if s.Turns == nil || s.caughtUp {
+		return f()
+	}
+	turn := s.Turns.Take(s.canceled, s.Drain, s.Caller)
+	if turn == nil {
+		return encode.ErrYield // the next step finds out why
+	}
+	defer s.Turns.Give(turn)
+	return f()
 }
 
 // hunger finds out whether a file without more bytes may still grow. A file that is found to be lost is read once more,

@@ -38,6 +38,7 @@ type lzma2 struct {
 	pending int // how much of a match does not fit yet
 	probs   *lzmaProbs
 	err     error
+	take    func(n int64) error // before memory is allocated; may be nil
 }
 
 const (
@@ -51,17 +52,29 @@ const (
 )
 
 // reset starts to unpack the next block. It keeps the memory.
-func (l *lzma2) reset(src *input, size int64) {
+func (l *lzma2) reset(src *input, size int64) error {
 	l.src = src
 	l.stated = max(size, leastDict)
 	l.size = int(l.stated)
 	if cap(l.dict) == 0 {
+		if err := l.ask(min(firstDict, l.size)); err != nil {
+			return err
+		}
 		l.dict = make([]byte, min(firstDict, l.size))
 	}
 	l.dict = l.dict[:min(cap(l.dict), l.size)]
 	l.pos, l.read, l.written, l.left, l.pending = 0, 0, 0, 0, 0
 	l.raw, l.needDict, l.needProps = false, true, true
 	l.cut, l.err = nil, nil
+	return nil
+}
+
+// ask asks for memory.
+func (l *lzma2) ask(n int) error {
+	if l.take == nil {
+		return nil
+	}
+	return l.take(int64(n))
 }
 
 // Read returns what the block unpacks to, io.EOF at its end, io.ErrUnexpectedEOF where it is cut, or an *Error.
@@ -84,7 +97,9 @@ var errLZMA = corrupt("its LZMA2 data is damaged")
 // step unpacks some more. All of the dictionary has been read.
 func (l *lzma2) step() error {
 	if l.pos == len(l.dict) {
-		l.room()
+		if err := l.room(); err != nil {
+			return err
+		}
 	}
 	switch {
 	case l.left == 0:
@@ -114,17 +129,22 @@ func (l *lzma2) put(n int) {
 }
 
 // room makes room in a dictionary that is full to its end.
-func (l *lzma2) room() {
+func (l *lzma2) room() error {
 	if next := min(2*len(l.dict), l.size); next > len(l.dict) && int64(next) > freeDict+dictRatio*l.src.n {
 		l.size = len(l.dict)
 	}
 	if len(l.dict) < l.size {
-		bigger := make([]byte, min(2*len(l.dict), l.size))
+		size := min(2*len(l.dict), l.size)
+		if err := l.ask(size - len(l.dict)); err != nil {
+			return err
+		}
+		bigger := make([]byte, size)
 		copy(bigger, l.dict)
 		l.dict = bigger
-		return
+		return nil
 	}
 	l.pos, l.read = 0, 0
+	return nil
 }
 
 // start reads the header of a chunk, and the chunk when it is compressed.

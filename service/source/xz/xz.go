@@ -18,6 +18,9 @@ import (
 // Reader unpacks an .xz file (sections in comments are those of The .xz File Format, version 1.2.1). It belongs to one
 // goroutine, starts none and need not be closed.
 type Reader struct {
+	// Take, unless nil, is asked before so many bytes more are allocated for the dictionary. Its error is Read's.
+	Take func(n int64) error
+
 	src   input
 	limit int64 // of a dictionary
 
@@ -201,7 +204,10 @@ func (x *Reader) startBlock() error {
 	if b.uncompressed >= 0 {
 		dictionary = min(dictionary, b.uncompressed)
 	}
-	x.data.reset(&x.src, dictionary)
+	x.data.take = x.Take
+	if err := x.data.reset(&x.src, dictionary); err != nil {
+		return err
+	}
 	if x.check != nil {
 		x.check.Reset()
 	}

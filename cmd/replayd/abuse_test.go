@@ -1,0 +1,164 @@
+package main
+
+import (
+	"bytes"
+	"crypto/tls"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+)
+
+// attacks are what is done to a connection over and over. Each returns false when the connection is gone.
+var attacks = map[string]func(f *http2.Framer, stream uint32) error{
+	"resets": func(f *http2.Framer, stream uint32) error {
+		if err := f.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: callHeaders(), EndHeaders: true}); err != nil {
+			return err
+		}
+		return f.WriteRSTStream(stream, http2.ErrCodeCancel)
+	},
+	"empty_data": func(f *http2.Framer, stream uint32) error {
+		if stream == 1 {
+			if err := f.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: callHeaders(), EndHeaders: true}); err != nil {
+				return err
+			}
+		}
+		return f.WriteData(1, false, nil)
+	},
+	"pings":    func(f *http2.Framer, _ uint32) error { return f.WritePing(false, [8]byte{}) },
+	"settings": func(f *http2.Framer, _ uint32) error { return f.WriteSettings() },
+}
+
+// callHeaders begin a call.
+func callHeaders() []byte {
+	var b bytes.Buffer
+	e := hpack.NewEncoder(&b)
+	for _, h := range [][2]string{
+		{":method", "POST"}, {":scheme", "http"}, {":path", "/grpc.health.v1.Health/Watch"}, {":authority", "localhost"},
+		{"content-type", "application/grpc"}, {"te", "trailers"},
+	} {
+		_ = e.WriteField(hpack.HeaderField{Name: h[0], Value: h[1]}) // into memory
+	}
+	return b.Bytes()
+}
+
+// TestAbuse attacks the program, by all listeners that speak HTTP/2, with TLS and without: the connection is closed soon, the log
+// says so in few lines, and others are served.
+func TestAbuse(t *testing.T) {
+	dir := t.TempDir()
+	certifyIn(t, dir)
+	for _, secure := range []bool{false, true} {
+		addr, web := freeAddr(t), freeAddr(t)
+		args := []string{"serve", "--listen", addr, "--web-listen", web}
+		health := []string{"health", "--addr", addr}
+		if secure {
+			args = append(args, "--tls-cert", filepath.Join(dir, "cert.pem"), "--tls-key", filepath.Join(dir, "key.pem"))
+			health = append(health, "--ca-file", filepath.Join(dir, "cert.pem"))
+		}
+		cmd := program(t, args...)
+		var log syncBuffer
+		cmd.Stderr = &log
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		for program(t, health...).Run() != nil {
+			time.Sleep(10 * time.Millisecond)
+		}
+		for name, attack := range attacks {
+			for way, to := range map[string]string{"gRPC": addr, "web": web} {
+				if frames, closed := assault(t, to, secure, attack); !closed {
+					t.Errorf("%s by %s, TLS %v: goes on after %d frames", name, way, secure, frames)
+				}
+			}
+		}
+		if err := program(t, health...).Run(); err != nil {
+			t.Errorf("others are no longer served: %v", err)
+		}
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		text := log.String()
+		for name := range attacks {
+			if n := strings.Count(text, "abuse="+name); n != 2 {
+				t.Errorf("TLS %v: the log tells %d times of %s, want 2", secure, n, name)
+			}
+		}
+		if n := strings.Count(text, "\n"); n > 300 {
+			t.Errorf("the log has %d lines", n)
+		}
+	}
+}
+
+// assault repeats an attack until the connection is closed, and says how often.
+func assault(t *testing.T, addr string, secure bool, attack func(*http2.Framer, uint32) error) (frames int, closed bool) {
+	t.Helper()
+	conn, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if secure {
+		conn = tls.Client(conn, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}}) //nolint:gosec // its own
+	}
+	_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
+	gone := make(chan error, 1)
+	go func() { // who attacks reads what comes
+		for b := make([]byte, 4096); ; {
+			if _, err := conn.Read(b); err != nil {
+				gone <- err
+				return
+			}
+		}
+	}()
+	f := http2.NewFramer(conn, nil)
+	if _, err := conn.Write([]byte(http2.ClientPreface)); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.WriteSettings(); err != nil {
+		t.Fatal(err)
+	}
+	for frames = range 20_000 {
+		if attack(f, uint32(2*frames+1)) != nil {
+			break
+		}
+	}
+	return frames, !errors.Is(<-gone, os.ErrDeadlineExceeded)
+}
+
+// syncBuffer is what a program writes.
+type syncBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *syncBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *syncBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
+// certifyIn writes cert.pem and key.pem, of a certificate for 127.0.0.1 that signs itself.
+func certifyIn(t *testing.T, dir string) {
+	t.Helper()
+	files, err := selfSigned()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, data := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,200 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/coreos/go-systemd/v22/activation"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+
+	"github.com/replayd/replayd/service/access"
+	"github.com/replayd/replayd/service/admission"
+	"github.com/replayd/replayd/service/h2guard"
+)
+
+// doors are the listeners of a daemon. Those that are not asked for are nil.
+type doors struct {
+	grpc                net.Listener // without TLS, which gRPC brings along
+	web, metrics, debug net.Listener
+	certs               *access.Certificates // nil without TLS
+	creds               []grpc.ServerOption
+}
+
+// Kinds of addresses besides HOST:PORT.
+const (
+	unixPrefix    = "unix:"
+	systemdPrefix = "systemd:"
+)
+
+// checkListen returns what is wrong with an address to listen on.
+func checkListen(listen string) error {
+	path, unix := strings.CutPrefix(listen, unixPrefix)
+	name, passed := strings.CutPrefix(listen, systemdPrefix)
+	switch {
+	case listen == "", unix && path != "", passed && name != "":
+		return nil
+	case unix:
+		return errors.New("the path of the socket is missing")
+	case passed:
+		return errors.New("the name of the socket, its FileDescriptorName, is missing")
+	}
+	if _, _, err := net.SplitHostPort(listen); err != nil {
+		return errors.New("want HOST:PORT, or :PORT for all addresses, or unix:PATH, or systemd:NAME")
+	}
+	return nil
+}
+
+// doors opens all listeners, or none.
+func (c *serveCmd) doors(connections *admission.Connections, guard *h2guard.Guard) (_ *doors, err error) {
+	d := &doors{}
+	defer func() {
+		if err != nil {
+			d.close()
+		}
+	}()
+	if d.certs, err = c.Security.certificates(); err != nil {
+		return nil, err
+	}
+	passed := sync.OnceValues(func() (map[string][]net.Listener, error) { return activation.ListenersWithNames() })
+	for _, l := range []struct {
+		to        *net.Listener
+		addr      string
+		protocols []string
+	}{
+		{&d.grpc, c.Listen, nil},
+		{&d.web, c.WebListen, []string{"h2", "http/1.1"}},
+		{&d.metrics, c.MetricsListen, []string{"http/1.1"}},
+		{&d.debug, c.DebugListen, []string{"http/1.1"}},
+	} {
+		if l.addr == "" {
+			continue
+		}
+		if *l.to, err = open(l.addr, passed); err != nil {
+			return nil, err
+		}
+		if err = c.Security.checkOpen(*l.to); err != nil {
+			return nil, err
+		}
+		*l.to = connections.Listen(*l.to)
+		if l.protocols == nil {
+			continue
+		}
+		if d.certs != nil {
+			config, err := d.certs.Config(l.protocols...)
+			if err != nil {
+				return nil, err
+			}
+			*l.to = tls.NewListener(*l.to, config)
+		}
+		*l.to = guard.Listen(*l.to)
+	}
+	var creds credentials.TransportCredentials
+	if d.certs != nil {
+		config, err := d.certs.Config("h2")
+		if err != nil {
+			return nil, err
+		}
+		creds = credentials.NewTLS(config)
+	}
+	d.creds = append(d.creds, grpc.Creds(guard.Credentials(creds)))
+	return d, nil
+}
+
+// open opens a listener.
+func open(addr string, passed func() (map[string][]net.Listener, error)) (net.Listener, error) {
+	if path, ok := strings.CutPrefix(addr, unixPrefix); ok {
+		return openUnix(path)
+	}
+	name, ok := strings.CutPrefix(addr, systemdPrefix)
+	if !ok {
+		return net.Listen("tcp", addr)
+	}
+	sockets, err := passed()
+	if err != nil {
+		return nil, err
+	}
+	if len(sockets[name]) != 1 || sockets[name][0] == nil {
+		return nil, fmt.Errorf("systemd has passed %d listening sockets of the name %q, not 1", len(sockets[name]), name)
+	}
+	return sockets[name][0], nil
+}
+
+// socketMode is who may connect to a socket: the daemon's user and group.
+const socketMode = 0o660
+
+// openUnix listens on a socket of this machine. One that a daemon has left which is gone is replaced.
+func openUnix(path string) (net.Listener, error) {
+	if conn, err := net.Dial("unix", path); err == nil {
+		_ = conn.Close()
+		return nil, fmt.Errorf("somebody listens on %s already", path)
+	} else if errors.Is(err, syscall.ECONNREFUSED) {
+		_ = os.Remove(path)
+	}
+	// Between listening and changing its mode nobody else may connect.
+	old := syscall.Umask(0o777 &^ socketMode)
+	l, err := net.Listen("unix", path)
+	syscall.Umask(old)
+	return l, err
+}
+
+func (d *doors) options() []grpc.ServerOption { return d.creds }
+
+// close closes what is not closed yet.
+func (d *doors) close() {
+	for _, l := range []net.Listener{d.grpc, d.web, d.metrics, d.debug} {
+		if l != nil {
+			_ = l.Close()
+		}
+	}
+}
+
+// serve serves what is no API until stop is called.
+func (*doors) serve(l net.Listener, h http.Handler, what string, log *slog.Logger) (stop func()) {
+	server := &http.Server{
+		Handler: h2guard.KnowTLS(h), ConnContext: h2guard.KeepConn, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 2 * time.Minute,
+		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			log.Error(what+" are no longer served", "error", err)
+		}
+	}()
+	log.Info("serving "+what, "address", l.Addr().String())
+	return func() { _ = server.Close(); <-done }
+}
+
+// profiles serves what the Go runtime knows of the process.
+func profiles() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/debug/pprof/", pprof.Index)
+	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
+	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	return mux
+}
+
+// attend reads files again that change, and all of them when again receives, until stop is called.
+func attend(ctx context.Context, log *slog.Logger, again <-chan os.Signal, list []access.Reloadable) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		access.Attend(ctx, log, again, list)
+	}()
+	return func() { cancel(); <-done }
+}

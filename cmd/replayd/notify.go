@@ -1,0 +1,35 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"time"
+
+	systemd "github.com/coreos/go-systemd/v22/daemon"
+)
+
+// hardStop is how long after the deadline for draining the process ends whatever it does.
+const hardStop = 900 * time.Millisecond
+
+// notify tells systemd, where that has started the process, that it serves now, and that it stops as soon as ctx ends. From then
+// on the process has until the deadline, and a moment, to end by itself. stop ends that.
+func notify(ctx context.Context, log *slog.Logger, deadline time.Duration) (stop func()) {
+	tell := func(state string) {
+		if _, err := systemd.SdNotify(false, state); err != nil {
+			log.Warn("systemd cannot be told", "state", state, "error", err)
+		}
+	}
+	tell(systemd.SdNotifyReady)
+	ended := make(chan struct{})
+	unhook := context.AfterFunc(ctx, func() {
+		tell(systemd.SdNotifyStopping)
+		select {
+		case <-ended:
+		case <-time.After(deadline + hardStop):
+			log.Error("the process does not end by itself")
+			os.Exit(exitFailed) //nolint:forbidigo // nothing else is left
+		}
+	})
+	return func() { unhook(); close(ended) }
+}

@@ -1,0 +1,38 @@
+package main
+
+import (
+	"runtime/debug"
+	"strings"
+)
+
+// version is set by who builds a release: go build -ldflags "-X main.version=v1.2.3".
+var version string
+
+// versionOf is what this build is called: what its builder says, or of which version of the module, or of which commit, it was
+// built.
+func versionOf() string {
+	if version != "" {
+		return version
+	}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "dev"
+	}
+	return versionIn(info)
+}
+
+func versionIn(info *debug.BuildInfo) string {
+	if v := info.Main.Version; v != "" && v != "(devel)" {
+		return v
+	}
+	name := "dev"
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			name += "-" + s.Value[:min(len(s.Value), 12)]
+		case "vcs.modified":
+			name = strings.TrimSuffix(name, "+dirty") + map[string]string{"true": "+dirty"}[s.Value]
+		}
+	}
+	return name
+}

@@ -1,0 +1,331 @@
+package admission
+
+import (
+	"errors"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+	"pgregory.net/rapid"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func refused(t *testing.T, err error) (Resource, string) {
+	t.Helper()
+	e, ok := errors.AsType[*RefusedError](err)
+	if !ok {
+		t.Fatalf("got %v", err)
+	}
+	if e.Retry <= 0 || e.Error() == "" {
+		t.Errorf("%+v says not when to try again", e)
+	}
+	return e.Resource, e.Whose
+}
+
+func TestShares(t *testing.T) {
+	c := New(Limits{
+		All: Amounts{Streams: 10, Memory: 1000}, Caller: Amounts{Streams: 4, Memory: 300},
+	})
+	a := Who{Token: "a", Address: "1"}
+	var held []*Ticket
+	for range 4 {
+		ticket, err := c.Enter(a, Streams)
+		if err != nil {
+			t.Fatal(err)
+		}
+		held = append(held, ticket)
+	}
+	if _, err := c.Enter(a, Streams); err == nil {
+		t.Error("a fifth stream of a token")
+	} else if r, whose := refused(t, err); r != Streams || whose != "token" {
+		t.Errorf("%v %q", r, whose)
+	}
+	if _, err := c.Enter(Who{Token: "b", Address: "1"}, Streams); err == nil {
+		t.Error("a fifth stream of an address")
+	} else if _, whose := refused(t, err); whose != "address" {
+		t.Errorf("%q", whose)
+	}
+	if _, err := c.Enter(Who{Token: "c", Limits: Amounts{Streams: 1}}, Streams); err != nil {
+		t.Error(err)
+	} else if _, err := c.Enter(Who{Token: "c", Limits: Amounts{Streams: 1}}, Streams); err == nil {
+		t.Error("a token's own limit does not hold")
+	}
+	for range 5 {
+		if _, err := c.Enter(Who{}, Streams); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := c.Enter(Who{Token: "d"}, Streams); err == nil {
+		t.Error("an eleventh stream")
+	} else if _, whose := refused(t, err); whose != "" {
+		t.Errorf("%q", whose)
+	}
+	if err := held[0].Memory(300); err != nil {
+		t.Error(err)
+	}
+	if err := held[1].Memory(1); err == nil {
+		t.Error("more memory than the token's")
+	}
+	held[0].Return()
+	held[0].Return()
+	if err := held[0].Memory(1); err != nil || c.Taken(Memory) != 0 {
+		t.Errorf("after it was returned a ticket takes %d, %v", c.Taken(Memory), err)
+	}
+	if err := held[1].Memory(300); err != nil {
+		t.Error(err)
+	}
+	if _, err := c.Enter(a, Streams); err != nil {
+		t.Errorf("a place was not given back: %v", err)
+	}
+	var none *Ticket
+	if none.Memory(1<<60) != nil {
+		t.Error("the nil ticket refuses")
+	}
+	none.Return()
+}
+
+func TestRate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := New(Limits{})
+		w := Who{Token: "a", Rate: 2}
+		calls := 0
+		for range 100 {
+			if ticket, err := c.Enter(w, Calls); err == nil {
+				ticket.Return()
+				calls++
+			} else if _, whose := refused(t, err); whose != "rate" {
+				t.Errorf("%q", whose)
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+		if calls < 20 || calls > 23 {
+			t.Errorf("%d calls in 10 s at 2/s", calls)
+		}
+	})
+}
+
+// TestNothingIsLost: whatever is taken and given back, what is taken in all is what the tickets hold, nothing is beyond its
+// limit, and in the end nothing is taken and nobody is remembered.
+func TestNothingIsLost(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		l := Limits{All: Amounts{Streams: 8, Memory: 100}, Caller: Amounts{Streams: 3, Memory: 40}}
+		c := New(l)
+		held := map[*Ticket]int64{}
+		var order []*Ticket
+		total := int64(0)
+		for range rapid.IntRange(1, 60).Draw(t, "steps") {
+			switch {
+			case rapid.Bool().Draw(t, "enter"):
+				w := Who{Token: rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "token"), Address: rapid.SampledFrom([]string{"", "1", "2"}).Draw(t, "address")}
+				if ticket, err := c.Enter(w, Streams); err == nil {
+					held[ticket] = 0
+					order = append(order, ticket)
+				}
+			case len(order) == 0:
+			default:
+				i := rapid.IntRange(0, len(order)-1).Draw(t, "ticket")
+				ticket := order[i]
+				if rapid.Bool().Draw(t, "return") {
+					ticket.Return()
+					total -= held[ticket]
+					delete(held, ticket)
+					order = append(order[:i:i], order[i+1:]...)
+					continue
+				}
+				n := rapid.Int64Range(-held[ticket], 60).Draw(t, "n")
+				if ticket.Memory(n) == nil {
+					held[ticket] += n
+					total += n
+				} else if n <= 0 {
+					t.Fatalf("giving back %d is refused", -n)
+				}
+			}
+			if c.Taken(Memory) != total || c.Taken(Streams) != int64(len(order)) || total > 100 || len(order) > 8 {
+				t.Fatalf("%d bytes and %d streams are taken, want %d and %d", c.Taken(Memory), c.Taken(Streams), total, len(order))
+			}
+			for key, one := range c.callers {
+				if one.taken[Memory] > 40 || one.taken[Streams] > 3 || one.taken[Memory] < 0 {
+					t.Fatalf("%s has taken %v", key, one.taken)
+				}
+			}
+		}
+		for _, ticket := range order {
+			ticket.Return()
+		}
+		if c.all != (Amounts{}) || len(c.callers) != 0 {
+			t.Fatalf("%v is left, and %d callers", c.all, len(c.callers))
+		}
+	})
+}
+
+// TestTurns: no more run than there are processors; of two callers each gets every second turn, however many streams one has;
+// who leaves the queue takes no turn along.
+func TestTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		turns := NewTurns(1)
+		first := turns.Take(nil, nil, "x")
+		var mu sync.Mutex
+		var got []string
+		var wg sync.WaitGroup
+		run := func(caller string) {
+			wg.Go(func() {
+				turn := turns.Take(nil, nil, caller)
+				mu.Lock()
+				got = append(got, caller)
+				mu.Unlock()
+				time.Sleep(time.Millisecond)
+				turns.Give(turn)
+			})
+			synctest.Wait()
+		}
+		for range 5 {
+			run("many")
+		}
+		done := make(chan struct{})
+		wg.Go(func() {
+			if turns.Take(done, nil, "leaver") != nil {
+				t.Error("a turn for who has left")
+			}
+		})
+		synctest.Wait()
+		close(done)
+		run("one")
+		run("one")
+		turns.Give(first)
+		wg.Wait()
+		want := []string{"many", "one", "many", "one", "many", "many", "many"}
+		for i := range want {
+			if got[i] != want[i] {
+				t.Fatalf("turns %v, want %v", got, want)
+			}
+		}
+		if turns.free != 1 || len(turns.queues) != 0 || len(turns.order) != 0 || len(turns.running) != 0 {
+			t.Errorf("left over: %+v", turns)
+		}
+	})
+}
+
+// TestStuck: who keeps his turn, as one that waits for a disk does, holds up the others for a moment only.
+func TestStuck(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		turns := NewTurns(1)
+		stuck := turns.Take(nil, nil, "stuck")
+		began := time.Now()
+		for range 3 {
+			turns.Give(turns.Take(nil, nil, "other"))
+		}
+		if took := time.Since(began); took > 3*stuckAfter {
+			t.Errorf("it took %v", took)
+		}
+		turns.Give(stuck)
+		if turns.free != 1 {
+			t.Errorf("%d are free", turns.free)
+		}
+	})
+}
+
+func TestThere(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		files map[string]string
+		want  int64
+	}{
+		{"nothing", nil, 0},
+		{"a machine", map[string]string{"proc/meminfo": "MemFree: 1 kB\nMemTotal:       2048 kB\n"}, 2 << 20},
+		{"version 2", map[string]string{
+			"proc/meminfo": "MemTotal: 4096 kB\n", "proc/self/cgroup": "0::/system.slice/replayd.service\n",
+			"sys/fs/cgroup/system.slice/replayd.service/memory.max": "max\n", "sys/fs/cgroup/system.slice/memory.max": "1048576\n",
+		}, 1 << 20},
+		{"version 2, high", map[string]string{
+			"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "2097152\n", "sys/fs/cgroup/memory.high": "1048576\n",
+		}, 1 << 20},
+		{"version 1", map[string]string{
+			"proc/self/cgroup": "3:cpu:/x\n2:hugetlb,memory:/docker/1\n",
+			"sys/fs/cgroup/memory/docker/1/memory.limit_in_bytes": "1048576\n", "sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n",
+		}, 1 << 20},
+		{"nonsense", map[string]string{"proc/self/cgroup": "x\n0::/..\n", "sys/fs/cgroup/memory.max": "-1", "proc/meminfo": "MemTotal: x"}, 0},
+	} {
+		dir := t.TempDir()
+		for name, text := range test.files {
+			path := filepath.Join(dir, name)
+			if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := thereBelow(dir); got != test.want {
+			t.Errorf("%s: %d, want %d", test.name, got, test.want)
+		}
+	}
+}
+
+// TestConnections: connections beyond the limits are closed, and a place is given back when one is closed, once.
+func TestConnections(t *testing.T) {
+	inner, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := NewConnections(3, 2, nil, slog.New(slog.DiscardHandler))
+	l := c.Listen(inner)
+	defer l.Close()
+	accepted := make(chan net.Conn, 8)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			accepted <- conn
+		}
+	})
+	dial := func() net.Conn {
+		conn, err := net.Dial("tcp", inner.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return conn
+	}
+	one, two := dial(), dial()
+	first, second := <-accepted, <-accepted
+	three := dial()
+	_ = three.SetReadDeadline(time.Now().Add(time.Minute))
+	if _, err := three.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("a third connection from one address: %v", err)
+	}
+	_, _ = first.Close(), first.Close()
+	four := dial()
+	fourth := <-accepted
+	if c.open != 2 {
+		t.Errorf("%d are open", c.open)
+	}
+	for _, conn := range []net.Conn{one, two, three, four, second, fourth} {
+		_ = conn.Close()
+	}
+	if c.open != 0 || len(c.of) != 0 {
+		t.Errorf("%d are open, of %d addresses", c.open, len(c.of))
+	}
+	_ = l.Close()
+	wg.Wait()
+	for i, addr := range []string{"192.0.2.1:1", "192.0.2.1:2", "192.0.2.2:1", "192.0.2.3:1"} {
+		c := c
+		if i == 0 {
+			c.exempt = func(a netip.Addr) bool { return a.IsLoopback() }
+		}
+		ap := net.TCPAddrFromAddrPort(netip.MustParseAddrPort(addr))
+		_, whose := c.admit(ap)
+		if want := []string{"", "", "", "all"}[i]; whose != want {
+			t.Errorf("%s: %q, want %q", addr, whose, want)
+		}
+	}
+}

@@ -1,0 +1,68 @@
+package admission
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strconv"
+	"strings"
+)
+
+// There returns how many bytes of memory the process may have: what its control groups allow, or what the machine has. 0 stands
+// for nobody knows.
+func There() int64 { return thereBelow("/") }
+
+// thereBelow is There for a file system that begins at a directory.
+func thereBelow(root string) int64 {
+	most := int64(math.MaxInt64)
+	note := func(file string) {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return
+		}
+		// "max" is no number, and version 1 says "no limit" by one that is nearly as large as they come.
+		if n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil && n > 0 && n < 1<<60 {
+			most = min(most, n)
+		}
+	}
+	groups := filepath.Join(root, "sys/fs/cgroup")
+	text, _ := os.ReadFile(filepath.Join(root, "proc/self/cgroup"))
+	for line := range strings.Lines(string(text)) {
+		// hierarchy-ID:controllers:path; version 2 has no controllers.
+		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		switch {
+		case len(parts) != 3:
+		case parts[1] == "":
+			for path := parts[2]; ; path = filepath.Dir(path) { // the groups above limit, too
+				note(filepath.Join(groups, path, "memory.max"))
+				note(filepath.Join(groups, path, "memory.high"))
+				if path == "/" || path == "." {
+					break
+				}
+			}
+		case strings.Contains(","+parts[1]+",", ",memory,"):
+			note(filepath.Join(groups, "memory", parts[2], "memory.limit_in_bytes"))
+			note(filepath.Join(groups, "memory", "memory.limit_in_bytes"))
+		}
+	}
+	info, _ := os.ReadFile(filepath.Join(root, "proc/meminfo"))
+	for line := range strings.Lines(string(info)) {
+		if fields := strings.Fields(line); len(fields) >= 2 && fields[0] == "MemTotal:" {
+			if kib, err := strconv.ParseInt(fields[1], 10, 64); err == nil && kib < 1<<50 {
+				most = min(most, kib<<10)
+			}
+		}
+	}
+	if most == math.MaxInt64 {
+		return 0
+	}
+	return most
+}
+
+// Tune tells the garbage collector to keep within nine tenths of so many bytes, unless GOMEMLIMIT says something.
+func Tune(there int64) {
+	if there > 0 && os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(there / 10 * 9)
+	}
+}

@@ -1,0 +1,74 @@
+package admission
+
+import "context"
+
+// Ticket is what a call has taken. It is safe for concurrent use. The nil *Ticket takes whatever it is asked to, and counts
+// nothing.
+type Ticket struct {
+	control *Control
+	keys    []string
+	shares  []sharer
+	taken   Amounts
+	over    bool
+}
+
+// sharer is somebody of whose share is taken.
+type sharer struct {
+	whose  string
+	of     *caller
+	limits Amounts
+}
+
+// Take takes n of a resource, or returns a *RefusedError and takes nothing. A negative n gives back. After Return it does
+// nothing.
+func (t *Ticket) Take(r Resource, n int64) error {
+	if t == nil || n == 0 {
+		return nil
+	}
+	t.control.mu.Lock()
+	defer t.control.mu.Unlock()
+	if t.over {
+		return nil
+	}
+	return t.control.take(t, r, n)
+}
+
+// Memory is Take of memory.
+func (t *Ticket) Memory(n int64) error { return t.Take(Memory, n) }
+
+// Spool is Take of bytes on disk.
+func (t *Ticket) Spool(n int64) error { return t.Take(Spool, n) }
+
+// Return gives back all that was taken. It may be called more than once.
+func (t *Ticket) Return() {
+	if t == nil {
+		return
+	}
+	c := t.control
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if t.over {
+		return
+	}
+	t.over = true
+	for r, n := range t.taken {
+		c.all[r] -= n
+		for _, s := range t.shares {
+			s.of.taken[r] -= n
+		}
+	}
+	c.leave(t)
+}
+
+type ticketKey struct{}
+
+// With returns a context of a call that has a ticket.
+func With(ctx context.Context, t *Ticket) context.Context {
+	return context.WithValue(ctx, ticketKey{}, t)
+}
+
+// Of returns the ticket of the call that a context is of, or nil.
+func Of(ctx context.Context) *Ticket {
+	t, _ := ctx.Value(ticketKey{}).(*Ticket)
+	return t
+}

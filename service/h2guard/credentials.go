@@ -1,0 +1,84 @@
+package h2guard
+
+import (
+	"log/slog"
+	"net"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+)
+
+// Guard guards the connections of a daemon.
+type Guard struct {
+	log    *slog.Logger
+	closed *prometheus.CounterVec
+}
+
+// NewGuard returns a guard that tells the log, and, unless reg is nil, Prometheus, of connections that it closed.
+func NewGuard(log *slog.Logger, reg prometheus.Registerer) *Guard {
+	g := &Guard{log, prometheus.NewCounterVec(prometheus.CounterOpts{
+		Namespace: "replayd", Name: "abused_connections_total", Help: "Connections that were closed because they were abused, by of what there was too much.",
+	}, []string{"abuse"})}
+	for sort := range rates {
+		g.closed.WithLabelValues(string(sort))
+	}
+	if reg != nil {
+		reg.MustRegister(g.closed)
+	}
+	return g
+}
+
+// Conn guards a connection.
+func (g *Guard) Conn(conn net.Conn) *Conn {
+	return New(conn, func(sort Abuse) {
+		g.closed.WithLabelValues(string(sort)).Inc()
+		g.log.Warn("a connection was closed: it is abused", "abuse", string(sort), "address", conn.RemoteAddr().String())
+	})
+}
+
+// Credentials guards connections behind the handshake of others; nil stands for none.
+func (g *Guard) Credentials(inner credentials.TransportCredentials) credentials.TransportCredentials {
+	if inner == nil {
+		inner = insecure.NewCredentials()
+	}
+	return guarded{inner, g}
+}
+
+type guarded struct {
+	credentials.TransportCredentials
+
+	guard *Guard
+}
+
+// ServerHandshake implements credentials.TransportCredentials.
+func (g guarded) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	conn, info, err := g.TransportCredentials.ServerHandshake(conn)
+	if err != nil {
+		return nil, nil, err
+	}
+	return g.guard.Conn(conn), info, nil
+}
+
+// Clone implements credentials.TransportCredentials.
+func (g guarded) Clone() credentials.TransportCredentials {
+	return guarded{g.TransportCredentials.Clone(), g.guard}
+}
+
+// Listen guards the connections of a listener without TLS.
+func (g *Guard) Listen(l net.Listener) net.Listener { return &listener{l, g} }
+
+type listener struct {
+	net.Listener
+
+	guard *Guard
+}
+
+// Accept implements net.Listener.
+func (l *listener) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return l.guard.Conn(conn), nil
+}
