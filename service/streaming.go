@@ -156,10 +156,10 @@ func (s *Server) resolve(ctx context.Context, req *replaydv1.StreamEventsRequest
 	name := req.GetReplay()
 	isDir, err := s.Catalog.IsDir(name)
 	missing := errors.Is(err, catalog.ErrNotFound)
-	if len(req.GetCursor()) > 0 && (missing || err == nil && req.GetFollow() && (isDir || req.GetFollowSuccessors())) {
-		at, err := cursor.Parse(req.GetCursor())
+	if len(req.GetStart().GetCursor()) > 0 && (missing || err == nil && req.GetFollow() && (isDir || req.GetFollowSuccessors())) {
+		at, err := cursor.Parse(req.GetStart().GetCursor())
 		if err != nil {
-			return "", badRequest("cursor", err.Error())
+			return "", badRequest("start.cursor", err.Error())
 		}
 		found, err := s.ofCursor(ctx, name, at)
 		if missing && errors.Is(err, stream.ErrCursorReplay) {
