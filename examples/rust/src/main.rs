@@ -49,9 +49,7 @@ async fn main() -> Result<(), Error> {
 /// Streams until the end. The request is changed so that it goes on where this call stopped.
 async fn stream(address: &str, request: &mut StreamEventsRequest) -> Result<(), Status> {
     let client = ReplayServiceClient::connect(format!("http://{address}")).await;
-    let mut client = client
-        .map_err(|error| Status::unavailable(error.to_string()))?
-        .max_decoding_message_size(64 << 20); // a batch is small as a rule, but one event may be large
+    let mut client = client.map_err(|error| Status::unavailable(error.to_string()))?;
     let mut responses = client.stream_events(request.clone()).await?.into_inner();
     while let Some(message) = responses.message().await? {
         match message.response {
