@@ -49,8 +49,7 @@ async fn main() -> Result<(), Error> {
 /// Streams until the end. The request is changed so that it goes on where this call stopped.
 async fn stream(address: &str, request: &mut StreamEventsRequest) -> Result<(), Status> {
     let client = ReplayServiceClient::connect(format!("http://{address}")).await;
-    let mut client = client
-        .map_err(|error| Status::unavailable(error.to_string()))?;
+    let mut client = client.map_err(|error| Status::unavailable(error.to_string()))?;
     let mut responses = client.stream_events(request.clone()).await?.into_inner();
     while let Some(message) = responses.message().await? {
         match message.response {
