@@ -26,8 +26,10 @@ SHARING  := -run 'Shared|Sample|Golden|Seek' ./decoders/dem ./decoders/sc2replay
 # The race detector takes a C compiler.
 RACE := $(if $(shell command -v $${CC:-gcc} || true),-race)
 
+comma := ,
+
 # Modules beside the daemon's that have tests of their own.
-MODULES := $(filter-out tools/proto/ tools/lint/,$(dir $(wildcard */go.mod */*/go.mod)))
+MODULES := $(filter-out tools/proto/ tools/lint/ tools/release/,$(dir $(wildcard */go.mod */*/go.mod)))
 
 .PHONY: help
 help: ## List the targets
@@ -85,6 +87,28 @@ fuzz: ## Fuzz each target for FUZZTIME, two at a time
 bench: ## Run the benchmarks; docs/performance.md says how to read them
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -timeout 30m $(PKG)
 
+# How long chaos lasts. CI has it for some seconds.
+CHAOSTIME ?= 10s
+
+.PHONY: chaos
+chaos: ## Run the daemon among faults and abusive clients for CHAOSTIME (1h for the long run)
+	CHAOSTIME=$(CHAOSTIME) $(GO) test -run 'TestChaos' -count 1 -timeout 3h -v ./cmd/replayd
+
+# What packages hold besides the program.
+.PHONY: release-files
+release-files: ## Write the man page and completion for packages
+	mkdir -p bin/release/completion
+	$(GO) build -o bin/release/replayd ./cmd/replayd
+	bin/release/replayd man >bin/release/replayd.1
+	gzip -9nkf bin/release/replayd.1
+	for shell in bash zsh fish; do bin/release/replayd completion $$shell >bin/release/completion/replayd.$$shell; done
+	packaging/notices
+
+# A snapshot, in dist/. The image takes docker with buildx.
+.PHONY: release
+release: $(TOOLS)/goreleaser ## Build what a release has: archives, .deb, checksums, image
+	$(TOOLS)/goreleaser release --snapshot --clean --skip publish,sbom$(if $(shell docker buildx version 2>/dev/null),,$(comma)docker)
+
 .PHONY: clean
 clean: ## Remove what was built here, tools too
 	rm -rf bin .cache
@@ -105,6 +129,9 @@ $(addprefix $(TOOLS)/,buf protoc-gen-go protoc-gen-go-grpc grpcurl): tools/proto
 
 $(addprefix $(TOOLS)/,golangci-lint govulncheck): tools/lint/go.mod tools/lint/go.sum
 	$(GO) build -C tools/lint -o $(CURDIR)/$@ $(PACKAGE)
+
+$(TOOLS)/goreleaser: tools/release/go.mod tools/release/go.sum
+	$(GO) build -C tools/release -o $(CURDIR)/$@ github.com/goreleaser/goreleaser/v2
 
 # Our own plugins belong to the daemon's module; Go knows best when they are stale.
 .PHONY: $(TOOLS)/protoc-gen-events $(TOOLS)/protoc-gen-python-events

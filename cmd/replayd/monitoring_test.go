@@ -1,0 +1,78 @@
+package main
+
+import (
+	"io"
+	"maps"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// metricName is a name of a metric in the expressions of rules and of the dashboard.
+var metricName = regexp.MustCompile(`\b(?:replayd|grpc_server|process|go)_[a-z_]+\b`)
+
+// TestMonitoring: the alerts and the dashboard ask for metrics that the daemon has, and the documentation names those that are its
+// own.
+func TestMonitoring(t *testing.T) {
+	metrics := freeAddr(t)
+	cmd := program(t, "serve", "--listen", freeAddr(t), "--metrics-listen", metrics, "--log-level", "error")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
+	var text string
+	for deadline := time.Now().Add(time.Minute); text == "" && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		if resp, err := http.Get("http://" + metrics + "/metrics"); err == nil {
+			body, err := io.ReadAll(resp.Body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = resp.Body.Close()
+			text = string(body)
+		}
+	}
+	http.DefaultClient.CloseIdleConnections()
+	// Those with labels appear when something has happened.
+	has := map[string]bool{"replayd_errors_total": true, "replayd_decoder_faults_total": true, "replayd_refused_connections_total": true}
+	for line := range strings.Lines(text) {
+		if fields := strings.Fields(line); len(fields) > 2 && fields[1] == "TYPE" {
+			has[fields[2]] = true
+		}
+	}
+	root := filepath.Join("..", "..")
+	for _, file := range []string{"alerts.yml", "dashboard.json"} {
+		data, err := os.ReadFile(filepath.Join(root, "packaging", "prometheus", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range metricName.FindAllString(string(data), -1) {
+			if !has[name] {
+				t.Errorf("%s asks for %s, which there is not", file, name)
+			}
+		}
+	}
+	docs, err := os.ReadFile(filepath.Join(root, "docs", "operations.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(has)) {
+		if strings.HasPrefix(name, "replayd_") && !strings.Contains(string(docs), name) {
+			t.Errorf("docs/operations.md does not know %s", name)
+		}
+	}
+	promtool, err := exec.LookPath("promtool")
+	if err != nil {
+		t.Skip("promtool is not there")
+	}
+	test := exec.Command(promtool, "test", "rules", "alerts_test.yml")
+	test.Dir = filepath.Join(root, "packaging", "prometheus")
+	if out, err := test.CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+}
