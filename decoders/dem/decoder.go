@@ -29,6 +29,7 @@ type Decoder struct {
 	place    place // of the element that is being decoded
 	at       int64 // index of the event that was last found to be wanted
 	faults   []pendingFault
+	faultsOf map[uint32]int64  // how many there were, by class
 	last     decoders.Position // of the last event
 	reached  int64             // the index behind the last event
 
@@ -64,6 +65,7 @@ type Decoder struct {
 
 	// Entities.
 	tree       *classTree
+	learn      learner
 	update     updateReader
 	entities   []*entity // by index
 	free       []*entity
@@ -104,6 +106,8 @@ func New(src io.Reader, opts Options) *Decoder {
 		events:   map[int32]*eventType{},
 		entities: make([]*entity, maxEntities),
 		tree:     newClassTree(opts.Fields),
+		learn:    newLearner(),
+		faultsOf: map[uint32]int64{},
 	}
 	d.baseIndex = map[int32]int{}
 	d.messageNames = map[uint32][]byte{}

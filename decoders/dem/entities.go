@@ -65,6 +65,7 @@ func (d *Decoder) startEntities(ev *Event, b []byte) bool {
 		return false
 	}
 	d.update.tick = d.interval
+	d.learnTypes()
 	if !e.delta {
 		for _, old := range d.entities {
 			if old != nil {

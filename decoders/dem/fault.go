@@ -12,6 +12,9 @@ type pendingFault struct {
 // delivered; all are counted.
 func (d *Decoder) fault(f Fault) {
 	d.stats.Faults++
+	if f.HasClass {
+		d.faultsOf[f.Class]++
+	}
 	f.Offset = d.frame.offset
 	slot := slotFault + d.place.faults
 	if slot >= slotEnd {

@@ -33,6 +33,7 @@ func (d *Decoder) useSchema(s *schema, ok bool) {
 		d.forgetEntities()
 	}
 	d.schema = s
+	d.learnAnew()
 	for _, c := range d.classes {
 		if c != nil {
 			d.setRoot(c)
@@ -179,6 +180,7 @@ func (d *Decoder) setRoot(c *class) {
 		c.rules = name == "CDOTAGamerulesProxy" && d.has(KindTick)
 		c.decoded = c.decoded || c.rules
 	}
+	d.watch(c)
 }
 
 func (d *Decoder) nextClass(ev *Event) bool {
