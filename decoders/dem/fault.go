@@ -41,6 +41,7 @@ func (d *Decoder) tellFault(ev *Event) {
 func (d *Decoder) deliver(index int64) {
 	d.last = decoders.Position{Offset: d.frame.offset, Index: index}
 	d.reached = index + 1
+	d.arrived = false
 	d.work = 0
 }
 

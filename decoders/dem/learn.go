@@ -11,6 +11,7 @@ import (
 type learner struct {
 	changed  []int32 // classes whose default states are new
 	left     int     // fields that may still be read
+	begun    bool    // entities were met
 	refuted  bool    // there are types that cannot be read
 	suspects map[*serializer]bool
 	known    map[int32]uint32 // sums of the default states that were read, by class
@@ -24,6 +25,7 @@ func newLearner() learner {
 // entities that are created with them. Every decoder of the file does so at the same places, with the same result.
 func (d *Decoder) learnTypes() {
 	l := &d.learn
+	l.begun = true
 	if len(l.changed) == 0 || !d.schema.guesses || l.left < 0 {
 		return
 	}
@@ -174,6 +176,9 @@ type Health struct {
 	// Fields is how many fields of entities and default states were decoded, FieldsLost how many of those were left out.
 	Fields, FieldsLost int64
 }
+
+// EntitiesBegun reports whether the first packet with entities was met, so that Health tells the types in it.
+func (d *Decoder) EntitiesBegun() bool { return d.learn.begun }
 
 // Health returns how well the demo could be decoded so far.
 func (d *Decoder) Health() Health {

@@ -177,7 +177,7 @@ func (d *Decoder) setRoot(c *class) {
 		c.root = d.tree.newRoot(s)
 	}
 	if d.game == gameDota {
-		c.rules = name == "CDOTAGamerulesProxy" && d.has(KindTick)
+		c.rules = name == "CDOTAGamerulesProxy" && d.kinds&clockKinds != 0
 		c.decoded = c.decoded || c.rules
 	}
 	d.watch(c)
