@@ -3,6 +3,7 @@ package dem_test
 import (
 	"bytes"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -67,15 +68,14 @@ func TestStateAnywhere(t *testing.T) {
 	}
 }
 
+// states is how many places of each real file are tried; each costs a decoding up to there.
+var states = flag.Int("states", 8, "at how many places of each real file to compare the state")
+
 // TestCorpusStateAnywhere is TestStateAnywhere of real files.
 func TestCorpusStateAnywhere(t *testing.T) {
 	for name, data := range source2(t) {
 		t.Run(name, func(t *testing.T) {
-			n := 200
-			if testing.Short() {
-				n = 10
-			}
-			testStateAnywhere(t, data, n)
+			testStateAnywhere(t, data, *states)
 		})
 	}
 }
