@@ -71,7 +71,7 @@ func (f *follower) attend(ctx context.Context) {
 // attendAs does so until the file is moved.
 func (f *follower) attendAs(ctx context.Context, name string) error {
 	x := f.server.index
-	interest := x.Interest(path.Dir(name), "")
+	interest := x.Interest(path.Dir(name), "", nil)
 	defer func() { interest.Close() }()
 	for known := false; ; {
 		select {
@@ -88,7 +88,7 @@ func (f *follower) attendAs(ctx context.Context, name string) error {
 		if !known {
 			known = true
 			interest.Close()
-			interest = x.Interest(path.Dir(name), e.Identity)
+			interest = x.Interest(path.Dir(name), e.Identity, nil)
 			continue
 		}
 		if f.codec.Lineage == nil {
@@ -234,7 +234,7 @@ func (n *successors) begin(ctx context.Context, file *source.File, r *stream.Rep
 	if e := n.server.entryOf(ctx, file, ""); e != nil {
 		n.identity = e.Identity
 	}
-	n.interest = n.server.index.Interest(path.Dir(file.Info().Name), n.identity)
+	n.interest = n.server.index.Interest(path.Dir(file.Info().Name), n.identity, nil)
 	if n.rule != succession.NextInDirectory || r.Follower == nil {
 		return
 	}
@@ -289,7 +289,7 @@ func (n *successors) Next(ctx context.Context, after stream.Ended) (stream.Next,
 	case n.identity == "":
 		n.identity = e.Identity
 		n.interest.Close()
-		n.interest = n.server.index.Interest(path.Dir(e.Name), e.Identity)
+		n.interest = n.server.index.Interest(path.Dir(e.Name), e.Identity, nil)
 	}
 	if e.Survey == nil || !e.Survey.Ended {
 		if finished { // the index may not know yet
@@ -368,7 +368,7 @@ func (s *Server) leave(ctx context.Context, f stream.Follower, file *source.File
 	l := &leaving{Follower: f, stop: stop}
 	l.wg.Go(func() {
 		identity := ""
-		interest := s.index.Interest(path.Dir(file.Info().Name), "")
+		interest := s.index.Interest(path.Dir(file.Info().Name), "", nil)
 		defer interest.Close()
 		for {
 			select {

@@ -3,6 +3,7 @@ package service_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -122,6 +123,23 @@ func (f *following) caughtUp(t *testing.T) {
 	f.await(t, "CAUGHT_UP", func(r *replaydv1.StreamEventsResponse) bool {
 		return r.GetState().GetState() == replaydv1.State_STATE_CAUGHT_UP
 	})
+}
+
+// gets waits until all events of replays have come.
+func (f *following) gets(t *testing.T, replays ...streamtest.Replay) {
+	t.Helper()
+	total := total(replays)
+	f.await(t, fmt.Sprint(total, " events"), func(r *replaydv1.StreamEventsResponse) bool {
+		return r.GetBatch().GetNextSequence() >= total
+	})
+}
+
+// total is how many events replays have.
+func total(replays []streamtest.Replay) (n uint64) {
+	for _, r := range replays {
+		n += uint64(len(r.Events))
+	}
+	return n
 }
 
 func (f *following) history() streamtest.History { return streamtest.History{<-f.session} }
@@ -369,7 +387,7 @@ func TestFollowSuccessors(t *testing.T) {
 			f.await(t, "last replay", func(r *replaydv1.StreamEventsResponse) bool {
 				return r.GetState().GetSuccessor().GetIdentity() == last
 			})
-			time.Sleep(300 * time.Millisecond)
+			f.gets(t, replays...)
 			f.cancel()
 			check(t, f.history(), replays, streamtest.Options{})
 		}
@@ -388,16 +406,21 @@ func TestFollowSuccessors(t *testing.T) {
 					Replay: name(filepath.Base(paths[0])), Follow: true, FollowSuccessors: true, MaxBatchEvents: 40,
 				}, func(*replaydv1.StreamEventsResponse) bool { return false }))
 			}
-			for range 1000 {
-				// Each session is left after its second response that says something.
+			sent := uint64(0)
+			for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
+				// Each session is left after its second response that says something, or when nothing does for a while.
 				n := 0
 				ctx, cancel := context.WithTimeout(timeout(t), 400*time.Millisecond)
-				s := d.Session(ctx, streamtest.Resumed(req, h), func(*replaydv1.StreamEventsResponse) bool { n++; return n < 3 })
+				s := d.Session(ctx, streamtest.Resumed(req, h), func(r *replaydv1.StreamEventsResponse) bool {
+					n++
+					sent = max(sent, r.GetBatch().GetNextSequence())
+					return n < 3
+				})
 				quiet := ctx.Err() != nil
 				cancel()
 				s.Cut = true
 				h = append(h, s)
-				if quiet {
+				if quiet && sent >= total(replays) {
 					break
 				}
 			}
@@ -569,7 +592,7 @@ func TestDescriptorsAreClosed(t *testing.T) {
 	for range 20 {
 		round()
 	}
-	for deadline := time.Now().Add(5 * time.Second); count() > before+1; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); count() > before+1; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%d descriptors, %d before", count(), before)
 		}

@@ -37,7 +37,7 @@ func (d *daemon) names(t *testing.T, f *replaydv1.ReplayFilter, size int32) (fou
 // searched waits until everything was looked at.
 func (d *daemon) searched(t *testing.T) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		r, err := d.client.ListReplays(timeout(t), &replaydv1.ListReplaysRequest{Filter: &replaydv1.ReplayFilter{PlayerName: "*"}})
 		if err != nil {
 			t.Fatal(err)

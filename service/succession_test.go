@@ -118,8 +118,7 @@ func TestTwoServers(t *testing.T) {
 	create(t, dir, a2.file()).write(a2.data(t))
 	for _, f := range []*following{on, columns} {
 		f.succeeds(t, a2)
-		f.caughtUp(t)
-		time.Sleep(200 * time.Millisecond)
+		f.gets(t, want, offlineBytes(t, a2.data(t), nil))
 		f.cancel()
 		check(t, f.history(), []streamtest.Replay{want, offlineBytes(t, a2.data(t), nil)}, streamtest.Options{})
 	}
@@ -163,9 +162,9 @@ func TestNextInDirectory(t *testing.T) {
 		b := gameOf{number: 2, server: "renamed", port: 8304, start: time.Now()}
 		create(t, dir, b.file()).write(b.data(t))
 		f.succeeds(t, b)
-		f.caughtUp(t)
+		f.gets(t, offlineBytes(t, data[:len(data)-500], nil), offlineBytes(t, b.data(t), nil))
 		w.write(data[len(data)-500:])
-		for deadline := time.Now().Add(20 * time.Second); !strings.Contains(d.log.String(), "bytes=500"); time.Sleep(20 * time.Millisecond) {
+		for deadline := time.Now().Add(time.Minute); !strings.Contains(d.log.String(), "bytes=500"); time.Sleep(20 * time.Millisecond) {
 			if time.Now().After(deadline) {
 				t.Fatalf("nothing is said of late bytes:\n%s", d.log)
 			}
@@ -245,7 +244,7 @@ func TestMoved(t *testing.T) {
 		switch i {
 		case 1, 4:
 			f.succeeds(t, next)
-			f.waits(t, replaydv1.WaitingFor_WAITING_FOR_SUCCESSOR)
+			f.gets(t, want...)
 			f.cancel()
 			check(t, f.history(), want, streamtest.Options{})
 		case 3:

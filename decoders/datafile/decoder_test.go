@@ -152,6 +152,33 @@ func TestSeek(t *testing.T) {
 	}
 }
 
+// TestSeekAnywhere: whatever position a decoder tells, between events too, is the one that Seek goes to.
+func TestSeekAnywhere(t *testing.T) {
+	small, err := open(sample(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var w datafiletest.Writer
+	w.AddItem(0, 0, []byte{1, 0, 0, 0})
+	w.AddItem(6, 0, nil) // points of envelopes, and none of them
+	w.AddItem(20, 0, []byte{1, 0, 0, 0})
+	hollow, err := open(bytesOf(t, &w))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, f := range map[string]*datafile.File{"sample": small, "wide": wide(t), "an item without events": hollow} {
+		d := f.Decoder()
+		var ev datafile.Event
+		for err := error(nil); err == nil; _, err = d.Step(&ev) {
+			p := d.Position()
+			again := f.Decoder()
+			if err := again.Seek(p); err != nil || again.Position() != p {
+				t.Errorf("%s: went to %+v, and is at %+v, %v", name, p, again.Position(), err)
+			}
+		}
+	}
+}
+
 func TestSeekRefusesOtherPlaces(t *testing.T) {
 	f, err := open(sample(t))
 	if err != nil {

@@ -49,6 +49,9 @@ func (d *Decoder) Seek(p decoders.Position) error {
 	}
 	d.err, d.damage, d.later, d.begun, d.checking = nil, nil, nil, p, false
 	d.enter(record)
+	if p.Index == 0 { // also of a record that has no events, behind which Position is already once it is prepared
+		return nil
+	}
 	d.prepare()
 	if p.Index > d.plan.total() {
 		return failure(p.Offset, "position", decoders.ErrCorrupt, "the record has %d places, not %d",

@@ -30,8 +30,6 @@ type Options struct {
 	// Verbatim allows names of files however they are called: hidden ones, and ones with a backslash. It is for a command
 	// line, whose user names one of his own files. They are never listed.
 	Verbatim bool
-	// Remember is how many files' formats are remembered; 0 means 65,536, which take some 10 MB.
-	Remember int
 }
 
 // Catalog knows the roots. Nothing needs to be closed.
@@ -39,7 +37,6 @@ type Catalog struct {
 	roots    []Root // by alias
 	limits   source.Limits
 	verbatim bool
-	seen     *memory
 }
 
 var aliasPattern = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
@@ -48,10 +45,7 @@ var aliasPattern = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
 // error when what lies at a root is no directory. One where nothing is yet, or that cannot be opened now, is no error: see
 // Missing. A directory may have several aliases.
 func New(roots []Root, o Options) (*Catalog, error) {
-	if o.Remember <= 0 {
-		o.Remember = 65536
-	}
-	c := &Catalog{limits: o.Limits, verbatim: o.Verbatim, seen: newMemory(o.Remember)}
+	c := &Catalog{limits: o.Limits, verbatim: o.Verbatim}
 	for _, r := range roots {
 		if !aliasPattern.MatchString(r.Alias) || r.Alias == "." || r.Alias == ".." {
 			return nil, fmt.Errorf("%w %q: want letters, digits, '.', '_' and '-'", ErrAlias, r.Alias)
@@ -140,19 +134,6 @@ func validPath(name string) bool {
 
 // hidden tells whether an element of a path begins with ".".
 func hidden(rel string) bool { return strings.HasPrefix(rel, ".") || strings.Contains(rel, "/.") }
-
-// Path returns where in the file system a name leads: what to subscribe to with a watch.Watcher. It must not be shown to
-// clients. It returns what Stat would when nothing is there.
-func (c *Catalog) Path(name string) (string, error) {
-	p, err := c.place(name)
-	if err != nil {
-		return "", err
-	}
-	if _, err := p.stat(); err != nil && !p.awaited(err) {
-		return "", explain(name, err)
-	}
-	return p.path(), nil
-}
 
 // IsDir tells whether a name leads to a directory.
 func (c *Catalog) IsDir(name string) (bool, error) {
@@ -247,24 +228,6 @@ func explainKnown(name string, err error) error {
 		return named(name, err)
 	}
 	return explain(name, err)
-}
-
-// Stat tells what is known of a replay without keeping it open. It returns the same errors as Open.
-func (c *Catalog) Stat(name string) (source.Info, error) {
-	p, err := c.place(name)
-	if err != nil {
-		return source.Info{}, err
-	}
-	root, err := os.OpenRoot(p.root.Dir)
-	if err != nil {
-		return source.Info{}, explain(name, err)
-	}
-	defer root.Close() //nolint:errcheck // nothing was written
-	info, err := c.identify(root, p.rel, name)
-	if err != nil {
-		return source.Info{}, explainKnown(name, err)
-	}
-	return info, nil
 }
 
 // join makes the name of something in a directory.

@@ -3,11 +3,13 @@ package catalog_test
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"errors"
 	"io"
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -200,14 +202,15 @@ func TestOpen(t *testing.T) {
 				return
 			}
 			defer file.Close()
-			info, err := c.Stat(test.name)
-			if got := file.Info(); got.Format != test.format || got.Name != test.name || got != info || err != nil {
-				t.Errorf("opened %+v; Stat %+v, %v; want %v", got, info, err, test.format)
+			look, dir, err := c.Look(test.name)
+			if got := file.Info(); got.Format != test.format || got.Name != test.name || err != nil || dir ||
+				look != (catalog.File{Name: got.Name, ID: got.ID, Size: got.Size, Modified: got.Modified}) {
+				t.Errorf("opened %+v; it looks like %+v, %v; want %v", got, look, err, test.format)
 			}
 			if (file.Recognized() == nil) != (test.format != decoders.Unknown) {
 				t.Errorf("recognized: %v", file.Recognized())
 			}
-			path, err := c.Path(test.name)
+			path, err := c.Locate(test.name)
 			if err != nil || path != file.Path() {
 				t.Errorf("path %q, %v, not %q", path, err, file.Path())
 			}
@@ -221,7 +224,7 @@ func TestARootMayBeHidden(t *testing.T) {
 	write(t, dir, map[string]string{".root/a": teehistorian})
 	c := open(t, map[string]string{"r": filepath.Join(dir, ".root"), ".alias": filepath.Join(dir, ".root")})
 	for _, name := range []string{"r/a", ".alias/a"} {
-		if _, err := c.Stat(name); err != nil {
+		if _, _, err := c.Look(name); err != nil {
 			t.Error(err)
 		}
 	}
@@ -238,12 +241,77 @@ func TestVerbatimNamesAreWhateverFilesAreCalled(t *testing.T) {
 	for name, want := range map[string]error{
 		"r/.hidden": nil, "r/.git/a": nil, `r/back\slash`: nil, "r/../x": catalog.ErrOutside, "r/a\x00": catalog.ErrName, "r//a": catalog.ErrName,
 	} {
-		if _, err := c.Stat(name); !errors.Is(err, want) {
+		file, err := c.Open(name)
+		if !errors.Is(err, want) {
 			t.Errorf("%q: %v, want %v", name, err, want)
 		}
+		if err == nil {
+			_ = file.Close()
+		}
 	}
-	if names := list(t, c, "", 10); len(names) != 0 {
+	if names := inDir(t, c, "r"); len(names) != 0 {
 		t.Errorf("listed %q", names)
+	}
+}
+
+// inDir is the names of what is in a directory, those of directories with a slash at their end.
+func inDir(tb testing.TB, c *catalog.Catalog, name string) (names []string) {
+	tb.Helper()
+	d, err := c.ReadDir(tb.Context(), name)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for _, f := range d.Files {
+		names = append(names, f.Name)
+	}
+	for _, dir := range d.Dirs {
+		names = append(names, dir+"/")
+	}
+	slices.Sort(names)
+	return names
+}
+
+func TestReadDir(t *testing.T) {
+	t.Parallel()
+	one, two := t.TempDir(), t.TempDir()
+	write(t, one, map[string]string{
+		"a/x": teehistorian, "a-b": demo, "a.gz": zipped(teehistorian), "c/d/e/f": demo, ".hidden": teehistorian, ".git/x": teehistorian,
+		"text": "hello", "empty": "", "back\\slash": teehistorian, "a\xff": teehistorian, "new\nline": teehistorian, "d/": "",
+	})
+	write(t, two, map[string]string{"z": demo})
+	for link, target := range map[string]string{
+		"link": "a-b", "dirlink": "c", "out": two + "/z", "out-dir": two, "loop": ".", "dangling": "nothing", "shown": ".hidden",
+	} {
+		if err := os.Symlink(target, filepath.Join(one, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := syscall.Mkfifo(filepath.Join(one, "fifo"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := open(t, map[string]string{"r": one})
+	for name, want := range map[string][]string{
+		"r": {
+			"r/a-b", "r/a.gz", "r/a/", "r/c/", "r/d/", "r/empty", "r/link", "r/new\nline", "r/shown", "r/text",
+		},
+		"r/a": {"r/a/x"}, "r/d": nil, "r/c/d": {"r/c/d/e/"}, "r/dirlink": {"r/dirlink/d/"},
+	} {
+		if got := inDir(t, c, name); !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	for name, want := range map[string]error{
+		"r/text": catalog.ErrNotDirectory, "r/fifo": catalog.ErrNotDirectory, "r/missing": catalog.ErrNotFound, "x": catalog.ErrNotFound,
+		"r/.git": catalog.ErrNotFound, "r/out-dir": catalog.ErrOutside, "r/..": catalog.ErrOutside, "r//a": catalog.ErrName,
+	} {
+		if _, err := c.ReadDir(t.Context(), name); !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", name, err, want)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := c.ReadDir(ctx, "r"); !errors.Is(err, context.Canceled) {
+		t.Error(err)
 	}
 }
 
@@ -258,7 +326,7 @@ func TestOutsideSoundsTheSameWhetherItExistsOrNot(t *testing.T) {
 		if err := os.Symlink(filepath.Join(outside, target), link); err != nil {
 			t.Fatal(err)
 		}
-		for _, err := range []error{second(c.Open("r/link")), second(c.Stat("r/link")), second(c.Path("r/link"))} {
+		for _, err := range []error{second(c.Open("r/link")), second(c.IsDir("r/link")), second(c.ReadDir(t.Context(), "r/link"))} {
 			texts[err.Error()] = true
 		}
 		if err := os.Remove(link); err != nil {
@@ -284,11 +352,9 @@ func TestAPipeDoesNotBlock(t *testing.T) {
 		defer close(done)
 		for _, name := range []string{"r/pipe", "r/pipe/x"} {
 			_ = second(c.Open(name))
-			_ = second(c.List(t.Context(), name, nil, "", 10))
-			_ = second(c.Newest(t.Context(), name, nil))
+			_ = second(c.ReadDir(t.Context(), name))
 		}
-		_ = second(c.List(t.Context(), "r", nil, "", 10))
-		_ = second(c.Newest(t.Context(), "r", nil))
+		_ = second(c.ReadDir(t.Context(), "r"))
 	}()
 	select {
 	case <-done:
@@ -316,8 +382,8 @@ func TestWhatMayNotBeReadIsDenied(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if page, err := c.List(t.Context(), "", nil, "", 10); err != nil || len(page.Replays) != 1 {
-		t.Errorf("listed %v, %v", page, err)
+	if _, err := c.ReadDir(t.Context(), "r/d"); !errors.Is(err, catalog.ErrDenied) {
+		t.Error(err)
 	}
 }
 
@@ -332,44 +398,12 @@ func TestARootThatIsReplacedIsServedAsItIsNow(t *testing.T) {
 	if _, err := c.Open("r/a"); !errors.Is(err, catalog.ErrNotFound) {
 		t.Error(err)
 	}
-	if page, err := c.List(t.Context(), "r", nil, "", 10); err != nil || len(page.Replays) > 0 {
-		t.Errorf("a root that is not there is not empty: %v, %v", page, err)
-	}
-	if _, err := c.List(t.Context(), "", nil, "", 10); err != nil {
-		t.Errorf("one missing root hides the others: %v", err)
+	if names := inDir(t, c, "r"); len(names) > 0 {
+		t.Errorf("a root that is not there is not empty: %q", names)
 	}
 	write(t, dir, map[string]string{"b": demo})
-	if info, err := c.Stat("r/b"); err != nil || info.Format != decoders.Dem {
-		t.Errorf("%+v, %v", info, err)
-	}
-}
-
-func TestAFileThatChangesIsLookedAtAgain(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	c := open(t, map[string]string{"r": dir})
-	path := filepath.Join(dir, "a")
-	old := time.Now().Add(-time.Hour)
-	for _, step := range []struct {
-		content string
-		age     time.Time
-		want    decoders.Format
-	}{
-		{teehistorian, old, decoders.Teehistorian},
-		{teehistorian, old, decoders.Teehistorian}, // from memory
-		{demo, old, decoders.Dem},
-		{zipped(gameMap), old, decoders.Datafile},
-		{"", time.Now(), decoders.Unknown},
-		{teehistorian, time.Now(), decoders.Teehistorian},
-		{gameMap[:16], time.Now(), decoders.Datafile}, // the same size in the same moment
-	} {
-		write(t, dir, map[string]string{"a": step.content})
-		if err := os.Chtimes(path, step.age, step.age); err != nil {
-			t.Fatal(err)
-		}
-		if info, err := c.Stat("r/a"); err != nil || info.Format != step.want {
-			t.Errorf("%q: %v, %v; want %v", step.content, info.Format, err, step.want)
-		}
+	if names := inDir(t, c, "r"); !slices.Equal(names, []string{"r/b"}) {
+		t.Errorf("%q", names)
 	}
 }
 

@@ -16,13 +16,10 @@
 //
 // A root is opened anew for each call. What the operator mounts or replaces while the daemon runs is so seen.
 //
-// # Listing
+// # Directories
 //
-// [Catalog.List] walks the directories below a root, not following links to directories (which could go in circles), and
-// returns replays in the byte order of their names. Hidden files and directories and files that
-// are no replays are left out. A page holds in memory no more than a fixed number of names, however large a
-// directory is, and pages are stable while files come and go: what is there all the time is listed exactly once.
-// What a file is, is remembered until it changes.
+// [Catalog.ReadDir] tells what lies in a directory without opening it: files, and directories, but not links to such, which
+// could go in circles. Hidden ones are left out. What is below all of them, and what of it is a replay, package index knows.
 //
 // A [Catalog] may be used by several goroutines at once.
 package catalog

@@ -2,6 +2,8 @@ package catalog
 
 import (
 	"context"
+	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"time"
@@ -21,12 +23,13 @@ type File struct {
 type Dir struct {
 	Files []File   // regular files, and links to such below the root, in no order
 	Dirs  []string // the names in full of directories; links to directories are not followed
-	// Modified is when an entry was last added, removed or renamed.
+	// ID is the directory's own, and Modified when an entry of it was last added, removed or renamed.
+	ID       source.ID
 	Modified time.Time
 }
 
-// ReadDir reads a directory. Hidden entries and those that can have no name are left out, as in List. It returns the errors
-// of List.
+// ReadDir reads a directory. Hidden entries and those that can have no name are left out, as
+// are links that lead to none. It returns ErrNotDirectory for a file.
 func (c *Catalog) ReadDir(ctx context.Context, name string) (Dir, error) {
 	var d Dir
 	below, err := c.openDir(name)
@@ -38,7 +41,7 @@ func (c *Catalog) ReadDir(ctx context.Context, name string) (Dir, error) {
 	if err != nil {
 		return d, explain(name, err)
 	}
-	d.Modified = stat.ModTime()
+	d.ID, d.Modified = source.Identify(stat), stat.ModTime()
 	err = readDir(ctx, below, func(e fs.DirEntry) {
 		switch {
 		case hidden(e.Name()) || !validName(e.Name()):
@@ -110,4 +113,55 @@ func (c *Catalog) Locate(name string) (string, error) {
 		return "", err
 	}
 	return p.path(), nil
+}
+
+// openDir opens a directory below a root as a root of its own, without waiting for a pipe that lies there instead.
+func openDir(root *os.Root, rel string) (*os.Root, error) {
+	stat, err := root.Stat(rel)
+	switch {
+	case err != nil:
+		return nil, err
+	case !stat.IsDir():
+		return nil, ErrNotDirectory
+	}
+	return root.OpenRoot(rel)
+}
+
+func namedKnown(name string, err error) error {
+	if errors.Is(err, ErrNotDirectory) {
+		return named(name, err)
+	}
+	return explain(name, err)
+}
+
+// explainWalk tells the end of a context from a directory that cannot be read.
+func explainWalk(ctx context.Context, name string, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return explain(name, err)
+}
+
+// readDir calls each for the entries of a directory, in no order, without holding them all.
+func readDir(ctx context.Context, dir *os.Root, each func(fs.DirEntry)) error {
+	file, err := dir.Open(".")
+	if err != nil {
+		return err
+	}
+	defer file.Close() //nolint:errcheck // nothing was written
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		entries, err := file.ReadDir(512)
+		for _, e := range entries {
+			each(e)
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		}
+	}
 }

@@ -266,23 +266,6 @@ func (f *Feed) Wake() {
 	f.notify()
 }
 
-// Sync waits until everything that is in the file now was read, or the feed has ended.
-func (s *Subscription) Sync(ctx context.Context) {
-	read := make(chan struct{})
-	select {
-	case s.feed.sync <- read:
-	case <-s.feed.done:
-		return
-	case <-ctx.Done():
-		return
-	}
-	select {
-	case <-read:
-	case <-s.feed.done:
-	case <-ctx.Done():
-	}
-}
-
 // view is what a subscriber sees of the feed at one moment.
 type view struct {
 	segments []*segment
@@ -315,6 +298,23 @@ func (f *Feed) Subscribe() *Subscription {
 	f.subs = append(slices.Clone(f.subs), s)
 	s.wake()
 	return s
+}
+
+// Sync waits until everything that is in the file now was read, or the feed has ended.
+func (s *Subscription) Sync(ctx context.Context) {
+	read := make(chan struct{})
+	select {
+	case s.feed.sync <- read:
+	case <-s.feed.done:
+		return
+	case <-ctx.Done():
+		return
+	}
+	select {
+	case <-read:
+	case <-s.feed.done:
+	case <-ctx.Done():
+	}
 }
 
 // Close removes the subscriber.

@@ -16,6 +16,9 @@
 // What is known of a file is known of its contents: it is used for as long as device, inode, size and time are the same,
 // also under another name. Of a file that only grew, what its beginning says still holds.
 //
+// Looks at a root, and at its files and directories, are made and noted one at a time, so that a later one is never replaced
+// by an earlier one: a file that is gone does not come back, and one that grows is added once.
+//
 // A query looks first whether a directory that it is about has changed since it was read: who has just made a file finds it.
 // What is told of a file that grows may be a second old.
 //

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/replayd/replayd/service/catalog"
 	"github.com/replayd/replayd/service/encode"
 	"github.com/replayd/replayd/service/source"
 )
@@ -16,12 +17,15 @@ type Entry struct {
 	Identified bool
 	// tried: the beginning was read, and does not tell yet what the file is.
 	tried bool
-	// look is when Info was true: see Index.looks.
-	look uint64
 	// Facts are what the header says; empty where it could not be read.
 	Facts
 	// Survey is what decoding it told; nil when that was not done, or there is nothing to tell.
 	Survey *encode.Survey
+}
+
+// newEntry is what is known of a file that was only looked at.
+func newEntry(f *catalog.File) *Entry {
+	return &Entry{Info: source.Info{Name: f.Name, ID: f.ID, Size: f.Size, Modified: f.Modified}, Facts: Facts{LastTick: -1}}
 }
 
 // Facts are what a header says.

@@ -3,6 +3,8 @@ package index
 import (
 	"context"
 	"time"
+
+	"github.com/replayd/replayd/service/catalog"
 )
 
 const (
@@ -24,7 +26,7 @@ func (x *Index) grow(ctx context.Context, dir string, looked map[string]time.Tim
 		if ctx.Err() != nil {
 			break
 		}
-		x.look(e.Name)
+		_, _, _ = x.look(e.Name)
 		if before := looked[e.Name].Sub(e.Modified); before < quiet && now.Sub(e.Modified) >= quiet && x.mayGrow(e) {
 			if same := x.get(e.Name); same != nil && same.Modified.Equal(e.Modified) {
 				x.mu.Lock()
@@ -72,16 +74,17 @@ func (x *Index) due(dir string, looked map[string]time.Time, fired bool, now tim
 	return due, next
 }
 
-// look looks at one file.
-func (x *Index) look(name string) {
-	look := x.looks.Add(1)
-	f, dir, err := x.Files.Look(name)
-	if err != nil || dir {
-		return // its directory tells when it is gone
+// look looks at one file, and notes what is found where its directory is known.
+func (x *Index) look(name string) (f catalog.File, dir bool, err error) {
+	if state := x.roots[root(name)]; state != nil {
+		state.reading.Lock()
+		defer state.reading.Unlock()
 	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if e, _ := x.files.Get(name); e != nil {
-		x.note(&f, look)
+	f, dir, err = x.Files.Look(name)
+	if err == nil && !dir { // its directory tells when it is gone
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		x.note(&f)
 	}
+	return f, dir, err
 }

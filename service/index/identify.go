@@ -29,7 +29,7 @@ func (x *Index) identify(ctx context.Context, e *Entry) *Entry {
 	known.tried = !known.Identified
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.intern(&known.Facts)
+	x.intern(&known)
 	if !x.put(e, &known) {
 		if now, _ := x.files.Get(e.Name); now != nil && now.Identified {
 			return now // somebody else has
@@ -99,11 +99,16 @@ func factsOf(r *replaydv1.Replay) Facts {
 	return f
 }
 
-// intern keeps texts that repeat once. The index must be locked.
-func (x *Index) intern(f *Facts) {
-	f.MapName, f.Server = x.once(f.MapName), x.once(f.Server)
-	for i := range f.Players {
-		f.Players[i] = x.once(f.Players[i])
+// intern keeps texts that repeat once, in an entry that nobody else has yet. The index must be locked.
+func (x *Index) intern(e *Entry) {
+	e.MapName, e.Server = x.once(e.MapName), x.once(e.Server)
+	for i := range e.Players {
+		e.Players[i] = x.once(e.Players[i])
+	}
+	if e.Survey != nil {
+		for i := range e.Survey.Names {
+			e.Survey.Names[i] = x.once(e.Survey.Names[i])
+		}
 	}
 }
 
@@ -138,6 +143,12 @@ func (q *queue) push(e *Entry) {
 	case q.wake <- struct{}{}:
 	default:
 	}
+}
+
+func (q *queue) empty() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.names) == 0
 }
 
 func (q *queue) pop() (string, bool) {

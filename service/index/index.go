@@ -57,7 +57,6 @@ type Index struct {
 	wg   sync.WaitGroup
 
 	roots map[string]*rootState // by alias; never changed
-	looks atomic.Uint64         // how often the file system was asked: it orders what its answers say
 
 	mu         sync.RWMutex
 	dirs       map[string]*directory
@@ -77,16 +76,17 @@ type Index struct {
 
 // rootState is how far a root is known. A root that does not answer holds nobody else back.
 type rootState struct {
-	reading sync.Mutex    // one of its directories is read at a time
+	reading sync.Mutex    // one look at it, or at one of its directories, is made and noted at a time: a later one is newer
+	reads   atomic.Uint64 // how often one of its directories was read; it changes with the index locked
 	settled chan struct{} // closed when all of it was read once
 }
 
 // directory is one that is known.
 type directory struct {
 	name     string
-	modified time.Time // as of when it was read
+	id       source.ID // as of when it was read
+	modified time.Time // likewise
 	read     time.Time
-	look     uint64 // when it was read
 	files    map[string]*Entry
 	dirs     map[string]bool
 	ctx      context.Context //nolint:containedctx // what watches it lives as long as it
@@ -148,7 +148,9 @@ func (x *Index) settle() {
 
 // Close ends the index, and writes what is not stored yet.
 func (x *Index) Close() error {
+	x.mu.Lock() // nothing begins after this
 	x.stop()
+	x.mu.Unlock()
 	x.wg.Wait()
 	return x.close()
 }

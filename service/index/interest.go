@@ -6,16 +6,17 @@ type Interest struct {
 	// C receives when something may have changed. It holds one value from the start, and never more than one.
 	C <-chan struct{}
 
-	c    chan struct{}
-	x    *Index
-	keys []string
+	c     chan struct{}
+	x     *Index
+	keys  []string
+	scope Scope
 }
 
 // Interest asks to be told of what lies in a directory, and, when identity is not empty, of the replays that name that one
-// as the one before, wherever they lie.
-func (x *Index) Interest(dir, identity string) *Interest {
+// as the one before, wherever they lie: in the roots that may be seen.
+func (x *Index) Interest(dir, identity string, scope Scope) *Interest {
 	c := make(chan struct{}, 1)
-	i := &Interest{C: c, c: c, x: x, keys: []string{"in " + dir}}
+	i := &Interest{C: c, c: c, x: x, keys: []string{"in " + dir}, scope: scope}
 	if identity != "" {
 		i.keys = append(i.keys, "after "+identity)
 	}
@@ -55,11 +56,15 @@ func (x *Index) tell(e *Entry) {
 	if e == nil || len(x.interests) == 0 {
 		return
 	}
-	for i := range x.interests["in "+dirOf(e.Name)] {
-		i.fire()
-	}
+	x.tellOf("in "+dirOf(e.Name), e)
 	if e.Previous != "" {
-		for i := range x.interests["after "+e.Previous] {
+		x.tellOf("after "+e.Previous, e)
+	}
+}
+
+func (x *Index) tellOf(key string, e *Entry) {
+	for i := range x.interests[key] {
+		if i.scope.has(e.Name) {
 			i.fire()
 		}
 	}

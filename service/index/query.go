@@ -73,7 +73,7 @@ func (x *Index) List(ctx context.Context, q Query, token string, size int) (Page
 	}
 	for i, e := range page.Replays {
 		if x.mayGrow(e) && now.Sub(e.Modified) < quiet { // as it is now, not a second ago
-			if x.look(e.Name); x.get(e.Name) != nil {
+			if _, _, err := x.look(e.Name); err == nil && x.get(e.Name) != nil {
 				page.Replays[i] = x.get(e.Name)
 			}
 		}
@@ -219,31 +219,29 @@ func (x *Index) Get(ctx context.Context, name string, scope Scope) (*Entry, erro
 	if !scope.has(name) {
 		return nil, notFound(name)
 	}
-	look := x.looks.Add(1)
-	f, dir, err := x.Files.Look(name)
-	switch {
-	case err != nil:
-		return nil, err
-	case dir:
-		return nil, catalog.IsDirectory(name)
-	}
-	if err := x.ready(ctx, name, scope); err != nil {
-		return nil, err
-	}
 	for range 3 { // it may change while it is looked at
-		x.mu.Lock()
-		x.note(&f, look)
-		x.mu.Unlock()
-		known := x.get(name)
-		if known == nil {
-			break
+		f, dir, err := x.look(name)
+		switch {
+		case err != nil:
+			return nil, err
+		case dir:
+			return nil, catalog.IsDirectory(name)
 		}
-		if e := x.identify(ctx, known); e != nil {
+		if err := x.ready(ctx, name, scope); err != nil {
+			return nil, err
+		}
+		if !x.knows(ctx, dirOf(name)) { // a link leads there, or it lies too deep
+			e := newEntry(&f)
+			if err := x.describe(ctx, e); err != nil {
+				return nil, err
+			}
+			e.Identified = true
 			return e, nil
 		}
-		look = x.looks.Add(1)
-		if f, _, err = x.Files.Look(name); err != nil {
-			return nil, err
+		if known := x.get(name); known != nil {
+			if e := x.identify(ctx, known); e != nil {
+				return e, nil
+			}
 		}
 	}
 	return nil, notFound(name)
@@ -257,7 +255,9 @@ func (x *Index) InDirectory(ctx context.Context, dir string, scope Scope) ([]*En
 	if err := x.ready(ctx, dir, scope); err != nil {
 		return nil, err
 	}
-	x.freshen(ctx, dir)
+	if x.knows(ctx, dir) {
+		x.freshen(ctx, dir)
+	}
 	x.mu.RLock()
 	var list []*Entry
 	if d := x.dirs[dir]; d != nil {
@@ -296,18 +296,46 @@ func (x *Index) Copies(identity string, scope Scope) []*Entry {
 	return list
 }
 
-// OfFile returns a name under which a file lies now in a root, whatever it was called before, or nil.
+const (
+	// maxWalks is how often a root is walked through for a file while its directories change.
+	maxWalks = 500
+	// betweenWalks is the pause between two.
+	betweenWalks = 2 * time.Millisecond
+	// maxUnread is how often a file that lies there, and that nobody moves, is tried to be read: it may be written to just now.
+	maxUnread = 3
+)
+
+// OfFile returns a name under which a file lies now in a root, whatever it was called before, or nil. The file may be moved
+// while it is looked for: that it is not there is believed when no directory has changed meanwhile.
 func (x *Index) OfFile(ctx context.Context, id source.ID, identity, alias string) *Entry {
-	for range 3 { // it may be moved again, or written to, while it is looked for
+	state := x.roots[alias]
+	if state == nil {
+		return nil
+	}
+	for walk, unread := 0, 0; walk < maxWalks && unread < maxUnread; walk++ {
+		before := state.reads.Load()
 		if x.refresh(ctx, alias, nil) != nil {
 			return nil
 		}
+		changed := state.reads.Load() != before // whoever saw it
 		e := x.ofID(id, alias)
-		if e == nil {
-			continue
+		if e == nil && !changed {
+			return nil
 		}
-		if e = x.identify(ctx, e); e != nil && e.Identity == identity {
-			return e
+		if e != nil {
+			switch e = x.identify(ctx, e); {
+			case e != nil && e.Identity == identity:
+				return e
+			case e != nil && e.Identified:
+				return nil // the number has another file now
+			case !changed:
+				unread++
+			}
+		}
+		select {
+		case <-time.After(betweenWalks):
+		case <-ctx.Done():
+			return nil
 		}
 	}
 	return nil
@@ -349,11 +377,11 @@ func (x *Index) named(m map[string][]string, identity string, scope Scope) []*En
 // OfCursor returns a file in a root that holds the replay which a cursor is of, or nil. Files that were not read yet are
 // read.
 func (x *Index) OfCursor(ctx context.Context, at cursor.Cursor, alias string, scope Scope) (*Entry, error) {
-	if err := x.refresh(ctx, alias, scope); err != nil {
-		return nil, err
-	}
 	if !scope.has(alias) {
 		return nil, nil
+	}
+	if err := x.refresh(ctx, alias, scope); err != nil {
+		return nil, err
 	}
 	var found *Entry
 	for name := ""; ; {

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/replayd/replayd/service/catalog"
-	"github.com/replayd/replayd/service/source"
 )
 
 const (
@@ -42,15 +41,19 @@ func (x *Index) begin(name string, depth int) {
 	x.mu.RLock()
 	d := x.dirs[name]
 	x.mu.RUnlock()
-	if d == nil || d.ctx.Err() != nil {
+	if d == nil {
 		return
 	}
 	x.read(d.ctx, name, depth)
-	x.wg.Go(func() { x.watch(d.ctx, name, depth) })
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	if d.ctx.Err() == nil {
+		x.wg.Go(func() { x.watch(d.ctx, name) })
+	}
 }
 
 // watch reads a directory again whenever it may have changed, and looks at what grows in it.
-func (x *Index) watch(ctx context.Context, name string, depth int) {
+func (x *Index) watch(ctx context.Context, name string) {
 	var changed <-chan struct{}
 	if where, err := x.Files.Locate(name); err == nil && x.Watcher != nil {
 		if sub, err := x.Watcher.Subscribe(where); err == nil {
@@ -94,10 +97,11 @@ func (x *Index) stale(name string) bool {
 	case err != nil:
 		return false // what cannot be looked at is not gone
 	}
-	return !at.Modified.Equal(d.modified) || d.read.Sub(at.Modified) < granularity
+	return at.ID != d.id || !at.Modified.Equal(d.modified) || d.read.Sub(at.Modified) < granularity
 }
 
-// refresh reads those directories above, at and below one again that have changed, and so makes what is known true now.
+// refresh reads those directories above, at and below one again that have changed, and so makes what is known true now. A file
+// that is moved meanwhile may be missed: when nobody read a directory, none was.
 func (x *Index) refresh(ctx context.Context, below string, scope Scope) error {
 	if err := x.ready(ctx, below, scope); err != nil {
 		return err
@@ -110,11 +114,7 @@ func (x *Index) refresh(ctx context.Context, below string, scope Scope) error {
 			}
 		}
 	} else if scope.has(below) {
-		for at, c := range below { // a directory is known only once the one above it was read
-			if c == '/' {
-				x.freshen(ctx, below[:at])
-			}
-		}
+		x.lead(ctx, below)
 		todo = append(todo, below)
 	}
 	for len(todo) > 0 && ctx.Err() == nil {
@@ -130,6 +130,29 @@ func (x *Index) refresh(ctx context.Context, below string, scope Scope) error {
 	return ctx.Err()
 }
 
+// lead reads those directories above one again that have changed: a directory is known only once the one above it was read.
+func (x *Index) lead(ctx context.Context, dir string) {
+	for at, c := range dir {
+		if c == '/' {
+			x.freshen(ctx, dir[:at])
+		}
+	}
+}
+
+// knows reports whether a directory is known, after looking whether it came a moment ago.
+func (x *Index) knows(ctx context.Context, dir string) bool {
+	known := func() bool {
+		x.mu.RLock()
+		defer x.mu.RUnlock()
+		return x.dirs[dir] != nil
+	}
+	if known() {
+		return true
+	}
+	x.lead(ctx, dir)
+	return known()
+}
+
 // freshen reads a directory again if it has changed.
 func (x *Index) freshen(ctx context.Context, name string) {
 	if x.stale(name) {
@@ -141,7 +164,7 @@ func (x *Index) freshen(ctx context.Context, name string) {
 func (x *Index) read(ctx context.Context, name string, depth int) {
 	reading := &x.roots[root(name)].reading
 	reading.Lock()
-	began, look := time.Now(), x.looks.Add(1)
+	began := time.Now()
 	found, err := x.Files.ReadDir(ctx, name)
 	switch {
 	case errors.Is(err, catalog.ErrNotFound), errors.Is(err, catalog.ErrNotDirectory):
@@ -155,25 +178,26 @@ func (x *Index) read(ctx context.Context, name string, depth int) {
 		}
 		return
 	}
-	fresh, gone := x.compare(name, &found, began, look, depth)
-	reading.Unlock()
-	for _, dir := range gone {
+	fresh, gone := x.compare(name, &found, began, depth)
+	for _, dir := range gone { // before somebody else reads that one of them is there again
 		x.forget(dir)
 	}
+	reading.Unlock()
 	for _, dir := range fresh {
 		x.begin(dir, depth-1)
 	}
 }
 
 // compare notes what is in a directory now. It returns the directories in it that are new, and those that are gone.
-func (x *Index) compare(name string, found *catalog.Dir, began time.Time, look uint64, depth int) (fresh, gone []string) {
+func (x *Index) compare(name string, found *catalog.Dir, began time.Time, depth int) (fresh, gone []string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	d := x.dirs[name]
 	if d == nil {
 		return nil, nil
 	}
-	d.modified, d.read, d.look = found.Modified, began, look
+	x.roots[root(name)].reads.Add(1)
+	d.id, d.modified, d.read = found.ID, found.Modified, began
 	dirs := map[string]bool{}
 	for _, dir := range found.Dirs {
 		if dirs[dir] = true; x.dirs[dir] == nil && depth > 1 && x.ctx.Err() == nil {
@@ -190,38 +214,35 @@ func (x *Index) compare(name string, found *catalog.Dir, began time.Time, look u
 	there := make(map[string]bool, len(found.Files))
 	for i := range found.Files {
 		there[found.Files[i].Name] = true
-		x.note(&found.Files[i], look)
+		x.note(&found.Files[i])
 	}
 	for file, e := range d.files {
-		if !there[file] && e.look < look {
+		if !there[file] {
 			x.remove(e)
 		}
 	}
 	return fresh, gone
 }
 
-// note compares what is known of a file with what a look at it or at its directory found, unless a later one is known
-// already. The index must be locked.
-func (x *Index) note(f *catalog.File, look uint64) {
+// note compares what is known of a file with what a look at it or at its directory found. The index must be locked, and have
+// been since before the look what is locked for it in rootState.
+func (x *Index) note(f *catalog.File) {
 	d := x.dirs[dirOf(f.Name)]
 	if d == nil {
 		return
 	}
 	old := d.files[f.Name]
-	if look < d.look || old != nil && look < old.look {
-		return
-	}
 	if old != nil && old.ID == f.ID && old.Size == f.Size && old.Modified.Equal(f.Modified) {
 		return
 	}
-	e := &Entry{Info: source.Info{Name: f.Name, ID: f.ID, Size: f.Size, Modified: f.Modified}, Facts: Facts{LastTick: -1}, look: look}
+	e := newEntry(f)
 	if old != nil && old.ID == f.ID && f.Size >= old.Size && x.mayGrow(old) && old.Identity != "" { // it only grew
 		grown := *old
-		grown.Size, grown.Modified, grown.look = f.Size, f.Modified, look
+		grown.Size, grown.Modified = f.Size, f.Modified
 		e = &grown
 	} else if known := x.known(f); known != nil {
 		moved := *known
-		moved.Name, moved.look = f.Name, look
+		moved.Name = f.Name
 		e = &moved
 	}
 	kind := Added
@@ -261,6 +282,7 @@ func (x *Index) remove(e *Entry) {
 func (x *Index) forget(name string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	x.roots[root(name)].reads.Add(1)
 	for dir, d := range x.dirs {
 		if dir != name && !strings.HasPrefix(dir, name+"/") {
 			continue

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"runtime/debug"
+	"slices"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -25,10 +27,17 @@ var bucketName = []byte("files")
 
 // load reads the stored index. It is a cache: what it says of a file is believed only while device, inode, size and time
 // are the same. The database writes each transaction whole or not at all, so that a process may be killed at any moment.
-func (x *Index) load() error {
+func (x *Index) load() (err error) {
 	if x.Path == "" {
 		return nil
 	}
+	// The database checks little of what it reads, and maps the file into memory: one that was cut makes it panic, or fault.
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if reason := recover(); reason != nil {
+			err = fmt.Errorf("index %q is damaged, and may be deleted: %v", x.Path, reason)
+		}
+	}()
 	db, err := bbolt.Open(x.Path, 0o600, &bbolt.Options{Timeout: time.Second})
 	if err != nil {
 		return fmt.Errorf("index %q: %w", x.Path, err)
@@ -40,8 +49,8 @@ func (x *Index) load() error {
 			return err
 		}
 		return b.ForEach(func(name, value []byte) error {
-			if e := parse(string(name), value); e != nil {
-				e.MapName, e.Server = x.once(e.MapName), x.once(e.Server)
+			if e := parse(string(name), value); e != nil && (e.Format == decoders.Unknown || x.Codec(e.Format) != nil) {
+				x.intern(e)
 				x.facts[e.Name] = e
 				x.byID[e.ID] = e
 			}
@@ -77,7 +86,7 @@ func (x *Index) storing() {
 	}
 }
 
-// store stores what is new. A file that grows is stored as it was when its header was read, and again at its end.
+// store stores what is new.
 func (x *Index) store() error {
 	type change struct {
 		name  string
@@ -98,14 +107,14 @@ func (x *Index) store() error {
 	if len(list) == 0 {
 		return nil
 	}
-	return x.stored.Update(func(tx *bbolt.Tx) error {
+	err := x.stored.Update(func(tx *bbolt.Tx) error {
 		b := tx.Bucket(bucketName)
 		for _, c := range list {
 			var err error
 			if c.entry == nil {
 				err = b.Delete([]byte(c.name))
 			} else {
-				err = b.Put([]byte(c.name), c.entry.append(nil))
+				err = b.Put([]byte(c.name), c.entry.encoded())
 			}
 			if err != nil {
 				return err
@@ -113,11 +122,19 @@ func (x *Index) store() error {
 		}
 		return nil
 	})
+	if err != nil { // another time: a disk that is full may be emptied
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		for _, c := range list {
+			x.dirty[c.name] = true
+		}
+	}
+	return err
 }
 
-// append appends what is stored of a file.
-func (e *Entry) append(b []byte) []byte {
-	b = append(b, storedVersion, byte(e.Format), byte(e.Compression))
+// encoded is what is stored of a file.
+func (e *Entry) encoded() []byte {
+	b := []byte{storedVersion, byte(e.Format), byte(e.Compression)}
 	b = binary.AppendUvarint(b, e.ID.Device)
 	b = binary.AppendUvarint(b, e.ID.Inode)
 	b = binary.AppendVarint(b, e.Size)
@@ -167,7 +184,7 @@ func appendTexts(b []byte, list []string) []byte {
 	return b
 }
 
-// parse is the reverse of append. It returns nil for what it cannot read.
+// parse is the reverse of encoded. It returns nil for what it cannot read.
 func parse(name string, value []byte) *Entry {
 	r := stored{b: value}
 	if r.byte() != storedVersion {
@@ -193,7 +210,7 @@ func parse(name string, value []byte) *Entry {
 		}
 		e.Survey = s
 	}
-	if r.bad || len(r.b) > 0 {
+	if r.bad || len(r.b) > 0 || !slices.Contains(source.Compressions(), e.Compression) {
 		return nil
 	}
 	return e

@@ -38,9 +38,11 @@ func (x *Index) work() {
 		}
 		if name, ok := surveys.pop(); ok && x.Budget > 0 {
 			if e := x.get(name); e != nil && x.wanted(e) {
-				if e = x.survey(e, x.throttle(e)); x.wanted(e) && len(x.waiting.wake) > 0 {
-					surveys.push(e)
+				pause, before := x.throttle(e), e.surveyed()
+				if e = x.survey(e, pause); x.wanted(e) && e.surveyed() > before && !x.waiting.empty() {
+					surveys.push(e) // it was interrupted; one of which a part of a record is there has to wait for the rest
 				}
+				_ = pause() // many short ones cost as much as a long one
 			}
 			continue
 		}
@@ -94,6 +96,14 @@ func (x *Index) wanted(e *Entry) bool {
 		(e.Survey == nil || e.Survey.State != nil && e.Survey.Offset < e.Size && e.Growable())
 }
 
+// surveyed is up to where a file was decoded.
+func (e *Entry) surveyed() int64 {
+	if e.Survey == nil {
+		return 0
+	}
+	return e.Survey.Offset
+}
+
 // errLater says that something more urgent is to be done.
 var errLater = errors.New("later")
 
@@ -111,7 +121,7 @@ func (x *Index) throttle(e *Entry) func() error {
 			return x.ctx.Err()
 		}
 		began = time.Now()
-		if e.Growable() && len(x.waiting.wake) > 0 {
+		if e.Growable() && !x.waiting.empty() {
 			return errLater
 		}
 		return nil
@@ -132,7 +142,11 @@ func (x *Index) survey(e *Entry, pause func() error) *Entry {
 	if info := file.Info(); info.ID != e.ID {
 		return e
 	}
-	s, err := codec.Survey(file.Input(), e.Survey, func(r *replaydv1.Replay) []byte { return x.rosterOf(codec.Lineage(r).Previous) }, pause)
+	roster := func(r *replaydv1.Replay) []byte { return x.rosterOf(codec.Lineage(r).Previous) }
+	s, err := codec.Survey(file.Input(), e.Survey, roster, pause)
+	if s == nil && e.Survey != nil && x.ctx.Err() == nil { // where it ended cannot be gone on from: it was stored badly
+		s, err = codec.Survey(file.Input(), nil, roster, pause)
+	}
 	if s == nil || err != nil && !errors.Is(err, errLater) {
 		return e
 	}
@@ -145,7 +159,7 @@ func (x *Index) survey(e *Entry, pause func() error) *Entry {
 		s.Names[i] = x.once(s.Names[i])
 	}
 	now, _ := x.files.Get(e.Name)
-	if now == nil || now.ID != e.ID || now.Identity != e.Identity || now.Survey != nil && now.Survey.Offset > s.Offset {
+	if now == nil || now.ID != e.ID || now.Identity != e.Identity || now.Survey != e.Survey && now.Survey != nil && now.Survey.Offset > s.Offset {
 		return e
 	}
 	known := *now // it may have grown meanwhile
@@ -211,7 +225,7 @@ func (x *Index) Roster(ctx context.Context, identity string) []byte {
 		if e == nil {
 			break
 		}
-		if x.look(e.Name); x.entryOf(at) != nil { // it may have grown a moment ago
+		if _, _, err := x.look(e.Name); err == nil && x.entryOf(at) != nil { // it may have grown a moment ago
 			e = x.entryOf(at)
 		}
 		if e.Survey == nil || e.Survey.State != nil && e.Survey.Offset < e.Size {
@@ -248,11 +262,7 @@ const refreshWork = 8 << 20
 // Refresh returns what is known of a replay after decoding what is new of it, unless that is much: then that is done in the
 // background.
 func (x *Index) Refresh(ctx context.Context, e *Entry) *Entry {
-	from := int64(0)
-	if e.Survey != nil {
-		from = e.Survey.Offset
-	}
-	if e.Growable() && e.Size-from > refreshWork || !e.Growable() && e.Size > refreshWork/8 {
+	if e.Growable() && e.Size-e.surveyed() > refreshWork || !e.Growable() && e.Size > refreshWork/8 {
 		x.waiting.push(e)
 		return e
 	}

@@ -1,0 +1,218 @@
+//go:build linux
+
+// Program live measures how late the ticks of live games come to those who follow them, with as many files and followers as
+// asked for. A process writes the files as game servers do, the daemon runs as it does for users, and a third process
+// follows over TCP, each follower on a connection of its own. docs/performance.md has what it printed.
+//
+//	go run ./bench/live -files 10,50,200 -followers 100,500
+//
+// Each row of its table has two measurements: of the daemon, and, for comparison, of a program that does nothing but write
+// as many bytes to as many connections when the files have grown: what the machine gives.
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// settings are what all processes of a measurement know.
+type settings struct {
+	Dir              string // where the files are
+	Addr             string
+	Files, Followers int
+	Ticks            int // that are written, the first warmUp of them not measured
+	Plain            bool
+}
+
+const (
+	players  = 64
+	every    = 20 * time.Millisecond // servers play 50 ticks a second
+	warmUp   = 100
+	phases   = 10 // servers do not tick at the same time: so many groups of them
+	onTheWay = time.Second
+)
+
+func main() {
+	if role := os.Getenv("REPLAYD_BENCH_LIVE"); role != "" {
+		var s settings
+		check(json.Unmarshal([]byte(os.Getenv("REPLAYD_BENCH_LIVE_SETTINGS")), &s))
+		map[string]func(settings){"write": write, "follow": follow, "plain": plain}[role](s)
+		return
+	}
+	files := flag.String("files", "10", "numbers of files, with commas between")
+	followers := flag.String("followers", "100", "numbers of followers, with commas between")
+	seconds := flag.Int("seconds", 8, "how long to measure")
+	control := flag.Bool("control", true, "measure the plain program, too")
+	flag.Parse()
+	dir, err := os.MkdirTemp("", "replayd-bench-live")
+	check(err)
+	defer os.RemoveAll(dir) //nolint:errcheck // it is temporary
+	daemon := filepath.Join(dir, "replayd")
+	build := exec.Command("go", "build", "-o", daemon, "./cmd/replayd")
+	build.Stderr = os.Stderr
+	check(build.Run())
+	fmt.Println("| files | followers | of | p50 ms | p99 ms | longest ms | ticks missing | its CPU % | writer's CPU % | followers' CPU % | all CPUs busy % | writer late, p99 ms |")
+	fmt.Println("|---|---|---|---|---|---|---|---|---|---|---|---|")
+	for _, f := range numbers(*files) {
+		for _, n := range numbers(*followers) {
+			s := settings{Files: f, Followers: n, Ticks: warmUp + *seconds*int(time.Second/every)}
+			measure(dir, daemon, s)
+			if s.Plain = true; *control {
+				measure(dir, daemon, s)
+			}
+		}
+	}
+}
+
+func check(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+func numbers(list string) (all []int) {
+	for text := range strings.SplitSeq(list, ",") {
+		n, err := strconv.Atoi(text)
+		check(err)
+		all = append(all, n)
+	}
+	return all
+}
+
+// part is a process of a measurement.
+type part struct {
+	*exec.Cmd
+
+	in  io.WriteCloser
+	out *bufio.Reader
+}
+
+func start(cmd *exec.Cmd) *part {
+	in, err := cmd.StdinPipe()
+	check(err)
+	out, err := cmd.StdoutPipe()
+	check(err)
+	cmd.Stderr = os.Stderr
+	check(cmd.Start())
+	return &part{cmd, in, bufio.NewReader(out)}
+}
+
+func (p *part) end() {
+	_ = p.in.Close()
+	_ = p.Process.Kill()
+	_ = p.Wait()
+}
+
+// line is the next line that a process prints, as JSON.
+func (p *part) line(v any) {
+	line, err := p.out.ReadBytes('\n')
+	check(err)
+	check(json.Unmarshal(line, v))
+}
+
+func role(name string, s settings) *part {
+	program, err := os.Executable()
+	check(err)
+	text, err := json.Marshal(s)
+	check(err)
+	cmd := exec.Command(program)
+	cmd.Env = append(os.Environ(), "REPLAYD_BENCH_LIVE="+name, "REPLAYD_BENCH_LIVE_SETTINGS="+string(text))
+	return start(cmd)
+}
+
+// measure prints a line of the table.
+func measure(dir, program string, s settings) {
+	var err error
+	s.Dir, err = os.MkdirTemp(dir, "files")
+	check(err)
+	defer os.RemoveAll(s.Dir) //nolint:errcheck // it is temporary
+	s.Addr = freeAddr()
+	newTimes(s)
+	writer := role("write", s)
+	defer writer.end()
+	var ready bool
+	writer.line(&ready) // the files are there
+	var served *part
+	if s.Plain {
+		served = role("plain", s)
+	} else {
+		cmd := exec.Command(program, "serve", "--listen", s.Addr, "--root", "live="+s.Dir, "--log-level", "error", "--max-streams", "4096")
+		served = start(cmd)
+	}
+	defer served.end()
+	followers := role("follow", s)
+	defer followers.end()
+	followers.line(&ready)
+	_, err = io.WriteString(writer.in, "go\n")
+	check(err)
+	time.Sleep(warmUp * every)
+	parts := []*part{served, writer, followers}
+	var used []time.Duration
+	for _, p := range parts {
+		used = append(used, cpu(p.Process.Pid))
+	}
+	busy, began := busyCPUs(), time.Now()
+	time.Sleep(time.Duration(s.Ticks-warmUp) * every)
+	took := time.Since(began)
+	share := func(d time.Duration) float64 { return 100 * float64(d) / float64(took) }
+	var shares []float64
+	for i, p := range parts {
+		shares = append(shares, share(cpu(p.Process.Pid)-used[i]))
+	}
+	all := share(busyCPUs() - busy)
+	var written, got spread
+	writer.line(&written)
+	time.Sleep(onTheWay)
+	_, err = io.WriteString(followers.in, "stop\n")
+	check(err)
+	followers.line(&got)
+	what := "replayd"
+	if s.Plain {
+		what = "plain"
+	}
+	measured := s.Ticks - warmUp
+	fmt.Printf("| %d | %d | %s | %.1f | %.1f | %.1f | %.2f %% | %.0f | %.0f | %.0f | %.0f | %.1f |\n", s.Files, s.Followers, what, got.P50, got.P99, got.Longest,
+		100-100*float64(got.Count)/float64(measured*s.Followers), shares[0], shares[1], shares[2], all, written.P99)
+}
+
+func freeAddr() string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	check(err)
+	defer l.Close() //nolint:errcheck // it was only asked for a port
+	return l.Addr().String()
+}
+
+// cpu is the time that a process has used.
+func cpu(pid int) time.Duration {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	check(err)
+	f := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+2:])) // the fields after the name
+	user, _ := strconv.Atoi(f[11])
+	system, _ := strconv.Atoi(f[12])
+	return time.Duration(user+system) * 10 * time.Millisecond
+}
+
+// busyCPUs is the time that all processors were busy, for whatever.
+func busyCPUs() time.Duration {
+	text, err := os.ReadFile("/proc/stat")
+	check(err)
+	line, _, _ := strings.Cut(string(text), "\n")
+	var sum int
+	for i, f := range strings.Fields(line)[1:9] {
+		if n, _ := strconv.Atoi(f); i != 3 && i != 4 { // idle, and waiting for a disk
+			sum += n
+		}
+	}
+	return time.Duration(sum) * 10 * time.Millisecond
+}

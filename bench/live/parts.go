@@ -1,0 +1,324 @@
+//go:build linux
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+
+	teehistorianv1 "github.com/replayd/replayd/proto/replayd/teehistorian/v1"
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service/frame"
+	"github.com/replayd/replayd/service/streamtest"
+	"github.com/replayd/replayd/testdata"
+)
+
+// times is when each tick of each file was written, in nanoseconds since 1970: memory that the processes share.
+type times struct {
+	all   []int64
+	ticks int
+}
+
+func timesPath(s settings) string { return filepath.Join(s.Dir, ".times") }
+
+func newTimes(s settings) { check(os.WriteFile(timesPath(s), make([]byte, 8*s.Files*s.Ticks), 0o600)) }
+
+func openTimes(s settings) times {
+	f, err := os.OpenFile(timesPath(s), os.O_RDWR, 0)
+	check(err)
+	defer f.Close() //nolint:errcheck // the mapping stays
+	n := s.Files * s.Ticks
+	b, err := syscall.Mmap(int(f.Fd()), 0, 8*n, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
+	check(err)
+	return times{unsafe.Slice((*int64)(unsafe.Pointer(&b[0])), n), s.Ticks}
+}
+
+func (t times) at(file, tick int) *int64 { return &t.all[file*t.ticks+tick] }
+
+// spread is how durations are spread, in milliseconds.
+type spread struct {
+	Count             int
+	P50, P99, Longest float64
+}
+
+func spreadOf(all []time.Duration) spread {
+	if len(all) == 0 {
+		return spread{}
+	}
+	slices.Sort(all)
+	ms := func(i int) float64 { return float64(all[min(i, len(all)-1)]) / 1e6 }
+	return spread{len(all), ms(len(all) / 2), ms(len(all) * 99 / 100), ms(len(all) - 1)}
+}
+
+func tell(v any) {
+	text, err := json.Marshal(v)
+	check(err)
+	fmt.Println(string(text))
+}
+
+// told waits until the process is told to go on; it ends with whoever started it.
+func told() {
+	if _, err := bufio.NewReader(os.Stdin).ReadString('\n'); err != nil {
+		os.Exit(1)
+	}
+}
+
+func fileName(i int) string { return fmt.Sprintf("%04d.teehistorian", i) }
+
+// header is what a game of a full server begins with.
+func header(number int) []byte {
+	dir, err := os.MkdirTemp("", "replayd-bench-samples")
+	check(err)
+	defer os.RemoveAll(dir) //nolint:errcheck // it is temporary
+	check(testdata.Unpack(dir))
+	sample, err := os.ReadFile(filepath.Join(dir, "teehistorian", "killed", "d3a324eb-75e3-43b2-8684-d2cb343e85ec.teehistorian"))
+	check(err)
+	data := slices.Clone(sample[:16+1+bytes.IndexByte(sample[16:], 0)])
+	data = bytes.Replace(data, []byte("d3a324eb"), fmt.Appendf(nil, "%08x", number), 1)
+	for id := range players {
+		data = append(data, 0x42, byte(id), 0, 0) // PLAYER_NEW id x y
+	}
+	return data
+}
+
+// write is the servers: each file gets a tick each 20 ms, in which everybody moves.
+func write(s settings) {
+	t := openTimes(s)
+	files := make([]*os.File, s.Files)
+	for i := range files {
+		var err error
+		files[i], err = os.OpenFile(filepath.Join(s.Dir, fileName(i)), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+		check(err)
+		_, err = files[i].Write(header(i))
+		check(err)
+	}
+	var tick [3 * players]byte
+	for id := range players {
+		tick[3*id], tick[3*id+1], tick[3*id+2] = byte(id), 1, 0x40 // PLAYER_DIFF id +1 -1
+	}
+	tell(true)
+	told()
+	var late []time.Duration
+	began := time.Now()
+	for n := range s.Ticks {
+		for phase := range phases {
+			due := began.Add(time.Duration(n)*every + time.Duration(phase)*every/phases)
+			time.Sleep(time.Until(due))
+			for i := phase; i < len(files); i += phases {
+				now := time.Now()
+				if n >= warmUp {
+					late = append(late, now.Sub(due))
+				}
+				atomic.StoreInt64(t.at(i, n), now.UnixNano())
+				_, err := files[i].Write(tick[:])
+				check(err)
+			}
+		}
+	}
+	tell(spreadOf(late))
+	told()
+}
+
+// arrivals is how late ticks came to somebody.
+type arrivals struct {
+	times
+	file, next int
+	late       []time.Duration
+}
+
+// upTo notes that all ticks up to one, counted from 1, are there.
+func (a *arrivals) upTo(tick int) {
+	now := time.Now().UnixNano()
+	for ; a.next < min(tick, a.ticks); a.next++ {
+		if a.next >= warmUp {
+			a.late = append(a.late, time.Duration(now-atomic.LoadInt64(a.at(a.file, a.next))))
+		}
+	}
+}
+
+// follow is the followers, spread evenly over the files.
+func follow(s settings) {
+	t := openTimes(s)
+	all := make([]*arrivals, s.Followers)
+	ctx, cancel := context.WithCancel(context.Background())
+	var ready, done sync.WaitGroup
+	for i := range all {
+		all[i] = &arrivals{times: t, file: i % s.Files}
+		ready.Add(1)
+		done.Go(func() {
+			if s.Plain {
+				all[i].readPlain(ctx, s, ready.Done)
+			} else {
+				all[i].stream(ctx, s, ready.Done)
+			}
+		})
+	}
+	ready.Wait()
+	tell(true)
+	told()
+	cancel()
+	done.Wait()
+	var late []time.Duration
+	for _, a := range all {
+		late = append(late, a.late...)
+	}
+	tell(spreadOf(late))
+	told()
+}
+
+func (a *arrivals) stream(ctx context.Context, s settings, ready func()) {
+	conn, err := grpc.NewClient(s.Addr, grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithReadBufferSize(8<<10), grpc.WithWriteBufferSize(8<<10),
+		grpc.WithStaticStreamWindowSize(1<<20), grpc.WithStaticConnWindowSize(1<<20)) // as the Go client does
+	check(err)
+	defer conn.Close() //nolint:errcheck // nothing is to be written any more
+	var stream grpc.ClientStream
+	for deadline := time.Now().Add(time.Minute); ; {
+		c := streamtest.Client{Conn: conn, Options: []grpc.CallOption{grpc.WaitForReady(true)}}
+		stream, err = c.Open(ctx, &replaydv1.StreamEventsRequest{Replay: "live/" + fileName(a.file), Follow: true})
+		if err == nil || time.Now().After(deadline) {
+			break
+		}
+	}
+	check(err)
+	for caughtUp := false; ; {
+		var raw frame.Raw
+		if err := stream.RecvMsg(&raw); err != nil {
+			if ctx.Err() == nil {
+				fmt.Fprintln(os.Stderr, "a stream ended:", err)
+			}
+			return
+		}
+		if !caughtUp {
+			var r replaydv1.StreamEventsResponse
+			check(proto.Unmarshal(raw.Bytes, &r))
+			if caughtUp = r.GetState().GetState() == replaydv1.State_STATE_CAUGHT_UP; caughtUp {
+				ready()
+			}
+			continue
+		}
+		a.upTo(int(lastX(raw.Bytes))) // everybody moves by one a tick
+	}
+}
+
+// lastX is the x of a response's last event, 0 where it has none. Followers share the machine with the daemon: to decode all
+// of what each of them gets would be what is measured.
+func lastX(message []byte) int32 {
+	for _, number := range []protowire.Number{
+		3, // StreamEventsResponse.batch
+		3, // EventBatch.teehistorian
+		1, // EventList.events
+		2, // Event.player_diff
+	} {
+		message = last(message, number)
+	}
+	var diff teehistorianv1.PlayerDiff
+	if err := proto.Unmarshal(message, &diff); err != nil {
+		return 0
+	}
+	return diff.GetX()
+}
+
+// last is the last field of a number in a message.
+func last(message []byte, number protowire.Number) (value []byte) {
+	for len(message) > 0 {
+		n, kind, size := protowire.ConsumeTag(message)
+		if size < 0 {
+			return nil
+		}
+		message = message[size:]
+		if size = protowire.ConsumeFieldValue(n, kind, message); size < 0 {
+			return nil
+		}
+		if n == number && kind == protowire.BytesType {
+			value, _ = protowire.ConsumeBytes(message)
+		}
+		message = message[size:]
+	}
+	return value
+}
+
+// plainBytes is what a tick of a full server takes on the wire, about.
+const plainBytes = 1330
+
+func (a *arrivals) readPlain(ctx context.Context, s settings, ready func()) {
+	var conn net.Conn
+	var err error
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		if conn, err = net.Dial("tcp", s.Addr); err == nil || time.Now().After(deadline) {
+			break
+		}
+	}
+	check(err)
+	defer conn.Close() //nolint:errcheck // nothing is to be written any more
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
+	message := make([]byte, plainBytes)
+	binary.LittleEndian.PutUint32(message, uint32(a.file))
+	_, err = conn.Write(message[:4])
+	check(err)
+	ready()
+	for {
+		if _, err := io.ReadFull(conn, message); err != nil {
+			return
+		}
+		a.upTo(int(binary.LittleEndian.Uint32(message)))
+	}
+}
+
+// plain is what is compared with: it looks each millisecond which files have grown, and writes to who follows them.
+func plain(s settings) {
+	go func() {
+		told() // never: it ends with whoever started it
+	}()
+	t := openTimes(s)
+	l, err := net.Listen("tcp", s.Addr)
+	check(err)
+	var mu sync.Mutex
+	conns := make([][]net.Conn, s.Files)
+	go func() {
+		for {
+			conn, err := l.Accept()
+			check(err)
+			var of [4]byte
+			_, err = io.ReadFull(conn, of[:])
+			check(err)
+			mu.Lock()
+			file := binary.LittleEndian.Uint32(of[:])
+			conns[file] = append(conns[file], conn)
+			mu.Unlock()
+		}
+	}()
+	next := make([]int, s.Files)
+	message := make([]byte, plainBytes)
+	for ; ; time.Sleep(time.Millisecond) {
+		mu.Lock()
+		for i := range next {
+			for ; next[i] < s.Ticks && atomic.LoadInt64(t.at(i, next[i])) != 0; next[i]++ {
+				binary.LittleEndian.PutUint32(message, uint32(next[i]+1))
+				for _, conn := range conns[i] {
+					_, _ = conn.Write(message)
+				}
+			}
+		}
+		mu.Unlock()
+	}
+}

@@ -1,0 +1,684 @@
+package index_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/replayd/replayd/decoders"
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service"
+	"github.com/replayd/replayd/service/catalog"
+	"github.com/replayd/replayd/service/encode"
+	"github.com/replayd/replayd/service/index"
+	"github.com/replayd/replayd/service/source"
+	"github.com/replayd/replayd/service/watch"
+)
+
+// patience bounds what a test waits for that happens in the background; on a machine that is not loaded it takes milliseconds.
+const patience = time.Minute
+
+var sample = sync.OnceValue(func() []byte {
+	data, err := os.ReadFile(filepath.Join("..", "..", "testdata", "teehistorian", "finished", "4fa04b32-db1c-48f1-b0fe-ea831e23f409.teehistorian"))
+	if err != nil {
+		panic(err)
+	}
+	return data
+})
+
+// identity is a game's.
+func identity(number int) string { return "teehistorian:" + uuid(number) }
+
+func uuid(number int) string { return fmt.Sprintf("00000000-0000-4000-8000-%012d", number) }
+
+// game is a game of a server: the sample's records behind another header. It changes what else the header says by pairs of keys
+// and values.
+func game(number int, header ...string) []byte {
+	end := bytes.IndexByte(sample()[16:], 0) + 16
+	fields := map[string]any{}
+	if err := json.Unmarshal(sample()[16:end], &fields); err != nil {
+		panic(err)
+	}
+	fields["game_uuid"] = uuid(number)
+	for pair := range slices.Chunk(header, 2) {
+		fields[pair[0]] = pair[1]
+	}
+	text, err := json.Marshal(fields)
+	if err != nil {
+		panic(err)
+	}
+	return slices.Concat(sample()[:16], text, sample()[end:])
+}
+
+// tree is directories that a test changes.
+type tree struct {
+	testing.TB
+	dir string
+}
+
+func (t tree) path(name string) string { return filepath.Join(t.dir, filepath.FromSlash(name)) }
+
+func (t tree) must(err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (t tree) write(name string, data []byte) {
+	t.Helper()
+	t.must(os.MkdirAll(filepath.Dir(t.path(name)), 0o700))
+	t.must(os.WriteFile(t.path(name), data, 0o600))
+}
+
+func (t tree) append(name string, data []byte) {
+	t.Helper()
+	f, err := os.OpenFile(t.path(name), os.O_WRONLY|os.O_APPEND, 0)
+	t.must(err)
+	_, err = f.Write(data)
+	t.must(errors.Join(err, f.Close()))
+}
+
+// rename makes the directory that it moves into.
+func (t tree) rename(from, to string) {
+	t.Helper()
+	t.must(os.MkdirAll(filepath.Dir(t.path(to)), 0o700))
+	t.must(os.Rename(t.path(from), t.path(to)))
+}
+
+func (t tree) link(from, to string)    { t.Helper(); t.must(os.Link(t.path(from), t.path(to))) }
+func (t tree) symlink(from, to string) { t.Helper(); t.must(os.Symlink(from, t.path(to))) }
+func (t tree) remove(name string)      { t.Helper(); t.must(os.RemoveAll(t.path(name))) }
+
+func codecOf(f decoders.Format) *encode.Codec {
+	for _, c := range service.Codecs() {
+		if c.Format == f {
+			return c
+		}
+	}
+	return nil
+}
+
+// catalogOf is a catalogue of directories by alias.
+func catalogOf(tb testing.TB, roots map[string]string) *catalog.Catalog {
+	tb.Helper()
+	var list []catalog.Root
+	for alias, dir := range roots {
+		list = append(list, catalog.Root{Alias: alias, Dir: dir})
+	}
+	c, err := catalog.New(list, catalog.Options{})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return c
+}
+
+// open opens an index of directories. Without a watcher it knows of changes only what it is asked for.
+func open(tb testing.TB, roots map[string]string, change ...func(*index.Config)) *index.Index {
+	tb.Helper()
+	x, err := tryOpen(tb, roots, change...)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return x
+}
+
+func tryOpen(tb testing.TB, roots map[string]string, change ...func(*index.Config)) (*index.Index, error) {
+	tb.Helper()
+	c := index.Config{Files: catalogOf(tb, roots), Log: slog.New(slog.DiscardHandler), Codec: codecOf, Describe: service.Describe}
+	for _, f := range change {
+		f(&c)
+	}
+	x, err := index.Open(c)
+	if err != nil {
+		return nil, err
+	}
+	tb.Cleanup(func() { closed(tb, x) })
+	return x, nil
+}
+
+func closed(tb testing.TB, x *index.Index) {
+	tb.Helper()
+	if err := x.Close(); err != nil {
+		tb.Error(err)
+	}
+}
+
+// one opens an index of a directory with the alias r.
+func one(tb testing.TB, change ...func(*index.Config)) (tree, *index.Index) {
+	tb.Helper()
+	t := tree{tb, tb.TempDir()}
+	return t, open(tb, map[string]string{"r": t.dir}, change...)
+}
+
+// list is the names that a query finds, in pages of a size.
+func list(tb testing.TB, x *index.Index, q index.Query, size int) (names []string) {
+	tb.Helper()
+	for token := ""; ; {
+		page, err := x.List(tb.Context(), q, token, size)
+		if err != nil {
+			tb.Fatalf("%+v: %v", q, err)
+		}
+		if len(page.Replays) > size {
+			tb.Fatalf("%d replays on a page of %d", len(page.Replays), size)
+		}
+		for _, e := range page.Replays {
+			names = append(names, e.Name)
+		}
+		if token = page.Next; token == "" {
+			return names
+		}
+	}
+}
+
+func wantNames(tb testing.TB, what string, got []string, want ...string) {
+	tb.Helper()
+	if !slices.Equal(got, want) {
+		tb.Errorf("%s: %q, want %q", what, got, want)
+	}
+}
+
+// changes are those since a number, as text, without those of files of which nothing was known yet.
+func changes(tb testing.TB, x *index.Index, from uint64) (list []string) {
+	tb.Helper()
+	all, _, _, err := x.Since(from, 1<<20)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for _, c := range all {
+		if c.Entry.Identified {
+			list = append(list, fmt.Sprint([]string{"added", "grown", "quiet", "ended", "removed"}[c.Kind], " ", c.Entry.Name))
+		}
+	}
+	return list
+}
+
+// await waits until something holds that comes about in the background.
+func await(tb testing.TB, what string, holds func() bool) {
+	tb.Helper()
+	for deadline := time.Now().Add(patience); !holds(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			tb.Fatalf("not in %v: %s", patience, what)
+		}
+	}
+}
+
+// notFound asserts that a name leads nowhere.
+func notFound(tb testing.TB, x *index.Index, name string, scope index.Scope) {
+	tb.Helper()
+	if e, err := x.Get(tb.Context(), name, scope); !errors.Is(err, catalog.ErrNotFound) {
+		tb.Errorf("%s: %+v, %v", name, e, err)
+	}
+}
+
+// TestMoves moves a file that is known in every way, and asks for it in every way.
+func TestMoves(t *testing.T) {
+	t.Parallel()
+	data := game(1)
+	half := len(data) / 2
+	for what, test := range map[string]struct {
+		change func(t tree, asked func()) // asked has the index see what is there
+		now    []string                   // the names of the file
+	}{
+		"renamed":                   {func(t tree, _ func()) { t.rename("a", "b") }, []string{"r/b"}},
+		"into a new directory":      {func(t tree, _ func()) { t.rename("a", "x/a") }, []string{"r/x/a"}},
+		"into new directories":      {func(t tree, _ func()) { t.rename("a", "x/y/z/a") }, []string{"r/x/y/z/a"}},
+		"into a known directory":    {func(t tree, _ func()) { t.rename("a", "d/a") }, []string{"r/d/a"}},
+		"twice":                     {func(t tree, _ func()) { t.rename("a", "b"); t.rename("b", "x/c") }, []string{"r/x/c"}},
+		"twice, seen between":       {func(t tree, asked func()) { t.rename("a", "b"); asked(); t.rename("b", "x/c") }, []string{"r/x/c"}},
+		"there and back":            {func(t tree, asked func()) { t.rename("a", "x/b"); asked(); t.rename("x/b", "a") }, []string{"r/a"}},
+		"grown, then renamed":       {func(t tree, _ func()) { t.append("a", data[half:]); t.rename("a", "x/b") }, []string{"r/x/b"}},
+		"renamed, then grown":       {func(t tree, _ func()) { t.rename("a", "x/b"); t.append("x/b", data[half:]) }, []string{"r/x/b"}},
+		"renamed, seen, then grown": {func(t tree, asked func()) { t.rename("a", "b"); asked(); t.append("b", data[half:]) }, []string{"r/b"}},
+		"with its directory":        {func(t tree, asked func()) { t.rename("a", "x/a"); asked(); t.rename("x", "y") }, []string{"r/y/a"}},
+		"directory into another":    {func(t tree, asked func()) { t.rename("a", "x/a"); asked(); t.rename("x", "y/z/x") }, []string{"r/y/z/x/a"}},
+		"another name":              {func(t tree, _ func()) { t.link("a", "b") }, []string{"r/a", "r/b"}},
+		"another name alone":        {func(t tree, asked func()) { t.link("a", "d/b"); asked(); t.remove("a") }, []string{"r/d/b"}},
+		"another name, then grown":  {func(t tree, asked func()) { t.link("a", "b"); asked(); t.append("b", data[half:]) }, []string{"r/a", "r/b"}},
+		"a link to it":              {func(t tree, _ func()) { t.symlink("a", "b") }, []string{"r/a", "r/b"}},
+		"a link to where it was":    {func(t tree, _ func()) { t.rename("a", "d/a"); t.symlink("d/a", "a") }, []string{"r/a", "r/d/a"}},
+		"a link that leads astray":  {func(t tree, asked func()) { t.symlink("a", "b"); asked(); t.rename("a", "c") }, []string{"r/c"}},
+		"another in its place":      {func(t tree, _ func()) { t.rename("a", "x/b"); t.write("a", game(2)) }, []string{"r/x/b"}},
+		"trading places": {func(t tree, asked func()) {
+			t.write("b", game(2))
+			asked()
+			t.rename("a", "tmp")
+			t.rename("b", "a")
+			t.rename("tmp", "b")
+		}, []string{"r/b"}},
+		"trading directories": {func(t tree, asked func()) {
+			t.rename("a", "x/a")
+			t.write("y/a", game(2))
+			same := time.Now().Add(-time.Hour).Truncate(time.Second)
+			t.must(errors.Join(os.Chtimes(t.path("x"), same, same), os.Chtimes(t.path("y"), same, same)))
+			asked()
+			t.rename("x", "tmp")
+			t.rename("y", "x")
+			t.rename("tmp", "y")
+		}, []string{"r/y/a"}},
+		"out of the root": {func(t tree, _ func()) { t.must(os.Rename(t.path("a"), filepath.Join(t.TempDir(), "a"))) }, nil},
+		"removed":         {func(t tree, _ func()) { t.remove("a") }, nil},
+		"replaced":        {func(t tree, _ func()) { t.write("b", game(2)); t.rename("b", "a") }, nil},
+	} {
+		// Whoever asks first must find it: there are many ways to ask.
+		for how, ask := range map[string]func(t tree, x *index.Index, was *index.Entry){
+			"list": func(t tree, x *index.Index, _ *index.Entry) {
+				found := slices.DeleteFunc(list(t, x, index.Query{}, 10), func(name string) bool {
+					e, err := x.Get(t.Context(), name, nil)
+					return err != nil || e.Identity != identity(1)
+				})
+				wantNames(t, "list", found, test.now...)
+			},
+			"get": func(t tree, x *index.Index, was *index.Entry) {
+				for _, name := range test.now {
+					if e, err := x.Get(t.Context(), name, nil); err != nil || e.Name != name || e.Identity != identity(1) || e.ID != was.ID {
+						t.Errorf("get %s: %+v, %v", name, e, err)
+					}
+				}
+			},
+			"directory": func(t tree, x *index.Index, _ *index.Entry) {
+				for _, name := range test.now {
+					dir := name[:strings.LastIndex(name, "/")]
+					all, err := x.InDirectory(t.Context(), dir, nil)
+					if err != nil || !slices.ContainsFunc(all, func(e *index.Entry) bool { return e.Name == name && e.Identity == identity(1) }) {
+						t.Errorf("%d in %s, %v", len(all), dir, err)
+					}
+				}
+			},
+			"of file": func(t tree, x *index.Index, was *index.Entry) {
+				e := x.OfFile(t.Context(), was.ID, was.Identity, "r")
+				if e == nil && len(test.now) > 0 || e != nil && !slices.Contains(test.now, e.Name) {
+					t.Errorf("of file: %+v", e)
+				}
+			},
+			"of cursor": func(t tree, x *index.Index, was *index.Entry) {
+				e, err := x.OfCursor(t.Context(), cursorOf(was), "r", nil)
+				if err != nil || e == nil && len(test.now) > 0 || e != nil && !slices.Contains(test.now, e.Name) {
+					t.Errorf("of cursor: %+v, %v", e, err)
+				}
+			},
+		} {
+			t.Run(what+"/"+how, func(t *testing.T) {
+				t.Parallel()
+				tr, x := one(t)
+				tr.write("a", data[:half])
+				tr.write("d/other", game(9))
+				was, err := x.Get(t.Context(), "r/a", nil)
+				tr.must(err)
+				test.change(tr, func() { list(t, x, index.Query{}, 10) })
+				ask(tr, x, was)
+				if !slices.Contains(test.now, "r/a") && what != "another in its place" && what != "trading places" && what != "replaced" {
+					notFound(t, x, "r/a", nil)
+				}
+				for _, name := range test.now {
+					e, err := x.Get(t.Context(), name, nil)
+					tr.must(err)
+					if stat, err := os.Stat(tr.path(name[2:])); err != nil || stat.Size() != e.Size {
+						t.Errorf("%s has %d bytes, not %d", name, stat.Size(), e.Size)
+					}
+				}
+				list(t, x, index.Query{}, 10) // copies and the like speak of what was seen
+				var copies []string
+				for _, e := range x.Copies(identity(1), nil) {
+					copies = append(copies, e.Name)
+				}
+				wantNames(t, "copies", copies, test.now...)
+			})
+		}
+	}
+}
+
+// TestOfFile asks where a file lies that is renamed all the time, between directories that come and go. It lies in the root
+// always, so that it must be found always.
+func TestOfFile(t *testing.T) {
+	t.Parallel()
+	for _, watched := range []bool{false, true} {
+		t.Run(fmt.Sprint("watched=", watched), func(t *testing.T) {
+			t.Parallel()
+			tr, x := one(t, func(c *index.Config) {
+				if watched {
+					c.Watcher = watcher(t)
+				}
+			})
+			tr.write("a/file", game(1))
+			for i := range 20 { // so that a walk takes a while
+				tr.write(fmt.Sprintf("b%d/other", i), game(i+2))
+			}
+			was, err := x.Get(t.Context(), "r/a/file", nil)
+			tr.must(err)
+			stop := make(chan struct{})
+			var mover, askers sync.WaitGroup
+			var moves atomic.Int64
+			mover.Go(func() {
+				at := "a/file"
+				for i := 0; ; i++ {
+					select {
+					case <-stop:
+						return
+					default:
+					}
+					to := []string{"z/file", "a/renamed", "new/deep/file", "b7/file", "a/file"}[i%5]
+					tr.rename(at, to)
+					if strings.HasPrefix(at, "new/") {
+						tr.remove("new")
+					}
+					at = to
+					moves.Add(1)
+					if i%3 == 0 {
+						tr.append(at, []byte{0})
+					}
+					time.Sleep(time.Duration(i%7) * 200 * time.Microsecond)
+				}
+			})
+			for range 3 {
+				askers.Go(func() {
+					for range 40 {
+						if e := x.OfFile(t.Context(), was.ID, was.Identity, "r"); e == nil || e.ID != was.ID || e.Identity != was.Identity {
+							t.Errorf("after %d moves: %+v", moves.Load(), e)
+						}
+					}
+				})
+			}
+			askers.Wait()
+			close(stop)
+			mover.Wait()
+			names := list(t, x, index.Query{}, 100)
+			if len(names) != 21 {
+				t.Errorf("in the end there are %q", names)
+			}
+		})
+	}
+}
+
+func watcher(tb testing.TB) *watch.Watcher {
+	tb.Helper()
+	w, err := watch.New(watch.Options{Interval: 50 * time.Millisecond})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = w.Close() })
+	return w
+}
+
+// slow is a file system of which a look at one name can be held up: what it tells then is old.
+type slow struct {
+	index.Files
+	name string
+
+	mu      sync.Mutex
+	armed   bool
+	looked  chan struct{} // a look was made
+	release chan struct{} // and may be told of
+}
+
+func (s *slow) Look(name string) (catalog.File, bool, error) {
+	f, dir, err := s.Files.Look(name)
+	s.mu.Lock()
+	held := s.armed && name == s.name
+	if held {
+		s.armed = false
+	}
+	s.mu.Unlock()
+	if held {
+		s.looked <- struct{}{}
+		<-s.release
+	}
+	return f, dir, err
+}
+
+// TestOldLooks tells an index of what was, after it knows what is: that changes nothing.
+func TestOldLooks(t *testing.T) {
+	t.Parallel()
+	data := game(1)
+	for what, test := range map[string]struct {
+		change func(t tree)
+		after  []string // what becomes of it
+		now    []string
+		size   int
+	}{
+		"removed":            {func(t tree) { t.remove("a") }, []string{"removed r/a"}, nil, 0},
+		"moved":              {func(t tree) { t.rename("a", "x/b") }, []string{"added r/x/b", "removed r/a"}, []string{"r/x/b"}, 3000},
+		"grown":              {func(t tree) { t.append("a", data[3000:5000]) }, []string{"grown r/a"}, []string{"r/a"}, 5000},
+		"replaced":           {func(t tree) { t.write("b", game(2)); t.rename("b", "a") }, []string{"added r/a"}, []string{"r/a"}, len(game(2))},
+		"removed, and again": {func(t tree) { t.remove("a"); t.write("a", data[:4000]) }, []string{"grown r/a"}, []string{"r/a"}, 4000},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			var s *slow
+			tr, x := one(t, func(c *index.Config) {
+				s = &slow{Files: c.Files, name: "r/a", looked: make(chan struct{}), release: make(chan struct{})}
+				c.Files = s
+			})
+			tr.write("a", data[:3000])
+			old := time.Now().Add(-time.Hour) // so that lists need not look at it themselves
+			tr.must(os.Chtimes(tr.path("a"), old, old))
+			wantNames(t, "before", list(t, x, index.Query{}, 10), "r/a")
+			from := x.Now()
+			s.mu.Lock()
+			s.armed = true
+			s.mu.Unlock()
+			got := make(chan error)
+			go func() {
+				_, err := x.Get(context.Background(), "r/a", nil)
+				got <- err
+			}()
+			<-s.looked
+			test.change(tr)
+			meanwhile := make(chan struct{})
+			go func() {
+				defer close(meanwhile)
+				wantNames(t, "meanwhile", list(t, x, index.Query{}, 10), test.now...)
+			}()
+			select {
+			case <-meanwhile:
+			case <-time.After(200 * time.Millisecond): // it may have to wait for the look
+			}
+			close(s.release)
+			<-meanwhile
+			<-got // it was there when it was asked for, or is not any more
+			// The order of adding and removing is that of directories.
+			after := changes(t, x, from)
+			for range 3 {
+				wantNames(t, "after", list(t, x, index.Query{}, 10), test.now...)
+			}
+			late := changes(t, x, from)
+			slices.Sort(after)
+			after = slices.Compact(after)
+			if what != "removed, and again" { // it may be the same file to the file system, or another
+				wantNames(t, "changes", after, test.after...)
+			}
+			if len(late) != len(changes(t, x, from)) {
+				t.Errorf("then %q", late)
+			}
+			for _, name := range test.now {
+				if e, err := x.Get(t.Context(), name, nil); err != nil || e.Size != int64(test.size) {
+					t.Errorf("%+v, %v", e, err)
+				}
+			}
+		})
+	}
+}
+
+// TestGrowing: a file that grows is added once, and told to have grown, whoever asks meanwhile.
+func TestGrowing(t *testing.T) {
+	t.Parallel()
+	data := game(1)
+	for _, watched := range []bool{false, true} {
+		t.Run(fmt.Sprint("watched=", watched), func(t *testing.T) {
+			t.Parallel()
+			tr, x := one(t, func(c *index.Config) {
+				if watched {
+					c.Watcher, c.Budget = watcher(t), 1
+				}
+			})
+			list(t, x, index.Query{}, 10)
+			from := x.Now()
+			tr.write("a", data[:3000])
+			list(t, x, index.Query{}, 10)
+			var askers sync.WaitGroup
+			stop := make(chan struct{})
+			for i := range 4 {
+				askers.Go(func() {
+					for {
+						select {
+						case <-stop:
+							return
+						default:
+						}
+						switch i {
+						case 0:
+							list(t, x, index.Query{}, 10)
+						case 1:
+							_, _ = x.InDirectory(t.Context(), "r", nil)
+						default:
+							if _, err := x.Get(t.Context(), "r/a", nil); err != nil {
+								t.Error(err)
+							}
+						}
+					}
+				})
+			}
+			for n := 3000; n < 5000; n += 50 {
+				tr.append("a", data[n:n+50])
+				time.Sleep(time.Millisecond)
+			}
+			close(stop)
+			askers.Wait()
+			if e, err := x.Get(t.Context(), "r/a", nil); err != nil || e.Size != 5000 {
+				t.Errorf("%+v, %v", e, err)
+			}
+			all := changes(t, x, from)
+			if n := len(slices.DeleteFunc(slices.Clone(all), func(c string) bool { return c != "added r/a" })); n != 1 {
+				t.Errorf("it was added %d times: %q", n, all)
+			}
+			if i := slices.Index(all, "removed r/a"); i >= 0 {
+				t.Errorf("it was removed: %q", all)
+			}
+		})
+	}
+}
+
+// TestWatched: with a watcher changes are told without that anybody asks.
+func TestWatched(t *testing.T) {
+	t.Parallel()
+	tr := tree{t, t.TempDir()}
+	data := game(1)
+	tr.write("silent", data[:3000])
+	almost := time.Now().Add(-time.Minute + 2*time.Second)
+	tr.must(os.Chtimes(tr.path("silent"), almost, almost))
+	x := open(t, map[string]string{"r": tr.dir}, func(c *index.Config) { c.Watcher, c.Budget = watcher(t), 1 })
+	saw := func(what string) func() bool {
+		return func() bool { return slices.Contains(changes(t, x, 0), what) }
+	}
+	tr.write("new/deep/a", game(2)[:3000])
+	await(t, "added", saw("added r/new/deep/a"))
+	tr.append("new/deep/a", game(2)[3000:])
+	await(t, "grown", saw("grown r/new/deep/a"))
+	await(t, "ended", saw("ended r/new/deep/a"))
+	tr.rename("new/deep/a", "new/b")
+	await(t, "added by another name", saw("added r/new/b"))
+	await(t, "removed by its name", saw("removed r/new/deep/a"))
+	tr.rename("new", "newer")
+	await(t, "moved with its directory", saw("added r/newer/b"))
+	tr.remove("newer")
+	await(t, "removed with its directory", saw("removed r/newer/b"))
+	await(t, "quiet", saw("quiet r/silent"))
+	if f := x.Figures(); f.Files != 1 || f.Identified != 1 {
+		t.Errorf("in the end %+v", f)
+	}
+}
+
+// TestLinkedDirectory: what lies behind a link to a directory is in no list, but can be asked for by name.
+func TestLinkedDirectory(t *testing.T) {
+	t.Parallel()
+	tr, x := one(t)
+	tr.write("d/a", game(1))
+	tr.symlink("d", "link")
+	wantNames(t, "list", list(t, x, index.Query{}, 10), "r/d/a")
+	if e, err := x.Get(t.Context(), "r/link/a", nil); err != nil || e.Identity != identity(1) || e.Name != "r/link/a" {
+		t.Errorf("%+v, %v", e, err)
+	}
+	wantNames(t, "list", list(t, x, index.Query{}, 10), "r/d/a")
+	notFound(t, x, "r/link/b", nil)
+}
+
+// TestBehind: who waits so long that changes are no longer kept is told so.
+func TestBehind(t *testing.T) {
+	t.Parallel()
+	var g *growing
+	tr, x := one(t, func(c *index.Config) {
+		g = &growing{Files: c.Files}
+		c.Files = g
+	})
+	tr.write("a", game(1)[:3000])
+	if _, err := x.Get(t.Context(), "r/a", nil); err != nil {
+		t.Fatal(err)
+	}
+	from := x.Now()
+	grow := func(n int) {
+		for range n {
+			g.by.Add(1)
+			if _, err := x.Get(t.Context(), "r/a", nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	grow(1)
+	_, next, more, err := x.Since(from, 100)
+	if err != nil || next != from+1 {
+		t.Fatal(next, err)
+	}
+	select {
+	case <-more:
+		t.Fatal("there is more")
+	default:
+	}
+	grow(1)
+	<-more
+	const kept = 1 << 16
+	grow(kept - 2)
+	all, next, _, err := x.Since(from, 1<<20)
+	if err != nil || len(all) != kept || next != from+kept || all[0].Entry.Size+kept-1 != all[kept-1].Entry.Size {
+		t.Fatalf("%d changes, up to %d, %v", len(all), next-from, err)
+	}
+	grow(1)
+	if _, _, _, err := x.Since(from, 1); !errors.Is(err, index.ErrBehind) {
+		t.Error(err)
+	}
+	if part, next, _, err := x.Since(from+1, 10); err != nil || len(part) != 10 || next != from+11 {
+		t.Error(len(part), next, err)
+	}
+}
+
+// growing is a file system whose files grow as told.
+type growing struct {
+	index.Files
+	by atomic.Int64
+}
+
+func (g *growing) Look(name string) (catalog.File, bool, error) {
+	f, dir, err := g.Files.Look(name)
+	f.Size += g.by.Load()
+	return f, dir, err
+}
+
+// describing counts how many headers are read.
+func describing(n *atomic.Int64) func(*index.Config) {
+	return func(c *index.Config) {
+		c.Describe = func(ctx context.Context, file *source.File) (*replaydv1.Replay, error) {
+			n.Add(1)
+			return service.Describe(ctx, file)
+		}
+	}
+}
