@@ -85,7 +85,8 @@ func TestFilters(t *testing.T) {
 			if !reflect.DeepEqual(got, quiet) {
 				t.Errorf("without entities: %d events, want %d", len(got), len(quiet))
 			}
-			if s := d.Stats(); s.EntityUpdates+s.EntitySkips != 0 {
+			// Dota's clock, which chat and combat log are dated by, is an entity.
+			if s := d.Stats(); s.EntityUpdates+s.EntitySkips != 0 && !strings.HasPrefix(name, "auto") {
 				t.Errorf("without entities: %+v", s)
 			}
 			field := "CBodyComponent.m_vecX"
