@@ -80,8 +80,7 @@ func (d *Decoder) startState(c *class) *state {
 	return &b.state
 }
 
-// readBaseline reads the defaults of a class into s. When they cannot be read to the end, what comes before the first
-// field of unknown type is kept.
+// readBaseline reads the defaults of a class into s. When they cannot be read to the end, what is certain is kept.
 func (d *Decoder) readBaseline(s *state, c *class, value []byte) {
 	if len(value) == 0 {
 		return
@@ -90,18 +89,15 @@ func (d *Decoder) readBaseline(s *state, c *class, value []byte) {
 	u := &d.update
 	// Defaults are bounded by the nodes of all classes and by the string tables.
 	u.room = math.MaxInt
-	err := u.read(&r, c, s)
-	if err == nil && r.Len() >= 8 {
-		err = errEntityBits
-	}
+	err := u.readSized(&r, c, s, 8*len(value), 7)
+	d.countFields(u)
+	u.apply(c, s)
 	if err == nil {
-		u.confirm()
-		u.apply(c, s, len(u.changes))
 		return
 	}
 	f := Fault{Kind: FaultKindBaseline, MessageId: svcCreateStringTable, EntityIndex: uint32(d.ents.index), Class: c.name, HasClass: true,
 		BitsAnnounced: uint32(8 * len(value)), BitsRead: uint32(r.Pos()), Detail: []byte(err.Error())}
-	u.apply(c, s, u.blame(&f))
+	u.blame(&f)
 	d.fault(f)
 }
 

@@ -8,9 +8,10 @@ import (
 )
 
 var (
-	errNoField = errors.New("no such field")
-	errNoClass = errors.New("no such class in the schema")
-	errState   = errors.New("too many fields of all entities together")
+	errNoField     = errors.New("no such field")
+	errNoClass     = errors.New("no such class in the schema")
+	errUnknownType = errors.New("nobody knows how to read a type of field")
+	errState       = errors.New("too many fields of all entities together")
 )
 
 // change is a field that an update brings.
@@ -27,21 +28,34 @@ type updateReader struct {
 	arena   []byte
 	tick    float32 // in seconds
 	room    int     // how many bytes the state may grow by
+
+	// lost are the nodes of the fields that the update changes to what could not be read.
+	lost []*node
+	// unseen are types of which nothing is proven that the update has values of, and retyped says that it may have changed
+	// the type of an object.
+	unseen  []*guess
+	retyped bool
 }
 
 // read reads an update of an entity with state s: the changes it brings are in u.changes, also those before an error.
 // It changes s only where the type of an object that may have several is concerned.
 func (u *updateReader) read(r *bits.Reader, c *class, s *state) error {
-	u.changes = u.changes[:0]
-	u.arena = u.arena[:0]
+	u.changes, u.arena = u.changes[:0], u.arena[:0]
+	u.lost, u.unseen, u.retyped = u.lost[:0], u.unseen[:0], false
 	var err error
 	u.paths, err = readPaths(r, u.paths[:0])
 	if err != nil {
+		u.paths = u.paths[:0]
 		return err
 	}
 	if c.root == nil {
 		return errNoClass
 	}
+	return u.readValues(r, c, s)
+}
+
+// readValues reads the values of the fields that u.paths lead to.
+func (u *updateReader) readValues(r *bits.Reader, c *class, s *state) error {
 	// way[d] is the node whose kids the index d of the path chooses from.
 	var way [maxDepth + 1]*node
 	way[0] = c.root
@@ -60,10 +74,16 @@ func (u *updateReader) read(r *bits.Reader, c *class, s *state) error {
 			way[d+1] = k
 		}
 		n := way[p.last+1]
-		if n.codec.op == opNone {
+		codec := n.codec
+		if codec.op == opNone {
 			return errNoField
 		}
-		v := n.codec.read(r, &u.arena, u.tick)
+		if codec.guess {
+			if codec = u.guessed(n); codec == nil {
+				return errUnknownType
+			}
+		}
+		v := codec.read(r, &u.arena, u.tick)
 		if r.Overrun() {
 			return errOverrun
 		}
@@ -72,6 +92,7 @@ func (u *updateReader) read(r *bits.Reader, c *class, s *state) error {
 		}
 		u.changes = append(u.changes, change{n, v})
 		if v.kind == valuePointer && n.many {
+			u.retyped = true
 			if err := u.retype(c, s, n, v); err != nil {
 				return err
 			}
@@ -115,55 +136,13 @@ func (u *updateReader) data(c *cell) []byte {
 	return u.arena[start:end:end]
 }
 
-// suspects looks for what may be wrong with an update that could not be read right. trusted is how many of the changes
-// come before the first one of a doubtful type: those are good. It is 0 when there is none, for then nothing is known.
-// worst is the change of the most doubtful type, -1 when all types are known.
-func (u *updateReader) suspects() (trusted, worst int) {
+// apply sets the changes, and takes away what was lost.
+func (u *updateReader) apply(c *class, s *state) {
 	for i := range u.changes {
-		if g := u.changes[i].node.guess; g != nil {
-			g.bad++
-		}
-	}
-	found := false
-	worst = -1
-	for i := range u.changes {
-		g := u.changes[i].node.guess
-		if g == nil {
-			continue
-		}
-		if !found && g.doubtful() {
-			found, trusted = true, i
-		}
-		if worst < 0 || g.worse(u.changes[worst].node.guess) {
-			worst = i
-		}
-	}
-	return trusted, worst
-}
-
-// blame names the field that is most likely why an update could not be read right, and returns how many of the changes
-// are good.
-func (u *updateReader) blame(f *Fault) (trusted int) {
-	trusted, worst := u.suspects()
-	if worst >= 0 {
-		f.Field, f.HasField = u.changes[worst].node.name, true
-	}
-	return trusted
-}
-
-// confirm notes that the changes were read right.
-func (u *updateReader) confirm() {
-	for i := range u.changes {
-		if g := u.changes[i].node.guess; g != nil {
-			g.good++
-		}
-	}
-}
-
-// apply sets the first n changes.
-func (u *updateReader) apply(c *class, s *state, n int) {
-	for i := range u.changes[:n] {
 		ch := &u.changes[i]
 		s.set(c, ch.node, ch.cell, u.data(&ch.cell))
+	}
+	for _, n := range u.lost {
+		s.clear(n)
 	}
 }

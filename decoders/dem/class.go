@@ -36,20 +36,8 @@ type node struct {
 	list   bool  // kids are elements
 	many   bool  // an object that may be of several types
 	wanted bool  // whether anybody asked for the field
-	// guess is there when its codec is a guess: how good it was so far.
+	// guess is there when nobody knows the type: what is believed of it.
 	guess *guess
-}
-
-// guess tells how often values of a type that nobody knows were in updates that had the announced size, and in updates
-// that had not.
-type guess struct{ good, bad uint32 }
-
-// doubtful: a wrong guess can be right by chance, and a right one can be next to a wrong one.
-func (g *guess) doubtful() bool { return g.good <= 2*g.bad }
-
-// worse tells whether a guess was wrong more often, for how often it was right, than another one.
-func (g *guess) worse(o *guess) bool {
-	return uint64(g.bad)*uint64(o.good+1) > uint64(o.bad)*uint64(g.good+1)
 }
 
 // maxElements bounds the length of lists.
@@ -70,14 +58,14 @@ type classTree struct {
 	names   []string
 	byName  map[string]uint32
 	scratch []byte
-	// guesses are of the types that nobody knows, by name.
-	guesses map[string]*guess
+	// types is what is believed of the types that nobody knows.
+	types typeBook
 	// wants tells whether a field is asked for; nil means all are.
 	wants func(class, field string) bool
 }
 
 func newClassTree(wants func(class, field string) bool) *classTree {
-	t := &classTree{byName: map[string]uint32{}, guesses: map[string]*guess{}, wants: wants}
+	t := &classTree{byName: map[string]uint32{}, types: newTypeBook(), wants: wants}
 	t.intern(nil) // the empty name is 0
 	return t
 }
@@ -185,10 +173,9 @@ func (t *classTree) grow(c *class, n *node, index int32, typ int) *node {
 	}
 	(*kids)[index] = k
 	if k.codec.guess {
-		k.guess = t.guesses[k.field.typ]
-		if k.guess == nil {
-			k.guess = new(guess)
-			t.guesses[k.field.typ] = k.guess
+		k.guess = t.types.ofField(k.field, k.codec == &k.field.elem)
+		if k.guess.state == typeProven {
+			k.codec = t.types.codec(k.field, k.codec == &k.field.elem, k.guess.family)
 		}
 	}
 	if k.codec.op != opNone {
@@ -208,7 +195,7 @@ func (t *classTree) newField(parent *node, s *serializer, index int) *node {
 	f := s.fields[index]
 	n.field = f
 	n.codec = &f.own
-	n.list = f.shape == shapeTable || f.shape == shapeVector || f.shape == shapeArray
+	n.list = f.shape == shapeTable || f.shape == shapeVector || f.shape == shapeArray || f.mayBeList()
 	if f.shape == shapePointer {
 		n.object, n.many = f.types[0], len(f.types) > 1
 	}

@@ -38,6 +38,11 @@ func (s clientState) take(d *dem.Decoder, fields []dem.FieldValue, parents map[s
 				return ok && gone(below)
 			})
 		}
+		if f.ValueCase == dem.FieldValueValueNone {
+			// It changed to what could not be read, and what is below it is not known either.
+			maps.DeleteFunc(s, func(key, _ string) bool { return key == name || strings.HasPrefix(key, name+".") })
+			continue
+		}
 		s[name] = leafText(f)
 	}
 }

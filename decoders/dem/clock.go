@@ -5,14 +5,19 @@ import "math"
 // clock is Dota's clock, as the entity of the game's rules tells it.
 type clock struct {
 	fields [clockFields]*node
-	cells  int // of the class, when the fields were looked up
-	known  bool
-	paused bool
-	start  float32 // in seconds
-	legacy bool    // the time itself is told
-	time   float32
-	ticks  int64 // paused so far
-	pause  int64 // tick of the pause
+	cells  int  // of the class, when the fields were looked up
+	known  bool // when the horn sounds
+	// settled: it has sounded, and when it did does not change any more.
+	settled bool
+	paused  bool
+	horn    float32 // when it sounds, in seconds of the server's time without pauses
+	legacy  bool    // the time itself is told
+	time    float32 // at the server's tick seen
+	seen    uint32
+	ticks   int64 // paused so far
+	pause   int64 // tick of the pause
+	phase   GamePhase
+	now     uint32 // the server's tick
 }
 
 const (
@@ -21,13 +26,23 @@ const (
 	clockPausedTicks
 	clockPauseTick
 	clockTime
+	clockState
+	clockTransition
 	clockFields
 )
 
 var clockNames = [clockFields]string{
 	"m_pGameRules.m_flGameStartTime", "m_pGameRules.m_bGamePaused", "m_pGameRules.m_nTotalPausedTicks",
-	"m_pGameRules.m_nPauseStartTick", "m_pGameRules.m_fGameTime",
+	"m_pGameRules.m_nPauseStartTick", "m_pGameRules.m_fGameTime", "m_pGameRules.m_nGameState",
+	"m_pGameRules.m_flStateTransitionTime",
 }
+
+// clockKinds are the kinds of events that tell the time on the clock, clockTicks those that need the clock to run for it:
+// entries of the combat log have a time of their own.
+const (
+	clockTicks = 1<<KindTick | 1<<KindChat | 1<<KindChatEvent
+	clockKinds = clockTicks | 1<<KindCombatLog
+)
 
 // tick reads CNETMsg_Tick.
 func (d *Decoder) tick(ev *Event, b []byte) bool {
@@ -37,13 +52,12 @@ func (d *Decoder) tick(ev *Event, b []byte) bool {
 			t.ServerTick = m.uint32()
 		}
 	}
+	d.clock.now = t.ServerTick
 	if !d.want(KindTick, slotEvent) {
 		return false
 	}
-	if d.clock.known {
-		t.GameTime, t.HasGameTime = d.clock.at(t.ServerTick, d.interval), true
-		t.Paused = d.clock.paused
-	}
+	t.GameTime, t.HasGameTime = d.clock.at(t.ServerTick, d.interval)
+	t.Paused, t.Phase = d.clock.paused, d.clock.phase
 	ev.Kind, ev.Tick = KindTick, t
 	return true
 }
@@ -65,11 +79,15 @@ func (k *clock) update(d *Decoder, ent *entity) {
 		}
 		return ent.cells[n.cell].word, true
 	}
-	start, ok := get(clockStart)
-	k.start = math.Float32frombits(uint32(start))
+	state, told := get(clockState)
+	if k.phase = GamePhaseUnspecified; told {
+		k.phase = GamePhase(state + 1)
+	}
+	start, _ := get(clockStart)
+	transition, _ := get(clockTransition)
+	k.setHorn(math.Float32frombits(uint32(start)), math.Float32frombits(uint32(transition)))
 	time, old := get(clockTime)
-	k.legacy, k.time = old, math.Float32frombits(uint32(time))
-	k.known = old || ok && k.start > 0
+	k.legacy, k.time, k.seen = old, math.Float32frombits(uint32(time)), k.now
 	paused, _ := get(clockPaused)
 	k.paused = paused != 0
 	ticks, _ := get(clockPausedTicks)
@@ -97,14 +115,40 @@ func find(n *node, name uint32, depth int) *node {
 	return nil
 }
 
-// at returns the game's time at a tick of the server.
-func (k *clock) at(tick uint32, interval float32) float32 {
-	if k.legacy {
-		return k.time - k.start
+// setHorn notes when the horn sounds: when the game began, or, before that, when the phase before the horn ends.
+func (k *clock) setHorn(start, transition float32) {
+	switch {
+	case start > 0:
+		k.horn, k.known = start, true
+	case k.phase == GamePhasePreGame && transition > 0:
+		k.horn, k.known = transition, true
+	default:
+		k.known = false
+	}
+	k.settled = start > 0 && k.phase >= GamePhaseInProgress && k.phase <= GamePhaseDisconnect
+}
+
+// at returns the time at a tick of the server, in seconds from the horn. ok is false as long as it is not known when that
+// sounds.
+func (k *clock) at(tick uint32, interval float32) (t float32, ok bool) {
+	switch {
+	case !k.known:
+		return 0, false
+	case k.legacy && k.paused:
+		return k.time - k.horn, true
+	case k.legacy:
+		return float32(float64(k.time) + float64(int64(tick)-int64(k.seen))*float64(interval) - float64(k.horn)), true
 	}
 	now := int64(tick)
 	if k.paused && k.pause > 0 {
 		now = min(now, k.pause)
 	}
-	return float32(float64(now-k.ticks)*float64(interval) - float64(k.start))
+	return float32(float64(now-k.ticks)*float64(interval) - float64(k.horn)), true
+}
+
+// dateCombatLog adds the time on the clock to an entry of the combat log, whose own is the server's without pauses.
+func (k *clock) dateCombatLog(c *CombatLog) {
+	if c.HasGameTime = k.known; k.known {
+		c.GameTime = c.Timestamp - k.horn
+	}
 }

@@ -48,7 +48,7 @@ type codec struct {
 	op    op
 	float floatOp
 	num   uint8 // components of a tuple, bits of an angle, number of types of a polymorphic pointer
-	// guess: nobody knows the type, it is read as varuint64. That is right for enums.
+	// guess: nobody knows the type, which is field.unknown; it is read as varuint64. That is right for enums.
 	guess bool
 	quant *quantizer
 }
@@ -69,7 +69,23 @@ func (c *compiler) choose(f *field, t fieldType) {
 	case shapeValue:
 		f.own = f.codec(t)
 	}
+	if f.own.guess {
+		f.unknown = t.base
+		if t.generic != "" {
+			// It may be a list.
+			f.elem = f.codec(parseFieldType(t.generic))
+		}
+	}
+	if f.elem.guess {
+		f.unknownElem = t.base
+		if t.generic != "" {
+			f.unknownElem = parseFieldType(t.generic).base
+		}
+	}
 }
+
+// mayBeList reports whether the field has a type that nobody knows and that may be a list.
+func (f *field) mayBeList() bool { return f.own.guess && f.elem.op != opNone }
 
 // handles are the types whose values name entities.
 var handles = map[string]bool{

@@ -258,6 +258,7 @@ func (d *Decoder) oldCombatLogEntry(ev *Event) bool {
 	if c.Type == CombatLogTypePurchase {
 		c.ValueName = d.combatName(uint64(c.Value))
 	}
+	d.clock.dateCombatLog(c)
 	ev.Kind = KindCombatLog
 	return true
 }

@@ -135,6 +135,7 @@ func (c *compiler) field(index int32, in *serializer) *field {
 	f.minusOne = f.minusOne || clips[f.name] && t.base == "int32"
 	c.patch(f, in)
 	c.choose(f, t)
+	c.schema.guesses = c.schema.guesses || f.unknown != "" || f.unknownElem != ""
 	// A patch that depends on the serializer must not leak into others that share the field.
 	if f.name != "m_angRotation" || c.build == 0 || c.build > lastEncoderPatch {
 		c.fields[index] = f

@@ -24,18 +24,23 @@ type Decoder struct {
 
 	// The record being decoded.
 	frame    frame
+	resync   resync
 	inflated []byte
 	stage    stage
 	place    place // of the element that is being decoded
 	at       int64 // index of the event that was last found to be wanted
 	faults   []pendingFault
+	faultsOf map[uint32]int64  // how many there were, by class
 	last     decoders.Position // of the last event
 	reached  int64             // the index behind the last event
 
 	// Where delivery starts.
-	from   decoders.Position
-	quiet  bool  // events of the record may lie before that
-	unseen Event // what is decoded on the way there
+	from    decoders.Position
+	quiet   bool  // events of the record may lie before that
+	unseen  Event // what is decoded on the way there
+	hold    bool  // entities must not change behind that
+	kept    bool  // unseen is the next event
+	arrived bool  // no event was delivered since
 
 	packet  packet
 	chunks  chunkReader
@@ -64,6 +69,7 @@ type Decoder struct {
 
 	// Entities.
 	tree       *classTree
+	learn      learner
 	update     updateReader
 	entities   []*entity // by index
 	free       []*entity
@@ -90,6 +96,7 @@ const (
 	stageSerializers               // the next serializer
 	stageEventTypes                // the next kind of game events
 	stageCommands                  // the next command of a player
+	stageCvars                     // the next variable of the console
 	stageChunks                    // the next piece of a large record or message
 	stageOldCombatLog              // a game event as the entry of the combat log that it is
 )
@@ -104,6 +111,8 @@ func New(src io.Reader, opts Options) *Decoder {
 		events:   map[int32]*eventType{},
 		entities: make([]*entity, maxEntities),
 		tree:     newClassTree(opts.Fields),
+		learn:    newLearner(),
+		faultsOf: map[uint32]int64{},
 	}
 	d.baseIndex = map[int32]int{}
 	d.messageNames = map[uint32][]byte{}
@@ -121,6 +130,11 @@ func New(src io.Reader, opts Options) *Decoder {
 func (d *Decoder) Next(ev *Event) error {
 	if d.err != nil {
 		return d.err
+	}
+	if d.kept {
+		d.kept, d.arrived = false, false
+		*ev = d.unseen
+		return nil
 	}
 	for {
 		if ok, err := d.step(ev); ok || err != nil {
@@ -160,6 +174,8 @@ func (d *Decoder) step(ev *Event) (ok bool, err error) {
 		ok = d.nextEventType(ev)
 	case stageCommands:
 		ok = d.nextUserCmd(ev)
+	case stageCvars:
+		ok = d.nextCvar(ev)
 	case stageChunks:
 		ok = d.nextChunk(ev)
 	case stageOldCombatLog:
@@ -185,6 +201,8 @@ func (d *Decoder) Close() error {
 			return err
 		}
 		return d.fail("header", decoders.ErrTruncated, "no record follows")
+	case d.resync.lost:
+		return d.fail("record", decoders.ErrCorrupt, "%s; no other follows", d.resync.what)
 	case len(d.win.Bytes()) > 0:
 		return d.fail("record", decoders.ErrTruncated, "%d bytes of it are there", len(d.win.Bytes()))
 	case !d.stopped:

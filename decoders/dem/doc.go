@@ -44,6 +44,9 @@
 //	baseline.go                 the states from which entities are created
 //	memory.go                   what the states of all entities may take together
 //	present.go                  the present state of an entity, for those who come late
+//	types.go, probe.go, learn.go  what is found out of types that nobody knows
+//	guess.go                    updates that have such, and what is lost of updates
+//	resync.go                   where records go on behind damage
 //	clock.go, game.go           ticks and Dota's clock; which game it is
 //	gameevents.go, combatlog.go game events, combat log
 //	index.go                    what can be told without decoding

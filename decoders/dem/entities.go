@@ -48,7 +48,8 @@ func (d *Decoder) wantsEntities() bool {
 // walksEntities reports whether packets of entities are looked at: for their events, for what may be wrong with them, or
 // for Dota's clock.
 func (d *Decoder) walksEntities() bool {
-	return d.wantsEntities() || d.has(KindFault) || d.game == gameDota && d.has(KindTick)
+	return d.wantsEntities() || d.has(KindFault) ||
+		d.game == gameDota && (d.kinds&clockTicks != 0 || d.has(KindCombatLog) && !d.clock.settled)
 }
 
 // startEntities begins with a message of entities.
@@ -65,6 +66,7 @@ func (d *Decoder) startEntities(ev *Event, b []byte) bool {
 		return false
 	}
 	d.update.tick = d.interval
+	d.learnTypes()
 	if !e.delta {
 		for _, old := range d.entities {
 			if old != nil {
@@ -122,11 +124,17 @@ func (d *Decoder) nextEntity(ev *Event) bool {
 		switch e.phase {
 		case phaseEntries:
 			if e.pending.set {
+				if d.holds(slotAfter) {
+					return false
+				}
 				p := e.pending
 				e.pending.set = false
 				return d.fillEntity(ev, p.class, p.serial, p.group, p.size)
 			}
 			if e.left > 0 {
+				if d.holdsEntry() {
+					return false
+				}
 				e.left--
 				d.place.nextElement()
 				if ok := d.readEntity(ev); ok || len(d.faults) > 0 {
@@ -147,6 +155,9 @@ func (d *Decoder) nextEntity(ev *Event) bool {
 				d.stage = stagePacket
 				return false
 			}
+			if d.holds(slotBefore) {
+				return false
+			}
 			e.left--
 			d.place.nextElement()
 			e.index += int(e.bits.UBitVar())
@@ -158,6 +169,9 @@ func (d *Decoder) nextEntity(ev *Event) bool {
 				return true
 			}
 		case phaseForgotten:
+			if d.holds(slotBefore) {
+				return false
+			}
 			for e.index++; e.index < maxEntities; e.index++ {
 				if old := d.entities[e.index]; old != nil && !old.seen {
 					break

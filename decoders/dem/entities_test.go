@@ -52,6 +52,11 @@ func unknown(v float32) demtest.Value {
 	return demtest.Value{Path: []int{4}, Write: func(w *demtest.Bits) { w.Float32(v) }}
 }
 
+// unreadable is of the same type, but has a size that no type has.
+func unreadable() demtest.Value {
+	return demtest.Value{Path: []int{4}, Write: func(w *demtest.Bits) { w.Bits(0x0abc, 13) }}
+}
+
 // script plays packets of entities of one class, whose default has m_n = 1, and returns what was told of them.
 func script(t *testing.T, packets ...func(d *demtest.Demo, tick int32)) ([]string, dem.Stats) {
 	t.Helper()
@@ -219,21 +224,46 @@ func TestEntities(t *testing.T) {
 		}, func(s dem.Stats) bool { return s.EntityUnknown == 1 && s.Faults == 1 }},
 		{"what cannot be read of a creation is missing", []func(*demtest.Demo, int32){
 			packet(false, func(e *demtest.Entities) {
+				e.Create(1, 0, 10, number(2), unreadable(), name("one"))
+				e.Create(2, 0, 20, unreadable())
+			}),
+			packet(true, func(e *demtest.Entities) { e.Update(1, unreadable()); e.Update(2, number(3)) }),
+		}, []string{
+			"0 created 1/10 m_n uint 2", "0 fault", "0 created 2/20 m_n uint 1", "0 fault",
+			"1 updated 1/10 m_new ", "1 fault", "1 updated 2/20 m_n uint 3",
+			"at last 1/10 active=true m_n=i2", "at last 2/20 active=true m_n=i3",
+		}, func(s dem.Stats) bool { return s.EntityMismatches == 3 && s.FieldsLost == 4 }},
+		{"what changed to something that cannot be read is not known any more", []func(*demtest.Demo, int32){
+			packet(false, func(e *demtest.Entities) {
+				e.Create(1, 0, 10, name("one"), length(2), element(1, "b"), object(1), member(8), unknown(1.5))
+			}),
+			packet(true, func(e *demtest.Entities) {
+				e.Update(1, number(3), unreadable(), demtest.Value{Path: []int{1}, Write: name("two").Write},
+					demtest.Value{Path: []int{2}, Write: length(1).Write})
+			}),
+			packet(true, func(e *demtest.Entities) { e.Update(1, name("three")) }),
+		}, []string{
+			"0 created 1/10 m_n uint 1 m_s text \"one\" m_list uint 2 m_list.0001 text \"b\" m_p bool true m_p.m_b uint 8 m_new float 1.5",
+			"1 updated 1/10 m_n uint 3 m_new  m_s  m_list ", "1 fault", "2 updated 1/10 m_s text \"three\"",
+			"at last 1/10 active=true m_n=i3 m_s=s\"three\" m_p=btrue m_p.m_b=i8",
+		}, func(s dem.Stats) bool { return s.FieldsLost == 3 }},
+		{"a type that nobody knows is read in the only way that there is", []func(*demtest.Demo, int32){
+			packet(false, func(e *demtest.Entities) {
 				e.Create(1, 0, 10, number(2), unknown(1.5), name("one"))
 				e.Create(2, 0, 20, unknown(1.5))
 			}),
-			packet(true, func(e *demtest.Entities) { e.Update(1, unknown(1.5)); e.Update(2, number(3)) }),
+			packet(true, func(e *demtest.Entities) { e.Update(1, unknown(0)); e.Update(2, number(3)) }),
 		}, []string{
-			"0 created 1/10 m_n uint 2", "0 fault", "0 created 2/20 m_n uint 1", "0 fault",
-			"1 fault", "1 updated 2/20 m_n uint 3",
-			"at last 1/10 active=true m_n=i2", "at last 2/20 active=true m_n=i3",
-		}, func(s dem.Stats) bool { return s.EntityMismatches == 3 }},
+			"0 created 1/10 m_n uint 2 m_s text \"one\" m_new float 1.5", "0 created 2/20 m_n uint 1 m_new float 1.5",
+			"1 updated 1/10 m_new float 0", "1 updated 2/20 m_n uint 3",
+			"at last 1/10 active=true m_n=i2 m_s=s\"one\" m_new=f00000000", "at last 2/20 active=true m_n=i3 m_new=f3fc00000",
+		}, func(s dem.Stats) bool { return s.Faults == 0 }},
 		{"what comes into view with news that cannot be read", []func(*demtest.Demo, int32){first,
 			packet(true, func(e *demtest.Entities) { e.Visible = true; e.Hide(1) }),
-			packet(true, func(e *demtest.Entities) { e.Visible = true; e.Update(1, unknown(1.5)) }),
+			packet(true, func(e *demtest.Entities) { e.Visible = true; e.Update(1, unreadable()) }),
 		}, []string{
 			"0 created 1/10 m_n uint 1 m_s text \"one\"", "0 created 3/30 m_n uint 1", "1 left 1/10",
-			"2 entered full=false 1/10", "2 fault",
+			"2 entered full=false 1/10 m_new ", "2 fault",
 			"at last 1/10 active=true m_n=i1 m_s=s\"one\"", "at last 3/30 active=true m_n=i1",
 		}, nil},
 		{"a creation without a size that cannot be read", []func(*demtest.Demo, int32){

@@ -103,8 +103,8 @@ func (s *state) set(c *class, n *node, v cell, data []byte) {
 				s.clear(k)
 			}
 		}
-	case v.kind == valuePointer && v.word != old.word && old.word != 0:
-		// Gone, or of another type now.
+	case v.kind == valuePointer && (v.word == 0 || v.word != old.word && old.word != 0):
+		// Gone, or of another type now. What is not there may have got fields all the same.
 		s.clearKids(n)
 	}
 	*old = v

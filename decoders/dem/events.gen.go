@@ -76,6 +76,8 @@ type Event struct {
 	Command Command
 	// Something could not be decoded. Everything else goes on.
 	Fault Fault
+	// A variable of the server's console has a value.
+	ServerCvar ServerCvar
 }
 
 // EntityUpdated: Fields of an entity changed.
@@ -148,8 +150,8 @@ type EntityCreated struct {
 	Fields []FieldValue
 }
 
-// EntityEntered: An entity that was known came back into view, or was sent once more in full. A stream that starts at the present of a
-// demo that grows begins with one for each entity in view.
+// EntityEntered: An entity that was known came back into view, or was sent once more in full. The state at a place of a demo is told by one
+// for each entity that there is.
 type EntityEntered struct {
 	// The slot.
 	Index uint32
@@ -161,6 +163,8 @@ type EntityEntered struct {
 	Full bool
 	// The fields.
 	Fields []FieldValue
+	// True for an entity that is there but out of view: in what tells a state, and nowhere else.
+	OutOfView bool
 }
 
 // EntityLeft: An entity left the recorder's view.
@@ -187,13 +191,16 @@ type EntityDeleted struct {
 type Tick struct {
 	// The server's tick, which runs ahead of the demo's by a constant.
 	ServerTick uint32
-	// Dota: the time on the game's clock in seconds, pauses not counted, as of the packet before this one. Absent while
-	// the game has no clock yet, in other games, and when the filter asks for no ticks.
+	// Dota: the time on the game's clock in seconds from the horn, negative before it, pauses not counted. It is made of what
+	// the packets before this one told. Absent until it is known when the horn sounds, which is at latest when it does; in
+	// other games; and when the filter asks for no ticks.
 	GameTime float32
 	// HasGameTime says that GameTime is set.
 	HasGameTime bool
 	// Dota: whether the game is paused.
 	Paused bool
+	// Dota: what the game is in. Unspecified until it is told, and in other games.
+	Phase GamePhase
 }
 
 // CombatLog: An entry of Dota's combat log. Names are the game's internal ones, such as "npc_dota_hero_axe". A field that says
@@ -365,6 +372,10 @@ type CombatLog struct {
 	HealFromRegen bool
 	// The item bought, for COMBAT_LOG_TYPE_PURCHASE: the name that value is the number of.
 	ValueName []byte
+	// The time on the game's clock in seconds from the horn, as in Tick. It is timestamp, less when the horn sounds.
+	GameTime float32
+	// HasGameTime says that GameTime is set.
+	HasGameTime bool
 }
 
 // GameEvent: A game event.
@@ -533,6 +544,10 @@ type ChatEvent struct {
 	Value3 uint32
 	// The time in seconds. 0 when not told.
 	Time float32
+	// The time on the game's clock in seconds from the horn, as in Tick.
+	GameTime float32
+	// HasGameTime says that GameTime is set.
+	HasGameTime bool
 }
 
 // Chat: Somebody said something.
@@ -549,6 +564,10 @@ type Chat struct {
 	ChannelName []byte
 	// Slot of the entity of the player who said it. Absent when not told.
 	EntityIndex int32
+	// Dota: the time on the game's clock in seconds from the horn, as in Tick.
+	GameTime float32
+	// HasGameTime says that GameTime is set.
+	HasGameTime bool
 }
 
 // Ping: Somebody pinged the map.
@@ -863,6 +882,18 @@ type Fault struct {
 	BitsAnnounced uint32
 	// How many bits were read.
 	BitsRead uint32
+	// How many bytes before offset were skipped, because they are no records.
+	BytesSkipped int64
+}
+
+// ServerCvar: A variable of the server's console has a value: as the recording begins, or since now.
+type ServerCvar struct {
+	// The variable's name.
+	Name []byte
+	// Its value.
+	Value []byte
+	// True when the value was left out, because it may be a password.
+	Redacted bool
 }
 
 // Kind is what an event is: which of its fields holds.
@@ -903,10 +934,11 @@ const (
 	KindStop
 	KindCommand
 	KindFault
+	KindServerCvar
 )
 
 // KindCount is how many kinds there are, KindNone included.
-const KindCount = 33
+const KindCount = 34
 
 var kindNames = [KindCount]string{
 	"none",
@@ -942,6 +974,7 @@ var kindNames = [KindCount]string{
 	"stop",
 	"command",
 	"fault",
+	"server_cvar",
 }
 
 // String returns the kind's name as the API spells it.
@@ -982,6 +1015,41 @@ const (
 	GameEventKeyValueUint
 	GameEventKeyValueHandle
 	GameEventKeyValuePlayer
+)
+
+// GamePhase: What a game of Dota is in. The numbers are the game's own plus one; phases newer than this list travel as their number.
+type GamePhase int32
+
+// The values of GamePhase.
+const (
+	// Not told.
+	GamePhaseUnspecified GamePhase = 0
+	// The server begins.
+	GamePhaseInit GamePhase = 1
+	// Players load.
+	GamePhaseWaitForPlayers GamePhase = 2
+	// Heroes are banned and picked.
+	GamePhaseHeroSelection GamePhase = 3
+	// Heroes are picked; players buy.
+	GamePhaseStrategy GamePhase = 4
+	// Before the horn.
+	GamePhasePreGame GamePhase = 5
+	// After the horn.
+	GamePhaseInProgress GamePhase = 6
+	// An Ancient fell.
+	GamePhasePostGame GamePhase = 7
+	// Players leave.
+	GamePhaseDisconnect GamePhase = 8
+	// The teams are shown.
+	GamePhaseTeamShowcase GamePhase = 9
+	// A custom game is set up.
+	GamePhaseCustomSetup GamePhase = 10
+	// The map loads.
+	GamePhaseWaitForMap GamePhase = 11
+	// A scenario is set up.
+	GamePhaseScenarioSetup GamePhase = 12
+	// Players are drafted.
+	GamePhasePlayerDraft GamePhase = 13
 )
 
 // CombatLogType: What an entry of the combat log tells. The numbers are the game's own plus one; types newer than this list travel as
@@ -1104,12 +1172,12 @@ type FaultKind int32
 const (
 	// Not told.
 	FaultKindUnspecified FaultKind = 0
-	// A record of the file could not be decompressed or read. It is skipped.
+	// A record of the file could not be decompressed or read. It is skipped. Or bytes were skipped that are no records.
 	FaultKindRecord FaultKind = 1
 	// A message could not be read. It is skipped.
 	FaultKindMessage FaultKind = 2
 	// An update of an entity could not be read to its end, or ended elsewhere than announced: fields whose type is not
-	// known, most likely. What follows the first field of unknown type is skipped.
+	// known, most likely. The first such field and what follows it is told without values.
 	FaultKindEntity FaultKind = 3
 	// The default state of a class could not be read.
 	FaultKindBaseline FaultKind = 4

@@ -12,6 +12,9 @@ type pendingFault struct {
 // delivered; all are counted.
 func (d *Decoder) fault(f Fault) {
 	d.stats.Faults++
+	if f.HasClass {
+		d.faultsOf[f.Class]++
+	}
 	f.Offset = d.frame.offset
 	slot := slotFault + d.place.faults
 	if slot >= slotEnd {
@@ -38,6 +41,7 @@ func (d *Decoder) tellFault(ev *Event) {
 func (d *Decoder) deliver(index int64) {
 	d.last = decoders.Position{Offset: d.frame.offset, Index: index}
 	d.reached = index + 1
+	d.arrived = false
 	d.work = 0
 }
 

@@ -85,7 +85,8 @@ func TestFilters(t *testing.T) {
 			if !reflect.DeepEqual(got, quiet) {
 				t.Errorf("without entities: %d events, want %d", len(got), len(quiet))
 			}
-			if s := d.Stats(); s.EntityUpdates+s.EntitySkips != 0 {
+			// Dota's clock, which chat and combat log are dated by, is an entity.
+			if s := d.Stats(); s.EntityUpdates+s.EntitySkips != 0 && !strings.HasPrefix(name, "auto") {
 				t.Errorf("without entities: %+v", s)
 			}
 			field := "CBodyComponent.m_vecX"
@@ -107,101 +108,6 @@ func TestFilters(t *testing.T) {
 			}
 			if fields != n {
 				t.Errorf("field filter: %d updates, want %d", fields, n)
-			}
-		})
-	}
-}
-
-// TestUnknownType renames a type in a file's schema to one that nobody knows. That costs the updates that have such a
-// field, and they are reported; everything else is as before.
-func TestUnknownType(t *testing.T) {
-	data := readCorpus(t, autoDem)
-	for _, test := range []struct{ typ, nonsense string }{
-		{"GameTime_t", "GameTome_t"}, {"CUtlSymbolLarge", "CUtlSymbolLooge"}, {"Vector", "Wector"},
-	} {
-		t.Run(test.typ, func(t *testing.T) {
-			changed, err := demtest.Rewrite(data, func(command uint32, payload []byte) []byte {
-				if command != demtest.CmdSendTables {
-					return nil
-				}
-				symbol := append([]byte{0x12, byte(len(test.typ))}, test.typ...)
-				return bytes.Replace(payload, symbol, append([]byte{0x12, byte(len(test.typ))}, test.nonsense...), 1)
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			// The fields of that type, from the schema.
-			bad := map[string]bool{}
-			decode(t, changed, dem.Options{Kinds: func(k dem.Kind) bool { return k == dem.KindSerializer }}, func(_ *dem.Decoder, ev *dem.Event) {
-				for _, f := range ev.Serializer.Fields {
-					if strings.Contains(string(f.Type), test.nonsense) {
-						bad[string(f.Name)] = true
-					}
-				}
-			})
-			if len(bad) == 0 {
-				t.Fatal("no field has the type")
-			}
-			hasBad := func(s string) bool {
-				for f := range strings.FieldsSeq(s) {
-					name, _, _ := strings.Cut(f, "=")
-					for part := range strings.SplitSeq(name, ".") {
-						if bad[part] {
-							return true
-						}
-					}
-				}
-				return false
-			}
-			notSchema := func(ev *dem.Event) bool {
-				return ev.Kind != dem.KindSerializer && ev.Kind != dem.KindFault && ev.Kind != dem.KindKeyFrame
-			}
-			want, _ := texts(t, data, dem.Options{}, notSchema)
-			got, d := texts(t, changed, dem.Options{}, notSchema)
-			faults := 0
-			named := 0
-			decode(t, changed, dem.Options{}, func(d *dem.Decoder, ev *dem.Event) {
-				if ev.Kind != dem.KindFault {
-					return
-				}
-				faults++
-				for p := range strings.SplitSeq(d.Name(ev.Fault.Field), ".") {
-					if ev.Fault.HasClass && bad[p] {
-						named++
-						break
-					}
-				}
-			})
-			have := map[string]int{}
-			for _, s := range got {
-				have[s]++
-			}
-			missing, other := 0, 0
-			for _, s := range want {
-				if strings.Contains(s, " entity_created ") {
-					continue // has all the defaults
-				}
-				if have[s]--; have[s] >= 0 {
-					continue
-				}
-				if hasBad(s) {
-					missing++
-				} else {
-					other++
-					if other < 5 {
-						t.Errorf("lost: %.300s", s)
-					}
-				}
-			}
-			t.Logf("%d faults (%d name the field), %d updates lost or cut, %d mismatches", faults, named, missing, d.Stats().EntityMismatches)
-			if other > 0 {
-				t.Errorf("%d events without such a field were lost", other)
-			}
-			if faults == 0 || d.Stats().Faults != int64(faults) {
-				t.Errorf("%d faults, counted %d", faults, d.Stats().Faults)
-			}
-			if named == 0 {
-				t.Error("no fault names class and field")
 			}
 		})
 	}

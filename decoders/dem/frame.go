@@ -62,34 +62,30 @@ func (d *Decoder) peekFrame() (frame, error) {
 	if d.finished {
 		return frame{}, io.EOF
 	}
-	for {
-		f, n, _, what := parseFrame(d.win.Bytes())
-		switch {
-		case what != "":
-			return f, d.fail(what, decoders.ErrCorrupt, "longer than 5 bytes")
-		case n > 0:
-			signOn := d.signOn
-			signOn.place(&f)
-			return f, nil
-		}
-		if err := d.win.Fill(); err != nil {
-			return f, err
-		}
+	if err := d.align(); err != nil {
+		return frame{}, err
 	}
+	f, _, _, _ := parseFrame(d.win.Bytes())
+	signOn := d.signOn
+	signOn.place(&f)
+	return f, nil
 }
 
 // readFrame reads the head of a record and waits for its payload, which it consumes. The payload is valid until more is
 // read.
 func (d *Decoder) readFrame() ([]byte, error) {
 	for {
+		if err := d.align(); err != nil {
+			return nil, err
+		}
 		b := d.win.Bytes()
-		f, n, size, what := parseFrame(b)
-		switch {
-		case what != "":
-			return nil, d.fail(what, decoders.ErrCorrupt, "longer than 5 bytes")
-		case n > 0 && size > maxRecord:
-			return nil, d.fail("record", decoders.ErrLimit, "declares %d bytes", size)
-		case n > 0 && len(b) >= n+size:
+		f, n, size, _ := parseFrame(b)
+		if len(b) >= n+size && d.astray(&f, b[n:n+size], b[n+size:]) {
+			d.resync.lost, d.resync.what = true, "a head whose record is none"
+			d.skip(1)
+			continue
+		}
+		if len(b) >= n+size {
 			f.offset = d.win.Offset()
 			f.next = f.offset + int64(n+size)
 			f.sum = d.win.Sum()
@@ -102,6 +98,9 @@ func (d *Decoder) readFrame() ([]byte, error) {
 		if err := d.win.Fill(); err != nil {
 			if errors.Is(err, decoders.ErrWindow) {
 				return nil, d.fail("record", decoders.ErrLimit, "%d bytes", size)
+			}
+			if errors.Is(err, decoders.ErrMore) && d.passOver(size) {
+				continue
 			}
 			return nil, err
 		}

@@ -29,6 +29,8 @@ func (d *Decoder) decodeMessage(ev *Event, id uint32, b []byte) bool {
 		return d.gameEvent(ev, b)
 	case svcUserCmds:
 		return d.startUserCmds(b)
+	case netSetConVar:
+		return d.startCvars(ev, b)
 	case svcUserMessage:
 		return d.userMessage(ev, b)
 	}
@@ -65,6 +67,14 @@ func (d *Decoder) tellPlain(ev *Event, kind Kind, id uint32, b []byte) bool {
 	if !ok {
 		return d.badMessage(ev, id, b)
 	}
+	switch kind {
+	case KindChat:
+		ev.Chat.GameTime, ev.Chat.HasGameTime = d.clock.at(d.clock.now, d.interval)
+	case KindChatEvent:
+		ev.ChatEvent.GameTime, ev.ChatEvent.HasGameTime = d.clock.at(d.clock.now, d.interval)
+	case KindCombatLog:
+		d.clock.dateCombatLog(&ev.CombatLog)
+	}
 	ev.Kind = kind
 	return d.want(kind, slotEvent)
 }
@@ -75,6 +85,8 @@ func (d *Decoder) kindOf(id uint32) Kind {
 	switch id {
 	case svcUserCmds:
 		return KindUserCmd
+	case netSetConVar:
+		return KindServerCvar
 	case umSayText, umSayText2:
 		return KindChat
 	case geGameEvent:

@@ -35,6 +35,9 @@ type Stats struct {
 	// EntityMismatches is how many updates ended elsewhere than announced. It is 0 for a file whose types are all known,
 	// and so tells the health of a decoding.
 	EntityMismatches int64
+	// Fields is how many fields of entities and default states were decoded, and FieldsLost how many of those were left out
+	// because how to read them is not known, or what was read cannot be.
+	Fields, FieldsLost int64
 	// EntityUnknown is how many updates concern an entity that was never created, as after a gap.
 	EntityUnknown int64
 	// BaselinesMissing is how many entities were created of a class without defaults.

@@ -5,6 +5,7 @@ import "github.com/replayd/replayd/decoders/bits"
 // The messages that the decoder itself understands, by number (docs/formats/dem.md, Messages).
 const (
 	netTick              = 4
+	netSetConVar         = 6
 	svcServerInfo        = 40
 	svcFlattened         = 41
 	svcClassInfo         = 42

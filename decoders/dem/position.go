@@ -49,6 +49,8 @@ func (p *place) index(slot int) int64 {
 func (d *Decoder) Position() decoders.Position {
 	at := decoders.Position{Offset: d.frame.offset, Index: d.reached}
 	switch {
+	case d.arrived:
+		return d.from
 	case len(d.faults) > 0:
 		at.Index = d.faults[0].index
 	case d.stage == stageFrame:
@@ -62,7 +64,7 @@ func (d *Decoder) Position() decoders.Position {
 
 // Sum returns the sum of the bytes before Position's Offset.
 func (d *Decoder) Sum() decoders.Sum {
-	if len(d.faults) > 0 || d.stage != stageFrame {
+	if len(d.faults) > 0 || d.stage != stageFrame || d.arrived {
 		return d.frame.sum
 	}
 	return d.win.Sum()
@@ -75,9 +77,9 @@ func (d *Decoder) EventPosition() decoders.Position { return d.last }
 var behind = decoders.Position{Offset: math.MaxInt64}
 
 // Seek decodes up to a position without delivering what comes before it: entities and names are changes of earlier ones.
-// It returns nil when the next record is the one that the position is in, and what Next returns when there is no such
-// record, or not yet; call it again after ErrYield and decoders.ErrMore. Position is behind the one asked for when no
-// record starts at its offset.
+// It returns nil when it is there, so that Present tells the state before the next event; and what Next returns when there
+// is no record that the position is in, or not yet; call it again after ErrYield and decoders.ErrMore. Position is behind
+// the one asked for when no record starts at its offset.
 func (d *Decoder) Seek(to decoders.Position) error {
 	if !d.begun && to == (decoders.Position{}) {
 		return nil
@@ -86,7 +88,67 @@ func (d *Decoder) Seek(to decoders.Position) error {
 		return err
 	}
 	d.from = to
-	return nil
+	if to.Index == 0 || d.win.Offset() != to.Offset {
+		return nil
+	}
+	return d.enter()
+}
+
+// enter decodes the record that d.from is in up to there: what comes before it may have changed entities, and what comes
+// behind it must not have. An event that is not of an entity and was met there is kept for Next.
+func (d *Decoder) enter() error {
+	d.work, d.hold = 0, true
+	for {
+		ok, err := d.step(&d.unseen)
+		if ok || err != nil || !d.hold || d.stage == stageFrame {
+			d.hold, d.kept, d.arrived = false, ok, err == nil
+			return err
+		}
+	}
+}
+
+// holds reports whether the next deletion, or with slotAfter the rest of the present element, is not to be read yet.
+func (d *Decoder) holds(slot int) bool {
+	if !d.hold {
+		return false
+	}
+	next := d.place
+	if slot == slotBefore {
+		next.nextElement()
+	}
+	d.hold = d.before(next.index(slot))
+	return !d.hold
+}
+
+// holdsEntry reports whether the next entry of a message of entities is not to be read yet. Of an entry that gives a slot to
+// another entity, the deletion of the one that was there may come before that.
+func (d *Decoder) holdsEntry() bool {
+	if !d.hold {
+		return false
+	}
+	next := d.place
+	next.nextElement()
+	if d.before(next.index(slotAfter)) {
+		return false
+	}
+	if d.before(next.index(slotBefore)) {
+		e := d.ents // a copy
+		r := &e.bits
+		e.index += int(r.UBitVar()) + 1
+		switch cmd := r.Bits(2); {
+		case r.Overrun() || uint(e.index) >= maxEntities:
+		case cmd == 3:
+			return false // it is nothing but a deletion
+		case cmd == 2:
+			id, serial := int(r.Bits(d.classBits)), uint32(r.Bits(serialBits))
+			old := d.entities[e.index]
+			if old != nil && (id >= len(d.classes) || old.class != d.classes[id] || old.serial != serial) {
+				d.release(e.index)
+			}
+		}
+	}
+	d.hold = false
+	return true
 }
 
 // SeekTick is Seek to the first record whose tick is at least that.
@@ -118,6 +180,7 @@ func (d *Decoder) seek(arrived func() (bool, error)) error {
 		return d.err
 	}
 	d.from = behind
+	d.kept, d.arrived = false, false
 	for {
 		if d.stage == stageFrame {
 			if !d.begun {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -70,7 +71,7 @@ func same(t *testing.T, what string, got, want []placed) {
 
 // positionSamples are demos of our own making, whole and damaged, so that there are faults in all of their parts.
 func positionSamples() map[string][]byte {
-	files := map[string][]byte{"sample": demtest.Sample(), "keyframes": keyFrames(-1)}
+	files := map[string][]byte{"sample": demtest.Sample(), "keyframes": keyFrames(-1), "faults": faultsBetween()}
 	random := rand.New(rand.NewPCG(12, 0))
 	for name, data := range map[string][]byte{"sample": demtest.Sample(), "keyframes": keyFrames(-1)} {
 		for i := range 8 {
@@ -82,6 +83,39 @@ func positionSamples() map[string][]byte {
 		}
 	}
 	return files
+}
+
+// faultsBetween is a demo whose packets have an update that cannot be read right between two of entities of another class.
+func faultsBetween() []byte {
+	d := demtest.New()
+	d.Record(demtest.CmdFileHeader, -1, demtest.Proto(nil).Text(1, "PBDEMS2").Text(14, "csgo"))
+	d.Record(demtest.CmdSignonPacket, -1, demtest.PackMessages(demtest.Message{ID: 40, Data: demtest.Proto(nil).Varint(11, 2)}))
+	d.Record(demtest.CmdSendTables, -1, demtest.SendTables(
+		demtest.Serializer{Name: "Good", Fields: []demtest.Field{{Name: "m_n", Type: "uint32"}}},
+		demtest.Serializer{Name: "Bad", Fields: []demtest.Field{{Name: "m_n", Type: "SomeFloat_t"}}},
+	))
+	d.Record(demtest.CmdClassInfo, -1, demtest.Classes("Good", "Bad"))
+	d.Record(demtest.CmdSyncTick, -1, nil)
+	bad := func(i int) demtest.Value {
+		return demtest.Value{Path: []int{0}, Write: func(w *demtest.Bits) { w.Float32(float32(i) + 0.3) }}
+	}
+	for tick := range 6 {
+		e := &demtest.Entities{ClassBits: 2}
+		for i := range 6 {
+			class, value := i%2, number(uint64(tick))
+			if class == 1 {
+				value = bad(i + tick)
+			}
+			if tick == 0 {
+				e.Create(i, class, 1, value)
+			} else {
+				e.Update(i, value)
+			}
+		}
+		d.Packet(int32(tick), e.Message(tick > 0))
+	}
+	d.Record(demtest.CmdStop, 6, nil)
+	return d.Bytes()
 }
 
 // TestPositions: every event has one position, whatever is wanted and wherever decoding begins, and from each the rest is
@@ -122,6 +156,19 @@ func testPositions(t *testing.T, data []byte, starts, single int) {
 		"all":     {dem.Options{}, func(*placed) bool { return true }},
 		"kinds":   {dem.Options{Kinds: kinds}, func(p *placed) bool { return kinds(p.kind) }},
 		"classes": {dem.Options{Classes: func(c string) bool { return classes[c] }}, func(p *placed) bool { return p.class == "" || classes[p.class] }},
+	}
+	// Without faults, classes that nobody wants are skipped: what is wrong with their entities is not even met.
+	for _, class := range slices.Sorted(maps.Keys(classes))[:min(2, len(classes)-1)+1] {
+		if class == "" {
+			continue
+		}
+		views["entities of class "+class] = struct {
+			opts dem.Options
+			keep func(*placed) bool
+		}{
+			dem.Options{Kinds: isEntity, Classes: func(c string) bool { return c == class }},
+			func(p *placed) bool { return p.class == class && isEntity(p.kind) },
+		}
 	}
 	for _, i := range random.Perm(dem.KindCount)[:single] {
 		k := dem.Kind(i)

@@ -34,18 +34,20 @@ func (d *Decoder) Entity(index int) (e Entity, ok bool) {
 }
 
 // Present fills ev with an EntityEntered that tells the whole present state of the entity in a slot, for somebody who
-// comes late. ok is false when there is none, when it is out of view, and when nobody asked for its class. It is no event
-// of the demo: the position does not move.
+// comes late: of all slots, it is what somebody knows who read all events before Position. ok is false when there is no
+// entity, and when nobody asked for its class. It is no event of the demo: the position does not move.
 func (d *Decoder) Present(index int, ev *Event) (ok bool) {
 	if uint(index) >= maxEntities {
 		return false
 	}
 	ent := d.entities[index]
-	if ent == nil || !ent.decoded || !ent.active || !ent.class.wanted {
+	if ent == nil || !ent.decoded || !ent.class.wanted {
 		return false
 	}
 	ev.AtTick = d.Tick()
-	return d.tellWhole(ev, index, ent)
+	ok = d.tellWhole(ev, index, ent)
+	ev.EntityEntered.OutOfView = !ent.active
+	return ok
 }
 
 // tellWhole fills ev with an EntityEntered that tells the whole state of an entity. It returns false when the entity has

@@ -17,8 +17,10 @@ func (d *Decoder) nextFrame(ev *Event) (bool, error) {
 		return false, err
 	}
 	d.stats.Records++
+	d.arrived = false
 	d.place.startRecord()
 	d.quiet = d.frame.offset <= d.from.Offset
+	d.tellSkipped()
 	if d.frame.compressed {
 		var ok bool
 		if payload, ok = d.inflateRecord(payload); !ok {

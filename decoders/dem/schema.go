@@ -8,6 +8,8 @@ type schema struct {
 	serializers []*serializer
 	byKey       map[serializerKey]*serializer
 	byName      map[string]*serializer // the last one of each name
+	// guesses: there are fields of types that nobody knows.
+	guesses bool
 }
 
 type serializerKey struct {
@@ -43,6 +45,9 @@ type field struct {
 	encoder         string
 	// minusOne: numbers are sent plus one, so that -1 takes a byte.
 	minusOne bool
+
+	// unknown is the type of the field's value, unknownElem that of its elements, when nobody knows it.
+	unknown, unknownElem string
 
 	// told is the field as the file describes it.
 	told SerializerField

@@ -33,6 +33,7 @@ func (d *Decoder) useSchema(s *schema, ok bool) {
 		d.forgetEntities()
 	}
 	d.schema = s
+	d.learnAnew()
 	for _, c := range d.classes {
 		if c != nil {
 			d.setRoot(c)
@@ -176,9 +177,10 @@ func (d *Decoder) setRoot(c *class) {
 		c.root = d.tree.newRoot(s)
 	}
 	if d.game == gameDota {
-		c.rules = name == "CDOTAGamerulesProxy" && d.has(KindTick)
+		c.rules = name == "CDOTAGamerulesProxy" && d.kinds&clockKinds != 0
 		c.decoded = c.decoded || c.rules
 	}
+	d.watch(c)
 }
 
 func (d *Decoder) nextClass(ev *Event) bool {

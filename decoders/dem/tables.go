@@ -200,6 +200,9 @@ func (d *Decoder) entryChanged(t *stringTable, index int, key []byte) {
 	}
 	if id, ok := parseTableKey(key); ok {
 		d.baseIndex[id] = index
+		if len(d.learn.changed) < maxClassID {
+			d.learn.changed = append(d.learn.changed, id)
+		}
 		if int(id) < len(d.classes) && d.classes[id] != nil {
 			d.classes[id].baseline.made = false
 		}

@@ -111,14 +111,15 @@ func (d *Decoder) readUpdate(ent *entity, c *class, size int) bool {
 	start := r.Pos()
 	d.stats.EntityUpdates++
 	u.room = max(0, maxState-d.held)
-	err := u.read(r, c, &ent.state)
-	used := r.Pos() - start
-	if err == nil && size >= 0 && used != size {
-		err = errEntityBits
+	var err error
+	if size >= 0 {
+		err = u.readSized(r, c, &ent.state, size, 0)
+	} else {
+		err = u.read(r, c, &ent.state)
 	}
+	used := r.Pos() - start
 	switch {
 	case err == nil:
-		u.confirm()
 		return d.applyUpdate(ent)
 	case size < 0:
 		// Where the next one starts is not known.
@@ -129,7 +130,7 @@ func (d *Decoder) readUpdate(ent *entity, c *class, size int) bool {
 	}
 	r.Seek(start + size)
 	if errors.Is(err, errState) {
-		u.changes = u.changes[:0]
+		u.changes, u.lost = u.changes[:0], u.lost[:0]
 		d.noRoom(c)
 		d.count(ent)
 		return false
@@ -137,10 +138,9 @@ func (d *Decoder) readUpdate(ent *entity, c *class, size int) bool {
 	d.stats.EntityMismatches++
 	f := Fault{Kind: FaultKindEntity, MessageId: svcPacketEntities, EntityIndex: uint32(e.index), Class: c.name, HasClass: true,
 		BitsAnnounced: uint32(size), BitsRead: uint32(used), Detail: []byte(err.Error())}
-	n := u.blame(&f)
-	u.changes = u.changes[:n]
+	u.blame(&f)
 	d.fault(f)
-	return d.applyUpdate(ent) && n > 0
+	return d.applyUpdate(ent) && len(u.changes)+len(u.lost) > 0
 }
 
 // applyUpdate applies the changes of the update to an entity. It drops them and returns false when there is no room.
@@ -151,16 +151,25 @@ func (d *Decoder) applyUpdate(ent *entity) bool {
 		u.changes = u.changes[:0]
 		d.noRoom(ent.class)
 	}
-	u.apply(ent.class, &ent.state, len(u.changes))
+	d.countFields(u)
+	u.apply(ent.class, &ent.state)
 	d.count(ent)
 	return fits
 }
 
-// fillChanges fills fields with the wanted changes of the update.
+// countFields counts what an update tells.
+func (d *Decoder) countFields(u *updateReader) {
+	d.stats.Fields += int64(len(u.changes) + len(u.lost))
+	d.stats.FieldsLost += int64(len(u.lost))
+}
+
+// fillChanges fills fields with the wanted changes of the update, and behind them, without a value, with the wanted fields
+// that changed to what could not be read.
 func (d *Decoder) fillChanges(fields []FieldValue) []FieldValue {
 	u := &d.update
 	d.floats = d.floats[:0]
-	fields = sized(fields, len(u.changes))
+	all := len(u.changes) + len(u.lost)
+	fields = sized(fields, all)
 	n := 0
 	for i := range u.changes {
 		ch := &u.changes[i]
@@ -171,7 +180,13 @@ func (d *Decoder) fillChanges(fields []FieldValue) []FieldValue {
 		ch.cell.fill(&fields[n], u.data(&ch.cell), &d.floats)
 		n++
 	}
-	d.narrowed = n < len(u.changes)
+	for _, lost := range u.lost {
+		if lost.wanted {
+			fields[n].Field, fields[n].ValueCase = lost.name, FieldValueValueNone
+			n++
+		}
+	}
+	d.narrowed = n < all
 	return fields[:n]
 }
 

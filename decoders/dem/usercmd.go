@@ -56,3 +56,48 @@ func (d *Decoder) nextUserCmd(ev *Event) bool {
 	}
 	return false
 }
+
+// startCvars begins to read CNETMsg_SetConVar.
+func (d *Decoder) startCvars(ev *Event, b []byte) bool {
+	d.list.items = wire{}
+	m := wire{buf: b}
+	for m.next() {
+		if m.num == 1 {
+			d.list.items = wire{buf: m.raw}
+		}
+	}
+	if m.bad {
+		return d.badMessage(ev, netSetConVar, b)
+	}
+	d.stage = stageCvars
+	return false
+}
+
+func (d *Decoder) nextCvar(ev *Event) bool {
+	m := &d.list.items
+	for m.next() {
+		if m.num != 1 {
+			continue
+		}
+		d.place.nextElement()
+		if !d.want(KindServerCvar, slotEvent) {
+			continue
+		}
+		var c ServerCvar
+		for q := (wire{buf: m.raw}); q.next(); {
+			switch q.num {
+			case 1:
+				c.Name = q.raw
+			case 2:
+				c.Value = q.raw
+			}
+		}
+		ev.Kind, ev.ServerCvar = KindServerCvar, c
+		return true
+	}
+	d.stage = stagePacket
+	if m.bad {
+		d.fault(Fault{Kind: FaultKindMessage, MessageId: netSetConVar, Detail: []byte("message: cannot be read to its end")})
+	}
+	return false
+}

@@ -14,34 +14,9 @@ import csv
 import sys
 
 import replayd
+from replayd.entities import EntityState
 from replayd.events import dem
 from replayd.v1 import filter_pb2
-
-AXES = "XYZ"
-MAP = 16384  # world units from the middle to the edge
-
-
-class Hero:
-    """An entity's place: a cell on each axis, and a position inside it."""
-
-    def __init__(self) -> None:
-        self.cell = dict.fromkeys(AXES, 0)
-        self.inside = dict.fromkeys(AXES, 0.0)
-
-    def learn(self, name: str, value: float) -> bool:
-        """Takes one field. Returns whether it is about the place."""
-        prefix, axis = name[:-1], name[-1]
-        if prefix == "CBodyComponent.m_cell":
-            self.cell[axis] = int(value)
-        elif prefix == "CBodyComponent.m_vec" and axis in AXES:
-            self.inside[axis] = value
-        else:
-            return False
-        return True
-
-    def place(self, width: int) -> list[float]:
-        """x, y and z in world units."""
-        return [round(self.cell[axis] * width - MAP + self.inside[axis], 2) for axis in AXES]
 
 
 def main() -> None:
@@ -56,30 +31,20 @@ def main() -> None:
     fields = [f"CBodyComponent.{part}?" for part in ("m_cell", "m_vec")]
     places = filter_pb2.EventFilter(dem=filter_pb2.DemFilter(classes=[options.classes], fields=fields))
     deleted = filter_pb2.EventFilter(kinds=["entity_deleted"], dem=filter_pb2.DemFilter(classes=[options.classes]))
-    heroes: dict[int, Hero] = {}
+    state = EntityState()
     out = csv.writer(sys.stdout)
     out.writerow(["tick", "seconds", "hero", "entity", "x", "y", "z"])
     with replayd.connect(options.address) as client:
         stream = client.decode if options.upload else client.events
         events = stream(options.replay, format=dem.FORMAT, include=[places, deleted])
         for event in events:
-            match event.kind:
-                case "entity_deleted":
-                    heroes.pop(event.value.index, None)
-                case "entity_created" | "entity_updated" | "entity_entered":
-                    entity = event.value
-                    if event.kind == "entity_created":
-                        heroes[entity.index] = Hero()
-                    hero = heroes.setdefault(entity.index, Hero())
-                    moved = [
-                        hero.learn(event.string(field.field), getattr(field, field.WhichOneof("value") or ""))
-                        for field in entity.fields
-                    ]
-                    if any(moved):
-                        assert events.replay is not None
-                        seconds = event.tick / (events.replay.ticks_per_second or 30)
-                        name = event.string(getattr(entity, "class"))
-                        out.writerow([event.tick, f"{seconds:.2f}", name, entity.index, *hero.place(options.cell)])
+            hero = state.apply(event)
+            place = hero.place(options.cell) if hero else None
+            if hero is None or place is None or event.kind == "entity_deleted":
+                continue
+            assert events.replay is not None
+            seconds = event.tick / (events.replay.ticks_per_second or 30)
+            out.writerow([event.tick, f"{seconds:.2f}", hero.class_name, hero.index, *(round(x, 2) for x in place)])
 
 
 if __name__ == "__main__":

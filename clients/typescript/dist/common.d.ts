@@ -4,6 +4,7 @@ export { Format, type Replay } from "../gen/replayd/v1/replay_pb.js";
 export { EndReason, FollowState, SlowConsumer, type StreamEventsResponse } from "../gen/replayd/v1/stream_pb.js";
 export { Client, type Filter, Stream, type StreamOptions } from "./client.js";
 export { Columns } from "./columns.js";
+export { Entity, EntityState, type FieldData, noEntity } from "./entities.js";
 export { ReplaydError, SequenceError } from "./error.js";
 export { type AnyEvent, type AnyValue, Batch, Event } from "./event.js";
 export { type Retry } from "./session.js";

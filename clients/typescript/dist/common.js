@@ -5,6 +5,7 @@ export { Format } from "../gen/replayd/v1/replay_pb.js";
 export { EndReason, FollowState, SlowConsumer } from "../gen/replayd/v1/stream_pb.js";
 export { Client, Stream } from "./client.js";
 export { Columns } from "./columns.js";
+export { Entity, EntityState, noEntity } from "./entities.js";
 export { ReplaydError, SequenceError } from "./error.js";
 export { Batch, Event } from "./event.js";
 export {} from "./session.js";

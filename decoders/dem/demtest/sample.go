@@ -85,6 +85,8 @@ func Sample() []byte {
 		Message{76, Proto(nil).Bytes(1, Proto(nil).Bytes(1, []byte("input")).Varint(2, 4).Varint(3, 1).Varint(4, 901).Varint(5, 900)).
 			Bytes(1, Proto(nil).Bytes(1, []byte("more")))},
 		Message{72, Proto(nil).Varint(1, 612).Bytes(2, Proto(nil).Varint(1, 6).Text(3, "wrapped"))},
+		Message{6, Proto(nil).Bytes(1, Proto(nil).
+			Bytes(1, Proto(nil).Text(1, "sv_cheats").Text(2, "0")).Bytes(1, Proto(nil).Text(1, "sv_password").Text(2, "secret")))},
 		Message{483, Proto(nil).Varint(1, 0).Varint(2, 50)},
 		Message{9999, []byte("nobody knows this message")},
 		Message{4, Proto(nil).Varint(1, 903)},
@@ -157,6 +159,7 @@ func sampleSchema() []Serializer {
 		{Name: "CDOTAGamerules", Fields: []Field{
 			{Name: "m_flGameStartTime", Type: "float32"}, {Name: "m_bGamePaused", Type: "bool"},
 			{Name: "m_nTotalPausedTicks", Type: "int32"}, {Name: "m_nPauseStartTick", Type: "int32"},
+			{Name: "m_nGameState", Type: "int32"}, {Name: "m_flStateTransitionTime", Type: "GameTime_t"},
 		}},
 		{Name: "CDOTAGamerulesProxy", Fields: []Field{{Name: "m_pGameRules", Type: "CDOTAGamerules*", Serializer: "CDOTAGamerules"}}},
 		{Name: "CEverything", Fields: []Field{
@@ -280,6 +283,7 @@ func gameRules(pausedTicks int64) []Value {
 		{[]int{0, 1}, func(w *Bits) { w.Bool(pausedTicks > 0) }},
 		{[]int{0, 2}, func(w *Bits) { w.Zigzag(pausedTicks) }},
 		{[]int{0, 3}, func(w *Bits) { w.Zigzag(903) }},
+		{[]int{0, 4}, func(w *Bits) { w.Zigzag(5) }},
 	}
 }
 

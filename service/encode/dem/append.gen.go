@@ -241,6 +241,13 @@ func AppendEvent(b []byte, m *dem.Event) []byte {
 			b = appendFault(b, &m.Fault)
 			b = wire.Close(b, at)
 		}
+	case dem.KindServerCvar:
+		{
+			b = append(b, 0xea, 0x02, 0)
+			at := len(b)
+			b = appendServerCvar(b, &m.ServerCvar)
+			b = wire.Close(b, at)
+		}
 	}
 	return b
 }
@@ -395,6 +402,10 @@ func appendEntityEntered(b []byte, m *dem.EntityEntered) []byte {
 			b = wire.Close(b, at)
 		}
 	}
+	if m.OutOfView {
+		b = append(b, 0x30)
+		b = wire.Bool(b, m.OutOfView)
+	}
 	return b
 }
 
@@ -442,6 +453,10 @@ func appendTick(b []byte, m *dem.Tick) []byte {
 	if m.Paused {
 		b = append(b, 0x18)
 		b = wire.Bool(b, m.Paused)
+	}
+	if m.Phase != 0 {
+		b = append(b, 0x20)
+		b = wire.Varint(b, uint64(m.Phase))
 	}
 	return b
 }
@@ -783,6 +798,10 @@ func appendCombatLog(b []byte, m *dem.CombatLog) []byte {
 		b = append(b, 0xa2, 0x06)
 		b = wire.String(b, m.ValueName)
 	}
+	if m.HasGameTime {
+		b = append(b, 0xad, 0x06)
+		b = wire.Float(b, m.GameTime)
+	}
 	return b
 }
 
@@ -1082,6 +1101,10 @@ func appendChatEvent(b []byte, m *dem.ChatEvent) []byte {
 		b = append(b, 0x35)
 		b = wire.Float(b, m.Time)
 	}
+	if m.HasGameTime {
+		b = append(b, 0x3d)
+		b = wire.Float(b, m.GameTime)
+	}
 	return b
 }
 
@@ -1109,6 +1132,10 @@ func appendChat(b []byte, m *dem.Chat) []byte {
 	if m.EntityIndex != -1 {
 		b = append(b, 0x30)
 		b = wire.Varint(b, uint64(m.EntityIndex))
+	}
+	if m.HasGameTime {
+		b = append(b, 0x3d)
+		b = wire.Float(b, m.GameTime)
 	}
 	return b
 }
@@ -1654,6 +1681,26 @@ func appendFault(b []byte, m *dem.Fault) []byte {
 		b = append(b, 0x48)
 		b = wire.Varint(b, uint64(m.BitsRead))
 	}
+	if m.BytesSkipped != 0 {
+		b = append(b, 0x50)
+		b = wire.Varint(b, uint64(m.BytesSkipped))
+	}
+	return b
+}
+
+func appendServerCvar(b []byte, m *dem.ServerCvar) []byte {
+	if len(m.Name) > 0 {
+		b = append(b, 0x0a)
+		b = wire.String(b, m.Name)
+	}
+	if len(m.Value) > 0 {
+		b = append(b, 0x12)
+		b = wire.String(b, m.Value)
+	}
+	if m.Redacted {
+		b = append(b, 0x18)
+		b = wire.Bool(b, m.Redacted)
+	}
 	return b
 }
 
@@ -1692,4 +1739,5 @@ var Kinds = []string{
 	"stop",
 	"command",
 	"fault",
+	"server_cvar",
 }

@@ -26,7 +26,8 @@ var Codec = encode.Codec{
 // same.
 func newOpener() func(encode.Input, encode.Options) (encode.Reader, error) {
 	schemas := new(dem.Schemas)
-	return func(in encode.Input, o encode.Options) (encode.Reader, error) { return open(in, o, schemas) }
+	types := &firstTypes{schemas: schemas}
+	return func(in encode.Input, o encode.Options) (encode.Reader, error) { return open(in, o, schemas, types) }
 }
 
 // lacks reports whether demos of a replay's game have no events of a kind.

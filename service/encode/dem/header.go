@@ -6,8 +6,11 @@ import (
 	"encoding/hex"
 	"errors"
 	"io"
+	"maps"
 	"math"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -154,9 +157,69 @@ func (h *header) describe(r *replaydv1.Replay) {
 }
 
 // summary is what is to be said of a demo when it was streamed.
-func summary(s dem.Stats) *replaydv1.StreamEnd_Dem {
-	return &replaydv1.StreamEnd_Dem{Dem: &demv1.Summary{
+func summary(s dem.Stats, h dem.Health) *replaydv1.StreamEnd_Dem {
+	m := &demv1.Summary{
 		Records: s.Records, Messages: s.Messages, EntityUpdates: s.EntityUpdates, EntitySkips: s.EntitySkips,
 		EntityMismatches: s.EntityMismatches, EntityUnknown: s.EntityUnknown, Faults: s.Faults,
-	}}
+		UnknownTypes: unknownTypes(h.Types), Fields: h.Fields, FieldsLost: h.FieldsLost,
+	}
+	for _, class := range slices.Sorted(maps.Keys(h.Faults)) {
+		if len(m.ClassFaults) == maxListed {
+			break
+		}
+		m.ClassFaults = append(m.ClassFaults, &demv1.ClassFaults{Class: text([]byte(class)), Faults: h.Faults[class]})
+	}
+	return &replaydv1.StreamEnd_Dem{Dem: m}
 }
+
+// maxListed bounds what is listed of a demo's types and classes: games have some hundred.
+const maxListed = 1 << 10
+
+func unknownTypes(types []dem.TypeGuess) (out []*demv1.UnknownType) {
+	for _, t := range types[:min(len(types), maxListed)] {
+		out = append(out, &demv1.UnknownType{Name: text([]byte(t.Name)), ReadAs: t.ReadAs, Proofs: int32(t.Proofs), MayBeSigned: t.MaybeSigned})
+	}
+	return out
+}
+
+// firstTypes finds out what is known of the types of a demo's fields where its entities begin. It is asked for at the start of
+// each stream, so it remembers the answers of the demos that were asked for last.
+type firstTypes struct {
+	schemas *dem.Schemas
+
+	mu    sync.Mutex
+	known map[string][]*demv1.UnknownType // by identity
+}
+
+// maxKnown is how many demos are remembered.
+const maxKnown = 256
+
+// of returns the types of the demo with an identity that at reads; nil while its entities have not begun.
+func (f *firstTypes) of(identity string, at io.ReaderAt) []*demv1.UnknownType {
+	f.mu.Lock()
+	types, ok := f.known[identity]
+	f.mu.Unlock()
+	if ok {
+		return types
+	}
+	d := dem.New(io.NewSectionReader(at, 0, math.MaxInt64), dem.Options{
+		Schemas: f.schemas, Yield: 1, Kinds: func(k dem.Kind) bool { return k == dem.KindEntityCreated }, Classes: func(string) bool { return false },
+	})
+	var ev dem.Event
+	for !d.EntitiesBegun() {
+		if err := d.Next(&ev); err != nil && !errors.Is(err, dem.ErrYield) || d.Offset() > maxSignOn {
+			return nil
+		}
+	}
+	types = unknownTypes(d.Health().Types)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.known == nil || len(f.known) >= maxKnown {
+		f.known = map[string][]*demv1.UnknownType{}
+	}
+	f.known[identity] = types
+	return types
+}
+
+// maxSignOn bounds how much of a demo is read for the description of a stream, in bytes: entities begin within 4 MiB.
+const maxSignOn = 16 << 20

@@ -3,6 +3,7 @@ package dem
 import (
 	"errors"
 	"io"
+	"slices"
 
 	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/decoders/dem"
@@ -23,6 +24,7 @@ type reader struct {
 	encode.Options
 
 	in       encode.Input
+	types    *firstTypes // nil when no entities are asked for
 	d        *dem.Decoder
 	ev       dem.Event
 	strings  stringTable
@@ -37,7 +39,7 @@ type reader struct {
 	open bool
 }
 
-func open(in encode.Input, o encode.Options, schemas *dem.Schemas) (encode.Reader, error) {
+func open(in encode.Input, o encode.Options, schemas *dem.Schemas, types *firstTypes) (encode.Reader, error) {
 	src, err := in.From(0)
 	if err != nil {
 		return nil, err
@@ -56,12 +58,19 @@ func open(in encode.Input, o encode.Options, schemas *dem.Schemas) (encode.Reade
 			opts.Fields = r.wantsField
 		}
 	}
+	if slices.ContainsFunc(entityKinds, func(k uint8) bool { return o.Filter.Kind(k) }) {
+		r.types = types
+	}
 	r.d = dem.New(src, opts)
 	return r, nil
 }
 
 func (r *reader) Header(replay *replaydv1.Replay) error {
-	return tellHeader(r.d, r.in.At, replay)
+	if err := tellHeader(r.d, r.in.At, replay); err != nil || r.types == nil || r.in.At == nil {
+		return err
+	}
+	replay.GetDem().UnknownTypes = r.types.of(replay.GetIdentity(), r.in.At)
+	return nil
 }
 
 // Seek decodes up to where delivery starts: entities and names are changes of earlier ones.
@@ -233,4 +242,6 @@ func (r *reader) Tick() int32 { return r.d.Tick() }
 
 func (r *reader) Filtered() uint64 { return r.skipped }
 
-func (r *reader) Summarize(end *replaydv1.StreamEnd) { end.Summary = summary(r.d.Stats()) }
+func (r *reader) Summarize(end *replaydv1.StreamEnd) {
+	end.Summary = summary(r.d.Stats(), r.d.Health())
+}

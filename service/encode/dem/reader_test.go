@@ -407,6 +407,7 @@ func TestFieldFilter(t *testing.T) {
 	want := []string{
 		"created m_items.0000.m_nID", "created m_items.0001.m_szName", "created m_items.0001.m_vecTags",
 		"created m_items.0001.m_vecTags.0000", "updated m_iUint", "updated m_iUint",
+		"updated m_iUint", // to what could not be read
 	}
 	if !slices.Equal(fields, want) || chats != 4 {
 		t.Errorf("fields %q, %d chats", fields, chats)
@@ -490,7 +491,7 @@ func TestNow(t *testing.T) {
 		}
 	}
 	var state demv1.EventList
-	if err := proto.Unmarshal(append(b.Events, b.Tail...), &state); err != nil || len(state.GetEvents()) != 2 {
+	if err := proto.Unmarshal(append(b.Events, b.Tail...), &state); err != nil || len(state.GetEvents()) != 3 {
 		t.Fatal(err, &state)
 	}
 	src.there = len(data)
@@ -498,11 +499,11 @@ func TestNow(t *testing.T) {
 	if !errors.Is(err, io.EOF) {
 		t.Error(err)
 	}
-	// First the state of the two entities that are in view.
+	// First the state of the three entities, of which one is out of view.
 	for i, ev := range state.GetEvents() {
 		e := ev.GetEntityEntered()
-		if !e.GetFull() || e.GetIndex() != uint32(9*i) || ev.GetAtTick() != 4 || r.Position().Before(at) ||
-			state.GetStrings()[e.GetClass()] != "CEverything" || len(e.GetFields()) < 2 {
+		if !e.GetFull() || e.GetIndex() != []uint32{0, 3, 9}[i] || ev.GetAtTick() != 4 || r.Position().Before(at) ||
+			e.GetOutOfView() != (i == 1) || len(e.GetFields()) < 2 {
 			t.Errorf("event %d is %v", i, ev)
 		}
 	}
@@ -588,6 +589,89 @@ func TestRedact(t *testing.T) {
 			if c.GetText() != want || c.GetRedacted() != redacted {
 				t.Errorf("%q (revealed: %v) is told as %v", test.text, reveal, c)
 			}
+		}
+	}
+}
+
+// TestHealth: the beginning and the end of a stream say which types nobody knows, and the end what that cost, whatever the
+// filter lets through.
+func TestHealth(t *testing.T) {
+	data := demtest.World(true)
+	var first *demv1.Summary
+	for _, test := range []struct {
+		name     string
+		includes []*replaydv1.EventFilter
+		entities bool
+	}{
+		{"all", nil, true},
+		{"faults", []*replaydv1.EventFilter{{Kinds: []string{"fault"}}}, false},
+		{"another class", []*replaydv1.EventFilter{{Dem: &replaydv1.DemFilter{Classes: []string{"CWeapon"}}}}, true},
+		{"a field", []*replaydv1.EventFilter{{Kinds: []string{"entity_updated"}, Dem: &replaydv1.DemFilter{Fields: []string{"m_iHealth"}}}}, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			f, err := filter.Compile(&encoder.Codec.Filters, test.includes, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := open(t, data, encode.Options{Filter: f})
+			var replay replaydv1.Replay
+			if err := r.Header(&replay); err != nil {
+				t.Fatal(err)
+			}
+			got, err := read(t, r, 100)
+			if !errors.Is(err, io.EOF) {
+				t.Fatal(err)
+			}
+			var end replaydv1.StreamEnd
+			r.Summarize(&end)
+			s := end.GetDem()
+			strange := slices.IndexFunc(s.GetUnknownTypes(), func(u *demv1.UnknownType) bool { return u.GetName() == "Strange_t" })
+			if strange < 0 || s.GetUnknownTypes()[strange].GetReadAs() != "" {
+				t.Errorf("types at the end: %v", s.GetUnknownTypes())
+			}
+			if known := replay.GetDem().GetUnknownTypes(); test.entities && !slices.ContainsFunc(known, func(u *demv1.UnknownType) bool {
+				return u.GetName() == "Strange_t" && u.GetReadAs() == ""
+			}) {
+				t.Errorf("types at the beginning: %v", known)
+			}
+			if first == nil {
+				first = s
+			}
+			if len(s.GetClassFaults()) != 1 || s.GetClassFaults()[0].GetClass() != "CCSPlayerPawn" || s.GetFaults() == 0 ||
+				s.GetFaults() != first.GetFaults() || s.GetFieldsLost() != first.GetFieldsLost() || s.GetFieldsLost() == 0 {
+				t.Errorf("%v", s)
+			}
+			faults := int64(0)
+			for _, ev := range got.list {
+				if ev.GetFault() != nil {
+					faults++
+				}
+			}
+			if (test.name == "all" || test.name == "faults") != (faults == s.GetFaults()) {
+				t.Errorf("%d faults of %d", faults, s.GetFaults())
+			}
+		})
+	}
+}
+
+// TestCvarSecrets: variables that hold passwords are told without their values.
+func TestCvarSecrets(t *testing.T) {
+	for _, reveal := range []bool{false, true} {
+		got, _ := read(t, open(t, demtest.Sample(), encode.Options{RevealSecrets: reveal}), 100)
+		seen := 0
+		for _, ev := range got.list {
+			c := ev.GetServerCvar()
+			if c == nil {
+				continue
+			}
+			seen++
+			password := c.GetName() == "sv_password"
+			if c.GetRedacted() != (password && !reveal) || (c.GetValue() == "") != c.GetRedacted() {
+				t.Errorf("with secrets %v: %v", reveal, c)
+			}
+		}
+		if seen != 2 {
+			t.Errorf("%d variables", seen)
 		}
 	}
 }

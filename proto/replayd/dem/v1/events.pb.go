@@ -31,6 +31,103 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// What a game of Dota is in. The numbers are the game's own plus one; phases newer than this list travel as their number.
+type GamePhase int32
+
+const (
+	// Not told.
+	GamePhase_GAME_PHASE_UNSPECIFIED GamePhase = 0
+	// The server begins.
+	GamePhase_GAME_PHASE_INIT GamePhase = 1
+	// Players load.
+	GamePhase_GAME_PHASE_WAIT_FOR_PLAYERS GamePhase = 2
+	// Heroes are banned and picked.
+	GamePhase_GAME_PHASE_HERO_SELECTION GamePhase = 3
+	// Heroes are picked; players buy.
+	GamePhase_GAME_PHASE_STRATEGY GamePhase = 4
+	// Before the horn.
+	GamePhase_GAME_PHASE_PRE_GAME GamePhase = 5
+	// After the horn.
+	GamePhase_GAME_PHASE_IN_PROGRESS GamePhase = 6
+	// An Ancient fell.
+	GamePhase_GAME_PHASE_POST_GAME GamePhase = 7
+	// Players leave.
+	GamePhase_GAME_PHASE_DISCONNECT GamePhase = 8
+	// The teams are shown.
+	GamePhase_GAME_PHASE_TEAM_SHOWCASE GamePhase = 9
+	// A custom game is set up.
+	GamePhase_GAME_PHASE_CUSTOM_SETUP GamePhase = 10
+	// The map loads.
+	GamePhase_GAME_PHASE_WAIT_FOR_MAP GamePhase = 11
+	// A scenario is set up.
+	GamePhase_GAME_PHASE_SCENARIO_SETUP GamePhase = 12
+	// Players are drafted.
+	GamePhase_GAME_PHASE_PLAYER_DRAFT GamePhase = 13
+)
+
+// Enum value maps for GamePhase.
+var (
+	GamePhase_name = map[int32]string{
+		0:  "GAME_PHASE_UNSPECIFIED",
+		1:  "GAME_PHASE_INIT",
+		2:  "GAME_PHASE_WAIT_FOR_PLAYERS",
+		3:  "GAME_PHASE_HERO_SELECTION",
+		4:  "GAME_PHASE_STRATEGY",
+		5:  "GAME_PHASE_PRE_GAME",
+		6:  "GAME_PHASE_IN_PROGRESS",
+		7:  "GAME_PHASE_POST_GAME",
+		8:  "GAME_PHASE_DISCONNECT",
+		9:  "GAME_PHASE_TEAM_SHOWCASE",
+		10: "GAME_PHASE_CUSTOM_SETUP",
+		11: "GAME_PHASE_WAIT_FOR_MAP",
+		12: "GAME_PHASE_SCENARIO_SETUP",
+		13: "GAME_PHASE_PLAYER_DRAFT",
+	}
+	GamePhase_value = map[string]int32{
+		"GAME_PHASE_UNSPECIFIED":      0,
+		"GAME_PHASE_INIT":             1,
+		"GAME_PHASE_WAIT_FOR_PLAYERS": 2,
+		"GAME_PHASE_HERO_SELECTION":   3,
+		"GAME_PHASE_STRATEGY":         4,
+		"GAME_PHASE_PRE_GAME":         5,
+		"GAME_PHASE_IN_PROGRESS":      6,
+		"GAME_PHASE_POST_GAME":        7,
+		"GAME_PHASE_DISCONNECT":       8,
+		"GAME_PHASE_TEAM_SHOWCASE":    9,
+		"GAME_PHASE_CUSTOM_SETUP":     10,
+		"GAME_PHASE_WAIT_FOR_MAP":     11,
+		"GAME_PHASE_SCENARIO_SETUP":   12,
+		"GAME_PHASE_PLAYER_DRAFT":     13,
+	}
+)
+
+func (x GamePhase) Enum() *GamePhase {
+	p := new(GamePhase)
+	*p = x
+	return p
+}
+
+func (x GamePhase) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (GamePhase) Descriptor() protoreflect.EnumDescriptor {
+	return file_replayd_dem_v1_events_proto_enumTypes[0].Descriptor()
+}
+
+func (GamePhase) Type() protoreflect.EnumType {
+	return &file_replayd_dem_v1_events_proto_enumTypes[0]
+}
+
+func (x GamePhase) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use GamePhase.Descriptor instead.
+func (GamePhase) EnumDescriptor() ([]byte, []int) {
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{0}
+}
+
 // What an entry of the combat log tells. The numbers are the game's own plus one; types newer than this list travel as
 // their number.
 type CombatLogType int32
@@ -241,11 +338,11 @@ func (x CombatLogType) String() string {
 }
 
 func (CombatLogType) Descriptor() protoreflect.EnumDescriptor {
-	return file_replayd_dem_v1_events_proto_enumTypes[0].Descriptor()
+	return file_replayd_dem_v1_events_proto_enumTypes[1].Descriptor()
 }
 
 func (CombatLogType) Type() protoreflect.EnumType {
-	return &file_replayd_dem_v1_events_proto_enumTypes[0]
+	return &file_replayd_dem_v1_events_proto_enumTypes[1]
 }
 
 func (x CombatLogType) Number() protoreflect.EnumNumber {
@@ -254,7 +351,7 @@ func (x CombatLogType) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use CombatLogType.Descriptor instead.
 func (CombatLogType) EnumDescriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{0}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{1}
 }
 
 // What happened to a modifier.
@@ -294,11 +391,11 @@ func (x ModifierState) String() string {
 }
 
 func (ModifierState) Descriptor() protoreflect.EnumDescriptor {
-	return file_replayd_dem_v1_events_proto_enumTypes[1].Descriptor()
+	return file_replayd_dem_v1_events_proto_enumTypes[2].Descriptor()
 }
 
 func (ModifierState) Type() protoreflect.EnumType {
-	return &file_replayd_dem_v1_events_proto_enumTypes[1]
+	return &file_replayd_dem_v1_events_proto_enumTypes[2]
 }
 
 func (x ModifierState) Number() protoreflect.EnumNumber {
@@ -307,7 +404,7 @@ func (x ModifierState) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ModifierState.Descriptor instead.
 func (ModifierState) EnumDescriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{1}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{2}
 }
 
 // What a fault is about.
@@ -316,12 +413,12 @@ type FaultKind int32
 const (
 	// Not told.
 	FaultKind_FAULT_KIND_UNSPECIFIED FaultKind = 0
-	// A record of the file could not be decompressed or read. It is skipped.
+	// A record of the file could not be decompressed or read. It is skipped. Or bytes were skipped that are no records.
 	FaultKind_FAULT_KIND_RECORD FaultKind = 1
 	// A message could not be read. It is skipped.
 	FaultKind_FAULT_KIND_MESSAGE FaultKind = 2
 	// An update of an entity could not be read to its end, or ended elsewhere than announced: fields whose type is not
-	// known, most likely. What follows the first field of unknown type is skipped.
+	// known, most likely. The first such field and what follows it is told without values.
 	FaultKind_FAULT_KIND_ENTITY FaultKind = 3
 	// The default state of a class could not be read.
 	FaultKind_FAULT_KIND_BASELINE FaultKind = 4
@@ -369,11 +466,11 @@ func (x FaultKind) String() string {
 }
 
 func (FaultKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_replayd_dem_v1_events_proto_enumTypes[2].Descriptor()
+	return file_replayd_dem_v1_events_proto_enumTypes[3].Descriptor()
 }
 
 func (FaultKind) Type() protoreflect.EnumType {
-	return &file_replayd_dem_v1_events_proto_enumTypes[2]
+	return &file_replayd_dem_v1_events_proto_enumTypes[3]
 }
 
 func (x FaultKind) Number() protoreflect.EnumNumber {
@@ -382,7 +479,7 @@ func (x FaultKind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use FaultKind.Descriptor instead.
 func (FaultKind) EnumDescriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{2}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{3}
 }
 
 // The events of one batch, in order.
@@ -484,6 +581,7 @@ type Event struct {
 	//	*Event_Stop
 	//	*Event_Command
 	//	*Event_Fault
+	//	*Event_ServerCvar
 	Kind          isEvent_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -821,6 +919,15 @@ func (x *Event) GetFault() *Fault {
 	return nil
 }
 
+func (x *Event) GetServerCvar() *ServerCvar {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_ServerCvar); ok {
+			return x.ServerCvar
+		}
+	}
+	return nil
+}
+
 type isEvent_Kind interface {
 	isEvent_Kind()
 }
@@ -985,6 +1092,11 @@ type Event_Fault struct {
 	Fault *Fault `protobuf:"bytes,44,opt,name=fault,proto3,oneof"`
 }
 
+type Event_ServerCvar struct {
+	// A variable of the server's console has a value.
+	ServerCvar *ServerCvar `protobuf:"bytes,45,opt,name=server_cvar,json=serverCvar,proto3,oneof"`
+}
+
 func (*Event_EntityUpdated) isEvent_Kind() {}
 
 func (*Event_EntityCreated) isEvent_Kind() {}
@@ -1048,6 +1160,8 @@ func (*Event_Stop) isEvent_Kind() {}
 func (*Event_Command) isEvent_Kind() {}
 
 func (*Event_Fault) isEvent_Kind() {}
+
+func (*Event_ServerCvar) isEvent_Kind() {}
 
 // A vector.
 type Vector struct {
@@ -1168,6 +1282,9 @@ type FieldValue struct {
 	Field uint32 `protobuf:"varint,1,opt,name=field,proto3" json:"field,omitempty"`
 	// The value. A list has a field of its own whose value is its new length (uint); elements beyond it are gone. An
 	// embedded object has a field of its own that says whether it is there (bool); when it is not, its fields are gone.
+	//
+	// Not set when the field changed to something that could not be read, as a fault says: the value that it had does not
+	// hold any more, nor what is below it.
 	//
 	// Types that are valid to be assigned to Value:
 	//
@@ -1532,8 +1649,8 @@ func (x *EntityUpdated) GetFields() []*FieldValue {
 	return nil
 }
 
-// An entity that was known came back into view, or was sent once more in full. A stream that starts at the present of a
-// demo that grows begins with one for each entity in view.
+// An entity that was known came back into view, or was sent once more in full. The state at a place of a demo is told by one
+// for each entity that there is.
 type EntityEntered struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The slot.
@@ -1545,7 +1662,9 @@ type EntityEntered struct {
 	// True when fields hold the whole state, which replaces the one before; false when they hold what changed.
 	Full bool `protobuf:"varint,4,opt,name=full,proto3" json:"full,omitempty"`
 	// The fields.
-	Fields        []*FieldValue `protobuf:"bytes,5,rep,name=fields,proto3" json:"fields,omitempty"`
+	Fields []*FieldValue `protobuf:"bytes,5,rep,name=fields,proto3" json:"fields,omitempty"`
+	// True for an entity that is there but out of view: in what tells a state, and nowhere else.
+	OutOfView     bool `protobuf:"varint,6,opt,name=out_of_view,json=outOfView,proto3" json:"out_of_view,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1613,6 +1732,13 @@ func (x *EntityEntered) GetFields() []*FieldValue {
 		return x.Fields
 	}
 	return nil
+}
+
+func (x *EntityEntered) GetOutOfView() bool {
+	if x != nil {
+		return x.OutOfView
+	}
+	return false
 }
 
 // An entity left the recorder's view.
@@ -1748,11 +1874,14 @@ type Tick struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The server's tick, which runs ahead of the demo's by a constant.
 	ServerTick uint32 `protobuf:"varint,1,opt,name=server_tick,json=serverTick,proto3" json:"server_tick,omitempty"`
-	// Dota: the time on the game's clock in seconds, pauses not counted, as of the packet before this one. Absent while
-	// the game has no clock yet, in other games, and when the filter asks for no ticks.
+	// Dota: the time on the game's clock in seconds from the horn, negative before it, pauses not counted. It is made of what
+	// the packets before this one told. Absent until it is known when the horn sounds, which is at latest when it does; in
+	// other games; and when the filter asks for no ticks.
 	GameTime *float32 `protobuf:"fixed32,2,opt,name=game_time,json=gameTime,proto3,oneof" json:"game_time,omitempty"`
 	// Dota: whether the game is paused.
-	Paused        bool `protobuf:"varint,3,opt,name=paused,proto3" json:"paused,omitempty"`
+	Paused bool `protobuf:"varint,3,opt,name=paused,proto3" json:"paused,omitempty"`
+	// Dota: what the game is in. Unspecified until it is told, and in other games.
+	Phase         GamePhase `protobuf:"varint,4,opt,name=phase,proto3,enum=replayd.dem.v1.GamePhase" json:"phase,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1806,6 +1935,13 @@ func (x *Tick) GetPaused() bool {
 		return x.Paused
 	}
 	return false
+}
+
+func (x *Tick) GetPhase() GamePhase {
+	if x != nil {
+		return x.Phase
+	}
+	return GamePhase_GAME_PHASE_UNSPECIFIED
 }
 
 // An entry of Dota's combat log. Names are the game's internal ones, such as "npc_dota_hero_axe". A field that says
@@ -1977,7 +2113,9 @@ type CombatLog struct {
 	// Whether the healing is regeneration.
 	HealFromRegen bool `protobuf:"varint,82,opt,name=heal_from_regen,json=healFromRegen,proto3" json:"heal_from_regen,omitempty"`
 	// The item bought, for COMBAT_LOG_TYPE_PURCHASE: the name that value is the number of.
-	ValueName     string `protobuf:"bytes,100,opt,name=value_name,json=valueName,proto3" json:"value_name,omitempty"`
+	ValueName string `protobuf:"bytes,100,opt,name=value_name,json=valueName,proto3" json:"value_name,omitempty"`
+	// The time on the game's clock in seconds from the horn, as in Tick. It is timestamp, less when the horn sounds.
+	GameTime      *float32 `protobuf:"fixed32,101,opt,name=game_time,json=gameTime,proto3,oneof" json:"game_time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2591,6 +2729,13 @@ func (x *CombatLog) GetValueName() string {
 		return x.ValueName
 	}
 	return ""
+}
+
+func (x *CombatLog) GetGameTime() float32 {
+	if x != nil && x.GameTime != nil {
+		return *x.GameTime
+	}
+	return 0
 }
 
 // A key of a game event.
@@ -3680,7 +3825,9 @@ type ChatEvent struct {
 	// A third value.
 	Value3 uint32 `protobuf:"varint,5,opt,name=value3,proto3" json:"value3,omitempty"`
 	// The time in seconds. 0 when not told.
-	Time          float32 `protobuf:"fixed32,6,opt,name=time,proto3" json:"time,omitempty"`
+	Time float32 `protobuf:"fixed32,6,opt,name=time,proto3" json:"time,omitempty"`
+	// The time on the game's clock in seconds from the horn, as in Tick.
+	GameTime      *float32 `protobuf:"fixed32,7,opt,name=game_time,json=gameTime,proto3,oneof" json:"game_time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3757,6 +3904,13 @@ func (x *ChatEvent) GetTime() float32 {
 	return 0
 }
 
+func (x *ChatEvent) GetGameTime() float32 {
+	if x != nil && x.GameTime != nil {
+		return *x.GameTime
+	}
+	return 0
+}
+
 // Somebody said something.
 type Chat struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3771,7 +3925,9 @@ type Chat struct {
 	// The channel's name, in messages that carry it instead of a number, such as "DOTA_Chat_All".
 	ChannelName string `protobuf:"bytes,5,opt,name=channel_name,json=channelName,proto3" json:"channel_name,omitempty"`
 	// Slot of the entity of the player who said it. Absent when not told.
-	EntityIndex   *int32 `protobuf:"varint,6,opt,name=entity_index,json=entityIndex,proto3,oneof" json:"entity_index,omitempty"`
+	EntityIndex *int32 `protobuf:"varint,6,opt,name=entity_index,json=entityIndex,proto3,oneof" json:"entity_index,omitempty"`
+	// Dota: the time on the game's clock in seconds from the horn, as in Tick.
+	GameTime      *float32 `protobuf:"fixed32,7,opt,name=game_time,json=gameTime,proto3,oneof" json:"game_time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3844,6 +4000,13 @@ func (x *Chat) GetChannelName() string {
 func (x *Chat) GetEntityIndex() int32 {
 	if x != nil && x.EntityIndex != nil {
 		return *x.EntityIndex
+	}
+	return 0
+}
+
+func (x *Chat) GetGameTime() float32 {
+	if x != nil && x.GameTime != nil {
+		return *x.GameTime
 	}
 	return 0
 }
@@ -5325,7 +5488,9 @@ type Fault struct {
 	// How many bits the update has, as announced.
 	BitsAnnounced uint32 `protobuf:"varint,8,opt,name=bits_announced,json=bitsAnnounced,proto3" json:"bits_announced,omitempty"`
 	// How many bits were read.
-	BitsRead      uint32 `protobuf:"varint,9,opt,name=bits_read,json=bitsRead,proto3" json:"bits_read,omitempty"`
+	BitsRead uint32 `protobuf:"varint,9,opt,name=bits_read,json=bitsRead,proto3" json:"bits_read,omitempty"`
+	// How many bytes before offset were skipped, because they are no records.
+	BytesSkipped  int64 `protobuf:"varint,10,opt,name=bytes_skipped,json=bytesSkipped,proto3" json:"bytes_skipped,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5423,6 +5588,77 @@ func (x *Fault) GetBitsRead() uint32 {
 	return 0
 }
 
+func (x *Fault) GetBytesSkipped() int64 {
+	if x != nil {
+		return x.BytesSkipped
+	}
+	return 0
+}
+
+// A variable of the server's console has a value: as the recording begins, or since now.
+type ServerCvar struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The variable's name.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Its value.
+	Value string `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
+	// True when the value was left out, because it may be a password.
+	Redacted      bool `protobuf:"varint,3,opt,name=redacted,proto3" json:"redacted,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ServerCvar) Reset() {
+	*x = ServerCvar{}
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[43]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ServerCvar) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ServerCvar) ProtoMessage() {}
+
+func (x *ServerCvar) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[43]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ServerCvar.ProtoReflect.Descriptor instead.
+func (*ServerCvar) Descriptor() ([]byte, []int) {
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{43}
+}
+
+func (x *ServerCvar) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *ServerCvar) GetValue() string {
+	if x != nil {
+		return x.Value
+	}
+	return ""
+}
+
+func (x *ServerCvar) GetRedacted() bool {
+	if x != nil {
+		return x.Redacted
+	}
+	return false
+}
+
 var File_replayd_dem_v1_events_proto protoreflect.FileDescriptor
 
 const file_replayd_dem_v1_events_proto_rawDesc = "" +
@@ -5430,7 +5666,7 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"\x1breplayd/dem/v1/events.proto\x12\x0ereplayd.dem.v1\x1a replayd/options/v1/options.proto\"T\n" +
 	"\tEventList\x12-\n" +
 	"\x06events\x18\x01 \x03(\v2\x15.replayd.dem.v1.EventR\x06events\x12\x18\n" +
-	"\astrings\x18\x02 \x03(\tR\astrings\"\x81\x0f\n" +
+	"\astrings\x18\x02 \x03(\tR\astrings\"\xc0\x0f\n" +
 	"\x05Event\x12\x17\n" +
 	"\aat_tick\x18\x01 \x01(\x05R\x06atTick\x12F\n" +
 	"\x0eentity_updated\x18\x02 \x01(\v2\x1d.replayd.dem.v1.EntityUpdatedH\x00R\rentityUpdated\x12F\n" +
@@ -5476,7 +5712,9 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"\tkey_frame\x18) \x01(\v2\x18.replayd.dem.v1.KeyFrameH\x00R\bkeyFrame\x12*\n" +
 	"\x04stop\x18* \x01(\v2\x14.replayd.dem.v1.StopH\x00R\x04stop\x123\n" +
 	"\acommand\x18+ \x01(\v2\x17.replayd.dem.v1.CommandH\x00R\acommand\x12-\n" +
-	"\x05fault\x18, \x01(\v2\x15.replayd.dem.v1.FaultH\x00R\x05faultB\x06\n" +
+	"\x05fault\x18, \x01(\v2\x15.replayd.dem.v1.FaultH\x00R\x05fault\x12=\n" +
+	"\vserver_cvar\x18- \x01(\v2\x1a.replayd.dem.v1.ServerCvarH\x00R\n" +
+	"serverCvarB\x06\n" +
 	"\x04kind\"2\n" +
 	"\x06Vector\x12\f\n" +
 	"\x01x\x18\x01 \x01(\x02R\x01x\x12\f\n" +
@@ -5509,13 +5747,14 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"\x05index\x18\x01 \x01(\rR\x05index\x12\x1a\n" +
 	"\x05class\x18\x02 \x01(\rB\x04\xe8\xe1\x18\x01R\x05class\x12\x16\n" +
 	"\x06serial\x18\x03 \x01(\rR\x06serial\x122\n" +
-	"\x06fields\x18\x04 \x03(\v2\x1a.replayd.dem.v1.FieldValueR\x06fields\"\xa1\x01\n" +
+	"\x06fields\x18\x04 \x03(\v2\x1a.replayd.dem.v1.FieldValueR\x06fields\"\xc1\x01\n" +
 	"\rEntityEntered\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\rR\x05index\x12\x1a\n" +
 	"\x05class\x18\x02 \x01(\rB\x04\xe8\xe1\x18\x01R\x05class\x12\x16\n" +
 	"\x06serial\x18\x03 \x01(\rR\x06serial\x12\x12\n" +
 	"\x04full\x18\x04 \x01(\bR\x04full\x122\n" +
-	"\x06fields\x18\x05 \x03(\v2\x1a.replayd.dem.v1.FieldValueR\x06fields\"V\n" +
+	"\x06fields\x18\x05 \x03(\v2\x1a.replayd.dem.v1.FieldValueR\x06fields\x12\x1e\n" +
+	"\vout_of_view\x18\x06 \x01(\bR\toutOfView\"V\n" +
 	"\n" +
 	"EntityLeft\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\rR\x05index\x12\x1a\n" +
@@ -5524,14 +5763,15 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"\rEntityDeleted\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\rR\x05index\x12\x1a\n" +
 	"\x05class\x18\x02 \x01(\rB\x04\xe8\xe1\x18\x01R\x05class\x12\x16\n" +
-	"\x06serial\x18\x03 \x01(\rR\x06serial\"o\n" +
+	"\x06serial\x18\x03 \x01(\rR\x06serial\"\xa0\x01\n" +
 	"\x04Tick\x12\x1f\n" +
 	"\vserver_tick\x18\x01 \x01(\rR\n" +
 	"serverTick\x12 \n" +
 	"\tgame_time\x18\x02 \x01(\x02H\x00R\bgameTime\x88\x01\x01\x12\x16\n" +
-	"\x06paused\x18\x03 \x01(\bR\x06pausedB\f\n" +
+	"\x06paused\x18\x03 \x01(\bR\x06paused\x12/\n" +
+	"\x05phase\x18\x04 \x01(\x0e2\x19.replayd.dem.v1.GamePhaseR\x05phaseB\f\n" +
 	"\n" +
-	"_game_time\"\xd0\x1a\n" +
+	"_game_time\"\x80\x1b\n" +
 	"\tCombatLog\x121\n" +
 	"\x04type\x18\x01 \x01(\x0e2\x1d.replayd.dem.v1.CombatLogTypeR\x04type\x12\x1f\n" +
 	"\vtarget_name\x18\x02 \x01(\tR\n" +
@@ -5625,7 +5865,10 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"\x18modifier_purged_duration\x18Q \x01(\x02R\x16modifierPurgedDuration\x12&\n" +
 	"\x0fheal_from_regen\x18R \x01(\bR\rhealFromRegen\x12\x1d\n" +
 	"\n" +
-	"value_name\x18d \x01(\tR\tvalueName\"\xcd\x01\n" +
+	"value_name\x18d \x01(\tR\tvalueName\x12 \n" +
+	"\tgame_time\x18e \x01(\x02H\x00R\bgameTime\x88\x01\x01B\f\n" +
+	"\n" +
+	"_game_time\"\xcd\x01\n" +
 	"\fGameEventKey\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x04text\x18\x02 \x01(\tH\x00R\x04text\x12\x16\n" +
@@ -5714,24 +5957,30 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
 	"\x04data\x18\x03 \x01(\fR\x04data\x12\x16\n" +
 	"\x06offset\x18\x04 \x01(\rR\x06offset\x12\x12\n" +
-	"\x04size\x18\x05 \x01(\rR\x04size\"\x93\x01\n" +
+	"\x04size\x18\x05 \x01(\rR\x04size\"\xc3\x01\n" +
 	"\tChatEvent\x12\x12\n" +
 	"\x04type\x18\x01 \x01(\x05R\x04type\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\rR\x05value\x12\x18\n" +
 	"\aplayers\x18\x03 \x03(\x11R\aplayers\x12\x16\n" +
 	"\x06value2\x18\x04 \x01(\rR\x06value2\x12\x16\n" +
 	"\x06value3\x18\x05 \x01(\rR\x06value3\x12\x12\n" +
-	"\x04time\x18\x06 \x01(\x02R\x04time\"\xe4\x01\n" +
+	"\x04time\x18\x06 \x01(\x02R\x04time\x12 \n" +
+	"\tgame_time\x18\a \x01(\x02H\x00R\bgameTime\x88\x01\x01B\f\n" +
+	"\n" +
+	"_game_time\"\x94\x02\n" +
 	"\x04Chat\x12&\n" +
 	"\tplayer_id\x18\x01 \x01(\x05B\x04\xf0\xe1\x18\x01H\x00R\bplayerId\x88\x01\x01\x12\x18\n" +
 	"\achannel\x18\x02 \x01(\rR\achannel\x12\x12\n" +
 	"\x04text\x18\x03 \x01(\tR\x04text\x12\x16\n" +
 	"\x06sender\x18\x04 \x01(\tR\x06sender\x12!\n" +
 	"\fchannel_name\x18\x05 \x01(\tR\vchannelName\x12,\n" +
-	"\fentity_index\x18\x06 \x01(\x05B\x04\xf0\xe1\x18\x01H\x01R\ventityIndex\x88\x01\x01B\f\n" +
+	"\fentity_index\x18\x06 \x01(\x05B\x04\xf0\xe1\x18\x01H\x01R\ventityIndex\x88\x01\x01\x12 \n" +
+	"\tgame_time\x18\a \x01(\x02H\x02R\bgameTime\x88\x01\x01B\f\n" +
 	"\n" +
 	"_player_idB\x0f\n" +
-	"\r_entity_index\"\xb2\x01\n" +
+	"\r_entity_indexB\f\n" +
+	"\n" +
+	"_game_time\"\xb2\x01\n" +
 	"\x04Ping\x12&\n" +
 	"\tplayer_id\x18\x01 \x01(\x05B\x04\xf0\xe1\x18\x01H\x00R\bplayerId\x88\x01\x01\x12\f\n" +
 	"\x01x\x18\x02 \x01(\x05R\x01x\x12\f\n" +
@@ -5873,7 +6122,7 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
 	"\x04data\x18\x03 \x01(\fR\x04data\x12\x16\n" +
 	"\x06offset\x18\x04 \x01(\rR\x06offset\x12\x12\n" +
-	"\x04size\x18\x05 \x01(\rR\x04size\"\xc2\x02\n" +
+	"\x04size\x18\x05 \x01(\rR\x04size\"\xe7\x02\n" +
 	"\x05Fault\x12-\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x19.replayd.dem.v1.FaultKindR\x04kind\x12\x16\n" +
 	"\x06detail\x18\x02 \x01(\tR\x06detail\x12\x16\n" +
@@ -5884,9 +6133,32 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"\x05class\x18\x06 \x01(\rB\x04\xe8\xe1\x18\x01H\x00R\x05class\x88\x01\x01\x12\x1f\n" +
 	"\x05field\x18\a \x01(\rB\x04\xe8\xe1\x18\x01H\x01R\x05field\x88\x01\x01\x12%\n" +
 	"\x0ebits_announced\x18\b \x01(\rR\rbitsAnnounced\x12\x1b\n" +
-	"\tbits_read\x18\t \x01(\rR\bbitsReadB\b\n" +
+	"\tbits_read\x18\t \x01(\rR\bbitsRead\x12#\n" +
+	"\rbytes_skipped\x18\n" +
+	" \x01(\x03R\fbytesSkippedB\b\n" +
 	"\x06_classB\b\n" +
-	"\x06_field*\xb1\f\n" +
+	"\x06_field\"R\n" +
+	"\n" +
+	"ServerCvar\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value\x12\x1a\n" +
+	"\bredacted\x18\x03 \x01(\bR\bredacted*\x93\x03\n" +
+	"\tGamePhase\x12\x1a\n" +
+	"\x16GAME_PHASE_UNSPECIFIED\x10\x00\x12\x13\n" +
+	"\x0fGAME_PHASE_INIT\x10\x01\x12\x1f\n" +
+	"\x1bGAME_PHASE_WAIT_FOR_PLAYERS\x10\x02\x12\x1d\n" +
+	"\x19GAME_PHASE_HERO_SELECTION\x10\x03\x12\x17\n" +
+	"\x13GAME_PHASE_STRATEGY\x10\x04\x12\x17\n" +
+	"\x13GAME_PHASE_PRE_GAME\x10\x05\x12\x1a\n" +
+	"\x16GAME_PHASE_IN_PROGRESS\x10\x06\x12\x18\n" +
+	"\x14GAME_PHASE_POST_GAME\x10\a\x12\x19\n" +
+	"\x15GAME_PHASE_DISCONNECT\x10\b\x12\x1c\n" +
+	"\x18GAME_PHASE_TEAM_SHOWCASE\x10\t\x12\x1b\n" +
+	"\x17GAME_PHASE_CUSTOM_SETUP\x10\n" +
+	"\x12\x1b\n" +
+	"\x17GAME_PHASE_WAIT_FOR_MAP\x10\v\x12\x1d\n" +
+	"\x19GAME_PHASE_SCENARIO_SETUP\x10\f\x12\x1b\n" +
+	"\x17GAME_PHASE_PLAYER_DRAFT\x10\r*\xb1\f\n" +
 	"\rCombatLogType\x12\x1f\n" +
 	"\x1bCOMBAT_LOG_TYPE_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16COMBAT_LOG_TYPE_DAMAGE\x10\x01\x12\x18\n" +
@@ -5961,110 +6233,114 @@ func file_replayd_dem_v1_events_proto_rawDescGZIP() []byte {
 	return file_replayd_dem_v1_events_proto_rawDescData
 }
 
-var file_replayd_dem_v1_events_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_replayd_dem_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 43)
+var file_replayd_dem_v1_events_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
+var file_replayd_dem_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 44)
 var file_replayd_dem_v1_events_proto_goTypes = []any{
-	(CombatLogType)(0),       // 0: replayd.dem.v1.CombatLogType
-	(ModifierState)(0),       // 1: replayd.dem.v1.ModifierState
-	(FaultKind)(0),           // 2: replayd.dem.v1.FaultKind
-	(*EventList)(nil),        // 3: replayd.dem.v1.EventList
-	(*Event)(nil),            // 4: replayd.dem.v1.Event
-	(*Vector)(nil),           // 5: replayd.dem.v1.Vector
-	(*Tuple)(nil),            // 6: replayd.dem.v1.Tuple
-	(*FieldValue)(nil),       // 7: replayd.dem.v1.FieldValue
-	(*EntityCreated)(nil),    // 8: replayd.dem.v1.EntityCreated
-	(*EntityUpdated)(nil),    // 9: replayd.dem.v1.EntityUpdated
-	(*EntityEntered)(nil),    // 10: replayd.dem.v1.EntityEntered
-	(*EntityLeft)(nil),       // 11: replayd.dem.v1.EntityLeft
-	(*EntityDeleted)(nil),    // 12: replayd.dem.v1.EntityDeleted
-	(*Tick)(nil),             // 13: replayd.dem.v1.Tick
-	(*CombatLog)(nil),        // 14: replayd.dem.v1.CombatLog
-	(*GameEventKey)(nil),     // 15: replayd.dem.v1.GameEventKey
-	(*GameEvent)(nil),        // 16: replayd.dem.v1.GameEvent
-	(*GameEventTypeKey)(nil), // 17: replayd.dem.v1.GameEventTypeKey
-	(*GameEventType)(nil),    // 18: replayd.dem.v1.GameEventType
-	(*StringTable)(nil),      // 19: replayd.dem.v1.StringTable
-	(*StringTableEntry)(nil), // 20: replayd.dem.v1.StringTableEntry
-	(*Modifier)(nil),         // 21: replayd.dem.v1.Modifier
-	(*Order)(nil),            // 22: replayd.dem.v1.Order
-	(*Sound)(nil),            // 23: replayd.dem.v1.Sound
-	(*UserCmd)(nil),          // 24: replayd.dem.v1.UserCmd
-	(*Message)(nil),          // 25: replayd.dem.v1.Message
-	(*ChatEvent)(nil),        // 26: replayd.dem.v1.ChatEvent
-	(*Chat)(nil),             // 27: replayd.dem.v1.Chat
-	(*Ping)(nil),             // 28: replayd.dem.v1.Ping
-	(*MapLine)(nil),          // 29: replayd.dem.v1.MapLine
-	(*ChatWheel)(nil),        // 30: replayd.dem.v1.ChatWheel
-	(*FileHeader)(nil),       // 31: replayd.dem.v1.FileHeader
-	(*MatchPlayer)(nil),      // 32: replayd.dem.v1.MatchPlayer
-	(*DraftPick)(nil),        // 33: replayd.dem.v1.DraftPick
-	(*Match)(nil),            // 34: replayd.dem.v1.Match
-	(*FileInfo)(nil),         // 35: replayd.dem.v1.FileInfo
-	(*ServerInfo)(nil),       // 36: replayd.dem.v1.ServerInfo
-	(*ClassInfo)(nil),        // 37: replayd.dem.v1.ClassInfo
-	(*SerializerField)(nil),  // 38: replayd.dem.v1.SerializerField
-	(*Serializer)(nil),       // 39: replayd.dem.v1.Serializer
-	(*ConsoleCmd)(nil),       // 40: replayd.dem.v1.ConsoleCmd
-	(*SyncTick)(nil),         // 41: replayd.dem.v1.SyncTick
-	(*KeyFrame)(nil),         // 42: replayd.dem.v1.KeyFrame
-	(*Stop)(nil),             // 43: replayd.dem.v1.Stop
-	(*Command)(nil),          // 44: replayd.dem.v1.Command
-	(*Fault)(nil),            // 45: replayd.dem.v1.Fault
+	(GamePhase)(0),           // 0: replayd.dem.v1.GamePhase
+	(CombatLogType)(0),       // 1: replayd.dem.v1.CombatLogType
+	(ModifierState)(0),       // 2: replayd.dem.v1.ModifierState
+	(FaultKind)(0),           // 3: replayd.dem.v1.FaultKind
+	(*EventList)(nil),        // 4: replayd.dem.v1.EventList
+	(*Event)(nil),            // 5: replayd.dem.v1.Event
+	(*Vector)(nil),           // 6: replayd.dem.v1.Vector
+	(*Tuple)(nil),            // 7: replayd.dem.v1.Tuple
+	(*FieldValue)(nil),       // 8: replayd.dem.v1.FieldValue
+	(*EntityCreated)(nil),    // 9: replayd.dem.v1.EntityCreated
+	(*EntityUpdated)(nil),    // 10: replayd.dem.v1.EntityUpdated
+	(*EntityEntered)(nil),    // 11: replayd.dem.v1.EntityEntered
+	(*EntityLeft)(nil),       // 12: replayd.dem.v1.EntityLeft
+	(*EntityDeleted)(nil),    // 13: replayd.dem.v1.EntityDeleted
+	(*Tick)(nil),             // 14: replayd.dem.v1.Tick
+	(*CombatLog)(nil),        // 15: replayd.dem.v1.CombatLog
+	(*GameEventKey)(nil),     // 16: replayd.dem.v1.GameEventKey
+	(*GameEvent)(nil),        // 17: replayd.dem.v1.GameEvent
+	(*GameEventTypeKey)(nil), // 18: replayd.dem.v1.GameEventTypeKey
+	(*GameEventType)(nil),    // 19: replayd.dem.v1.GameEventType
+	(*StringTable)(nil),      // 20: replayd.dem.v1.StringTable
+	(*StringTableEntry)(nil), // 21: replayd.dem.v1.StringTableEntry
+	(*Modifier)(nil),         // 22: replayd.dem.v1.Modifier
+	(*Order)(nil),            // 23: replayd.dem.v1.Order
+	(*Sound)(nil),            // 24: replayd.dem.v1.Sound
+	(*UserCmd)(nil),          // 25: replayd.dem.v1.UserCmd
+	(*Message)(nil),          // 26: replayd.dem.v1.Message
+	(*ChatEvent)(nil),        // 27: replayd.dem.v1.ChatEvent
+	(*Chat)(nil),             // 28: replayd.dem.v1.Chat
+	(*Ping)(nil),             // 29: replayd.dem.v1.Ping
+	(*MapLine)(nil),          // 30: replayd.dem.v1.MapLine
+	(*ChatWheel)(nil),        // 31: replayd.dem.v1.ChatWheel
+	(*FileHeader)(nil),       // 32: replayd.dem.v1.FileHeader
+	(*MatchPlayer)(nil),      // 33: replayd.dem.v1.MatchPlayer
+	(*DraftPick)(nil),        // 34: replayd.dem.v1.DraftPick
+	(*Match)(nil),            // 35: replayd.dem.v1.Match
+	(*FileInfo)(nil),         // 36: replayd.dem.v1.FileInfo
+	(*ServerInfo)(nil),       // 37: replayd.dem.v1.ServerInfo
+	(*ClassInfo)(nil),        // 38: replayd.dem.v1.ClassInfo
+	(*SerializerField)(nil),  // 39: replayd.dem.v1.SerializerField
+	(*Serializer)(nil),       // 40: replayd.dem.v1.Serializer
+	(*ConsoleCmd)(nil),       // 41: replayd.dem.v1.ConsoleCmd
+	(*SyncTick)(nil),         // 42: replayd.dem.v1.SyncTick
+	(*KeyFrame)(nil),         // 43: replayd.dem.v1.KeyFrame
+	(*Stop)(nil),             // 44: replayd.dem.v1.Stop
+	(*Command)(nil),          // 45: replayd.dem.v1.Command
+	(*Fault)(nil),            // 46: replayd.dem.v1.Fault
+	(*ServerCvar)(nil),       // 47: replayd.dem.v1.ServerCvar
 }
 var file_replayd_dem_v1_events_proto_depIdxs = []int32{
-	4,  // 0: replayd.dem.v1.EventList.events:type_name -> replayd.dem.v1.Event
-	9,  // 1: replayd.dem.v1.Event.entity_updated:type_name -> replayd.dem.v1.EntityUpdated
-	8,  // 2: replayd.dem.v1.Event.entity_created:type_name -> replayd.dem.v1.EntityCreated
-	10, // 3: replayd.dem.v1.Event.entity_entered:type_name -> replayd.dem.v1.EntityEntered
-	11, // 4: replayd.dem.v1.Event.entity_left:type_name -> replayd.dem.v1.EntityLeft
-	12, // 5: replayd.dem.v1.Event.entity_deleted:type_name -> replayd.dem.v1.EntityDeleted
-	13, // 6: replayd.dem.v1.Event.tick:type_name -> replayd.dem.v1.Tick
-	14, // 7: replayd.dem.v1.Event.combat_log:type_name -> replayd.dem.v1.CombatLog
-	16, // 8: replayd.dem.v1.Event.game_event:type_name -> replayd.dem.v1.GameEvent
-	20, // 9: replayd.dem.v1.Event.string_table_entry:type_name -> replayd.dem.v1.StringTableEntry
-	21, // 10: replayd.dem.v1.Event.modifier:type_name -> replayd.dem.v1.Modifier
-	22, // 11: replayd.dem.v1.Event.order:type_name -> replayd.dem.v1.Order
-	23, // 12: replayd.dem.v1.Event.sound:type_name -> replayd.dem.v1.Sound
-	24, // 13: replayd.dem.v1.Event.user_cmd:type_name -> replayd.dem.v1.UserCmd
-	25, // 14: replayd.dem.v1.Event.message:type_name -> replayd.dem.v1.Message
-	26, // 15: replayd.dem.v1.Event.chat_event:type_name -> replayd.dem.v1.ChatEvent
-	27, // 16: replayd.dem.v1.Event.chat:type_name -> replayd.dem.v1.Chat
-	28, // 17: replayd.dem.v1.Event.ping:type_name -> replayd.dem.v1.Ping
-	29, // 18: replayd.dem.v1.Event.map_line:type_name -> replayd.dem.v1.MapLine
-	30, // 19: replayd.dem.v1.Event.chat_wheel:type_name -> replayd.dem.v1.ChatWheel
-	31, // 20: replayd.dem.v1.Event.file_header:type_name -> replayd.dem.v1.FileHeader
-	35, // 21: replayd.dem.v1.Event.file_info:type_name -> replayd.dem.v1.FileInfo
-	36, // 22: replayd.dem.v1.Event.server_info:type_name -> replayd.dem.v1.ServerInfo
-	37, // 23: replayd.dem.v1.Event.class_info:type_name -> replayd.dem.v1.ClassInfo
-	39, // 24: replayd.dem.v1.Event.serializer:type_name -> replayd.dem.v1.Serializer
-	19, // 25: replayd.dem.v1.Event.string_table:type_name -> replayd.dem.v1.StringTable
-	18, // 26: replayd.dem.v1.Event.game_event_type:type_name -> replayd.dem.v1.GameEventType
-	40, // 27: replayd.dem.v1.Event.console_cmd:type_name -> replayd.dem.v1.ConsoleCmd
-	41, // 28: replayd.dem.v1.Event.sync_tick:type_name -> replayd.dem.v1.SyncTick
-	42, // 29: replayd.dem.v1.Event.key_frame:type_name -> replayd.dem.v1.KeyFrame
-	43, // 30: replayd.dem.v1.Event.stop:type_name -> replayd.dem.v1.Stop
-	44, // 31: replayd.dem.v1.Event.command:type_name -> replayd.dem.v1.Command
-	45, // 32: replayd.dem.v1.Event.fault:type_name -> replayd.dem.v1.Fault
-	5,  // 33: replayd.dem.v1.FieldValue.vector:type_name -> replayd.dem.v1.Vector
-	6,  // 34: replayd.dem.v1.FieldValue.tuple:type_name -> replayd.dem.v1.Tuple
-	7,  // 35: replayd.dem.v1.EntityCreated.fields:type_name -> replayd.dem.v1.FieldValue
-	7,  // 36: replayd.dem.v1.EntityUpdated.fields:type_name -> replayd.dem.v1.FieldValue
-	7,  // 37: replayd.dem.v1.EntityEntered.fields:type_name -> replayd.dem.v1.FieldValue
-	0,  // 38: replayd.dem.v1.CombatLog.type:type_name -> replayd.dem.v1.CombatLogType
-	15, // 39: replayd.dem.v1.GameEvent.keys:type_name -> replayd.dem.v1.GameEventKey
-	17, // 40: replayd.dem.v1.GameEventType.keys:type_name -> replayd.dem.v1.GameEventTypeKey
-	1,  // 41: replayd.dem.v1.Modifier.state:type_name -> replayd.dem.v1.ModifierState
-	5,  // 42: replayd.dem.v1.Order.position:type_name -> replayd.dem.v1.Vector
-	32, // 43: replayd.dem.v1.Match.players:type_name -> replayd.dem.v1.MatchPlayer
-	33, // 44: replayd.dem.v1.Match.draft:type_name -> replayd.dem.v1.DraftPick
-	34, // 45: replayd.dem.v1.FileInfo.match:type_name -> replayd.dem.v1.Match
-	38, // 46: replayd.dem.v1.Serializer.fields:type_name -> replayd.dem.v1.SerializerField
-	2,  // 47: replayd.dem.v1.Fault.kind:type_name -> replayd.dem.v1.FaultKind
-	48, // [48:48] is the sub-list for method output_type
-	48, // [48:48] is the sub-list for method input_type
-	48, // [48:48] is the sub-list for extension type_name
-	48, // [48:48] is the sub-list for extension extendee
-	0,  // [0:48] is the sub-list for field type_name
+	5,  // 0: replayd.dem.v1.EventList.events:type_name -> replayd.dem.v1.Event
+	10, // 1: replayd.dem.v1.Event.entity_updated:type_name -> replayd.dem.v1.EntityUpdated
+	9,  // 2: replayd.dem.v1.Event.entity_created:type_name -> replayd.dem.v1.EntityCreated
+	11, // 3: replayd.dem.v1.Event.entity_entered:type_name -> replayd.dem.v1.EntityEntered
+	12, // 4: replayd.dem.v1.Event.entity_left:type_name -> replayd.dem.v1.EntityLeft
+	13, // 5: replayd.dem.v1.Event.entity_deleted:type_name -> replayd.dem.v1.EntityDeleted
+	14, // 6: replayd.dem.v1.Event.tick:type_name -> replayd.dem.v1.Tick
+	15, // 7: replayd.dem.v1.Event.combat_log:type_name -> replayd.dem.v1.CombatLog
+	17, // 8: replayd.dem.v1.Event.game_event:type_name -> replayd.dem.v1.GameEvent
+	21, // 9: replayd.dem.v1.Event.string_table_entry:type_name -> replayd.dem.v1.StringTableEntry
+	22, // 10: replayd.dem.v1.Event.modifier:type_name -> replayd.dem.v1.Modifier
+	23, // 11: replayd.dem.v1.Event.order:type_name -> replayd.dem.v1.Order
+	24, // 12: replayd.dem.v1.Event.sound:type_name -> replayd.dem.v1.Sound
+	25, // 13: replayd.dem.v1.Event.user_cmd:type_name -> replayd.dem.v1.UserCmd
+	26, // 14: replayd.dem.v1.Event.message:type_name -> replayd.dem.v1.Message
+	27, // 15: replayd.dem.v1.Event.chat_event:type_name -> replayd.dem.v1.ChatEvent
+	28, // 16: replayd.dem.v1.Event.chat:type_name -> replayd.dem.v1.Chat
+	29, // 17: replayd.dem.v1.Event.ping:type_name -> replayd.dem.v1.Ping
+	30, // 18: replayd.dem.v1.Event.map_line:type_name -> replayd.dem.v1.MapLine
+	31, // 19: replayd.dem.v1.Event.chat_wheel:type_name -> replayd.dem.v1.ChatWheel
+	32, // 20: replayd.dem.v1.Event.file_header:type_name -> replayd.dem.v1.FileHeader
+	36, // 21: replayd.dem.v1.Event.file_info:type_name -> replayd.dem.v1.FileInfo
+	37, // 22: replayd.dem.v1.Event.server_info:type_name -> replayd.dem.v1.ServerInfo
+	38, // 23: replayd.dem.v1.Event.class_info:type_name -> replayd.dem.v1.ClassInfo
+	40, // 24: replayd.dem.v1.Event.serializer:type_name -> replayd.dem.v1.Serializer
+	20, // 25: replayd.dem.v1.Event.string_table:type_name -> replayd.dem.v1.StringTable
+	19, // 26: replayd.dem.v1.Event.game_event_type:type_name -> replayd.dem.v1.GameEventType
+	41, // 27: replayd.dem.v1.Event.console_cmd:type_name -> replayd.dem.v1.ConsoleCmd
+	42, // 28: replayd.dem.v1.Event.sync_tick:type_name -> replayd.dem.v1.SyncTick
+	43, // 29: replayd.dem.v1.Event.key_frame:type_name -> replayd.dem.v1.KeyFrame
+	44, // 30: replayd.dem.v1.Event.stop:type_name -> replayd.dem.v1.Stop
+	45, // 31: replayd.dem.v1.Event.command:type_name -> replayd.dem.v1.Command
+	46, // 32: replayd.dem.v1.Event.fault:type_name -> replayd.dem.v1.Fault
+	47, // 33: replayd.dem.v1.Event.server_cvar:type_name -> replayd.dem.v1.ServerCvar
+	6,  // 34: replayd.dem.v1.FieldValue.vector:type_name -> replayd.dem.v1.Vector
+	7,  // 35: replayd.dem.v1.FieldValue.tuple:type_name -> replayd.dem.v1.Tuple
+	8,  // 36: replayd.dem.v1.EntityCreated.fields:type_name -> replayd.dem.v1.FieldValue
+	8,  // 37: replayd.dem.v1.EntityUpdated.fields:type_name -> replayd.dem.v1.FieldValue
+	8,  // 38: replayd.dem.v1.EntityEntered.fields:type_name -> replayd.dem.v1.FieldValue
+	0,  // 39: replayd.dem.v1.Tick.phase:type_name -> replayd.dem.v1.GamePhase
+	1,  // 40: replayd.dem.v1.CombatLog.type:type_name -> replayd.dem.v1.CombatLogType
+	16, // 41: replayd.dem.v1.GameEvent.keys:type_name -> replayd.dem.v1.GameEventKey
+	18, // 42: replayd.dem.v1.GameEventType.keys:type_name -> replayd.dem.v1.GameEventTypeKey
+	2,  // 43: replayd.dem.v1.Modifier.state:type_name -> replayd.dem.v1.ModifierState
+	6,  // 44: replayd.dem.v1.Order.position:type_name -> replayd.dem.v1.Vector
+	33, // 45: replayd.dem.v1.Match.players:type_name -> replayd.dem.v1.MatchPlayer
+	34, // 46: replayd.dem.v1.Match.draft:type_name -> replayd.dem.v1.DraftPick
+	35, // 47: replayd.dem.v1.FileInfo.match:type_name -> replayd.dem.v1.Match
+	39, // 48: replayd.dem.v1.Serializer.fields:type_name -> replayd.dem.v1.SerializerField
+	3,  // 49: replayd.dem.v1.Fault.kind:type_name -> replayd.dem.v1.FaultKind
+	50, // [50:50] is the sub-list for method output_type
+	50, // [50:50] is the sub-list for method input_type
+	50, // [50:50] is the sub-list for extension type_name
+	50, // [50:50] is the sub-list for extension extendee
+	0,  // [0:50] is the sub-list for field type_name
 }
 
 func init() { file_replayd_dem_v1_events_proto_init() }
@@ -6105,6 +6381,7 @@ func file_replayd_dem_v1_events_proto_init() {
 		(*Event_Stop)(nil),
 		(*Event_Command)(nil),
 		(*Event_Fault)(nil),
+		(*Event_ServerCvar)(nil),
 	}
 	file_replayd_dem_v1_events_proto_msgTypes[4].OneofWrappers = []any{
 		(*FieldValue_Int)(nil),
@@ -6118,6 +6395,7 @@ func file_replayd_dem_v1_events_proto_init() {
 		(*FieldValue_Blob)(nil),
 	}
 	file_replayd_dem_v1_events_proto_msgTypes[10].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[11].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[12].OneofWrappers = []any{
 		(*GameEventKey_Text)(nil),
 		(*GameEventKey_Float)(nil),
@@ -6130,6 +6408,7 @@ func file_replayd_dem_v1_events_proto_init() {
 	file_replayd_dem_v1_events_proto_msgTypes[17].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[19].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[20].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[23].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[24].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[25].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[26].OneofWrappers = []any{}
@@ -6142,8 +6421,8 @@ func file_replayd_dem_v1_events_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_replayd_dem_v1_events_proto_rawDesc), len(file_replayd_dem_v1_events_proto_rawDesc)),
-			NumEnums:      3,
-			NumMessages:   43,
+			NumEnums:      4,
+			NumMessages:   44,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -30,7 +30,11 @@ type Header struct {
 	FileHeader *FileHeader `protobuf:"bytes,1,opt,name=file_header,json=fileHeader,proto3" json:"file_header,omitempty"`
 	// What was known at the end of the recording. Absent while the file grows, when it was cut, and when it is read from a
 	// source that cannot seek.
-	FileInfo      *FileInfo `protobuf:"bytes,2,opt,name=file_info,json=fileInfo,proto3" json:"file_info,omitempty"`
+	FileInfo *FileInfo `protobuf:"bytes,2,opt,name=file_info,json=fileInfo,proto3" json:"file_info,omitempty"`
+	// The types of fields that the decoder does not know and that the file has values of, and what was found out of them where
+	// its entities begin. Only in the description that begins a stream of entities; absent when the replay is read from a
+	// source that cannot seek, for then only its end can tell.
+	UnknownTypes  []*UnknownType `protobuf:"bytes,3,rep,name=unknown_types,json=unknownTypes,proto3" json:"unknown_types,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -79,6 +83,144 @@ func (x *Header) GetFileInfo() *FileInfo {
 	return nil
 }
 
+func (x *Header) GetUnknownTypes() []*UnknownType {
+	if x != nil {
+		return x.UnknownTypes
+	}
+	return nil
+}
+
+// A type of fields that the decoder does not know. New builds of games bring some; most are enums. A type is tried in all
+// ways of reading against the sizes that the file tells of default states and created entities.
+type UnknownType struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The type, as the file spells it.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// A type that is read in the same way, such as "uint64", which stands for enums. Empty when there is none: then the fields
+	// that have it are told without values, and so are those that follow them in an update.
+	ReadAs string `protobuf:"bytes,2,opt,name=read_as,json=readAs,proto3" json:"read_as,omitempty"`
+	// How many default states and creations prove it. When 0, each update that has a value of the type must prove itself.
+	Proofs int32 `protobuf:"varint,3,opt,name=proofs,proto3" json:"proofs,omitempty"`
+	// Whether values may be signed numbers, which are then told as twice their value, and as 1 for -1: those that were met where
+	// entities begin are too few to tell.
+	MayBeSigned   bool `protobuf:"varint,4,opt,name=may_be_signed,json=mayBeSigned,proto3" json:"may_be_signed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UnknownType) Reset() {
+	*x = UnknownType{}
+	mi := &file_replayd_dem_v1_header_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UnknownType) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UnknownType) ProtoMessage() {}
+
+func (x *UnknownType) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_dem_v1_header_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UnknownType.ProtoReflect.Descriptor instead.
+func (*UnknownType) Descriptor() ([]byte, []int) {
+	return file_replayd_dem_v1_header_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *UnknownType) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *UnknownType) GetReadAs() string {
+	if x != nil {
+		return x.ReadAs
+	}
+	return ""
+}
+
+func (x *UnknownType) GetProofs() int32 {
+	if x != nil {
+		return x.Proofs
+	}
+	return 0
+}
+
+func (x *UnknownType) GetMayBeSigned() bool {
+	if x != nil {
+		return x.MayBeSigned
+	}
+	return false
+}
+
+// How many faults concern entities of a class.
+type ClassFaults struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The class.
+	Class string `protobuf:"bytes,1,opt,name=class,proto3" json:"class,omitempty"`
+	// How many.
+	Faults        int64 `protobuf:"varint,2,opt,name=faults,proto3" json:"faults,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ClassFaults) Reset() {
+	*x = ClassFaults{}
+	mi := &file_replayd_dem_v1_header_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ClassFaults) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ClassFaults) ProtoMessage() {}
+
+func (x *ClassFaults) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_dem_v1_header_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ClassFaults.ProtoReflect.Descriptor instead.
+func (*ClassFaults) Descriptor() ([]byte, []int) {
+	return file_replayd_dem_v1_header_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *ClassFaults) GetClass() string {
+	if x != nil {
+		return x.Class
+	}
+	return ""
+}
+
+func (x *ClassFaults) GetFaults() int64 {
+	if x != nil {
+		return x.Faults
+	}
+	return 0
+}
+
 // What is to be said of a demo when it was streamed: the health of its decoding. All figures are of what the stream
 // looked at.
 type Summary struct {
@@ -96,14 +238,23 @@ type Summary struct {
 	// How many updates were of entities that were never created.
 	EntityUnknown int64 `protobuf:"varint,6,opt,name=entity_unknown,json=entityUnknown,proto3" json:"entity_unknown,omitempty"`
 	// How many faults there were, delivered or not.
-	Faults        int64 `protobuf:"varint,7,opt,name=faults,proto3" json:"faults,omitempty"`
+	Faults int64 `protobuf:"varint,7,opt,name=faults,proto3" json:"faults,omitempty"`
+	// Those that concern entities, by class. They are counted whatever the filter lets through: where types of fields cannot be
+	// read, the classes that have such fields are decoded in any case. When the filter wants no entities at all, none is.
+	ClassFaults []*ClassFaults `protobuf:"bytes,8,rep,name=class_faults,json=classFaults,proto3" json:"class_faults,omitempty"`
+	// The types of fields that the decoder does not know and that it met values of.
+	UnknownTypes []*UnknownType `protobuf:"bytes,9,rep,name=unknown_types,json=unknownTypes,proto3" json:"unknown_types,omitempty"`
+	// How many fields of entities and of default states were decoded.
+	Fields int64 `protobuf:"varint,10,opt,name=fields,proto3" json:"fields,omitempty"`
+	// How many of those were told without a value, because it could not be read.
+	FieldsLost    int64 `protobuf:"varint,11,opt,name=fields_lost,json=fieldsLost,proto3" json:"fields_lost,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Summary) Reset() {
 	*x = Summary{}
-	mi := &file_replayd_dem_v1_header_proto_msgTypes[1]
+	mi := &file_replayd_dem_v1_header_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -115,7 +266,7 @@ func (x *Summary) String() string {
 func (*Summary) ProtoMessage() {}
 
 func (x *Summary) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_header_proto_msgTypes[1]
+	mi := &file_replayd_dem_v1_header_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -128,7 +279,7 @@ func (x *Summary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Summary.ProtoReflect.Descriptor instead.
 func (*Summary) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_header_proto_rawDescGZIP(), []int{1}
+	return file_replayd_dem_v1_header_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Summary) GetRecords() int64 {
@@ -180,15 +331,52 @@ func (x *Summary) GetFaults() int64 {
 	return 0
 }
 
+func (x *Summary) GetClassFaults() []*ClassFaults {
+	if x != nil {
+		return x.ClassFaults
+	}
+	return nil
+}
+
+func (x *Summary) GetUnknownTypes() []*UnknownType {
+	if x != nil {
+		return x.UnknownTypes
+	}
+	return nil
+}
+
+func (x *Summary) GetFields() int64 {
+	if x != nil {
+		return x.Fields
+	}
+	return 0
+}
+
+func (x *Summary) GetFieldsLost() int64 {
+	if x != nil {
+		return x.FieldsLost
+	}
+	return 0
+}
+
 var File_replayd_dem_v1_header_proto protoreflect.FileDescriptor
 
 const file_replayd_dem_v1_header_proto_rawDesc = "" +
 	"\n" +
-	"\x1breplayd/dem/v1/header.proto\x12\x0ereplayd.dem.v1\x1a\x1breplayd/dem/v1/events.proto\"|\n" +
+	"\x1breplayd/dem/v1/header.proto\x12\x0ereplayd.dem.v1\x1a\x1breplayd/dem/v1/events.proto\"\xbe\x01\n" +
 	"\x06Header\x12;\n" +
 	"\vfile_header\x18\x01 \x01(\v2\x1a.replayd.dem.v1.FileHeaderR\n" +
 	"fileHeader\x125\n" +
-	"\tfile_info\x18\x02 \x01(\v2\x18.replayd.dem.v1.FileInfoR\bfileInfo\"\xf5\x01\n" +
+	"\tfile_info\x18\x02 \x01(\v2\x18.replayd.dem.v1.FileInfoR\bfileInfo\x12@\n" +
+	"\runknown_types\x18\x03 \x03(\v2\x1b.replayd.dem.v1.UnknownTypeR\funknownTypes\"v\n" +
+	"\vUnknownType\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x17\n" +
+	"\aread_as\x18\x02 \x01(\tR\x06readAs\x12\x16\n" +
+	"\x06proofs\x18\x03 \x01(\x05R\x06proofs\x12\"\n" +
+	"\rmay_be_signed\x18\x04 \x01(\bR\vmayBeSigned\";\n" +
+	"\vClassFaults\x12\x14\n" +
+	"\x05class\x18\x01 \x01(\tR\x05class\x12\x16\n" +
+	"\x06faults\x18\x02 \x01(\x03R\x06faults\"\xb0\x03\n" +
 	"\aSummary\x12\x18\n" +
 	"\arecords\x18\x01 \x01(\x03R\arecords\x12\x1a\n" +
 	"\bmessages\x18\x02 \x01(\x03R\bmessages\x12%\n" +
@@ -196,7 +384,13 @@ const file_replayd_dem_v1_header_proto_rawDesc = "" +
 	"\fentity_skips\x18\x04 \x01(\x03R\ventitySkips\x12+\n" +
 	"\x11entity_mismatches\x18\x05 \x01(\x03R\x10entityMismatches\x12%\n" +
 	"\x0eentity_unknown\x18\x06 \x01(\x03R\rentityUnknown\x12\x16\n" +
-	"\x06faults\x18\a \x01(\x03R\x06faultsB7Z5github.com/replayd/replayd/proto/replayd/dem/v1;demv1b\x06proto3"
+	"\x06faults\x18\a \x01(\x03R\x06faults\x12>\n" +
+	"\fclass_faults\x18\b \x03(\v2\x1b.replayd.dem.v1.ClassFaultsR\vclassFaults\x12@\n" +
+	"\runknown_types\x18\t \x03(\v2\x1b.replayd.dem.v1.UnknownTypeR\funknownTypes\x12\x16\n" +
+	"\x06fields\x18\n" +
+	" \x01(\x03R\x06fields\x12\x1f\n" +
+	"\vfields_lost\x18\v \x01(\x03R\n" +
+	"fieldsLostB7Z5github.com/replayd/replayd/proto/replayd/dem/v1;demv1b\x06proto3"
 
 var (
 	file_replayd_dem_v1_header_proto_rawDescOnce sync.Once
@@ -210,21 +404,26 @@ func file_replayd_dem_v1_header_proto_rawDescGZIP() []byte {
 	return file_replayd_dem_v1_header_proto_rawDescData
 }
 
-var file_replayd_dem_v1_header_proto_msgTypes = make([]protoimpl.MessageInfo, 2)
+var file_replayd_dem_v1_header_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
 var file_replayd_dem_v1_header_proto_goTypes = []any{
-	(*Header)(nil),     // 0: replayd.dem.v1.Header
-	(*Summary)(nil),    // 1: replayd.dem.v1.Summary
-	(*FileHeader)(nil), // 2: replayd.dem.v1.FileHeader
-	(*FileInfo)(nil),   // 3: replayd.dem.v1.FileInfo
+	(*Header)(nil),      // 0: replayd.dem.v1.Header
+	(*UnknownType)(nil), // 1: replayd.dem.v1.UnknownType
+	(*ClassFaults)(nil), // 2: replayd.dem.v1.ClassFaults
+	(*Summary)(nil),     // 3: replayd.dem.v1.Summary
+	(*FileHeader)(nil),  // 4: replayd.dem.v1.FileHeader
+	(*FileInfo)(nil),    // 5: replayd.dem.v1.FileInfo
 }
 var file_replayd_dem_v1_header_proto_depIdxs = []int32{
-	2, // 0: replayd.dem.v1.Header.file_header:type_name -> replayd.dem.v1.FileHeader
-	3, // 1: replayd.dem.v1.Header.file_info:type_name -> replayd.dem.v1.FileInfo
-	2, // [2:2] is the sub-list for method output_type
-	2, // [2:2] is the sub-list for method input_type
-	2, // [2:2] is the sub-list for extension type_name
-	2, // [2:2] is the sub-list for extension extendee
-	0, // [0:2] is the sub-list for field type_name
+	4, // 0: replayd.dem.v1.Header.file_header:type_name -> replayd.dem.v1.FileHeader
+	5, // 1: replayd.dem.v1.Header.file_info:type_name -> replayd.dem.v1.FileInfo
+	1, // 2: replayd.dem.v1.Header.unknown_types:type_name -> replayd.dem.v1.UnknownType
+	2, // 3: replayd.dem.v1.Summary.class_faults:type_name -> replayd.dem.v1.ClassFaults
+	1, // 4: replayd.dem.v1.Summary.unknown_types:type_name -> replayd.dem.v1.UnknownType
+	5, // [5:5] is the sub-list for method output_type
+	5, // [5:5] is the sub-list for method input_type
+	5, // [5:5] is the sub-list for extension type_name
+	5, // [5:5] is the sub-list for extension extendee
+	0, // [0:5] is the sub-list for field type_name
 }
 
 func init() { file_replayd_dem_v1_header_proto_init() }
@@ -239,7 +438,7 @@ func file_replayd_dem_v1_header_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_replayd_dem_v1_header_proto_rawDesc), len(file_replayd_dem_v1_header_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   2,
+			NumMessages:   4,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -77,6 +77,8 @@ Command: _TypeAlias = _Event[_Literal["command"], _pb2.Event, _pb2.Command]
 """A record of the file without an event of its own."""
 Fault: _TypeAlias = _Event[_Literal["fault"], _pb2.Event, _pb2.Fault]
 """Something could not be decoded. Everything else goes on."""
+ServerCvar: _TypeAlias = _Event[_Literal["server_cvar"], _pb2.Event, _pb2.ServerCvar]
+"""A variable of the server's console has a value."""
 Unknown: _TypeAlias = _Event[_Literal[""], _pb2.Event, None]
 """An event of a kind that this client is too old to know."""
 
@@ -113,6 +115,7 @@ Event: _TypeAlias = _Union[
     Stop,
     Command,
     Fault,
+    ServerCvar,
     Unknown,
 ]
 """Any of them."""
@@ -150,6 +153,7 @@ Kind: _TypeAlias = _Literal[
     "stop",
     "command",
     "fault",
+    "server_cvar",
 ]
 """The names of the kinds, as filters take them."""
 

@@ -27,6 +27,74 @@ else:
 
 DESCRIPTOR: google.protobuf.descriptor.FileDescriptor
 
+class _GamePhase:
+    ValueType = typing.NewType("ValueType", builtins.int)
+    V: typing_extensions.TypeAlias = ValueType
+
+class _GamePhaseEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_GamePhase.ValueType], builtins.type):
+    DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
+    GAME_PHASE_UNSPECIFIED: _GamePhase.ValueType  # 0
+    """Not told."""
+    GAME_PHASE_INIT: _GamePhase.ValueType  # 1
+    """The server begins."""
+    GAME_PHASE_WAIT_FOR_PLAYERS: _GamePhase.ValueType  # 2
+    """Players load."""
+    GAME_PHASE_HERO_SELECTION: _GamePhase.ValueType  # 3
+    """Heroes are banned and picked."""
+    GAME_PHASE_STRATEGY: _GamePhase.ValueType  # 4
+    """Heroes are picked; players buy."""
+    GAME_PHASE_PRE_GAME: _GamePhase.ValueType  # 5
+    """Before the horn."""
+    GAME_PHASE_IN_PROGRESS: _GamePhase.ValueType  # 6
+    """After the horn."""
+    GAME_PHASE_POST_GAME: _GamePhase.ValueType  # 7
+    """An Ancient fell."""
+    GAME_PHASE_DISCONNECT: _GamePhase.ValueType  # 8
+    """Players leave."""
+    GAME_PHASE_TEAM_SHOWCASE: _GamePhase.ValueType  # 9
+    """The teams are shown."""
+    GAME_PHASE_CUSTOM_SETUP: _GamePhase.ValueType  # 10
+    """A custom game is set up."""
+    GAME_PHASE_WAIT_FOR_MAP: _GamePhase.ValueType  # 11
+    """The map loads."""
+    GAME_PHASE_SCENARIO_SETUP: _GamePhase.ValueType  # 12
+    """A scenario is set up."""
+    GAME_PHASE_PLAYER_DRAFT: _GamePhase.ValueType  # 13
+    """Players are drafted."""
+
+class GamePhase(_GamePhase, metaclass=_GamePhaseEnumTypeWrapper):
+    """What a game of Dota is in. The numbers are the game's own plus one; phases newer than this list travel as their number."""
+
+GAME_PHASE_UNSPECIFIED: GamePhase.ValueType  # 0
+"""Not told."""
+GAME_PHASE_INIT: GamePhase.ValueType  # 1
+"""The server begins."""
+GAME_PHASE_WAIT_FOR_PLAYERS: GamePhase.ValueType  # 2
+"""Players load."""
+GAME_PHASE_HERO_SELECTION: GamePhase.ValueType  # 3
+"""Heroes are banned and picked."""
+GAME_PHASE_STRATEGY: GamePhase.ValueType  # 4
+"""Heroes are picked; players buy."""
+GAME_PHASE_PRE_GAME: GamePhase.ValueType  # 5
+"""Before the horn."""
+GAME_PHASE_IN_PROGRESS: GamePhase.ValueType  # 6
+"""After the horn."""
+GAME_PHASE_POST_GAME: GamePhase.ValueType  # 7
+"""An Ancient fell."""
+GAME_PHASE_DISCONNECT: GamePhase.ValueType  # 8
+"""Players leave."""
+GAME_PHASE_TEAM_SHOWCASE: GamePhase.ValueType  # 9
+"""The teams are shown."""
+GAME_PHASE_CUSTOM_SETUP: GamePhase.ValueType  # 10
+"""A custom game is set up."""
+GAME_PHASE_WAIT_FOR_MAP: GamePhase.ValueType  # 11
+"""The map loads."""
+GAME_PHASE_SCENARIO_SETUP: GamePhase.ValueType  # 12
+"""A scenario is set up."""
+GAME_PHASE_PLAYER_DRAFT: GamePhase.ValueType  # 13
+"""Players are drafted."""
+Global___GamePhase: typing_extensions.TypeAlias = GamePhase
+
 class _CombatLogType:
     ValueType = typing.NewType("ValueType", builtins.int)
     V: typing_extensions.TypeAlias = ValueType
@@ -258,12 +326,12 @@ class _FaultKindEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._Enum
     FAULT_KIND_UNSPECIFIED: _FaultKind.ValueType  # 0
     """Not told."""
     FAULT_KIND_RECORD: _FaultKind.ValueType  # 1
-    """A record of the file could not be decompressed or read. It is skipped."""
+    """A record of the file could not be decompressed or read. It is skipped. Or bytes were skipped that are no records."""
     FAULT_KIND_MESSAGE: _FaultKind.ValueType  # 2
     """A message could not be read. It is skipped."""
     FAULT_KIND_ENTITY: _FaultKind.ValueType  # 3
     """An update of an entity could not be read to its end, or ended elsewhere than announced: fields whose type is not
-    known, most likely. What follows the first field of unknown type is skipped.
+    known, most likely. The first such field and what follows it is told without values.
     """
     FAULT_KIND_BASELINE: _FaultKind.ValueType  # 4
     """The default state of a class could not be read."""
@@ -282,12 +350,12 @@ class FaultKind(_FaultKind, metaclass=_FaultKindEnumTypeWrapper):
 FAULT_KIND_UNSPECIFIED: FaultKind.ValueType  # 0
 """Not told."""
 FAULT_KIND_RECORD: FaultKind.ValueType  # 1
-"""A record of the file could not be decompressed or read. It is skipped."""
+"""A record of the file could not be decompressed or read. It is skipped. Or bytes were skipped that are no records."""
 FAULT_KIND_MESSAGE: FaultKind.ValueType  # 2
 """A message could not be read. It is skipped."""
 FAULT_KIND_ENTITY: FaultKind.ValueType  # 3
 """An update of an entity could not be read to its end, or ended elsewhere than announced: fields whose type is not
-known, most likely. What follows the first field of unknown type is skipped.
+known, most likely. The first such field and what follows it is told without values.
 """
 FAULT_KIND_BASELINE: FaultKind.ValueType  # 4
 """The default state of a class could not be read."""
@@ -371,6 +439,7 @@ class Event(google.protobuf.message.Message):
     STOP_FIELD_NUMBER: builtins.int
     COMMAND_FIELD_NUMBER: builtins.int
     FAULT_FIELD_NUMBER: builtins.int
+    SERVER_CVAR_FIELD_NUMBER: builtins.int
     at_tick: builtins.int
     """The tick in which it happened. -1 for what precedes the first tick."""
     @property
@@ -501,6 +570,10 @@ class Event(google.protobuf.message.Message):
     def fault(self) -> Global___Fault:
         """Something could not be decoded. Everything else goes on."""
 
+    @property
+    def server_cvar(self) -> Global___ServerCvar:
+        """A variable of the server's console has a value."""
+
     def __init__(
         self,
         *,
@@ -537,12 +610,13 @@ class Event(google.protobuf.message.Message):
         stop: Global___Stop | None = ...,
         command: Global___Command | None = ...,
         fault: Global___Fault | None = ...,
+        server_cvar: Global___ServerCvar | None = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["chat", b"chat", "chat_event", b"chat_event", "chat_wheel", b"chat_wheel", "class_info", b"class_info", "combat_log", b"combat_log", "command", b"command", "console_cmd", b"console_cmd", "entity_created", b"entity_created", "entity_deleted", b"entity_deleted", "entity_entered", b"entity_entered", "entity_left", b"entity_left", "entity_updated", b"entity_updated", "fault", b"fault", "file_header", b"file_header", "file_info", b"file_info", "game_event", b"game_event", "game_event_type", b"game_event_type", "key_frame", b"key_frame", "kind", b"kind", "map_line", b"map_line", "message", b"message", "modifier", b"modifier", "order", b"order", "ping", b"ping", "serializer", b"serializer", "server_info", b"server_info", "sound", b"sound", "stop", b"stop", "string_table", b"string_table", "string_table_entry", b"string_table_entry", "sync_tick", b"sync_tick", "tick", b"tick", "user_cmd", b"user_cmd"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["chat", b"chat", "chat_event", b"chat_event", "chat_wheel", b"chat_wheel", "class_info", b"class_info", "combat_log", b"combat_log", "command", b"command", "console_cmd", b"console_cmd", "entity_created", b"entity_created", "entity_deleted", b"entity_deleted", "entity_entered", b"entity_entered", "entity_left", b"entity_left", "entity_updated", b"entity_updated", "fault", b"fault", "file_header", b"file_header", "file_info", b"file_info", "game_event", b"game_event", "game_event_type", b"game_event_type", "key_frame", b"key_frame", "kind", b"kind", "map_line", b"map_line", "message", b"message", "modifier", b"modifier", "order", b"order", "ping", b"ping", "serializer", b"serializer", "server_cvar", b"server_cvar", "server_info", b"server_info", "sound", b"sound", "stop", b"stop", "string_table", b"string_table", "string_table_entry", b"string_table_entry", "sync_tick", b"sync_tick", "tick", b"tick", "user_cmd", b"user_cmd"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["at_tick", b"at_tick", "chat", b"chat", "chat_event", b"chat_event", "chat_wheel", b"chat_wheel", "class_info", b"class_info", "combat_log", b"combat_log", "command", b"command", "console_cmd", b"console_cmd", "entity_created", b"entity_created", "entity_deleted", b"entity_deleted", "entity_entered", b"entity_entered", "entity_left", b"entity_left", "entity_updated", b"entity_updated", "fault", b"fault", "file_header", b"file_header", "file_info", b"file_info", "game_event", b"game_event", "game_event_type", b"game_event_type", "key_frame", b"key_frame", "kind", b"kind", "map_line", b"map_line", "message", b"message", "modifier", b"modifier", "order", b"order", "ping", b"ping", "serializer", b"serializer", "server_info", b"server_info", "sound", b"sound", "stop", b"stop", "string_table", b"string_table", "string_table_entry", b"string_table_entry", "sync_tick", b"sync_tick", "tick", b"tick", "user_cmd", b"user_cmd"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["at_tick", b"at_tick", "chat", b"chat", "chat_event", b"chat_event", "chat_wheel", b"chat_wheel", "class_info", b"class_info", "combat_log", b"combat_log", "command", b"command", "console_cmd", b"console_cmd", "entity_created", b"entity_created", "entity_deleted", b"entity_deleted", "entity_entered", b"entity_entered", "entity_left", b"entity_left", "entity_updated", b"entity_updated", "fault", b"fault", "file_header", b"file_header", "file_info", b"file_info", "game_event", b"game_event", "game_event_type", b"game_event_type", "key_frame", b"key_frame", "kind", b"kind", "map_line", b"map_line", "message", b"message", "modifier", b"modifier", "order", b"order", "ping", b"ping", "serializer", b"serializer", "server_cvar", b"server_cvar", "server_info", b"server_info", "sound", b"sound", "stop", b"stop", "string_table", b"string_table", "string_table_entry", b"string_table_entry", "sync_tick", b"sync_tick", "tick", b"tick", "user_cmd", b"user_cmd"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_kind: typing_extensions.TypeAlias = typing.Literal["entity_updated", "entity_created", "entity_entered", "entity_left", "entity_deleted", "tick", "combat_log", "game_event", "string_table_entry", "modifier", "order", "sound", "user_cmd", "message", "chat_event", "chat", "ping", "map_line", "chat_wheel", "file_header", "file_info", "server_info", "class_info", "serializer", "string_table", "game_event_type", "console_cmd", "sync_tick", "key_frame", "stop", "command", "fault"]
+    _WhichOneofReturnType_kind: typing_extensions.TypeAlias = typing.Literal["entity_updated", "entity_created", "entity_entered", "entity_left", "entity_deleted", "tick", "combat_log", "game_event", "string_table_entry", "modifier", "order", "sound", "user_cmd", "message", "chat_event", "chat", "ping", "map_line", "chat_wheel", "file_header", "file_info", "server_info", "class_info", "serializer", "string_table", "game_event_type", "console_cmd", "sync_tick", "key_frame", "stop", "command", "fault", "server_cvar"]
     _WhichOneofArgType_kind: typing_extensions.TypeAlias = typing.Literal["kind", b"kind"]
     def WhichOneof(self, oneof_group: _WhichOneofArgType_kind) -> _WhichOneofReturnType_kind | None: ...
 
@@ -729,8 +803,8 @@ Global___EntityUpdated: typing_extensions.TypeAlias = EntityUpdated
 
 @typing.final
 class EntityEntered(google.protobuf.message.Message):
-    """An entity that was known came back into view, or was sent once more in full. A stream that starts at the present of a
-    demo that grows begins with one for each entity in view.
+    """An entity that was known came back into view, or was sent once more in full. The state at a place of a demo is told by one
+    for each entity that there is.
     """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
@@ -740,12 +814,15 @@ class EntityEntered(google.protobuf.message.Message):
     SERIAL_FIELD_NUMBER: builtins.int
     FULL_FIELD_NUMBER: builtins.int
     FIELDS_FIELD_NUMBER: builtins.int
+    OUT_OF_VIEW_FIELD_NUMBER: builtins.int
     index: builtins.int
     """The slot."""
     serial: builtins.int
     """The serial number."""
     full: builtins.bool
     """True when fields hold the whole state, which replaces the one before; false when they hold what changed."""
+    out_of_view: builtins.bool
+    """True for an entity that is there but out of view: in what tells a state, and nowhere else."""
     @property
     def fields(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___FieldValue]:
         """The fields."""
@@ -757,8 +834,9 @@ class EntityEntered(google.protobuf.message.Message):
         serial: builtins.int = ...,
         full: builtins.bool = ...,
         fields: collections.abc.Iterable[Global___FieldValue] | None = ...,
+        out_of_view: builtins.bool = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["class", b"class", "fields", b"fields", "full", b"full", "index", b"index", "serial", b"serial"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["class", b"class", "fields", b"fields", "full", b"full", "index", b"index", "out_of_view", b"out_of_view", "serial", b"serial"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
 
 Global___EntityEntered: typing_extensions.TypeAlias = EntityEntered
@@ -820,24 +898,29 @@ class Tick(google.protobuf.message.Message):
     SERVER_TICK_FIELD_NUMBER: builtins.int
     GAME_TIME_FIELD_NUMBER: builtins.int
     PAUSED_FIELD_NUMBER: builtins.int
+    PHASE_FIELD_NUMBER: builtins.int
     server_tick: builtins.int
     """The server's tick, which runs ahead of the demo's by a constant."""
     game_time: builtins.float
-    """Dota: the time on the game's clock in seconds, pauses not counted, as of the packet before this one. Absent while
-    the game has no clock yet, in other games, and when the filter asks for no ticks.
+    """Dota: the time on the game's clock in seconds from the horn, negative before it, pauses not counted. It is made of what
+    the packets before this one told. Absent until it is known when the horn sounds, which is at latest when it does; in
+    other games; and when the filter asks for no ticks.
     """
     paused: builtins.bool
     """Dota: whether the game is paused."""
+    phase: Global___GamePhase.ValueType
+    """Dota: what the game is in. Unspecified until it is told, and in other games."""
     def __init__(
         self,
         *,
         server_tick: builtins.int = ...,
         game_time: builtins.float | None = ...,
         paused: builtins.bool = ...,
+        phase: Global___GamePhase.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_game_time", b"_game_time", "game_time", b"game_time"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_game_time", b"_game_time", "game_time", b"game_time", "paused", b"paused", "server_tick", b"server_tick"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_game_time", b"_game_time", "game_time", b"game_time", "paused", b"paused", "phase", b"phase", "server_tick", b"server_tick"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__game_time: typing_extensions.TypeAlias = typing.Literal["game_time"]
     _WhichOneofArgType__game_time: typing_extensions.TypeAlias = typing.Literal["_game_time", b"_game_time"]
@@ -936,6 +1019,7 @@ class CombatLog(google.protobuf.message.Message):
     MODIFIER_PURGED_DURATION_FIELD_NUMBER: builtins.int
     HEAL_FROM_REGEN_FIELD_NUMBER: builtins.int
     VALUE_NAME_FIELD_NUMBER: builtins.int
+    GAME_TIME_FIELD_NUMBER: builtins.int
     type: Global___CombatLogType.ValueType
     """What happened."""
     target_name: builtins.str
@@ -1100,6 +1184,8 @@ class CombatLog(google.protobuf.message.Message):
     """Whether the healing is regeneration."""
     value_name: builtins.str
     """The item bought, for COMBAT_LOG_TYPE_PURCHASE: the name that value is the number of."""
+    game_time: builtins.float
+    """The time on the game's clock in seconds from the horn, as in Tick. It is timestamp, less when the horn sounds."""
     @property
     def assist_players(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
         """Ids of the players who assisted."""
@@ -1190,9 +1276,15 @@ class CombatLog(google.protobuf.message.Message):
         modifier_purged_duration: builtins.float = ...,
         heal_from_regen: builtins.bool = ...,
         value_name: builtins.str = ...,
+        game_time: builtins.float | None = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["ability_level", b"ability_level", "armor_debuff_modifier", b"armor_debuff_modifier", "assist_player0", b"assist_player0", "assist_player1", b"assist_player1", "assist_player2", b"assist_player2", "assist_player3", b"assist_player3", "assist_players", b"assist_players", "at_night_time", b"at_night_time", "attacker_has_scepter", b"attacker_has_scepter", "attacker_hero_level", b"attacker_hero_level", "attacker_name", b"attacker_name", "attacker_team", b"attacker_team", "aura_modifier", b"aura_modifier", "building_type", b"building_type", "damage_category", b"damage_category", "damage_source_name", b"damage_source_name", "damage_type", b"damage_type", "event_location", b"event_location", "gold_reason", b"gold_reason", "gpm", b"gpm", "heal_from_lifesteal", b"heal_from_lifesteal", "heal_from_regen", b"heal_from_regen", "health", b"health", "hidden_modifier", b"hidden_modifier", "inflictor_is_stolen_ability", b"inflictor_is_stolen_ability", "inflictor_name", b"inflictor_name", "invisibility_modifier", b"invisibility_modifier", "is_ability_toggle_off", b"is_ability_toggle_off", "is_ability_toggle_on", b"is_ability_toggle_on", "is_attacker_hero", b"is_attacker_hero", "is_attacker_illusion", b"is_attacker_illusion", "is_heal_save", b"is_heal_save", "is_target_building", b"is_target_building", "is_target_hero", b"is_target_hero", "is_target_illusion", b"is_target_illusion", "is_ultimate_ability", b"is_ultimate_ability", "is_visible_dire", b"is_visible_dire", "is_visible_radiant", b"is_visible_radiant", "kill_eater_event", b"kill_eater_event", "last_hits", b"last_hits", "location_x", b"location_x", "location_y", b"location_y", "long_range_kill", b"long_range_kill", "modifier_ability", b"modifier_ability", "modifier_duration", b"modifier_duration", "modifier_elapsed_duration", b"modifier_elapsed_duration", "modifier_hidden", b"modifier_hidden", "modifier_purge_ability", b"modifier_purge_ability", "modifier_purge_npc", b"modifier_purge_npc", "modifier_purged", b"modifier_purged", "modifier_purged_duration", b"modifier_purged_duration", "motion_controller_modifier", b"motion_controller_modifier", "networth", b"networth", "neutral_camp_team", b"neutral_camp_team", "neutral_camp_type", b"neutral_camp_type", "no_physical_damage_modifier", b"no_physical_damage_modifier", "obs_wards_placed", b"obs_wards_placed", "regenerated_health", b"regenerated_health", "root_modifier", b"root_modifier", "rune_type", b"rune_type", "silence_modifier", b"silence_modifier", "slow_duration", b"slow_duration", "spell_evaded", b"spell_evaded", "spell_generated_attack", b"spell_generated_attack", "stack_count", b"stack_count", "stun_duration", b"stun_duration", "target_hero_level", b"target_hero_level", "target_is_self", b"target_is_self", "target_name", b"target_name", "target_source_name", b"target_source_name", "target_team", b"target_team", "timestamp", b"timestamp", "timestamp_raw", b"timestamp_raw", "total_unit_death_count", b"total_unit_death_count", "tracked_stat_id", b"tracked_stat_id", "type", b"type", "unit_status_label", b"unit_status_label", "uses_charges", b"uses_charges", "value", b"value", "value_name", b"value_name", "will_reincarnate", b"will_reincarnate", "xp_reason", b"xp_reason", "xpm", b"xpm"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_game_time", b"_game_time", "game_time", b"game_time"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_game_time", b"_game_time", "ability_level", b"ability_level", "armor_debuff_modifier", b"armor_debuff_modifier", "assist_player0", b"assist_player0", "assist_player1", b"assist_player1", "assist_player2", b"assist_player2", "assist_player3", b"assist_player3", "assist_players", b"assist_players", "at_night_time", b"at_night_time", "attacker_has_scepter", b"attacker_has_scepter", "attacker_hero_level", b"attacker_hero_level", "attacker_name", b"attacker_name", "attacker_team", b"attacker_team", "aura_modifier", b"aura_modifier", "building_type", b"building_type", "damage_category", b"damage_category", "damage_source_name", b"damage_source_name", "damage_type", b"damage_type", "event_location", b"event_location", "game_time", b"game_time", "gold_reason", b"gold_reason", "gpm", b"gpm", "heal_from_lifesteal", b"heal_from_lifesteal", "heal_from_regen", b"heal_from_regen", "health", b"health", "hidden_modifier", b"hidden_modifier", "inflictor_is_stolen_ability", b"inflictor_is_stolen_ability", "inflictor_name", b"inflictor_name", "invisibility_modifier", b"invisibility_modifier", "is_ability_toggle_off", b"is_ability_toggle_off", "is_ability_toggle_on", b"is_ability_toggle_on", "is_attacker_hero", b"is_attacker_hero", "is_attacker_illusion", b"is_attacker_illusion", "is_heal_save", b"is_heal_save", "is_target_building", b"is_target_building", "is_target_hero", b"is_target_hero", "is_target_illusion", b"is_target_illusion", "is_ultimate_ability", b"is_ultimate_ability", "is_visible_dire", b"is_visible_dire", "is_visible_radiant", b"is_visible_radiant", "kill_eater_event", b"kill_eater_event", "last_hits", b"last_hits", "location_x", b"location_x", "location_y", b"location_y", "long_range_kill", b"long_range_kill", "modifier_ability", b"modifier_ability", "modifier_duration", b"modifier_duration", "modifier_elapsed_duration", b"modifier_elapsed_duration", "modifier_hidden", b"modifier_hidden", "modifier_purge_ability", b"modifier_purge_ability", "modifier_purge_npc", b"modifier_purge_npc", "modifier_purged", b"modifier_purged", "modifier_purged_duration", b"modifier_purged_duration", "motion_controller_modifier", b"motion_controller_modifier", "networth", b"networth", "neutral_camp_team", b"neutral_camp_team", "neutral_camp_type", b"neutral_camp_type", "no_physical_damage_modifier", b"no_physical_damage_modifier", "obs_wards_placed", b"obs_wards_placed", "regenerated_health", b"regenerated_health", "root_modifier", b"root_modifier", "rune_type", b"rune_type", "silence_modifier", b"silence_modifier", "slow_duration", b"slow_duration", "spell_evaded", b"spell_evaded", "spell_generated_attack", b"spell_generated_attack", "stack_count", b"stack_count", "stun_duration", b"stun_duration", "target_hero_level", b"target_hero_level", "target_is_self", b"target_is_self", "target_name", b"target_name", "target_source_name", b"target_source_name", "target_team", b"target_team", "timestamp", b"timestamp", "timestamp_raw", b"timestamp_raw", "total_unit_death_count", b"total_unit_death_count", "tracked_stat_id", b"tracked_stat_id", "type", b"type", "unit_status_label", b"unit_status_label", "uses_charges", b"uses_charges", "value", b"value", "value_name", b"value_name", "will_reincarnate", b"will_reincarnate", "xp_reason", b"xp_reason", "xpm", b"xpm"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__game_time: typing_extensions.TypeAlias = typing.Literal["game_time"]
+    _WhichOneofArgType__game_time: typing_extensions.TypeAlias = typing.Literal["_game_time", b"_game_time"]
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__game_time) -> _WhichOneofReturnType__game_time | None: ...
 
 Global___CombatLog: typing_extensions.TypeAlias = CombatLog
 
@@ -1665,6 +1757,7 @@ class ChatEvent(google.protobuf.message.Message):
     VALUE2_FIELD_NUMBER: builtins.int
     VALUE3_FIELD_NUMBER: builtins.int
     TIME_FIELD_NUMBER: builtins.int
+    GAME_TIME_FIELD_NUMBER: builtins.int
     type: builtins.int
     """What is announced, such as 0 hero kill, 3 tower kill, 9 Roshan kill: the game's number."""
     value: builtins.int
@@ -1675,6 +1768,8 @@ class ChatEvent(google.protobuf.message.Message):
     """A third value."""
     time: builtins.float
     """The time in seconds. 0 when not told."""
+    game_time: builtins.float
+    """The time on the game's clock in seconds from the horn, as in Tick."""
     @property
     def players(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
         """Ids of the players it is about, up to six. -1 for none."""
@@ -1688,9 +1783,15 @@ class ChatEvent(google.protobuf.message.Message):
         value2: builtins.int = ...,
         value3: builtins.int = ...,
         time: builtins.float = ...,
+        game_time: builtins.float | None = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["players", b"players", "time", b"time", "type", b"type", "value", b"value", "value2", b"value2", "value3", b"value3"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_game_time", b"_game_time", "game_time", b"game_time"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_game_time", b"_game_time", "game_time", b"game_time", "players", b"players", "time", b"time", "type", b"type", "value", b"value", "value2", b"value2", "value3", b"value3"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__game_time: typing_extensions.TypeAlias = typing.Literal["game_time"]
+    _WhichOneofArgType__game_time: typing_extensions.TypeAlias = typing.Literal["_game_time", b"_game_time"]
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__game_time) -> _WhichOneofReturnType__game_time | None: ...
 
 Global___ChatEvent: typing_extensions.TypeAlias = ChatEvent
 
@@ -1706,6 +1807,7 @@ class Chat(google.protobuf.message.Message):
     SENDER_FIELD_NUMBER: builtins.int
     CHANNEL_NAME_FIELD_NUMBER: builtins.int
     ENTITY_INDEX_FIELD_NUMBER: builtins.int
+    GAME_TIME_FIELD_NUMBER: builtins.int
     player_id: builtins.int
     """Id of the player. Absent when not told."""
     channel: builtins.int
@@ -1718,6 +1820,8 @@ class Chat(google.protobuf.message.Message):
     """The channel's name, in messages that carry it instead of a number, such as "DOTA_Chat_All"."""
     entity_index: builtins.int
     """Slot of the entity of the player who said it. Absent when not told."""
+    game_time: builtins.float
+    """Dota: the time on the game's clock in seconds from the horn, as in Tick."""
     def __init__(
         self,
         *,
@@ -1727,17 +1831,22 @@ class Chat(google.protobuf.message.Message):
         sender: builtins.str = ...,
         channel_name: builtins.str = ...,
         entity_index: builtins.int | None = ...,
+        game_time: builtins.float | None = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_entity_index", b"_entity_index", "_player_id", b"_player_id", "entity_index", b"entity_index", "player_id", b"player_id"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_entity_index", b"_entity_index", "_game_time", b"_game_time", "_player_id", b"_player_id", "entity_index", b"entity_index", "game_time", b"game_time", "player_id", b"player_id"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_entity_index", b"_entity_index", "_player_id", b"_player_id", "channel", b"channel", "channel_name", b"channel_name", "entity_index", b"entity_index", "player_id", b"player_id", "sender", b"sender", "text", b"text"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_entity_index", b"_entity_index", "_game_time", b"_game_time", "_player_id", b"_player_id", "channel", b"channel", "channel_name", b"channel_name", "entity_index", b"entity_index", "game_time", b"game_time", "player_id", b"player_id", "sender", b"sender", "text", b"text"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__entity_index: typing_extensions.TypeAlias = typing.Literal["entity_index"]
     _WhichOneofArgType__entity_index: typing_extensions.TypeAlias = typing.Literal["_entity_index", b"_entity_index"]
+    _WhichOneofReturnType__game_time: typing_extensions.TypeAlias = typing.Literal["game_time"]
+    _WhichOneofArgType__game_time: typing_extensions.TypeAlias = typing.Literal["_game_time", b"_game_time"]
     _WhichOneofReturnType__player_id: typing_extensions.TypeAlias = typing.Literal["player_id"]
     _WhichOneofArgType__player_id: typing_extensions.TypeAlias = typing.Literal["_player_id", b"_player_id"]
     @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__entity_index) -> _WhichOneofReturnType__entity_index | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__game_time) -> _WhichOneofReturnType__game_time | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__player_id) -> _WhichOneofReturnType__player_id | None: ...
 
@@ -2424,6 +2533,7 @@ class Fault(google.protobuf.message.Message):
     FIELD_FIELD_NUMBER: builtins.int
     BITS_ANNOUNCED_FIELD_NUMBER: builtins.int
     BITS_READ_FIELD_NUMBER: builtins.int
+    BYTES_SKIPPED_FIELD_NUMBER: builtins.int
     kind: Global___FaultKind.ValueType
     """What it is about."""
     detail: builtins.str
@@ -2440,6 +2550,8 @@ class Fault(google.protobuf.message.Message):
     """How many bits the update has, as announced."""
     bits_read: builtins.int
     """How many bits were read."""
+    bytes_skipped: builtins.int
+    """How many bytes before offset were skipped, because they are no records."""
     def __init__(
         self,
         *,
@@ -2451,10 +2563,11 @@ class Fault(google.protobuf.message.Message):
         field: builtins.int | None = ...,
         bits_announced: builtins.int = ...,
         bits_read: builtins.int = ...,
+        bytes_skipped: builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_class", b"_class", "_field", b"_field", "class", b"class", "field", b"field"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_class", b"_class", "_field", b"_field", "bits_announced", b"bits_announced", "bits_read", b"bits_read", "class", b"class", "detail", b"detail", "entity_index", b"entity_index", "field", b"field", "kind", b"kind", "message_id", b"message_id", "offset", b"offset"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_class", b"_class", "_field", b"_field", "bits_announced", b"bits_announced", "bits_read", b"bits_read", "bytes_skipped", b"bytes_skipped", "class", b"class", "detail", b"detail", "entity_index", b"entity_index", "field", b"field", "kind", b"kind", "message_id", b"message_id", "offset", b"offset"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__class: typing_extensions.TypeAlias = typing.Literal["class"]
     _WhichOneofArgType__class: typing_extensions.TypeAlias = typing.Literal["_class", b"_class"]
@@ -2466,3 +2579,30 @@ class Fault(google.protobuf.message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__field) -> _WhichOneofReturnType__field | None: ...
 
 Global___Fault: typing_extensions.TypeAlias = Fault
+
+@typing.final
+class ServerCvar(google.protobuf.message.Message):
+    """A variable of the server's console has a value: as the recording begins, or since now."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: builtins.int
+    VALUE_FIELD_NUMBER: builtins.int
+    REDACTED_FIELD_NUMBER: builtins.int
+    name: builtins.str
+    """The variable's name."""
+    value: builtins.str
+    """Its value."""
+    redacted: builtins.bool
+    """True when the value was left out, because it may be a password."""
+    def __init__(
+        self,
+        *,
+        name: builtins.str = ...,
+        value: builtins.str = ...,
+        redacted: builtins.bool = ...,
+    ) -> None: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["name", b"name", "redacted", b"redacted", "value", b"value"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___ServerCvar: typing_extensions.TypeAlias = ServerCvar

@@ -4,7 +4,9 @@ isort:skip_file
 What a Source 2 demo says of itself."""
 
 import builtins
+import collections.abc
 import google.protobuf.descriptor
+import google.protobuf.internal.containers
 import google.protobuf.message
 import replayd.dem.v1.events_pb2
 import sys
@@ -25,6 +27,7 @@ class Header(google.protobuf.message.Message):
 
     FILE_HEADER_FIELD_NUMBER: builtins.int
     FILE_INFO_FIELD_NUMBER: builtins.int
+    UNKNOWN_TYPES_FIELD_NUMBER: builtins.int
     @property
     def file_header(self) -> replayd.dem.v1.events_pb2.FileHeader:
         """The file's header."""
@@ -35,18 +38,83 @@ class Header(google.protobuf.message.Message):
         source that cannot seek.
         """
 
+    @property
+    def unknown_types(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___UnknownType]:
+        """The types of fields that the decoder does not know and that the file has values of, and what was found out of them where
+        its entities begin. Only in the description that begins a stream of entities; absent when the replay is read from a
+        source that cannot seek, for then only its end can tell.
+        """
+
     def __init__(
         self,
         *,
         file_header: replayd.dem.v1.events_pb2.FileHeader | None = ...,
         file_info: replayd.dem.v1.events_pb2.FileInfo | None = ...,
+        unknown_types: collections.abc.Iterable[Global___UnknownType] | None = ...,
     ) -> None: ...
     _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["file_header", b"file_header", "file_info", b"file_info"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["file_header", b"file_header", "file_info", b"file_info"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["file_header", b"file_header", "file_info", b"file_info", "unknown_types", b"unknown_types"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
 
 Global___Header: typing_extensions.TypeAlias = Header
+
+@typing.final
+class UnknownType(google.protobuf.message.Message):
+    """A type of fields that the decoder does not know. New builds of games bring some; most are enums. A type is tried in all
+    ways of reading against the sizes that the file tells of default states and created entities.
+    """
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: builtins.int
+    READ_AS_FIELD_NUMBER: builtins.int
+    PROOFS_FIELD_NUMBER: builtins.int
+    MAY_BE_SIGNED_FIELD_NUMBER: builtins.int
+    name: builtins.str
+    """The type, as the file spells it."""
+    read_as: builtins.str
+    """A type that is read in the same way, such as "uint64", which stands for enums. Empty when there is none: then the fields
+    that have it are told without values, and so are those that follow them in an update.
+    """
+    proofs: builtins.int
+    """How many default states and creations prove it. When 0, each update that has a value of the type must prove itself."""
+    may_be_signed: builtins.bool
+    """Whether values may be signed numbers, which are then told as twice their value, and as 1 for -1: those that were met where
+    entities begin are too few to tell.
+    """
+    def __init__(
+        self,
+        *,
+        name: builtins.str = ...,
+        read_as: builtins.str = ...,
+        proofs: builtins.int = ...,
+        may_be_signed: builtins.bool = ...,
+    ) -> None: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["may_be_signed", b"may_be_signed", "name", b"name", "proofs", b"proofs", "read_as", b"read_as"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___UnknownType: typing_extensions.TypeAlias = UnknownType
+
+@typing.final
+class ClassFaults(google.protobuf.message.Message):
+    """How many faults concern entities of a class."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    CLASS_FIELD_NUMBER: builtins.int
+    FAULTS_FIELD_NUMBER: builtins.int
+    faults: builtins.int
+    """How many."""
+    def __init__(
+        self,
+        *,
+        faults: builtins.int = ...,
+    ) -> None: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["class", b"class", "faults", b"faults"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___ClassFaults: typing_extensions.TypeAlias = ClassFaults
 
 @typing.final
 class Summary(google.protobuf.message.Message):
@@ -63,6 +131,10 @@ class Summary(google.protobuf.message.Message):
     ENTITY_MISMATCHES_FIELD_NUMBER: builtins.int
     ENTITY_UNKNOWN_FIELD_NUMBER: builtins.int
     FAULTS_FIELD_NUMBER: builtins.int
+    CLASS_FAULTS_FIELD_NUMBER: builtins.int
+    UNKNOWN_TYPES_FIELD_NUMBER: builtins.int
+    FIELDS_FIELD_NUMBER: builtins.int
+    FIELDS_LOST_FIELD_NUMBER: builtins.int
     records: builtins.int
     """How many records of the file were read."""
     messages: builtins.int
@@ -77,6 +149,20 @@ class Summary(google.protobuf.message.Message):
     """How many updates were of entities that were never created."""
     faults: builtins.int
     """How many faults there were, delivered or not."""
+    fields: builtins.int
+    """How many fields of entities and of default states were decoded."""
+    fields_lost: builtins.int
+    """How many of those were told without a value, because it could not be read."""
+    @property
+    def class_faults(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___ClassFaults]:
+        """Those that concern entities, by class. They are counted whatever the filter lets through: where types of fields cannot be
+        read, the classes that have such fields are decoded in any case. When the filter wants no entities at all, none is.
+        """
+
+    @property
+    def unknown_types(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___UnknownType]:
+        """The types of fields that the decoder does not know and that it met values of."""
+
     def __init__(
         self,
         *,
@@ -87,8 +173,12 @@ class Summary(google.protobuf.message.Message):
         entity_mismatches: builtins.int = ...,
         entity_unknown: builtins.int = ...,
         faults: builtins.int = ...,
+        class_faults: collections.abc.Iterable[Global___ClassFaults] | None = ...,
+        unknown_types: collections.abc.Iterable[Global___UnknownType] | None = ...,
+        fields: builtins.int = ...,
+        fields_lost: builtins.int = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["entity_mismatches", b"entity_mismatches", "entity_skips", b"entity_skips", "entity_unknown", b"entity_unknown", "entity_updates", b"entity_updates", "faults", b"faults", "messages", b"messages", "records", b"records"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["class_faults", b"class_faults", "entity_mismatches", b"entity_mismatches", "entity_skips", b"entity_skips", "entity_unknown", b"entity_unknown", "entity_updates", b"entity_updates", "faults", b"faults", "fields", b"fields", "fields_lost", b"fields_lost", "messages", b"messages", "records", b"records", "unknown_types", b"unknown_types"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
 
 Global___Summary: typing_extensions.TypeAlias = Summary

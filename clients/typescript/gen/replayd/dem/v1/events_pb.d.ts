@@ -323,6 +323,14 @@ export declare type Event = Message$1<"replayd.dem.v1.Event"> & {
      */
     value: Fault;
     case: "fault";
+  } | {
+    /**
+     * A variable of the server's console has a value.
+     *
+     * @generated from field: replayd.dem.v1.ServerCvar server_cvar = 45;
+     */
+    value: ServerCvar;
+    case: "serverCvar";
   } | { case: undefined; value?: undefined };
 };
 
@@ -404,6 +412,9 @@ export declare type FieldValue = Message$1<"replayd.dem.v1.FieldValue"> & {
   /**
    * The value. A list has a field of its own whose value is its new length (uint); elements beyond it are gone. An
    * embedded object has a field of its own that says whether it is there (bool); when it is not, its fields are gone.
+   *
+   * Not set when the field changed to something that could not be read, as a fault says: the value that it had does not
+   * hold any more, nor what is below it.
    *
    * @generated from oneof replayd.dem.v1.FieldValue.value
    */
@@ -578,8 +589,8 @@ export declare type EntityUpdated = Message$1<"replayd.dem.v1.EntityUpdated"> & 
 export declare const EntityUpdatedSchema: GenMessage<EntityUpdated>;
 
 /**
- * An entity that was known came back into view, or was sent once more in full. A stream that starts at the present of a
- * demo that grows begins with one for each entity in view.
+ * An entity that was known came back into view, or was sent once more in full. The state at a place of a demo is told by one
+ * for each entity that there is.
  *
  * @generated from message replayd.dem.v1.EntityEntered
  */
@@ -618,6 +629,13 @@ export declare type EntityEntered = Message$1<"replayd.dem.v1.EntityEntered"> & 
    * @generated from field: repeated replayd.dem.v1.FieldValue fields = 5;
    */
   fields: FieldValue[];
+
+  /**
+   * True for an entity that is there but out of view: in what tells a state, and nowhere else.
+   *
+   * @generated from field: bool out_of_view = 6;
+   */
+  outOfView: boolean;
 };
 
 /**
@@ -708,8 +726,9 @@ export declare type Tick = Message$1<"replayd.dem.v1.Tick"> & {
   serverTick: number;
 
   /**
-   * Dota: the time on the game's clock in seconds, pauses not counted, as of the packet before this one. Absent while
-   * the game has no clock yet, in other games, and when the filter asks for no ticks.
+   * Dota: the time on the game's clock in seconds from the horn, negative before it, pauses not counted. It is made of what
+   * the packets before this one told. Absent until it is known when the horn sounds, which is at latest when it does; in
+   * other games; and when the filter asks for no ticks.
    *
    * @generated from field: optional float game_time = 2;
    */
@@ -721,6 +740,13 @@ export declare type Tick = Message$1<"replayd.dem.v1.Tick"> & {
    * @generated from field: bool paused = 3;
    */
   paused: boolean;
+
+  /**
+   * Dota: what the game is in. Unspecified until it is told, and in other games.
+   *
+   * @generated from field: replayd.dem.v1.GamePhase phase = 4;
+   */
+  phase: GamePhase;
 };
 
 /**
@@ -1316,6 +1342,13 @@ export declare type CombatLog = Message$1<"replayd.dem.v1.CombatLog"> & {
    * @generated from field: string value_name = 100;
    */
   valueName: string;
+
+  /**
+   * The time on the game's clock in seconds from the horn, as in Tick. It is timestamp, less when the horn sounds.
+   *
+   * @generated from field: optional float game_time = 101;
+   */
+  gameTime?: number | undefined;
 };
 
 /**
@@ -1990,6 +2023,13 @@ export declare type ChatEvent = Message$1<"replayd.dem.v1.ChatEvent"> & {
    * @generated from field: float time = 6;
    */
   time: number;
+
+  /**
+   * The time on the game's clock in seconds from the horn, as in Tick.
+   *
+   * @generated from field: optional float game_time = 7;
+   */
+  gameTime?: number | undefined;
 };
 
 /**
@@ -2045,6 +2085,13 @@ export declare type Chat = Message$1<"replayd.dem.v1.Chat"> & {
    * @generated from field: optional int32 entity_index = 6;
    */
   entityIndex?: number | undefined;
+
+  /**
+   * Dota: the time on the game's clock in seconds from the horn, as in Tick.
+   *
+   * @generated from field: optional float game_time = 7;
+   */
+  gameTime?: number | undefined;
 };
 
 /**
@@ -2988,6 +3035,13 @@ export declare type Fault = Message$1<"replayd.dem.v1.Fault"> & {
    * @generated from field: uint32 bits_read = 9;
    */
   bitsRead: number;
+
+  /**
+   * How many bytes before offset were skipped, because they are no records.
+   *
+   * @generated from field: int64 bytes_skipped = 10;
+   */
+  bytesSkipped: bigint;
 };
 
 /**
@@ -2995,6 +3049,150 @@ export declare type Fault = Message$1<"replayd.dem.v1.Fault"> & {
  * Use `create(FaultSchema)` to create a new message.
  */
 export declare const FaultSchema: GenMessage<Fault>;
+
+/**
+ * A variable of the server's console has a value: as the recording begins, or since now.
+ *
+ * @generated from message replayd.dem.v1.ServerCvar
+ */
+export declare type ServerCvar = Message$1<"replayd.dem.v1.ServerCvar"> & {
+  /**
+   * The variable's name.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * Its value.
+   *
+   * @generated from field: string value = 2;
+   */
+  value: string;
+
+  /**
+   * True when the value was left out, because it may be a password.
+   *
+   * @generated from field: bool redacted = 3;
+   */
+  redacted: boolean;
+};
+
+/**
+ * Describes the message replayd.dem.v1.ServerCvar.
+ * Use `create(ServerCvarSchema)` to create a new message.
+ */
+export declare const ServerCvarSchema: GenMessage<ServerCvar>;
+
+/**
+ * What a game of Dota is in. The numbers are the game's own plus one; phases newer than this list travel as their number.
+ *
+ * @generated from enum replayd.dem.v1.GamePhase
+ */
+export enum GamePhase {
+  /**
+   * Not told.
+   *
+   * @generated from enum value: GAME_PHASE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * The server begins.
+   *
+   * @generated from enum value: GAME_PHASE_INIT = 1;
+   */
+  INIT = 1,
+
+  /**
+   * Players load.
+   *
+   * @generated from enum value: GAME_PHASE_WAIT_FOR_PLAYERS = 2;
+   */
+  WAIT_FOR_PLAYERS = 2,
+
+  /**
+   * Heroes are banned and picked.
+   *
+   * @generated from enum value: GAME_PHASE_HERO_SELECTION = 3;
+   */
+  HERO_SELECTION = 3,
+
+  /**
+   * Heroes are picked; players buy.
+   *
+   * @generated from enum value: GAME_PHASE_STRATEGY = 4;
+   */
+  STRATEGY = 4,
+
+  /**
+   * Before the horn.
+   *
+   * @generated from enum value: GAME_PHASE_PRE_GAME = 5;
+   */
+  PRE_GAME = 5,
+
+  /**
+   * After the horn.
+   *
+   * @generated from enum value: GAME_PHASE_IN_PROGRESS = 6;
+   */
+  IN_PROGRESS = 6,
+
+  /**
+   * An Ancient fell.
+   *
+   * @generated from enum value: GAME_PHASE_POST_GAME = 7;
+   */
+  POST_GAME = 7,
+
+  /**
+   * Players leave.
+   *
+   * @generated from enum value: GAME_PHASE_DISCONNECT = 8;
+   */
+  DISCONNECT = 8,
+
+  /**
+   * The teams are shown.
+   *
+   * @generated from enum value: GAME_PHASE_TEAM_SHOWCASE = 9;
+   */
+  TEAM_SHOWCASE = 9,
+
+  /**
+   * A custom game is set up.
+   *
+   * @generated from enum value: GAME_PHASE_CUSTOM_SETUP = 10;
+   */
+  CUSTOM_SETUP = 10,
+
+  /**
+   * The map loads.
+   *
+   * @generated from enum value: GAME_PHASE_WAIT_FOR_MAP = 11;
+   */
+  WAIT_FOR_MAP = 11,
+
+  /**
+   * A scenario is set up.
+   *
+   * @generated from enum value: GAME_PHASE_SCENARIO_SETUP = 12;
+   */
+  SCENARIO_SETUP = 12,
+
+  /**
+   * Players are drafted.
+   *
+   * @generated from enum value: GAME_PHASE_PLAYER_DRAFT = 13;
+   */
+  PLAYER_DRAFT = 13,
+}
+
+/**
+ * Describes the enum replayd.dem.v1.GamePhase.
+ */
+export declare const GamePhaseSchema: GenEnum<GamePhase>;
 
 /**
  * What an entry of the combat log tells. The numbers are the game's own plus one; types newer than this list travel as
@@ -3378,7 +3576,7 @@ export enum FaultKind {
   UNSPECIFIED = 0,
 
   /**
-   * A record of the file could not be decompressed or read. It is skipped.
+   * A record of the file could not be decompressed or read. It is skipped. Or bytes were skipped that are no records.
    *
    * @generated from enum value: FAULT_KIND_RECORD = 1;
    */
@@ -3393,7 +3591,7 @@ export enum FaultKind {
 
   /**
    * An update of an entity could not be read to its end, or ended elsewhere than announced: fields whose type is not
-   * known, most likely. What follows the first field of unknown type is skipped.
+   * known, most likely. The first such field and what follows it is told without values.
    *
    * @generated from enum value: FAULT_KIND_ENTITY = 3;
    */

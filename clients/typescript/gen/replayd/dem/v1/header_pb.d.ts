@@ -33,6 +33,15 @@ export declare type Header = Message<"replayd.dem.v1.Header"> & {
    * @generated from field: replayd.dem.v1.FileInfo file_info = 2;
    */
   fileInfo?: FileInfo | undefined;
+
+  /**
+   * The types of fields that the decoder does not know and that the file has values of, and what was found out of them where
+   * its entities begin. Only in the description that begins a stream of entities; absent when the replay is read from a
+   * source that cannot seek, for then only its end can tell.
+   *
+   * @generated from field: repeated replayd.dem.v1.UnknownType unknown_types = 3;
+   */
+  unknownTypes: UnknownType[];
 };
 
 /**
@@ -40,6 +49,77 @@ export declare type Header = Message<"replayd.dem.v1.Header"> & {
  * Use `create(HeaderSchema)` to create a new message.
  */
 export declare const HeaderSchema: GenMessage<Header>;
+
+/**
+ * A type of fields that the decoder does not know. New builds of games bring some; most are enums. A type is tried in all
+ * ways of reading against the sizes that the file tells of default states and created entities.
+ *
+ * @generated from message replayd.dem.v1.UnknownType
+ */
+export declare type UnknownType = Message<"replayd.dem.v1.UnknownType"> & {
+  /**
+   * The type, as the file spells it.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * A type that is read in the same way, such as "uint64", which stands for enums. Empty when there is none: then the fields
+   * that have it are told without values, and so are those that follow them in an update.
+   *
+   * @generated from field: string read_as = 2;
+   */
+  readAs: string;
+
+  /**
+   * How many default states and creations prove it. When 0, each update that has a value of the type must prove itself.
+   *
+   * @generated from field: int32 proofs = 3;
+   */
+  proofs: number;
+
+  /**
+   * Whether values may be signed numbers, which are then told as twice their value, and as 1 for -1: those that were met where
+   * entities begin are too few to tell.
+   *
+   * @generated from field: bool may_be_signed = 4;
+   */
+  mayBeSigned: boolean;
+};
+
+/**
+ * Describes the message replayd.dem.v1.UnknownType.
+ * Use `create(UnknownTypeSchema)` to create a new message.
+ */
+export declare const UnknownTypeSchema: GenMessage<UnknownType>;
+
+/**
+ * How many faults concern entities of a class.
+ *
+ * @generated from message replayd.dem.v1.ClassFaults
+ */
+export declare type ClassFaults = Message<"replayd.dem.v1.ClassFaults"> & {
+  /**
+   * The class.
+   *
+   * @generated from field: string class = 1;
+   */
+  class: string;
+
+  /**
+   * How many.
+   *
+   * @generated from field: int64 faults = 2;
+   */
+  faults: bigint;
+};
+
+/**
+ * Describes the message replayd.dem.v1.ClassFaults.
+ * Use `create(ClassFaultsSchema)` to create a new message.
+ */
+export declare const ClassFaultsSchema: GenMessage<ClassFaults>;
 
 /**
  * What is to be said of a demo when it was streamed: the health of its decoding. All figures are of what the stream
@@ -96,6 +176,35 @@ export declare type Summary = Message<"replayd.dem.v1.Summary"> & {
    * @generated from field: int64 faults = 7;
    */
   faults: bigint;
+
+  /**
+   * Those that concern entities, by class. They are counted whatever the filter lets through: where types of fields cannot be
+   * read, the classes that have such fields are decoded in any case. When the filter wants no entities at all, none is.
+   *
+   * @generated from field: repeated replayd.dem.v1.ClassFaults class_faults = 8;
+   */
+  classFaults: ClassFaults[];
+
+  /**
+   * The types of fields that the decoder does not know and that it met values of.
+   *
+   * @generated from field: repeated replayd.dem.v1.UnknownType unknown_types = 9;
+   */
+  unknownTypes: UnknownType[];
+
+  /**
+   * How many fields of entities and of default states were decoded.
+   *
+   * @generated from field: int64 fields = 10;
+   */
+  fields: bigint;
+
+  /**
+   * How many of those were told without a value, because it could not be read.
+   *
+   * @generated from field: int64 fields_lost = 11;
+   */
+  fieldsLost: bigint;
 };
 
 /**

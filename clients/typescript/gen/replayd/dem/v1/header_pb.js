@@ -11,7 +11,7 @@ import { file_replayd_dem_v1_events } from "./events_pb.js";
  * Describes the file replayd/dem/v1/header.proto.
  */
 export const file_replayd_dem_v1_header = /*@__PURE__*/
-  fileDesc("ChtyZXBsYXlkL2RlbS92MS9oZWFkZXIucHJvdG8SDnJlcGxheWQuZGVtLnYxImYKBkhlYWRlchIvCgtmaWxlX2hlYWRlchgBIAEoCzIaLnJlcGxheWQuZGVtLnYxLkZpbGVIZWFkZXISKwoJZmlsZV9pbmZvGAIgASgLMhgucmVwbGF5ZC5kZW0udjEuRmlsZUluZm8inQEKB1N1bW1hcnkSDwoHcmVjb3JkcxgBIAEoAxIQCghtZXNzYWdlcxgCIAEoAxIWCg5lbnRpdHlfdXBkYXRlcxgDIAEoAxIUCgxlbnRpdHlfc2tpcHMYBCABKAMSGQoRZW50aXR5X21pc21hdGNoZXMYBSABKAMSFgoOZW50aXR5X3Vua25vd24YBiABKAMSDgoGZmF1bHRzGAcgASgDQjdaNWdpdGh1Yi5jb20vcmVwbGF5ZC9yZXBsYXlkL3Byb3RvL3JlcGxheWQvZGVtL3YxO2RlbXYxYgZwcm90bzM", [file_replayd_dem_v1_events]);
+  fileDesc("ChtyZXBsYXlkL2RlbS92MS9oZWFkZXIucHJvdG8SDnJlcGxheWQuZGVtLnYxIpoBCgZIZWFkZXISLwoLZmlsZV9oZWFkZXIYASABKAsyGi5yZXBsYXlkLmRlbS52MS5GaWxlSGVhZGVyEisKCWZpbGVfaW5mbxgCIAEoCzIYLnJlcGxheWQuZGVtLnYxLkZpbGVJbmZvEjIKDXVua25vd25fdHlwZXMYAyADKAsyGy5yZXBsYXlkLmRlbS52MS5Vbmtub3duVHlwZSJTCgtVbmtub3duVHlwZRIMCgRuYW1lGAEgASgJEg8KB3JlYWRfYXMYAiABKAkSDgoGcHJvb2ZzGAMgASgFEhUKDW1heV9iZV9zaWduZWQYBCABKAgiLAoLQ2xhc3NGYXVsdHMSDQoFY2xhc3MYASABKAkSDgoGZmF1bHRzGAIgASgDIqkCCgdTdW1tYXJ5Eg8KB3JlY29yZHMYASABKAMSEAoIbWVzc2FnZXMYAiABKAMSFgoOZW50aXR5X3VwZGF0ZXMYAyABKAMSFAoMZW50aXR5X3NraXBzGAQgASgDEhkKEWVudGl0eV9taXNtYXRjaGVzGAUgASgDEhYKDmVudGl0eV91bmtub3duGAYgASgDEg4KBmZhdWx0cxgHIAEoAxIxCgxjbGFzc19mYXVsdHMYCCADKAsyGy5yZXBsYXlkLmRlbS52MS5DbGFzc0ZhdWx0cxIyCg11bmtub3duX3R5cGVzGAkgAygLMhsucmVwbGF5ZC5kZW0udjEuVW5rbm93blR5cGUSDgoGZmllbGRzGAogASgDEhMKC2ZpZWxkc19sb3N0GAsgASgDQjdaNWdpdGh1Yi5jb20vcmVwbGF5ZC9yZXBsYXlkL3Byb3RvL3JlcGxheWQvZGVtL3YxO2RlbXYxYgZwcm90bzM", [file_replayd_dem_v1_events]);
 
 /**
  * Describes the message replayd.dem.v1.Header.
@@ -21,9 +21,23 @@ export const HeaderSchema = /*@__PURE__*/
   messageDesc(file_replayd_dem_v1_header, 0);
 
 /**
+ * Describes the message replayd.dem.v1.UnknownType.
+ * Use `create(UnknownTypeSchema)` to create a new message.
+ */
+export const UnknownTypeSchema = /*@__PURE__*/
+  messageDesc(file_replayd_dem_v1_header, 1);
+
+/**
+ * Describes the message replayd.dem.v1.ClassFaults.
+ * Use `create(ClassFaultsSchema)` to create a new message.
+ */
+export const ClassFaultsSchema = /*@__PURE__*/
+  messageDesc(file_replayd_dem_v1_header, 2);
+
+/**
  * Describes the message replayd.dem.v1.Summary.
  * Use `create(SummarySchema)` to create a new message.
  */
 export const SummarySchema = /*@__PURE__*/
-  messageDesc(file_replayd_dem_v1_header, 1);
+  messageDesc(file_replayd_dem_v1_header, 3);
 

@@ -1,0 +1,16 @@
+// Package dem keeps the state of the entities of a Source 2 demo, which its events tell piece by piece.
+//
+//	var state dem.EntityState
+//	req.Include = replayd.Kinds(dem.Kinds...)
+//	for event, err := range client.Stream(ctx, req).Events() {
+//		...
+//		state.Apply(event.Message().(*demv1.Event), event.StringAt)
+//		for _, hero := range state.OfClass("CDOTA_Unit_Hero_*") {
+//			x, y, _, _ := hero.Place(128)
+//			fmt.Println(event.Tick, hero.Class, hero.Int("m_iHealth"), x, y)
+//		}
+//	}
+//
+// A stream must begin at the demo's beginning, or with the state at the place where it begins. The zero values are ready
+// for use, by one goroutine at a time.
+package dem

@@ -1,0 +1,277 @@
+package dem
+
+import (
+	"cmp"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	demv1 "github.com/replayd/replayd/proto/replayd/dem/v1"
+)
+
+// Kinds are the kinds of events that an [EntityState] needs.
+var Kinds = []string{"entity_created", "entity_updated", "entity_entered", "entity_left", "entity_deleted"}
+
+// Handle names an entity in fields and messages. None is a handle of no entity.
+type Handle uint32
+
+// None is the handle that stands for no entity.
+const None Handle = 1<<24 - 1
+
+// Index returns the slot of the entity.
+func (h Handle) Index() uint32 { return uint32(h) & (1<<14 - 1) }
+
+// serial returns what the handle has of the entity's serial number.
+func (h Handle) serial() uint32 { return uint32(h) >> 14 & (1<<10 - 1) }
+
+// Entity is what is known of an entity. It belongs to its EntityState, which goes on changing it.
+type Entity struct {
+	// Index is the entity's slot, Serial tells the slot's tenants apart.
+	Index, Serial uint32
+	// Class is the name of its class.
+	Class string
+	// InView says whether it is within the recorder's view.
+	InView bool
+	// Fields are its values by full name: int64, uint64, float32, bool, string, [Handle], [3]float32, []float32 or []byte.
+	// Fields whose value is not known are not there.
+	Fields map[string]any
+}
+
+// Int returns a field that is a whole number or a truth value, and 0 when it is not there or is no such value.
+func (e *Entity) Int(name string) int64 {
+	switch v := e.Fields[name].(type) {
+	case int64:
+		return v
+	case uint64:
+		return int64(v)
+	case Handle:
+		return int64(v)
+	case bool:
+		if v {
+			return 1
+		}
+	}
+	return 0
+}
+
+// Float returns a field that is a number, and 0 when it is not there or is none.
+func (e *Entity) Float(name string) float64 {
+	if v, ok := e.Fields[name].(float32); ok {
+		return float64(v)
+	}
+	return float64(e.Int(name))
+}
+
+// Text returns a field that is text, and nothing when it is not there or is none.
+func (e *Entity) Text(name string) string {
+	s, _ := e.Fields[name].(string)
+	return s
+}
+
+// Handle returns a field that is a handle, and None when it is not there or is none.
+func (e *Entity) Handle(name string) Handle {
+	if h, ok := e.Fields[name].(Handle); ok {
+		return h
+	}
+	return None
+}
+
+// Vector returns a field that is a vector or angles.
+func (e *Entity) Vector(name string) (v [3]float32, ok bool) {
+	v, ok = e.Fields[name].([3]float32)
+	return v, ok
+}
+
+// List returns the elements of a list of values, nil in the place of those that are not known.
+func (e *Entity) List(name string) []any {
+	out := make([]any, min(e.Int(name), 1<<14))
+	for i := range out {
+		out[i] = e.Fields[element(name, i)]
+	}
+	return out
+}
+
+func element(list string, i int) string {
+	digits := strconv.Itoa(i)
+	return list + "." + strings.Repeat("0", max(0, 4-len(digits))) + digits
+}
+
+// Place returns where the entity is, in world units. cell is how wide a cell of the map is: 128 in Dota 2, 512 in
+// Counter-Strike 2 and Deadlock. ok is false when the demo does not tell.
+func (e *Entity) Place(cell float64) (x, y, z float64, ok bool) {
+	var at [3]float64
+	for i, axis := range [...]string{"X", "Y", "Z"} {
+		c, has := e.Fields["CBodyComponent.m_cell"+axis]
+		if !has {
+			return 0, 0, 0, false
+		}
+		n, _ := c.(uint64)
+		at[i] = float64(n)*cell - 16384 + e.Float("CBodyComponent.m_vec"+axis)
+	}
+	return at[0], at[1], at[2], true
+}
+
+// EntityState is the state of all entities of a demo, as its events have told it so far.
+type EntityState struct {
+	entities map[uint32]*Entity
+	// parents are the names of lists and objects: something was met below them.
+	parents map[string]bool
+}
+
+// Apply takes an event; those that are of no entity change nothing. name returns the text of a number that is an index of the
+// batch's strings: replayd.Event.StringAt. It returns the entity that the event is of, also when it is gone now, or nil.
+func (s *EntityState) Apply(event *demv1.Event, name func(uint32) string) *Entity {
+	if s.entities == nil {
+		s.entities, s.parents = map[uint32]*Entity{}, map[string]bool{}
+	}
+	switch {
+	case event.GetEntityUpdated() != nil:
+		m := event.GetEntityUpdated()
+		e := s.at(m.GetIndex(), m.GetSerial(), m.GetClass(), name)
+		s.take(e, m.GetFields(), name)
+		return e
+	case event.GetEntityCreated() != nil:
+		m := event.GetEntityCreated()
+		delete(s.entities, m.GetIndex())
+		e := s.at(m.GetIndex(), m.GetSerial(), m.GetClass(), name)
+		s.take(e, m.GetFields(), name)
+		return e
+	case event.GetEntityEntered() != nil:
+		m := event.GetEntityEntered()
+		e := s.at(m.GetIndex(), m.GetSerial(), m.GetClass(), name)
+		e.InView = !m.GetOutOfView()
+		if m.GetFull() {
+			clear(e.Fields)
+		}
+		s.take(e, m.GetFields(), name)
+		return e
+	case event.GetEntityLeft() != nil:
+		m := event.GetEntityLeft()
+		e := s.at(m.GetIndex(), m.GetSerial(), m.GetClass(), name)
+		e.InView = false
+		return e
+	case event.GetEntityDeleted() != nil:
+		e := s.entities[event.GetEntityDeleted().GetIndex()]
+		delete(s.entities, event.GetEntityDeleted().GetIndex())
+		return e
+	}
+	return nil
+}
+
+// at returns the entity in a slot, which is a new one if it has another serial number or class than the one before.
+func (s *EntityState) at(index, serial, class uint32, name func(uint32) string) *Entity {
+	e := s.entities[index]
+	if e == nil || e.Serial != serial || e.Class != name(class) {
+		e = &Entity{Index: index, Serial: serial, Class: name(class), InView: true, Fields: map[string]any{}}
+		s.entities[index] = e
+	}
+	return e
+}
+
+func (s *EntityState) take(e *Entity, fields []*demv1.FieldValue, name func(uint32) string) {
+	for _, f := range fields {
+		full := name(f.GetField())
+		for i := range len(full) {
+			if full[i] == '.' {
+				s.parents[full[:i]] = true
+			}
+		}
+		v := plain(f)
+		if s.parents[full] {
+			e.drop(full, v)
+		}
+		if v == nil {
+			delete(e.Fields, full)
+			continue
+		}
+		e.Fields[full] = v
+	}
+}
+
+// drop removes what is below a list or an object that has a new value: elements beyond a list's length, and all below an object
+// that is not there, or below something whose value is not known.
+func (e *Entity) drop(parent string, v any) {
+	length := 0
+	switch v := v.(type) {
+	case uint64:
+		length = int(min(v, 1<<20))
+	case bool:
+		if v {
+			return
+		}
+	}
+	for key := range e.Fields {
+		below, ok := strings.CutPrefix(key, parent+".")
+		if !ok {
+			continue
+		}
+		first, _, _ := strings.Cut(below, ".")
+		if i, err := strconv.Atoi(first); err != nil || i >= length {
+			delete(e.Fields, key)
+		}
+	}
+}
+
+// plain returns a field's value, nil when it is not known.
+func plain(f *demv1.FieldValue) any {
+	switch v := f.GetValue().(type) {
+	case *demv1.FieldValue_Int:
+		return v.Int
+	case *demv1.FieldValue_Uint:
+		return v.Uint
+	case *demv1.FieldValue_Float:
+		return v.Float
+	case *demv1.FieldValue_Bool:
+		return v.Bool
+	case *demv1.FieldValue_Handle:
+		return Handle(v.Handle)
+	case *demv1.FieldValue_Vector:
+		return [3]float32{v.Vector.GetX(), v.Vector.GetY(), v.Vector.GetZ()}
+	case *demv1.FieldValue_Text:
+		return v.Text
+	case *demv1.FieldValue_Tuple:
+		return v.Tuple.GetValues()
+	case *demv1.FieldValue_Blob:
+		return v.Blob
+	}
+	return nil
+}
+
+// Get returns the entity in a slot, or nil.
+func (s *EntityState) Get(index uint32) *Entity { return s.entities[index] }
+
+// ByHandle returns the entity that a handle names, or nil when it is gone or there is none.
+func (s *EntityState) ByHandle(h Handle) *Entity {
+	if e := s.entities[h.Index()]; e != nil && h&None != None && e.Serial&(1<<10-1) == h.serial() {
+		return e
+	}
+	return nil
+}
+
+// OfClass returns the entities whose class matches a pattern, such as "CDOTA_Unit_Hero_*", in the order of their slots.
+func (s *EntityState) OfClass(pattern string) []*Entity {
+	return s.where(func(e *Entity) bool {
+		ok, _ := path.Match(pattern, e.Class)
+		return ok
+	})
+}
+
+// Named returns the entities that have a text among their fields that is the name, such as a player's, in the order of their
+// slots. field is where to look, such as "m_iszPlayerName".
+func (s *EntityState) Named(field, name string) []*Entity {
+	return s.where(func(e *Entity) bool { return e.Text(field) == name && name != "" })
+}
+
+// All returns all entities in the order of their slots.
+func (s *EntityState) All() []*Entity { return s.where(func(*Entity) bool { return true }) }
+
+func (s *EntityState) where(keep func(*Entity) bool) (out []*Entity) {
+	for _, e := range s.entities {
+		if keep(e) {
+			out = append(out, e)
+		}
+	}
+	slices.SortFunc(out, func(a, b *Entity) int { return cmp.Compare(a.Index, b.Index) })
+	return out
+}

@@ -1,0 +1,167 @@
+"""The state of the entities of a Source 2 demo, which its events tell piece by piece.
+
+    import replayd
+    from replayd.entities import EntityState
+
+    with replayd.connect("localhost:7171") as client:
+        state = EntityState()
+        for event in client.events("game.dem", kinds=EntityState.KINDS):
+            state.apply(event)
+            for hero in state.of_class("CDOTA_Unit_Hero_*"):
+                print(event.tick, hero.class_name, hero.get("m_iHealth"), hero.place(128))
+
+A stream must begin at the demo's beginning, or with the state at the place where it begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Any, ClassVar
+
+from ._event import Event
+
+Value = int | float | bool | str | bytes | tuple[float, ...]
+"""What a field has: handles and enums are numbers, vectors and angles tuples."""
+
+NO_ENTITY = (1 << 24) - 1
+"""The handle that stands for no entity."""
+
+
+@dataclass
+class Entity:
+    """What is known of an entity."""
+
+    index: int
+    """Its slot."""
+    serial: int
+    """What tells the slot's tenants apart."""
+    class_name: str
+    """The name of its class."""
+    in_view: bool = True
+    """Whether it is within the recorder's view."""
+    fields: dict[str, Value] = field(default_factory=dict)
+    """Its values by full name. Those that are not known are not there."""
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """A field's value."""
+        return self.fields.get(name, default)
+
+    def list(self, name: str) -> list[Any]:
+        """The elements of a list of values, None in the place of those that are not known."""
+        return [self.fields.get(f"{name}.{i:04}") for i in range(int(self.fields.get(name, 0)))]  # type: ignore[arg-type]
+
+    def place(self, cell: int) -> tuple[float, float, float] | None:
+        """Where it is, in world units; None when the demo does not tell. A cell of the map is 128 wide in Dota 2, 512 in
+        Counter-Strike 2 and Deadlock."""
+        at: list[float] = []
+        for axis in "XYZ":
+            where: Any = self.fields.get(f"CBodyComponent.m_cell{axis}")
+            if where is None:
+                return None
+            inside: Any = self.fields.get(f"CBodyComponent.m_vec{axis}", 0.0)
+            at.append(where * cell - 16384 + inside)
+        return at[0], at[1], at[2]
+
+
+class EntityState(Mapping[int, Entity]):
+    """The state of all entities, by their slots."""
+
+    KINDS: ClassVar = ("entity_created", "entity_updated", "entity_entered", "entity_left", "entity_deleted")
+    """The kinds of events that it needs."""
+
+    def __init__(self) -> None:
+        self._entities: dict[int, Entity] = {}
+        # The names of lists and objects: something was met below them.
+        self._parents: set[str] = set()
+
+    def __getitem__(self, index: int) -> Entity:
+        return self._entities[index]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(sorted(self._entities))
+
+    def __len__(self) -> int:
+        return len(self._entities)
+
+    def apply(self, event: Event[Any]) -> Entity | None:
+        """Takes an event; those that are of no entity change nothing. Returns the entity that it is of, also when it is gone
+        now."""
+        kind = event.kind
+        if kind not in self.KINDS:
+            return None
+        value = event.value
+        if kind == "entity_deleted":
+            return self._entities.pop(value.index, None)
+        if kind == "entity_created":
+            self._entities.pop(value.index, None)
+        class_name = event.string(getattr(value, "class"))
+        entity = self._entities.get(value.index)
+        if entity is None or entity.serial != value.serial or entity.class_name != class_name:
+            entity = self._entities[value.index] = Entity(value.index, value.serial, class_name)
+        if kind == "entity_left":
+            entity.in_view = False
+            return entity
+        if kind == "entity_entered":
+            entity.in_view = not value.out_of_view
+            if value.full:
+                entity.fields.clear()
+        self._take(entity, event, value.fields)
+        return entity
+
+    def _take(self, entity: Entity, event: Event[Any], fields: Any) -> None:
+        for told in fields:
+            name = event.string(told.field)
+            at = name.find(".")
+            while at >= 0:
+                self._parents.add(name[:at])
+                at = name.find(".", at + 1)
+            value = _plain(told)
+            if name in self._parents:
+                _drop(entity.fields, name, value)
+            if value is None:
+                entity.fields.pop(name, None)
+            else:
+                entity.fields[name] = value
+
+    def by_handle(self, handle: int) -> Entity | None:
+        """The entity that a handle names; None when it is gone or there is none."""
+        entity = self._entities.get(handle & 0x3FFF)
+        if entity is None or handle & NO_ENTITY == NO_ENTITY or entity.serial & 0x3FF != handle >> 14 & 0x3FF:
+            return None
+        return entity
+
+    def of_class(self, pattern: str) -> list[Entity]:
+        """The entities whose class matches a pattern, such as "CDOTA_Unit_Hero_*", in the order of their slots."""
+        return [entity for entity in self.values() if fnmatchcase(entity.class_name, pattern)]
+
+    def named(self, field: str, name: str) -> list[Entity]:
+        """The entities that have a name in a field, such as "m_iszPlayerName", in the order of their slots."""
+        return [entity for entity in self.values() if entity.fields.get(field) == name]
+
+
+def _drop(fields: dict[str, Value], parent: str, value: Value | None) -> None:
+    """Removes what is below a list or an object that has a new value: elements beyond a list's length, and all below an
+    object that is not there, or below something whose value is not known."""
+    if value is True:
+        return
+    length = value if isinstance(value, int) else 0
+    prefix = parent + "."
+    for key in [key for key in fields if key.startswith(prefix)]:
+        first = key[len(prefix) :].partition(".")[0]
+        if not first.isdecimal() or int(first) >= length:
+            del fields[key]
+
+
+def _plain(told: Any) -> Value | None:
+    """A field's value; None when it is not known."""
+    case = told.WhichOneof("value")
+    if case is None:
+        return None
+    value: Any = getattr(told, case)
+    if case == "vector":
+        return value.x, value.y, value.z
+    if case == "tuple":
+        return tuple(value.values)
+    return value  # type: ignore[no-any-return]

@@ -1,0 +1,163 @@
+// The state of the entities of a Source 2 demo, which its events tell piece by piece.
+/** The handle that stands for no entity. */
+export const noEntity = (1 << 24) - 1;
+/** What is known of an entity. It belongs to its EntityState, which goes on changing it. */
+export class Entity {
+    index;
+    serial;
+    className;
+    /** Whether it is within the recorder's view. */
+    inView = true;
+    /** Its values by full name. Those that are not known are not there. */
+    fields = new Map();
+    constructor(
+    /** Its slot. */
+    index, 
+    /** What tells the slot's tenants apart. */
+    serial, 
+    /** The name of its class. */
+    className) {
+        this.index = index;
+        this.serial = serial;
+        this.className = className;
+    }
+    /** A field's value; undefined when it is not known. */
+    get(name) {
+        return this.fields.get(name);
+    }
+    /** The elements of a list of values, undefined in the place of those that are not known. */
+    list(name) {
+        const length = Number(this.fields.get(name) ?? 0);
+        return Array.from({ length }, (_, i) => this.fields.get(`${name}.${String(i).padStart(4, "0")}`));
+    }
+    /**
+     * Where it is, in world units; undefined when the demo does not tell. A cell of the map is 128 wide in Dota 2, 512 in
+     * Counter-Strike 2 and Deadlock.
+     */
+    place(cell) {
+        const at = ["X", "Y", "Z"].map((axis) => {
+            const where = this.fields.get(`CBodyComponent.m_cell${axis}`);
+            const inside = this.fields.get(`CBodyComponent.m_vec${axis}`) ?? 0;
+            return where === undefined ? NaN : Number(where) * cell - 16384 + Number(inside);
+        });
+        return at.some(Number.isNaN) ? undefined : at;
+    }
+}
+/** The state of all entities. A stream must begin at the demo's beginning, or with the state at the place where it begins. */
+export class EntityState {
+    /** The kinds of events that it needs. */
+    static kinds = ["entity_created", "entity_updated", "entity_entered", "entity_left", "entity_deleted"];
+    entities = new Map();
+    // The names of lists and objects: something was met below them.
+    parents = new Set();
+    /**
+     * Takes an event; those that are of no entity change nothing. Returns the entity that it is of, also when it is gone now.
+     */
+    apply(event) {
+        const kind = event.event.kind;
+        switch (kind.case) {
+            case "entityDeleted": {
+                const gone = this.entities.get(kind.value.index);
+                this.entities.delete(kind.value.index);
+                return gone;
+            }
+            case "entityCreated":
+                this.entities.delete(kind.value.index);
+                return this.take(this.at(event, kind.value), event, kind.value.fields);
+            case "entityUpdated":
+                return this.take(this.at(event, kind.value), event, kind.value.fields);
+            case "entityEntered": {
+                const entity = this.at(event, kind.value);
+                entity.inView = !kind.value.outOfView;
+                if (kind.value.full)
+                    entity.fields.clear();
+                return this.take(entity, event, kind.value.fields);
+            }
+            case "entityLeft": {
+                const entity = this.at(event, kind.value);
+                entity.inView = false;
+                return entity;
+            }
+            default:
+                return undefined;
+        }
+    }
+    /** The entity in a slot. */
+    get(index) {
+        return this.entities.get(index);
+    }
+    /** The entity that a handle names; undefined when it is gone or there is none. */
+    byHandle(handle) {
+        const entity = this.entities.get(handle & 0x3fff);
+        const serial = (handle >>> 14) & 0x3ff;
+        return entity && (handle & noEntity) !== noEntity && (entity.serial & 0x3ff) === serial ? entity : undefined;
+    }
+    /** The entities whose class matches a pattern, such as "CDOTA_Unit_Hero_*", in the order of their slots. */
+    ofClass(pattern) {
+        const escaped = pattern.replace(/[.+^${}()|[\]\\]/g, "\\$&").replace(/\*/g, ".*").replace(/\?/g, ".");
+        const match = new RegExp(`^${escaped}$`);
+        return [...this].filter((entity) => match.test(entity.className));
+    }
+    /** The entities that have a name in a field, such as "m_iszPlayerName", in the order of their slots. */
+    named(field, name) {
+        return [...this].filter((entity) => entity.fields.get(field) === name);
+    }
+    /** All entities in the order of their slots. */
+    [Symbol.iterator]() {
+        return [...this.entities.values()].sort((a, b) => a.index - b.index)[Symbol.iterator]();
+    }
+    at(event, told) {
+        const name = event.string(told.class);
+        let entity = this.entities.get(told.index);
+        if (!entity || entity.serial !== told.serial || entity.className !== name) {
+            entity = new Entity(told.index, told.serial, name);
+            this.entities.set(told.index, entity);
+        }
+        return entity;
+    }
+    take(entity, event, fields) {
+        for (const told of fields) {
+            const name = event.string(told.field);
+            for (let at = name.indexOf("."); at >= 0; at = name.indexOf(".", at + 1))
+                this.parents.add(name.slice(0, at));
+            const value = plain(told);
+            if (this.parents.has(name))
+                drop(entity.fields, name, value);
+            if (value === undefined)
+                entity.fields.delete(name);
+            else
+                entity.fields.set(name, value);
+        }
+        return entity;
+    }
+}
+/**
+ * Removes what is below a list or an object that has a new value: elements beyond a list's length, and all below an object
+ * that is not there, or below something whose value is not known.
+ */
+function drop(fields, parent, value) {
+    if (value === true)
+        return;
+    const length = typeof value === "number" ? value : 0;
+    for (const key of [...fields.keys()]) {
+        if (!key.startsWith(`${parent}.`))
+            continue;
+        const [first] = key.slice(parent.length + 1).split(".");
+        if (!/^\d+$/.test(first) || Number(first) >= length)
+            fields.delete(key);
+    }
+}
+/** A field's value; undefined when it is not known. */
+function plain({ value: told }) {
+    switch (told.case) {
+        case "vector":
+            return [told.value.x, told.value.y, told.value.z];
+        case "tuple":
+            return told.value.values;
+        case "int":
+        case "uint":
+            return BigInt.asIntN(53, told.value) === told.value ? Number(told.value) : told.value;
+        default:
+            return told.value;
+    }
+}

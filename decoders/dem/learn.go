@@ -1,0 +1,197 @@
+package dem
+
+import (
+	"hash/crc32"
+	"slices"
+
+	"github.com/replayd/replayd/decoders/bits"
+)
+
+// learner is what a decoder needs to find out how to read types that it does not know.
+type learner struct {
+	changed  []int32 // classes whose default states are new
+	left     int     // fields that may still be read
+	begun    bool    // entities were met
+	refuted  bool    // there are types that cannot be read
+	suspects map[*serializer]bool
+	known    map[int32]uint32 // sums of the default states that were read, by class
+}
+
+func newLearner() learner {
+	return learner{left: maxProbe, suspects: map[*serializer]bool{}, known: map[int32]uint32{}}
+}
+
+// learnTypes finds out how to read the types that the decoder does not know, from the default states that are new and the
+// entities that are created with them. Every decoder of the file does so at the same places, with the same result.
+func (d *Decoder) learnTypes() {
+	l := &d.learn
+	l.begun = true
+	if len(l.changed) == 0 || !d.schema.guesses || l.left < 0 {
+		return
+	}
+	p := prober{book: &d.tree.types, tick: d.interval, left: l.left}
+	if !d.probeBaselines(&p) {
+		l.changed = l.changed[:0]
+		return
+	}
+	d.probeCreations(&p)
+	refuted := p.search()
+	l.left, l.changed = p.left, l.changed[:0]
+	if !refuted {
+		return
+	}
+	l.refuted = true
+	clear(l.suspects)
+	for _, c := range d.classes {
+		if c != nil {
+			d.watch(c)
+		}
+	}
+}
+
+// learnAnew forgets all that was found out: the types are those of another schema.
+func (d *Decoder) learnAnew() {
+	d.learn, d.tree.types = newLearner(), newTypeBook()
+	for id := range d.baseIndex {
+		d.learn.changed = append(d.learn.changed, id)
+	}
+}
+
+// probeBaselines adds the default states that are new. It returns false when none is.
+func (d *Decoder) probeBaselines(p *prober) (some bool) {
+	slices.Sort(d.learn.changed)
+	for _, id := range slices.Compact(d.learn.changed) {
+		in := d.probeBaseline(id)
+		if in == nil {
+			continue
+		}
+		value, _ := d.classBaseline(id)
+		sum := crc32.ChecksumIEEE(value)
+		if known, ok := d.learn.known[id]; ok && known == sum {
+			continue // sent again as it was
+		}
+		d.learn.known[id] = sum
+		some = true
+		p.add(in)
+	}
+	return some
+}
+
+// probeBaseline returns the default state of a class, or nil.
+func (d *Decoder) probeBaseline(id int32) *payload {
+	if int(id) >= len(d.classes) || d.classes[id] == nil || d.classes[id].root == nil {
+		return nil
+	}
+	value, ok := d.classBaseline(id)
+	if !ok || len(value) == 0 {
+		return nil
+	}
+	return &payload{root: d.classes[id].root.object, data: bits.New(value), size: 8 * len(value), padded: true}
+}
+
+// probeCreations adds what entities are created with in the present message.
+func (d *Decoder) probeCreations(p *prober) {
+	e := d.ents // a copy
+	base := map[int32]*payload{}
+	r := &e.bits
+	for ; e.left > 0 && len(e.sizes) > 0; e.left-- {
+		e.index += int(r.UBitVar()) + 1
+		switch r.Bits(2) {
+		case 0:
+			if e.visual && r.Bits(2)&1 != 0 {
+				continue
+			}
+			r.Skip(max(0, e.size()))
+		case 2:
+			id := int32(r.Bits(d.classBits))
+			r.Skip(serialBits)
+			r.Varuint32()
+			size := e.size()
+			if r.Overrun() || size < 0 || size > r.Len() {
+				return
+			}
+			if int(id) < len(d.classes) && d.classes[id] != nil && d.classes[id].root != nil {
+				if base[id] == nil {
+					base[id] = d.probeBaseline(id)
+				}
+				p.add(&payload{root: d.classes[id].root.object, base: base[id], data: *r, size: size})
+			}
+			r.Skip(size)
+		}
+		if r.Overrun() {
+			return
+		}
+	}
+}
+
+// watch has a class decoded, whoever asks for it, when it may have fields that cannot be read: what is said of them at the end
+// is the same whatever was asked for.
+func (d *Decoder) watch(c *class) {
+	if !c.decoded && c.root != nil && d.learn.refuted && d.suspect(c.root.object) {
+		c.decoded = true
+	}
+}
+
+// suspect reports whether objects of a serializer may have fields of a type that cannot be read.
+func (d *Decoder) suspect(s *serializer) bool {
+	if is, known := d.learn.suspects[s]; known {
+		return is
+	}
+	d.learn.suspects[s] = false // serializers may hold one another
+	for _, f := range s.fields {
+		is := d.tree.types.refuted(f.unknown) || d.tree.types.refuted(f.unknownElem)
+		for _, t := range f.types {
+			is = is || t != nil && d.suspect(t)
+		}
+		if is {
+			d.learn.suspects[s] = true
+			return true
+		}
+	}
+	return false
+}
+
+// TypeGuess is what was found out of a type of fields that the decoder does not know.
+type TypeGuess struct {
+	// Name is the type as the file spells it.
+	Name string
+	// ReadAs is a type that is read in the same way; empty when nobody knows how to read it.
+	ReadAs string
+	// Proofs is how many default states and created entities with values of the type have the size that the file tells when it
+	// is so read. When it is 0, each update with such a value is tried in all ways.
+	Proofs int
+	// MaybeSigned says that the values may be signed numbers, which are then told as twice their value, and as 1 for -1: those
+	// that were met are too few to tell.
+	MaybeSigned bool
+}
+
+// Health is how well a demo could be decoded so far. But for Fields, it does not depend on what Options ask for, as long as
+// entities are looked at: classes that have fields which cannot be read are decoded in any case.
+type Health struct {
+	// Types is what was found out of the types that the decoder does not know and that the file has values of, by name. It is
+	// empty before the first packet with entities, and when no entity is looked at.
+	Types []TypeGuess
+	// Faults is how many faults concern entities of a class, by its name.
+	Faults map[string]int64
+	// Fields is how many fields of entities and default states were decoded, FieldsLost how many of those were left out.
+	Fields, FieldsLost int64
+}
+
+// EntitiesBegun reports whether the first packet with entities was met, so that Health tells the types in it.
+func (d *Decoder) EntitiesBegun() bool { return d.learn.begun }
+
+// Health returns how well the demo could be decoded so far.
+func (d *Decoder) Health() Health {
+	h := Health{Faults: map[string]int64{}, Fields: d.stats.Fields, FieldsLost: d.stats.FieldsLost}
+	for class, n := range d.faultsOf {
+		h.Faults[d.Name(class)] = n
+	}
+	for _, g := range d.tree.types.sorted() {
+		t := TypeGuess{Name: g.name, Proofs: g.proofs}
+		if g.state != typeRefuted {
+			t.ReadAs, t.MaybeSigned = g.family.String(), g.maybeSigned
+		}
+		h.Types = append(h.Types, t)
+	}
+	return h
+}

@@ -1,0 +1,165 @@
+package dem
+
+import (
+	"math"
+	"slices"
+	"strings"
+)
+
+// family is a way of reading that a type which the decoder does not know may turn out to have. It stands for all types
+// that are read so, and follows the encoder, bits and bounds of each field as they do.
+type family uint8
+
+const (
+	familyUnsigned family = iota // as most enums: what an unknown type is until it is known better
+	familySigned
+	familyBool
+	familyFloat
+	familyVector
+	familyAngles
+	familyText
+	familyByte
+	familyVector2
+	familyVector4
+	familyTransform
+	familyBlob
+	familyCount
+
+	familyList = familyCount // of values, which has others below it
+)
+
+// familyTypes are the types that the families are named after.
+var familyTypes = [familyCount + 1]string{
+	"uint64", "int64", "bool", "float32", "Vector", "QAngle", "CUtlString", "BloodType", "Vector2D", "Vector4D", "CTransform",
+	"CUtlBinaryBlock", "CUtlVector",
+}
+
+func (f family) String() string { return familyTypes[f] }
+
+// typeState is what is known of how to read a type.
+type typeState uint8
+
+const (
+	typeUnseen  typeState = iota // no value of it was met where the decoder learns types
+	typeProven                   // read so, everything that has values of it has the size that the file tells
+	typeRefuted                  // however it is read, something that has values of it does not have its size
+)
+
+// guess is what is believed of a type that the decoder does not know. It is made where entities begin, of what every
+// decoder of the file meets there, and does not change: what is told of a file does not depend on what is asked for.
+type guess struct {
+	name   string
+	family family
+	state  typeState
+	// proofs is how many default states and creations with values of it were read to their end.
+	proofs int
+	// maybeSigned: its values are read as unsigned numbers, but may be signed ones, for they are even or few.
+	maybeSigned bool
+}
+
+// codecKey is a field, or the elements of it, read as of a family.
+type codecKey struct {
+	field  *field
+	elem   bool
+	family family
+}
+
+// typeBook keeps what is believed of types that the decoder does not know.
+type typeBook struct {
+	guesses map[string]*guess
+	codecs  map[codecKey]*codec
+}
+
+func newTypeBook() typeBook {
+	return typeBook{guesses: map[string]*guess{}, codecs: map[codecKey]*codec{}}
+}
+
+// maxGuessedCodecs bounds the codecs that are made for fields of unknown types.
+const maxGuessedCodecs = 1 << 14
+
+// of returns what is believed of a type.
+func (b *typeBook) of(name string) *guess {
+	g := b.guesses[name]
+	if g == nil {
+		g = &guess{name: name}
+		b.guesses[name] = g
+	}
+	return g
+}
+
+// refuted reports whether nobody knows how to read a type.
+func (b *typeBook) refuted(name string) bool {
+	g := b.guesses[name]
+	return g != nil && g.state == typeRefuted
+}
+
+// ofField returns what is believed of the type of a field, or of its elements.
+func (b *typeBook) ofField(f *field, elem bool) *guess {
+	if elem {
+		return b.of(f.unknownElem)
+	}
+	return b.of(f.unknown)
+}
+
+// codec returns how a field of an unknown type, or its elements, are read when the type is of a family.
+func (b *typeBook) codec(f *field, elem bool, fam family) *codec {
+	key := codecKey{f, elem, fam}
+	if c := b.codecs[key]; c != nil {
+		return c
+	}
+	if len(b.codecs) >= maxGuessedCodecs {
+		if elem {
+			return &f.elem
+		}
+		return &f.own
+	}
+	c := codec{op: opLength}
+	if fam != familyList {
+		c = f.codec(fieldType{base: familyTypes[fam]})
+	}
+	b.codecs[key] = &c
+	return &c
+}
+
+// sorted returns all guesses by name.
+func (b *typeBook) sorted() []*guess {
+	out := make([]*guess, 0, len(b.guesses))
+	for _, g := range b.guesses {
+		out = append(out, g)
+	}
+	slices.SortFunc(out, func(a, o *guess) int { return strings.Compare(a.name, o.name) })
+	return out
+}
+
+// doubtful reports whether a value is none that a game would have: what is read at the wrong place often is.
+func doubtful(v *cell, data []byte, guessed bool) bool {
+	switch v.kind {
+	case valueText:
+		return doubtfulText(data)
+	case valueFloat:
+		return doubtfulFloat(uint32(v.word))
+	case valueVector:
+		return doubtfulFloat(uint32(v.word)) || doubtfulFloat(uint32(v.word>>32)) || doubtfulFloat(v.z)
+	case valueUint:
+		// The largest numbers of games are those of accounts; flags may be all set.
+		return guessed && v.word > 1<<57 && v.word != math.MaxUint64
+	}
+	return false
+}
+
+func doubtfulText(b []byte) bool {
+	// Names may be cut in the middle of a letter, so that not all text is valid UTF-8.
+	for _, c := range b {
+		if c < ' ' && c != '\n' && c != '\t' && c != '\r' || c == 0x7f {
+			return true
+		}
+	}
+	return false
+}
+
+// doubtfulFloat: games have no numbers that are tiny but not zero, nor immense ones but the largest.
+func doubtfulFloat(b uint32) bool {
+	const mantissa = 23
+	exponent := int(b>>mantissa&0xff) - 127
+	return b&^(1<<31) != 0 && (exponent < -40 || exponent > 60) && b&^(1<<31) != math.Float32bits(math.MaxFloat32)
+}

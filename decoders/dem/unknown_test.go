@@ -1,0 +1,300 @@
+package dem
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	cmpgo "github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/decoders/dem/demtest"
+)
+
+// renameType gives a type another name, of the same length, wherever a field of the schema has it.
+func renameType(t *testing.T, data []byte, typ string) []byte {
+	t.Helper()
+	word := regexp.MustCompile(`^(?:.*[^A-Za-z0-9_:])?(` + regexp.QuoteMeta(typ) + `)(?:[^A-Za-z0-9_:].*)?$`)
+	renamed := 0
+	out, err := demtest.Rewrite(data, func(command uint32, payload []byte) []byte {
+		if command != demtest.CmdSendTables {
+			return nil
+		}
+		payload = bytes.Clone(payload)
+		var schema []byte
+		for m := (wire{buf: payload}); m.next(); {
+			_, n := uvarint(m.raw)
+			schema = m.raw[n:]
+		}
+		var symbols [][]byte
+		types := map[int32]bool{}
+		for m := (wire{buf: schema}); m.next(); {
+			switch m.num {
+			case 2:
+				symbols = append(symbols, m.raw)
+			case 3:
+				for f := (wire{buf: m.raw}); f.next(); {
+					if f.num == 1 {
+						types[f.int32()] = true
+					}
+				}
+			}
+		}
+		for i := range types {
+			if at := word.FindSubmatchIndex(symbols[i]); at != nil {
+				symbols[i][at[2]] = 'Q'
+				symbols[i][at[2]+1] = 'z'
+				renamed++
+			}
+		}
+		return payload
+	})
+	if err != nil || renamed == 0 {
+		t.Fatalf("%d types renamed, %v", renamed, err)
+	}
+	return out
+}
+
+// told is what a stream tells of entities: by position, the texts of fields by name; and at last the state of all entities.
+type told struct {
+	events map[decoders.Position]map[string]string
+	last   map[string]string
+	fields int
+	faults int
+	lost   int
+	d      *Decoder
+}
+
+func tell(t *testing.T, data []byte, opts Options) *told {
+	t.Helper()
+	out := &told{events: map[decoders.Position]map[string]string{}, last: map[string]string{}}
+	out.d = decodeAll(t, data, opts, func(d *Decoder, ev *Event) {
+		var fields []FieldValue
+		switch ev.Kind {
+		case KindEntityCreated:
+			fields = ev.EntityCreated.Fields
+		case KindEntityUpdated:
+			fields = ev.EntityUpdated.Fields
+		case KindEntityEntered:
+			fields = ev.EntityEntered.Fields
+		case KindFault:
+			out.faults++
+			return
+		default:
+			return
+		}
+		values := map[string]string{}
+		for i := range fields {
+			f := &fields[i]
+			if f.ValueCase == FieldValueValueNone {
+				out.lost++
+				continue
+			}
+			values[d.Name(f.Field)] = fieldValueText(f)
+			out.fields++
+		}
+		out.events[d.EventPosition()] = values
+	})
+	for i := range MaxEntities {
+		e, ok := out.d.Entity(i)
+		if !ok {
+			continue
+		}
+		for k := range e.Fields {
+			f := &e.Fields[k]
+			out.last[fmt.Sprintf("%d %s %s", i, e.Class, out.d.Name(f.Field))] = fieldValueText(f)
+		}
+	}
+	return out
+}
+
+// fieldValueText writes the value of a field, without telling which kind of a number it is.
+func fieldValueText(f *FieldValue) string {
+	switch f.ValueCase {
+	case FieldValueValueInt:
+		return fmt.Sprint(f.Int)
+	case FieldValueValueUint:
+		return fmt.Sprint(f.Uint)
+	case FieldValueValueHandle:
+		return fmt.Sprint(f.Handle)
+	case FieldValueValueFloat:
+		return fmt.Sprintf("float %v", f.Float)
+	case FieldValueValueBool:
+		return fmt.Sprint(f.Bool)
+	case FieldValueValueText:
+		return fmt.Sprintf("%q", f.Text)
+	case FieldValueValueVector:
+		return fmt.Sprint(f.Vector)
+	case FieldValueValueTuple:
+		return fmt.Sprint(f.Tuple.Values)
+	case FieldValueValueBlob:
+		return fmt.Sprintf("%x", f.Blob)
+	}
+	return "nothing"
+}
+
+// usedTypes returns the types of values that a file has most of.
+func usedTypes(t *testing.T, data []byte, n int) []string {
+	t.Helper()
+	values := map[uint32]int{}
+	d := decodeAll(t, data, Options{}, func(_ *Decoder, ev *Event) {
+		for _, fields := range [][]FieldValue{ev.EntityCreated.Fields, ev.EntityUpdated.Fields, ev.EntityEntered.Fields} {
+			for i := range fields {
+				values[fields[i].Field]++
+			}
+		}
+		ev.EntityCreated.Fields, ev.EntityUpdated.Fields, ev.EntityEntered.Fields = nil, nil, nil
+	})
+	counts := map[string]int{}
+	var visit func(n *node)
+	visit = func(n *node) {
+		if n == nil {
+			return
+		}
+		if n.codec.op != opNone && values[n.name] > 0 {
+			typ := parseFieldType(n.field.typ)
+			if n.codec == &n.field.elem && n.field.shape == shapeVector {
+				typ = parseFieldType(typ.generic)
+			}
+			counts[typ.base] += values[n.name]
+			delete(values, n.name)
+		}
+		for _, k := range n.kids {
+			visit(k)
+		}
+	}
+	for _, c := range d.classes {
+		if c != nil {
+			visit(c.root)
+		}
+	}
+	names := slices.SortedFunc(maps.Keys(counts), func(a, b string) int { return cmp.Or(counts[b]-counts[a], strings.Compare(a, b)) })
+	return names[:min(n, len(names))]
+}
+
+// TestCorpusUnknownTypes: whichever of the most used types nobody knows, nothing is told that is not so, and nearly everything
+// that is.
+func TestCorpusUnknownTypes(t *testing.T) {
+	for _, name := range []string{
+		"14011.dem", "14065.dem", "14090.dem", "14150_ag2.dem", "14160.dem", "deadlock_hltv_10423.dem", "auto-20240102-2233-start-____.dem",
+	} {
+		t.Run(name, func(t *testing.T) {
+			data := corpusFile(t, name)
+			testUnknownTypes(t, data, usedTypes(t, data, 10), 0.9)
+		})
+	}
+}
+
+// TestUnknownTypes is TestCorpusUnknownTypes of a demo of our own making, and of all types of values in it.
+func TestUnknownTypes(t *testing.T) {
+	data := demtest.World(false)
+	types := usedTypes(t, data, 100)
+	// Whether something is an object or a list of objects only its type tells, and text that is an array only its own.
+	types = slices.DeleteFunc(types, func(typ string) bool { return slices.Contains([]string{"CBodyComponent", "char"}, typ) })
+	if len(types) < 13 {
+		t.Fatalf("types %q", types)
+	}
+	testUnknownTypes(t, data, types, 1)
+}
+
+// TestUnreadableType: of a type that cannot be read at all, and of what follows it in an update, nothing is told, and that is
+// said; whatever is asked for, the figures are the same.
+func TestUnreadableType(t *testing.T) {
+	want, got := tell(t, demtest.World(false), Options{}), tell(t, demtest.World(true), Options{})
+	right := 0
+	for name, text := range got.last {
+		if want.last[name] != text {
+			t.Errorf("at last %s is %s, not %s", name, text, want.last[name])
+		}
+		right++
+	}
+	if right == len(want.last) || right < len(want.last)*9/10 {
+		t.Errorf("%d of %d last values", right, len(want.last))
+	}
+	h := got.d.Health()
+	if got.faults == 0 || got.lost == 0 || h.FieldsLost == 0 || int64(got.faults) != h.Faults["CCSPlayerPawn"] || len(h.Faults) != 1 {
+		t.Errorf("%d faults, %d values lost; %+v", got.faults, got.lost, h)
+	}
+	for _, g := range h.Types {
+		if (g.ReadAs == "") != (g.Name == "Strange_t") {
+			t.Errorf("%+v", g)
+		}
+	}
+	for name, opts := range map[string]Options{
+		"only faults":      {Kinds: func(k Kind) bool { return k == KindFault }},
+		"another class":    {Classes: func(c string) bool { return c == "CWeapon" }},
+		"without faults":   {Kinds: func(k Kind) bool { return k != KindFault }, Classes: func(c string) bool { return c == "CWeapon" }},
+		"only one field":   {Fields: func(_, f string) bool { return f == "m_iHealth" }},
+		"the class itself": {Kinds: func(k Kind) bool { return k == KindEntityUpdated }, Classes: func(c string) bool { return c == "CCSPlayerPawn" }},
+	} {
+		some := tell(t, demtest.World(true), opts)
+		if diff := cmpgo.Diff(h, some.d.Health(), cmpopts.IgnoreFields(Health{}, "Fields")); diff != "" {
+			t.Errorf("%s (-all +this):\n%s", name, diff)
+		}
+		if want := got.faults; name == "only faults" && some.faults != want {
+			t.Errorf("%s: %d faults, not %d", name, some.faults, want)
+		}
+		for at, fields := range some.events {
+			for name, text := range fields {
+				if got.events[at][name] != text {
+					t.Errorf("%s at %v: %s is %s, not %s", name, at, name, text, got.events[at][name])
+				}
+			}
+		}
+	}
+}
+
+// testUnknownTypes renames each of some types of a file, and compares what is told then with what is told of the file as it
+// is. At least a share of the last values must still be there.
+func testUnknownTypes(t *testing.T, data []byte, types []string, share float64) {
+	// All renamed ones are written in this way.
+	data, err := demtest.Rewrite(data, func(uint32, []byte) []byte { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := tell(t, data, Options{})
+	if want.faults > 0 || want.lost > 0 {
+		t.Fatalf("%d faults, %d values lost", want.faults, want.lost)
+	}
+	for _, typ := range types {
+		t.Run(typ, func(t *testing.T) {
+			got := tell(t, renameType(t, data, typ), Options{})
+			wrong := 0
+			complain := func(format string, args ...any) {
+				if wrong++; wrong <= 5 {
+					t.Errorf(format, args...)
+				}
+			}
+			for at, fields := range got.events {
+				for name, text := range fields {
+					if whole := want.events[at][name]; whole != text {
+						complain("at %v: %s is %s, not %s", at, name, text, whole)
+					}
+				}
+			}
+			right := 0
+			for name, text := range got.last {
+				if want.last[name] == text {
+					right++
+				} else {
+					complain("at last %s is %s, not %s", name, text, want.last[name])
+				}
+			}
+			t.Logf("%d of %d values wrong; %d of %d last values right; %d faults, %d lost", wrong, got.fields, right, len(want.last), got.faults, got.lost)
+			if float64(right) < share*float64(len(want.last)) {
+				t.Errorf("%d of %d last values are right", right, len(want.last))
+			}
+			for _, g := range got.d.Health().Types {
+				if strings.HasPrefix(g.Name, "Qz") {
+					t.Logf("%+v", g)
+				}
+			}
+		})
+	}
+}
