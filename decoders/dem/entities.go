@@ -151,42 +151,54 @@ func (d *Decoder) nextEntity(ev *Event) bool {
 				}
 			}
 		case phaseDeletions:
-			if e.left <= 0 || e.bits.Overrun() {
-				d.stage = stagePacket
-				return false
-			}
-			if d.holds(slotBefore) {
-				return false
-			}
-			e.left--
-			d.place.nextElement()
-			e.index += int(e.bits.UBitVar())
-			if e.bits.Overrun() || uint(e.index) >= maxEntities {
-				e.left = 0
-				continue
-			}
-			if d.deleteEntity(ev, e.index) {
-				return true
+			if told, done := d.nextDeletion(ev); told || done {
+				return told
 			}
 		case phaseForgotten:
-			if d.holds(slotBefore) {
-				return false
-			}
-			for e.index++; e.index < maxEntities; e.index++ {
-				if old := d.entities[e.index]; old != nil && !old.seen {
-					break
-				}
-			}
-			if e.index >= maxEntities {
-				d.stage = stagePacket
-				return false
-			}
-			d.place.nextElement()
-			if d.deleteEntity(ev, e.index) {
-				return true
+			if told, done := d.nextForgotten(ev); told || done {
+				return told
 			}
 		}
 	}
+}
+
+// nextDeletion goes on with the list of deletions. done is true when the message is over, or its rest is to wait.
+func (d *Decoder) nextDeletion(ev *Event) (told, done bool) {
+	e := &d.ents
+	if e.left <= 0 || e.bits.Overrun() {
+		d.stage = stagePacket
+		return false, true
+	}
+	if d.holds(slotBefore) {
+		return false, true
+	}
+	e.left--
+	d.place.nextElement()
+	e.index += int(e.bits.UBitVar())
+	if e.bits.Overrun() || uint(e.index) >= maxEntities {
+		e.left = 0
+		return false, false
+	}
+	return d.deleteEntity(ev, e.index), false
+}
+
+// nextForgotten goes on with the entities that a full update did not mention. done is as with nextDeletion.
+func (d *Decoder) nextForgotten(ev *Event) (told, done bool) {
+	e := &d.ents
+	if d.holds(slotBefore) {
+		return false, true
+	}
+	for e.index++; e.index < maxEntities; e.index++ {
+		if old := d.entities[e.index]; old != nil && !old.seen {
+			break
+		}
+	}
+	if e.index >= maxEntities {
+		d.stage = stagePacket
+		return false, true
+	}
+	d.place.nextElement()
+	return d.deleteEntity(ev, e.index), false
 }
 
 // readEntity reads one entry of the message.

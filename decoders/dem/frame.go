@@ -65,7 +65,10 @@ func (d *Decoder) peekFrame() (frame, error) {
 	if err := d.align(); err != nil {
 		return frame{}, err
 	}
-	f, _, _, _ := parseFrame(d.win.Bytes())
+	f, _, _, what := parseFrame(d.win.Bytes())
+	if what != "" {
+		return f, d.fail(what, decoders.ErrCorrupt, "longer than 5 bytes") // align would have skipped it
+	}
 	signOn := d.signOn
 	signOn.place(&f)
 	return f, nil

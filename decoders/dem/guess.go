@@ -141,7 +141,7 @@ func (u *updateReader) cut(c *class, s *state, err error) {
 	unknown := errors.Is(err, errUnknownType)
 	certain := slices.IndexFunc(u.changes, func(ch change) bool {
 		g := ch.node.guess
-		return g != nil && !(unknown && g.state == typeProven)
+		return g != nil && (!unknown || g.state != typeProven)
 	})
 	switch {
 	case certain >= 0:

@@ -69,7 +69,7 @@ func TestStateAnywhere(t *testing.T) {
 }
 
 // states is how many places of each real file are tried; each costs a decoding up to there.
-var states = flag.Int("states", 8, "at how many places of each real file to compare the state")
+var states = flag.Int("states", 3, "at how many places of each real file to compare the state")
 
 // TestCorpusStateAnywhere is TestStateAnywhere of real files.
 func TestCorpusStateAnywhere(t *testing.T) {

@@ -164,9 +164,9 @@ func (p *prober) typeOf(s *spot) int {
 	if s.field == nil || len(s.field.types) < 2 || s.list {
 		return 0
 	}
-	for i := len(p.objects) - 1; i >= 0; i-- {
-		if p.objects[i].field == s.field {
-			return p.objects[i].typ
+	for _, o := range slices.Backward(p.objects) {
+		if o.field == s.field {
+			return o.typ
 		}
 	}
 	return 0

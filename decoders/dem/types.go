@@ -24,9 +24,10 @@ const (
 	familyTransform
 	familyBlob
 	familyCount
-
-	familyList = familyCount // of values, which has others below it
 )
+
+// familyList is a list of values: of a type whose fields have others below them.
+const familyList = familyCount
 
 // familyTypes are the types that the families are named after.
 var familyTypes = [familyCount + 1]string{

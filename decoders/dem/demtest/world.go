@@ -11,8 +11,9 @@ const (
 	worldPawn
 	worldWeapon
 	worldClasses
-	worldClassBits = 2
 )
+
+const worldClassBits = 2
 
 // worldSchema has a field of each of the types that games use most.
 func worldSchema(odd bool) []Serializer {
@@ -110,7 +111,7 @@ func (g *world) controller(i int) []Value {
 	return []Value{
 		g.text([]int{0}, fmt.Sprintf("player %d", i)),
 		g.uint([]int{1}, uint64(2+i%2)),
-		g.uint([]int{2}, uint64(handle(worldPawns+i, 1))),
+		g.uint([]int{2}, handle(worldPawns+i)),
 		g.int([]int{3}, 0),
 		g.bool([]int{4}, true),
 		g.bits([]int{5}, 76561197960265728+uint64(i), 64),
@@ -133,8 +134,8 @@ func (g *world) pawn(i int) []Value {
 		g.floats([]int{3}, 1.5, -2.25, float32(i)),
 		g.floats([]int{4}, 250),
 		g.uint([]int{5}, 2),
-		g.uint([]int{5, 0}, uint64(handle(worldWeapons+2*i, 1))),
-		g.uint([]int{5, 1}, uint64(handle(worldWeapons+2*i+1, 1))),
+		g.uint([]int{5, 0}, handle(worldWeapons+2*i)),
+		g.uint([]int{5, 1}, handle(worldWeapons+2*i+1)),
 		g.floats([]int{6}, 0),
 		g.uint([]int{7}, 800),
 		g.bool([]int{8}, false),
@@ -149,7 +150,7 @@ func (g *world) weapon(i int) []Value {
 	return []Value{
 		g.uint([]int{0}, 31),
 		g.text([]int{1}, [...]string{"weapon_ak47", "weapon_knife"}[i%2]),
-		g.uint([]int{2}, uint64(handle(worldPawns+i/2, 1))),
+		g.uint([]int{2}, handle(worldPawns+i/2)),
 		g.floats([]int{3}, 3.25),
 		g.uint([]int{4}, uint64(i*37)),
 		g.bool([]int{5}, i%3 == 0),
@@ -164,7 +165,8 @@ const (
 	worldWeapons     = 40
 )
 
-func handle(index, serial int) int { return index | serial<<14 }
+// handle returns the handle of an entity with serial number 1.
+func handle(index int) uint64 { return uint64(index) | 1<<14 }
 
 // World returns a demo of Counter-Strike 2 with a few hundred ticks of ten players: their controllers, bodies and weapons,
 // which come and go, leave the view and come back, with lists that grow and shrink and an object that vanishes. It has a key
@@ -235,10 +237,10 @@ func (g *world) tick(e *Entities, tick int, live map[int]int) {
 			e.Update(worldPawns+i, g.uint([]int{0, 0}, g.Uint64N(64)), g.quantized([]int{0, 1}), g.int([]int{1}, int64(g.IntN(101))), g.angles(),
 				g.floats([]int{3}, float32(g.IntN(100))/4, -float32(tick), 0), g.floats([]int{4}, float32(g.IntN(260))))
 		case 1:
-			e.Update(worldPawns+i, g.uint([]int{5}, 1), g.uint([]int{5, 0}, uint64(handle(worldWeapons+2*i, 1))), g.floats([]int{6}, float32(tick)/64),
+			e.Update(worldPawns+i, g.uint([]int{5}, 1), g.uint([]int{5, 0}, handle(worldWeapons+2*i)), g.floats([]int{6}, float32(tick)/64),
 				g.uint([]int{7}, 800+g.Uint64N(200)*50), g.bool([]int{8}, g.IntN(2) > 0), g.strange(), g.bits([]int{10}, g.Uint64N(256), 8))
 		case 2:
-			e.Update(worldPawns+i, g.bool([]int{0}, false), g.uint([]int{5}, 2), g.uint([]int{5, 1}, uint64(handle(worldWeapons+2*i+1, 1))))
+			e.Update(worldPawns+i, g.bool([]int{0}, false), g.uint([]int{5}, 2), g.uint([]int{5, 1}, handle(worldWeapons+2*i+1)))
 		case 3:
 			e.Update(worldPawns+i, g.bool([]int{0}, true), g.uint([]int{0, 0}, g.Uint64N(64)))
 		}
