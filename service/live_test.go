@@ -536,7 +536,7 @@ func TestPanic(t *testing.T) {
 		r, err := teehistorian.Codec.Open(in, o)
 		return panicking{r}, err
 	}
-	defer service.SetCodecs(&defective)()
+	t.Cleanup(service.SetCodecs(&defective)) // behind the end of the daemon, which asks for them in the background
 	dir := t.TempDir()
 	replay := copyIn(t, dir, killedSample)
 	d := start(t, dir, func(c *service.Config) { c.MaxStreams = 1 })
