@@ -59,7 +59,7 @@ e2e: ## Run the tests against a real DDNet server with real clients (root with a
 	$(GO) test -tags e2e -count 1 -timeout 8m -v ./e2e/...
 
 .PHONY: generate
-generate: $(addprefix $(TOOLS)/,buf protoc-gen-go protoc-gen-go-grpc protoc-gen-events) .cache/python/bin/protoc-gen-mypy clients/typescript/node_modules/.bin/protoc-gen-es ## Write all code that comes from the .proto files again
+generate: $(addprefix $(TOOLS)/,buf protoc-gen-go protoc-gen-go-grpc protoc-gen-events protoc-gen-python-events) .cache/python/bin/protoc-gen-mypy clients/typescript/node_modules/.bin/protoc-gen-es ## Write all code that comes from the .proto files again
 	PATH="$(CURDIR)/$(TOOLS):$$PATH" $(TOOLS)/buf generate
 	npm run --silent --prefix clients/typescript build
 	$(TOOLS)/buf build -o .cache/image.binpb
@@ -133,10 +133,10 @@ $(addprefix $(TOOLS)/,golangci-lint govulncheck): tools/lint/go.mod tools/lint/g
 $(TOOLS)/goreleaser: tools/release/go.mod tools/release/go.sum
 	$(GO) build -C tools/release -o $(CURDIR)/$@ github.com/goreleaser/goreleaser/v2
 
-# Our own plugin belongs to the daemon's module; Go knows best when it is stale.
-.PHONY: $(TOOLS)/protoc-gen-events
-$(TOOLS)/protoc-gen-events:
-	$(GO) build -o $@ ./tools/protoc-gen-events
+# Our own plugins belong to the daemon's module; Go knows best when they are stale.
+.PHONY: $(TOOLS)/protoc-gen-events $(TOOLS)/protoc-gen-python-events
+$(TOOLS)/protoc-gen-events $(TOOLS)/protoc-gen-python-events:
+	$(GO) build -o $@ ./tools/$(@F)
 
 # What the clients are generated, checked and tested with.
 .cache/python/bin/protoc-gen-mypy: clients/python/tools.txt

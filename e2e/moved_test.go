@@ -62,7 +62,7 @@ func TestRenamedServer(t *testing.T) {
 	if err := streamtest.Check(history, replays, streamtest.Options{}); err != nil {
 		t.Errorf("by the directory: %v", err)
 	}
-	if !says(t, history, func(r *replaydv1.StreamEventsResponse) bool { return r.GetState().GetSuccessor() != nil }) {
+	if !says(t, history, func(r *replaydv1.StreamEventsResponse) bool { return r.GetFollowStatus().GetSuccessor() != nil }) {
 		t.Error("nobody went on")
 	}
 }
@@ -105,7 +105,7 @@ func TestMovedFiles(t *testing.T) {
 		t.Errorf("moved under a follower: %v", err)
 	}
 	if !says(t, history, func(r *replaydv1.StreamEventsResponse) bool {
-		return r.GetState().GetReplay() == d.name("archive", filepath.Base(game))
+		return r.GetFollowStatus().GetReplay() == d.name("archive", filepath.Base(game))
 	}) {
 		t.Error("nobody was told where the file lies")
 	}

@@ -89,7 +89,7 @@ func (h *history) read(ctx context.Context, d *daemon, replay string, responses 
 	defer cancel()
 	req := &replaydv1.StreamEventsRequest{Replay: replay, MaxBatchEvents: 10}
 	if h.cursor != nil {
-		req.Start = &replaydv1.StreamEventsRequest_Cursor{Cursor: h.cursor}
+		req.Start = &replaydv1.Start{At: &replaydv1.Start_Cursor{Cursor: h.cursor}}
 	}
 	stream, err := d.client().StreamEvents(ctx, req, grpc.WaitForReady(true))
 	if err != nil {

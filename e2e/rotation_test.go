@@ -154,7 +154,7 @@ func TestTwoServers(t *testing.T) {
 						return
 					}
 					replay := r.GetStart().GetReplay()
-					if next := r.GetState().GetSuccessor(); next != nil {
+					if next := r.GetFollowStatus().GetSuccessor(); next != nil {
 						replay = next
 						moves++
 					}

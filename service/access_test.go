@@ -320,7 +320,7 @@ func TestScopeOfWhatIsFound(t *testing.T) {
 		}
 		// A cursor of the other root's replay.
 		s := g.Session(as(timeout(t), "some"), &replaydv1.StreamEventsRequest{
-			Replay: others + "/gone.teehistorian", Start: &replaydv1.StreamEventsRequest_Cursor{Cursor: cursor},
+			Replay: others + "/gone.teehistorian", Start: &replaydv1.Start{At: &replaydv1.Start_Cursor{Cursor: cursor}},
 		}, nil)
 		if want := `"` + others + `/gone.teehistorian": not found`; status.Convert(s.Err).Message() != want {
 			t.Errorf("a cursor of the other root: %v, want %s", s.Err, want)
@@ -363,7 +363,7 @@ func TestTokensChange(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if resp.GetState().GetState() == replaydv1.State_STATE_CAUGHT_UP {
+			if resp.GetFollowStatus().GetState() == replaydv1.FollowState_FOLLOW_STATE_CAUGHT_UP {
 				return s
 			}
 		}

@@ -32,14 +32,15 @@ func spent(tb testing.TB) time.Duration {
 func worst(replay string, clauses, globs, names, stars int) *replaydv1.StreamEventsRequest {
 	req := &replaydv1.StreamEventsRequest{Replay: replay}
 	for i := range clauses {
-		in, out := &replaydv1.EventFilter{}, &replaydv1.EventFilter{}
+		in, out := &replaydv1.DemFilter{}, &replaydv1.DemFilter{}
 		for j := range globs {
 			in.Fields = append(in.Fields, strings.Repeat("*e", stars)+fmt.Sprint(i, "_", j)+"?")
 		}
 		for j := range names {
 			out.Fields = append(out.Fields, fmt.Sprint("m_", i, "_", j))
 		}
-		req.Include, req.Exclude = append(req.Include, in), append(req.Exclude, out)
+		req.Include = append(req.Include, &replaydv1.EventFilter{Dem: in})
+		req.Exclude = append(req.Exclude, &replaydv1.EventFilter{Dem: out})
 	}
 	return req
 }

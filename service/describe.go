@@ -16,11 +16,11 @@ import (
 // describeInfo is what the file system tells of a replay.
 func describeInfo(info *source.Info) *replaydv1.Replay {
 	r := &replaydv1.Replay{
-		Name: info.Name, Format: formats.to[info.Format], Size: max(info.Size, 0),
+		Name: info.Name, Format: formats.to[info.Format], SizeBytes: max(info.Size, 0),
 		Compression: compressions.to[info.Compression],
 	}
 	if !info.Modified.IsZero() {
-		r.Modified = timestamppb.New(info.Modified)
+		r.ModifyTime = timestamppb.New(info.Modified)
 	}
 	return r
 }
@@ -58,9 +58,12 @@ func Describe(ctx context.Context, file *source.File) (*replaydv1.Replay, error)
 func (s *Server) describeEntry(e *index.Entry) *replaydv1.Replay {
 	r := describeInfo(&e.Info)
 	r.State = replaydv1.ReplayState(s.index.StateOf(e, time.Now()))
-	r.Identity, r.MapName, r.TicksPerSecond = e.Identity, e.MapName, e.TicksPerSecond
+	r.Identity, r.MapName = e.Identity, e.MapName
+	if e.TicksPerSecond > 0 {
+		r.TicksPerSecond = &e.TicksPerSecond
+	}
 	if !e.Started.IsZero() {
-		r.Started = timestamppb.New(e.Started)
+		r.StartTime = timestamppb.New(e.Started)
 	}
 	if e.LastTick >= 0 {
 		r.LastTick = &e.LastTick
@@ -73,7 +76,7 @@ func (s *Server) describeEntry(e *index.Entry) *replaydv1.Replay {
 		}
 	}
 	if length > 0 {
-		r.Length = durationpb.New(length)
+		r.Duration = durationpb.New(length)
 	}
 	return r
 }

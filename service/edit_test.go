@@ -122,8 +122,8 @@ func TestEditedBeforeCheckpoint(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, req := range []*replaydv1.StreamEventsRequest{
-		{Replay: all.GetReplay(), Start: &replaydv1.StreamEventsRequest_Tick{Tick: oracle.End.GetLastTick() - 100}},
-		{Replay: all.GetReplay(), Start: &replaydv1.StreamEventsRequest_LastEvents{LastEvents: 100}},
+		{Replay: all.GetReplay(), Start: &replaydv1.Start{At: &replaydv1.Start_Tick{Tick: oracle.End.GetLastTick() - 100}}},
+		{Replay: all.GetReplay(), Start: &replaydv1.Start{At: &replaydv1.Start_LastEvents{LastEvents: 100}}},
 	} {
 		got := d.Session(timeout(t), req, nil)
 		if err := oracle.Judge(req, &got); err != nil {

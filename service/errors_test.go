@@ -2,7 +2,6 @@ package service_test
 
 import (
 	"context"
-	"encoding/base64"
 	"maps"
 	"os"
 	"path/filepath"
@@ -41,18 +40,11 @@ func explainFailure(t *testing.T, err error) failure {
 		switch d := d.(type) {
 		case *errdetails.ErrorInfo:
 			f.reason, f.meta = d.GetReason(), slices.Sorted(maps.Keys(d.GetMetadata()))
-			if d.GetDomain() != "replayd" {
+			if d.GetDomain() != "replayd.dev" {
 				t.Errorf("domain %q", d.GetDomain())
 			}
 			if _, known := replaydv1.ErrorReason_value["ERROR_REASON_"+d.GetReason()]; !known {
 				t.Errorf("reason %q is not in the .proto", d.GetReason())
-			}
-			if c := d.GetMetadata()["cursor"]; c != "" {
-				if raw, err := base64.StdEncoding.DecodeString(c); err != nil {
-					t.Errorf("cursor %q: %v", c, err)
-				} else if _, err := cursor.Parse(raw); err != nil {
-					t.Errorf("cursor %q: %v", c, err)
-				}
 			}
 		case *errdetails.BadRequest:
 			if len(d.GetFieldViolations()) != 1 {
@@ -62,6 +54,11 @@ func explainFailure(t *testing.T, err error) failure {
 			if d.GetFieldViolations()[0].GetDescription() == "" {
 				t.Error("a violation without a description")
 			}
+		case *replaydv1.ResumeInfo:
+			if _, err := cursor.Parse(d.GetCursor()); err != nil {
+				t.Error(err)
+			}
+			f.meta = append(f.meta, "cursor")
 		case *errdetails.RetryInfo:
 			f.retry = d.GetRetryDelay().AsDuration() > 0
 		default:
@@ -71,6 +68,7 @@ func explainFailure(t *testing.T, err error) failure {
 	if s.Message() == "" {
 		t.Error("no message")
 	}
+	slices.Sort(f.meta)
 	return f
 }
 
@@ -85,6 +83,7 @@ func messUp(t *testing.T) (dir string) {
 	put := func(name string, data []byte) { write(t, filepath.Join(dir, name), data) }
 	put("good.teehistorian", good)
 	put("packed.teehistorian.gz", zipped(t, good))
+	put("good.SC2Replay", read(t, samples("sc2replay", "5.0.SC2Replay")))
 	put("empty", nil)
 	put("text.txt", []byte("these are words and no replay"))
 	put("header.teehistorian", good[:100])
@@ -128,8 +127,8 @@ func TestStreamErrors(t *testing.T) {
 	type request = replaydv1.StreamEventsRequest
 	type filters = []*replaydv1.EventFilter
 	good := name("good.teehistorian")
-	at := func(c []byte) *replaydv1.StreamEventsRequest_Cursor {
-		return &replaydv1.StreamEventsRequest_Cursor{Cursor: c}
+	at := func(c []byte) *replaydv1.Start {
+		return &replaydv1.Start{At: &replaydv1.Start_Cursor{Cursor: c}}
 	}
 	seven := int32(7)
 	six := int32(6)
@@ -165,18 +164,19 @@ func TestStreamErrors(t *testing.T) {
 		{"corrupt record", &request{Replay: name("corrupt.teehistorian")}, failure{codes.DataLoss, "CORRUPT", "", []string{"cursor", "format", "offset", "replay", "tick"}, false}},
 		{"cut, strict", &request{Replay: name("cut.teehistorian"), Strict: true}, failure{codes.DataLoss, "TRUNCATED", "", []string{"cursor", "format", "offset", "replay", "tick"}, false}},
 
-		{"no cursor", &request{Replay: good, Start: at([]byte("nonsense"))}, failure{codes.InvalidArgument, "BAD_REQUEST", "cursor", nil, false}},
-		{"empty cursor", &request{Replay: good, Start: at(nil)}, failure{codes.InvalidArgument, "BAD_REQUEST", "cursor", nil, false}},
+		{"no cursor", &request{Replay: good, Start: at([]byte("nonsense"))}, failure{codes.InvalidArgument, "BAD_REQUEST", "start.cursor", nil, false}},
+		{"empty cursor", &request{Replay: good, Start: at(nil)}, failure{codes.InvalidArgument, "BAD_REQUEST", "start.cursor", nil, false}},
 		{"cursor of another replay", &request{Replay: good, Start: at(cursorOf("teehistorian:other", decoders.Position{}))}, failure{codes.FailedPrecondition, "CURSOR_MISMATCH", "", []string{"replay"}, false}},
 		{"cursor beyond the end", &request{Replay: good, Start: at(cursorOf(goodIdentity, decoders.Position{Offset: 1 << 40}))}, failure{codes.OutOfRange, "CURSOR_BEYOND_END", "", []string{"replay"}, false}},
 		{"cursor beyond the end, following", &request{Replay: good, Follow: true, Start: at(cursorOf(goodIdentity, decoders.Position{Offset: 1 << 40}))}, failure{codes.OutOfRange, "CURSOR_BEYOND_END", "", []string{"replay"}, false}},
 		{"cursor inside a record", &request{Replay: good, Start: at(cursorOf(goodIdentity, decoders.Position{Offset: 20}))}, failure{codes.FailedPrecondition, "CURSOR_MISMATCH", "", []string{"replay"}, false}},
-		{"condition of another format", &request{Replay: good, Include: filters{{Classes: []string{"*"}}, {Layers: []int32{1}}}}, failure{codes.InvalidArgument, "BAD_REQUEST", "include[0].classes", nil, false}},
+		{"condition of another format", &request{Replay: good, Include: filters{{Dem: &replaydv1.DemFilter{Classes: []string{"*"}}}, {Datafile: &replaydv1.DatafileFilter{Layers: []int32{1}}}}}, failure{codes.InvalidArgument, "BAD_REQUEST", "include[0].dem.classes", nil, false}},
 		{"condition that no kind has", &request{Replay: good, Include: filters{{Kinds: []string{"tick"}, Players: []int32{1}}}}, failure{codes.InvalidArgument, "BAD_REQUEST", "include[0].players", nil, false}},
-		{"condition of another format, newest of a directory", &request{Replay: alias, Follow: true, Include: filters{{Groups: []int32{1}}}}, failure{codes.InvalidArgument, "BAD_REQUEST", "include[0].groups", nil, false}},
+		{"condition of another format, newest of a directory", &request{Replay: alias, Follow: true, Include: filters{{Datafile: &replaydv1.DatafileFilter{Groups: []int32{1}}}}}, failure{codes.InvalidArgument, "BAD_REQUEST", "include[0].datafile.groups", nil, false}},
 		{"cursor of no replay in the directory", &request{Replay: alias, Follow: true, Start: at(cursorOf("teehistorian:other", decoders.Position{}))}, failure{codes.FailedPrecondition, "CURSOR_MISMATCH", "", []string{"replay"}, false}},
-		{"no last events", &request{Replay: good, Start: &replaydv1.StreamEventsRequest_LastEvents{}}, failure{codes.InvalidArgument, "BAD_REQUEST", "last_events", nil, false}},
-		{"too many last events", &request{Replay: good, Start: &replaydv1.StreamEventsRequest_LastEvents{LastEvents: 1_000_001}}, failure{codes.InvalidArgument, "BAD_REQUEST", "last_events", nil, false}},
+		{"state of a format without one yet", &request{Replay: name("good.SC2Replay"), Start: &replaydv1.Start{WithState: true}}, failure{codes.Unimplemented, "NOT_IMPLEMENTED", "", nil, false}},
+		{"no last events", &request{Replay: good, Start: &replaydv1.Start{At: &replaydv1.Start_LastEvents{}}}, failure{codes.InvalidArgument, "BAD_REQUEST", "start.last_events", nil, false}},
+		{"too many last events", &request{Replay: good, Start: &replaydv1.Start{At: &replaydv1.Start_LastEvents{LastEvents: 1_000_001}}}, failure{codes.InvalidArgument, "BAD_REQUEST", "start.last_events", nil, false}},
 
 		{"unknown kind", &request{Replay: good, Include: filters{{}, {Kinds: []string{"tick", "nonsense"}}}}, failure{codes.InvalidArgument, "BAD_REQUEST", "include[1].kinds[1]", nil, false}},
 		{"unknown kind excluded", &request{Replay: good, Exclude: filters{{Kinds: []string{""}}}}, failure{codes.InvalidArgument, "BAD_REQUEST", "exclude[0].kinds[0]", nil, false}},

@@ -34,7 +34,7 @@ func TestFinishes(t *testing.T) {
 		t.Fatal(err)
 	}
 	replays := all.GetReplays()
-	slices.SortFunc(replays, func(a, b *replaydv1.Replay) int { return a.GetStarted().AsTime().Compare(b.GetStarted().AsTime()) })
+	slices.SortFunc(replays, func(a, b *replaydv1.Replay) int { return a.GetStartTime().AsTime().Compare(b.GetStartTime().AsTime()) })
 	for how, follows := range map[string]bool{"each": false, "followed": true} {
 		var got []string
 		for _, replay := range replays {
@@ -42,7 +42,7 @@ func TestFinishes(t *testing.T) {
 				Replay: replay.GetName(), ResolvePlayers: true, Include: []*replaydv1.EventFilter{{Kinds: []string{"player_finish", "finish"}}},
 				Follow: follows,
 			}, func(r *replaydv1.StreamEventsResponse) bool {
-				return r.GetState().GetState() != replaydv1.State_STATE_CAUGHT_UP
+				return r.GetFollowStatus().GetState() != replaydv1.FollowState_FOLLOW_STATE_CAUGHT_UP
 			})
 			for i := range s.Responses {
 				for _, ev := range response(t, s, i).GetBatch().GetTeehistorian().GetEvents() {

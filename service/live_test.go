@@ -121,7 +121,7 @@ func (f *following) await(t *testing.T, what string, is func(*replaydv1.StreamEv
 func (f *following) caughtUp(t *testing.T) {
 	t.Helper()
 	f.await(t, "CAUGHT_UP", func(r *replaydv1.StreamEventsResponse) bool {
-		return r.GetState().GetState() == replaydv1.State_STATE_CAUGHT_UP
+		return r.GetFollowStatus().GetState() == replaydv1.FollowState_FOLLOW_STATE_CAUGHT_UP
 	})
 }
 
@@ -199,7 +199,7 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// TestFollowNow starts at the present end: a snapshot, then what comes.
+// TestFollowNow starts at the present end: the state, then what comes.
 func TestFollowNow(t *testing.T) {
 	dir := t.TempDir()
 	data := read(t, finishedSample)
@@ -210,12 +210,13 @@ func TestFollowNow(t *testing.T) {
 		w.write(data[:half])
 		before := len(offlineBytes(t, data[:half], nil).Events)
 		f := follow(t, d, &replaydv1.StreamEventsRequest{
-			Replay: name("live.teehistorian"), Follow: true, Start: &replaydv1.StreamEventsRequest_Now{Now: true},
+			Replay: name("live.teehistorian"), Follow: true,
+			Start: &replaydv1.Start{At: &replaydv1.Start_Now{Now: &replaydv1.Now{}}, WithState: true},
 		})
 		f.caughtUp(t)
 		w.chunks(data[half:], 1, 200, time.Millisecond)
 		h := f.history()
-		check(t, h, []streamtest.Replay{whole}, streamtest.Options{From: before, Snapshot: true})
+		check(t, h, []streamtest.Replay{whole}, streamtest.Options{From: before, State: true})
 		if err := os.Remove(filepath.Join(dir, "live.teehistorian")); err != nil {
 			t.Fatal(err)
 		}
@@ -232,7 +233,7 @@ func TestFollowLastEvents(t *testing.T) {
 	w.write(data[:half])
 	before := len(offlineBytes(t, data[:half], nil).Events)
 	f := follow(t, d, &replaydv1.StreamEventsRequest{
-		Replay: name("live.teehistorian"), Follow: true, Start: &replaydv1.StreamEventsRequest_LastEvents{LastEvents: 10},
+		Replay: name("live.teehistorian"), Follow: true, Start: &replaydv1.Start{At: &replaydv1.Start_LastEvents{LastEvents: 10}},
 	})
 	f.caughtUp(t)
 	w.chunks(data[half:], 1, 200, time.Millisecond)
@@ -351,7 +352,7 @@ func chainOf(t *testing.T) (paths []string, replays []streamtest.Replay) {
 			t.Fatal(err)
 		}
 		h := r.GetTeehistorian()
-		links = append(links, link{path, h.GetGameUuid(), h.GetPrevGameUuid(), r.GetStarted().AsTime()})
+		links = append(links, link{path, h.GetGameUuid(), h.GetPrevGameUuid(), r.GetStartTime().AsTime()})
 	}
 	slices.SortFunc(links, func(a, b link) int { return a.started.Compare(b.started) })
 	for _, l := range links {
@@ -385,7 +386,7 @@ func TestFollowSuccessors(t *testing.T) {
 		for _, f := range []*following{byName, byDir} {
 			last := replays[len(replays)-1].Identity
 			f.await(t, "last replay", func(r *replaydv1.StreamEventsResponse) bool {
-				return r.GetState().GetSuccessor().GetIdentity() == last
+				return r.GetFollowStatus().GetSuccessor().GetIdentity() == last
 			})
 			f.gets(t, replays...)
 			f.cancel()
@@ -465,7 +466,7 @@ func TestDrain(t *testing.T) {
 	f := follow(t, first, req)
 	f.caughtUp(t)
 	waiting := follow(t, first, &replaydv1.StreamEventsRequest{Replay: alias + "/live.teehistorian", Follow: true,
-		Start: &replaydv1.StreamEventsRequest_Tick{Tick: 1 << 30}})
+		Start: &replaydv1.Start{At: &replaydv1.Start_Tick{Tick: 1 << 30}}})
 	time.Sleep(50 * time.Millisecond)
 	first.stop()
 	h := f.history()
@@ -516,7 +517,7 @@ func besideStalled(t *testing.T, d *daemon, stall func(ctx context.Context, req 
 // untilCaughtUp receives responses until one says that everything there is was sent.
 func untilCaughtUp(t *testing.T, receive func(*replaydv1.StreamEventsResponse) error) {
 	t.Helper()
-	for r := new(replaydv1.StreamEventsResponse); r.GetState().GetState() != replaydv1.State_STATE_CAUGHT_UP; {
+	for r := new(replaydv1.StreamEventsResponse); r.GetFollowStatus().GetState() != replaydv1.FollowState_FOLLOW_STATE_CAUGHT_UP; {
 		if err := receive(r); err != nil {
 			t.Fatal(err)
 		}
@@ -577,8 +578,8 @@ func TestDescriptorsAreClosed(t *testing.T) {
 	round := func() {
 		for _, req := range []*replaydv1.StreamEventsRequest{
 			{Replay: name("live.teehistorian")},
-			{Replay: name("live.teehistorian"), Start: &replaydv1.StreamEventsRequest_LastEvents{LastEvents: 5}},
-			{Replay: name("live.teehistorian"), Start: &replaydv1.StreamEventsRequest_Cursor{Cursor: cursorOf("x", decoders.Position{})}},
+			{Replay: name("live.teehistorian"), Start: &replaydv1.Start{At: &replaydv1.Start_LastEvents{LastEvents: 5}}},
+			{Replay: name("live.teehistorian"), Start: &replaydv1.Start{At: &replaydv1.Start_Cursor{Cursor: cursorOf("x", decoders.Position{})}}},
 		} {
 			d.Session(timeout(t), req, nil)
 		}

@@ -42,7 +42,7 @@ func TestOtherContents(t *testing.T) {
 			replace(t, path)
 			for _, n := range []int{10, 100_000} {
 				h := streamtest.History{d.Session(timeout(t), &replaydv1.StreamEventsRequest{
-					Replay: name("game.teehistorian"), Start: &replaydv1.StreamEventsRequest_LastEvents{LastEvents: uint32(n)},
+					Replay: name("game.teehistorian"), Start: &replaydv1.Start{At: &replaydv1.Start_LastEvents{LastEvents: uint32(n)}},
 				}, nil)}
 				check(t, h, []streamtest.Replay{want}, streamtest.Options{From: len(want.Events) - n})
 			}
@@ -73,7 +73,7 @@ func TestTwoNames(t *testing.T) {
 				t.Fatal(err)
 			}
 			byLink.await(t, "MOVED", func(r *replaydv1.StreamEventsResponse) bool {
-				return r.GetState().GetReplay() == name("game.teehistorian")
+				return r.GetFollowStatus().GetReplay() == name("game.teehistorian")
 			})
 			w.write(data[5000:])
 			check(t, byLink.history(), []streamtest.Replay{offlineBytes(t, data, nil)}, streamtest.Options{})
@@ -95,7 +95,7 @@ func TestComesBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	last := &replaydv1.StreamEventsRequest{
-		Replay: name("live.teehistorian"), Follow: true, Start: &replaydv1.StreamEventsRequest_LastEvents{LastEvents: 1},
+		Replay: name("live.teehistorian"), Follow: true, Start: &replaydv1.Start{At: &replaydv1.Start_LastEvents{LastEvents: 1}},
 	}
 	witness := follow(t, d, last)
 	witness.caughtUp(t)
@@ -152,7 +152,7 @@ func TestLateFirstBytes(t *testing.T) {
 			time.Sleep(7 * time.Second) // nobody looks at a new entry that long
 			w.write(second[test.early:])
 			f.await(t, "of the late file", func(r *replaydv1.StreamEventsResponse) bool {
-				return r.GetState().GetSuccessor() != nil || !test.begin && r.GetStart() != nil
+				return r.GetFollowStatus().GetSuccessor() != nil || !test.begin && r.GetStart() != nil
 			})
 			if test.begin { // it waits for the one after
 				f.await(t, "heartbeat at its end", func(r *replaydv1.StreamEventsResponse) bool {
@@ -231,7 +231,7 @@ func TestNothingToCome(t *testing.T) {
 	} {
 		for _, encoding := range []replaydv1.Encoding{replaydv1.Encoding_ENCODING_ROWS, replaydv1.Encoding_ENCODING_COLUMNS} {
 			req.Replay, req.Follow, req.Encoding = name("live.teehistorian"), true, encoding
-			req.Start = &replaydv1.StreamEventsRequest_Now{Now: true}
+			req.Start = &replaydv1.Start{At: &replaydv1.Start_Now{Now: &replaydv1.Now{}}}
 			s := d.Session(timeout(t), req, nil)
 			if got := (streamtest.History{s}).End().GetReason(); got != replaydv1.EndReason_END_REASON_RANGE_DONE {
 				t.Errorf("%s, %v: %v, %v", what, encoding, got, s.Err)

@@ -23,6 +23,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/replayd/replayd/decoders"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service/cursor"
 	"github.com/replayd/replayd/service/streamtest"
@@ -112,6 +113,7 @@ func randomRequests(t *testing.T, path string, n int) int {
 	if err != nil {
 		t.Fatalf("%s: %v", path, err)
 	}
+	oracle.State = w.stateAt
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(file))
 	maker := streamtest.NewMaker(oracle, *seed^h.Sum64())
@@ -150,7 +152,7 @@ func resume(
 	}
 	got := w.grpc(timeout(t), next)
 	if err := oracle.Judge(next, &got); err != nil {
-		at, _ := cursor.Parse(next.GetCursor())
+		at, _ := cursor.Parse(next.GetStart().GetCursor())
 		t.Errorf("%s, resumed at %+v with %s: %v\nfirst: %s\nthen: %s\nstatus: %v",
 			w.path, at, what, err, protojson.Format(req), protojson.Format(next), got.Err)
 	}
@@ -165,6 +167,7 @@ type ways struct {
 	web    map[string]*connect.Client[replaydv1.StreamEventsRequest, replaydv1.StreamEventsResponse]
 	random *rand.Rand
 	grown  int
+	states map[int64]*streamtest.Session // by offset
 }
 
 type way struct {
@@ -181,8 +184,8 @@ func newWays(t *testing.T, dir, path string) *ways {
 	}
 	w := &ways{
 		d: startWith(t, dir, listener, 5*time.Second), dir: dir, path: path, data: read(t, path),
-		random: rand.New(rand.NewPCG(*seed, 7)),
-		web:    map[string]*connect.Client[replaydv1.StreamEventsRequest, replaydv1.StreamEventsResponse]{},
+		random: rand.New(rand.NewPCG(*seed, 7)), states: map[int64]*streamtest.Session{},
+		web: map[string]*connect.Client[replaydv1.StreamEventsRequest, replaydv1.StreamEventsResponse]{},
 	}
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
@@ -208,7 +211,7 @@ func (w *ways) choose(random *rand.Rand, o *streamtest.Oracle, req *replaydv1.St
 		}
 	}
 	slices.SortFunc(all, func(a, b way) int { return strings.Compare(a.name, b.name) })
-	if req.GetLastEvents() == 0 && !req.GetNow() {
+	if req.GetStart().GetLastEvents() == 0 && req.GetStart().GetNow() == nil {
 		all = append(all, way{"upload", w.upload})
 	}
 	finished := o.Err == nil && o.End.GetReason() == replaydv1.EndReason_END_REASON_FINISHED && !strings.HasSuffix(w.path, ".gz")
@@ -217,7 +220,7 @@ func (w *ways) choose(random *rand.Rand, o *streamtest.Oracle, req *replaydv1.St
 	}
 	switch filepath.Ext(w.path) {
 	case ".teehistorian", ".dem":
-		if finished && req.GetLastEvents() == 0 && !req.GetNow() {
+		if finished && req.GetStart().GetLastEvents() == 0 && req.GetStart().GetNow() == nil {
 			all = append(all, way{"following while it grows", w.grow})
 		}
 	}
@@ -232,6 +235,30 @@ func (w *ways) follow(ctx context.Context, req *replaydv1.StreamEventsRequest) s
 	req = proto.CloneOf(req)
 	req.Follow = true
 	return w.d.Session(ctx, req, nil)
+}
+
+// stateAt asks for the state now of a file that ends at a place: what the whole file must give there. Inside of a record
+// it cannot be had so.
+func (w *ways) stateAt(at decoders.Position) *streamtest.Session {
+	if at.Index != 0 || strings.HasSuffix(w.path, ".gz") || filepath.Ext(w.path) == ".map" {
+		return nil
+	}
+	if s, ok := w.states[at.Offset]; ok {
+		return s
+	}
+	file := "cut" + filepath.Ext(w.path)
+	path := filepath.Join(w.dir, file)
+	if err := os.WriteFile(path, w.data[:min(at.Offset, int64(len(w.data)))], 0o600); err != nil {
+		return nil
+	}
+	defer os.Remove(path)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	s := w.d.Session(ctx, &replaydv1.StreamEventsRequest{
+		Replay: name(file), Start: &replaydv1.Start{At: &replaydv1.Start_Now{Now: &replaydv1.Now{}}, WithState: true},
+	}, nil)
+	w.states[at.Offset] = &s
+	return &s
 }
 
 // upload sends the file's bytes in pieces.
@@ -274,7 +301,7 @@ func (w *ways) grow(ctx context.Context, req *replaydv1.StreamEventsRequest) str
 	file := fmt.Sprintf("growing-%d%s", w.grown, filepath.Ext(w.path))
 	path := filepath.Join(w.dir, file)
 	there := w.random.IntN(len(w.data) + 1)
-	if at, err := cursor.Parse(req.GetCursor()); err == nil { // beyond what is there it would be refused
+	if at, err := cursor.Parse(req.GetStart().GetCursor()); err == nil { // beyond what is there it would be refused
 		there = max(there, int(at.Position.Offset))
 	}
 	if err := os.WriteFile(path, w.data[:there], 0o600); err != nil {

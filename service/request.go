@@ -24,6 +24,7 @@ import (
 const (
 	defaultPage = 100
 	maxPage     = 1000
+	maxViewPage = 100 // of those for which each file is read
 )
 
 func pageSize(asked int32) (int, error) {
@@ -84,7 +85,9 @@ const maxPattern = 256
 // Subscribe turns a request for the events of an opened replay, as it is now, into a subscription. The file must outlive
 // it. What a request to follow needs besides is the Server's to add.
 func Subscribe(ctx context.Context, file *source.File, req *replaydv1.StreamEventsRequest) (stream.Config, error) {
-	c := stream.Config{Strict: req.GetStrict(), Slow: req.GetSlowConsumer(), Positions: req.GetPositions()}
+	c := stream.Config{
+		Strict: req.GetStrict(), Slow: req.GetSlowConsumer(), Positions: req.GetPositions(), State: req.GetStart().GetWithState(),
+	}
 	if _, known := replaydv1.SlowConsumer_name[int32(c.Slow)]; !known {
 		return c, badRequest("slow_consumer", "is unknown")
 	}
@@ -118,7 +121,13 @@ func replayOf(ctx context.Context, file *source.File, req *replaydv1.StreamEvent
 	if info.Compression != source.Plain {
 		r.Present = -1 // bytes on disk are no measure of bytes read
 	}
+	if req.GetStart().GetWithState() && codec.Stateless != "" {
+		return nil, notImplemented("start.with_state", codec.Stateless)
+	}
 	if r.Filter, err = filter.Compile(&codec.Filters, req.GetInclude(), req.GetExclude()); err != nil {
+		return nil, err
+	}
+	if r.StateFilter, err = filter.CompileState(&codec.Filters, req.GetInclude(), req.GetExclude()); err != nil {
 		return nil, err
 	}
 	switch req.GetEncoding() {
@@ -162,22 +171,22 @@ func readRest(front io.Reader) error {
 }
 
 func startOf(req *replaydv1.StreamEventsRequest) (start stream.Start, err error) {
-	switch s := req.GetStart().(type) {
-	case *replaydv1.StreamEventsRequest_Cursor:
+	switch s := req.GetStart().GetAt().(type) {
+	case *replaydv1.Start_Cursor:
 		at, err := cursor.Parse(s.Cursor)
 		if err != nil {
-			return start, badRequest("cursor", err.Error())
+			return start, badRequest("start.cursor", err.Error())
 		}
 		start.Cursor = &at
-	case *replaydv1.StreamEventsRequest_Tick:
+	case *replaydv1.Start_Tick:
 		start.Tick = &s.Tick
-	case *replaydv1.StreamEventsRequest_LastEvents:
+	case *replaydv1.Start_LastEvents:
 		if s.LastEvents == 0 || s.LastEvents > stream.MaxLastEvents {
-			return start, badRequest("last_events", fmt.Sprintf("must be 1 to %d", stream.MaxLastEvents))
+			return start, badRequest("start.last_events", fmt.Sprintf("must be 1 to %d", stream.MaxLastEvents))
 		}
 		start.Last = int(s.LastEvents)
-	case *replaydv1.StreamEventsRequest_Now:
-		start.Now = s.Now
+	case *replaydv1.Start_Now:
+		start.Now = true
 	}
 	return start, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -11,7 +12,10 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/replayd/replayd/decoders"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
@@ -186,6 +190,13 @@ func (s *Server) ListReplays(
 	if err != nil {
 		return nil, err
 	}
+	view := req.GetView()
+	if view == replaydv1.ReplayView_REPLAY_VIEW_UNSPECIFIED {
+		view = replaydv1.ReplayView_REPLAY_VIEW_BASIC
+	}
+	if view != replaydv1.ReplayView_REPLAY_VIEW_BASIC && size > maxViewPage {
+		return nil, badRequest("page_size", fmt.Sprintf("must be %d at most with this view", maxViewPage))
+	}
 	page, err := s.index.List(ctx, index.Query{
 		Scope: scopeOf(ctx), Dir: req.GetDirectory(), Formats: formatsSeen(ctx, wanted), Filter: matching,
 	}, req.GetPageToken(), size)
@@ -194,7 +205,11 @@ func (s *Server) ListReplays(
 	}
 	resp := &replaydv1.ListReplaysResponse{NextPageToken: page.Next}
 	for _, e := range page.Replays {
-		resp.Replays = append(resp.Replays, s.describeEntry(e))
+		r, err := s.view(ctx, e, view)
+		if err != nil && (ctx.Err() != nil || status.Code(err) == codes.InvalidArgument) {
+			return nil, s.fail(ctx, err, e.Name)
+		}
+		resp.Replays = append(resp.Replays, r) // also one that is damaged, or was removed meanwhile
 	}
 	if req.GetFilter() != nil {
 		resp.Coverage = &replaydv1.SearchCoverage{TotalFiles: int64(page.Total), SearchedFiles: int64(page.Searched)}
@@ -216,16 +231,11 @@ func (s *Server) GetReplay(
 	if err != nil {
 		return nil, s.fail(ctx, err, req.GetReplay())
 	}
-	replay := s.describeEntry(e)
-	switch req.GetView() {
-	case replaydv1.ReplayView_REPLAY_VIEW_BASIC:
-	case replaydv1.ReplayView_REPLAY_VIEW_UNSPECIFIED, replaydv1.ReplayView_REPLAY_VIEW_FULL:
-		err = s.addHeader(ctx, replay)
-	case replaydv1.ReplayView_REPLAY_VIEW_PLAYERS:
-		err = s.addPlayers(ctx, e, replay)
-	default:
-		return nil, badRequest("view", "is unknown")
+	view := req.GetView()
+	if view == replaydv1.ReplayView_REPLAY_VIEW_UNSPECIFIED {
+		view = replaydv1.ReplayView_REPLAY_VIEW_FULL
 	}
+	replay, err := s.view(ctx, e, view)
 	if err == nil {
 		replay.MapReplay, err = s.maps.find(ctx, replay)
 	}
@@ -233,6 +243,20 @@ func (s *Server) GetReplay(
 		return nil, s.fail(ctx, err, req.GetReplay())
 	}
 	return &replaydv1.GetReplayResponse{Replay: replay}, nil
+}
+
+// view is as much of a replay as a view asks for; with an error as much as is known all the same.
+func (s *Server) view(ctx context.Context, e *index.Entry, view replaydv1.ReplayView) (*replaydv1.Replay, error) {
+	r := s.describeEntry(e)
+	switch view {
+	case replaydv1.ReplayView_REPLAY_VIEW_BASIC:
+		return r, nil
+	case replaydv1.ReplayView_REPLAY_VIEW_FULL:
+		return r, s.addHeader(ctx, r)
+	case replaydv1.ReplayView_REPLAY_VIEW_PLAYERS:
+		return r, s.addPlayers(ctx, e, r)
+	}
+	return r, badRequest("view", "is unknown")
 }
 
 // complete adds to the description of a replay that is streamed what takes looking at other files. That these cannot be
@@ -265,8 +289,8 @@ func (s *Server) addHeader(ctx context.Context, r *replaydv1.Replay) error {
 	if r.LastTick == nil {
 		r.LastTick = known.LastTick
 	}
-	if r.GetLength() == nil {
-		r.Length = known.GetLength()
+	if r.GetDuration() == nil {
+		r.Duration = known.GetDuration()
 	}
 	return nil
 }
@@ -291,6 +315,20 @@ func (s *Server) addPlayers(ctx context.Context, e *index.Entry, r *replaydv1.Re
 	}
 	r.Players, r.PlayersTick = codec.Players(roster), &e.Survey.LastTick
 	return nil
+}
+
+// CreateReplay implements the API. It is not there yet.
+func (s *Server) CreateReplay(
+	grpc.ClientStreamingServer[replaydv1.CreateReplayRequest, replaydv1.CreateReplayResponse],
+) error {
+	return notImplemented("CreateReplay", "this server keeps no replays that clients send; DecodeReplay streams them")
+}
+
+// DeleteReplay implements the API. It is not there yet.
+func (s *Server) DeleteReplay(
+	context.Context, *replaydv1.DeleteReplayRequest,
+) (*replaydv1.DeleteReplayResponse, error) {
+	return nil, notImplemented("DeleteReplay", "this server keeps no replays that clients send")
 }
 
 // StreamEvents implements the API.
@@ -324,7 +362,7 @@ func (s *Server) GetServerInfo(
 		if !access.Of(ctx).Sees(c.Format) {
 			continue
 		}
-		resp.Formats = append(resp.Formats, &replaydv1.FormatInfo{Format: formats.to[c.Format], Kinds: c.Filters.Names()})
+		resp.Formats = append(resp.Formats, &replaydv1.FormatInfo{Format: formats.to[c.Format], Kinds: kindsOf(c)})
 	}
 	for _, root := range s.Catalog.Roots() {
 		if !access.Of(ctx).Reaches(root.Alias) {
@@ -333,6 +371,19 @@ func (s *Server) GetServerInfo(
 		resp.Roots = append(resp.Roots, &replaydv1.Root{Alias: root.Alias})
 	}
 	return resp, nil
+}
+
+// kindsOf describes the kinds of events of a format.
+func kindsOf(c *encode.Codec) (kinds []*replaydv1.KindInfo) {
+	list := c.NewEventList().ProtoReflect().Descriptor().Fields()
+	for _, k := range c.Filters.Kinds[1:] {
+		info := &replaydv1.KindInfo{Name: k.Name, Columns: list.ByName(protoreflect.Name(k.Name+"_columns")) != nil}
+		for _, p := range k.Has.All() {
+			info.Conditions = append(info.Conditions, p.Path())
+		}
+		kinds = append(kinds, info)
+	}
+	return kinds
 }
 
 // fail turns an error into a status and logs what clients are not told.

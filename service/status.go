@@ -2,7 +2,6 @@ package service
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"strconv"
@@ -27,7 +26,7 @@ import (
 )
 
 // errorDomain is the domain of every ErrorInfo of this service.
-const errorDomain = "replayd"
+const errorDomain = "replayd.dev"
 
 // drainRetry is when a client should try again that met a server shutting down.
 const drainRetry = 2 * time.Second
@@ -80,6 +79,14 @@ func badRequest(field, problem string) error {
 	return f.status()
 }
 
+// notImplemented is the status for a field of a request that asks for what is not there yet.
+func notImplemented(field, problem string) error {
+	f := fault{
+		code: codes.Unimplemented, reason: replaydv1.ErrorReason_ERROR_REASON_NOT_IMPLEMENTED, message: field + ": " + problem,
+	}
+	return f.status()
+}
+
 // statusOf turns an error of the packages below into a status; replay is what the client asked for. Errors that have
 // none of the known causes are not told to the client: unexpected logs them and returns what to call the incident.
 func statusOf(err error, replay string, unexpected func(error) string) error {
@@ -94,7 +101,7 @@ func statusOf(err error, replay string, unexpected func(error) string) error {
 		f.meta["replay"] = shorten(replay)
 	}
 	if streamed, ok := errors.AsType[*stream.Error](err); ok && len(streamed.Cursor) > 0 {
-		f.meta["cursor"] = base64.StdEncoding.EncodeToString(streamed.Cursor)
+		f.details = append(f.details, protoadapt.MessageV1Of(&replaydv1.ResumeInfo{Cursor: streamed.Cursor}))
 	}
 	if field, ok := errors.AsType[*filter.FieldError](err); ok {
 		return badRequest(field.Field, field.Problem)

@@ -188,7 +188,7 @@ func TestStartAtTick(t *testing.T) {
 		whole := offline(t, path, nil)
 		for tick := int32(-1); tick < last+50; tick += 13 {
 			later := offline(t, path, &replaydv1.StreamEventsRequest{Include: []*replaydv1.EventFilter{ticks(tick, 1<<31-1)}})
-			req := &replaydv1.StreamEventsRequest{Replay: replay, Start: &replaydv1.StreamEventsRequest_Tick{Tick: tick}}
+			req := &replaydv1.StreamEventsRequest{Replay: replay, Start: &replaydv1.Start{At: &replaydv1.Start_Tick{Tick: tick}}}
 			h := streamtest.History{d.Session(timeout(t), req, nil)}
 			check(t, h, []streamtest.Replay{whole}, streamtest.Options{From: len(whole.Events) - len(later.Events)})
 			if t.Failed() {
@@ -217,7 +217,7 @@ func TestLastEvents(t *testing.T) {
 					}
 					req := proto.CloneOf(filters)
 					req.Replay = replay
-					req.Start = &replaydv1.StreamEventsRequest_LastEvents{LastEvents: uint32(n)}
+					req.Start = &replaydv1.Start{At: &replaydv1.Start_LastEvents{LastEvents: uint32(n)}}
 					h := streamtest.History{d.Session(timeout(t), req, nil)}
 					check(t, h, []streamtest.Replay{want}, streamtest.Options{From: max(0, len(want.Events)-n)})
 					if t.Failed() {
@@ -253,14 +253,14 @@ func TestStartFromCheckpoints(t *testing.T) {
 		}
 		for _, n := range []int{1000, 300_000} {
 			req := &replaydv1.StreamEventsRequest{
-				Replay: replay, Start: &replaydv1.StreamEventsRequest_LastEvents{LastEvents: uint32(n)},
+				Replay: replay, Start: &replaydv1.Start{At: &replaydv1.Start_LastEvents{LastEvents: uint32(n)}},
 			}
 			h := streamtest.History{d.Session(timeout(t), req, nil)}
 			check(t, h, []streamtest.Replay{want}, streamtest.Options{From: max(0, len(want.Events)-n)})
 		}
 		for _, tick := range []int32{1000, 20_000} {
 			later := offlineBytes(t, data, &replaydv1.StreamEventsRequest{Include: []*replaydv1.EventFilter{ticks(tick, 1<<31-1)}})
-			req := &replaydv1.StreamEventsRequest{Replay: replay, Start: &replaydv1.StreamEventsRequest_Tick{Tick: tick}}
+			req := &replaydv1.StreamEventsRequest{Replay: replay, Start: &replaydv1.Start{At: &replaydv1.Start_Tick{Tick: tick}}}
 			h := streamtest.History{d.Session(timeout(t), req, nil)}
 			check(t, h, []streamtest.Replay{want}, streamtest.Options{From: len(want.Events) - len(later.Events)})
 		}
@@ -335,7 +335,7 @@ func TestNothingToSend(t *testing.T) {
 		want replaydv1.EndReason
 	}{
 		"tick behind the end": {
-			&replaydv1.StreamEventsRequest{Start: &replaydv1.StreamEventsRequest_Tick{Tick: far}},
+			&replaydv1.StreamEventsRequest{Start: &replaydv1.Start{At: &replaydv1.Start_Tick{Tick: far}}},
 			replaydv1.EndReason_END_REASON_FINISHED,
 		},
 		"range that is over": {
@@ -375,7 +375,7 @@ func TestCompressed(t *testing.T) {
 	req := &replaydv1.StreamEventsRequest{Replay: name("packed.gz"), MaxBatchEvents: 100}
 	check(t, streamtest.History{d.Session(timeout(t), req, nil)}, []streamtest.Replay{want}, streamtest.Options{})
 	check(t, resumeAlways(t, d, req), []streamtest.Replay{want}, streamtest.Options{})
-	req.Start = &replaydv1.StreamEventsRequest_LastEvents{LastEvents: 10}
+	req.Start = &replaydv1.Start{At: &replaydv1.Start_LastEvents{LastEvents: 10}}
 	check(t, streamtest.History{d.Session(timeout(t), req, nil)}, []streamtest.Replay{want},
 		streamtest.Options{From: len(want.Events) - 10})
 
@@ -402,7 +402,7 @@ func TestCursorsOfOthers(t *testing.T) {
 				Format: decoders.Teehistorian, Replay: cursor.HashOf(goodIdentity), Position: decoders.Position{Offset: offset, Index: index},
 				Sum: decoders.Sum(0).Add(data[:max(offset, 0)]),
 			}
-			req := &replaydv1.StreamEventsRequest{Replay: replay, Start: &replaydv1.StreamEventsRequest_Cursor{Cursor: c.Append(nil)}}
+			req := &replaydv1.StreamEventsRequest{Replay: replay, Start: &replaydv1.Start{At: &replaydv1.Start_Cursor{Cursor: c.Append(nil)}}}
 			s := d.Session(timeout(t), req, nil)
 			if s.Err == nil {
 				continue
@@ -433,7 +433,7 @@ func TestSequenceGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	at.Sum = decoders.Sum(0).Add(data[:at.Position.Offset])
-	req := &replaydv1.StreamEventsRequest{Replay: replay, Start: &replaydv1.StreamEventsRequest_Cursor{Cursor: at.Append(nil)}}
+	req := &replaydv1.StreamEventsRequest{Replay: replay, Start: &replaydv1.Start{At: &replaydv1.Start_Cursor{Cursor: at.Append(nil)}}}
 	check(t, streamtest.History{d.Session(timeout(t), req, nil)}, []streamtest.Replay{want}, streamtest.Options{Sequence: sequence})
 }
 
@@ -495,7 +495,7 @@ func TestAllFormats(t *testing.T) {
 			}
 			for _, n := range []uint32{1, 10, 1_000_000} {
 				req := &replaydv1.StreamEventsRequest{
-					Replay: replay.GetName(), Start: &replaydv1.StreamEventsRequest_LastEvents{LastEvents: n},
+					Replay: replay.GetName(), Start: &replaydv1.Start{At: &replaydv1.Start_LastEvents{LastEvents: n}},
 				}
 				check(t, streamtest.History{d.Session(timeout(t), req, nil)}, []streamtest.Replay{want},
 					streamtest.Options{From: max(0, len(want.Events)-int(n))})
@@ -528,7 +528,7 @@ func TestCorpus(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i, replay := range list.GetReplays() {
-			if i%every != 0 || replay.GetSize() > largest {
+			if i%every != 0 || replay.GetSizeBytes() > largest {
 				continue
 			}
 			t.Run(format+"/"+replay.GetName(), func(t *testing.T) {
@@ -597,7 +597,7 @@ func TestUnary(t *testing.T) {
 		}
 		for _, r := range page.GetReplays() {
 			names = append(names, r.GetName())
-			if r.GetSize() == 0 || r.GetModified() == nil || r.GetFormat() == 0 {
+			if r.GetSizeBytes() == 0 || r.GetModifyTime() == nil || r.GetFormat() == 0 {
 				t.Errorf("%v says too little", r)
 			}
 		}
@@ -626,7 +626,7 @@ func TestUnary(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r := got.GetReplay(); r.GetIdentity() != goodIdentity || r.GetMapName() == "" || r.GetTeehistorian().GetGameUuid() == "" ||
-		r.GetTicksPerSecond() != 50 || r.GetStarted() == nil {
+		r.GetTicksPerSecond() != 50 || r.GetStartTime() == nil {
 		t.Errorf("got %v", r)
 	}
 
@@ -639,8 +639,20 @@ func TestUnary(t *testing.T) {
 		t.Errorf("got %v", info)
 	}
 	for _, f := range info.GetFormats() {
-		if len(f.GetKinds()) == 0 || slices.Contains(f.GetKinds(), "") {
-			t.Errorf("kinds of %v: %q", f.GetFormat(), f.GetKinds())
+		for _, k := range f.GetKinds() {
+			if k.GetName() == "" {
+				t.Errorf("kinds of %v: %v", f.GetFormat(), f.GetKinds())
+			}
+			if columns := k.GetName() == "player_diff" || k.GetName() == "input_diff"; columns && !k.GetColumns() ||
+				columns && !slices.Equal(k.GetConditions(), []string{"players"}) {
+				t.Errorf("got %v", k)
+			}
+			if k.GetName() == "entity_updated" && !slices.Equal(k.GetConditions(), []string{"dem.classes", "dem.fields"}) {
+				t.Errorf("got %v", k)
+			}
+		}
+		if len(f.GetKinds()) == 0 {
+			t.Errorf("no kinds of %v", f.GetFormat())
 		}
 	}
 }

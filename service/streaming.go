@@ -169,10 +169,10 @@ func (s *Server) resolve(ctx context.Context, req *replaydv1.StreamEventsRequest
 	name := req.GetReplay()
 	isDir, err := s.Catalog.IsDir(name)
 	missing := errors.Is(err, catalog.ErrNotFound)
-	if len(req.GetCursor()) > 0 && (missing || err == nil && req.GetFollow() && (isDir || req.GetFollowSuccessors())) {
-		at, err := cursor.Parse(req.GetCursor())
+	if len(req.GetStart().GetCursor()) > 0 && (missing || err == nil && req.GetFollow() && (isDir || req.GetFollowSuccessors())) {
+		at, err := cursor.Parse(req.GetStart().GetCursor())
 		if err != nil {
-			return "", badRequest("cursor", err.Error())
+			return "", badRequest("start.cursor", err.Error())
 		}
 		found, err := s.ofCursor(ctx, name, at)
 		if missing && errors.Is(err, stream.ErrCursorReplay) {
@@ -200,7 +200,7 @@ func (s *Server) newest(ctx context.Context, dir string) (string, error) {
 	if s.Watcher == nil {
 		return "", errors.New("following needs a watcher")
 	}
-	interest := s.index.Interest(dir, "", nil)
+	interest := s.index.Interest(dir, "", scopeOf(ctx))
 	defer interest.Close()
 	for {
 		all, err := s.index.InDirectory(ctx, dir, scopeOf(ctx))

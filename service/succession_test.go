@@ -65,7 +65,7 @@ func (g gameOf) data(tb testing.TB) []byte {
 func (f *following) waits(t *testing.T, what replaydv1.WaitingFor, likely ...string) {
 	t.Helper()
 	f.await(t, fmt.Sprint("WAITING ", what, likely), func(r *replaydv1.StreamEventsResponse) bool {
-		w := r.GetState().GetWaiting()
+		w := r.GetFollowStatus().GetWaiting()
 		return w.GetWaitingFor() == what && slices.Equal(w.GetLikelySuccessors(), likely)
 	})
 }
@@ -73,7 +73,7 @@ func (f *following) waits(t *testing.T, what replaydv1.WaitingFor, likely ...str
 func (f *following) succeeds(t *testing.T, g gameOf) {
 	t.Helper()
 	f.await(t, "successor "+g.file(), func(r *replaydv1.StreamEventsResponse) bool {
-		return r.GetState().GetSuccessor().GetTeehistorian().GetGameUuid() == uuidOf(g.number)
+		return r.GetFollowStatus().GetSuccessor().GetTeehistorian().GetGameUuid() == uuidOf(g.number)
 	})
 }
 
@@ -176,14 +176,14 @@ func TestNextInDirectory(t *testing.T) {
 		h := f.history()
 		var last []byte // a cursor of the first game
 		for _, r := range f.seen {
-			if r.GetState().GetSuccessor() != nil {
+			if r.GetFollowStatus().GetSuccessor() != nil {
 				break
 			}
 			last = r.GetCursor()
 		}
 		check(t, h, []streamtest.Replay{offlineBytes(t, data[:len(data)-500], nil), offlineBytes(t, b.data(t), nil)}, streamtest.Options{})
 		g := d.Session(timeout(t), &replaydv1.StreamEventsRequest{
-			Replay: name(a.file()), Start: &replaydv1.StreamEventsRequest_Cursor{Cursor: last},
+			Replay: name(a.file()), Start: &replaydv1.Start{At: &replaydv1.Start_Cursor{Cursor: last}},
 		}, nil)
 		before := len(offlineBytes(t, data[:len(data)-500], nil).Events)
 		after := len(offlineBytes(t, data, nil).Events)
@@ -223,7 +223,7 @@ func TestMoved(t *testing.T) {
 		}
 		for i, f := range all {
 			f.await(t, fmt.Sprintf("MOVED of follower %d", i), func(r *replaydv1.StreamEventsResponse) bool {
-				return r.GetState().GetReplay() == name(elem...)
+				return r.GetFollowStatus().GetReplay() == name(elem...)
 			})
 		}
 		moved, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)

@@ -39,10 +39,10 @@ func (s *Server) DecodeReplay(
 		return badRequest("options", "must come first")
 	case req.GetFollow() || req.GetFollowSuccessors():
 		return badRequest("options.follow", "is not possible with an upload")
-	case req.GetLastEvents() > 0:
-		return badRequest("options.last_events", "is not possible with an upload")
-	case req.GetNow():
-		return badRequest("options.now", "is not possible with an upload: how much of it is there now is chance")
+	case req.GetStart().GetLastEvents() > 0:
+		return badRequest("options.start.last_events", "is not possible with an upload")
+	case req.GetStart().GetNow() != nil:
+		return badRequest("options.start.now", "is not possible with an upload: how much of it is there now is chance")
 	}
 	err = s.decode(ctx, req, in.Recv, s.counted(in))
 	return s.fail(ctx, err, req.GetReplay())

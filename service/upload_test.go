@@ -121,9 +121,9 @@ func TestUploadGoesOn(t *testing.T) {
 func TestUploadStarts(t *testing.T) {
 	d := start(t, t.TempDir())
 	for field, req := range map[string]*replaydv1.StreamEventsRequest{
-		"options.now":         {Start: &replaydv1.StreamEventsRequest_Now{Now: true}},
-		"options.last_events": {Start: &replaydv1.StreamEventsRequest_LastEvents{LastEvents: 5}},
-		"options.follow":      {Follow: true},
+		"options.start.now":         {Start: &replaydv1.Start{At: &replaydv1.Start_Now{Now: &replaydv1.Now{}}}},
+		"options.start.last_events": {Start: &replaydv1.Start{At: &replaydv1.Start_LastEvents{LastEvents: 5}}},
+		"options.follow":            {Follow: true},
 	} {
 		s := uploaded(t, d, req, read(t, finishedSample))
 		want := failure{codes.InvalidArgument, "BAD_REQUEST", field, nil, false}

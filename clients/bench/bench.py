@@ -44,7 +44,7 @@ def values(client: replayd.Client) -> int:
     for event in client.events(NAME):
         count += 1
         if event.kind == "player_diff":
-            total += event.player_diff.x
+            total += event.value.x
     return count
 
 

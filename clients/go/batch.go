@@ -8,12 +8,15 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
+
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
 
 // The numbers of the fields that are read without unmarshalling; see stream.proto. A test proves that they are these.
 const (
 	fieldCursor = 1 // StreamEventsResponse.cursor
-	fieldBatch  = 3 // StreamEventsResponse.batch
+	fieldState  = 3 // StreamEventsResponse.state
+	fieldBatch  = 4 // StreamEventsResponse.batch
 	fieldFirst  = 1 // EventBatch.first_sequence
 	fieldNext   = 2 // EventBatch.next_sequence
 	fieldEvents = 1 // events of every EventList
@@ -21,25 +24,35 @@ const (
 
 // Batch is the events of one response. It never changes and may be kept and shared.
 type Batch struct {
-	// First is the sequence number of the first event, Next that of the event behind the last one.
+	// First is the sequence number of the first event, Next that of the event behind the last one. They are equal where
+	// State is set.
 	First, Next uint64
+	// State says that the events tell the state at the place where the stream starts, and are not counted. Complete: they are
+	// the last ones that do.
+	State, Complete bool
 	// Cursor is where to go on behind this batch. Store it once the batch was dealt with, and nothing is lost and nothing
 	// comes twice, whatever happens to this program.
 	Cursor []byte
 
 	format  *format
 	list    []byte // the EventList message
-	rows    int    // how many events it has that are no columns
+	length  int
+	rows    int // how many events it has that are no columns
 	columns []Columns
 	strings []string // what events refer to
 	raw     [][]byte // the same
 }
 
 // Len returns how many events there are.
-func (b *Batch) Len() int { return int(b.Next - b.First) }
+func (b *Batch) Len() int { return b.length }
 
 // Format returns the name of the replay's format: "teehistorian", "datafile", "dem" or "sc2replay".
-func (b *Batch) Format() string { return b.format.name }
+func (b *Batch) Format() string {
+	if b.format == nil { // a state of nothing
+		return ""
+	}
+	return b.format.name
+}
 
 // Wire returns the events as they came: the bytes of the format's EventList message, such as
 // replayd.teehistorian.v1.EventList. They belong to the batch and must not be changed.
@@ -64,7 +77,7 @@ func (b *Batch) each(yield func(Event, error) bool) bool {
 	if len(b.columns) > 0 {
 		return b.eachOfColumns(yield)
 	}
-	e := Event{Sequence: b.First, batch: b}
+	e := Event{Sequence: b.First, State: b.State, batch: b}
 	for list := b.list; len(list) > 0; {
 		wire, rest, ok := nextRow(list)
 		if list = rest; wire == nil && ok {
@@ -77,7 +90,9 @@ func (b *Batch) each(yield func(Event, error) bool) bool {
 		if !yield(e, nil) {
 			return false
 		}
-		e.Sequence++
+		if !b.State {
+			e.Sequence++
+		}
 	}
 	return true
 }
@@ -96,6 +111,9 @@ func response(raw []byte) (*Batch, error) {
 			b.Cursor = field.bytes
 		case fieldBatch:
 			inner = field.bytes
+		case fieldState:
+			err := b.state(field.bytes, raw)
+			return b, err
 		}
 	}
 	if inner == nil {
@@ -129,6 +147,31 @@ func response(raw []byte) (*Batch, error) {
 		return nil, err
 	}
 	return b, nil
+}
+
+// state reads a StateBatch, of the response raw.
+func (b *Batch) state(inner, raw []byte) error {
+	b.State = true
+	var m replaydv1.StreamEventsResponse
+	if err := proto.Unmarshal(raw, &m); err != nil {
+		return fmt.Errorf("%w: %w", errMalformed, err)
+	}
+	b.Cursor, b.Complete = m.GetCursor(), m.GetState().GetComplete()
+	for len(inner) > 0 {
+		field, left, ok := next(inner)
+		if !ok {
+			return errMalformed
+		}
+		if inner = left; field.typ == protowire.BytesType {
+			if b.format, b.list = stateFormats()[field.number], field.bytes; b.format == nil {
+				return errMalformed
+			}
+		}
+	}
+	if b.format == nil {
+		return nil // a part without events
+	}
+	return b.index()
 }
 
 // index looks over the event list: how many rows there are, which columns and which strings.
@@ -170,7 +213,8 @@ func (b *Batch) index() error {
 	for i := range b.columns {
 		count += b.columns[i].Len()
 	}
-	if uint64(count) != b.Next-b.First {
+	b.length = count
+	if !b.State && uint64(count) != b.Next-b.First {
 		return fmt.Errorf("%w: a batch of %d events counts from %d to %d", errMalformed, count, b.First, b.Next)
 	}
 	return nil

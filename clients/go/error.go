@@ -22,10 +22,12 @@ type Error struct {
 	Reason replaydv1.ErrorReason
 	// Message is for people.
 	Message string
-	// Metadata is what the reason comes with: "replay", "format", "offset" (bytes), "tick", "cursor" (base64), "incident".
+	// Metadata is what the reason comes with: "replay", "format", "offset" (bytes), "tick", "incident".
 	Metadata map[string]string
 	// Fields are the fields of the request that are wrong, as the daemon names them.
 	Fields []Field
+	// Cursor is behind the last event that a stream delivered which failed. It is nil where nothing was delivered.
+	Cursor []byte
 
 	after  time.Duration // how long the daemon asks to wait before the next try
 	silent bool          // the connection is to be left
@@ -85,7 +87,7 @@ func ReasonOf(err error) replaydv1.ErrorReason {
 var ErrSequence = errors.New("replayd: events are not in sequence")
 
 const (
-	errorDomain  = "replayd"
+	errorDomain  = "replayd.dev"
 	reasonPrefix = "ERROR_REASON_"
 )
 
@@ -109,6 +111,8 @@ func explain(err error) *Error {
 			for _, v := range d.GetFieldViolations() {
 				e.Fields = append(e.Fields, Field{v.GetField(), v.GetDescription()})
 			}
+		case *replaydv1.ResumeInfo:
+			e.Cursor = d.GetCursor()
 		case *errdetails.RetryInfo:
 			e.after = d.GetRetryDelay().AsDuration()
 		}

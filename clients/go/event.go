@@ -15,6 +15,9 @@ import (
 type Event struct { //nolint:recvcheck // parse fills it in; for everybody else it is a value
 	// Sequence is the event's number in its stream, from 0, counted after filtering. It goes on when a stream is resumed.
 	Sequence uint64
+	// State says that the event did not happen then, but tells the state at the place where the stream starts. It has no
+	// sequence number.
+	State bool
 	// Tick is when it happened, by the replay's clock. 0 for formats without one.
 	Tick int32
 	// Kind is the name of the event's kind, as filters take it, such as "player_diff". It is empty for a kind that is
@@ -138,7 +141,12 @@ func (e Event) AppendJSON(b []byte) ([]byte, error) {
 	if e.batch == nil {
 		return append(b, "null"...), nil
 	}
-	b, err := e.batch.format.printer.AppendLine(b, e.Sequence, e.wire, e.batch.raw)
+	var err error
+	if printer := e.batch.format.printer; e.State {
+		b, err = printer.AppendState(b, e.wire, e.batch.raw)
+	} else {
+		b, err = printer.AppendLine(b, e.Sequence, e.wire, e.batch.raw)
+	}
 	if err != nil {
 		return b, fmt.Errorf("replayd: %w", err)
 	}

@@ -24,14 +24,14 @@ func Example() {
 		fmt.Println(event.Tick, event.Kind, event)
 	}
 	// Output:
-	// 10 join {"sequence":0,"tick":10,"kind":"join","join":{"client_id":0}}
-	// 140 join {"sequence":1,"tick":140,"kind":"join","join":{"client_id":1}}
-	// 160 join {"sequence":2,"tick":160,"kind":"join","join":{"client_id":2}}
-	// 1431 drop {"sequence":3,"tick":1431,"kind":"drop","drop":{"client_id":1,"reason":""}}
-	// 1431 join {"sequence":4,"tick":1431,"kind":"join","join":{"client_id":1}}
-	// 1700 drop {"sequence":5,"tick":1700,"kind":"drop","drop":{"client_id":2,"reason":""}}
-	// 1700 drop {"sequence":6,"tick":1700,"kind":"drop","drop":{"client_id":1,"reason":""}}
-	// 1701 drop {"sequence":7,"tick":1701,"kind":"drop","drop":{"client_id":0,"reason":""}}
+	// 10 join {"sequence":0,"at_tick":10,"kind":"join","join":{"client_id":0}}
+	// 140 join {"sequence":1,"at_tick":140,"kind":"join","join":{"client_id":1}}
+	// 160 join {"sequence":2,"at_tick":160,"kind":"join","join":{"client_id":2}}
+	// 1431 drop {"sequence":3,"at_tick":1431,"kind":"drop","drop":{"client_id":1,"reason":""}}
+	// 1431 join {"sequence":4,"at_tick":1431,"kind":"join","join":{"client_id":1}}
+	// 1700 drop {"sequence":5,"at_tick":1700,"kind":"drop","drop":{"client_id":2,"reason":""}}
+	// 1700 drop {"sequence":6,"at_tick":1700,"kind":"drop","drop":{"client_id":1,"reason":""}}
+	// 1701 drop {"sequence":7,"at_tick":1701,"kind":"drop","drop":{"client_id":0,"reason":""}}
 }
 
 // A program of statistics stores the cursor with its results, and goes on there when it is started again.
@@ -46,7 +46,7 @@ func ExampleClient_Batches() {
 	var stored []byte // in a database, say
 	for run := range 2 {
 		if stored != nil {
-			req.Start = &replaydv1.StreamEventsRequest_Cursor{Cursor: stored}
+			req.Start = &replaydv1.Start{At: &replaydv1.Start_Cursor{Cursor: stored}}
 		}
 		events := 0
 		for batch, err := range client.Batches(context.Background(), req) {

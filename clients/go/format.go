@@ -54,6 +54,20 @@ var formats = sync.OnceValue(func() map[protowire.Number]*format {
 	return known
 })
 
+// stateFormats holds those that have a state by the number of their field in StateBatch.
+var stateFormats = sync.OnceValue(func() map[protowire.Number]*format {
+	known := map[protowire.Number]*format{}
+	lists := (*replaydv1.StateBatch)(nil).ProtoReflect().Descriptor().Oneofs().ByName("events").Fields()
+	for i := range lists.Len() {
+		for _, f := range formats() {
+			if f.name == string(lists.Get(i).Name()) {
+				known[lists.Get(i).Number()] = f
+			}
+		}
+	}
+	return known
+})
+
 func newFormat(list protoreflect.FieldDescriptor) (*format, bool) {
 	events := list.Message().Fields().ByName("events")
 	if events == nil || events.Message() == nil {

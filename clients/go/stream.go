@@ -52,7 +52,8 @@ type Stream struct {
 	start      *replaydv1.StreamStart
 	replay     *replaydv1.Replay
 	end        *replaydv1.StreamEnd
-	state      replaydv1.State
+	state      replaydv1.FollowState
+	told       bool // the state at the place where the stream is has been handed out
 	missed     uint64
 	reconnects int
 }
@@ -96,7 +97,7 @@ func (s *Stream) Start() *replaydv1.StreamStart { return s.start }
 func (s *Stream) Replay() *replaydv1.Replay { return s.replay }
 
 // State returns how a stream that follows stands to the live replay.
-func (s *Stream) State() replaydv1.State { return s.state }
+func (s *Stream) State() replaydv1.FollowState { return s.state }
 
 // End returns how the stream ended: nil before it has, and when it ended with an error.
 func (s *Stream) End() *replaydv1.StreamEnd { return s.end }
@@ -261,8 +262,16 @@ func (s *Stream) response(raw []byte, take func(Response) bool) error {
 	}
 	if r.Batch != nil {
 		r.Cursor = r.Batch.Cursor
-		if err := s.advance(r.Batch.First, r.Batch.Next); err != nil {
-			return err
+		switch {
+		case !r.Batch.State:
+			if err := s.advance(r.Batch.First, r.Batch.Next); err != nil {
+				return err
+			}
+		case s.told: // by the session before: a stream that is taken up again begins with a state, as the request says
+			s.goOn(r.Cursor)
+			return nil
+		default:
+			s.told = r.Batch.Complete
 		}
 	} else {
 		r.Message = new(replaydv1.StreamEventsResponse)
@@ -275,9 +284,7 @@ func (s *Stream) response(raw []byte, take func(Response) bool) error {
 		}
 	}
 	s.failures, s.failing = 0, time.Time{}
-	if len(r.Cursor) > 0 && r.Message.GetStart() == nil { // what `now` sends first comes behind the start's
-		s.req.Start = &replaydv1.StreamEventsRequest_Cursor{Cursor: r.Cursor}
-	}
+	s.goOn(r.Cursor)
 	if !take(r) {
 		return errLeft
 	}
@@ -292,19 +299,17 @@ func (s *Stream) observe(m *replaydv1.StreamEventsResponse) (hidden bool, err er
 	switch r := m.GetResponse().(type) {
 	case *replaydv1.StreamEventsResponse_Start:
 		return s.started(r.Start)
-	case *replaydv1.StreamEventsResponse_State:
-		s.state = r.State.GetState()
-		if successor := r.State.GetSuccessor(); successor != nil {
-			s.replay, s.req.Replay = successor, successor.GetName()
+	case *replaydv1.StreamEventsResponse_FollowStatus:
+		s.state = r.FollowStatus.GetState()
+		if successor := r.FollowStatus.GetSuccessor(); successor != nil {
+			s.replay, s.req.Replay, s.told = successor, successor.GetName(), false
 		}
 	case *replaydv1.StreamEventsResponse_Gap:
-		s.missed += r.Gap.GetNextSequence() - r.Gap.GetFirstSequence()
+		s.missed, s.told = s.missed+r.Gap.GetNextSequence()-r.Gap.GetFirstSequence(), false
 		return false, s.advance(r.Gap.GetFirstSequence(), r.Gap.GetNextSequence())
 	case *replaydv1.StreamEventsResponse_End:
 		if r.End.GetReason() == replaydv1.EndReason_END_REASON_SERVER_DRAINING {
-			if len(m.GetCursor()) > 0 {
-				s.req.Start = &replaydv1.StreamEventsRequest_Cursor{Cursor: m.GetCursor()}
-			}
+			s.goOn(m.GetCursor())
 			return true, &Error{
 				Code: codes.Unavailable, Reason: replaydv1.ErrorReason_ERROR_REASON_DRAINING, Message: "the daemon shuts down",
 			}
@@ -314,9 +319,18 @@ func (s *Stream) observe(m *replaydv1.StreamEventsResponse) (hidden bool, err er
 	return false, nil
 }
 
+// goOn has the next session begin at a cursor.
+func (s *Stream) goOn(cursor []byte) {
+	if len(cursor) > 0 {
+		s.req.Start = &replaydv1.Start{
+			At: &replaydv1.Start_Cursor{Cursor: cursor}, WithState: s.req.GetStart().GetWithState(),
+		}
+	}
+}
+
 func (s *Stream) started(start *replaydv1.StreamStart) (again bool, err error) {
 	again = s.start != nil
-	if again && s.req.GetCursor() != nil && start.GetNextSequence() != s.expected {
+	if again && s.req.GetStart().GetCursor() != nil && start.GetNextSequence() != s.expected {
 		return true, fmt.Errorf("%w: resumed at %d instead of %d", ErrSequence, start.GetNextSequence(), s.expected)
 	}
 	s.expected, s.start, s.replay = start.GetNextSequence(), start, start.GetReplay()

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -240,18 +241,28 @@ func write(tb testing.TB, path string, contents []byte) {
 	}
 }
 
-// TestCutAnywhere cuts the connection after every few bytes of the responses.
+// TestCutAnywhere cuts the connection after every few bytes of the responses. A state comes once all the same.
 func TestCutAnywhere(t *testing.T) {
+	t.Run("from the beginning", func(t *testing.T) { cutAnywhere(t, nil) })
+	t.Run("with state", func(t *testing.T) {
+		cutAnywhere(t, &replaydv1.Start{At: &replaydv1.Start_Tick{Tick: 100}, WithState: true})
+	})
+}
+
+func cutAnywhere(t *testing.T, start *replaydv1.Start) {
 	d := serve(t, samples)
-	want := lines(t, d.connect().Events(soon(t), stream(killed)))
+	req := stream(killed)
+	req.Start, req.MaxBatchEvents = start, 20
+	want := lines(t, d.connect().Events(soon(t), req))
+	if start.GetWithState() && !strings.HasPrefix(want[0], `{"state":true,"at_tick":`) {
+		t.Errorf("the first line is %s", want[0])
+	}
 	proxy := newProxy(t, d.addr, 4000)
 	client, err := replayd.Dial(proxy, replayd.WithRetry(replayd.Retry{Initial: time.Millisecond, Max: 5 * time.Millisecond}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	req := stream(killed)
-	req.MaxBatchEvents = 20
 	s := client.Stream(soon(t), req)
 	if got := lines(t, s.Events()); !slices.Equal(got, want) {
 		t.Errorf("%d events, want %d; or they differ", len(got), len(want))
@@ -333,7 +344,7 @@ func TestSilence(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.Message.GetState().GetState() == replaydv1.State_STATE_CAUGHT_UP {
+		if r.Message.GetFollowStatus().GetState() == replaydv1.FollowState_FOLLOW_STATE_CAUGHT_UP {
 			mute.fall()
 			write(t, path, whole)
 		}
@@ -471,7 +482,7 @@ func TestFinal(t *testing.T) {
 			if test.name == "bad kind" && (len(e.Fields) != 1 || e.Fields[0].Name == "") {
 				t.Errorf("fields %v", e.Fields)
 			}
-			if test.reason == replaydv1.ErrorReason_ERROR_REASON_TRUNCATED && e.Metadata["cursor"] == "" {
+			if test.reason == replaydv1.ErrorReason_ERROR_REASON_TRUNCATED && len(e.Cursor) == 0 {
 				t.Errorf("metadata %v", e.Metadata)
 			}
 		})
@@ -529,7 +540,7 @@ func TestDrainWithoutRetry(t *testing.T) {
 	var last error
 	var wg sync.WaitGroup
 	for r, err := range s.Responses() {
-		if r.Message.GetState() != nil {
+		if r.Message.GetFollowStatus() != nil {
 			wg.Go(d.stop)
 		}
 		last = err
@@ -538,7 +549,7 @@ func TestDrainWithoutRetry(t *testing.T) {
 	if replayd.ReasonOf(last) != replaydv1.ErrorReason_ERROR_REASON_DRAINING {
 		t.Errorf("got %v", last)
 	}
-	if s.State() != replaydv1.State_STATE_CAUGHT_UP {
+	if s.State() != replaydv1.FollowState_FOLLOW_STATE_CAUGHT_UP {
 		t.Errorf("state %v", s.State())
 	}
 }
@@ -598,7 +609,7 @@ func TestCursor(t *testing.T) {
 			got = append(got, e.String())
 		}
 	}
-	req.Start = &replaydv1.StreamEventsRequest_Cursor{Cursor: s.Cursor()}
+	req.Start = &replaydv1.Start{At: &replaydv1.Start_Cursor{Cursor: s.Cursor()}}
 	if got = append(got, lines(t, client.Events(soon(t), req))...); !slices.Equal(got, want) {
 		t.Errorf("%d events, want %d; or they differ", len(got), len(want))
 	}

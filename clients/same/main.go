@@ -45,6 +45,8 @@ func run(ctx context.Context, address, directory string) error {
 		line("rows", name, client.Stream(ctx, &replaydv1.StreamEventsRequest{Replay: name}))
 		columns := &replaydv1.StreamEventsRequest{Replay: name, Encoding: replaydv1.Encoding_ENCODING_COLUMNS}
 		line("columns", name, client.Stream(ctx, columns))
+		state := &replaydv1.Start{At: &replaydv1.Start_Now{Now: &replaydv1.Now{}}, WithState: true}
+		line("state", name+"@end", client.Stream(ctx, &replaydv1.StreamEventsRequest{Replay: name, Start: state}))
 		_, path, _ := strings.Cut(name, "/")
 		file, err := os.Open(filepath.Join(directory, path))
 		if err != nil {

@@ -45,6 +45,7 @@ const client = connect(address);
 for await (const { name } of client.replays()) {
   await line("rows", name, client.events(name));
   await line("columns", name, client.events(name, { columns: true }));
+  await line("state", `${name}@end`, client.events(name, { now: true, withState: true }));
   await line("upload", name, client.decode(join(directory, name.slice(name.indexOf("/") + 1))));
 }
 client.close();

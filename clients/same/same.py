@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import replayd
+from replayd.events import AnyEvent
 from replayd.v1 import stream_pb2
 
 
@@ -17,10 +18,11 @@ def main(address: str, directory: str) -> None:
         for replay in client.replays():
             line("rows", replay.name, client.events(replay.name))
             line("columns", replay.name, client.events(replay.name, columns=True))
+            line("state", replay.name + "@end", client.events(replay.name, now=True, with_state=True))
             line("upload", replay.name, client.decode(Path(directory, replay.name.split("/", 1)[1])))
 
 
-def line(how: str, name: str, events: replayd.Stream[replayd.Event]) -> None:
+def line(how: str, name: str, events: replayd.Stream[AnyEvent]) -> None:
     digest, count = hashlib.sha256(), 0
     try:
         for event in events:

@@ -216,7 +216,7 @@ func (f *follower) run(ctx context.Context, c streamtest.Client, req *replaydv1.
 			if err := proto.Unmarshal(raw.Bytes, &r); err != nil {
 				return
 			}
-			if r.GetState().GetState() == replaydv1.State_STATE_CAUGHT_UP {
+			if r.GetFollowStatus().GetState() == replaydv1.FollowState_FOLLOW_STATE_CAUGHT_UP {
 				ready()
 				ready = nil
 			}

@@ -22,7 +22,9 @@ type catCmd struct {
 	Cursor string  `help:"Go on after this cursor, as base64." xor:"start" placeholder:"BASE64"`
 	Tick   *int32  `help:"Start at this tick." xor:"start" placeholder:"TICK"`
 	Last   *uint32 `help:"Start with the last so many events, 1 to 1000000." xor:"start" placeholder:"N"`
-	Now    bool    `help:"Start at the present end, with the state there." xor:"start"`
+	Now    bool    `help:"Start at the present end." xor:"start"`
+
+	WithState bool `help:"Print first what is known where the events start: who is there, and what is as it is."`
 
 	Follow           bool `short:"f" help:"Go on when the file grows, until the replay is over, also when the daemon was gone for a while. The replay may be a directory: its newest is followed."`
 	FollowSuccessors bool `help:"Follow, and when the replay is over, go on with the server's next."`
@@ -44,15 +46,19 @@ type selection struct {
 	Class       []string `help:"Only events of entities of classes that match (*, ?)." placeholder:"GLOB"`
 	Field       []string `help:"Of entities only fields that match (*, ?)." placeholder:"GLOB"`
 	Group       []int32  `help:"Only layers of these groups of a map." placeholder:"GROUP"`
-	Layer       []int32  `help:"Only these layers of a group of a map." placeholder:"LAYER"`
+	Layer       []int32  `help:"Only these layers of a map." placeholder:"LAYER"`
 	FromTick    *int32   `help:"No events before this tick." placeholder:"TICK"`
 	ToTick      *int32   `help:"No events after this tick." placeholder:"TICK"`
 }
 
 // apply puts the selection into a request.
 func (s *selection) apply(req *replaydv1.StreamEventsRequest) {
-	in := &replaydv1.EventFilter{
-		Kinds: s.Kind, Players: s.Player, Teams: s.Team, Classes: s.Class, Fields: s.Field, Groups: s.Group, Layers: s.Layer,
+	in := &replaydv1.EventFilter{Kinds: s.Kind, Players: s.Player, Teams: s.Team}
+	if len(s.Class)+len(s.Field) > 0 {
+		in.Dem = &replaydv1.DemFilter{Classes: s.Class, Fields: s.Field}
+	}
+	if len(s.Group)+len(s.Layer) > 0 {
+		in.Datafile = &replaydv1.DatafileFilter{Groups: s.Group, Layers: s.Layer}
 	}
 	if s.FromTick != nil || s.ToTick != nil {
 		in.Ticks = &replaydv1.TickRange{Min: s.FromTick, Max: s.ToTick}
@@ -75,19 +81,22 @@ func (c *catCmd) request() (*replaydv1.StreamEventsRequest, error) {
 		req.Replay = directory(c.Replay)
 	}
 	c.apply(req)
+	if c.WithState {
+		req.Start = &replaydv1.Start{WithState: true}
+	}
 	switch {
 	case c.Cursor != "":
 		at, err := base64.StdEncoding.DecodeString(c.Cursor)
 		if err != nil {
 			return nil, usageError{fmt.Errorf("--cursor: %w", err)}
 		}
-		req.Start = &replaydv1.StreamEventsRequest_Cursor{Cursor: at}
+		req.Start = &replaydv1.Start{At: &replaydv1.Start_Cursor{Cursor: at}, WithState: c.WithState}
 	case c.Tick != nil:
-		req.Start = &replaydv1.StreamEventsRequest_Tick{Tick: *c.Tick}
+		req.Start = &replaydv1.Start{At: &replaydv1.Start_Tick{Tick: *c.Tick}, WithState: c.WithState}
 	case c.Last != nil:
-		req.Start = &replaydv1.StreamEventsRequest_LastEvents{LastEvents: *c.Last}
+		req.Start = &replaydv1.Start{At: &replaydv1.Start_LastEvents{LastEvents: *c.Last}, WithState: c.WithState}
 	case c.Now:
-		req.Start = &replaydv1.StreamEventsRequest_Now{Now: true}
+		req.Start = &replaydv1.Start{At: &replaydv1.Start_Now{Now: &replaydv1.Now{}}, WithState: c.WithState}
 	}
 	return req, nil
 }
@@ -156,8 +165,13 @@ func printLines(
 ) func([]byte) error {
 	var line, shaped []byte
 	d := decoded{
-		event: func(p *eventjson.Printer, sequence uint64, event []byte, strings [][]byte) (err error) {
-			if line, err = p.AppendLine(line[:0], sequence, event, strings); err != nil {
+		event: func(p *eventjson.Printer, at place, event []byte, strings [][]byte) (err error) {
+			if at.state {
+				line, err = p.AppendState(line[:0], event, strings)
+			} else {
+				line, err = p.AppendLine(line[:0], at.sequence, event, strings)
+			}
+			if err != nil {
 				return err
 			}
 			if reshape != nil {
@@ -175,12 +189,12 @@ func printLines(
 			switch {
 			case r.GetEnd().GetDetail() != "":
 				note(r.GetEnd().GetDetail())
-			case r.GetState().GetSuccessor() != nil:
-				note("going on with " + path.Base(r.GetState().GetSuccessor().GetName()))
-			case r.GetState().GetReplay() != "":
-				note("it lies now at " + r.GetState().GetReplay())
-			case r.GetState().GetWaiting() != nil:
-				note(waitingText(r.GetState().GetWaiting()))
+			case r.GetFollowStatus().GetSuccessor() != nil:
+				note("going on with " + path.Base(r.GetFollowStatus().GetSuccessor().GetName()))
+			case r.GetFollowStatus().GetReplay() != "":
+				note("it lies now at " + r.GetFollowStatus().GetReplay())
+			case r.GetFollowStatus().GetWaiting() != nil:
+				note(waitingText(r.GetFollowStatus().GetWaiting()))
 			case r.GetGap() != nil:
 				note(fmt.Sprintf("%d events are missing", r.GetGap().GetNextSequence()-r.GetGap().GetFirstSequence()))
 			}

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service"
@@ -80,7 +81,7 @@ func localResponses(
 	if err != nil {
 		return err
 	}
-	if req.GetLastEvents() > 0 && file.Info().Size < 0 { // to find the last events, what comes by a pipe is read twice
+	if req.GetStart().GetLastEvents() > 0 && file.Info().Size < 0 { // to find the last events, what comes by a pipe is read twice
 		if err := file.Spool(ctx); err != nil {
 			_ = file.Close()
 			return err
@@ -143,27 +144,38 @@ func localFollow(ctx context.Context, req *replaydv1.StreamEventsRequest, reveal
 
 // decoded splits responses into what the commands want of them.
 type decoded struct {
-	// batch is called for each event of a batch.
-	event func(p *eventjson.Printer, sequence uint64, event []byte, strings [][]byte) error
+	// event is called for each event of a batch, or of a part of the state.
+	event func(p *eventjson.Printer, at place, event []byte, strings [][]byte) error
 	// other is called for each response without events.
 	other func(*replaydv1.StreamEventsResponse) error
 	// batched is called after the last event of each batch.
 	batched func() error
 
-	printers map[protowire.Number]*eventjson.Printer
+	printers map[protoreflect.FullName]*eventjson.Printer
+}
+
+// place is where in a stream an event is.
+type place struct {
+	sequence uint64
+	state    bool // it tells the state, and has no number
 }
 
 // response splits one response.
 func (d *decoded) response(raw []byte) error {
-	batch, ok := field(raw, 3) // StreamEventsResponse.batch
+	batch, ok := field(raw, fieldBatch)
+	of := (*replaydv1.EventBatch)(nil).ProtoReflect().Descriptor()
+	at := place{}
 	if !ok {
+		batch, at.state = field(raw, fieldState)
+		of = (*replaydv1.StateBatch)(nil).ProtoReflect().Descriptor()
+	}
+	if !ok && !at.state {
 		var r replaydv1.StreamEventsResponse
 		if err := proto.Unmarshal(raw, &r); err != nil {
 			return err
 		}
 		return d.other(&r)
 	}
-	var sequence uint64
 	for len(batch) > 0 {
 		num, typ, n := protowire.ConsumeTag(batch)
 		if n < 0 {
@@ -172,11 +184,11 @@ func (d *decoded) response(raw []byte) error {
 		batch = batch[n:]
 		switch {
 		case num == 1 && typ == protowire.VarintType: // first_sequence
-			sequence, n = protowire.ConsumeVarint(batch)
+			at.sequence, n = protowire.ConsumeVarint(batch)
 		case typ == protowire.BytesType:
 			var list []byte
 			if list, n = protowire.ConsumeBytes(batch); n >= 0 {
-				if err := d.list(num, sequence, list); err != nil {
+				if err := d.list(of.Fields().ByNumber(num), at, list); err != nil {
 					return err
 				}
 			}
@@ -191,31 +203,38 @@ func (d *decoded) response(raw []byte) error {
 	return d.batched()
 }
 
-// list hands out the events of an event list that travelled in that field of EventBatch.
-func (d *decoded) list(num protowire.Number, sequence uint64, list []byte) error {
-	p := d.printers[num]
+// list hands out the events of an event list that travelled in that field.
+func (d *decoded) list(field protoreflect.FieldDescriptor, at place, list []byte) error {
+	if field == nil || field.Message() == nil {
+		return errors.New("the daemon sends events of a format that is newer than this program")
+	}
+	p := d.printers[field.Message().FullName()]
 	if p == nil {
-		fd := (*replaydv1.EventBatch)(nil).ProtoReflect().Descriptor().Fields().ByNumber(num)
-		if fd == nil || fd.Message() == nil {
-			return errors.New("the daemon sends events of a format that is newer than this program")
-		}
-		p = eventjson.New(fd.Message())
+		p = eventjson.New(field.Message())
 		if d.printers == nil {
-			d.printers = map[protowire.Number]*eventjson.Printer{}
+			d.printers = map[protoreflect.FullName]*eventjson.Printer{}
 		}
-		d.printers[num] = p
+		d.printers[field.Message().FullName()] = p
 	}
 	events, strings, err := p.List(list)
 	if err != nil {
 		return err
 	}
-	for i, event := range events {
-		if err := d.event(p, sequence+uint64(i), event, strings); err != nil {
+	for _, event := range events {
+		if err := d.event(p, at, event, strings); err != nil {
 			return err
 		}
+		at.sequence++
 	}
 	return nil
 }
+
+// The numbers of fields that are read without unmarshalling; see stream.proto.
+const (
+	fieldCursor = 1 // StreamEventsResponse.cursor
+	fieldState  = 3 // StreamEventsResponse.state
+	fieldBatch  = 4 // StreamEventsResponse.batch
+)
 
 // field returns the last length-delimited field of that number.
 func field(raw []byte, want protowire.Number) (value []byte, ok bool) {

@@ -77,13 +77,13 @@ func (t *target) explain(err error) error {
 }
 
 // requestField is the field that an error of a request begins with.
-var requestField = regexp.MustCompile(`^(include|exclude)?(?:\[\d+\])?\.?([a-z_]+)(?:\[\d+\])?: `)
+var requestField = regexp.MustCompile(`^(include|exclude)?(?:\[\d+\])?\.?(?:dem\.|datafile\.|start\.)?([a-z_]+)(?:\[\d+\])?: `)
 
 // flagsOf are the flags by which fields of a request are set.
 var flagsOf = map[string]string{
 	"kinds": "--kind", "players": "--player", "teams": "--team", "classes": "--class", "fields": "--field",
 	"groups": "--group", "layers": "--layer", "ticks": "--from-tick, --to-tick",
-	"cursor": "--cursor", "tick": "--tick", "last_events": "--last", "now": "--now",
+	"cursor": "--cursor", "tick": "--tick", "last_events": "--last", "now": "--now", "with_state": "--with-state",
 	"follow": "--follow", "follow_successors": "--follow-successors", "strict": "--strict",
 }
 

@@ -76,7 +76,7 @@ func (c *infoCmd) count(ctx context.Context, con console, facts map[string]json.
 	var lastTick int32
 	progress := newProgress(con)
 	d := decoded{
-		event: func(p *eventjson.Printer, _ uint64, event []byte, _ [][]byte) error {
+		event: func(p *eventjson.Printer, _ place, event []byte, _ [][]byte) error {
 			kind, tick, err := p.Kind(event)
 			counts[kind]++
 			lastTick = tick

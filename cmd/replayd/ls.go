@@ -41,8 +41,8 @@ func (c *lsCmd) Run(ctx context.Context, con console) error {
 			state = ""
 		}
 		_, err := fmt.Fprintf(table, "%s\t%d\t%s\t%s\t%s\n",
-			strings.ToLower(strings.TrimPrefix(r.GetFormat().String(), "FORMAT_")), r.GetSize(),
-			r.GetModified().AsTime().UTC().Format(time.RFC3339), state, r.GetName())
+			strings.ToLower(strings.TrimPrefix(r.GetFormat().String(), "FORMAT_")), r.GetSizeBytes(),
+			r.GetModifyTime().AsTime().UTC().Format(time.RFC3339), state, r.GetName())
 		return err
 	})
 	if flushed := table.Flush(); err == nil {

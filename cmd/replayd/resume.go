@@ -64,7 +64,9 @@ func (r *resumer) run(ctx context.Context) error {
 func (r *resumer) session(ctx context.Context) error {
 	r.ended, r.drained = false, false
 	if len(r.cursor) > 0 {
-		r.req.Start = &replaydv1.StreamEventsRequest_Cursor{Cursor: r.cursor}
+		r.req.Start = &replaydv1.Start{
+			At: &replaydv1.Start_Cursor{Cursor: r.cursor}, WithState: r.req.GetStart().GetWithState(),
+		}
 	}
 	err := r.target.responses(ctx, r.req, r.response)
 	switch {
@@ -80,15 +82,14 @@ func (r *resumer) session(ctx context.Context) error {
 func (r *resumer) response(raw []byte) error {
 	again := r.failures > 0
 	r.failures = 0
-	hidden, isStart := false, false
-	if _, isBatch := field(raw, 3); isBatch { // StreamEventsResponse.batch
+	hidden := false
+	if _, isBatch := field(raw, fieldBatch); isBatch {
 		r.some = true
-	} else {
+	} else if _, isState := field(raw, fieldState); !isState {
 		var m replaydv1.StreamEventsResponse
 		if err := proto.Unmarshal(raw, &m); err != nil {
 			return err
 		}
-		isStart = m.GetStart() != nil
 		hidden = r.observe(&m)
 	}
 	if again {
@@ -99,8 +100,7 @@ func (r *resumer) response(raw []byte) error {
 			return err
 		}
 	}
-	// What --now sends first comes behind the cursor of the start.
-	if cursor, ok := field(raw, 1); ok && !isStart { // StreamEventsResponse.cursor
+	if cursor, ok := field(raw, fieldCursor); ok {
 		r.cursor = append(r.cursor[:0], cursor...)
 	}
 	return nil
@@ -112,8 +112,8 @@ func (r *resumer) observe(m *replaydv1.StreamEventsResponse) (hidden bool) {
 	case m.GetStart() != nil:
 		hidden, r.begun = r.begun, true
 		r.req.Replay = m.GetStart().GetReplay().GetName() // a directory may have a newer one in the next session
-	case m.GetState().GetSuccessor() != nil:
-		r.req.Replay = m.GetState().GetSuccessor().GetName()
+	case m.GetFollowStatus().GetSuccessor() != nil:
+		r.req.Replay = m.GetFollowStatus().GetSuccessor().GetName()
 	case m.GetEnd() != nil:
 		r.ended = true
 		r.drained = m.GetEnd().GetReason() == replaydv1.EndReason_END_REASON_SERVER_DRAINING

@@ -69,7 +69,7 @@ func TestAStreamThatIsBrokenOff(t *testing.T) {
 			exitLost, "replayd: nobody there\nreplayd: go on with --cursor c2lnbg==\n",
 		}, {
 			"lost before anything came", stoppingDaemon{responses: list(start), err: lost},
-			exitLost, "replayd: nobody there\n",
+			exitLost, "replayd: nobody there\nreplayd: go on with --cursor c3RhcnQ=\n",
 		}, {
 			"refused", stoppingDaemon{responses: list(start, sign), err: status.Error(codes.DataLoss, "damaged")},
 			exitCorrupt, "replayd: damaged\n",

@@ -40,8 +40,8 @@ func TestSoak(t *testing.T) {
 		{Replay: "live/0.teehistorian"},
 		{Replay: "live/0.teehistorian", Follow: true},
 		{Replay: "live", Follow: true, FollowSuccessors: true},
-		{Replay: "live/1.teehistorian", Follow: true, Start: &replaydv1.StreamEventsRequest_Now{Now: true}},
-		{Replay: "live/2.teehistorian", Follow: true, Start: &replaydv1.StreamEventsRequest_LastEvents{LastEvents: 1000}},
+		{Replay: "live/1.teehistorian", Follow: true, Start: &replaydv1.Start{At: &replaydv1.Start_Now{Now: &replaydv1.Now{}}}},
+		{Replay: "live/2.teehistorian", Follow: true, Start: &replaydv1.Start{At: &replaydv1.Start_LastEvents{LastEvents: 1000}}},
 		{Replay: "live/2.teehistorian", Include: []*replaydv1.EventFilter{{Players: []int32{3}}}},
 		{Replay: "live/nothing"},
 	}

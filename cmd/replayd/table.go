@@ -42,7 +42,7 @@ func (p painter) appendRow(dst, line []byte) ([]byte, error) {
 	err := eachField(line, func(name string, value json.RawMessage) error {
 		switch name {
 		case "sequence":
-		case "tick":
+		case "at_tick":
 			tick = string(value)
 		case "kind":
 			kind = string(bytes.Trim(value, `"`))

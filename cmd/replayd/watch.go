@@ -70,7 +70,7 @@ func (c *watchCmd) print(out io.Writer, paint painter, change *replaydv1.ReplayC
 	line := paint.append(nil, dim, time.Now().Format(time.TimeOnly))
 	line = append(line, ' ')
 	line = paint.append(line, yellow, fmt.Sprintf("%-9s", kind))
-	line = fmt.Appendf(line, "%12d %s\n", change.GetReplay().GetSize(), change.GetReplay().GetName())
+	line = fmt.Appendf(line, "%12d %s\n", change.GetReplay().GetSizeBytes(), change.GetReplay().GetName())
 	_, err := out.Write(line)
 	return err
 }

@@ -118,8 +118,8 @@ func (d *Decoder) produceQuads(ev *Event, blob int, slot int64) error {
 			point(v, 26+2*i)
 		}
 		q.Texture = points[len(points)-4:]
-		q.PositionEnvelope, q.PositionEnvelopeOffset = v.at(34), v.at(35)
-		q.ColorEnvelope, q.ColorEnvelopeOffset = v.at(36), v.at(37)
+		q.PositionEnvelope, q.PositionEnvelopeOffsetMs = v.at(34), v.at(35)
+		q.ColorEnvelope, q.ColorEnvelopeOffsetMs = v.at(36), v.at(37)
 	}
 	ev.Kind = KindQuads
 	ev.Quads = Quads{Layer: d.item.Layer, Group: d.item.Group, First: int32(first), Quads: d.quads[:n]}
@@ -166,8 +166,8 @@ func source(v ints) SoundSource {
 	s := SoundSource{
 		Position: Point{v.at(0), v.at(1)}, HasPosition: true,
 		Loop: v.at(2) != 0, Pan: v.at(3) != 0, DelayS: v.at(4), Falloff: v.at(5),
-		PositionEnvelope: v.at(6), PositionEnvelopeOffset: v.at(7),
-		SoundEnvelope: v.at(8), SoundEnvelopeOffset: v.at(9),
+		PositionEnvelope: v.at(6), PositionEnvelopeOffsetMs: v.at(7),
+		SoundEnvelope: v.at(8), SoundEnvelopeOffsetMs: v.at(9),
 		Shape: SoundShape(v.at(10)) + 1,
 	}
 	if s.Shape == SoundShapeCircle {
@@ -183,7 +183,7 @@ func originalSource(v ints) SoundSource {
 	return SoundSource{
 		Position: Point{v.at(0), v.at(1)}, HasPosition: true,
 		Loop: v.at(2) != 0, Pan: true, DelayS: v.at(3), Radius: v.at(4), Shape: SoundShapeCircle,
-		PositionEnvelope: v.at(5), PositionEnvelopeOffset: v.at(6),
-		SoundEnvelope: v.at(7), SoundEnvelopeOffset: v.at(8),
+		PositionEnvelope: v.at(5), PositionEnvelopeOffsetMs: v.at(6),
+		SoundEnvelope: v.at(7), SoundEnvelopeOffsetMs: v.at(8),
 	}
 }

@@ -432,7 +432,7 @@ func TestDuplicateIndex(t *testing.T) {
 	w.AddInts(0xfffe, 0, 1, 0, 0, -1, 5, 0)
 	got := dumpAll(t, written(t, &w).Decoder())
 	want := []string{
-		"automapper Version=1 Config=-1 Seed=5",
+		"automapper Version=1 Config=-1 Seed=5 Layer=-1",
 		`uuid_type Type=65534 Uuid="3e1b2716-178c-3978-9bd9-b11ae0410dd8" Name="mapitemtype-automapper-config@ddnet.tw"`,
 		`uuid_type Type=65534 Uuid="3e1b2716-178c-3978-9bd9-b11ae0410dd8" Name="mapitemtype-automapper-config@ddnet.tw"`,
 	}

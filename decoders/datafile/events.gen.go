@@ -64,9 +64,9 @@ type Event struct {
 // Tiles: A rectangle of a tile layer: whole rows, or a piece of one row where a row is very long. Rectangles come row by row
 // and do not overlap.
 type Tiles struct {
-	// The layer's index over all kinds of layers and all groups: not layer_in_group, by which filters name it.
+	// The layer's index over all kinds of layers and all groups.
 	Layer int32
-	// The group that it belongs to, -1 for none.
+	// The group that it belongs to. Absent for none.
 	Group int32
 	// What the tiles are.
 	Kind LayerKind
@@ -97,9 +97,9 @@ type ImageData struct {
 
 // Quads: Quads of a quad layer.
 type Quads struct {
-	// The layer's index over all kinds of layers and all groups: not layer_in_group, by which filters name it.
+	// The layer's index over all kinds of layers and all groups.
 	Layer int32
-	// The group that it belongs to, -1 for none.
+	// The group that it belongs to. Absent for none.
 	Group int32
 	// The index of the first of these quads in the layer.
 	First int32
@@ -116,14 +116,14 @@ type Quad struct {
 	Colors []Color
 	// The texture coordinates of the 4 corners, fixed point: 1024 is the image's full width or height.
 	Texture []Point
-	// Envelope that moves the quad, -1 for none.
+	// Envelope that moves the quad. Absent for none.
 	PositionEnvelope int32
 	// Shift of that animation in milliseconds.
-	PositionEnvelopeOffset int32
-	// Envelope that colours the quad, -1 for none.
+	PositionEnvelopeOffsetMs int32
+	// Envelope that colours the quad. Absent for none.
 	ColorEnvelope int32
 	// Shift of that animation in milliseconds.
-	ColorEnvelopeOffset int32
+	ColorEnvelopeOffsetMs int32
 }
 
 // Point: A point.
@@ -171,11 +171,11 @@ type EnvelopePoint struct {
 // Bezier: The tangents of a point, for each of 4 channels.
 type Bezier struct {
 	// Time before the point, in milliseconds, 0 or negative.
-	InDx []int32
+	InDxMs []int32
 	// Value relative to the point's, in fixed point.
 	InDy []int32
 	// Time after the point, in milliseconds, 0 or positive.
-	OutDx []int32
+	OutDxMs []int32
 	// Value relative to the point's, in fixed point.
 	OutDy []int32
 }
@@ -234,9 +234,9 @@ type RawItem struct {
 //
 // Flags are 1: mirrored at the vertical axis, 2: at the horizontal axis, 4: opaque, 8: turned by 90 degrees.
 type TileLayer struct {
-	// The layer's index over all kinds of layers and all groups: not layer_in_group, by which filters name it.
+	// The layer's index over all kinds of layers and all groups.
 	Layer int32
-	// The group that it belongs to, -1 for none.
+	// The group that it belongs to. Absent for none.
 	Group int32
 	// What its tiles are.
 	Kind LayerKind
@@ -254,13 +254,13 @@ type TileLayer struct {
 	Color Color
 	// HasColor says that Color is set.
 	HasColor bool
-	// Envelope that animates the colour, -1 for none.
+	// Envelope that animates the colour. Absent for none.
 	ColorEnvelope int32
 	// Shift of that animation in milliseconds.
-	ColorEnvelopeOffset int32
-	// Image with its tiles, 16 x 16 of them; -1 for none.
+	ColorEnvelopeOffsetMs int32
+	// Image with its tiles, 16 x 16 of them. Absent for none.
 	Image int32
-	// The blob with its tiles, -1 for none.
+	// The blob with its tiles. Absent for none.
 	Data int32
 	// Bytes of a tile: 2, 4 or 6.
 	BytesPerTile int32
@@ -269,15 +269,15 @@ type TileLayer struct {
 	Flags int32
 	// What the item holds beyond the known fields.
 	Extra []int32
-	// The layer's index among the layers of its group, -1 without a group.
+	// The layer's index among the layers of its group. Absent without a group.
 	LayerInGroup int32
 }
 
 // QuadLayer: A layer of textured quads.
 type QuadLayer struct {
-	// The layer's index over all kinds of layers and all groups: not layer_in_group, by which filters name it.
+	// The layer's index over all kinds of layers and all groups.
 	Layer int32
-	// The group that it belongs to, -1 for none.
+	// The group that it belongs to. Absent for none.
 	Group int32
 	// Version of the item: 1 or 2.
 	Version int32
@@ -287,13 +287,13 @@ type QuadLayer struct {
 	Detail bool
 	// The layer's name.
 	Name []byte
-	// Image that the quads show, -1 for none.
+	// Image that the quads show. Absent for none.
 	Image int32
-	// The blob with its quads, -1 for none.
+	// The blob with its quads. Absent for none.
 	Data int32
 	// What the item holds beyond the known fields.
 	Extra []int32
-	// The layer's index among the layers of its group, -1 without a group.
+	// The layer's index among the layers of its group. Absent without a group.
 	LayerInGroup int32
 }
 
@@ -367,8 +367,8 @@ type Envelope struct {
 	Envelope int32
 	// Version of the item: 1, 2, or 3, which means that all envelope points of the file carry bezier tangents.
 	Version int32
-	// How many values each of its points has, which tells what is animated. Other numbers than the named ones may occur.
-	Channels EnvelopeChannels
+	// What it animates, as its number of channels tells.
+	Kind EnvelopeKind
 	// Its first point, an index into all points of the file.
 	FirstPoint int32
 	// How many points it has.
@@ -379,13 +379,15 @@ type Envelope struct {
 	Synchronized bool
 	// What the item holds beyond the known fields.
 	Extra []int32
+	// How many values each of its points has.
+	Channels int32
 }
 
 // TileSummary: Which tiles a layer that affects play has.
 type TileSummary struct {
-	// The layer's index over all kinds of layers and all groups: not layer_in_group, by which filters name it.
+	// The layer's index over all kinds of layers and all groups.
 	Layer int32
-	// The group that it belongs to, -1 for none.
+	// The group that it belongs to. Absent for none.
 	Group int32
 	// What the tiles are.
 	Kind LayerKind
@@ -481,9 +483,9 @@ type Settings struct {
 
 // SoundLayer: A layer of sound sources.
 type SoundLayer struct {
-	// The layer's index over all kinds of layers and all groups: not layer_in_group, by which filters name it.
+	// The layer's index over all kinds of layers and all groups.
 	Layer int32
-	// The group that it belongs to, -1 for none.
+	// The group that it belongs to. Absent for none.
 	Group int32
 	// Version of the item.
 	Version int32
@@ -493,23 +495,23 @@ type SoundLayer struct {
 	Detail bool
 	// The layer's name.
 	Name []byte
-	// Sound that the sources play, -1 for none.
+	// Sound that the sources play. Absent for none.
 	Sound int32
-	// The blob with its sources, -1 for none.
+	// The blob with its sources. Absent for none.
 	Data int32
 	// True for the first, short-lived kind of sound layer (type 9), whose sources have fewer fields.
 	Deprecated bool
 	// What the item holds beyond the known fields.
 	Extra []int32
-	// The layer's index among the layers of its group, -1 without a group.
+	// The layer's index among the layers of its group. Absent without a group.
 	LayerInGroup int32
 }
 
 // SoundSources: Sound sources of a sound layer.
 type SoundSources struct {
-	// The layer's index over all kinds of layers and all groups: not layer_in_group, by which filters name it.
+	// The layer's index over all kinds of layers and all groups.
 	Layer int32
-	// The group that it belongs to, -1 for none.
+	// The group that it belongs to. Absent for none.
 	Group int32
 	// The index of the first of these sources in the layer.
 	First int32
@@ -531,14 +533,14 @@ type SoundSource struct {
 	DelayS int32
 	// How loud it still is at the edge: 0 to 255.
 	Falloff int32
-	// Envelope that moves the source, -1 for none.
+	// Envelope that moves the source. Absent for none.
 	PositionEnvelope int32
 	// Shift of that animation in milliseconds.
-	PositionEnvelopeOffset int32
-	// Envelope that changes the volume, -1 for none.
+	PositionEnvelopeOffsetMs int32
+	// Envelope that changes the volume. Absent for none.
 	SoundEnvelope int32
 	// Shift of that animation in milliseconds.
-	SoundEnvelopeOffset int32
+	SoundEnvelopeOffsetMs int32
 	// The area in which it is heard.
 	Shape SoundShape
 	// Width of a rectangle in world units, fixed point. 0 for a circle.
@@ -575,7 +577,7 @@ type Automapper struct {
 	Group int32
 	// The layer's number within the group.
 	LayerInGroup int32
-	// The automapper's configuration, -1 for none.
+	// The automapper's configuration. Absent for none.
 	Config int32
 	// Seed of its random numbers.
 	Seed int32
@@ -585,6 +587,8 @@ type Automapper struct {
 	Flags int32
 	// What the item holds beyond the known fields.
 	Extra []int32
+	// The layer's index over all kinds of layers and all groups. Absent where there is no such layer.
+	Layer int32
 }
 
 // EnvelopeBeziers: The item with DDNet's bezier tangents.
@@ -718,7 +722,7 @@ const (
 	WarningExcessBytes Warning = 14
 )
 
-// LayerKind: What the tiles of a layer are. See TileLayer for how they are stored.
+// LayerKind: What a layer is. See TileLayer for how tiles are stored.
 type LayerKind int32
 
 // The values of LayerKind.
@@ -739,6 +743,10 @@ const (
 	LayerKindSwitch LayerKind = 6
 	// DDNet's zones of other tuning. See TuneTile.
 	LayerKindTune LayerKind = 7
+	// Textured quads.
+	LayerKindQuads LayerKind = 8
+	// Sound sources.
+	LayerKindSounds LayerKind = 9
 )
 
 // Curve: How values change from one point to the next. One more than the number in the file; unnamed numbers mean linear.
@@ -775,19 +783,19 @@ const (
 	PixelFormatRgba PixelFormat = 2
 )
 
-// EnvelopeChannels: What an envelope animates.
-type EnvelopeChannels int32
+// EnvelopeKind: What an envelope animates.
+type EnvelopeKind int32
 
-// The values of EnvelopeChannels.
+// The values of EnvelopeKind.
 const (
-	// Not known.
-	EnvelopeChannelsUnspecified EnvelopeChannels = 0
-	// 1 channel: volume.
-	EnvelopeChannelsSound EnvelopeChannels = 1
-	// 3 channels: x, y, rotation in degrees.
-	EnvelopeChannelsPosition EnvelopeChannels = 3
-	// 4 channels: red, green, blue, alpha.
-	EnvelopeChannelsColor EnvelopeChannels = 4
+	// Not known: the number of channels says nothing.
+	EnvelopeKindUnspecified EnvelopeKind = 0
+	// A volume: 1 channel.
+	EnvelopeKindVolume EnvelopeKind = 1
+	// A position: 3 channels, x, y, rotation in degrees.
+	EnvelopeKindPosition EnvelopeKind = 2
+	// A colour: 4 channels, red, green, blue, alpha.
+	EnvelopeKindColor EnvelopeKind = 3
 )
 
 // SoundShape: The area in which a sound is heard. One more than the number in the file.

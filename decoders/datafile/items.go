@@ -52,7 +52,7 @@ func (d *Decoder) produceItem(ev *Event, slot int64) error {
 	case KindAutomapper:
 		ev.Automapper = Automapper{
 			Version: n.at(0), Group: n.at(1), LayerInGroup: n.at(2), Config: n.at(3), Seed: n.at(4),
-			Flags: n.at(5), Automatic: n.at(5)&1 != 0, Extra: d.extraOf(n),
+			Flags: n.at(5), Automatic: n.at(5)&1 != 0, Extra: d.extraOf(n), Layer: l.Layer,
 		}
 	case KindEnvelopeBeziers:
 		ev.EnvelopeBeziers = EnvelopeBeziers{NumPoints: int32(n.len() / bezierInts), Used: i == d.file.plan.beziers}
@@ -158,7 +158,7 @@ func (d *Decoder) produceSound(ev *Event, n ints) (err error) {
 
 func (d *Decoder) produceEnvelope(ev *Event, n ints) {
 	ev.Envelope = Envelope{
-		Envelope: d.file.ordinal(d.itemIndex(), typeEnvelope), Version: n.at(0), Channels: EnvelopeChannels(n.at(1)),
+		Envelope: d.file.ordinal(d.itemIndex(), typeEnvelope), Version: n.at(0), Channels: n.at(1), Kind: envelopeKind(n.at(1)),
 		FirstPoint: n.at(2), NumPoints: n.at(3), Extra: d.extraOf(n),
 	}
 	if d.item.known >= 12 {
@@ -167,6 +167,19 @@ func (d *Decoder) produceEnvelope(ev *Event, n ints) {
 	if d.item.known >= 13 {
 		ev.Envelope.Synchronized = n.at(12) != 0
 	}
+}
+
+// envelopeKind is what an envelope animates, as the number of its channels tells.
+func envelopeKind(channels int32) EnvelopeKind {
+	switch channels {
+	case 1:
+		return EnvelopeKindVolume
+	case 3:
+		return EnvelopeKindPosition
+	case 4:
+		return EnvelopeKindColor
+	}
+	return EnvelopeKindUnspecified
 }
 
 func (d *Decoder) producePoints(ev *Event, n ints, slot int64) {
@@ -195,7 +208,7 @@ func (d *Decoder) producePoints(ev *Event, n ints, slot int64) {
 		if len(tangents) > 0 {
 			p.HasBezier = true
 			p.Bezier = Bezier{
-				InDx: take(tangents, 0), InDy: take(tangents, 4), OutDx: take(tangents, 8), OutDy: take(tangents, 12),
+				InDxMs: take(tangents, 0), InDy: take(tangents, 4), OutDxMs: take(tangents, 8), OutDy: take(tangents, 12),
 			}
 		}
 		d.envelope[k] = p
@@ -226,7 +239,7 @@ func (d *Decoder) produceTileLayer(ev *Event, n ints) {
 	ev.TileLayer = TileLayer{
 		Layer: l.Layer, Group: l.Group, Kind: l.tiles, Version: n.at(3), Width: l.width, Height: l.height,
 		Detail: n.at(2)&1 != 0, Color: colorAt(n, 7), HasColor: true, ColorEnvelope: n.at(11),
-		ColorEnvelopeOffset: n.at(12), Image: n.at(13), Data: l.data, BytesPerTile: l.stride, Flags: n.at(6),
+		ColorEnvelopeOffsetMs: n.at(12), Image: n.at(13), Data: l.data, BytesPerTile: l.stride, Flags: n.at(6),
 		Extra: d.extraOf(n), LayerInGroup: l.LayerInGroup,
 	}
 	if n.at(3) >= 3 && n.len() >= 18 {

@@ -133,6 +133,7 @@ func (f *File) layoutOf(i int) layout {
 			l.set(KindAutomapper, automapperItemInts)
 			if fits {
 				l.Group, l.LayerInGroup = n.at(1), n.at(2)
+				l.Layer = f.layerOf(l.Group, l.LayerInGroup)
 			}
 		case uuidBeziers:
 			l.set(KindEnvelopeBeziers, n.len())

@@ -230,5 +230,18 @@ func (f *File) LayerInGroup(layer int32) int32 {
 	return layer - group.at(5)
 }
 
+// layerOf is the reverse of LayerInGroup: the index over all layers of one of a group, -1 where there is none.
+func (f *File) layerOf(group, inGroup int32) int32 {
+	first := f.plan.first[typeGroup]
+	if group < 0 || int(group) >= f.plan.count[typeGroup] || inGroup < 0 {
+		return -1
+	}
+	layer := int64(ints(f.Item(first+int(group)).Data).get(5, -1)) + int64(inGroup)
+	if layer < 0 || layer >= int64(len(f.plan.groupOf)) || f.plan.groupOf[layer] != group {
+		return -1
+	}
+	return int32(layer)
+}
+
 // ordinal is the number of an item among those of its type.
 func (f *File) ordinal(i, typ int) int32 { return int32(i - f.plan.first[typ]) }

@@ -81,14 +81,14 @@ func sampleEvents() []datafile.Event {
 	}})
 	add(datafile.Event{Kind: datafile.KindImageData, ImageData: datafile.ImageData{Data: checkers(3)}})
 	add(datafile.Event{Kind: datafile.KindEnvelope, Envelope: datafile.Envelope{
-		Version: 1, Channels: datafile.EnvelopeChannelsPosition, NumPoints: 2, Name: text("up and down"),
+		Version: 1, Channels: 3, NumPoints: 2, Name: text("up and down"),
 	}})
 	add(datafile.Event{Kind: datafile.KindEnvelope, Envelope: datafile.Envelope{
-		Version: 2, Channels: datafile.EnvelopeChannelsColor, FirstPoint: 2, NumPoints: 1, Name: text("twilight"),
+		Version: 2, Channels: 4, FirstPoint: 2, NumPoints: 1, Name: text("twilight"),
 		Synchronized: true,
 	}})
 	add(datafile.Event{Kind: datafile.KindEnvelope, Envelope: datafile.Envelope{
-		Version: 2, Channels: datafile.EnvelopeChannelsSound, FirstPoint: 3, NumPoints: 1, Name: text("hum"),
+		Version: 2, Channels: 1, FirstPoint: 3, NumPoints: 1, Name: text("hum"),
 	}})
 	group := func(first, num int32, name string, parallax int32) {
 		add(datafile.Event{Kind: datafile.KindGroup, Group: datafile.Group{
@@ -117,7 +117,7 @@ func sampleEvents() []datafile.Event {
 		Points:           []datafile.Point{corner(-800, -600), corner(800, -600), corner(-800, 600), corner(800, 600), corner(0, 0)},
 		Colors:           []datafile.Color{{94, 132, 174, 255}, {94, 132, 174, 255}, {204, 232, 255, 255}, {204, 232, 255, 255}},
 		Texture:          []datafile.Point{corner(0, 0), corner(1, 0), corner(0, 1), corner(1, 1)},
-		PositionEnvelope: 0, ColorEnvelope: 1, ColorEnvelopeOffset: 250,
+		PositionEnvelope: 0, ColorEnvelope: 1, ColorEnvelopeOffsetMs: 250,
 	}}}})
 	plain := make([]byte, width*height*4)
 	for i := range 40 {
@@ -157,7 +157,7 @@ func sampleEvents() []datafile.Event {
 
 	source := datafile.SoundSource{
 		Position: corner(640, 320), HasPosition: true, Loop: true, Pan: true, DelayS: 2, Falloff: 80,
-		PositionEnvelope: -1, SoundEnvelope: 2, SoundEnvelopeOffset: 100, Shape: datafile.SoundShapeCircle, Radius: 320,
+		PositionEnvelope: -1, SoundEnvelope: 2, SoundEnvelopeOffsetMs: 100, Shape: datafile.SoundShapeCircle, Radius: 320,
 	}
 	rectangle := source
 	rectangle.Shape, rectangle.Radius, rectangle.Width, rectangle.Height = datafile.SoundShapeRectangle, 0, 64<<10, 32<<10
@@ -175,8 +175,8 @@ func sampleEvents() []datafile.Event {
 	}})
 
 	still := datafile.Bezier{
-		InDx: []int32{-100, -100, -100, -100}, InDy: []int32{0, 0, 0, 0},
-		OutDx: []int32{100, 100, 100, 100}, OutDy: []int32{512, 0, 0, 0},
+		InDxMs: []int32{-100, -100, -100, -100}, InDy: []int32{0, 0, 0, 0},
+		OutDxMs: []int32{100, 100, 100, 100}, OutDy: []int32{512, 0, 0, 0},
 	}
 	point := func(ms int32, curve datafile.Curve, values ...int32) datafile.EnvelopePoint {
 		return datafile.EnvelopePoint{TimeMs: ms, Curve: curve, Values: values, Bezier: still, HasBezier: true}

@@ -461,7 +461,7 @@ type Order struct {
 	Units []int32
 	// Slot of the target. 0 for none.
 	TargetIndex int32
-	// The ability's number. -1 for none.
+	// The ability's number. Absent for none.
 	AbilityId int32
 	// Where. Absent when not told.
 	Position Vector
@@ -481,7 +481,7 @@ type Sound struct {
 	Guid int32
 	// The sound event's name as the game hashes it.
 	Hash uint32
-	// Slot of the entity that it comes from. -1 for none.
+	// Slot of the entity that it comes from. Absent for none.
 	SourceEntityIndex int32
 	// The seed for its variation.
 	Seed int32
@@ -537,7 +537,7 @@ type ChatEvent struct {
 
 // Chat: Somebody said something.
 type Chat struct {
-	// Id of the player. -1 when not told.
+	// Id of the player. Absent when not told.
 	PlayerId int32
 	// The channel: the game's number. 0 when not told.
 	Channel uint32
@@ -547,19 +547,19 @@ type Chat struct {
 	Sender []byte
 	// The channel's name, in messages that carry it instead of a number, such as "DOTA_Chat_All".
 	ChannelName []byte
-	// Slot of the entity of the player who said it. -1 when not told.
+	// Slot of the entity of the player who said it. Absent when not told.
 	EntityIndex int32
 }
 
 // Ping: Somebody pinged the map.
 type Ping struct {
-	// Id of the player. -1 when not told.
+	// Id of the player. Absent when not told.
 	PlayerId int32
 	// Where, in world units, x.
 	X int32
 	// Where, in world units, y.
 	Y int32
-	// Slot of the entity that was pinged. -1 for none.
+	// Slot of the entity that was pinged. Absent for none.
 	Target int32
 	// Whether the entity itself was pinged.
 	Direct bool
@@ -569,7 +569,7 @@ type Ping struct {
 
 // MapLine: Somebody drew on the map.
 type MapLine struct {
-	// Id of the player. -1 when not told.
+	// Id of the player. Absent when not told.
 	PlayerId int32
 	// Where, in world units, x.
 	X int32
@@ -581,7 +581,7 @@ type MapLine struct {
 
 // ChatWheel: Somebody used the chat wheel.
 type ChatWheel struct {
-	// Id of the player. -1 when not told.
+	// Id of the player. Absent when not told.
 	PlayerId int32
 	// The number of the phrase.
 	MessageId uint32
@@ -705,7 +705,7 @@ type ServerInfo struct {
 	MaxClients int32
 	// How many classes of entities there are.
 	MaxClasses int32
-	// Slot of the player who recorded. -1 for none.
+	// Slot of the player who recorded. Absent for none.
 	PlayerSlot int32
 	// The length of a tick in seconds.
 	TickInterval float32

@@ -244,7 +244,7 @@ type SetTeam struct {
 type SetSpectatorMode struct {
 	// What to watch.
 	Mode SpectatorMode
-	// The client to watch. -1 for none.
+	// The client to watch. Absent for none.
 	SpectatedClientId int32
 }
 
@@ -674,8 +674,10 @@ type Player struct {
 	Name []byte
 	// The clan.
 	Clan []byte
-	// The team, from 0.
+	// The team, from 0. Absent when not known.
 	Team int32
+	// HasTeam says that Team is set.
+	HasTeam bool
 	// The role on the remote console: "admin", "moderator", "helper", or as the operator calls it. Empty when the client is not
 	// logged in.
 	Role []byte

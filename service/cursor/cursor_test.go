@@ -23,6 +23,7 @@ func draw(t *rapid.T) cursor.Cursor {
 		Sum:      decoders.Sum(rapid.Uint32().Draw(t, "sum")),
 		Sequence: rapid.Uint64().Draw(t, "sequence"),
 		Tick:     rapid.Int32().Draw(t, "tick"),
+		State:    rapid.Bool().Draw(t, "state"),
 	}
 }
 

@@ -45,6 +45,9 @@ type Codec struct {
 	CarryRoster func(roster, earlier []byte) (carried []byte, complete bool)
 	// Players returns who is in a roster. Nil where Describe tells the players.
 	Players func(roster []byte) []*replaydv1.Player
+	// Stateless says why no state can be told of replays of the format. It is empty where Readers are Presenters, and where
+	// nothing has a state.
+	Stateless string
 	// Describe adds to r what can be told of the replay without decoding all of it: header, players, map, length. It
 	// returns a *decoders.Error for a file that cannot be read that far; what was found before stays in r.
 	Describe func(ctx context.Context, in Input, r *replaydv1.Replay) error
@@ -126,6 +129,11 @@ type Options struct {
 	Filter *filter.Filter
 	// Start is where delivery starts. The zero value is the beginning.
 	Start Start
+	// State says that Present will be asked for the state there, for what StateFilter lets through; nil lets all through.
+	State       bool
+	StateFilter *filter.Filter
+	// StateAgain says that it will be asked for again; see feed.Reader.
+	StateAgain bool
 	// Columns lets events of the kinds that have columns travel so, in the batch's Tail. Other formats' readers do not
 	// look at it. It does not go together with Batch.KeepMarks.
 	Columns bool
@@ -200,9 +208,7 @@ type Reader interface {
 	// Seek moves to where delivery starts. When the replay ends before that, it returns io.EOF there. Position is then
 	// Start.Position, if that was asked for and is a place where an event of the replay can start.
 	Seek() error
-	// Fill decodes and appends to b until b is full; then it returns nil. What was decoded before an error is in b. With
-	// Start.Now, events come first that tell the state at Position to whoever comes late, where the format has one that
-	// matters. They are no part of the replay: the position does not move.
+	// Fill decodes and appends to b until b is full; then it returns nil. What was decoded before an error is in b.
 	Fill(b *Batch) error
 	// Close is called when no more bytes will come after Fill returned ErrMore: it returns nil when the format knows no
 	// end of its own and nothing is torn, and a *decoders.Error that wraps decoders.ErrTruncated otherwise.
@@ -219,10 +225,12 @@ type Reader interface {
 	Summarize(end *replaydv1.StreamEnd)
 }
 
-// Presenter is a Reader of a format that has a state which matters to whoever comes late.
+// Presenter is a Reader of a format that has a state.
 type Presenter interface {
-	// Presenting reports whether Fill has not told all of the state yet.
-	Presenting() bool
+	// Present appends events to b that tell the state at Position, until b is full; then it returns nil, and io.EOF once all was
+	// told. The events are no part of the replay: the position does not move. It is called between Seek and Fill, of a reader
+	// that was opened with Options.State.
+	Present(b *Batch) error
 }
 
 // Pusher is a Reader of something live that can tell by itself, in a goroutine of its own, that there is more.
@@ -259,7 +267,7 @@ type Batch struct {
 	// Marks holds a mark for each event when KeepMarks is set.
 	Marks     []Mark
 	KeepMarks bool
-	// Positions holds the position of each event when KeepPositions is set. Events that tell a state have the reader's.
+	// Positions holds the position of each event when KeepPositions is set.
 	Positions     []decoders.Position
 	KeepPositions bool
 

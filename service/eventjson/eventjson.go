@@ -57,20 +57,32 @@ func (p *Printer) Kind(event []byte) (kind string, tick int32, err error) {
 	return kind, o.tick, err
 }
 
-// AppendLine appends an event as one line: its sequence number, its tick where it has one, its kind, the event under
-// its kind's name, and what else the event has. The number `tick` is always the event's tick: of an event whose kind is
-// itself named tick, the fields stand beside it.
+// AppendLine appends an event as one line: its sequence number, its tick, its kind, the event under its kind's name, and
+// what else the event has.
 func (p *Printer) AppendLine(dst []byte, sequence uint64, event []byte, strings [][]byte) ([]byte, error) {
+	dst = append(dst, `{"sequence":`...)
+	dst = strconv.AppendUint(dst, sequence, 10)
+	return p.appendEvent(dst, event, strings)
+}
+
+// AppendState appends an event that tells a state as one line. It has no sequence number.
+func (p *Printer) AppendState(dst, event []byte, strings [][]byte) ([]byte, error) {
+	return p.appendEvent(append(dst, `{"state":true`...), event, strings)
+}
+
+func (p *Printer) appendEvent(dst, event []byte, strings [][]byte) ([]byte, error) {
 	top, err := p.scan(event)
 	if err != nil {
 		return dst, err
 	}
-	dst = append(dst, `{"sequence":`...)
-	dst = strconv.AppendUint(dst, sequence, 10)
-	dst = append(dst, `,"tick":`...)
+	dst = append(dst, `,"at_tick":`...)
 	dst = strconv.AppendInt(dst, int64(top.tick), 10)
-	if top.kind != nil {
-		if dst, err = p.appendKind(dst, &top, strings); err != nil {
+	if f := top.kind; f != nil {
+		dst = append(dst, `,"kind":"`...)
+		dst = append(dst, f.name...)
+		dst = append(dst, '"', ',')
+		dst = append(dst, f.key...)
+		if dst, err = f.message.append(dst, top.body, strings, maxDepth); err != nil {
 			return dst, err
 		}
 	}
@@ -80,28 +92,6 @@ func (p *Printer) AppendLine(dst []byte, sequence uint64, event []byte, strings 
 		}
 	}
 	return append(dst, "}\n"...), nil
-}
-
-// appendKind appends the name of the kind and the event under that name.
-func (p *Printer) appendKind(dst []byte, top *outline, strings [][]byte) ([]byte, error) {
-	f := top.kind
-	dst = append(dst, `,"kind":"`...)
-	dst = append(dst, f.name...)
-	dst = append(dst, '"', ',')
-	if f.name != "tick" {
-		dst = append(dst, f.key...)
-		return f.message.append(dst, top.body, strings, maxDepth)
-	}
-	at := len(dst)
-	dst, err := f.message.append(dst, top.body, strings, maxDepth)
-	if err != nil {
-		return dst, err
-	}
-	if len(dst) == at+len("{}") {
-		return dst[:at-1], nil // without the comma
-	}
-	n := copy(dst[at:], dst[at+1:len(dst)-1]) // the fields without the braces
-	return dst[:at+n], nil
 }
 
 // appendRest appends the fields of an event besides its tick and its kind.

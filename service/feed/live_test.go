@@ -16,7 +16,9 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/replayd/replayd/decoders"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service/cursor"
 	"github.com/replayd/replayd/service/encode"
 	"github.com/replayd/replayd/service/encode/teehistorian"
 	"github.com/replayd/replayd/service/feed"
@@ -146,7 +148,7 @@ func (s *subscriber) run(
 			Codec: &teehistorian.Codec, Info: new(replaydv1.Replay), Filter: only, Open: open, Follower: f, Live: true,
 		},
 		Slow: s.req.GetSlowConsumer(), MaxEvents: 512, MaxDelay: s.req.GetMaxBatchDelay().AsDuration(), Heartbeat: time.Minute,
-		Drain: s.drain,
+		Drain: s.drain, State: s.req.GetStart().GetWithState(),
 	}
 	if n := s.req.GetMaxBatchEvents(); n > 0 {
 		c.MaxEvents = int(n)
@@ -154,7 +156,7 @@ func (s *subscriber) run(
 	if d := s.req.GetHeartbeatInterval(); d != nil {
 		c.Heartbeat = d.AsDuration()
 	}
-	if s.req.GetNow() {
+	if s.req.GetStart().GetNow() != nil {
 		c.Start.Now = true
 	}
 	go func() {
@@ -206,7 +208,7 @@ func (s *subscriber) send(f *frame.Frame) error {
 }
 
 // state waits until the subscriber was told of that state.
-func (s *subscriber) state(t testing.TB, want replaydv1.State) {
+func (s *subscriber) state(t testing.TB, want replaydv1.FollowState) {
 	t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -216,7 +218,7 @@ func (s *subscriber) state(t testing.TB, want replaydv1.State) {
 			if err := proto.Unmarshal(s.session.Responses[seen], &r); err != nil {
 				t.Fatal(err)
 			}
-			if r.GetState().GetState() == want {
+			if r.GetFollowStatus().GetState() == want {
 				return
 			}
 		}
@@ -451,7 +453,7 @@ func sample(tb testing.TB, size int) []byte {
 
 // behind lets a subscriber catch up, then holds it while the file grows by much more than a feed keeps, and then lets it
 // go on. more is what is written after that.
-func behind(t *testing.T, slow replaydv1.SlowConsumer, data []byte, more int) *subscriber {
+func behind(t *testing.T, req *replaydv1.StreamEventsRequest, data []byte, more int) *subscriber {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	t.Cleanup(cancel)
@@ -459,7 +461,7 @@ func behind(t *testing.T, slow replaydv1.SlowConsumer, data []byte, more int) *s
 	g := grow(data[:begin])
 	f := g.feed()
 	t.Cleanup(f.Stop)
-	s := subscriberOf(&replaydv1.StreamEventsRequest{SlowConsumer: slow})
+	s := subscriberOf(req)
 	held, gate := make(chan struct{}, 1), make(chan struct{})
 	var hold sync.Once
 	caughtUp := make(chan struct{})
@@ -471,7 +473,7 @@ func behind(t *testing.T, slow replaydv1.SlowConsumer, data []byte, more int) *s
 		}
 	}
 	s.follow(ctx, t, f, g)
-	s.state(t, replaydv1.State_STATE_CAUGHT_UP)
+	s.state(t, replaydv1.FollowState_FOLLOW_STATE_CAUGHT_UP)
 	for i := range 5 { // by now the feed serves it
 		n := s.received()
 		g.append(data[begin+i*200 : begin+(i+1)*200])
@@ -484,8 +486,8 @@ func behind(t *testing.T, slow replaydv1.SlowConsumer, data []byte, more int) *s
 	g.drained()
 	close(gate)
 	if more > 0 {
-		if slow == replaydv1.SlowConsumer_SLOW_CONSUMER_CATCH_UP {
-			s.state(t, replaydv1.State_STATE_FELL_BEHIND)
+		if req.GetSlowConsumer() == replaydv1.SlowConsumer_SLOW_CONSUMER_CATCH_UP {
+			s.state(t, replaydv1.FollowState_FOLLOW_STATE_FELL_BEHIND)
 		}
 		time.Sleep(20 * time.Millisecond)
 		g.append(data[len(data)-more:])
@@ -495,6 +497,10 @@ func behind(t *testing.T, slow replaydv1.SlowConsumer, data []byte, more int) *s
 	return s
 }
 
+func slowly(how replaydv1.SlowConsumer) *replaydv1.StreamEventsRequest {
+	return &replaydv1.StreamEventsRequest{SlowConsumer: how}
+}
+
 func states(t *testing.T, h streamtest.History) (names []string, missing uint64) {
 	t.Helper()
 	for _, raw := range h[0].Responses {
@@ -502,7 +508,7 @@ func states(t *testing.T, h streamtest.History) (names []string, missing uint64)
 		if err := proto.Unmarshal(raw, &r); err != nil {
 			t.Fatal(err)
 		}
-		if s := r.GetState(); s != nil {
+		if s := r.GetFollowStatus(); s != nil {
 			names = append(names, s.GetState().String())
 		}
 		if g := r.GetGap(); g != nil {
@@ -516,12 +522,12 @@ func states(t *testing.T, h streamtest.History) (names []string, missing uint64)
 // TestFallBehindAndCatchUp: nothing is lost, and the client is told.
 func TestFallBehindAndCatchUp(t *testing.T) {
 	data := sample(t, 2<<20)
-	s := behind(t, replaydv1.SlowConsumer_SLOW_CONSUMER_CATCH_UP, data, 9000)
+	s := behind(t, slowly(replaydv1.SlowConsumer_SLOW_CONSUMER_CATCH_UP), data, 9000)
 	if err := streamtest.Check(s.history(), []streamtest.Replay{offline(t, data, nil)}, streamtest.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	names, _ := states(t, s.history())
-	want := []string{"STATE_CAUGHT_UP", "STATE_FELL_BEHIND", "STATE_CAUGHT_UP"}
+	want := []string{"FOLLOW_STATE_CAUGHT_UP", "FOLLOW_STATE_FELL_BEHIND", "FOLLOW_STATE_CAUGHT_UP"}
 	if len(names) < 2 || !slices.Equal(names[:2], want[:2]) || len(names) > 3 {
 		t.Errorf("states %q, want %q", names, want)
 	}
@@ -531,7 +537,7 @@ func TestFallBehindAndCatchUp(t *testing.T) {
 func TestFallBehindAndDrop(t *testing.T) {
 	data := sample(t, 2<<20)
 	for _, more := range []int{9000, 0} { // bytes that come after the subscriber goes on
-		s := behind(t, replaydv1.SlowConsumer_SLOW_CONSUMER_DROP, data, more)
+		s := behind(t, slowly(replaydv1.SlowConsumer_SLOW_CONSUMER_DROP), data, more)
 		err := streamtest.Check(s.history(), []streamtest.Replay{offline(t, data, nil)}, streamtest.Options{Gaps: true})
 		if err != nil {
 			t.Fatalf("%d more: %v", more, err)
@@ -542,10 +548,76 @@ func TestFallBehindAndDrop(t *testing.T) {
 	}
 }
 
+// TestFallBehindWithState: behind a gap the state is told again, as it is there.
+func TestFallBehindWithState(t *testing.T) {
+	data := sample(t, 2<<20)
+	for _, more := range []int{9000, 0} {
+		req := slowly(replaydv1.SlowConsumer_SLOW_CONSUMER_DROP)
+		req.Start = &replaydv1.Start{WithState: true}
+		h := behind(t, req, data, more).history()
+		err := streamtest.Check(h, []streamtest.Replay{offline(t, data, nil)}, streamtest.Options{Gaps: true, State: true})
+		if err != nil {
+			t.Fatalf("%d more: %v", more, err)
+		}
+		var told [][]byte // by part
+		var at decoders.Position
+		gaps := 0
+		for _, raw := range h[0].Responses {
+			var r replaydv1.StreamEventsResponse
+			if err := proto.Unmarshal(raw, &r); err != nil {
+				t.Fatal(err)
+			}
+			c, err := cursor.Parse(r.GetCursor())
+			if err != nil {
+				t.Fatal(err)
+			}
+			switch {
+			case r.GetGap() != nil:
+				gaps++
+				told, at = nil, c.Position
+			case r.GetState() != nil && gaps > 0:
+				if c.Position != at {
+					t.Errorf("%d more: the state is of %v, and the gap ends at %v", more, c.Position, at)
+				}
+				part, err := proto.Marshal(r.GetState().GetTeehistorian())
+				if err != nil {
+					t.Fatal(err)
+				}
+				told = append(told, part)
+			}
+		}
+		if want := stateAt(t, data[:at.Offset]); gaps == 0 || len(want) == 0 || !bytes.Equal(slices.Concat(told...), want) {
+			t.Errorf("%d more: behind %d gaps, at %v, the state is % x, want % x", more, gaps, at, slices.Concat(told...), want)
+		}
+	}
+}
+
+// stateAt returns the events that tell the state at the end of a file.
+func stateAt(t *testing.T, data []byte) []byte {
+	t.Helper()
+	r, err := teehistorian.Codec.Open(encode.Input{At: bytes.NewReader(data), Size: int64(len(data))}, encode.Options{
+		Start: encode.Start{Now: true}, State: true,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Header(new(replaydv1.Replay)); err != nil {
+		t.Fatal(err)
+	}
+	for err = encode.ErrYield; errors.Is(err, encode.ErrYield); {
+		err = r.Seek()
+	}
+	b := encode.Batch{MaxEvents: 1000, MaxBytes: 1 << 20}
+	if err := r.(encode.Presenter).Present(&b); !errors.Is(err, io.EOF) {
+		t.Fatal(err)
+	}
+	return b.Events
+}
+
 // TestFallBehindAndDisconnect: the stream ends by an error whose cursor goes on.
 func TestFallBehindAndDisconnect(t *testing.T) {
 	data := sample(t, 2<<20)
-	s := behind(t, replaydv1.SlowConsumer_SLOW_CONSUMER_DISCONNECT, data, 0)
+	s := behind(t, slowly(replaydv1.SlowConsumer_SLOW_CONSUMER_DISCONNECT), data, 0)
 	h := s.history()
 	if !errors.Is(h[0].Err, stream.ErrTooSlow) {
 		t.Fatalf("ended by %v", h[0].Err)
@@ -582,9 +654,9 @@ func TestLost(t *testing.T) {
 			for _, s := range subs {
 				s.follow(ctx, t, f, g)
 			}
-			subs[0].state(t, replaydv1.State_STATE_CAUGHT_UP)
-			subs[1].state(t, replaydv1.State_STATE_CAUGHT_UP)
-			subs[2].state(t, replaydv1.State_STATE_CAUGHT_UP)
+			subs[0].state(t, replaydv1.FollowState_FOLLOW_STATE_CAUGHT_UP)
+			subs[1].state(t, replaydv1.FollowState_FOLLOW_STATE_CAUGHT_UP)
+			subs[2].state(t, replaydv1.FollowState_FOLLOW_STATE_CAUGHT_UP)
 			g.end(test.lost)
 			for _, s := range subs {
 				want := offline(t, data, s.req)

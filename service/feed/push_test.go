@@ -72,7 +72,7 @@ func (g *game) enter(t *testing.T, s *subscriber) *atomic.Int64 {
 		}
 	}
 	s.follow(g.ctx, t, g.feed, g.growing)
-	s.state(t, replaydv1.State_STATE_CAUGHT_UP)
+	s.state(t, replaydv1.FollowState_FOLLOW_STATE_CAUGHT_UP)
 	return pushes
 }
 
@@ -185,7 +185,7 @@ func TestPushThenBehind(t *testing.T) {
 				t.Errorf("ended by %v", h[0].Err)
 			case (missing > 0) != o.Gaps:
 				t.Errorf("%d events are missing", missing)
-			case slices.Contains(names, "STATE_FELL_BEHIND") != (!o.Gaps && !o.Incomplete):
+			case slices.Contains(names, "FOLLOW_STATE_FELL_BEHIND") != (!o.Gaps && !o.Incomplete):
 				t.Errorf("states %q", names)
 			}
 		})

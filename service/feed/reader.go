@@ -19,6 +19,8 @@ type Reader struct {
 	// lines of the cache as possible.
 	feed     *Feed
 	own      encode.Reader // reads the file; nil while the feed serves
+	last     encode.Reader // with Options.StateAgain, own as it was where the feed began to serve again
+	told     bool          // the caller knows of last
 	filter   *filter.Filter
 	position decoders.Position
 	filtered uint64
@@ -36,6 +38,8 @@ type Reader struct {
 var (
 	_ encode.Reader = (*Reader)(nil)
 	_ encode.Pusher = (*Reader)(nil)
+
+	_ encode.Presenter = (*Reader)(nil)
 )
 
 // Open makes a Reader. open opens the format's reader of the same file; it is called again whenever the Reader falls
@@ -91,23 +95,34 @@ func (r *Reader) Fill(b *encode.Batch) error {
 		return encode.ErrDone
 	}
 	v := r.feed.view()
-	if r.own != nil && (!r.ready || r.presenting() || !r.attach(&v)) {
+	if r.own != nil && (!r.ready || !r.attach(&v)) {
 		err := r.fillOwn(b)
 		if errors.Is(err, decoders.ErrMore) && v.failed() {
 			return v.ended // nobody would tell of more
 		}
 		return err
 	}
+	if r.last != nil && !r.told {
+		r.told = true
+		return encode.ErrYield // so that the caller may ask for the state here
+	}
+	r.last, r.told = nil, false
 	if len(v.segments) > 0 && r.position.Before(v.segments[0].start) {
 		return r.detach()
 	}
 	return r.copy(&v, b)
 }
 
-// presenting reports whether there is still to be told what came before the subscriber.
-func (r *Reader) presenting() bool {
-	p, ok := r.own.(encode.Presenter)
-	return ok && p.Presenting()
+// Present implements encode.Presenter. With Options.StateAgain it may also be called when Lagging is no longer true.
+func (r *Reader) Present(b *encode.Batch) error {
+	from := r.own
+	if from == nil {
+		from = r.last
+	}
+	if p, ok := from.(encode.Presenter); ok {
+		return p.Present(b)
+	}
+	return io.EOF
 }
 
 // fillOwn fills from the file.
@@ -167,6 +182,9 @@ func (r *Reader) attach(v *view) bool {
 	}
 	r.filtered += r.own.Filtered()
 	r.follow()
+	if r.served && r.options.StateAgain {
+		r.last = r.own
+	}
 	r.own, r.served = nil, true
 	return true
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"google.golang.org/protobuf/proto"
+
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
 
@@ -63,6 +65,41 @@ func Compile(format *Format, include, exclude []*replaydv1.EventFilter) (*Filter
 	return f, nil
 }
 
+// CompileState compiles the filters of a request, which Compile has found to be right, for events that tell a state: without
+// their conditions on kinds and ticks, which are about what happens, and without those that exclude and have such conditions.
+// It returns nil when there are no filters.
+func CompileState(format *Format, include, exclude []*replaydv1.EventFilter) (*Filter, error) {
+	if len(include) == 0 && len(exclude) == 0 {
+		return nil, nil
+	}
+	f := &Filter{includes: make([]uint64, len(format.Kinds)), excludes: make([]uint64, len(format.Kinds)), maxTick: minTick}
+	c := compiler{format: format, globs: maxGlobs}
+	var err error
+	things := func(filters []*replaydv1.EventFilter, excludes bool) (all []*replaydv1.EventFilter) {
+		for _, f := range filters {
+			if excludes && (len(f.GetKinds()) > 0 || f.GetTicks() != nil) {
+				continue
+			}
+			f = proto.CloneOf(f)
+			f.Kinds, f.Ticks = nil, nil
+			all = append(all, f)
+		}
+		return all
+	}
+	included := things(include, false)
+	if len(included) == 0 {
+		included = []*replaydv1.EventFilter{{}}
+	}
+	if f.include, err = c.list("include", included, f.includes); err != nil {
+		return nil, err
+	}
+	if f.exclude, err = c.list("exclude", things(exclude, true), f.excludes); err != nil {
+		return nil, err
+	}
+	f.foresee()
+	return f, nil
+}
+
 // everything is a clause that matches every event.
 func everything() clause {
 	none := setOf(nil)
@@ -98,8 +135,9 @@ func (c *compiler) list(name string, filters []*replaydv1.EventFilter, byKind []
 
 // clause compiles a filter. It also returns the kinds of which it can match events.
 func (c *compiler) clause(path string, f *replaydv1.EventFilter) (out clause, kinds []int, err error) {
-	n := len(f.GetKinds()) + len(f.GetPlayers()) + len(f.GetTeams()) + len(f.GetGroups()) + len(f.GetLayers()) +
-		len(f.GetClasses()) + len(f.GetFields())
+	dem, datafile := f.GetDem(), f.GetDatafile()
+	n := len(f.GetKinds()) + len(f.GetPlayers()) + len(f.GetTeams()) + len(datafile.GetGroups()) + len(datafile.GetLayers()) +
+		len(dem.GetClasses()) + len(dem.GetFields())
 	if n > maxValues {
 		return out, nil, &FieldError{path, fmt.Sprintf("has %d values; at most %d are allowed", n, maxValues)}
 	}
@@ -109,8 +147,8 @@ func (c *compiler) clause(path string, f *replaydv1.EventFilter) (out clause, ki
 	out = everything()
 	out.path, out.kinds, out.lacks = path, f.GetKinds(), map[Property]int{}
 	out.players, out.teams = setOf(f.GetPlayers()), setOf(f.GetTeams())
-	out.groups, out.layers = setOf(f.GetGroups()), setOf(f.GetLayers())
-	out.classes, out.fields = patternsOf(f.GetClasses()), patternsOf(f.GetFields())
+	out.groups, out.layers = setOf(datafile.GetGroups()), setOf(datafile.GetLayers())
+	out.classes, out.fields = patternsOf(dem.GetClasses()), patternsOf(dem.GetFields())
 	if t := f.GetTicks(); t != nil {
 		if t.Min != nil {
 			out.min = t.GetMin()
@@ -145,11 +183,11 @@ func (c *compiler) patterns(path string, f *replaydv1.EventFilter) error {
 	for _, of := range []struct {
 		p    Property
 		list []string
-	}{{Classes, f.GetClasses()}, {Fields, f.GetFields()}} {
+	}{{Classes, f.GetDem().GetClasses()}, {Fields, f.GetDem().GetFields()}} {
 		for i, pattern := range of.list {
 			if len(pattern) > maxPatternLength {
 				return &FieldError{
-					fmt.Sprintf("%s.%v[%d]", path, of.p, i),
+					fmt.Sprintf("%s.%s[%d]", path, of.p.Path(), i),
 					fmt.Sprintf("has %d bytes; at most %d are allowed", len(pattern), maxPatternLength),
 				}
 			}
@@ -159,7 +197,7 @@ func (c *compiler) patterns(path string, f *replaydv1.EventFilter) error {
 		}
 		if c.globs < 0 {
 			return &FieldError{
-				fmt.Sprintf("%s.%v", path, of.p),
+				fmt.Sprintf("%s.%s", path, of.p.Path()),
 				fmt.Sprintf("a request may have %d patterns with a wildcard in all of its filters", maxGlobs),
 			}
 		}
@@ -219,13 +257,13 @@ func (f *Filter) Check(format *Format, absent func(kind uint8) bool) error {
 		}
 		have := format.has(p)
 		if len(have) == 0 {
-			return &FieldError{c.path + "." + p.String(), fmt.Sprintf("no event of a %s has %v", format.Name, p)}
+			return &FieldError{c.path + "." + p.Path(), fmt.Sprintf("no event of a %s has %v", format.Name, p)}
 		}
 		if len(c.kinds) == 0 {
 			continue
 		}
 		return &FieldError{
-			c.path + "." + p.String(),
+			c.path + "." + p.Path(),
 			fmt.Sprintf("events of kind %s have no %v; those of these kinds do: %s", strings.Join(c.kinds, ", "), p, strings.Join(have, ", ")),
 		}
 	}

@@ -76,8 +76,8 @@ func TestMatch(t *testing.T) {
 		{"large number", []*f{{Players: []int32{5, 1 << 20, 700}}}, nil, at(diff, 1, 1<<20), true},
 		{"other large number", []*f{{Players: []int32{5, 1 << 20, 700}}}, nil, at(diff, 1, 1<<19), false},
 		{"negative number", []*f{{Players: []int32{-1}}}, nil, at(diff, 1, -1), true},
-		{"group and layer", []*f{{Groups: []int32{1}, Layers: []int32{4}}}, nil, layer, true},
-		{"group of another", []*f{{Groups: []int32{2}, Layers: []int32{4}}}, nil, layer, false},
+		{"group and layer", []*f{{Datafile: &replaydv1.DatafileFilter{Groups: []int32{1}, Layers: []int32{4}}}}, nil, layer, true},
+		{"group of another", []*f{{Datafile: &replaydv1.DatafileFilter{Groups: []int32{2}, Layers: []int32{4}}}}, nil, layer, false},
 		{"first tick of range", []*f{{Ticks: ticks(5, 9)}}, nil, at(diff, 5, 0), true},
 		{"last tick of range", []*f{{Ticks: ticks(5, 9)}}, nil, at(diff, 9, 0), true},
 		{"before range", []*f{{Ticks: ticks(5, 9)}}, nil, at(diff, 4, 0), false},
@@ -88,9 +88,9 @@ func TestMatch(t *testing.T) {
 		{"excluded for others", nil, []*f{{Kinds: []string{"diff"}, Players: []int32{2}}}, at(diff, 1, 1), true},
 		{"empty filter includes all", []*f{{}}, nil, at(diff, 1, 0), true},
 		{"empty filter excludes all", nil, []*f{{}}, at(diff, 1, 0), false},
-		{"class asked of an event without", []*f{{Classes: []string{"*"}}}, nil, at(diff, 1, 0), false},
-		{"class excluded of an event without", nil, []*f{{Classes: []string{"*"}}}, at(diff, 1, 0), true},
-		{"fields excluded of an event without", nil, []*f{{Fields: []string{"*"}}}, at(diff, 1, 0), true},
+		{"class asked of an event without", []*f{{Dem: &replaydv1.DemFilter{Classes: []string{"*"}}}}, nil, at(diff, 1, 0), false},
+		{"class excluded of an event without", nil, []*f{{Dem: &replaydv1.DemFilter{Classes: []string{"*"}}}}, at(diff, 1, 0), true},
+		{"fields excluded of an event without", nil, []*f{{Dem: &replaydv1.DemFilter{Fields: []string{"*"}}}}, at(diff, 1, 0), true},
 		{"player asked of a kind without", []*f{{Players: []int32{0}}}, nil, table.Event(chat, 1, &subject{}), false},
 		{"player excluded of a kind without", nil, []*f{{Players: []int32{0}}}, table.Event(chat, 1, &subject{}), true},
 		{"kind of no row", []*f{{Kinds: []string{"news"}}}, nil, at(news, 1, 0), true},
@@ -174,30 +174,30 @@ func TestFields(t *testing.T) {
 		class            string
 		fields, want     []string
 	}{
-		{"class", []*f{{Classes: []string{"X*"}}}, nil, thing, 1, "Xy", all, all},
-		{"other class", []*f{{Classes: []string{"X*"}}}, nil, thing, 1, "Zy", all, none},
-		{"excluded class", nil, []*f{{Classes: []string{"X*"}}}, thing, 1, "Xy", all, none},
-		{"fields", []*f{{Fields: []string{"a", "b*"}}}, nil, thing, 1, "X", all, []string{"a", "b"}},
-		{"none of the fields", []*f{{Fields: []string{"z"}}}, nil, thing, 1, "X", all, none},
-		{"fields of an event that has none", []*f{{Fields: []string{"a"}}}, nil, thing, 1, "X", nil, none},
-		{"fields of a kind that has none", []*f{{Fields: []string{"*"}}, {Kinds: []string{"chat"}}}, nil, gone, 1, "X", nil, none},
-		{"an event without fields", []*f{{Classes: []string{"X"}}}, nil, thing, 1, "X", nil, empty},
-		{"fields of a class", []*f{{Classes: []string{"X"}, Fields: []string{"a"}}, {Classes: []string{"Y"}, Fields: []string{"b"}}}, nil,
+		{"class", []*f{{Dem: &replaydv1.DemFilter{Classes: []string{"X*"}}}}, nil, thing, 1, "Xy", all, all},
+		{"other class", []*f{{Dem: &replaydv1.DemFilter{Classes: []string{"X*"}}}}, nil, thing, 1, "Zy", all, none},
+		{"excluded class", nil, []*f{{Dem: &replaydv1.DemFilter{Classes: []string{"X*"}}}}, thing, 1, "Xy", all, none},
+		{"fields", []*f{{Dem: &replaydv1.DemFilter{Fields: []string{"a", "b*"}}}}, nil, thing, 1, "X", all, []string{"a", "b"}},
+		{"none of the fields", []*f{{Dem: &replaydv1.DemFilter{Fields: []string{"z"}}}}, nil, thing, 1, "X", all, none},
+		{"fields of an event that has none", []*f{{Dem: &replaydv1.DemFilter{Fields: []string{"a"}}}}, nil, thing, 1, "X", nil, none},
+		{"fields of a kind that has none", []*f{{Dem: &replaydv1.DemFilter{Fields: []string{"*"}}}, {Kinds: []string{"chat"}}}, nil, gone, 1, "X", nil, none},
+		{"an event without fields", []*f{{Dem: &replaydv1.DemFilter{Classes: []string{"X"}}}}, nil, thing, 1, "X", nil, empty},
+		{"fields of a class", []*f{{Dem: &replaydv1.DemFilter{Classes: []string{"X"}, Fields: []string{"a"}}}, {Dem: &replaydv1.DemFilter{Classes: []string{"Y"}, Fields: []string{"b"}}}}, nil,
 			thing, 1, "Y", all, []string{"b"}},
-		{"fields of two clauses that match", []*f{{Fields: []string{"a"}}, {Fields: []string{"c"}}}, nil, thing, 1, "X", all, []string{"a", "c"}},
-		{"fields, and all of it", []*f{{Fields: []string{"a"}}, {Classes: []string{"X"}}}, nil, thing, 1, "X", all, all},
-		{"fields of ticks", []*f{{Fields: []string{"a"}, Ticks: ticks(1, 5)}, {Fields: []string{"b"}, Ticks: ticks(5, 9)}}, nil,
+		{"fields of two clauses that match", []*f{{Dem: &replaydv1.DemFilter{Fields: []string{"a"}}}, {Dem: &replaydv1.DemFilter{Fields: []string{"c"}}}}, nil, thing, 1, "X", all, []string{"a", "c"}},
+		{"fields, and all of it", []*f{{Dem: &replaydv1.DemFilter{Fields: []string{"a"}}}, {Dem: &replaydv1.DemFilter{Classes: []string{"X"}}}}, nil, thing, 1, "X", all, all},
+		{"fields of ticks", []*f{{Dem: &replaydv1.DemFilter{Fields: []string{"a"}}, Ticks: ticks(1, 5)}, {Dem: &replaydv1.DemFilter{Fields: []string{"b"}}, Ticks: ticks(5, 9)}}, nil,
 			thing, 7, "X", all, []string{"b"}},
-		{"fields of both ticks", []*f{{Fields: []string{"a"}, Ticks: ticks(1, 5)}, {Fields: []string{"b"}, Ticks: ticks(5, 9)}}, nil,
+		{"fields of both ticks", []*f{{Dem: &replaydv1.DemFilter{Fields: []string{"a"}}, Ticks: ticks(1, 5)}, {Dem: &replaydv1.DemFilter{Fields: []string{"b"}}, Ticks: ticks(5, 9)}}, nil,
 			thing, 5, "X", all, []string{"a", "b"}},
-		{"excluded fields", nil, []*f{{Fields: []string{"a", "c"}}}, thing, 1, "X", all, []string{"b"}},
-		{"all fields excluded", nil, []*f{{Fields: []string{"*"}}}, thing, 1, "X", all, none},
-		{"fields excluded of an event that has none", nil, []*f{{Fields: []string{"*"}}}, thing, 1, "X", nil, empty},
-		{"fields excluded of a kind that has none", nil, []*f{{Fields: []string{"*"}}}, gone, 1, "X", nil, empty},
-		{"fields excluded later", nil, []*f{{Fields: []string{"a"}, Ticks: ticks(1001, 1<<30)}}, thing, 1000, "X", all, all},
-		{"fields excluded now", nil, []*f{{Fields: []string{"a"}, Ticks: ticks(1001, 1<<30)}}, thing, 1001, "X", all, []string{"b", "c"}},
-		{"fields excluded of another kind", nil, []*f{{Fields: []string{"a"}, Kinds: []string{"chat"}}}, thing, 1, "X", all, all},
-		{"fields included and excluded", []*f{{Fields: []string{"a", "b"}}}, []*f{{Fields: []string{"b"}}}, thing, 1, "X", all, []string{"a"}},
+		{"excluded fields", nil, []*f{{Dem: &replaydv1.DemFilter{Fields: []string{"a", "c"}}}}, thing, 1, "X", all, []string{"b"}},
+		{"all fields excluded", nil, []*f{{Dem: &replaydv1.DemFilter{Fields: []string{"*"}}}}, thing, 1, "X", all, none},
+		{"fields excluded of an event that has none", nil, []*f{{Dem: &replaydv1.DemFilter{Fields: []string{"*"}}}}, thing, 1, "X", nil, empty},
+		{"fields excluded of a kind that has none", nil, []*f{{Dem: &replaydv1.DemFilter{Fields: []string{"*"}}}}, gone, 1, "X", nil, empty},
+		{"fields excluded later", nil, []*f{{Dem: &replaydv1.DemFilter{Fields: []string{"a"}}, Ticks: ticks(1001, 1<<30)}}, thing, 1000, "X", all, all},
+		{"fields excluded now", nil, []*f{{Dem: &replaydv1.DemFilter{Fields: []string{"a"}}, Ticks: ticks(1001, 1<<30)}}, thing, 1001, "X", all, []string{"b", "c"}},
+		{"fields excluded of another kind", nil, []*f{{Dem: &replaydv1.DemFilter{Fields: []string{"a"}}, Kinds: []string{"chat"}}}, thing, 1, "X", all, all},
+		{"fields included and excluded", []*f{{Dem: &replaydv1.DemFilter{Fields: []string{"a", "b"}}}}, []*f{{Dem: &replaydv1.DemFilter{Fields: []string{"b"}}}}, thing, 1, "X", all, []string{"a"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c, err := filter.Compile(&format, test.include, test.exclude)
@@ -224,8 +224,8 @@ func TestFields(t *testing.T) {
 // TestForeseeFields: what can never be delivered need not be decoded.
 func TestForeseeFields(t *testing.T) {
 	type f = replaydv1.EventFilter
-	c, err := filter.Compile(&format, []*f{{Classes: []string{"X"}, Fields: []string{"a", "b"}}, {Classes: []string{"Y"}, Ticks: ticks(1, 2)}},
-		[]*f{{Fields: []string{"b"}}, {Fields: []string{"a"}, Ticks: ticks(1, 2)}, {Classes: []string{"Z"}}})
+	c, err := filter.Compile(&format, []*f{{Dem: &replaydv1.DemFilter{Classes: []string{"X"}, Fields: []string{"a", "b"}}}, {Dem: &replaydv1.DemFilter{Classes: []string{"Y"}}, Ticks: ticks(1, 2)}},
+		[]*f{{Dem: &replaydv1.DemFilter{Fields: []string{"b"}}}, {Dem: &replaydv1.DemFilter{Fields: []string{"a"}}, Ticks: ticks(1, 2)}, {Dem: &replaydv1.DemFilter{Classes: []string{"Z"}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -245,16 +245,32 @@ func TestForeseeFields(t *testing.T) {
 	}
 }
 
-// TestNames: the properties are the fields of EventFilter, but kinds and ticks.
+// conditions are the paths of the conditions that EventFilter has.
+func conditions() (paths []string) {
+	var walk func(m protoreflect.MessageDescriptor, at string)
+	walk = func(m protoreflect.MessageDescriptor, at string) {
+		for i := range m.Fields().Len() {
+			f := m.Fields().Get(i)
+			if name := at + string(f.Name()); f.Message() != nil && f.Name() != "ticks" {
+				walk(f.Message(), name+".")
+			} else {
+				paths = append(paths, name)
+			}
+		}
+	}
+	walk((*replaydv1.EventFilter)(nil).ProtoReflect().Descriptor(), "")
+	return paths
+}
+
+// TestNames: the properties are the conditions of EventFilter, but kinds and ticks.
 func TestNames(t *testing.T) {
 	var properties, fields []string
 	for _, p := range filter.Properties(math.MaxUint8).All() {
-		properties = append(properties, p.String())
+		properties = append(properties, p.Path())
 	}
-	all := (*replaydv1.EventFilter)(nil).ProtoReflect().Descriptor().Fields()
-	for i := range all.Len() {
-		if name := string(all.Get(i).Name()); name != "kinds" && name != "ticks" {
-			fields = append(fields, name)
+	for _, path := range conditions() {
+		if path != "kinds" && path != "ticks" {
+			fields = append(fields, path)
 		}
 	}
 	slices.Sort(properties)
@@ -273,16 +289,16 @@ func TestEachCondition(t *testing.T) {
 		kind          uint8
 		meets, misses *f
 	}{
-		"kinds":   {diff, &f{Kinds: []string{"diff"}}, &f{Kinds: []string{"join"}}},
-		"ticks":   {diff, &f{Ticks: ticks(7, 7)}, &f{Ticks: ticks(8, 9)}},
-		"players": {diff, &f{Players: []int32{1}}, &f{Players: []int32{9}}},
-		"teams":   {join, &f{Teams: []int32{3}}, &f{Teams: []int32{9}}},
-		"groups":  {diff, &f{Groups: []int32{4}}, &f{Groups: []int32{9}}},
-		"layers":  {diff, &f{Layers: []int32{5}}, &f{Layers: []int32{9}}},
-		"classes": {thing, &f{Classes: []string{"X"}}, &f{Classes: []string{"Y"}}},
-		"fields":  {thing, &f{Fields: []string{"a"}}, &f{Fields: []string{"b"}}},
+		"kinds":           {diff, &f{Kinds: []string{"diff"}}, &f{Kinds: []string{"join"}}},
+		"ticks":           {diff, &f{Ticks: ticks(7, 7)}, &f{Ticks: ticks(8, 9)}},
+		"players":         {diff, &f{Players: []int32{1}}, &f{Players: []int32{9}}},
+		"teams":           {join, &f{Teams: []int32{3}}, &f{Teams: []int32{9}}},
+		"datafile.groups": {diff, &f{Datafile: &replaydv1.DatafileFilter{Groups: []int32{4}}}, &f{Datafile: &replaydv1.DatafileFilter{Groups: []int32{9}}}},
+		"datafile.layers": {diff, &f{Datafile: &replaydv1.DatafileFilter{Layers: []int32{5}}}, &f{Datafile: &replaydv1.DatafileFilter{Layers: []int32{9}}}},
+		"dem.classes":     {thing, &f{Dem: &replaydv1.DemFilter{Classes: []string{"X"}}}, &f{Dem: &replaydv1.DemFilter{Classes: []string{"Y"}}}},
+		"dem.fields":      {thing, &f{Dem: &replaydv1.DemFilter{Fields: []string{"a"}}}, &f{Dem: &replaydv1.DemFilter{Fields: []string{"b"}}}},
 	} {
-		if (*replaydv1.EventFilter)(nil).ProtoReflect().Descriptor().Fields().ByName(protoreflect.Name(name)) == nil {
+		if !slices.Contains(conditions(), name) {
 			t.Errorf("there is no condition on %s", name)
 		}
 		delivered := func(include, exclude []*f) bool {
@@ -306,8 +322,8 @@ func TestEachCondition(t *testing.T) {
 		}
 	}
 	// And there are no more conditions than those.
-	if n := (*replaydv1.EventFilter)(nil).ProtoReflect().Descriptor().Fields().Len(); n != 8 {
-		t.Errorf("EventFilter has %d fields", n)
+	if n := len(conditions()); n != 8 {
+		t.Errorf("EventFilter has %d conditions", n)
 	}
 }
 
@@ -325,12 +341,12 @@ func TestErrors(t *testing.T) {
 		"too many":        {many, "include", "at most 64"},
 		"too many values": {[]*f{{Players: make([]int32, 2000)}}, "include[0]", "at most 1024"},
 		"too many patterns": {
-			[]*f{{Fields: slices.Repeat([]string{"a*"}, 200)}, {Classes: slices.Repeat([]string{"a*"}, 57)}}, "include[1].classes", "256 patterns",
+			[]*f{{Dem: &replaydv1.DemFilter{Fields: slices.Repeat([]string{"a*"}, 200)}}, {Dem: &replaydv1.DemFilter{Classes: slices.Repeat([]string{"a*"}, 57)}}}, "include[1].dem.classes", "256 patterns",
 		},
-		"too long":              {[]*f{{Fields: []string{"a", strings.Repeat("a", 257)}}}, "include[0].fields[1]", "at most 256"},
-		"of another format":     {[]*f{{}, {Layers: []int32{1}, Teams: []int32{1}}}[1:], "include[0]", "all of its conditions"},
+		"too long":              {[]*f{{Dem: &replaydv1.DemFilter{Fields: []string{"a", strings.Repeat("a", 257)}}}}, "include[0].dem.fields[1]", "at most 256"},
+		"of another format":     {[]*f{{}, {Datafile: &replaydv1.DatafileFilter{Layers: []int32{1}}, Teams: []int32{1}}}[1:], "include[0]", "all of its conditions"},
 		"not of the kinds":      {[]*f{{Kinds: []string{"chat", "news"}, Players: []int32{1}}}, "include[0].players", "diff, join"},
-		"kinds without a class": {[]*f{{Kinds: []string{"chat"}, Classes: []string{"X"}}}, "include[0].classes", "thing, gone"},
+		"kinds without a class": {[]*f{{Kinds: []string{"chat"}, Dem: &replaydv1.DemFilter{Classes: []string{"X"}}}}, "include[0].dem.classes", "thing, gone"},
 	} {
 		_, err := filter.Compile(&format, test.include, nil)
 		field, ok := errors.AsType[*filter.FieldError](err)
@@ -353,10 +369,10 @@ func TestOtherFormat(t *testing.T) {
 		mention string
 	}{
 		"players": {[]*f{{Players: []int32{1}}}, "include[0].players", "no event of a map has players"},
-		"classes": {[]*f{{Classes: []string{"*"}}, {Fields: []string{"*"}}}, "include[0].classes", "no event of a map has classes"},
+		"classes": {[]*f{{Dem: &replaydv1.DemFilter{Classes: []string{"*"}}}, {Dem: &replaydv1.DemFilter{Fields: []string{"*"}}}}, "include[0].dem.classes", "no event of a map has classes"},
 		"ticks":   {[]*f{{Ticks: ticks(1, 5)}}, "include[0].ticks", "tick 0"},
 		"either":  {[]*f{{Players: []int32{1}}, {Ticks: ticks(-3, 0)}}, "", ""},
-		"or":      {[]*f{{Players: []int32{1}}, {Groups: []int32{1}}}, "", ""},
+		"or":      {[]*f{{Players: []int32{1}}, {Datafile: &replaydv1.DatafileFilter{Groups: []int32{1}}}}, "", ""},
 	} {
 		c, err := filter.Compile(&mapFormat, test.include, nil)
 		field, refused := errors.AsType[*filter.FieldError](err)
@@ -430,7 +446,7 @@ func FuzzCompile(f *testing.F) {
 	f.Add("diff", int32(1), int32(2), int32(3), "CDOTA_*", uint8(1), int32(4))
 	f.Fuzz(func(t *testing.T, kind string, player, lo, hi int32, class string, eventKind uint8, tick int32) {
 		in := []*replaydv1.EventFilter{{Kinds: []string{kind}, Players: []int32{player}}, {Ticks: ticks(lo, hi)}}
-		ex := []*replaydv1.EventFilter{{Classes: []string{class}}}
+		ex := []*replaydv1.EventFilter{{Dem: &replaydv1.DemFilter{Classes: []string{class}}}}
 		c, err := filter.Compile(&format, in, ex)
 		if err != nil {
 			if _, ok := errors.AsType[*filter.FieldError](err); !ok {
@@ -447,4 +463,32 @@ func FuzzCompile(f *testing.F) {
 			t.Fatal("delivers of a class that it foresaw not to")
 		}
 	})
+}
+
+// TestState: a state is told by the conditions on things alone.
+func TestState(t *testing.T) {
+	type f = replaydv1.EventFilter
+	one, two := at(diff, 7, 1), at(diff, 7, 2)
+	for name, test := range map[string]struct {
+		include, exclude []*f
+		one, two         bool
+	}{
+		"nothing asked":                    {nil, nil, true, true},
+		"a player":                         {[]*f{{Players: []int32{1}}}, nil, true, false},
+		"a player's other events":          {[]*f{{Players: []int32{1}, Kinds: []string{"join"}, Ticks: ticks(900, 1000)}}, nil, true, false},
+		"other events":                     {[]*f{{Kinds: []string{"chat"}}}, nil, true, true},
+		"other events, or a player":        {[]*f{{Kinds: []string{"chat"}, Teams: []int32{1}}, {Players: []int32{2}}}, nil, false, true},
+		"without a player":                 {nil, []*f{{Players: []int32{1}}}, false, true},
+		"without a player's other events":  {nil, []*f{{Players: []int32{1}, Kinds: []string{"diff"}}}, true, true},
+		"without a player's earlier times": {nil, []*f{{Players: []int32{1}, Ticks: ticks(0, 100)}}, true, true},
+		"without all":                      {nil, []*f{{}}, false, false},
+	} {
+		c, err := filter.CompileState(&format, test.include, test.exclude)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := [2]bool{c.Match(&one), c.Match(&two)}; got != [2]bool{test.one, test.two} {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
 }

@@ -1,11 +1,14 @@
 package filter
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Property is something that filters can ask of an event, beside its kind and tick.
 type Property uint8
 
-// The properties. Their names are those of the fields of EventFilter.
+// The properties.
 const (
 	Players Property = iota
 	Teams
@@ -16,10 +19,14 @@ const (
 	propertyCount
 )
 
-var propertyNames = [propertyCount]string{"players", "teams", "groups", "layers", "classes", "fields"}
+// paths are where in EventFilter the conditions on the properties stand.
+var paths = [propertyCount]string{"players", "teams", "datafile.groups", "datafile.layers", "dem.classes", "dem.fields"}
 
-// String returns the name of the property's field of EventFilter.
-func (p Property) String() string { return propertyNames[p] }
+// Path returns where in EventFilter the condition on the property stands.
+func (p Property) Path() string { return paths[p] }
+
+// String returns the name of the property.
+func (p Property) String() string { return p.Path()[strings.IndexByte(p.Path(), '.')+1:] }
 
 // Properties is a set of properties.
 type Properties uint8

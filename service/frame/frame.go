@@ -42,12 +42,15 @@ type Head struct {
 // The fields that a batch's envelope is made of; see stream.proto. A test proves that they are these.
 const (
 	tagCursor = 0x0a // StreamEventsResponse.cursor
-	tagBatch  = 0x1a // StreamEventsResponse.batch
+	tagState  = 0x1a // StreamEventsResponse.state
+	tagBatch  = 0x22 // StreamEventsResponse.batch
 	tagFirst  = 0x08 // EventBatch.first_sequence
 	tagNext   = 0x10 // EventBatch.next_sequence
 
 	tagOffsets = 0x3a // EventBatch.offsets, packed
 	tagIndexes = 0x42 // EventBatch.indexes, packed
+
+	tagComplete = 0x18 // StateBatch.complete
 )
 
 // maxHead is how long an envelope may be: three tags of one byte, one of five, and four numbers.

@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 
 	"google.golang.org/grpc/mem"
+	"google.golang.org/protobuf/encoding/protowire"
 	pb "google.golang.org/protobuf/proto"
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
@@ -47,6 +48,29 @@ func (o *Outbox) Batch(h Head, cursor []byte, parts ...mem.Buffer) *Frame {
 	if len(positions) > 0 {
 		f.bytes = append(f.bytes, mem.SliceBuffer(positions))
 	}
+	o.seal(f, cursor)
+	return f
+}
+
+// State makes the frame of a part of a state, whose event list, in that field of StateBatch, is list; complete says that it
+// is the last part.
+func (o *Outbox) State(field protowire.Number, list []byte, complete bool, cursor []byte) *Frame {
+	n := 0
+	if len(list) > 0 {
+		n = protowire.SizeTag(field) + protowire.SizeBytes(len(list))
+	}
+	if complete {
+		n += 2
+	}
+	b := wire.Varint(append(make([]byte, 0, n+8), tagState), uint64(n))
+	if len(list) > 0 {
+		b = wire.Bytes(protowire.AppendTag(b, field, protowire.BytesType), list)
+	}
+	if complete {
+		b = append(b, tagComplete, 1)
+	}
+	f := new(Frame)
+	f.bytes = append(f.parts[:0], mem.SliceBuffer(b))
 	o.seal(f, cursor)
 	return f
 }

@@ -85,10 +85,10 @@ func (x *Index) describe(ctx context.Context, e *Entry) error {
 func factsOf(r *replaydv1.Replay) Facts {
 	f := Facts{
 		Identity: r.GetIdentity(), MapName: r.GetMapName(), TicksPerSecond: r.GetTicksPerSecond(), LastTick: -1,
-		Length: r.GetLength().AsDuration(),
+		Length: r.GetDuration().AsDuration(),
 	}
-	if r.Started != nil {
-		f.Started = r.GetStarted().AsTime()
+	if r.StartTime != nil {
+		f.Started = r.GetStartTime().AsTime()
 	}
 	if r.LastTick != nil {
 		f.LastTick = r.GetLastTick()

@@ -56,6 +56,8 @@ type Config struct {
 	Version string
 	// Positions sends the position of each event.
 	Positions bool
+	// State sends the state first, where the replay begins to be streamed, and behind gaps.
+	State bool
 }
 
 // Start is where a stream begins: behind a cursor; or at a tick; or with the last so many events; or at the present end;
@@ -74,6 +76,8 @@ type Replay struct {
 	Info *replaydv1.Replay
 	// Filter decides which events are sent; nil sends all.
 	Filter *filter.Filter
+	// StateFilter decides what is told of a state; nil tells all.
+	StateFilter *filter.Filter
 	// Checkpoints returns what keeps states of decoders of the file while it has that identity; nil keeps none.
 	Checkpoints func(identity string) encode.Checkpoints
 	// Open starts to read the replay. It may be called several times, and the readers are used one after the other.

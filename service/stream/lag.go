@@ -32,7 +32,7 @@ func (s *stream) lag() error {
 	default:
 		s.lagging = true
 		s.reach()
-		return s.respond(state(replaydv1.State_STATE_FELL_BEHIND))
+		return s.respond(followStatus(replaydv1.FollowState_FOLLOW_STATE_FELL_BEHIND))
 	}
 }
 
@@ -49,10 +49,15 @@ func (s *stream) drop(l lagger) error {
 	}
 	s.at.Sequence += missing
 	s.reach()
+	s.at.State = s.State
 	gap.NextSequence, gap.ToTick = s.at.Sequence, s.at.Tick
 	response := &replaydv1.StreamEventsResponse{Response: &replaydv1.StreamEventsResponse_Gap{Gap: gap}}
 	if told := s.respond(response); told != nil {
 		return told
+	}
+	if err == nil && s.State {
+		_, err = s.tellState() // that the server shuts down the next step finds as well
+		s.lend()
 	}
 	return err
 }

@@ -58,7 +58,7 @@ func (s *stream) checkpoints(options encode.Options) (encode.Checkpoints, error)
 // countLast decodes from the options' start to the present end and returns where the last n events begin, or the start
 // when there are fewer.
 func (s *stream) countLast(options encode.Options, n int) (at decoders.Position, enough bool, err error) {
-	options.Columns = false // marks are what is wanted
+	options.Columns, options.State = false, false // marks are what is wanted
 	r, err := s.replay.Open(options)
 	if err != nil {
 		return at, false, err

@@ -152,12 +152,12 @@ func (s *stream) catchUp() error {
 	}
 	s.caughtUp = true
 	s.reach()
-	return s.respond(state(replaydv1.State_STATE_CAUGHT_UP))
+	return s.respond(followStatus(replaydv1.FollowState_FOLLOW_STATE_CAUGHT_UP))
 }
 
-func state(to replaydv1.State) *replaydv1.StreamEventsResponse {
-	return &replaydv1.StreamEventsResponse{Response: &replaydv1.StreamEventsResponse_State{
-		State: &replaydv1.StateChange{State: to},
+func followStatus(to replaydv1.FollowState) *replaydv1.StreamEventsResponse {
+	return &replaydv1.StreamEventsResponse{Response: &replaydv1.StreamEventsResponse_FollowStatus{
+		FollowStatus: &replaydv1.FollowStatus{State: to},
 	}}
 }
 

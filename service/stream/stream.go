@@ -45,7 +45,7 @@ type stream struct {
 
 	replay *Replay // what is streamed now
 	reader encode.Reader
-	list   protowire.Number // the field in which its events travel
+	list   protowire.Number // the field of EventBatch in which its events travel
 	batch  encode.Batch
 	events *[]byte             // what batch.Events borrowed from the pool; nil while it has memory of its own, or none
 	cursor [cursor.MaxLen]byte // memory for cursorBytes
@@ -109,7 +109,7 @@ func (s *stream) run() error {
 // one streams one replay and says how it ended: over, dry or drained. Nothing about the end has been sent then.
 func (s *stream) one(start Start) (outcome, error) {
 	var err error
-	if s.list, err = listField(s.replay.Codec); err != nil {
+	if s.list, err = listField(s.replay.Codec, (*replaydv1.EventBatch)(nil)); err != nil {
 		return over, err
 	}
 	how, err := s.begin(start)
@@ -178,8 +178,8 @@ func (s *stream) tellWaiting(w *replaydv1.Waiting) error {
 	if w == nil { // there is nothing besides what is plain
 		return nil
 	}
-	return s.respond(&replaydv1.StreamEventsResponse{Response: &replaydv1.StreamEventsResponse_State{
-		State: &replaydv1.StateChange{State: replaydv1.State_STATE_WAITING, Waiting: w},
+	return s.respond(&replaydv1.StreamEventsResponse{Response: &replaydv1.StreamEventsResponse_FollowStatus{
+		FollowStatus: &replaydv1.FollowStatus{State: replaydv1.FollowState_FOLLOW_STATE_WAITING, Waiting: w},
 	}})
 }
 
@@ -192,8 +192,8 @@ func (s *stream) tellStanding() error {
 	now := stander.Standing()
 	if now.Name != "" && now.Name != s.name {
 		s.name = now.Name
-		if err := s.respond(&replaydv1.StreamEventsResponse{Response: &replaydv1.StreamEventsResponse_State{
-			State: &replaydv1.StateChange{State: replaydv1.State_STATE_MOVED, Replay: now.Name},
+		if err := s.respond(&replaydv1.StreamEventsResponse{Response: &replaydv1.StreamEventsResponse_FollowStatus{
+			FollowStatus: &replaydv1.FollowStatus{State: replaydv1.FollowState_FOLLOW_STATE_MOVED, Replay: now.Name},
 		}}); err != nil {
 			return err
 		}
@@ -232,11 +232,15 @@ func (s *stream) begin(start Start) (outcome, error) {
 	// Only now, all of it: until the client knows of this replay, cursors are of the one before it.
 	s.at.Format, s.at.Replay = s.replay.Codec.Format, cursor.HashOf(s.replay.Info.GetIdentity())
 	s.reach()
+	s.at.State = s.State || start.Cursor != nil && start.Cursor.State
 	if err := s.announce(); err != nil {
 		return how, err
 	}
 	s.name, s.waiting = s.replay.Info.GetName(), nil
 	s.replay.Info = nil // headers are large, the stream may live long, and nobody asks again
+	if s.at.State {
+		return s.tellState()
+	}
 	return how, nil
 }
 
@@ -268,6 +272,7 @@ func (s *stream) open(start Start) error {
 	options := encode.Options{
 		Filter: s.replay.Filter, Columns: s.replay.Columns, RevealSecrets: s.replay.RevealSecrets,
 		Checkpoints: s.replay.Checkpoints, ResolvePlayers: s.replay.ResolvePlayers, Roster: s.replay.Roster,
+		StateFilter: s.replay.StateFilter,
 	}
 	switch {
 	case start.Cursor != nil && s.replay.Follower != nil &&
@@ -285,6 +290,8 @@ func (s *stream) open(start Start) error {
 	default:
 		options.Start.Tick, options.Start.Now = start.Tick, start.Now
 	}
+	options.State = s.State || start.Cursor != nil && start.Cursor.State
+	options.StateAgain = s.State && s.Slow == replaydv1.SlowConsumer_SLOW_CONSUMER_DROP
 	var err error
 	if s.reader, err = s.replay.Open(options); err != nil {
 		return err
@@ -330,9 +337,9 @@ func (s *stream) header(r encode.Reader) error {
 func (s *stream) announce() error {
 	s.entered = true
 	if s.started {
-		return s.respond(&replaydv1.StreamEventsResponse{Response: &replaydv1.StreamEventsResponse_State{
-			State: &replaydv1.StateChange{
-				State: replaydv1.State_STATE_SUCCESSOR, Successor: s.replay.Info, PredecessorEnd: s.predecessor,
+		return s.respond(&replaydv1.StreamEventsResponse{Response: &replaydv1.StreamEventsResponse_FollowStatus{
+			FollowStatus: &replaydv1.FollowStatus{
+				State: replaydv1.FollowState_FOLLOW_STATE_SUCCESSOR, Successor: s.replay.Info, PredecessorEnd: s.predecessor,
 			},
 		}})
 	}
@@ -414,14 +421,14 @@ func (s *stream) linger() (outcome, error) {
 	return s.wait(nil, nil, untilNext(time.Now(), s.MaxDelay))
 }
 
-// listField finds the field of EventBatch in which a format's events travel.
-func listField(c *encode.Codec) (protowire.Number, error) {
+// listField finds the field of a message in which a format's events travel.
+func listField(c *encode.Codec, of proto.Message) (protowire.Number, error) {
 	want := c.NewEventList().ProtoReflect().Descriptor().FullName()
-	fields := (*replaydv1.EventBatch)(nil).ProtoReflect().Descriptor().Fields()
+	fields := of.ProtoReflect().Descriptor().Fields()
 	for i := range fields.Len() {
 		if f := fields.Get(i); f.Message() != nil && f.Message().FullName() == want {
 			return f.Number(), nil
 		}
 	}
-	return 0, fmt.Errorf("EventBatch has no field for %s", want)
+	return 0, fmt.Errorf("%s has no field for %s", of.ProtoReflect().Descriptor().Name(), want)
 }

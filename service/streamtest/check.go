@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service/cursor"
 )
 
 // maxResponse is how many bytes a response may have, so that clients with default limits can read it.
@@ -29,9 +30,8 @@ type Options struct {
 	From int
 	// Sequence is the sequence number of the first event: not 0 for a history whose first session was itself resumed.
 	Sequence uint64
-	// Snapshot says that the subscription began with `now`: before the event From, the first session delivers events that
-	// are not part of the replay. Any number of them is fine, but they count.
-	Snapshot bool
+	// State says that the subscription asked for the state: where it begins, where a replay does, and behind gaps.
+	State bool
 	// Gaps says that the subscription asked for SLOW_CONSUMER_DROP. Gaps are a violation otherwise.
 	Gaps bool
 	// Incomplete says that the history need not reach the end of the last replay.
@@ -57,7 +57,7 @@ func (v ViolationError) Error() string {
 // Check returns the promises that a history breaks, joined, or nil. The replays are what the subscription goes through:
 // one, or with follow_successors several.
 func Check(h History, replays []Replay, o Options) error {
-	c := checker{replays: replays, o: o, event: o.From, sequence: o.Sequence, snapshot: o.Snapshot}
+	c := checker{replays: replays, o: o, event: o.From, sequence: o.Sequence}
 	for i := range h {
 		c.session(i, &h[i])
 	}
@@ -81,7 +81,6 @@ type checker struct {
 	replay   int    // which one is streamed now
 	event    int    // the next of its events
 	sequence uint64 // the next sequence number
-	snapshot bool   // events before the replay's own may come
 
 	// Of the present session:
 	at, number int // its number and the response's
@@ -89,6 +88,8 @@ type checker struct {
 	ended      bool
 	sent       uint64
 	caughtUp   bool
+	untold     bool  // the state must come now
+	left       bool  // the last cursor says so
 	read, tick int64 // of the last heartbeat
 
 	violations []error
@@ -103,6 +104,7 @@ func (c *checker) failf(format string, args ...any) {
 func (c *checker) session(number int, s *Session) {
 	c.at, c.started, c.ended, c.sent, c.caughtUp = number, false, false, 0, false
 	c.read, c.tick = 0, -1<<63
+	c.untold = c.left
 	for i, raw := range s.Responses {
 		c.number = i
 		if len(raw) > maxResponse {
@@ -114,6 +116,11 @@ func (c *checker) session(number int, s *Session) {
 			continue
 		}
 		c.response(r)
+		if at, err := cursor.Parse(r.cursor); err == nil {
+			if c.left = at.State; c.left != c.untold {
+				c.failf("its cursor says of the state that it is to be told: %v", c.left)
+			}
+		}
 	}
 	c.number = len(s.Responses)
 	switch {
@@ -136,6 +143,15 @@ func (c *checker) response(r *response) {
 		c.failf("a start must be the first response, and the only one")
 	}
 	c.started = true
+	if state := r.message.GetState(); state != nil {
+		c.state(state)
+		return
+	}
+	if end := r.message.GetEnd(); c.untold && r.message.GetHeartbeat() == nil &&
+		end.GetReason() != replaydv1.EndReason_END_REASON_SERVER_DRAINING {
+		c.failf("it comes before the state is complete")
+		c.untold = false
+	}
 	if r.batch != nil {
 		c.batch(r.batch)
 		return
@@ -143,12 +159,14 @@ func (c *checker) response(r *response) {
 	switch m := r.message.GetResponse().(type) {
 	case *replaydv1.StreamEventsResponse_Start:
 		c.start(m.Start)
+		c.untold = c.o.State || c.untold
 	case *replaydv1.StreamEventsResponse_Heartbeat:
 		c.heartbeat(m.Heartbeat)
-	case *replaydv1.StreamEventsResponse_State:
-		c.state(m.State)
+	case *replaydv1.StreamEventsResponse_FollowStatus:
+		c.follow(m.FollowStatus)
 	case *replaydv1.StreamEventsResponse_Gap:
 		c.gap(m.Gap)
+		c.untold = c.o.State
 	case *replaydv1.StreamEventsResponse_End:
 		c.end(m.End)
 	default:
@@ -181,12 +199,6 @@ func (c *checker) batch(b *batch) {
 	}
 	c.sequence = b.next
 	c.sent += uint64(len(events))
-	if c.snapshot { // only the first batch can be one
-		c.snapshot = false
-		if want := c.replays[c.replay].Events; c.event >= len(want) || events[0] != want[c.event] {
-			return
-		}
-	}
 	c.events(events)
 }
 
@@ -244,20 +256,28 @@ func (c *checker) heartbeat(h *replaydv1.Heartbeat) {
 	c.read, c.tick = read, tick
 }
 
-func (c *checker) state(s *replaydv1.StateChange) {
+// state takes in a part of the state.
+func (c *checker) state(s *replaydv1.StateBatch) {
+	if !c.untold {
+		c.failf("a state that nobody asked for, or once more")
+	}
+	c.untold = !s.GetComplete()
+}
+
+func (c *checker) follow(s *replaydv1.FollowStatus) {
 	switch s.GetState() {
-	case replaydv1.State_STATE_CAUGHT_UP:
+	case replaydv1.FollowState_FOLLOW_STATE_CAUGHT_UP:
 		if c.caughtUp {
 			c.failf("caught up, and never fell behind since the last time")
 		}
 		c.caughtUp = true
-	case replaydv1.State_STATE_FELL_BEHIND:
+	case replaydv1.FollowState_FOLLOW_STATE_FELL_BEHIND:
 		c.caughtUp = false
-	case replaydv1.State_STATE_SUCCESSOR:
+	case replaydv1.FollowState_FOLLOW_STATE_SUCCESSOR:
 		c.successor(s)
-	case replaydv1.State_STATE_WAITING:
+	case replaydv1.FollowState_FOLLOW_STATE_WAITING:
 		c.waiting(s.GetWaiting())
-	case replaydv1.State_STATE_MOVED:
+	case replaydv1.FollowState_FOLLOW_STATE_MOVED:
 		if s.GetReplay() == "" {
 			c.failf("moved, and nobody says where")
 		}
@@ -281,7 +301,7 @@ func (c *checker) waiting(w *replaydv1.Waiting) {
 	}
 }
 
-func (c *checker) successor(s *replaydv1.StateChange) {
+func (c *checker) successor(s *replaydv1.FollowStatus) {
 	if c.event != len(c.replays[c.replay].Events) {
 		c.failf("the successor comes after event %d of %d", c.event, len(c.replays[c.replay].Events))
 	}
@@ -291,6 +311,7 @@ func (c *checker) successor(s *replaydv1.StateChange) {
 	}
 	c.reason(s.GetPredecessorEnd())
 	c.replay++
+	c.untold = c.o.State
 	c.event, c.caughtUp, c.read, c.tick = 0, false, 0, -1<<63
 	if got := s.GetSuccessor().GetIdentity(); got != c.replays[c.replay].Identity {
 		c.failf("the successor is %q instead of %q", got, c.replays[c.replay].Identity)

@@ -83,16 +83,22 @@ func heartbeat(read int64, tick int32) *replaydv1.StreamEventsResponse {
 	}})
 }
 
-func state(s replaydv1.State) *replaydv1.StreamEventsResponse {
+func told(complete bool) *replaydv1.StreamEventsResponse {
 	return response(&replaydv1.StreamEventsResponse{Response: &replaydv1.StreamEventsResponse_State{
-		State: &replaydv1.StateChange{State: s},
+		State: &replaydv1.StateBatch{Complete: complete},
+	}})
+}
+
+func state(s replaydv1.FollowState) *replaydv1.StreamEventsResponse {
+	return response(&replaydv1.StreamEventsResponse{Response: &replaydv1.StreamEventsResponse_FollowStatus{
+		FollowStatus: &replaydv1.FollowStatus{State: s},
 	}})
 }
 
 func successor(replay string, end replaydv1.EndReason) *replaydv1.StreamEventsResponse {
-	return response(&replaydv1.StreamEventsResponse{Response: &replaydv1.StreamEventsResponse_State{
-		State: &replaydv1.StateChange{
-			State: replaydv1.State_STATE_SUCCESSOR, Successor: &replaydv1.Replay{Identity: replay}, PredecessorEnd: end,
+	return response(&replaydv1.StreamEventsResponse{Response: &replaydv1.StreamEventsResponse_FollowStatus{
+		FollowStatus: &replaydv1.FollowStatus{
+			State: replaydv1.FollowState_FOLLOW_STATE_SUCCESSOR, Successor: &replaydv1.Replay{Identity: replay}, PredecessorEnd: end,
 		},
 	}})
 }
@@ -125,8 +131,8 @@ const (
 	finished  = replaydv1.EndReason_END_REASON_FINISHED
 	truncated = replaydv1.EndReason_END_REASON_TRUNCATED
 	draining  = replaydv1.EndReason_END_REASON_SERVER_DRAINING
-	caughtUp  = replaydv1.State_STATE_CAUGHT_UP
-	behind    = replaydv1.State_STATE_FELL_BEHIND
+	caughtUp  = replaydv1.FollowState_FOLLOW_STATE_CAUGHT_UP
+	behind    = replaydv1.FollowState_FOLLOW_STATE_FELL_BEHIND
 )
 
 func cut(s streamtest.Session) streamtest.Session {
@@ -185,12 +191,16 @@ func TestCheck(t *testing.T) {
 		{"from the middle", one(responses{
 			start("a", 7), batch(7, 4, 5), successor("b", finished), batch(9, 10, 11, 12), end(finished, 5),
 		}), streamtest.Options{From: 4, Sequence: 7}, ""},
-		{"snapshot", one(responses{
-			start("a", 0), batch(0, 90, 91), batch(2, 5), successor("b", finished), batch(3, 10, 11, 12), end(finished, 6),
-		}), streamtest.Options{From: 5, Snapshot: true}, ""},
-		{"no snapshot where one could be", one(responses{
-			start("a", 0), batch(0, 5), successor("b", finished), batch(1, 10, 11, 12), end(finished, 4),
-		}), streamtest.Options{From: 5, Snapshot: true}, ""},
+		{"state", one(responses{
+			start("a", 0), told(false), heartbeat(1, 1), told(true), batch(0, 0, 1, 2, 3, 4, 5), successor("b", finished), told(true),
+			batch(6, 10, 11, 12), end(finished, 9),
+		}), streamtest.Options{State: true}, ""},
+		{"state that nobody asked for", one(responses{start("a", 0), told(true)}), streamtest.Options{}, "nobody asked for"},
+		{"state twice", one(responses{start("a", 0), told(true), told(true)}), streamtest.Options{State: true}, "or once more"},
+		{"events before the state", one(responses{start("a", 0), told(false), batch(0, 0)}), streamtest.Options{State: true}, "before the state is complete"},
+		{"no state behind a gap", one(responses{
+			start("a", 0), told(true), gap(0, 2), batch(2, 2),
+		}), streamtest.Options{State: true, Gaps: true}, "before the state is complete"},
 
 		{"nothing", nil, streamtest.Options{}, "ends in replay 0 of 2"},
 		{"no start", one(responses{batch(0, 0, 1)}), streamtest.Options{}, "a start must be the first response"},

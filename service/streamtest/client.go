@@ -76,7 +76,7 @@ func (c Client) Raw(ctx context.Context, req *replaydv1.StreamEventsRequest, eac
 func Resumed(req *replaydv1.StreamEventsRequest, h History) *replaydv1.StreamEventsRequest {
 	next := proto.CloneOf(req)
 	if at := h.Cursor(); at != nil {
-		next.Start = &replaydv1.StreamEventsRequest_Cursor{Cursor: at}
+		next.Start = &replaydv1.Start{At: &replaydv1.Start_Cursor{Cursor: at}, WithState: req.GetStart().GetWithState()}
 	}
 	return next
 }

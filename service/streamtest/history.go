@@ -94,7 +94,7 @@ type batch struct {
 // The numbers of the fields that are read without unmarshalling; see stream.proto.
 const (
 	fieldCursor = 1 // StreamEventsResponse.cursor
-	fieldBatch  = 3 // StreamEventsResponse.batch
+	fieldBatch  = 4 // StreamEventsResponse.batch
 	fieldFirst  = 1 // EventBatch.first_sequence
 	fieldNext   = 2 // EventBatch.next_sequence
 

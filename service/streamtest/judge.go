@@ -1,11 +1,13 @@
 package streamtest
 
 import (
-	"errors"
 	"fmt"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/replayd/replayd/decoders"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
@@ -24,9 +26,6 @@ func (o *Oracle) Judge(req *replaydv1.StreamEventsRequest, s *Session) error {
 	if err != nil {
 		return err
 	}
-	if req.GetNow() {
-		return o.judgeNow(req, s)
-	}
 	if (s.Err != nil) && (status.Code(s.Err) != status.Code(o.Err) || o.Err == nil) {
 		return fmt.Errorf("ended by %w, where the whole stream ended by %w", s.Err, o.Err)
 	}
@@ -34,18 +33,126 @@ func (o *Oracle) Judge(req *replaydv1.StreamEventsRequest, s *Session) error {
 	for i := range want {
 		texts[i] = want[i].Text
 	}
-	options := Options{}
-	if c := req.GetCursor(); c != nil {
+	options := Options{State: req.GetStart().GetWithState()}
+	if c := req.GetStart().GetCursor(); c != nil {
 		at, err := cursor.Parse(c)
 		if err != nil {
 			return err
 		}
-		options.Sequence = at.Sequence
+		options.Sequence, options.State = at.Sequence, options.State || at.State
 	}
 	if err := Check(History{*s}, []Replay{{Identity: o.Identity, Events: texts}}, options); err != nil {
 		return err
 	}
+	if err := o.judgeState(req, s); err != nil {
+		return err
+	}
 	return o.judgePlaces(req, s, want)
+}
+
+// judgeState looks at the events of a session that tell a state: whether the filters let them through, and, where it is known
+// what all of it is, whether it is that.
+func (o *Oracle) judgeState(req *replaydv1.StreamEventsRequest, s *Session) error {
+	told, err := o.told(s)
+	if err != nil {
+		return err
+	}
+	for i := range told {
+		e := &told[i]
+		if e.kind != "player_state" && e.kind != "entity_entered" {
+			return fmt.Errorf("an event of kind %s tells the state", e.kind)
+		}
+		if text, ok := o.deliver(stateRequest(req), e); !ok || text != e.text {
+			return fmt.Errorf("of the state the filter does not let through %s", short(e.text))
+		}
+	}
+	if o.State == nil || len(s.Responses) == 0 {
+		return nil
+	}
+	r, err := parse(s.Responses[0])
+	if err != nil {
+		return err
+	}
+	at, err := cursor.Parse(r.cursor)
+	if err != nil || !at.State {
+		return err
+	}
+	whole := o.State(at.Position)
+	if whole == nil {
+		return nil
+	}
+	all, err := o.told(whole)
+	if err != nil {
+		return err
+	}
+	var want []string
+	for i := range all {
+		if text, ok := o.deliver(stateRequest(req), &all[i]); ok {
+			want = append(want, text)
+		}
+	}
+	if len(want) != len(told) {
+		return fmt.Errorf("the state at %v has %d events instead of %d", at.Position, len(told), len(want))
+	}
+	for i := range want {
+		if told[i].text != want[i] {
+			return fmt.Errorf("event %d of the state at %v: got %s, want %s", i, at.Position, short(told[i].text), short(want[i]))
+		}
+	}
+	return nil
+}
+
+// stateRequest are the filters of a request as they are for events that tell a state.
+func stateRequest(req *replaydv1.StreamEventsRequest) *replaydv1.StreamEventsRequest {
+	things := &replaydv1.StreamEventsRequest{}
+	for _, f := range req.GetInclude() {
+		f = proto.CloneOf(f)
+		f.Kinds, f.Ticks = nil, nil
+		things.Include = append(things.Include, f)
+	}
+	for _, f := range req.GetExclude() {
+		if len(f.GetKinds()) == 0 && f.GetTicks() == nil {
+			things.Exclude = append(things.Exclude, f)
+		}
+	}
+	return things
+}
+
+// told returns the events of a session that tell a state.
+func (o *Oracle) told(s *Session) ([]event, error) {
+	state := &Oracle{format: o.format, kinds: o.kinds, teams: o.teams}
+	for _, raw := range s.Responses {
+		r, err := parse(raw)
+		if err != nil {
+			return nil, err
+		}
+		part := r.message.GetState()
+		if part == nil || part.GetEvents() == nil {
+			continue
+		}
+		list, err := proto.Marshal(part)
+		if err != nil {
+			return nil, err
+		}
+		b := &batch{field: (*replaydv1.EventBatch)(nil).ProtoReflect().Descriptor().Fields().ByName(protoreflect.Name(o.format)).Number()}
+		if err := fields(list, func(_ protowire.Number, _ uint64, bytes []byte) {
+			if bytes != nil {
+				b.list = bytes
+			}
+		}); err != nil {
+			return nil, err
+		}
+		var c canon
+		texts, err := c.events(b)
+		if err != nil {
+			return nil, err
+		}
+		b.offsets, b.indexes = make([]int64, len(texts)), make([]int64, len(texts))
+		if err := state.add(&c, b); err != nil {
+			return nil, err
+		}
+	}
+	return state.events, nil
 }
 
 // judgePlaces looks at the positions of a session's events, and at where its cursors lead.
@@ -53,7 +160,7 @@ func (o *Oracle) judgePlaces(req *replaydv1.StreamEventsRequest, s *Session, wan
 	next := 0
 	var c canon
 	var before *decoders.Position // of the last event before the start
-	if start, ok := req.GetStart().(*replaydv1.StreamEventsRequest_Tick); ok {
+	if start, ok := req.GetStart().GetAt().(*replaydv1.Start_Tick); ok {
 		if at, some := o.before(start.Tick); some {
 			before = &at
 		}
@@ -87,6 +194,8 @@ func (o *Oracle) judgePlaces(req *replaydv1.StreamEventsRequest, s *Session, wan
 			return fmt.Errorf("response %d: the last tick is %d instead of %d", i, end.GetLastTick(), o.End.GetLastTick())
 		}
 		switch p := at.Position; {
+		case req.GetStart().GetNow() != nil && o.Err == nil && p != o.end:
+			return fmt.Errorf("response %d: the cursor is at %v, now is at %v", i, p, o.end)
 		case before != nil && !before.Before(p):
 			return fmt.Errorf("response %d: the cursor is at %v, but at %v is an event before the tick asked for", i, p, *before)
 		case next > 0 && !want[next-1].At.Before(p):
@@ -95,58 +204,6 @@ func (o *Oracle) judgePlaces(req *replaydv1.StreamEventsRequest, s *Session, wan
 			return fmt.Errorf("response %d: the cursor is at %v, behind the next event at %v", i, p, want[next].At)
 		case o.Err == nil && o.end.Before(p):
 			return fmt.Errorf("response %d: the cursor is at %v, the replay ends at %v", i, p, o.end)
-		}
-	}
-	return nil
-}
-
-// judgeNow looks at a session that began at the end of a replay that is all there: events that tell the state, and none
-// else.
-func (o *Oracle) judgeNow(req *replaydv1.StreamEventsRequest, s *Session) error {
-	if s.Err != nil && o.Err == nil {
-		return fmt.Errorf("ended by %w", s.Err)
-	}
-	var c canon
-	var sequence uint64
-	for i, raw := range s.Responses {
-		r, err := parse(raw)
-		if err != nil {
-			return err
-		}
-		if r.batch == nil {
-			continue
-		}
-		events, err := c.events(r.batch)
-		if err != nil {
-			return err
-		}
-		if limit := req.GetMaxBatchEvents(); limit > 0 && len(events) > int(limit) {
-			return fmt.Errorf("response %d has %d events", i, len(events))
-		}
-		if r.batch.first != sequence || r.batch.next != sequence+uint64(len(events)) {
-			return fmt.Errorf("response %d counts %d events from %d to %d", i, len(events), r.batch.first, r.batch.next)
-		}
-		sequence = r.batch.next
-		told := &Oracle{format: o.format, kinds: o.kinds, teams: o.teams, layers: o.layers}
-		b := *r.batch
-		b.offsets, b.indexes = make([]int64, len(events)), make([]int64, len(events))
-		if req.GetEncoding() == replaydv1.Encoding_ENCODING_COLUMNS {
-			continue // whether the filter is met is seen in rows
-		}
-		if err := told.add(&c, &b); err != nil {
-			return err
-		}
-		for j := range told.events {
-			e := &told.events[j]
-			if e.kind != "player_state" && e.kind != "entity_entered" {
-				return fmt.Errorf("response %d: an event of kind %s tells the state", i, e.kind)
-			}
-			if text, ok := o.deliver(&replaydv1.StreamEventsRequest{Include: req.GetInclude(), Exclude: req.GetExclude()}, e); !ok || text != e.text {
-				return fmt.Errorf("response %d: the filter does not let through %s", i, short(e.text))
-			}
-		}
-		if at, err := cursor.Parse(r.cursor); err != nil || o.Err == nil && at.Position != o.end {
-			return fmt.Errorf("response %d: the cursor is at %v, the end at %v: %w", i, at.Position, o.end, errors.Join(err))
 		}
 	}
 	return nil

@@ -24,6 +24,9 @@ type Oracle struct {
 	// End is how the whole stream ended, Err its status.
 	End *replaydv1.StreamEnd
 	Err error
+	// State returns a session that asked for the whole state at a position, from somebody else than who is judged, or nil where
+	// there is none. It may be nil.
+	State func(at decoders.Position) *Session
 
 	format string
 	kinds  map[string]properties // of all kinds of the format
@@ -32,7 +35,6 @@ type Oracle struct {
 	end    decoders.Position
 	sum    decoders.Sum
 	teams  map[int32]int32 // of StarCraft II: the team of a player
-	layers map[int32]int32 // of maps: the index in its group of a layer
 }
 
 // properties are the conditions that events of a kind can meet.
@@ -65,7 +67,7 @@ type Event struct {
 
 // NewOracle makes an oracle of a session that asked for everything, with positions.
 func NewOracle(s *Session) (*Oracle, error) {
-	o := &Oracle{Err: s.Err, teams: map[int32]int32{}, layers: map[int32]int32{}}
+	o := &Oracle{Err: s.Err, teams: map[int32]int32{}}
 	var c canon
 	for _, raw := range s.Responses {
 		r, err := parse(raw)
@@ -158,21 +160,13 @@ func (o *Oracle) add(c *canon, b *batch) error {
 
 // about says of events what takes the whole replay to know.
 func (e *event) about(o *Oracle) {
-	switch o.format {
-	case "sc2replay":
-		e.teams = nil
-		if len(e.players) > 0 && e.players[0] != noPlayer {
-			if team, ok := o.teams[e.players[0]]; ok {
-				e.teams = []int32{team}
-			}
-		}
-	case "datafile":
-		if len(e.layers) > 0 && e.kind != "automapper" {
-			if in, ok := o.layers[e.layers[0]]; ok && in >= 0 {
-				e.layers = []int32{in}
-			} else {
-				e.layers = nil
-			}
+	if o.format != "sc2replay" {
+		return
+	}
+	e.teams = nil
+	if len(e.players) > 0 && e.players[0] != noPlayer {
+		if team, ok := o.teams[e.players[0]]; ok {
+			e.teams = []int32{team}
 		}
 	}
 }
@@ -186,9 +180,8 @@ type body struct {
 	OtherClientID *int32 `json:"other_client_id"`
 	Team          *int32 `json:"team"`
 
-	Layer        *int32 `json:"layer"`
-	Group        *int32 `json:"group"`
-	LayerInGroup *int32 `json:"layer_in_group"`
+	Layer *int32 `json:"layer"`
+	Group *int32 `json:"group"`
 
 	Class        string            `json:"class"`
 	Fields       []json.RawMessage `json:"fields"`
@@ -212,7 +205,7 @@ type ref struct {
 // read reads an event's line of JSON.
 func (e *event) read(line []byte, o *Oracle) error {
 	var top struct {
-		Tick   int32  `json:"tick"`
+		Tick   int32  `json:"at_tick"`
 		Kind   string `json:"kind"`
 		Player *ref   `json:"player"`
 	}
@@ -248,11 +241,6 @@ func (e *event) read(line []byte, o *Oracle) error {
 		return e.readDem(line, &b)
 	case "datafile":
 		e.groups, e.layers = atLeastZero(b.Group), some(b.Layer)
-		if e.kind == "automapper" {
-			e.layers = atLeastZero(b.LayerInGroup)
-		} else if b.Layer != nil && b.LayerInGroup != nil {
-			o.layers[*b.Layer] = *b.LayerInGroup
-		}
 	}
 	return nil
 }
@@ -365,7 +353,7 @@ func documented(format string, list protoreflect.MessageDescriptor) map[string]p
 			p.classes = strings.HasPrefix(name, "entity_")
 			p.fields = p.classes && name != "entity_left" && name != "entity_deleted"
 		case "datafile":
-			p = properties{groups: has("group"), layers: has("layer") || has("layer_in_group")}
+			p = properties{groups: has("group"), layers: has("layer")}
 		}
 		kinds[name] = p
 	}
@@ -383,12 +371,12 @@ func (o *Oracle) matches(f *replaydv1.EventFilter, e *event) bool {
 		return false
 	case f.GetTicks() != nil && (f.GetTicks().Min != nil && e.tick < f.GetTicks().GetMin() || f.GetTicks().Max != nil && e.tick > f.GetTicks().GetMax()):
 		return false
-	case len(f.GetClasses()) > 0 && (!has.classes || !anyGlob(f.GetClasses(), e.class)):
+	case len(f.GetDem().GetClasses()) > 0 && (!has.classes || !anyGlob(f.GetDem().GetClasses(), e.class)):
 		return false
-	case len(f.GetFields()) > 0 && !has.fields:
+	case len(f.GetDem().GetFields()) > 0 && !has.fields:
 		return false
 	}
-	return one(f.GetPlayers(), e.players) && one(f.GetTeams(), e.teams) && one(f.GetGroups(), e.groups) && one(f.GetLayers(), e.layers)
+	return one(f.GetPlayers(), e.players) && one(f.GetTeams(), e.teams) && one(f.GetDatafile().GetGroups(), e.groups) && one(f.GetDatafile().GetLayers(), e.layers)
 }
 
 // anyGlob matches by another way than the daemon: the standard library's, whose other special characters are escaped.
@@ -412,9 +400,9 @@ func (o *Oracle) deliver(req *replaydv1.StreamEventsRequest, e *event) (string, 
 			continue
 		}
 		matched = true
-		all = all || len(f.GetFields()) == 0
+		all = all || len(f.GetDem().GetFields()) == 0
 		for _, field := range e.fields {
-			if anyGlob(f.GetFields(), field.name) {
+			if anyGlob(f.GetDem().GetFields(), field.name) {
 				kept[field.name] = true
 			}
 		}
@@ -427,11 +415,11 @@ func (o *Oracle) deliver(req *replaydv1.StreamEventsRequest, e *event) (string, 
 		if !o.matches(f, e) {
 			continue
 		}
-		if len(f.GetFields()) == 0 {
+		if len(f.GetDem().GetFields()) == 0 {
 			return "", false
 		}
 		for _, field := range e.fields {
-			if anyGlob(f.GetFields(), field.name) {
+			if anyGlob(f.GetDem().GetFields(), field.name) {
 				removed[field.name] = true
 			}
 		}
@@ -459,8 +447,8 @@ func (o *Oracle) Refused(req *replaydv1.StreamEventsRequest) bool {
 		for kind, has := range o.kinds {
 			asked := len(f.GetKinds()) == 0 || slices.Contains(f.GetKinds(), kind)
 			meets := (has.players || len(f.GetPlayers()) == 0) && (has.teams || len(f.GetTeams()) == 0) &&
-				(has.groups || len(f.GetGroups()) == 0) && (has.layers || len(f.GetLayers()) == 0) &&
-				(has.classes || len(f.GetClasses()) == 0) && (has.fields || len(f.GetFields()) == 0)
+				(has.groups || len(f.GetDatafile().GetGroups()) == 0) && (has.layers || len(f.GetDatafile().GetLayers()) == 0) &&
+				(has.classes || len(f.GetDem().GetClasses()) == 0) && (has.fields || len(f.GetDem().GetFields()) == 0)
 			t := f.GetTicks()
 			timely := o.format != "datafile" || (t.GetMin() <= 0 && (t == nil || t.Max == nil || t.GetMax() >= 0))
 			if asked && meets && timely && !o.absent[kind] {
@@ -471,27 +459,25 @@ func (o *Oracle) Refused(req *replaydv1.StreamEventsRequest) bool {
 	return len(req.GetInclude()) > 0
 }
 
-// Expect returns what a request must get, of what is there now. The start `now` gets nothing: a state comes before.
+// Expect returns what a request must get, of what is there now. The start `now` gets nothing.
 func (o *Oracle) Expect(req *replaydv1.StreamEventsRequest) ([]Event, error) {
 	var got []Event
 	from, arrived := decoders.Position{}, true
-	switch start := req.GetStart().(type) {
-	case *replaydv1.StreamEventsRequest_Cursor:
+	switch start := req.GetStart().GetAt().(type) {
+	case *replaydv1.Start_Cursor:
 		at, err := cursor.Parse(start.Cursor)
 		if err != nil {
 			return nil, err
 		}
 		from = at.Position
-	case *replaydv1.StreamEventsRequest_Now:
-		if start.Now {
-			return nil, nil
-		}
-	case *replaydv1.StreamEventsRequest_Tick:
+	case *replaydv1.Start_Now:
+		return nil, nil
+	case *replaydv1.Start_Tick:
 		arrived = false
 	}
 	for i := range o.events {
 		e := &o.events[i]
-		if t, ok := req.GetStart().(*replaydv1.StreamEventsRequest_Tick); ok && e.tick >= t.Tick {
+		if t, ok := req.GetStart().GetAt().(*replaydv1.Start_Tick); ok && e.tick >= t.Tick {
 			arrived = true
 		}
 		if !arrived || e.at.Before(from) {
@@ -501,7 +487,7 @@ func (o *Oracle) Expect(req *replaydv1.StreamEventsRequest) ([]Event, error) {
 			got = append(got, Event{text, e.at})
 		}
 	}
-	if n := int(req.GetLastEvents()); n > 0 && len(got) > n {
+	if n := int(req.GetStart().GetLastEvents()); n > 0 && len(got) > n {
 		got = got[len(got)-n:]
 	}
 	return got, nil

@@ -89,14 +89,20 @@ func (m *Maker) Request(replay string) *replaydv1.StreamEventsRequest {
 	switch m.random.IntN(8) {
 	case 0, 1, 2:
 		if len(m.cursors) > 0 {
-			req.Start = &replaydv1.StreamEventsRequest_Cursor{Cursor: m.cursors[m.random.IntN(len(m.cursors))]}
+			req.Start = &replaydv1.Start{At: &replaydv1.Start_Cursor{Cursor: m.cursors[m.random.IntN(len(m.cursors))]}}
 		}
 	case 3:
-		req.Start = &replaydv1.StreamEventsRequest_Tick{Tick: m.tick()}
+		req.Start = &replaydv1.Start{At: &replaydv1.Start_Tick{Tick: m.tick()}}
 	case 4:
-		req.Start = &replaydv1.StreamEventsRequest_LastEvents{LastEvents: 1 + m.random.Uint32N([]uint32{3, 50, 5000}[m.random.IntN(3)])}
+		req.Start = &replaydv1.Start{At: &replaydv1.Start_LastEvents{LastEvents: 1 + m.random.Uint32N([]uint32{3, 50, 5000}[m.random.IntN(3)])}}
 	case 5:
-		req.Start = &replaydv1.StreamEventsRequest_Now{Now: m.one(2)}
+		req.Start = &replaydv1.Start{At: &replaydv1.Start_Now{Now: &replaydv1.Now{}}}
+	}
+	if m.one(3) && m.o.format != "sc2replay" { // whose state is not told yet
+		if req.Start == nil {
+			req.Start = &replaydv1.Start{}
+		}
+		req.Start.WithState = true
 	}
 	return req
 }
@@ -139,28 +145,42 @@ func (m *Maker) filter() *replaydv1.EventFilter {
 		case 5:
 			f.Teams = m.numbers(&m.teams)
 		case 6:
-			f.Groups = m.numbers(&m.groups)
+			mapOf(f).Groups = m.numbers(&m.groups)
 		case 7:
-			f.Layers = m.numbers(&m.layers)
+			mapOf(f).Layers = m.numbers(&m.layers)
 		case 8:
-			f.Classes = m.patterns(m.classes.names)
+			demOf(f).Classes = m.patterns(m.classes.names)
 		case 9:
-			f.Fields = m.patterns(m.fields.names)
+			demOf(f).Fields = m.patterns(m.fields.names)
 		}
 	}
 	// Conditions that the format does not have are for a few requests only.
 	if !m.one(20) {
 		if len(m.groups.numbers) == 0 {
-			f.Groups, f.Layers = nil, nil
+			f.Datafile = nil
 		}
 		if len(m.players.numbers) == 0 && len(m.teams.numbers) == 0 {
 			f.Players, f.Teams = nil, nil
 		}
 		if len(m.classes.names) == 0 {
-			f.Classes, f.Fields = nil, nil
+			f.Dem = nil
 		}
 	}
 	return f
+}
+
+func mapOf(f *replaydv1.EventFilter) *replaydv1.DatafileFilter {
+	if f.Datafile == nil {
+		f.Datafile = &replaydv1.DatafileFilter{}
+	}
+	return f.Datafile
+}
+
+func demOf(f *replaydv1.EventFilter) *replaydv1.DemFilter {
+	if f.Dem == nil {
+		f.Dem = &replaydv1.DemFilter{}
+	}
+	return f.Dem
 }
 
 func (m *Maker) allKinds() []string {

@@ -103,6 +103,10 @@ func (f *format) writeField(g *protogen.GeneratedFile, field *protogen.Field, ex
 		g.P("if m.Has", field.GoName, " {")
 		f.writeValue(g, field, expr)
 		g.P("}")
+	case hasAbsent(field):
+		g.P("if ", expr, " != ", absent(field), " {")
+		f.writeValue(g, field, expr)
+		g.P("}")
 	default:
 		g.P("if ", notZero(g, field, expr), " {")
 		f.writeValue(g, field, expr)

@@ -13,7 +13,7 @@
 //	string, bytes          []byte; the appender makes strings valid UTF-8
 //	enum                   a named int32 type with constants
 //	message                a value and a bool Has<Field>; a pointer, nil when absent, where the message is recursive
-//	optional scalar        a value and a bool Has<Field>
+//	optional scalar        a value and a bool Has<Field>, or, with the option absent, that number for nothing
 //	repeated               a slice of values
 //	oneof kind in Event    a Kind and a value for each alternative
 //	any other oneof x      X<Message>Case and a value for each alternative
@@ -24,8 +24,11 @@ import (
 	"strings"
 
 	"google.golang.org/protobuf/compiler/protogen"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/pluginpb"
+
+	optionsv1 "github.com/replayd/replayd/proto/replayd/options/v1"
 )
 
 func main() {
@@ -157,7 +160,17 @@ func (f *format) hasPresence(field *protogen.Field) bool {
 	if field.Message != nil {
 		return !f.cyclic[field.Message.Desc.FullName()]
 	}
-	return field.Desc.HasOptionalKeyword()
+	return field.Desc.HasOptionalKeyword() && !hasAbsent(field)
+}
+
+// hasAbsent tells whether a number in an optional field says that there is nothing.
+func hasAbsent(field *protogen.Field) bool {
+	return proto.HasExtension(field.Desc.Options(), optionsv1.E_Absent)
+}
+
+// absent is that number.
+func absent(field *protogen.Field) int32 {
+	return proto.GetExtension(field.Desc.Options(), optionsv1.E_Absent).(int32)
 }
 
 // isPointer tells whether a message field is a pointer, because its message can hold itself.

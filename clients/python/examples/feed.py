@@ -13,6 +13,7 @@ import json
 import urllib.request
 
 import replayd
+from replayd.events import teehistorian
 
 TICKS_PER_SECOND = 50
 
@@ -27,6 +28,7 @@ def main() -> None:
     with replayd.connect(options.address) as client:
         events = client.events(
             options.replay,
+            format=teehistorian.FORMAT,
             kinds=["player_ready", "drop", "player_finish", "finish"],
             resolve_players=True,
             follow=not options.all,
@@ -40,20 +42,20 @@ def main() -> None:
                     post(options.webhook, text)
 
 
-def tell(event: replayd.Event) -> str | None:
+def tell(event: teehistorian.Event) -> str | None:
     """What to say of an event, if anything. The daemon knows who is who, over changes of the map, too."""
-    value = event.value
-    if event.kind == "finish":
-        return "the game is over"
-    name = event.event.player.name or f"player {value.client_id}"
+    name = event.event.player.name
     match event.kind:
         case "player_ready":
-            return f"{name} joined"
+            return f"{name or event.value.client_id} joined"
         case "drop":
-            return f"{name} left" + (f" ({value.reason})" if value.reason else "")
+            return f"{name or event.value.client_id} left" + (f" ({event.value.reason})" if event.value.reason else "")
         case "player_finish":
-            return f"{name} finished in {value.time / TICKS_PER_SECOND:.2f} s"
-    return None
+            return f"{name or event.value.client_id} finished in {event.value.time / TICKS_PER_SECOND:.2f} s"
+        case "finish":
+            return "the game is over"
+        case _:
+            return None
 
 
 def post(webhook: str, text: str) -> None:

@@ -14,6 +14,7 @@ import csv
 import sys
 
 import replayd
+from replayd.events import dem
 from replayd.v1 import filter_pb2
 
 AXES = "XYZ"
@@ -52,31 +53,33 @@ def main() -> None:
     parser.add_argument("--cell", type=int, default=128, help="how wide a cell is: 128 in Dota 2, 512 elsewhere")
     options = parser.parse_args()
 
-    places = [filter_pb2.EventFilter(classes=[options.classes], fields=[f"CBodyComponent.{part}?" for part in ("m_cell", "m_vec")])]
-    places.append(filter_pb2.EventFilter(kinds=["entity_deleted"], classes=[options.classes]))
+    fields = [f"CBodyComponent.{part}?" for part in ("m_cell", "m_vec")]
+    places = filter_pb2.EventFilter(dem=filter_pb2.DemFilter(classes=[options.classes], fields=fields))
+    deleted = filter_pb2.EventFilter(kinds=["entity_deleted"], dem=filter_pb2.DemFilter(classes=[options.classes]))
     heroes: dict[int, Hero] = {}
     out = csv.writer(sys.stdout)
     out.writerow(["tick", "seconds", "hero", "entity", "x", "y", "z"])
     with replayd.connect(options.address) as client:
         stream = client.decode if options.upload else client.events
-        events = stream(options.replay, include=places)
+        events = stream(options.replay, format=dem.FORMAT, include=[places, deleted])
         for event in events:
-            entity = event.value
-            if event.kind == "entity_deleted":
-                heroes.pop(entity.index, None)
-                continue
-            if event.kind == "entity_created":
-                heroes[entity.index] = Hero()
-            hero = heroes.setdefault(entity.index, Hero())
-            moved = [
-                hero.learn(event.string(field.field), getattr(field, field.WhichOneof("value")))
-                for field in getattr(entity, "fields", ())
-            ]
-            if any(moved):
-                assert events.replay is not None
-                seconds = event.tick / (events.replay.ticks_per_second or 30)
-                name = event.string(getattr(entity, "class"))
-                out.writerow([event.tick, f"{seconds:.2f}", name, entity.index, *hero.place(options.cell)])
+            match event.kind:
+                case "entity_deleted":
+                    heroes.pop(event.value.index, None)
+                case "entity_created" | "entity_updated" | "entity_entered":
+                    entity = event.value
+                    if event.kind == "entity_created":
+                        heroes[entity.index] = Hero()
+                    hero = heroes.setdefault(entity.index, Hero())
+                    moved = [
+                        hero.learn(event.string(field.field), getattr(field, field.WhichOneof("value") or ""))
+                        for field in entity.fields
+                    ]
+                    if any(moved):
+                        assert events.replay is not None
+                        seconds = event.tick / (events.replay.ticks_per_second or 30)
+                        name = event.string(getattr(entity, "class"))
+                        out.writerow([event.tick, f"{seconds:.2f}", name, entity.index, *hero.place(options.cell)])
 
 
 if __name__ == "__main__":

@@ -14,20 +14,20 @@ from __future__ import annotations
 
 import argparse
 import collections
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
 
 import replayd
+from replayd.events import sc2replay
 from replayd.sc2 import BUILD_KINDS, ActionsPerMinute, Selections, build_order
 from replayd.sc2replay.v1 import events_pb2 as sc2
 
-Events = Iterable[replayd.Event[Any]]
+Events = Iterable[sc2replay.Event]
 
 
 class Game:
     """The names of players, and how fast the clock goes."""
 
-    KINDS = ("start", "player_info")
+    KINDS: tuple[sc2replay.Kind, ...] = ("start", "player_info")
 
     def __init__(self) -> None:
         self.loops_per_second = 16.0
@@ -64,7 +64,7 @@ def army(game: Game, events: Events, until: float) -> None:
     print("tick,time,player,army_minerals,army_vespene,workers,supply")
     for event in game.watch(events):
         if event.kind == "player_stats" and event.tick <= until * game.loops_per_second:
-            stats: sc2.PlayerStats = event.value
+            stats = event.value
             print(
                 event.tick, game.clock(event.tick), game.players.get(stats.player_id, stats.player_id),
                 stats.minerals_used_current_army, stats.vespene_used_current_army, stats.workers_active_count,
@@ -95,7 +95,7 @@ def groups(game: Game, events: Events, until: float) -> None:
                 print(f"{name:<20} {number}: " + ", ".join(f"{count} {what}" for what, count in types.most_common()))
 
 
-REPORTS = {
+REPORTS: dict[str, tuple[Callable[[Game, Events, float], None], tuple[sc2replay.Kind, ...]]] = {
     "build": (build, BUILD_KINDS),
     "army": (army, ("player_stats",)),
     "apm": (apm, ActionsPerMinute.KINDS),
@@ -114,7 +114,7 @@ def main() -> None:
     report, kinds = REPORTS[options.report]
     with replayd.connect(options.address) as client:
         stream = client.decode if options.upload else client.events
-        report(Game(), stream(options.replay, kinds=list({*Game.KINDS, *kinds})), options.until)
+        report(Game(), stream(options.replay, format=sc2replay.FORMAT, kinds=list({*Game.KINDS, *kinds})), options.until)
 
 
 if __name__ == "__main__":

@@ -12,13 +12,16 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import grpc
 import pytest
 
 import replayd
-from conftest import FINISHED, REPOSITORY, SAMPLES, Daemon, teehistorian
-from replayd.v1 import filter_pb2, stream_pb2
+import conftest
+from conftest import FINISHED, REPOSITORY, SAMPLES, Daemon
+from replayd.events import datafile, dem, teehistorian
+from replayd.v1 import filter_pb2, replay_pb2, stream_pb2
 
 NAME = f"r/teehistorian/finished/{FINISHED.name}"
 # One of each kind of trouble on the way: killed outright, ended by the operator.
@@ -35,7 +38,7 @@ def test_events_are_numbered_and_typed(daemon: Daemon) -> None:
     assert stream.end.events_sent == len(events)
     assert stream.replay is not None and stream.replay.teehistorian.game_type == "DDraceNetwork"
     move = next(event for event in events if event.kind == "player_diff")
-    assert move.player_diff.x == move.value.x == move.event.player_diff.x
+    assert move.kind == "player_diff" and move.value.x == move.event.player_diff.x
     assert move.tick == move.event.at_tick
 
 
@@ -65,7 +68,7 @@ def test_columns_transposed_are_rows(daemon: Daemon) -> None:
     assert set(columns) >= {"place", "at_tick", "client_id", "dx", "dy", "x", "y"}
     numpy = pytest.importorskip("numpy")
     assert columns["x"].dtype == numpy.int32
-    assert columns["x"].tolist() == list(columns.message.x)  # type: ignore[attr-defined]
+    assert columns["x"].tolist() == list(columns.message.x)
 
 
 def test_an_upload_gives_the_same_events(daemon: Daemon) -> None:
@@ -84,7 +87,7 @@ def test_an_upload_gives_the_same_events(daemon: Daemon) -> None:
             assert [event.to_json() for batch in batches for event in batch] == served
         with pytest.raises(replayd.ReplaydError, match="UNKNOWN_FORMAT"):
             list(client.decode(b"this is no replay"))
-        big = teehistorian(300_000)
+        big = conftest.teehistorian(300_000)
         assert sum(len(batch) for batch in client.decode_batches(big)) == 600_004
     assert asyncio.run(upload()) == served
 
@@ -140,8 +143,66 @@ def test_filters(daemon: Daemon) -> None:
         joins = list(client.events(NAME, kinds=["join", "drop"], players=[1]))
         rest = list(client.events(NAME, exclude=[filter_pb2.EventFilter(kinds=["player_diff", "tick"])]))
     assert {event.kind for event in joins} == {"join", "drop"}
-    assert {event.value.client_id for event in joins} == {1}
+    assert {event.value.client_id for event in joins if event.kind == "join" or event.kind == "drop"} == {1}
     assert not {"player_diff", "tick"} & {event.kind for event in rest}
+
+
+def test_filters_of_formats(daemon: Daemon) -> None:
+    with replayd.connect(daemon.address) as client:
+        demo = list(client.events("r/dem/sample.dem", format=dem.FORMAT, classes=["CEvery*"], fields=["m_iFixed?"]))
+        names: set[str] = set()
+        for event in demo:
+            assert event.kind == "entity_created" or event.kind == "entity_updated" or event.kind == "entity_entered"
+            assert event.string(getattr(event.value, "class")) == "CEverything"
+            names.update(event.string(field.field) for field in event.value.fields)
+        assert names == {"m_iFixed8"}, names
+        name = next(r.name for r in client.replays("r/datafile") if r.format == replay_pb2.FORMAT_DATAFILE)
+        layers = [event for event in client.events(name, format=datafile.FORMAT, layers=[1])]
+        assert layers and {event.value.layer for event in layers if event.kind == "tile_layer" or event.kind == "tiles"} == {1}
+        groups = list(client.events(name, format=datafile.FORMAT, kinds=["tile_layer", "quad_layer"], groups=[0]))
+        assert {e.value.group for e in groups if e.kind == "tile_layer" or e.kind == "quad_layer"} <= {0}
+        with pytest.raises(replayd.ReplaydError, match="of another format than dem"):
+            list(client.events(name, format=dem.FORMAT))
+        with pytest.raises(replayd.ReplaydError) as error:
+            list(client.events(NAME, classes=["x"]))
+        assert error.value.reason == "BAD_REQUEST" and error.value.fields
+        with pytest.raises(ValueError, match="exclude include"):
+            client.events(NAME, teams=[1], include=[filter_pb2.EventFilter()])
+
+
+def test_a_state_comes_first_and_is_not_counted(daemon: Daemon) -> None:
+    with replayd.connect(daemon.address) as client:
+        rest = [event.to_json() for event in client.events(NAME, tick=500)]
+        for columns in (False, True):
+            events = list(client.events(NAME, tick=500, with_state=True, columns=columns))
+            state = [event for event in events if event.state]
+            assert state and {event.kind for event in state} == {"player_state"}
+            assert [event.to_json() for event in events[len(state) :]] == rest
+            assert all(event.to_json().startswith('{"state":true,"at_tick":') for event in state)
+        batches = list(client.batches(NAME, tick=500, with_state=True))
+        told = [batch for batch in batches if batch.state]
+        assert told == batches[: len(told)] and [batch.complete for batch in told][-1]
+        assert [event.to_json() for batch in told for event in batch] == [event.to_json() for event in state]
+        assert sum(map(len, told)) == len(state) and {batch.next_sequence for batch in told} == {0}
+        at = client.events(NAME, cursor=told[-1].cursor)
+        assert [event.to_json() for event in at] == rest  # behind the state, from where its last part leads
+        only = list(client.events(NAME, tick=500, with_state=True, players=[99]))
+        assert only == []
+
+    async def follow() -> list[str]:
+        async with replayd.connect_async(daemon.address) as client:
+            stream = client.events(NAME, format=teehistorian.FORMAT, tick=500, with_state=True)
+            return [event.to_json() async for event in stream if event.state]
+
+    assert asyncio.run(follow()) == [event.to_json() for event in state]
+
+
+def test_what_is_not_built_yet_says_so(daemon: Daemon) -> None:
+    with replayd.connect(daemon.address) as client:
+        name = next(r.name for r in client.replays("r/sc2replay") if r.format == replay_pb2.FORMAT_SC2REPLAY)
+        with pytest.raises(replayd.ReplaydError, match="with_state") as error:
+            list(client.events(name, with_state=True))
+    assert (error.value.code, error.value.reason) == (grpc.StatusCode.UNIMPLEMENTED, "NOT_IMPLEMENTED")
 
 
 def test_starts(daemon: Daemon) -> None:
@@ -160,9 +221,10 @@ def test_starts(daemon: Daemon) -> None:
 def test_options_that_there_are_not_are_refused(options: dict[str, object]) -> None:
     name = next(iter(options))
     with replayd.connect("127.0.0.1:1") as client:
-        for call in (client.events, client.batches, client.responses, client.decode, client.decode_batches):
+        calls: list[Any] = [client.events, client.batches, client.responses, client.decode, client.decode_batches]
+        for call in calls:
             with pytest.raises(TypeError, match=f"there is no option '{name}'"):
-                call(NAME, **options)  # type: ignore[arg-type]
+                call(NAME, **options)
 
 
 @pytest.mark.parametrize(
@@ -186,7 +248,7 @@ def test_errors_are_told_and_not_retried(
 
 def test_damage_is_told_behind_the_events_before_it(daemon: Daemon) -> None:
     # An extension record that says that it has a negative size.
-    (daemon.root / "bad.teehistorian").write_bytes(teehistorian(100)[:-1] + b"\x4a" + bytes(16) + b"\x40" + bytes(9))
+    (daemon.root / "bad.teehistorian").write_bytes(conftest.teehistorian(100)[:-1] + b"\x4a" + bytes(16) + b"\x40" + bytes(9))
     with replayd.connect(daemon.address) as client:
         stream = client.events("r/bad.teehistorian")
         with pytest.raises(replayd.ReplaydError) as error:
@@ -196,6 +258,7 @@ def test_damage_is_told_behind_the_events_before_it(daemon: Daemon) -> None:
     assert error.value.code == grpc.StatusCode.DATA_LOSS
     assert error.value.reason == "CORRUPT"
     assert count >= 200
+    assert error.value.cursor == stream.cursor != b""
     assert stream.reconnects == 0
 
 
@@ -210,7 +273,7 @@ def test_listing(daemon: Daemon) -> None:
         names = [replay.name for replay in client.replays()]
         assert NAME in names and names == sorted(names)
         assert client.replay(NAME).teehistorian.game_type == "DDraceNetwork"
-        assert "player_diff" in client.server_info().formats[0].kinds
+        assert "player_diff" in [kind.name for kind in client.server_info().formats[0].kinds]
         changes = client.watch("r/teehistorian/finished")
         assert next(changes).replay.name == NAME
 
@@ -218,10 +281,11 @@ def test_listing(daemon: Daemon) -> None:
 def grow(target: Path, data: bytes, seconds: float, stop: threading.Event) -> threading.Thread:
     """Writes data to a file bit by bit, split anywhere, as a game server does."""
     step = max(1, int(len(data) / (seconds * 50))) + 1
+    target.write_bytes(data[:step])  # whoever asks for it now finds it
 
     def write() -> None:
-        with target.open("wb", buffering=0) as file:
-            for at in range(0, len(data), step):
+        with target.open("ab", buffering=0) as file:
+            for at in range(step, len(data), step):
                 file.write(data[at : at + step])
                 if stop.wait(1 / 50):
                     return
@@ -280,7 +344,7 @@ def test_following_goes_on_when_the_daemon_is_killed_asyncio(daemon: Daemon) -> 
 
 def test_a_long_file_goes_on_when_the_daemon_is_killed(daemon: Daemon) -> None:
     pairs = 1_000_000  # more than fits into the buffers between the two
-    (daemon.root / "long.teehistorian").write_bytes(teehistorian(pairs))
+    (daemon.root / "long.teehistorian").write_bytes(conftest.teehistorian(pairs))
     with replayd.connect(daemon.address) as client:
         stream = client.batches("r/long.teehistorian", retry=replayd.Retry(initial=0.05))
         kills, expected, moves = 0, 0, 0
@@ -305,12 +369,12 @@ def test_a_silent_line_is_taken_for_dead(daemon: Daemon) -> None:
     with replayd.connect(daemon.address) as client:
         stream = client.responses("r/live.teehistorian", follow=True, heartbeat=1)
         for response in stream:
-            if response.HasField("state"):
+            if response.HasField("follow_status"):
                 break
         daemon.process.send_signal(19)  # SIGSTOP
         threading.Timer(5, daemon.process.send_signal, (18,)).start()  # SIGCONT
         for response in stream:
-            if response.HasField("state"):
+            if response.HasField("follow_status"):
                 break  # caught up, said anew by the stream that was taken up again
         stream.close()
     assert stream.reconnects >= 1

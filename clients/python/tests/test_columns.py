@@ -3,7 +3,6 @@ from __future__ import annotations
 import random
 
 import pytest
-from google.protobuf.message import Message
 
 from replayd._columns import Columns
 from replayd.teehistorian.v1 import events_pb2
@@ -13,7 +12,7 @@ numpy = pytest.importorskip("numpy")
 EDGES = [0, 1, -1, 63, 64, -64, -65, 8191, 8192, 2**28, 2**31 - 1, -(2**31)]
 
 
-def moves(count: int, values: list[int]) -> Message:
+def moves(count: int, values: list[int]) -> events_pb2.PlayerDiffColumns:
     return events_pb2.PlayerDiffColumns(
         place=range(count),
         at_tick=[random.choice(values) for _ in range(count)],
@@ -48,4 +47,4 @@ def test_arrays_of_flags() -> None:
 def test_arrays_go_with_columns_of_the_future() -> None:
     message = moves(1000, EDGES)
     message.MergeFromString(b"\xf8\x07\x05" + b"\xfa\x07\x02\x01\x02")  # a number that is not repeated, and one more column
-    assert Columns("player_diff", message)["x"].tolist() == list(message.x)  # type: ignore[attr-defined]
+    assert Columns("player_diff", message)["x"].tolist() == list(message.x)

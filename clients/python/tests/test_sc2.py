@@ -6,11 +6,12 @@ from collections.abc import Iterable
 from typing import Any
 
 from replayd import Event
+from replayd.events import sc2replay
 from replayd.sc2 import ActionsPerMinute, Selections, Supply, build_order
 from replayd.sc2replay.v1 import events_pb2 as sc2
 
 
-def event(tick: int, **kind: Any) -> Event[Any]:
+def event(tick: int, **kind: Any) -> sc2replay.Event:
     player = sc2.PlayerRef(user_id=0, player_id=1, slot=0, name="Alice")
     return Event(0, sc2.Event(at_tick=tick, player=player, **kind))
 

@@ -7,6 +7,7 @@ import pytest
 
 import replayd
 from replayd._session import Session
+from replayd.events import datafile, dem, sc2replay, teehistorian
 from replayd.v1 import replay_pb2, stream_pb2
 
 Response = stream_pb2.StreamEventsResponse
@@ -24,20 +25,29 @@ def batch(first: int, next_: int) -> Response:
     return Response(cursor=b"%d" % next_, batch=stream_pb2.EventBatch(first_sequence=first, next_sequence=next_))
 
 
+def state(complete: bool, cursor: bytes = b"s") -> Response:
+    return Response(cursor=cursor, state=stream_pb2.StateBatch(complete=complete))
+
+
+def successor() -> Response:
+    status = stream_pb2.FollowStatus(
+        state=stream_pb2.FOLLOW_STATE_SUCCESSOR, successor=replay_pb2.Replay(name="r/directory/second")
+    )
+    return Response(cursor=b"s", follow_status=status)
+
+
 def test_it_resumes_behind_the_last_response_in_the_same_replay() -> None:
-    session = started(now=True, follow=True)
-    assert session.request.now  # what `now` sends first would be lost by the start's cursor
+    session = started(start=stream_pb2.Start(now=stream_pb2.Now()), follow=True)
     session.observe(batch(0, 3))
-    assert session.request.cursor == b"3"
+    assert session.request.start.cursor == b"3"
     assert session.request.replay == "r/directory/first"
     assert session.request.follow
 
 
 def test_it_goes_on_in_the_successor() -> None:
     session = started(follow=True)
-    state = stream_pb2.StateChange(state=stream_pb2.STATE_SUCCESSOR, successor=replay_pb2.Replay(name="r/directory/second"))
-    session.observe(Response(cursor=b"s", state=state))
-    assert (session.request.replay, session.state) == ("r/directory/second", stream_pb2.STATE_SUCCESSOR)
+    session.observe(successor())
+    assert (session.request.replay, session.state) == ("r/directory/second", stream_pb2.FOLLOW_STATE_SUCCESSOR)
 
 
 def test_gaps_are_counted_and_other_omissions_are_errors() -> None:
@@ -52,6 +62,37 @@ def test_gaps_are_counted_and_other_omissions_are_errors() -> None:
         session.observe(batch(10, 11))
 
 
+def test_a_state_is_handed_over_once_for_each_place() -> None:
+    session = started(start=stream_pb2.Start(now=stream_pb2.Now(), with_state=True))
+    again = Response(cursor=b"0", start=stream_pb2.StreamStart(replay=replay_pb2.Replay(name="r/directory/first")))
+    assert session.observe(state(complete=False))
+    assert not session.observe(again)
+    assert session.observe(state(complete=False))  # only a part of it had come
+    assert session.observe(state(complete=True))
+    assert session.observe(batch(0, 3))
+    assert session.request.start == stream_pb2.Start(cursor=b"3", with_state=True)
+    again.start.next_sequence = 3
+    assert not session.observe(again)
+    assert not session.observe(state(complete=False)) and not session.observe(state(complete=True))
+    assert session.observe(batch(3, 4))
+    assert session.observe(Response(gap=stream_pb2.Gap(first_sequence=4, next_sequence=10)))
+    assert session.observe(state(complete=True)) and not session.observe(state(complete=True))
+    assert session.observe(successor())
+    assert session.observe(state(complete=True))
+
+
+def test_a_stream_of_another_format_is_refused() -> None:
+    for format, fails in ((teehistorian.FORMAT, False), (dem.FORMAT, True), (sc2replay.FORMAT, True), (datafile.FORMAT, True)):
+        session = Session(stream_pb2.StreamEventsRequest(replay="r/x"), None, format)
+        replay = replay_pb2.Replay(name="r/x", format=replay_pb2.FORMAT_TEEHISTORIAN)
+        try:
+            session.observe(Response(start=stream_pb2.StreamStart(replay=replay)))
+        except replayd.ReplaydError as error:
+            assert fails and error.code == grpc.StatusCode.FAILED_PRECONDITION and format.name in str(error)
+        else:
+            assert not fails
+
+
 def test_a_resumed_stream_that_starts_elsewhere_is_an_error() -> None:
     session = started()
     session.observe(batch(0, 3))
@@ -63,7 +104,7 @@ def test_an_end_by_draining_is_none() -> None:
     end = Response(cursor=b"e", end=stream_pb2.StreamEnd(reason=stream_pb2.END_REASON_SERVER_DRAINING))
     session = started()
     assert not session.observe(end)
-    assert session.end is None and session.request.cursor == b"e"
+    assert session.end is None and session.request.start.cursor == b"e"
     told = started(retry=None)
     assert told.observe(end)
     assert told.end is not None
@@ -106,7 +147,7 @@ def test_kinds_and_formats_of_the_future() -> None:
     from replayd.teehistorian.v1 import events_pb2
 
     unknown = events_pb2.Event.FromString(b"\x08\x05\xfa\x3f\x00")  # at_tick 5, field 1023
-    event = replayd.Event(0, unknown)
+    event: teehistorian.Event = replayd.Event(0, unknown)
     assert (event.tick, event.kind, event.value) == (5, "", None)
     with pytest.raises(NotImplementedError):
         replayd.Batch(batch(0, 1))

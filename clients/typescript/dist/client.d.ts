@@ -1,21 +1,34 @@
+import { type MessageInitShape } from "@bufbuild/protobuf";
 import { type Interceptor, type Transport } from "@connectrpc/connect";
-import { type EventFilter } from "../gen/replayd/v1/filter_pb.js";
+import { EventFilterSchema } from "../gen/replayd/v1/filter_pb.js";
 import type { GetServerInfoResponse } from "../gen/replayd/v1/info_pb.js";
 import type { Format, Replay } from "../gen/replayd/v1/replay_pb.js";
-import { type SlowConsumer, type State, type StreamEnd, type StreamEventsResponse, type StreamStart, SuccessorRule } from "../gen/replayd/v1/stream_pb.js";
+import { type FollowState, type SlowConsumer, type StreamEnd, type StreamEventsResponse, type StreamStart, SuccessorRule } from "../gen/replayd/v1/stream_pb.js";
 import type { ReplayChange } from "../gen/replayd/v1/watch_pb.js";
 import { Batch, type Event } from "./event.js";
 import { type Retry, Session } from "./session.js";
+/** A filter: EventFilter, or a plain object with some of its fields. */
+export type Filter = MessageInitShape<typeof EventFilterSchema>;
 /** What to stream and how. All are optional; see proto/replayd/v1/stream.proto for the details. */
 export interface StreamOptions {
     /** Only events of these kinds. */
     kinds?: string[];
     /** Only events of these players: see EventFilter.players in filter.proto for what their numbers are. */
     players?: number[];
-    /** Only events that match any of these; in place of `kinds` and `players`. */
-    include?: Partial<Omit<EventFilter, "$typeName" | "$unknown">>[];
+    /** Only events of these teams: see EventFilter.teams. */
+    teams?: number[];
+    /** Of a Source 2 demo: only events of entities of classes that match any of these patterns. */
+    classes?: string[];
+    /** Of a Source 2 demo: of entities only fields that match any of these patterns. */
+    fields?: string[];
+    /** Of a map: only events of these groups of layers. */
+    groups?: number[];
+    /** Of a map: only events of these layers, by their index over all groups. */
+    layers?: number[];
+    /** Only events that match any of these; in place of `kinds` to `layers`, which together are one filter. */
+    include?: Filter[];
     /** No events that match any of these. */
-    exclude?: Partial<Omit<EventFilter, "$typeName" | "$unknown">>[];
+    exclude?: Filter[];
     /** Go on exactly behind what carried this cursor. */
     cursor?: Uint8Array;
     /** Start at the first event of this tick or later. */
@@ -24,6 +37,8 @@ export interface StreamOptions {
     last?: number;
     /** Start at the present end. */
     now?: boolean;
+    /** Send first what a client would know that had read everything before: see Event.state. */
+    withState?: boolean;
     /**
      * Wait for the file to grow, until the replay is over. The name may then be a directory's: its newest replay, directories
      * inside it not included.
@@ -77,7 +92,7 @@ export declare class Stream<T> implements AsyncIterableIterator<T> {
     /** The replay that is streamed at present, with its header. */
     get replay(): Replay | undefined;
     /** How a stream that follows stands to the live replay. */
-    get state(): State;
+    get state(): FollowState;
     /** How the stream ended, once it has. */
     get end(): StreamEnd | undefined;
     /** How many events gaps have left out. Always 0 but with SlowConsumer.DROP. */
@@ -96,7 +111,7 @@ export declare class Client {
     events(replay: string, options?: StreamOptions): Stream<Event>;
     /** Streams the events of a replay, batch by batch: the fastest way. */
     batches(replay: string, options?: StreamOptions): Stream<Batch>;
-    /** Streams everything that the daemon says: start, batches, heartbeats, states, gaps, end. */
+    /** Streams everything that the daemon says: start, states, batches, heartbeats, what becomes of the replay, gaps, end. */
     responses(replay: string, options?: StreamOptions): Stream<StreamEventsResponse>;
     private open;
     private receive;

@@ -2,9 +2,9 @@
 import { create } from "@bufbuild/protobuf";
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { Code, createClient } from "@connectrpc/connect";
-import { EventFilterSchema, TickRangeSchema } from "../gen/replayd/v1/filter_pb.js";
+import { DatafileFilterSchema, DemFilterSchema, EventFilterSchema, TickRangeSchema, } from "../gen/replayd/v1/filter_pb.js";
 import { ReplayService } from "../gen/replayd/v1/service_pb.js";
-import { DecodeReplayRequestSchema, Encoding, EndReason, StreamEventsRequestSchema, SuccessorRule, } from "../gen/replayd/v1/stream_pb.js";
+import { DecodeReplayRequestSchema, Encoding, EndReason, NowSchema, StartSchema, StreamEventsRequestSchema, SuccessorRule, } from "../gen/replayd/v1/stream_pb.js";
 import { ReplaydError } from "./error.js";
 import { Batch } from "./event.js";
 import { Session } from "./session.js";
@@ -119,7 +119,7 @@ export class Client {
         const { responses, session } = this.open(replay, options);
         return new Stream(session, responses, batchesOf);
     }
-    /** Streams everything that the daemon says: start, batches, heartbeats, states, gaps, end. */
+    /** Streams everything that the daemon says: start, states, batches, heartbeats, what becomes of the replay, gaps, end. */
     responses(replay, options = {}) {
         const { responses, session } = this.open(replay, options);
         return new Stream(session, responses, (response) => [response]);
@@ -269,22 +269,28 @@ class Upload {
 }
 /** @internal */
 export function batchesOf(response) {
-    return response.response.case === "batch" ? [new Batch(response)] : [];
+    return response.response.case === "batch" || response.response.case === "state" ? [new Batch(response)] : [];
 }
 /** @internal */
 export function eventsOf(response) {
-    return response.response.case === "batch" ? new Batch(response) : [];
+    return response.response.case === "batch" || response.response.case === "state" ? new Batch(response) : [];
 }
 /** What StreamOptions lists, at run time. */
 const optionNames = {
     kinds: true,
     players: true,
+    teams: true,
+    classes: true,
+    fields: true,
+    groups: true,
+    layers: true,
     include: true,
     exclude: true,
     cursor: true,
     tick: true,
     last: true,
     now: true,
+    withState: true,
     follow: true,
     followSuccessors: true,
     successorRule: true,
@@ -312,8 +318,20 @@ function filters(given = []) {
     return given.map((filter) => {
         checkNames("field of a filter", filter, EventFilterSchema.field);
         checkNames("bound of ticks", filter.ticks ?? {}, TickRangeSchema.field);
+        checkNames("field of a filter of demos", filter.dem ?? {}, DemFilterSchema.field);
+        checkNames("field of a filter of maps", filter.datafile ?? {}, DatafileFilterSchema.field);
         return create(EventFilterSchema, filter);
     });
+}
+/** The filter that options are short for. */
+function shortFilter(options) {
+    const { kinds = [], players = [], teams = [], classes = [], fields = [], groups = [], layers = [] } = options;
+    const filter = create(EventFilterSchema, { kinds, players, teams });
+    if (classes.length + fields.length > 0)
+        filter.dem = create(DemFilterSchema, { classes, fields });
+    if (groups.length + layers.length > 0)
+        filter.datafile = create(DatafileFilterSchema, { groups, layers });
+    return filter.dem || filter.datafile || kinds.length + players.length + teams.length > 0 ? filter : undefined;
 }
 /** The request that the options describe. */
 function build(replay, options) {
@@ -331,7 +349,7 @@ function build(replay, options) {
         include: filters(options.include),
         exclude: filters(options.exclude),
     });
-    const { cursor, tick, last, now, kinds = [], players = [] } = options;
+    const { cursor, tick, last, now } = options;
     const starts = [];
     if (cursor !== undefined)
         starts.push({ case: "cursor", value: cursor });
@@ -340,15 +358,18 @@ function build(replay, options) {
     if (last !== undefined)
         starts.push({ case: "lastEvents", value: last });
     if (now)
-        starts.push({ case: "now", value: true });
+        starts.push({ case: "now", value: create(NowSchema) });
     if (starts.length > 1)
         throw new TypeError(`${starts[0].case} and ${starts[1].case} exclude each other`);
-    if (starts[0])
-        request.start = starts[0];
-    if (kinds.length + players.length > 0) {
-        if (request.include.length > 0)
-            throw new TypeError("kinds and players exclude include: put them into its filters");
-        request.include.push(create(EventFilterSchema, { kinds, players }));
+    if (starts[0] || options.withState) {
+        request.start = create(StartSchema, { at: starts[0] ?? { case: undefined }, withState: options.withState ?? false });
+    }
+    const filter = shortFilter(options);
+    if (filter) {
+        if (request.include.length > 0) {
+            throw new TypeError("kinds, players and the like exclude include: put them into its filters");
+        }
+        request.include.push(filter);
     }
     if (options.maxBatchDelay !== undefined)
         request.maxBatchDelay = durationFromMs(options.maxBatchDelay);

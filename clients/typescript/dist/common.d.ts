@@ -1,8 +1,8 @@
 export { Code } from "@connectrpc/connect";
 export { type EventFilter } from "../gen/replayd/v1/filter_pb.js";
 export { Format, type Replay } from "../gen/replayd/v1/replay_pb.js";
-export { EndReason, SlowConsumer, State, type StreamEventsResponse } from "../gen/replayd/v1/stream_pb.js";
-export { Client, Stream, type StreamOptions } from "./client.js";
+export { EndReason, FollowState, SlowConsumer, type StreamEventsResponse } from "../gen/replayd/v1/stream_pb.js";
+export { Client, type Filter, Stream, type StreamOptions } from "./client.js";
 export { Columns } from "./columns.js";
 export { ReplaydError, SequenceError } from "./error.js";
 export { type AnyEvent, type AnyValue, Batch, Event } from "./event.js";

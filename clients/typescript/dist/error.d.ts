@@ -9,14 +9,17 @@ export declare class ReplaydError extends Error {
      * failure was not the daemon's own.
      */
     readonly reason: string;
-    /** May hold "replay", "format", "offset", "tick" and "cursor". */
+    /** May hold "replay", "format", "offset", "tick" and "incident". */
     readonly metadata: Readonly<Record<string, string>>;
     /** Names of request fields, and what is wrong with them. */
     readonly fields: Readonly<Record<string, string>>;
+    /** Of a stream that failed: behind the last event that was sent. Empty when the daemon does not tell. */
+    readonly cursor: Uint8Array;
     constructor(code: Code, message: string, more?: {
         reason?: string;
         metadata?: Record<string, string>;
         fields?: Record<string, string>;
+        cursor?: Uint8Array;
         cause?: unknown;
     });
     /** Turns what a transport throws into a ReplaydError. */

@@ -1,7 +1,9 @@
 // What can go wrong, as errors.
+import { fromBinary } from "@bufbuild/protobuf";
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 import { Code, ConnectError } from "@connectrpc/connect";
-const domain = "replayd";
+import { ResumeInfoSchema } from "../gen/replayd/v1/error_pb.js";
+const domain = "replayd.dev";
 /** A call failed. */
 export class ReplaydError extends Error {
     name = "ReplaydError";
@@ -12,16 +14,19 @@ export class ReplaydError extends Error {
      * failure was not the daemon's own.
      */
     reason;
-    /** May hold "replay", "format", "offset", "tick" and "cursor". */
+    /** May hold "replay", "format", "offset", "tick" and "incident". */
     metadata;
     /** Names of request fields, and what is wrong with them. */
     fields;
+    /** Of a stream that failed: behind the last event that was sent. Empty when the daemon does not tell. */
+    cursor;
     constructor(code, message, more = {}) {
         super(`${more.reason || Code[code]}: ${message}`, { cause: more.cause });
         this.code = code;
         this.reason = more.reason ?? "";
         this.metadata = more.metadata ?? {};
         this.fields = more.fields ?? {};
+        this.cursor = more.cursor ?? new Uint8Array();
     }
     /** Turns what a transport throws into a ReplaydError. */
     static from(thrown) {
@@ -31,6 +36,7 @@ export class ReplaydError extends Error {
         let reason = "";
         let metadata = {};
         const fields = {};
+        let cursor = new Uint8Array();
         for (const detail of error.details) {
             if (!("type" in detail))
                 continue;
@@ -45,9 +51,12 @@ export class ReplaydError extends Error {
                 }
                 case "google.rpc.BadRequest":
                     Object.assign(fields, pairs(messages(detail.value).get(1)));
+                    break;
+                case "replayd.v1.ResumeInfo":
+                    cursor = fromBinary(ResumeInfoSchema, detail.value).cursor;
             }
         }
-        return new ReplaydError(error.code, error.rawMessage, { reason, metadata, fields, cause: error });
+        return new ReplaydError(error.code, error.rawMessage, { reason, metadata, fields, cursor, cause: error });
     }
 }
 /** The stream broke a promise: events are missing, or came twice, without a word. Never expected. */

@@ -7,16 +7,18 @@ export type AnyEvent = NonNullable<EventBatch["events"]["value"]>["events"][numb
 export type AnyValue = NonNullable<AnyEvent["kind"]["value"]>;
 /** One thing that happened. */
 export declare class Event {
-    /** The event's number in its stream, from 0, counted after filtering. It goes on when a stream is resumed. */
+    /** The event's number in its stream, from 0, counted after filtering. It goes on when a stream is resumed. 0 of one that tells a state. */
     readonly sequence: number;
     /** The generated message. `event.event.kind.case` tells kinds apart in a way that TypeScript understands. */
     readonly event: AnyEvent;
     private readonly batch;
     constructor(
-    /** The event's number in its stream, from 0, counted after filtering. It goes on when a stream is resumed. */
+    /** The event's number in its stream, from 0, counted after filtering. It goes on when a stream is resumed. 0 of one that tells a state. */
     sequence: number, 
     /** The generated message. `event.event.kind.case` tells kinds apart in a way that TypeScript understands. */
     event: AnyEvent, batch: Batch);
+    /** True: the event did not happen then, but tells the state at the place where the stream starts, with `withState`. */
+    get state(): boolean;
     /** The name of the event's kind, as filters take it. Empty for a kind that this client is too old to know. */
     get kind(): string;
     /** When it happened, by the replay's clock. 0 for formats without one. */
@@ -33,10 +35,17 @@ export declare class Event {
 }
 /** The events of one response. Iterating makes the Events one by one, in order; `events` holds the bare messages. */
 export declare class Batch implements Iterable<Event> {
-    /** The number of the first event. */
+    /** The number of the first event. 0 where `state` is true. */
     readonly firstSequence: number;
-    /** The number of the event behind the last one. */
+    /** The number of the event behind the last one. 0 where `state` is true. */
     readonly nextSequence: number;
+    /**
+     * True: the events tell the state at the place where the stream starts, with `withState`, and are not counted. When a
+     * stream breaks before all of a state has come, all of it comes again.
+     */
+    readonly state: boolean;
+    /** True in the last batch of a state, which may be empty. */
+    readonly complete: boolean;
     /** Where to go on behind this batch. Store it once the batch was dealt with, and nothing is lost or comes twice. */
     readonly cursor: Uint8Array;
     /** The generated messages; with `columns` those that have no columns. */

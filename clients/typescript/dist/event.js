@@ -9,13 +9,17 @@ export class Event {
     event;
     batch;
     constructor(
-    /** The event's number in its stream, from 0, counted after filtering. It goes on when a stream is resumed. */
+    /** The event's number in its stream, from 0, counted after filtering. It goes on when a stream is resumed. 0 of one that tells a state. */
     sequence, 
     /** The generated message. `event.event.kind.case` tells kinds apart in a way that TypeScript understands. */
     event, batch) {
         this.sequence = sequence;
         this.event = event;
         this.batch = batch;
+    }
+    /** True: the event did not happen then, but tells the state at the place where the stream starts, with `withState`. */
+    get state() {
+        return this.batch.state;
     }
     /** The name of the event's kind, as filters take it. Empty for a kind that this client is too old to know. */
     get kind() {
@@ -45,17 +49,14 @@ export class Event {
         const { desc } = this.batch.format;
         const whole = toJson(desc, this.event, { alwaysEmitImplicit: true, useProtoFieldName: true });
         refine(desc, whole, this.batch.strings);
-        const result = { sequence: this.sequence, tick: whole["at_tick"] };
+        const result = this.state ? { state: true } : { sequence: this.sequence };
+        result["at_tick"] = whole["at_tick"];
         delete whole["at_tick"];
         const kind = this.kind;
         if (kind) {
             result["kind"] = kind;
-            const value = whole[kind];
+            result[kind] = whole[kind];
             delete whole[kind];
-            if (kind === "tick")
-                Object.assign(result, value); // the number keeps the name
-            else
-                result[kind] = value;
         }
         for (const [name, value] of Object.entries(whole)) {
             if (value && !(Array.isArray(value) && value.length === 0))
@@ -66,10 +67,17 @@ export class Event {
 }
 /** The events of one response. Iterating makes the Events one by one, in order; `events` holds the bare messages. */
 export class Batch {
-    /** The number of the first event. */
+    /** The number of the first event. 0 where `state` is true. */
     firstSequence;
-    /** The number of the event behind the last one. */
+    /** The number of the event behind the last one. 0 where `state` is true. */
     nextSequence;
+    /**
+     * True: the events tell the state at the place where the stream starts, with `withState`, and are not counted. When a
+     * stream breaks before all of a state has come, all of it comes again.
+     */
+    state;
+    /** True in the last batch of a state, which may be empty. */
+    complete;
     /** Where to go on behind this batch. Store it once the batch was dealt with, and nothing is lost or comes twice. */
     cursor;
     /** The generated messages; with `columns` those that have no columns. */
@@ -81,23 +89,32 @@ export class Batch {
     /** @internal */
     format;
     constructor(response) {
-        if (response.response.case !== "batch")
+        const { response: what } = response;
+        if (what.case !== "batch" && what.case !== "state")
             throw new TypeError("not a batch");
-        const batch = response.response.value;
-        if (batch.events.case === undefined) {
-            throw new Error("events of a format that this client is too old to know: install a newer one");
-        }
-        const list = batch.events.value;
-        this.firstSequence = Number(batch.firstSequence);
-        this.nextSequence = Number(batch.nextSequence);
+        this.state = what.case === "state";
+        this.complete = what.case === "state" && what.value.complete;
+        this.firstSequence = what.case === "batch" ? Number(what.value.firstSequence) : 0;
+        this.nextSequence = what.case === "batch" ? Number(what.value.nextSequence) : 0;
         this.cursor = response.cursor;
+        const { events } = what.value;
+        if (events.case === undefined) {
+            if (!this.state)
+                throw new Error("events of a format that this client is too old to know: install a newer one");
+            this.events = []; // a state may have nothing to tell
+            this.strings = [];
+            this.format = [...formats.values()][0];
+            this.columns = new Map();
+            return;
+        }
+        const list = events.value;
         this.events = list.events;
         this.strings = list.strings ?? [];
-        this.format = formats.get(batch.events.case);
-        this.columns = columnsOf(this.format.list, batch.events.value);
+        this.format = formats.get(events.case);
+        this.columns = columnsOf(this.format.list, events.value);
     }
     get length() {
-        return this.nextSequence - this.firstSequence;
+        return this.state ? this.events.length : this.nextSequence - this.firstSequence;
     }
     [Symbol.iterator]() {
         const { columns, format } = this;
@@ -107,7 +124,7 @@ export class Batch {
             next: () => {
                 if (i >= events.length)
                     return { done: true, value: undefined };
-                return { done: false, value: new Event(this.firstSequence + i, events[i++], this) };
+                return { done: false, value: new Event(this.state ? 0 : this.firstSequence + i, events[i++], this) };
             },
         };
     }

@@ -1,5 +1,5 @@
 import type { Replay } from "../gen/replayd/v1/replay_pb.js";
-import { State, type StreamEnd, type StreamEventsRequest, type StreamEventsResponse, type StreamStart } from "../gen/replayd/v1/stream_pb.js";
+import { FollowState, type StreamEnd, type StreamEventsRequest, type StreamEventsResponse, type StreamStart } from "../gen/replayd/v1/stream_pb.js";
 import { ReplaydError } from "./error.js";
 /**
  * How a stream that broke is taken up again. A stream that never started is retried only when it follows: for others the
@@ -24,10 +24,12 @@ export declare class Session {
     start: StreamStart | undefined;
     replay: Replay | undefined;
     end: StreamEnd | undefined;
-    state: State;
+    state: FollowState;
     missed: number;
     reconnects: number;
     private expected;
+    /** No state has been handed over yet for the place where the stream is. */
+    private stateDue;
     private failures;
     private failingSince;
     private calledAt;

@@ -1,7 +1,7 @@
 // What a stream that resumes itself has to remember. No input or output.
-import { clone } from "@bufbuild/protobuf";
+import { clone, create } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
-import { EndReason, State, StreamEventsRequestSchema, } from "../gen/replayd/v1/stream_pb.js";
+import { EndReason, FollowState, StartSchema, StreamEventsRequestSchema, } from "../gen/replayd/v1/stream_pb.js";
 import { ReplaydError, SequenceError } from "./error.js";
 const defaultHeartbeat = 15_000;
 const minHeartbeat = 1_000;
@@ -19,10 +19,12 @@ export class Session {
     start;
     replay;
     end;
-    state = State.UNSPECIFIED;
+    state = FollowState.UNSPECIFIED;
     missed = 0;
     reconnects = 0;
     expected = 0n;
+    /** No state has been handed over yet for the place where the stream is. */
+    stateDue = true;
     failures = 0;
     failingSince;
     calledAt = 0;
@@ -41,26 +43,36 @@ export class Session {
     observe({ cursor, response }) {
         if (response.case === "start")
             return this.started(response.value);
-        // The start's own cursor is not used: what `now` sends first comes behind it.
-        if (cursor.length > 0)
-            this.request.start = { case: "cursor", value: cursor };
+        // Whether a state is wanted stays as it was: behind a gap there is another one.
+        if (cursor.length > 0) {
+            const withState = this.request.start?.withState ?? false;
+            this.request.start = create(StartSchema, { at: { case: "cursor", value: cursor }, withState });
+        }
         if (response.case === "end" && response.value.reason === EndReason.SERVER_DRAINING && this.retry)
             return false;
         this.failures = 0;
         this.failingSince = undefined;
         switch (response.case) {
+            case "state": {
+                // A stream that is taken up again begins with a state, as the request says: whoever has read so far knows it.
+                const told = this.stateDue;
+                this.stateDue = told && !response.value.complete;
+                return told;
+            }
             case "batch":
                 this.advance(response.value.firstSequence, response.value.nextSequence);
                 break;
             case "gap":
                 this.advance(response.value.firstSequence, response.value.nextSequence);
                 this.missed += Number(response.value.nextSequence - response.value.firstSequence);
+                this.stateDue = true;
                 break;
-            case "state":
+            case "followStatus":
                 this.state = response.value.state;
                 if (response.value.successor) {
                     this.replay = response.value.successor;
                     this.request.replay = this.replay.name;
+                    this.stateDue = true;
                 }
                 break;
             case "end":
@@ -70,7 +82,7 @@ export class Session {
     }
     started(start) {
         const again = this.start !== undefined;
-        if (again && this.request.start.case === "cursor" && start.nextSequence !== this.expected) {
+        if (again && this.request.start?.at.case === "cursor" && start.nextSequence !== this.expected) {
             throw new SequenceError(`resumed at event ${start.nextSequence} instead of ${this.expected}`);
         }
         this.expected = start.nextSequence;

@@ -54,8 +54,9 @@ function table(stream, tick) {
 
 const client = connect(address);
 const stream = client.batches(replay, {
-  kinds: ["player_state", "player_name", "message", "player_new", "player_diff", "player_old", "drop"],
+  kinds: ["player_name", "message", "player_new", "player_diff", "player_old", "drop"],
   now: true,
+  withState: true, // where everybody is already
   follow: true,
   followSuccessors: true,
   maxBatchDelay: 100,

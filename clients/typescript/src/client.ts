@@ -1,9 +1,15 @@
 // The client, over any transport.
 
-import { create } from "@bufbuild/protobuf";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { type Client as Stubs, Code, createClient, type Interceptor, type Transport } from "@connectrpc/connect";
-import { type EventFilter, EventFilterSchema, TickRangeSchema } from "../gen/replayd/v1/filter_pb.js";
+import {
+  DatafileFilterSchema,
+  DemFilterSchema,
+  type EventFilter,
+  EventFilterSchema,
+  TickRangeSchema,
+} from "../gen/replayd/v1/filter_pb.js";
 import type { GetServerInfoResponse } from "../gen/replayd/v1/info_pb.js";
 import type { Format, Replay } from "../gen/replayd/v1/replay_pb.js";
 import { ReplayService } from "../gen/replayd/v1/service_pb.js";
@@ -12,8 +18,11 @@ import {
   DecodeReplayRequestSchema,
   Encoding,
   EndReason,
+  type FollowState,
+  NowSchema,
   type SlowConsumer,
-  type State,
+  type Start,
+  StartSchema,
   type StreamEnd,
   type StreamEventsRequest,
   StreamEventsRequestSchema,
@@ -26,16 +35,29 @@ import { ReplaydError } from "./error.js";
 import { Batch, type Event } from "./event.js";
 import { type Retry, Session } from "./session.js";
 
+/** A filter: EventFilter, or a plain object with some of its fields. */
+export type Filter = MessageInitShape<typeof EventFilterSchema>;
+
 /** What to stream and how. All are optional; see proto/replayd/v1/stream.proto for the details. */
 export interface StreamOptions {
   /** Only events of these kinds. */
   kinds?: string[];
   /** Only events of these players: see EventFilter.players in filter.proto for what their numbers are. */
   players?: number[];
-  /** Only events that match any of these; in place of `kinds` and `players`. */
-  include?: Partial<Omit<EventFilter, "$typeName" | "$unknown">>[];
+  /** Only events of these teams: see EventFilter.teams. */
+  teams?: number[];
+  /** Of a Source 2 demo: only events of entities of classes that match any of these patterns. */
+  classes?: string[];
+  /** Of a Source 2 demo: of entities only fields that match any of these patterns. */
+  fields?: string[];
+  /** Of a map: only events of these groups of layers. */
+  groups?: number[];
+  /** Of a map: only events of these layers, by their index over all groups. */
+  layers?: number[];
+  /** Only events that match any of these; in place of `kinds` to `layers`, which together are one filter. */
+  include?: Filter[];
   /** No events that match any of these. */
-  exclude?: Partial<Omit<EventFilter, "$typeName" | "$unknown">>[];
+  exclude?: Filter[];
   /** Go on exactly behind what carried this cursor. */
   cursor?: Uint8Array;
   /** Start at the first event of this tick or later. */
@@ -44,6 +66,8 @@ export interface StreamOptions {
   last?: number;
   /** Start at the present end. */
   now?: boolean;
+  /** Send first what a client would know that had read everything before: see Event.state. */
+  withState?: boolean;
   /**
    * Wait for the file to grow, until the replay is over. The name may then be a directory's: its newest replay, directories
    * inside it not included.
@@ -146,7 +170,7 @@ export class Stream<T> implements AsyncIterableIterator<T> {
   }
 
   /** How a stream that follows stands to the live replay. */
-  get state(): State {
+  get state(): FollowState {
     return this.session.state;
   }
 
@@ -194,7 +218,7 @@ export class Client {
     return new Stream(session, responses, batchesOf);
   }
 
-  /** Streams everything that the daemon says: start, batches, heartbeats, states, gaps, end. */
+  /** Streams everything that the daemon says: start, states, batches, heartbeats, what becomes of the replay, gaps, end. */
   responses(replay: string, options: StreamOptions = {}): Stream<StreamEventsResponse> {
     const { responses, session } = this.open(replay, options);
     return new Stream(session, responses, (response) => [response]);
@@ -353,24 +377,30 @@ class Upload {
 
 /** @internal */
 export function batchesOf(response: StreamEventsResponse): Iterable<Batch> {
-  return response.response.case === "batch" ? [new Batch(response)] : [];
+  return response.response.case === "batch" || response.response.case === "state" ? [new Batch(response)] : [];
 }
 
 /** @internal */
 export function eventsOf(response: StreamEventsResponse): Iterable<Event> {
-  return response.response.case === "batch" ? new Batch(response) : [];
+  return response.response.case === "batch" || response.response.case === "state" ? new Batch(response) : [];
 }
 
 /** What StreamOptions lists, at run time. */
 const optionNames: Record<keyof StreamOptions, true> = {
   kinds: true,
   players: true,
+  teams: true,
+  classes: true,
+  fields: true,
+  groups: true,
+  layers: true,
   include: true,
   exclude: true,
   cursor: true,
   tick: true,
   last: true,
   now: true,
+  withState: true,
   follow: true,
   followSuccessors: true,
   successorRule: true,
@@ -399,8 +429,19 @@ function filters(given: StreamOptions["include"] = []): EventFilter[] {
   return given.map((filter) => {
     checkNames("field of a filter", filter, EventFilterSchema.field);
     checkNames("bound of ticks", filter.ticks ?? {}, TickRangeSchema.field);
+    checkNames("field of a filter of demos", filter.dem ?? {}, DemFilterSchema.field);
+    checkNames("field of a filter of maps", filter.datafile ?? {}, DatafileFilterSchema.field);
     return create(EventFilterSchema, filter);
   });
+}
+
+/** The filter that options are short for. */
+function shortFilter(options: StreamOptions): EventFilter | undefined {
+  const { kinds = [], players = [], teams = [], classes = [], fields = [], groups = [], layers = [] } = options;
+  const filter = create(EventFilterSchema, { kinds, players, teams });
+  if (classes.length + fields.length > 0) filter.dem = create(DemFilterSchema, { classes, fields });
+  if (groups.length + layers.length > 0) filter.datafile = create(DatafileFilterSchema, { groups, layers });
+  return filter.dem || filter.datafile || kinds.length + players.length + teams.length > 0 ? filter : undefined;
 }
 
 /** The request that the options describe. */
@@ -419,17 +460,22 @@ function build(replay: string, options: StreamOptions): StreamEventsRequest {
     include: filters(options.include),
     exclude: filters(options.exclude),
   });
-  const { cursor, tick, last, now, kinds = [], players = [] } = options;
-  const starts: StreamEventsRequest["start"][] = [];
+  const { cursor, tick, last, now } = options;
+  const starts: Start["at"][] = [];
   if (cursor !== undefined) starts.push({ case: "cursor", value: cursor });
   if (tick !== undefined) starts.push({ case: "tick", value: tick });
   if (last !== undefined) starts.push({ case: "lastEvents", value: last });
-  if (now) starts.push({ case: "now", value: true });
+  if (now) starts.push({ case: "now", value: create(NowSchema) });
   if (starts.length > 1) throw new TypeError(`${starts[0]!.case} and ${starts[1]!.case} exclude each other`);
-  if (starts[0]) request.start = starts[0];
-  if (kinds.length + players.length > 0) {
-    if (request.include.length > 0) throw new TypeError("kinds and players exclude include: put them into its filters");
-    request.include.push(create(EventFilterSchema, { kinds, players }));
+  if (starts[0] || options.withState) {
+    request.start = create(StartSchema, { at: starts[0] ?? { case: undefined }, withState: options.withState ?? false });
+  }
+  const filter = shortFilter(options);
+  if (filter) {
+    if (request.include.length > 0) {
+      throw new TypeError("kinds, players and the like exclude include: put them into its filters");
+    }
+    request.include.push(filter);
   }
   if (options.maxBatchDelay !== undefined) request.maxBatchDelay = durationFromMs(options.maxBatchDelay);
   if (options.heartbeat !== undefined) request.heartbeatInterval = durationFromMs(options.heartbeat);

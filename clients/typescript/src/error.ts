@@ -1,9 +1,11 @@
 // What can go wrong, as errors.
 
+import { fromBinary } from "@bufbuild/protobuf";
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 import { Code, ConnectError } from "@connectrpc/connect";
+import { ResumeInfoSchema } from "../gen/replayd/v1/error_pb.js";
 
-const domain = "replayd";
+const domain = "replayd.dev";
 
 /** A call failed. */
 export class ReplaydError extends Error {
@@ -15,10 +17,12 @@ export class ReplaydError extends Error {
    * failure was not the daemon's own.
    */
   readonly reason: string;
-  /** May hold "replay", "format", "offset", "tick" and "cursor". */
+  /** May hold "replay", "format", "offset", "tick" and "incident". */
   readonly metadata: Readonly<Record<string, string>>;
   /** Names of request fields, and what is wrong with them. */
   readonly fields: Readonly<Record<string, string>>;
+  /** Of a stream that failed: behind the last event that was sent. Empty when the daemon does not tell. */
+  readonly cursor: Uint8Array;
 
   constructor(
     code: Code,
@@ -27,6 +31,7 @@ export class ReplaydError extends Error {
       reason?: string;
       metadata?: Record<string, string>;
       fields?: Record<string, string>;
+      cursor?: Uint8Array;
       cause?: unknown;
     } = {},
   ) {
@@ -35,6 +40,7 @@ export class ReplaydError extends Error {
     this.reason = more.reason ?? "";
     this.metadata = more.metadata ?? {};
     this.fields = more.fields ?? {};
+    this.cursor = more.cursor ?? new Uint8Array();
   }
 
   /** Turns what a transport throws into a ReplaydError. */
@@ -44,6 +50,7 @@ export class ReplaydError extends Error {
     let reason = "";
     let metadata: Record<string, string> = {};
     const fields: Record<string, string> = {};
+    let cursor: Uint8Array = new Uint8Array();
     for (const detail of error.details) {
       if (!("type" in detail)) continue;
       switch (detail.type) {
@@ -56,9 +63,12 @@ export class ReplaydError extends Error {
         }
         case "google.rpc.BadRequest":
           Object.assign(fields, pairs(messages(detail.value).get(1)));
+          break;
+        case "replayd.v1.ResumeInfo":
+          cursor = fromBinary(ResumeInfoSchema, detail.value).cursor;
       }
     }
-    return new ReplaydError(error.code, error.rawMessage, { reason, metadata, fields, cause: error });
+    return new ReplaydError(error.code, error.rawMessage, { reason, metadata, fields, cursor, cause: error });
   }
 }
 

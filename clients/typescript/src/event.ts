@@ -23,12 +23,17 @@ export type AnyValue = NonNullable<AnyEvent["kind"]["value"]>;
 /** One thing that happened. */
 export class Event {
   constructor(
-    /** The event's number in its stream, from 0, counted after filtering. It goes on when a stream is resumed. */
+    /** The event's number in its stream, from 0, counted after filtering. It goes on when a stream is resumed. 0 of one that tells a state. */
     readonly sequence: number,
     /** The generated message. `event.event.kind.case` tells kinds apart in a way that TypeScript understands. */
     readonly event: AnyEvent,
     private readonly batch: Batch,
   ) {}
+
+  /** True: the event did not happen then, but tells the state at the place where the stream starts, with `withState`. */
+  get state(): boolean {
+    return this.batch.state;
+  }
 
   /** The name of the event's kind, as filters take it. Empty for a kind that this client is too old to know. */
   get kind(): string {
@@ -61,15 +66,14 @@ export class Event {
     const { desc } = this.batch.format;
     const whole = toJson(desc, this.event as Message, { alwaysEmitImplicit: true, useProtoFieldName: true }) as JsonObject;
     refine(desc, whole, this.batch.strings);
-    const result: JsonObject = { sequence: this.sequence, tick: whole["at_tick"]! };
+    const result: JsonObject = this.state ? { state: true } : { sequence: this.sequence };
+    result["at_tick"] = whole["at_tick"]!;
     delete whole["at_tick"];
     const kind = this.kind;
     if (kind) {
       result["kind"] = kind;
-      const value = whole[kind] as JsonObject;
+      result[kind] = whole[kind]!;
       delete whole[kind];
-      if (kind === "tick") Object.assign(result, value); // the number keeps the name
-      else result[kind] = value;
     }
     for (const [name, value] of Object.entries(whole)) {
       if (value && !(Array.isArray(value) && value.length === 0)) result[name] = value;
@@ -80,10 +84,17 @@ export class Event {
 
 /** The events of one response. Iterating makes the Events one by one, in order; `events` holds the bare messages. */
 export class Batch implements Iterable<Event> {
-  /** The number of the first event. */
+  /** The number of the first event. 0 where `state` is true. */
   readonly firstSequence: number;
-  /** The number of the event behind the last one. */
+  /** The number of the event behind the last one. 0 where `state` is true. */
   readonly nextSequence: number;
+  /**
+   * True: the events tell the state at the place where the stream starts, with `withState`, and are not counted. When a
+   * stream breaks before all of a state has come, all of it comes again.
+   */
+  readonly state: boolean;
+  /** True in the last batch of a state, which may be empty. */
+  readonly complete: boolean;
   /** Where to go on behind this batch. Store it once the batch was dealt with, and nothing is lost or comes twice. */
   readonly cursor: Uint8Array;
   /** The generated messages; with `columns` those that have no columns. */
@@ -96,23 +107,31 @@ export class Batch implements Iterable<Event> {
   readonly format: Format;
 
   constructor(response: StreamEventsResponse) {
-    if (response.response.case !== "batch") throw new TypeError("not a batch");
-    const batch = response.response.value;
-    if (batch.events.case === undefined) {
-      throw new Error("events of a format that this client is too old to know: install a newer one");
-    }
-    const list: { events: readonly AnyEvent[]; strings?: readonly string[] } = batch.events.value;
-    this.firstSequence = Number(batch.firstSequence);
-    this.nextSequence = Number(batch.nextSequence);
+    const { response: what } = response;
+    if (what.case !== "batch" && what.case !== "state") throw new TypeError("not a batch");
+    this.state = what.case === "state";
+    this.complete = what.case === "state" && what.value.complete;
+    this.firstSequence = what.case === "batch" ? Number(what.value.firstSequence) : 0;
+    this.nextSequence = what.case === "batch" ? Number(what.value.nextSequence) : 0;
     this.cursor = response.cursor;
+    const { events } = what.value;
+    if (events.case === undefined) {
+      if (!this.state) throw new Error("events of a format that this client is too old to know: install a newer one");
+      this.events = []; // a state may have nothing to tell
+      this.strings = [];
+      this.format = [...formats.values()][0]!;
+      this.columns = new Map();
+      return;
+    }
+    const list: { events: readonly AnyEvent[]; strings?: readonly string[] } = events.value;
     this.events = list.events;
     this.strings = list.strings ?? [];
-    this.format = formats.get(batch.events.case)!;
-    this.columns = columnsOf(this.format.list, batch.events.value);
+    this.format = formats.get(events.case)!;
+    this.columns = columnsOf(this.format.list, events.value);
   }
 
   get length(): number {
-    return this.nextSequence - this.firstSequence;
+    return this.state ? this.events.length : this.nextSequence - this.firstSequence;
   }
 
   [Symbol.iterator](): Iterator<Event, void, undefined> {
@@ -122,7 +141,7 @@ export class Batch implements Iterable<Event> {
     return {
       next: () => {
         if (i >= events.length) return { done: true, value: undefined };
-        return { done: false, value: new Event(this.firstSequence + i, events[i++]!, this) };
+        return { done: false, value: new Event(this.state ? 0 : this.firstSequence + i, events[i++]!, this) };
       },
     };
   }

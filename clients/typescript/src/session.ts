@@ -1,11 +1,12 @@
 // What a stream that resumes itself has to remember. No input or output.
 
-import { clone } from "@bufbuild/protobuf";
+import { clone, create } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import type { Replay } from "../gen/replayd/v1/replay_pb.js";
 import {
   EndReason,
-  State,
+  FollowState,
+  StartSchema,
   type StreamEnd,
   type StreamEventsRequest,
   StreamEventsRequestSchema,
@@ -45,10 +46,12 @@ export class Session {
   start: StreamStart | undefined;
   replay: Replay | undefined;
   end: StreamEnd | undefined;
-  state = State.UNSPECIFIED;
+  state = FollowState.UNSPECIFIED;
   missed = 0;
   reconnects = 0;
   private expected = 0n;
+  /** No state has been handed over yet for the place where the stream is. */
+  private stateDue = true;
   private failures = 0;
   private failingSince: number | undefined;
   private calledAt = 0;
@@ -71,24 +74,35 @@ export class Session {
   /** Takes note of a response. False: it concerns the connection only, and is not to be handed over. */
   observe({ cursor, response }: StreamEventsResponse): boolean {
     if (response.case === "start") return this.started(response.value);
-    // The start's own cursor is not used: what `now` sends first comes behind it.
-    if (cursor.length > 0) this.request.start = { case: "cursor", value: cursor };
+    // Whether a state is wanted stays as it was: behind a gap there is another one.
+    if (cursor.length > 0) {
+      const withState = this.request.start?.withState ?? false;
+      this.request.start = create(StartSchema, { at: { case: "cursor", value: cursor }, withState });
+    }
     if (response.case === "end" && response.value.reason === EndReason.SERVER_DRAINING && this.retry) return false;
     this.failures = 0;
     this.failingSince = undefined;
     switch (response.case) {
+      case "state": {
+        // A stream that is taken up again begins with a state, as the request says: whoever has read so far knows it.
+        const told = this.stateDue;
+        this.stateDue = told && !response.value.complete;
+        return told;
+      }
       case "batch":
         this.advance(response.value.firstSequence, response.value.nextSequence);
         break;
       case "gap":
         this.advance(response.value.firstSequence, response.value.nextSequence);
         this.missed += Number(response.value.nextSequence - response.value.firstSequence);
+        this.stateDue = true;
         break;
-      case "state":
+      case "followStatus":
         this.state = response.value.state;
         if (response.value.successor) {
           this.replay = response.value.successor;
           this.request.replay = this.replay.name;
+          this.stateDue = true;
         }
         break;
       case "end":
@@ -99,7 +113,7 @@ export class Session {
 
   private started(start: StreamStart): boolean {
     const again = this.start !== undefined;
-    if (again && this.request.start.case === "cursor" && start.nextSequence !== this.expected) {
+    if (again && this.request.start?.at.case === "cursor" && start.nextSequence !== this.expected) {
       throw new SequenceError(`resumed at event ${start.nextSequence} instead of ${this.expected}`);
     }
     this.expected = start.nextSequence;

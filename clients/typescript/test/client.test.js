@@ -7,7 +7,10 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
-import { Code, connect, EndReason, ReplaydError } from "../dist/node.js";
+import { create } from "@bufbuild/protobuf";
+import { Code, connect, EndReason, FollowState, ReplaydError } from "../dist/node.js";
+import { Session } from "../dist/session.js";
+import { StreamEventsRequestSchema, StreamEventsResponseSchema } from "../gen/replayd/v1/stream_pb.js";
 import { binary, Daemon, finished, repository, teehistorian } from "./daemon.js";
 
 const collect = async (stream) => {
@@ -110,11 +113,53 @@ describe("a daemon", () => {
     assert.ok(rest.length > 0 && rest.every((event) => event.kind !== "player_diff"));
   });
 
+  test("filters of formats", async () => {
+    const demo = await collect(client.events("r/dem/sample.dem", { classes: ["CEvery*"], fields: ["m_iFixed?"] }));
+    assert.ok(demo.length > 0);
+    for (const event of demo) {
+      assert.equal(event.string(event.value.class), "CEverything");
+      for (const { field } of event.value.fields) assert.equal(event.string(field), "m_iFixed8");
+    }
+    const layer = await collect(client.events("r/datafile/sample.map", { kinds: ["tile_layer", "tiles"], layers: [1] }));
+    assert.ok(layer.length > 0 && layer.every((event) => event.value.layer === 1));
+    const groups = await collect(client.events("r/datafile/sample.map", { kinds: ["tile_layer"], groups: [0] }));
+    assert.ok(groups.length > 0 && groups.every((event) => event.value.group === 0));
+    await assert.rejects(collect(client.events(finished.name, { classes: ["x"] })), { reason: "BAD_REQUEST" });
+  });
+
+  test("a state comes first and is not counted", async () => {
+    const rest = lines(await collect(client.events(finished.name, { tick: 500 })));
+    for (const columns of [false, true]) {
+      const events = await collect(client.events(finished.name, { tick: 500, withState: true, columns }));
+      const state = events.filter((event) => event.state);
+      assert.ok(state.length > 0 && state.every((event) => event.kind === "player_state"));
+      assert.deepEqual(lines(events.slice(state.length)), rest);
+      assert.ok(lines(state).every((line) => line.startsWith('{"state":true,"at_tick":')));
+    }
+    const batches = await collect(client.batches(finished.name, { tick: 500, withState: true }));
+    const told = batches.filter((batch) => batch.state);
+    assert.deepEqual(told, batches.slice(0, told.length));
+    assert.ok(told.at(-1).complete && told.every((batch) => batch.length === batch.events.length));
+    const behind = await collect(client.events(finished.name, { cursor: told.at(-1).cursor }));
+    assert.deepEqual(lines(behind), rest);
+    assert.deepEqual(await collect(client.events(finished.name, { tick: 500, withState: true, players: [99] })), []);
+  });
+
+  test("what is not built yet says so", async () => {
+    await assert.rejects(collect(client.events("r/sc2replay/5.0.SC2Replay", { withState: true })), {
+      code: Code.Unimplemented,
+      reason: "NOT_IMPLEMENTED",
+    });
+  });
+
   test("what cannot be meant is refused before anything is sent", () => {
     for (const [options, message] of [
       [{ kind: ["join"] }, 'there is no option "kind"'],
       [{ kinds: ["join"], max_batch_events: 1 }, 'there is no option "max_batch_events"'],
       [{ include: [{ kind: ["join"] }] }, 'there is no field of a filter "kind"'],
+      [{ include: [{ dem: { class: ["x"] } }] }, 'there is no field of a filter of demos "class"'],
+      [{ include: [{ datafile: { layer: [1] } }] }, 'there is no field of a filter of maps "layer"'],
+      [{ teams: [1], include: [{ players: [1] }] }, "kinds, players and the like exclude include: put them into its filters"],
       [{ exclude: [{ ticks: { minimum: 1 } }] }, 'there is no bound of ticks "minimum"'],
     ]) {
       assert.throws(() => client.events(finished.name, options), { name: "TypeError", message });
@@ -201,7 +246,11 @@ describe("a daemon", () => {
       async () => {
         for await (const _ of stream) count++;
       },
-      { name: "ReplaydError", code: Code.DataLoss, reason: "CORRUPT" },
+      (error) => {
+        assert.deepEqual([error.name, error.code, error.reason], ["ReplaydError", Code.DataLoss, "CORRUPT"]);
+        assert.ok(error.cursor.length > 0);
+        return true;
+      },
     );
     assert.ok(count >= 200);
     assert.equal(stream.reconnects, 0);
@@ -211,7 +260,7 @@ describe("a daemon", () => {
     const names = (await collect(client.replays())).map((replay) => replay.name);
     assert.ok(names.includes(finished.name));
     assert.equal((await client.replay(finished.name)).header.case, "teehistorian");
-    assert.ok((await client.serverInfo()).formats[0].kinds.includes("player_diff"));
+    assert.ok((await client.serverInfo()).formats[0].kinds.some(({ name }) => name === "player_diff"));
     for await (const change of client.watch("r/teehistorian/finished")) {
       assert.equal(change.replay.name, finished.name);
       break;
@@ -236,6 +285,34 @@ describe("a daemon", () => {
     const run = await promisify(execFile)(process.execPath, ["--input-type=module", "--eval", script], { timeout: 30_000 });
     assert.match(run.stdout, /join/);
   });
+});
+
+test("a state is handed over once for each place", () => {
+  const start = { at: { case: "now", value: {} }, withState: true };
+  const session = new Session(create(StreamEventsRequestSchema, { replay: "r/x", start }), {});
+  let cursor = 0;
+  const observe = (name, value = {}) =>
+    session.observe(
+      create(StreamEventsResponseSchema, { cursor: new Uint8Array([++cursor]), response: { case: name, value } }),
+    );
+  assert.ok(observe("start", {}));
+  assert.ok(observe("state", { complete: false }));
+  assert.ok(!observe("start", {}));
+  assert.ok(observe("state", { complete: false })); // only a part of it had come
+  assert.ok(observe("state", { complete: true }));
+  assert.ok(observe("batch", { firstSequence: 0n, nextSequence: 3n }));
+  assert.deepEqual(session.request.start.at, { case: "cursor", value: new Uint8Array([cursor]) });
+  assert.ok(session.request.start.withState);
+  assert.ok(!observe("start", { nextSequence: 3n }));
+  assert.ok(!observe("state", { complete: false }));
+  assert.ok(!observe("state", { complete: true }));
+  assert.ok(observe("batch", { firstSequence: 3n, nextSequence: 4n }));
+  assert.ok(observe("gap", { firstSequence: 4n, nextSequence: 10n }));
+  assert.ok(observe("state", { complete: true }));
+  assert.ok(!observe("state", { complete: true }));
+  assert.ok(observe("followStatus", { state: FollowState.SUCCESSOR, successor: { name: "r/y" } }));
+  assert.ok(observe("state", { complete: true }));
+  assert.equal(session.missed, 6);
 });
 
 test("no daemon is told at once", async () => {
@@ -313,7 +390,7 @@ test("a silent line is taken for dead", async (t) => {
   const stream = client.responses("r/live.teehistorian", { follow: true, heartbeat: 1000 });
   let caughtUp = 0;
   for await (const { response } of stream) {
-    if (response.case !== "state") continue;
+    if (response.case !== "followStatus") continue;
     if (++caughtUp === 2) break; // said anew by the stream that was taken up again
     daemon.process.kill("SIGSTOP"); // not killed: the connection stays, and nothing comes
     setTimeout(() => daemon.process.kill("SIGCONT"), 5000);

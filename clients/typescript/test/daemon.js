@@ -27,7 +27,9 @@ export class Daemon {
 
   static async start() {
     const daemon = new Daemon();
-    cpSync(join(repository, "testdata/teehistorian"), join(daemon.root, "teehistorian"), { recursive: true });
+    for (const format of ["teehistorian", "dem", "datafile", "sc2replay"]) {
+      cpSync(join(repository, "testdata", format), join(daemon.root, format), { recursive: true });
+    }
     daemon.port = await freePort();
     daemon.address = `127.0.0.1:${daemon.port}`;
     await daemon.start();

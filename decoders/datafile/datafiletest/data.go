@@ -50,17 +50,17 @@ func appendQuad(b []byte, q *datafile.Quad) []byte {
 	for i := range 4 {
 		b = appendInt(b, q.Texture[i].X, q.Texture[i].Y)
 	}
-	return appendInt(b, q.PositionEnvelope, q.PositionEnvelopeOffset, q.ColorEnvelope, q.ColorEnvelopeOffset)
+	return appendInt(b, q.PositionEnvelope, q.PositionEnvelopeOffsetMs, q.ColorEnvelope, q.ColorEnvelopeOffsetMs)
 }
 
 func appendSource(b []byte, s *datafile.SoundSource, deprecated bool) []byte {
 	b = appendInt(b, s.Position.X, s.Position.Y, flag(s.Loop))
 	if deprecated {
-		return appendInt(b, s.DelayS, s.Radius, s.PositionEnvelope, s.PositionEnvelopeOffset, s.SoundEnvelope,
-			s.SoundEnvelopeOffset)
+		return appendInt(b, s.DelayS, s.Radius, s.PositionEnvelope, s.PositionEnvelopeOffsetMs, s.SoundEnvelope,
+			s.SoundEnvelopeOffsetMs)
 	}
-	b = appendInt(b, flag(s.Pan), s.DelayS, s.Falloff, s.PositionEnvelope, s.PositionEnvelopeOffset, s.SoundEnvelope,
-		s.SoundEnvelopeOffset, int32(s.Shape)-1)
+	b = appendInt(b, flag(s.Pan), s.DelayS, s.Falloff, s.PositionEnvelope, s.PositionEnvelopeOffsetMs, s.SoundEnvelope,
+		s.SoundEnvelopeOffsetMs, int32(s.Shape)-1)
 	if s.Shape == datafile.SoundShapeCircle {
 		return appendInt(b, s.Radius, 0)
 	}

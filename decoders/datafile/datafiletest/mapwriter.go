@@ -108,7 +108,7 @@ func (m *MapWriter) begin(ev *datafile.Event) error {
 	case datafile.KindEnvelope:
 		v := &ev.Envelope
 		m.inline = m.inline || v.Version >= 3
-		m.item(typeEnvelope, nil, v.Version, int32(v.Channels), v.FirstPoint, v.NumPoints)
+		m.item(typeEnvelope, nil, v.Version, v.Channels, v.FirstPoint, v.NumPoints)
 		m.ints = append(m.ints, packText(string(v.Name), 8)...)
 		if v.Version >= 2 {
 			m.ints = append(m.ints, flag(v.Synchronized))
@@ -214,7 +214,7 @@ func (m *MapWriter) beginGroup(v *datafile.Group) {
 
 func (m *MapWriter) beginTileLayer(v *datafile.TileLayer) {
 	m.item(typeLayer, nil, 0, layerTiles, flag(v.Detail), v.Version, v.Width, v.Height, v.Flags,
-		v.Color.R, v.Color.G, v.Color.B, v.Color.A, v.ColorEnvelope, v.ColorEnvelopeOffset, v.Image, -1)
+		v.Color.R, v.Color.G, v.Color.B, v.Color.A, v.ColorEnvelope, v.ColorEnvelopeOffsetMs, v.Image, -1)
 	if v.Version >= 3 {
 		m.ints = append(m.ints, packText(string(v.Name), 3)...)
 	}
@@ -240,7 +240,7 @@ func (m *MapWriter) addPoints(v *datafile.EnvelopePoints) error {
 		}
 		m.ints = append(append(m.ints, p.TimeMs, int32(p.Curve)-1), p.Values...)
 		b := &p.Bezier
-		switch tangents := slices.Concat(b.InDx, b.InDy, b.OutDx, b.OutDy); {
+		switch tangents := slices.Concat(b.InDxMs, b.InDy, b.OutDxMs, b.OutDy); {
 		case m.inline && len(tangents) != bezierInts, p.HasBezier && len(tangents) != bezierInts:
 			return fmt.Errorf("datafiletest: a bezier with %d values", len(tangents))
 		case m.inline:

@@ -22,7 +22,7 @@ const (
 )
 
 // Why a call failed. The name without "ERROR_REASON_" is the reason of the google.rpc.ErrorInfo in the status, whose
-// domain is "replayd". Its metadata may hold "replay", "format", "offset" (bytes), "tick" and "cursor" (base64).
+// domain is "replayd.dev". Its metadata may hold "replay", "format", "offset" (bytes), "tick" and "incident".
 type ErrorReason int32
 
 const (
@@ -60,6 +60,8 @@ const (
 	ErrorReason_ERROR_REASON_IO ErrorReason = 14
 	// RESOURCE_EXHAUSTED: the client read a live replay too slowly and had asked for SLOW_CONSUMER_DISCONNECT.
 	ErrorReason_ERROR_REASON_TOO_SLOW ErrorReason = 15
+	// UNIMPLEMENTED: this server does not have what was asked for, which the message names.
+	ErrorReason_ERROR_REASON_NOT_IMPLEMENTED ErrorReason = 16
 )
 
 // Enum value maps for ErrorReason.
@@ -81,6 +83,7 @@ var (
 		13: "ERROR_REASON_INTERNAL",
 		14: "ERROR_REASON_IO",
 		15: "ERROR_REASON_TOO_SLOW",
+		16: "ERROR_REASON_NOT_IMPLEMENTED",
 	}
 	ErrorReason_value = map[string]int32{
 		"ERROR_REASON_UNSPECIFIED":         0,
@@ -99,6 +102,7 @@ var (
 		"ERROR_REASON_INTERNAL":            13,
 		"ERROR_REASON_IO":                  14,
 		"ERROR_REASON_TOO_SLOW":            15,
+		"ERROR_REASON_NOT_IMPLEMENTED":     16,
 	}
 )
 
@@ -129,12 +133,61 @@ func (ErrorReason) EnumDescriptor() ([]byte, []int) {
 	return file_replayd_v1_error_proto_rawDescGZIP(), []int{0}
 }
 
+// Where to go on after a stream that failed: a detail of the status.
+type ResumeInfo struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The cursor behind the last event that was sent, to be used like one of a StreamEventsResponse.
+	Cursor        []byte `protobuf:"bytes,1,opt,name=cursor,proto3" json:"cursor,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ResumeInfo) Reset() {
+	*x = ResumeInfo{}
+	mi := &file_replayd_v1_error_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ResumeInfo) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ResumeInfo) ProtoMessage() {}
+
+func (x *ResumeInfo) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_v1_error_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ResumeInfo.ProtoReflect.Descriptor instead.
+func (*ResumeInfo) Descriptor() ([]byte, []int) {
+	return file_replayd_v1_error_proto_rawDescGZIP(), []int{0}
+}
+
+func (x *ResumeInfo) GetCursor() []byte {
+	if x != nil {
+		return x.Cursor
+	}
+	return nil
+}
+
 var File_replayd_v1_error_proto protoreflect.FileDescriptor
 
 const file_replayd_v1_error_proto_rawDesc = "" +
 	"\n" +
 	"\x16replayd/v1/error.proto\x12\n" +
-	"replayd.v1*\xf8\x03\n" +
+	"replayd.v1\"$\n" +
+	"\n" +
+	"ResumeInfo\x12\x16\n" +
+	"\x06cursor\x18\x01 \x01(\fR\x06cursor*\x9a\x04\n" +
 	"\vErrorReason\x12\x1c\n" +
 	"\x18ERROR_REASON_UNSPECIFIED\x10\x00\x12!\n" +
 	"\x1dERROR_REASON_REPLAY_NOT_FOUND\x10\x01\x12\x1d\n" +
@@ -152,7 +205,8 @@ const file_replayd_v1_error_proto_rawDesc = "" +
 	"\x15ERROR_REASON_DRAINING\x10\f\x12\x19\n" +
 	"\x15ERROR_REASON_INTERNAL\x10\r\x12\x13\n" +
 	"\x0fERROR_REASON_IO\x10\x0e\x12\x19\n" +
-	"\x15ERROR_REASON_TOO_SLOW\x10\x0fB7Z5github.com/replayd/replayd/proto/replayd/v1;replaydv1b\x06proto3"
+	"\x15ERROR_REASON_TOO_SLOW\x10\x0f\x12 \n" +
+	"\x1cERROR_REASON_NOT_IMPLEMENTED\x10\x10B7Z5github.com/replayd/replayd/proto/replayd/v1;replaydv1b\x06proto3"
 
 var (
 	file_replayd_v1_error_proto_rawDescOnce sync.Once
@@ -167,8 +221,10 @@ func file_replayd_v1_error_proto_rawDescGZIP() []byte {
 }
 
 var file_replayd_v1_error_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_replayd_v1_error_proto_msgTypes = make([]protoimpl.MessageInfo, 1)
 var file_replayd_v1_error_proto_goTypes = []any{
-	(ErrorReason)(0), // 0: replayd.v1.ErrorReason
+	(ErrorReason)(0),   // 0: replayd.v1.ErrorReason
+	(*ResumeInfo)(nil), // 1: replayd.v1.ResumeInfo
 }
 var file_replayd_v1_error_proto_depIdxs = []int32{
 	0, // [0:0] is the sub-list for method output_type
@@ -189,13 +245,14 @@ func file_replayd_v1_error_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_replayd_v1_error_proto_rawDesc), len(file_replayd_v1_error_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   0,
+			NumMessages:   1,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
 		GoTypes:           file_replayd_v1_error_proto_goTypes,
 		DependencyIndexes: file_replayd_v1_error_proto_depIdxs,
 		EnumInfos:         file_replayd_v1_error_proto_enumTypes,
+		MessageInfos:      file_replayd_v1_error_proto_msgTypes,
 	}.Build()
 	File_replayd_v1_error_proto = out.File
 	file_replayd_v1_error_proto_goTypes = nil

@@ -33,35 +33,22 @@ type EventFilter struct {
 	// Kinds of events: names of the fields of the format's Event.kind oneof, such as "player_diff". GetServerInfo lists
 	// them. A name that the format does not have is refused.
 	Kinds []string `protobuf:"bytes,1,rep,name=kinds,proto3" json:"kinds,omitempty"`
+	// Ticks. All events of a map are at tick 0.
+	Ticks *TickRange `protobuf:"bytes,2,opt,name=ticks,proto3" json:"ticks,omitempty"`
 	// Numbers of players, for events that are about one; where they are about two, either counts. Of teehistorian they are
 	// client ids; of StarCraft II the player_id of the player whom the event is about, which is not the user_id, of
 	// unit_died also the killer's, of unit_born also the upkeep's, of resource_trade also the recipient's; of a dem the
 	// player_id of chat, ping, map_line and chat_wheel, the first two players of a chat_event, and the player_slot of a
 	// user_cmd. No other event of a dem has one: combat_log, entities and game events name players by other means.
-	Players []int32 `protobuf:"varint,2,rep,packed,name=players,proto3" json:"players,omitempty"`
+	Players []int32 `protobuf:"varint,3,rep,packed,name=players,proto3" json:"players,omitempty"`
 	// Numbers of teams, for events that are about one; where they are about two, either counts. Of teehistorian the team that
 	// an event names; of StarCraft II the team of the player whom the event is about, as by players, and no observer's; of a
 	// dem the attacker's and the target's team of a combat_log.
-	Teams []int32 `protobuf:"varint,3,rep,packed,name=teams,proto3" json:"teams,omitempty"`
-	// Ticks. All events of a map are at tick 0.
-	Ticks *TickRange `protobuf:"bytes,4,opt,name=ticks,proto3" json:"ticks,omitempty"`
-	// Patterns of entity classes of a dem, of 256 bytes at most, in which * stands for any characters and ? for one. Only
-	// events of entities have a class.
-	Classes []string `protobuf:"bytes,5,rep,name=classes,proto3" json:"classes,omitempty"`
-	// Patterns of entity fields of a dem, of 256 bytes at most, as those of classes. They narrow entity_created,
-	// entity_updated and entity_entered; no other event has fields.
-	//
-	// An include filter with fields sends, of the events that its other conditions match, the fields that match. Where several
-	// include filters match an event, it is sent with all fields that any of them sends; one without fields sends all. An
-	// exclude filter with fields removes the fields that match from the events that its other conditions match, and does not
-	// exclude the event. An event that had fields and has none left is not sent, nor is one that never had any and is
-	// matched only by filters with fields.
-	Fields []string `protobuf:"bytes,6,rep,name=fields,proto3" json:"fields,omitempty"`
-	// Groups of a map's layers, by index.
-	Groups []int32 `protobuf:"varint,7,rep,packed,name=groups,proto3" json:"groups,omitempty"`
-	// Layers of a map, by index inside their group: layer_in_group of tile_layer, quad_layer, sound_layer and automapper. It
-	// is not the field layer, which counts over all groups. With groups, only the layers of those.
-	Layers        []int32 `protobuf:"varint,8,rep,packed,name=layers,proto3" json:"layers,omitempty"`
+	Teams []int32 `protobuf:"varint,4,rep,packed,name=teams,proto3" json:"teams,omitempty"`
+	// What only Source 2 demos have.
+	Dem *DemFilter `protobuf:"bytes,5,opt,name=dem,proto3" json:"dem,omitempty"`
+	// What only maps have.
+	Datafile      *DatafileFilter `protobuf:"bytes,6,opt,name=datafile,proto3" json:"datafile,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -103,6 +90,13 @@ func (x *EventFilter) GetKinds() []string {
 	return nil
 }
 
+func (x *EventFilter) GetTicks() *TickRange {
+	if x != nil {
+		return x.Ticks
+	}
+	return nil
+}
+
 func (x *EventFilter) GetPlayers() []int32 {
 	if x != nil {
 		return x.Players
@@ -117,35 +111,133 @@ func (x *EventFilter) GetTeams() []int32 {
 	return nil
 }
 
-func (x *EventFilter) GetTicks() *TickRange {
+func (x *EventFilter) GetDem() *DemFilter {
 	if x != nil {
-		return x.Ticks
+		return x.Dem
 	}
 	return nil
 }
 
-func (x *EventFilter) GetClasses() []string {
+func (x *EventFilter) GetDatafile() *DatafileFilter {
+	if x != nil {
+		return x.Datafile
+	}
+	return nil
+}
+
+// Conditions on events of a Source 2 demo.
+type DemFilter struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Patterns of entity classes, of 256 bytes at most, in which * stands for any characters and ? for one. Only events of
+	// entities have a class.
+	Classes []string `protobuf:"bytes,1,rep,name=classes,proto3" json:"classes,omitempty"`
+	// Patterns of entity fields, of 256 bytes at most, as those of classes. They narrow entity_created, entity_updated and
+	// entity_entered; no other event has fields.
+	//
+	// An include filter with fields sends, of the events that its other conditions match, the fields that match. Where several
+	// include filters match an event, it is sent with all fields that any of them sends; one without fields sends all. An
+	// exclude filter with fields removes the fields that match from the events that its other conditions match, and does not
+	// exclude the event. An event that had fields and has none left is not sent, nor is one that never had any and is
+	// matched only by filters with fields.
+	Fields        []string `protobuf:"bytes,2,rep,name=fields,proto3" json:"fields,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DemFilter) Reset() {
+	*x = DemFilter{}
+	mi := &file_replayd_v1_filter_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DemFilter) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DemFilter) ProtoMessage() {}
+
+func (x *DemFilter) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_v1_filter_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DemFilter.ProtoReflect.Descriptor instead.
+func (*DemFilter) Descriptor() ([]byte, []int) {
+	return file_replayd_v1_filter_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *DemFilter) GetClasses() []string {
 	if x != nil {
 		return x.Classes
 	}
 	return nil
 }
 
-func (x *EventFilter) GetFields() []string {
+func (x *DemFilter) GetFields() []string {
 	if x != nil {
 		return x.Fields
 	}
 	return nil
 }
 
-func (x *EventFilter) GetGroups() []int32 {
+// Conditions on events of a map.
+type DatafileFilter struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Groups of layers, by index.
+	Groups []int32 `protobuf:"varint,1,rep,packed,name=groups,proto3" json:"groups,omitempty"`
+	// Layers, by their index over all groups: the field layer of tile_layer, quad_layer, sound_layer, of what they hold, and of
+	// automapper.
+	Layers        []int32 `protobuf:"varint,2,rep,packed,name=layers,proto3" json:"layers,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DatafileFilter) Reset() {
+	*x = DatafileFilter{}
+	mi := &file_replayd_v1_filter_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DatafileFilter) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DatafileFilter) ProtoMessage() {}
+
+func (x *DatafileFilter) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_v1_filter_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DatafileFilter.ProtoReflect.Descriptor instead.
+func (*DatafileFilter) Descriptor() ([]byte, []int) {
+	return file_replayd_v1_filter_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *DatafileFilter) GetGroups() []int32 {
 	if x != nil {
 		return x.Groups
 	}
 	return nil
 }
 
-func (x *EventFilter) GetLayers() []int32 {
+func (x *DatafileFilter) GetLayers() []int32 {
 	if x != nil {
 		return x.Layers
 	}
@@ -165,7 +257,7 @@ type TickRange struct {
 
 func (x *TickRange) Reset() {
 	*x = TickRange{}
-	mi := &file_replayd_v1_filter_proto_msgTypes[1]
+	mi := &file_replayd_v1_filter_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -177,7 +269,7 @@ func (x *TickRange) String() string {
 func (*TickRange) ProtoMessage() {}
 
 func (x *TickRange) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_v1_filter_proto_msgTypes[1]
+	mi := &file_replayd_v1_filter_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -190,7 +282,7 @@ func (x *TickRange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TickRange.ProtoReflect.Descriptor instead.
 func (*TickRange) Descriptor() ([]byte, []int) {
-	return file_replayd_v1_filter_proto_rawDescGZIP(), []int{1}
+	return file_replayd_v1_filter_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *TickRange) GetMin() int32 {
@@ -212,16 +304,20 @@ var File_replayd_v1_filter_proto protoreflect.FileDescriptor
 const file_replayd_v1_filter_proto_rawDesc = "" +
 	"\n" +
 	"\x17replayd/v1/filter.proto\x12\n" +
-	"replayd.v1\"\xe2\x01\n" +
+	"replayd.v1\"\xe1\x01\n" +
 	"\vEventFilter\x12\x14\n" +
-	"\x05kinds\x18\x01 \x03(\tR\x05kinds\x12\x18\n" +
-	"\aplayers\x18\x02 \x03(\x05R\aplayers\x12\x14\n" +
-	"\x05teams\x18\x03 \x03(\x05R\x05teams\x12+\n" +
-	"\x05ticks\x18\x04 \x01(\v2\x15.replayd.v1.TickRangeR\x05ticks\x12\x18\n" +
-	"\aclasses\x18\x05 \x03(\tR\aclasses\x12\x16\n" +
-	"\x06fields\x18\x06 \x03(\tR\x06fields\x12\x16\n" +
-	"\x06groups\x18\a \x03(\x05R\x06groups\x12\x16\n" +
-	"\x06layers\x18\b \x03(\x05R\x06layers\"I\n" +
+	"\x05kinds\x18\x01 \x03(\tR\x05kinds\x12+\n" +
+	"\x05ticks\x18\x02 \x01(\v2\x15.replayd.v1.TickRangeR\x05ticks\x12\x18\n" +
+	"\aplayers\x18\x03 \x03(\x05R\aplayers\x12\x14\n" +
+	"\x05teams\x18\x04 \x03(\x05R\x05teams\x12'\n" +
+	"\x03dem\x18\x05 \x01(\v2\x15.replayd.v1.DemFilterR\x03dem\x126\n" +
+	"\bdatafile\x18\x06 \x01(\v2\x1a.replayd.v1.DatafileFilterR\bdatafile\"=\n" +
+	"\tDemFilter\x12\x18\n" +
+	"\aclasses\x18\x01 \x03(\tR\aclasses\x12\x16\n" +
+	"\x06fields\x18\x02 \x03(\tR\x06fields\"@\n" +
+	"\x0eDatafileFilter\x12\x16\n" +
+	"\x06groups\x18\x01 \x03(\x05R\x06groups\x12\x16\n" +
+	"\x06layers\x18\x02 \x03(\x05R\x06layers\"I\n" +
 	"\tTickRange\x12\x15\n" +
 	"\x03min\x18\x01 \x01(\x05H\x00R\x03min\x88\x01\x01\x12\x15\n" +
 	"\x03max\x18\x02 \x01(\x05H\x01R\x03max\x88\x01\x01B\x06\n" +
@@ -240,18 +336,22 @@ func file_replayd_v1_filter_proto_rawDescGZIP() []byte {
 	return file_replayd_v1_filter_proto_rawDescData
 }
 
-var file_replayd_v1_filter_proto_msgTypes = make([]protoimpl.MessageInfo, 2)
+var file_replayd_v1_filter_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
 var file_replayd_v1_filter_proto_goTypes = []any{
-	(*EventFilter)(nil), // 0: replayd.v1.EventFilter
-	(*TickRange)(nil),   // 1: replayd.v1.TickRange
+	(*EventFilter)(nil),    // 0: replayd.v1.EventFilter
+	(*DemFilter)(nil),      // 1: replayd.v1.DemFilter
+	(*DatafileFilter)(nil), // 2: replayd.v1.DatafileFilter
+	(*TickRange)(nil),      // 3: replayd.v1.TickRange
 }
 var file_replayd_v1_filter_proto_depIdxs = []int32{
-	1, // 0: replayd.v1.EventFilter.ticks:type_name -> replayd.v1.TickRange
-	1, // [1:1] is the sub-list for method output_type
-	1, // [1:1] is the sub-list for method input_type
-	1, // [1:1] is the sub-list for extension type_name
-	1, // [1:1] is the sub-list for extension extendee
-	0, // [0:1] is the sub-list for field type_name
+	3, // 0: replayd.v1.EventFilter.ticks:type_name -> replayd.v1.TickRange
+	1, // 1: replayd.v1.EventFilter.dem:type_name -> replayd.v1.DemFilter
+	2, // 2: replayd.v1.EventFilter.datafile:type_name -> replayd.v1.DatafileFilter
+	3, // [3:3] is the sub-list for method output_type
+	3, // [3:3] is the sub-list for method input_type
+	3, // [3:3] is the sub-list for extension type_name
+	3, // [3:3] is the sub-list for extension extendee
+	0, // [0:3] is the sub-list for field type_name
 }
 
 func init() { file_replayd_v1_filter_proto_init() }
@@ -259,14 +359,14 @@ func file_replayd_v1_filter_proto_init() {
 	if File_replayd_v1_filter_proto != nil {
 		return
 	}
-	file_replayd_v1_filter_proto_msgTypes[1].OneofWrappers = []any{}
+	file_replayd_v1_filter_proto_msgTypes[3].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_replayd_v1_filter_proto_rawDesc), len(file_replayd_v1_filter_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   2,
+			NumMessages:   4,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

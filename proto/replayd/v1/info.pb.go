@@ -136,8 +136,8 @@ type FormatInfo struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The format.
 	Format Format `protobuf:"varint,1,opt,name=format,proto3,enum=replayd.v1.Format" json:"format,omitempty"`
-	// The names of its kinds of events, as filters take them.
-	Kinds         []string `protobuf:"bytes,2,rep,name=kinds,proto3" json:"kinds,omitempty"`
+	// Its kinds of events.
+	Kinds         []*KindInfo `protobuf:"bytes,2,rep,name=kinds,proto3" json:"kinds,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -179,11 +179,76 @@ func (x *FormatInfo) GetFormat() Format {
 	return Format_FORMAT_UNSPECIFIED
 }
 
-func (x *FormatInfo) GetKinds() []string {
+func (x *FormatInfo) GetKinds() []*KindInfo {
 	if x != nil {
 		return x.Kinds
 	}
 	return nil
+}
+
+// A kind of events.
+type KindInfo struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its name, as filters take it.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// The conditions of a filter, beside kinds and ticks, that can hold for its events: paths in EventFilter, such as "players"
+	// or "dem.classes".
+	Conditions []string `protobuf:"bytes,2,rep,name=conditions,proto3" json:"conditions,omitempty"`
+	// Whether its events travel as columns with ENCODING_COLUMNS.
+	Columns       bool `protobuf:"varint,3,opt,name=columns,proto3" json:"columns,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *KindInfo) Reset() {
+	*x = KindInfo{}
+	mi := &file_replayd_v1_info_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *KindInfo) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*KindInfo) ProtoMessage() {}
+
+func (x *KindInfo) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_v1_info_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use KindInfo.ProtoReflect.Descriptor instead.
+func (*KindInfo) Descriptor() ([]byte, []int) {
+	return file_replayd_v1_info_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *KindInfo) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *KindInfo) GetConditions() []string {
+	if x != nil {
+		return x.Conditions
+	}
+	return nil
+}
+
+func (x *KindInfo) GetColumns() bool {
+	if x != nil {
+		return x.Columns
+	}
+	return false
 }
 
 // The server's limits.
@@ -205,7 +270,7 @@ type Limits struct {
 
 func (x *Limits) Reset() {
 	*x = Limits{}
-	mi := &file_replayd_v1_info_proto_msgTypes[3]
+	mi := &file_replayd_v1_info_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -217,7 +282,7 @@ func (x *Limits) String() string {
 func (*Limits) ProtoMessage() {}
 
 func (x *Limits) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_v1_info_proto_msgTypes[3]
+	mi := &file_replayd_v1_info_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -230,7 +295,7 @@ func (x *Limits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limits.ProtoReflect.Descriptor instead.
 func (*Limits) Descriptor() ([]byte, []int) {
-	return file_replayd_v1_info_proto_rawDescGZIP(), []int{3}
+	return file_replayd_v1_info_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Limits) GetMaxStreams() int32 {
@@ -279,7 +344,7 @@ type Root struct {
 
 func (x *Root) Reset() {
 	*x = Root{}
-	mi := &file_replayd_v1_info_proto_msgTypes[4]
+	mi := &file_replayd_v1_info_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -291,7 +356,7 @@ func (x *Root) String() string {
 func (*Root) ProtoMessage() {}
 
 func (x *Root) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_v1_info_proto_msgTypes[4]
+	mi := &file_replayd_v1_info_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -304,7 +369,7 @@ func (x *Root) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Root.ProtoReflect.Descriptor instead.
 func (*Root) Descriptor() ([]byte, []int) {
-	return file_replayd_v1_info_proto_rawDescGZIP(), []int{4}
+	return file_replayd_v1_info_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Root) GetAlias() string {
@@ -325,11 +390,17 @@ const file_replayd_v1_info_proto_rawDesc = "" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x120\n" +
 	"\aformats\x18\x02 \x03(\v2\x16.replayd.v1.FormatInfoR\aformats\x12*\n" +
 	"\x06limits\x18\x03 \x01(\v2\x12.replayd.v1.LimitsR\x06limits\x12&\n" +
-	"\x05roots\x18\x04 \x03(\v2\x10.replayd.v1.RootR\x05roots\"N\n" +
+	"\x05roots\x18\x04 \x03(\v2\x10.replayd.v1.RootR\x05roots\"d\n" +
 	"\n" +
 	"FormatInfo\x12*\n" +
-	"\x06format\x18\x01 \x01(\x0e2\x12.replayd.v1.FormatR\x06format\x12\x14\n" +
-	"\x05kinds\x18\x02 \x03(\tR\x05kinds\"\xd9\x01\n" +
+	"\x06format\x18\x01 \x01(\x0e2\x12.replayd.v1.FormatR\x06format\x12*\n" +
+	"\x05kinds\x18\x02 \x03(\v2\x14.replayd.v1.KindInfoR\x05kinds\"X\n" +
+	"\bKindInfo\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1e\n" +
+	"\n" +
+	"conditions\x18\x02 \x03(\tR\n" +
+	"conditions\x12\x18\n" +
+	"\acolumns\x18\x03 \x01(\bR\acolumns\"\xd9\x01\n" +
 	"\x06Limits\x12\x1f\n" +
 	"\vmax_streams\x18\x01 \x01(\x05R\n" +
 	"maxStreams\x12(\n" +
@@ -352,25 +423,27 @@ func file_replayd_v1_info_proto_rawDescGZIP() []byte {
 	return file_replayd_v1_info_proto_rawDescData
 }
 
-var file_replayd_v1_info_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_replayd_v1_info_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
 var file_replayd_v1_info_proto_goTypes = []any{
 	(*GetServerInfoRequest)(nil),  // 0: replayd.v1.GetServerInfoRequest
 	(*GetServerInfoResponse)(nil), // 1: replayd.v1.GetServerInfoResponse
 	(*FormatInfo)(nil),            // 2: replayd.v1.FormatInfo
-	(*Limits)(nil),                // 3: replayd.v1.Limits
-	(*Root)(nil),                  // 4: replayd.v1.Root
-	(Format)(0),                   // 5: replayd.v1.Format
+	(*KindInfo)(nil),              // 3: replayd.v1.KindInfo
+	(*Limits)(nil),                // 4: replayd.v1.Limits
+	(*Root)(nil),                  // 5: replayd.v1.Root
+	(Format)(0),                   // 6: replayd.v1.Format
 }
 var file_replayd_v1_info_proto_depIdxs = []int32{
 	2, // 0: replayd.v1.GetServerInfoResponse.formats:type_name -> replayd.v1.FormatInfo
-	3, // 1: replayd.v1.GetServerInfoResponse.limits:type_name -> replayd.v1.Limits
-	4, // 2: replayd.v1.GetServerInfoResponse.roots:type_name -> replayd.v1.Root
-	5, // 3: replayd.v1.FormatInfo.format:type_name -> replayd.v1.Format
-	4, // [4:4] is the sub-list for method output_type
-	4, // [4:4] is the sub-list for method input_type
-	4, // [4:4] is the sub-list for extension type_name
-	4, // [4:4] is the sub-list for extension extendee
-	0, // [0:4] is the sub-list for field type_name
+	4, // 1: replayd.v1.GetServerInfoResponse.limits:type_name -> replayd.v1.Limits
+	5, // 2: replayd.v1.GetServerInfoResponse.roots:type_name -> replayd.v1.Root
+	6, // 3: replayd.v1.FormatInfo.format:type_name -> replayd.v1.Format
+	3, // 4: replayd.v1.FormatInfo.kinds:type_name -> replayd.v1.KindInfo
+	5, // [5:5] is the sub-list for method output_type
+	5, // [5:5] is the sub-list for method input_type
+	5, // [5:5] is the sub-list for extension type_name
+	5, // [5:5] is the sub-list for extension extendee
+	0, // [0:5] is the sub-list for field type_name
 }
 
 func init() { file_replayd_v1_info_proto_init() }
@@ -385,7 +458,7 @@ func file_replayd_v1_info_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_replayd_v1_info_proto_rawDesc), len(file_replayd_v1_info_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   5,
+			NumMessages:   6,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

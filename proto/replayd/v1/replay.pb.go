@@ -216,13 +216,180 @@ func (ReplayState) EnumDescriptor() ([]byte, []int) {
 	return file_replayd_v1_replay_proto_rawDescGZIP(), []int{2}
 }
 
+// The place in a map that has the coordinates 0, 0.
+type Origin int32
+
+const (
+	// Not known.
+	Origin_ORIGIN_UNSPECIFIED Origin = 0
+	// The upper left corner of the map.
+	Origin_ORIGIN_TOP_LEFT Origin = 1
+	// The lower left corner of the map.
+	Origin_ORIGIN_BOTTOM_LEFT Origin = 2
+	// A point that the maker of the map chose, near its middle as a rule.
+	Origin_ORIGIN_MAP Origin = 3
+)
+
+// Enum value maps for Origin.
+var (
+	Origin_name = map[int32]string{
+		0: "ORIGIN_UNSPECIFIED",
+		1: "ORIGIN_TOP_LEFT",
+		2: "ORIGIN_BOTTOM_LEFT",
+		3: "ORIGIN_MAP",
+	}
+	Origin_value = map[string]int32{
+		"ORIGIN_UNSPECIFIED": 0,
+		"ORIGIN_TOP_LEFT":    1,
+		"ORIGIN_BOTTOM_LEFT": 2,
+		"ORIGIN_MAP":         3,
+	}
+)
+
+func (x Origin) Enum() *Origin {
+	p := new(Origin)
+	*p = x
+	return p
+}
+
+func (x Origin) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Origin) Descriptor() protoreflect.EnumDescriptor {
+	return file_replayd_v1_replay_proto_enumTypes[3].Descriptor()
+}
+
+func (Origin) Type() protoreflect.EnumType {
+	return &file_replayd_v1_replay_proto_enumTypes[3]
+}
+
+func (x Origin) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Origin.Descriptor instead.
+func (Origin) EnumDescriptor() ([]byte, []int) {
+	return file_replayd_v1_replay_proto_rawDescGZIP(), []int{3}
+}
+
+// Where y grows on a map that lies before the reader.
+type VerticalAxis int32
+
+const (
+	// Not known.
+	VerticalAxis_VERTICAL_AXIS_UNSPECIFIED VerticalAxis = 0
+	// Downwards, as on screens.
+	VerticalAxis_VERTICAL_AXIS_DOWN VerticalAxis = 1
+	// Upwards, or north.
+	VerticalAxis_VERTICAL_AXIS_UP VerticalAxis = 2
+)
+
+// Enum value maps for VerticalAxis.
+var (
+	VerticalAxis_name = map[int32]string{
+		0: "VERTICAL_AXIS_UNSPECIFIED",
+		1: "VERTICAL_AXIS_DOWN",
+		2: "VERTICAL_AXIS_UP",
+	}
+	VerticalAxis_value = map[string]int32{
+		"VERTICAL_AXIS_UNSPECIFIED": 0,
+		"VERTICAL_AXIS_DOWN":        1,
+		"VERTICAL_AXIS_UP":          2,
+	}
+)
+
+func (x VerticalAxis) Enum() *VerticalAxis {
+	p := new(VerticalAxis)
+	*p = x
+	return p
+}
+
+func (x VerticalAxis) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (VerticalAxis) Descriptor() protoreflect.EnumDescriptor {
+	return file_replayd_v1_replay_proto_enumTypes[4].Descriptor()
+}
+
+func (VerticalAxis) Type() protoreflect.EnumType {
+	return &file_replayd_v1_replay_proto_enumTypes[4]
+}
+
+func (x VerticalAxis) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use VerticalAxis.Descriptor instead.
+func (VerticalAxis) EnumDescriptor() ([]byte, []int) {
+	return file_replayd_v1_replay_proto_rawDescGZIP(), []int{4}
+}
+
+// How a game ended for a player.
+type PlayerResult int32
+
+const (
+	// Not known, or it did not end.
+	PlayerResult_PLAYER_RESULT_UNSPECIFIED PlayerResult = 0
+	// The player won.
+	PlayerResult_PLAYER_RESULT_WIN PlayerResult = 1
+	// The player lost.
+	PlayerResult_PLAYER_RESULT_LOSS PlayerResult = 2
+	// Nobody won.
+	PlayerResult_PLAYER_RESULT_TIE PlayerResult = 3
+)
+
+// Enum value maps for PlayerResult.
+var (
+	PlayerResult_name = map[int32]string{
+		0: "PLAYER_RESULT_UNSPECIFIED",
+		1: "PLAYER_RESULT_WIN",
+		2: "PLAYER_RESULT_LOSS",
+		3: "PLAYER_RESULT_TIE",
+	}
+	PlayerResult_value = map[string]int32{
+		"PLAYER_RESULT_UNSPECIFIED": 0,
+		"PLAYER_RESULT_WIN":         1,
+		"PLAYER_RESULT_LOSS":        2,
+		"PLAYER_RESULT_TIE":         3,
+	}
+)
+
+func (x PlayerResult) Enum() *PlayerResult {
+	p := new(PlayerResult)
+	*p = x
+	return p
+}
+
+func (x PlayerResult) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (PlayerResult) Descriptor() protoreflect.EnumDescriptor {
+	return file_replayd_v1_replay_proto_enumTypes[5].Descriptor()
+}
+
+func (PlayerResult) Type() protoreflect.EnumType {
+	return &file_replayd_v1_replay_proto_enumTypes[5]
+}
+
+func (x PlayerResult) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use PlayerResult.Descriptor instead.
+func (PlayerResult) EnumDescriptor() ([]byte, []int) {
+	return file_replayd_v1_replay_proto_rawDescGZIP(), []int{5}
+}
+
 // How much is told of a replay.
 type ReplayView int32
 
 const (
-	// The same as REPLAY_VIEW_FULL.
+	// What each request says of it.
 	ReplayView_REPLAY_VIEW_UNSPECIFIED ReplayView = 0
-	// What the index knows, without the format's header: the file is not read.
+	// What the index knows, identity included, but without the format's header: the file is not read.
 	ReplayView_REPLAY_VIEW_BASIC ReplayView = 1
 	// With the header, and the players where that tells them.
 	ReplayView_REPLAY_VIEW_FULL ReplayView = 2
@@ -257,11 +424,11 @@ func (x ReplayView) String() string {
 }
 
 func (ReplayView) Descriptor() protoreflect.EnumDescriptor {
-	return file_replayd_v1_replay_proto_enumTypes[3].Descriptor()
+	return file_replayd_v1_replay_proto_enumTypes[6].Descriptor()
 }
 
 func (ReplayView) Type() protoreflect.EnumType {
-	return &file_replayd_v1_replay_proto_enumTypes[3]
+	return &file_replayd_v1_replay_proto_enumTypes[6]
 }
 
 func (x ReplayView) Number() protoreflect.EnumNumber {
@@ -270,7 +437,7 @@ func (x ReplayView) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ReplayView.Descriptor instead.
 func (ReplayView) EnumDescriptor() ([]byte, []int) {
-	return file_replayd_v1_replay_proto_rawDescGZIP(), []int{3}
+	return file_replayd_v1_replay_proto_rawDescGZIP(), []int{6}
 }
 
 // A replay. What could not be told, or not without decoding the whole file, is absent.
@@ -280,34 +447,39 @@ type Replay struct {
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// The format, recognised by content.
 	Format Format `protobuf:"varint,2,opt,name=format,proto3,enum=replayd.v1.Format" json:"format,omitempty"`
+	// What identifies the replay wherever it lies: derived from its format and first bytes. Cursors are bound to it. Empty
+	// while the header was not read.
+	Identity string `protobuf:"bytes,3,opt,name=identity,proto3" json:"identity,omitempty"`
 	// Bytes on disk.
-	Size int64 `protobuf:"varint,3,opt,name=size,proto3" json:"size,omitempty"`
+	SizeBytes int64 `protobuf:"varint,4,opt,name=size_bytes,json=sizeBytes,proto3" json:"size_bytes,omitempty"`
 	// When the file was last written to.
-	Modified *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=modified,proto3" json:"modified,omitempty"`
+	ModifyTime *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=modify_time,json=modifyTime,proto3" json:"modify_time,omitempty"`
+	// When the replay will be removed. Only of one that CreateReplay made.
+	ExpireTime *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=expire_time,json=expireTime,proto3" json:"expire_time,omitempty"`
 	// Whether it may still grow.
-	State ReplayState `protobuf:"varint,5,opt,name=state,proto3,enum=replayd.v1.ReplayState" json:"state,omitempty"`
+	State ReplayState `protobuf:"varint,7,opt,name=state,proto3,enum=replayd.v1.ReplayState" json:"state,omitempty"`
 	// How the file is compressed.
-	Compression Compression `protobuf:"varint,6,opt,name=compression,proto3,enum=replayd.v1.Compression" json:"compression,omitempty"`
-	// What identifies the replay wherever it lies: derived from its format and first bytes. Cursors are bound to it.
-	Identity string `protobuf:"bytes,7,opt,name=identity,proto3" json:"identity,omitempty"`
+	Compression Compression `protobuf:"varint,8,opt,name=compression,proto3,enum=replayd.v1.Compression" json:"compression,omitempty"`
 	// The map's name.
-	MapName string `protobuf:"bytes,8,opt,name=map_name,json=mapName,proto3" json:"map_name,omitempty"`
+	MapName string `protobuf:"bytes,9,opt,name=map_name,json=mapName,proto3" json:"map_name,omitempty"`
 	// The name of the replay of format FORMAT_DATAFILE that is this replay's map, when a root holds it.
-	MapReplay string `protobuf:"bytes,9,opt,name=map_replay,json=mapReplay,proto3" json:"map_replay,omitempty"`
-	// How many ticks make a second. 0 where the format has no clock.
-	TicksPerSecond float64 `protobuf:"fixed64,10,opt,name=ticks_per_second,json=ticksPerSecond,proto3" json:"ticks_per_second,omitempty"`
-	// The last tick, where the format tells it without decoding everything.
-	LastTick *int32 `protobuf:"varint,11,opt,name=last_tick,json=lastTick,proto3,oneof" json:"last_tick,omitempty"`
-	// The length of what was recorded, in the game's own time.
-	Length *durationpb.Duration `protobuf:"bytes,12,opt,name=length,proto3" json:"length,omitempty"`
+	MapReplay string `protobuf:"bytes,10,opt,name=map_replay,json=mapReplay,proto3" json:"map_replay,omitempty"`
 	// When the recording started.
-	Started *timestamppb.Timestamp `protobuf:"bytes,13,opt,name=started,proto3" json:"started,omitempty"`
+	StartTime *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
+	// How long the recording is, in the game's own time.
+	Duration *durationpb.Duration `protobuf:"bytes,12,opt,name=duration,proto3" json:"duration,omitempty"`
+	// How many ticks make a second of the game's time. Absent where the format has no clock.
+	TicksPerSecond *float64 `protobuf:"fixed64,13,opt,name=ticks_per_second,json=ticksPerSecond,proto3,oneof" json:"ticks_per_second,omitempty"`
+	// The last tick, where the format tells it without decoding everything, or it was decoded before.
+	LastTick *int32 `protobuf:"varint,14,opt,name=last_tick,json=lastTick,proto3,oneof" json:"last_tick,omitempty"`
+	// Where places are. Absent where no event has one, or the header was not read.
+	Coordinates *Coordinates `protobuf:"bytes,15,opt,name=coordinates,proto3" json:"coordinates,omitempty"`
 	// Who played, where the format tells it without decoding everything. Of a teehistorian file, with REPLAY_VIEW_PLAYERS, who is
 	// connected at players_tick.
-	Players []*Player `protobuf:"bytes,14,rep,name=players,proto3" json:"players,omitempty"`
+	Players []*Player `protobuf:"bytes,16,rep,name=players,proto3" json:"players,omitempty"`
 	// The tick up to which a teehistorian file was decoded to tell its players: of a live game a few seconds ago at most, as a
 	// rule. Absent where players does not come from decoding, or nothing was decoded yet.
-	PlayersTick *int32 `protobuf:"varint,15,opt,name=players_tick,json=playersTick,proto3,oneof" json:"players_tick,omitempty"`
+	PlayersTick *int32 `protobuf:"varint,17,opt,name=players_tick,json=playersTick,proto3,oneof" json:"players_tick,omitempty"`
 	// The format's own header.
 	//
 	// Types that are valid to be assigned to Header:
@@ -365,16 +537,30 @@ func (x *Replay) GetFormat() Format {
 	return Format_FORMAT_UNSPECIFIED
 }
 
-func (x *Replay) GetSize() int64 {
+func (x *Replay) GetIdentity() string {
 	if x != nil {
-		return x.Size
+		return x.Identity
+	}
+	return ""
+}
+
+func (x *Replay) GetSizeBytes() int64 {
+	if x != nil {
+		return x.SizeBytes
 	}
 	return 0
 }
 
-func (x *Replay) GetModified() *timestamppb.Timestamp {
+func (x *Replay) GetModifyTime() *timestamppb.Timestamp {
 	if x != nil {
-		return x.Modified
+		return x.ModifyTime
+	}
+	return nil
+}
+
+func (x *Replay) GetExpireTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ExpireTime
 	}
 	return nil
 }
@@ -393,13 +579,6 @@ func (x *Replay) GetCompression() Compression {
 	return Compression_COMPRESSION_UNSPECIFIED
 }
 
-func (x *Replay) GetIdentity() string {
-	if x != nil {
-		return x.Identity
-	}
-	return ""
-}
-
 func (x *Replay) GetMapName() string {
 	if x != nil {
 		return x.MapName
@@ -414,9 +593,23 @@ func (x *Replay) GetMapReplay() string {
 	return ""
 }
 
-func (x *Replay) GetTicksPerSecond() float64 {
+func (x *Replay) GetStartTime() *timestamppb.Timestamp {
 	if x != nil {
-		return x.TicksPerSecond
+		return x.StartTime
+	}
+	return nil
+}
+
+func (x *Replay) GetDuration() *durationpb.Duration {
+	if x != nil {
+		return x.Duration
+	}
+	return nil
+}
+
+func (x *Replay) GetTicksPerSecond() float64 {
+	if x != nil && x.TicksPerSecond != nil {
+		return *x.TicksPerSecond
 	}
 	return 0
 }
@@ -428,16 +621,9 @@ func (x *Replay) GetLastTick() int32 {
 	return 0
 }
 
-func (x *Replay) GetLength() *durationpb.Duration {
+func (x *Replay) GetCoordinates() *Coordinates {
 	if x != nil {
-		return x.Length
-	}
-	return nil
-}
-
-func (x *Replay) GetStarted() *timestamppb.Timestamp {
-	if x != nil {
-		return x.Started
+		return x.Coordinates
 	}
 	return nil
 }
@@ -505,22 +691,22 @@ type isReplay_Header interface {
 
 type Replay_Teehistorian struct {
 	// Header of a teehistorian file.
-	Teehistorian *v1.Header `protobuf:"bytes,20,opt,name=teehistorian,proto3,oneof"`
+	Teehistorian *v1.Header `protobuf:"bytes,18,opt,name=teehistorian,proto3,oneof"`
 }
 
 type Replay_Datafile struct {
 	// Summary of a map.
-	Datafile *v11.Summary `protobuf:"bytes,21,opt,name=datafile,proto3,oneof"`
+	Datafile *v11.Summary `protobuf:"bytes,19,opt,name=datafile,proto3,oneof"`
 }
 
 type Replay_Dem struct {
 	// Header and facts of a Source 2 demo.
-	Dem *v12.Header `protobuf:"bytes,22,opt,name=dem,proto3,oneof"`
+	Dem *v12.Header `protobuf:"bytes,20,opt,name=dem,proto3,oneof"`
 }
 
 type Replay_Sc2Replay struct {
 	// Header and facts of a StarCraft II replay.
-	Sc2Replay *v13.Header `protobuf:"bytes,23,opt,name=sc2replay,proto3,oneof"`
+	Sc2Replay *v13.Header `protobuf:"bytes,21,opt,name=sc2replay,proto3,oneof"`
 }
 
 func (*Replay_Teehistorian) isReplay_Header() {}
@@ -531,6 +717,71 @@ func (*Replay_Dem) isReplay_Header() {}
 
 func (*Replay_Sc2Replay) isReplay_Header() {}
 
+// The system of coordinates in which a replay's events tell places. Fields that are not in it say so.
+type Coordinates struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How many units are as long as one cell of the map: a tile of a Teeworlds map, a cell of StarCraft II. Absent where the
+	// map has no cells.
+	UnitsPerCell *float64 `protobuf:"fixed64,1,opt,name=units_per_cell,json=unitsPerCell,proto3,oneof" json:"units_per_cell,omitempty"`
+	// Where 0, 0 is.
+	Origin Origin `protobuf:"varint,2,opt,name=origin,proto3,enum=replayd.v1.Origin" json:"origin,omitempty"`
+	// Where y grows. x always grows to the right, or east; z, where there is one, upwards.
+	YAxis         VerticalAxis `protobuf:"varint,3,opt,name=y_axis,json=yAxis,proto3,enum=replayd.v1.VerticalAxis" json:"y_axis,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Coordinates) Reset() {
+	*x = Coordinates{}
+	mi := &file_replayd_v1_replay_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Coordinates) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Coordinates) ProtoMessage() {}
+
+func (x *Coordinates) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_v1_replay_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Coordinates.ProtoReflect.Descriptor instead.
+func (*Coordinates) Descriptor() ([]byte, []int) {
+	return file_replayd_v1_replay_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Coordinates) GetUnitsPerCell() float64 {
+	if x != nil && x.UnitsPerCell != nil {
+		return *x.UnitsPerCell
+	}
+	return 0
+}
+
+func (x *Coordinates) GetOrigin() Origin {
+	if x != nil {
+		return x.Origin
+	}
+	return Origin_ORIGIN_UNSPECIFIED
+}
+
+func (x *Coordinates) GetYAxis() VerticalAxis {
+	if x != nil {
+		return x.YAxis
+	}
+	return VerticalAxis_VERTICAL_AXIS_UNSPECIFIED
+}
+
 // A player of a replay.
 type Player struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -538,14 +789,14 @@ type Player struct {
 	Id int32 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
 	// The player's name.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	// The player's team.
-	Team int32 `protobuf:"varint,3,opt,name=team,proto3" json:"team,omitempty"`
-	// What the player played: a race, a hero.
-	Character string `protobuf:"bytes,4,opt,name=character,proto3" json:"character,omitempty"`
-	// How it ended for the player: "win", "loss", "tie". Empty when not known.
-	Result string `protobuf:"bytes,5,opt,name=result,proto3" json:"result,omitempty"`
 	// The player's clan.
-	Clan string `protobuf:"bytes,6,opt,name=clan,proto3" json:"clan,omitempty"`
+	Clan string `protobuf:"bytes,3,opt,name=clan,proto3" json:"clan,omitempty"`
+	// The player's team. Absent when not known.
+	Team *int32 `protobuf:"varint,4,opt,name=team,proto3,oneof" json:"team,omitempty"`
+	// What the player played: a race, a hero.
+	Character string `protobuf:"bytes,5,opt,name=character,proto3" json:"character,omitempty"`
+	// How it ended for the player.
+	Result PlayerResult `protobuf:"varint,6,opt,name=result,proto3,enum=replayd.v1.PlayerResult" json:"result,omitempty"`
 	// The player's role on the server's remote console, such as "admin". Empty when the player is not logged in.
 	Role          string `protobuf:"bytes,7,opt,name=role,proto3" json:"role,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -554,7 +805,7 @@ type Player struct {
 
 func (x *Player) Reset() {
 	*x = Player{}
-	mi := &file_replayd_v1_replay_proto_msgTypes[1]
+	mi := &file_replayd_v1_replay_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -566,7 +817,7 @@ func (x *Player) String() string {
 func (*Player) ProtoMessage() {}
 
 func (x *Player) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_v1_replay_proto_msgTypes[1]
+	mi := &file_replayd_v1_replay_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -579,7 +830,7 @@ func (x *Player) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Player.ProtoReflect.Descriptor instead.
 func (*Player) Descriptor() ([]byte, []int) {
-	return file_replayd_v1_replay_proto_rawDescGZIP(), []int{1}
+	return file_replayd_v1_replay_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Player) GetId() int32 {
@@ -596,9 +847,16 @@ func (x *Player) GetName() string {
 	return ""
 }
 
-func (x *Player) GetTeam() int32 {
+func (x *Player) GetClan() string {
 	if x != nil {
-		return x.Team
+		return x.Clan
+	}
+	return ""
+}
+
+func (x *Player) GetTeam() int32 {
+	if x != nil && x.Team != nil {
+		return *x.Team
 	}
 	return 0
 }
@@ -610,18 +868,11 @@ func (x *Player) GetCharacter() string {
 	return ""
 }
 
-func (x *Player) GetResult() string {
+func (x *Player) GetResult() PlayerResult {
 	if x != nil {
 		return x.Result
 	}
-	return ""
-}
-
-func (x *Player) GetClan() string {
-	if x != nil {
-		return x.Clan
-	}
-	return ""
+	return PlayerResult_PLAYER_RESULT_UNSPECIFIED
 }
 
 func (x *Player) GetRole() string {
@@ -643,14 +894,17 @@ type ListReplaysRequest struct {
 	// Only replays of these formats. Empty means all.
 	Formats []Format `protobuf:"varint,4,rep,packed,name=formats,proto3,enum=replayd.v1.Format" json:"formats,omitempty"`
 	// Only replays of which all of this holds. Absent means all.
-	Filter        *ReplayFilter `protobuf:"bytes,5,opt,name=filter,proto3" json:"filter,omitempty"`
+	Filter *ReplayFilter `protobuf:"bytes,5,opt,name=filter,proto3" json:"filter,omitempty"`
+	// How much to tell of each. Unspecified means REPLAY_VIEW_BASIC; no other one is possible with more than 100 replays a
+	// page.
+	View          ReplayView `protobuf:"varint,6,opt,name=view,proto3,enum=replayd.v1.ReplayView" json:"view,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ListReplaysRequest) Reset() {
 	*x = ListReplaysRequest{}
-	mi := &file_replayd_v1_replay_proto_msgTypes[2]
+	mi := &file_replayd_v1_replay_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -662,7 +916,7 @@ func (x *ListReplaysRequest) String() string {
 func (*ListReplaysRequest) ProtoMessage() {}
 
 func (x *ListReplaysRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_v1_replay_proto_msgTypes[2]
+	mi := &file_replayd_v1_replay_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -675,7 +929,7 @@ func (x *ListReplaysRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListReplaysRequest.ProtoReflect.Descriptor instead.
 func (*ListReplaysRequest) Descriptor() ([]byte, []int) {
-	return file_replayd_v1_replay_proto_rawDescGZIP(), []int{2}
+	return file_replayd_v1_replay_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *ListReplaysRequest) GetPageSize() int32 {
@@ -713,6 +967,13 @@ func (x *ListReplaysRequest) GetFilter() *ReplayFilter {
 	return nil
 }
 
+func (x *ListReplaysRequest) GetView() ReplayView {
+	if x != nil {
+		return x.View
+	}
+	return ReplayView_REPLAY_VIEW_UNSPECIFIED
+}
+
 // What must hold of a replay. What is empty or absent always does. Texts are patterns in which * stands for any characters and ?
 // for one; capitals do not matter.
 type ReplayFilter struct {
@@ -736,7 +997,7 @@ type ReplayFilter struct {
 
 func (x *ReplayFilter) Reset() {
 	*x = ReplayFilter{}
-	mi := &file_replayd_v1_replay_proto_msgTypes[3]
+	mi := &file_replayd_v1_replay_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -748,7 +1009,7 @@ func (x *ReplayFilter) String() string {
 func (*ReplayFilter) ProtoMessage() {}
 
 func (x *ReplayFilter) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_v1_replay_proto_msgTypes[3]
+	mi := &file_replayd_v1_replay_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -761,7 +1022,7 @@ func (x *ReplayFilter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplayFilter.ProtoReflect.Descriptor instead.
 func (*ReplayFilter) Descriptor() ([]byte, []int) {
-	return file_replayd_v1_replay_proto_rawDescGZIP(), []int{3}
+	return file_replayd_v1_replay_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *ReplayFilter) GetMapName() string {
@@ -820,7 +1081,7 @@ type SearchCoverage struct {
 
 func (x *SearchCoverage) Reset() {
 	*x = SearchCoverage{}
-	mi := &file_replayd_v1_replay_proto_msgTypes[4]
+	mi := &file_replayd_v1_replay_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -832,7 +1093,7 @@ func (x *SearchCoverage) String() string {
 func (*SearchCoverage) ProtoMessage() {}
 
 func (x *SearchCoverage) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_v1_replay_proto_msgTypes[4]
+	mi := &file_replayd_v1_replay_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -845,7 +1106,7 @@ func (x *SearchCoverage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SearchCoverage.ProtoReflect.Descriptor instead.
 func (*SearchCoverage) Descriptor() ([]byte, []int) {
-	return file_replayd_v1_replay_proto_rawDescGZIP(), []int{4}
+	return file_replayd_v1_replay_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *SearchCoverage) GetTotalFiles() int64 {
@@ -865,7 +1126,7 @@ func (x *SearchCoverage) GetSearchedFiles() int64 {
 // One page of replays.
 type ListReplaysResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The replays, ordered by name. Without header and players: ask GetReplay for those.
+	// The replays, ordered by name.
 	Replays []*Replay `protobuf:"bytes,1,rep,name=replays,proto3" json:"replays,omitempty"`
 	// Pass it as page_token for the next page. Empty on the last one.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
@@ -877,7 +1138,7 @@ type ListReplaysResponse struct {
 
 func (x *ListReplaysResponse) Reset() {
 	*x = ListReplaysResponse{}
-	mi := &file_replayd_v1_replay_proto_msgTypes[5]
+	mi := &file_replayd_v1_replay_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -889,7 +1150,7 @@ func (x *ListReplaysResponse) String() string {
 func (*ListReplaysResponse) ProtoMessage() {}
 
 func (x *ListReplaysResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_v1_replay_proto_msgTypes[5]
+	mi := &file_replayd_v1_replay_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -902,7 +1163,7 @@ func (x *ListReplaysResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListReplaysResponse.ProtoReflect.Descriptor instead.
 func (*ListReplaysResponse) Descriptor() ([]byte, []int) {
-	return file_replayd_v1_replay_proto_rawDescGZIP(), []int{5}
+	return file_replayd_v1_replay_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ListReplaysResponse) GetReplays() []*Replay {
@@ -931,7 +1192,7 @@ type GetReplayRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The replay's name.
 	Replay string `protobuf:"bytes,1,opt,name=replay,proto3" json:"replay,omitempty"`
-	// How much to tell.
+	// How much to tell. Unspecified means REPLAY_VIEW_FULL.
 	View          ReplayView `protobuf:"varint,2,opt,name=view,proto3,enum=replayd.v1.ReplayView" json:"view,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -939,7 +1200,7 @@ type GetReplayRequest struct {
 
 func (x *GetReplayRequest) Reset() {
 	*x = GetReplayRequest{}
-	mi := &file_replayd_v1_replay_proto_msgTypes[6]
+	mi := &file_replayd_v1_replay_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -951,7 +1212,7 @@ func (x *GetReplayRequest) String() string {
 func (*GetReplayRequest) ProtoMessage() {}
 
 func (x *GetReplayRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_v1_replay_proto_msgTypes[6]
+	mi := &file_replayd_v1_replay_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -964,7 +1225,7 @@ func (x *GetReplayRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetReplayRequest.ProtoReflect.Descriptor instead.
 func (*GetReplayRequest) Descriptor() ([]byte, []int) {
-	return file_replayd_v1_replay_proto_rawDescGZIP(), []int{6}
+	return file_replayd_v1_replay_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *GetReplayRequest) GetReplay() string {
@@ -992,7 +1253,7 @@ type GetReplayResponse struct {
 
 func (x *GetReplayResponse) Reset() {
 	*x = GetReplayResponse{}
-	mi := &file_replayd_v1_replay_proto_msgTypes[7]
+	mi := &file_replayd_v1_replay_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1004,7 +1265,7 @@ func (x *GetReplayResponse) String() string {
 func (*GetReplayResponse) ProtoMessage() {}
 
 func (x *GetReplayResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_v1_replay_proto_msgTypes[7]
+	mi := &file_replayd_v1_replay_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1017,7 +1278,7 @@ func (x *GetReplayResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetReplayResponse.ProtoReflect.Descriptor instead.
 func (*GetReplayResponse) Descriptor() ([]byte, []int) {
-	return file_replayd_v1_replay_proto_rawDescGZIP(), []int{7}
+	return file_replayd_v1_replay_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *GetReplayResponse) GetReplay() *Replay {
@@ -1027,53 +1288,329 @@ func (x *GetReplayResponse) GetReplay() *Replay {
 	return nil
 }
 
+// A part of a replay that is to be kept for a while.
+type CreateReplayRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What this part is.
+	//
+	// Types that are valid to be assigned to Part:
+	//
+	//	*CreateReplayRequest_Options
+	//	*CreateReplayRequest_Data
+	Part          isCreateReplayRequest_Part `protobuf_oneof:"part"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CreateReplayRequest) Reset() {
+	*x = CreateReplayRequest{}
+	mi := &file_replayd_v1_replay_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CreateReplayRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CreateReplayRequest) ProtoMessage() {}
+
+func (x *CreateReplayRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_v1_replay_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CreateReplayRequest.ProtoReflect.Descriptor instead.
+func (*CreateReplayRequest) Descriptor() ([]byte, []int) {
+	return file_replayd_v1_replay_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *CreateReplayRequest) GetPart() isCreateReplayRequest_Part {
+	if x != nil {
+		return x.Part
+	}
+	return nil
+}
+
+func (x *CreateReplayRequest) GetOptions() *CreateReplayOptions {
+	if x != nil {
+		if x, ok := x.Part.(*CreateReplayRequest_Options); ok {
+			return x.Options
+		}
+	}
+	return nil
+}
+
+func (x *CreateReplayRequest) GetData() []byte {
+	if x != nil {
+		if x, ok := x.Part.(*CreateReplayRequest_Data); ok {
+			return x.Data
+		}
+	}
+	return nil
+}
+
+type isCreateReplayRequest_Part interface {
+	isCreateReplayRequest_Part()
+}
+
+type CreateReplayRequest_Options struct {
+	// What is wanted. In the first message, and only there.
+	Options *CreateReplayOptions `protobuf:"bytes,1,opt,name=options,proto3,oneof"`
+}
+
+type CreateReplayRequest_Data struct {
+	// The next bytes of the file, at most 1 MiB less a little; 64 KiB is a good size.
+	Data []byte `protobuf:"bytes,2,opt,name=data,proto3,oneof"`
+}
+
+func (*CreateReplayRequest_Options) isCreateReplayRequest_Part() {}
+
+func (*CreateReplayRequest_Data) isCreateReplayRequest_Part() {}
+
+// How a replay is kept that a client sends.
+type CreateReplayOptions struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// For how long. Absent means as long as the server allows.
+	TimeToLive    *durationpb.Duration `protobuf:"bytes,1,opt,name=time_to_live,json=timeToLive,proto3" json:"time_to_live,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CreateReplayOptions) Reset() {
+	*x = CreateReplayOptions{}
+	mi := &file_replayd_v1_replay_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CreateReplayOptions) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CreateReplayOptions) ProtoMessage() {}
+
+func (x *CreateReplayOptions) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_v1_replay_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CreateReplayOptions.ProtoReflect.Descriptor instead.
+func (*CreateReplayOptions) Descriptor() ([]byte, []int) {
+	return file_replayd_v1_replay_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *CreateReplayOptions) GetTimeToLive() *durationpb.Duration {
+	if x != nil {
+		return x.TimeToLive
+	}
+	return nil
+}
+
+// A replay that is kept.
+type CreateReplayResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The replay, with its header. Its name cannot be guessed, and only who made it sees it.
+	Replay        *Replay `protobuf:"bytes,1,opt,name=replay,proto3" json:"replay,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CreateReplayResponse) Reset() {
+	*x = CreateReplayResponse{}
+	mi := &file_replayd_v1_replay_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CreateReplayResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CreateReplayResponse) ProtoMessage() {}
+
+func (x *CreateReplayResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_v1_replay_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CreateReplayResponse.ProtoReflect.Descriptor instead.
+func (*CreateReplayResponse) Descriptor() ([]byte, []int) {
+	return file_replayd_v1_replay_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *CreateReplayResponse) GetReplay() *Replay {
+	if x != nil {
+		return x.Replay
+	}
+	return nil
+}
+
+// Which replay to remove.
+type DeleteReplayRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The name of a replay that CreateReplay made.
+	Replay        string `protobuf:"bytes,1,opt,name=replay,proto3" json:"replay,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteReplayRequest) Reset() {
+	*x = DeleteReplayRequest{}
+	mi := &file_replayd_v1_replay_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteReplayRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteReplayRequest) ProtoMessage() {}
+
+func (x *DeleteReplayRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_v1_replay_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteReplayRequest.ProtoReflect.Descriptor instead.
+func (*DeleteReplayRequest) Descriptor() ([]byte, []int) {
+	return file_replayd_v1_replay_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *DeleteReplayRequest) GetReplay() string {
+	if x != nil {
+		return x.Replay
+	}
+	return ""
+}
+
+// Nothing to tell.
+type DeleteReplayResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteReplayResponse) Reset() {
+	*x = DeleteReplayResponse{}
+	mi := &file_replayd_v1_replay_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteReplayResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteReplayResponse) ProtoMessage() {}
+
+func (x *DeleteReplayResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_v1_replay_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteReplayResponse.ProtoReflect.Descriptor instead.
+func (*DeleteReplayResponse) Descriptor() ([]byte, []int) {
+	return file_replayd_v1_replay_proto_rawDescGZIP(), []int{13}
+}
+
 var File_replayd_v1_replay_proto protoreflect.FileDescriptor
 
 const file_replayd_v1_replay_proto_rawDesc = "" +
 	"\n" +
 	"\x17replayd/v1/replay.proto\x12\n" +
-	"replayd.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!replayd/datafile/v1/summary.proto\x1a\x1breplayd/dem/v1/header.proto\x1a!replayd/sc2replay/v1/header.proto\x1a$replayd/teehistorian/v1/header.proto\"\xf5\x06\n" +
+	"replayd.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!replayd/datafile/v1/summary.proto\x1a\x1breplayd/dem/v1/header.proto\x1a!replayd/sc2replay/v1/header.proto\x1a$replayd/teehistorian/v1/header.proto\"\xa0\b\n" +
 	"\x06Replay\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12*\n" +
-	"\x06format\x18\x02 \x01(\x0e2\x12.replayd.v1.FormatR\x06format\x12\x12\n" +
-	"\x04size\x18\x03 \x01(\x03R\x04size\x126\n" +
-	"\bmodified\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\bmodified\x12-\n" +
-	"\x05state\x18\x05 \x01(\x0e2\x17.replayd.v1.ReplayStateR\x05state\x129\n" +
-	"\vcompression\x18\x06 \x01(\x0e2\x17.replayd.v1.CompressionR\vcompression\x12\x1a\n" +
-	"\bidentity\x18\a \x01(\tR\bidentity\x12\x19\n" +
-	"\bmap_name\x18\b \x01(\tR\amapName\x12\x1d\n" +
+	"\x06format\x18\x02 \x01(\x0e2\x12.replayd.v1.FormatR\x06format\x12\x1a\n" +
+	"\bidentity\x18\x03 \x01(\tR\bidentity\x12\x1d\n" +
 	"\n" +
-	"map_replay\x18\t \x01(\tR\tmapReplay\x12(\n" +
-	"\x10ticks_per_second\x18\n" +
-	" \x01(\x01R\x0eticksPerSecond\x12 \n" +
-	"\tlast_tick\x18\v \x01(\x05H\x01R\blastTick\x88\x01\x01\x121\n" +
-	"\x06length\x18\f \x01(\v2\x19.google.protobuf.DurationR\x06length\x124\n" +
-	"\astarted\x18\r \x01(\v2\x1a.google.protobuf.TimestampR\astarted\x12,\n" +
-	"\aplayers\x18\x0e \x03(\v2\x12.replayd.v1.PlayerR\aplayers\x12&\n" +
-	"\fplayers_tick\x18\x0f \x01(\x05H\x02R\vplayersTick\x88\x01\x01\x12E\n" +
-	"\fteehistorian\x18\x14 \x01(\v2\x1f.replayd.teehistorian.v1.HeaderH\x00R\fteehistorian\x12:\n" +
-	"\bdatafile\x18\x15 \x01(\v2\x1c.replayd.datafile.v1.SummaryH\x00R\bdatafile\x12*\n" +
-	"\x03dem\x18\x16 \x01(\v2\x16.replayd.dem.v1.HeaderH\x00R\x03dem\x12<\n" +
-	"\tsc2replay\x18\x17 \x01(\v2\x1c.replayd.sc2replay.v1.HeaderH\x00R\tsc2replayB\b\n" +
-	"\x06headerB\f\n" +
+	"size_bytes\x18\x04 \x01(\x03R\tsizeBytes\x12;\n" +
+	"\vmodify_time\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"modifyTime\x12;\n" +
+	"\vexpire_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"expireTime\x12-\n" +
+	"\x05state\x18\a \x01(\x0e2\x17.replayd.v1.ReplayStateR\x05state\x129\n" +
+	"\vcompression\x18\b \x01(\x0e2\x17.replayd.v1.CompressionR\vcompression\x12\x19\n" +
+	"\bmap_name\x18\t \x01(\tR\amapName\x12\x1d\n" +
+	"\n" +
+	"map_replay\x18\n" +
+	" \x01(\tR\tmapReplay\x129\n" +
+	"\n" +
+	"start_time\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x125\n" +
+	"\bduration\x18\f \x01(\v2\x19.google.protobuf.DurationR\bduration\x12-\n" +
+	"\x10ticks_per_second\x18\r \x01(\x01H\x01R\x0eticksPerSecond\x88\x01\x01\x12 \n" +
+	"\tlast_tick\x18\x0e \x01(\x05H\x02R\blastTick\x88\x01\x01\x129\n" +
+	"\vcoordinates\x18\x0f \x01(\v2\x17.replayd.v1.CoordinatesR\vcoordinates\x12,\n" +
+	"\aplayers\x18\x10 \x03(\v2\x12.replayd.v1.PlayerR\aplayers\x12&\n" +
+	"\fplayers_tick\x18\x11 \x01(\x05H\x03R\vplayersTick\x88\x01\x01\x12E\n" +
+	"\fteehistorian\x18\x12 \x01(\v2\x1f.replayd.teehistorian.v1.HeaderH\x00R\fteehistorian\x12:\n" +
+	"\bdatafile\x18\x13 \x01(\v2\x1c.replayd.datafile.v1.SummaryH\x00R\bdatafile\x12*\n" +
+	"\x03dem\x18\x14 \x01(\v2\x16.replayd.dem.v1.HeaderH\x00R\x03dem\x12<\n" +
+	"\tsc2replay\x18\x15 \x01(\v2\x1c.replayd.sc2replay.v1.HeaderH\x00R\tsc2replayB\b\n" +
+	"\x06headerB\x13\n" +
+	"\x11_ticks_per_secondB\f\n" +
 	"\n" +
 	"_last_tickB\x0f\n" +
-	"\r_players_tick\"\x9e\x01\n" +
+	"\r_players_tick\"\xa8\x01\n" +
+	"\vCoordinates\x12)\n" +
+	"\x0eunits_per_cell\x18\x01 \x01(\x01H\x00R\funitsPerCell\x88\x01\x01\x12*\n" +
+	"\x06origin\x18\x02 \x01(\x0e2\x12.replayd.v1.OriginR\x06origin\x12/\n" +
+	"\x06y_axis\x18\x03 \x01(\x0e2\x18.replayd.v1.VerticalAxisR\x05yAxisB\x11\n" +
+	"\x0f_units_per_cell\"\xc6\x01\n" +
 	"\x06Player\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x05R\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
-	"\x04team\x18\x03 \x01(\x05R\x04team\x12\x1c\n" +
-	"\tcharacter\x18\x04 \x01(\tR\tcharacter\x12\x16\n" +
-	"\x06result\x18\x05 \x01(\tR\x06result\x12\x12\n" +
-	"\x04clan\x18\x06 \x01(\tR\x04clan\x12\x12\n" +
-	"\x04role\x18\a \x01(\tR\x04role\"\xce\x01\n" +
+	"\x04clan\x18\x03 \x01(\tR\x04clan\x12\x17\n" +
+	"\x04team\x18\x04 \x01(\x05H\x00R\x04team\x88\x01\x01\x12\x1c\n" +
+	"\tcharacter\x18\x05 \x01(\tR\tcharacter\x120\n" +
+	"\x06result\x18\x06 \x01(\x0e2\x18.replayd.v1.PlayerResultR\x06result\x12\x12\n" +
+	"\x04role\x18\a \x01(\tR\x04roleB\a\n" +
+	"\x05_team\"\xfa\x01\n" +
 	"\x12ListReplaysRequest\x12\x1b\n" +
 	"\tpage_size\x18\x01 \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
 	"page_token\x18\x02 \x01(\tR\tpageToken\x12\x1c\n" +
 	"\tdirectory\x18\x03 \x01(\tR\tdirectory\x12,\n" +
 	"\aformats\x18\x04 \x03(\x0e2\x12.replayd.v1.FormatR\aformats\x120\n" +
-	"\x06filter\x18\x05 \x01(\v2\x18.replayd.v1.ReplayFilterR\x06filter\"\xa7\x02\n" +
+	"\x06filter\x18\x05 \x01(\v2\x18.replayd.v1.ReplayFilterR\x06filter\x12*\n" +
+	"\x04view\x18\x06 \x01(\x0e2\x16.replayd.v1.ReplayViewR\x04view\"\xa7\x02\n" +
 	"\fReplayFilter\x12\x19\n" +
 	"\bmap_name\x18\x01 \x01(\tR\amapName\x12\x16\n" +
 	"\x06server\x18\x02 \x01(\tR\x06server\x12\x1f\n" +
@@ -1094,7 +1631,19 @@ const file_replayd_v1_replay_proto_rawDesc = "" +
 	"\x06replay\x18\x01 \x01(\tR\x06replay\x12*\n" +
 	"\x04view\x18\x02 \x01(\x0e2\x16.replayd.v1.ReplayViewR\x04view\"?\n" +
 	"\x11GetReplayResponse\x12*\n" +
-	"\x06replay\x18\x01 \x01(\v2\x12.replayd.v1.ReplayR\x06replay*t\n" +
+	"\x06replay\x18\x01 \x01(\v2\x12.replayd.v1.ReplayR\x06replay\"p\n" +
+	"\x13CreateReplayRequest\x12;\n" +
+	"\aoptions\x18\x01 \x01(\v2\x1f.replayd.v1.CreateReplayOptionsH\x00R\aoptions\x12\x14\n" +
+	"\x04data\x18\x02 \x01(\fH\x00R\x04dataB\x06\n" +
+	"\x04part\"R\n" +
+	"\x13CreateReplayOptions\x12;\n" +
+	"\ftime_to_live\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\n" +
+	"timeToLive\"B\n" +
+	"\x14CreateReplayResponse\x12*\n" +
+	"\x06replay\x18\x01 \x01(\v2\x12.replayd.v1.ReplayR\x06replay\"-\n" +
+	"\x13DeleteReplayRequest\x12\x16\n" +
+	"\x06replay\x18\x01 \x01(\tR\x06replay\"\x16\n" +
+	"\x14DeleteReplayResponse*t\n" +
 	"\x06Format\x12\x16\n" +
 	"\x12FORMAT_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13FORMAT_TEEHISTORIAN\x10\x01\x12\x13\n" +
@@ -1114,7 +1663,22 @@ const file_replayd_v1_replay_proto_rawDesc = "" +
 	"\x14REPLAY_STATE_GROWING\x10\x01\x12\x17\n" +
 	"\x13REPLAY_STATE_SILENT\x10\x02\x12\x19\n" +
 	"\x15REPLAY_STATE_FINISHED\x10\x03\x12\x1a\n" +
-	"\x16REPLAY_STATE_ABANDONED\x10\x04*o\n" +
+	"\x16REPLAY_STATE_ABANDONED\x10\x04*]\n" +
+	"\x06Origin\x12\x16\n" +
+	"\x12ORIGIN_UNSPECIFIED\x10\x00\x12\x13\n" +
+	"\x0fORIGIN_TOP_LEFT\x10\x01\x12\x16\n" +
+	"\x12ORIGIN_BOTTOM_LEFT\x10\x02\x12\x0e\n" +
+	"\n" +
+	"ORIGIN_MAP\x10\x03*[\n" +
+	"\fVerticalAxis\x12\x1d\n" +
+	"\x19VERTICAL_AXIS_UNSPECIFIED\x10\x00\x12\x16\n" +
+	"\x12VERTICAL_AXIS_DOWN\x10\x01\x12\x14\n" +
+	"\x10VERTICAL_AXIS_UP\x10\x02*s\n" +
+	"\fPlayerResult\x12\x1d\n" +
+	"\x19PLAYER_RESULT_UNSPECIFIED\x10\x00\x12\x15\n" +
+	"\x11PLAYER_RESULT_WIN\x10\x01\x12\x16\n" +
+	"\x12PLAYER_RESULT_LOSS\x10\x02\x12\x15\n" +
+	"\x11PLAYER_RESULT_TIE\x10\x03*o\n" +
 	"\n" +
 	"ReplayView\x12\x1b\n" +
 	"\x17REPLAY_VIEW_UNSPECIFIED\x10\x00\x12\x15\n" +
@@ -1134,54 +1698,72 @@ func file_replayd_v1_replay_proto_rawDescGZIP() []byte {
 	return file_replayd_v1_replay_proto_rawDescData
 }
 
-var file_replayd_v1_replay_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_replayd_v1_replay_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_replayd_v1_replay_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
+var file_replayd_v1_replay_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_replayd_v1_replay_proto_goTypes = []any{
 	(Format)(0),                   // 0: replayd.v1.Format
 	(Compression)(0),              // 1: replayd.v1.Compression
 	(ReplayState)(0),              // 2: replayd.v1.ReplayState
-	(ReplayView)(0),               // 3: replayd.v1.ReplayView
-	(*Replay)(nil),                // 4: replayd.v1.Replay
-	(*Player)(nil),                // 5: replayd.v1.Player
-	(*ListReplaysRequest)(nil),    // 6: replayd.v1.ListReplaysRequest
-	(*ReplayFilter)(nil),          // 7: replayd.v1.ReplayFilter
-	(*SearchCoverage)(nil),        // 8: replayd.v1.SearchCoverage
-	(*ListReplaysResponse)(nil),   // 9: replayd.v1.ListReplaysResponse
-	(*GetReplayRequest)(nil),      // 10: replayd.v1.GetReplayRequest
-	(*GetReplayResponse)(nil),     // 11: replayd.v1.GetReplayResponse
-	(*timestamppb.Timestamp)(nil), // 12: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 13: google.protobuf.Duration
-	(*v1.Header)(nil),             // 14: replayd.teehistorian.v1.Header
-	(*v11.Summary)(nil),           // 15: replayd.datafile.v1.Summary
-	(*v12.Header)(nil),            // 16: replayd.dem.v1.Header
-	(*v13.Header)(nil),            // 17: replayd.sc2replay.v1.Header
+	(Origin)(0),                   // 3: replayd.v1.Origin
+	(VerticalAxis)(0),             // 4: replayd.v1.VerticalAxis
+	(PlayerResult)(0),             // 5: replayd.v1.PlayerResult
+	(ReplayView)(0),               // 6: replayd.v1.ReplayView
+	(*Replay)(nil),                // 7: replayd.v1.Replay
+	(*Coordinates)(nil),           // 8: replayd.v1.Coordinates
+	(*Player)(nil),                // 9: replayd.v1.Player
+	(*ListReplaysRequest)(nil),    // 10: replayd.v1.ListReplaysRequest
+	(*ReplayFilter)(nil),          // 11: replayd.v1.ReplayFilter
+	(*SearchCoverage)(nil),        // 12: replayd.v1.SearchCoverage
+	(*ListReplaysResponse)(nil),   // 13: replayd.v1.ListReplaysResponse
+	(*GetReplayRequest)(nil),      // 14: replayd.v1.GetReplayRequest
+	(*GetReplayResponse)(nil),     // 15: replayd.v1.GetReplayResponse
+	(*CreateReplayRequest)(nil),   // 16: replayd.v1.CreateReplayRequest
+	(*CreateReplayOptions)(nil),   // 17: replayd.v1.CreateReplayOptions
+	(*CreateReplayResponse)(nil),  // 18: replayd.v1.CreateReplayResponse
+	(*DeleteReplayRequest)(nil),   // 19: replayd.v1.DeleteReplayRequest
+	(*DeleteReplayResponse)(nil),  // 20: replayd.v1.DeleteReplayResponse
+	(*timestamppb.Timestamp)(nil), // 21: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 22: google.protobuf.Duration
+	(*v1.Header)(nil),             // 23: replayd.teehistorian.v1.Header
+	(*v11.Summary)(nil),           // 24: replayd.datafile.v1.Summary
+	(*v12.Header)(nil),            // 25: replayd.dem.v1.Header
+	(*v13.Header)(nil),            // 26: replayd.sc2replay.v1.Header
 }
 var file_replayd_v1_replay_proto_depIdxs = []int32{
 	0,  // 0: replayd.v1.Replay.format:type_name -> replayd.v1.Format
-	12, // 1: replayd.v1.Replay.modified:type_name -> google.protobuf.Timestamp
-	2,  // 2: replayd.v1.Replay.state:type_name -> replayd.v1.ReplayState
-	1,  // 3: replayd.v1.Replay.compression:type_name -> replayd.v1.Compression
-	13, // 4: replayd.v1.Replay.length:type_name -> google.protobuf.Duration
-	12, // 5: replayd.v1.Replay.started:type_name -> google.protobuf.Timestamp
-	5,  // 6: replayd.v1.Replay.players:type_name -> replayd.v1.Player
-	14, // 7: replayd.v1.Replay.teehistorian:type_name -> replayd.teehistorian.v1.Header
-	15, // 8: replayd.v1.Replay.datafile:type_name -> replayd.datafile.v1.Summary
-	16, // 9: replayd.v1.Replay.dem:type_name -> replayd.dem.v1.Header
-	17, // 10: replayd.v1.Replay.sc2replay:type_name -> replayd.sc2replay.v1.Header
-	0,  // 11: replayd.v1.ListReplaysRequest.formats:type_name -> replayd.v1.Format
-	7,  // 12: replayd.v1.ListReplaysRequest.filter:type_name -> replayd.v1.ReplayFilter
-	12, // 13: replayd.v1.ReplayFilter.earliest_start_time:type_name -> google.protobuf.Timestamp
-	12, // 14: replayd.v1.ReplayFilter.latest_start_time:type_name -> google.protobuf.Timestamp
-	2,  // 15: replayd.v1.ReplayFilter.states:type_name -> replayd.v1.ReplayState
-	4,  // 16: replayd.v1.ListReplaysResponse.replays:type_name -> replayd.v1.Replay
-	8,  // 17: replayd.v1.ListReplaysResponse.coverage:type_name -> replayd.v1.SearchCoverage
-	3,  // 18: replayd.v1.GetReplayRequest.view:type_name -> replayd.v1.ReplayView
-	4,  // 19: replayd.v1.GetReplayResponse.replay:type_name -> replayd.v1.Replay
-	20, // [20:20] is the sub-list for method output_type
-	20, // [20:20] is the sub-list for method input_type
-	20, // [20:20] is the sub-list for extension type_name
-	20, // [20:20] is the sub-list for extension extendee
-	0,  // [0:20] is the sub-list for field type_name
+	21, // 1: replayd.v1.Replay.modify_time:type_name -> google.protobuf.Timestamp
+	21, // 2: replayd.v1.Replay.expire_time:type_name -> google.protobuf.Timestamp
+	2,  // 3: replayd.v1.Replay.state:type_name -> replayd.v1.ReplayState
+	1,  // 4: replayd.v1.Replay.compression:type_name -> replayd.v1.Compression
+	21, // 5: replayd.v1.Replay.start_time:type_name -> google.protobuf.Timestamp
+	22, // 6: replayd.v1.Replay.duration:type_name -> google.protobuf.Duration
+	8,  // 7: replayd.v1.Replay.coordinates:type_name -> replayd.v1.Coordinates
+	9,  // 8: replayd.v1.Replay.players:type_name -> replayd.v1.Player
+	23, // 9: replayd.v1.Replay.teehistorian:type_name -> replayd.teehistorian.v1.Header
+	24, // 10: replayd.v1.Replay.datafile:type_name -> replayd.datafile.v1.Summary
+	25, // 11: replayd.v1.Replay.dem:type_name -> replayd.dem.v1.Header
+	26, // 12: replayd.v1.Replay.sc2replay:type_name -> replayd.sc2replay.v1.Header
+	3,  // 13: replayd.v1.Coordinates.origin:type_name -> replayd.v1.Origin
+	4,  // 14: replayd.v1.Coordinates.y_axis:type_name -> replayd.v1.VerticalAxis
+	5,  // 15: replayd.v1.Player.result:type_name -> replayd.v1.PlayerResult
+	0,  // 16: replayd.v1.ListReplaysRequest.formats:type_name -> replayd.v1.Format
+	11, // 17: replayd.v1.ListReplaysRequest.filter:type_name -> replayd.v1.ReplayFilter
+	6,  // 18: replayd.v1.ListReplaysRequest.view:type_name -> replayd.v1.ReplayView
+	21, // 19: replayd.v1.ReplayFilter.earliest_start_time:type_name -> google.protobuf.Timestamp
+	21, // 20: replayd.v1.ReplayFilter.latest_start_time:type_name -> google.protobuf.Timestamp
+	2,  // 21: replayd.v1.ReplayFilter.states:type_name -> replayd.v1.ReplayState
+	7,  // 22: replayd.v1.ListReplaysResponse.replays:type_name -> replayd.v1.Replay
+	12, // 23: replayd.v1.ListReplaysResponse.coverage:type_name -> replayd.v1.SearchCoverage
+	6,  // 24: replayd.v1.GetReplayRequest.view:type_name -> replayd.v1.ReplayView
+	7,  // 25: replayd.v1.GetReplayResponse.replay:type_name -> replayd.v1.Replay
+	17, // 26: replayd.v1.CreateReplayRequest.options:type_name -> replayd.v1.CreateReplayOptions
+	22, // 27: replayd.v1.CreateReplayOptions.time_to_live:type_name -> google.protobuf.Duration
+	7,  // 28: replayd.v1.CreateReplayResponse.replay:type_name -> replayd.v1.Replay
+	29, // [29:29] is the sub-list for method output_type
+	29, // [29:29] is the sub-list for method input_type
+	29, // [29:29] is the sub-list for extension type_name
+	29, // [29:29] is the sub-list for extension extendee
+	0,  // [0:29] is the sub-list for field type_name
 }
 
 func init() { file_replayd_v1_replay_proto_init() }
@@ -1195,13 +1777,19 @@ func file_replayd_v1_replay_proto_init() {
 		(*Replay_Dem)(nil),
 		(*Replay_Sc2Replay)(nil),
 	}
+	file_replayd_v1_replay_proto_msgTypes[1].OneofWrappers = []any{}
+	file_replayd_v1_replay_proto_msgTypes[2].OneofWrappers = []any{}
+	file_replayd_v1_replay_proto_msgTypes[9].OneofWrappers = []any{
+		(*CreateReplayRequest_Options)(nil),
+		(*CreateReplayRequest_Data)(nil),
+	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_replayd_v1_replay_proto_rawDesc), len(file_replayd_v1_replay_proto_rawDesc)),
-			NumEnums:      4,
-			NumMessages:   8,
+			NumEnums:      7,
+			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

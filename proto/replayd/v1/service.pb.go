@@ -28,43 +28,53 @@ var File_replayd_v1_service_proto protoreflect.FileDescriptor
 const file_replayd_v1_service_proto_rawDesc = "" +
 	"\n" +
 	"\x18replayd/v1/service.proto\x12\n" +
-	"replayd.v1\x1a\x15replayd/v1/info.proto\x1a\x17replayd/v1/replay.proto\x1a\x17replayd/v1/stream.proto\x1a\x16replayd/v1/watch.proto2\x80\x04\n" +
-	"\rReplayService\x12N\n" +
-	"\vListReplays\x12\x1e.replayd.v1.ListReplaysRequest\x1a\x1f.replayd.v1.ListReplaysResponse\x12H\n" +
-	"\tGetReplay\x12\x1c.replayd.v1.GetReplayRequest\x1a\x1d.replayd.v1.GetReplayResponse\x12S\n" +
-	"\fStreamEvents\x12\x1f.replayd.v1.StreamEventsRequest\x1a .replayd.v1.StreamEventsResponse0\x01\x12U\n" +
-	"\fDecodeReplay\x12\x1f.replayd.v1.DecodeReplayRequest\x1a .replayd.v1.StreamEventsResponse(\x010\x01\x12S\n" +
-	"\fWatchReplays\x12\x1f.replayd.v1.WatchReplaysRequest\x1a .replayd.v1.WatchReplaysResponse0\x01\x12T\n" +
-	"\rGetServerInfo\x12 .replayd.v1.GetServerInfoRequest\x1a!.replayd.v1.GetServerInfoResponseB7Z5github.com/replayd/replayd/proto/replayd/v1;replaydv1b\x06proto3"
+	"replayd.v1\x1a\x15replayd/v1/info.proto\x1a\x17replayd/v1/replay.proto\x1a\x17replayd/v1/stream.proto\x1a\x16replayd/v1/watch.proto2\xcb\x05\n" +
+	"\rReplayService\x12S\n" +
+	"\vListReplays\x12\x1e.replayd.v1.ListReplaysRequest\x1a\x1f.replayd.v1.ListReplaysResponse\"\x03\x90\x02\x01\x12M\n" +
+	"\tGetReplay\x12\x1c.replayd.v1.GetReplayRequest\x1a\x1d.replayd.v1.GetReplayResponse\"\x03\x90\x02\x01\x12X\n" +
+	"\fStreamEvents\x12\x1f.replayd.v1.StreamEventsRequest\x1a .replayd.v1.StreamEventsResponse\"\x03\x90\x02\x010\x01\x12Z\n" +
+	"\fDecodeReplay\x12\x1f.replayd.v1.DecodeReplayRequest\x1a .replayd.v1.StreamEventsResponse\"\x03\x90\x02\x01(\x010\x01\x12S\n" +
+	"\fCreateReplay\x12\x1f.replayd.v1.CreateReplayRequest\x1a .replayd.v1.CreateReplayResponse(\x01\x12V\n" +
+	"\fDeleteReplay\x12\x1f.replayd.v1.DeleteReplayRequest\x1a .replayd.v1.DeleteReplayResponse\"\x03\x90\x02\x02\x12X\n" +
+	"\fWatchReplays\x12\x1f.replayd.v1.WatchReplaysRequest\x1a .replayd.v1.WatchReplaysResponse\"\x03\x90\x02\x010\x01\x12Y\n" +
+	"\rGetServerInfo\x12 .replayd.v1.GetServerInfoRequest\x1a!.replayd.v1.GetServerInfoResponse\"\x03\x90\x02\x01B7Z5github.com/replayd/replayd/proto/replayd/v1;replaydv1b\x06proto3"
 
 var file_replayd_v1_service_proto_goTypes = []any{
 	(*ListReplaysRequest)(nil),    // 0: replayd.v1.ListReplaysRequest
 	(*GetReplayRequest)(nil),      // 1: replayd.v1.GetReplayRequest
 	(*StreamEventsRequest)(nil),   // 2: replayd.v1.StreamEventsRequest
 	(*DecodeReplayRequest)(nil),   // 3: replayd.v1.DecodeReplayRequest
-	(*WatchReplaysRequest)(nil),   // 4: replayd.v1.WatchReplaysRequest
-	(*GetServerInfoRequest)(nil),  // 5: replayd.v1.GetServerInfoRequest
-	(*ListReplaysResponse)(nil),   // 6: replayd.v1.ListReplaysResponse
-	(*GetReplayResponse)(nil),     // 7: replayd.v1.GetReplayResponse
-	(*StreamEventsResponse)(nil),  // 8: replayd.v1.StreamEventsResponse
-	(*WatchReplaysResponse)(nil),  // 9: replayd.v1.WatchReplaysResponse
-	(*GetServerInfoResponse)(nil), // 10: replayd.v1.GetServerInfoResponse
+	(*CreateReplayRequest)(nil),   // 4: replayd.v1.CreateReplayRequest
+	(*DeleteReplayRequest)(nil),   // 5: replayd.v1.DeleteReplayRequest
+	(*WatchReplaysRequest)(nil),   // 6: replayd.v1.WatchReplaysRequest
+	(*GetServerInfoRequest)(nil),  // 7: replayd.v1.GetServerInfoRequest
+	(*ListReplaysResponse)(nil),   // 8: replayd.v1.ListReplaysResponse
+	(*GetReplayResponse)(nil),     // 9: replayd.v1.GetReplayResponse
+	(*StreamEventsResponse)(nil),  // 10: replayd.v1.StreamEventsResponse
+	(*CreateReplayResponse)(nil),  // 11: replayd.v1.CreateReplayResponse
+	(*DeleteReplayResponse)(nil),  // 12: replayd.v1.DeleteReplayResponse
+	(*WatchReplaysResponse)(nil),  // 13: replayd.v1.WatchReplaysResponse
+	(*GetServerInfoResponse)(nil), // 14: replayd.v1.GetServerInfoResponse
 }
 var file_replayd_v1_service_proto_depIdxs = []int32{
 	0,  // 0: replayd.v1.ReplayService.ListReplays:input_type -> replayd.v1.ListReplaysRequest
 	1,  // 1: replayd.v1.ReplayService.GetReplay:input_type -> replayd.v1.GetReplayRequest
 	2,  // 2: replayd.v1.ReplayService.StreamEvents:input_type -> replayd.v1.StreamEventsRequest
 	3,  // 3: replayd.v1.ReplayService.DecodeReplay:input_type -> replayd.v1.DecodeReplayRequest
-	4,  // 4: replayd.v1.ReplayService.WatchReplays:input_type -> replayd.v1.WatchReplaysRequest
-	5,  // 5: replayd.v1.ReplayService.GetServerInfo:input_type -> replayd.v1.GetServerInfoRequest
-	6,  // 6: replayd.v1.ReplayService.ListReplays:output_type -> replayd.v1.ListReplaysResponse
-	7,  // 7: replayd.v1.ReplayService.GetReplay:output_type -> replayd.v1.GetReplayResponse
-	8,  // 8: replayd.v1.ReplayService.StreamEvents:output_type -> replayd.v1.StreamEventsResponse
-	8,  // 9: replayd.v1.ReplayService.DecodeReplay:output_type -> replayd.v1.StreamEventsResponse
-	9,  // 10: replayd.v1.ReplayService.WatchReplays:output_type -> replayd.v1.WatchReplaysResponse
-	10, // 11: replayd.v1.ReplayService.GetServerInfo:output_type -> replayd.v1.GetServerInfoResponse
-	6,  // [6:12] is the sub-list for method output_type
-	0,  // [0:6] is the sub-list for method input_type
+	4,  // 4: replayd.v1.ReplayService.CreateReplay:input_type -> replayd.v1.CreateReplayRequest
+	5,  // 5: replayd.v1.ReplayService.DeleteReplay:input_type -> replayd.v1.DeleteReplayRequest
+	6,  // 6: replayd.v1.ReplayService.WatchReplays:input_type -> replayd.v1.WatchReplaysRequest
+	7,  // 7: replayd.v1.ReplayService.GetServerInfo:input_type -> replayd.v1.GetServerInfoRequest
+	8,  // 8: replayd.v1.ReplayService.ListReplays:output_type -> replayd.v1.ListReplaysResponse
+	9,  // 9: replayd.v1.ReplayService.GetReplay:output_type -> replayd.v1.GetReplayResponse
+	10, // 10: replayd.v1.ReplayService.StreamEvents:output_type -> replayd.v1.StreamEventsResponse
+	10, // 11: replayd.v1.ReplayService.DecodeReplay:output_type -> replayd.v1.StreamEventsResponse
+	11, // 12: replayd.v1.ReplayService.CreateReplay:output_type -> replayd.v1.CreateReplayResponse
+	12, // 13: replayd.v1.ReplayService.DeleteReplay:output_type -> replayd.v1.DeleteReplayResponse
+	13, // 14: replayd.v1.ReplayService.WatchReplays:output_type -> replayd.v1.WatchReplaysResponse
+	14, // 15: replayd.v1.ReplayService.GetServerInfo:output_type -> replayd.v1.GetServerInfoResponse
+	8,  // [8:16] is the sub-list for method output_type
+	0,  // [0:8] is the sub-list for method input_type
 	0,  // [0:0] is the sub-list for extension type_name
 	0,  // [0:0] is the sub-list for extension extendee
 	0,  // [0:0] is the sub-list for field type_name

@@ -26,6 +26,8 @@ const (
 	ReplayService_GetReplay_FullMethodName     = "/replayd.v1.ReplayService/GetReplay"
 	ReplayService_StreamEvents_FullMethodName  = "/replayd.v1.ReplayService/StreamEvents"
 	ReplayService_DecodeReplay_FullMethodName  = "/replayd.v1.ReplayService/DecodeReplay"
+	ReplayService_CreateReplay_FullMethodName  = "/replayd.v1.ReplayService/CreateReplay"
+	ReplayService_DeleteReplay_FullMethodName  = "/replayd.v1.ReplayService/DeleteReplay"
 	ReplayService_WatchReplays_FullMethodName  = "/replayd.v1.ReplayService/WatchReplays"
 	ReplayService_GetServerInfo_FullMethodName = "/replayd.v1.ReplayService/GetServerInfo"
 )
@@ -36,7 +38,7 @@ const (
 //
 // ReplayService lists replays and streams their events.
 //
-// Errors are google.rpc statuses with a google.rpc.ErrorInfo whose domain is "replayd" and whose reason is a name of
+// Errors are google.rpc statuses with a google.rpc.ErrorInfo whose domain is "replayd.dev" and whose reason is a name of
 // ErrorReason without its prefix; a bad request also carries google.rpc.BadRequest.
 type ReplayServiceClient interface {
 	// ListReplays returns the replays below the server's roots, ordered by name.
@@ -57,6 +59,11 @@ type ReplayServiceClient interface {
 	// buf:lint:ignore RPC_REQUEST_RESPONSE_UNIQUE
 	// buf:lint:ignore RPC_RESPONSE_STANDARD_NAME
 	DecodeReplay(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[DecodeReplayRequest, StreamEventsResponse], error)
+	// CreateReplay keeps a replay whose bytes the client sends for a while, under a name that only the client knows, so that it
+	// can be streamed from anywhere and more than once. Not implemented yet.
+	CreateReplay(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[CreateReplayRequest, CreateReplayResponse], error)
+	// DeleteReplay removes a replay that CreateReplay made, before its time. Not implemented yet.
+	DeleteReplay(ctx context.Context, in *DeleteReplayRequest, opts ...grpc.CallOption) (*DeleteReplayResponse, error)
 	// WatchReplays tells which replays are there, then what becomes of them: added, growing, finished, removed.
 	WatchReplays(ctx context.Context, in *WatchReplaysRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchReplaysResponse], error)
 	// GetServerInfo returns what this server is and can do.
@@ -123,9 +130,32 @@ func (c *replayServiceClient) DecodeReplay(ctx context.Context, opts ...grpc.Cal
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type ReplayService_DecodeReplayClient = grpc.BidiStreamingClient[DecodeReplayRequest, StreamEventsResponse]
 
+func (c *replayServiceClient) CreateReplay(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[CreateReplayRequest, CreateReplayResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &ReplayService_ServiceDesc.Streams[2], ReplayService_CreateReplay_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[CreateReplayRequest, CreateReplayResponse]{ClientStream: stream}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type ReplayService_CreateReplayClient = grpc.ClientStreamingClient[CreateReplayRequest, CreateReplayResponse]
+
+func (c *replayServiceClient) DeleteReplay(ctx context.Context, in *DeleteReplayRequest, opts ...grpc.CallOption) (*DeleteReplayResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(DeleteReplayResponse)
+	err := c.cc.Invoke(ctx, ReplayService_DeleteReplay_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *replayServiceClient) WatchReplays(ctx context.Context, in *WatchReplaysRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchReplaysResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &ReplayService_ServiceDesc.Streams[2], ReplayService_WatchReplays_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &ReplayService_ServiceDesc.Streams[3], ReplayService_WatchReplays_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -158,7 +188,7 @@ func (c *replayServiceClient) GetServerInfo(ctx context.Context, in *GetServerIn
 //
 // ReplayService lists replays and streams their events.
 //
-// Errors are google.rpc statuses with a google.rpc.ErrorInfo whose domain is "replayd" and whose reason is a name of
+// Errors are google.rpc statuses with a google.rpc.ErrorInfo whose domain is "replayd.dev" and whose reason is a name of
 // ErrorReason without its prefix; a bad request also carries google.rpc.BadRequest.
 type ReplayServiceServer interface {
 	// ListReplays returns the replays below the server's roots, ordered by name.
@@ -179,6 +209,11 @@ type ReplayServiceServer interface {
 	// buf:lint:ignore RPC_REQUEST_RESPONSE_UNIQUE
 	// buf:lint:ignore RPC_RESPONSE_STANDARD_NAME
 	DecodeReplay(grpc.BidiStreamingServer[DecodeReplayRequest, StreamEventsResponse]) error
+	// CreateReplay keeps a replay whose bytes the client sends for a while, under a name that only the client knows, so that it
+	// can be streamed from anywhere and more than once. Not implemented yet.
+	CreateReplay(grpc.ClientStreamingServer[CreateReplayRequest, CreateReplayResponse]) error
+	// DeleteReplay removes a replay that CreateReplay made, before its time. Not implemented yet.
+	DeleteReplay(context.Context, *DeleteReplayRequest) (*DeleteReplayResponse, error)
 	// WatchReplays tells which replays are there, then what becomes of them: added, growing, finished, removed.
 	WatchReplays(*WatchReplaysRequest, grpc.ServerStreamingServer[WatchReplaysResponse]) error
 	// GetServerInfo returns what this server is and can do.
@@ -204,6 +239,12 @@ func (UnimplementedReplayServiceServer) StreamEvents(*StreamEventsRequest, grpc.
 }
 func (UnimplementedReplayServiceServer) DecodeReplay(grpc.BidiStreamingServer[DecodeReplayRequest, StreamEventsResponse]) error {
 	return status.Error(codes.Unimplemented, "method DecodeReplay not implemented")
+}
+func (UnimplementedReplayServiceServer) CreateReplay(grpc.ClientStreamingServer[CreateReplayRequest, CreateReplayResponse]) error {
+	return status.Error(codes.Unimplemented, "method CreateReplay not implemented")
+}
+func (UnimplementedReplayServiceServer) DeleteReplay(context.Context, *DeleteReplayRequest) (*DeleteReplayResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method DeleteReplay not implemented")
 }
 func (UnimplementedReplayServiceServer) WatchReplays(*WatchReplaysRequest, grpc.ServerStreamingServer[WatchReplaysResponse]) error {
 	return status.Error(codes.Unimplemented, "method WatchReplays not implemented")
@@ -286,6 +327,31 @@ func _ReplayService_DecodeReplay_Handler(srv interface{}, stream grpc.ServerStre
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type ReplayService_DecodeReplayServer = grpc.BidiStreamingServer[DecodeReplayRequest, StreamEventsResponse]
 
+func _ReplayService_CreateReplay_Handler(srv interface{}, stream grpc.ServerStream) error {
+	return srv.(ReplayServiceServer).CreateReplay(&grpc.GenericServerStream[CreateReplayRequest, CreateReplayResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type ReplayService_CreateReplayServer = grpc.ClientStreamingServer[CreateReplayRequest, CreateReplayResponse]
+
+func _ReplayService_DeleteReplay_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(DeleteReplayRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ReplayServiceServer).DeleteReplay(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ReplayService_DeleteReplay_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ReplayServiceServer).DeleteReplay(ctx, req.(*DeleteReplayRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _ReplayService_WatchReplays_Handler(srv interface{}, stream grpc.ServerStream) error {
 	m := new(WatchReplaysRequest)
 	if err := stream.RecvMsg(m); err != nil {
@@ -331,6 +397,10 @@ var ReplayService_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _ReplayService_GetReplay_Handler,
 		},
 		{
+			MethodName: "DeleteReplay",
+			Handler:    _ReplayService_DeleteReplay_Handler,
+		},
+		{
 			MethodName: "GetServerInfo",
 			Handler:    _ReplayService_GetServerInfo_Handler,
 		},
@@ -345,6 +415,11 @@ var ReplayService_ServiceDesc = grpc.ServiceDesc{
 			StreamName:    "DecodeReplay",
 			Handler:       _ReplayService_DecodeReplay_Handler,
 			ServerStreams: true,
+			ClientStreams: true,
+		},
+		{
+			StreamName:    "CreateReplay",
+			Handler:       _ReplayService_CreateReplay_Handler,
 			ClientStreams: true,
 		},
 		{

@@ -7,8 +7,8 @@
 package replaydv1
 
 import (
-	v11 "github.com/replayd/replayd/proto/replayd/datafile/v1"
-	v12 "github.com/replayd/replayd/proto/replayd/dem/v1"
+	v12 "github.com/replayd/replayd/proto/replayd/datafile/v1"
+	v11 "github.com/replayd/replayd/proto/replayd/dem/v1"
 	v13 "github.com/replayd/replayd/proto/replayd/sc2replay/v1"
 	v1 "github.com/replayd/replayd/proto/replayd/teehistorian/v1"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
@@ -195,68 +195,68 @@ func (SlowConsumer) EnumDescriptor() ([]byte, []int) {
 }
 
 // How a stream that follows stands to the live replay.
-type State int32
+type FollowState int32
 
 const (
 	// Never sent.
-	State_STATE_UNSPECIFIED State = 0
-	// Everything that is there has been sent. Sent once, and again after each STATE_FELL_BEHIND.
-	State_STATE_CAUGHT_UP State = 1
+	FollowState_FOLLOW_STATE_UNSPECIFIED FollowState = 0
+	// Everything that is there has been sent. Sent once, and again after each FOLLOW_STATE_FELL_BEHIND.
+	FollowState_FOLLOW_STATE_CAUGHT_UP FollowState = 1
 	// The client reads too slowly to be served from memory; the file is read for it.
-	State_STATE_FELL_BEHIND State = 2
+	FollowState_FOLLOW_STATE_FELL_BEHIND FollowState = 2
 	// The replay is over and the stream goes on with the next one, whose events follow. Ticks start anew.
-	State_STATE_SUCCESSOR State = 3
+	FollowState_FOLLOW_STATE_SUCCESSOR FollowState = 3
 	// Everything that is there has been sent, and what is waited for is not what the client may think: see waiting. Sent again
 	// when that changes.
-	State_STATE_WAITING State = 4
+	FollowState_FOLLOW_STATE_WAITING FollowState = 4
 	// The file that is followed lies under another name now. Nothing else changes.
-	State_STATE_MOVED State = 5
+	FollowState_FOLLOW_STATE_MOVED FollowState = 5
 )
 
-// Enum value maps for State.
+// Enum value maps for FollowState.
 var (
-	State_name = map[int32]string{
-		0: "STATE_UNSPECIFIED",
-		1: "STATE_CAUGHT_UP",
-		2: "STATE_FELL_BEHIND",
-		3: "STATE_SUCCESSOR",
-		4: "STATE_WAITING",
-		5: "STATE_MOVED",
+	FollowState_name = map[int32]string{
+		0: "FOLLOW_STATE_UNSPECIFIED",
+		1: "FOLLOW_STATE_CAUGHT_UP",
+		2: "FOLLOW_STATE_FELL_BEHIND",
+		3: "FOLLOW_STATE_SUCCESSOR",
+		4: "FOLLOW_STATE_WAITING",
+		5: "FOLLOW_STATE_MOVED",
 	}
-	State_value = map[string]int32{
-		"STATE_UNSPECIFIED": 0,
-		"STATE_CAUGHT_UP":   1,
-		"STATE_FELL_BEHIND": 2,
-		"STATE_SUCCESSOR":   3,
-		"STATE_WAITING":     4,
-		"STATE_MOVED":       5,
+	FollowState_value = map[string]int32{
+		"FOLLOW_STATE_UNSPECIFIED": 0,
+		"FOLLOW_STATE_CAUGHT_UP":   1,
+		"FOLLOW_STATE_FELL_BEHIND": 2,
+		"FOLLOW_STATE_SUCCESSOR":   3,
+		"FOLLOW_STATE_WAITING":     4,
+		"FOLLOW_STATE_MOVED":       5,
 	}
 )
 
-func (x State) Enum() *State {
-	p := new(State)
+func (x FollowState) Enum() *FollowState {
+	p := new(FollowState)
 	*p = x
 	return p
 }
 
-func (x State) String() string {
+func (x FollowState) String() string {
 	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
 }
 
-func (State) Descriptor() protoreflect.EnumDescriptor {
+func (FollowState) Descriptor() protoreflect.EnumDescriptor {
 	return file_replayd_v1_stream_proto_enumTypes[3].Descriptor()
 }
 
-func (State) Type() protoreflect.EnumType {
+func (FollowState) Type() protoreflect.EnumType {
 	return &file_replayd_v1_stream_proto_enumTypes[3]
 }
 
-func (x State) Number() protoreflect.EnumNumber {
+func (x FollowState) Number() protoreflect.EnumNumber {
 	return protoreflect.EnumNumber(x)
 }
 
-// Deprecated: Use State.Descriptor instead.
-func (State) EnumDescriptor() ([]byte, []int) {
+// Deprecated: Use FollowState.Descriptor instead.
+func (FollowState) EnumDescriptor() ([]byte, []int) {
 	return file_replayd_v1_stream_proto_rawDescGZIP(), []int{3}
 }
 
@@ -393,27 +393,24 @@ type StreamEventsRequest struct {
 	// The replay's name.
 	Replay string `protobuf:"bytes,1,opt,name=replay,proto3" json:"replay,omitempty"`
 	// Where to start. Absent means at the beginning.
-	//
-	// Types that are valid to be assigned to Start:
-	//
-	//	*StreamEventsRequest_Cursor
-	//	*StreamEventsRequest_Tick
-	//	*StreamEventsRequest_LastEvents
-	//	*StreamEventsRequest_Now
-	Start isStreamEventsRequest_Start `protobuf_oneof:"start"`
+	Start *Start `protobuf:"bytes,2,opt,name=start,proto3" json:"start,omitempty"`
+	// Events that match any of these are sent. Empty means all.
+	Include []*EventFilter `protobuf:"bytes,3,rep,name=include,proto3" json:"include,omitempty"`
+	// Events that match any of these are not sent, even when included.
+	Exclude []*EventFilter `protobuf:"bytes,4,rep,name=exclude,proto3" json:"exclude,omitempty"`
 	// True goes on when the file has no more bytes: the server waits for it to grow, until the replay is over. The name may
 	// then also be of a directory, and means its newest replay that can be followed, directories inside it not included; when
 	// there is none yet, the first one that appears.
-	Follow bool `protobuf:"varint,6,opt,name=follow,proto3" json:"follow,omitempty"`
+	Follow bool `protobuf:"varint,5,opt,name=follow,proto3" json:"follow,omitempty"`
 	// With follow: when the replay is over, go on with the next one of the same game server, when there is one or as soon
-	// as there is. A state STATE_SUCCESSOR comes between.
-	FollowSuccessors bool `protobuf:"varint,7,opt,name=follow_successors,json=followSuccessors,proto3" json:"follow_successors,omitempty"`
-	// Events that match any of these are sent. Empty means all.
-	Include []*EventFilter `protobuf:"bytes,8,rep,name=include,proto3" json:"include,omitempty"`
-	// Events that match any of these are not sent, even when included.
-	Exclude []*EventFilter `protobuf:"bytes,9,rep,name=exclude,proto3" json:"exclude,omitempty"`
+	// as there is. A follow_status with FOLLOW_STATE_SUCCESSOR comes between.
+	FollowSuccessors bool `protobuf:"varint,6,opt,name=follow_successors,json=followSuccessors,proto3" json:"follow_successors,omitempty"`
 	// With follow_successors: what makes a replay the next one.
-	SuccessorRule SuccessorRule `protobuf:"varint,17,opt,name=successor_rule,json=successorRule,proto3,enum=replayd.v1.SuccessorRule" json:"successor_rule,omitempty"`
+	SuccessorRule SuccessorRule `protobuf:"varint,7,opt,name=successor_rule,json=successorRule,proto3,enum=replayd.v1.SuccessorRule" json:"successor_rule,omitempty"`
+	// What happens when the client reads so slowly that it falls out of what the server keeps in memory of a live replay.
+	SlowConsumer SlowConsumer `protobuf:"varint,8,opt,name=slow_consumer,json=slowConsumer,proto3,enum=replayd.v1.SlowConsumer" json:"slow_consumer,omitempty"`
+	// How events that are many and alike travel.
+	Encoding Encoding `protobuf:"varint,9,opt,name=encoding,proto3,enum=replayd.v1.Encoding" json:"encoding,omitempty"`
 	// How many events a batch has at most. 0 means 512; more than 16384 means 16384. A batch also ends
 	// at about 128 KiB.
 	MaxBatchEvents uint32 `protobuf:"varint,10,opt,name=max_batch_events,json=maxBatchEvents,proto3" json:"max_batch_events,omitempty"`
@@ -426,16 +423,12 @@ type StreamEventsRequest struct {
 	// True makes a teehistorian file or a demo that simply stops, without the end that its format asks for, an error
 	// DATA_LOSS instead of an end with END_REASON_TRUNCATED. What was cut in another way is an error always; see
 	// ERROR_REASON_TRUNCATED.
-	Strict bool `protobuf:"varint,14,opt,name=strict,proto3" json:"strict,omitempty"`
-	// How events that are many and alike travel.
-	Encoding Encoding `protobuf:"varint,15,opt,name=encoding,proto3,enum=replayd.v1.Encoding" json:"encoding,omitempty"`
-	// What happens when the client reads so slowly that it falls out of what the server keeps in memory of a live replay.
-	SlowConsumer SlowConsumer `protobuf:"varint,13,opt,name=slow_consumer,json=slowConsumer,proto3,enum=replayd.v1.SlowConsumer" json:"slow_consumer,omitempty"`
+	Strict bool `protobuf:"varint,13,opt,name=strict,proto3" json:"strict,omitempty"`
 	// True sends the position of each event: offsets and indexes of EventBatch.
-	Positions bool `protobuf:"varint,16,opt,name=positions,proto3" json:"positions,omitempty"`
+	Positions bool `protobuf:"varint,14,opt,name=positions,proto3" json:"positions,omitempty"`
 	// True puts beside the client ids of a teehistorian's events who the clients are: name, clan, team and role. With
 	// ENCODING_COLUMNS those events travel as rows. Other formats refuse it: ask GetReplay for their players.
-	ResolvePlayers bool `protobuf:"varint,18,opt,name=resolve_players,json=resolvePlayers,proto3" json:"resolve_players,omitempty"`
+	ResolvePlayers bool `protobuf:"varint,15,opt,name=resolve_players,json=resolvePlayers,proto3" json:"resolve_players,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -477,61 +470,11 @@ func (x *StreamEventsRequest) GetReplay() string {
 	return ""
 }
 
-func (x *StreamEventsRequest) GetStart() isStreamEventsRequest_Start {
+func (x *StreamEventsRequest) GetStart() *Start {
 	if x != nil {
 		return x.Start
 	}
 	return nil
-}
-
-func (x *StreamEventsRequest) GetCursor() []byte {
-	if x != nil {
-		if x, ok := x.Start.(*StreamEventsRequest_Cursor); ok {
-			return x.Cursor
-		}
-	}
-	return nil
-}
-
-func (x *StreamEventsRequest) GetTick() int32 {
-	if x != nil {
-		if x, ok := x.Start.(*StreamEventsRequest_Tick); ok {
-			return x.Tick
-		}
-	}
-	return 0
-}
-
-func (x *StreamEventsRequest) GetLastEvents() uint32 {
-	if x != nil {
-		if x, ok := x.Start.(*StreamEventsRequest_LastEvents); ok {
-			return x.LastEvents
-		}
-	}
-	return 0
-}
-
-func (x *StreamEventsRequest) GetNow() bool {
-	if x != nil {
-		if x, ok := x.Start.(*StreamEventsRequest_Now); ok {
-			return x.Now
-		}
-	}
-	return false
-}
-
-func (x *StreamEventsRequest) GetFollow() bool {
-	if x != nil {
-		return x.Follow
-	}
-	return false
-}
-
-func (x *StreamEventsRequest) GetFollowSuccessors() bool {
-	if x != nil {
-		return x.FollowSuccessors
-	}
-	return false
 }
 
 func (x *StreamEventsRequest) GetInclude() []*EventFilter {
@@ -548,11 +491,39 @@ func (x *StreamEventsRequest) GetExclude() []*EventFilter {
 	return nil
 }
 
+func (x *StreamEventsRequest) GetFollow() bool {
+	if x != nil {
+		return x.Follow
+	}
+	return false
+}
+
+func (x *StreamEventsRequest) GetFollowSuccessors() bool {
+	if x != nil {
+		return x.FollowSuccessors
+	}
+	return false
+}
+
 func (x *StreamEventsRequest) GetSuccessorRule() SuccessorRule {
 	if x != nil {
 		return x.SuccessorRule
 	}
 	return SuccessorRule_SUCCESSOR_RULE_UNSPECIFIED
+}
+
+func (x *StreamEventsRequest) GetSlowConsumer() SlowConsumer {
+	if x != nil {
+		return x.SlowConsumer
+	}
+	return SlowConsumer_SLOW_CONSUMER_UNSPECIFIED
+}
+
+func (x *StreamEventsRequest) GetEncoding() Encoding {
+	if x != nil {
+		return x.Encoding
+	}
+	return Encoding_ENCODING_UNSPECIFIED
 }
 
 func (x *StreamEventsRequest) GetMaxBatchEvents() uint32 {
@@ -583,20 +554,6 @@ func (x *StreamEventsRequest) GetStrict() bool {
 	return false
 }
 
-func (x *StreamEventsRequest) GetEncoding() Encoding {
-	if x != nil {
-		return x.Encoding
-	}
-	return Encoding_ENCODING_UNSPECIFIED
-}
-
-func (x *StreamEventsRequest) GetSlowConsumer() SlowConsumer {
-	if x != nil {
-		return x.SlowConsumer
-	}
-	return SlowConsumer_SLOW_CONSUMER_UNSPECIFIED
-}
-
 func (x *StreamEventsRequest) GetPositions() bool {
 	if x != nil {
 		return x.Positions
@@ -611,38 +568,174 @@ func (x *StreamEventsRequest) GetResolvePlayers() bool {
 	return false
 }
 
-type isStreamEventsRequest_Start interface {
-	isStreamEventsRequest_Start()
+// Where a stream starts. Where does not depend on filters: they decide what is sent from there on.
+type Start struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Where. Absent means at the beginning.
+	//
+	// Types that are valid to be assigned to At:
+	//
+	//	*Start_Cursor
+	//	*Start_Tick
+	//	*Start_LastEvents
+	//	*Start_Now
+	At isStart_At `protobuf_oneof:"at"`
+	// True sends the state at that place first: what a client would know that had read everything before it, as
+	// player_state events of a teehistorian file, and of a dem as an entity_entered event for every entity. A map has none. Not
+	// implemented yet: of a dem with another start than now, and of StarCraft II.
+	WithState     bool `protobuf:"varint,5,opt,name=with_state,json=withState,proto3" json:"with_state,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
-type StreamEventsRequest_Cursor struct {
+func (x *Start) Reset() {
+	*x = Start{}
+	mi := &file_replayd_v1_stream_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Start) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Start) ProtoMessage() {}
+
+func (x *Start) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_v1_stream_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Start.ProtoReflect.Descriptor instead.
+func (*Start) Descriptor() ([]byte, []int) {
+	return file_replayd_v1_stream_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Start) GetAt() isStart_At {
+	if x != nil {
+		return x.At
+	}
+	return nil
+}
+
+func (x *Start) GetCursor() []byte {
+	if x != nil {
+		if x, ok := x.At.(*Start_Cursor); ok {
+			return x.Cursor
+		}
+	}
+	return nil
+}
+
+func (x *Start) GetTick() int32 {
+	if x != nil {
+		if x, ok := x.At.(*Start_Tick); ok {
+			return x.Tick
+		}
+	}
+	return 0
+}
+
+func (x *Start) GetLastEvents() uint32 {
+	if x != nil {
+		if x, ok := x.At.(*Start_LastEvents); ok {
+			return x.LastEvents
+		}
+	}
+	return 0
+}
+
+func (x *Start) GetNow() *Now {
+	if x != nil {
+		if x, ok := x.At.(*Start_Now); ok {
+			return x.Now
+		}
+	}
+	return nil
+}
+
+func (x *Start) GetWithState() bool {
+	if x != nil {
+		return x.WithState
+	}
+	return false
+}
+
+type isStart_At interface {
+	isStart_At()
+}
+
+type Start_Cursor struct {
 	// Exactly after the response that carried this cursor.
-	Cursor []byte `protobuf:"bytes,2,opt,name=cursor,proto3,oneof"`
+	Cursor []byte `protobuf:"bytes,1,opt,name=cursor,proto3,oneof"`
 }
 
-type StreamEventsRequest_Tick struct {
+type Start_Tick struct {
 	// At the first event of this tick, or of the first later one that has events.
-	Tick int32 `protobuf:"varint,3,opt,name=tick,proto3,oneof"`
+	Tick int32 `protobuf:"varint,2,opt,name=tick,proto3,oneof"`
 }
 
-type StreamEventsRequest_LastEvents struct {
+type Start_LastEvents struct {
 	// At the last so many events that the filters let through; fewer when there are fewer. 1 to 1000000.
-	LastEvents uint32 `protobuf:"varint,4,opt,name=last_events,json=lastEvents,proto3,oneof"`
+	LastEvents uint32 `protobuf:"varint,3,opt,name=last_events,json=lastEvents,proto3,oneof"`
 }
 
-type StreamEventsRequest_Now struct {
-	// True: at the present end. Where the format has a state that matters to whoever comes late, events that tell it
-	// come first: player_state of teehistorian, and of a dem entity_entered for every entity with all its fields.
-	Now bool `protobuf:"varint,5,opt,name=now,proto3,oneof"`
+type Start_Now struct {
+	// At the present end.
+	Now *Now `protobuf:"bytes,4,opt,name=now,proto3,oneof"`
 }
 
-func (*StreamEventsRequest_Cursor) isStreamEventsRequest_Start() {}
+func (*Start_Cursor) isStart_At() {}
 
-func (*StreamEventsRequest_Tick) isStreamEventsRequest_Start() {}
+func (*Start_Tick) isStart_At() {}
 
-func (*StreamEventsRequest_LastEvents) isStreamEventsRequest_Start() {}
+func (*Start_LastEvents) isStart_At() {}
 
-func (*StreamEventsRequest_Now) isStreamEventsRequest_Start() {}
+func (*Start_Now) isStart_At() {}
+
+// The present end of a replay.
+type Now struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Now) Reset() {
+	*x = Now{}
+	mi := &file_replayd_v1_stream_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Now) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Now) ProtoMessage() {}
+
+func (x *Now) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_v1_stream_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Now.ProtoReflect.Descriptor instead.
+func (*Now) Descriptor() ([]byte, []int) {
+	return file_replayd_v1_stream_proto_rawDescGZIP(), []int{2}
+}
 
 // A part of an upload.
 type DecodeReplayRequest struct {
@@ -660,7 +753,7 @@ type DecodeReplayRequest struct {
 
 func (x *DecodeReplayRequest) Reset() {
 	*x = DecodeReplayRequest{}
-	mi := &file_replayd_v1_stream_proto_msgTypes[1]
+	mi := &file_replayd_v1_stream_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -672,7 +765,7 @@ func (x *DecodeReplayRequest) String() string {
 func (*DecodeReplayRequest) ProtoMessage() {}
 
 func (x *DecodeReplayRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_v1_stream_proto_msgTypes[1]
+	mi := &file_replayd_v1_stream_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -685,7 +778,7 @@ func (x *DecodeReplayRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecodeReplayRequest.ProtoReflect.Descriptor instead.
 func (*DecodeReplayRequest) Descriptor() ([]byte, []int) {
-	return file_replayd_v1_stream_proto_rawDescGZIP(), []int{1}
+	return file_replayd_v1_stream_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *DecodeReplayRequest) GetPart() isDecodeReplayRequest_Part {
@@ -742,9 +835,10 @@ type StreamEventsResponse struct {
 	// Types that are valid to be assigned to Response:
 	//
 	//	*StreamEventsResponse_Start
+	//	*StreamEventsResponse_State
 	//	*StreamEventsResponse_Batch
 	//	*StreamEventsResponse_Heartbeat
-	//	*StreamEventsResponse_State
+	//	*StreamEventsResponse_FollowStatus
 	//	*StreamEventsResponse_Gap
 	//	*StreamEventsResponse_End
 	Response      isStreamEventsResponse_Response `protobuf_oneof:"response"`
@@ -754,7 +848,7 @@ type StreamEventsResponse struct {
 
 func (x *StreamEventsResponse) Reset() {
 	*x = StreamEventsResponse{}
-	mi := &file_replayd_v1_stream_proto_msgTypes[2]
+	mi := &file_replayd_v1_stream_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -766,7 +860,7 @@ func (x *StreamEventsResponse) String() string {
 func (*StreamEventsResponse) ProtoMessage() {}
 
 func (x *StreamEventsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_v1_stream_proto_msgTypes[2]
+	mi := &file_replayd_v1_stream_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -779,7 +873,7 @@ func (x *StreamEventsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamEventsResponse.ProtoReflect.Descriptor instead.
 func (*StreamEventsResponse) Descriptor() ([]byte, []int) {
-	return file_replayd_v1_stream_proto_rawDescGZIP(), []int{2}
+	return file_replayd_v1_stream_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *StreamEventsResponse) GetCursor() []byte {
@@ -805,6 +899,15 @@ func (x *StreamEventsResponse) GetStart() *StreamStart {
 	return nil
 }
 
+func (x *StreamEventsResponse) GetState() *StateBatch {
+	if x != nil {
+		if x, ok := x.Response.(*StreamEventsResponse_State); ok {
+			return x.State
+		}
+	}
+	return nil
+}
+
 func (x *StreamEventsResponse) GetBatch() *EventBatch {
 	if x != nil {
 		if x, ok := x.Response.(*StreamEventsResponse_Batch); ok {
@@ -823,10 +926,10 @@ func (x *StreamEventsResponse) GetHeartbeat() *Heartbeat {
 	return nil
 }
 
-func (x *StreamEventsResponse) GetState() *StateChange {
+func (x *StreamEventsResponse) GetFollowStatus() *FollowStatus {
 	if x != nil {
-		if x, ok := x.Response.(*StreamEventsResponse_State); ok {
-			return x.State
+		if x, ok := x.Response.(*StreamEventsResponse_FollowStatus); ok {
+			return x.FollowStatus
 		}
 	}
 	return nil
@@ -859,38 +962,45 @@ type StreamEventsResponse_Start struct {
 	Start *StreamStart `protobuf:"bytes,2,opt,name=start,proto3,oneof"`
 }
 
+type StreamEventsResponse_State struct {
+	// Part of the state at the place where the stream starts, or goes on behind a gap.
+	State *StateBatch `protobuf:"bytes,3,opt,name=state,proto3,oneof"`
+}
+
 type StreamEventsResponse_Batch struct {
 	// Events.
-	Batch *EventBatch `protobuf:"bytes,3,opt,name=batch,proto3,oneof"`
+	Batch *EventBatch `protobuf:"bytes,4,opt,name=batch,proto3,oneof"`
 }
 
 type StreamEventsResponse_Heartbeat struct {
 	// Nothing to send, but the stream is alive and here is how far it has read.
-	Heartbeat *Heartbeat `protobuf:"bytes,4,opt,name=heartbeat,proto3,oneof"`
+	Heartbeat *Heartbeat `protobuf:"bytes,5,opt,name=heartbeat,proto3,oneof"`
 }
 
-type StreamEventsResponse_State struct {
+type StreamEventsResponse_FollowStatus struct {
 	// The stream's relation to the live replay changed.
-	State *StateChange `protobuf:"bytes,5,opt,name=state,proto3,oneof"`
+	FollowStatus *FollowStatus `protobuf:"bytes,6,opt,name=follow_status,json=followStatus,proto3,oneof"`
 }
 
 type StreamEventsResponse_Gap struct {
 	// Events are missing here.
-	Gap *Gap `protobuf:"bytes,6,opt,name=gap,proto3,oneof"`
+	Gap *Gap `protobuf:"bytes,7,opt,name=gap,proto3,oneof"`
 }
 
 type StreamEventsResponse_End struct {
 	// Always the last before an OK status.
-	End *StreamEnd `protobuf:"bytes,7,opt,name=end,proto3,oneof"`
+	End *StreamEnd `protobuf:"bytes,8,opt,name=end,proto3,oneof"`
 }
 
 func (*StreamEventsResponse_Start) isStreamEventsResponse_Response() {}
+
+func (*StreamEventsResponse_State) isStreamEventsResponse_Response() {}
 
 func (*StreamEventsResponse_Batch) isStreamEventsResponse_Response() {}
 
 func (*StreamEventsResponse_Heartbeat) isStreamEventsResponse_Response() {}
 
-func (*StreamEventsResponse_State) isStreamEventsResponse_Response() {}
+func (*StreamEventsResponse_FollowStatus) isStreamEventsResponse_Response() {}
 
 func (*StreamEventsResponse_Gap) isStreamEventsResponse_Response() {}
 
@@ -915,7 +1025,7 @@ type StreamStart struct {
 
 func (x *StreamStart) Reset() {
 	*x = StreamStart{}
-	mi := &file_replayd_v1_stream_proto_msgTypes[3]
+	mi := &file_replayd_v1_stream_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -927,7 +1037,7 @@ func (x *StreamStart) String() string {
 func (*StreamStart) ProtoMessage() {}
 
 func (x *StreamStart) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_v1_stream_proto_msgTypes[3]
+	mi := &file_replayd_v1_stream_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -940,7 +1050,7 @@ func (x *StreamStart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamStart.ProtoReflect.Descriptor instead.
 func (*StreamStart) Descriptor() ([]byte, []int) {
-	return file_replayd_v1_stream_proto_rawDescGZIP(), []int{3}
+	return file_replayd_v1_stream_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *StreamStart) GetReplay() *Replay {
@@ -978,6 +1088,107 @@ func (x *StreamStart) GetServerVersion() string {
 	return ""
 }
 
+// Part of the state of a replay at a place in it, with Start.with_state. What it tells did not happen there: it has no
+// sequence numbers and no positions. It is sent for what the filters' conditions on players, teams, classes and fields
+// let through; conditions on kinds and ticks do not count, and an exclude filter that has such conditions removes nothing.
+//
+// A cursor of a part that is not the last one leads to the same place, and the whole state is sent again, whether or not
+// the request asks for it.
+type StateBatch struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The state, as events of the replay's format.
+	//
+	// Types that are valid to be assigned to Events:
+	//
+	//	*StateBatch_Teehistorian
+	//	*StateBatch_Dem
+	Events isStateBatch_Events `protobuf_oneof:"events"`
+	// True in the last part, which may be empty.
+	Complete      bool `protobuf:"varint,3,opt,name=complete,proto3" json:"complete,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StateBatch) Reset() {
+	*x = StateBatch{}
+	mi := &file_replayd_v1_stream_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StateBatch) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StateBatch) ProtoMessage() {}
+
+func (x *StateBatch) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_v1_stream_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StateBatch.ProtoReflect.Descriptor instead.
+func (*StateBatch) Descriptor() ([]byte, []int) {
+	return file_replayd_v1_stream_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *StateBatch) GetEvents() isStateBatch_Events {
+	if x != nil {
+		return x.Events
+	}
+	return nil
+}
+
+func (x *StateBatch) GetTeehistorian() *v1.EventList {
+	if x != nil {
+		if x, ok := x.Events.(*StateBatch_Teehistorian); ok {
+			return x.Teehistorian
+		}
+	}
+	return nil
+}
+
+func (x *StateBatch) GetDem() *v11.EventList {
+	if x != nil {
+		if x, ok := x.Events.(*StateBatch_Dem); ok {
+			return x.Dem
+		}
+	}
+	return nil
+}
+
+func (x *StateBatch) GetComplete() bool {
+	if x != nil {
+		return x.Complete
+	}
+	return false
+}
+
+type isStateBatch_Events interface {
+	isStateBatch_Events()
+}
+
+type StateBatch_Teehistorian struct {
+	// Of a teehistorian file: player_state.
+	Teehistorian *v1.EventList `protobuf:"bytes,1,opt,name=teehistorian,proto3,oneof"`
+}
+
+type StateBatch_Dem struct {
+	// Of a Source 2 demo: entity_entered.
+	Dem *v11.EventList `protobuf:"bytes,2,opt,name=dem,proto3,oneof"`
+}
+
+func (*StateBatch_Teehistorian) isStateBatch_Events() {}
+
+func (*StateBatch_Dem) isStateBatch_Events() {}
+
 // Some events.
 type EventBatch struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -998,8 +1209,7 @@ type EventBatch struct {
 	// The offset of each event's position, in the order of the events, when the request asked for positions: where the
 	// event's record starts, in bytes of the decompressed replay. Positions are pairs of offset and index. They are totally
 	// ordered within a replay, and an event has the same one in every stream: it is the key by which events of streams with
-	// different filters can be joined. Events that tell a state at the beginning of a stream have the position of that
-	// beginning.
+	// different filters can be joined.
 	Offsets []int64 `protobuf:"varint,7,rep,packed,name=offsets,proto3" json:"offsets,omitempty"`
 	// The index of each event's position, in the order of the events: it orders the events of one record. It is below 2^53.
 	// Events that follow each other need not have consecutive ones.
@@ -1010,7 +1220,7 @@ type EventBatch struct {
 
 func (x *EventBatch) Reset() {
 	*x = EventBatch{}
-	mi := &file_replayd_v1_stream_proto_msgTypes[4]
+	mi := &file_replayd_v1_stream_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1022,7 +1232,7 @@ func (x *EventBatch) String() string {
 func (*EventBatch) ProtoMessage() {}
 
 func (x *EventBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_v1_stream_proto_msgTypes[4]
+	mi := &file_replayd_v1_stream_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1035,7 +1245,7 @@ func (x *EventBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventBatch.ProtoReflect.Descriptor instead.
 func (*EventBatch) Descriptor() ([]byte, []int) {
-	return file_replayd_v1_stream_proto_rawDescGZIP(), []int{4}
+	return file_replayd_v1_stream_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *EventBatch) GetFirstSequence() uint64 {
@@ -1068,7 +1278,7 @@ func (x *EventBatch) GetTeehistorian() *v1.EventList {
 	return nil
 }
 
-func (x *EventBatch) GetDatafile() *v11.EventList {
+func (x *EventBatch) GetDatafile() *v12.EventList {
 	if x != nil {
 		if x, ok := x.Events.(*EventBatch_Datafile); ok {
 			return x.Datafile
@@ -1077,7 +1287,7 @@ func (x *EventBatch) GetDatafile() *v11.EventList {
 	return nil
 }
 
-func (x *EventBatch) GetDem() *v12.EventList {
+func (x *EventBatch) GetDem() *v11.EventList {
 	if x != nil {
 		if x, ok := x.Events.(*EventBatch_Dem); ok {
 			return x.Dem
@@ -1120,12 +1330,12 @@ type EventBatch_Teehistorian struct {
 
 type EventBatch_Datafile struct {
 	// Events of a map.
-	Datafile *v11.EventList `protobuf:"bytes,4,opt,name=datafile,proto3,oneof"`
+	Datafile *v12.EventList `protobuf:"bytes,4,opt,name=datafile,proto3,oneof"`
 }
 
 type EventBatch_Dem struct {
 	// Events of a Source 2 demo.
-	Dem *v12.EventList `protobuf:"bytes,5,opt,name=dem,proto3,oneof"`
+	Dem *v11.EventList `protobuf:"bytes,5,opt,name=dem,proto3,oneof"`
 }
 
 type EventBatch_Sc2Replay struct {
@@ -1156,7 +1366,7 @@ type Heartbeat struct {
 
 func (x *Heartbeat) Reset() {
 	*x = Heartbeat{}
-	mi := &file_replayd_v1_stream_proto_msgTypes[5]
+	mi := &file_replayd_v1_stream_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1168,7 +1378,7 @@ func (x *Heartbeat) String() string {
 func (*Heartbeat) ProtoMessage() {}
 
 func (x *Heartbeat) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_v1_stream_proto_msgTypes[5]
+	mi := &file_replayd_v1_stream_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1181,7 +1391,7 @@ func (x *Heartbeat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Heartbeat.ProtoReflect.Descriptor instead.
 func (*Heartbeat) Descriptor() ([]byte, []int) {
-	return file_replayd_v1_stream_proto_rawDescGZIP(), []int{5}
+	return file_replayd_v1_stream_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Heartbeat) GetBytesRead() int64 {
@@ -1220,7 +1430,7 @@ type Waiting struct {
 
 func (x *Waiting) Reset() {
 	*x = Waiting{}
-	mi := &file_replayd_v1_stream_proto_msgTypes[6]
+	mi := &file_replayd_v1_stream_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1232,7 +1442,7 @@ func (x *Waiting) String() string {
 func (*Waiting) ProtoMessage() {}
 
 func (x *Waiting) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_v1_stream_proto_msgTypes[6]
+	mi := &file_replayd_v1_stream_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1245,7 +1455,7 @@ func (x *Waiting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Waiting.ProtoReflect.Descriptor instead.
 func (*Waiting) Descriptor() ([]byte, []int) {
-	return file_replayd_v1_stream_proto_rawDescGZIP(), []int{6}
+	return file_replayd_v1_stream_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Waiting) GetWaitingFor() WaitingFor {
@@ -1262,38 +1472,38 @@ func (x *Waiting) GetLikelySuccessors() []string {
 	return nil
 }
 
-// The stream's relation to the live replay changed.
-type StateChange struct {
+// The stream's relation to the live replay changed. Only with follow.
+type FollowStatus struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// How it stands now.
-	State State `protobuf:"varint,1,opt,name=state,proto3,enum=replayd.v1.State" json:"state,omitempty"`
-	// The replay that goes on, with its header. Only with STATE_SUCCESSOR.
+	State FollowState `protobuf:"varint,1,opt,name=state,proto3,enum=replayd.v1.FollowState" json:"state,omitempty"`
+	// The replay that goes on, with its header. Only with FOLLOW_STATE_SUCCESSOR.
 	Successor *Replay `protobuf:"bytes,2,opt,name=successor,proto3" json:"successor,omitempty"`
-	// How the replay before it ended. Only with STATE_SUCCESSOR.
+	// How the replay before it ended. Only with FOLLOW_STATE_SUCCESSOR.
 	PredecessorEnd EndReason `protobuf:"varint,3,opt,name=predecessor_end,json=predecessorEnd,proto3,enum=replayd.v1.EndReason" json:"predecessor_end,omitempty"`
-	// What is waited for. Only with STATE_WAITING.
+	// What is waited for. Only with FOLLOW_STATE_WAITING.
 	Waiting *Waiting `protobuf:"bytes,4,opt,name=waiting,proto3" json:"waiting,omitempty"`
-	// The replay's name from now on. Only with STATE_MOVED.
+	// The replay's name from now on. Only with FOLLOW_STATE_MOVED.
 	Replay        string `protobuf:"bytes,5,opt,name=replay,proto3" json:"replay,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *StateChange) Reset() {
-	*x = StateChange{}
-	mi := &file_replayd_v1_stream_proto_msgTypes[7]
+func (x *FollowStatus) Reset() {
+	*x = FollowStatus{}
+	mi := &file_replayd_v1_stream_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *StateChange) String() string {
+func (x *FollowStatus) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*StateChange) ProtoMessage() {}
+func (*FollowStatus) ProtoMessage() {}
 
-func (x *StateChange) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_v1_stream_proto_msgTypes[7]
+func (x *FollowStatus) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_v1_stream_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1304,40 +1514,40 @@ func (x *StateChange) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use StateChange.ProtoReflect.Descriptor instead.
-func (*StateChange) Descriptor() ([]byte, []int) {
-	return file_replayd_v1_stream_proto_rawDescGZIP(), []int{7}
+// Deprecated: Use FollowStatus.ProtoReflect.Descriptor instead.
+func (*FollowStatus) Descriptor() ([]byte, []int) {
+	return file_replayd_v1_stream_proto_rawDescGZIP(), []int{10}
 }
 
-func (x *StateChange) GetState() State {
+func (x *FollowStatus) GetState() FollowState {
 	if x != nil {
 		return x.State
 	}
-	return State_STATE_UNSPECIFIED
+	return FollowState_FOLLOW_STATE_UNSPECIFIED
 }
 
-func (x *StateChange) GetSuccessor() *Replay {
+func (x *FollowStatus) GetSuccessor() *Replay {
 	if x != nil {
 		return x.Successor
 	}
 	return nil
 }
 
-func (x *StateChange) GetPredecessorEnd() EndReason {
+func (x *FollowStatus) GetPredecessorEnd() EndReason {
 	if x != nil {
 		return x.PredecessorEnd
 	}
 	return EndReason_END_REASON_UNSPECIFIED
 }
 
-func (x *StateChange) GetWaiting() *Waiting {
+func (x *FollowStatus) GetWaiting() *Waiting {
 	if x != nil {
 		return x.Waiting
 	}
 	return nil
 }
 
-func (x *StateChange) GetReplay() string {
+func (x *FollowStatus) GetReplay() string {
 	if x != nil {
 		return x.Replay
 	}
@@ -1345,7 +1555,7 @@ func (x *StateChange) GetReplay() string {
 }
 
 // Events are missing: the client read too slowly and chose SLOW_CONSUMER_DROP. The cursor of this response is behind the
-// gap.
+// gap. With Start.with_state the state there follows.
 type Gap struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The sequence number that the first missing event would have had.
@@ -1362,7 +1572,7 @@ type Gap struct {
 
 func (x *Gap) Reset() {
 	*x = Gap{}
-	mi := &file_replayd_v1_stream_proto_msgTypes[8]
+	mi := &file_replayd_v1_stream_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1374,7 +1584,7 @@ func (x *Gap) String() string {
 func (*Gap) ProtoMessage() {}
 
 func (x *Gap) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_v1_stream_proto_msgTypes[8]
+	mi := &file_replayd_v1_stream_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1387,7 +1597,7 @@ func (x *Gap) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Gap.ProtoReflect.Descriptor instead.
 func (*Gap) Descriptor() ([]byte, []int) {
-	return file_replayd_v1_stream_proto_rawDescGZIP(), []int{8}
+	return file_replayd_v1_stream_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Gap) GetFirstSequence() uint64 {
@@ -1447,7 +1657,7 @@ type StreamEnd struct {
 
 func (x *StreamEnd) Reset() {
 	*x = StreamEnd{}
-	mi := &file_replayd_v1_stream_proto_msgTypes[9]
+	mi := &file_replayd_v1_stream_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1459,7 +1669,7 @@ func (x *StreamEnd) String() string {
 func (*StreamEnd) ProtoMessage() {}
 
 func (x *StreamEnd) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_v1_stream_proto_msgTypes[9]
+	mi := &file_replayd_v1_stream_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1472,7 +1682,7 @@ func (x *StreamEnd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamEnd.ProtoReflect.Descriptor instead.
 func (*StreamEnd) Descriptor() ([]byte, []int) {
-	return file_replayd_v1_stream_proto_rawDescGZIP(), []int{9}
+	return file_replayd_v1_stream_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *StreamEnd) GetReason() EndReason {
@@ -1533,7 +1743,7 @@ func (x *StreamEnd) GetSc2Replay() *v13.DecodeInfo {
 	return nil
 }
 
-func (x *StreamEnd) GetDem() *v12.Summary {
+func (x *StreamEnd) GetDem() *v11.Summary {
 	if x != nil {
 		if x, ok := x.Summary.(*StreamEnd_Dem); ok {
 			return x.Dem
@@ -1548,12 +1758,12 @@ type isStreamEnd_Summary interface {
 
 type StreamEnd_Sc2Replay struct {
 	// How well a StarCraft II replay could be decoded, and by which tables: DecodeInfo as it is at the end.
-	Sc2Replay *v13.DecodeInfo `protobuf:"bytes,20,opt,name=sc2replay,proto3,oneof"`
+	Sc2Replay *v13.DecodeInfo `protobuf:"bytes,7,opt,name=sc2replay,proto3,oneof"`
 }
 
 type StreamEnd_Dem struct {
 	// How well a Source 2 demo could be decoded.
-	Dem *v12.Summary `protobuf:"bytes,21,opt,name=dem,proto3,oneof"`
+	Dem *v11.Summary `protobuf:"bytes,8,opt,name=dem,proto3,oneof"`
 }
 
 func (*StreamEnd_Sc2Replay) isStreamEnd_Summary() {}
@@ -1565,41 +1775,47 @@ var File_replayd_v1_stream_proto protoreflect.FileDescriptor
 const file_replayd_v1_stream_proto_rawDesc = "" +
 	"\n" +
 	"\x17replayd/v1/stream.proto\x12\n" +
-	"replayd.v1\x1a\x1egoogle/protobuf/duration.proto\x1a replayd/datafile/v1/events.proto\x1a\x1breplayd/dem/v1/events.proto\x1a\x1breplayd/dem/v1/header.proto\x1a!replayd/sc2replay/v1/events.proto\x1a$replayd/teehistorian/v1/events.proto\x1a\x17replayd/v1/filter.proto\x1a\x17replayd/v1/replay.proto\"\x91\x06\n" +
+	"replayd.v1\x1a\x1egoogle/protobuf/duration.proto\x1a replayd/datafile/v1/events.proto\x1a\x1breplayd/dem/v1/events.proto\x1a\x1breplayd/dem/v1/header.proto\x1a!replayd/sc2replay/v1/events.proto\x1a$replayd/teehistorian/v1/events.proto\x1a\x17replayd/v1/filter.proto\x1a\x17replayd/v1/replay.proto\"\xca\x05\n" +
 	"\x13StreamEventsRequest\x12\x16\n" +
-	"\x06replay\x18\x01 \x01(\tR\x06replay\x12\x18\n" +
-	"\x06cursor\x18\x02 \x01(\fH\x00R\x06cursor\x12\x14\n" +
-	"\x04tick\x18\x03 \x01(\x05H\x00R\x04tick\x12!\n" +
-	"\vlast_events\x18\x04 \x01(\rH\x00R\n" +
-	"lastEvents\x12\x12\n" +
-	"\x03now\x18\x05 \x01(\bH\x00R\x03now\x12\x16\n" +
-	"\x06follow\x18\x06 \x01(\bR\x06follow\x12+\n" +
-	"\x11follow_successors\x18\a \x01(\bR\x10followSuccessors\x121\n" +
-	"\ainclude\x18\b \x03(\v2\x17.replayd.v1.EventFilterR\ainclude\x121\n" +
-	"\aexclude\x18\t \x03(\v2\x17.replayd.v1.EventFilterR\aexclude\x12@\n" +
-	"\x0esuccessor_rule\x18\x11 \x01(\x0e2\x19.replayd.v1.SuccessorRuleR\rsuccessorRule\x12(\n" +
+	"\x06replay\x18\x01 \x01(\tR\x06replay\x12'\n" +
+	"\x05start\x18\x02 \x01(\v2\x11.replayd.v1.StartR\x05start\x121\n" +
+	"\ainclude\x18\x03 \x03(\v2\x17.replayd.v1.EventFilterR\ainclude\x121\n" +
+	"\aexclude\x18\x04 \x03(\v2\x17.replayd.v1.EventFilterR\aexclude\x12\x16\n" +
+	"\x06follow\x18\x05 \x01(\bR\x06follow\x12+\n" +
+	"\x11follow_successors\x18\x06 \x01(\bR\x10followSuccessors\x12@\n" +
+	"\x0esuccessor_rule\x18\a \x01(\x0e2\x19.replayd.v1.SuccessorRuleR\rsuccessorRule\x12=\n" +
+	"\rslow_consumer\x18\b \x01(\x0e2\x18.replayd.v1.SlowConsumerR\fslowConsumer\x120\n" +
+	"\bencoding\x18\t \x01(\x0e2\x14.replayd.v1.EncodingR\bencoding\x12(\n" +
 	"\x10max_batch_events\x18\n" +
 	" \x01(\rR\x0emaxBatchEvents\x12A\n" +
 	"\x0fmax_batch_delay\x18\v \x01(\v2\x19.google.protobuf.DurationR\rmaxBatchDelay\x12H\n" +
 	"\x12heartbeat_interval\x18\f \x01(\v2\x19.google.protobuf.DurationR\x11heartbeatInterval\x12\x16\n" +
-	"\x06strict\x18\x0e \x01(\bR\x06strict\x120\n" +
-	"\bencoding\x18\x0f \x01(\x0e2\x14.replayd.v1.EncodingR\bencoding\x12=\n" +
-	"\rslow_consumer\x18\r \x01(\x0e2\x18.replayd.v1.SlowConsumerR\fslowConsumer\x12\x1c\n" +
-	"\tpositions\x18\x10 \x01(\bR\tpositions\x12'\n" +
-	"\x0fresolve_players\x18\x12 \x01(\bR\x0eresolvePlayersB\a\n" +
-	"\x05start\"p\n" +
+	"\x06strict\x18\r \x01(\bR\x06strict\x12\x1c\n" +
+	"\tpositions\x18\x0e \x01(\bR\tpositions\x12'\n" +
+	"\x0fresolve_players\x18\x0f \x01(\bR\x0eresolvePlayers\"\xa4\x01\n" +
+	"\x05Start\x12\x18\n" +
+	"\x06cursor\x18\x01 \x01(\fH\x00R\x06cursor\x12\x14\n" +
+	"\x04tick\x18\x02 \x01(\x05H\x00R\x04tick\x12!\n" +
+	"\vlast_events\x18\x03 \x01(\rH\x00R\n" +
+	"lastEvents\x12#\n" +
+	"\x03now\x18\x04 \x01(\v2\x0f.replayd.v1.NowH\x00R\x03now\x12\x1d\n" +
+	"\n" +
+	"with_state\x18\x05 \x01(\bR\twithStateB\x04\n" +
+	"\x02at\"\x05\n" +
+	"\x03Now\"p\n" +
 	"\x13DecodeReplayRequest\x12;\n" +
 	"\aoptions\x18\x01 \x01(\v2\x1f.replayd.v1.StreamEventsRequestH\x00R\aoptions\x12\x14\n" +
 	"\x04data\x18\x02 \x01(\fH\x00R\x04dataB\x06\n" +
-	"\x04part\"\xd3\x02\n" +
+	"\x04part\"\x93\x03\n" +
 	"\x14StreamEventsResponse\x12\x16\n" +
 	"\x06cursor\x18\x01 \x01(\fR\x06cursor\x12/\n" +
 	"\x05start\x18\x02 \x01(\v2\x17.replayd.v1.StreamStartH\x00R\x05start\x12.\n" +
-	"\x05batch\x18\x03 \x01(\v2\x16.replayd.v1.EventBatchH\x00R\x05batch\x125\n" +
-	"\theartbeat\x18\x04 \x01(\v2\x15.replayd.v1.HeartbeatH\x00R\theartbeat\x12/\n" +
-	"\x05state\x18\x05 \x01(\v2\x17.replayd.v1.StateChangeH\x00R\x05state\x12#\n" +
-	"\x03gap\x18\x06 \x01(\v2\x0f.replayd.v1.GapH\x00R\x03gap\x12)\n" +
-	"\x03end\x18\a \x01(\v2\x15.replayd.v1.StreamEndH\x00R\x03endB\n" +
+	"\x05state\x18\x03 \x01(\v2\x16.replayd.v1.StateBatchH\x00R\x05state\x12.\n" +
+	"\x05batch\x18\x04 \x01(\v2\x16.replayd.v1.EventBatchH\x00R\x05batch\x125\n" +
+	"\theartbeat\x18\x05 \x01(\v2\x15.replayd.v1.HeartbeatH\x00R\theartbeat\x12?\n" +
+	"\rfollow_status\x18\x06 \x01(\v2\x18.replayd.v1.FollowStatusH\x00R\ffollowStatus\x12#\n" +
+	"\x03gap\x18\a \x01(\v2\x0f.replayd.v1.GapH\x00R\x03gap\x12)\n" +
+	"\x03end\x18\b \x01(\v2\x15.replayd.v1.StreamEndH\x00R\x03endB\n" +
 	"\n" +
 	"\bresponse\"\xb1\x01\n" +
 	"\vStreamStart\x12*\n" +
@@ -1607,7 +1823,13 @@ const file_replayd_v1_stream_proto_rawDesc = "" +
 	"\rnext_sequence\x18\x02 \x01(\x04R\fnextSequence\x12\x12\n" +
 	"\x04tick\x18\x03 \x01(\x05R\x04tick\x12\x16\n" +
 	"\x06offset\x18\x04 \x01(\x03R\x06offset\x12%\n" +
-	"\x0eserver_version\x18\x05 \x01(\tR\rserverVersion\"\x8e\x03\n" +
+	"\x0eserver_version\x18\x05 \x01(\tR\rserverVersion\"\xab\x01\n" +
+	"\n" +
+	"StateBatch\x12H\n" +
+	"\fteehistorian\x18\x01 \x01(\v2\".replayd.teehistorian.v1.EventListH\x00R\fteehistorian\x12-\n" +
+	"\x03dem\x18\x02 \x01(\v2\x19.replayd.dem.v1.EventListH\x00R\x03dem\x12\x1a\n" +
+	"\bcomplete\x18\x03 \x01(\bR\bcompleteB\b\n" +
+	"\x06events\"\x8e\x03\n" +
 	"\n" +
 	"EventBatch\x12%\n" +
 	"\x0efirst_sequence\x18\x01 \x01(\x04R\rfirstSequence\x12#\n" +
@@ -1627,9 +1849,9 @@ const file_replayd_v1_stream_proto_rawDesc = "" +
 	"\aWaiting\x127\n" +
 	"\vwaiting_for\x18\x01 \x01(\x0e2\x16.replayd.v1.WaitingForR\n" +
 	"waitingFor\x12+\n" +
-	"\x11likely_successors\x18\x02 \x03(\tR\x10likelySuccessors\"\xef\x01\n" +
-	"\vStateChange\x12'\n" +
-	"\x05state\x18\x01 \x01(\x0e2\x11.replayd.v1.StateR\x05state\x120\n" +
+	"\x11likely_successors\x18\x02 \x03(\tR\x10likelySuccessors\"\xf6\x01\n" +
+	"\fFollowStatus\x12-\n" +
+	"\x05state\x18\x01 \x01(\x0e2\x17.replayd.v1.FollowStateR\x05state\x120\n" +
 	"\tsuccessor\x18\x02 \x01(\v2\x12.replayd.v1.ReplayR\tsuccessor\x12>\n" +
 	"\x0fpredecessor_end\x18\x03 \x01(\x0e2\x15.replayd.v1.EndReasonR\x0epredecessorEnd\x12-\n" +
 	"\awaiting\x18\x04 \x01(\v2\x13.replayd.v1.WaitingR\awaiting\x12\x16\n" +
@@ -1648,8 +1870,8 @@ const file_replayd_v1_stream_proto_rawDesc = "" +
 	"bytes_read\x18\x04 \x01(\x03R\tbytesRead\x12\x1b\n" +
 	"\tlast_tick\x18\x05 \x01(\x05R\blastTick\x12\x16\n" +
 	"\x06detail\x18\x06 \x01(\tR\x06detail\x12@\n" +
-	"\tsc2replay\x18\x14 \x01(\v2 .replayd.sc2replay.v1.DecodeInfoH\x00R\tsc2replay\x12+\n" +
-	"\x03dem\x18\x15 \x01(\v2\x17.replayd.dem.v1.SummaryH\x00R\x03demB\t\n" +
+	"\tsc2replay\x18\a \x01(\v2 .replayd.sc2replay.v1.DecodeInfoH\x00R\tsc2replay\x12+\n" +
+	"\x03dem\x18\b \x01(\v2\x17.replayd.dem.v1.SummaryH\x00R\x03demB\t\n" +
 	"\asummary*p\n" +
 	"\rSuccessorRule\x12\x1e\n" +
 	"\x1aSUCCESSOR_RULE_UNSPECIFIED\x10\x00\x12\x19\n" +
@@ -1663,14 +1885,14 @@ const file_replayd_v1_stream_proto_rawDesc = "" +
 	"\x19SLOW_CONSUMER_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16SLOW_CONSUMER_CATCH_UP\x10\x01\x12\x16\n" +
 	"\x12SLOW_CONSUMER_DROP\x10\x02\x12\x1c\n" +
-	"\x18SLOW_CONSUMER_DISCONNECT\x10\x03*\x83\x01\n" +
-	"\x05State\x12\x15\n" +
-	"\x11STATE_UNSPECIFIED\x10\x00\x12\x13\n" +
-	"\x0fSTATE_CAUGHT_UP\x10\x01\x12\x15\n" +
-	"\x11STATE_FELL_BEHIND\x10\x02\x12\x13\n" +
-	"\x0fSTATE_SUCCESSOR\x10\x03\x12\x11\n" +
-	"\rSTATE_WAITING\x10\x04\x12\x0f\n" +
-	"\vSTATE_MOVED\x10\x05*Z\n" +
+	"\x18SLOW_CONSUMER_DISCONNECT\x10\x03*\xb3\x01\n" +
+	"\vFollowState\x12\x1c\n" +
+	"\x18FOLLOW_STATE_UNSPECIFIED\x10\x00\x12\x1a\n" +
+	"\x16FOLLOW_STATE_CAUGHT_UP\x10\x01\x12\x1c\n" +
+	"\x18FOLLOW_STATE_FELL_BEHIND\x10\x02\x12\x1a\n" +
+	"\x16FOLLOW_STATE_SUCCESSOR\x10\x03\x12\x18\n" +
+	"\x14FOLLOW_STATE_WAITING\x10\x04\x12\x16\n" +
+	"\x12FOLLOW_STATE_MOVED\x10\x05*Z\n" +
 	"\n" +
 	"WaitingFor\x12\x1b\n" +
 	"\x17WAITING_FOR_UNSPECIFIED\x10\x00\x12\x14\n" +
@@ -1699,67 +1921,75 @@ func file_replayd_v1_stream_proto_rawDescGZIP() []byte {
 }
 
 var file_replayd_v1_stream_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_replayd_v1_stream_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
+var file_replayd_v1_stream_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_replayd_v1_stream_proto_goTypes = []any{
 	(SuccessorRule)(0),           // 0: replayd.v1.SuccessorRule
 	(Encoding)(0),                // 1: replayd.v1.Encoding
 	(SlowConsumer)(0),            // 2: replayd.v1.SlowConsumer
-	(State)(0),                   // 3: replayd.v1.State
+	(FollowState)(0),             // 3: replayd.v1.FollowState
 	(WaitingFor)(0),              // 4: replayd.v1.WaitingFor
 	(EndReason)(0),               // 5: replayd.v1.EndReason
 	(*StreamEventsRequest)(nil),  // 6: replayd.v1.StreamEventsRequest
-	(*DecodeReplayRequest)(nil),  // 7: replayd.v1.DecodeReplayRequest
-	(*StreamEventsResponse)(nil), // 8: replayd.v1.StreamEventsResponse
-	(*StreamStart)(nil),          // 9: replayd.v1.StreamStart
-	(*EventBatch)(nil),           // 10: replayd.v1.EventBatch
-	(*Heartbeat)(nil),            // 11: replayd.v1.Heartbeat
-	(*Waiting)(nil),              // 12: replayd.v1.Waiting
-	(*StateChange)(nil),          // 13: replayd.v1.StateChange
-	(*Gap)(nil),                  // 14: replayd.v1.Gap
-	(*StreamEnd)(nil),            // 15: replayd.v1.StreamEnd
-	(*EventFilter)(nil),          // 16: replayd.v1.EventFilter
-	(*durationpb.Duration)(nil),  // 17: google.protobuf.Duration
-	(*Replay)(nil),               // 18: replayd.v1.Replay
-	(*v1.EventList)(nil),         // 19: replayd.teehistorian.v1.EventList
-	(*v11.EventList)(nil),        // 20: replayd.datafile.v1.EventList
-	(*v12.EventList)(nil),        // 21: replayd.dem.v1.EventList
-	(*v13.EventList)(nil),        // 22: replayd.sc2replay.v1.EventList
-	(*v13.DecodeInfo)(nil),       // 23: replayd.sc2replay.v1.DecodeInfo
-	(*v12.Summary)(nil),          // 24: replayd.dem.v1.Summary
+	(*Start)(nil),                // 7: replayd.v1.Start
+	(*Now)(nil),                  // 8: replayd.v1.Now
+	(*DecodeReplayRequest)(nil),  // 9: replayd.v1.DecodeReplayRequest
+	(*StreamEventsResponse)(nil), // 10: replayd.v1.StreamEventsResponse
+	(*StreamStart)(nil),          // 11: replayd.v1.StreamStart
+	(*StateBatch)(nil),           // 12: replayd.v1.StateBatch
+	(*EventBatch)(nil),           // 13: replayd.v1.EventBatch
+	(*Heartbeat)(nil),            // 14: replayd.v1.Heartbeat
+	(*Waiting)(nil),              // 15: replayd.v1.Waiting
+	(*FollowStatus)(nil),         // 16: replayd.v1.FollowStatus
+	(*Gap)(nil),                  // 17: replayd.v1.Gap
+	(*StreamEnd)(nil),            // 18: replayd.v1.StreamEnd
+	(*EventFilter)(nil),          // 19: replayd.v1.EventFilter
+	(*durationpb.Duration)(nil),  // 20: google.protobuf.Duration
+	(*Replay)(nil),               // 21: replayd.v1.Replay
+	(*v1.EventList)(nil),         // 22: replayd.teehistorian.v1.EventList
+	(*v11.EventList)(nil),        // 23: replayd.dem.v1.EventList
+	(*v12.EventList)(nil),        // 24: replayd.datafile.v1.EventList
+	(*v13.EventList)(nil),        // 25: replayd.sc2replay.v1.EventList
+	(*v13.DecodeInfo)(nil),       // 26: replayd.sc2replay.v1.DecodeInfo
+	(*v11.Summary)(nil),          // 27: replayd.dem.v1.Summary
 }
 var file_replayd_v1_stream_proto_depIdxs = []int32{
-	16, // 0: replayd.v1.StreamEventsRequest.include:type_name -> replayd.v1.EventFilter
-	16, // 1: replayd.v1.StreamEventsRequest.exclude:type_name -> replayd.v1.EventFilter
-	0,  // 2: replayd.v1.StreamEventsRequest.successor_rule:type_name -> replayd.v1.SuccessorRule
-	17, // 3: replayd.v1.StreamEventsRequest.max_batch_delay:type_name -> google.protobuf.Duration
-	17, // 4: replayd.v1.StreamEventsRequest.heartbeat_interval:type_name -> google.protobuf.Duration
+	7,  // 0: replayd.v1.StreamEventsRequest.start:type_name -> replayd.v1.Start
+	19, // 1: replayd.v1.StreamEventsRequest.include:type_name -> replayd.v1.EventFilter
+	19, // 2: replayd.v1.StreamEventsRequest.exclude:type_name -> replayd.v1.EventFilter
+	0,  // 3: replayd.v1.StreamEventsRequest.successor_rule:type_name -> replayd.v1.SuccessorRule
+	2,  // 4: replayd.v1.StreamEventsRequest.slow_consumer:type_name -> replayd.v1.SlowConsumer
 	1,  // 5: replayd.v1.StreamEventsRequest.encoding:type_name -> replayd.v1.Encoding
-	2,  // 6: replayd.v1.StreamEventsRequest.slow_consumer:type_name -> replayd.v1.SlowConsumer
-	6,  // 7: replayd.v1.DecodeReplayRequest.options:type_name -> replayd.v1.StreamEventsRequest
-	9,  // 8: replayd.v1.StreamEventsResponse.start:type_name -> replayd.v1.StreamStart
-	10, // 9: replayd.v1.StreamEventsResponse.batch:type_name -> replayd.v1.EventBatch
-	11, // 10: replayd.v1.StreamEventsResponse.heartbeat:type_name -> replayd.v1.Heartbeat
-	13, // 11: replayd.v1.StreamEventsResponse.state:type_name -> replayd.v1.StateChange
-	14, // 12: replayd.v1.StreamEventsResponse.gap:type_name -> replayd.v1.Gap
-	15, // 13: replayd.v1.StreamEventsResponse.end:type_name -> replayd.v1.StreamEnd
-	18, // 14: replayd.v1.StreamStart.replay:type_name -> replayd.v1.Replay
-	19, // 15: replayd.v1.EventBatch.teehistorian:type_name -> replayd.teehistorian.v1.EventList
-	20, // 16: replayd.v1.EventBatch.datafile:type_name -> replayd.datafile.v1.EventList
-	21, // 17: replayd.v1.EventBatch.dem:type_name -> replayd.dem.v1.EventList
-	22, // 18: replayd.v1.EventBatch.sc2replay:type_name -> replayd.sc2replay.v1.EventList
-	4,  // 19: replayd.v1.Waiting.waiting_for:type_name -> replayd.v1.WaitingFor
-	3,  // 20: replayd.v1.StateChange.state:type_name -> replayd.v1.State
-	18, // 21: replayd.v1.StateChange.successor:type_name -> replayd.v1.Replay
-	5,  // 22: replayd.v1.StateChange.predecessor_end:type_name -> replayd.v1.EndReason
-	12, // 23: replayd.v1.StateChange.waiting:type_name -> replayd.v1.Waiting
-	5,  // 24: replayd.v1.StreamEnd.reason:type_name -> replayd.v1.EndReason
-	23, // 25: replayd.v1.StreamEnd.sc2replay:type_name -> replayd.sc2replay.v1.DecodeInfo
-	24, // 26: replayd.v1.StreamEnd.dem:type_name -> replayd.dem.v1.Summary
-	27, // [27:27] is the sub-list for method output_type
-	27, // [27:27] is the sub-list for method input_type
-	27, // [27:27] is the sub-list for extension type_name
-	27, // [27:27] is the sub-list for extension extendee
-	0,  // [0:27] is the sub-list for field type_name
+	20, // 6: replayd.v1.StreamEventsRequest.max_batch_delay:type_name -> google.protobuf.Duration
+	20, // 7: replayd.v1.StreamEventsRequest.heartbeat_interval:type_name -> google.protobuf.Duration
+	8,  // 8: replayd.v1.Start.now:type_name -> replayd.v1.Now
+	6,  // 9: replayd.v1.DecodeReplayRequest.options:type_name -> replayd.v1.StreamEventsRequest
+	11, // 10: replayd.v1.StreamEventsResponse.start:type_name -> replayd.v1.StreamStart
+	12, // 11: replayd.v1.StreamEventsResponse.state:type_name -> replayd.v1.StateBatch
+	13, // 12: replayd.v1.StreamEventsResponse.batch:type_name -> replayd.v1.EventBatch
+	14, // 13: replayd.v1.StreamEventsResponse.heartbeat:type_name -> replayd.v1.Heartbeat
+	16, // 14: replayd.v1.StreamEventsResponse.follow_status:type_name -> replayd.v1.FollowStatus
+	17, // 15: replayd.v1.StreamEventsResponse.gap:type_name -> replayd.v1.Gap
+	18, // 16: replayd.v1.StreamEventsResponse.end:type_name -> replayd.v1.StreamEnd
+	21, // 17: replayd.v1.StreamStart.replay:type_name -> replayd.v1.Replay
+	22, // 18: replayd.v1.StateBatch.teehistorian:type_name -> replayd.teehistorian.v1.EventList
+	23, // 19: replayd.v1.StateBatch.dem:type_name -> replayd.dem.v1.EventList
+	22, // 20: replayd.v1.EventBatch.teehistorian:type_name -> replayd.teehistorian.v1.EventList
+	24, // 21: replayd.v1.EventBatch.datafile:type_name -> replayd.datafile.v1.EventList
+	23, // 22: replayd.v1.EventBatch.dem:type_name -> replayd.dem.v1.EventList
+	25, // 23: replayd.v1.EventBatch.sc2replay:type_name -> replayd.sc2replay.v1.EventList
+	4,  // 24: replayd.v1.Waiting.waiting_for:type_name -> replayd.v1.WaitingFor
+	3,  // 25: replayd.v1.FollowStatus.state:type_name -> replayd.v1.FollowState
+	21, // 26: replayd.v1.FollowStatus.successor:type_name -> replayd.v1.Replay
+	5,  // 27: replayd.v1.FollowStatus.predecessor_end:type_name -> replayd.v1.EndReason
+	15, // 28: replayd.v1.FollowStatus.waiting:type_name -> replayd.v1.Waiting
+	5,  // 29: replayd.v1.StreamEnd.reason:type_name -> replayd.v1.EndReason
+	26, // 30: replayd.v1.StreamEnd.sc2replay:type_name -> replayd.sc2replay.v1.DecodeInfo
+	27, // 31: replayd.v1.StreamEnd.dem:type_name -> replayd.dem.v1.Summary
+	32, // [32:32] is the sub-list for method output_type
+	32, // [32:32] is the sub-list for method input_type
+	32, // [32:32] is the sub-list for extension type_name
+	32, // [32:32] is the sub-list for extension extendee
+	0,  // [0:32] is the sub-list for field type_name
 }
 
 func init() { file_replayd_v1_stream_proto_init() }
@@ -1769,31 +1999,36 @@ func file_replayd_v1_stream_proto_init() {
 	}
 	file_replayd_v1_filter_proto_init()
 	file_replayd_v1_replay_proto_init()
-	file_replayd_v1_stream_proto_msgTypes[0].OneofWrappers = []any{
-		(*StreamEventsRequest_Cursor)(nil),
-		(*StreamEventsRequest_Tick)(nil),
-		(*StreamEventsRequest_LastEvents)(nil),
-		(*StreamEventsRequest_Now)(nil),
-	}
 	file_replayd_v1_stream_proto_msgTypes[1].OneofWrappers = []any{
+		(*Start_Cursor)(nil),
+		(*Start_Tick)(nil),
+		(*Start_LastEvents)(nil),
+		(*Start_Now)(nil),
+	}
+	file_replayd_v1_stream_proto_msgTypes[3].OneofWrappers = []any{
 		(*DecodeReplayRequest_Options)(nil),
 		(*DecodeReplayRequest_Data)(nil),
 	}
-	file_replayd_v1_stream_proto_msgTypes[2].OneofWrappers = []any{
+	file_replayd_v1_stream_proto_msgTypes[4].OneofWrappers = []any{
 		(*StreamEventsResponse_Start)(nil),
+		(*StreamEventsResponse_State)(nil),
 		(*StreamEventsResponse_Batch)(nil),
 		(*StreamEventsResponse_Heartbeat)(nil),
-		(*StreamEventsResponse_State)(nil),
+		(*StreamEventsResponse_FollowStatus)(nil),
 		(*StreamEventsResponse_Gap)(nil),
 		(*StreamEventsResponse_End)(nil),
 	}
-	file_replayd_v1_stream_proto_msgTypes[4].OneofWrappers = []any{
+	file_replayd_v1_stream_proto_msgTypes[6].OneofWrappers = []any{
+		(*StateBatch_Teehistorian)(nil),
+		(*StateBatch_Dem)(nil),
+	}
+	file_replayd_v1_stream_proto_msgTypes[7].OneofWrappers = []any{
 		(*EventBatch_Teehistorian)(nil),
 		(*EventBatch_Datafile)(nil),
 		(*EventBatch_Dem)(nil),
 		(*EventBatch_Sc2Replay)(nil),
 	}
-	file_replayd_v1_stream_proto_msgTypes[9].OneofWrappers = []any{
+	file_replayd_v1_stream_proto_msgTypes[12].OneofWrappers = []any{
 		(*StreamEnd_Sc2Replay)(nil),
 		(*StreamEnd_Dem)(nil),
 	}
@@ -1803,7 +2038,7 @@ func file_replayd_v1_stream_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_replayd_v1_stream_proto_rawDesc), len(file_replayd_v1_stream_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   10,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

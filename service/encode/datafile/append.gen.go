@@ -201,7 +201,7 @@ func appendTiles(b []byte, m *datafile.Tiles) []byte {
 		b = append(b, 0x08)
 		b = wire.Varint(b, uint64(m.Layer))
 	}
-	if m.Group != 0 {
+	if m.Group != -1 {
 		b = append(b, 0x10)
 		b = wire.Sint32(b, m.Group)
 	}
@@ -257,7 +257,7 @@ func appendQuads(b []byte, m *datafile.Quads) []byte {
 		b = append(b, 0x08)
 		b = wire.Varint(b, uint64(m.Layer))
 	}
-	if m.Group != 0 {
+	if m.Group != -1 {
 		b = append(b, 0x10)
 		b = wire.Sint32(b, m.Group)
 	}
@@ -301,21 +301,21 @@ func appendQuad(b []byte, m *datafile.Quad) []byte {
 			b = wire.Close(b, at)
 		}
 	}
-	if m.PositionEnvelope != 0 {
+	if m.PositionEnvelope != -1 {
 		b = append(b, 0x20)
 		b = wire.Sint32(b, m.PositionEnvelope)
 	}
-	if m.PositionEnvelopeOffset != 0 {
+	if m.PositionEnvelopeOffsetMs != 0 {
 		b = append(b, 0x28)
-		b = wire.Sint32(b, m.PositionEnvelopeOffset)
+		b = wire.Sint32(b, m.PositionEnvelopeOffsetMs)
 	}
-	if m.ColorEnvelope != 0 {
+	if m.ColorEnvelope != -1 {
 		b = append(b, 0x30)
 		b = wire.Sint32(b, m.ColorEnvelope)
 	}
-	if m.ColorEnvelopeOffset != 0 {
+	if m.ColorEnvelopeOffsetMs != 0 {
 		b = append(b, 0x38)
-		b = wire.Sint32(b, m.ColorEnvelopeOffset)
+		b = wire.Sint32(b, m.ColorEnvelopeOffsetMs)
 	}
 	return b
 }
@@ -397,10 +397,10 @@ func appendEnvelopePoint(b []byte, m *datafile.EnvelopePoint) []byte {
 }
 
 func appendBezier(b []byte, m *datafile.Bezier) []byte {
-	if len(m.InDx) > 0 {
+	if len(m.InDxMs) > 0 {
 		b = append(b, 0x0a, 0)
 		at := len(b)
-		for _, v := range m.InDx {
+		for _, v := range m.InDxMs {
 			b = wire.Sint32(b, v)
 		}
 		b = wire.Close(b, at)
@@ -413,10 +413,10 @@ func appendBezier(b []byte, m *datafile.Bezier) []byte {
 		}
 		b = wire.Close(b, at)
 	}
-	if len(m.OutDx) > 0 {
+	if len(m.OutDxMs) > 0 {
 		b = append(b, 0x1a, 0)
 		at := len(b)
-		for _, v := range m.OutDx {
+		for _, v := range m.OutDxMs {
 			b = wire.Sint32(b, v)
 		}
 		b = wire.Close(b, at)
@@ -509,7 +509,7 @@ func appendTileLayer(b []byte, m *datafile.TileLayer) []byte {
 		b = append(b, 0x08)
 		b = wire.Varint(b, uint64(m.Layer))
 	}
-	if m.Group != 0 {
+	if m.Group != -1 {
 		b = append(b, 0x10)
 		b = wire.Sint32(b, m.Group)
 	}
@@ -545,19 +545,19 @@ func appendTileLayer(b []byte, m *datafile.TileLayer) []byte {
 			b = wire.Close(b, at)
 		}
 	}
-	if m.ColorEnvelope != 0 {
+	if m.ColorEnvelope != -1 {
 		b = append(b, 0x50)
 		b = wire.Sint32(b, m.ColorEnvelope)
 	}
-	if m.ColorEnvelopeOffset != 0 {
+	if m.ColorEnvelopeOffsetMs != 0 {
 		b = append(b, 0x58)
-		b = wire.Sint32(b, m.ColorEnvelopeOffset)
+		b = wire.Sint32(b, m.ColorEnvelopeOffsetMs)
 	}
-	if m.Image != 0 {
+	if m.Image != -1 {
 		b = append(b, 0x60)
 		b = wire.Sint32(b, m.Image)
 	}
-	if m.Data != 0 {
+	if m.Data != -1 {
 		b = append(b, 0x68)
 		b = wire.Sint32(b, m.Data)
 	}
@@ -577,7 +577,7 @@ func appendTileLayer(b []byte, m *datafile.TileLayer) []byte {
 		}
 		b = wire.Close(b, at)
 	}
-	if m.LayerInGroup != 0 {
+	if m.LayerInGroup != -1 {
 		b = append(b, 0x88, 0x01)
 		b = wire.Sint32(b, m.LayerInGroup)
 	}
@@ -589,7 +589,7 @@ func appendQuadLayer(b []byte, m *datafile.QuadLayer) []byte {
 		b = append(b, 0x08)
 		b = wire.Varint(b, uint64(m.Layer))
 	}
-	if m.Group != 0 {
+	if m.Group != -1 {
 		b = append(b, 0x10)
 		b = wire.Sint32(b, m.Group)
 	}
@@ -609,11 +609,11 @@ func appendQuadLayer(b []byte, m *datafile.QuadLayer) []byte {
 		b = append(b, 0x32)
 		b = wire.String(b, m.Name)
 	}
-	if m.Image != 0 {
+	if m.Image != -1 {
 		b = append(b, 0x38)
 		b = wire.Sint32(b, m.Image)
 	}
-	if m.Data != 0 {
+	if m.Data != -1 {
 		b = append(b, 0x40)
 		b = wire.Sint32(b, m.Data)
 	}
@@ -625,7 +625,7 @@ func appendQuadLayer(b []byte, m *datafile.QuadLayer) []byte {
 		}
 		b = wire.Close(b, at)
 	}
-	if m.LayerInGroup != 0 {
+	if m.LayerInGroup != -1 {
 		b = append(b, 0x50)
 		b = wire.Sint32(b, m.LayerInGroup)
 	}
@@ -765,9 +765,9 @@ func appendEnvelope(b []byte, m *datafile.Envelope) []byte {
 		b = append(b, 0x10)
 		b = wire.Varint(b, uint64(m.Version))
 	}
-	if m.Channels != 0 {
+	if m.Kind != 0 {
 		b = append(b, 0x18)
-		b = wire.Varint(b, uint64(m.Channels))
+		b = wire.Varint(b, uint64(m.Kind))
 	}
 	if m.FirstPoint != 0 {
 		b = append(b, 0x20)
@@ -793,6 +793,10 @@ func appendEnvelope(b []byte, m *datafile.Envelope) []byte {
 		}
 		b = wire.Close(b, at)
 	}
+	if m.Channels != 0 {
+		b = append(b, 0x48)
+		b = wire.Varint(b, uint64(m.Channels))
+	}
 	return b
 }
 
@@ -801,7 +805,7 @@ func appendTileSummary(b []byte, m *datafile.TileSummary) []byte {
 		b = append(b, 0x08)
 		b = wire.Varint(b, uint64(m.Layer))
 	}
-	if m.Group != 0 {
+	if m.Group != -1 {
 		b = append(b, 0x10)
 		b = wire.Sint32(b, m.Group)
 	}
@@ -977,7 +981,7 @@ func appendSoundLayer(b []byte, m *datafile.SoundLayer) []byte {
 		b = append(b, 0x08)
 		b = wire.Varint(b, uint64(m.Layer))
 	}
-	if m.Group != 0 {
+	if m.Group != -1 {
 		b = append(b, 0x10)
 		b = wire.Sint32(b, m.Group)
 	}
@@ -997,11 +1001,11 @@ func appendSoundLayer(b []byte, m *datafile.SoundLayer) []byte {
 		b = append(b, 0x32)
 		b = wire.String(b, m.Name)
 	}
-	if m.Sound != 0 {
+	if m.Sound != -1 {
 		b = append(b, 0x38)
 		b = wire.Sint32(b, m.Sound)
 	}
-	if m.Data != 0 {
+	if m.Data != -1 {
 		b = append(b, 0x40)
 		b = wire.Sint32(b, m.Data)
 	}
@@ -1017,7 +1021,7 @@ func appendSoundLayer(b []byte, m *datafile.SoundLayer) []byte {
 		}
 		b = wire.Close(b, at)
 	}
-	if m.LayerInGroup != 0 {
+	if m.LayerInGroup != -1 {
 		b = append(b, 0x58)
 		b = wire.Sint32(b, m.LayerInGroup)
 	}
@@ -1029,7 +1033,7 @@ func appendSoundSources(b []byte, m *datafile.SoundSources) []byte {
 		b = append(b, 0x08)
 		b = wire.Varint(b, uint64(m.Layer))
 	}
-	if m.Group != 0 {
+	if m.Group != -1 {
 		b = append(b, 0x10)
 		b = wire.Sint32(b, m.Group)
 	}
@@ -1073,21 +1077,21 @@ func appendSoundSource(b []byte, m *datafile.SoundSource) []byte {
 		b = append(b, 0x28)
 		b = wire.Sint32(b, m.Falloff)
 	}
-	if m.PositionEnvelope != 0 {
+	if m.PositionEnvelope != -1 {
 		b = append(b, 0x30)
 		b = wire.Sint32(b, m.PositionEnvelope)
 	}
-	if m.PositionEnvelopeOffset != 0 {
+	if m.PositionEnvelopeOffsetMs != 0 {
 		b = append(b, 0x38)
-		b = wire.Sint32(b, m.PositionEnvelopeOffset)
+		b = wire.Sint32(b, m.PositionEnvelopeOffsetMs)
 	}
-	if m.SoundEnvelope != 0 {
+	if m.SoundEnvelope != -1 {
 		b = append(b, 0x40)
 		b = wire.Sint32(b, m.SoundEnvelope)
 	}
-	if m.SoundEnvelopeOffset != 0 {
+	if m.SoundEnvelopeOffsetMs != 0 {
 		b = append(b, 0x48)
-		b = wire.Sint32(b, m.SoundEnvelopeOffset)
+		b = wire.Sint32(b, m.SoundEnvelopeOffsetMs)
 	}
 	if m.Shape != 0 {
 		b = append(b, 0x50)
@@ -1157,7 +1161,7 @@ func appendAutomapper(b []byte, m *datafile.Automapper) []byte {
 		b = append(b, 0x18)
 		b = wire.Sint32(b, m.LayerInGroup)
 	}
-	if m.Config != 0 {
+	if m.Config != -1 {
 		b = append(b, 0x20)
 		b = wire.Sint32(b, m.Config)
 	}
@@ -1180,6 +1184,10 @@ func appendAutomapper(b []byte, m *datafile.Automapper) []byte {
 			b = wire.Sint32(b, v)
 		}
 		b = wire.Close(b, at)
+	}
+	if m.Layer != -1 {
+		b = append(b, 0x48)
+		b = wire.Sint32(b, m.Layer)
 	}
 	return b
 }

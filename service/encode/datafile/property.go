@@ -5,7 +5,7 @@ import (
 	"github.com/replayd/replayd/service/filter"
 )
 
-// properties are what filters can ask of events: the group, and the layer inside it.
+// properties are what filters can ask of events: the group of a layer, and the layer.
 var properties = filter.Table[datafile.Place]{
 	datafile.KindGroup:        {Group: group},
 	datafile.KindTileLayer:    {Group: group, Layer: layer},
@@ -19,7 +19,7 @@ var properties = filter.Table[datafile.Place]{
 }
 
 func group(at *datafile.Place) int32 { return index(at.Group) }
-func layer(at *datafile.Place) int32 { return index(at.LayerInGroup) }
+func layer(at *datafile.Place) int32 { return index(at.Layer) }
 
 func index(i int32) int32 {
 	if i < 0 {

@@ -170,8 +170,8 @@ func TestStart(t *testing.T) {
 func TestFilter(t *testing.T) {
 	filters := map[string][2][]*replaydv1.EventFilter{
 		"kinds":          {{{Kinds: []string{"tile_layer", "tiles", "info"}}}},
-		"group":          {{{Groups: []int32{1}}}},
-		"layer":          {{{Groups: []int32{1}, Layers: []int32{0}, Kinds: []string{"tile_layer", "tile_summary"}}}},
+		"group":          {{{Datafile: &replaydv1.DatafileFilter{Groups: []int32{1}}}}},
+		"layer":          {{{Datafile: &replaydv1.DatafileFilter{Groups: []int32{1}, Layers: []int32{1}}, Kinds: []string{"tile_layer", "tile_summary"}}}},
 		"without pixels": {nil, {{Kinds: []string{"image_data", "raw_data"}}}},
 		"a tick":         {{{Ticks: &replaydv1.TickRange{Min: proto.Int32(0)}}}},
 		"nothing":        {nil, {{}}},
@@ -247,7 +247,7 @@ func TestDescribe(t *testing.T) {
 	}
 	var kinds []string
 	for _, l := range m.GetLayers() {
-		kinds = append(kinds, l.GetKind())
+		kinds = append(kinds, strings.ToLower(strings.TrimPrefix(l.GetKind().String(), "LAYER_KIND_")))
 	}
 	want := "quads tiles game tiles front tele speedup switch tune quads sounds sounds"
 	if got := strings.Join(kinds, " "); got != want || int(m.GetNumLayers()) != len(kinds) {

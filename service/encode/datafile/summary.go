@@ -32,6 +32,9 @@ func addHeader(ctx context.Context, f *datafile.File, in encode.Input, r *replay
 	}
 	r.Header = &replaydv1.Replay_Datafile{Datafile: s}
 	r.Identity = "datafile:sha256:" + s.GetSha256()
+	r.Coordinates = &replaydv1.Coordinates{
+		UnitsPerCell: new(32.0), Origin: replaydv1.Origin_ORIGIN_TOP_LEFT, YAxis: replaydv1.VerticalAxis_VERTICAL_AXIS_DOWN,
+	}
 	return nil
 }
 
@@ -118,32 +121,30 @@ func addToSummary(s *datafilev1.Summary, ev *datafile.Event) {
 			s.Width, s.Height = l.Width, l.Height
 		}
 		addLayer(s, &datafilev1.LayerSummary{
-			Layer: l.Layer, Group: l.Group, LayerInGroup: l.LayerInGroup, Name: text(l.Name), Kind: layerKinds[l.Kind],
+			Layer: l.Layer, Group: reference(l.Group), LayerInGroup: reference(l.LayerInGroup), Name: text(l.Name), Kind: datafilev1.LayerKind(l.Kind),
 			Width: l.Width, Height: l.Height,
 		})
 	case datafile.KindQuadLayer:
 		l := &ev.QuadLayer
 		addLayer(s, &datafilev1.LayerSummary{
-			Layer: l.Layer, Group: l.Group, LayerInGroup: l.LayerInGroup, Name: text(l.Name), Kind: "quads",
+			Layer: l.Layer, Group: reference(l.Group), LayerInGroup: reference(l.LayerInGroup), Name: text(l.Name), Kind: datafilev1.LayerKind_LAYER_KIND_QUADS,
 			NumElements: l.NumQuads,
 		})
 	case datafile.KindSoundLayer:
 		l := &ev.SoundLayer
 		addLayer(s, &datafilev1.LayerSummary{
-			Layer: l.Layer, Group: l.Group, LayerInGroup: l.LayerInGroup, Name: text(l.Name), Kind: "sounds",
+			Layer: l.Layer, Group: reference(l.Group), LayerInGroup: reference(l.LayerInGroup), Name: text(l.Name), Kind: datafilev1.LayerKind_LAYER_KIND_SOUNDS,
 			NumElements: l.NumSources,
 		})
 	}
 }
 
-var layerKinds = map[datafile.LayerKind]string{
-	datafile.LayerKindTiles:   "tiles",
-	datafile.LayerKindGame:    "game",
-	datafile.LayerKindFront:   "front",
-	datafile.LayerKindTele:    "tele",
-	datafile.LayerKindSpeedup: "speedup",
-	datafile.LayerKindSwitch:  "switch",
-	datafile.LayerKindTune:    "tune",
+// reference returns an index, nil for none.
+func reference(i int32) *int32 {
+	if i < 0 {
+		return nil
+	}
+	return &i
 }
 
 func addLayer(s *datafilev1.Summary, l *datafilev1.LayerSummary) {

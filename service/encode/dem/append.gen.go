@@ -950,7 +950,7 @@ func appendOrder(b []byte, m *dem.Order) []byte {
 		b = append(b, 0x20)
 		b = wire.Varint(b, uint64(m.TargetIndex))
 	}
-	if m.AbilityId != 0 {
+	if m.AbilityId != -1 {
 		b = append(b, 0x28)
 		b = wire.Varint(b, uint64(m.AbilityId))
 	}
@@ -986,7 +986,7 @@ func appendSound(b []byte, m *dem.Sound) []byte {
 		b = append(b, 0x10)
 		b = wire.Varint(b, uint64(m.Hash))
 	}
-	if m.SourceEntityIndex != 0 {
+	if m.SourceEntityIndex != -1 {
 		b = append(b, 0x18)
 		b = wire.Varint(b, uint64(m.SourceEntityIndex))
 	}
@@ -1086,7 +1086,7 @@ func appendChatEvent(b []byte, m *dem.ChatEvent) []byte {
 }
 
 func appendChat(b []byte, m *dem.Chat) []byte {
-	if m.PlayerId != 0 {
+	if m.PlayerId != -1 {
 		b = append(b, 0x08)
 		b = wire.Varint(b, uint64(m.PlayerId))
 	}
@@ -1106,7 +1106,7 @@ func appendChat(b []byte, m *dem.Chat) []byte {
 		b = append(b, 0x2a)
 		b = wire.String(b, m.ChannelName)
 	}
-	if m.EntityIndex != 0 {
+	if m.EntityIndex != -1 {
 		b = append(b, 0x30)
 		b = wire.Varint(b, uint64(m.EntityIndex))
 	}
@@ -1114,7 +1114,7 @@ func appendChat(b []byte, m *dem.Chat) []byte {
 }
 
 func appendPing(b []byte, m *dem.Ping) []byte {
-	if m.PlayerId != 0 {
+	if m.PlayerId != -1 {
 		b = append(b, 0x08)
 		b = wire.Varint(b, uint64(m.PlayerId))
 	}
@@ -1126,7 +1126,7 @@ func appendPing(b []byte, m *dem.Ping) []byte {
 		b = append(b, 0x18)
 		b = wire.Varint(b, uint64(m.Y))
 	}
-	if m.Target != 0 {
+	if m.Target != -1 {
 		b = append(b, 0x20)
 		b = wire.Varint(b, uint64(m.Target))
 	}
@@ -1142,7 +1142,7 @@ func appendPing(b []byte, m *dem.Ping) []byte {
 }
 
 func appendMapLine(b []byte, m *dem.MapLine) []byte {
-	if m.PlayerId != 0 {
+	if m.PlayerId != -1 {
 		b = append(b, 0x08)
 		b = wire.Varint(b, uint64(m.PlayerId))
 	}
@@ -1162,7 +1162,7 @@ func appendMapLine(b []byte, m *dem.MapLine) []byte {
 }
 
 func appendChatWheel(b []byte, m *dem.ChatWheel) []byte {
-	if m.PlayerId != 0 {
+	if m.PlayerId != -1 {
 		b = append(b, 0x08)
 		b = wire.Varint(b, uint64(m.PlayerId))
 	}
@@ -1398,7 +1398,7 @@ func appendServerInfo(b []byte, m *dem.ServerInfo) []byte {
 		b = append(b, 0x30)
 		b = wire.Varint(b, uint64(m.MaxClasses))
 	}
-	if m.PlayerSlot != 0 {
+	if m.PlayerSlot != -1 {
 		b = append(b, 0x38)
 		b = wire.Varint(b, uint64(m.PlayerSlot))
 	}

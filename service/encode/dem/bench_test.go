@@ -20,7 +20,7 @@ import (
 
 // BenchmarkFill decodes a long demo into batches, as a stream does.
 func BenchmarkFill(b *testing.B) {
-	class, err := filter.Compile(&encoder.Codec.Filters, []*replaydv1.EventFilter{{Classes: []string{"CDOTA_Unit_Hero_Lina"}}}, nil)
+	class, err := filter.Compile(&encoder.Codec.Filters, []*replaydv1.EventFilter{{Dem: &replaydv1.DemFilter{Classes: []string{"CDOTA_Unit_Hero_Lina"}}}}, nil)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -120,33 +120,34 @@ func (h *header) describe(r *replaydv1.Replay) {
 	r.Identity = h.identity
 	r.MapName = h.FileHeader.GetMapName()
 	r.Header = &replaydv1.Replay_Dem{Dem: h.Header}
+	r.Coordinates = &replaydv1.Coordinates{Origin: replaydv1.Origin_ORIGIN_MAP, YAxis: replaydv1.VerticalAxis_VERTICAL_AXIS_UP}
 	info := h.FileInfo
 	if info == nil {
 		return
 	}
 	seconds := float64(info.GetPlaybackTime())
 	if seconds > 0 && seconds < math.MaxInt32 {
-		r.Length = durationpb.New(time.Duration(seconds * float64(time.Second)))
+		r.Duration = durationpb.New(time.Duration(seconds * float64(time.Second)))
 		if ticks := info.GetPlaybackTicks(); ticks > 0 {
 			// Both are rounded; the speeds of games are whole numbers.
-			r.TicksPerSecond = math.Round(float64(ticks) / seconds)
+			r.TicksPerSecond = new(math.Round(float64(ticks) / seconds))
 		}
 	}
 	if h.lastTick >= 0 {
 		r.LastTick = &h.lastTick
 	}
 	m := info.GetMatch()
-	if end := m.GetEndTime(); end > 0 && r.Length != nil {
-		r.Started = timestamppb.New(time.Unix(int64(end), 0).Add(-r.Length.AsDuration()))
+	if end := m.GetEndTime(); end > 0 && r.Duration != nil {
+		r.StartTime = timestamppb.New(time.Unix(int64(end), 0).Add(-r.Duration.AsDuration()))
 	}
 	for i, p := range m.GetPlayers() {
-		player := &replaydv1.Player{Id: int32(i), Name: p.GetPlayerName(), Team: p.GetTeam(), Character: p.GetHeroName()}
+		player := &replaydv1.Player{Id: int32(i), Name: p.GetPlayerName(), Team: &p.Team, Character: p.GetHeroName()}
 		switch m.GetWinner() {
 		case 0:
 		case p.GetTeam():
-			player.Result = "win"
+			player.Result = replaydv1.PlayerResult_PLAYER_RESULT_WIN
 		default:
-			player.Result = "loss"
+			player.Result = replaydv1.PlayerResult_PLAYER_RESULT_LOSS
 		}
 		r.Players = append(r.Players, player)
 	}

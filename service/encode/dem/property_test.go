@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/replayd/replayd/decoders/dem"
+	demv1 "github.com/replayd/replayd/proto/replayd/dem/v1"
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service/filter"
 )
 
@@ -37,5 +39,22 @@ func TestProperties(t *testing.T) {
 	ev.CombatLog = dem.CombatLog{TargetTeam: 3}
 	if got := properties.Event(uint8(dem.KindCombatLog), 1, &ev); got.Teams != [2]int32{filter.None, 3} {
 		t.Errorf("no attacker: teams %v", got.Teams)
+	}
+}
+
+// TestLacks: what no replay of a game has is known by its header, so that who asks for nothing else is refused.
+func TestLacks(t *testing.T) {
+	for directory, lacks := range map[string]bool{
+		"/srv/dota": false, `C:\games\csgo`: true, "/srv/citadel": true, "/srv/another": false, "": false,
+	} {
+		r := &replaydv1.Replay{Header: &replaydv1.Replay_Dem{Dem: &demv1.Header{FileHeader: &demv1.FileHeader{GameDirectory: directory}}}}
+		for kind, want := range map[dem.Kind]bool{
+			dem.KindCombatLog: lacks, dem.KindModifier: lacks, dem.KindOrder: lacks,
+			dem.KindEntityUpdated: false, dem.KindChat: false,
+		} {
+			if got := Codec.Lacks(r, uint8(kind)); got != want {
+				t.Errorf("%q lacks %v: %v", directory, kind, got)
+			}
+		}
 	}
 }

@@ -30,8 +30,8 @@ type reader struct {
 	maxTick  int32
 	skipped  uint64 // events that the filter did not match
 
-	// present is the slot of the next entity whose state is to be told to somebody who starts now.
-	present int
+	state   entityFilter // what is told of a state
+	present int          // the slot of the next entity whose state is to be told
 
 	// open says that the present batch has names of this reader.
 	open bool
@@ -43,14 +43,17 @@ func open(in encode.Input, o encode.Options, schemas *dem.Schemas) (encode.Reade
 		return nil, err
 	}
 	r := &reader{
-		Options: o, in: in, entities: entityFilter{Filter: o.Filter}, maxTick: o.Filter.MaxTick(), present: dem.MaxEntities,
+		Options: o, in: in, entities: entityFilter{Filter: o.Filter}, maxTick: o.Filter.MaxTick(),
+		state: entityFilter{Filter: o.StateFilter},
 	}
 	opts := dem.Options{Schemas: schemas, Yield: workBytes}
 	if o.Filter != nil {
-		opts.Kinds = func(k dem.Kind) bool { return o.Filter.Kind(uint8(k)) }
-		opts.Classes = r.entities.wantsClass
+		opts.Kinds = func(k dem.Kind) bool {
+			return o.Filter.Kind(uint8(k)) || o.State && k == dem.KindEntityEntered && o.StateFilter.Kind(uint8(k))
+		}
+		opts.Classes = r.wantsClass
 		if o.Filter.Narrows() {
-			opts.Fields = r.entities.wantsField
+			opts.Fields = r.wantsField
 		}
 	}
 	r.d = dem.New(src, opts)
@@ -66,8 +69,7 @@ func (r *reader) Seek() error {
 	var err error
 	switch {
 	case r.Start.Now:
-		if err = r.d.SeekEnd(); err == nil || errors.Is(err, io.EOF) {
-			r.present = 0
+		if err = r.d.SeekEnd(); errors.Is(err, io.EOF) {
 			err = nil
 		}
 	case r.Start.Tick != nil:
@@ -95,12 +97,6 @@ func (r *reader) Fill(b *encode.Batch) error {
 		switch {
 		case b.Full():
 			return nil
-		case r.present < dem.MaxEntities:
-			r.present++
-			if !r.d.Present(r.present-1, &r.ev) {
-				continue
-			}
-			at = r.d.Position()
 		case r.d.Tick() > r.maxTick:
 			return encode.ErrDone
 		default:
@@ -117,12 +113,42 @@ func (r *reader) Fill(b *encode.Batch) error {
 			continue
 		}
 		e := properties.Event(uint8(r.ev.Kind), r.ev.AtTick, &r.ev)
-		if !r.match(&e) {
+		if !r.match(&r.entities, &e) {
 			r.skipped++
 			continue
 		}
 		r.add(b)
 		b.Added(at, &e, r)
+	}
+	return encode.ErrYield
+}
+
+// wantsClass and wantsField say what there is to decode, for what is delivered and for what is told of a state.
+func (r *reader) wantsClass(name string) bool {
+	return r.entities.wantsClass(name) || r.State && (r.state.Filter == nil || r.state.wantsClass(name))
+}
+
+func (r *reader) wantsField(class, field string) bool {
+	return r.entities.wantsField(class, field) || r.State && (r.state.Filter == nil || r.state.wantsField(class, field))
+}
+
+// Present implements encode.Presenter: it tells of each entity in view.
+func (r *reader) Present(b *encode.Batch) error {
+	for range work {
+		switch {
+		case r.present == dem.MaxEntities:
+			r.present = 0
+			return io.EOF
+		case b.Full():
+			return nil
+		}
+		r.present++
+		if !r.d.Present(r.present-1, &r.ev) {
+			continue
+		}
+		if e := properties.Event(uint8(r.ev.Kind), r.ev.AtTick, &r.ev); r.match(&r.state, &e) {
+			r.add(b)
+		}
 	}
 	return encode.ErrYield
 }
@@ -154,10 +180,10 @@ func (r *reader) add(b *encode.Batch) {
 	}
 }
 
-// match reports whether the filter lets the event through, and narrows an event of an entity to the fields that it lets
+// match reports whether a filter lets the event through, and narrows an event of an entity to the fields that it lets
 // through.
-func (r *reader) match(e *filter.Event) bool {
-	if r.Filter == nil {
+func (r *reader) match(f *entityFilter, e *filter.Event) bool {
+	if f.Filter == nil {
 		return true
 	}
 	var class uint32
@@ -174,9 +200,9 @@ func (r *reader) match(e *filter.Event) bool {
 	case dem.KindEntityDeleted:
 		class = ev.EntityDeleted.Class
 	default:
-		return r.Filter.Match(e)
+		return f.Match(e)
 	}
-	n := r.entities.class(class, r.d.Name).Match(e)
+	n := f.class(class, r.d.Name).Match(e)
 	switch {
 	case n.None():
 		return false
@@ -187,8 +213,8 @@ func (r *reader) match(e *filter.Event) bool {
 	if !n.All() {
 		kept := (*fields)[:0]
 		for i := range *fields {
-			if f := (*fields)[i]; n.Keeps(*r.entities.field(f.Field, r.d.Name)) {
-				kept = append(kept, f)
+			if v := (*fields)[i]; n.Keeps(*f.field(v.Field, r.d.Name)) {
+				kept = append(kept, v)
 			}
 		}
 		removed = removed || len(kept) < len(*fields)

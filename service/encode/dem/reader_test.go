@@ -268,10 +268,10 @@ func TestFilter(t *testing.T) {
 		{"kinds", list(&replaydv1.EventFilter{Kinds: []string{"combat_log", "chat"}}), nil, func(s stream, i int) bool {
 			return s.list[i].GetCombatLog() != nil || s.list[i].GetChat() != nil
 		}},
-		{"class", list(&replaydv1.EventFilter{Classes: []string{"CDOTAGame*"}}), nil, func(s stream, i int) bool {
+		{"class", list(&replaydv1.EventFilter{Dem: &replaydv1.DemFilter{Classes: []string{"CDOTAGame*"}}}), nil, func(s stream, i int) bool {
 			return class(s, i) == "CDOTAGamerulesProxy"
 		}},
-		{"class or kind", list(&replaydv1.EventFilter{Classes: []string{"CEvery????g"}, Kinds: []string{"entity_created"}}, &replaydv1.EventFilter{Kinds: []string{"tick"}}), nil, func(s stream, i int) bool {
+		{"class or kind", list(&replaydv1.EventFilter{Dem: &replaydv1.DemFilter{Classes: []string{"CEvery????g"}}, Kinds: []string{"entity_created"}}, &replaydv1.EventFilter{Kinds: []string{"tick"}}), nil, func(s stream, i int) bool {
 			return s.list[i].GetEntityCreated() != nil && class(s, i) == "CEverything" || s.list[i].GetTick() != nil
 		}},
 		{"player", list(&replaydv1.EventFilter{Players: []int32{5}}), nil, func(s stream, i int) bool {
@@ -280,7 +280,7 @@ func TestFilter(t *testing.T) {
 		{"ticks", list(&replaydv1.EventFilter{Ticks: ticks(2, 4)}), nil, func(s stream, i int) bool {
 			return s.list[i].GetAtTick() >= 2 && s.list[i].GetAtTick() <= 4
 		}},
-		{"not", nil, list(&replaydv1.EventFilter{Classes: []string{"CEverything"}}), func(s stream, i int) bool {
+		{"not", nil, list(&replaydv1.EventFilter{Dem: &replaydv1.DemFilter{Classes: []string{"CEverything"}}}), func(s stream, i int) bool {
 			return class(s, i) != "CEverything"
 		}},
 		{"not a kind", nil, list(&replaydv1.EventFilter{Kinds: []string{"entity_updated"}}), func(s stream, i int) bool {
@@ -378,8 +378,8 @@ func TestSummarize(t *testing.T) {
 // TestFieldFilter: events of entities are narrowed to the fields that are asked for.
 func TestFieldFilter(t *testing.T) {
 	f, err := filter.Compile(&encoder.Codec.Filters, []*replaydv1.EventFilter{
-		{Kinds: []string{"entity_updated"}, Fields: []string{"m_iU*"}},
-		{Kinds: []string{"entity_created"}, Classes: []string{"CEverything"}, Fields: []string{"m_items.*"}},
+		{Kinds: []string{"entity_updated"}, Dem: &replaydv1.DemFilter{Fields: []string{"m_iU*"}}},
+		{Kinds: []string{"entity_created"}, Dem: &replaydv1.DemFilter{Classes: []string{"CEverything"}, Fields: []string{"m_items.*"}}},
 		{Kinds: []string{"chat"}},
 	}, nil)
 	if err != nil {
@@ -421,8 +421,8 @@ func TestDescribe(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r.GetMapName() != "dota" || r.GetTicksPerSecond() != 30 || r.GetLastTick() != 10 || len(r.GetPlayers()) != 2 ||
-		r.GetPlayers()[0].GetResult() != "win" || r.GetPlayers()[1].GetResult() != "loss" || r.GetPlayers()[0].GetCharacter() != "npc_dota_hero_axe" ||
-		r.GetStarted().AsTime().Unix() != 1699999999 || !strings.HasPrefix(r.GetIdentity(), "dem:sha256:") {
+		r.GetPlayers()[0].GetResult() != replaydv1.PlayerResult_PLAYER_RESULT_WIN || r.GetPlayers()[1].GetResult() != replaydv1.PlayerResult_PLAYER_RESULT_LOSS || r.GetPlayers()[0].GetCharacter() != "npc_dota_hero_axe" ||
+		r.GetStartTime().AsTime().Unix() != 1699999999 || !strings.HasPrefix(r.GetIdentity(), "dem:sha256:") {
 		t.Errorf("%v", &r)
 	}
 	if h := r.GetDem(); h.GetFileHeader().GetGame() != "dota" || h.GetFileInfo().GetMatch().GetId() != 7000000001 || len(h.GetFileInfo().GetMatch().GetDraft()) != 2 {
@@ -472,7 +472,7 @@ func TestNow(t *testing.T) {
 	// Where the events of tick 6 begin.
 	first := slices.IndexFunc(all.marks, func(m encode.Mark) bool { return m.Tick == 6 })
 	src := &front{data: data, there: int(all.marks[first].Next.Offset)}
-	r, err := encoder.Codec.Open(encode.Input{Front: src, Size: -1}, encode.Options{Start: encode.Start{Now: true}})
+	r, err := encoder.Codec.Open(encode.Input{Front: src, Size: -1}, encode.Options{State: true, Start: encode.Start{Now: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -483,21 +483,31 @@ func TestNow(t *testing.T) {
 		t.Fatal(err)
 	}
 	at := r.Position()
+	b := encode.Batch{MaxEvents: 512, MaxBytes: 1 << 20}
+	for err := error(nil); !errors.Is(err, io.EOF); {
+		if err = r.(encode.Presenter).Present(&b); err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, encode.ErrYield) {
+			t.Fatal(err)
+		}
+	}
+	var state demv1.EventList
+	if err := proto.Unmarshal(append(b.Events, b.Tail...), &state); err != nil || len(state.GetEvents()) != 2 {
+		t.Fatal(err, &state)
+	}
 	src.there = len(data)
 	rest, err := drain(t, r, 2)
 	if !errors.Is(err, io.EOF) {
 		t.Error(err)
 	}
 	// First the state of the two entities that are in view.
-	for i, ev := range rest.list[:2] {
+	for i, ev := range state.GetEvents() {
 		e := ev.GetEntityEntered()
-		if !e.GetFull() || e.GetIndex() != uint32(9*i) || ev.GetAtTick() != 4 || rest.marks[i].Next != at ||
-			rest.names[i][e.GetClass()] != "CEverything" || len(e.GetFields()) < 2 {
+		if !e.GetFull() || e.GetIndex() != uint32(9*i) || ev.GetAtTick() != 4 || r.Position().Before(at) ||
+			state.GetStrings()[e.GetClass()] != "CEverything" || len(e.GetFields()) < 2 {
 			t.Errorf("event %d is %v", i, ev)
 		}
 	}
-	if !slices.Equal(rest.events[2:], all.events[first:]) {
-		t.Errorf("then %d events, want %d", len(rest.events)-2, len(all.events)-first)
+	if !slices.Equal(rest.events, all.events[first:]) {
+		t.Errorf("then %d events, want %d", len(rest.events), len(all.events)-first)
 	}
 }
 
@@ -525,7 +535,7 @@ func TestFillDoesNotAllocate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := filter.Compile(&encoder.Codec.Filters, []*replaydv1.EventFilter{{Classes: []string{"CDOTA*"}, Fields: []string{"*m_vec*"}}, {Kinds: []string{"combat_log", "tick"}}}, nil)
+	f, err := filter.Compile(&encoder.Codec.Filters, []*replaydv1.EventFilter{{Dem: &replaydv1.DemFilter{Classes: []string{"CDOTA*"}, Fields: []string{"*m_vec*"}}}, {Kinds: []string{"combat_log", "tick"}}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

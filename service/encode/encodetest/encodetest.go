@@ -9,6 +9,8 @@ import (
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	optionsv1 "github.com/replayd/replayd/proto/replayd/options/v1"
 )
 
 // Events says how a format's events are written. E is the event struct that its decoder fills.
@@ -147,7 +149,18 @@ func optional(fd protoreflect.FieldDescriptor) bool {
 	if fd.IsList() || realOneof(fd) != nil {
 		return false
 	}
-	return fd.HasOptionalKeyword() || fd.Message() != nil
+	return fd.HasOptionalKeyword() && !hasAbsent(fd) || fd.Message() != nil
+}
+
+// hasAbsent reports whether a number in the struct says that there is nothing.
+func hasAbsent(fd protoreflect.FieldDescriptor) bool {
+	return proto.HasExtension(fd.Options(), optionsv1.E_Absent)
+}
+
+// absent is that number.
+func absent(fd protoreflect.FieldDescriptor) int64 {
+	number, _ := proto.GetExtension(fd.Options(), optionsv1.E_Absent).(int32)
+	return int64(number)
 }
 
 func realOneof(fd protoreflect.FieldDescriptor) protoreflect.OneofDescriptor {

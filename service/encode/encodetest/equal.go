@@ -55,6 +55,12 @@ func equalField(v reflect.Value, m protoreflect.Message, fd protoreflect.FieldDe
 		if f.IsNil() {
 			return nil
 		}
+	case hasAbsent(fd):
+		if is := v.FieldByName(camel(string(fd.Name()))).Int() != absent(fd); is != m.Has(fd) {
+			return fmt.Errorf("%s is there: %v, and in the message: %v", fd.Name(), is, m.Has(fd))
+		} else if !is {
+			return nil
+		}
 	case optional(fd):
 		has := named(v, "Has"+camel(string(fd.Name()))).Bool()
 		if m.Has(fd) != has {

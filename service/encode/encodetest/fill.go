@@ -100,6 +100,9 @@ func (f *filler) field(v reflect.Value, fd protoreflect.FieldDescriptor, depth i
 			named(v, "Has"+camel(string(fd.Name()))).SetBool(f.next()&1 == 0)
 		}
 		f.value(target, fd, depth)
+		if hasAbsent(fd) && f.next()&1 == 0 {
+			target.SetInt(absent(fd))
+		}
 	}
 }
 

@@ -27,9 +27,12 @@ func addHeader(r *replaydv1.Replay, p *sc2replay.Replay, in encode.Input) error 
 		return err
 	}
 	r.Identity = id
-	r.TicksPerSecond = loopsPerSecond
+	r.Coordinates = &replaydv1.Coordinates{
+		UnitsPerCell: new(1.0), Origin: replaydv1.Origin_ORIGIN_BOTTOM_LEFT, YAxis: replaydv1.VerticalAxis_VERTICAL_AXIS_UP,
+	}
+	r.TicksPerSecond = new(float64(loopsPerSecond))
 	r.LastTick = new(int32(min(p.Start.ElapsedGameLoops, math.MaxInt32)))
-	r.Length = durationpb.New(seconds(p.Start.GameSeconds))
+	r.Duration = durationpb.New(seconds(p.Start.GameSeconds))
 
 	header := new(sc2replayv1.Header)
 	start, err := message(&sc2replay.Event{Kind: sc2replay.KindStart, Start: p.Start})
@@ -45,7 +48,7 @@ func addHeader(r *replaydv1.Replay, p *sc2replay.Replay, in encode.Input) error 
 		header.Details = m.GetDetails()
 		r.MapName = header.GetDetails().GetTitle()
 		if saved := saved(p.Details.TimeUtc); !saved.IsZero() {
-			r.Started = timestamppb.New(saved.Add(-seconds(p.Start.RealSeconds)))
+			r.StartTime = timestamppb.New(saved.Add(-seconds(p.Start.RealSeconds)))
 		}
 	}
 	if p.Has.Metadata {
@@ -67,7 +70,7 @@ func addHeader(r *replaydv1.Replay, p *sc2replay.Replay, in encode.Input) error 
 		header.Players = append(header.Players, q)
 		if !q.GetObserver() {
 			r.Players = append(r.Players, &replaydv1.Player{
-				Id: int32(q.GetRef().GetPlayerId()), Name: q.GetRef().GetName(), Team: int32(q.GetTeam()),
+				Id: int32(q.GetRef().GetPlayerId()), Name: q.GetRef().GetName(), Team: new(int32(q.GetTeam())),
 				Character: q.GetRace(), Result: results[q.GetResult()],
 			})
 		}
@@ -76,8 +79,10 @@ func addHeader(r *replaydv1.Replay, p *sc2replay.Replay, in encode.Input) error 
 	return nil
 }
 
-var results = map[sc2replayv1.Result]string{
-	sc2replayv1.Result_RESULT_WIN: "win", sc2replayv1.Result_RESULT_LOSS: "loss", sc2replayv1.Result_RESULT_TIE: "tie",
+var results = map[sc2replayv1.Result]replaydv1.PlayerResult{
+	sc2replayv1.Result_RESULT_WIN:  replaydv1.PlayerResult_PLAYER_RESULT_WIN,
+	sc2replayv1.Result_RESULT_LOSS: replaydv1.PlayerResult_PLAYER_RESULT_LOSS,
+	sc2replayv1.Result_RESULT_TIE:  replaydv1.PlayerResult_PLAYER_RESULT_TIE,
 }
 
 // message makes protobuf's struct of an event. It is for headers: events of streams go by their bytes.

@@ -195,17 +195,17 @@ func TestDescribe(t *testing.T) {
 	if err := reader.Header(&header); err != nil || !proto.Equal(&r, &header) {
 		t.Errorf("Describe tells %v, Header %v: %v", &r, &header, err)
 	}
-	if r.GetMapName() != "Testbed" || r.GetLastTick() != 100_000 || r.GetLength().AsDuration() != 6250*time.Second || r.GetIdentity() == "" {
+	if r.GetMapName() != "Testbed" || r.GetLastTick() != 100_000 || r.GetDuration().AsDuration() != 6250*time.Second || r.GetIdentity() == "" {
 		t.Errorf("got %v", &r)
 	}
 	if n := len(r.GetPlayers()); n != 2 {
 		t.Fatalf("%d players", n)
 	}
 	alice := r.GetPlayers()[0]
-	if alice.GetId() != 1 || alice.GetName() != "Alice" || alice.GetCharacter() != "Terran" || alice.GetResult() != "win" {
+	if alice.GetId() != 1 || alice.GetName() != "Alice" || alice.GetCharacter() != "Terran" || alice.GetResult() != replaydv1.PlayerResult_PLAYER_RESULT_WIN {
 		t.Errorf("got %v", alice)
 	}
-	if got := r.GetStarted().AsTime().UTC().Format(time.DateTime); got != "2010-07-19 06:45:35" {
+	if got := r.GetStartTime().AsTime().UTC().Format(time.DateTime); got != "2010-07-19 06:45:35" {
 		t.Errorf("started %s", got)
 	}
 	if h := r.GetSc2Replay(); h.GetStart().GetVersion().GetBaseBuild() != 80949 || len(h.GetPlayers()) != 3 || h.GetGameMetadata().GetTitle() != "Testbed" {

@@ -595,7 +595,7 @@ func appendSetSpectatorMode(b []byte, m *teehistorian.SetSpectatorMode) []byte {
 		b = append(b, 0x08)
 		b = wire.Varint(b, uint64(m.Mode))
 	}
-	if m.SpectatedClientId != 0 {
+	if m.SpectatedClientId != -1 {
 		b = append(b, 0x10)
 		b = wire.Sint32(b, m.SpectatedClientId)
 	}
@@ -1251,7 +1251,7 @@ func appendPlayer(b []byte, m *teehistorian.Player) []byte {
 		b = append(b, 0x12)
 		b = wire.String(b, m.Clan)
 	}
-	if m.Team != 0 {
+	if m.HasTeam {
 		b = append(b, 0x18)
 		b = wire.Varint(b, uint64(m.Team))
 	}

@@ -98,7 +98,7 @@ func (c *Columns) Add(e *teehistorian.Event, place uint32) bool {
 // AppendTo appends the columns as fields of the event list.
 func (c *Columns) AppendTo(b []byte) []byte {
 	if len(c.playerDiff[0]) > 0 {
-		b = append(b, 0x1a, 0)
+		b = append(b, 0x12, 0)
 		at := len(b)
 		b = append(b, 0x0a)
 		b = wire.Bytes(b, c.playerDiff[0])
@@ -117,7 +117,7 @@ func (c *Columns) AppendTo(b []byte) []byte {
 		b = wire.Close(b, at)
 	}
 	if len(c.inputDiff[0]) > 0 {
-		b = append(b, 0x22, 0)
+		b = append(b, 0x1a, 0)
 		at := len(b)
 		b = append(b, 0x0a)
 		b = wire.Bytes(b, c.inputDiff[0])
@@ -168,7 +168,7 @@ func (c *Columns) AppendTo(b []byte) []byte {
 		b = wire.Close(b, at)
 	}
 	if len(c.tick[0]) > 0 {
-		b = append(b, 0x2a, 0)
+		b = append(b, 0x22, 0)
 		at := len(b)
 		b = append(b, 0x0a)
 		b = wire.Bytes(b, c.tick[0])

@@ -26,8 +26,11 @@ func addHeader(r *replaydv1.Replay, h *teehistorian.Header) {
 	m := headerMessage(h)
 	r.Header = &replaydv1.Replay_Teehistorian{Teehistorian: m}
 	r.MapName = h.MapName
-	r.TicksPerSecond = ticksPerSecond
-	r.Started = m.StartTime
+	r.Coordinates = &replaydv1.Coordinates{
+		UnitsPerCell: new(32.0), Origin: replaydv1.Origin_ORIGIN_TOP_LEFT, YAxis: replaydv1.VerticalAxis_VERTICAL_AXIS_DOWN,
+	}
+	r.TicksPerSecond = new(float64(ticksPerSecond))
+	r.StartTime = m.StartTime
 	r.Identity = scheme + identity(h, m)
 	m.UnknownExtensions = h.UnknownExtensions() // no part of the identity: it is up to this program, not to the file
 }

@@ -2,13 +2,13 @@ package teehistorian_test
 
 import (
 	"errors"
+	"io"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
 
-	"github.com/replayd/replayd/decoders"
 	teehistorianv1 "github.com/replayd/replayd/proto/replayd/teehistorian/v1"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service/encode"
@@ -18,7 +18,7 @@ import (
 )
 
 func TestAppendPresent(t *testing.T) {
-	f, err := filter.Compile(&encoder.Codec.Filters, []*replaydv1.EventFilter{{Players: []int32{1}}}, nil)
+	f, err := filter.CompileState(&encoder.Codec.Filters, []*replaydv1.EventFilter{{Players: []int32{1}}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,14 +38,14 @@ func TestAppendPresent(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			data := simple(t)
 			data = data[:len(data)-1] // a game that goes on
-			r := open(t, data, encode.Options{Filter: test.filter, Start: encode.Start{Now: true}})
+			r := open(t, data, encode.Options{State: true, StateFilter: test.filter, Start: encode.Start{Now: true}})
 			if err := encodetest.Seek(r); err != nil {
 				t.Fatal(err)
 			}
 			at := r.Position()
-			b := encode.Batch{MaxEvents: 512, MaxBytes: 1 << 20, KeepMarks: true}
-			for r.(encode.Presenter).Presenting() {
-				if err := r.Fill(&b); !errors.Is(err, decoders.ErrMore) {
+			b := encode.Batch{MaxEvents: 1, MaxBytes: 1 << 20}
+			for err := error(nil); err == nil; b.MaxEvents++ {
+				if err = r.(encode.Presenter).Present(&b); err != nil && !errors.Is(err, io.EOF) {
 					t.Fatal(err)
 				}
 			}
@@ -56,8 +56,8 @@ func TestAppendPresent(t *testing.T) {
 			if diff := cmp.Diff(test.want, got.GetEvents(), protocmp.Transform()); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
-			if r.Position() != at || at.Offset != int64(len(data)) || len(b.Marks) != b.Count {
-				t.Errorf("at %+v, not %+v, with %d marks", r.Position(), at, len(b.Marks))
+			if r.Position() != at || at.Offset != int64(len(data)) || b.Count != len(test.want) {
+				t.Errorf("at %+v, not %+v, with %d events", r.Position(), at, b.Count)
 			}
 		})
 	}

@@ -35,8 +35,7 @@ type reader struct {
 	proof       *proof             // of the checkpoint that was found
 	nextCheck   int64              // the offset from which on a checkpoint may be wanted
 
-	// present is the client whose state is to be told next to somebody who starts now.
-	present int32
+	present int32 // the client whose state is to be told next
 
 	// held says that ev is decoded but not delivered yet, and starts at heldAt, where the clock shows heldTick.
 	held     bool
@@ -55,7 +54,6 @@ func open(in encode.Input, o encode.Options) (encode.Reader, error) {
 		in:      in,
 		d:       teehistorian.New(decoders.NewWindow(src, 0, teehistorian.MaxWindow)),
 		maxTick: o.Filter.MaxTick(),
-		present: teehistorian.MaxClients,
 	}, nil
 }
 
@@ -66,7 +64,7 @@ func (r *reader) Header(replay *replaydv1.Replay) error {
 	}
 	r.header = h
 	addHeader(replay, h)
-	if r.Roster != nil && (r.ResolvePlayers || r.Start.Now) {
+	if r.Roster != nil && (r.ResolvePlayers || r.State) {
 		r.roster = r.Roster(replay)
 		r.carry()
 	}
@@ -92,7 +90,6 @@ func (r *reader) Seek() error {
 		at, tick := r.d.Position(), r.d.Tick()
 		if err := r.d.Next(&r.ev); err != nil {
 			if r.Start.Now && (errors.Is(err, decoders.ErrMore) || errors.Is(err, io.EOF)) {
-				r.present = 0
 				return nil
 			}
 			return err
@@ -142,10 +139,6 @@ func (r *reader) fill(b *encode.Batch) error {
 			at = r.Position()
 		}
 		switch {
-		case r.Presenting():
-			if !r.nextPresent() {
-				continue
-			}
 		case r.held:
 			r.held = false
 		case r.d.Tick() > r.maxTick:
@@ -179,7 +172,7 @@ func (r *reader) add(b *encode.Batch) {
 	b.Count++
 	if r.ResolvePlayers {
 		property := properties.Event(uint8(r.ev.Kind), r.ev.AtTick, &r.ev)
-		r.resolve(&property)
+		r.resolve(&r.ev, &property)
 	}
 	if r.Columns && r.columns.Add(&r.ev, uint32(b.Count-1)) {
 		if b.Count%measure == 0 {
@@ -191,12 +184,17 @@ func (r *reader) add(b *encode.Batch) {
 		b.Events = appendMove(b.Events, ev)
 		return
 	}
+	r.write(b, &r.ev)
+}
+
+// write appends an event as a row.
+func (r *reader) write(b *encode.Batch, ev *teehistorian.Event) {
 	if !r.RevealSecrets {
-		teehistorian.Redact(&r.ev)
+		teehistorian.Redact(ev)
 	}
 	b.Events = append(b.Events, encode.EventListField, 0)
 	at := len(b.Events)
-	b.Events = wire.Close(AppendEvent(b.Events, &r.ev), at)
+	b.Events = wire.Close(AppendEvent(b.Events, ev), at)
 }
 
 func (r *reader) Close() error { return r.d.Close() }

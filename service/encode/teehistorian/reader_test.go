@@ -206,7 +206,7 @@ func TestDescribe(t *testing.T) {
 		}
 		h := r.GetTeehistorian()
 		if r.GetIdentity() != "teehistorian:"+h.GetGameUuid() || r.GetMapName() == "" || r.GetTicksPerSecond() != 50 ||
-			r.GetStarted().AsTime().Year() < 2017 || len(h.GetConfig()) == 0 || len(h.GetUuids()) == 0 {
+			r.GetStartTime().AsTime().Year() < 2017 || len(h.GetConfig()) == 0 || len(h.GetUuids()) == 0 {
 			t.Errorf("%v", &r)
 		}
 		if size := proto.Size(&r); size > len(data) {

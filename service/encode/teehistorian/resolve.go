@@ -17,9 +17,9 @@ func (r *reader) carry() {
 }
 
 // resolve puts beside the client ids of the event who the clients are.
-func (r *reader) resolve(of *filter.Event) {
-	r.ev.Player, r.ev.HasPlayer = r.player(of.Players[0])
-	r.ev.OtherPlayer, r.ev.HasOtherPlayer = r.player(of.Players[1])
+func (r *reader) resolve(ev *teehistorian.Event, of *filter.Event) {
+	ev.Player, ev.HasPlayer = r.player(of.Players[0])
+	ev.OtherPlayer, ev.HasOtherPlayer = r.player(of.Players[1])
 }
 
 // player returns who a client is, and false for a number that is none's.
@@ -28,7 +28,7 @@ func (r *reader) player(id int32) (teehistorian.Player, bool) {
 		return teehistorian.Player{}, false
 	}
 	c := r.d.State().Client(id)
-	return teehistorian.Player{Name: c.Name, Clan: c.Clan, Team: c.Team, Role: c.Role}, true
+	return teehistorian.Player{Name: c.Name, Clan: c.Clan, Team: c.Team, HasTeam: true, Role: c.Role}, true
 }
 
 // carryRoster is encode.Codec's CarryRoster.
@@ -50,7 +50,7 @@ func players(roster []byte) []*replaydv1.Player {
 	}
 	for id, c := range clients.Clients() {
 		list = append(list, &replaydv1.Player{
-			Id: id, Name: text(c.Name), Clan: text(c.Clan), Team: c.Team, Role: text(c.Role),
+			Id: id, Name: text(c.Name), Clan: text(c.Clan), Team: &c.Team, Role: text(c.Role),
 		})
 	}
 	return list

@@ -38,7 +38,7 @@ func TestResolve(t *testing.T) {
 			want := (*teehistorianv1.Player)(nil)
 			if id := clientOf(got); id >= 0 {
 				c := d.State().Client(id)
-				want = &teehistorianv1.Player{Name: valid(c.Name), Clan: valid(c.Clan), Team: c.Team, Role: valid(c.Role)}
+				want = &teehistorianv1.Player{Name: valid(c.Name), Clan: valid(c.Clan), Team: &c.Team, Role: valid(c.Role)}
 			}
 			if !proto.Equal(got.GetPlayer(), want) {
 				t.Fatalf("event %d, %v: %v, want %v", i, got, got.GetPlayer(), want)
@@ -154,17 +154,15 @@ func TestRoster(t *testing.T) {
 	}
 	for _, from := range []func(string) encode.Checkpoints{nil, func(string) encode.Checkpoints { return points }} {
 		r := open(t, data, encode.Options{
-			Checkpoints: from, Start: encode.Start{Now: true}, ResolvePlayers: true,
+			Checkpoints: from, Start: encode.Start{Now: true}, State: true, ResolvePlayers: true,
 			Roster: func(*replaydv1.Replay) []byte { return roster },
 		})
 		if err := encodetest.Seek(r); err != nil {
 			t.Fatal(err)
 		}
 		b := encode.Batch{MaxEvents: 512, MaxBytes: 1 << 20}
-		for r.(encode.Presenter).Presenting() {
-			if err := r.Fill(&b); err != nil && !errors.Is(err, decoders.ErrMore) && !errors.Is(err, io.EOF) {
-				t.Fatal(err)
-			}
+		if err := r.(encode.Presenter).Present(&b); !errors.Is(err, io.EOF) {
+			t.Fatal(err)
 		}
 		var list teehistorianv1.EventList
 		if err := proto.Unmarshal(b.Events, &list); err != nil {

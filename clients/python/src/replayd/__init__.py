@@ -6,6 +6,9 @@
         for event in client.events("samples/teehistorian", follow=True, kinds=["join", "drop"]):
             print(event.tick, event.kind, event.value)
 
+Type checkers know the events: behind `if event.kind == "join":` they know what `event.value` is. `replayd.events` names the
+types.
+
 Streams survive restarts of the daemon and cut connections: they go on exactly behind the last event that was handed
 over. `replayd.connect_async` is the same for asyncio. The generated messages are in `replayd.v1` and, one package a
 format, in `replayd.teehistorian.v1` and its siblings.
@@ -14,7 +17,7 @@ format, in `replayd.teehistorian.v1` and its siblings.
 from ._columns import Columns
 from ._connection import connect, connect_async
 from ._error import ReplaydError, SequenceError
-from ._event import Batch, Event
+from ._event import Batch, Event, Format
 from ._request import StreamOptions
 from ._session import Retry
 from .aio import AsyncClient, AsyncStream
@@ -27,6 +30,7 @@ __all__ = [
     "Client",
     "Columns",
     "Event",
+    "Format",
     "ReplaydError",
     "Retry",
     "SequenceError",

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
+from typing_extensions import TypeVar
 
 from ._packed import array, packed
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+N = TypeVar("N", bound=str, default=str)
+M_co = TypeVar("M_co", bound=Message, default=Message, covariant=True)
 
 _SUFFIX = "_columns"
 
@@ -18,7 +25,7 @@ _SUFFIX = "_columns"
 _MANY = 512
 
 
-class Columns:
+class Columns(Generic[N, M_co]):
     """A batch's events of one kind: an array for each field, the n-th elements together being one event.
 
     `columns["x"]` is a numpy array, made when it is asked for. `place` says where in the batch the events are,
@@ -29,10 +36,10 @@ class Columns:
 
     kind: str
     """The kind of the events, such as "player_diff"."""
-    message: Message
+    message: M_co
     """The generated message, such as replayd.teehistorian.v1.events_pb2.PlayerDiffColumns."""
 
-    def __init__(self, kind: str, message: Message) -> None:
+    def __init__(self, kind: str, message: M_co) -> None:
         self.kind = kind
         self.message = message
         self._packed: dict[int, memoryview] | None = None
@@ -40,7 +47,7 @@ class Columns:
     def __len__(self) -> int:
         return len(self.message.place)  # type: ignore[attr-defined]
 
-    def __getitem__(self, name: str) -> Any:
+    def __getitem__(self, name: N) -> NDArray[Any]:
         field = _field(self.message, name)
         if len(self) < _MANY:
             return array(field, getattr(self.message, name))
@@ -48,11 +55,12 @@ class Columns:
             self._packed = packed(self.message)
         return array(field, self._packed.get(field.number, b""))
 
-    def keys(self) -> list[str]:
+    def keys(self) -> list[N]:
         """The names of the arrays."""
-        return [field.name for field in self.message.DESCRIPTOR.fields]
+        names: list[Any] = [field.name for field in self.message.DESCRIPTOR.fields]
+        return names
 
-    def __iter__(self) -> Iterator[str]:
+    def __iter__(self) -> Iterator[N]:
         return iter(self.keys())
 
     def __repr__(self) -> str:

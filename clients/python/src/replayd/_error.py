@@ -8,8 +8,10 @@ from typing import Any
 import grpc
 from google.rpc import error_details_pb2, status_pb2
 
+from .v1 import error_pb2
+
 _DETAILS = "grpc-status-details-bin"
-_DOMAIN = "replayd"
+_DOMAIN = "replayd.dev"
 
 
 class ReplaydError(Exception):
@@ -17,7 +19,7 @@ class ReplaydError(Exception):
 
     `code` is the gRPC status code. `reason` is a name of ErrorReason (proto/replayd/v1/error.proto) without its prefix,
     such as "REPLAY_NOT_FOUND"; it is empty when the failure was not the daemon's own. `metadata` may hold "replay",
-    "format", "offset", "tick" and "cursor". `fields` maps names of request fields to what is wrong with them.
+    "format", "offset", "tick" and "incident". `fields` maps names of request fields to what is wrong with them.
     """
 
     def __init__(
@@ -28,7 +30,7 @@ class ReplaydError(Exception):
         metadata: Mapping[str, str] | None = None,
         fields: Mapping[str, str] | None = None,
     ) -> None:
-        super().__init__(f"{reason or code.name}: {message}")
+        super().__init__(message)
         self.code = code
         self.message = message
         self.reason = reason
@@ -36,6 +38,16 @@ class ReplaydError(Exception):
         self.fields = dict(fields or {})
         self.retry_after: float | None = None
         """Seconds after which the daemon asks to be tried again, when it does."""
+        self.cursor = b""
+        """Of a stream that failed: behind the last event that was sent. Empty when the daemon does not tell."""
+
+    def explain(self, reason: str, metadata: Mapping[str, str]) -> None:
+        """Takes note of what the daemon itself says."""
+        self.reason = reason
+        self.metadata = dict(metadata)
+
+    def __str__(self) -> str:
+        return f"{self.reason or self.code.name}: {self.message}"
 
 
 class SequenceError(Exception):
@@ -50,12 +62,15 @@ def from_grpc(error: grpc.RpcError) -> ReplaydError:
         info = error_details_pb2.ErrorInfo()
         bad = error_details_pb2.BadRequest()
         retry = error_details_pb2.RetryInfo()
+        resume = error_pb2.ResumeInfo()
         if detail.Unpack(info) and info.domain == _DOMAIN:
-            result = ReplaydError(result.code, result.message, info.reason, info.metadata, result.fields)
+            result.explain(info.reason, info.metadata)
         elif detail.Unpack(bad):
             result.fields.update((v.field, v.description) for v in bad.field_violations)
         elif detail.Unpack(retry):
             result.retry_after = retry.retry_delay.ToTimedelta().total_seconds()
+        elif detail.Unpack(resume):
+            result.cursor = resume.cursor
     return result
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from itertools import count, repeat
-from typing import Any, Generic
+from typing import Any, Generic, cast
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.json_format import MessageToDict
@@ -16,36 +16,45 @@ from ._columns import Columns, columns_of, rows
 from .options.v1 import options_pb2
 from .v1 import stream_pb2
 
-M = TypeVar("M", bound=Message, default=Any)
+K_co = TypeVar("K_co", bound=str, default=Any, covariant=True)
+M_co = TypeVar("M_co", bound=Message, default=Any, covariant=True)
+V_co = TypeVar("V_co", default=Any, covariant=True)
+E_co = TypeVar("E_co", default=Any, covariant=True)
+B_co = TypeVar("B_co", default=Any, covariant=True)
+C_co = TypeVar("C_co", default=Any, covariant=True)
 
 _NO_STRINGS: Sequence[str] = ()
 
 
-class Event(Generic[M]):
+class Event(Generic[K_co, M_co, V_co]):
     """One thing that happened.
 
-    `event` is the generated message, such as replayd.teehistorian.v1.events_pb2.Event. The fields of its kind are also
-    within reach directly: `event.player_diff.x` is `event.event.player_diff.x`.
+    Clients hand over a union of such types, one for each kind (see replayd.events), which type checkers tell apart by
+    `kind`: behind `if event.kind == "player_diff":` they know what `event.value.x` is.
     """
 
-    __slots__ = ("sequence", "event", "strings")
+    __slots__ = ("sequence", "event", "strings", "state")
 
     sequence: int
-    """The event's number in its stream, from 0, counted after filtering. It goes on when a stream is resumed."""
-    event: M
-    """The generated message."""
+    """The event's number in its stream, from 0, counted after filtering. It goes on when a stream is resumed. 0 of an event
+    that tells a state."""
+    event: M_co
+    """The generated message, such as replayd.teehistorian.v1.events_pb2.Event."""
     strings: Sequence[str]
     """What the numbers of the event refer to that are marked as string_index in the .proto."""
+    state: bool
+    """True: the event did not happen then, but tells the state at the place where the stream starts, with with_state."""
 
-    def __init__(self, sequence: int, event: M, strings: Sequence[str] = _NO_STRINGS) -> None:
+    def __init__(self, sequence: int, event: M_co, strings: Sequence[str] = _NO_STRINGS, state: bool = False) -> None:
         self.sequence = sequence
         self.event = event
         self.strings = strings
+        self.state = state
 
     @property
-    def kind(self) -> str:
+    def kind(self) -> K_co:
         """The name of the event's kind, as filters take it. Empty for a kind that this client is too old to know."""
-        return self.event.WhichOneof("kind") or ""
+        return self.event.WhichOneof("kind") or ""  # type: ignore[return-value]
 
     @property
     def tick(self) -> int:
@@ -53,17 +62,15 @@ class Event(Generic[M]):
         return self.event.at_tick  # type: ignore[attr-defined, no-any-return]
 
     @property
-    def value(self) -> Any:
-        """The message of the event's kind: `event.player_diff` when the kind is "player_diff"."""
+    def value(self) -> V_co:
+        """The message of the event's kind: `event.event.player_diff` when the kind is "player_diff". None for a kind that
+        this client is too old to know."""
         kind = self.event.WhichOneof("kind")
-        return getattr(self.event, kind) if kind else None
+        return getattr(self.event, kind) if kind else None  # type: ignore[return-value]
 
     def string(self, index: int) -> str:
         """The string that a number marked as string_index stands for: `event.string(update.field)`."""
         return self.strings[index]
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.event, name)
 
     def to_dict(self) -> dict[str, Any]:
         """The event as `replayd cat` prints it: names of the .proto, enums by name, 64-bit integers as strings, bytes
@@ -73,15 +80,11 @@ class Event(Generic[M]):
             self.event, preserving_proto_field_name=True, always_print_fields_with_no_presence=True
         )
         _resolve(descriptor, whole, self.strings)
-        kind = self.kind
-        result: dict[str, Any] = {"sequence": self.sequence, "tick": whole.pop("at_tick")}
-        if kind:
+        result: dict[str, Any] = {"state": True} if self.state else {"sequence": self.sequence}
+        result["at_tick"] = whole.pop("at_tick")
+        if kind := self.kind:
             result["kind"] = kind
-            value = whole.pop(kind)
-            if kind == "tick":  # the number keeps the name
-                result.update(value)
-            else:
-                result[kind] = value
+            result[kind] = whole.pop(kind)
         result.update((name, value) for name, value in whole.items() if value not in ([], 0, "", False))
         return result
 
@@ -90,51 +93,72 @@ class Event(Generic[M]):
         return json.dumps(self.to_dict(), ensure_ascii=False, separators=(",", ":"))
 
     def __repr__(self) -> str:
-        return f"<Event {self.sequence} tick={self.tick} {self.kind} {str(self.value).strip()!r}>"
+        number = "state" if self.state else self.sequence
+        return f"<Event {number} tick={self.tick} {self.kind} {str(self.value).strip()!r}>"
 
 
-class Batch(Generic[M]):
+class Batch(Generic[E_co, M_co, C_co]):
     """The events of one response. Iterating makes the Events one by one, in their order; `events` holds the bare
     messages."""
 
-    __slots__ = ("first_sequence", "next_sequence", "cursor", "events", "strings", "columns", "_list")
+    __slots__ = (
+        "first_sequence", "next_sequence", "state", "complete", "cursor", "events", "strings", "columns", "_list",
+    )  # fmt: skip
 
     first_sequence: int
-    """The number of the first event."""
+    """The number of the first event. 0 where `state` is true."""
     next_sequence: int
-    """The number of the event behind the last one."""
+    """The number of the event behind the last one. 0 where `state` is true."""
+    state: bool
+    """True: the events tell the state at the place where the stream starts, with with_state, and are not counted. When a
+    stream breaks before all of a state has come, all of it comes again."""
+    complete: bool
+    """True in the last batch of a state, which may be empty."""
     cursor: bytes
     """Where to go on behind this batch. Store it once the batch was dealt with, and nothing is lost or comes twice."""
-    events: Sequence[M]
+    events: Sequence[M_co]
     """The generated messages; with columns=True those that have no columns."""
     strings: Sequence[str]
     """What numbers marked as string_index refer to."""
-    columns: dict[str, Columns]
-    """With columns=True: the other events as arrays, by kind."""
+    columns: C_co
+    """With columns=True: the other events as arrays, a dict by kind."""
 
     def __init__(self, response: stream_pb2.StreamEventsResponse) -> None:
-        batch = response.batch
+        self.state = response.HasField("state")
+        self.complete = response.state.complete
+        batch = response.state if self.state else response.batch
         name = batch.WhichOneof("events")
-        if name is None:
+        if name is None and not self.state:  # a state may have nothing to tell
             raise NotImplementedError("events of a format that this client is too old to know: install a newer one")
-        events = getattr(batch, name)
-        self.first_sequence = batch.first_sequence
-        self.next_sequence = batch.next_sequence
+        events: Any = getattr(batch, name) if name else None
+        self.first_sequence = response.batch.first_sequence
+        self.next_sequence = response.batch.next_sequence
         self.cursor = response.cursor
-        self.events = events.events
+        self.events = events.events if events else ()
         self.strings = getattr(events, "strings", _NO_STRINGS)
-        self.columns = columns_of(events)
+        self.columns = cast(C_co, columns_of(events) if events else {})
         self._list = events
 
     def __len__(self) -> int:
-        return self.next_sequence - self.first_sequence
+        return len(self.events) if self.state else self.next_sequence - self.first_sequence
 
-    def __iter__(self) -> Iterator[Event[M]]:
-        events = rows(self._list, self.columns) if self.columns else self.events
-        return map(Event, count(self.first_sequence), events, repeat(self.strings))
+    def __iter__(self) -> Iterator[E_co]:
+        columns: Any = self.columns
+        events = rows(self._list, columns) if columns else self.events
+        numbers = repeat(0) if self.state else count(self.first_sequence)
+        made: Any = map(Event, numbers, events, repeat(self.strings), repeat(self.state))
+        return made  # type: ignore[no-any-return]
 
     def __repr__(self) -> str:
-        return f"<Batch {self.first_sequence}..{self.next_sequence}>"
+        return f"<Batch {'state' if self.state else f'{self.first_sequence}..{self.next_sequence}'}>"
+
+
+class Format(Generic[E_co, B_co]):
+    """A format of replays, and for type checkers the types of its events and batches; replayd.events has them."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        """Such as "teehistorian": the field of EventBatch in which its events travel."""
 
 
 # Which fields of a message type are, or hold, indices of strings: name to None, or to the type that holds them.

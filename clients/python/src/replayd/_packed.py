@@ -4,10 +4,13 @@ Python number of each element."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _DTYPES = {
     FieldDescriptor.CPPTYPE_INT32: "int32",
@@ -61,7 +64,7 @@ def _varint(data: memoryview, at: int) -> tuple[int, int]:
         shift += 7
 
 
-def array(field: FieldDescriptor, values: memoryview | bytes | Sequence[Any]) -> Any:
+def array(field: FieldDescriptor, values: memoryview | bytes | Sequence[Any]) -> NDArray[Any]:
     """A numpy array of a repeated field's values: its wire bytes, packed, or its elements."""
     import numpy
 
@@ -73,15 +76,16 @@ def array(field: FieldDescriptor, values: memoryview | bytes | Sequence[Any]) ->
     numbers = _varints(values)
     if field.type in _ZIGZAG:
         signed = numbers.dtype.name.removeprefix("u")
-        return ((numbers >> 1).view(signed) ^ -(numbers & 1).view(signed)).astype(dtype, copy=False)
-    return numbers.astype(dtype, copy=False)
+        numbers = (numbers >> 1).view(signed) ^ -(numbers & 1).view(signed)
+    result: NDArray[Any] = numbers.astype(dtype, copy=False)
+    return result
 
 
 def _varints(data: memoryview | bytes) -> Any:
     """The varints in data, as unsigned numbers."""
     import numpy
 
-    octets = numpy.frombuffer(data, numpy.uint8)
+    octets: Any = numpy.frombuffer(data, numpy.uint8)
     ends = numpy.flatnonzero(octets < 0x80)
     if len(ends) == len(octets):
         return octets.astype(numpy.uint32)

@@ -7,18 +7,29 @@ from datetime import timedelta
 from typing import TypedDict
 
 from ._session import Retry
+from .events import AnyKind
 from .v1 import filter_pb2, stream_pb2
 
 
 class StreamOptions(TypedDict, total=False):
     """What to stream and how. All are optional; see proto/replayd/v1/stream.proto for the details."""
 
-    kinds: Sequence[str]
-    """Only events of these kinds."""
+    kinds: Sequence[AnyKind]
+    """Only events of these kinds. Names that a type checker cannot know go into an `include` filter."""
     players: Sequence[int]
     """Only events of these players: see EventFilter.players in filter.proto for what their numbers are."""
+    teams: Sequence[int]
+    """Only events of these teams: see EventFilter.teams."""
+    classes: Sequence[str]
+    """Of a Source 2 demo: only events of entities of classes that match any of these patterns."""
+    fields: Sequence[str]
+    """Of a Source 2 demo: of entities only fields that match any of these patterns."""
+    groups: Sequence[int]
+    """Of a map: only events of these groups of layers."""
+    layers: Sequence[int]
+    """Of a map: only events of these layers, by their index over all groups."""
     include: Sequence[filter_pb2.EventFilter]
-    """Only events that match any of these; in place of `kinds` and `players`."""
+    """Only events that match any of these; in place of `kinds` to `layers`, which together are one filter."""
     exclude: Sequence[filter_pb2.EventFilter]
     """No events that match any of these."""
     cursor: bytes
@@ -29,6 +40,8 @@ class StreamOptions(TypedDict, total=False):
     """Start at the last so many events, 1 to 1000000."""
     now: bool
     """Start at the present end."""
+    with_state: bool
+    """Send first what a client would know that had read everything before: see Event.state."""
     follow: bool
     """Wait for the file to grow, until the replay is over. `replay` may then be a directory: its newest replay, directories
     inside it not included."""
@@ -78,20 +91,19 @@ def build(replay: str, options: StreamOptions) -> tuple[stream_pb2.StreamEventsR
     if len(starts) > 1:
         raise ValueError(f"{starts[0]} and {starts[1]} exclude each other")
     if "cursor" in starts:
-        request.cursor = options["cursor"]
+        request.start.cursor = options["cursor"]
     elif "tick" in starts:
-        request.tick = options["tick"]
+        request.start.tick = options["tick"]
     elif "last" in starts:
-        request.last_events = options["last"]
+        request.start.last_events = options["last"]
     elif "now" in starts:
-        request.now = True
-    kinds, players = options.get("kinds", ()), options.get("players", ())
-    if isinstance(kinds, str):
-        raise TypeError("kinds is a list of names")
-    if kinds or players:
+        request.start.now.SetInParent()
+    if options.get("with_state"):
+        request.start.with_state = True
+    if filter := _filter(options):
         if options.get("include"):
-            raise ValueError("kinds and players exclude include: put them into its filters")
-        request.include.append(filter_pb2.EventFilter(kinds=kinds, players=players))
+            raise ValueError("kinds, players and the like exclude include: put them into its filters")
+        request.include.append(filter)
     request.include.extend(options.get("include", ()))
     request.exclude.extend(options.get("exclude", ()))
     if (delay := options.get("max_batch_delay")) is not None:
@@ -99,3 +111,20 @@ def build(replay: str, options: StreamOptions) -> tuple[stream_pb2.StreamEventsR
     if (heartbeat := options.get("heartbeat")) is not None:
         request.heartbeat_interval.FromTimedelta(timedelta(seconds=heartbeat))
     return request, options.get("retry", Retry())
+
+
+def _filter(options: StreamOptions) -> filter_pb2.EventFilter | None:
+    """The filter that options are short for."""
+    for name in ("kinds", "players", "teams", "classes", "fields", "groups", "layers"):
+        if isinstance(options.get(name), str):
+            raise TypeError(f"{name} is a list")
+    filter = filter_pb2.EventFilter(
+        kinds=options.get("kinds"), players=options.get("players"), teams=options.get("teams")
+    )
+    classes, fields = options.get("classes"), options.get("fields")
+    if classes or fields:
+        filter.dem.CopyFrom(filter_pb2.DemFilter(classes=classes, fields=fields))
+    groups, layers = options.get("groups"), options.get("layers")
+    if groups or layers:
+        filter.datafile.CopyFrom(filter_pb2.DatafileFilter(groups=groups, layers=layers))
+    return filter if filter.ListFields() else None

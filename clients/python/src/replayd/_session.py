@@ -6,10 +6,12 @@ import logging
 import random
 import time
 from dataclasses import dataclass
+from typing import Any
 
 import grpc
 
 from ._error import ReplaydError, SequenceError
+from ._event import Format
 from .v1 import replay_pb2, stream_pb2
 
 log = logging.getLogger("replayd")
@@ -39,17 +41,21 @@ class Retry:
 class Session:
     """One stream over as many connections as it takes."""
 
-    def __init__(self, request: stream_pb2.StreamEventsRequest, retry: Retry | None) -> None:
+    def __init__(
+        self, request: stream_pb2.StreamEventsRequest, retry: Retry | None, format: Format[Any, Any] | None = None
+    ) -> None:
         self.request = stream_pb2.StreamEventsRequest()
         self.request.CopyFrom(request)
         self.retry = retry
+        self.format = format
         self.start: stream_pb2.StreamStart | None = None
         self.replay: replay_pb2.Replay | None = None
         self.end: stream_pb2.StreamEnd | None = None
-        self.state = stream_pb2.STATE_UNSPECIFIED
+        self.state = stream_pb2.FOLLOW_STATE_UNSPECIFIED
         self.missed = 0
         self.reconnects = 0
         self._expected = 0
+        self._state_due = True  # has not been handed over for the place where the stream is
         self._failures = 0
         self._failing_since: float | None = None
         self._called = 0.0
@@ -66,30 +72,43 @@ class Session:
         if what == "start":
             return self._started(response.start)
         if what == "end" and response.end.reason == stream_pb2.END_REASON_SERVER_DRAINING and self.retry:
-            if response.cursor:
-                self.request.cursor = response.cursor
+            self._go_on(response.cursor)
             return False
         self._failures, self._failing_since = 0, None
-        if what == "batch":
+        told = True
+        if what == "state":
+            # A stream that is taken up again begins with a state, as the request says: whoever has read so far knows it.
+            told = self._state_due
+            self._state_due = told and not response.state.complete
+        elif what == "batch":
             self._advance(response.batch.first_sequence, response.batch.next_sequence)
         elif what == "gap":
             self._advance(response.gap.first_sequence, response.gap.next_sequence)
             self.missed += response.gap.next_sequence - response.gap.first_sequence
-        elif what == "state":
-            self.state = response.state.state
-            if response.state.HasField("successor"):
-                self.replay = response.state.successor
+            self._state_due = True
+        elif what == "follow_status":
+            self.state = response.follow_status.state
+            if response.follow_status.HasField("successor"):
+                self.replay = response.follow_status.successor
                 self.request.replay = self.replay.name
+                self._state_due = True
         elif what == "end":
             self.end = response.end
-        # The start's own cursor is not used: what `now` sends first comes behind it.
-        if response.cursor:
-            self.request.cursor = response.cursor
-        return True
+        self._go_on(response.cursor)
+        return told
+
+    def _go_on(self, cursor: bytes) -> None:
+        """Has the next connection begin at a cursor. Whether a state is wanted stays as it was: behind a gap there is
+        another one."""
+        if cursor:
+            self.request.start.cursor = cursor
 
     def _started(self, start: stream_pb2.StreamStart) -> bool:
         again = self.start is not None
-        if again and self.request.WhichOneof("start") == "cursor" and start.next_sequence != self._expected:
+        if self.format and start.replay.format != replay_pb2.Format.Value(f"FORMAT_{self.format.name.upper()}"):
+            message = f"{start.replay.name} is of another format than {self.format.name}"
+            raise ReplaydError(grpc.StatusCode.FAILED_PRECONDITION, message)
+        if again and self.request.start.WhichOneof("at") == "cursor" and start.next_sequence != self._expected:
             raise SequenceError(f"resumed at event {start.next_sequence} instead of {self._expected}")
         self._expected = start.next_sequence
         self.start, self.replay = start, start.replay

@@ -5,20 +5,23 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from types import TracebackType
-from typing import Any, Generic, TypeVar, Unpack
+from typing import Any, Generic, TypeVar, Unpack, overload
 
 import grpc
 import grpc.aio
 from google.protobuf.message import Message
 
 from ._error import ReplaydError, from_grpc
-from ._event import Batch, Event
+from ._event import Batch, Format
 from ._request import StreamOptions, build
 from ._session import Session
 from ._upload import Source, Upload, check, name_of
+from .events import AnyBatch, AnyEvent
 from .v1 import info_pb2, replay_pb2, stream_pb2, watch_pb2
 
 T = TypeVar("T")
+E = TypeVar("E")
+B = TypeVar("B")
 R = TypeVar("R", bound=Message)
 
 _SERVICE = "/replayd.v1.ReplayService/"
@@ -50,7 +53,7 @@ class AsyncStream(Generic[T]):
         return self._session.replay
 
     @property
-    def state(self) -> stream_pb2.State.ValueType:
+    def state(self) -> stream_pb2.FollowState.ValueType:
         """How a stream that follows stands to the live replay."""
         return self._session.state
 
@@ -113,20 +116,32 @@ class AsyncClient:
         """Closes the connection. Streams end."""
         await self._channel.close()
 
-    def events(self, replay: str, **options: Unpack[StreamOptions]) -> AsyncStream[Event[Any]]:
-        """Streams the events of a replay, one by one."""
+    @overload
+    def events(self, replay: str, *, format: Format[E, B], **options: Unpack[StreamOptions]) -> AsyncStream[E]: ...
+    @overload
+    def events(self, replay: str, *, format: None = None, **options: Unpack[StreamOptions]) -> AsyncStream[AnyEvent]: ...
+    def events(
+        self, replay: str, *, format: Format[Any, Any] | None = None, **options: Unpack[StreamOptions]
+    ) -> AsyncStream[Any]:
+        """Streams the events of a replay, one by one.
 
-        session = Session(*build(replay, options))
+        With a format a type checker knows that the events are of that format, and other replays are refused."""
+        session = Session(*build(replay, options), format)
         return AsyncStream(session, lambda stream: _events(stream, self._responses(session)))
 
-    def batches(self, replay: str, **options: Unpack[StreamOptions]) -> AsyncStream[Batch[Any]]:
-        """Streams the events of a replay, batch by batch."""
-
-        session = Session(*build(replay, options))
+    @overload
+    def batches(self, replay: str, *, format: Format[E, B], **options: Unpack[StreamOptions]) -> AsyncStream[B]: ...
+    @overload
+    def batches(self, replay: str, *, format: None = None, **options: Unpack[StreamOptions]) -> AsyncStream[AnyBatch]: ...
+    def batches(
+        self, replay: str, *, format: Format[Any, Any] | None = None, **options: Unpack[StreamOptions]
+    ) -> AsyncStream[Any]:
+        """Streams the events of a replay, batch by batch. See events for formats."""
+        session = Session(*build(replay, options), format)
         return AsyncStream(session, lambda stream: _batches(stream, self._responses(session)))
 
     def responses(self, replay: str, **options: Unpack[StreamOptions]) -> AsyncStream[stream_pb2.StreamEventsResponse]:
-        """Streams everything that the daemon says: start, batches, heartbeats, states, gaps, end."""
+        """Streams everything that the daemon says: start, states, batches, heartbeats, what becomes of the replay, gaps, end."""
 
         async def items(
             stream: AsyncStream[stream_pb2.StreamEventsResponse],
@@ -138,15 +153,27 @@ class AsyncClient:
         session = Session(*build(replay, options))
         return AsyncStream(session, items)
 
-    def decode(self, source: Source, **options: Unpack[StreamOptions]) -> AsyncStream[Event[Any]]:
+    @overload
+    def decode(self, source: Source, *, format: Format[E, B], **options: Unpack[StreamOptions]) -> AsyncStream[E]: ...
+    @overload
+    def decode(self, source: Source, *, format: None = None, **options: Unpack[StreamOptions]) -> AsyncStream[AnyEvent]: ...
+    def decode(
+        self, source: Source, *, format: Format[Any, Any] | None = None, **options: Unpack[StreamOptions]
+    ) -> AsyncStream[Any]:
         """Sends a file to the daemon and streams its events, one by one. It is not resumed. Files are read in the event
         loop, 64 KiB at a time; what keeps one from being read is raised as it is, such as FileNotFoundError."""
-        session = Session(build(name_of(source), options)[0], None)
+        session = Session(build(name_of(source), options)[0], None, format)
         return AsyncStream(session, lambda stream: _events(stream, self._decoded(session, source)))
 
-    def decode_batches(self, source: Source, **options: Unpack[StreamOptions]) -> AsyncStream[Batch[Any]]:
+    @overload
+    def decode_batches(self, source: Source, *, format: Format[E, B], **options: Unpack[StreamOptions]) -> AsyncStream[B]: ...
+    @overload
+    def decode_batches(self, source: Source, *, format: None = None, **options: Unpack[StreamOptions]) -> AsyncStream[AnyBatch]: ...
+    def decode_batches(
+        self, source: Source, *, format: Format[Any, Any] | None = None, **options: Unpack[StreamOptions]
+    ) -> AsyncStream[Any]:
         """Sends a file to the daemon and streams its events, batch by batch. It is not resumed."""
-        session = Session(build(name_of(source), options)[0], None)
+        session = Session(build(name_of(source), options)[0], None, format)
         return AsyncStream(session, lambda stream: _batches(stream, self._decoded(session, source)))
 
     async def _decoded(self, session: Session, source: Source) -> AsyncIterator[stream_pb2.StreamEventsResponse]:
@@ -197,10 +224,15 @@ class AsyncClient:
         *,
         formats: list[replay_pb2.Format.ValueType] | None = None,
         filter: replay_pb2.ReplayFilter | None = None,
-        page_size: int = 1000,
+        view: replay_pb2.ReplayView.ValueType = replay_pb2.REPLAY_VIEW_UNSPECIFIED,
+        page_size: int | None = None,
     ) -> AsyncIterator[replay_pb2.Replay]:
-        """Lists the replays below a directory, ordered by name; all of them when none is given. They are fetched page by page."""
-        request = replay_pb2.ListReplaysRequest(directory=directory, formats=formats, filter=filter, page_size=page_size)
+        """Lists the replays below a directory, ordered by name; all of them when none is given. They are fetched page by
+        page. What is told of each depends on the view; see ReplayView in replay.proto."""
+        basic = view in (replay_pb2.REPLAY_VIEW_UNSPECIFIED, replay_pb2.REPLAY_VIEW_BASIC)
+        request = replay_pb2.ListReplaysRequest(
+            directory=directory, formats=formats, filter=filter, view=view, page_size=page_size or (1000 if basic else 100)
+        )
         while True:
             page = await self._unary("ListReplays", request, replay_pb2.ListReplaysResponse)
             for replay in page.replays:
@@ -249,19 +281,19 @@ class AsyncClient:
 
 
 async def _events(
-    stream: AsyncStream[Event[Any]], responses: AsyncIterator[stream_pb2.StreamEventsResponse]
-) -> AsyncIterator[Event[Any]]:
+    stream: AsyncStream[Any], responses: AsyncIterator[stream_pb2.StreamEventsResponse]
+) -> AsyncIterator[Any]:
     async for response in responses:
-        if response.HasField("batch"):
-            for event in Batch[Any](response):
+        if response.HasField("batch") or response.HasField("state"):
+            for event in Batch(response):
                 yield event
         stream.cursor = response.cursor or stream.cursor
 
 
 async def _batches(
-    stream: AsyncStream[Batch[Any]], responses: AsyncIterator[stream_pb2.StreamEventsResponse]
-) -> AsyncIterator[Batch[Any]]:
+    stream: AsyncStream[Any], responses: AsyncIterator[stream_pb2.StreamEventsResponse]
+) -> AsyncIterator[Any]:
     async for response in responses:
-        if response.HasField("batch"):
+        if response.HasField("batch") or response.HasField("state"):
             yield Batch(response)
         stream.cursor = response.cursor or stream.cursor

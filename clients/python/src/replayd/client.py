@@ -6,19 +6,22 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from types import TracebackType
-from typing import Any, Generic, TypeVar, Unpack
+from typing import Any, Generic, TypeVar, Unpack, overload
 
 import grpc
 from google.protobuf.message import Message
 
 from ._error import ReplaydError, from_grpc
-from ._event import Batch, Event
+from ._event import Batch, Format
 from ._request import StreamOptions, build
 from ._session import Session
 from ._upload import Source, Upload, check, name_of
+from .events import AnyBatch, AnyEvent
 from .v1 import info_pb2, replay_pb2, stream_pb2, watch_pb2
 
 T = TypeVar("T")
+E = TypeVar("E")
+B = TypeVar("B")
 
 _SERVICE = "/replayd.v1.ReplayService/"
 
@@ -49,7 +52,7 @@ class Stream(Generic[T]):
         return self._session.replay
 
     @property
-    def state(self) -> stream_pb2.State.ValueType:
+    def state(self) -> stream_pb2.FollowState.ValueType:
         """How a stream that follows stands to the live replay."""
         return self._session.state
 
@@ -108,20 +111,32 @@ class Client:
         """Closes the connection. Streams end."""
         self._channel.close()
 
-    def events(self, replay: str, **options: Unpack[StreamOptions]) -> Stream[Event[Any]]:
-        """Streams the events of a replay, one by one."""
+    @overload
+    def events(self, replay: str, *, format: Format[E, B], **options: Unpack[StreamOptions]) -> Stream[E]: ...
+    @overload
+    def events(self, replay: str, *, format: None = None, **options: Unpack[StreamOptions]) -> Stream[AnyEvent]: ...
+    def events(
+        self, replay: str, *, format: Format[Any, Any] | None = None, **options: Unpack[StreamOptions]
+    ) -> Stream[Any]:
+        """Streams the events of a replay, one by one.
 
-        session = Session(*build(replay, options))
+        With a format a type checker knows that the events are of that format, and other replays are refused."""
+        session = Session(*build(replay, options), format)
         return Stream(session, lambda stream: _events(stream, self._responses(session)))
 
-    def batches(self, replay: str, **options: Unpack[StreamOptions]) -> Stream[Batch[Any]]:
-        """Streams the events of a replay, batch by batch."""
-
-        session = Session(*build(replay, options))
+    @overload
+    def batches(self, replay: str, *, format: Format[E, B], **options: Unpack[StreamOptions]) -> Stream[B]: ...
+    @overload
+    def batches(self, replay: str, *, format: None = None, **options: Unpack[StreamOptions]) -> Stream[AnyBatch]: ...
+    def batches(
+        self, replay: str, *, format: Format[Any, Any] | None = None, **options: Unpack[StreamOptions]
+    ) -> Stream[Any]:
+        """Streams the events of a replay, batch by batch. See events for formats."""
+        session = Session(*build(replay, options), format)
         return Stream(session, lambda stream: _batches(stream, self._responses(session)))
 
     def responses(self, replay: str, **options: Unpack[StreamOptions]) -> Stream[stream_pb2.StreamEventsResponse]:
-        """Streams everything that the daemon says: start, batches, heartbeats, states, gaps, end."""
+        """Streams everything that the daemon says: start, states, batches, heartbeats, what becomes of the replay, gaps, end."""
 
         def items(stream: Stream[stream_pb2.StreamEventsResponse]) -> Iterator[stream_pb2.StreamEventsResponse]:
             for response in self._responses(session):
@@ -131,15 +146,27 @@ class Client:
         session = Session(*build(replay, options))
         return Stream(session, items)
 
-    def decode(self, source: Source, **options: Unpack[StreamOptions]) -> Stream[Event[Any]]:
+    @overload
+    def decode(self, source: Source, *, format: Format[E, B], **options: Unpack[StreamOptions]) -> Stream[E]: ...
+    @overload
+    def decode(self, source: Source, *, format: None = None, **options: Unpack[StreamOptions]) -> Stream[AnyEvent]: ...
+    def decode(
+        self, source: Source, *, format: Format[Any, Any] | None = None, **options: Unpack[StreamOptions]
+    ) -> Stream[Any]:
         """Sends a file to the daemon and streams its events, one by one. It is not resumed. What keeps the file from
         being read is raised as it is, such as FileNotFoundError."""
-        session = Session(build(name_of(source), options)[0], None)
+        session = Session(build(name_of(source), options)[0], None, format)
         return Stream(session, lambda stream: _events(stream, self._decoded(session, source)))
 
-    def decode_batches(self, source: Source, **options: Unpack[StreamOptions]) -> Stream[Batch[Any]]:
+    @overload
+    def decode_batches(self, source: Source, *, format: Format[E, B], **options: Unpack[StreamOptions]) -> Stream[B]: ...
+    @overload
+    def decode_batches(self, source: Source, *, format: None = None, **options: Unpack[StreamOptions]) -> Stream[AnyBatch]: ...
+    def decode_batches(
+        self, source: Source, *, format: Format[Any, Any] | None = None, **options: Unpack[StreamOptions]
+    ) -> Stream[Any]:
         """Sends a file to the daemon and streams its events, batch by batch. It is not resumed."""
-        session = Session(build(name_of(source), options)[0], None)
+        session = Session(build(name_of(source), options)[0], None, format)
         return Stream(session, lambda stream: _batches(stream, self._decoded(session, source)))
 
     def _decoded(self, session: Session, source: Source) -> Iterator[stream_pb2.StreamEventsResponse]:
@@ -182,10 +209,15 @@ class Client:
         *,
         formats: list[replay_pb2.Format.ValueType] | None = None,
         filter: replay_pb2.ReplayFilter | None = None,
-        page_size: int = 1000,
+        view: replay_pb2.ReplayView.ValueType = replay_pb2.REPLAY_VIEW_UNSPECIFIED,
+        page_size: int | None = None,
     ) -> Iterator[replay_pb2.Replay]:
-        """Lists the replays below a directory, ordered by name; all of them when none is given. They are fetched page by page."""
-        request = replay_pb2.ListReplaysRequest(directory=directory, formats=formats, filter=filter, page_size=page_size)
+        """Lists the replays below a directory, ordered by name; all of them when none is given. They are fetched page by
+        page. What is told of each depends on the view; see ReplayView in replay.proto."""
+        basic = view in (replay_pb2.REPLAY_VIEW_UNSPECIFIED, replay_pb2.REPLAY_VIEW_BASIC)
+        request = replay_pb2.ListReplaysRequest(
+            directory=directory, formats=formats, filter=filter, view=view, page_size=page_size or (1000 if basic else 100)
+        )
         while True:
             page = self._unary("ListReplays", request, replay_pb2.ListReplaysResponse)
             yield from page.replays
@@ -235,19 +267,19 @@ R = TypeVar("R", bound=Message)
 
 
 def _events(
-    stream: Stream[Event[Any]], responses: Iterator[stream_pb2.StreamEventsResponse]
-) -> Iterator[Event[Any]]:
+    stream: Stream[Any], responses: Iterator[stream_pb2.StreamEventsResponse]
+) -> Iterator[Any]:
     for response in responses:
-        if response.HasField("batch"):
-            yield from Batch[Any](response)
+        if response.HasField("batch") or response.HasField("state"):
+            yield from Batch(response)
         stream.cursor = response.cursor or stream.cursor
 
 
 def _batches(
-    stream: Stream[Batch[Any]], responses: Iterator[stream_pb2.StreamEventsResponse]
-) -> Iterator[Batch[Any]]:
+    stream: Stream[Any], responses: Iterator[stream_pb2.StreamEventsResponse]
+) -> Iterator[Any]:
     for response in responses:
-        if response.HasField("batch"):
+        if response.HasField("batch") or response.HasField("state"):
             yield Batch(response)
         stream.cursor = response.cursor or stream.cursor
 

@@ -1,15 +1,17 @@
 """What tools want to know of StarCraft II replays that takes more than one event to tell.
 
     import replayd
+    from replayd.events import sc2replay
     from replayd.sc2 import Selections
 
     with replayd.connect("localhost:7171") as client:
         selections = Selections()
-        for event in client.events("game.SC2Replay", kinds=[*Selections.KINDS, "cmd"]):
+        kinds: list[sc2replay.Kind] = [*Selections.KINDS, "cmd"]
+        for event in client.events("game.SC2Replay", format=sc2replay.FORMAT, kinds=kinds):
             selections.apply(event)
             if event.kind == "cmd":
-                units = selections.selected(event.player.user_id)
-                print(event.tick, event.player.name, event.value.abil.name, [unit.type_name for unit in units])
+                units = selections.selected(event.event.player.user_id)
+                print(event.tick, event.event.player.name, event.value.abil.name, [unit.type_name for unit in units])
 
 Each helper is told of every event in turn, and needs those of its KINDS: a filter must let them through, and the stream
 must begin at the replay's beginning. Everything is computed from facts of the replay alone; ticks are gameloops.
@@ -19,20 +21,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from ._event import Event
+from .events import sc2replay
 from .sc2replay.v1 import events_pb2 as sc2
 
 _SELECTION = 10
 """The number of the selection itself among the control groups."""
 
 
-def _user(event: Event[Any]) -> int:
+def _user(event: sc2replay.Event) -> int:
     """Whose doing it was. Replays without a lobby know players by their numbers only."""
     player = event.event.player
-    number: int = player.user_id if player.HasField("user_id") else player.player_id
-    return number
+    return player.user_id if player.HasField("user_id") else player.player_id
 
 
 class Selections:
@@ -41,7 +42,7 @@ class Selections:
     Units that have died stay in a list until the game takes them out, which it does when the list is used again.
     """
 
-    KINDS: ClassVar[tuple[str, ...]] = ("selection_delta", "control_group_update")
+    KINDS: ClassVar[tuple[sc2replay.Kind, ...]] = ("selection_delta", "control_group_update")
 
     def __init__(self) -> None:
         self._lists: dict[tuple[int, int], list[sc2.Unit]] = {}
@@ -54,7 +55,7 @@ class Selections:
         """The units in a user's control group, 0 to 9, by ascending tag."""
         return list(self._lists.get((user, number), ()))
 
-    def apply(self, event: Event[Any]) -> None:
+    def apply(self, event: sc2replay.Event) -> None:
         """Follows an event. Those of other kinds change nothing."""
         if event.kind == "selection_delta":
             delta: sc2.SelectionDelta = event.value
@@ -103,12 +104,12 @@ def _with(units: Iterable[sc2.Unit], added: Iterable[sc2.Unit]) -> list[sc2.Unit
 class Supply:
     """The supply of players, as the game last told it: every 160 gameloops, since 2.0.8."""
 
-    KINDS: ClassVar[tuple[str, ...]] = ("player_stats",)
+    KINDS: ClassVar[tuple[sc2replay.Kind, ...]] = ("player_stats",)
 
     def __init__(self) -> None:
         self._stats: dict[int, list[tuple[int, sc2.PlayerStats]]] = {}
 
-    def apply(self, event: Event[Any]) -> None:
+    def apply(self, event: sc2replay.Event) -> None:
         """Follows an event. Those of other kinds change nothing."""
         if event.kind == "player_stats":
             self._stats.setdefault(event.value.player_id, []).append((event.tick, event.value))
@@ -134,7 +135,7 @@ class ActionsPerMinute:
     clock of the speed "Faster".
     """
 
-    KINDS: ClassVar[tuple[str, ...]] = (
+    KINDS: ClassVar[tuple[sc2replay.Kind, ...]] = (
         "start", "player_info", "cmd", "cmd_update_target_point", "cmd_update_target_unit", "selection_delta",
         "control_group_update", "game_user_leave", "player_leave",
     )  # fmt: skip
@@ -146,7 +147,7 @@ class ActionsPerMinute:
         self._blizzard: dict[int, float] = {}
         self._seconds = 0
 
-    def apply(self, event: Event[Any]) -> None:
+    def apply(self, event: sc2replay.Event) -> None:
         """Follows an event. Those of other kinds change nothing."""
         if event.kind in self._ACTIONS:
             user = _user(event)
@@ -195,11 +196,13 @@ class Step:
     """The supply that the player's units took at that tick, as the game last told it. None before it first did."""
 
 
-BUILD_KINDS = ("unit_born", "unit_init", "unit_done", "unit_type_change", "upgrade", *Supply.KINDS)
+BUILD_KINDS: tuple[sc2replay.Kind, ...] = (
+    "unit_born", "unit_init", "unit_done", "unit_type_change", "upgrade", *Supply.KINDS,
+)  # fmt: skip
 """The kinds that build_order needs."""
 
 
-def build_order(events: Iterable[Event[Any]]) -> Iterator[Step]:
+def build_order(events: Iterable[sc2replay.Event]) -> Iterator[Step]:
     """Yields what each player has made, by ascending tick, when all events were seen. What was there from the beginning
     is no step, nor is what nobody owns."""
     supply = Supply()
@@ -210,19 +213,21 @@ def build_order(events: Iterable[Event[Any]]) -> Iterator[Step]:
         player = event.event.player.player_id
         if event.tick == 0 or not player:
             continue
-        value = event.value
         if event.kind == "unit_init":
-            open_[value.unit.tag] = len(steps)
-            steps.append((event.tick, True, None, player, value.unit.type_name, False, _class(value.unit)))
-        elif event.kind == "unit_done" and value.unit.tag in open_:
-            at = open_.pop(value.unit.tag)
-            steps[at] = (*steps[at][:2], event.tick, *steps[at][3:])
-        elif event.kind == "unit_born" or event.kind == "unit_type_change" and _is_made(value):
-            begun = value.HasField("started_tick")
-            tick = value.started_tick if begun else event.tick
-            steps.append((tick, begun, event.tick, player, value.unit.type_name, False, _class(value.unit)))
+            unit = event.value.unit
+            open_[unit.tag] = len(steps)
+            steps.append((event.tick, True, None, player, unit.type_name, False, _class(unit)))
+        elif event.kind == "unit_done":
+            if (at := open_.pop(event.value.unit.tag, None)) is not None:
+                steps[at] = (*steps[at][:2], event.tick, *steps[at][3:])
+        elif event.kind == "unit_born" or event.kind == "unit_type_change":
+            made = event.value
+            if isinstance(made, sc2.UnitBorn) or _is_made(made):
+                begun = made.HasField("started_tick")
+                tick = made.started_tick if begun else event.tick
+                steps.append((tick, begun, event.tick, player, made.unit.type_name, False, _class(made.unit)))
         elif event.kind == "upgrade":
-            steps.append((event.tick, False, event.tick, player, value.upgrade_type_name, True, 0))
+            steps.append((event.tick, False, event.tick, player, event.value.upgrade_type_name, True, 0))
     for tick, begun, done, player, name, upgrade, unit_class in sorted(steps, key=lambda step: step[0]):
         yield Step(tick, begun, done, player, name, upgrade, unit_class, supply.used(player, tick))
 

@@ -13,6 +13,7 @@
 package datafilev1
 
 import (
+	_ "github.com/replayd/replayd/proto/replayd/options/v1"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
@@ -186,59 +187,59 @@ func (PixelFormat) EnumDescriptor() ([]byte, []int) {
 }
 
 // What an envelope animates.
-type EnvelopeChannels int32
+type EnvelopeKind int32
 
 const (
-	// Not known.
-	EnvelopeChannels_ENVELOPE_CHANNELS_UNSPECIFIED EnvelopeChannels = 0
-	// 1 channel: volume.
-	EnvelopeChannels_ENVELOPE_CHANNELS_SOUND EnvelopeChannels = 1
-	// 3 channels: x, y, rotation in degrees.
-	EnvelopeChannels_ENVELOPE_CHANNELS_POSITION EnvelopeChannels = 3
-	// 4 channels: red, green, blue, alpha.
-	EnvelopeChannels_ENVELOPE_CHANNELS_COLOR EnvelopeChannels = 4
+	// Not known: the number of channels says nothing.
+	EnvelopeKind_ENVELOPE_KIND_UNSPECIFIED EnvelopeKind = 0
+	// A volume: 1 channel.
+	EnvelopeKind_ENVELOPE_KIND_VOLUME EnvelopeKind = 1
+	// A position: 3 channels, x, y, rotation in degrees.
+	EnvelopeKind_ENVELOPE_KIND_POSITION EnvelopeKind = 2
+	// A colour: 4 channels, red, green, blue, alpha.
+	EnvelopeKind_ENVELOPE_KIND_COLOR EnvelopeKind = 3
 )
 
-// Enum value maps for EnvelopeChannels.
+// Enum value maps for EnvelopeKind.
 var (
-	EnvelopeChannels_name = map[int32]string{
-		0: "ENVELOPE_CHANNELS_UNSPECIFIED",
-		1: "ENVELOPE_CHANNELS_SOUND",
-		3: "ENVELOPE_CHANNELS_POSITION",
-		4: "ENVELOPE_CHANNELS_COLOR",
+	EnvelopeKind_name = map[int32]string{
+		0: "ENVELOPE_KIND_UNSPECIFIED",
+		1: "ENVELOPE_KIND_VOLUME",
+		2: "ENVELOPE_KIND_POSITION",
+		3: "ENVELOPE_KIND_COLOR",
 	}
-	EnvelopeChannels_value = map[string]int32{
-		"ENVELOPE_CHANNELS_UNSPECIFIED": 0,
-		"ENVELOPE_CHANNELS_SOUND":       1,
-		"ENVELOPE_CHANNELS_POSITION":    3,
-		"ENVELOPE_CHANNELS_COLOR":       4,
+	EnvelopeKind_value = map[string]int32{
+		"ENVELOPE_KIND_UNSPECIFIED": 0,
+		"ENVELOPE_KIND_VOLUME":      1,
+		"ENVELOPE_KIND_POSITION":    2,
+		"ENVELOPE_KIND_COLOR":       3,
 	}
 )
 
-func (x EnvelopeChannels) Enum() *EnvelopeChannels {
-	p := new(EnvelopeChannels)
+func (x EnvelopeKind) Enum() *EnvelopeKind {
+	p := new(EnvelopeKind)
 	*p = x
 	return p
 }
 
-func (x EnvelopeChannels) String() string {
+func (x EnvelopeKind) String() string {
 	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
 }
 
-func (EnvelopeChannels) Descriptor() protoreflect.EnumDescriptor {
+func (EnvelopeKind) Descriptor() protoreflect.EnumDescriptor {
 	return file_replayd_datafile_v1_events_proto_enumTypes[2].Descriptor()
 }
 
-func (EnvelopeChannels) Type() protoreflect.EnumType {
+func (EnvelopeKind) Type() protoreflect.EnumType {
 	return &file_replayd_datafile_v1_events_proto_enumTypes[2]
 }
 
-func (x EnvelopeChannels) Number() protoreflect.EnumNumber {
+func (x EnvelopeKind) Number() protoreflect.EnumNumber {
 	return protoreflect.EnumNumber(x)
 }
 
-// Deprecated: Use EnvelopeChannels.Descriptor instead.
-func (EnvelopeChannels) EnumDescriptor() ([]byte, []int) {
+// Deprecated: Use EnvelopeKind.Descriptor instead.
+func (EnvelopeKind) EnumDescriptor() ([]byte, []int) {
 	return file_replayd_datafile_v1_events_proto_rawDescGZIP(), []int{2}
 }
 
@@ -311,7 +312,7 @@ func (Curve) EnumDescriptor() ([]byte, []int) {
 	return file_replayd_datafile_v1_events_proto_rawDescGZIP(), []int{3}
 }
 
-// What the tiles of a layer are. See TileLayer for how they are stored.
+// What a layer is. See TileLayer for how tiles are stored.
 type LayerKind int32
 
 const (
@@ -331,6 +332,10 @@ const (
 	LayerKind_LAYER_KIND_SWITCH LayerKind = 6
 	// DDNet's zones of other tuning. See TuneTile.
 	LayerKind_LAYER_KIND_TUNE LayerKind = 7
+	// Textured quads.
+	LayerKind_LAYER_KIND_QUADS LayerKind = 8
+	// Sound sources.
+	LayerKind_LAYER_KIND_SOUNDS LayerKind = 9
 )
 
 // Enum value maps for LayerKind.
@@ -344,6 +349,8 @@ var (
 		5: "LAYER_KIND_SPEEDUP",
 		6: "LAYER_KIND_SWITCH",
 		7: "LAYER_KIND_TUNE",
+		8: "LAYER_KIND_QUADS",
+		9: "LAYER_KIND_SOUNDS",
 	}
 	LayerKind_value = map[string]int32{
 		"LAYER_KIND_UNSPECIFIED": 0,
@@ -354,6 +361,8 @@ var (
 		"LAYER_KIND_SPEEDUP":     5,
 		"LAYER_KIND_SWITCH":      6,
 		"LAYER_KIND_TUNE":        7,
+		"LAYER_KIND_QUADS":       8,
+		"LAYER_KIND_SOUNDS":      9,
 	}
 )
 
@@ -1544,8 +1553,8 @@ type Envelope struct {
 	Envelope int32 `protobuf:"varint,1,opt,name=envelope,proto3" json:"envelope,omitempty"`
 	// Version of the item: 1, 2, or 3, which means that all envelope points of the file carry bezier tangents.
 	Version int32 `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"`
-	// How many values each of its points has, which tells what is animated. Other numbers than the named ones may occur.
-	Channels EnvelopeChannels `protobuf:"varint,3,opt,name=channels,proto3,enum=replayd.datafile.v1.EnvelopeChannels" json:"channels,omitempty"`
+	// What it animates, as its number of channels tells.
+	Kind EnvelopeKind `protobuf:"varint,3,opt,name=kind,proto3,enum=replayd.datafile.v1.EnvelopeKind" json:"kind,omitempty"`
 	// Its first point, an index into all points of the file.
 	FirstPoint int32 `protobuf:"varint,4,opt,name=first_point,json=firstPoint,proto3" json:"first_point,omitempty"`
 	// How many points it has.
@@ -1555,7 +1564,9 @@ type Envelope struct {
 	// True when the animation follows the server's clock, so that all players see the same.
 	Synchronized bool `protobuf:"varint,7,opt,name=synchronized,proto3" json:"synchronized,omitempty"`
 	// What the item holds beyond the known fields.
-	Extra         []int32 `protobuf:"zigzag32,8,rep,packed,name=extra,proto3" json:"extra,omitempty"`
+	Extra []int32 `protobuf:"zigzag32,8,rep,packed,name=extra,proto3" json:"extra,omitempty"`
+	// How many values each of its points has.
+	Channels      int32 `protobuf:"varint,9,opt,name=channels,proto3" json:"channels,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1604,11 +1615,11 @@ func (x *Envelope) GetVersion() int32 {
 	return 0
 }
 
-func (x *Envelope) GetChannels() EnvelopeChannels {
+func (x *Envelope) GetKind() EnvelopeKind {
 	if x != nil {
-		return x.Channels
+		return x.Kind
 	}
-	return EnvelopeChannels_ENVELOPE_CHANNELS_UNSPECIFIED
+	return EnvelopeKind_ENVELOPE_KIND_UNSPECIFIED
 }
 
 func (x *Envelope) GetFirstPoint() int32 {
@@ -1644,6 +1655,13 @@ func (x *Envelope) GetExtra() []int32 {
 		return x.Extra
 	}
 	return nil
+}
+
+func (x *Envelope) GetChannels() int32 {
+	if x != nil {
+		return x.Channels
+	}
+	return 0
 }
 
 // Points of the envelopes. All envelopes share one list, in which each has its range.
@@ -1778,11 +1796,11 @@ func (x *EnvelopePoint) GetBezier() *Bezier {
 type Bezier struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Time before the point, in milliseconds, 0 or negative.
-	InDx []int32 `protobuf:"zigzag32,1,rep,packed,name=in_dx,json=inDx,proto3" json:"in_dx,omitempty"`
+	InDxMs []int32 `protobuf:"zigzag32,1,rep,packed,name=in_dx_ms,json=inDxMs,proto3" json:"in_dx_ms,omitempty"`
 	// Value relative to the point's, in fixed point.
 	InDy []int32 `protobuf:"zigzag32,2,rep,packed,name=in_dy,json=inDy,proto3" json:"in_dy,omitempty"`
 	// Time after the point, in milliseconds, 0 or positive.
-	OutDx []int32 `protobuf:"zigzag32,3,rep,packed,name=out_dx,json=outDx,proto3" json:"out_dx,omitempty"`
+	OutDxMs []int32 `protobuf:"zigzag32,3,rep,packed,name=out_dx_ms,json=outDxMs,proto3" json:"out_dx_ms,omitempty"`
 	// Value relative to the point's, in fixed point.
 	OutDy         []int32 `protobuf:"zigzag32,4,rep,packed,name=out_dy,json=outDy,proto3" json:"out_dy,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1819,9 +1837,9 @@ func (*Bezier) Descriptor() ([]byte, []int) {
 	return file_replayd_datafile_v1_events_proto_rawDescGZIP(), []int{12}
 }
 
-func (x *Bezier) GetInDx() []int32 {
+func (x *Bezier) GetInDxMs() []int32 {
 	if x != nil {
-		return x.InDx
+		return x.InDxMs
 	}
 	return nil
 }
@@ -1833,9 +1851,9 @@ func (x *Bezier) GetInDy() []int32 {
 	return nil
 }
 
-func (x *Bezier) GetOutDx() []int32 {
+func (x *Bezier) GetOutDxMs() []int32 {
 	if x != nil {
-		return x.OutDx
+		return x.OutDxMs
 	}
 	return nil
 }
@@ -2134,10 +2152,10 @@ func (x *Clip) GetHeight() int32 {
 // Flags are 1: mirrored at the vertical axis, 2: at the horizontal axis, 4: opaque, 8: turned by 90 degrees.
 type TileLayer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The layer's index over all kinds of layers and all groups: not layer_in_group, by which filters name it.
+	// The layer's index over all kinds of layers and all groups.
 	Layer int32 `protobuf:"varint,1,opt,name=layer,proto3" json:"layer,omitempty"`
-	// The group that it belongs to, -1 for none.
-	Group int32 `protobuf:"zigzag32,2,opt,name=group,proto3" json:"group,omitempty"`
+	// The group that it belongs to. Absent for none.
+	Group *int32 `protobuf:"zigzag32,2,opt,name=group,proto3,oneof" json:"group,omitempty"`
 	// What its tiles are.
 	Kind LayerKind `protobuf:"varint,3,opt,name=kind,proto3,enum=replayd.datafile.v1.LayerKind" json:"kind,omitempty"`
 	// Version of the item: 2, 3 or 4.
@@ -2152,14 +2170,14 @@ type TileLayer struct {
 	Name string `protobuf:"bytes,8,opt,name=name,proto3" json:"name,omitempty"`
 	// Colour that its tiles are multiplied with.
 	Color *Color `protobuf:"bytes,9,opt,name=color,proto3" json:"color,omitempty"`
-	// Envelope that animates the colour, -1 for none.
-	ColorEnvelope int32 `protobuf:"zigzag32,10,opt,name=color_envelope,json=colorEnvelope,proto3" json:"color_envelope,omitempty"`
+	// Envelope that animates the colour. Absent for none.
+	ColorEnvelope *int32 `protobuf:"zigzag32,10,opt,name=color_envelope,json=colorEnvelope,proto3,oneof" json:"color_envelope,omitempty"`
 	// Shift of that animation in milliseconds.
-	ColorEnvelopeOffset int32 `protobuf:"zigzag32,11,opt,name=color_envelope_offset,json=colorEnvelopeOffset,proto3" json:"color_envelope_offset,omitempty"`
-	// Image with its tiles, 16 x 16 of them; -1 for none.
-	Image int32 `protobuf:"zigzag32,12,opt,name=image,proto3" json:"image,omitempty"`
-	// The blob with its tiles, -1 for none.
-	Data int32 `protobuf:"zigzag32,13,opt,name=data,proto3" json:"data,omitempty"`
+	ColorEnvelopeOffsetMs int32 `protobuf:"zigzag32,11,opt,name=color_envelope_offset_ms,json=colorEnvelopeOffsetMs,proto3" json:"color_envelope_offset_ms,omitempty"`
+	// Image with its tiles, 16 x 16 of them. Absent for none.
+	Image *int32 `protobuf:"zigzag32,12,opt,name=image,proto3,oneof" json:"image,omitempty"`
+	// The blob with its tiles. Absent for none.
+	Data *int32 `protobuf:"zigzag32,13,opt,name=data,proto3,oneof" json:"data,omitempty"`
 	// Bytes of a tile: 2, 4 or 6.
 	BytesPerTile int32 `protobuf:"varint,14,opt,name=bytes_per_tile,json=bytesPerTile,proto3" json:"bytes_per_tile,omitempty"`
 	// The item's flags: 1 game, 2 tele, 4 speedup, 8 front, 16 switch, 32 tune. Where more than one is set, the lowest
@@ -2167,8 +2185,8 @@ type TileLayer struct {
 	Flags int32 `protobuf:"varint,15,opt,name=flags,proto3" json:"flags,omitempty"`
 	// What the item holds beyond the known fields.
 	Extra []int32 `protobuf:"zigzag32,16,rep,packed,name=extra,proto3" json:"extra,omitempty"`
-	// The layer's index among the layers of its group, -1 without a group.
-	LayerInGroup  int32 `protobuf:"zigzag32,17,opt,name=layer_in_group,json=layerInGroup,proto3" json:"layer_in_group,omitempty"`
+	// The layer's index among the layers of its group. Absent without a group.
+	LayerInGroup  *int32 `protobuf:"zigzag32,17,opt,name=layer_in_group,json=layerInGroup,proto3,oneof" json:"layer_in_group,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2211,8 +2229,8 @@ func (x *TileLayer) GetLayer() int32 {
 }
 
 func (x *TileLayer) GetGroup() int32 {
-	if x != nil {
-		return x.Group
+	if x != nil && x.Group != nil {
+		return *x.Group
 	}
 	return 0
 }
@@ -2267,29 +2285,29 @@ func (x *TileLayer) GetColor() *Color {
 }
 
 func (x *TileLayer) GetColorEnvelope() int32 {
-	if x != nil {
-		return x.ColorEnvelope
+	if x != nil && x.ColorEnvelope != nil {
+		return *x.ColorEnvelope
 	}
 	return 0
 }
 
-func (x *TileLayer) GetColorEnvelopeOffset() int32 {
+func (x *TileLayer) GetColorEnvelopeOffsetMs() int32 {
 	if x != nil {
-		return x.ColorEnvelopeOffset
+		return x.ColorEnvelopeOffsetMs
 	}
 	return 0
 }
 
 func (x *TileLayer) GetImage() int32 {
-	if x != nil {
-		return x.Image
+	if x != nil && x.Image != nil {
+		return *x.Image
 	}
 	return 0
 }
 
 func (x *TileLayer) GetData() int32 {
-	if x != nil {
-		return x.Data
+	if x != nil && x.Data != nil {
+		return *x.Data
 	}
 	return 0
 }
@@ -2316,8 +2334,8 @@ func (x *TileLayer) GetExtra() []int32 {
 }
 
 func (x *TileLayer) GetLayerInGroup() int32 {
-	if x != nil {
-		return x.LayerInGroup
+	if x != nil && x.LayerInGroup != nil {
+		return *x.LayerInGroup
 	}
 	return 0
 }
@@ -2399,10 +2417,10 @@ func (x *Color) GetA() int32 {
 // and do not overlap.
 type Tiles struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The layer's index over all kinds of layers and all groups: not layer_in_group, by which filters name it.
+	// The layer's index over all kinds of layers and all groups.
 	Layer int32 `protobuf:"varint,1,opt,name=layer,proto3" json:"layer,omitempty"`
-	// The group that it belongs to, -1 for none.
-	Group int32 `protobuf:"zigzag32,2,opt,name=group,proto3" json:"group,omitempty"`
+	// The group that it belongs to. Absent for none.
+	Group *int32 `protobuf:"zigzag32,2,opt,name=group,proto3,oneof" json:"group,omitempty"`
 	// What the tiles are.
 	Kind LayerKind `protobuf:"varint,3,opt,name=kind,proto3,enum=replayd.datafile.v1.LayerKind" json:"kind,omitempty"`
 	// The first column.
@@ -2460,8 +2478,8 @@ func (x *Tiles) GetLayer() int32 {
 }
 
 func (x *Tiles) GetGroup() int32 {
-	if x != nil {
-		return x.Group
+	if x != nil && x.Group != nil {
+		return *x.Group
 	}
 	return 0
 }
@@ -2518,10 +2536,10 @@ func (x *Tiles) GetData() []byte {
 // Which tiles a layer that affects play has.
 type TileSummary struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The layer's index over all kinds of layers and all groups: not layer_in_group, by which filters name it.
+	// The layer's index over all kinds of layers and all groups.
 	Layer int32 `protobuf:"varint,1,opt,name=layer,proto3" json:"layer,omitempty"`
-	// The group that it belongs to, -1 for none.
-	Group int32 `protobuf:"zigzag32,2,opt,name=group,proto3" json:"group,omitempty"`
+	// The group that it belongs to. Absent for none.
+	Group *int32 `protobuf:"zigzag32,2,opt,name=group,proto3,oneof" json:"group,omitempty"`
 	// What the tiles are.
 	Kind LayerKind `protobuf:"varint,3,opt,name=kind,proto3,enum=replayd.datafile.v1.LayerKind" json:"kind,omitempty"`
 	// What there is of each kind of tile, in order of their numbers. Air (0) is not listed.
@@ -2568,8 +2586,8 @@ func (x *TileSummary) GetLayer() int32 {
 }
 
 func (x *TileSummary) GetGroup() int32 {
-	if x != nil {
-		return x.Group
+	if x != nil && x.Group != nil {
+		return *x.Group
 	}
 	return 0
 }
@@ -2692,10 +2710,10 @@ func (x *TileCount) GetMaxY() int32 {
 // A layer of textured quads.
 type QuadLayer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The layer's index over all kinds of layers and all groups: not layer_in_group, by which filters name it.
+	// The layer's index over all kinds of layers and all groups.
 	Layer int32 `protobuf:"varint,1,opt,name=layer,proto3" json:"layer,omitempty"`
-	// The group that it belongs to, -1 for none.
-	Group int32 `protobuf:"zigzag32,2,opt,name=group,proto3" json:"group,omitempty"`
+	// The group that it belongs to. Absent for none.
+	Group *int32 `protobuf:"zigzag32,2,opt,name=group,proto3,oneof" json:"group,omitempty"`
 	// Version of the item: 1 or 2.
 	Version int32 `protobuf:"varint,3,opt,name=version,proto3" json:"version,omitempty"`
 	// How many quads it has.
@@ -2704,14 +2722,14 @@ type QuadLayer struct {
 	Detail bool `protobuf:"varint,5,opt,name=detail,proto3" json:"detail,omitempty"`
 	// The layer's name.
 	Name string `protobuf:"bytes,6,opt,name=name,proto3" json:"name,omitempty"`
-	// Image that the quads show, -1 for none.
-	Image int32 `protobuf:"zigzag32,7,opt,name=image,proto3" json:"image,omitempty"`
-	// The blob with its quads, -1 for none.
-	Data int32 `protobuf:"zigzag32,8,opt,name=data,proto3" json:"data,omitempty"`
+	// Image that the quads show. Absent for none.
+	Image *int32 `protobuf:"zigzag32,7,opt,name=image,proto3,oneof" json:"image,omitempty"`
+	// The blob with its quads. Absent for none.
+	Data *int32 `protobuf:"zigzag32,8,opt,name=data,proto3,oneof" json:"data,omitempty"`
 	// What the item holds beyond the known fields.
 	Extra []int32 `protobuf:"zigzag32,9,rep,packed,name=extra,proto3" json:"extra,omitempty"`
-	// The layer's index among the layers of its group, -1 without a group.
-	LayerInGroup  int32 `protobuf:"zigzag32,10,opt,name=layer_in_group,json=layerInGroup,proto3" json:"layer_in_group,omitempty"`
+	// The layer's index among the layers of its group. Absent without a group.
+	LayerInGroup  *int32 `protobuf:"zigzag32,10,opt,name=layer_in_group,json=layerInGroup,proto3,oneof" json:"layer_in_group,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2754,8 +2772,8 @@ func (x *QuadLayer) GetLayer() int32 {
 }
 
 func (x *QuadLayer) GetGroup() int32 {
-	if x != nil {
-		return x.Group
+	if x != nil && x.Group != nil {
+		return *x.Group
 	}
 	return 0
 }
@@ -2789,15 +2807,15 @@ func (x *QuadLayer) GetName() string {
 }
 
 func (x *QuadLayer) GetImage() int32 {
-	if x != nil {
-		return x.Image
+	if x != nil && x.Image != nil {
+		return *x.Image
 	}
 	return 0
 }
 
 func (x *QuadLayer) GetData() int32 {
-	if x != nil {
-		return x.Data
+	if x != nil && x.Data != nil {
+		return *x.Data
 	}
 	return 0
 }
@@ -2810,8 +2828,8 @@ func (x *QuadLayer) GetExtra() []int32 {
 }
 
 func (x *QuadLayer) GetLayerInGroup() int32 {
-	if x != nil {
-		return x.LayerInGroup
+	if x != nil && x.LayerInGroup != nil {
+		return *x.LayerInGroup
 	}
 	return 0
 }
@@ -2819,10 +2837,10 @@ func (x *QuadLayer) GetLayerInGroup() int32 {
 // Quads of a quad layer.
 type Quads struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The layer's index over all kinds of layers and all groups: not layer_in_group, by which filters name it.
+	// The layer's index over all kinds of layers and all groups.
 	Layer int32 `protobuf:"varint,1,opt,name=layer,proto3" json:"layer,omitempty"`
-	// The group that it belongs to, -1 for none.
-	Group int32 `protobuf:"zigzag32,2,opt,name=group,proto3" json:"group,omitempty"`
+	// The group that it belongs to. Absent for none.
+	Group *int32 `protobuf:"zigzag32,2,opt,name=group,proto3,oneof" json:"group,omitempty"`
 	// The index of the first of these quads in the layer.
 	First int32 `protobuf:"varint,3,opt,name=first,proto3" json:"first,omitempty"`
 	// The quads.
@@ -2869,8 +2887,8 @@ func (x *Quads) GetLayer() int32 {
 }
 
 func (x *Quads) GetGroup() int32 {
-	if x != nil {
-		return x.Group
+	if x != nil && x.Group != nil {
+		return *x.Group
 	}
 	return 0
 }
@@ -2899,16 +2917,16 @@ type Quad struct {
 	Colors []*Color `protobuf:"bytes,2,rep,name=colors,proto3" json:"colors,omitempty"`
 	// The texture coordinates of the 4 corners, fixed point: 1024 is the image's full width or height.
 	Texture []*Point `protobuf:"bytes,3,rep,name=texture,proto3" json:"texture,omitempty"`
-	// Envelope that moves the quad, -1 for none.
-	PositionEnvelope int32 `protobuf:"zigzag32,4,opt,name=position_envelope,json=positionEnvelope,proto3" json:"position_envelope,omitempty"`
+	// Envelope that moves the quad. Absent for none.
+	PositionEnvelope *int32 `protobuf:"zigzag32,4,opt,name=position_envelope,json=positionEnvelope,proto3,oneof" json:"position_envelope,omitempty"`
 	// Shift of that animation in milliseconds.
-	PositionEnvelopeOffset int32 `protobuf:"zigzag32,5,opt,name=position_envelope_offset,json=positionEnvelopeOffset,proto3" json:"position_envelope_offset,omitempty"`
-	// Envelope that colours the quad, -1 for none.
-	ColorEnvelope int32 `protobuf:"zigzag32,6,opt,name=color_envelope,json=colorEnvelope,proto3" json:"color_envelope,omitempty"`
+	PositionEnvelopeOffsetMs int32 `protobuf:"zigzag32,5,opt,name=position_envelope_offset_ms,json=positionEnvelopeOffsetMs,proto3" json:"position_envelope_offset_ms,omitempty"`
+	// Envelope that colours the quad. Absent for none.
+	ColorEnvelope *int32 `protobuf:"zigzag32,6,opt,name=color_envelope,json=colorEnvelope,proto3,oneof" json:"color_envelope,omitempty"`
 	// Shift of that animation in milliseconds.
-	ColorEnvelopeOffset int32 `protobuf:"zigzag32,7,opt,name=color_envelope_offset,json=colorEnvelopeOffset,proto3" json:"color_envelope_offset,omitempty"`
-	unknownFields       protoimpl.UnknownFields
-	sizeCache           protoimpl.SizeCache
+	ColorEnvelopeOffsetMs int32 `protobuf:"zigzag32,7,opt,name=color_envelope_offset_ms,json=colorEnvelopeOffsetMs,proto3" json:"color_envelope_offset_ms,omitempty"`
+	unknownFields         protoimpl.UnknownFields
+	sizeCache             protoimpl.SizeCache
 }
 
 func (x *Quad) Reset() {
@@ -2963,29 +2981,29 @@ func (x *Quad) GetTexture() []*Point {
 }
 
 func (x *Quad) GetPositionEnvelope() int32 {
-	if x != nil {
-		return x.PositionEnvelope
+	if x != nil && x.PositionEnvelope != nil {
+		return *x.PositionEnvelope
 	}
 	return 0
 }
 
-func (x *Quad) GetPositionEnvelopeOffset() int32 {
+func (x *Quad) GetPositionEnvelopeOffsetMs() int32 {
 	if x != nil {
-		return x.PositionEnvelopeOffset
+		return x.PositionEnvelopeOffsetMs
 	}
 	return 0
 }
 
 func (x *Quad) GetColorEnvelope() int32 {
-	if x != nil {
-		return x.ColorEnvelope
+	if x != nil && x.ColorEnvelope != nil {
+		return *x.ColorEnvelope
 	}
 	return 0
 }
 
-func (x *Quad) GetColorEnvelopeOffset() int32 {
+func (x *Quad) GetColorEnvelopeOffsetMs() int32 {
 	if x != nil {
-		return x.ColorEnvelopeOffset
+		return x.ColorEnvelopeOffsetMs
 	}
 	return 0
 }
@@ -3048,10 +3066,10 @@ func (x *Point) GetY() int32 {
 // A layer of sound sources.
 type SoundLayer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The layer's index over all kinds of layers and all groups: not layer_in_group, by which filters name it.
+	// The layer's index over all kinds of layers and all groups.
 	Layer int32 `protobuf:"varint,1,opt,name=layer,proto3" json:"layer,omitempty"`
-	// The group that it belongs to, -1 for none.
-	Group int32 `protobuf:"zigzag32,2,opt,name=group,proto3" json:"group,omitempty"`
+	// The group that it belongs to. Absent for none.
+	Group *int32 `protobuf:"zigzag32,2,opt,name=group,proto3,oneof" json:"group,omitempty"`
 	// Version of the item.
 	Version int32 `protobuf:"varint,3,opt,name=version,proto3" json:"version,omitempty"`
 	// How many sources it has.
@@ -3060,16 +3078,16 @@ type SoundLayer struct {
 	Detail bool `protobuf:"varint,5,opt,name=detail,proto3" json:"detail,omitempty"`
 	// The layer's name.
 	Name string `protobuf:"bytes,6,opt,name=name,proto3" json:"name,omitempty"`
-	// Sound that the sources play, -1 for none.
-	Sound int32 `protobuf:"zigzag32,7,opt,name=sound,proto3" json:"sound,omitempty"`
-	// The blob with its sources, -1 for none.
-	Data int32 `protobuf:"zigzag32,8,opt,name=data,proto3" json:"data,omitempty"`
+	// Sound that the sources play. Absent for none.
+	Sound *int32 `protobuf:"zigzag32,7,opt,name=sound,proto3,oneof" json:"sound,omitempty"`
+	// The blob with its sources. Absent for none.
+	Data *int32 `protobuf:"zigzag32,8,opt,name=data,proto3,oneof" json:"data,omitempty"`
 	// True for the first, short-lived kind of sound layer (type 9), whose sources have fewer fields.
 	Deprecated bool `protobuf:"varint,9,opt,name=deprecated,proto3" json:"deprecated,omitempty"`
 	// What the item holds beyond the known fields.
 	Extra []int32 `protobuf:"zigzag32,10,rep,packed,name=extra,proto3" json:"extra,omitempty"`
-	// The layer's index among the layers of its group, -1 without a group.
-	LayerInGroup  int32 `protobuf:"zigzag32,11,opt,name=layer_in_group,json=layerInGroup,proto3" json:"layer_in_group,omitempty"`
+	// The layer's index among the layers of its group. Absent without a group.
+	LayerInGroup  *int32 `protobuf:"zigzag32,11,opt,name=layer_in_group,json=layerInGroup,proto3,oneof" json:"layer_in_group,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3112,8 +3130,8 @@ func (x *SoundLayer) GetLayer() int32 {
 }
 
 func (x *SoundLayer) GetGroup() int32 {
-	if x != nil {
-		return x.Group
+	if x != nil && x.Group != nil {
+		return *x.Group
 	}
 	return 0
 }
@@ -3147,15 +3165,15 @@ func (x *SoundLayer) GetName() string {
 }
 
 func (x *SoundLayer) GetSound() int32 {
-	if x != nil {
-		return x.Sound
+	if x != nil && x.Sound != nil {
+		return *x.Sound
 	}
 	return 0
 }
 
 func (x *SoundLayer) GetData() int32 {
-	if x != nil {
-		return x.Data
+	if x != nil && x.Data != nil {
+		return *x.Data
 	}
 	return 0
 }
@@ -3175,8 +3193,8 @@ func (x *SoundLayer) GetExtra() []int32 {
 }
 
 func (x *SoundLayer) GetLayerInGroup() int32 {
-	if x != nil {
-		return x.LayerInGroup
+	if x != nil && x.LayerInGroup != nil {
+		return *x.LayerInGroup
 	}
 	return 0
 }
@@ -3184,10 +3202,10 @@ func (x *SoundLayer) GetLayerInGroup() int32 {
 // Sound sources of a sound layer.
 type SoundSources struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The layer's index over all kinds of layers and all groups: not layer_in_group, by which filters name it.
+	// The layer's index over all kinds of layers and all groups.
 	Layer int32 `protobuf:"varint,1,opt,name=layer,proto3" json:"layer,omitempty"`
-	// The group that it belongs to, -1 for none.
-	Group int32 `protobuf:"zigzag32,2,opt,name=group,proto3" json:"group,omitempty"`
+	// The group that it belongs to. Absent for none.
+	Group *int32 `protobuf:"zigzag32,2,opt,name=group,proto3,oneof" json:"group,omitempty"`
 	// The index of the first of these sources in the layer.
 	First int32 `protobuf:"varint,3,opt,name=first,proto3" json:"first,omitempty"`
 	// The sources.
@@ -3234,8 +3252,8 @@ func (x *SoundSources) GetLayer() int32 {
 }
 
 func (x *SoundSources) GetGroup() int32 {
-	if x != nil {
-		return x.Group
+	if x != nil && x.Group != nil {
+		return *x.Group
 	}
 	return 0
 }
@@ -3267,14 +3285,14 @@ type SoundSource struct {
 	DelayS int32 `protobuf:"zigzag32,4,opt,name=delay_s,json=delayS,proto3" json:"delay_s,omitempty"`
 	// How loud it still is at the edge: 0 to 255.
 	Falloff int32 `protobuf:"zigzag32,5,opt,name=falloff,proto3" json:"falloff,omitempty"`
-	// Envelope that moves the source, -1 for none.
-	PositionEnvelope int32 `protobuf:"zigzag32,6,opt,name=position_envelope,json=positionEnvelope,proto3" json:"position_envelope,omitempty"`
+	// Envelope that moves the source. Absent for none.
+	PositionEnvelope *int32 `protobuf:"zigzag32,6,opt,name=position_envelope,json=positionEnvelope,proto3,oneof" json:"position_envelope,omitempty"`
 	// Shift of that animation in milliseconds.
-	PositionEnvelopeOffset int32 `protobuf:"zigzag32,7,opt,name=position_envelope_offset,json=positionEnvelopeOffset,proto3" json:"position_envelope_offset,omitempty"`
-	// Envelope that changes the volume, -1 for none.
-	SoundEnvelope int32 `protobuf:"zigzag32,8,opt,name=sound_envelope,json=soundEnvelope,proto3" json:"sound_envelope,omitempty"`
+	PositionEnvelopeOffsetMs int32 `protobuf:"zigzag32,7,opt,name=position_envelope_offset_ms,json=positionEnvelopeOffsetMs,proto3" json:"position_envelope_offset_ms,omitempty"`
+	// Envelope that changes the volume. Absent for none.
+	SoundEnvelope *int32 `protobuf:"zigzag32,8,opt,name=sound_envelope,json=soundEnvelope,proto3,oneof" json:"sound_envelope,omitempty"`
 	// Shift of that animation in milliseconds.
-	SoundEnvelopeOffset int32 `protobuf:"zigzag32,9,opt,name=sound_envelope_offset,json=soundEnvelopeOffset,proto3" json:"sound_envelope_offset,omitempty"`
+	SoundEnvelopeOffsetMs int32 `protobuf:"zigzag32,9,opt,name=sound_envelope_offset_ms,json=soundEnvelopeOffsetMs,proto3" json:"sound_envelope_offset_ms,omitempty"`
 	// The area in which it is heard.
 	Shape SoundShape `protobuf:"varint,10,opt,name=shape,proto3,enum=replayd.datafile.v1.SoundShape" json:"shape,omitempty"`
 	// Width of a rectangle in world units, fixed point. 0 for a circle.
@@ -3353,29 +3371,29 @@ func (x *SoundSource) GetFalloff() int32 {
 }
 
 func (x *SoundSource) GetPositionEnvelope() int32 {
-	if x != nil {
-		return x.PositionEnvelope
+	if x != nil && x.PositionEnvelope != nil {
+		return *x.PositionEnvelope
 	}
 	return 0
 }
 
-func (x *SoundSource) GetPositionEnvelopeOffset() int32 {
+func (x *SoundSource) GetPositionEnvelopeOffsetMs() int32 {
 	if x != nil {
-		return x.PositionEnvelopeOffset
+		return x.PositionEnvelopeOffsetMs
 	}
 	return 0
 }
 
 func (x *SoundSource) GetSoundEnvelope() int32 {
-	if x != nil {
-		return x.SoundEnvelope
+	if x != nil && x.SoundEnvelope != nil {
+		return *x.SoundEnvelope
 	}
 	return 0
 }
 
-func (x *SoundSource) GetSoundEnvelopeOffset() int32 {
+func (x *SoundSource) GetSoundEnvelopeOffsetMs() int32 {
 	if x != nil {
-		return x.SoundEnvelopeOffset
+		return x.SoundEnvelopeOffsetMs
 	}
 	return 0
 }
@@ -3581,8 +3599,8 @@ type Automapper struct {
 	Group int32 `protobuf:"zigzag32,2,opt,name=group,proto3" json:"group,omitempty"`
 	// The layer's number within the group.
 	LayerInGroup int32 `protobuf:"zigzag32,3,opt,name=layer_in_group,json=layerInGroup,proto3" json:"layer_in_group,omitempty"`
-	// The automapper's configuration, -1 for none.
-	Config int32 `protobuf:"zigzag32,4,opt,name=config,proto3" json:"config,omitempty"`
+	// The automapper's configuration. Absent for none.
+	Config *int32 `protobuf:"zigzag32,4,opt,name=config,proto3,oneof" json:"config,omitempty"`
 	// Seed of its random numbers.
 	Seed int32 `protobuf:"zigzag32,5,opt,name=seed,proto3" json:"seed,omitempty"`
 	// True when it runs whenever the layer changes.
@@ -3590,7 +3608,9 @@ type Automapper struct {
 	// The item's flags.
 	Flags int32 `protobuf:"varint,7,opt,name=flags,proto3" json:"flags,omitempty"`
 	// What the item holds beyond the known fields.
-	Extra         []int32 `protobuf:"zigzag32,8,rep,packed,name=extra,proto3" json:"extra,omitempty"`
+	Extra []int32 `protobuf:"zigzag32,8,rep,packed,name=extra,proto3" json:"extra,omitempty"`
+	// The layer's index over all kinds of layers and all groups. Absent where there is no such layer.
+	Layer         *int32 `protobuf:"zigzag32,9,opt,name=layer,proto3,oneof" json:"layer,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3647,8 +3667,8 @@ func (x *Automapper) GetLayerInGroup() int32 {
 }
 
 func (x *Automapper) GetConfig() int32 {
-	if x != nil {
-		return x.Config
+	if x != nil && x.Config != nil {
+		return *x.Config
 	}
 	return 0
 }
@@ -3679,6 +3699,13 @@ func (x *Automapper) GetExtra() []int32 {
 		return x.Extra
 	}
 	return nil
+}
+
+func (x *Automapper) GetLayer() int32 {
+	if x != nil && x.Layer != nil {
+		return *x.Layer
+	}
+	return 0
 }
 
 // The index entry that gives a UUID to an item type of this file. Old tools wrote some of them twice.
@@ -3931,7 +3958,7 @@ var File_replayd_datafile_v1_events_proto protoreflect.FileDescriptor
 
 const file_replayd_datafile_v1_events_proto_rawDesc = "" +
 	"\n" +
-	" replayd/datafile/v1/events.proto\x12\x13replayd.datafile.v1\"?\n" +
+	" replayd/datafile/v1/events.proto\x12\x13replayd.datafile.v1\x1a replayd/options/v1/options.proto\"?\n" +
 	"\tEventList\x122\n" +
 	"\x06events\x18\x01 \x03(\v2\x1a.replayd.datafile.v1.EventR\x06events\"\xb3\f\n" +
 	"\x05Event\x12\x17\n" +
@@ -4017,18 +4044,19 @@ const file_replayd_datafile_v1_events_proto_rawDesc = "" +
 	"\tImageData\x12\x14\n" +
 	"\x05image\x18\x01 \x01(\x05R\x05image\x12\x16\n" +
 	"\x06offset\x18\x02 \x01(\x05R\x06offset\x12\x12\n" +
-	"\x04data\x18\x03 \x01(\fR\x04data\"\x91\x02\n" +
+	"\x04data\x18\x03 \x01(\fR\x04data\"\xa1\x02\n" +
 	"\bEnvelope\x12\x1a\n" +
 	"\benvelope\x18\x01 \x01(\x05R\benvelope\x12\x18\n" +
-	"\aversion\x18\x02 \x01(\x05R\aversion\x12A\n" +
-	"\bchannels\x18\x03 \x01(\x0e2%.replayd.datafile.v1.EnvelopeChannelsR\bchannels\x12\x1f\n" +
+	"\aversion\x18\x02 \x01(\x05R\aversion\x125\n" +
+	"\x04kind\x18\x03 \x01(\x0e2!.replayd.datafile.v1.EnvelopeKindR\x04kind\x12\x1f\n" +
 	"\vfirst_point\x18\x04 \x01(\x05R\n" +
 	"firstPoint\x12\x1d\n" +
 	"\n" +
 	"num_points\x18\x05 \x01(\x05R\tnumPoints\x12\x12\n" +
 	"\x04name\x18\x06 \x01(\tR\x04name\x12\"\n" +
 	"\fsynchronized\x18\a \x01(\bR\fsynchronized\x12\x14\n" +
-	"\x05extra\x18\b \x03(\x11R\x05extra\"b\n" +
+	"\x05extra\x18\b \x03(\x11R\x05extra\x12\x1a\n" +
+	"\bchannels\x18\t \x01(\x05R\bchannels\"b\n" +
 	"\x0eEnvelopePoints\x12\x14\n" +
 	"\x05first\x18\x01 \x01(\x05R\x05first\x12:\n" +
 	"\x06points\x18\x02 \x03(\v2\".replayd.datafile.v1.EnvelopePointR\x06points\"\xa7\x01\n" +
@@ -4036,11 +4064,11 @@ const file_replayd_datafile_v1_events_proto_rawDesc = "" +
 	"\atime_ms\x18\x01 \x01(\x05R\x06timeMs\x120\n" +
 	"\x05curve\x18\x02 \x01(\x0e2\x1a.replayd.datafile.v1.CurveR\x05curve\x12\x16\n" +
 	"\x06values\x18\x03 \x03(\x11R\x06values\x123\n" +
-	"\x06bezier\x18\x04 \x01(\v2\x1b.replayd.datafile.v1.BezierR\x06bezier\"`\n" +
-	"\x06Bezier\x12\x13\n" +
-	"\x05in_dx\x18\x01 \x03(\x11R\x04inDx\x12\x13\n" +
-	"\x05in_dy\x18\x02 \x03(\x11R\x04inDy\x12\x15\n" +
-	"\x06out_dx\x18\x03 \x03(\x11R\x05outDx\x12\x15\n" +
+	"\x06bezier\x18\x04 \x01(\v2\x1b.replayd.datafile.v1.BezierR\x06bezier\"j\n" +
+	"\x06Bezier\x12\x18\n" +
+	"\bin_dx_ms\x18\x01 \x03(\x11R\x06inDxMs\x12\x13\n" +
+	"\x05in_dy\x18\x02 \x03(\x11R\x04inDy\x12\x1a\n" +
+	"\tout_dx_ms\x18\x03 \x03(\x11R\aoutDxMs\x12\x15\n" +
 	"\x06out_dy\x18\x04 \x03(\x11R\x05outDy\"D\n" +
 	"\x0fEnvelopeBeziers\x12\x1d\n" +
 	"\n" +
@@ -4068,46 +4096,53 @@ const file_replayd_datafile_v1_events_proto_rawDesc = "" +
 	"\x01x\x18\x01 \x01(\x11R\x01x\x12\f\n" +
 	"\x01y\x18\x02 \x01(\x11R\x01y\x12\x14\n" +
 	"\x05width\x18\x03 \x01(\x11R\x05width\x12\x16\n" +
-	"\x06height\x18\x04 \x01(\x11R\x06height\"\x8e\x04\n" +
+	"\x06height\x18\x04 \x01(\x11R\x06height\"\x8d\x05\n" +
 	"\tTileLayer\x12\x14\n" +
-	"\x05layer\x18\x01 \x01(\x05R\x05layer\x12\x14\n" +
-	"\x05group\x18\x02 \x01(\x11R\x05group\x122\n" +
+	"\x05layer\x18\x01 \x01(\x05R\x05layer\x12\x1f\n" +
+	"\x05group\x18\x02 \x01(\x11B\x04\xf0\xe1\x18\x01H\x00R\x05group\x88\x01\x01\x122\n" +
 	"\x04kind\x18\x03 \x01(\x0e2\x1e.replayd.datafile.v1.LayerKindR\x04kind\x12\x18\n" +
 	"\aversion\x18\x04 \x01(\x05R\aversion\x12\x14\n" +
 	"\x05width\x18\x05 \x01(\x05R\x05width\x12\x16\n" +
 	"\x06height\x18\x06 \x01(\x05R\x06height\x12\x16\n" +
 	"\x06detail\x18\a \x01(\bR\x06detail\x12\x12\n" +
 	"\x04name\x18\b \x01(\tR\x04name\x120\n" +
-	"\x05color\x18\t \x01(\v2\x1a.replayd.datafile.v1.ColorR\x05color\x12%\n" +
+	"\x05color\x18\t \x01(\v2\x1a.replayd.datafile.v1.ColorR\x05color\x120\n" +
 	"\x0ecolor_envelope\x18\n" +
-	" \x01(\x11R\rcolorEnvelope\x122\n" +
-	"\x15color_envelope_offset\x18\v \x01(\x11R\x13colorEnvelopeOffset\x12\x14\n" +
-	"\x05image\x18\f \x01(\x11R\x05image\x12\x12\n" +
-	"\x04data\x18\r \x01(\x11R\x04data\x12$\n" +
+	" \x01(\x11B\x04\xf0\xe1\x18\x01H\x01R\rcolorEnvelope\x88\x01\x01\x127\n" +
+	"\x18color_envelope_offset_ms\x18\v \x01(\x11R\x15colorEnvelopeOffsetMs\x12\x1f\n" +
+	"\x05image\x18\f \x01(\x11B\x04\xf0\xe1\x18\x01H\x02R\x05image\x88\x01\x01\x12\x1d\n" +
+	"\x04data\x18\r \x01(\x11B\x04\xf0\xe1\x18\x01H\x03R\x04data\x88\x01\x01\x12$\n" +
 	"\x0ebytes_per_tile\x18\x0e \x01(\x05R\fbytesPerTile\x12\x14\n" +
 	"\x05flags\x18\x0f \x01(\x05R\x05flags\x12\x14\n" +
-	"\x05extra\x18\x10 \x03(\x11R\x05extra\x12$\n" +
-	"\x0elayer_in_group\x18\x11 \x01(\x11R\flayerInGroup\"?\n" +
+	"\x05extra\x18\x10 \x03(\x11R\x05extra\x12/\n" +
+	"\x0elayer_in_group\x18\x11 \x01(\x11B\x04\xf0\xe1\x18\x01H\x04R\flayerInGroup\x88\x01\x01B\b\n" +
+	"\x06_groupB\x11\n" +
+	"\x0f_color_envelopeB\b\n" +
+	"\x06_imageB\a\n" +
+	"\x05_dataB\x11\n" +
+	"\x0f_layer_in_group\"?\n" +
 	"\x05Color\x12\f\n" +
 	"\x01r\x18\x01 \x01(\x11R\x01r\x12\f\n" +
 	"\x01g\x18\x02 \x01(\x11R\x01g\x12\f\n" +
 	"\x01b\x18\x03 \x01(\x11R\x01b\x12\f\n" +
-	"\x01a\x18\x04 \x01(\x11R\x01a\"\xeb\x01\n" +
+	"\x01a\x18\x04 \x01(\x11R\x01a\"\x80\x02\n" +
 	"\x05Tiles\x12\x14\n" +
-	"\x05layer\x18\x01 \x01(\x05R\x05layer\x12\x14\n" +
-	"\x05group\x18\x02 \x01(\x11R\x05group\x122\n" +
+	"\x05layer\x18\x01 \x01(\x05R\x05layer\x12\x1f\n" +
+	"\x05group\x18\x02 \x01(\x11B\x04\xf0\xe1\x18\x01H\x00R\x05group\x88\x01\x01\x122\n" +
 	"\x04kind\x18\x03 \x01(\x0e2\x1e.replayd.datafile.v1.LayerKindR\x04kind\x12\f\n" +
 	"\x01x\x18\x04 \x01(\x05R\x01x\x12\f\n" +
 	"\x01y\x18\x05 \x01(\x05R\x01y\x12\x18\n" +
 	"\acolumns\x18\x06 \x01(\x05R\acolumns\x12\x12\n" +
 	"\x04rows\x18\a \x01(\x05R\x04rows\x12$\n" +
 	"\x0ebytes_per_tile\x18\b \x01(\x05R\fbytesPerTile\x12\x12\n" +
-	"\x04data\x18\t \x01(\fR\x04data\"\xa5\x01\n" +
+	"\x04data\x18\t \x01(\fR\x04dataB\b\n" +
+	"\x06_group\"\xba\x01\n" +
 	"\vTileSummary\x12\x14\n" +
-	"\x05layer\x18\x01 \x01(\x05R\x05layer\x12\x14\n" +
-	"\x05group\x18\x02 \x01(\x11R\x05group\x122\n" +
+	"\x05layer\x18\x01 \x01(\x05R\x05layer\x12\x1f\n" +
+	"\x05group\x18\x02 \x01(\x11B\x04\xf0\xe1\x18\x01H\x00R\x05group\x88\x01\x01\x122\n" +
 	"\x04kind\x18\x03 \x01(\x0e2\x1e.replayd.datafile.v1.LayerKindR\x04kind\x126\n" +
-	"\x06counts\x18\x04 \x03(\v2\x1e.replayd.datafile.v1.TileCountR\x06counts\"\x9d\x01\n" +
+	"\x06counts\x18\x04 \x03(\v2\x1e.replayd.datafile.v1.TileCountR\x06countsB\b\n" +
+	"\x06_group\"\x9d\x01\n" +
 	"\tTileCount\x12\x12\n" +
 	"\x04tile\x18\x01 \x01(\x05R\x04tile\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
@@ -4115,72 +4150,86 @@ const file_replayd_datafile_v1_events_proto_rawDesc = "" +
 	"\x05min_x\x18\x04 \x01(\x05R\x04minX\x12\x13\n" +
 	"\x05min_y\x18\x05 \x01(\x05R\x04minY\x12\x13\n" +
 	"\x05max_x\x18\x06 \x01(\x05R\x04maxX\x12\x13\n" +
-	"\x05max_y\x18\a \x01(\x05R\x04maxY\"\x80\x02\n" +
+	"\x05max_y\x18\a \x01(\x05R\x04maxY\"\xdc\x02\n" +
 	"\tQuadLayer\x12\x14\n" +
-	"\x05layer\x18\x01 \x01(\x05R\x05layer\x12\x14\n" +
-	"\x05group\x18\x02 \x01(\x11R\x05group\x12\x18\n" +
+	"\x05layer\x18\x01 \x01(\x05R\x05layer\x12\x1f\n" +
+	"\x05group\x18\x02 \x01(\x11B\x04\xf0\xe1\x18\x01H\x00R\x05group\x88\x01\x01\x12\x18\n" +
 	"\aversion\x18\x03 \x01(\x05R\aversion\x12\x1b\n" +
 	"\tnum_quads\x18\x04 \x01(\x05R\bnumQuads\x12\x16\n" +
 	"\x06detail\x18\x05 \x01(\bR\x06detail\x12\x12\n" +
-	"\x04name\x18\x06 \x01(\tR\x04name\x12\x14\n" +
-	"\x05image\x18\a \x01(\x11R\x05image\x12\x12\n" +
-	"\x04data\x18\b \x01(\x11R\x04data\x12\x14\n" +
-	"\x05extra\x18\t \x03(\x11R\x05extra\x12$\n" +
+	"\x04name\x18\x06 \x01(\tR\x04name\x12\x1f\n" +
+	"\x05image\x18\a \x01(\x11B\x04\xf0\xe1\x18\x01H\x01R\x05image\x88\x01\x01\x12\x1d\n" +
+	"\x04data\x18\b \x01(\x11B\x04\xf0\xe1\x18\x01H\x02R\x04data\x88\x01\x01\x12\x14\n" +
+	"\x05extra\x18\t \x03(\x11R\x05extra\x12/\n" +
 	"\x0elayer_in_group\x18\n" +
-	" \x01(\x11R\flayerInGroup\"z\n" +
+	" \x01(\x11B\x04\xf0\xe1\x18\x01H\x03R\flayerInGroup\x88\x01\x01B\b\n" +
+	"\x06_groupB\b\n" +
+	"\x06_imageB\a\n" +
+	"\x05_dataB\x11\n" +
+	"\x0f_layer_in_group\"\x8f\x01\n" +
 	"\x05Quads\x12\x14\n" +
-	"\x05layer\x18\x01 \x01(\x05R\x05layer\x12\x14\n" +
-	"\x05group\x18\x02 \x01(\x11R\x05group\x12\x14\n" +
+	"\x05layer\x18\x01 \x01(\x05R\x05layer\x12\x1f\n" +
+	"\x05group\x18\x02 \x01(\x11B\x04\xf0\xe1\x18\x01H\x00R\x05group\x88\x01\x01\x12\x14\n" +
 	"\x05first\x18\x03 \x01(\x05R\x05first\x12/\n" +
-	"\x05quads\x18\x04 \x03(\v2\x19.replayd.datafile.v1.QuadR\x05quads\"\xe6\x02\n" +
+	"\x05quads\x18\x04 \x03(\v2\x19.replayd.datafile.v1.QuadR\x05quadsB\b\n" +
+	"\x06_group\"\xaf\x03\n" +
 	"\x04Quad\x122\n" +
 	"\x06points\x18\x01 \x03(\v2\x1a.replayd.datafile.v1.PointR\x06points\x122\n" +
 	"\x06colors\x18\x02 \x03(\v2\x1a.replayd.datafile.v1.ColorR\x06colors\x124\n" +
-	"\atexture\x18\x03 \x03(\v2\x1a.replayd.datafile.v1.PointR\atexture\x12+\n" +
-	"\x11position_envelope\x18\x04 \x01(\x11R\x10positionEnvelope\x128\n" +
-	"\x18position_envelope_offset\x18\x05 \x01(\x11R\x16positionEnvelopeOffset\x12%\n" +
-	"\x0ecolor_envelope\x18\x06 \x01(\x11R\rcolorEnvelope\x122\n" +
-	"\x15color_envelope_offset\x18\a \x01(\x11R\x13colorEnvelopeOffset\"#\n" +
+	"\atexture\x18\x03 \x03(\v2\x1a.replayd.datafile.v1.PointR\atexture\x126\n" +
+	"\x11position_envelope\x18\x04 \x01(\x11B\x04\xf0\xe1\x18\x01H\x00R\x10positionEnvelope\x88\x01\x01\x12=\n" +
+	"\x1bposition_envelope_offset_ms\x18\x05 \x01(\x11R\x18positionEnvelopeOffsetMs\x120\n" +
+	"\x0ecolor_envelope\x18\x06 \x01(\x11B\x04\xf0\xe1\x18\x01H\x01R\rcolorEnvelope\x88\x01\x01\x127\n" +
+	"\x18color_envelope_offset_ms\x18\a \x01(\x11R\x15colorEnvelopeOffsetMsB\x14\n" +
+	"\x12_position_envelopeB\x11\n" +
+	"\x0f_color_envelope\"#\n" +
 	"\x05Point\x12\f\n" +
 	"\x01x\x18\x01 \x01(\x11R\x01x\x12\f\n" +
-	"\x01y\x18\x02 \x01(\x11R\x01y\"\xa5\x02\n" +
+	"\x01y\x18\x02 \x01(\x11R\x01y\"\x81\x03\n" +
 	"\n" +
 	"SoundLayer\x12\x14\n" +
-	"\x05layer\x18\x01 \x01(\x05R\x05layer\x12\x14\n" +
-	"\x05group\x18\x02 \x01(\x11R\x05group\x12\x18\n" +
+	"\x05layer\x18\x01 \x01(\x05R\x05layer\x12\x1f\n" +
+	"\x05group\x18\x02 \x01(\x11B\x04\xf0\xe1\x18\x01H\x00R\x05group\x88\x01\x01\x12\x18\n" +
 	"\aversion\x18\x03 \x01(\x05R\aversion\x12\x1f\n" +
 	"\vnum_sources\x18\x04 \x01(\x05R\n" +
 	"numSources\x12\x16\n" +
 	"\x06detail\x18\x05 \x01(\bR\x06detail\x12\x12\n" +
-	"\x04name\x18\x06 \x01(\tR\x04name\x12\x14\n" +
-	"\x05sound\x18\a \x01(\x11R\x05sound\x12\x12\n" +
-	"\x04data\x18\b \x01(\x11R\x04data\x12\x1e\n" +
+	"\x04name\x18\x06 \x01(\tR\x04name\x12\x1f\n" +
+	"\x05sound\x18\a \x01(\x11B\x04\xf0\xe1\x18\x01H\x01R\x05sound\x88\x01\x01\x12\x1d\n" +
+	"\x04data\x18\b \x01(\x11B\x04\xf0\xe1\x18\x01H\x02R\x04data\x88\x01\x01\x12\x1e\n" +
 	"\n" +
 	"deprecated\x18\t \x01(\bR\n" +
 	"deprecated\x12\x14\n" +
 	"\x05extra\x18\n" +
-	" \x03(\x11R\x05extra\x12$\n" +
-	"\x0elayer_in_group\x18\v \x01(\x11R\flayerInGroup\"\x8c\x01\n" +
+	" \x03(\x11R\x05extra\x12/\n" +
+	"\x0elayer_in_group\x18\v \x01(\x11B\x04\xf0\xe1\x18\x01H\x03R\flayerInGroup\x88\x01\x01B\b\n" +
+	"\x06_groupB\b\n" +
+	"\x06_soundB\a\n" +
+	"\x05_dataB\x11\n" +
+	"\x0f_layer_in_group\"\xa1\x01\n" +
 	"\fSoundSources\x12\x14\n" +
-	"\x05layer\x18\x01 \x01(\x05R\x05layer\x12\x14\n" +
-	"\x05group\x18\x02 \x01(\x11R\x05group\x12\x14\n" +
+	"\x05layer\x18\x01 \x01(\x05R\x05layer\x12\x1f\n" +
+	"\x05group\x18\x02 \x01(\x11B\x04\xf0\xe1\x18\x01H\x00R\x05group\x88\x01\x01\x12\x14\n" +
 	"\x05first\x18\x03 \x01(\x05R\x05first\x12:\n" +
-	"\asources\x18\x04 \x03(\v2 .replayd.datafile.v1.SoundSourceR\asources\"\xdd\x03\n" +
+	"\asources\x18\x04 \x03(\v2 .replayd.datafile.v1.SoundSourceR\asourcesB\b\n" +
+	"\x06_group\"\xa6\x04\n" +
 	"\vSoundSource\x126\n" +
 	"\bposition\x18\x01 \x01(\v2\x1a.replayd.datafile.v1.PointR\bposition\x12\x12\n" +
 	"\x04loop\x18\x02 \x01(\bR\x04loop\x12\x10\n" +
 	"\x03pan\x18\x03 \x01(\bR\x03pan\x12\x17\n" +
 	"\adelay_s\x18\x04 \x01(\x11R\x06delayS\x12\x18\n" +
-	"\afalloff\x18\x05 \x01(\x11R\afalloff\x12+\n" +
-	"\x11position_envelope\x18\x06 \x01(\x11R\x10positionEnvelope\x128\n" +
-	"\x18position_envelope_offset\x18\a \x01(\x11R\x16positionEnvelopeOffset\x12%\n" +
-	"\x0esound_envelope\x18\b \x01(\x11R\rsoundEnvelope\x122\n" +
-	"\x15sound_envelope_offset\x18\t \x01(\x11R\x13soundEnvelopeOffset\x125\n" +
+	"\afalloff\x18\x05 \x01(\x11R\afalloff\x126\n" +
+	"\x11position_envelope\x18\x06 \x01(\x11B\x04\xf0\xe1\x18\x01H\x00R\x10positionEnvelope\x88\x01\x01\x12=\n" +
+	"\x1bposition_envelope_offset_ms\x18\a \x01(\x11R\x18positionEnvelopeOffsetMs\x120\n" +
+	"\x0esound_envelope\x18\b \x01(\x11B\x04\xf0\xe1\x18\x01H\x01R\rsoundEnvelope\x88\x01\x01\x127\n" +
+	"\x18sound_envelope_offset_ms\x18\t \x01(\x11R\x15soundEnvelopeOffsetMs\x125\n" +
 	"\x05shape\x18\n" +
 	" \x01(\x0e2\x1f.replayd.datafile.v1.SoundShapeR\x05shape\x12\x14\n" +
 	"\x05width\x18\v \x01(\x11R\x05width\x12\x16\n" +
 	"\x06height\x18\f \x01(\x11R\x06height\x12\x16\n" +
-	"\x06radius\x18\r \x01(\x11R\x06radius\"\xba\x01\n" +
+	"\x06radius\x18\r \x01(\x11R\x06radiusB\x14\n" +
+	"\x12_position_envelopeB\x11\n" +
+	"\x0f_sound_envelope\"\xba\x01\n" +
 	"\x05Sound\x12\x14\n" +
 	"\x05sound\x18\x01 \x01(\x05R\x05sound\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\x05R\aversion\x12\x1a\n" +
@@ -4192,17 +4241,20 @@ const file_replayd_datafile_v1_events_proto_rawDesc = "" +
 	"\tSoundData\x12\x14\n" +
 	"\x05sound\x18\x01 \x01(\x05R\x05sound\x12\x16\n" +
 	"\x06offset\x18\x02 \x01(\x05R\x06offset\x12\x12\n" +
-	"\x04data\x18\x03 \x01(\fR\x04data\"\xd8\x01\n" +
+	"\x04data\x18\x03 \x01(\fR\x04data\"\x99\x02\n" +
 	"\n" +
 	"Automapper\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\x05R\aversion\x12\x14\n" +
 	"\x05group\x18\x02 \x01(\x11R\x05group\x12$\n" +
-	"\x0elayer_in_group\x18\x03 \x01(\x11R\flayerInGroup\x12\x16\n" +
-	"\x06config\x18\x04 \x01(\x11R\x06config\x12\x12\n" +
+	"\x0elayer_in_group\x18\x03 \x01(\x11R\flayerInGroup\x12!\n" +
+	"\x06config\x18\x04 \x01(\x11B\x04\xf0\xe1\x18\x01H\x00R\x06config\x88\x01\x01\x12\x12\n" +
 	"\x04seed\x18\x05 \x01(\x11R\x04seed\x12\x1c\n" +
 	"\tautomatic\x18\x06 \x01(\bR\tautomatic\x12\x14\n" +
 	"\x05flags\x18\a \x01(\x05R\x05flags\x12\x14\n" +
-	"\x05extra\x18\b \x03(\x11R\x05extra\"F\n" +
+	"\x05extra\x18\b \x03(\x11R\x05extra\x12\x1f\n" +
+	"\x05layer\x18\t \x01(\x11B\x04\xf0\xe1\x18\x01H\x01R\x05layer\x88\x01\x01B\t\n" +
+	"\a_configB\b\n" +
+	"\x06_layer\"F\n" +
 	"\bUuidType\x12\x12\n" +
 	"\x04type\x18\x01 \x01(\x05R\x04type\x12\x12\n" +
 	"\x04uuid\x18\x02 \x01(\tR\x04uuid\x12\x12\n" +
@@ -4241,12 +4293,12 @@ const file_replayd_datafile_v1_events_proto_rawDesc = "" +
 	"\vPixelFormat\x12\x1c\n" +
 	"\x18PIXEL_FORMAT_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10PIXEL_FORMAT_RGB\x10\x01\x12\x15\n" +
-	"\x11PIXEL_FORMAT_RGBA\x10\x02*\x8f\x01\n" +
-	"\x10EnvelopeChannels\x12!\n" +
-	"\x1dENVELOPE_CHANNELS_UNSPECIFIED\x10\x00\x12\x1b\n" +
-	"\x17ENVELOPE_CHANNELS_SOUND\x10\x01\x12\x1e\n" +
-	"\x1aENVELOPE_CHANNELS_POSITION\x10\x03\x12\x1b\n" +
-	"\x17ENVELOPE_CHANNELS_COLOR\x10\x04*\x84\x01\n" +
+	"\x11PIXEL_FORMAT_RGBA\x10\x02*|\n" +
+	"\fEnvelopeKind\x12\x1d\n" +
+	"\x19ENVELOPE_KIND_UNSPECIFIED\x10\x00\x12\x18\n" +
+	"\x14ENVELOPE_KIND_VOLUME\x10\x01\x12\x1a\n" +
+	"\x16ENVELOPE_KIND_POSITION\x10\x02\x12\x17\n" +
+	"\x13ENVELOPE_KIND_COLOR\x10\x03*\x84\x01\n" +
 	"\x05Curve\x12\x15\n" +
 	"\x11CURVE_UNSPECIFIED\x10\x00\x12\x0e\n" +
 	"\n" +
@@ -4257,7 +4309,7 @@ const file_replayd_datafile_v1_events_proto_rawDesc = "" +
 	"\n" +
 	"CURVE_FAST\x10\x04\x12\x10\n" +
 	"\fCURVE_SMOOTH\x10\x05\x12\x10\n" +
-	"\fCURVE_BEZIER\x10\x06*\xc1\x01\n" +
+	"\fCURVE_BEZIER\x10\x06*\xee\x01\n" +
 	"\tLayerKind\x12\x1a\n" +
 	"\x16LAYER_KIND_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10LAYER_KIND_TILES\x10\x01\x12\x13\n" +
@@ -4266,7 +4318,9 @@ const file_replayd_datafile_v1_events_proto_rawDesc = "" +
 	"\x0fLAYER_KIND_TELE\x10\x04\x12\x16\n" +
 	"\x12LAYER_KIND_SPEEDUP\x10\x05\x12\x15\n" +
 	"\x11LAYER_KIND_SWITCH\x10\x06\x12\x13\n" +
-	"\x0fLAYER_KIND_TUNE\x10\a*\\\n" +
+	"\x0fLAYER_KIND_TUNE\x10\a\x12\x14\n" +
+	"\x10LAYER_KIND_QUADS\x10\b\x12\x15\n" +
+	"\x11LAYER_KIND_SOUNDS\x10\t*\\\n" +
 	"\n" +
 	"SoundShape\x12\x1b\n" +
 	"\x17SOUND_SHAPE_UNSPECIFIED\x10\x00\x12\x19\n" +
@@ -4290,7 +4344,7 @@ var file_replayd_datafile_v1_events_proto_msgTypes = make([]protoimpl.MessageInf
 var file_replayd_datafile_v1_events_proto_goTypes = []any{
 	(Warning)(0),            // 0: replayd.datafile.v1.Warning
 	(PixelFormat)(0),        // 1: replayd.datafile.v1.PixelFormat
-	(EnvelopeChannels)(0),   // 2: replayd.datafile.v1.EnvelopeChannels
+	(EnvelopeKind)(0),       // 2: replayd.datafile.v1.EnvelopeKind
 	(Curve)(0),              // 3: replayd.datafile.v1.Curve
 	(LayerKind)(0),          // 4: replayd.datafile.v1.LayerKind
 	(SoundShape)(0),         // 5: replayd.datafile.v1.SoundShape
@@ -4357,7 +4411,7 @@ var file_replayd_datafile_v1_events_proto_depIdxs = []int32{
 	37, // 24: replayd.datafile.v1.Event.uuid_type:type_name -> replayd.datafile.v1.UuidType
 	0,  // 25: replayd.datafile.v1.Event.warnings:type_name -> replayd.datafile.v1.Warning
 	1,  // 26: replayd.datafile.v1.Image.format:type_name -> replayd.datafile.v1.PixelFormat
-	2,  // 27: replayd.datafile.v1.Envelope.channels:type_name -> replayd.datafile.v1.EnvelopeChannels
+	2,  // 27: replayd.datafile.v1.Envelope.kind:type_name -> replayd.datafile.v1.EnvelopeKind
 	17, // 28: replayd.datafile.v1.EnvelopePoints.points:type_name -> replayd.datafile.v1.EnvelopePoint
 	3,  // 29: replayd.datafile.v1.EnvelopePoint.curve:type_name -> replayd.datafile.v1.Curve
 	18, // 30: replayd.datafile.v1.EnvelopePoint.bezier:type_name -> replayd.datafile.v1.Bezier
@@ -4412,6 +4466,16 @@ func file_replayd_datafile_v1_events_proto_init() {
 		(*Event_EnvelopeBeziers)(nil),
 		(*Event_UuidType)(nil),
 	}
+	file_replayd_datafile_v1_events_proto_msgTypes[16].OneofWrappers = []any{}
+	file_replayd_datafile_v1_events_proto_msgTypes[18].OneofWrappers = []any{}
+	file_replayd_datafile_v1_events_proto_msgTypes[19].OneofWrappers = []any{}
+	file_replayd_datafile_v1_events_proto_msgTypes[21].OneofWrappers = []any{}
+	file_replayd_datafile_v1_events_proto_msgTypes[22].OneofWrappers = []any{}
+	file_replayd_datafile_v1_events_proto_msgTypes[23].OneofWrappers = []any{}
+	file_replayd_datafile_v1_events_proto_msgTypes[25].OneofWrappers = []any{}
+	file_replayd_datafile_v1_events_proto_msgTypes[26].OneofWrappers = []any{}
+	file_replayd_datafile_v1_events_proto_msgTypes[27].OneofWrappers = []any{}
+	file_replayd_datafile_v1_events_proto_msgTypes[30].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

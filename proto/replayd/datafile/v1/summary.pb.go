@@ -180,21 +180,20 @@ type LayerSummary struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The layer's index.
 	Layer int32 `protobuf:"varint,1,opt,name=layer,proto3" json:"layer,omitempty"`
-	// The group that it belongs to, -1 for none.
-	Group int32 `protobuf:"zigzag32,2,opt,name=group,proto3" json:"group,omitempty"`
+	// The group that it belongs to. Absent for none.
+	Group *int32 `protobuf:"zigzag32,2,opt,name=group,proto3,oneof" json:"group,omitempty"`
 	// The layer's name.
 	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
-	// What the layer is: "tiles", "game", "front", "tele", "speedup", "switch", "tune", "quads", "sounds". Empty when not
-	// known.
-	Kind string `protobuf:"bytes,4,opt,name=kind,proto3" json:"kind,omitempty"`
+	// What the layer is.
+	Kind LayerKind `protobuf:"varint,4,opt,name=kind,proto3,enum=replayd.datafile.v1.LayerKind" json:"kind,omitempty"`
 	// Width in tiles, of tile layers.
 	Width int32 `protobuf:"varint,5,opt,name=width,proto3" json:"width,omitempty"`
 	// Height in tiles, of tile layers.
 	Height int32 `protobuf:"varint,6,opt,name=height,proto3" json:"height,omitempty"`
 	// How many quads or sound sources it has.
 	NumElements int32 `protobuf:"varint,7,opt,name=num_elements,json=numElements,proto3" json:"num_elements,omitempty"`
-	// The layer's index among the layers of its group, -1 without a group.
-	LayerInGroup  int32 `protobuf:"zigzag32,8,opt,name=layer_in_group,json=layerInGroup,proto3" json:"layer_in_group,omitempty"`
+	// The layer's index among the layers of its group. Absent without a group.
+	LayerInGroup  *int32 `protobuf:"zigzag32,8,opt,name=layer_in_group,json=layerInGroup,proto3,oneof" json:"layer_in_group,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -237,8 +236,8 @@ func (x *LayerSummary) GetLayer() int32 {
 }
 
 func (x *LayerSummary) GetGroup() int32 {
-	if x != nil {
-		return x.Group
+	if x != nil && x.Group != nil {
+		return *x.Group
 	}
 	return 0
 }
@@ -250,11 +249,11 @@ func (x *LayerSummary) GetName() string {
 	return ""
 }
 
-func (x *LayerSummary) GetKind() string {
+func (x *LayerSummary) GetKind() LayerKind {
 	if x != nil {
 		return x.Kind
 	}
-	return ""
+	return LayerKind_LAYER_KIND_UNSPECIFIED
 }
 
 func (x *LayerSummary) GetWidth() int32 {
@@ -279,8 +278,8 @@ func (x *LayerSummary) GetNumElements() int32 {
 }
 
 func (x *LayerSummary) GetLayerInGroup() int32 {
-	if x != nil {
-		return x.LayerInGroup
+	if x != nil && x.LayerInGroup != nil {
+		return *x.LayerInGroup
 	}
 	return 0
 }
@@ -308,16 +307,18 @@ const file_replayd_datafile_v1_summary_proto_rawDesc = "" +
 	"\rnum_envelopes\x18\v \x01(\x05R\fnumEnvelopes\x12!\n" +
 	"\fnum_settings\x18\f \x01(\x05R\vnumSettings\x12\x1d\n" +
 	"\n" +
-	"num_layers\x18\r \x01(\x05R\tnumLayers\"\xd9\x01\n" +
+	"num_layers\x18\r \x01(\x05R\tnumLayers\"\xa0\x02\n" +
 	"\fLayerSummary\x12\x14\n" +
-	"\x05layer\x18\x01 \x01(\x05R\x05layer\x12\x14\n" +
-	"\x05group\x18\x02 \x01(\x11R\x05group\x12\x12\n" +
-	"\x04name\x18\x03 \x01(\tR\x04name\x12\x12\n" +
-	"\x04kind\x18\x04 \x01(\tR\x04kind\x12\x14\n" +
+	"\x05layer\x18\x01 \x01(\x05R\x05layer\x12\x19\n" +
+	"\x05group\x18\x02 \x01(\x11H\x00R\x05group\x88\x01\x01\x12\x12\n" +
+	"\x04name\x18\x03 \x01(\tR\x04name\x122\n" +
+	"\x04kind\x18\x04 \x01(\x0e2\x1e.replayd.datafile.v1.LayerKindR\x04kind\x12\x14\n" +
 	"\x05width\x18\x05 \x01(\x05R\x05width\x12\x16\n" +
 	"\x06height\x18\x06 \x01(\x05R\x06height\x12!\n" +
-	"\fnum_elements\x18\a \x01(\x05R\vnumElements\x12$\n" +
-	"\x0elayer_in_group\x18\b \x01(\x11R\flayerInGroupBAZ?github.com/replayd/replayd/proto/replayd/datafile/v1;datafilev1b\x06proto3"
+	"\fnum_elements\x18\a \x01(\x05R\vnumElements\x12)\n" +
+	"\x0elayer_in_group\x18\b \x01(\x11H\x01R\flayerInGroup\x88\x01\x01B\b\n" +
+	"\x06_groupB\x11\n" +
+	"\x0f_layer_in_groupBAZ?github.com/replayd/replayd/proto/replayd/datafile/v1;datafilev1b\x06proto3"
 
 var (
 	file_replayd_datafile_v1_summary_proto_rawDescOnce sync.Once
@@ -337,16 +338,18 @@ var file_replayd_datafile_v1_summary_proto_goTypes = []any{
 	(*LayerSummary)(nil), // 1: replayd.datafile.v1.LayerSummary
 	(*Header)(nil),       // 2: replayd.datafile.v1.Header
 	(*Info)(nil),         // 3: replayd.datafile.v1.Info
+	(LayerKind)(0),       // 4: replayd.datafile.v1.LayerKind
 }
 var file_replayd_datafile_v1_summary_proto_depIdxs = []int32{
 	2, // 0: replayd.datafile.v1.Summary.header:type_name -> replayd.datafile.v1.Header
 	3, // 1: replayd.datafile.v1.Summary.info:type_name -> replayd.datafile.v1.Info
 	1, // 2: replayd.datafile.v1.Summary.layers:type_name -> replayd.datafile.v1.LayerSummary
-	3, // [3:3] is the sub-list for method output_type
-	3, // [3:3] is the sub-list for method input_type
-	3, // [3:3] is the sub-list for extension type_name
-	3, // [3:3] is the sub-list for extension extendee
-	0, // [0:3] is the sub-list for field type_name
+	4, // 3: replayd.datafile.v1.LayerSummary.kind:type_name -> replayd.datafile.v1.LayerKind
+	4, // [4:4] is the sub-list for method output_type
+	4, // [4:4] is the sub-list for method input_type
+	4, // [4:4] is the sub-list for extension type_name
+	4, // [4:4] is the sub-list for extension extendee
+	0, // [0:4] is the sub-list for field type_name
 }
 
 func init() { file_replayd_datafile_v1_summary_proto_init() }
@@ -355,6 +358,7 @@ func file_replayd_datafile_v1_summary_proto_init() {
 		return
 	}
 	file_replayd_datafile_v1_events_proto_init()
+	file_replayd_datafile_v1_summary_proto_msgTypes[1].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

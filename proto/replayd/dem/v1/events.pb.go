@@ -3304,8 +3304,8 @@ type Order struct {
 	Units []int32 `protobuf:"varint,3,rep,packed,name=units,proto3" json:"units,omitempty"`
 	// Slot of the target. 0 for none.
 	TargetIndex int32 `protobuf:"varint,4,opt,name=target_index,json=targetIndex,proto3" json:"target_index,omitempty"`
-	// The ability's number. -1 for none.
-	AbilityId int32 `protobuf:"varint,5,opt,name=ability_id,json=abilityId,proto3" json:"ability_id,omitempty"`
+	// The ability's number. Absent for none.
+	AbilityId *int32 `protobuf:"varint,5,opt,name=ability_id,json=abilityId,proto3,oneof" json:"ability_id,omitempty"`
 	// Where. Absent when not told.
 	Position *Vector `protobuf:"bytes,6,opt,name=position,proto3" json:"position,omitempty"`
 	// Whether it was queued behind other orders.
@@ -3377,8 +3377,8 @@ func (x *Order) GetTargetIndex() int32 {
 }
 
 func (x *Order) GetAbilityId() int32 {
-	if x != nil {
-		return x.AbilityId
+	if x != nil && x.AbilityId != nil {
+		return *x.AbilityId
 	}
 	return 0
 }
@@ -3418,8 +3418,8 @@ type Sound struct {
 	Guid int32 `protobuf:"varint,1,opt,name=guid,proto3" json:"guid,omitempty"`
 	// The sound event's name as the game hashes it.
 	Hash uint32 `protobuf:"varint,2,opt,name=hash,proto3" json:"hash,omitempty"`
-	// Slot of the entity that it comes from. -1 for none.
-	SourceEntityIndex int32 `protobuf:"varint,3,opt,name=source_entity_index,json=sourceEntityIndex,proto3" json:"source_entity_index,omitempty"`
+	// Slot of the entity that it comes from. Absent for none.
+	SourceEntityIndex *int32 `protobuf:"varint,3,opt,name=source_entity_index,json=sourceEntityIndex,proto3,oneof" json:"source_entity_index,omitempty"`
 	// The seed for its variation.
 	Seed int32 `protobuf:"varint,4,opt,name=seed,proto3" json:"seed,omitempty"`
 	// When it begins, in seconds.
@@ -3475,8 +3475,8 @@ func (x *Sound) GetHash() uint32 {
 }
 
 func (x *Sound) GetSourceEntityIndex() int32 {
-	if x != nil {
-		return x.SourceEntityIndex
+	if x != nil && x.SourceEntityIndex != nil {
+		return *x.SourceEntityIndex
 	}
 	return 0
 }
@@ -3760,8 +3760,8 @@ func (x *ChatEvent) GetTime() float32 {
 // Somebody said something.
 type Chat struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Id of the player. -1 when not told.
-	PlayerId int32 `protobuf:"varint,1,opt,name=player_id,json=playerId,proto3" json:"player_id,omitempty"`
+	// Id of the player. Absent when not told.
+	PlayerId *int32 `protobuf:"varint,1,opt,name=player_id,json=playerId,proto3,oneof" json:"player_id,omitempty"`
 	// The channel: the game's number. 0 when not told.
 	Channel uint32 `protobuf:"varint,2,opt,name=channel,proto3" json:"channel,omitempty"`
 	// The text.
@@ -3770,8 +3770,8 @@ type Chat struct {
 	Sender string `protobuf:"bytes,4,opt,name=sender,proto3" json:"sender,omitempty"`
 	// The channel's name, in messages that carry it instead of a number, such as "DOTA_Chat_All".
 	ChannelName string `protobuf:"bytes,5,opt,name=channel_name,json=channelName,proto3" json:"channel_name,omitempty"`
-	// Slot of the entity of the player who said it. -1 when not told.
-	EntityIndex   int32 `protobuf:"varint,6,opt,name=entity_index,json=entityIndex,proto3" json:"entity_index,omitempty"`
+	// Slot of the entity of the player who said it. Absent when not told.
+	EntityIndex   *int32 `protobuf:"varint,6,opt,name=entity_index,json=entityIndex,proto3,oneof" json:"entity_index,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3807,8 +3807,8 @@ func (*Chat) Descriptor() ([]byte, []int) {
 }
 
 func (x *Chat) GetPlayerId() int32 {
-	if x != nil {
-		return x.PlayerId
+	if x != nil && x.PlayerId != nil {
+		return *x.PlayerId
 	}
 	return 0
 }
@@ -3842,8 +3842,8 @@ func (x *Chat) GetChannelName() string {
 }
 
 func (x *Chat) GetEntityIndex() int32 {
-	if x != nil {
-		return x.EntityIndex
+	if x != nil && x.EntityIndex != nil {
+		return *x.EntityIndex
 	}
 	return 0
 }
@@ -3851,14 +3851,14 @@ func (x *Chat) GetEntityIndex() int32 {
 // Somebody pinged the map.
 type Ping struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Id of the player. -1 when not told.
-	PlayerId int32 `protobuf:"varint,1,opt,name=player_id,json=playerId,proto3" json:"player_id,omitempty"`
+	// Id of the player. Absent when not told.
+	PlayerId *int32 `protobuf:"varint,1,opt,name=player_id,json=playerId,proto3,oneof" json:"player_id,omitempty"`
 	// Where, in world units, x.
 	X int32 `protobuf:"varint,2,opt,name=x,proto3" json:"x,omitempty"`
 	// Where, in world units, y.
 	Y int32 `protobuf:"varint,3,opt,name=y,proto3" json:"y,omitempty"`
-	// Slot of the entity that was pinged. -1 for none.
-	Target int32 `protobuf:"varint,4,opt,name=target,proto3" json:"target,omitempty"`
+	// Slot of the entity that was pinged. Absent for none.
+	Target *int32 `protobuf:"varint,4,opt,name=target,proto3,oneof" json:"target,omitempty"`
 	// Whether the entity itself was pinged.
 	Direct bool `protobuf:"varint,5,opt,name=direct,proto3" json:"direct,omitempty"`
 	// The kind of ping: the game's number.
@@ -3898,8 +3898,8 @@ func (*Ping) Descriptor() ([]byte, []int) {
 }
 
 func (x *Ping) GetPlayerId() int32 {
-	if x != nil {
-		return x.PlayerId
+	if x != nil && x.PlayerId != nil {
+		return *x.PlayerId
 	}
 	return 0
 }
@@ -3919,8 +3919,8 @@ func (x *Ping) GetY() int32 {
 }
 
 func (x *Ping) GetTarget() int32 {
-	if x != nil {
-		return x.Target
+	if x != nil && x.Target != nil {
+		return *x.Target
 	}
 	return 0
 }
@@ -3942,8 +3942,8 @@ func (x *Ping) GetType() uint32 {
 // Somebody drew on the map.
 type MapLine struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Id of the player. -1 when not told.
-	PlayerId int32 `protobuf:"varint,1,opt,name=player_id,json=playerId,proto3" json:"player_id,omitempty"`
+	// Id of the player. Absent when not told.
+	PlayerId *int32 `protobuf:"varint,1,opt,name=player_id,json=playerId,proto3,oneof" json:"player_id,omitempty"`
 	// Where, in world units, x.
 	X int32 `protobuf:"varint,2,opt,name=x,proto3" json:"x,omitempty"`
 	// Where, in world units, y.
@@ -3985,8 +3985,8 @@ func (*MapLine) Descriptor() ([]byte, []int) {
 }
 
 func (x *MapLine) GetPlayerId() int32 {
-	if x != nil {
-		return x.PlayerId
+	if x != nil && x.PlayerId != nil {
+		return *x.PlayerId
 	}
 	return 0
 }
@@ -4015,8 +4015,8 @@ func (x *MapLine) GetInitial() bool {
 // Somebody used the chat wheel.
 type ChatWheel struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Id of the player. -1 when not told.
-	PlayerId int32 `protobuf:"varint,1,opt,name=player_id,json=playerId,proto3" json:"player_id,omitempty"`
+	// Id of the player. Absent when not told.
+	PlayerId *int32 `protobuf:"varint,1,opt,name=player_id,json=playerId,proto3,oneof" json:"player_id,omitempty"`
 	// The number of the phrase.
 	MessageId uint32 `protobuf:"varint,2,opt,name=message_id,json=messageId,proto3" json:"message_id,omitempty"`
 	// The player's account. 0 when not told.
@@ -4058,8 +4058,8 @@ func (*ChatWheel) Descriptor() ([]byte, []int) {
 }
 
 func (x *ChatWheel) GetPlayerId() int32 {
-	if x != nil {
-		return x.PlayerId
+	if x != nil && x.PlayerId != nil {
+		return *x.PlayerId
 	}
 	return 0
 }
@@ -4636,8 +4636,8 @@ type ServerInfo struct {
 	MaxClients int32 `protobuf:"varint,5,opt,name=max_clients,json=maxClients,proto3" json:"max_clients,omitempty"`
 	// How many classes of entities there are.
 	MaxClasses int32 `protobuf:"varint,6,opt,name=max_classes,json=maxClasses,proto3" json:"max_classes,omitempty"`
-	// Slot of the player who recorded. -1 for none.
-	PlayerSlot int32 `protobuf:"varint,7,opt,name=player_slot,json=playerSlot,proto3" json:"player_slot,omitempty"`
+	// Slot of the player who recorded. Absent for none.
+	PlayerSlot *int32 `protobuf:"varint,7,opt,name=player_slot,json=playerSlot,proto3,oneof" json:"player_slot,omitempty"`
 	// The length of a tick in seconds.
 	TickInterval float32 `protobuf:"fixed32,8,opt,name=tick_interval,json=tickInterval,proto3" json:"tick_interval,omitempty"`
 	// The game's directory.
@@ -4729,8 +4729,8 @@ func (x *ServerInfo) GetMaxClasses() int32 {
 }
 
 func (x *ServerInfo) GetPlayerSlot() int32 {
-	if x != nil {
-		return x.PlayerSlot
+	if x != nil && x.PlayerSlot != nil {
+		return *x.PlayerSlot
 	}
 	return 0
 }
@@ -5678,26 +5678,28 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"aura_owner\x18\r \x01(\rR\tauraOwner\x12\x12\n" +
 	"\x04aura\x18\x0e \x01(\bR\x04aura\x12\x16\n" +
 	"\x06subtle\x18\x0f \x01(\bR\x06subtle\x12\x10\n" +
-	"\x03raw\x18\x10 \x01(\fR\x03raw\"\x9f\x02\n" +
+	"\x03raw\x18\x10 \x01(\fR\x03raw\"\xb9\x02\n" +
 	"\x05Order\x12!\n" +
 	"\fentity_index\x18\x01 \x01(\x05R\ventityIndex\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\x05R\x04type\x12\x14\n" +
 	"\x05units\x18\x03 \x03(\x05R\x05units\x12!\n" +
-	"\ftarget_index\x18\x04 \x01(\x05R\vtargetIndex\x12\x1d\n" +
+	"\ftarget_index\x18\x04 \x01(\x05R\vtargetIndex\x12(\n" +
 	"\n" +
-	"ability_id\x18\x05 \x01(\x05R\tabilityId\x122\n" +
+	"ability_id\x18\x05 \x01(\x05B\x04\xf0\xe1\x18\x01H\x00R\tabilityId\x88\x01\x01\x122\n" +
 	"\bposition\x18\x06 \x01(\v2\x16.replayd.dem.v1.VectorR\bposition\x12\x14\n" +
 	"\x05queue\x18\a \x01(\bR\x05queue\x12'\n" +
 	"\x0fsequence_number\x18\b \x01(\x05R\x0esequenceNumber\x12\x14\n" +
-	"\x05flags\x18\t \x01(\rR\x05flags\"\xaa\x01\n" +
+	"\x05flags\x18\t \x01(\rR\x05flagsB\r\n" +
+	"\v_ability_id\"\xcd\x01\n" +
 	"\x05Sound\x12\x12\n" +
 	"\x04guid\x18\x01 \x01(\x05R\x04guid\x12\x12\n" +
-	"\x04hash\x18\x02 \x01(\rR\x04hash\x12.\n" +
-	"\x13source_entity_index\x18\x03 \x01(\x05R\x11sourceEntityIndex\x12\x12\n" +
+	"\x04hash\x18\x02 \x01(\rR\x04hash\x129\n" +
+	"\x13source_entity_index\x18\x03 \x01(\x05B\x04\xf0\xe1\x18\x01H\x00R\x11sourceEntityIndex\x88\x01\x01\x12\x12\n" +
 	"\x04seed\x18\x04 \x01(\x05R\x04seed\x12\x1d\n" +
 	"\n" +
 	"start_time\x18\x05 \x01(\x02R\tstartTime\x12\x16\n" +
-	"\x06params\x18\x06 \x01(\fR\x06params\"\x98\x01\n" +
+	"\x06params\x18\x06 \x01(\fR\x06paramsB\x16\n" +
+	"\x14_source_entity_index\"\x98\x01\n" +
 	"\aUserCmd\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x05R\x06number\x12\x1f\n" +
 	"\vplayer_slot\x18\x02 \x01(\x05R\n" +
@@ -5719,33 +5721,43 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"\aplayers\x18\x03 \x03(\x11R\aplayers\x12\x16\n" +
 	"\x06value2\x18\x04 \x01(\rR\x06value2\x12\x16\n" +
 	"\x06value3\x18\x05 \x01(\rR\x06value3\x12\x12\n" +
-	"\x04time\x18\x06 \x01(\x02R\x04time\"\xaf\x01\n" +
-	"\x04Chat\x12\x1b\n" +
-	"\tplayer_id\x18\x01 \x01(\x05R\bplayerId\x12\x18\n" +
+	"\x04time\x18\x06 \x01(\x02R\x04time\"\xe4\x01\n" +
+	"\x04Chat\x12&\n" +
+	"\tplayer_id\x18\x01 \x01(\x05B\x04\xf0\xe1\x18\x01H\x00R\bplayerId\x88\x01\x01\x12\x18\n" +
 	"\achannel\x18\x02 \x01(\rR\achannel\x12\x12\n" +
 	"\x04text\x18\x03 \x01(\tR\x04text\x12\x16\n" +
 	"\x06sender\x18\x04 \x01(\tR\x06sender\x12!\n" +
-	"\fchannel_name\x18\x05 \x01(\tR\vchannelName\x12!\n" +
-	"\fentity_index\x18\x06 \x01(\x05R\ventityIndex\"\x83\x01\n" +
-	"\x04Ping\x12\x1b\n" +
-	"\tplayer_id\x18\x01 \x01(\x05R\bplayerId\x12\f\n" +
+	"\fchannel_name\x18\x05 \x01(\tR\vchannelName\x12,\n" +
+	"\fentity_index\x18\x06 \x01(\x05B\x04\xf0\xe1\x18\x01H\x01R\ventityIndex\x88\x01\x01B\f\n" +
+	"\n" +
+	"_player_idB\x0f\n" +
+	"\r_entity_index\"\xb2\x01\n" +
+	"\x04Ping\x12&\n" +
+	"\tplayer_id\x18\x01 \x01(\x05B\x04\xf0\xe1\x18\x01H\x00R\bplayerId\x88\x01\x01\x12\f\n" +
 	"\x01x\x18\x02 \x01(\x05R\x01x\x12\f\n" +
-	"\x01y\x18\x03 \x01(\x05R\x01y\x12\x16\n" +
-	"\x06target\x18\x04 \x01(\x05R\x06target\x12\x16\n" +
+	"\x01y\x18\x03 \x01(\x05R\x01y\x12!\n" +
+	"\x06target\x18\x04 \x01(\x05B\x04\xf0\xe1\x18\x01H\x01R\x06target\x88\x01\x01\x12\x16\n" +
 	"\x06direct\x18\x05 \x01(\bR\x06direct\x12\x12\n" +
-	"\x04type\x18\x06 \x01(\rR\x04type\"\\\n" +
-	"\aMapLine\x12\x1b\n" +
-	"\tplayer_id\x18\x01 \x01(\x05R\bplayerId\x12\f\n" +
+	"\x04type\x18\x06 \x01(\rR\x04typeB\f\n" +
+	"\n" +
+	"_player_idB\t\n" +
+	"\a_target\"u\n" +
+	"\aMapLine\x12&\n" +
+	"\tplayer_id\x18\x01 \x01(\x05B\x04\xf0\xe1\x18\x01H\x00R\bplayerId\x88\x01\x01\x12\f\n" +
 	"\x01x\x18\x02 \x01(\x05R\x01x\x12\f\n" +
 	"\x01y\x18\x03 \x01(\x05R\x01y\x12\x18\n" +
-	"\ainitial\x18\x04 \x01(\bR\ainitial\"\x7f\n" +
-	"\tChatWheel\x12\x1b\n" +
-	"\tplayer_id\x18\x01 \x01(\x05R\bplayerId\x12\x1d\n" +
+	"\ainitial\x18\x04 \x01(\bR\ainitialB\f\n" +
+	"\n" +
+	"_player_id\"\x98\x01\n" +
+	"\tChatWheel\x12&\n" +
+	"\tplayer_id\x18\x01 \x01(\x05B\x04\xf0\xe1\x18\x01H\x00R\bplayerId\x88\x01\x01\x12\x1d\n" +
 	"\n" +
 	"message_id\x18\x02 \x01(\rR\tmessageId\x12\x1d\n" +
 	"\n" +
 	"account_id\x18\x03 \x01(\rR\taccountId\x12\x17\n" +
-	"\ahero_id\x18\x04 \x01(\x05R\x06heroId\"\xc3\x04\n" +
+	"\ahero_id\x18\x04 \x01(\x05R\x06heroIdB\f\n" +
+	"\n" +
+	"_player_id\"\xc3\x04\n" +
 	"\n" +
 	"FileHeader\x12\x14\n" +
 	"\x05stamp\x18\x01 \x01(\tR\x05stamp\x12#\n" +
@@ -5796,7 +5808,7 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"\x0eplayback_ticks\x18\x02 \x01(\x05R\rplaybackTicks\x12'\n" +
 	"\x0fplayback_frames\x18\x03 \x01(\x05R\x0eplaybackFrames\x12+\n" +
 	"\x05match\x18\x04 \x01(\v2\x15.replayd.dem.v1.MatchR\x05match\x12*\n" +
-	"\x11round_start_ticks\x18\x05 \x03(\x05R\x0froundStartTicks\"\xbb\x03\n" +
+	"\x11round_start_ticks\x18\x05 \x03(\x05R\x0froundStartTicks\"\xd6\x03\n" +
 	"\n" +
 	"ServerInfo\x12\x1a\n" +
 	"\bprotocol\x18\x01 \x01(\x05R\bprotocol\x12!\n" +
@@ -5806,9 +5818,9 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"\vmax_clients\x18\x05 \x01(\x05R\n" +
 	"maxClients\x12\x1f\n" +
 	"\vmax_classes\x18\x06 \x01(\x05R\n" +
-	"maxClasses\x12\x1f\n" +
-	"\vplayer_slot\x18\a \x01(\x05R\n" +
-	"playerSlot\x12#\n" +
+	"maxClasses\x12*\n" +
+	"\vplayer_slot\x18\a \x01(\x05B\x04\xf0\xe1\x18\x01H\x00R\n" +
+	"playerSlot\x88\x01\x01\x12#\n" +
 	"\rtick_interval\x18\b \x01(\x02R\ftickInterval\x12\x19\n" +
 	"\bgame_dir\x18\t \x01(\tR\agameDir\x12\x19\n" +
 	"\bmap_name\x18\n" +
@@ -5818,7 +5830,8 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"\n" +
 	"addon_name\x18\r \x01(\tR\taddonName\x12\x1d\n" +
 	"\n" +
-	"game_build\x18\x0e \x01(\x05R\tgameBuild\"N\n" +
+	"game_build\x18\x0e \x01(\x05R\tgameBuildB\x0e\n" +
+	"\f_player_slot\"N\n" +
 	"\tClassInfo\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1d\n" +
@@ -6115,6 +6128,13 @@ func file_replayd_dem_v1_events_proto_init() {
 		(*GameEventKey_Player)(nil),
 	}
 	file_replayd_dem_v1_events_proto_msgTypes[17].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[19].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[20].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[24].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[25].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[26].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[27].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[33].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[35].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[42].OneofWrappers = []any{}
 	type x struct{}

@@ -32,6 +32,14 @@ var file_replayd_options_v1_options_proto_extTypes = []protoimpl.ExtensionInfo{
 		Tag:           "varint,50717,opt,name=string_index",
 		Filename:      "replayd/options/v1/options.proto",
 	},
+	{
+		ExtendedType:  (*descriptorpb.FieldOptions)(nil),
+		ExtensionType: (*int32)(nil),
+		Field:         50718,
+		Name:          "replayd.options.v1.absent",
+		Tag:           "zigzag32,50718,opt,name=absent",
+		Filename:      "replayd/options/v1/options.proto",
+	},
 }
 
 // Extension fields to descriptorpb.FieldOptions.
@@ -41,6 +49,10 @@ var (
 	//
 	// optional bool string_index = 50717;
 	E_StringIndex = &file_replayd_options_v1_options_proto_extTypes[0]
+	// The number that stands in the file where there is nothing. The field is absent then.
+	//
+	// optional sint32 absent = 50718;
+	E_Absent = &file_replayd_options_v1_options_proto_extTypes[1]
 )
 
 var File_replayd_options_v1_options_proto protoreflect.FileDescriptor
@@ -48,17 +60,19 @@ var File_replayd_options_v1_options_proto protoreflect.FileDescriptor
 const file_replayd_options_v1_options_proto_rawDesc = "" +
 	"\n" +
 	" replayd/options/v1/options.proto\x12\x12replayd.options.v1\x1a google/protobuf/descriptor.proto:B\n" +
-	"\fstring_index\x12\x1d.google.protobuf.FieldOptions\x18\x9d\x8c\x03 \x01(\bR\vstringIndexB?Z=github.com/replayd/replayd/proto/replayd/options/v1;optionsv1b\x06proto3"
+	"\fstring_index\x12\x1d.google.protobuf.FieldOptions\x18\x9d\x8c\x03 \x01(\bR\vstringIndex:7\n" +
+	"\x06absent\x12\x1d.google.protobuf.FieldOptions\x18\x9e\x8c\x03 \x01(\x11R\x06absentB?Z=github.com/replayd/replayd/proto/replayd/options/v1;optionsv1b\x06proto3"
 
 var file_replayd_options_v1_options_proto_goTypes = []any{
 	(*descriptorpb.FieldOptions)(nil), // 0: google.protobuf.FieldOptions
 }
 var file_replayd_options_v1_options_proto_depIdxs = []int32{
 	0, // 0: replayd.options.v1.string_index:extendee -> google.protobuf.FieldOptions
-	1, // [1:1] is the sub-list for method output_type
-	1, // [1:1] is the sub-list for method input_type
-	1, // [1:1] is the sub-list for extension type_name
-	0, // [0:1] is the sub-list for extension extendee
+	0, // 1: replayd.options.v1.absent:extendee -> google.protobuf.FieldOptions
+	2, // [2:2] is the sub-list for method output_type
+	2, // [2:2] is the sub-list for method input_type
+	2, // [2:2] is the sub-list for extension type_name
+	0, // [0:2] is the sub-list for extension extendee
 	0, // [0:0] is the sub-list for field type_name
 }
 
@@ -74,7 +88,7 @@ func file_replayd_options_v1_options_proto_init() {
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_replayd_options_v1_options_proto_rawDesc), len(file_replayd_options_v1_options_proto_rawDesc)),
 			NumEnums:      0,
 			NumMessages:   0,
-			NumExtensions: 1,
+			NumExtensions: 2,
 			NumServices:   0,
 		},
 		GoTypes:           file_replayd_options_v1_options_proto_goTypes,

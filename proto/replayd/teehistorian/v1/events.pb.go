@@ -12,6 +12,7 @@
 package teehistorianv1
 
 import (
+	_ "github.com/replayd/replayd/proto/replayd/options/v1"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
@@ -350,11 +351,11 @@ type EventList struct {
 	// The events; with ENCODING_COLUMNS those that have no columns.
 	Events []*Event `protobuf:"bytes,1,rep,name=events,proto3" json:"events,omitempty"`
 	// The player_diff events, with ENCODING_COLUMNS.
-	PlayerDiffColumns *PlayerDiffColumns `protobuf:"bytes,3,opt,name=player_diff_columns,json=playerDiffColumns,proto3" json:"player_diff_columns,omitempty"`
+	PlayerDiffColumns *PlayerDiffColumns `protobuf:"bytes,2,opt,name=player_diff_columns,json=playerDiffColumns,proto3" json:"player_diff_columns,omitempty"`
 	// The input_diff events, with ENCODING_COLUMNS.
-	InputDiffColumns *InputDiffColumns `protobuf:"bytes,4,opt,name=input_diff_columns,json=inputDiffColumns,proto3" json:"input_diff_columns,omitempty"`
+	InputDiffColumns *InputDiffColumns `protobuf:"bytes,3,opt,name=input_diff_columns,json=inputDiffColumns,proto3" json:"input_diff_columns,omitempty"`
 	// The tick events, with ENCODING_COLUMNS.
-	TickColumns   *TickColumns `protobuf:"bytes,5,opt,name=tick_columns,json=tickColumns,proto3" json:"tick_columns,omitempty"`
+	TickColumns   *TickColumns `protobuf:"bytes,4,opt,name=tick_columns,json=tickColumns,proto3" json:"tick_columns,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1512,8 +1513,8 @@ type Player struct {
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// The clan.
 	Clan string `protobuf:"bytes,2,opt,name=clan,proto3" json:"clan,omitempty"`
-	// The team, from 0.
-	Team int32 `protobuf:"varint,3,opt,name=team,proto3" json:"team,omitempty"`
+	// The team, from 0. Absent when not known.
+	Team *int32 `protobuf:"varint,3,opt,name=team,proto3,oneof" json:"team,omitempty"`
 	// The role on the remote console: "admin", "moderator", "helper", or as the operator calls it. Empty when the client is not
 	// logged in.
 	Role          string `protobuf:"bytes,4,opt,name=role,proto3" json:"role,omitempty"`
@@ -1566,8 +1567,8 @@ func (x *Player) GetClan() string {
 }
 
 func (x *Player) GetTeam() int32 {
-	if x != nil {
-		return x.Team
+	if x != nil && x.Team != nil {
+		return *x.Team
 	}
 	return 0
 }
@@ -4323,8 +4324,8 @@ type SetSpectatorMode struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// What to watch.
 	Mode SpectatorMode `protobuf:"varint,1,opt,name=mode,proto3,enum=replayd.teehistorian.v1.SpectatorMode" json:"mode,omitempty"`
-	// The client to watch. -1 for none.
-	SpectatedClientId int32 `protobuf:"zigzag32,2,opt,name=spectated_client_id,json=spectatedClientId,proto3" json:"spectated_client_id,omitempty"`
+	// The client to watch. Absent for none.
+	SpectatedClientId *int32 `protobuf:"zigzag32,2,opt,name=spectated_client_id,json=spectatedClientId,proto3,oneof" json:"spectated_client_id,omitempty"`
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
 }
@@ -4367,8 +4368,8 @@ func (x *SetSpectatorMode) GetMode() SpectatorMode {
 }
 
 func (x *SetSpectatorMode) GetSpectatedClientId() int32 {
-	if x != nil {
-		return x.SpectatedClientId
+	if x != nil && x.SpectatedClientId != nil {
+		return *x.SpectatedClientId
 	}
 	return 0
 }
@@ -5239,12 +5240,12 @@ var File_replayd_teehistorian_v1_events_proto protoreflect.FileDescriptor
 
 const file_replayd_teehistorian_v1_events_proto_rawDesc = "" +
 	"\n" +
-	"$replayd/teehistorian/v1/events.proto\x12\x17replayd.teehistorian.v1\"\xc1\x02\n" +
+	"$replayd/teehistorian/v1/events.proto\x12\x17replayd.teehistorian.v1\x1a replayd/options/v1/options.proto\"\xc1\x02\n" +
 	"\tEventList\x126\n" +
 	"\x06events\x18\x01 \x03(\v2\x1e.replayd.teehistorian.v1.EventR\x06events\x12Z\n" +
-	"\x13player_diff_columns\x18\x03 \x01(\v2*.replayd.teehistorian.v1.PlayerDiffColumnsR\x11playerDiffColumns\x12W\n" +
-	"\x12input_diff_columns\x18\x04 \x01(\v2).replayd.teehistorian.v1.InputDiffColumnsR\x10inputDiffColumns\x12G\n" +
-	"\ftick_columns\x18\x05 \x01(\v2$.replayd.teehistorian.v1.TickColumnsR\vtickColumns\"r\n" +
+	"\x13player_diff_columns\x18\x02 \x01(\v2*.replayd.teehistorian.v1.PlayerDiffColumnsR\x11playerDiffColumns\x12W\n" +
+	"\x12input_diff_columns\x18\x03 \x01(\v2).replayd.teehistorian.v1.InputDiffColumnsR\x10inputDiffColumns\x12G\n" +
+	"\ftick_columns\x18\x04 \x01(\v2$.replayd.teehistorian.v1.TickColumnsR\vtickColumns\"r\n" +
 	"\vTickColumns\x12\x14\n" +
 	"\x05place\x18\x01 \x03(\rR\x05place\x12\x17\n" +
 	"\aat_tick\x18\x02 \x03(\x05R\x06atTick\x12\x18\n" +
@@ -5339,12 +5340,13 @@ const file_replayd_teehistorian_v1_events_proto_rawDesc = "" +
 	"\bwarnings\x18\x0e \x03(\x0e2 .replayd.teehistorian.v1.WarningR\bwarnings\x127\n" +
 	"\x06player\x18& \x01(\v2\x1f.replayd.teehistorian.v1.PlayerR\x06player\x12B\n" +
 	"\fother_player\x18' \x01(\v2\x1f.replayd.teehistorian.v1.PlayerR\votherPlayerB\x06\n" +
-	"\x04kind\"X\n" +
+	"\x04kind\"f\n" +
 	"\x06Player\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
-	"\x04clan\x18\x02 \x01(\tR\x04clan\x12\x12\n" +
-	"\x04team\x18\x03 \x01(\x05R\x04team\x12\x12\n" +
-	"\x04role\x18\x04 \x01(\tR\x04role\"<\n" +
+	"\x04clan\x18\x02 \x01(\tR\x04clan\x12\x17\n" +
+	"\x04team\x18\x03 \x01(\x05H\x00R\x04team\x88\x01\x01\x12\x12\n" +
+	"\x04role\x18\x04 \x01(\tR\x04roleB\a\n" +
+	"\x05_team\"<\n" +
 	"\x04Tick\x12\x18\n" +
 	"\askipped\x18\x01 \x01(\x05R\askipped\x12\x1a\n" +
 	"\bimplicit\x18\x02 \x01(\bR\bimplicit\"e\n" +
@@ -5536,10 +5538,11 @@ const file_replayd_teehistorian_v1_events_proto_rawDesc = "" +
 	"\x10target_client_id\x18\x02 \x01(\x11R\x0etargetClientId\x12\x12\n" +
 	"\x04text\x18\x03 \x01(\tR\x04text\"\x1d\n" +
 	"\aSetTeam\x12\x12\n" +
-	"\x04team\x18\x01 \x01(\x11R\x04team\"~\n" +
+	"\x04team\x18\x01 \x01(\x11R\x04team\"\xa1\x01\n" +
 	"\x10SetSpectatorMode\x12:\n" +
-	"\x04mode\x18\x01 \x01(\x0e2&.replayd.teehistorian.v1.SpectatorModeR\x04mode\x12.\n" +
-	"\x13spectated_client_id\x18\x02 \x01(\x11R\x11spectatedClientId\"\xc3\x01\n" +
+	"\x04mode\x18\x01 \x01(\x0e2&.replayd.teehistorian.v1.SpectatorModeR\x04mode\x129\n" +
+	"\x13spectated_client_id\x18\x02 \x01(\x11B\x04\xf0\xe1\x18\x01H\x00R\x11spectatedClientId\x88\x01\x01B\x16\n" +
+	"\x14_spectated_client_id\"\xc3\x01\n" +
 	"\n" +
 	"PlayerInfo\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
@@ -5834,6 +5837,7 @@ func file_replayd_teehistorian_v1_events_proto_init() {
 		(*Event_TeamFinish)(nil),
 		(*Event_PlayerState)(nil),
 	}
+	file_replayd_teehistorian_v1_events_proto_msgTypes[5].OneofWrappers = []any{}
 	file_replayd_teehistorian_v1_events_proto_msgTypes[39].OneofWrappers = []any{}
 	file_replayd_teehistorian_v1_events_proto_msgTypes[40].OneofWrappers = []any{
 		(*Message_Say)(nil),
@@ -5855,6 +5859,7 @@ func file_replayd_teehistorian_v1_events_proto_init() {
 		(*Message_SkinChange)(nil),
 		(*Message_Command)(nil),
 	}
+	file_replayd_teehistorian_v1_events_proto_msgTypes[43].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

@@ -6,6 +6,7 @@ isort:skip_file
 import builtins
 import google.protobuf.descriptor
 import google.protobuf.internal.enum_type_wrapper
+import google.protobuf.message
 import sys
 import typing
 
@@ -57,10 +58,12 @@ class _ErrorReasonEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._En
     """UNAVAILABLE: the file could not be read."""
     ERROR_REASON_TOO_SLOW: _ErrorReason.ValueType  # 15
     """RESOURCE_EXHAUSTED: the client read a live replay too slowly and had asked for SLOW_CONSUMER_DISCONNECT."""
+    ERROR_REASON_NOT_IMPLEMENTED: _ErrorReason.ValueType  # 16
+    """UNIMPLEMENTED: this server does not have what was asked for, which the message names."""
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """Why a call failed. The name without "ERROR_REASON_" is the reason of the google.rpc.ErrorInfo in the status, whose
-    domain is "replayd". Its metadata may hold "replay", "format", "offset" (bytes), "tick" and "cursor" (base64).
+    domain is "replayd.dev". Its metadata may hold "replay", "format", "offset" (bytes), "tick" and "incident".
     """
 
 ERROR_REASON_UNSPECIFIED: ErrorReason.ValueType  # 0
@@ -98,4 +101,25 @@ ERROR_REASON_IO: ErrorReason.ValueType  # 14
 """UNAVAILABLE: the file could not be read."""
 ERROR_REASON_TOO_SLOW: ErrorReason.ValueType  # 15
 """RESOURCE_EXHAUSTED: the client read a live replay too slowly and had asked for SLOW_CONSUMER_DISCONNECT."""
+ERROR_REASON_NOT_IMPLEMENTED: ErrorReason.ValueType  # 16
+"""UNIMPLEMENTED: this server does not have what was asked for, which the message names."""
 Global___ErrorReason: typing_extensions.TypeAlias = ErrorReason
+
+@typing.final
+class ResumeInfo(google.protobuf.message.Message):
+    """Where to go on after a stream that failed: a detail of the status."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    CURSOR_FIELD_NUMBER: builtins.int
+    cursor: builtins.bytes
+    """The cursor behind the last event that was sent, to be used like one of a StreamEventsResponse."""
+    def __init__(
+        self,
+        *,
+        cursor: builtins.bytes = ...,
+    ) -> None: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["cursor", b"cursor"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___ResumeInfo: typing_extensions.TypeAlias = ResumeInfo

@@ -32,18 +32,20 @@ class EventFilter(google.protobuf.message.Message):
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     KINDS_FIELD_NUMBER: builtins.int
+    TICKS_FIELD_NUMBER: builtins.int
     PLAYERS_FIELD_NUMBER: builtins.int
     TEAMS_FIELD_NUMBER: builtins.int
-    TICKS_FIELD_NUMBER: builtins.int
-    CLASSES_FIELD_NUMBER: builtins.int
-    FIELDS_FIELD_NUMBER: builtins.int
-    GROUPS_FIELD_NUMBER: builtins.int
-    LAYERS_FIELD_NUMBER: builtins.int
+    DEM_FIELD_NUMBER: builtins.int
+    DATAFILE_FIELD_NUMBER: builtins.int
     @property
     def kinds(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
         """Kinds of events: names of the fields of the format's Event.kind oneof, such as "player_diff". GetServerInfo lists
         them. A name that the format does not have is refused.
         """
+
+    @property
+    def ticks(self) -> Global___TickRange:
+        """Ticks. All events of a map are at tick 0."""
 
     @property
     def players(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
@@ -62,19 +64,48 @@ class EventFilter(google.protobuf.message.Message):
         """
 
     @property
-    def ticks(self) -> Global___TickRange:
-        """Ticks. All events of a map are at tick 0."""
+    def dem(self) -> Global___DemFilter:
+        """What only Source 2 demos have."""
 
     @property
+    def datafile(self) -> Global___DatafileFilter:
+        """What only maps have."""
+
+    def __init__(
+        self,
+        *,
+        kinds: collections.abc.Iterable[builtins.str] | None = ...,
+        ticks: Global___TickRange | None = ...,
+        players: collections.abc.Iterable[builtins.int] | None = ...,
+        teams: collections.abc.Iterable[builtins.int] | None = ...,
+        dem: Global___DemFilter | None = ...,
+        datafile: Global___DatafileFilter | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["datafile", b"datafile", "dem", b"dem", "ticks", b"ticks"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["datafile", b"datafile", "dem", b"dem", "kinds", b"kinds", "players", b"players", "teams", b"teams", "ticks", b"ticks"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___EventFilter: typing_extensions.TypeAlias = EventFilter
+
+@typing.final
+class DemFilter(google.protobuf.message.Message):
+    """Conditions on events of a Source 2 demo."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    CLASSES_FIELD_NUMBER: builtins.int
+    FIELDS_FIELD_NUMBER: builtins.int
+    @property
     def classes(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """Patterns of entity classes of a dem, of 256 bytes at most, in which * stands for any characters and ? for one. Only
-        events of entities have a class.
+        """Patterns of entity classes, of 256 bytes at most, in which * stands for any characters and ? for one. Only events of
+        entities have a class.
         """
 
     @property
     def fields(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """Patterns of entity fields of a dem, of 256 bytes at most, as those of classes. They narrow entity_created,
-        entity_updated and entity_entered; no other event has fields.
+        """Patterns of entity fields, of 256 bytes at most, as those of classes. They narrow entity_created, entity_updated and
+        entity_entered; no other event has fields.
 
         An include filter with fields sends, of the events that its other conditions match, the fields that match. Where several
         include filters match an event, it is sent with all fields that any of them sends; one without fields sends all. An
@@ -83,34 +114,45 @@ class EventFilter(google.protobuf.message.Message):
         matched only by filters with fields.
         """
 
+    def __init__(
+        self,
+        *,
+        classes: collections.abc.Iterable[builtins.str] | None = ...,
+        fields: collections.abc.Iterable[builtins.str] | None = ...,
+    ) -> None: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["classes", b"classes", "fields", b"fields"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___DemFilter: typing_extensions.TypeAlias = DemFilter
+
+@typing.final
+class DatafileFilter(google.protobuf.message.Message):
+    """Conditions on events of a map."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    GROUPS_FIELD_NUMBER: builtins.int
+    LAYERS_FIELD_NUMBER: builtins.int
     @property
     def groups(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
-        """Groups of a map's layers, by index."""
+        """Groups of layers, by index."""
 
     @property
     def layers(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
-        """Layers of a map, by index inside their group: layer_in_group of tile_layer, quad_layer, sound_layer and automapper. It
-        is not the field layer, which counts over all groups. With groups, only the layers of those.
+        """Layers, by their index over all groups: the field layer of tile_layer, quad_layer, sound_layer, of what they hold, and of
+        automapper.
         """
 
     def __init__(
         self,
         *,
-        kinds: collections.abc.Iterable[builtins.str] | None = ...,
-        players: collections.abc.Iterable[builtins.int] | None = ...,
-        teams: collections.abc.Iterable[builtins.int] | None = ...,
-        ticks: Global___TickRange | None = ...,
-        classes: collections.abc.Iterable[builtins.str] | None = ...,
-        fields: collections.abc.Iterable[builtins.str] | None = ...,
         groups: collections.abc.Iterable[builtins.int] | None = ...,
         layers: collections.abc.Iterable[builtins.int] | None = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["ticks", b"ticks"]
-    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["classes", b"classes", "fields", b"fields", "groups", b"groups", "kinds", b"kinds", "layers", b"layers", "players", b"players", "teams", b"teams", "ticks", b"ticks"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["groups", b"groups", "layers", b"layers"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
 
-Global___EventFilter: typing_extensions.TypeAlias = EventFilter
+Global___DatafileFilter: typing_extensions.TypeAlias = DatafileFilter
 
 @typing.final
 class TickRange(google.protobuf.message.Message):

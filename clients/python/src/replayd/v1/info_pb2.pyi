@@ -81,19 +81,50 @@ class FormatInfo(google.protobuf.message.Message):
     format: replayd.v1.replay_pb2.Format.ValueType
     """The format."""
     @property
-    def kinds(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """The names of its kinds of events, as filters take them."""
+    def kinds(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___KindInfo]:
+        """Its kinds of events."""
 
     def __init__(
         self,
         *,
         format: replayd.v1.replay_pb2.Format.ValueType = ...,
-        kinds: collections.abc.Iterable[builtins.str] | None = ...,
+        kinds: collections.abc.Iterable[Global___KindInfo] | None = ...,
     ) -> None: ...
     _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["format", b"format", "kinds", b"kinds"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
 
 Global___FormatInfo: typing_extensions.TypeAlias = FormatInfo
+
+@typing.final
+class KindInfo(google.protobuf.message.Message):
+    """A kind of events."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: builtins.int
+    CONDITIONS_FIELD_NUMBER: builtins.int
+    COLUMNS_FIELD_NUMBER: builtins.int
+    name: builtins.str
+    """Its name, as filters take it."""
+    columns: builtins.bool
+    """Whether its events travel as columns with ENCODING_COLUMNS."""
+    @property
+    def conditions(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """The conditions of a filter, beside kinds and ticks, that can hold for its events: paths in EventFilter, such as "players"
+        or "dem.classes".
+        """
+
+    def __init__(
+        self,
+        *,
+        name: builtins.str = ...,
+        conditions: collections.abc.Iterable[builtins.str] | None = ...,
+        columns: builtins.bool = ...,
+    ) -> None: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["columns", b"columns", "conditions", b"conditions", "name", b"name"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___KindInfo: typing_extensions.TypeAlias = KindInfo
 
 @typing.final
 class Limits(google.protobuf.message.Message):

@@ -30,7 +30,7 @@ from replayd.sc2replay.v1 import header_pb2 as replayd_dot_sc2replay_dot_v1_dot_
 from replayd.teehistorian.v1 import header_pb2 as replayd_dot_teehistorian_dot_v1_dot_header__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17replayd/v1/replay.proto\x12\nreplayd.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!replayd/datafile/v1/summary.proto\x1a\x1breplayd/dem/v1/header.proto\x1a!replayd/sc2replay/v1/header.proto\x1a$replayd/teehistorian/v1/header.proto\"\xf5\x06\n\x06Replay\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12*\n\x06\x66ormat\x18\x02 \x01(\x0e\x32\x12.replayd.v1.FormatR\x06\x66ormat\x12\x12\n\x04size\x18\x03 \x01(\x03R\x04size\x12\x36\n\x08modified\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x08modified\x12-\n\x05state\x18\x05 \x01(\x0e\x32\x17.replayd.v1.ReplayStateR\x05state\x12\x39\n\x0b\x63ompression\x18\x06 \x01(\x0e\x32\x17.replayd.v1.CompressionR\x0b\x63ompression\x12\x1a\n\x08identity\x18\x07 \x01(\tR\x08identity\x12\x19\n\x08map_name\x18\x08 \x01(\tR\x07mapName\x12\x1d\n\nmap_replay\x18\t \x01(\tR\tmapReplay\x12(\n\x10ticks_per_second\x18\n \x01(\x01R\x0eticksPerSecond\x12 \n\tlast_tick\x18\x0b \x01(\x05H\x01R\x08lastTick\x88\x01\x01\x12\x31\n\x06length\x18\x0c \x01(\x0b\x32\x19.google.protobuf.DurationR\x06length\x12\x34\n\x07started\x18\r \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x07started\x12,\n\x07players\x18\x0e \x03(\x0b\x32\x12.replayd.v1.PlayerR\x07players\x12&\n\x0cplayers_tick\x18\x0f \x01(\x05H\x02R\x0bplayersTick\x88\x01\x01\x12\x45\n\x0cteehistorian\x18\x14 \x01(\x0b\x32\x1f.replayd.teehistorian.v1.HeaderH\x00R\x0cteehistorian\x12:\n\x08\x64\x61tafile\x18\x15 \x01(\x0b\x32\x1c.replayd.datafile.v1.SummaryH\x00R\x08\x64\x61tafile\x12*\n\x03\x64\x65m\x18\x16 \x01(\x0b\x32\x16.replayd.dem.v1.HeaderH\x00R\x03\x64\x65m\x12<\n\tsc2replay\x18\x17 \x01(\x0b\x32\x1c.replayd.sc2replay.v1.HeaderH\x00R\tsc2replayB\x08\n\x06headerB\x0c\n\n_last_tickB\x0f\n\r_players_tick\"\x9e\x01\n\x06Player\x12\x0e\n\x02id\x18\x01 \x01(\x05R\x02id\x12\x12\n\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n\x04team\x18\x03 \x01(\x05R\x04team\x12\x1c\n\tcharacter\x18\x04 \x01(\tR\tcharacter\x12\x16\n\x06result\x18\x05 \x01(\tR\x06result\x12\x12\n\x04\x63lan\x18\x06 \x01(\tR\x04\x63lan\x12\x12\n\x04role\x18\x07 \x01(\tR\x04role\"\xce\x01\n\x12ListReplaysRequest\x12\x1b\n\tpage_size\x18\x01 \x01(\x05R\x08pageSize\x12\x1d\n\npage_token\x18\x02 \x01(\tR\tpageToken\x12\x1c\n\tdirectory\x18\x03 \x01(\tR\tdirectory\x12,\n\x07\x66ormats\x18\x04 \x03(\x0e\x32\x12.replayd.v1.FormatR\x07\x66ormats\x12\x30\n\x06\x66ilter\x18\x05 \x01(\x0b\x32\x18.replayd.v1.ReplayFilterR\x06\x66ilter\"\xa7\x02\n\x0cReplayFilter\x12\x19\n\x08map_name\x18\x01 \x01(\tR\x07mapName\x12\x16\n\x06server\x18\x02 \x01(\tR\x06server\x12\x1f\n\x0bplayer_name\x18\x03 \x01(\tR\nplayerName\x12J\n\x13\x65\x61rliest_start_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x11\x65\x61rliestStartTime\x12\x46\n\x11latest_start_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x0flatestStartTime\x12/\n\x06states\x18\x06 \x03(\x0e\x32\x17.replayd.v1.ReplayStateR\x06states\"X\n\x0eSearchCoverage\x12\x1f\n\x0btotal_files\x18\x01 \x01(\x03R\ntotalFiles\x12%\n\x0esearched_files\x18\x02 \x01(\x03R\rsearchedFiles\"\xa3\x01\n\x13ListReplaysResponse\x12,\n\x07replays\x18\x01 \x03(\x0b\x32\x12.replayd.v1.ReplayR\x07replays\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x36\n\x08\x63overage\x18\x03 \x01(\x0b\x32\x1a.replayd.v1.SearchCoverageR\x08\x63overage\"V\n\x10GetReplayRequest\x12\x16\n\x06replay\x18\x01 \x01(\tR\x06replay\x12*\n\x04view\x18\x02 \x01(\x0e\x32\x16.replayd.v1.ReplayViewR\x04view\"?\n\x11GetReplayResponse\x12*\n\x06replay\x18\x01 \x01(\x0b\x32\x12.replayd.v1.ReplayR\x06replay*t\n\x06\x46ormat\x12\x16\n\x12\x46ORMAT_UNSPECIFIED\x10\x00\x12\x17\n\x13\x46ORMAT_TEEHISTORIAN\x10\x01\x12\x13\n\x0f\x46ORMAT_DATAFILE\x10\x02\x12\x0e\n\nFORMAT_DEM\x10\x03\x12\x14\n\x10\x46ORMAT_SC2REPLAY\x10\x04*\x97\x01\n\x0b\x43ompression\x12\x1b\n\x17\x43OMPRESSION_UNSPECIFIED\x10\x00\x12\x14\n\x10\x43OMPRESSION_NONE\x10\x01\x12\x14\n\x10\x43OMPRESSION_GZIP\x10\x02\x12\x14\n\x10\x43OMPRESSION_ZSTD\x10\x03\x12\x12\n\x0e\x43OMPRESSION_XZ\x10\x04\x12\x15\n\x11\x43OMPRESSION_BZIP2\x10\x05*\x95\x01\n\x0bReplayState\x12\x1c\n\x18REPLAY_STATE_UNSPECIFIED\x10\x00\x12\x18\n\x14REPLAY_STATE_GROWING\x10\x01\x12\x17\n\x13REPLAY_STATE_SILENT\x10\x02\x12\x19\n\x15REPLAY_STATE_FINISHED\x10\x03\x12\x1a\n\x16REPLAY_STATE_ABANDONED\x10\x04*o\n\nReplayView\x12\x1b\n\x17REPLAY_VIEW_UNSPECIFIED\x10\x00\x12\x15\n\x11REPLAY_VIEW_BASIC\x10\x01\x12\x14\n\x10REPLAY_VIEW_FULL\x10\x02\x12\x17\n\x13REPLAY_VIEW_PLAYERS\x10\x03\x42\x37Z5github.com/replayd/replayd/proto/replayd/v1;replaydv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17replayd/v1/replay.proto\x12\nreplayd.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!replayd/datafile/v1/summary.proto\x1a\x1breplayd/dem/v1/header.proto\x1a!replayd/sc2replay/v1/header.proto\x1a$replayd/teehistorian/v1/header.proto\"\xa0\x08\n\x06Replay\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12*\n\x06\x66ormat\x18\x02 \x01(\x0e\x32\x12.replayd.v1.FormatR\x06\x66ormat\x12\x1a\n\x08identity\x18\x03 \x01(\tR\x08identity\x12\x1d\n\nsize_bytes\x18\x04 \x01(\x03R\tsizeBytes\x12;\n\x0bmodify_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\nmodifyTime\x12;\n\x0b\x65xpire_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\nexpireTime\x12-\n\x05state\x18\x07 \x01(\x0e\x32\x17.replayd.v1.ReplayStateR\x05state\x12\x39\n\x0b\x63ompression\x18\x08 \x01(\x0e\x32\x17.replayd.v1.CompressionR\x0b\x63ompression\x12\x19\n\x08map_name\x18\t \x01(\tR\x07mapName\x12\x1d\n\nmap_replay\x18\n \x01(\tR\tmapReplay\x12\x39\n\nstart_time\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.TimestampR\tstartTime\x12\x35\n\x08\x64uration\x18\x0c \x01(\x0b\x32\x19.google.protobuf.DurationR\x08\x64uration\x12-\n\x10ticks_per_second\x18\r \x01(\x01H\x01R\x0eticksPerSecond\x88\x01\x01\x12 \n\tlast_tick\x18\x0e \x01(\x05H\x02R\x08lastTick\x88\x01\x01\x12\x39\n\x0b\x63oordinates\x18\x0f \x01(\x0b\x32\x17.replayd.v1.CoordinatesR\x0b\x63oordinates\x12,\n\x07players\x18\x10 \x03(\x0b\x32\x12.replayd.v1.PlayerR\x07players\x12&\n\x0cplayers_tick\x18\x11 \x01(\x05H\x03R\x0bplayersTick\x88\x01\x01\x12\x45\n\x0cteehistorian\x18\x12 \x01(\x0b\x32\x1f.replayd.teehistorian.v1.HeaderH\x00R\x0cteehistorian\x12:\n\x08\x64\x61tafile\x18\x13 \x01(\x0b\x32\x1c.replayd.datafile.v1.SummaryH\x00R\x08\x64\x61tafile\x12*\n\x03\x64\x65m\x18\x14 \x01(\x0b\x32\x16.replayd.dem.v1.HeaderH\x00R\x03\x64\x65m\x12<\n\tsc2replay\x18\x15 \x01(\x0b\x32\x1c.replayd.sc2replay.v1.HeaderH\x00R\tsc2replayB\x08\n\x06headerB\x13\n\x11_ticks_per_secondB\x0c\n\n_last_tickB\x0f\n\r_players_tick\"\xa8\x01\n\x0b\x43oordinates\x12)\n\x0eunits_per_cell\x18\x01 \x01(\x01H\x00R\x0cunitsPerCell\x88\x01\x01\x12*\n\x06origin\x18\x02 \x01(\x0e\x32\x12.replayd.v1.OriginR\x06origin\x12/\n\x06y_axis\x18\x03 \x01(\x0e\x32\x18.replayd.v1.VerticalAxisR\x05yAxisB\x11\n\x0f_units_per_cell\"\xc6\x01\n\x06Player\x12\x0e\n\x02id\x18\x01 \x01(\x05R\x02id\x12\x12\n\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n\x04\x63lan\x18\x03 \x01(\tR\x04\x63lan\x12\x17\n\x04team\x18\x04 \x01(\x05H\x00R\x04team\x88\x01\x01\x12\x1c\n\tcharacter\x18\x05 \x01(\tR\tcharacter\x12\x30\n\x06result\x18\x06 \x01(\x0e\x32\x18.replayd.v1.PlayerResultR\x06result\x12\x12\n\x04role\x18\x07 \x01(\tR\x04roleB\x07\n\x05_team\"\xfa\x01\n\x12ListReplaysRequest\x12\x1b\n\tpage_size\x18\x01 \x01(\x05R\x08pageSize\x12\x1d\n\npage_token\x18\x02 \x01(\tR\tpageToken\x12\x1c\n\tdirectory\x18\x03 \x01(\tR\tdirectory\x12,\n\x07\x66ormats\x18\x04 \x03(\x0e\x32\x12.replayd.v1.FormatR\x07\x66ormats\x12\x30\n\x06\x66ilter\x18\x05 \x01(\x0b\x32\x18.replayd.v1.ReplayFilterR\x06\x66ilter\x12*\n\x04view\x18\x06 \x01(\x0e\x32\x16.replayd.v1.ReplayViewR\x04view\"\xa7\x02\n\x0cReplayFilter\x12\x19\n\x08map_name\x18\x01 \x01(\tR\x07mapName\x12\x16\n\x06server\x18\x02 \x01(\tR\x06server\x12\x1f\n\x0bplayer_name\x18\x03 \x01(\tR\nplayerName\x12J\n\x13\x65\x61rliest_start_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x11\x65\x61rliestStartTime\x12\x46\n\x11latest_start_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x0flatestStartTime\x12/\n\x06states\x18\x06 \x03(\x0e\x32\x17.replayd.v1.ReplayStateR\x06states\"X\n\x0eSearchCoverage\x12\x1f\n\x0btotal_files\x18\x01 \x01(\x03R\ntotalFiles\x12%\n\x0esearched_files\x18\x02 \x01(\x03R\rsearchedFiles\"\xa3\x01\n\x13ListReplaysResponse\x12,\n\x07replays\x18\x01 \x03(\x0b\x32\x12.replayd.v1.ReplayR\x07replays\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x36\n\x08\x63overage\x18\x03 \x01(\x0b\x32\x1a.replayd.v1.SearchCoverageR\x08\x63overage\"V\n\x10GetReplayRequest\x12\x16\n\x06replay\x18\x01 \x01(\tR\x06replay\x12*\n\x04view\x18\x02 \x01(\x0e\x32\x16.replayd.v1.ReplayViewR\x04view\"?\n\x11GetReplayResponse\x12*\n\x06replay\x18\x01 \x01(\x0b\x32\x12.replayd.v1.ReplayR\x06replay\"p\n\x13\x43reateReplayRequest\x12;\n\x07options\x18\x01 \x01(\x0b\x32\x1f.replayd.v1.CreateReplayOptionsH\x00R\x07options\x12\x14\n\x04\x64\x61ta\x18\x02 \x01(\x0cH\x00R\x04\x64\x61taB\x06\n\x04part\"R\n\x13\x43reateReplayOptions\x12;\n\x0ctime_to_live\x18\x01 \x01(\x0b\x32\x19.google.protobuf.DurationR\ntimeToLive\"B\n\x14\x43reateReplayResponse\x12*\n\x06replay\x18\x01 \x01(\x0b\x32\x12.replayd.v1.ReplayR\x06replay\"-\n\x13\x44\x65leteReplayRequest\x12\x16\n\x06replay\x18\x01 \x01(\tR\x06replay\"\x16\n\x14\x44\x65leteReplayResponse*t\n\x06\x46ormat\x12\x16\n\x12\x46ORMAT_UNSPECIFIED\x10\x00\x12\x17\n\x13\x46ORMAT_TEEHISTORIAN\x10\x01\x12\x13\n\x0f\x46ORMAT_DATAFILE\x10\x02\x12\x0e\n\nFORMAT_DEM\x10\x03\x12\x14\n\x10\x46ORMAT_SC2REPLAY\x10\x04*\x97\x01\n\x0b\x43ompression\x12\x1b\n\x17\x43OMPRESSION_UNSPECIFIED\x10\x00\x12\x14\n\x10\x43OMPRESSION_NONE\x10\x01\x12\x14\n\x10\x43OMPRESSION_GZIP\x10\x02\x12\x14\n\x10\x43OMPRESSION_ZSTD\x10\x03\x12\x12\n\x0e\x43OMPRESSION_XZ\x10\x04\x12\x15\n\x11\x43OMPRESSION_BZIP2\x10\x05*\x95\x01\n\x0bReplayState\x12\x1c\n\x18REPLAY_STATE_UNSPECIFIED\x10\x00\x12\x18\n\x14REPLAY_STATE_GROWING\x10\x01\x12\x17\n\x13REPLAY_STATE_SILENT\x10\x02\x12\x19\n\x15REPLAY_STATE_FINISHED\x10\x03\x12\x1a\n\x16REPLAY_STATE_ABANDONED\x10\x04*]\n\x06Origin\x12\x16\n\x12ORIGIN_UNSPECIFIED\x10\x00\x12\x13\n\x0fORIGIN_TOP_LEFT\x10\x01\x12\x16\n\x12ORIGIN_BOTTOM_LEFT\x10\x02\x12\x0e\n\nORIGIN_MAP\x10\x03*[\n\x0cVerticalAxis\x12\x1d\n\x19VERTICAL_AXIS_UNSPECIFIED\x10\x00\x12\x16\n\x12VERTICAL_AXIS_DOWN\x10\x01\x12\x14\n\x10VERTICAL_AXIS_UP\x10\x02*s\n\x0cPlayerResult\x12\x1d\n\x19PLAYER_RESULT_UNSPECIFIED\x10\x00\x12\x15\n\x11PLAYER_RESULT_WIN\x10\x01\x12\x16\n\x12PLAYER_RESULT_LOSS\x10\x02\x12\x15\n\x11PLAYER_RESULT_TIE\x10\x03*o\n\nReplayView\x12\x1b\n\x17REPLAY_VIEW_UNSPECIFIED\x10\x00\x12\x15\n\x11REPLAY_VIEW_BASIC\x10\x01\x12\x14\n\x10REPLAY_VIEW_FULL\x10\x02\x12\x17\n\x13REPLAY_VIEW_PLAYERS\x10\x03\x42\x37Z5github.com/replayd/replayd/proto/replayd/v1;replaydv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -38,28 +38,46 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'replayd.v1.replay_pb2', _gl
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'Z5github.com/replayd/replayd/proto/replayd/v1;replaydv1'
-  _globals['_FORMAT']._serialized_start=2206
-  _globals['_FORMAT']._serialized_end=2322
-  _globals['_COMPRESSION']._serialized_start=2325
-  _globals['_COMPRESSION']._serialized_end=2476
-  _globals['_REPLAYSTATE']._serialized_start=2479
-  _globals['_REPLAYSTATE']._serialized_end=2628
-  _globals['_REPLAYVIEW']._serialized_start=2630
-  _globals['_REPLAYVIEW']._serialized_end=2741
+  _globals['_FORMAT']._serialized_start=2969
+  _globals['_FORMAT']._serialized_end=3085
+  _globals['_COMPRESSION']._serialized_start=3088
+  _globals['_COMPRESSION']._serialized_end=3239
+  _globals['_REPLAYSTATE']._serialized_start=3242
+  _globals['_REPLAYSTATE']._serialized_end=3391
+  _globals['_ORIGIN']._serialized_start=3393
+  _globals['_ORIGIN']._serialized_end=3486
+  _globals['_VERTICALAXIS']._serialized_start=3488
+  _globals['_VERTICALAXIS']._serialized_end=3579
+  _globals['_PLAYERRESULT']._serialized_start=3581
+  _globals['_PLAYERRESULT']._serialized_end=3696
+  _globals['_REPLAYVIEW']._serialized_start=3698
+  _globals['_REPLAYVIEW']._serialized_end=3809
   _globals['_REPLAY']._serialized_start=242
-  _globals['_REPLAY']._serialized_end=1127
-  _globals['_PLAYER']._serialized_start=1130
-  _globals['_PLAYER']._serialized_end=1288
-  _globals['_LISTREPLAYSREQUEST']._serialized_start=1291
-  _globals['_LISTREPLAYSREQUEST']._serialized_end=1497
-  _globals['_REPLAYFILTER']._serialized_start=1500
-  _globals['_REPLAYFILTER']._serialized_end=1795
-  _globals['_SEARCHCOVERAGE']._serialized_start=1797
-  _globals['_SEARCHCOVERAGE']._serialized_end=1885
-  _globals['_LISTREPLAYSRESPONSE']._serialized_start=1888
-  _globals['_LISTREPLAYSRESPONSE']._serialized_end=2051
-  _globals['_GETREPLAYREQUEST']._serialized_start=2053
-  _globals['_GETREPLAYREQUEST']._serialized_end=2139
-  _globals['_GETREPLAYRESPONSE']._serialized_start=2141
-  _globals['_GETREPLAYRESPONSE']._serialized_end=2204
+  _globals['_REPLAY']._serialized_end=1298
+  _globals['_COORDINATES']._serialized_start=1301
+  _globals['_COORDINATES']._serialized_end=1469
+  _globals['_PLAYER']._serialized_start=1472
+  _globals['_PLAYER']._serialized_end=1670
+  _globals['_LISTREPLAYSREQUEST']._serialized_start=1673
+  _globals['_LISTREPLAYSREQUEST']._serialized_end=1923
+  _globals['_REPLAYFILTER']._serialized_start=1926
+  _globals['_REPLAYFILTER']._serialized_end=2221
+  _globals['_SEARCHCOVERAGE']._serialized_start=2223
+  _globals['_SEARCHCOVERAGE']._serialized_end=2311
+  _globals['_LISTREPLAYSRESPONSE']._serialized_start=2314
+  _globals['_LISTREPLAYSRESPONSE']._serialized_end=2477
+  _globals['_GETREPLAYREQUEST']._serialized_start=2479
+  _globals['_GETREPLAYREQUEST']._serialized_end=2565
+  _globals['_GETREPLAYRESPONSE']._serialized_start=2567
+  _globals['_GETREPLAYRESPONSE']._serialized_end=2630
+  _globals['_CREATEREPLAYREQUEST']._serialized_start=2632
+  _globals['_CREATEREPLAYREQUEST']._serialized_end=2744
+  _globals['_CREATEREPLAYOPTIONS']._serialized_start=2746
+  _globals['_CREATEREPLAYOPTIONS']._serialized_end=2828
+  _globals['_CREATEREPLAYRESPONSE']._serialized_start=2830
+  _globals['_CREATEREPLAYRESPONSE']._serialized_end=2896
+  _globals['_DELETEREPLAYREQUEST']._serialized_start=2898
+  _globals['_DELETEREPLAYREQUEST']._serialized_end=2943
+  _globals['_DELETEREPLAYRESPONSE']._serialized_start=2945
+  _globals['_DELETEREPLAYRESPONSE']._serialized_end=2967
 # @@protoc_insertion_point(module_scope)

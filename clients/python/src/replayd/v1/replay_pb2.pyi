@@ -133,6 +133,86 @@ another.
 """
 Global___ReplayState: typing_extensions.TypeAlias = ReplayState
 
+class _Origin:
+    ValueType = typing.NewType("ValueType", builtins.int)
+    V: typing_extensions.TypeAlias = ValueType
+
+class _OriginEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_Origin.ValueType], builtins.type):
+    DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
+    ORIGIN_UNSPECIFIED: _Origin.ValueType  # 0
+    """Not known."""
+    ORIGIN_TOP_LEFT: _Origin.ValueType  # 1
+    """The upper left corner of the map."""
+    ORIGIN_BOTTOM_LEFT: _Origin.ValueType  # 2
+    """The lower left corner of the map."""
+    ORIGIN_MAP: _Origin.ValueType  # 3
+    """A point that the maker of the map chose, near its middle as a rule."""
+
+class Origin(_Origin, metaclass=_OriginEnumTypeWrapper):
+    """The place in a map that has the coordinates 0, 0."""
+
+ORIGIN_UNSPECIFIED: Origin.ValueType  # 0
+"""Not known."""
+ORIGIN_TOP_LEFT: Origin.ValueType  # 1
+"""The upper left corner of the map."""
+ORIGIN_BOTTOM_LEFT: Origin.ValueType  # 2
+"""The lower left corner of the map."""
+ORIGIN_MAP: Origin.ValueType  # 3
+"""A point that the maker of the map chose, near its middle as a rule."""
+Global___Origin: typing_extensions.TypeAlias = Origin
+
+class _VerticalAxis:
+    ValueType = typing.NewType("ValueType", builtins.int)
+    V: typing_extensions.TypeAlias = ValueType
+
+class _VerticalAxisEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_VerticalAxis.ValueType], builtins.type):
+    DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
+    VERTICAL_AXIS_UNSPECIFIED: _VerticalAxis.ValueType  # 0
+    """Not known."""
+    VERTICAL_AXIS_DOWN: _VerticalAxis.ValueType  # 1
+    """Downwards, as on screens."""
+    VERTICAL_AXIS_UP: _VerticalAxis.ValueType  # 2
+    """Upwards, or north."""
+
+class VerticalAxis(_VerticalAxis, metaclass=_VerticalAxisEnumTypeWrapper):
+    """Where y grows on a map that lies before the reader."""
+
+VERTICAL_AXIS_UNSPECIFIED: VerticalAxis.ValueType  # 0
+"""Not known."""
+VERTICAL_AXIS_DOWN: VerticalAxis.ValueType  # 1
+"""Downwards, as on screens."""
+VERTICAL_AXIS_UP: VerticalAxis.ValueType  # 2
+"""Upwards, or north."""
+Global___VerticalAxis: typing_extensions.TypeAlias = VerticalAxis
+
+class _PlayerResult:
+    ValueType = typing.NewType("ValueType", builtins.int)
+    V: typing_extensions.TypeAlias = ValueType
+
+class _PlayerResultEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_PlayerResult.ValueType], builtins.type):
+    DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
+    PLAYER_RESULT_UNSPECIFIED: _PlayerResult.ValueType  # 0
+    """Not known, or it did not end."""
+    PLAYER_RESULT_WIN: _PlayerResult.ValueType  # 1
+    """The player won."""
+    PLAYER_RESULT_LOSS: _PlayerResult.ValueType  # 2
+    """The player lost."""
+    PLAYER_RESULT_TIE: _PlayerResult.ValueType  # 3
+    """Nobody won."""
+
+class PlayerResult(_PlayerResult, metaclass=_PlayerResultEnumTypeWrapper):
+    """How a game ended for a player."""
+
+PLAYER_RESULT_UNSPECIFIED: PlayerResult.ValueType  # 0
+"""Not known, or it did not end."""
+PLAYER_RESULT_WIN: PlayerResult.ValueType  # 1
+"""The player won."""
+PLAYER_RESULT_LOSS: PlayerResult.ValueType  # 2
+"""The player lost."""
+PLAYER_RESULT_TIE: PlayerResult.ValueType  # 3
+"""Nobody won."""
+Global___PlayerResult: typing_extensions.TypeAlias = PlayerResult
+
 class _ReplayView:
     ValueType = typing.NewType("ValueType", builtins.int)
     V: typing_extensions.TypeAlias = ValueType
@@ -140,9 +220,9 @@ class _ReplayView:
 class _ReplayViewEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_ReplayView.ValueType], builtins.type):
     DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
     REPLAY_VIEW_UNSPECIFIED: _ReplayView.ValueType  # 0
-    """The same as REPLAY_VIEW_FULL."""
+    """What each request says of it."""
     REPLAY_VIEW_BASIC: _ReplayView.ValueType  # 1
-    """What the index knows, without the format's header: the file is not read."""
+    """What the index knows, identity included, but without the format's header: the file is not read."""
     REPLAY_VIEW_FULL: _ReplayView.ValueType  # 2
     """With the header, and the players where that tells them."""
     REPLAY_VIEW_PLAYERS: _ReplayView.ValueType  # 3
@@ -152,9 +232,9 @@ class ReplayView(_ReplayView, metaclass=_ReplayViewEnumTypeWrapper):
     """How much is told of a replay."""
 
 REPLAY_VIEW_UNSPECIFIED: ReplayView.ValueType  # 0
-"""The same as REPLAY_VIEW_FULL."""
+"""What each request says of it."""
 REPLAY_VIEW_BASIC: ReplayView.ValueType  # 1
-"""What the index knows, without the format's header: the file is not read."""
+"""What the index knows, identity included, but without the format's header: the file is not read."""
 REPLAY_VIEW_FULL: ReplayView.ValueType  # 2
 """With the header, and the players where that tells them."""
 REPLAY_VIEW_PLAYERS: ReplayView.ValueType  # 3
@@ -169,17 +249,19 @@ class Replay(google.protobuf.message.Message):
 
     NAME_FIELD_NUMBER: builtins.int
     FORMAT_FIELD_NUMBER: builtins.int
-    SIZE_FIELD_NUMBER: builtins.int
-    MODIFIED_FIELD_NUMBER: builtins.int
+    IDENTITY_FIELD_NUMBER: builtins.int
+    SIZE_BYTES_FIELD_NUMBER: builtins.int
+    MODIFY_TIME_FIELD_NUMBER: builtins.int
+    EXPIRE_TIME_FIELD_NUMBER: builtins.int
     STATE_FIELD_NUMBER: builtins.int
     COMPRESSION_FIELD_NUMBER: builtins.int
-    IDENTITY_FIELD_NUMBER: builtins.int
     MAP_NAME_FIELD_NUMBER: builtins.int
     MAP_REPLAY_FIELD_NUMBER: builtins.int
+    START_TIME_FIELD_NUMBER: builtins.int
+    DURATION_FIELD_NUMBER: builtins.int
     TICKS_PER_SECOND_FIELD_NUMBER: builtins.int
     LAST_TICK_FIELD_NUMBER: builtins.int
-    LENGTH_FIELD_NUMBER: builtins.int
-    STARTED_FIELD_NUMBER: builtins.int
+    COORDINATES_FIELD_NUMBER: builtins.int
     PLAYERS_FIELD_NUMBER: builtins.int
     PLAYERS_TICK_FIELD_NUMBER: builtins.int
     TEEHISTORIAN_FIELD_NUMBER: builtins.int
@@ -190,37 +272,47 @@ class Replay(google.protobuf.message.Message):
     """The replay's name: a root's alias, a slash, and the path below that root."""
     format: Global___Format.ValueType
     """The format, recognised by content."""
-    size: builtins.int
+    identity: builtins.str
+    """What identifies the replay wherever it lies: derived from its format and first bytes. Cursors are bound to it. Empty
+    while the header was not read.
+    """
+    size_bytes: builtins.int
     """Bytes on disk."""
     state: Global___ReplayState.ValueType
     """Whether it may still grow."""
     compression: Global___Compression.ValueType
     """How the file is compressed."""
-    identity: builtins.str
-    """What identifies the replay wherever it lies: derived from its format and first bytes. Cursors are bound to it."""
     map_name: builtins.str
     """The map's name."""
     map_replay: builtins.str
     """The name of the replay of format FORMAT_DATAFILE that is this replay's map, when a root holds it."""
     ticks_per_second: builtins.float
-    """How many ticks make a second. 0 where the format has no clock."""
+    """How many ticks make a second of the game's time. Absent where the format has no clock."""
     last_tick: builtins.int
-    """The last tick, where the format tells it without decoding everything."""
+    """The last tick, where the format tells it without decoding everything, or it was decoded before."""
     players_tick: builtins.int
     """The tick up to which a teehistorian file was decoded to tell its players: of a live game a few seconds ago at most, as a
     rule. Absent where players does not come from decoding, or nothing was decoded yet.
     """
     @property
-    def modified(self) -> google.protobuf.timestamp_pb2.Timestamp:
+    def modify_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
         """When the file was last written to."""
 
     @property
-    def length(self) -> google.protobuf.duration_pb2.Duration:
-        """The length of what was recorded, in the game's own time."""
+    def expire_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
+        """When the replay will be removed. Only of one that CreateReplay made."""
 
     @property
-    def started(self) -> google.protobuf.timestamp_pb2.Timestamp:
+    def start_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
         """When the recording started."""
+
+    @property
+    def duration(self) -> google.protobuf.duration_pb2.Duration:
+        """How long the recording is, in the game's own time."""
+
+    @property
+    def coordinates(self) -> Global___Coordinates:
+        """Where places are. Absent where no event has one, or the header was not read."""
 
     @property
     def players(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Player]:
@@ -249,17 +341,19 @@ class Replay(google.protobuf.message.Message):
         *,
         name: builtins.str = ...,
         format: Global___Format.ValueType = ...,
-        size: builtins.int = ...,
-        modified: google.protobuf.timestamp_pb2.Timestamp | None = ...,
+        identity: builtins.str = ...,
+        size_bytes: builtins.int = ...,
+        modify_time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
+        expire_time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
         state: Global___ReplayState.ValueType = ...,
         compression: Global___Compression.ValueType = ...,
-        identity: builtins.str = ...,
         map_name: builtins.str = ...,
         map_replay: builtins.str = ...,
-        ticks_per_second: builtins.float = ...,
+        start_time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
+        duration: google.protobuf.duration_pb2.Duration | None = ...,
+        ticks_per_second: builtins.float | None = ...,
         last_tick: builtins.int | None = ...,
-        length: google.protobuf.duration_pb2.Duration | None = ...,
-        started: google.protobuf.timestamp_pb2.Timestamp | None = ...,
+        coordinates: Global___Coordinates | None = ...,
         players: collections.abc.Iterable[Global___Player] | None = ...,
         players_tick: builtins.int | None = ...,
         teehistorian: replayd.teehistorian.v1.header_pb2.Header | None = ...,
@@ -267,14 +361,16 @@ class Replay(google.protobuf.message.Message):
         dem: replayd.dem.v1.header_pb2.Header | None = ...,
         sc2replay: replayd.sc2replay.v1.header_pb2.Header | None = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_last_tick", b"_last_tick", "_players_tick", b"_players_tick", "datafile", b"datafile", "dem", b"dem", "header", b"header", "last_tick", b"last_tick", "length", b"length", "modified", b"modified", "players_tick", b"players_tick", "sc2replay", b"sc2replay", "started", b"started", "teehistorian", b"teehistorian"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_last_tick", b"_last_tick", "_players_tick", b"_players_tick", "_ticks_per_second", b"_ticks_per_second", "coordinates", b"coordinates", "datafile", b"datafile", "dem", b"dem", "duration", b"duration", "expire_time", b"expire_time", "header", b"header", "last_tick", b"last_tick", "modify_time", b"modify_time", "players_tick", b"players_tick", "sc2replay", b"sc2replay", "start_time", b"start_time", "teehistorian", b"teehistorian", "ticks_per_second", b"ticks_per_second"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_last_tick", b"_last_tick", "_players_tick", b"_players_tick", "compression", b"compression", "datafile", b"datafile", "dem", b"dem", "format", b"format", "header", b"header", "identity", b"identity", "last_tick", b"last_tick", "length", b"length", "map_name", b"map_name", "map_replay", b"map_replay", "modified", b"modified", "name", b"name", "players", b"players", "players_tick", b"players_tick", "sc2replay", b"sc2replay", "size", b"size", "started", b"started", "state", b"state", "teehistorian", b"teehistorian", "ticks_per_second", b"ticks_per_second"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_last_tick", b"_last_tick", "_players_tick", b"_players_tick", "_ticks_per_second", b"_ticks_per_second", "compression", b"compression", "coordinates", b"coordinates", "datafile", b"datafile", "dem", b"dem", "duration", b"duration", "expire_time", b"expire_time", "format", b"format", "header", b"header", "identity", b"identity", "last_tick", b"last_tick", "map_name", b"map_name", "map_replay", b"map_replay", "modify_time", b"modify_time", "name", b"name", "players", b"players", "players_tick", b"players_tick", "sc2replay", b"sc2replay", "size_bytes", b"size_bytes", "start_time", b"start_time", "state", b"state", "teehistorian", b"teehistorian", "ticks_per_second", b"ticks_per_second"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__last_tick: typing_extensions.TypeAlias = typing.Literal["last_tick"]
     _WhichOneofArgType__last_tick: typing_extensions.TypeAlias = typing.Literal["_last_tick", b"_last_tick"]
     _WhichOneofReturnType__players_tick: typing_extensions.TypeAlias = typing.Literal["players_tick"]
     _WhichOneofArgType__players_tick: typing_extensions.TypeAlias = typing.Literal["_players_tick", b"_players_tick"]
+    _WhichOneofReturnType__ticks_per_second: typing_extensions.TypeAlias = typing.Literal["ticks_per_second"]
+    _WhichOneofArgType__ticks_per_second: typing_extensions.TypeAlias = typing.Literal["_ticks_per_second", b"_ticks_per_second"]
     _WhichOneofReturnType_header: typing_extensions.TypeAlias = typing.Literal["teehistorian", "datafile", "dem", "sc2replay"]
     _WhichOneofArgType_header: typing_extensions.TypeAlias = typing.Literal["header", b"header"]
     @typing.overload
@@ -282,9 +378,45 @@ class Replay(google.protobuf.message.Message):
     @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__players_tick) -> _WhichOneofReturnType__players_tick | None: ...
     @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__ticks_per_second) -> _WhichOneofReturnType__ticks_per_second | None: ...
+    @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType_header) -> _WhichOneofReturnType_header | None: ...
 
 Global___Replay: typing_extensions.TypeAlias = Replay
+
+@typing.final
+class Coordinates(google.protobuf.message.Message):
+    """The system of coordinates in which a replay's events tell places. Fields that are not in it say so."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    UNITS_PER_CELL_FIELD_NUMBER: builtins.int
+    ORIGIN_FIELD_NUMBER: builtins.int
+    Y_AXIS_FIELD_NUMBER: builtins.int
+    units_per_cell: builtins.float
+    """How many units are as long as one cell of the map: a tile of a Teeworlds map, a cell of StarCraft II. Absent where the
+    map has no cells.
+    """
+    origin: Global___Origin.ValueType
+    """Where 0, 0 is."""
+    y_axis: Global___VerticalAxis.ValueType
+    """Where y grows. x always grows to the right, or east; z, where there is one, upwards."""
+    def __init__(
+        self,
+        *,
+        units_per_cell: builtins.float | None = ...,
+        origin: Global___Origin.ValueType = ...,
+        y_axis: Global___VerticalAxis.ValueType = ...,
+    ) -> None: ...
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_units_per_cell", b"_units_per_cell", "units_per_cell", b"units_per_cell"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_units_per_cell", b"_units_per_cell", "origin", b"origin", "units_per_cell", b"units_per_cell", "y_axis", b"y_axis"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__units_per_cell: typing_extensions.TypeAlias = typing.Literal["units_per_cell"]
+    _WhichOneofArgType__units_per_cell: typing_extensions.TypeAlias = typing.Literal["_units_per_cell", b"_units_per_cell"]
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__units_per_cell) -> _WhichOneofReturnType__units_per_cell | None: ...
+
+Global___Coordinates: typing_extensions.TypeAlias = Coordinates
 
 @typing.final
 class Player(google.protobuf.message.Message):
@@ -294,23 +426,23 @@ class Player(google.protobuf.message.Message):
 
     ID_FIELD_NUMBER: builtins.int
     NAME_FIELD_NUMBER: builtins.int
+    CLAN_FIELD_NUMBER: builtins.int
     TEAM_FIELD_NUMBER: builtins.int
     CHARACTER_FIELD_NUMBER: builtins.int
     RESULT_FIELD_NUMBER: builtins.int
-    CLAN_FIELD_NUMBER: builtins.int
     ROLE_FIELD_NUMBER: builtins.int
     id: builtins.int
     """The number by which events of this replay name the player."""
     name: builtins.str
     """The player's name."""
-    team: builtins.int
-    """The player's team."""
-    character: builtins.str
-    """What the player played: a race, a hero."""
-    result: builtins.str
-    """How it ended for the player: "win", "loss", "tie". Empty when not known."""
     clan: builtins.str
     """The player's clan."""
+    team: builtins.int
+    """The player's team. Absent when not known."""
+    character: builtins.str
+    """What the player played: a race, a hero."""
+    result: Global___PlayerResult.ValueType
+    """How it ended for the player."""
     role: builtins.str
     """The player's role on the server's remote console, such as "admin". Empty when the player is not logged in."""
     def __init__(
@@ -318,14 +450,19 @@ class Player(google.protobuf.message.Message):
         *,
         id: builtins.int = ...,
         name: builtins.str = ...,
-        team: builtins.int = ...,
-        character: builtins.str = ...,
-        result: builtins.str = ...,
         clan: builtins.str = ...,
+        team: builtins.int | None = ...,
+        character: builtins.str = ...,
+        result: Global___PlayerResult.ValueType = ...,
         role: builtins.str = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["character", b"character", "clan", b"clan", "id", b"id", "name", b"name", "result", b"result", "role", b"role", "team", b"team"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_team", b"_team", "team", b"team"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_team", b"_team", "character", b"character", "clan", b"clan", "id", b"id", "name", b"name", "result", b"result", "role", b"role", "team", b"team"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__team: typing_extensions.TypeAlias = typing.Literal["team"]
+    _WhichOneofArgType__team: typing_extensions.TypeAlias = typing.Literal["_team", b"_team"]
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__team) -> _WhichOneofReturnType__team | None: ...
 
 Global___Player: typing_extensions.TypeAlias = Player
 
@@ -340,12 +477,17 @@ class ListReplaysRequest(google.protobuf.message.Message):
     DIRECTORY_FIELD_NUMBER: builtins.int
     FORMATS_FIELD_NUMBER: builtins.int
     FILTER_FIELD_NUMBER: builtins.int
+    VIEW_FIELD_NUMBER: builtins.int
     page_size: builtins.int
     """How many replays to return at most; the server may return fewer. 0 means 100; more than 1000 means 1000."""
     page_token: builtins.str
     """The next_page_token of the page before this one. Empty for the first page."""
     directory: builtins.str
     """Only replays below this directory: "ROOT" or "ROOT/path". Empty means all roots."""
+    view: Global___ReplayView.ValueType
+    """How much to tell of each. Unspecified means REPLAY_VIEW_BASIC; no other one is possible with more than 100 replays a
+    page.
+    """
     @property
     def formats(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[Global___Format.ValueType]:
         """Only replays of these formats. Empty means all."""
@@ -362,10 +504,11 @@ class ListReplaysRequest(google.protobuf.message.Message):
         directory: builtins.str = ...,
         formats: collections.abc.Iterable[Global___Format.ValueType] | None = ...,
         filter: Global___ReplayFilter | None = ...,
+        view: Global___ReplayView.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["filter", b"filter"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["directory", b"directory", "filter", b"filter", "formats", b"formats", "page_size", b"page_size", "page_token", b"page_token"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["directory", b"directory", "filter", b"filter", "formats", b"formats", "page_size", b"page_size", "page_token", b"page_token", "view", b"view"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
 
 Global___ListReplaysRequest: typing_extensions.TypeAlias = ListReplaysRequest
@@ -459,7 +602,7 @@ class ListReplaysResponse(google.protobuf.message.Message):
     """Pass it as page_token for the next page. Empty on the last one."""
     @property
     def replays(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Replay]:
-        """The replays, ordered by name. Without header and players: ask GetReplay for those."""
+        """The replays, ordered by name."""
 
     @property
     def coverage(self) -> Global___SearchCoverage:
@@ -490,7 +633,7 @@ class GetReplayRequest(google.protobuf.message.Message):
     replay: builtins.str
     """The replay's name."""
     view: Global___ReplayView.ValueType
-    """How much to tell."""
+    """How much to tell. Unspecified means REPLAY_VIEW_FULL."""
     def __init__(
         self,
         *,
@@ -524,3 +667,110 @@ class GetReplayResponse(google.protobuf.message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
 
 Global___GetReplayResponse: typing_extensions.TypeAlias = GetReplayResponse
+
+@typing.final
+class CreateReplayRequest(google.protobuf.message.Message):
+    """A part of a replay that is to be kept for a while."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    OPTIONS_FIELD_NUMBER: builtins.int
+    DATA_FIELD_NUMBER: builtins.int
+    data: builtins.bytes
+    """The next bytes of the file, at most 1 MiB less a little; 64 KiB is a good size."""
+    @property
+    def options(self) -> Global___CreateReplayOptions:
+        """What is wanted. In the first message, and only there."""
+
+    def __init__(
+        self,
+        *,
+        options: Global___CreateReplayOptions | None = ...,
+        data: builtins.bytes = ...,
+    ) -> None: ...
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["data", b"data", "options", b"options", "part", b"part"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["data", b"data", "options", b"options", "part", b"part"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType_part: typing_extensions.TypeAlias = typing.Literal["options", "data"]
+    _WhichOneofArgType_part: typing_extensions.TypeAlias = typing.Literal["part", b"part"]
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_part) -> _WhichOneofReturnType_part | None: ...
+
+Global___CreateReplayRequest: typing_extensions.TypeAlias = CreateReplayRequest
+
+@typing.final
+class CreateReplayOptions(google.protobuf.message.Message):
+    """How a replay is kept that a client sends."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    TIME_TO_LIVE_FIELD_NUMBER: builtins.int
+    @property
+    def time_to_live(self) -> google.protobuf.duration_pb2.Duration:
+        """For how long. Absent means as long as the server allows."""
+
+    def __init__(
+        self,
+        *,
+        time_to_live: google.protobuf.duration_pb2.Duration | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["time_to_live", b"time_to_live"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["time_to_live", b"time_to_live"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___CreateReplayOptions: typing_extensions.TypeAlias = CreateReplayOptions
+
+@typing.final
+class CreateReplayResponse(google.protobuf.message.Message):
+    """A replay that is kept."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    REPLAY_FIELD_NUMBER: builtins.int
+    @property
+    def replay(self) -> Global___Replay:
+        """The replay, with its header. Its name cannot be guessed, and only who made it sees it."""
+
+    def __init__(
+        self,
+        *,
+        replay: Global___Replay | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["replay", b"replay"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["replay", b"replay"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___CreateReplayResponse: typing_extensions.TypeAlias = CreateReplayResponse
+
+@typing.final
+class DeleteReplayRequest(google.protobuf.message.Message):
+    """Which replay to remove."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    REPLAY_FIELD_NUMBER: builtins.int
+    replay: builtins.str
+    """The name of a replay that CreateReplay made."""
+    def __init__(
+        self,
+        *,
+        replay: builtins.str = ...,
+    ) -> None: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["replay", b"replay"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___DeleteReplayRequest: typing_extensions.TypeAlias = DeleteReplayRequest
+
+@typing.final
+class DeleteReplayResponse(google.protobuf.message.Message):
+    """Nothing to tell."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+
+Global___DeleteReplayResponse: typing_extensions.TypeAlias = DeleteReplayResponse

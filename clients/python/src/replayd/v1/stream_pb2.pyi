@@ -119,45 +119,45 @@ SLOW_CONSUMER_DISCONNECT: SlowConsumer.ValueType  # 3
 """Its stream ends with RESOURCE_EXHAUSTED and a cursor."""
 Global___SlowConsumer: typing_extensions.TypeAlias = SlowConsumer
 
-class _State:
+class _FollowState:
     ValueType = typing.NewType("ValueType", builtins.int)
     V: typing_extensions.TypeAlias = ValueType
 
-class _StateEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_State.ValueType], builtins.type):
+class _FollowStateEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_FollowState.ValueType], builtins.type):
     DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
-    STATE_UNSPECIFIED: _State.ValueType  # 0
+    FOLLOW_STATE_UNSPECIFIED: _FollowState.ValueType  # 0
     """Never sent."""
-    STATE_CAUGHT_UP: _State.ValueType  # 1
-    """Everything that is there has been sent. Sent once, and again after each STATE_FELL_BEHIND."""
-    STATE_FELL_BEHIND: _State.ValueType  # 2
+    FOLLOW_STATE_CAUGHT_UP: _FollowState.ValueType  # 1
+    """Everything that is there has been sent. Sent once, and again after each FOLLOW_STATE_FELL_BEHIND."""
+    FOLLOW_STATE_FELL_BEHIND: _FollowState.ValueType  # 2
     """The client reads too slowly to be served from memory; the file is read for it."""
-    STATE_SUCCESSOR: _State.ValueType  # 3
+    FOLLOW_STATE_SUCCESSOR: _FollowState.ValueType  # 3
     """The replay is over and the stream goes on with the next one, whose events follow. Ticks start anew."""
-    STATE_WAITING: _State.ValueType  # 4
+    FOLLOW_STATE_WAITING: _FollowState.ValueType  # 4
     """Everything that is there has been sent, and what is waited for is not what the client may think: see waiting. Sent again
     when that changes.
     """
-    STATE_MOVED: _State.ValueType  # 5
+    FOLLOW_STATE_MOVED: _FollowState.ValueType  # 5
     """The file that is followed lies under another name now. Nothing else changes."""
 
-class State(_State, metaclass=_StateEnumTypeWrapper):
+class FollowState(_FollowState, metaclass=_FollowStateEnumTypeWrapper):
     """How a stream that follows stands to the live replay."""
 
-STATE_UNSPECIFIED: State.ValueType  # 0
+FOLLOW_STATE_UNSPECIFIED: FollowState.ValueType  # 0
 """Never sent."""
-STATE_CAUGHT_UP: State.ValueType  # 1
-"""Everything that is there has been sent. Sent once, and again after each STATE_FELL_BEHIND."""
-STATE_FELL_BEHIND: State.ValueType  # 2
+FOLLOW_STATE_CAUGHT_UP: FollowState.ValueType  # 1
+"""Everything that is there has been sent. Sent once, and again after each FOLLOW_STATE_FELL_BEHIND."""
+FOLLOW_STATE_FELL_BEHIND: FollowState.ValueType  # 2
 """The client reads too slowly to be served from memory; the file is read for it."""
-STATE_SUCCESSOR: State.ValueType  # 3
+FOLLOW_STATE_SUCCESSOR: FollowState.ValueType  # 3
 """The replay is over and the stream goes on with the next one, whose events follow. Ticks start anew."""
-STATE_WAITING: State.ValueType  # 4
+FOLLOW_STATE_WAITING: FollowState.ValueType  # 4
 """Everything that is there has been sent, and what is waited for is not what the client may think: see waiting. Sent again
 when that changes.
 """
-STATE_MOVED: State.ValueType  # 5
+FOLLOW_STATE_MOVED: FollowState.ValueType  # 5
 """The file that is followed lies under another name now. Nothing else changes."""
-Global___State: typing_extensions.TypeAlias = State
+Global___FollowState: typing_extensions.TypeAlias = FollowState
 
 class _WaitingFor:
     ValueType = typing.NewType("ValueType", builtins.int)
@@ -238,35 +238,22 @@ class StreamEventsRequest(google.protobuf.message.Message):
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     REPLAY_FIELD_NUMBER: builtins.int
-    CURSOR_FIELD_NUMBER: builtins.int
-    TICK_FIELD_NUMBER: builtins.int
-    LAST_EVENTS_FIELD_NUMBER: builtins.int
-    NOW_FIELD_NUMBER: builtins.int
-    FOLLOW_FIELD_NUMBER: builtins.int
-    FOLLOW_SUCCESSORS_FIELD_NUMBER: builtins.int
+    START_FIELD_NUMBER: builtins.int
     INCLUDE_FIELD_NUMBER: builtins.int
     EXCLUDE_FIELD_NUMBER: builtins.int
+    FOLLOW_FIELD_NUMBER: builtins.int
+    FOLLOW_SUCCESSORS_FIELD_NUMBER: builtins.int
     SUCCESSOR_RULE_FIELD_NUMBER: builtins.int
+    SLOW_CONSUMER_FIELD_NUMBER: builtins.int
+    ENCODING_FIELD_NUMBER: builtins.int
     MAX_BATCH_EVENTS_FIELD_NUMBER: builtins.int
     MAX_BATCH_DELAY_FIELD_NUMBER: builtins.int
     HEARTBEAT_INTERVAL_FIELD_NUMBER: builtins.int
     STRICT_FIELD_NUMBER: builtins.int
-    ENCODING_FIELD_NUMBER: builtins.int
-    SLOW_CONSUMER_FIELD_NUMBER: builtins.int
     POSITIONS_FIELD_NUMBER: builtins.int
     RESOLVE_PLAYERS_FIELD_NUMBER: builtins.int
     replay: builtins.str
     """The replay's name."""
-    cursor: builtins.bytes
-    """Exactly after the response that carried this cursor."""
-    tick: builtins.int
-    """At the first event of this tick, or of the first later one that has events."""
-    last_events: builtins.int
-    """At the last so many events that the filters let through; fewer when there are fewer. 1 to 1000000."""
-    now: builtins.bool
-    """True: at the present end. Where the format has a state that matters to whoever comes late, events that tell it
-    come first: player_state of teehistorian, and of a dem entity_entered for every entity with all its fields.
-    """
     follow: builtins.bool
     """True goes on when the file has no more bytes: the server waits for it to grow, until the replay is over. The name may
     then also be of a directory, and means its newest replay that can be followed, directories inside it not included; when
@@ -274,10 +261,14 @@ class StreamEventsRequest(google.protobuf.message.Message):
     """
     follow_successors: builtins.bool
     """With follow: when the replay is over, go on with the next one of the same game server, when there is one or as soon
-    as there is. A state STATE_SUCCESSOR comes between.
+    as there is. A follow_status with FOLLOW_STATE_SUCCESSOR comes between.
     """
     successor_rule: Global___SuccessorRule.ValueType
     """With follow_successors: what makes a replay the next one."""
+    slow_consumer: Global___SlowConsumer.ValueType
+    """What happens when the client reads so slowly that it falls out of what the server keeps in memory of a live replay."""
+    encoding: Global___Encoding.ValueType
+    """How events that are many and alike travel."""
     max_batch_events: builtins.int
     """How many events a batch has at most. 0 means 512; more than 16384 means 16384. A batch also ends
     at about 128 KiB.
@@ -287,16 +278,16 @@ class StreamEventsRequest(google.protobuf.message.Message):
     DATA_LOSS instead of an end with END_REASON_TRUNCATED. What was cut in another way is an error always; see
     ERROR_REASON_TRUNCATED.
     """
-    encoding: Global___Encoding.ValueType
-    """How events that are many and alike travel."""
-    slow_consumer: Global___SlowConsumer.ValueType
-    """What happens when the client reads so slowly that it falls out of what the server keeps in memory of a live replay."""
     positions: builtins.bool
     """True sends the position of each event: offsets and indexes of EventBatch."""
     resolve_players: builtins.bool
     """True puts beside the client ids of a teehistorian's events who the clients are: name, clan, team and role. With
     ENCODING_COLUMNS those events travel as rows. Other formats refuse it: ask GetReplay for their players.
     """
+    @property
+    def start(self) -> Global___Start:
+        """Where to start. Absent means at the beginning."""
+
     @property
     def include(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[replayd.v1.filter_pb2.EventFilter]:
         """Events that match any of these are sent. Empty means all."""
@@ -321,33 +312,84 @@ class StreamEventsRequest(google.protobuf.message.Message):
         self,
         *,
         replay: builtins.str = ...,
-        cursor: builtins.bytes = ...,
-        tick: builtins.int = ...,
-        last_events: builtins.int = ...,
-        now: builtins.bool = ...,
-        follow: builtins.bool = ...,
-        follow_successors: builtins.bool = ...,
+        start: Global___Start | None = ...,
         include: collections.abc.Iterable[replayd.v1.filter_pb2.EventFilter] | None = ...,
         exclude: collections.abc.Iterable[replayd.v1.filter_pb2.EventFilter] | None = ...,
+        follow: builtins.bool = ...,
+        follow_successors: builtins.bool = ...,
         successor_rule: Global___SuccessorRule.ValueType = ...,
+        slow_consumer: Global___SlowConsumer.ValueType = ...,
+        encoding: Global___Encoding.ValueType = ...,
         max_batch_events: builtins.int = ...,
         max_batch_delay: google.protobuf.duration_pb2.Duration | None = ...,
         heartbeat_interval: google.protobuf.duration_pb2.Duration | None = ...,
         strict: builtins.bool = ...,
-        encoding: Global___Encoding.ValueType = ...,
-        slow_consumer: Global___SlowConsumer.ValueType = ...,
         positions: builtins.bool = ...,
         resolve_players: builtins.bool = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["cursor", b"cursor", "heartbeat_interval", b"heartbeat_interval", "last_events", b"last_events", "max_batch_delay", b"max_batch_delay", "now", b"now", "start", b"start", "tick", b"tick"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["heartbeat_interval", b"heartbeat_interval", "max_batch_delay", b"max_batch_delay", "start", b"start"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["cursor", b"cursor", "encoding", b"encoding", "exclude", b"exclude", "follow", b"follow", "follow_successors", b"follow_successors", "heartbeat_interval", b"heartbeat_interval", "include", b"include", "last_events", b"last_events", "max_batch_delay", b"max_batch_delay", "max_batch_events", b"max_batch_events", "now", b"now", "positions", b"positions", "replay", b"replay", "resolve_players", b"resolve_players", "slow_consumer", b"slow_consumer", "start", b"start", "strict", b"strict", "successor_rule", b"successor_rule", "tick", b"tick"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["encoding", b"encoding", "exclude", b"exclude", "follow", b"follow", "follow_successors", b"follow_successors", "heartbeat_interval", b"heartbeat_interval", "include", b"include", "max_batch_delay", b"max_batch_delay", "max_batch_events", b"max_batch_events", "positions", b"positions", "replay", b"replay", "resolve_players", b"resolve_players", "slow_consumer", b"slow_consumer", "start", b"start", "strict", b"strict", "successor_rule", b"successor_rule"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_start: typing_extensions.TypeAlias = typing.Literal["cursor", "tick", "last_events", "now"]
-    _WhichOneofArgType_start: typing_extensions.TypeAlias = typing.Literal["start", b"start"]
-    def WhichOneof(self, oneof_group: _WhichOneofArgType_start) -> _WhichOneofReturnType_start | None: ...
 
 Global___StreamEventsRequest: typing_extensions.TypeAlias = StreamEventsRequest
+
+@typing.final
+class Start(google.protobuf.message.Message):
+    """Where a stream starts. Where does not depend on filters: they decide what is sent from there on."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    CURSOR_FIELD_NUMBER: builtins.int
+    TICK_FIELD_NUMBER: builtins.int
+    LAST_EVENTS_FIELD_NUMBER: builtins.int
+    NOW_FIELD_NUMBER: builtins.int
+    WITH_STATE_FIELD_NUMBER: builtins.int
+    cursor: builtins.bytes
+    """Exactly after the response that carried this cursor."""
+    tick: builtins.int
+    """At the first event of this tick, or of the first later one that has events."""
+    last_events: builtins.int
+    """At the last so many events that the filters let through; fewer when there are fewer. 1 to 1000000."""
+    with_state: builtins.bool
+    """True sends the state at that place first: what a client would know that had read everything before it, as
+    player_state events of a teehistorian file, and of a dem as an entity_entered event for every entity. A map has none. Not
+    implemented yet: of a dem with another start than now, and of StarCraft II.
+    """
+    @property
+    def now(self) -> Global___Now:
+        """At the present end."""
+
+    def __init__(
+        self,
+        *,
+        cursor: builtins.bytes = ...,
+        tick: builtins.int = ...,
+        last_events: builtins.int = ...,
+        now: Global___Now | None = ...,
+        with_state: builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["at", b"at", "cursor", b"cursor", "last_events", b"last_events", "now", b"now", "tick", b"tick"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["at", b"at", "cursor", b"cursor", "last_events", b"last_events", "now", b"now", "tick", b"tick", "with_state", b"with_state"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType_at: typing_extensions.TypeAlias = typing.Literal["cursor", "tick", "last_events", "now"]
+    _WhichOneofArgType_at: typing_extensions.TypeAlias = typing.Literal["at", b"at"]
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_at) -> _WhichOneofReturnType_at | None: ...
+
+Global___Start: typing_extensions.TypeAlias = Start
+
+@typing.final
+class Now(google.protobuf.message.Message):
+    """The present end of a replay."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+
+Global___Now: typing_extensions.TypeAlias = Now
 
 @typing.final
 class DecodeReplayRequest(google.protobuf.message.Message):
@@ -389,9 +431,10 @@ class StreamEventsResponse(google.protobuf.message.Message):
 
     CURSOR_FIELD_NUMBER: builtins.int
     START_FIELD_NUMBER: builtins.int
+    STATE_FIELD_NUMBER: builtins.int
     BATCH_FIELD_NUMBER: builtins.int
     HEARTBEAT_FIELD_NUMBER: builtins.int
-    STATE_FIELD_NUMBER: builtins.int
+    FOLLOW_STATUS_FIELD_NUMBER: builtins.int
     GAP_FIELD_NUMBER: builtins.int
     END_FIELD_NUMBER: builtins.int
     cursor: builtins.bytes
@@ -399,6 +442,10 @@ class StreamEventsResponse(google.protobuf.message.Message):
     @property
     def start(self) -> Global___StreamStart:
         """Always the first: what is streamed, from where."""
+
+    @property
+    def state(self) -> Global___StateBatch:
+        """Part of the state at the place where the stream starts, or goes on behind a gap."""
 
     @property
     def batch(self) -> Global___EventBatch:
@@ -409,7 +456,7 @@ class StreamEventsResponse(google.protobuf.message.Message):
         """Nothing to send, but the stream is alive and here is how far it has read."""
 
     @property
-    def state(self) -> Global___StateChange:
+    def follow_status(self) -> Global___FollowStatus:
         """The stream's relation to the live replay changed."""
 
     @property
@@ -425,17 +472,18 @@ class StreamEventsResponse(google.protobuf.message.Message):
         *,
         cursor: builtins.bytes = ...,
         start: Global___StreamStart | None = ...,
+        state: Global___StateBatch | None = ...,
         batch: Global___EventBatch | None = ...,
         heartbeat: Global___Heartbeat | None = ...,
-        state: Global___StateChange | None = ...,
+        follow_status: Global___FollowStatus | None = ...,
         gap: Global___Gap | None = ...,
         end: Global___StreamEnd | None = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["batch", b"batch", "end", b"end", "gap", b"gap", "heartbeat", b"heartbeat", "response", b"response", "start", b"start", "state", b"state"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["batch", b"batch", "end", b"end", "follow_status", b"follow_status", "gap", b"gap", "heartbeat", b"heartbeat", "response", b"response", "start", b"start", "state", b"state"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["batch", b"batch", "cursor", b"cursor", "end", b"end", "gap", b"gap", "heartbeat", b"heartbeat", "response", b"response", "start", b"start", "state", b"state"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["batch", b"batch", "cursor", b"cursor", "end", b"end", "follow_status", b"follow_status", "gap", b"gap", "heartbeat", b"heartbeat", "response", b"response", "start", b"start", "state", b"state"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_response: typing_extensions.TypeAlias = typing.Literal["start", "batch", "heartbeat", "state", "gap", "end"]
+    _WhichOneofReturnType_response: typing_extensions.TypeAlias = typing.Literal["start", "state", "batch", "heartbeat", "follow_status", "gap", "end"]
     _WhichOneofArgType_response: typing_extensions.TypeAlias = typing.Literal["response", b"response"]
     def WhichOneof(self, oneof_group: _WhichOneofArgType_response) -> _WhichOneofReturnType_response | None: ...
 
@@ -481,6 +529,48 @@ class StreamStart(google.protobuf.message.Message):
 Global___StreamStart: typing_extensions.TypeAlias = StreamStart
 
 @typing.final
+class StateBatch(google.protobuf.message.Message):
+    """Part of the state of a replay at a place in it, with Start.with_state. What it tells did not happen there: it has no
+    sequence numbers and no positions. It is sent for what the filters' conditions on players, teams, classes and fields
+    let through; conditions on kinds and ticks do not count, and an exclude filter that has such conditions removes nothing.
+
+    A cursor of a part that is not the last one leads to the same place, and the whole state is sent again, whether or not
+    the request asks for it.
+    """
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    TEEHISTORIAN_FIELD_NUMBER: builtins.int
+    DEM_FIELD_NUMBER: builtins.int
+    COMPLETE_FIELD_NUMBER: builtins.int
+    complete: builtins.bool
+    """True in the last part, which may be empty."""
+    @property
+    def teehistorian(self) -> replayd.teehistorian.v1.events_pb2.EventList:
+        """Of a teehistorian file: player_state."""
+
+    @property
+    def dem(self) -> replayd.dem.v1.events_pb2.EventList:
+        """Of a Source 2 demo: entity_entered."""
+
+    def __init__(
+        self,
+        *,
+        teehistorian: replayd.teehistorian.v1.events_pb2.EventList | None = ...,
+        dem: replayd.dem.v1.events_pb2.EventList | None = ...,
+        complete: builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["dem", b"dem", "events", b"events", "teehistorian", b"teehistorian"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["complete", b"complete", "dem", b"dem", "events", b"events", "teehistorian", b"teehistorian"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType_events: typing_extensions.TypeAlias = typing.Literal["teehistorian", "dem"]
+    _WhichOneofArgType_events: typing_extensions.TypeAlias = typing.Literal["events", b"events"]
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_events) -> _WhichOneofReturnType_events | None: ...
+
+Global___StateBatch: typing_extensions.TypeAlias = StateBatch
+
+@typing.final
 class EventBatch(google.protobuf.message.Message):
     """Some events."""
 
@@ -521,8 +611,7 @@ class EventBatch(google.protobuf.message.Message):
         """The offset of each event's position, in the order of the events, when the request asked for positions: where the
         event's record starts, in bytes of the decompressed replay. Positions are pairs of offset and index. They are totally
         ordered within a replay, and an event has the same one in every stream: it is the key by which events of streams with
-        different filters can be joined. Events that tell a state at the beginning of a stream have the position of that
-        beginning.
+        different filters can be joined.
         """
 
     @property
@@ -609,8 +698,8 @@ class Waiting(google.protobuf.message.Message):
 Global___Waiting: typing_extensions.TypeAlias = Waiting
 
 @typing.final
-class StateChange(google.protobuf.message.Message):
-    """The stream's relation to the live replay changed."""
+class FollowStatus(google.protobuf.message.Message):
+    """The stream's relation to the live replay changed. Only with follow."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -619,24 +708,24 @@ class StateChange(google.protobuf.message.Message):
     PREDECESSOR_END_FIELD_NUMBER: builtins.int
     WAITING_FIELD_NUMBER: builtins.int
     REPLAY_FIELD_NUMBER: builtins.int
-    state: Global___State.ValueType
+    state: Global___FollowState.ValueType
     """How it stands now."""
     predecessor_end: Global___EndReason.ValueType
-    """How the replay before it ended. Only with STATE_SUCCESSOR."""
+    """How the replay before it ended. Only with FOLLOW_STATE_SUCCESSOR."""
     replay: builtins.str
-    """The replay's name from now on. Only with STATE_MOVED."""
+    """The replay's name from now on. Only with FOLLOW_STATE_MOVED."""
     @property
     def successor(self) -> replayd.v1.replay_pb2.Replay:
-        """The replay that goes on, with its header. Only with STATE_SUCCESSOR."""
+        """The replay that goes on, with its header. Only with FOLLOW_STATE_SUCCESSOR."""
 
     @property
     def waiting(self) -> Global___Waiting:
-        """What is waited for. Only with STATE_WAITING."""
+        """What is waited for. Only with FOLLOW_STATE_WAITING."""
 
     def __init__(
         self,
         *,
-        state: Global___State.ValueType = ...,
+        state: Global___FollowState.ValueType = ...,
         successor: replayd.v1.replay_pb2.Replay | None = ...,
         predecessor_end: Global___EndReason.ValueType = ...,
         waiting: Global___Waiting | None = ...,
@@ -647,12 +736,12 @@ class StateChange(google.protobuf.message.Message):
     _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["predecessor_end", b"predecessor_end", "replay", b"replay", "state", b"state", "successor", b"successor", "waiting", b"waiting"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
 
-Global___StateChange: typing_extensions.TypeAlias = StateChange
+Global___FollowStatus: typing_extensions.TypeAlias = FollowStatus
 
 @typing.final
 class Gap(google.protobuf.message.Message):
     """Events are missing: the client read too slowly and chose SLOW_CONSUMER_DROP. The cursor of this response is behind the
-    gap.
+    gap. With Start.with_state the state there follows.
     """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor

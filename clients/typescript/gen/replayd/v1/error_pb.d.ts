@@ -2,7 +2,8 @@
 // @generated from file replayd/v1/error.proto (package replayd.v1, syntax proto3)
 /* eslint-disable */
 
-import type { GenEnum, GenFile } from "@bufbuild/protobuf/codegenv2";
+import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
+import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file replayd/v1/error.proto.
@@ -10,8 +11,28 @@ import type { GenEnum, GenFile } from "@bufbuild/protobuf/codegenv2";
 export declare const file_replayd_v1_error: GenFile;
 
 /**
+ * Where to go on after a stream that failed: a detail of the status.
+ *
+ * @generated from message replayd.v1.ResumeInfo
+ */
+export declare type ResumeInfo = Message<"replayd.v1.ResumeInfo"> & {
+  /**
+   * The cursor behind the last event that was sent, to be used like one of a StreamEventsResponse.
+   *
+   * @generated from field: bytes cursor = 1;
+   */
+  cursor: Uint8Array;
+};
+
+/**
+ * Describes the message replayd.v1.ResumeInfo.
+ * Use `create(ResumeInfoSchema)` to create a new message.
+ */
+export declare const ResumeInfoSchema: GenMessage<ResumeInfo>;
+
+/**
  * Why a call failed. The name without "ERROR_REASON_" is the reason of the google.rpc.ErrorInfo in the status, whose
- * domain is "replayd". Its metadata may hold "replay", "format", "offset" (bytes), "tick" and "cursor" (base64).
+ * domain is "replayd.dev". Its metadata may hold "replay", "format", "offset" (bytes), "tick" and "incident".
  *
  * @generated from enum replayd.v1.ErrorReason
  */
@@ -129,6 +150,13 @@ export enum ErrorReason {
    * @generated from enum value: ERROR_REASON_TOO_SLOW = 15;
    */
   TOO_SLOW = 15,
+
+  /**
+   * UNIMPLEMENTED: this server does not have what was asked for, which the message names.
+   *
+   * @generated from enum value: ERROR_REASON_NOT_IMPLEMENTED = 16;
+   */
+  NOT_IMPLEMENTED = 16,
 }
 
 /**

@@ -2,13 +2,20 @@
 // @generated from file replayd/v1/error.proto (package replayd.v1, syntax proto3)
 /* eslint-disable */
 
-import { enumDesc, fileDesc, tsEnum } from "@bufbuild/protobuf/codegenv2";
+import { enumDesc, fileDesc, messageDesc, tsEnum } from "@bufbuild/protobuf/codegenv2";
 
 /**
  * Describes the file replayd/v1/error.proto.
  */
 export const file_replayd_v1_error = /*@__PURE__*/
-  fileDesc("ChZyZXBsYXlkL3YxL2Vycm9yLnByb3RvEgpyZXBsYXlkLnYxKvgDCgtFcnJvclJlYXNvbhIcChhFUlJPUl9SRUFTT05fVU5TUEVDSUZJRUQQABIhCh1FUlJPUl9SRUFTT05fUkVQTEFZX05PVF9GT1VORBABEh0KGUVSUk9SX1JFQVNPTl9PVVRTSURFX1JPT1QQAhIcChhFUlJPUl9SRUFTT05fQkFEX1JFUVVFU1QQAxIfChtFUlJPUl9SRUFTT05fVU5LTk9XTl9GT1JNQVQQBBIkCiBFUlJPUl9SRUFTT05fVU5TVVBQT1JURURfVkVSU0lPThAFEhgKFEVSUk9SX1JFQVNPTl9DT1JSVVBUEAYSGgoWRVJST1JfUkVBU09OX1RSVU5DQVRFRBAHEh8KG0VSUk9SX1JFQVNPTl9MSU1JVF9FWENFRURFRBAIEiAKHEVSUk9SX1JFQVNPTl9DVVJTT1JfTUlTTUFUQ0gQCRIiCh5FUlJPUl9SRUFTT05fQ1VSU09SX0JFWU9ORF9FTkQQChIhCh1FUlJPUl9SRUFTT05fVE9PX01BTllfU1RSRUFNUxALEhkKFUVSUk9SX1JFQVNPTl9EUkFJTklORxAMEhkKFUVSUk9SX1JFQVNPTl9JTlRFUk5BTBANEhMKD0VSUk9SX1JFQVNPTl9JTxAOEhkKFUVSUk9SX1JFQVNPTl9UT09fU0xPVxAPQjdaNWdpdGh1Yi5jb20vcmVwbGF5ZC9yZXBsYXlkL3Byb3RvL3JlcGxheWQvdjE7cmVwbGF5ZHYxYgZwcm90bzM");
+  fileDesc("ChZyZXBsYXlkL3YxL2Vycm9yLnByb3RvEgpyZXBsYXlkLnYxIhwKClJlc3VtZUluZm8SDgoGY3Vyc29yGAEgASgMKpoECgtFcnJvclJlYXNvbhIcChhFUlJPUl9SRUFTT05fVU5TUEVDSUZJRUQQABIhCh1FUlJPUl9SRUFTT05fUkVQTEFZX05PVF9GT1VORBABEh0KGUVSUk9SX1JFQVNPTl9PVVRTSURFX1JPT1QQAhIcChhFUlJPUl9SRUFTT05fQkFEX1JFUVVFU1QQAxIfChtFUlJPUl9SRUFTT05fVU5LTk9XTl9GT1JNQVQQBBIkCiBFUlJPUl9SRUFTT05fVU5TVVBQT1JURURfVkVSU0lPThAFEhgKFEVSUk9SX1JFQVNPTl9DT1JSVVBUEAYSGgoWRVJST1JfUkVBU09OX1RSVU5DQVRFRBAHEh8KG0VSUk9SX1JFQVNPTl9MSU1JVF9FWENFRURFRBAIEiAKHEVSUk9SX1JFQVNPTl9DVVJTT1JfTUlTTUFUQ0gQCRIiCh5FUlJPUl9SRUFTT05fQ1VSU09SX0JFWU9ORF9FTkQQChIhCh1FUlJPUl9SRUFTT05fVE9PX01BTllfU1RSRUFNUxALEhkKFUVSUk9SX1JFQVNPTl9EUkFJTklORxAMEhkKFUVSUk9SX1JFQVNPTl9JTlRFUk5BTBANEhMKD0VSUk9SX1JFQVNPTl9JTxAOEhkKFUVSUk9SX1JFQVNPTl9UT09fU0xPVxAPEiAKHEVSUk9SX1JFQVNPTl9OT1RfSU1QTEVNRU5URUQQEEI3WjVnaXRodWIuY29tL3JlcGxheWQvcmVwbGF5ZC9wcm90by9yZXBsYXlkL3YxO3JlcGxheWR2MWIGcHJvdG8z");
+
+/**
+ * Describes the message replayd.v1.ResumeInfo.
+ * Use `create(ResumeInfoSchema)` to create a new message.
+ */
+export const ResumeInfoSchema = /*@__PURE__*/
+  messageDesc(file_replayd_v1_error, 0);
 
 /**
  * Describes the enum replayd.v1.ErrorReason.
@@ -18,7 +25,7 @@ export const ErrorReasonSchema = /*@__PURE__*/
 
 /**
  * Why a call failed. The name without "ERROR_REASON_" is the reason of the google.rpc.ErrorInfo in the status, whose
- * domain is "replayd". Its metadata may hold "replay", "format", "offset" (bytes), "tick" and "cursor" (base64).
+ * domain is "replayd.dev". Its metadata may hold "replay", "format", "offset" (bytes), "tick" and "incident".
  *
  * @generated from enum replayd.v1.ErrorReason
  */

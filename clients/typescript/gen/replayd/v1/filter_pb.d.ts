@@ -31,13 +31,20 @@ export declare type EventFilter = Message<"replayd.v1.EventFilter"> & {
   kinds: string[];
 
   /**
+   * Ticks. All events of a map are at tick 0.
+   *
+   * @generated from field: replayd.v1.TickRange ticks = 2;
+   */
+  ticks?: TickRange | undefined;
+
+  /**
    * Numbers of players, for events that are about one; where they are about two, either counts. Of teehistorian they are
    * client ids; of StarCraft II the player_id of the player whom the event is about, which is not the user_id, of
    * unit_died also the killer's, of unit_born also the upkeep's, of resource_trade also the recipient's; of a dem the
    * player_id of chat, ping, map_line and chat_wheel, the first two players of a chat_event, and the player_slot of a
    * user_cmd. No other event of a dem has one: combat_log, entities and game events name players by other means.
    *
-   * @generated from field: repeated int32 players = 2;
+   * @generated from field: repeated int32 players = 3;
    */
   players: number[];
 
@@ -46,53 +53,23 @@ export declare type EventFilter = Message<"replayd.v1.EventFilter"> & {
    * an event names; of StarCraft II the team of the player whom the event is about, as by players, and no observer's; of a
    * dem the attacker's and the target's team of a combat_log.
    *
-   * @generated from field: repeated int32 teams = 3;
+   * @generated from field: repeated int32 teams = 4;
    */
   teams: number[];
 
   /**
-   * Ticks. All events of a map are at tick 0.
+   * What only Source 2 demos have.
    *
-   * @generated from field: replayd.v1.TickRange ticks = 4;
+   * @generated from field: replayd.v1.DemFilter dem = 5;
    */
-  ticks?: TickRange | undefined;
+  dem?: DemFilter | undefined;
 
   /**
-   * Patterns of entity classes of a dem, of 256 bytes at most, in which * stands for any characters and ? for one. Only
-   * events of entities have a class.
+   * What only maps have.
    *
-   * @generated from field: repeated string classes = 5;
+   * @generated from field: replayd.v1.DatafileFilter datafile = 6;
    */
-  classes: string[];
-
-  /**
-   * Patterns of entity fields of a dem, of 256 bytes at most, as those of classes. They narrow entity_created,
-   * entity_updated and entity_entered; no other event has fields.
-   *
-   * An include filter with fields sends, of the events that its other conditions match, the fields that match. Where several
-   * include filters match an event, it is sent with all fields that any of them sends; one without fields sends all. An
-   * exclude filter with fields removes the fields that match from the events that its other conditions match, and does not
-   * exclude the event. An event that had fields and has none left is not sent, nor is one that never had any and is
-   * matched only by filters with fields.
-   *
-   * @generated from field: repeated string fields = 6;
-   */
-  fields: string[];
-
-  /**
-   * Groups of a map's layers, by index.
-   *
-   * @generated from field: repeated int32 groups = 7;
-   */
-  groups: number[];
-
-  /**
-   * Layers of a map, by index inside their group: layer_in_group of tile_layer, quad_layer, sound_layer and automapper. It
-   * is not the field layer, which counts over all groups. With groups, only the layers of those.
-   *
-   * @generated from field: repeated int32 layers = 8;
-   */
-  layers: number[];
+  datafile?: DatafileFilter | undefined;
 };
 
 /**
@@ -100,6 +77,69 @@ export declare type EventFilter = Message<"replayd.v1.EventFilter"> & {
  * Use `create(EventFilterSchema)` to create a new message.
  */
 export declare const EventFilterSchema: GenMessage<EventFilter>;
+
+/**
+ * Conditions on events of a Source 2 demo.
+ *
+ * @generated from message replayd.v1.DemFilter
+ */
+export declare type DemFilter = Message<"replayd.v1.DemFilter"> & {
+  /**
+   * Patterns of entity classes, of 256 bytes at most, in which * stands for any characters and ? for one. Only events of
+   * entities have a class.
+   *
+   * @generated from field: repeated string classes = 1;
+   */
+  classes: string[];
+
+  /**
+   * Patterns of entity fields, of 256 bytes at most, as those of classes. They narrow entity_created, entity_updated and
+   * entity_entered; no other event has fields.
+   *
+   * An include filter with fields sends, of the events that its other conditions match, the fields that match. Where several
+   * include filters match an event, it is sent with all fields that any of them sends; one without fields sends all. An
+   * exclude filter with fields removes the fields that match from the events that its other conditions match, and does not
+   * exclude the event. An event that had fields and has none left is not sent, nor is one that never had any and is
+   * matched only by filters with fields.
+   *
+   * @generated from field: repeated string fields = 2;
+   */
+  fields: string[];
+};
+
+/**
+ * Describes the message replayd.v1.DemFilter.
+ * Use `create(DemFilterSchema)` to create a new message.
+ */
+export declare const DemFilterSchema: GenMessage<DemFilter>;
+
+/**
+ * Conditions on events of a map.
+ *
+ * @generated from message replayd.v1.DatafileFilter
+ */
+export declare type DatafileFilter = Message<"replayd.v1.DatafileFilter"> & {
+  /**
+   * Groups of layers, by index.
+   *
+   * @generated from field: repeated int32 groups = 1;
+   */
+  groups: number[];
+
+  /**
+   * Layers, by their index over all groups: the field layer of tile_layer, quad_layer, sound_layer, of what they hold, and of
+   * automapper.
+   *
+   * @generated from field: repeated int32 layers = 2;
+   */
+  layers: number[];
+};
+
+/**
+ * Describes the message replayd.v1.DatafileFilter.
+ * Use `create(DatafileFilterSchema)` to create a new message.
+ */
+export declare const DatafileFilterSchema: GenMessage<DatafileFilter>;
 
 /**
  * A range of ticks, both ends included.

@@ -8,7 +8,7 @@ import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
  * Describes the file replayd/v1/filter.proto.
  */
 export const file_replayd_v1_filter = /*@__PURE__*/
-  fileDesc("ChdyZXBsYXlkL3YxL2ZpbHRlci5wcm90bxIKcmVwbGF5ZC52MSKjAQoLRXZlbnRGaWx0ZXISDQoFa2luZHMYASADKAkSDwoHcGxheWVycxgCIAMoBRINCgV0ZWFtcxgDIAMoBRIkCgV0aWNrcxgEIAEoCzIVLnJlcGxheWQudjEuVGlja1JhbmdlEg8KB2NsYXNzZXMYBSADKAkSDgoGZmllbGRzGAYgAygJEg4KBmdyb3VwcxgHIAMoBRIOCgZsYXllcnMYCCADKAUiPwoJVGlja1JhbmdlEhAKA21pbhgBIAEoBUgAiAEBEhAKA21heBgCIAEoBUgBiAEBQgYKBF9taW5CBgoEX21heEI3WjVnaXRodWIuY29tL3JlcGxheWQvcmVwbGF5ZC9wcm90by9yZXBsYXlkL3YxO3JlcGxheWR2MWIGcHJvdG8z");
+  fileDesc("ChdyZXBsYXlkL3YxL2ZpbHRlci5wcm90bxIKcmVwbGF5ZC52MSK0AQoLRXZlbnRGaWx0ZXISDQoFa2luZHMYASADKAkSJAoFdGlja3MYAiABKAsyFS5yZXBsYXlkLnYxLlRpY2tSYW5nZRIPCgdwbGF5ZXJzGAMgAygFEg0KBXRlYW1zGAQgAygFEiIKA2RlbRgFIAEoCzIVLnJlcGxheWQudjEuRGVtRmlsdGVyEiwKCGRhdGFmaWxlGAYgASgLMhoucmVwbGF5ZC52MS5EYXRhZmlsZUZpbHRlciIsCglEZW1GaWx0ZXISDwoHY2xhc3NlcxgBIAMoCRIOCgZmaWVsZHMYAiADKAkiMAoORGF0YWZpbGVGaWx0ZXISDgoGZ3JvdXBzGAEgAygFEg4KBmxheWVycxgCIAMoBSI/CglUaWNrUmFuZ2USEAoDbWluGAEgASgFSACIAQESEAoDbWF4GAIgASgFSAGIAQFCBgoEX21pbkIGCgRfbWF4QjdaNWdpdGh1Yi5jb20vcmVwbGF5ZC9yZXBsYXlkL3Byb3RvL3JlcGxheWQvdjE7cmVwbGF5ZHYxYgZwcm90bzM");
 
 /**
  * Describes the message replayd.v1.EventFilter.
@@ -18,9 +18,23 @@ export const EventFilterSchema = /*@__PURE__*/
   messageDesc(file_replayd_v1_filter, 0);
 
 /**
+ * Describes the message replayd.v1.DemFilter.
+ * Use `create(DemFilterSchema)` to create a new message.
+ */
+export const DemFilterSchema = /*@__PURE__*/
+  messageDesc(file_replayd_v1_filter, 1);
+
+/**
+ * Describes the message replayd.v1.DatafileFilter.
+ * Use `create(DatafileFilterSchema)` to create a new message.
+ */
+export const DatafileFilterSchema = /*@__PURE__*/
+  messageDesc(file_replayd_v1_filter, 2);
+
+/**
  * Describes the message replayd.v1.TickRange.
  * Use `create(TickRangeSchema)` to create a new message.
  */
 export const TickRangeSchema = /*@__PURE__*/
-  messageDesc(file_replayd_v1_filter, 1);
+  messageDesc(file_replayd_v1_filter, 3);
 

@@ -80,11 +80,11 @@ export declare type FormatInfo = Message<"replayd.v1.FormatInfo"> & {
   format: Format;
 
   /**
-   * The names of its kinds of events, as filters take them.
+   * Its kinds of events.
    *
-   * @generated from field: repeated string kinds = 2;
+   * @generated from field: repeated replayd.v1.KindInfo kinds = 2;
    */
-  kinds: string[];
+  kinds: KindInfo[];
 };
 
 /**
@@ -92,6 +92,41 @@ export declare type FormatInfo = Message<"replayd.v1.FormatInfo"> & {
  * Use `create(FormatInfoSchema)` to create a new message.
  */
 export declare const FormatInfoSchema: GenMessage<FormatInfo>;
+
+/**
+ * A kind of events.
+ *
+ * @generated from message replayd.v1.KindInfo
+ */
+export declare type KindInfo = Message<"replayd.v1.KindInfo"> & {
+  /**
+   * Its name, as filters take it.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * The conditions of a filter, beside kinds and ticks, that can hold for its events: paths in EventFilter, such as "players"
+   * or "dem.classes".
+   *
+   * @generated from field: repeated string conditions = 2;
+   */
+  conditions: string[];
+
+  /**
+   * Whether its events travel as columns with ENCODING_COLUMNS.
+   *
+   * @generated from field: bool columns = 3;
+   */
+  columns: boolean;
+};
+
+/**
+ * Describes the message replayd.v1.KindInfo.
+ * Use `create(KindInfoSchema)` to create a new message.
+ */
+export declare const KindInfoSchema: GenMessage<KindInfo>;
 
 /**
  * The server's limits.

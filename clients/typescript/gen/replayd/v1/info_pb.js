@@ -9,7 +9,7 @@ import { file_replayd_v1_replay } from "./replay_pb.js";
  * Describes the file replayd/v1/info.proto.
  */
 export const file_replayd_v1_info = /*@__PURE__*/
-  fileDesc("ChVyZXBsYXlkL3YxL2luZm8ucHJvdG8SCnJlcGxheWQudjEiFgoUR2V0U2VydmVySW5mb1JlcXVlc3QilgEKFUdldFNlcnZlckluZm9SZXNwb25zZRIPCgd2ZXJzaW9uGAEgASgJEicKB2Zvcm1hdHMYAiADKAsyFi5yZXBsYXlkLnYxLkZvcm1hdEluZm8SIgoGbGltaXRzGAMgASgLMhIucmVwbGF5ZC52MS5MaW1pdHMSHwoFcm9vdHMYBCADKAsyEC5yZXBsYXlkLnYxLlJvb3QiPwoKRm9ybWF0SW5mbxIiCgZmb3JtYXQYASABKA4yEi5yZXBsYXlkLnYxLkZvcm1hdBINCgVraW5kcxgCIAMoCSKJAQoGTGltaXRzEhMKC21heF9zdHJlYW1zGAEgASgFEhgKEG1heF9iYXRjaF9ldmVudHMYAiABKAUSGgoSbWF4X3Jlc3BvbnNlX2J5dGVzGAMgASgFEhoKEm1heF9pbmZsYXRlZF9ieXRlcxgEIAEoAxIYChBtYXhfdXBsb2FkX2J5dGVzGAUgASgDIhUKBFJvb3QSDQoFYWxpYXMYASABKAlCN1o1Z2l0aHViLmNvbS9yZXBsYXlkL3JlcGxheWQvcHJvdG8vcmVwbGF5ZC92MTtyZXBsYXlkdjFiBnByb3RvMw", [file_replayd_v1_replay]);
+  fileDesc("ChVyZXBsYXlkL3YxL2luZm8ucHJvdG8SCnJlcGxheWQudjEiFgoUR2V0U2VydmVySW5mb1JlcXVlc3QilgEKFUdldFNlcnZlckluZm9SZXNwb25zZRIPCgd2ZXJzaW9uGAEgASgJEicKB2Zvcm1hdHMYAiADKAsyFi5yZXBsYXlkLnYxLkZvcm1hdEluZm8SIgoGbGltaXRzGAMgASgLMhIucmVwbGF5ZC52MS5MaW1pdHMSHwoFcm9vdHMYBCADKAsyEC5yZXBsYXlkLnYxLlJvb3QiVQoKRm9ybWF0SW5mbxIiCgZmb3JtYXQYASABKA4yEi5yZXBsYXlkLnYxLkZvcm1hdBIjCgVraW5kcxgCIAMoCzIULnJlcGxheWQudjEuS2luZEluZm8iPQoIS2luZEluZm8SDAoEbmFtZRgBIAEoCRISCgpjb25kaXRpb25zGAIgAygJEg8KB2NvbHVtbnMYAyABKAgiiQEKBkxpbWl0cxITCgttYXhfc3RyZWFtcxgBIAEoBRIYChBtYXhfYmF0Y2hfZXZlbnRzGAIgASgFEhoKEm1heF9yZXNwb25zZV9ieXRlcxgDIAEoBRIaChJtYXhfaW5mbGF0ZWRfYnl0ZXMYBCABKAMSGAoQbWF4X3VwbG9hZF9ieXRlcxgFIAEoAyIVCgRSb290Eg0KBWFsaWFzGAEgASgJQjdaNWdpdGh1Yi5jb20vcmVwbGF5ZC9yZXBsYXlkL3Byb3RvL3JlcGxheWQvdjE7cmVwbGF5ZHYxYgZwcm90bzM", [file_replayd_v1_replay]);
 
 /**
  * Describes the message replayd.v1.GetServerInfoRequest.
@@ -33,16 +33,23 @@ export const FormatInfoSchema = /*@__PURE__*/
   messageDesc(file_replayd_v1_info, 2);
 
 /**
+ * Describes the message replayd.v1.KindInfo.
+ * Use `create(KindInfoSchema)` to create a new message.
+ */
+export const KindInfoSchema = /*@__PURE__*/
+  messageDesc(file_replayd_v1_info, 3);
+
+/**
  * Describes the message replayd.v1.Limits.
  * Use `create(LimitsSchema)` to create a new message.
  */
 export const LimitsSchema = /*@__PURE__*/
-  messageDesc(file_replayd_v1_info, 3);
+  messageDesc(file_replayd_v1_info, 4);
 
 /**
  * Describes the message replayd.v1.Root.
  * Use `create(RootSchema)` to create a new message.
  */
 export const RootSchema = /*@__PURE__*/
-  messageDesc(file_replayd_v1_info, 4);
+  messageDesc(file_replayd_v1_info, 5);
 

@@ -36,87 +36,102 @@ export declare type Replay = Message<"replayd.v1.Replay"> & {
   format: Format;
 
   /**
+   * What identifies the replay wherever it lies: derived from its format and first bytes. Cursors are bound to it. Empty
+   * while the header was not read.
+   *
+   * @generated from field: string identity = 3;
+   */
+  identity: string;
+
+  /**
    * Bytes on disk.
    *
-   * @generated from field: int64 size = 3;
+   * @generated from field: int64 size_bytes = 4;
    */
-  size: bigint;
+  sizeBytes: bigint;
 
   /**
    * When the file was last written to.
    *
-   * @generated from field: google.protobuf.Timestamp modified = 4;
+   * @generated from field: google.protobuf.Timestamp modify_time = 5;
    */
-  modified?: Timestamp | undefined;
+  modifyTime?: Timestamp | undefined;
+
+  /**
+   * When the replay will be removed. Only of one that CreateReplay made.
+   *
+   * @generated from field: google.protobuf.Timestamp expire_time = 6;
+   */
+  expireTime?: Timestamp | undefined;
 
   /**
    * Whether it may still grow.
    *
-   * @generated from field: replayd.v1.ReplayState state = 5;
+   * @generated from field: replayd.v1.ReplayState state = 7;
    */
   state: ReplayState;
 
   /**
    * How the file is compressed.
    *
-   * @generated from field: replayd.v1.Compression compression = 6;
+   * @generated from field: replayd.v1.Compression compression = 8;
    */
   compression: Compression;
 
   /**
-   * What identifies the replay wherever it lies: derived from its format and first bytes. Cursors are bound to it.
-   *
-   * @generated from field: string identity = 7;
-   */
-  identity: string;
-
-  /**
    * The map's name.
    *
-   * @generated from field: string map_name = 8;
+   * @generated from field: string map_name = 9;
    */
   mapName: string;
 
   /**
    * The name of the replay of format FORMAT_DATAFILE that is this replay's map, when a root holds it.
    *
-   * @generated from field: string map_replay = 9;
+   * @generated from field: string map_replay = 10;
    */
   mapReplay: string;
 
   /**
-   * How many ticks make a second. 0 where the format has no clock.
+   * When the recording started.
    *
-   * @generated from field: double ticks_per_second = 10;
+   * @generated from field: google.protobuf.Timestamp start_time = 11;
    */
-  ticksPerSecond: number;
+  startTime?: Timestamp | undefined;
 
   /**
-   * The last tick, where the format tells it without decoding everything.
+   * How long the recording is, in the game's own time.
    *
-   * @generated from field: optional int32 last_tick = 11;
+   * @generated from field: google.protobuf.Duration duration = 12;
+   */
+  duration?: Duration | undefined;
+
+  /**
+   * How many ticks make a second of the game's time. Absent where the format has no clock.
+   *
+   * @generated from field: optional double ticks_per_second = 13;
+   */
+  ticksPerSecond?: number | undefined;
+
+  /**
+   * The last tick, where the format tells it without decoding everything, or it was decoded before.
+   *
+   * @generated from field: optional int32 last_tick = 14;
    */
   lastTick?: number | undefined;
 
   /**
-   * The length of what was recorded, in the game's own time.
+   * Where places are. Absent where no event has one, or the header was not read.
    *
-   * @generated from field: google.protobuf.Duration length = 12;
+   * @generated from field: replayd.v1.Coordinates coordinates = 15;
    */
-  length?: Duration | undefined;
-
-  /**
-   * When the recording started.
-   *
-   * @generated from field: google.protobuf.Timestamp started = 13;
-   */
-  started?: Timestamp | undefined;
+  coordinates?: Coordinates | undefined;
 
   /**
    * Who played, where the format tells it without decoding everything. Of a teehistorian file, with REPLAY_VIEW_PLAYERS, who is
    * connected at players_tick.
    *
-   * @generated from field: repeated replayd.v1.Player players = 14;
+   * @generated from field: repeated replayd.v1.Player players = 16;
    */
   players: Player[];
 
@@ -124,7 +139,7 @@ export declare type Replay = Message<"replayd.v1.Replay"> & {
    * The tick up to which a teehistorian file was decoded to tell its players: of a live game a few seconds ago at most, as a
    * rule. Absent where players does not come from decoding, or nothing was decoded yet.
    *
-   * @generated from field: optional int32 players_tick = 15;
+   * @generated from field: optional int32 players_tick = 17;
    */
   playersTick?: number | undefined;
 
@@ -137,7 +152,7 @@ export declare type Replay = Message<"replayd.v1.Replay"> & {
     /**
      * Header of a teehistorian file.
      *
-     * @generated from field: replayd.teehistorian.v1.Header teehistorian = 20;
+     * @generated from field: replayd.teehistorian.v1.Header teehistorian = 18;
      */
     value: Header;
     case: "teehistorian";
@@ -145,7 +160,7 @@ export declare type Replay = Message<"replayd.v1.Replay"> & {
     /**
      * Summary of a map.
      *
-     * @generated from field: replayd.datafile.v1.Summary datafile = 21;
+     * @generated from field: replayd.datafile.v1.Summary datafile = 19;
      */
     value: Summary;
     case: "datafile";
@@ -153,7 +168,7 @@ export declare type Replay = Message<"replayd.v1.Replay"> & {
     /**
      * Header and facts of a Source 2 demo.
      *
-     * @generated from field: replayd.dem.v1.Header dem = 22;
+     * @generated from field: replayd.dem.v1.Header dem = 20;
      */
     value: Header$1;
     case: "dem";
@@ -161,7 +176,7 @@ export declare type Replay = Message<"replayd.v1.Replay"> & {
     /**
      * Header and facts of a StarCraft II replay.
      *
-     * @generated from field: replayd.sc2replay.v1.Header sc2replay = 23;
+     * @generated from field: replayd.sc2replay.v1.Header sc2replay = 21;
      */
     value: Header$2;
     case: "sc2replay";
@@ -173,6 +188,41 @@ export declare type Replay = Message<"replayd.v1.Replay"> & {
  * Use `create(ReplaySchema)` to create a new message.
  */
 export declare const ReplaySchema: GenMessage<Replay>;
+
+/**
+ * The system of coordinates in which a replay's events tell places. Fields that are not in it say so.
+ *
+ * @generated from message replayd.v1.Coordinates
+ */
+export declare type Coordinates = Message<"replayd.v1.Coordinates"> & {
+  /**
+   * How many units are as long as one cell of the map: a tile of a Teeworlds map, a cell of StarCraft II. Absent where the
+   * map has no cells.
+   *
+   * @generated from field: optional double units_per_cell = 1;
+   */
+  unitsPerCell?: number | undefined;
+
+  /**
+   * Where 0, 0 is.
+   *
+   * @generated from field: replayd.v1.Origin origin = 2;
+   */
+  origin: Origin;
+
+  /**
+   * Where y grows. x always grows to the right, or east; z, where there is one, upwards.
+   *
+   * @generated from field: replayd.v1.VerticalAxis y_axis = 3;
+   */
+  yAxis: VerticalAxis;
+};
+
+/**
+ * Describes the message replayd.v1.Coordinates.
+ * Use `create(CoordinatesSchema)` to create a new message.
+ */
+export declare const CoordinatesSchema: GenMessage<Coordinates>;
 
 /**
  * A player of a replay.
@@ -195,32 +245,32 @@ export declare type Player = Message<"replayd.v1.Player"> & {
   name: string;
 
   /**
-   * The player's team.
+   * The player's clan.
    *
-   * @generated from field: int32 team = 3;
+   * @generated from field: string clan = 3;
    */
-  team: number;
+  clan: string;
+
+  /**
+   * The player's team. Absent when not known.
+   *
+   * @generated from field: optional int32 team = 4;
+   */
+  team?: number | undefined;
 
   /**
    * What the player played: a race, a hero.
    *
-   * @generated from field: string character = 4;
+   * @generated from field: string character = 5;
    */
   character: string;
 
   /**
-   * How it ended for the player: "win", "loss", "tie". Empty when not known.
+   * How it ended for the player.
    *
-   * @generated from field: string result = 5;
+   * @generated from field: replayd.v1.PlayerResult result = 6;
    */
-  result: string;
-
-  /**
-   * The player's clan.
-   *
-   * @generated from field: string clan = 6;
-   */
-  clan: string;
+  result: PlayerResult;
 
   /**
    * The player's role on the server's remote console, such as "admin". Empty when the player is not logged in.
@@ -276,6 +326,14 @@ export declare type ListReplaysRequest = Message<"replayd.v1.ListReplaysRequest"
    * @generated from field: replayd.v1.ReplayFilter filter = 5;
    */
   filter?: ReplayFilter | undefined;
+
+  /**
+   * How much to tell of each. Unspecified means REPLAY_VIEW_BASIC; no other one is possible with more than 100 replays a
+   * page.
+   *
+   * @generated from field: replayd.v1.ReplayView view = 6;
+   */
+  view: ReplayView;
 };
 
 /**
@@ -376,7 +434,7 @@ export declare const SearchCoverageSchema: GenMessage<SearchCoverage>;
  */
 export declare type ListReplaysResponse = Message<"replayd.v1.ListReplaysResponse"> & {
   /**
-   * The replays, ordered by name. Without header and players: ask GetReplay for those.
+   * The replays, ordered by name.
    *
    * @generated from field: repeated replayd.v1.Replay replays = 1;
    */
@@ -417,7 +475,7 @@ export declare type GetReplayRequest = Message<"replayd.v1.GetReplayRequest"> & 
   replay: string;
 
   /**
-   * How much to tell.
+   * How much to tell. Unspecified means REPLAY_VIEW_FULL.
    *
    * @generated from field: replayd.v1.ReplayView view = 2;
    */
@@ -449,6 +507,116 @@ export declare type GetReplayResponse = Message<"replayd.v1.GetReplayResponse"> 
  * Use `create(GetReplayResponseSchema)` to create a new message.
  */
 export declare const GetReplayResponseSchema: GenMessage<GetReplayResponse>;
+
+/**
+ * A part of a replay that is to be kept for a while.
+ *
+ * @generated from message replayd.v1.CreateReplayRequest
+ */
+export declare type CreateReplayRequest = Message<"replayd.v1.CreateReplayRequest"> & {
+  /**
+   * What this part is.
+   *
+   * @generated from oneof replayd.v1.CreateReplayRequest.part
+   */
+  part: {
+    /**
+     * What is wanted. In the first message, and only there.
+     *
+     * @generated from field: replayd.v1.CreateReplayOptions options = 1;
+     */
+    value: CreateReplayOptions;
+    case: "options";
+  } | {
+    /**
+     * The next bytes of the file, at most 1 MiB less a little; 64 KiB is a good size.
+     *
+     * @generated from field: bytes data = 2;
+     */
+    value: Uint8Array;
+    case: "data";
+  } | { case: undefined; value?: undefined };
+};
+
+/**
+ * Describes the message replayd.v1.CreateReplayRequest.
+ * Use `create(CreateReplayRequestSchema)` to create a new message.
+ */
+export declare const CreateReplayRequestSchema: GenMessage<CreateReplayRequest>;
+
+/**
+ * How a replay is kept that a client sends.
+ *
+ * @generated from message replayd.v1.CreateReplayOptions
+ */
+export declare type CreateReplayOptions = Message<"replayd.v1.CreateReplayOptions"> & {
+  /**
+   * For how long. Absent means as long as the server allows.
+   *
+   * @generated from field: google.protobuf.Duration time_to_live = 1;
+   */
+  timeToLive?: Duration | undefined;
+};
+
+/**
+ * Describes the message replayd.v1.CreateReplayOptions.
+ * Use `create(CreateReplayOptionsSchema)` to create a new message.
+ */
+export declare const CreateReplayOptionsSchema: GenMessage<CreateReplayOptions>;
+
+/**
+ * A replay that is kept.
+ *
+ * @generated from message replayd.v1.CreateReplayResponse
+ */
+export declare type CreateReplayResponse = Message<"replayd.v1.CreateReplayResponse"> & {
+  /**
+   * The replay, with its header. Its name cannot be guessed, and only who made it sees it.
+   *
+   * @generated from field: replayd.v1.Replay replay = 1;
+   */
+  replay?: Replay | undefined;
+};
+
+/**
+ * Describes the message replayd.v1.CreateReplayResponse.
+ * Use `create(CreateReplayResponseSchema)` to create a new message.
+ */
+export declare const CreateReplayResponseSchema: GenMessage<CreateReplayResponse>;
+
+/**
+ * Which replay to remove.
+ *
+ * @generated from message replayd.v1.DeleteReplayRequest
+ */
+export declare type DeleteReplayRequest = Message<"replayd.v1.DeleteReplayRequest"> & {
+  /**
+   * The name of a replay that CreateReplay made.
+   *
+   * @generated from field: string replay = 1;
+   */
+  replay: string;
+};
+
+/**
+ * Describes the message replayd.v1.DeleteReplayRequest.
+ * Use `create(DeleteReplayRequestSchema)` to create a new message.
+ */
+export declare const DeleteReplayRequestSchema: GenMessage<DeleteReplayRequest>;
+
+/**
+ * Nothing to tell.
+ *
+ * @generated from message replayd.v1.DeleteReplayResponse
+ */
+export declare type DeleteReplayResponse = Message<"replayd.v1.DeleteReplayResponse"> & {
+};
+
+/**
+ * Describes the message replayd.v1.DeleteReplayResponse.
+ * Use `create(DeleteReplayResponseSchema)` to create a new message.
+ */
+export declare const DeleteReplayResponseSchema: GenMessage<DeleteReplayResponse>;
 
 /**
  * A format of replays.
@@ -601,20 +769,133 @@ export enum ReplayState {
 export declare const ReplayStateSchema: GenEnum<ReplayState>;
 
 /**
+ * The place in a map that has the coordinates 0, 0.
+ *
+ * @generated from enum replayd.v1.Origin
+ */
+export enum Origin {
+  /**
+   * Not known.
+   *
+   * @generated from enum value: ORIGIN_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * The upper left corner of the map.
+   *
+   * @generated from enum value: ORIGIN_TOP_LEFT = 1;
+   */
+  TOP_LEFT = 1,
+
+  /**
+   * The lower left corner of the map.
+   *
+   * @generated from enum value: ORIGIN_BOTTOM_LEFT = 2;
+   */
+  BOTTOM_LEFT = 2,
+
+  /**
+   * A point that the maker of the map chose, near its middle as a rule.
+   *
+   * @generated from enum value: ORIGIN_MAP = 3;
+   */
+  MAP = 3,
+}
+
+/**
+ * Describes the enum replayd.v1.Origin.
+ */
+export declare const OriginSchema: GenEnum<Origin>;
+
+/**
+ * Where y grows on a map that lies before the reader.
+ *
+ * @generated from enum replayd.v1.VerticalAxis
+ */
+export enum VerticalAxis {
+  /**
+   * Not known.
+   *
+   * @generated from enum value: VERTICAL_AXIS_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * Downwards, as on screens.
+   *
+   * @generated from enum value: VERTICAL_AXIS_DOWN = 1;
+   */
+  DOWN = 1,
+
+  /**
+   * Upwards, or north.
+   *
+   * @generated from enum value: VERTICAL_AXIS_UP = 2;
+   */
+  UP = 2,
+}
+
+/**
+ * Describes the enum replayd.v1.VerticalAxis.
+ */
+export declare const VerticalAxisSchema: GenEnum<VerticalAxis>;
+
+/**
+ * How a game ended for a player.
+ *
+ * @generated from enum replayd.v1.PlayerResult
+ */
+export enum PlayerResult {
+  /**
+   * Not known, or it did not end.
+   *
+   * @generated from enum value: PLAYER_RESULT_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * The player won.
+   *
+   * @generated from enum value: PLAYER_RESULT_WIN = 1;
+   */
+  WIN = 1,
+
+  /**
+   * The player lost.
+   *
+   * @generated from enum value: PLAYER_RESULT_LOSS = 2;
+   */
+  LOSS = 2,
+
+  /**
+   * Nobody won.
+   *
+   * @generated from enum value: PLAYER_RESULT_TIE = 3;
+   */
+  TIE = 3,
+}
+
+/**
+ * Describes the enum replayd.v1.PlayerResult.
+ */
+export declare const PlayerResultSchema: GenEnum<PlayerResult>;
+
+/**
  * How much is told of a replay.
  *
  * @generated from enum replayd.v1.ReplayView
  */
 export enum ReplayView {
   /**
-   * The same as REPLAY_VIEW_FULL.
+   * What each request says of it.
    *
    * @generated from enum value: REPLAY_VIEW_UNSPECIFIED = 0;
    */
   UNSPECIFIED = 0,
 
   /**
-   * What the index knows, without the format's header: the file is not read.
+   * What the index knows, identity included, but without the format's header: the file is not read.
    *
    * @generated from enum value: REPLAY_VIEW_BASIC = 1;
    */

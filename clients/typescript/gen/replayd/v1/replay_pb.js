@@ -13,7 +13,7 @@ import { file_replayd_teehistorian_v1_header } from "../teehistorian/v1/header_p
  * Describes the file replayd/v1/replay.proto.
  */
 export const file_replayd_v1_replay = /*@__PURE__*/
-  fileDesc("ChdyZXBsYXlkL3YxL3JlcGxheS5wcm90bxIKcmVwbGF5ZC52MSK8BQoGUmVwbGF5EgwKBG5hbWUYASABKAkSIgoGZm9ybWF0GAIgASgOMhIucmVwbGF5ZC52MS5Gb3JtYXQSDAoEc2l6ZRgDIAEoAxIsCghtb2RpZmllZBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJgoFc3RhdGUYBSABKA4yFy5yZXBsYXlkLnYxLlJlcGxheVN0YXRlEiwKC2NvbXByZXNzaW9uGAYgASgOMhcucmVwbGF5ZC52MS5Db21wcmVzc2lvbhIQCghpZGVudGl0eRgHIAEoCRIQCghtYXBfbmFtZRgIIAEoCRISCgptYXBfcmVwbGF5GAkgASgJEhgKEHRpY2tzX3Blcl9zZWNvbmQYCiABKAESFgoJbGFzdF90aWNrGAsgASgFSAGIAQESKQoGbGVuZ3RoGAwgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEisKB3N0YXJ0ZWQYDSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiMKB3BsYXllcnMYDiADKAsyEi5yZXBsYXlkLnYxLlBsYXllchIZCgxwbGF5ZXJzX3RpY2sYDyABKAVIAogBARI3Cgx0ZWVoaXN0b3JpYW4YFCABKAsyHy5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5IZWFkZXJIABIwCghkYXRhZmlsZRgVIAEoCzIcLnJlcGxheWQuZGF0YWZpbGUudjEuU3VtbWFyeUgAEiUKA2RlbRgWIAEoCzIWLnJlcGxheWQuZGVtLnYxLkhlYWRlckgAEjEKCXNjMnJlcGxheRgXIAEoCzIcLnJlcGxheWQuc2MycmVwbGF5LnYxLkhlYWRlckgAQggKBmhlYWRlckIMCgpfbGFzdF90aWNrQg8KDV9wbGF5ZXJzX3RpY2sibwoGUGxheWVyEgoKAmlkGAEgASgFEgwKBG5hbWUYAiABKAkSDAoEdGVhbRgDIAEoBRIRCgljaGFyYWN0ZXIYBCABKAkSDgoGcmVzdWx0GAUgASgJEgwKBGNsYW4YBiABKAkSDAoEcm9sZRgHIAEoCSKdAQoSTGlzdFJlcGxheXNSZXF1ZXN0EhEKCXBhZ2Vfc2l6ZRgBIAEoBRISCgpwYWdlX3Rva2VuGAIgASgJEhEKCWRpcmVjdG9yeRgDIAEoCRIjCgdmb3JtYXRzGAQgAygOMhIucmVwbGF5ZC52MS5Gb3JtYXQSKAoGZmlsdGVyGAUgASgLMhgucmVwbGF5ZC52MS5SZXBsYXlGaWx0ZXIi3gEKDFJlcGxheUZpbHRlchIQCghtYXBfbmFtZRgBIAEoCRIOCgZzZXJ2ZXIYAiABKAkSEwoLcGxheWVyX25hbWUYAyABKAkSNwoTZWFybGllc3Rfc3RhcnRfdGltZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASNQoRbGF0ZXN0X3N0YXJ0X3RpbWUYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEicKBnN0YXRlcxgGIAMoDjIXLnJlcGxheWQudjEuUmVwbGF5U3RhdGUiPQoOU2VhcmNoQ292ZXJhZ2USEwoLdG90YWxfZmlsZXMYASABKAMSFgoOc2VhcmNoZWRfZmlsZXMYAiABKAMigQEKE0xpc3RSZXBsYXlzUmVzcG9uc2USIwoHcmVwbGF5cxgBIAMoCzISLnJlcGxheWQudjEuUmVwbGF5EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCRIsCghjb3ZlcmFnZRgDIAEoCzIaLnJlcGxheWQudjEuU2VhcmNoQ292ZXJhZ2UiSAoQR2V0UmVwbGF5UmVxdWVzdBIOCgZyZXBsYXkYASABKAkSJAoEdmlldxgCIAEoDjIWLnJlcGxheWQudjEuUmVwbGF5VmlldyI3ChFHZXRSZXBsYXlSZXNwb25zZRIiCgZyZXBsYXkYASABKAsyEi5yZXBsYXlkLnYxLlJlcGxheSp0CgZGb3JtYXQSFgoSRk9STUFUX1VOU1BFQ0lGSUVEEAASFwoTRk9STUFUX1RFRUhJU1RPUklBThABEhMKD0ZPUk1BVF9EQVRBRklMRRACEg4KCkZPUk1BVF9ERU0QAxIUChBGT1JNQVRfU0MyUkVQTEFZEAQqlwEKC0NvbXByZXNzaW9uEhsKF0NPTVBSRVNTSU9OX1VOU1BFQ0lGSUVEEAASFAoQQ09NUFJFU1NJT05fTk9ORRABEhQKEENPTVBSRVNTSU9OX0daSVAQAhIUChBDT01QUkVTU0lPTl9aU1REEAMSEgoOQ09NUFJFU1NJT05fWFoQBBIVChFDT01QUkVTU0lPTl9CWklQMhAFKpUBCgtSZXBsYXlTdGF0ZRIcChhSRVBMQVlfU1RBVEVfVU5TUEVDSUZJRUQQABIYChRSRVBMQVlfU1RBVEVfR1JPV0lORxABEhcKE1JFUExBWV9TVEFURV9TSUxFTlQQAhIZChVSRVBMQVlfU1RBVEVfRklOSVNIRUQQAxIaChZSRVBMQVlfU1RBVEVfQUJBTkRPTkVEEAQqbwoKUmVwbGF5VmlldxIbChdSRVBMQVlfVklFV19VTlNQRUNJRklFRBAAEhUKEVJFUExBWV9WSUVXX0JBU0lDEAESFAoQUkVQTEFZX1ZJRVdfRlVMTBACEhcKE1JFUExBWV9WSUVXX1BMQVlFUlMQA0I3WjVnaXRodWIuY29tL3JlcGxheWQvcmVwbGF5ZC9wcm90by9yZXBsYXlkL3YxO3JlcGxheWR2MWIGcHJvdG8z", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_replayd_datafile_v1_summary, file_replayd_dem_v1_header, file_replayd_sc2replay_v1_header, file_replayd_teehistorian_v1_header]);
+  fileDesc("ChdyZXBsYXlkL3YxL3JlcGxheS5wcm90bxIKcmVwbGF5ZC52MSLDBgoGUmVwbGF5EgwKBG5hbWUYASABKAkSIgoGZm9ybWF0GAIgASgOMhIucmVwbGF5ZC52MS5Gb3JtYXQSEAoIaWRlbnRpdHkYAyABKAkSEgoKc2l6ZV9ieXRlcxgEIAEoAxIvCgttb2RpZnlfdGltZRgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLZXhwaXJlX3RpbWUYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiYKBXN0YXRlGAcgASgOMhcucmVwbGF5ZC52MS5SZXBsYXlTdGF0ZRIsCgtjb21wcmVzc2lvbhgIIAEoDjIXLnJlcGxheWQudjEuQ29tcHJlc3Npb24SEAoIbWFwX25hbWUYCSABKAkSEgoKbWFwX3JlcGxheRgKIAEoCRIuCgpzdGFydF90aW1lGAsgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIrCghkdXJhdGlvbhgMIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIdChB0aWNrc19wZXJfc2Vjb25kGA0gASgBSAGIAQESFgoJbGFzdF90aWNrGA4gASgFSAKIAQESLAoLY29vcmRpbmF0ZXMYDyABKAsyFy5yZXBsYXlkLnYxLkNvb3JkaW5hdGVzEiMKB3BsYXllcnMYECADKAsyEi5yZXBsYXlkLnYxLlBsYXllchIZCgxwbGF5ZXJzX3RpY2sYESABKAVIA4gBARI3Cgx0ZWVoaXN0b3JpYW4YEiABKAsyHy5yZXBsYXlkLnRlZWhpc3Rvcmlhbi52MS5IZWFkZXJIABIwCghkYXRhZmlsZRgTIAEoCzIcLnJlcGxheWQuZGF0YWZpbGUudjEuU3VtbWFyeUgAEiUKA2RlbRgUIAEoCzIWLnJlcGxheWQuZGVtLnYxLkhlYWRlckgAEjEKCXNjMnJlcGxheRgVIAEoCzIcLnJlcGxheWQuc2MycmVwbGF5LnYxLkhlYWRlckgAQggKBmhlYWRlckITChFfdGlja3NfcGVyX3NlY29uZEIMCgpfbGFzdF90aWNrQg8KDV9wbGF5ZXJzX3RpY2siiwEKC0Nvb3JkaW5hdGVzEhsKDnVuaXRzX3Blcl9jZWxsGAEgASgBSACIAQESIgoGb3JpZ2luGAIgASgOMhIucmVwbGF5ZC52MS5PcmlnaW4SKAoGeV9heGlzGAMgASgOMhgucmVwbGF5ZC52MS5WZXJ0aWNhbEF4aXNCEQoPX3VuaXRzX3Blcl9jZWxsIpcBCgZQbGF5ZXISCgoCaWQYASABKAUSDAoEbmFtZRgCIAEoCRIMCgRjbGFuGAMgASgJEhEKBHRlYW0YBCABKAVIAIgBARIRCgljaGFyYWN0ZXIYBSABKAkSKAoGcmVzdWx0GAYgASgOMhgucmVwbGF5ZC52MS5QbGF5ZXJSZXN1bHQSDAoEcm9sZRgHIAEoCUIHCgVfdGVhbSLDAQoSTGlzdFJlcGxheXNSZXF1ZXN0EhEKCXBhZ2Vfc2l6ZRgBIAEoBRISCgpwYWdlX3Rva2VuGAIgASgJEhEKCWRpcmVjdG9yeRgDIAEoCRIjCgdmb3JtYXRzGAQgAygOMhIucmVwbGF5ZC52MS5Gb3JtYXQSKAoGZmlsdGVyGAUgASgLMhgucmVwbGF5ZC52MS5SZXBsYXlGaWx0ZXISJAoEdmlldxgGIAEoDjIWLnJlcGxheWQudjEuUmVwbGF5VmlldyLeAQoMUmVwbGF5RmlsdGVyEhAKCG1hcF9uYW1lGAEgASgJEg4KBnNlcnZlchgCIAEoCRITCgtwbGF5ZXJfbmFtZRgDIAEoCRI3ChNlYXJsaWVzdF9zdGFydF90aW1lGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBI1ChFsYXRlc3Rfc3RhcnRfdGltZRgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJwoGc3RhdGVzGAYgAygOMhcucmVwbGF5ZC52MS5SZXBsYXlTdGF0ZSI9Cg5TZWFyY2hDb3ZlcmFnZRITCgt0b3RhbF9maWxlcxgBIAEoAxIWCg5zZWFyY2hlZF9maWxlcxgCIAEoAyKBAQoTTGlzdFJlcGxheXNSZXNwb25zZRIjCgdyZXBsYXlzGAEgAygLMhIucmVwbGF5ZC52MS5SZXBsYXkSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEiwKCGNvdmVyYWdlGAMgASgLMhoucmVwbGF5ZC52MS5TZWFyY2hDb3ZlcmFnZSJIChBHZXRSZXBsYXlSZXF1ZXN0Eg4KBnJlcGxheRgBIAEoCRIkCgR2aWV3GAIgASgOMhYucmVwbGF5ZC52MS5SZXBsYXlWaWV3IjcKEUdldFJlcGxheVJlc3BvbnNlEiIKBnJlcGxheRgBIAEoCzISLnJlcGxheWQudjEuUmVwbGF5ImEKE0NyZWF0ZVJlcGxheVJlcXVlc3QSMgoHb3B0aW9ucxgBIAEoCzIfLnJlcGxheWQudjEuQ3JlYXRlUmVwbGF5T3B0aW9uc0gAEg4KBGRhdGEYAiABKAxIAEIGCgRwYXJ0IkYKE0NyZWF0ZVJlcGxheU9wdGlvbnMSLwoMdGltZV90b19saXZlGAEgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uIjoKFENyZWF0ZVJlcGxheVJlc3BvbnNlEiIKBnJlcGxheRgBIAEoCzISLnJlcGxheWQudjEuUmVwbGF5IiUKE0RlbGV0ZVJlcGxheVJlcXVlc3QSDgoGcmVwbGF5GAEgASgJIhYKFERlbGV0ZVJlcGxheVJlc3BvbnNlKnQKBkZvcm1hdBIWChJGT1JNQVRfVU5TUEVDSUZJRUQQABIXChNGT1JNQVRfVEVFSElTVE9SSUFOEAESEwoPRk9STUFUX0RBVEFGSUxFEAISDgoKRk9STUFUX0RFTRADEhQKEEZPUk1BVF9TQzJSRVBMQVkQBCqXAQoLQ29tcHJlc3Npb24SGwoXQ09NUFJFU1NJT05fVU5TUEVDSUZJRUQQABIUChBDT01QUkVTU0lPTl9OT05FEAESFAoQQ09NUFJFU1NJT05fR1pJUBACEhQKEENPTVBSRVNTSU9OX1pTVEQQAxISCg5DT01QUkVTU0lPTl9YWhAEEhUKEUNPTVBSRVNTSU9OX0JaSVAyEAUqlQEKC1JlcGxheVN0YXRlEhwKGFJFUExBWV9TVEFURV9VTlNQRUNJRklFRBAAEhgKFFJFUExBWV9TVEFURV9HUk9XSU5HEAESFwoTUkVQTEFZX1NUQVRFX1NJTEVOVBACEhkKFVJFUExBWV9TVEFURV9GSU5JU0hFRBADEhoKFlJFUExBWV9TVEFURV9BQkFORE9ORUQQBCpdCgZPcmlnaW4SFgoST1JJR0lOX1VOU1BFQ0lGSUVEEAASEwoPT1JJR0lOX1RPUF9MRUZUEAESFgoST1JJR0lOX0JPVFRPTV9MRUZUEAISDgoKT1JJR0lOX01BUBADKlsKDFZlcnRpY2FsQXhpcxIdChlWRVJUSUNBTF9BWElTX1VOU1BFQ0lGSUVEEAASFgoSVkVSVElDQUxfQVhJU19ET1dOEAESFAoQVkVSVElDQUxfQVhJU19VUBACKnMKDFBsYXllclJlc3VsdBIdChlQTEFZRVJfUkVTVUxUX1VOU1BFQ0lGSUVEEAASFQoRUExBWUVSX1JFU1VMVF9XSU4QARIWChJQTEFZRVJfUkVTVUxUX0xPU1MQAhIVChFQTEFZRVJfUkVTVUxUX1RJRRADKm8KClJlcGxheVZpZXcSGwoXUkVQTEFZX1ZJRVdfVU5TUEVDSUZJRUQQABIVChFSRVBMQVlfVklFV19CQVNJQxABEhQKEFJFUExBWV9WSUVXX0ZVTEwQAhIXChNSRVBMQVlfVklFV19QTEFZRVJTEANCN1o1Z2l0aHViLmNvbS9yZXBsYXlkL3JlcGxheWQvcHJvdG8vcmVwbGF5ZC92MTtyZXBsYXlkdjFiBnByb3RvMw", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_replayd_datafile_v1_summary, file_replayd_dem_v1_header, file_replayd_sc2replay_v1_header, file_replayd_teehistorian_v1_header]);
 
 /**
  * Describes the message replayd.v1.Replay.
@@ -23,53 +23,95 @@ export const ReplaySchema = /*@__PURE__*/
   messageDesc(file_replayd_v1_replay, 0);
 
 /**
+ * Describes the message replayd.v1.Coordinates.
+ * Use `create(CoordinatesSchema)` to create a new message.
+ */
+export const CoordinatesSchema = /*@__PURE__*/
+  messageDesc(file_replayd_v1_replay, 1);
+
+/**
  * Describes the message replayd.v1.Player.
  * Use `create(PlayerSchema)` to create a new message.
  */
 export const PlayerSchema = /*@__PURE__*/
-  messageDesc(file_replayd_v1_replay, 1);
+  messageDesc(file_replayd_v1_replay, 2);
 
 /**
  * Describes the message replayd.v1.ListReplaysRequest.
  * Use `create(ListReplaysRequestSchema)` to create a new message.
  */
 export const ListReplaysRequestSchema = /*@__PURE__*/
-  messageDesc(file_replayd_v1_replay, 2);
+  messageDesc(file_replayd_v1_replay, 3);
 
 /**
  * Describes the message replayd.v1.ReplayFilter.
  * Use `create(ReplayFilterSchema)` to create a new message.
  */
 export const ReplayFilterSchema = /*@__PURE__*/
-  messageDesc(file_replayd_v1_replay, 3);
+  messageDesc(file_replayd_v1_replay, 4);
 
 /**
  * Describes the message replayd.v1.SearchCoverage.
  * Use `create(SearchCoverageSchema)` to create a new message.
  */
 export const SearchCoverageSchema = /*@__PURE__*/
-  messageDesc(file_replayd_v1_replay, 4);
+  messageDesc(file_replayd_v1_replay, 5);
 
 /**
  * Describes the message replayd.v1.ListReplaysResponse.
  * Use `create(ListReplaysResponseSchema)` to create a new message.
  */
 export const ListReplaysResponseSchema = /*@__PURE__*/
-  messageDesc(file_replayd_v1_replay, 5);
+  messageDesc(file_replayd_v1_replay, 6);
 
 /**
  * Describes the message replayd.v1.GetReplayRequest.
  * Use `create(GetReplayRequestSchema)` to create a new message.
  */
 export const GetReplayRequestSchema = /*@__PURE__*/
-  messageDesc(file_replayd_v1_replay, 6);
+  messageDesc(file_replayd_v1_replay, 7);
 
 /**
  * Describes the message replayd.v1.GetReplayResponse.
  * Use `create(GetReplayResponseSchema)` to create a new message.
  */
 export const GetReplayResponseSchema = /*@__PURE__*/
-  messageDesc(file_replayd_v1_replay, 7);
+  messageDesc(file_replayd_v1_replay, 8);
+
+/**
+ * Describes the message replayd.v1.CreateReplayRequest.
+ * Use `create(CreateReplayRequestSchema)` to create a new message.
+ */
+export const CreateReplayRequestSchema = /*@__PURE__*/
+  messageDesc(file_replayd_v1_replay, 9);
+
+/**
+ * Describes the message replayd.v1.CreateReplayOptions.
+ * Use `create(CreateReplayOptionsSchema)` to create a new message.
+ */
+export const CreateReplayOptionsSchema = /*@__PURE__*/
+  messageDesc(file_replayd_v1_replay, 10);
+
+/**
+ * Describes the message replayd.v1.CreateReplayResponse.
+ * Use `create(CreateReplayResponseSchema)` to create a new message.
+ */
+export const CreateReplayResponseSchema = /*@__PURE__*/
+  messageDesc(file_replayd_v1_replay, 11);
+
+/**
+ * Describes the message replayd.v1.DeleteReplayRequest.
+ * Use `create(DeleteReplayRequestSchema)` to create a new message.
+ */
+export const DeleteReplayRequestSchema = /*@__PURE__*/
+  messageDesc(file_replayd_v1_replay, 12);
+
+/**
+ * Describes the message replayd.v1.DeleteReplayResponse.
+ * Use `create(DeleteReplayResponseSchema)` to create a new message.
+ */
+export const DeleteReplayResponseSchema = /*@__PURE__*/
+  messageDesc(file_replayd_v1_replay, 13);
 
 /**
  * Describes the enum replayd.v1.Format.
@@ -114,10 +156,52 @@ export const ReplayState = /*@__PURE__*/
   tsEnum(ReplayStateSchema);
 
 /**
+ * Describes the enum replayd.v1.Origin.
+ */
+export const OriginSchema = /*@__PURE__*/
+  enumDesc(file_replayd_v1_replay, 3);
+
+/**
+ * The place in a map that has the coordinates 0, 0.
+ *
+ * @generated from enum replayd.v1.Origin
+ */
+export const Origin = /*@__PURE__*/
+  tsEnum(OriginSchema);
+
+/**
+ * Describes the enum replayd.v1.VerticalAxis.
+ */
+export const VerticalAxisSchema = /*@__PURE__*/
+  enumDesc(file_replayd_v1_replay, 4);
+
+/**
+ * Where y grows on a map that lies before the reader.
+ *
+ * @generated from enum replayd.v1.VerticalAxis
+ */
+export const VerticalAxis = /*@__PURE__*/
+  tsEnum(VerticalAxisSchema);
+
+/**
+ * Describes the enum replayd.v1.PlayerResult.
+ */
+export const PlayerResultSchema = /*@__PURE__*/
+  enumDesc(file_replayd_v1_replay, 5);
+
+/**
+ * How a game ended for a player.
+ *
+ * @generated from enum replayd.v1.PlayerResult
+ */
+export const PlayerResult = /*@__PURE__*/
+  tsEnum(PlayerResultSchema);
+
+/**
  * Describes the enum replayd.v1.ReplayView.
  */
 export const ReplayViewSchema = /*@__PURE__*/
-  enumDesc(file_replayd_v1_replay, 3);
+  enumDesc(file_replayd_v1_replay, 6);
 
 /**
  * How much is told of a replay.

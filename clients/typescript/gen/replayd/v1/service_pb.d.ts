@@ -6,7 +6,7 @@
 // game server is still writing.
 
 import type { GenFile, GenService } from "@bufbuild/protobuf/codegenv2";
-import type { GetReplayRequestSchema, GetReplayResponseSchema, ListReplaysRequestSchema, ListReplaysResponseSchema } from "./replay_pb.js";
+import type { CreateReplayRequestSchema, CreateReplayResponseSchema, DeleteReplayRequestSchema, DeleteReplayResponseSchema, GetReplayRequestSchema, GetReplayResponseSchema, ListReplaysRequestSchema, ListReplaysResponseSchema } from "./replay_pb.js";
 import type { DecodeReplayRequestSchema, StreamEventsRequestSchema, StreamEventsResponseSchema } from "./stream_pb.js";
 import type { WatchReplaysRequestSchema, WatchReplaysResponseSchema } from "./watch_pb.js";
 import type { GetServerInfoRequestSchema, GetServerInfoResponseSchema } from "./info_pb.js";
@@ -19,7 +19,7 @@ export declare const file_replayd_v1_service: GenFile;
 /**
  * ReplayService lists replays and streams their events.
  *
- * Errors are google.rpc statuses with a google.rpc.ErrorInfo whose domain is "replayd" and whose reason is a name of
+ * Errors are google.rpc statuses with a google.rpc.ErrorInfo whose domain is "replayd.dev" and whose reason is a name of
  * ErrorReason without its prefix; a bad request also carries google.rpc.BadRequest.
  *
  * @generated from service replayd.v1.ReplayService
@@ -74,6 +74,27 @@ export declare const ReplayService: GenService<{
     methodKind: "bidi_streaming";
     input: typeof DecodeReplayRequestSchema;
     output: typeof StreamEventsResponseSchema;
+  },
+  /**
+   * CreateReplay keeps a replay whose bytes the client sends for a while, under a name that only the client knows, so that it
+   * can be streamed from anywhere and more than once. Not implemented yet.
+   *
+   * @generated from rpc replayd.v1.ReplayService.CreateReplay
+   */
+  createReplay: {
+    methodKind: "client_streaming";
+    input: typeof CreateReplayRequestSchema;
+    output: typeof CreateReplayResponseSchema;
+  },
+  /**
+   * DeleteReplay removes a replay that CreateReplay made, before its time. Not implemented yet.
+   *
+   * @generated from rpc replayd.v1.ReplayService.DeleteReplay
+   */
+  deleteReplay: {
+    methodKind: "unary";
+    input: typeof DeleteReplayRequestSchema;
+    output: typeof DeleteReplayResponseSchema;
   },
   /**
    * WatchReplays tells which replays are there, then what becomes of them: added, growing, finished, removed.

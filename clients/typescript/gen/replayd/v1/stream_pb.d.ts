@@ -8,8 +8,8 @@ import type { EventFilter } from "./filter_pb.js";
 import type { Duration } from "@bufbuild/protobuf/wkt";
 import type { Replay } from "./replay_pb.js";
 import type { EventList } from "../teehistorian/v1/events_pb.js";
-import type { EventList as EventList$1 } from "../datafile/v1/events_pb.js";
-import type { EventList as EventList$2 } from "../dem/v1/events_pb.js";
+import type { EventList as EventList$1 } from "../dem/v1/events_pb.js";
+import type { EventList as EventList$2 } from "../datafile/v1/events_pb.js";
 import type { DecodeInfo, EventList as EventList$3 } from "../sc2replay/v1/events_pb.js";
 import type { Summary } from "../dem/v1/header_pb.js";
 
@@ -34,80 +34,61 @@ export declare type StreamEventsRequest = Message<"replayd.v1.StreamEventsReques
   /**
    * Where to start. Absent means at the beginning.
    *
-   * @generated from oneof replayd.v1.StreamEventsRequest.start
+   * @generated from field: replayd.v1.Start start = 2;
    */
-  start: {
-    /**
-     * Exactly after the response that carried this cursor.
-     *
-     * @generated from field: bytes cursor = 2;
-     */
-    value: Uint8Array;
-    case: "cursor";
-  } | {
-    /**
-     * At the first event of this tick, or of the first later one that has events.
-     *
-     * @generated from field: int32 tick = 3;
-     */
-    value: number;
-    case: "tick";
-  } | {
-    /**
-     * At the last so many events that the filters let through; fewer when there are fewer. 1 to 1000000.
-     *
-     * @generated from field: uint32 last_events = 4;
-     */
-    value: number;
-    case: "lastEvents";
-  } | {
-    /**
-     * True: at the present end. Where the format has a state that matters to whoever comes late, events that tell it
-     * come first: player_state of teehistorian, and of a dem entity_entered for every entity with all its fields.
-     *
-     * @generated from field: bool now = 5;
-     */
-    value: boolean;
-    case: "now";
-  } | { case: undefined; value?: undefined };
-
-  /**
-   * True goes on when the file has no more bytes: the server waits for it to grow, until the replay is over. The name may
-   * then also be of a directory, and means its newest replay that can be followed, directories inside it not included; when
-   * there is none yet, the first one that appears.
-   *
-   * @generated from field: bool follow = 6;
-   */
-  follow: boolean;
-
-  /**
-   * With follow: when the replay is over, go on with the next one of the same game server, when there is one or as soon
-   * as there is. A state STATE_SUCCESSOR comes between.
-   *
-   * @generated from field: bool follow_successors = 7;
-   */
-  followSuccessors: boolean;
+  start?: Start | undefined;
 
   /**
    * Events that match any of these are sent. Empty means all.
    *
-   * @generated from field: repeated replayd.v1.EventFilter include = 8;
+   * @generated from field: repeated replayd.v1.EventFilter include = 3;
    */
   include: EventFilter[];
 
   /**
    * Events that match any of these are not sent, even when included.
    *
-   * @generated from field: repeated replayd.v1.EventFilter exclude = 9;
+   * @generated from field: repeated replayd.v1.EventFilter exclude = 4;
    */
   exclude: EventFilter[];
 
   /**
+   * True goes on when the file has no more bytes: the server waits for it to grow, until the replay is over. The name may
+   * then also be of a directory, and means its newest replay that can be followed, directories inside it not included; when
+   * there is none yet, the first one that appears.
+   *
+   * @generated from field: bool follow = 5;
+   */
+  follow: boolean;
+
+  /**
+   * With follow: when the replay is over, go on with the next one of the same game server, when there is one or as soon
+   * as there is. A follow_status with FOLLOW_STATE_SUCCESSOR comes between.
+   *
+   * @generated from field: bool follow_successors = 6;
+   */
+  followSuccessors: boolean;
+
+  /**
    * With follow_successors: what makes a replay the next one.
    *
-   * @generated from field: replayd.v1.SuccessorRule successor_rule = 17;
+   * @generated from field: replayd.v1.SuccessorRule successor_rule = 7;
    */
   successorRule: SuccessorRule;
+
+  /**
+   * What happens when the client reads so slowly that it falls out of what the server keeps in memory of a live replay.
+   *
+   * @generated from field: replayd.v1.SlowConsumer slow_consumer = 8;
+   */
+  slowConsumer: SlowConsumer;
+
+  /**
+   * How events that are many and alike travel.
+   *
+   * @generated from field: replayd.v1.Encoding encoding = 9;
+   */
+  encoding: Encoding;
 
   /**
    * How many events a batch has at most. 0 means 512; more than 16384 means 16384. A batch also ends
@@ -138,28 +119,14 @@ export declare type StreamEventsRequest = Message<"replayd.v1.StreamEventsReques
    * DATA_LOSS instead of an end with END_REASON_TRUNCATED. What was cut in another way is an error always; see
    * ERROR_REASON_TRUNCATED.
    *
-   * @generated from field: bool strict = 14;
+   * @generated from field: bool strict = 13;
    */
   strict: boolean;
 
   /**
-   * How events that are many and alike travel.
-   *
-   * @generated from field: replayd.v1.Encoding encoding = 15;
-   */
-  encoding: Encoding;
-
-  /**
-   * What happens when the client reads so slowly that it falls out of what the server keeps in memory of a live replay.
-   *
-   * @generated from field: replayd.v1.SlowConsumer slow_consumer = 13;
-   */
-  slowConsumer: SlowConsumer;
-
-  /**
    * True sends the position of each event: offsets and indexes of EventBatch.
    *
-   * @generated from field: bool positions = 16;
+   * @generated from field: bool positions = 14;
    */
   positions: boolean;
 
@@ -167,7 +134,7 @@ export declare type StreamEventsRequest = Message<"replayd.v1.StreamEventsReques
    * True puts beside the client ids of a teehistorian's events who the clients are: name, clan, team and role. With
    * ENCODING_COLUMNS those events travel as rows. Other formats refuse it: ask GetReplay for their players.
    *
-   * @generated from field: bool resolve_players = 18;
+   * @generated from field: bool resolve_players = 15;
    */
   resolvePlayers: boolean;
 };
@@ -177,6 +144,81 @@ export declare type StreamEventsRequest = Message<"replayd.v1.StreamEventsReques
  * Use `create(StreamEventsRequestSchema)` to create a new message.
  */
 export declare const StreamEventsRequestSchema: GenMessage<StreamEventsRequest>;
+
+/**
+ * Where a stream starts. Where does not depend on filters: they decide what is sent from there on.
+ *
+ * @generated from message replayd.v1.Start
+ */
+export declare type Start = Message<"replayd.v1.Start"> & {
+  /**
+   * Where. Absent means at the beginning.
+   *
+   * @generated from oneof replayd.v1.Start.at
+   */
+  at: {
+    /**
+     * Exactly after the response that carried this cursor.
+     *
+     * @generated from field: bytes cursor = 1;
+     */
+    value: Uint8Array;
+    case: "cursor";
+  } | {
+    /**
+     * At the first event of this tick, or of the first later one that has events.
+     *
+     * @generated from field: int32 tick = 2;
+     */
+    value: number;
+    case: "tick";
+  } | {
+    /**
+     * At the last so many events that the filters let through; fewer when there are fewer. 1 to 1000000.
+     *
+     * @generated from field: uint32 last_events = 3;
+     */
+    value: number;
+    case: "lastEvents";
+  } | {
+    /**
+     * At the present end.
+     *
+     * @generated from field: replayd.v1.Now now = 4;
+     */
+    value: Now;
+    case: "now";
+  } | { case: undefined; value?: undefined };
+
+  /**
+   * True sends the state at that place first: what a client would know that had read everything before it, as
+   * player_state events of a teehistorian file, and of a dem as an entity_entered event for every entity. A map has none. Not
+   * implemented yet: of a dem with another start than now, and of StarCraft II.
+   *
+   * @generated from field: bool with_state = 5;
+   */
+  withState: boolean;
+};
+
+/**
+ * Describes the message replayd.v1.Start.
+ * Use `create(StartSchema)` to create a new message.
+ */
+export declare const StartSchema: GenMessage<Start>;
+
+/**
+ * The present end of a replay.
+ *
+ * @generated from message replayd.v1.Now
+ */
+export declare type Now = Message<"replayd.v1.Now"> & {
+};
+
+/**
+ * Describes the message replayd.v1.Now.
+ * Use `create(NowSchema)` to create a new message.
+ */
+export declare const NowSchema: GenMessage<Now>;
 
 /**
  * A part of an upload.
@@ -243,9 +285,17 @@ export declare type StreamEventsResponse = Message<"replayd.v1.StreamEventsRespo
     case: "start";
   } | {
     /**
+     * Part of the state at the place where the stream starts, or goes on behind a gap.
+     *
+     * @generated from field: replayd.v1.StateBatch state = 3;
+     */
+    value: StateBatch;
+    case: "state";
+  } | {
+    /**
      * Events.
      *
-     * @generated from field: replayd.v1.EventBatch batch = 3;
+     * @generated from field: replayd.v1.EventBatch batch = 4;
      */
     value: EventBatch;
     case: "batch";
@@ -253,7 +303,7 @@ export declare type StreamEventsResponse = Message<"replayd.v1.StreamEventsRespo
     /**
      * Nothing to send, but the stream is alive and here is how far it has read.
      *
-     * @generated from field: replayd.v1.Heartbeat heartbeat = 4;
+     * @generated from field: replayd.v1.Heartbeat heartbeat = 5;
      */
     value: Heartbeat;
     case: "heartbeat";
@@ -261,15 +311,15 @@ export declare type StreamEventsResponse = Message<"replayd.v1.StreamEventsRespo
     /**
      * The stream's relation to the live replay changed.
      *
-     * @generated from field: replayd.v1.StateChange state = 5;
+     * @generated from field: replayd.v1.FollowStatus follow_status = 6;
      */
-    value: StateChange;
-    case: "state";
+    value: FollowStatus;
+    case: "followStatus";
   } | {
     /**
      * Events are missing here.
      *
-     * @generated from field: replayd.v1.Gap gap = 6;
+     * @generated from field: replayd.v1.Gap gap = 7;
      */
     value: Gap;
     case: "gap";
@@ -277,7 +327,7 @@ export declare type StreamEventsResponse = Message<"replayd.v1.StreamEventsRespo
     /**
      * Always the last before an OK status.
      *
-     * @generated from field: replayd.v1.StreamEnd end = 7;
+     * @generated from field: replayd.v1.StreamEnd end = 8;
      */
     value: StreamEnd;
     case: "end";
@@ -339,6 +389,54 @@ export declare type StreamStart = Message<"replayd.v1.StreamStart"> & {
 export declare const StreamStartSchema: GenMessage<StreamStart>;
 
 /**
+ * Part of the state of a replay at a place in it, with Start.with_state. What it tells did not happen there: it has no
+ * sequence numbers and no positions. It is sent for what the filters' conditions on players, teams, classes and fields
+ * let through; conditions on kinds and ticks do not count, and an exclude filter that has such conditions removes nothing.
+ *
+ * A cursor of a part that is not the last one leads to the same place, and the whole state is sent again, whether or not
+ * the request asks for it.
+ *
+ * @generated from message replayd.v1.StateBatch
+ */
+export declare type StateBatch = Message<"replayd.v1.StateBatch"> & {
+  /**
+   * The state, as events of the replay's format.
+   *
+   * @generated from oneof replayd.v1.StateBatch.events
+   */
+  events: {
+    /**
+     * Of a teehistorian file: player_state.
+     *
+     * @generated from field: replayd.teehistorian.v1.EventList teehistorian = 1;
+     */
+    value: EventList;
+    case: "teehistorian";
+  } | {
+    /**
+     * Of a Source 2 demo: entity_entered.
+     *
+     * @generated from field: replayd.dem.v1.EventList dem = 2;
+     */
+    value: EventList$1;
+    case: "dem";
+  } | { case: undefined; value?: undefined };
+
+  /**
+   * True in the last part, which may be empty.
+   *
+   * @generated from field: bool complete = 3;
+   */
+  complete: boolean;
+};
+
+/**
+ * Describes the message replayd.v1.StateBatch.
+ * Use `create(StateBatchSchema)` to create a new message.
+ */
+export declare const StateBatchSchema: GenMessage<StateBatch>;
+
+/**
  * Some events.
  *
  * @generated from message replayd.v1.EventBatch
@@ -378,7 +476,7 @@ export declare type EventBatch = Message<"replayd.v1.EventBatch"> & {
      *
      * @generated from field: replayd.datafile.v1.EventList datafile = 4;
      */
-    value: EventList$1;
+    value: EventList$2;
     case: "datafile";
   } | {
     /**
@@ -386,7 +484,7 @@ export declare type EventBatch = Message<"replayd.v1.EventBatch"> & {
      *
      * @generated from field: replayd.dem.v1.EventList dem = 5;
      */
-    value: EventList$2;
+    value: EventList$1;
     case: "dem";
   } | {
     /**
@@ -402,8 +500,7 @@ export declare type EventBatch = Message<"replayd.v1.EventBatch"> & {
    * The offset of each event's position, in the order of the events, when the request asked for positions: where the
    * event's record starts, in bytes of the decompressed replay. Positions are pairs of offset and index. They are totally
    * ordered within a replay, and an event has the same one in every stream: it is the key by which events of streams with
-   * different filters can be joined. Events that tell a state at the beginning of a stream have the position of that
-   * beginning.
+   * different filters can be joined.
    *
    * @generated from field: repeated int64 offsets = 7;
    */
@@ -488,41 +585,41 @@ export declare type Waiting = Message<"replayd.v1.Waiting"> & {
 export declare const WaitingSchema: GenMessage<Waiting>;
 
 /**
- * The stream's relation to the live replay changed.
+ * The stream's relation to the live replay changed. Only with follow.
  *
- * @generated from message replayd.v1.StateChange
+ * @generated from message replayd.v1.FollowStatus
  */
-export declare type StateChange = Message<"replayd.v1.StateChange"> & {
+export declare type FollowStatus = Message<"replayd.v1.FollowStatus"> & {
   /**
    * How it stands now.
    *
-   * @generated from field: replayd.v1.State state = 1;
+   * @generated from field: replayd.v1.FollowState state = 1;
    */
-  state: State;
+  state: FollowState;
 
   /**
-   * The replay that goes on, with its header. Only with STATE_SUCCESSOR.
+   * The replay that goes on, with its header. Only with FOLLOW_STATE_SUCCESSOR.
    *
    * @generated from field: replayd.v1.Replay successor = 2;
    */
   successor?: Replay | undefined;
 
   /**
-   * How the replay before it ended. Only with STATE_SUCCESSOR.
+   * How the replay before it ended. Only with FOLLOW_STATE_SUCCESSOR.
    *
    * @generated from field: replayd.v1.EndReason predecessor_end = 3;
    */
   predecessorEnd: EndReason;
 
   /**
-   * What is waited for. Only with STATE_WAITING.
+   * What is waited for. Only with FOLLOW_STATE_WAITING.
    *
    * @generated from field: replayd.v1.Waiting waiting = 4;
    */
   waiting?: Waiting | undefined;
 
   /**
-   * The replay's name from now on. Only with STATE_MOVED.
+   * The replay's name from now on. Only with FOLLOW_STATE_MOVED.
    *
    * @generated from field: string replay = 5;
    */
@@ -530,14 +627,14 @@ export declare type StateChange = Message<"replayd.v1.StateChange"> & {
 };
 
 /**
- * Describes the message replayd.v1.StateChange.
- * Use `create(StateChangeSchema)` to create a new message.
+ * Describes the message replayd.v1.FollowStatus.
+ * Use `create(FollowStatusSchema)` to create a new message.
  */
-export declare const StateChangeSchema: GenMessage<StateChange>;
+export declare const FollowStatusSchema: GenMessage<FollowStatus>;
 
 /**
  * Events are missing: the client read too slowly and chose SLOW_CONSUMER_DROP. The cursor of this response is behind the
- * gap.
+ * gap. With Start.with_state the state there follows.
  *
  * @generated from message replayd.v1.Gap
  */
@@ -635,7 +732,7 @@ export declare type StreamEnd = Message<"replayd.v1.StreamEnd"> & {
     /**
      * How well a StarCraft II replay could be decoded, and by which tables: DecodeInfo as it is at the end.
      *
-     * @generated from field: replayd.sc2replay.v1.DecodeInfo sc2replay = 20;
+     * @generated from field: replayd.sc2replay.v1.DecodeInfo sc2replay = 7;
      */
     value: DecodeInfo;
     case: "sc2replay";
@@ -643,7 +740,7 @@ export declare type StreamEnd = Message<"replayd.v1.StreamEnd"> & {
     /**
      * How well a Source 2 demo could be decoded.
      *
-     * @generated from field: replayd.dem.v1.Summary dem = 21;
+     * @generated from field: replayd.dem.v1.Summary dem = 8;
      */
     value: Summary;
     case: "dem";
@@ -770,34 +867,34 @@ export declare const SlowConsumerSchema: GenEnum<SlowConsumer>;
 /**
  * How a stream that follows stands to the live replay.
  *
- * @generated from enum replayd.v1.State
+ * @generated from enum replayd.v1.FollowState
  */
-export enum State {
+export enum FollowState {
   /**
    * Never sent.
    *
-   * @generated from enum value: STATE_UNSPECIFIED = 0;
+   * @generated from enum value: FOLLOW_STATE_UNSPECIFIED = 0;
    */
   UNSPECIFIED = 0,
 
   /**
-   * Everything that is there has been sent. Sent once, and again after each STATE_FELL_BEHIND.
+   * Everything that is there has been sent. Sent once, and again after each FOLLOW_STATE_FELL_BEHIND.
    *
-   * @generated from enum value: STATE_CAUGHT_UP = 1;
+   * @generated from enum value: FOLLOW_STATE_CAUGHT_UP = 1;
    */
   CAUGHT_UP = 1,
 
   /**
    * The client reads too slowly to be served from memory; the file is read for it.
    *
-   * @generated from enum value: STATE_FELL_BEHIND = 2;
+   * @generated from enum value: FOLLOW_STATE_FELL_BEHIND = 2;
    */
   FELL_BEHIND = 2,
 
   /**
    * The replay is over and the stream goes on with the next one, whose events follow. Ticks start anew.
    *
-   * @generated from enum value: STATE_SUCCESSOR = 3;
+   * @generated from enum value: FOLLOW_STATE_SUCCESSOR = 3;
    */
   SUCCESSOR = 3,
 
@@ -805,22 +902,22 @@ export enum State {
    * Everything that is there has been sent, and what is waited for is not what the client may think: see waiting. Sent again
    * when that changes.
    *
-   * @generated from enum value: STATE_WAITING = 4;
+   * @generated from enum value: FOLLOW_STATE_WAITING = 4;
    */
   WAITING = 4,
 
   /**
    * The file that is followed lies under another name now. Nothing else changes.
    *
-   * @generated from enum value: STATE_MOVED = 5;
+   * @generated from enum value: FOLLOW_STATE_MOVED = 5;
    */
   MOVED = 5,
 }
 
 /**
- * Describes the enum replayd.v1.State.
+ * Describes the enum replayd.v1.FollowState.
  */
-export declare const StateSchema: GenEnum<State>;
+export declare const FollowStateSchema: GenEnum<FollowState>;
 
 /**
  * What a stream waits for.

@@ -134,33 +134,33 @@ PIXEL_FORMAT_RGBA: PixelFormat.ValueType  # 2
 """4 bytes a pixel: red, green, blue, alpha; alpha is not premultiplied."""
 Global___PixelFormat: typing_extensions.TypeAlias = PixelFormat
 
-class _EnvelopeChannels:
+class _EnvelopeKind:
     ValueType = typing.NewType("ValueType", builtins.int)
     V: typing_extensions.TypeAlias = ValueType
 
-class _EnvelopeChannelsEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_EnvelopeChannels.ValueType], builtins.type):
+class _EnvelopeKindEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_EnvelopeKind.ValueType], builtins.type):
     DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
-    ENVELOPE_CHANNELS_UNSPECIFIED: _EnvelopeChannels.ValueType  # 0
-    """Not known."""
-    ENVELOPE_CHANNELS_SOUND: _EnvelopeChannels.ValueType  # 1
-    """1 channel: volume."""
-    ENVELOPE_CHANNELS_POSITION: _EnvelopeChannels.ValueType  # 3
-    """3 channels: x, y, rotation in degrees."""
-    ENVELOPE_CHANNELS_COLOR: _EnvelopeChannels.ValueType  # 4
-    """4 channels: red, green, blue, alpha."""
+    ENVELOPE_KIND_UNSPECIFIED: _EnvelopeKind.ValueType  # 0
+    """Not known: the number of channels says nothing."""
+    ENVELOPE_KIND_VOLUME: _EnvelopeKind.ValueType  # 1
+    """A volume: 1 channel."""
+    ENVELOPE_KIND_POSITION: _EnvelopeKind.ValueType  # 2
+    """A position: 3 channels, x, y, rotation in degrees."""
+    ENVELOPE_KIND_COLOR: _EnvelopeKind.ValueType  # 3
+    """A colour: 4 channels, red, green, blue, alpha."""
 
-class EnvelopeChannels(_EnvelopeChannels, metaclass=_EnvelopeChannelsEnumTypeWrapper):
+class EnvelopeKind(_EnvelopeKind, metaclass=_EnvelopeKindEnumTypeWrapper):
     """What an envelope animates."""
 
-ENVELOPE_CHANNELS_UNSPECIFIED: EnvelopeChannels.ValueType  # 0
-"""Not known."""
-ENVELOPE_CHANNELS_SOUND: EnvelopeChannels.ValueType  # 1
-"""1 channel: volume."""
-ENVELOPE_CHANNELS_POSITION: EnvelopeChannels.ValueType  # 3
-"""3 channels: x, y, rotation in degrees."""
-ENVELOPE_CHANNELS_COLOR: EnvelopeChannels.ValueType  # 4
-"""4 channels: red, green, blue, alpha."""
-Global___EnvelopeChannels: typing_extensions.TypeAlias = EnvelopeChannels
+ENVELOPE_KIND_UNSPECIFIED: EnvelopeKind.ValueType  # 0
+"""Not known: the number of channels says nothing."""
+ENVELOPE_KIND_VOLUME: EnvelopeKind.ValueType  # 1
+"""A volume: 1 channel."""
+ENVELOPE_KIND_POSITION: EnvelopeKind.ValueType  # 2
+"""A position: 3 channels, x, y, rotation in degrees."""
+ENVELOPE_KIND_COLOR: EnvelopeKind.ValueType  # 3
+"""A colour: 4 channels, red, green, blue, alpha."""
+Global___EnvelopeKind: typing_extensions.TypeAlias = EnvelopeKind
 
 class _Curve:
     ValueType = typing.NewType("ValueType", builtins.int)
@@ -224,9 +224,13 @@ class _LayerKindEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._Enum
     """DDNet's switches, and what they switch. See SwitchTile."""
     LAYER_KIND_TUNE: _LayerKind.ValueType  # 7
     """DDNet's zones of other tuning. See TuneTile."""
+    LAYER_KIND_QUADS: _LayerKind.ValueType  # 8
+    """Textured quads."""
+    LAYER_KIND_SOUNDS: _LayerKind.ValueType  # 9
+    """Sound sources."""
 
 class LayerKind(_LayerKind, metaclass=_LayerKindEnumTypeWrapper):
-    """What the tiles of a layer are. See TileLayer for how they are stored."""
+    """What a layer is. See TileLayer for how tiles are stored."""
 
 LAYER_KIND_UNSPECIFIED: LayerKind.ValueType  # 0
 """Never sent."""
@@ -244,6 +248,10 @@ LAYER_KIND_SWITCH: LayerKind.ValueType  # 6
 """DDNet's switches, and what they switch. See SwitchTile."""
 LAYER_KIND_TUNE: LayerKind.ValueType  # 7
 """DDNet's zones of other tuning. See TuneTile."""
+LAYER_KIND_QUADS: LayerKind.ValueType  # 8
+"""Textured quads."""
+LAYER_KIND_SOUNDS: LayerKind.ValueType  # 9
+"""Sound sources."""
 Global___LayerKind: typing_extensions.TypeAlias = LayerKind
 
 class _SoundShape:
@@ -728,18 +736,19 @@ class Envelope(google.protobuf.message.Message):
 
     ENVELOPE_FIELD_NUMBER: builtins.int
     VERSION_FIELD_NUMBER: builtins.int
-    CHANNELS_FIELD_NUMBER: builtins.int
+    KIND_FIELD_NUMBER: builtins.int
     FIRST_POINT_FIELD_NUMBER: builtins.int
     NUM_POINTS_FIELD_NUMBER: builtins.int
     NAME_FIELD_NUMBER: builtins.int
     SYNCHRONIZED_FIELD_NUMBER: builtins.int
     EXTRA_FIELD_NUMBER: builtins.int
+    CHANNELS_FIELD_NUMBER: builtins.int
     envelope: builtins.int
     """The envelope's index."""
     version: builtins.int
     """Version of the item: 1, 2, or 3, which means that all envelope points of the file carry bezier tangents."""
-    channels: Global___EnvelopeChannels.ValueType
-    """How many values each of its points has, which tells what is animated. Other numbers than the named ones may occur."""
+    kind: Global___EnvelopeKind.ValueType
+    """What it animates, as its number of channels tells."""
     first_point: builtins.int
     """Its first point, an index into all points of the file."""
     num_points: builtins.int
@@ -748,6 +757,8 @@ class Envelope(google.protobuf.message.Message):
     """Its name."""
     synchronized: builtins.bool
     """True when the animation follows the server's clock, so that all players see the same."""
+    channels: builtins.int
+    """How many values each of its points has."""
     @property
     def extra(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
         """What the item holds beyond the known fields."""
@@ -757,14 +768,15 @@ class Envelope(google.protobuf.message.Message):
         *,
         envelope: builtins.int = ...,
         version: builtins.int = ...,
-        channels: Global___EnvelopeChannels.ValueType = ...,
+        kind: Global___EnvelopeKind.ValueType = ...,
         first_point: builtins.int = ...,
         num_points: builtins.int = ...,
         name: builtins.str = ...,
         synchronized: builtins.bool = ...,
         extra: collections.abc.Iterable[builtins.int] | None = ...,
+        channels: builtins.int = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["channels", b"channels", "envelope", b"envelope", "extra", b"extra", "first_point", b"first_point", "name", b"name", "num_points", b"num_points", "synchronized", b"synchronized", "version", b"version"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["channels", b"channels", "envelope", b"envelope", "extra", b"extra", "first_point", b"first_point", "kind", b"kind", "name", b"name", "num_points", b"num_points", "synchronized", b"synchronized", "version", b"version"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
 
 Global___Envelope: typing_extensions.TypeAlias = Envelope
@@ -837,12 +849,12 @@ class Bezier(google.protobuf.message.Message):
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
-    IN_DX_FIELD_NUMBER: builtins.int
+    IN_DX_MS_FIELD_NUMBER: builtins.int
     IN_DY_FIELD_NUMBER: builtins.int
-    OUT_DX_FIELD_NUMBER: builtins.int
+    OUT_DX_MS_FIELD_NUMBER: builtins.int
     OUT_DY_FIELD_NUMBER: builtins.int
     @property
-    def in_dx(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
+    def in_dx_ms(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
         """Time before the point, in milliseconds, 0 or negative."""
 
     @property
@@ -850,7 +862,7 @@ class Bezier(google.protobuf.message.Message):
         """Value relative to the point's, in fixed point."""
 
     @property
-    def out_dx(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
+    def out_dx_ms(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
         """Time after the point, in milliseconds, 0 or positive."""
 
     @property
@@ -860,12 +872,12 @@ class Bezier(google.protobuf.message.Message):
     def __init__(
         self,
         *,
-        in_dx: collections.abc.Iterable[builtins.int] | None = ...,
+        in_dx_ms: collections.abc.Iterable[builtins.int] | None = ...,
         in_dy: collections.abc.Iterable[builtins.int] | None = ...,
-        out_dx: collections.abc.Iterable[builtins.int] | None = ...,
+        out_dx_ms: collections.abc.Iterable[builtins.int] | None = ...,
         out_dy: collections.abc.Iterable[builtins.int] | None = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["in_dx", b"in_dx", "in_dy", b"in_dy", "out_dx", b"out_dx", "out_dy", b"out_dy"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["in_dx_ms", b"in_dx_ms", "in_dy", b"in_dy", "out_dx_ms", b"out_dx_ms", "out_dy", b"out_dy"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
 
 Global___Bezier: typing_extensions.TypeAlias = Bezier
@@ -1022,7 +1034,7 @@ class TileLayer(google.protobuf.message.Message):
     NAME_FIELD_NUMBER: builtins.int
     COLOR_FIELD_NUMBER: builtins.int
     COLOR_ENVELOPE_FIELD_NUMBER: builtins.int
-    COLOR_ENVELOPE_OFFSET_FIELD_NUMBER: builtins.int
+    COLOR_ENVELOPE_OFFSET_MS_FIELD_NUMBER: builtins.int
     IMAGE_FIELD_NUMBER: builtins.int
     DATA_FIELD_NUMBER: builtins.int
     BYTES_PER_TILE_FIELD_NUMBER: builtins.int
@@ -1030,9 +1042,9 @@ class TileLayer(google.protobuf.message.Message):
     EXTRA_FIELD_NUMBER: builtins.int
     LAYER_IN_GROUP_FIELD_NUMBER: builtins.int
     layer: builtins.int
-    """The layer's index over all kinds of layers and all groups: not layer_in_group, by which filters name it."""
+    """The layer's index over all kinds of layers and all groups."""
     group: builtins.int
-    """The group that it belongs to, -1 for none."""
+    """The group that it belongs to. Absent for none."""
     kind: Global___LayerKind.ValueType
     """What its tiles are."""
     version: builtins.int
@@ -1046,13 +1058,13 @@ class TileLayer(google.protobuf.message.Message):
     name: builtins.str
     """The layer's name."""
     color_envelope: builtins.int
-    """Envelope that animates the colour, -1 for none."""
-    color_envelope_offset: builtins.int
+    """Envelope that animates the colour. Absent for none."""
+    color_envelope_offset_ms: builtins.int
     """Shift of that animation in milliseconds."""
     image: builtins.int
-    """Image with its tiles, 16 x 16 of them; -1 for none."""
+    """Image with its tiles, 16 x 16 of them. Absent for none."""
     data: builtins.int
-    """The blob with its tiles, -1 for none."""
+    """The blob with its tiles. Absent for none."""
     bytes_per_tile: builtins.int
     """Bytes of a tile: 2, 4 or 6."""
     flags: builtins.int
@@ -1060,7 +1072,7 @@ class TileLayer(google.protobuf.message.Message):
     counts.
     """
     layer_in_group: builtins.int
-    """The layer's index among the layers of its group, -1 without a group."""
+    """The layer's index among the layers of its group. Absent without a group."""
     @property
     def color(self) -> Global___Color:
         """Colour that its tiles are multiplied with."""
@@ -1073,7 +1085,7 @@ class TileLayer(google.protobuf.message.Message):
         self,
         *,
         layer: builtins.int = ...,
-        group: builtins.int = ...,
+        group: builtins.int | None = ...,
         kind: Global___LayerKind.ValueType = ...,
         version: builtins.int = ...,
         width: builtins.int = ...,
@@ -1081,19 +1093,39 @@ class TileLayer(google.protobuf.message.Message):
         detail: builtins.bool = ...,
         name: builtins.str = ...,
         color: Global___Color | None = ...,
-        color_envelope: builtins.int = ...,
-        color_envelope_offset: builtins.int = ...,
-        image: builtins.int = ...,
-        data: builtins.int = ...,
+        color_envelope: builtins.int | None = ...,
+        color_envelope_offset_ms: builtins.int = ...,
+        image: builtins.int | None = ...,
+        data: builtins.int | None = ...,
         bytes_per_tile: builtins.int = ...,
         flags: builtins.int = ...,
         extra: collections.abc.Iterable[builtins.int] | None = ...,
-        layer_in_group: builtins.int = ...,
+        layer_in_group: builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["color", b"color"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_color_envelope", b"_color_envelope", "_data", b"_data", "_group", b"_group", "_image", b"_image", "_layer_in_group", b"_layer_in_group", "color", b"color", "color_envelope", b"color_envelope", "data", b"data", "group", b"group", "image", b"image", "layer_in_group", b"layer_in_group"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["bytes_per_tile", b"bytes_per_tile", "color", b"color", "color_envelope", b"color_envelope", "color_envelope_offset", b"color_envelope_offset", "data", b"data", "detail", b"detail", "extra", b"extra", "flags", b"flags", "group", b"group", "height", b"height", "image", b"image", "kind", b"kind", "layer", b"layer", "layer_in_group", b"layer_in_group", "name", b"name", "version", b"version", "width", b"width"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_color_envelope", b"_color_envelope", "_data", b"_data", "_group", b"_group", "_image", b"_image", "_layer_in_group", b"_layer_in_group", "bytes_per_tile", b"bytes_per_tile", "color", b"color", "color_envelope", b"color_envelope", "color_envelope_offset_ms", b"color_envelope_offset_ms", "data", b"data", "detail", b"detail", "extra", b"extra", "flags", b"flags", "group", b"group", "height", b"height", "image", b"image", "kind", b"kind", "layer", b"layer", "layer_in_group", b"layer_in_group", "name", b"name", "version", b"version", "width", b"width"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__color_envelope: typing_extensions.TypeAlias = typing.Literal["color_envelope"]
+    _WhichOneofArgType__color_envelope: typing_extensions.TypeAlias = typing.Literal["_color_envelope", b"_color_envelope"]
+    _WhichOneofReturnType__data: typing_extensions.TypeAlias = typing.Literal["data"]
+    _WhichOneofArgType__data: typing_extensions.TypeAlias = typing.Literal["_data", b"_data"]
+    _WhichOneofReturnType__group: typing_extensions.TypeAlias = typing.Literal["group"]
+    _WhichOneofArgType__group: typing_extensions.TypeAlias = typing.Literal["_group", b"_group"]
+    _WhichOneofReturnType__image: typing_extensions.TypeAlias = typing.Literal["image"]
+    _WhichOneofArgType__image: typing_extensions.TypeAlias = typing.Literal["_image", b"_image"]
+    _WhichOneofReturnType__layer_in_group: typing_extensions.TypeAlias = typing.Literal["layer_in_group"]
+    _WhichOneofArgType__layer_in_group: typing_extensions.TypeAlias = typing.Literal["_layer_in_group", b"_layer_in_group"]
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__color_envelope) -> _WhichOneofReturnType__color_envelope | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__data) -> _WhichOneofReturnType__data | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__group) -> _WhichOneofReturnType__group | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__image) -> _WhichOneofReturnType__image | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__layer_in_group) -> _WhichOneofReturnType__layer_in_group | None: ...
 
 Global___TileLayer: typing_extensions.TypeAlias = TileLayer
 
@@ -1146,9 +1178,9 @@ class Tiles(google.protobuf.message.Message):
     BYTES_PER_TILE_FIELD_NUMBER: builtins.int
     DATA_FIELD_NUMBER: builtins.int
     layer: builtins.int
-    """The layer's index over all kinds of layers and all groups: not layer_in_group, by which filters name it."""
+    """The layer's index over all kinds of layers and all groups."""
     group: builtins.int
-    """The group that it belongs to, -1 for none."""
+    """The group that it belongs to. Absent for none."""
     kind: Global___LayerKind.ValueType
     """What the tiles are."""
     x: builtins.int
@@ -1169,7 +1201,7 @@ class Tiles(google.protobuf.message.Message):
         self,
         *,
         layer: builtins.int = ...,
-        group: builtins.int = ...,
+        group: builtins.int | None = ...,
         kind: Global___LayerKind.ValueType = ...,
         x: builtins.int = ...,
         y: builtins.int = ...,
@@ -1178,8 +1210,13 @@ class Tiles(google.protobuf.message.Message):
         bytes_per_tile: builtins.int = ...,
         data: builtins.bytes = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["bytes_per_tile", b"bytes_per_tile", "columns", b"columns", "data", b"data", "group", b"group", "kind", b"kind", "layer", b"layer", "rows", b"rows", "x", b"x", "y", b"y"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_group", b"_group", "group", b"group"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_group", b"_group", "bytes_per_tile", b"bytes_per_tile", "columns", b"columns", "data", b"data", "group", b"group", "kind", b"kind", "layer", b"layer", "rows", b"rows", "x", b"x", "y", b"y"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__group: typing_extensions.TypeAlias = typing.Literal["group"]
+    _WhichOneofArgType__group: typing_extensions.TypeAlias = typing.Literal["_group", b"_group"]
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__group) -> _WhichOneofReturnType__group | None: ...
 
 Global___Tiles: typing_extensions.TypeAlias = Tiles
 
@@ -1194,9 +1231,9 @@ class TileSummary(google.protobuf.message.Message):
     KIND_FIELD_NUMBER: builtins.int
     COUNTS_FIELD_NUMBER: builtins.int
     layer: builtins.int
-    """The layer's index over all kinds of layers and all groups: not layer_in_group, by which filters name it."""
+    """The layer's index over all kinds of layers and all groups."""
     group: builtins.int
-    """The group that it belongs to, -1 for none."""
+    """The group that it belongs to. Absent for none."""
     kind: Global___LayerKind.ValueType
     """What the tiles are."""
     @property
@@ -1207,12 +1244,17 @@ class TileSummary(google.protobuf.message.Message):
         self,
         *,
         layer: builtins.int = ...,
-        group: builtins.int = ...,
+        group: builtins.int | None = ...,
         kind: Global___LayerKind.ValueType = ...,
         counts: collections.abc.Iterable[Global___TileCount] | None = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["counts", b"counts", "group", b"group", "kind", b"kind", "layer", b"layer"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_group", b"_group", "group", b"group"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_group", b"_group", "counts", b"counts", "group", b"group", "kind", b"kind", "layer", b"layer"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__group: typing_extensions.TypeAlias = typing.Literal["group"]
+    _WhichOneofArgType__group: typing_extensions.TypeAlias = typing.Literal["_group", b"_group"]
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__group) -> _WhichOneofReturnType__group | None: ...
 
 Global___TileSummary: typing_extensions.TypeAlias = TileSummary
 
@@ -1278,9 +1320,9 @@ class QuadLayer(google.protobuf.message.Message):
     EXTRA_FIELD_NUMBER: builtins.int
     LAYER_IN_GROUP_FIELD_NUMBER: builtins.int
     layer: builtins.int
-    """The layer's index over all kinds of layers and all groups: not layer_in_group, by which filters name it."""
+    """The layer's index over all kinds of layers and all groups."""
     group: builtins.int
-    """The group that it belongs to, -1 for none."""
+    """The group that it belongs to. Absent for none."""
     version: builtins.int
     """Version of the item: 1 or 2."""
     num_quads: builtins.int
@@ -1290,11 +1332,11 @@ class QuadLayer(google.protobuf.message.Message):
     name: builtins.str
     """The layer's name."""
     image: builtins.int
-    """Image that the quads show, -1 for none."""
+    """Image that the quads show. Absent for none."""
     data: builtins.int
-    """The blob with its quads, -1 for none."""
+    """The blob with its quads. Absent for none."""
     layer_in_group: builtins.int
-    """The layer's index among the layers of its group, -1 without a group."""
+    """The layer's index among the layers of its group. Absent without a group."""
     @property
     def extra(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
         """What the item holds beyond the known fields."""
@@ -1303,18 +1345,36 @@ class QuadLayer(google.protobuf.message.Message):
         self,
         *,
         layer: builtins.int = ...,
-        group: builtins.int = ...,
+        group: builtins.int | None = ...,
         version: builtins.int = ...,
         num_quads: builtins.int = ...,
         detail: builtins.bool = ...,
         name: builtins.str = ...,
-        image: builtins.int = ...,
-        data: builtins.int = ...,
+        image: builtins.int | None = ...,
+        data: builtins.int | None = ...,
         extra: collections.abc.Iterable[builtins.int] | None = ...,
-        layer_in_group: builtins.int = ...,
+        layer_in_group: builtins.int | None = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["data", b"data", "detail", b"detail", "extra", b"extra", "group", b"group", "image", b"image", "layer", b"layer", "layer_in_group", b"layer_in_group", "name", b"name", "num_quads", b"num_quads", "version", b"version"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_data", b"_data", "_group", b"_group", "_image", b"_image", "_layer_in_group", b"_layer_in_group", "data", b"data", "group", b"group", "image", b"image", "layer_in_group", b"layer_in_group"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_data", b"_data", "_group", b"_group", "_image", b"_image", "_layer_in_group", b"_layer_in_group", "data", b"data", "detail", b"detail", "extra", b"extra", "group", b"group", "image", b"image", "layer", b"layer", "layer_in_group", b"layer_in_group", "name", b"name", "num_quads", b"num_quads", "version", b"version"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__data: typing_extensions.TypeAlias = typing.Literal["data"]
+    _WhichOneofArgType__data: typing_extensions.TypeAlias = typing.Literal["_data", b"_data"]
+    _WhichOneofReturnType__group: typing_extensions.TypeAlias = typing.Literal["group"]
+    _WhichOneofArgType__group: typing_extensions.TypeAlias = typing.Literal["_group", b"_group"]
+    _WhichOneofReturnType__image: typing_extensions.TypeAlias = typing.Literal["image"]
+    _WhichOneofArgType__image: typing_extensions.TypeAlias = typing.Literal["_image", b"_image"]
+    _WhichOneofReturnType__layer_in_group: typing_extensions.TypeAlias = typing.Literal["layer_in_group"]
+    _WhichOneofArgType__layer_in_group: typing_extensions.TypeAlias = typing.Literal["_layer_in_group", b"_layer_in_group"]
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__data) -> _WhichOneofReturnType__data | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__group) -> _WhichOneofReturnType__group | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__image) -> _WhichOneofReturnType__image | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__layer_in_group) -> _WhichOneofReturnType__layer_in_group | None: ...
 
 Global___QuadLayer: typing_extensions.TypeAlias = QuadLayer
 
@@ -1329,9 +1389,9 @@ class Quads(google.protobuf.message.Message):
     FIRST_FIELD_NUMBER: builtins.int
     QUADS_FIELD_NUMBER: builtins.int
     layer: builtins.int
-    """The layer's index over all kinds of layers and all groups: not layer_in_group, by which filters name it."""
+    """The layer's index over all kinds of layers and all groups."""
     group: builtins.int
-    """The group that it belongs to, -1 for none."""
+    """The group that it belongs to. Absent for none."""
     first: builtins.int
     """The index of the first of these quads in the layer."""
     @property
@@ -1342,12 +1402,17 @@ class Quads(google.protobuf.message.Message):
         self,
         *,
         layer: builtins.int = ...,
-        group: builtins.int = ...,
+        group: builtins.int | None = ...,
         first: builtins.int = ...,
         quads: collections.abc.Iterable[Global___Quad] | None = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["first", b"first", "group", b"group", "layer", b"layer", "quads", b"quads"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_group", b"_group", "group", b"group"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_group", b"_group", "first", b"first", "group", b"group", "layer", b"layer", "quads", b"quads"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__group: typing_extensions.TypeAlias = typing.Literal["group"]
+    _WhichOneofArgType__group: typing_extensions.TypeAlias = typing.Literal["_group", b"_group"]
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__group) -> _WhichOneofReturnType__group | None: ...
 
 Global___Quads: typing_extensions.TypeAlias = Quads
 
@@ -1361,16 +1426,16 @@ class Quad(google.protobuf.message.Message):
     COLORS_FIELD_NUMBER: builtins.int
     TEXTURE_FIELD_NUMBER: builtins.int
     POSITION_ENVELOPE_FIELD_NUMBER: builtins.int
-    POSITION_ENVELOPE_OFFSET_FIELD_NUMBER: builtins.int
+    POSITION_ENVELOPE_OFFSET_MS_FIELD_NUMBER: builtins.int
     COLOR_ENVELOPE_FIELD_NUMBER: builtins.int
-    COLOR_ENVELOPE_OFFSET_FIELD_NUMBER: builtins.int
+    COLOR_ENVELOPE_OFFSET_MS_FIELD_NUMBER: builtins.int
     position_envelope: builtins.int
-    """Envelope that moves the quad, -1 for none."""
-    position_envelope_offset: builtins.int
+    """Envelope that moves the quad. Absent for none."""
+    position_envelope_offset_ms: builtins.int
     """Shift of that animation in milliseconds."""
     color_envelope: builtins.int
-    """Envelope that colours the quad, -1 for none."""
-    color_envelope_offset: builtins.int
+    """Envelope that colours the quad. Absent for none."""
+    color_envelope_offset_ms: builtins.int
     """Shift of that animation in milliseconds."""
     @property
     def points(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Point]:
@@ -1392,13 +1457,23 @@ class Quad(google.protobuf.message.Message):
         points: collections.abc.Iterable[Global___Point] | None = ...,
         colors: collections.abc.Iterable[Global___Color] | None = ...,
         texture: collections.abc.Iterable[Global___Point] | None = ...,
-        position_envelope: builtins.int = ...,
-        position_envelope_offset: builtins.int = ...,
-        color_envelope: builtins.int = ...,
-        color_envelope_offset: builtins.int = ...,
+        position_envelope: builtins.int | None = ...,
+        position_envelope_offset_ms: builtins.int = ...,
+        color_envelope: builtins.int | None = ...,
+        color_envelope_offset_ms: builtins.int = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["color_envelope", b"color_envelope", "color_envelope_offset", b"color_envelope_offset", "colors", b"colors", "points", b"points", "position_envelope", b"position_envelope", "position_envelope_offset", b"position_envelope_offset", "texture", b"texture"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_color_envelope", b"_color_envelope", "_position_envelope", b"_position_envelope", "color_envelope", b"color_envelope", "position_envelope", b"position_envelope"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_color_envelope", b"_color_envelope", "_position_envelope", b"_position_envelope", "color_envelope", b"color_envelope", "color_envelope_offset_ms", b"color_envelope_offset_ms", "colors", b"colors", "points", b"points", "position_envelope", b"position_envelope", "position_envelope_offset_ms", b"position_envelope_offset_ms", "texture", b"texture"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__color_envelope: typing_extensions.TypeAlias = typing.Literal["color_envelope"]
+    _WhichOneofArgType__color_envelope: typing_extensions.TypeAlias = typing.Literal["_color_envelope", b"_color_envelope"]
+    _WhichOneofReturnType__position_envelope: typing_extensions.TypeAlias = typing.Literal["position_envelope"]
+    _WhichOneofArgType__position_envelope: typing_extensions.TypeAlias = typing.Literal["_position_envelope", b"_position_envelope"]
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__color_envelope) -> _WhichOneofReturnType__color_envelope | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__position_envelope) -> _WhichOneofReturnType__position_envelope | None: ...
 
 Global___Quad: typing_extensions.TypeAlias = Quad
 
@@ -1443,9 +1518,9 @@ class SoundLayer(google.protobuf.message.Message):
     EXTRA_FIELD_NUMBER: builtins.int
     LAYER_IN_GROUP_FIELD_NUMBER: builtins.int
     layer: builtins.int
-    """The layer's index over all kinds of layers and all groups: not layer_in_group, by which filters name it."""
+    """The layer's index over all kinds of layers and all groups."""
     group: builtins.int
-    """The group that it belongs to, -1 for none."""
+    """The group that it belongs to. Absent for none."""
     version: builtins.int
     """Version of the item."""
     num_sources: builtins.int
@@ -1455,13 +1530,13 @@ class SoundLayer(google.protobuf.message.Message):
     name: builtins.str
     """The layer's name."""
     sound: builtins.int
-    """Sound that the sources play, -1 for none."""
+    """Sound that the sources play. Absent for none."""
     data: builtins.int
-    """The blob with its sources, -1 for none."""
+    """The blob with its sources. Absent for none."""
     deprecated: builtins.bool
     """True for the first, short-lived kind of sound layer (type 9), whose sources have fewer fields."""
     layer_in_group: builtins.int
-    """The layer's index among the layers of its group, -1 without a group."""
+    """The layer's index among the layers of its group. Absent without a group."""
     @property
     def extra(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
         """What the item holds beyond the known fields."""
@@ -1470,19 +1545,37 @@ class SoundLayer(google.protobuf.message.Message):
         self,
         *,
         layer: builtins.int = ...,
-        group: builtins.int = ...,
+        group: builtins.int | None = ...,
         version: builtins.int = ...,
         num_sources: builtins.int = ...,
         detail: builtins.bool = ...,
         name: builtins.str = ...,
-        sound: builtins.int = ...,
-        data: builtins.int = ...,
+        sound: builtins.int | None = ...,
+        data: builtins.int | None = ...,
         deprecated: builtins.bool = ...,
         extra: collections.abc.Iterable[builtins.int] | None = ...,
-        layer_in_group: builtins.int = ...,
+        layer_in_group: builtins.int | None = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["data", b"data", "deprecated", b"deprecated", "detail", b"detail", "extra", b"extra", "group", b"group", "layer", b"layer", "layer_in_group", b"layer_in_group", "name", b"name", "num_sources", b"num_sources", "sound", b"sound", "version", b"version"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_data", b"_data", "_group", b"_group", "_layer_in_group", b"_layer_in_group", "_sound", b"_sound", "data", b"data", "group", b"group", "layer_in_group", b"layer_in_group", "sound", b"sound"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_data", b"_data", "_group", b"_group", "_layer_in_group", b"_layer_in_group", "_sound", b"_sound", "data", b"data", "deprecated", b"deprecated", "detail", b"detail", "extra", b"extra", "group", b"group", "layer", b"layer", "layer_in_group", b"layer_in_group", "name", b"name", "num_sources", b"num_sources", "sound", b"sound", "version", b"version"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__data: typing_extensions.TypeAlias = typing.Literal["data"]
+    _WhichOneofArgType__data: typing_extensions.TypeAlias = typing.Literal["_data", b"_data"]
+    _WhichOneofReturnType__group: typing_extensions.TypeAlias = typing.Literal["group"]
+    _WhichOneofArgType__group: typing_extensions.TypeAlias = typing.Literal["_group", b"_group"]
+    _WhichOneofReturnType__layer_in_group: typing_extensions.TypeAlias = typing.Literal["layer_in_group"]
+    _WhichOneofArgType__layer_in_group: typing_extensions.TypeAlias = typing.Literal["_layer_in_group", b"_layer_in_group"]
+    _WhichOneofReturnType__sound: typing_extensions.TypeAlias = typing.Literal["sound"]
+    _WhichOneofArgType__sound: typing_extensions.TypeAlias = typing.Literal["_sound", b"_sound"]
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__data) -> _WhichOneofReturnType__data | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__group) -> _WhichOneofReturnType__group | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__layer_in_group) -> _WhichOneofReturnType__layer_in_group | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__sound) -> _WhichOneofReturnType__sound | None: ...
 
 Global___SoundLayer: typing_extensions.TypeAlias = SoundLayer
 
@@ -1497,9 +1590,9 @@ class SoundSources(google.protobuf.message.Message):
     FIRST_FIELD_NUMBER: builtins.int
     SOURCES_FIELD_NUMBER: builtins.int
     layer: builtins.int
-    """The layer's index over all kinds of layers and all groups: not layer_in_group, by which filters name it."""
+    """The layer's index over all kinds of layers and all groups."""
     group: builtins.int
-    """The group that it belongs to, -1 for none."""
+    """The group that it belongs to. Absent for none."""
     first: builtins.int
     """The index of the first of these sources in the layer."""
     @property
@@ -1510,12 +1603,17 @@ class SoundSources(google.protobuf.message.Message):
         self,
         *,
         layer: builtins.int = ...,
-        group: builtins.int = ...,
+        group: builtins.int | None = ...,
         first: builtins.int = ...,
         sources: collections.abc.Iterable[Global___SoundSource] | None = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["first", b"first", "group", b"group", "layer", b"layer", "sources", b"sources"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_group", b"_group", "group", b"group"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_group", b"_group", "first", b"first", "group", b"group", "layer", b"layer", "sources", b"sources"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__group: typing_extensions.TypeAlias = typing.Literal["group"]
+    _WhichOneofArgType__group: typing_extensions.TypeAlias = typing.Literal["_group", b"_group"]
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__group) -> _WhichOneofReturnType__group | None: ...
 
 Global___SoundSources: typing_extensions.TypeAlias = SoundSources
 
@@ -1531,9 +1629,9 @@ class SoundSource(google.protobuf.message.Message):
     DELAY_S_FIELD_NUMBER: builtins.int
     FALLOFF_FIELD_NUMBER: builtins.int
     POSITION_ENVELOPE_FIELD_NUMBER: builtins.int
-    POSITION_ENVELOPE_OFFSET_FIELD_NUMBER: builtins.int
+    POSITION_ENVELOPE_OFFSET_MS_FIELD_NUMBER: builtins.int
     SOUND_ENVELOPE_FIELD_NUMBER: builtins.int
-    SOUND_ENVELOPE_OFFSET_FIELD_NUMBER: builtins.int
+    SOUND_ENVELOPE_OFFSET_MS_FIELD_NUMBER: builtins.int
     SHAPE_FIELD_NUMBER: builtins.int
     WIDTH_FIELD_NUMBER: builtins.int
     HEIGHT_FIELD_NUMBER: builtins.int
@@ -1547,12 +1645,12 @@ class SoundSource(google.protobuf.message.Message):
     falloff: builtins.int
     """How loud it still is at the edge: 0 to 255."""
     position_envelope: builtins.int
-    """Envelope that moves the source, -1 for none."""
-    position_envelope_offset: builtins.int
+    """Envelope that moves the source. Absent for none."""
+    position_envelope_offset_ms: builtins.int
     """Shift of that animation in milliseconds."""
     sound_envelope: builtins.int
-    """Envelope that changes the volume, -1 for none."""
-    sound_envelope_offset: builtins.int
+    """Envelope that changes the volume. Absent for none."""
+    sound_envelope_offset_ms: builtins.int
     """Shift of that animation in milliseconds."""
     shape: Global___SoundShape.ValueType
     """The area in which it is heard."""
@@ -1574,19 +1672,27 @@ class SoundSource(google.protobuf.message.Message):
         pan: builtins.bool = ...,
         delay_s: builtins.int = ...,
         falloff: builtins.int = ...,
-        position_envelope: builtins.int = ...,
-        position_envelope_offset: builtins.int = ...,
-        sound_envelope: builtins.int = ...,
-        sound_envelope_offset: builtins.int = ...,
+        position_envelope: builtins.int | None = ...,
+        position_envelope_offset_ms: builtins.int = ...,
+        sound_envelope: builtins.int | None = ...,
+        sound_envelope_offset_ms: builtins.int = ...,
         shape: Global___SoundShape.ValueType = ...,
         width: builtins.int = ...,
         height: builtins.int = ...,
         radius: builtins.int = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["position", b"position"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_position_envelope", b"_position_envelope", "_sound_envelope", b"_sound_envelope", "position", b"position", "position_envelope", b"position_envelope", "sound_envelope", b"sound_envelope"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["delay_s", b"delay_s", "falloff", b"falloff", "height", b"height", "loop", b"loop", "pan", b"pan", "position", b"position", "position_envelope", b"position_envelope", "position_envelope_offset", b"position_envelope_offset", "radius", b"radius", "shape", b"shape", "sound_envelope", b"sound_envelope", "sound_envelope_offset", b"sound_envelope_offset", "width", b"width"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_position_envelope", b"_position_envelope", "_sound_envelope", b"_sound_envelope", "delay_s", b"delay_s", "falloff", b"falloff", "height", b"height", "loop", b"loop", "pan", b"pan", "position", b"position", "position_envelope", b"position_envelope", "position_envelope_offset_ms", b"position_envelope_offset_ms", "radius", b"radius", "shape", b"shape", "sound_envelope", b"sound_envelope", "sound_envelope_offset_ms", b"sound_envelope_offset_ms", "width", b"width"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__position_envelope: typing_extensions.TypeAlias = typing.Literal["position_envelope"]
+    _WhichOneofArgType__position_envelope: typing_extensions.TypeAlias = typing.Literal["_position_envelope", b"_position_envelope"]
+    _WhichOneofReturnType__sound_envelope: typing_extensions.TypeAlias = typing.Literal["sound_envelope"]
+    _WhichOneofArgType__sound_envelope: typing_extensions.TypeAlias = typing.Literal["_sound_envelope", b"_sound_envelope"]
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__position_envelope) -> _WhichOneofReturnType__position_envelope | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__sound_envelope) -> _WhichOneofReturnType__sound_envelope | None: ...
 
 Global___SoundSource: typing_extensions.TypeAlias = SoundSource
 
@@ -1676,6 +1782,7 @@ class Automapper(google.protobuf.message.Message):
     AUTOMATIC_FIELD_NUMBER: builtins.int
     FLAGS_FIELD_NUMBER: builtins.int
     EXTRA_FIELD_NUMBER: builtins.int
+    LAYER_FIELD_NUMBER: builtins.int
     version: builtins.int
     """Version of the item."""
     group: builtins.int
@@ -1683,13 +1790,15 @@ class Automapper(google.protobuf.message.Message):
     layer_in_group: builtins.int
     """The layer's number within the group."""
     config: builtins.int
-    """The automapper's configuration, -1 for none."""
+    """The automapper's configuration. Absent for none."""
     seed: builtins.int
     """Seed of its random numbers."""
     automatic: builtins.bool
     """True when it runs whenever the layer changes."""
     flags: builtins.int
     """The item's flags."""
+    layer: builtins.int
+    """The layer's index over all kinds of layers and all groups. Absent where there is no such layer."""
     @property
     def extra(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
         """What the item holds beyond the known fields."""
@@ -1700,14 +1809,25 @@ class Automapper(google.protobuf.message.Message):
         version: builtins.int = ...,
         group: builtins.int = ...,
         layer_in_group: builtins.int = ...,
-        config: builtins.int = ...,
+        config: builtins.int | None = ...,
         seed: builtins.int = ...,
         automatic: builtins.bool = ...,
         flags: builtins.int = ...,
         extra: collections.abc.Iterable[builtins.int] | None = ...,
+        layer: builtins.int | None = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["automatic", b"automatic", "config", b"config", "extra", b"extra", "flags", b"flags", "group", b"group", "layer_in_group", b"layer_in_group", "seed", b"seed", "version", b"version"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_config", b"_config", "_layer", b"_layer", "config", b"config", "layer", b"layer"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_config", b"_config", "_layer", b"_layer", "automatic", b"automatic", "config", b"config", "extra", b"extra", "flags", b"flags", "group", b"group", "layer", b"layer", "layer_in_group", b"layer_in_group", "seed", b"seed", "version", b"version"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__config: typing_extensions.TypeAlias = typing.Literal["config"]
+    _WhichOneofArgType__config: typing_extensions.TypeAlias = typing.Literal["_config", b"_config"]
+    _WhichOneofReturnType__layer: typing_extensions.TypeAlias = typing.Literal["layer"]
+    _WhichOneofArgType__layer: typing_extensions.TypeAlias = typing.Literal["_layer", b"_layer"]
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__config) -> _WhichOneofReturnType__config | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__layer) -> _WhichOneofReturnType__layer | None: ...
 
 Global___Automapper: typing_extensions.TypeAlias = Automapper
 

@@ -111,13 +111,11 @@ class LayerSummary(google.protobuf.message.Message):
     layer: builtins.int
     """The layer's index."""
     group: builtins.int
-    """The group that it belongs to, -1 for none."""
+    """The group that it belongs to. Absent for none."""
     name: builtins.str
     """The layer's name."""
-    kind: builtins.str
-    """What the layer is: "tiles", "game", "front", "tele", "speedup", "switch", "tune", "quads", "sounds". Empty when not
-    known.
-    """
+    kind: replayd.datafile.v1.events_pb2.LayerKind.ValueType
+    """What the layer is."""
     width: builtins.int
     """Width in tiles, of tile layers."""
     height: builtins.int
@@ -125,20 +123,30 @@ class LayerSummary(google.protobuf.message.Message):
     num_elements: builtins.int
     """How many quads or sound sources it has."""
     layer_in_group: builtins.int
-    """The layer's index among the layers of its group, -1 without a group."""
+    """The layer's index among the layers of its group. Absent without a group."""
     def __init__(
         self,
         *,
         layer: builtins.int = ...,
-        group: builtins.int = ...,
+        group: builtins.int | None = ...,
         name: builtins.str = ...,
-        kind: builtins.str = ...,
+        kind: replayd.datafile.v1.events_pb2.LayerKind.ValueType = ...,
         width: builtins.int = ...,
         height: builtins.int = ...,
         num_elements: builtins.int = ...,
-        layer_in_group: builtins.int = ...,
+        layer_in_group: builtins.int | None = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["group", b"group", "height", b"height", "kind", b"kind", "layer", b"layer", "layer_in_group", b"layer_in_group", "name", b"name", "num_elements", b"num_elements", "width", b"width"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_group", b"_group", "_layer_in_group", b"_layer_in_group", "group", b"group", "layer_in_group", b"layer_in_group"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_group", b"_group", "_layer_in_group", b"_layer_in_group", "group", b"group", "height", b"height", "kind", b"kind", "layer", b"layer", "layer_in_group", b"layer_in_group", "name", b"name", "num_elements", b"num_elements", "width", b"width"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__group: typing_extensions.TypeAlias = typing.Literal["group"]
+    _WhichOneofArgType__group: typing_extensions.TypeAlias = typing.Literal["_group", b"_group"]
+    _WhichOneofReturnType__layer_in_group: typing_extensions.TypeAlias = typing.Literal["layer_in_group"]
+    _WhichOneofArgType__layer_in_group: typing_extensions.TypeAlias = typing.Literal["_layer_in_group", b"_layer_in_group"]
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__group) -> _WhichOneofReturnType__group | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__layer_in_group) -> _WhichOneofReturnType__layer_in_group | None: ...
 
 Global___LayerSummary: typing_extensions.TypeAlias = LayerSummary

@@ -1501,7 +1501,7 @@ class Order(google.protobuf.message.Message):
     target_index: builtins.int
     """Slot of the target. 0 for none."""
     ability_id: builtins.int
-    """The ability's number. -1 for none."""
+    """The ability's number. Absent for none."""
     queue: builtins.bool
     """Whether it was queued behind other orders."""
     sequence_number: builtins.int
@@ -1523,16 +1523,19 @@ class Order(google.protobuf.message.Message):
         type: builtins.int = ...,
         units: collections.abc.Iterable[builtins.int] | None = ...,
         target_index: builtins.int = ...,
-        ability_id: builtins.int = ...,
+        ability_id: builtins.int | None = ...,
         position: Global___Vector | None = ...,
         queue: builtins.bool = ...,
         sequence_number: builtins.int = ...,
         flags: builtins.int = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["position", b"position"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_ability_id", b"_ability_id", "ability_id", b"ability_id", "position", b"position"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["ability_id", b"ability_id", "entity_index", b"entity_index", "flags", b"flags", "position", b"position", "queue", b"queue", "sequence_number", b"sequence_number", "target_index", b"target_index", "type", b"type", "units", b"units"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_ability_id", b"_ability_id", "ability_id", b"ability_id", "entity_index", b"entity_index", "flags", b"flags", "position", b"position", "queue", b"queue", "sequence_number", b"sequence_number", "target_index", b"target_index", "type", b"type", "units", b"units"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__ability_id: typing_extensions.TypeAlias = typing.Literal["ability_id"]
+    _WhichOneofArgType__ability_id: typing_extensions.TypeAlias = typing.Literal["_ability_id", b"_ability_id"]
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__ability_id) -> _WhichOneofReturnType__ability_id | None: ...
 
 Global___Order: typing_extensions.TypeAlias = Order
 
@@ -1553,7 +1556,7 @@ class Sound(google.protobuf.message.Message):
     hash: builtins.int
     """The sound event's name as the game hashes it."""
     source_entity_index: builtins.int
-    """Slot of the entity that it comes from. -1 for none."""
+    """Slot of the entity that it comes from. Absent for none."""
     seed: builtins.int
     """The seed for its variation."""
     start_time: builtins.float
@@ -1565,13 +1568,18 @@ class Sound(google.protobuf.message.Message):
         *,
         guid: builtins.int = ...,
         hash: builtins.int = ...,
-        source_entity_index: builtins.int = ...,
+        source_entity_index: builtins.int | None = ...,
         seed: builtins.int = ...,
         start_time: builtins.float = ...,
         params: builtins.bytes = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["guid", b"guid", "hash", b"hash", "params", b"params", "seed", b"seed", "source_entity_index", b"source_entity_index", "start_time", b"start_time"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_source_entity_index", b"_source_entity_index", "source_entity_index", b"source_entity_index"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_source_entity_index", b"_source_entity_index", "guid", b"guid", "hash", b"hash", "params", b"params", "seed", b"seed", "source_entity_index", b"source_entity_index", "start_time", b"start_time"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__source_entity_index: typing_extensions.TypeAlias = typing.Literal["source_entity_index"]
+    _WhichOneofArgType__source_entity_index: typing_extensions.TypeAlias = typing.Literal["_source_entity_index", b"_source_entity_index"]
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__source_entity_index) -> _WhichOneofReturnType__source_entity_index | None: ...
 
 Global___Sound: typing_extensions.TypeAlias = Sound
 
@@ -1699,7 +1707,7 @@ class Chat(google.protobuf.message.Message):
     CHANNEL_NAME_FIELD_NUMBER: builtins.int
     ENTITY_INDEX_FIELD_NUMBER: builtins.int
     player_id: builtins.int
-    """Id of the player. -1 when not told."""
+    """Id of the player. Absent when not told."""
     channel: builtins.int
     """The channel: the game's number. 0 when not told."""
     text: builtins.str
@@ -1709,19 +1717,29 @@ class Chat(google.protobuf.message.Message):
     channel_name: builtins.str
     """The channel's name, in messages that carry it instead of a number, such as "DOTA_Chat_All"."""
     entity_index: builtins.int
-    """Slot of the entity of the player who said it. -1 when not told."""
+    """Slot of the entity of the player who said it. Absent when not told."""
     def __init__(
         self,
         *,
-        player_id: builtins.int = ...,
+        player_id: builtins.int | None = ...,
         channel: builtins.int = ...,
         text: builtins.str = ...,
         sender: builtins.str = ...,
         channel_name: builtins.str = ...,
-        entity_index: builtins.int = ...,
+        entity_index: builtins.int | None = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["channel", b"channel", "channel_name", b"channel_name", "entity_index", b"entity_index", "player_id", b"player_id", "sender", b"sender", "text", b"text"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_entity_index", b"_entity_index", "_player_id", b"_player_id", "entity_index", b"entity_index", "player_id", b"player_id"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_entity_index", b"_entity_index", "_player_id", b"_player_id", "channel", b"channel", "channel_name", b"channel_name", "entity_index", b"entity_index", "player_id", b"player_id", "sender", b"sender", "text", b"text"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__entity_index: typing_extensions.TypeAlias = typing.Literal["entity_index"]
+    _WhichOneofArgType__entity_index: typing_extensions.TypeAlias = typing.Literal["_entity_index", b"_entity_index"]
+    _WhichOneofReturnType__player_id: typing_extensions.TypeAlias = typing.Literal["player_id"]
+    _WhichOneofArgType__player_id: typing_extensions.TypeAlias = typing.Literal["_player_id", b"_player_id"]
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__entity_index) -> _WhichOneofReturnType__entity_index | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__player_id) -> _WhichOneofReturnType__player_id | None: ...
 
 Global___Chat: typing_extensions.TypeAlias = Chat
 
@@ -1738,13 +1756,13 @@ class Ping(google.protobuf.message.Message):
     DIRECT_FIELD_NUMBER: builtins.int
     TYPE_FIELD_NUMBER: builtins.int
     player_id: builtins.int
-    """Id of the player. -1 when not told."""
+    """Id of the player. Absent when not told."""
     x: builtins.int
     """Where, in world units, x."""
     y: builtins.int
     """Where, in world units, y."""
     target: builtins.int
-    """Slot of the entity that was pinged. -1 for none."""
+    """Slot of the entity that was pinged. Absent for none."""
     direct: builtins.bool
     """Whether the entity itself was pinged."""
     type: builtins.int
@@ -1752,15 +1770,25 @@ class Ping(google.protobuf.message.Message):
     def __init__(
         self,
         *,
-        player_id: builtins.int = ...,
+        player_id: builtins.int | None = ...,
         x: builtins.int = ...,
         y: builtins.int = ...,
-        target: builtins.int = ...,
+        target: builtins.int | None = ...,
         direct: builtins.bool = ...,
         type: builtins.int = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["direct", b"direct", "player_id", b"player_id", "target", b"target", "type", b"type", "x", b"x", "y", b"y"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_player_id", b"_player_id", "_target", b"_target", "player_id", b"player_id", "target", b"target"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_player_id", b"_player_id", "_target", b"_target", "direct", b"direct", "player_id", b"player_id", "target", b"target", "type", b"type", "x", b"x", "y", b"y"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__player_id: typing_extensions.TypeAlias = typing.Literal["player_id"]
+    _WhichOneofArgType__player_id: typing_extensions.TypeAlias = typing.Literal["_player_id", b"_player_id"]
+    _WhichOneofReturnType__target: typing_extensions.TypeAlias = typing.Literal["target"]
+    _WhichOneofArgType__target: typing_extensions.TypeAlias = typing.Literal["_target", b"_target"]
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__player_id) -> _WhichOneofReturnType__player_id | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__target) -> _WhichOneofReturnType__target | None: ...
 
 Global___Ping: typing_extensions.TypeAlias = Ping
 
@@ -1775,7 +1803,7 @@ class MapLine(google.protobuf.message.Message):
     Y_FIELD_NUMBER: builtins.int
     INITIAL_FIELD_NUMBER: builtins.int
     player_id: builtins.int
-    """Id of the player. -1 when not told."""
+    """Id of the player. Absent when not told."""
     x: builtins.int
     """Where, in world units, x."""
     y: builtins.int
@@ -1785,13 +1813,18 @@ class MapLine(google.protobuf.message.Message):
     def __init__(
         self,
         *,
-        player_id: builtins.int = ...,
+        player_id: builtins.int | None = ...,
         x: builtins.int = ...,
         y: builtins.int = ...,
         initial: builtins.bool = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["initial", b"initial", "player_id", b"player_id", "x", b"x", "y", b"y"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_player_id", b"_player_id", "player_id", b"player_id"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_player_id", b"_player_id", "initial", b"initial", "player_id", b"player_id", "x", b"x", "y", b"y"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__player_id: typing_extensions.TypeAlias = typing.Literal["player_id"]
+    _WhichOneofArgType__player_id: typing_extensions.TypeAlias = typing.Literal["_player_id", b"_player_id"]
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__player_id) -> _WhichOneofReturnType__player_id | None: ...
 
 Global___MapLine: typing_extensions.TypeAlias = MapLine
 
@@ -1806,7 +1839,7 @@ class ChatWheel(google.protobuf.message.Message):
     ACCOUNT_ID_FIELD_NUMBER: builtins.int
     HERO_ID_FIELD_NUMBER: builtins.int
     player_id: builtins.int
-    """Id of the player. -1 when not told."""
+    """Id of the player. Absent when not told."""
     message_id: builtins.int
     """The number of the phrase."""
     account_id: builtins.int
@@ -1816,13 +1849,18 @@ class ChatWheel(google.protobuf.message.Message):
     def __init__(
         self,
         *,
-        player_id: builtins.int = ...,
+        player_id: builtins.int | None = ...,
         message_id: builtins.int = ...,
         account_id: builtins.int = ...,
         hero_id: builtins.int = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["account_id", b"account_id", "hero_id", b"hero_id", "message_id", b"message_id", "player_id", b"player_id"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_player_id", b"_player_id", "player_id", b"player_id"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_player_id", b"_player_id", "account_id", b"account_id", "hero_id", b"hero_id", "message_id", b"message_id", "player_id", b"player_id"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__player_id: typing_extensions.TypeAlias = typing.Literal["player_id"]
+    _WhichOneofArgType__player_id: typing_extensions.TypeAlias = typing.Literal["_player_id", b"_player_id"]
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__player_id) -> _WhichOneofReturnType__player_id | None: ...
 
 Global___ChatWheel: typing_extensions.TypeAlias = ChatWheel
 
@@ -2100,7 +2138,7 @@ class ServerInfo(google.protobuf.message.Message):
     max_classes: builtins.int
     """How many classes of entities there are."""
     player_slot: builtins.int
-    """Slot of the player who recorded. -1 for none."""
+    """Slot of the player who recorded. Absent for none."""
     tick_interval: builtins.float
     """The length of a tick in seconds."""
     game_dir: builtins.str
@@ -2124,7 +2162,7 @@ class ServerInfo(google.protobuf.message.Message):
         is_hltv: builtins.bool = ...,
         max_clients: builtins.int = ...,
         max_classes: builtins.int = ...,
-        player_slot: builtins.int = ...,
+        player_slot: builtins.int | None = ...,
         tick_interval: builtins.float = ...,
         game_dir: builtins.str = ...,
         map_name: builtins.str = ...,
@@ -2133,8 +2171,13 @@ class ServerInfo(google.protobuf.message.Message):
         addon_name: builtins.str = ...,
         game_build: builtins.int = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["addon_name", b"addon_name", "game_build", b"game_build", "game_dir", b"game_dir", "host_name", b"host_name", "is_dedicated", b"is_dedicated", "is_hltv", b"is_hltv", "map_name", b"map_name", "max_classes", b"max_classes", "max_clients", b"max_clients", "player_slot", b"player_slot", "protocol", b"protocol", "server_count", b"server_count", "sky_name", b"sky_name", "tick_interval", b"tick_interval"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_player_slot", b"_player_slot", "player_slot", b"player_slot"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_player_slot", b"_player_slot", "addon_name", b"addon_name", "game_build", b"game_build", "game_dir", b"game_dir", "host_name", b"host_name", "is_dedicated", b"is_dedicated", "is_hltv", b"is_hltv", "map_name", b"map_name", "max_classes", b"max_classes", "max_clients", b"max_clients", "player_slot", b"player_slot", "protocol", b"protocol", "server_count", b"server_count", "sky_name", b"sky_name", "tick_interval", b"tick_interval"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__player_slot: typing_extensions.TypeAlias = typing.Literal["player_slot"]
+    _WhichOneofArgType__player_slot: typing_extensions.TypeAlias = typing.Literal["_player_slot", b"_player_slot"]
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__player_slot) -> _WhichOneofReturnType__player_slot | None: ...
 
 Global___ServerInfo: typing_extensions.TypeAlias = ServerInfo
 

@@ -11,7 +11,10 @@ import google.protobuf.internal.extension_dict
 DESCRIPTOR: google.protobuf.descriptor.FileDescriptor
 
 STRING_INDEX_FIELD_NUMBER: builtins.int
+ABSENT_FIELD_NUMBER: builtins.int
 string_index: google.protobuf.internal.extension_dict._ExtensionFieldDescriptor[google.protobuf.descriptor_pb2.FieldOptions, builtins.bool]
 """True for a number that is an index into the `strings` of the event list that the event is in: strings that repeat
 travel once a batch. Clients show the string.
 """
+absent: google.protobuf.internal.extension_dict._ExtensionFieldDescriptor[google.protobuf.descriptor_pb2.FieldOptions, builtins.int]
+"""The number that stands in the file where there is nothing. The field is absent then."""

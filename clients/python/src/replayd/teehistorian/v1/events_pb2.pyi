@@ -757,7 +757,7 @@ class Player(google.protobuf.message.Message):
     clan: builtins.str
     """The clan."""
     team: builtins.int
-    """The team, from 0."""
+    """The team, from 0. Absent when not known."""
     role: builtins.str
     """The role on the remote console: "admin", "moderator", "helper", or as the operator calls it. Empty when the client is not
     logged in.
@@ -767,11 +767,16 @@ class Player(google.protobuf.message.Message):
         *,
         name: builtins.str = ...,
         clan: builtins.str = ...,
-        team: builtins.int = ...,
+        team: builtins.int | None = ...,
         role: builtins.str = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["clan", b"clan", "name", b"name", "role", b"role", "team", b"team"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_team", b"_team", "team", b"team"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_team", b"_team", "clan", b"clan", "name", b"name", "role", b"role", "team", b"team"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__team: typing_extensions.TypeAlias = typing.Literal["team"]
+    _WhichOneofArgType__team: typing_extensions.TypeAlias = typing.Literal["_team", b"_team"]
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__team) -> _WhichOneofReturnType__team | None: ...
 
 Global___Player: typing_extensions.TypeAlias = Player
 
@@ -1956,15 +1961,20 @@ class SetSpectatorMode(google.protobuf.message.Message):
     mode: Global___SpectatorMode.ValueType
     """What to watch."""
     spectated_client_id: builtins.int
-    """The client to watch. -1 for none."""
+    """The client to watch. Absent for none."""
     def __init__(
         self,
         *,
         mode: Global___SpectatorMode.ValueType = ...,
-        spectated_client_id: builtins.int = ...,
+        spectated_client_id: builtins.int | None = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["mode", b"mode", "spectated_client_id", b"spectated_client_id"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_spectated_client_id", b"_spectated_client_id", "spectated_client_id", b"spectated_client_id"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_spectated_client_id", b"_spectated_client_id", "mode", b"mode", "spectated_client_id", b"spectated_client_id"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__spectated_client_id: typing_extensions.TypeAlias = typing.Literal["spectated_client_id"]
+    _WhichOneofArgType__spectated_client_id: typing_extensions.TypeAlias = typing.Literal["_spectated_client_id", b"_spectated_client_id"]
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__spectated_client_id) -> _WhichOneofReturnType__spectated_client_id | None: ...
 
 Global___SetSpectatorMode: typing_extensions.TypeAlias = SetSpectatorMode
 

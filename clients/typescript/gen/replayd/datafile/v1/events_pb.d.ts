@@ -620,11 +620,11 @@ export declare type Envelope = Message<"replayd.datafile.v1.Envelope"> & {
   version: number;
 
   /**
-   * How many values each of its points has, which tells what is animated. Other numbers than the named ones may occur.
+   * What it animates, as its number of channels tells.
    *
-   * @generated from field: replayd.datafile.v1.EnvelopeChannels channels = 3;
+   * @generated from field: replayd.datafile.v1.EnvelopeKind kind = 3;
    */
-  channels: EnvelopeChannels;
+  kind: EnvelopeKind;
 
   /**
    * Its first point, an index into all points of the file.
@@ -660,6 +660,13 @@ export declare type Envelope = Message<"replayd.datafile.v1.Envelope"> & {
    * @generated from field: repeated sint32 extra = 8;
    */
   extra: number[];
+
+  /**
+   * How many values each of its points has.
+   *
+   * @generated from field: int32 channels = 9;
+   */
+  channels: number;
 };
 
 /**
@@ -745,9 +752,9 @@ export declare type Bezier = Message<"replayd.datafile.v1.Bezier"> & {
   /**
    * Time before the point, in milliseconds, 0 or negative.
    *
-   * @generated from field: repeated sint32 in_dx = 1;
+   * @generated from field: repeated sint32 in_dx_ms = 1;
    */
-  inDx: number[];
+  inDxMs: number[];
 
   /**
    * Value relative to the point's, in fixed point.
@@ -759,9 +766,9 @@ export declare type Bezier = Message<"replayd.datafile.v1.Bezier"> & {
   /**
    * Time after the point, in milliseconds, 0 or positive.
    *
-   * @generated from field: repeated sint32 out_dx = 3;
+   * @generated from field: repeated sint32 out_dx_ms = 3;
    */
-  outDx: number[];
+  outDxMs: number[];
 
   /**
    * Value relative to the point's, in fixed point.
@@ -960,18 +967,18 @@ export declare const ClipSchema: GenMessage<Clip>;
  */
 export declare type TileLayer = Message<"replayd.datafile.v1.TileLayer"> & {
   /**
-   * The layer's index over all kinds of layers and all groups: not layer_in_group, by which filters name it.
+   * The layer's index over all kinds of layers and all groups.
    *
    * @generated from field: int32 layer = 1;
    */
   layer: number;
 
   /**
-   * The group that it belongs to, -1 for none.
+   * The group that it belongs to. Absent for none.
    *
-   * @generated from field: sint32 group = 2;
+   * @generated from field: optional sint32 group = 2;
    */
-  group: number;
+  group?: number | undefined;
 
   /**
    * What its tiles are.
@@ -1023,32 +1030,32 @@ export declare type TileLayer = Message<"replayd.datafile.v1.TileLayer"> & {
   color?: Color | undefined;
 
   /**
-   * Envelope that animates the colour, -1 for none.
+   * Envelope that animates the colour. Absent for none.
    *
-   * @generated from field: sint32 color_envelope = 10;
+   * @generated from field: optional sint32 color_envelope = 10;
    */
-  colorEnvelope: number;
+  colorEnvelope?: number | undefined;
 
   /**
    * Shift of that animation in milliseconds.
    *
-   * @generated from field: sint32 color_envelope_offset = 11;
+   * @generated from field: sint32 color_envelope_offset_ms = 11;
    */
-  colorEnvelopeOffset: number;
+  colorEnvelopeOffsetMs: number;
 
   /**
-   * Image with its tiles, 16 x 16 of them; -1 for none.
+   * Image with its tiles, 16 x 16 of them. Absent for none.
    *
-   * @generated from field: sint32 image = 12;
+   * @generated from field: optional sint32 image = 12;
    */
-  image: number;
+  image?: number | undefined;
 
   /**
-   * The blob with its tiles, -1 for none.
+   * The blob with its tiles. Absent for none.
    *
-   * @generated from field: sint32 data = 13;
+   * @generated from field: optional sint32 data = 13;
    */
-  data: number;
+  data?: number | undefined;
 
   /**
    * Bytes of a tile: 2, 4 or 6.
@@ -1073,11 +1080,11 @@ export declare type TileLayer = Message<"replayd.datafile.v1.TileLayer"> & {
   extra: number[];
 
   /**
-   * The layer's index among the layers of its group, -1 without a group.
+   * The layer's index among the layers of its group. Absent without a group.
    *
-   * @generated from field: sint32 layer_in_group = 17;
+   * @generated from field: optional sint32 layer_in_group = 17;
    */
-  layerInGroup: number;
+  layerInGroup?: number | undefined;
 };
 
 /**
@@ -1135,18 +1142,18 @@ export declare const ColorSchema: GenMessage<Color>;
  */
 export declare type Tiles = Message<"replayd.datafile.v1.Tiles"> & {
   /**
-   * The layer's index over all kinds of layers and all groups: not layer_in_group, by which filters name it.
+   * The layer's index over all kinds of layers and all groups.
    *
    * @generated from field: int32 layer = 1;
    */
   layer: number;
 
   /**
-   * The group that it belongs to, -1 for none.
+   * The group that it belongs to. Absent for none.
    *
-   * @generated from field: sint32 group = 2;
+   * @generated from field: optional sint32 group = 2;
    */
-  group: number;
+  group?: number | undefined;
 
   /**
    * What the tiles are.
@@ -1212,18 +1219,18 @@ export declare const TilesSchema: GenMessage<Tiles>;
  */
 export declare type TileSummary = Message<"replayd.datafile.v1.TileSummary"> & {
   /**
-   * The layer's index over all kinds of layers and all groups: not layer_in_group, by which filters name it.
+   * The layer's index over all kinds of layers and all groups.
    *
    * @generated from field: int32 layer = 1;
    */
   layer: number;
 
   /**
-   * The group that it belongs to, -1 for none.
+   * The group that it belongs to. Absent for none.
    *
-   * @generated from field: sint32 group = 2;
+   * @generated from field: optional sint32 group = 2;
    */
-  group: number;
+  group?: number | undefined;
 
   /**
    * What the tiles are.
@@ -1316,18 +1323,18 @@ export declare const TileCountSchema: GenMessage<TileCount>;
  */
 export declare type QuadLayer = Message<"replayd.datafile.v1.QuadLayer"> & {
   /**
-   * The layer's index over all kinds of layers and all groups: not layer_in_group, by which filters name it.
+   * The layer's index over all kinds of layers and all groups.
    *
    * @generated from field: int32 layer = 1;
    */
   layer: number;
 
   /**
-   * The group that it belongs to, -1 for none.
+   * The group that it belongs to. Absent for none.
    *
-   * @generated from field: sint32 group = 2;
+   * @generated from field: optional sint32 group = 2;
    */
-  group: number;
+  group?: number | undefined;
 
   /**
    * Version of the item: 1 or 2.
@@ -1358,18 +1365,18 @@ export declare type QuadLayer = Message<"replayd.datafile.v1.QuadLayer"> & {
   name: string;
 
   /**
-   * Image that the quads show, -1 for none.
+   * Image that the quads show. Absent for none.
    *
-   * @generated from field: sint32 image = 7;
+   * @generated from field: optional sint32 image = 7;
    */
-  image: number;
+  image?: number | undefined;
 
   /**
-   * The blob with its quads, -1 for none.
+   * The blob with its quads. Absent for none.
    *
-   * @generated from field: sint32 data = 8;
+   * @generated from field: optional sint32 data = 8;
    */
-  data: number;
+  data?: number | undefined;
 
   /**
    * What the item holds beyond the known fields.
@@ -1379,11 +1386,11 @@ export declare type QuadLayer = Message<"replayd.datafile.v1.QuadLayer"> & {
   extra: number[];
 
   /**
-   * The layer's index among the layers of its group, -1 without a group.
+   * The layer's index among the layers of its group. Absent without a group.
    *
-   * @generated from field: sint32 layer_in_group = 10;
+   * @generated from field: optional sint32 layer_in_group = 10;
    */
-  layerInGroup: number;
+  layerInGroup?: number | undefined;
 };
 
 /**
@@ -1399,18 +1406,18 @@ export declare const QuadLayerSchema: GenMessage<QuadLayer>;
  */
 export declare type Quads = Message<"replayd.datafile.v1.Quads"> & {
   /**
-   * The layer's index over all kinds of layers and all groups: not layer_in_group, by which filters name it.
+   * The layer's index over all kinds of layers and all groups.
    *
    * @generated from field: int32 layer = 1;
    */
   layer: number;
 
   /**
-   * The group that it belongs to, -1 for none.
+   * The group that it belongs to. Absent for none.
    *
-   * @generated from field: sint32 group = 2;
+   * @generated from field: optional sint32 group = 2;
    */
-  group: number;
+  group?: number | undefined;
 
   /**
    * The index of the first of these quads in the layer.
@@ -1462,32 +1469,32 @@ export declare type Quad = Message<"replayd.datafile.v1.Quad"> & {
   texture: Point[];
 
   /**
-   * Envelope that moves the quad, -1 for none.
+   * Envelope that moves the quad. Absent for none.
    *
-   * @generated from field: sint32 position_envelope = 4;
+   * @generated from field: optional sint32 position_envelope = 4;
    */
-  positionEnvelope: number;
+  positionEnvelope?: number | undefined;
 
   /**
    * Shift of that animation in milliseconds.
    *
-   * @generated from field: sint32 position_envelope_offset = 5;
+   * @generated from field: sint32 position_envelope_offset_ms = 5;
    */
-  positionEnvelopeOffset: number;
+  positionEnvelopeOffsetMs: number;
 
   /**
-   * Envelope that colours the quad, -1 for none.
+   * Envelope that colours the quad. Absent for none.
    *
-   * @generated from field: sint32 color_envelope = 6;
+   * @generated from field: optional sint32 color_envelope = 6;
    */
-  colorEnvelope: number;
+  colorEnvelope?: number | undefined;
 
   /**
    * Shift of that animation in milliseconds.
    *
-   * @generated from field: sint32 color_envelope_offset = 7;
+   * @generated from field: sint32 color_envelope_offset_ms = 7;
    */
-  colorEnvelopeOffset: number;
+  colorEnvelopeOffsetMs: number;
 };
 
 /**
@@ -1530,18 +1537,18 @@ export declare const PointSchema: GenMessage<Point>;
  */
 export declare type SoundLayer = Message<"replayd.datafile.v1.SoundLayer"> & {
   /**
-   * The layer's index over all kinds of layers and all groups: not layer_in_group, by which filters name it.
+   * The layer's index over all kinds of layers and all groups.
    *
    * @generated from field: int32 layer = 1;
    */
   layer: number;
 
   /**
-   * The group that it belongs to, -1 for none.
+   * The group that it belongs to. Absent for none.
    *
-   * @generated from field: sint32 group = 2;
+   * @generated from field: optional sint32 group = 2;
    */
-  group: number;
+  group?: number | undefined;
 
   /**
    * Version of the item.
@@ -1572,18 +1579,18 @@ export declare type SoundLayer = Message<"replayd.datafile.v1.SoundLayer"> & {
   name: string;
 
   /**
-   * Sound that the sources play, -1 for none.
+   * Sound that the sources play. Absent for none.
    *
-   * @generated from field: sint32 sound = 7;
+   * @generated from field: optional sint32 sound = 7;
    */
-  sound: number;
+  sound?: number | undefined;
 
   /**
-   * The blob with its sources, -1 for none.
+   * The blob with its sources. Absent for none.
    *
-   * @generated from field: sint32 data = 8;
+   * @generated from field: optional sint32 data = 8;
    */
-  data: number;
+  data?: number | undefined;
 
   /**
    * True for the first, short-lived kind of sound layer (type 9), whose sources have fewer fields.
@@ -1600,11 +1607,11 @@ export declare type SoundLayer = Message<"replayd.datafile.v1.SoundLayer"> & {
   extra: number[];
 
   /**
-   * The layer's index among the layers of its group, -1 without a group.
+   * The layer's index among the layers of its group. Absent without a group.
    *
-   * @generated from field: sint32 layer_in_group = 11;
+   * @generated from field: optional sint32 layer_in_group = 11;
    */
-  layerInGroup: number;
+  layerInGroup?: number | undefined;
 };
 
 /**
@@ -1620,18 +1627,18 @@ export declare const SoundLayerSchema: GenMessage<SoundLayer>;
  */
 export declare type SoundSources = Message<"replayd.datafile.v1.SoundSources"> & {
   /**
-   * The layer's index over all kinds of layers and all groups: not layer_in_group, by which filters name it.
+   * The layer's index over all kinds of layers and all groups.
    *
    * @generated from field: int32 layer = 1;
    */
   layer: number;
 
   /**
-   * The group that it belongs to, -1 for none.
+   * The group that it belongs to. Absent for none.
    *
-   * @generated from field: sint32 group = 2;
+   * @generated from field: optional sint32 group = 2;
    */
-  group: number;
+  group?: number | undefined;
 
   /**
    * The index of the first of these sources in the layer.
@@ -1696,32 +1703,32 @@ export declare type SoundSource = Message<"replayd.datafile.v1.SoundSource"> & {
   falloff: number;
 
   /**
-   * Envelope that moves the source, -1 for none.
+   * Envelope that moves the source. Absent for none.
    *
-   * @generated from field: sint32 position_envelope = 6;
+   * @generated from field: optional sint32 position_envelope = 6;
    */
-  positionEnvelope: number;
+  positionEnvelope?: number | undefined;
 
   /**
    * Shift of that animation in milliseconds.
    *
-   * @generated from field: sint32 position_envelope_offset = 7;
+   * @generated from field: sint32 position_envelope_offset_ms = 7;
    */
-  positionEnvelopeOffset: number;
+  positionEnvelopeOffsetMs: number;
 
   /**
-   * Envelope that changes the volume, -1 for none.
+   * Envelope that changes the volume. Absent for none.
    *
-   * @generated from field: sint32 sound_envelope = 8;
+   * @generated from field: optional sint32 sound_envelope = 8;
    */
-  soundEnvelope: number;
+  soundEnvelope?: number | undefined;
 
   /**
    * Shift of that animation in milliseconds.
    *
-   * @generated from field: sint32 sound_envelope_offset = 9;
+   * @generated from field: sint32 sound_envelope_offset_ms = 9;
    */
-  soundEnvelopeOffset: number;
+  soundEnvelopeOffsetMs: number;
 
   /**
    * The area in which it is heard.
@@ -1882,11 +1889,11 @@ export declare type Automapper = Message<"replayd.datafile.v1.Automapper"> & {
   layerInGroup: number;
 
   /**
-   * The automapper's configuration, -1 for none.
+   * The automapper's configuration. Absent for none.
    *
-   * @generated from field: sint32 config = 4;
+   * @generated from field: optional sint32 config = 4;
    */
-  config: number;
+  config?: number | undefined;
 
   /**
    * Seed of its random numbers.
@@ -1915,6 +1922,13 @@ export declare type Automapper = Message<"replayd.datafile.v1.Automapper"> & {
    * @generated from field: repeated sint32 extra = 8;
    */
   extra: number[];
+
+  /**
+   * The layer's index over all kinds of layers and all groups. Absent where there is no such layer.
+   *
+   * @generated from field: optional sint32 layer = 9;
+   */
+  layer?: number | undefined;
 };
 
 /**
@@ -2224,42 +2238,42 @@ export declare const PixelFormatSchema: GenEnum<PixelFormat>;
 /**
  * What an envelope animates.
  *
- * @generated from enum replayd.datafile.v1.EnvelopeChannels
+ * @generated from enum replayd.datafile.v1.EnvelopeKind
  */
-export enum EnvelopeChannels {
+export enum EnvelopeKind {
   /**
-   * Not known.
+   * Not known: the number of channels says nothing.
    *
-   * @generated from enum value: ENVELOPE_CHANNELS_UNSPECIFIED = 0;
+   * @generated from enum value: ENVELOPE_KIND_UNSPECIFIED = 0;
    */
   UNSPECIFIED = 0,
 
   /**
-   * 1 channel: volume.
+   * A volume: 1 channel.
    *
-   * @generated from enum value: ENVELOPE_CHANNELS_SOUND = 1;
+   * @generated from enum value: ENVELOPE_KIND_VOLUME = 1;
    */
-  SOUND = 1,
+  VOLUME = 1,
 
   /**
-   * 3 channels: x, y, rotation in degrees.
+   * A position: 3 channels, x, y, rotation in degrees.
    *
-   * @generated from enum value: ENVELOPE_CHANNELS_POSITION = 3;
+   * @generated from enum value: ENVELOPE_KIND_POSITION = 2;
    */
-  POSITION = 3,
+  POSITION = 2,
 
   /**
-   * 4 channels: red, green, blue, alpha.
+   * A colour: 4 channels, red, green, blue, alpha.
    *
-   * @generated from enum value: ENVELOPE_CHANNELS_COLOR = 4;
+   * @generated from enum value: ENVELOPE_KIND_COLOR = 3;
    */
-  COLOR = 4,
+  COLOR = 3,
 }
 
 /**
- * Describes the enum replayd.datafile.v1.EnvelopeChannels.
+ * Describes the enum replayd.datafile.v1.EnvelopeKind.
  */
-export declare const EnvelopeChannelsSchema: GenEnum<EnvelopeChannels>;
+export declare const EnvelopeKindSchema: GenEnum<EnvelopeKind>;
 
 /**
  * How values change from one point to the next. One more than the number in the file; unnamed numbers mean linear.
@@ -2323,7 +2337,7 @@ export enum Curve {
 export declare const CurveSchema: GenEnum<Curve>;
 
 /**
- * What the tiles of a layer are. See TileLayer for how they are stored.
+ * What a layer is. See TileLayer for how tiles are stored.
  *
  * @generated from enum replayd.datafile.v1.LayerKind
  */
@@ -2383,6 +2397,20 @@ export enum LayerKind {
    * @generated from enum value: LAYER_KIND_TUNE = 7;
    */
   TUNE = 7,
+
+  /**
+   * Textured quads.
+   *
+   * @generated from enum value: LAYER_KIND_QUADS = 8;
+   */
+  QUADS = 8,
+
+  /**
+   * Sound sources.
+   *
+   * @generated from enum value: LAYER_KIND_SOUNDS = 9;
+   */
+  SOUNDS = 9,
 }
 
 /**

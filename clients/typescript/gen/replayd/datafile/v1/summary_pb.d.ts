@@ -4,7 +4,7 @@
 
 import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
-import type { Header, Info } from "./events_pb.js";
+import type { Header, Info, LayerKind } from "./events_pb.js";
 
 /**
  * Describes the file replayd/datafile/v1/summary.proto.
@@ -129,11 +129,11 @@ export declare type LayerSummary = Message<"replayd.datafile.v1.LayerSummary"> &
   layer: number;
 
   /**
-   * The group that it belongs to, -1 for none.
+   * The group that it belongs to. Absent for none.
    *
-   * @generated from field: sint32 group = 2;
+   * @generated from field: optional sint32 group = 2;
    */
-  group: number;
+  group?: number | undefined;
 
   /**
    * The layer's name.
@@ -143,12 +143,11 @@ export declare type LayerSummary = Message<"replayd.datafile.v1.LayerSummary"> &
   name: string;
 
   /**
-   * What the layer is: "tiles", "game", "front", "tele", "speedup", "switch", "tune", "quads", "sounds". Empty when not
-   * known.
+   * What the layer is.
    *
-   * @generated from field: string kind = 4;
+   * @generated from field: replayd.datafile.v1.LayerKind kind = 4;
    */
-  kind: string;
+  kind: LayerKind;
 
   /**
    * Width in tiles, of tile layers.
@@ -172,11 +171,11 @@ export declare type LayerSummary = Message<"replayd.datafile.v1.LayerSummary"> &
   numElements: number;
 
   /**
-   * The layer's index among the layers of its group, -1 without a group.
+   * The layer's index among the layers of its group. Absent without a group.
    *
-   * @generated from field: sint32 layer_in_group = 8;
+   * @generated from field: optional sint32 layer_in_group = 8;
    */
-  layerInGroup: number;
+  layerInGroup?: number | undefined;
 };
 
 /**

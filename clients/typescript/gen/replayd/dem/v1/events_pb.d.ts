@@ -1751,11 +1751,11 @@ export declare type Order = Message$1<"replayd.dem.v1.Order"> & {
   targetIndex: number;
 
   /**
-   * The ability's number. -1 for none.
+   * The ability's number. Absent for none.
    *
-   * @generated from field: int32 ability_id = 5;
+   * @generated from field: optional int32 ability_id = 5;
    */
-  abilityId: number;
+  abilityId?: number | undefined;
 
   /**
    * Where. Absent when not told.
@@ -1813,11 +1813,11 @@ export declare type Sound = Message$1<"replayd.dem.v1.Sound"> & {
   hash: number;
 
   /**
-   * Slot of the entity that it comes from. -1 for none.
+   * Slot of the entity that it comes from. Absent for none.
    *
-   * @generated from field: int32 source_entity_index = 3;
+   * @generated from field: optional int32 source_entity_index = 3;
    */
-  sourceEntityIndex: number;
+  sourceEntityIndex?: number | undefined;
 
   /**
    * The seed for its variation.
@@ -2005,11 +2005,11 @@ export declare const ChatEventSchema: GenMessage<ChatEvent>;
  */
 export declare type Chat = Message$1<"replayd.dem.v1.Chat"> & {
   /**
-   * Id of the player. -1 when not told.
+   * Id of the player. Absent when not told.
    *
-   * @generated from field: int32 player_id = 1;
+   * @generated from field: optional int32 player_id = 1;
    */
-  playerId: number;
+  playerId?: number | undefined;
 
   /**
    * The channel: the game's number. 0 when not told.
@@ -2040,11 +2040,11 @@ export declare type Chat = Message$1<"replayd.dem.v1.Chat"> & {
   channelName: string;
 
   /**
-   * Slot of the entity of the player who said it. -1 when not told.
+   * Slot of the entity of the player who said it. Absent when not told.
    *
-   * @generated from field: int32 entity_index = 6;
+   * @generated from field: optional int32 entity_index = 6;
    */
-  entityIndex: number;
+  entityIndex?: number | undefined;
 };
 
 /**
@@ -2060,11 +2060,11 @@ export declare const ChatSchema: GenMessage<Chat>;
  */
 export declare type Ping = Message$1<"replayd.dem.v1.Ping"> & {
   /**
-   * Id of the player. -1 when not told.
+   * Id of the player. Absent when not told.
    *
-   * @generated from field: int32 player_id = 1;
+   * @generated from field: optional int32 player_id = 1;
    */
-  playerId: number;
+  playerId?: number | undefined;
 
   /**
    * Where, in world units, x.
@@ -2081,11 +2081,11 @@ export declare type Ping = Message$1<"replayd.dem.v1.Ping"> & {
   y: number;
 
   /**
-   * Slot of the entity that was pinged. -1 for none.
+   * Slot of the entity that was pinged. Absent for none.
    *
-   * @generated from field: int32 target = 4;
+   * @generated from field: optional int32 target = 4;
    */
-  target: number;
+  target?: number | undefined;
 
   /**
    * Whether the entity itself was pinged.
@@ -2115,11 +2115,11 @@ export declare const PingSchema: GenMessage<Ping>;
  */
 export declare type MapLine = Message$1<"replayd.dem.v1.MapLine"> & {
   /**
-   * Id of the player. -1 when not told.
+   * Id of the player. Absent when not told.
    *
-   * @generated from field: int32 player_id = 1;
+   * @generated from field: optional int32 player_id = 1;
    */
-  playerId: number;
+  playerId?: number | undefined;
 
   /**
    * Where, in world units, x.
@@ -2156,11 +2156,11 @@ export declare const MapLineSchema: GenMessage<MapLine>;
  */
 export declare type ChatWheel = Message$1<"replayd.dem.v1.ChatWheel"> & {
   /**
-   * Id of the player. -1 when not told.
+   * Id of the player. Absent when not told.
    *
-   * @generated from field: int32 player_id = 1;
+   * @generated from field: optional int32 player_id = 1;
    */
-  playerId: number;
+  playerId?: number | undefined;
 
   /**
    * The number of the phrase.
@@ -2577,11 +2577,11 @@ export declare type ServerInfo = Message$1<"replayd.dem.v1.ServerInfo"> & {
   maxClasses: number;
 
   /**
-   * Slot of the player who recorded. -1 for none.
+   * Slot of the player who recorded. Absent for none.
    *
-   * @generated from field: int32 player_slot = 7;
+   * @generated from field: optional int32 player_slot = 7;
    */
-  playerSlot: number;
+  playerSlot?: number | undefined;
 
   /**
    * The length of a tick in seconds.

@@ -20,3 +20,10 @@ export declare const file_replayd_options_v1_options: GenFile;
  */
 export declare const string_index: GenExtension<FieldOptions, boolean>;
 
+/**
+ * The number that stands in the file where there is nothing. The field is absent then.
+ *
+ * @generated from extension: sint32 absent = 50718;
+ */
+export declare const absent: GenExtension<FieldOptions, number>;
+

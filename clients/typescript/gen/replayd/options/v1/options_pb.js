@@ -11,7 +11,7 @@ import { file_google_protobuf_descriptor } from "@bufbuild/protobuf/wkt";
  * Describes the file replayd/options/v1/options.proto.
  */
 export const file_replayd_options_v1_options = /*@__PURE__*/
-  fileDesc("CiByZXBsYXlkL29wdGlvbnMvdjEvb3B0aW9ucy5wcm90bxIScmVwbGF5ZC5vcHRpb25zLnYxOkIKDHN0cmluZ19pbmRleBIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMYnYwDIAEoCFILc3RyaW5nSW5kZXhCP1o9Z2l0aHViLmNvbS9yZXBsYXlkL3JlcGxheWQvcHJvdG8vcmVwbGF5ZC9vcHRpb25zL3YxO29wdGlvbnN2MWIGcHJvdG8z", [file_google_protobuf_descriptor]);
+  fileDesc("CiByZXBsYXlkL29wdGlvbnMvdjEvb3B0aW9ucy5wcm90bxIScmVwbGF5ZC5vcHRpb25zLnYxOkIKDHN0cmluZ19pbmRleBIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMYnYwDIAEoCFILc3RyaW5nSW5kZXg6NwoGYWJzZW50Eh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxiejAMgASgRUgZhYnNlbnRCP1o9Z2l0aHViLmNvbS9yZXBsYXlkL3JlcGxheWQvcHJvdG8vcmVwbGF5ZC9vcHRpb25zL3YxO29wdGlvbnN2MWIGcHJvdG8z", [file_google_protobuf_descriptor]);
 
 /**
  * True for a number that is an index into the `strings` of the event list that the event is in: strings that repeat
@@ -21,4 +21,12 @@ export const file_replayd_options_v1_options = /*@__PURE__*/
  */
 export const string_index = /*@__PURE__*/
   extDesc(file_replayd_options_v1_options, 0);
+
+/**
+ * The number that stands in the file where there is nothing. The field is absent then.
+ *
+ * @generated from extension: sint32 absent = 50718;
+ */
+export const absent = /*@__PURE__*/
+  extDesc(file_replayd_options_v1_options, 1);
 

@@ -31,21 +31,21 @@ export declare type EventList = Message$1<"replayd.teehistorian.v1.EventList"> &
   /**
    * The player_diff events, with ENCODING_COLUMNS.
    *
-   * @generated from field: replayd.teehistorian.v1.PlayerDiffColumns player_diff_columns = 3;
+   * @generated from field: replayd.teehistorian.v1.PlayerDiffColumns player_diff_columns = 2;
    */
   playerDiffColumns?: PlayerDiffColumns | undefined;
 
   /**
    * The input_diff events, with ENCODING_COLUMNS.
    *
-   * @generated from field: replayd.teehistorian.v1.InputDiffColumns input_diff_columns = 4;
+   * @generated from field: replayd.teehistorian.v1.InputDiffColumns input_diff_columns = 3;
    */
   inputDiffColumns?: InputDiffColumns | undefined;
 
   /**
    * The tick events, with ENCODING_COLUMNS.
    *
-   * @generated from field: replayd.teehistorian.v1.TickColumns tick_columns = 5;
+   * @generated from field: replayd.teehistorian.v1.TickColumns tick_columns = 4;
    */
   tickColumns?: TickColumns | undefined;
 };
@@ -678,11 +678,11 @@ export declare type Player = Message$1<"replayd.teehistorian.v1.Player"> & {
   clan: string;
 
   /**
-   * The team, from 0.
+   * The team, from 0. Absent when not known.
    *
-   * @generated from field: int32 team = 3;
+   * @generated from field: optional int32 team = 3;
    */
-  team: number;
+  team?: number | undefined;
 
   /**
    * The role on the remote console: "admin", "moderator", "helper", or as the operator calls it. Empty when the client is not
@@ -2165,11 +2165,11 @@ export declare type SetSpectatorMode = Message$1<"replayd.teehistorian.v1.SetSpe
   mode: SpectatorMode;
 
   /**
-   * The client to watch. -1 for none.
+   * The client to watch. Absent for none.
    *
-   * @generated from field: sint32 spectated_client_id = 2;
+   * @generated from field: optional sint32 spectated_client_id = 2;
    */
-  spectatedClientId: number;
+  spectatedClientId?: number | undefined;
 };
 
 /**
