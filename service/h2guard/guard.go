@@ -95,7 +95,7 @@ func (c *Conn) Read(p []byte) (int, error) {
 	if sort := c.scan(p[:n]); sort != "" {
 		c.failure = ErrAbused
 		c.abused(sort)
-		_ = c.Conn.Close()
+		_ = c.Close()
 		return 0, ErrAbused
 	}
 	return n, err
