@@ -434,3 +434,24 @@ func TestAudit(t *testing.T) {
 		t.Error("the log has a token")
 	}
 }
+
+// TestWebHost: a page that gives its own name an address of this machine is not answered.
+func TestWebHost(t *testing.T) {
+	web := startWeb(t)
+	for host, want := range map[string]int{"": http.StatusOK, "localhost:80": http.StatusOK, "evil.example": http.StatusMisdirectedRequest} {
+		req, err := http.NewRequestWithContext(timeout(t), http.MethodPost, "http://"+web+replaydv1.ReplayService_GetServerInfo_FullMethodName, strings.NewReader("{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Host, req.Close = host, true
+		req.Header.Set("Content-Type", "application/json")
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		if resp.StatusCode != want {
+			t.Errorf("for host %q: %s, want %d", host, resp.Status, want)
+		}
+	}
+}

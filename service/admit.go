@@ -128,14 +128,12 @@ func (s *Server) detach(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo,
 	asked := &asking{timer: time.AfterFunc(s.UploadTimeout, func() { cancel(errStalled) })}
 	defer asked.timer.Stop()
 	done := make(chan error, 1)
-	s.handlers.Add(1)
-	go func() {
-		defer s.handlers.Done()
+	s.handlers.Go(func() {
 		asked.WrappedServerStream = middleware.WrappedServerStream{
 			ServerStream: ss, WrappedContext: context.WithValue(ctx, writingKey{}, w),
 		}
 		done <- handler(srv, asked)
-	}()
+	})
 	select {
 	case err := <-done:
 		return err

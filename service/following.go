@@ -236,7 +236,7 @@ func (n *successors) begin(ctx context.Context, file *source.File, r *stream.Rep
 	if e := n.server.entryOf(ctx, file, ""); e != nil {
 		n.identity = e.Identity
 	}
-	n.interest = n.server.index.Interest(path.Dir(file.Info().Name), n.identity, nil)
+	n.interest = n.server.index.Interest(path.Dir(file.Info().Name), n.identity, scopeOf(ctx))
 	if n.rule != succession.NextInDirectory || r.Follower == nil {
 		return
 	}
@@ -291,7 +291,7 @@ func (n *successors) Next(ctx context.Context, after stream.Ended) (stream.Next,
 	case n.identity == "":
 		n.identity = e.Identity
 		n.interest.Close()
-		n.interest = n.server.index.Interest(path.Dir(e.Name), e.Identity, nil)
+		n.interest = n.server.index.Interest(path.Dir(e.Name), e.Identity, scopeOf(ctx))
 	}
 	if e.Survey == nil || !e.Survey.Ended {
 		if finished { // the index may not know yet
@@ -377,7 +377,7 @@ func (s *Server) leave(ctx context.Context, f stream.Follower, file *source.File
 	l := &leaving{Follower: f, stop: stop}
 	l.wg.Go(func() {
 		identity := ""
-		interest := s.index.Interest(path.Dir(file.Info().Name), "", nil)
+		interest := s.index.Interest(path.Dir(file.Info().Name), "", scopeOf(ctx))
 		defer interest.Close()
 		for {
 			select {

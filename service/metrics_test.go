@@ -44,7 +44,7 @@ func (d *daemon) meter(t *testing.T, name, method string) (sum float64) {
 func (d *daemon) sample(t *testing.T) []string {
 	t.Helper()
 	w := httptest.NewRecorder()
-	promhttp.HandlerFor(d.meters, promhttp.HandlerOpts{}).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
+	promhttp.HandlerFor(d.meters, promhttp.HandlerOpts{}).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", http.NoBody))
 	return strings.Split(w.Body.String(), "\n")
 }
 

@@ -200,7 +200,7 @@ func (s *Server) newest(ctx context.Context, dir string) (string, error) {
 	if s.Watcher == nil {
 		return "", errors.New("following needs a watcher")
 	}
-	interest := s.index.Interest(dir, "", nil)
+	interest := s.index.Interest(dir, "", scopeOf(ctx))
 	defer interest.Close()
 	for {
 		all, err := s.index.InDirectory(ctx, dir, scopeOf(ctx))

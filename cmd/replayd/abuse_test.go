@@ -104,7 +104,7 @@ func assault(t *testing.T, addr string, secure bool, attack func(*http2.Framer, 
 	}
 	defer conn.Close()
 	if secure {
-		conn = tls.Client(conn, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}}) //nolint:gosec // its own
+		conn = tls.Client(conn, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}})
 	}
 	_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
 	gone := make(chan error, 1)

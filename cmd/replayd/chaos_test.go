@@ -196,7 +196,7 @@ func (c *chaos) client(token string) streamtest.Client {
 // figures are the daemon's metrics that have one value.
 func (c *chaos) figures() map[string]float64 {
 	figures := map[string]float64{}
-	req, err := http.NewRequest(http.MethodGet, "http://"+c.metrics+"/metrics", nil)
+	req, err := http.NewRequest(http.MethodGet, "http://"+c.metrics+"/metrics", http.NoBody)
 	if err != nil {
 		c.t.Fatal(err)
 	}

@@ -71,7 +71,7 @@ func readConfig(path string, command *kong.Node, _ *kong.Kong) (*config, error) 
 		}
 		key, value, ok := strings.Cut(line, "=")
 		key, value = strings.TrimSpace(key), strings.TrimSpace(value)
-		problem := ""
+		var problem string
 		switch f := flags[key]; {
 		case !ok:
 			problem = "want NAME = VALUE"

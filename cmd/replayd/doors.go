@@ -67,7 +67,7 @@ func (c *serveCmd) doors(connections *admission.Connections, guard *h2guard.Guar
 	if d.certs, err = c.Security.certificates(); err != nil {
 		return nil, err
 	}
-	passed := sync.OnceValues(func() (map[string][]net.Listener, error) { return activation.ListenersWithNames() })
+	passed := sync.OnceValues(activation.ListenersWithNames)
 	for _, l := range []struct {
 		to        *net.Listener
 		addr      string
@@ -84,7 +84,7 @@ func (c *serveCmd) doors(connections *admission.Connections, guard *h2guard.Guar
 		if *l.to, err = open(l.addr, passed); err != nil {
 			return nil, err
 		}
-		if err = c.Security.checkOpen(*l.to); err != nil {
+		if err := c.Security.checkOpen(*l.to); err != nil {
 			return nil, err
 		}
 		*l.to = connections.Listen(*l.to)

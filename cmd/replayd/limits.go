@@ -97,7 +97,7 @@ func (l *limits) apply(c *service.Config, log *slog.Logger, metrics prometheus.R
 		l.MaxSpool = defaultSpool
 		var fs syscall.Statfs_t
 		if syscall.Statfs(os.TempDir(), &fs) == nil {
-			l.MaxSpool = size(max(min(int64(fs.Bavail)*int64(fs.Bsize)/2, 64<<30), 1))
+			l.MaxSpool = size(max(min(int64(fs.Bavail*uint64(fs.Bsize))/2, 64<<30), 1))
 		}
 	}
 	descriptors := admission.Descriptors()

@@ -17,7 +17,7 @@ const hardStop = 900 * time.Millisecond
 func notify(ctx context.Context, log *slog.Logger, deadline time.Duration) (stop func()) {
 	tell := func(state string) {
 		if _, err := systemd.SdNotify(false, state); err != nil {
-			log.Warn("systemd cannot be told", "state", state, "error", err)
+			log.WarnContext(ctx, "systemd cannot be told", "state", state, "error", err)
 		}
 	}
 	tell(systemd.SdNotifyReady)
@@ -27,8 +27,8 @@ func notify(ctx context.Context, log *slog.Logger, deadline time.Duration) (stop
 		select {
 		case <-ended:
 		case <-time.After(deadline + hardStop):
-			log.Error("the process does not end by itself")
-			os.Exit(exitFailed) //nolint:forbidigo // nothing else is left
+			log.ErrorContext(ctx, "the process does not end by itself")
+			os.Exit(exitFailed) // nothing else is left
 		}
 	})
 	return func() { unhook(); close(ended) }

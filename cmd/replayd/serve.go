@@ -145,7 +145,7 @@ func (c *serveCmd) Run(ctx context.Context, con console) error {
 		if web, err = daemon.NewWeb(c.WebOrigin); err != nil {
 			return err
 		}
-		log.Info("serving browsers", "address", doors.web.Addr().String())
+		log.InfoContext(ctx, "serving browsers", "address", doors.web.Addr().String())
 	}
 	if doors.metrics != nil {
 		mux := http.NewServeMux()

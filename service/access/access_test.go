@@ -240,7 +240,7 @@ func TestHandler(t *testing.T) {
 		{Debug, "localhost", "limited", http.StatusForbidden},
 		{Debug, "localhost", "all", http.StatusOK},
 	} {
-		r := httptest.NewRequest(http.MethodGet, "http://"+test.host+"/x", nil)
+		r := httptest.NewRequest(http.MethodGet, "http://"+test.host+"/x", http.NoBody)
 		if test.token != "" {
 			r.Header.Set("Authorization", "bearer "+test.token)
 		}

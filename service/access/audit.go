@@ -42,9 +42,10 @@ func (u *Use) note(req any) {
 		return
 	}
 	name := ""
-	if m, ok := req.(interface{ GetReplay() string }); ok {
+	switch m := req.(type) {
+	case interface{ GetReplay() string }:
 		name = m.GetReplay()
-	} else if m, ok := req.(interface{ GetDirectory() string }); ok {
+	case interface{ GetDirectory() string }:
 		name = m.GetDirectory()
 	}
 	if name != "" {

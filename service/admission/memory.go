@@ -26,8 +26,8 @@ func thereBelow(root string) int64 {
 			most = min(most, n)
 		}
 	}
-	groups := filepath.Join(root, "sys/fs/cgroup")
-	text, _ := os.ReadFile(filepath.Join(root, "proc/self/cgroup"))
+	groups := filepath.Join(root, "sys", "fs", "cgroup")
+	text, _ := os.ReadFile(filepath.Join(root, "proc", "self", "cgroup"))
 	for line := range strings.Lines(string(text)) {
 		// hierarchy-ID:controllers:path; version 2 has no controllers.
 		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
@@ -46,7 +46,7 @@ func thereBelow(root string) int64 {
 			note(filepath.Join(groups, "memory", "memory.limit_in_bytes"))
 		}
 	}
-	info, _ := os.ReadFile(filepath.Join(root, "proc/meminfo"))
+	info, _ := os.ReadFile(filepath.Join(root, "proc", "meminfo"))
 	for line := range strings.Lines(string(info)) {
 		if fields := strings.Fields(line); len(fields) >= 2 && fields[0] == "MemTotal:" {
 			if kib, err := strconv.ParseInt(fields[1], 10, 64); err == nil && kib < 1<<50 {

@@ -68,8 +68,8 @@ var preface = []byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
 type Conn struct {
 	net.Conn
 
-	abused func(Abuse)
-	buckets
+	abused  func(Abuse)
+	full    buckets
 	began   int // bytes of the preface that were read
 	plain   bool
 	head    [9]byte
@@ -80,7 +80,7 @@ type Conn struct {
 
 // New returns a connection that closes itself when it is abused, and calls abused then, once.
 func New(conn net.Conn, abused func(Abuse)) *Conn {
-	return &Conn{Conn: conn, abused: abused, buckets: buckets{}}
+	return &Conn{Conn: conn, abused: abused, full: buckets{}}
 }
 
 // Read implements net.Conn.
@@ -95,7 +95,7 @@ func (c *Conn) Read(p []byte) (int, error) {
 	if sort := c.scan(p[:n]); sort != "" {
 		c.failure = ErrAbused
 		c.abused(sort)
-		_ = c.Conn.Close()
+		_ = c.Close()
 		return 0, ErrAbused
 	}
 	return n, err
@@ -140,7 +140,7 @@ func (c *Conn) scan(b []byte) Abuse {
 		}
 		c.have = 0
 		c.left = int64(c.head[0])<<16 | int64(c.head[1])<<8 | int64(c.head[2])
-		if sort := sortOf(c.head[3], c.head[4], c.left); sort != "" && !c.admit(sort, time.Now()) {
+		if sort := sortOf(c.head[3], c.head[4], c.left); sort != "" && !c.full.admit(sort, time.Now()) {
 			return sort
 		}
 	}

@@ -78,7 +78,7 @@ func (w *windows) header() error {
 		w.blind = true
 		return nil
 	}
-	window := int64(0)
+	var window int64
 	if single {
 		var field [8]byte
 		copy(field[:], h[at:n])

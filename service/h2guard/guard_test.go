@@ -1,0 +1,93 @@
+package h2guard
+
+import (
+	"bytes"
+	"io"
+	"math/rand/v2"
+	"net"
+	"testing"
+	"time"
+
+	"golang.org/x/net/http2"
+)
+
+// fed is a connection from which bytes come in pieces.
+type fed struct {
+	net.Conn
+
+	data   []byte
+	piece  int
+	closed bool
+}
+
+func (f *fed) Read(p []byte) (int, error) {
+	if f.closed || len(f.data) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(p[:min(len(p), f.piece)], f.data)
+	f.data = f.data[n:]
+	return n, nil
+}
+
+func (f *fed) Close() error { f.closed = true; return nil }
+
+// TestCounts: whatever pieces the bytes come in, as many frames as are fine pass, one more closes the connection, and what good
+// clients send is not counted.
+func TestCounts(t *testing.T) {
+	for sort, write := range map[Abuse]func(f *http2.Framer) error{
+		Resets:        func(f *http2.Framer) error { return f.WriteRSTStream(1, 8) },
+		EmptyData:     func(f *http2.Framer) error { return f.WriteData(1, false, nil) },
+		Pings:         func(f *http2.Framer) error { return f.WritePing(false, [8]byte{}) },
+		Settings:      func(f *http2.Framer) error { return f.WriteSettings() },
+		Priorities:    func(f *http2.Framer) error { return f.WritePriority(1, http2.PriorityParam{}) },
+		Continuations: func(f *http2.Framer) error { return f.WriteContinuation(1, false, nil) },
+		"": func(f *http2.Framer) error {
+			_ = f.WriteData(1, true, nil)
+			_ = f.WriteData(1, false, []byte{0})
+			_ = f.WriteSettingsAck()
+			return f.WritePing(true, [8]byte{})
+		},
+	} {
+		fine := int(rates[sort].burst)
+		for _, more := range []int{0, 1} {
+			var b bytes.Buffer
+			b.WriteString(http2.ClientPreface)
+			f := http2.NewFramer(&b, nil)
+			for range fine + 500*more {
+				if err := write(f); err != nil {
+					t.Fatal(err)
+				}
+			}
+			data := b.Bytes()
+			inner := &fed{data: data, piece: 1 + rand.IntN(50)}
+			var met Abuse
+			got, err := io.ReadAll(New(inner, func(a Abuse) { met = a }))
+			switch abused := more > 0 && sort != ""; {
+			case abused && (met != sort || !inner.closed || err == nil):
+				t.Errorf("too many %s: met %q, closed %v, %v", sort, met, inner.closed, err)
+			case !abused && (met != "" || err != nil || !bytes.Equal(got, data)):
+				t.Errorf("%d %s: met %q, %d of %d bytes, %v", fine, sort, met, len(got), len(data), err)
+			}
+		}
+	}
+	b := buckets{}
+	now := time.Now()
+	for i := range 100_000 { // at the allowed rate for ever
+		if !b.admit(Pings, now.Add(time.Duration(i)*time.Second/20)) {
+			t.Fatalf("the %d. PING at 20/s is too many", i)
+		}
+	}
+}
+
+// FuzzScan: what is read is passed on as it is, however long it lasts.
+func FuzzScan(f *testing.F) {
+	f.Add([]byte(http2.ClientPreface+"\x00\x00\x00\x04\x00\x00\x00\x00\x00"), 3)
+	f.Add([]byte("GET / HTTP/1.1\r\n\r\n"), 1)
+	f.Fuzz(func(t *testing.T, data []byte, piece int) {
+		met := false
+		got, _ := io.ReadAll(New(&fed{data: data, piece: max(1, piece%100)}, func(Abuse) { met = true }))
+		if !met && !bytes.Equal(got, data) {
+			t.Errorf("%q became %q", data, got)
+		}
+	})
+}
