@@ -211,7 +211,7 @@ func (a *arrivals) stream(ctx context.Context, s settings, ready func()) {
 		if !caughtUp {
 			var r replaydv1.StreamEventsResponse
 			check(proto.Unmarshal(raw.Bytes, &r))
-			if caughtUp = r.GetState().GetState() == replaydv1.State_STATE_CAUGHT_UP; caughtUp {
+			if caughtUp = r.GetFollowStatus().GetState() == replaydv1.FollowState_FOLLOW_STATE_CAUGHT_UP; caughtUp {
 				ready()
 			}
 			continue
