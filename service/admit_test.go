@@ -169,11 +169,11 @@ func TestDrainsWhateverHandlersDo(t *testing.T) {
 	release := make(chan struct{})
 	defer close(release)
 	entered := make(chan struct{}, 8)
-	defer service.SetCodecs(codecWith(func(encode.Reader, *encode.Batch) error {
+	t.Cleanup(service.SetCodecs(codecWith(func(encode.Reader, *encode.Batch) error {
 		entered <- struct{}{}
 		<-release // as a file system that does not answer, or an endless loop
 		return encode.ErrYield
-	}))()
+	})))
 	dir := t.TempDir()
 	replay := copyIn(t, dir, finishedSample)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

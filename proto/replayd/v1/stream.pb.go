@@ -581,8 +581,8 @@ type Start struct {
 	//	*Start_Now
 	At isStart_At `protobuf_oneof:"at"`
 	// True sends the state at that place first: what a client would know that had read everything before it, as
-	// player_state events of a teehistorian file, and of a dem as an entity_entered event for every entity. A map has none. Not
-	// implemented yet: of a dem with another start than now, and of StarCraft II.
+	// player_state events of a teehistorian file, and of a dem as an entity_entered event for every entity. A map has none; that of
+	// StarCraft II is not implemented yet.
 	WithState     bool `protobuf:"varint,5,opt,name=with_state,json=withState,proto3" json:"with_state,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -353,8 +353,8 @@ class Start(google.protobuf.message.Message):
     """At the last so many events that the filters let through; fewer when there are fewer. 1 to 1000000."""
     with_state: builtins.bool
     """True sends the state at that place first: what a client would know that had read everything before it, as
-    player_state events of a teehistorian file, and of a dem as an entity_entered event for every entity. A map has none. Not
-    implemented yet: of a dem with another start than now, and of StarCraft II.
+    player_state events of a teehistorian file, and of a dem as an entity_entered event for every entity. A map has none; that of
+    StarCraft II is not implemented yet.
     """
     @property
     def now(self) -> Global___Now:

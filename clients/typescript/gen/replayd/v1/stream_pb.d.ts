@@ -192,8 +192,8 @@ export declare type Start = Message<"replayd.v1.Start"> & {
 
   /**
    * True sends the state at that place first: what a client would know that had read everything before it, as
-   * player_state events of a teehistorian file, and of a dem as an entity_entered event for every entity. A map has none. Not
-   * implemented yet: of a dem with another start than now, and of StarCraft II.
+   * player_state events of a teehistorian file, and of a dem as an entity_entered event for every entity. A map has none; that of
+   * StarCraft II is not implemented yet.
    *
    * @generated from field: bool with_state = 5;
    */
