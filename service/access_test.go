@@ -331,6 +331,18 @@ func TestScopeOfWhatIsFound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	for { // what is there
+		resp, err := watch.Recv()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(resp.String(), others) {
+			t.Fatalf("a watcher is shown the other root: %v", resp)
+		}
+		if resp.GetInitialDone() {
+			break
+		}
+	}
 	every, err := g.client.WatchReplays(as(timeout(t), "all"), &replaydv1.WatchReplaysRequest{})
 	if err != nil {
 		t.Fatal(err)
