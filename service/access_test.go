@@ -331,7 +331,32 @@ func TestScopeOfWhatIsFound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	for { // what is there
+		resp, err := watch.Recv()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(resp.String(), others) {
+			t.Fatalf("a watcher is shown the other root: %v", resp)
+		}
+		if resp.GetInitialDone() {
+			break
+		}
+	}
+	every, err := g.client.WatchReplays(as(timeout(t), "all"), &replaydv1.WatchReplaysRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
 	write(t, filepath.Join(secret, "new.teehistorian"), gameOf{number: 3, server: "s", start: time.Now()}.data(t))
+	for { // first: the daemon knows of it, then
+		resp, err := every.Recv()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(resp.String(), others+"/new.teehistorian") {
+			break
+		}
+	}
 	write(t, filepath.Join(dir, "new.teehistorian"), gameOf{number: 4, server: "s", start: time.Now()}.data(t))
 	for {
 		resp, err := watch.Recv()
