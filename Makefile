@@ -23,6 +23,9 @@ BENCH     ?= .
 FULL     := ./decoders/... ./service/...
 SHARING  := -run 'Shared|Sample|Golden|Seek' ./decoders/dem ./decoders/sc2replay
 
+# What does one thing after the other, and long: it runs without the race detector only.
+ALONE    := Edit|KilledIndex|StartFromCheckpoints
+
 # The race detector takes a C compiler.
 RACE := $(if $(shell command -v $${CC:-gcc} || true),-race)
 
@@ -48,7 +51,7 @@ test: ## Run the tests, with the race detector where there is a C compiler
 ifeq ($(PKG),./...)
 	$(GO) test -timeout 15m $(FULL)
 	$(GO) test $(RACE) -short -timeout 15m $(SHARING)
-	$(GO) test $(RACE) -timeout 15m $$($(GO) list ./... | grep -vE '/(decoders|service/encode)(/|$$)')
+	$(GO) test $(RACE) -short -skip '$(ALONE)' -timeout 15m $$($(GO) list ./... | grep -vE '/(decoders|service/encode)(/|$$)')
 else
 	$(GO) test $(RACE) -timeout 30m $(PKG)
 endif
