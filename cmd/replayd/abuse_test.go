@@ -32,7 +32,6 @@ var attacks = map[string]func(f *http2.Framer, stream uint32) error{
 		}
 		return f.WriteData(1, false, nil)
 	},
-	"pings":    func(f *http2.Framer, _ uint32) error { return f.WritePing(false, [8]byte{}) },
 	"settings": func(f *http2.Framer, _ uint32) error { return f.WriteSettings() },
 }
 

@@ -1,10 +1,11 @@
 // Package h2guard closes HTTP/2 connections that are abused: by frames that cost a server much and their sender nothing. gRPC
 // has no hook for that, so the heads of frames are counted where they are read, behind TLS.
 //
-// What is counted (RFC 9113): streams that are begun and reset at once, DATA frames that are empty and end nothing, PING,
+// What is counted (RFC 9113): streams that are begun and reset at once, DATA frames that are empty and end nothing,
 // SETTINGS, PRIORITY and WINDOW_UPDATE frames, and CONTINUATION frames. Each sort has a bucket that leaks: so many a second, and
-// so many at once, are fine. What clients do for good reasons is far below: a keepalive PING each ten seconds, one PING for each
-// measuring of the bandwidth, a WINDOW_UPDATE for some kilobytes that they read.
+// so many at once, are fine. What clients do for good reasons is far below: a WINDOW_UPDATE for some kilobytes that
+// they read. PING frames are not counted: gRPC's clients measure the connection by one for each batch that they get, thousands a
+// second, and gRPC itself closes connections that send them without need.
 //
 // A connection that is not HTTP/2, which its first bytes tell, is passed on as it is.
 package h2guard
@@ -24,7 +25,6 @@ const (
 	typePriority     = 0x2
 	typeReset        = 0x3
 	typeSettings     = 0x4
-	typePing         = 0x6
 	typeWindowUpdate = 0x8
 	typeContinuation = 0x9
 
@@ -39,7 +39,6 @@ type Abuse string
 const (
 	Resets        Abuse = "resets"
 	EmptyData     Abuse = "empty_data"
-	Pings         Abuse = "pings"
 	Settings      Abuse = "settings"
 	Priorities    Abuse = "priorities"
 	Updates       Abuse = "window_updates"
@@ -52,7 +51,6 @@ type rate struct{ second, burst float64 }
 var rates = map[Abuse]rate{
 	Resets:        {200, 1000},
 	EmptyData:     {20, 200},
-	Pings:         {20, 200},
 	Settings:      {2, 20},
 	Priorities:    {10, 200},
 	Updates:       {100_000, 200_000},
@@ -156,10 +154,6 @@ func sortOf(kind, flags byte, length int64) Abuse {
 		}
 	case typeReset:
 		return Resets
-	case typePing:
-		if flags&flagAck == 0 {
-			return Pings
-		}
 	case typeSettings:
 		if flags&flagAck == 0 {
 			return Settings
