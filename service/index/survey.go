@@ -153,6 +153,9 @@ func (x *Index) survey(e *Entry, pause func() error) *Entry {
 	if !e.Growable() {
 		s.State = nil
 	}
+	if e.Growable() && s.Offset > e.Size { // it grew while it was decoded: that is told before its end, after which nothing grows
+		_, _, _ = x.look(e.Name)
+	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for i := range s.Names {
