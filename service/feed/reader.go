@@ -19,8 +19,7 @@ type Reader struct {
 	// lines of the cache as possible.
 	feed     *Feed
 	own      encode.Reader // reads the file; nil while the feed serves
-	last     encode.Reader // with Options.StateAgain, own as it was where the feed began to serve again
-	told     bool          // the caller knows of last
+	last     encode.Reader // with Options.StateAgain, own as it was where the feed began to serve again; nil from the next Fill on
 	filter   *filter.Filter
 	position decoders.Position
 	filtered uint64
@@ -95,18 +94,20 @@ func (r *Reader) Fill(b *encode.Batch) error {
 		return encode.ErrDone
 	}
 	v := r.feed.view()
-	if r.own != nil && (!r.ready || !r.attach(&v)) {
-		err := r.fillOwn(b)
-		if errors.Is(err, decoders.ErrMore) && v.failed() {
-			return v.ended // nobody would tell of more
+	if r.own != nil {
+		if !r.ready || !r.attach(&v) {
+			err := r.fillOwn(b)
+			if errors.Is(err, decoders.ErrMore) && v.failed() {
+				return v.ended // no notification of more would arrive
+			}
+			return err
 		}
-		return err
+		if r.last != nil {
+			return encode.ErrYield // so that the caller may ask for the state here
+		}
+	} else if r.last != nil {
+		r.last = nil
 	}
-	if r.last != nil && !r.told {
-		r.told = true
-		return encode.ErrYield // so that the caller may ask for the state here
-	}
-	r.last, r.told = nil, false
 	if len(v.segments) > 0 && r.position.Before(v.segments[0].start) {
 		return r.detach()
 	}
