@@ -127,8 +127,8 @@ func replayOf(ctx context.Context, file *source.File, req *replaydv1.StreamEvent
 	if r.Filter, err = filter.Compile(&codec.Filters, req.GetInclude(), req.GetExclude()); err != nil {
 		return nil, err
 	}
-	if r.StateFilter, err = filter.CompileState(&codec.Filters, req.GetInclude(), req.GetExclude()); err != nil {
-		return nil, err
+	r.StateFilter = func() (*filter.Filter, error) {
+		return filter.CompileState(&codec.Filters, req.GetInclude(), req.GetExclude())
 	}
 	switch req.GetEncoding() {
 	case replaydv1.Encoding_ENCODING_UNSPECIFIED, replaydv1.Encoding_ENCODING_ROWS:

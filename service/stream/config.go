@@ -76,8 +76,9 @@ type Replay struct {
 	Info *replaydv1.Replay
 	// Filter decides which events are sent; nil sends all.
 	Filter *filter.Filter
-	// StateFilter decides what is told of a state; nil tells all.
-	StateFilter *filter.Filter
+	// StateFilter returns the filter of the events that a state consists of; a nil filter sends all. It is called when a state
+	// is asked for. It may be nil, which sends all.
+	StateFilter func() (*filter.Filter, error)
 	// Checkpoints returns what keeps states of decoders of the file while it has that identity; nil keeps none.
 	Checkpoints func(identity string) encode.Checkpoints
 	// Open starts to read the replay. It may be called several times, and the readers are used one after the other.

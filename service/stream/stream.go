@@ -232,7 +232,7 @@ func (s *stream) begin(start Start) (outcome, error) {
 	// Only now, all of it: until the client knows of this replay, cursors are of the one before it.
 	s.at.Format, s.at.Replay = s.replay.Codec.Format, cursor.HashOf(s.replay.Info.GetIdentity())
 	s.reach()
-	s.at.State = s.State || start.Cursor != nil && start.Cursor.State
+	s.at.State = s.sendsState(start)
 	if err := s.announce(); err != nil {
 		return how, err
 	}
@@ -272,7 +272,6 @@ func (s *stream) open(start Start) error {
 	options := encode.Options{
 		Filter: s.replay.Filter, Columns: s.replay.Columns, RevealSecrets: s.replay.RevealSecrets,
 		Checkpoints: s.replay.Checkpoints, ResolvePlayers: s.replay.ResolvePlayers, Roster: s.replay.Roster,
-		StateFilter: s.replay.StateFilter,
 	}
 	switch {
 	case start.Cursor != nil && s.replay.Follower != nil &&
@@ -290,9 +289,13 @@ func (s *stream) open(start Start) error {
 	default:
 		options.Start.Tick, options.Start.Now = start.Tick, start.Now
 	}
-	options.State = s.State || start.Cursor != nil && start.Cursor.State
-	options.StateAgain = s.State && s.Slow == replaydv1.SlowConsumer_SLOW_CONSUMER_DROP
 	var err error
+	if options.State = s.sendsState(start); options.State && s.replay.StateFilter != nil {
+		if options.StateFilter, err = s.replay.StateFilter(); err != nil {
+			return err
+		}
+	}
+	options.StateAgain = s.State && s.Slow == replaydv1.SlowConsumer_SLOW_CONSUMER_DROP
 	if s.reader, err = s.replay.Open(options); err != nil {
 		return err
 	}
@@ -307,6 +310,11 @@ func (s *stream) open(start Start) error {
 		return ErrCursorReplay
 	}
 	return nil
+}
+
+// sendsState reports whether the state is sent at that start: the request or the cursor asks for it.
+func (s *stream) sendsState(start Start) bool {
+	return s.State || start.Cursor != nil && start.Cursor.State
 }
 
 // checkFilter refuses a filter that lets nothing of this replay through, as its header tells.
