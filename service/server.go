@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -12,9 +13,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/replayd/replayd/decoders"
@@ -190,9 +188,9 @@ func (s *Server) ListReplays(
 	if err != nil {
 		return nil, err
 	}
-	view := req.GetView()
-	if view == replaydv1.ReplayView_REPLAY_VIEW_UNSPECIFIED {
-		view = replaydv1.ReplayView_REPLAY_VIEW_BASIC
+	view, err := viewOf(req.GetView(), replaydv1.ReplayView_REPLAY_VIEW_BASIC)
+	if err != nil {
+		return nil, err
 	}
 	if view != replaydv1.ReplayView_REPLAY_VIEW_BASIC && size > maxViewPage {
 		return nil, badRequest("page_size", fmt.Sprintf("must be %d at most with this view", maxViewPage))
@@ -206,7 +204,7 @@ func (s *Server) ListReplays(
 	resp := &replaydv1.ListReplaysResponse{NextPageToken: page.Next}
 	for _, e := range page.Replays {
 		r, err := s.view(ctx, e, view)
-		if err != nil && (ctx.Err() != nil || status.Code(err) == codes.InvalidArgument) {
+		if _, refused := errors.AsType[*admission.RefusedError](err); refused || err != nil && ctx.Err() != nil {
 			return nil, s.fail(ctx, err, e.Name)
 		}
 		resp.Replays = append(resp.Replays, r) // also one that is damaged, or was removed meanwhile
@@ -224,16 +222,16 @@ func (s *Server) GetReplay(
 	if err := checkName("replay", req.GetReplay()); err != nil {
 		return nil, err
 	}
+	view, err := viewOf(req.GetView(), replaydv1.ReplayView_REPLAY_VIEW_FULL)
+	if err != nil {
+		return nil, err
+	}
 	e, err := s.index.Get(ctx, req.GetReplay(), scopeOf(ctx))
 	if err == nil {
 		err = seen(ctx, e.Name, e.Format)
 	}
 	if err != nil {
 		return nil, s.fail(ctx, err, req.GetReplay())
-	}
-	view := req.GetView()
-	if view == replaydv1.ReplayView_REPLAY_VIEW_UNSPECIFIED {
-		view = replaydv1.ReplayView_REPLAY_VIEW_FULL
 	}
 	replay, err := s.view(ctx, e, view)
 	if err == nil {
@@ -243,20 +241,6 @@ func (s *Server) GetReplay(
 		return nil, s.fail(ctx, err, req.GetReplay())
 	}
 	return &replaydv1.GetReplayResponse{Replay: replay}, nil
-}
-
-// view is as much of a replay as a view asks for; with an error as much as is known all the same.
-func (s *Server) view(ctx context.Context, e *index.Entry, view replaydv1.ReplayView) (*replaydv1.Replay, error) {
-	r := s.describeEntry(e)
-	switch view {
-	case replaydv1.ReplayView_REPLAY_VIEW_BASIC:
-		return r, nil
-	case replaydv1.ReplayView_REPLAY_VIEW_FULL:
-		return r, s.addHeader(ctx, r)
-	case replaydv1.ReplayView_REPLAY_VIEW_PLAYERS:
-		return r, s.addPlayers(ctx, e, r)
-	}
-	return r, badRequest("view", "is unknown")
 }
 
 // complete adds to the description of a replay that is streamed what takes looking at other files. That these cannot be
@@ -269,52 +253,6 @@ func (s *Server) complete(ctx context.Context, r *replaydv1.Replay) error {
 	}
 	r.MapReplay = name
 	return ctx.Err()
-}
-
-// addHeader adds what the file says of itself.
-func (s *Server) addHeader(ctx context.Context, r *replaydv1.Replay) error {
-	file, err := s.Catalog.Open(r.GetName())
-	if err != nil {
-		return err
-	}
-	defer func() { _ = file.Close() }()
-	described, err := Describe(ctx, file)
-	if err != nil {
-		return err
-	}
-	known := proto.CloneOf(r)
-	proto.Reset(r)
-	proto.Merge(r, described)
-	r.State = known.GetState()
-	if r.LastTick == nil {
-		r.LastTick = known.LastTick
-	}
-	if r.GetDuration() == nil {
-		r.Duration = known.GetDuration()
-	}
-	return nil
-}
-
-// addPlayers adds who is there, or was.
-func (s *Server) addPlayers(ctx context.Context, e *index.Entry, r *replaydv1.Replay) error {
-	codec, err := codecOf(e.Format)
-	if err != nil {
-		return err
-	}
-	if codec.Players == nil {
-		err := s.addHeader(ctx, r)
-		r.Header = nil
-		return err
-	}
-	if e = s.index.Refresh(ctx, e); e.Survey == nil {
-		return nil
-	}
-	roster := e.Survey.Roster
-	if before := s.rosterSeen(ctx, access.Of(ctx), e.Previous); before != nil {
-		roster, _ = codec.CarryRoster(roster, before)
-	}
-	r.Players, r.PlayersTick = codec.Players(roster), &e.Survey.LastTick
-	return nil
 }
 
 // CreateReplay implements the API. It is not there yet.
