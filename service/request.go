@@ -12,8 +12,8 @@ import (
 
 	"github.com/replayd/replayd/decoders"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service/codec"
 	"github.com/replayd/replayd/service/cursor"
-	"github.com/replayd/replayd/service/encode"
 	"github.com/replayd/replayd/service/filter"
 	"github.com/replayd/replayd/service/index"
 	"github.com/replayd/replayd/service/source"
@@ -110,25 +110,25 @@ func replayOf(ctx context.Context, file *source.File, req *replaydv1.StreamEvent
 		return nil, err
 	}
 	info := file.Info()
-	codec, err := codecOf(info.Format)
+	c, err := codecOf(info.Format)
 	if err != nil {
 		return nil, err
 	}
-	if req.GetResolvePlayers() && !codec.ResolvesPlayers {
+	if req.GetResolvePlayers() && !c.ResolvesPlayers {
 		return nil, badRequest("resolve_players", fmt.Sprintf("events of format %v cannot be resolved: GetReplay has its players", info.Format))
 	}
-	r := &stream.Replay{Codec: codec, ResolvePlayers: req.GetResolvePlayers(), Info: describeInfo(&info), Present: info.Size}
+	r := &stream.Replay{Codec: c, ResolvePlayers: req.GetResolvePlayers(), Info: describeInfo(&info), Present: info.Size}
 	if info.Compression != source.Plain {
 		r.Present = -1 // bytes on disk are no measure of bytes read
 	}
-	if req.GetStart().GetWithState() && codec.Stateless != "" {
-		return nil, notImplemented("start.with_state", codec.Stateless)
+	if req.GetStart().GetWithState() && c.Stateless != "" {
+		return nil, notImplemented("start.with_state", c.Stateless)
 	}
-	if r.Filter, err = filter.Compile(&codec.Filters, req.GetInclude(), req.GetExclude()); err != nil {
+	if r.Filter, err = filter.Compile(&c.Filters, req.GetInclude(), req.GetExclude()); err != nil {
 		return nil, err
 	}
 	r.StateFilter = func() (*filter.Filter, error) {
-		return filter.CompileState(&codec.Filters, req.GetInclude(), req.GetExclude())
+		return filter.CompileState(&c.Filters, req.GetInclude(), req.GetExclude())
 	}
 	switch req.GetEncoding() {
 	case replaydv1.Encoding_ENCODING_UNSPECIFIED, replaydv1.Encoding_ENCODING_ROWS:
@@ -138,17 +138,17 @@ func replayOf(ctx context.Context, file *source.File, req *replaydv1.StreamEvent
 		return nil, badRequest("encoding", "is unknown")
 	}
 	// Unpacked here, if need be, so that the client hears of a file that cannot be.
-	first, err := input(ctx, file, codec)
+	first, err := input(ctx, file, c)
 	if err != nil {
 		return nil, err
 	}
 	last := first
-	r.Open = func(o encode.Options) (encode.Reader, error) {
+	r.Open = func(o codec.Options) (codec.Reader, error) {
 		last = first
 		if first.At == nil { // what is read from front to back can be read only once
 			first = file.Input()
 		}
-		return codec.Open(last, o)
+		return c.Open(last, o)
 	}
 	if first.At == nil && info.Compression != source.Plain {
 		r.Rest = func() error { return readRest(last.Front) }

@@ -21,7 +21,7 @@ import (
 	"github.com/replayd/replayd/service/admission"
 	"github.com/replayd/replayd/service/catalog"
 	"github.com/replayd/replayd/service/checkpoint"
-	"github.com/replayd/replayd/service/encode"
+	"github.com/replayd/replayd/service/codec"
 	"github.com/replayd/replayd/service/index"
 	"github.com/replayd/replayd/service/stream"
 	"github.com/replayd/replayd/service/watch"
@@ -134,12 +134,12 @@ func NewServer(c Config) (*Server, error) {
 	s.index, err = index.Open(index.Config{
 		Files: c.Catalog, Watcher: c.Watcher, Log: s.Log, Describe: Describe, Path: c.IndexPath, Depth: c.IndexDepth,
 		Budget: c.SurveyBudget,
-		Codec: func(f decoders.Format) *encode.Codec {
-			codec, err := codecOf(f)
+		Codec: func(f decoders.Format) *codec.Codec {
+			known, err := codecOf(f)
 			if err != nil {
 				return nil
 			}
-			return codec
+			return known
 		},
 	})
 	if err != nil {
@@ -312,7 +312,7 @@ func (s *Server) GetServerInfo(
 }
 
 // kindsOf describes the kinds of events of a format.
-func kindsOf(c *encode.Codec) (kinds []*replaydv1.KindInfo) {
+func kindsOf(c *codec.Codec) (kinds []*replaydv1.KindInfo) {
 	list := c.NewEventList().ProtoReflect().Descriptor().Fields()
 	for _, k := range c.Filters.Kinds[1:] {
 		info := &replaydv1.KindInfo{Name: k.Name, Columns: list.ByName(protoreflect.Name(k.Name+"_columns")) != nil}
@@ -341,7 +341,7 @@ func incident(ctx context.Context, log *slog.Logger, what string, err any, repla
 }
 
 // codecOf returns the codec of a format.
-func codecOf(f decoders.Format) (*encode.Codec, error) {
+func codecOf(f decoders.Format) (*codec.Codec, error) {
 	for _, c := range codecs {
 		if c.Format == f {
 			return c, nil

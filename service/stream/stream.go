@@ -12,8 +12,8 @@ import (
 
 	"github.com/replayd/replayd/decoders"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service/codec"
 	"github.com/replayd/replayd/service/cursor"
-	"github.com/replayd/replayd/service/encode"
 	"github.com/replayd/replayd/service/frame"
 )
 
@@ -44,14 +44,14 @@ type stream struct {
 	canceled <-chan struct{}
 
 	replay *Replay // what is streamed now
-	reader encode.Reader
+	reader codec.Reader
 	list   protowire.Number // the field of EventBatch in which its events travel
-	batch  encode.Batch
+	batch  codec.Batch
 	events *[]byte             // what batch.Events borrowed from the pool; nil while it has memory of its own, or none
 	cursor [cursor.MaxLen]byte // memory for cursorBytes
 	outbox frame.Outbox
-	pusher encode.Pusher // who sends for the stream while it waits; see push
-	pushed error         // why that went wrong
+	pusher codec.Pusher // who sends for the stream while it waits; see push
+	pushed error        // why that went wrong
 
 	// at is the cursor behind the last event that was sent. Its Replay is 0 until the identity is known.
 	at       cursor.Cursor
@@ -269,7 +269,7 @@ func (s *stream) reach() {
 
 // open opens the replay and reads its header.
 func (s *stream) open(start Start) error {
-	options := encode.Options{
+	options := codec.Options{
 		Filter: s.replay.Filter, Columns: s.replay.Columns, RevealSecrets: s.replay.RevealSecrets,
 		Checkpoints: s.replay.Checkpoints, ResolvePlayers: s.replay.ResolvePlayers, Roster: s.replay.Roster,
 	}
@@ -327,7 +327,7 @@ func (s *stream) checkFilter() error {
 }
 
 // header reads the header. A file that ends inside it is an error: there is nothing to announce.
-func (s *stream) header(r encode.Reader) error {
+func (s *stream) header(r codec.Reader) error {
 	how, err := s.advance(func() error { return r.Header(s.replay.Info) })
 	switch {
 	case err != nil || how == done:
@@ -430,7 +430,7 @@ func (s *stream) linger() (outcome, error) {
 }
 
 // listField finds the field of a message in which a format's events travel.
-func listField(c *encode.Codec, of proto.Message) (protowire.Number, error) {
+func listField(c *codec.Codec, of proto.Message) (protowire.Number, error) {
 	want := c.NewEventList().ProtoReflect().Descriptor().FullName()
 	fields := of.ProtoReflect().Descriptor().Fields()
 	for i := range fields.Len() {
