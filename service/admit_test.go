@@ -18,6 +18,7 @@ import (
 	"github.com/replayd/replayd/service/admission"
 	"github.com/replayd/replayd/service/codec"
 	"github.com/replayd/replayd/service/codec/teehistorian"
+	"github.com/replayd/replayd/service/source"
 )
 
 // TestStalledUpload: an upload that sends nothing, at its beginning or in the middle, ends, and holds nothing any more; one that
@@ -115,7 +116,7 @@ func (r slowReader) Fill(b *codec.Batch) error { return r.fill(b) }
 func codecWith(fill func(codec.Reader, *codec.Batch) error) *codec.Codec {
 	c := teehistorian.Codec
 	open := c.Open
-	c.Open = func(in codec.Input, o codec.Options) (codec.Reader, error) {
+	c.Open = func(in source.Input, o codec.Options) (codec.Reader, error) {
 		r, err := open(in, o)
 		return slowReader{r, func(b *codec.Batch) error { return fill(r, b) }}, err
 	}

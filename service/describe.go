@@ -27,10 +27,10 @@ func describeInfo(info *source.Info) *replaydv1.Replay {
 
 // input returns the bytes of a file as its format wants to read them. A compressed file of a format that is read in any
 // order is unpacked to a temporary file first.
-func input(ctx context.Context, file *source.File, c *codec.Codec) (codec.Input, error) {
+func input(ctx context.Context, file *source.File, c *codec.Codec) (source.Input, error) {
 	if info := file.Info(); c.RandomAccess && (info.Size < 0 || info.Compression != source.Plain) {
 		if err := file.Spool(ctx); err != nil {
-			return codec.Input{}, err
+			return source.Input{}, err
 		}
 	}
 	return file.Input(), nil

@@ -24,6 +24,7 @@ import (
 	"github.com/replayd/replayd/service"
 	"github.com/replayd/replayd/service/codec"
 	"github.com/replayd/replayd/service/codec/teehistorian"
+	"github.com/replayd/replayd/service/source"
 	"github.com/replayd/replayd/service/streamtest"
 	"github.com/replayd/replayd/service/watch"
 )
@@ -346,7 +347,7 @@ func chainOf(t *testing.T) (paths []string, replays []streamtest.Replay) {
 	}
 	var links []link
 	for _, path := range find(t, samples("teehistorian", "mapchange"), ".teehistorian") {
-		in := codec.Input{At: bytes.NewReader(read(t, path)), Size: int64(len(read(t, path)))}
+		in := source.Input{At: bytes.NewReader(read(t, path)), Size: int64(len(read(t, path)))}
 		r, err := streamtest.Describe(&teehistorian.Codec, in)
 		if err != nil {
 			t.Fatal(err)
@@ -532,7 +533,7 @@ func (panicking) Fill(*codec.Batch) error { panic("a defect of the decoder") }
 // TestPanic: a defect ends one stream by an incident that the log has, and nothing else.
 func TestPanic(t *testing.T) {
 	defective := teehistorian.Codec
-	defective.Open = func(in codec.Input, o codec.Options) (codec.Reader, error) {
+	defective.Open = func(in source.Input, o codec.Options) (codec.Reader, error) {
 		r, err := teehistorian.Codec.Open(in, o)
 		return panicking{r}, err
 	}

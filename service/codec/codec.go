@@ -3,7 +3,6 @@ package codec
 import (
 	"context"
 	"errors"
-	"io"
 	"slices"
 
 	"google.golang.org/protobuf/proto"
@@ -11,6 +10,7 @@ import (
 	"github.com/replayd/replayd/decoders"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service/filter"
+	"github.com/replayd/replayd/service/source"
 )
 
 // Codec is what a format brings to the daemon.
@@ -35,11 +35,11 @@ type Codec struct {
 	// knows no such thing.
 	Lineage func(r *replaydv1.Replay) Lineage
 	// Open starts to read a replay. It reads nothing itself.
-	Open func(in Input, o Options) (Reader, error)
+	Open func(in source.Input, o Options) (Reader, error)
 	// Survey decodes a replay from where an earlier survey of it ended, or, with nil, from the beginning, up to its present
 	// end, and returns what that tells. roster is as in Options. pause is called after each bounded amount of work; an error of
 	// it ends the survey, which is returned beside it as far as it came. Nil where Describe tells all there is.
-	Survey func(in Input, from *Survey, roster func(r *replaydv1.Replay) []byte, pause func() error) (*Survey, error)
+	Survey func(in source.Input, from *Survey, roster func(r *replaydv1.Replay) []byte, pause func() error) (*Survey, error)
 	// CarryRoster returns a Survey's Roster with what earlier, that of the replay before it, tells besides, and whether those
 	// before could tell still more. earlier may be nil. Nil where the format has no rosters.
 	CarryRoster func(roster, earlier []byte) (carried []byte, complete bool)
@@ -50,7 +50,7 @@ type Codec struct {
 	Stateless string
 	// Describe adds to r what can be told of the replay without decoding all of it: header, players, map, length. It
 	// returns a *decoders.Error for a file that cannot be read that far; what was found before stays in r.
-	Describe func(ctx context.Context, in Input, r *replaydv1.Replay) error
+	Describe func(ctx context.Context, in source.Input, r *replaydv1.Replay) error
 }
 
 // Lineage is a replay's place among those of its game server.
@@ -83,45 +83,6 @@ type Survey struct {
 
 // MaxNames is how many players' names a survey keeps.
 const MaxNames = 1024
-
-// Input is the bytes of a replay, decompressed.
-type Input struct {
-	// At reads anywhere. It is nil where only reading from front to back is possible. At the present end of a file that
-	// grows it returns io.EOF, and more later.
-	At io.ReaderAt
-	// Front reads from front to back, once. It is used where At is nil. It returns 0, io.EOF where there is nothing more
-	// for now.
-	Front io.Reader
-	// Size is how many bytes were there when the input was opened, or -1 where that is not known. It is known where At
-	// is there.
-	Size int64
-}
-
-// From returns a reader of the input from an offset on. Without At only offset 0 will do, once.
-func (in Input) From(offset int64) (io.Reader, error) {
-	if in.At != nil {
-		return &reader{at: in.At, offset: offset}, nil
-	}
-	if offset != 0 {
-		return nil, errors.New("input cannot be read from the middle")
-	}
-	return in.Front, nil
-}
-
-// reader reads on from an offset for as long as there is more; unlike io.SectionReader it has no end of its own.
-type reader struct {
-	at     io.ReaderAt
-	offset int64
-}
-
-func (r *reader) Read(p []byte) (int, error) {
-	n, err := r.at.ReadAt(p, r.offset)
-	r.offset += int64(n)
-	if n > 0 {
-		err = nil
-	}
-	return n, err
-}
 
 // Options say what a Reader is to deliver.
 type Options struct {

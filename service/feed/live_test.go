@@ -101,7 +101,7 @@ func (g *growing) end(err error) {
 }
 
 func (g *growing) open(o codec.Options) (codec.Reader, error) {
-	return teehistorian.Codec.Open(codec.Input{At: g, Size: 0}, o)
+	return teehistorian.Codec.Open(source.Input{At: g, Size: 0}, o)
 }
 
 func (g *growing) feed() *feed.Feed {
@@ -305,7 +305,7 @@ func read(tb testing.TB, path string) []byte {
 func offline(tb testing.TB, data []byte, req *replaydv1.StreamEventsRequest) streamtest.Replay {
 	tb.Helper()
 	g := grow(data)
-	r, err := streamtest.Offline(&teehistorian.Codec, codec.Input{At: g, Size: int64(len(data))}, req.GetInclude(), req.GetExclude())
+	r, err := streamtest.Offline(&teehistorian.Codec, source.Input{At: g, Size: int64(len(data))}, req.GetInclude(), req.GetExclude())
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -595,7 +595,7 @@ func TestFallBehindWithState(t *testing.T) {
 // stateAt returns the events that tell the state at the end of a file.
 func stateAt(t *testing.T, data []byte) []byte {
 	t.Helper()
-	r, err := teehistorian.Codec.Open(codec.Input{At: bytes.NewReader(data), Size: int64(len(data))}, codec.Options{
+	r, err := teehistorian.Codec.Open(source.Input{At: bytes.NewReader(data), Size: int64(len(data))}, codec.Options{
 		Start: codec.Start{Now: true}, State: true,
 	})
 	if err != nil {

@@ -12,11 +12,12 @@ import (
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service/codec"
 	"github.com/replayd/replayd/service/filter"
+	"github.com/replayd/replayd/service/source"
 )
 
 // Offline decodes a whole replay in one go, by the format's codec alone, and returns what a stream must deliver of it.
 // A replay that is damaged gives what comes before the damage, and the error.
-func Offline(c *codec.Codec, in codec.Input, include, exclude []*replaydv1.EventFilter) (Replay, error) {
+func Offline(c *codec.Codec, in source.Input, include, exclude []*replaydv1.EventFilter) (Replay, error) {
 	var o codec.Options
 	var err error
 	if o.Filter, err = filter.Compile(&c.Filters, include, exclude); err != nil {
@@ -25,7 +26,7 @@ func Offline(c *codec.Codec, in codec.Input, include, exclude []*replaydv1.Event
 	return decode(c, in, o)
 }
 
-func decode(c *codec.Codec, in codec.Input, o codec.Options) (Replay, error) {
+func decode(c *codec.Codec, in source.Input, o codec.Options) (Replay, error) {
 	var replay Replay
 	r, err := c.Open(in, o)
 	if err != nil {
@@ -84,7 +85,7 @@ func again(f func() error) error {
 }
 
 // Describe returns a replay's description.
-func Describe(c *codec.Codec, in codec.Input) (*replaydv1.Replay, error) {
+func Describe(c *codec.Codec, in source.Input) (*replaydv1.Replay, error) {
 	r := new(replaydv1.Replay)
 	return r, c.Describe(context.Background(), in, r)
 }

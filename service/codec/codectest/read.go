@@ -8,11 +8,12 @@ import (
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service/codec"
+	"github.com/replayd/replayd/service/source"
 )
 
 // Input is a replay's bytes as a codec takes them.
-func Input(data []byte) codec.Input {
-	return codec.Input{At: bytes.NewReader(data), Size: int64(len(data))}
+func Input(data []byte) source.Input {
+	return source.Input{At: bytes.NewReader(data), Size: int64(len(data))}
 }
 
 // Open returns a reader of a replay's bytes that has read the header.

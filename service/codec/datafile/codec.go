@@ -11,6 +11,7 @@ import (
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service/codec"
 	"github.com/replayd/replayd/service/filter"
+	"github.com/replayd/replayd/service/source"
 )
 
 // Codec is the format for the daemon.
@@ -24,7 +25,7 @@ var Codec = codec.Codec{
 }
 
 // describe reads the items and the map's texts, and hashes the file. It inflates nothing else.
-func describe(ctx context.Context, in codec.Input, r *replaydv1.Replay) error {
+func describe(ctx context.Context, in source.Input, r *replaydv1.Replay) error {
 	f, err := datafile.Open(in.At, in.Size, datafile.DefaultLimits)
 	if err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service/codec"
 	"github.com/replayd/replayd/service/codec/protoappend"
+	"github.com/replayd/replayd/service/source"
 )
 
 // work is how many steps of the decoder one call takes at most: some milliseconds.
@@ -18,7 +19,7 @@ const work = 64
 type reader struct {
 	codec.Options
 
-	in      codec.Input
+	in      source.Input
 	file    *datafile.File
 	d       *datafile.Decoder
 	ev      datafile.Event
@@ -26,7 +27,7 @@ type reader struct {
 	nothing bool   // delivery starts behind the last event, for that is what was asked for
 }
 
-func open(in codec.Input, o codec.Options) (codec.Reader, error) {
+func open(in source.Input, o codec.Options) (codec.Reader, error) {
 	return &reader{Options: o, in: in}, nil
 }
 

@@ -15,14 +15,14 @@ import (
 	"github.com/replayd/replayd/decoders/datafile"
 	datafilev1 "github.com/replayd/replayd/proto/replayd/datafile/v1"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
-	"github.com/replayd/replayd/service/codec"
+	"github.com/replayd/replayd/service/source"
 )
 
 // maxLayers is how many layers a summary lists. Real maps have some dozens.
 const maxLayers = 4096
 
 // addHeader adds what can be told of a map to the description of a replay.
-func addHeader(ctx context.Context, f *datafile.File, in codec.Input, r *replaydv1.Replay) error {
+func addHeader(ctx context.Context, f *datafile.File, in source.Input, r *replaydv1.Replay) error {
 	s, err := summarize(ctx, f)
 	if err != nil {
 		return err
@@ -39,7 +39,7 @@ func addHeader(ctx context.Context, f *datafile.File, in codec.Input, r *replayd
 }
 
 // hash returns the checksums by which servers and their logs name maps.
-func hash(ctx context.Context, in codec.Input) (crc, sha string, err error) {
+func hash(ctx context.Context, in source.Input) (crc, sha string, err error) {
 	c, s := crc32.NewIEEE(), sha256.New()
 	src := io.NewSectionReader(in.At, 0, in.Size)
 	for {

@@ -9,6 +9,7 @@ import (
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service/codec"
 	"github.com/replayd/replayd/service/filter"
+	"github.com/replayd/replayd/service/source"
 )
 
 // Codec is the format for the daemon. Batches bring the names that their events refer to, so that the work of one stream
@@ -24,10 +25,10 @@ var Codec = codec.Codec{
 
 // newOpener returns a function that opens readers which share compiled schemas: files of one build of a game have the
 // same.
-func newOpener() func(codec.Input, codec.Options) (codec.Reader, error) {
+func newOpener() func(source.Input, codec.Options) (codec.Reader, error) {
 	schemas := new(dem.Schemas)
 	types := &firstTypes{schemas: schemas}
-	return func(in codec.Input, o codec.Options) (codec.Reader, error) { return open(in, o, schemas, types) }
+	return func(in source.Input, o codec.Options) (codec.Reader, error) { return open(in, o, schemas, types) }
 }
 
 // lacks reports whether demos of a replay's game have no events of a kind.

@@ -20,11 +20,11 @@ import (
 	"github.com/replayd/replayd/decoders/dem"
 	demv1 "github.com/replayd/replayd/proto/replayd/dem/v1"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
-	"github.com/replayd/replayd/service/codec"
+	"github.com/replayd/replayd/service/source"
 )
 
 // describe reads the beginning of the file and, where that knows where it lies, the information at its end.
-func describe(ctx context.Context, in codec.Input, r *replaydv1.Replay) error {
+func describe(ctx context.Context, in source.Input, r *replaydv1.Replay) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/replayd/replayd/service/codec"
 	"github.com/replayd/replayd/service/codec/protoappend"
 	"github.com/replayd/replayd/service/filter"
+	"github.com/replayd/replayd/service/source"
 )
 
 // work and workBytes are how much one call decodes at most: some milliseconds.
@@ -23,7 +24,7 @@ const (
 type reader struct {
 	codec.Options
 
-	in       codec.Input
+	in       source.Input
 	types    *firstTypes // nil when no entities are asked for
 	d        *dem.Decoder
 	ev       dem.Event
@@ -39,7 +40,7 @@ type reader struct {
 	open bool
 }
 
-func open(in codec.Input, o codec.Options, schemas *dem.Schemas, types *firstTypes) (codec.Reader, error) {
+func open(in source.Input, o codec.Options, schemas *dem.Schemas, types *firstTypes) (codec.Reader, error) {
 	src, err := in.From(0)
 	if err != nil {
 		return nil, err

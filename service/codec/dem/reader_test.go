@@ -26,6 +26,7 @@ import (
 	"github.com/replayd/replayd/service/codec/codectest"
 	encoder "github.com/replayd/replayd/service/codec/dem"
 	"github.com/replayd/replayd/service/filter"
+	"github.com/replayd/replayd/service/source"
 )
 
 // files calls f for the sample and for some demos of the corpus, if that is there.
@@ -418,7 +419,7 @@ func TestDescribe(t *testing.T) {
 	var r replaydv1.Replay
 	data := demtest.Sample()
 	counted := &counter{ReaderAt: bytes.NewReader(data)}
-	if err := encoder.Codec.Describe(context.Background(), codec.Input{At: counted, Size: int64(len(data))}, &r); err != nil {
+	if err := encoder.Codec.Describe(context.Background(), source.Input{At: counted, Size: int64(len(data))}, &r); err != nil {
 		t.Fatal(err)
 	}
 	if r.GetMapName() != "dota" || r.GetTicksPerSecond() != 30 || r.GetLastTick() != 10 || len(r.GetPlayers()) != 2 ||
@@ -436,7 +437,7 @@ func TestDescribe(t *testing.T) {
 	growing := bytes.Clone(data[:2000])
 	copy(growing[8:16], make([]byte, 8))
 	var before replaydv1.Replay
-	if err := encoder.Codec.Describe(context.Background(), codec.Input{Front: bytes.NewReader(growing), Size: -1}, &before); err != nil {
+	if err := encoder.Codec.Describe(context.Background(), source.Input{Front: bytes.NewReader(growing), Size: -1}, &before); err != nil {
 		t.Fatal(err)
 	}
 	if before.GetIdentity() != r.GetIdentity() || before.LastTick != nil {
@@ -449,7 +450,7 @@ func TestDescribe(t *testing.T) {
 		"empty": {"", decoders.ErrTruncated}, "source 1": {"PBUFDEM\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01", decoders.ErrUnsupported},
 		"no header": {"PBDEMS2\x00\x00\x00\x00\x00\x00\x00\x00\x00\x07\x00\x01x", decoders.ErrCorrupt},
 	} {
-		in := codec.Input{Front: strings.NewReader(test.data), Size: -1}
+		in := source.Input{Front: strings.NewReader(test.data), Size: -1}
 		if err := encoder.Codec.Describe(context.Background(), in, new(replaydv1.Replay)); !errors.Is(err, test.kind) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -473,7 +474,7 @@ func TestNow(t *testing.T) {
 	// Where the events of tick 6 begin.
 	first := slices.IndexFunc(all.marks, func(m codec.Mark) bool { return m.Tick == 6 })
 	src := &front{data: data, there: int(all.marks[first].Next.Offset)}
-	r, err := encoder.Codec.Open(codec.Input{Front: src, Size: -1}, codec.Options{State: true, Start: codec.Start{Now: true}})
+	r, err := encoder.Codec.Open(source.Input{Front: src, Size: -1}, codec.Options{State: true, Start: codec.Start{Now: true}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service/codec"
 	"github.com/replayd/replayd/service/filter"
+	"github.com/replayd/replayd/service/source"
 )
 
 // Codec is the format for the daemon.
@@ -25,7 +26,7 @@ var Codec = codec.Codec{
 }
 
 // describe reads the header and the small members, and unpacks no event stream.
-func describe(ctx context.Context, in codec.Input, r *replaydv1.Replay) error {
+func describe(ctx context.Context, in source.Input, r *replaydv1.Replay) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}

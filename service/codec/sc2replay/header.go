@@ -14,14 +14,14 @@ import (
 	"github.com/replayd/replayd/decoders/sc2replay"
 	sc2replayv1 "github.com/replayd/replayd/proto/replayd/sc2replay/v1"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
-	"github.com/replayd/replayd/service/codec"
+	"github.com/replayd/replayd/service/source"
 )
 
 // loopsPerSecond is how many ticks a second of the game's own time has.
 const loopsPerSecond = 16
 
 // addHeader adds what can be told of a replay to its description.
-func addHeader(r *replaydv1.Replay, p *sc2replay.Replay, in codec.Input) error {
+func addHeader(r *replaydv1.Replay, p *sc2replay.Replay, in source.Input) error {
 	id, err := identity(in)
 	if err != nil {
 		return err
@@ -109,7 +109,7 @@ func saved(utc int64) time.Time {
 const maxHashed = 64 << 20
 
 // identity names a replay by all of its bytes, so that the cursors of a file are not good for what was made of it later.
-func identity(in codec.Input) (string, error) {
+func identity(in source.Input) (string, error) {
 	h := sha256.New()
 	if _, err := io.Copy(h, io.NewSectionReader(in.At, 0, min(in.Size, maxHashed))); err != nil {
 		return "", err

@@ -9,6 +9,7 @@ import (
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service/codec"
 	"github.com/replayd/replayd/service/codec/protoappend"
+	"github.com/replayd/replayd/service/source"
 )
 
 // work is how many events one call decodes at most: some milliseconds.
@@ -18,7 +19,7 @@ const work = 16 << 10
 type reader struct {
 	codec.Options
 
-	in      codec.Input
+	in      source.Input
 	rep     *sc2replay.Replay
 	d       *sc2replay.Decoder
 	ev      sc2replay.Event
@@ -32,7 +33,7 @@ type reader struct {
 	heldTick int32
 }
 
-func open(in codec.Input, o codec.Options) (codec.Reader, error) {
+func open(in source.Input, o codec.Options) (codec.Reader, error) {
 	return &reader{Options: o, in: in}, nil
 }
 

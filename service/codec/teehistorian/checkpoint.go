@@ -4,6 +4,7 @@ import (
 	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/decoders/teehistorian"
 	"github.com/replayd/replayd/service/codec"
+	"github.com/replayd/replayd/service/source"
 )
 
 // checkEvery is how far apart it is asked whether a checkpoint is wanted, in bytes of the replay.
@@ -87,7 +88,7 @@ type proof struct {
 const proofStep = 4 << 20
 
 // look reads on. It returns codec.ErrYield while there is more to read, and whether the bytes are the same at the end.
-func (p *proof) look(in codec.Input) (same bool, err error) {
+func (p *proof) look(in source.Input) (same bool, err error) {
 	if p.buf == nil {
 		p.buf = make([]byte, 256<<10)
 	}

@@ -33,7 +33,7 @@ func (c *countingAt) ReadAt(p []byte, off int64) (int, error) {
 func rest(t *testing.T, data []byte, o codec.Options) (events []byte, count int, read int64) {
 	t.Helper()
 	at := &countingAt{ReaderAt: bytes.NewReader(data)}
-	r, err := teehistorian.Codec.Open(codec.Input{At: at, Size: int64(len(data))}, o)
+	r, err := teehistorian.Codec.Open(source.Input{At: at, Size: int64(len(data))}, o)
 	if err != nil {
 		t.Fatal(err)
 	}

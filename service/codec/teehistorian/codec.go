@@ -12,6 +12,7 @@ import (
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service/codec"
 	"github.com/replayd/replayd/service/filter"
+	"github.com/replayd/replayd/service/source"
 )
 
 // Codec is the format for the daemon.
@@ -38,7 +39,7 @@ func kinds() []string {
 }
 
 // describe reads the header, which is all that can be told without decoding the rest.
-func describe(ctx context.Context, in codec.Input, r *replaydv1.Replay) error {
+func describe(ctx context.Context, in source.Input, r *replaydv1.Replay) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}

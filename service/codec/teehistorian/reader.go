@@ -9,6 +9,7 @@ import (
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service/codec"
 	"github.com/replayd/replayd/service/codec/protoappend"
+	"github.com/replayd/replayd/service/source"
 )
 
 // work is how many events one call decodes at most: some milliseconds.
@@ -21,7 +22,7 @@ const measure = 128
 type reader struct {
 	codec.Options
 
-	in      codec.Input
+	in      source.Input
 	header  *teehistorian.Header
 	d       *teehistorian.Decoder
 	ev      teehistorian.Event
@@ -44,7 +45,7 @@ type reader struct {
 	heldTick int32
 }
 
-func open(in codec.Input, o codec.Options) (codec.Reader, error) {
+func open(in source.Input, o codec.Options) (codec.Reader, error) {
 	src, err := in.From(0)
 	if err != nil {
 		return nil, err

@@ -23,6 +23,7 @@ import (
 	"github.com/replayd/replayd/service/codec/codectest"
 	encoder "github.com/replayd/replayd/service/codec/teehistorian"
 	"github.com/replayd/replayd/service/filter"
+	"github.com/replayd/replayd/service/source"
 )
 
 // corpus calls f for every file of the corpus.
@@ -201,7 +202,7 @@ func TestFilter(t *testing.T) {
 func TestDescribe(t *testing.T) {
 	corpus(t, func(t *testing.T, data []byte) {
 		var r replaydv1.Replay
-		if err := encoder.Codec.Describe(context.Background(), codec.Input{At: bytes.NewReader(data)}, &r); err != nil {
+		if err := encoder.Codec.Describe(context.Background(), source.Input{At: bytes.NewReader(data)}, &r); err != nil {
 			t.Fatal(err)
 		}
 		h := r.GetTeehistorian()
@@ -214,7 +215,7 @@ func TestDescribe(t *testing.T) {
 		}
 	})
 	for name, data := range map[string]string{"empty": "", "half": "\x69\x9d\xb1\x7b"} {
-		in := codec.Input{Front: strings.NewReader(data), Size: -1}
+		in := source.Input{Front: strings.NewReader(data), Size: -1}
 		err := encoder.Codec.Describe(context.Background(), in, new(replaydv1.Replay))
 		if !errors.Is(err, decoders.ErrTruncated) {
 			t.Errorf("%s: %v", name, err)

@@ -10,6 +10,7 @@ import (
 	"github.com/replayd/replayd/decoders/teehistorian"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service/codec"
+	"github.com/replayd/replayd/service/source"
 )
 
 // surveyWork is how many events are decoded between two pauses: about a millisecond's work.
@@ -17,7 +18,7 @@ const surveyWork = 16 << 10
 
 // survey decodes a game for what its header does not tell: who played, how long, and whether it has its end.
 func survey(
-	in codec.Input, from *codec.Survey, roster func(r *replaydv1.Replay) []byte, pause func() error,
+	in source.Input, from *codec.Survey, roster func(r *replaydv1.Replay) []byte, pause func() error,
 ) (*codec.Survey, error) {
 	d, err := surveyor(in, from, roster)
 	if err != nil {
@@ -56,7 +57,7 @@ func survey(
 }
 
 // surveyor returns a decoder that goes on where an earlier survey ended.
-func surveyor(in codec.Input, from *codec.Survey, roster func(r *replaydv1.Replay) []byte) (*teehistorian.Decoder, error) {
+func surveyor(in source.Input, from *codec.Survey, roster func(r *replaydv1.Replay) []byte) (*teehistorian.Decoder, error) {
 	src, err := in.From(0)
 	if err != nil {
 		return nil, err
