@@ -4,193 +4,19 @@ import (
 	"context"
 	"errors"
 	"path"
-	"strings"
 	"sync"
 	"sync/atomic"
 
-	"google.golang.org/protobuf/proto"
-
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
-	"github.com/replayd/replayd/service/access"
 	"github.com/replayd/replayd/service/codec"
 	"github.com/replayd/replayd/service/index"
 	"github.com/replayd/replayd/service/source"
 	"github.com/replayd/replayd/service/stream"
 	"github.com/replayd/replayd/service/succession"
-	"github.com/replayd/replayd/service/watch"
 )
 
-// follower watches a file that grows, wherever in its root it is moved, and what comes after it.
-type follower struct {
-	server *Server
-	file   *source.File
-	codec  *codec.Codec
-	grant  *access.Grant // of who follows; nil when those are several
-	own    *watch.Subscription
-	// changed is called when the standing has changed. It may be nil.
-	changed func()
-
-	over     atomic.Bool // another replay proves that it is
-	standing atomic.Pointer[stream.Standing]
-	moved    chan struct{} // the file has another name
-
-	stop context.CancelFunc
-	wg   sync.WaitGroup
-}
-
-var (
-	_ stream.Follower = (*follower)(nil)
-	_ stream.Stander  = (*follower)(nil)
-)
-
-func (s *Server) newFollower(g *access.Grant, file *source.File, c *codec.Codec, changed func()) (*follower, error) {
-	info := file.Info()
-	if !info.Growable() {
-		return nil, badRequest("follow", "only a file that is not compressed can be followed")
-	}
-	own, err := s.Watcher.Subscribe(file.Path())
-	if err != nil {
-		return nil, err
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	f := &follower{
-		server: s, file: file, codec: c, grant: g, own: own, changed: changed, moved: make(chan struct{}, 1), stop: stop,
-	}
-	f.standing.Store(&stream.Standing{Name: info.Name})
-	f.wg.Go(func() { f.attend(ctx) })
-	return f, nil
-}
-
-// attend looks what comes after the file whenever that may have changed: beside those who read the file.
-func (f *follower) attend(ctx context.Context) {
-	for ctx.Err() == nil && !f.over.Load() {
-		if err := f.attendAs(ctx, f.file.Info().Name); err != nil {
-			return
-		}
-	}
-}
-
-// attendAs does so until the file is moved.
-func (f *follower) attendAs(ctx context.Context, name string) error {
-	x := f.server.index
-	interest := x.Interest(path.Dir(name), "", nil)
-	defer func() { interest.Close() }()
-	for known := false; ; {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-f.moved:
-			return nil
-		case <-interest.C:
-		}
-		e, err := x.Get(ctx, name, nil)
-		if err != nil || e.Identity == "" || e.ID != f.file.Info().ID {
-			continue // not yet, or not any more
-		}
-		if !known {
-			known = true
-			interest.Close()
-			interest = x.Interest(path.Dir(name), e.Identity, nil)
-			continue
-		}
-		if f.codec.Lineage == nil {
-			continue
-		}
-		found, err := succession.Find(ctx, x, e, false, nil)
-		if err != nil {
-			continue
-		}
-		switch succession.Decide(succession.Situation{Found: found}).Step {
-		case succession.End:
-			f.over.Store(true)
-			f.own.Wake()
-			return nil
-		default:
-			f.wait(found.Likely)
-		}
-	}
-}
-
-// wait notes what may have come instead of more of the file.
-func (f *follower) wait(likely []string) {
-	var waiting *replaydv1.Waiting
-	if len(likely) > 0 {
-		waiting = &replaydv1.Waiting{WaitingFor: replaydv1.WaitingFor_WAITING_FOR_MORE, LikelySuccessors: likely}
-	}
-	now := *f.standing.Load()
-	if proto.Equal(waiting, now.Waiting) {
-		return
-	}
-	now.Waiting = waiting
-	f.stand(&now)
-}
-
-func (f *follower) stand(now *stream.Standing) {
-	f.standing.Store(now)
-	if f.changed != nil {
-		f.changed()
-	} else {
-		f.own.Wake()
-	}
-}
-
-func (f *follower) close() {
-	f.stop()
-	f.wg.Wait()
-	f.own.Close()
-}
-
-// Changed implements stream.Follower.
-func (f *follower) Changed() <-chan struct{} { return f.own.C }
-
-// Wake has whoever waits for Changed look again.
-func (f *follower) Wake() { f.own.Wake() }
-
-// Standing implements stream.Stander.
-func (f *follower) Standing() stream.Standing { return standingSeen(f.grant, *f.standing.Load()) }
-
-// Look implements stream.Follower.
-func (f *follower) Look() (int64, error) {
-	over := f.over.Load() // before: what was written until another came after is there now
-	err := f.file.Check()
-	if (errors.Is(err, source.ErrRemoved) || errors.Is(err, source.ErrReplaced)) && f.relocate() {
-		err = f.file.Check()
-	}
-	if err == nil && over {
-		err = stream.ErrSucceeded
-	}
-	return f.file.Info().Size, err
-}
-
-// relocate looks for the file under another name in its root, and reports whether it lies there.
-func (f *follower) relocate() bool {
-	r, err := Describe(context.Background(), f.file)
-	if err != nil {
-		return false
-	}
-	info := f.file.Info()
-	alias, _, _ := strings.Cut(info.Name, "/")
-	e := f.server.index.OfFile(context.Background(), info.ID, r.GetIdentity(), alias)
-	if e == nil || e.Name == info.Name {
-		return false
-	}
-	to, err := f.server.Catalog.Origin(e.Name)
-	if err != nil || f.own.Move(to.Path) != nil {
-		return false
-	}
-	f.file.Move(to)
-	now := *f.standing.Load()
-	now.Name = e.Name
-	f.stand(&now)
-	select {
-	case f.moved <- struct{}{}:
-	default:
-	}
-	return true
-}
-
-// successors finds one replay after another.
-type successors struct {
+// chain finds one replay after another: the games that a server writes. It implements stream.Successors.
+type chain struct {
 	server *Server
 	req    *replaydv1.StreamEventsRequest
 	rule   succession.Rule
@@ -201,9 +27,9 @@ type successors struct {
 	leaving  *leaving // with NextInDirectory, of a file that may grow
 }
 
-var _ stream.Successors = (*successors)(nil)
+var _ stream.Successors = (*chain)(nil)
 
-// ruleOf is a request's rule.
+// ruleOf returns a request's rule.
 func ruleOf(req *replaydv1.StreamEventsRequest) (succession.Rule, error) {
 	switch req.GetSuccessorRule() {
 	case replaydv1.SuccessorRule_SUCCESSOR_RULE_UNSPECIFIED, replaydv1.SuccessorRule_SUCCESSOR_RULE_PROVEN:
@@ -214,9 +40,10 @@ func ruleOf(req *replaydv1.StreamEventsRequest) (succession.Rule, error) {
 	return 0, badRequest("successor_rule", "is unknown")
 }
 
-func (s *Server) successors(
+// newChain returns the chain that begins with a replay, to be ended by end.
+func (s *Server) newChain(
 	ctx context.Context, file *source.File, r *stream.Replay, req *replaydv1.StreamEventsRequest,
-) (*successors, error) {
+) (*chain, error) {
 	if r.Codec.Lineage == nil {
 		return nil, badRequest("follow_successors", "replays of format "+r.Codec.Format.String()+" have none")
 	}
@@ -224,13 +51,13 @@ func (s *Server) successors(
 	if err != nil {
 		return nil, err
 	}
-	n := &successors{server: s, req: req, rule: rule}
+	n := &chain{server: s, req: req, rule: rule}
 	n.begin(ctx, file, r)
 	return n, nil
 }
 
 // begin is called with each replay that is streamed.
-func (n *successors) begin(ctx context.Context, file *source.File, r *stream.Replay) {
+func (n *chain) begin(ctx context.Context, file *source.File, r *stream.Replay) {
 	n.end()
 	n.file, n.identity, n.leaving = file, "", nil
 	if e := n.server.entryOf(ctx, file, ""); e != nil {
@@ -245,14 +72,15 @@ func (n *successors) begin(ctx context.Context, file *source.File, r *stream.Rep
 	closeWith(&r.Close, n.leaving.close)
 }
 
-func (n *successors) end() {
+// end stops to watch for the next replay.
+func (n *chain) end() {
 	if n.interest != nil {
 		n.interest.Close()
 	}
 }
 
 // Changed implements stream.Successors.
-func (n *successors) Changed() <-chan struct{} { return n.interest.C }
+func (n *chain) Changed() <-chan struct{} { return n.interest.C }
 
 // entryOf is what the index knows of an open file, wherever it lies now: of a file with that identity, or, while that is not
 // known, under the name by which it was opened. It returns nil for one that is not there, or whose header is not.
@@ -277,7 +105,7 @@ func (s *Server) entryOf(ctx context.Context, file *source.File, identity string
 }
 
 // Next implements stream.Successors.
-func (n *successors) Next(ctx context.Context, after stream.Ended) (stream.Next, error) {
+func (n *chain) Next(ctx context.Context, after stream.Ended) (stream.Next, error) {
 	finished, lost := after.Finished, after.Lost
 	if errors.Is(lost, stream.ErrSucceeded) || errors.Is(lost, stream.ErrComplete) {
 		lost = nil
@@ -329,6 +157,7 @@ func (n *successors) Next(ctx context.Context, after stream.Ended) (stream.Next,
 	return stream.Next{Waiting: waitingFor(finished, found.Likely)}, nil
 }
 
+// waitingFor says what a stream waits for behind a replay.
 func waitingFor(finished bool, likely []string) *replaydv1.Waiting {
 	w := &replaydv1.Waiting{WaitingFor: replaydv1.WaitingFor_WAITING_FOR_MORE, LikelySuccessors: likely}
 	if finished {
@@ -338,26 +167,19 @@ func waitingFor(finished bool, likely []string) *replaydv1.Waiting {
 }
 
 // open opens a successor.
-func (n *successors) open(ctx context.Context, to *index.Entry) (*stream.Replay, error) {
+func (n *chain) open(ctx context.Context, to *index.Entry) (*stream.Replay, error) {
 	file, err := n.server.Catalog.Open(to.Name)
 	if err != nil {
 		return nil, err
 	}
-	free, err := spend(ctx, file)
+	grows := whole
+	if to.Growable() {
+		grows = followed
+	}
+	r, err := n.server.newReplay(ctx, file, n.req, grows)
 	if err != nil {
-		_ = file.Close()
 		return nil, err
 	}
-	r, err := replayOf(ctx, file, n.req)
-	if err == nil {
-		err = n.server.attend(ctx, r, file, to.Growable())
-	}
-	if err != nil {
-		free()
-		_ = file.Close()
-		return nil, err
-	}
-	closeWith(&r.Close, free)
 	n.begin(ctx, file, r)
 	return r, nil
 }
@@ -372,6 +194,7 @@ type leaving struct {
 	wg      sync.WaitGroup
 }
 
+// leave returns f as a Follower that is left as soon as another replay begins, to be ended by close.
 func (s *Server) leave(ctx context.Context, f stream.Follower, file *source.File) *leaving {
 	ctx, stop := context.WithCancel(ctx)
 	l := &leaving{Follower: f, stop: stop}
@@ -410,6 +233,7 @@ func (s *Server) leave(ctx context.Context, f stream.Follower, file *source.File
 	return l
 }
 
+// close ends the watching and waits for it.
 func (l *leaving) close() {
 	l.stop()
 	l.wg.Wait()

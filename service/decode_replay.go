@@ -11,7 +11,6 @@ import (
 
 	"github.com/replayd/replayd/decoders"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
-	"github.com/replayd/replayd/service/access"
 	"github.com/replayd/replayd/service/admission"
 	"github.com/replayd/replayd/service/source"
 	"github.com/replayd/replayd/service/stream"
@@ -20,32 +19,34 @@ import (
 // DecodeReplay implements the API.
 func (s *Server) DecodeReplay(
 	in grpc.BidiStreamingServer[replaydv1.DecodeReplayRequest, replaydv1.StreamEventsResponse],
-) error {
+) (err error) {
 	ctx := in.Context()
+	req := new(replaydv1.StreamEventsRequest)
+	defer func() { err = s.fail(ctx, err, req.GetReplay()) }()
 	ctx, ticket, err := s.enter(ctx, streamCost+uploadCost)
 	if err != nil {
-		return s.fail(ctx, err, "")
+		return err
 	}
 	defer ticket.Return()
-	s.faults.uploads.Inc()
-	defer s.faults.uploads.Dec()
+	s.failures.uploads.Inc()
+	defer s.failures.uploads.Dec()
 	first, err := s.first(ctx, in.Recv)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return s.fail(ctx, err, "")
+		return err
 	}
-	req := first.GetOptions()
+	options := first.GetOptions()
 	switch {
-	case req == nil:
+	case options == nil:
 		return badRequest("options", "must come first")
-	case req.GetFollow() || req.GetFollowSuccessors():
+	case options.GetFollow() || options.GetFollowSuccessors():
 		return badRequest("options.follow", "is not possible with an upload")
-	case req.GetStart().GetLastEvents() > 0:
+	case options.GetStart().GetLastEvents() > 0:
 		return badRequest("options.start.last_events", "is not possible with an upload")
-	case req.GetStart().GetNow() != nil:
+	case options.GetStart().GetNow() != nil:
 		return badRequest("options.start.now", "is not possible with an upload: how much of it is there now is chance")
 	}
-	err = s.decode(ctx, req, in.Recv, s.counted(in))
-	return s.fail(ctx, err, req.GetReplay())
+	req = options
+	return s.decode(ctx, req, in.Recv, s.counted(in))
 }
 
 // decode streams the events of an upload.
@@ -53,43 +54,37 @@ func (s *Server) decode(
 	ctx context.Context, req *replaydv1.StreamEventsRequest,
 	recv func() (*replaydv1.DecodeReplayRequest, error), send stream.Send,
 ) error {
-	up := s.newUpload(ctx, recv)
+	c, err := s.config(ctx, req)
+	if err != nil {
+		return err
+	}
 	limits := source.Limits{Inflated: s.MaxInflated}
 	if ticket := admission.Of(ctx); ticket != nil {
 		limits.Budget = ticket
 	}
-	file, err := source.FromReader(up, req.GetReplay(), limits)
-	if err != nil {
-		up.close()
-		return err
-	}
-	defer func() {
-		up.close() // first: the file may be waiting for it
-		_ = file.Close()
-	}()
-	if format := file.Info().Format; format != decoders.Unknown && !access.Of(ctx).Sees(format) {
-		return access.Forbid()
-	}
-	if err := admission.Of(ctx).Memory(decoderCost(file.Info().Format, -1)); err != nil {
-		return err
-	}
-	var grows stream.Follower
-	if codec, err := codecOf(file.Info().Format); err == nil && !codec.RandomAccess {
-		// Read like a file that grows, so that neither events that are there nor heartbeats wait for bytes that are not.
-		ahead, err := file.ReadAhead()
-		if err != nil {
-			return err
-		}
-		grows = growingUpload{ahead}
-	}
-	c, err := Subscribe(ctx, file, req)
+	file, err := source.FromReadCloser(s.newUpload(ctx, recv), req.GetReplay(), limits)
 	if err != nil {
 		return err
 	}
-	c.Replay.Follower, c.Replay.Complete = grows, s.complete
-	c.Replay.RevealSecrets, c.Drain, c.Version = s.RevealSecrets, s.drain, s.Version
-	c.Turns, c.Caller = s.Turns, s.callerKey(ctx)
+	if c.Replay, err = s.newReplay(ctx, file, req, uploaded); err != nil {
+		return err
+	}
 	return stream.Run(ctx, c, send)
+}
+
+// followUpload has a replay read like a file that grows, so that neither events that are there nor heartbeats wait for bytes
+// that are not. Formats that cannot be read from front to back are spooled instead.
+func followUpload(r *stream.Replay, file *source.File) error {
+	c, err := codecOf(file.Info().Format)
+	if err != nil || c.RandomAccess {
+		return nil //nolint:nilerr // whoever fills the replay says what is wrong with the format
+	}
+	ahead, err := file.ReadAhead()
+	if err != nil {
+		return err
+	}
+	r.Follower = growingUpload{ahead}
+	return nil
 }
 
 // growingUpload is an upload as a stream.Follower.
@@ -123,7 +118,7 @@ func (s *Server) newUpload(ctx context.Context, recv func() (*replaydv1.DecodeRe
 	ctx, stop := context.WithCancel(ctx)
 	u := &upload{
 		ctx: ctx, stop: stop, drain: s.drain, limit: s.MaxUpload, parts: make(chan []byte, 1),
-		patience: s.UploadTimeout, count: s.faults.received,
+		patience: s.UploadTimeout, count: s.failures.received,
 	}
 	go func() { // ends with the call: nothing can wait for it in here, for only the call's end ends a Recv
 		u.err = u.receive(recv)
@@ -186,8 +181,11 @@ func (s *Server) first(
 	}
 }
 
-// close stops to use what the client sends: Read does not wait for it any more. It must be the end of the call.
-func (u *upload) close() { u.stop() }
+// Close implements io.Closer: Read does not wait for the client any more. It must be the end of the call.
+func (u *upload) Close() error {
+	u.stop()
+	return nil
+}
 
 // Read implements io.Reader. While it waits for the client it returns stream.ErrDraining when the server shuts down.
 func (u *upload) Read(p []byte) (int, error) {

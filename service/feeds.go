@@ -12,15 +12,15 @@ import (
 	"github.com/replayd/replayd/service/stream"
 )
 
-// live is what the daemon knows of the replays that are being followed. It is safe for concurrent use.
-type live struct {
+// feeds holds the feeds of the replays that are being followed. It is safe for concurrent use.
+type feeds struct {
 	server *Server
 
 	mu    sync.Mutex
-	feeds map[feedKey]*sharedFeed
+	byKey map[feedKey]*sharedFeed
 }
 
-// feedKey is a file and what of it is encoded once for all who ask for the same.
+// feedKey names a feed: a file, and what its subscribers ask for alike.
 type feedKey struct {
 	fileKey
 
@@ -36,12 +36,12 @@ type sharedFeed struct {
 	users    int
 }
 
-func newLive(s *Server) *live {
-	return &live{server: s, feeds: map[feedKey]*sharedFeed{}}
+func newFeeds(s *Server) *feeds {
+	return &feeds{server: s, byKey: map[feedKey]*sharedFeed{}}
 }
 
-// follow makes a replay follow its file. reopen opens the file again.
-func (l *live) follow(g *access.Grant, r *stream.Replay, file *source.File, reopen func() (*source.File, error)) error {
+// follow makes a replay follow its file, by a feed where its format has events that can be shared. reopen opens the file again.
+func (l *feeds) follow(g *access.Grant, r *stream.Replay, file *source.File, reopen func() (*source.File, error)) error {
 	if !r.Codec.Shared || r.Columns { // a feed keeps rows
 		f, err := l.server.newFollower(g, file, r.Codec, nil)
 		if err != nil {
@@ -88,47 +88,47 @@ func (s sharing) Look() (int64, error) {
 }
 
 // share returns the feed of a file, and what to call when it is no longer used.
-func (l *live) share(
+func (l *feeds) share(
 	r *stream.Replay, key feedKey, reopen func() (*source.File, error),
 ) (*sharedFeed, func(), error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	shared := l.feeds[key]
-	if shared == nil || shared.Spoilt() {
+	shared := l.byKey[key]
+	if shared == nil || shared.Stale() {
 		var err error
 		if shared, err = l.start(r, key, reopen); err != nil {
 			return nil, nil, err
 		}
-		l.feeds[key] = shared
+		l.byKey[key] = shared
 	}
 	shared.users++
 	return shared, func() { l.release(key, shared) }, nil
 }
 
-// count is how many feeds there are.
-func (l *live) count() int {
+// count returns how many feeds there are.
+func (l *feeds) count() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.feeds)
+	return len(l.byKey)
 }
 
-// behind is how many bytes the feed is behind its file that is furthest behind.
-func (l *live) behind() (most int) {
+// behind returns by how many bytes the feed lags that lags most.
+func (l *feeds) behind() (most int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, shared := range l.feeds {
+	for _, shared := range l.byKey {
 		most = max(most, int(shared.Behind()))
 	}
 	return most
 }
 
 // release stops a feed that nobody uses any more.
-func (l *live) release(key feedKey, shared *sharedFeed) {
+func (l *feeds) release(key feedKey, shared *sharedFeed) {
 	l.mu.Lock()
 	shared.users--
 	last := shared.users == 0
-	if last && l.feeds[key] == shared {
-		delete(l.feeds, key)
+	if last && l.byKey[key] == shared {
+		delete(l.byKey, key)
 	}
 	l.mu.Unlock()
 	if last {
@@ -137,7 +137,7 @@ func (l *live) release(key feedKey, shared *sharedFeed) {
 }
 
 // start starts the feed of a file, with a handle of its own: it outlives the subscriber that came first.
-func (l *live) start(
+func (l *feeds) start(
 	r *stream.Replay, key feedKey, reopen func() (*source.File, error),
 ) (*sharedFeed, error) {
 	ticket, err := l.server.Admission.Enter(admission.Who{}, admission.Feeds)
@@ -180,15 +180,4 @@ func (l *live) start(
 	})
 	close(started)
 	return shared, nil
-}
-
-// closeWith adds to a function what is called before it.
-func closeWith(f *func(), first func()) {
-	then := *f
-	*f = func() {
-		first()
-		if then != nil {
-			then()
-		}
-	}
 }

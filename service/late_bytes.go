@@ -22,7 +22,7 @@ type left struct {
 	wg    sync.WaitGroup
 }
 
-// maxLeft is how many replays are kept an eye on. Of the others nobody tells.
+// maxLeft is how many replays are watched. What comes late to others is not counted.
 const maxLeft = 10_000
 
 func newLeft(s *Server) *left {

@@ -6,19 +6,34 @@ import (
 	"fmt"
 	"strings"
 
+	"google.golang.org/grpc"
+
 	"github.com/replayd/replayd/decoders"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service/access"
 	"github.com/replayd/replayd/service/catalog"
-	"github.com/replayd/replayd/service/codec"
 	"github.com/replayd/replayd/service/cursor"
 	"github.com/replayd/replayd/service/index"
 	"github.com/replayd/replayd/service/source"
 	"github.com/replayd/replayd/service/stream"
 )
 
-// Stream streams the events of one replay, or of a chain of them, to send. Its errors are those of the packages below;
-// the gRPC handler turns them into statuses.
+// StreamEvents implements the API.
+func (s *Server) StreamEvents(
+	req *replaydv1.StreamEventsRequest, out grpc.ServerStreamingServer[replaydv1.StreamEventsResponse],
+) (err error) {
+	ctx := out.Context()
+	defer func() { err = s.fail(ctx, err, req.GetReplay()) }()
+	ctx, ticket, err := s.enter(ctx, streamCost)
+	if err != nil {
+		return err
+	}
+	defer ticket.Return()
+	return s.Stream(ctx, req, s.counted(out))
+}
+
+// Stream streams the events of one replay, or of a chain of them, to send. Its errors are those of the packages below and
+// those of a request that makes no sense; the gRPC handler turns them into statuses.
 func (s *Server) Stream(ctx context.Context, req *replaydv1.StreamEventsRequest, send stream.Send) error {
 	if err := checkName("replay", req.GetReplay()); err != nil {
 		return err
@@ -32,6 +47,10 @@ func (s *Server) Stream(ctx context.Context, req *replaydv1.StreamEventsRequest,
 	if !access.Of(ctx).Reaches(req.GetReplay()) {
 		return catalog.NotFound(req.GetReplay())
 	}
+	c, err := s.config(ctx, req)
+	if err != nil {
+		return err
+	}
 	name, err := s.resolve(ctx, req)
 	if err != nil {
 		return err
@@ -40,27 +59,15 @@ func (s *Server) Stream(ctx context.Context, req *replaydv1.StreamEventsRequest,
 	if err != nil {
 		return err
 	}
-	if err := seen(ctx, name, file.Info().Format); err != nil {
-		_ = file.Close()
+	grows := whole
+	if req.GetFollow() {
+		grows = followed
+	}
+	if c.Replay, err = s.newReplay(ctx, file, req, grows); err != nil {
 		return err
 	}
-	if _, err := spend(ctx, file); err != nil { // given back with the ticket
-		_ = file.Close()
-		return err
-	}
-	c, err := Subscribe(ctx, file, req)
-	if err != nil {
-		_ = file.Close()
-		return err
-	}
-	if err := s.attend(ctx, c.Replay, file, req.GetFollow()); err != nil {
-		_ = file.Close()
-		return err
-	}
-	c.Drain, c.Version = s.drain, s.Version
-	c.Turns, c.Caller = s.Turns, s.callerKey(ctx)
 	if req.GetFollowSuccessors() {
-		next, err := s.successors(ctx, file, c.Replay, req)
+		next, err := s.newChain(ctx, file, c.Replay, req)
 		if err != nil {
 			c.Replay.Close()
 			return err
@@ -85,12 +92,13 @@ func (s *Server) open(ctx context.Context, name string, follow bool) (*source.Fi
 	return file, nil
 }
 
-// unborn tells whether a file is too short to tell what it is.
+// unborn reports whether a file is too short to tell what it is.
 func unborn(file *source.File) bool {
 	info := file.Info()
 	return info.Format == decoders.Unknown && info.Compression == source.Plain && info.Size < decoders.SniffLen
 }
 
+// awaitFormat waits until a file tells what it is.
 func (s *Server) awaitFormat(ctx context.Context, file *source.File) error {
 	changed, err := s.Watcher.Subscribe(file.Path())
 	if err != nil {
@@ -110,56 +118,6 @@ func (s *Server) awaitFormat(ctx context.Context, file *source.File) error {
 		}
 	}
 	return nil
-}
-
-// attend adds to a replay what the server has: checkpoints, and watching when it is to be followed. The replay then owns
-// the file.
-func (s *Server) attend(ctx context.Context, r *stream.Replay, file *source.File, follow bool) error {
-	r.RevealSecrets = s.RevealSecrets
-	r.Complete = s.complete
-	r.Roster = s.roster(r.Codec, access.Of(ctx))
-	r.Close = func() { _ = file.Close() }
-	info := file.Info()
-	if info.ID != (source.ID{}) {
-		r.Checkpoints = func(identity string) codec.Checkpoints {
-			return s.checkpoints.Of(checkpointKey{fileKeyOf(&info), identity}, info.Version)
-		}
-	}
-	if !follow {
-		return nil
-	}
-	if s.Watcher == nil {
-		return errors.New("following needs a watcher")
-	}
-	if r.Codec.RandomAccess {
-		return nil // such a file is whole or not there at all
-	}
-	r.Live = true
-	return s.live.follow(access.Of(ctx), r, file, func() (*source.File, error) { return s.Catalog.Open(info.Name) })
-}
-
-// roster returns a function that tells who was there where the replay before one ended; nil for formats without.
-func (s *Server) roster(c *codec.Codec, g *access.Grant) func(*replaydv1.Replay) []byte {
-	if c.CarryRoster == nil {
-		return nil
-	}
-	return func(r *replaydv1.Replay) []byte {
-		return s.rosterSeen(context.Background(), g, c.Lineage(r).Previous)
-	}
-}
-
-// fileKey is a file under one of its names.
-type fileKey struct {
-	id   source.ID
-	name string
-}
-
-func fileKeyOf(info *source.Info) fileKey { return fileKey{info.ID, info.Name} }
-
-// checkpointKey is the replay in a file: under the same name and id another may come to lie.
-type checkpointKey struct {
-	file     fileKey
-	identity string
 }
 
 // resolve finds the replay that a request means: the one that it names; or, when nothing lies there any more, or it follows
@@ -189,7 +147,7 @@ func (s *Server) resolve(ctx context.Context, req *replaydv1.StreamEventsRequest
 	return name, nil
 }
 
-// followable tells whether a replay may grow.
+// followable reports whether a replay may grow.
 func followable(info *source.Info) bool {
 	c, err := codecOf(info.Format)
 	return err == nil && !c.RandomAccess && info.Growable()
@@ -198,7 +156,7 @@ func followable(info *source.Info) bool {
 // newest returns the newest replay of a directory that can be followed, as soon as there is one.
 func (s *Server) newest(ctx context.Context, dir string) (string, error) {
 	if s.Watcher == nil {
-		return "", errors.New("following needs a watcher")
+		return "", errNoWatcher
 	}
 	interest := s.index.Interest(dir, "", scopeOf(ctx))
 	defer interest.Close()

@@ -20,11 +20,12 @@ const maxChanges = 1000
 // WatchReplays implements the API.
 func (s *Server) WatchReplays(
 	req *replaydv1.WatchReplaysRequest, out grpc.ServerStreamingServer[replaydv1.WatchReplaysResponse],
-) error {
+) (err error) {
 	ctx := out.Context()
+	defer func() { err = s.fail(ctx, err, req.GetDirectory()) }()
 	ctx, ticket, err := s.enter(ctx, watchCost)
 	if err != nil {
-		return s.fail(ctx, err, req.GetDirectory())
+		return err
 	}
 	defer ticket.Return()
 	heartbeat, err := heartbeatOf(req.GetHeartbeatInterval())
@@ -36,7 +37,7 @@ func (s *Server) WatchReplays(
 		return err
 	}
 	w := watching{server: s, dir: req.GetDirectory(), formats: formats, heartbeat: heartbeat, send: patiently(ctx, out.Send)}
-	return s.fail(ctx, w.run(ctx), req.GetDirectory())
+	return w.run(ctx)
 }
 
 // watching is one call of WatchReplays. What became of replays is found out once for all calls, by the index.

@@ -367,9 +367,9 @@ func (s *Subscription) Look() (int64, error) {
 	return s.feed.present, s.feed.lost
 }
 
-// Spoilt tells that who comes now needs another feed: the file is no longer what this one has read of it, or this one has
-// lost it, which says nothing of what lies there now.
-func (f *Feed) Spoilt() bool {
+// Stale reports whether a new subscriber needs another feed: the file is no longer what this one has read of it, or this one
+// has lost it, which says nothing of what lies there now.
+func (f *Feed) Stale() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, lost := range []error{source.ErrShrunk, source.ErrRemoved, source.ErrReplaced, source.ErrIO} {

@@ -709,7 +709,7 @@ func TestFaultInFeed(t *testing.T) {
 			}
 			f.Stop()
 			<-closed
-			if !f.Spoilt() {
+			if !f.Stale() {
 				t.Error("who comes now would share a feed that has failed")
 			}
 		})

@@ -10,6 +10,35 @@ import (
 	"github.com/replayd/replayd/service/index"
 )
 
+// GetReplay implements the API.
+func (s *Server) GetReplay(
+	ctx context.Context, req *replaydv1.GetReplayRequest,
+) (_ *replaydv1.GetReplayResponse, err error) {
+	defer func() { err = s.fail(ctx, err, req.GetReplay()) }()
+	if err := checkName("replay", req.GetReplay()); err != nil {
+		return nil, err
+	}
+	view, err := viewOf(req.GetView(), replaydv1.ReplayView_REPLAY_VIEW_FULL)
+	if err != nil {
+		return nil, err
+	}
+	e, err := s.index.Get(ctx, req.GetReplay(), scopeOf(ctx))
+	if err != nil {
+		return nil, err
+	}
+	if err := seen(ctx, e.Name, e.Format); err != nil {
+		return nil, err
+	}
+	replay, err := s.view(ctx, e, view)
+	if err != nil {
+		return nil, err
+	}
+	if replay.MapReplay, err = s.maps.find(ctx, replay); err != nil {
+		return nil, err
+	}
+	return &replaydv1.GetReplayResponse{Replay: replay}, nil
+}
+
 // views holds, by view, what is added to what the index knows of a replay. With an error, r has as much as is known all the
 // same.
 var views = map[replaydv1.ReplayView]func(s *Server, ctx context.Context, e *index.Entry, r *replaydv1.Replay) error{
