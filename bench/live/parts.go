@@ -26,9 +26,9 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/replayd/replayd/proto/rawcodec"
 	teehistorianv1 "github.com/replayd/replayd/proto/replayd/teehistorian/v1"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
-	"github.com/replayd/replayd/service/frame"
 	"github.com/replayd/replayd/service/streamtest"
 	"github.com/replayd/replayd/testdata"
 )
@@ -202,7 +202,7 @@ func (a *arrivals) stream(ctx context.Context, s settings, ready func()) {
 	}
 	check(err)
 	for caughtUp := false; ; {
-		var raw frame.Raw
+		var raw rawcodec.Message
 		if err := stream.RecvMsg(&raw); err != nil {
 			if ctx.Err() == nil {
 				fmt.Fprintln(os.Stderr, "a stream ended:", err)
