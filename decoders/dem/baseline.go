@@ -2,32 +2,17 @@ package dem
 
 import (
 	"cmp"
-	"maps"
 	"math"
 	"slices"
 
 	"github.com/replayd/replayd/decoders/bits"
 )
 
-// baseline is the default state of a class.
-type baseline struct {
-	state
-	// made: the state is that of the table's entry, as far as that could be read.
-	made bool
-}
-
-// ownBaseline is the state that an entity is to be created from instead of its class's, in recordings of clients.
-type ownBaseline struct {
-	class *class
-	state state
-	held  int // bytes that it is counted with
-}
-
 // alternate says that an entity is created from another entry of the table instancebaseline than its class's.
 type alternate struct{ entity, entry int32 }
 
 func parseAlternate(b []byte) (a alternate) {
-	for m := (wire{buf: b}); m.next(); {
+	for m := newWire(b); m.next(); {
 		switch m.num {
 		case 1:
 			a.entity = m.int32()
@@ -40,20 +25,6 @@ func parseAlternate(b []byte) (a alternate) {
 
 func compareAlternates(a, b alternate) int { return cmp.Compare(a.entity, b.entity) }
 
-// alternates keeps the states that entries are for classes, within what all states together may take.
-type alternates struct {
-	states map[alternateKey]*state
-	held   int
-}
-
-type alternateKey struct {
-	entry int32
-	class *class
-}
-
-// alternateSize is about what a kept state takes beside its fields.
-const alternateSize = 128
-
 // startState returns the state that an entity's creation changes: its own baseline, the alternate that the packet names
 // for it, or the class's.
 func (d *Decoder) startState(c *class) *state {
@@ -63,8 +34,8 @@ func (d *Decoder) startState(c *class) *state {
 		return d.alternateState(c, alt[i].entry)
 	}
 	if d.ents.delta {
-		if own := d.baseOwn[d.ents.slot][index]; own != nil && own.class == c {
-			return &own.state
+		if own := d.world.store.ownState(d.ents.slot, index, c); own != nil {
+			return own
 		}
 	}
 	b := &c.baseline
@@ -86,7 +57,7 @@ func (d *Decoder) readBaseline(s *state, c *class, value []byte) {
 		return
 	}
 	r := bits.New(value)
-	u := &d.update
+	u := &d.world.update
 	// Defaults are bounded by the nodes of all classes and by the string tables.
 	u.room = math.MaxInt
 	err := u.readSized(&r, c, s, 8*len(value), 7)
@@ -97,17 +68,17 @@ func (d *Decoder) readBaseline(s *state, c *class, value []byte) {
 	}
 	f := Fault{Kind: FaultKindBaseline, MessageId: svcCreateStringTable, EntityIndex: uint32(d.ents.index), Class: c.name, HasClass: true,
 		BitsAnnounced: uint32(8 * len(value)), BitsRead: uint32(r.Pos()), Detail: []byte(err.Error())}
-	u.blame(&f)
-	d.fault(f)
+	blame(&f, u.suspect())
+	d.out.fault(f)
 }
 
 // classBaseline returns the defaults of a class as the table instancebaseline has them.
 func (d *Decoder) classBaseline(id int32) ([]byte, bool) {
-	entry, ok := d.baseIndex[id]
+	entry, ok := d.world.baseIndex[id]
 	if !ok {
 		return nil, false
 	}
-	for _, t := range d.tables {
+	for _, t := range d.tables.list {
 		if t.role != roleBaselines {
 			continue
 		}
@@ -121,7 +92,7 @@ func (d *Decoder) classBaseline(id int32) ([]byte, bool) {
 
 // baselineEntry returns the value of an entry of the table instancebaseline.
 func (d *Decoder) baselineEntry(i int) []byte {
-	for _, t := range d.tables {
+	for _, t := range d.tables.list {
 		if t.role == roleBaselines {
 			if uint(i) < uint(len(t.entries)) {
 				return t.entries[i].value
@@ -135,54 +106,14 @@ func (d *Decoder) baselineEntry(i int) []byte {
 // alternateState returns the state that an entry of the table instancebaseline is for a class.
 func (d *Decoder) alternateState(c *class, entry int32) *state {
 	key := alternateKey{entry, c}
-	if s := d.alternates.states[key]; s != nil {
+	if s := d.world.store.alternate(key); s != nil {
 		return s
 	}
 	s := new(state)
 	d.readBaseline(s, c, d.baselineEntry(int(entry)))
-	if d.held+s.size() > maxState {
+	s, fits := d.world.store.keepAlternate(key, s)
+	if !fits {
 		d.noRoom(c)
-		s = new(state)
 	}
-	if d.alternates.states == nil {
-		d.alternates.states = map[alternateKey]*state{}
-	}
-	d.alternates.states[key] = s
-	d.alternates.held += alternateSize + s.size()
-	d.held += alternateSize + s.size()
 	return s
-}
-
-// dropAlternates forgets what entries of the table instancebaseline are: they have changed.
-func (d *Decoder) dropAlternates() {
-	d.held -= d.alternates.held
-	d.alternates = alternates{}
-}
-
-// switchBaselines makes the own baselines of a slot those of the other one too.
-func (d *Decoder) switchBaselines(slot int) {
-	for i, b := range d.baseOwn[1-slot] {
-		if d.baseOwn[slot][i] != b {
-			d.held -= b.held
-		}
-	}
-	d.baseOwn[1-slot] = maps.Clone(d.baseOwn[slot])
-}
-
-func (d *Decoder) storeBaseline(index, slot int, ent *entity) {
-	if d.baseOwn[slot] == nil {
-		d.baseOwn[slot] = map[int32]*ownBaseline{}
-	}
-	old := d.baseOwn[slot][int32(index)]
-	if old != nil && d.baseOwn[1-slot][int32(index)] != old {
-		d.held -= old.held
-	}
-	delete(d.baseOwn[slot], int32(index))
-	b := &ownBaseline{class: ent.class, held: ent.size()}
-	if d.held+b.held > maxState {
-		return
-	}
-	d.held += b.held
-	b.state.copyFrom(&ent.state)
-	d.baseOwn[slot][int32(index)] = b
 }

@@ -11,6 +11,7 @@ var (
 	errNoField     = errors.New("no such field")
 	errNoClass     = errors.New("no such class in the schema")
 	errUnknownType = errors.New("nobody knows how to read a type of field")
+	errEntityBits  = errors.New("update ended elsewhere than announced")
 	errState       = errors.New("too many fields of all entities together")
 )
 
@@ -85,7 +86,7 @@ func (u *updateReader) readValues(r *bits.Reader, c *class, s *state) error {
 		}
 		v := codec.read(r, &u.arena, u.tick)
 		if r.Overrun() {
-			return errOverrun
+			return bits.ErrOverrun
 		}
 		if v.kind == valueLength && v.word > maxElements {
 			return errPathIndex

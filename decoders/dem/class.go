@@ -1,8 +1,6 @@
 package dem
 
-import (
-	"strconv"
-)
+import "strconv"
 
 // class is a class of entities within one decoder.
 type class struct {
@@ -18,6 +16,13 @@ type class struct {
 	rules bool
 
 	baseline baseline
+}
+
+// baseline is the default state of a class.
+type baseline struct {
+	state
+	// made: the state is that of the table's entry, as far as that could be read.
+	made bool
 }
 
 // node is a place in the tree of fields of a class. Trees grow as fields are met: most classes of a game never occur,
@@ -40,16 +45,11 @@ type node struct {
 	guess *guess
 }
 
-// maxElements bounds the length of lists.
-const maxElements = 1 << 14
-
 // maxNodes bounds the nodes of all classes of a decoder. The largest games use a tenth of it.
 const maxNodes = 1 << 18
 
 // maxNames bounds the names of classes and fields. The largest games use a tenth of it.
 const maxNames = 1 << 18
-
-var noValue = codec{op: opNone}
 
 // classTree makes nodes. It is the part of a decoder that knows names.
 type classTree struct {

@@ -47,17 +47,17 @@ const (
 // tick reads CNETMsg_Tick.
 func (d *Decoder) tick(ev *Event, b []byte) bool {
 	var t Tick
-	for m := (wire{buf: b}); m.next(); {
+	for m := newWire(b); m.next(); {
 		if m.num == 1 {
 			t.ServerTick = m.uint32()
 		}
 	}
-	d.clock.now = t.ServerTick
-	if !d.want(KindTick, slotEvent) {
+	d.match.clock.now = t.ServerTick
+	if !d.out.want(KindTick, slotEvent) {
 		return false
 	}
-	t.GameTime, t.HasGameTime = d.clock.at(t.ServerTick, d.interval)
-	t.Paused, t.Phase = d.clock.paused, d.clock.phase
+	t.GameTime, t.HasGameTime = d.match.clock.at(t.ServerTick, d.match.interval)
+	t.Paused, t.Phase = d.match.clock.paused, d.match.clock.phase
 	ev.Kind, ev.Tick = KindTick, t
 	return true
 }
@@ -67,7 +67,7 @@ func (k *clock) update(d *Decoder, ent *entity) {
 	if k.cells != c.cells && c.root != nil {
 		k.cells = c.cells
 		for i, name := range clockNames {
-			if id, ok := d.tree.byName[name]; ok {
+			if id, ok := d.world.tree.byName[name]; ok {
 				k.fields[i] = find(c.root, id, 3)
 			}
 		}

@@ -2,57 +2,6 @@ package dem
 
 import "math"
 
-// op is how a value is read.
-type op uint8
-
-const (
-	opNone op = iota // the path does not lead to a value
-	opBool
-	opInt32
-	opInt64
-	opUint32
-	opUint64
-	opFixed64
-	opFixedInt8
-	opFixedUint8
-	opHandle
-	opMinusOne
-	opFloat // any float, by the float rule
-	opVector
-	opNormal3
-	opTuple // num floats by the float rule
-	opPitchYaw
-	opPreciseAngles
-	opCoordAngles
-	opRawAngles
-	opBitAngles
-	opText
-	opBlob
-	opLength
-	opPointer
-)
-
-// floatOp is how a float is read.
-type floatOp uint8
-
-const (
-	floatRaw floatOp = iota
-	floatCoord
-	floatNormal
-	floatTicks
-	floatQuantized
-)
-
-// codec is how the values of a field are read.
-type codec struct {
-	op    op
-	float floatOp
-	num   uint8 // components of a tuple, bits of an angle, number of types of a polymorphic pointer
-	// guess: nobody knows the type, which is field.unknown; it is read as varuint64. That is right for enums.
-	guess bool
-	quant *quantizer
-}
-
 // choose sets how the field's values are read.
 func (c *compiler) choose(f *field, t fieldType) {
 	switch f.shape {
@@ -107,6 +56,9 @@ var signedTypes = map[string]bool{
 	// Enums with a -1 ("init", "never connected", "invalid") of which recordings have hardly more than 0.
 	"CourierState_t": true, "PlayerConnectedState": true, "WeaponAttackType_t": true,
 }
+
+// signed reports whether values of a type are read as signed varints, although nothing in the schema says so.
+func signed(base string) bool { return signedTypes[base] }
 
 // clips are fields that are sent plus one although schemas from before February 2024 do not say so.
 var clips = map[string]bool{"m_iClip1": true, "m_iClip2": true}
@@ -174,7 +126,7 @@ func (f *field) codec(t fieldType) codec {
 	switch {
 	case f.encoder == "fixed64":
 		return codec{op: opFixed64}
-	case signedTypes[t.base]:
+	case signed(t.base):
 		return codec{op: opInt32}
 	case knownUint64[t.base]:
 		return codec{op: opUint64}

@@ -5,7 +5,7 @@ func (d *Decoder) combatName(index uint64) []byte {
 	if index == 0 {
 		return nil
 	}
-	for _, t := range d.tables {
+	for _, t := range d.tables.list {
 		if t.role == roleCombatLogNames {
 			if index < uint64(len(t.entries)) {
 				return t.entries[index].key
@@ -19,7 +19,7 @@ func (d *Decoder) combatName(index uint64) []byte {
 // parseCombatLog reads CMsgDOTACombatLogEntry.
 func (d *Decoder) parseCombatLog(c *CombatLog, b []byte) bool {
 	*c = CombatLog{AssistPlayers: c.AssistPlayers[:0]}
-	m := wire{buf: b}
+	m := newWire(b)
 	for m.next() {
 		switch m.num {
 		case 1:
@@ -200,8 +200,8 @@ const oldCombatLog = "dota_combatlog"
 // oldCombatLogEntry delivers the entry of the combat log that a game event is. Its keys are told apart by their names.
 func (d *Decoder) oldCombatLogEntry(ev *Event) bool {
 	d.stage = stagePacket
-	d.place.nextElement()
-	if !d.want(KindCombatLog, slotEvent) {
+	d.out.place.nextElement()
+	if !d.out.want(KindCombatLog, slotEvent) {
 		return false
 	}
 	c := &ev.CombatLog
@@ -258,7 +258,7 @@ func (d *Decoder) oldCombatLogEntry(ev *Event) bool {
 	if c.Type == CombatLogTypePurchase {
 		c.ValueName = d.combatName(uint64(c.Value))
 	}
-	d.clock.dateCombatLog(c)
+	d.match.clock.dateCombatLog(c)
 	ev.Kind = KindCombatLog
 	return true
 }

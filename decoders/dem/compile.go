@@ -2,10 +2,9 @@ package dem
 
 // compiler turns the descriptions of serializers and fields into a schema.
 type compiler struct {
-	symbols []symbol
-	raw     [][]byte // the fields as the file describes them
-	build   int
-	game    game
+	symbols   []symbol
+	raw       [][]byte // the fields as the file describes them
+	dotaBuild int      // that recorded; 0 of another game, and when it is not known
 
 	schema  *schema
 	fields  []*field  // those of raw, as far as they are compiled
@@ -39,7 +38,7 @@ func (c *compiler) compile(serializers [][]byte) (s *schema, ok bool) {
 func (c *compiler) serializer(b []byte) *serializer {
 	s := &serializer{}
 	c.indices = c.indices[:0]
-	m := wire{buf: b}
+	m := newWire(b)
 	for m.next() {
 		switch m.num {
 		case 1:
@@ -137,7 +136,7 @@ func (c *compiler) field(index int32, in *serializer) *field {
 	c.choose(f, t)
 	c.schema.guesses = c.schema.guesses || f.unknown != "" || f.unknownElem != ""
 	// A patch that depends on the serializer must not leak into others that share the field.
-	if f.name != "m_angRotation" || c.build == 0 || c.build > lastEncoderPatch {
+	if f.name != "m_angRotation" || c.dotaBuild == 0 || c.dotaBuild > lastEncoderPatch {
 		c.fields[index] = f
 	}
 	return f
@@ -149,7 +148,7 @@ func (c *compiler) parseField(b []byte) (f *field, below []serializerKey) {
 	told := &f.told
 	var own string
 	var others []serializerKey
-	m := wire{buf: b}
+	m := newWire(b)
 	for m.next() {
 		switch m.num {
 		case 1:
@@ -175,7 +174,7 @@ func (c *compiler) parseField(b []byte) (f *field, below []serializerKey) {
 			f.encoder, told.Encoder = c.symbol(m.int32())
 		case 11:
 			var o serializerKey
-			p := wire{buf: m.raw}
+			p := newWire(m.raw)
 			for p.next() {
 				switch p.num {
 				case 1:

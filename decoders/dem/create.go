@@ -4,18 +4,18 @@ package dem
 func (d *Decoder) createEntity(ev *Event) bool {
 	e := &d.ents
 	r := &e.bits
-	id := int(r.Bits(d.classBits))
+	id := int(r.Bits(d.world.classBits))
 	serial := uint32(r.Bits(serialBits))
 	group := r.Varuint32()
 	size := e.size()
 	var c *class
-	if id < len(d.classes) {
-		c = d.classes[id]
+	if id < len(d.world.classes) {
+		c = d.world.classes[id]
 	}
 	if r.Overrun() || size > r.Len() || c == nil {
 		return d.refuseEntity(ev, c, size)
 	}
-	old := d.entities[e.index]
+	old := d.world.store.slots[e.index]
 	again := old != nil && old.class == c && old.serial == serial
 	if old != nil && !again {
 		// The slot has a new tenant.
@@ -36,13 +36,13 @@ func (d *Decoder) refuseEntity(ev *Event, c *class, size int) bool {
 		err = errEntitySize
 	}
 	told := false
-	if c == nil && !r.Overrun() && d.entities[e.index] != nil {
+	if c == nil && !r.Overrun() && d.world.store.slots[e.index] != nil {
 		// Whoever was in the slot is gone.
 		told = d.deleteEntity(ev, e.index)
 	}
 	if c == nil && size >= 0 && size <= r.Len() && !r.Overrun() {
 		r.Skip(size)
-		d.fault(Fault{Kind: FaultKindEntity, MessageId: svcPacketEntities, EntityIndex: uint32(e.index), BitsAnnounced: uint32(size), Detail: []byte(err.Error())})
+		d.out.fault(Fault{Kind: FaultKindEntity, MessageId: svcPacketEntities, EntityIndex: uint32(e.index), BitsAnnounced: uint32(size), Detail: []byte(err.Error())})
 		return told
 	}
 	d.lose(e.index, c, err)
@@ -61,18 +61,17 @@ type pendingCreate struct {
 func (d *Decoder) fillEntity(ev *Event, c *class, serial, group uint32, size int) bool {
 	e := &d.ents
 	r := &e.bits
-	ent := d.entities[e.index]
+	ent := d.world.store.slots[e.index]
 	again := ent != nil
 	if !again {
-		ent = d.newEntity()
-		d.entities[e.index] = ent
+		ent = d.world.store.create(e.index)
 	}
 	ent.class, ent.serial, ent.active, ent.seen = c, serial, true, true
 	kind := KindEntityCreated
 	if again {
 		kind = KindEntityEntered
 	}
-	told := d.want(kind, slotAfter)
+	told := d.out.want(kind, slotAfter)
 	if !c.decoded && size >= 0 {
 		r.Skip(size)
 		ent.decoded = false
@@ -80,23 +79,25 @@ func (d *Decoder) fillEntity(ev *Event, c *class, serial, group uint32, size int
 		return false
 	}
 	ent.decoded = true
-	d.startFrom(ent, d.startState(c))
+	if !d.world.store.startFrom(ent, d.startState(c)) {
+		d.noRoom(c)
+	}
 	d.readUpdate(ent, c, size)
 	if e.store {
-		d.storeBaseline(e.index, 1-e.slot, ent)
+		d.world.store.storeOwn(e.index, 1-e.slot, ent)
 	}
 	if c.rules {
-		d.clock.update(d, ent)
+		d.match.clock.update(d, ent)
 	}
 	if !told || !c.wanted {
 		return false
 	}
 	// What could not be read of it is missing, and a fault says so.
 	if again {
-		return d.tellWhole(ev, e.index, ent)
+		return d.world.tellWhole(ev, e.index, ent)
 	}
 	ev.Kind = kind
-	fields := d.fillState(ev.EntityCreated.Fields, ent)
+	fields := d.world.fillState(ev.EntityCreated.Fields, ent)
 	ev.EntityCreated = EntityCreated{Index: uint32(e.index), Class: c.name, Serial: serial, SpawnGroup: group, Fields: fields}
-	return len(fields) > 0 || !d.narrowed
+	return len(fields) > 0 || !d.world.narrowed
 }

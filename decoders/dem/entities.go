@@ -10,7 +10,6 @@ import (
 var (
 	errEntityIndex = errors.New("index of an entity out of range")
 	errEntitySize  = errors.New("size of an update beyond the end")
-	errEntityBits  = errors.New("update ended elsewhere than announced")
 	errClass       = errors.New("no such class")
 	errUnknown     = errors.New("update of an entity that was never created")
 )
@@ -39,22 +38,16 @@ const (
 	phaseForgotten                    // entities that a full update did not mention
 )
 
-// wantsEntities tells whether any event of entities is wanted.
-func (d *Decoder) wantsEntities() bool {
-	const all = 1<<KindEntityUpdated | 1<<KindEntityCreated | 1<<KindEntityEntered | 1<<KindEntityLeft | 1<<KindEntityDeleted
-	return d.kinds&all != 0
-}
-
 // walksEntities reports whether packets of entities are looked at: for their events, for what may be wrong with them, or
 // for Dota's clock.
 func (d *Decoder) walksEntities() bool {
-	return d.wantsEntities() || d.has(KindFault) ||
-		d.game == gameDota && (d.kinds&clockTicks != 0 || d.has(KindCombatLog) && !d.clock.settled)
+	return d.out.wantsEntities() || d.out.has(KindFault) ||
+		d.match.game == gameDota && (d.out.kinds&clockTicks != 0 || d.out.has(KindCombatLog) && !d.match.clock.settled)
 }
 
 // startEntities begins with a message of entities.
 func (d *Decoder) startEntities(ev *Event, b []byte) bool {
-	if d.schema == nil || d.classBits == 0 {
+	if d.world.schema == nil || d.world.classBits == 0 {
 		d.tellUndecoded("no schema came before them")
 		return false
 	}
@@ -65,17 +58,17 @@ func (d *Decoder) startEntities(ev *Event, b []byte) bool {
 	if !d.walksEntities() {
 		return false
 	}
-	d.update.tick = d.interval
+	d.world.update.tick = d.match.interval
 	d.learnTypes()
 	if !e.delta {
-		for _, old := range d.entities {
+		for _, old := range d.world.store.slots {
 			if old != nil {
 				old.seen = false
 			}
 		}
 	}
 	if e.store {
-		d.switchBaselines(e.slot)
+		d.world.store.switchOwn(e.slot)
 	}
 	d.stage = stageEntities
 	return false
@@ -85,7 +78,7 @@ func (d *Decoder) startEntities(ev *Event, b []byte) bool {
 func (e *entityReader) start(b []byte) bool {
 	*e = entityReader{index: -1, alt: e.alt[:0]}
 	var data []byte
-	m := wire{buf: b}
+	m := newWire(b)
 	for m.next() {
 		switch m.num {
 		case 2:
@@ -124,7 +117,7 @@ func (d *Decoder) nextEntity(ev *Event) bool {
 		switch e.phase {
 		case phaseEntries:
 			if e.pending.set {
-				if d.holds(slotAfter) {
+				if d.out.holds(slotAfter) {
 					return false
 				}
 				p := e.pending
@@ -136,8 +129,8 @@ func (d *Decoder) nextEntity(ev *Event) bool {
 					return false
 				}
 				e.left--
-				d.place.nextElement()
-				if ok := d.readEntity(ev); ok || len(d.faults) > 0 {
+				d.out.place.nextElement()
+				if ok := d.readEntity(ev); ok || len(d.out.faults) > 0 {
 					return ok
 				}
 				continue
@@ -169,11 +162,11 @@ func (d *Decoder) nextDeletion(ev *Event) (told, done bool) {
 		d.stage = stagePacket
 		return false, true
 	}
-	if d.holds(slotBefore) {
+	if d.out.holds(slotBefore) {
 		return false, true
 	}
 	e.left--
-	d.place.nextElement()
+	d.out.place.nextElement()
 	e.index += int(e.bits.UBitVar())
 	if e.bits.Overrun() || uint(e.index) >= maxEntities {
 		e.left = 0
@@ -185,11 +178,11 @@ func (d *Decoder) nextDeletion(ev *Event) (told, done bool) {
 // nextForgotten goes on with the entities that a full update did not mention. done is as with nextDeletion.
 func (d *Decoder) nextForgotten(ev *Event) (told, done bool) {
 	e := &d.ents
-	if d.holds(slotBefore) {
+	if d.out.holds(slotBefore) {
 		return false, true
 	}
 	for e.index++; e.index < maxEntities; e.index++ {
-		if old := d.entities[e.index]; old != nil && !old.seen {
+		if old := d.world.store.slots[e.index]; old != nil && !old.seen {
 			break
 		}
 	}
@@ -197,7 +190,7 @@ func (d *Decoder) nextForgotten(ev *Event) (told, done bool) {
 		d.stage = stagePacket
 		return false, true
 	}
-	d.place.nextElement()
+	d.out.place.nextElement()
 	return d.deleteEntity(ev, e.index), false
 }
 
@@ -213,7 +206,7 @@ func (d *Decoder) readEntity(ev *Event) bool {
 	}
 	switch cmd {
 	case 0:
-		if ent := d.entities[e.index]; ent != nil && !ent.decoded && !e.visual && d.skipEntity(ent) {
+		if ent := d.world.store.slots[e.index]; ent != nil && !ent.decoded && !e.visual && d.skipEntity(ent) {
 			return false
 		}
 		return d.updateEntity(ev)
@@ -263,8 +256,8 @@ func (e *entityReader) size() int {
 
 // hideEntity takes an entity out of the recorder's view.
 func (d *Decoder) hideEntity(ev *Event, index int) bool {
-	told := d.want(KindEntityLeft, slotAfter)
-	old := d.entities[index]
+	told := d.out.want(KindEntityLeft, slotAfter)
+	old := d.world.store.slots[index]
 	if old == nil {
 		return false
 	}
@@ -278,8 +271,8 @@ func (d *Decoder) hideEntity(ev *Event, index int) bool {
 }
 
 func (d *Decoder) deleteEntity(ev *Event, index int) bool {
-	told := d.want(KindEntityDeleted, slotBefore)
-	old := d.entities[index]
+	told := d.out.want(KindEntityDeleted, slotBefore)
+	old := d.world.store.slots[index]
 	if old == nil {
 		return false
 	}
@@ -288,19 +281,19 @@ func (d *Decoder) deleteEntity(ev *Event, index int) bool {
 		ev.Kind = KindEntityDeleted
 		ev.EntityDeleted = EntityDeleted{Index: uint32(index), Class: old.class.name, Serial: old.serial}
 	}
-	d.release(index)
+	d.world.store.release(index)
 	return told
 }
 
 // lose gives up the rest of a message of entities.
 func (d *Decoder) lose(index int, c *class, err error) {
-	d.lost = true
+	d.world.lost = true
 	d.ents.left = 0
 	d.ents.bits.Skip(d.ents.bits.Len())
 	f := Fault{Kind: FaultKindEntity, MessageId: svcPacketEntities, EntityIndex: uint32(index), Detail: []byte(err.Error() + ": the rest of the packet is skipped")}
 	if c != nil {
 		f.Class, f.HasClass = c.name, true
 	}
-	d.fault(f)
+	d.out.fault(f)
 	d.ents.phase, d.ents.delta = phaseDeletions, true
 }

@@ -4,7 +4,7 @@ func parseFileInfo(f *FileInfo, b []byte) bool {
 	*f = FileInfo{RoundStartTicks: f.RoundStartTicks[:0], Match: Match{
 		Players: f.Match.Players[:0], Draft: f.Match.Draft[:0],
 	}}
-	m := wire{buf: b}
+	m := newWire(b)
 	for m.next() {
 		switch m.num {
 		case 1:
@@ -14,14 +14,14 @@ func parseFileInfo(f *FileInfo, b []byte) bool {
 		case 3:
 			f.PlaybackFrames = m.int32()
 		case 4:
-			info := wire{buf: m.raw}
+			info := newWire(m.raw)
 			for info.next() {
 				switch info.num {
 				case 4:
 					f.HasMatch = true
 					m.bad = m.bad || !parseMatch(&f.Match, info.raw)
 				case 5:
-					cs := wire{buf: info.raw}
+					cs := newWire(info.raw)
 					for cs.next() {
 						if cs.num == 1 {
 							f.RoundStartTicks = cs.appendInt32s(f.RoundStartTicks)
@@ -40,7 +40,7 @@ func parseFileInfo(f *FileInfo, b []byte) bool {
 const maxPlayers = 1 << 10
 
 func parseMatch(g *Match, b []byte) bool {
-	m := wire{buf: b}
+	m := newWire(b)
 	for m.next() {
 		switch m.num {
 		case 1:
@@ -51,7 +51,7 @@ func parseMatch(g *Match, b []byte) bool {
 			g.Winner = m.int32()
 		case 4:
 			var p MatchPlayer
-			for q := (wire{buf: m.raw}); q.next(); {
+			for q := newWire(m.raw); q.next(); {
 				switch q.num {
 				case 1:
 					p.HeroName = q.raw
@@ -72,7 +72,7 @@ func parseMatch(g *Match, b []byte) bool {
 			g.LeagueId = m.uint32()
 		case 6:
 			var p DraftPick
-			for q := (wire{buf: m.raw}); q.next(); {
+			for q := newWire(m.raw); q.next(); {
 				switch q.num {
 				case 1:
 					p.IsPick = q.bool()

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"io"
 
-	"github.com/golang/snappy"
-
 	"github.com/replayd/replayd/decoders"
 )
 
@@ -44,9 +42,6 @@ func commandName(id uint32) string {
 // maxRecord bounds a record, as stored and inflated. The largest of a game are a few MiB.
 const maxRecord = 32 << 20
 
-// maxRatio is more than snappy can compress anything: 64 bytes by a copy of 3.
-const maxRatio = 24
-
 // frame is the head of a record.
 type frame struct {
 	offset     int64 // where it starts in the file
@@ -58,51 +53,51 @@ type frame struct {
 }
 
 // peekFrame returns the head of the next record, as soon as that is there.
-func (d *Decoder) peekFrame() (frame, error) {
-	if d.finished {
+func (r *recordReader) peekFrame() (frame, error) {
+	if r.finished {
 		return frame{}, io.EOF
 	}
-	if err := d.align(); err != nil {
+	if err := r.align(); err != nil {
 		return frame{}, err
 	}
-	f, _, _, what := parseFrame(d.win.Bytes())
+	f, _, _, what := parseFrame(r.win.Bytes())
 	if what != "" {
-		return f, d.fail(what, decoders.ErrCorrupt, "longer than 5 bytes") // align would have skipped it
+		return f, r.fail(what, decoders.ErrCorrupt, "longer than 5 bytes") // align would have skipped it
 	}
-	signOn := d.signOn
+	signOn := r.signOn
 	signOn.place(&f)
 	return f, nil
 }
 
 // readFrame reads the head of a record and waits for its payload, which it consumes. The payload is valid until more is
 // read.
-func (d *Decoder) readFrame() ([]byte, error) {
+func (r *recordReader) readFrame() ([]byte, error) {
 	for {
-		if err := d.align(); err != nil {
+		if err := r.align(); err != nil {
 			return nil, err
 		}
-		b := d.win.Bytes()
+		b := r.win.Bytes()
 		f, n, size, _ := parseFrame(b)
-		if len(b) >= n+size && d.astray(&f, b[n:n+size], b[n+size:]) {
-			d.resync.lost, d.resync.what = true, "a head whose record is none"
-			d.skip(1)
+		if len(b) >= n+size && r.astray(&f, b[n:n+size], b[n+size:]) {
+			r.resync.lost, r.resync.what = true, "a head whose record is none"
+			r.skip(1)
 			continue
 		}
 		if len(b) >= n+size {
-			f.offset = d.win.Offset()
+			f.offset = r.win.Offset()
 			f.next = f.offset + int64(n+size)
-			f.sum = d.win.Sum()
-			d.signOn.place(&f)
-			d.frame = f
-			d.win.Advance(n + size)
-			d.work += int64(n + size)
+			f.sum = r.win.Sum()
+			r.signOn.place(&f)
+			r.frame, r.some = f, true
+			r.win.Advance(n + size)
+			r.work += int64(n + size)
 			return b[n : n+size], nil
 		}
-		if err := d.win.Fill(); err != nil {
+		if err := r.win.Fill(); err != nil {
 			if errors.Is(err, decoders.ErrWindow) {
-				return nil, d.fail("record", decoders.ErrLimit, "%d bytes", size)
+				return nil, r.fail("record", decoders.ErrLimit, "%d bytes", size)
 			}
-			if errors.Is(err, decoders.ErrMore) && d.passOver(size) {
+			if errors.Is(err, decoders.ErrMore) && r.passOver(size) {
 				continue
 			}
 			return nil, err
@@ -178,23 +173,3 @@ func (s *signOn) place(f *frame) {
 	s.tick = max(s.tick, f.tick)
 	f.tick = s.tick
 }
-
-var errInflate = errors.New("snappy: the declared size cannot be")
-
-// inflate decompresses a snappy block into dst, which it grows as needed. The declared length is checked first.
-func inflate(dst, src []byte, limit int) ([]byte, error) {
-	n, err := snappy.DecodedLen(src)
-	if err != nil {
-		return dst[:0], err
-	}
-	if n > limit || n > maxRatio*len(src) {
-		return dst[:0], errInflate
-	}
-	if cap(dst) < n {
-		dst = make([]byte, roomy(n))
-	}
-	return snappy.Decode(dst[:cap(dst)], src)
-}
-
-// roomy is what to allocate for n bytes so that a little more need not be allocated anew.
-func roomy(n int) int { return n + min(n/4, 1<<20) }

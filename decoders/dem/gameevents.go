@@ -34,7 +34,7 @@ const (
 
 // startEventTypes begins to read the list of game events.
 func (d *Decoder) startEventTypes(b []byte) bool {
-	d.list.items = wire{buf: b}
+	d.list.items = newWire(b)
 	d.stage = stageEventTypes
 	return false
 }
@@ -47,22 +47,22 @@ func (d *Decoder) nextEventType(ev *Event) bool {
 		}
 		parseEventType(&ev.GameEventType, m.raw)
 		d.keepEventType(&ev.GameEventType)
-		d.place.nextElement()
-		if d.want(KindGameEventType, slotEvent) {
+		d.out.place.nextElement()
+		if d.out.want(KindGameEventType, slotEvent) {
 			ev.Kind = KindGameEventType
 			return true
 		}
 	}
 	d.stage = stagePacket
 	if m.bad {
-		d.fault(Fault{Kind: FaultKindMessage, MessageId: geGameEventList, Detail: []byte("message: cannot be read to its end")})
+		d.out.fault(Fault{Kind: FaultKindMessage, MessageId: geGameEventList, Detail: []byte("message: cannot be read to its end")})
 	}
 	return false
 }
 
 func parseEventType(t *GameEventType, b []byte) {
 	t.Id, t.Name, t.Keys = 0, nil, t.Keys[:0]
-	for m := (wire{buf: b}); m.next(); {
+	for m := newWire(b); m.next(); {
 		switch m.num {
 		case 1:
 			t.Id = m.int32()
@@ -70,7 +70,7 @@ func parseEventType(t *GameEventType, b []byte) {
 			t.Name = m.raw
 		case 3:
 			var k GameEventTypeKey
-			for q := (wire{buf: m.raw}); q.next(); {
+			for q := newWire(m.raw); q.next(); {
 				switch q.num {
 				case 1:
 					k.Type = q.int32()
@@ -87,14 +87,14 @@ func parseEventType(t *GameEventType, b []byte) {
 
 // keepEventType remembers a kind of game events.
 func (d *Decoder) keepEventType(told *GameEventType) {
-	if _, known := d.events[told.Id]; !known && len(d.events) >= maxEventTypes {
+	if _, known := d.match.events[told.Id]; !known && len(d.match.events) >= maxEventTypes {
 		return
 	}
 	t := &eventType{name: bytes.Clone(told.Name)}
 	for _, k := range told.Keys {
 		t.keys = append(t.keys, eventKey{bytes.Clone(k.Name), k.Type})
 	}
-	d.events[told.Id] = t
+	d.match.events[told.Id] = t
 }
 
 // gameEvent reads a game event.
@@ -102,14 +102,14 @@ func (d *Decoder) gameEvent(ev *Event, b []byte) bool {
 	g := &ev.GameEvent
 	g.Id, g.Name, g.Keys = 0, nil, g.Keys[:0]
 	var t *eventType
-	m := wire{buf: b}
+	m := newWire(b)
 	for m.next() {
 		switch m.num {
 		case 1:
 			g.Name = m.raw
 		case 2:
 			g.Id = m.int32()
-			t = d.events[g.Id]
+			t = d.match.events[g.Id]
 		case 3:
 			if len(g.Keys) < maxKeys {
 				g.Keys = appendKey(g.Keys, m.raw)
@@ -127,9 +127,9 @@ func (d *Decoder) gameEvent(ev *Event, b []byte) bool {
 			g.Keys[i].Name = t.keys[i].name
 		}
 	}
-	told := d.want(KindGameEvent, slotEvent)
-	if t != nil && d.has(KindCombatLog) && string(t.name) == oldCombatLog {
-		d.list.items, d.list.event = wire{buf: b}, t
+	told := d.out.want(KindGameEvent, slotEvent)
+	if t != nil && d.out.has(KindCombatLog) && string(t.name) == oldCombatLog {
+		d.list.items, d.list.event = newWire(b), t
 		d.stage = stageOldCombatLog
 	}
 	if told {
@@ -147,7 +147,7 @@ func appendKey(keys []GameEventKey, b []byte) []GameEventKey {
 	var long, short, octet int64
 	var truth bool
 	var u64 uint64
-	for m := (wire{buf: b}); m.next(); {
+	for m := newWire(b); m.next(); {
 		switch m.num {
 		case 1:
 			typ = m.int32()

@@ -192,14 +192,3 @@ func (u *updateReader) suspect() *node {
 	}
 	return nil
 }
-
-// blame names the field that is most likely why an update could not be read right.
-func (u *updateReader) blame(f *Fault) {
-	n := u.suspect()
-	if n == nil {
-		return
-	}
-	f.Field, f.HasField = n.name, true
-	f.Detail = append(f.Detail, ": nobody knows the type "...)
-	f.Detail = append(f.Detail, n.guess.name...)
-}

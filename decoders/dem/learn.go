@@ -24,12 +24,12 @@ func newLearner() learner {
 // learnTypes finds out how to read the types that the decoder does not know, from the default states that are new and the
 // entities that are created with them. Every decoder of the file does so at the same places, with the same result.
 func (d *Decoder) learnTypes() {
-	l := &d.learn
+	l := &d.world.learn
 	l.begun = true
-	if len(l.changed) == 0 || !d.schema.guesses || l.left < 0 {
+	if len(l.changed) == 0 || !d.world.schema.guesses || l.left < 0 {
 		return
 	}
-	p := prober{book: &d.tree.types, tick: d.interval, left: l.left}
+	p := prober{book: &d.world.tree.types, tick: d.match.interval, left: l.left}
 	if !d.probeBaselines(&p) {
 		l.changed = l.changed[:0]
 		return
@@ -42,35 +42,35 @@ func (d *Decoder) learnTypes() {
 	}
 	l.refuted = true
 	clear(l.suspects)
-	for _, c := range d.classes {
+	for _, c := range d.world.classes {
 		if c != nil {
-			d.watch(c)
+			d.world.watch(c)
 		}
 	}
 }
 
 // learnAnew forgets all that was found out: the types are those of another schema.
-func (d *Decoder) learnAnew() {
-	d.learn, d.tree.types = newLearner(), newTypeBook()
-	for id := range d.baseIndex {
-		d.learn.changed = append(d.learn.changed, id)
+func (w *world) learnAnew() {
+	w.learn, w.tree.types = newLearner(), newTypeBook()
+	for id := range w.baseIndex {
+		w.learn.changed = append(w.learn.changed, id)
 	}
 }
 
 // probeBaselines adds the default states that are new. It returns false when none is.
 func (d *Decoder) probeBaselines(p *prober) (some bool) {
-	slices.Sort(d.learn.changed)
-	for _, id := range slices.Compact(d.learn.changed) {
+	slices.Sort(d.world.learn.changed)
+	for _, id := range slices.Compact(d.world.learn.changed) {
 		in := d.probeBaseline(id)
 		if in == nil {
 			continue
 		}
 		value, _ := d.classBaseline(id)
 		sum := crc32.ChecksumIEEE(value)
-		if known, ok := d.learn.known[id]; ok && known == sum {
+		if known, ok := d.world.learn.known[id]; ok && known == sum {
 			continue // sent again as it was
 		}
-		d.learn.known[id] = sum
+		d.world.learn.known[id] = sum
 		some = true
 		p.add(in)
 	}
@@ -79,14 +79,14 @@ func (d *Decoder) probeBaselines(p *prober) (some bool) {
 
 // probeBaseline returns the default state of a class, or nil.
 func (d *Decoder) probeBaseline(id int32) *payload {
-	if int(id) >= len(d.classes) || d.classes[id] == nil || d.classes[id].root == nil {
+	if int(id) >= len(d.world.classes) || d.world.classes[id] == nil || d.world.classes[id].root == nil {
 		return nil
 	}
 	value, ok := d.classBaseline(id)
 	if !ok || len(value) == 0 {
 		return nil
 	}
-	return &payload{root: d.classes[id].root.object, data: bits.New(value), size: 8 * len(value), padded: true}
+	return &payload{root: d.world.classes[id].root.object, data: bits.New(value), size: 8 * len(value), padded: true}
 }
 
 // probeCreations adds what entities are created with in the present message.
@@ -103,18 +103,18 @@ func (d *Decoder) probeCreations(p *prober) {
 			}
 			r.Skip(max(0, e.size()))
 		case 2:
-			id := int32(r.Bits(d.classBits))
+			id := int32(r.Bits(d.world.classBits))
 			r.Skip(serialBits)
 			r.Varuint32()
 			size := e.size()
 			if r.Overrun() || size < 0 || size > r.Len() {
 				return
 			}
-			if int(id) < len(d.classes) && d.classes[id] != nil && d.classes[id].root != nil {
+			if int(id) < len(d.world.classes) && d.world.classes[id] != nil && d.world.classes[id].root != nil {
 				if base[id] == nil {
 					base[id] = d.probeBaseline(id)
 				}
-				p.add(&payload{root: d.classes[id].root.object, base: base[id], data: *r, size: size})
+				p.add(&payload{root: d.world.classes[id].root.object, base: base[id], data: *r, size: size})
 			}
 			r.Skip(size)
 		}
@@ -126,25 +126,25 @@ func (d *Decoder) probeCreations(p *prober) {
 
 // watch has a class decoded, whoever asks for it, when it may have fields that cannot be read: what is said of them at the end
 // is the same whatever was asked for.
-func (d *Decoder) watch(c *class) {
-	if !c.decoded && c.root != nil && d.learn.refuted && d.suspect(c.root.object) {
+func (w *world) watch(c *class) {
+	if !c.decoded && c.root != nil && w.learn.refuted && w.suspect(c.root.object) {
 		c.decoded = true
 	}
 }
 
 // suspect reports whether objects of a serializer may have fields of a type that cannot be read.
-func (d *Decoder) suspect(s *serializer) bool {
-	if is, known := d.learn.suspects[s]; known {
+func (w *world) suspect(s *serializer) bool {
+	if is, known := w.learn.suspects[s]; known {
 		return is
 	}
-	d.learn.suspects[s] = false // serializers may hold one another
+	w.learn.suspects[s] = false // serializers may hold one another
 	for _, f := range s.fields {
-		is := d.tree.types.refuted(f.unknown) || d.tree.types.refuted(f.unknownElem)
+		is := w.tree.types.refuted(f.unknown) || w.tree.types.refuted(f.unknownElem)
 		for _, t := range f.types {
-			is = is || t != nil && d.suspect(t)
+			is = is || t != nil && w.suspect(t)
 		}
 		if is {
-			d.learn.suspects[s] = true
+			w.learn.suspects[s] = true
 			return true
 		}
 	}
@@ -178,15 +178,15 @@ type Health struct {
 }
 
 // EntitiesBegun reports whether the first packet with entities was met, so that Health tells the types in it.
-func (d *Decoder) EntitiesBegun() bool { return d.learn.begun }
+func (d *Decoder) EntitiesBegun() bool { return d.world.learn.begun }
 
 // Health returns how well the demo could be decoded so far.
 func (d *Decoder) Health() Health {
 	h := Health{Faults: map[string]int64{}, Fields: d.stats.Fields, FieldsLost: d.stats.FieldsLost}
-	for class, n := range d.faultsOf {
+	for class, n := range d.out.ofClass {
 		h.Faults[d.Name(class)] = n
 	}
-	for _, g := range d.tree.types.sorted() {
+	for _, g := range d.world.tree.types.sorted() {
 		t := TypeGuess{Name: g.name, Proofs: g.proofs}
 		if g.state != typeRefuted {
 			t.ReadAs, t.MaybeSigned = g.family.String(), g.maybeSigned

@@ -20,7 +20,7 @@ func (d *Decoder) decodeMessage(ev *Event, id uint32, b []byte) bool {
 	case svcClassInfo:
 		return d.serverClasses(ev, b)
 	case svcFlattened:
-		s, ok := parseFlattenedSerializer(b, d.build, d.game)
+		s, ok := parseFlattenedSerializer(b, d.dotaBuild())
 		d.useSchema(s, ok)
 		return false
 	case geGameEventList:
@@ -42,7 +42,7 @@ func (d *Decoder) decodeMessage(ev *Event, id uint32, b []byte) bool {
 
 // tellPlain delivers a message that becomes an event of a kind of its own, and needs nothing else.
 func (d *Decoder) tellPlain(ev *Event, kind Kind, id uint32, b []byte) bool {
-	if !d.reads(kind, KindMessage) {
+	if !d.out.reads(kind, KindMessage) {
 		return false
 	}
 	ok := false
@@ -69,14 +69,14 @@ func (d *Decoder) tellPlain(ev *Event, kind Kind, id uint32, b []byte) bool {
 	}
 	switch kind {
 	case KindChat:
-		ev.Chat.GameTime, ev.Chat.HasGameTime = d.clock.at(d.clock.now, d.interval)
+		ev.Chat.GameTime, ev.Chat.HasGameTime = d.match.clock.at(d.match.clock.now, d.match.interval)
 	case KindChatEvent:
-		ev.ChatEvent.GameTime, ev.ChatEvent.HasGameTime = d.clock.at(d.clock.now, d.interval)
+		ev.ChatEvent.GameTime, ev.ChatEvent.HasGameTime = d.match.clock.at(d.match.clock.now, d.match.interval)
 	case KindCombatLog:
-		d.clock.dateCombatLog(&ev.CombatLog)
+		d.match.clock.dateCombatLog(&ev.CombatLog)
 	}
 	ev.Kind = kind
-	return d.want(kind, slotEvent)
+	return d.out.want(kind, slotEvent)
 }
 
 // kindOf returns the kind of event that a message becomes.
@@ -106,11 +106,11 @@ func (d *Decoder) kindOf(id uint32) Kind {
 	case dotaCombatLog:
 		kind = KindCombatLog
 	case dotaChatMessage:
-		if d.game.has(KindChatEvent) { // a number of Dota's
+		if d.match.game.has(KindChatEvent) { // a number of Dota's
 			kind = KindChat
 		}
 	}
-	if !d.game.has(kind) {
+	if !d.match.game.has(kind) {
 		return KindMessage
 	}
 	return kind
@@ -124,7 +124,7 @@ func (d *Decoder) tellMessage(ev *Event, id uint32, b []byte) bool {
 
 // badMessage reports a message that could not be read, and delivers it as it is.
 func (d *Decoder) badMessage(ev *Event, id uint32, b []byte) bool {
-	d.fault(Fault{Kind: FaultKindMessage, MessageId: id, Detail: []byte("message: not what its number announces")})
+	d.out.fault(Fault{Kind: FaultKindMessage, MessageId: id, Detail: []byte("message: not what its number announces")})
 	return d.tellMessage(ev, id, b)
 }
 
@@ -132,7 +132,7 @@ func (d *Decoder) badMessage(ev *Event, id uint32, b []byte) bool {
 func (d *Decoder) userMessage(ev *Event, b []byte) bool {
 	var id uint32
 	var data []byte
-	for m := (wire{buf: b}); m.next(); {
+	for m := newWire(b); m.next(); {
 		switch m.num {
 		case 1:
 			id = m.uint32()
@@ -144,7 +144,7 @@ func (d *Decoder) userMessage(ev *Event, b []byte) bool {
 		// Nothing of the state travels in user messages.
 		return d.tellMessage(ev, svcUserMessage, b)
 	}
-	if !d.reads(d.kindOf(id), KindMessage) {
+	if !d.out.reads(d.kindOf(id), KindMessage) {
 		return false
 	}
 	return d.decodeMessage(ev, id, data)

@@ -12,30 +12,30 @@ type pendingModifier struct {
 
 // tellModifier delivers the modifier that the last entry is.
 func (d *Decoder) tellModifier(ev *Event) bool {
-	d.buff.set = false
-	return d.modifier(ev, d.buff.slot, d.buff.value)
+	d.tables.modifier.set = false
+	return d.modifier(ev, d.tables.modifier.slot, d.tables.modifier.value)
 }
 
 // modifier delivers an entry of the table ActiveModifiers.
 func (d *Decoder) modifier(ev *Event, slot int, b []byte) bool {
-	if !d.has(KindModifier) && !d.has(KindFault) || len(b) == 0 || !d.game.has(KindModifier) {
+	if !d.out.has(KindModifier) && !d.out.has(KindFault) || len(b) == 0 || !d.match.game.has(KindModifier) {
 		return false
 	}
 	o, class, ok := parseModifier(b)
 	if !ok {
-		d.fault(Fault{Kind: FaultKindMessage, MessageId: svcUpdateStringTable, Detail: []byte("modifier: not the message that it should be")})
+		d.out.fault(Fault{Kind: FaultKindMessage, MessageId: svcUpdateStringTable, Detail: []byte("modifier: not the message that it should be")})
 		return false
 	}
 	o.Slot = uint32(slot)
 	if class >= 0 && len(o.Name) == 0 {
-		for _, t := range d.tables {
+		for _, t := range d.tables.list {
 			if t.role == roleModifierNames {
 				o.Name = t.key(int(class))
 			}
 		}
 	}
 	ev.Kind, ev.Modifier = KindModifier, o
-	return d.want(KindModifier, slotAfter)
+	return d.out.want(KindModifier, slotAfter)
 }
 
 // parseModifier reads CDOTAModifierBuffTableEntry. Its name is there only if it is one of a script's; class is the number
@@ -46,7 +46,7 @@ func parseModifier(b []byte) (o Modifier, class int32, ok bool) {
 		Parent: noHandle, Caster: noHandle, Ability: noHandle, AuraOwner: noHandle,
 	}
 	class = -1
-	m := wire{buf: b}
+	m := newWire(b)
 	for m.next() {
 		switch m.num {
 		case 1:

@@ -45,3 +45,19 @@ type Stats struct {
 	// Faults is how many faults there were, delivered or not.
 	Faults int64
 }
+
+// Schemas keeps compiled schemas, so that decoders of files of one game build share them: see Options.Schemas. The zero
+// value is empty and ready for use. It keeps the eight that were used last, about 2 MB each. It is safe for concurrent use
+// and must not be copied after its first use.
+type Schemas struct{ cache cache }
+
+// Len returns how many schemas are kept.
+func (s *Schemas) Len() int { return s.cache.len() }
+
+// get returns the compiled send tables of a file. A nil s compiles them.
+func (s *Schemas) get(data []byte, dotaBuild int) (*schema, bool) {
+	if s == nil {
+		return parseSendTables(data, dotaBuild)
+	}
+	return s.cache.get(data, dotaBuild)
+}

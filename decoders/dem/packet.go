@@ -80,11 +80,11 @@ func (d *Decoder) needs(id uint32) bool {
 	case netTick:
 		return true
 	case svcPacketEntities:
-		return d.walksEntities() || d.reads(KindMessage, KindMessage)
+		return d.walksEntities() || d.out.reads(KindMessage, KindMessage)
 	case geGameEventList:
-		return d.reads(KindGameEventType, KindGameEvent) || d.has(KindCombatLog)
+		return d.out.reads(KindGameEventType, KindGameEvent) || d.out.has(KindCombatLog)
 	}
-	return d.reads(d.kindOf(id), KindMessage) || id == geGameEvent && d.has(KindCombatLog)
+	return d.out.reads(d.kindOf(id), KindMessage) || id == geGameEvent && d.out.has(KindCombatLog)
 }
 
 // startPacket takes a packet's messages apart. It copies those that are needed: they lie at any bit.
@@ -111,12 +111,12 @@ func (d *Decoder) startPacket(data []byte) {
 		}
 		if len(p.messages) >= maxMessages {
 			d.loseAll()
-			d.fault(Fault{Kind: FaultKindLimit, Detail: []byte("packet: too many messages")})
+			d.out.fault(Fault{Kind: FaultKindLimit, Detail: []byte("packet: too many messages")})
 			break
 		}
 		if r.Overrun() || size > r.Len()/8 {
 			d.loseAll()
-			d.fault(Fault{Kind: FaultKindRecord, MessageId: id, Detail: []byte("packet: a message of it is larger than what is left")})
+			d.out.fault(Fault{Kind: FaultKindRecord, MessageId: id, Detail: []byte("packet: a message of it is larger than what is left")})
 			break
 		}
 		d.stats.Messages++
@@ -166,7 +166,7 @@ func (d *Decoder) nextMessage(ev *Event) bool {
 	if m.pass != p.pass {
 		return false
 	}
-	d.place.startMessage()
+	d.out.place.startMessage()
 	if m.skip {
 		return false
 	}

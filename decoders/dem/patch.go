@@ -30,16 +30,16 @@ var (
 	}
 )
 
-// patch corrects a field whose description is wrong in builds of 2015. Build 0 means not known, that is, newer.
+// patch corrects a field whose description is wrong in builds of Dota 2 of 2015.
 func (c *compiler) patch(f *field, in *serializer) {
-	if c.build == 0 || c.game != gameDota {
+	if c.dotaBuild == 0 {
 		return
 	}
-	if c.build <= lastManaPatch && (f.name == "m_flMana" || f.name == "m_flMaxMana") && f.high == math.MaxFloat32 {
+	if c.dotaBuild <= lastManaPatch && (f.name == "m_flMana" || f.name == "m_flMaxMana") && f.high == math.MaxFloat32 {
 		f.low, f.hasLow = 0, false
 		f.high = 8192
 	}
-	if c.build <= lastEncoderPatch {
+	if c.dotaBuild <= lastEncoderPatch {
 		switch {
 		case coordPatch[f.name]:
 			f.encoder = "coord"
@@ -54,7 +54,7 @@ func (c *compiler) patch(f *field, in *serializer) {
 			}
 		}
 	}
-	if c.build >= firstFixed64Patch && c.build <= lastFixed64Patch && fixed64Patch[f.name] {
+	if c.dotaBuild >= firstFixed64Patch && c.dotaBuild <= lastFixed64Patch && fixed64Patch[f.name] {
 		f.encoder = "fixed64"
 	}
 }

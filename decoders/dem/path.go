@@ -28,7 +28,6 @@ var (
 	errPathIndex = errors.New("index of a field path out of range")
 	errPathCode  = errors.New("no such field path operation")
 	errPathCount = errors.New("too many fields")
-	errOverrun   = errors.New("bits end too early")
 )
 
 // pathReader is the state of reading a list of paths.
@@ -52,7 +51,7 @@ func readPaths(r *bits.Reader, dst []path) ([]path, error) {
 		if left < enough {
 			r.Skip(word - left)
 			if r.Overrun() {
-				return dst, errOverrun
+				return dst, bits.ErrOverrun
 			}
 			w, left = r.Peek(), word
 		}
@@ -72,7 +71,7 @@ func readPaths(r *bits.Reader, dst []path) ([]path, error) {
 		case 39: // Finish
 			r.Skip(word - left)
 			if r.Overrun() {
-				return dst, errOverrun
+				return dst, bits.ErrOverrun
 			}
 			return dst, nil
 		case 11: // PushOneLeftDeltaNRightNonZeroPack6Bits
@@ -87,7 +86,7 @@ func readPaths(r *bits.Reader, dst []path) ([]path, error) {
 			r.Skip(word - left)
 			p.apply(r, code.op)
 			if r.Overrun() {
-				return dst, errOverrun
+				return dst, bits.ErrOverrun
 			}
 			for d := range p.last + 1 {
 				if uint32(p.idx[d&(maxDepth-1)]) > maxIndex {

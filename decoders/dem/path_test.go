@@ -187,7 +187,7 @@ func TestBadPaths(t *testing.T) {
 			w.Bool(true)
 			w.Zigzag(-5)
 		}, errPathIndex},
-		"no end": {func(w *demtest.Bits) { w.Code("0000000000") }, errOverrun},
+		"no end": {func(w *demtest.Bits) { w.Code("0000000000") }, bits.ErrOverrun},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var w demtest.Bits

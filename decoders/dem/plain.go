@@ -4,7 +4,7 @@ package dem
 
 func parseConsoleCmd(c *ConsoleCmd, b []byte) bool {
 	*c = ConsoleCmd{}
-	m := wire{buf: b}
+	m := newWire(b)
 	for m.next() {
 		if m.num == 1 {
 			c.Text = m.raw
@@ -15,7 +15,7 @@ func parseConsoleCmd(c *ConsoleCmd, b []byte) bool {
 
 func parseChat(c *Chat, id uint32, b []byte) bool {
 	*c = Chat{PlayerId: -1, EntityIndex: -1}
-	m := wire{buf: b}
+	m := newWire(b)
 	for m.next() {
 		switch {
 		case id == dotaChatMessage && m.num == 1:
@@ -43,7 +43,7 @@ func parseChat(c *Chat, id uint32, b []byte) bool {
 
 func parseSound(s *Sound, b []byte) bool {
 	*s = Sound{SourceEntityIndex: -1}
-	m := wire{buf: b}
+	m := newWire(b)
 	for m.next() {
 		switch m.num {
 		case 1:
@@ -65,7 +65,7 @@ func parseSound(s *Sound, b []byte) bool {
 
 func parseChatEvent(c *ChatEvent, b []byte) bool {
 	*c = ChatEvent{Type: -1, Players: append(c.Players[:0], -1, -1, -1, -1, -1, -1)}
-	m := wire{buf: b}
+	m := newWire(b)
 	for m.next() {
 		switch m.num {
 		case 1:
@@ -90,13 +90,13 @@ func parseChatEvent(c *ChatEvent, b []byte) bool {
 
 func parsePing(p *Ping, b []byte) bool {
 	*p = Ping{PlayerId: -1, Target: -1}
-	m := wire{buf: b}
+	m := newWire(b)
 	for m.next() {
 		switch m.num {
 		case 1:
 			p.PlayerId = m.int32()
 		case 2:
-			q := wire{buf: m.raw}
+			q := newWire(m.raw)
 			for q.next() {
 				switch q.num {
 				case 1:
@@ -119,13 +119,13 @@ func parsePing(p *Ping, b []byte) bool {
 
 func parseMapLine(l *MapLine, b []byte) bool {
 	*l = MapLine{PlayerId: -1}
-	m := wire{buf: b}
+	m := newWire(b)
 	for m.next() {
 		switch m.num {
 		case 1:
 			l.PlayerId = m.int32()
 		case 2:
-			q := wire{buf: m.raw}
+			q := newWire(m.raw)
 			for q.next() {
 				switch q.num {
 				case 1:
@@ -144,7 +144,7 @@ func parseMapLine(l *MapLine, b []byte) bool {
 
 func parseChatWheel(c *ChatWheel, b []byte) bool {
 	*c = ChatWheel{PlayerId: -1}
-	m := wire{buf: b}
+	m := newWire(b)
 	for m.next() {
 		switch m.num {
 		case 1:
@@ -162,7 +162,7 @@ func parseChatWheel(c *ChatWheel, b []byte) bool {
 
 func parseOrder(o *Order, b []byte) bool {
 	*o = Order{EntityIndex: -1, AbilityId: -1, Units: o.Units[:0]}
-	m := wire{buf: b}
+	m := newWire(b)
 	for m.next() {
 		switch m.num {
 		case 1:
@@ -190,7 +190,7 @@ func parseOrder(o *Order, b []byte) bool {
 }
 
 func parseVector(b []byte) (v Vector) {
-	for m := (wire{buf: b}); m.next(); {
+	for m := newWire(b); m.next(); {
 		switch m.num {
 		case 1:
 			v.X = m.float32()

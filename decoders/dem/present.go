@@ -16,17 +16,17 @@ type Entity struct {
 
 // Entity returns the state of the entity in a slot. ok is false when there is none, or when its class is not decoded.
 func (d *Decoder) Entity(index int) (e Entity, ok bool) {
-	if uint(index) >= maxEntities || d.entities[index] == nil || !d.entities[index].decoded {
+	if uint(index) >= maxEntities || d.world.store.slots[index] == nil || !d.world.store.slots[index].decoded {
 		return Entity{}, false
 	}
-	ent := d.entities[index]
+	ent := d.world.store.slots[index]
 	e = Entity{Index: index, Serial: ent.serial, Class: d.Name(ent.class.name), Active: ent.active}
 	var floats []float32
 	if ent.class.root != nil {
 		fields, _ := ent.appendFields(nil, ent.class.root)
 		for _, ch := range fields {
 			f := FieldValue{Field: ch.node.name}
-			ch.cell.fill(&f, ent.data(&ch.cell), &floats)
+			fill(&f, &ch.cell, ent.data(&ch.cell), &floats)
 			e.Fields = append(e.Fields, f)
 		}
 	}
@@ -40,39 +40,39 @@ func (d *Decoder) Present(index int, ev *Event) (ok bool) {
 	if uint(index) >= maxEntities {
 		return false
 	}
-	ent := d.entities[index]
+	ent := d.world.store.slots[index]
 	if ent == nil || !ent.decoded || !ent.class.wanted {
 		return false
 	}
 	ev.AtTick = d.Tick()
-	ok = d.tellWhole(ev, index, ent)
+	ok = d.world.tellWhole(ev, index, ent)
 	ev.EntityEntered.OutOfView = !ent.active
 	return ok
 }
 
 // tellWhole fills ev with an EntityEntered that tells the whole state of an entity. It returns false when the entity has
 // fields, but no wanted one.
-func (d *Decoder) tellWhole(ev *Event, index int, ent *entity) bool {
+func (w *world) tellWhole(ev *Event, index int, ent *entity) bool {
 	ev.Kind = KindEntityEntered
-	fields := d.fillState(ev.EntityEntered.Fields, ent)
+	fields := w.fillState(ev.EntityEntered.Fields, ent)
 	ev.EntityEntered = EntityEntered{Index: uint32(index), Class: ent.class.name, Serial: ent.serial, Full: true, Fields: fields}
-	return len(fields) > 0 || !d.narrowed
+	return len(fields) > 0 || !w.narrowed
 }
 
 // Narrowed reports whether the last event, which is of an entity, has fewer fields than without Options.Fields.
-func (d *Decoder) Narrowed() bool { return d.narrowed }
+func (d *Decoder) Narrowed() bool { return d.world.narrowed }
 
 // fillState fills fields with the present and wanted fields of an entity.
-func (d *Decoder) fillState(fields []FieldValue, ent *entity) []FieldValue {
-	d.merged, d.floats, d.narrowed = d.merged[:0], d.floats[:0], false
+func (w *world) fillState(fields []FieldValue, ent *entity) []FieldValue {
+	w.merged, w.floats, w.narrowed = w.merged[:0], w.floats[:0], false
 	if ent.class.root != nil {
-		d.merged, d.narrowed = ent.appendFields(d.merged, ent.class.root)
+		w.merged, w.narrowed = ent.appendFields(w.merged, ent.class.root)
 	}
-	fields = sized(fields, len(d.merged))
-	for i := range d.merged {
-		ch := &d.merged[i]
+	fields = sized(fields, len(w.merged))
+	for i := range w.merged {
+		ch := &w.merged[i]
 		fields[i].Field = ch.node.name
-		ch.cell.fill(&fields[i], ent.data(&ch.cell), &d.floats)
+		fill(&fields[i], &ch.cell, ent.data(&ch.cell), &w.floats)
 	}
 	return fields
 }

@@ -90,7 +90,12 @@ func (s *spot) below(index int32, typ int) (out spot, ok bool) {
 	return out, true
 }
 
-var errProbe = errors.New("too much to read")
+// Why a payload does not come out.
+var (
+	errProbe = errors.New("too much to read")
+	errPlace = errors.New("no such field")
+	errSize  = errors.New("ends elsewhere than announced")
+)
 
 // walk reads the fields of a payload, and calls visit with each, before its value is read. visit returns how to read it.
 func (p *prober) walk(in *payload, visit func(s *spot) *codec, value func(s *spot)) error {
@@ -122,7 +127,7 @@ func (p *prober) read(in *payload, visit func(s *spot) *codec, value func(s *spo
 			from := &way[d]
 			var ok bool
 			if way[d+1], ok = from.below(path.idx[d], p.typeOf(from)); !ok {
-				return errNoField
+				return errPlace
 			}
 		}
 		s := &way[path.last+1]
@@ -131,19 +136,19 @@ func (p *prober) read(in *payload, visit func(s *spot) *codec, value func(s *spo
 			continue
 		}
 		if c.op == opNone {
-			return errNoField
+			return errPlace
 		}
 		p.value = c.read(r, &p.arena, p.tick)
 		v := &p.value
 		if r.Pos() > end {
-			return errOverrun
+			return bits.ErrOverrun
 		}
 		switch {
 		case v.kind == valueLength && v.word > maxElements:
 			return errPathIndex
 		case v.kind == valuePointer && c.num > 1 && v.word > 0:
 			if v.word > uint64(len(s.field.types)) {
-				return errNoField
+				return errPlace
 			}
 			in.typed = true
 			p.objects = append(p.objects, typedObject{s.field, int(v.word - 1)})
@@ -154,7 +159,7 @@ func (p *prober) read(in *payload, visit func(s *spot) *codec, value func(s *spo
 	switch {
 	case rest == 0:
 	case !in.padded || rest >= 8:
-		return errEntityBits
+		return errSize
 	}
 	return nil
 }

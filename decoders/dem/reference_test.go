@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -165,14 +166,14 @@ func TestReferenceCounts(t *testing.T) {
 			if got.unnamed != 0 {
 				t.Errorf("%d game events or keys without name or value", got.unnamed)
 			}
-			if len(d.classes) != want.Classes || d.classBits != want.ClassBits {
-				t.Errorf("%d classes of %d bits, want %d of %d", len(d.classes), d.classBits, want.Classes, want.ClassBits)
+			if len(d.world.classes) != want.Classes || d.world.classBits != want.ClassBits {
+				t.Errorf("%d classes of %d bits, want %d of %d", len(d.world.classes), d.world.classBits, want.Classes, want.ClassBits)
 			}
 			if diff := cmp.Diff(want.Entities, got.ops); diff != "" {
 				t.Errorf("operations on entities (-want +got):\n%s", diff)
 			}
 			live := 0
-			for _, e := range d.entities {
+			for _, e := range d.world.store.slots {
 				if e != nil {
 					live++
 				}
@@ -213,22 +214,22 @@ func TestReferenceMessages(t *testing.T) {
 		t.Run(want.File, func(t *testing.T) {
 			counts, sizes, outer := map[string]int{}, map[string]int{}, map[string]int{}
 			d := New(bytes.NewReader(corpusFile(t, want.File)), Options{})
-			if err := d.begin(); err != nil {
+			if err := d.in.begin(); err != nil {
 				t.Fatal(err)
 			}
-			for !d.finished {
-				payload, err := d.readFrame()
+			for !d.in.finished {
+				payload, err := d.in.readFrame()
 				if err != nil {
 					t.Fatal(err)
 				}
-				if d.frame.compressed {
+				if d.in.frame.compressed {
 					if payload, err = inflate(nil, payload, maxRecord); err != nil {
 						t.Fatal(err)
 					}
 				}
-				outer[strconv.Itoa(int(d.frame.command))]++
-				d.finished = d.frame.command == cmdFileInfo
-				if d.frame.command != cmdPacket && d.frame.command != cmdSignonPacket {
+				outer[strconv.Itoa(int(d.in.frame.command))]++
+				d.in.finished = d.in.frame.command == cmdFileInfo
+				if d.in.frame.command != cmdPacket && d.in.frame.command != cmdSignonPacket {
 					continue
 				}
 				d.startPacket(packetData(payload))
@@ -399,7 +400,7 @@ func TestReferenceState(t *testing.T) {
 		if m := head.FindStringSubmatch(line); m != nil {
 			finish()
 			index, _ := strconv.Atoi(m[1])
-			e := d.entities[index]
+			e := d.world.store.slots[index]
 			if e == nil || fmt.Sprintf("%d %d %s", index, e.serial, d.Name(e.class.name)) != line {
 				t.Fatalf("entity %s is not there", line)
 			}
@@ -431,7 +432,7 @@ func TestReferenceState(t *testing.T) {
 		case base == "MatchID_t", base == "itemid_t":
 			n, _ := strconv.ParseUint(got.text[1:], 10, 64)
 			got.text = fmt.Sprintf("i%d", uint32(n))
-		case signedTypes[base]:
+		case signed(base):
 			n, _ := strconv.ParseInt(got.text[1:], 10, 64)
 			got.text = fmt.Sprintf("i%d", uint32(n<<1)^uint32(n>>63))
 		}
@@ -459,10 +460,10 @@ func TestFixtures(t *testing.T) {
 			t.Fatal(err)
 		}
 		var data []byte
-		for m := (wire{buf: raw}); m.next(); {
+		for m := newWire(raw); m.next(); {
 			data = m.raw
 		}
-		s, ok := cache.get(data, build, gameDota)
+		s, ok := cache.get(data, build)
 		if !ok {
 			t.Fatalf("the send tables of %s cannot be read", match)
 		}
@@ -493,9 +494,12 @@ func TestFixtures(t *testing.T) {
 				t.Errorf("%d bits are left", r.Len())
 			}
 			var got []string
-			paths := whole(t, u.paths)
+			paths := slices.Clone(u.paths)
 			for i := range u.changes {
 				ch, p := &u.changes[i], &paths[i]
+				if i > 0 {
+					copy(p.idx[:p.keep], paths[i-1].idx[:])
+				}
 				var path []string
 				for _, v := range p.idx[:p.last+1] {
 					path = append(path, strconv.Itoa(int(v)))

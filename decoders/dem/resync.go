@@ -45,7 +45,7 @@ func (f *frame) fits(payload []byte) bool {
 		n, err := snappy.DecodedLen(payload)
 		return err == nil && n <= maxRecord && n <= maxRatio*len(payload) && n >= len(payload)/2
 	}
-	m := wire{buf: payload}
+	m := newWire(payload)
 	for range maxTried {
 		if !m.next() {
 			break
@@ -114,34 +114,34 @@ func chained(b []byte, last int32) verdict {
 
 // align makes sure that a record begins where the window does, and skips bytes where none does. It returns what Next returns
 // when there are too few bytes to tell.
-func (d *Decoder) align() error {
-	r := &d.resync
+func (r *recordReader) align() error {
+	at := &r.resync
 	for {
-		b := d.win.Bytes()
+		b := r.win.Bytes()
 		var v verdict
-		if r.lost {
-			v = d.search(b)
-			b = d.win.Bytes()
+		if at.lost {
+			v = r.search(b)
+			b = r.win.Bytes()
 		} else {
-			v, r.what = d.believe(b)
+			v, at.what = r.believe(b)
 		}
 		switch v {
 		case isRecord:
 			return nil
 		case notRecord:
-			r.lost = true
+			at.lost = true
 			continue
 		}
-		err := d.win.Fill()
+		err := r.win.Fill()
 		switch {
 		case err == nil:
-		case errors.Is(err, decoders.ErrWindow) && r.lost:
-			d.skip(1) // what may begin here is too large
+		case errors.Is(err, decoders.ErrWindow) && at.lost:
+			r.skip(1) // what may begin here is too large
 		case errors.Is(err, decoders.ErrWindow):
-			r.lost = true
-		case errors.Is(err, decoders.ErrMore) && !r.lost && d.believeAtEnd(b):
+			at.lost = true
+		case errors.Is(err, decoders.ErrMore) && !at.lost && r.believeAtEnd(b):
 			return nil
-		case errors.Is(err, decoders.ErrMore) && r.lost && d.surely():
+		case errors.Is(err, decoders.ErrMore) && at.lost && r.surely():
 			return nil
 		default:
 			return err
@@ -150,7 +150,7 @@ func (d *Decoder) align() error {
 }
 
 // believe judges the head at b.
-func (d *Decoder) believe(b []byte) (v verdict, what string) {
+func (r *recordReader) believe(b []byte) (v verdict, what string) {
 	f, n, size, what := parseFrame(b)
 	switch {
 	case what != "":
@@ -159,7 +159,7 @@ func (d *Decoder) believe(b []byte) (v verdict, what string) {
 		return needMore, ""
 	case size > maxRecord:
 		return notRecord, fmt.Sprintf("a record of %d bytes", size)
-	case d.header.size == headerSize2014 || f.usual(d.signOn.tick) || !d.signOn.over && f.command < uint32(len(commandNames)):
+	case r.header.alpha() || f.usual(r.signOn.tick) || !r.signOn.over && f.command < uint32(len(commandNames)):
 		return isRecord, ""
 	case len(b) < n+size:
 		return needMore, ""
@@ -175,95 +175,81 @@ func (d *Decoder) believe(b []byte) (v verdict, what string) {
 		return notRecord, "a record of an unknown kind, behind which none follows"
 	case n == 0:
 		return needMore, ""
-	case next.command >= cmdCompressed || next.command == cmdStop && f.command == cmdStop || !next.near(d.signOn.tick) && !next.near(f.tick):
+	case next.command >= cmdCompressed || next.command == cmdStop && f.command == cmdStop || !next.near(r.signOn.tick) && !next.near(f.tick):
 		return notRecord, "a record of an unknown kind, behind which none follows"
 	}
 	return isRecord, ""
 }
 
 // believeAtEnd judges a head behind which nothing more is there for now.
-func (d *Decoder) believeAtEnd(b []byte) bool {
+func (r *recordReader) believeAtEnd(b []byte) bool {
 	_, n, size, what := parseFrame(b)
 	return what == "" && n > 0 && len(b) == n+size
 }
 
 // astray reports whether a head, which looks like one, is none after all: what it announces cannot be in the record, and no
 // other head follows.
-func (d *Decoder) astray(f *frame, payload, rest []byte) bool {
-	if d.header.size == headerSize2014 || f.command >= uint32(len(commandNames)) || f.fits(payload) {
+func (r *recordReader) astray(f *frame, payload, rest []byte) bool {
+	if r.header.alpha() || f.command >= uint32(len(commandNames)) || f.fits(payload) {
 		return false
 	}
 	next, n, size, what := parseFrame(rest)
-	return what != "" || n > 0 && (size > maxRecord || !next.usual(d.signOn.tick) && !next.usual(f.tick))
+	return what != "" || n > 0 && (size > maxRecord || !next.usual(r.signOn.tick) && !next.usual(f.tick))
 }
 
 // search skips what begins no chain of records.
-func (d *Decoder) search(b []byte) verdict {
+func (r *recordReader) search(b []byte) verdict {
 	for i := range b {
-		switch v := chained(b[i:], d.signOn.tick); v {
+		switch v := chained(b[i:], r.signOn.tick); v {
 		case isRecord, needMore:
-			d.skip(i)
+			r.skip(i)
 			return v
 		}
 	}
-	d.skip(len(b))
+	r.skip(len(b))
 	return needMore
 }
 
 // surely skips to where a chain of records begins for certain, over what might be one if more came.
-func (d *Decoder) surely() bool {
-	b := d.win.Bytes()
-	if len(b) < d.resync.searched+d.resync.searched/4+1 {
+func (r *recordReader) surely() bool {
+	b := r.win.Bytes()
+	if len(b) < r.resync.searched+r.resync.searched/4+1 {
 		return false // there is hardly more than before
 	}
-	d.resync.searched = len(b)
+	r.resync.searched = len(b)
 	for i := range b {
-		if chained(b[i:], d.signOn.tick) == isRecord {
-			d.skip(i)
+		if chained(b[i:], r.signOn.tick) == isRecord {
+			r.skip(i)
 			return true
 		}
 	}
 	return false
 }
 
-func (d *Decoder) skip(n int) {
-	d.win.Advance(n)
-	d.resync.skipped += int64(n)
-	d.work += int64(n)
+func (r *recordReader) skip(n int) {
+	r.win.Advance(n)
+	r.resync.skipped += int64(n)
+	r.work += int64(n)
 }
 
 // passOver looks for records behind the one that begins where the window does, which is larger than what is there: its size
 // may be damaged. It reports whether there are some, to which align leads then.
-func (d *Decoder) passOver(size int) bool {
-	r := &d.resync
-	b := d.win.Bytes()
-	if size <= maxChained || !d.signOn.over {
+func (r *recordReader) passOver(size int) bool {
+	at := &r.resync
+	b := r.win.Bytes()
+	if size <= maxChained || !r.signOn.over {
 		return false // such there are, and more of it may come
 	}
-	if len(b) < r.searched+r.searched/4+64 {
+	if len(b) < at.searched+at.searched/4+64 {
 		return false // there is hardly more than before
 	}
-	r.searched = len(b)
+	at.searched = len(b)
 	for i := 1; i < len(b); i++ {
-		if chained(b[i:], d.signOn.tick) == isRecord {
-			r.lost, r.what = true, "a record that is larger than the file"
-			d.skip(i)
+		if chained(b[i:], r.signOn.tick) == isRecord {
+			at.lost, at.what = true, "a record that is larger than the file"
+			r.skip(i)
 			return true
 		}
 	}
 	return false
-}
-
-// tellSkipped reports the bytes that were skipped before the present record.
-func (d *Decoder) tellSkipped() {
-	r := &d.resync
-	n := r.skipped
-	what := r.what
-	*r = resync{}
-	if n == 0 {
-		return
-	}
-	d.loseAll()
-	d.fault(Fault{Kind: FaultKindRecord, MessageId: d.frame.command, BytesSkipped: n,
-		Detail: fmt.Appendf(nil, "%d bytes are no records and were skipped: %s", n, what)})
 }

@@ -50,9 +50,25 @@ type field struct {
 	unknown, unknownElem string
 
 	// told is the field as the file describes it.
-	told SerializerField
+	told description
 	// long is the same with a longer name, for serializers that have others of its name.
 	long *field
+}
+
+// description is a field as the file describes it. Its fields are those of dem.SerializerField, to which it is converted.
+type description struct {
+	Name, Type        []byte
+	BitCount          int32
+	Low               float32
+	HasLow            bool
+	High              float32
+	HasHigh           bool
+	EncodeFlags       int32
+	Encoder           []byte
+	Serializer        []byte
+	SerializerVersion int32
+	SendNode          []byte
+	Polymorphic       [][]byte
 }
 
 // symbol is a name of the schema.
@@ -69,6 +85,9 @@ func (s *schema) lookup(name string, version int32) *serializer {
 	return s.byName[name]
 }
 
+// maxElements bounds the length of lists.
+const maxElements = 1 << 14
+
 // Limits of a schema: ten times what the largest game has.
 const (
 	maxSymbols     = 1 << 17
@@ -79,20 +98,20 @@ const (
 
 // parseSendTables reads CDemoSendTables.data: a length and a CSVCMsg_FlattenedSerializer. ok is false when the bytes
 // are no such thing.
-func parseSendTables(data []byte, build int, game game) (*schema, bool) {
+func parseSendTables(data []byte, dotaBuild int) (*schema, bool) {
 	n, used := uvarint(data)
 	if used <= 0 || n > uint64(len(data)-used) {
 		return nil, false
 	}
-	return parseFlattenedSerializer(data[used:used+int(n)], build, game)
+	return parseFlattenedSerializer(data[used:used+int(n)], dotaBuild)
 }
 
 // parseFlattenedSerializer reads a CSVCMsg_FlattenedSerializer.
-func parseFlattenedSerializer(data []byte, build int, game game) (*schema, bool) {
+func parseFlattenedSerializer(data []byte, dotaBuild int) (*schema, bool) {
 	data = bytes.Clone(data) // names stay parts of it
-	c := compiler{build: build, game: game}
+	c := compiler{dotaBuild: dotaBuild}
 	var serializers [][]byte
-	m := wire{buf: data}
+	m := newWire(data)
 	for m.next() {
 		if len(c.symbols) > maxSymbols || len(serializers) > maxSerializers || len(c.raw) > maxFields {
 			return nil, false

@@ -6,39 +6,35 @@ import (
 	"sync"
 )
 
-// Schemas keeps compiled schemas, so that decoders of files of one game build share them. It is safe for concurrent use.
-// It keeps the most recent ones only.
-type Schemas struct {
+// cache keeps compiled schemas. It keeps the most recent ones only. It is safe for concurrent use.
+type cache struct {
 	mu      sync.Mutex
-	entries []schemaEntry // the most recently used one last
+	entries []cacheEntry // the most recently used one last
 }
 
-type schemaEntry struct {
-	key    schemaKey
+type cacheEntry struct {
+	key    cacheKey
 	schema *schema
 }
 
-type schemaKey [sha256.Size]byte
+type cacheKey [sha256.Size]byte
 
 // maxSchemas is how many schemas are kept. One takes about 2 MB.
 const maxSchemas = 8
 
-// Len returns how many schemas are kept.
-func (c *Schemas) Len() int {
+// len returns how many schemas are kept.
+func (c *cache) len() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.entries)
 }
 
-// get returns the compiled send tables of a file, compiling them at most once. A nil cache compiles.
-func (c *Schemas) get(data []byte, build int, game game) (*schema, bool) {
-	if c == nil {
-		return parseSendTables(data, build, game)
-	}
+// get returns the compiled send tables of a file, compiling them at most once.
+func (c *cache) get(data []byte, dotaBuild int) (*schema, bool) {
 	h := sha256.New()
 	h.Write(data)
-	h.Write(binary.LittleEndian.AppendUint64([]byte{byte(game)}, uint64(build)))
-	key := schemaKey(h.Sum(nil))
+	h.Write(binary.LittleEndian.AppendUint64(nil, uint64(dotaBuild)))
+	key := cacheKey(h.Sum(nil))
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i, e := range c.entries {
@@ -48,7 +44,7 @@ func (c *Schemas) get(data []byte, build int, game game) (*schema, bool) {
 			return e.schema, true
 		}
 	}
-	s, ok := parseSendTables(data, build, game)
+	s, ok := parseSendTables(data, dotaBuild)
 	if !ok {
 		return nil, false
 	}
@@ -56,6 +52,6 @@ func (c *Schemas) get(data []byte, build int, game game) (*schema, bool) {
 		copy(c.entries, c.entries[1:])
 		c.entries = c.entries[:maxSchemas-1]
 	}
-	c.entries = append(c.entries, schemaEntry{key, s})
+	c.entries = append(c.entries, cacheEntry{key, s})
 	return s, true
 }

@@ -14,32 +14,32 @@ type listReader struct {
 // decodeSendTables reads the schema.
 func (d *Decoder) decodeSendTables(payload []byte) {
 	var data []byte
-	for m := (wire{buf: payload}); m.next(); {
+	for m := newWire(payload); m.next(); {
 		if m.num == 1 {
 			data = m.raw
 		}
 	}
-	s, ok := d.opts.Schemas.get(data, d.build, d.game)
+	s, ok := d.opts.Schemas.get(data, d.dotaBuild())
 	d.useSchema(s, ok)
 }
 
 func (d *Decoder) useSchema(s *schema, ok bool) {
 	if !ok {
-		d.told = true
-		d.fault(Fault{Kind: FaultKindSchema, MessageId: d.frame.command, Detail: []byte("the send tables cannot be read: entities are not decoded")})
+		d.world.undecoded = true
+		d.out.fault(Fault{Kind: FaultKindSchema, MessageId: d.in.frame.command, Detail: []byte("the send tables cannot be read: entities are not decoded")})
 		return
 	}
-	if d.schema != nil {
+	if d.world.schema != nil {
 		d.forgetEntities()
 	}
-	d.schema = s
-	d.learnAnew()
-	for _, c := range d.classes {
+	d.world.schema = s
+	d.world.learnAnew()
+	for _, c := range d.world.classes {
 		if c != nil {
 			d.setRoot(c)
 		}
 	}
-	if d.has(KindSerializer) {
+	if d.out.has(KindSerializer) {
 		d.stage = stageSerializers
 		d.list.next = 0
 	}
@@ -48,42 +48,33 @@ func (d *Decoder) useSchema(s *schema, ok bool) {
 // forgetEntities drops all entities, and what others are to be created from: their fields are those of a schema that does
 // not hold any more. The next key frame has them anew.
 func (d *Decoder) forgetEntities() {
-	some := false
-	for i, e := range d.entities {
-		if e != nil {
-			d.release(i)
-			some = true
-		}
-	}
-	d.baseOwn = [2]map[int32]*ownBaseline{}
-	d.alternates = alternates{}
-	d.held = 0
-	d.clock = clock{}
+	some := d.world.store.clear()
+	d.match.clock = clock{}
 	if some {
-		d.lost = true
-		d.fault(Fault{Kind: FaultKindSchema, MessageId: d.frame.command, Detail: []byte("another schema: all entities are forgotten until the next key frame")})
+		d.world.lost = true
+		d.out.fault(Fault{Kind: FaultKindSchema, MessageId: d.in.frame.command, Detail: []byte("another schema: all entities are forgotten until the next key frame")})
 	}
 }
 
 func (d *Decoder) nextSerializer(ev *Event) bool {
-	if d.schema == nil || d.list.next >= len(d.schema.serializers) {
+	if d.world.schema == nil || d.list.next >= len(d.world.schema.serializers) {
 		d.stage = stagePacket
-		if d.frame.command == cmdSendTables {
+		if d.in.frame.command == cmdSendTables {
 			d.stage = stageFrame
 		}
 		return false
 	}
-	s := d.schema.serializers[d.list.next]
+	s := d.world.schema.serializers[d.list.next]
 	d.list.next++
-	d.place.nextElement()
-	if !d.want(KindSerializer, slotEvent) {
+	d.out.place.nextElement()
+	if !d.out.want(KindSerializer, slotEvent) {
 		return false
 	}
 	ev.Kind = KindSerializer
 	out := &ev.Serializer
 	out.Name, out.Version, out.Fields = s.nameTold, s.version, out.Fields[:0]
 	for _, f := range s.fields {
-		out.Fields = append(out.Fields, f.told)
+		out.Fields = append(out.Fields, SerializerField(f.told))
 	}
 	return true
 }
@@ -92,14 +83,14 @@ func (d *Decoder) nextSerializer(ev *Event) bool {
 func (d *Decoder) startClasses(payload []byte) {
 	d.list.classes = d.list.classes[:0]
 	d.list.next = 0
-	m := wire{buf: payload}
+	m := newWire(payload)
 	for m.next() {
 		if m.num != 1 {
 			continue
 		}
 		var c ClassInfo
 		id := int32(0)
-		for q := (wire{buf: m.raw}); q.next(); {
+		for q := newWire(m.raw); q.next(); {
 			switch q.num {
 			case 1:
 				id = q.int32()
@@ -118,24 +109,24 @@ func (d *Decoder) startClasses(payload []byte) {
 		d.list.classes = append(d.list.classes, c)
 	}
 	if m.bad {
-		d.fault(Fault{Kind: FaultKindSchema, MessageId: d.frame.command, Detail: []byte("the list of classes cannot be read to its end")})
+		d.out.fault(Fault{Kind: FaultKindSchema, MessageId: d.in.frame.command, Detail: []byte("the list of classes cannot be read to its end")})
 	}
-	if d.maxClasses == 0 {
-		d.classBits = bits.Len(uint(len(d.classes)))
+	if d.world.maxClasses == 0 {
+		d.world.classBits = bits.Len(uint(len(d.world.classes)))
 	}
 	d.stage = stageClasses
 }
 
 // serverClasses reads CSVCMsg_ClassInfo, which is empty where the file has a record of the same.
 func (d *Decoder) serverClasses(ev *Event, b []byte) bool {
-	m := wire{buf: b}
+	m := newWire(b)
 	for m.next() {
 		if m.num != 2 {
 			continue
 		}
 		var id int32
 		var name []byte
-		for q := (wire{buf: m.raw}); q.next(); {
+		for q := newWire(m.raw); q.next(); {
 			switch q.num {
 			case 1:
 				id = q.int32()
@@ -155,14 +146,14 @@ func (d *Decoder) serverClasses(ev *Event, b []byte) bool {
 const maxClassID = 1 << 16
 
 func (d *Decoder) addClass(id int32, name []byte) {
-	for int(id) >= len(d.classes) {
-		d.classes = append(d.classes, nil)
+	for int(id) >= len(d.world.classes) {
+		d.world.classes = append(d.world.classes, nil)
 	}
-	c := &class{id: id, name: d.tree.intern(name)}
-	c.wanted = d.wantsEntities() && (d.opts.Classes == nil || d.opts.Classes(string(name)))
-	c.decoded = c.wanted || d.has(KindFault)
-	d.classes[id] = c
-	if d.schema != nil {
+	c := &class{id: id, name: d.world.tree.intern(name)}
+	c.wanted = d.out.wantsEntities() && (d.opts.Classes == nil || d.opts.Classes(string(name)))
+	c.decoded = c.wanted || d.out.has(KindFault)
+	d.world.classes[id] = c
+	if d.world.schema != nil {
 		d.setRoot(c)
 	}
 }
@@ -170,17 +161,15 @@ func (d *Decoder) addClass(id int32, name []byte) {
 // setRoot connects a class to the serializer of its name.
 func (d *Decoder) setRoot(c *class) {
 	c.root, c.cells, c.baseline = nil, 0, baseline{}
-	name := d.tree.names[c.name]
-	if s := d.schema.byKey[serializerKey{name, 0}]; s != nil {
-		c.root = d.tree.newRoot(s)
-	} else if s := d.schema.byName[name]; s != nil {
-		c.root = d.tree.newRoot(s)
+	name := d.world.tree.names[c.name]
+	if s := d.world.schema.lookup(name, 0); s != nil {
+		c.root = d.world.tree.newRoot(s)
 	}
-	if d.game == gameDota {
-		c.rules = name == "CDOTAGamerulesProxy" && d.kinds&clockKinds != 0
+	if d.match.game == gameDota {
+		c.rules = name == "CDOTAGamerulesProxy" && d.out.kinds&clockKinds != 0
 		c.decoded = c.decoded || c.rules
 	}
-	d.watch(c)
+	d.world.watch(c)
 }
 
 func (d *Decoder) nextClass(ev *Event) bool {
@@ -190,8 +179,8 @@ func (d *Decoder) nextClass(ev *Event) bool {
 	}
 	c := d.list.classes[d.list.next]
 	d.list.next++
-	d.place.nextElement()
-	if !d.want(KindClassInfo, slotEvent) {
+	d.out.place.nextElement()
+	if !d.out.want(KindClassInfo, slotEvent) {
 		return false
 	}
 	ev.Kind, ev.ClassInfo = KindClassInfo, c
@@ -201,7 +190,7 @@ func (d *Decoder) nextClass(ev *Event) bool {
 // serverInfo reads CSVCMsg_ServerInfo.
 func (d *Decoder) serverInfo(ev *Event, b []byte) bool {
 	s := ServerInfo{PlayerSlot: -1}
-	m := wire{buf: b}
+	m := newWire(b)
 	for m.next() {
 		switch m.num {
 		case 1:
@@ -235,19 +224,19 @@ func (d *Decoder) serverInfo(ev *Event, b []byte) bool {
 	if m.bad {
 		return d.badMessage(ev, svcServerInfo, b)
 	}
-	d.build = buildOf(s.GameDir)
-	s.GameBuild = int32(d.build)
-	if d.game == gameUnknown {
-		d.game = gameByName(s.GameDir)
+	d.match.build = buildOf(s.GameDir)
+	s.GameBuild = int32(d.match.build)
+	if d.match.game == gameUnknown {
+		d.match.game = gameByName(s.GameDir)
 	}
 	if s.MaxClasses > 0 && s.MaxClasses < maxClassID {
-		d.maxClasses = int(s.MaxClasses)
-		d.classBits = bits.Len(uint(s.MaxClasses))
+		d.world.maxClasses = int(s.MaxClasses)
+		d.world.classBits = bits.Len(uint(s.MaxClasses))
 	}
 	if s.TickInterval > 0 && s.TickInterval < 1 {
-		d.interval = s.TickInterval
+		d.match.interval = s.TickInterval
 	}
-	if !d.want(KindServerInfo, slotEvent) {
+	if !d.out.want(KindServerInfo, slotEvent) {
 		return false
 	}
 	ev.Kind, ev.ServerInfo = KindServerInfo, s

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/replayd/replayd/decoders/bits"
 	"github.com/replayd/replayd/decoders/dem/demtest"
 )
 
@@ -15,7 +14,7 @@ import (
 func held(t *testing.T, d *Decoder) int {
 	t.Helper()
 	sum := 0
-	for i, e := range d.entities {
+	for i, e := range d.world.store.slots {
 		if e == nil {
 			continue
 		}
@@ -27,11 +26,11 @@ func held(t *testing.T, d *Decoder) int {
 		}
 		sum += e.held
 	}
-	for _, s := range d.alternates.states {
+	for _, s := range d.world.store.alternates.states {
 		sum += alternateSize + s.size()
 	}
 	seen := map[*ownBaseline]bool{}
-	for _, slot := range d.baseOwn {
+	for _, slot := range d.world.store.own {
 		for _, b := range slot {
 			if !seen[b] {
 				sum += b.held
@@ -61,12 +60,12 @@ func TestHeld(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			n := 0
 			d := decodeAll(t, data, Options{}, func(d *Decoder, _ *Event) {
-				if n++; n%1000 == 0 && held(t, d) != d.held {
-					t.Fatalf("after %d events: %d bytes are held, counted are %d", n, held(t, d), d.held)
+				if n++; n%1000 == 0 && held(t, d) != d.world.store.held {
+					t.Fatalf("after %d events: %d bytes are held, counted are %d", n, held(t, d), d.world.store.held)
 				}
 			})
-			if sum := held(t, d); sum != d.held || sum == 0 {
-				t.Errorf("%d bytes are held, counted are %d", sum, d.held)
+			if sum := held(t, d); sum != d.world.store.held || sum == 0 {
+				t.Errorf("%d bytes are held, counted are %d", sum, d.world.store.held)
 			}
 		})
 	}
@@ -122,7 +121,7 @@ func TestStateLimit(t *testing.T) {
 		}
 		got = append(got, s)
 		if len(got) == 1 {
-			decoder.held += maxState // as if others had it all
+			decoder.world.store.held += maxState // as if others had it all
 		}
 	}
 	want := []string{
@@ -138,21 +137,5 @@ func TestStateLimit(t *testing.T) {
 	}
 	if decoder.stats.EntityMismatches != 0 {
 		t.Errorf("%+v", decoder.stats)
-	}
-}
-
-// TestLongText: a text beyond the limit is none.
-func TestLongText(t *testing.T) {
-	for n, ok := range map[int]bool{maxText: true, maxText + 1: false} {
-		f := field{typ: "CUtlString"}
-		f.own = f.codec(parseFieldType(f.typ))
-		var w demtest.Bits
-		w.CString(strings.Repeat("x", n))
-		var arena []byte
-		r := bits.New(w.Bytes())
-		f.own.read(&r, &arena, 0)
-		if r.Overrun() == ok || ok != (len(arena) == n) {
-			t.Errorf("a text of %d bytes: %d are read, overrun %v", n, len(arena), r.Overrun())
-		}
 	}
 }

@@ -164,7 +164,7 @@ func (t *tableReader) read(c *tableChange) error {
 		}
 	}
 	if r.Overrun() {
-		return errOverrun
+		return bits.ErrOverrun
 	}
 	if table.kept && !table.store(c, named) {
 		return errTableStored
@@ -197,7 +197,7 @@ func (t *tableReader) readValue(c *tableChange) error {
 		}
 	}
 	if nbits > r.Len() {
-		return errOverrun
+		return bits.ErrOverrun
 	}
 	if nbits > 8*maxTableValue {
 		return errTableValue

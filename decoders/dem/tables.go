@@ -7,12 +7,12 @@ import (
 
 // createTable reads CSVCMsg_CreateStringTable and starts with its entries.
 func (d *Decoder) createTable(ev *Event, b []byte) bool {
-	t := &stringTable{stored: &d.stored}
+	t := &stringTable{stored: &d.tables.stored}
 	var data []byte
 	var entries int32
 	fixed, compressed := false, false
 	bitsOfValue := int32(0)
-	m := wire{buf: b}
+	m := newWire(b)
 	for m.next() {
 		switch m.num {
 		case 1:
@@ -33,10 +33,10 @@ func (d *Decoder) createTable(ev *Event, b []byte) bool {
 			t.varint = m.bool()
 		}
 	}
-	if m.bad || len(d.tables) >= maxTables {
+	if m.bad || len(d.tables.list) >= maxTables {
 		// Its number is taken all the same.
-		if len(d.tables) < maxTables {
-			d.tables = append(d.tables, t)
+		if len(d.tables.list) < maxTables {
+			d.tables.list = append(d.tables.list, t)
 		}
 		return d.badMessage(ev, svcCreateStringTable, b)
 	}
@@ -45,9 +45,9 @@ func (d *Decoder) createTable(ev *Event, b []byte) bool {
 	}
 	t.role = roleOf(t.name)
 	t.kept = d.keeps(t.role)
-	id := len(d.tables)
-	d.tables = append(d.tables, t)
-	tell := d.want(KindStringTable, slotEvent)
+	id := len(d.tables.list)
+	d.tables.list = append(d.tables.list, t)
+	tell := d.out.want(KindStringTable, slotEvent)
 	if tell {
 		ev.Kind = KindStringTable
 		ev.StringTable = StringTable{Id: uint32(id), Name: t.name, Entries: uint32(max(entries, 0)), Flags: t.flags}
@@ -62,7 +62,7 @@ func (d *Decoder) createTable(ev *Event, b []byte) bool {
 			return tell
 		}
 	}
-	d.strings.start(t, id, data, int(entries))
+	d.tables.reader.start(t, id, data, int(entries))
 	d.stage = stageTable
 	return tell
 }
@@ -77,16 +77,16 @@ func unpackTable(data []byte) ([]byte, error) {
 
 // keeps reports whether a table's entries are of use.
 func (d *Decoder) keeps(role tableRole) bool {
-	if d.has(KindStringTableEntry) || d.has(KindFault) {
+	if d.out.has(KindStringTableEntry) || d.out.has(KindFault) {
 		return true
 	}
 	switch role {
 	case roleBaselines:
 		return d.walksEntities()
 	case roleModifiers, roleModifierNames:
-		return d.has(KindModifier)
+		return d.out.has(KindModifier)
 	case roleCombatLogNames:
-		return d.has(KindCombatLog)
+		return d.out.has(KindCombatLog)
 	}
 	return false
 }
@@ -95,7 +95,7 @@ func (d *Decoder) keeps(role tableRole) bool {
 func (d *Decoder) updateTable(ev *Event, b []byte) bool {
 	var id, entries int32
 	var data []byte
-	m := wire{buf: b}
+	m := newWire(b)
 	for m.next() {
 		switch m.num {
 		case 1:
@@ -106,11 +106,11 @@ func (d *Decoder) updateTable(ev *Event, b []byte) bool {
 			data = m.raw
 		}
 	}
-	if m.bad || uint32(id) >= uint32(len(d.tables)) {
+	if m.bad || uint32(id) >= uint32(len(d.tables.list)) {
 		return d.badMessage(ev, svcUpdateStringTable, b)
 	}
-	if t := d.tables[id]; t.kept {
-		d.strings.start(t, int(id), data, int(entries))
+	if t := d.tables.list[id]; t.kept {
+		d.tables.reader.start(t, int(id), data, int(entries))
 		d.stage = stageTable
 	}
 	return false
@@ -118,10 +118,10 @@ func (d *Decoder) updateTable(ev *Event, b []byte) bool {
 
 // clearTables forgets all tables, and what was made of them.
 func (d *Decoder) clearTables() {
-	d.tables, d.stored = nil, 0
-	clear(d.baseIndex)
-	d.dropAlternates()
-	for _, c := range d.classes {
+	d.tables.list, d.tables.stored = nil, 0
+	clear(d.world.baseIndex)
+	d.world.store.dropAlternates()
+	for _, c := range d.world.classes {
 		if c != nil {
 			c.baseline.made = false
 		}
@@ -130,34 +130,34 @@ func (d *Decoder) clearTables() {
 
 // loseAll notes that parts of the file were lost that may have been anything.
 func (d *Decoder) loseAll() {
-	d.lost = true
-	for _, t := range d.tables {
+	d.world.lost = true
+	for _, t := range d.tables.list {
 		t.lost = true
 	}
 }
 
 // lostTables reports whether entries of a table were lost.
 func (d *Decoder) lostTables() bool {
-	return slices.ContainsFunc(d.tables, func(t *stringTable) bool { return t.lost })
+	return slices.ContainsFunc(d.tables.list, func(t *stringTable) bool { return t.lost })
 }
 
 // tableFault reports entries that cannot be read. The next key frame has them again.
 func (d *Decoder) tableFault(t *stringTable, err error) {
 	t.lost = true
 	if t.role == roleBaselines {
-		d.lost = true
+		d.world.lost = true
 	}
-	d.fault(Fault{Kind: FaultKindStringTable, MessageId: svcUpdateStringTable, Detail: []byte("string table " + string(t.name) + ": " + err.Error())})
+	d.out.fault(Fault{Kind: FaultKindStringTable, MessageId: svcUpdateStringTable, Detail: []byte("string table " + string(t.name) + ": " + err.Error())})
 }
 
 // nextTableEntry reads an entry of a string table.
 func (d *Decoder) nextTableEntry(ev *Event) bool {
-	if d.buff.set {
+	if d.tables.modifier.set {
 		return d.tellModifier(ev)
 	}
-	t := &d.strings
+	t := &d.tables.reader
 	var c tableChange
-	d.place.nextElement()
+	d.out.place.nextElement()
 	if !t.next(&c) {
 		d.stage = stagePacket
 		if t.err != nil {
@@ -171,14 +171,14 @@ func (d *Decoder) nextTableEntry(ev *Event) bool {
 // tellChange delivers a changed entry, and the modifier that it may be.
 func (d *Decoder) tellChange(ev *Event, id int, t *stringTable, c *tableChange) bool {
 	d.entryChanged(t, c.index, c.key)
-	told := d.want(KindStringTableEntry, slotEvent)
+	told := d.out.want(KindStringTableEntry, slotEvent)
 	if told {
 		d.tellEntry(ev, id, t, c)
 	}
 	if t.role != roleModifiers {
 		return told
 	}
-	d.buff = pendingModifier{true, c.index, c.value}
+	d.tables.modifier = pendingModifier{true, c.index, c.value}
 	return told || d.tellModifier(ev)
 }
 
@@ -194,17 +194,17 @@ func (d *Decoder) entryChanged(t *stringTable, index int, key []byte) {
 	if t.role != roleBaselines {
 		return
 	}
-	d.dropAlternates()
+	d.world.store.dropAlternates()
 	if key == nil {
 		key = t.key(index)
 	}
 	if id, ok := parseTableKey(key); ok {
-		d.baseIndex[id] = index
-		if len(d.learn.changed) < maxClassID {
-			d.learn.changed = append(d.learn.changed, id)
+		d.world.baseIndex[id] = index
+		if len(d.world.learn.changed) < maxClassID {
+			d.world.learn.changed = append(d.world.learn.changed, id)
 		}
-		if int(id) < len(d.classes) && d.classes[id] != nil {
-			d.classes[id].baseline.made = false
+		if int(id) < len(d.world.classes) && d.world.classes[id] != nil {
+			d.world.classes[id].baseline.made = false
 		}
 	}
 }
@@ -224,16 +224,16 @@ type dumpReader struct {
 // startDump begins to apply a dump, after which a packet may follow: to all tables, or to those only of which entries were
 // lost.
 func (d *Decoder) startDump(tables, packet []byte, all bool) {
-	d.dump = dumpReader{tables: wire{buf: tables}, all: all, packet: packet, then: packet != nil}
+	d.tables.dump = dumpReader{tables: newWire(tables), all: all, packet: packet, then: packet != nil}
 	d.stage = stageDump
 }
 
 // nextDumpEntry applies entries of the dump up to one that changes something.
 func (d *Decoder) nextDumpEntry(ev *Event) bool {
-	if d.buff.set {
+	if d.tables.modifier.set {
 		return d.tellModifier(ev)
 	}
-	u := &d.dump
+	u := &d.tables.dump
 	for {
 		for u.table != nil && u.items.next() {
 			if u.items.num != 2 {
@@ -241,7 +241,7 @@ func (d *Decoder) nextDumpEntry(ev *Event) bool {
 			}
 			c := tableChange{index: u.index}
 			u.index++
-			for m := (wire{buf: u.items.raw}); m.next(); {
+			for m := newWire(u.items.raw); m.next(); {
 				switch m.num {
 				case 1:
 					c.key = m.raw
@@ -249,11 +249,11 @@ func (d *Decoder) nextDumpEntry(ev *Event) bool {
 					c.value, c.hasValue = m.raw, true
 				}
 			}
-			d.place.nextElement()
+			d.out.place.nextElement()
 			if d.applyDumped(&c) && d.tellChange(ev, u.id, u.table, &c) {
 				return true
 			}
-			if len(d.faults) > 0 {
+			if len(d.out.faults) > 0 {
 				return false
 			}
 		}
@@ -275,18 +275,18 @@ func (d *Decoder) nextDumpEntry(ev *Event) bool {
 
 // openDumped looks up the table that a part of the dump is of.
 func (d *Decoder) openDumped(b []byte) {
-	u := &d.dump
-	for m := (wire{buf: b}); m.next(); {
+	u := &d.tables.dump
+	for m := newWire(b); m.next(); {
 		if m.num != 1 {
 			continue
 		}
-		for id, t := range d.tables {
+		for id, t := range d.tables.list {
 			if !bytes.Equal(t.name, m.raw) || !u.all && !t.lost {
 				continue
 			}
 			t.lost = false
 			if t.kept {
-				u.table, u.id, u.index, u.items = t, id, 0, wire{buf: b}
+				u.table, u.id, u.index, u.items = t, id, 0, newWire(b)
 				return
 			}
 		}
@@ -295,7 +295,7 @@ func (d *Decoder) openDumped(b []byte) {
 
 // applyDumped applies an entry of a dump, and tells whether it changed something.
 func (d *Decoder) applyDumped(c *tableChange) bool {
-	t := d.dump.table
+	t := d.tables.dump.table
 	if c.index > len(t.entries) || c.index >= maxEntries {
 		return false
 	}

@@ -1,7 +1,6 @@
 package dem
 
 import (
-	"math"
 	"slices"
 	"strings"
 )
@@ -130,37 +129,4 @@ func (b *typeBook) sorted() []*guess {
 	}
 	slices.SortFunc(out, func(a, o *guess) int { return strings.Compare(a.name, o.name) })
 	return out
-}
-
-// doubtful reports whether a value is none that a game would have: what is read at the wrong place often is.
-func doubtful(v *cell, data []byte, guessed bool) bool {
-	switch v.kind {
-	case valueText:
-		return doubtfulText(data)
-	case valueFloat:
-		return doubtfulFloat(uint32(v.word))
-	case valueVector:
-		return doubtfulFloat(uint32(v.word)) || doubtfulFloat(uint32(v.word>>32)) || doubtfulFloat(v.z)
-	case valueUint:
-		// The largest numbers of games are those of accounts; flags may be all set.
-		return guessed && v.word > 1<<57 && v.word != math.MaxUint64
-	}
-	return false
-}
-
-func doubtfulText(b []byte) bool {
-	// Names may be cut in the middle of a letter, so that not all text is valid UTF-8.
-	for _, c := range b {
-		if c < ' ' && c != '\n' && c != '\t' && c != '\r' || c == 0x7f {
-			return true
-		}
-	}
-	return false
-}
-
-// doubtfulFloat: games have no numbers that are tiny but not zero, nor immense ones but the largest.
-func doubtfulFloat(b uint32) bool {
-	const mantissa = 23
-	exponent := int(b>>mantissa&0xff) - 127
-	return b&^(1<<31) != 0 && (exponent < -40 || exponent > 60) && b&^(1<<31) != math.Float32bits(math.MaxFloat32)
 }

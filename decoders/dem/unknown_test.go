@@ -28,18 +28,18 @@ func renameType(t *testing.T, data []byte, typ string) []byte {
 		}
 		payload = bytes.Clone(payload)
 		var schema []byte
-		for m := (wire{buf: payload}); m.next(); {
+		for m := newWire(payload); m.next(); {
 			_, n := uvarint(m.raw)
 			schema = m.raw[n:]
 		}
 		var symbols [][]byte
 		types := map[int32]bool{}
-		for m := (wire{buf: schema}); m.next(); {
+		for m := newWire(schema); m.next(); {
 			switch m.num {
 			case 2:
 				symbols = append(symbols, m.raw)
 			case 3:
-				for f := (wire{buf: m.raw}); f.next(); {
+				for f := newWire(m.raw); f.next(); {
 					if f.num == 1 {
 						types[f.int32()] = true
 					}
@@ -169,7 +169,7 @@ func usedTypes(t *testing.T, data []byte, n int) []string {
 			visit(k)
 		}
 	}
-	for _, c := range d.classes {
+	for _, c := range d.world.classes {
 		if c != nil {
 			visit(c.root)
 		}

@@ -10,7 +10,7 @@ import (
 func (d *Decoder) updateEntity(ev *Event) bool {
 	e := &d.ents
 	r := &e.bits
-	ent := d.entities[e.index]
+	ent := d.world.store.slots[e.index]
 	entered := false
 	if e.visual {
 		var left, only bool
@@ -27,7 +27,7 @@ func (d *Decoder) updateEntity(ev *Event) bool {
 	if entered {
 		kind = KindEntityEntered
 	}
-	told := d.want(kind, slotAfter)
+	told := d.out.want(kind, slotAfter)
 	if ent == nil {
 		d.stats.EntityUnknown++
 		if size < 0 {
@@ -46,26 +46,26 @@ func (d *Decoder) updateEntity(ev *Event) bool {
 	}
 	read := d.readUpdate(ent, c, size)
 	if c.rules {
-		d.clock.update(d, ent)
+		d.match.clock.update(d, ent)
 	}
 	if !told || !c.wanted {
 		return false
 	}
 	if kind == KindEntityEntered {
 		// It did, even when its news could not be read.
-		fields := d.fillChanges(ev.EntityEntered.Fields)
+		fields := d.world.fillChanges(ev.EntityEntered.Fields)
 		ev.Kind = kind
 		ev.EntityEntered = EntityEntered{Index: uint32(e.index), Class: c.name, Serial: ent.serial, Fields: fields}
-		return len(fields) > 0 || !d.narrowed
+		return len(fields) > 0 || !d.world.narrowed
 	}
 	if !read {
 		return false
 	}
 	out := &ev.EntityUpdated
-	out.Fields = d.fillChanges(out.Fields)
+	out.Fields = d.world.fillChanges(out.Fields)
 	out.Index, out.Class, out.Serial = uint32(e.index), c.name, ent.serial
 	ev.Kind = kind
-	return len(out.Fields) > 0 || !d.narrowed
+	return len(out.Fields) > 0 || !d.world.narrowed
 }
 
 // readVisibility reads whether an entity is within the recorder's view, and tells whether it entered or left it. only
@@ -89,10 +89,10 @@ func (d *Decoder) tellVisibility(ev *Event, ent *entity, entered, left bool) boo
 	if entered {
 		kind = KindEntityEntered
 	}
-	if told := d.want(kind, slotAfter); !told || !entered && !left || !ent.class.wanted {
+	if told := d.out.want(kind, slotAfter); !told || !entered && !left || !ent.class.wanted {
 		return false
 	}
-	d.narrowed = false
+	d.world.narrowed = false
 	ev.Kind = kind
 	if entered {
 		ev.EntityEntered = EntityEntered{Index: uint32(d.ents.index), Class: ent.class.name, Serial: ent.serial, Fields: ev.EntityEntered.Fields[:0]}
@@ -103,14 +103,14 @@ func (d *Decoder) tellVisibility(ev *Event, ent *entity, entered, left bool) boo
 }
 
 // readUpdate reads an update of an entity and applies it. size is its announced size, or -1. What was applied is in
-// d.update.changes then: nothing, when nothing of the update is of use. It returns whether something was.
+// d.world.update.changes then: nothing, when nothing of the update is of use. It returns whether something was.
 func (d *Decoder) readUpdate(ent *entity, c *class, size int) bool {
 	e := &d.ents
 	r := &e.bits
-	u := &d.update
+	u := &d.world.update
 	start := r.Pos()
 	d.stats.EntityUpdates++
-	u.room = max(0, maxState-d.held)
+	u.room = d.world.store.room()
 	var err error
 	if size >= 0 {
 		err = u.readSized(r, c, &ent.state, size, 0)
@@ -125,27 +125,27 @@ func (d *Decoder) readUpdate(ent *entity, c *class, size int) bool {
 		// Where the next one starts is not known.
 		u.changes = u.changes[:0]
 		d.lose(e.index, c, err)
-		d.count(ent)
+		d.world.store.count(ent)
 		return false
 	}
 	r.Seek(start + size)
 	if errors.Is(err, errState) {
 		u.changes, u.lost = u.changes[:0], u.lost[:0]
 		d.noRoom(c)
-		d.count(ent)
+		d.world.store.count(ent)
 		return false
 	}
 	d.stats.EntityMismatches++
 	f := Fault{Kind: FaultKindEntity, MessageId: svcPacketEntities, EntityIndex: uint32(e.index), Class: c.name, HasClass: true,
 		BitsAnnounced: uint32(size), BitsRead: uint32(used), Detail: []byte(err.Error())}
-	u.blame(&f)
-	d.fault(f)
+	blame(&f, u.suspect())
+	d.out.fault(f)
 	return d.applyUpdate(ent) && len(u.changes)+len(u.lost) > 0
 }
 
 // applyUpdate applies the changes of the update to an entity. It drops them and returns false when there is no room.
 func (d *Decoder) applyUpdate(ent *entity) bool {
-	u := &d.update
+	u := &d.world.update
 	fits := u.fits(ent.class, &ent.state)
 	if !fits {
 		u.changes = u.changes[:0]
@@ -153,7 +153,7 @@ func (d *Decoder) applyUpdate(ent *entity) bool {
 	}
 	d.countFields(u)
 	u.apply(ent.class, &ent.state)
-	d.count(ent)
+	d.world.store.count(ent)
 	return fits
 }
 
@@ -163,11 +163,22 @@ func (d *Decoder) countFields(u *updateReader) {
 	d.stats.FieldsLost += int64(len(u.lost))
 }
 
+// blame names, in the fault of an update, the field that is most likely why it could not be read right. n is nil when there
+// is none.
+func blame(f *Fault, n *node) {
+	if n == nil {
+		return
+	}
+	f.Field, f.HasField = n.name, true
+	f.Detail = append(f.Detail, ": nobody knows the type "...)
+	f.Detail = append(f.Detail, n.guess.name...)
+}
+
 // fillChanges fills fields with the wanted changes of the update, and behind them, without a value, with the wanted fields
 // that changed to what could not be read.
-func (d *Decoder) fillChanges(fields []FieldValue) []FieldValue {
-	u := &d.update
-	d.floats = d.floats[:0]
+func (w *world) fillChanges(fields []FieldValue) []FieldValue {
+	u := &w.update
+	w.floats = w.floats[:0]
 	all := len(u.changes) + len(u.lost)
 	fields = sized(fields, all)
 	n := 0
@@ -177,7 +188,7 @@ func (d *Decoder) fillChanges(fields []FieldValue) []FieldValue {
 			continue
 		}
 		fields[n].Field = ch.node.name
-		ch.cell.fill(&fields[n], u.data(&ch.cell), &d.floats)
+		fill(&fields[n], &ch.cell, u.data(&ch.cell), &w.floats)
 		n++
 	}
 	for _, lost := range u.lost {
@@ -186,7 +197,7 @@ func (d *Decoder) fillChanges(fields []FieldValue) []FieldValue {
 			n++
 		}
 	}
-	d.narrowed = n < all
+	w.narrowed = n < all
 	return fields[:n]
 }
 

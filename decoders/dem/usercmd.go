@@ -3,7 +3,7 @@ package dem
 // parseUserCmd reads CDemoUserCmd, a command of the one who recorded.
 func parseUserCmd(c *UserCmd, b []byte) bool {
 	*c = UserCmd{PlayerSlot: -1}
-	m := wire{buf: b}
+	m := newWire(b)
 	for m.next() {
 		switch m.num {
 		case 1:
@@ -17,7 +17,7 @@ func parseUserCmd(c *UserCmd, b []byte) bool {
 
 // startUserCmds begins to read CSVCMsg_UserCommands, the commands of all players.
 func (d *Decoder) startUserCmds(b []byte) bool {
-	d.list.items = wire{buf: b}
+	d.list.items = newWire(b)
 	d.stage = stageCommands
 	return false
 }
@@ -28,12 +28,12 @@ func (d *Decoder) nextUserCmd(ev *Event) bool {
 		if m.num != 1 {
 			continue
 		}
-		d.place.nextElement()
-		if !d.want(KindUserCmd, slotEvent) {
+		d.out.place.nextElement()
+		if !d.out.want(KindUserCmd, slotEvent) {
 			continue
 		}
 		c := UserCmd{PlayerSlot: -1}
-		for q := (wire{buf: m.raw}); q.next(); {
+		for q := newWire(m.raw); q.next(); {
 			switch q.num {
 			case 1:
 				c.Data = q.raw
@@ -52,7 +52,7 @@ func (d *Decoder) nextUserCmd(ev *Event) bool {
 	}
 	d.stage = stagePacket
 	if m.bad {
-		d.fault(Fault{Kind: FaultKindMessage, MessageId: svcUserCmds, Detail: []byte("message: cannot be read to its end")})
+		d.out.fault(Fault{Kind: FaultKindMessage, MessageId: svcUserCmds, Detail: []byte("message: cannot be read to its end")})
 	}
 	return false
 }
@@ -60,10 +60,10 @@ func (d *Decoder) nextUserCmd(ev *Event) bool {
 // startCvars begins to read CNETMsg_SetConVar.
 func (d *Decoder) startCvars(ev *Event, b []byte) bool {
 	d.list.items = wire{}
-	m := wire{buf: b}
+	m := newWire(b)
 	for m.next() {
 		if m.num == 1 {
-			d.list.items = wire{buf: m.raw}
+			d.list.items = newWire(m.raw)
 		}
 	}
 	if m.bad {
@@ -79,12 +79,12 @@ func (d *Decoder) nextCvar(ev *Event) bool {
 		if m.num != 1 {
 			continue
 		}
-		d.place.nextElement()
-		if !d.want(KindServerCvar, slotEvent) {
+		d.out.place.nextElement()
+		if !d.out.want(KindServerCvar, slotEvent) {
 			continue
 		}
 		var c ServerCvar
-		for q := (wire{buf: m.raw}); q.next(); {
+		for q := newWire(m.raw); q.next(); {
 			switch q.num {
 			case 1:
 				c.Name = q.raw
@@ -97,7 +97,7 @@ func (d *Decoder) nextCvar(ev *Event) bool {
 	}
 	d.stage = stagePacket
 	if m.bad {
-		d.fault(Fault{Kind: FaultKindMessage, MessageId: netSetConVar, Detail: []byte("message: cannot be read to its end")})
+		d.out.fault(Fault{Kind: FaultKindMessage, MessageId: netSetConVar, Detail: []byte("message: cannot be read to its end")})
 	}
 	return false
 }

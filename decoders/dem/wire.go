@@ -7,7 +7,7 @@ import (
 
 // wire walks over the fields of a protobuf message. It copies nothing: what it returns aliases the message.
 //
-//	for m := (wire{buf: data}); m.next(); {
+//	for m := newWire(data); m.next(); {
 //		switch m.num {
 //		case 1:
 //			name = m.data
@@ -24,6 +24,9 @@ type wire struct {
 	raw []byte // the bytes of a length-delimited field
 	bad bool
 }
+
+// newWire returns a reader of the fields of a message.
+func newWire(b []byte) wire { return wire{buf: b} }
 
 const (
 	wireVarint  = 0
