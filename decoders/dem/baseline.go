@@ -6,18 +6,19 @@ import (
 	"slices"
 
 	"github.com/replayd/replayd/decoders/bits"
+	"github.com/replayd/replayd/decoders/dem/internal/pb"
 )
 
 // alternate says that an entity is created from another entry of the table instancebaseline than its class's.
 type alternate struct{ entity, entry int32 }
 
 func parseAlternate(b []byte) (a alternate) {
-	for m := newWire(b); m.next(); {
-		switch m.num {
+	for m := pb.NewReader(b); m.Next(); {
+		switch m.Num {
 		case 1:
-			a.entity = m.int32()
+			a.entity = m.Int32()
 		case 2:
-			a.entry = m.int32()
+			a.entry = m.Int32()
 		}
 	}
 	return a

@@ -5,6 +5,9 @@ import (
 	"slices"
 
 	"github.com/replayd/replayd/decoders/bits"
+	"github.com/replayd/replayd/decoders/dem/internal/fieldpath"
+	"github.com/replayd/replayd/decoders/dem/internal/schema"
+	"github.com/replayd/replayd/decoders/dem/internal/value"
 )
 
 var (
@@ -18,13 +21,13 @@ var (
 // change is a field that an update brings.
 type change struct {
 	node *node
-	cell cell // bytes lie in the reader's arena
+	cell value.Cell // bytes lie in the reader's arena
 }
 
 // updateReader reads updates of entities. It is reused.
 type updateReader struct {
 	tree    *classTree
-	paths   []path
+	paths   []fieldpath.Path
 	changes []change
 	arena   []byte
 	tick    float32 // in seconds
@@ -44,7 +47,7 @@ func (u *updateReader) read(r *bits.Reader, c *class, s *state) error {
 	u.changes, u.arena = u.changes[:0], u.arena[:0]
 	u.lost, u.unseen, u.retyped = u.lost[:0], u.unseen[:0], false
 	var err error
-	u.paths, err = readPaths(r, u.paths[:0])
+	u.paths, err = fieldpath.Read(r, u.paths[:0])
 	if err != nil {
 		u.paths = u.paths[:0]
 		return err
@@ -58,41 +61,41 @@ func (u *updateReader) read(r *bits.Reader, c *class, s *state) error {
 // readValues reads the values of the fields that u.paths lead to.
 func (u *updateReader) readValues(r *bits.Reader, c *class, s *state) error {
 	// way[d] is the node whose kids the index d of the path chooses from.
-	var way [maxDepth + 1]*node
+	var way [fieldpath.MaxDepth + 1]*node
 	way[0] = c.root
 	for i := range u.paths {
 		p := &u.paths[i]
-		for d := int(p.keep); d <= int(p.last); d++ {
+		for d := int(p.Keep); d <= int(p.Last); d++ {
 			n := way[d]
 			typ := 0
 			if n.many {
 				typ = s.typeOf(n)
 			}
-			k := u.tree.kid(c, n, p.idx[d], typ)
+			k := u.tree.kid(c, n, p.Idx[d], typ)
 			if k == nil {
 				return errNoField
 			}
 			way[d+1] = k
 		}
-		n := way[p.last+1]
+		n := way[p.Last+1]
 		codec := n.codec
-		if codec.op == opNone {
+		if codec.Op == value.OpNone {
 			return errNoField
 		}
-		if codec.guess {
+		if codec.Guess {
 			if codec = u.guessed(n); codec == nil {
 				return errUnknownType
 			}
 		}
-		v := codec.read(r, &u.arena, u.tick)
+		v := codec.Read(r, &u.arena, u.tick)
 		if r.Overrun() {
 			return bits.ErrOverrun
 		}
-		if v.kind == valueLength && v.word > maxElements {
-			return errPathIndex
+		if v.Kind == value.Length && v.Word > schema.MaxElements {
+			return fieldpath.ErrIndex
 		}
 		u.changes = append(u.changes, change{n, v})
-		if v.kind == valuePointer && n.many {
+		if v.Kind == value.Pointer && n.many {
 			u.retyped = true
 			if err := u.retype(c, s, n, v); err != nil {
 				return err
@@ -103,9 +106,9 @@ func (u *updateReader) readValues(r *bits.Reader, c *class, s *state) error {
 }
 
 // retype sets the type of an object at once: the paths below depend on it.
-func (u *updateReader) retype(c *class, s *state, n *node, v cell) error {
+func (u *updateReader) retype(c *class, s *state, n *node, v value.Cell) error {
 	switch {
-	case v.word > uint64(len(n.field.types)):
+	case v.Word > uint64(len(n.field.Types)):
 		return errNoField
 	case !u.fits(c, s):
 		return errState
@@ -129,11 +132,11 @@ func (u *updateReader) squeezes(c *class, s *state) bool {
 }
 
 // data returns the bytes of a change whose value lies outside its cell.
-func (u *updateReader) data(c *cell) []byte {
-	if !c.kind.inBytes() {
+func (u *updateReader) data(c *value.Cell) []byte {
+	if !c.Kind.InBytes() {
 		return nil
 	}
-	start, end := c.span()
+	start, end := c.Span()
 	return u.arena[start:end:end]
 }
 

@@ -1,6 +1,11 @@
 package dem
 
-import "strconv"
+import (
+	"strconv"
+
+	"github.com/replayd/replayd/decoders/dem/internal/schema"
+	"github.com/replayd/replayd/decoders/dem/internal/value"
+)
 
 // class is a class of entities within one decoder.
 type class struct {
@@ -28,10 +33,10 @@ type baseline struct {
 // node is a place in the tree of fields of a class. Trees grow as fields are met: most classes of a game never occur,
 // and lists have no length of their own.
 type node struct {
-	codec *codec // how its own value is read; op is opNone when it has none
-	field *field // nil of a root
+	codec *value.Codec  // how its own value is read; op is opNone when it has none
+	field *schema.Field // nil of a root
 	// object is the serializer of what lies below an object, or an element that is one; nil below values and lists.
-	object *serializer
+	object *schema.Serializer
 	// kids are the nodes below: fields of an object or elements of a list. others are those of the second and later types
 	// of an object that may be of several.
 	kids   []*node
@@ -100,12 +105,12 @@ func (t *classTree) newNode() *node {
 	return n
 }
 
-func (t *classTree) newRoot(s *serializer) *node {
+func (t *classTree) newRoot(s *schema.Serializer) *node {
 	n := t.newNode()
 	if n == nil {
 		return nil
 	}
-	n.codec = &noValue
+	n.codec = &value.NoValue
 	n.object = s
 	n.name = t.intern(nil)
 	return n
@@ -134,12 +139,12 @@ func (n *node) of(typ int) []*node {
 }
 
 // typeAt returns the serializer of an object of one of its types, or nil.
-func (n *node) typeAt(typ int) *serializer {
+func (n *node) typeAt(typ int) *schema.Serializer {
 	switch {
 	case typ == 0:
 		return n.object
-	case n.many && typ < len(n.field.types):
-		return n.field.types[typ]
+	case n.many && typ < len(n.field.Types):
+		return n.field.Types[typ]
 	}
 	return nil
 }
@@ -151,7 +156,7 @@ func (t *classTree) grow(c *class, n *node, index int32, typ int) *node {
 	switch {
 	case n.list:
 		k = t.newElement(n, int(index))
-	case s != nil && int(index) < len(s.fields):
+	case s != nil && int(index) < len(s.Fields):
 		k = t.newField(n, s, int(index))
 	}
 	if k == nil {
@@ -160,25 +165,25 @@ func (t *classTree) grow(c *class, n *node, index int32, typ int) *node {
 	kids := &n.kids
 	if typ > 0 {
 		if n.others == nil {
-			others := make([][]*node, len(n.field.types)-1)
+			others := make([][]*node, len(n.field.Types)-1)
 			n.others = &others
 		}
 		kids = &(*n.others)[typ-1]
 	}
 	if *kids == nil && !n.list {
-		*kids = make([]*node, len(s.fields))
+		*kids = make([]*node, len(s.Fields))
 	}
 	for len(*kids) <= int(index) {
 		*kids = append(*kids, nil)
 	}
 	(*kids)[index] = k
-	if k.codec.guess {
-		k.guess = t.types.ofField(k.field, k.codec == &k.field.elem)
+	if k.codec.Guess {
+		k.guess = t.types.ofField(k.field, k.codec == &k.field.Elem)
 		if k.guess.state == typeProven {
-			k.codec = t.types.codec(k.field, k.codec == &k.field.elem, k.guess.family)
+			k.codec = t.types.codec(k.field, k.codec == &k.field.Elem, k.guess.family)
 		}
 	}
-	if k.codec.op != opNone {
+	if k.codec.Op != value.OpNone {
 		k.cell = int32(c.cells)
 		c.cells++
 		k.wanted = t.wants == nil || t.wants(t.names[c.name], t.names[k.name])
@@ -187,26 +192,26 @@ func (t *classTree) grow(c *class, n *node, index int32, typ int) *node {
 }
 
 // newField makes the node of a field of an object.
-func (t *classTree) newField(parent *node, s *serializer, index int) *node {
+func (t *classTree) newField(parent *node, s *schema.Serializer, index int) *node {
 	n := t.newNode()
 	if n == nil {
 		return nil
 	}
-	f := s.fields[index]
+	f := s.Fields[index]
 	n.field = f
-	n.codec = &f.own
-	n.list = f.shape == shapeTable || f.shape == shapeVector || f.shape == shapeArray || f.mayBeList()
-	if f.shape == shapePointer {
-		n.object, n.many = f.types[0], len(f.types) > 1
+	n.codec = &f.Own
+	n.list = f.Shape == schema.ShapeTable || f.Shape == schema.ShapeVector || f.Shape == schema.ShapeArray || f.MayBeList()
+	if f.Shape == schema.ShapePointer {
+		n.object, n.many = f.Types[0], len(f.Types) > 1
 	}
-	n.name = t.join(parent.name, f.name)
+	n.name = t.join(parent.name, f.Name)
 	return n
 }
 
 // newElement makes the node of an element of a list.
 func (t *classTree) newElement(list *node, index int) *node {
 	f := list.field
-	if index >= maxElements || f.shape == shapeArray && index >= f.count {
+	if index >= schema.MaxElements || f.Shape == schema.ShapeArray && index >= f.Count {
 		return nil
 	}
 	n := t.newNode()
@@ -214,11 +219,11 @@ func (t *classTree) newElement(list *node, index int) *node {
 		return nil
 	}
 	n.field = f
-	if f.shape == shapeTable {
-		n.codec = &noValue
-		n.object = f.types[0]
+	if f.Shape == schema.ShapeTable {
+		n.codec = &value.NoValue
+		n.object = f.Types[0]
 	} else {
-		n.codec = &f.elem
+		n.codec = &f.Elem
 	}
 	var digits [8]byte
 	s := digits[:0]

@@ -1,6 +1,11 @@
 package dem
 
-import "math"
+import (
+	"math"
+
+	"github.com/replayd/replayd/decoders/dem/internal/pb"
+	"github.com/replayd/replayd/decoders/dem/internal/value"
+)
 
 // clock is Dota's clock, as the entity of the game's rules tells it.
 type clock struct {
@@ -47,9 +52,9 @@ const (
 // tick reads CNETMsg_Tick.
 func (d *Decoder) tick(ev *Event, b []byte) bool {
 	var t Tick
-	for m := newWire(b); m.next(); {
-		if m.num == 1 {
-			t.ServerTick = m.uint32()
+	for m := pb.NewReader(b); m.Next(); {
+		if m.Num == 1 {
+			t.ServerTick = m.Uint32()
 		}
 	}
 	d.match.clock.now = t.ServerTick
@@ -74,10 +79,10 @@ func (k *clock) update(d *Decoder, ent *entity) {
 	}
 	get := func(i int) (uint64, bool) {
 		n := k.fields[i]
-		if n == nil || n.cell < 0 || int(n.cell) >= len(ent.cells) || ent.cells[n.cell].kind == valueNone {
+		if n == nil || n.cell < 0 || int(n.cell) >= len(ent.cells) || ent.cells[n.cell].Kind == value.None {
 			return 0, false
 		}
-		return ent.cells[n.cell].word, true
+		return ent.cells[n.cell].Word, true
 	}
 	state, told := get(clockState)
 	if k.phase = GamePhaseUnspecified; told {

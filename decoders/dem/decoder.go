@@ -1,6 +1,10 @@
 package dem
 
-import "io"
+import (
+	"io"
+
+	"github.com/replayd/replayd/decoders/dem/internal/schema"
+)
 
 // Decoder decodes a demo. It is not safe for concurrent use.
 type Decoder struct {
@@ -42,7 +46,7 @@ type tables struct {
 
 // world is the classes and entities.
 type world struct {
-	schema     *schema
+	schema     *schema.Schema
 	classes    []*class // by id; nil where the file names none
 	classBits  int
 	maxClasses int

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/replayd/replayd/decoders/bits"
+	"github.com/replayd/replayd/decoders/dem/internal/pb"
 )
 
 var (
@@ -78,30 +79,30 @@ func (d *Decoder) startEntities(ev *Event, b []byte) bool {
 func (e *entityReader) start(b []byte) bool {
 	*e = entityReader{index: -1, alt: e.alt[:0]}
 	var data []byte
-	m := newWire(b)
-	for m.next() {
-		switch m.num {
+	m := pb.NewReader(b)
+	for m.Next() {
+		switch m.Num {
 		case 2:
-			e.left = int(m.int32())
+			e.left = int(m.Int32())
 		case 3:
-			e.delta = m.bool()
+			e.delta = m.Bool()
 		case 4:
-			e.store = m.bool()
+			e.store = m.Bool()
 		case 5:
-			e.slot = int(m.val & 1)
+			e.slot = int(m.Val & 1)
 		case 7:
-			data = m.raw
+			data = m.Raw
 		case 13:
-			e.sizes = m.raw
+			e.sizes = m.Raw
 		case 15:
 			if len(e.alt) < maxEntities {
-				e.alt = append(e.alt, parseAlternate(m.raw))
+				e.alt = append(e.alt, parseAlternate(m.Raw))
 			}
 		case 16:
-			e.visual = m.bool()
+			e.visual = m.Bool()
 		}
 	}
-	if m.bad {
+	if m.Bad {
 		return false
 	}
 	e.bits.Reset(data)
@@ -241,7 +242,7 @@ func (e *entityReader) size() int {
 	if len(e.sizes) == 0 {
 		return -1
 	}
-	v, n := uvarint(e.sizes)
+	v, n := pb.Uvarint(e.sizes)
 	if n <= 0 || v > uint64(e.bits.Len()) {
 		// Worse than none.
 		e.sizes = nil

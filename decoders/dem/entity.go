@@ -1,5 +1,9 @@
 package dem
 
+import (
+	"github.com/replayd/replayd/decoders/dem/internal/value"
+)
+
 const (
 	indexBits   = 14
 	maxEntities = 1 << indexBits
@@ -23,7 +27,7 @@ type entity struct {
 
 // state is the values of the fields of an entity, or of the defaults of a class.
 type state struct {
-	cells []cell
+	cells []value.Cell
 	bytes [][]byte // the values that lie outside their cells
 	// outside is how many bytes those values take, with what is kept to be used again, beside their places.
 	outside int
@@ -75,35 +79,35 @@ func (s *state) setBytes(i int, b []byte) {
 }
 
 // data returns the bytes of a value that lies outside its cell.
-func (s *state) data(c *cell) []byte {
-	if !c.kind.inBytes() {
+func (s *state) data(c *value.Cell) []byte {
+	if !c.Kind.InBytes() {
 		return nil
 	}
-	return s.bytes[c.word]
+	return s.bytes[c.Word]
 }
 
 // set gives the field of a node a value. data are the value's bytes if it lies outside its cell. c is the class.
-func (s *state) set(c *class, n *node, v cell, data []byte) {
+func (s *state) set(c *class, n *node, v value.Cell, data []byte) {
 	if int(n.cell) >= len(s.cells) {
 		s.extend(c.cells)
 	}
 	old := &s.cells[n.cell]
 	switch {
-	case v.kind.inBytes():
-		if old.kind.inBytes() || old.kind == valueNone && old.z == keptBytes {
-			s.setBytes(int(old.word), data)
-			old.kind, old.z = v.kind, 0
+	case v.Kind.InBytes():
+		if old.Kind.InBytes() || old.Kind == value.None && old.Z == keptBytes {
+			s.setBytes(int(old.Word), data)
+			old.Kind, old.Z = v.Kind, 0
 			return
 		}
 		s.addBytes(data)
-		v.word = uint64(len(s.bytes) - 1)
-	case v.kind == valueLength:
-		if v.word < uint64(len(n.kids)) {
-			for _, k := range n.kids[v.word:] {
+		v.Word = uint64(len(s.bytes) - 1)
+	case v.Kind == value.Length:
+		if v.Word < uint64(len(n.kids)) {
+			for _, k := range n.kids[v.Word:] {
 				s.clear(k)
 			}
 		}
-	case v.kind == valuePointer && (v.word == 0 || v.word != old.word && old.word != 0):
+	case v.Kind == value.Pointer && (v.Word == 0 || v.Word != old.Word && old.Word != 0):
 		// Gone, or of another type now. What is not there may have got fields all the same.
 		s.clearKids(n)
 	}
@@ -118,7 +122,7 @@ func (s *state) extend(n int) {
 			clear(s.cells[have:])
 			continue
 		}
-		s.cells = append(s.cells, cell{})
+		s.cells = append(s.cells, value.Cell{})
 	}
 }
 
@@ -127,10 +131,10 @@ func (s *state) clear(n *node) {
 	if n == nil {
 		return
 	}
-	if n.cell >= 0 && int(n.cell) < len(s.cells) && s.cells[n.cell].kind != valueNone {
-		var gone cell
-		if v := &s.cells[n.cell]; v.kind.inBytes() {
-			gone = cell{word: v.word, z: keptBytes}
+	if n.cell >= 0 && int(n.cell) < len(s.cells) && s.cells[n.cell].Kind != value.None {
+		var gone value.Cell
+		if v := &s.cells[n.cell]; v.Kind.InBytes() {
+			gone = value.Cell{Word: v.Word, Z: keptBytes}
 		}
 		s.cells[n.cell] = gone
 	}
@@ -155,7 +159,7 @@ func (s *state) typeOf(n *node) int {
 	if !n.many || n.cell < 0 || int(n.cell) >= len(s.cells) {
 		return 0
 	}
-	if v := s.cells[n.cell].word; v > 1 {
+	if v := s.cells[n.cell].Word; v > 1 {
 		return int(v - 1)
 	}
 	return 0
@@ -164,7 +168,7 @@ func (s *state) typeOf(n *node) int {
 // appendFields appends the present fields below a node, and its own, that are wanted, in the order of the paths. It
 // reports whether there are others.
 func (s *state) appendFields(dst []change, n *node) (_ []change, narrowed bool) {
-	if n.cell >= 0 && int(n.cell) < len(s.cells) && s.cells[n.cell].kind != valueNone {
+	if n.cell >= 0 && int(n.cell) < len(s.cells) && s.cells[n.cell].Kind != value.None {
 		if n.wanted {
 			dst = append(dst, change{n, s.cells[n.cell]})
 		} else {

@@ -3,29 +3,31 @@ package dem
 import (
 	"encoding/binary"
 	"math"
+
+	"github.com/replayd/replayd/decoders/dem/internal/value"
 )
 
 // fill writes a value to an event's field. data are the bytes of a value that lies outside its cell; floats holds the
 // numbers of tuples.
-func fill(f *FieldValue, c *cell, data []byte, floats *[]float32) {
-	switch c.kind {
-	case valueInt:
-		f.ValueCase, f.Int = FieldValueValueInt, int64(c.word)
-	case valueUint, valueLength:
-		f.ValueCase, f.Uint = FieldValueValueUint, c.word
-	case valueFloat:
-		f.ValueCase, f.Float = FieldValueValueFloat, math.Float32frombits(uint32(c.word))
-	case valueBool, valuePointer:
-		f.ValueCase, f.Bool = FieldValueValueBool, c.word != 0
-	case valueHandle:
-		f.ValueCase, f.Handle = FieldValueValueHandle, uint32(c.word)
-	case valueVector:
+func fill(f *FieldValue, c *value.Cell, data []byte, floats *[]float32) {
+	switch c.Kind {
+	case value.Int:
+		f.ValueCase, f.Int = FieldValueValueInt, int64(c.Word)
+	case value.Uint, value.Length:
+		f.ValueCase, f.Uint = FieldValueValueUint, c.Word
+	case value.Float:
+		f.ValueCase, f.Float = FieldValueValueFloat, math.Float32frombits(uint32(c.Word))
+	case value.Bool, value.Pointer:
+		f.ValueCase, f.Bool = FieldValueValueBool, c.Word != 0
+	case value.Handle:
+		f.ValueCase, f.Handle = FieldValueValueHandle, uint32(c.Word)
+	case value.Vector:
 		f.ValueCase, f.Vector = FieldValueValueVector, vectorOf(c)
-	case valueText:
+	case value.Text:
 		f.ValueCase, f.Text = FieldValueValueText, data
-	case valueBlob:
+	case value.Blob:
 		f.ValueCase, f.Blob = FieldValueValueBlob, data
-	case valueTuple:
+	case value.Tuple:
 		start := len(*floats)
 		for ; len(data) >= 4; data = data[4:] {
 			*floats = append(*floats, math.Float32frombits(binary.LittleEndian.Uint32(data)))
@@ -36,10 +38,10 @@ func fill(f *FieldValue, c *cell, data []byte, floats *[]float32) {
 	}
 }
 
-func vectorOf(c *cell) Vector {
+func vectorOf(c *value.Cell) Vector {
 	return Vector{
-		X: math.Float32frombits(uint32(c.word)),
-		Y: math.Float32frombits(uint32(c.word >> 32)),
-		Z: math.Float32frombits(c.z),
+		X: math.Float32frombits(uint32(c.Word)),
+		Y: math.Float32frombits(uint32(c.Word >> 32)),
+		Z: math.Float32frombits(c.Z),
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/decoders/dem/demtest"
+	"github.com/replayd/replayd/decoders/dem/internal/pb"
 )
 
 // drain decodes to the end, whatever that is. It fails when an error is not one of those that the contract knows.
@@ -73,12 +74,12 @@ func FuzzEntities(f *testing.F) {
 				continue
 			}
 			var data, sizes []byte
-			for w := newWire(m.Data); w.next(); {
-				switch w.num {
+			for w := pb.NewReader(m.Data); w.Next(); {
+				switch w.Num {
 				case 7:
-					data = w.raw
+					data = w.Raw
 				case 13:
-					sizes = w.raw
+					sizes = w.Raw
 				}
 			}
 			f.Add(data, sizes, byte(3), true)

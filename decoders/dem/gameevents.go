@@ -1,6 +1,10 @@
 package dem
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/replayd/replayd/decoders/dem/internal/pb"
+)
 
 // eventType is a kind of game events, as described by the file.
 type eventType struct {
@@ -34,18 +38,18 @@ const (
 
 // startEventTypes begins to read the list of game events.
 func (d *Decoder) startEventTypes(b []byte) bool {
-	d.list.items = newWire(b)
+	d.list.items = pb.NewReader(b)
 	d.stage = stageEventTypes
 	return false
 }
 
 func (d *Decoder) nextEventType(ev *Event) bool {
 	m := &d.list.items
-	for m.next() {
-		if m.num != 1 {
+	for m.Next() {
+		if m.Num != 1 {
 			continue
 		}
-		parseEventType(&ev.GameEventType, m.raw)
+		parseEventType(&ev.GameEventType, m.Raw)
 		d.keepEventType(&ev.GameEventType)
 		d.out.place.nextElement()
 		if d.out.want(KindGameEventType, slotEvent) {
@@ -54,7 +58,7 @@ func (d *Decoder) nextEventType(ev *Event) bool {
 		}
 	}
 	d.stage = stagePacket
-	if m.bad {
+	if m.Bad {
 		d.out.fault(Fault{Kind: FaultKindMessage, MessageId: geGameEventList, Detail: []byte("message: cannot be read to its end")})
 	}
 	return false
@@ -62,20 +66,20 @@ func (d *Decoder) nextEventType(ev *Event) bool {
 
 func parseEventType(t *GameEventType, b []byte) {
 	t.Id, t.Name, t.Keys = 0, nil, t.Keys[:0]
-	for m := newWire(b); m.next(); {
-		switch m.num {
+	for m := pb.NewReader(b); m.Next(); {
+		switch m.Num {
 		case 1:
-			t.Id = m.int32()
+			t.Id = m.Int32()
 		case 2:
-			t.Name = m.raw
+			t.Name = m.Raw
 		case 3:
 			var k GameEventTypeKey
-			for q := newWire(m.raw); q.next(); {
-				switch q.num {
+			for q := pb.NewReader(m.Raw); q.Next(); {
+				switch q.Num {
 				case 1:
-					k.Type = q.int32()
+					k.Type = q.Int32()
 				case 2:
-					k.Name = q.raw
+					k.Name = q.Raw
 				}
 			}
 			if len(t.Keys) < maxKeys {
@@ -102,21 +106,21 @@ func (d *Decoder) gameEvent(ev *Event, b []byte) bool {
 	g := &ev.GameEvent
 	g.Id, g.Name, g.Keys = 0, nil, g.Keys[:0]
 	var t *eventType
-	m := newWire(b)
-	for m.next() {
-		switch m.num {
+	m := pb.NewReader(b)
+	for m.Next() {
+		switch m.Num {
 		case 1:
-			g.Name = m.raw
+			g.Name = m.Raw
 		case 2:
-			g.Id = m.int32()
+			g.Id = m.Int32()
 			t = d.match.events[g.Id]
 		case 3:
 			if len(g.Keys) < maxKeys {
-				g.Keys = appendKey(g.Keys, m.raw)
+				g.Keys = appendKey(g.Keys, m.Raw)
 			}
 		}
 	}
-	if m.bad {
+	if m.Bad {
 		return d.badMessage(ev, geGameEvent, b)
 	}
 	if t != nil {
@@ -129,7 +133,7 @@ func (d *Decoder) gameEvent(ev *Event, b []byte) bool {
 	}
 	told := d.out.want(KindGameEvent, slotEvent)
 	if t != nil && d.out.has(KindCombatLog) && string(t.name) == oldCombatLog {
-		d.list.items, d.list.event = newWire(b), t
+		d.list.items, d.list.event = pb.NewReader(b), t
 		d.stage = stageOldCombatLog
 	}
 	if told {
@@ -147,24 +151,24 @@ func appendKey(keys []GameEventKey, b []byte) []GameEventKey {
 	var long, short, octet int64
 	var truth bool
 	var u64 uint64
-	for m := newWire(b); m.next(); {
-		switch m.num {
+	for m := pb.NewReader(b); m.Next(); {
+		switch m.Num {
 		case 1:
-			typ = m.int32()
+			typ = m.Int32()
 		case 2:
-			text = m.raw
+			text = m.Raw
 		case 3:
-			float = m.float32()
+			float = m.Float32()
 		case 4:
-			long = int64(m.int32())
+			long = int64(m.Int32())
 		case 5:
-			short = int64(m.int32())
+			short = int64(m.Int32())
 		case 6:
-			octet = int64(m.int32())
+			octet = int64(m.Int32())
 		case 7:
-			truth = m.bool()
+			truth = m.Bool()
 		case 8:
-			u64 = m.val
+			u64 = m.Val
 		}
 	}
 	switch typ {

@@ -7,22 +7,24 @@ import (
 	"slices"
 
 	"github.com/replayd/replayd/decoders/bits"
+	"github.com/replayd/replayd/decoders/dem/internal/fieldpath"
+	"github.com/replayd/replayd/decoders/dem/internal/value"
 )
 
 // guessed returns how to read a field whose type nobody knows and which is not proven, or nil when that is refuted.
-func (u *updateReader) guessed(n *node) *codec {
+func (u *updateReader) guessed(n *node) *value.Codec {
 	g := n.guess
 	switch g.state {
 	case typeRefuted:
 		return nil
 	case typeProven: // since the node was made
-		n.codec = u.tree.types.codec(n.field, n.codec == &n.field.elem, g.family)
+		n.codec = u.tree.types.codec(n.field, n.codec == &n.field.Elem, g.family)
 		return n.codec
 	}
 	if !slices.Contains(u.unseen, g) {
 		u.unseen = append(u.unseen, g)
 	}
-	return u.tree.types.codec(n.field, n.codec == &n.field.elem, g.family)
+	return u.tree.types.codec(n.field, n.codec == &n.field.Elem, g.family)
 }
 
 // readSized reads an update of which the file tells the size in bits, of which the last ones may be padding. After an error,
@@ -118,13 +120,13 @@ func (u *updateReader) reading() (hash uint64, doubts int) {
 		ch := &u.changes[i]
 		v := ch.cell
 		data := u.data(&v)
-		if doubtful(&v, data, ch.node.guess != nil) {
+		if value.Doubtful(&v, data, ch.node.guess != nil) {
 			doubts++
 		}
-		if v.kind.inBytes() {
-			v.word = uint64(len(data))
+		if v.Kind.InBytes() {
+			v.Word = uint64(len(data))
 		}
-		for _, part := range [...]uint64{v.word, uint64(v.z)} {
+		for _, part := range [...]uint64{v.Word, uint64(v.Z)} {
 			for k := range b {
 				b[k] = byte(part >> (8 * k))
 			}
@@ -160,11 +162,11 @@ func (u *updateReader) lose(c *class, s *state, from int) {
 	if c.root == nil {
 		return
 	}
-	var way [maxDepth + 1]*node
+	var way [fieldpath.MaxDepth + 1]*node
 	way[0] = c.root
 	for i := range u.paths {
 		p := &u.paths[i]
-		for d := int(p.keep); d <= int(p.last); d++ {
+		for d := int(p.Keep); d <= int(p.Last); d++ {
 			n := way[d]
 			// Of which type an object is that was lost, nobody knows, nor what its fields are.
 			if n == nil || n.many && slices.Contains(u.lost, n) {
@@ -175,9 +177,9 @@ func (u *updateReader) lose(c *class, s *state, from int) {
 			if n.many {
 				typ = s.typeOf(n)
 			}
-			way[d+1] = u.tree.kid(c, n, p.idx[d], typ)
+			way[d+1] = u.tree.kid(c, n, p.Idx[d], typ)
 		}
-		if n := way[p.last+1]; i >= from && n != nil && n.codec.op != opNone {
+		if n := way[p.Last+1]; i >= from && n != nil && n.codec.Op != value.OpNone {
 			u.lost = append(u.lost, n)
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"errors"
 
 	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/decoders/dem/internal/pb"
+	"github.com/replayd/replayd/decoders/dem/internal/unpack"
 )
 
 // Header waits until the beginning of the file is there, and returns its header without consuming it: Next delivers it
@@ -58,7 +60,7 @@ func (d *Decoder) peekHeader(h *FileHeader, identity *[sha256.Size]byte) (whole 
 	sum.Write(rest)
 	sum.Sum(identity[:0])
 	if f.compressed {
-		if payload, err = inflate(nil, payload, maxInfo); err != nil {
+		if payload, err = unpack.Snappy(nil, payload, maxInfo); err != nil {
 			return false, d.in.fail("file header", decoders.ErrCorrupt, "%v", err)
 		}
 	}
@@ -83,42 +85,42 @@ func (d *Decoder) decodeFileHeader(ev *Event, payload []byte) (told, ok bool) {
 }
 
 func parseHeaderMessage(h *FileHeader, b []byte) bool {
-	m := newWire(b)
-	for m.next() {
-		switch m.num {
+	m := pb.NewReader(b)
+	for m.Next() {
+		switch m.Num {
 		case 1:
-			h.Stamp = trimNUL(m.raw)
+			h.Stamp = trimNUL(m.Raw)
 		case 2:
-			h.PatchVersion = m.int32()
+			h.PatchVersion = m.Int32()
 		case 3:
-			h.ServerName = m.raw
+			h.ServerName = m.Raw
 		case 4:
-			h.ClientName = m.raw
+			h.ClientName = m.Raw
 		case 5:
-			h.MapName = m.raw
+			h.MapName = m.Raw
 		case 6:
-			h.GameDirectory = m.raw
+			h.GameDirectory = m.Raw
 		case 7:
-			h.FullpacketsVersion = m.int32()
+			h.FullpacketsVersion = m.Int32()
 		case 8:
-			h.AllowClientsideEntities = m.bool()
+			h.AllowClientsideEntities = m.Bool()
 		case 9:
-			h.AllowClientsideParticles = m.bool()
+			h.AllowClientsideParticles = m.Bool()
 		case 10:
-			h.Addons = m.raw
+			h.Addons = m.Raw
 		case 11:
-			h.DemoVersionName = m.raw
+			h.DemoVersionName = m.Raw
 		case 12:
-			h.DemoVersionGuid = m.raw
+			h.DemoVersionGuid = m.Raw
 		case 13:
-			h.BuildNum = m.int32()
+			h.BuildNum = m.Int32()
 		case 14:
-			h.Game = m.raw
+			h.Game = m.Raw
 		case 15:
-			h.ServerStartTick = m.int32()
+			h.ServerStartTick = m.Int32()
 		}
 	}
-	return !m.bad
+	return !m.Bad
 }
 
 func trimNUL(b []byte) []byte {

@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/decoders/dem/internal/unpack"
 )
 
 // Index tells where decoding of a demo can start.
@@ -171,7 +172,7 @@ func readRecord(at io.ReaderAt, offset int64) (frame, []byte, error) {
 	}
 	payload := buf[head : head+size]
 	if f.compressed {
-		if payload, err = inflate(nil, payload, 4*maxInfo); err != nil {
+		if payload, err = unpack.Snappy(nil, payload, 4*maxInfo); err != nil {
 			return fail(decoders.ErrCorrupt, err.Error())
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/replayd/replayd/decoders/bits"
+	"github.com/replayd/replayd/decoders/dem/internal/schema"
 )
 
 // learner is what a decoder needs to find out how to read types that it does not know.
@@ -13,12 +14,12 @@ type learner struct {
 	left     int     // fields that may still be read
 	begun    bool    // entities were met
 	refuted  bool    // there are types that cannot be read
-	suspects map[*serializer]bool
+	suspects map[*schema.Serializer]bool
 	known    map[int32]uint32 // sums of the default states that were read, by class
 }
 
 func newLearner() learner {
-	return learner{left: maxProbe, suspects: map[*serializer]bool{}, known: map[int32]uint32{}}
+	return learner{left: maxProbe, suspects: map[*schema.Serializer]bool{}, known: map[int32]uint32{}}
 }
 
 // learnTypes finds out how to read the types that the decoder does not know, from the default states that are new and the
@@ -26,7 +27,7 @@ func newLearner() learner {
 func (d *Decoder) learnTypes() {
 	l := &d.world.learn
 	l.begun = true
-	if len(l.changed) == 0 || !d.world.schema.guesses || l.left < 0 {
+	if len(l.changed) == 0 || !d.world.schema.Guesses || l.left < 0 {
 		return
 	}
 	p := prober{book: &d.world.tree.types, tick: d.match.interval, left: l.left}
@@ -133,14 +134,14 @@ func (w *world) watch(c *class) {
 }
 
 // suspect reports whether objects of a serializer may have fields of a type that cannot be read.
-func (w *world) suspect(s *serializer) bool {
+func (w *world) suspect(s *schema.Serializer) bool {
 	if is, known := w.learn.suspects[s]; known {
 		return is
 	}
 	w.learn.suspects[s] = false // serializers may hold one another
-	for _, f := range s.fields {
-		is := w.tree.types.refuted(f.unknown) || w.tree.types.refuted(f.unknownElem)
-		for _, t := range f.types {
+	for _, f := range s.Fields {
+		is := w.tree.types.refuted(f.Unknown) || w.tree.types.refuted(f.UnknownElem)
+		for _, t := range f.Types {
 			is = is || t != nil && w.suspect(t)
 		}
 		if is {

@@ -1,5 +1,10 @@
 package dem
 
+import (
+	"github.com/replayd/replayd/decoders/dem/internal/pb"
+	"github.com/replayd/replayd/decoders/dem/internal/schema"
+)
+
 // decodeMessage decodes a message of a packet. It returns whether ev was filled; there may be more to come, in another
 // stage.
 func (d *Decoder) decodeMessage(ev *Event, id uint32, b []byte) bool {
@@ -20,7 +25,7 @@ func (d *Decoder) decodeMessage(ev *Event, id uint32, b []byte) bool {
 	case svcClassInfo:
 		return d.serverClasses(ev, b)
 	case svcFlattened:
-		s, ok := parseFlattenedSerializer(b, d.dotaBuild())
+		s, ok := schema.ParseFlattened(b, d.dotaBuild())
 		d.useSchema(s, ok)
 		return false
 	case geGameEventList:
@@ -132,12 +137,12 @@ func (d *Decoder) badMessage(ev *Event, id uint32, b []byte) bool {
 func (d *Decoder) userMessage(ev *Event, b []byte) bool {
 	var id uint32
 	var data []byte
-	for m := newWire(b); m.next(); {
-		switch m.num {
+	for m := pb.NewReader(b); m.Next(); {
+		switch m.Num {
 		case 1:
-			id = m.uint32()
+			id = m.Uint32()
 		case 2:
-			data = m.raw
+			data = m.Raw
 		}
 	}
 	if passOf(id) != passMessages || id == svcUserMessage || id == svcUserCmds {

@@ -1,5 +1,9 @@
 package dem
 
+import (
+	"github.com/replayd/replayd/decoders/dem/internal/pb"
+)
+
 // noHandle is the handle of no entity.
 const noHandle = 1<<24 - 1
 
@@ -46,40 +50,40 @@ func parseModifier(b []byte) (o Modifier, class int32, ok bool) {
 		Parent: noHandle, Caster: noHandle, Ability: noHandle, AuraOwner: noHandle,
 	}
 	class = -1
-	m := newWire(b)
-	for m.next() {
-		switch m.num {
+	m := pb.NewReader(b)
+	for m.Next() {
+		switch m.Num {
 		case 1:
-			o.State = ModifierState(m.int32())
+			o.State = ModifierState(m.Int32())
 		case 2:
-			o.Parent = m.uint32()
+			o.Parent = m.Uint32()
 		case 3:
-			o.Index = m.int32()
+			o.Index = m.Int32()
 		case 4:
-			o.Serial = m.int32()
+			o.Serial = m.Int32()
 		case 5:
-			class = m.int32()
+			class = m.Int32()
 		case 6:
-			o.AbilityLevel = m.int32()
+			o.AbilityLevel = m.Int32()
 		case 7:
-			o.StackCount = m.int32()
+			o.StackCount = m.Int32()
 		case 8:
-			o.CreationTime = m.float32()
+			o.CreationTime = m.Float32()
 		case 9:
-			o.Duration = m.float32()
+			o.Duration = m.Float32()
 		case 10:
-			o.Caster = m.uint32()
+			o.Caster = m.Uint32()
 		case 11:
-			o.Ability = m.uint32()
+			o.Ability = m.Uint32()
 		case 14:
-			o.Subtle = m.bool()
+			o.Subtle = m.Bool()
 		case 23:
-			o.Aura = m.bool()
+			o.Aura = m.Bool()
 		case 32:
-			o.Name = m.raw
+			o.Name = m.Raw
 		case 34:
-			o.AuraOwner = m.uint32()
+			o.AuraOwner = m.Uint32()
 		}
 	}
-	return o, class, !m.bad
+	return o, class, !m.Bad
 }

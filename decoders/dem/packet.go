@@ -1,6 +1,9 @@
 package dem
 
-import "github.com/replayd/replayd/decoders/bits"
+import (
+	"github.com/replayd/replayd/decoders/bits"
+	"github.com/replayd/replayd/decoders/dem/internal/unpack"
+)
 
 // The messages that the decoder itself understands, by number (docs/formats/dem.md, Messages).
 const (
@@ -95,7 +98,7 @@ func (d *Decoder) startPacket(data []byte) {
 	d.stage = stagePacket
 	// All copies together are not larger than the packet, so that the arena does not move.
 	if cap(p.arena) < len(data) {
-		p.arena = make([]byte, 0, roomy(len(data)))
+		p.arena = make([]byte, 0, unpack.Roomy(len(data)))
 	}
 	p.arena = p.arena[:0]
 	r := bits.New(data)

@@ -6,12 +6,15 @@ import (
 	"slices"
 
 	"github.com/replayd/replayd/decoders/bits"
+	"github.com/replayd/replayd/decoders/dem/internal/fieldpath"
+	"github.com/replayd/replayd/decoders/dem/internal/schema"
+	"github.com/replayd/replayd/decoders/dem/internal/value"
 )
 
 // payload is a list of fields of which the file tells how long it is: the default state of a class, or what an entity is
 // created with.
 type payload struct {
-	root *serializer
+	root *schema.Serializer
 	data bits.Reader // from its first bit on
 	size int         // in bits
 	// base is the default state that it changes.
@@ -37,27 +40,27 @@ type prober struct {
 	scores   []int
 	left     int // fields that may still be read
 
-	paths   []path
+	paths   []fieldpath.Path
 	arena   []byte
 	objects []typedObject
-	way     [maxDepth + 1]spot
+	way     [fieldpath.MaxDepth + 1]spot
 	bits    bits.Reader
-	value   cell // that was read last
+	value   value.Cell // that was read last
 	// met, when not nil, gets the raw values of the types that are read as numbers.
 	met map[*guess]map[uint64]bool
 }
 
 // typedObject is an object that may be of several types, and which it has.
 type typedObject struct {
-	field *field
+	field *schema.Field
 	typ   int
 }
 
 // spot is a place in the tree of fields.
 type spot struct {
-	field  *field
-	codec  *codec
-	object *serializer
+	field  *schema.Field
+	codec  *value.Codec
+	object *schema.Serializer
 	list   bool
 	elem   bool
 }
@@ -67,25 +70,25 @@ func (s *spot) below(index int32, typ int) (out spot, ok bool) {
 	if s.list {
 		f := s.field
 		switch {
-		case index >= maxElements || f.shape == shapeArray && int(index) >= f.count:
+		case index >= schema.MaxElements || f.Shape == schema.ShapeArray && int(index) >= f.Count:
 			return out, false
-		case f.shape == shapeTable:
-			return spot{field: f, codec: &noValue, object: f.types[0]}, true
+		case f.Shape == schema.ShapeTable:
+			return spot{field: f, codec: &value.NoValue, object: f.Types[0]}, true
 		}
-		return spot{field: f, codec: &f.elem, elem: true}, true
+		return spot{field: f, codec: &f.Elem, elem: true}, true
 	}
 	obj := s.object
-	if typ > 0 && s.field != nil && typ < len(s.field.types) {
-		obj = s.field.types[typ]
+	if typ > 0 && s.field != nil && typ < len(s.field.Types) {
+		obj = s.field.Types[typ]
 	}
-	if obj == nil || int(index) >= len(obj.fields) {
+	if obj == nil || int(index) >= len(obj.Fields) {
 		return out, false
 	}
-	f := obj.fields[index]
-	out = spot{field: f, codec: &f.own}
-	out.list = f.shape == shapeTable || f.shape == shapeVector || f.shape == shapeArray || f.mayBeList()
-	if f.shape == shapePointer {
-		out.object = f.types[0]
+	f := obj.Fields[index]
+	out = spot{field: f, codec: &f.Own}
+	out.list = f.Shape == schema.ShapeTable || f.Shape == schema.ShapeVector || f.Shape == schema.ShapeArray || f.MayBeList()
+	if f.Shape == schema.ShapePointer {
+		out.object = f.Types[0]
 	}
 	return out, true
 }
@@ -98,20 +101,20 @@ var (
 )
 
 // walk reads the fields of a payload, and calls visit with each, before its value is read. visit returns how to read it.
-func (p *prober) walk(in *payload, visit func(s *spot) *codec, value func(s *spot)) error {
+func (p *prober) walk(in *payload, visit func(s *spot) *value.Codec, read func(s *spot)) error {
 	p.objects = p.objects[:0]
 	if in.base != nil && in.base.typed {
 		// It may say nothing of objects that are of the same type as by default.
 		_ = p.read(in.base, visit, func(*spot) {})
 	}
-	return p.read(in, visit, value)
+	return p.read(in, visit, read)
 }
 
-func (p *prober) read(in *payload, visit func(s *spot) *codec, value func(s *spot)) error {
+func (p *prober) read(in *payload, visit func(s *spot) *value.Codec, read func(s *spot)) error {
 	p.bits = in.data
 	r := &p.bits
 	var err error
-	if p.paths, err = readPaths(r, p.paths[:0]); err != nil {
+	if p.paths, err = fieldpath.Read(r, p.paths[:0]); err != nil {
 		return err
 	}
 	if p.left -= 4 + len(p.paths); p.left < 0 {
@@ -120,40 +123,40 @@ func (p *prober) read(in *payload, visit func(s *spot) *codec, value func(s *spo
 	p.arena = p.arena[:0]
 	end := in.data.Pos() + in.size
 	way := &p.way
-	way[0] = spot{object: in.root, codec: &noValue}
+	way[0] = spot{object: in.root, codec: &value.NoValue}
 	for i := range p.paths {
 		path := &p.paths[i]
-		for d := int(path.keep); d <= int(path.last); d++ {
+		for d := int(path.Keep); d <= int(path.Last); d++ {
 			from := &way[d]
 			var ok bool
-			if way[d+1], ok = from.below(path.idx[d], p.typeOf(from)); !ok {
+			if way[d+1], ok = from.below(path.Idx[d], p.typeOf(from)); !ok {
 				return errPlace
 			}
 		}
-		s := &way[path.last+1]
+		s := &way[path.Last+1]
 		c := visit(s)
 		if c == nil {
 			continue
 		}
-		if c.op == opNone {
+		if c.Op == value.OpNone {
 			return errPlace
 		}
-		p.value = c.read(r, &p.arena, p.tick)
+		p.value = c.Read(r, &p.arena, p.tick)
 		v := &p.value
 		if r.Pos() > end {
 			return bits.ErrOverrun
 		}
 		switch {
-		case v.kind == valueLength && v.word > maxElements:
-			return errPathIndex
-		case v.kind == valuePointer && c.num > 1 && v.word > 0:
-			if v.word > uint64(len(s.field.types)) {
+		case v.Kind == value.Length && v.Word > schema.MaxElements:
+			return fieldpath.ErrIndex
+		case v.Kind == value.Pointer && c.Num > 1 && v.Word > 0:
+			if v.Word > uint64(len(s.field.Types)) {
 				return errPlace
 			}
 			in.typed = true
-			p.objects = append(p.objects, typedObject{s.field, int(v.word - 1)})
+			p.objects = append(p.objects, typedObject{s.field, int(v.Word - 1)})
 		}
-		value(s)
+		read(s)
 	}
 	rest := end - r.Pos()
 	switch {
@@ -166,7 +169,7 @@ func (p *prober) read(in *payload, visit func(s *spot) *codec, value func(s *spo
 
 // typeOf returns which of its types an object has.
 func (p *prober) typeOf(s *spot) int {
-	if s.field == nil || len(s.field.types) < 2 || s.list {
+	if s.field == nil || len(s.field.Types) < 2 || s.list {
 		return 0
 	}
 	for _, o := range slices.Backward(p.objects) {
@@ -179,7 +182,7 @@ func (p *prober) typeOf(s *spot) int {
 
 // guessOf returns what is believed of the type of a place, or nil when it is known.
 func (p *prober) guessOf(s *spot) *guess {
-	if !s.codec.guess {
+	if !s.codec.Guess {
 		return nil
 	}
 	return p.book.ofField(s.field, s.elem)
@@ -194,7 +197,7 @@ const (
 // score reads a payload with what is believed now.
 func (p *prober) score(in *payload) int {
 	doubts := 0
-	err := p.walk(in, func(s *spot) *codec {
+	err := p.walk(in, func(s *spot) *value.Codec {
 		g := p.guessOf(s)
 		if g == nil {
 			return s.codec
@@ -203,16 +206,16 @@ func (p *prober) score(in *payload) int {
 	}, func(s *spot) {
 		v := &p.value
 		var data []byte
-		if v.kind.inBytes() {
-			start, end := v.span()
+		if v.Kind.InBytes() {
+			start, end := v.Span()
 			data = p.arena[start:end]
 		}
-		guessed := s.codec.guess
-		if doubtful(v, data, guessed) {
+		guessed := s.codec.Guess
+		if value.Doubtful(v, data, guessed) {
 			doubts++
 		}
-		if p.met != nil && guessed && v.kind == valueUint {
-			p.meet(p.guessOf(s), v.word)
+		if p.met != nil && guessed && v.Kind == value.Uint {
+			p.meet(p.guessOf(s), v.Word)
 		}
 	})
 	if err != nil {
@@ -238,9 +241,9 @@ func (p *prober) meet(g *guess, v uint64) {
 // add adds a payload, if it has fields of unknown types.
 func (p *prober) add(in *payload) {
 	var guesses []*guess
-	visit := func(s *spot) *codec {
-		if s.elem && s.field.own.guess {
-			if list := p.book.of(s.field.unknown); list.state == typeUnseen {
+	visit := func(s *spot) *value.Codec {
+		if s.elem && s.field.Own.Guess {
+			if list := p.book.of(s.field.Unknown); list.state == typeUnseen {
 				list.family = familyList
 			}
 		}
@@ -252,7 +255,7 @@ func (p *prober) add(in *payload) {
 	// As far as it can be read, which tells of which types objects are; and without reading it, to its end.
 	err := p.walk(in, visit, func(*spot) {})
 	if err != nil {
-		err = p.walk(in, func(s *spot) *codec { visit(s); return nil }, func(*spot) {})
+		err = p.walk(in, func(s *spot) *value.Codec { visit(s); return nil }, func(*spot) {})
 	}
 	if len(guesses) == 0 || errors.Is(err, errProbe) {
 		return

@@ -3,6 +3,9 @@ package dem
 import (
 	"fmt"
 	"io"
+
+	"github.com/replayd/replayd/decoders/dem/internal/pb"
+	"github.com/replayd/replayd/decoders/dem/internal/unpack"
 )
 
 // nextFrame reads a record and begins to decode it.
@@ -45,7 +48,7 @@ func (d *Decoder) tellSkipped() {
 // inflateRecord decompresses the contents of a record. It reports those that cannot be.
 func (d *Decoder) inflateRecord(payload []byte) ([]byte, bool) {
 	var err error
-	d.inflated, err = inflate(d.inflated, payload, maxRecord)
+	d.inflated, err = unpack.Snappy(d.inflated, payload, maxRecord)
 	if err != nil {
 		d.loseAll()
 		d.out.fault(Fault{Kind: FaultKindRecord, MessageId: d.in.frame.command, Detail: []byte(err.Error())})
@@ -136,9 +139,9 @@ func (d *Decoder) tellCommand(ev *Event, payload []byte) bool {
 // packetData returns CDemoPacket.data.
 func packetData(payload []byte) []byte {
 	var data []byte
-	for m := newWire(payload); m.next(); {
-		if m.num == 3 {
-			data = m.raw
+	for m := pb.NewReader(payload); m.Next(); {
+		if m.Num == 3 {
+			data = m.Raw
 		}
 	}
 	return data
@@ -154,12 +157,12 @@ func (d *Decoder) decodeFullPacket(ev *Event, payload []byte) bool {
 	if lost, some := d.world.lost, d.lostTables(); lost || some {
 		d.world.lost = false
 		var tables, packet []byte
-		for m := newWire(payload); m.next(); {
-			switch m.num {
+		for m := pb.NewReader(payload); m.Next(); {
+			switch m.Num {
 			case 1:
-				tables = m.raw
+				tables = m.Raw
 			case 2:
-				packet = packetData(m.raw)
+				packet = packetData(m.Raw)
 			}
 		}
 		if !lost {

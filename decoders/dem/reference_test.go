@@ -21,6 +21,10 @@ import (
 
 	"github.com/replayd/replayd/decoders/bits"
 	"github.com/replayd/replayd/decoders/decodertest"
+	"github.com/replayd/replayd/decoders/dem/internal/pb"
+	"github.com/replayd/replayd/decoders/dem/internal/schema"
+	"github.com/replayd/replayd/decoders/dem/internal/unpack"
+	"github.com/replayd/replayd/decoders/dem/internal/value"
 )
 
 // The figures of independent decoders: reference/dem.json.
@@ -223,7 +227,7 @@ func TestReferenceMessages(t *testing.T) {
 					t.Fatal(err)
 				}
 				if d.in.frame.compressed {
-					if payload, err = inflate(nil, payload, maxRecord); err != nil {
+					if payload, err = unpack.Snappy(nil, payload, maxRecord); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -296,35 +300,35 @@ func TestReferenceCombatLog(t *testing.T) {
 }
 
 // cellText writes a value as the reference does.
-func cellText(c *cell, data []byte) string {
-	switch c.kind {
-	case valueInt:
-		return "i" + strconv.FormatInt(int64(c.word), 10)
-	case valueUint, valueHandle, valueLength:
-		return "i" + strconv.FormatUint(c.word, 10)
-	case valueFloat:
-		return fmt.Sprintf("f%08x", uint32(c.word))
-	case valueBool, valuePointer:
-		return "b" + strconv.FormatBool(c.word != 0)
-	case valueText:
+func cellText(c *value.Cell, data []byte) string {
+	switch c.Kind {
+	case value.Int:
+		return "i" + strconv.FormatInt(int64(c.Word), 10)
+	case value.Uint, value.Handle, value.Length:
+		return "i" + strconv.FormatUint(c.Word, 10)
+	case value.Float:
+		return fmt.Sprintf("f%08x", uint32(c.Word))
+	case value.Bool, value.Pointer:
+		return "b" + strconv.FormatBool(c.Word != 0)
+	case value.Text:
 		return "s" + strconv.Quote(string(data))
-	case valueVector:
-		return fmt.Sprintf("v%08x%08x%08x", uint32(c.word), uint32(c.word>>32), c.z)
-	case valueTuple:
+	case value.Vector:
+		return fmt.Sprintf("v%08x%08x%08x", uint32(c.Word), uint32(c.Word>>32), c.Z)
+	case value.Tuple:
 		s := "v"
 		for ; len(data) >= 4; data = data[4:] {
 			s += fmt.Sprintf("%08x", binary.LittleEndian.Uint32(data))
 		}
 		return s
 	}
-	return fmt.Sprintf("?%d", c.kind)
+	return fmt.Sprintf("?%d", c.Kind)
 }
 
 type fieldText struct {
 	text  string
-	kind  valueKind
+	kind  value.Kind
 	typ   string
-	quant *quantizer
+	quant *value.Quantizer
 }
 
 // misquantized writes quantized floats as the reference has them: it multiplies in another order than the game.
@@ -337,8 +341,8 @@ func (f *fieldText) misquantized() string {
 	for hex := f.text[1:]; len(hex) >= 8; hex = hex[8:] {
 		word, _ := strconv.ParseUint(hex[:8], 16, 32)
 		v := math.Float32frombits(uint32(word))
-		step := float32(math.Round(float64(v-q.low) / float64(q.high-q.low) * float64(uint64(1)<<q.bits-1)))
-		out += fmt.Sprintf("%08x", math.Float32bits(q.low+float32(float32((q.high-q.low)*step)*q.step)))
+		step := float32(math.Round(float64(v-q.Low) / float64(q.High-q.Low) * float64(uint64(1)<<q.Bits-1)))
+		out += fmt.Sprintf("%08x", math.Float32bits(q.Low+float32(float32((q.High-q.Low)*step)*q.Step)))
 	}
 	return out
 }
@@ -349,7 +353,7 @@ func stateText(d *Decoder, e *entity) map[string]fieldText {
 	fields, _ := e.appendFields(nil, e.class.root)
 	for _, ch := range fields {
 		out[d.Name(ch.node.name)] = fieldText{
-			cellText(&ch.cell, e.data(&ch.cell)), ch.cell.kind, ch.node.field.typ, ch.node.codec.quant,
+			cellText(&ch.cell, e.data(&ch.cell)), ch.cell.Kind, ch.node.field.Type, ch.node.codec.Quant,
 		}
 	}
 	return out
@@ -389,7 +393,7 @@ func TestReferenceState(t *testing.T) {
 		for name, f := range mine {
 			inner := element.FindStringSubmatch(name)
 			switch {
-			case seen[name], f.kind == valueLength, f.kind == valuePointer:
+			case seen[name], f.kind == value.Length, f.kind == value.Pointer:
 			case len(inner) > 1 && strings.Contains(inner[1], "."):
 			default:
 				t.Errorf("field %s = %s is not in the reference", name, f.text)
@@ -417,7 +421,7 @@ func TestReferenceState(t *testing.T) {
 				list := mine[m[1]]
 				index, _ := strconv.Atoi(m[2])
 				length, _ := strconv.Atoi(strings.TrimPrefix(list.text, "i"))
-				if list.kind == valueLength && index >= length {
+				if list.kind == value.Length && index >= length {
 					lost++
 					continue
 				}
@@ -425,14 +429,14 @@ func TestReferenceState(t *testing.T) {
 			t.Errorf("field %s is missing", line)
 			continue
 		}
-		switch base := parseFieldType(got.typ).base; {
+		switch base := schema.ParseType(got.typ).Base; {
 		case base == "HSequence":
 			n, _ := strconv.ParseInt(got.text[1:], 10, 64)
 			got.text = fmt.Sprintf("i%d", n+1)
 		case base == "MatchID_t", base == "itemid_t":
 			n, _ := strconv.ParseUint(got.text[1:], 10, 64)
 			got.text = fmt.Sprintf("i%d", uint32(n))
-		case signed(base):
+		case schema.Signed(base):
 			n, _ := strconv.ParseInt(got.text[1:], 10, 64)
 			got.text = fmt.Sprintf("i%d", uint32(n<<1)^uint32(n>>63))
 		}
@@ -452,7 +456,7 @@ func TestReferenceState(t *testing.T) {
 // TestFixtures decodes baselines of 2015.
 func TestFixtures(t *testing.T) {
 	builds := map[string]int{"1560315800": 928, "1731962898": 1003}
-	schemas := map[string]*schema{}
+	schemas := map[string]*schema.Schema{}
 	var cache Schemas
 	for match, build := range builds {
 		raw, err := os.ReadFile(filepath.Join(decodertest.Shared(t, "corpus", "dem", "send-table-fixtures"), "send_tables", match+".pbmsg"))
@@ -460,8 +464,8 @@ func TestFixtures(t *testing.T) {
 			t.Fatal(err)
 		}
 		var data []byte
-		for m := newWire(raw); m.next(); {
-			data = m.raw
+		for m := pb.NewReader(raw); m.Next(); {
+			data = m.Raw
 		}
 		s, ok := cache.get(data, build)
 		if !ok {
@@ -483,7 +487,7 @@ func TestFixtures(t *testing.T) {
 				t.Fatal(err)
 			}
 			tree := newClassTree(nil)
-			c := &class{name: tree.intern([]byte(name)), root: tree.newRoot(schemas[match].byName[name])}
+			c := &class{name: tree.intern([]byte(name)), root: tree.newRoot(schemas[match].ByName[name])}
 			u := updateReader{tree: tree, tick: 1.0 / 30}
 			r := bits.New(raw)
 			var s state
@@ -498,17 +502,17 @@ func TestFixtures(t *testing.T) {
 			for i := range u.changes {
 				ch, p := &u.changes[i], &paths[i]
 				if i > 0 {
-					copy(p.idx[:p.keep], paths[i-1].idx[:])
+					copy(p.Idx[:p.Keep], paths[i-1].Idx[:])
 				}
 				var path []string
-				for _, v := range p.idx[:p.last+1] {
+				for _, v := range p.Idx[:p.Last+1] {
 					path = append(path, strconv.Itoa(int(v)))
 				}
 				v := ch.cell
-				if ch.node.field.typ == "HSequence" {
-					v.word++
+				if ch.node.field.Type == "HSequence" {
+					v.Word++
 				}
-				f := fieldText{text: cellText(&v, u.data(&v)), quant: ch.node.codec.quant}
+				f := fieldText{text: cellText(&v, u.data(&v)), quant: ch.node.codec.Quant}
 				line := strings.Join(path, "/") + " " + tree.names[ch.node.name] + "="
 				if i+1 < len(lines) && lines[i+1] == line+f.misquantized() {
 					f.text = f.misquantized()

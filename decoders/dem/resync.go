@@ -7,6 +7,8 @@ import (
 	"github.com/golang/snappy"
 
 	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/decoders/dem/internal/pb"
+	"github.com/replayd/replayd/decoders/dem/internal/unpack"
 )
 
 // resync is how a decoder finds records again behind damage. A head is believed when it looks like one of the records that
@@ -43,18 +45,18 @@ const maxTried = 16
 func (f *frame) fits(payload []byte) bool {
 	if f.compressed {
 		n, err := snappy.DecodedLen(payload)
-		return err == nil && n <= maxRecord && n <= maxRatio*len(payload) && n >= len(payload)/2
+		return err == nil && n <= maxRecord && n <= unpack.MaxRatio*len(payload) && n >= len(payload)/2
 	}
-	m := newWire(payload)
+	m := pb.NewReader(payload)
 	for range maxTried {
-		if !m.next() {
+		if !m.Next() {
 			break
 		}
-		if m.num > 64 || f.command == cmdPacket && (m.num != 3 || m.typ != wireBytes) {
+		if m.Num > 64 || f.command == cmdPacket && (m.Num != 3 || m.Type != pb.Bytes) {
 			return false
 		}
 	}
-	return !m.bad
+	return !m.Bad
 }
 
 // near reports whether a head has a tick that may follow another one.

@@ -1,10 +1,15 @@
 package dem
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"github.com/replayd/replayd/decoders/dem/internal/pb"
+	"github.com/replayd/replayd/decoders/dem/internal/schema"
+)
 
 // listReader delivers the items of a record or message that become an event each.
 type listReader struct {
-	items wire
+	items pb.Reader
 	next  int // of the serializers
 	// parsed are class infos.
 	classes []ClassInfo
@@ -14,16 +19,16 @@ type listReader struct {
 // decodeSendTables reads the schema.
 func (d *Decoder) decodeSendTables(payload []byte) {
 	var data []byte
-	for m := newWire(payload); m.next(); {
-		if m.num == 1 {
-			data = m.raw
+	for m := pb.NewReader(payload); m.Next(); {
+		if m.Num == 1 {
+			data = m.Raw
 		}
 	}
 	s, ok := d.opts.Schemas.get(data, d.dotaBuild())
 	d.useSchema(s, ok)
 }
 
-func (d *Decoder) useSchema(s *schema, ok bool) {
+func (d *Decoder) useSchema(s *schema.Schema, ok bool) {
 	if !ok {
 		d.world.undecoded = true
 		d.out.fault(Fault{Kind: FaultKindSchema, MessageId: d.in.frame.command, Detail: []byte("the send tables cannot be read: entities are not decoded")})
@@ -57,14 +62,14 @@ func (d *Decoder) forgetEntities() {
 }
 
 func (d *Decoder) nextSerializer(ev *Event) bool {
-	if d.world.schema == nil || d.list.next >= len(d.world.schema.serializers) {
+	if d.world.schema == nil || d.list.next >= len(d.world.schema.Serializers) {
 		d.stage = stagePacket
 		if d.in.frame.command == cmdSendTables {
 			d.stage = stageFrame
 		}
 		return false
 	}
-	s := d.world.schema.serializers[d.list.next]
+	s := d.world.schema.Serializers[d.list.next]
 	d.list.next++
 	d.out.place.nextElement()
 	if !d.out.want(KindSerializer, slotEvent) {
@@ -72,9 +77,9 @@ func (d *Decoder) nextSerializer(ev *Event) bool {
 	}
 	ev.Kind = KindSerializer
 	out := &ev.Serializer
-	out.Name, out.Version, out.Fields = s.nameTold, s.version, out.Fields[:0]
-	for _, f := range s.fields {
-		out.Fields = append(out.Fields, SerializerField(f.told))
+	out.Name, out.Version, out.Fields = s.RawName, s.Version, out.Fields[:0]
+	for _, f := range s.Fields {
+		out.Fields = append(out.Fields, SerializerField(f.Described))
 	}
 	return true
 }
@@ -83,32 +88,32 @@ func (d *Decoder) nextSerializer(ev *Event) bool {
 func (d *Decoder) startClasses(payload []byte) {
 	d.list.classes = d.list.classes[:0]
 	d.list.next = 0
-	m := newWire(payload)
-	for m.next() {
-		if m.num != 1 {
+	m := pb.NewReader(payload)
+	for m.Next() {
+		if m.Num != 1 {
 			continue
 		}
 		var c ClassInfo
 		id := int32(0)
-		for q := newWire(m.raw); q.next(); {
-			switch q.num {
+		for q := pb.NewReader(m.Raw); q.Next(); {
+			switch q.Num {
 			case 1:
-				id = q.int32()
+				id = q.Int32()
 			case 2:
-				c.Name = q.raw
+				c.Name = q.Raw
 			case 3:
-				c.TableName = q.raw
+				c.TableName = q.Raw
 			}
 		}
 		if id < 0 || id >= maxClassID || len(d.list.classes) >= maxClassID {
-			m.fail()
+			m.Fail()
 			break
 		}
 		c.Id = uint32(id)
 		d.addClass(id, c.Name)
 		d.list.classes = append(d.list.classes, c)
 	}
-	if m.bad {
+	if m.Bad {
 		d.out.fault(Fault{Kind: FaultKindSchema, MessageId: d.in.frame.command, Detail: []byte("the list of classes cannot be read to its end")})
 	}
 	if d.world.maxClasses == 0 {
@@ -119,19 +124,19 @@ func (d *Decoder) startClasses(payload []byte) {
 
 // serverClasses reads CSVCMsg_ClassInfo, which is empty where the file has a record of the same.
 func (d *Decoder) serverClasses(ev *Event, b []byte) bool {
-	m := newWire(b)
-	for m.next() {
-		if m.num != 2 {
+	m := pb.NewReader(b)
+	for m.Next() {
+		if m.Num != 2 {
 			continue
 		}
 		var id int32
 		var name []byte
-		for q := newWire(m.raw); q.next(); {
-			switch q.num {
+		for q := pb.NewReader(m.Raw); q.Next(); {
+			switch q.Num {
 			case 1:
-				id = q.int32()
+				id = q.Int32()
 			case 3:
-				name = q.raw
+				name = q.Raw
 			}
 		}
 		if id < 0 || id >= maxClassID {
@@ -162,7 +167,7 @@ func (d *Decoder) addClass(id int32, name []byte) {
 func (d *Decoder) setRoot(c *class) {
 	c.root, c.cells, c.baseline = nil, 0, baseline{}
 	name := d.world.tree.names[c.name]
-	if s := d.world.schema.lookup(name, 0); s != nil {
+	if s := d.world.schema.Lookup(name, 0); s != nil {
 		c.root = d.world.tree.newRoot(s)
 	}
 	if d.match.game == gameDota {
@@ -190,38 +195,38 @@ func (d *Decoder) nextClass(ev *Event) bool {
 // serverInfo reads CSVCMsg_ServerInfo.
 func (d *Decoder) serverInfo(ev *Event, b []byte) bool {
 	s := ServerInfo{PlayerSlot: -1}
-	m := newWire(b)
-	for m.next() {
-		switch m.num {
+	m := pb.NewReader(b)
+	for m.Next() {
+		switch m.Num {
 		case 1:
-			s.Protocol = m.int32()
+			s.Protocol = m.Int32()
 		case 2:
-			s.ServerCount = m.int32()
+			s.ServerCount = m.Int32()
 		case 3:
-			s.IsDedicated = m.bool()
+			s.IsDedicated = m.Bool()
 		case 4:
-			s.IsHltv = m.bool()
+			s.IsHltv = m.Bool()
 		case 10:
-			s.MaxClients = m.int32()
+			s.MaxClients = m.Int32()
 		case 11:
-			s.MaxClasses = m.int32()
+			s.MaxClasses = m.Int32()
 		case 12:
-			s.PlayerSlot = m.int32()
+			s.PlayerSlot = m.Int32()
 		case 13:
-			s.TickInterval = m.float32()
+			s.TickInterval = m.Float32()
 		case 14:
-			s.GameDir = m.raw
+			s.GameDir = m.Raw
 		case 15:
-			s.MapName = m.raw
+			s.MapName = m.Raw
 		case 16:
-			s.SkyName = m.raw
+			s.SkyName = m.Raw
 		case 17:
-			s.HostName = m.raw
+			s.HostName = m.Raw
 		case 18:
-			s.AddonName = m.raw
+			s.AddonName = m.Raw
 		}
 	}
-	if m.bad {
+	if m.Bad {
 		return d.badMessage(ev, svcServerInfo, b)
 	}
 	d.match.build = buildOf(s.GameDir)

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/replayd/replayd/decoders/bits"
+	"github.com/replayd/replayd/decoders/dem/internal/unpack"
 )
 
 // Limits of string tables. Tables of a game have some thousand entries; values of some KiB.
@@ -206,7 +207,7 @@ func (t *tableReader) readValue(c *tableChange) error {
 	if compressed {
 		t.packed = r.Append(t.packed[:0], nbits/8)
 		// Not into the arena: the value is stored or told before the next entry.
-		out, err := inflate(nil, t.packed, maxTableValue)
+		out, err := unpack.Snappy(nil, t.packed, maxTableValue)
 		if err != nil {
 			return err
 		}

@@ -3,6 +3,9 @@ package dem
 import (
 	"bytes"
 	"slices"
+
+	"github.com/replayd/replayd/decoders/dem/internal/pb"
+	"github.com/replayd/replayd/decoders/dem/internal/unpack"
 )
 
 // createTable reads CSVCMsg_CreateStringTable and starts with its entries.
@@ -12,28 +15,28 @@ func (d *Decoder) createTable(ev *Event, b []byte) bool {
 	var entries int32
 	fixed, compressed := false, false
 	bitsOfValue := int32(0)
-	m := newWire(b)
-	for m.next() {
-		switch m.num {
+	m := pb.NewReader(b)
+	for m.Next() {
+		switch m.Num {
 		case 1:
-			t.name = append([]byte(nil), m.raw...)
+			t.name = append([]byte(nil), m.Raw...)
 		case 2:
-			entries = m.int32()
+			entries = m.Int32()
 		case 3:
-			fixed = m.bool()
+			fixed = m.Bool()
 		case 5:
-			bitsOfValue = m.int32()
+			bitsOfValue = m.Int32()
 		case 6:
-			t.flags = m.int32()
+			t.flags = m.Int32()
 		case 7:
-			data = m.raw
+			data = m.Raw
 		case 9:
-			compressed = m.bool()
+			compressed = m.Bool()
 		case 10:
-			t.varint = m.bool()
+			t.varint = m.Bool()
 		}
 	}
-	if m.bad || len(d.tables.list) >= maxTables {
+	if m.Bad || len(d.tables.list) >= maxTables {
 		// Its number is taken all the same.
 		if len(d.tables.list) < maxTables {
 			d.tables.list = append(d.tables.list, t)
@@ -69,10 +72,10 @@ func (d *Decoder) createTable(ev *Event, b []byte) bool {
 
 // unpackTable decompresses the entries of a table.
 func unpackTable(data []byte) ([]byte, error) {
-	if isLZSS(data) {
-		return unpackLZSS(data, maxRecord)
+	if unpack.IsLZSS(data) {
+		return unpack.LZSS(data, maxRecord)
 	}
-	return inflate(nil, data, maxRecord)
+	return unpack.Snappy(nil, data, maxRecord)
 }
 
 // keeps reports whether a table's entries are of use.
@@ -95,18 +98,18 @@ func (d *Decoder) keeps(role tableRole) bool {
 func (d *Decoder) updateTable(ev *Event, b []byte) bool {
 	var id, entries int32
 	var data []byte
-	m := newWire(b)
-	for m.next() {
-		switch m.num {
+	m := pb.NewReader(b)
+	for m.Next() {
+		switch m.Num {
 		case 1:
-			id = m.int32()
+			id = m.Int32()
 		case 2:
-			entries = m.int32()
+			entries = m.Int32()
 		case 3:
-			data = m.raw
+			data = m.Raw
 		}
 	}
-	if m.bad || uint32(id) >= uint32(len(d.tables.list)) {
+	if m.Bad || uint32(id) >= uint32(len(d.tables.list)) {
 		return d.badMessage(ev, svcUpdateStringTable, b)
 	}
 	if t := d.tables.list[id]; t.kept {
@@ -211,9 +214,9 @@ func (d *Decoder) entryChanged(t *stringTable, index int, key []byte) {
 
 // dumpReader walks over a dump of all string tables (CDemoStringTables).
 type dumpReader struct {
-	tables wire
+	tables pb.Reader
 	all    bool // all tables are filled, not only those of which entries were lost
-	items  wire
+	items  pb.Reader
 	table  *stringTable
 	id     int
 	index  int
@@ -224,7 +227,7 @@ type dumpReader struct {
 // startDump begins to apply a dump, after which a packet may follow: to all tables, or to those only of which entries were
 // lost.
 func (d *Decoder) startDump(tables, packet []byte, all bool) {
-	d.tables.dump = dumpReader{tables: newWire(tables), all: all, packet: packet, then: packet != nil}
+	d.tables.dump = dumpReader{tables: pb.NewReader(tables), all: all, packet: packet, then: packet != nil}
 	d.stage = stageDump
 }
 
@@ -235,18 +238,18 @@ func (d *Decoder) nextDumpEntry(ev *Event) bool {
 	}
 	u := &d.tables.dump
 	for {
-		for u.table != nil && u.items.next() {
-			if u.items.num != 2 {
+		for u.table != nil && u.items.Next() {
+			if u.items.Num != 2 {
 				continue
 			}
 			c := tableChange{index: u.index}
 			u.index++
-			for m := newWire(u.items.raw); m.next(); {
-				switch m.num {
+			for m := pb.NewReader(u.items.Raw); m.Next(); {
+				switch m.Num {
 				case 1:
-					c.key = m.raw
+					c.key = m.Raw
 				case 2:
-					c.value, c.hasValue = m.raw, true
+					c.value, c.hasValue = m.Raw, true
 				}
 			}
 			d.out.place.nextElement()
@@ -258,11 +261,11 @@ func (d *Decoder) nextDumpEntry(ev *Event) bool {
 			}
 		}
 		u.table = nil
-		if !u.tables.next() {
+		if !u.tables.Next() {
 			break
 		}
-		if u.tables.num == 1 {
-			d.openDumped(u.tables.raw)
+		if u.tables.Num == 1 {
+			d.openDumped(u.tables.Raw)
 		}
 	}
 	d.stage = stageFrame
@@ -276,17 +279,17 @@ func (d *Decoder) nextDumpEntry(ev *Event) bool {
 // openDumped looks up the table that a part of the dump is of.
 func (d *Decoder) openDumped(b []byte) {
 	u := &d.tables.dump
-	for m := newWire(b); m.next(); {
-		if m.num != 1 {
+	for m := pb.NewReader(b); m.Next(); {
+		if m.Num != 1 {
 			continue
 		}
 		for id, t := range d.tables.list {
-			if !bytes.Equal(t.name, m.raw) || !u.all && !t.lost {
+			if !bytes.Equal(t.name, m.Raw) || !u.all && !t.lost {
 				continue
 			}
 			t.lost = false
 			if t.kept {
-				u.table, u.id, u.index, u.items = t, id, 0, newWire(b)
+				u.table, u.id, u.index, u.items = t, id, 0, pb.NewReader(b)
 				return
 			}
 		}

@@ -3,6 +3,9 @@ package dem
 import (
 	"slices"
 	"strings"
+
+	"github.com/replayd/replayd/decoders/dem/internal/schema"
+	"github.com/replayd/replayd/decoders/dem/internal/value"
 )
 
 // family is a way of reading that a type which the decoder does not know may turn out to have. It stands for all types
@@ -59,7 +62,7 @@ type guess struct {
 
 // codecKey is a field, or the elements of it, read as of a family.
 type codecKey struct {
-	field  *field
+	field  *schema.Field
 	elem   bool
 	family family
 }
@@ -67,11 +70,11 @@ type codecKey struct {
 // typeBook keeps what is believed of types that the decoder does not know.
 type typeBook struct {
 	guesses map[string]*guess
-	codecs  map[codecKey]*codec
+	codecs  map[codecKey]*value.Codec
 }
 
 func newTypeBook() typeBook {
-	return typeBook{guesses: map[string]*guess{}, codecs: map[codecKey]*codec{}}
+	return typeBook{guesses: map[string]*guess{}, codecs: map[codecKey]*value.Codec{}}
 }
 
 // maxGuessedCodecs bounds the codecs that are made for fields of unknown types.
@@ -94,28 +97,28 @@ func (b *typeBook) refuted(name string) bool {
 }
 
 // ofField returns what is believed of the type of a field, or of its elements.
-func (b *typeBook) ofField(f *field, elem bool) *guess {
+func (b *typeBook) ofField(f *schema.Field, elem bool) *guess {
 	if elem {
-		return b.of(f.unknownElem)
+		return b.of(f.UnknownElem)
 	}
-	return b.of(f.unknown)
+	return b.of(f.Unknown)
 }
 
 // codec returns how a field of an unknown type, or its elements, are read when the type is of a family.
-func (b *typeBook) codec(f *field, elem bool, fam family) *codec {
+func (b *typeBook) codec(f *schema.Field, elem bool, fam family) *value.Codec {
 	key := codecKey{f, elem, fam}
 	if c := b.codecs[key]; c != nil {
 		return c
 	}
 	if len(b.codecs) >= maxGuessedCodecs {
 		if elem {
-			return &f.elem
+			return &f.Elem
 		}
-		return &f.own
+		return &f.Own
 	}
-	c := codec{op: opLength}
+	c := value.Codec{Op: value.OpLength}
 	if fam != familyList {
-		c = f.codec(fieldType{base: familyTypes[fam]})
+		c = f.Codec(schema.Type{Base: familyTypes[fam]})
 	}
 	b.codecs[key] = &c
 	return &c

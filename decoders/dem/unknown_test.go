@@ -15,6 +15,9 @@ import (
 
 	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/decoders/dem/demtest"
+	"github.com/replayd/replayd/decoders/dem/internal/pb"
+	"github.com/replayd/replayd/decoders/dem/internal/schema"
+	"github.com/replayd/replayd/decoders/dem/internal/value"
 )
 
 // renameType gives a type another name, of the same length, wherever a field of the schema has it.
@@ -28,20 +31,20 @@ func renameType(t *testing.T, data []byte, typ string) []byte {
 		}
 		payload = bytes.Clone(payload)
 		var schema []byte
-		for m := newWire(payload); m.next(); {
-			_, n := uvarint(m.raw)
-			schema = m.raw[n:]
+		for m := pb.NewReader(payload); m.Next(); {
+			_, n := pb.Uvarint(m.Raw)
+			schema = m.Raw[n:]
 		}
 		var symbols [][]byte
 		types := map[int32]bool{}
-		for m := newWire(schema); m.next(); {
-			switch m.num {
+		for m := pb.NewReader(schema); m.Next(); {
+			switch m.Num {
 			case 2:
-				symbols = append(symbols, m.raw)
+				symbols = append(symbols, m.Raw)
 			case 3:
-				for f := newWire(m.raw); f.next(); {
-					if f.num == 1 {
-						types[f.int32()] = true
+				for f := pb.NewReader(m.Raw); f.Next(); {
+					if f.Num == 1 {
+						types[f.Int32()] = true
 					}
 				}
 			}
@@ -157,12 +160,12 @@ func usedTypes(t *testing.T, data []byte, n int) []string {
 		if n == nil {
 			return
 		}
-		if n.codec.op != opNone && values[n.name] > 0 {
-			typ := parseFieldType(n.field.typ)
-			if n.codec == &n.field.elem && n.field.shape == shapeVector {
-				typ = parseFieldType(typ.generic)
+		if n.codec.Op != value.OpNone && values[n.name] > 0 {
+			typ := schema.ParseType(n.field.Type)
+			if n.codec == &n.field.Elem && n.field.Shape == schema.ShapeVector {
+				typ = schema.ParseType(typ.Generic)
 			}
-			counts[typ.base] += values[n.name]
+			counts[typ.Base] += values[n.name]
 			delete(values, n.name)
 		}
 		for _, k := range n.kids {

@@ -1,4 +1,4 @@
-package dem
+package value
 
 import (
 	"strings"
@@ -11,12 +11,12 @@ import (
 // TestLongText: a text beyond the limit is none.
 func TestLongText(t *testing.T) {
 	for n, ok := range map[int]bool{maxText: true, maxText + 1: false} {
-		c := codec{op: opText}
+		c := Codec{Op: OpText}
 		var w demtest.Bits
 		w.CString(strings.Repeat("x", n))
 		var arena []byte
 		r := bits.New(w.Bytes())
-		c.read(&r, &arena, 0)
+		c.Read(&r, &arena, 0)
 		if r.Overrun() == ok || ok != (len(arena) == n) {
 			t.Errorf("a text of %d bytes: %d are read, overrun %v", n, len(arena), r.Overrun())
 		}

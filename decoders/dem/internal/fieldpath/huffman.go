@@ -1,41 +1,41 @@
-package dem
+package fieldpath
 
-// pathCode is a resolved Huffman code: an operation, and how many bits its code has. A length of 0 is no code.
-type pathCode struct {
+// code is a resolved Huffman code: an operation, and how many bits its code has. A length of 0 is no code.
+type code struct {
 	op, length uint8
 }
 
-// pathTableBits is how many bits one look-up resolves. Codes are up to 17 bits long, but more than 99.9 % of the
+// tableBits is how many bits one look-up resolves. Codes are up to 17 bits long, but more than 99.9 % of the
 // operations of a real file have a code of at most 10, and a larger table would not stay in the first-level cache.
-const pathTableBits = 10
+const tableBits = 10
 
-// pathTable resolves the next pathTableBits bits. longCodes are the codes that are longer, by their bits, the first
+// table resolves the next pathTableBits bits. longCodes are the codes that are longer, by their bits, the first
 // read bit lowest.
 var (
-	pathTable [1 << pathTableBits]pathCode
+	table     [1 << tableBits]code
 	longCodes []longCode
 )
 
 type longCode struct {
 	bits uint32
-	pathCode
+	code
 }
 
-// pathWeights are the weights of the 40 operations, by number, from which the game builds its Huffman tree.
-var pathWeights = [40]int{
+// weights are the weights of the 40 operations, by number, from which the game builds its Huffman tree.
+var weights = [40]int{
 	36271, 10334, 1375, 646, 4128, 35, 3, 521, 2942, 560, 471, 10530, 251, 0, 0, 0, 0, 0, 0, 0,
 	0, 0, 0, 0, 0, 0, 310, 2, 0, 1837, 149, 300, 634, 0, 0, 1, 76, 271, 99, 25474,
 }
 
 func init() {
-	for op, c := range buildCodes(pathWeights[:]) {
-		code := pathCode{uint8(op), uint8(c.length)}
-		if c.length > pathTableBits {
+	for op, c := range buildCodes(weights[:]) {
+		code := code{uint8(op), uint8(c.length)}
+		if c.length > tableBits {
 			longCodes = append(longCodes, longCode{c.bits, code})
 			continue
 		}
-		for i := c.bits; i < 1<<pathTableBits; i += 1 << c.length {
-			pathTable[i] = code
+		for i := c.bits; i < 1<<tableBits; i += 1 << c.length {
+			table[i] = code
 		}
 	}
 }
@@ -88,12 +88,12 @@ func buildCodes(weights []int) []huffmanCode {
 	return codes
 }
 
-func lookupLongCode(w uint64) pathCode {
+func lookupLongCode(w uint64) code {
 	for i := range longCodes {
 		c := &longCodes[i]
 		if uint32(w)&(1<<c.length-1) == c.bits {
-			return c.pathCode
+			return c.code
 		}
 	}
-	return pathCode{}
+	return code{}
 }

@@ -1,4 +1,4 @@
-package dem
+package value
 
 import (
 	"math"
@@ -14,43 +14,43 @@ const (
 	encodeIntegers
 )
 
-// quantizer reads floats that were quantized to some bits between two bounds. All arithmetic is of 32 bits and in the
+// Quantizer reads floats that were quantized to some bits between two bounds. All arithmetic is of 32 bits and in the
 // game's order: the results are equal to the last digit.
-type quantizer struct {
-	low, high float32
-	step      float32 // 1 / (number of steps - 1)
-	bits      int
+type Quantizer struct {
+	Low, High float32
+	Step      float32 // 1 / (number of steps - 1)
+	Bits      int
 	flags     int
 }
 
-// newQuantizer makes a quantizer of 1 to 31 bits.
-func newQuantizer(nbits int, low, high float32, flags int) *quantizer {
-	q := &quantizer{low: low, high: high, bits: nbits, flags: flags & 15}
+// NewQuantizer makes a quantizer of 1 to 31 bits.
+func NewQuantizer(nbits int, low, high float32, flags int) *Quantizer {
+	q := &Quantizer{Low: low, High: high, Bits: nbits, flags: flags & 15}
 	q.fixFlags()
-	steps := uint64(1) << q.bits
+	steps := uint64(1) << q.Bits
 	switch {
 	case q.flags&roundDown != 0:
-		q.high -= (q.high - q.low) / float32(steps)
+		q.High -= (q.High - q.Low) / float32(steps)
 	case q.flags&roundUp != 0:
-		q.low += (q.high - q.low) / float32(steps)
+		q.Low += (q.High - q.Low) / float32(steps)
 	}
 	if q.flags&encodeIntegers != 0 {
-		delta := max(float64(q.high-q.low), 1)
+		delta := max(float64(q.High-q.Low), 1)
 		span := math.Exp2(math.Ceil(math.Log2(delta)))
-		for q.bits < 31 && float64(uint64(1)<<q.bits) <= span {
-			q.bits++
+		for q.Bits < 31 && float64(uint64(1)<<q.Bits) <= span {
+			q.Bits++
 		}
-		steps = 1 << q.bits
-		q.high = q.low + float32(span) - float32(span)/float32(steps)
+		steps = 1 << q.Bits
+		q.High = q.Low + float32(span) - float32(span)/float32(steps)
 	}
-	q.step = 1 / float32(steps-1)
+	q.Step = 1 / float32(steps-1)
 	mul := q.multiplier(steps)
 
 	// A bound or a zero that quantization hits anyway needs no bit of its own.
-	if q.flags&roundDown != 0 && q.quantize(q.low, mul) == q.low {
+	if q.flags&roundDown != 0 && q.quantize(q.Low, mul) == q.Low {
 		q.flags &^= roundDown
 	}
-	if q.flags&roundUp != 0 && q.quantize(q.high, mul) == q.high {
+	if q.flags&roundUp != 0 && q.quantize(q.High, mul) == q.High {
 		q.flags &^= roundUp
 	}
 	if q.flags&encodeZero != 0 && q.quantize(0, mul) == 0 {
@@ -59,20 +59,20 @@ func newQuantizer(nbits int, low, high float32, flags int) *quantizer {
 	return q
 }
 
-func (q *quantizer) fixFlags() {
+func (q *Quantizer) fixFlags() {
 	if q.flags == 0 {
 		return
 	}
-	if q.low == 0 && q.flags&roundDown != 0 || q.high == 0 && q.flags&roundUp != 0 {
+	if q.Low == 0 && q.flags&roundDown != 0 || q.High == 0 && q.flags&roundUp != 0 {
 		q.flags &^= encodeZero
 	}
-	if q.low == 0 && q.flags&encodeZero != 0 {
+	if q.Low == 0 && q.flags&encodeZero != 0 {
 		q.flags = q.flags&^encodeZero | roundDown
 	}
-	if q.high == 0 && q.flags&encodeZero != 0 {
+	if q.High == 0 && q.flags&encodeZero != 0 {
 		q.flags = q.flags&^encodeZero | roundUp
 	}
-	if q.low >= 0 || q.high <= 0 {
+	if q.Low >= 0 || q.High <= 0 {
 		q.flags &^= encodeZero
 	}
 	if q.flags&encodeIntegers != 0 {
@@ -81,9 +81,9 @@ func (q *quantizer) fixFlags() {
 }
 
 // multiplier is what takes a value to its step. Rounding must not carry it past the last step.
-func (q *quantizer) multiplier(steps uint64) float32 {
+func (q *Quantizer) multiplier(steps uint64) float32 {
 	last := float32(steps - 1)
-	span := q.high - q.low
+	span := q.High - q.Low
 	mul := last
 	if math.Abs(float64(span)) > 0 {
 		mul = last / span
@@ -98,32 +98,32 @@ func (q *quantizer) multiplier(steps uint64) float32 {
 	return mul
 }
 
-func (q *quantizer) quantize(v, mul float32) float32 {
-	if v < q.low {
-		return q.low
+func (q *Quantizer) quantize(v, mul float32) float32 {
+	if v < q.Low {
+		return q.Low
 	}
-	if v > q.high {
-		return q.high
+	if v > q.High {
+		return q.High
 	}
-	return q.value(uint32((v - q.low) * mul))
+	return q.value(uint32((v - q.Low) * mul))
 }
 
 // value returns the value of a step. The order of the products counts: this one gives the zeros and whole numbers for
 // which a field has no bit of their own. The conversion keeps processors from adding before the product is rounded.
-func (q *quantizer) value(i uint32) float32 {
-	return q.low + float32((q.high-q.low)*(float32(i)*q.step))
+func (q *Quantizer) value(i uint32) float32 {
+	return q.Low + float32((q.High-q.Low)*(float32(i)*q.Step))
 }
 
 // read reads one value.
-func (q *quantizer) read(r *bits.Reader) float32 {
+func (q *Quantizer) read(r *bits.Reader) float32 {
 	if q.flags&roundDown != 0 && r.Bool() {
-		return q.low
+		return q.Low
 	}
 	if q.flags&roundUp != 0 && r.Bool() {
-		return q.high
+		return q.High
 	}
 	if q.flags&encodeZero != 0 && r.Bool() {
 		return 0
 	}
-	return q.value(uint32(r.Bits(q.bits)))
+	return q.value(uint32(r.Bits(q.Bits)))
 }

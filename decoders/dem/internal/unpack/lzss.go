@@ -1,4 +1,4 @@
-package dem
+package unpack
 
 import (
 	"encoding/binary"
@@ -7,12 +7,12 @@ import (
 
 var errLZSS = errors.New("lzss: corrupt data")
 
-// isLZSS recognises the compression of string tables of 2015.
-func isLZSS(b []byte) bool { return len(b) >= 8 && string(b[:4]) == "LZSS" }
+// IsLZSS recognises the compression of string tables of 2015.
+func IsLZSS(b []byte) bool { return len(b) >= 8 && string(b[:4]) == "LZSS" }
 
-// unpackLZSS decompresses "LZSS", a size, and groups of eight steps steered by the bits of a byte, lowest first: 0 copies
+// LZSS decompresses "LZSS", a size, and groups of eight steps steered by the bits of a byte, lowest first: 0 copies
 // a byte, 1 copies up to 16 from up to 4096 back. A step that copies one byte ends the data.
-func unpackLZSS(src []byte, limit int) ([]byte, error) {
+func LZSS(src []byte, limit int) ([]byte, error) {
 	n := int(binary.LittleEndian.Uint32(src[4:]))
 	src = src[8:]
 	// Two bytes and a bit make at most 16.

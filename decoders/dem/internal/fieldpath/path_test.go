@@ -1,4 +1,4 @@
-package dem
+package fieldpath
 
 import (
 	"errors"
@@ -12,9 +12,9 @@ import (
 	"github.com/replayd/replayd/decoders/dem/demtest"
 )
 
-func pathText(p path) string {
+func pathText(p Path) string {
 	var parts []string
-	for _, v := range p.idx[:p.last+1] {
+	for _, v := range p.Idx[:p.Last+1] {
 		parts = append(parts, fmt.Sprint(v))
 	}
 	return strings.Join(parts, "/")
@@ -102,7 +102,7 @@ func TestPathOperations(t *testing.T) {
 				w.Code(demtest.PathCodes[demtest.Finish])
 			}
 			r := bits.New(w.Bytes())
-			paths, err := readPaths(&r, nil)
+			paths, err := Read(&r, nil)
 			if err != nil || r.Pos() != w.Len() {
 				t.Fatalf("%d bits read of %d, %v", r.Pos(), w.Len(), err)
 			}
@@ -123,14 +123,14 @@ func TestPathOperations(t *testing.T) {
 // whole returns paths with all of their indices.
 func whole(t interface {
 	Fatalf(format string, args ...any)
-}, paths []path) []path {
-	var out []path
+}, paths []Path) []Path {
+	var out []Path
 	for i, p := range paths {
-		if p.keep > p.last || i == 0 && p.keep > 0 || i > 0 && p.keep > out[i-1].last {
-			t.Fatalf("path %d of %d indices keeps %d", i, p.last+1, p.keep)
+		if p.Keep > p.Last || i == 0 && p.Keep > 0 || i > 0 && p.Keep > out[i-1].Last {
+			t.Fatalf("path %d of %d indices keeps %d", i, p.Last+1, p.Keep)
 		}
-		for d := range p.keep {
-			p.idx[d] = out[i-1].idx[d]
+		for d := range p.Keep {
+			p.Idx[d] = out[i-1].Idx[d]
 		}
 		out = append(out, p)
 	}
@@ -143,14 +143,14 @@ func TestPathsRoundTrip(t *testing.T) {
 		var values []demtest.Value
 		var want []string
 		for range rapid.IntRange(0, 30).Draw(t, "paths") {
-			p := rapid.SliceOfN(rapid.IntRange(0, maxIndex), 1, maxDepth).Draw(t, "path")
+			p := rapid.SliceOfN(rapid.IntRange(0, MaxIndex), 1, MaxDepth).Draw(t, "path")
 			values = append(values, demtest.Value{Path: p, Write: func(*demtest.Bits) {}})
 			want = append(want, strings.ReplaceAll(strings.Trim(fmt.Sprint(p), "[]"), " ", "/"))
 		}
 		var w demtest.Bits
 		w.Fields(values...)
 		r := bits.New(w.Bytes())
-		paths, err := readPaths(&r, nil)
+		paths, err := Read(&r, nil)
 		if err != nil || len(paths) != len(want) || r.Pos() != w.Len() {
 			t.Fatalf("%d paths, want %d; %d bits of %d; %v", len(paths), len(want), r.Pos(), w.Len(), err)
 		}
@@ -168,32 +168,32 @@ func TestBadPaths(t *testing.T) {
 		want  error
 	}{
 		"too deep": {func(w *demtest.Bits) {
-			for range maxDepth {
+			for range MaxDepth {
 				w.Code(demtest.PathCodes[5])
 			}
-		}, errPathIndex},
+		}, ErrIndex},
 		"deep below": {func(w *demtest.Bits) {
 			w.Code(demtest.PathCodes[0])
-			for range maxDepth {
+			for range MaxDepth {
 				w.Code(demtest.PathCodes[5])
 			}
-		}, errPathDepth},
-		"many pushes":        {func(w *demtest.Bits) { w.Code(demtest.PathCodes[25]); w.UBitVar(1000); w.UBitVar(1) }, errPathDepth},
-		"pop of nothing":     {func(w *demtest.Bits) { w.Code(demtest.PathCodes[0]); w.Code(demtest.PathCodes[27]) }, errPathDepth},
-		"penultimate of one": {func(w *demtest.Bits) { w.Code(demtest.PathCodes[0]); w.Code(demtest.PathCodes[37]) }, errPathDepth},
-		"huge index":         {func(w *demtest.Bits) { w.Code(demtest.PathCodes[4]); w.PathNumber(1 << 30) }, errPathIndex},
+		}, ErrDepth},
+		"many pushes":        {func(w *demtest.Bits) { w.Code(demtest.PathCodes[25]); w.UBitVar(1000); w.UBitVar(1) }, ErrDepth},
+		"pop of nothing":     {func(w *demtest.Bits) { w.Code(demtest.PathCodes[0]); w.Code(demtest.PathCodes[27]) }, ErrDepth},
+		"penultimate of one": {func(w *demtest.Bits) { w.Code(demtest.PathCodes[0]); w.Code(demtest.PathCodes[37]) }, ErrDepth},
+		"huge index":         {func(w *demtest.Bits) { w.Code(demtest.PathCodes[4]); w.PathNumber(1 << 30) }, ErrIndex},
 		"negative": {func(w *demtest.Bits) {
 			w.Code(demtest.PathCodes[36])
 			w.Bool(true)
 			w.Zigzag(-5)
-		}, errPathIndex},
+		}, ErrIndex},
 		"no end": {func(w *demtest.Bits) { w.Code("0000000000") }, bits.ErrOverrun},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var w demtest.Bits
 			test.write(&w)
 			r := bits.New(w.Bytes())
-			if _, err := readPaths(&r, nil); !errors.Is(err, test.want) {
+			if _, err := Read(&r, nil); !errors.Is(err, test.want) {
 				t.Errorf("%v, want %v", err, test.want)
 			}
 		})

@@ -1,4 +1,4 @@
-package dem
+package value
 
 import (
 	"testing"
@@ -26,7 +26,7 @@ func TestQuantizedWhole(t *testing.T) {
 		{"zero between bounds that miss it", 10, -64, 64, encodeZero, 1023, true, 64, 64},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			q := newQuantizer(test.bits, test.low, test.high, test.flags)
+			q := NewQuantizer(test.bits, test.low, test.high, test.flags)
 			if got := q.flags&encodeZero != 0; got != test.zeroBit {
 				t.Errorf("a bit for zero: %t", got)
 			}

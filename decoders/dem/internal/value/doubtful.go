@@ -1,19 +1,19 @@
-package dem
+package value
 
 import "math"
 
-// doubtful reports whether a value is none that a game would have: what is read at the wrong place often is.
-func doubtful(v *cell, data []byte, guessed bool) bool {
-	switch v.kind {
-	case valueText:
+// Doubtful reports whether a value is none that a game would have: what is read at the wrong place often is.
+func Doubtful(v *Cell, data []byte, guessed bool) bool {
+	switch v.Kind {
+	case Text:
 		return doubtfulText(data)
-	case valueFloat:
-		return doubtfulFloat(uint32(v.word))
-	case valueVector:
-		return doubtfulFloat(uint32(v.word)) || doubtfulFloat(uint32(v.word>>32)) || doubtfulFloat(v.z)
-	case valueUint:
+	case Float:
+		return doubtfulFloat(uint32(v.Word))
+	case Vector:
+		return doubtfulFloat(uint32(v.Word)) || doubtfulFloat(uint32(v.Word>>32)) || doubtfulFloat(v.Z)
+	case Uint:
 		// The largest numbers of games are those of accounts; flags may be all set.
-		return guessed && v.word > 1<<57 && v.word != math.MaxUint64
+		return guessed && v.Word > 1<<57 && v.Word != math.MaxUint64
 	}
 	return false
 }

@@ -1,4 +1,4 @@
-package dem
+package schema
 
 import (
 	"crypto/sha256"
@@ -6,15 +6,15 @@ import (
 	"sync"
 )
 
-// cache keeps compiled schemas. It keeps the most recent ones only. It is safe for concurrent use.
-type cache struct {
+// Cache keeps compiled schemas. It keeps the most recent ones only. It is safe for concurrent use.
+type Cache struct {
 	mu      sync.Mutex
 	entries []cacheEntry // the most recently used one last
 }
 
 type cacheEntry struct {
 	key    cacheKey
-	schema *schema
+	schema *Schema
 }
 
 type cacheKey [sha256.Size]byte
@@ -22,15 +22,15 @@ type cacheKey [sha256.Size]byte
 // maxSchemas is how many schemas are kept. One takes about 2 MB.
 const maxSchemas = 8
 
-// len returns how many schemas are kept.
-func (c *cache) len() int {
+// Len returns how many schemas are kept.
+func (c *Cache) Len() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.entries)
 }
 
-// get returns the compiled send tables of a file, compiling them at most once.
-func (c *cache) get(data []byte, dotaBuild int) (*schema, bool) {
+// Get returns the compiled send tables of a file, compiling them at most once.
+func (c *Cache) Get(data []byte, dotaBuild int) (*Schema, bool) {
 	h := sha256.New()
 	h.Write(data)
 	h.Write(binary.LittleEndian.AppendUint64(nil, uint64(dotaBuild)))
@@ -44,7 +44,7 @@ func (c *cache) get(data []byte, dotaBuild int) (*schema, bool) {
 			return e.schema, true
 		}
 	}
-	s, ok := parseSendTables(data, dotaBuild)
+	s, ok := Parse(data, dotaBuild)
 	if !ok {
 		return nil, false
 	}

@@ -1,4 +1,4 @@
-package dem
+package schema
 
 import "testing"
 
@@ -7,8 +7,8 @@ func FuzzFieldType(f *testing.F) {
 	f.Add("CNetworkUtlVectorBase< CHandle< CBaseEntity > >")
 	f.Add("CDOTA_AbilityDraftAbilityState[MAX_ABILITY_DRAFT_ABILITIES]")
 	f.Fuzz(func(t *testing.T, s string) {
-		ft := parseFieldType(s)
-		if ft.count < 0 || ft.count > maxElements {
+		ft := ParseType(s)
+		if ft.count < 0 || ft.count > MaxElements {
 			t.Fatalf("%q has %d elements", s, ft.count)
 		}
 		ft.shape(true)

@@ -1,4 +1,4 @@
-package dem
+package fieldpath
 
 import (
 	"strings"
@@ -12,7 +12,7 @@ func TestPathCodes(t *testing.T) {
 		11011000110011111 11011000110011110 11011000110011001 11011000110011000 11011000110011011 11011000110011010
 		1101100011000101 1101100011000100 110111011 110110001100001 1101100011000111 110011 110110000 110111010
 		11011110 1101100011000110 1101100011000001 1101100011000000 11011000111 110110111 1101100010 10`)
-	for op, c := range buildCodes(pathWeights[:]) {
+	for op, c := range buildCodes(weights[:]) {
 		var got strings.Builder
 		for i := range c.length {
 			got.WriteByte('0' + byte(c.bits>>i&1))
@@ -20,8 +20,8 @@ func TestPathCodes(t *testing.T) {
 		if got.String() != want[op] {
 			t.Errorf("operation %d has code %s, want %s", op, got.String(), want[op])
 		}
-		code := pathTable[c.bits&(1<<pathTableBits-1)]
-		if c.length > pathTableBits {
+		code := table[c.bits&(1<<tableBits-1)]
+		if c.length > tableBits {
 			code = lookupLongCode(uint64(c.bits))
 		}
 		if int(code.op) != op || int(code.length) != c.length {

@@ -1,4 +1,4 @@
-package dem
+package fieldpath
 
 import (
 	"testing"
@@ -14,7 +14,7 @@ func FuzzPaths(f *testing.F) {
 	f.Add(w.Bytes())
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r := bits.New(data)
-		paths, _ := readPaths(&r, nil)
+		paths, _ := Read(&r, nil)
 		whole(t, paths)
 	})
 }

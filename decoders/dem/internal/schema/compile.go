@@ -1,4 +1,9 @@
-package dem
+package schema
+
+import (
+	"github.com/replayd/replayd/decoders/dem/internal/fieldpath"
+	"github.com/replayd/replayd/decoders/dem/internal/pb"
+)
 
 // compiler turns the descriptions of serializers and fields into a schema.
 type compiler struct {
@@ -6,55 +11,55 @@ type compiler struct {
 	raw       [][]byte // the fields as the file describes them
 	dotaBuild int      // that recorded; 0 of another game, and when it is not known
 
-	schema  *schema
-	fields  []*field  // those of raw, as far as they are compiled
+	schema  *Schema
+	fields  []*Field  // those of raw, as far as they are compiled
 	named   []nameUse // by symbol
 	refs    int       // fields of all serializers
 	indices []int32
 }
 
 // compile compiles all serializers. ok is false when one cannot be read.
-func (c *compiler) compile(serializers [][]byte) (s *schema, ok bool) {
-	s = &schema{
-		serializers: make([]*serializer, 0, len(serializers)),
-		byKey:       make(map[serializerKey]*serializer, len(serializers)),
-		byName:      make(map[string]*serializer, len(serializers)),
+func (c *compiler) compile(serializers [][]byte) (s *Schema, ok bool) {
+	s = &Schema{
+		Serializers: make([]*Serializer, 0, len(serializers)),
+		byKey:       make(map[key]*Serializer, len(serializers)),
+		ByName:      make(map[string]*Serializer, len(serializers)),
 	}
-	c.schema, c.fields, c.named = s, make([]*field, len(c.raw)), make([]nameUse, len(c.symbols))
+	c.schema, c.fields, c.named = s, make([]*Field, len(c.raw)), make([]nameUse, len(c.symbols))
 	for _, b := range serializers {
 		ser := c.serializer(b)
 		if ser == nil {
 			return nil, false
 		}
-		s.serializers = append(s.serializers, ser)
+		s.Serializers = append(s.Serializers, ser)
 		// A name can occur twice: the last one counts, from there on.
-		s.byKey[serializerKey{ser.name, ser.version}] = ser
-		s.byName[ser.name] = ser
+		s.byKey[key{ser.Name, ser.Version}] = ser
+		s.ByName[ser.Name] = ser
 	}
 	return s, true
 }
 
 // serializer compiles a serializer. It returns nil for one that cannot be read.
-func (c *compiler) serializer(b []byte) *serializer {
-	s := &serializer{}
+func (c *compiler) serializer(b []byte) *Serializer {
+	s := &Serializer{}
 	c.indices = c.indices[:0]
-	m := newWire(b)
-	for m.next() {
-		switch m.num {
+	m := pb.NewReader(b)
+	for m.Next() {
+		switch m.Num {
 		case 1:
-			s.name, s.nameTold = c.symbol(m.int32())
+			s.Name, s.RawName = c.symbol(m.Int32())
 		case 2:
-			s.version = m.int32()
+			s.Version = m.Int32()
 		case 3:
-			c.indices = m.appendInt32s(c.indices)
+			c.indices = m.AppendInt32s(c.indices)
 		}
 	}
-	if c.refs += len(c.indices); m.bad || c.refs > maxFieldRefs || len(c.indices) > maxIndex+1 {
+	if c.refs += len(c.indices); m.Bad || c.refs > maxFieldRefs || len(c.indices) > fieldpath.MaxIndex+1 {
 		return nil
 	}
-	s.fields = make([]*field, len(c.indices))
+	s.Fields = make([]*Field, len(c.indices))
 	for i, index := range c.indices {
-		if s.fields[i] = c.field(index, s); s.fields[i] == nil {
+		if s.Fields[i] = c.field(index, s); s.Fields[i] == nil {
 			return nil
 		}
 	}
@@ -64,15 +69,15 @@ func (c *compiler) serializer(b []byte) *serializer {
 
 // nameUse is how often a name was last used by the fields of a serializer.
 type nameUse struct {
-	by    *serializer
+	by    *Serializer
 	times int
 }
 
 // tellApart gives fields of a serializer that have the same name the path of the embedded structure that they stem from
 // in front of it: a player's velocity and where his eyes are both have an m_vecX.
-func (c *compiler) tellApart(ser *serializer) {
+func (c *compiler) tellApart(ser *Serializer) {
 	shared := false
-	for _, f := range ser.fields {
+	for _, f := range ser.Fields {
 		if uint32(f.symbol) >= uint32(len(c.named)) {
 			continue
 		}
@@ -86,9 +91,9 @@ func (c *compiler) tellApart(ser *serializer) {
 	if !shared {
 		return
 	}
-	for i, f := range ser.fields {
+	for i, f := range ser.Fields {
 		if uint32(f.symbol) < uint32(len(c.named)) && c.named[f.symbol].times > 1 {
-			ser.fields[i] = f.longer()
+			ser.Fields[i] = f.longer()
 		}
 	}
 }
@@ -99,14 +104,14 @@ const maxLongName = 256
 
 // longer returns the field with a name that tells the embedded structure, if it is in one. The field itself keeps its name:
 // other serializers may have it, too, and no other one of its name.
-func (f *field) longer() *field {
-	node := f.told.SendNode
-	if len(node) == 0 || string(node) == "(root)" || len(node)+len(f.name) >= maxLongName {
+func (f *Field) longer() *Field {
+	node := f.Described.SendNode
+	if len(node) == 0 || string(node) == "(root)" || len(node)+len(f.Name) >= maxLongName {
 		return f
 	}
 	if f.long == nil {
 		long := *f
-		long.name = string(node) + "." + f.name
+		long.Name = string(node) + "." + f.Name
 		f.long = &long
 	}
 	return f.long
@@ -114,7 +119,7 @@ func (f *field) longer() *field {
 
 // field compiles a field of a serializer at its first use: by then the serializers that it refers to are known. It
 // returns nil for a field that is not there or cannot be read.
-func (c *compiler) field(index int32, in *serializer) *field {
+func (c *compiler) field(index int32, in *Serializer) *Field {
 	if uint32(index) >= uint32(len(c.raw)) {
 		return nil
 	}
@@ -126,80 +131,80 @@ func (c *compiler) field(index int32, in *serializer) *field {
 		return nil
 	}
 	for _, k := range below {
-		f.types = append(f.types, c.schema.lookup(k.name, k.version))
+		f.Types = append(f.Types, c.schema.Lookup(k.name, k.version))
 	}
-	t := parseFieldType(f.typ)
-	f.shape = t.shape(len(below) > 0)
-	f.count = t.count
-	f.minusOne = f.minusOne || clips[f.name] && t.base == "int32"
+	t := ParseType(f.Type)
+	f.Shape = t.shape(len(below) > 0)
+	f.Count = t.count
+	f.minusOne = f.minusOne || clips[f.Name] && t.Base == "int32"
 	c.patch(f, in)
 	c.choose(f, t)
-	c.schema.guesses = c.schema.guesses || f.unknown != "" || f.unknownElem != ""
+	c.schema.Guesses = c.schema.Guesses || f.Unknown != "" || f.UnknownElem != ""
 	// A patch that depends on the serializer must not leak into others that share the field.
-	if f.name != "m_angRotation" || c.dotaBuild == 0 || c.dotaBuild > lastEncoderPatch {
+	if f.Name != "m_angRotation" || c.dotaBuild == 0 || c.dotaBuild > lastEncoderPatch {
 		c.fields[index] = f
 	}
 	return f
 }
 
 // parseField reads the description of a field, and which serializers may be below it. It returns nil when it cannot.
-func (c *compiler) parseField(b []byte) (f *field, below []serializerKey) {
-	f = &field{}
-	told := &f.told
+func (c *compiler) parseField(b []byte) (f *Field, below []key) {
+	f = &Field{}
+	told := &f.Described
 	var own string
-	var others []serializerKey
-	m := newWire(b)
-	for m.next() {
-		switch m.num {
+	var others []key
+	m := pb.NewReader(b)
+	for m.Next() {
+		switch m.Num {
 		case 1:
-			f.typ, told.Type = c.symbol(m.int32())
+			f.Type, told.Type = c.symbol(m.Int32())
 		case 2:
-			f.symbol = m.int32()
-			f.name, told.Name = c.symbol(f.symbol)
+			f.symbol = m.Int32()
+			f.Name, told.Name = c.symbol(f.symbol)
 		case 3:
-			told.BitCount = m.int32()
+			told.BitCount = m.Int32()
 		case 4:
-			told.Low, told.HasLow = m.float32(), true
+			told.Low, told.HasLow = m.Float32(), true
 		case 5:
-			told.High, told.HasHigh = m.float32(), true
+			told.High, told.HasHigh = m.Float32(), true
 		case 6:
-			told.EncodeFlags = m.int32()
+			told.EncodeFlags = m.Int32()
 		case 7:
-			own, told.Serializer = c.symbol(m.int32())
+			own, told.Serializer = c.symbol(m.Int32())
 		case 8:
-			told.SerializerVersion = m.int32()
+			told.SerializerVersion = m.Int32()
 		case 9:
-			_, told.SendNode = c.symbol(m.int32())
+			_, told.SendNode = c.symbol(m.Int32())
 		case 10:
-			f.encoder, told.Encoder = c.symbol(m.int32())
+			f.encoder, told.Encoder = c.symbol(m.Int32())
 		case 11:
-			var o serializerKey
-			p := newWire(m.raw)
-			for p.next() {
-				switch p.num {
+			var o key
+			p := pb.NewReader(m.Raw)
+			for p.Next() {
+				switch p.Num {
 				case 1:
 					var name []byte
-					o.name, name = c.symbol(p.int32())
+					o.name, name = c.symbol(p.Int32())
 					told.Polymorphic = append(told.Polymorphic, name)
 				case 2:
-					o.version = p.int32()
+					o.version = p.Int32()
 				}
 			}
-			m.bad = m.bad || p.bad
+			m.Bad = m.Bad || p.Bad
 			others = append(others, o)
 		case 12:
 			// The game's own serializer of the field. No other one changes what is on the wire.
-			text, _ := c.symbol(m.int32())
+			text, _ := c.symbol(m.Int32())
 			f.minusOne = text == "minusone"
 		}
 	}
-	if m.bad {
+	if m.Bad {
 		return nil, nil
 	}
 	f.bitCount, f.flags = told.BitCount, told.EncodeFlags
 	f.low, f.hasLow, f.high, f.hasHigh = told.Low, told.HasLow, told.High, told.HasHigh
 	if own != "" {
-		below = append(below, serializerKey{own, told.SerializerVersion})
+		below = append(below, key{own, told.SerializerVersion})
 		below = append(below, others...)
 	}
 	return f, below

@@ -1,4 +1,4 @@
-package dem
+package schema
 
 import "math"
 
@@ -31,30 +31,30 @@ var (
 )
 
 // patch corrects a field whose description is wrong in builds of Dota 2 of 2015.
-func (c *compiler) patch(f *field, in *serializer) {
+func (c *compiler) patch(f *Field, in *Serializer) {
 	if c.dotaBuild == 0 {
 		return
 	}
-	if c.dotaBuild <= lastManaPatch && (f.name == "m_flMana" || f.name == "m_flMaxMana") && f.high == math.MaxFloat32 {
+	if c.dotaBuild <= lastManaPatch && (f.Name == "m_flMana" || f.Name == "m_flMaxMana") && f.high == math.MaxFloat32 {
 		f.low, f.hasLow = 0, false
 		f.high = 8192
 	}
 	if c.dotaBuild <= lastEncoderPatch {
 		switch {
-		case coordPatch[f.name]:
+		case coordPatch[f.Name]:
 			f.encoder = "coord"
-		case anglePatch[f.name]:
+		case anglePatch[f.Name]:
 			f.encoder = "QAngle"
-		case f.name == "m_vecLadderNormal":
+		case f.Name == "m_vecLadderNormal":
 			f.encoder = "normal"
-		case f.name == "m_angRotation":
+		case f.Name == "m_angRotation":
 			f.encoder = "QAngle"
-			if in.name == "CBodyComponentBaseAnimatingOverlay" && in.version == 3 {
+			if in.Name == "CBodyComponentBaseAnimatingOverlay" && in.Version == 3 {
 				f.encoder = "qangle_pitch_yaw"
 			}
 		}
 	}
-	if c.dotaBuild >= firstFixed64Patch && c.dotaBuild <= lastFixed64Patch && fixed64Patch[f.name] {
+	if c.dotaBuild >= firstFixed64Patch && c.dotaBuild <= lastFixed64Patch && fixed64Patch[f.Name] {
 		f.encoder = "fixed64"
 	}
 }

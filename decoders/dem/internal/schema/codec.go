@@ -1,40 +1,44 @@
-package dem
+package schema
 
-import "math"
+import (
+	"math"
+
+	"github.com/replayd/replayd/decoders/dem/internal/value"
+)
 
 // choose sets how the field's values are read.
-func (c *compiler) choose(f *field, t fieldType) {
-	switch f.shape {
-	case shapePointer:
-		f.own = codec{op: opPointer, num: uint8(min(len(f.types), math.MaxUint8))}
-	case shapeTable:
-		f.own = codec{op: opLength}
-	case shapeVector:
-		f.own = codec{op: opLength}
-		elem := parseFieldType(t.generic)
-		f.elem = f.codec(elem)
-	case shapeArray:
-		f.elem = f.codec(t)
+func (c *compiler) choose(f *Field, t Type) {
+	switch f.Shape {
+	case ShapePointer:
+		f.Own = value.Codec{Op: value.OpPointer, Num: uint8(min(len(f.Types), math.MaxUint8))}
+	case ShapeTable:
+		f.Own = value.Codec{Op: value.OpLength}
+	case ShapeVector:
+		f.Own = value.Codec{Op: value.OpLength}
+		elem := ParseType(t.Generic)
+		f.Elem = f.Codec(elem)
+	case ShapeArray:
+		f.Elem = f.Codec(t)
 	case shapeValue:
-		f.own = f.codec(t)
+		f.Own = f.Codec(t)
 	}
-	if f.own.guess {
-		f.unknown = t.base
-		if t.generic != "" {
+	if f.Own.Guess {
+		f.Unknown = t.Base
+		if t.Generic != "" {
 			// It may be a list.
-			f.elem = f.codec(parseFieldType(t.generic))
+			f.Elem = f.Codec(ParseType(t.Generic))
 		}
 	}
-	if f.elem.guess {
-		f.unknownElem = t.base
-		if t.generic != "" {
-			f.unknownElem = parseFieldType(t.generic).base
+	if f.Elem.Guess {
+		f.UnknownElem = t.Base
+		if t.Generic != "" {
+			f.UnknownElem = ParseType(t.Generic).Base
 		}
 	}
 }
 
-// mayBeList reports whether the field has a type that nobody knows and that may be a list.
-func (f *field) mayBeList() bool { return f.own.guess && f.elem.op != opNone }
+// MayBeList reports whether the field has a type that nobody knows and that may be a list.
+func (f *Field) MayBeList() bool { return f.Own.Guess && f.Elem.Op != value.OpNone }
 
 // handles are the types whose values name entities.
 var handles = map[string]bool{
@@ -57,8 +61,8 @@ var signedTypes = map[string]bool{
 	"CourierState_t": true, "PlayerConnectedState": true, "WeaponAttackType_t": true,
 }
 
-// signed reports whether values of a type are read as signed varints, although nothing in the schema says so.
-func signed(base string) bool { return signedTypes[base] }
+// Signed reports whether values of a type are read as signed varints, although nothing in the schema says so.
+func Signed(base string) bool { return signedTypes[base] }
 
 // clips are fields that are sent plus one although schemas from before February 2024 do not say so.
 var clips = map[string]bool{"m_iClip1": true, "m_iClip2": true}
@@ -74,39 +78,39 @@ var knownUnsigned = map[string]bool{
 	"uint8": true, "uint16": true, "uint32": true, "color32": true, "Color": true, "CUtlStringToken": true,
 }
 
-// codec returns how values of a type are read, given the encoder, bits and bounds of the field.
-func (f *field) codec(t fieldType) codec {
+// Codec returns how values of a type are read, given the encoder, bits and bounds of the field.
+func (f *Field) Codec(t Type) value.Codec {
 	if f.minusOne {
-		return codec{op: opMinusOne}
+		return value.Codec{Op: value.OpMinusOne}
 	}
-	switch t.base {
+	switch t.Base {
 	case "bool":
-		return codec{op: opBool}
+		return value.Codec{Op: value.OpBool}
 	case "int8", "int16", "int32":
-		if t.base == "int8" && f.encoder == "fixed8" {
-			return codec{op: opFixedInt8}
+		if t.Base == "int8" && f.encoder == "fixed8" {
+			return value.Codec{Op: value.OpFixedInt8}
 		}
-		return codec{op: opInt32}
+		return value.Codec{Op: value.OpInt32}
 	case "int64":
-		return codec{op: opInt64}
+		return value.Codec{Op: value.OpInt64}
 	case "uint8":
 		if f.encoder == "fixed8" {
-			return codec{op: opFixedUint8}
+			return value.Codec{Op: value.OpFixedUint8}
 		}
-		return codec{op: opUint32}
+		return value.Codec{Op: value.OpUint32}
 	case "HSequence":
-		return codec{op: opMinusOne}
+		return value.Codec{Op: value.OpMinusOne}
 	case "BloodType":
-		return codec{op: opFixedUint8}
+		return value.Codec{Op: value.OpFixedUint8}
 	case "GameTime_t":
-		return codec{op: opFloat}
+		return value.Codec{Op: value.OpFloat}
 	case "float32", "CNetworkedQuantizedFloat":
-		return f.floatCodec(opFloat)
+		return f.floatCodec(value.OpFloat)
 	case "Vector", "VectorWS":
 		if f.encoder == "normal" {
-			return codec{op: opNormal3}
+			return value.Codec{Op: value.OpNormal3}
 		}
-		return f.floatCodec(opVector)
+		return f.floatCodec(value.OpVector)
 	case "Vector2D":
 		return f.tupleCodec(2)
 	case "Vector4D", "Quaternion":
@@ -116,44 +120,44 @@ func (f *field) codec(t fieldType) codec {
 	case "QAngle":
 		return f.angleCodec()
 	case "char", "CUtlString", "CUtlSymbolLarge", "CGlobalSymbol":
-		return codec{op: opText}
+		return value.Codec{Op: value.OpText}
 	case "CUtlBinaryBlock":
-		return codec{op: opBlob}
+		return value.Codec{Op: value.OpBlob}
 	}
-	if handles[t.base] {
-		return codec{op: opHandle}
+	if handles[t.Base] {
+		return value.Codec{Op: value.OpHandle}
 	}
 	switch {
 	case f.encoder == "fixed64":
-		return codec{op: opFixed64}
-	case signed(t.base):
-		return codec{op: opInt32}
-	case knownUint64[t.base]:
-		return codec{op: opUint64}
-	case knownUnsigned[t.base]:
-		return codec{op: opUint32}
+		return value.Codec{Op: value.OpFixed64}
+	case Signed(t.Base):
+		return value.Codec{Op: value.OpInt32}
+	case knownUint64[t.Base]:
+		return value.Codec{Op: value.OpUint64}
+	case knownUnsigned[t.Base]:
+		return value.Codec{Op: value.OpUint32}
 	}
 	// With 64 bits even a number that is no enum is read to its end.
-	return codec{op: opUint64, guess: true}
+	return value.Codec{Op: value.OpUint64, Guess: true}
 }
 
-func (f *field) tupleCodec(n uint8) codec {
-	c := f.floatCodec(opTuple)
-	c.num = n
+func (f *Field) tupleCodec(n uint8) value.Codec {
+	c := f.floatCodec(value.OpTuple)
+	c.Num = n
 	return c
 }
 
 // floatCodec applies the float rule (docs/formats/dem.md, Floats).
-func (f *field) floatCodec(o op) codec {
+func (f *Field) floatCodec(o value.Op) value.Codec {
 	switch {
 	case f.encoder == "coord":
-		return codec{op: o, float: floatCoord}
-	case f.encoder == "normal" && o != opTuple:
-		return codec{op: o, float: floatNormal}
-	case f.name == "m_flSimulationTime" || f.name == "m_flAnimTime":
-		return codec{op: o, float: floatTicks}
+		return value.Codec{Op: o, Float: value.FloatCoord}
+	case f.encoder == "normal" && o != value.OpTuple:
+		return value.Codec{Op: o, Float: value.FloatNormal}
+	case f.Name == "m_flSimulationTime" || f.Name == "m_flAnimTime":
+		return value.Codec{Op: o, Float: value.FloatTicks}
 	case f.bitCount <= 0 || f.bitCount >= 32:
-		return codec{op: o}
+		return value.Codec{Op: o}
 	}
 	low, high := float32(0), float32(1)
 	if f.hasLow {
@@ -162,14 +166,14 @@ func (f *field) floatCodec(o op) codec {
 	if f.hasHigh {
 		high = f.high
 	}
-	if f.name == "m_flRuneTime" && high-low > math.MaxFloat32 {
+	if f.Name == "m_flRuneTime" && high-low > math.MaxFloat32 {
 		// Builds of 2018 and 2019 give the whole range of floats to four bits: the bounds mean nothing.
 		low, high = 0, 1
 	}
-	return codec{op: o, float: floatQuantized, quant: newQuantizer(int(f.bitCount), low, high, int(f.flags))}
+	return value.Codec{Op: o, Float: value.FloatQuantized, Quant: value.NewQuantizer(int(f.bitCount), low, high, int(f.flags))}
 }
 
-func (f *field) angleCodec() codec {
+func (f *Field) angleCodec() value.Codec {
 	n := f.bitCount
 	if n < 0 || n > 32 {
 		n = 0
@@ -179,13 +183,13 @@ func (f *field) angleCodec() codec {
 		if n == 32 {
 			n = 0
 		}
-		return codec{op: opPitchYaw, num: uint8(n)}
+		return value.Codec{Op: value.OpPitchYaw, Num: uint8(n)}
 	case f.encoder == "qangle_precise":
-		return codec{op: opPreciseAngles}
+		return value.Codec{Op: value.OpPreciseAngles}
 	case n == 0:
-		return codec{op: opCoordAngles}
+		return value.Codec{Op: value.OpCoordAngles}
 	case n == 32:
-		return codec{op: opRawAngles}
+		return value.Codec{Op: value.OpRawAngles}
 	}
-	return codec{op: opBitAngles, num: uint8(n)}
+	return value.Codec{Op: value.OpBitAngles, Num: uint8(n)}
 }

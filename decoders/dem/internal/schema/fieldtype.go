@@ -1,16 +1,16 @@
-package dem
+package schema
 
 import (
 	"strconv"
 	"strings"
 )
 
-// fieldType is the type of a field as the schema spells it (docs/formats/dem.md, Types):
+// Type is the type of a field as the schema spells it (docs/formats/dem.md, Types):
 //
 //	type = base [ "< " type " >" ] [ "*" ] [ "[" count "]" ]
-type fieldType struct {
-	base    string
-	generic string // what stands between the angle brackets, empty for none
+type Type struct {
+	Base    string
+	Generic string // what stands between the angle brackets, empty for none
 	pointer bool
 	count   int // of an array; 0 for none
 }
@@ -24,33 +24,33 @@ var namedCounts = map[string]int{
 
 const unknownCount = 1024
 
-// parseFieldType takes a type apart. It accepts anything: what does not follow the grammar becomes part of the base,
+// ParseType takes a type apart. It accepts anything: what does not follow the grammar becomes part of the base,
 // which then is a type that nobody knows.
-func parseFieldType(s string) fieldType {
-	t := fieldType{base: strings.Trim(s, " ")}
-	if n := len(t.base); n > 0 && t.base[n-1] == ']' {
-		if open := strings.LastIndexByte(t.base, '['); open > 0 {
-			name := strings.Trim(t.base[open+1:n-1], " ")
+func ParseType(s string) Type {
+	t := Type{Base: strings.Trim(s, " ")}
+	if n := len(t.Base); n > 0 && t.Base[n-1] == ']' {
+		if open := strings.LastIndexByte(t.Base, '['); open > 0 {
+			name := strings.Trim(t.Base[open+1:n-1], " ")
 			count, err := strconv.Atoi(name)
-			if err != nil || count <= 0 || count > maxElements {
+			if err != nil || count <= 0 || count > MaxElements {
 				count = unknownCount
 				if named, ok := namedCounts[name]; ok {
 					count = named
 				}
 			}
 			t.count = count
-			t.base = strings.Trim(t.base[:open], " ")
+			t.Base = strings.Trim(t.Base[:open], " ")
 		}
 	}
-	if n := len(t.base); n > 0 && t.base[n-1] == '*' {
+	if n := len(t.Base); n > 0 && t.Base[n-1] == '*' {
 		t.pointer = true
-		t.base = strings.Trim(t.base[:n-1], " ")
+		t.Base = strings.Trim(t.Base[:n-1], " ")
 	}
-	if n := len(t.base); n > 0 && t.base[n-1] == '>' {
+	if n := len(t.Base); n > 0 && t.Base[n-1] == '>' {
 		for open := range n {
-			if t.base[open] == '<' {
-				t.generic = strings.Trim(t.base[open+1:n-1], " ")
-				t.base = strings.Trim(t.base[:open], " ")
+			if t.Base[open] == '<' {
+				t.Generic = strings.Trim(t.Base[open+1:n-1], " ")
+				t.Base = strings.Trim(t.Base[:open], " ")
 				break
 			}
 		}
@@ -63,10 +63,10 @@ type shape uint8
 
 const (
 	shapeValue   shape = iota // a value
-	shapePointer              // an object that may be absent; below it, the fields of its serializer
-	shapeTable                // a list of objects; below it elements, below each the fields of the serializer
-	shapeVector               // a list of values; below it elements
-	shapeArray                // an array of values; it has no value itself
+	ShapePointer              // an object that may be absent; below it, the fields of its serializer
+	ShapeTable                // a list of objects; below it elements, below each the fields of the serializer
+	ShapeVector               // a list of values; below it elements
+	ShapeArray                // an array of values; it has no value itself
 )
 
 // pointerBases are types that are pointers although old schemas do not spell the star.
@@ -84,16 +84,16 @@ var vectorBases = map[string]bool{
 	"CUtlVector": true, "CNetworkUtlVectorBase": true, "CUtlVectorEmbeddedNetworkVar": true,
 }
 
-func (t *fieldType) shape(hasSerializer bool) shape {
+func (t *Type) shape(hasSerializer bool) shape {
 	switch {
-	case hasSerializer && (t.pointer || pointerBases[t.base]):
-		return shapePointer
+	case hasSerializer && (t.pointer || pointerBases[t.Base]):
+		return ShapePointer
 	case hasSerializer:
-		return shapeTable
-	case vectorBases[t.base]:
-		return shapeVector
-	case t.count > 0 && t.base != "char":
-		return shapeArray
+		return ShapeTable
+	case vectorBases[t.Base]:
+		return ShapeVector
+	case t.count > 0 && t.Base != "char":
+		return ShapeArray
 	}
 	return shapeValue
 }
