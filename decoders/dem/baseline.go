@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/replayd/replayd/decoders/bits"
+	"github.com/replayd/replayd/decoders/dem/internal/entity"
 	"github.com/replayd/replayd/decoders/dem/internal/pb"
 )
 
@@ -28,48 +29,48 @@ func compareAlternates(a, b alternate) int { return cmp.Compare(a.entity, b.enti
 
 // startState returns the state that an entity's creation changes: its own baseline, the alternate that the packet names
 // for it, or the class's.
-func (d *Decoder) startState(c *class) *state {
+func (d *Decoder) startState(c *entity.Class) *entity.State {
 	index := int32(d.ents.index)
 	alt := d.ents.alt
 	if i, ok := slices.BinarySearchFunc(alt, alternate{entity: index}, compareAlternates); ok {
 		return d.alternateState(c, alt[i].entry)
 	}
 	if d.ents.delta {
-		if own := d.world.store.ownState(d.ents.slot, index, c); own != nil {
+		if own := d.world.store.OwnState(d.ents.slot, index, c); own != nil {
 			return own
 		}
 	}
-	b := &c.baseline
-	if !b.made {
-		b.made = true
-		b.reset()
-		value, ok := d.classBaseline(c.id)
+	b := &c.Baseline
+	if !b.Made {
+		b.Made = true
+		b.Reset()
+		value, ok := d.classBaseline(c.Id)
 		if !ok {
 			d.stats.BaselinesMissing++
 		}
-		d.readBaseline(&b.state, c, value)
+		d.readBaseline(&b.State, c, value)
 	}
-	return &b.state
+	return &b.State
 }
 
 // readBaseline reads the defaults of a class into s. When they cannot be read to the end, what is certain is kept.
-func (d *Decoder) readBaseline(s *state, c *class, value []byte) {
+func (d *Decoder) readBaseline(s *entity.State, c *entity.Class, value []byte) {
 	if len(value) == 0 {
 		return
 	}
 	r := bits.New(value)
 	u := &d.world.update
 	// Defaults are bounded by the nodes of all classes and by the string tables.
-	u.room = math.MaxInt
-	err := u.readSized(&r, c, s, 8*len(value), 7)
+	u.Room = math.MaxInt
+	err := u.ReadSized(&r, c, s, 8*len(value), 7)
 	d.countFields(u)
-	u.apply(c, s)
+	u.Apply(c, s)
 	if err == nil {
 		return
 	}
-	f := Fault{Kind: FaultKindBaseline, MessageId: svcCreateStringTable, EntityIndex: uint32(d.ents.index), Class: c.name, HasClass: true,
+	f := Fault{Kind: FaultKindBaseline, MessageId: svcCreateStringTable, EntityIndex: uint32(d.ents.index), Class: c.Name, HasClass: true,
 		BitsAnnounced: uint32(8 * len(value)), BitsRead: uint32(r.Pos()), Detail: []byte(err.Error())}
-	blame(&f, u.suspect())
+	blame(&f, u.Suspect())
 	d.out.fault(f)
 }
 
@@ -105,14 +106,13 @@ func (d *Decoder) baselineEntry(i int) []byte {
 }
 
 // alternateState returns the state that an entry of the table instancebaseline is for a class.
-func (d *Decoder) alternateState(c *class, entry int32) *state {
-	key := alternateKey{entry, c}
-	if s := d.world.store.alternate(key); s != nil {
+func (d *Decoder) alternateState(c *entity.Class, entry int32) *entity.State {
+	if s := d.world.store.Alternate(c, entry); s != nil {
 		return s
 	}
-	s := new(state)
+	s := new(entity.State)
 	d.readBaseline(s, c, d.baselineEntry(int(entry)))
-	s, fits := d.world.store.keepAlternate(key, s)
+	s, fits := d.world.store.KeepAlternate(c, entry, s)
 	if !fits {
 		d.noRoom(c)
 	}

@@ -3,6 +3,7 @@ package dem
 import (
 	"io"
 
+	"github.com/replayd/replayd/decoders/dem/internal/entity"
 	"github.com/replayd/replayd/decoders/dem/internal/schema"
 )
 
@@ -47,20 +48,20 @@ type tables struct {
 // world is the classes and entities.
 type world struct {
 	schema     *schema.Schema
-	classes    []*class // by id; nil where the file names none
+	classes    []*entity.Class // by id; nil where the file names none
 	classBits  int
 	maxClasses int
-	tree       *classTree
-	store      store
+	tree       *entity.Tree
+	store      entity.Store
 	baseIndex  map[int32]int // entries of the table instancebaseline, by class
 	learn      learner
-	update     updateReader
+	update     entity.Update
 	lost       bool // updates were lost: the next key frame has the entities anew
 	undecoded  bool // entities are not decoded, which was reported
 
 	narrowed bool // see Narrowed
 	floats   []float32
-	merged   []change
+	merged   []entity.Change
 }
 
 // stage is what Next goes on with.
@@ -90,10 +91,10 @@ func New(src io.Reader, opts Options) *Decoder {
 		out:   newDelivery(&opts),
 		match: match{interval: 1.0 / 30, events: map[int32]*eventType{}, names: map[uint32][]byte{}},
 		world: world{
-			tree: newClassTree(opts.Fields), store: newStore(), baseIndex: map[int32]int{}, learn: newLearner(),
+			tree: entity.NewTree(opts.Fields), store: entity.NewStore(), baseIndex: map[int32]int{}, learn: newLearner(),
 		},
 	}
-	d.world.update.tree = d.world.tree
+	d.world.update.Tree = d.world.tree
 	return d
 }
 
@@ -189,8 +190,8 @@ func (d *Decoder) Offset() int64 { return d.in.win.Offset() }
 // Name returns the name that an event's `class` or `field` is the number of: the decoder's own number, which stays the
 // same for its life.
 func (d *Decoder) Name(id uint32) string {
-	if int(id) < len(d.world.tree.names) {
-		return d.world.tree.names[id]
+	if int(id) < len(d.world.tree.Names) {
+		return d.world.tree.Names[id]
 	}
 	return ""
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/replayd/replayd/decoders/bits"
+	"github.com/replayd/replayd/decoders/dem/internal/entity"
 	"github.com/replayd/replayd/decoders/dem/internal/pb"
 )
 
@@ -59,17 +60,17 @@ func (d *Decoder) startEntities(ev *Event, b []byte) bool {
 	if !d.walksEntities() {
 		return false
 	}
-	d.world.update.tick = d.match.interval
+	d.world.update.Tick = d.match.interval
 	d.learnTypes()
 	if !e.delta {
-		for _, old := range d.world.store.slots {
+		for _, old := range d.world.store.Slots {
 			if old != nil {
-				old.seen = false
+				old.Seen = false
 			}
 		}
 	}
 	if e.store {
-		d.world.store.switchOwn(e.slot)
+		d.world.store.SwitchOwn(e.slot)
 	}
 	d.stage = stageEntities
 	return false
@@ -95,7 +96,7 @@ func (e *entityReader) start(b []byte) bool {
 		case 13:
 			e.sizes = m.Raw
 		case 15:
-			if len(e.alt) < maxEntities {
+			if len(e.alt) < entity.MaxEntities {
 				e.alt = append(e.alt, parseAlternate(m.Raw))
 			}
 		case 16:
@@ -169,7 +170,7 @@ func (d *Decoder) nextDeletion(ev *Event) (told, done bool) {
 	e.left--
 	d.out.place.nextElement()
 	e.index += int(e.bits.UBitVar())
-	if e.bits.Overrun() || uint(e.index) >= maxEntities {
+	if e.bits.Overrun() || uint(e.index) >= entity.MaxEntities {
 		e.left = 0
 		return false, false
 	}
@@ -182,12 +183,12 @@ func (d *Decoder) nextForgotten(ev *Event) (told, done bool) {
 	if d.out.holds(slotBefore) {
 		return false, true
 	}
-	for e.index++; e.index < maxEntities; e.index++ {
-		if old := d.world.store.slots[e.index]; old != nil && !old.seen {
+	for e.index++; e.index < entity.MaxEntities; e.index++ {
+		if old := d.world.store.Slots[e.index]; old != nil && !old.Seen {
 			break
 		}
 	}
-	if e.index >= maxEntities {
+	if e.index >= entity.MaxEntities {
 		d.stage = stagePacket
 		return false, true
 	}
@@ -201,13 +202,13 @@ func (d *Decoder) readEntity(ev *Event) bool {
 	r := &e.bits
 	e.index += int(r.UBitVar()) + 1
 	cmd := r.Bits(2)
-	if r.Overrun() || uint(e.index) >= maxEntities {
-		d.lose(e.index&(maxEntities-1), nil, errEntityIndex)
+	if r.Overrun() || uint(e.index) >= entity.MaxEntities {
+		d.lose(e.index&(entity.MaxEntities-1), nil, errEntityIndex)
 		return false
 	}
 	switch cmd {
 	case 0:
-		if ent := d.world.store.slots[e.index]; ent != nil && !ent.decoded && !e.visual && d.skipEntity(ent) {
+		if ent := d.world.store.Slots[e.index]; ent != nil && !ent.Decoded && !e.visual && d.skipEntity(ent) {
 			return false
 		}
 		return d.updateEntity(ev)
@@ -221,17 +222,17 @@ func (d *Decoder) readEntity(ev *Event) bool {
 }
 
 // skipEntity skips an update of an entity that nobody asked for, if its size is told.
-func (d *Decoder) skipEntity(ent *entity) bool {
+func (d *Decoder) skipEntity(ent *entity.Entity) bool {
 	e := &d.ents
 	if len(e.sizes) == 0 {
 		return false
 	}
 	size := e.size()
 	if size < 0 || size > e.bits.Len() {
-		d.lose(e.index, ent.class, errEntitySize)
+		d.lose(e.index, ent.Class, errEntitySize)
 		return true
 	}
-	ent.seen = true
+	ent.Seen = true
 	e.bits.Skip(size)
 	d.stats.EntitySkips++
 	return true
@@ -258,42 +259,42 @@ func (e *entityReader) size() int {
 // hideEntity takes an entity out of the recorder's view.
 func (d *Decoder) hideEntity(ev *Event, index int) bool {
 	told := d.out.want(KindEntityLeft, slotAfter)
-	old := d.world.store.slots[index]
+	old := d.world.store.Slots[index]
 	if old == nil {
 		return false
 	}
-	old.active, old.seen = false, true
-	if !told || !old.class.wanted {
+	old.Active, old.Seen = false, true
+	if !told || !old.Class.Wanted {
 		return false
 	}
 	ev.Kind = KindEntityLeft
-	ev.EntityLeft = EntityLeft{Index: uint32(index), Class: old.class.name, Serial: old.serial}
+	ev.EntityLeft = EntityLeft{Index: uint32(index), Class: old.Class.Name, Serial: old.Serial}
 	return true
 }
 
 func (d *Decoder) deleteEntity(ev *Event, index int) bool {
 	told := d.out.want(KindEntityDeleted, slotBefore)
-	old := d.world.store.slots[index]
+	old := d.world.store.Slots[index]
 	if old == nil {
 		return false
 	}
-	told = told && old.class.wanted
+	told = told && old.Class.Wanted
 	if told {
 		ev.Kind = KindEntityDeleted
-		ev.EntityDeleted = EntityDeleted{Index: uint32(index), Class: old.class.name, Serial: old.serial}
+		ev.EntityDeleted = EntityDeleted{Index: uint32(index), Class: old.Class.Name, Serial: old.Serial}
 	}
-	d.world.store.release(index)
+	d.world.store.Release(index)
 	return told
 }
 
 // lose gives up the rest of a message of entities.
-func (d *Decoder) lose(index int, c *class, err error) {
+func (d *Decoder) lose(index int, c *entity.Class, err error) {
 	d.world.lost = true
 	d.ents.left = 0
 	d.ents.bits.Skip(d.ents.bits.Len())
 	f := Fault{Kind: FaultKindEntity, MessageId: svcPacketEntities, EntityIndex: uint32(index), Detail: []byte(err.Error() + ": the rest of the packet is skipped")}
 	if c != nil {
-		f.Class, f.HasClass = c.name, true
+		f.Class, f.HasClass = c.Name, true
 	}
 	d.out.fault(f)
 	d.ents.phase, d.ents.delta = phaseDeletions, true

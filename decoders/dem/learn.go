@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/replayd/replayd/decoders/bits"
+	"github.com/replayd/replayd/decoders/dem/internal/entity"
+	"github.com/replayd/replayd/decoders/dem/internal/infer"
 	"github.com/replayd/replayd/decoders/dem/internal/schema"
 )
 
@@ -19,7 +21,7 @@ type learner struct {
 }
 
 func newLearner() learner {
-	return learner{left: maxProbe, suspects: map[*schema.Serializer]bool{}, known: map[int32]uint32{}}
+	return learner{left: infer.MaxFields, suspects: map[*schema.Serializer]bool{}, known: map[int32]uint32{}}
 }
 
 // learnTypes finds out how to read the types that the decoder does not know, from the default states that are new and the
@@ -30,14 +32,14 @@ func (d *Decoder) learnTypes() {
 	if len(l.changed) == 0 || !d.world.schema.Guesses || l.left < 0 {
 		return
 	}
-	p := prober{book: &d.world.tree.types, tick: d.match.interval, left: l.left}
+	p := infer.Prober{Book: &d.world.tree.Types, Tick: d.match.interval, Left: l.left}
 	if !d.probeBaselines(&p) {
 		l.changed = l.changed[:0]
 		return
 	}
 	d.probeCreations(&p)
-	refuted := p.search()
-	l.left, l.changed = p.left, l.changed[:0]
+	refuted := p.Search()
+	l.left, l.changed = p.Left, l.changed[:0]
 	if !refuted {
 		return
 	}
@@ -52,14 +54,14 @@ func (d *Decoder) learnTypes() {
 
 // learnAnew forgets all that was found out: the types are those of another schema.
 func (w *world) learnAnew() {
-	w.learn, w.tree.types = newLearner(), newTypeBook()
+	w.learn, w.tree.Types = newLearner(), infer.NewBook()
 	for id := range w.baseIndex {
 		w.learn.changed = append(w.learn.changed, id)
 	}
 }
 
 // probeBaselines adds the default states that are new. It returns false when none is.
-func (d *Decoder) probeBaselines(p *prober) (some bool) {
+func (d *Decoder) probeBaselines(p *infer.Prober) (some bool) {
 	slices.Sort(d.world.learn.changed)
 	for _, id := range slices.Compact(d.world.learn.changed) {
 		in := d.probeBaseline(id)
@@ -73,27 +75,27 @@ func (d *Decoder) probeBaselines(p *prober) (some bool) {
 		}
 		d.world.learn.known[id] = sum
 		some = true
-		p.add(in)
+		p.Add(in)
 	}
 	return some
 }
 
 // probeBaseline returns the default state of a class, or nil.
-func (d *Decoder) probeBaseline(id int32) *payload {
-	if int(id) >= len(d.world.classes) || d.world.classes[id] == nil || d.world.classes[id].root == nil {
+func (d *Decoder) probeBaseline(id int32) *infer.Payload {
+	if int(id) >= len(d.world.classes) || d.world.classes[id] == nil || d.world.classes[id].Root == nil {
 		return nil
 	}
 	value, ok := d.classBaseline(id)
 	if !ok || len(value) == 0 {
 		return nil
 	}
-	return &payload{root: d.world.classes[id].root.object, data: bits.New(value), size: 8 * len(value), padded: true}
+	return &infer.Payload{Root: d.world.classes[id].Root.Object, Data: bits.New(value), Size: 8 * len(value), Padded: true}
 }
 
 // probeCreations adds what entities are created with in the present message.
-func (d *Decoder) probeCreations(p *prober) {
+func (d *Decoder) probeCreations(p *infer.Prober) {
 	e := d.ents // a copy
-	base := map[int32]*payload{}
+	base := map[int32]*infer.Payload{}
 	r := &e.bits
 	for ; e.left > 0 && len(e.sizes) > 0; e.left-- {
 		e.index += int(r.UBitVar()) + 1
@@ -105,17 +107,17 @@ func (d *Decoder) probeCreations(p *prober) {
 			r.Skip(max(0, e.size()))
 		case 2:
 			id := int32(r.Bits(d.world.classBits))
-			r.Skip(serialBits)
+			r.Skip(entity.SerialBits)
 			r.Varuint32()
 			size := e.size()
 			if r.Overrun() || size < 0 || size > r.Len() {
 				return
 			}
-			if int(id) < len(d.world.classes) && d.world.classes[id] != nil && d.world.classes[id].root != nil {
+			if int(id) < len(d.world.classes) && d.world.classes[id] != nil && d.world.classes[id].Root != nil {
 				if base[id] == nil {
 					base[id] = d.probeBaseline(id)
 				}
-				p.add(&payload{root: d.world.classes[id].root.object, base: base[id], data: *r, size: size})
+				p.Add(&infer.Payload{Root: d.world.classes[id].Root.Object, Base: base[id], Data: *r, Size: size})
 			}
 			r.Skip(size)
 		}
@@ -127,9 +129,9 @@ func (d *Decoder) probeCreations(p *prober) {
 
 // watch has a class decoded, whoever asks for it, when it may have fields that cannot be read: what is said of them at the end
 // is the same whatever was asked for.
-func (w *world) watch(c *class) {
-	if !c.decoded && c.root != nil && w.learn.refuted && w.suspect(c.root.object) {
-		c.decoded = true
+func (w *world) watch(c *entity.Class) {
+	if !c.Decoded && c.Root != nil && w.learn.refuted && w.suspect(c.Root.Object) {
+		c.Decoded = true
 	}
 }
 
@@ -140,7 +142,7 @@ func (w *world) suspect(s *schema.Serializer) bool {
 	}
 	w.learn.suspects[s] = false // serializers may hold one another
 	for _, f := range s.Fields {
-		is := w.tree.types.refuted(f.Unknown) || w.tree.types.refuted(f.UnknownElem)
+		is := w.tree.Types.Refuted(f.Unknown) || w.tree.Types.Refuted(f.UnknownElem)
 		for _, t := range f.Types {
 			is = is || t != nil && w.suspect(t)
 		}
@@ -187,10 +189,10 @@ func (d *Decoder) Health() Health {
 	for class, n := range d.out.ofClass {
 		h.Faults[d.Name(class)] = n
 	}
-	for _, g := range d.world.tree.types.sorted() {
-		t := TypeGuess{Name: g.name, Proofs: g.proofs}
-		if g.state != typeRefuted {
-			t.ReadAs, t.MaybeSigned = g.family.String(), g.maybeSigned
+	for _, g := range d.world.tree.Types.Sorted() {
+		t := TypeGuess{Name: g.Name, Proofs: g.Proofs}
+		if g.State != infer.Refuted {
+			t.ReadAs, t.MaybeSigned = g.Family.String(), g.MaybeSigned
 		}
 		h.Types = append(h.Types, t)
 	}

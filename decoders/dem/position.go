@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/decoders/dem/internal/entity"
 )
 
 // Position returns where the next event is, or a place before it with no event in between.
@@ -85,14 +86,14 @@ func (d *Decoder) holdsEntry() bool {
 		r := &e.bits
 		e.index += int(r.UBitVar()) + 1
 		switch cmd := r.Bits(2); {
-		case r.Overrun() || uint(e.index) >= maxEntities:
+		case r.Overrun() || uint(e.index) >= entity.MaxEntities:
 		case cmd == 3:
 			return false // it is nothing but a deletion
 		case cmd == 2:
-			id, serial := int(r.Bits(d.world.classBits)), uint32(r.Bits(serialBits))
-			old := d.world.store.slots[e.index]
-			if old != nil && (id >= len(d.world.classes) || old.class != d.world.classes[id] || old.serial != serial) {
-				d.world.store.release(e.index)
+			id, serial := int(r.Bits(d.world.classBits)), uint32(r.Bits(entity.SerialBits))
+			old := d.world.store.Slots[e.index]
+			if old != nil && (id >= len(d.world.classes) || old.Class != d.world.classes[id] || old.Serial != serial) {
+				d.world.store.Release(e.index)
 			}
 		}
 	}

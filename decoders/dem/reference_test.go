@@ -21,6 +21,7 @@ import (
 
 	"github.com/replayd/replayd/decoders/bits"
 	"github.com/replayd/replayd/decoders/decodertest"
+	"github.com/replayd/replayd/decoders/dem/internal/entity"
 	"github.com/replayd/replayd/decoders/dem/internal/pb"
 	"github.com/replayd/replayd/decoders/dem/internal/schema"
 	"github.com/replayd/replayd/decoders/dem/internal/unpack"
@@ -177,7 +178,7 @@ func TestReferenceCounts(t *testing.T) {
 				t.Errorf("operations on entities (-want +got):\n%s", diff)
 			}
 			live := 0
-			for _, e := range d.world.store.slots {
+			for _, e := range d.world.store.Slots {
 				if e != nil {
 					live++
 				}
@@ -348,12 +349,12 @@ func (f *fieldText) misquantized() string {
 }
 
 // stateText returns the fields of an entity by name.
-func stateText(d *Decoder, e *entity) map[string]fieldText {
+func stateText(d *Decoder, e *entity.Entity) map[string]fieldText {
 	out := map[string]fieldText{}
-	fields, _ := e.appendFields(nil, e.class.root)
+	fields, _ := e.AppendFields(nil, e.Class.Root)
 	for _, ch := range fields {
-		out[d.Name(ch.node.name)] = fieldText{
-			cellText(&ch.cell, e.data(&ch.cell)), ch.cell.Kind, ch.node.field.Type, ch.node.codec.Quant,
+		out[d.Name(ch.Node.Name)] = fieldText{
+			cellText(&ch.Cell, e.Data(&ch.Cell)), ch.Cell.Kind, ch.Node.Field.Type, ch.Node.Codec.Quant,
 		}
 	}
 	return out
@@ -404,8 +405,8 @@ func TestReferenceState(t *testing.T) {
 		if m := head.FindStringSubmatch(line); m != nil {
 			finish()
 			index, _ := strconv.Atoi(m[1])
-			e := d.world.store.slots[index]
-			if e == nil || fmt.Sprintf("%d %d %s", index, e.serial, d.Name(e.class.name)) != line {
+			e := d.world.store.Slots[index]
+			if e == nil || fmt.Sprintf("%d %d %s", index, e.Serial, d.Name(e.Class.Name)) != line {
 				t.Fatalf("entity %s is not there", line)
 			}
 			entities++
@@ -486,21 +487,21 @@ func TestFixtures(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			tree := newClassTree(nil)
-			c := &class{name: tree.intern([]byte(name)), root: tree.newRoot(schemas[match].ByName[name])}
-			u := updateReader{tree: tree, tick: 1.0 / 30}
+			tree := entity.NewTree(nil)
+			c := &entity.Class{Name: tree.Intern([]byte(name)), Root: tree.NewRoot(schemas[match].ByName[name])}
+			u := entity.Update{Tree: tree, Tick: 1.0 / 30}
 			r := bits.New(raw)
-			var s state
-			if err := u.read(&r, c, &s); err != nil {
+			var s entity.State
+			if err := u.Read(&r, c, &s); err != nil {
 				t.Fatal(err)
 			}
 			if r.Len() >= 8 {
 				t.Errorf("%d bits are left", r.Len())
 			}
 			var got []string
-			paths := slices.Clone(u.paths)
-			for i := range u.changes {
-				ch, p := &u.changes[i], &paths[i]
+			paths := slices.Clone(u.Paths)
+			for i := range u.Changes {
+				ch, p := &u.Changes[i], &paths[i]
 				if i > 0 {
 					copy(p.Idx[:p.Keep], paths[i-1].Idx[:])
 				}
@@ -508,12 +509,12 @@ func TestFixtures(t *testing.T) {
 				for _, v := range p.Idx[:p.Last+1] {
 					path = append(path, strconv.Itoa(int(v)))
 				}
-				v := ch.cell
-				if ch.node.field.Type == "HSequence" {
+				v := ch.Cell
+				if ch.Node.Field.Type == "HSequence" {
 					v.Word++
 				}
-				f := fieldText{text: cellText(&v, u.data(&v)), quant: ch.node.codec.Quant}
-				line := strings.Join(path, "/") + " " + tree.names[ch.node.name] + "="
+				f := fieldText{text: cellText(&v, u.Data(&v)), quant: ch.Node.Codec.Quant}
+				line := strings.Join(path, "/") + " " + tree.Names[ch.Node.Name] + "="
 				if i+1 < len(lines) && lines[i+1] == line+f.misquantized() {
 					f.text = f.misquantized()
 				}

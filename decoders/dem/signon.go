@@ -3,6 +3,7 @@ package dem
 import (
 	"math/bits"
 
+	"github.com/replayd/replayd/decoders/dem/internal/entity"
 	"github.com/replayd/replayd/decoders/dem/internal/pb"
 	"github.com/replayd/replayd/decoders/dem/internal/schema"
 )
@@ -53,7 +54,7 @@ func (d *Decoder) useSchema(s *schema.Schema, ok bool) {
 // forgetEntities drops all entities, and what others are to be created from: their fields are those of a schema that does
 // not hold any more. The next key frame has them anew.
 func (d *Decoder) forgetEntities() {
-	some := d.world.store.clear()
+	some := d.world.store.Clear()
 	d.match.clock = clock{}
 	if some {
 		d.world.lost = true
@@ -154,9 +155,9 @@ func (d *Decoder) addClass(id int32, name []byte) {
 	for int(id) >= len(d.world.classes) {
 		d.world.classes = append(d.world.classes, nil)
 	}
-	c := &class{id: id, name: d.world.tree.intern(name)}
-	c.wanted = d.out.wantsEntities() && (d.opts.Classes == nil || d.opts.Classes(string(name)))
-	c.decoded = c.wanted || d.out.has(KindFault)
+	c := &entity.Class{Id: id, Name: d.world.tree.Intern(name)}
+	c.Wanted = d.out.wantsEntities() && (d.opts.Classes == nil || d.opts.Classes(string(name)))
+	c.Decoded = c.Wanted || d.out.has(KindFault)
 	d.world.classes[id] = c
 	if d.world.schema != nil {
 		d.setRoot(c)
@@ -164,15 +165,15 @@ func (d *Decoder) addClass(id int32, name []byte) {
 }
 
 // setRoot connects a class to the serializer of its name.
-func (d *Decoder) setRoot(c *class) {
-	c.root, c.cells, c.baseline = nil, 0, baseline{}
-	name := d.world.tree.names[c.name]
+func (d *Decoder) setRoot(c *entity.Class) {
+	c.Root, c.Cells, c.Baseline = nil, 0, entity.Baseline{}
+	name := d.world.tree.Names[c.Name]
 	if s := d.world.schema.Lookup(name, 0); s != nil {
-		c.root = d.world.tree.newRoot(s)
+		c.Root = d.world.tree.NewRoot(s)
 	}
 	if d.match.game == gameDota {
-		c.rules = name == "CDOTAGamerulesProxy" && d.out.kinds&clockKinds != 0
-		c.decoded = c.decoded || c.rules
+		c.Rules = name == "CDOTAGamerulesProxy" && d.out.kinds&clockKinds != 0
+		c.Decoded = c.Decoded || c.Rules
 	}
 	d.world.watch(c)
 }

@@ -8,46 +8,17 @@ import (
 	"testing"
 
 	"github.com/replayd/replayd/decoders/dem/demtest"
+	"github.com/replayd/replayd/decoders/dem/internal/entity"
 )
 
-// held adds up what a decoder's entities and their own defaults are counted with.
+// held counts the memory of a decoder's states anew.
 func held(t *testing.T, d *Decoder) int {
 	t.Helper()
-	sum := 0
-	for i, e := range d.world.store.slots {
-		if e == nil {
-			continue
-		}
-		if e.held != e.size() && e.decoded {
-			t.Errorf("entity %d takes %d bytes and is counted with %d", i, e.size(), e.held)
-		}
-		if n := retained(&e.state); e.decoded && n != e.size() {
-			t.Errorf("entity %d takes %d bytes, not %d", i, n, e.size())
-		}
-		sum += e.held
-	}
-	for _, s := range d.world.store.alternates.states {
-		sum += alternateSize + s.size()
-	}
-	seen := map[*ownBaseline]bool{}
-	for _, slot := range d.world.store.own {
-		for _, b := range slot {
-			if !seen[b] {
-				sum += b.held
-			}
-			seen[b] = true
-		}
+	sum, err := d.world.store.Recount()
+	if err != nil {
+		t.Error(err)
 	}
 	return sum
-}
-
-// retained counts the memory of a state.
-func retained(s *state) int {
-	n := cellSize*cap(s.cells) + placeSize*cap(s.bytes)
-	for _, b := range s.bytes[:cap(s.bytes)] {
-		n += cap(b)
-	}
-	return n
 }
 
 // TestHeld: what the states of all entities are counted with is what they take.
@@ -60,12 +31,12 @@ func TestHeld(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			n := 0
 			d := decodeAll(t, data, Options{}, func(d *Decoder, _ *Event) {
-				if n++; n%1000 == 0 && held(t, d) != d.world.store.held {
-					t.Fatalf("after %d events: %d bytes are held, counted are %d", n, held(t, d), d.world.store.held)
+				if n++; n%1000 == 0 && held(t, d) != d.world.store.Held {
+					t.Fatalf("after %d events: %d bytes are held, counted are %d", n, held(t, d), d.world.store.Held)
 				}
 			})
-			if sum := held(t, d); sum != d.world.store.held || sum == 0 {
-				t.Errorf("%d bytes are held, counted are %d", sum, d.world.store.held)
+			if sum := held(t, d); sum != d.world.store.Held || sum == 0 {
+				t.Errorf("%d bytes are held, counted are %d", sum, d.world.store.Held)
 			}
 		})
 	}
@@ -121,7 +92,7 @@ func TestStateLimit(t *testing.T) {
 		}
 		got = append(got, s)
 		if len(got) == 1 {
-			decoder.world.store.held += maxState // as if others had it all
+			decoder.world.store.Held += entity.MaxState // as if others had it all
 		}
 	}
 	want := []string{

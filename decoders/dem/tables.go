@@ -123,10 +123,10 @@ func (d *Decoder) updateTable(ev *Event, b []byte) bool {
 func (d *Decoder) clearTables() {
 	d.tables.list, d.tables.stored = nil, 0
 	clear(d.world.baseIndex)
-	d.world.store.dropAlternates()
+	d.world.store.DropAlternates()
 	for _, c := range d.world.classes {
 		if c != nil {
-			c.baseline.made = false
+			c.Baseline.Made = false
 		}
 	}
 }
@@ -197,7 +197,7 @@ func (d *Decoder) entryChanged(t *stringTable, index int, key []byte) {
 	if t.role != roleBaselines {
 		return
 	}
-	d.world.store.dropAlternates()
+	d.world.store.DropAlternates()
 	if key == nil {
 		key = t.key(index)
 	}
@@ -207,7 +207,7 @@ func (d *Decoder) entryChanged(t *stringTable, index int, key []byte) {
 			d.world.learn.changed = append(d.world.learn.changed, id)
 		}
 		if int(id) < len(d.world.classes) && d.world.classes[id] != nil {
-			d.world.classes[id].baseline.made = false
+			d.world.classes[id].Baseline.Made = false
 		}
 	}
 }

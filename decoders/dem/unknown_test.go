@@ -15,6 +15,7 @@ import (
 
 	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/decoders/dem/demtest"
+	"github.com/replayd/replayd/decoders/dem/internal/entity"
 	"github.com/replayd/replayd/decoders/dem/internal/pb"
 	"github.com/replayd/replayd/decoders/dem/internal/schema"
 	"github.com/replayd/replayd/decoders/dem/internal/value"
@@ -155,26 +156,26 @@ func usedTypes(t *testing.T, data []byte, n int) []string {
 		ev.EntityCreated.Fields, ev.EntityUpdated.Fields, ev.EntityEntered.Fields = nil, nil, nil
 	})
 	counts := map[string]int{}
-	var visit func(n *node)
-	visit = func(n *node) {
+	var visit func(n *entity.Node)
+	visit = func(n *entity.Node) {
 		if n == nil {
 			return
 		}
-		if n.codec.Op != value.OpNone && values[n.name] > 0 {
-			typ := schema.ParseType(n.field.Type)
-			if n.codec == &n.field.Elem && n.field.Shape == schema.ShapeVector {
+		if n.Codec.Op != value.OpNone && values[n.Name] > 0 {
+			typ := schema.ParseType(n.Field.Type)
+			if n.Codec == &n.Field.Elem && n.Field.Shape == schema.ShapeVector {
 				typ = schema.ParseType(typ.Generic)
 			}
-			counts[typ.Base] += values[n.name]
-			delete(values, n.name)
+			counts[typ.Base] += values[n.Name]
+			delete(values, n.Name)
 		}
-		for _, k := range n.kids {
+		for _, k := range n.Kids {
 			visit(k)
 		}
 	}
 	for _, c := range d.world.classes {
 		if c != nil {
-			visit(c.root)
+			visit(c.Root)
 		}
 	}
 	names := slices.SortedFunc(maps.Keys(counts), func(a, b string) int { return cmp.Or(counts[b]-counts[a], strings.Compare(a, b)) })

@@ -1,4 +1,4 @@
-package dem
+package entity
 
 import (
 	"testing"
@@ -19,11 +19,11 @@ func FuzzSendTables(f *testing.F) {
 		if !ok {
 			return
 		}
-		tree := newClassTree(nil)
+		tree := NewTree(nil)
 		for _, ser := range s.Serializers[:min(len(s.Serializers), 8)] {
-			c := &class{name: tree.intern([]byte(ser.Name)), root: tree.newRoot(ser)}
+			c := &Class{Name: tree.Intern([]byte(ser.Name)), Root: tree.NewRoot(ser)}
 			for i := range int32(min(len(ser.Fields), 8)) {
-				if k := tree.kid(c, c.root, i, 0); k != nil {
+				if k := tree.kid(c, c.Root, i, 0); k != nil {
 					if k = tree.kid(c, k, i, 0); k != nil {
 						tree.kid(c, k, 1, 0)
 					}

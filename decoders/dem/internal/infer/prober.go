@@ -1,4 +1,4 @@
-package dem
+package infer
 
 import (
 	"cmp"
@@ -11,34 +11,34 @@ import (
 	"github.com/replayd/replayd/decoders/dem/internal/value"
 )
 
-// payload is a list of fields of which the file tells how long it is: the default state of a class, or what an entity is
+// Payload is a list of fields of which the file tells how long it is: the default state of a class, or what an entity is
 // created with.
-type payload struct {
-	root *schema.Serializer
-	data bits.Reader // from its first bit on
-	size int         // in bits
-	// base is the default state that it changes.
-	base *payload
+type Payload struct {
+	Root *schema.Serializer
+	Data bits.Reader // from its first bit on
+	Size int         // in bits
+	// Base is the default state that it changes.
+	Base *Payload
 	// typed: it has objects that may be of several types.
 	typed bool
-	// padded: up to seven bits of anything may follow what is read.
-	padded bool
+	// Padded: up to seven bits of anything may follow what is read.
+	Padded bool
 }
 
-// maxProbe bounds how many fields a prober reads.
-const maxProbe = 4 << 20
+// MaxFields bounds how many fields a prober reads.
+const MaxFields = 4 << 20
 
-// prober finds out how types are to be read that the decoder does not know: so that all payloads have their size.
+// Prober finds out how types are to be read that the decoder does not know: so that all payloads have their size.
 //
 // It gives each type the family of enums first. Then it tries all families for the types of payloads that do not come out,
 // and keeps what makes the most of them come out, until nothing gets better.
-type prober struct {
-	book     *typeBook
-	tick     float32
-	payloads []*payload
-	guesses  [][]*guess // of each payload
+type Prober struct {
+	Book     *Book
+	Tick     float32
+	payloads []*Payload
+	guesses  [][]*Guess // of each payload
 	scores   []int
-	left     int // fields that may still be read
+	Left     int // fields that may still be read
 
 	paths   []fieldpath.Path
 	arena   []byte
@@ -47,7 +47,7 @@ type prober struct {
 	bits    bits.Reader
 	value   value.Cell // that was read last
 	// met, when not nil, gets the raw values of the types that are read as numbers.
-	met map[*guess]map[uint64]bool
+	met map[*Guess]map[uint64]bool
 }
 
 // typedObject is an object that may be of several types, and which it has.
@@ -101,29 +101,29 @@ var (
 )
 
 // walk reads the fields of a payload, and calls visit with each, before its value is read. visit returns how to read it.
-func (p *prober) walk(in *payload, visit func(s *spot) *value.Codec, read func(s *spot)) error {
+func (p *Prober) walk(in *Payload, visit func(s *spot) *value.Codec, read func(s *spot)) error {
 	p.objects = p.objects[:0]
-	if in.base != nil && in.base.typed {
+	if in.Base != nil && in.Base.typed {
 		// It may say nothing of objects that are of the same type as by default.
-		_ = p.read(in.base, visit, func(*spot) {})
+		_ = p.read(in.Base, visit, func(*spot) {})
 	}
 	return p.read(in, visit, read)
 }
 
-func (p *prober) read(in *payload, visit func(s *spot) *value.Codec, read func(s *spot)) error {
-	p.bits = in.data
+func (p *Prober) read(in *Payload, visit func(s *spot) *value.Codec, read func(s *spot)) error {
+	p.bits = in.Data
 	r := &p.bits
 	var err error
 	if p.paths, err = fieldpath.Read(r, p.paths[:0]); err != nil {
 		return err
 	}
-	if p.left -= 4 + len(p.paths); p.left < 0 {
+	if p.Left -= 4 + len(p.paths); p.Left < 0 {
 		return errProbe
 	}
 	p.arena = p.arena[:0]
-	end := in.data.Pos() + in.size
+	end := in.Data.Pos() + in.Size
 	way := &p.way
-	way[0] = spot{object: in.root, codec: &value.NoValue}
+	way[0] = spot{object: in.Root, codec: &value.NoValue}
 	for i := range p.paths {
 		path := &p.paths[i]
 		for d := int(path.Keep); d <= int(path.Last); d++ {
@@ -141,7 +141,7 @@ func (p *prober) read(in *payload, visit func(s *spot) *value.Codec, read func(s
 		if c.Op == value.OpNone {
 			return errPlace
 		}
-		p.value = c.Read(r, &p.arena, p.tick)
+		p.value = c.Read(r, &p.arena, p.Tick)
 		v := &p.value
 		if r.Pos() > end {
 			return bits.ErrOverrun
@@ -161,14 +161,14 @@ func (p *prober) read(in *payload, visit func(s *spot) *value.Codec, read func(s
 	rest := end - r.Pos()
 	switch {
 	case rest == 0:
-	case !in.padded || rest >= 8:
+	case !in.Padded || rest >= 8:
 		return errSize
 	}
 	return nil
 }
 
 // typeOf returns which of its types an object has.
-func (p *prober) typeOf(s *spot) int {
+func (p *Prober) typeOf(s *spot) int {
 	if s.field == nil || len(s.field.Types) < 2 || s.list {
 		return 0
 	}
@@ -181,11 +181,11 @@ func (p *prober) typeOf(s *spot) int {
 }
 
 // guessOf returns what is believed of the type of a place, or nil when it is known.
-func (p *prober) guessOf(s *spot) *guess {
+func (p *Prober) guessOf(s *spot) *Guess {
 	if !s.codec.Guess {
 		return nil
 	}
-	return p.book.ofField(s.field, s.elem)
+	return p.Book.OfField(s.field, s.elem)
 }
 
 // What payloads score that come out, and that do not; a doubtful value costs a point of those.
@@ -195,14 +195,14 @@ const (
 )
 
 // score reads a payload with what is believed now.
-func (p *prober) score(in *payload) int {
+func (p *Prober) score(in *Payload) int {
 	doubts := 0
 	err := p.walk(in, func(s *spot) *value.Codec {
 		g := p.guessOf(s)
 		if g == nil {
 			return s.codec
 		}
-		return p.book.codec(s.field, s.elem, g.family)
+		return p.Book.Codec(s.field, s.elem, g.Family)
 	}, func(s *spot) {
 		v := &p.value
 		var data []byte
@@ -227,7 +227,7 @@ func (p *prober) score(in *payload) int {
 // maxMet bounds the values that are kept of a type.
 const maxMet = 256
 
-func (p *prober) meet(g *guess, v uint64) {
+func (p *Prober) meet(g *Guess, v uint64) {
 	values := p.met[g]
 	if values == nil {
 		values = map[uint64]bool{}
@@ -238,13 +238,13 @@ func (p *prober) meet(g *guess, v uint64) {
 	}
 }
 
-// add adds a payload, if it has fields of unknown types.
-func (p *prober) add(in *payload) {
-	var guesses []*guess
+// Add adds a payload, if it has fields of unknown types.
+func (p *Prober) Add(in *Payload) {
+	var guesses []*Guess
 	visit := func(s *spot) *value.Codec {
 		if s.elem && s.field.Own.Guess {
-			if list := p.book.of(s.field.Unknown); list.state == typeUnseen {
-				list.family = familyList
+			if list := p.Book.of(s.field.Unknown); list.State == Unseen {
+				list.Family = familyList
 			}
 		}
 		if g := p.guessOf(s); g != nil && !slices.Contains(guesses, g) {
@@ -271,8 +271,8 @@ const (
 	maxSuspects = 24
 )
 
-// search finds the families, and what is proven. It reports whether there are new types that cannot be read.
-func (p *prober) search() (refuted bool) {
+// Search finds the families, and what is proven. It reports whether there are new types that cannot be read.
+func (p *Prober) Search() (refuted bool) {
 	for range maxRounds {
 		if !p.improve() {
 			break
@@ -283,8 +283,8 @@ func (p *prober) search() (refuted bool) {
 
 // suspects are the types of the payloads that do not come out, the most suspect ones first, and those that only doubtful
 // payloads have.
-func (p *prober) suspects() []*guess {
-	good, bad, doubtful := map[*guess]int{}, map[*guess]int{}, map[*guess]int{}
+func (p *Prober) suspects() []*Guess {
+	good, bad, doubtful := map[*Guess]int{}, map[*Guess]int{}, map[*Guess]int{}
 	for i, guesses := range p.guesses {
 		for _, g := range guesses {
 			switch {
@@ -297,46 +297,46 @@ func (p *prober) suspects() []*guess {
 			}
 		}
 	}
-	var out []*guess
+	var out []*Guess
 	for g := range bad {
-		if g.state == typeUnseen && g.family != familyList {
+		if g.State == Unseen && g.Family != familyList {
 			out = append(out, g)
 		}
 	}
 	for g := range doubtful {
-		if g.state == typeUnseen && g.family != familyList && bad[g]+good[g] == 0 {
+		if g.State == Unseen && g.Family != familyList && bad[g]+good[g] == 0 {
 			out = append(out, g)
 		}
 	}
-	slices.SortFunc(out, func(a, b *guess) int {
-		return cmp.Or(cmp.Compare(bad[b]*(good[a]+1), bad[a]*(good[b]+1)), cmp.Compare(a.name, b.name))
+	slices.SortFunc(out, func(a, b *Guess) int {
+		return cmp.Or(cmp.Compare(bad[b]*(good[a]+1), bad[a]*(good[b]+1)), cmp.Compare(a.Name, b.Name))
 	})
 	return out[:min(len(out), maxSuspects)]
 }
 
 // improve changes the family of the type for which that helps most. It returns false when nothing helps.
-func (p *prober) improve() bool {
-	var best *guess
-	var family family
+func (p *Prober) improve() bool {
+	var best *Guess
+	var family Family
 	gain := 0
 	for _, g := range p.suspects() {
-		was := g.family
-		for f := range familyCount {
+		was := g.Family
+		for f := range FamilyCount {
 			// Signed numbers are as long as others.
-			if f == was || f == familySigned {
+			if f == was || f == FamilySigned {
 				continue
 			}
-			g.family = f
+			g.Family = f
 			if n := p.gain(g, gain); n > gain {
 				best, family, gain = g, f, n
 			}
 		}
-		g.family = was
+		g.Family = was
 	}
 	if best == nil {
 		return false
 	}
-	best.family = family
+	best.Family = family
 	for i := range p.payloads {
 		if slices.Contains(p.guesses[i], best) {
 			p.scores[i] = p.score(p.payloads[i])
@@ -347,7 +347,7 @@ func (p *prober) improve() bool {
 
 // gain is how much better the payloads of a type come out with the family that it has now. It gives up when that cannot be
 // more than least.
-func (p *prober) gain(g *guess, least int) int {
+func (p *Prober) gain(g *Guess, least int) int {
 	possible := 0
 	for i := range p.payloads {
 		if slices.Contains(p.guesses[i], g) {
@@ -370,12 +370,12 @@ func (p *prober) gain(g *guess, least int) int {
 }
 
 // decide says which types are proven, and which numbers are signed.
-func (p *prober) decide() (refuted bool) {
-	if p.left < 0 {
+func (p *Prober) decide() (refuted bool) {
+	if p.Left < 0 {
 		return false // what does not come out may be good
 	}
-	good, bad := map[*guess]int{}, map[*guess]int{}
-	met := map[*guess]map[uint64]bool{}
+	good, bad := map[*Guess]int{}, map[*Guess]int{}
+	met := map[*Guess]map[uint64]bool{}
 	for i, guesses := range p.guesses {
 		ok := p.scores[i] > 0
 		if ok {
@@ -392,26 +392,26 @@ func (p *prober) decide() (refuted bool) {
 	}
 	// What was found out before stays.
 	for g, values := range met {
-		if g.state == typeUnseen && g.family == familyUnsigned {
+		if g.State == Unseen && g.Family == FamilyUnsigned {
 			var signed bool
-			if signed, g.maybeSigned = areSigned(values); signed {
-				g.family = familySigned
+			if signed, g.MaybeSigned = areSigned(values); signed {
+				g.Family = FamilySigned
 			}
 		}
 	}
 	for _, guesses := range p.guesses {
 		for _, g := range guesses {
 			switch {
-			case g.state != typeUnseen:
+			case g.State != Unseen:
 			case good[g] > 4*bad[g]:
-				g.state = typeProven
+				g.State = Proven
 			default:
-				g.state, refuted = typeRefuted, true
+				g.State, refuted = Refuted, true
 			}
 		}
 	}
 	for g, n := range good {
-		g.proofs += n
+		g.Proofs += n
 	}
 	p.met = nil
 	return refuted

@@ -1,4 +1,4 @@
-package dem
+package entity
 
 import (
 	"github.com/replayd/replayd/decoders/dem/internal/value"
@@ -6,35 +6,35 @@ import (
 
 const (
 	indexBits   = 14
-	maxEntities = 1 << indexBits
-	serialBits  = 17
+	MaxEntities = 1 << indexBits
+	SerialBits  = 17
 )
 
-// entity is the state of an entity.
-type entity struct {
-	class  *class
-	serial uint32
-	// active: within the recorder's view.
-	active bool
-	// decoded: state is kept. Entities of classes that nobody asked for have none.
-	decoded bool
-	// seen marks an entity that a full update mentions.
-	seen bool
+// Entity is the state of an entity.
+type Entity struct {
+	Class  *Class
+	Serial uint32
+	// Active: within the recorder's view.
+	Active bool
+	// Decoded: state is kept. Entities of classes that nobody asked for have none.
+	Decoded bool
+	// Seen marks an entity that a full update mentions.
+	Seen bool
 	// held is how many bytes the state is counted with.
 	held int
-	state
+	State
 }
 
-// state is the values of the fields of an entity, or of the defaults of a class.
-type state struct {
-	cells []value.Cell
+// State is the values of the fields of an entity, or of the defaults of a class.
+type State struct {
+	Cells []value.Cell
 	bytes [][]byte // the values that lie outside their cells
 	// outside is how many bytes those values take, with what is kept to be used again, beside their places.
 	outside int
 }
 
-// size returns about how many bytes the state takes, with what is kept to be used again.
-func (s *state) size() int { return cellSize*cap(s.cells) + placeSize*cap(s.bytes) + s.outside }
+// Size returns about how many bytes the state takes, with what is kept to be used again.
+func (s *State) Size() int { return cellSize*cap(s.Cells) + placeSize*cap(s.bytes) + s.outside }
 
 // cellSize is how many bytes a cell takes, placeSize what a value outside its cell takes beside its bytes.
 const (
@@ -45,15 +45,15 @@ const (
 // keptBytes marks, in the z of an absent cell, that its word still says where its bytes were: they are used again.
 const keptBytes = 1
 
-// reset empties a state and keeps its memory.
-func (s *state) reset() {
-	s.cells = s.cells[:0]
+// Reset empties a state and keeps its memory.
+func (s *State) Reset() {
+	s.Cells = s.Cells[:0]
 	s.bytes = s.bytes[:0]
 }
 
 // copyFrom makes s equal to o.
-func (s *state) copyFrom(o *state) {
-	s.cells = append(s.cells[:0], o.cells...)
+func (s *State) copyFrom(o *State) {
+	s.Cells = append(s.Cells[:0], o.Cells...)
 	s.bytes = s.bytes[:0]
 	for _, b := range o.bytes {
 		s.addBytes(b)
@@ -61,7 +61,7 @@ func (s *state) copyFrom(o *state) {
 }
 
 // addBytes appends a copy of b to s.bytes, in memory that was used before if there is some.
-func (s *state) addBytes(b []byte) {
+func (s *State) addBytes(b []byte) {
 	n := len(s.bytes)
 	if n < cap(s.bytes) {
 		s.bytes = s.bytes[:n+1]
@@ -72,14 +72,14 @@ func (s *state) addBytes(b []byte) {
 }
 
 // setBytes makes a place among the bytes a copy of b.
-func (s *state) setBytes(i int, b []byte) {
+func (s *State) setBytes(i int, b []byte) {
 	have := cap(s.bytes[i])
 	s.bytes[i] = append(s.bytes[i][:0], b...)
 	s.outside += cap(s.bytes[i]) - have
 }
 
-// data returns the bytes of a value that lies outside its cell.
-func (s *state) data(c *value.Cell) []byte {
+// Data returns the bytes of a value that lies outside its cell.
+func (s *State) Data(c *value.Cell) []byte {
 	if !c.Kind.InBytes() {
 		return nil
 	}
@@ -87,11 +87,11 @@ func (s *state) data(c *value.Cell) []byte {
 }
 
 // set gives the field of a node a value. data are the value's bytes if it lies outside its cell. c is the class.
-func (s *state) set(c *class, n *node, v value.Cell, data []byte) {
-	if int(n.cell) >= len(s.cells) {
-		s.extend(c.cells)
+func (s *State) set(c *Class, n *Node, v value.Cell, data []byte) {
+	if int(n.Cell) >= len(s.Cells) {
+		s.extend(c.Cells)
 	}
-	old := &s.cells[n.cell]
+	old := &s.Cells[n.Cell]
 	switch {
 	case v.Kind.InBytes():
 		if old.Kind.InBytes() || old.Kind == value.None && old.Z == keptBytes {
@@ -102,8 +102,8 @@ func (s *state) set(c *class, n *node, v value.Cell, data []byte) {
 		s.addBytes(data)
 		v.Word = uint64(len(s.bytes) - 1)
 	case v.Kind == value.Length:
-		if v.Word < uint64(len(n.kids)) {
-			for _, k := range n.kids[v.Word:] {
+		if v.Word < uint64(len(n.Kids)) {
+			for _, k := range n.Kids[v.Word:] {
 				s.clear(k)
 			}
 		}
@@ -114,35 +114,35 @@ func (s *state) set(c *class, n *node, v value.Cell, data []byte) {
 	*old = v
 }
 
-func (s *state) extend(n int) {
-	for len(s.cells) < n {
-		if len(s.cells) < cap(s.cells) {
-			have := len(s.cells)
-			s.cells = s.cells[:min(n, cap(s.cells))]
-			clear(s.cells[have:])
+func (s *State) extend(n int) {
+	for len(s.Cells) < n {
+		if len(s.Cells) < cap(s.Cells) {
+			have := len(s.Cells)
+			s.Cells = s.Cells[:min(n, cap(s.Cells))]
+			clear(s.Cells[have:])
 			continue
 		}
-		s.cells = append(s.cells, value.Cell{})
+		s.Cells = append(s.Cells, value.Cell{})
 	}
 }
 
 // clear makes the field of a node, and what is below it, absent.
-func (s *state) clear(n *node) {
+func (s *State) clear(n *Node) {
 	if n == nil {
 		return
 	}
-	if n.cell >= 0 && int(n.cell) < len(s.cells) && s.cells[n.cell].Kind != value.None {
+	if n.Cell >= 0 && int(n.Cell) < len(s.Cells) && s.Cells[n.Cell].Kind != value.None {
 		var gone value.Cell
-		if v := &s.cells[n.cell]; v.Kind.InBytes() {
+		if v := &s.Cells[n.Cell]; v.Kind.InBytes() {
 			gone = value.Cell{Word: v.Word, Z: keptBytes}
 		}
-		s.cells[n.cell] = gone
+		s.Cells[n.Cell] = gone
 	}
 	s.clearKids(n)
 }
 
-func (s *state) clearKids(n *node) {
-	for _, k := range n.kids {
+func (s *State) clearKids(n *Node) {
+	for _, k := range n.Kids {
 		s.clear(k)
 	}
 	if n.others != nil {
@@ -155,34 +155,34 @@ func (s *state) clearKids(n *node) {
 }
 
 // typeOf returns which of its types the object of a node has.
-func (s *state) typeOf(n *node) int {
-	if !n.many || n.cell < 0 || int(n.cell) >= len(s.cells) {
+func (s *State) typeOf(n *Node) int {
+	if !n.many || n.Cell < 0 || int(n.Cell) >= len(s.Cells) {
 		return 0
 	}
-	if v := s.cells[n.cell].Word; v > 1 {
+	if v := s.Cells[n.Cell].Word; v > 1 {
 		return int(v - 1)
 	}
 	return 0
 }
 
-// appendFields appends the present fields below a node, and its own, that are wanted, in the order of the paths. It
+// AppendFields appends the present fields below a node, and its own, that are wanted, in the order of the paths. It
 // reports whether there are others.
-func (s *state) appendFields(dst []change, n *node) (_ []change, narrowed bool) {
-	if n.cell >= 0 && int(n.cell) < len(s.cells) && s.cells[n.cell].Kind != value.None {
-		if n.wanted {
-			dst = append(dst, change{n, s.cells[n.cell]})
+func (s *State) AppendFields(dst []Change, n *Node) (_ []Change, narrowed bool) {
+	if n.Cell >= 0 && int(n.Cell) < len(s.Cells) && s.Cells[n.Cell].Kind != value.None {
+		if n.Wanted {
+			dst = append(dst, Change{n, s.Cells[n.Cell]})
 		} else {
 			narrowed = true
 		}
 	}
-	kids := n.kids
+	kids := n.Kids
 	if typ := s.typeOf(n); typ > 0 {
 		kids = n.of(typ)
 	}
 	for _, k := range kids {
 		if k != nil {
 			var some bool
-			dst, some = s.appendFields(dst, k)
+			dst, some = s.AppendFields(dst, k)
 			narrowed = narrowed || some
 		}
 	}
