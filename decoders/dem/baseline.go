@@ -8,6 +8,7 @@ import (
 	"github.com/replayd/replayd/decoders/bits"
 	"github.com/replayd/replayd/decoders/dem/internal/entity"
 	"github.com/replayd/replayd/decoders/dem/internal/pb"
+	"github.com/replayd/replayd/decoders/dem/internal/stringtable"
 )
 
 // alternate says that an entity is created from another entry of the table instancebaseline than its class's.
@@ -81,11 +82,11 @@ func (d *Decoder) classBaseline(id int32) ([]byte, bool) {
 		return nil, false
 	}
 	for _, t := range d.tables.list {
-		if t.role != roleBaselines {
+		if t.Role != stringtable.Baselines {
 			continue
 		}
 		// A dump may have given the entry to another class.
-		if got, isClass := parseTableKey(t.key(entry)); !isClass || got != id {
+		if got, isClass := stringtable.ParseClass(t.Key(entry)); !isClass || got != id {
 			return nil, false
 		}
 	}
@@ -95,9 +96,9 @@ func (d *Decoder) classBaseline(id int32) ([]byte, bool) {
 // baselineEntry returns the value of an entry of the table instancebaseline.
 func (d *Decoder) baselineEntry(i int) []byte {
 	for _, t := range d.tables.list {
-		if t.role == roleBaselines {
-			if uint(i) < uint(len(t.entries)) {
-				return t.entries[i].value
+		if t.Role == stringtable.Baselines {
+			if uint(i) < uint(len(t.Entries)) {
+				return t.Entries[i].Value
 			}
 			return nil
 		}

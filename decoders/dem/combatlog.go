@@ -2,6 +2,7 @@ package dem
 
 import (
 	"github.com/replayd/replayd/decoders/dem/internal/pb"
+	"github.com/replayd/replayd/decoders/dem/internal/stringtable"
 )
 
 // combatName returns the name that an entry of the combat log gives by its number. 0 is nobody.
@@ -10,9 +11,9 @@ func (d *Decoder) combatName(index uint64) []byte {
 		return nil
 	}
 	for _, t := range d.tables.list {
-		if t.role == roleCombatLogNames {
-			if index < uint64(len(t.entries)) {
-				return t.entries[index].key
+		if t.Role == stringtable.CombatLogNames {
+			if index < uint64(len(t.Entries)) {
+				return t.Entries[index].Key
 			}
 			break
 		}

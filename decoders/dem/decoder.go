@@ -4,16 +4,18 @@ import (
 	"io"
 
 	"github.com/replayd/replayd/decoders/dem/internal/entity"
+	"github.com/replayd/replayd/decoders/dem/internal/record"
 	"github.com/replayd/replayd/decoders/dem/internal/schema"
+	"github.com/replayd/replayd/decoders/dem/internal/stringtable"
 )
 
 // Decoder decodes a demo. It is not safe for concurrent use.
 type Decoder struct {
 	opts   Options
 	stats  Stats
-	in     recordReader // the records of the file
-	out    delivery     // which events are delivered, and where they are
-	match  match        // which game it is, and what it says of itself
+	in     record.Reader // the records of the file
+	out    delivery      // which events are delivered, and where they are
+	match  match         // which game it is, and what it says of itself
 	tables tables
 	world  world // classes and entities
 
@@ -38,9 +40,9 @@ type match struct {
 
 // tables are the string tables, and how far the reading of their entries is.
 type tables struct {
-	list     []*stringTable // by number
-	stored   int            // bytes in list
-	reader   tableReader
+	list     []*stringtable.Table // by number
+	stored   int                  // bytes in list
+	reader   stringtable.Reader
 	dump     dumpReader
 	modifier pendingModifier
 }
@@ -87,7 +89,7 @@ const (
 func New(src io.Reader, opts Options) *Decoder {
 	d := &Decoder{
 		opts:  opts,
-		in:    newRecordReader(src),
+		in:    record.NewReader(src),
 		out:   newDelivery(&opts),
 		match: match{interval: 1.0 / 30, events: map[int32]*eventType{}, names: map[uint32][]byte{}},
 		world: world{
@@ -101,8 +103,8 @@ func New(src io.Reader, opts Options) *Decoder {
 // Next decodes the next event into ev. What ev refers to is valid until the next call. See package decoders for what it
 // returns otherwise; there is also ErrYield.
 func (d *Decoder) Next(ev *Event) error {
-	if d.in.err != nil {
-		return d.in.err
+	if d.in.Err != nil {
+		return d.in.Err
 	}
 	if d.out.kept {
 		d.out.kept, d.out.arrived = false, false
@@ -120,13 +122,13 @@ func (d *Decoder) Next(ev *Event) error {
 func (d *Decoder) step(ev *Event) (ok bool, err error) {
 	if len(d.out.faults) > 0 {
 		d.out.emitFault(ev)
-		d.in.work = 0
+		d.in.Work = 0
 		return true, nil
 	}
 	switch d.stage {
 	case stageFrame:
-		if d.opts.Yield > 0 && d.in.work > d.opts.Yield {
-			d.in.work = 0
+		if d.opts.Yield > 0 && d.in.Work > d.opts.Yield {
+			d.in.Work = 0
 			return false, ErrYield
 		}
 		if ok, err = d.nextFrame(ev); err != nil {
@@ -156,9 +158,9 @@ func (d *Decoder) step(ev *Event) (ok bool, err error) {
 		ok = d.oldCombatLogEntry(ev)
 	}
 	if ok {
-		ev.AtTick = d.in.frame.tick
+		ev.AtTick = d.in.Head.Tick
 		d.out.deliver(d.out.at)
-		d.in.work = 0
+		d.in.Work = 0
 	}
 	return ok, nil
 }
@@ -166,7 +168,7 @@ func (d *Decoder) step(ev *Event) (ok bool, err error) {
 // Close is called when no more bytes will come. It returns nil when the demo ended as it should, and an error that wraps
 // decoders.ErrTruncated when it was cut.
 func (d *Decoder) Close() error {
-	return d.in.close()
+	return d.in.Close()
 }
 
 // Stats returns the figures so far.
@@ -178,14 +180,14 @@ func (d *Decoder) Stats() Stats {
 
 // Tick returns the tick of the record that the last event came from, -1 before the first tick.
 func (d *Decoder) Tick() int32 {
-	if !d.in.begun {
+	if !d.in.Begun {
 		return -1
 	}
-	return d.in.frame.tick
+	return d.in.Head.Tick
 }
 
 // Offset returns how far the file was read, in bytes.
-func (d *Decoder) Offset() int64 { return d.in.win.Offset() }
+func (d *Decoder) Offset() int64 { return d.in.Win.Offset() }
 
 // Name returns the name that an event's `class` or `field` is the number of: the decoder's own number, which stays the
 // same for its life.

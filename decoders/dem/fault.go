@@ -6,5 +6,5 @@ func (d *Decoder) tellUndecoded(why string) {
 		return
 	}
 	d.world.undecoded = true
-	d.out.fault(Fault{Kind: FaultKindSchema, MessageId: d.in.frame.command, Detail: []byte("entities are unsupported: " + why)})
+	d.out.fault(Fault{Kind: FaultKindSchema, MessageId: d.in.Head.Command, Detail: []byte("entities are unsupported: " + why)})
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/decoders/dem/demtest"
 	"github.com/replayd/replayd/decoders/dem/internal/pb"
+	"github.com/replayd/replayd/decoders/dem/internal/record"
 )
 
 // drain decodes to the end, whatever that is. It fails when an error is not one of those that the contract knows.
@@ -108,12 +109,12 @@ func FuzzEntities(f *testing.F) {
 func signon() []byte {
 	data := demtest.Sample()
 	d := New(bytes.NewReader(data), Options{})
-	if err := d.in.begin(); err != nil {
+	if err := d.in.Begin(); err != nil {
 		return nil
 	}
 	for {
-		at := d.in.win.Offset()
-		if _, err := d.in.readFrame(); err != nil || d.in.frame.command == cmdPacket {
+		at := d.in.Win.Offset()
+		if _, err := d.in.Next(); err != nil || d.in.Head.Command == record.CmdPacket {
 			return data[:at]
 		}
 	}
@@ -122,16 +123,16 @@ func signon() []byte {
 // samplePackets are the bit streams of the sample's packets.
 func samplePackets() [][]byte {
 	d := New(bytes.NewReader(demtest.Sample()), Options{})
-	if err := d.in.begin(); err != nil {
+	if err := d.in.Begin(); err != nil {
 		return nil
 	}
 	var out [][]byte
 	for {
-		payload, err := d.in.readFrame()
+		payload, err := d.in.Next()
 		if err != nil {
 			return out
 		}
-		if d.in.frame.command == cmdPacket && !d.in.frame.compressed {
+		if d.in.Head.Command == record.CmdPacket && !d.in.Head.Compressed {
 			out = append(out, bytes.Clone(packetData(payload)))
 		}
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/decoders/dem/internal/pb"
+	"github.com/replayd/replayd/decoders/dem/internal/record"
 	"github.com/replayd/replayd/decoders/dem/internal/unpack"
 )
 
@@ -13,15 +14,15 @@ import (
 // as an event of its own. identity tells the file from others: a hash of its first two records, which stay as they are
 // while the file grows. It returns what Next returns.
 func (d *Decoder) Header() (h FileHeader, identity [sha256.Size]byte, err error) {
-	if d.in.err != nil {
-		return h, identity, d.in.err
+	if d.in.Err != nil {
+		return h, identity, d.in.Err
 	}
-	if !d.in.begun {
-		if err := d.in.begin(); err != nil {
+	if !d.in.Begun {
+		if err := d.in.Begin(); err != nil {
 			return h, identity, err
 		}
 	}
-	if d.in.win.Offset() != d.in.header.size {
+	if d.in.Win.Offset() != d.in.Header.Size {
 		return h, identity, errors.New("dem: Header is called before Next")
 	}
 	for {
@@ -29,7 +30,7 @@ func (d *Decoder) Header() (h FileHeader, identity [sha256.Size]byte, err error)
 		if whole || err != nil {
 			return h, identity, err
 		}
-		if err := d.in.win.Fill(); err != nil {
+		if err := d.in.Win.Fill(); err != nil {
 			return h, identity, err
 		}
 	}
@@ -37,18 +38,18 @@ func (d *Decoder) Header() (h FileHeader, identity [sha256.Size]byte, err error)
 
 // peekHeader is Header on the bytes that are there; whole tells whether they suffice.
 func (d *Decoder) peekHeader(h *FileHeader, identity *[sha256.Size]byte) (whole bool, err error) {
-	b := d.in.win.Bytes()
-	f, n, size, what := parseFrame(b)
-	if what != "" || n > 0 && (f.command != cmdFileHeader || size > maxInfo) {
-		return false, d.in.fail("file header", decoders.ErrCorrupt, "it is not the first record")
+	b := d.in.Win.Bytes()
+	f, n, size, what := record.ParseHead(b)
+	if what != "" || n > 0 && (f.Command != record.CmdFileHeader || size > maxInfo) {
+		return false, d.in.Fail("file header", decoders.ErrCorrupt, "it is not the first record")
 	}
 	if n == 0 || len(b) < n+size {
 		return false, nil
 	}
 	payload, rest := b[n:n+size], b[n+size:]
-	_, n, size, what = parseFrame(rest)
+	_, n, size, what = record.ParseHead(rest)
 	switch {
-	case what != "" || size > maxRecord:
+	case what != "" || size > record.MaxSize:
 		rest = nil // Next will say what is wrong with it
 	case n == 0 || len(rest) < n+size:
 		return false, nil
@@ -59,13 +60,13 @@ func (d *Decoder) peekHeader(h *FileHeader, identity *[sha256.Size]byte) (whole 
 	sum.Write(payload)
 	sum.Write(rest)
 	sum.Sum(identity[:0])
-	if f.compressed {
+	if f.Compressed {
 		if payload, err = unpack.Snappy(nil, payload, maxInfo); err != nil {
-			return false, d.in.fail("file header", decoders.ErrCorrupt, "%v", err)
+			return false, d.in.Fail("file header", decoders.ErrCorrupt, "%v", err)
 		}
 	}
 	if !parseHeaderMessage(h, payload) {
-		return false, d.in.fail("file header", decoders.ErrCorrupt, "not the message that it should be")
+		return false, d.in.Fail("file header", decoders.ErrCorrupt, "not the message that it should be")
 	}
 	return true, nil
 }

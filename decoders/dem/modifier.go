@@ -2,6 +2,7 @@ package dem
 
 import (
 	"github.com/replayd/replayd/decoders/dem/internal/pb"
+	"github.com/replayd/replayd/decoders/dem/internal/stringtable"
 )
 
 // noHandle is the handle of no entity.
@@ -33,8 +34,8 @@ func (d *Decoder) modifier(ev *Event, slot int, b []byte) bool {
 	o.Slot = uint32(slot)
 	if class >= 0 && len(o.Name) == 0 {
 		for _, t := range d.tables.list {
-			if t.role == roleModifierNames {
-				o.Name = t.key(int(class))
+			if t.Role == stringtable.ModifierNames {
+				o.Name = t.Key(int(class))
 			}
 		}
 	}

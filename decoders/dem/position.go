@@ -10,14 +10,14 @@ import (
 
 // Position returns where the next event is, or a place before it with no event in between.
 func (d *Decoder) Position() decoders.Position {
-	at := decoders.Position{Offset: d.in.frame.offset, Index: d.out.reached}
+	at := decoders.Position{Offset: d.in.Head.Offset, Index: d.out.reached}
 	switch {
 	case d.out.arrived:
 		return d.out.from
 	case len(d.out.faults) > 0:
 		at.Index = d.out.faults[0].index
 	case d.stage == stageFrame:
-		at = decoders.Position{Offset: d.in.win.Offset()}
+		at = decoders.Position{Offset: d.in.Win.Offset()}
 	}
 	if at.Before(d.out.from) && at.Offset == d.out.from.Offset {
 		return d.out.from
@@ -28,9 +28,9 @@ func (d *Decoder) Position() decoders.Position {
 // Sum returns the sum of the bytes before Position's Offset.
 func (d *Decoder) Sum() decoders.Sum {
 	if len(d.out.faults) > 0 || d.stage != stageFrame || d.out.arrived {
-		return d.in.frame.sum
+		return d.in.Head.Sum
 	}
-	return d.in.win.Sum()
+	return d.in.Win.Sum()
 }
 
 // EventPosition returns the position of the last event.
@@ -44,14 +44,14 @@ var behind = decoders.Position{Offset: math.MaxInt64}
 // is no record that the position is in, or not yet; call it again after ErrYield and decoders.ErrMore. Position is behind
 // the one asked for when no record starts at its offset.
 func (d *Decoder) Seek(to decoders.Position) error {
-	if !d.in.begun && to == (decoders.Position{}) {
+	if !d.in.Begun && to == (decoders.Position{}) {
 		return nil
 	}
-	if err := d.seek(func() (bool, error) { return d.in.win.Offset() >= to.Offset, nil }); err != nil {
+	if err := d.seek(func() (bool, error) { return d.in.Win.Offset() >= to.Offset, nil }); err != nil {
 		return err
 	}
 	d.out.from = to
-	if to.Index == 0 || d.in.win.Offset() != to.Offset {
+	if to.Index == 0 || d.in.Win.Offset() != to.Offset {
 		return nil
 	}
 	return d.enter()
@@ -60,7 +60,7 @@ func (d *Decoder) Seek(to decoders.Position) error {
 // enter decodes the record that d.out.from is in up to there: what comes before it may have changed entities, and what comes
 // behind it must not have. An event that is not of an entity and was met there is kept for Next.
 func (d *Decoder) enter() error {
-	d.in.work, d.out.hold = 0, true
+	d.in.Work, d.out.hold = 0, true
 	for {
 		ok, err := d.step(&d.out.unseen)
 		if ok || err != nil || !d.out.hold || d.stage == stageFrame {
@@ -104,11 +104,11 @@ func (d *Decoder) holdsEntry() bool {
 // SeekTick is Seek to the first record whose tick is at least that.
 func (d *Decoder) SeekTick(tick int32) error {
 	err := d.seek(func() (bool, error) {
-		f, err := d.in.peekFrame()
-		return err == nil && f.tick >= tick, err
+		f, err := d.in.Peek()
+		return err == nil && f.Tick >= tick, err
 	})
 	if err == nil {
-		d.out.from = decoders.Position{Offset: d.in.win.Offset()}
+		d.out.from = decoders.Position{Offset: d.in.Win.Offset()}
 	}
 	return err
 }
@@ -117,7 +117,7 @@ func (d *Decoder) SeekTick(tick int32) error {
 // when there are more.
 func (d *Decoder) SeekEnd() error {
 	err := d.seek(func() (bool, error) { return false, nil })
-	if errors.Is(err, decoders.ErrMore) && d.in.begun {
+	if errors.Is(err, decoders.ErrMore) && d.in.Begun {
 		d.out.from = decoders.Position{}
 		return nil
 	}
@@ -126,15 +126,15 @@ func (d *Decoder) SeekEnd() error {
 
 // seek decodes quietly until the next record is the one that is wanted.
 func (d *Decoder) seek(arrived func() (bool, error)) error {
-	if d.in.err != nil {
-		return d.in.err
+	if d.in.Err != nil {
+		return d.in.Err
 	}
 	d.out.from = behind
 	d.out.kept, d.out.arrived = false, false
 	for {
 		if d.stage == stageFrame {
-			if !d.in.begun {
-				if err := d.in.begin(); err != nil {
+			if !d.in.Begun {
+				if err := d.in.Begin(); err != nil {
 					return err
 				}
 			}

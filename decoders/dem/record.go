@@ -5,27 +5,28 @@ import (
 	"io"
 
 	"github.com/replayd/replayd/decoders/dem/internal/pb"
+	"github.com/replayd/replayd/decoders/dem/internal/record"
 	"github.com/replayd/replayd/decoders/dem/internal/unpack"
 )
 
 // nextFrame reads a record and begins to decode it.
 func (d *Decoder) nextFrame(ev *Event) (bool, error) {
-	if d.in.finished {
+	if d.in.Finished {
 		return false, io.EOF
 	}
-	if !d.in.begun {
-		if err := d.in.begin(); err != nil {
+	if !d.in.Begun {
+		if err := d.in.Begin(); err != nil {
 			return false, err
 		}
 	}
-	payload, err := d.in.readFrame()
+	payload, err := d.in.Next()
 	if err != nil {
 		return false, err
 	}
 	d.stats.Records++
-	d.out.startRecord(d.in.frame.offset, d.in.frame.tick)
+	d.out.startRecord(d.in.Head.Offset, d.in.Head.Tick)
 	d.tellSkipped()
-	if d.in.frame.compressed {
+	if d.in.Head.Compressed {
 		var ok bool
 		if payload, ok = d.inflateRecord(payload); !ok {
 			return false, nil
@@ -36,44 +37,44 @@ func (d *Decoder) nextFrame(ev *Event) (bool, error) {
 
 // tellSkipped reports the bytes that were skipped before the present record.
 func (d *Decoder) tellSkipped() {
-	n, what := d.in.takeSkipped()
+	n, what := d.in.TakeSkipped()
 	if n == 0 {
 		return
 	}
 	d.loseAll()
-	d.out.fault(Fault{Kind: FaultKindRecord, MessageId: d.in.frame.command, BytesSkipped: n,
+	d.out.fault(Fault{Kind: FaultKindRecord, MessageId: d.in.Head.Command, BytesSkipped: n,
 		Detail: fmt.Appendf(nil, "%d bytes are no records and were skipped: %s", n, what)})
 }
 
 // inflateRecord decompresses the contents of a record. It reports those that cannot be.
 func (d *Decoder) inflateRecord(payload []byte) ([]byte, bool) {
 	var err error
-	d.inflated, err = unpack.Snappy(d.inflated, payload, maxRecord)
+	d.inflated, err = unpack.Snappy(d.inflated, payload, record.MaxSize)
 	if err != nil {
 		d.loseAll()
-		d.out.fault(Fault{Kind: FaultKindRecord, MessageId: d.in.frame.command, Detail: []byte(err.Error())})
+		d.out.fault(Fault{Kind: FaultKindRecord, MessageId: d.in.Head.Command, Detail: []byte(err.Error())})
 	}
 	return d.inflated, err == nil
 }
 
 // decodeFrame begins to decode a record whose payload is given, decompressed. It returns whether ev was filled.
 func (d *Decoder) decodeFrame(ev *Event, payload []byte) bool {
-	switch d.in.frame.command {
-	case cmdPacket, cmdSignonPacket:
-		if d.in.header.alpha() {
+	switch d.in.Head.Command {
+	case record.CmdPacket, record.CmdSignonPacket:
+		if d.in.Header.Alpha() {
 			d.tellUndecoded("recordings of 2014 have no schema")
 			break
 		}
 		d.startPacket(packetData(payload))
 		return false
-	case cmdFullPacket:
+	case record.CmdFullPacket:
 		return d.decodeFullPacket(ev, payload)
-	case cmdFileHeader:
+	case record.CmdFileHeader:
 		if told, ok := d.decodeFileHeader(ev, payload); ok {
 			return told
 		}
-	case cmdFileInfo:
-		d.in.finished = d.in.stopped
+	case record.CmdFileInfo:
+		d.in.Finished = d.in.Stopped
 		if !d.out.reads(KindFileInfo, KindCommand) {
 			return false
 		}
@@ -81,18 +82,18 @@ func (d *Decoder) decodeFrame(ev *Event, payload []byte) bool {
 			ev.Kind = KindFileInfo
 			return d.out.want(KindFileInfo, slotEvent)
 		}
-	case cmdSyncTick:
+	case record.CmdSyncTick:
 		return d.tellEmpty(ev, KindSyncTick)
-	case cmdSendTables:
+	case record.CmdSendTables:
 		d.decodeSendTables(payload)
 		return false
-	case cmdClassInfo:
+	case record.CmdClassInfo:
 		d.startClasses(payload)
 		return false
-	case cmdStringTables:
+	case record.CmdStringTables:
 		d.startDump(payload, nil, true)
 		return false
-	case cmdConsoleCmd:
+	case record.CmdConsoleCmd:
 		if !d.out.reads(KindConsoleCmd, KindCommand) {
 			return false
 		}
@@ -100,7 +101,7 @@ func (d *Decoder) decodeFrame(ev *Event, payload []byte) bool {
 			ev.Kind = KindConsoleCmd
 			return d.out.want(KindConsoleCmd, slotEvent)
 		}
-	case cmdUserCmd:
+	case record.CmdUserCmd:
 		if !d.out.reads(KindUserCmd, KindCommand) {
 			return false
 		}
@@ -108,15 +109,15 @@ func (d *Decoder) decodeFrame(ev *Event, payload []byte) bool {
 			ev.Kind = KindUserCmd
 			return d.out.want(KindUserCmd, slotEvent)
 		}
-	case cmdStop:
-		d.in.stopped = true
+	case record.CmdStop:
+		d.in.Stopped = true
 		return d.tellEmpty(ev, KindStop)
 	default:
 		return d.tellCommand(ev, payload)
 	}
 	// It could not be read, or is not to be: it travels as it is.
-	if !d.in.header.alpha() || d.in.frame.command == cmdFileHeader || d.in.frame.command == cmdFileInfo {
-		d.out.fault(Fault{Kind: FaultKindRecord, MessageId: d.in.frame.command, Detail: []byte("record: not the message that its number announces")})
+	if !d.in.Header.Alpha() || d.in.Head.Command == record.CmdFileHeader || d.in.Head.Command == record.CmdFileInfo {
+		d.out.fault(Fault{Kind: FaultKindRecord, MessageId: d.in.Head.Command, Detail: []byte("record: not the message that its number announces")})
 	}
 	return d.tellCommand(ev, payload)
 }
@@ -132,7 +133,7 @@ func (d *Decoder) tellEmpty(ev *Event, kind Kind) bool {
 
 // tellCommand delivers a record as it is.
 func (d *Decoder) tellCommand(ev *Event, payload []byte) bool {
-	d.chunks = chunkReader{kind: KindCommand, id: d.in.frame.command, name: []byte(commandName(d.in.frame.command)), data: payload, then: stageFrame}
+	d.chunks = chunkReader{kind: KindCommand, id: d.in.Head.Command, name: []byte(record.CommandName(d.in.Head.Command)), data: payload, then: stageFrame}
 	return d.nextChunk(ev)
 }
 
@@ -151,7 +152,7 @@ func packetData(payload []byte) []byte {
 // something: the key frame then has the entities, and the string tables that were lost, anew.
 func (d *Decoder) decodeFullPacket(ev *Event, payload []byte) bool {
 	tell := d.out.want(KindKeyFrame, slotEvent)
-	if d.in.header.alpha() {
+	if d.in.Header.Alpha() {
 		return d.tellCommand(ev, payload)
 	}
 	if lost, some := d.world.lost, d.lostTables(); lost || some {
@@ -171,7 +172,7 @@ func (d *Decoder) decodeFullPacket(ev *Event, payload []byte) bool {
 		d.startDump(tables, packet, false)
 	}
 	if tell {
-		ev.Kind, ev.KeyFrame = KindKeyFrame, KeyFrame{Offset: d.in.frame.offset}
+		ev.Kind, ev.KeyFrame = KindKeyFrame, KeyFrame{Offset: d.in.Head.Offset}
 	}
 	return tell
 }

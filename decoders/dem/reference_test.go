@@ -23,6 +23,7 @@ import (
 	"github.com/replayd/replayd/decoders/decodertest"
 	"github.com/replayd/replayd/decoders/dem/internal/entity"
 	"github.com/replayd/replayd/decoders/dem/internal/pb"
+	"github.com/replayd/replayd/decoders/dem/internal/record"
 	"github.com/replayd/replayd/decoders/dem/internal/schema"
 	"github.com/replayd/replayd/decoders/dem/internal/unpack"
 	"github.com/replayd/replayd/decoders/dem/internal/value"
@@ -219,22 +220,22 @@ func TestReferenceMessages(t *testing.T) {
 		t.Run(want.File, func(t *testing.T) {
 			counts, sizes, outer := map[string]int{}, map[string]int{}, map[string]int{}
 			d := New(bytes.NewReader(corpusFile(t, want.File)), Options{})
-			if err := d.in.begin(); err != nil {
+			if err := d.in.Begin(); err != nil {
 				t.Fatal(err)
 			}
-			for !d.in.finished {
-				payload, err := d.in.readFrame()
+			for !d.in.Finished {
+				payload, err := d.in.Next()
 				if err != nil {
 					t.Fatal(err)
 				}
-				if d.in.frame.compressed {
-					if payload, err = unpack.Snappy(nil, payload, maxRecord); err != nil {
+				if d.in.Head.Compressed {
+					if payload, err = unpack.Snappy(nil, payload, record.MaxSize); err != nil {
 						t.Fatal(err)
 					}
 				}
-				outer[strconv.Itoa(int(d.in.frame.command))]++
-				d.in.finished = d.in.frame.command == cmdFileInfo
-				if d.in.frame.command != cmdPacket && d.in.frame.command != cmdSignonPacket {
+				outer[strconv.Itoa(int(d.in.Head.Command))]++
+				d.in.Finished = d.in.Head.Command == record.CmdFileInfo
+				if d.in.Head.Command != record.CmdPacket && d.in.Head.Command != record.CmdSignonPacket {
 					continue
 				}
 				d.startPacket(packetData(payload))

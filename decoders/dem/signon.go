@@ -5,6 +5,7 @@ import (
 
 	"github.com/replayd/replayd/decoders/dem/internal/entity"
 	"github.com/replayd/replayd/decoders/dem/internal/pb"
+	"github.com/replayd/replayd/decoders/dem/internal/record"
 	"github.com/replayd/replayd/decoders/dem/internal/schema"
 )
 
@@ -32,7 +33,7 @@ func (d *Decoder) decodeSendTables(payload []byte) {
 func (d *Decoder) useSchema(s *schema.Schema, ok bool) {
 	if !ok {
 		d.world.undecoded = true
-		d.out.fault(Fault{Kind: FaultKindSchema, MessageId: d.in.frame.command, Detail: []byte("the send tables cannot be read: entities are not decoded")})
+		d.out.fault(Fault{Kind: FaultKindSchema, MessageId: d.in.Head.Command, Detail: []byte("the send tables cannot be read: entities are not decoded")})
 		return
 	}
 	if d.world.schema != nil {
@@ -58,14 +59,14 @@ func (d *Decoder) forgetEntities() {
 	d.match.clock = clock{}
 	if some {
 		d.world.lost = true
-		d.out.fault(Fault{Kind: FaultKindSchema, MessageId: d.in.frame.command, Detail: []byte("another schema: all entities are forgotten until the next key frame")})
+		d.out.fault(Fault{Kind: FaultKindSchema, MessageId: d.in.Head.Command, Detail: []byte("another schema: all entities are forgotten until the next key frame")})
 	}
 }
 
 func (d *Decoder) nextSerializer(ev *Event) bool {
 	if d.world.schema == nil || d.list.next >= len(d.world.schema.Serializers) {
 		d.stage = stagePacket
-		if d.in.frame.command == cmdSendTables {
+		if d.in.Head.Command == record.CmdSendTables {
 			d.stage = stageFrame
 		}
 		return false
@@ -115,7 +116,7 @@ func (d *Decoder) startClasses(payload []byte) {
 		d.list.classes = append(d.list.classes, c)
 	}
 	if m.Bad {
-		d.out.fault(Fault{Kind: FaultKindSchema, MessageId: d.in.frame.command, Detail: []byte("the list of classes cannot be read to its end")})
+		d.out.fault(Fault{Kind: FaultKindSchema, MessageId: d.in.Head.Command, Detail: []byte("the list of classes cannot be read to its end")})
 	}
 	if d.world.maxClasses == 0 {
 		d.world.classBits = bits.Len(uint(len(d.world.classes)))

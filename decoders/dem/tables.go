@@ -5,12 +5,14 @@ import (
 	"slices"
 
 	"github.com/replayd/replayd/decoders/dem/internal/pb"
+	"github.com/replayd/replayd/decoders/dem/internal/record"
+	"github.com/replayd/replayd/decoders/dem/internal/stringtable"
 	"github.com/replayd/replayd/decoders/dem/internal/unpack"
 )
 
 // createTable reads CSVCMsg_CreateStringTable and starts with its entries.
 func (d *Decoder) createTable(ev *Event, b []byte) bool {
-	t := &stringTable{stored: &d.tables.stored}
+	t := &stringtable.Table{Stored: &d.tables.stored}
 	var data []byte
 	var entries int32
 	fixed, compressed := false, false
@@ -19,7 +21,7 @@ func (d *Decoder) createTable(ev *Event, b []byte) bool {
 	for m.Next() {
 		switch m.Num {
 		case 1:
-			t.name = append([]byte(nil), m.Raw...)
+			t.Name = append([]byte(nil), m.Raw...)
 		case 2:
 			entries = m.Int32()
 		case 3:
@@ -27,35 +29,35 @@ func (d *Decoder) createTable(ev *Event, b []byte) bool {
 		case 5:
 			bitsOfValue = m.Int32()
 		case 6:
-			t.flags = m.Int32()
+			t.Flags = m.Int32()
 		case 7:
 			data = m.Raw
 		case 9:
 			compressed = m.Bool()
 		case 10:
-			t.varint = m.Bool()
+			t.Varint = m.Bool()
 		}
 	}
-	if m.Bad || len(d.tables.list) >= maxTables {
+	if m.Bad || len(d.tables.list) >= stringtable.MaxTables {
 		// Its number is taken all the same.
-		if len(d.tables.list) < maxTables {
+		if len(d.tables.list) < stringtable.MaxTables {
 			d.tables.list = append(d.tables.list, t)
 		}
 		return d.badMessage(ev, svcCreateStringTable, b)
 	}
-	if fixed && bitsOfValue > 0 && bitsOfValue <= 8*maxTableValue {
-		t.fixedBits = int(bitsOfValue)
+	if fixed && bitsOfValue > 0 && bitsOfValue <= 8*stringtable.MaxValue {
+		t.FixedBits = int(bitsOfValue)
 	}
-	t.role = roleOf(t.name)
-	t.kept = d.keeps(t.role)
+	t.Role = stringtable.RoleOf(t.Name)
+	t.Kept = d.keeps(t.Role)
 	id := len(d.tables.list)
 	d.tables.list = append(d.tables.list, t)
 	tell := d.out.want(KindStringTable, slotEvent)
 	if tell {
 		ev.Kind = KindStringTable
-		ev.StringTable = StringTable{Id: uint32(id), Name: t.name, Entries: uint32(max(entries, 0)), Flags: t.flags}
+		ev.StringTable = StringTable{Id: uint32(id), Name: t.Name, Entries: uint32(max(entries, 0)), Flags: t.Flags}
 	}
-	if !t.kept || len(data) == 0 {
+	if !t.Kept || len(data) == 0 {
 		return tell
 	}
 	if compressed {
@@ -65,7 +67,7 @@ func (d *Decoder) createTable(ev *Event, b []byte) bool {
 			return tell
 		}
 	}
-	d.tables.reader.start(t, id, data, int(entries))
+	d.tables.reader.Start(t, id, data, int(entries))
 	d.stage = stageTable
 	return tell
 }
@@ -73,22 +75,22 @@ func (d *Decoder) createTable(ev *Event, b []byte) bool {
 // unpackTable decompresses the entries of a table.
 func unpackTable(data []byte) ([]byte, error) {
 	if unpack.IsLZSS(data) {
-		return unpack.LZSS(data, maxRecord)
+		return unpack.LZSS(data, record.MaxSize)
 	}
-	return unpack.Snappy(nil, data, maxRecord)
+	return unpack.Snappy(nil, data, record.MaxSize)
 }
 
 // keeps reports whether a table's entries are of use.
-func (d *Decoder) keeps(role tableRole) bool {
+func (d *Decoder) keeps(role stringtable.Role) bool {
 	if d.out.has(KindStringTableEntry) || d.out.has(KindFault) {
 		return true
 	}
 	switch role {
-	case roleBaselines:
+	case stringtable.Baselines:
 		return d.walksEntities()
-	case roleModifiers, roleModifierNames:
+	case stringtable.Modifiers, stringtable.ModifierNames:
 		return d.out.has(KindModifier)
-	case roleCombatLogNames:
+	case stringtable.CombatLogNames:
 		return d.out.has(KindCombatLog)
 	}
 	return false
@@ -112,8 +114,8 @@ func (d *Decoder) updateTable(ev *Event, b []byte) bool {
 	if m.Bad || uint32(id) >= uint32(len(d.tables.list)) {
 		return d.badMessage(ev, svcUpdateStringTable, b)
 	}
-	if t := d.tables.list[id]; t.kept {
-		d.tables.reader.start(t, int(id), data, int(entries))
+	if t := d.tables.list[id]; t.Kept {
+		d.tables.reader.Start(t, int(id), data, int(entries))
 		d.stage = stageTable
 	}
 	return false
@@ -135,22 +137,22 @@ func (d *Decoder) clearTables() {
 func (d *Decoder) loseAll() {
 	d.world.lost = true
 	for _, t := range d.tables.list {
-		t.lost = true
+		t.Lost = true
 	}
 }
 
 // lostTables reports whether entries of a table were lost.
 func (d *Decoder) lostTables() bool {
-	return slices.ContainsFunc(d.tables.list, func(t *stringTable) bool { return t.lost })
+	return slices.ContainsFunc(d.tables.list, func(t *stringtable.Table) bool { return t.Lost })
 }
 
 // tableFault reports entries that cannot be read. The next key frame has them again.
-func (d *Decoder) tableFault(t *stringTable, err error) {
-	t.lost = true
-	if t.role == roleBaselines {
+func (d *Decoder) tableFault(t *stringtable.Table, err error) {
+	t.Lost = true
+	if t.Role == stringtable.Baselines {
 		d.world.lost = true
 	}
-	d.out.fault(Fault{Kind: FaultKindStringTable, MessageId: svcUpdateStringTable, Detail: []byte("string table " + string(t.name) + ": " + err.Error())})
+	d.out.fault(Fault{Kind: FaultKindStringTable, MessageId: svcUpdateStringTable, Detail: []byte("string table " + string(t.Name) + ": " + err.Error())})
 }
 
 // nextTableEntry reads an entry of a string table.
@@ -159,49 +161,49 @@ func (d *Decoder) nextTableEntry(ev *Event) bool {
 		return d.tellModifier(ev)
 	}
 	t := &d.tables.reader
-	var c tableChange
+	var c stringtable.Change
 	d.out.place.nextElement()
-	if !t.next(&c) {
+	if !t.Next(&c) {
 		d.stage = stagePacket
-		if t.err != nil {
-			d.tableFault(t.table, t.err)
+		if t.Err != nil {
+			d.tableFault(t.Table, t.Err)
 		}
 		return false
 	}
-	return d.tellChange(ev, t.id, t.table, &c)
+	return d.tellChange(ev, t.Id, t.Table, &c)
 }
 
 // tellChange delivers a changed entry, and the modifier that it may be.
-func (d *Decoder) tellChange(ev *Event, id int, t *stringTable, c *tableChange) bool {
-	d.entryChanged(t, c.index, c.key)
+func (d *Decoder) tellChange(ev *Event, id int, t *stringtable.Table, c *stringtable.Change) bool {
+	d.entryChanged(t, c.Index, c.Key)
 	told := d.out.want(KindStringTableEntry, slotEvent)
 	if told {
 		d.tellEntry(ev, id, t, c)
 	}
-	if t.role != roleModifiers {
+	if t.Role != stringtable.Modifiers {
 		return told
 	}
-	d.tables.modifier = pendingModifier{true, c.index, c.value}
+	d.tables.modifier = pendingModifier{true, c.Index, c.Value}
 	return told || d.tellModifier(ev)
 }
 
-func (d *Decoder) tellEntry(ev *Event, id int, t *stringTable, c *tableChange) {
+func (d *Decoder) tellEntry(ev *Event, id int, t *stringtable.Table, c *stringtable.Change) {
 	ev.Kind = KindStringTableEntry
 	ev.StringTableEntry = StringTableEntry{
-		TableId: uint32(id), Table: t.name, Index: uint32(c.index), Key: c.key, Value: c.value, HasValue: c.hasValue,
+		TableId: uint32(id), Table: t.Name, Index: uint32(c.Index), Key: c.Key, Value: c.Value, HasValue: c.HasValue,
 	}
 }
 
 // entryChanged notes what depends on an entry.
-func (d *Decoder) entryChanged(t *stringTable, index int, key []byte) {
-	if t.role != roleBaselines {
+func (d *Decoder) entryChanged(t *stringtable.Table, index int, key []byte) {
+	if t.Role != stringtable.Baselines {
 		return
 	}
 	d.world.store.DropAlternates()
 	if key == nil {
-		key = t.key(index)
+		key = t.Key(index)
 	}
-	if id, ok := parseTableKey(key); ok {
+	if id, ok := stringtable.ParseClass(key); ok {
 		d.world.baseIndex[id] = index
 		if len(d.world.learn.changed) < maxClassID {
 			d.world.learn.changed = append(d.world.learn.changed, id)
@@ -217,7 +219,7 @@ type dumpReader struct {
 	tables pb.Reader
 	all    bool // all tables are filled, not only those of which entries were lost
 	items  pb.Reader
-	table  *stringTable
+	table  *stringtable.Table
 	id     int
 	index  int
 	packet []byte // of the key frame, to be decoded after the dump
@@ -242,14 +244,14 @@ func (d *Decoder) nextDumpEntry(ev *Event) bool {
 			if u.items.Num != 2 {
 				continue
 			}
-			c := tableChange{index: u.index}
+			c := stringtable.Change{Index: u.index}
 			u.index++
 			for m := pb.NewReader(u.items.Raw); m.Next(); {
 				switch m.Num {
 				case 1:
-					c.key = m.Raw
+					c.Key = m.Raw
 				case 2:
-					c.value, c.hasValue = m.Raw, true
+					c.Value, c.HasValue = m.Raw, true
 				}
 			}
 			d.out.place.nextElement()
@@ -284,11 +286,11 @@ func (d *Decoder) openDumped(b []byte) {
 			continue
 		}
 		for id, t := range d.tables.list {
-			if !bytes.Equal(t.name, m.Raw) || !u.all && !t.lost {
+			if !bytes.Equal(t.Name, m.Raw) || !u.all && !t.Lost {
 				continue
 			}
-			t.lost = false
-			if t.kept {
+			t.Lost = false
+			if t.Kept {
 				u.table, u.id, u.index, u.items = t, id, 0, pb.NewReader(b)
 				return
 			}
@@ -297,16 +299,16 @@ func (d *Decoder) openDumped(b []byte) {
 }
 
 // applyDumped applies an entry of a dump, and tells whether it changed something.
-func (d *Decoder) applyDumped(c *tableChange) bool {
+func (d *Decoder) applyDumped(c *stringtable.Change) bool {
 	t := d.tables.dump.table
-	if c.index > len(t.entries) || c.index >= maxEntries {
+	if c.Index > len(t.Entries) || c.Index >= stringtable.MaxEntries {
 		return false
 	}
-	if c.index < len(t.entries) {
-		e := &t.entries[c.index]
-		if bytes.Equal(e.key, c.key) && (!c.hasValue || e.hasValue && bytes.Equal(e.value, c.value)) {
+	if c.Index < len(t.Entries) {
+		e := &t.Entries[c.Index]
+		if bytes.Equal(e.Key, c.Key) && (!c.HasValue || e.HasValue && bytes.Equal(e.Value, c.Value)) {
 			return false
 		}
 	}
-	return t.store(c, true)
+	return t.Store(c, true)
 }

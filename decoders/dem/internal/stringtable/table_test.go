@@ -1,4 +1,4 @@
-package dem
+package stringtable
 
 import (
 	"testing"
@@ -13,13 +13,13 @@ func FuzzStringTable(f *testing.F) {
 		demtest.Entry{Index: 1, Key: "ab", History: 1, Prefix: 1}), 2, int32(1), true, 0)
 	f.Add([]byte("\xff\xff\xff\xff\xff\xff\xff"), 1<<30, int32(0), false, 13)
 	f.Fuzz(func(t *testing.T, data []byte, n int, flags int32, varint bool, fixed int) {
-		table := &stringTable{flags: flags, varint: varint, kept: true, fixedBits: max(fixed, 0) & 0xffff}
-		var r tableReader
+		table := &Table{Flags: flags, Varint: varint, Kept: true, FixedBits: max(fixed, 0) & 0xffff}
+		var r Reader
 		for range 2 {
-			var c tableChange
-			for r.start(table, 0, data, n); r.next(&c); {
-				if c.index >= len(table.entries) {
-					t.Fatalf("entry %d of a table of %d", c.index, len(table.entries))
+			var c Change
+			for r.Start(table, 0, data, n); r.Next(&c); {
+				if c.Index >= len(table.Entries) {
+					t.Fatalf("entry %d of a table of %d", c.Index, len(table.Entries))
 				}
 			}
 		}

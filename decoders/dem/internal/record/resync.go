@@ -1,4 +1,4 @@
-package dem
+package record
 
 import (
 	"errors"
@@ -34,25 +34,25 @@ const (
 )
 
 // usual reports whether a head looks like one of a record as games write them. last is the tick of the record before.
-func (f *frame) usual(last int32) bool {
-	return f.command < uint32(len(commandNames)) && f.near(last)
+func (f *Head) usual(last int32) bool {
+	return f.Command < uint32(len(commandNames)) && f.near(last)
 }
 
 // maxTried bounds how many fields of a payload are looked at.
 const maxTried = 16
 
 // fits reports whether a payload may be one of the record: all are messages of protobuf.
-func (f *frame) fits(payload []byte) bool {
-	if f.compressed {
+func (f *Head) fits(payload []byte) bool {
+	if f.Compressed {
 		n, err := snappy.DecodedLen(payload)
-		return err == nil && n <= maxRecord && n <= unpack.MaxRatio*len(payload) && n >= len(payload)/2
+		return err == nil && n <= MaxSize && n <= unpack.MaxRatio*len(payload) && n >= len(payload)/2
 	}
 	m := pb.NewReader(payload)
 	for range maxTried {
 		if !m.Next() {
 			break
 		}
-		if m.Num > 64 || f.command == cmdPacket && (m.Num != 3 || m.Type != pb.Bytes) {
+		if m.Num > 64 || f.Command == CmdPacket && (m.Num != 3 || m.Type != pb.Bytes) {
 			return false
 		}
 	}
@@ -60,8 +60,8 @@ func (f *frame) fits(payload []byte) bool {
 }
 
 // near reports whether a head has a tick that may follow another one.
-func (f *frame) near(last int32) bool {
-	return f.tick == -1 || f.tick >= last && f.tick-last <= usualStep
+func (f *Head) near(last int32) bool {
+	return f.Tick == -1 || f.Tick >= last && f.Tick-last <= usualStep
 }
 
 // verdict is what is known of whether a record begins somewhere.
@@ -78,29 +78,29 @@ const (
 func chained(b []byte, last int32) verdict {
 	stopped := false
 	for i := range chainLength {
-		f, n, size, what := parseFrame(b)
+		f, n, size, what := ParseHead(b)
 		switch {
 		case what != "" || size > maxChained:
 			return notRecord
 		case n == 0:
 			return needMore
-		case f.command == cmdFileHeader || f.command >= uint32(len(commandNames)):
+		case f.Command == CmdFileHeader || f.Command >= uint32(len(commandNames)):
 			return notRecord
-		case stopped && f.command == cmdStop, // so that zeros are none
-			stopped && f.command != cmdFileInfo && commandName(f.command) != "DEM_SpawnGroups":
+		case stopped && f.Command == CmdStop, // so that zeros are none
+			stopped && f.Command != CmdFileInfo && CommandName(f.Command) != "DEM_SpawnGroups":
 			return notRecord
-		case size == 0 && (f.command == cmdPacket || f.command == cmdFullPacket):
-			return notRecord
-		}
-		if i == 0 && f.tick >= last-maxBack {
-			last = f.tick
-		}
-		if f.tick != -1 && (f.tick < last || f.tick-last > maxStep) {
+		case size == 0 && (f.Command == CmdPacket || f.Command == CmdFullPacket):
 			return notRecord
 		}
-		last = max(last, f.tick)
-		stopped = stopped || f.command == cmdStop
-		if f.command == cmdFileInfo && stopped && len(b) == n+size {
+		if i == 0 && f.Tick >= last-maxBack {
+			last = f.Tick
+		}
+		if f.Tick != -1 && (f.Tick < last || f.Tick-last > maxStep) {
+			return notRecord
+		}
+		last = max(last, f.Tick)
+		stopped = stopped || f.Command == CmdStop
+		if f.Command == CmdFileInfo && stopped && len(b) == n+size {
 			return isRecord
 		}
 		if len(b) < n+size {
@@ -116,14 +116,14 @@ func chained(b []byte, last int32) verdict {
 
 // align makes sure that a record begins where the window does, and skips bytes where none does. It returns what Next returns
 // when there are too few bytes to tell.
-func (r *recordReader) align() error {
+func (r *Reader) align() error {
 	at := &r.resync
 	for {
-		b := r.win.Bytes()
+		b := r.Win.Bytes()
 		var v verdict
 		if at.lost {
 			v = r.search(b)
-			b = r.win.Bytes()
+			b = r.Win.Bytes()
 		} else {
 			v, at.what = r.believe(b)
 		}
@@ -134,7 +134,7 @@ func (r *recordReader) align() error {
 			at.lost = true
 			continue
 		}
-		err := r.win.Fill()
+		err := r.Win.Fill()
 		switch {
 		case err == nil:
 		case errors.Is(err, decoders.ErrWindow) && at.lost:
@@ -152,55 +152,55 @@ func (r *recordReader) align() error {
 }
 
 // believe judges the head at b.
-func (r *recordReader) believe(b []byte) (v verdict, what string) {
-	f, n, size, what := parseFrame(b)
+func (r *Reader) believe(b []byte) (v verdict, what string) {
+	f, n, size, what := ParseHead(b)
 	switch {
 	case what != "":
 		return notRecord, what + " longer than 5 bytes"
 	case n == 0:
 		return needMore, ""
-	case size > maxRecord:
+	case size > MaxSize:
 		return notRecord, fmt.Sprintf("a record of %d bytes", size)
-	case r.header.alpha() || f.usual(r.signOn.tick) || !r.signOn.over && f.command < uint32(len(commandNames)):
+	case r.Header.Alpha() || f.usual(r.signOn.tick) || !r.signOn.over && f.Command < uint32(len(commandNames)):
 		return isRecord, ""
 	case len(b) < n+size:
 		return needMore, ""
 	}
 	// A record of a kind that is new, or a tick far off: what is in it tells, and what follows.
-	known := f.command < uint32(len(commandNames))
+	known := f.Command < uint32(len(commandNames))
 	if known && !f.fits(b[n:n+size]) {
 		return notRecord, "a head with a tick far off"
 	}
-	next, n, nextSize, what := parseFrame(b[n+size:])
+	next, n, nextSize, what := ParseHead(b[n+size:])
 	switch {
-	case what != "" || nextSize > maxRecord:
+	case what != "" || nextSize > MaxSize:
 		return notRecord, "a record of an unknown kind, behind which none follows"
 	case n == 0:
 		return needMore, ""
-	case next.command >= cmdCompressed || next.command == cmdStop && f.command == cmdStop || !next.near(r.signOn.tick) && !next.near(f.tick):
+	case next.Command >= cmdCompressed || next.Command == CmdStop && f.Command == CmdStop || !next.near(r.signOn.tick) && !next.near(f.Tick):
 		return notRecord, "a record of an unknown kind, behind which none follows"
 	}
 	return isRecord, ""
 }
 
 // believeAtEnd judges a head behind which nothing more is there for now.
-func (r *recordReader) believeAtEnd(b []byte) bool {
-	_, n, size, what := parseFrame(b)
+func (r *Reader) believeAtEnd(b []byte) bool {
+	_, n, size, what := ParseHead(b)
 	return what == "" && n > 0 && len(b) == n+size
 }
 
 // astray reports whether a head, which looks like one, is none after all: what it announces cannot be in the record, and no
 // other head follows.
-func (r *recordReader) astray(f *frame, payload, rest []byte) bool {
-	if r.header.alpha() || f.command >= uint32(len(commandNames)) || f.fits(payload) {
+func (r *Reader) astray(f *Head, payload, rest []byte) bool {
+	if r.Header.Alpha() || f.Command >= uint32(len(commandNames)) || f.fits(payload) {
 		return false
 	}
-	next, n, size, what := parseFrame(rest)
-	return what != "" || n > 0 && (size > maxRecord || !next.usual(r.signOn.tick) && !next.usual(f.tick))
+	next, n, size, what := ParseHead(rest)
+	return what != "" || n > 0 && (size > MaxSize || !next.usual(r.signOn.tick) && !next.usual(f.Tick))
 }
 
 // search skips what begins no chain of records.
-func (r *recordReader) search(b []byte) verdict {
+func (r *Reader) search(b []byte) verdict {
 	for i := range b {
 		switch v := chained(b[i:], r.signOn.tick); v {
 		case isRecord, needMore:
@@ -213,8 +213,8 @@ func (r *recordReader) search(b []byte) verdict {
 }
 
 // surely skips to where a chain of records begins for certain, over what might be one if more came.
-func (r *recordReader) surely() bool {
-	b := r.win.Bytes()
+func (r *Reader) surely() bool {
+	b := r.Win.Bytes()
 	if len(b) < r.resync.searched+r.resync.searched/4+1 {
 		return false // there is hardly more than before
 	}
@@ -228,17 +228,17 @@ func (r *recordReader) surely() bool {
 	return false
 }
 
-func (r *recordReader) skip(n int) {
-	r.win.Advance(n)
+func (r *Reader) skip(n int) {
+	r.Win.Advance(n)
 	r.resync.skipped += int64(n)
-	r.work += int64(n)
+	r.Work += int64(n)
 }
 
 // passOver looks for records behind the one that begins where the window does, which is larger than what is there: its size
 // may be damaged. It reports whether there are some, to which align leads then.
-func (r *recordReader) passOver(size int) bool {
+func (r *Reader) passOver(size int) bool {
 	at := &r.resync
-	b := r.win.Bytes()
+	b := r.Win.Bytes()
 	if size <= maxChained || !r.signOn.over {
 		return false // such there are, and more of it may come
 	}
