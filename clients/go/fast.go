@@ -94,12 +94,12 @@ var playerDiffKind, inputDiffKind, tickKind = func() (p, i, t *kind) {
 	return p, i, t
 }()
 
-// flat are the fields of a message by number, as they travel, of a message that has varints only and numbers below 16.
-type flat [16]uint64
+// flat holds the fields of a message, by number, as they travel. The message has varints only, with numbers up to 10.
+type flat [11]uint64
 
-// read reads a message. It fails when there is anything in it but varints with numbers up to last. A field that is not there
-// is 0.
-func (f *flat) read(b []byte, last int) bool {
+// read reads a message. It fails when there is anything in it but varints with numbers from 1 to last. A field that is not
+// there is 0.
+func (f *flat) read(b []byte, last byte) bool {
 	i := 0
 	for i+1 < len(b) {
 		tag, v := b[i], uint64(b[i+1])
@@ -108,11 +108,11 @@ func (f *flat) read(b []byte, last int) bool {
 				return false
 			}
 		}
-		number := int(tag >> 3)
-		if tag&7 != byte(protowire.VarintType) || number == 0 || number > last {
+		number := tag >> 3
+		if tag&7 != byte(protowire.VarintType) || number-1 >= last || int(number) >= len(f) {
 			return false
 		}
-		f[number&15] = v
+		f[number] = v
 	}
 	return i == len(b)
 }
