@@ -20,8 +20,8 @@ import (
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/reflection"
 
+	"github.com/replayd/replayd/proto/rawcodec"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
-	"github.com/replayd/replayd/service/frame"
 )
 
 // Limits of the transport. Requests are small; keepalive finds dead connections, heartbeats in the streams keep
@@ -67,7 +67,7 @@ func NewDaemon(s *Server, reg prometheus.Registerer, options ...grpc.ServerOptio
 	}
 	// Recovery is the innermost, so that the others see the status that a panic became.
 	all := append([]grpc.ServerOption{
-		grpc.ForceServerCodecV2(frame.Codec()),
+		grpc.ForceServerCodecV2(rawcodec.New()),
 		grpc.ChainUnaryInterceptor(
 			metrics.UnaryServerInterceptor(), s.Gate.UnaryInterceptor, s.limitCalls, recovery.UnaryServerInterceptor(recovered)),
 		grpc.ChainStreamInterceptor(

@@ -9,8 +9,8 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/replayd/replayd/proto/rawcodec"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
-	"github.com/replayd/replayd/service/frame"
 )
 
 // uploadPart is how much is sent at once.
@@ -27,7 +27,7 @@ func (c *Client) Decode(ctx context.Context, r io.Reader, req *replaydv1.StreamE
 	s := &Stream{ctx: ctx, req: clone(req), retry: Retry{Never: true}, done: sending.Wait}
 	s.open = func(ctx context.Context, cancel context.CancelCauseFunc) (grpc.ClientStream, error) {
 		call, err := c.conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true},
-			replaydv1.ReplayService_DecodeReplay_FullMethodName, grpc.ForceCodecV2(frame.Codec()))
+			replaydv1.ReplayService_DecodeReplay_FullMethodName, grpc.ForceCodecV2(rawcodec.New()))
 		if err != nil {
 			return nil, err
 		}

@@ -8,8 +8,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
 
+	"github.com/replayd/replayd/proto/eventjson"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
-	"github.com/replayd/replayd/service/eventjson"
 )
 
 // format is what the .proto says of a format's events, prepared for reading them without unmarshalling. It never changes.

@@ -12,8 +12,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/replayd/replayd/proto/rawcodec"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
-	"github.com/replayd/replayd/service/frame"
 )
 
 // Events streams the events of a replay, one by one. The iterator ends behind the last event, or with the first error;
@@ -71,7 +71,7 @@ func (c *Client) Stream(ctx context.Context, req *replaydv1.StreamEventsRequest)
 	s.open = func(ctx context.Context, _ context.CancelCauseFunc) (grpc.ClientStream, error) {
 		conn = c.conn.current()
 		call, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true},
-			replaydv1.ReplayService_StreamEvents_FullMethodName, grpc.ForceCodecV2(frame.Codec()))
+			replaydv1.ReplayService_StreamEvents_FullMethodName, grpc.ForceCodecV2(rawcodec.New()))
 		if err != nil {
 			return nil, err
 		}
@@ -235,7 +235,7 @@ func (s *Stream) session(take func(Response) bool) error {
 		if begun { // until the start the daemon may be seeking, or there may be nothing to follow yet
 			dog.start()
 		}
-		var raw frame.Raw
+		var raw rawcodec.Message
 		err := call.RecvMsg(&raw)
 		dog.stop()
 		switch {

@@ -25,9 +25,9 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/replayd/replayd/proto/rawcodec"
 	teehistorianv1 "github.com/replayd/replayd/proto/replayd/teehistorian/v1"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
-	"github.com/replayd/replayd/service/frame"
 	"github.com/replayd/replayd/service/streamtest"
 )
 
@@ -206,7 +206,7 @@ func (f *follower) run(ctx context.Context, c streamtest.Client, req *replaydv1.
 		return
 	}
 	for {
-		var raw frame.Raw
+		var raw rawcodec.Message
 		if err := s.RecvMsg(&raw); err != nil {
 			return
 		}
@@ -581,7 +581,7 @@ func BenchmarkFile(b *testing.B) {
 		}
 		var last []byte
 		for {
-			var raw frame.Raw
+			var raw rawcodec.Message
 			if err := s.RecvMsg(&raw); err != nil {
 				if err != io.EOF { //nolint:errorlint // as gRPC returns it
 					b.Fatal(err)

@@ -9,8 +9,8 @@ import (
 	"path"
 	"reflect"
 
+	"github.com/replayd/replayd/proto/eventjson"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
-	"github.com/replayd/replayd/service/eventjson"
 )
 
 type catCmd struct {

@@ -10,9 +10,9 @@ import (
 
 	"google.golang.org/protobuf/encoding/protojson"
 
+	"github.com/replayd/replayd/proto/eventjson"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service"
-	"github.com/replayd/replayd/service/eventjson"
 )
 
 type infoCmd struct {

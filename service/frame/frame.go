@@ -1,15 +1,14 @@
 // Package frame makes and sends responses of a stream as ready bytes. The events of a batch are wire bytes already; a
-// Frame puts the envelope before them, and Codec hands it to gRPC without marshalling or copying. What goes over the
+// Frame puts the envelope before them, and rawcodec hands it to gRPC without marshalling or copying. What goes over the
 // network is ordinary protobuf of the .proto, so that every client just works.
 package frame
 
 import (
-	"google.golang.org/grpc/encoding"
-	"google.golang.org/grpc/encoding/proto" // registers the codec that Codec falls back to
 	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/proto/rawcodec"
 	"github.com/replayd/replayd/service/encode/wire"
 )
 
@@ -25,11 +24,16 @@ type Frame struct {
 // Buffer returns the frame's bytes in one piece. The caller frees it.
 func (f *Frame) Buffer() mem.Buffer { return f.bytes.MaterializeToBuffer(mem.DefaultBufferPool()) }
 
+// WireBytes implements [rawcodec.Marshaled]: sending a frame consumes it.
+func (f *Frame) WireBytes() mem.BufferSlice { return f.bytes }
+
 // Len is the number of the frame's bytes.
 func (f *Frame) Len() int { return f.bytes.Len() }
 
 // Free gives the frame's buffers back.
 func (f *Frame) Free() { f.bytes.Free() }
+
+var _ rawcodec.Marshaled = (*Frame)(nil)
 
 // Head is the envelope of a batch.
 type Head struct {
@@ -93,28 +97,4 @@ func (h *Head) appendPositions(b []byte) []byte {
 		b = wire.Varint(b, uint64(p.Index))
 	}
 	return b
-}
-
-// Codec is gRPC's protobuf codec, but that it passes a *Frame, to be sent, and a *Raw, to be received, through as they
-// are. Sending a Frame consumes it.
-func Codec() encoding.CodecV2 { return codec{encoding.GetCodecV2(proto.Name)} }
-
-type codec struct{ encoding.CodecV2 }
-
-func (c codec) Marshal(v any) (mem.BufferSlice, error) {
-	if f, ok := v.(*Frame); ok {
-		return f.bytes, nil
-	}
-	return c.CodecV2.Marshal(v)
-}
-
-// Raw receives a message as its wire bytes, in a client whose codec is Codec.
-type Raw struct{ Bytes []byte }
-
-func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
-	if r, ok := v.(*Raw); ok {
-		r.Bytes = data.Materialize()
-		return nil
-	}
-	return c.CodecV2.Unmarshal(data, v)
 }

@@ -15,9 +15,9 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/dynamicpb"
 
+	"github.com/replayd/replayd/proto/eventjson"
 	optionsv1 "github.com/replayd/replayd/proto/replayd/options/v1"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
-	"github.com/replayd/replayd/service/eventjson"
 )
 
 // lists are the event lists of all formats.

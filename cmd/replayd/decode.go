@@ -16,10 +16,11 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/replayd/replayd/proto/eventjson"
+	"github.com/replayd/replayd/proto/rawcodec"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service"
 	"github.com/replayd/replayd/service/catalog"
-	"github.com/replayd/replayd/service/eventjson"
 	"github.com/replayd/replayd/service/frame"
 	"github.com/replayd/replayd/service/source"
 	"github.com/replayd/replayd/service/stream"
@@ -40,7 +41,7 @@ func (t *target) stream(ctx context.Context, req *replaydv1.StreamEventsRequest,
 	defer func() { _ = conn.Close() }()
 	desc := &grpc.StreamDesc{ServerStreams: true}
 	s, err := conn.NewStream(ctx, desc, replaydv1.ReplayService_StreamEvents_FullMethodName,
-		grpc.ForceCodecV2(frame.Codec()))
+		grpc.ForceCodecV2(rawcodec.New()))
 	if err != nil {
 		return err
 	}
@@ -51,7 +52,7 @@ func (t *target) stream(ctx context.Context, req *replaydv1.StreamEventsRequest,
 		return err
 	}
 	for {
-		var raw frame.Raw
+		var raw rawcodec.Message
 		if err := s.RecvMsg(&raw); err != nil {
 			if errors.Is(err, io.EOF) {
 				return nil
