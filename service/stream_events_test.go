@@ -3,8 +3,6 @@ package service_test
 import (
 	"bytes"
 	"compress/gzip"
-	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,12 +14,9 @@ import (
 
 	"github.com/replayd/replayd/decoders"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
-	"github.com/replayd/replayd/service"
 	"github.com/replayd/replayd/service/cursor"
 	"github.com/replayd/replayd/service/streamtest"
-)
-
-// The samples that most tests use.
+) // The samples that most tests use.
 var (
 	finishedSample = samples("teehistorian", "finished", "4fa04b32-db1c-48f1-b0fe-ea831e23f409.teehistorian")
 	killedSample   = samples("teehistorian", "killed", "d3a324eb-75e3-43b2-8684-d2cb343e85ec.teehistorian")
@@ -437,140 +432,6 @@ func TestSequenceGoesOn(t *testing.T) {
 	check(t, streamtest.History{d.Session(timeout(t), req, nil)}, []streamtest.Replay{want}, streamtest.Options{Sequence: sequence})
 }
 
-// TestAllFormats streams every sample of every format, whole, twice, in batches of several sizes, and resumed at
-// several places.
-func TestAllFormats(t *testing.T) {
-	dir := samples()
-	d := start(t, dir)
-	list, err := d.client.ListReplays(timeout(t), &replaydv1.ListReplaysRequest{PageSize: 1000})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(list.GetReplays()) < 5 {
-		t.Fatalf("only %d samples", len(list.GetReplays()))
-	}
-	for _, replay := range list.GetReplays() {
-		t.Run(replay.GetName(), func(t *testing.T) {
-			if !decoded(replay.GetFormat()) {
-				t.Skipf("%v is not decoded yet", replay.GetFormat())
-			}
-			whole := func(size uint32) []string {
-				req := &replaydv1.StreamEventsRequest{Replay: replay.GetName(), MaxBatchEvents: size}
-				s := d.Session(timeout(t), req, nil)
-				again := d.Session(timeout(t), req, nil)
-				if !slices.EqualFunc(s.Responses, again.Responses, bytes.Equal) || fmt.Sprint(s.Err) != fmt.Sprint(again.Err) {
-					t.Errorf("batches of %d: other bytes the second time, or another end: %v, %v", size, s.Err, again.Err)
-				}
-				if s.Err != nil { // of a sample that is broken on purpose
-					explainFailure(t, s.Err)
-				}
-				events, err := streamtest.History{s}.Events()
-				if err != nil {
-					t.Fatal(err)
-				}
-				return events
-			}
-			want := streamtest.Replay{Identity: identity(t, d, replay.GetName()), Events: whole(4096)}
-			for _, size := range []uint32{1, 7, 512} {
-				if got := whole(size); !slices.Equal(got, want.Events) {
-					t.Errorf("batches of %d have other events: %d instead of %d", size, len(got), len(want.Events))
-				}
-			}
-			for _, size := range []uint32{1, 7, 512} {
-				req := &replaydv1.StreamEventsRequest{Replay: replay.GetName(), MaxBatchEvents: size}
-				begun := d.Session(timeout(t), req, nil)
-				cuts := 60
-				if streamtest.Race {
-					cuts = 10
-				}
-				step := max(1, len(begun.Responses)/cuts)
-				for n := 1; n <= len(begun.Responses); n += step {
-					h := streamtest.History{{Responses: begun.Responses[:n], Cut: true}}
-					h = append(h, d.Session(timeout(t), streamtest.Resumed(req, h), nil))
-					check(t, h, []streamtest.Replay{want}, streamtest.Options{})
-					if t.Failed() {
-						t.Fatalf("batches of %d, resumed after %d of %d responses", size, n, len(begun.Responses))
-					}
-				}
-			}
-			for _, n := range []uint32{1, 10, 1_000_000} {
-				req := &replaydv1.StreamEventsRequest{
-					Replay: replay.GetName(), Start: &replaydv1.Start{At: &replaydv1.Start_LastEvents{LastEvents: n}},
-				}
-				check(t, streamtest.History{d.Session(timeout(t), req, nil)}, []streamtest.Replay{want},
-					streamtest.Options{From: max(0, len(want.Events)-int(n))})
-			}
-		})
-	}
-}
-
-// corpusVariable asks for all files of the corpus; otherwise every seventh is looked at.
-const corpusVariable = "CORPUS"
-
-// TestCorpus streams files of the corpus, of the formats that recordings are not of, in batches of two sizes, and resumes
-// them at some places.
-func TestCorpus(t *testing.T) {
-	every, largest := 7, int64(20<<20)
-	if streamtest.Race {
-		every, largest = 50, 1<<20
-	}
-	if os.Getenv(corpusVariable) == "all" {
-		every = 1
-	}
-	for _, format := range []string{"datafile", "dem", "sc2replay"} {
-		corpus := filepath.Join("..", "..", "shared", "corpus", format)
-		if !exists(corpus) {
-			t.Skip("the corpus is not here")
-		}
-		d := start(t, corpus)
-		list, err := d.client.ListReplays(timeout(t), &replaydv1.ListReplaysRequest{PageSize: 1000})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i, replay := range list.GetReplays() {
-			if i%every != 0 || replay.GetSizeBytes() > largest {
-				continue
-			}
-			t.Run(format+"/"+replay.GetName(), func(t *testing.T) {
-				req := &replaydv1.StreamEventsRequest{Replay: replay.GetName(), MaxBatchEvents: 4096}
-				whole := d.Session(timeout(t), req, nil)
-				if len(whole.Responses) == 0 {
-					explainFailure(t, whole.Err)
-					return
-				}
-				events, err := streamtest.History{whole}.Events()
-				if err != nil {
-					t.Fatal(err)
-				}
-				want := []streamtest.Replay{{Identity: identity(t, d, replay.GetName()), Events: events}}
-				req.MaxBatchEvents = uint32(len(events)/50 + 1)
-				parts := d.Session(timeout(t), req, nil)
-				check(t, streamtest.History{parts}, want, streamtest.Options{})
-				if fmt.Sprint(whole.Err) != fmt.Sprint(parts.Err) {
-					t.Errorf("one ends by %v, the other by %v", whole.Err, parts.Err)
-				}
-				for n := 1; n <= len(parts.Responses); n += 1 + len(parts.Responses)/3 {
-					h := streamtest.History{{Responses: parts.Responses[:n], Cut: true}}
-					h = append(h, d.Session(timeout(t), streamtest.Resumed(req, h), nil))
-					check(t, h, want, streamtest.Options{})
-					if t.Failed() {
-						t.Fatalf("resumed after %d of %d responses", n, len(parts.Responses))
-					}
-				}
-			})
-		}
-	}
-}
-
-func decoded(f replaydv1.Format) bool {
-	for _, c := range service.Codecs() {
-		if replaydv1.Format(c.Format) == f {
-			return true
-		}
-	}
-	return false
-}
-
 func identity(t *testing.T, d *daemon, replay string) string {
 	t.Helper()
 	s := d.Session(timeout(t), &replaydv1.StreamEventsRequest{Replay: replay}, func(*replaydv1.StreamEventsResponse) bool { return false })
@@ -582,79 +443,6 @@ func identity(t *testing.T, d *daemon, replay string) string {
 		t.Fatal(err)
 	}
 	return r.GetStart().GetReplay().GetIdentity()
-}
-
-// TestUnary calls what is no stream.
-func TestUnary(t *testing.T) {
-	d := start(t, samples())
-	ctx := context.Background()
-
-	var names []string
-	for token := ""; ; {
-		page, err := d.client.ListReplays(ctx, &replaydv1.ListReplaysRequest{PageSize: 2, PageToken: token})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, r := range page.GetReplays() {
-			names = append(names, r.GetName())
-			if r.GetSizeBytes() == 0 || r.GetModifyTime() == nil || r.GetFormat() == 0 {
-				t.Errorf("%v says too little", r)
-			}
-		}
-		if token = page.GetNextPageToken(); token == "" {
-			break
-		}
-		if len(page.GetReplays()) != 2 {
-			t.Errorf("a page of %d", len(page.GetReplays()))
-		}
-	}
-	if !slices.IsSorted(names) || len(names) < 5 {
-		t.Errorf("names %q", names)
-	}
-
-	only, err := d.client.ListReplays(ctx, &replaydv1.ListReplaysRequest{
-		Directory: name("teehistorian"), Formats: []replaydv1.Format{replaydv1.Format_FORMAT_TEEHISTORIAN},
-	})
-	if err != nil || len(only.GetReplays()) != 6 {
-		t.Errorf("teehistorian alone: %v, %v", only, err)
-	}
-
-	got, err := d.client.GetReplay(ctx, &replaydv1.GetReplayRequest{
-		Replay: name("teehistorian", "finished", filepath.Base(finishedSample)),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if r := got.GetReplay(); r.GetIdentity() != goodIdentity || r.GetMapName() == "" || r.GetTeehistorian().GetGameUuid() == "" ||
-		r.GetTicksPerSecond() != 50 || r.GetStartTime() == nil {
-		t.Errorf("got %v", r)
-	}
-
-	info, err := d.client.GetServerInfo(ctx, &replaydv1.GetServerInfoRequest{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if info.GetVersion() != "test" || len(info.GetFormats()) != len(service.Codecs()) || info.GetLimits().GetMaxStreams() != 1024 ||
-		info.GetLimits().GetMaxBatchEvents() != 16384 || len(info.GetRoots()) != 1 || info.GetRoots()[0].GetAlias() != alias {
-		t.Errorf("got %v", info)
-	}
-	for _, f := range info.GetFormats() {
-		for _, k := range f.GetKinds() {
-			if k.GetName() == "" {
-				t.Errorf("kinds of %v: %v", f.GetFormat(), f.GetKinds())
-			}
-			if columns := k.GetName() == "player_diff" || k.GetName() == "input_diff"; columns && !k.GetColumns() ||
-				columns && !slices.Equal(k.GetConditions(), []string{"players"}) {
-				t.Errorf("got %v", k)
-			}
-			if k.GetName() == "entity_updated" && !slices.Equal(k.GetConditions(), []string{"dem.classes", "dem.fields"}) {
-				t.Errorf("got %v", k)
-			}
-		}
-		if len(f.GetKinds()) == 0 {
-			t.Errorf("no kinds of %v", f.GetFormat())
-		}
-	}
 }
 
 // TestSmallDelay only shows that a batch that waits is sent all the same at the end.

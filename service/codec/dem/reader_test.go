@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -27,9 +26,7 @@ import (
 	encoder "github.com/replayd/replayd/service/codec/dem"
 	"github.com/replayd/replayd/service/filter"
 	"github.com/replayd/replayd/service/source"
-)
-
-// files calls f for the sample and for some demos of the corpus, if that is there.
+) // files calls f for the sample and for some demos of the corpus, if that is there.
 func files(t *testing.T, f func(t *testing.T, data []byte)) {
 	t.Helper()
 	t.Run("sample", func(t *testing.T) { f(t, demtest.Sample()) })
@@ -247,71 +244,6 @@ func TestHeld(t *testing.T) {
 	}
 }
 
-func TestFilter(t *testing.T) {
-	list := func(f ...*replaydv1.EventFilter) []*replaydv1.EventFilter { return f }
-	ticks := func(low, high int32) *replaydv1.TickRange { return &replaydv1.TickRange{Min: &low, Max: &high} }
-	class := func(s stream, i int) string {
-		ev := s.list[i]
-		for _, e := range []interface{ GetClass() uint32 }{
-			ev.GetEntityUpdated(), ev.GetEntityCreated(), ev.GetEntityEntered(), ev.GetEntityLeft(), ev.GetEntityDeleted(),
-		} {
-			if !reflect.ValueOf(e).IsNil() {
-				return s.names[i][e.GetClass()]
-			}
-		}
-		return ""
-	}
-	for _, test := range []struct {
-		name             string
-		include, exclude []*replaydv1.EventFilter
-		keep             func(s stream, i int) bool
-	}{
-		{"kinds", list(&replaydv1.EventFilter{Kinds: []string{"combat_log", "chat"}}), nil, func(s stream, i int) bool {
-			return s.list[i].GetCombatLog() != nil || s.list[i].GetChat() != nil
-		}},
-		{"class", list(&replaydv1.EventFilter{Dem: &replaydv1.DemFilter{Classes: []string{"CDOTAGame*"}}}), nil, func(s stream, i int) bool {
-			return class(s, i) == "CDOTAGamerulesProxy"
-		}},
-		{"class or kind", list(&replaydv1.EventFilter{Dem: &replaydv1.DemFilter{Classes: []string{"CEvery????g"}}, Kinds: []string{"entity_created"}}, &replaydv1.EventFilter{Kinds: []string{"tick"}}), nil, func(s stream, i int) bool {
-			return s.list[i].GetEntityCreated() != nil && class(s, i) == "CEverything" || s.list[i].GetTick() != nil
-		}},
-		{"player", list(&replaydv1.EventFilter{Players: []int32{5}}), nil, func(s stream, i int) bool {
-			return s.list[i].GetChatEvent() != nil
-		}},
-		{"ticks", list(&replaydv1.EventFilter{Ticks: ticks(2, 4)}), nil, func(s stream, i int) bool {
-			return s.list[i].GetAtTick() >= 2 && s.list[i].GetAtTick() <= 4
-		}},
-		{"not", nil, list(&replaydv1.EventFilter{Dem: &replaydv1.DemFilter{Classes: []string{"CEverything"}}}), func(s stream, i int) bool {
-			return class(s, i) != "CEverything"
-		}},
-		{"not a kind", nil, list(&replaydv1.EventFilter{Kinds: []string{"entity_updated"}}), func(s stream, i int) bool {
-			return s.list[i].GetEntityUpdated() == nil
-		}},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			data := demtest.Sample()
-			all, _ := read(t, open(t, data, codec.Options{}), 512)
-			f, err := filter.Compile(&encoder.Codec.Filters, test.include, test.exclude)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, err := read(t, open(t, data, codec.Options{Filter: f}), 512)
-			if !errors.Is(err, io.EOF) {
-				t.Fatal(err)
-			}
-			var want []string
-			for i := range all.list {
-				if test.keep(all, i) {
-					want = append(want, all.events[i])
-				}
-			}
-			if len(want) == 0 || !slices.Equal(got.events, want) {
-				t.Errorf("%d events, want %d", len(got.events), len(want))
-			}
-		})
-	}
-}
-
 // TestClientTicks: the sign-on part of a client's recording has ticks of the server, which are larger than those of the
 // packets that follow. It lies before all ticks nevertheless.
 func TestClientTicks(t *testing.T) {
@@ -373,45 +305,6 @@ func TestSummarize(t *testing.T) {
 	r.Summarize(&end)
 	if s := end.GetDem(); s.GetEntityMismatches() != 1 || s.GetFaults() != 2 || s.GetEntityUpdates() < 10 {
 		t.Errorf("%v", s)
-	}
-}
-
-// TestFieldFilter: events of entities are narrowed to the fields that are asked for.
-func TestFieldFilter(t *testing.T) {
-	f, err := filter.Compile(&encoder.Codec.Filters, []*replaydv1.EventFilter{
-		{Kinds: []string{"entity_updated"}, Dem: &replaydv1.DemFilter{Fields: []string{"m_iU*"}}},
-		{Kinds: []string{"entity_created"}, Dem: &replaydv1.DemFilter{Classes: []string{"CEverything"}, Fields: []string{"m_items.*"}}},
-		{Kinds: []string{"chat"}},
-	}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, _ := read(t, open(t, demtest.Sample(), codec.Options{Filter: f}), 512)
-	var fields []string
-	chats := 0
-	for i, ev := range got.list {
-		switch e := ev.GetKind().(type) {
-		case *demv1.Event_EntityUpdated:
-			for _, v := range e.EntityUpdated.GetFields() {
-				fields = append(fields, "updated "+got.names[i][v.GetField()])
-			}
-		case *demv1.Event_EntityCreated:
-			for _, v := range e.EntityCreated.GetFields() {
-				fields = append(fields, "created "+got.names[i][v.GetField()])
-			}
-		case *demv1.Event_Chat:
-			chats++
-		default:
-			t.Errorf("event %v", ev)
-		}
-	}
-	want := []string{
-		"created m_items.0000.m_nID", "created m_items.0001.m_szName", "created m_items.0001.m_vecTags",
-		"created m_items.0001.m_vecTags.0000", "updated m_iUint", "updated m_iUint",
-		"updated m_iUint", // to what could not be read
-	}
-	if !slices.Equal(fields, want) || chats != 4 {
-		t.Errorf("fields %q, %d chats", fields, chats)
 	}
 }
 
@@ -566,34 +459,6 @@ func TestFillDoesNotAllocate(t *testing.T) {
 	}
 }
 
-func TestRedact(t *testing.T) {
-	for _, test := range []struct {
-		text, want string
-		redacted   bool
-	}{
-		{"say hello", "say hello", false},
-		{"password hunter2", "password", true},
-		{"RCON_password hunter2", "RCON_password", true},
-		{"echo a;connect 1.2.3.4; password x", "echo", true},
-		{"disconnect", "disconnect", false},
-	} {
-		d := demtest.New()
-		d.Record(demtest.CmdFileHeader, -1, demtest.Proto(nil).Text(1, "PBDEMS2"))
-		d.Record(demtest.CmdConsoleCmd, 1, demtest.Proto(nil).Text(1, test.text))
-		for _, reveal := range []bool{false, true} {
-			s, _ := read(t, open(t, d.Bytes(), codec.Options{RevealSecrets: reveal}), 10)
-			c := s.list[len(s.list)-1].GetConsoleCmd()
-			want, redacted := test.want, test.redacted
-			if reveal {
-				want, redacted = test.text, false
-			}
-			if c.GetText() != want || c.GetRedacted() != redacted {
-				t.Errorf("%q (revealed: %v) is told as %v", test.text, reveal, c)
-			}
-		}
-	}
-}
-
 // TestHealth: the beginning and the end of a stream say which types nobody knows, and the end what that cost, whatever the
 // filter lets through.
 func TestHealth(t *testing.T) {
@@ -652,27 +517,5 @@ func TestHealth(t *testing.T) {
 				t.Errorf("%d faults of %d", faults, s.GetFaults())
 			}
 		})
-	}
-}
-
-// TestCvarSecrets: variables that hold passwords are told without their values.
-func TestCvarSecrets(t *testing.T) {
-	for _, reveal := range []bool{false, true} {
-		got, _ := read(t, open(t, demtest.Sample(), codec.Options{RevealSecrets: reveal}), 100)
-		seen := 0
-		for _, ev := range got.list {
-			c := ev.GetServerCvar()
-			if c == nil {
-				continue
-			}
-			seen++
-			password := c.GetName() == "sv_password"
-			if c.GetRedacted() != (password && !reveal) || (c.GetValue() == "") != c.GetRedacted() {
-				t.Errorf("with secrets %v: %v", reveal, c)
-			}
-		}
-		if seen != 2 {
-			t.Errorf("%d variables", seen)
-		}
 	}
 }
