@@ -13,7 +13,7 @@ import (
 	"github.com/replayd/replayd/service/source"
 )
 
-// describeInfo is what the file system tells of a replay.
+// describeInfo returns what the file system says of a replay.
 func describeInfo(info *source.Info) *replaydv1.Replay {
 	r := &replaydv1.Replay{
 		Name: info.Name, Format: formats.to[info.Format], SizeBytes: max(info.Size, 0),
@@ -36,7 +36,7 @@ func input(ctx context.Context, file *source.File, c *codec.Codec) (source.Input
 	return file.Input(), nil
 }
 
-// Describe tells of an opened replay what can be told without decoding all of it.
+// Describe returns the description of an opened replay, as far as it is known without decoding all of it.
 func Describe(ctx context.Context, file *source.File) (*replaydv1.Replay, error) {
 	if err := file.Recognized(); err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func Describe(ctx context.Context, file *source.File) (*replaydv1.Replay, error)
 	return r, c.Describe(ctx, in, r)
 }
 
-// describeEntry is what the index knows of a replay.
+// describeEntry returns what the index knows of a replay.
 func (s *Server) describeEntry(e *index.Entry) *replaydv1.Replay {
 	r := describeInfo(&e.Info)
 	r.State = states.to[s.index.StateOf(e, time.Now())]

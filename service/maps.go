@@ -46,7 +46,7 @@ func newMaps(c *catalog.Catalog, x *index.Index) *maps {
 	return &maps{catalog: c, index: x, sums: map[mapKey]mapSum{}}
 }
 
-// find returns the name of the map of a game, or nothing. Maps are told by their SHA-256; games before DDNet 11.2 name
+// find returns the name of the map of a game, or nothing. Maps are identified by their SHA-256; games before DDNet 11.2 name
 // only size and CRC-32.
 func (m *maps) find(ctx context.Context, r *replaydv1.Replay) (string, error) {
 	game := r.GetTeehistorian()

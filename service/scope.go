@@ -11,10 +11,10 @@ import (
 	"github.com/replayd/replayd/service/stream"
 )
 
-// What a caller may not see is to him as if it were not there: it is refused with the words of a missing file, and what
+// What a caller may not see is treated as if it were not there: it is refused with the words of a missing file, and what
 // leads to it (cursors, successors, searches, maps, players of earlier games) leads nowhere.
 
-// scopeOf is which roots the caller may see.
+// scopeOf returns the roots that the caller may see.
 func scopeOf(ctx context.Context) index.Scope { return access.Of(ctx).Roots() }
 
 // seen returns the error of a missing file for one that the caller may not see.
@@ -43,7 +43,7 @@ func formatsSeen(ctx context.Context, asked []decoders.Format) []decoders.Format
 	return list
 }
 
-// rosterSeen is index.Roster for a caller: nothing where one of the games that may have told it is not for him to see.
+// rosterSeen is index.Roster for a caller: nil if the caller may not see one of the games that it may come from.
 func (s *Server) rosterSeen(ctx context.Context, g *access.Grant, identity string) []byte {
 	const most = 64 // more games back nobody looks
 	for at, n := identity, 0; g.Roots() != nil && at != "" && n < most; n++ {
@@ -59,18 +59,18 @@ func (s *Server) rosterSeen(ctx context.Context, g *access.Grant, identity strin
 	return s.index.Roster(ctx, identity)
 }
 
-// standingSeen is what a caller is told of how a replay stands that is followed for all together.
+// standingSeen returns as much of the standing of a shared replay as a caller may see.
 func standingSeen(g *access.Grant, standing stream.Standing) stream.Standing {
 	w := standing.Waiting
 	if w == nil || g.Roots() == nil {
 		return standing
 	}
-	told := &replaydv1.Waiting{WaitingFor: w.GetWaitingFor()}
+	visible := &replaydv1.Waiting{WaitingFor: w.GetWaitingFor()}
 	for _, name := range w.GetLikelySuccessors() {
 		if g.Reaches(name) {
-			told.LikelySuccessors = append(told.LikelySuccessors, name)
+			visible.LikelySuccessors = append(visible.LikelySuccessors, name)
 		}
 	}
-	standing.Waiting = told
+	standing.Waiting = visible
 	return standing
 }

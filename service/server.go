@@ -29,11 +29,11 @@ import (
 type Config struct {
 	// Catalog finds replays. Required.
 	Catalog *catalog.Catalog
-	// Log is told what goes wrong and who calls. Required.
+	// Log gets what goes wrong and who calls. Required.
 	Log *slog.Logger
 	// Gate lets callers in. Nil lets in everybody.
 	Gate *access.Gate
-	// Version is told to clients.
+	// Version is the server's, which clients can ask for.
 	Version string
 	// Admission limits what callers take. Nil limits nothing but the number of streams, to MaxStreams.
 	Admission *admission.Control
@@ -43,22 +43,22 @@ type Config struct {
 	SendTimeout time.Duration
 	// UploadTimeout is how long an upload waits for its client. Default 1 minute.
 	UploadTimeout time.Duration
-	// MaxStreams is how many streams may run at once; it is told to clients. Default 1024.
+	// MaxStreams is how many streams may run at once; clients can ask for it. Default 1024.
 	MaxStreams int
-	// MaxInflated is how many bytes a compressed replay may inflate to; it is told to clients. The catalog enforces it.
+	// MaxInflated is how many bytes a compressed replay may inflate to; clients can ask for it. The catalog enforces it.
 	MaxInflated int64
 	// MaxUpload is how many bytes an upload may have. Default 1 GiB.
 	MaxUpload int64
 	// RevealSecrets delivers what is otherwise redacted.
 	RevealSecrets bool
-	// Watcher tells when files change. Without one nothing can be followed.
+	// Watcher notifies of files that change. Without one nothing can be followed.
 	Watcher *watch.Watcher
 	// IndexPath is the file in which what is known of the replays outlives the process. Empty keeps it in memory alone.
 	IndexPath string
 	// IndexDepth is how many directories deep roots are looked into. Default 32.
 	IndexDepth int
 	// SurveyBudget is which share of one processor decoding replays in the background may take, 0 to 1: for what headers do not
-	// tell. With 0 that is not told.
+	// say. With 0 nothing is decoded, and that stays unknown.
 	SurveyBudget float64
 	// CheckpointBytes is how much memory states of decoders may take, which make starts in the middle of large replays
 	// fast. Default 64 MiB.

@@ -31,8 +31,8 @@ const errorDomain = "replayd.dev"
 // drainRetry is when a client should try again that met a server shutting down, or a full disk.
 const drainRetry = 2 * time.Second
 
-// fault is an error that knows what clients are told of it. It is the one error of this package that does; those of the
-// packages below become one in faultOf. Handlers return errors as they are, and fail converts them.
+// fault is an error with the status that clients get. It is the only such error of this package; errors of the packages below
+// become one in faultOf. Handlers return errors as they are, and fail converts them.
 type fault struct {
 	code    codes.Code
 	reason  replaydv1.ErrorReason
@@ -129,7 +129,7 @@ func statusOf(err error, replay string, unexpected func(error) string) error {
 	return f.GRPCStatus().Err()
 }
 
-// faultOf returns what clients are told of an error of the packages below, nil for one whose cause is not known.
+// faultOf returns the fault for an error of the packages below, nil for one whose cause is not known.
 func faultOf(err error, replay string) *fault {
 	if errors.Is(err, catalog.ErrOutside) || errors.Is(err, source.ErrIrregular) {
 		err = catalog.NotFound(replay) // what lies outside is nobody's business, nor that something does
@@ -219,7 +219,7 @@ func unrecognized(err error) bool {
 	return ok && decoding.Format == decoders.Unknown && errors.Is(err, decoders.ErrUnsupported)
 }
 
-// causes maps what can go wrong to what clients are told. The first that an error is decides.
+// causes maps errors to the codes and reasons that clients get. The first entry that matches decides.
 var causes = []struct {
 	err    error
 	code   codes.Code

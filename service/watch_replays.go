@@ -115,7 +115,7 @@ func (w *watching) picture(ctx context.Context) error {
 	}
 }
 
-// change is what the client is told of a change, nil when it is nothing to it.
+// change returns what is sent of a change, nil if the request does not ask for its replay.
 func (w *watching) change(c index.Change) *replaydv1.ReplayChange {
 	e := c.Entry
 	if !e.Identified || e.Format == decoders.Unknown || len(w.formats) > 0 && !slices.Contains(w.formats, e.Format) ||

@@ -123,19 +123,19 @@ func (c *Catalog) place(name string) (place, error) {
 	return place{name, c.roots[i], rel}, nil
 }
 
-// validName tells whether a name, or an element of one, can be one. A backslash separates elements on some systems.
+// validName reports whether a name, or an element of one, can be one. A backslash separates elements on some systems.
 func validName(name string) bool { return validPath(name) && !strings.Contains(name, `\`) }
 
-// validPath tells whether a name can be one of a file. fs.ValidPath refuses what is empty or not UTF-8, and elements that
+// validPath reports whether a name can be one of a file. fs.ValidPath refuses what is empty or not UTF-8, and elements that
 // are empty, "." or "..". A NUL ends names for the kernel.
 func validPath(name string) bool {
 	return fs.ValidPath(name) && name != "." && !strings.Contains(name, "\x00")
 }
 
-// hidden tells whether an element of a path begins with ".".
+// hidden reports whether an element of a path begins with ".".
 func hidden(rel string) bool { return strings.HasPrefix(rel, ".") || strings.Contains(rel, "/.") }
 
-// IsDir tells whether a name leads to a directory.
+// IsDir reports whether a name leads to a directory.
 func (c *Catalog) IsDir(name string) (bool, error) {
 	p, err := c.place(name)
 	if err != nil {

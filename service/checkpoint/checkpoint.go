@@ -131,7 +131,7 @@ func (v view) Wanted(offset int64) bool {
 	return offset >= Spacing
 }
 
-// room tells whether no checkpoint is near that offset.
+// room reports whether no checkpoint is near that offset.
 func (r *replay) room(offset int64) bool {
 	i := sort.Search(len(r.points), func(i int) bool { return r.points[i].Position.Offset > offset })
 	before := int64(0)

@@ -128,7 +128,7 @@ type Checkpoints interface {
 	// Last returns the last checkpoint for which before is true. before must be true up to some place in the replay and
 	// false behind it.
 	Last(before func(*Checkpoint) bool) (Checkpoint, bool)
-	// Wanted tells whether a checkpoint at that offset would be kept: whether there is none near it.
+	// Wanted reports whether a checkpoint at that offset would be kept: whether there is none near it.
 	Wanted(offset int64) bool
 	// Add keeps a checkpoint, which the caller gives away.
 	Add(c Checkpoint)
@@ -246,7 +246,7 @@ type Batch struct {
 // batch's other bytes it stays below the 1 MiB that a response may have.
 const MaxEventBytes = 768 << 10
 
-// Full tells that no further event should be added.
+// Full reports whether the batch is full: no further event should be added.
 func (b *Batch) Full() bool {
 	return b.Count >= b.MaxEvents || len(b.Events)+len(b.Tail)+b.Pending >= b.MaxBytes
 }
@@ -258,7 +258,7 @@ func (b *Batch) Share(events []byte, count int) {
 	b.Events, b.Count = slices.Clip(events), count
 }
 
-// Shared tells that Events must not be written, nor its memory be used for anything else.
+// Shared reports whether Events is shared: it must not be written to, and its memory not be reused.
 func (b *Batch) Shared() bool { return b.shared }
 
 // Reset empties the batch and keeps its memory.

@@ -28,7 +28,7 @@ type Cursor struct {
 	Sequence uint64
 	// Tick is the replay's clock at Position.
 	Tick int32
-	// State says that the state at Position was not told yet.
+	// State says that the state at Position was not sent yet.
 	State bool
 }
 
@@ -47,15 +47,15 @@ const MaxLen = 64
 
 const version = 2
 
-// untold is set in the format's byte when the state was not told yet.
-const untold = 0x80
+// stateUnsent is set in the format's byte when the state at the position was not sent yet.
+const stateUnsent = 0x80
 
 // Append appends the cursor's bytes to b and returns the extended slice.
 func (c Cursor) Append(b []byte) []byte {
 	at := len(b)
 	format := byte(c.Format)
 	if c.State {
-		format |= untold
+		format |= stateUnsent
 	}
 	b = append(b, version, format)
 	b = binary.LittleEndian.AppendUint64(b, uint64(c.Replay))
@@ -89,7 +89,7 @@ func Parse(b []byte) (Cursor, error) {
 	if body[0] != version {
 		return c, ErrVersion
 	}
-	c.Format, c.State = decoders.Format(body[1]&^untold), body[1]&untold != 0
+	c.Format, c.State = decoders.Format(body[1]&^stateUnsent), body[1]&stateUnsent != 0
 	c.Replay = Hash(binary.LittleEndian.Uint64(body[2:]))
 	c.Sum = decoders.Sum(binary.LittleEndian.Uint32(body[10:]))
 	rest := body[fixedLen:]

@@ -252,7 +252,7 @@ func (f *Feed) add(s *segment) []*Subscription {
 	return f.subs
 }
 
-// notify tells all subscribers that there is something new. The feed must be locked.
+// notify wakes all subscribers. The feed must be locked.
 func (f *Feed) notify() {
 	for _, s := range f.subs {
 		s.wake()
@@ -328,7 +328,7 @@ func (s *Subscription) Close() {
 // Wake has the subscriber look again.
 func (s *Subscription) Wake() { s.wake() }
 
-// wake tells the subscriber that there is something new.
+// wake has the subscriber look for something new.
 func (s *Subscription) wake() {
 	select {
 	case s.changed <- struct{}{}:

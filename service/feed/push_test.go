@@ -21,7 +21,7 @@ import (
 	"github.com/replayd/replayd/service/streamtest"
 )
 
-// pushed tells whether its caller was called in the goroutine of a feed.
+// pushed reports whether its caller was called in the goroutine of a feed.
 func pushed() bool {
 	var pcs [64]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])

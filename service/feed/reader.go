@@ -84,7 +84,7 @@ func (r *Reader) Push(f func() bool) {
 // Recall implements codec.Pusher.
 func (r *Reader) Recall() { r.sub.leave(nil) }
 
-// Lagging tells that the feed has served the subscriber, but that it has fallen out of what the feed keeps, and reads the
+// Lagging reports that the feed has served the subscriber, but that it has fallen out of what the feed keeps, and reads the
 // file until it has caught up.
 func (r *Reader) Lagging() bool { return r.served && r.own != nil }
 
@@ -190,7 +190,7 @@ func (r *Reader) attach(v *view) bool {
 	return true
 }
 
-// failed tells that the feed ended, but neither by the replay's own account nor because nothing more will come.
+// failed reports that the feed ended, but neither by the replay's own account nor because nothing more will come.
 func (v *view) failed() bool {
 	return v.ended != nil && !errors.Is(v.ended, errLost) && !errors.Is(v.ended, io.EOF)
 }

@@ -18,7 +18,7 @@ type Outbox struct {
 	waiting receipts
 }
 
-// Empty tells that no frame waits to be written. A client to whom nothing waits to be written can be sent the next frame
+// Empty reports that no frame waits to be written. A client to whom nothing waits to be written can be sent the next frame
 // without waiting: it holds nothing back.
 func (o *Outbox) Empty() bool { return o.waiting.count.Load() == 0 }
 

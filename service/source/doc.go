@@ -26,8 +26,8 @@
 //
 // # Growing
 //
-// A plain file may be read while it grows. [File.Check] looks what has become of it, and tells when it can no longer be
-// followed: it shrank, was replaced or was removed. When to look is told by service/watch.
+// A plain file may be read while it grows. [File.Check] looks at what has become of it, and returns an error once it can no longer
+// be followed: it shrank, was replaced or was removed. service/watch notifies of when to look.
 //
 // # Concurrency
 //

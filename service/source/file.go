@@ -17,7 +17,7 @@ import (
 
 // Info is what is known of a replay's file.
 type Info struct {
-	// Name is by what the file was opened.
+	// Name is the name by which the file was opened.
 	Name string
 	// Format is decoders.Unknown while the file is too short to tell, and for what is no replay.
 	Format      decoders.Format
@@ -42,7 +42,7 @@ func versionOf(stat fs.FileInfo) Version {
 	return Version{stat.Size(), stat.ModTime().UnixNano(), changed(stat)}
 }
 
-// Growable tells whether the file can be followed while it grows: compressed files are only looked at as they are.
+// Growable reports whether the file can be followed while it grows: compressed files are only looked at as they are.
 func (i *Info) Growable() bool { return i.Compression == Plain && i.Size >= 0 }
 
 // ID identifies a file for as long as it exists, whatever its name: device and inode. Numbers are used again after a file is
@@ -128,8 +128,8 @@ func (f *File) look() error {
 	return f.sniff()
 }
 
-// Admit lets the file be read up to that size, or further where it was already. Check does so. It is for who is told by
-// somebody else's Check of the same file.
+// Admit lets the file be read up to that size, or further where it was already. Check does so too; Admit is for callers that
+// learn the size from the Check of another File of the same file.
 func (f *File) Admit(size int64) {
 	for {
 		old := f.readable.Load()
@@ -209,16 +209,15 @@ func (f *File) Recognized() error {
 		return decoders.Errorf(decoders.Unknown, 0, decoders.NoTick, "file", decoders.ErrTruncated, "it is empty")
 	case info.Compression != Plain:
 		return decoders.Errorf(decoders.Unknown, 0, decoders.NoTick, "file", decoders.ErrUnsupported,
-			"what is in the %v stream begins like no replay that is known", info.Compression)
+			"unrecognized format in the %v stream", info.Compression)
 	}
 	return decoders.Errorf(decoders.Unknown, 0, decoders.NoTick, "file", decoders.ErrUnsupported,
-		"it begins like no replay that is known")
+		"unrecognized format")
 }
 
-// Input returns the replay's bytes, for one reader: those that were there when the file was opened, and what Check has seen
-// to be added. A file may have any number of readers at once, each with an Input of
-// its own; only an upload that is not spooled has but one, and later calls get an Input that returns an error when it is
-// read. Inputs end to work when the file is closed.
+// Input returns the replay's bytes, for one reader: those that were there when the file was opened, and those that Check has
+// found since. A file may have any number of readers at once, each with an Input of its own. An upload that is not spooled
+// has only one: reading a later Input returns an error. Inputs fail once the file is closed.
 func (f *File) Input() Input {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -109,9 +109,9 @@ type Replay struct {
 type Follower interface {
 	// Changed receives when Look may tell something new.
 	Changed() <-chan struct{}
-	// Look returns how many bytes the file has. An error says that nothing more is to be expected of it: it is no longer
-	// the file that was opened, or another has come after it (ErrSucceeded), or it is complete (ErrComplete). What was written before can still be read,
-	// but after source.ErrShrunk. Look is cheap.
+	// Look returns the size of the file in bytes. An error says that it will not grow: it is no longer the file that was
+	// opened, or another replay has come after it (ErrSucceeded), or it is complete (ErrComplete). What was written before
+	// can still be read, except after source.ErrShrunk. Look is cheap.
 	Look() (present int64, err error)
 }
 
@@ -154,9 +154,8 @@ type Next struct {
 	Waiting *replaydv1.Waiting
 }
 
-// Send sends a frame and consumes it: it frees the frame's bytes when they are written. It may block. It is called by one
-// goroutine at a time, which holds no lock; or else holds one when nothing that was sent before waits to be written, so
-// that Send does not block (see idle).
+// Send sends a frame and consumes it: it frees the frame's bytes when they are written. It is never called concurrently, and may
+// block. A caller may hold the subscription lock only if the outbox is empty, for then Send does not block (see idle).
 type Send func(*frame.Frame) error
 
 // Error is why a stream failed, with the cursor behind the last event that was sent.

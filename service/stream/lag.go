@@ -6,7 +6,7 @@ import (
 
 // lagger is a reader that can fall behind what is kept of a live replay in memory.
 type lagger interface {
-	// Lagging tells whether it fell behind and has not caught up yet.
+	// Lagging reports whether it fell behind and has not caught up yet.
 	Lagging() bool
 }
 
@@ -23,7 +23,7 @@ func (s *stream) lag() error {
 	if err := s.flush(); err != nil {
 		return err
 	}
-	s.lend()
+	s.borrowBuffer()
 	switch s.Slow {
 	case replaydv1.SlowConsumer_SLOW_CONSUMER_DISCONNECT:
 		return ErrTooSlow
@@ -52,12 +52,12 @@ func (s *stream) drop(l lagger) error {
 	s.at.State = s.State
 	gap.NextSequence, gap.ToTick = s.at.Sequence, s.at.Tick
 	response := &replaydv1.StreamEventsResponse{Response: &replaydv1.StreamEventsResponse_Gap{Gap: gap}}
-	if told := s.respond(response); told != nil {
-		return told
+	if sent := s.respond(response); sent != nil {
+		return sent
 	}
 	if err == nil && s.State {
-		_, err = s.tellState() // that the server shuts down the next step finds as well
-		s.lend()
+		_, err = s.sendWholeState() // that the server shuts down the next step finds as well
+		s.borrowBuffer()
 	}
 	return err
 }

@@ -103,7 +103,7 @@ func (s *stream) countLast(options codec.Options, n int) (at decoders.Position, 
 	}
 }
 
-// present calls f until it succeeds or what is there now is used up, however that ends: damage is met again, and told,
+// present calls f until it succeeds or what is there now is used up, however that ends: damage is met again, and reported,
 // when the events are delivered.
 func (s *stream) present(f func() error) (outcome, error) {
 	for {

@@ -15,11 +15,11 @@ import (
 // batchBytes is where a batch closes by size. One more event of the largest size fits below MaxResponseBytes.
 const batchBytes = 128 << 10
 
-// buffers lends the batches' memory.
+// buffers is the pool of the batches' memory.
 var buffers = frame.NewPool(batchBytes / 2)
 
-// lend empties the batch and gives it memory from the pool.
-func (s *stream) lend() {
+// borrowBuffer empties the batch and gives it memory from the pool.
+func (s *stream) borrowBuffer() {
 	if s.events == nil {
 		s.events = buffers.Get(0)
 	}
@@ -27,8 +27,8 @@ func (s *stream) lend() {
 	s.batch.Events = (*s.events)[:0]
 }
 
-// unlend gives the memory of an empty batch back.
-func (s *stream) unlend() {
+// returnBuffer returns the memory of an empty batch to the pool.
+func (s *stream) returnBuffer() {
 	if s.events != nil && s.batch.Count == 0 {
 		*s.events = s.batch.Events
 		buffers.Put(s.events)
@@ -105,13 +105,13 @@ func (s *stream) cursorBytes() []byte {
 	return s.at.Append(s.cursor[:0])
 }
 
-// beat sends a heartbeat when it is time. Before the start nothing is sent: the start is always first, and a successor's
+// heartbeat sends a heartbeat when it is time. Before the start nothing is sent: the start is always first, and a successor's
 // state comes before anything of the successor.
-func (s *stream) beat() error {
+func (s *stream) heartbeat() error {
 	if !s.entered || time.Since(s.lastSent) < s.Heartbeat {
 		return nil
 	}
-	// The cursor stays before events that wait in the batch, and before a gap that is not told yet.
+	// The cursor stays before events that wait in the batch, and before a gap that was not sent yet.
 	if s.batch.Count == 0 && !s.dropping {
 		s.reach()
 	}

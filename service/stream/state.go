@@ -5,12 +5,12 @@ import (
 	"github.com/replayd/replayd/service/codec"
 )
 
-// tellState sends the state at the place where the stream is. Until that is done cursors lead to the same place, and to the
-// state.
-func (s *stream) tellState() (outcome, error) {
+// sendWholeState sends the state at the position of the stream. Until all of it was sent, cursors lead to the same position and
+// to the state.
+func (s *stream) sendWholeState() (outcome, error) {
 	p, more := s.reader.(codec.Presenter)
 	for more {
-		s.lend()
+		s.borrowBuffer()
 		how, err := s.advance(func() error { return p.Present(&s.batch) })
 		if err != nil || how == drained {
 			return how, err

@@ -40,9 +40,9 @@ func (s *stream) step(f func() error) (outcome, error) {
 	case errors.Is(err, codec.ErrDone):
 		return passed, nil
 	case errors.Is(err, codec.ErrYield):
-		return again, s.beat()
+		return again, s.heartbeat()
 	case errors.Is(err, decoders.ErrMore):
-		return s.hunger(), nil
+		return s.atEndOfData(), nil
 	default:
 		return over, err
 	}
@@ -62,9 +62,9 @@ func (s *stream) turn(f func() error) error {
 	return f()
 }
 
-// hunger finds out whether a file without more bytes may still grow. A file that is found to be lost is read once more,
-// for its writer may have written before that.
-func (s *stream) hunger() outcome {
+// atEndOfData returns starved if a file without more bytes may still grow, and dry otherwise. A file that is found to be lost
+// is read once more, for its writer may have written before that.
+func (s *stream) atEndOfData() outcome {
 	if s.replay.Follower == nil || s.lost != nil {
 		return dry
 	}
@@ -119,7 +119,7 @@ func (s *stream) wait(changed, extra <-chan struct{}, limit time.Duration) (outc
 			return s.look(), nil
 		case <-s.clock.C:
 			s.recall()
-			if err := s.beat(); err != nil {
+			if err := s.heartbeat(); err != nil {
 				return again, err
 			}
 			s.clock.Reset(s.nextBeat())

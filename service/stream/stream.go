@@ -63,7 +63,7 @@ type stream struct {
 	entered  bool        // the client knows which replay is streamed: the start was sent, or a successor's state
 	caughtUp bool        // the client knows that everything there is was sent
 	lagging  bool        // the client knows that it fell behind
-	ahead    bool        // sending is known to return before what was sent is written
+	ahead    bool        // Send is known to return before the bytes are written
 	dropping bool        // events are being left out, and the client does not know yet
 	lost     error       // why nothing more is to be expected of the file, when that is so
 
@@ -152,7 +152,7 @@ func (s *stream) succeed(how outcome) (bool, error) {
 		// A server takes a moment to load the next map: that is no news.
 		limit := waitingAfter - time.Since(began)
 		if limit <= 0 {
-			if err := s.tellWaiting(next.Waiting); err != nil {
+			if err := s.sendWaiting(next.Waiting); err != nil {
 				return false, err
 			}
 			limit = 0
@@ -169,8 +169,8 @@ func (s *stream) succeed(how outcome) (bool, error) {
 // waitingAfter is how long a stream waits for a successor before it says so.
 const waitingAfter = time.Second
 
-// tellWaiting says what is waited for, when that is new.
-func (s *stream) tellWaiting(w *replaydv1.Waiting) error {
+// sendWaiting sends what is waited for, if that has changed.
+func (s *stream) sendWaiting(w *replaydv1.Waiting) error {
 	if proto.Equal(w, s.waiting) {
 		return nil
 	}
@@ -183,8 +183,8 @@ func (s *stream) tellWaiting(w *replaydv1.Waiting) error {
 	}})
 }
 
-// tellStanding says what has become of the file besides its events.
-func (s *stream) tellStanding() error {
+// sendStanding sends the file's new name and what is waited for, if either has changed.
+func (s *stream) sendStanding() error {
 	stander, ok := s.replay.Follower.(Stander)
 	if !ok || !s.caughtUp {
 		return nil
@@ -198,7 +198,7 @@ func (s *stream) tellStanding() error {
 			return err
 		}
 	}
-	return s.tellWaiting(now.Waiting)
+	return s.sendWaiting(now.Waiting)
 }
 
 // close frees what the present replay holds.
@@ -239,13 +239,13 @@ func (s *stream) begin(start Start) (outcome, error) {
 	s.name, s.waiting = s.replay.Info.GetName(), nil
 	s.replay.Info = nil // headers are large, the stream may live long, and nobody asks again
 	if s.at.State {
-		return s.tellState()
+		return s.sendWholeState()
 	}
 	return how, nil
 }
 
-// checkCursor finds out whether the reader, which was told to go to where a cursor is, has found that place, and what lies
-// before it as it was. err is what it found instead.
+// checkCursor returns an error unless the reader, which was opened at a cursor, has reached its position, and the bytes before
+// it are those from which the cursor was made. err is the error of seeking.
 func (s *stream) checkCursor(c *cursor.Cursor, how outcome, err error) error {
 	at := s.reader.Position()
 	damaged, isDamaged := errors.AsType[*decoders.Error](err)
@@ -385,7 +385,7 @@ func (s *stream) deliver() (outcome, error) {
 // spends most of the time so.
 func (s *stream) fill(starving bool) (outcome, error) {
 	if !starving {
-		s.lend()
+		s.borrowBuffer()
 	}
 	waited := s.MaxDelay == 0
 	for {
@@ -416,14 +416,14 @@ func (s *stream) linger() (outcome, error) {
 		if err := s.catchUp(); err != nil {
 			return again, err
 		}
-		if err := s.tellStanding(); err != nil {
+		if err := s.sendStanding(); err != nil {
 			return again, err
 		}
-		s.unlend() // a stream that waits, as most do most of the time, costs no buffer; nor does the little that comes then
+		s.returnBuffer() // a stream that waits, as most do most of the time, costs no buffer; nor does the little that comes then
 		if how, err := s.idle(); err != nil || how != again || s.MaxDelay == 0 {
 			return how, err
 		}
-		s.lend()
+		s.borrowBuffer()
 	}
 	// Batches of the same time end together: that costs the daemon least. Nor is it woken for each event that comes.
 	return s.wait(nil, nil, untilNext(time.Now(), s.MaxDelay))

@@ -26,7 +26,7 @@ var remoteFilesystems = map[uint32]bool{
 	0xbacbacbc:             true, // VMware shared folders
 }
 
-// remote tells whether inotify is of no use for a path. What cannot be told is not remote.
+// remote reports whether inotify is of no use for a path. What cannot be told is not remote.
 func remote(path string) bool {
 	var s unix.Statfs_t
 	if err := unix.Statfs(path, &s); err != nil {

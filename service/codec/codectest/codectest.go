@@ -144,7 +144,7 @@ func choice(v reflect.Value, o protoreflect.OneofDescriptor) reflect.Value {
 	return named(v, camel(string(o.Name()))+"Case")
 }
 
-// optional tells whether the struct says of a field that it is there.
+// optional reports whether the struct says of a field that it is there.
 func optional(fd protoreflect.FieldDescriptor) bool {
 	if fd.IsList() || realOneof(fd) != nil {
 		return false

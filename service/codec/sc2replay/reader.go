@@ -74,7 +74,7 @@ func (r *reader) Seek() error {
 	return codec.ErrYield
 }
 
-// arrived tells whether delivery starts here.
+// arrived reports whether delivery starts here.
 func (r *reader) arrived() bool {
 	switch {
 	case r.Start.Now:
@@ -140,7 +140,7 @@ func (r *reader) add(b *codec.Batch) {
 	b.Events = protoappend.Close(AppendEvent(b.Events, &r.ev), at)
 }
 
-// Close tells whether the replay was read to its end.
+// Close reports whether the replay was read to its end.
 func (r *reader) Close() error {
 	if r.d == nil {
 		return nil

@@ -103,7 +103,7 @@ func (r *reader) Seek() error {
 	return codec.ErrYield
 }
 
-// arrived tells whether delivery starts here.
+// arrived reports whether delivery starts here.
 func (r *reader) arrived() bool {
 	switch {
 	case r.Start.Now:

@@ -238,7 +238,7 @@ func (l *lzma2) at(dist uint32) byte {
 	return l.dict[i]
 }
 
-// reaches tells whether so far back there is something.
+// reaches reports whether so far back there is something.
 func (l *lzma2) reaches(dist uint32) bool {
 	return int64(dist) < l.written && int64(dist) < int64(l.size)
 }
@@ -496,7 +496,7 @@ func (rc *rangeDecoder) normalize() {
 	}
 }
 
-// finished tells whether all of the chunk was used, as it must be.
+// finished reports whether all of the chunk was used, as it must be.
 func (rc *rangeDecoder) finished() bool {
 	rc.normalize()
 	return rc.pos == len(rc.in) && rc.code == 0 && !rc.over
