@@ -36,6 +36,7 @@ func xzipped(tb testing.TB, data []byte) []byte {
 func TestViewBudget(t *testing.T) {
 	dir := t.TempDir()
 	packed := xzipped(t, read(t, samples("sc2replay", "5.0.SC2Replay")))
+	decoder := 512<<10 + 32*int64(len(packed)) // what it costs
 	const files = 5
 	for i := range files {
 		write(t, filepath.Join(dir, fmt.Sprint(i, ".SC2Replay.xz")), packed)
@@ -44,10 +45,10 @@ func TestViewBudget(t *testing.T) {
 		limits  admission.Amounts
 		refused bool
 	}{
-		"no memory for the decoder":      {admission.Amounts{admission.Memory: 64 << 10}, true},
-		"no memory to unpack":            {admission.Amounts{admission.Memory: 512<<10 + 32*int64(len(packed)) + 100<<10}, true},
-		"no room on disk":                {admission.Amounts{admission.Spool: 100}, true},
-		"enough for one file, not for 2": {admission.Amounts{admission.Memory: 6 << 20, admission.Spool: 1 << 20}, false},
+		"no memory for the decoder":       {admission.Amounts{admission.Memory: 64 << 10}, true},
+		"no memory to unpack":             {admission.Amounts{admission.Memory: decoder + 100<<10}, true},
+		"no room on disk":                 {admission.Amounts{admission.Spool: 100}, true},
+		"enough for two files, not for 5": {admission.Amounts{admission.Memory: 2*decoder + 512<<10, admission.Spool: 1 << 20}, false},
 	} {
 		t.Run(what, func(t *testing.T) {
 			control := admission.New(admission.Limits{All: test.limits})
