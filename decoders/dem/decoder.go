@@ -3,6 +3,7 @@ package dem
 import (
 	"io"
 
+	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/decoders/dem/internal/entity"
 	"github.com/replayd/replayd/decoders/dem/internal/record"
 	"github.com/replayd/replayd/decoders/dem/internal/schema"
@@ -65,6 +66,8 @@ type world struct {
 	floats   []float32
 	merged   []entity.Change
 }
+
+var _ decoders.Decoder[Event] = (*Decoder)(nil)
 
 // stage is what Next goes on with.
 type stage uint8

@@ -26,7 +26,7 @@ type CopyOptions struct {
 // file that stops without an end is copied so, unless To comes before. Copy returns the *decoders.Error of a file that
 // cannot be read on; what was copied before is in dst.
 func Copy(dst io.Writer, src io.Reader, o CopyOptions) error {
-	d := New(decoders.NewWindow(src, 0, MaxWindow))
+	d := New(src, Options{})
 	h, err := d.Header()
 	if err != nil {
 		return whole(d, err)

@@ -6,17 +6,16 @@
 //
 // # Reading a file
 //
-// A [Decoder] reads through a decoders.Window, and fills one event struct again and again:
+// A [Decoder] fills one event struct again and again; see package decoders for that contract:
 //
-//	d := teehistorian.New(decoders.NewWindow(file, 0, teehistorian.MaxWindow))
+//	d := teehistorian.New(file, teehistorian.Options{})
 //	header, err := d.Header() // optional; Next reads it otherwise
-//
-//	var ev teehistorian.Event
-//	for {
-//		err := d.Next(&ev)
-//		...
-//		switch ev.Kind {
-//		case teehistorian.KindPlayerDiff:
+//	...
+//	for ev, err := range decoders.All(d) {
+//		if err != nil {
+//			return err
+//		}
+//		if ev.Kind == teehistorian.KindPlayerDiff {
 //			fmt.Println(ev.AtTick, ev.PlayerDiff.ClientId, ev.PlayerDiff.X, ev.PlayerDiff.Y)
 //		}
 //	}
