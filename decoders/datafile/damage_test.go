@@ -94,7 +94,7 @@ func untilDamage(t *testing.T, d *datafile.Decoder) (events []string, warned int
 	return events, warned, err
 }
 
-// ofBlobs tells whether an event holds what was in a blob.
+// ofBlobs reports whether an event holds what was in a blob.
 func ofBlobs(event string) bool {
 	kind, _, _ := strings.Cut(event, " ")
 	switch kind {

@@ -34,7 +34,7 @@ type Decoder struct {
 	filter func(kind Kind, at Place) bool // Options.Want
 	err    error
 
-	damage   error             // the first blob that could not be read, as it is told at the end
+	damage   error             // the error of the first blob that could not be read, returned at the end
 	begun    decoders.Position // where decoding began
 	checking bool              // all events were delivered: what comes before begun is only looked at for damage
 	later    error             // the damage that was found behind begun
@@ -83,7 +83,7 @@ func (d *Decoder) Next(ev *Event) error {
 	}
 }
 
-// Step does a bounded amount of work, less than a megabyte of data, and tells whether that made an event. It is for
+// Step does a bounded amount of work, less than a megabyte of data, and reports whether that made an event. It is for
 // callers that have to look at something else from time to time, for there may be many megabytes of data between two
 // events that are wanted. The errors are those of Next.
 func (d *Decoder) Step(ev *Event) (ok bool, err error) {

@@ -2,10 +2,10 @@
 // the map inside, down to the tiles.
 //
 // A file is decoded in two steps. [Open] reads and checks the container: a header, tables, and items, which are lists of 32-bit
-// integers. That costs one read of the file's head and no inflation, so it suits whoever only wants to know what is
-// there. [File.Events] streams the map as events, in the order of the file: each item as a typed event, followed by the
-// data that it refers to, in chunks. Blobs are inflated one at a time, when their turn comes and only if somebody wants
-// them, through a window of [ChunkSize] bytes: a map of 600 MB costs no more memory than one of 6 KB, apart from its
+// integers. That costs one read of the file's head and no inflation, so it suits programs that only want to know what
+// is there. [File.Events] streams the map as events, in the order of the file: each item as a typed event, followed by the
+// data that it refers to, in chunks. Blobs are inflated one at a time, when their turn comes and only if they are
+// wanted, through a window of [ChunkSize] bytes: a map of 600 MB costs no more memory than one of 6 KB, apart from its
 // items.
 //
 //	f, err := datafile.Open(r, size, datafile.DefaultLimits)

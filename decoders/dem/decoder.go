@@ -88,7 +88,7 @@ const (
 )
 
 // New returns a decoder of the demo that src reads from its first byte. It reads nothing yet. A src that returns 0, io.EOF
-// is taken to be dry for now; see decoders.Window.
+// has no more bytes for now; see decoders.Window.
 func New(src io.Reader, opts Options) *Decoder {
 	d := &Decoder{
 		opts:  opts,

@@ -62,12 +62,12 @@
 //
 // Ticks are the demo's; -1 is before the first. Offsets are bytes of the (decompressed) file. An entity is named by its
 // slot and serial number; a handle holds both. Names of classes and fields are numbers of the decoder's own, which stay
-// the same for its life; [Decoder.Name] tells the text.
+// the same for its life; [Decoder.Name] returns the text.
 //
 // # What goes wrong
 //
 // A broken frame is an error and final, as everywhere. What goes wrong inside a record is not: the record, message,
-// table or update in question is skipped, an event of kind [KindFault] tells what it was, and decoding goes on. Games
-// change with every patch; a type of field that nobody knows yet costs the updates that have such a field and no more,
-// because the file tells where each ends. [Decoder.Stats] counts.
+// table or update in question is skipped, an event of kind [KindFault] says what it was, and decoding goes on. Games
+// change with every patch; a type of field that is not known yet costs the updates that have such a field and no more,
+// because the file has the size of each. [Decoder.Stats] counts.
 package dem
