@@ -24,8 +24,8 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
-	"github.com/replayd/replayd/service/encode"
-	"github.com/replayd/replayd/service/encode/teehistorian"
+	"github.com/replayd/replayd/service/codec/teehistorian"
+	"github.com/replayd/replayd/service/source"
 	"github.com/replayd/replayd/service/streamtest"
 )
 
@@ -111,7 +111,7 @@ func TestChaos(t *testing.T) {
 	for i := range histories {
 		well.Go(func() { histories[i] = streamtest.History{good.Session(ctx, follow, nil)} })
 	}
-	want, err := streamtest.Offline(&teehistorian.Codec, encode.Input{At: bytes.NewReader(sample), Size: int64(len(sample))}, nil, nil)
+	want, err := streamtest.Offline(&teehistorian.Codec, source.Input{At: bytes.NewReader(sample), Size: int64(len(sample))}, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +146,7 @@ func TestChaos(t *testing.T) {
 	close(stop)
 	data := <-written
 	well.Wait()
-	whole, err := streamtest.Offline(&teehistorian.Codec, encode.Input{At: bytes.NewReader(data), Size: int64(len(data))}, nil, nil)
+	whole, err := streamtest.Offline(&teehistorian.Codec, source.Input{At: bytes.NewReader(data), Size: int64(len(data))}, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
