@@ -21,7 +21,7 @@ BENCH     ?= .
 # all but ALONE, in which one thing happens after the other, and of ALONE the tests that SHARING names (compiled schemas,
 # unpacking and reading ahead). With it tests do less of what is long (-short), and SLOW ones nothing: it finds no more there.
 CMD     := /(clients|cmd|e2e)(/|$$)
-ALONE   := /(bench|decoders|docs|examples|proto|testdata|tools|service/(cursor|encode|filter|source))(/|$$)
+ALONE   := /(bench|decoders|docs|examples|proto|testdata|tools|service/(codec|cursor|filter|source))(/|$$)
 SHARING := -run 'Shared|Sample|Golden|Seek|ReadAhead|ByMany' ./decoders/dem ./decoders/sc2replay ./service/source
 SLOW    := Edit|KilledIndex|StartFromCheckpoints
 

@@ -13,7 +13,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
 	_ "google.golang.org/grpc/encoding/gzip" // for clients that ask for it, over slow networks
 	"google.golang.org/grpc/health"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
@@ -51,13 +50,7 @@ type Daemon struct {
 // options are added last, for credentials and the like.
 func NewDaemon(s *Server, reg prometheus.Registerer, options ...grpc.ServerOption) *Daemon {
 	recovered := recovery.WithRecoveryHandlerContext(func(ctx context.Context, p any) error {
-		name := incident(ctx, s.Log, "panic", fmt.Sprintf("%v\n%s", p, debug.Stack()), "")
-		f := fault{
-			code: codes.Internal, reason: replaydv1.ErrorReason_ERROR_REASON_INTERNAL,
-			message: fmt.Sprintf("internal error; incident %s in the server's log", name),
-			meta:    map[string]string{"incident": name},
-		}
-		return f.status()
+		return internal(incident(ctx, s.Log, "panic", fmt.Sprintf("%v\n%s", p, debug.Stack()), "")).GRPCStatus().Err()
 	})
 	metrics := grpcprom.NewServerMetrics()
 	if reg != nil {

@@ -60,16 +60,16 @@ func TestAStreamThatIsBrokenOff(t *testing.T) {
 			exitOK, "",
 		}, {
 			"drained", stoppingDaemon{responses: list(start, sign, end(replaydv1.EndReason_END_REASON_SERVER_DRAINING))},
-			exitLost, "replayd: the daemon shuts down\nreplayd: go on with --cursor ZW5k\n",
+			exitLost, "replayd: the daemon shuts down\nreplayd: resume with --cursor ZW5k\n",
 		}, {
 			"without an end", stoppingDaemon{responses: list(start, sign)},
-			exitLost, "replayd: the stream stopped without an end\nreplayd: go on with --cursor c2lnbg==\n",
+			exitLost, "replayd: the stream stopped without an end\nreplayd: resume with --cursor c2lnbg==\n",
 		}, {
 			"lost", stoppingDaemon{responses: list(start, sign), err: lost},
-			exitLost, "replayd: nobody there\nreplayd: go on with --cursor c2lnbg==\n",
+			exitLost, "replayd: nobody there\nreplayd: resume with --cursor c2lnbg==\n",
 		}, {
 			"lost before anything came", stoppingDaemon{responses: list(start), err: lost},
-			exitLost, "replayd: nobody there\nreplayd: go on with --cursor c3RhcnQ=\n",
+			exitLost, "replayd: nobody there\nreplayd: resume with --cursor c3RhcnQ=\n",
 		}, {
 			"refused", stoppingDaemon{responses: list(start, sign), err: status.Error(codes.DataLoss, "damaged")},
 			exitCorrupt, "replayd: damaged\n",

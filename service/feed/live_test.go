@@ -18,9 +18,9 @@ import (
 
 	"github.com/replayd/replayd/decoders"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service/codec"
+	"github.com/replayd/replayd/service/codec/teehistorian"
 	"github.com/replayd/replayd/service/cursor"
-	"github.com/replayd/replayd/service/encode"
-	"github.com/replayd/replayd/service/encode/teehistorian"
 	"github.com/replayd/replayd/service/feed"
 	"github.com/replayd/replayd/service/filter"
 	"github.com/replayd/replayd/service/frame"
@@ -100,8 +100,8 @@ func (g *growing) end(err error) {
 	g.signal()
 }
 
-func (g *growing) open(o encode.Options) (encode.Reader, error) {
-	return teehistorian.Codec.Open(encode.Input{At: g, Size: 0}, o)
+func (g *growing) open(o codec.Options) (codec.Reader, error) {
+	return teehistorian.Codec.Open(source.Input{At: g, Size: 0}, o)
 }
 
 func (g *growing) feed() *feed.Feed {
@@ -139,7 +139,7 @@ func subscriberOf(req *replaydv1.StreamEventsRequest) *subscriber {
 
 // run streams from a follower by a reader.
 func (s *subscriber) run(
-	ctx context.Context, t testing.TB, f stream.Follower, open func(encode.Options) (encode.Reader, error),
+	ctx context.Context, t testing.TB, f stream.Follower, open func(codec.Options) (codec.Reader, error),
 ) {
 	t.Helper()
 	only, err := filter.Compile(&teehistorian.Codec.Filters, s.req.GetInclude(), s.req.GetExclude())
@@ -188,7 +188,7 @@ func (s *subscriber) follow(ctx context.Context, t testing.TB, f *feed.Feed, g *
 	t.Helper()
 	sub := f.Subscribe()
 	t.Cleanup(sub.Close)
-	s.run(ctx, t, sub, func(o encode.Options) (encode.Reader, error) { return sub.Open(g.open, o) })
+	s.run(ctx, t, sub, func(o codec.Options) (codec.Reader, error) { return sub.Open(g.open, o) })
 }
 
 func (s *subscriber) send(f *frame.Frame) error {
@@ -308,7 +308,7 @@ func read(tb testing.TB, path string) []byte {
 func offline(tb testing.TB, data []byte, req *replaydv1.StreamEventsRequest) streamtest.Replay {
 	tb.Helper()
 	g := grow(data)
-	r, err := streamtest.Offline(&teehistorian.Codec, encode.Input{At: g, Size: int64(len(data))}, req.GetInclude(), req.GetExclude())
+	r, err := streamtest.Offline(&teehistorian.Codec, source.Input{At: g, Size: int64(len(data))}, req.GetInclude(), req.GetExclude())
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -604,8 +604,8 @@ func TestFallBehindWithState(t *testing.T) {
 // stateAt returns the events that are the state at a position, which may be between the events of a record.
 func stateAt(t *testing.T, data []byte, at decoders.Position) []byte {
 	t.Helper()
-	r, err := teehistorian.Codec.Open(encode.Input{At: bytes.NewReader(data), Size: int64(len(data))}, encode.Options{
-		Start: encode.Start{Position: at}, State: true,
+	r, err := teehistorian.Codec.Open(source.Input{At: bytes.NewReader(data), Size: int64(len(data))}, codec.Options{
+		Start: codec.Start{Position: at}, State: true,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -613,11 +613,11 @@ func stateAt(t *testing.T, data []byte, at decoders.Position) []byte {
 	if err := r.Header(new(replaydv1.Replay)); err != nil {
 		t.Fatal(err)
 	}
-	for err = encode.ErrYield; errors.Is(err, encode.ErrYield); {
+	for err = codec.ErrYield; errors.Is(err, codec.ErrYield); {
 		err = r.Seek()
 	}
-	b := encode.Batch{MaxEvents: 1000, MaxBytes: 1 << 20}
-	if err := r.(encode.Presenter).Present(&b); !errors.Is(err, io.EOF) {
+	b := codec.Batch{MaxEvents: 1000, MaxBytes: 1 << 20}
+	if err := r.(codec.Presenter).Present(&b); !errors.Is(err, io.EOF) {
 		t.Fatal(err)
 	}
 	return b.Events
@@ -682,11 +682,11 @@ func TestLost(t *testing.T) {
 
 // faulty is a reader that panics, or fails, behind the header.
 type faulty struct {
-	encode.Reader
+	codec.Reader
 	fault func() error
 }
 
-func (r faulty) Fill(*encode.Batch) error { return r.fault() }
+func (r faulty) Fill(*codec.Batch) error { return r.fault() }
 
 // TestFaultInFeed: what goes wrong in the feed ends its subscribers by an error, and nothing else.
 func TestFaultInFeed(t *testing.T) {
@@ -701,7 +701,7 @@ func TestFaultInFeed(t *testing.T) {
 			g := grow(data[:8000])
 			closed := make(chan struct{})
 			f := feed.Start(feed.Config{
-				Open: func(o encode.Options) (encode.Reader, error) {
+				Open: func(o codec.Options) (codec.Reader, error) {
 					r, err := g.open(o)
 					return faulty{r, fault}, err
 				},
@@ -718,7 +718,7 @@ func TestFaultInFeed(t *testing.T) {
 			}
 			f.Stop()
 			<-closed
-			if !f.Spoilt() {
+			if !f.Stale() {
 				t.Error("who comes now would share a feed that has failed")
 			}
 		})

@@ -9,7 +9,7 @@ import (
 
 	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/proto/rawcodec"
-	"github.com/replayd/replayd/service/encode/wire"
+	"github.com/replayd/replayd/service/codec/protoappend"
 )
 
 // Frame is one response, marshalled. Whoever holds one must either send it once or Free it.
@@ -68,14 +68,14 @@ func (h *Head) append(b []byte, n, more int) []byte {
 			inner += 1 + protowire.SizeVarint(number)
 		}
 	}
-	b = wire.Varint(append(b, tagBatch), uint64(inner))
+	b = protoappend.Varint(append(b, tagBatch), uint64(inner))
 	if h.First != 0 {
-		b = wire.Varint(append(b, tagFirst), h.First)
+		b = protoappend.Varint(append(b, tagFirst), h.First)
 	}
 	if h.Next != 0 {
-		b = wire.Varint(append(b, tagNext), h.Next)
+		b = protoappend.Varint(append(b, tagNext), h.Next)
 	}
-	return wire.Varint(protowire.AppendTag(b, h.List, protowire.BytesType), uint64(n))
+	return protoappend.Varint(protowire.AppendTag(b, h.List, protowire.BytesType), uint64(n))
 }
 
 // appendPositions appends the positions of the events, as fields of the batch.
@@ -88,13 +88,13 @@ func (h *Head) appendPositions(b []byte) []byte {
 		offsets += protowire.SizeVarint(uint64(p.Offset))
 		indexes += protowire.SizeVarint(uint64(p.Index))
 	}
-	b = wire.Varint(append(b, tagOffsets), uint64(offsets))
+	b = protoappend.Varint(append(b, tagOffsets), uint64(offsets))
 	for _, p := range h.Positions {
-		b = wire.Varint(b, uint64(p.Offset))
+		b = protoappend.Varint(b, uint64(p.Offset))
 	}
-	b = wire.Varint(append(b, tagIndexes), uint64(indexes))
+	b = protoappend.Varint(append(b, tagIndexes), uint64(indexes))
 	for _, p := range h.Positions {
-		b = wire.Varint(b, uint64(p.Index))
+		b = protoappend.Varint(b, uint64(p.Index))
 	}
 	return b
 }
