@@ -18,9 +18,9 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/replayd/replayd/proto/eventjson"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service"
-	"github.com/replayd/replayd/service/eventjson"
 )
 
 // plainDaemon is a daemon that is asked by plain HTTP.

@@ -212,7 +212,7 @@ export function player(app: HTMLElement, signal: AbortSignal, replay: Replay, lo
     const name = news.client >= 0 ? (game.world.clients.get(news.client)?.nameAt(Math.max(news.tick, game.world.from)) ?? `#${news.client}`) : "";
     const who = h("b", {}, name);
     if (news.client >= 0) who.style.setProperty("--who", colourOf(news.client));
-    return h("li", { class: news.kind }, h("button", {
+    return h("li", { class: `news-${news.kind}` }, h("button", {
       type: "button", class: "when", "aria-label": `Go to ${timeText(news.tick / game.ticksPerSecond)}`,
       onclick: () => { game.seek(news.tick); address(); },
     }, timeText(news.tick / game.ticksPerSecond)), h("p", {}, name && who, news.kind === "chat" ? `: ${news.text}` : ` ${news.text}`));

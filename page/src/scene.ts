@@ -153,21 +153,28 @@ export class Scene {
   private trail(c: CanvasRenderingContext2D, game: Game, client: Client): void {
     const { places } = client;
     const now = Math.floor(game.tick);
+    const points: { x: number; y: number }[] = [];
     let newer = game.world.placeAt(client, game.tick);
-    c.strokeStyle = colourOf(client.id);
-    c.lineCap = "round";
     for (let index = places.indexAt(now); index >= 0 && newer; index--) {
-      const age = game.tick - places.ticks[index];
+      points.push(newer);
       const older = places.values[index];
-      if (age > trailTicks || !older || jumped(older, newer)) break;
-      const left = 1 - age / trailTicks;
-      c.globalAlpha = 0.5 * left;
-      c.lineWidth = 3 + 9 * left;
-      c.beginPath();
-      c.moveTo(newer.x, newer.y);
-      c.lineTo(older.x, older.y);
-      c.stroke();
+      if (game.tick - places.ticks[index] > trailTicks || !older || jumped(older, newer)) break;
       newer = older;
+    }
+    // In bands, of which each is one line: where lines that let through what is below them meet, there would be dots.
+    const bands = 12;
+    const each = Math.max(1, Math.ceil(points.length / bands));
+    c.strokeStyle = colourOf(client.id);
+    c.lineJoin = "round";
+    c.lineCap = "butt";
+    for (let from = 0; from + 1 < points.length; from += each) {
+      const left = 1 - from / points.length;
+      c.globalAlpha = 0.6 * left ** 1.5 + 0.03;
+      c.lineWidth = 2 + 11 * left;
+      c.beginPath();
+      c.moveTo(points[from].x, points[from].y);
+      for (const point of points.slice(from + 1, from + each + 1)) c.lineTo(point.x, point.y);
+      c.stroke();
     }
     c.globalAlpha = 1;
   }
