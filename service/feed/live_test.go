@@ -114,6 +114,9 @@ type alone struct{ *growing }
 func (a alone) Changed() <-chan struct{} { return a.changed }
 func (a alone) Look() (int64, error)     { return a.look() }
 
+// patience is how long a test may take before it has failed: long, for a loaded machine is no failure.
+const patience = 5 * time.Minute
+
 // subscriber is a stream that runs.
 type subscriber struct {
 	req     *replaydv1.StreamEventsRequest
@@ -290,6 +293,9 @@ func recordings(tb testing.TB) []string {
 	if len(files) == 0 {
 		tb.Fatal("no recordings")
 	}
+	if os.Getenv("CORPUS") != "all" { // what is large takes long: see docs/testing.md
+		files = slices.DeleteFunc(files, func(path string) bool { return len(read(tb, path)) > 1<<20 })
+	}
 	return files
 }
 
@@ -333,7 +339,7 @@ func wanted(t *testing.T, data []byte) (all []streamtest.Replay) {
 
 func liveOf(t *testing.T, data []byte, want []streamtest.Replay, first int, parts func(g *growing)) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	g := grow(data[:first])
 	f := g.feed()
@@ -354,7 +360,7 @@ func liveOf(t *testing.T, data []byte, want []streamtest.Replay, first int, part
 
 func liveAlone(t *testing.T, data []byte, first int, parts func(g *growing)) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	for _, s := range requests()[:2] {
 		g := grow(data[:first])
@@ -426,6 +432,9 @@ func TestTornAnywhere(t *testing.T) {
 		if streamtest.Race {
 			step *= 13
 		}
+		if streamtest.Race && len(data) > 300_000 {
+			continue // it finds nothing more in large ones
+		}
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			want := wanted(t, data)[:2]
 			header := 16 + slices.Index(data[16:], 0) // torn by byte above
@@ -451,11 +460,14 @@ func sample(tb testing.TB, size int) []byte {
 	return append(long, data[len(data)-1])
 }
 
+// beyond is the size of a recording whose events are several times what a feed keeps.
+const beyond = 400_000
+
 // behind lets a subscriber catch up, then holds it while the file grows by much more than a feed keeps, and then lets it
 // go on. more is what is written after that.
 func behind(t *testing.T, req *replaydv1.StreamEventsRequest, data []byte, more int) *subscriber {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(cancel)
 	const begin = 6000
 	g := grow(data[:begin])
@@ -521,7 +533,7 @@ func states(t *testing.T, h streamtest.History) (names []string, missing uint64)
 
 // TestFallBehindAndCatchUp: nothing is lost, and the client is told.
 func TestFallBehindAndCatchUp(t *testing.T) {
-	data := sample(t, 2<<20)
+	data := sample(t, beyond)
 	s := behind(t, slowly(replaydv1.SlowConsumer_SLOW_CONSUMER_CATCH_UP), data, 9000)
 	if err := streamtest.Check(s.history(), []streamtest.Replay{offline(t, data, nil)}, streamtest.Options{}); err != nil {
 		t.Fatal(err)
@@ -535,7 +547,7 @@ func TestFallBehindAndCatchUp(t *testing.T) {
 
 // TestFallBehindAndDrop: one gap with the exact number of events, wherever the file ends.
 func TestFallBehindAndDrop(t *testing.T) {
-	data := sample(t, 2<<20)
+	data := sample(t, beyond)
 	for _, more := range []int{9000, 0} { // bytes that come after the subscriber goes on
 		s := behind(t, slowly(replaydv1.SlowConsumer_SLOW_CONSUMER_DROP), data, more)
 		err := streamtest.Check(s.history(), []streamtest.Replay{offline(t, data, nil)}, streamtest.Options{Gaps: true})
@@ -550,7 +562,7 @@ func TestFallBehindAndDrop(t *testing.T) {
 
 // TestFallBehindWithState: behind a gap the state is told again, as it is there.
 func TestFallBehindWithState(t *testing.T) {
-	data := sample(t, 2<<20)
+	data := sample(t, beyond)
 	for _, more := range []int{9000, 0} {
 		req := slowly(replaydv1.SlowConsumer_SLOW_CONSUMER_DROP)
 		req.Start = &replaydv1.Start{WithState: true}
@@ -586,17 +598,17 @@ func TestFallBehindWithState(t *testing.T) {
 				told = append(told, part)
 			}
 		}
-		if want := stateAt(t, data[:at.Offset]); gaps == 0 || len(want) == 0 || !bytes.Equal(slices.Concat(told...), want) {
+		if want := stateAt(t, data, at); gaps == 0 || len(want) == 0 || !bytes.Equal(slices.Concat(told...), want) {
 			t.Errorf("%d more: behind %d gaps, at %v, the state is % x, want % x", more, gaps, at, slices.Concat(told...), want)
 		}
 	}
 }
 
-// stateAt returns the events that tell the state at the end of a file.
-func stateAt(t *testing.T, data []byte) []byte {
+// stateAt returns the events that are the state at a position, which may be between the events of a record.
+func stateAt(t *testing.T, data []byte, at decoders.Position) []byte {
 	t.Helper()
 	r, err := teehistorian.Codec.Open(source.Input{At: bytes.NewReader(data), Size: int64(len(data))}, codec.Options{
-		Start: codec.Start{Now: true}, State: true,
+		Start: codec.Start{Position: at}, State: true,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -616,7 +628,7 @@ func stateAt(t *testing.T, data []byte) []byte {
 
 // TestFallBehindAndDisconnect: the stream ends by an error whose cursor goes on.
 func TestFallBehindAndDisconnect(t *testing.T) {
-	data := sample(t, 2<<20)
+	data := sample(t, beyond)
 	s := behind(t, slowly(replaydv1.SlowConsumer_SLOW_CONSUMER_DISCONNECT), data, 0)
 	h := s.history()
 	if !errors.Is(h[0].Err, stream.ErrTooSlow) {
@@ -645,7 +657,7 @@ func TestLost(t *testing.T) {
 		"succeeded": {stream.ErrSucceeded, replaydv1.EndReason_END_REASON_TRUNCATED},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+			ctx, cancel := context.WithTimeout(context.Background(), patience)
 			defer cancel()
 			g := grow(data)
 			f := g.feed()
@@ -686,7 +698,7 @@ func TestFaultInFeed(t *testing.T) {
 		"error": func() error { return errors.New("oh no") },
 	} {
 		t.Run(name, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+			ctx, cancel := context.WithTimeout(context.Background(), patience)
 			defer cancel()
 			data := sample(t, 5000)
 			g := grow(data[:8000])
