@@ -16,7 +16,9 @@ import (
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service/cursor"
 	"github.com/replayd/replayd/service/streamtest"
-) // The samples that most tests use.
+)
+
+// The samples that most tests use.
 var (
 	finishedSample = samples("teehistorian", "finished", "4fa04b32-db1c-48f1-b0fe-ea831e23f409.teehistorian")
 	killedSample   = samples("teehistorian", "killed", "d3a324eb-75e3-43b2-8684-d2cb343e85ec.teehistorian")

@@ -15,7 +15,9 @@ import (
 	"github.com/replayd/replayd/service/source"
 	"github.com/replayd/replayd/service/stream"
 	"github.com/replayd/replayd/service/streamtest"
-) // TestTornByByte writes each small recording one byte at a time; each byte is looked at before the next one comes.
+)
+
+// TestTornByByte writes each small recording one byte at a time; each byte is looked at before the next one comes.
 func TestTornByByte(t *testing.T) {
 	for _, path := range recordings(t) {
 		data := read(t, path)

@@ -26,7 +26,9 @@ import (
 	encoder "github.com/replayd/replayd/service/codec/dem"
 	"github.com/replayd/replayd/service/filter"
 	"github.com/replayd/replayd/service/source"
-) // files calls f for the sample and for some demos of the corpus, if that is there.
+)
+
+// files calls f for the sample and for some demos of the corpus, if that is there.
 func files(t *testing.T, f func(t *testing.T, data []byte)) {
 	t.Helper()
 	t.Run("sample", func(t *testing.T) { f(t, demtest.Sample()) })
