@@ -10,37 +10,20 @@ import (
 	middleware "github.com/grpc-ecosystem/go-grpc-middleware/v2"
 	"google.golang.org/grpc"
 
-	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/service/access"
 	"github.com/replayd/replayd/service/admission"
 	"github.com/replayd/replayd/service/source"
 	"github.com/replayd/replayd/service/stream"
 )
 
-// What things cost in memory, in bytes, from above. Decompressors tell their own cost; see package source.
+// What things cost in memory, in bytes, from above. Decompressors and decoders tell their own cost; see package source and
+// encode.Codec.
 const (
 	streamCost = 192 << 10 // a batch, what waits to be sent, goroutines
 	uploadCost = 512 << 10 // what was received, and what was read ahead
-	feedCost   = 5 << 20   // what is kept of a live replay, and its decoder
+	feedCost   = 5 << 20   // what is kept of a live replay; its decoder tells its own
 	watchCost  = 64 << 10
 )
-
-// decoderCost is what the decoder of a replay of that many bytes takes; -1 for not known.
-func decoderCost(f decoders.Format, size int64) int64 {
-	if size < 0 {
-		size = 1 << 20
-	}
-	switch f {
-	case decoders.Datafile:
-		return 1<<20 + min(size, 16<<20)
-	case decoders.Dem:
-		return 8<<20 + min(size/2, 24<<20)
-	case decoders.SC2Replay:
-		return 512<<10 + min(32*size, 64<<20)
-	default:
-		return 256 << 10
-	}
-}
 
 // whoOf is for whom a call takes something.
 func (s *Server) whoOf(ctx context.Context) admission.Who {
@@ -93,18 +76,11 @@ func (s *Server) enter(ctx context.Context, cost int64) (context.Context, *admis
 	return admission.With(ctx, t), t, nil
 }
 
-// spend has what reading a file takes be taken of the call's ticket, and takes what its decoder does.
-func spend(ctx context.Context, file *source.File) (free func(), err error) {
-	t, info := admission.Of(ctx), file.Info()
-	if t == nil {
-		return func() {}, nil
+// spend has what reading a file takes be taken of the call's ticket.
+func spend(ctx context.Context, file *source.File) {
+	if t := admission.Of(ctx); t != nil {
+		file.Spend(t)
 	}
-	file.Spend(t)
-	cost := decoderCost(info.Format, info.Size)
-	if err := t.Memory(cost); err != nil {
-		return nil, err
-	}
-	return func() { _ = t.Memory(-cost) }, nil
 }
 
 // limitCalls is the interceptor that counts calls which are no streams, and takes a place for each.
@@ -171,19 +147,26 @@ const handlerGrace = 100 * time.Millisecond
 // writing knows since when a stream waits for its client.
 type writing struct {
 	limit  time.Duration
-	since  atomic.Int64 // nanoseconds of the clock; 0 while it does not
+	since  atomic.Int64 // as uptime tells; 0 while it does not
 	cancel context.CancelCauseFunc
 	timer  *time.Timer
 }
 
 type writingKey struct{}
 
+// started is when the process started, for uptime.
+var started = time.Now().Add(-1)
+
+// uptime is how long the process has been running, above 0. Unlike the time of day it goes on evenly when somebody sets the
+// clock.
+func uptime() time.Duration { return time.Since(started) }
+
 // look ends the call when it waits for too long.
 func (w *writing) look() {
 	since := w.since.Load()
 	left := w.limit
 	if since != 0 {
-		left = w.limit - time.Since(time.Unix(0, since))
+		left = w.limit - (uptime() - time.Duration(since))
 	}
 	if left <= 0 {
 		w.cancel(stream.ErrTooSlow)
@@ -195,7 +178,7 @@ func (w *writing) look() {
 // begin and end are around each message that is sent.
 func (w *writing) begin() {
 	if w != nil {
-		w.since.Store(time.Now().UnixNano())
+		w.since.Store(int64(uptime()))
 	}
 }
 

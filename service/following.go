@@ -343,21 +343,16 @@ func (n *successors) open(ctx context.Context, to *index.Entry) (*stream.Replay,
 	if err != nil {
 		return nil, err
 	}
-	free, err := spend(ctx, file)
-	if err != nil {
-		_ = file.Close()
-		return nil, err
-	}
+	spend(ctx, file)
 	r, err := replayOf(ctx, file, n.req)
-	if err == nil {
-		err = n.server.attend(ctx, r, file, to.Growable())
-	}
 	if err != nil {
-		free()
 		_ = file.Close()
 		return nil, err
 	}
-	closeWith(&r.Close, free)
+	if err := n.server.attend(ctx, r, file, to.Growable()); err != nil {
+		r.Close()
+		return nil, err
+	}
 	n.begin(ctx, file, r)
 	return r, nil
 }

@@ -142,13 +142,26 @@ func replayOf(ctx context.Context, file *source.File, req *replaydv1.StreamEvent
 	if err != nil {
 		return nil, err
 	}
+	size := first.Size
+	if size < 0 {
+		size = info.Size // compressed, or not known
+	}
+	memory, err := reserve(ctx, codec, size)
+	if err != nil {
+		return nil, err
+	}
+	r.Close = memory.free
 	last := first
 	r.Open = func(o encode.Options) (encode.Reader, error) {
 		last = first
 		if first.At == nil { // what is read from front to back can be read only once
 			first = file.Input()
 		}
-		return codec.Open(last, o)
+		reader, err := codec.Open(last, o)
+		if err != nil {
+			return nil, err
+		}
+		return memory.weigh(reader), nil
 	}
 	if first.At == nil && info.Compression != source.Plain {
 		r.Rest = func() error { return readRest(last.Front) }

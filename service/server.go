@@ -278,6 +278,12 @@ func (s *Server) addHeader(ctx context.Context, r *replaydv1.Replay) error {
 		return err
 	}
 	defer func() { _ = file.Close() }()
+	spend(ctx, file)
+	memory, err := reserveToDescribe(ctx, file)
+	if err != nil {
+		return err
+	}
+	defer memory.free()
 	described, err := Describe(ctx, file)
 	if err != nil {
 		return err

@@ -44,10 +44,7 @@ func (s *Server) Stream(ctx context.Context, req *replaydv1.StreamEventsRequest,
 		_ = file.Close()
 		return err
 	}
-	if _, err := spend(ctx, file); err != nil { // given back with the ticket
-		_ = file.Close()
-		return err
-	}
+	spend(ctx, file)
 	c, err := Subscribe(ctx, file, req)
 	if err != nil {
 		_ = file.Close()
@@ -118,7 +115,7 @@ func (s *Server) attend(ctx context.Context, r *stream.Replay, file *source.File
 	r.RevealSecrets = s.RevealSecrets
 	r.Complete = s.complete
 	r.Roster = s.roster(r.Codec, access.Of(ctx))
-	r.Close = func() { _ = file.Close() }
+	closeWith(&r.Close, func() { _ = file.Close() })
 	info := file.Info()
 	if info.ID != (source.ID{}) {
 		r.Checkpoints = func(identity string) encode.Checkpoints {

@@ -32,6 +32,7 @@ func (c *compiler) compile(serializers [][]byte) (s *schema, ok bool) {
 		s.byKey[serializerKey{ser.name, ser.version}] = ser
 		s.byName[ser.name] = ser
 	}
+	s.held = c.held()
 	return s, true
 }
 

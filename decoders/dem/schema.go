@@ -10,6 +10,8 @@ type schema struct {
 	byName      map[string]*serializer // the last one of each name
 	// guesses: there are fields of types that nobody knows.
 	guesses bool
+	// held is about how much memory it takes, in bytes.
+	held int
 }
 
 type serializerKey struct {
