@@ -7,7 +7,7 @@ import (
 	"github.com/replayd/replayd/decoders"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service/admission"
-	"github.com/replayd/replayd/service/encode"
+	"github.com/replayd/replayd/service/codec"
 	"github.com/replayd/replayd/service/source"
 )
 
@@ -19,22 +19,22 @@ type reservation struct {
 
 // reserve takes what a decoder takes of a replay of that many bytes, -1 for not known, or returns an
 // *admission.RefusedError. What is taken is given back with the ticket, or before that by free.
-func reserve(ctx context.Context, codec *encode.Codec, size int64) (*reservation, error) {
+func reserve(ctx context.Context, c *codec.Codec, size int64) (*reservation, error) {
 	r := &reservation{ticket: admission.Of(ctx)}
-	return r, r.take(codec.Memory(size))
+	return r, r.take(c.Memory(size))
 }
 
 // reserveToDescribe takes what it takes to describe a replay: less than to decode it, where it is read from front to back.
 func reserveToDescribe(ctx context.Context, file *source.File) (*reservation, error) {
 	info := file.Info()
-	codec, err := codecOf(info.Format)
+	c, err := codecOf(info.Format)
 	switch {
 	case err != nil:
 		return &reservation{}, nil // it will not be described
-	case !codec.RandomAccess:
+	case !c.RandomAccess:
 		info.Size = -1
 	}
-	return reserve(ctx, codec, info.Size)
+	return reserve(ctx, c, info.Size)
 }
 
 func (r *reservation) take(n int64) error {
@@ -63,13 +63,13 @@ func (r *reservation) hold(n int64) error {
 }
 
 // weigh has a Reader fail with an *admission.RefusedError as soon as it holds more than was taken, and more cannot be.
-func (r *reservation) weigh(reader encode.Reader) encode.Reader {
-	holder, ok := reader.(encode.Holder)
+func (r *reservation) weigh(reader codec.Reader) codec.Reader {
+	holder, ok := reader.(codec.Holder)
 	if !ok || r.ticket == nil {
 		return reader
 	}
 	w := &weighed{reader, holder, r}
-	if p, ok := reader.(encode.Presenter); ok {
+	if p, ok := reader.(codec.Presenter); ok {
 		return &weighedPresenter{w, p}
 	}
 	return w
@@ -77,30 +77,30 @@ func (r *reservation) weigh(reader encode.Reader) encode.Reader {
 
 // weighed is a Reader that is looked at after everything it does.
 type weighed struct {
-	encode.Reader
+	codec.Reader
 
-	holder encode.Holder
+	holder codec.Holder
 	taken  *reservation
 }
 
 // weighedPresenter is one of a format that has a state.
 type weighedPresenter struct {
 	*weighed
-	encode.Presenter
+	codec.Presenter
 }
 
-// Header implements encode.Reader.
+// Header implements codec.Reader.
 func (w *weighed) Header(r *replaydv1.Replay) error { return w.look(w.Reader.Header(r)) }
 
-// Seek implements encode.Reader.
+// Seek implements codec.Reader.
 func (w *weighed) Seek() error { return w.look(w.Reader.Seek()) }
 
-// Fill implements encode.Reader.
-func (w *weighed) Fill(b *encode.Batch) error { return w.look(w.Reader.Fill(b)) }
+// Fill implements codec.Reader.
+func (w *weighed) Fill(b *codec.Batch) error { return w.look(w.Reader.Fill(b)) }
 
 // look returns what the Reader has, or why it may not go on.
 func (w *weighed) look(err error) error {
-	if err != nil && !errors.Is(err, encode.ErrYield) && !errors.Is(err, decoders.ErrMore) {
+	if err != nil && !errors.Is(err, codec.ErrYield) && !errors.Is(err, decoders.ErrMore) {
 		return err // it does not go on anyway
 	}
 	if refused := w.taken.hold(w.holder.Held()); refused != nil {

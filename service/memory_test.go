@@ -12,7 +12,8 @@ import (
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service"
 	"github.com/replayd/replayd/service/admission"
-	"github.com/replayd/replayd/service/encode"
+	"github.com/replayd/replayd/service/codec"
+	"github.com/replayd/replayd/service/source"
 )
 
 // TestReadersDeclareTheirMemory decodes a replay of each format, several times at once, and holds what that takes against what
@@ -26,42 +27,42 @@ func TestReadersDeclareTheirMemory(t *testing.T) {
 		decoders.Teehistorian: finishedSample, decoders.Datafile: samples("datafile", "sample.map"),
 		decoders.Dem: samples("dem", "sample.dem"), decoders.SC2Replay: samples("sc2replay", "5.0.SC2Replay"),
 	}
-	for _, codec := range service.Codecs() {
-		data := read(t, paths[codec.Format])
-		if codec.Memory == nil || codec.Memory(-1) <= 0 || codec.Memory(1<<30) < codec.Memory(-1) {
-			t.Errorf("%v: it is not declared what a reader takes", codec.Format)
+	for _, c := range service.Codecs() {
+		data := read(t, paths[c.Format])
+		if c.Memory == nil || c.Memory(-1) <= 0 || c.Memory(1<<30) < c.Memory(-1) {
+			t.Errorf("%v: it is not declared what a reader takes", c.Format)
 			continue
 		}
 		before := heap()
-		var open []encode.Reader
-		held := codec.Memory(int64(len(data)))
+		var open []codec.Reader
+		held := c.Memory(int64(len(data)))
 		for range readers {
-			r, err := codec.Open(encode.Input{At: bytes.NewReader(data), Size: int64(len(data))}, encode.Options{})
+			r, err := c.Open(source.Input{At: bytes.NewReader(data), Size: int64(len(data))}, codec.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			err = r.Header(&replaydv1.Replay{})
-			for err == nil || errors.Is(err, encode.ErrYield) {
+			for err == nil || errors.Is(err, codec.ErrYield) {
 				if err = r.Seek(); err == nil {
 					break
 				}
 			}
-			b := encode.Batch{MaxEvents: 1 << 20, MaxBytes: 64 << 10}
-			for fills := 0; (err == nil || errors.Is(err, encode.ErrYield)) && fills < 20; fills++ { // and then it is left alone
+			b := codec.Batch{MaxEvents: 1 << 20, MaxBytes: 64 << 10}
+			for fills := 0; (err == nil || errors.Is(err, codec.ErrYield)) && fills < 20; fills++ { // and then it is left alone
 				err = r.Fill(&b)
 				b.Reset()
 			}
-			h, ok := r.(encode.Holder)
+			h, ok := r.(codec.Holder)
 			if !ok {
-				t.Fatalf("%v: a reader does not say what it holds", codec.Format)
+				t.Fatalf("%v: a reader does not say what it holds", c.Format)
 			}
 			held = max(held, h.Held())
 			open = append(open, r)
 		}
 		took := (heap() - before) / readers
-		t.Logf("%v: a reader takes %d KiB, declared are %d", codec.Format, took>>10, held>>10)
+		t.Logf("%v: a reader takes %d KiB, declared are %d", c.Format, took>>10, held>>10)
 		if took > held {
-			t.Errorf("%v: a reader takes %d bytes, declared are %d", codec.Format, took, held)
+			t.Errorf("%v: a reader takes %d bytes, declared are %d", c.Format, took, held)
 		}
 		runtime.KeepAlive(open)
 	}
@@ -78,14 +79,14 @@ func heap() int64 {
 
 // growing is a reader that holds more with every batch.
 type growing struct {
-	encode.Reader
+	codec.Reader
 
 	step, held int64
 }
 
 func (g *growing) Held() int64 { return g.held }
 
-func (g *growing) Fill(b *encode.Batch) error {
+func (g *growing) Fill(b *codec.Batch) error {
 	g.held += g.step
 	b.MaxEvents = min(b.MaxEvents, 10) // so that there are several
 	return g.Reader.Fill(b)
@@ -95,13 +96,13 @@ func (g *growing) Fill(b *encode.Batch) error {
 // to try again, and gives back what it took; within the limit it goes on.
 func TestGrowingDecoder(t *testing.T) {
 	step := int64(0)
-	codec := codecWith(nil)
-	open := codec.Open
-	codec.Open = func(in encode.Input, o encode.Options) (encode.Reader, error) {
+	c := codecWith(nil)
+	open := c.Open
+	c.Open = func(in source.Input, o codec.Options) (codec.Reader, error) {
 		r, err := open(in, o)
 		return &growing{Reader: r.(slowReader).Reader, step: step}, err
 	}
-	t.Cleanup(service.SetCodecs(codec))
+	t.Cleanup(service.SetCodecs(c))
 	control := admission.New(admission.Limits{All: admission.Amounts{admission.Memory: 64 << 20}})
 	dir := t.TempDir()
 	d := start(t, dir, func(c *service.Config) { c.Admission, c.SurveyBudget = control, 0 })

@@ -26,8 +26,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
-	"github.com/replayd/replayd/service/encode"
-	"github.com/replayd/replayd/service/encode/teehistorian"
+	"github.com/replayd/replayd/service/codec/teehistorian"
+	"github.com/replayd/replayd/service/source"
 	"github.com/replayd/replayd/service/streamtest"
 )
 
@@ -107,7 +107,7 @@ func persist(ctx context.Context, c streamtest.Client, req *replaydv1.StreamEven
 // wholly checks that a history has all of a teehistorian file, nothing twice.
 func wholly(t *testing.T, what string, h streamtest.History, data []byte) {
 	t.Helper()
-	want, err := streamtest.Offline(&teehistorian.Codec, encode.Input{At: bytes.NewReader(data), Size: int64(len(data))}, nil, nil)
+	want, err := streamtest.Offline(&teehistorian.Codec, source.Input{At: bytes.NewReader(data), Size: int64(len(data))}, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

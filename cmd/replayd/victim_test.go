@@ -14,8 +14,8 @@ import (
 	"google.golang.org/grpc"
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
-	"github.com/replayd/replayd/service/encode"
-	"github.com/replayd/replayd/service/encode/teehistorian"
+	"github.com/replayd/replayd/service/codec/teehistorian"
+	"github.com/replayd/replayd/service/source"
 	"github.com/replayd/replayd/service/streamtest"
 )
 
@@ -41,7 +41,7 @@ func TestVictim(t *testing.T) {
 	writeFile(t, filepath.Join(dir, "still.teehistorian"), sample)
 	tokens := filepath.Join(t.TempDir(), "tokens")
 	writeFile(t, tokens, []byte("good name=good\nevil name=evil\nworse name=worse\n"))
-	want, err := streamtest.Offline(&teehistorian.Codec, encode.Input{At: bytes.NewReader(sample), Size: int64(len(sample))}, nil, nil)
+	want, err := streamtest.Offline(&teehistorian.Codec, source.Input{At: bytes.NewReader(sample), Size: int64(len(sample))}, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func TestVictim(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute+2*time.Duration(rounds)*lasts)
 	defer cancel()
 	victim := clientOf(t, daemons[0].addr)
-	victim.Options = append(victim.Options, grpc.PerRPCCredentials(bearer{"good", false}))
+	victim.Options = append(victim.Options, grpc.PerRPCCredentials(bearer("good")))
 	req := &replaydv1.StreamEventsRequest{Replay: "r/still.teehistorian"}
 	for victim.Session(ctx, req, nil).Err != nil && ctx.Err() == nil {
 		time.Sleep(10 * time.Millisecond)

@@ -7,10 +7,11 @@ Units: a tick is a gameloop, 1/16 of a game second; at the speed "Faster" 22.4 o
 map are in cells of the map, x to the right and y up, unless a field says otherwise. Numbers of units, abilities and
 upgrades ("links") are indices into the balance data of one version of the game: within one replay they are stable.
 
-A stream begins with what the replay says of itself (start, details, lobby, attributes, game_metadata, player_info,
-member), goes on with the events of all its event streams in the order of gameloops (of one gameloop: game events, then
-messages, then the tracker's), and closes with an end. Kinds are the names of the events in Blizzard's protocol tables; every
-event of every table has a message of its own. Tracker events of games that are newer than the tables arrive as `other`.
+A stream begins with the description of the replay (start, details, lobby, attributes, game_metadata, player_info,
+member), continues with the events of all its event streams in the order of gameloops (of one gameloop: game events, then
+messages, then the tracker's), and closes with an end. Kinds are the names of the events in Blizzard's protocol tables;
+every event of every table has a message of its own. Tracker events of games that are newer than the tables arrive as
+`other`.
 """
 
 import builtins
@@ -236,13 +237,13 @@ class _PartStateEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._Enum
     PART_STATE_COMPLETE: _PartState.ValueType  # 1
     """To its end."""
     PART_STATE_PARTIAL: _PartState.ValueType  # 2
-    """As far as bytes_read; the rest is lost."""
+    """As far as bytes_read; the rest could not be read."""
     PART_STATE_ABSENT: _PartState.ValueType  # 3
     """The replay does not have it."""
     PART_STATE_UNREADABLE: _PartState.ValueType  # 4
     """Not at all."""
     PART_STATE_SKIPPED: _PartState.ValueType  # 5
-    """Nobody asked for it."""
+    """Not needed for this request."""
 
 class PartState(_PartState, metaclass=_PartStateEnumTypeWrapper):
     """How a part of a replay could be read."""
@@ -252,13 +253,13 @@ PART_STATE_UNSPECIFIED: PartState.ValueType  # 0
 PART_STATE_COMPLETE: PartState.ValueType  # 1
 """To its end."""
 PART_STATE_PARTIAL: PartState.ValueType  # 2
-"""As far as bytes_read; the rest is lost."""
+"""As far as bytes_read; the rest could not be read."""
 PART_STATE_ABSENT: PartState.ValueType  # 3
 """The replay does not have it."""
 PART_STATE_UNREADABLE: PartState.ValueType  # 4
 """Not at all."""
 PART_STATE_SKIPPED: PartState.ValueType  # 5
-"""Nobody asked for it."""
+"""Not needed for this request."""
 Global___PartState: typing_extensions.TypeAlias = PartState
 
 class _Result:
@@ -276,7 +277,7 @@ class _ResultEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTyp
     RESULT_LOSS: _Result.ValueType  # 3
     """Lost."""
     RESULT_TIE: _Result.ValueType  # 4
-    """Nobody won."""
+    """The game was a tie."""
 
 class Result(_Result, metaclass=_ResultEnumTypeWrapper):
     """How the game ended for a player."""
@@ -290,7 +291,7 @@ RESULT_WIN: Result.ValueType  # 2
 RESULT_LOSS: Result.ValueType  # 3
 """Lost."""
 RESULT_TIE: Result.ValueType  # 4
-"""Nobody won."""
+"""The game was a tie."""
 Global___Result: typing_extensions.TypeAlias = Result
 
 @typing.final
@@ -455,7 +456,7 @@ class Event(google.protobuf.message.Message):
     """The gameloop in which it happened. 0 for what comes before the game. It never decreases from event to event."""
     @property
     def player(self) -> Global___PlayerRef:
-        """Whose doing it was, or whose unit it is about. Absent when it was nobody's."""
+        """The player who did it, or whose unit it is about. Absent when there is none."""
 
     @property
     def camera_update(self) -> Global___CameraUpdate:
@@ -515,7 +516,7 @@ class Event(google.protobuf.message.Message):
 
     @property
     def details(self) -> Global___Details:
-        """What the replay tells of its game: map, players, results."""
+        """The game: map, players, results."""
 
     @property
     def lobby(self) -> Global___Lobby:
@@ -603,7 +604,7 @@ class Event(google.protobuf.message.Message):
 
     @property
     def user_options(self) -> Global___UserOptions:
-        """A player's client told its options."""
+        """The options of a player's client."""
 
     @property
     def camera_save(self) -> Global___CameraSave:
@@ -787,7 +788,7 @@ class Event(google.protobuf.message.Message):
 
     @property
     def trigger_sound_length_query(self) -> Global___TriggerSoundLengthQuery:
-        """A client tells the length of a sound."""
+        """A client reports the length of a sound."""
 
     @property
     def trigger_sound_offset(self) -> Global___TriggerSoundOffset:
@@ -935,11 +936,11 @@ class Event(google.protobuf.message.Message):
 
     @property
     def trigger_anim_length_query_by_name(self) -> Global___TriggerAnimLengthQueryByName:
-        """A client tells the length of an animation that was asked for by name."""
+        """A client reports the length of an animation, requested by name."""
 
     @property
     def trigger_anim_length_query_by_props(self) -> Global___TriggerAnimLengthQueryByProps:
-        """A client tells the length of an animation that was asked for by properties."""
+        """A client reports the length of an animation, requested by properties."""
 
     @property
     def trigger_anim_offset(self) -> Global___TriggerAnimOffset:
@@ -963,11 +964,11 @@ class Event(google.protobuf.message.Message):
 
     @property
     def peer_set_sync_loading_time(self) -> Global___PeerSetSyncLoadingTime:
-        """How long loading took, told by another client."""
+        """How long loading took, reported by another client."""
 
     @property
     def peer_set_sync_playing_time(self) -> Global___PeerSetSyncPlayingTime:
-        """How long playing took, told by another client."""
+        """How long playing took, reported by another client."""
 
     @property
     def other(self) -> Global___Other:
@@ -1181,7 +1182,7 @@ class Unit(google.protobuf.message.Message):
     recycle: builtins.int
     """How often the place was used before."""
     type_name: builtins.str
-    """The unit's type at this time, such as "SCV", as the tracker tells it. Where the tracker does not tell, as always before
+    """The unit's type at this time, such as "SCV", as the tracker names it. Where the tracker does not, as always before
     2.0.8, the type that the unit had when it was last selected. Empty when that is not known either.
     """
     def __init__(
@@ -1834,7 +1835,7 @@ class UnitBorn(google.protobuf.message.Message):
     CREATOR_ABILITY_NAME_FIELD_NUMBER: builtins.int
     STARTED_TICK_FIELD_NUMBER: builtins.int
     control_player_id: builtins.int
-    """Who controls it; 0 is nobody."""
+    """Who controls it; 0 is none."""
     upkeep_player_id: builtins.int
     """Who pays for it."""
     x: builtins.int
@@ -1844,8 +1845,8 @@ class UnitBorn(google.protobuf.message.Message):
     creator_ability_name: builtins.str
     """The ability that made it. Since 3.14."""
     started_tick: builtins.int
-    """For what hatched: the gameloop in which the creator became an egg. Absent for all others: when a factory or the like
-    began to make a unit, a replay does not tell.
+    """For what hatched: the gameloop in which the creator became an egg. Absent for all others: a replay does not contain when
+    a factory or the like began to make a unit.
     """
     @property
     def unit(self) -> Global___Unit:
@@ -1894,7 +1895,7 @@ class UnitInit(google.protobuf.message.Message):
     X_FIELD_NUMBER: builtins.int
     Y_FIELD_NUMBER: builtins.int
     control_player_id: builtins.int
-    """Who controls it; 0 is nobody."""
+    """Who controls it; 0 is none."""
     upkeep_player_id: builtins.int
     """Who pays for it."""
     x: builtins.int
@@ -1963,7 +1964,7 @@ class UnitDied(google.protobuf.message.Message):
     Y_FIELD_NUMBER: builtins.int
     KILLER_FIELD_NUMBER: builtins.int
     killer_player_id: builtins.int
-    """Who killed it. Absent when nobody did."""
+    """Who killed it. Absent when there is none."""
     x: builtins.int
     """Where, in whole cells; before 2.1 a multiple of 4."""
     y: builtins.int
@@ -2005,7 +2006,7 @@ class UnitOwnerChange(google.protobuf.message.Message):
     CONTROL_PLAYER_ID_FIELD_NUMBER: builtins.int
     UPKEEP_PLAYER_ID_FIELD_NUMBER: builtins.int
     control_player_id: builtins.int
-    """Who controls it now; 0 is nobody."""
+    """Who controls it now; 0 is none."""
     upkeep_player_id: builtins.int
     """Who pays for it now."""
     @property
@@ -2038,8 +2039,8 @@ class UnitTypeChange(google.protobuf.message.Message):
     previous_type_name: builtins.str
     """The type that it had. Empty when not known."""
     started_tick: builtins.int
-    """For what comes out of a cocoon or an egg: the gameloop in which the unit became that. Absent for all others: when a
-    morph that shows no type in between began, a replay does not tell.
+    """For what comes out of a cocoon or an egg: the gameloop in which the unit became that. Absent for all others: a replay
+    does not contain when a morph without a type in between began.
     """
     @property
     def unit(self) -> Global___Unit:
@@ -2104,7 +2105,7 @@ class UnitPosition(google.protobuf.message.Message):
     """Where, in whole cells; before 2.1 a multiple of 4."""
     @property
     def unit(self) -> Global___Unit:
-        """The unit. Its recycle count and type are those of the place's latest unit that the tracker told of."""
+        """The unit. Its recycle count and type are those of the place's latest unit that the tracker reported."""
 
     def __init__(
         self,
@@ -2171,8 +2172,8 @@ class PlayerSetup(google.protobuf.message.Message):
     slot_id: builtins.int
     """Index into the lobby's slots."""
     resumed: builtins.bool
-    """True where a game that was saved goes on: the tracker tells the players anew and dates that to gameloop 0. at_tick is
-    the gameloop of the tracker's event before.
+    """True where a saved game continues: the tracker repeats the players and dates that to gameloop 0. at_tick is the gameloop
+    of the tracker's event before.
     """
     def __init__(
         self,
@@ -2382,7 +2383,7 @@ class Chat(google.protobuf.message.Message):
     RECIPIENT_FIELD_NUMBER: builtins.int
     TEXT_FIELD_NUMBER: builtins.int
     recipient: Global___Recipient.ValueType
-    """To whom."""
+    """The recipient."""
     text: builtins.str
     """What."""
     def __init__(
@@ -2405,7 +2406,7 @@ class Ping(google.protobuf.message.Message):
     RECIPIENT_FIELD_NUMBER: builtins.int
     POINT_FIELD_NUMBER: builtins.int
     recipient: Global___Recipient.ValueType
-    """To whom."""
+    """The recipient."""
     @property
     def point(self) -> Global___Point2:
         """Where. A multiple of 1/4096 of a cell, exact up to 4096 cells."""
@@ -2528,7 +2529,7 @@ class GameUserJoin(google.protobuf.message.Message):
     clan_logo: builtins.bytes
     """Handle of the clan's logo, 40 bytes."""
     hijack: builtins.bool
-    """True when the game goes on from a replay. Since 3.0."""
+    """True when the game continues from a replay. Since 3.0."""
     hijack_clone_game_user_id: builtins.int
     """The user that this one takes over from."""
     def __init__(
@@ -2579,7 +2580,7 @@ Global___UserFinishedLoadingSync: typing_extensions.TypeAlias = UserFinishedLoad
 
 @typing.final
 class UserOptions(google.protobuf.message.Message):
-    """A player's client told its options."""
+    """The options of a player's client."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -3157,7 +3158,7 @@ class ResourceTrade(google.protobuf.message.Message):
     RECIPIENT_ID_FIELD_NUMBER: builtins.int
     RESOURCES_FIELD_NUMBER: builtins.int
     recipient_id: builtins.int
-    """To whom: a player's number."""
+    """The recipient: a player's number."""
     @property
     def resources(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
         """How much: minerals, vespene, terrazine, custom resource."""
@@ -3318,7 +3319,7 @@ Global___DecrementGameTimeRemaining: typing_extensions.TypeAlias = DecrementGame
 
 @typing.final
 class HijackUser(google.protobuf.message.Message):
-    """A user of a game that goes on from a replay."""
+    """A user of a game that continues from a replay."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -3649,7 +3650,7 @@ class SaveGame(google.protobuf.message.Message):
     file_name: builtins.str
     """The file."""
     automatic: builtins.bool
-    """True when nobody asked for it."""
+    """True when it was not requested."""
     overwrite: builtins.bool
     """True when a file of that name is replaced."""
     name: builtins.str
@@ -3782,9 +3783,9 @@ class AiCommunicate(google.protobuf.message.Message):
     target_unit_snapshot_unit_link: builtins.int
     """The unit's type, as an index into the balance data."""
     target_unit_snapshot_control_player_id: builtins.int
-    """The player who controlled the unit; -1 for nobody. Before 1.4, its owner. Absent when there is none."""
+    """The player who controlled the unit; -1 for none. Before 1.4, its owner. Absent when there is none."""
     target_unit_snapshot_upkeep_player_id: builtins.int
-    """The player who paid for the unit; -1 for nobody. Since 1.4. Absent when there is none."""
+    """The player who paid for the unit; -1 for none. Since 1.4. Absent when there is none."""
     target_unit_snapshot_unit_name: builtins.str
     """The name of target_unit_snapshot_unit_link. Empty when not known."""
     @property
@@ -3862,7 +3863,7 @@ Global___TriggerSkipped: typing_extensions.TypeAlias = TriggerSkipped
 
 @typing.final
 class TriggerSoundLengthQuery(google.protobuf.message.Message):
-    """A client tells the length of a sound."""
+    """A client reports the length of a sound."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -4484,7 +4485,7 @@ Global___TriggerCutsceneConversationLineMissing: typing_extensions.TypeAlias = T
 
 @typing.final
 class TriggerAnimLengthQueryByName(google.protobuf.message.Message):
-    """A client tells the length of an animation that was asked for by name."""
+    """A client reports the length of an animation, requested by name."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -4511,7 +4512,7 @@ Global___TriggerAnimLengthQueryByName: typing_extensions.TypeAlias = TriggerAnim
 
 @typing.final
 class TriggerAnimLengthQueryByProps(google.protobuf.message.Message):
-    """A client tells the length of an animation that was asked for by properties."""
+    """A client reports the length of an animation, requested by properties."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -4634,7 +4635,7 @@ Global___TriggerProfilerLoggingFinished: typing_extensions.TypeAlias = TriggerPr
 
 @typing.final
 class PeerSetSyncLoadingTime(google.protobuf.message.Message):
-    """How long loading took, told by another client."""
+    """How long loading took, reported by another client."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -4653,7 +4654,7 @@ Global___PeerSetSyncLoadingTime: typing_extensions.TypeAlias = PeerSetSyncLoadin
 
 @typing.final
 class PeerSetSyncPlayingTime(google.protobuf.message.Message):
-    """How long playing took, told by another client."""
+    """How long playing took, reported by another client."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -5079,7 +5080,7 @@ Global___Color: typing_extensions.TypeAlias = Color
 
 @typing.final
 class DetailsPlayer(google.protobuf.message.Message):
-    """A player as the details tell."""
+    """A player of the details."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -5166,7 +5167,7 @@ Global___Thumbnail: typing_extensions.TypeAlias = Thumbnail
 
 @typing.final
 class Details(google.protobuf.message.Message):
-    """What the replay tells of its game."""
+    """The game: map, players, results."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -5302,9 +5303,9 @@ class LobbyUser(google.protobuf.message.Message):
     random_seed: builtins.int
     """As in the replay."""
     race_preference: builtins.int
-    """The race that the user wants."""
+    """The race that the user chose."""
     team_preference: builtins.int
-    """The team that the user wants."""
+    """The team that the user chose."""
     test_map: builtins.bool
     """As in the replay."""
     test_auto: builtins.bool
@@ -5429,7 +5430,7 @@ class GameOptions(google.protobuf.message.Message):
     cooperative: builtins.bool
     """The game is co-operative."""
     no_victory_or_defeat: builtins.bool
-    """Nobody can win."""
+    """The game has no winner."""
     hero_duplicates_allowed: builtins.bool
     """Unused by StarCraft II."""
     fog: builtins.int
@@ -6064,9 +6065,9 @@ class MetadataPlayer(google.protobuf.message.Message):
     player_id: builtins.int
     """The player's number."""
     mmr: builtins.float
-    """The match-making rating. Absent when not told."""
+    """The match-making rating. Absent when not known."""
     apm: builtins.float
-    """Actions in a minute of the game's clock. Absent when not told."""
+    """Actions in a minute of the game's clock. Absent when not known."""
     result: builtins.str
     """"Win", "Loss", "Tie" or "Undecided"."""
     selected_race: builtins.str
@@ -6178,7 +6179,7 @@ class PlayerInfo(google.protobuf.message.Message):
     toon_handle: builtins.str
     """The account, such as "1-S2-1-20704188". Empty for computers."""
     race: builtins.str
-    """The race that was played: "Terran", "Zerg", "Protoss", where that can be told; as the details spell it otherwise."""
+    """The race that was played: "Terran", "Zerg", "Protoss", where that is known; as the details spell it otherwise."""
     team: builtins.int
     """The team, from 0."""
     observer: builtins.bool
@@ -6194,7 +6195,7 @@ class PlayerInfo(google.protobuf.message.Message):
     mmr: builtins.int
     """The match-making rating."""
     apm: builtins.float
-    """Actions in a minute, as the client's summary tells."""
+    """Actions in a minute, from the client's summary."""
     color_name: builtins.str
     """The name of the colour that was chosen in the lobby, such as "Light pink". Empty when none was."""
     difficulty: builtins.str

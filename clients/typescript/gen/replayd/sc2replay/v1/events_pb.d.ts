@@ -8,10 +8,11 @@
 // map are in cells of the map, x to the right and y up, unless a field says otherwise. Numbers of units, abilities and
 // upgrades ("links") are indices into the balance data of one version of the game: within one replay they are stable.
 //
-// A stream begins with what the replay says of itself (start, details, lobby, attributes, game_metadata, player_info,
-// member), goes on with the events of all its event streams in the order of gameloops (of one gameloop: game events, then
-// messages, then the tracker's), and closes with an end. Kinds are the names of the events in Blizzard's protocol tables; every
-// event of every table has a message of its own. Tracker events of games that are newer than the tables arrive as `other`.
+// A stream begins with the description of the replay (start, details, lobby, attributes, game_metadata, player_info,
+// member), continues with the events of all its event streams in the order of gameloops (of one gameloop: game events, then
+// messages, then the tracker's), and closes with an end. Kinds are the names of the events in Blizzard's protocol tables;
+// every event of every table has a message of its own. Tracker events of games that are newer than the tables arrive as
+// `other`.
 
 import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
@@ -55,7 +56,7 @@ export declare type Event = Message<"replayd.sc2replay.v1.Event"> & {
   atTick: number;
 
   /**
-   * Whose doing it was, or whose unit it is about. Absent when it was nobody's.
+   * The player who did it, or whose unit it is about. Absent when there is none.
    *
    * @generated from field: replayd.sc2replay.v1.PlayerRef player = 2;
    */
@@ -180,7 +181,7 @@ export declare type Event = Message<"replayd.sc2replay.v1.Event"> & {
     case: "start";
   } | {
     /**
-     * What the replay tells of its game: map, players, results.
+     * The game: map, players, results.
      *
      * @generated from field: replayd.sc2replay.v1.Details details = 17;
      */
@@ -356,7 +357,7 @@ export declare type Event = Message<"replayd.sc2replay.v1.Event"> & {
     case: "userFinishedLoadingSync";
   } | {
     /**
-     * A player's client told its options.
+     * The options of a player's client.
      *
      * @generated from field: replayd.sc2replay.v1.UserOptions user_options = 39;
      */
@@ -724,7 +725,7 @@ export declare type Event = Message<"replayd.sc2replay.v1.Event"> & {
     case: "triggerSkipped";
   } | {
     /**
-     * A client tells the length of a sound.
+     * A client reports the length of a sound.
      *
      * @generated from field: replayd.sc2replay.v1.TriggerSoundLengthQuery trigger_sound_length_query = 85;
      */
@@ -1020,7 +1021,7 @@ export declare type Event = Message<"replayd.sc2replay.v1.Event"> & {
     case: "triggerCutsceneConversationLineMissing";
   } | {
     /**
-     * A client tells the length of an animation that was asked for by name.
+     * A client reports the length of an animation, requested by name.
      *
      * @generated from field: replayd.sc2replay.v1.TriggerAnimLengthQueryByName trigger_anim_length_query_by_name = 122;
      */
@@ -1028,7 +1029,7 @@ export declare type Event = Message<"replayd.sc2replay.v1.Event"> & {
     case: "triggerAnimLengthQueryByName";
   } | {
     /**
-     * A client tells the length of an animation that was asked for by properties.
+     * A client reports the length of an animation, requested by properties.
      *
      * @generated from field: replayd.sc2replay.v1.TriggerAnimLengthQueryByProps trigger_anim_length_query_by_props = 123;
      */
@@ -1076,7 +1077,7 @@ export declare type Event = Message<"replayd.sc2replay.v1.Event"> & {
     case: "triggerProfilerLoggingFinished";
   } | {
     /**
-     * How long loading took, told by another client.
+     * How long loading took, reported by another client.
      *
      * @generated from field: replayd.sc2replay.v1.PeerSetSyncLoadingTime peer_set_sync_loading_time = 129;
      */
@@ -1084,7 +1085,7 @@ export declare type Event = Message<"replayd.sc2replay.v1.Event"> & {
     case: "peerSetSyncLoadingTime";
   } | {
     /**
-     * How long playing took, told by another client.
+     * How long playing took, reported by another client.
      *
      * @generated from field: replayd.sc2replay.v1.PeerSetSyncPlayingTime peer_set_sync_playing_time = 130;
      */
@@ -1176,7 +1177,7 @@ export declare type Unit = Message<"replayd.sc2replay.v1.Unit"> & {
   recycle: number;
 
   /**
-   * The unit's type at this time, such as "SCV", as the tracker tells it. Where the tracker does not tell, as always before
+   * The unit's type at this time, such as "SCV", as the tracker names it. Where the tracker does not, as always before
    * 2.0.8, the type that the unit had when it was last selected. Empty when that is not known either.
    *
    * @generated from field: string type_name = 4;
@@ -1920,7 +1921,7 @@ export declare type UnitBorn = Message<"replayd.sc2replay.v1.UnitBorn"> & {
   unit?: Unit | undefined;
 
   /**
-   * Who controls it; 0 is nobody.
+   * Who controls it; 0 is none.
    *
    * @generated from field: uint32 control_player_id = 2;
    */
@@ -1962,8 +1963,8 @@ export declare type UnitBorn = Message<"replayd.sc2replay.v1.UnitBorn"> & {
   creatorAbilityName?: string | undefined;
 
   /**
-   * For what hatched: the gameloop in which the creator became an egg. Absent for all others: when a factory or the like
-   * began to make a unit, a replay does not tell.
+   * For what hatched: the gameloop in which the creator became an egg. Absent for all others: a replay does not contain when
+   * a factory or the like began to make a unit.
    *
    * @generated from field: optional int32 started_tick = 8;
    */
@@ -1990,7 +1991,7 @@ export declare type UnitInit = Message<"replayd.sc2replay.v1.UnitInit"> & {
   unit?: Unit | undefined;
 
   /**
-   * Who controls it; 0 is nobody.
+   * Who controls it; 0 is none.
    *
    * @generated from field: uint32 control_player_id = 2;
    */
@@ -2065,7 +2066,7 @@ export declare type UnitDied = Message<"replayd.sc2replay.v1.UnitDied"> & {
   unit?: Unit | undefined;
 
   /**
-   * Who killed it. Absent when nobody did.
+   * Who killed it. Absent when there is none.
    *
    * @generated from field: optional uint32 killer_player_id = 2;
    */
@@ -2113,7 +2114,7 @@ export declare type UnitOwnerChange = Message<"replayd.sc2replay.v1.UnitOwnerCha
   unit?: Unit | undefined;
 
   /**
-   * Who controls it now; 0 is nobody.
+   * Who controls it now; 0 is none.
    *
    * @generated from field: uint32 control_player_id = 2;
    */
@@ -2154,8 +2155,8 @@ export declare type UnitTypeChange = Message<"replayd.sc2replay.v1.UnitTypeChang
   previousTypeName: string;
 
   /**
-   * For what comes out of a cocoon or an egg: the gameloop in which the unit became that. Absent for all others: when a
-   * morph that shows no type in between began, a replay does not tell.
+   * For what comes out of a cocoon or an egg: the gameloop in which the unit became that. Absent for all others: a replay
+   * does not contain when a morph without a type in between began.
    *
    * @generated from field: optional int32 started_tick = 3;
    */
@@ -2209,7 +2210,7 @@ export declare const UpgradeSchema: GenMessage<Upgrade>;
  */
 export declare type UnitPosition = Message<"replayd.sc2replay.v1.UnitPosition"> & {
   /**
-   * The unit. Its recycle count and type are those of the place's latest unit that the tracker told of.
+   * The unit. Its recycle count and type are those of the place's latest unit that the tracker reported.
    *
    * @generated from field: replayd.sc2replay.v1.Unit unit = 1;
    */
@@ -2305,8 +2306,8 @@ export declare type PlayerSetup = Message<"replayd.sc2replay.v1.PlayerSetup"> & 
   slotId?: number | undefined;
 
   /**
-   * True where a game that was saved goes on: the tracker tells the players anew and dates that to gameloop 0. at_tick is
-   * the gameloop of the tracker's event before.
+   * True where a saved game continues: the tracker repeats the players and dates that to gameloop 0. at_tick is the gameloop
+   * of the tracker's event before.
    *
    * @generated from field: bool resumed = 5;
    */
@@ -2619,7 +2620,7 @@ export declare const PlayerStatsSchema: GenMessage<PlayerStats>;
  */
 export declare type Chat = Message<"replayd.sc2replay.v1.Chat"> & {
   /**
-   * To whom.
+   * The recipient.
    *
    * @generated from field: replayd.sc2replay.v1.Recipient recipient = 1;
    */
@@ -2646,7 +2647,7 @@ export declare const ChatSchema: GenMessage<Chat>;
  */
 export declare type Ping = Message<"replayd.sc2replay.v1.Ping"> & {
   /**
-   * To whom.
+   * The recipient.
    *
    * @generated from field: replayd.sc2replay.v1.Recipient recipient = 1;
    */
@@ -2796,7 +2797,7 @@ export declare type GameUserJoin = Message<"replayd.sc2replay.v1.GameUserJoin"> 
   clanLogo?: Uint8Array | undefined;
 
   /**
-   * True when the game goes on from a replay. Since 3.0.
+   * True when the game continues from a replay. Since 3.0.
    *
    * @generated from field: bool hijack = 6;
    */
@@ -2831,7 +2832,7 @@ export declare type UserFinishedLoadingSync = Message<"replayd.sc2replay.v1.User
 export declare const UserFinishedLoadingSyncSchema: GenMessage<UserFinishedLoadingSync>;
 
 /**
- * A player's client told its options.
+ * The options of a player's client.
  *
  * @generated from message replayd.sc2replay.v1.UserOptions
  */
@@ -3531,7 +3532,7 @@ export declare const TriggerCommandErrorSchema: GenMessage<TriggerCommandError>;
  */
 export declare type ResourceTrade = Message<"replayd.sc2replay.v1.ResourceTrade"> & {
   /**
-   * To whom: a player's number.
+   * The recipient: a player's number.
    *
    * @generated from field: uint32 recipient_id = 1;
    */
@@ -3706,7 +3707,7 @@ export declare type DecrementGameTimeRemaining = Message<"replayd.sc2replay.v1.D
 export declare const DecrementGameTimeRemainingSchema: GenMessage<DecrementGameTimeRemaining>;
 
 /**
- * A user of a game that goes on from a replay.
+ * A user of a game that continues from a replay.
  *
  * @generated from message replayd.sc2replay.v1.HijackUser
  */
@@ -4063,7 +4064,7 @@ export declare type SaveGame = Message<"replayd.sc2replay.v1.SaveGame"> & {
   fileName: string;
 
   /**
-   * True when nobody asked for it.
+   * True when it was not requested.
    *
    * @generated from field: bool automatic = 2;
    */
@@ -4249,14 +4250,14 @@ export declare type AiCommunicate = Message<"replayd.sc2replay.v1.AiCommunicate"
   targetUnitSnapshotUnitLink: number;
 
   /**
-   * The player who controlled the unit; -1 for nobody. Before 1.4, its owner. Absent when there is none.
+   * The player who controlled the unit; -1 for none. Before 1.4, its owner. Absent when there is none.
    *
    * @generated from field: optional sint32 target_unit_snapshot_control_player_id = 8;
    */
   targetUnitSnapshotControlPlayerId?: number | undefined;
 
   /**
-   * The player who paid for the unit; -1 for nobody. Since 1.4. Absent when there is none.
+   * The player who paid for the unit; -1 for none. Since 1.4. Absent when there is none.
    *
    * @generated from field: optional sint32 target_unit_snapshot_upkeep_player_id = 9;
    */
@@ -4325,7 +4326,7 @@ export declare type TriggerSkipped = Message<"replayd.sc2replay.v1.TriggerSkippe
 export declare const TriggerSkippedSchema: GenMessage<TriggerSkipped>;
 
 /**
- * A client tells the length of a sound.
+ * A client reports the length of a sound.
  *
  * @generated from message replayd.sc2replay.v1.TriggerSoundLengthQuery
  */
@@ -5017,7 +5018,7 @@ export declare type TriggerCutsceneConversationLineMissing = Message<"replayd.sc
 export declare const TriggerCutsceneConversationLineMissingSchema: GenMessage<TriggerCutsceneConversationLineMissing>;
 
 /**
- * A client tells the length of an animation that was asked for by name.
+ * A client reports the length of an animation, requested by name.
  *
  * @generated from message replayd.sc2replay.v1.TriggerAnimLengthQueryByName
  */
@@ -5051,7 +5052,7 @@ export declare type TriggerAnimLengthQueryByName = Message<"replayd.sc2replay.v1
 export declare const TriggerAnimLengthQueryByNameSchema: GenMessage<TriggerAnimLengthQueryByName>;
 
 /**
- * A client tells the length of an animation that was asked for by properties.
+ * A client reports the length of an animation, requested by properties.
  *
  * @generated from message replayd.sc2replay.v1.TriggerAnimLengthQueryByProps
  */
@@ -5193,7 +5194,7 @@ export declare type TriggerProfilerLoggingFinished = Message<"replayd.sc2replay.
 export declare const TriggerProfilerLoggingFinishedSchema: GenMessage<TriggerProfilerLoggingFinished>;
 
 /**
- * How long loading took, told by another client.
+ * How long loading took, reported by another client.
  *
  * @generated from message replayd.sc2replay.v1.PeerSetSyncLoadingTime
  */
@@ -5213,7 +5214,7 @@ export declare type PeerSetSyncLoadingTime = Message<"replayd.sc2replay.v1.PeerS
 export declare const PeerSetSyncLoadingTimeSchema: GenMessage<PeerSetSyncLoadingTime>;
 
 /**
- * How long playing took, told by another client.
+ * How long playing took, reported by another client.
  *
  * @generated from message replayd.sc2replay.v1.PeerSetSyncPlayingTime
  */
@@ -5775,7 +5776,7 @@ export declare type Color = Message<"replayd.sc2replay.v1.Color"> & {
 export declare const ColorSchema: GenMessage<Color>;
 
 /**
- * A player as the details tell.
+ * A player of the details.
  *
  * @generated from message replayd.sc2replay.v1.DetailsPlayer
  */
@@ -5885,7 +5886,7 @@ export declare type Thumbnail = Message<"replayd.sc2replay.v1.Thumbnail"> & {
 export declare const ThumbnailSchema: GenMessage<Thumbnail>;
 
 /**
- * What the replay tells of its game.
+ * The game: map, players, results.
  *
  * @generated from message replayd.sc2replay.v1.Details
  */
@@ -6072,14 +6073,14 @@ export declare type LobbyUser = Message<"replayd.sc2replay.v1.LobbyUser"> & {
   randomSeed: number;
 
   /**
-   * The race that the user wants.
+   * The race that the user chose.
    *
    * @generated from field: optional uint32 race_preference = 7;
    */
   racePreference?: number | undefined;
 
   /**
-   * The team that the user wants.
+   * The team that the user chose.
    *
    * @generated from field: optional uint32 team_preference = 8;
    */
@@ -6246,7 +6247,7 @@ export declare type GameOptions = Message<"replayd.sc2replay.v1.GameOptions"> & 
   cooperative: boolean;
 
   /**
-   * Nobody can win.
+   * The game has no winner.
    *
    * @generated from field: bool no_victory_or_defeat = 11;
    */
@@ -7063,14 +7064,14 @@ export declare type MetadataPlayer = Message<"replayd.sc2replay.v1.MetadataPlaye
   playerId: number;
 
   /**
-   * The match-making rating. Absent when not told.
+   * The match-making rating. Absent when not known.
    *
    * @generated from field: optional double mmr = 2;
    */
   mmr?: number | undefined;
 
   /**
-   * Actions in a minute of the game's clock. Absent when not told.
+   * Actions in a minute of the game's clock. Absent when not known.
    *
    * @generated from field: optional double apm = 3;
    */
@@ -7208,7 +7209,7 @@ export declare type PlayerInfo = Message<"replayd.sc2replay.v1.PlayerInfo"> & {
   toonHandle: string;
 
   /**
-   * The race that was played: "Terran", "Zerg", "Protoss", where that can be told; as the details spell it otherwise.
+   * The race that was played: "Terran", "Zerg", "Protoss", where that is known; as the details spell it otherwise.
    *
    * @generated from field: string race = 4;
    */
@@ -7271,7 +7272,7 @@ export declare type PlayerInfo = Message<"replayd.sc2replay.v1.PlayerInfo"> & {
   mmr?: number | undefined;
 
   /**
-   * Actions in a minute, as the client's summary tells.
+   * Actions in a minute, from the client's summary.
    *
    * @generated from field: optional double apm = 13;
    */
@@ -7704,7 +7705,7 @@ export enum PartState {
   COMPLETE = 1,
 
   /**
-   * As far as bytes_read; the rest is lost.
+   * As far as bytes_read; the rest could not be read.
    *
    * @generated from enum value: PART_STATE_PARTIAL = 2;
    */
@@ -7725,7 +7726,7 @@ export enum PartState {
   UNREADABLE = 4,
 
   /**
-   * Nobody asked for it.
+   * Not needed for this request.
    *
    * @generated from enum value: PART_STATE_SKIPPED = 5;
    */
@@ -7772,7 +7773,7 @@ export enum Result {
   LOSS = 3,
 
   /**
-   * Nobody won.
+   * The game was a tie.
    *
    * @generated from enum value: RESULT_TIE = 4;
    */
