@@ -21,7 +21,7 @@ type reservation struct {
 // *admission.RefusedError. What is taken is given back with the ticket, or before that by free.
 func reserve(ctx context.Context, c *codec.Codec, size int64) (*reservation, error) {
 	r := &reservation{ticket: admission.Of(ctx)}
-	return r, r.take(c.Memory(size))
+	return r, r.take(c.Cost(size))
 }
 
 // reserveToDescribe takes what it takes to describe a replay: less than to decode it, where it is read from front to back.

@@ -29,13 +29,13 @@ func TestReadersDeclareTheirMemory(t *testing.T) {
 	}
 	for _, c := range service.Codecs() {
 		data := read(t, paths[c.Format])
-		if c.Memory == nil || c.Memory(-1) <= 0 || c.Memory(1<<30) < c.Memory(-1) {
+		if c.Cost == nil || c.Cost(-1) <= 0 || c.Cost(1<<30) < c.Cost(-1) {
 			t.Errorf("%v: it is not declared what a reader takes", c.Format)
 			continue
 		}
 		before := heap()
 		var open []codec.Reader
-		held := c.Memory(int64(len(data)))
+		held := c.Cost(int64(len(data)))
 		for range readers {
 			r, err := c.Open(source.Input{At: bytes.NewReader(data), Size: int64(len(data))}, codec.Options{})
 			if err != nil {

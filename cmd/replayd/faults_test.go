@@ -61,7 +61,7 @@ func afflict(t *testing.T, dir string, around []string, env []string, flags ...s
 			t.Logf("the log:\n%s", a.log)
 		}
 	})
-	s := a.wellBehaved().Session(patience(t), &replaydv1.StreamEventsRequest{Replay: "r/none"}, nil)
+	s := a.wellBehaved().Session(inTime(t), &replaydv1.StreamEventsRequest{Replay: "r/none"}, nil)
 	if status.Code(s.Err) != codes.NotFound {
 		t.Fatalf("it does not serve: %v\n%s", s.Err, a.log)
 	}
@@ -71,8 +71,8 @@ func afflict(t *testing.T, dir string, around []string, env []string, flags ...s
 // wellBehaved is a client that waits for the daemon.
 func (a *afflicted) wellBehaved() streamtest.Client { return clientOf(a.t, a.addr) }
 
-// patience is how long a test waits for what must happen.
-func patience(t *testing.T) context.Context {
+// inTime is a context that ends when a test has waited too long for what must happen.
+func inTime(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
@@ -81,7 +81,7 @@ func patience(t *testing.T) context.Context {
 // until waits for a metric.
 func (a *afflicted) until(what string, holds func(map[string]float64) bool) {
 	a.t.Helper()
-	ctx := patience(a.t)
+	ctx := inTime(a.t)
 	for !holds(a.figures()) {
 		if ctx.Err() != nil {
 			a.t.Fatalf("never: %s", what)
@@ -183,7 +183,7 @@ func TestChaosDisk(t *testing.T) {
 	a := afflict(t, disk.dir, nil, nil, "--log-level", "error")
 	written, stop := make(chan []byte, 1), make(chan struct{})
 	go appendSteadily(t, filepath.Join(source, "live.teehistorian"), sample, stop, written)
-	ctx := patience(t)
+	ctx := inTime(t)
 	var wg sync.WaitGroup
 	var histories [2]streamtest.History
 	var got [2]atomic.Int64
@@ -273,7 +273,7 @@ func TestChaosSpoolFull(t *testing.T) {
 	req := &replaydv1.StreamEventsRequest{Replay: "r/x.map.gz"}
 	disk.say(fmt.Sprintf("room %d", len(replay)/2))
 	for range 3 {
-		s := a.wellBehaved().Session(patience(t), req, nil)
+		s := a.wellBehaved().Session(inTime(t), req, nil)
 		if f := status.Convert(s.Err); f.Code() != codes.ResourceExhausted || !strings.Contains(f.Message(), "temporary directory is full") || len(f.Details()) < 2 {
 			t.Errorf("with a full disk: %v", s.Err)
 		}
@@ -282,7 +282,7 @@ func TestChaosSpoolFull(t *testing.T) {
 		t.Errorf("%d files are left in the spool (%v)", len(left), err)
 	}
 	disk.say("well")
-	if s := a.wellBehaved().Session(patience(t), req, nil); len(s.Responses) < 3 || s.Err != nil {
+	if s := a.wellBehaved().Session(inTime(t), req, nil); len(s.Responses) < 3 || s.Err != nil {
 		t.Errorf("with room again: %d responses, %v", len(s.Responses), s.Err)
 	}
 	a.until("the spool is given back", func(m map[string]float64) bool { return m[`replayd_taken{resource="spool"}`] == 0 })
@@ -309,7 +309,7 @@ func TestChaosInotify(t *testing.T) {
 	a := afflict(t, dir, around, nil)
 	written, stop := make(chan []byte, 1), make(chan struct{})
 	go appendSteadily(t, filepath.Join(dir, "live.teehistorian"), sample, stop, written)
-	ctx := patience(t)
+	ctx := inTime(t)
 	var got atomic.Int64
 	var h streamtest.History
 	var wg sync.WaitGroup
@@ -361,7 +361,7 @@ func TestChaosFewDescriptors(t *testing.T) {
 	}
 	before := a.figures()["process_open_fds"]
 	client := a.wellBehaved()
-	ctx, cancel := context.WithCancel(patience(t))
+	ctx, cancel := context.WithCancel(inTime(t))
 	api := replaydv1.NewReplayServiceClient(client.Conn)
 	let, refused := 0, 0
 	for range 100 {
@@ -385,7 +385,7 @@ func TestChaosFewDescriptors(t *testing.T) {
 	}
 	cancel()
 	a.until("descriptors are closed", func(m map[string]float64) bool { return m["process_open_fds"] <= before+2 })
-	s := client.Session(patience(t), &replaydv1.StreamEventsRequest{Replay: "r/still.teehistorian"}, nil)
+	s := client.Session(inTime(t), &replaydv1.StreamEventsRequest{Replay: "r/still.teehistorian"}, nil)
 	wholly(t, "afterwards", streamtest.History{s}, sample)
 
 	// Connections: none is left without an answer for ever, and those that are closed make room.
@@ -400,7 +400,7 @@ func TestChaosFewDescriptors(t *testing.T) {
 	for _, conn := range conns {
 		_ = conn.Close()
 	}
-	s = a.wellBehaved().Session(patience(t), &replaydv1.StreamEventsRequest{Replay: "r/still.teehistorian"}, nil)
+	s = a.wellBehaved().Session(inTime(t), &replaydv1.StreamEventsRequest{Replay: "r/still.teehistorian"}, nil)
 	wholly(t, "after idle connections", streamtest.History{s}, sample)
 	if log := a.log.String(); !strings.Contains(log, "too many") {
 		t.Error("the log does not say that connections were too many")
@@ -417,7 +417,7 @@ func TestChaosDrain(t *testing.T) {
 		writeFile(t, filepath.Join(dir, fmt.Sprintf("%d.teehistorian", i)), sample[:len(sample)-1])
 	}
 	a := afflict(t, dir, nil, nil)
-	ctx := patience(t)
+	ctx := inTime(t)
 	var caughtUp, wg sync.WaitGroup
 	caughtUp.Add(clients)
 	var told atomic.Int64
@@ -525,7 +525,7 @@ func TestChaosHalfOpen(t *testing.T) {
 	a.until("what they held is given back", func(m map[string]float64) bool {
 		return m["replayd_streams"] == 0 && m[`replayd_taken{resource="memory"}`] == 0
 	})
-	s := a.wellBehaved().Session(patience(t), &replaydv1.StreamEventsRequest{Replay: "r/long.teehistorian", Include: []*replaydv1.EventFilter{{Kinds: []string{"join"}}}}, nil)
+	s := a.wellBehaved().Session(inTime(t), &replaydv1.StreamEventsRequest{Replay: "r/long.teehistorian", Include: []*replaydv1.EventFilter{{Kinds: []string{"join"}}}}, nil)
 	if s.Err != nil {
 		t.Errorf("another client: %v", s.Err)
 	}
@@ -562,7 +562,7 @@ func TestChaosByteByByte(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	ctx := patience(t)
+	ctx := inTime(t)
 	s := streamtest.Client{Conn: conn}.Session(ctx, &replaydv1.StreamEventsRequest{Replay: "r/still.teehistorian"}, nil)
 	wholly(t, "a stream", streamtest.History{s}, sample)
 

@@ -31,10 +31,10 @@ type Codec struct {
 	Shared bool
 	// ResolvesPlayers says that Options.ResolvePlayers can be asked for.
 	ResolvesPlayers bool
-	// Memory is how much memory a Reader of a replay of that many bytes takes, in bytes: from above for what game programs
+	// Cost returns how much memory a Reader of a replay of that many bytes takes, in bytes: from above for what game programs
 	// write, as it is taken before the replay is opened. size is -1 where it is not known yet. What a replay takes beyond
 	// that, a Reader that is a Holder tells.
-	Memory func(size int64) int64
+	Cost func(size int64) int64
 	// Lineage returns what the header of r tells of its place among the replays of its game server. Nil where the format
 	// knows no such thing.
 	Lineage func(r *replaydv1.Replay) Lineage

@@ -26,13 +26,13 @@ var Codec = codec.Codec{
 	Survey:          survey,
 	CarryRoster:     carryRoster,
 	Players:         players,
-	Memory:          memory,
+	Cost:            cost,
 	Open:            open,
 	Describe:        describe,
 }
 
-// memory is what a reader takes: what is read at once, the header, and what is known of clients.
-func memory(int64) int64 { return 192 << 10 }
+// cost is what a reader takes: what is read at once, the header, and what is known of clients.
+func cost(int64) int64 { return 192 << 10 }
 
 func kinds() []string {
 	names := make([]string, teehistorian.KindCount)
