@@ -21,7 +21,8 @@ type reservation struct {
 // *admission.RefusedError. What is taken is given back with the ticket, or before that by free.
 func reserve(ctx context.Context, c *codec.Codec, size int64) (*reservation, error) {
 	r := &reservation{ticket: admission.Of(ctx)}
-	return r, r.take(c.Cost(size))
+	err := r.take(c.Cost(size))
+	return r, err
 }
 
 // reserveToDescribe takes what it takes to describe a replay: less than to decode it, where it is read from front to back.
@@ -30,7 +31,7 @@ func reserveToDescribe(ctx context.Context, file *source.File) (*reservation, er
 	c, err := codecOf(info.Format)
 	switch {
 	case err != nil:
-		return &reservation{}, nil // it will not be described
+		return &reservation{}, nil //nolint:nilerr // whoever describes it says what is wrong with the format
 	case !c.RandomAccess:
 		info.Size = -1
 	}

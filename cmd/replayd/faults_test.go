@@ -124,7 +124,7 @@ type faultfs struct {
 	answers *bufio.Scanner
 }
 
-func mountFaults(t *testing.T, source string) *faultfs {
+func mountFaults(t *testing.T, from string) *faultfs {
 	t.Helper()
 	if _, err := os.Stat("/dev/fuse"); err != nil {
 		t.Skip("there is no FUSE here")
@@ -134,7 +134,7 @@ func mountFaults(t *testing.T, source string) *faultfs {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	f := &faultfs{t: t, dir: t.TempDir()}
-	cmd := exec.Command(program, source, f.dir)
+	cmd := exec.Command(program, from, f.dir)
 	cmd.Stderr = os.Stderr
 	var err error
 	if f.in, err = cmd.StdinPipe(); err != nil {
@@ -176,13 +176,13 @@ func (f *faultfs) say(command string) {
 // clients are told so (UNAVAILABLE, and where they were), go on by their cursors, and in the end lost nothing. Whoever only reads
 // what is short gets all of it.
 func TestChaosDisk(t *testing.T) {
-	source := t.TempDir()
+	below := t.TempDir()
 	sample := readSample(t)
-	writeFile(t, filepath.Join(source, "still.teehistorian"), sample)
-	disk := mountFaults(t, source)
+	writeFile(t, filepath.Join(below, "still.teehistorian"), sample)
+	disk := mountFaults(t, below)
 	a := afflict(t, disk.dir, nil, nil, "--log-level", "error")
 	written, stop := make(chan []byte, 1), make(chan struct{})
-	go appendSteadily(t, filepath.Join(source, "live.teehistorian"), sample, stop, written)
+	go appendSteadily(t, filepath.Join(below, "live.teehistorian"), sample, stop, written)
 	ctx := inTime(t)
 	var wg sync.WaitGroup
 	var histories [2]streamtest.History

@@ -54,7 +54,7 @@ func TestVictim(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
+		t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 		daemons[i] = c
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute+2*time.Duration(rounds)*lasts)
