@@ -44,6 +44,9 @@ func NewWindow(src io.Reader, offset int64, limit int) *Window {
 // Bytes returns what is present and not consumed. It is valid until the next call of Fill.
 func (w *Window) Bytes() []byte { return w.buf[w.r:w.w] }
 
+// Held is how much memory the window holds, in bytes.
+func (w *Window) Held() int { return cap(w.buf) }
+
 // Offset is where in the replay Bytes starts.
 func (w *Window) Offset() int64 { return w.base + int64(w.r) }
 

@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
@@ -144,14 +145,30 @@ func (m method) byGRPC(ctx context.Context, conn *grpc.ClientConn, name string) 
 	return resp.String(), err
 }
 
+// ways are the protocols of the web by which the method can be called, and their content types.
+func (m method) ways() map[string]string {
+	ways := map[string]string{
+		"gRPC-Web": "application/grpc-web+proto", "gRPC-Web with JSON": "application/grpc-web+json",
+		"Connect": "application/proto", "HTTP and JSON": "application/json",
+	}
+	if m.stream {
+		ways["Connect"], ways["HTTP and JSON"] = "application/connect+proto", "application/connect+json"
+	}
+	return ways
+}
+
 // byHTTP calls a method by one of the protocols of the web, and returns all that comes, the status included.
 func (m method) byHTTP(ctx context.Context, t *testing.T, web, contentType, token, name string) string {
 	t.Helper()
-	body, err := proto.Marshal(m.request(name))
+	encode := proto.Marshal
+	if strings.HasSuffix(contentType, "json") {
+		encode = protojson.Marshal
+	}
+	body, err := encode(m.request(name))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if contentType != "application/proto" {
+	if contentType != "application/proto" && contentType != "application/json" {
 		body = []byte(envelope(string(body)))
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+web+m.full, strings.NewReader(string(body)))
@@ -196,8 +213,7 @@ func TestEveryWayIn(t *testing.T) {
 					t.Errorf("%s by %s with %s token: %v", m.full, way, what, err)
 				}
 			}
-			unary, streamed := "application/proto", "application/connect+proto"
-			for way, contentType := range map[string]string{"gRPC-Web": "application/grpc-web+proto", "Connect": map[bool]string{false: unary, true: streamed}[m.stream]} {
+			for way, contentType := range m.ways() {
 				got := m.byHTTP(timeout(t), t, g.web, contentType, token, name("x"))
 				if !strings.Contains(strings.ReplaceAll(got, `\"`, `"`), want) {
 					t.Errorf("%s by %s with %s token: %q", m.full, way, what, got)
@@ -238,8 +254,8 @@ func TestOutsideOfScope(t *testing.T) {
 			if want := "\"" + n + "\": not found"; takes && (status.Code(err) != codes.NotFound || status.Convert(err).Message() != want) {
 				t.Errorf("%s of %q: %v, want %s", m.full, n, err, want)
 			}
-			for way, contentType := range map[string]string{"gRPC-Web": "application/grpc-web+proto"} {
-				got := m.byHTTP(timeout(t), t, g.web, contentType, "some", n)
+			for way, contentType := range m.ways() {
+				got := strings.ReplaceAll(m.byHTTP(timeout(t), t, g.web, contentType, "some", n), `\"`, `"`)
 				if takes && !strings.Contains(got, "\""+n+"\": not found") {
 					t.Errorf("%s of %q by %s: %q", m.full, n, way, got)
 				}
@@ -279,6 +295,36 @@ func TestOutsideOfScope(t *testing.T) {
 	s := g.Session(as(timeout(t), "maps"), &replaydv1.StreamEventsRequest{Replay: missing}, nil)
 	if status.Code(s.Err) != codes.NotFound || status.Convert(s.Err).Message() != "\""+missing+"\": not found" {
 		t.Errorf("a replay of another format: %v", s.Err)
+	}
+}
+
+// TestPowers calls every method by every protocol with tokens that allow all but what it takes: all are refused with the same words.
+func TestPowers(t *testing.T) {
+	g := startGuarded(t, samples("datafile"), samples("teehistorian"), "reads allow=read\nuploads allow=upload\nmeasures allow=metrics\nmaps roots="+alias+" allow=metrics,debug\n")
+	powers := map[string]access.Power{"reads": access.Read, "uploads": access.Upload, "measures": access.Metrics, "maps": access.Metrics | access.Debug}
+	refused := 0
+	for _, m := range methodsOf(t, g.daemon) {
+		for token, has := range powers {
+			takes := access.PowerOf(m.full)
+			if has&takes == takes {
+				continue
+			}
+			refused++
+			for way, conn := range map[string]*grpc.ClientConn{"gRPC": g.conn, "gRPC on the web's listener": g.viaWeb} {
+				_, err := m.byGRPC(as(timeout(t), token), conn, name("x"))
+				if s := status.Convert(err); s.Code() != codes.PermissionDenied || s.Message() != access.ErrForbidden.Error() || len(s.Details()) > 0 {
+					t.Errorf("%s by %s with token %s: %v", m.full, way, token, err)
+				}
+			}
+			for way, contentType := range m.ways() {
+				if got := m.byHTTP(timeout(t), t, g.web, contentType, token, name("x")); !strings.Contains(got, access.ErrForbidden.Error()) {
+					t.Errorf("%s by %s with token %s: %q", m.full, way, token, got)
+				}
+			}
+		}
+	}
+	if refused < 15 {
+		t.Errorf("only %d were to be refused", refused)
 	}
 }
 

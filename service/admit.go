@@ -6,32 +6,19 @@ import (
 
 	"google.golang.org/grpc"
 
-	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/service/access"
 	"github.com/replayd/replayd/service/admission"
 	"github.com/replayd/replayd/service/stream"
 )
 
-// What things cost in memory, in bytes, from above. Decompressors tell their own cost; see package source.
+// What things cost in memory, in bytes, from above. Decompressors and decoders tell their own cost; see package source and
+// codec.Codec.
 const (
 	streamCost = 192 << 10 // a batch, what waits to be sent, goroutines
 	uploadCost = 512 << 10 // what was received, and what was read ahead
-	feedCost   = 5 << 20   // what is kept of a live replay, and its decoder
+	feedCost   = 5 << 20   // what is kept of a live replay; its decoder tells its own
 	watchCost  = 64 << 10
 )
-
-// decoderCost returns how many bytes of memory the decoder of a replay of that many bytes takes at most; -1 stands for a size
-// that is not known.
-func decoderCost(f decoders.Format, size int64) int64 {
-	c, err := codecOf(f)
-	if err != nil {
-		return 0 // there is no decoder
-	}
-	if size < 0 {
-		size = 1 << 20
-	}
-	return c.Cost(size)
-}
 
 // whoOf is for whom a call takes something.
 func (s *Server) whoOf(ctx context.Context) admission.Who {

@@ -125,13 +125,14 @@ func (d *Daemon) stop(web *Web, deadline time.Duration) {
 	defer cancel()
 	d.health.Shutdown()
 	d.server.Drain()
-	ended := make(chan struct{})
+	ended, gone := make(chan struct{}), make(chan struct{})
 	go func() {
-		defer close(ended)
+		defer close(gone)
 		if web != nil && web.Shutdown(ctx) != nil { // first: gRPC's server cannot drain what it serves for the web
 			return
 		}
 		d.grpc.GracefulStop()
+		close(ended)
 	}()
 	select {
 	case <-ended:
@@ -149,9 +150,12 @@ func (d *Daemon) stop(web *Web, deadline time.Duration) {
 		case <-ended:
 		case <-time.After(2 * handlerGrace):
 		}
+		if web != nil {
+			web.Close()
+		}
 		d.grpc.Stop()
 		d.server.handlers.Wait()
-		<-ended
+		<-gone
 	}()
 	select {
 	case <-stopped:

@@ -112,13 +112,23 @@ type upload struct {
 	patience time.Duration
 	// count counts the bytes that come.
 	count prometheus.Counter
+	// Of the largest message so many are in memory at once: being received, waiting, being read. largest is what was taken of
+	// ticket for that.
+	ticket  *admission.Ticket
+	largest int64
 }
+
+// partsHeld is how many messages of an upload are in memory at once, and smallPart how large each may be for uploadCost.
+const (
+	partsHeld = 4 // one of them twice: as it came, and as it was unmarshalled
+	smallPart = 64 << 10
+)
 
 func (s *Server) newUpload(ctx context.Context, recv func() (*replaydv1.DecodeReplayRequest, error)) *upload {
 	ctx, stop := context.WithCancel(ctx)
 	u := &upload{
 		ctx: ctx, stop: stop, drain: s.drain, limit: s.MaxUpload, parts: make(chan []byte, 1),
-		patience: s.UploadTimeout, count: s.failures.received,
+		patience: s.UploadTimeout, count: s.failures.received, ticket: admission.Of(ctx), largest: smallPart,
 	}
 	go func() { // ends with the call: nothing can wait for it in here, for only the call's end ends a Recv
 		u.err = u.receive(recv)
@@ -141,6 +151,12 @@ func (u *upload) receive(recv func() (*replaydv1.DecodeReplayRequest, error)) er
 		if received += int64(len(msg.GetData())); received > u.limit {
 			return decoders.Errorf(decoders.Unknown, u.limit, decoders.NoTick, "upload", decoders.ErrLimit,
 				"it has more than %d bytes", u.limit)
+		}
+		if more := int64(len(msg.GetData())) - u.largest; more > 0 {
+			if err := u.ticket.Memory(partsHeld * more); err != nil {
+				return err
+			}
+			u.largest += more
 		}
 		u.count.Add(float64(len(msg.GetData())))
 		select { // a message without data, too: it says that there will be more

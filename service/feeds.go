@@ -142,7 +142,7 @@ func (l *feeds) start(
 ) (*sharedFeed, error) {
 	ticket, err := l.server.Admission.Enter(admission.Who{}, admission.Feeds)
 	if err == nil {
-		err = ticket.Memory(feedCost)
+		err = ticket.Memory(feedCost + r.Codec.Cost(-1))
 	}
 	if err != nil {
 		ticket.Return()

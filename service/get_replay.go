@@ -73,11 +73,12 @@ func (s *Server) addHeader(ctx context.Context, _ *index.Entry, r *replaydv1.Rep
 		return err
 	}
 	defer func() { _ = file.Close() }()
-	free, err := spend(ctx, file)
+	spend(ctx, file)
+	memory, err := reserveToDescribe(ctx, file)
 	if err != nil {
 		return err
 	}
-	defer free()
+	defer memory.free()
 	described, err := Describe(ctx, file)
 	if err != nil {
 		return err

@@ -66,19 +66,26 @@ func (s *Server) counted(ss grpc.ServerStream) stream.Send {
 // writing knows since when a stream waits for its client.
 type writing struct {
 	limit  time.Duration
-	since  atomic.Int64 // nanoseconds of the clock; 0 while it does not
+	since  atomic.Int64 // as uptime tells; 0 while it does not
 	cancel context.CancelCauseFunc
 	timer  *time.Timer
 }
 
 type writingKey struct{}
 
+// started is when the process started, for uptime.
+var started = time.Now().Add(-1)
+
+// uptime is how long the process has been running, above 0. Unlike the time of day it goes on evenly when somebody sets the
+// clock.
+func uptime() time.Duration { return time.Since(started) }
+
 // look ends the call when it waits for too long.
 func (w *writing) look() {
 	since := w.since.Load()
 	left := w.limit
 	if since != 0 {
-		left = w.limit - time.Since(time.Unix(0, since))
+		left = w.limit - (uptime() - time.Duration(since))
 	}
 	if left <= 0 {
 		w.cancel(stream.ErrTooSlow)
@@ -90,7 +97,7 @@ func (w *writing) look() {
 // begin and end are around each message that is sent.
 func (w *writing) begin() {
 	if w != nil {
-		w.since.Store(time.Now().UnixNano())
+		w.since.Store(int64(uptime()))
 	}
 }
 

@@ -63,11 +63,7 @@ func (s *Server) newReplay(
 	if err := permit(ctx, file, grows); err != nil {
 		return nil, err
 	}
-	free, err := spend(ctx, file)
-	if err != nil {
-		return nil, err
-	}
-	closeWith(&r.Close, free)
+	spend(ctx, file)
 	if grows == uploaded {
 		if err := followUpload(r, file); err != nil { // before anybody asks for its input
 			return nil, err
@@ -114,21 +110,11 @@ func permit(ctx context.Context, file *source.File, grows growth) error {
 	return nil
 }
 
-// spend charges the call's ticket for the decoder of a file, and for what unpacking it will take. free gives back what the
-// decoder takes; the file's Close gives back the rest.
-func spend(ctx context.Context, file *source.File) (free func(), err error) {
-	t, info := admission.Of(ctx), file.Info()
-	if t == nil {
-		return func() {}, nil
-	}
-	if info.Size >= 0 { // an upload has the budget from the beginning
+// spend charges the call's ticket for what unpacking a file will take. The file's Close gives it back.
+func spend(ctx context.Context, file *source.File) {
+	if t := admission.Of(ctx); t != nil && file.Info().Size >= 0 { // an upload has the budget from the beginning
 		file.Spend(t)
 	}
-	cost := decoderCost(info.Format, info.Size)
-	if err := t.Memory(cost); err != nil {
-		return nil, err
-	}
-	return func() { _ = t.Memory(-cost) }, nil
 }
 
 // closeWith adds to a function what is called before it.
@@ -180,13 +166,26 @@ func fillReplay(ctx context.Context, r *stream.Replay, file *source.File, req *r
 	if err != nil {
 		return err
 	}
+	size := first.Size
+	if size < 0 {
+		size = info.Size // compressed, or not known
+	}
+	memory, err := reserve(ctx, c, size)
+	if err != nil {
+		return err
+	}
+	closeWith(&r.Close, memory.free)
 	last := first
 	r.Open = func(o codec.Options) (codec.Reader, error) {
 		last = first
 		if first.At == nil { // what is read from front to back can be read only once
 			first = file.Input()
 		}
-		return c.Open(last, o)
+		reader, err := c.Open(last, o)
+		if err != nil {
+			return nil, err
+		}
+		return memory.weigh(reader), nil
 	}
 	if first.At == nil && info.Compression != source.Plain {
 		r.Rest = func() error { return readRest(last.Front) }

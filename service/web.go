@@ -227,11 +227,8 @@ func (w *Web) Serve(l net.Listener) error {
 	return nil
 }
 
-// Shutdown refuses new calls and waits for those that run, as long as ctx allows; then it cuts them off.
-func (w *Web) Shutdown(ctx context.Context) error {
-	err := w.server.Shutdown(ctx)
-	if err != nil {
-		_ = w.server.Close()
-	}
-	return err
-}
+// Shutdown refuses new calls and waits for those that run, as long as ctx allows.
+func (w *Web) Shutdown(ctx context.Context) error { return w.server.Shutdown(ctx) }
+
+// Close cuts off whatever runs.
+func (w *Web) Close() { _ = w.server.Close() }

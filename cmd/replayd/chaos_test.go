@@ -106,10 +106,11 @@ func TestChaos(t *testing.T) {
 		}
 	}
 	var well sync.WaitGroup
-	histories := make([]streamtest.History, 3)
+	histories := make([]streamtest.History, 3) // of clients that go on by cursors, should they be too slow on a busy machine
+	var got atomic.Int64
 	follow := &replaydv1.StreamEventsRequest{Replay: "r/live.teehistorian", Follow: true}
 	for i := range histories {
-		well.Go(func() { histories[i] = streamtest.History{good.Session(ctx, follow, nil)} })
+		well.Go(func() { histories[i] = persist(ctx, good, follow, &got) })
 	}
 	want, err := streamtest.Offline(&teehistorian.Codec, source.Input{At: bytes.NewReader(sample), Size: int64(len(sample))}, nil, nil)
 	if err != nil {

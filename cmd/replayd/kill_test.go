@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -200,16 +201,32 @@ func freeAddr(t testing.TB) string {
 	return l.Addr().String()
 }
 
-// build builds the program as its users have it: a test's own, with the race detector, takes long to start and to read
-// a file again.
+// build builds the program as its users have it, once: a test's own, with the race detector, takes long to start and to read a
+// file again.
 func build(t *testing.T) string {
 	t.Helper()
-	program := filepath.Join(t.TempDir(), "replayd")
-	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	program, err := built()
+	if err != nil {
+		t.Fatal(err)
 	}
 	return program
 }
+
+// builtIn is where the program is built; TestMain removes it.
+var builtIn string
+
+var built = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "replayd-test-")
+	if err != nil {
+		return "", err
+	}
+	builtIn = dir
+	program := filepath.Join(dir, "replayd")
+	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w\n%s", err, out)
+	}
+	return program, nil
+})
 
 // serve starts the program as a daemon.
 func serve(t *testing.T, program, addr, dir string) *exec.Cmd {

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"syscall"
 	"time"
 
@@ -121,6 +122,9 @@ func (l *limits) apply(c *service.Config, log *slog.Logger, metrics prometheus.R
 	}
 	c.MaxStreams, c.SendTimeout, c.UploadTimeout = l.MaxStreams, l.SendTimeout, l.UploadTimeout
 	c.Admission = admission.New(admission.Limits{All: all, Caller: each})
+	if os.Getenv("GOGC") == "" {
+		c.Admission.Pace(func(percent int) { debug.SetGCPercent(percent) })
+	}
 	c.Turns = admission.NewTurns(runtime.GOMAXPROCS(0))
 	proxies := &access.Gate{}
 	if c.Gate != nil {

@@ -232,6 +232,37 @@ func TestStuck(t *testing.T) {
 	})
 }
 
+// TestPace: the more is taken, the more often garbage is collected, so that both together stay near the limit; and back again.
+func TestPace(t *testing.T) {
+	const limit = 1600
+	c := New(Limits{All: Amounts{Memory: limit}})
+	percent, calls := 100, 0
+	c.Pace(func(p int) { percent, calls = p, calls+1 })
+	ticket, err := c.Enter(Who{}, Streams)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for taken := int64(0); taken < limit; taken += 10 {
+		if err := ticket.Memory(10); err != nil {
+			t.Fatal(err)
+		}
+		if now := float64(taken + 10); now*(1+float64(percent)/100) > 1.15*limit || percent < 6 || percent > 100 {
+			t.Fatalf("with %v of %d taken the heap may grow by %d %%", now, limit, percent)
+		}
+		if taken < limit/2-10 && percent != 100 {
+			t.Fatalf("with %d of %d taken the heap may grow by %d %% only", taken, limit, percent)
+		}
+	}
+	if calls > 16 {
+		t.Errorf("it was set %d times", calls)
+	}
+	ticket.Return()
+	if percent != 100 {
+		t.Errorf("with nothing taken the heap may grow by %d %%", percent)
+	}
+	New(Limits{}).Pace(nil) // no limit, no pace
+}
+
 func TestThere(t *testing.T) {
 	for _, test := range []struct {
 		name  string

@@ -80,6 +80,7 @@ type Control struct {
 	callers map[string]*caller // by "token " or "address ", and the key
 
 	refused *prometheus.CounterVec
+	pacer   *pacer // nil without
 }
 
 // caller is what one has taken.

@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // There returns how many bytes of memory the process may have: what its control groups allow, or what the machine has. 0 stands
@@ -64,5 +65,51 @@ func thereBelow(root string) int64 {
 func Tune(there int64) {
 	if there > 0 && os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(there / 10 * 9)
+	}
+}
+
+// Pace has set called, one call at a time, with how many percent the heap may grow between collections (see GOGC), as what is
+// taken of the memory changes: the usual 100 while little is taken, and less when much is, so that what is alive and garbage
+// together stay within about the limit. It is called before anything is taken. Without a limit it does nothing.
+func (c *Control) Pace(set func(percent int)) {
+	if c.limits.All[Memory] > 0 {
+		c.pacer = &pacer{set: set, percent: usualPercent}
+	}
+}
+
+// pacer tells when it is new how many percent the heap may grow.
+type pacer struct {
+	mu      sync.Mutex
+	set     func(percent int)
+	percent int
+}
+
+const (
+	usualPercent = 100
+	leastPercent = 6
+	paceSteps    = 16 // of what is taken: setting stops the world for a moment
+)
+
+// percentOf is by how many percent the heap may grow when so much of a limit is taken, so that both are little
+// more than the limit.
+func percentOf(taken, limit int64) int {
+	step := (taken*paceSteps + limit - 1) / limit
+	if step <= 0 {
+		return usualPercent
+	}
+	return int(min(max(106*paceSteps/step-100, leastPercent), usualPercent))
+}
+
+// pace sees to it that the percentage fits what is taken. The control must not be locked.
+func (c *Control) pace() {
+	p := c.pacer
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if percent := percentOf(c.Taken(Memory), c.limits.All[Memory]); percent != p.percent {
+		p.percent = percent
+		p.set(percent)
 	}
 }

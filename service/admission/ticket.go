@@ -25,6 +25,16 @@ func (t *Ticket) Take(r Resource, n int64) error {
 	if t == nil || n == 0 {
 		return nil
 	}
+	if err := t.take(r, n); err != nil {
+		return err
+	}
+	if r == Memory {
+		t.control.pace()
+	}
+	return nil
+}
+
+func (t *Ticket) take(r Resource, n int64) error {
 	t.control.mu.Lock()
 	defer t.control.mu.Unlock()
 	if t.over {
@@ -44,6 +54,11 @@ func (t *Ticket) Return() {
 	if t == nil {
 		return
 	}
+	t.giveBack()
+	t.control.pace()
+}
+
+func (t *Ticket) giveBack() {
 	c := t.control
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -31,7 +31,9 @@ type Codec struct {
 	Shared bool
 	// ResolvesPlayers says that Options.ResolvePlayers can be asked for.
 	ResolvesPlayers bool
-	// Cost returns how many bytes of memory a decoder takes at most for a replay of that many bytes.
+	// Cost returns how much memory a Reader of a replay of that many bytes takes, in bytes: from above for what game programs
+	// write, as it is taken before the replay is opened. size is -1 where it is not known yet. What a replay takes beyond
+	// that, a Reader that is a Holder tells.
 	Cost func(size int64) int64
 	// Lineage returns what the header of r tells of its place among the replays of its game server. Nil where the format
 	// knows no such thing.
@@ -194,6 +196,12 @@ type Presenter interface {
 	// told. The events are no part of the replay: the position does not move. It is called between Seek and Fill, of a reader
 	// that was opened with Options.State.
 	Present(b *Batch) error
+}
+
+// Holder is a Reader of a format whose replays can be made to take much memory.
+type Holder interface {
+	// Held is how much memory the Reader holds now, in bytes. It is called between the other methods, and is cheap.
+	Held() int64
 }
 
 // Pusher is a Reader of something live that can tell by itself, in a goroutine of its own, that there is more.

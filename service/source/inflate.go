@@ -99,7 +99,7 @@ func (f *inflater) open() error {
 			zstd.WithDecoderMaxWindow(uint64(f.limits.Window)))
 	case XZ:
 		r := xz.NewReader(src, f.limits.Dictionary)
-		r.Take = f.take
+		r.Take = func(n int64) error { return f.take(n + n/4) } // smaller ones, that it has outgrown, are collected later
 		f.unpack = r
 	case Bzip2:
 		f.unpack = bzip2.NewReader(src)

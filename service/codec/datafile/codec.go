@@ -20,10 +20,13 @@ var Codec = codec.Codec{
 	Filters:      filter.Format{Name: "map", Kinds: properties.Describe(Kinds), Timeless: true},
 	NewEventList: func() proto.Message { return new(datafilev1.EventList) },
 	RandomAccess: true,
-	Cost:         func(size int64) int64 { return 1<<20 + min(size, 16<<20) },
+	Cost:         cost,
 	Open:         open,
 	Describe:     describe,
 }
+
+// cost is what a reader takes: the tables, which are part of the file, and buffers.
+func cost(size int64) int64 { return 1<<20 + min(max(size, 0), datafile.DefaultLimits.Tables) }
 
 // describe reads the items and the map's texts, and hashes the file. It inflates nothing else.
 func describe(ctx context.Context, in source.Input, r *replaydv1.Replay) error {

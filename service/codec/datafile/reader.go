@@ -105,6 +105,14 @@ func (r *reader) Fill(b *codec.Batch) error {
 	return codec.ErrYield
 }
 
+// Held implements encode.Holder.
+func (r *reader) Held() int64 {
+	if r.file == nil {
+		return 0
+	}
+	return r.file.Held()
+}
+
 // Close returns nil: whether a file is whole is seen when it is opened, and what is damaged in it when Fill reads it.
 func (r *reader) Close() error { return nil }
 

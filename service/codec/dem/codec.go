@@ -19,10 +19,13 @@ var Codec = codec.Codec{
 	Filters:      filter.Format{Name: "Source 2 demo", Kinds: properties.Describe(Kinds)},
 	Lacks:        lacks,
 	NewEventList: func() proto.Message { return new(demv1.EventList) },
-	Cost:         func(size int64) int64 { return 8<<20 + min(size/2, 24<<20) },
+	Cost:         cost,
 	Open:         newOpener(),
 	Describe:     describe,
 }
+
+// cost is what a reader takes: schema, tables and entities, which grow with the length of a game.
+func cost(size int64) int64 { return 8<<20 + min(max(size, 0)/2, 24<<20) }
 
 // newOpener returns a function that opens readers which share compiled schemas: files of one build of a game have the
 // same.

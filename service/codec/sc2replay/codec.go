@@ -21,10 +21,13 @@ var Codec = codec.Codec{
 	NewEventList: func() proto.Message { return new(sc2replayv1.EventList) },
 	RandomAccess: true,
 	Stateless:    "the state of a StarCraft II replay is not told yet",
-	Cost:         func(size int64) int64 { return 512<<10 + min(32*size, 64<<20) },
+	Cost:         cost,
 	Open:         open,
 	Describe:     describe,
 }
+
+// cost is what a reader takes: all events, unpacked. They are packed to a tenth at most.
+func cost(size int64) int64 { return 1<<20 + min(32*max(size, 0), 64<<20) }
 
 // describe reads the header and the small members, and unpacks no event stream.
 func describe(ctx context.Context, in source.Input, r *replaydv1.Replay) error {

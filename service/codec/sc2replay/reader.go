@@ -148,6 +148,14 @@ func (r *reader) Close() error {
 	return r.d.Close()
 }
 
+// Held implements encode.Holder.
+func (r *reader) Held() int64 {
+	if r.d == nil {
+		return 0
+	}
+	return r.d.Held()
+}
+
 func (r *reader) Position() decoders.Position {
 	switch {
 	case r.d == nil:

@@ -135,13 +135,14 @@ func (l *lzma2) room() error {
 	}
 	if len(l.dict) < l.size {
 		size := min(2*len(l.dict), l.size)
-		if err := l.ask(size - len(l.dict)); err != nil {
+		if err := l.ask(size); err != nil {
 			return err
 		}
 		bigger := make([]byte, size)
 		copy(bigger, l.dict)
+		err := l.ask(-cap(l.dict)) // only now: for a moment there are both
 		l.dict = bigger
-		return nil
+		return err
 	}
 	l.pos, l.read = 0, 0
 	return nil

@@ -18,7 +18,8 @@ import (
 // Reader unpacks an .xz file (sections in comments are those of The .xz File Format, version 1.2.1). It belongs to one
 // goroutine, starts none and need not be closed.
 type Reader struct {
-	// Take, unless nil, is asked before so many bytes more are allocated for the dictionary. Its error is Read's.
+	// Take, unless nil, is asked before so many bytes more are allocated for the dictionary, and told by negative numbers what
+	// was given up. Its error is Read's.
 	Take func(n int64) error
 
 	src   input

@@ -2,6 +2,8 @@
 package entity
 
 import (
+	"unsafe"
+
 	"strconv"
 
 	"github.com/replayd/replayd/decoders/dem/internal/infer"
@@ -71,6 +73,9 @@ type Tree struct {
 	// wants reports whether a field is wanted; nil means all are.
 	wants func(class, field string) bool
 }
+
+// Held is about how much memory the nodes take, in bytes.
+func (t *Tree) Held() int { return (int(unsafe.Sizeof(Node{})) + 16) * t.nodes } // with their places among those of their parents
 
 // NewTree returns a tree without classes. wants reports whether a field is wanted; nil means all are.
 func NewTree(wants func(class, field string) bool) *Tree {

@@ -1,6 +1,8 @@
 package schema
 
 import (
+	"unsafe"
+
 	"github.com/replayd/replayd/decoders/dem/internal/fieldpath"
 	"github.com/replayd/replayd/decoders/dem/internal/pb"
 )
@@ -36,6 +38,7 @@ func (c *compiler) compile(serializers [][]byte) (s *Schema, ok bool) {
 		s.byKey[key{ser.Name, ser.Version}] = ser
 		s.ByName[ser.Name] = ser
 	}
+	s.Held = c.held()
 	return s, true
 }
 
@@ -216,4 +219,16 @@ func (c *compiler) symbol(i int32) (text string, raw []byte) {
 		return c.symbols[i].text, c.symbols[i].raw
 	}
 	return "", nil
+}
+
+// What things take, with what they point to.
+const (
+	fieldSize      = int(unsafe.Sizeof(Field{})) + 64
+	serializerSize = int(unsafe.Sizeof(Serializer{})) + 128
+	symbolSize     = int(unsafe.Sizeof(symbol{})) + 32
+)
+
+// held is about how much memory the schema takes that was compiled.
+func (c *compiler) held() int {
+	return serializerSize*len(c.schema.Serializers) + fieldSize*len(c.fields) + int(unsafe.Sizeof(c))*c.refs + symbolSize*len(c.symbols)
 }

@@ -16,6 +16,8 @@ type Schema struct {
 	ByName      map[string]*Serializer // the last one of each name
 	// Guesses says that there are fields of unknown types.
 	Guesses bool
+	// Held is about how much memory it takes, in bytes.
+	Held int
 }
 
 type key struct {

@@ -1,0 +1,288 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+	"github.com/ulikunitz/xz"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+)
+
+// budgetVariable asks for the whole measurement, with any value: a budget of 512 MiB, 1,000 uploads and 1,000 streams.
+const budgetVariable = "BUDGET"
+
+// TestBudget has many clients hold uploads with the largest windows that there are, and leave streams unread, in several mixes.
+// What the process has in memory at most stays within 1.2 times the budget for streams and uploads; who would take more is refused
+// by RESOURCE_EXHAUSTED; and in the end nothing is taken.
+func TestBudget(t *testing.T) {
+	budget, each, size := int64(256<<20), 100, 9<<20
+	whole := os.Getenv(budgetVariable) != ""
+	if whole {
+		budget, each, size = 512<<20, 1000, 72<<20
+	}
+	sample := readSample(t)
+	long := longReplay(sample, size)
+	uploads := map[string][]byte{
+		"gz": gzipped(t, long), "zst": zstdWith(t, long, 16<<20), "xz": xzWith(t, long, 64<<20), "bz2": bzip2With(t, sample),
+	}
+	dir := t.TempDir()
+	files := []string{"long.teehistorian", "long.teehistorian.gz", "long.teehistorian.zst", "long.teehistorian.xz"}
+	for i, data := range [][]byte{long, uploads["gz"], uploads["zst"], uploads["xz"]} {
+		writeFile(t, filepath.Join(dir, files[i]), data)
+	}
+	for name, path := range map[string]string{
+		"map.map": "datafile/sample.map", "demo.dem": "dem/sample.dem", "sc2.SC2Replay": "sc2replay/5.0.SC2Replay",
+	} {
+		data, err := os.ReadFile(filepath.Join("..", "..", "testdata", filepath.FromSlash(path)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		writeFile(t, filepath.Join(dir, name), data)
+		files = append(files, name)
+	}
+	program := build(t)
+	every := []string{"gz", "zst", "xz", "bz2"}
+	for _, mix := range []struct {
+		name             string
+		uploads, streams int
+		kinds            []string // of uploads
+	}{
+		{"all", each, each, every},
+		{"xz", each, 0, []string{"xz"}},
+		{"zst", each, 0, []string{"zst"}},
+		{"bz2", each, 0, []string{"bz2"}},
+		{"streams", 0, 2 * each, nil},
+	} {
+		if !whole && mix.name != "all" && mix.name != "xz" {
+			continue
+		}
+		t.Run(mix.name, func(t *testing.T) {
+			c := &chaos{t: t, addr: freeAddr(t), metrics: freeAddr(t)}
+			cmd := exec.Command(program, "serve", "--listen", c.addr, "--metrics-listen", c.metrics, "--root", "r="+dir,
+				"--max-memory", strconv.FormatInt(budget, 10), "--max-streams", "4096", "--client-share", "1",
+				"--send-timeout", "1h", "--upload-timeout", "1h", "--survey-budget", "0", "--drain-timeout", "1s", "--log-level", "error")
+			cmd.Env = append(os.Environ(), "TMPDIR="+t.TempDir())
+			cmd.Stderr = os.Stderr
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
+			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+			defer cancel()
+			clientOf(t, c.addr).Session(ctx, &replaydv1.StreamEventsRequest{Replay: "r/none"}, nil) // it serves
+			h := &holders{t: t, addr: c.addr}
+			for i := range max(mix.uploads, mix.streams) {
+				if i < mix.uploads {
+					h.start(func(api replaydv1.ReplayServiceClient) error {
+						return holdUpload(ctx, api, uploads[mix.kinds[i%len(mix.kinds)]])
+					})
+				}
+				if i < mix.streams {
+					h.start(func(api replaydv1.ReplayServiceClient) error { return leaveUnread(ctx, api, "r/"+files[i%len(files)]) })
+				}
+			}
+			h.begun.Wait()
+			p := process{cmd.Process.Pid}
+			taken := settled(ctx, c, p)
+			now, peak := p.memory(t)
+			t.Logf("%d uploads, %d unread streams: %d go on, %d were refused; %d MiB taken of %d, %d MiB in memory, %d at most",
+				mix.uploads, mix.streams, h.held.Load(), h.refused.Load(), taken>>20, budget>>20, now>>20, peak>>20)
+			if limit := budget / 5 * 6; peak > limit {
+				t.Errorf("the process had %d MiB, more than %d", peak>>20, limit>>20)
+			}
+			if h.held.Load() == 0 || taken > budget {
+				t.Errorf("%d go on, %d bytes are taken", h.held.Load(), taken)
+			}
+			for _, conn := range h.conns {
+				_ = conn.Close()
+			}
+			for taken := settled(ctx, c, p); taken != 0; taken = settled(ctx, c, p) {
+				if ctx.Err() != nil {
+					t.Fatalf("%d bytes are still taken", taken)
+				}
+			}
+			if s := clientOf(t, c.addr).Session(ctx, &replaydv1.StreamEventsRequest{Replay: "r/map.map"}, nil); s.Err != nil {
+				t.Errorf("afterwards: %v", s.Err)
+			}
+			_ = cmd.Process.Signal(syscall.SIGTERM)
+		})
+	}
+}
+
+// settled waits until the daemon has hardly anything to do any more, and returns what is taken of the memory.
+func settled(ctx context.Context, c *chaos, p process) int64 {
+	for idle := 0; idle < 3 && ctx.Err() == nil; idle++ {
+		before := p.cpu(c.t)
+		time.Sleep(time.Second)
+		if p.cpu(c.t)-before > 50*time.Millisecond {
+			idle = -1
+		}
+	}
+	return int64(c.figures()[`replayd_taken{resource="memory"}`])
+}
+
+// holders are clients that hold what they can get.
+type holders struct {
+	t    *testing.T
+	addr string
+
+	conns         []*grpc.ClientConn
+	calls         int
+	begun         sync.WaitGroup
+	held, refused atomic.Int64
+}
+
+// start has a call go on for as long as it may. f returns when it is known whether the call was let in.
+func (h *holders) start(f func(replaydv1.ReplayServiceClient) error) {
+	if h.calls%200 == 0 { // a connection may have 256 calls
+		h.conns = append(h.conns, clientOf(h.t, h.addr).Conn.(*grpc.ClientConn))
+	}
+	h.calls++
+	api := replaydv1.NewReplayServiceClient(h.conns[len(h.conns)-1])
+	h.begun.Go(func() {
+		switch err := f(api); {
+		case err == nil:
+			h.held.Add(1)
+		case status.Code(err) == codes.ResourceExhausted && len(status.Convert(err).Details()) >= 2: // why, and when to try again
+			h.refused.Add(1)
+		default:
+			h.t.Errorf("it ends by %v", err)
+		}
+	})
+}
+
+// holdUpload begins an upload of which all is read and nothing comes back, and does not end it.
+func holdUpload(ctx context.Context, api replaydv1.ReplayServiceClient, data []byte) error {
+	s, err := api.DecodeReplay(ctx, grpc.WaitForReady(true))
+	if err != nil {
+		return err
+	}
+	options := &replaydv1.StreamEventsRequest{Replay: "x", Include: []*replaydv1.EventFilter{{Kinds: []string{"finish"}}}}
+	err = s.Send(&replaydv1.DecodeReplayRequest{Part: &replaydv1.DecodeReplayRequest_Options{Options: options}})
+	for len(data) > 0 && err == nil {
+		n := min(len(data), 256<<10)
+		err = s.Send(&replaydv1.DecodeReplayRequest{Part: &replaydv1.DecodeReplayRequest_Data{Data: data[:n]}})
+		data = data[n:]
+	}
+	_, err = s.Recv() // the start, or why there is none
+	return err
+}
+
+// leaveUnread begins a stream and reads its start alone.
+func leaveUnread(ctx context.Context, api replaydv1.ReplayServiceClient, replay string) error {
+	s, err := api.StreamEvents(ctx, &replaydv1.StreamEventsRequest{Replay: replay}, grpc.WaitForReady(true))
+	if err != nil {
+		return err
+	}
+	_, err = s.Recv()
+	return err
+}
+
+func readSample(t *testing.T) []byte {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("..", "..", "testdata", "teehistorian", "finished",
+		"4fa04b32-db1c-48f1-b0fe-ea831e23f409.teehistorian"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func writeFile(t *testing.T, path string, data []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// longReplay is a replay of so many bytes, of which a fiftieth is left by good compression. It has no end.
+func longReplay(sample []byte, size int) []byte {
+	random := rand.New(rand.NewPCG(1, 2))
+	long := append([]byte(nil), sample[:len(sample)-1]...)
+	moves := make([]byte, 3*1024)
+	for i := 0; i < len(moves); i += 3 {
+		moves[i], moves[i+1], moves[i+2] = 0, byte(random.IntN(64)), 0x40|byte(random.IntN(64)) // PLAYER_DIFF of client 0
+	}
+	for len(long) < size {
+		for i := range 16 { // some that was never there
+			moves[3*random.IntN(len(moves)/3)+1+i%2] ^= byte(1 + random.IntN(63))
+		}
+		long = append(long, moves...)
+	}
+	return long
+}
+
+// Compressed streams without their last bytes, so that who reads them waits for more.
+
+func gzipped(t *testing.T, data []byte) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	if _, err := w.Write(data); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func zstdWith(t *testing.T, data []byte, window int) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w, err := zstd.NewWriter(&b, zstd.WithWindowSize(window), zstd.WithSingleSegment(false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write(data); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func xzWith(t *testing.T, data []byte, dictionary int) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w, err := xz.WriterConfig{DictCap: dictionary}.NewWriter(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write(data); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()[:b.Len()-64]
+}
+
+// bzip2With has blocks of the largest size.
+func bzip2With(t *testing.T, data []byte) []byte {
+	t.Helper()
+	cmd := exec.Command("bzip2", "-9", "-c")
+	cmd.Stdin = bytes.NewReader(data)
+	out, err := cmd.Output()
+	if err != nil {
+		t.Skipf("bzip2: %v", err)
+	}
+	return out[:len(out)-4]
+}

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service/codec/teehistorian"
+	"github.com/replayd/replayd/service/source"
+	"github.com/replayd/replayd/service/streamtest"
+)
+
+// victimVariable says how long each of the rounds of TestVictim lasts: 20s for a measurement.
+const victimVariable = "VICTIM"
+
+// TestVictim has a well-behaved client read replays from a daemon, while attackers hold uploads, leave streams unread and flood
+// four connections: those of that daemon in one round, and in the next those of another one, on the same machine. So what
+// the attackers and their victim take of the machine is the same in both, and the difference is what the daemon lets
+// attackers take from others. All that the victim gets must be right and whole. How long it waited is logged, and asserted
+// when a duration was asked for: its 99th percentile is at most twice that of the control.
+func TestVictim(t *testing.T) {
+	lasts, rounds, measured := 500*time.Millisecond, 1, false
+	if text := os.Getenv(victimVariable); text != "" {
+		var err error
+		if lasts, err = time.ParseDuration(text); err != nil {
+			t.Fatal(err)
+		}
+		rounds, measured = 4, true
+	}
+	sample := readSample(t)
+	dir := t.TempDir()
+	writeFile(t, filepath.Join(dir, "still.teehistorian"), sample)
+	tokens := filepath.Join(t.TempDir(), "tokens")
+	writeFile(t, tokens, []byte("good name=good\nevil name=evil\nworse name=worse\n"))
+	want, err := streamtest.Offline(&teehistorian.Codec, source.Input{At: bytes.NewReader(sample), Size: int64(len(sample))}, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := build(t)
+	var daemons [2]*chaos
+	for i := range daemons {
+		c := &chaos{t: t, addr: freeAddr(t), web: freeAddr(t), metrics: freeAddr(t), dir: dir, sample: sample}
+		cmd := exec.Command(program, "serve", "--listen", c.addr, "--web-listen", c.web, "--metrics-listen", c.metrics, "--root", "r="+dir,
+			"--token-file", tokens, "--max-memory", strconv.Itoa(chaosMemory), "--client-share", "0.4", "--log-level", "error")
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+		daemons[i] = c
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute+2*time.Duration(rounds)*lasts)
+	defer cancel()
+	victim := clientOf(t, daemons[0].addr)
+	victim.Options = append(victim.Options, grpc.PerRPCCredentials(bearer("good")))
+	req := &replaydv1.StreamEventsRequest{Replay: "r/still.teehistorian"}
+	for victim.Session(ctx, req, nil).Err != nil && ctx.Err() == nil {
+		time.Sleep(10 * time.Millisecond)
+	}
+	var took [2][]time.Duration
+	for round := range 2 * rounds {
+		attacked := daemons[round%2]
+		evil, stop := context.WithTimeout(ctx, lasts)
+		var attackers sync.WaitGroup
+		for _, attack := range []func(context.Context){
+			attacked.holdUploads, attacked.neverRead, attacked.flood, attacked.flood, attacked.flood, attacked.flood,
+		} {
+			attackers.Go(func() {
+				for evil.Err() == nil {
+					attack(evil)
+				}
+			})
+		}
+		for evil.Err() == nil {
+			began := time.Now()
+			s := victim.Session(ctx, req, nil)
+			took[round%2] = append(took[round%2], time.Since(began))
+			if err := streamtest.Check(streamtest.History{s}, []streamtest.Replay{want}, streamtest.Options{}); err != nil {
+				t.Errorf("the victim: %v (%v)", err, s.Err)
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+		attackers.Wait()
+		stop()
+		if attacked.connections.Load() == 0 || attacked.calls.Load() == 0 {
+			t.Error("nobody attacked")
+		}
+	}
+	for i, what := range []string{"beside the attackers", "control"} {
+		t.Logf("%s: %d reads, median %v, 99th percentile %v, longest %v; %d calls of attackers, %d connections", what, len(took[i]),
+			percentile(took[i], 0.5), percentile(took[i], 0.99), percentile(took[i], 1), daemons[i].calls.Load(), daemons[i].connections.Load())
+	}
+	if beside, control := percentile(took[0], 0.99), percentile(took[1], 0.99); measured && beside > 2*control {
+		t.Errorf("the 99th percentile is %v, that of the control %v", beside, control)
+	}
+}
