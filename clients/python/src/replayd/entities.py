@@ -52,8 +52,9 @@ class Entity:
     def list(self, name: str) -> list[Any]:
         """The elements of a list of values, with None for those that are not known: at most 16384, however long the demo
         says that the list is."""
-        length = min(int(self.fields.get(name, 0)), 1 << 14)  # type: ignore[arg-type]
-        return [self.fields.get(f"{name}.{i:04}") for i in range(length)]
+        length = self.fields.get(name)
+        count = min(length, 1 << 14) if isinstance(length, int) else 0
+        return [self.fields.get(f"{name}.{i:04}") for i in range(count)]
 
     def place(self, cell: int) -> tuple[float, float, float] | None:
         """Where it is, in world units; None when the demo does not say. A cell of the map is 128 wide in Dota 2, 512 in
