@@ -21,6 +21,7 @@ var Codec = codec.Codec{
 	NewEventList: func() proto.Message { return new(sc2replayv1.EventList) },
 	RandomAccess: true,
 	Stateless:    "the state of a StarCraft II replay is not told yet",
+	Cost:         func(size int64) int64 { return 512<<10 + min(32*size, 64<<20) },
 	Open:         open,
 	Describe:     describe,
 }

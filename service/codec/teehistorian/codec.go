@@ -22,6 +22,7 @@ var Codec = codec.Codec{
 	NewEventList:    func() proto.Message { return new(teehistorianv1.EventList) },
 	Shared:          true,
 	ResolvesPlayers: true,
+	Cost:            func(int64) int64 { return 256 << 10 },
 	Lineage:         lineage,
 	Survey:          survey,
 	CarryRoster:     carryRoster,
@@ -47,7 +48,7 @@ func describe(ctx context.Context, in source.Input, r *replaydv1.Replay) error {
 	if err != nil {
 		return err
 	}
-	d := teehistorian.New(decoders.NewWindow(src, 0, teehistorian.MaxWindow))
+	d := teehistorian.New(src, teehistorian.Options{})
 	h, err := d.Header()
 	if errors.Is(err, decoders.ErrMore) {
 		err = d.Close()
