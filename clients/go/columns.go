@@ -351,7 +351,7 @@ func (b *Batch) eachOfColumns(yield func(Event, error) bool) bool {
 		}
 	}
 	var made []byte
-	e := Event{Sequence: b.First, batch: b}
+	e := Event{Sequence: b.First, State: b.State, batch: b}
 	list := b.list
 	for _, from := range cells {
 		var wire []byte
@@ -376,7 +376,9 @@ func (b *Batch) eachOfColumns(yield func(Event, error) bool) bool {
 		if !yield(e, nil) {
 			return false
 		}
-		e.Sequence++
+		if !b.State {
+			e.Sequence++
+		}
 	}
 	return true
 }

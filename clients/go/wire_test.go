@@ -137,6 +137,33 @@ func FuzzResponse(f *testing.F) {
 	})
 }
 
+// TestStateAsColumns: events of a state have no sequence numbers, also when they come as columns.
+func TestStateAsColumns(t *testing.T) {
+	wire, err := proto.Marshal(&replaydv1.StreamEventsResponse{Response: &replaydv1.StreamEventsResponse_State{
+		State: &replaydv1.StateBatch{Events: &replaydv1.StateBatch_Teehistorian{Teehistorian: &teehistorianv1.EventList{
+			TickColumns: &teehistorianv1.TickColumns{
+				Place: []uint32{0, 1}, AtTick: []int32{7, 8}, Skipped: []int32{0, 1}, Implicit: []bool{true, false},
+			},
+		}}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	batch, err := parseBatch(wire)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for e, err := range batch.Events() {
+		if n++; err != nil || !e.State || e.Sequence != 0 || e.Kind != "tick" {
+			t.Errorf("%v, %v", e, err)
+		}
+	}
+	if n != 2 {
+		t.Errorf("%d events", n)
+	}
+}
+
 func TestVarints(t *testing.T) {
 	values := []uint32{0, 1, 127, 128, 300, 16383, 16384, 1<<32 - 1}
 	var packed []byte

@@ -48,7 +48,7 @@ func run(ctx context.Context, address, directory string) error {
 		state := &replaydv1.Start{At: &replaydv1.Start_Now{Now: &replaydv1.Now{}}, WithState: true}
 		line("state", name+"@end", client.Stream(ctx, &replaydv1.StreamEventsRequest{Replay: name, Start: state}))
 		last := &replaydv1.StreamEventsRequest{
-			Replay: name, ResolvePlayers: true,
+			Replay: name, ResolvePlayers: strings.Contains(name, ".teehistorian"),
 			Start: &replaydv1.Start{At: &replaydv1.Start_LastEvents{LastEvents: 200}, WithState: true},
 		}
 		line("players", name+"@last", client.Stream(ctx, last))

@@ -19,22 +19,22 @@ type catCmd struct {
 
 	Replay string `arg:"" help:"A file, - for the standard input, or with --addr a replay's name."`
 
-	Cursor string  `help:"Go on after this cursor, as base64." xor:"start" placeholder:"BASE64"`
+	Cursor string  `help:"Resume behind this cursor, in base64." xor:"start" placeholder:"BASE64"`
 	Tick   *int32  `help:"Start at this tick." xor:"start" placeholder:"TICK"`
-	Last   *uint32 `help:"Start with the last so many events, 1 to 1000000." xor:"start" placeholder:"N"`
-	Now    bool    `help:"Start at the present end." xor:"start"`
+	Last   *uint32 `help:"Start with the last N events, 1 to 1000000." xor:"start" placeholder:"N"`
+	Now    bool    `help:"Start at the current end." xor:"start"`
 
-	WithState bool `help:"Print first what is known where the events start: who is there, and what is as it is."`
+	WithState bool `help:"Print first the state at the place where the events start, such as who is there."`
 
-	Follow           bool `short:"f" help:"Go on when the file grows, until the replay is over, also when the daemon was gone for a while. The replay may be a directory: its newest is followed."`
-	FollowSuccessors bool `help:"Follow, and when the replay is over, go on with the server's next."`
+	Follow           bool `short:"f" help:"Print events as the file grows, until the replay is over; resume when the daemon was away. The replay may be a directory: its newest is followed."`
+	FollowSuccessors bool `help:"Follow, and when the replay is over, continue with the next one of the server."`
 
-	NextInDirectory bool `help:"With --follow-successors: the next one is what began next in the directory, also when the last one has no end. For servers that crash or are renamed."`
-	ResolvePlayers  bool `help:"Print beside client ids of teehistorian events who the clients are."`
+	NextInDirectory bool `help:"With --follow-successors: take the replay that began next in the directory, also when the last one has no end. For servers that crash or are renamed."`
+	ResolvePlayers  bool `help:"Print who the clients of teehistorian events are."`
 
-	Strict bool   `help:"Fail also when a teehistorian file or a demo simply stops, without the end that its format asks for."`
-	Format string `help:"json: an object a line. table: for people. proto: StreamEventsResponse messages, each after its length as a varint." enum:"json,table,proto" default:"json" env:"-"`
-	Reveal bool   `help:"Print what is otherwise redacted, such as timeout codes. Only without --addr; a daemon decides for itself." name:"reveal-secrets"`
+	Strict bool   `help:"Fail when a teehistorian file or a demo ends without the end that its format asks for."`
+	Format string `help:"json: one object per line. table: for people. proto: StreamEventsResponse messages, each after its length as a varint." enum:"json,table,proto" default:"json" env:"-"`
+	Reveal bool   `help:"Print what is otherwise redacted, such as timeout codes. Only without --addr; a daemon has its own --reveal-secrets." name:"reveal-secrets"`
 }
 
 // selection says which events are wanted. All conditions must hold.
@@ -212,13 +212,13 @@ func noteResponse(note func(string), r *replaydv1.StreamEventsResponse) {
 
 // waitingText says what a stream waits for.
 func waitingText(w *replaydv1.Waiting) string {
-	text := "it may go on"
+	text := "the replay may continue"
 	if w.GetWaitingFor() == replaydv1.WaitingFor_WAITING_FOR_SUCCESSOR {
-		text = "it is over; waiting for the next one"
+		text = "the replay is over; waiting for the next one"
 	}
 	for i, name := range w.GetLikelySuccessors() {
 		if i == 0 {
-			text += "; perhaps that has come as"
+			text += "; it may be"
 		} else {
 			text += ","
 		}

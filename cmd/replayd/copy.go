@@ -12,11 +12,11 @@ import (
 	"github.com/replayd/replayd/service/source"
 )
 
-// copying is what the commands have in common that write a copy.
+// copying is the common part of the commands that write a copy.
 type copying struct {
 	In    string `arg:"" help:"A teehistorian file, compressed or not, or - for the standard input."`
 	Out   string `arg:"" help:"The file to write, or - for the standard output."`
-	Force bool   `help:"Write over a file that is there."`
+	Force bool   `help:"Overwrite an existing file."`
 }
 
 type redactCmd struct {
@@ -33,10 +33,10 @@ type cutCmd struct {
 
 	From   *int32 `help:"The first tick. Default: the file's." placeholder:"TICK"`
 	To     *int32 `help:"The last tick. Default: the file's." placeholder:"TICK"`
-	Redact bool   `help:"Leave out secrets, too."`
+	Redact bool   `help:"Leave out secrets too."`
 }
 
-// Validate refuses what can hold nothing.
+// Validate rejects an empty range of ticks.
 func (c *cutCmd) Validate() error {
 	if c.From != nil && c.To != nil && *c.From > *c.To {
 		return fmt.Errorf("--from %d is behind --to %d", *c.From, *c.To)
@@ -49,7 +49,7 @@ func (c *cutCmd) Run(con console) error {
 	return c.copy(con, teehistorian.CopyOptions{From: c.From, To: c.To, Redact: c.Redact})
 }
 
-// copy writes a copy. The file is there only when it is whole.
+// copy writes a copy. The file appears only when it is complete.
 func (c *copying) copy(con console, o teehistorian.CopyOptions) error {
 	file, err := openLocal(con.in, c.In)
 	if err != nil {
@@ -70,7 +70,7 @@ func (c *copying) copy(con console, o teehistorian.CopyOptions) error {
 		return teehistorian.Copy(con.out, src, o)
 	}
 	if _, err := os.Stat(c.Out); err == nil && !c.Force {
-		return usageError{fmt.Errorf("%s is there already; --force writes over it", c.Out)}
+		return usageError{fmt.Errorf("%s exists; --force overwrites it", c.Out)}
 	}
 	draft, err := os.CreateTemp(filepath.Dir(c.Out), ".replayd-*")
 	if err != nil {

@@ -55,10 +55,10 @@ func localResponses(
 	return stream.Run(ctx, sub, send)
 }
 
-// localFollow follows a file, or the newest one of a directory, with a daemon of its own that nobody else can reach.
+// localFollow follows a file, or the newest one of a directory, with a daemon of its own that has no listener.
 func localFollow(ctx context.Context, req *replaydv1.StreamEventsRequest, reveal bool, send stream.Send) error {
 	if req.GetReplay() == "-" {
-		return usageError{errors.New("--follow: the standard input is read until it ends anyway")}
+		return usageError{errors.New("--follow: the standard input is always read until it ends")}
 	}
 	stat, err := os.Stat(req.GetReplay())
 	if err != nil {
@@ -89,7 +89,7 @@ func localFollow(ctx context.Context, req *replaydv1.StreamEventsRequest, reveal
 	defer func() { _ = watcher.Close() }()
 	server, err := service.NewServer(service.Config{
 		Catalog: cat, Watcher: watcher, Version: version, RevealSecrets: reveal, Log: slog.New(slog.DiscardHandler),
-		IndexDepth: 1, // what lies below is nobody's business here
+		IndexDepth: 1, // directories below are not followed
 	})
 	if err != nil {
 		return err

@@ -25,9 +25,9 @@ import (
 	"github.com/replayd/replayd/service/h2guard"
 )
 
-// doors are the listeners of a daemon. Those that are not asked for are nil.
+// doors are the listeners of a daemon. Those that are not configured are nil.
 type doors struct {
-	grpc                net.Listener // without TLS, which gRPC brings along
+	grpc                net.Listener // without TLS, which gRPC adds itself
 	web, metrics, debug net.Listener
 	certs               *access.Certificates // nil without TLS
 	creds               []grpc.ServerOption
@@ -146,15 +146,15 @@ func open(addr string, passed func() (map[string][]net.Listener, error)) (net.Li
 // socketMode is who may connect to a socket: the daemon's user and group.
 const socketMode = 0o660
 
-// openUnix listens on a socket of this machine. One that a daemon has left which is gone is replaced.
+// openUnix listens on a socket of this machine. It replaces a socket that no process listens on.
 func openUnix(path string) (net.Listener, error) {
 	if conn, err := net.Dial("unix", path); err == nil {
 		_ = conn.Close()
-		return nil, fmt.Errorf("somebody listens on %s already", path)
+		return nil, fmt.Errorf("%s is in use by another process", path)
 	} else if errors.Is(err, syscall.ECONNREFUSED) {
 		_ = os.Remove(path)
 	}
-	// Between listening and changing its mode nobody else may connect.
+	// The mode must be right from the beginning: nobody else may connect in between.
 	old := syscall.Umask(0o777 &^ socketMode)
 	l, err := net.Listen("unix", path)
 	syscall.Umask(old)
@@ -191,7 +191,7 @@ func (d *doors) close() {
 	}
 }
 
-// serve serves what is no API until stop is called.
+// serve serves HTTP besides the API, until stop is called.
 func (*doors) serve(l net.Listener, h http.Handler, what string, log *slog.Logger) (stop func()) {
 	server := &http.Server{
 		Handler: h2guard.KnowTLS(h), ConnContext: h2guard.KeepConn, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 2 * time.Minute,
@@ -208,7 +208,7 @@ func (*doors) serve(l net.Listener, h http.Handler, what string, log *slog.Logge
 	return func() { _ = server.Close(); <-done }
 }
 
-// profiles serves what the Go runtime knows of the process.
+// profiles serves the Go runtime's profiles.
 func profiles() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/debug/pprof/", pprof.Index)
@@ -219,8 +219,8 @@ func profiles() http.Handler {
 	return mux
 }
 
-// attend reads files again that change, and all of them when again receives, until stop is called.
-func attend(ctx context.Context, log *slog.Logger, again <-chan os.Signal, list []access.Reloadable) (stop func()) {
+// reload reads files again when they change, and all of them when again receives, until stop is called.
+func reload(ctx context.Context, log *slog.Logger, again <-chan os.Signal, list []access.Reloadable) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {

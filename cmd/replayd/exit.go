@@ -68,7 +68,7 @@ func absent(err error) error {
 	return err
 }
 
-// usageError is a command line that the parser accepts and that makes no sense all the same.
+// usageError says that a command line is invalid although the parser accepts it.
 type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }

@@ -76,7 +76,7 @@ func message(err error) string {
 	return byFlags(strings.TrimPrefix(err.Error(), "replayd: ")) // of the client's package; main adds it again
 }
 
-// explainedError is an error of a call to a daemon, with what the user can do about it.
+// explainedError is an error of a call to a daemon, with advice for the user.
 type explainedError struct {
 	error
 
@@ -88,7 +88,7 @@ type explainedError struct {
 func (e explainedError) Error() string { return e.text }
 func (e explainedError) Unwrap() error { return e.error }
 
-// explain says of an error of a daemon what the user can do about it, where that is not plain from what the daemon says.
+// explain adds advice for the user to an error of a daemon whose message does not contain it.
 func (t *target) explain(err error) error {
 	s, ok := status.FromError(err)
 	if !ok {
@@ -107,19 +107,19 @@ func (t *target) explain(err error) error {
 		return say(true, "the certificate of the daemon at %s is not trusted (%s): --ca-file names those who signed it", addr, handshake)
 	case code == codes.Unavailable && (strings.Contains(text, "certificate required") ||
 		t.secure() && t.ClientCert == "" && strings.HasPrefix(text, "write ")): // the daemon may be gone before it is heard
-		return say(true, "the daemon at %s demands a certificate of the client: --client-cert and --client-key", addr)
+		return say(true, "the daemon at %s requires a client certificate: --client-cert and --client-key", addr)
 	case code == codes.Unavailable && failed:
 		return say(true, "no TLS with the daemon at %s: %s", addr, handshake)
 	case code == codes.Unavailable && strings.HasPrefix(text, "connection error") && !strings.Contains(text, "while dialing"):
 		if t.secure() {
 			return say(true, "the daemon at %s ended the connection: %s", addr, text)
 		}
-		return say(true, "what answers at %s does not speak gRPC as it is: if the daemon speaks TLS, add --tls or --ca-file", addr)
+		return say(true, "the server at %s does not speak gRPC without TLS: if it speaks TLS, add --tls or --ca-file", addr)
 	case code == codes.Unavailable && strings.Contains(text, "while dialing"):
 		cause := text[strings.LastIndex(text, "dial"):]
 		return say(false, "no daemon answers at %s (%s): is `replayd serve` running there?", addr, strings.Trim(cause, `"`))
 	case code == codes.Unauthenticated && t.Token == "":
-		return say(true, "the daemon at %s demands a token: give it by --token or REPLAYD_TOKEN", addr)
+		return say(true, "the daemon at %s requires a token: --token or REPLAYD_TOKEN", addr)
 	case code == codes.Unauthenticated:
 		return say(true, "the daemon at %s does not accept the token: %s", addr, text)
 	case code == codes.NotFound:
@@ -131,7 +131,7 @@ func (t *target) explain(err error) error {
 // requestField is the field that an error of a request begins with.
 var requestField = regexp.MustCompile(`^(include|exclude)?(?:\[\d+\])?\.?(?:dem\.|datafile\.|start\.)?([a-z_]+)(?:\[\d+\])?: `)
 
-// flagsOf are the flags by which fields of a request are set.
+// flagsOf are the flags that set fields of a request.
 var flagsOf = map[string]string{
 	"kinds": "--kind", "players": "--player", "teams": "--team", "classes": "--class", "fields": "--field",
 	"groups": "--group", "layers": "--layer", "ticks": "--from-tick, --to-tick",
@@ -139,7 +139,7 @@ var flagsOf = map[string]string{
 	"follow": "--follow", "follow_successors": "--follow-successors", "strict": "--strict",
 }
 
-// byFlags names the flag that is wrong where an error names the field of the request that it sets.
+// byFlags replaces the field of the request with which an error begins by the flag that sets it.
 func byFlags(text string) string {
 	at := requestField.FindStringSubmatchIndex(text)
 	if at == nil {

@@ -75,7 +75,7 @@ func (l *limits) check() error {
 	return nil
 }
 
-// What there is to share where nobody says, and what replayd takes besides.
+// The defaults of what is shared, and what replayd takes besides.
 const (
 	defaultMemory  = 512 << 20
 	leastMemory    = 64 << 20
@@ -84,7 +84,7 @@ const (
 	fewDescriptors = 1024
 )
 
-// apply fills in what is not given, tells the log, and returns what the service needs.
+// apply fills in defaults, logs the limits, and returns what the service needs.
 func (l *limits) apply(c *service.Config, log *slog.Logger, metrics prometheus.Registerer) *admission.Connections {
 	there := admission.There()
 	admission.Tune(there)

@@ -16,7 +16,7 @@ import (
 type lsCmd struct {
 	target
 
-	Format string `help:"table: a line for people. json: a Replay a line." enum:"table,json" default:"table" env:"-"`
+	Format string `help:"table: for people. json: one Replay per line." enum:"table,json" default:"table" env:"-"`
 
 	Dir string `arg:"" optional:"" help:"A directory; with --addr ROOT or ROOT/PATH of the daemon. Default: here, or all roots."`
 }

@@ -15,18 +15,18 @@ import (
 )
 
 // cli is the command line. Every flag can also be set by an environment variable, named REPLAYD_ and the flag's name,
-// except those that mean something else for each command (env:"-").
+// except those that differ between commands (env:"-").
 type cli struct {
 	ShowVersion kong.VersionFlag `help:"Print the version." name:"version" env:"-"`
 
 	Serve  serveCmd  `cmd:"" help:"Run the daemon."`
 	Ls     lsCmd     `cmd:"" help:"List replays."`
 	Info   infoCmd   `cmd:"" help:"Describe a replay, as JSON."`
-	Cat    catCmd    `cmd:"" help:"Print a replay's events, one JSON object a line."`
+	Cat    catCmd    `cmd:"" help:"Print a replay's events, one JSON object per line."`
 	Render renderCmd `cmd:"" help:"Draw a map's game layer as a PNG."`
 	Redact redactCmd `cmd:"" help:"Copy a teehistorian file without its secrets."`
-	Cut    cutCmd    `cmd:"" help:"Copy some ticks of a teehistorian file, with the state that they begin with."`
-	Watch  watchCmd  `cmd:"" help:"Print what becomes of a daemon's replays: added, growing, finished, removed."`
+	Cut    cutCmd    `cmd:"" help:"Copy a range of ticks of a teehistorian file, with the state at its beginning."`
+	Watch  watchCmd  `cmd:"" help:"Print the changes of a daemon's replays: added, growing, finished, removed."`
 	Health healthCmd `cmd:"" help:"Ask a daemon whether it serves."`
 
 	CheckConfig checkConfigCmd `cmd:"" help:"Check a file for serve --config."`
@@ -34,7 +34,7 @@ type cli struct {
 	Version versionCmd `cmd:"" help:"Print the version."`
 	Help    helpCmd    `cmd:"" help:"Print how to use a command."`
 
-	Completion completionCmd `cmd:"" help:"Print how to complete the commands by TAB in a shell."`
+	Completion completionCmd `cmd:"" help:"Print a shell's completion script."`
 	Man        manCmd        `cmd:"" help:"Print the man page." hidden:""`
 }
 
@@ -55,7 +55,7 @@ func main() {
 // run runs the command line and returns the exit code.
 func run(ctx context.Context, args []string, con console) int {
 	exited, alone := -1, len(args) == 0
-	if alone { // whoever does not know what to say is told
+	if alone { // without arguments: print the help, as an error
 		args, con.out = []string{"--help"}, con.err
 	}
 	parser, err := newParser(ctx, &cli{}, con, kong.Exit(func(code int) { exited = code }), kong.UsageOnError())
@@ -79,7 +79,7 @@ func run(ctx context.Context, args []string, con console) int {
 		return exitOK
 	}
 	interrupted := ctx.Err() != nil
-	if !interrupted && !errors.Is(err, syscall.EPIPE) { // or whoever read our output has had enough
+	if !interrupted && !errors.Is(err, syscall.EPIPE) { // the reader of the output closed it
 		_, _ = fmt.Fprintln(con.err, "replayd:", message(err))
 	}
 	if r, ok := errors.AsType[resumableError](err); ok {
@@ -91,7 +91,7 @@ func run(ctx context.Context, args []string, con console) int {
 	return exitCode(err)
 }
 
-// newParser returns what reads a command line.
+// newParser returns the parser of the command line.
 func newParser(ctx context.Context, into *cli, con console, more ...kong.Option) (*kong.Kong, error) {
 	return kong.New(into, append([]kong.Option{
 		kong.Name("replayd"),

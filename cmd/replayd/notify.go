@@ -12,18 +12,18 @@ import (
 // hardStop is how long after the deadline for draining the process ends whatever it does.
 const hardStop = 900 * time.Millisecond
 
-// notify tells systemd, where that has started the process, that it serves now, and that it stops as soon as ctx ends. From then
-// on the process has until the deadline, and a moment, to end by itself. stop ends that.
+// notify reports to systemd, if that has started the process, that it serves now, and that it stops when ctx ends. From then
+// on the process has until the deadline, and hardStop more, to end by itself; then it exits. stop ends that watch.
 func notify(ctx context.Context, log *slog.Logger, deadline time.Duration) (stop func()) {
-	tell := func(state string) {
+	report := func(state string) {
 		if _, err := systemd.SdNotify(false, state); err != nil {
-			log.WarnContext(ctx, "systemd cannot be told", "state", state, "error", err)
+			log.WarnContext(ctx, "systemd cannot be notified", "state", state, "error", err)
 		}
 	}
-	tell(systemd.SdNotifyReady)
+	report(systemd.SdNotifyReady)
 	ended := make(chan struct{})
 	unhook := context.AfterFunc(ctx, func() {
-		tell(systemd.SdNotifyStopping)
+		report(systemd.SdNotifyStopping)
 		select {
 		case <-ended:
 		case <-time.After(deadline + hardStop):

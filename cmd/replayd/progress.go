@@ -11,7 +11,7 @@ import (
 
 // progress shows on a terminal that long work goes on, when the output goes elsewhere.
 type progress struct {
-	to    io.Writer // nil: nobody looks
+	to    io.Writer // nil: the output is a terminal, or there is none
 	begun time.Time
 	shown time.Time
 	bytes int64

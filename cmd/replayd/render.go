@@ -24,7 +24,7 @@ type renderCmd struct {
 	Physics bool `help:"Draw the front, tele, speedup, switch and tune layers over the game layer."`
 }
 
-// Validate refuses what makes no picture.
+// Validate rejects values that make no picture.
 func (c *renderCmd) Validate() error {
 	if c.Scale < 1 || c.Scale > render.MaxScale {
 		return fmt.Errorf("--scale %d: must be 1 to %d", c.Scale, render.MaxScale)

@@ -12,19 +12,19 @@ import (
 	"github.com/replayd/replayd/service/access"
 )
 
-// security is who may talk to the daemon, and how.
+// security says who may connect to the daemon, and how.
 type security struct {
-	TLSCert   string `help:"Serve by TLS with this certificate." type:"existingfile" name:"tls-cert" placeholder:"FILE" group:"Security"`
+	TLSCert   string `help:"Serve by TLS, with this certificate." type:"existingfile" name:"tls-cert" placeholder:"FILE" group:"Security"`
 	TLSKey    string `help:"The certificate's key." type:"existingfile" name:"tls-key" placeholder:"FILE" group:"Security"`
-	ClientCA  string `help:"Demand client certificates that are signed by one of these." type:"existingfile" name:"client-ca" placeholder:"FILE" group:"Security"`
-	TokenFile string `help:"Demand a bearer token: one of this file's lines. It is read again when it changes." type:"existingfile" placeholder:"FILE" group:"Security"`
+	ClientCA  string `help:"Require client certificates that are signed by one of these." type:"existingfile" name:"client-ca" placeholder:"FILE" group:"Security"`
+	TokenFile string `help:"Require a bearer token: one of this file's lines. The file is read again when it changes." type:"existingfile" placeholder:"FILE" group:"Security"`
 
-	TrustedProxy []string `help:"A network whose word is taken for whom it calls (X-Forwarded-For), or unix. Repeatable." placeholder:"CIDR" group:"Security"`
-	Host         []string `help:"A name by which browsers may ask for this daemon. Repeatable. Default: on loopback localhost, elsewhere any." placeholder:"NAME" group:"Security"`
-	Insecure     bool     `help:"Allow to listen without TLS on addresses that others can reach." group:"Security"`
+	TrustedProxy []string `help:"A network of proxies whose X-Forwarded-For is trusted, or unix. Repeatable." placeholder:"CIDR" group:"Security"`
+	Host         []string `help:"A host name that browsers may use for this daemon. Repeatable. Default: localhost on loopback, otherwise any." placeholder:"NAME" group:"Security"`
+	Insecure     bool     `help:"Allow listening without TLS on addresses that other machines can reach." group:"Security"`
 }
 
-// check tells whether the flags go together, with these addresses to listen on.
+// check reports flags that exclude each other, or that do not permit listening on these addresses.
 func (s *security) check(listen ...string) error {
 	switch {
 	case (s.TLSCert == "") != (s.TLSKey == ""):
@@ -33,7 +33,7 @@ func (s *security) check(listen ...string) error {
 		return errors.New("--client-ca needs --tls-cert")
 	}
 	for _, l := range listen {
-		if l != "" && !strings.HasPrefix(l, systemdPrefix) { // which says only later what it is
+		if l != "" && !strings.HasPrefix(l, systemdPrefix) { // its address is known later
 			if err := s.checkReach(l, isLocal(l)); err != nil {
 				return err
 			}
@@ -49,12 +49,12 @@ func (s *security) checkOpen(l net.Listener) error {
 
 func (s *security) checkReach(addr string, local bool) error {
 	if s.TLSCert == "" && !s.Insecure && !local {
-		return fmt.Errorf("%s can be reached by others: use --tls-cert and --tls-key, or --insecure if that is meant", addr)
+		return fmt.Errorf("%s can be reached from other machines: use --tls-cert and --tls-key, or --insecure to serve without TLS", addr)
 	}
 	return nil
 }
 
-// isLocal tells whether only this machine can reach an address to listen on.
+// isLocal reports whether only this machine can reach an address to listen on.
 func isLocal(listen string) bool {
 	if strings.HasPrefix(listen, unixPrefix) {
 		return true
@@ -67,7 +67,7 @@ func isLocal(listen string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// certificates reads those that are served with; nil without TLS.
+// certificates reads the daemon's certificates. It returns nil without TLS.
 func (s *security) certificates() (*access.Certificates, error) {
 	if s.TLSCert == "" {
 		return nil, nil
@@ -75,7 +75,7 @@ func (s *security) certificates() (*access.Certificates, error) {
 	return access.NewCertificates(s.TLSCert, s.TLSKey, s.ClientCA)
 }
 
-// gate returns what lets callers in.
+// gate returns the gate that admits callers.
 func (s *security) gate(log *slog.Logger, metrics prometheus.Registerer) (*access.Gate, error) {
 	o := access.Options{TokenFile: s.TokenFile, Hosts: s.Host, Log: log, Metrics: metrics}
 	for _, text := range s.TrustedProxy {
@@ -92,7 +92,7 @@ func (s *security) gate(log *slog.Logger, metrics prometheus.Registerer) (*acces
 	return gate, nil
 }
 
-// reloadable is what is read again when it changes, and on SIGHUP.
+// reloadable returns the files that are read again when they change, and on SIGHUP.
 func (s *security) reloadable(gate *access.Gate, certs *access.Certificates) (list []access.Reloadable) {
 	if s.TokenFile != "" {
 		list = append(list, access.Reloadable{What: "tokens", Files: []string{s.TokenFile}, Reload: gate.Reload})
@@ -107,7 +107,7 @@ func (s *security) reloadable(gate *access.Gate, certs *access.Certificates) (li
 	return list
 }
 
-// warn says what an operator may not have meant.
+// warn logs settings that an operator may not intend.
 func (s *security) warn(log *slog.Logger, listen ...string) {
 	if s.TokenFile != "" || s.ClientCA != "" {
 		return
@@ -116,6 +116,6 @@ func (s *security) warn(log *slog.Logger, listen ...string) {
 		if l == "" || isLocal(l) {
 			continue
 		}
-		log.Warn("everybody who reaches this address is served: --token-file or --client-ca would demand something", "address", l)
+		log.Warn("everybody who can reach this address is served: --token-file or --client-ca restrict that", "address", l)
 	}
 }

@@ -41,7 +41,7 @@ type serveCmd struct {
 	MaxUpload     int64         `help:"How many bytes an upload may have." default:"1073741824"`
 	Watch         watch.Mode    `help:"How to learn that files grow: auto, inotify or poll." default:"auto"`
 	Index         string        `help:"Keep what is known of the replays in this file, so that it need not be found out again. Default: in memory." placeholder:"FILE"`
-	SurveyBudget  float64       `help:"Which share of a processor decoding replays in the background may take, 0 to 1: for what headers do not tell, such as players and the end." default:"0.1" placeholder:"SHARE"`
+	SurveyBudget  float64       `help:"Which share of a processor decoding replays in the background may take, 0 to 1: for what headers do not contain, such as players and the end." default:"0.1" placeholder:"SHARE"`
 	RevealSecrets bool          `help:"Deliver what is otherwise redacted: timeout codes, remote-console arguments, connection ids, antibot data."`
 	DrainTimeout  time.Duration `help:"How long streams may take to end at shutdown." default:"10s"`
 	LogFormat     string        `help:"How to log: text or json." enum:"text,json" default:"text"`
@@ -96,13 +96,13 @@ func (c *serveCmd) web() string {
 	return c.WebListen
 }
 
-// isOrigin tells whether a text is what browsers call an origin, or a pattern for some.
+// isOrigin reports whether a text is an origin, as browsers send it, or a pattern for some.
 func isOrigin(text string) bool {
 	u, err := url.Parse(text)
 	return text == "*" || err == nil && u.Host != "" && strings.EqualFold(text, u.Scheme+"://"+u.Host)
 }
 
-// Run serves until it is told to stop.
+// Run serves until ctx ends.
 func (c *serveCmd) Run(ctx context.Context, con console) error {
 	log := c.logger(con)
 	again := make(chan os.Signal, 1)
@@ -164,7 +164,7 @@ func (c *serveCmd) Run(ctx context.Context, con console) error {
 		defer doors.serve(doors.debug, gate.GuardHost(isLocal(c.DebugListen), gate.Handler(access.Debug, profiles())), "profiles", log)()
 	}
 	c.Security.warn(log, c.Listen, c.web(), c.MetricsListen, c.DebugListen)
-	defer attend(ctx, log, again, c.Security.reloadable(gate, doors.certs))()
+	defer reload(ctx, log, again, c.Security.reloadable(gate, doors.certs))()
 
 	defer notify(ctx, log, c.DrainTimeout)()
 	log.InfoContext(ctx, "serving", "address", doors.grpc.Addr().String(), "version", versionOf(), "roots", len(roots))

@@ -8,18 +8,18 @@ import (
 	"github.com/replayd/replayd/service/access"
 )
 
-// target is the daemon that a command talks to, if any.
+// target is the daemon that a command asks, if any.
 type target struct {
-	Addr  string `help:"Ask the daemon at this address instead of reading files here. The port is 7171 where none is given." placeholder:"HOST[:PORT]"`
-	TLS   bool   `help:"Talk to the daemon by TLS." name:"tls"`
-	Token string `help:"The bearer token that the daemon demands." placeholder:"TOKEN"`
+	Addr  string `help:"Ask the daemon at this address instead of reading files here. Default port: 7171." placeholder:"HOST[:PORT]"`
+	TLS   bool   `help:"Connect to the daemon by TLS." name:"tls"`
+	Token string `help:"The bearer token for the daemon." placeholder:"TOKEN"`
 
-	CAFile     string `help:"By TLS, with a daemon whose certificate is signed by one of these. Default: those that the system trusts." type:"existingfile" name:"ca-file" placeholder:"FILE"`
-	ClientCert string `help:"By TLS, with this certificate of the client." type:"existingfile" placeholder:"FILE"`
-	ClientKey  string `help:"That certificate's key." type:"existingfile" placeholder:"FILE"`
+	CAFile     string `help:"Connect by TLS, and trust these certificate authorities. Default: those of the system." type:"existingfile" name:"ca-file" placeholder:"FILE"`
+	ClientCert string `help:"Connect by TLS, with this client certificate." type:"existingfile" placeholder:"FILE"`
+	ClientKey  string `help:"The key of the client certificate." type:"existingfile" placeholder:"FILE"`
 }
 
-// Validate tells whether the flags go together.
+// Validate reports flags that exclude each other.
 func (t *target) Validate() error {
 	if (t.ClientCert == "") != (t.ClientKey == "") {
 		return errors.New("--client-cert and --client-key go together")
@@ -27,7 +27,7 @@ func (t *target) Validate() error {
 	return nil
 }
 
-// secure reports whether the daemon is talked to by TLS.
+// secure reports whether to connect by TLS.
 func (t *target) secure() bool { return t.TLS || t.CAFile != "" || t.ClientCert != "" }
 
 // tls returns the settings for TLS, or nil without it.

@@ -5,11 +5,10 @@ import (
 	"strings"
 )
 
-// version is set by who builds a release: go build -ldflags "-X main.version=v1.2.3".
+// version is set by the build of a release: go build -ldflags "-X main.version=v1.2.3".
 var version string
 
-// versionOf is what this build is called: what its builder says, or of which version of the module, or of which commit, it was
-// built.
+// versionOf returns the version of this build: the one that was set, or else the module's version, or else the commit.
 func versionOf() string {
 	if version != "" {
 		return version

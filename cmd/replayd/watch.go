@@ -18,8 +18,8 @@ type watchCmd struct {
 	target
 
 	Dir    string `arg:"" optional:"" help:"ROOT or ROOT/PATH. Default: all roots."`
-	New    bool   `help:"Leave out what is there at first."`
-	Format string `help:"table: a line for people. json: a ReplayChange a line." enum:"table,json" default:"table" env:"-"`
+	New    bool   `help:"Leave out the replays that are there at the start."`
+	Format string `help:"table: for people. json: one ReplayChange per line." enum:"table,json" default:"table" env:"-"`
 }
 
 // Validate refuses to watch without a daemon.
@@ -30,7 +30,7 @@ func (c *watchCmd) Validate() error {
 	return c.target.Validate()
 }
 
-// Run prints what becomes of the daemon's replays until it is interrupted.
+// Run prints the changes of the daemon's replays until it is interrupted.
 func (c *watchCmd) Run(ctx context.Context, con console) error {
 	paint := newPainter(con)
 	return c.ask(func(daemon *client.Client) error {

@@ -40,7 +40,7 @@ func (d *Daemon) Start() error {
 	if err != nil {
 		return err
 	}
-	listener, err := net.Listen("tcp", cmp.Or(d.Addr, "127.0.0.1:0"))
+	listener, err := new(net.ListenConfig).Listen(context.Background(), "tcp", cmp.Or(d.Addr, "127.0.0.1:0"))
 	if err != nil {
 		return errors.Join(err, watcher.Close())
 	}

@@ -87,3 +87,14 @@ func TestState(t *testing.T) {
 		t.Errorf("list %v", got)
 	}
 }
+
+// TestListLengths: whatever a demo says that a list's length is, its elements are bounded.
+func TestListLengths(t *testing.T) {
+	var s dem.EntityState
+	for length, want := range map[int64]int{-5: 0, 0: 0, 3: 3, 1 << 60: 1 << 14} {
+		field := &demv1.FieldValue{Field: 2, Value: &demv1.FieldValue_Int{Int: length}}
+		if got := len(s.Apply(created(1, 1, field), name).List("m_list")); got != want {
+			t.Errorf("length %d: %d elements, want %d", length, got, want)
+		}
+	}
+}

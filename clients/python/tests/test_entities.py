@@ -66,3 +66,10 @@ def test_state() -> None:
     state.apply(event("entity_deleted", serial=6))
     assert list(state) == [9] and len(state) == 1
     assert state.apply(Event(0, dem.Event(stop=dem.Stop()))) is None
+
+
+def test_lengths_of_lists() -> None:
+    state = EntityState()
+    state.apply(event("entity_created", fields=told({"m_list": 1 << 60, "m_sName": "x"})))
+    assert state[7].list("m_list") == [None] * 16384
+    assert state[7].list("m_sName") == [] == state[7].list("m_p")

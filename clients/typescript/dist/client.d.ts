@@ -29,40 +29,40 @@ export interface StreamOptions {
     include?: readonly Filter[];
     /** No events that match any of these. */
     exclude?: readonly Filter[];
-    /** Go on exactly behind what carried this cursor. */
+    /** Resume exactly behind the batch, or other response, with this cursor. */
     cursor?: Uint8Array;
     /** Start at the first event of this tick or later. */
     tick?: number;
     /** Start at the last so many events, 1 to 1000000. */
     last?: number;
-    /** Start at the present end. */
+    /** Start at the current end. */
     now?: boolean;
-    /** Send first what a client would know that had read everything before: see Event.state. */
+    /** Begin with events that describe the state at the start: see Event.state. */
     withState?: boolean;
     /**
      * Wait for the file to grow, until the replay is over. The name may then be a directory's: its newest replay, directories
      * inside it not included.
      */
     follow?: boolean;
-    /** With follow: when the replay is over, go on with the next one of the same game server. */
+    /** With follow: when the replay is over, continue with the next one of the same game server. */
     followSuccessors?: boolean;
     /** What makes a replay the next one. Default: proof. */
     successorRule?: SuccessorRule;
-    /** Put beside the client ids of a teehistorian's events who the clients are. */
+    /** Add to the events of a teehistorian file who their clients are. */
     resolvePlayers?: boolean;
     /** Events in a batch at most. Default 512, with `columns` 16384. */
     maxBatchEvents?: number;
     /** Milliseconds that events may wait for a batch to fill. Default 0. */
     maxBatchDelay?: number;
-    /** Milliseconds between heartbeats. Default 15000. After three times as long without a word the stream is resumed. */
+    /** Milliseconds between heartbeats. Default 15000. After three times as long without a response the stream is resumed. */
     heartbeat?: number;
-    /** Let events that are many and alike travel as arrays: see Batch.columns. They are read several times as fast. */
+    /** Send frequent and uniform kinds as arrays: see Batch.columns. They are read several times as fast. */
     columns?: boolean;
-    /** Make a file that simply stops an error. */
+    /** Throw DATA_LOSS for a file that ends without the end that its format asks for. */
     strict?: boolean;
-    /** What happens when the client reads a live replay too slowly. Default: it gets everything all the same. */
+    /** What happens when the client reads a live replay too slowly. Default: it still gets all events. */
     slowConsumer?: SlowConsumer;
-    /** How a stream that broke is taken up again. False: not at all. */
+    /** How a stream that broke is resumed. False: not at all. */
     retry?: Retry | false;
     /** Ends the stream with the signal's reason. */
     signal?: AbortSignal;
@@ -80,7 +80,7 @@ export interface ListOptions {
     /** How many replays to fetch at once. Default 1000, and 100 with a view that reads the replays. */
     pageSize?: number;
 }
-/** An asynchronous iterator over a stream, with what is known of it. Leaving a `for await` loop ends the stream. */
+/** An asynchronous iterator over a stream. Leaving a `for await` loop ends the stream. */
 export declare class Stream<T> implements AsyncIterableIterator<T> {
     private readonly session;
     private readonly responses;
@@ -98,19 +98,19 @@ export declare class Stream<T> implements AsyncIterableIterator<T> {
     next(): Promise<IteratorResult<T, void>>;
     private fetch;
     return(): Promise<IteratorResult<T, void>>;
-    /** Where to go on behind the last batch of which all events were taken. Empty before there is one. */
+    /** Resumes the stream behind the last batch of which all events were taken. Empty before there is one. */
     get cursor(): Uint8Array;
-    /** What is streamed, from where; once the first item came. */
+    /** What is streamed, and from where. Undefined before the first item. */
     get start(): StreamStart | undefined;
-    /** The replay that is streamed at present, with its header. */
+    /** The replay that is streamed now, with its header. Undefined before the first item. */
     get replay(): Replay | undefined;
-    /** How a stream that follows stands to the live replay. */
+    /** The state of a stream that follows: whether it has reached the end of the live replay. */
     get state(): FollowState;
-    /** How the stream ended, once it has. */
+    /** How the stream ended. Undefined before it has. */
     get end(): StreamEnd | undefined;
-    /** How many events gaps have left out. Always 0 but with SlowConsumer.DROP. */
+    /** How many events gaps have left out. Always 0 without SlowConsumer.DROP. */
     get missed(): number;
-    /** How often the stream was taken up again. */
+    /** How often the stream was resumed. */
     get reconnects(): number;
 }
 /** A client of one daemon. */
@@ -124,7 +124,7 @@ export declare class Client {
     events(replay: string, options?: StreamOptions): Stream<Event>;
     /** Streams the events of a replay, batch by batch: the fastest way. */
     batches(replay: string, options?: StreamOptions): Stream<Batch>;
-    /** Streams everything that the daemon says: start, states, batches, heartbeats, what becomes of the replay, gaps, end. */
+    /** Streams all responses of the daemon: start, states, batches, heartbeats, follow statuses, gaps, end. */
     responses(replay: string, options?: StreamOptions): Stream<StreamEventsResponse>;
     private open;
     private receive;
@@ -140,10 +140,11 @@ export declare class Client {
     replays(directory?: string, options?: ListOptions): AsyncGenerator<Replay, void, undefined>;
     /** Describes a replay: header, players, map, length. */
     replay(name: string): Promise<Replay>;
-    /** What the daemon is and can do: version, formats and their kinds, limits, roots. */
+    /** Describes the daemon: its version, formats and their kinds, limits, roots. */
     serverInfo(): Promise<GetServerInfoResponse>;
     /**
-     * Tells which replays are there, then what becomes of them. Not resumed: start it again, it begins with a new picture.
+     * Streams the replays that are there, and then each change. It is not resumed: a new call begins with the replays that are
+     * there then.
      */
     watch(directory?: string, signal?: AbortSignal): AsyncGenerator<ReplayChange, void, undefined>;
 }

@@ -9,7 +9,7 @@ import { DecodeReplayRequestSchema, Encoding, EndReason, NowSchema, StartSchema,
 import { ReplaydError } from "./error.js";
 import { Batch } from "./event.js";
 import { Session } from "./session.js";
-/** An asynchronous iterator over a stream, with what is known of it. Leaving a `for await` loop ends the stream. */
+/** An asynchronous iterator over a stream. Leaving a `for await` loop ends the stream. */
 export class Stream {
     session;
     responses;
@@ -43,7 +43,7 @@ export class Stream {
         return (this.fetching = fetching);
     }
     async fetch(before) {
-        await before?.catch(() => { }); // whoever asked first was told
+        await before?.catch(() => { }); // its caller gets the error
         for (;;) {
             const item = this.items.next();
             if (!item.done)
@@ -69,31 +69,31 @@ export class Stream {
         await this.responses.return();
         return { done: true, value: undefined };
     }
-    /** Where to go on behind the last batch of which all events were taken. Empty before there is one. */
+    /** Resumes the stream behind the last batch of which all events were taken. Empty before there is one. */
     get cursor() {
         return this.position;
     }
-    /** What is streamed, from where; once the first item came. */
+    /** What is streamed, and from where. Undefined before the first item. */
     get start() {
         return this.session.start;
     }
-    /** The replay that is streamed at present, with its header. */
+    /** The replay that is streamed now, with its header. Undefined before the first item. */
     get replay() {
         return this.session.replay;
     }
-    /** How a stream that follows stands to the live replay. */
+    /** The state of a stream that follows: whether it has reached the end of the live replay. */
     get state() {
         return this.session.state;
     }
-    /** How the stream ended, once it has. */
+    /** How the stream ended. Undefined before it has. */
     get end() {
         return this.session.end;
     }
-    /** How many events gaps have left out. Always 0 but with SlowConsumer.DROP. */
+    /** How many events gaps have left out. Always 0 without SlowConsumer.DROP. */
     get missed() {
         return this.session.missed;
     }
-    /** How often the stream was taken up again. */
+    /** How often the stream was resumed. */
     get reconnects() {
         return this.session.reconnects;
     }
@@ -120,7 +120,7 @@ export class Client {
         const { responses, session } = this.open(replay, options);
         return new Stream(session, responses, batchesOf);
     }
-    /** Streams everything that the daemon says: start, states, batches, heartbeats, what becomes of the replay, gaps, end. */
+    /** Streams all responses of the daemon: start, states, batches, heartbeats, follow statuses, gaps, end. */
     responses(replay, options = {}) {
         const { responses, session } = this.open(replay, options);
         return new Stream(session, responses, (response) => [response]);
@@ -150,8 +150,8 @@ export class Client {
                 signal?.throwIfAborted();
                 if (thrown instanceof Error && thrown.name === "SequenceError")
                     throw thrown;
-                failure = watchdog.barked
-                    ? new ReplaydError(Code.Unavailable, `not a word for ${session.silence} ms`)
+                failure = watchdog.expired
+                    ? new ReplaydError(Code.Unavailable, `no response for ${session.silence} ms`)
                     : ReplaydError.from(thrown);
             }
             finally {
@@ -202,21 +202,22 @@ export class Client {
     async *replays(directory = "", options = {}) {
         const request = listRequest(directory, options);
         do {
-            const page = await told(this.stubs.listReplays(request));
+            const page = await explained(this.stubs.listReplays(request));
             yield* page.replays;
             request.pageToken = page.nextPageToken;
         } while (request.pageToken);
     }
     /** Describes a replay: header, players, map, length. */
     async replay(name) {
-        return (await told(this.stubs.getReplay({ replay: name }))).replay;
+        return (await explained(this.stubs.getReplay({ replay: name }))).replay;
     }
-    /** What the daemon is and can do: version, formats and their kinds, limits, roots. */
+    /** Describes the daemon: its version, formats and their kinds, limits, roots. */
     serverInfo() {
-        return told(this.stubs.getServerInfo({}));
+        return explained(this.stubs.getServerInfo({}));
     }
     /**
-     * Tells which replays are there, then what becomes of them. Not resumed: start it again, it begins with a new picture.
+     * Streams the replays that are there, and then each change. It is not resumed: a new call begins with the replays that are
+     * there then.
      */
     async *watch(directory = "", signal) {
         const connection = new AbortController();
@@ -240,14 +241,14 @@ const chunk = 64 << 10;
 /** An upload, as it is sent. */
 class Upload {
     session;
-    /** What the source threw, once it has: the transport makes an error of the call of it. */
+    /** What the source threw; the transport only reports that the call failed. */
     failure;
     pieces;
     constructor(source, session) {
         this.session = session;
         this.pieces = this.read(source);
     }
-    /** First what is wanted, then the bytes. */
+    /** Yields the options, then the bytes. */
     async *parts() {
         yield create(DecodeReplayRequestSchema, { part: { case: "options", value: this.session.request } });
         for await (const piece of this.pieces) {
@@ -265,9 +266,9 @@ class Upload {
             throw thrown;
         }
     }
-    /** Has the source close what it has open: a transport that was stopped asks for nothing more, and says nothing either. */
+    /** Makes the source close what it has open: a transport that was stopped does not end its iteration. */
     stop() {
-        this.pieces.return().catch(() => { }); // it is left; what it has to say concerns nobody
+        this.pieces.return().catch(() => { }); // the upload is over
     }
 }
 /** @internal */
@@ -395,11 +396,11 @@ function build(replay, options) {
         request.heartbeatInterval = durationFromMs(options.heartbeat);
     return request;
 }
-/** Aborts a call that is waited for too long. It looks only while somebody waits: a slow reader is no dead line. */
+/** Aborts a call when a receive takes too long. It measures receives only: a slow reader is no dead connection. */
 class Watchdog {
     silence;
     connection;
-    barked = false;
+    expired = false;
     waitingSince;
     timer;
     constructor(silence, connection) {
@@ -407,8 +408,8 @@ class Watchdog {
         this.connection = connection;
     }
     /**
-     * The call's responses. Waiting is limited from the first one on: until then the daemon may be seeking, or there may
-     * be nothing to follow yet.
+     * Yields the call's responses. There is no limit before the first one: the daemon may be seeking, or there may be nothing
+     * to follow yet.
      */
     async *watch(responses) {
         const iterator = responses[Symbol.asyncIterator]();
@@ -425,7 +426,7 @@ class Watchdog {
     look() {
         if (this.waitingSince === undefined || performance.now() - this.waitingSince < this.silence)
             return;
-        this.barked = true;
+        this.expired = true;
         this.stop();
         this.connection.abort();
     }
@@ -440,7 +441,7 @@ export function bearer(token) {
         return next(request);
     };
 }
-async function told(call) {
+async function explained(call) {
     try {
         return await call;
     }

@@ -1,13 +1,13 @@
 import type { Event, Kind } from "./event.js";
-/** What a field has: handles and enums are numbers, numbers of 64 bits bigint where they are large, vectors arrays. */
+/** The value of a field: handles and enums are numbers, numbers of 64 bits bigint where they are large, vectors arrays. */
 export type FieldData = number | bigint | boolean | string | readonly number[] | Uint8Array;
-/** The handle that stands for no entity. */
+/** The handle of no entity. */
 export declare const noEntity: number;
-/** What is known of an entity. It belongs to its EntityState, which goes on changing it. */
+/** What is known of an entity. Its EntityState owns it and changes it with each event. */
 export declare class Entity {
     /** Its slot. */
     readonly index: number;
-    /** What tells the slot's tenants apart. */
+    /** Differs between the entities that use a slot one after the other. */
     readonly serial: number;
     /** The name of its class. */
     readonly className: string;
@@ -18,16 +18,19 @@ export declare class Entity {
     constructor(
     /** Its slot. */
     index: number, 
-    /** What tells the slot's tenants apart. */
+    /** Differs between the entities that use a slot one after the other. */
     serial: number, 
     /** The name of its class. */
     className: string);
     /** A field's value; undefined when it is not known. */
     get(name: string): FieldData | undefined;
-    /** The elements of a list of values, undefined in the place of those that are not known. */
+    /**
+     * The elements of a list of values, with undefined for those that are not known: at most 16384, however long the demo says
+     * that the list is.
+     */
     list(name: string): (FieldData | undefined)[];
     /**
-     * Where it is, in world units; undefined when the demo does not tell. A cell of the map is 128 wide in Dota 2, 512 in
+     * Where it is, in world units; undefined when the demo does not say. A cell of the map is 128 wide in Dota 2, 512 in
      * Counter-Strike 2 and Deadlock.
      */
     place(cell: number): [x: number, y: number, z: number] | undefined;
@@ -39,7 +42,8 @@ export declare class EntityState implements Iterable<Entity> {
     private readonly entities;
     private readonly parents;
     /**
-     * Takes an event; those that are of no entity change nothing. Returns the entity that it is of, also when it is gone now.
+     * Updates the state by an event; events of other kinds change nothing. Returns the entity of the event, also when it is
+     * deleted now.
      */
     apply(event: Event): Entity | undefined;
     /** The entity in a slot. */

@@ -1,7 +1,7 @@
-// The state of the entities of a Source 2 demo, which its events tell piece by piece.
-/** The handle that stands for no entity. */
+// The state of the entities of a Source 2 demo, which its events change piece by piece.
+/** The handle of no entity. */
 export const noEntity = (1 << 24) - 1;
-/** What is known of an entity. It belongs to its EntityState, which goes on changing it. */
+/** What is known of an entity. Its EntityState owns it and changes it with each event. */
 export class Entity {
     index;
     serial;
@@ -13,7 +13,7 @@ export class Entity {
     constructor(
     /** Its slot. */
     index, 
-    /** What tells the slot's tenants apart. */
+    /** Differs between the entities that use a slot one after the other. */
     serial, 
     /** The name of its class. */
     className) {
@@ -25,13 +25,16 @@ export class Entity {
     get(name) {
         return this.fields.get(name);
     }
-    /** The elements of a list of values, undefined in the place of those that are not known. */
+    /**
+     * The elements of a list of values, with undefined for those that are not known: at most 16384, however long the demo says
+     * that the list is.
+     */
     list(name) {
-        const length = Number(this.fields.get(name) ?? 0);
+        const length = Math.min(Number(this.fields.get(name) ?? 0), 1 << 14);
         return Array.from({ length }, (_, i) => this.fields.get(`${name}.${String(i).padStart(4, "0")}`));
     }
     /**
-     * Where it is, in world units; undefined when the demo does not tell. A cell of the map is 128 wide in Dota 2, 512 in
+     * Where it is, in world units; undefined when the demo does not say. A cell of the map is 128 wide in Dota 2, 512 in
      * Counter-Strike 2 and Deadlock.
      */
     place(cell) {
@@ -48,10 +51,11 @@ export class EntityState {
     /** The kinds of events that it needs. */
     static kinds = ["entity_created", "entity_updated", "entity_entered", "entity_left", "entity_deleted"];
     entities = new Map();
-    // The names of lists and objects: something was met below them.
+    // The names of lists and objects: those that have fields below them.
     parents = new Set();
     /**
-     * Takes an event; those that are of no entity change nothing. Returns the entity that it is of, also when it is gone now.
+     * Updates the state by an event; events of other kinds change nothing. Returns the entity of the event, also when it is
+     * deleted now.
      */
     apply(event) {
         const kind = event.event.kind;
@@ -106,21 +110,21 @@ export class EntityState {
     [Symbol.iterator]() {
         return [...this.entities.values()].sort((a, b) => a.index - b.index)[Symbol.iterator]();
     }
-    at(event, told) {
-        const name = event.string(told.class);
-        let entity = this.entities.get(told.index);
-        if (!entity || entity.serial !== told.serial || entity.className !== name) {
-            entity = new Entity(told.index, told.serial, name);
-            this.entities.set(told.index, entity);
+    at(event, named) {
+        const name = event.string(named.class);
+        let entity = this.entities.get(named.index);
+        if (!entity || entity.serial !== named.serial || entity.className !== name) {
+            entity = new Entity(named.index, named.serial, name);
+            this.entities.set(named.index, entity);
         }
         return entity;
     }
     take(entity, event, fields) {
-        for (const told of fields) {
-            const name = event.string(told.field);
+        for (const change of fields) {
+            const name = event.string(change.field);
             for (let at = name.indexOf("."); at >= 0; at = name.indexOf(".", at + 1))
                 this.parents.add(name.slice(0, at));
-            const value = plain(told);
+            const value = plain(change);
             if (this.parents.has(name))
                 drop(entity.fields, name, value);
             if (value === undefined)
@@ -148,16 +152,16 @@ function drop(fields, parent, value) {
     }
 }
 /** A field's value; undefined when it is not known. */
-function plain({ value: told }) {
-    switch (told.case) {
+function plain({ value }) {
+    switch (value.case) {
         case "vector":
-            return [told.value.x, told.value.y, told.value.z];
+            return [value.value.x, value.value.y, value.value.z];
         case "tuple":
-            return told.value.values;
+            return value.value.values;
         case "int":
         case "uint":
-            return BigInt.asIntN(53, told.value) === told.value ? Number(told.value) : told.value;
+            return BigInt.asIntN(53, value.value) === value.value ? Number(value.value) : value.value;
         default:
-            return told.value;
+            return value.value;
     }
 }

@@ -13,7 +13,7 @@ export declare class ReplaydError extends Error {
     readonly metadata: Readonly<Record<string, string>>;
     /** Names of request fields, and what is wrong with them. */
     readonly fields: Readonly<Record<string, string>>;
-    /** Of a stream that failed: behind the last event that was sent. Empty when the daemon does not tell. */
+    /** Of a stream that failed: the cursor behind the last event that was sent. Empty when no event was sent. */
     readonly cursor: Uint8Array;
     constructor(code: Code, message: string, more?: {
         reason?: string;
@@ -25,7 +25,7 @@ export declare class ReplaydError extends Error {
     /** Turns what a transport throws into a ReplaydError. */
     static from(thrown: unknown): ReplaydError;
 }
-/** The stream broke a promise: events are missing, or came twice, without a word. Never expected. */
+/** Events are missing, or came twice. It points to a defect. */
 export declare class SequenceError extends Error {
     readonly name = "SequenceError";
 }

@@ -18,7 +18,7 @@ export class ReplaydError extends Error {
     metadata;
     /** Names of request fields, and what is wrong with them. */
     fields;
-    /** Of a stream that failed: behind the last event that was sent. Empty when the daemon does not tell. */
+    /** Of a stream that failed: the cursor behind the last event that was sent. Empty when no event was sent. */
     cursor;
     constructor(code, message, more = {}) {
         super(`${more.reason || Code[code]}: ${message}`, { cause: more.cause });
@@ -59,7 +59,7 @@ export class ReplaydError extends Error {
         return new ReplaydError(error.code, error.rawMessage, { reason, metadata, fields, cursor, cause: error });
     }
 }
-/** The stream broke a promise: events are missing, or came twice, without a word. Never expected. */
+/** Events are missing, or came twice. It points to a defect. */
 export class SequenceError extends Error {
     name = "SequenceError";
 }

@@ -11,17 +11,26 @@ export type Kind = Snake<NonNullable<AnyEvent["kind"]["case"]>>;
 type Snake<Name extends string> = Name extends `${infer First}${infer Rest}` ? `${First extends Lowercase<First> ? First : `_${Lowercase<First>}`}${Snake<Rest>}` : "";
 /** One thing that happened. */
 export declare class Event {
-    /** The event's number in its stream, from 0, counted after filtering. It goes on when a stream is resumed. 0 of one that tells a state. */
+    /**
+     * The event's number in its stream, from 0, counted after filtering. A resumed stream continues the count. 0 where `state`
+     * is true.
+     */
     readonly sequence: number;
-    /** The generated message. `event.event.kind.case` tells kinds apart in a way that TypeScript understands. */
+    /** The generated message. TypeScript narrows it by `event.event.kind.case`. */
     readonly event: AnyEvent;
     private readonly batch;
     constructor(
-    /** The event's number in its stream, from 0, counted after filtering. It goes on when a stream is resumed. 0 of one that tells a state. */
+    /**
+     * The event's number in its stream, from 0, counted after filtering. A resumed stream continues the count. 0 where `state`
+     * is true.
+     */
     sequence: number, 
-    /** The generated message. `event.event.kind.case` tells kinds apart in a way that TypeScript understands. */
+    /** The generated message. TypeScript narrows it by `event.event.kind.case`. */
     event: AnyEvent, batch: Batch);
-    /** True: the event did not happen then, but tells the state at the place where the stream starts, with `withState`. */
+    /**
+     * True: the event did not happen at its tick, but describes the state at the place where the stream starts, with
+     * `withState`.
+     */
     get state(): boolean;
     /** The name of the event's kind, as filters take it. Empty for a kind that this client is too old to know. */
     get kind(): Kind | "";
@@ -29,7 +38,7 @@ export declare class Event {
     get tick(): number;
     /** The message of the event's kind. Undefined for a kind that this client is too old to know. */
     get value(): AnyValue | undefined;
-    /** What a number stands for that is marked as string_index in the .proto: `event.string(update.field)`. */
+    /** The string for the value of a field that is marked string_index in the .proto: `event.string(update.field)`. */
     string(index: number): string;
     /**
      * The event as `replayd cat` prints it: names of the .proto, enums by name, 64-bit integers as strings, bytes as
@@ -44,13 +53,16 @@ export declare class Batch implements Iterable<Event> {
     /** The number of the event behind the last one. 0 where `state` is true. */
     readonly nextSequence: number;
     /**
-     * True: the events tell the state at the place where the stream starts, with `withState`, and are not counted. When a
+     * True: the events describe the state at the place where the stream starts, with `withState`, and have no numbers. When a
      * stream breaks before all of a state has come, all of it comes again.
      */
     readonly state: boolean;
     /** True in the last batch of a state, which may be empty. */
     readonly complete: boolean;
-    /** Where to go on behind this batch. Store it once the batch was dealt with, and nothing is lost or comes twice. */
+    /**
+     * Resumes the stream behind this batch. Store it together with what became of the events: when the program is restarted
+     * there, no event is missing and none comes twice.
+     */
     readonly cursor: Uint8Array;
     /** The generated messages; with `columns` those that have no columns. */
     readonly events: readonly AnyEvent[];

@@ -1,4 +1,4 @@
-// Events and batches, as they are handed over.
+// Events and batches, as streams yield them.
 import { getOption, ScalarType, toJson, } from "@bufbuild/protobuf";
 import { columnsOf, rows } from "./columns.js";
 import { string_index } from "../gen/replayd/options/v1/options_pb.js";
@@ -9,15 +9,21 @@ export class Event {
     event;
     batch;
     constructor(
-    /** The event's number in its stream, from 0, counted after filtering. It goes on when a stream is resumed. 0 of one that tells a state. */
+    /**
+     * The event's number in its stream, from 0, counted after filtering. A resumed stream continues the count. 0 where `state`
+     * is true.
+     */
     sequence, 
-    /** The generated message. `event.event.kind.case` tells kinds apart in a way that TypeScript understands. */
+    /** The generated message. TypeScript narrows it by `event.event.kind.case`. */
     event, batch) {
         this.sequence = sequence;
         this.event = event;
         this.batch = batch;
     }
-    /** True: the event did not happen then, but tells the state at the place where the stream starts, with `withState`. */
+    /**
+     * True: the event did not happen at its tick, but describes the state at the place where the stream starts, with
+     * `withState`.
+     */
     get state() {
         return this.batch.state;
     }
@@ -34,7 +40,7 @@ export class Event {
     get value() {
         return this.event.kind.value;
     }
-    /** What a number stands for that is marked as string_index in the .proto: `event.string(update.field)`. */
+    /** The string for the value of a field that is marked string_index in the .proto: `event.string(update.field)`. */
     string(index) {
         const { strings } = this.batch;
         if (index >= strings.length)
@@ -72,13 +78,16 @@ export class Batch {
     /** The number of the event behind the last one. 0 where `state` is true. */
     nextSequence;
     /**
-     * True: the events tell the state at the place where the stream starts, with `withState`, and are not counted. When a
+     * True: the events describe the state at the place where the stream starts, with `withState`, and have no numbers. When a
      * stream breaks before all of a state has come, all of it comes again.
      */
     state;
     /** True in the last batch of a state, which may be empty. */
     complete;
-    /** Where to go on behind this batch. Store it once the batch was dealt with, and nothing is lost or comes twice. */
+    /**
+     * Resumes the stream behind this batch. Store it together with what became of the events: when the program is restarted
+     * there, no event is missing and none comes twice.
+     */
     cursor;
     /** The generated messages; with `columns` those that have no columns. */
     events;
@@ -101,7 +110,7 @@ export class Batch {
         if (events.case === undefined) {
             if (!this.state)
                 throw new Error("events of a format that this client is too old to know: install a newer one");
-            this.events = []; // a state may have nothing to tell
+            this.events = []; // a state may be empty
             this.strings = [];
             this.format = [...formats.values()][0];
             this.columns = new Map();

@@ -2,24 +2,24 @@ import type { Replay } from "../gen/replayd/v1/replay_pb.js";
 import { FollowState, type StreamEnd, type StreamEventsRequest, type StreamEventsResponse, type StreamStart } from "../gen/replayd/v1/stream_pb.js";
 import { ReplaydError } from "./error.js";
 /**
- * How a stream that broke is taken up again. A stream that never started is retried only when it follows: for others the
- * error tells what is wrong, such as a wrong address.
+ * How a stream that broke is resumed. A stream that never began is retried only when it follows: for others the error says
+ * what is wrong, such as the address.
  */
 export interface Retry {
-    /** Milliseconds before the first try. Doubles with each try; up to half of it is left out at random. Default 100. */
+    /** The wait before the first try, in ms. It doubles with each try; up to half of it is left out at random. Default 100. */
     initial?: number;
-    /** Milliseconds between two tries at most. Default 5000. */
+    /** The longest wait between two tries, in ms. Default 5000. */
     maximum?: number;
-    /** Milliseconds without any success after which the last error is thrown. Default 600000. */
+    /** How long to try without success, in ms; then the last error is thrown. Default 600000. */
     giveUpAfter?: number;
-    /** Is told before each try why there is one, and in how many milliseconds. */
+    /** Called before each try, with the reason and the wait in ms. */
     onRetry?: (error: ReplaydError, delay: number) => void;
 }
 /** One stream over as many connections as it takes. */
 export declare class Session {
     private readonly retry;
     readonly request: StreamEventsRequest;
-    /** Milliseconds without a word after which a connection is taken for dead. */
+    /** Milliseconds without a response after which a connection is taken for dead. */
     readonly silence: number;
     start: StreamStart | undefined;
     replay: Replay | undefined;
@@ -28,18 +28,18 @@ export declare class Session {
     missed: number;
     reconnects: number;
     private expected;
-    /** No state has been handed over yet for the place where the stream is. */
+    /** The state at the place where the stream is was not handed out yet. */
     private stateDue;
     private failures;
     private failingSince;
     private calledAt;
     constructor(request: StreamEventsRequest, retry: Retry | false);
-    /** Takes note that a connection is tried. */
+    /** Records the time at which a call begins. */
     called(): void;
-    /** Takes note of a response. False: it concerns the connection only, and is not to be handed over. */
+    /** Updates the stream by a response. Returns false for one that concerns the connection only, and is not handed out. */
     observe({ cursor, response }: StreamEventsResponse): boolean;
     private started;
     private advance;
-    /** Milliseconds to wait before the next connection. Throws the error when there is no point in one. */
+    /** Returns how many ms to wait before the next connection, or throws the error when there is to be none. */
     delay(error: ReplaydError): number;
 }

@@ -1,4 +1,4 @@
-// What a stream that resumes itself has to remember. No input or output.
+// The state of a stream over several connections. No input or output.
 import { clone, create } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { EndReason, FollowState, StartSchema, StreamEventsRequestSchema, } from "../gen/replayd/v1/stream_pb.js";
@@ -6,15 +6,15 @@ import { ReplaydError, SequenceError } from "./error.js";
 const defaultHeartbeat = 15_000;
 const minHeartbeat = 1_000;
 const maxHeartbeat = 300_000;
-/** After so many heartbeats without a word a connection is taken for dead. */
+/** How many heartbeats may be missed before a connection is taken for dead. */
 const silentHeartbeats = 3;
-/** A connection that held so many milliseconds was one, even if nothing came: there was nothing to follow yet, say. */
+/** A connection that lasts this many ms was a success, also when nothing came: there may have been nothing to follow. */
 const lasting = 60_000;
 /** One stream over as many connections as it takes. */
 export class Session {
     retry;
     request;
-    /** Milliseconds without a word after which a connection is taken for dead. */
+    /** Milliseconds without a response after which a connection is taken for dead. */
     silence;
     start;
     replay;
@@ -23,7 +23,7 @@ export class Session {
     missed = 0;
     reconnects = 0;
     expected = 0n;
-    /** No state has been handed over yet for the place where the stream is. */
+    /** The state at the place where the stream is was not handed out yet. */
     stateDue = true;
     failures = 0;
     failingSince;
@@ -35,15 +35,15 @@ export class Session {
         const heartbeat = asked ? Number(asked.seconds) * 1e3 + asked.nanos / 1e6 : 0;
         this.silence = silentHeartbeats * Math.min(Math.max(heartbeat || defaultHeartbeat, minHeartbeat), maxHeartbeat);
     }
-    /** Takes note that a connection is tried. */
+    /** Records the time at which a call begins. */
     called() {
         this.calledAt = performance.now();
     }
-    /** Takes note of a response. False: it concerns the connection only, and is not to be handed over. */
+    /** Updates the stream by a response. Returns false for one that concerns the connection only, and is not handed out. */
     observe({ cursor, response }) {
         if (response.case === "start")
             return this.started(response.value);
-        // Whether a state is wanted stays as it was: behind a gap there is another one.
+        // withState stays as it was: a gap is followed by another state.
         if (cursor.length > 0) {
             const withState = this.request.start?.withState ?? false;
             this.request.start = create(StartSchema, { at: { case: "cursor", value: cursor }, withState });
@@ -54,10 +54,10 @@ export class Session {
         this.failingSince = undefined;
         switch (response.case) {
             case "state": {
-                // A stream that is taken up again begins with a state, as the request says: whoever has read so far knows it.
-                const told = this.stateDue;
-                this.stateDue = told && !response.value.complete;
-                return told;
+                // A resumed stream begins with the state again, as the request says: its reader has it already.
+                const due = this.stateDue;
+                this.stateDue = due && !response.value.complete;
+                return due;
             }
             case "batch":
                 this.advance(response.value.firstSequence, response.value.nextSequence);
@@ -98,7 +98,7 @@ export class Session {
             throw new SequenceError(`event ${first} came where ${this.expected} was due`);
         this.expected = next;
     }
-    /** Milliseconds to wait before the next connection. Throws the error when there is no point in one. */
+    /** Returns how many ms to wait before the next connection, or throws the error when there is to be none. */
     delay(error) {
         const begun = this.start !== undefined || this.request.follow;
         if (!this.retry || !begun || !transient(error))
@@ -106,7 +106,7 @@ export class Session {
         const { initial = 100, maximum = 5_000, giveUpAfter = 600_000, onRetry } = this.retry;
         const now = performance.now();
         if (now - this.calledAt > lasting) {
-            this.failures = 0; // it was a success, though there was nothing to tell
+            this.failures = 0; // it was a success, also when nothing came
             this.failingSince = undefined;
         }
         this.failingSince ??= now;
@@ -119,7 +119,7 @@ export class Session {
         return delay;
     }
 }
-/** What a connection that was cut looks like, depending on where. A message cut in two is an "invalid argument". */
+/** The codes of a connection that was cut, depending on where. A message cut in two is an "invalid argument". */
 const broken = new Set([
     Code.Unavailable,
     Code.Aborted,
@@ -130,6 +130,6 @@ const broken = new Set([
 ]);
 function transient(error) {
     if (error.reason)
-        return error.code === Code.Unavailable || error.reason === "TOO_MANY_STREAMS"; // the daemon's word
+        return error.code === Code.Unavailable || error.reason === "TOO_MANY_STREAMS"; // the daemon refused the call
     return broken.has(error.code);
 }

@@ -65,40 +65,40 @@ export interface StreamOptions {
   include?: readonly Filter[];
   /** No events that match any of these. */
   exclude?: readonly Filter[];
-  /** Go on exactly behind what carried this cursor. */
+  /** Resume exactly behind the batch, or other response, with this cursor. */
   cursor?: Uint8Array;
   /** Start at the first event of this tick or later. */
   tick?: number;
   /** Start at the last so many events, 1 to 1000000. */
   last?: number;
-  /** Start at the present end. */
+  /** Start at the current end. */
   now?: boolean;
-  /** Send first what a client would know that had read everything before: see Event.state. */
+  /** Begin with events that describe the state at the start: see Event.state. */
   withState?: boolean;
   /**
    * Wait for the file to grow, until the replay is over. The name may then be a directory's: its newest replay, directories
    * inside it not included.
    */
   follow?: boolean;
-  /** With follow: when the replay is over, go on with the next one of the same game server. */
+  /** With follow: when the replay is over, continue with the next one of the same game server. */
   followSuccessors?: boolean;
   /** What makes a replay the next one. Default: proof. */
   successorRule?: SuccessorRule;
-  /** Put beside the client ids of a teehistorian's events who the clients are. */
+  /** Add to the events of a teehistorian file who their clients are. */
   resolvePlayers?: boolean;
   /** Events in a batch at most. Default 512, with `columns` 16384. */
   maxBatchEvents?: number;
   /** Milliseconds that events may wait for a batch to fill. Default 0. */
   maxBatchDelay?: number;
-  /** Milliseconds between heartbeats. Default 15000. After three times as long without a word the stream is resumed. */
+  /** Milliseconds between heartbeats. Default 15000. After three times as long without a response the stream is resumed. */
   heartbeat?: number;
-  /** Let events that are many and alike travel as arrays: see Batch.columns. They are read several times as fast. */
+  /** Send frequent and uniform kinds as arrays: see Batch.columns. They are read several times as fast. */
   columns?: boolean;
-  /** Make a file that simply stops an error. */
+  /** Throw DATA_LOSS for a file that ends without the end that its format asks for. */
   strict?: boolean;
-  /** What happens when the client reads a live replay too slowly. Default: it gets everything all the same. */
+  /** What happens when the client reads a live replay too slowly. Default: it still gets all events. */
   slowConsumer?: SlowConsumer;
-  /** How a stream that broke is taken up again. False: not at all. */
+  /** How a stream that broke is resumed. False: not at all. */
   retry?: Retry | false;
   /** Ends the stream with the signal's reason. */
   signal?: AbortSignal;
@@ -119,7 +119,7 @@ export interface ListOptions {
   pageSize?: number;
 }
 
-/** An asynchronous iterator over a stream, with what is known of it. Leaving a `for await` loop ends the stream. */
+/** An asynchronous iterator over a stream. Leaving a `for await` loop ends the stream. */
 export class Stream<T> implements AsyncIterableIterator<T> {
   /** What is left of the last response, and the cursor behind it. */
   private items: Iterator<T> = [][Symbol.iterator]();
@@ -152,7 +152,7 @@ export class Stream<T> implements AsyncIterableIterator<T> {
   }
 
   private async fetch(before?: Promise<unknown>): Promise<IteratorResult<T, void>> {
-    await before?.catch(() => {}); // whoever asked first was told
+    await before?.catch(() => {}); // its caller gets the error
     for (;;) {
       const item = this.items.next();
       if (!item.done) return item;
@@ -176,37 +176,37 @@ export class Stream<T> implements AsyncIterableIterator<T> {
     return { done: true, value: undefined };
   }
 
-  /** Where to go on behind the last batch of which all events were taken. Empty before there is one. */
+  /** Resumes the stream behind the last batch of which all events were taken. Empty before there is one. */
   get cursor(): Uint8Array {
     return this.position;
   }
 
-  /** What is streamed, from where; once the first item came. */
+  /** What is streamed, and from where. Undefined before the first item. */
   get start(): StreamStart | undefined {
     return this.session.start;
   }
 
-  /** The replay that is streamed at present, with its header. */
+  /** The replay that is streamed now, with its header. Undefined before the first item. */
   get replay(): Replay | undefined {
     return this.session.replay;
   }
 
-  /** How a stream that follows stands to the live replay. */
+  /** The state of a stream that follows: whether it has reached the end of the live replay. */
   get state(): FollowState {
     return this.session.state;
   }
 
-  /** How the stream ended, once it has. */
+  /** How the stream ended. Undefined before it has. */
   get end(): StreamEnd | undefined {
     return this.session.end;
   }
 
-  /** How many events gaps have left out. Always 0 but with SlowConsumer.DROP. */
+  /** How many events gaps have left out. Always 0 without SlowConsumer.DROP. */
   get missed(): number {
     return this.session.missed;
   }
 
-  /** How often the stream was taken up again. */
+  /** How often the stream was resumed. */
   get reconnects(): number {
     return this.session.reconnects;
   }
@@ -240,7 +240,7 @@ export class Client {
     return new Stream(session, responses, batchesOf);
   }
 
-  /** Streams everything that the daemon says: start, states, batches, heartbeats, what becomes of the replay, gaps, end. */
+  /** Streams all responses of the daemon: start, states, batches, heartbeats, follow statuses, gaps, end. */
   responses(replay: string, options: StreamOptions = {}): Stream<StreamEventsResponse> {
     const { responses, session } = this.open(replay, options);
     return new Stream(session, responses, (response) => [response]);
@@ -269,8 +269,8 @@ export class Client {
       } catch (thrown) {
         signal?.throwIfAborted();
         if (thrown instanceof Error && thrown.name === "SequenceError") throw thrown;
-        failure = watchdog.barked
-          ? new ReplaydError(Code.Unavailable, `not a word for ${session.silence} ms`)
+        failure = watchdog.expired
+          ? new ReplaydError(Code.Unavailable, `no response for ${session.silence} ms`)
           : ReplaydError.from(thrown);
       } finally {
         watchdog.stop();
@@ -321,7 +321,7 @@ export class Client {
   async *replays(directory = "", options: ListOptions = {}): AsyncGenerator<Replay, void, undefined> {
     const request = listRequest(directory, options);
     do {
-      const page = await told(this.stubs.listReplays(request));
+      const page = await explained(this.stubs.listReplays(request));
       yield* page.replays;
       request.pageToken = page.nextPageToken;
     } while (request.pageToken);
@@ -329,16 +329,17 @@ export class Client {
 
   /** Describes a replay: header, players, map, length. */
   async replay(name: string): Promise<Replay> {
-    return (await told(this.stubs.getReplay({ replay: name }))).replay!;
+    return (await explained(this.stubs.getReplay({ replay: name }))).replay!;
   }
 
-  /** What the daemon is and can do: version, formats and their kinds, limits, roots. */
+  /** Describes the daemon: its version, formats and their kinds, limits, roots. */
   serverInfo(): Promise<GetServerInfoResponse> {
-    return told(this.stubs.getServerInfo({}));
+    return explained(this.stubs.getServerInfo({}));
   }
 
   /**
-   * Tells which replays are there, then what becomes of them. Not resumed: start it again, it begins with a new picture.
+   * Streams the replays that are there, and then each change. It is not resumed: a new call begins with the replays that are
+   * there then.
    */
   async *watch(directory = "", signal?: AbortSignal): AsyncGenerator<ReplayChange, void, undefined> {
     const connection = new AbortController();
@@ -363,7 +364,7 @@ const chunk = 64 << 10;
 
 /** An upload, as it is sent. */
 class Upload {
-  /** What the source threw, once it has: the transport makes an error of the call of it. */
+  /** What the source threw; the transport only reports that the call failed. */
   failure: { thrown: unknown } | undefined;
   private readonly pieces: AsyncGenerator<Uint8Array, void, undefined>;
 
@@ -374,7 +375,7 @@ class Upload {
     this.pieces = this.read(source);
   }
 
-  /** First what is wanted, then the bytes. */
+  /** Yields the options, then the bytes. */
   async *parts(): AsyncGenerator<DecodeReplayRequest, void, undefined> {
     yield create(DecodeReplayRequestSchema, { part: { case: "options", value: this.session.request } });
     for await (const piece of this.pieces) {
@@ -393,9 +394,9 @@ class Upload {
     }
   }
 
-  /** Has the source close what it has open: a transport that was stopped asks for nothing more, and says nothing either. */
+  /** Makes the source close what it has open: a transport that was stopped does not end its iteration. */
   stop(): void {
-    this.pieces.return().catch(() => {}); // it is left; what it has to say concerns nobody
+    this.pieces.return().catch(() => {}); // the upload is over
   }
 }
 
@@ -523,9 +524,9 @@ function build(replay: string, options: StreamOptions): StreamEventsRequest {
   return request;
 }
 
-/** Aborts a call that is waited for too long. It looks only while somebody waits: a slow reader is no dead line. */
+/** Aborts a call when a receive takes too long. It measures receives only: a slow reader is no dead connection. */
 class Watchdog {
-  barked = false;
+  expired = false;
   private waitingSince: number | undefined;
   private timer: ReturnType<typeof setInterval> | undefined;
 
@@ -535,8 +536,8 @@ class Watchdog {
   ) {}
 
   /**
-   * The call's responses. Waiting is limited from the first one on: until then the daemon may be seeking, or there may
-   * be nothing to follow yet.
+   * Yields the call's responses. There is no limit before the first one: the daemon may be seeking, or there may be nothing
+   * to follow yet.
    */
   async *watch<T>(responses: AsyncIterable<T>): AsyncGenerator<T, void, undefined> {
     const iterator = responses[Symbol.asyncIterator]();
@@ -552,7 +553,7 @@ class Watchdog {
 
   private look(): void {
     if (this.waitingSince === undefined || performance.now() - this.waitingSince < this.silence) return;
-    this.barked = true;
+    this.expired = true;
     this.stop();
     this.connection.abort();
   }
@@ -570,7 +571,7 @@ export function bearer(token: string): Interceptor {
   };
 }
 
-async function told<T>(call: Promise<T>): Promise<T> {
+async function explained<T>(call: Promise<T>): Promise<T> {
   try {
     return await call;
   } catch (thrown) {

@@ -1,15 +1,15 @@
-// The state of the entities of a Source 2 demo, which its events tell piece by piece.
+// The state of the entities of a Source 2 demo, which its events change piece by piece.
 
 import type { FieldValue } from "../gen/replayd/dem/v1/events_pb.js";
 import type { Event, Kind } from "./event.js";
 
-/** What a field has: handles and enums are numbers, numbers of 64 bits bigint where they are large, vectors arrays. */
+/** The value of a field: handles and enums are numbers, numbers of 64 bits bigint where they are large, vectors arrays. */
 export type FieldData = number | bigint | boolean | string | readonly number[] | Uint8Array;
 
-/** The handle that stands for no entity. */
+/** The handle of no entity. */
 export const noEntity = (1 << 24) - 1;
 
-/** What is known of an entity. It belongs to its EntityState, which goes on changing it. */
+/** What is known of an entity. Its EntityState owns it and changes it with each event. */
 export class Entity {
   /** Whether it is within the recorder's view. */
   inView = true;
@@ -19,7 +19,7 @@ export class Entity {
   constructor(
     /** Its slot. */
     readonly index: number,
-    /** What tells the slot's tenants apart. */
+    /** Differs between the entities that use a slot one after the other. */
     readonly serial: number,
     /** The name of its class. */
     readonly className: string,
@@ -30,14 +30,17 @@ export class Entity {
     return this.fields.get(name);
   }
 
-  /** The elements of a list of values, undefined in the place of those that are not known. */
+  /**
+   * The elements of a list of values, with undefined for those that are not known: at most 16384, however long the demo says
+   * that the list is.
+   */
   list(name: string): (FieldData | undefined)[] {
-    const length = Number(this.fields.get(name) ?? 0);
+    const length = Math.min(Number(this.fields.get(name) ?? 0), 1 << 14);
     return Array.from({ length }, (_, i) => this.fields.get(`${name}.${String(i).padStart(4, "0")}`));
   }
 
   /**
-   * Where it is, in world units; undefined when the demo does not tell. A cell of the map is 128 wide in Dota 2, 512 in
+   * Where it is, in world units; undefined when the demo does not say. A cell of the map is 128 wide in Dota 2, 512 in
    * Counter-Strike 2 and Deadlock.
    */
   place(cell: number): [x: number, y: number, z: number] | undefined {
@@ -56,11 +59,12 @@ export class EntityState implements Iterable<Entity> {
   static readonly kinds: readonly Kind[] = ["entity_created", "entity_updated", "entity_entered", "entity_left", "entity_deleted"];
 
   private readonly entities = new Map<number, Entity>();
-  // The names of lists and objects: something was met below them.
+  // The names of lists and objects: those that have fields below them.
   private readonly parents = new Set<string>();
 
   /**
-   * Takes an event; those that are of no entity change nothing. Returns the entity that it is of, also when it is gone now.
+   * Updates the state by an event; events of other kinds change nothing. Returns the entity of the event, also when it is
+   * deleted now.
    */
   apply(event: Event): Entity | undefined {
     const kind = event.event.kind;
@@ -120,21 +124,21 @@ export class EntityState implements Iterable<Entity> {
     return [...this.entities.values()].sort((a, b) => a.index - b.index)[Symbol.iterator]();
   }
 
-  private at(event: Event, told: { index: number; serial: number; class: number }): Entity {
-    const name = event.string(told.class);
-    let entity = this.entities.get(told.index);
-    if (!entity || entity.serial !== told.serial || entity.className !== name) {
-      entity = new Entity(told.index, told.serial, name);
-      this.entities.set(told.index, entity);
+  private at(event: Event, named: { index: number; serial: number; class: number }): Entity {
+    const name = event.string(named.class);
+    let entity = this.entities.get(named.index);
+    if (!entity || entity.serial !== named.serial || entity.className !== name) {
+      entity = new Entity(named.index, named.serial, name);
+      this.entities.set(named.index, entity);
     }
     return entity;
   }
 
   private take(entity: Entity, event: Event, fields: readonly FieldValue[]): Entity {
-    for (const told of fields) {
-      const name = event.string(told.field);
+    for (const change of fields) {
+      const name = event.string(change.field);
       for (let at = name.indexOf("."); at >= 0; at = name.indexOf(".", at + 1)) this.parents.add(name.slice(0, at));
-      const value = plain(told);
+      const value = plain(change);
       if (this.parents.has(name)) drop(entity.fields, name, value);
       if (value === undefined) entity.fields.delete(name);
       else entity.fields.set(name, value);
@@ -158,16 +162,16 @@ function drop(fields: Map<string, FieldData>, parent: string, value: FieldData |
 }
 
 /** A field's value; undefined when it is not known. */
-function plain({ value: told }: FieldValue): FieldData | undefined {
-  switch (told.case) {
+function plain({ value }: FieldValue): FieldData | undefined {
+  switch (value.case) {
     case "vector":
-      return [told.value.x, told.value.y, told.value.z];
+      return [value.value.x, value.value.y, value.value.z];
     case "tuple":
-      return told.value.values;
+      return value.value.values;
     case "int":
     case "uint":
-      return BigInt.asIntN(53, told.value) === told.value ? Number(told.value) : told.value;
+      return BigInt.asIntN(53, value.value) === value.value ? Number(value.value) : value.value;
     default:
-      return told.value;
+      return value.value;
   }
 }

@@ -1,4 +1,4 @@
-// Events and batches, as they are handed over.
+// Events and batches, as streams yield them.
 
 import {
   type DescField,
@@ -31,14 +31,20 @@ type Snake<Name extends string> = Name extends `${infer First}${infer Rest}`
 /** One thing that happened. */
 export class Event {
   constructor(
-    /** The event's number in its stream, from 0, counted after filtering. It goes on when a stream is resumed. 0 of one that tells a state. */
+    /**
+     * The event's number in its stream, from 0, counted after filtering. A resumed stream continues the count. 0 where `state`
+     * is true.
+     */
     readonly sequence: number,
-    /** The generated message. `event.event.kind.case` tells kinds apart in a way that TypeScript understands. */
+    /** The generated message. TypeScript narrows it by `event.event.kind.case`. */
     readonly event: AnyEvent,
     private readonly batch: Batch,
   ) {}
 
-  /** True: the event did not happen then, but tells the state at the place where the stream starts, with `withState`. */
+  /**
+   * True: the event did not happen at its tick, but describes the state at the place where the stream starts, with
+   * `withState`.
+   */
   get state(): boolean {
     return this.batch.state;
   }
@@ -59,7 +65,7 @@ export class Event {
     return this.event.kind.value;
   }
 
-  /** What a number stands for that is marked as string_index in the .proto: `event.string(update.field)`. */
+  /** The string for the value of a field that is marked string_index in the .proto: `event.string(update.field)`. */
   string(index: number): string {
     const { strings } = this.batch;
     if (index >= strings.length) throw new RangeError(`string ${index} of ${strings.length}`);
@@ -97,13 +103,16 @@ export class Batch implements Iterable<Event> {
   /** The number of the event behind the last one. 0 where `state` is true. */
   readonly nextSequence: number;
   /**
-   * True: the events tell the state at the place where the stream starts, with `withState`, and are not counted. When a
+   * True: the events describe the state at the place where the stream starts, with `withState`, and have no numbers. When a
    * stream breaks before all of a state has come, all of it comes again.
    */
   readonly state: boolean;
   /** True in the last batch of a state, which may be empty. */
   readonly complete: boolean;
-  /** Where to go on behind this batch. Store it once the batch was dealt with, and nothing is lost or comes twice. */
+  /**
+   * Resumes the stream behind this batch. Store it together with what became of the events: when the program is restarted
+   * there, no event is missing and none comes twice.
+   */
   readonly cursor: Uint8Array;
   /** The generated messages; with `columns` those that have no columns. */
   readonly events: readonly AnyEvent[];
@@ -125,7 +134,7 @@ export class Batch implements Iterable<Event> {
     const { events } = what.value;
     if (events.case === undefined) {
       if (!this.state) throw new Error("events of a format that this client is too old to know: install a newer one");
-      this.events = []; // a state may have nothing to tell
+      this.events = []; // a state may be empty
       this.strings = [];
       this.format = [...formats.values()][0]!;
       this.columns = new Map();

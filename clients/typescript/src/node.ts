@@ -42,28 +42,28 @@ export class NodeClient extends Client {
   }
 }
 
-/** A file's bytes. It is opened when somebody reads them, who then also hears that it cannot be. */
+/** A file's bytes. The first read opens the file, and throws when it cannot be opened. */
 async function* contents(path: string): AsyncGenerator<Uint8Array, void, undefined> {
   yield* createReadStream(path);
 }
 
-/** Bytes that the daemon may have under way. HTTP/2's default, 64 KiB, has it wait for this client after half a batch. */
+/** Bytes that the daemon may send ahead. With HTTP/2's default, 64 KiB, it waits for this client after half a batch. */
 const window = 4 << 20;
 
-/** Tells the session manager, which the transport calls, what ends the call that it makes a stream for. */
+/** Passes the signal of a call to the session manager, which the transport calls for a stream. */
 const ends = new AsyncLocalStorage<AbortSignal>();
 
 const withEnd: Interceptor = (next) => (request) => ends.run(request.signal, () => next(request));
 
-/** Sees to it that connections have that window, too, and not their streams alone; and that streams end with their call. */
+/** Gives connections that window too, not their streams alone, and ends streams with their call. */
 class SessionManager extends Http2SessionManager {
   private widened: unknown;
 
   override async request(...request: Parameters<Http2SessionManager["request"]>) {
     const end = ends.getStore();
     const stream = await super.request(...request);
-    // The transport does no more than to reset the stream. When the daemon has said its last word by then, which nobody
-    // will read, Node waits for somebody who does: the stream stays open, and with it the connection and the process.
+    // The transport only resets the stream. When the daemon's last bytes are not read by then, Node waits for a reader: the
+    // stream stays open, and with it the connection and the process.
     end?.addEventListener("abort", () => {
       stream.close(constants.NGHTTP2_CANCEL);
       stream.destroy();

@@ -1,4 +1,4 @@
-// What a stream that resumes itself has to remember. No input or output.
+// The state of a stream over several connections. No input or output.
 
 import { clone, create } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
@@ -16,32 +16,32 @@ import {
 import { ReplaydError, SequenceError } from "./error.js";
 
 /**
- * How a stream that broke is taken up again. A stream that never started is retried only when it follows: for others the
- * error tells what is wrong, such as a wrong address.
+ * How a stream that broke is resumed. A stream that never began is retried only when it follows: for others the error says
+ * what is wrong, such as the address.
  */
 export interface Retry {
-  /** Milliseconds before the first try. Doubles with each try; up to half of it is left out at random. Default 100. */
+  /** The wait before the first try, in ms. It doubles with each try; up to half of it is left out at random. Default 100. */
   initial?: number;
-  /** Milliseconds between two tries at most. Default 5000. */
+  /** The longest wait between two tries, in ms. Default 5000. */
   maximum?: number;
-  /** Milliseconds without any success after which the last error is thrown. Default 600000. */
+  /** How long to try without success, in ms; then the last error is thrown. Default 600000. */
   giveUpAfter?: number;
-  /** Is told before each try why there is one, and in how many milliseconds. */
+  /** Called before each try, with the reason and the wait in ms. */
   onRetry?: (error: ReplaydError, delay: number) => void;
 }
 
 const defaultHeartbeat = 15_000;
 const minHeartbeat = 1_000;
 const maxHeartbeat = 300_000;
-/** After so many heartbeats without a word a connection is taken for dead. */
+/** How many heartbeats may be missed before a connection is taken for dead. */
 const silentHeartbeats = 3;
-/** A connection that held so many milliseconds was one, even if nothing came: there was nothing to follow yet, say. */
+/** A connection that lasts this many ms was a success, also when nothing came: there may have been nothing to follow. */
 const lasting = 60_000;
 
 /** One stream over as many connections as it takes. */
 export class Session {
   readonly request: StreamEventsRequest;
-  /** Milliseconds without a word after which a connection is taken for dead. */
+  /** Milliseconds without a response after which a connection is taken for dead. */
   readonly silence: number;
   start: StreamStart | undefined;
   replay: Replay | undefined;
@@ -50,7 +50,7 @@ export class Session {
   missed = 0;
   reconnects = 0;
   private expected = 0n;
-  /** No state has been handed over yet for the place where the stream is. */
+  /** The state at the place where the stream is was not handed out yet. */
   private stateDue = true;
   private failures = 0;
   private failingSince: number | undefined;
@@ -66,15 +66,15 @@ export class Session {
     this.silence = silentHeartbeats * Math.min(Math.max(heartbeat || defaultHeartbeat, minHeartbeat), maxHeartbeat);
   }
 
-  /** Takes note that a connection is tried. */
+  /** Records the time at which a call begins. */
   called(): void {
     this.calledAt = performance.now();
   }
 
-  /** Takes note of a response. False: it concerns the connection only, and is not to be handed over. */
+  /** Updates the stream by a response. Returns false for one that concerns the connection only, and is not handed out. */
   observe({ cursor, response }: StreamEventsResponse): boolean {
     if (response.case === "start") return this.started(response.value);
-    // Whether a state is wanted stays as it was: behind a gap there is another one.
+    // withState stays as it was: a gap is followed by another state.
     if (cursor.length > 0) {
       const withState = this.request.start?.withState ?? false;
       this.request.start = create(StartSchema, { at: { case: "cursor", value: cursor }, withState });
@@ -84,10 +84,10 @@ export class Session {
     this.failingSince = undefined;
     switch (response.case) {
       case "state": {
-        // A stream that is taken up again begins with a state, as the request says: whoever has read so far knows it.
-        const told = this.stateDue;
-        this.stateDue = told && !response.value.complete;
-        return told;
+        // A resumed stream begins with the state again, as the request says: its reader has it already.
+        const due = this.stateDue;
+        this.stateDue = due && !response.value.complete;
+        return due;
       }
       case "batch":
         this.advance(response.value.firstSequence, response.value.nextSequence);
@@ -129,14 +129,14 @@ export class Session {
     this.expected = next;
   }
 
-  /** Milliseconds to wait before the next connection. Throws the error when there is no point in one. */
+  /** Returns how many ms to wait before the next connection, or throws the error when there is to be none. */
   delay(error: ReplaydError): number {
     const begun = this.start !== undefined || this.request.follow;
     if (!this.retry || !begun || !transient(error)) throw error;
     const { initial = 100, maximum = 5_000, giveUpAfter = 600_000, onRetry } = this.retry;
     const now = performance.now();
     if (now - this.calledAt > lasting) {
-      this.failures = 0; // it was a success, though there was nothing to tell
+      this.failures = 0; // it was a success, also when nothing came
       this.failingSince = undefined;
     }
     this.failingSince ??= now;
@@ -149,7 +149,7 @@ export class Session {
   }
 }
 
-/** What a connection that was cut looks like, depending on where. A message cut in two is an "invalid argument". */
+/** The codes of a connection that was cut, depending on where. A message cut in two is an "invalid argument". */
 const broken = new Set([
   Code.Unavailable,
   Code.Aborted,
@@ -160,6 +160,6 @@ const broken = new Set([
 ]);
 
 function transient(error: ReplaydError): boolean {
-  if (error.reason) return error.code === Code.Unavailable || error.reason === "TOO_MANY_STREAMS"; // the daemon's word
+  if (error.reason) return error.code === Code.Unavailable || error.reason === "TOO_MANY_STREAMS"; // the daemon refused the call
   return broken.has(error.code);
 }

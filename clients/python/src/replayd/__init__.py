@@ -9,8 +9,8 @@
 Type checkers know the events: behind `if event.kind == "join":` they know what `event.value` is. `replayd.events` names the
 types.
 
-Streams survive restarts of the daemon and cut connections: they go on exactly behind the last event that was handed
-over. `replayd.connect_async` is the same for asyncio. The generated messages are in `replayd.v1` and, one package a
+Streams survive restarts of the daemon and cut connections: they resume exactly behind the last event that was yielded.
+`replayd.connect_async` is the same for asyncio. The generated messages are in `replayd.v1` and, one package a
 format, in `replayd.teehistorian.v1` and its siblings.
 """
 

@@ -39,7 +39,7 @@ class ReplaydError(Exception):
         self.retry_after: float | None = None
         """Seconds after which the daemon asks to be tried again, when it does."""
         self.cursor = b""
-        """Of a stream that failed: behind the last event that was sent. Empty when the daemon does not tell."""
+        """Of a stream that failed: the cursor behind the last event that was sent. Empty when no event was sent."""
 
     def explain(self, reason: str, metadata: Mapping[str, str]) -> None:
         """Takes note of what the daemon itself says."""
@@ -51,7 +51,7 @@ class ReplaydError(Exception):
 
 
 class SequenceError(Exception):
-    """The stream broke a promise: events are missing, or came twice, without a word. Never expected."""
+    """Events are missing, or came twice. It points to a defect."""
 
 
 def from_grpc(error: grpc.RpcError) -> ReplaydError:

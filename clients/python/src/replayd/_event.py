@@ -1,4 +1,4 @@
-"""Events and batches, as they are handed over."""
+"""Events and batches, as streams yield them."""
 
 from __future__ import annotations
 
@@ -29,21 +29,22 @@ _NO_STRINGS: Sequence[str] = ()
 class Event(Generic[K_co, M_co, V_co]):
     """One thing that happened.
 
-    Clients hand over a union of such types, one for each kind (see replayd.events), which type checkers tell apart by
-    `kind`: behind `if event.kind == "player_diff":` they know what `event.value.x` is.
+    Streams yield a union of such types, one for each kind (see replayd.events), which type checkers distinguish by `kind`:
+    behind `if event.kind == "player_diff":` they know what `event.value.x` is.
     """
 
     __slots__ = ("sequence", "event", "strings", "state")
 
     sequence: int
-    """The event's number in its stream, from 0, counted after filtering. It goes on when a stream is resumed. 0 of an event
-    that tells a state."""
+    """The event's number in its stream, from 0, counted after filtering. A resumed stream continues the count. 0 where
+    `state` is true."""
     event: M_co
     """The generated message, such as replayd.teehistorian.v1.events_pb2.Event."""
     strings: Sequence[str]
     """What the numbers of the event refer to that are marked as string_index in the .proto."""
     state: bool
-    """True: the event did not happen then, but tells the state at the place where the stream starts, with with_state."""
+    """True: the event did not happen at its tick, but describes the state at the place where the stream starts, with
+    with_state."""
 
     def __init__(self, sequence: int, event: M_co, strings: Sequence[str] = _NO_STRINGS, state: bool = False) -> None:
         self.sequence = sequence
@@ -69,7 +70,7 @@ class Event(Generic[K_co, M_co, V_co]):
         return getattr(self.event, kind) if kind else None  # type: ignore[return-value]
 
     def string(self, index: int) -> str:
-        """The string that a number marked as string_index stands for: `event.string(update.field)`."""
+        """The string for the value of a field that is marked string_index: `event.string(update.field)`."""
         return self.strings[index]
 
     def to_dict(self) -> dict[str, Any]:
@@ -110,12 +111,13 @@ class Batch(Generic[E_co, M_co, C_co]):
     next_sequence: int
     """The number of the event behind the last one. 0 where `state` is true."""
     state: bool
-    """True: the events tell the state at the place where the stream starts, with with_state, and are not counted. When a
+    """True: the events describe the state at the place where the stream starts, with with_state, and have no numbers. When a
     stream breaks before all of a state has come, all of it comes again."""
     complete: bool
     """True in the last batch of a state, which may be empty."""
     cursor: bytes
-    """Where to go on behind this batch. Store it once the batch was dealt with, and nothing is lost or comes twice."""
+    """Resumes the stream behind this batch. Store it together with what became of the events: when the program is restarted
+    there, no event is missing and none comes twice."""
     events: Sequence[M_co]
     """The generated messages; with columns=True those that have no columns."""
     strings: Sequence[str]
@@ -128,7 +130,7 @@ class Batch(Generic[E_co, M_co, C_co]):
         self.complete = response.state.complete
         batch = response.state if self.state else response.batch
         name = batch.WhichOneof("events")
-        if name is None and not self.state:  # a state may have nothing to tell
+        if name is None and not self.state:  # a state may be empty
             raise NotImplementedError("events of a format that this client is too old to know: install a newer one")
         events: Any = getattr(batch, name) if name else None
         self.first_sequence = response.batch.first_sequence

@@ -33,38 +33,38 @@ class StreamOptions(TypedDict, total=False):
     exclude: Sequence[filter_pb2.EventFilter]
     """No events that match any of these."""
     cursor: bytes
-    """Go on exactly behind what carried this cursor."""
+    """Resume exactly behind the batch, or other response, with this cursor."""
     tick: int
     """Start at the first event of this tick or later."""
     last: int
     """Start at the last so many events, 1 to 1000000."""
     now: bool
-    """Start at the present end."""
+    """Start at the current end."""
     with_state: bool
-    """Send first what a client would know that had read everything before: see Event.state."""
+    """Begin with events that describe the state at the start: see Event.state."""
     follow: bool
     """Wait for the file to grow, until the replay is over. `replay` may then be a directory: its newest replay, directories
     inside it not included."""
     follow_successors: bool
-    """With follow: when the replay is over, go on with the next one of the same game server."""
+    """With follow: when the replay is over, continue with the next one of the same game server."""
     successor_rule: stream_pb2.SuccessorRule.ValueType
     """What makes a replay the next one. Default: proof."""
     resolve_players: bool
-    """Put beside the client ids of a teehistorian's events who the clients are: Event.event.player."""
+    """Add to the events of a teehistorian file who their clients are: Event.event.player."""
     max_batch_events: int
     """Events in a batch at most. Default 512, with columns 16384."""
     max_batch_delay: float
     """Seconds that events may wait for a batch to fill. Default 0."""
     heartbeat: float
-    """Seconds between heartbeats. Default 15. After three times as long without a word the stream is resumed."""
+    """Seconds between heartbeats. Default 15. After three times as long without a response the stream is resumed."""
     columns: bool
-    """Let events that are many and alike travel as arrays: see Batch.columns. They are read several times as fast."""
+    """Send frequent and uniform kinds as arrays: see Batch.columns. They are read several times as fast."""
     strict: bool
-    """Make a file that simply stops an error DATA_LOSS."""
+    """Raise DATA_LOSS for a file that ends without the end that its format asks for."""
     slow_consumer: stream_pb2.SlowConsumer.ValueType
-    """What happens when the client reads a live replay too slowly. Default: it gets everything all the same."""
+    """What happens when the client reads a live replay too slowly. Default: it still gets all events."""
     retry: Retry | None
-    """How a stream that broke is taken up again. None: not at all."""
+    """How a stream that broke is resumed. None: not at all."""
 
 
 class ListOptions(TypedDict, total=False):

@@ -1,4 +1,4 @@
-"""What a stream that resumes itself has to remember. No input or output: client.py and aio.py share it."""
+"""The state of a stream over several connections. No input or output: client.py and aio.py share it."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ DEFAULT_HEARTBEAT = 15.0
 MIN_HEARTBEAT = 1.0
 MAX_HEARTBEAT = 300.0
 SILENT_HEARTBEATS = 3
-"""After so many heartbeats without a word a connection is taken for dead."""
+"""How many heartbeats may be missed before a connection is taken for dead."""
 _LASTING = 60.0
-"""A connection that held for so many seconds was one, even if nothing came: there was nothing to follow yet, say."""
+"""A connection that lasts this many seconds was a success, also when nothing came: there may have been nothing to follow."""
 
 
 @dataclass(frozen=True)
 class Retry:
-    """How a stream that broke is taken up again. A stream that never started is retried only when it follows: for
-    others the error tells what is wrong, such as a wrong address."""
+    """How a stream that broke is resumed. A stream that never began is retried only when it follows: for others the error
+    says what is wrong, such as the address."""
 
     initial: float = 0.1
-    """Seconds before the first try. Doubles with each try; up to half of it is left out at random."""
+    """The wait before the first try, in seconds. It doubles with each try; up to half of it is left out at random."""
     maximum: float = 5.0
-    """Seconds between two tries at most."""
+    """The longest wait between two tries, in seconds."""
     give_up_after: float = 600.0
-    """Seconds without any success after which the last error is raised."""
+    """How long to try without success, in seconds; then the last error is raised."""
 
 
 class Session:
@@ -55,7 +55,7 @@ class Session:
         self.missed = 0
         self.reconnects = 0
         self._expected = 0
-        self._state_due = True  # has not been handed over for the place where the stream is
+        self._state_due = True  # the state at the place where the stream is was not yielded yet
         self._failures = 0
         self._failing_since: float | None = None
         self._called = 0.0
@@ -63,23 +63,23 @@ class Session:
         self.silence = SILENT_HEARTBEATS * min(max(heartbeat, MIN_HEARTBEAT), MAX_HEARTBEAT)
 
     def called(self) -> None:
-        """Takes note that a connection is tried."""
+        """Records the time at which a call begins."""
         self._called = time.monotonic()
 
     def observe(self, response: stream_pb2.StreamEventsResponse) -> bool:
-        """Takes note of a response. False: it concerns the connection only, and is not to be handed over."""
+        """Updates the stream by a response. Returns False for one that concerns the connection only, and is not yielded."""
         what = response.WhichOneof("response")
         if what == "start":
             return self._started(response.start)
         if what == "end" and response.end.reason == stream_pb2.END_REASON_SERVER_DRAINING and self.retry:
-            self._go_on(response.cursor)
+            self._resume_at(response.cursor)
             return False
         self._failures, self._failing_since = 0, None
-        told = True
+        yielded = True
         if what == "state":
-            # A stream that is taken up again begins with a state, as the request says: whoever has read so far knows it.
-            told = self._state_due
-            self._state_due = told and not response.state.complete
+            # A resumed stream begins with the state again, as the request says: its reader has it already.
+            yielded = self._state_due
+            self._state_due = yielded and not response.state.complete
         elif what == "batch":
             self._advance(response.batch.first_sequence, response.batch.next_sequence)
         elif what == "gap":
@@ -94,12 +94,11 @@ class Session:
                 self._state_due = True
         elif what == "end":
             self.end = response.end
-        self._go_on(response.cursor)
-        return told
+        self._resume_at(response.cursor)
+        return yielded
 
-    def _go_on(self, cursor: bytes) -> None:
-        """Has the next connection begin at a cursor. Whether a state is wanted stays as it was: behind a gap there is
-        another one."""
+    def _resume_at(self, cursor: bytes) -> None:
+        """Makes the next connection begin at a cursor. with_state stays as it was: a gap is followed by another state."""
         if cursor:
             self.request.start.cursor = cursor
 
@@ -121,14 +120,14 @@ class Session:
         self._expected = next_
 
     def delay(self, error: ReplaydError | None) -> float:
-        """Seconds to wait before the next connection. Raises the error when there is no point in one. None means that
-        the stream stopped without an end."""
+        """Returns how many seconds to wait before the next connection, or raises the error when there is to be none. None
+        means that the stream stopped without an end."""
         error = error or ReplaydError(grpc.StatusCode.UNAVAILABLE, "the stream stopped without an end")
         begun = self.start is not None or self.request.follow
         if self.retry is None or not begun or not _transient(error):
             raise error
         now = time.monotonic()
-        if now - self._called > _LASTING:  # a success, though there was nothing to tell
+        if now - self._called > _LASTING:  # a success, also when nothing came
             self._failures, self._failing_since = 0, None
         self._failing_since = self._failing_since or now
         if now - self._failing_since > self.retry.give_up_after:
@@ -142,12 +141,12 @@ class Session:
 
 
 def _transient(error: ReplaydError) -> bool:
-    if error.reason:  # the daemon itself said no
+    if error.reason:  # the daemon refused the call
         return error.code == grpc.StatusCode.UNAVAILABLE or error.reason == "TOO_MANY_STREAMS"
     return error.code in _BROKEN
 
 
-# What a connection that was cut looks like, depending on where.
+# The codes of a connection that was cut, depending on where.
 _BROKEN = {
     grpc.StatusCode.UNAVAILABLE,
     grpc.StatusCode.ABORTED,

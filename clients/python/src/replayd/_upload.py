@@ -16,7 +16,7 @@ from ._session import Session
 from .v1 import stream_pb2
 
 Source = str | os.PathLike[str] | bytes | BinaryIO
-"""A path, a replay's bytes, or an open binary file, which is read from where it stands."""
+"""A path, a replay's bytes, or an open binary file, which is read from its current position."""
 
 _CHUNK = 64 << 10
 
@@ -46,8 +46,8 @@ class Upload:
             self._file.close()
 
     def parts(self) -> Iterator[stream_pb2.DecodeReplayRequest]:
-        """First what is wanted, then the bytes. grpc asks for them, in a thread of its own, and would log what they
-        raise and lose it: it is kept instead."""
+        """Yields the options, then the bytes. grpc iterates over them in a thread of its own, where it would only log an
+        exception: it is kept in `failure` instead."""
         yield stream_pb2.DecodeReplayRequest(options=self._session.request)
         try:
             while data := self._file.read(_CHUNK):
@@ -58,7 +58,7 @@ class Upload:
 
 
 def name_of(source: Source) -> str:
-    """What errors call it."""
+    """The name of a source in errors."""
     return os.path.basename(source) if isinstance(source, (str, os.PathLike)) else ""
 
 

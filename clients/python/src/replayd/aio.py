@@ -164,8 +164,7 @@ class AsyncClient:
             session.called()
             call: Any = self._stubs.stream_events(session.request, metadata=self._metadata)
             failure: ReplaydError | None = None
-            # Waiting is limited from the first response on: until then the daemon may be seeking, or there may be
-            # nothing to follow yet.
+            # There is no limit before the first response: the daemon may be seeking, or there may be nothing to follow yet.
             limit: float | None = None
             try:
                 while (response := await asyncio.wait_for(call.read(), limit)) is not grpc.aio.EOF:
@@ -177,7 +176,7 @@ class AsyncClient:
             except grpc.aio.AioRpcError as error:
                 failure = from_grpc(error)
             except TimeoutError:
-                failure = ReplaydError(grpc.StatusCode.UNAVAILABLE, f"not a word for {session.silence:g} s")
+                failure = ReplaydError(grpc.StatusCode.UNAVAILABLE, f"no response for {session.silence:g} s")
             finally:
                 call.cancel()
             if session.end is None:

@@ -160,8 +160,8 @@ class Client:
                         yield response
             except grpc.RpcError as error:
                 failure = from_grpc(error)
-                if watchdog.barked:
-                    failure = ReplaydError(grpc.StatusCode.UNAVAILABLE, f"not a word for {session.silence:g} s")
+                if watchdog.expired:
+                    failure = ReplaydError(grpc.StatusCode.UNAVAILABLE, f"no response for {session.silence:g} s")
             finally:
                 watchdog.stop()
                 call.cancel()
@@ -216,18 +216,18 @@ class Client:
 
 
 class _Watchdog:
-    """Cancels a call that is waited for too long. It looks only while somebody waits: a slow reader is no dead line."""
+    """Cancels a call when a receive takes too long. It measures receives only: a slow reader is no dead connection."""
 
     def __init__(self, call: Any, silence: float) -> None:
-        self.barked = False
+        self.expired = False
         self._call = call
         self._silence = silence
         self._waiting_since: float | None = None
         self._stopped = threading.Event()
 
     def watch(self, session: Session) -> Iterator[stream_pb2.StreamEventsResponse]:
-        """The call's responses. Waiting is limited from the first one on: until then the daemon may be seeking, or
-        there may be nothing to follow yet."""
+        """Yields the call's responses. There is no limit before the first one: the daemon may be seeking, or there may be
+        nothing to follow yet."""
         call = self._call
         first = next(call, None)
         if first is None:
@@ -246,7 +246,7 @@ class _Watchdog:
         while not self._stopped.wait(self._silence / 6):
             since = self._waiting_since
             if since is not None and time.monotonic() - since > self._silence:
-                self.barked = True
+                self.expired = True
                 self._call.cancel()
                 return
 

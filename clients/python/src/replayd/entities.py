@@ -1,4 +1,4 @@
-"""The state of the entities of a Source 2 demo, which its events tell piece by piece.
+"""The state of the entities of a Source 2 demo, which its events change piece by piece.
 
     import replayd
     from replayd.entities import EntityState
@@ -21,12 +21,13 @@ from fnmatch import fnmatchcase
 from typing import Any, ClassVar
 
 from ._event import Event
+from .events import dem
 
 Value = int | float | bool | str | bytes | tuple[float, ...]
-"""What a field has: handles and enums are numbers, vectors and angles tuples."""
+"""The value of a field: handles and enums are numbers, vectors and angles tuples."""
 
 NO_ENTITY = (1 << 24) - 1
-"""The handle that stands for no entity."""
+"""The handle of no entity."""
 
 
 @dataclass
@@ -36,7 +37,7 @@ class Entity:
     index: int
     """Its slot."""
     serial: int
-    """What tells the slot's tenants apart."""
+    """Differs between the entities that use a slot one after the other."""
     class_name: str
     """The name of its class."""
     in_view: bool = True
@@ -49,11 +50,14 @@ class Entity:
         return self.fields.get(name, default)
 
     def list(self, name: str) -> list[Any]:
-        """The elements of a list of values, None in the place of those that are not known."""
-        return [self.fields.get(f"{name}.{i:04}") for i in range(int(self.fields.get(name, 0)))]  # type: ignore[arg-type]
+        """The elements of a list of values, with None for those that are not known: at most 16384, however long the demo
+        says that the list is."""
+        length = self.fields.get(name)
+        count = min(length, 1 << 14) if isinstance(length, int) else 0
+        return [self.fields.get(f"{name}.{i:04}") for i in range(count)]
 
     def place(self, cell: int) -> tuple[float, float, float] | None:
-        """Where it is, in world units; None when the demo does not tell. A cell of the map is 128 wide in Dota 2, 512 in
+        """Where it is, in world units; None when the demo does not say. A cell of the map is 128 wide in Dota 2, 512 in
         Counter-Strike 2 and Deadlock."""
         at: list[float] = []
         for axis in "XYZ":
@@ -68,12 +72,12 @@ class Entity:
 class EntityState(Mapping[int, Entity]):
     """The state of all entities, by their slots."""
 
-    KINDS: ClassVar = ("entity_created", "entity_updated", "entity_entered", "entity_left", "entity_deleted")
+    KINDS: ClassVar[tuple[dem.Kind, ...]] = ("entity_created", "entity_updated", "entity_entered", "entity_left", "entity_deleted")
     """The kinds of events that it needs."""
 
     def __init__(self) -> None:
         self._entities: dict[int, Entity] = {}
-        # The names of lists and objects: something was met below them.
+        # The names of lists and objects: those that have fields below them.
         self._parents: set[str] = set()
 
     def __getitem__(self, index: int) -> Entity:
@@ -86,8 +90,8 @@ class EntityState(Mapping[int, Entity]):
         return len(self._entities)
 
     def apply(self, event: Event[Any]) -> Entity | None:
-        """Takes an event; those that are of no entity change nothing. Returns the entity that it is of, also when it is gone
-        now."""
+        """Updates the state by an event; events of other kinds change nothing. Returns the entity of the event, also when it
+        is deleted now."""
         kind = event.kind
         if kind not in self.KINDS:
             return None
@@ -111,13 +115,13 @@ class EntityState(Mapping[int, Entity]):
         return entity
 
     def _take(self, entity: Entity, event: Event[Any], fields: Any) -> None:
-        for told in fields:
-            name = event.string(told.field)
+        for change in fields:
+            name = event.string(change.field)
             at = name.find(".")
             while at >= 0:
                 self._parents.add(name[:at])
                 at = name.find(".", at + 1)
-            value = _plain(told)
+            value = _plain(change)
             if name in self._parents:
                 _drop(entity.fields, name, value)
             if value is None:
@@ -154,12 +158,12 @@ def _drop(fields: dict[str, Value], parent: str, value: Value | None) -> None:
             del fields[key]
 
 
-def _plain(told: Any) -> Value | None:
+def _plain(change: Any) -> Value | None:
     """A field's value; None when it is not known."""
-    case = told.WhichOneof("value")
+    case = change.WhichOneof("value")
     if case is None:
         return None
-    value: Any = getattr(told, case)
+    value: Any = getattr(change, case)
     if case == "vector":
         return value.x, value.y, value.z
     if case == "tuple":

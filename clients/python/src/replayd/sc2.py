@@ -1,4 +1,4 @@
-"""What tools want to know of StarCraft II replays that takes more than one event to tell.
+"""Facts of StarCraft II replays that take more than one event.
 
     import replayd
     from replayd.events import sc2replay
@@ -13,8 +13,8 @@
                 units = selections.selected(event.event.player.user_id)
                 print(event.tick, event.event.player.name, event.value.abil.name, [unit.type_name for unit in units])
 
-Each helper is told of every event in turn, and needs those of its KINDS: a filter must let them through, and the stream
-must begin at the replay's beginning. Everything is computed from facts of the replay alone; ticks are gameloops.
+Pass every event to each helper in turn. A helper needs the kinds in its KINDS: a filter must include them, and the stream
+must begin at the replay's beginning. Everything is computed from the replay alone; ticks are gameloops.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _SELECTION = 10
 
 
 def _user(event: sc2replay.Event) -> int:
-    """Whose doing it was. Replays without a lobby know players by their numbers only."""
+    """The number of the user who caused an event. Replays without a lobby have the player's number only."""
     player = event.event.player
     return player.user_id if player.HasField("user_id") else player.player_id
 
@@ -56,7 +56,7 @@ class Selections:
         return list(self._lists.get((user, number), ()))
 
     def apply(self, event: sc2replay.Event) -> None:
-        """Follows an event. Those of other kinds change nothing."""
+        """Updates the helper by an event. Events of other kinds change nothing."""
         if event.kind == "selection_delta":
             delta: sc2.SelectionDelta = event.value
             key = _user(event), delta.control_group_id
@@ -69,7 +69,7 @@ class Selections:
         units = _without(self._lists.get(group, []), update)
         selected = self._lists.get(selection, [])
         action = update.control_group_update
-        # Of units that are stolen from other groups, selection_deltas of those groups tell.
+        # Units that are stolen leave their groups by selection_deltas of those groups.
         if action in (sc2.CONTROL_GROUP_ACTION_SET, sc2.CONTROL_GROUP_ACTION_SET_AND_STEAL):
             self._lists[group] = selected
         elif action in (sc2.CONTROL_GROUP_ACTION_APPEND, sc2.CONTROL_GROUP_ACTION_APPEND_AND_STEAL):
@@ -102,7 +102,7 @@ def _with(units: Iterable[sc2.Unit], added: Iterable[sc2.Unit]) -> list[sc2.Unit
 
 
 class Supply:
-    """The supply of players, as the game last told it: every 160 gameloops, since 2.0.8."""
+    """The supply of players, from player_stats: every 160 gameloops, since 2.0.8."""
 
     KINDS: ClassVar[tuple[sc2replay.Kind, ...]] = ("player_stats",)
 
@@ -110,17 +110,17 @@ class Supply:
         self._stats: dict[int, list[tuple[int, sc2.PlayerStats]]] = {}
 
     def apply(self, event: sc2replay.Event) -> None:
-        """Follows an event. Those of other kinds change nothing."""
+        """Updates the helper by an event. Events of other kinds change nothing."""
         if event.kind == "player_stats":
             self._stats.setdefault(event.value.player_id, []).append((event.tick, event.value))
 
     def used(self, player: int, tick: int | None = None) -> float | None:
-        """The supply that a player's units took at a tick, by default now. None before the game first told it."""
+        """The supply that a player's units took at a tick, by default now. None before the first player_stats."""
         stats = self.stats(player, tick)
         return None if stats is None else stats.food_used
 
     def stats(self, player: int, tick: int | None = None) -> sc2.PlayerStats | None:
-        """All that the game last told of a player's economy before or at a tick."""
+        """The last player_stats of a player before or at a tick, by default now. None before the first."""
         for at, stats in reversed(self._stats.get(player, ())):
             if tick is None or at <= tick:
                 return stats
@@ -148,7 +148,7 @@ class ActionsPerMinute:
         self._seconds = 0
 
     def apply(self, event: sc2replay.Event) -> None:
-        """Follows an event. Those of other kinds change nothing."""
+        """Updates the helper by an event. Events of other kinds change nothing."""
         if event.kind in self._ACTIONS:
             user = _user(event)
             self._actions[user] = self._actions.get(user, 0) + 1
@@ -164,7 +164,7 @@ class ActionsPerMinute:
             self._seconds = int(start.elapsed_game_loops / loops)
 
     def blizzard(self, user: int) -> float | None:
-        """A user's actions per minute as Blizzard's client counts them. None when the replay does not tell."""
+        """A user's actions per minute as Blizzard's client counts them. None when the replay does not say."""
         return self._blizzard.get(user)
 
     def sc2reader(self, user: int) -> float:
@@ -178,12 +178,12 @@ class Step:
     """A step of a build order: something that was made."""
 
     tick: int
-    """When it was begun if the replay tells, otherwise when it was there."""
+    """When it was begun if the replay says, otherwise when it was finished."""
     begun: bool
     """Whether tick is when it was begun. It is for structures, for what is warped in or hatches, and for morphs that
-    show a cocoon. When a factory or the like begins to make a unit, or a structure an upgrade, a replay does not tell."""
+    show a cocoon. When a factory or the like begins to make a unit, or a structure an upgrade, a replay does not say."""
     done: int | None
-    """When it was there. None for what was not finished."""
+    """When it was finished. None if it never was."""
     player: int
     """The player's number."""
     name: str
@@ -193,7 +193,7 @@ class Step:
     unit_class: int
     """The UnitClass of a unit, 0 for upgrades and for units of no class, such as larvae."""
     supply: float | None
-    """The supply that the player's units took at that tick, as the game last told it. None before it first did."""
+    """The supply that the player's units took at that tick, from the last player_stats. None before the first."""
 
 
 BUILD_KINDS: tuple[sc2replay.Kind, ...] = (
@@ -203,8 +203,8 @@ BUILD_KINDS: tuple[sc2replay.Kind, ...] = (
 
 
 def build_order(events: Iterable[sc2replay.Event]) -> Iterator[Step]:
-    """Yields what each player has made, by ascending tick, when all events were seen. What was there from the beginning
-    is no step, nor is what nobody owns."""
+    """Yields what each player has made, by ascending tick, after the last event. What was there from the beginning is no
+    step, nor is what has no owner."""
     supply = Supply()
     steps: list[tuple[int, bool, int | None, int, str, bool, int]] = []
     open_: dict[int, int] = {}  # what was begun, by the unit's tag: its place in steps
