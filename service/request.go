@@ -121,9 +121,6 @@ func replayOf(ctx context.Context, file *source.File, req *replaydv1.StreamEvent
 	if info.Compression != source.Plain {
 		r.Present = -1 // bytes on disk are no measure of bytes read
 	}
-	if req.GetStart().GetWithState() && codec.Stateless != "" {
-		return nil, notImplemented("start.with_state", codec.Stateless)
-	}
 	if r.Filter, err = filter.Compile(&codec.Filters, req.GetInclude(), req.GetExclude()); err != nil {
 		return nil, err
 	}

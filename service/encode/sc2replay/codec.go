@@ -19,7 +19,6 @@ var Codec = encode.Codec{
 	Filters:      filter.Format{Name: "StarCraft II replay", Kinds: properties.Describe(Kinds)},
 	NewEventList: func() proto.Message { return new(sc2replayv1.EventList) },
 	RandomAccess: true,
-	Stateless:    "the state of a StarCraft II replay is not told yet",
 	Open:         open,
 	Describe:     describe,
 }

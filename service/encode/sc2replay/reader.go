@@ -26,6 +26,9 @@ type reader struct {
 	begun   bool   // teams are known
 	skipped uint64 // events that the filter did not match
 
+	state   *sc2replay.State // with Options.State, until delivery starts
+	present int              // the place in it that is to be told next
+
 	// The event that Seek met and Fill is to deliver, and where it starts.
 	held     bool
 	heldAt   decoders.Position
@@ -50,10 +53,14 @@ func (r *reader) Header(replay *replaydv1.Replay) error {
 	}
 	r.rep = p
 	r.d = p.Events(sc2replay.Options{Want: &want, RevealPrivate: r.RevealSecrets})
+	if r.State {
+		r.state = sc2replay.NewState(r.d)
+	}
 	return nil
 }
 
-// Seek decodes up to where delivery starts.
+// Seek decodes up to where delivery starts. What is damaged is no reason not to arrive: it comes behind all that is not, and
+// Fill meets it again.
 func (r *reader) Seek() error {
 	for range work {
 		if r.arrived() {
@@ -61,13 +68,16 @@ func (r *reader) Seek() error {
 		}
 		at, tick := r.d.Position(), r.d.Tick()
 		if err := r.next(); err != nil {
-			if r.Start.Now && errors.Is(err, io.EOF) {
+			_, damaged := errors.AsType[*decoders.Error](err)
+			if r.Start.Now && errors.Is(err, io.EOF) || (r.Start.Now || r.Start.Tick != nil) && damaged && r.begun {
 				return nil
 			}
 			return err
 		}
 		if r.Start.Tick != nil && r.ev.AtTick >= *r.Start.Tick {
 			r.held, r.heldAt, r.heldTick = true, at, tick
+		} else if r.state != nil {
+			r.state.Apply(&r.ev)
 		}
 	}
 	return encode.ErrYield
@@ -97,6 +107,7 @@ func (r *reader) next() error {
 }
 
 func (r *reader) Fill(b *encode.Batch) error {
+	r.state = nil
 	if r.Filter.Nothing() {
 		return encode.ErrDone
 	}
@@ -117,7 +128,7 @@ func (r *reader) Fill(b *encode.Batch) error {
 			continue
 		}
 		if r.Filter == nil && !b.KeepMarks && !b.KeepPositions {
-			r.add(b)
+			r.add(b, &r.ev)
 			continue
 		}
 		e := properties.Event(uint8(r.ev.Kind), r.ev.AtTick, &subject{&r.ev, &r.teams})
@@ -125,18 +136,38 @@ func (r *reader) Fill(b *encode.Batch) error {
 			r.skipped++
 			continue
 		}
-		r.add(b)
+		r.add(b, &r.ev)
 		b.Added(at, &e, r)
 	}
 	return encode.ErrYield
 }
 
-// add appends the event to the batch.
-func (r *reader) add(b *encode.Batch) {
+// add appends an event to the batch.
+func (r *reader) add(b *encode.Batch, ev *sc2replay.Event) {
 	b.Count++
 	b.Events = append(b.Events, encode.EventListField, 0)
 	at := len(b.Events)
-	b.Events = wire.Close(AppendEvent(b.Events, &r.ev), at)
+	b.Events = wire.Close(AppendEvent(b.Events, ev), at)
+}
+
+var _ encode.Presenter = (*reader)(nil)
+
+// Present implements encode.Presenter: it tells of each player, and then of each unit that is alive.
+func (r *reader) Present(b *encode.Batch) error {
+	var ev sc2replay.Event // r.ev may be held
+	for ; r.present < r.state.Len(); r.present++ {
+		if b.Full() {
+			return nil
+		}
+		if !r.state.Present(r.present, &ev) {
+			continue
+		}
+		if e := properties.Event(uint8(ev.Kind), ev.AtTick, &subject{&ev, &r.teams}); r.StateFilter.Match(&e) {
+			r.add(b, &ev)
+		}
+	}
+	r.present = 0
+	return io.EOF
 }
 
 // Close tells whether the replay was read to its end.
