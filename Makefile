@@ -51,7 +51,7 @@ test: ## Run the tests, with the race detector where there is a C compiler
 ifeq ($(PKG),./...)
 	$(GO) test -timeout 15m $(FULL)
 	$(GO) test $(RACE) -short -timeout 15m $(SHARING)
-	$(GO) test $(RACE) -short -skip '$(ALONE)' -timeout 15m $$($(GO) list ./... | grep -vE '/(decoders|service/encode)(/|$$)')
+	$(GO) test $(RACE) -short -skip '$(ALONE)' -timeout 15m $$($(GO) list ./... | grep -vE '/(decoders|service/codec)(/|$$)')
 else
 	$(GO) test $(RACE) -timeout 30m $(PKG)
 endif

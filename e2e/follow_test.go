@@ -14,7 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
-	"github.com/replayd/replayd/service/encode/teehistorian"
+	"github.com/replayd/replayd/service/codec/teehistorian"
 	"github.com/replayd/replayd/service/source"
 	"github.com/replayd/replayd/service/streamtest"
 

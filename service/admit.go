@@ -2,18 +2,13 @@ package service
 
 import (
 	"context"
-	"errors"
 	"net/netip"
-	"sync/atomic"
-	"time"
 
-	middleware "github.com/grpc-ecosystem/go-grpc-middleware/v2"
 	"google.golang.org/grpc"
 
 	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/service/access"
 	"github.com/replayd/replayd/service/admission"
-	"github.com/replayd/replayd/service/source"
 	"github.com/replayd/replayd/service/stream"
 )
 
@@ -93,20 +88,6 @@ func (s *Server) enter(ctx context.Context, cost int64) (context.Context, *admis
 	return admission.With(ctx, t), t, nil
 }
 
-// spend has what reading a file takes be taken of the call's ticket, and takes what its decoder does.
-func spend(ctx context.Context, file *source.File) (free func(), err error) {
-	t, info := admission.Of(ctx), file.Info()
-	if t == nil {
-		return func() {}, nil
-	}
-	file.Spend(t)
-	cost := decoderCost(info.Format, info.Size)
-	if err := t.Memory(cost); err != nil {
-		return nil, err
-	}
-	return func() { _ = t.Memory(-cost) }, nil
-}
-
 // limitCalls is the interceptor that counts calls which are no streams, and takes a place for each.
 func (s *Server) limitCalls(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 	t, err := s.Admission.Enter(s.whoOf(ctx), admission.Calls)
@@ -115,98 +96,4 @@ func (s *Server) limitCalls(ctx context.Context, req any, _ *grpc.UnaryServerInf
 	}
 	defer t.Return()
 	return handler(admission.With(ctx, t), req)
-}
-
-// detach is the interceptor that lets a stream's call end when it must, whatever its handler does: while a handler waits for a
-// client that never reads, nothing but the end of the call ends that. Returning ends it.
-func (s *Server) detach(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
-	ctx, cancel := context.WithCancelCause(ss.Context())
-	defer cancel(nil)
-	w := &writing{limit: s.SendTimeout, cancel: cancel}
-	w.timer = time.AfterFunc(s.SendTimeout, w.look)
-	defer w.timer.Stop()
-	asked := &asking{timer: time.AfterFunc(s.UploadTimeout, func() { cancel(errStalled) })}
-	defer asked.timer.Stop()
-	done := make(chan error, 1)
-	s.handlers.Go(func() {
-		asked.WrappedServerStream = middleware.WrappedServerStream{
-			ServerStream: ss, WrappedContext: context.WithValue(ctx, writingKey{}, w),
-		}
-		done <- handler(srv, asked)
-	})
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-	case <-s.late:
-	}
-	if cause := context.Cause(ctx); errors.Is(cause, stream.ErrTooSlow) || errors.Is(cause, errStalled) {
-		return s.fail(ctx, cause, "")
-	}
-	select { // it was told to end, and most do at once
-	case err := <-done:
-		return err
-	case <-time.After(handlerGrace):
-		return s.fail(ctx, stream.ErrDraining, "")
-	}
-}
-
-// asking is a stream that ends when its client asks for nothing.
-type asking struct {
-	middleware.WrappedServerStream
-
-	timer *time.Timer // until the first message has come
-}
-
-// RecvMsg implements grpc.ServerStream.
-func (a *asking) RecvMsg(m any) error {
-	err := a.WrappedServerStream.RecvMsg(m)
-	a.timer.Stop()
-	return err
-}
-
-// handlerGrace is how long a handler that was told to end may take before its call ends without it.
-const handlerGrace = 100 * time.Millisecond
-
-// writing knows since when a stream waits for its client.
-type writing struct {
-	limit  time.Duration
-	since  atomic.Int64 // nanoseconds of the clock; 0 while it does not
-	cancel context.CancelCauseFunc
-	timer  *time.Timer
-}
-
-type writingKey struct{}
-
-// look ends the call when it waits for too long.
-func (w *writing) look() {
-	since := w.since.Load()
-	left := w.limit
-	if since != 0 {
-		left = w.limit - time.Since(time.Unix(0, since))
-	}
-	if left <= 0 {
-		w.cancel(stream.ErrTooSlow)
-		return
-	}
-	w.timer.Reset(max(left, w.limit/4))
-}
-
-// begin and end are around each message that is sent.
-func (w *writing) begin() {
-	if w != nil {
-		w.since.Store(time.Now().UnixNano())
-	}
-}
-
-func (w *writing) end() {
-	if w != nil {
-		w.since.Store(0)
-	}
-}
-
-// writingOf is the writing of the call that a context is of, or nil.
-func writingOf(ctx context.Context) *writing {
-	w, _ := ctx.Value(writingKey{}).(*writing)
-	return w
 }

@@ -16,8 +16,9 @@ import (
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service"
 	"github.com/replayd/replayd/service/admission"
-	"github.com/replayd/replayd/service/encode"
-	"github.com/replayd/replayd/service/encode/teehistorian"
+	"github.com/replayd/replayd/service/codec"
+	"github.com/replayd/replayd/service/codec/teehistorian"
+	"github.com/replayd/replayd/service/source"
 )
 
 // TestStalledUpload: an upload that sends nothing, at its beginning or in the middle, ends, and holds nothing any more; one that
@@ -104,23 +105,23 @@ func TestSilentCall(t *testing.T) {
 
 // slowReader is a reader of a replay that never ends.
 type slowReader struct {
-	encode.Reader
+	codec.Reader
 
-	fill func(*encode.Batch) error
+	fill func(*codec.Batch) error
 }
 
-func (r slowReader) Fill(b *encode.Batch) error { return r.fill(b) }
+func (r slowReader) Fill(b *codec.Batch) error { return r.fill(b) }
 
 // codecWith is the codec of teehistorian, with another Fill.
-func codecWith(fill func(encode.Reader, *encode.Batch) error) *encode.Codec {
-	codec := teehistorian.Codec
-	open := codec.Open
-	codec.Open = func(in encode.Input, o encode.Options) (encode.Reader, error) {
+func codecWith(fill func(codec.Reader, *codec.Batch) error) *codec.Codec {
+	c := teehistorian.Codec
+	open := c.Open
+	c.Open = func(in source.Input, o codec.Options) (codec.Reader, error) {
 		r, err := open(in, o)
-		return slowReader{r, func(b *encode.Batch) error { return fill(r, b) }}, err
+		return slowReader{r, func(b *codec.Batch) error { return fill(r, b) }}, err
 	}
-	codec.Shared = false
-	return &codec
+	c.Shared = false
+	return &c
 }
 
 // TestNeverReads: a stream whose client does not read ends, says why, and gives back what it held, while another one of the same
@@ -169,10 +170,10 @@ func TestDrainsWhateverHandlersDo(t *testing.T) {
 	release := make(chan struct{})
 	defer close(release)
 	entered := make(chan struct{}, 8)
-	t.Cleanup(service.SetCodecs(codecWith(func(encode.Reader, *encode.Batch) error {
+	t.Cleanup(service.SetCodecs(codecWith(func(codec.Reader, *codec.Batch) error {
 		entered <- struct{}{}
 		<-release // as a file system that does not answer, or an endless loop
-		return encode.ErrYield
+		return codec.ErrYield
 	})))
 	dir := t.TempDir()
 	replay := copyIn(t, dir, finishedSample)

@@ -13,15 +13,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
 	_ "google.golang.org/grpc/encoding/gzip" // for clients that ask for it, over slow networks
 	"google.golang.org/grpc/health"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/reflection"
 
+	"github.com/replayd/replayd/proto/rawcodec"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
-	"github.com/replayd/replayd/service/frame"
 )
 
 // Limits of the transport. Requests are small; keepalive finds dead connections, heartbeats in the streams keep
@@ -51,13 +50,7 @@ type Daemon struct {
 // options are added last, for credentials and the like.
 func NewDaemon(s *Server, reg prometheus.Registerer, options ...grpc.ServerOption) *Daemon {
 	recovered := recovery.WithRecoveryHandlerContext(func(ctx context.Context, p any) error {
-		name := incident(ctx, s.Log, "panic", fmt.Sprintf("%v\n%s", p, debug.Stack()), "")
-		f := fault{
-			code: codes.Internal, reason: replaydv1.ErrorReason_ERROR_REASON_INTERNAL,
-			message: fmt.Sprintf("internal error; incident %s in the server's log", name),
-			meta:    map[string]string{"incident": name},
-		}
-		return f.status()
+		return internal(incident(ctx, s.Log, "panic", fmt.Sprintf("%v\n%s", p, debug.Stack()), "")).GRPCStatus().Err()
 	})
 	metrics := grpcprom.NewServerMetrics()
 	if reg != nil {
@@ -67,7 +60,7 @@ func NewDaemon(s *Server, reg prometheus.Registerer, options ...grpc.ServerOptio
 	}
 	// Recovery is the innermost, so that the others see the status that a panic became.
 	all := append([]grpc.ServerOption{
-		grpc.ForceServerCodecV2(frame.Codec()),
+		grpc.ForceServerCodecV2(rawcodec.New()),
 		grpc.ChainUnaryInterceptor(
 			metrics.UnaryServerInterceptor(), s.Gate.UnaryInterceptor, s.limitCalls, recovery.UnaryServerInterceptor(recovered)),
 		grpc.ChainStreamInterceptor(

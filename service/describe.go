@@ -8,7 +8,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
-	"github.com/replayd/replayd/service/encode"
+	"github.com/replayd/replayd/service/codec"
 	"github.com/replayd/replayd/service/index"
 	"github.com/replayd/replayd/service/source"
 )
@@ -27,10 +27,10 @@ func describeInfo(info *source.Info) *replaydv1.Replay {
 
 // input returns the bytes of a file as its format wants to read them. A compressed file of a format that is read in any
 // order is unpacked to a temporary file first.
-func input(ctx context.Context, file *source.File, codec *encode.Codec) (encode.Input, error) {
-	if info := file.Info(); codec.RandomAccess && (info.Size < 0 || info.Compression != source.Plain) {
+func input(ctx context.Context, file *source.File, c *codec.Codec) (source.Input, error) {
+	if info := file.Info(); c.RandomAccess && (info.Size < 0 || info.Compression != source.Plain) {
 		if err := file.Spool(ctx); err != nil {
-			return encode.Input{}, err
+			return source.Input{}, err
 		}
 	}
 	return file.Input(), nil
@@ -42,16 +42,16 @@ func Describe(ctx context.Context, file *source.File) (*replaydv1.Replay, error)
 		return nil, err
 	}
 	info := file.Info()
-	codec, err := codecOf(info.Format)
+	c, err := codecOf(info.Format)
 	if err != nil {
 		return nil, err
 	}
-	in, err := input(ctx, file, codec)
+	in, err := input(ctx, file, c)
 	if err != nil {
 		return nil, err
 	}
 	r := describeInfo(&info)
-	return r, codec.Describe(ctx, in, r)
+	return r, c.Describe(ctx, in, r)
 }
 
 // describeEntry is what the index knows of a replay.

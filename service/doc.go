@@ -3,7 +3,7 @@
 //	catalog/    roots, names, listing
 //	source/     opening bytes: plain, compressed, growing
 //	watch/      when files and directories may have changed
-//	encode/     a format's events as protobuf wire bytes
+//	codec/      a format's events as protobuf wire bytes
 //	filter/     which events a stream delivers
 //	cursor/     where a stream goes on
 //	checkpoint/ states of decoders, to start from

@@ -77,6 +77,11 @@ func TestEnums(t *testing.T) {
 	if len(formats.to) != len(decoders.Formats()) || len(compressions.to) != len(source.Compressions()) {
 		t.Errorf("%d formats, %d compressions", len(formats.to), len(compressions.to))
 	}
+	for n, name := range replaydv1.ReplayView_name {
+		if has := views[replaydv1.ReplayView(n)] != nil; has != (n != 0) {
+			t.Errorf("%s is known: %v", name, has)
+		}
+	}
 	// Each codec is of the format that its events are of.
 	for _, c := range codecs {
 		want := "replayd." + c.Format.String() + ".v1.EventList"

@@ -3,11 +3,11 @@ package service
 import (
 	"google.golang.org/grpc"
 
-	"github.com/replayd/replayd/service/encode"
+	"github.com/replayd/replayd/service/codec"
 )
 
 // SetCodecs puts other codecs in place of the daemon's, until restore is called.
-func SetCodecs(c ...*encode.Codec) (restore func()) {
+func SetCodecs(c ...*codec.Codec) (restore func()) {
 	before := codecs
 	codecs = c
 	return func() { codecs = before }

@@ -1,15 +1,15 @@
 package service
 
 import (
-	"github.com/replayd/replayd/service/encode"
-	"github.com/replayd/replayd/service/encode/datafile"
-	"github.com/replayd/replayd/service/encode/dem"
-	"github.com/replayd/replayd/service/encode/sc2replay"
-	"github.com/replayd/replayd/service/encode/teehistorian"
+	"github.com/replayd/replayd/service/codec"
+	"github.com/replayd/replayd/service/codec/datafile"
+	"github.com/replayd/replayd/service/codec/dem"
+	"github.com/replayd/replayd/service/codec/sc2replay"
+	"github.com/replayd/replayd/service/codec/teehistorian"
 )
 
 // codecs holds the formats that are decoded.
-var codecs = []*encode.Codec{
+var codecs = []*codec.Codec{
 	&teehistorian.Codec,
 	&datafile.Codec,
 	&dem.Codec,
@@ -17,4 +17,4 @@ var codecs = []*encode.Codec{
 }
 
 // Codecs returns the formats that are decoded. The slice is not to be changed.
-func Codecs() []*encode.Codec { return codecs }
+func Codecs() []*codec.Codec { return codecs }

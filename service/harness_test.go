@@ -23,9 +23,9 @@ import (
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service"
 	"github.com/replayd/replayd/service/catalog"
-	"github.com/replayd/replayd/service/encode"
-	"github.com/replayd/replayd/service/encode/encodetest"
-	"github.com/replayd/replayd/service/encode/teehistorian"
+	"github.com/replayd/replayd/service/codec"
+	"github.com/replayd/replayd/service/codec/codectest"
+	"github.com/replayd/replayd/service/codec/teehistorian"
 	"github.com/replayd/replayd/service/source"
 	"github.com/replayd/replayd/service/streamtest"
 	"github.com/replayd/replayd/service/watch"
@@ -147,14 +147,14 @@ func offline(tb testing.TB, path string, req *replaydv1.StreamEventsRequest) str
 		tb.Fatal(err)
 	}
 	defer file.Close()
-	r, err := streamtest.Offline(codec(tb, file), file.Input(), req.GetInclude(), req.GetExclude())
+	r, err := streamtest.Offline(codecOfFile(tb, file), file.Input(), req.GetInclude(), req.GetExclude())
 	if err != nil {
 		tb.Fatalf("%s: %v", path, err)
 	}
 	return r
 }
 
-func codec(tb testing.TB, file *source.File) *encode.Codec {
+func codecOfFile(tb testing.TB, file *source.File) *codec.Codec {
 	tb.Helper()
 	for _, c := range service.Codecs() {
 		if c.Format == file.Info().Format {
@@ -168,7 +168,7 @@ func codec(tb testing.TB, file *source.File) *encode.Codec {
 // offlineBytes decodes the bytes of a teehistorian file.
 func offlineBytes(tb testing.TB, data []byte, req *replaydv1.StreamEventsRequest) streamtest.Replay {
 	tb.Helper()
-	in := encodetest.Input(data)
+	in := codectest.Input(data)
 	r, err := streamtest.Offline(&teehistorian.Codec, in, req.GetInclude(), req.GetExclude())
 	if err != nil {
 		tb.Fatal(err)

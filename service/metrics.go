@@ -1,16 +1,15 @@
 package service
 
 import (
-	"context"
+	"errors"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"google.golang.org/grpc"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/status"
 
+	"github.com/replayd/replayd/decoders"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
-	"github.com/replayd/replayd/service/access"
 	"github.com/replayd/replayd/service/admission"
-	"github.com/replayd/replayd/service/frame"
-	"github.com/replayd/replayd/service/stream"
 )
 
 // register makes the server's figures known to Prometheus. None of them names a replay: names are many.
@@ -20,10 +19,10 @@ func (s *Server) register(reg prometheus.Registerer) {
 			func() float64 { return float64(value()) })
 	}
 	reg.MustRegister(
-		s.sentBytes, s.sentResponses, s.unknown, s.left.bytes, s.faults.errors, s.faults.decoders, s.faults.received, s.faults.uploads,
+		s.sentBytes, s.sentResponses, s.unknown, s.left.bytes, s.failures.errors, s.failures.decoders, s.failures.received, s.failures.uploads,
 		gauge("streams", "Streams that run now.", func() int { return int(s.Admission.Taken(admission.Streams)) }),
-		gauge("feeds", "Live replays that are decoded for all who follow them.", s.live.count),
-		gauge("feed_lag_bytes", "Bytes of live replays that are there and not decoded yet: of that which has most.", s.live.behind),
+		gauge("feeds", "Live replays that are decoded for all who follow them.", s.feeds.count),
+		gauge("feed_lag_bytes", "Bytes of live replays that are there and not decoded yet: of that which has most.", s.feeds.behind),
 		gauge("index_files", "Files that the index knows.", func() int { return s.index.Figures().Files }),
 		gauge("index_identified", "Files of which the index knows what their beginning says.",
 			func() int { return s.index.Figures().Identified }),
@@ -51,9 +50,9 @@ func newUnknown() prometheus.Counter {
 	})
 }
 
-// described is told of each replay that is streamed. What its server can write and nobody here knows is worth a line in the
-// log, once for each name.
-func (s *Server) described(r *replaydv1.Replay) {
+// noteUnknown counts and logs the kinds of records that a replay's header announces and this version does not know, each name
+// once.
+func (s *Server) noteUnknown(r *replaydv1.Replay) {
 	names := r.GetTeehistorian().GetUnknownExtensions()
 	if len(names) == 0 {
 		return
@@ -76,30 +75,57 @@ const (
 	maxWarnings = 1000
 )
 
-// patiently sends, and tells how long that takes.
-func patiently[M any](ctx context.Context, send func(M) error) func(M) error {
-	w := writingOf(ctx)
-	return func(m M) error {
-		w.begin()
-		defer w.end()
-		return send(m)
+// failureMetrics count what goes wrong.
+type failureMetrics struct {
+	errors   *prometheus.CounterVec
+	decoders *prometheus.CounterVec
+	received prometheus.Counter
+	uploads  prometheus.Gauge
+}
+
+func newFailureMetrics() *failureMetrics {
+	return &failureMetrics{
+		errors: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Namespace: "replayd", Name: "errors_total", Help: "Calls that failed, by the reason that clients were told, or else by the code.",
+		}, []string{"reason"}),
+		decoders: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Namespace: "replayd", Name: "decoder_faults_total", Help: "Replays that could not be read to their end, by format and what was wrong with them.",
+		}, []string{"format", "fault"}),
+		received: prometheus.NewCounter(prometheus.CounterOpts{
+			Namespace: "replayd", Name: "received_bytes_total", Help: "Bytes of uploads.",
+		}),
+		uploads: prometheus.NewGauge(prometheus.GaugeOpts{
+			Namespace: "replayd", Name: "uploads", Help: "Uploads that run now.",
+		}),
 	}
 }
 
-// counted sends by a stream and counts what is sent.
-func (s *Server) counted(ss grpc.ServerStream) stream.Send {
-	send, use, w := sendMsg(ss), access.UseOf(ss.Context()), writingOf(ss.Context())
-	return func(f *frame.Frame) error {
-		n := f.Len() // sending consumes the frame
-		w.begin()
-		err := send(f)
-		w.end()
-		if err != nil {
-			return err
+// count counts a call's error by the status that was made of it.
+func (f *failureMetrics) count(err, sent error) {
+	if sent == nil {
+		return
+	}
+	s := status.Convert(sent)
+	reason := s.Code().String()
+	for _, d := range s.Details() {
+		if info, ok := d.(*errdetails.ErrorInfo); ok {
+			reason = info.GetReason()
 		}
-		s.sentBytes.Add(float64(n))
-		use.Sent(n)
-		s.sentResponses.Inc()
-		return nil
+	}
+	f.errors.WithLabelValues(reason).Inc()
+	decoding, ok := errors.AsType[*decoders.Error](err)
+	if !ok {
+		return
+	}
+	for _, kind := range []struct {
+		err  error
+		name string
+	}{
+		{decoders.ErrCorrupt, "corrupt"}, {decoders.ErrTruncated, "truncated"}, {decoders.ErrLimit, "limit"}, {decoders.ErrUnsupported, "unsupported"},
+	} {
+		if errors.Is(err, kind.err) {
+			f.decoders.WithLabelValues(decoding.Format.String(), kind.name).Inc()
+			return
+		}
 	}
 }

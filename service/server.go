@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -12,9 +11,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/replayd/replayd/decoders"
@@ -23,7 +19,7 @@ import (
 	"github.com/replayd/replayd/service/admission"
 	"github.com/replayd/replayd/service/catalog"
 	"github.com/replayd/replayd/service/checkpoint"
-	"github.com/replayd/replayd/service/encode"
+	"github.com/replayd/replayd/service/codec"
 	"github.com/replayd/replayd/service/index"
 	"github.com/replayd/replayd/service/stream"
 	"github.com/replayd/replayd/service/watch"
@@ -84,7 +80,7 @@ type Server struct {
 	drain       chan struct{} // closed when the server shuts down
 	late        chan struct{} // closed when it has to be down
 	handlers    sync.WaitGroup
-	live        *live
+	feeds       *feeds
 	index       *index.Index
 	left        *left
 	warned      sync.Map // names of unknown records that the log has
@@ -93,7 +89,7 @@ type Server struct {
 	maps        *maps
 
 	sentBytes, sentResponses, unknown prometheus.Counter
-	faults                            *faults
+	failures                          *failureMetrics
 }
 
 var _ replaydv1.ReplayServiceServer = (*Server)(nil)
@@ -121,12 +117,12 @@ func NewServer(c Config) (*Server, error) {
 	s := &Server{
 		Config: c, drain: make(chan struct{}), late: make(chan struct{}),
 		checkpoints: checkpoint.NewStore(c.CheckpointBytes),
-		sentBytes:   newSentBytes(), sentResponses: newSentResponses(), unknown: newUnknown(), faults: newFaults(),
+		sentBytes:   newSentBytes(), sentResponses: newSentResponses(), unknown: newUnknown(), failures: newFailureMetrics(),
 	}
 	if s.Log == nil {
 		s.Log = slog.New(slog.DiscardHandler)
 	}
-	s.live, s.left = newLive(s), newLeft(s)
+	s.feeds, s.left = newFeeds(s), newLeft(s)
 	var err error
 	if s.Gate == nil {
 		if s.Gate, err = access.NewGate(access.Options{Log: s.Log}); err != nil {
@@ -136,12 +132,12 @@ func NewServer(c Config) (*Server, error) {
 	s.index, err = index.Open(index.Config{
 		Files: c.Catalog, Watcher: c.Watcher, Log: s.Log, Describe: Describe, Path: c.IndexPath, Depth: c.IndexDepth,
 		Budget: c.SurveyBudget,
-		Codec: func(f decoders.Format) *encode.Codec {
-			codec, err := codecOf(f)
+		Codec: func(f decoders.Format) *codec.Codec {
+			known, err := codecOf(f)
 			if err != nil {
 				return nil
 			}
-			return codec
+			return known
 		},
 	})
 	if err != nil {
@@ -174,95 +170,10 @@ func (s *Server) abandon() {
 // Drain ends all streams, each with an end that says so, and refuses new ones. It must be called once at most.
 func (s *Server) Drain() { close(s.drain) }
 
-// ListReplays implements the API.
-func (s *Server) ListReplays(
-	ctx context.Context, req *replaydv1.ListReplaysRequest,
-) (*replaydv1.ListReplaysResponse, error) {
-	size, err := pageSize(req.GetPageSize())
-	if err != nil {
-		return nil, err
-	}
-	wanted, err := formatsOf(req.GetFormats())
-	if err != nil {
-		return nil, err
-	}
-	matching, err := filterOf(req.GetFilter())
-	if err != nil {
-		return nil, err
-	}
-	view := req.GetView()
-	if view == replaydv1.ReplayView_REPLAY_VIEW_UNSPECIFIED {
-		view = replaydv1.ReplayView_REPLAY_VIEW_BASIC
-	}
-	if view != replaydv1.ReplayView_REPLAY_VIEW_BASIC && size > maxViewPage {
-		return nil, badRequest("page_size", fmt.Sprintf("must be %d at most with this view", maxViewPage))
-	}
-	page, err := s.index.List(ctx, index.Query{
-		Scope: scopeOf(ctx), Dir: req.GetDirectory(), Formats: formatsSeen(ctx, wanted), Filter: matching,
-	}, req.GetPageToken(), size)
-	if err != nil {
-		return nil, s.fail(ctx, directoryError{err}, req.GetDirectory())
-	}
-	resp := &replaydv1.ListReplaysResponse{NextPageToken: page.Next}
-	for _, e := range page.Replays {
-		r, err := s.view(ctx, e, view)
-		if err != nil && (ctx.Err() != nil || status.Code(err) == codes.InvalidArgument) {
-			return nil, s.fail(ctx, err, e.Name)
-		}
-		resp.Replays = append(resp.Replays, r) // also one that is damaged, or was removed meanwhile
-	}
-	if req.GetFilter() != nil {
-		resp.Coverage = &replaydv1.SearchCoverage{TotalFiles: int64(page.Total), SearchedFiles: int64(page.Searched)}
-	}
-	return resp, nil
-}
-
-// GetReplay implements the API.
-func (s *Server) GetReplay(
-	ctx context.Context, req *replaydv1.GetReplayRequest,
-) (*replaydv1.GetReplayResponse, error) {
-	if err := checkName("replay", req.GetReplay()); err != nil {
-		return nil, err
-	}
-	e, err := s.index.Get(ctx, req.GetReplay(), scopeOf(ctx))
-	if err == nil {
-		err = seen(ctx, e.Name, e.Format)
-	}
-	if err != nil {
-		return nil, s.fail(ctx, err, req.GetReplay())
-	}
-	view := req.GetView()
-	if view == replaydv1.ReplayView_REPLAY_VIEW_UNSPECIFIED {
-		view = replaydv1.ReplayView_REPLAY_VIEW_FULL
-	}
-	replay, err := s.view(ctx, e, view)
-	if err == nil {
-		replay.MapReplay, err = s.maps.find(ctx, replay)
-	}
-	if err != nil {
-		return nil, s.fail(ctx, err, req.GetReplay())
-	}
-	return &replaydv1.GetReplayResponse{Replay: replay}, nil
-}
-
-// view is as much of a replay as a view asks for; with an error as much as is known all the same.
-func (s *Server) view(ctx context.Context, e *index.Entry, view replaydv1.ReplayView) (*replaydv1.Replay, error) {
-	r := s.describeEntry(e)
-	switch view {
-	case replaydv1.ReplayView_REPLAY_VIEW_BASIC:
-		return r, nil
-	case replaydv1.ReplayView_REPLAY_VIEW_FULL:
-		return r, s.addHeader(ctx, r)
-	case replaydv1.ReplayView_REPLAY_VIEW_PLAYERS:
-		return r, s.addPlayers(ctx, e, r)
-	}
-	return r, badRequest("view", "is unknown")
-}
-
 // complete adds to the description of a replay that is streamed what takes looking at other files. That these cannot be
 // read is no reason not to stream.
 func (s *Server) complete(ctx context.Context, r *replaydv1.Replay) error {
-	s.described(r)
+	s.noteUnknown(r)
 	name, err := s.maps.find(ctx, r)
 	if err != nil {
 		s.Log.WarnContext(ctx, "the map of a replay could not be looked for", "replay", r.GetName(), "error", err)
@@ -271,77 +182,19 @@ func (s *Server) complete(ctx context.Context, r *replaydv1.Replay) error {
 	return ctx.Err()
 }
 
-// addHeader adds what the file says of itself.
-func (s *Server) addHeader(ctx context.Context, r *replaydv1.Replay) error {
-	file, err := s.Catalog.Open(r.GetName())
-	if err != nil {
-		return err
-	}
-	defer func() { _ = file.Close() }()
-	described, err := Describe(ctx, file)
-	if err != nil {
-		return err
-	}
-	known := proto.CloneOf(r)
-	proto.Reset(r)
-	proto.Merge(r, described)
-	r.State = known.GetState()
-	if r.LastTick == nil {
-		r.LastTick = known.LastTick
-	}
-	if r.GetDuration() == nil {
-		r.Duration = known.GetDuration()
-	}
-	return nil
-}
-
-// addPlayers adds who is there, or was.
-func (s *Server) addPlayers(ctx context.Context, e *index.Entry, r *replaydv1.Replay) error {
-	codec, err := codecOf(e.Format)
-	if err != nil {
-		return err
-	}
-	if codec.Players == nil {
-		err := s.addHeader(ctx, r)
-		r.Header = nil
-		return err
-	}
-	if e = s.index.Refresh(ctx, e); e.Survey == nil {
-		return nil
-	}
-	roster := e.Survey.Roster
-	if before := s.rosterSeen(ctx, access.Of(ctx), e.Previous); before != nil {
-		roster, _ = codec.CarryRoster(roster, before)
-	}
-	r.Players, r.PlayersTick = codec.Players(roster), &e.Survey.LastTick
-	return nil
-}
-
 // CreateReplay implements the API. It is not there yet.
 func (s *Server) CreateReplay(
-	grpc.ClientStreamingServer[replaydv1.CreateReplayRequest, replaydv1.CreateReplayResponse],
+	in grpc.ClientStreamingServer[replaydv1.CreateReplayRequest, replaydv1.CreateReplayResponse],
 ) error {
-	return notImplemented("CreateReplay", "this server keeps no replays that clients send; DecodeReplay streams them")
+	return s.fail(in.Context(),
+		notImplemented("CreateReplay", "this server keeps no replays that clients send; DecodeReplay streams them"), "")
 }
 
 // DeleteReplay implements the API. It is not there yet.
 func (s *Server) DeleteReplay(
-	context.Context, *replaydv1.DeleteReplayRequest,
+	ctx context.Context, _ *replaydv1.DeleteReplayRequest,
 ) (*replaydv1.DeleteReplayResponse, error) {
-	return nil, notImplemented("DeleteReplay", "this server keeps no replays that clients send")
-}
-
-// StreamEvents implements the API.
-func (s *Server) StreamEvents(
-	req *replaydv1.StreamEventsRequest, out grpc.ServerStreamingServer[replaydv1.StreamEventsResponse],
-) error {
-	ctx := out.Context()
-	ctx, ticket, err := s.enter(ctx, streamCost)
-	if err != nil {
-		return s.fail(ctx, err, req.GetReplay())
-	}
-	defer ticket.Return()
-	return s.fail(ctx, s.Stream(ctx, req, s.counted(out)), req.GetReplay())
+	return nil, s.fail(ctx, notImplemented("DeleteReplay", "this server keeps no replays that clients send"), "")
 }
 
 // GetServerInfo implements the API.
@@ -374,7 +227,7 @@ func (s *Server) GetServerInfo(
 }
 
 // kindsOf describes the kinds of events of a format.
-func kindsOf(c *encode.Codec) (kinds []*replaydv1.KindInfo) {
+func kindsOf(c *codec.Codec) (kinds []*replaydv1.KindInfo) {
 	list := c.NewEventList().ProtoReflect().Descriptor().Fields()
 	for _, k := range c.Filters.Kinds[1:] {
 		info := &replaydv1.KindInfo{Name: k.Name, Columns: list.ByName(protoreflect.Name(k.Name+"_columns")) != nil}
@@ -386,11 +239,11 @@ func kindsOf(c *encode.Codec) (kinds []*replaydv1.KindInfo) {
 	return kinds
 }
 
-// fail turns an error into a status and logs what clients are not told.
+// fail turns the error of a call into its status, and logs and counts it. It is called once, by whoever answers the client.
 func (s *Server) fail(ctx context.Context, err error, replay string) error {
-	told := statusOf(err, replay, func(err error) string { return incident(ctx, s.Log, "call failed", err, replay) })
-	s.faults.count(err, told)
-	return told
+	sent := statusOf(err, replay, func(err error) string { return incident(ctx, s.Log, "call failed", err, replay) })
+	s.failures.count(err, sent)
+	return sent
 }
 
 // incident logs an unexpected error and returns the name under which the log has it.
@@ -403,7 +256,7 @@ func incident(ctx context.Context, log *slog.Logger, what string, err any, repla
 }
 
 // codecOf returns the codec of a format.
-func codecOf(f decoders.Format) (*encode.Codec, error) {
+func codecOf(f decoders.Format) (*codec.Codec, error) {
 	for _, c := range codecs {
 		if c.Format == f {
 			return c, nil

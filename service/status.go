@@ -28,10 +28,11 @@ import (
 // errorDomain is the domain of every ErrorInfo of this service.
 const errorDomain = "replayd.dev"
 
-// drainRetry is when a client should try again that met a server shutting down.
+// drainRetry is when a client should try again that met a server shutting down, or a full disk.
 const drainRetry = 2 * time.Second
 
-// fault is an error on its way to becoming a status.
+// fault is an error that knows what clients are told of it. It is the one error of this package that does; those of the
+// packages below become one in faultOf. Handlers return errors as they are, and fail converts them.
 type fault struct {
 	code    codes.Code
 	reason  replaydv1.ErrorReason
@@ -52,59 +53,99 @@ func shorten(s string) string {
 	return strings.ToValidUTF8(s[:maxMessage], "") + "..."
 }
 
-func (f *fault) status() error {
-	f.message = shorten(f.message)
+// Error implements error.
+func (f *fault) Error() string { return shorten(f.message) }
+
+// GRPCStatus returns the status that clients get. status.FromError finds it.
+func (f *fault) GRPCStatus() *status.Status {
 	info := &errdetails.ErrorInfo{
 		Reason:   strings.TrimPrefix(f.reason.String(), "ERROR_REASON_"),
 		Domain:   errorDomain,
 		Metadata: f.meta,
 	}
-	s, err := status.New(f.code, f.message).WithDetails(append([]protoadapt.MessageV1{info}, f.details...)...)
+	s := status.New(f.code, f.Error())
+	detailed, err := s.WithDetails(append([]protoadapt.MessageV1{info}, f.details...)...)
 	if err != nil { // a detail that cannot be marshalled; the code and the message are what matters
-		return status.Error(f.code, f.message)
+		return s
 	}
-	return s.Err()
+	return detailed
 }
 
-// badRequest is the status for a request of which a field is wrong.
-func badRequest(field, problem string) error {
+// badRequest returns the error of a request of which a field is wrong.
+func badRequest(field, problem string) *fault {
 	problem = shorten(problem)
-	f := fault{
+	return &fault{
 		code: codes.InvalidArgument, reason: replaydv1.ErrorReason_ERROR_REASON_BAD_REQUEST,
 		message: field + ": " + problem,
+		details: []protoadapt.MessageV1{&errdetails.BadRequest{
+			FieldViolations: []*errdetails.BadRequest_FieldViolation{{Field: field, Description: problem}},
+		}},
 	}
-	f.details = append(f.details, &errdetails.BadRequest{
-		FieldViolations: []*errdetails.BadRequest_FieldViolation{{Field: field, Description: problem}},
-	})
-	return f.status()
 }
 
-// notImplemented is the status for a field of a request that asks for what is not there yet.
-func notImplemented(field, problem string) error {
-	f := fault{
+// notImplemented returns the error of a request that asks, by a field, for what this server does not have.
+func notImplemented(field, problem string) *fault {
+	return &fault{
 		code: codes.Unimplemented, reason: replaydv1.ErrorReason_ERROR_REASON_NOT_IMPLEMENTED, message: field + ": " + problem,
 	}
-	return f.status()
 }
 
-// statusOf turns an error of the packages below into a status; replay is what the client asked for. Errors that have
-// none of the known causes are not told to the client: unexpected logs them and returns what to call the incident.
+// internal returns the error of an incident that the log has under that name.
+func internal(incident string) *fault {
+	return &fault{
+		code: codes.Internal, reason: replaydv1.ErrorReason_ERROR_REASON_INTERNAL,
+		message: fmt.Sprintf("internal error; incident %s in the server's log", incident),
+		meta:    map[string]string{"incident": incident},
+	}
+}
+
+// statusOf turns the error of a call into a status; replay is what the client asked for. The causes of errors of which none
+// is known are not sent to clients: unexpected logs them and returns the name of the incident.
 func statusOf(err error, replay string, unexpected func(error) string) error {
 	if err == nil {
 		return nil
 	}
+	if known, ok := errors.AsType[*fault](err); ok {
+		return known.GRPCStatus().Err()
+	}
+	if _, ok := errors.AsType[interface {
+		error
+		GRPCStatus() *status.Status
+	}](err); ok { // of another part of the daemon, or of gRPC itself
+		return err
+	}
+	if f := faultOf(err, replay); f != nil {
+		return f.GRPCStatus().Err()
+	}
+	for _, ended := range []error{context.Canceled, context.DeadlineExceeded} {
+		if errors.Is(err, ended) {
+			return status.FromContextError(ended).Err()
+		}
+	}
+	f := internal(unexpected(err))
+	if replay != "" {
+		f.meta["replay"] = shorten(replay)
+	}
+	return f.GRPCStatus().Err()
+}
+
+// faultOf returns what clients are told of an error of the packages below, nil for one whose cause is not known.
+func faultOf(err error, replay string) *fault {
 	if errors.Is(err, catalog.ErrOutside) || errors.Is(err, source.ErrIrregular) {
 		err = catalog.NotFound(replay) // what lies outside is nobody's business, nor that something does
 	}
-	f := fault{meta: map[string]string{}, message: err.Error()}
+	if field, ok := errors.AsType[*filter.FieldError](err); ok {
+		return badRequest(field.Field, field.Problem)
+	}
+	if field := fieldOf(err); field != "" {
+		return badRequest(field, err.Error())
+	}
+	f := &fault{meta: map[string]string{}, message: err.Error()}
 	if replay != "" {
 		f.meta["replay"] = shorten(replay)
 	}
 	if streamed, ok := errors.AsType[*stream.Error](err); ok && len(streamed.Cursor) > 0 {
 		f.details = append(f.details, protoadapt.MessageV1Of(&replaydv1.ResumeInfo{Cursor: streamed.Cursor}))
-	}
-	if field, ok := errors.AsType[*filter.FieldError](err); ok {
-		return badRequest(field.Field, field.Problem)
 	}
 	if decoding, ok := errors.AsType[*decoders.Error](err); ok {
 		f.meta["format"] = decoding.Format.String()
@@ -113,12 +154,6 @@ func statusOf(err error, replay string, unexpected func(error) string) error {
 			f.meta["tick"] = strconv.Itoa(int(decoding.Tick))
 		}
 	}
-	if _, isStatus := status.FromError(err); isStatus {
-		return err
-	}
-	if field := fieldOf(err); field != "" {
-		return badRequest(field, err.Error())
-	}
 	if refused, ok := errors.AsType[*admission.RefusedError](err); ok {
 		f.code, f.reason = codes.ResourceExhausted, replaydv1.ErrorReason_ERROR_REASON_LIMIT_EXCEEDED
 		if refused.Resource == admission.Streams {
@@ -126,35 +161,25 @@ func statusOf(err error, replay string, unexpected func(error) string) error {
 		}
 		f.message = refused.Error()
 		f.details = append(f.details, &errdetails.RetryInfo{RetryDelay: durationpb.New(refused.Retry)})
-		return f.status()
+		return f
 	}
 	if unrecognized(err) {
 		f.code, f.reason = codes.InvalidArgument, replaydv1.ErrorReason_ERROR_REASON_UNKNOWN_FORMAT
-		return f.status()
+		return f
 	}
 	for _, known := range causes {
 		if errors.Is(err, known.err) {
 			f.code, f.reason = known.code, known.reason
-			if f.reason == replaydv1.ErrorReason_ERROR_REASON_DRAINING || errors.Is(err, source.ErrFull) {
+			if known.retry {
 				f.details = append(f.details, &errdetails.RetryInfo{RetryDelay: durationpb.New(drainRetry)})
 			}
-			return f.status()
+			return f
 		}
 	}
-	switch {
-	case errors.Is(err, context.Canceled):
-		return status.FromContextError(context.Canceled).Err()
-	case errors.Is(err, context.DeadlineExceeded):
-		return status.FromContextError(context.DeadlineExceeded).Err()
-	}
-	incident := unexpected(err)
-	f.code, f.reason = codes.Internal, replaydv1.ErrorReason_ERROR_REASON_INTERNAL
-	f.message = fmt.Sprintf("internal error; incident %s in the server's log", incident)
-	f.meta["incident"] = incident
-	return f.status()
+	return nil
 }
 
-// fieldOf is the field of the request that an error is about, or empty.
+// fieldOf returns the field of the request that an error is about, or an empty string.
 func fieldOf(err error) string {
 	name := errors.Is(err, catalog.ErrName) || errors.Is(err, source.ErrDirectory)
 	_, ofDirectory := errors.AsType[directoryError](err)
@@ -188,7 +213,7 @@ func checkName(field, name string) error {
 	return nil
 }
 
-// unrecognized tells whether a file is of no format that is known.
+// unrecognized reports whether an error says that a file is of no known format.
 func unrecognized(err error) bool {
 	decoding, ok := errors.AsType[*decoders.Error](err)
 	return ok && decoding.Format == decoders.Unknown && errors.Is(err, decoders.ErrUnsupported)
@@ -199,25 +224,26 @@ var causes = []struct {
 	err    error
 	code   codes.Code
 	reason replaydv1.ErrorReason
+	retry  bool // tell the client when to try again
 }{
-	{catalog.ErrNotFound, codes.NotFound, replaydv1.ErrorReason_ERROR_REASON_REPLAY_NOT_FOUND},
-	{source.ErrIO, codes.Unavailable, replaydv1.ErrorReason_ERROR_REASON_IO},
-	{catalog.ErrDenied, codes.PermissionDenied, replaydv1.ErrorReason_ERROR_REASON_OUTSIDE_ROOT},
-	{cursor.ErrInvalid, codes.InvalidArgument, replaydv1.ErrorReason_ERROR_REASON_BAD_REQUEST},
-	{cursor.ErrVersion, codes.FailedPrecondition, replaydv1.ErrorReason_ERROR_REASON_CURSOR_MISMATCH},
-	{stream.ErrCursorReplay, codes.FailedPrecondition, replaydv1.ErrorReason_ERROR_REASON_CURSOR_MISMATCH},
-	{stream.ErrCursorChanged, codes.FailedPrecondition, replaydv1.ErrorReason_ERROR_REASON_CURSOR_MISMATCH},
-	{stream.ErrCursorRange, codes.OutOfRange, replaydv1.ErrorReason_ERROR_REASON_CURSOR_BEYOND_END},
-	{source.ErrShrunk, codes.Unavailable, replaydv1.ErrorReason_ERROR_REASON_IO},
-	{source.ErrRemoved, codes.NotFound, replaydv1.ErrorReason_ERROR_REASON_REPLAY_NOT_FOUND},
-	{source.ErrReplaced, codes.Unavailable, replaydv1.ErrorReason_ERROR_REASON_IO},
-	{index.ErrBehind, codes.ResourceExhausted, replaydv1.ErrorReason_ERROR_REASON_TOO_SLOW},
-	{stream.ErrTooSlow, codes.ResourceExhausted, replaydv1.ErrorReason_ERROR_REASON_TOO_SLOW},
-	{stream.ErrDraining, codes.Unavailable, replaydv1.ErrorReason_ERROR_REASON_DRAINING},
-	{source.ErrFull, codes.ResourceExhausted, replaydv1.ErrorReason_ERROR_REASON_LIMIT_EXCEEDED},
-	{errStalled, codes.DeadlineExceeded, replaydv1.ErrorReason_ERROR_REASON_TOO_SLOW},
-	{decoders.ErrUnsupported, codes.Unimplemented, replaydv1.ErrorReason_ERROR_REASON_UNSUPPORTED_VERSION},
-	{decoders.ErrLimit, codes.ResourceExhausted, replaydv1.ErrorReason_ERROR_REASON_LIMIT_EXCEEDED},
-	{decoders.ErrCorrupt, codes.DataLoss, replaydv1.ErrorReason_ERROR_REASON_CORRUPT},
-	{decoders.ErrTruncated, codes.DataLoss, replaydv1.ErrorReason_ERROR_REASON_TRUNCATED},
+	{catalog.ErrNotFound, codes.NotFound, replaydv1.ErrorReason_ERROR_REASON_REPLAY_NOT_FOUND, false},
+	{source.ErrIO, codes.Unavailable, replaydv1.ErrorReason_ERROR_REASON_IO, false},
+	{catalog.ErrDenied, codes.PermissionDenied, replaydv1.ErrorReason_ERROR_REASON_OUTSIDE_ROOT, false},
+	{cursor.ErrInvalid, codes.InvalidArgument, replaydv1.ErrorReason_ERROR_REASON_BAD_REQUEST, false},
+	{cursor.ErrVersion, codes.FailedPrecondition, replaydv1.ErrorReason_ERROR_REASON_CURSOR_MISMATCH, false},
+	{stream.ErrCursorReplay, codes.FailedPrecondition, replaydv1.ErrorReason_ERROR_REASON_CURSOR_MISMATCH, false},
+	{stream.ErrCursorChanged, codes.FailedPrecondition, replaydv1.ErrorReason_ERROR_REASON_CURSOR_MISMATCH, false},
+	{stream.ErrCursorRange, codes.OutOfRange, replaydv1.ErrorReason_ERROR_REASON_CURSOR_BEYOND_END, false},
+	{source.ErrShrunk, codes.Unavailable, replaydv1.ErrorReason_ERROR_REASON_IO, false},
+	{source.ErrRemoved, codes.NotFound, replaydv1.ErrorReason_ERROR_REASON_REPLAY_NOT_FOUND, false},
+	{source.ErrReplaced, codes.Unavailable, replaydv1.ErrorReason_ERROR_REASON_IO, false},
+	{index.ErrBehind, codes.ResourceExhausted, replaydv1.ErrorReason_ERROR_REASON_TOO_SLOW, false},
+	{stream.ErrTooSlow, codes.ResourceExhausted, replaydv1.ErrorReason_ERROR_REASON_TOO_SLOW, false},
+	{stream.ErrDraining, codes.Unavailable, replaydv1.ErrorReason_ERROR_REASON_DRAINING, true},
+	{source.ErrFull, codes.ResourceExhausted, replaydv1.ErrorReason_ERROR_REASON_LIMIT_EXCEEDED, true},
+	{errStalled, codes.DeadlineExceeded, replaydv1.ErrorReason_ERROR_REASON_TOO_SLOW, false},
+	{decoders.ErrUnsupported, codes.Unimplemented, replaydv1.ErrorReason_ERROR_REASON_UNSUPPORTED_VERSION, false},
+	{decoders.ErrLimit, codes.ResourceExhausted, replaydv1.ErrorReason_ERROR_REASON_LIMIT_EXCEEDED, false},
+	{decoders.ErrCorrupt, codes.DataLoss, replaydv1.ErrorReason_ERROR_REASON_CORRUPT, false},
+	{decoders.ErrTruncated, codes.DataLoss, replaydv1.ErrorReason_ERROR_REASON_TRUNCATED, false},
 }

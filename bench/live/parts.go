@@ -24,10 +24,11 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/replayd/replayd/proto/rawcodec"
 	teehistorianv1 "github.com/replayd/replayd/proto/replayd/teehistorian/v1"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
-	"github.com/replayd/replayd/service/frame"
 	"github.com/replayd/replayd/service/streamtest"
 	"github.com/replayd/replayd/testdata"
 )
@@ -201,7 +202,7 @@ func (a *arrivals) stream(ctx context.Context, s settings, ready func()) {
 	}
 	check(err)
 	for caughtUp := false; ; {
-		var raw frame.Raw
+		var raw rawcodec.Message
 		if err := stream.RecvMsg(&raw); err != nil {
 			if ctx.Err() == nil {
 				fmt.Fprintln(os.Stderr, "a stream ended:", err)
@@ -220,15 +221,23 @@ func (a *arrivals) stream(ctx context.Context, s settings, ready func()) {
 	}
 }
 
+// numberOf is the number of a message's field.
+func numberOf(m proto.Message, field protoreflect.Name) protowire.Number {
+	return m.ProtoReflect().Descriptor().Fields().ByName(field).Number()
+}
+
+// toLastDiff leads from a response to its last event.
+var toLastDiff = []protowire.Number{
+	numberOf(&replaydv1.StreamEventsResponse{}, "batch"),
+	numberOf(&replaydv1.EventBatch{}, "teehistorian"),
+	numberOf(&teehistorianv1.EventList{}, "events"),
+	numberOf(&teehistorianv1.Event{}, "player_diff"),
+}
+
 // lastX is the x of a response's last event, 0 where it has none. Followers share the machine with the daemon: to decode all
 // of what each of them gets would be what is measured.
 func lastX(message []byte) int32 {
-	for _, number := range []protowire.Number{
-		3, // StreamEventsResponse.batch
-		3, // EventBatch.teehistorian
-		1, // EventList.events
-		2, // Event.player_diff
-	} {
+	for _, number := range toLastDiff {
 		message = last(message, number)
 	}
 	var diff teehistorianv1.PlayerDiff

@@ -27,11 +27,11 @@ type Batch struct {
 	// First is the sequence number of the first event, Next that of the event behind the last one. They are equal where
 	// State is set.
 	First, Next uint64
-	// State says that the events tell the state at the place where the stream starts, and are not counted. Complete: they are
-	// the last ones that do.
+	// State says that the events describe the state at the place where the stream starts; they have no sequence numbers.
+	// Complete says that they are the last ones of that state.
 	State, Complete bool
-	// Cursor is where to go on behind this batch. Store it once the batch was dealt with, and nothing is lost and nothing
-	// comes twice, whatever happens to this program.
+	// Cursor resumes the stream behind this batch. Store it together with what became of the events: when the program is
+	// restarted there, no event is missing and none comes twice.
 	Cursor []byte
 
 	format  *format
@@ -72,7 +72,7 @@ func (b *Batch) Events() iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) { b.each(yield) }
 }
 
-// each is Events. It tells whether all events were taken.
+// each is Events. It reports whether all events were taken.
 func (b *Batch) each(yield func(Event, error) bool) bool {
 	if len(b.columns) > 0 {
 		return b.eachOfColumns(yield)
@@ -97,8 +97,8 @@ func (b *Batch) each(yield func(Event, error) bool) bool {
 	return true
 }
 
-// response takes a StreamEventsResponse apart. The batch is nil when it is no batch.
-func response(raw []byte) (*Batch, error) {
+// parseBatch parses the batch, or the part of a state, of a StreamEventsResponse. It returns nil for any other response.
+func parseBatch(raw []byte) (*Batch, error) {
 	b := &Batch{}
 	var inner []byte
 	for rest := raw; len(rest) > 0; {
@@ -169,12 +169,12 @@ func (b *Batch) state(inner, raw []byte) error {
 		}
 	}
 	if b.format == nil {
-		return nil // a part without events
+		return nil // a state without events
 	}
 	return b.index()
 }
 
-// index looks over the event list: how many rows there are, which columns and which strings.
+// index counts the rows of the event list and finds its columns and strings.
 func (b *Batch) index() error {
 	for list := b.list; len(list) > 0; {
 		if _, end := rowAt(list); end > 0 {
@@ -223,14 +223,15 @@ func (b *Batch) index() error {
 // rowTag is the tag of EventList.events.
 const rowTag = fieldEvents<<3 | byte(protowire.BytesType)
 
-// rowAt returns where the event is with which an event list begins. The end is 0 when it does not begin with one.
+// rowAt returns where the first event of an event list begins and ends. The end is 0 when the list does not begin with an
+// event.
 func rowAt(list []byte) (at, end int) {
 	if len(list) < 2 || list[0] != rowTag {
 		return 0, 0
 	}
 	size, at := uint64(list[1]), 2
 	if size >= 0x80 {
-		if size, at = long(list, 1); at < 0 {
+		if size, at = varintAt(list, 1); at < 0 {
 			return 0, 0
 		}
 	}
@@ -240,7 +241,7 @@ func rowAt(list []byte) (at, end int) {
 	return at, at + int(size)
 }
 
-// nextRow takes the next event off an event list, and passes over what is no event. The event is nil when there is none.
+// nextRow takes the next event off an event list and skips other fields. The event is nil when there is none.
 func nextRow(list []byte) (wire, rest []byte, ok bool) {
 	for len(list) > 0 {
 		if at, end := rowAt(list); end > 0 {

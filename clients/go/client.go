@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
+	"google.golang.org/protobuf/proto"
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
@@ -48,17 +49,17 @@ func WithTLS(config *tls.Config) Option {
 	}
 }
 
-// WithInsecure connects without TLS, also to other machines: everybody on the way can read and change what is sent, the
-// token included.
+// WithInsecure connects without TLS, also to other machines: everybody on the network path can read and change what is
+// sent, the token included.
 func WithInsecure() Option { return func(o *options) { o.tls, o.insecure = nil, true } }
 
 // WithToken sends a bearer token with each call; see the daemon's --token-file.
 func WithToken(token string) Option { return func(o *options) { o.token = token } }
 
-// WithRetry changes how streams that broke are taken up again.
+// WithRetry changes how streams that broke are resumed.
 func WithRetry(r Retry) Option { return func(o *options) { o.retry = r } }
 
-// WithDialOptions adds options of gRPC's own, behind this package's.
+// WithDialOptions adds options of gRPC, behind this package's.
 func WithDialOptions(more ...grpc.DialOption) Option {
 	return func(o *options) { o.grpc = append(o.grpc, more...) }
 }
@@ -74,11 +75,11 @@ const (
 	connectionWindow = 4 << 20
 )
 
-// Dial makes a client of the daemon at an address, "host:port" or any other target of gRPC. It does not wait for the
+// Dial returns a client of the daemon at an address, "host:port" or any other target of gRPC. It does not wait for the
 // connection: a daemon that cannot be reached is an error of the first call.
 //
 // Unless an option says otherwise it connects by TLS, except to addresses of this machine ("localhost:7171",
-// "127.0.0.1:7171", "unix:/run/replayd.sock"): there the daemon speaks plainly by default.
+// "127.0.0.1:7171", "unix:/run/replayd.sock"), where the daemon listens without TLS by default.
 func Dial(addr string, opts ...Option) (*Client, error) {
 	var o options
 	for _, opt := range opts {
@@ -112,7 +113,7 @@ func Dial(addr string, opts ...Option) (*Client, error) {
 	return &Client{conn: conn, service: replaydv1.NewReplayServiceClient(conn), retry: o.retry.withDefaults()}, nil
 }
 
-// isLocal tells whether an address is of this machine.
+// isLocal reports whether an address is of this machine.
 func isLocal(addr string) bool {
 	if strings.HasPrefix(addr, "unix:") || strings.HasPrefix(addr, "unix-abstract:") {
 		return true
@@ -137,17 +138,20 @@ func (b bearer) GetRequestMetadata(context.Context, ...string) (map[string]strin
 	return map[string]string{"authorization": "Bearer " + b.token}, nil
 }
 
-// RequireTransportSecurity implements [credentials.PerRPCCredentials]. Without TLS Dial was told so, or the daemon is on
+// RequireTransportSecurity implements [credentials.PerRPCCredentials]. It is false with [WithInsecure] and for a daemon on
 // this machine.
 func (b bearer) RequireTransportSecurity() bool { return b.secure }
 
 // Close closes the connection. Calls and streams that run end with an error.
 func (c *Client) Close() error { return c.conn.close() }
 
-// Service returns the generated client on the same connection, for what this package has no better way for.
+// Service returns the generated client on the same connection, for calls that this package has no method for.
 func (c *Client) Service() replaydv1.ReplayServiceClient { return c.service }
 
-// Info returns what the daemon is and can do: its version, formats with their kinds, limits, roots.
+// Conn returns the connection, for other services of the daemon, such as grpc.health.v1.Health.
+func (c *Client) Conn() grpc.ClientConnInterface { return c.conn }
+
+// Info describes the daemon: its version, formats with their kinds, limits, roots.
 func (c *Client) Info(ctx context.Context) (*replaydv1.GetServerInfoResponse, error) {
 	r, err := c.service.GetServerInfo(ctx, &replaydv1.GetServerInfoRequest{})
 	if err != nil {
@@ -165,12 +169,13 @@ func (c *Client) Replay(ctx context.Context, name string) (*replaydv1.Replay, er
 	return r.GetReplay(), nil
 }
 
-// Replays lists the replays that the request asks for, ordered by name, page after page. A nil request asks for all.
-// The iterator ends with the first error.
+// Replays lists the replays that the request selects, ordered by name, and fetches page after page. A nil request lists
+// all. The iterator ends with the first error.
 func (c *Client) Replays(ctx context.Context, req *replaydv1.ListReplaysRequest) iter.Seq2[*replaydv1.Replay, error] {
 	return func(yield func(*replaydv1.Replay, error) bool) {
-		page := &replaydv1.ListReplaysRequest{
-			PageSize: req.GetPageSize(), PageToken: req.GetPageToken(), Directory: req.GetDirectory(), Formats: req.GetFormats(),
+		page := &replaydv1.ListReplaysRequest{}
+		if req != nil {
+			page = proto.CloneOf(req)
 		}
 		for {
 			r, err := c.service.ListReplays(ctx, page)
@@ -190,19 +195,19 @@ func (c *Client) Replays(ctx context.Context, req *replaydv1.ListReplaysRequest)
 	}
 }
 
-// Change is what became of a replay.
+// Change is a change of a replay.
 type Change struct {
 	// Kind is what happened.
 	Kind replaydv1.ChangeKind
 	// Replay is the replay, without header and players; of one that was removed only its name.
 	Replay *replaydv1.Replay
-	// Initial says that this is no news, but part of the picture of what was there at first.
+	// Initial says that the replay was there when the watch began.
 	Initial bool
 }
 
-// Watch tells which replays are there, then what becomes of them, until ctx ends. A nil request watches all.
+// Watch streams the replays that are there, and then each change until ctx ends. A nil request watches all.
 //
-// When the connection breaks it ends with an error: a new Watch begins with a new picture.
+// A connection that breaks ends it with an error: a new Watch begins with the replays that are there then.
 func (c *Client) Watch(ctx context.Context, req *replaydv1.WatchReplaysRequest) iter.Seq2[Change, error] {
 	return func(yield func(Change, error) bool) {
 		ctx, cancel := context.WithCancelCause(ctx)

@@ -41,6 +41,23 @@ func TestReplays(t *testing.T) {
 	for range client.Replays(soon(t), nil) {
 		break
 	}
+	req := &replaydv1.ListReplaysRequest{
+		PageSize: 1, Formats: []replaydv1.Format{replaydv1.Format_FORMAT_TEEHISTORIAN},
+		Filter: &replaydv1.ReplayFilter{MapName: "no such map"},
+	}
+	for r, err := range client.Replays(soon(t), req) {
+		t.Errorf("a filter that matches nothing: %v, %v", r, err)
+	}
+	req.Filter, req.View = nil, replaydv1.ReplayView_REPLAY_VIEW_FULL
+	n := 0
+	for r, err := range client.Replays(soon(t), req) {
+		if n++; err != nil || r.GetTeehistorian() == nil {
+			t.Errorf("with headers: %v, %v", r, err)
+		}
+	}
+	if n < 6 || req.GetPageToken() != "" {
+		t.Errorf("%d replays; the request is now %v", n, req)
+	}
 	for _, err := range client.Replays(soon(t), &replaydv1.ListReplaysRequest{Directory: "nothing"}) {
 		if status.Code(err) != codes.NotFound {
 			t.Errorf("got %v", err)

@@ -14,7 +14,7 @@ import (
 // Columns holds a batch's events of one kind as arrays, one for each field. They come with ENCODING_COLUMNS; the format's
 // messages whose names end in "Columns" say which kinds have them and what the arrays are called.
 //
-// An array is decoded when it is asked for, so that those which are not wanted cost nothing. Columns never change.
+// An array is decoded when it is asked for; the others cost nothing. Columns never change.
 type Columns struct {
 	typ    *columnType
 	wire   []byte
@@ -131,10 +131,10 @@ func (c *Columns) mistyped(name string, f *columnField) error {
 	return fmt.Errorf("replayd: %s.%s is of type %v", c.typ.message.Descriptor().FullName(), name, f.kind)
 }
 
-// eightBytes has the bits set that tell of eight bytes whether a varint goes on behind them.
+// eightBytes has the bit of each of eight bytes that says whether the varint continues behind it.
 const eightBytes = 0x8080808080808080
 
-// appendVarints decodes n varints. Most are a single byte; where eight in a row are, they are taken together.
+// appendVarints decodes n varints. Most are a single byte; eight of those in a row are decoded together.
 func appendVarints[T int32 | uint32](dst []T, array []byte, n int) ([]T, error) {
 	from := len(dst)
 	dst = append(dst, make([]T, n)...)
@@ -164,7 +164,7 @@ func appendVarints[T int32 | uint32](dst []T, array []byte, n int) ([]T, error) 
 }
 
 func appendFixed[T any](dst []T, array []byte, n int, convert func(uint32) T) []T {
-	for i := range n { // newColumns has seen that they are there
+	for i := range n { // newColumns has checked the length
 		dst = append(dst, convert(binary.LittleEndian.Uint32(array[4*i:])))
 	}
 	return dst
@@ -198,8 +198,8 @@ type rowPart struct {
 
 const placeField = "place"
 
-// newColumnType finds for each array which field of an event it stands for: "at_tick" for Event's own, "place" for none,
-// and others for the field of the kind's message that is called so, those of nested messages joined by "_".
+// newColumnType finds the field of an event for each array: Event's own for "at_tick", none for "place", and for others the
+// field of that name in the kind's message; names of fields in nested messages are joined by "_".
 func newColumnType(event, columns protoreflect.MessageDescriptor) (*columnType, bool) {
 	t := &columnType{message: messageType(columns), place: -1}
 	var kind protoreflect.FieldDescriptor
@@ -277,7 +277,7 @@ func elementType(k protoreflect.Kind) (protowire.Type, bool) {
 	}
 }
 
-// newColumns takes a Columns message apart, and sees to it that all arrays are of the same length.
+// newColumns parses a Columns message and checks that all arrays are of the same length.
 func newColumns(t *columnType, wire []byte) (Columns, error) {
 	c := Columns{typ: t, wire: wire, arrays: make([][]byte, len(t.fields)), len: -1}
 	for b := wire; len(b) > 0; {
@@ -402,7 +402,7 @@ func (c *Columns) values() ([][]uint64, bool) {
 			default:
 				if values[i][j] = uint64(array[at]); values[i][j] < 0x80 {
 					at++
-				} else if values[i][j], at = long(array, at); at < 0 {
+				} else if values[i][j], at = varintAt(array, at); at < 0 {
 					return nil, false
 				}
 			}

@@ -8,14 +8,14 @@ import (
 	"google.golang.org/grpc"
 )
 
-// connection is a gRPC connection that can be left for a new one: gRPC itself keeps to a connection on which nothing
-// comes any more, until the keepalive finds out.
+// connection is a gRPC connection that can be replaced by a new one: gRPC itself keeps a connection on which nothing comes
+// any more until the keepalive fails.
 type connection struct {
 	dial func() (*grpc.ClientConn, error)
 
 	mu  sync.Mutex
 	now *grpc.ClientConn
-	// old holds connections that were left. Other calls may still run on them; without any they fall asleep.
+	// old holds connections that were replaced. Other calls may still run on them; without any they become idle.
 	old    []*grpc.ClientConn
 	closed bool
 }
@@ -40,7 +40,7 @@ func (c *connection) NewStream(
 	return c.current().NewStream(ctx, desc, method, opts...)
 }
 
-// leave makes later calls use another connection than that one.
+// leave replaces a connection that is silent: later calls use a new one.
 func (c *connection) leave(silent *grpc.ClientConn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

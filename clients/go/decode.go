@@ -9,25 +9,26 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/replayd/replayd/proto/rawcodec"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
-	"github.com/replayd/replayd/service/frame"
 )
 
 // uploadPart is how much is sent at once.
 const uploadPart = 64 << 10
 
-// Decode streams the events of a replay that the daemon does not have: it sends what r holds, compressed or not, while
-// events come back. The request may be nil; its replay is a name for use in error messages, and it cannot follow.
+// Decode streams the events of a replay that the daemon does not have: it uploads what r holds, compressed or not, and
+// receives the events at the same time. The request may be nil; its replay is a name for error messages, and it cannot
+// follow.
 //
-// r is read as fast as the events are taken, and no faster. The loop over the stream waits for the last Read before it
-// ends, so that r is the caller's again then; a Read that may block for ever should be ended together with ctx. An
-// upload is not resumed: what breaks the connection ends the stream.
+// r is read no faster than the events are taken. The loop over the stream waits for the last Read before it ends, so that
+// the caller may use r then; a Read that may block for ever should end with ctx. An upload is not resumed: what breaks the
+// connection ends the stream.
 func (c *Client) Decode(ctx context.Context, r io.Reader, req *replaydv1.StreamEventsRequest) *Stream {
 	var sending sync.WaitGroup
 	s := &Stream{ctx: ctx, req: clone(req), retry: Retry{Never: true}, done: sending.Wait}
 	s.open = func(ctx context.Context, cancel context.CancelCauseFunc) (grpc.ClientStream, error) {
 		call, err := c.conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true},
-			replaydv1.ReplayService_DecodeReplay_FullMethodName, grpc.ForceCodecV2(frame.Codec()))
+			replaydv1.ReplayService_DecodeReplay_FullMethodName, grpc.ForceCodecV2(rawcodec.New()))
 		if err != nil {
 			return nil, err
 		}
@@ -45,7 +46,7 @@ func (c *Client) Decode(ctx context.Context, r io.Reader, req *replaydv1.StreamE
 	return s
 }
 
-// upload sends what r holds. It returns the reader's error; those of the call come to whoever receives.
+// upload sends what r holds. It returns the reader's error; RecvMsg returns those of the call.
 func upload(call grpc.ClientStream, r io.Reader) error {
 	for call.Context().Err() == nil {
 		part := make([]byte, uploadPart) // gRPC may look at it later
@@ -61,10 +62,10 @@ func upload(call grpc.ClientStream, r io.Reader) error {
 			return err
 		}
 	}
-	return nil //nolint:nilerr // nobody wants more of the reader, whatever it has
+	return nil //nolint:nilerr // the call is over, so an error of the reader does not matter
 }
 
-// ignoreEOF leaves it to RecvMsg to say why a call is over already.
+// ignoreEOF drops io.EOF, by which gRPC says that RecvMsg returns the reason.
 func ignoreEOF(err error) error {
 	if errors.Is(err, io.EOF) {
 		return nil

@@ -16,8 +16,8 @@
 //
 // # Requests
 //
-// What to stream is said by the generated replaydv1.StreamEventsRequest: which replay, where to start, whether to
-// follow it while it grows, which events. Its comments, and docs/guarantees.md, say what is promised.
+// The generated replaydv1.StreamEventsRequest says which replay to stream, where to start, whether to follow the replay
+// while it grows, and which events to send. Its comments and docs/guarantees.md say what is promised.
 //
 // # Events
 //
@@ -30,17 +30,17 @@
 //		...
 //	}
 //
-// It is unmarshalled when it is asked for, so look at Kind first where only some events matter, or better let the
-// daemon filter. [Event.Unmarshal] uses a message again, without allocating. Events of Source 2 demos name classes and
-// fields by numbers: [Event.StringAt] is the name.
+// Each call unmarshals it, so look at Kind first where only some events matter, or better let the daemon filter.
+// [Event.Unmarshal] uses a message again, without allocating. Events of Source 2 demos name classes and fields by numbers:
+// [Event.StringAt] returns the name.
 //
 // # Batches and columns
 //
-// Events come in batches. [Client.Batches] hands these out, with the cursor behind each: store it with what became of
-// the events, and the program goes on exactly there when it is started again.
+// Events come in batches. [Client.Batches] yields these, with the cursor behind each: store it with what became of the
+// events, and a program that is restarted resumes exactly there.
 //
-// Who wants numbers by the million asks for ENCODING_COLUMNS: frequent and uniform kinds then come as arrays, one for
-// each field, and [Columns] decodes those that are wanted:
+// For programs that compute, request ENCODING_COLUMNS: frequent and uniform kinds then come as arrays, one for each field,
+// and [Columns] decodes those that are asked for:
 //
 //	for batch, err := range client.Batches(ctx, req) {
 //		...
@@ -50,19 +50,19 @@
 //		}
 //	}
 //
-// [Batch.Events] still gives all events one by one, in their order.
+// [Batch.Events] still yields all events one by one, in their order.
 //
-// # Trouble
+// # Errors
 //
-// A stream that has begun goes on by itself, behind the last event, when the daemon is restarted, when the connection
-// breaks, and when nothing was heard for three heartbeats; [Retry] says how. What trying again would not cure ends the
-// loop with an [*Error]. Events before a damaged place have been handed out by then.
+// A stream that has begun is resumed behind the last event when the daemon restarts, when the connection breaks, and when
+// nothing came for three heartbeats; [Retry] says how. Any other error ends the loop with an [*Error]. All events before a
+// damaged place were yielded by then.
 //
-// [Client.Stream] gives the same events, and says what else is known: what is streamed, gaps, states, how it ended.
-// [Stream.Responses] hands out all that the daemon says.
+// [Client.Stream] yields the same events, and knows more: which replay is streamed, gaps, states, how the stream ended.
+// [Stream.Responses] yields all responses of the daemon.
 //
 // # Ownership and concurrency
 //
-// A [Client] is safe for concurrent use, a [Stream] belongs to the goroutine that loops over it. Batches and Events
-// never change and may be kept and shared; an Event keeps its whole batch alive, some 10 KiB.
+// A [Client] is safe for concurrent use; a [Stream] belongs to the goroutine that loops over it. Batches and Events never
+// change and may be kept and shared; an Event keeps its whole batch in memory, some 10 KiB.
 package replayd

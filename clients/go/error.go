@@ -13,11 +13,11 @@ import (
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
 
-// Error is why a call failed, as the daemon or the connection said it.
+// Error is why a call failed, as the daemon or gRPC reported it.
 type Error struct {
 	// Code is the gRPC status code.
 	Code codes.Code
-	// Reason says more exactly what is wrong. It is unspecified when the daemon did not say it itself: when it could not be
+	// Reason says more exactly what is wrong. It is unspecified when the error is not the daemon's: when it could not be
 	// reached, or the connection broke.
 	Reason replaydv1.ErrorReason
 	// Message is for people.
@@ -26,11 +26,11 @@ type Error struct {
 	Metadata map[string]string
 	// Fields are the fields of the request that are wrong, as the daemon names them.
 	Fields []Field
-	// Cursor is behind the last event that a stream delivered which failed. It is nil where nothing was delivered.
+	// Cursor is behind the last event of a stream that failed. It is nil when no event was sent.
 	Cursor []byte
 
 	after  time.Duration // how long the daemon asks to wait before the next try
-	silent bool          // the connection is to be left
+	silent bool          // nothing came: the connection is taken for dead
 	err    error
 }
 
@@ -54,8 +54,8 @@ func (e *Error) Error() string {
 // Unwrap returns gRPC's error, or that of the context or the reader that made the call fail.
 func (e *Error) Unwrap() error { return e.err }
 
-// Is makes an error match context.Canceled or context.DeadlineExceeded by its code: the daemon learns the deadline with the
-// call, and may be the first to say that it has passed.
+// Is makes an error match context.Canceled or context.DeadlineExceeded by its code: the daemon knows the deadline of the
+// call, and may be the first to report that it has passed.
 func (e *Error) Is(target error) bool {
 	switch target {
 	case context.Canceled:
@@ -74,16 +74,16 @@ func (e *Error) GRPCStatus() *status.Status {
 	return status.New(e.Code, e.Message)
 }
 
-// ReasonOf returns the reason of an error of this package, and ERROR_REASON_UNSPECIFIED for any other.
+// ReasonOf returns the reason of an error that this package or gRPC returned, and ERROR_REASON_UNSPECIFIED for any other.
 func ReasonOf(err error) replaydv1.ErrorReason {
-	if e, ok := errors.AsType[*Error](err); ok {
-		return e.Reason
+	if _, ok := status.FromError(err); !ok {
+		return replaydv1.ErrorReason_ERROR_REASON_UNSPECIFIED
 	}
-	return replaydv1.ErrorReason_ERROR_REASON_UNSPECIFIED
+	return explain(err).Reason
 }
 
-// ErrSequence says that the daemon's count of events is not this client's: that events were lost, or came twice. It
-// points to a defect.
+// ErrSequence says that events are missing or came twice: the daemon's sequence numbers are not those that the client
+// expects. It points to a defect.
 var ErrSequence = errors.New("replayd: events are not in sequence")
 
 const (
@@ -93,7 +93,7 @@ const (
 
 func reasonName(r replaydv1.ErrorReason) string { return r.String()[len(reasonPrefix):] }
 
-// explain makes an Error of what gRPC returned.
+// explain returns the Error for an error that gRPC returned.
 func explain(err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e

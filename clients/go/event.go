@@ -10,13 +10,13 @@ import (
 
 // Event is one thing that happened.
 //
-// What all events have is in its fields. The rest stays as it came until it is asked for: skipping an event costs some
-// ten nanoseconds. An Event may be kept and used by several goroutines; it keeps the bytes of its [Batch] alive.
+// Its fields hold what all events have. The rest is unmarshalled when it is asked for: skipping an event costs some ten
+// nanoseconds. An Event may be kept and used by several goroutines; it keeps the bytes of its [Batch] in memory.
 type Event struct { //nolint:recvcheck // parse fills it in; for everybody else it is a value
-	// Sequence is the event's number in its stream, from 0, counted after filtering. It goes on when a stream is resumed.
+	// Sequence is the event's number in its stream, from 0, counted after filtering. A resumed stream continues the count.
 	Sequence uint64
-	// State says that the event did not happen then, but tells the state at the place where the stream starts. It has no
-	// sequence number.
+	// State says that the event did not happen at its tick, but describes the state at the place where the stream starts. It
+	// has no sequence number.
 	State bool
 	// Tick is when it happened, by the replay's clock. 0 for formats without one.
 	Tick int32
@@ -38,7 +38,7 @@ func (e *Event) parse(wire []byte) bool {
 	i, tick := 0, uint64(0)
 	if len(wire) > 1 && wire[0] == f.tickTag {
 		if tick, i = uint64(wire[1]), 2; tick >= 0x80 {
-			if tick, i = long(wire, 1); i < 0 {
+			if tick, i = varintAt(wire, 1); i < 0 {
 				return false
 			}
 		}
@@ -46,7 +46,7 @@ func (e *Event) parse(wire []byte) bool {
 	if i+1 < len(wire) && wire[i]&(0x80|7) == byte(protowire.BytesType) {
 		size, at := uint64(wire[i+1]), i+2
 		if size >= 0x80 {
-			if size, at = long(wire, i+1); at < 0 {
+			if size, at = varintAt(wire, i+1); at < 0 {
 				return false
 			}
 		}
@@ -126,8 +126,8 @@ func (e Event) Message() proto.Message {
 	return m
 }
 
-// StringAt returns the string that a field stands for that is marked string_index in the .proto: strings that repeat,
-// such as the names of entities' classes and fields, travel once a batch. It is empty when there is no such string.
+// StringAt returns the string for the value of a field that is marked string_index in the .proto: strings that repeat, such
+// as the names of entities' classes and fields, are sent once a batch. It is empty when there is no such string.
 func (e Event) StringAt(index uint32) string {
 	if e.batch == nil || uint64(index) >= uint64(len(e.batch.strings)) {
 		return ""

@@ -8,11 +8,11 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
 
+	"github.com/replayd/replayd/proto/eventjson"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
-	"github.com/replayd/replayd/service/eventjson"
 )
 
-// format is what the .proto says of a format's events, prepared for reading them without unmarshalling. It never changes.
+// format describes a format's events, as the .proto does, for reading them without unmarshalling. It never changes.
 type format struct {
 	name    string // of the field of EventBatch
 	list    protoreflect.MessageType
@@ -109,7 +109,7 @@ func newFormat(list protoreflect.FieldDescriptor) (*format, bool) {
 	return f, true
 }
 
-// messageType is the generated type of a message. The formats' packages are imported by that of the service.
+// messageType returns the generated type of a message. The package of the service imports those of the formats.
 func messageType(d protoreflect.MessageDescriptor) protoreflect.MessageType {
 	t, err := protoregistry.GlobalTypes.FindMessageByName(d.FullName())
 	if err != nil {

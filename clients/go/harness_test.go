@@ -1,27 +1,20 @@
 package replayd_test
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
-	"log/slog"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 
 	replayd "github.com/replayd/replayd/clients/go"
+	"github.com/replayd/replayd/internal/daemontest"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
-	"github.com/replayd/replayd/service"
-	"github.com/replayd/replayd/service/catalog"
-	"github.com/replayd/replayd/service/watch"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(withDaemon{m}) }
@@ -34,114 +27,51 @@ type withDaemon struct{ *testing.M }
 
 // Run implements goleak.TestingM.
 func (m withDaemon) Run() int {
-	d := &daemon{dir: samples}
-	if err := d.listen(); err != nil {
+	d := daemontest.New(root, samples)
+	if err := d.Start(); err != nil {
 		_, _ = fmt.Fprintln(os.Stderr, "no daemon for the examples:", err)
 		return 1
 	}
-	defer func() { d.kill() }()
-	exampleAddr = d.addr
+	defer func() { _ = d.Kill() }()
+	exampleAddr = d.Addr
 	return m.M.Run()
 }
 
 // The root of the tests' daemons.
 const root = "root"
 
-// daemon is a real daemon in this process, on an address of its own, that can be stopped and started again there.
+// daemon is a daemon in this process whose errors fail the test.
 type daemon struct {
 	tb   testing.TB
 	addr string
-	dir  string
-
-	stop func() // drains it
-	kill func() // ends it without a word to anybody: connections are cut before it notices
+	real *daemontest.Daemon
 }
 
 // serve starts a daemon on a directory.
 func serve(tb testing.TB, dir string) *daemon {
 	tb.Helper()
-	d := &daemon{tb: tb, dir: dir}
+	d := &daemon{tb: tb, real: daemontest.New(root, dir)}
 	d.start()
 	if tb.Failed() {
 		tb.FailNow()
 	}
-	tb.Cleanup(func() { d.kill() })
+	tb.Cleanup(d.kill)
+	d.addr = d.real.Addr
 	return d
 }
 
 // start starts the daemon, again at the address that it had.
-func (d *daemon) start() {
-	if err := d.listen(); err != nil {
+func (d *daemon) start() { d.check(d.real.Start()) }
+
+// stop drains the daemon.
+func (d *daemon) stop() { d.check(d.real.Stop()) }
+
+// kill ends the daemon with its connections reset first.
+func (d *daemon) kill() { d.check(d.real.Kill()) }
+
+func (d *daemon) check(err error) {
+	if err != nil {
 		d.tb.Error(err)
-	}
-}
-
-func (d *daemon) listen() error {
-	cat, err := catalog.New([]catalog.Root{{Alias: root, Dir: d.dir}}, catalog.Options{})
-	if err != nil {
-		return err
-	}
-	watcher, err := watch.New(watch.Options{Interval: 100 * time.Millisecond})
-	if err != nil {
-		return err
-	}
-	inner, err := net.Listen("tcp", cmp.Or(d.addr, "127.0.0.1:0"))
-	if err != nil {
-		return errors.Join(err, watcher.Close())
-	}
-	d.addr = inner.Addr().String()
-	listener := &cuttable{Listener: inner}
-	server, err := service.NewServer(service.Config{
-		Catalog: cat, Watcher: watcher, Version: "test", Log: slog.New(slog.DiscardHandler),
-	})
-	if err != nil {
-		return errors.Join(err, watcher.Close())
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	served := make(chan error, 1)
-	go func() { served <- service.NewDaemon(server, nil).Serve(ctx, listener, nil, nil, 5*time.Second) }()
-	d.stop = sync.OnceFunc(func() {
-		cancel()
-		if err := <-served; err != nil && !errors.Is(err, net.ErrClosed) {
-			d.tb.Error(err)
-		}
-		_ = watcher.Close()
-	})
-	stop := d.stop
-	d.kill = sync.OnceFunc(func() {
-		listener.cut()
-		stop()
-	})
-	return nil
-}
-
-// cuttable is a listener whose connections can be cut all at once.
-type cuttable struct {
-	net.Listener
-
-	mu    sync.Mutex
-	conns []*net.TCPConn
-}
-
-// Accept implements net.Listener.
-func (l *cuttable) Accept() (net.Conn, error) {
-	conn, err := l.Listener.Accept()
-	if tcp, ok := conn.(*net.TCPConn); ok {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.conns = append(l.conns, tcp)
-	}
-	return conn, err
-}
-
-// cut resets all connections and takes no more.
-func (l *cuttable) cut() {
-	_ = l.Close()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, c := range l.conns {
-		_ = c.SetLinger(0)
-		_ = c.Close()
 	}
 }
 

@@ -10,17 +10,25 @@ import (
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
 
-// Retry says how a stream that broke is taken up again. The zero value of each field means its default.
+// Retry says how a stream that broke is resumed. The zero value of each field means its default.
 type Retry struct {
-	// Initial is how long to wait before the first try. It doubles with each try; up to half of it is left out at random,
-	// so that the clients of a daemon do not all come back at once. Default 100 ms.
+	// Initial is the wait before the first try. It doubles with each try; up to half of it is left out at random, so that
+	// the clients of a daemon do not all come back at once. Default 100 ms.
 	Initial time.Duration
-	// Max is how long to wait between two tries at most. Default 5 s.
+	// Max is the longest wait between two tries. Default 5 s.
 	Max time.Duration
-	// GiveUpAfter is how long to try without any success; then the stream ends with the last error. Default 10 min.
+	// GiveUpAfter is how long to try without success; then the stream ends with the last error. Default 10 min. A negative
+	// value means for ever.
 	GiveUpAfter time.Duration
-	// Never turns it off: whatever breaks a stream ends it.
+	// Never turns resuming off: whatever breaks a stream ends it.
 	Never bool
+
+	// OnBreak, if not nil, is called when a stream broke that would be resumed, and after each try that failed, before the
+	// wait. The stream ends with the error when it returns false. It is called by the goroutine that loops over the stream.
+	OnBreak func(s *Stream, err *Error) (resume bool)
+	// OnResume, if not nil, is called when the daemon has accepted to resume a stream that broke, before its next response
+	// is handed out.
+	OnResume func(s *Stream)
 }
 
 func (r Retry) withDefaults() Retry {
@@ -30,7 +38,7 @@ func (r Retry) withDefaults() Retry {
 	if r.Max <= 0 {
 		r.Max = 5 * time.Second
 	}
-	if r.GiveUpAfter <= 0 {
+	if r.GiveUpAfter == 0 {
 		r.GiveUpAfter = 10 * time.Minute
 	}
 	return r
@@ -45,15 +53,15 @@ func (r Retry) delay(failures int) time.Duration {
 	return d - rand.N(d/2+1) //nolint:gosec // it only has to spread
 }
 
-// Transient tells whether an error of a call to a daemon, as this package or gRPC returned it, may be cured by trying again.
-// An error that is no gRPC status is not: it did not come from the call.
+// Transient reports whether a call to a daemon that failed may succeed when it is tried again. The error is one that this
+// package or gRPC returned; any other is not transient.
 func Transient(err error) bool {
 	_, ok := status.FromError(err)
 	return ok && explain(err).transient()
 }
 
-// transient tells whether trying again may cure it: a connection that broke, a daemon that is restarting or has no room.
-// What the daemon refuses for a reason of the request or of the replay stays refused.
+// transient reports whether trying again may help: the connection broke, or the daemon is restarting or has no room. What
+// the daemon refuses because of the request or the replay stays refused.
 func (e *Error) transient() bool {
 	switch e.Reason {
 	case replaydv1.ErrorReason_ERROR_REASON_UNSPECIFIED:
@@ -62,7 +70,7 @@ func (e *Error) transient() bool {
 	default:
 		return e.Code == codes.Unavailable
 	}
-	switch e.Code { // what a connection that was cut looks like, depending on where
+	switch e.Code { // the codes of a connection that was cut, depending on where
 	case codes.Unavailable, codes.Aborted, codes.Canceled, codes.Internal, codes.Unknown:
 		return true
 	default:

@@ -12,35 +12,34 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/replayd/replayd/proto/rawcodec"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
-	"github.com/replayd/replayd/service/frame"
 )
 
 // Events streams the events of a replay, one by one. The iterator ends behind the last event, or with the first error;
-// leaving the loop ends the stream. A connection that breaks is no error: see [Stream].
+// leaving the loop ends the stream. A stream whose connection breaks is resumed: see [Stream].
 func (c *Client) Events(ctx context.Context, req *replaydv1.StreamEventsRequest) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) { c.Stream(ctx, req).events(yield) }
 }
 
-// Batches streams the events of a replay, batch by batch: with their cursors, and as columns where the request asks for
-// them.
+// Batches streams the events of a replay, batch by batch: with their cursors, and as columns if the request says so.
 func (c *Client) Batches(ctx context.Context, req *replaydv1.StreamEventsRequest) iter.Seq2[*Batch, error] {
 	return func(yield func(*Batch, error) bool) { c.Stream(ctx, req).batches(yield) }
 }
 
-// Stream is the events of one replay, over as many connections as it takes, with what is known of them.
+// Stream is the stream of one replay, over as many connections as it takes.
 //
-// It is for one loop, over Events, Batches or Responses. Nothing is sent before. Its other methods are for the goroutine
-// of that loop, inside it and behind it.
+// It is for one loop, over Events, Batches or Responses, which starts the call. Its other methods are for the goroutine of
+// that loop, inside and after it.
 //
-// A stream that has begun goes on by itself behind the last event when the daemon restarts or the connection breaks, as
-// [Retry] says: nothing is lost, nothing comes twice. A stream that cannot even begin ends with the error at once,
-// unless it is to follow, and so does one with an error that trying again would not cure.
+// A stream that has begun is resumed behind the last event when the daemon restarts or the connection breaks, as [Retry]
+// says: no event is missing, and none comes twice. A stream that cannot begin ends with the error at once, unless it
+// follows; so does a stream with an error that is not [Transient].
 type Stream struct {
 	ctx   context.Context //nolint:containedctx // an iterator has no other place for it
 	req   *replaydv1.StreamEventsRequest
 	open  func(context.Context, context.CancelCauseFunc) (grpc.ClientStream, error)
-	heal  func(*Error) // does to the connection what the next try needs
+	heal  func(*Error) // prepares the connection for the next try
 	done  func()       // releases what open started; may be nil
 	retry Retry
 
@@ -48,12 +47,13 @@ type Stream struct {
 	expected   uint64 // sequence number of the next event
 	failures   int
 	failing    time.Time // since when
+	broken     bool      // OnBreak was called, and OnResume was not yet
 	cursor     []byte
 	start      *replaydv1.StreamStart
 	replay     *replaydv1.Replay
 	end        *replaydv1.StreamEnd
 	state      replaydv1.FollowState
-	told       bool // the state at the place where the stream is has been handed out
+	stateDone  bool // the state at the place where the stream is was handed out
 	missed     uint64
 	reconnects int
 }
@@ -66,12 +66,12 @@ func (c *Client) Stream(ctx context.Context, req *replaydv1.StreamEventsRequest)
 		if e.silent {
 			c.conn.leave(conn)
 		}
-		c.conn.current().ResetConnectBackoff() // how long to wait is for Retry to say
+		c.conn.current().ResetConnectBackoff() // Retry decides how long to wait
 	}
 	s.open = func(ctx context.Context, _ context.CancelCauseFunc) (grpc.ClientStream, error) {
 		conn = c.conn.current()
 		call, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true},
-			replaydv1.ReplayService_StreamEvents_FullMethodName, grpc.ForceCodecV2(frame.Codec()))
+			replaydv1.ReplayService_StreamEvents_FullMethodName, grpc.ForceCodecV2(rawcodec.New()))
 		if err != nil {
 			return nil, err
 		}
@@ -90,37 +90,60 @@ func clone(req *replaydv1.StreamEventsRequest) *replaydv1.StreamEventsRequest {
 	return proto.CloneOf(req)
 }
 
-// Start returns what is streamed, from where; nil before the first item came.
+// Start returns what is streamed, and from where. It is nil before the first item.
 func (s *Stream) Start() *replaydv1.StreamStart { return s.start }
 
-// Replay returns the replay that is streamed at present, with its header: with follow_successors, one after the other.
+// Replay returns the replay that is streamed now, with its header; with follow_successors it changes. It is nil before the
+// first item.
 func (s *Stream) Replay() *replaydv1.Replay { return s.replay }
 
-// State returns how a stream that follows stands to the live replay.
+// State returns the state of a stream that follows: whether it has reached the end of the live replay.
 func (s *Stream) State() replaydv1.FollowState { return s.state }
 
-// End returns how the stream ended: nil before it has, and when it ended with an error.
+// End returns how the stream ended. It is nil before that, and when the stream ended with an error.
 func (s *Stream) End() *replaydv1.StreamEnd { return s.end }
 
-// Missed returns how many events gaps have left out: always 0 but with SLOW_CONSUMER_DROP.
+// Missed returns how many events gaps have left out. It is always 0 without SLOW_CONSUMER_DROP.
 func (s *Stream) Missed() uint64 { return s.missed }
 
-// Reconnects returns how often the stream was taken up again.
+// Reconnects returns how often the stream was resumed.
 func (s *Stream) Reconnects() int { return s.reconnects }
 
-// Cursor returns where to go on behind what was taken completely: the last batch of which the loop took all events and
-// came back for more. Store it with what became of these events.
+// Cursor returns the cursor behind the last batch of which the loop has taken all events and asked for more. Store it with
+// what became of these events.
 func (s *Stream) Cursor() []byte { return s.cursor }
 
-// Response is one thing that the daemon says on a stream.
+// Response is one response of a stream.
 type Response struct {
-	// Cursor is where to go on behind it.
+	// Cursor resumes the stream behind this response.
 	Cursor []byte
-	// Batch holds events. It is nil when the response is anything else.
+	// Batch holds events, or events that describe a state. It is nil when the response is anything else.
 	Batch *Batch
-	// Message is anything else: a start, a heartbeat, a state, a gap, an end. Its Get methods may be called without
-	// looking whether it is nil.
+	// Message is anything else: a start, a heartbeat, a follow status, a gap, an end. Its Get methods may be called when it
+	// is nil.
 	Message *replaydv1.StreamEventsResponse
+	// Wire is the replaydv1.StreamEventsResponse as it came. It must not be changed.
+	Wire []byte
+}
+
+// ParseResponse parses a replaydv1.StreamEventsResponse that was stored, such as by `replayd cat --format proto`. The
+// response refers to wire, which must not change while the response, or an event of it, is in use.
+func ParseResponse(wire []byte) (Response, error) {
+	r := Response{Wire: wire}
+	var err error
+	if r.Batch, err = parseBatch(wire); err != nil {
+		return Response{}, err
+	}
+	if r.Batch != nil {
+		r.Cursor = r.Batch.Cursor
+		return r, nil
+	}
+	r.Message = new(replaydv1.StreamEventsResponse)
+	if err := proto.Unmarshal(wire, r.Message); err != nil {
+		return Response{}, fmt.Errorf("%w: %w", errMalformed, err)
+	}
+	r.Cursor = r.Message.GetCursor()
+	return r, nil
 }
 
 // Events is [Client.Events].
@@ -133,8 +156,8 @@ func (s *Stream) Batches() iter.Seq2[*Batch, error] {
 	return func(yield func(*Batch, error) bool) { s.batches(yield) }
 }
 
-// Responses streams everything that the daemon says: a start first, then batches, heartbeats, states, gaps, an end last.
-// What concerns a single connection only, the further starts after it broke, is left out.
+// Responses streams all responses of the daemon: a start first, then batches, heartbeats, follow statuses, gaps, an end
+// last. It leaves out those that concern a single connection only, such as the starts of connections after the first.
 func (s *Stream) Responses() iter.Seq2[Response, error] {
 	return func(yield func(Response, error) bool) {
 		if err := s.run(func(r Response) bool { return yield(r, nil) }); err != nil {
@@ -167,7 +190,7 @@ func (s *Stream) batches(yield func(*Batch, error) bool) {
 	}
 }
 
-// A session that lasts so long was a success, also when nothing came: there may have been nothing to follow yet.
+// A session that lasts this long was a success, also when nothing came: there may have been nothing to follow yet.
 const lasting = time.Minute
 
 // errLeft says that the loop was left.
@@ -209,7 +232,7 @@ func (s *Stream) run(take func(Response) bool) error {
 	}
 }
 
-// again tells whether there is a point in another session.
+// again reports whether to try another session after an error.
 func (s *Stream) again(e *Error) bool {
 	begun := s.start != nil || s.req.GetFollow()
 	if s.retry.Never || !begun || !e.transient() {
@@ -218,7 +241,14 @@ func (s *Stream) again(e *Error) bool {
 	if s.failing.IsZero() {
 		s.failing = time.Now()
 	}
-	return time.Since(s.failing) <= s.retry.GiveUpAfter
+	if s.retry.GiveUpAfter > 0 && time.Since(s.failing) > s.retry.GiveUpAfter {
+		return false
+	}
+	if s.retry.OnBreak != nil && !s.retry.OnBreak(s, e) {
+		return false
+	}
+	s.broken = true
+	return true
 }
 
 // session is one call. It returns nil when the stream is over.
@@ -235,7 +265,7 @@ func (s *Stream) session(take func(Response) bool) error {
 		if begun { // until the start the daemon may be seeking, or there may be nothing to follow yet
 			dog.start()
 		}
-		var raw frame.Raw
+		var raw rawcodec.Message
 		err := call.RecvMsg(&raw)
 		dog.stop()
 		switch {
@@ -253,38 +283,31 @@ func (s *Stream) session(take func(Response) bool) error {
 	}
 }
 
-// response takes note of a response and hands it out, unless it concerns the connection only.
-func (s *Stream) response(raw []byte, take func(Response) bool) error {
-	r := Response{}
-	var err error
-	if r.Batch, err = response(raw); err != nil {
+// response updates the stream by a response and hands it out, unless it concerns the connection only.
+func (s *Stream) response(wire []byte, take func(Response) bool) error {
+	r, err := ParseResponse(wire)
+	if err != nil {
 		return err
 	}
 	if r.Batch != nil {
-		r.Cursor = r.Batch.Cursor
 		switch {
 		case !r.Batch.State:
 			if err := s.advance(r.Batch.First, r.Batch.Next); err != nil {
 				return err
 			}
-		case s.told: // by the session before: a stream that is taken up again begins with a state, as the request says
-			s.goOn(r.Cursor)
+		case s.stateDone: // by an earlier session: a resumed stream begins with a state again, as the request says
+			s.resumeAt(r.Cursor)
 			return nil
 		default:
-			s.told = r.Batch.Complete
+			s.stateDone = r.Batch.Complete
 		}
 	} else {
-		r.Message = new(replaydv1.StreamEventsResponse)
-		if err := proto.Unmarshal(raw, r.Message); err != nil {
-			return fmt.Errorf("%w: %w", errMalformed, err)
-		}
-		r.Cursor = r.Message.GetCursor()
 		if hidden, err := s.observe(r.Message); hidden || err != nil {
 			return err
 		}
 	}
 	s.failures, s.failing = 0, time.Time{}
-	s.goOn(r.Cursor)
+	s.resumeAt(r.Cursor)
 	if !take(r) {
 		return errLeft
 	}
@@ -294,7 +317,7 @@ func (s *Stream) response(raw []byte, take func(Response) bool) error {
 	return nil
 }
 
-// observe takes note of a response without events. Hidden: it is not to be handed out.
+// observe updates the stream by a response without events. It returns hidden for one that is not to be handed out.
 func (s *Stream) observe(m *replaydv1.StreamEventsResponse) (hidden bool, err error) {
 	switch r := m.GetResponse().(type) {
 	case *replaydv1.StreamEventsResponse_Start:
@@ -302,14 +325,17 @@ func (s *Stream) observe(m *replaydv1.StreamEventsResponse) (hidden bool, err er
 	case *replaydv1.StreamEventsResponse_FollowStatus:
 		s.state = r.FollowStatus.GetState()
 		if successor := r.FollowStatus.GetSuccessor(); successor != nil {
-			s.replay, s.req.Replay, s.told = successor, successor.GetName(), false
+			s.replay, s.req.Replay, s.stateDone = successor, successor.GetName(), false
 		}
 	case *replaydv1.StreamEventsResponse_Gap:
-		s.missed, s.told = s.missed+r.Gap.GetNextSequence()-r.Gap.GetFirstSequence(), false
+		s.missed, s.stateDone = s.missed+r.Gap.GetNextSequence()-r.Gap.GetFirstSequence(), false
 		return false, s.advance(r.Gap.GetFirstSequence(), r.Gap.GetNextSequence())
 	case *replaydv1.StreamEventsResponse_End:
 		if r.End.GetReason() == replaydv1.EndReason_END_REASON_SERVER_DRAINING {
-			s.goOn(m.GetCursor())
+			s.resumeAt(m.GetCursor())
+			if len(m.GetCursor()) > 0 { // all responses before were taken
+				s.cursor = m.GetCursor()
+			}
 			return true, &Error{
 				Code: codes.Unavailable, Reason: replaydv1.ErrorReason_ERROR_REASON_DRAINING, Message: "the daemon shuts down",
 			}
@@ -319,8 +345,8 @@ func (s *Stream) observe(m *replaydv1.StreamEventsResponse) (hidden bool, err er
 	return false, nil
 }
 
-// goOn has the next session begin at a cursor.
-func (s *Stream) goOn(cursor []byte) {
+// resumeAt makes the next session begin at a cursor.
+func (s *Stream) resumeAt(cursor []byte) {
 	if len(cursor) > 0 {
 		s.req.Start = &replaydv1.Start{
 			At: &replaydv1.Start_Cursor{Cursor: cursor}, WithState: s.req.GetStart().GetWithState(),
@@ -337,6 +363,10 @@ func (s *Stream) started(start *replaydv1.StreamStart) (again bool, err error) {
 	if name := s.replay.GetName(); name != "" {
 		s.req.Replay = name // a directory may have a newer one when the stream is resumed
 	}
+	if s.broken && s.retry.OnResume != nil {
+		s.retry.OnResume(s)
+	}
+	s.broken = false
 	return again, nil
 }
 

@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 )
 
-// After so many heartbeats without a word a connection is taken for dead.
+// silentHeartbeats is how many heartbeats may be missed before a connection is taken for dead.
 const silentHeartbeats = 3
 
 // The daemon's default and bounds of the interval; see stream.proto.
@@ -20,7 +20,7 @@ const (
 	maxHeartbeat     = 5 * time.Minute
 )
 
-// silence is how long a daemon that was asked for that interval may say nothing.
+// silence returns how long a daemon may send nothing when it was asked for heartbeats at that interval.
 func silence(interval *durationpb.Duration) time.Duration {
 	d := interval.AsDuration()
 	if d == 0 {
@@ -29,8 +29,7 @@ func silence(interval *durationpb.Duration) time.Duration {
 	return silentHeartbeats * min(max(d, minHeartbeat), maxHeartbeat)
 }
 
-// watchdog cancels a call that is waited for too long. It looks only while somebody waits: a slow reader is no dead
-// connection.
+// watchdog cancels a call when a receive takes too long. It runs during a receive only: a slow reader is no dead connection.
 type watchdog struct {
 	after time.Duration
 	timer *time.Timer
@@ -39,7 +38,7 @@ type watchdog struct {
 func newWatchdog(after time.Duration, cancel context.CancelCauseFunc) *watchdog {
 	w := &watchdog{after: after}
 	w.timer = time.AfterFunc(after, func() {
-		cancel(&Error{Code: codes.Unavailable, Message: fmt.Sprintf("not a word for %v", after), silent: true})
+		cancel(&Error{Code: codes.Unavailable, Message: fmt.Sprintf("no response for %v", after), silent: true})
 	})
 	w.timer.Stop()
 	return w
@@ -48,7 +47,7 @@ func newWatchdog(after time.Duration, cancel context.CancelCauseFunc) *watchdog 
 func (w *watchdog) start() { w.timer.Reset(w.after) }
 func (w *watchdog) stop()  { w.timer.Stop() }
 
-// broken is why a call failed: because of what cancelled its context, where that is so, or else as gRPC says.
+// broken returns the Error of a call that failed: for what cancelled its context, or else for gRPC's error.
 func broken(ctx context.Context, err error) *Error {
 	cause := context.Cause(ctx)
 	if cause == nil {

@@ -7,7 +7,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// errMalformed says that what came is no protobuf message of the expected type. It points to a defect of the daemon.
+// errMalformed says that the bytes are no protobuf message of the expected type. It points to a defect of the daemon.
 var errMalformed = errors.New("replayd: malformed response")
 
 // wireField is one field of a message on the wire.
@@ -18,8 +18,8 @@ type wireField struct {
 	bytes  []byte // of strings, bytes, messages and packed lists
 }
 
-// next takes the first field off a message. It is on the path of every event: numbers below 128 and fields below 16,
-// which are nearly all, are read without a call.
+// next takes the first field off a message. It runs for every event: values below 128 and field numbers below 16, which are
+// nearly all, are read without a call.
 func next(b []byte) (f wireField, rest []byte, ok bool) {
 	tag, b, ok := varint(b)
 	if !ok || tag>>3 == 0 || tag>>3 > uint64(protowire.MaxValidNumber) {
@@ -53,20 +53,21 @@ func next(b []byte) (f wireField, rest []byte, ok bool) {
 	return f, b, ok
 }
 
+// varint reads the varint with which b begins.
 func varint(b []byte) (v uint64, rest []byte, ok bool) {
 	if len(b) > 0 && b[0] < 0x80 {
 		return uint64(b[0]), b[1:], true
 	}
-	v, n := protowire.ConsumeVarint(b)
-	if n < 0 {
+	v, end := varintAt(b, 0)
+	if end < 0 {
 		return 0, nil, false
 	}
-	return v, b[n:], true
+	return v, b[end:], true
 }
 
-// long reads the varint at b[i:] whose first byte is 0x80 or more, or which is not there: what is inlined by hand looks
-// at one byte only. It returns where the varint ends, or -1.
-func long(b []byte, i int) (v uint64, end int) {
+// varintAt reads the varint at b[i:] and returns where it ends, or -1. Callers have looked at its first byte: it is 0x80 or
+// more, or it is not there.
+func varintAt(b []byte, i int) (v uint64, end int) {
 	if i+1 < len(b) && b[i+1] < 0x80 {
 		return uint64(b[i]&0x7f) | uint64(b[i+1])<<7, i + 2
 	}

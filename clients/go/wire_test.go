@@ -115,7 +115,7 @@ func FuzzResponse(f *testing.F) {
 	f.Add(bytes.Replace(b, []byte{0, 2}, []byte{0, 3}, 1)) // a place behind the batch
 	f.Add(bytes.Replace(b, []byte{0, 2}, []byte{2, 2}, 1)) // a place taken twice
 	f.Fuzz(func(t *testing.T, b []byte) {
-		batch, err := response(b)
+		batch, err := parseBatch(b)
 		if err != nil || batch == nil {
 			return
 		}

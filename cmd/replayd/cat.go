@@ -9,8 +9,8 @@ import (
 	"path"
 	"reflect"
 
+	client "github.com/replayd/replayd/clients/go"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
-	"github.com/replayd/replayd/service/eventjson"
 )
 
 type catCmd struct {
@@ -114,32 +114,32 @@ func (c *catCmd) Run(ctx context.Context, con console) error {
 		progress.done()
 		_, _ = fmt.Fprintln(con.err, "replayd:", text)
 	}
-	r := resumer{target: &c.target, in: con.in, req: req, reveal: c.Reveal, note: note}
+	s := streaming{target: &c.target, in: con.in, reveal: c.Reveal, note: note}
 	switch c.Format {
 	case "proto":
-		r.each = printProto(out)
+		s.each = printProto(out)
 	case "table":
-		r.each = printLines(out, note, progress, newPainter(con).appendRow)
+		s.each = printLines(out, note, progress, newPainter(con).appendRow)
 	default:
-		r.each = printLines(out, note, progress, nil)
+		s.each = printLines(out, note, progress, nil)
 	}
 	if req.GetFollow() {
-		r.each = flushed(out, r.each)
+		s.each = flushed(out, s.each)
 	}
-	err = r.run(ctx)
-	if err == nil && !r.some && !reflect.DeepEqual(c.selection, selection{}) {
+	err = s.run(ctx, req)
+	if err == nil && !s.some && !reflect.DeepEqual(c.selection, selection{}) {
 		note("no event matches")
 	}
 	if flushed := out.Flush(); flushed != nil {
 		return flushed
 	}
-	return r.resumable(ctx, err)
+	return s.resumable(ctx, req.GetFollow(), err)
 }
 
-// flushed lets whoever reads see each response at once.
-func flushed(out *bufio.Writer, each func([]byte) error) func([]byte) error {
-	return func(raw []byte) error {
-		if err := each(raw); err != nil {
+// flushed lets whoever reads the output see each response at once.
+func flushed(out *bufio.Writer, each func(client.Response) error) func(client.Response) error {
+	return func(r client.Response) error {
+		if err := each(r); err != nil {
 			return err
 		}
 		return out.Flush()
@@ -147,63 +147,66 @@ func flushed(out *bufio.Writer, each func([]byte) error) func([]byte) error {
 }
 
 // printProto prints responses as they are, each after its length.
-func printProto(out *bufio.Writer) func([]byte) error {
-	return func(raw []byte) error {
+func printProto(out *bufio.Writer) func(client.Response) error {
+	return func(r client.Response) error {
 		var length [binary.MaxVarintLen64]byte
-		if _, err := out.Write(length[:binary.PutUvarint(length[:], uint64(len(raw)))]); err != nil {
+		if _, err := out.Write(length[:binary.PutUvarint(length[:], uint64(len(r.Wire)))]); err != nil {
 			return err
 		}
-		_, err := out.Write(raw)
+		_, err := out.Write(r.Wire)
 		return err
 	}
 }
 
-// printLines prints events as lines of JSON, or what reshape makes of such a line. What happens to the stream besides
-// is told to note.
+// printLines prints events as lines of JSON, or as what reshape makes of the JSON of an event. It passes to note what else
+// happens to the stream.
 func printLines(
-	out *bufio.Writer, note func(string), progress *progress, reshape func(dst, line []byte) ([]byte, error),
-) func([]byte) error {
+	out *bufio.Writer, note func(string), progress *progress, reshape func(dst, event []byte) ([]byte, error),
+) func(client.Response) error {
 	var line, shaped []byte
-	d := decoded{
-		event: func(p *eventjson.Printer, at place, event []byte, strings [][]byte) (err error) {
-			if at.state {
-				line, err = p.AppendState(line[:0], event, strings)
-			} else {
-				line, err = p.AppendLine(line[:0], at.sequence, event, strings)
-			}
+	return func(r client.Response) error {
+		progress.add(len(r.Wire))
+		if r.Batch == nil {
+			noteResponse(note, r.Message)
+			return nil
+		}
+		for event, err := range r.Batch.Events() {
 			if err != nil {
 				return err
 			}
+			if line, err = event.AppendJSON(line[:0]); err != nil {
+				return err
+			}
+			text := line
 			if reshape != nil {
 				if shaped, err = reshape(shaped[:0], line); err != nil {
 					return err
 				}
-				_, err = out.Write(shaped)
+				text = shaped
+			}
+			_, _ = out.Write(text) // the last write returns the error
+			if err := out.WriteByte('\n'); err != nil {
 				return err
 			}
-			_, err = out.Write(line)
-			return err
-		},
-		batched: func() error { return nil },
-		other: func(r *replaydv1.StreamEventsResponse) error {
-			switch {
-			case r.GetEnd().GetDetail() != "":
-				note(r.GetEnd().GetDetail())
-			case r.GetFollowStatus().GetSuccessor() != nil:
-				note("going on with " + path.Base(r.GetFollowStatus().GetSuccessor().GetName()))
-			case r.GetFollowStatus().GetReplay() != "":
-				note("it lies now at " + r.GetFollowStatus().GetReplay())
-			case r.GetFollowStatus().GetWaiting() != nil:
-				note(waitingText(r.GetFollowStatus().GetWaiting()))
-			case r.GetGap() != nil:
-				note(fmt.Sprintf("%d events are missing", r.GetGap().GetNextSequence()-r.GetGap().GetFirstSequence()))
-			}
-			return nil
-		},
+		}
+		return nil
 	}
-	return func(raw []byte) error {
-		progress.add(len(raw))
-		return d.response(raw)
+}
+
+// noteResponse notes what a response without events says, where that is of use to a reader of the events.
+func noteResponse(note func(string), r *replaydv1.StreamEventsResponse) {
+	status := r.GetFollowStatus()
+	switch {
+	case r.GetEnd().GetDetail() != "":
+		note(r.GetEnd().GetDetail())
+	case status.GetSuccessor() != nil:
+		note("the next replay is " + path.Base(status.GetSuccessor().GetName()))
+	case status.GetReplay() != "":
+		note("the replay was moved to " + status.GetReplay())
+	case status.GetWaiting() != nil:
+		note(waitingText(status.GetWaiting()))
+	case r.GetGap() != nil:
+		note(fmt.Sprintf("%d events are missing", r.GetGap().GetNextSequence()-r.GetGap().GetFirstSequence()))
 	}
 }
 

@@ -24,8 +24,8 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
-	"github.com/replayd/replayd/service/encode"
-	"github.com/replayd/replayd/service/encode/teehistorian"
+	"github.com/replayd/replayd/service/codec/teehistorian"
+	"github.com/replayd/replayd/service/source"
 	"github.com/replayd/replayd/service/streamtest"
 )
 
@@ -111,7 +111,7 @@ func TestChaos(t *testing.T) {
 	for i := range histories {
 		well.Go(func() { histories[i] = streamtest.History{good.Session(ctx, follow, nil)} })
 	}
-	want, err := streamtest.Offline(&teehistorian.Codec, encode.Input{At: bytes.NewReader(sample), Size: int64(len(sample))}, nil, nil)
+	want, err := streamtest.Offline(&teehistorian.Codec, source.Input{At: bytes.NewReader(sample), Size: int64(len(sample))}, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +146,7 @@ func TestChaos(t *testing.T) {
 	close(stop)
 	data := <-written
 	well.Wait()
-	whole, err := streamtest.Offline(&teehistorian.Codec, encode.Input{At: bytes.NewReader(data), Size: int64(len(data))}, nil, nil)
+	whole, err := streamtest.Offline(&teehistorian.Codec, source.Input{At: bytes.NewReader(data), Size: int64(len(data))}, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,13 +184,24 @@ func TestChaos(t *testing.T) {
 		len(whole.Events), peak>>20)
 }
 
-// client is one with a token, on a connection of its own.
+// bearer is a token that is sent with each call.
+type bearer string
+
+// GetRequestMetadata implements credentials.PerRPCCredentials.
+func (b bearer) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
+	return map[string]string{"authorization": "Bearer " + string(b)}, nil
+}
+
+// RequireTransportSecurity implements credentials.PerRPCCredentials.
+func (bearer) RequireTransportSecurity() bool { return false }
+
+// client returns a client with a token, on a connection of its own.
 func (c *chaos) client(token string) streamtest.Client {
 	conn, err := grpc.NewClient(c.addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	return streamtest.Client{Conn: conn, Options: []grpc.CallOption{grpc.PerRPCCredentials(bearer{token, false})}}
+	return streamtest.Client{Conn: conn, Options: []grpc.CallOption{grpc.PerRPCCredentials(bearer(token))}}
 }
 
 // figures are the daemon's metrics that have one value.
@@ -329,7 +340,7 @@ func (c *chaos) tear(ctx context.Context) {
 	c.connections.Add(1)
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	client := streamtest.Client{Conn: conn, Options: []grpc.CallOption{grpc.PerRPCCredentials(bearer{"worse", false})}}
+	client := streamtest.Client{Conn: conn, Options: []grpc.CallOption{grpc.PerRPCCredentials(bearer("worse"))}}
 	c.calls.Add(1)
 	if client.Session(ctx, &replaydv1.StreamEventsRequest{Replay: "r/still.teehistorian"}, nil).Err != nil {
 		c.refused.Add(1)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/decoders/teehistorian"
-	"github.com/replayd/replayd/service/encode"
+	"github.com/replayd/replayd/service/source"
 )
 
 // copying is what the commands have in common that write a copy.
@@ -85,4 +85,4 @@ func (c *copying) copy(con console, o teehistorian.CopyOptions) error {
 }
 
 // front returns the bytes of an input from its beginning.
-func front(in encode.Input) (io.Reader, error) { return in.From(0) }
+func front(in source.Input) (io.Reader, error) { return in.From(0) }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"regexp"
@@ -8,6 +9,9 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	client "github.com/replayd/replayd/clients/go"
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
 
 // defaultPort is the daemon's, where an address names none.
@@ -22,6 +26,54 @@ func withPort(addr string) string {
 		return addr
 	}
 	return net.JoinHostPort(strings.Trim(addr, "[]"), defaultPort)
+}
+
+// statusExit returns the exit code of a gRPC status.
+func statusExit(err error) (code int, ok bool) {
+	s, ok := status.FromError(err)
+	if !ok {
+		return 0, false
+	}
+	if e, ok := errors.AsType[explainedError](err); ok && e.final && s.Code() == codes.Unavailable {
+		return exitFailed, true
+	}
+	if client.Transient(err) {
+		return exitLost, true
+	}
+	reason := client.ReasonOf(err)
+	switch s.Code() {
+	case codes.NotFound:
+		return exitNotFound, true
+	case codes.DataLoss:
+		if reason == replaydv1.ErrorReason_ERROR_REASON_TRUNCATED {
+			return exitTruncated, true
+		}
+		return exitCorrupt, true
+	case codes.Unimplemented:
+		return exitCorrupt, true
+	case codes.InvalidArgument:
+		if reason == replaydv1.ErrorReason_ERROR_REASON_UNKNOWN_FORMAT {
+			return exitCorrupt, true
+		}
+		return exitUsage, true
+	default:
+		return exitFailed, true
+	}
+}
+
+// message returns an error's text for people: of a status, also one that was wrapped, only its message.
+func message(err error) string {
+	type statusError interface {
+		error
+		GRPCStatus() *status.Status
+	}
+	if e, ok := errors.AsType[explainedError](err); ok {
+		return e.text
+	}
+	if s, ok := errors.AsType[statusError](err); ok {
+		return byFlags(s.GRPCStatus().Message())
+	}
+	return byFlags(strings.TrimPrefix(err.Error(), "replayd: ")) // of the client's package; main adds it again
 }
 
 // explainedError is an error of a call to a daemon, with what the user can do about it.

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+
+	client "github.com/replayd/replayd/clients/go"
 )
 
 type healthCmd struct {
@@ -14,7 +16,7 @@ type healthCmd struct {
 	Timeout time.Duration `help:"How long to wait for the answer." default:"5s"`
 }
 
-// unwell says that a daemon answers that it does not serve.
+// unwellError says that a daemon answers that it does not serve.
 type unwellError struct {
 	status healthv1.HealthCheckResponse_ServingStatus
 }
@@ -28,14 +30,13 @@ func (c *healthCmd) Run(ctx context.Context, con console) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
-	conn, _, err := c.dial()
+	var resp *healthv1.HealthCheckResponse
+	err := c.ask(func(daemon *client.Client) (err error) {
+		resp, err = healthv1.NewHealthClient(daemon.Conn()).Check(ctx, &healthv1.HealthCheckRequest{})
+		return err
+	})
 	if err != nil {
 		return err
-	}
-	defer func() { _ = conn.Close() }()
-	resp, err := healthv1.NewHealthClient(conn).Check(ctx, &healthv1.HealthCheckRequest{})
-	if err != nil {
-		return c.explain(err)
 	}
 	if resp.GetStatus() != healthv1.HealthCheckResponse_SERVING {
 		return unwellError{resp.GetStatus()}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,9 +11,9 @@ import (
 
 	"google.golang.org/protobuf/encoding/protojson"
 
+	client "github.com/replayd/replayd/clients/go"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service"
-	"github.com/replayd/replayd/service/eventjson"
 )
 
 type infoCmd struct {
@@ -51,12 +52,11 @@ func (c *infoCmd) Run(ctx context.Context, con console) error {
 	return err
 }
 
-// describe asks for the description. It may return both what could be told and why there is no more.
+// describe returns the description. It may return both a part of it and the error that keeps it from being whole.
 func (c *infoCmd) describe(ctx context.Context, in io.Reader) (replay *replaydv1.Replay, err error) {
 	if c.Addr != "" {
-		err = c.ask(ctx, func(ctx context.Context, client replaydv1.ReplayServiceClient) error {
-			resp, err := client.GetReplay(ctx, &replaydv1.GetReplayRequest{Replay: c.Replay})
-			replay = resp.GetReplay()
+		err = c.ask(func(daemon *client.Client) error {
+			replay, err = daemon.Replay(ctx, c.Replay)
 			return err
 		})
 		return replay, err
@@ -69,33 +69,28 @@ func (c *infoCmd) describe(ctx context.Context, in io.Reader) (replay *replaydv1
 	return service.Describe(ctx, file)
 }
 
-// count decodes the whole replay and adds what was counted to the facts. What was counted before an error is added too.
+// count decodes the whole replay and adds the counts to the facts, also those of a replay that ends with an error.
 func (c *infoCmd) count(ctx context.Context, con console, facts map[string]json.RawMessage) error {
 	counts := map[string]int64{}
 	var end *replaydv1.StreamEnd
 	var lastTick int32
 	progress := newProgress(con)
-	d := decoded{
-		event: func(p *eventjson.Printer, _ place, event []byte, _ [][]byte) error {
-			kind, tick, err := p.Kind(event)
-			counts[kind]++
-			lastTick = tick
-			return err
-		},
-		batched: func() error { return nil },
-		other: func(r *replaydv1.StreamEventsResponse) error {
-			if r.GetEnd() != nil {
-				end = r.GetEnd()
-			}
+	s := streaming{target: &c.target, each: func(r client.Response) error {
+		progress.add(len(r.Wire))
+		if r.Batch == nil {
+			end = cmp.Or(r.Message.GetEnd(), end)
 			return nil
-		},
-	}
-	req := &replaydv1.StreamEventsRequest{Replay: c.Replay, MaxBatchEvents: 4096}
-	r := resumer{target: &c.target, req: req, each: func(raw []byte) error {
-		progress.add(len(raw))
-		return d.response(raw)
+		}
+		for event, err := range r.Batch.Events() {
+			if err != nil {
+				return err
+			}
+			counts[event.Kind]++
+			lastTick = event.Tick
+		}
+		return nil
 	}}
-	err := r.run(ctx)
+	err := s.run(ctx, &replaydv1.StreamEventsRequest{Replay: c.Replay, MaxBatchEvents: 4096})
 	progress.done()
 	reason := "error"
 	if end != nil {

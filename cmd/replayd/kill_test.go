@@ -19,8 +19,8 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
-	"github.com/replayd/replayd/service/encode"
-	"github.com/replayd/replayd/service/encode/teehistorian"
+	"github.com/replayd/replayd/service/codec/teehistorian"
+	"github.com/replayd/replayd/service/source"
 	"github.com/replayd/replayd/service/streamtest"
 )
 
@@ -105,7 +105,7 @@ func killOften(t *testing.T, program string, n int) {
 	wg.Wait()
 
 	for i, h := range histories {
-		in := encode.Input{At: bytes.NewReader(data), Size: int64(len(data))}
+		in := source.Input{At: bytes.NewReader(data), Size: int64(len(data))}
 		want, err := streamtest.Offline(&teehistorian.Codec, in, requests[i].GetInclude(), nil)
 		if err != nil {
 			t.Fatal(err)

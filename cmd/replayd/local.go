@@ -46,14 +46,23 @@ func (c *lsCmd) local(ctx context.Context, each func(*replaydv1.Replay) error) e
 		return err
 	}
 	defer func() { _ = server.Close() }()
-	return pages(func(token string) (*replaydv1.ListReplaysResponse, error) {
-		return server.ListReplays(ctx, &replaydv1.ListReplaysRequest{PageToken: token, PageSize: 1000})
-	}, func(r *replaydv1.Replay) error {
-		rel, err := filepath.Rel("local", filepath.FromSlash(r.GetName()))
+	for token := ""; ; {
+		page, err := server.ListReplays(ctx, &replaydv1.ListReplaysRequest{PageToken: token, PageSize: 1000})
 		if err != nil {
 			return err
 		}
-		r.Name = filepath.Join(dir, rel) // a path that the other commands take
-		return each(r)
-	})
+		for _, r := range page.GetReplays() {
+			rel, err := filepath.Rel("local", filepath.FromSlash(r.GetName()))
+			if err != nil {
+				return err
+			}
+			r.Name = filepath.Join(dir, rel) // a path that the other commands take
+			if err := each(r); err != nil {
+				return err
+			}
+		}
+		if token = page.GetNextPageToken(); token == "" {
+			return nil
+		}
+	}
 }

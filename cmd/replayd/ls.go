@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protojson"
 
+	client "github.com/replayd/replayd/clients/go"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
 
@@ -52,37 +53,24 @@ func (c *lsCmd) Run(ctx context.Context, con console) error {
 }
 
 func (c *lsCmd) remote(ctx context.Context, each func(*replaydv1.Replay) error) error {
-	return c.ask(ctx, func(ctx context.Context, client replaydv1.ReplayServiceClient) error {
-		return pages(func(token string) (*replaydv1.ListReplaysResponse, error) {
-			return client.ListReplays(ctx, &replaydv1.ListReplaysRequest{Directory: directory(c.Dir), PageToken: token, PageSize: 1000})
-		}, each)
+	return c.ask(func(daemon *client.Client) error {
+		req := &replaydv1.ListReplaysRequest{Directory: directory(c.Dir), PageSize: 1000}
+		for replay, err := range daemon.Replays(ctx, req) {
+			if err != nil {
+				return err
+			}
+			if err := each(replay); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 }
 
-// directory is the name of a directory as the daemon has it. A shell completes it with a slash at its end.
+// directory returns the name of a directory without the slash with which a shell completes it.
 func directory(name string) string {
 	if trimmed := strings.TrimRight(name, "/"); trimmed != "" {
 		return trimmed
 	}
 	return name
-}
-
-// pages asks for page after page.
-func pages(
-	ask func(token string) (*replaydv1.ListReplaysResponse, error), each func(*replaydv1.Replay) error,
-) error {
-	for token := ""; ; {
-		resp, err := ask(token)
-		if err != nil {
-			return err
-		}
-		for _, r := range resp.GetReplays() {
-			if err := each(r); err != nil {
-				return err
-			}
-		}
-		if token = resp.GetNextPageToken(); token == "" {
-			return nil
-		}
-	}
 }

@@ -78,12 +78,12 @@ func run(ctx context.Context, args []string, con console) int {
 	if err == nil {
 		return exitOK
 	}
-	interrupted := ctx.Err() != nil || errors.Is(err, context.Canceled)
+	interrupted := ctx.Err() != nil
 	if !interrupted && !errors.Is(err, syscall.EPIPE) { // or whoever read our output has had enough
 		_, _ = fmt.Fprintln(con.err, "replayd:", message(err))
 	}
 	if r, ok := errors.AsType[resumableError](err); ok {
-		_, _ = fmt.Fprintln(con.err, "replayd: go on with --cursor", base64.StdEncoding.EncodeToString(r.cursor))
+		_, _ = fmt.Fprintln(con.err, "replayd: resume with --cursor", base64.StdEncoding.EncodeToString(r.cursor))
 	}
 	if interrupted {
 		return exitCancelled

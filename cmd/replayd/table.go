@@ -35,11 +35,11 @@ func (p painter) append(dst []byte, color int, text string) []byte {
 	return append(dst, "\x1b[0m"...)
 }
 
-// appendRow appends an event, given as a line of JSON, as a row for people: tick, kind, and the fields as name=value.
-func (p painter) appendRow(dst, line []byte) ([]byte, error) {
+// appendRow appends an event, given as JSON, as a row for people: tick, kind, and the fields as name=value.
+func (p painter) appendRow(dst, event []byte) ([]byte, error) {
 	var tick, kind string
 	var fields []byte
-	err := eachField(line, func(name string, value json.RawMessage) error {
+	err := eachField(event, func(name string, value json.RawMessage) error {
 		switch name {
 		case "sequence":
 		case "at_tick":
@@ -59,8 +59,7 @@ func (p painter) appendRow(dst, line []byte) ([]byte, error) {
 	dst = p.append(dst, dim, fmt.Sprintf("%8s", tick))
 	dst = append(dst, ' ')
 	dst = p.append(dst, green, fmt.Sprintf("%-18s", kind))
-	dst = append(dst, fields...)
-	return append(dst, '\n'), err
+	return append(dst, fields...), err
 }
 
 func (p painter) appendField(dst []byte, name string, value []byte) []byte {

@@ -1,18 +1,10 @@
 package main
 
 import (
-	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
-	"time"
 
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials"
-	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/keepalive"
-
-	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	client "github.com/replayd/replayd/clients/go"
 	"github.com/replayd/replayd/service/access"
 )
 
@@ -60,58 +52,25 @@ func (t *target) tls() (*tls.Config, error) {
 	return config, nil
 }
 
-// After so much silence a connection is asked whether it is alive, and after so much more taken for dead. The daemon
-// allows 10 s and more.
-const (
-	keepaliveTime    = 12 * time.Second
-	keepaliveTimeout = 8 * time.Second
-)
-
-// dial connects to the daemon. The caller closes the connection.
-func (t *target) dial() (*grpc.ClientConn, replaydv1.ReplayServiceClient, error) {
-	creds := insecure.NewCredentials()
+// dial returns a client of the daemon. The caller closes it.
+func (t *target) dial(more ...client.Option) (*client.Client, error) {
 	config, err := t.tls()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
+	options := []client.Option{client.WithInsecure(), client.WithToken(t.Token)}
 	if config != nil {
-		creds = credentials.NewTLS(config)
+		options[0] = client.WithTLS(config)
 	}
-	options := []grpc.DialOption{
-		grpc.WithTransportCredentials(creds),
-		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: keepaliveTime, Timeout: keepaliveTimeout}),
-	}
-	if t.Token != "" {
-		options = append(options, grpc.WithPerRPCCredentials(bearer{t.Token, config != nil}))
-	}
-	conn, err := grpc.NewClient(withPort(t.Addr), options...)
-	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", t.Addr, err)
-	}
-	return conn, replaydv1.NewReplayServiceClient(conn), nil
+	return client.Dial(withPort(t.Addr), append(options, more...)...)
 }
 
 // ask calls f with a client of the daemon.
-func (t *target) ask(ctx context.Context, f func(context.Context, replaydv1.ReplayServiceClient) error) error {
-	conn, client, err := t.dial()
+func (t *target) ask(f func(*client.Client) error) error {
+	c, err := t.dial()
 	if err != nil {
 		return err
 	}
-	defer func() { _ = conn.Close() }()
-	return t.explain(f(ctx, client))
+	defer func() { _ = c.Close() }()
+	return t.explain(f(c))
 }
-
-// bearer sends a token with every call. Without TLS anybody on the way can read it: that is between the user and the
-// network.
-type bearer struct {
-	token string
-	tls   bool
-}
-
-// GetRequestMetadata implements credentials.PerRPCCredentials.
-func (b bearer) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
-	return map[string]string{"authorization": "Bearer " + b.token}, nil
-}
-
-// RequireTransportSecurity implements credentials.PerRPCCredentials.
-func (b bearer) RequireTransportSecurity() bool { return b.tls }

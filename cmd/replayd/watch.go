@@ -10,6 +10,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protojson"
 
+	client "github.com/replayd/replayd/clients/go"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
 
@@ -32,45 +33,38 @@ func (c *watchCmd) Validate() error {
 // Run prints what becomes of the daemon's replays until it is interrupted.
 func (c *watchCmd) Run(ctx context.Context, con console) error {
 	paint := newPainter(con)
-	return c.ask(ctx, func(ctx context.Context, client replaydv1.ReplayServiceClient) error {
-		stream, err := client.WatchReplays(ctx, &replaydv1.WatchReplaysRequest{Directory: directory(c.Dir)})
-		if err != nil {
-			return err
-		}
-		for initial := true; ; {
-			resp, err := stream.Recv()
-			if errors.Is(err, io.EOF) {
-				return nil
-			} else if err != nil {
+	return c.ask(func(daemon *client.Client) error {
+		req := &replaydv1.WatchReplaysRequest{Directory: directory(c.Dir)}
+		for change, err := range daemon.Watch(ctx, req) {
+			if err != nil {
 				return err
 			}
-			for _, change := range resp.GetChanges() {
-				if initial && c.New {
-					continue
-				}
-				if err := c.print(con.out, paint, change); err != nil {
-					return err
-				}
+			if change.Initial && c.New {
+				continue
 			}
-			initial = initial && !resp.GetInitialDone()
+			if err := c.print(con.out, paint, change); err != nil {
+				return err
+			}
 		}
+		return nil
 	})
 }
 
-func (c *watchCmd) print(out io.Writer, paint painter, change *replaydv1.ReplayChange) error {
+func (c *watchCmd) print(out io.Writer, paint painter, change client.Change) error {
 	if c.Format == "json" {
-		line, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(change)
+		line, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(
+			&replaydv1.ReplayChange{Kind: change.Kind, Replay: change.Replay})
 		if err != nil {
 			return err
 		}
 		_, err = fmt.Fprintf(out, "%s\n", line)
 		return err
 	}
-	kind := strings.ToLower(strings.TrimPrefix(change.GetKind().String(), "CHANGE_KIND_"))
+	kind := strings.ToLower(strings.TrimPrefix(change.Kind.String(), "CHANGE_KIND_"))
 	line := paint.append(nil, dim, time.Now().Format(time.TimeOnly))
 	line = append(line, ' ')
 	line = paint.append(line, yellow, fmt.Sprintf("%-9s", kind))
-	line = fmt.Appendf(line, "%12d %s\n", change.GetReplay().GetSizeBytes(), change.GetReplay().GetName())
+	line = fmt.Appendf(line, "%12d %s\n", change.Replay.GetSizeBytes(), change.Replay.GetName())
 	_, err := out.Write(line)
 	return err
 }

@@ -8,8 +8,12 @@ package bits
 
 import (
 	"encoding/binary"
+	"errors"
 	"math"
 )
+
+// ErrOverrun is the error of a reader that returns one where Overrun is true.
+var ErrOverrun = errors.New("bits end too early")
 
 // Reader reads bits from a byte slice. The zero value reads an empty one.
 type Reader struct {

@@ -158,7 +158,7 @@ type EnvelopePoints struct {
 type EnvelopePoint struct {
 	// When, in milliseconds from the start of the animation.
 	TimeMs int32
-	// How it goes on from here.
+	// The curve from this point to the next.
 	Curve Curve
 	// The values, 4 of them in fixed point; an envelope uses as many as it has channels.
 	Values []int32
@@ -367,7 +367,7 @@ type Envelope struct {
 	Envelope int32
 	// Version of the item: 1, 2, or 3, which means that all envelope points of the file carry bezier tangents.
 	Version int32
-	// What it animates, as its number of channels tells.
+	// What it animates, by its number of channels.
 	Kind EnvelopeKind
 	// Its first point, an index into all points of the file.
 	FirstPoint int32
@@ -465,7 +465,7 @@ type Info struct {
 	Author []byte
 	// The author's version of the map.
 	MapVersion []byte
-	// Whom the author thanks.
+	// The credits.
 	Credits []byte
 	// The licence of the map.
 	License []byte
@@ -701,7 +701,7 @@ const (
 	WarningMissingPhysicsData Warning = 5
 	// The layer's run lengths do not add up to its size. Tiles that are missing are not sent, nor are those in excess.
 	WarningBadSkip Warning = 6
-	// The text is not what the format asks for: it lacks its final NUL, has one inside, or is not valid UTF-8.
+	// The text is not as the format requires: it lacks its final NUL, has one inside, or is not valid UTF-8.
 	WarningBadText Warning = 7
 	// The map has no version item. Such maps exist; the games refuse some of them.
 	WarningNoVersion Warning = 8
@@ -717,7 +717,7 @@ const (
 	// can be read was sent, of tiles as whole rows that are filled up with air. Everything else of the map follows, and then
 	// the error.
 	WarningDamagedData Warning = 13
-	// The file goes on after the end that its tables give it. What follows there is not sent. DDNet refuses such maps, other
+	// The file has bytes after the end that its tables give. What follows there is not sent. DDNet refuses such maps, other
 	// readers do not.
 	WarningExcessBytes Warning = 14
 )

@@ -2,37 +2,25 @@ package dem
 
 import (
 	"cmp"
-	"maps"
 	"math"
 	"slices"
 
 	"github.com/replayd/replayd/decoders/bits"
+	"github.com/replayd/replayd/decoders/dem/internal/entity"
+	"github.com/replayd/replayd/decoders/dem/internal/pb"
+	"github.com/replayd/replayd/decoders/dem/internal/stringtable"
 )
-
-// baseline is the default state of a class.
-type baseline struct {
-	state
-	// made: the state is that of the table's entry, as far as that could be read.
-	made bool
-}
-
-// ownBaseline is the state that an entity is to be created from instead of its class's, in recordings of clients.
-type ownBaseline struct {
-	class *class
-	state state
-	held  int // bytes that it is counted with
-}
 
 // alternate says that an entity is created from another entry of the table instancebaseline than its class's.
 type alternate struct{ entity, entry int32 }
 
 func parseAlternate(b []byte) (a alternate) {
-	for m := (wire{buf: b}); m.next(); {
-		switch m.num {
+	for m := pb.NewReader(b); m.Next(); {
+		switch m.Num {
 		case 1:
-			a.entity = m.int32()
+			a.entity = m.Int32()
 		case 2:
-			a.entry = m.int32()
+			a.entry = m.Int32()
 		}
 	}
 	return a
@@ -40,79 +28,65 @@ func parseAlternate(b []byte) (a alternate) {
 
 func compareAlternates(a, b alternate) int { return cmp.Compare(a.entity, b.entity) }
 
-// alternates keeps the states that entries are for classes, within what all states together may take.
-type alternates struct {
-	states map[alternateKey]*state
-	held   int
-}
-
-type alternateKey struct {
-	entry int32
-	class *class
-}
-
-// alternateSize is about what a kept state takes beside its fields.
-const alternateSize = 128
-
 // startState returns the state that an entity's creation changes: its own baseline, the alternate that the packet names
 // for it, or the class's.
-func (d *Decoder) startState(c *class) *state {
+func (d *Decoder) startState(c *entity.Class) *entity.State {
 	index := int32(d.ents.index)
 	alt := d.ents.alt
 	if i, ok := slices.BinarySearchFunc(alt, alternate{entity: index}, compareAlternates); ok {
 		return d.alternateState(c, alt[i].entry)
 	}
 	if d.ents.delta {
-		if own := d.baseOwn[d.ents.slot][index]; own != nil && own.class == c {
-			return &own.state
+		if own := d.world.store.OwnState(d.ents.slot, index, c); own != nil {
+			return own
 		}
 	}
-	b := &c.baseline
-	if !b.made {
-		b.made = true
-		b.reset()
-		value, ok := d.classBaseline(c.id)
+	b := &c.Baseline
+	if !b.Made {
+		b.Made = true
+		b.Reset()
+		value, ok := d.classBaseline(c.Id)
 		if !ok {
 			d.stats.BaselinesMissing++
 		}
-		d.readBaseline(&b.state, c, value)
+		d.readBaseline(&b.State, c, value)
 	}
-	return &b.state
+	return &b.State
 }
 
 // readBaseline reads the defaults of a class into s. When they cannot be read to the end, what is certain is kept.
-func (d *Decoder) readBaseline(s *state, c *class, value []byte) {
+func (d *Decoder) readBaseline(s *entity.State, c *entity.Class, value []byte) {
 	if len(value) == 0 {
 		return
 	}
 	r := bits.New(value)
-	u := &d.update
+	u := &d.world.update
 	// Defaults are bounded by the nodes of all classes and by the string tables.
-	u.room = math.MaxInt
-	err := u.readSized(&r, c, s, 8*len(value), 7)
+	u.Room = math.MaxInt
+	err := u.ReadSized(&r, c, s, 8*len(value), 7)
 	d.countFields(u)
-	u.apply(c, s)
+	u.Apply(c, s)
 	if err == nil {
 		return
 	}
-	f := Fault{Kind: FaultKindBaseline, MessageId: svcCreateStringTable, EntityIndex: uint32(d.ents.index), Class: c.name, HasClass: true,
+	f := Fault{Kind: FaultKindBaseline, MessageId: svcCreateStringTable, EntityIndex: uint32(d.ents.index), Class: c.Name, HasClass: true,
 		BitsAnnounced: uint32(8 * len(value)), BitsRead: uint32(r.Pos()), Detail: []byte(err.Error())}
-	u.blame(&f)
-	d.fault(f)
+	blame(&f, u.Suspect())
+	d.out.fault(f)
 }
 
 // classBaseline returns the defaults of a class as the table instancebaseline has them.
 func (d *Decoder) classBaseline(id int32) ([]byte, bool) {
-	entry, ok := d.baseIndex[id]
+	entry, ok := d.world.baseIndex[id]
 	if !ok {
 		return nil, false
 	}
-	for _, t := range d.tables {
-		if t.role != roleBaselines {
+	for _, t := range d.tables.list {
+		if t.Role != stringtable.Baselines {
 			continue
 		}
 		// A dump may have given the entry to another class.
-		if got, isClass := parseTableKey(t.key(entry)); !isClass || got != id {
+		if got, isClass := stringtable.ParseClass(t.Key(entry)); !isClass || got != id {
 			return nil, false
 		}
 	}
@@ -121,10 +95,10 @@ func (d *Decoder) classBaseline(id int32) ([]byte, bool) {
 
 // baselineEntry returns the value of an entry of the table instancebaseline.
 func (d *Decoder) baselineEntry(i int) []byte {
-	for _, t := range d.tables {
-		if t.role == roleBaselines {
-			if uint(i) < uint(len(t.entries)) {
-				return t.entries[i].value
+	for _, t := range d.tables.list {
+		if t.Role == stringtable.Baselines {
+			if uint(i) < uint(len(t.Entries)) {
+				return t.Entries[i].Value
 			}
 			return nil
 		}
@@ -133,56 +107,15 @@ func (d *Decoder) baselineEntry(i int) []byte {
 }
 
 // alternateState returns the state that an entry of the table instancebaseline is for a class.
-func (d *Decoder) alternateState(c *class, entry int32) *state {
-	key := alternateKey{entry, c}
-	if s := d.alternates.states[key]; s != nil {
+func (d *Decoder) alternateState(c *entity.Class, entry int32) *entity.State {
+	if s := d.world.store.Alternate(c, entry); s != nil {
 		return s
 	}
-	s := new(state)
+	s := new(entity.State)
 	d.readBaseline(s, c, d.baselineEntry(int(entry)))
-	if d.held+s.size() > maxState {
+	s, fits := d.world.store.KeepAlternate(c, entry, s)
+	if !fits {
 		d.noRoom(c)
-		s = new(state)
 	}
-	if d.alternates.states == nil {
-		d.alternates.states = map[alternateKey]*state{}
-	}
-	d.alternates.states[key] = s
-	d.alternates.held += alternateSize + s.size()
-	d.held += alternateSize + s.size()
 	return s
-}
-
-// dropAlternates forgets what entries of the table instancebaseline are: they have changed.
-func (d *Decoder) dropAlternates() {
-	d.held -= d.alternates.held
-	d.alternates = alternates{}
-}
-
-// switchBaselines makes the own baselines of a slot those of the other one too.
-func (d *Decoder) switchBaselines(slot int) {
-	for i, b := range d.baseOwn[1-slot] {
-		if d.baseOwn[slot][i] != b {
-			d.held -= b.held
-		}
-	}
-	d.baseOwn[1-slot] = maps.Clone(d.baseOwn[slot])
-}
-
-func (d *Decoder) storeBaseline(index, slot int, ent *entity) {
-	if d.baseOwn[slot] == nil {
-		d.baseOwn[slot] = map[int32]*ownBaseline{}
-	}
-	old := d.baseOwn[slot][int32(index)]
-	if old != nil && d.baseOwn[1-slot][int32(index)] != old {
-		d.held -= old.held
-	}
-	delete(d.baseOwn[slot], int32(index))
-	b := &ownBaseline{class: ent.class, held: ent.size()}
-	if d.held+b.held > maxState {
-		return
-	}
-	d.held += b.held
-	b.state.copyFrom(&ent.state)
-	d.baseOwn[slot][int32(index)] = b
 }

@@ -23,8 +23,8 @@ func (d *Decoder) nextChunk(ev *Event) bool {
 		if c.offset >= len(c.data) {
 			d.stage = c.then
 		}
-		told := d.want(c.kind, slotEvent)
-		d.place.nextElement()
+		told := d.out.want(c.kind, slotEvent)
+		d.out.place.nextElement()
 		if told {
 			ev.Kind = c.kind
 			if c.kind == KindMessage {

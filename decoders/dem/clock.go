@@ -1,10 +1,16 @@
 package dem
 
-import "math"
+import (
+	"math"
+
+	"github.com/replayd/replayd/decoders/dem/internal/entity"
+	"github.com/replayd/replayd/decoders/dem/internal/pb"
+	"github.com/replayd/replayd/decoders/dem/internal/value"
+)
 
 // clock is Dota's clock, as the entity of the game's rules tells it.
 type clock struct {
-	fields [clockFields]*node
+	fields [clockFields]*entity.Node
 	cells  int  // of the class, when the fields were looked up
 	known  bool // when the horn sounds
 	// settled: it has sounded, and when it did does not change any more.
@@ -47,37 +53,37 @@ const (
 // tick reads CNETMsg_Tick.
 func (d *Decoder) tick(ev *Event, b []byte) bool {
 	var t Tick
-	for m := (wire{buf: b}); m.next(); {
-		if m.num == 1 {
-			t.ServerTick = m.uint32()
+	for m := pb.NewReader(b); m.Next(); {
+		if m.Num == 1 {
+			t.ServerTick = m.Uint32()
 		}
 	}
-	d.clock.now = t.ServerTick
-	if !d.want(KindTick, slotEvent) {
+	d.match.clock.now = t.ServerTick
+	if !d.out.want(KindTick, slotEvent) {
 		return false
 	}
-	t.GameTime, t.HasGameTime = d.clock.at(t.ServerTick, d.interval)
-	t.Paused, t.Phase = d.clock.paused, d.clock.phase
+	t.GameTime, t.HasGameTime = d.match.clock.at(t.ServerTick, d.match.interval)
+	t.Paused, t.Phase = d.match.clock.paused, d.match.clock.phase
 	ev.Kind, ev.Tick = KindTick, t
 	return true
 }
 
-func (k *clock) update(d *Decoder, ent *entity) {
-	c := ent.class
-	if k.cells != c.cells && c.root != nil {
-		k.cells = c.cells
+func (k *clock) update(d *Decoder, ent *entity.Entity) {
+	c := ent.Class
+	if k.cells != c.Cells && c.Root != nil {
+		k.cells = c.Cells
 		for i, name := range clockNames {
-			if id, ok := d.tree.byName[name]; ok {
-				k.fields[i] = find(c.root, id, 3)
+			if id, ok := d.world.tree.ByName[name]; ok {
+				k.fields[i] = find(c.Root, id, 3)
 			}
 		}
 	}
 	get := func(i int) (uint64, bool) {
 		n := k.fields[i]
-		if n == nil || n.cell < 0 || int(n.cell) >= len(ent.cells) || ent.cells[n.cell].kind == valueNone {
+		if n == nil || n.Cell < 0 || int(n.Cell) >= len(ent.Cells) || ent.Cells[n.Cell].Kind == value.None {
 			return 0, false
 		}
-		return ent.cells[n.cell].word, true
+		return ent.Cells[n.Cell].Word, true
 	}
 	state, told := get(clockState)
 	if k.phase = GamePhaseUnspecified; told {
@@ -97,17 +103,17 @@ func (k *clock) update(d *Decoder, ent *entity) {
 }
 
 // find returns the node of a name below n, at most depth levels deep.
-func find(n *node, name uint32, depth int) *node {
+func find(n *entity.Node, name uint32, depth int) *entity.Node {
 	if n == nil || depth == 0 {
 		return nil
 	}
-	if n.name == name {
+	if n.Name == name {
 		return n
 	}
-	if n.list {
+	if n.List {
 		return nil
 	}
-	for _, k := range n.kids {
+	for _, k := range n.Kids {
 		if f := find(k, name, depth-1); f != nil {
 			return f
 		}

@@ -1,14 +1,19 @@
 package dem
 
+import (
+	"github.com/replayd/replayd/decoders/dem/internal/pb"
+	"github.com/replayd/replayd/decoders/dem/internal/stringtable"
+)
+
 // combatName returns the name that an entry of the combat log gives by its number. 0 is nobody.
 func (d *Decoder) combatName(index uint64) []byte {
 	if index == 0 {
 		return nil
 	}
-	for _, t := range d.tables {
-		if t.role == roleCombatLogNames {
-			if index < uint64(len(t.entries)) {
-				return t.entries[index].key
+	for _, t := range d.tables.list {
+		if t.Role == stringtable.CombatLogNames {
+			if index < uint64(len(t.Entries)) {
+				return t.Entries[index].Key
 			}
 			break
 		}
@@ -19,179 +24,179 @@ func (d *Decoder) combatName(index uint64) []byte {
 // parseCombatLog reads CMsgDOTACombatLogEntry.
 func (d *Decoder) parseCombatLog(c *CombatLog, b []byte) bool {
 	*c = CombatLog{AssistPlayers: c.AssistPlayers[:0]}
-	m := wire{buf: b}
-	for m.next() {
-		switch m.num {
+	m := pb.NewReader(b)
+	for m.Next() {
+		switch m.Num {
 		case 1:
-			c.Type = CombatLogType(m.int32() + 1)
+			c.Type = CombatLogType(m.Int32() + 1)
 		case 2:
-			c.TargetName = d.combatName(m.val)
+			c.TargetName = d.combatName(m.Val)
 		case 3:
-			c.TargetSourceName = d.combatName(m.val)
+			c.TargetSourceName = d.combatName(m.Val)
 		case 4:
-			c.AttackerName = d.combatName(m.val)
+			c.AttackerName = d.combatName(m.Val)
 		case 5:
-			c.DamageSourceName = d.combatName(m.val)
+			c.DamageSourceName = d.combatName(m.Val)
 		case 6:
-			c.InflictorName = d.combatName(m.val)
+			c.InflictorName = d.combatName(m.Val)
 		case 7:
-			c.IsAttackerIllusion = m.bool()
+			c.IsAttackerIllusion = m.Bool()
 		case 8:
-			c.IsAttackerHero = m.bool()
+			c.IsAttackerHero = m.Bool()
 		case 9:
-			c.IsTargetIllusion = m.bool()
+			c.IsTargetIllusion = m.Bool()
 		case 10:
-			c.IsTargetHero = m.bool()
+			c.IsTargetHero = m.Bool()
 		case 11:
-			c.IsVisibleRadiant = m.bool()
+			c.IsVisibleRadiant = m.Bool()
 		case 12:
-			c.IsVisibleDire = m.bool()
+			c.IsVisibleDire = m.Bool()
 		case 13:
-			c.Value = m.uint32()
+			c.Value = m.Uint32()
 		case 14:
-			c.Health = m.int32()
+			c.Health = m.Int32()
 		case 15:
-			c.Timestamp = m.float32()
+			c.Timestamp = m.Float32()
 		case 16:
-			c.StunDuration = m.float32()
+			c.StunDuration = m.Float32()
 		case 17:
-			c.SlowDuration = m.float32()
+			c.SlowDuration = m.Float32()
 		case 18:
-			c.IsAbilityToggleOn = m.bool()
+			c.IsAbilityToggleOn = m.Bool()
 		case 19:
-			c.IsAbilityToggleOff = m.bool()
+			c.IsAbilityToggleOff = m.Bool()
 		case 20:
-			c.AbilityLevel = m.uint32()
+			c.AbilityLevel = m.Uint32()
 		case 21:
-			c.LocationX = m.float32()
+			c.LocationX = m.Float32()
 		case 22:
-			c.LocationY = m.float32()
+			c.LocationY = m.Float32()
 		case 23:
-			c.GoldReason = m.uint32()
+			c.GoldReason = m.Uint32()
 		case 24:
-			c.TimestampRaw = m.float32()
+			c.TimestampRaw = m.Float32()
 		case 25:
-			c.ModifierDuration = m.float32()
+			c.ModifierDuration = m.Float32()
 		case 26:
-			c.XpReason = m.uint32()
+			c.XpReason = m.Uint32()
 		case 27:
-			c.LastHits = m.uint32()
+			c.LastHits = m.Uint32()
 		case 28:
-			c.AttackerTeam = m.uint32()
+			c.AttackerTeam = m.Uint32()
 		case 29:
-			c.TargetTeam = m.uint32()
+			c.TargetTeam = m.Uint32()
 		case 30:
-			c.ObsWardsPlaced = m.uint32()
+			c.ObsWardsPlaced = m.Uint32()
 		case 31:
-			c.AssistPlayer0 = m.uint32()
+			c.AssistPlayer0 = m.Uint32()
 		case 32:
-			c.AssistPlayer1 = m.uint32()
+			c.AssistPlayer1 = m.Uint32()
 		case 33:
-			c.AssistPlayer2 = m.uint32()
+			c.AssistPlayer2 = m.Uint32()
 		case 34:
-			c.AssistPlayer3 = m.uint32()
+			c.AssistPlayer3 = m.Uint32()
 		case 35:
-			c.StackCount = m.uint32()
+			c.StackCount = m.Uint32()
 		case 36:
-			c.HiddenModifier = m.bool()
+			c.HiddenModifier = m.Bool()
 		case 37:
-			c.IsTargetBuilding = m.bool()
+			c.IsTargetBuilding = m.Bool()
 		case 38:
-			c.NeutralCampType = m.uint32()
+			c.NeutralCampType = m.Uint32()
 		case 39:
-			c.RuneType = m.uint32()
+			c.RuneType = m.Uint32()
 		case 40:
-			c.AssistPlayers = m.appendInt32s(c.AssistPlayers)
+			c.AssistPlayers = m.AppendInt32s(c.AssistPlayers)
 		case 41:
-			c.IsHealSave = m.bool()
+			c.IsHealSave = m.Bool()
 		case 42:
-			c.IsUltimateAbility = m.bool()
+			c.IsUltimateAbility = m.Bool()
 		case 43:
-			c.AttackerHeroLevel = m.uint32()
+			c.AttackerHeroLevel = m.Uint32()
 		case 44:
-			c.TargetHeroLevel = m.uint32()
+			c.TargetHeroLevel = m.Uint32()
 		case 45:
-			c.Xpm = m.uint32()
+			c.Xpm = m.Uint32()
 		case 46:
-			c.Gpm = m.uint32()
+			c.Gpm = m.Uint32()
 		case 47:
-			c.EventLocation = m.uint32()
+			c.EventLocation = m.Uint32()
 		case 48:
-			c.TargetIsSelf = m.bool()
+			c.TargetIsSelf = m.Bool()
 		case 49:
-			c.DamageType = m.uint32()
+			c.DamageType = m.Uint32()
 		case 50:
-			c.InvisibilityModifier = m.bool()
+			c.InvisibilityModifier = m.Bool()
 		case 51:
-			c.DamageCategory = m.uint32()
+			c.DamageCategory = m.Uint32()
 		case 52:
-			c.Networth = m.uint32()
+			c.Networth = m.Uint32()
 		case 53:
-			c.BuildingType = m.uint32()
+			c.BuildingType = m.Uint32()
 		case 54:
-			c.ModifierElapsedDuration = m.float32()
+			c.ModifierElapsedDuration = m.Float32()
 		case 55:
-			c.SilenceModifier = m.bool()
+			c.SilenceModifier = m.Bool()
 		case 56:
-			c.HealFromLifesteal = m.bool()
+			c.HealFromLifesteal = m.Bool()
 		case 57:
-			c.ModifierPurged = m.bool()
+			c.ModifierPurged = m.Bool()
 		case 58:
-			c.SpellEvaded = m.bool()
+			c.SpellEvaded = m.Bool()
 		case 59:
-			c.MotionControllerModifier = m.bool()
+			c.MotionControllerModifier = m.Bool()
 		case 60:
-			c.LongRangeKill = m.bool()
+			c.LongRangeKill = m.Bool()
 		case 61:
-			c.ModifierPurgeAbility = d.combatName(m.val)
+			c.ModifierPurgeAbility = d.combatName(m.Val)
 		case 62:
-			c.ModifierPurgeNpc = d.combatName(m.val)
+			c.ModifierPurgeNpc = d.combatName(m.Val)
 		case 63:
-			c.RootModifier = m.bool()
+			c.RootModifier = m.Bool()
 		case 64:
-			c.TotalUnitDeathCount = m.uint32()
+			c.TotalUnitDeathCount = m.Uint32()
 		case 65:
-			c.AuraModifier = m.bool()
+			c.AuraModifier = m.Bool()
 		case 66:
-			c.ArmorDebuffModifier = m.bool()
+			c.ArmorDebuffModifier = m.Bool()
 		case 67:
-			c.NoPhysicalDamageModifier = m.bool()
+			c.NoPhysicalDamageModifier = m.Bool()
 		case 68:
-			c.ModifierAbility = d.combatName(m.val)
+			c.ModifierAbility = d.combatName(m.Val)
 		case 69:
-			c.ModifierHidden = m.bool()
+			c.ModifierHidden = m.Bool()
 		case 70:
-			c.InflictorIsStolenAbility = m.bool()
+			c.InflictorIsStolenAbility = m.Bool()
 		case 71:
-			c.KillEaterEvent = m.uint32()
+			c.KillEaterEvent = m.Uint32()
 		case 72:
-			c.UnitStatusLabel = m.uint32()
+			c.UnitStatusLabel = m.Uint32()
 		case 73:
-			c.SpellGeneratedAttack = m.bool()
+			c.SpellGeneratedAttack = m.Bool()
 		case 74:
-			c.AtNightTime = m.bool()
+			c.AtNightTime = m.Bool()
 		case 75:
-			c.AttackerHasScepter = m.bool()
+			c.AttackerHasScepter = m.Bool()
 		case 76:
-			c.NeutralCampTeam = m.uint32()
+			c.NeutralCampTeam = m.Uint32()
 		case 77:
-			c.RegeneratedHealth = m.float32()
+			c.RegeneratedHealth = m.Float32()
 		case 78:
-			c.WillReincarnate = m.bool()
+			c.WillReincarnate = m.Bool()
 		case 79:
-			c.UsesCharges = m.bool()
+			c.UsesCharges = m.Bool()
 		case 80:
-			c.TrackedStatId = m.uint32()
+			c.TrackedStatId = m.Uint32()
 		case 81:
-			c.ModifierPurgedDuration = m.float32()
+			c.ModifierPurgedDuration = m.Float32()
 		case 82:
-			c.HealFromRegen = m.bool()
+			c.HealFromRegen = m.Bool()
 		}
 	}
 	if c.Type == CombatLogTypePurchase {
 		c.ValueName = d.combatName(uint64(c.Value))
 	}
-	return !m.bad
+	return !m.Bad
 }
 
 // oldCombatLog is the game event that carried the combat log until September 2015.
@@ -200,18 +205,18 @@ const oldCombatLog = "dota_combatlog"
 // oldCombatLogEntry delivers the entry of the combat log that a game event is. Its keys are told apart by their names.
 func (d *Decoder) oldCombatLogEntry(ev *Event) bool {
 	d.stage = stagePacket
-	d.place.nextElement()
-	if !d.want(KindCombatLog, slotEvent) {
+	d.out.place.nextElement()
+	if !d.out.want(KindCombatLog, slotEvent) {
 		return false
 	}
 	c := &ev.CombatLog
 	*c = CombatLog{AssistPlayers: c.AssistPlayers[:0]}
 	keys := d.list.event.keys
-	for m := &d.list.items; m.next(); {
-		if m.num != 3 || len(keys) == 0 {
+	for m := &d.list.items; m.Next(); {
+		if m.Num != 3 || len(keys) == 0 {
 			continue
 		}
-		value := &appendKey(nil, m.raw)[0]
+		value := &appendKey(nil, m.Raw)[0]
 		n, truth := uint64(uint32(value.Int)), value.Bool || value.Int != 0
 		switch string(keys[0].name) {
 		case "type":
@@ -258,7 +263,7 @@ func (d *Decoder) oldCombatLogEntry(ev *Event) bool {
 	if c.Type == CombatLogTypePurchase {
 		c.ValueName = d.combatName(uint64(c.Value))
 	}
-	d.clock.dateCombatLog(c)
+	d.match.clock.dateCombatLog(c)
 	ev.Kind = KindCombatLog
 	return true
 }

@@ -1,22 +1,26 @@
 package dem
 
+import (
+	"github.com/replayd/replayd/decoders/dem/internal/entity"
+)
+
 // createEntity reads the creation of an entity, or its being sent once more in full.
 func (d *Decoder) createEntity(ev *Event) bool {
 	e := &d.ents
 	r := &e.bits
-	id := int(r.Bits(d.classBits))
-	serial := uint32(r.Bits(serialBits))
+	id := int(r.Bits(d.world.classBits))
+	serial := uint32(r.Bits(entity.SerialBits))
 	group := r.Varuint32()
 	size := e.size()
-	var c *class
-	if id < len(d.classes) {
-		c = d.classes[id]
+	var c *entity.Class
+	if id < len(d.world.classes) {
+		c = d.world.classes[id]
 	}
 	if r.Overrun() || size > r.Len() || c == nil {
 		return d.refuseEntity(ev, c, size)
 	}
-	old := d.entities[e.index]
-	again := old != nil && old.class == c && old.serial == serial
+	old := d.world.store.Slots[e.index]
+	again := old != nil && old.Class == c && old.Serial == serial
 	if old != nil && !again {
 		// The slot has a new tenant.
 		if d.deleteEntity(ev, e.index) {
@@ -28,7 +32,7 @@ func (d *Decoder) createEntity(ev *Event) bool {
 }
 
 // refuseEntity gives up a creation that cannot be read, and the rest of the message where its end is not known.
-func (d *Decoder) refuseEntity(ev *Event, c *class, size int) bool {
+func (d *Decoder) refuseEntity(ev *Event, c *entity.Class, size int) bool {
 	e := &d.ents
 	r := &e.bits
 	err := errClass
@@ -36,13 +40,13 @@ func (d *Decoder) refuseEntity(ev *Event, c *class, size int) bool {
 		err = errEntitySize
 	}
 	told := false
-	if c == nil && !r.Overrun() && d.entities[e.index] != nil {
+	if c == nil && !r.Overrun() && d.world.store.Slots[e.index] != nil {
 		// Whoever was in the slot is gone.
 		told = d.deleteEntity(ev, e.index)
 	}
 	if c == nil && size >= 0 && size <= r.Len() && !r.Overrun() {
 		r.Skip(size)
-		d.fault(Fault{Kind: FaultKindEntity, MessageId: svcPacketEntities, EntityIndex: uint32(e.index), BitsAnnounced: uint32(size), Detail: []byte(err.Error())})
+		d.out.fault(Fault{Kind: FaultKindEntity, MessageId: svcPacketEntities, EntityIndex: uint32(e.index), BitsAnnounced: uint32(size), Detail: []byte(err.Error())})
 		return told
 	}
 	d.lose(e.index, c, err)
@@ -52,51 +56,52 @@ func (d *Decoder) refuseEntity(ev *Event, c *class, size int) bool {
 // pendingCreate is a creation whose slot's old tenant had to be told of first.
 type pendingCreate struct {
 	set           bool
-	class         *class
+	class         *entity.Class
 	serial, group uint32
 	size          int
 }
 
 // fillEntity reads the payload of a creation.
-func (d *Decoder) fillEntity(ev *Event, c *class, serial, group uint32, size int) bool {
+func (d *Decoder) fillEntity(ev *Event, c *entity.Class, serial, group uint32, size int) bool {
 	e := &d.ents
 	r := &e.bits
-	ent := d.entities[e.index]
+	ent := d.world.store.Slots[e.index]
 	again := ent != nil
 	if !again {
-		ent = d.newEntity()
-		d.entities[e.index] = ent
+		ent = d.world.store.Create(e.index)
 	}
-	ent.class, ent.serial, ent.active, ent.seen = c, serial, true, true
+	ent.Class, ent.Serial, ent.Active, ent.Seen = c, serial, true, true
 	kind := KindEntityCreated
 	if again {
 		kind = KindEntityEntered
 	}
-	told := d.want(kind, slotAfter)
-	if !c.decoded && size >= 0 {
+	told := d.out.want(kind, slotAfter)
+	if !c.Decoded && size >= 0 {
 		r.Skip(size)
-		ent.decoded = false
+		ent.Decoded = false
 		d.stats.EntitySkips++
 		return false
 	}
-	ent.decoded = true
-	d.startFrom(ent, d.startState(c))
+	ent.Decoded = true
+	if !d.world.store.StartFrom(ent, d.startState(c)) {
+		d.noRoom(c)
+	}
 	d.readUpdate(ent, c, size)
 	if e.store {
-		d.storeBaseline(e.index, 1-e.slot, ent)
+		d.world.store.StoreOwn(e.index, 1-e.slot, ent)
 	}
-	if c.rules {
-		d.clock.update(d, ent)
+	if c.Rules {
+		d.match.clock.update(d, ent)
 	}
-	if !told || !c.wanted {
+	if !told || !c.Wanted {
 		return false
 	}
 	// What could not be read of it is missing, and a fault says so.
 	if again {
-		return d.tellWhole(ev, e.index, ent)
+		return d.world.tellWhole(ev, e.index, ent)
 	}
 	ev.Kind = kind
-	fields := d.fillState(ev.EntityCreated.Fields, ent)
-	ev.EntityCreated = EntityCreated{Index: uint32(e.index), Class: c.name, Serial: serial, SpawnGroup: group, Fields: fields}
-	return len(fields) > 0 || !d.narrowed
+	fields := d.world.fillState(ev.EntityCreated.Fields, ent)
+	ev.EntityCreated = EntityCreated{Index: uint32(e.index), Class: c.Name, Serial: serial, SpawnGroup: group, Fields: fields}
+	return len(fields) > 0 || !d.world.narrowed
 }

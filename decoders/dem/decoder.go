@@ -3,84 +3,67 @@ package dem
 import (
 	"io"
 
-	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/decoders/dem/internal/entity"
+	"github.com/replayd/replayd/decoders/dem/internal/record"
+	"github.com/replayd/replayd/decoders/dem/internal/schema"
+	"github.com/replayd/replayd/decoders/dem/internal/stringtable"
 )
 
 // Decoder decodes a demo. It is not safe for concurrent use.
 type Decoder struct {
-	opts  Options
-	kinds uint64 // bit set of wanted kinds
-	win   *decoders.Window
-	err   error // final
-	stats Stats
+	opts   Options
+	stats  Stats
+	in     record.Reader // the records of the file
+	out    delivery      // which events are delivered, and where they are
+	match  match         // which game it is, and what it says of itself
+	tables tables
+	world  world // classes and entities
 
-	// The file.
-	header   fileHeader
-	begun    bool
-	signOn   signOn
-	stopped  bool  // DEM_Stop was read
-	finished bool  // the last record was read
-	work     int64 // bytes since the last event
-
-	// The record being decoded.
-	frame    frame
-	resync   resync
-	inflated []byte
+	// What Next goes on with, and the parts of the file that it does so in.
 	stage    stage
-	place    place // of the element that is being decoded
-	at       int64 // index of the event that was last found to be wanted
-	faults   []pendingFault
-	faultsOf map[uint32]int64  // how many there were, by class
-	last     decoders.Position // of the last event
-	reached  int64             // the index behind the last event
+	inflated []byte // contents of the record
+	packet   packet
+	chunks   chunkReader
+	list     listReader
+	ents     entityReader
+}
 
-	// Where delivery starts.
-	from    decoders.Position
-	quiet   bool  // events of the record may lie before that
-	unseen  Event // what is decoded on the way there
-	hold    bool  // entities must not change behind that
-	kept    bool  // unseen is the next event
-	arrived bool  // no event was delivered since
-
-	packet  packet
-	chunks  chunkReader
-	dump    dumpReader
-	strings tableReader
-	buff    pendingModifier
-	ents    entityReader
-	list    listReader
-
-	// The game.
+// match is what is known of the game.
+type match struct {
 	game     game
-	build    int
-	interval float32
+	build    int     // of the game; 0 when it is not known
+	interval float32 // of a tick, in seconds
 	clock    clock
+	events   map[int32]*eventType // kinds of game events
+	names    map[uint32][]byte    // of messages, as far as they were met
+}
 
-	// What was learnt.
-	tables       []*stringTable
-	stored       int // bytes in tables
-	events       map[int32]*eventType
-	messageNames map[uint32][]byte
-	schema       *schema
-	classes      []*class // by id; nil where the file names none
-	classBits    int
-	maxClasses   int
-	told         bool // that entities are not decoded
+// tables are the string tables, and how far the reading of their entries is.
+type tables struct {
+	list     []*stringtable.Table // by number
+	stored   int                  // bytes in list
+	reader   stringtable.Reader
+	dump     dumpReader
+	modifier pendingModifier
+}
 
-	// Entities.
-	tree       *classTree
+// world is the classes and entities.
+type world struct {
+	schema     *schema.Schema
+	classes    []*entity.Class // by id; nil where the file names none
+	classBits  int
+	maxClasses int
+	tree       *entity.Tree
+	store      entity.Store
+	baseIndex  map[int32]int // entries of the table instancebaseline, by class
 	learn      learner
-	update     updateReader
-	entities   []*entity // by index
-	free       []*entity
-	held       int // bytes of the states of all entities together
-	baseIndex  map[int32]int
-	baseOwn    [2]map[int32]*ownBaseline
-	alternates alternates
+	update     entity.Update
 	lost       bool // updates were lost: the next key frame has the entities anew
-	narrowed   bool // see Narrowed
-	floats     []float32
-	merged     []change
+	undecoded  bool // entities are not decoded, which was reported
+
+	narrowed bool // see Narrowed
+	floats   []float32
+	merged   []entity.Change
 }
 
 // stage is what Next goes on with.
@@ -105,35 +88,27 @@ const (
 // is taken to be dry for now; see decoders.Window.
 func New(src io.Reader, opts Options) *Decoder {
 	d := &Decoder{
-		opts:     opts,
-		win:      decoders.NewWindow(src, 0, maxRecord+64),
-		interval: 1.0 / 30,
-		events:   map[int32]*eventType{},
-		entities: make([]*entity, maxEntities),
-		tree:     newClassTree(opts.Fields),
-		learn:    newLearner(),
-		faultsOf: map[uint32]int64{},
+		opts:  opts,
+		in:    record.NewReader(src),
+		out:   newDelivery(&opts),
+		match: match{interval: 1.0 / 30, events: map[int32]*eventType{}, names: map[uint32][]byte{}},
+		world: world{
+			tree: entity.NewTree(opts.Fields), store: entity.NewStore(), baseIndex: map[int32]int{}, learn: newLearner(),
+		},
 	}
-	d.baseIndex = map[int32]int{}
-	d.messageNames = map[uint32][]byte{}
-	d.update.tree = d.tree
-	for k := range Kind(KindCount) {
-		if k != KindNone && (opts.Kinds == nil || opts.Kinds(k)) {
-			d.kinds |= 1 << k
-		}
-	}
+	d.world.update.Tree = d.world.tree
 	return d
 }
 
 // Next decodes the next event into ev. What ev refers to is valid until the next call. See package decoders for what it
 // returns otherwise; there is also ErrYield.
 func (d *Decoder) Next(ev *Event) error {
-	if d.err != nil {
-		return d.err
+	if d.in.Err != nil {
+		return d.in.Err
 	}
-	if d.kept {
-		d.kept, d.arrived = false, false
-		*ev = d.unseen
+	if d.out.kept {
+		d.out.kept, d.out.arrived = false, false
+		*ev = d.out.unseen
 		return nil
 	}
 	for {
@@ -145,14 +120,15 @@ func (d *Decoder) Next(ev *Event) error {
 
 // step goes on to the next place where there may be an event. It returns whether ev was filled.
 func (d *Decoder) step(ev *Event) (ok bool, err error) {
-	if len(d.faults) > 0 {
-		d.tellFault(ev)
+	if len(d.out.faults) > 0 {
+		d.out.emitFault(ev)
+		d.in.Work = 0
 		return true, nil
 	}
 	switch d.stage {
 	case stageFrame:
-		if d.opts.Yield > 0 && d.work > d.opts.Yield {
-			d.work = 0
+		if d.opts.Yield > 0 && d.in.Work > d.opts.Yield {
+			d.in.Work = 0
 			return false, ErrYield
 		}
 		if ok, err = d.nextFrame(ev); err != nil {
@@ -182,8 +158,9 @@ func (d *Decoder) step(ev *Event) (ok bool, err error) {
 		ok = d.oldCombatLogEntry(ev)
 	}
 	if ok {
-		ev.AtTick = d.frame.tick
-		d.deliver(d.at)
+		ev.AtTick = d.in.Head.Tick
+		d.out.deliver(d.out.at)
+		d.in.Work = 0
 	}
 	return ok, nil
 }
@@ -191,57 +168,32 @@ func (d *Decoder) step(ev *Event) (ok bool, err error) {
 // Close is called when no more bytes will come. It returns nil when the demo ended as it should, and an error that wraps
 // decoders.ErrTruncated when it was cut.
 func (d *Decoder) Close() error {
-	switch {
-	case d.err != nil:
-		return d.err
-	case d.finished:
-		return nil
-	case !d.begun:
-		if _, err := parseFileHeader(d.win.Bytes()); err != nil {
-			return err
-		}
-		return d.fail("header", decoders.ErrTruncated, "no record follows")
-	case d.resync.lost:
-		return d.fail("record", decoders.ErrCorrupt, "%s; no other follows", d.resync.what)
-	case len(d.win.Bytes()) > 0:
-		return d.fail("record", decoders.ErrTruncated, "%d bytes of it are there", len(d.win.Bytes()))
-	case !d.stopped:
-		return d.fail("recording", decoders.ErrTruncated, "it has no end")
-	case d.header.fileInfo >= d.win.Offset():
-		return d.fail("file information", decoders.ErrTruncated, "announced at byte %d", d.header.fileInfo)
-	}
-	return nil
+	return d.in.Close()
 }
 
 // Stats returns the figures so far.
-func (d *Decoder) Stats() Stats { return d.stats }
+func (d *Decoder) Stats() Stats {
+	s := d.stats
+	s.Faults = d.out.counted
+	return s
+}
 
 // Tick returns the tick of the record that the last event came from, -1 before the first tick.
 func (d *Decoder) Tick() int32 {
-	if !d.begun {
+	if !d.in.Begun {
 		return -1
 	}
-	return d.frame.tick
+	return d.in.Head.Tick
 }
 
 // Offset returns how far the file was read, in bytes.
-func (d *Decoder) Offset() int64 { return d.win.Offset() }
+func (d *Decoder) Offset() int64 { return d.in.Win.Offset() }
 
 // Name returns the name that an event's `class` or `field` is the number of: the decoder's own number, which stays the
 // same for its life.
 func (d *Decoder) Name(id uint32) string {
-	if int(id) < len(d.tree.names) {
-		return d.tree.names[id]
+	if int(id) < len(d.world.tree.Names) {
+		return d.world.tree.Names[id]
 	}
 	return ""
-}
-
-// fail makes an error final.
-func (d *Decoder) fail(what string, kind error, detail string, args ...any) error {
-	tick := int32(decoders.NoTick)
-	if d.stats.Records > 0 {
-		tick = d.frame.tick
-	}
-	d.err = decoders.Errorf(decoders.Dem, d.win.Offset(), tick, what, kind, detail, args...)
-	return d.err
 }

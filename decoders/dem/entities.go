@@ -5,12 +5,13 @@ import (
 	"slices"
 
 	"github.com/replayd/replayd/decoders/bits"
+	"github.com/replayd/replayd/decoders/dem/internal/entity"
+	"github.com/replayd/replayd/decoders/dem/internal/pb"
 )
 
 var (
 	errEntityIndex = errors.New("index of an entity out of range")
 	errEntitySize  = errors.New("size of an update beyond the end")
-	errEntityBits  = errors.New("update ended elsewhere than announced")
 	errClass       = errors.New("no such class")
 	errUnknown     = errors.New("update of an entity that was never created")
 )
@@ -39,22 +40,16 @@ const (
 	phaseForgotten                    // entities that a full update did not mention
 )
 
-// wantsEntities tells whether any event of entities is wanted.
-func (d *Decoder) wantsEntities() bool {
-	const all = 1<<KindEntityUpdated | 1<<KindEntityCreated | 1<<KindEntityEntered | 1<<KindEntityLeft | 1<<KindEntityDeleted
-	return d.kinds&all != 0
-}
-
 // walksEntities reports whether packets of entities are looked at: for their events, for what may be wrong with them, or
 // for Dota's clock.
 func (d *Decoder) walksEntities() bool {
-	return d.wantsEntities() || d.has(KindFault) ||
-		d.game == gameDota && (d.kinds&clockTicks != 0 || d.has(KindCombatLog) && !d.clock.settled)
+	return d.out.wantsEntities() || d.out.has(KindFault) ||
+		d.match.game == gameDota && (d.out.kinds&clockTicks != 0 || d.out.has(KindCombatLog) && !d.match.clock.settled)
 }
 
 // startEntities begins with a message of entities.
 func (d *Decoder) startEntities(ev *Event, b []byte) bool {
-	if d.schema == nil || d.classBits == 0 {
+	if d.world.schema == nil || d.world.classBits == 0 {
 		d.tellUndecoded("no schema came before them")
 		return false
 	}
@@ -65,17 +60,17 @@ func (d *Decoder) startEntities(ev *Event, b []byte) bool {
 	if !d.walksEntities() {
 		return false
 	}
-	d.update.tick = d.interval
+	d.world.update.Tick = d.match.interval
 	d.learnTypes()
 	if !e.delta {
-		for _, old := range d.entities {
+		for _, old := range d.world.store.Slots {
 			if old != nil {
-				old.seen = false
+				old.Seen = false
 			}
 		}
 	}
 	if e.store {
-		d.switchBaselines(e.slot)
+		d.world.store.SwitchOwn(e.slot)
 	}
 	d.stage = stageEntities
 	return false
@@ -85,30 +80,30 @@ func (d *Decoder) startEntities(ev *Event, b []byte) bool {
 func (e *entityReader) start(b []byte) bool {
 	*e = entityReader{index: -1, alt: e.alt[:0]}
 	var data []byte
-	m := wire{buf: b}
-	for m.next() {
-		switch m.num {
+	m := pb.NewReader(b)
+	for m.Next() {
+		switch m.Num {
 		case 2:
-			e.left = int(m.int32())
+			e.left = int(m.Int32())
 		case 3:
-			e.delta = m.bool()
+			e.delta = m.Bool()
 		case 4:
-			e.store = m.bool()
+			e.store = m.Bool()
 		case 5:
-			e.slot = int(m.val & 1)
+			e.slot = int(m.Val & 1)
 		case 7:
-			data = m.raw
+			data = m.Raw
 		case 13:
-			e.sizes = m.raw
+			e.sizes = m.Raw
 		case 15:
-			if len(e.alt) < maxEntities {
-				e.alt = append(e.alt, parseAlternate(m.raw))
+			if len(e.alt) < entity.MaxEntities {
+				e.alt = append(e.alt, parseAlternate(m.Raw))
 			}
 		case 16:
-			e.visual = m.bool()
+			e.visual = m.Bool()
 		}
 	}
-	if m.bad {
+	if m.Bad {
 		return false
 	}
 	e.bits.Reset(data)
@@ -124,7 +119,7 @@ func (d *Decoder) nextEntity(ev *Event) bool {
 		switch e.phase {
 		case phaseEntries:
 			if e.pending.set {
-				if d.holds(slotAfter) {
+				if d.out.holds(slotAfter) {
 					return false
 				}
 				p := e.pending
@@ -136,8 +131,8 @@ func (d *Decoder) nextEntity(ev *Event) bool {
 					return false
 				}
 				e.left--
-				d.place.nextElement()
-				if ok := d.readEntity(ev); ok || len(d.faults) > 0 {
+				d.out.place.nextElement()
+				if ok := d.readEntity(ev); ok || len(d.out.faults) > 0 {
 					return ok
 				}
 				continue
@@ -169,13 +164,13 @@ func (d *Decoder) nextDeletion(ev *Event) (told, done bool) {
 		d.stage = stagePacket
 		return false, true
 	}
-	if d.holds(slotBefore) {
+	if d.out.holds(slotBefore) {
 		return false, true
 	}
 	e.left--
-	d.place.nextElement()
+	d.out.place.nextElement()
 	e.index += int(e.bits.UBitVar())
-	if e.bits.Overrun() || uint(e.index) >= maxEntities {
+	if e.bits.Overrun() || uint(e.index) >= entity.MaxEntities {
 		e.left = 0
 		return false, false
 	}
@@ -185,19 +180,19 @@ func (d *Decoder) nextDeletion(ev *Event) (told, done bool) {
 // nextForgotten goes on with the entities that a full update did not mention. done is as with nextDeletion.
 func (d *Decoder) nextForgotten(ev *Event) (told, done bool) {
 	e := &d.ents
-	if d.holds(slotBefore) {
+	if d.out.holds(slotBefore) {
 		return false, true
 	}
-	for e.index++; e.index < maxEntities; e.index++ {
-		if old := d.entities[e.index]; old != nil && !old.seen {
+	for e.index++; e.index < entity.MaxEntities; e.index++ {
+		if old := d.world.store.Slots[e.index]; old != nil && !old.Seen {
 			break
 		}
 	}
-	if e.index >= maxEntities {
+	if e.index >= entity.MaxEntities {
 		d.stage = stagePacket
 		return false, true
 	}
-	d.place.nextElement()
+	d.out.place.nextElement()
 	return d.deleteEntity(ev, e.index), false
 }
 
@@ -207,13 +202,13 @@ func (d *Decoder) readEntity(ev *Event) bool {
 	r := &e.bits
 	e.index += int(r.UBitVar()) + 1
 	cmd := r.Bits(2)
-	if r.Overrun() || uint(e.index) >= maxEntities {
-		d.lose(e.index&(maxEntities-1), nil, errEntityIndex)
+	if r.Overrun() || uint(e.index) >= entity.MaxEntities {
+		d.lose(e.index&(entity.MaxEntities-1), nil, errEntityIndex)
 		return false
 	}
 	switch cmd {
 	case 0:
-		if ent := d.entities[e.index]; ent != nil && !ent.decoded && !e.visual && d.skipEntity(ent) {
+		if ent := d.world.store.Slots[e.index]; ent != nil && !ent.Decoded && !e.visual && d.skipEntity(ent) {
 			return false
 		}
 		return d.updateEntity(ev)
@@ -227,17 +222,17 @@ func (d *Decoder) readEntity(ev *Event) bool {
 }
 
 // skipEntity skips an update of an entity that nobody asked for, if its size is told.
-func (d *Decoder) skipEntity(ent *entity) bool {
+func (d *Decoder) skipEntity(ent *entity.Entity) bool {
 	e := &d.ents
 	if len(e.sizes) == 0 {
 		return false
 	}
 	size := e.size()
 	if size < 0 || size > e.bits.Len() {
-		d.lose(e.index, ent.class, errEntitySize)
+		d.lose(e.index, ent.Class, errEntitySize)
 		return true
 	}
-	ent.seen = true
+	ent.Seen = true
 	e.bits.Skip(size)
 	d.stats.EntitySkips++
 	return true
@@ -248,7 +243,7 @@ func (e *entityReader) size() int {
 	if len(e.sizes) == 0 {
 		return -1
 	}
-	v, n := uvarint(e.sizes)
+	v, n := pb.Uvarint(e.sizes)
 	if n <= 0 || v > uint64(e.bits.Len()) {
 		// Worse than none.
 		e.sizes = nil
@@ -263,44 +258,44 @@ func (e *entityReader) size() int {
 
 // hideEntity takes an entity out of the recorder's view.
 func (d *Decoder) hideEntity(ev *Event, index int) bool {
-	told := d.want(KindEntityLeft, slotAfter)
-	old := d.entities[index]
+	told := d.out.want(KindEntityLeft, slotAfter)
+	old := d.world.store.Slots[index]
 	if old == nil {
 		return false
 	}
-	old.active, old.seen = false, true
-	if !told || !old.class.wanted {
+	old.Active, old.Seen = false, true
+	if !told || !old.Class.Wanted {
 		return false
 	}
 	ev.Kind = KindEntityLeft
-	ev.EntityLeft = EntityLeft{Index: uint32(index), Class: old.class.name, Serial: old.serial}
+	ev.EntityLeft = EntityLeft{Index: uint32(index), Class: old.Class.Name, Serial: old.Serial}
 	return true
 }
 
 func (d *Decoder) deleteEntity(ev *Event, index int) bool {
-	told := d.want(KindEntityDeleted, slotBefore)
-	old := d.entities[index]
+	told := d.out.want(KindEntityDeleted, slotBefore)
+	old := d.world.store.Slots[index]
 	if old == nil {
 		return false
 	}
-	told = told && old.class.wanted
+	told = told && old.Class.Wanted
 	if told {
 		ev.Kind = KindEntityDeleted
-		ev.EntityDeleted = EntityDeleted{Index: uint32(index), Class: old.class.name, Serial: old.serial}
+		ev.EntityDeleted = EntityDeleted{Index: uint32(index), Class: old.Class.Name, Serial: old.Serial}
 	}
-	d.release(index)
+	d.world.store.Release(index)
 	return told
 }
 
 // lose gives up the rest of a message of entities.
-func (d *Decoder) lose(index int, c *class, err error) {
-	d.lost = true
+func (d *Decoder) lose(index int, c *entity.Class, err error) {
+	d.world.lost = true
 	d.ents.left = 0
 	d.ents.bits.Skip(d.ents.bits.Len())
 	f := Fault{Kind: FaultKindEntity, MessageId: svcPacketEntities, EntityIndex: uint32(index), Detail: []byte(err.Error() + ": the rest of the packet is skipped")}
 	if c != nil {
-		f.Class, f.HasClass = c.name, true
+		f.Class, f.HasClass = c.Name, true
 	}
-	d.fault(f)
+	d.out.fault(f)
 	d.ents.phase, d.ents.delta = phaseDeletions, true
 }

@@ -42,13 +42,13 @@ type Event struct {
 	Message Message
 	// What the game announces in the chat of Dota.
 	ChatEvent ChatEvent
-	// Somebody said something.
+	// A chat message.
 	Chat Chat
-	// Somebody pinged the map (Dota).
+	// A player pinged the map (Dota).
 	Ping Ping
-	// Somebody drew on the map (Dota).
+	// A player drew on the map (Dota).
 	MapLine MapLine
-	// Somebody used the chat wheel (Dota).
+	// A player used the chat wheel (Dota).
 	ChatWheel ChatWheel
 	// The file's header.
 	FileHeader FileHeader
@@ -74,7 +74,7 @@ type Event struct {
 	Stop Stop
 	// A record of the file without an event of its own.
 	Command Command
-	// Something could not be decoded. Everything else goes on.
+	// Something could not be decoded. Decoding continues behind it.
 	Fault Fault
 	// A variable of the server's console has a value.
 	ServerCvar ServerCvar
@@ -150,8 +150,8 @@ type EntityCreated struct {
 	Fields []FieldValue
 }
 
-// EntityEntered: An entity that was known came back into view, or was sent once more in full. The state at a place of a demo is told by one
-// for each entity that there is.
+// EntityEntered: An entity that was known came back into view, or was sent once more in full. The state at a position of a demo is one for
+// each entity that exists there.
 type EntityEntered struct {
 	// The slot.
 	Index uint32
@@ -163,7 +163,7 @@ type EntityEntered struct {
 	Full bool
 	// The fields.
 	Fields []FieldValue
-	// True for an entity that is there but out of view: in what tells a state, and nowhere else.
+	// True for an entity that exists but is out of view: only in a state.
 	OutOfView bool
 }
 
@@ -191,15 +191,15 @@ type EntityDeleted struct {
 type Tick struct {
 	// The server's tick, which runs ahead of the demo's by a constant.
 	ServerTick uint32
-	// Dota: the time on the game's clock in seconds from the horn, negative before it, pauses not counted. It is made of what
-	// the packets before this one told. Absent until it is known when the horn sounds, which is at latest when it does; in
-	// other games; and when the filter asks for no ticks.
+	// Dota: the time on the game's clock in seconds from the horn, negative before it, pauses not counted. It is computed from
+	// the packets before this one. Absent until the time of the horn is known, at the latest when it sounds; in other games;
+	// and when the filter excludes ticks.
 	GameTime float32
 	// HasGameTime says that GameTime is set.
 	HasGameTime bool
 	// Dota: whether the game is paused.
 	Paused bool
-	// Dota: what the game is in. Unspecified until it is told, and in other games.
+	// Dota: what the game is in. Unspecified until it is known, and in other games.
 	Phase GamePhase
 }
 
@@ -210,11 +210,11 @@ type CombatLog struct {
 	Type CombatLogType
 	// Who it happened to.
 	TargetName []byte
-	// Whom the target belongs to: the hero behind a summoned unit or an illusion.
+	// The owner of the target: the hero behind a summoned unit or an illusion.
 	TargetSourceName []byte
 	// Who did it.
 	AttackerName []byte
-	// Whom the attacker belongs to.
+	// The owner of the attacker.
 	DamageSourceName []byte
 	// The ability, item or modifier by which it was done. Empty for a plain attack.
 	InflictorName []byte
@@ -302,7 +302,7 @@ type CombatLog struct {
 	EventLocation uint32
 	// Whether attacker and target are the same.
 	TargetIsSelf bool
-	// 1 physical, 2 magical, 4 pure, 0 not told.
+	// 1 physical, 2 magical, 4 pure, 0 not known.
 	DamageType uint32
 	// Whether the modifier makes invisible.
 	InvisibilityModifier bool
@@ -474,7 +474,7 @@ type Order struct {
 	TargetIndex int32
 	// The ability's number. Absent for none.
 	AbilityId int32
-	// Where. Absent when not told.
+	// Where. Absent when not known.
 	Position Vector
 	// HasPosition says that Position is set.
 	HasPosition bool
@@ -508,9 +508,9 @@ type UserCmd struct {
 	Number int32
 	// Slot of the player. -1 for the one who recorded.
 	PlayerSlot int32
-	// The server's tick in which it was executed. 0 when not told.
+	// The server's tick in which it was executed. 0 when not known.
 	ServerTick int32
-	// The client's tick. 0 when not told.
+	// The client's tick. 0 when not known.
 	ClientTick int32
 	// The input.
 	Data []byte
@@ -542,7 +542,7 @@ type ChatEvent struct {
 	Value2 uint32
 	// A third value.
 	Value3 uint32
-	// The time in seconds. 0 when not told.
+	// The time in seconds. 0 when not known.
 	Time float32
 	// The time on the game's clock in seconds from the horn, as in Tick.
 	GameTime float32
@@ -550,19 +550,19 @@ type ChatEvent struct {
 	HasGameTime bool
 }
 
-// Chat: Somebody said something.
+// Chat: A chat message.
 type Chat struct {
-	// Id of the player. Absent when not told.
+	// Id of the player. Absent when not known.
 	PlayerId int32
-	// The channel: the game's number. 0 when not told.
+	// The channel: the game's number. 0 when not known.
 	Channel uint32
 	// The text.
 	Text []byte
-	// The name of whom said it, in messages that carry it instead of an id.
+	// The name of the speaker, in messages that carry it instead of an id.
 	Sender []byte
 	// The channel's name, in messages that carry it instead of a number, such as "DOTA_Chat_All".
 	ChannelName []byte
-	// Slot of the entity of the player who said it. Absent when not told.
+	// Slot of the entity of the player who said it. Absent when not known.
 	EntityIndex int32
 	// Dota: the time on the game's clock in seconds from the horn, as in Tick.
 	GameTime float32
@@ -570,9 +570,9 @@ type Chat struct {
 	HasGameTime bool
 }
 
-// Ping: Somebody pinged the map.
+// Ping: A player pinged the map.
 type Ping struct {
-	// Id of the player. Absent when not told.
+	// Id of the player. Absent when not known.
 	PlayerId int32
 	// Where, in world units, x.
 	X int32
@@ -586,25 +586,25 @@ type Ping struct {
 	Type uint32
 }
 
-// MapLine: Somebody drew on the map.
+// MapLine: A player drew on the map.
 type MapLine struct {
-	// Id of the player. Absent when not told.
+	// Id of the player. Absent when not known.
 	PlayerId int32
 	// Where, in world units, x.
 	X int32
 	// Where, in world units, y.
 	Y int32
-	// Whether a new line begins here; otherwise it goes on from the point before.
+	// Whether a new line begins here; otherwise it continues from the point before.
 	Initial bool
 }
 
-// ChatWheel: Somebody used the chat wheel.
+// ChatWheel: A player used the chat wheel.
 type ChatWheel struct {
-	// Id of the player. Absent when not told.
+	// Id of the player. Absent when not known.
 	PlayerId int32
 	// The number of the phrase.
 	MessageId uint32
-	// The player's account. 0 when not told.
+	// The player's account. 0 when not known.
 	AccountId uint32
 	// The hero that the phrase is about. 0 for none.
 	HeroId int32
@@ -618,7 +618,7 @@ type FileHeader struct {
 	PatchVersion int32
 	// The server's name.
 	ServerName []byte
-	// The name of whoever recorded.
+	// The name of the client that recorded.
 	ClientName []byte
 	// The map's name.
 	MapName []byte
@@ -636,11 +636,11 @@ type FileHeader struct {
 	DemoVersionName []byte
 	// The id of the demo format's version.
 	DemoVersionGuid []byte
-	// The build of the engine. 0 when not told.
+	// The build of the engine. 0 when not known.
 	BuildNum int32
-	// The game: "dota", "csgo", "citadel". Empty when not told.
+	// The game: "dota", "csgo", "citadel". Empty when not known.
 	Game []byte
-	// The server's tick at the start. 0 when not told.
+	// The server's tick at the start. 0 when not known.
 	ServerStartTick int32
 }
 
@@ -682,7 +682,7 @@ type Match struct {
 	RadiantTeamTag []byte
 	// The tag of Dire's team.
 	DireTeamTag []byte
-	// When the match ended, in seconds since 1970. 0 when not told.
+	// When the match ended, in seconds since 1970. 0 when not known.
 	EndTime uint32
 }
 
@@ -738,7 +738,7 @@ type ServerInfo struct {
 	HostName []byte
 	// The addon's name.
 	AddonName []byte
-	// The game's build. 0 when the directory does not tell.
+	// The game's build. 0 when the directory does not contain it.
 	GameBuild int32
 }
 
@@ -768,7 +768,7 @@ type SerializerField struct {
 	Name []byte
 	// The field's type, as the game spells it.
 	Type []byte
-	// How many bits a quantized number has. 0 when not told.
+	// How many bits a quantized number has. 0 when not known.
 	BitCount int32
 	// The lowest value of a quantized number.
 	Low float32
@@ -834,7 +834,7 @@ type ConsoleCmd struct {
 type SyncTick struct {
 }
 
-// KeyFrame: A key frame: the whole state at this tick. What it holds has been told already, and is not told again.
+// KeyFrame: A key frame: the whole state at this tick. Its contents were sent as events before, and are not sent again.
 type KeyFrame struct {
 	// Where in the file it lies, in bytes.
 	Offset int64
@@ -858,7 +858,7 @@ type Command struct {
 	Size uint32
 }
 
-// Fault: Something could not be decoded. Everything else goes on.
+// Fault: Something could not be decoded. Decoding continues behind it.
 type Fault struct {
 	// What it is about.
 	Kind FaultKind
@@ -1022,7 +1022,7 @@ type GamePhase int32
 
 // The values of GamePhase.
 const (
-	// Not told.
+	// Not known.
 	GamePhaseUnspecified GamePhase = 0
 	// The server begins.
 	GamePhaseInit GamePhase = 1
@@ -1052,7 +1052,7 @@ const (
 	GamePhasePlayerDraft GamePhase = 13
 )
 
-// CombatLogType: What an entry of the combat log tells. The numbers are the game's own plus one; types newer than this list travel as
+// CombatLogType: The type of an entry of the combat log. The numbers are the game's own plus one; types newer than this list travel as
 // their number.
 type CombatLogType int32
 
@@ -1132,7 +1132,7 @@ const (
 	CombatLogTypeAttackEvade CombatLogType = 35
 	// A tree was cut.
 	CombatLogTypeTreeCut CombatLogType = 36
-	// A scan found somebody.
+	// A scan found an enemy.
 	CombatLogTypeSuccessfulScan CombatLogType = 37
 	// A killing streak ended.
 	CombatLogTypeEndKillstreak CombatLogType = 38
@@ -1157,7 +1157,7 @@ type ModifierState int32
 
 // The values of ModifierState.
 const (
-	// Not told.
+	// Not known.
 	ModifierStateUnspecified ModifierState = 0
 	// It is active.
 	ModifierStateActive ModifierState = 1
@@ -1170,19 +1170,19 @@ type FaultKind int32
 
 // The values of FaultKind.
 const (
-	// Not told.
+	// Not known.
 	FaultKindUnspecified FaultKind = 0
 	// A record of the file could not be decompressed or read. It is skipped. Or bytes were skipped that are no records.
 	FaultKindRecord FaultKind = 1
 	// A message could not be read. It is skipped.
 	FaultKindMessage FaultKind = 2
-	// An update of an entity could not be read to its end, or ended elsewhere than announced: fields whose type is not
-	// known, most likely. The first such field and what follows it is told without values.
+	// An update of an entity could not be read to its end, or ended elsewhere than announced: fields whose type is not known,
+	// most likely. The first such field and those behind it are sent without values.
 	FaultKindEntity FaultKind = 3
 	// The default state of a class could not be read.
 	FaultKindBaseline FaultKind = 4
-	// The schema could not be read, or the recording is too old to have one: entities are not decoded. Or another schema
-	// came: the entities of the first one are forgotten, and told again by the next key frame.
+	// The schema could not be read, or the recording is too old to have one: entities are not decoded. Or another schema came:
+	// the entities of the first one are forgotten, and sent again from the next key frame.
 	FaultKindSchema FaultKind = 5
 	// A string table could not be read on.
 	FaultKindStringTable FaultKind = 6

@@ -1,101 +1,105 @@
 package dem
 
+import (
+	"github.com/replayd/replayd/decoders/dem/internal/pb"
+)
+
 func parseFileInfo(f *FileInfo, b []byte) bool {
 	*f = FileInfo{RoundStartTicks: f.RoundStartTicks[:0], Match: Match{
 		Players: f.Match.Players[:0], Draft: f.Match.Draft[:0],
 	}}
-	m := wire{buf: b}
-	for m.next() {
-		switch m.num {
+	m := pb.NewReader(b)
+	for m.Next() {
+		switch m.Num {
 		case 1:
-			f.PlaybackTime = m.float32()
+			f.PlaybackTime = m.Float32()
 		case 2:
-			f.PlaybackTicks = m.int32()
+			f.PlaybackTicks = m.Int32()
 		case 3:
-			f.PlaybackFrames = m.int32()
+			f.PlaybackFrames = m.Int32()
 		case 4:
-			info := wire{buf: m.raw}
-			for info.next() {
-				switch info.num {
+			info := pb.NewReader(m.Raw)
+			for info.Next() {
+				switch info.Num {
 				case 4:
 					f.HasMatch = true
-					m.bad = m.bad || !parseMatch(&f.Match, info.raw)
+					m.Bad = m.Bad || !parseMatch(&f.Match, info.Raw)
 				case 5:
-					cs := wire{buf: info.raw}
-					for cs.next() {
-						if cs.num == 1 {
-							f.RoundStartTicks = cs.appendInt32s(f.RoundStartTicks)
+					cs := pb.NewReader(info.Raw)
+					for cs.Next() {
+						if cs.Num == 1 {
+							f.RoundStartTicks = cs.AppendInt32s(f.RoundStartTicks)
 						}
 					}
-					m.bad = m.bad || cs.bad
+					m.Bad = m.Bad || cs.Bad
 				}
 			}
-			m.bad = m.bad || info.bad
+			m.Bad = m.Bad || info.Bad
 		}
 	}
-	return !m.bad
+	return !m.Bad
 }
 
 // maxPlayers bounds the players, and the picks, of a match.
 const maxPlayers = 1 << 10
 
 func parseMatch(g *Match, b []byte) bool {
-	m := wire{buf: b}
-	for m.next() {
-		switch m.num {
+	m := pb.NewReader(b)
+	for m.Next() {
+		switch m.Num {
 		case 1:
-			g.Id = m.val
+			g.Id = m.Val
 		case 2:
-			g.GameMode = m.int32()
+			g.GameMode = m.Int32()
 		case 3:
-			g.Winner = m.int32()
+			g.Winner = m.Int32()
 		case 4:
 			var p MatchPlayer
-			for q := (wire{buf: m.raw}); q.next(); {
-				switch q.num {
+			for q := pb.NewReader(m.Raw); q.Next(); {
+				switch q.Num {
 				case 1:
-					p.HeroName = q.raw
+					p.HeroName = q.Raw
 				case 2:
-					p.PlayerName = q.raw
+					p.PlayerName = q.Raw
 				case 3:
-					p.IsFakeClient = q.bool()
+					p.IsFakeClient = q.Bool()
 				case 4:
-					p.SteamId = q.val
+					p.SteamId = q.Val
 				case 5:
-					p.Team = q.int32()
+					p.Team = q.Int32()
 				}
 			}
 			if len(g.Players) < maxPlayers {
 				g.Players = append(g.Players, p)
 			}
 		case 5:
-			g.LeagueId = m.uint32()
+			g.LeagueId = m.Uint32()
 		case 6:
 			var p DraftPick
-			for q := (wire{buf: m.raw}); q.next(); {
-				switch q.num {
+			for q := pb.NewReader(m.Raw); q.Next(); {
+				switch q.Num {
 				case 1:
-					p.IsPick = q.bool()
+					p.IsPick = q.Bool()
 				case 2:
-					p.Team = q.uint32()
+					p.Team = q.Uint32()
 				case 3:
-					p.HeroId = q.int32()
+					p.HeroId = q.Int32()
 				}
 			}
 			if len(g.Draft) < maxPlayers {
 				g.Draft = append(g.Draft, p)
 			}
 		case 7:
-			g.RadiantTeamId = m.uint32()
+			g.RadiantTeamId = m.Uint32()
 		case 8:
-			g.DireTeamId = m.uint32()
+			g.DireTeamId = m.Uint32()
 		case 9:
-			g.RadiantTeamTag = m.raw
+			g.RadiantTeamTag = m.Raw
 		case 10:
-			g.DireTeamTag = m.raw
+			g.DireTeamTag = m.Raw
 		case 11:
-			g.EndTime = m.uint32()
+			g.EndTime = m.Uint32()
 		}
 	}
-	return !m.bad
+	return !m.Bad
 }

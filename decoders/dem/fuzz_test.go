@@ -7,8 +7,9 @@ import (
 	"testing"
 
 	"github.com/replayd/replayd/decoders"
-	"github.com/replayd/replayd/decoders/bits"
 	"github.com/replayd/replayd/decoders/dem/demtest"
+	"github.com/replayd/replayd/decoders/dem/internal/pb"
+	"github.com/replayd/replayd/decoders/dem/internal/record"
 )
 
 // drain decodes to the end, whatever that is. It fails when an error is not one of those that the contract knows.
@@ -74,12 +75,12 @@ func FuzzEntities(f *testing.F) {
 				continue
 			}
 			var data, sizes []byte
-			for w := (wire{buf: m.Data}); w.next(); {
-				switch w.num {
+			for w := pb.NewReader(m.Data); w.Next(); {
+				switch w.Num {
 				case 7:
-					data = w.raw
+					data = w.Raw
 				case 13:
-					sizes = w.raw
+					sizes = w.Raw
 				}
 			}
 			f.Add(data, sizes, byte(3), true)
@@ -104,101 +105,16 @@ func FuzzEntities(f *testing.F) {
 	})
 }
 
-// FuzzStringTable reads any bits as entries of a table.
-func FuzzStringTable(f *testing.F) {
-	table := demtest.Table{Flags: 1, Varint: true}
-	f.Add(table.Entries(demtest.Entry{Index: 0, Key: "a", HasValue: true, Value: []byte("value"), Compress: true},
-		demtest.Entry{Index: 1, Key: "ab", History: 1, Prefix: 1}), 2, int32(1), true, 0)
-	f.Add([]byte("\xff\xff\xff\xff\xff\xff\xff"), 1<<30, int32(0), false, 13)
-	f.Fuzz(func(t *testing.T, data []byte, n int, flags int32, varint bool, fixed int) {
-		table := &stringTable{flags: flags, varint: varint, kept: true, fixedBits: max(fixed, 0) & 0xffff}
-		var r tableReader
-		for range 2 {
-			var c tableChange
-			for r.start(table, 0, data, n); r.next(&c); {
-				if c.index >= len(table.entries) {
-					t.Fatalf("entry %d of a table of %d", c.index, len(table.entries))
-				}
-			}
-		}
-	})
-}
-
-// FuzzSendTables compiles any bytes as a schema, and looks at some of its fields.
-func FuzzSendTables(f *testing.F) {
-	for m := (wire{buf: demtest.SampleSchema()}); m.next(); {
-		f.Add(m.raw, 0)
-		f.Add(m.raw, 900)
-	}
-	f.Fuzz(func(_ *testing.T, data []byte, build int) {
-		s, ok := parseSendTables(data, build, gameDota)
-		if !ok {
-			return
-		}
-		tree := newClassTree(nil)
-		for _, ser := range s.serializers[:min(len(s.serializers), 8)] {
-			c := &class{name: tree.intern([]byte(ser.name)), root: tree.newRoot(ser)}
-			for i := range int32(min(len(ser.fields), 8)) {
-				if k := tree.kid(c, c.root, i, 0); k != nil {
-					if k = tree.kid(c, k, i, 0); k != nil {
-						tree.kid(c, k, 1, 0)
-					}
-				}
-			}
-		}
-	})
-}
-
-// FuzzPaths reads any bits as field paths.
-func FuzzPaths(f *testing.F) {
-	var w demtest.Bits
-	w.Fields(demtest.Value{Path: []int{1, 2, 3}, Write: func(*demtest.Bits) {}}, demtest.Value{Path: []int{4}, Write: func(*demtest.Bits) {}})
-	f.Add(w.Bytes())
-	f.Fuzz(func(t *testing.T, data []byte) {
-		r := bits.New(data)
-		paths, _ := readPaths(&r, nil)
-		whole(t, paths)
-	})
-}
-
-// FuzzLZSS unpacks any bytes.
-func FuzzLZSS(f *testing.F) {
-	f.Add([]byte("LZSS\x05\x00\x00\x00\x10abcd\x00\x01\x00\x00"))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		if !isLZSS(data) {
-			return
-		}
-		out, err := unpackLZSS(data, 1<<20)
-		if err == nil && len(out) > 1<<20 {
-			t.Fatalf("%d bytes", len(out))
-		}
-	})
-}
-
-// FuzzFieldType parses any text as a type.
-func FuzzFieldType(f *testing.F) {
-	f.Add("CNetworkUtlVectorBase< CHandle< CBaseEntity > >")
-	f.Add("CDOTA_AbilityDraftAbilityState[MAX_ABILITY_DRAFT_ABILITIES]")
-	f.Fuzz(func(t *testing.T, s string) {
-		ft := parseFieldType(s)
-		if ft.count < 0 || ft.count > maxElements {
-			t.Fatalf("%q has %d elements", s, ft.count)
-		}
-		ft.shape(true)
-		ft.shape(false)
-	})
-}
-
 // signon is the sample up to its first packet.
 func signon() []byte {
 	data := demtest.Sample()
 	d := New(bytes.NewReader(data), Options{})
-	if err := d.begin(); err != nil {
+	if err := d.in.Begin(); err != nil {
 		return nil
 	}
 	for {
-		at := d.win.Offset()
-		if _, err := d.readFrame(); err != nil || d.frame.command == cmdPacket {
+		at := d.in.Win.Offset()
+		if _, err := d.in.Next(); err != nil || d.in.Head.Command == record.CmdPacket {
 			return data[:at]
 		}
 	}
@@ -207,35 +123,17 @@ func signon() []byte {
 // samplePackets are the bit streams of the sample's packets.
 func samplePackets() [][]byte {
 	d := New(bytes.NewReader(demtest.Sample()), Options{})
-	if err := d.begin(); err != nil {
+	if err := d.in.Begin(); err != nil {
 		return nil
 	}
 	var out [][]byte
 	for {
-		payload, err := d.readFrame()
+		payload, err := d.in.Next()
 		if err != nil {
 			return out
 		}
-		if d.frame.command == cmdPacket && !d.frame.compressed {
+		if d.in.Head.Command == record.CmdPacket && !d.in.Head.Compressed {
 			out = append(out, bytes.Clone(packetData(payload)))
-		}
-	}
-}
-
-// TestUnpackLZSS unpacks literal bytes and overlapping copies.
-func TestUnpackLZSS(t *testing.T) {
-	// abc, then 6 bytes from 3 back, then the end.
-	out, err := unpackLZSS([]byte("LZSS\x09\x00\x00\x00\x18abc\x00\x25\x00\x00"), 100)
-	if err != nil || string(out) != "abcabcabc" {
-		t.Errorf("%q, %v", out, err)
-	}
-	for name, data := range map[string]string{
-		"too far back": "LZSS\x09\x00\x00\x00\x01\x01\x05", "cut": "LZSS\x09\x00\x00\x00\x18ab",
-		"other length": "LZSS\x08\x00\x00\x00\x18abc\x00\x25\x00\x00", "declares too much": "LZSS\xff\xff\xff\x7f\x00",
-		"nothing": "LZSS\x00\x00\x00\x00",
-	} {
-		if _, err := unpackLZSS([]byte(data), 100); err == nil {
-			t.Errorf("%s: no error", name)
 		}
 	}
 }

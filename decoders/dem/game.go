@@ -47,6 +47,14 @@ func gameByName(name []byte) game {
 	return gameUnknown
 }
 
+// dotaBuild returns the build of Dota 2 that recorded; 0 of another game, and when it is not known.
+func (d *Decoder) dotaBuild() int {
+	if d.match.game != gameDota {
+		return 0
+	}
+	return d.match.build
+}
+
 // buildOf returns the build of the game that its server's directory names, as in ".../dota_v5361/dota", or 0.
 func buildOf(dir []byte) int {
 	for _, prefix := range [...]string{"dota_v", "csgo_v", "citadel_v"} {

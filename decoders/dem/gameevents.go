@@ -1,6 +1,10 @@
 package dem
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/replayd/replayd/decoders/dem/internal/pb"
+)
 
 // eventType is a kind of game events, as described by the file.
 type eventType struct {
@@ -34,48 +38,48 @@ const (
 
 // startEventTypes begins to read the list of game events.
 func (d *Decoder) startEventTypes(b []byte) bool {
-	d.list.items = wire{buf: b}
+	d.list.items = pb.NewReader(b)
 	d.stage = stageEventTypes
 	return false
 }
 
 func (d *Decoder) nextEventType(ev *Event) bool {
 	m := &d.list.items
-	for m.next() {
-		if m.num != 1 {
+	for m.Next() {
+		if m.Num != 1 {
 			continue
 		}
-		parseEventType(&ev.GameEventType, m.raw)
+		parseEventType(&ev.GameEventType, m.Raw)
 		d.keepEventType(&ev.GameEventType)
-		d.place.nextElement()
-		if d.want(KindGameEventType, slotEvent) {
+		d.out.place.nextElement()
+		if d.out.want(KindGameEventType, slotEvent) {
 			ev.Kind = KindGameEventType
 			return true
 		}
 	}
 	d.stage = stagePacket
-	if m.bad {
-		d.fault(Fault{Kind: FaultKindMessage, MessageId: geGameEventList, Detail: []byte("message: cannot be read to its end")})
+	if m.Bad {
+		d.out.fault(Fault{Kind: FaultKindMessage, MessageId: geGameEventList, Detail: []byte("message: cannot be read to its end")})
 	}
 	return false
 }
 
 func parseEventType(t *GameEventType, b []byte) {
 	t.Id, t.Name, t.Keys = 0, nil, t.Keys[:0]
-	for m := (wire{buf: b}); m.next(); {
-		switch m.num {
+	for m := pb.NewReader(b); m.Next(); {
+		switch m.Num {
 		case 1:
-			t.Id = m.int32()
+			t.Id = m.Int32()
 		case 2:
-			t.Name = m.raw
+			t.Name = m.Raw
 		case 3:
 			var k GameEventTypeKey
-			for q := (wire{buf: m.raw}); q.next(); {
-				switch q.num {
+			for q := pb.NewReader(m.Raw); q.Next(); {
+				switch q.Num {
 				case 1:
-					k.Type = q.int32()
+					k.Type = q.Int32()
 				case 2:
-					k.Name = q.raw
+					k.Name = q.Raw
 				}
 			}
 			if len(t.Keys) < maxKeys {
@@ -87,14 +91,14 @@ func parseEventType(t *GameEventType, b []byte) {
 
 // keepEventType remembers a kind of game events.
 func (d *Decoder) keepEventType(told *GameEventType) {
-	if _, known := d.events[told.Id]; !known && len(d.events) >= maxEventTypes {
+	if _, known := d.match.events[told.Id]; !known && len(d.match.events) >= maxEventTypes {
 		return
 	}
 	t := &eventType{name: bytes.Clone(told.Name)}
 	for _, k := range told.Keys {
 		t.keys = append(t.keys, eventKey{bytes.Clone(k.Name), k.Type})
 	}
-	d.events[told.Id] = t
+	d.match.events[told.Id] = t
 }
 
 // gameEvent reads a game event.
@@ -102,21 +106,21 @@ func (d *Decoder) gameEvent(ev *Event, b []byte) bool {
 	g := &ev.GameEvent
 	g.Id, g.Name, g.Keys = 0, nil, g.Keys[:0]
 	var t *eventType
-	m := wire{buf: b}
-	for m.next() {
-		switch m.num {
+	m := pb.NewReader(b)
+	for m.Next() {
+		switch m.Num {
 		case 1:
-			g.Name = m.raw
+			g.Name = m.Raw
 		case 2:
-			g.Id = m.int32()
-			t = d.events[g.Id]
+			g.Id = m.Int32()
+			t = d.match.events[g.Id]
 		case 3:
 			if len(g.Keys) < maxKeys {
-				g.Keys = appendKey(g.Keys, m.raw)
+				g.Keys = appendKey(g.Keys, m.Raw)
 			}
 		}
 	}
-	if m.bad {
+	if m.Bad {
 		return d.badMessage(ev, geGameEvent, b)
 	}
 	if t != nil {
@@ -127,9 +131,9 @@ func (d *Decoder) gameEvent(ev *Event, b []byte) bool {
 			g.Keys[i].Name = t.keys[i].name
 		}
 	}
-	told := d.want(KindGameEvent, slotEvent)
-	if t != nil && d.has(KindCombatLog) && string(t.name) == oldCombatLog {
-		d.list.items, d.list.event = wire{buf: b}, t
+	told := d.out.want(KindGameEvent, slotEvent)
+	if t != nil && d.out.has(KindCombatLog) && string(t.name) == oldCombatLog {
+		d.list.items, d.list.event = pb.NewReader(b), t
 		d.stage = stageOldCombatLog
 	}
 	if told {
@@ -147,24 +151,24 @@ func appendKey(keys []GameEventKey, b []byte) []GameEventKey {
 	var long, short, octet int64
 	var truth bool
 	var u64 uint64
-	for m := (wire{buf: b}); m.next(); {
-		switch m.num {
+	for m := pb.NewReader(b); m.Next(); {
+		switch m.Num {
 		case 1:
-			typ = m.int32()
+			typ = m.Int32()
 		case 2:
-			text = m.raw
+			text = m.Raw
 		case 3:
-			float = m.float32()
+			float = m.Float32()
 		case 4:
-			long = int64(m.int32())
+			long = int64(m.Int32())
 		case 5:
-			short = int64(m.int32())
+			short = int64(m.Int32())
 		case 6:
-			octet = int64(m.int32())
+			octet = int64(m.Int32())
 		case 7:
-			truth = m.bool()
+			truth = m.Bool()
 		case 8:
-			u64 = m.val
+			u64 = m.Val
 		}
 	}
 	switch typ {

@@ -5,6 +5,8 @@ import (
 	"io"
 
 	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/decoders/dem/internal/record"
+	"github.com/replayd/replayd/decoders/dem/internal/unpack"
 )
 
 // Index tells where decoding of a demo can start.
@@ -37,17 +39,17 @@ func ReadIndex(at io.ReaderAt) (Index, error) {
 	if err != nil {
 		return x, err
 	}
-	x.End = header.size
-	err = walkFrames(at, header.size, func(f frame) bool {
+	x.End = header.Size
+	err = walkFrames(at, header.Size, func(f record.Head) bool {
 		x.Records++
-		x.LastTick = max(x.LastTick, f.tick)
-		switch f.command {
-		case cmdFullPacket:
-			x.KeyFrames = append(x.KeyFrames, KeyFramePosition{f.offset, f.tick})
-		case cmdStop:
+		x.LastTick = max(x.LastTick, f.Tick)
+		switch f.Command {
+		case record.CmdFullPacket:
+			x.KeyFrames = append(x.KeyFrames, KeyFramePosition{f.Offset, f.Tick})
+		case record.CmdStop:
 			x.Finished = true
 		}
-		x.End = f.next
+		x.End = f.Next
 		return true
 	})
 	if errors.Is(err, decoders.ErrMore) {
@@ -57,23 +59,23 @@ func ReadIndex(at io.ReaderAt) (Index, error) {
 }
 
 // readFileHeader reads what precedes the records.
-func readFileHeader(at io.ReaderAt) (fileHeader, error) {
-	var head [headerSize + 1]byte
+func readFileHeader(at io.ReaderAt) (record.FileHeader, error) {
+	var head [record.HeaderSize + 1]byte
 	n, err := at.ReadAt(head[:], 0)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return fileHeader{}, err
+		return record.FileHeader{}, err
 	}
-	return parseFileHeader(head[:n])
+	return record.ParseFileHeader(head[:n])
 }
 
 // walkFrames calls f with the head of each whole record from the first one on, without looking at what the records hold,
 // until f returns false or the bytes end.
-func walkFrames(at io.ReaderAt, start int64, f func(frame) bool) error {
+func walkFrames(at io.ReaderAt, start int64, f func(record.Head) bool) error {
 	win := decoders.NewWindow(&readerAt{at, start}, start, 1<<20)
-	var part signOn
+	var part record.SignOn
 	for {
-		fr, n, size, what := parseFrame(win.Bytes())
-		if what != "" || size > maxRecord {
+		fr, n, size, what := record.ParseHead(win.Bytes())
+		if what != "" || size > record.MaxSize {
 			return decoders.Errorf(decoders.Dem, win.Offset(), decoders.NoTick, "record", decoders.ErrCorrupt, "no head of one")
 		}
 		if n == 0 {
@@ -82,9 +84,9 @@ func walkFrames(at io.ReaderAt, start int64, f func(frame) bool) error {
 			}
 			continue
 		}
-		fr.offset = win.Offset()
-		fr.next = fr.offset + int64(n+size)
-		part.place(&fr)
+		fr.Offset = win.Offset()
+		fr.Next = fr.Offset + int64(n+size)
+		part.Place(&fr)
 		if _, err := win.Skip(int64(n + size)); err != nil {
 			return err
 		}
@@ -117,40 +119,40 @@ func ReadInfo(at io.ReaderAt) (header FileHeader, info FileInfo, lastTick int32,
 	if err != nil {
 		return header, info, -1, false, err
 	}
-	f, payload, err := readRecord(at, h.size)
+	f, payload, err := readRecord(at, h.Size)
 	if err != nil {
 		return header, info, -1, false, err
 	}
-	if f.command != cmdFileHeader || !parseHeaderMessage(&header, payload) {
-		return header, info, -1, false, decoders.Errorf(decoders.Dem, h.size, decoders.NoTick, "file header", decoders.ErrCorrupt, "it is not the first record")
+	if f.Command != record.CmdFileHeader || !parseHeaderMessage(&header, payload) {
+		return header, info, -1, false, decoders.Errorf(decoders.Dem, h.Size, decoders.NoTick, "file header", decoders.ErrCorrupt, "it is not the first record")
 	}
-	if h.fileInfo < h.size {
+	if h.FileInfo < h.Size {
 		return header, info, -1, false, nil
 	}
 	// The offset is a hint: what it leads to may be anything.
-	f, payload, absent := readRecord(at, h.fileInfo)
-	hasInfo = absent == nil && f.command == cmdFileInfo && parseFileInfo(&info, payload)
+	f, payload, absent := readRecord(at, h.FileInfo)
+	hasInfo = absent == nil && f.Command == record.CmdFileInfo && parseFileInfo(&info, payload)
 	if !hasInfo {
 		return header, FileInfo{}, -1, false, nil
 	}
-	return header, info, f.tick, true, nil
+	return header, info, f.Tick, true, nil
 }
 
 // maxInfo bounds the records that ReadInfo reads.
 const maxInfo = 1 << 20
 
 // readRecord reads the record at an offset, decompressed.
-func readRecord(at io.ReaderAt, offset int64) (frame, []byte, error) {
-	fail := func(kind error, detail string) (frame, []byte, error) {
-		return frame{}, nil, decoders.Errorf(decoders.Dem, offset, decoders.NoTick, "record", kind, "%s", detail)
+func readRecord(at io.ReaderAt, offset int64) (record.Head, []byte, error) {
+	fail := func(kind error, detail string) (record.Head, []byte, error) {
+		return record.Head{}, nil, decoders.Errorf(decoders.Dem, offset, decoders.NoTick, "record", kind, "%s", detail)
 	}
 	buf := make([]byte, 4096)
 	n, err := at.ReadAt(buf, offset)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return frame{}, nil, err
+		return record.Head{}, nil, err
 	}
 	buf = buf[:n]
-	f, head, size, what := parseFrame(buf)
+	f, head, size, what := record.ParseHead(buf)
 	switch {
 	case what != "":
 		return fail(decoders.ErrCorrupt, what)
@@ -163,15 +165,15 @@ func readRecord(at io.ReaderAt, offset int64) (frame, []byte, error) {
 		// Grow with what is there: a declared size costs nothing.
 		rest, err := io.ReadAll(io.NewSectionReader(at, offset+int64(len(buf)), int64(head+size-len(buf))))
 		if err != nil {
-			return frame{}, nil, err
+			return record.Head{}, nil, err
 		}
 		if buf = append(buf, rest...); head+size > len(buf) {
 			return fail(decoders.ErrTruncated, "it is not all there")
 		}
 	}
 	payload := buf[head : head+size]
-	if f.compressed {
-		if payload, err = inflate(nil, payload, 4*maxInfo); err != nil {
+	if f.Compressed {
+		if payload, err = unpack.Snappy(nil, payload, 4*maxInfo); err != nil {
 			return fail(decoders.ErrCorrupt, err.Error())
 		}
 	}

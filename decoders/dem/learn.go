@@ -5,6 +5,9 @@ import (
 	"slices"
 
 	"github.com/replayd/replayd/decoders/bits"
+	"github.com/replayd/replayd/decoders/dem/internal/entity"
+	"github.com/replayd/replayd/decoders/dem/internal/infer"
+	"github.com/replayd/replayd/decoders/dem/internal/schema"
 )
 
 // learner is what a decoder needs to find out how to read types that it does not know.
@@ -13,86 +16,86 @@ type learner struct {
 	left     int     // fields that may still be read
 	begun    bool    // entities were met
 	refuted  bool    // there are types that cannot be read
-	suspects map[*serializer]bool
+	suspects map[*schema.Serializer]bool
 	known    map[int32]uint32 // sums of the default states that were read, by class
 }
 
 func newLearner() learner {
-	return learner{left: maxProbe, suspects: map[*serializer]bool{}, known: map[int32]uint32{}}
+	return learner{left: infer.MaxFields, suspects: map[*schema.Serializer]bool{}, known: map[int32]uint32{}}
 }
 
 // learnTypes finds out how to read the types that the decoder does not know, from the default states that are new and the
 // entities that are created with them. Every decoder of the file does so at the same places, with the same result.
 func (d *Decoder) learnTypes() {
-	l := &d.learn
+	l := &d.world.learn
 	l.begun = true
-	if len(l.changed) == 0 || !d.schema.guesses || l.left < 0 {
+	if len(l.changed) == 0 || !d.world.schema.Guesses || l.left < 0 {
 		return
 	}
-	p := prober{book: &d.tree.types, tick: d.interval, left: l.left}
+	p := infer.Prober{Book: &d.world.tree.Types, Tick: d.match.interval, Left: l.left}
 	if !d.probeBaselines(&p) {
 		l.changed = l.changed[:0]
 		return
 	}
 	d.probeCreations(&p)
-	refuted := p.search()
-	l.left, l.changed = p.left, l.changed[:0]
+	refuted := p.Search()
+	l.left, l.changed = p.Left, l.changed[:0]
 	if !refuted {
 		return
 	}
 	l.refuted = true
 	clear(l.suspects)
-	for _, c := range d.classes {
+	for _, c := range d.world.classes {
 		if c != nil {
-			d.watch(c)
+			d.world.watch(c)
 		}
 	}
 }
 
 // learnAnew forgets all that was found out: the types are those of another schema.
-func (d *Decoder) learnAnew() {
-	d.learn, d.tree.types = newLearner(), newTypeBook()
-	for id := range d.baseIndex {
-		d.learn.changed = append(d.learn.changed, id)
+func (w *world) learnAnew() {
+	w.learn, w.tree.Types = newLearner(), infer.NewBook()
+	for id := range w.baseIndex {
+		w.learn.changed = append(w.learn.changed, id)
 	}
 }
 
 // probeBaselines adds the default states that are new. It returns false when none is.
-func (d *Decoder) probeBaselines(p *prober) (some bool) {
-	slices.Sort(d.learn.changed)
-	for _, id := range slices.Compact(d.learn.changed) {
+func (d *Decoder) probeBaselines(p *infer.Prober) (some bool) {
+	slices.Sort(d.world.learn.changed)
+	for _, id := range slices.Compact(d.world.learn.changed) {
 		in := d.probeBaseline(id)
 		if in == nil {
 			continue
 		}
 		value, _ := d.classBaseline(id)
 		sum := crc32.ChecksumIEEE(value)
-		if known, ok := d.learn.known[id]; ok && known == sum {
+		if known, ok := d.world.learn.known[id]; ok && known == sum {
 			continue // sent again as it was
 		}
-		d.learn.known[id] = sum
+		d.world.learn.known[id] = sum
 		some = true
-		p.add(in)
+		p.Add(in)
 	}
 	return some
 }
 
 // probeBaseline returns the default state of a class, or nil.
-func (d *Decoder) probeBaseline(id int32) *payload {
-	if int(id) >= len(d.classes) || d.classes[id] == nil || d.classes[id].root == nil {
+func (d *Decoder) probeBaseline(id int32) *infer.Payload {
+	if int(id) >= len(d.world.classes) || d.world.classes[id] == nil || d.world.classes[id].Root == nil {
 		return nil
 	}
 	value, ok := d.classBaseline(id)
 	if !ok || len(value) == 0 {
 		return nil
 	}
-	return &payload{root: d.classes[id].root.object, data: bits.New(value), size: 8 * len(value), padded: true}
+	return &infer.Payload{Root: d.world.classes[id].Root.Object, Data: bits.New(value), Size: 8 * len(value), Padded: true}
 }
 
 // probeCreations adds what entities are created with in the present message.
-func (d *Decoder) probeCreations(p *prober) {
+func (d *Decoder) probeCreations(p *infer.Prober) {
 	e := d.ents // a copy
-	base := map[int32]*payload{}
+	base := map[int32]*infer.Payload{}
 	r := &e.bits
 	for ; e.left > 0 && len(e.sizes) > 0; e.left-- {
 		e.index += int(r.UBitVar()) + 1
@@ -103,18 +106,18 @@ func (d *Decoder) probeCreations(p *prober) {
 			}
 			r.Skip(max(0, e.size()))
 		case 2:
-			id := int32(r.Bits(d.classBits))
-			r.Skip(serialBits)
+			id := int32(r.Bits(d.world.classBits))
+			r.Skip(entity.SerialBits)
 			r.Varuint32()
 			size := e.size()
 			if r.Overrun() || size < 0 || size > r.Len() {
 				return
 			}
-			if int(id) < len(d.classes) && d.classes[id] != nil && d.classes[id].root != nil {
+			if int(id) < len(d.world.classes) && d.world.classes[id] != nil && d.world.classes[id].Root != nil {
 				if base[id] == nil {
 					base[id] = d.probeBaseline(id)
 				}
-				p.add(&payload{root: d.classes[id].root.object, base: base[id], data: *r, size: size})
+				p.Add(&infer.Payload{Root: d.world.classes[id].Root.Object, Base: base[id], Data: *r, Size: size})
 			}
 			r.Skip(size)
 		}
@@ -126,25 +129,25 @@ func (d *Decoder) probeCreations(p *prober) {
 
 // watch has a class decoded, whoever asks for it, when it may have fields that cannot be read: what is said of them at the end
 // is the same whatever was asked for.
-func (d *Decoder) watch(c *class) {
-	if !c.decoded && c.root != nil && d.learn.refuted && d.suspect(c.root.object) {
-		c.decoded = true
+func (w *world) watch(c *entity.Class) {
+	if !c.Decoded && c.Root != nil && w.learn.refuted && w.suspect(c.Root.Object) {
+		c.Decoded = true
 	}
 }
 
 // suspect reports whether objects of a serializer may have fields of a type that cannot be read.
-func (d *Decoder) suspect(s *serializer) bool {
-	if is, known := d.learn.suspects[s]; known {
+func (w *world) suspect(s *schema.Serializer) bool {
+	if is, known := w.learn.suspects[s]; known {
 		return is
 	}
-	d.learn.suspects[s] = false // serializers may hold one another
-	for _, f := range s.fields {
-		is := d.tree.types.refuted(f.unknown) || d.tree.types.refuted(f.unknownElem)
-		for _, t := range f.types {
-			is = is || t != nil && d.suspect(t)
+	w.learn.suspects[s] = false // serializers may hold one another
+	for _, f := range s.Fields {
+		is := w.tree.Types.Refuted(f.Unknown) || w.tree.Types.Refuted(f.UnknownElem)
+		for _, t := range f.Types {
+			is = is || t != nil && w.suspect(t)
 		}
 		if is {
-			d.learn.suspects[s] = true
+			w.learn.suspects[s] = true
 			return true
 		}
 	}
@@ -178,18 +181,18 @@ type Health struct {
 }
 
 // EntitiesBegun reports whether the first packet with entities was met, so that Health tells the types in it.
-func (d *Decoder) EntitiesBegun() bool { return d.learn.begun }
+func (d *Decoder) EntitiesBegun() bool { return d.world.learn.begun }
 
 // Health returns how well the demo could be decoded so far.
 func (d *Decoder) Health() Health {
 	h := Health{Faults: map[string]int64{}, Fields: d.stats.Fields, FieldsLost: d.stats.FieldsLost}
-	for class, n := range d.faultsOf {
+	for class, n := range d.out.ofClass {
 		h.Faults[d.Name(class)] = n
 	}
-	for _, g := range d.tree.types.sorted() {
-		t := TypeGuess{Name: g.name, Proofs: g.proofs}
-		if g.state != typeRefuted {
-			t.ReadAs, t.MaybeSigned = g.family.String(), g.maybeSigned
+	for _, g := range d.world.tree.Types.Sorted() {
+		t := TypeGuess{Name: g.Name, Proofs: g.Proofs}
+		if g.State != infer.Refuted {
+			t.ReadAs, t.MaybeSigned = g.Family.String(), g.MaybeSigned
 		}
 		h.Types = append(h.Types, t)
 	}

@@ -1,5 +1,10 @@
 package dem
 
+import (
+	"github.com/replayd/replayd/decoders/dem/internal/pb"
+	"github.com/replayd/replayd/decoders/dem/internal/schema"
+)
+
 // decodeMessage decodes a message of a packet. It returns whether ev was filled; there may be more to come, in another
 // stage.
 func (d *Decoder) decodeMessage(ev *Event, id uint32, b []byte) bool {
@@ -20,7 +25,7 @@ func (d *Decoder) decodeMessage(ev *Event, id uint32, b []byte) bool {
 	case svcClassInfo:
 		return d.serverClasses(ev, b)
 	case svcFlattened:
-		s, ok := parseFlattenedSerializer(b, d.build, d.game)
+		s, ok := schema.ParseFlattened(b, d.dotaBuild())
 		d.useSchema(s, ok)
 		return false
 	case geGameEventList:
@@ -42,7 +47,7 @@ func (d *Decoder) decodeMessage(ev *Event, id uint32, b []byte) bool {
 
 // tellPlain delivers a message that becomes an event of a kind of its own, and needs nothing else.
 func (d *Decoder) tellPlain(ev *Event, kind Kind, id uint32, b []byte) bool {
-	if !d.reads(kind, KindMessage) {
+	if !d.out.reads(kind, KindMessage) {
 		return false
 	}
 	ok := false
@@ -69,14 +74,14 @@ func (d *Decoder) tellPlain(ev *Event, kind Kind, id uint32, b []byte) bool {
 	}
 	switch kind {
 	case KindChat:
-		ev.Chat.GameTime, ev.Chat.HasGameTime = d.clock.at(d.clock.now, d.interval)
+		ev.Chat.GameTime, ev.Chat.HasGameTime = d.match.clock.at(d.match.clock.now, d.match.interval)
 	case KindChatEvent:
-		ev.ChatEvent.GameTime, ev.ChatEvent.HasGameTime = d.clock.at(d.clock.now, d.interval)
+		ev.ChatEvent.GameTime, ev.ChatEvent.HasGameTime = d.match.clock.at(d.match.clock.now, d.match.interval)
 	case KindCombatLog:
-		d.clock.dateCombatLog(&ev.CombatLog)
+		d.match.clock.dateCombatLog(&ev.CombatLog)
 	}
 	ev.Kind = kind
-	return d.want(kind, slotEvent)
+	return d.out.want(kind, slotEvent)
 }
 
 // kindOf returns the kind of event that a message becomes.
@@ -106,11 +111,11 @@ func (d *Decoder) kindOf(id uint32) Kind {
 	case dotaCombatLog:
 		kind = KindCombatLog
 	case dotaChatMessage:
-		if d.game.has(KindChatEvent) { // a number of Dota's
+		if d.match.game.has(KindChatEvent) { // a number of Dota's
 			kind = KindChat
 		}
 	}
-	if !d.game.has(kind) {
+	if !d.match.game.has(kind) {
 		return KindMessage
 	}
 	return kind
@@ -124,7 +129,7 @@ func (d *Decoder) tellMessage(ev *Event, id uint32, b []byte) bool {
 
 // badMessage reports a message that could not be read, and delivers it as it is.
 func (d *Decoder) badMessage(ev *Event, id uint32, b []byte) bool {
-	d.fault(Fault{Kind: FaultKindMessage, MessageId: id, Detail: []byte("message: not what its number announces")})
+	d.out.fault(Fault{Kind: FaultKindMessage, MessageId: id, Detail: []byte("message: not what its number announces")})
 	return d.tellMessage(ev, id, b)
 }
 
@@ -132,19 +137,19 @@ func (d *Decoder) badMessage(ev *Event, id uint32, b []byte) bool {
 func (d *Decoder) userMessage(ev *Event, b []byte) bool {
 	var id uint32
 	var data []byte
-	for m := (wire{buf: b}); m.next(); {
-		switch m.num {
+	for m := pb.NewReader(b); m.Next(); {
+		switch m.Num {
 		case 1:
-			id = m.uint32()
+			id = m.Uint32()
 		case 2:
-			data = m.raw
+			data = m.Raw
 		}
 	}
 	if passOf(id) != passMessages || id == svcUserMessage || id == svcUserCmds {
 		// Nothing of the state travels in user messages.
 		return d.tellMessage(ev, svcUserMessage, b)
 	}
-	if !d.reads(d.kindOf(id), KindMessage) {
+	if !d.out.reads(d.kindOf(id), KindMessage) {
 		return false
 	}
 	return d.decodeMessage(ev, id, data)

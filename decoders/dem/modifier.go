@@ -1,5 +1,10 @@
 package dem
 
+import (
+	"github.com/replayd/replayd/decoders/dem/internal/pb"
+	"github.com/replayd/replayd/decoders/dem/internal/stringtable"
+)
+
 // noHandle is the handle of no entity.
 const noHandle = 1<<24 - 1
 
@@ -12,30 +17,30 @@ type pendingModifier struct {
 
 // tellModifier delivers the modifier that the last entry is.
 func (d *Decoder) tellModifier(ev *Event) bool {
-	d.buff.set = false
-	return d.modifier(ev, d.buff.slot, d.buff.value)
+	d.tables.modifier.set = false
+	return d.modifier(ev, d.tables.modifier.slot, d.tables.modifier.value)
 }
 
 // modifier delivers an entry of the table ActiveModifiers.
 func (d *Decoder) modifier(ev *Event, slot int, b []byte) bool {
-	if !d.has(KindModifier) && !d.has(KindFault) || len(b) == 0 || !d.game.has(KindModifier) {
+	if !d.out.has(KindModifier) && !d.out.has(KindFault) || len(b) == 0 || !d.match.game.has(KindModifier) {
 		return false
 	}
 	o, class, ok := parseModifier(b)
 	if !ok {
-		d.fault(Fault{Kind: FaultKindMessage, MessageId: svcUpdateStringTable, Detail: []byte("modifier: not the message that it should be")})
+		d.out.fault(Fault{Kind: FaultKindMessage, MessageId: svcUpdateStringTable, Detail: []byte("modifier: not the message that it should be")})
 		return false
 	}
 	o.Slot = uint32(slot)
 	if class >= 0 && len(o.Name) == 0 {
-		for _, t := range d.tables {
-			if t.role == roleModifierNames {
-				o.Name = t.key(int(class))
+		for _, t := range d.tables.list {
+			if t.Role == stringtable.ModifierNames {
+				o.Name = t.Key(int(class))
 			}
 		}
 	}
 	ev.Kind, ev.Modifier = KindModifier, o
-	return d.want(KindModifier, slotAfter)
+	return d.out.want(KindModifier, slotAfter)
 }
 
 // parseModifier reads CDOTAModifierBuffTableEntry. Its name is there only if it is one of a script's; class is the number
@@ -46,40 +51,40 @@ func parseModifier(b []byte) (o Modifier, class int32, ok bool) {
 		Parent: noHandle, Caster: noHandle, Ability: noHandle, AuraOwner: noHandle,
 	}
 	class = -1
-	m := wire{buf: b}
-	for m.next() {
-		switch m.num {
+	m := pb.NewReader(b)
+	for m.Next() {
+		switch m.Num {
 		case 1:
-			o.State = ModifierState(m.int32())
+			o.State = ModifierState(m.Int32())
 		case 2:
-			o.Parent = m.uint32()
+			o.Parent = m.Uint32()
 		case 3:
-			o.Index = m.int32()
+			o.Index = m.Int32()
 		case 4:
-			o.Serial = m.int32()
+			o.Serial = m.Int32()
 		case 5:
-			class = m.int32()
+			class = m.Int32()
 		case 6:
-			o.AbilityLevel = m.int32()
+			o.AbilityLevel = m.Int32()
 		case 7:
-			o.StackCount = m.int32()
+			o.StackCount = m.Int32()
 		case 8:
-			o.CreationTime = m.float32()
+			o.CreationTime = m.Float32()
 		case 9:
-			o.Duration = m.float32()
+			o.Duration = m.Float32()
 		case 10:
-			o.Caster = m.uint32()
+			o.Caster = m.Uint32()
 		case 11:
-			o.Ability = m.uint32()
+			o.Ability = m.Uint32()
 		case 14:
-			o.Subtle = m.bool()
+			o.Subtle = m.Bool()
 		case 23:
-			o.Aura = m.bool()
+			o.Aura = m.Bool()
 		case 32:
-			o.Name = m.raw
+			o.Name = m.Raw
 		case 34:
-			o.AuraOwner = m.uint32()
+			o.AuraOwner = m.Uint32()
 		}
 	}
-	return o, class, !m.bad
+	return o, class, !m.Bad
 }

@@ -2,15 +2,15 @@ package dem
 
 // messageName returns Valve's name of a message, or nothing. Numbers from 300 on mean something else in every game.
 func (d *Decoder) messageName(id uint32) []byte {
-	if name, ok := d.messageNames[id]; ok {
+	if name, ok := d.match.names[id]; ok {
 		return name
 	}
 	name, ok := messageNames[id]
-	if !ok && (d.game == gameDota || d.game == gameUnknown) {
+	if !ok && (d.match.game == gameDota || d.match.game == gameUnknown) {
 		name = dotaMessageNames[id]
 	}
-	if len(d.messageNames) < maxMessages {
-		d.messageNames[id] = []byte(name)
+	if len(d.match.names) < maxMessages {
+		d.match.names[id] = []byte(name)
 	}
 	return []byte(name)
 }

@@ -1,6 +1,10 @@
 package dem
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/replayd/replayd/decoders/dem/internal/schema"
+)
 
 // Options say what a decoder delivers. The zero value delivers everything. What is delivered is the same, and at the same
 // positions, as without them: they only leave events out.
@@ -44,4 +48,20 @@ type Stats struct {
 	BaselinesMissing int64
 	// Faults is how many faults there were, delivered or not.
 	Faults int64
+}
+
+// Schemas keeps compiled schemas, so that decoders of files of one game build share them: see Options.Schemas. The zero
+// value is empty and ready for use. It keeps the eight that were used last, about 2 MB each. It is safe for concurrent use
+// and must not be copied after its first use.
+type Schemas struct{ cache schema.Cache }
+
+// Len returns how many schemas are kept.
+func (s *Schemas) Len() int { return s.cache.Len() }
+
+// get returns the compiled send tables of a file. A nil s compiles them.
+func (s *Schemas) get(data []byte, dotaBuild int) (*schema.Schema, bool) {
+	if s == nil {
+		return schema.Parse(data, dotaBuild)
+	}
+	return s.cache.Get(data, dotaBuild)
 }

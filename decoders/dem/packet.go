@@ -1,6 +1,9 @@
 package dem
 
-import "github.com/replayd/replayd/decoders/bits"
+import (
+	"github.com/replayd/replayd/decoders/bits"
+	"github.com/replayd/replayd/decoders/dem/internal/unpack"
+)
 
 // The messages that the decoder itself understands, by number (docs/formats/dem.md, Messages).
 const (
@@ -80,11 +83,11 @@ func (d *Decoder) needs(id uint32) bool {
 	case netTick:
 		return true
 	case svcPacketEntities:
-		return d.walksEntities() || d.reads(KindMessage, KindMessage)
+		return d.walksEntities() || d.out.reads(KindMessage, KindMessage)
 	case geGameEventList:
-		return d.reads(KindGameEventType, KindGameEvent) || d.has(KindCombatLog)
+		return d.out.reads(KindGameEventType, KindGameEvent) || d.out.has(KindCombatLog)
 	}
-	return d.reads(d.kindOf(id), KindMessage) || id == geGameEvent && d.has(KindCombatLog)
+	return d.out.reads(d.kindOf(id), KindMessage) || id == geGameEvent && d.out.has(KindCombatLog)
 }
 
 // startPacket takes a packet's messages apart. It copies those that are needed: they lie at any bit.
@@ -95,7 +98,7 @@ func (d *Decoder) startPacket(data []byte) {
 	d.stage = stagePacket
 	// All copies together are not larger than the packet, so that the arena does not move.
 	if cap(p.arena) < len(data) {
-		p.arena = make([]byte, 0, roomy(len(data)))
+		p.arena = make([]byte, 0, unpack.Roomy(len(data)))
 	}
 	p.arena = p.arena[:0]
 	r := bits.New(data)
@@ -111,12 +114,12 @@ func (d *Decoder) startPacket(data []byte) {
 		}
 		if len(p.messages) >= maxMessages {
 			d.loseAll()
-			d.fault(Fault{Kind: FaultKindLimit, Detail: []byte("packet: too many messages")})
+			d.out.fault(Fault{Kind: FaultKindLimit, Detail: []byte("packet: too many messages")})
 			break
 		}
 		if r.Overrun() || size > r.Len()/8 {
 			d.loseAll()
-			d.fault(Fault{Kind: FaultKindRecord, MessageId: id, Detail: []byte("packet: a message of it is larger than what is left")})
+			d.out.fault(Fault{Kind: FaultKindRecord, MessageId: id, Detail: []byte("packet: a message of it is larger than what is left")})
 			break
 		}
 		d.stats.Messages++
@@ -166,7 +169,7 @@ func (d *Decoder) nextMessage(ev *Event) bool {
 	if m.pass != p.pass {
 		return false
 	}
-	d.place.startMessage()
+	d.out.place.startMessage()
 	if m.skip {
 		return false
 	}

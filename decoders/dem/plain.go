@@ -1,203 +1,207 @@
 package dem
 
+import (
+	"github.com/replayd/replayd/decoders/dem/internal/pb"
+)
+
 // The records and messages that an event repeats field by field. They need nothing of what the decoder knows.
 
 func parseConsoleCmd(c *ConsoleCmd, b []byte) bool {
 	*c = ConsoleCmd{}
-	m := wire{buf: b}
-	for m.next() {
-		if m.num == 1 {
-			c.Text = m.raw
+	m := pb.NewReader(b)
+	for m.Next() {
+		if m.Num == 1 {
+			c.Text = m.Raw
 		}
 	}
-	return !m.bad
+	return !m.Bad
 }
 
 func parseChat(c *Chat, id uint32, b []byte) bool {
 	*c = Chat{PlayerId: -1, EntityIndex: -1}
-	m := wire{buf: b}
-	for m.next() {
+	m := pb.NewReader(b)
+	for m.Next() {
 		switch {
-		case id == dotaChatMessage && m.num == 1:
-			c.PlayerId = m.int32()
-		case id == dotaChatMessage && m.num == 2:
-			c.Channel = m.uint32()
-		case id == dotaChatMessage && m.num == 3:
-			c.Text = m.raw
-		case id == umSayText && m.num == 1:
-			c.PlayerId = m.int32()
-		case id == umSayText && m.num == 2:
-			c.Text = m.raw
-		case id == umSayText2 && m.num == 1:
-			c.EntityIndex = m.int32()
-		case id == umSayText2 && m.num == 3:
-			c.ChannelName = m.raw
-		case id == umSayText2 && m.num == 4:
-			c.Sender = m.raw
-		case id == umSayText2 && m.num == 5:
-			c.Text = m.raw
+		case id == dotaChatMessage && m.Num == 1:
+			c.PlayerId = m.Int32()
+		case id == dotaChatMessage && m.Num == 2:
+			c.Channel = m.Uint32()
+		case id == dotaChatMessage && m.Num == 3:
+			c.Text = m.Raw
+		case id == umSayText && m.Num == 1:
+			c.PlayerId = m.Int32()
+		case id == umSayText && m.Num == 2:
+			c.Text = m.Raw
+		case id == umSayText2 && m.Num == 1:
+			c.EntityIndex = m.Int32()
+		case id == umSayText2 && m.Num == 3:
+			c.ChannelName = m.Raw
+		case id == umSayText2 && m.Num == 4:
+			c.Sender = m.Raw
+		case id == umSayText2 && m.Num == 5:
+			c.Text = m.Raw
 		}
 	}
-	return !m.bad
+	return !m.Bad
 }
 
 func parseSound(s *Sound, b []byte) bool {
 	*s = Sound{SourceEntityIndex: -1}
-	m := wire{buf: b}
-	for m.next() {
-		switch m.num {
+	m := pb.NewReader(b)
+	for m.Next() {
+		switch m.Num {
 		case 1:
-			s.Guid = m.int32()
+			s.Guid = m.Int32()
 		case 2:
-			s.Hash = m.uint32()
+			s.Hash = m.Uint32()
 		case 3:
-			s.SourceEntityIndex = m.int32()
+			s.SourceEntityIndex = m.Int32()
 		case 4:
-			s.Seed = m.int32()
+			s.Seed = m.Int32()
 		case 5:
-			s.Params = m.raw
+			s.Params = m.Raw
 		case 6:
-			s.StartTime = m.float32()
+			s.StartTime = m.Float32()
 		}
 	}
-	return !m.bad
+	return !m.Bad
 }
 
 func parseChatEvent(c *ChatEvent, b []byte) bool {
 	*c = ChatEvent{Type: -1, Players: append(c.Players[:0], -1, -1, -1, -1, -1, -1)}
-	m := wire{buf: b}
-	for m.next() {
-		switch m.num {
+	m := pb.NewReader(b)
+	for m.Next() {
+		switch m.Num {
 		case 1:
-			c.Type = m.int32()
+			c.Type = m.Int32()
 		case 2:
-			c.Value = m.uint32()
+			c.Value = m.Uint32()
 		case 3, 4, 5, 6, 7, 8:
-			c.Players[m.num-3] = m.sint32()
+			c.Players[m.Num-3] = m.Sint32()
 		case 9:
-			c.Value2 = m.uint32()
+			c.Value2 = m.Uint32()
 		case 10:
-			c.Value3 = m.uint32()
+			c.Value3 = m.Uint32()
 		case 11:
-			c.Time = m.float32()
+			c.Time = m.Float32()
 		}
 	}
 	for n := len(c.Players); n > 0 && c.Players[n-1] == -1; n-- {
 		c.Players = c.Players[:n-1]
 	}
-	return !m.bad
+	return !m.Bad
 }
 
 func parsePing(p *Ping, b []byte) bool {
 	*p = Ping{PlayerId: -1, Target: -1}
-	m := wire{buf: b}
-	for m.next() {
-		switch m.num {
+	m := pb.NewReader(b)
+	for m.Next() {
+		switch m.Num {
 		case 1:
-			p.PlayerId = m.int32()
+			p.PlayerId = m.Int32()
 		case 2:
-			q := wire{buf: m.raw}
-			for q.next() {
-				switch q.num {
+			q := pb.NewReader(m.Raw)
+			for q.Next() {
+				switch q.Num {
 				case 1:
-					p.X = q.int32()
+					p.X = q.Int32()
 				case 2:
-					p.Y = q.int32()
+					p.Y = q.Int32()
 				case 3:
-					p.Target = q.int32()
+					p.Target = q.Int32()
 				case 4:
-					p.Direct = q.bool()
+					p.Direct = q.Bool()
 				case 5:
-					p.Type = q.uint32()
+					p.Type = q.Uint32()
 				}
 			}
-			m.bad = m.bad || q.bad
+			m.Bad = m.Bad || q.Bad
 		}
 	}
-	return !m.bad
+	return !m.Bad
 }
 
 func parseMapLine(l *MapLine, b []byte) bool {
 	*l = MapLine{PlayerId: -1}
-	m := wire{buf: b}
-	for m.next() {
-		switch m.num {
+	m := pb.NewReader(b)
+	for m.Next() {
+		switch m.Num {
 		case 1:
-			l.PlayerId = m.int32()
+			l.PlayerId = m.Int32()
 		case 2:
-			q := wire{buf: m.raw}
-			for q.next() {
-				switch q.num {
+			q := pb.NewReader(m.Raw)
+			for q.Next() {
+				switch q.Num {
 				case 1:
-					l.X = q.int32()
+					l.X = q.Int32()
 				case 2:
-					l.Y = q.int32()
+					l.Y = q.Int32()
 				case 3:
-					l.Initial = q.bool()
+					l.Initial = q.Bool()
 				}
 			}
-			m.bad = m.bad || q.bad
+			m.Bad = m.Bad || q.Bad
 		}
 	}
-	return !m.bad
+	return !m.Bad
 }
 
 func parseChatWheel(c *ChatWheel, b []byte) bool {
 	*c = ChatWheel{PlayerId: -1}
-	m := wire{buf: b}
-	for m.next() {
-		switch m.num {
+	m := pb.NewReader(b)
+	for m.Next() {
+		switch m.Num {
 		case 1:
-			c.MessageId = m.uint32()
+			c.MessageId = m.Uint32()
 		case 2:
-			c.PlayerId = m.int32()
+			c.PlayerId = m.Int32()
 		case 3:
-			c.AccountId = m.uint32()
+			c.AccountId = m.Uint32()
 		case 4:
-			c.HeroId = m.int32()
+			c.HeroId = m.Int32()
 		}
 	}
-	return !m.bad
+	return !m.Bad
 }
 
 func parseOrder(o *Order, b []byte) bool {
 	*o = Order{EntityIndex: -1, AbilityId: -1, Units: o.Units[:0]}
-	m := wire{buf: b}
-	for m.next() {
-		switch m.num {
+	m := pb.NewReader(b)
+	for m.Next() {
+		switch m.Num {
 		case 1:
-			o.EntityIndex = m.int32()
+			o.EntityIndex = m.Int32()
 		case 2:
-			o.Type = m.int32()
+			o.Type = m.Int32()
 		case 3:
-			o.Units = m.appendInt32s(o.Units)
+			o.Units = m.AppendInt32s(o.Units)
 		case 4:
-			o.TargetIndex = m.int32()
+			o.TargetIndex = m.Int32()
 		case 5:
-			o.AbilityId = m.int32()
+			o.AbilityId = m.Int32()
 		case 6:
 			o.HasPosition = true
-			o.Position = parseVector(m.raw)
+			o.Position = parseVector(m.Raw)
 		case 7:
-			o.Queue = m.bool()
+			o.Queue = m.Bool()
 		case 8:
-			o.SequenceNumber = m.int32()
+			o.SequenceNumber = m.Int32()
 		case 9:
-			o.Flags = m.uint32()
+			o.Flags = m.Uint32()
 		}
 	}
-	return !m.bad
+	return !m.Bad
 }
 
 func parseVector(b []byte) (v Vector) {
-	for m := (wire{buf: b}); m.next(); {
-		switch m.num {
+	for m := pb.NewReader(b); m.Next(); {
+		switch m.Num {
 		case 1:
-			v.X = m.float32()
+			v.X = m.Float32()
 		case 2:
-			v.Y = m.float32()
+			v.Y = m.Float32()
 		case 3:
-			v.Z = m.float32()
+			v.Z = m.Float32()
 		}
 	}
 	return v

@@ -1,7 +1,11 @@
 package dem
 
+import (
+	"github.com/replayd/replayd/decoders/dem/internal/entity"
+)
+
 // MaxEntities is how many slots for entities there are.
-const MaxEntities = maxEntities
+const MaxEntities = entity.MaxEntities
 
 // Entity is a look at the present state of an entity.
 type Entity struct {
@@ -16,17 +20,17 @@ type Entity struct {
 
 // Entity returns the state of the entity in a slot. ok is false when there is none, or when its class is not decoded.
 func (d *Decoder) Entity(index int) (e Entity, ok bool) {
-	if uint(index) >= maxEntities || d.entities[index] == nil || !d.entities[index].decoded {
+	if uint(index) >= entity.MaxEntities || d.world.store.Slots[index] == nil || !d.world.store.Slots[index].Decoded {
 		return Entity{}, false
 	}
-	ent := d.entities[index]
-	e = Entity{Index: index, Serial: ent.serial, Class: d.Name(ent.class.name), Active: ent.active}
+	ent := d.world.store.Slots[index]
+	e = Entity{Index: index, Serial: ent.Serial, Class: d.Name(ent.Class.Name), Active: ent.Active}
 	var floats []float32
-	if ent.class.root != nil {
-		fields, _ := ent.appendFields(nil, ent.class.root)
+	if ent.Class.Root != nil {
+		fields, _ := ent.AppendFields(nil, ent.Class.Root)
 		for _, ch := range fields {
-			f := FieldValue{Field: ch.node.name}
-			ch.cell.fill(&f, ent.data(&ch.cell), &floats)
+			f := FieldValue{Field: ch.Node.Name}
+			fill(&f, &ch.Cell, ent.Data(&ch.Cell), &floats)
 			e.Fields = append(e.Fields, f)
 		}
 	}
@@ -37,42 +41,42 @@ func (d *Decoder) Entity(index int) (e Entity, ok bool) {
 // comes late: of all slots, it is what somebody knows who read all events before Position. ok is false when there is no
 // entity, and when nobody asked for its class. It is no event of the demo: the position does not move.
 func (d *Decoder) Present(index int, ev *Event) (ok bool) {
-	if uint(index) >= maxEntities {
+	if uint(index) >= entity.MaxEntities {
 		return false
 	}
-	ent := d.entities[index]
-	if ent == nil || !ent.decoded || !ent.class.wanted {
+	ent := d.world.store.Slots[index]
+	if ent == nil || !ent.Decoded || !ent.Class.Wanted {
 		return false
 	}
 	ev.AtTick = d.Tick()
-	ok = d.tellWhole(ev, index, ent)
-	ev.EntityEntered.OutOfView = !ent.active
+	ok = d.world.tellWhole(ev, index, ent)
+	ev.EntityEntered.OutOfView = !ent.Active
 	return ok
 }
 
 // tellWhole fills ev with an EntityEntered that tells the whole state of an entity. It returns false when the entity has
 // fields, but no wanted one.
-func (d *Decoder) tellWhole(ev *Event, index int, ent *entity) bool {
+func (w *world) tellWhole(ev *Event, index int, ent *entity.Entity) bool {
 	ev.Kind = KindEntityEntered
-	fields := d.fillState(ev.EntityEntered.Fields, ent)
-	ev.EntityEntered = EntityEntered{Index: uint32(index), Class: ent.class.name, Serial: ent.serial, Full: true, Fields: fields}
-	return len(fields) > 0 || !d.narrowed
+	fields := w.fillState(ev.EntityEntered.Fields, ent)
+	ev.EntityEntered = EntityEntered{Index: uint32(index), Class: ent.Class.Name, Serial: ent.Serial, Full: true, Fields: fields}
+	return len(fields) > 0 || !w.narrowed
 }
 
 // Narrowed reports whether the last event, which is of an entity, has fewer fields than without Options.Fields.
-func (d *Decoder) Narrowed() bool { return d.narrowed }
+func (d *Decoder) Narrowed() bool { return d.world.narrowed }
 
 // fillState fills fields with the present and wanted fields of an entity.
-func (d *Decoder) fillState(fields []FieldValue, ent *entity) []FieldValue {
-	d.merged, d.floats, d.narrowed = d.merged[:0], d.floats[:0], false
-	if ent.class.root != nil {
-		d.merged, d.narrowed = ent.appendFields(d.merged, ent.class.root)
+func (w *world) fillState(fields []FieldValue, ent *entity.Entity) []FieldValue {
+	w.merged, w.floats, w.narrowed = w.merged[:0], w.floats[:0], false
+	if ent.Class.Root != nil {
+		w.merged, w.narrowed = ent.AppendFields(w.merged, ent.Class.Root)
 	}
-	fields = sized(fields, len(d.merged))
-	for i := range d.merged {
-		ch := &d.merged[i]
-		fields[i].Field = ch.node.name
-		ch.cell.fill(&fields[i], ent.data(&ch.cell), &d.floats)
+	fields = sized(fields, len(w.merged))
+	for i := range w.merged {
+		ch := &w.merged[i]
+		fields[i].Field = ch.Node.Name
+		fill(&fields[i], &ch.Cell, ent.Data(&ch.Cell), &w.floats)
 	}
 	return fields
 }

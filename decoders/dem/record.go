@@ -1,27 +1,32 @@
 package dem
 
-import "io"
+import (
+	"fmt"
+	"io"
+
+	"github.com/replayd/replayd/decoders/dem/internal/pb"
+	"github.com/replayd/replayd/decoders/dem/internal/record"
+	"github.com/replayd/replayd/decoders/dem/internal/unpack"
+)
 
 // nextFrame reads a record and begins to decode it.
 func (d *Decoder) nextFrame(ev *Event) (bool, error) {
-	if d.finished {
+	if d.in.Finished {
 		return false, io.EOF
 	}
-	if !d.begun {
-		if err := d.begin(); err != nil {
+	if !d.in.Begun {
+		if err := d.in.Begin(); err != nil {
 			return false, err
 		}
 	}
-	payload, err := d.readFrame()
+	payload, err := d.in.Next()
 	if err != nil {
 		return false, err
 	}
 	d.stats.Records++
-	d.arrived = false
-	d.place.startRecord()
-	d.quiet = d.frame.offset <= d.from.Offset
+	d.out.startRecord(d.in.Head.Offset, d.in.Head.Tick)
 	d.tellSkipped()
-	if d.frame.compressed {
+	if d.in.Head.Compressed {
 		var ok bool
 		if payload, ok = d.inflateRecord(payload); !ok {
 			return false, nil
@@ -30,85 +35,96 @@ func (d *Decoder) nextFrame(ev *Event) (bool, error) {
 	return d.decodeFrame(ev, payload), nil
 }
 
+// tellSkipped reports the bytes that were skipped before the present record.
+func (d *Decoder) tellSkipped() {
+	n, what := d.in.TakeSkipped()
+	if n == 0 {
+		return
+	}
+	d.loseAll()
+	d.out.fault(Fault{Kind: FaultKindRecord, MessageId: d.in.Head.Command, BytesSkipped: n,
+		Detail: fmt.Appendf(nil, "%d bytes are no records and were skipped: %s", n, what)})
+}
+
 // inflateRecord decompresses the contents of a record. It reports those that cannot be.
 func (d *Decoder) inflateRecord(payload []byte) ([]byte, bool) {
 	var err error
-	d.inflated, err = inflate(d.inflated, payload, maxRecord)
+	d.inflated, err = unpack.Snappy(d.inflated, payload, record.MaxSize)
 	if err != nil {
 		d.loseAll()
-		d.fault(Fault{Kind: FaultKindRecord, MessageId: d.frame.command, Detail: []byte(err.Error())})
+		d.out.fault(Fault{Kind: FaultKindRecord, MessageId: d.in.Head.Command, Detail: []byte(err.Error())})
 	}
 	return d.inflated, err == nil
 }
 
 // decodeFrame begins to decode a record whose payload is given, decompressed. It returns whether ev was filled.
 func (d *Decoder) decodeFrame(ev *Event, payload []byte) bool {
-	switch d.frame.command {
-	case cmdPacket, cmdSignonPacket:
-		if d.header.size == headerSize2014 {
+	switch d.in.Head.Command {
+	case record.CmdPacket, record.CmdSignonPacket:
+		if d.in.Header.Alpha() {
 			d.tellUndecoded("recordings of 2014 have no schema")
 			break
 		}
 		d.startPacket(packetData(payload))
 		return false
-	case cmdFullPacket:
+	case record.CmdFullPacket:
 		return d.decodeFullPacket(ev, payload)
-	case cmdFileHeader:
+	case record.CmdFileHeader:
 		if told, ok := d.decodeFileHeader(ev, payload); ok {
 			return told
 		}
-	case cmdFileInfo:
-		d.finished = d.stopped
-		if !d.reads(KindFileInfo, KindCommand) {
+	case record.CmdFileInfo:
+		d.in.Finished = d.in.Stopped
+		if !d.out.reads(KindFileInfo, KindCommand) {
 			return false
 		}
 		if parseFileInfo(&ev.FileInfo, payload) {
 			ev.Kind = KindFileInfo
-			return d.want(KindFileInfo, slotEvent)
+			return d.out.want(KindFileInfo, slotEvent)
 		}
-	case cmdSyncTick:
+	case record.CmdSyncTick:
 		return d.tellEmpty(ev, KindSyncTick)
-	case cmdSendTables:
+	case record.CmdSendTables:
 		d.decodeSendTables(payload)
 		return false
-	case cmdClassInfo:
+	case record.CmdClassInfo:
 		d.startClasses(payload)
 		return false
-	case cmdStringTables:
+	case record.CmdStringTables:
 		d.startDump(payload, nil, true)
 		return false
-	case cmdConsoleCmd:
-		if !d.reads(KindConsoleCmd, KindCommand) {
+	case record.CmdConsoleCmd:
+		if !d.out.reads(KindConsoleCmd, KindCommand) {
 			return false
 		}
 		if parseConsoleCmd(&ev.ConsoleCmd, payload) {
 			ev.Kind = KindConsoleCmd
-			return d.want(KindConsoleCmd, slotEvent)
+			return d.out.want(KindConsoleCmd, slotEvent)
 		}
-	case cmdUserCmd:
-		if !d.reads(KindUserCmd, KindCommand) {
+	case record.CmdUserCmd:
+		if !d.out.reads(KindUserCmd, KindCommand) {
 			return false
 		}
 		if parseUserCmd(&ev.UserCmd, payload) {
 			ev.Kind = KindUserCmd
-			return d.want(KindUserCmd, slotEvent)
+			return d.out.want(KindUserCmd, slotEvent)
 		}
-	case cmdStop:
-		d.stopped = true
+	case record.CmdStop:
+		d.in.Stopped = true
 		return d.tellEmpty(ev, KindStop)
 	default:
 		return d.tellCommand(ev, payload)
 	}
 	// It could not be read, or is not to be: it travels as it is.
-	if d.header.size != headerSize2014 || d.frame.command == cmdFileHeader || d.frame.command == cmdFileInfo {
-		d.fault(Fault{Kind: FaultKindRecord, MessageId: d.frame.command, Detail: []byte("record: not the message that its number announces")})
+	if !d.in.Header.Alpha() || d.in.Head.Command == record.CmdFileHeader || d.in.Head.Command == record.CmdFileInfo {
+		d.out.fault(Fault{Kind: FaultKindRecord, MessageId: d.in.Head.Command, Detail: []byte("record: not the message that its number announces")})
 	}
 	return d.tellCommand(ev, payload)
 }
 
 // tellEmpty delivers an event that has nothing to tell but that it is there.
 func (d *Decoder) tellEmpty(ev *Event, kind Kind) bool {
-	told := d.want(kind, slotEvent)
+	told := d.out.want(kind, slotEvent)
 	if told {
 		ev.Kind = kind
 	}
@@ -117,16 +133,16 @@ func (d *Decoder) tellEmpty(ev *Event, kind Kind) bool {
 
 // tellCommand delivers a record as it is.
 func (d *Decoder) tellCommand(ev *Event, payload []byte) bool {
-	d.chunks = chunkReader{kind: KindCommand, id: d.frame.command, name: []byte(commandName(d.frame.command)), data: payload, then: stageFrame}
+	d.chunks = chunkReader{kind: KindCommand, id: d.in.Head.Command, name: []byte(record.CommandName(d.in.Head.Command)), data: payload, then: stageFrame}
 	return d.nextChunk(ev)
 }
 
 // packetData returns CDemoPacket.data.
 func packetData(payload []byte) []byte {
 	var data []byte
-	for m := (wire{buf: payload}); m.next(); {
-		if m.num == 3 {
-			data = m.raw
+	for m := pb.NewReader(payload); m.Next(); {
+		if m.Num == 3 {
+			data = m.Raw
 		}
 	}
 	return data
@@ -135,19 +151,19 @@ func packetData(payload []byte) []byte {
 // decodeFullPacket decodes a key frame. A decoder that reads on from before it knows all that it holds, unless it lost
 // something: the key frame then has the entities, and the string tables that were lost, anew.
 func (d *Decoder) decodeFullPacket(ev *Event, payload []byte) bool {
-	tell := d.want(KindKeyFrame, slotEvent)
-	if d.header.size == headerSize2014 {
+	tell := d.out.want(KindKeyFrame, slotEvent)
+	if d.in.Header.Alpha() {
 		return d.tellCommand(ev, payload)
 	}
-	if lost, some := d.lost, d.lostTables(); lost || some {
-		d.lost = false
+	if lost, some := d.world.lost, d.lostTables(); lost || some {
+		d.world.lost = false
 		var tables, packet []byte
-		for m := (wire{buf: payload}); m.next(); {
-			switch m.num {
+		for m := pb.NewReader(payload); m.Next(); {
+			switch m.Num {
 			case 1:
-				tables = m.raw
+				tables = m.Raw
 			case 2:
-				packet = packetData(m.raw)
+				packet = packetData(m.Raw)
 			}
 		}
 		if !lost {
@@ -156,7 +172,7 @@ func (d *Decoder) decodeFullPacket(ev *Event, payload []byte) bool {
 		d.startDump(tables, packet, false)
 	}
 	if tell {
-		ev.Kind, ev.KeyFrame = KindKeyFrame, KeyFrame{Offset: d.frame.offset}
+		ev.Kind, ev.KeyFrame = KindKeyFrame, KeyFrame{Offset: d.in.Head.Offset}
 	}
 	return tell
 }

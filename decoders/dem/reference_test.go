@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -20,6 +21,12 @@ import (
 
 	"github.com/replayd/replayd/decoders/bits"
 	"github.com/replayd/replayd/decoders/decodertest"
+	"github.com/replayd/replayd/decoders/dem/internal/entity"
+	"github.com/replayd/replayd/decoders/dem/internal/pb"
+	"github.com/replayd/replayd/decoders/dem/internal/record"
+	"github.com/replayd/replayd/decoders/dem/internal/schema"
+	"github.com/replayd/replayd/decoders/dem/internal/unpack"
+	"github.com/replayd/replayd/decoders/dem/internal/value"
 )
 
 // The figures of independent decoders: reference/dem.json.
@@ -165,14 +172,14 @@ func TestReferenceCounts(t *testing.T) {
 			if got.unnamed != 0 {
 				t.Errorf("%d game events or keys without name or value", got.unnamed)
 			}
-			if len(d.classes) != want.Classes || d.classBits != want.ClassBits {
-				t.Errorf("%d classes of %d bits, want %d of %d", len(d.classes), d.classBits, want.Classes, want.ClassBits)
+			if len(d.world.classes) != want.Classes || d.world.classBits != want.ClassBits {
+				t.Errorf("%d classes of %d bits, want %d of %d", len(d.world.classes), d.world.classBits, want.Classes, want.ClassBits)
 			}
 			if diff := cmp.Diff(want.Entities, got.ops); diff != "" {
 				t.Errorf("operations on entities (-want +got):\n%s", diff)
 			}
 			live := 0
-			for _, e := range d.entities {
+			for _, e := range d.world.store.Slots {
 				if e != nil {
 					live++
 				}
@@ -213,22 +220,22 @@ func TestReferenceMessages(t *testing.T) {
 		t.Run(want.File, func(t *testing.T) {
 			counts, sizes, outer := map[string]int{}, map[string]int{}, map[string]int{}
 			d := New(bytes.NewReader(corpusFile(t, want.File)), Options{})
-			if err := d.begin(); err != nil {
+			if err := d.in.Begin(); err != nil {
 				t.Fatal(err)
 			}
-			for !d.finished {
-				payload, err := d.readFrame()
+			for !d.in.Finished {
+				payload, err := d.in.Next()
 				if err != nil {
 					t.Fatal(err)
 				}
-				if d.frame.compressed {
-					if payload, err = inflate(nil, payload, maxRecord); err != nil {
+				if d.in.Head.Compressed {
+					if payload, err = unpack.Snappy(nil, payload, record.MaxSize); err != nil {
 						t.Fatal(err)
 					}
 				}
-				outer[strconv.Itoa(int(d.frame.command))]++
-				d.finished = d.frame.command == cmdFileInfo
-				if d.frame.command != cmdPacket && d.frame.command != cmdSignonPacket {
+				outer[strconv.Itoa(int(d.in.Head.Command))]++
+				d.in.Finished = d.in.Head.Command == record.CmdFileInfo
+				if d.in.Head.Command != record.CmdPacket && d.in.Head.Command != record.CmdSignonPacket {
 					continue
 				}
 				d.startPacket(packetData(payload))
@@ -295,35 +302,35 @@ func TestReferenceCombatLog(t *testing.T) {
 }
 
 // cellText writes a value as the reference does.
-func cellText(c *cell, data []byte) string {
-	switch c.kind {
-	case valueInt:
-		return "i" + strconv.FormatInt(int64(c.word), 10)
-	case valueUint, valueHandle, valueLength:
-		return "i" + strconv.FormatUint(c.word, 10)
-	case valueFloat:
-		return fmt.Sprintf("f%08x", uint32(c.word))
-	case valueBool, valuePointer:
-		return "b" + strconv.FormatBool(c.word != 0)
-	case valueText:
+func cellText(c *value.Cell, data []byte) string {
+	switch c.Kind {
+	case value.Int:
+		return "i" + strconv.FormatInt(int64(c.Word), 10)
+	case value.Uint, value.Handle, value.Length:
+		return "i" + strconv.FormatUint(c.Word, 10)
+	case value.Float:
+		return fmt.Sprintf("f%08x", uint32(c.Word))
+	case value.Bool, value.Pointer:
+		return "b" + strconv.FormatBool(c.Word != 0)
+	case value.Text:
 		return "s" + strconv.Quote(string(data))
-	case valueVector:
-		return fmt.Sprintf("v%08x%08x%08x", uint32(c.word), uint32(c.word>>32), c.z)
-	case valueTuple:
+	case value.Vector:
+		return fmt.Sprintf("v%08x%08x%08x", uint32(c.Word), uint32(c.Word>>32), c.Z)
+	case value.Tuple:
 		s := "v"
 		for ; len(data) >= 4; data = data[4:] {
 			s += fmt.Sprintf("%08x", binary.LittleEndian.Uint32(data))
 		}
 		return s
 	}
-	return fmt.Sprintf("?%d", c.kind)
+	return fmt.Sprintf("?%d", c.Kind)
 }
 
 type fieldText struct {
 	text  string
-	kind  valueKind
+	kind  value.Kind
 	typ   string
-	quant *quantizer
+	quant *value.Quantizer
 }
 
 // misquantized writes quantized floats as the reference has them: it multiplies in another order than the game.
@@ -336,19 +343,19 @@ func (f *fieldText) misquantized() string {
 	for hex := f.text[1:]; len(hex) >= 8; hex = hex[8:] {
 		word, _ := strconv.ParseUint(hex[:8], 16, 32)
 		v := math.Float32frombits(uint32(word))
-		step := float32(math.Round(float64(v-q.low) / float64(q.high-q.low) * float64(uint64(1)<<q.bits-1)))
-		out += fmt.Sprintf("%08x", math.Float32bits(q.low+float32(float32((q.high-q.low)*step)*q.step)))
+		step := float32(math.Round(float64(v-q.Low) / float64(q.High-q.Low) * float64(uint64(1)<<q.Bits-1)))
+		out += fmt.Sprintf("%08x", math.Float32bits(q.Low+float32(float32((q.High-q.Low)*step)*q.Step)))
 	}
 	return out
 }
 
 // stateText returns the fields of an entity by name.
-func stateText(d *Decoder, e *entity) map[string]fieldText {
+func stateText(d *Decoder, e *entity.Entity) map[string]fieldText {
 	out := map[string]fieldText{}
-	fields, _ := e.appendFields(nil, e.class.root)
+	fields, _ := e.AppendFields(nil, e.Class.Root)
 	for _, ch := range fields {
-		out[d.Name(ch.node.name)] = fieldText{
-			cellText(&ch.cell, e.data(&ch.cell)), ch.cell.kind, ch.node.field.typ, ch.node.codec.quant,
+		out[d.Name(ch.Node.Name)] = fieldText{
+			cellText(&ch.Cell, e.Data(&ch.Cell)), ch.Cell.Kind, ch.Node.Field.Type, ch.Node.Codec.Quant,
 		}
 	}
 	return out
@@ -388,7 +395,7 @@ func TestReferenceState(t *testing.T) {
 		for name, f := range mine {
 			inner := element.FindStringSubmatch(name)
 			switch {
-			case seen[name], f.kind == valueLength, f.kind == valuePointer:
+			case seen[name], f.kind == value.Length, f.kind == value.Pointer:
 			case len(inner) > 1 && strings.Contains(inner[1], "."):
 			default:
 				t.Errorf("field %s = %s is not in the reference", name, f.text)
@@ -399,8 +406,8 @@ func TestReferenceState(t *testing.T) {
 		if m := head.FindStringSubmatch(line); m != nil {
 			finish()
 			index, _ := strconv.Atoi(m[1])
-			e := d.entities[index]
-			if e == nil || fmt.Sprintf("%d %d %s", index, e.serial, d.Name(e.class.name)) != line {
+			e := d.world.store.Slots[index]
+			if e == nil || fmt.Sprintf("%d %d %s", index, e.Serial, d.Name(e.Class.Name)) != line {
 				t.Fatalf("entity %s is not there", line)
 			}
 			entities++
@@ -416,7 +423,7 @@ func TestReferenceState(t *testing.T) {
 				list := mine[m[1]]
 				index, _ := strconv.Atoi(m[2])
 				length, _ := strconv.Atoi(strings.TrimPrefix(list.text, "i"))
-				if list.kind == valueLength && index >= length {
+				if list.kind == value.Length && index >= length {
 					lost++
 					continue
 				}
@@ -424,14 +431,14 @@ func TestReferenceState(t *testing.T) {
 			t.Errorf("field %s is missing", line)
 			continue
 		}
-		switch base := parseFieldType(got.typ).base; {
+		switch base := schema.ParseType(got.typ).Base; {
 		case base == "HSequence":
 			n, _ := strconv.ParseInt(got.text[1:], 10, 64)
 			got.text = fmt.Sprintf("i%d", n+1)
 		case base == "MatchID_t", base == "itemid_t":
 			n, _ := strconv.ParseUint(got.text[1:], 10, 64)
 			got.text = fmt.Sprintf("i%d", uint32(n))
-		case signedTypes[base]:
+		case schema.Signed(base):
 			n, _ := strconv.ParseInt(got.text[1:], 10, 64)
 			got.text = fmt.Sprintf("i%d", uint32(n<<1)^uint32(n>>63))
 		}
@@ -451,7 +458,7 @@ func TestReferenceState(t *testing.T) {
 // TestFixtures decodes baselines of 2015.
 func TestFixtures(t *testing.T) {
 	builds := map[string]int{"1560315800": 928, "1731962898": 1003}
-	schemas := map[string]*schema{}
+	schemas := map[string]*schema.Schema{}
 	var cache Schemas
 	for match, build := range builds {
 		raw, err := os.ReadFile(filepath.Join(decodertest.Shared(t, "corpus", "dem", "send-table-fixtures"), "send_tables", match+".pbmsg"))
@@ -459,10 +466,10 @@ func TestFixtures(t *testing.T) {
 			t.Fatal(err)
 		}
 		var data []byte
-		for m := (wire{buf: raw}); m.next(); {
-			data = m.raw
+		for m := pb.NewReader(raw); m.Next(); {
+			data = m.Raw
 		}
-		s, ok := cache.get(data, build, gameDota)
+		s, ok := cache.get(data, build)
 		if !ok {
 			t.Fatalf("the send tables of %s cannot be read", match)
 		}
@@ -481,31 +488,34 @@ func TestFixtures(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			tree := newClassTree(nil)
-			c := &class{name: tree.intern([]byte(name)), root: tree.newRoot(schemas[match].byName[name])}
-			u := updateReader{tree: tree, tick: 1.0 / 30}
+			tree := entity.NewTree(nil)
+			c := &entity.Class{Name: tree.Intern([]byte(name)), Root: tree.NewRoot(schemas[match].ByName[name])}
+			u := entity.Update{Tree: tree, Tick: 1.0 / 30}
 			r := bits.New(raw)
-			var s state
-			if err := u.read(&r, c, &s); err != nil {
+			var s entity.State
+			if err := u.Read(&r, c, &s); err != nil {
 				t.Fatal(err)
 			}
 			if r.Len() >= 8 {
 				t.Errorf("%d bits are left", r.Len())
 			}
 			var got []string
-			paths := whole(t, u.paths)
-			for i := range u.changes {
-				ch, p := &u.changes[i], &paths[i]
+			paths := slices.Clone(u.Paths)
+			for i := range u.Changes {
+				ch, p := &u.Changes[i], &paths[i]
+				if i > 0 {
+					copy(p.Idx[:p.Keep], paths[i-1].Idx[:])
+				}
 				var path []string
-				for _, v := range p.idx[:p.last+1] {
+				for _, v := range p.Idx[:p.Last+1] {
 					path = append(path, strconv.Itoa(int(v)))
 				}
-				v := ch.cell
-				if ch.node.field.typ == "HSequence" {
-					v.word++
+				v := ch.Cell
+				if ch.Node.Field.Type == "HSequence" {
+					v.Word++
 				}
-				f := fieldText{text: cellText(&v, u.data(&v)), quant: ch.node.codec.quant}
-				line := strings.Join(path, "/") + " " + tree.names[ch.node.name] + "="
+				f := fieldText{text: cellText(&v, u.Data(&v)), quant: ch.Node.Codec.Quant}
+				line := strings.Join(path, "/") + " " + tree.Names[ch.Node.Name] + "="
 				if i+1 < len(lines) && lines[i+1] == line+f.misquantized() {
 					f.text = f.misquantized()
 				}

@@ -1,10 +1,17 @@
 package dem
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"github.com/replayd/replayd/decoders/dem/internal/entity"
+	"github.com/replayd/replayd/decoders/dem/internal/pb"
+	"github.com/replayd/replayd/decoders/dem/internal/record"
+	"github.com/replayd/replayd/decoders/dem/internal/schema"
+)
 
 // listReader delivers the items of a record or message that become an event each.
 type listReader struct {
-	items wire
+	items pb.Reader
 	next  int // of the serializers
 	// parsed are class infos.
 	classes []ClassInfo
@@ -14,32 +21,32 @@ type listReader struct {
 // decodeSendTables reads the schema.
 func (d *Decoder) decodeSendTables(payload []byte) {
 	var data []byte
-	for m := (wire{buf: payload}); m.next(); {
-		if m.num == 1 {
-			data = m.raw
+	for m := pb.NewReader(payload); m.Next(); {
+		if m.Num == 1 {
+			data = m.Raw
 		}
 	}
-	s, ok := d.opts.Schemas.get(data, d.build, d.game)
+	s, ok := d.opts.Schemas.get(data, d.dotaBuild())
 	d.useSchema(s, ok)
 }
 
-func (d *Decoder) useSchema(s *schema, ok bool) {
+func (d *Decoder) useSchema(s *schema.Schema, ok bool) {
 	if !ok {
-		d.told = true
-		d.fault(Fault{Kind: FaultKindSchema, MessageId: d.frame.command, Detail: []byte("the send tables cannot be read: entities are not decoded")})
+		d.world.undecoded = true
+		d.out.fault(Fault{Kind: FaultKindSchema, MessageId: d.in.Head.Command, Detail: []byte("the send tables cannot be read: entities are not decoded")})
 		return
 	}
-	if d.schema != nil {
+	if d.world.schema != nil {
 		d.forgetEntities()
 	}
-	d.schema = s
-	d.learnAnew()
-	for _, c := range d.classes {
+	d.world.schema = s
+	d.world.learnAnew()
+	for _, c := range d.world.classes {
 		if c != nil {
 			d.setRoot(c)
 		}
 	}
-	if d.has(KindSerializer) {
+	if d.out.has(KindSerializer) {
 		d.stage = stageSerializers
 		d.list.next = 0
 	}
@@ -48,42 +55,33 @@ func (d *Decoder) useSchema(s *schema, ok bool) {
 // forgetEntities drops all entities, and what others are to be created from: their fields are those of a schema that does
 // not hold any more. The next key frame has them anew.
 func (d *Decoder) forgetEntities() {
-	some := false
-	for i, e := range d.entities {
-		if e != nil {
-			d.release(i)
-			some = true
-		}
-	}
-	d.baseOwn = [2]map[int32]*ownBaseline{}
-	d.alternates = alternates{}
-	d.held = 0
-	d.clock = clock{}
+	some := d.world.store.Clear()
+	d.match.clock = clock{}
 	if some {
-		d.lost = true
-		d.fault(Fault{Kind: FaultKindSchema, MessageId: d.frame.command, Detail: []byte("another schema: all entities are forgotten until the next key frame")})
+		d.world.lost = true
+		d.out.fault(Fault{Kind: FaultKindSchema, MessageId: d.in.Head.Command, Detail: []byte("another schema: all entities are forgotten until the next key frame")})
 	}
 }
 
 func (d *Decoder) nextSerializer(ev *Event) bool {
-	if d.schema == nil || d.list.next >= len(d.schema.serializers) {
+	if d.world.schema == nil || d.list.next >= len(d.world.schema.Serializers) {
 		d.stage = stagePacket
-		if d.frame.command == cmdSendTables {
+		if d.in.Head.Command == record.CmdSendTables {
 			d.stage = stageFrame
 		}
 		return false
 	}
-	s := d.schema.serializers[d.list.next]
+	s := d.world.schema.Serializers[d.list.next]
 	d.list.next++
-	d.place.nextElement()
-	if !d.want(KindSerializer, slotEvent) {
+	d.out.place.nextElement()
+	if !d.out.want(KindSerializer, slotEvent) {
 		return false
 	}
 	ev.Kind = KindSerializer
 	out := &ev.Serializer
-	out.Name, out.Version, out.Fields = s.nameTold, s.version, out.Fields[:0]
-	for _, f := range s.fields {
-		out.Fields = append(out.Fields, f.told)
+	out.Name, out.Version, out.Fields = s.RawName, s.Version, out.Fields[:0]
+	for _, f := range s.Fields {
+		out.Fields = append(out.Fields, SerializerField(f.Described))
 	}
 	return true
 }
@@ -92,55 +90,55 @@ func (d *Decoder) nextSerializer(ev *Event) bool {
 func (d *Decoder) startClasses(payload []byte) {
 	d.list.classes = d.list.classes[:0]
 	d.list.next = 0
-	m := wire{buf: payload}
-	for m.next() {
-		if m.num != 1 {
+	m := pb.NewReader(payload)
+	for m.Next() {
+		if m.Num != 1 {
 			continue
 		}
 		var c ClassInfo
 		id := int32(0)
-		for q := (wire{buf: m.raw}); q.next(); {
-			switch q.num {
+		for q := pb.NewReader(m.Raw); q.Next(); {
+			switch q.Num {
 			case 1:
-				id = q.int32()
+				id = q.Int32()
 			case 2:
-				c.Name = q.raw
+				c.Name = q.Raw
 			case 3:
-				c.TableName = q.raw
+				c.TableName = q.Raw
 			}
 		}
 		if id < 0 || id >= maxClassID || len(d.list.classes) >= maxClassID {
-			m.fail()
+			m.Fail()
 			break
 		}
 		c.Id = uint32(id)
 		d.addClass(id, c.Name)
 		d.list.classes = append(d.list.classes, c)
 	}
-	if m.bad {
-		d.fault(Fault{Kind: FaultKindSchema, MessageId: d.frame.command, Detail: []byte("the list of classes cannot be read to its end")})
+	if m.Bad {
+		d.out.fault(Fault{Kind: FaultKindSchema, MessageId: d.in.Head.Command, Detail: []byte("the list of classes cannot be read to its end")})
 	}
-	if d.maxClasses == 0 {
-		d.classBits = bits.Len(uint(len(d.classes)))
+	if d.world.maxClasses == 0 {
+		d.world.classBits = bits.Len(uint(len(d.world.classes)))
 	}
 	d.stage = stageClasses
 }
 
 // serverClasses reads CSVCMsg_ClassInfo, which is empty where the file has a record of the same.
 func (d *Decoder) serverClasses(ev *Event, b []byte) bool {
-	m := wire{buf: b}
-	for m.next() {
-		if m.num != 2 {
+	m := pb.NewReader(b)
+	for m.Next() {
+		if m.Num != 2 {
 			continue
 		}
 		var id int32
 		var name []byte
-		for q := (wire{buf: m.raw}); q.next(); {
-			switch q.num {
+		for q := pb.NewReader(m.Raw); q.Next(); {
+			switch q.Num {
 			case 1:
-				id = q.int32()
+				id = q.Int32()
 			case 3:
-				name = q.raw
+				name = q.Raw
 			}
 		}
 		if id < 0 || id >= maxClassID {
@@ -155,32 +153,30 @@ func (d *Decoder) serverClasses(ev *Event, b []byte) bool {
 const maxClassID = 1 << 16
 
 func (d *Decoder) addClass(id int32, name []byte) {
-	for int(id) >= len(d.classes) {
-		d.classes = append(d.classes, nil)
+	for int(id) >= len(d.world.classes) {
+		d.world.classes = append(d.world.classes, nil)
 	}
-	c := &class{id: id, name: d.tree.intern(name)}
-	c.wanted = d.wantsEntities() && (d.opts.Classes == nil || d.opts.Classes(string(name)))
-	c.decoded = c.wanted || d.has(KindFault)
-	d.classes[id] = c
-	if d.schema != nil {
+	c := &entity.Class{Id: id, Name: d.world.tree.Intern(name)}
+	c.Wanted = d.out.wantsEntities() && (d.opts.Classes == nil || d.opts.Classes(string(name)))
+	c.Decoded = c.Wanted || d.out.has(KindFault)
+	d.world.classes[id] = c
+	if d.world.schema != nil {
 		d.setRoot(c)
 	}
 }
 
 // setRoot connects a class to the serializer of its name.
-func (d *Decoder) setRoot(c *class) {
-	c.root, c.cells, c.baseline = nil, 0, baseline{}
-	name := d.tree.names[c.name]
-	if s := d.schema.byKey[serializerKey{name, 0}]; s != nil {
-		c.root = d.tree.newRoot(s)
-	} else if s := d.schema.byName[name]; s != nil {
-		c.root = d.tree.newRoot(s)
+func (d *Decoder) setRoot(c *entity.Class) {
+	c.Root, c.Cells, c.Baseline = nil, 0, entity.Baseline{}
+	name := d.world.tree.Names[c.Name]
+	if s := d.world.schema.Lookup(name, 0); s != nil {
+		c.Root = d.world.tree.NewRoot(s)
 	}
-	if d.game == gameDota {
-		c.rules = name == "CDOTAGamerulesProxy" && d.kinds&clockKinds != 0
-		c.decoded = c.decoded || c.rules
+	if d.match.game == gameDota {
+		c.Rules = name == "CDOTAGamerulesProxy" && d.out.kinds&clockKinds != 0
+		c.Decoded = c.Decoded || c.Rules
 	}
-	d.watch(c)
+	d.world.watch(c)
 }
 
 func (d *Decoder) nextClass(ev *Event) bool {
@@ -190,8 +186,8 @@ func (d *Decoder) nextClass(ev *Event) bool {
 	}
 	c := d.list.classes[d.list.next]
 	d.list.next++
-	d.place.nextElement()
-	if !d.want(KindClassInfo, slotEvent) {
+	d.out.place.nextElement()
+	if !d.out.want(KindClassInfo, slotEvent) {
 		return false
 	}
 	ev.Kind, ev.ClassInfo = KindClassInfo, c
@@ -201,53 +197,53 @@ func (d *Decoder) nextClass(ev *Event) bool {
 // serverInfo reads CSVCMsg_ServerInfo.
 func (d *Decoder) serverInfo(ev *Event, b []byte) bool {
 	s := ServerInfo{PlayerSlot: -1}
-	m := wire{buf: b}
-	for m.next() {
-		switch m.num {
+	m := pb.NewReader(b)
+	for m.Next() {
+		switch m.Num {
 		case 1:
-			s.Protocol = m.int32()
+			s.Protocol = m.Int32()
 		case 2:
-			s.ServerCount = m.int32()
+			s.ServerCount = m.Int32()
 		case 3:
-			s.IsDedicated = m.bool()
+			s.IsDedicated = m.Bool()
 		case 4:
-			s.IsHltv = m.bool()
+			s.IsHltv = m.Bool()
 		case 10:
-			s.MaxClients = m.int32()
+			s.MaxClients = m.Int32()
 		case 11:
-			s.MaxClasses = m.int32()
+			s.MaxClasses = m.Int32()
 		case 12:
-			s.PlayerSlot = m.int32()
+			s.PlayerSlot = m.Int32()
 		case 13:
-			s.TickInterval = m.float32()
+			s.TickInterval = m.Float32()
 		case 14:
-			s.GameDir = m.raw
+			s.GameDir = m.Raw
 		case 15:
-			s.MapName = m.raw
+			s.MapName = m.Raw
 		case 16:
-			s.SkyName = m.raw
+			s.SkyName = m.Raw
 		case 17:
-			s.HostName = m.raw
+			s.HostName = m.Raw
 		case 18:
-			s.AddonName = m.raw
+			s.AddonName = m.Raw
 		}
 	}
-	if m.bad {
+	if m.Bad {
 		return d.badMessage(ev, svcServerInfo, b)
 	}
-	d.build = buildOf(s.GameDir)
-	s.GameBuild = int32(d.build)
-	if d.game == gameUnknown {
-		d.game = gameByName(s.GameDir)
+	d.match.build = buildOf(s.GameDir)
+	s.GameBuild = int32(d.match.build)
+	if d.match.game == gameUnknown {
+		d.match.game = gameByName(s.GameDir)
 	}
 	if s.MaxClasses > 0 && s.MaxClasses < maxClassID {
-		d.maxClasses = int(s.MaxClasses)
-		d.classBits = bits.Len(uint(s.MaxClasses))
+		d.world.maxClasses = int(s.MaxClasses)
+		d.world.classBits = bits.Len(uint(s.MaxClasses))
 	}
 	if s.TickInterval > 0 && s.TickInterval < 1 {
-		d.interval = s.TickInterval
+		d.match.interval = s.TickInterval
 	}
-	if !d.want(KindServerInfo, slotEvent) {
+	if !d.out.want(KindServerInfo, slotEvent) {
 		return false
 	}
 	ev.Kind, ev.ServerInfo = KindServerInfo, s

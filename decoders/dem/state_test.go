@@ -7,48 +7,18 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/replayd/replayd/decoders/bits"
 	"github.com/replayd/replayd/decoders/dem/demtest"
+	"github.com/replayd/replayd/decoders/dem/internal/entity"
 )
 
-// held adds up what a decoder's entities and their own defaults are counted with.
+// held counts the memory of a decoder's states anew.
 func held(t *testing.T, d *Decoder) int {
 	t.Helper()
-	sum := 0
-	for i, e := range d.entities {
-		if e == nil {
-			continue
-		}
-		if e.held != e.size() && e.decoded {
-			t.Errorf("entity %d takes %d bytes and is counted with %d", i, e.size(), e.held)
-		}
-		if n := retained(&e.state); e.decoded && n != e.size() {
-			t.Errorf("entity %d takes %d bytes, not %d", i, n, e.size())
-		}
-		sum += e.held
-	}
-	for _, s := range d.alternates.states {
-		sum += alternateSize + s.size()
-	}
-	seen := map[*ownBaseline]bool{}
-	for _, slot := range d.baseOwn {
-		for _, b := range slot {
-			if !seen[b] {
-				sum += b.held
-			}
-			seen[b] = true
-		}
+	sum, err := d.world.store.Recount()
+	if err != nil {
+		t.Error(err)
 	}
 	return sum
-}
-
-// retained counts the memory of a state.
-func retained(s *state) int {
-	n := cellSize*cap(s.cells) + placeSize*cap(s.bytes)
-	for _, b := range s.bytes[:cap(s.bytes)] {
-		n += cap(b)
-	}
-	return n
 }
 
 // TestHeld: what the states of all entities are counted with is what they take.
@@ -61,12 +31,12 @@ func TestHeld(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			n := 0
 			d := decodeAll(t, data, Options{}, func(d *Decoder, _ *Event) {
-				if n++; n%1000 == 0 && held(t, d) != d.held {
-					t.Fatalf("after %d events: %d bytes are held, counted are %d", n, held(t, d), d.held)
+				if n++; n%1000 == 0 && held(t, d) != d.world.store.Held {
+					t.Fatalf("after %d events: %d bytes are held, counted are %d", n, held(t, d), d.world.store.Held)
 				}
 			})
-			if sum := held(t, d); sum != d.held || sum == 0 {
-				t.Errorf("%d bytes are held, counted are %d", sum, d.held)
+			if sum := held(t, d); sum != d.world.store.Held || sum == 0 {
+				t.Errorf("%d bytes are held, counted are %d", sum, d.world.store.Held)
 			}
 		})
 	}
@@ -122,7 +92,7 @@ func TestStateLimit(t *testing.T) {
 		}
 		got = append(got, s)
 		if len(got) == 1 {
-			decoder.held += maxState // as if others had it all
+			decoder.world.store.Held += entity.MaxState // as if others had it all
 		}
 	}
 	want := []string{
@@ -138,21 +108,5 @@ func TestStateLimit(t *testing.T) {
 	}
 	if decoder.stats.EntityMismatches != 0 {
 		t.Errorf("%+v", decoder.stats)
-	}
-}
-
-// TestLongText: a text beyond the limit is none.
-func TestLongText(t *testing.T) {
-	for n, ok := range map[int]bool{maxText: true, maxText + 1: false} {
-		f := field{typ: "CUtlString"}
-		f.own = f.codec(parseFieldType(f.typ))
-		var w demtest.Bits
-		w.CString(strings.Repeat("x", n))
-		var arena []byte
-		r := bits.New(w.Bytes())
-		f.own.read(&r, &arena, 0)
-		if r.Overrun() == ok || ok != (len(arena) == n) {
-			t.Errorf("a text of %d bytes: %d are read, overrun %v", n, len(arena), r.Overrun())
-		}
 	}
 }

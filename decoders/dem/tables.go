@@ -3,56 +3,61 @@ package dem
 import (
 	"bytes"
 	"slices"
+
+	"github.com/replayd/replayd/decoders/dem/internal/pb"
+	"github.com/replayd/replayd/decoders/dem/internal/record"
+	"github.com/replayd/replayd/decoders/dem/internal/stringtable"
+	"github.com/replayd/replayd/decoders/dem/internal/unpack"
 )
 
 // createTable reads CSVCMsg_CreateStringTable and starts with its entries.
 func (d *Decoder) createTable(ev *Event, b []byte) bool {
-	t := &stringTable{stored: &d.stored}
+	t := &stringtable.Table{Stored: &d.tables.stored}
 	var data []byte
 	var entries int32
 	fixed, compressed := false, false
 	bitsOfValue := int32(0)
-	m := wire{buf: b}
-	for m.next() {
-		switch m.num {
+	m := pb.NewReader(b)
+	for m.Next() {
+		switch m.Num {
 		case 1:
-			t.name = append([]byte(nil), m.raw...)
+			t.Name = append([]byte(nil), m.Raw...)
 		case 2:
-			entries = m.int32()
+			entries = m.Int32()
 		case 3:
-			fixed = m.bool()
+			fixed = m.Bool()
 		case 5:
-			bitsOfValue = m.int32()
+			bitsOfValue = m.Int32()
 		case 6:
-			t.flags = m.int32()
+			t.Flags = m.Int32()
 		case 7:
-			data = m.raw
+			data = m.Raw
 		case 9:
-			compressed = m.bool()
+			compressed = m.Bool()
 		case 10:
-			t.varint = m.bool()
+			t.Varint = m.Bool()
 		}
 	}
-	if m.bad || len(d.tables) >= maxTables {
+	if m.Bad || len(d.tables.list) >= stringtable.MaxTables {
 		// Its number is taken all the same.
-		if len(d.tables) < maxTables {
-			d.tables = append(d.tables, t)
+		if len(d.tables.list) < stringtable.MaxTables {
+			d.tables.list = append(d.tables.list, t)
 		}
 		return d.badMessage(ev, svcCreateStringTable, b)
 	}
-	if fixed && bitsOfValue > 0 && bitsOfValue <= 8*maxTableValue {
-		t.fixedBits = int(bitsOfValue)
+	if fixed && bitsOfValue > 0 && bitsOfValue <= 8*stringtable.MaxValue {
+		t.FixedBits = int(bitsOfValue)
 	}
-	t.role = roleOf(t.name)
-	t.kept = d.keeps(t.role)
-	id := len(d.tables)
-	d.tables = append(d.tables, t)
-	tell := d.want(KindStringTable, slotEvent)
+	t.Role = stringtable.RoleOf(t.Name)
+	t.Kept = d.keeps(t.Role)
+	id := len(d.tables.list)
+	d.tables.list = append(d.tables.list, t)
+	tell := d.out.want(KindStringTable, slotEvent)
 	if tell {
 		ev.Kind = KindStringTable
-		ev.StringTable = StringTable{Id: uint32(id), Name: t.name, Entries: uint32(max(entries, 0)), Flags: t.flags}
+		ev.StringTable = StringTable{Id: uint32(id), Name: t.Name, Entries: uint32(max(entries, 0)), Flags: t.Flags}
 	}
-	if !t.kept || len(data) == 0 {
+	if !t.Kept || len(data) == 0 {
 		return tell
 	}
 	if compressed {
@@ -62,31 +67,31 @@ func (d *Decoder) createTable(ev *Event, b []byte) bool {
 			return tell
 		}
 	}
-	d.strings.start(t, id, data, int(entries))
+	d.tables.reader.Start(t, id, data, int(entries))
 	d.stage = stageTable
 	return tell
 }
 
 // unpackTable decompresses the entries of a table.
 func unpackTable(data []byte) ([]byte, error) {
-	if isLZSS(data) {
-		return unpackLZSS(data, maxRecord)
+	if unpack.IsLZSS(data) {
+		return unpack.LZSS(data, record.MaxSize)
 	}
-	return inflate(nil, data, maxRecord)
+	return unpack.Snappy(nil, data, record.MaxSize)
 }
 
 // keeps reports whether a table's entries are of use.
-func (d *Decoder) keeps(role tableRole) bool {
-	if d.has(KindStringTableEntry) || d.has(KindFault) {
+func (d *Decoder) keeps(role stringtable.Role) bool {
+	if d.out.has(KindStringTableEntry) || d.out.has(KindFault) {
 		return true
 	}
 	switch role {
-	case roleBaselines:
+	case stringtable.Baselines:
 		return d.walksEntities()
-	case roleModifiers, roleModifierNames:
-		return d.has(KindModifier)
-	case roleCombatLogNames:
-		return d.has(KindCombatLog)
+	case stringtable.Modifiers, stringtable.ModifierNames:
+		return d.out.has(KindModifier)
+	case stringtable.CombatLogNames:
+		return d.out.has(KindCombatLog)
 	}
 	return false
 }
@@ -95,22 +100,22 @@ func (d *Decoder) keeps(role tableRole) bool {
 func (d *Decoder) updateTable(ev *Event, b []byte) bool {
 	var id, entries int32
 	var data []byte
-	m := wire{buf: b}
-	for m.next() {
-		switch m.num {
+	m := pb.NewReader(b)
+	for m.Next() {
+		switch m.Num {
 		case 1:
-			id = m.int32()
+			id = m.Int32()
 		case 2:
-			entries = m.int32()
+			entries = m.Int32()
 		case 3:
-			data = m.raw
+			data = m.Raw
 		}
 	}
-	if m.bad || uint32(id) >= uint32(len(d.tables)) {
+	if m.Bad || uint32(id) >= uint32(len(d.tables.list)) {
 		return d.badMessage(ev, svcUpdateStringTable, b)
 	}
-	if t := d.tables[id]; t.kept {
-		d.strings.start(t, int(id), data, int(entries))
+	if t := d.tables.list[id]; t.Kept {
+		d.tables.reader.Start(t, int(id), data, int(entries))
 		d.stage = stageTable
 	}
 	return false
@@ -118,103 +123,103 @@ func (d *Decoder) updateTable(ev *Event, b []byte) bool {
 
 // clearTables forgets all tables, and what was made of them.
 func (d *Decoder) clearTables() {
-	d.tables, d.stored = nil, 0
-	clear(d.baseIndex)
-	d.dropAlternates()
-	for _, c := range d.classes {
+	d.tables.list, d.tables.stored = nil, 0
+	clear(d.world.baseIndex)
+	d.world.store.DropAlternates()
+	for _, c := range d.world.classes {
 		if c != nil {
-			c.baseline.made = false
+			c.Baseline.Made = false
 		}
 	}
 }
 
 // loseAll notes that parts of the file were lost that may have been anything.
 func (d *Decoder) loseAll() {
-	d.lost = true
-	for _, t := range d.tables {
-		t.lost = true
+	d.world.lost = true
+	for _, t := range d.tables.list {
+		t.Lost = true
 	}
 }
 
 // lostTables reports whether entries of a table were lost.
 func (d *Decoder) lostTables() bool {
-	return slices.ContainsFunc(d.tables, func(t *stringTable) bool { return t.lost })
+	return slices.ContainsFunc(d.tables.list, func(t *stringtable.Table) bool { return t.Lost })
 }
 
 // tableFault reports entries that cannot be read. The next key frame has them again.
-func (d *Decoder) tableFault(t *stringTable, err error) {
-	t.lost = true
-	if t.role == roleBaselines {
-		d.lost = true
+func (d *Decoder) tableFault(t *stringtable.Table, err error) {
+	t.Lost = true
+	if t.Role == stringtable.Baselines {
+		d.world.lost = true
 	}
-	d.fault(Fault{Kind: FaultKindStringTable, MessageId: svcUpdateStringTable, Detail: []byte("string table " + string(t.name) + ": " + err.Error())})
+	d.out.fault(Fault{Kind: FaultKindStringTable, MessageId: svcUpdateStringTable, Detail: []byte("string table " + string(t.Name) + ": " + err.Error())})
 }
 
 // nextTableEntry reads an entry of a string table.
 func (d *Decoder) nextTableEntry(ev *Event) bool {
-	if d.buff.set {
+	if d.tables.modifier.set {
 		return d.tellModifier(ev)
 	}
-	t := &d.strings
-	var c tableChange
-	d.place.nextElement()
-	if !t.next(&c) {
+	t := &d.tables.reader
+	var c stringtable.Change
+	d.out.place.nextElement()
+	if !t.Next(&c) {
 		d.stage = stagePacket
-		if t.err != nil {
-			d.tableFault(t.table, t.err)
+		if t.Err != nil {
+			d.tableFault(t.Table, t.Err)
 		}
 		return false
 	}
-	return d.tellChange(ev, t.id, t.table, &c)
+	return d.tellChange(ev, t.Id, t.Table, &c)
 }
 
 // tellChange delivers a changed entry, and the modifier that it may be.
-func (d *Decoder) tellChange(ev *Event, id int, t *stringTable, c *tableChange) bool {
-	d.entryChanged(t, c.index, c.key)
-	told := d.want(KindStringTableEntry, slotEvent)
+func (d *Decoder) tellChange(ev *Event, id int, t *stringtable.Table, c *stringtable.Change) bool {
+	d.entryChanged(t, c.Index, c.Key)
+	told := d.out.want(KindStringTableEntry, slotEvent)
 	if told {
 		d.tellEntry(ev, id, t, c)
 	}
-	if t.role != roleModifiers {
+	if t.Role != stringtable.Modifiers {
 		return told
 	}
-	d.buff = pendingModifier{true, c.index, c.value}
+	d.tables.modifier = pendingModifier{true, c.Index, c.Value}
 	return told || d.tellModifier(ev)
 }
 
-func (d *Decoder) tellEntry(ev *Event, id int, t *stringTable, c *tableChange) {
+func (d *Decoder) tellEntry(ev *Event, id int, t *stringtable.Table, c *stringtable.Change) {
 	ev.Kind = KindStringTableEntry
 	ev.StringTableEntry = StringTableEntry{
-		TableId: uint32(id), Table: t.name, Index: uint32(c.index), Key: c.key, Value: c.value, HasValue: c.hasValue,
+		TableId: uint32(id), Table: t.Name, Index: uint32(c.Index), Key: c.Key, Value: c.Value, HasValue: c.HasValue,
 	}
 }
 
 // entryChanged notes what depends on an entry.
-func (d *Decoder) entryChanged(t *stringTable, index int, key []byte) {
-	if t.role != roleBaselines {
+func (d *Decoder) entryChanged(t *stringtable.Table, index int, key []byte) {
+	if t.Role != stringtable.Baselines {
 		return
 	}
-	d.dropAlternates()
+	d.world.store.DropAlternates()
 	if key == nil {
-		key = t.key(index)
+		key = t.Key(index)
 	}
-	if id, ok := parseTableKey(key); ok {
-		d.baseIndex[id] = index
-		if len(d.learn.changed) < maxClassID {
-			d.learn.changed = append(d.learn.changed, id)
+	if id, ok := stringtable.ParseClass(key); ok {
+		d.world.baseIndex[id] = index
+		if len(d.world.learn.changed) < maxClassID {
+			d.world.learn.changed = append(d.world.learn.changed, id)
 		}
-		if int(id) < len(d.classes) && d.classes[id] != nil {
-			d.classes[id].baseline.made = false
+		if int(id) < len(d.world.classes) && d.world.classes[id] != nil {
+			d.world.classes[id].Baseline.Made = false
 		}
 	}
 }
 
 // dumpReader walks over a dump of all string tables (CDemoStringTables).
 type dumpReader struct {
-	tables wire
+	tables pb.Reader
 	all    bool // all tables are filled, not only those of which entries were lost
-	items  wire
-	table  *stringTable
+	items  pb.Reader
+	table  *stringtable.Table
 	id     int
 	index  int
 	packet []byte // of the key frame, to be decoded after the dump
@@ -224,45 +229,45 @@ type dumpReader struct {
 // startDump begins to apply a dump, after which a packet may follow: to all tables, or to those only of which entries were
 // lost.
 func (d *Decoder) startDump(tables, packet []byte, all bool) {
-	d.dump = dumpReader{tables: wire{buf: tables}, all: all, packet: packet, then: packet != nil}
+	d.tables.dump = dumpReader{tables: pb.NewReader(tables), all: all, packet: packet, then: packet != nil}
 	d.stage = stageDump
 }
 
 // nextDumpEntry applies entries of the dump up to one that changes something.
 func (d *Decoder) nextDumpEntry(ev *Event) bool {
-	if d.buff.set {
+	if d.tables.modifier.set {
 		return d.tellModifier(ev)
 	}
-	u := &d.dump
+	u := &d.tables.dump
 	for {
-		for u.table != nil && u.items.next() {
-			if u.items.num != 2 {
+		for u.table != nil && u.items.Next() {
+			if u.items.Num != 2 {
 				continue
 			}
-			c := tableChange{index: u.index}
+			c := stringtable.Change{Index: u.index}
 			u.index++
-			for m := (wire{buf: u.items.raw}); m.next(); {
-				switch m.num {
+			for m := pb.NewReader(u.items.Raw); m.Next(); {
+				switch m.Num {
 				case 1:
-					c.key = m.raw
+					c.Key = m.Raw
 				case 2:
-					c.value, c.hasValue = m.raw, true
+					c.Value, c.HasValue = m.Raw, true
 				}
 			}
-			d.place.nextElement()
+			d.out.place.nextElement()
 			if d.applyDumped(&c) && d.tellChange(ev, u.id, u.table, &c) {
 				return true
 			}
-			if len(d.faults) > 0 {
+			if len(d.out.faults) > 0 {
 				return false
 			}
 		}
 		u.table = nil
-		if !u.tables.next() {
+		if !u.tables.Next() {
 			break
 		}
-		if u.tables.num == 1 {
-			d.openDumped(u.tables.raw)
+		if u.tables.Num == 1 {
+			d.openDumped(u.tables.Raw)
 		}
 	}
 	d.stage = stageFrame
@@ -275,18 +280,18 @@ func (d *Decoder) nextDumpEntry(ev *Event) bool {
 
 // openDumped looks up the table that a part of the dump is of.
 func (d *Decoder) openDumped(b []byte) {
-	u := &d.dump
-	for m := (wire{buf: b}); m.next(); {
-		if m.num != 1 {
+	u := &d.tables.dump
+	for m := pb.NewReader(b); m.Next(); {
+		if m.Num != 1 {
 			continue
 		}
-		for id, t := range d.tables {
-			if !bytes.Equal(t.name, m.raw) || !u.all && !t.lost {
+		for id, t := range d.tables.list {
+			if !bytes.Equal(t.Name, m.Raw) || !u.all && !t.Lost {
 				continue
 			}
-			t.lost = false
-			if t.kept {
-				u.table, u.id, u.index, u.items = t, id, 0, wire{buf: b}
+			t.Lost = false
+			if t.Kept {
+				u.table, u.id, u.index, u.items = t, id, 0, pb.NewReader(b)
 				return
 			}
 		}
@@ -294,16 +299,16 @@ func (d *Decoder) openDumped(b []byte) {
 }
 
 // applyDumped applies an entry of a dump, and tells whether it changed something.
-func (d *Decoder) applyDumped(c *tableChange) bool {
-	t := d.dump.table
-	if c.index > len(t.entries) || c.index >= maxEntries {
+func (d *Decoder) applyDumped(c *stringtable.Change) bool {
+	t := d.tables.dump.table
+	if c.Index > len(t.Entries) || c.Index >= stringtable.MaxEntries {
 		return false
 	}
-	if c.index < len(t.entries) {
-		e := &t.entries[c.index]
-		if bytes.Equal(e.key, c.key) && (!c.hasValue || e.hasValue && bytes.Equal(e.value, c.value)) {
+	if c.Index < len(t.Entries) {
+		e := &t.Entries[c.Index]
+		if bytes.Equal(e.Key, c.Key) && (!c.HasValue || e.HasValue && bytes.Equal(e.Value, c.Value)) {
 			return false
 		}
 	}
-	return t.store(c, true)
+	return t.Store(c, true)
 }

@@ -15,6 +15,10 @@ import (
 
 	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/decoders/dem/demtest"
+	"github.com/replayd/replayd/decoders/dem/internal/entity"
+	"github.com/replayd/replayd/decoders/dem/internal/pb"
+	"github.com/replayd/replayd/decoders/dem/internal/schema"
+	"github.com/replayd/replayd/decoders/dem/internal/value"
 )
 
 // renameType gives a type another name, of the same length, wherever a field of the schema has it.
@@ -28,20 +32,20 @@ func renameType(t *testing.T, data []byte, typ string) []byte {
 		}
 		payload = bytes.Clone(payload)
 		var schema []byte
-		for m := (wire{buf: payload}); m.next(); {
-			_, n := uvarint(m.raw)
-			schema = m.raw[n:]
+		for m := pb.NewReader(payload); m.Next(); {
+			_, n := pb.Uvarint(m.Raw)
+			schema = m.Raw[n:]
 		}
 		var symbols [][]byte
 		types := map[int32]bool{}
-		for m := (wire{buf: schema}); m.next(); {
-			switch m.num {
+		for m := pb.NewReader(schema); m.Next(); {
+			switch m.Num {
 			case 2:
-				symbols = append(symbols, m.raw)
+				symbols = append(symbols, m.Raw)
 			case 3:
-				for f := (wire{buf: m.raw}); f.next(); {
-					if f.num == 1 {
-						types[f.int32()] = true
+				for f := pb.NewReader(m.Raw); f.Next(); {
+					if f.Num == 1 {
+						types[f.Int32()] = true
 					}
 				}
 			}
@@ -152,26 +156,26 @@ func usedTypes(t *testing.T, data []byte, n int) []string {
 		ev.EntityCreated.Fields, ev.EntityUpdated.Fields, ev.EntityEntered.Fields = nil, nil, nil
 	})
 	counts := map[string]int{}
-	var visit func(n *node)
-	visit = func(n *node) {
+	var visit func(n *entity.Node)
+	visit = func(n *entity.Node) {
 		if n == nil {
 			return
 		}
-		if n.codec.op != opNone && values[n.name] > 0 {
-			typ := parseFieldType(n.field.typ)
-			if n.codec == &n.field.elem && n.field.shape == shapeVector {
-				typ = parseFieldType(typ.generic)
+		if n.Codec.Op != value.OpNone && values[n.Name] > 0 {
+			typ := schema.ParseType(n.Field.Type)
+			if n.Codec == &n.Field.Elem && n.Field.Shape == schema.ShapeVector {
+				typ = schema.ParseType(typ.Generic)
 			}
-			counts[typ.base] += values[n.name]
-			delete(values, n.name)
+			counts[typ.Base] += values[n.Name]
+			delete(values, n.Name)
 		}
-		for _, k := range n.kids {
+		for _, k := range n.Kids {
 			visit(k)
 		}
 	}
-	for _, c := range d.classes {
+	for _, c := range d.world.classes {
 		if c != nil {
-			visit(c.root)
+			visit(c.Root)
 		}
 	}
 	names := slices.SortedFunc(maps.Keys(counts), func(a, b string) int { return cmp.Or(counts[b]-counts[a], strings.Compare(a, b)) })

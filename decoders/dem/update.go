@@ -4,13 +4,14 @@ import (
 	"errors"
 
 	"github.com/replayd/replayd/decoders/bits"
+	"github.com/replayd/replayd/decoders/dem/internal/entity"
 )
 
 // updateEntity reads an update of an entity.
 func (d *Decoder) updateEntity(ev *Event) bool {
 	e := &d.ents
 	r := &e.bits
-	ent := d.entities[e.index]
+	ent := d.world.store.Slots[e.index]
 	entered := false
 	if e.visual {
 		var left, only bool
@@ -27,7 +28,7 @@ func (d *Decoder) updateEntity(ev *Event) bool {
 	if entered {
 		kind = KindEntityEntered
 	}
-	told := d.want(kind, slotAfter)
+	told := d.out.want(kind, slotAfter)
 	if ent == nil {
 		d.stats.EntityUnknown++
 		if size < 0 {
@@ -37,51 +38,51 @@ func (d *Decoder) updateEntity(ev *Event) bool {
 		r.Skip(size)
 		return false
 	}
-	ent.seen = true
-	c := ent.class
-	if !ent.decoded && size >= 0 {
+	ent.Seen = true
+	c := ent.Class
+	if !ent.Decoded && size >= 0 {
 		r.Skip(size)
 		d.stats.EntitySkips++
 		return false
 	}
 	read := d.readUpdate(ent, c, size)
-	if c.rules {
-		d.clock.update(d, ent)
+	if c.Rules {
+		d.match.clock.update(d, ent)
 	}
-	if !told || !c.wanted {
+	if !told || !c.Wanted {
 		return false
 	}
 	if kind == KindEntityEntered {
 		// It did, even when its news could not be read.
-		fields := d.fillChanges(ev.EntityEntered.Fields)
+		fields := d.world.fillChanges(ev.EntityEntered.Fields)
 		ev.Kind = kind
-		ev.EntityEntered = EntityEntered{Index: uint32(e.index), Class: c.name, Serial: ent.serial, Fields: fields}
-		return len(fields) > 0 || !d.narrowed
+		ev.EntityEntered = EntityEntered{Index: uint32(e.index), Class: c.Name, Serial: ent.Serial, Fields: fields}
+		return len(fields) > 0 || !d.world.narrowed
 	}
 	if !read {
 		return false
 	}
 	out := &ev.EntityUpdated
-	out.Fields = d.fillChanges(out.Fields)
-	out.Index, out.Class, out.Serial = uint32(e.index), c.name, ent.serial
+	out.Fields = d.world.fillChanges(out.Fields)
+	out.Index, out.Class, out.Serial = uint32(e.index), c.Name, ent.Serial
 	ev.Kind = kind
-	return len(out.Fields) > 0 || !d.narrowed
+	return len(out.Fields) > 0 || !d.world.narrowed
 }
 
 // readVisibility reads whether an entity is within the recorder's view, and tells whether it entered or left it. only
 // says that no other news of the entity follow.
-func readVisibility(r *bits.Reader, ent *entity) (entered, left, only bool) {
+func readVisibility(r *bits.Reader, ent *entity.Entity) (entered, left, only bool) {
 	p := r.Bits(2)
 	if ent != nil {
 		active := p&2 != 0
-		entered, left = active && !ent.active, !active && ent.active
-		ent.active, ent.seen = active, true
+		entered, left = active && !ent.Active, !active && ent.Active
+		ent.Active, ent.Seen = active, true
 	}
 	return entered, left, p&1 != 0
 }
 
 // tellVisibility delivers that an entity left or entered the recorder's view without other news.
-func (d *Decoder) tellVisibility(ev *Event, ent *entity, entered, left bool) bool {
+func (d *Decoder) tellVisibility(ev *Event, ent *entity.Entity, entered, left bool) bool {
 	if ent == nil {
 		return false
 	}
@@ -89,33 +90,33 @@ func (d *Decoder) tellVisibility(ev *Event, ent *entity, entered, left bool) boo
 	if entered {
 		kind = KindEntityEntered
 	}
-	if told := d.want(kind, slotAfter); !told || !entered && !left || !ent.class.wanted {
+	if told := d.out.want(kind, slotAfter); !told || !entered && !left || !ent.Class.Wanted {
 		return false
 	}
-	d.narrowed = false
+	d.world.narrowed = false
 	ev.Kind = kind
 	if entered {
-		ev.EntityEntered = EntityEntered{Index: uint32(d.ents.index), Class: ent.class.name, Serial: ent.serial, Fields: ev.EntityEntered.Fields[:0]}
+		ev.EntityEntered = EntityEntered{Index: uint32(d.ents.index), Class: ent.Class.Name, Serial: ent.Serial, Fields: ev.EntityEntered.Fields[:0]}
 		return true
 	}
-	ev.EntityLeft = EntityLeft{Index: uint32(d.ents.index), Class: ent.class.name, Serial: ent.serial}
+	ev.EntityLeft = EntityLeft{Index: uint32(d.ents.index), Class: ent.Class.Name, Serial: ent.Serial}
 	return true
 }
 
 // readUpdate reads an update of an entity and applies it. size is its announced size, or -1. What was applied is in
-// d.update.changes then: nothing, when nothing of the update is of use. It returns whether something was.
-func (d *Decoder) readUpdate(ent *entity, c *class, size int) bool {
+// d.world.update.changes then: nothing, when nothing of the update is of use. It returns whether something was.
+func (d *Decoder) readUpdate(ent *entity.Entity, c *entity.Class, size int) bool {
 	e := &d.ents
 	r := &e.bits
-	u := &d.update
+	u := &d.world.update
 	start := r.Pos()
 	d.stats.EntityUpdates++
-	u.room = max(0, maxState-d.held)
+	u.Room = d.world.store.Room()
 	var err error
 	if size >= 0 {
-		err = u.readSized(r, c, &ent.state, size, 0)
+		err = u.ReadSized(r, c, &ent.State, size, 0)
 	} else {
-		err = u.read(r, c, &ent.state)
+		err = u.Read(r, c, &ent.State)
 	}
 	used := r.Pos() - start
 	switch {
@@ -123,70 +124,81 @@ func (d *Decoder) readUpdate(ent *entity, c *class, size int) bool {
 		return d.applyUpdate(ent)
 	case size < 0:
 		// Where the next one starts is not known.
-		u.changes = u.changes[:0]
+		u.Changes = u.Changes[:0]
 		d.lose(e.index, c, err)
-		d.count(ent)
+		d.world.store.Count(ent)
 		return false
 	}
 	r.Seek(start + size)
-	if errors.Is(err, errState) {
-		u.changes, u.lost = u.changes[:0], u.lost[:0]
+	if errors.Is(err, entity.ErrNoRoom) {
+		u.Changes, u.Lost = u.Changes[:0], u.Lost[:0]
 		d.noRoom(c)
-		d.count(ent)
+		d.world.store.Count(ent)
 		return false
 	}
 	d.stats.EntityMismatches++
-	f := Fault{Kind: FaultKindEntity, MessageId: svcPacketEntities, EntityIndex: uint32(e.index), Class: c.name, HasClass: true,
+	f := Fault{Kind: FaultKindEntity, MessageId: svcPacketEntities, EntityIndex: uint32(e.index), Class: c.Name, HasClass: true,
 		BitsAnnounced: uint32(size), BitsRead: uint32(used), Detail: []byte(err.Error())}
-	u.blame(&f)
-	d.fault(f)
-	return d.applyUpdate(ent) && len(u.changes)+len(u.lost) > 0
+	blame(&f, u.Suspect())
+	d.out.fault(f)
+	return d.applyUpdate(ent) && len(u.Changes)+len(u.Lost) > 0
 }
 
 // applyUpdate applies the changes of the update to an entity. It drops them and returns false when there is no room.
-func (d *Decoder) applyUpdate(ent *entity) bool {
-	u := &d.update
-	fits := u.fits(ent.class, &ent.state)
+func (d *Decoder) applyUpdate(ent *entity.Entity) bool {
+	u := &d.world.update
+	fits := u.Fits(ent.Class, &ent.State)
 	if !fits {
-		u.changes = u.changes[:0]
-		d.noRoom(ent.class)
+		u.Changes = u.Changes[:0]
+		d.noRoom(ent.Class)
 	}
 	d.countFields(u)
-	u.apply(ent.class, &ent.state)
-	d.count(ent)
+	u.Apply(ent.Class, &ent.State)
+	d.world.store.Count(ent)
 	return fits
 }
 
 // countFields counts what an update tells.
-func (d *Decoder) countFields(u *updateReader) {
-	d.stats.Fields += int64(len(u.changes) + len(u.lost))
-	d.stats.FieldsLost += int64(len(u.lost))
+func (d *Decoder) countFields(u *entity.Update) {
+	d.stats.Fields += int64(len(u.Changes) + len(u.Lost))
+	d.stats.FieldsLost += int64(len(u.Lost))
+}
+
+// blame names, in the fault of an update, the field that is most likely why it could not be read right. n is nil when there
+// is none.
+func blame(f *Fault, n *entity.Node) {
+	if n == nil {
+		return
+	}
+	f.Field, f.HasField = n.Name, true
+	f.Detail = append(f.Detail, ": nobody knows the type "...)
+	f.Detail = append(f.Detail, n.Guess.Name...)
 }
 
 // fillChanges fills fields with the wanted changes of the update, and behind them, without a value, with the wanted fields
 // that changed to what could not be read.
-func (d *Decoder) fillChanges(fields []FieldValue) []FieldValue {
-	u := &d.update
-	d.floats = d.floats[:0]
-	all := len(u.changes) + len(u.lost)
+func (w *world) fillChanges(fields []FieldValue) []FieldValue {
+	u := &w.update
+	w.floats = w.floats[:0]
+	all := len(u.Changes) + len(u.Lost)
 	fields = sized(fields, all)
 	n := 0
-	for i := range u.changes {
-		ch := &u.changes[i]
-		if !ch.node.wanted {
+	for i := range u.Changes {
+		ch := &u.Changes[i]
+		if !ch.Node.Wanted {
 			continue
 		}
-		fields[n].Field = ch.node.name
-		ch.cell.fill(&fields[n], u.data(&ch.cell), &d.floats)
+		fields[n].Field = ch.Node.Name
+		fill(&fields[n], &ch.Cell, u.Data(&ch.Cell), &w.floats)
 		n++
 	}
-	for _, lost := range u.lost {
-		if lost.wanted {
-			fields[n].Field, fields[n].ValueCase = lost.name, FieldValueValueNone
+	for _, lost := range u.Lost {
+		if lost.Wanted {
+			fields[n].Field, fields[n].ValueCase = lost.Name, FieldValueValueNone
 			n++
 		}
 	}
-	d.narrowed = n < all
+	w.narrowed = n < all
 	return fields[:n]
 }
 

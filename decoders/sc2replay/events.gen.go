@@ -7,7 +7,7 @@ package sc2replay
 type Event struct {
 	// The gameloop in which it happened. 0 for what comes before the game. It never decreases from event to event.
 	AtTick int32
-	// Whose doing it was, or whose unit it is about. Absent when it was nobody's.
+	// The player who did it, or whose unit it is about. Absent when there is none.
 	Player PlayerRef
 	// HasPlayer says that Player is set.
 	HasPlayer bool
@@ -41,7 +41,7 @@ type Event struct {
 	CmdUpdateTargetUnit CmdUpdateTargetUnit
 	// Always the first: the replay's header, and how it is decoded.
 	Start Start
-	// What the replay tells of its game: map, players, results.
+	// The game: map, players, results.
 	Details Details
 	// How the game was set up.
 	Lobby Lobby
@@ -85,7 +85,7 @@ type Event struct {
 	GameUserJoin GameUserJoin
 	// A player has finished loading.
 	UserFinishedLoadingSync UserFinishedLoadingSync
-	// A player's client told its options.
+	// The options of a player's client.
 	UserOptions UserOptions
 	// A player stored a camera position.
 	CameraSave CameraSave
@@ -177,7 +177,7 @@ type Event struct {
 	TriggerReplySelected TriggerReplySelected
 	// A player skipped what was shown.
 	TriggerSkipped TriggerSkipped
-	// A client tells the length of a sound.
+	// A client reports the length of a sound.
 	TriggerSoundLengthQuery TriggerSoundLengthQuery
 	// A sound is played.
 	TriggerSoundOffset TriggerSoundOffset
@@ -251,9 +251,9 @@ type Event struct {
 	TriggerCutsceneConversationLine TriggerCutsceneConversationLine
 	// A line of a conversation in a cutscene is missing.
 	TriggerCutsceneConversationLineMissing TriggerCutsceneConversationLineMissing
-	// A client tells the length of an animation that was asked for by name.
+	// A client reports the length of an animation, requested by name.
 	TriggerAnimLengthQueryByName TriggerAnimLengthQueryByName
-	// A client tells the length of an animation that was asked for by properties.
+	// A client reports the length of an animation, requested by properties.
 	TriggerAnimLengthQueryByProps TriggerAnimLengthQueryByProps
 	// An animation that was waited for has reached its place.
 	TriggerAnimOffset TriggerAnimOffset
@@ -265,9 +265,9 @@ type Event struct {
 	HeroTalentTreeSelectionPanelToggled HeroTalentTreeSelectionPanelToggled
 	// A profile was written.
 	TriggerProfilerLoggingFinished TriggerProfilerLoggingFinished
-	// How long loading took, told by another client.
+	// How long loading took, reported by another client.
 	PeerSetSyncLoadingTime PeerSetSyncLoadingTime
-	// How long playing took, told by another client.
+	// How long playing took, reported by another client.
 	PeerSetSyncPlayingTime PeerSetSyncPlayingTime
 	// What is known of a player where a stream starts, with Start.with_state. Not recorded in the file.
 	PlayerState PlayerState
@@ -421,7 +421,7 @@ type Unit struct {
 	Index uint32
 	// How often the place was used before.
 	Recycle uint32
-	// The unit's type at this time, such as "SCV", as the tracker tells it. Where the tracker does not tell, as always before
+	// The unit's type at this time, such as "SCV", as the tracker names it. Where the tracker does not, as always before
 	// 2.0.8, the type that the unit had when it was last selected. Empty when that is not known either.
 	TypeName []byte
 	// What the type is for. UNSPECIFIED for types that are none of these, such as larvae, and for those that are not known.
@@ -499,7 +499,7 @@ type UnitBorn struct {
 	Unit Unit
 	// HasUnit says that Unit is set.
 	HasUnit bool
-	// Who controls it; 0 is nobody.
+	// Who controls it; 0 is none.
 	ControlPlayerId uint32
 	// Who pays for it.
 	UpkeepPlayerId uint32
@@ -515,8 +515,8 @@ type UnitBorn struct {
 	CreatorAbilityName []byte
 	// HasCreatorAbilityName says that CreatorAbilityName is set.
 	HasCreatorAbilityName bool
-	// For what hatched: the gameloop in which the creator became an egg. Absent for all others: when a factory or the like
-	// began to make a unit, a replay does not tell.
+	// For what hatched: the gameloop in which the creator became an egg. Absent for all others: a replay does not contain when
+	// a factory or the like began to make a unit.
 	StartedTick int32
 	// HasStartedTick says that StartedTick is set.
 	HasStartedTick bool
@@ -544,7 +544,7 @@ type UnitDied struct {
 	Unit Unit
 	// HasUnit says that Unit is set.
 	HasUnit bool
-	// Who killed it. Absent when nobody did.
+	// Who killed it. Absent when there is none.
 	KillerPlayerId uint32
 	// HasKillerPlayerId says that KillerPlayerId is set.
 	HasKillerPlayerId bool
@@ -574,8 +574,8 @@ type UnitTypeChange struct {
 	HasUnit bool
 	// The type that it had. Empty when not known.
 	PreviousTypeName []byte
-	// For what comes out of a cocoon or an egg: the gameloop in which the unit became that. Absent for all others: when a
-	// morph that shows no type in between began, a replay does not tell.
+	// For what comes out of a cocoon or an egg: the gameloop in which the unit became that. Absent for all others: a replay
+	// does not contain when a morph without a type in between began.
 	StartedTick int32
 	// HasStartedTick says that StartedTick is set.
 	HasStartedTick bool
@@ -804,7 +804,7 @@ type NameTable struct {
 	Source []byte
 }
 
-// Details: What the replay tells of its game.
+// Details: The game: map, players, results.
 type Details struct {
 	// The players, without observers.
 	PlayerList []DetailsPlayer
@@ -848,7 +848,7 @@ type Details struct {
 	DisableRecoverGame bool
 }
 
-// DetailsPlayer: A player as the details tell.
+// DetailsPlayer: A player of the details.
 type DetailsPlayer struct {
 	// The name, with the clan's tag as "&lt;TAG&gt;<sp/>".
 	Name []byte
@@ -948,11 +948,11 @@ type LobbyUser struct {
 	HasCombinedRaceLevels bool
 	// As in the replay.
 	RandomSeed uint32
-	// The race that the user wants.
+	// The race that the user chose.
 	RacePreference uint32
 	// HasRacePreference says that RacePreference is set.
 	HasRacePreference bool
-	// The team that the user wants.
+	// The team that the user chose.
 	TeamPreference uint32
 	// HasTeamPreference says that TeamPreference is set.
 	HasTeamPreference bool
@@ -1066,7 +1066,7 @@ type GameOptions struct {
 	Practice bool
 	// The game is co-operative.
 	Cooperative bool
-	// Nobody can win.
+	// The game has no winner.
 	NoVictoryOrDefeat bool
 	// Unused by StarCraft II.
 	HeroDuplicatesAllowed bool
@@ -1286,11 +1286,11 @@ type GameMetadata struct {
 type MetadataPlayer struct {
 	// The player's number.
 	PlayerId uint32
-	// The match-making rating. Absent when not told.
+	// The match-making rating. Absent when not known.
 	Mmr float64
 	// HasMmr says that Mmr is set.
 	HasMmr bool
-	// Actions in a minute of the game's clock. Absent when not told.
+	// Actions in a minute of the game's clock. Absent when not known.
 	Apm float64
 	// HasApm says that Apm is set.
 	HasApm bool
@@ -1312,7 +1312,7 @@ type PlayerInfo struct {
 	Clan []byte
 	// The account, such as "1-S2-1-20704188". Empty for computers.
 	ToonHandle []byte
-	// The race that was played: "Terran", "Zerg", "Protoss", where that can be told; as the details spell it otherwise.
+	// The race that was played: "Terran", "Zerg", "Protoss", where that is known; as the details spell it otherwise.
 	Race []byte
 	// The team, from 0.
 	Team uint32
@@ -1336,7 +1336,7 @@ type PlayerInfo struct {
 	Mmr int32
 	// HasMmr says that Mmr is set.
 	HasMmr bool
-	// Actions in a minute, as the client's summary tells.
+	// Actions in a minute, from the client's summary.
 	Apm float64
 	// HasApm says that Apm is set.
 	HasApm bool
@@ -1382,7 +1382,7 @@ type UnitInit struct {
 	Unit Unit
 	// HasUnit says that Unit is set.
 	HasUnit bool
-	// Who controls it; 0 is nobody.
+	// Who controls it; 0 is none.
 	ControlPlayerId uint32
 	// Who pays for it.
 	UpkeepPlayerId uint32
@@ -1410,7 +1410,7 @@ type UnitOwnerChange struct {
 	Unit Unit
 	// HasUnit says that Unit is set.
 	HasUnit bool
-	// Who controls it now; 0 is nobody.
+	// Who controls it now; 0 is none.
 	ControlPlayerId uint32
 	// Who pays for it now.
 	UpkeepPlayerId uint32
@@ -1438,7 +1438,7 @@ type UnitPositions struct {
 
 // UnitPosition: Where a unit is.
 type UnitPosition struct {
-	// The unit. Its recycle count and type are those of the place's latest unit that the tracker told of.
+	// The unit. Its recycle count and type are those of the place's latest unit that the tracker reported.
 	Unit Unit
 	// HasUnit says that Unit is set.
 	HasUnit bool
@@ -1462,14 +1462,14 @@ type PlayerSetup struct {
 	SlotId uint32
 	// HasSlotId says that SlotId is set.
 	HasSlotId bool
-	// True where a game that was saved goes on: the tracker tells the players anew and dates that to gameloop 0. at_tick is
-	// the gameloop of the tracker's event before.
+	// True where a saved game continues: the tracker repeats the players and dates that to gameloop 0. at_tick is the gameloop
+	// of the tracker's event before.
 	Resumed bool
 }
 
 // Chat: Someone wrote something.
 type Chat struct {
-	// To whom.
+	// The recipient.
 	Recipient Recipient
 	// What.
 	Text []byte
@@ -1477,7 +1477,7 @@ type Chat struct {
 
 // Ping: Someone pinged a place on the minimap.
 type Ping struct {
-	// To whom.
+	// The recipient.
 	Recipient Recipient
 	// Where. A multiple of 1/4096 of a cell, exact up to 4096 cells.
 	Point Point2
@@ -1529,7 +1529,7 @@ type GameUserJoin struct {
 	ClanLogo []byte
 	// HasClanLogo says that ClanLogo is set.
 	HasClanLogo bool
-	// True when the game goes on from a replay. Since 3.0.
+	// True when the game continues from a replay. Since 3.0.
 	Hijack bool
 	// The user that this one takes over from.
 	HijackCloneGameUserId uint32
@@ -1541,7 +1541,7 @@ type GameUserJoin struct {
 type UserFinishedLoadingSync struct {
 }
 
-// UserOptions: A player's client told its options.
+// UserOptions: The options of a player's client.
 type UserOptions struct {
 	// The game is downloaded completely.
 	GameFullyDownloaded bool
@@ -1747,7 +1747,7 @@ type TriggerCommandError struct {
 
 // ResourceTrade: Resources were sent to another player.
 type ResourceTrade struct {
-	// To whom: a player's number.
+	// The recipient: a player's number.
 	RecipientId uint32
 	// How much: minerals, vespene, terrazine, custom resource.
 	Resources []int32
@@ -1807,7 +1807,7 @@ type HijackReplayGame struct {
 	Method uint32
 }
 
-// HijackUser: A user of a game that goes on from a replay.
+// HijackUser: A user of a game that continues from a replay.
 type HijackUser struct {
 	// The user.
 	GameUserId uint32
@@ -1939,7 +1939,7 @@ type BankSignature struct {
 type SaveGame struct {
 	// The file.
 	FileName []byte
-	// True when nobody asked for it.
+	// True when it was not requested.
 	Automatic bool
 	// True when a file of that name is replaced.
 	Overwrite bool
@@ -1997,11 +1997,11 @@ type AiCommunicate struct {
 	HasTargetUnit bool
 	// The unit's type, as an index into the balance data.
 	TargetUnitSnapshotUnitLink uint32
-	// The player who controlled the unit; -1 for nobody. Before 1.4, its owner. Absent when there is none.
+	// The player who controlled the unit; -1 for none. Before 1.4, its owner. Absent when there is none.
 	TargetUnitSnapshotControlPlayerId int32
 	// HasTargetUnitSnapshotControlPlayerId says that TargetUnitSnapshotControlPlayerId is set.
 	HasTargetUnitSnapshotControlPlayerId bool
-	// The player who paid for the unit; -1 for nobody. Since 1.4. Absent when there is none.
+	// The player who paid for the unit; -1 for none. Since 1.4. Absent when there is none.
 	TargetUnitSnapshotUpkeepPlayerId int32
 	// HasTargetUnitSnapshotUpkeepPlayerId says that TargetUnitSnapshotUpkeepPlayerId is set.
 	HasTargetUnitSnapshotUpkeepPlayerId bool
@@ -2025,7 +2025,7 @@ type TriggerReplySelected struct {
 type TriggerSkipped struct {
 }
 
-// TriggerSoundLengthQuery: A client tells the length of a sound.
+// TriggerSoundLengthQuery: A client reports the length of a sound.
 type TriggerSoundLengthQuery struct {
 	// The sound.
 	SoundHash uint32
@@ -2229,7 +2229,7 @@ type TriggerCutsceneConversationLineMissing struct {
 	ConversationLine []byte
 }
 
-// TriggerAnimLengthQueryByName: A client tells the length of an animation that was asked for by name.
+// TriggerAnimLengthQueryByName: A client reports the length of an animation, requested by name.
 type TriggerAnimLengthQueryByName struct {
 	// The question.
 	QueryId uint32
@@ -2239,7 +2239,7 @@ type TriggerAnimLengthQueryByName struct {
 	FinishGameLoop uint32
 }
 
-// TriggerAnimLengthQueryByProps: A client tells the length of an animation that was asked for by properties.
+// TriggerAnimLengthQueryByProps: A client reports the length of an animation, requested by properties.
 type TriggerAnimLengthQueryByProps struct {
 	// The question.
 	QueryId uint32
@@ -2281,21 +2281,21 @@ type HeroTalentTreeSelectionPanelToggled struct {
 type TriggerProfilerLoggingFinished struct {
 }
 
-// PeerSetSyncLoadingTime: How long loading took, told by another client.
+// PeerSetSyncLoadingTime: How long loading took, reported by another client.
 type PeerSetSyncLoadingTime struct {
 	// As in the replay.
 	SyncTime uint32
 }
 
-// PeerSetSyncPlayingTime: How long playing took, told by another client.
+// PeerSetSyncPlayingTime: How long playing took, reported by another client.
 type PeerSetSyncPlayingTime struct {
 	// As in the replay.
 	SyncTime uint32
 }
 
-// PlayerState: What the tracker told of a player up to where a stream starts. It is sent with Start.with_state for each player of whom it
-// told something, by ascending number, before the units. What players see and select is no part of the state: selections,
-// control groups and cameras are known only to who reads the game events from the beginning.
+// PlayerState: What the tracker has reported of a player up to where a stream starts. With Start.with_state it is sent for each player of
+// whom something was reported, by ascending number, before the units. Selections, control groups and cameras are no part of the
+// state: they follow from the game events alone, which have to be read from the beginning for them.
 type PlayerState struct {
 	// The player's number, 0 to 31.
 	PlayerId uint32
@@ -2303,11 +2303,11 @@ type PlayerState struct {
 	Setup PlayerSetup
 	// HasSetup says that Setup is set.
 	HasSetup bool
-	// The score and economy, as last told. Absent before they first were.
+	// The score and economy, as last reported. Absent before the first report.
 	Stats PlayerStats
 	// HasStats says that Stats is set.
 	HasStats bool
-	// The gameloop in which stats was told. Absent when stats is.
+	// The gameloop of that report. Absent when stats is.
 	StatsTick int32
 	// HasStatsTick says that StatsTick is set.
 	HasStatsTick bool
@@ -2318,12 +2318,10 @@ type PlayerState struct {
 	UpgradesLeftOut uint32
 }
 
-// UnitState: What the tracker told of a unit that is alive where a stream starts. It is sent with Start.with_state for each of them, by
-// ascending index. A unit is alive from its unit_born or unit_init to its unit_died, or until another one comes into being at
-// its index. Replays without tracker events, as all before 2.0.8, tell of none. Units whose index is above 16383 are left
-// out: tags have no room for them, and no game has them.
-//
-// The player whom the event is about is who controls the unit.
+// UnitState: What the tracker has reported of a unit that is alive where a stream starts. With Start.with_state it is sent for each of
+// them, by ascending index. A unit is alive from its unit_born or unit_init to its unit_died, or until another one comes into
+// being at its index. Replays without tracker events, as all before 2.0.8, have none. Units whose index is above 16383 are left
+// out: tags have no room for them, and no game has them. Event.player is who controls the unit.
 type UnitState struct {
 	// The unit, with the type that it has now.
 	Unit Unit
@@ -2333,12 +2331,12 @@ type UnitState struct {
 	ControlPlayerId uint32
 	// Who pays for it.
 	UpkeepPlayerId uint32
-	// Where it was when last that was told, in whole cells; before 2.1 a multiple of 4.
+	// Where it was last reported to be, in whole cells; before 2.1 a multiple of 4.
 	X int32
-	// Where it was when last that was told, in whole cells; before 2.1 a multiple of 4.
+	// Where it was last reported to be, in whole cells; before 2.1 a multiple of 4.
 	Y int32
-	// The gameloop in which the place was told: of its unit_born, its unit_init or the last unit_positions that has it. Units that
-	// deal and take no damage may be far from there by now.
+	// The gameloop of that report: of its unit_born, its unit_init or the last unit_positions that has it. Units that deal and
+	// take no damage may be far from there by now.
 	PlaceTick int32
 	// The gameloop of its unit_born or unit_init.
 	AppearedTick int32
@@ -2346,11 +2344,11 @@ type UnitState struct {
 	TypeTick int32
 	// True from its unit_init to its unit_done: it is being built or warped in.
 	UnderConstruction bool
-	// The unit that made it, as its unit_born told. Since 3.14, and only where there is one.
+	// The unit that made it, as in its unit_born. Since 3.14, and only where there is one.
 	Creator Unit
 	// HasCreator says that Creator is set.
 	HasCreator bool
-	// The ability that made it, as its unit_born told. Since 3.14.
+	// The ability that made it, as in its unit_born. Since 3.14.
 	CreatorAbilityName []byte
 	// HasCreatorAbilityName says that CreatorAbilityName is set.
 	HasCreatorAbilityName bool
@@ -2811,13 +2809,13 @@ const (
 	PartStateUnspecified PartState = 0
 	// To its end.
 	PartStateComplete PartState = 1
-	// As far as bytes_read; the rest is lost.
+	// As far as bytes_read; the rest could not be read.
 	PartStatePartial PartState = 2
 	// The replay does not have it.
 	PartStateAbsent PartState = 3
 	// Not at all.
 	PartStateUnreadable PartState = 4
-	// Nobody asked for it.
+	// Not needed for this request.
 	PartStateSkipped PartState = 5
 )
 
@@ -2834,7 +2832,7 @@ const (
 	ResultWin Result = 2
 	// Lost.
 	ResultLoss Result = 3
-	// Nobody won.
+	// The game was a tie.
 	ResultTie Result = 4
 )
 

@@ -12,8 +12,8 @@ const (
 	maxUpgradeNames = 32 << 10
 )
 
-// State is what the tracker's events up to a place tell of the game there: the players, and the units that are alive. It
-// follows the events of one Decoder, and tells what it holds as events of the kinds KindPlayerState and KindUnitState.
+// State is what the tracker's events up to a place say of the game there: the players, and the units that are alive. It
+// follows the events of one Decoder, and returns what it holds as events of the kinds KindPlayerState and KindUnitState.
 //
 // It keeps at most MaxUnits units, one at each index, and MaxUpgrades upgrades of each of MaxPlayers players. Names of units are
 // in the decoder's memory, which lives as long as the State.
@@ -143,7 +143,7 @@ func (s *State) unit(n *Unit) *UnitState {
 // Len is how many places there are to ask Present of.
 func (s *State) Len() int { return MaxPlayers + len(s.units) }
 
-// Present makes ev tell what there is at a place, 0 to Len()-1. It returns false for a place where there is nothing. The event
+// Present makes ev the event of what there is at a place, 0 to Len()-1. It returns false for a place where there is nothing. The event
 // is valid until the next call of Apply.
 func (s *State) Present(place int, ev *Event) bool {
 	ev.HasPlayer, ev.AtTick = false, s.tick

@@ -43,9 +43,9 @@ type Event struct {
 	AuthLogin AuthLogin
 	// A client logged out of the remote console.
 	AuthLogout AuthLogout
-	// A client told its version by the legacy message.
+	// A client sent its version by the legacy message.
 	DdnetverOld DdnetverOld
-	// A client told its version.
+	// A client sent its version.
 	Ddnetver Ddnetver
 	// The client that joins next speaks protocol 0.6.
 	Joinver6 Joinver6
@@ -190,11 +190,11 @@ type Message struct {
 	Say Say
 	// The client asked for a team.
 	SetTeam SetTeam
-	// The client asked to watch somebody.
+	// The client asked to spectate a player.
 	SetSpectatorMode SetSpectatorMode
-	// The client told who it is, on entering.
+	// The client sent its name, clan and appearance on entering.
 	StartInfo PlayerInfo
-	// The client told who it is, anew.
+	// The client changed its name, clan or appearance.
 	ChangeInfo PlayerInfo
 	// The client asked to die.
 	Kill Kill
@@ -208,13 +208,13 @@ type Message struct {
 	IsDdnetLegacy IsDdnetLegacy
 	// The client chose whether to see other teams, in the old way.
 	ShowOthersLegacy ShowOthersLegacy
-	// The client told how far it sees.
+	// The client sent its view distance.
 	ShowDistance ShowDistance
 	// The client chose whether to see other teams.
 	ShowOthers ShowOthers
-	// The client told its camera's settings.
+	// The client sent its camera's settings.
 	CameraInfo CameraInfo
-	// The client chose whether to be told the number of spectators.
+	// The client chose whether to receive the number of spectators.
 	EnableSpectatorCount EnableSpectatorCount
 	// The client toggled that it is ready.
 	ReadyChange ReadyChange
@@ -226,9 +226,9 @@ type Message struct {
 
 // Say: The client said something. Servers have not recorded this since October 2017, but for one sentence of a bot check.
 type Say struct {
-	// Who hears it.
+	// The recipients.
 	Mode SayMode
-	// The client that hears a whisper. -1 for nobody in particular.
+	// The recipient of a whisper. -1 for none.
 	TargetClientId int32
 	// The text. Empty when redacted.
 	Text []byte
@@ -240,7 +240,7 @@ type SetTeam struct {
 	Team int32
 }
 
-// SetSpectatorMode: The client asked to watch somebody.
+// SetSpectatorMode: The client asked to spectate a player.
 type SetSpectatorMode struct {
 	// What to watch.
 	Mode SpectatorMode
@@ -316,7 +316,7 @@ type CallVote struct {
 
 // IsDdnetLegacy: The client said that it is DDNet's, in the old way.
 type IsDdnetLegacy struct {
-	// The DDNet version number. 0 when not told.
+	// The DDNet version number. 0 when not known.
 	Version int32
 }
 
@@ -326,7 +326,7 @@ type ShowOthersLegacy struct {
 	Show bool
 }
 
-// ShowDistance: The client told how far it sees, in world units.
+// ShowDistance: The client sent its view distance, in world units.
 type ShowDistance struct {
 	// Horizontally.
 	X int32
@@ -340,7 +340,7 @@ type ShowOthers struct {
 	Show int32
 }
 
-// CameraInfo: The client told its camera's settings.
+// CameraInfo: The client sent its camera's settings.
 type CameraInfo struct {
 	// Zoom, in thousandths.
 	Zoom int32
@@ -350,9 +350,9 @@ type CameraInfo struct {
 	FollowFactor int32
 }
 
-// EnableSpectatorCount: The client chose whether to be told the number of spectators.
+// EnableSpectatorCount: The client chose whether to receive the number of spectators.
 type EnableSpectatorCount struct {
-	// True to be told.
+	// True to receive it.
 	Enable bool
 }
 
@@ -481,7 +481,7 @@ type AuthLogout struct {
 	ClientId int32
 }
 
-// DdnetverOld: A client told its version by the legacy message.
+// DdnetverOld: A client sent its version by the legacy message.
 type DdnetverOld struct {
 	// The client.
 	ClientId int32
@@ -489,7 +489,7 @@ type DdnetverOld struct {
 	Version int32
 }
 
-// Ddnetver: A client told its version. May come before or after player_ready.
+// Ddnetver: A client sent its version. May come before or after player_ready.
 type Ddnetver struct {
 	// The client.
 	ClientId int32
@@ -619,7 +619,7 @@ type TeamFinish struct {
 type PlayerState struct {
 	// The client.
 	ClientId int32
-	// True while the client is connected, as far as the file tells.
+	// True while the client is connected, as far as the file contains it.
 	Joined bool
 	// The protocol that the client speaks.
 	Protocol Protocol
@@ -663,12 +663,12 @@ type PlayerState struct {
 	Role []byte
 	// True while its team practises.
 	Practice bool
-	// True when the client has entered the game, as far as the file tells.
+	// True when the client has entered the game, as far as the file contains it.
 	Ready bool
 }
 
-// Player: Who a client is, as far as the file and those of the games before it in the same server process tell. What is not known is
-// empty.
+// Player: Who a client is, as far as it is known from the file and those of the games before it in the same server process. What is
+// not known is empty.
 type Player struct {
 	// The name: what the server calls the client, or, where it does not say, what the client asked to be called.
 	Name []byte
@@ -845,12 +845,12 @@ const (
 	ProtocolSeven Protocol = 7
 )
 
-// SayMode: Who hears what is said.
+// SayMode: The recipients of a chat message.
 type SayMode int32
 
 // The values of SayMode.
 const (
-	// Not known, or nobody.
+	// Not known, or none.
 	SayModeUnspecified SayMode = 0
 	// Everybody.
 	SayModeAll SayMode = 1

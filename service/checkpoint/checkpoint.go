@@ -13,7 +13,7 @@ import (
 	"sort"
 	"sync"
 
-	"github.com/replayd/replayd/service/encode"
+	"github.com/replayd/replayd/service/codec"
 	"github.com/replayd/replayd/service/source"
 )
 
@@ -49,14 +49,14 @@ type replay struct {
 
 // point is a checkpoint that is kept.
 type point struct {
-	encode.Checkpoint
+	codec.Checkpoint
 
 	version source.Version // in which the file was known to be what the checkpoint was made from
 }
 
 // Of returns the checkpoints of one replay, whose file was seen in that version. The key must be comparable and name one
 // file, such as its id together with the replay's identity.
-func (s *Store) Of(key any, version source.Version) encode.Checkpoints { return view{s, key, version} }
+func (s *Store) Of(key any, version source.Version) codec.Checkpoints { return view{s, key, version} }
 
 type view struct {
 	s       *Store
@@ -64,16 +64,16 @@ type view struct {
 	version source.Version
 }
 
-// Proven implements encode.Checkpoints.
-func (v view) Proven(c *encode.Checkpoint) bool {
+// Proven implements codec.Checkpoints.
+func (v view) Proven(c *codec.Checkpoint) bool {
 	v.s.mu.Lock()
 	defer v.s.mu.Unlock()
 	p := v.s.find(v.key, c)
 	return p != nil && p.version == v.version
 }
 
-// Prove implements encode.Checkpoints.
-func (v view) Prove(c *encode.Checkpoint) {
+// Prove implements codec.Checkpoints.
+func (v view) Prove(c *codec.Checkpoint) {
 	v.s.mu.Lock()
 	defer v.s.mu.Unlock()
 	if p := v.s.find(v.key, c); p != nil {
@@ -82,7 +82,7 @@ func (v view) Prove(c *encode.Checkpoint) {
 }
 
 // find returns a checkpoint that the store keeps, nil when it does so no longer.
-func (s *Store) find(key any, c *encode.Checkpoint) *point {
+func (s *Store) find(key any, c *codec.Checkpoint) *point {
 	e := s.byKey[key]
 	if e == nil {
 		return nil
@@ -95,7 +95,7 @@ func (s *Store) find(key any, c *encode.Checkpoint) *point {
 	return &points[i]
 }
 
-// Drop implements encode.Checkpoints.
+// Drop implements codec.Checkpoints.
 func (v view) Drop() {
 	v.s.mu.Lock()
 	defer v.s.mu.Unlock()
@@ -104,24 +104,24 @@ func (v view) Drop() {
 	}
 }
 
-// Last implements encode.Checkpoints.
-func (v view) Last(before func(*encode.Checkpoint) bool) (encode.Checkpoint, bool) {
+// Last implements codec.Checkpoints.
+func (v view) Last(before func(*codec.Checkpoint) bool) (codec.Checkpoint, bool) {
 	v.s.mu.Lock()
 	defer v.s.mu.Unlock()
 	e := v.s.byKey[v.key]
 	if e == nil {
-		return encode.Checkpoint{}, false
+		return codec.Checkpoint{}, false
 	}
 	v.s.used.MoveToFront(e)
 	points := e.Value.(*replay).points
 	n := sort.Search(len(points), func(i int) bool { return !before(&points[i].Checkpoint) })
 	if n == 0 {
-		return encode.Checkpoint{}, false
+		return codec.Checkpoint{}, false
 	}
 	return points[n-1].Checkpoint, true
 }
 
-// Wanted implements encode.Checkpoints.
+// Wanted implements codec.Checkpoints.
 func (v view) Wanted(offset int64) bool {
 	v.s.mu.Lock()
 	defer v.s.mu.Unlock()
@@ -141,8 +141,8 @@ func (r *replay) room(offset int64) bool {
 	return offset-before >= r.spacing && (i == len(r.points) || r.points[i].Position.Offset-offset >= r.spacing)
 }
 
-// Add implements encode.Checkpoints.
-func (v view) Add(c encode.Checkpoint) {
+// Add implements codec.Checkpoints.
+func (v view) Add(c codec.Checkpoint) {
 	s := v.s
 	s.mu.Lock()
 	defer s.mu.Unlock()

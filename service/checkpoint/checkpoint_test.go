@@ -7,20 +7,20 @@ import (
 
 	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/service/checkpoint"
-	"github.com/replayd/replayd/service/encode"
+	"github.com/replayd/replayd/service/codec"
 	"github.com/replayd/replayd/service/source"
 )
 
 const spacing = checkpoint.Spacing
 
-func at(offset int64) encode.Checkpoint {
-	return encode.Checkpoint{
+func at(offset int64) codec.Checkpoint {
+	return codec.Checkpoint{
 		Position: decoders.Position{Offset: offset}, Tick: int32(offset / 1000), State: make([]byte, 1000),
 	}
 }
 
-func upTo(offset int64) func(*encode.Checkpoint) bool {
-	return func(c *encode.Checkpoint) bool { return c.Position.Offset <= offset }
+func upTo(offset int64) func(*codec.Checkpoint) bool {
+	return func(c *codec.Checkpoint) bool { return c.Position.Offset <= offset }
 }
 
 func TestLast(t *testing.T) {
@@ -113,7 +113,7 @@ func TestProven(t *testing.T) {
 	s := checkpoint.NewStore(1 << 20)
 	old, now := s.Of("file", source.Version{Size: 1}), s.Of("file", source.Version{Size: 2})
 	first, second := at(spacing), at(2*spacing)
-	proven := func(what string, v encode.Checkpoints, c encode.Checkpoint, want bool) {
+	proven := func(what string, v codec.Checkpoints, c codec.Checkpoint, want bool) {
 		t.Helper()
 		if got := v.Proven(&c); got != want {
 			t.Errorf("%s: proven %v", what, got)

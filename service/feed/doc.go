@@ -2,11 +2,11 @@
 // encoded once.
 //
 // A Feed decodes without a filter and keeps the last few MiB of encoded events as segments, each event with what filters
-// ask of it. A Reader is one subscriber's view: it implements encode.Reader by copying the events that its filter lets
+// ask of it. A Reader is one subscriber's view: it implements codec.Reader by copying the events that its filter lets
 // through out of the segments. Nothing is encoded again.
 //
 // A subscriber that waits need not be woken for every tick: it can leave with the feed what is to be done with what is new
-// (see encode.Pusher), and the feed's goroutine goes from one to the next.
+// (see codec.Pusher), and the feed's goroutine goes from one to the next.
 //
 // A Reader that is not (or no longer) where the segments are reads the file by itself, by the format's own reader, until
 // it gets there: the file is the log, so nobody loses anything and nobody slows another. Segments never change once they

@@ -11,7 +11,7 @@ import (
 
 	"github.com/replayd/replayd/decoders"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
-	"github.com/replayd/replayd/service/encode"
+	"github.com/replayd/replayd/service/codec"
 	"github.com/replayd/replayd/service/source"
 )
 
@@ -34,9 +34,9 @@ const (
 // Config is what a Feed reads.
 type Config struct {
 	// Open opens a reader of the file for the feed's own use. It gets options without a filter.
-	Open func(encode.Options) (encode.Reader, error)
+	Open func(codec.Options) (codec.Reader, error)
 	// Options are passed to Open; Filter and Start are the feed's to set.
-	Options encode.Options
+	Options codec.Options
 	// Changed receives when the file may have changed.
 	Changed <-chan struct{}
 	// Look says how many bytes the file has, and an error when nothing more is to be expected of it.
@@ -71,7 +71,7 @@ type segment struct {
 	start, end decoders.Position
 	tick       int32 // at end
 	events     []byte
-	marks      []encode.Mark
+	marks      []codec.Mark
 }
 
 // begin is where an event's bytes begin in events.
@@ -119,7 +119,7 @@ func (f *Feed) run(ctx context.Context) (err error) {
 		return err
 	}
 	options := f.c.Options
-	options.Filter, options.Start = nil, encode.Start{Now: true}
+	options.Filter, options.Start = nil, codec.Start{Now: true}
 	r, err := f.c.Open(options)
 	if err != nil {
 		return err
@@ -140,7 +140,7 @@ func (f *Feed) look() error {
 	return nil
 }
 
-func (f *Feed) read(ctx context.Context, r encode.Reader) error {
+func (f *Feed) read(ctx context.Context, r codec.Reader) error {
 	// Only the header's being there matters, not what it says.
 	if err := f.until(ctx, func() error { return r.Header(new(replaydv1.Replay)) }, true); err != nil {
 		return err
@@ -152,7 +152,7 @@ func (f *Feed) read(ctx context.Context, r encode.Reader) error {
 	f.head, f.headTick, f.started = r.Position(), r.Tick(), true
 	f.notify()
 	f.mu.Unlock()
-	batch := encode.Batch{KeepMarks: true, MaxEvents: segmentEvents, MaxBytes: segmentBytes}
+	batch := codec.Batch{KeepMarks: true, MaxEvents: segmentEvents, MaxBytes: segmentBytes}
 	for {
 		start := r.Position()
 		err := r.Fill(&batch)
@@ -163,7 +163,7 @@ func (f *Feed) read(ctx context.Context, r encode.Reader) error {
 			batch.Reset()
 		}
 		switch {
-		case err == nil, errors.Is(err, encode.ErrYield):
+		case err == nil, errors.Is(err, codec.ErrYield):
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
@@ -189,7 +189,7 @@ func (f *Feed) until(ctx context.Context, step func() error, grow bool) error {
 		switch err := step(); {
 		case err == nil:
 			return nil
-		case errors.Is(err, encode.ErrYield):
+		case errors.Is(err, codec.ErrYield):
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
@@ -367,9 +367,9 @@ func (s *Subscription) Look() (int64, error) {
 	return s.feed.present, s.feed.lost
 }
 
-// Spoilt tells that who comes now needs another feed: the file is no longer what this one has read of it, or this one has
-// lost it, which says nothing of what lies there now.
-func (f *Feed) Spoilt() bool {
+// Stale reports whether a new subscriber needs another feed: the file is no longer what this one has read of it, or this one
+// has lost it, which says nothing of what lies there now.
+func (f *Feed) Stale() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, lost := range []error{source.ErrShrunk, source.ErrRemoved, source.ErrReplaced, source.ErrIO} {

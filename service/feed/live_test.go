@@ -18,9 +18,9 @@ import (
 
 	"github.com/replayd/replayd/decoders"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service/codec"
+	"github.com/replayd/replayd/service/codec/teehistorian"
 	"github.com/replayd/replayd/service/cursor"
-	"github.com/replayd/replayd/service/encode"
-	"github.com/replayd/replayd/service/encode/teehistorian"
 	"github.com/replayd/replayd/service/feed"
 	"github.com/replayd/replayd/service/filter"
 	"github.com/replayd/replayd/service/frame"
@@ -100,8 +100,8 @@ func (g *growing) end(err error) {
 	g.signal()
 }
 
-func (g *growing) open(o encode.Options) (encode.Reader, error) {
-	return teehistorian.Codec.Open(encode.Input{At: g, Size: 0}, o)
+func (g *growing) open(o codec.Options) (codec.Reader, error) {
+	return teehistorian.Codec.Open(source.Input{At: g, Size: 0}, o)
 }
 
 func (g *growing) feed() *feed.Feed {
@@ -113,6 +113,9 @@ type alone struct{ *growing }
 
 func (a alone) Changed() <-chan struct{} { return a.changed }
 func (a alone) Look() (int64, error)     { return a.look() }
+
+// patience is how long a test may take before it has failed: long, for a loaded machine is no failure.
+const patience = 5 * time.Minute
 
 // subscriber is a stream that runs.
 type subscriber struct {
@@ -136,7 +139,7 @@ func subscriberOf(req *replaydv1.StreamEventsRequest) *subscriber {
 
 // run streams from a follower by a reader.
 func (s *subscriber) run(
-	ctx context.Context, t testing.TB, f stream.Follower, open func(encode.Options) (encode.Reader, error),
+	ctx context.Context, t testing.TB, f stream.Follower, open func(codec.Options) (codec.Reader, error),
 ) {
 	t.Helper()
 	only, err := filter.Compile(&teehistorian.Codec.Filters, s.req.GetInclude(), s.req.GetExclude())
@@ -185,7 +188,7 @@ func (s *subscriber) follow(ctx context.Context, t testing.TB, f *feed.Feed, g *
 	t.Helper()
 	sub := f.Subscribe()
 	t.Cleanup(sub.Close)
-	s.run(ctx, t, sub, func(o encode.Options) (encode.Reader, error) { return sub.Open(g.open, o) })
+	s.run(ctx, t, sub, func(o codec.Options) (codec.Reader, error) { return sub.Open(g.open, o) })
 }
 
 func (s *subscriber) send(f *frame.Frame) error {
@@ -305,7 +308,7 @@ func read(tb testing.TB, path string) []byte {
 func offline(tb testing.TB, data []byte, req *replaydv1.StreamEventsRequest) streamtest.Replay {
 	tb.Helper()
 	g := grow(data)
-	r, err := streamtest.Offline(&teehistorian.Codec, encode.Input{At: g, Size: int64(len(data))}, req.GetInclude(), req.GetExclude())
+	r, err := streamtest.Offline(&teehistorian.Codec, source.Input{At: g, Size: int64(len(data))}, req.GetInclude(), req.GetExclude())
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -333,7 +336,7 @@ func wanted(t *testing.T, data []byte) (all []streamtest.Replay) {
 
 func liveOf(t *testing.T, data []byte, want []streamtest.Replay, first int, parts func(g *growing)) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	g := grow(data[:first])
 	f := g.feed()
@@ -354,7 +357,7 @@ func liveOf(t *testing.T, data []byte, want []streamtest.Replay, first int, part
 
 func liveAlone(t *testing.T, data []byte, first int, parts func(g *growing)) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	for _, s := range requests()[:2] {
 		g := grow(data[:first])
@@ -426,6 +429,9 @@ func TestTornAnywhere(t *testing.T) {
 		if streamtest.Race {
 			step *= 13
 		}
+		if streamtest.Race && len(data) > 300_000 {
+			continue // it finds nothing more in large ones
+		}
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			want := wanted(t, data)[:2]
 			header := 16 + slices.Index(data[16:], 0) // torn by byte above
@@ -451,11 +457,14 @@ func sample(tb testing.TB, size int) []byte {
 	return append(long, data[len(data)-1])
 }
 
+// beyond is the size of a recording whose events are several times what a feed keeps.
+const beyond = 400_000
+
 // behind lets a subscriber catch up, then holds it while the file grows by much more than a feed keeps, and then lets it
 // go on. more is what is written after that.
 func behind(t *testing.T, req *replaydv1.StreamEventsRequest, data []byte, more int) *subscriber {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(cancel)
 	const begin = 6000
 	g := grow(data[:begin])
@@ -521,7 +530,7 @@ func states(t *testing.T, h streamtest.History) (names []string, missing uint64)
 
 // TestFallBehindAndCatchUp: nothing is lost, and the client is told.
 func TestFallBehindAndCatchUp(t *testing.T) {
-	data := sample(t, 2<<20)
+	data := sample(t, beyond)
 	s := behind(t, slowly(replaydv1.SlowConsumer_SLOW_CONSUMER_CATCH_UP), data, 9000)
 	if err := streamtest.Check(s.history(), []streamtest.Replay{offline(t, data, nil)}, streamtest.Options{}); err != nil {
 		t.Fatal(err)
@@ -535,7 +544,7 @@ func TestFallBehindAndCatchUp(t *testing.T) {
 
 // TestFallBehindAndDrop: one gap with the exact number of events, wherever the file ends.
 func TestFallBehindAndDrop(t *testing.T) {
-	data := sample(t, 2<<20)
+	data := sample(t, beyond)
 	for _, more := range []int{9000, 0} { // bytes that come after the subscriber goes on
 		s := behind(t, slowly(replaydv1.SlowConsumer_SLOW_CONSUMER_DROP), data, more)
 		err := streamtest.Check(s.history(), []streamtest.Replay{offline(t, data, nil)}, streamtest.Options{Gaps: true})
@@ -550,7 +559,7 @@ func TestFallBehindAndDrop(t *testing.T) {
 
 // TestFallBehindWithState: behind a gap the state is told again, as it is there.
 func TestFallBehindWithState(t *testing.T) {
-	data := sample(t, 2<<20)
+	data := sample(t, beyond)
 	for _, more := range []int{9000, 0} {
 		req := slowly(replaydv1.SlowConsumer_SLOW_CONSUMER_DROP)
 		req.Start = &replaydv1.Start{WithState: true}
@@ -586,17 +595,17 @@ func TestFallBehindWithState(t *testing.T) {
 				told = append(told, part)
 			}
 		}
-		if want := stateAt(t, data[:at.Offset]); gaps == 0 || len(want) == 0 || !bytes.Equal(slices.Concat(told...), want) {
+		if want := stateAt(t, data, at); gaps == 0 || len(want) == 0 || !bytes.Equal(slices.Concat(told...), want) {
 			t.Errorf("%d more: behind %d gaps, at %v, the state is % x, want % x", more, gaps, at, slices.Concat(told...), want)
 		}
 	}
 }
 
-// stateAt returns the events that tell the state at the end of a file.
-func stateAt(t *testing.T, data []byte) []byte {
+// stateAt returns the events that are the state at a position, which may be between the events of a record.
+func stateAt(t *testing.T, data []byte, at decoders.Position) []byte {
 	t.Helper()
-	r, err := teehistorian.Codec.Open(encode.Input{At: bytes.NewReader(data), Size: int64(len(data))}, encode.Options{
-		Start: encode.Start{Now: true}, State: true,
+	r, err := teehistorian.Codec.Open(source.Input{At: bytes.NewReader(data), Size: int64(len(data))}, codec.Options{
+		Start: codec.Start{Position: at}, State: true,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -604,11 +613,11 @@ func stateAt(t *testing.T, data []byte) []byte {
 	if err := r.Header(new(replaydv1.Replay)); err != nil {
 		t.Fatal(err)
 	}
-	for err = encode.ErrYield; errors.Is(err, encode.ErrYield); {
+	for err = codec.ErrYield; errors.Is(err, codec.ErrYield); {
 		err = r.Seek()
 	}
-	b := encode.Batch{MaxEvents: 1000, MaxBytes: 1 << 20}
-	if err := r.(encode.Presenter).Present(&b); !errors.Is(err, io.EOF) {
+	b := codec.Batch{MaxEvents: 1000, MaxBytes: 1 << 20}
+	if err := r.(codec.Presenter).Present(&b); !errors.Is(err, io.EOF) {
 		t.Fatal(err)
 	}
 	return b.Events
@@ -616,7 +625,7 @@ func stateAt(t *testing.T, data []byte) []byte {
 
 // TestFallBehindAndDisconnect: the stream ends by an error whose cursor goes on.
 func TestFallBehindAndDisconnect(t *testing.T) {
-	data := sample(t, 2<<20)
+	data := sample(t, beyond)
 	s := behind(t, slowly(replaydv1.SlowConsumer_SLOW_CONSUMER_DISCONNECT), data, 0)
 	h := s.history()
 	if !errors.Is(h[0].Err, stream.ErrTooSlow) {
@@ -645,7 +654,7 @@ func TestLost(t *testing.T) {
 		"succeeded": {stream.ErrSucceeded, replaydv1.EndReason_END_REASON_TRUNCATED},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+			ctx, cancel := context.WithTimeout(context.Background(), patience)
 			defer cancel()
 			g := grow(data)
 			f := g.feed()
@@ -673,11 +682,11 @@ func TestLost(t *testing.T) {
 
 // faulty is a reader that panics, or fails, behind the header.
 type faulty struct {
-	encode.Reader
+	codec.Reader
 	fault func() error
 }
 
-func (r faulty) Fill(*encode.Batch) error { return r.fault() }
+func (r faulty) Fill(*codec.Batch) error { return r.fault() }
 
 // TestFaultInFeed: what goes wrong in the feed ends its subscribers by an error, and nothing else.
 func TestFaultInFeed(t *testing.T) {
@@ -686,13 +695,13 @@ func TestFaultInFeed(t *testing.T) {
 		"error": func() error { return errors.New("oh no") },
 	} {
 		t.Run(name, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+			ctx, cancel := context.WithTimeout(context.Background(), patience)
 			defer cancel()
 			data := sample(t, 5000)
 			g := grow(data[:8000])
 			closed := make(chan struct{})
 			f := feed.Start(feed.Config{
-				Open: func(o encode.Options) (encode.Reader, error) {
+				Open: func(o codec.Options) (codec.Reader, error) {
 					r, err := g.open(o)
 					return faulty{r, fault}, err
 				},
@@ -709,7 +718,7 @@ func TestFaultInFeed(t *testing.T) {
 			}
 			f.Stop()
 			<-closed
-			if !f.Spoilt() {
+			if !f.Stale() {
 				t.Error("who comes now would share a feed that has failed")
 			}
 		})

@@ -46,10 +46,10 @@ type game struct {
 	feed *feed.Feed
 }
 
-// startGame begins a game, which is to be over within some time.
-func startGame(t *testing.T, all []byte, limit time.Duration) *game {
+// startGame begins a game.
+func startGame(t *testing.T, all []byte) *game {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(cancel)
 	g := grow(all[:begun])
 	f := g.feed()
@@ -97,25 +97,30 @@ func (g *game) check(t *testing.T, s *subscriber, o streamtest.Options) streamte
 
 // TestPush: whoever has sent everything is sent to in the feed's goroutine, whatever the filter, and gets what the file has.
 func TestPush(t *testing.T) {
-	g := startGame(t, sample(t, 20_000), 10*time.Second)
+	g := startGame(t, sample(t, 100_000))
 	subs := requests()[:3] // the last one has all that it asked for
 	pushes := make([]*atomic.Int64, len(subs))
 	for i, s := range subs {
 		pushes[i] = g.enter(t, s)
 	}
-	g.play(g.all[begun:], 20)
+	few := func(n *atomic.Int64) bool { return n.Load() < 10 }
+	at := begun // on a loaded machine a stream may not be waiting when the next part comes
+	for ; slices.ContainsFunc(pushes, few) && at+20 < len(g.all); at += 20 {
+		g.play(g.all[at:at+20], 20)
+	}
+	g.append(g.all[at:])
 	g.end(source.ErrRemoved)
 	for i, s := range subs {
 		g.check(t, s, streamtest.Options{})
-		if n := pushes[i].Load(); n < 10 {
-			t.Errorf("%v: %d of %d responses were pushed", s.req, n, s.received())
+		if few(pushes[i]) {
+			t.Errorf("%v: %d of %d responses were pushed", s.req, pushes[i].Load(), s.received())
 		}
 	}
 }
 
 // TestPushNotHeavy: whoever has a filter that takes long is not waited for by others: its own goroutine applies it.
 func TestPushNotHeavy(t *testing.T) {
-	g := startGame(t, sample(t, 20_000), 10*time.Second)
+	g := startGame(t, sample(t, 20_000))
 	others := &replaydv1.EventFilter{Players: slices.Repeat([]int32{1000}, 1000)}
 	s := subscriberOf(&replaydv1.StreamEventsRequest{Exclude: slices.Repeat([]*replaydv1.EventFilter{others}, 60)})
 	pushes := g.enter(t, s)
@@ -128,7 +133,7 @@ func TestPushNotHeavy(t *testing.T) {
 
 // TestPushNotToStalled: a client that reads no more, so that sending to it blocks at last, holds nobody back.
 func TestPushNotToStalled(t *testing.T) {
-	g := startGame(t, sample(t, 20_000), 10*time.Second)
+	g := startGame(t, sample(t, 20_000))
 	subs := requests()[:2]
 	stalled, other := subs[0], subs[1]
 	for _, s := range subs {
@@ -152,14 +157,14 @@ func TestPushNotToStalled(t *testing.T) {
 
 // TestPushThenBehind: who was pushed to, stalls and falls behind is told and served as everybody is.
 func TestPushThenBehind(t *testing.T) {
-	data := sample(t, 400_000) // several times what a feed keeps, as events
+	data := sample(t, beyond)
 	for slow, o := range map[replaydv1.SlowConsumer]streamtest.Options{
 		replaydv1.SlowConsumer_SLOW_CONSUMER_CATCH_UP:   {},
 		replaydv1.SlowConsumer_SLOW_CONSUMER_DROP:       {Gaps: true},
 		replaydv1.SlowConsumer_SLOW_CONSUMER_DISCONNECT: {Incomplete: true},
 	} {
 		t.Run(slow.String(), func(t *testing.T) {
-			g := startGame(t, data, time.Minute)
+			g := startGame(t, data)
 			s := subscriberOf(&replaydv1.StreamEventsRequest{SlowConsumer: slow})
 			pushes := g.enter(t, s)
 			at, rest := begun, len(data)-9000
@@ -195,7 +200,7 @@ func TestPushThenBehind(t *testing.T) {
 // TestPushOfNothing: a client whose filter lets nothing through learns how far the file has been read also where the feed
 // fills for it.
 func TestPushOfNothing(t *testing.T) {
-	g := startGame(t, sample(t, 20_000), 10*time.Second)
+	g := startGame(t, sample(t, 20_000))
 	s := subscriberOf(&replaydv1.StreamEventsRequest{
 		Include: []*replaydv1.EventFilter{{Players: []int32{1000}}}, HeartbeatInterval: durationpb.New(time.Millisecond),
 	})
@@ -215,7 +220,7 @@ func TestPushOfNothing(t *testing.T) {
 
 // TestPushPanic: what goes wrong for one ends nobody else, and no cursor says that what was not sent was.
 func TestPushPanic(t *testing.T) {
-	g := startGame(t, sample(t, 20_000), 10*time.Second)
+	g := startGame(t, sample(t, 20_000))
 	subs := requests()[:2]
 	subs[0].gate = func() {
 		if pushed() {

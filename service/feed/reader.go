@@ -8,19 +8,18 @@ import (
 
 	"github.com/replayd/replayd/decoders"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
-	"github.com/replayd/replayd/service/encode"
+	"github.com/replayd/replayd/service/codec"
 	"github.com/replayd/replayd/service/filter"
 )
 
 // Reader reads a live replay for one subscriber: from the feed where it can, from the file where it must. It implements
-// encode.Reader.
+// codec.Reader.
 type Reader struct {
 	// What Fill looks at comes first: of a hundred followers each has to come from memory anew for each tick, in as few
 	// lines of the cache as possible.
 	feed     *Feed
-	own      encode.Reader // reads the file; nil while the feed serves
-	last     encode.Reader // with Options.StateAgain, own as it was where the feed began to serve again
-	told     bool          // the caller knows of last
+	own      codec.Reader // reads the file; nil while the feed serves
+	last     codec.Reader // with Options.StateAgain, own as it was where the feed began to serve again; nil from the next Fill on
 	filter   *filter.Filter
 	position decoders.Position
 	filtered uint64
@@ -31,20 +30,20 @@ type Reader struct {
 	heavy    bool         // filtering takes so long that others would notice, were it done in the feed's goroutine
 
 	sub     *Subscription
-	open    func(encode.Options) (encode.Reader, error)
-	options encode.Options
+	open    func(codec.Options) (codec.Reader, error)
+	options codec.Options
 }
 
 var (
-	_ encode.Reader = (*Reader)(nil)
-	_ encode.Pusher = (*Reader)(nil)
+	_ codec.Reader = (*Reader)(nil)
+	_ codec.Pusher = (*Reader)(nil)
 
-	_ encode.Presenter = (*Reader)(nil)
+	_ codec.Presenter = (*Reader)(nil)
 )
 
 // Open makes a Reader. open opens the format's reader of the same file; it is called again whenever the Reader falls
 // behind.
-func (s *Subscription) Open(open func(encode.Options) (encode.Reader, error), o encode.Options) (*Reader, error) {
+func (s *Subscription) Open(open func(codec.Options) (codec.Reader, error), o codec.Options) (*Reader, error) {
 	own, err := open(o)
 	if err != nil {
 		return nil, err
@@ -54,10 +53,10 @@ func (s *Subscription) Open(open func(encode.Options) (encode.Reader, error), o 
 	}, nil
 }
 
-// Header implements encode.Reader.
+// Header implements codec.Reader.
 func (r *Reader) Header(replay *replaydv1.Replay) error { return r.own.Header(replay) }
 
-// Seek implements encode.Reader.
+// Seek implements codec.Reader.
 func (r *Reader) Seek() error {
 	err := r.own.Seek()
 	if r.follow(); err == nil {
@@ -75,58 +74,60 @@ func (r *Reader) Seek() error {
 // as sending it costs. For more of it all other subscribers would wait.
 const maxClauses = 16
 
-// Push implements encode.Pusher, while the feed serves.
+// Push implements codec.Pusher, while the feed serves.
 func (r *Reader) Push(f func() bool) {
 	if r.own == nil && !r.heavy {
 		r.sub.leave(f)
 	}
 }
 
-// Recall implements encode.Pusher.
+// Recall implements codec.Pusher.
 func (r *Reader) Recall() { r.sub.leave(nil) }
 
 // Lagging tells that the feed has served the subscriber, but that it has fallen out of what the feed keeps, and reads the
 // file until it has caught up.
 func (r *Reader) Lagging() bool { return r.served && r.own != nil }
 
-// Fill implements encode.Reader.
-func (r *Reader) Fill(b *encode.Batch) error {
+// Fill implements codec.Reader.
+func (r *Reader) Fill(b *codec.Batch) error {
 	if f := r.filter; f.Nothing() || r.ready && r.tick > f.MaxTick() {
-		return encode.ErrDone
+		return codec.ErrDone
 	}
 	v := r.feed.view()
-	if r.own != nil && (!r.ready || !r.attach(&v)) {
-		err := r.fillOwn(b)
-		if errors.Is(err, decoders.ErrMore) && v.failed() {
-			return v.ended // nobody would tell of more
+	if r.own != nil {
+		if !r.ready || !r.attach(&v) {
+			err := r.fillOwn(b)
+			if errors.Is(err, decoders.ErrMore) && v.failed() {
+				return v.ended // no notification of more would arrive
+			}
+			return err
 		}
-		return err
+		if r.last != nil {
+			return codec.ErrYield // so that the caller may ask for the state here
+		}
+	} else if r.last != nil {
+		r.last = nil
 	}
-	if r.last != nil && !r.told {
-		r.told = true
-		return encode.ErrYield // so that the caller may ask for the state here
-	}
-	r.last, r.told = nil, false
 	if len(v.segments) > 0 && r.position.Before(v.segments[0].start) {
 		return r.detach()
 	}
 	return r.copy(&v, b)
 }
 
-// Present implements encode.Presenter. With Options.StateAgain it may also be called when Lagging is no longer true.
-func (r *Reader) Present(b *encode.Batch) error {
+// Present implements codec.Presenter. With Options.StateAgain it may also be called when Lagging is no longer true.
+func (r *Reader) Present(b *codec.Batch) error {
 	from := r.own
 	if from == nil {
 		from = r.last
 	}
-	if p, ok := from.(encode.Presenter); ok {
+	if p, ok := from.(codec.Presenter); ok {
 		return p.Present(b)
 	}
 	return io.EOF
 }
 
 // fillOwn fills from the file.
-func (r *Reader) fillOwn(b *encode.Batch) error {
+func (r *Reader) fillOwn(b *codec.Batch) error {
 	if !r.ready {
 		if err := r.reopen(); err != nil {
 			return err
@@ -157,13 +158,13 @@ func (r *Reader) reopen() error {
 // detach goes back to reading the file.
 func (r *Reader) detach() error {
 	o := r.options
-	o.Start = encode.Start{Position: r.position}
+	o.Start = codec.Start{Position: r.position}
 	own, err := r.open(o)
 	if err != nil {
 		return err
 	}
 	r.own, r.ready = own, false
-	return encode.ErrYield // so that the caller learns of it before more comes
+	return codec.ErrYield // so that the caller learns of it before more comes
 }
 
 // attach goes over to the feed when that has what comes next.
@@ -206,7 +207,7 @@ func (v *view) find(at decoders.Position) (seg, event int) {
 }
 
 // copy fills from the feed.
-func (r *Reader) copy(v *view, b *encode.Batch) error {
+func (r *Reader) copy(v *view, b *codec.Batch) error {
 	seg, event := v.find(r.position)
 	for ; seg < len(v.segments); seg, event = seg+1, 0 {
 		s := v.segments[seg]
@@ -220,7 +221,7 @@ func (r *Reader) copy(v *view, b *encode.Batch) error {
 			m := &s.marks[event]
 			if m.Tick > r.filter.MaxTick() {
 				r.tick = m.Tick
-				return encode.ErrDone
+				return codec.ErrDone
 			}
 			at := r.position
 			r.position, r.tick, r.sum = m.Next, m.Tick, m.Sum
@@ -245,7 +246,7 @@ func (r *Reader) copy(v *view, b *encode.Batch) error {
 
 // share fills an empty batch with the rest of the newest segment, without a copy: so it is for whoever follows live and
 // filters nothing out. It does nothing and returns false where there is more to it.
-func (r *Reader) share(s *segment, event int, b *encode.Batch) bool {
+func (r *Reader) share(s *segment, event int, b *codec.Batch) bool {
 	n, from := len(s.marks)-event, s.begin(event)
 	if r.filter != nil || b.KeepMarks || b.KeepPositions || b.Count > 0 || n == 0 || n > b.MaxEvents || len(s.events)-from > b.MaxBytes {
 		return false
@@ -256,7 +257,7 @@ func (r *Reader) share(s *segment, event int, b *encode.Batch) bool {
 	return true
 }
 
-// Close implements encode.Reader.
+// Close implements codec.Reader.
 func (r *Reader) Close() error {
 	if r.own != nil {
 		return r.own.Close()
@@ -272,16 +273,16 @@ func (r *Reader) Close() error {
 // errLeft is what is missing of a replay that a subscriber leaves while it may still grow.
 var errLeft = fmt.Errorf("%w: it has no end yet, and was left for another one", decoders.ErrTruncated)
 
-// Position implements encode.Reader.
+// Position implements codec.Reader.
 func (r *Reader) Position() decoders.Position { return r.position }
 
-// Sum implements encode.Reader.
+// Sum implements codec.Reader.
 func (r *Reader) Sum() decoders.Sum { return r.sum }
 
-// Tick implements encode.Reader.
+// Tick implements codec.Reader.
 func (r *Reader) Tick() int32 { return r.tick }
 
-// Filtered implements encode.Reader.
+// Filtered implements codec.Reader.
 func (r *Reader) Filtered() uint64 {
 	if r.own != nil {
 		return r.filtered + r.own.Filtered()
@@ -289,7 +290,7 @@ func (r *Reader) Filtered() uint64 {
 	return r.filtered
 }
 
-// Summarize implements encode.Reader.
+// Summarize implements codec.Reader.
 func (r *Reader) Summarize(end *replaydv1.StreamEnd) {
 	if r.own != nil {
 		r.own.Summarize(end)

@@ -53,7 +53,7 @@ func TestWeather(t *testing.T) {
 // round has a game followed until it ends in one of the ways of TestWeather.
 func round(t *testing.T, random *rand.Rand, end string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	data := sample(t, 60_000)
 	if end != "finished" {

@@ -39,25 +39,10 @@ func (e *FieldError) Error() string { return e.Field + ": " + e.Problem }
 // Compile compiles the filters of a request for a format. It returns nil when everything is delivered, and a *FieldError
 // for filters that make no sense, or of which none that includes can match any event of the format.
 func Compile(format *Format, include, exclude []*replaydv1.EventFilter) (*Filter, error) {
-	if len(include) == 0 && len(exclude) == 0 {
-		return nil, nil
-	}
-	c := compiler{format: format, globs: maxGlobs}
-	f := &Filter{includes: make([]uint64, len(format.Kinds)), excludes: make([]uint64, len(format.Kinds)), maxTick: minTick}
-	var err error
-	if f.include, err = c.list("include", include, f.includes); err != nil {
+	f, err := compile(format, include, exclude)
+	if f == nil || err != nil {
 		return nil, err
 	}
-	if f.exclude, err = c.list("exclude", exclude, f.excludes); err != nil {
-		return nil, err
-	}
-	if len(include) == 0 {
-		f.include = []clause{everything()}
-		for k := range f.includes[1:] {
-			f.includes[1+k] = 1
-		}
-	}
-	f.includable = slices.Clone(f.includes)
 	if err := f.Check(format, nil); err != nil {
 		return nil, err
 	}
@@ -65,38 +50,48 @@ func Compile(format *Format, include, exclude []*replaydv1.EventFilter) (*Filter
 	return f, nil
 }
 
-// CompileState compiles the filters of a request, which Compile has found to be right, for events that tell a state: without
-// their conditions on kinds and ticks, which are about what happens, and without those that exclude and have such conditions.
-// It returns nil when there are no filters.
+// CompileState compiles the filters of a request, which Compile has accepted, for events that tell a state: without their
+// conditions on kinds and ticks, which are about what happens, and without those that exclude and have such conditions. It
+// returns nil when there are no filters.
 func CompileState(format *Format, include, exclude []*replaydv1.EventFilter) (*Filter, error) {
+	conditional := func(f *replaydv1.EventFilter) bool { return len(f.GetKinds()) > 0 || f.GetTicks() != nil }
+	f, err := compile(format, timeless(include), timeless(slices.DeleteFunc(slices.Clone(exclude), conditional)))
+	if f == nil || err != nil {
+		return nil, err
+	}
+	f.foresee()
+	return f, nil
+}
+
+// timeless returns copies of filters without their conditions on kinds and ticks.
+func timeless(filters []*replaydv1.EventFilter) []*replaydv1.EventFilter {
+	all := make([]*replaydv1.EventFilter, 0, len(filters))
+	for _, f := range filters {
+		f = proto.CloneOf(f)
+		f.Kinds, f.Ticks = nil, nil
+		all = append(all, f)
+	}
+	return all
+}
+
+// compile compiles lists of filters, up to what only their conditions themselves tell. It returns nil for no filters.
+func compile(format *Format, include, exclude []*replaydv1.EventFilter) (*Filter, error) {
 	if len(include) == 0 && len(exclude) == 0 {
 		return nil, nil
+	}
+	if len(include) == 0 {
+		include = []*replaydv1.EventFilter{{}} // which matches every event
 	}
 	f := &Filter{includes: make([]uint64, len(format.Kinds)), excludes: make([]uint64, len(format.Kinds)), maxTick: minTick}
 	c := compiler{format: format, globs: maxGlobs}
 	var err error
-	things := func(filters []*replaydv1.EventFilter, excludes bool) (all []*replaydv1.EventFilter) {
-		for _, f := range filters {
-			if excludes && (len(f.GetKinds()) > 0 || f.GetTicks() != nil) {
-				continue
-			}
-			f = proto.CloneOf(f)
-			f.Kinds, f.Ticks = nil, nil
-			all = append(all, f)
-		}
-		return all
-	}
-	included := things(include, false)
-	if len(included) == 0 {
-		included = []*replaydv1.EventFilter{{}}
-	}
-	if f.include, err = c.list("include", included, f.includes); err != nil {
+	if f.include, err = c.list("include", include, f.includes); err != nil {
 		return nil, err
 	}
-	if f.exclude, err = c.list("exclude", things(exclude, true), f.excludes); err != nil {
+	if f.exclude, err = c.list("exclude", exclude, f.excludes); err != nil {
 		return nil, err
 	}
-	f.foresee()
+	f.includable = slices.Clone(f.includes)
 	return f, nil
 }
 

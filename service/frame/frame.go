@@ -1,16 +1,15 @@
 // Package frame makes and sends responses of a stream as ready bytes. The events of a batch are wire bytes already; a
-// Frame puts the envelope before them, and Codec hands it to gRPC without marshalling or copying. What goes over the
+// Frame puts the envelope before them, and rawcodec hands it to gRPC without marshalling or copying. What goes over the
 // network is ordinary protobuf of the .proto, so that every client just works.
 package frame
 
 import (
-	"google.golang.org/grpc/encoding"
-	"google.golang.org/grpc/encoding/proto" // registers the codec that Codec falls back to
 	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/replayd/replayd/decoders"
-	"github.com/replayd/replayd/service/encode/wire"
+	"github.com/replayd/replayd/proto/rawcodec"
+	"github.com/replayd/replayd/service/codec/protoappend"
 )
 
 // Frame is one response, marshalled. Whoever holds one must either send it once or Free it.
@@ -25,11 +24,16 @@ type Frame struct {
 // Buffer returns the frame's bytes in one piece. The caller frees it.
 func (f *Frame) Buffer() mem.Buffer { return f.bytes.MaterializeToBuffer(mem.DefaultBufferPool()) }
 
+// WireBytes implements [rawcodec.Marshaled]: sending a frame consumes it.
+func (f *Frame) WireBytes() mem.BufferSlice { return f.bytes }
+
 // Len is the number of the frame's bytes.
 func (f *Frame) Len() int { return f.bytes.Len() }
 
 // Free gives the frame's buffers back.
 func (f *Frame) Free() { f.bytes.Free() }
+
+var _ rawcodec.Marshaled = (*Frame)(nil)
 
 // Head is the envelope of a batch.
 type Head struct {
@@ -64,14 +68,14 @@ func (h *Head) append(b []byte, n, more int) []byte {
 			inner += 1 + protowire.SizeVarint(number)
 		}
 	}
-	b = wire.Varint(append(b, tagBatch), uint64(inner))
+	b = protoappend.Varint(append(b, tagBatch), uint64(inner))
 	if h.First != 0 {
-		b = wire.Varint(append(b, tagFirst), h.First)
+		b = protoappend.Varint(append(b, tagFirst), h.First)
 	}
 	if h.Next != 0 {
-		b = wire.Varint(append(b, tagNext), h.Next)
+		b = protoappend.Varint(append(b, tagNext), h.Next)
 	}
-	return wire.Varint(protowire.AppendTag(b, h.List, protowire.BytesType), uint64(n))
+	return protoappend.Varint(protowire.AppendTag(b, h.List, protowire.BytesType), uint64(n))
 }
 
 // appendPositions appends the positions of the events, as fields of the batch.
@@ -84,37 +88,13 @@ func (h *Head) appendPositions(b []byte) []byte {
 		offsets += protowire.SizeVarint(uint64(p.Offset))
 		indexes += protowire.SizeVarint(uint64(p.Index))
 	}
-	b = wire.Varint(append(b, tagOffsets), uint64(offsets))
+	b = protoappend.Varint(append(b, tagOffsets), uint64(offsets))
 	for _, p := range h.Positions {
-		b = wire.Varint(b, uint64(p.Offset))
+		b = protoappend.Varint(b, uint64(p.Offset))
 	}
-	b = wire.Varint(append(b, tagIndexes), uint64(indexes))
+	b = protoappend.Varint(append(b, tagIndexes), uint64(indexes))
 	for _, p := range h.Positions {
-		b = wire.Varint(b, uint64(p.Index))
+		b = protoappend.Varint(b, uint64(p.Index))
 	}
 	return b
-}
-
-// Codec is gRPC's protobuf codec, but that it passes a *Frame, to be sent, and a *Raw, to be received, through as they
-// are. Sending a Frame consumes it.
-func Codec() encoding.CodecV2 { return codec{encoding.GetCodecV2(proto.Name)} }
-
-type codec struct{ encoding.CodecV2 }
-
-func (c codec) Marshal(v any) (mem.BufferSlice, error) {
-	if f, ok := v.(*Frame); ok {
-		return f.bytes, nil
-	}
-	return c.CodecV2.Marshal(v)
-}
-
-// Raw receives a message as its wire bytes, in a client whose codec is Codec.
-type Raw struct{ Bytes []byte }
-
-func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
-	if r, ok := v.(*Raw); ok {
-		r.Bytes = data.Materialize()
-		return nil
-	}
-	return c.CodecV2.Unmarshal(data, v)
 }

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
+	"github.com/replayd/replayd/proto/rawcodec"
 	teehistorianv1 "github.com/replayd/replayd/proto/replayd/teehistorian/v1"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service/frame"
@@ -62,7 +63,7 @@ func TestBatch(t *testing.T) {
 
 // TestCodec: frames and raw messages pass as they are, and ordinary messages as protobuf has them.
 func TestCodec(t *testing.T) {
-	c := frame.Codec()
+	c := rawcodec.New()
 	r := &replaydv1.StreamEventsResponse{Cursor: []byte("c"), Response: &replaydv1.StreamEventsResponse_Heartbeat{
 		Heartbeat: &replaydv1.Heartbeat{BytesRead: 5},
 	}}
@@ -76,7 +77,7 @@ func TestCodec(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var raw frame.Raw
+		var raw rawcodec.Message
 		if err := c.Unmarshal(data, &raw); err != nil {
 			t.Fatal(err)
 		}

@@ -8,7 +8,7 @@ import (
 	pb "google.golang.org/protobuf/proto"
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
-	"github.com/replayd/replayd/service/encode/wire"
+	"github.com/replayd/replayd/service/codec/protoappend"
 )
 
 // Outbox makes the frames of one stream and knows when they have left: whoever sends them frees their bytes when those
@@ -62,9 +62,9 @@ func (o *Outbox) State(field protowire.Number, list []byte, complete bool, curso
 	if complete {
 		n += 2
 	}
-	b := wire.Varint(append(make([]byte, 0, n+8), tagState), uint64(n))
+	b := protoappend.Varint(append(make([]byte, 0, n+8), tagState), uint64(n))
 	if len(list) > 0 {
-		b = wire.Bytes(protowire.AppendTag(b, field, protowire.BytesType), list)
+		b = protoappend.Bytes(protowire.AppendTag(b, field, protowire.BytesType), list)
 	}
 	if complete {
 		b = append(b, tagComplete, 1)
@@ -82,7 +82,7 @@ func (o *Outbox) seal(f *Frame, cursor []byte) {
 		return
 	}
 	b := o.waiting.Get(0)
-	*b = wire.Bytes(append(*b, tagCursor), cursor)
+	*b = protoappend.Bytes(append(*b, tagCursor), cursor)
 	f.bytes = append(f.bytes, mem.NewBuffer(b, &o.waiting))
 }
 

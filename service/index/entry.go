@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/replayd/replayd/service/catalog"
-	"github.com/replayd/replayd/service/encode"
+	"github.com/replayd/replayd/service/codec"
 	"github.com/replayd/replayd/service/source"
 )
 
@@ -20,7 +20,7 @@ type Entry struct {
 	// Facts are what the header says; empty where it could not be read.
 	Facts
 	// Survey is what decoding it told; nil when that was not done, or there is nothing to tell.
-	Survey *encode.Survey
+	Survey *codec.Survey
 }
 
 // newEntry is what is known of a file that was only looked at.
@@ -33,7 +33,7 @@ type Facts struct {
 	// Identity is the replay's. It is empty when the header could not be read, or not yet.
 	Identity string
 	// Lineage is its place among the replays of its server.
-	encode.Lineage
+	codec.Lineage
 
 	MapName        string
 	Started        time.Time
@@ -63,13 +63,13 @@ const (
 // quiet is how long after the last byte a file that has no end counts as Growing.
 const quiet = time.Minute
 
-// state is an entry's state. succeeded says that another replay names it as the one before; codec is its format's.
-func (e *Entry) state(codec *encode.Codec, succeeded bool, now time.Time) State {
+// state is an entry's state. succeeded says that another replay names it as the one before; c is its format's.
+func (e *Entry) state(c *codec.Codec, succeeded bool, now time.Time) State {
 	recent := now.Sub(e.Modified) < quiet
 	switch {
-	case codec == nil:
+	case c == nil:
 		return Unknown
-	case codec.RandomAccess:
+	case c.RandomAccess:
 		return Finished
 	case e.Survey != nil && e.Survey.Ended:
 		return Finished
@@ -79,7 +79,7 @@ func (e *Entry) state(codec *encode.Codec, succeeded bool, now time.Time) State 
 		return Unknown
 	case recent:
 		return Growing
-	case e.Survey == nil && codec.Survey != nil, e.Survey != nil && e.Survey.Offset < e.Size && e.Survey.State == nil:
+	case e.Survey == nil && c.Survey != nil, e.Survey != nil && e.Survey.Offset < e.Size && e.Survey.State == nil:
 		return Unknown
 	}
 	return Silent
@@ -87,11 +87,11 @@ func (e *Entry) state(codec *encode.Codec, succeeded bool, now time.Time) State 
 
 // mayGrow reports whether a file may still grow, as far as is known.
 func (x *Index) mayGrow(e *Entry) bool {
-	codec := x.Codec(e.Format)
+	c := x.Codec(e.Format)
 	switch {
 	case !e.Identified:
 		return true
-	case codec == nil || codec.RandomAccess || !e.Growable():
+	case c == nil || c.RandomAccess || !e.Growable():
 		return false
 	}
 	return e.Survey == nil || e.Survey.State != nil

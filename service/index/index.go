@@ -14,7 +14,7 @@ import (
 	"github.com/replayd/replayd/decoders"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service/catalog"
-	"github.com/replayd/replayd/service/encode"
+	"github.com/replayd/replayd/service/codec"
 	"github.com/replayd/replayd/service/source"
 	"github.com/replayd/replayd/service/watch"
 )
@@ -38,7 +38,7 @@ type Config struct {
 	// Log is told what goes wrong. Required.
 	Log *slog.Logger
 	// Codec returns a format's codec, nil where there is none. Required.
-	Codec func(decoders.Format) *encode.Codec
+	Codec func(decoders.Format) *codec.Codec
 	// Describe reads the header of an open file. Required.
 	Describe func(ctx context.Context, file *source.File) (*replaydv1.Replay, error)
 	// Path is the file in which what is known outlives the process; empty keeps it in memory alone.

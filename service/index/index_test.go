@@ -20,7 +20,7 @@ import (
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service"
 	"github.com/replayd/replayd/service/catalog"
-	"github.com/replayd/replayd/service/encode"
+	"github.com/replayd/replayd/service/codec"
 	"github.com/replayd/replayd/service/index"
 	"github.com/replayd/replayd/service/source"
 	"github.com/replayd/replayd/service/watch"
@@ -101,7 +101,7 @@ func (t tree) link(from, to string)    { t.Helper(); t.must(os.Link(t.path(from)
 func (t tree) symlink(from, to string) { t.Helper(); t.must(os.Symlink(from, t.path(to))) }
 func (t tree) remove(name string)      { t.Helper(); t.must(os.RemoveAll(t.path(name))) }
 
-func codecOf(f decoders.Format) *encode.Codec {
+func codecOf(f decoders.Format) *codec.Codec {
 	for _, c := range service.Codecs() {
 		if c.Format == f {
 			return c

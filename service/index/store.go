@@ -12,7 +12,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/replayd/replayd/decoders"
-	"github.com/replayd/replayd/service/encode"
+	"github.com/replayd/replayd/service/codec"
 	"github.com/replayd/replayd/service/source"
 )
 
@@ -203,7 +203,7 @@ func parse(name string, value []byte) *Entry {
 	e.LastTick, e.Length, e.Players = int32(r.int()), time.Duration(r.int()), r.texts()
 	if r.byte() == 1 {
 		flags := r.byte()
-		s := &encode.Survey{Ended: flags&1 != 0, Broken: flags&2 != 0}
+		s := &codec.Survey{Ended: flags&1 != 0, Broken: flags&2 != 0}
 		s.Offset, s.LastTick, s.Names, s.Roster = r.int(), int32(r.int()), r.texts(), []byte(r.text())
 		if state := r.text(); flags&4 != 0 {
 			s.State = []byte(state)

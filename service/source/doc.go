@@ -31,6 +31,6 @@
 //
 // # Concurrency
 //
-// A File may be used by several goroutines at once. An [encode.Input], when it has to be read from front to back, belongs
+// A File may be used by several goroutines at once. An [Input], when it has to be read from front to back, belongs
 // to one.
 package source

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/replayd/replayd/decoders"
-	"github.com/replayd/replayd/service/encode"
 )
 
 // Info is what is known of a replay's file.
@@ -220,21 +219,21 @@ func (f *File) Recognized() error {
 // to be added. A file may have any number of readers at once, each with an Input of
 // its own; only an upload that is not spooled has but one, and later calls get an Input that returns an error when it is
 // read. Inputs end to work when the file is closed.
-func (f *File) Input() encode.Input {
+func (f *File) Input() Input {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	switch {
 	case f.spool != nil:
-		return encode.Input{At: f.spool, Size: f.length}
+		return Input{At: f.spool, Size: f.length}
 	case f.handle == nil && f.taken:
-		return encode.Input{Front: errReader{errTaken}, Size: -1}
+		return Input{Front: errReader{errTaken}, Size: -1}
 	case f.handle == nil:
 		f.taken = true
-		return encode.Input{Front: f.front, Size: -1}
+		return Input{Front: f.front, Size: -1}
 	case f.info.Compression == Plain:
-		return encode.Input{At: plain{f}, Size: f.info.Size}
+		return Input{At: plain{f}, Size: f.info.Size}
 	}
-	return encode.Input{Front: f.inflate(), Size: -1}
+	return Input{Front: f.inflate(), Size: -1}
 }
 
 // errReader fails.

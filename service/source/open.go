@@ -24,13 +24,7 @@ func OpenLocal(path string, limits Limits) (*File, error) {
 		return nil, err
 	}
 	if mode := stat.Mode(); !mode.IsDir() && !mode.IsRegular() {
-		f, err := FromReader(file, path, limits)
-		if err != nil {
-			_ = file.Close()
-			return nil, err
-		}
-		f.upload = file
-		return f, nil
+		return FromReadCloser(file, path, limits)
 	}
 	abs, err := filepath.Abs(path)
 	if err != nil {
@@ -41,6 +35,18 @@ func OpenLocal(path string, limits Limits) (*File, error) {
 		Path: abs,
 		Stat: func() (fs.FileInfo, error) { return os.Stat(abs) },
 	}, limits)
+}
+
+// FromReadCloser is FromReader for a stream that the File owns from then on: the File's Close closes it, and
+// FromReadCloser itself does when it returns an error.
+func FromReadCloser(r io.ReadCloser, name string, limits Limits) (*File, error) {
+	f, err := FromReader(r, name, limits)
+	if err != nil {
+		_ = r.Close()
+		return nil, err
+	}
+	f.upload = r
+	return f, nil
 }
 
 // FromReader makes a File of a stream of bytes, compressed or not. It reads the first bytes, to recognise them. It returns

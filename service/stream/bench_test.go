@@ -7,7 +7,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
-	"github.com/replayd/replayd/service/encode/teehistorian"
+	"github.com/replayd/replayd/service/codec/teehistorian"
 	"github.com/replayd/replayd/service/filter"
 	"github.com/replayd/replayd/service/frame"
 	"github.com/replayd/replayd/service/stream"

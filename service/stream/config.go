@@ -7,8 +7,8 @@ import (
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service/admission"
+	"github.com/replayd/replayd/service/codec"
 	"github.com/replayd/replayd/service/cursor"
-	"github.com/replayd/replayd/service/encode"
 	"github.com/replayd/replayd/service/filter"
 	"github.com/replayd/replayd/service/frame"
 )
@@ -71,17 +71,18 @@ type Start struct {
 
 // Replay is one replay to stream.
 type Replay struct {
-	Codec *encode.Codec
+	Codec *codec.Codec
 	// Info describes the replay; the stream adds the header to it.
 	Info *replaydv1.Replay
 	// Filter decides which events are sent; nil sends all.
 	Filter *filter.Filter
-	// StateFilter decides what is told of a state; nil tells all.
-	StateFilter *filter.Filter
+	// StateFilter returns the filter of the events that a state consists of; a nil filter sends all. It is called when a state
+	// is asked for. It may be nil, which sends all.
+	StateFilter func() (*filter.Filter, error)
 	// Checkpoints returns what keeps states of decoders of the file while it has that identity; nil keeps none.
-	Checkpoints func(identity string) encode.Checkpoints
+	Checkpoints func(identity string) codec.Checkpoints
 	// Open starts to read the replay. It may be called several times, and the readers are used one after the other.
-	Open func(encode.Options) (encode.Reader, error)
+	Open func(codec.Options) (codec.Reader, error)
 	// Rest reads what lies behind the end that the replay has by its own account, and returns what is wrong with it, or
 	// decoders.ErrMore: that a compressed file is damaged shows at its end only. Nil where nothing is to be read.
 	Rest func() error
@@ -91,7 +92,7 @@ type Replay struct {
 	Follower Follower
 	// Live says that the client wants to know when it has caught up with what is there.
 	Live bool
-	// ResolvePlayers puts beside the numbers of players who they are, and Roster is as in encode.Options.
+	// ResolvePlayers puts beside the numbers of players who they are, and Roster is as in codec.Options.
 	ResolvePlayers bool
 	Roster         func(*replaydv1.Replay) []byte
 	// Complete adds to the description of the replay, which has its header then, what the stream cannot know. It may be nil.

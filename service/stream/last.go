@@ -5,7 +5,7 @@ import (
 	"io"
 
 	"github.com/replayd/replayd/decoders"
-	"github.com/replayd/replayd/service/encode"
+	"github.com/replayd/replayd/service/codec"
 )
 
 // counting bounds how many streams look for their last events at once: each may take 16 MiB for a million places.
@@ -13,7 +13,7 @@ var counting = make(chan struct{}, 4)
 
 // findLast finds where the last n events begin that the filter lets through, of what is there now. It decodes from
 // checkpoints further and further back, until enough events follow, or from the beginning.
-func (s *stream) findLast(options encode.Options, n int) (decoders.Position, error) {
+func (s *stream) findLast(options codec.Options, n int) (decoders.Position, error) {
 	points, err := s.checkpoints(options)
 	if err != nil {
 		return decoders.Position{}, err
@@ -23,7 +23,7 @@ func (s *stream) findLast(options encode.Options, n int) (decoders.Position, err
 		start := decoders.Position{}
 		if points != nil {
 			for range step {
-				c, ok := points.Last(func(c *encode.Checkpoint) bool {
+				c, ok := points.Last(func(c *codec.Checkpoint) bool {
 					return from < 0 || c.Position.Offset < from
 				})
 				if start = (decoders.Position{}); !ok {
@@ -41,7 +41,7 @@ func (s *stream) findLast(options encode.Options, n int) (decoders.Position, err
 }
 
 // checkpoints returns the checkpoints of what the file holds now, nil where none are kept.
-func (s *stream) checkpoints(options encode.Options) (encode.Checkpoints, error) {
+func (s *stream) checkpoints(options codec.Options) (codec.Checkpoints, error) {
 	if options.Checkpoints == nil {
 		return nil, nil
 	}
@@ -57,7 +57,7 @@ func (s *stream) checkpoints(options encode.Options) (encode.Checkpoints, error)
 
 // countLast decodes from the options' start to the present end and returns where the last n events begin, or the start
 // when there are fewer.
-func (s *stream) countLast(options encode.Options, n int) (at decoders.Position, enough bool, err error) {
+func (s *stream) countLast(options codec.Options, n int) (at decoders.Position, enough bool, err error) {
 	options.Columns, options.State = false, false // marks are what is wanted
 	r, err := s.replay.Open(options)
 	if err != nil {
@@ -78,7 +78,7 @@ func (s *stream) countLast(options encode.Options, n int) (at decoders.Position,
 	// Where each of the last n events is reached: behind the event that is delivered before it.
 	ring, oldest := make([]decoders.Position, 0, min(n, 4096)), 0
 	reached := r.Position()
-	batch := encode.Batch{KeepMarks: true, MaxEvents: MaxBatchEvents, MaxBytes: batchBytes}
+	batch := codec.Batch{KeepMarks: true, MaxEvents: MaxBatchEvents, MaxBytes: batchBytes}
 	for {
 		how, err := s.present(func() error { return r.Fill(&batch) })
 		for i := range batch.Marks {
@@ -115,8 +115,8 @@ func (s *stream) present(f func() error) (outcome, error) {
 		switch {
 		case err == nil:
 			return done, nil
-		case errors.Is(err, encode.ErrYield):
-		case damaged, errors.Is(err, decoders.ErrMore), errors.Is(err, encode.ErrDone), errors.Is(err, io.EOF):
+		case errors.Is(err, codec.ErrYield):
+		case damaged, errors.Is(err, decoders.ErrMore), errors.Is(err, codec.ErrDone), errors.Is(err, io.EOF):
 			return over, nil
 		default:
 			return over, err

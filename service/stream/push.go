@@ -6,7 +6,7 @@ import (
 	"runtime/debug"
 
 	"github.com/replayd/replayd/decoders"
-	"github.com/replayd/replayd/service/encode"
+	"github.com/replayd/replayd/service/codec"
 )
 
 // idle waits for more of the file while the batch is empty. A reader that can pushes meanwhile: it does what this goroutine
@@ -17,7 +17,7 @@ import (
 // everything, by a transport that takes a message over before it writes it: then there is room for the next one, however
 // much the client leaves unread.
 func (s *stream) idle() (outcome, error) {
-	if p, ok := s.reader.(encode.Pusher); ok && s.ahead && s.MaxDelay == 0 {
+	if p, ok := s.reader.(codec.Pusher); ok && s.ahead && s.MaxDelay == 0 {
 		s.pusher = p
 		defer func() { s.pusher = nil }()
 	}

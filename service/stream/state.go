@@ -2,13 +2,13 @@ package stream
 
 import (
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
-	"github.com/replayd/replayd/service/encode"
+	"github.com/replayd/replayd/service/codec"
 )
 
 // tellState sends the state at the place where the stream is. Until that is done cursors lead to the same place, and to the
 // state.
 func (s *stream) tellState() (outcome, error) {
-	p, more := s.reader.(encode.Presenter)
+	p, more := s.reader.(codec.Presenter)
 	for more {
 		s.lend()
 		how, err := s.advance(func() error { return p.Present(&s.batch) })

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/replayd/replayd/decoders"
-	"github.com/replayd/replayd/service/encode"
+	"github.com/replayd/replayd/service/codec"
 	"github.com/replayd/replayd/service/source"
 )
 
@@ -37,9 +37,9 @@ func (s *stream) step(f func() error) (outcome, error) {
 		return done, nil
 	case errors.Is(err, io.EOF):
 		return over, nil
-	case errors.Is(err, encode.ErrDone):
+	case errors.Is(err, codec.ErrDone):
 		return passed, nil
-	case errors.Is(err, encode.ErrYield):
+	case errors.Is(err, codec.ErrYield):
 		return again, s.beat()
 	case errors.Is(err, decoders.ErrMore):
 		return s.hunger(), nil
@@ -56,7 +56,7 @@ func (s *stream) turn(f func() error) error {
 	}
 	turn := s.Turns.Take(s.canceled, s.Drain, s.Caller)
 	if turn == nil {
-		return encode.ErrYield // the next step finds out why
+		return codec.ErrYield // the next step finds out why
 	}
 	defer s.Turns.Give(turn)
 	return f()

@@ -12,8 +12,8 @@ import (
 
 	"github.com/replayd/replayd/decoders"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service/codec"
 	"github.com/replayd/replayd/service/cursor"
-	"github.com/replayd/replayd/service/encode"
 	"github.com/replayd/replayd/service/frame"
 )
 
@@ -44,14 +44,14 @@ type stream struct {
 	canceled <-chan struct{}
 
 	replay *Replay // what is streamed now
-	reader encode.Reader
+	reader codec.Reader
 	list   protowire.Number // the field of EventBatch in which its events travel
-	batch  encode.Batch
+	batch  codec.Batch
 	events *[]byte             // what batch.Events borrowed from the pool; nil while it has memory of its own, or none
 	cursor [cursor.MaxLen]byte // memory for cursorBytes
 	outbox frame.Outbox
-	pusher encode.Pusher // who sends for the stream while it waits; see push
-	pushed error         // why that went wrong
+	pusher codec.Pusher // who sends for the stream while it waits; see push
+	pushed error        // why that went wrong
 
 	// at is the cursor behind the last event that was sent. Its Replay is 0 until the identity is known.
 	at       cursor.Cursor
@@ -232,7 +232,7 @@ func (s *stream) begin(start Start) (outcome, error) {
 	// Only now, all of it: until the client knows of this replay, cursors are of the one before it.
 	s.at.Format, s.at.Replay = s.replay.Codec.Format, cursor.HashOf(s.replay.Info.GetIdentity())
 	s.reach()
-	s.at.State = s.State || start.Cursor != nil && start.Cursor.State
+	s.at.State = s.sendsState(start)
 	if err := s.announce(); err != nil {
 		return how, err
 	}
@@ -269,10 +269,9 @@ func (s *stream) reach() {
 
 // open opens the replay and reads its header.
 func (s *stream) open(start Start) error {
-	options := encode.Options{
+	options := codec.Options{
 		Filter: s.replay.Filter, Columns: s.replay.Columns, RevealSecrets: s.replay.RevealSecrets,
 		Checkpoints: s.replay.Checkpoints, ResolvePlayers: s.replay.ResolvePlayers, Roster: s.replay.Roster,
-		StateFilter: s.replay.StateFilter,
 	}
 	switch {
 	case start.Cursor != nil && s.replay.Follower != nil &&
@@ -290,9 +289,13 @@ func (s *stream) open(start Start) error {
 	default:
 		options.Start.Tick, options.Start.Now = start.Tick, start.Now
 	}
-	options.State = s.State || start.Cursor != nil && start.Cursor.State
-	options.StateAgain = s.State && s.Slow == replaydv1.SlowConsumer_SLOW_CONSUMER_DROP
 	var err error
+	if options.State = s.sendsState(start); options.State && s.replay.StateFilter != nil {
+		if options.StateFilter, err = s.replay.StateFilter(); err != nil {
+			return err
+		}
+	}
+	options.StateAgain = s.State && s.Slow == replaydv1.SlowConsumer_SLOW_CONSUMER_DROP
 	if s.reader, err = s.replay.Open(options); err != nil {
 		return err
 	}
@@ -309,6 +312,11 @@ func (s *stream) open(start Start) error {
 	return nil
 }
 
+// sendsState reports whether the state is sent at that start: the request or the cursor asks for it.
+func (s *stream) sendsState(start Start) bool {
+	return s.State || start.Cursor != nil && start.Cursor.State
+}
+
 // checkFilter refuses a filter that lets nothing of this replay through, as its header tells.
 func (s *stream) checkFilter() error {
 	lacks := s.replay.Codec.Lacks
@@ -319,7 +327,7 @@ func (s *stream) checkFilter() error {
 }
 
 // header reads the header. A file that ends inside it is an error: there is nothing to announce.
-func (s *stream) header(r encode.Reader) error {
+func (s *stream) header(r codec.Reader) error {
 	how, err := s.advance(func() error { return r.Header(s.replay.Info) })
 	switch {
 	case err != nil || how == done:
@@ -422,7 +430,7 @@ func (s *stream) linger() (outcome, error) {
 }
 
 // listField finds the field of a message in which a format's events travel.
-func listField(c *encode.Codec, of proto.Message) (protowire.Number, error) {
+func listField(c *codec.Codec, of proto.Message) (protowire.Number, error) {
 	want := c.NewEventList().ProtoReflect().Descriptor().FullName()
 	fields := of.ProtoReflect().Descriptor().Fields()
 	for i := range fields.Len() {

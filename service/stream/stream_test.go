@@ -12,9 +12,9 @@ import (
 	"time"
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
-	"github.com/replayd/replayd/service/encode"
-	"github.com/replayd/replayd/service/encode/encodetest"
-	"github.com/replayd/replayd/service/encode/teehistorian"
+	"github.com/replayd/replayd/service/codec"
+	"github.com/replayd/replayd/service/codec/codectest"
+	"github.com/replayd/replayd/service/codec/teehistorian"
 	"github.com/replayd/replayd/service/frame"
 	"github.com/replayd/replayd/service/stream"
 	"github.com/replayd/replayd/service/streamtest"
@@ -38,11 +38,11 @@ func recording(tb testing.TB, size int) []byte {
 }
 
 func config(data []byte) stream.Config {
-	in := encodetest.Input(data)
+	in := codectest.Input(data)
 	return stream.Config{
 		Replay: &stream.Replay{
 			Codec: &teehistorian.Codec, Info: new(replaydv1.Replay),
-			Open: func(o encode.Options) (encode.Reader, error) { return teehistorian.Codec.Open(in, o) },
+			Open: func(o codec.Options) (codec.Reader, error) { return teehistorian.Codec.Open(in, o) },
 		},
 		MaxEvents: stream.DefaultBatchEvents, Heartbeat: time.Minute,
 	}
@@ -111,7 +111,7 @@ func TestCancelled(t *testing.T) {
 // TestBatchBounds: batches hold no more events than asked for, and responses no more bytes than a client takes.
 func TestBatchBounds(t *testing.T) {
 	data := recording(t, 1<<20)
-	in := encodetest.Input(data)
+	in := codectest.Input(data)
 	want, err := streamtest.Offline(&teehistorian.Codec, in, nil, nil)
 	if err != nil {
 		t.Fatal(err)

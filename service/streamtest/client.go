@@ -8,8 +8,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/replayd/replayd/proto/rawcodec"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
-	"github.com/replayd/replayd/service/frame"
 )
 
 // Client records sessions.
@@ -21,7 +21,7 @@ type Client struct {
 
 // Open starts a call of StreamEvents whose responses are received as bytes.
 func (c Client) Open(ctx context.Context, req *replaydv1.StreamEventsRequest) (grpc.ClientStream, error) {
-	options := append([]grpc.CallOption{grpc.ForceCodecV2(frame.Codec())}, c.Options...)
+	options := append([]grpc.CallOption{grpc.ForceCodecV2(rawcodec.New())}, c.Options...)
 	s, err := c.Conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true},
 		replaydv1.ReplayService_StreamEvents_FullMethodName, options...)
 	if err != nil {
@@ -57,7 +57,7 @@ func (c Client) Raw(ctx context.Context, req *replaydv1.StreamEventsRequest, eac
 	}
 	var s Session
 	for {
-		var raw frame.Raw
+		var raw rawcodec.Message
 		if err := stream.RecvMsg(&raw); err != nil {
 			if !errors.Is(err, io.EOF) {
 				s.Err = err

@@ -10,24 +10,25 @@ import (
 
 	"github.com/replayd/replayd/decoders"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
-	"github.com/replayd/replayd/service/encode"
+	"github.com/replayd/replayd/service/codec"
 	"github.com/replayd/replayd/service/filter"
+	"github.com/replayd/replayd/service/source"
 )
 
 // Offline decodes a whole replay in one go, by the format's codec alone, and returns what a stream must deliver of it.
 // A replay that is damaged gives what comes before the damage, and the error.
-func Offline(codec *encode.Codec, in encode.Input, include, exclude []*replaydv1.EventFilter) (Replay, error) {
-	var o encode.Options
+func Offline(c *codec.Codec, in source.Input, include, exclude []*replaydv1.EventFilter) (Replay, error) {
+	var o codec.Options
 	var err error
-	if o.Filter, err = filter.Compile(&codec.Filters, include, exclude); err != nil {
+	if o.Filter, err = filter.Compile(&c.Filters, include, exclude); err != nil {
 		return Replay{}, err
 	}
-	return decode(codec, in, o)
+	return decode(c, in, o)
 }
 
-func decode(codec *encode.Codec, in encode.Input, o encode.Options) (Replay, error) {
+func decode(c *codec.Codec, in source.Input, o codec.Options) (Replay, error) {
 	var replay Replay
-	r, err := codec.Open(in, o)
+	r, err := c.Open(in, o)
 	if err != nil {
 		return replay, err
 	}
@@ -39,15 +40,15 @@ func decode(codec *encode.Codec, in encode.Input, o encode.Options) (Replay, err
 	if err := again(r.Seek); err != nil {
 		return replay, fmt.Errorf("seek: %w", err)
 	}
-	list, err := listField(codec)
+	list, err := listField(c)
 	if err != nil {
 		return replay, err
 	}
-	var c canon
-	b := encode.Batch{MaxEvents: 1000, MaxBytes: 1 << 20}
+	var read canon
+	b := codec.Batch{MaxEvents: 1000, MaxBytes: 1 << 20}
 	for {
 		err := again(func() error { return r.Fill(&b) })
-		events, bad := c.events(&batch{field: list, list: append(b.Events, b.Tail...)})
+		events, bad := read.events(&batch{field: list, list: append(b.Events, b.Tail...)})
 		if bad != nil {
 			return replay, bad
 		}
@@ -55,7 +56,7 @@ func decode(codec *encode.Codec, in encode.Input, o encode.Options) (Replay, err
 		b.Reset()
 		switch {
 		case err == nil:
-		case errors.Is(err, encode.ErrDone):
+		case errors.Is(err, codec.ErrDone):
 			replay.End = replaydv1.EndReason_END_REASON_RANGE_DONE
 			return replay, nil
 		case errors.Is(err, io.EOF):
@@ -77,21 +78,21 @@ func decode(codec *encode.Codec, in encode.Input, o encode.Options) (Replay, err
 
 func again(f func() error) error {
 	for {
-		if err := f(); !errors.Is(err, encode.ErrYield) {
+		if err := f(); !errors.Is(err, codec.ErrYield) {
 			return err
 		}
 	}
 }
 
 // Describe returns a replay's description.
-func Describe(codec *encode.Codec, in encode.Input) (*replaydv1.Replay, error) {
+func Describe(c *codec.Codec, in source.Input) (*replaydv1.Replay, error) {
 	r := new(replaydv1.Replay)
-	return r, codec.Describe(context.Background(), in, r)
+	return r, c.Describe(context.Background(), in, r)
 }
 
 // listField is the field of EventBatch in which a format's events travel.
-func listField(codec *encode.Codec) (protowire.Number, error) {
-	name := codec.NewEventList().ProtoReflect().Descriptor().FullName()
+func listField(c *codec.Codec) (protowire.Number, error) {
+	name := c.NewEventList().ProtoReflect().Descriptor().FullName()
 	all := (*replaydv1.EventBatch)(nil).ProtoReflect().Descriptor().Fields()
 	for i := range all.Len() {
 		if f := all.Get(i); f.Message() != nil && f.Message().FullName() == name {

@@ -10,12 +10,12 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-const wirePath = protogen.GoImportPath(module + "/service/encode/wire")
+const appendPath = protogen.GoImportPath(module + "/service/codec/protoappend")
 
-// writeAppenders writes service/encode/<format>/append.gen.go.
+// writeAppenders writes service/codec/<format>/append.gen.go.
 func (f *format) writeAppenders() {
-	path := protogen.GoImportPath(module + "/service/encode/" + f.name)
-	g := f.plugin.NewGeneratedFile("service/encode/"+f.name+"/append.gen.go", path)
+	path := protogen.GoImportPath(module + "/service/codec/" + f.name)
+	g := f.plugin.NewGeneratedFile("service/codec/"+f.name+"/append.gen.go", path)
 	g.P(header)
 	g.P("// source: ", f.file.Desc.Path())
 	g.P()
@@ -139,7 +139,7 @@ func (f *format) writeValue(g *protogen.GeneratedFile, field *protogen.Field, ex
 	g.P("b = ", appendScalar(g, field, expr))
 }
 
-// writeMessage writes a message: its length takes one byte, which wire.Close widens when that was too little.
+// writeMessage writes a message: its length takes one byte, which protoappend.Close widens when that was too little.
 func (f *format) writeMessage(g *protogen.GeneratedFile, field *protogen.Field, expr string) {
 	if !f.isPointer(field) {
 		expr = "&" + expr
@@ -149,7 +149,7 @@ func (f *format) writeMessage(g *protogen.GeneratedFile, field *protogen.Field, 
 	g.P("b = append(b, ", tagBytes(field, protowire.BytesType), ", 0)")
 	g.P(at, " := len(b)")
 	g.P("b = ", f.funcName(field.Message), "(b, ", expr, ")")
-	g.P("b = ", wirePath.Ident("Close"), "(b, ", at, ")")
+	g.P("b = ", appendPath.Ident("Close"), "(b, ", at, ")")
 	g.P("}")
 }
 
@@ -171,7 +171,7 @@ func (f *format) writeList(g *protogen.GeneratedFile, field *protogen.Field, exp
 		g.P("for _, v := range ", expr, " {")
 		g.P("b = ", appendScalar(g, field, "v"))
 		g.P("}")
-		g.P("b = ", wirePath.Ident("Close"), "(b, at)")
+		g.P("b = ", appendPath.Ident("Close"), "(b, at)")
 		g.P("}")
 	}
 }
@@ -179,7 +179,7 @@ func (f *format) writeList(g *protogen.GeneratedFile, field *protogen.Field, exp
 // appendScalar is an expression that appends the scalar expr, without its tag, to b.
 func appendScalar(g *protogen.GeneratedFile, field *protogen.Field, expr string) string {
 	call := func(name, arg string) string {
-		return g.QualifiedGoIdent(wirePath.Ident(name)) + "(b, " + arg + ")"
+		return g.QualifiedGoIdent(appendPath.Ident(name)) + "(b, " + arg + ")"
 	}
 	switch field.Desc.Kind() {
 	case protoreflect.BoolKind:

@@ -84,14 +84,14 @@ func pathTo(m *protogen.Message, name string) (string, bool) {
 	return "", false
 }
 
-// writeColumns writes service/encode/<format>/columns.gen.go, when the format has columns.
+// writeColumns writes service/codec/<format>/columns.gen.go, when the format has columns.
 func (f *format) writeColumns() error {
 	found, err := f.columnars()
 	if err != nil || len(found) == 0 {
 		return err
 	}
-	path := protogen.GoImportPath(module + "/service/encode/" + f.name)
-	g := f.plugin.NewGeneratedFile("service/encode/"+f.name+"/columns.gen.go", path)
+	path := protogen.GoImportPath(module + "/service/codec/" + f.name)
+	g := f.plugin.NewGeneratedFile("service/codec/"+f.name+"/columns.gen.go", path)
 	g.P(header)
 	g.P("// source: ", f.file.Desc.Path())
 	g.P()
@@ -151,9 +151,9 @@ func (f *format) writeColumns() error {
 		g.P("at := len(b)")
 		for i, column := range c.field.Message.Fields {
 			g.P("b = append(b, ", tagBytes(column, protowire.BytesType), ")")
-			g.P("b = ", wirePath.Ident("Bytes"), "(b, c.", local(c.kind), "[", i, "])")
+			g.P("b = ", appendPath.Ident("Bytes"), "(b, c.", local(c.kind), "[", i, "])")
 		}
-		g.P("b = ", wirePath.Ident("Close"), "(b, at)")
+		g.P("b = ", appendPath.Ident("Close"), "(b, at)")
 		g.P("}")
 	}
 	g.P("return b")

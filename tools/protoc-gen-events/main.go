@@ -1,8 +1,8 @@
 // Command protoc-gen-events is a protobuf plugin of this project. From the .proto of a format's events it writes
 //
 //   - decoders/<format>/events.gen.go: plain Go structs that the format's decoder fills, without any protobuf in them;
-//   - service/encode/<format>/append.gen.go: functions that append such a struct as protobuf wire bytes;
-//   - service/encode/<format>/columns.gen.go, where the format has columns: how events become packed arrays.
+//   - service/codec/<format>/append.gen.go: functions that append such a struct as protobuf wire bytes;
+//   - service/codec/<format>/columns.gen.go, where the format has columns: how events become packed arrays.
 //
 // So the .proto is the one source of truth, decoders know nothing of protobuf, and the hot path neither allocates nor
 // reflects. It acts on every file whose package is replayd.<format>.v1 and that has a message named Event; the structs

@@ -1,9 +1,9 @@
 // Command sc2names writes decoders/sc2replay/names/names.txt, the names of abilities, commands and unit types in the balance
 // data of StarCraft II, version by version, from the tables that the sc2reader package carries (PyPI, MIT licence):
 //
-//	pip download --no-deps --no-binary :none: -d /tmp/sc2reader sc2reader==1.9.0
-//	unzip -d /tmp/sc2reader /tmp/sc2reader/sc2reader-1.9.0-*.whl
-//	go run ./tools/sc2names -sc2reader /tmp/sc2reader/sc2reader -version 1.9.0
+//	pip download --no-deps --no-binary :none: -d .cache/sc2reader sc2reader==1.9.0
+//	unzip -d .cache/sc2reader .cache/sc2reader/sc2reader-1.9.0-*.whl
+//	go run ./tools/sc2names -sc2reader .cache/sc2reader/sc2reader -version 1.9.0
 //
 // What it reads there:
 //

@@ -1,8 +1,8 @@
 """Writes how sc2reader names the orders of replays, for TestOrdersAsSC2Reader of decoders/sc2replay:
 
     pip install sc2reader==1.9.0
-    python tools/sc2names/orders.py ../shared/corpus/sc2replay >/tmp/orders.json
-    go test ./decoders/sc2replay -run TestOrdersAsSC2Reader -sc2reader /tmp/orders.json -v
+    python tools/sc2names/orders.py ../shared/corpus/sc2replay >.cache/orders.json
+    go test ./decoders/sc2replay -run TestOrdersAsSC2Reader -sc2reader "$PWD/.cache/orders.json" -v
 
 The JSON maps each replay to its orders that have an ability: "link.index name" to how many there are. A name that sc2reader
 does not know is empty.

@@ -1,4 +1,4 @@
-// Package dem keeps the state of the entities of a Source 2 demo, which its events tell piece by piece.
+// Package dem keeps the state of the entities of a Source 2 demo, which its events change piece by piece.
 //
 //	var state dem.EntityState
 //	req.Include = replayd.Kinds(dem.Kinds...)

@@ -13,21 +13,21 @@ import (
 // Kinds are the kinds of events that an [EntityState] needs.
 var Kinds = []string{"entity_created", "entity_updated", "entity_entered", "entity_left", "entity_deleted"}
 
-// Handle names an entity in fields and messages. None is a handle of no entity.
+// Handle names an entity in fields and messages.
 type Handle uint32
 
-// None is the handle that stands for no entity.
+// None is the handle of no entity.
 const None Handle = 1<<24 - 1
 
 // Index returns the slot of the entity.
 func (h Handle) Index() uint32 { return uint32(h) & (1<<14 - 1) }
 
-// serial returns what the handle has of the entity's serial number.
+// serial returns the low bits of the entity's serial number.
 func (h Handle) serial() uint32 { return uint32(h) >> 14 & (1<<10 - 1) }
 
-// Entity is what is known of an entity. It belongs to its EntityState, which goes on changing it.
+// Entity is what is known of an entity. Its EntityState owns it and changes it with each event.
 type Entity struct {
-	// Index is the entity's slot, Serial tells the slot's tenants apart.
+	// Index is the entity's slot. Serial differs between the entities that use a slot one after the other.
 	Index, Serial uint32
 	// Class is the name of its class.
 	Class string
@@ -83,9 +83,10 @@ func (e *Entity) Vector(name string) (v [3]float32, ok bool) {
 	return v, ok
 }
 
-// List returns the elements of a list of values, nil in the place of those that are not known.
+// List returns the elements of a list of values, with nil for those that are not known. It returns at most 16384 elements,
+// however long the demo says that the list is.
 func (e *Entity) List(name string) []any {
-	out := make([]any, min(e.Int(name), 1<<14))
+	out := make([]any, max(0, min(e.Int(name), 1<<14)))
 	for i := range out {
 		out[i] = e.Fields[element(name, i)]
 	}
@@ -98,7 +99,7 @@ func element(list string, i int) string {
 }
 
 // Place returns where the entity is, in world units. cell is how wide a cell of the map is: 128 in Dota 2, 512 in
-// Counter-Strike 2 and Deadlock. ok is false when the demo does not tell.
+// Counter-Strike 2 and Deadlock. ok is false when the demo does not say.
 func (e *Entity) Place(cell float64) (x, y, z float64, ok bool) {
 	var at [3]float64
 	for i, axis := range [...]string{"X", "Y", "Z"} {
@@ -112,15 +113,15 @@ func (e *Entity) Place(cell float64) (x, y, z float64, ok bool) {
 	return at[0], at[1], at[2], true
 }
 
-// EntityState is the state of all entities of a demo, as its events have told it so far.
+// EntityState is the state of all entities of a demo after the events that were applied. The zero value is ready for use.
 type EntityState struct {
 	entities map[uint32]*Entity
-	// parents are the names of lists and objects: something was met below them.
+	// parents are the names of lists and objects: those that have fields below them.
 	parents map[string]bool
 }
 
-// Apply takes an event; those that are of no entity change nothing. name returns the text of a number that is an index of the
-// batch's strings: replayd.Event.StringAt. It returns the entity that the event is of, also when it is gone now, or nil.
+// Apply updates the state by an event; events of other kinds change nothing. name returns the string for an index of the
+// batch's strings: replayd.Event.StringAt. Apply returns the entity of the event, also when it is deleted now, or nil.
 func (s *EntityState) Apply(event *demv1.Event, name func(uint32) string) *Entity {
 	if s.entities == nil {
 		s.entities, s.parents = map[uint32]*Entity{}, map[string]bool{}

@@ -11,7 +11,7 @@ type ActionsPerMinute struct {
 	seconds  int // how long the game took
 }
 
-// Apply follows an event. Those of other kinds change nothing.
+// Apply updates the counts by an event. Events of other kinds change nothing.
 func (a *ActionsPerMinute) Apply(e *sc2replayv1.Event) {
 	if a.actions == nil {
 		a.actions, a.left, a.blizzard = map[uint32]int{}, map[uint32]int{}, map[uint32]float64{}
@@ -42,14 +42,14 @@ const (
 )
 
 // Blizzard returns a user's actions per minute as Blizzard's client counts them: every click and key, more than a replay
-// has. It is told by the summary that clients add to replays since 3.7, and reports false where there is none.
+// has. The number comes from the summary that clients add to replays since 3.7; ok is false without one.
 func (a *ActionsPerMinute) Blizzard(user uint32) (perMinute float64, ok bool) {
 	perMinute, ok = a.blizzard[user]
 	return perMinute, ok
 }
 
 // SC2Reader returns a user's actions per minute as sc2reader's APMTracker counts them (avg_apm): orders and changes of their
-// targets, selections and uses of control groups, by the clock of the speed "Faster". It is 0 for nobody and nothing.
+// targets, selections and uses of control groups, by the clock of the speed "Faster". It is 0 for a user without actions.
 func (a *ActionsPerMinute) SC2Reader(user uint32) float64 {
 	seconds, ok := a.left[user]
 	if !ok {

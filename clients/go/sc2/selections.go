@@ -7,8 +7,8 @@ import (
 	sc2replayv1 "github.com/replayd/replayd/proto/replayd/sc2replay/v1"
 )
 
-// User returns whose doing an event was, by the number that the helpers know users by: the user id, or in replays without
-// a lobby the player's number.
+// User returns the number of the user who caused an event, by which the helpers know users: the user id, or in replays
+// without a lobby the player's number.
 func User(e *sc2replayv1.Event) uint32 {
 	if p := e.GetPlayer(); p != nil && p.UserId != nil {
 		return p.GetUserId()
@@ -19,7 +19,7 @@ func User(e *sc2replayv1.Event) uint32 {
 // selection is the number of the selection itself among the control groups.
 const selection = 10
 
-// Selections is what users have selected and what their control groups hold. It needs the kinds selection_delta and
+// Selections holds what users have selected and what their control groups hold. It needs the kinds selection_delta and
 // control_group_update.
 //
 // Units that have died stay in a list until the game takes them out, which it does when the list is used again.
@@ -38,7 +38,7 @@ func (s *Selections) Group(user, number uint32) []*sc2replayv1.Unit {
 	return s.lists[list{user, number}]
 }
 
-// Apply follows an event. Those of other kinds change nothing.
+// Apply updates the selections by an event. Events of other kinds change nothing.
 func (s *Selections) Apply(e *sc2replayv1.Event) {
 	if s.lists == nil {
 		s.lists = map[list][]*sc2replayv1.Unit{}
@@ -53,8 +53,7 @@ func (s *Selections) Apply(e *sc2replayv1.Event) {
 	}
 }
 
-// update follows a use of a control group. Of units that are stolen from other groups, selection_deltas of those groups
-// tell.
+// update applies a use of a control group. Units that are stolen leave their groups by selection_deltas of those groups.
 func (s *Selections) update(user uint32, u *sc2replayv1.ControlGroupUpdate) {
 	group, selected := list{user, u.GetControlGroupIndex()}, list{user, selection}
 	units := without(s.lists[group], u)
@@ -72,7 +71,7 @@ func (s *Selections) update(user uint32, u *sc2replayv1.ControlGroupUpdate) {
 	}
 }
 
-// change is what says which units of a list are removed.
+// change says which units of a list are removed.
 type change interface {
 	GetMask() *sc2replayv1.BitMask
 	GetOneIndices() *sc2replayv1.Indices

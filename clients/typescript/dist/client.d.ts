@@ -2,33 +2,33 @@ import { type MessageInitShape } from "@bufbuild/protobuf";
 import { type Interceptor, type Transport } from "@connectrpc/connect";
 import { EventFilterSchema } from "../gen/replayd/v1/filter_pb.js";
 import type { GetServerInfoResponse } from "../gen/replayd/v1/info_pb.js";
-import type { Format, Replay } from "../gen/replayd/v1/replay_pb.js";
+import { type Format, type Replay, ReplayFilterSchema, ReplayView } from "../gen/replayd/v1/replay_pb.js";
 import { type FollowState, type SlowConsumer, type StreamEnd, type StreamEventsResponse, type StreamStart, SuccessorRule } from "../gen/replayd/v1/stream_pb.js";
 import type { ReplayChange } from "../gen/replayd/v1/watch_pb.js";
-import { Batch, type Event } from "./event.js";
+import { Batch, type Event, type Kind } from "./event.js";
 import { type Retry, Session } from "./session.js";
 /** A filter: EventFilter, or a plain object with some of its fields. */
 export type Filter = MessageInitShape<typeof EventFilterSchema>;
 /** What to stream and how. All are optional; see proto/replayd/v1/stream.proto for the details. */
 export interface StreamOptions {
-    /** Only events of these kinds. */
-    kinds?: string[];
+    /** Only events of these kinds. Names that TypeScript does not know go into a filter of `include`. */
+    kinds?: readonly Kind[];
     /** Only events of these players: see EventFilter.players in filter.proto for what their numbers are. */
-    players?: number[];
+    players?: readonly number[];
     /** Only events of these teams: see EventFilter.teams. */
-    teams?: number[];
+    teams?: readonly number[];
     /** Of a Source 2 demo: only events of entities of classes that match any of these patterns. */
-    classes?: string[];
+    classes?: readonly string[];
     /** Of a Source 2 demo: of entities only fields that match any of these patterns. */
-    fields?: string[];
+    fields?: readonly string[];
     /** Of a map: only events of these groups of layers. */
-    groups?: number[];
+    groups?: readonly number[];
     /** Of a map: only events of these layers, by their index over all groups. */
-    layers?: number[];
+    layers?: readonly number[];
     /** Only events that match any of these; in place of `kinds` to `layers`, which together are one filter. */
-    include?: Filter[];
+    include?: readonly Filter[];
     /** No events that match any of these. */
-    exclude?: Filter[];
+    exclude?: readonly Filter[];
     /** Go on exactly behind what carried this cursor. */
     cursor?: Uint8Array;
     /** Start at the first event of this tick or later. */
@@ -66,6 +66,19 @@ export interface StreamOptions {
     retry?: Retry | false;
     /** Ends the stream with the signal's reason. */
     signal?: AbortSignal;
+}
+/** A filter of replays: ReplayFilter, or a plain object with some of its fields. */
+export type SearchFilter = MessageInitShape<typeof ReplayFilterSchema>;
+/** Which replays to list and how. All are optional; see proto/replayd/v1/replay.proto for the details. */
+export interface ListOptions {
+    /** Only replays of these formats. */
+    formats?: readonly Format[];
+    /** Only replays that match this filter. */
+    filter?: SearchFilter;
+    /** Which fields of each replay are set. Default: ReplayView.BASIC. */
+    view?: ReplayView;
+    /** How many replays to fetch at once. Default 1000, and 100 with a view that reads the replays. */
+    pageSize?: number;
 }
 /** An asynchronous iterator over a stream, with what is known of it. Leaving a `for await` loop ends the stream. */
 export declare class Stream<T> implements AsyncIterableIterator<T> {
@@ -121,8 +134,10 @@ export declare class Client {
         responses: AsyncGenerator<StreamEventsResponse, void, undefined>;
     };
     private uploaded;
-    /** Lists the replays below a directory, ordered by name; all of them when none is given. */
-    replays(directory?: string, formats?: Format[]): AsyncGenerator<Replay, void, undefined>;
+    /**
+     * Lists the replays below a directory, ordered by name, and fetches page after page. Without a directory it lists all.
+     */
+    replays(directory?: string, options?: ListOptions): AsyncGenerator<Replay, void, undefined>;
     /** Describes a replay: header, players, map, length. */
     replay(name: string): Promise<Replay>;
     /** What the daemon is and can do: version, formats and their kinds, limits, roots. */

@@ -3,6 +3,7 @@ import { create } from "@bufbuild/protobuf";
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { Code, createClient } from "@connectrpc/connect";
 import { DatafileFilterSchema, DemFilterSchema, EventFilterSchema, TickRangeSchema, } from "../gen/replayd/v1/filter_pb.js";
+import { ListReplaysRequestSchema, ReplayFilterSchema, ReplayView, } from "../gen/replayd/v1/replay_pb.js";
 import { ReplayService } from "../gen/replayd/v1/service_pb.js";
 import { DecodeReplayRequestSchema, Encoding, EndReason, NowSchema, StartSchema, StreamEventsRequestSchema, SuccessorRule, } from "../gen/replayd/v1/stream_pb.js";
 import { ReplaydError } from "./error.js";
@@ -195,14 +196,16 @@ export class Client {
             throw new ReplaydError(Code.Unavailable, "the daemon shut down", { reason: "DRAINING" });
         }
     }
-    /** Lists the replays below a directory, ordered by name; all of them when none is given. */
-    async *replays(directory = "", formats = []) {
-        let pageToken = "";
+    /**
+     * Lists the replays below a directory, ordered by name, and fetches page after page. Without a directory it lists all.
+     */
+    async *replays(directory = "", options = {}) {
+        const request = listRequest(directory, options);
         do {
-            const page = await told(this.stubs.listReplays({ directory, formats, pageToken }));
+            const page = await told(this.stubs.listReplays(request));
             yield* page.replays;
-            pageToken = page.nextPageToken;
-        } while (pageToken);
+            request.pageToken = page.nextPageToken;
+        } while (request.pageToken);
     }
     /** Describes a replay: header, players, map, length. */
     async replay(name) {
@@ -326,12 +329,27 @@ function filters(given = []) {
 /** The filter that options are short for. */
 function shortFilter(options) {
     const { kinds = [], players = [], teams = [], classes = [], fields = [], groups = [], layers = [] } = options;
-    const filter = create(EventFilterSchema, { kinds, players, teams });
+    const filter = create(EventFilterSchema, { kinds: [...kinds], players: [...players], teams: [...teams] });
     if (classes.length + fields.length > 0)
-        filter.dem = create(DemFilterSchema, { classes, fields });
+        filter.dem = create(DemFilterSchema, { classes: [...classes], fields: [...fields] });
     if (groups.length + layers.length > 0)
-        filter.datafile = create(DatafileFilterSchema, { groups, layers });
+        filter.datafile = create(DatafileFilterSchema, { groups: [...groups], layers: [...layers] });
     return filter.dem || filter.datafile || kinds.length + players.length + teams.length > 0 ? filter : undefined;
+}
+const listOptionNames = { formats: true, filter: true, view: true, pageSize: true };
+/** The request for a list that the options describe. */
+function listRequest(directory, options) {
+    checkNames("option", options, listOptionNames);
+    const { formats = [], filter, view = ReplayView.UNSPECIFIED } = options;
+    checkNames("field of a filter of replays", filter ?? {}, ReplayFilterSchema.field);
+    const basic = view === ReplayView.UNSPECIFIED || view === ReplayView.BASIC;
+    return create(ListReplaysRequestSchema, {
+        directory,
+        formats: [...formats],
+        view,
+        pageSize: options.pageSize || (basic ? 1000 : 100),
+        ...(filter && { filter: create(ReplayFilterSchema, filter) }),
+    });
 }
 /** The request that the options describe. */
 function build(replay, options) {

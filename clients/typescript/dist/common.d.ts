@@ -1,11 +1,11 @@
 export { Code } from "@connectrpc/connect";
 export { type EventFilter } from "../gen/replayd/v1/filter_pb.js";
-export { Format, type Replay } from "../gen/replayd/v1/replay_pb.js";
+export { Format, type Replay, ReplayState, ReplayView } from "../gen/replayd/v1/replay_pb.js";
 export { EndReason, FollowState, SlowConsumer, type StreamEventsResponse } from "../gen/replayd/v1/stream_pb.js";
-export { Client, type Filter, Stream, type StreamOptions } from "./client.js";
+export { Client, type Filter, type ListOptions, type SearchFilter, Stream, type StreamOptions } from "./client.js";
 export { Columns } from "./columns.js";
 export { Entity, EntityState, type FieldData, noEntity } from "./entities.js";
 export { ReplaydError, SequenceError } from "./error.js";
-export { type AnyEvent, type AnyValue, Batch, Event } from "./event.js";
+export { type AnyEvent, type AnyValue, Batch, Event, type Kind } from "./event.js";
 export { GameState } from "./sc2.js";
 export { type Retry } from "./session.js";

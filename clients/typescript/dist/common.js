@@ -1,7 +1,7 @@
 // What both entries offer.
 export { Code } from "@connectrpc/connect";
 export {} from "../gen/replayd/v1/filter_pb.js";
-export { Format } from "../gen/replayd/v1/replay_pb.js";
+export { Format, ReplayState, ReplayView } from "../gen/replayd/v1/replay_pb.js";
 export { EndReason, FollowState, SlowConsumer } from "../gen/replayd/v1/stream_pb.js";
 export { Client, Stream } from "./client.js";
 export { Columns } from "./columns.js";

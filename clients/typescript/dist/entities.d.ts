@@ -1,4 +1,4 @@
-import type { Event } from "./event.js";
+import type { Event, Kind } from "./event.js";
 /** What a field has: handles and enums are numbers, numbers of 64 bits bigint where they are large, vectors arrays. */
 export type FieldData = number | bigint | boolean | string | readonly number[] | Uint8Array;
 /** The handle that stands for no entity. */
@@ -35,7 +35,7 @@ export declare class Entity {
 /** The state of all entities. A stream must begin at the demo's beginning, or with the state at the place where it begins. */
 export declare class EntityState implements Iterable<Entity> {
     /** The kinds of events that it needs. */
-    static readonly kinds: string[];
+    static readonly kinds: readonly Kind[];
     private readonly entities;
     private readonly parents;
     /**

@@ -5,6 +5,10 @@ import { type EventBatch, type StreamEventsResponse } from "../gen/replayd/v1/st
 export type AnyEvent = NonNullable<EventBatch["events"]["value"]>["events"][number];
 /** The message of any kind of event. */
 export type AnyValue = NonNullable<AnyEvent["kind"]["value"]>;
+/** The name of a kind of events, as filters take it, such as "player_diff". */
+export type Kind = Snake<NonNullable<AnyEvent["kind"]["case"]>>;
+/** A name of the generated code as the .proto has it: "playerDiff" is player_diff there. */
+type Snake<Name extends string> = Name extends `${infer First}${infer Rest}` ? `${First extends Lowercase<First> ? First : `_${Lowercase<First>}`}${Snake<Rest>}` : "";
 /** One thing that happened. */
 export declare class Event {
     /** The event's number in its stream, from 0, counted after filtering. It goes on when a stream is resumed. 0 of one that tells a state. */
@@ -20,7 +24,7 @@ export declare class Event {
     /** True: the event did not happen then, but tells the state at the place where the stream starts, with `withState`. */
     get state(): boolean;
     /** The name of the event's kind, as filters take it. Empty for a kind that this client is too old to know. */
-    get kind(): string;
+    get kind(): Kind | "";
     /** When it happened, by the replay's clock. 0 for formats without one. */
     get tick(): number;
     /** The message of the event's kind. Undefined for a kind that this client is too old to know. */
@@ -65,6 +69,6 @@ interface Format {
     list: DescMessage;
     desc: DescMessage;
     /** Names of kinds in the generated code, and in the .proto. */
-    kinds: Map<string, string>;
+    kinds: Map<string, Kind>;
 }
 export {};

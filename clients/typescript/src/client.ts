@@ -11,7 +11,14 @@ import {
   TickRangeSchema,
 } from "../gen/replayd/v1/filter_pb.js";
 import type { GetServerInfoResponse } from "../gen/replayd/v1/info_pb.js";
-import type { Format, Replay } from "../gen/replayd/v1/replay_pb.js";
+import {
+  type Format,
+  type ListReplaysRequest,
+  ListReplaysRequestSchema,
+  type Replay,
+  ReplayFilterSchema,
+  ReplayView,
+} from "../gen/replayd/v1/replay_pb.js";
 import { ReplayService } from "../gen/replayd/v1/service_pb.js";
 import {
   type DecodeReplayRequest,
@@ -32,7 +39,7 @@ import {
 } from "../gen/replayd/v1/stream_pb.js";
 import type { ReplayChange } from "../gen/replayd/v1/watch_pb.js";
 import { ReplaydError } from "./error.js";
-import { Batch, type Event } from "./event.js";
+import { Batch, type Event, type Kind } from "./event.js";
 import { type Retry, Session } from "./session.js";
 
 /** A filter: EventFilter, or a plain object with some of its fields. */
@@ -40,24 +47,24 @@ export type Filter = MessageInitShape<typeof EventFilterSchema>;
 
 /** What to stream and how. All are optional; see proto/replayd/v1/stream.proto for the details. */
 export interface StreamOptions {
-  /** Only events of these kinds. */
-  kinds?: string[];
+  /** Only events of these kinds. Names that TypeScript does not know go into a filter of `include`. */
+  kinds?: readonly Kind[];
   /** Only events of these players: see EventFilter.players in filter.proto for what their numbers are. */
-  players?: number[];
+  players?: readonly number[];
   /** Only events of these teams: see EventFilter.teams. */
-  teams?: number[];
+  teams?: readonly number[];
   /** Of a Source 2 demo: only events of entities of classes that match any of these patterns. */
-  classes?: string[];
+  classes?: readonly string[];
   /** Of a Source 2 demo: of entities only fields that match any of these patterns. */
-  fields?: string[];
+  fields?: readonly string[];
   /** Of a map: only events of these groups of layers. */
-  groups?: number[];
+  groups?: readonly number[];
   /** Of a map: only events of these layers, by their index over all groups. */
-  layers?: number[];
+  layers?: readonly number[];
   /** Only events that match any of these; in place of `kinds` to `layers`, which together are one filter. */
-  include?: Filter[];
+  include?: readonly Filter[];
   /** No events that match any of these. */
-  exclude?: Filter[];
+  exclude?: readonly Filter[];
   /** Go on exactly behind what carried this cursor. */
   cursor?: Uint8Array;
   /** Start at the first event of this tick or later. */
@@ -95,6 +102,21 @@ export interface StreamOptions {
   retry?: Retry | false;
   /** Ends the stream with the signal's reason. */
   signal?: AbortSignal;
+}
+
+/** A filter of replays: ReplayFilter, or a plain object with some of its fields. */
+export type SearchFilter = MessageInitShape<typeof ReplayFilterSchema>;
+
+/** Which replays to list and how. All are optional; see proto/replayd/v1/replay.proto for the details. */
+export interface ListOptions {
+  /** Only replays of these formats. */
+  formats?: readonly Format[];
+  /** Only replays that match this filter. */
+  filter?: SearchFilter;
+  /** Which fields of each replay are set. Default: ReplayView.BASIC. */
+  view?: ReplayView;
+  /** How many replays to fetch at once. Default 1000, and 100 with a view that reads the replays. */
+  pageSize?: number;
 }
 
 /** An asynchronous iterator over a stream, with what is known of it. Leaving a `for await` loop ends the stream. */
@@ -293,14 +315,16 @@ export class Client {
     }
   }
 
-  /** Lists the replays below a directory, ordered by name; all of them when none is given. */
-  async *replays(directory = "", formats: Format[] = []): AsyncGenerator<Replay, void, undefined> {
-    let pageToken = "";
+  /**
+   * Lists the replays below a directory, ordered by name, and fetches page after page. Without a directory it lists all.
+   */
+  async *replays(directory = "", options: ListOptions = {}): AsyncGenerator<Replay, void, undefined> {
+    const request = listRequest(directory, options);
     do {
-      const page = await told(this.stubs.listReplays({ directory, formats, pageToken }));
+      const page = await told(this.stubs.listReplays(request));
       yield* page.replays;
-      pageToken = page.nextPageToken;
-    } while (pageToken);
+      request.pageToken = page.nextPageToken;
+    } while (request.pageToken);
   }
 
   /** Describes a replay: header, players, map, length. */
@@ -438,10 +462,27 @@ function filters(given: StreamOptions["include"] = []): EventFilter[] {
 /** The filter that options are short for. */
 function shortFilter(options: StreamOptions): EventFilter | undefined {
   const { kinds = [], players = [], teams = [], classes = [], fields = [], groups = [], layers = [] } = options;
-  const filter = create(EventFilterSchema, { kinds, players, teams });
-  if (classes.length + fields.length > 0) filter.dem = create(DemFilterSchema, { classes, fields });
-  if (groups.length + layers.length > 0) filter.datafile = create(DatafileFilterSchema, { groups, layers });
+  const filter = create(EventFilterSchema, { kinds: [...kinds], players: [...players], teams: [...teams] });
+  if (classes.length + fields.length > 0) filter.dem = create(DemFilterSchema, { classes: [...classes], fields: [...fields] });
+  if (groups.length + layers.length > 0) filter.datafile = create(DatafileFilterSchema, { groups: [...groups], layers: [...layers] });
   return filter.dem || filter.datafile || kinds.length + players.length + teams.length > 0 ? filter : undefined;
+}
+
+const listOptionNames: Record<keyof ListOptions, true> = { formats: true, filter: true, view: true, pageSize: true };
+
+/** The request for a list that the options describe. */
+function listRequest(directory: string, options: ListOptions): ListReplaysRequest {
+  checkNames("option", options, listOptionNames);
+  const { formats = [], filter, view = ReplayView.UNSPECIFIED } = options;
+  checkNames("field of a filter of replays", filter ?? {}, ReplayFilterSchema.field);
+  const basic = view === ReplayView.UNSPECIFIED || view === ReplayView.BASIC;
+  return create(ListReplaysRequestSchema, {
+    directory,
+    formats: [...formats],
+    view,
+    pageSize: options.pageSize || (basic ? 1000 : 100),
+    ...(filter && { filter: create(ReplayFilterSchema, filter) }),
+  });
 }
 
 /** The request that the options describe. */

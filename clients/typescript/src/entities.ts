@@ -1,7 +1,7 @@
 // The state of the entities of a Source 2 demo, which its events tell piece by piece.
 
 import type { FieldValue } from "../gen/replayd/dem/v1/events_pb.js";
-import type { Event } from "./event.js";
+import type { Event, Kind } from "./event.js";
 
 /** What a field has: handles and enums are numbers, numbers of 64 bits bigint where they are large, vectors arrays. */
 export type FieldData = number | bigint | boolean | string | readonly number[] | Uint8Array;
@@ -53,7 +53,7 @@ export class Entity {
 /** The state of all entities. A stream must begin at the demo's beginning, or with the state at the place where it begins. */
 export class EntityState implements Iterable<Entity> {
   /** The kinds of events that it needs. */
-  static readonly kinds = ["entity_created", "entity_updated", "entity_entered", "entity_left", "entity_deleted"];
+  static readonly kinds: readonly Kind[] = ["entity_created", "entity_updated", "entity_entered", "entity_left", "entity_deleted"];
 
   private readonly entities = new Map<number, Entity>();
   // The names of lists and objects: something was met below them.

@@ -20,6 +20,14 @@ export type AnyEvent = NonNullable<EventBatch["events"]["value"]>["events"][numb
 /** The message of any kind of event. */
 export type AnyValue = NonNullable<AnyEvent["kind"]["value"]>;
 
+/** The name of a kind of events, as filters take it, such as "player_diff". */
+export type Kind = Snake<NonNullable<AnyEvent["kind"]["case"]>>;
+
+/** A name of the generated code as the .proto has it: "playerDiff" is player_diff there. */
+type Snake<Name extends string> = Name extends `${infer First}${infer Rest}`
+  ? `${First extends Lowercase<First> ? First : `_${Lowercase<First>}`}${Snake<Rest>}`
+  : "";
+
 /** One thing that happened. */
 export class Event {
   constructor(
@@ -36,7 +44,7 @@ export class Event {
   }
 
   /** The name of the event's kind, as filters take it. Empty for a kind that this client is too old to know. */
-  get kind(): string {
+  get kind(): Kind | "" {
     const { case: name } = this.event.kind;
     return name === undefined ? "" : this.batch.format.kinds.get(name)!;
   }
@@ -152,7 +160,7 @@ interface Format {
   list: DescMessage;
   desc: DescMessage;
   /** Names of kinds in the generated code, and in the .proto. */
-  kinds: Map<string, string>;
+  kinds: Map<string, Kind>;
 }
 
 const formats = new Map<string, Format>(
@@ -161,7 +169,7 @@ const formats = new Map<string, Format>(
     .map((list) => {
       const desc = list.message!.field["events"]!.message!;
       const kind = desc.oneofs.find((oneof) => oneof.name === "kind")!;
-      return [list.localName, { list: list.message!, desc, kinds: new Map(kind.fields.map((f) => [f.localName, f.name])) }];
+      return [list.localName, { list: list.message!, desc, kinds: new Map(kind.fields.map((f) => [f.localName, f.name as Kind])) }];
     }),
 );
 

@@ -40,13 +40,13 @@ const (
 	ErrorReason_ERROR_REASON_UNSUPPORTED_VERSION ErrorReason = 5
 	// DATA_LOSS: the replay is damaged at the offset in the metadata. Everything before it was sent.
 	ErrorReason_ERROR_REASON_CORRUPT ErrorReason = 6
-	// DATA_LOSS: the file simply stops, and the request was strict; or, strict or not, the file was cut so that it cannot be
-	// read as it is: before its header is all there, or as a map, a StarCraft II replay or a compressed file. Everything
-	// that could be read was sent.
+	// DATA_LOSS: the file stops without an end, and the request was strict; or, strict or not, the file was cut so that it
+	// cannot be read as it is: before its header is all there, or as a map, a StarCraft II replay or a compressed file.
+	// Everything that could be read was sent.
 	ErrorReason_ERROR_REASON_TRUNCATED ErrorReason = 7
-	// RESOURCE_EXHAUSTED: the replay asks for more memory or work than the limits allow.
+	// RESOURCE_EXHAUSTED: the replay needs more memory or work than the limits allow.
 	ErrorReason_ERROR_REASON_LIMIT_EXCEEDED ErrorReason = 8
-	// FAILED_PRECONDITION: the cursor is of another replay, or what lies before its place in this one was changed since.
+	// FAILED_PRECONDITION: the cursor is of another replay, or this replay was changed before the position of the cursor.
 	ErrorReason_ERROR_REASON_CURSOR_MISMATCH ErrorReason = 9
 	// OUT_OF_RANGE: the cursor is beyond what the replay has.
 	ErrorReason_ERROR_REASON_CURSOR_BEYOND_END ErrorReason = 10
@@ -133,7 +133,7 @@ func (ErrorReason) EnumDescriptor() ([]byte, []int) {
 	return file_replayd_v1_error_proto_rawDescGZIP(), []int{0}
 }
 
-// Where to go on after a stream that failed: a detail of the status.
+// Where to resume after a stream that failed: a detail of the status.
 type ResumeInfo struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The cursor behind the last event that was sent, to be used like one of a StreamEventsResponse.

@@ -21,7 +21,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Nothing to ask.
+// Empty.
 type GetServerInfoRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -58,7 +58,7 @@ func (*GetServerInfoRequest) Descriptor() ([]byte, []int) {
 	return file_replayd_v1_info_proto_rawDescGZIP(), []int{0}
 }
 
-// What this server is and can do.
+// The server's version, formats, limits and roots.
 type GetServerInfoResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The server's version.

@@ -162,12 +162,12 @@ const (
 	// It was written to in the last minute, and has no end yet.
 	ReplayState_REPLAY_STATE_GROWING ReplayState = 1
 	// Nothing was written to it for a minute, but it has no end, and no other replay comes after it. An empty server writes
-	// nothing for days; a server that crashed will never do again.
+	// nothing for days; a server that crashed never writes again.
 	ReplayState_REPLAY_STATE_SILENT ReplayState = 2
-	// It has the end that its format asks for, or is of a format that is written as a whole.
+	// It has the end that its format requires, or is of a format that is written as a whole.
 	ReplayState_REPLAY_STATE_FINISHED ReplayState = 3
-	// It stops without an end and will not go on: it is compressed, or damaged, or the server process that wrote it has begun
-	// another.
+	// It stops without an end and will not grow any more: it is compressed, or damaged, or the server process that wrote it
+	// has begun another.
 	ReplayState_REPLAY_STATE_ABANDONED ReplayState = 4
 )
 
@@ -336,7 +336,7 @@ const (
 	PlayerResult_PLAYER_RESULT_WIN PlayerResult = 1
 	// The player lost.
 	PlayerResult_PLAYER_RESULT_LOSS PlayerResult = 2
-	// Nobody won.
+	// The game was a tie.
 	PlayerResult_PLAYER_RESULT_TIE PlayerResult = 3
 )
 
@@ -383,15 +383,15 @@ func (PlayerResult) EnumDescriptor() ([]byte, []int) {
 	return file_replayd_v1_replay_proto_rawDescGZIP(), []int{5}
 }
 
-// How much is told of a replay.
+// How much of a replay is described.
 type ReplayView int32
 
 const (
-	// What each request says of it.
+	// The default of the request; see its field view.
 	ReplayView_REPLAY_VIEW_UNSPECIFIED ReplayView = 0
 	// What the index knows, identity included, but without the format's header: the file is not read.
 	ReplayView_REPLAY_VIEW_BASIC ReplayView = 1
-	// With the header, and the players where that tells them.
+	// With the header, and the players where the header names them.
 	ReplayView_REPLAY_VIEW_FULL ReplayView = 2
 	// Without the header, but with the players: of a game that is being played, who is there now.
 	ReplayView_REPLAY_VIEW_PLAYERS ReplayView = 3
@@ -440,7 +440,7 @@ func (ReplayView) EnumDescriptor() ([]byte, []int) {
 	return file_replayd_v1_replay_proto_rawDescGZIP(), []int{6}
 }
 
-// A replay. What could not be told, or not without decoding the whole file, is absent.
+// A replay. Fields that are not known, or not without decoding the whole file, are absent.
 type Replay struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The replay's name: a root's alias, a slash, and the path below that root.
@@ -470,14 +470,14 @@ type Replay struct {
 	Duration *durationpb.Duration `protobuf:"bytes,12,opt,name=duration,proto3" json:"duration,omitempty"`
 	// How many ticks make a second of the game's time. Absent where the format has no clock.
 	TicksPerSecond *float64 `protobuf:"fixed64,13,opt,name=ticks_per_second,json=ticksPerSecond,proto3,oneof" json:"ticks_per_second,omitempty"`
-	// The last tick, where the format tells it without decoding everything, or it was decoded before.
+	// The last tick, where the format gives it without decoding everything, or the replay was decoded before.
 	LastTick *int32 `protobuf:"varint,14,opt,name=last_tick,json=lastTick,proto3,oneof" json:"last_tick,omitempty"`
 	// Where places are. Absent where no event has one, or the header was not read.
 	Coordinates *Coordinates `protobuf:"bytes,15,opt,name=coordinates,proto3" json:"coordinates,omitempty"`
-	// Who played, where the format tells it without decoding everything. Of a teehistorian file, with REPLAY_VIEW_PLAYERS, who is
-	// connected at players_tick.
+	// Who played, where the format gives it without decoding everything. Of a teehistorian file, with REPLAY_VIEW_PLAYERS, who
+	// is connected at players_tick.
 	Players []*Player `protobuf:"bytes,16,rep,name=players,proto3" json:"players,omitempty"`
-	// The tick up to which a teehistorian file was decoded to tell its players: of a live game a few seconds ago at most, as a
+	// The tick up to which a teehistorian file was decoded to find its players: of a live game a few seconds ago at most, as a
 	// rule. Absent where players does not come from decoding, or nothing was decoded yet.
 	PlayersTick *int32 `protobuf:"varint,17,opt,name=players_tick,json=playersTick,proto3,oneof" json:"players_tick,omitempty"`
 	// The format's own header.
@@ -717,7 +717,7 @@ func (*Replay_Dem) isReplay_Header() {}
 
 func (*Replay_Sc2Replay) isReplay_Header() {}
 
-// The system of coordinates in which a replay's events tell places. Fields that are not in it say so.
+// The system of coordinates of the positions in a replay's events. Fields that use another one say so.
 type Coordinates struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// How many units are as long as one cell of the map: a tile of a Teeworlds map, a cell of StarCraft II. Absent where the
@@ -895,8 +895,8 @@ type ListReplaysRequest struct {
 	Formats []Format `protobuf:"varint,4,rep,packed,name=formats,proto3,enum=replayd.v1.Format" json:"formats,omitempty"`
 	// Only replays of which all of this holds. Absent means all.
 	Filter *ReplayFilter `protobuf:"bytes,5,opt,name=filter,proto3" json:"filter,omitempty"`
-	// How much to tell of each. Unspecified means REPLAY_VIEW_BASIC; no other one is possible with more than 100 replays a
-	// page.
+	// How much of each is described. Unspecified means REPLAY_VIEW_BASIC; no other one is possible with more than 100 replays
+	// a page.
 	View          ReplayView `protobuf:"varint,6,opt,name=view,proto3,enum=replayd.v1.ReplayView" json:"view,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -982,7 +982,7 @@ type ReplayFilter struct {
 	MapName string `protobuf:"bytes,1,opt,name=map_name,json=mapName,proto3" json:"map_name,omitempty"`
 	// What the server calls itself, a colon, and its port, such as "My server:8303" or "*:8303".
 	Server string `protobuf:"bytes,2,opt,name=server,proto3" json:"server,omitempty"`
-	// The name of somebody who played. Games whose header does not tell that are decoded in the background: see
+	// The name of a player. Games whose header does not name the players are decoded in the background: see
 	// ListReplaysResponse.coverage.
 	PlayerName string `protobuf:"bytes,3,opt,name=player_name,json=playerName,proto3" json:"player_name,omitempty"`
 	// The earliest time at which the recording may have started.
@@ -1192,7 +1192,7 @@ type GetReplayRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The replay's name.
 	Replay string `protobuf:"bytes,1,opt,name=replay,proto3" json:"replay,omitempty"`
-	// How much to tell. Unspecified means REPLAY_VIEW_FULL.
+	// How much of it is described. Unspecified means REPLAY_VIEW_FULL.
 	View          ReplayView `protobuf:"varint,2,opt,name=view,proto3,enum=replayd.v1.ReplayView" json:"view,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1424,7 +1424,7 @@ func (x *CreateReplayOptions) GetTimeToLive() *durationpb.Duration {
 // A replay that is kept.
 type CreateReplayResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The replay, with its header. Its name cannot be guessed, and only who made it sees it.
+	// The replay, with its header. Its name cannot be guessed, and only its creator sees it.
 	Replay        *Replay `protobuf:"bytes,1,opt,name=replay,proto3" json:"replay,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1513,7 +1513,7 @@ func (x *DeleteReplayRequest) GetReplay() string {
 	return ""
 }
 
-// Nothing to tell.
+// Empty.
 type DeleteReplayResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields

@@ -43,18 +43,16 @@ const (
 type ReplayServiceClient interface {
 	// ListReplays returns the replays below the server's roots, ordered by name.
 	ListReplays(ctx context.Context, in *ListReplaysRequest, opts ...grpc.CallOption) (*ListReplaysResponse, error)
-	// GetReplay returns what can be told of one replay without decoding all of it: header, players, map, length.
+	// GetReplay describes one replay without decoding all of it: header, players, map, length.
 	GetReplay(ctx context.Context, in *GetReplayRequest, opts ...grpc.CallOption) (*GetReplayResponse, error)
 	// StreamEvents streams the events of one replay: in order, without gaps and without duplicates. The first response is
-	// a start, the last before an OK status is an end. Each response carries a cursor from which another StreamEvents
-	// goes on exactly after it.
+	// a start, the last before an OK status is an end. Each response carries a cursor with which another StreamEvents resumes exactly after it.
 	//
 	// buf:lint:ignore RPC_REQUEST_RESPONSE_UNIQUE
 	StreamEvents(ctx context.Context, in *StreamEventsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[StreamEventsResponse], error)
-	// DecodeReplay streams the events of a replay whose bytes the client sends. The first message says what is wanted, all
-	// others carry the file, compressed or not, from front to back; the client closes its side at the end of the file.
+	// DecodeReplay streams the events of a replay whose bytes the client sends. The first message has the options, all others carry the file, compressed or not, from front to back; the client closes its side at the end of the file.
 	// Events come while the file is still being sent, where its format can be read from front to back. The responses are
-	// those of StreamEvents, with the same promises; a client that reads slowly is sent to slowly and heard slowly.
+	// those of StreamEvents, with the same promises; while a client does not read, its upload is not read either.
 	//
 	// buf:lint:ignore RPC_REQUEST_RESPONSE_UNIQUE
 	// buf:lint:ignore RPC_RESPONSE_STANDARD_NAME
@@ -64,9 +62,9 @@ type ReplayServiceClient interface {
 	CreateReplay(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[CreateReplayRequest, CreateReplayResponse], error)
 	// DeleteReplay removes a replay that CreateReplay made, before its time. Not implemented yet.
 	DeleteReplay(ctx context.Context, in *DeleteReplayRequest, opts ...grpc.CallOption) (*DeleteReplayResponse, error)
-	// WatchReplays tells which replays are there, then what becomes of them: added, growing, finished, removed.
+	// WatchReplays reports the replays that exist, and then their changes: added, growing, finished, removed.
 	WatchReplays(ctx context.Context, in *WatchReplaysRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchReplaysResponse], error)
-	// GetServerInfo returns what this server is and can do.
+	// GetServerInfo returns the server's version, formats, limits and roots.
 	GetServerInfo(ctx context.Context, in *GetServerInfoRequest, opts ...grpc.CallOption) (*GetServerInfoResponse, error)
 }
 
@@ -193,18 +191,16 @@ func (c *replayServiceClient) GetServerInfo(ctx context.Context, in *GetServerIn
 type ReplayServiceServer interface {
 	// ListReplays returns the replays below the server's roots, ordered by name.
 	ListReplays(context.Context, *ListReplaysRequest) (*ListReplaysResponse, error)
-	// GetReplay returns what can be told of one replay without decoding all of it: header, players, map, length.
+	// GetReplay describes one replay without decoding all of it: header, players, map, length.
 	GetReplay(context.Context, *GetReplayRequest) (*GetReplayResponse, error)
 	// StreamEvents streams the events of one replay: in order, without gaps and without duplicates. The first response is
-	// a start, the last before an OK status is an end. Each response carries a cursor from which another StreamEvents
-	// goes on exactly after it.
+	// a start, the last before an OK status is an end. Each response carries a cursor with which another StreamEvents resumes exactly after it.
 	//
 	// buf:lint:ignore RPC_REQUEST_RESPONSE_UNIQUE
 	StreamEvents(*StreamEventsRequest, grpc.ServerStreamingServer[StreamEventsResponse]) error
-	// DecodeReplay streams the events of a replay whose bytes the client sends. The first message says what is wanted, all
-	// others carry the file, compressed or not, from front to back; the client closes its side at the end of the file.
+	// DecodeReplay streams the events of a replay whose bytes the client sends. The first message has the options, all others carry the file, compressed or not, from front to back; the client closes its side at the end of the file.
 	// Events come while the file is still being sent, where its format can be read from front to back. The responses are
-	// those of StreamEvents, with the same promises; a client that reads slowly is sent to slowly and heard slowly.
+	// those of StreamEvents, with the same promises; while a client does not read, its upload is not read either.
 	//
 	// buf:lint:ignore RPC_REQUEST_RESPONSE_UNIQUE
 	// buf:lint:ignore RPC_RESPONSE_STANDARD_NAME
@@ -214,9 +210,9 @@ type ReplayServiceServer interface {
 	CreateReplay(grpc.ClientStreamingServer[CreateReplayRequest, CreateReplayResponse]) error
 	// DeleteReplay removes a replay that CreateReplay made, before its time. Not implemented yet.
 	DeleteReplay(context.Context, *DeleteReplayRequest) (*DeleteReplayResponse, error)
-	// WatchReplays tells which replays are there, then what becomes of them: added, growing, finished, removed.
+	// WatchReplays reports the replays that exist, and then their changes: added, growing, finished, removed.
 	WatchReplays(*WatchReplaysRequest, grpc.ServerStreamingServer[WatchReplaysResponse]) error
-	// GetServerInfo returns what this server is and can do.
+	// GetServerInfo returns the server's version, formats, limits and roots.
 	GetServerInfo(context.Context, *GetServerInfoRequest) (*GetServerInfoResponse, error)
 	mustEmbedUnimplementedReplayServiceServer()
 }

@@ -36,8 +36,8 @@ const (
 	// the replay before it is finished, and it is the only one with which the server of that name and port can have started
 	// again.
 	SuccessorRule_SUCCESSOR_RULE_PROVEN SuccessorRule = 1
-	// It also may be the one that began next in the same directory, whatever it says, also when the replay before it has no end:
-	// whoever asks vouches that only one server writes there. For servers that are renamed, or that crash.
+	// It also may be the one that began next in the same directory, whatever it says, also when the replay before it has no
+	// end: the client asserts that only one server writes there. For servers that are renamed, or that crash.
 	SuccessorRule_SUCCESSOR_RULE_NEXT_IN_DIRECTORY SuccessorRule = 2
 )
 
@@ -82,7 +82,7 @@ func (SuccessorRule) EnumDescriptor() ([]byte, []int) {
 	return file_replayd_v1_stream_proto_rawDescGZIP(), []int{0}
 }
 
-// How events travel.
+// How events are encoded.
 type Encoding int32
 
 const (
@@ -143,9 +143,9 @@ type SlowConsumer int32
 const (
 	// The same as SLOW_CONSUMER_CATCH_UP.
 	SlowConsumer_SLOW_CONSUMER_UNSPECIFIED SlowConsumer = 0
-	// It gets everything all the same: the server reads the file for it alone until it has caught up.
+	// It gets every event: the server reads the file for it alone until it has caught up.
 	SlowConsumer_SLOW_CONSUMER_CATCH_UP SlowConsumer = 1
-	// It gets a gap in place of the events that it missed, and goes on live.
+	// It gets a gap in place of the events that it missed, and then continues live.
 	SlowConsumer_SLOW_CONSUMER_DROP SlowConsumer = 2
 	// Its stream ends with RESOURCE_EXHAUSTED and a cursor.
 	SlowConsumer_SLOW_CONSUMER_DISCONNECT SlowConsumer = 3
@@ -194,7 +194,7 @@ func (SlowConsumer) EnumDescriptor() ([]byte, []int) {
 	return file_replayd_v1_stream_proto_rawDescGZIP(), []int{2}
 }
 
-// How a stream that follows stands to the live replay.
+// How far a stream that follows is with the live replay.
 type FollowState int32
 
 const (
@@ -204,10 +204,10 @@ const (
 	FollowState_FOLLOW_STATE_CAUGHT_UP FollowState = 1
 	// The client reads too slowly to be served from memory; the file is read for it.
 	FollowState_FOLLOW_STATE_FELL_BEHIND FollowState = 2
-	// The replay is over and the stream goes on with the next one, whose events follow. Ticks start anew.
+	// The replay is over and the stream continues with the next one, whose events follow. Ticks start anew.
 	FollowState_FOLLOW_STATE_SUCCESSOR FollowState = 3
-	// Everything that is there has been sent, and what is waited for is not what the client may think: see waiting. Sent again
-	// when that changes.
+	// All events of the file were sent, and the stream waits for a reason that cannot be seen from them: see waiting. Sent
+	// again when that changes.
 	FollowState_FOLLOW_STATE_WAITING FollowState = 4
 	// The file that is followed lies under another name now. Nothing else changes.
 	FollowState_FOLLOW_STATE_MOVED FollowState = 5
@@ -266,7 +266,7 @@ type WaitingFor int32
 const (
 	// Never sent.
 	WaitingFor_WAITING_FOR_UNSPECIFIED WaitingFor = 0
-	// More bytes of the replay: it has no end, and may go on, although another one looks like its successor.
+	// More bytes of the replay: it has no end, and may still grow, although another one looks like its successor.
 	WaitingFor_WAITING_FOR_MORE WaitingFor = 1
 	// A successor: the replay is over.
 	WaitingFor_WAITING_FOR_SUCCESSOR WaitingFor = 2
@@ -321,10 +321,9 @@ const (
 	EndReason_END_REASON_UNSPECIFIED EndReason = 0
 	// The replay is complete: its format's own end was read.
 	EndReason_END_REASON_FINISHED EndReason = 1
-	// The file, a teehistorian file or a demo, stops without the end that its format asks for.
+	// The file, a teehistorian file or a demo, stops without the end that its format requires.
 	EndReason_END_REASON_TRUNCATED EndReason = 2
-	// No event after here can match the request: the ticks that its filters ask for are over, or they let nothing at all
-	// through.
+	// No event after here can match the request: the ticks of its filters have passed, or its filters match no event.
 	EndReason_END_REASON_RANGE_DONE EndReason = 3
 	// The server is shutting down. Resume by cursor.
 	EndReason_END_REASON_SERVER_DRAINING EndReason = 4
@@ -398,18 +397,18 @@ type StreamEventsRequest struct {
 	Include []*EventFilter `protobuf:"bytes,3,rep,name=include,proto3" json:"include,omitempty"`
 	// Events that match any of these are not sent, even when included.
 	Exclude []*EventFilter `protobuf:"bytes,4,rep,name=exclude,proto3" json:"exclude,omitempty"`
-	// True goes on when the file has no more bytes: the server waits for it to grow, until the replay is over. The name may
-	// then also be of a directory, and means its newest replay that can be followed, directories inside it not included; when
-	// there is none yet, the first one that appears.
+	// True keeps the stream open at the end of the file: the server waits for it to grow, until the replay is over. The name
+	// may then also be of a directory, and means its newest replay that can be followed, directories inside it not included;
+	// when there is none yet, the first one that appears.
 	Follow bool `protobuf:"varint,5,opt,name=follow,proto3" json:"follow,omitempty"`
-	// With follow: when the replay is over, go on with the next one of the same game server, when there is one or as soon
-	// as there is. A follow_status with FOLLOW_STATE_SUCCESSOR comes between.
+	// With follow: when the replay is over, continue with the next one of the same game server, or wait for it. A
+	// follow_status with FOLLOW_STATE_SUCCESSOR comes between.
 	FollowSuccessors bool `protobuf:"varint,6,opt,name=follow_successors,json=followSuccessors,proto3" json:"follow_successors,omitempty"`
 	// With follow_successors: what makes a replay the next one.
 	SuccessorRule SuccessorRule `protobuf:"varint,7,opt,name=successor_rule,json=successorRule,proto3,enum=replayd.v1.SuccessorRule" json:"successor_rule,omitempty"`
 	// What happens when the client reads so slowly that it falls out of what the server keeps in memory of a live replay.
 	SlowConsumer SlowConsumer `protobuf:"varint,8,opt,name=slow_consumer,json=slowConsumer,proto3,enum=replayd.v1.SlowConsumer" json:"slow_consumer,omitempty"`
-	// How events that are many and alike travel.
+	// How events of frequent kinds are encoded.
 	Encoding Encoding `protobuf:"varint,9,opt,name=encoding,proto3,enum=replayd.v1.Encoding" json:"encoding,omitempty"`
 	// How many events a batch has at most. 0 means 512; more than 16384 means 16384. A batch also ends
 	// at about 128 KiB.
@@ -420,9 +419,8 @@ type StreamEventsRequest struct {
 	// After this long without another response, or at most a quarter of a second later, a heartbeat is sent. Absent or 0
 	// means 15 s; clamped to 1 s .. 5 min.
 	HeartbeatInterval *durationpb.Duration `protobuf:"bytes,12,opt,name=heartbeat_interval,json=heartbeatInterval,proto3" json:"heartbeat_interval,omitempty"`
-	// True makes a teehistorian file or a demo that simply stops, without the end that its format asks for, an error
-	// DATA_LOSS instead of an end with END_REASON_TRUNCATED. What was cut in another way is an error always; see
-	// ERROR_REASON_TRUNCATED.
+	// True makes a teehistorian file or a demo that stops without the end that its format requires an error DATA_LOSS instead
+	// of an end with END_REASON_TRUNCATED. What was cut in another way is an error always; see ERROR_REASON_TRUNCATED.
 	Strict bool `protobuf:"varint,13,opt,name=strict,proto3" json:"strict,omitempty"`
 	// True sends the position of each event: offsets and indexes of EventBatch.
 	Positions bool `protobuf:"varint,14,opt,name=positions,proto3" json:"positions,omitempty"`
@@ -828,7 +826,7 @@ func (*DecodeReplayRequest_Data) isDecodeReplayRequest_Part() {}
 // One response of a stream.
 type StreamEventsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Where the stream stands after this response. Keep the last one; it is all that is needed to go on. Opaque.
+	// The position of the stream after this response. Keep the last one; it is all that is needed to resume. Opaque.
 	Cursor []byte `protobuf:"bytes,1,opt,name=cursor,proto3" json:"cursor,omitempty"`
 	// What this response is.
 	//
@@ -963,7 +961,7 @@ type StreamEventsResponse_Start struct {
 }
 
 type StreamEventsResponse_State struct {
-	// Part of the state at the place where the stream starts, or goes on behind a gap.
+	// Part of the state at the position where the stream starts, or continues behind a gap.
 	State *StateBatch `protobuf:"bytes,3,opt,name=state,proto3,oneof"`
 }
 
@@ -978,7 +976,7 @@ type StreamEventsResponse_Heartbeat struct {
 }
 
 type StreamEventsResponse_FollowStatus struct {
-	// The stream's relation to the live replay changed.
+	// The state of following changed.
 	FollowStatus *FollowStatus `protobuf:"bytes,6,opt,name=follow_status,json=followStatus,proto3,oneof"`
 }
 
@@ -1088,12 +1086,12 @@ func (x *StreamStart) GetServerVersion() string {
 	return ""
 }
 
-// Part of the state of a replay at a place in it, with Start.with_state. What it tells did not happen there: it has no
-// sequence numbers and no positions. It is sent for what the filters' conditions on players, teams, classes and fields
-// let through; conditions on kinds and ticks do not count, and an exclude filter that has such conditions removes nothing.
+// Part of the state of a replay at a position in it, with Start.with_state. Its events did not happen there: they have no
+// sequence numbers and no positions. It is sent for what the filters' conditions on players, teams, classes and fields let
+// through; conditions on kinds and ticks do not count, and an exclude filter that has such conditions removes nothing.
 //
-// A cursor of a part that is not the last one leads to the same place, and the whole state is sent again, whether or not
-// the request asks for it.
+// A cursor of a part that is not the last one leads to the same place, and the whole state is sent again, whether or not the
+// request sets with_state.
 type StateBatch struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The state, as events of the replay's format.
@@ -1368,7 +1366,7 @@ func (*EventBatch_Dem) isEventBatch_Events() {}
 
 func (*EventBatch_Sc2Replay) isEventBatch_Events() {}
 
-// A sign of life.
+// Sent when nothing else was for a while.
 type Heartbeat struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Bytes of the (decompressed) replay that have been read, filtered-out events included.
@@ -1439,7 +1437,7 @@ type Waiting struct {
 	WaitingFor WaitingFor `protobuf:"varint,1,opt,name=waiting_for,json=waitingFor,proto3,enum=replayd.v1.WaitingFor" json:"waiting_for,omitempty"`
 	// The names of replays that may be the successor but are not proven to be: those that a server of the same name and port
 	// began later, and, once the replay is over, others that began later in the same directory. At most 8. With
-	// SUCCESSOR_RULE_NEXT_IN_DIRECTORY a stream would go on with one.
+	// SUCCESSOR_RULE_NEXT_IN_DIRECTORY a stream would continue with one.
 	LikelySuccessors []string `protobuf:"bytes,2,rep,name=likely_successors,json=likelySuccessors,proto3" json:"likely_successors,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
@@ -1489,12 +1487,12 @@ func (x *Waiting) GetLikelySuccessors() []string {
 	return nil
 }
 
-// The stream's relation to the live replay changed. Only with follow.
+// The state of following changed. Only with follow.
 type FollowStatus struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// How it stands now.
+	// The new state.
 	State FollowState `protobuf:"varint,1,opt,name=state,proto3,enum=replayd.v1.FollowState" json:"state,omitempty"`
-	// The replay that goes on, with its header. Only with FOLLOW_STATE_SUCCESSOR.
+	// The next replay, with its header. Only with FOLLOW_STATE_SUCCESSOR.
 	Successor *Replay `protobuf:"bytes,2,opt,name=successor,proto3" json:"successor,omitempty"`
 	// How the replay before it ended. Only with FOLLOW_STATE_SUCCESSOR.
 	PredecessorEnd EndReason `protobuf:"varint,3,opt,name=predecessor_end,json=predecessorEnd,proto3,enum=replayd.v1.EndReason" json:"predecessor_end,omitempty"`
@@ -1661,7 +1659,7 @@ type StreamEnd struct {
 	LastTick int32 `protobuf:"varint,5,opt,name=last_tick,json=lastTick,proto3" json:"last_tick,omitempty"`
 	// What is missing, in words, when the file was cut.
 	Detail string `protobuf:"bytes,6,opt,name=detail,proto3" json:"detail,omitempty"`
-	// What the format has to say at the end.
+	// How well the replay was decoded.
 	//
 	// Types that are valid to be assigned to Summary:
 	//

@@ -36,7 +36,7 @@ const (
 	ChangeKind_CHANGE_KIND_FINISHED ChangeKind = 3
 	// It is gone.
 	ChangeKind_CHANGE_KIND_REMOVED ChangeKind = 4
-	// Nothing was written to it for a minute. It may go on.
+	// Nothing was written to it for a minute. It may still grow.
 	ChangeKind_CHANGE_KIND_SILENT ChangeKind = 5
 )
 
@@ -151,12 +151,12 @@ func (x *WatchReplaysRequest) GetHeartbeatInterval() *durationpb.Duration {
 	return nil
 }
 
-// What became of replays.
+// Changes of replays.
 type WatchReplaysResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The changes, in the order in which they were noticed. Empty for a sign of life.
+	// The changes, in the order in which they were noticed. Empty for a heartbeat.
 	Changes []*ReplayChange `protobuf:"bytes,1,rep,name=changes,proto3" json:"changes,omitempty"`
-	// True in the response that completes the picture of what was there at first: what comes later is news.
+	// True in the response that completes the list of the replays that were there at the start; changes follow.
 	InitialDone   bool `protobuf:"varint,2,opt,name=initial_done,json=initialDone,proto3" json:"initial_done,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -206,7 +206,7 @@ func (x *WatchReplaysResponse) GetInitialDone() bool {
 	return false
 }
 
-// What became of one replay.
+// A change of one replay.
 type ReplayChange struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// What happened.

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import TypedDict
 
 from ._session import Retry
 from .events import AnyKind
-from .v1 import filter_pb2, stream_pb2
+from .v1 import filter_pb2, replay_pb2, stream_pb2
 
 
 class StreamOptions(TypedDict, total=False):
@@ -67,14 +67,46 @@ class StreamOptions(TypedDict, total=False):
     """How a stream that broke is taken up again. None: not at all."""
 
 
+class ListOptions(TypedDict, total=False):
+    """Which replays to list and how. All are optional; see proto/replayd/v1/replay.proto for the details."""
+
+    formats: Sequence[replay_pb2.Format.ValueType]
+    """Only replays of these formats."""
+    filter: replay_pb2.ReplayFilter
+    """Only replays that match this filter."""
+    view: replay_pb2.ReplayView.ValueType
+    """Which fields of each replay are set. Default: REPLAY_VIEW_BASIC."""
+    page_size: int
+    """How many replays to fetch at once. Default 1000, and 100 with a view that reads the replays."""
+
+
+def list_request(directory: str, options: ListOptions) -> replay_pb2.ListReplaysRequest:
+    """The request that the options describe."""
+    _check_names(options, ListOptions)
+    view = options.get("view", replay_pb2.REPLAY_VIEW_UNSPECIFIED)
+    basic = view in (replay_pb2.REPLAY_VIEW_UNSPECIFIED, replay_pb2.REPLAY_VIEW_BASIC)
+    return replay_pb2.ListReplaysRequest(
+        directory=directory,
+        formats=options.get("formats"),
+        filter=options.get("filter"),
+        view=view,
+        page_size=options.get("page_size") or (1000 if basic else 100),
+    )
+
+
+def _check_names(options: Mapping[str, object], known: type[StreamOptions] | type[ListOptions]) -> None:
+    """Raises for names that are not known: a misspelt option would be ignored, and everything be streamed."""
+    if unknown := options.keys() - known.__optional_keys__:
+        raise TypeError(f"there is no option {min(unknown)!r}")
+
+
 _COLUMNS_BATCH = 16384
 """Arrays are worth the more the longer they are."""
 
 
 def build(replay: str, options: StreamOptions) -> tuple[stream_pb2.StreamEventsRequest, Retry | None]:
     """The request that the options describe."""
-    if unknown := options.keys() - StreamOptions.__optional_keys__:
-        raise TypeError(f"there is no option {min(unknown)!r}")  # ignored, it would have all events streamed
+    _check_names(options, StreamOptions)
     request = stream_pb2.StreamEventsRequest(
         replay=replay,
         follow=options.get("follow", False),

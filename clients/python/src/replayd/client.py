@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from types import TracebackType
 from typing import Any, Generic, TypeVar, Unpack, overload
 
@@ -12,9 +12,11 @@ import grpc
 from google.protobuf.message import Message
 
 from ._error import ReplaydError, from_grpc
-from ._event import Batch, Format
-from ._request import StreamOptions, build
+from ._event import Format
+from ._request import ListOptions, StreamOptions, build, list_request
 from ._session import Session
+from ._stream import StreamBase, batches_of, events_of, responses_of
+from ._stubs import Stubs
 from ._upload import Source, Upload, check, name_of
 from .events import AnyBatch, AnyEvent
 from .v1 import info_pb2, replay_pb2, stream_pb2, watch_pb2
@@ -23,17 +25,27 @@ T = TypeVar("T")
 E = TypeVar("E")
 B = TypeVar("B")
 
-_SERVICE = "/replayd.v1.ReplayService/"
 
+class Stream(StreamBase, Generic[T]):
+    """An iterator over a stream. Leave it by `close`, by a `with` block, or simply drop it."""
 
-class Stream(Generic[T]):
-    """An iterator over a stream, with what is known of it. Leave it by `close`, by a `with` block, or simply drop it."""
+    def __init__(
+        self,
+        session: Session,
+        responses: Iterator[stream_pb2.StreamEventsResponse],
+        items_of: Callable[[stream_pb2.StreamEventsResponse], Iterable[T]],
+    ) -> None:
+        super().__init__(session)
+        self._items = self._run(responses, items_of)
 
-    def __init__(self, session: Session, items: Callable[[Stream[T]], Iterator[T]]) -> None:
-        self._session = session
-        self._items = items(self)
-        self.cursor = b""
-        """Where to go on behind what was handed over completely: the last batch of which all events were taken."""
+    def _run(
+        self,
+        responses: Iterator[stream_pb2.StreamEventsResponse],
+        items_of: Callable[[stream_pb2.StreamEventsResponse], Iterable[T]],
+    ) -> Generator[T, None, None]:
+        for response in responses:
+            yield from items_of(response)
+            self.cursor = response.cursor or self.cursor
 
     def __iter__(self) -> Iterator[T]:
         return self._items
@@ -41,41 +53,9 @@ class Stream(Generic[T]):
     def __next__(self) -> T:
         return next(self._items)
 
-    @property
-    def start(self) -> stream_pb2.StreamStart | None:
-        """What is streamed, from where; once the first item came."""
-        return self._session.start
-
-    @property
-    def replay(self) -> replay_pb2.Replay | None:
-        """The replay that is streamed at present, with its header."""
-        return self._session.replay
-
-    @property
-    def state(self) -> stream_pb2.FollowState.ValueType:
-        """How a stream that follows stands to the live replay."""
-        return self._session.state
-
-    @property
-    def end(self) -> stream_pb2.StreamEnd | None:
-        """How the stream ended, once it has."""
-        return self._session.end
-
-    @property
-    def missed(self) -> int:
-        """How many events gaps have left out. Always 0 but with SLOW_CONSUMER_DROP."""
-        return self._session.missed
-
-    @property
-    def reconnects(self) -> int:
-        """How often the stream was taken up again."""
-        return self._session.reconnects
-
     def close(self) -> None:
         """Ends the stream."""
-        close = getattr(self._items, "close", None)
-        if close is not None:
-            close()
+        self._items.close()
 
     def __enter__(self) -> Stream[T]:
         return self
@@ -90,16 +70,7 @@ class Client:
     def __init__(self, channel: grpc.Channel, metadata: tuple[tuple[str, str], ...] = ()) -> None:
         self._channel = channel
         self._metadata = metadata
-        self._decode_replay = channel.stream_stream(
-            _SERVICE + "DecodeReplay",
-            request_serializer=stream_pb2.DecodeReplayRequest.SerializeToString,
-            response_deserializer=stream_pb2.StreamEventsResponse.FromString,
-        )
-        self._stream_events = channel.unary_stream(
-            _SERVICE + "StreamEvents",
-            request_serializer=stream_pb2.StreamEventsRequest.SerializeToString,
-            response_deserializer=stream_pb2.StreamEventsResponse.FromString,
-        )
+        self._stubs = Stubs(channel)
 
     def __enter__(self) -> Client:
         return self
@@ -122,7 +93,7 @@ class Client:
 
         With a format a type checker knows that the events are of that format, and other replays are refused."""
         session = Session(*build(replay, options), format)
-        return Stream(session, lambda stream: _events(stream, self._responses(session)))
+        return Stream(session, self._responses(session), events_of)
 
     @overload
     def batches(self, replay: str, *, format: Format[E, B], **options: Unpack[StreamOptions]) -> Stream[B]: ...
@@ -133,18 +104,12 @@ class Client:
     ) -> Stream[Any]:
         """Streams the events of a replay, batch by batch. See events for formats."""
         session = Session(*build(replay, options), format)
-        return Stream(session, lambda stream: _batches(stream, self._responses(session)))
+        return Stream(session, self._responses(session), batches_of)
 
     def responses(self, replay: str, **options: Unpack[StreamOptions]) -> Stream[stream_pb2.StreamEventsResponse]:
-        """Streams everything that the daemon says: start, states, batches, heartbeats, what becomes of the replay, gaps, end."""
-
-        def items(stream: Stream[stream_pb2.StreamEventsResponse]) -> Iterator[stream_pb2.StreamEventsResponse]:
-            for response in self._responses(session):
-                yield response
-                stream.cursor = response.cursor or stream.cursor
-
+        """Streams all responses of the daemon: start, states, batches, heartbeats, follow statuses, gaps, end."""
         session = Session(*build(replay, options))
-        return Stream(session, items)
+        return Stream(session, self._responses(session), responses_of)
 
     @overload
     def decode(self, source: Source, *, format: Format[E, B], **options: Unpack[StreamOptions]) -> Stream[E]: ...
@@ -156,7 +121,7 @@ class Client:
         """Sends a file to the daemon and streams its events, one by one. It is not resumed. What keeps the file from
         being read is raised as it is, such as FileNotFoundError."""
         session = Session(build(name_of(source), options)[0], None, format)
-        return Stream(session, lambda stream: _events(stream, self._decoded(session, source)))
+        return Stream(session, self._decoded(session, source), events_of)
 
     @overload
     def decode_batches(self, source: Source, *, format: Format[E, B], **options: Unpack[StreamOptions]) -> Stream[B]: ...
@@ -167,11 +132,11 @@ class Client:
     ) -> Stream[Any]:
         """Sends a file to the daemon and streams its events, batch by batch. It is not resumed."""
         session = Session(build(name_of(source), options)[0], None, format)
-        return Stream(session, lambda stream: _batches(stream, self._decoded(session, source)))
+        return Stream(session, self._decoded(session, source), batches_of)
 
     def _decoded(self, session: Session, source: Source) -> Iterator[stream_pb2.StreamEventsResponse]:
         with Upload(source, session) as upload:
-            call: Any = self._decode_replay(upload.parts(), metadata=self._metadata)
+            call: Any = self._stubs.decode_replay(upload.parts(), metadata=self._metadata)
             upload.call.set_result(call)
             try:
                 for response in call:
@@ -186,7 +151,7 @@ class Client:
     def _responses(self, session: Session) -> Iterator[stream_pb2.StreamEventsResponse]:
         while session.end is None:
             session.called()
-            call: Any = self._stream_events(session.request, metadata=self._metadata)
+            call: Any = self._stubs.stream_events(session.request, metadata=self._metadata)
             watchdog = _Watchdog(call, session.silence)
             failure: ReplaydError | None = None
             try:
@@ -204,22 +169,13 @@ class Client:
                 time.sleep(session.delay(failure))
 
     def replays(
-        self,
-        directory: str = "",
-        *,
-        formats: list[replay_pb2.Format.ValueType] | None = None,
-        filter: replay_pb2.ReplayFilter | None = None,
-        view: replay_pb2.ReplayView.ValueType = replay_pb2.REPLAY_VIEW_UNSPECIFIED,
-        page_size: int | None = None,
+        self, directory: str = "", **options: Unpack[ListOptions]
     ) -> Iterator[replay_pb2.Replay]:
-        """Lists the replays below a directory, ordered by name; all of them when none is given. They are fetched page by
-        page. What is told of each depends on the view; see ReplayView in replay.proto."""
-        basic = view in (replay_pb2.REPLAY_VIEW_UNSPECIFIED, replay_pb2.REPLAY_VIEW_BASIC)
-        request = replay_pb2.ListReplaysRequest(
-            directory=directory, formats=formats, filter=filter, view=view, page_size=page_size or (1000 if basic else 100)
-        )
+        """Lists the replays below a directory, ordered by name, and fetches page after page. Without a directory it lists
+        all."""
+        request = list_request(directory, options)
         while True:
-            page = self._unary("ListReplays", request, replay_pb2.ListReplaysResponse)
+            page: replay_pb2.ListReplaysResponse = self._call(self._stubs.list_replays, request)
             yield from page.replays
             if not page.next_page_token:
                 return
@@ -227,22 +183,23 @@ class Client:
 
     def replay(self, name: str) -> replay_pb2.Replay:
         """Describes a replay: header, players, map, length."""
-        request = replay_pb2.GetReplayRequest(replay=name)
-        return self._unary("GetReplay", request, replay_pb2.GetReplayResponse).replay
+        response: replay_pb2.GetReplayResponse = self._call(
+            self._stubs.get_replay, replay_pb2.GetReplayRequest(replay=name)
+        )
+        return response.replay
 
     def server_info(self) -> info_pb2.GetServerInfoResponse:
-        """What the daemon is and can do: version, formats and their kinds, limits, roots."""
-        return self._unary("GetServerInfo", info_pb2.GetServerInfoRequest(), info_pb2.GetServerInfoResponse)
+        """Describes the daemon: its version, formats and their kinds, limits, roots."""
+        response: info_pb2.GetServerInfoResponse = self._call(
+            self._stubs.get_server_info, info_pb2.GetServerInfoRequest()
+        )
+        return response
 
     def watch(self, directory: str = "") -> Iterator[watch_pb2.ReplayChange]:
-        """Tells which replays are there, then what becomes of them. Not resumed: start it again, it begins with a new
-        picture."""
-        method = self._channel.unary_stream(
-            _SERVICE + "WatchReplays",
-            request_serializer=watch_pb2.WatchReplaysRequest.SerializeToString,
-            response_deserializer=watch_pb2.WatchReplaysResponse.FromString,
-        )
-        call: Any = method(watch_pb2.WatchReplaysRequest(directory=directory), metadata=self._metadata)
+        """Streams the replays that are there, and then each change. It is not resumed: a new call begins with the replays
+        that are there then."""
+        request = watch_pb2.WatchReplaysRequest(directory=directory)
+        call: Any = self._stubs.watch_replays(request, metadata=self._metadata)
         try:
             for response in call:
                 yield from response.changes
@@ -251,37 +208,11 @@ class Client:
         finally:
             call.cancel()
 
-    def _unary(self, method: str, request: Message, response: type[R]) -> R:
-        call: Any = self._channel.unary_unary(
-            _SERVICE + method,
-            request_serializer=lambda message: message.SerializeToString(),
-            response_deserializer=response.FromString,
-        )
+    def _call(self, method: Any, request: Message) -> Any:
         try:
-            return call(request, metadata=self._metadata)  # type: ignore[no-any-return]
+            return method(request, metadata=self._metadata)
         except grpc.RpcError as error:
             raise from_grpc(error) from None
-
-
-R = TypeVar("R", bound=Message)
-
-
-def _events(
-    stream: Stream[Any], responses: Iterator[stream_pb2.StreamEventsResponse]
-) -> Iterator[Any]:
-    for response in responses:
-        if response.HasField("batch") or response.HasField("state"):
-            yield from Batch(response)
-        stream.cursor = response.cursor or stream.cursor
-
-
-def _batches(
-    stream: Stream[Any], responses: Iterator[stream_pb2.StreamEventsResponse]
-) -> Iterator[Any]:
-    for response in responses:
-        if response.HasField("batch") or response.HasField("state"):
-            yield Batch(response)
-        stream.cursor = response.cursor or stream.cursor
 
 
 class _Watchdog:

@@ -47,7 +47,7 @@ const (
 	Warning_WARNING_MISSING_PHYSICS_DATA Warning = 5
 	// The layer's run lengths do not add up to its size. Tiles that are missing are not sent, nor are those in excess.
 	Warning_WARNING_BAD_SKIP Warning = 6
-	// The text is not what the format asks for: it lacks its final NUL, has one inside, or is not valid UTF-8.
+	// The text is not as the format requires: it lacks its final NUL, has one inside, or is not valid UTF-8.
 	Warning_WARNING_BAD_TEXT Warning = 7
 	// The map has no version item. Such maps exist; the games refuse some of them.
 	Warning_WARNING_NO_VERSION Warning = 8
@@ -63,7 +63,7 @@ const (
 	// can be read was sent, of tiles as whole rows that are filled up with air. Everything else of the map follows, and then
 	// the error.
 	Warning_WARNING_DAMAGED_DATA Warning = 13
-	// The file goes on after the end that its tables give it. What follows there is not sent. DDNet refuses such maps, other
+	// The file has bytes after the end that its tables give. What follows there is not sent. DDNet refuses such maps, other
 	// readers do not.
 	Warning_WARNING_EXCESS_BYTES Warning = 14
 )
@@ -1234,7 +1234,7 @@ type Info struct {
 	Author string `protobuf:"bytes,1,opt,name=author,proto3" json:"author,omitempty"`
 	// The author's version of the map.
 	MapVersion string `protobuf:"bytes,2,opt,name=map_version,json=mapVersion,proto3" json:"map_version,omitempty"`
-	// Whom the author thanks.
+	// The credits.
 	Credits string `protobuf:"bytes,3,opt,name=credits,proto3" json:"credits,omitempty"`
 	// The licence of the map.
 	License string `protobuf:"bytes,4,opt,name=license,proto3" json:"license,omitempty"`
@@ -1553,7 +1553,7 @@ type Envelope struct {
 	Envelope int32 `protobuf:"varint,1,opt,name=envelope,proto3" json:"envelope,omitempty"`
 	// Version of the item: 1, 2, or 3, which means that all envelope points of the file carry bezier tangents.
 	Version int32 `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"`
-	// What it animates, as its number of channels tells.
+	// What it animates, by its number of channels.
 	Kind EnvelopeKind `protobuf:"varint,3,opt,name=kind,proto3,enum=replayd.datafile.v1.EnvelopeKind" json:"kind,omitempty"`
 	// Its first point, an index into all points of the file.
 	FirstPoint int32 `protobuf:"varint,4,opt,name=first_point,json=firstPoint,proto3" json:"first_point,omitempty"`
@@ -1724,7 +1724,7 @@ type EnvelopePoint struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// When, in milliseconds from the start of the animation.
 	TimeMs int32 `protobuf:"varint,1,opt,name=time_ms,json=timeMs,proto3" json:"time_ms,omitempty"`
-	// How it goes on from here.
+	// The curve from this point to the next.
 	Curve Curve `protobuf:"varint,2,opt,name=curve,proto3,enum=replayd.datafile.v1.Curve" json:"curve,omitempty"`
 	// The values, 4 of them in fixed point; an envelope uses as many as it has channels.
 	Values []int32 `protobuf:"zigzag32,3,rep,packed,name=values,proto3" json:"values,omitempty"`

@@ -21,7 +21,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// What can be told of a map without inflating more than its texts.
+// What is known of a map without inflating more than its texts.
 type Summary struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The container's header.

@@ -6,10 +6,10 @@
 
 // The events of a Source 2 demo (.dem): Dota 2, Counter-Strike 2, Deadlock.
 //
-// Units: a tick is the demo's own clock, 1/30 s in Dota 2 and 1/64 s in the others (ServerInfo.tick_interval); it starts
-// at 0 with the first packet. Positions are in world units. An entity is named by its slot (`index`, 0..16383) and by
-// the serial number that tells its tenants apart. A handle is index + serial * 16384, with the serial number cut to its
-// lowest 10 bits in fields and in most messages; 16777215 means none.
+// Units: a tick is the demo's own clock, 1/30 s in Dota 2 and 1/64 s in the others (ServerInfo.tick_interval); it starts at
+// 0 with the first packet. Positions are in world units. An entity is named by its slot (`index`, 0..16383) and by the
+// serial number that distinguishes its successive entities. A handle is index + serial * 16384, with the serial number cut
+// to its lowest 10 bits in fields and in most messages; 16777215 means none.
 //
 // Names that repeat, of entity classes and of fields, are numbers in the events: indices into EventList.strings.
 
@@ -35,7 +35,7 @@ const (
 type GamePhase int32
 
 const (
-	// Not told.
+	// Not known.
 	GamePhase_GAME_PHASE_UNSPECIFIED GamePhase = 0
 	// The server begins.
 	GamePhase_GAME_PHASE_INIT GamePhase = 1
@@ -128,7 +128,7 @@ func (GamePhase) EnumDescriptor() ([]byte, []int) {
 	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{0}
 }
 
-// What an entry of the combat log tells. The numbers are the game's own plus one; types newer than this list travel as
+// The type of an entry of the combat log. The numbers are the game's own plus one; types newer than this list travel as
 // their number.
 type CombatLogType int32
 
@@ -207,7 +207,7 @@ const (
 	CombatLogType_COMBAT_LOG_TYPE_ATTACK_EVADE CombatLogType = 35
 	// A tree was cut.
 	CombatLogType_COMBAT_LOG_TYPE_TREE_CUT CombatLogType = 36
-	// A scan found somebody.
+	// A scan found an enemy.
 	CombatLogType_COMBAT_LOG_TYPE_SUCCESSFUL_SCAN CombatLogType = 37
 	// A killing streak ended.
 	CombatLogType_COMBAT_LOG_TYPE_END_KILLSTREAK CombatLogType = 38
@@ -358,7 +358,7 @@ func (CombatLogType) EnumDescriptor() ([]byte, []int) {
 type ModifierState int32
 
 const (
-	// Not told.
+	// Not known.
 	ModifierState_MODIFIER_STATE_UNSPECIFIED ModifierState = 0
 	// It is active.
 	ModifierState_MODIFIER_STATE_ACTIVE ModifierState = 1
@@ -411,19 +411,19 @@ func (ModifierState) EnumDescriptor() ([]byte, []int) {
 type FaultKind int32
 
 const (
-	// Not told.
+	// Not known.
 	FaultKind_FAULT_KIND_UNSPECIFIED FaultKind = 0
 	// A record of the file could not be decompressed or read. It is skipped. Or bytes were skipped that are no records.
 	FaultKind_FAULT_KIND_RECORD FaultKind = 1
 	// A message could not be read. It is skipped.
 	FaultKind_FAULT_KIND_MESSAGE FaultKind = 2
-	// An update of an entity could not be read to its end, or ended elsewhere than announced: fields whose type is not
-	// known, most likely. The first such field and what follows it is told without values.
+	// An update of an entity could not be read to its end, or ended elsewhere than announced: fields whose type is not known,
+	// most likely. The first such field and those behind it are sent without values.
 	FaultKind_FAULT_KIND_ENTITY FaultKind = 3
 	// The default state of a class could not be read.
 	FaultKind_FAULT_KIND_BASELINE FaultKind = 4
-	// The schema could not be read, or the recording is too old to have one: entities are not decoded. Or another schema
-	// came: the entities of the first one are forgotten, and told again by the next key frame.
+	// The schema could not be read, or the recording is too old to have one: entities are not decoded. Or another schema came:
+	// the entities of the first one are forgotten, and sent again from the next key frame.
 	FaultKind_FAULT_KIND_SCHEMA FaultKind = 5
 	// A string table could not be read on.
 	FaultKind_FAULT_KIND_STRING_TABLE FaultKind = 6
@@ -1008,22 +1008,22 @@ type Event_ChatEvent struct {
 }
 
 type Event_Chat struct {
-	// Somebody said something.
+	// A chat message.
 	Chat *Chat `protobuf:"bytes,17,opt,name=chat,proto3,oneof"`
 }
 
 type Event_Ping struct {
-	// Somebody pinged the map (Dota).
+	// A player pinged the map (Dota).
 	Ping *Ping `protobuf:"bytes,18,opt,name=ping,proto3,oneof"`
 }
 
 type Event_MapLine struct {
-	// Somebody drew on the map (Dota).
+	// A player drew on the map (Dota).
 	MapLine *MapLine `protobuf:"bytes,19,opt,name=map_line,json=mapLine,proto3,oneof"`
 }
 
 type Event_ChatWheel struct {
-	// Somebody used the chat wheel (Dota).
+	// A player used the chat wheel (Dota).
 	ChatWheel *ChatWheel `protobuf:"bytes,20,opt,name=chat_wheel,json=chatWheel,proto3,oneof"`
 }
 
@@ -1088,7 +1088,7 @@ type Event_Command struct {
 }
 
 type Event_Fault struct {
-	// Something could not be decoded. Everything else goes on.
+	// Something could not be decoded. Decoding continues behind it.
 	Fault *Fault `protobuf:"bytes,44,opt,name=fault,proto3,oneof"`
 }
 
@@ -1649,8 +1649,8 @@ func (x *EntityUpdated) GetFields() []*FieldValue {
 	return nil
 }
 
-// An entity that was known came back into view, or was sent once more in full. The state at a place of a demo is told by one
-// for each entity that there is.
+// An entity that was known came back into view, or was sent once more in full. The state at a position of a demo is one for
+// each entity that exists there.
 type EntityEntered struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The slot.
@@ -1663,7 +1663,7 @@ type EntityEntered struct {
 	Full bool `protobuf:"varint,4,opt,name=full,proto3" json:"full,omitempty"`
 	// The fields.
 	Fields []*FieldValue `protobuf:"bytes,5,rep,name=fields,proto3" json:"fields,omitempty"`
-	// True for an entity that is there but out of view: in what tells a state, and nowhere else.
+	// True for an entity that exists but is out of view: only in a state.
 	OutOfView     bool `protobuf:"varint,6,opt,name=out_of_view,json=outOfView,proto3" json:"out_of_view,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1874,13 +1874,13 @@ type Tick struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The server's tick, which runs ahead of the demo's by a constant.
 	ServerTick uint32 `protobuf:"varint,1,opt,name=server_tick,json=serverTick,proto3" json:"server_tick,omitempty"`
-	// Dota: the time on the game's clock in seconds from the horn, negative before it, pauses not counted. It is made of what
-	// the packets before this one told. Absent until it is known when the horn sounds, which is at latest when it does; in
-	// other games; and when the filter asks for no ticks.
+	// Dota: the time on the game's clock in seconds from the horn, negative before it, pauses not counted. It is computed from
+	// the packets before this one. Absent until the time of the horn is known, at the latest when it sounds; in other games;
+	// and when the filter excludes ticks.
 	GameTime *float32 `protobuf:"fixed32,2,opt,name=game_time,json=gameTime,proto3,oneof" json:"game_time,omitempty"`
 	// Dota: whether the game is paused.
 	Paused bool `protobuf:"varint,3,opt,name=paused,proto3" json:"paused,omitempty"`
-	// Dota: what the game is in. Unspecified until it is told, and in other games.
+	// Dota: what the game is in. Unspecified until it is known, and in other games.
 	Phase         GamePhase `protobuf:"varint,4,opt,name=phase,proto3,enum=replayd.dem.v1.GamePhase" json:"phase,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1952,11 +1952,11 @@ type CombatLog struct {
 	Type CombatLogType `protobuf:"varint,1,opt,name=type,proto3,enum=replayd.dem.v1.CombatLogType" json:"type,omitempty"`
 	// Who it happened to.
 	TargetName string `protobuf:"bytes,2,opt,name=target_name,json=targetName,proto3" json:"target_name,omitempty"`
-	// Whom the target belongs to: the hero behind a summoned unit or an illusion.
+	// The owner of the target: the hero behind a summoned unit or an illusion.
 	TargetSourceName string `protobuf:"bytes,3,opt,name=target_source_name,json=targetSourceName,proto3" json:"target_source_name,omitempty"`
 	// Who did it.
 	AttackerName string `protobuf:"bytes,4,opt,name=attacker_name,json=attackerName,proto3" json:"attacker_name,omitempty"`
-	// Whom the attacker belongs to.
+	// The owner of the attacker.
 	DamageSourceName string `protobuf:"bytes,5,opt,name=damage_source_name,json=damageSourceName,proto3" json:"damage_source_name,omitempty"`
 	// The ability, item or modifier by which it was done. Empty for a plain attack.
 	InflictorName string `protobuf:"bytes,6,opt,name=inflictor_name,json=inflictorName,proto3" json:"inflictor_name,omitempty"`
@@ -2044,7 +2044,7 @@ type CombatLog struct {
 	EventLocation uint32 `protobuf:"varint,47,opt,name=event_location,json=eventLocation,proto3" json:"event_location,omitempty"`
 	// Whether attacker and target are the same.
 	TargetIsSelf bool `protobuf:"varint,48,opt,name=target_is_self,json=targetIsSelf,proto3" json:"target_is_self,omitempty"`
-	// 1 physical, 2 magical, 4 pure, 0 not told.
+	// 1 physical, 2 magical, 4 pure, 0 not known.
 	DamageType uint32 `protobuf:"varint,49,opt,name=damage_type,json=damageType,proto3" json:"damage_type,omitempty"`
 	// Whether the modifier makes invisible.
 	InvisibilityModifier bool `protobuf:"varint,50,opt,name=invisibility_modifier,json=invisibilityModifier,proto3" json:"invisibility_modifier,omitempty"`
@@ -3451,7 +3451,7 @@ type Order struct {
 	TargetIndex int32 `protobuf:"varint,4,opt,name=target_index,json=targetIndex,proto3" json:"target_index,omitempty"`
 	// The ability's number. Absent for none.
 	AbilityId *int32 `protobuf:"varint,5,opt,name=ability_id,json=abilityId,proto3,oneof" json:"ability_id,omitempty"`
-	// Where. Absent when not told.
+	// Where. Absent when not known.
 	Position *Vector `protobuf:"bytes,6,opt,name=position,proto3" json:"position,omitempty"`
 	// Whether it was queued behind other orders.
 	Queue bool `protobuf:"varint,7,opt,name=queue,proto3" json:"queue,omitempty"`
@@ -3654,9 +3654,9 @@ type UserCmd struct {
 	Number int32 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
 	// Slot of the player. -1 for the one who recorded.
 	PlayerSlot int32 `protobuf:"varint,2,opt,name=player_slot,json=playerSlot,proto3" json:"player_slot,omitempty"`
-	// The server's tick in which it was executed. 0 when not told.
+	// The server's tick in which it was executed. 0 when not known.
 	ServerTick int32 `protobuf:"varint,3,opt,name=server_tick,json=serverTick,proto3" json:"server_tick,omitempty"`
-	// The client's tick. 0 when not told.
+	// The client's tick. 0 when not known.
 	ClientTick int32 `protobuf:"varint,4,opt,name=client_tick,json=clientTick,proto3" json:"client_tick,omitempty"`
 	// The input.
 	Data          []byte `protobuf:"bytes,5,opt,name=data,proto3" json:"data,omitempty"`
@@ -3824,7 +3824,7 @@ type ChatEvent struct {
 	Value2 uint32 `protobuf:"varint,4,opt,name=value2,proto3" json:"value2,omitempty"`
 	// A third value.
 	Value3 uint32 `protobuf:"varint,5,opt,name=value3,proto3" json:"value3,omitempty"`
-	// The time in seconds. 0 when not told.
+	// The time in seconds. 0 when not known.
 	Time float32 `protobuf:"fixed32,6,opt,name=time,proto3" json:"time,omitempty"`
 	// The time on the game's clock in seconds from the horn, as in Tick.
 	GameTime      *float32 `protobuf:"fixed32,7,opt,name=game_time,json=gameTime,proto3,oneof" json:"game_time,omitempty"`
@@ -3911,20 +3911,20 @@ func (x *ChatEvent) GetGameTime() float32 {
 	return 0
 }
 
-// Somebody said something.
+// A chat message.
 type Chat struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Id of the player. Absent when not told.
+	// Id of the player. Absent when not known.
 	PlayerId *int32 `protobuf:"varint,1,opt,name=player_id,json=playerId,proto3,oneof" json:"player_id,omitempty"`
-	// The channel: the game's number. 0 when not told.
+	// The channel: the game's number. 0 when not known.
 	Channel uint32 `protobuf:"varint,2,opt,name=channel,proto3" json:"channel,omitempty"`
 	// The text.
 	Text string `protobuf:"bytes,3,opt,name=text,proto3" json:"text,omitempty"`
-	// The name of whom said it, in messages that carry it instead of an id.
+	// The name of the speaker, in messages that carry it instead of an id.
 	Sender string `protobuf:"bytes,4,opt,name=sender,proto3" json:"sender,omitempty"`
 	// The channel's name, in messages that carry it instead of a number, such as "DOTA_Chat_All".
 	ChannelName string `protobuf:"bytes,5,opt,name=channel_name,json=channelName,proto3" json:"channel_name,omitempty"`
-	// Slot of the entity of the player who said it. Absent when not told.
+	// Slot of the entity of the player who said it. Absent when not known.
 	EntityIndex *int32 `protobuf:"varint,6,opt,name=entity_index,json=entityIndex,proto3,oneof" json:"entity_index,omitempty"`
 	// Dota: the time on the game's clock in seconds from the horn, as in Tick.
 	GameTime      *float32 `protobuf:"fixed32,7,opt,name=game_time,json=gameTime,proto3,oneof" json:"game_time,omitempty"`
@@ -4011,10 +4011,10 @@ func (x *Chat) GetGameTime() float32 {
 	return 0
 }
 
-// Somebody pinged the map.
+// A player pinged the map.
 type Ping struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Id of the player. Absent when not told.
+	// Id of the player. Absent when not known.
 	PlayerId *int32 `protobuf:"varint,1,opt,name=player_id,json=playerId,proto3,oneof" json:"player_id,omitempty"`
 	// Where, in world units, x.
 	X int32 `protobuf:"varint,2,opt,name=x,proto3" json:"x,omitempty"`
@@ -4102,16 +4102,16 @@ func (x *Ping) GetType() uint32 {
 	return 0
 }
 
-// Somebody drew on the map.
+// A player drew on the map.
 type MapLine struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Id of the player. Absent when not told.
+	// Id of the player. Absent when not known.
 	PlayerId *int32 `protobuf:"varint,1,opt,name=player_id,json=playerId,proto3,oneof" json:"player_id,omitempty"`
 	// Where, in world units, x.
 	X int32 `protobuf:"varint,2,opt,name=x,proto3" json:"x,omitempty"`
 	// Where, in world units, y.
 	Y int32 `protobuf:"varint,3,opt,name=y,proto3" json:"y,omitempty"`
-	// Whether a new line begins here; otherwise it goes on from the point before.
+	// Whether a new line begins here; otherwise it continues from the point before.
 	Initial       bool `protobuf:"varint,4,opt,name=initial,proto3" json:"initial,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4175,14 +4175,14 @@ func (x *MapLine) GetInitial() bool {
 	return false
 }
 
-// Somebody used the chat wheel.
+// A player used the chat wheel.
 type ChatWheel struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Id of the player. Absent when not told.
+	// Id of the player. Absent when not known.
 	PlayerId *int32 `protobuf:"varint,1,opt,name=player_id,json=playerId,proto3,oneof" json:"player_id,omitempty"`
 	// The number of the phrase.
 	MessageId uint32 `protobuf:"varint,2,opt,name=message_id,json=messageId,proto3" json:"message_id,omitempty"`
-	// The player's account. 0 when not told.
+	// The player's account. 0 when not known.
 	AccountId uint32 `protobuf:"varint,3,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
 	// The hero that the phrase is about. 0 for none.
 	HeroId        int32 `protobuf:"varint,4,opt,name=hero_id,json=heroId,proto3" json:"hero_id,omitempty"`
@@ -4257,7 +4257,7 @@ type FileHeader struct {
 	PatchVersion int32 `protobuf:"varint,2,opt,name=patch_version,json=patchVersion,proto3" json:"patch_version,omitempty"`
 	// The server's name.
 	ServerName string `protobuf:"bytes,3,opt,name=server_name,json=serverName,proto3" json:"server_name,omitempty"`
-	// The name of whoever recorded.
+	// The name of the client that recorded.
 	ClientName string `protobuf:"bytes,4,opt,name=client_name,json=clientName,proto3" json:"client_name,omitempty"`
 	// The map's name.
 	MapName string `protobuf:"bytes,5,opt,name=map_name,json=mapName,proto3" json:"map_name,omitempty"`
@@ -4275,11 +4275,11 @@ type FileHeader struct {
 	DemoVersionName string `protobuf:"bytes,11,opt,name=demo_version_name,json=demoVersionName,proto3" json:"demo_version_name,omitempty"`
 	// The id of the demo format's version.
 	DemoVersionGuid string `protobuf:"bytes,12,opt,name=demo_version_guid,json=demoVersionGuid,proto3" json:"demo_version_guid,omitempty"`
-	// The build of the engine. 0 when not told.
+	// The build of the engine. 0 when not known.
 	BuildNum int32 `protobuf:"varint,13,opt,name=build_num,json=buildNum,proto3" json:"build_num,omitempty"`
-	// The game: "dota", "csgo", "citadel". Empty when not told.
+	// The game: "dota", "csgo", "citadel". Empty when not known.
 	Game string `protobuf:"bytes,14,opt,name=game,proto3" json:"game,omitempty"`
-	// The server's tick at the start. 0 when not told.
+	// The server's tick at the start. 0 when not known.
 	ServerStartTick int32 `protobuf:"varint,15,opt,name=server_start_tick,json=serverStartTick,proto3" json:"server_start_tick,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
@@ -4589,7 +4589,7 @@ type Match struct {
 	RadiantTeamTag string `protobuf:"bytes,9,opt,name=radiant_team_tag,json=radiantTeamTag,proto3" json:"radiant_team_tag,omitempty"`
 	// The tag of Dire's team.
 	DireTeamTag string `protobuf:"bytes,10,opt,name=dire_team_tag,json=direTeamTag,proto3" json:"dire_team_tag,omitempty"`
-	// When the match ended, in seconds since 1970. 0 when not told.
+	// When the match ended, in seconds since 1970. 0 when not known.
 	EndTime       uint32 `protobuf:"varint,11,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4813,7 +4813,7 @@ type ServerInfo struct {
 	HostName string `protobuf:"bytes,12,opt,name=host_name,json=hostName,proto3" json:"host_name,omitempty"`
 	// The addon's name.
 	AddonName string `protobuf:"bytes,13,opt,name=addon_name,json=addonName,proto3" json:"addon_name,omitempty"`
-	// The game's build. 0 when the directory does not tell.
+	// The game's build. 0 when the directory does not contain it.
 	GameBuild     int32 `protobuf:"varint,14,opt,name=game_build,json=gameBuild,proto3" json:"game_build,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -5018,7 +5018,7 @@ type SerializerField struct {
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// The field's type, as the game spells it.
 	Type string `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"`
-	// How many bits a quantized number has. 0 when not told.
+	// How many bits a quantized number has. 0 when not known.
 	BitCount int32 `protobuf:"varint,3,opt,name=bit_count,json=bitCount,proto3" json:"bit_count,omitempty"`
 	// The lowest value of a quantized number.
 	Low *float32 `protobuf:"fixed32,4,opt,name=low,proto3,oneof" json:"low,omitempty"`
@@ -5303,7 +5303,7 @@ func (*SyncTick) Descriptor() ([]byte, []int) {
 	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{38}
 }
 
-// A key frame: the whole state at this tick. What it holds has been told already, and is not told again.
+// A key frame: the whole state at this tick. Its contents were sent as events before, and are not sent again.
 type KeyFrame struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Where in the file it lies, in bytes.
@@ -5468,7 +5468,7 @@ func (x *Command) GetSize() uint32 {
 	return 0
 }
 
-// Something could not be decoded. Everything else goes on.
+// Something could not be decoded. Decoding continues behind it.
 type Fault struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// What it is about.

@@ -33,7 +33,7 @@ type Header struct {
 	FileInfo *FileInfo `protobuf:"bytes,2,opt,name=file_info,json=fileInfo,proto3" json:"file_info,omitempty"`
 	// The types of fields that the decoder does not know and that the file has values of, and what was found out of them where
 	// its entities begin. Only in the description that begins a stream of entities; absent when the replay is read from a
-	// source that cannot seek, for then only its end can tell.
+	// source that cannot seek: then only the summary at the end of the stream has them.
 	UnknownTypes  []*UnknownType `protobuf:"bytes,3,rep,name=unknown_types,json=unknownTypes,proto3" json:"unknown_types,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -91,18 +91,18 @@ func (x *Header) GetUnknownTypes() []*UnknownType {
 }
 
 // A type of fields that the decoder does not know. New builds of games bring some; most are enums. A type is tried in all
-// ways of reading against the sizes that the file tells of default states and created entities.
+// ways of reading against the sizes that the file gives for default states and created entities.
 type UnknownType struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The type, as the file spells it.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// A type that is read in the same way, such as "uint64", which stands for enums. Empty when there is none: then the fields
-	// that have it are told without values, and so are those that follow them in an update.
+	// that have it are sent without values, and so are those that follow them in an update.
 	ReadAs string `protobuf:"bytes,2,opt,name=read_as,json=readAs,proto3" json:"read_as,omitempty"`
 	// How many default states and creations prove it. When 0, each update that has a value of the type must prove itself.
 	Proofs int32 `protobuf:"varint,3,opt,name=proofs,proto3" json:"proofs,omitempty"`
-	// Whether values may be signed numbers, which are then told as twice their value, and as 1 for -1: those that were met where
-	// entities begin are too few to tell.
+	// Whether values may be signed numbers, which are then sent as zigzag numbers (twice the value, and 1 for -1): too few
+	// were met where entities begin to decide.
 	MayBeSigned   bool `protobuf:"varint,4,opt,name=may_be_signed,json=mayBeSigned,proto3" json:"may_be_signed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -221,8 +221,7 @@ func (x *ClassFaults) GetFaults() int64 {
 	return 0
 }
 
-// What is to be said of a demo when it was streamed: the health of its decoding. All figures are of what the stream
-// looked at.
+// How well a demo was decoded. All figures count what the stream looked at.
 type Summary struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// How many records of the file were read.
@@ -231,7 +230,7 @@ type Summary struct {
 	Messages int64 `protobuf:"varint,2,opt,name=messages,proto3" json:"messages,omitempty"`
 	// How many creations and updates of entities were decoded.
 	EntityUpdates int64 `protobuf:"varint,3,opt,name=entity_updates,json=entityUpdates,proto3" json:"entity_updates,omitempty"`
-	// How many were skipped, because the filter wanted nothing of their class.
+	// How many were skipped, because the filter matches nothing of their class.
 	EntitySkips int64 `protobuf:"varint,4,opt,name=entity_skips,json=entitySkips,proto3" json:"entity_skips,omitempty"`
 	// How many ended elsewhere than the file announced: 0 unless types of fields are not known, or the file is damaged.
 	EntityMismatches int64 `protobuf:"varint,5,opt,name=entity_mismatches,json=entityMismatches,proto3" json:"entity_mismatches,omitempty"`
@@ -239,14 +238,14 @@ type Summary struct {
 	EntityUnknown int64 `protobuf:"varint,6,opt,name=entity_unknown,json=entityUnknown,proto3" json:"entity_unknown,omitempty"`
 	// How many faults there were, delivered or not.
 	Faults int64 `protobuf:"varint,7,opt,name=faults,proto3" json:"faults,omitempty"`
-	// Those that concern entities, by class. They are counted whatever the filter lets through: where types of fields cannot be
-	// read, the classes that have such fields are decoded in any case. When the filter wants no entities at all, none is.
+	// Those that concern entities, by class. They are counted whatever the filter lets through: where types of fields cannot
+	// be read, the classes that have such fields are decoded in any case. When the filter matches no entities at all, none is.
 	ClassFaults []*ClassFaults `protobuf:"bytes,8,rep,name=class_faults,json=classFaults,proto3" json:"class_faults,omitempty"`
 	// The types of fields that the decoder does not know and that it met values of.
 	UnknownTypes []*UnknownType `protobuf:"bytes,9,rep,name=unknown_types,json=unknownTypes,proto3" json:"unknown_types,omitempty"`
 	// How many fields of entities and of default states were decoded.
 	Fields int64 `protobuf:"varint,10,opt,name=fields,proto3" json:"fields,omitempty"`
-	// How many of those were told without a value, because it could not be read.
+	// How many of those were sent without a value, because it could not be read.
 	FieldsLost    int64 `protobuf:"varint,11,opt,name=fields_lost,json=fieldsLost,proto3" json:"fields_lost,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -10,10 +10,11 @@
 // map are in cells of the map, x to the right and y up, unless a field says otherwise. Numbers of units, abilities and
 // upgrades ("links") are indices into the balance data of one version of the game: within one replay they are stable.
 //
-// A stream begins with what the replay says of itself (start, details, lobby, attributes, game_metadata, player_info,
-// member), goes on with the events of all its event streams in the order of gameloops (of one gameloop: game events, then
-// messages, then the tracker's), and closes with an end. Kinds are the names of the events in Blizzard's protocol tables; every
-// event of every table has a message of its own. Tracker events of games that are newer than the tables arrive as `other`.
+// A stream begins with the description of the replay (start, details, lobby, attributes, game_metadata, player_info,
+// member), continues with the events of all its event streams in the order of gameloops (of one gameloop: game events, then
+// messages, then the tracker's), and closes with an end. Kinds are the names of the events in Blizzard's protocol tables;
+// every event of every table has a message of its own. Tracker events of games that are newer than the tables arrive as
+// `other`.
 
 package sc2replayv1
 
@@ -410,13 +411,13 @@ const (
 	PartState_PART_STATE_UNSPECIFIED PartState = 0
 	// To its end.
 	PartState_PART_STATE_COMPLETE PartState = 1
-	// As far as bytes_read; the rest is lost.
+	// As far as bytes_read; the rest could not be read.
 	PartState_PART_STATE_PARTIAL PartState = 2
 	// The replay does not have it.
 	PartState_PART_STATE_ABSENT PartState = 3
 	// Not at all.
 	PartState_PART_STATE_UNREADABLE PartState = 4
-	// Nobody asked for it.
+	// Not needed for this request.
 	PartState_PART_STATE_SKIPPED PartState = 5
 )
 
@@ -479,7 +480,7 @@ const (
 	Result_RESULT_WIN Result = 2
 	// Lost.
 	Result_RESULT_LOSS Result = 3
-	// Nobody won.
+	// The game was a tie.
 	Result_RESULT_TIE Result = 4
 )
 
@@ -579,7 +580,7 @@ type Event struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The gameloop in which it happened. 0 for what comes before the game. It never decreases from event to event.
 	AtTick int32 `protobuf:"varint,1,opt,name=at_tick,json=atTick,proto3" json:"at_tick,omitempty"`
-	// Whose doing it was, or whose unit it is about. Absent when it was nobody's.
+	// The player who did it, or whose unit it is about. Absent when there is none.
 	Player *PlayerRef `protobuf:"bytes,2,opt,name=player,proto3" json:"player,omitempty"`
 	// What happened. Names of these fields are the event kinds that filters take.
 	//
@@ -2026,7 +2027,7 @@ type Event_Start struct {
 }
 
 type Event_Details struct {
-	// What the replay tells of its game: map, players, results.
+	// The game: map, players, results.
 	Details *Details `protobuf:"bytes,17,opt,name=details,proto3,oneof"`
 }
 
@@ -2136,7 +2137,7 @@ type Event_UserFinishedLoadingSync struct {
 }
 
 type Event_UserOptions struct {
-	// A player's client told its options.
+	// The options of a player's client.
 	UserOptions *UserOptions `protobuf:"bytes,39,opt,name=user_options,json=userOptions,proto3,oneof"`
 }
 
@@ -2366,7 +2367,7 @@ type Event_TriggerSkipped struct {
 }
 
 type Event_TriggerSoundLengthQuery struct {
-	// A client tells the length of a sound.
+	// A client reports the length of a sound.
 	TriggerSoundLengthQuery *TriggerSoundLengthQuery `protobuf:"bytes,85,opt,name=trigger_sound_length_query,json=triggerSoundLengthQuery,proto3,oneof"`
 }
 
@@ -2551,12 +2552,12 @@ type Event_TriggerCutsceneConversationLineMissing struct {
 }
 
 type Event_TriggerAnimLengthQueryByName struct {
-	// A client tells the length of an animation that was asked for by name.
+	// A client reports the length of an animation, requested by name.
 	TriggerAnimLengthQueryByName *TriggerAnimLengthQueryByName `protobuf:"bytes,122,opt,name=trigger_anim_length_query_by_name,json=triggerAnimLengthQueryByName,proto3,oneof"`
 }
 
 type Event_TriggerAnimLengthQueryByProps struct {
-	// A client tells the length of an animation that was asked for by properties.
+	// A client reports the length of an animation, requested by properties.
 	TriggerAnimLengthQueryByProps *TriggerAnimLengthQueryByProps `protobuf:"bytes,123,opt,name=trigger_anim_length_query_by_props,json=triggerAnimLengthQueryByProps,proto3,oneof"`
 }
 
@@ -2586,12 +2587,12 @@ type Event_TriggerProfilerLoggingFinished struct {
 }
 
 type Event_PeerSetSyncLoadingTime struct {
-	// How long loading took, told by another client.
+	// How long loading took, reported by another client.
 	PeerSetSyncLoadingTime *PeerSetSyncLoadingTime `protobuf:"bytes,129,opt,name=peer_set_sync_loading_time,json=peerSetSyncLoadingTime,proto3,oneof"`
 }
 
 type Event_PeerSetSyncPlayingTime struct {
-	// How long playing took, told by another client.
+	// How long playing took, reported by another client.
 	PeerSetSyncPlayingTime *PeerSetSyncPlayingTime `protobuf:"bytes,130,opt,name=peer_set_sync_playing_time,json=peerSetSyncPlayingTime,proto3,oneof"`
 }
 
@@ -2954,7 +2955,7 @@ type Unit struct {
 	Index uint32 `protobuf:"varint,2,opt,name=index,proto3" json:"index,omitempty"`
 	// How often the place was used before.
 	Recycle uint32 `protobuf:"varint,3,opt,name=recycle,proto3" json:"recycle,omitempty"`
-	// The unit's type at this time, such as "SCV", as the tracker tells it. Where the tracker does not tell, as always before
+	// The unit's type at this time, such as "SCV", as the tracker names it. Where the tracker does not, as always before
 	// 2.0.8, the type that the unit had when it was last selected. Empty when that is not known either.
 	TypeName string `protobuf:"bytes,4,opt,name=type_name,json=typeName,proto3" json:"type_name,omitempty"`
 	// What the type is for. UNSPECIFIED for types that are none of these, such as larvae, and for those that are not known.
@@ -4370,7 +4371,7 @@ type UnitBorn struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The unit.
 	Unit *Unit `protobuf:"bytes,1,opt,name=unit,proto3" json:"unit,omitempty"`
-	// Who controls it; 0 is nobody.
+	// Who controls it; 0 is none.
 	ControlPlayerId uint32 `protobuf:"varint,2,opt,name=control_player_id,json=controlPlayerId,proto3" json:"control_player_id,omitempty"`
 	// Who pays for it.
 	UpkeepPlayerId uint32 `protobuf:"varint,3,opt,name=upkeep_player_id,json=upkeepPlayerId,proto3" json:"upkeep_player_id,omitempty"`
@@ -4382,8 +4383,8 @@ type UnitBorn struct {
 	Creator *Unit `protobuf:"bytes,6,opt,name=creator,proto3" json:"creator,omitempty"`
 	// The ability that made it. Since 3.14.
 	CreatorAbilityName *string `protobuf:"bytes,7,opt,name=creator_ability_name,json=creatorAbilityName,proto3,oneof" json:"creator_ability_name,omitempty"`
-	// For what hatched: the gameloop in which the creator became an egg. Absent for all others: when a factory or the like
-	// began to make a unit, a replay does not tell.
+	// For what hatched: the gameloop in which the creator became an egg. Absent for all others: a replay does not contain when
+	// a factory or the like began to make a unit.
 	StartedTick   *int32 `protobuf:"varint,8,opt,name=started_tick,json=startedTick,proto3,oneof" json:"started_tick,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4480,7 +4481,7 @@ type UnitInit struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The unit.
 	Unit *Unit `protobuf:"bytes,1,opt,name=unit,proto3" json:"unit,omitempty"`
-	// Who controls it; 0 is nobody.
+	// Who controls it; 0 is none.
 	ControlPlayerId uint32 `protobuf:"varint,2,opt,name=control_player_id,json=controlPlayerId,proto3" json:"control_player_id,omitempty"`
 	// Who pays for it.
 	UpkeepPlayerId uint32 `protobuf:"varint,3,opt,name=upkeep_player_id,json=upkeepPlayerId,proto3" json:"upkeep_player_id,omitempty"`
@@ -4617,7 +4618,7 @@ type UnitDied struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The unit.
 	Unit *Unit `protobuf:"bytes,1,opt,name=unit,proto3" json:"unit,omitempty"`
-	// Who killed it. Absent when nobody did.
+	// Who killed it. Absent when there is none.
 	KillerPlayerId *uint32 `protobuf:"varint,2,opt,name=killer_player_id,json=killerPlayerId,proto3,oneof" json:"killer_player_id,omitempty"`
 	// Where, in whole cells; before 2.1 a multiple of 4.
 	X uint32 `protobuf:"varint,3,opt,name=x,proto3" json:"x,omitempty"`
@@ -4699,7 +4700,7 @@ type UnitOwnerChange struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The unit.
 	Unit *Unit `protobuf:"bytes,1,opt,name=unit,proto3" json:"unit,omitempty"`
-	// Who controls it now; 0 is nobody.
+	// Who controls it now; 0 is none.
 	ControlPlayerId uint32 `protobuf:"varint,2,opt,name=control_player_id,json=controlPlayerId,proto3" json:"control_player_id,omitempty"`
 	// Who pays for it now.
 	UpkeepPlayerId uint32 `protobuf:"varint,3,opt,name=upkeep_player_id,json=upkeepPlayerId,proto3" json:"upkeep_player_id,omitempty"`
@@ -4765,8 +4766,8 @@ type UnitTypeChange struct {
 	Unit *Unit `protobuf:"bytes,1,opt,name=unit,proto3" json:"unit,omitempty"`
 	// The type that it had. Empty when not known.
 	PreviousTypeName string `protobuf:"bytes,2,opt,name=previous_type_name,json=previousTypeName,proto3" json:"previous_type_name,omitempty"`
-	// For what comes out of a cocoon or an egg: the gameloop in which the unit became that. Absent for all others: when a
-	// morph that shows no type in between began, a replay does not tell.
+	// For what comes out of a cocoon or an egg: the gameloop in which the unit became that. Absent for all others: a replay
+	// does not contain when a morph without a type in between began.
 	StartedTick   *int32 `protobuf:"varint,3,opt,name=started_tick,json=startedTick,proto3,oneof" json:"started_tick,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4890,7 +4891,7 @@ func (x *Upgrade) GetCount() int32 {
 // Where a unit is.
 type UnitPosition struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The unit. Its recycle count and type are those of the place's latest unit that the tracker told of.
+	// The unit. Its recycle count and type are those of the place's latest unit that the tracker reported.
 	Unit *Unit `protobuf:"bytes,1,opt,name=unit,proto3" json:"unit,omitempty"`
 	// Where, in whole cells; before 2.1 a multiple of 4.
 	X int32 `protobuf:"zigzag32,2,opt,name=x,proto3" json:"x,omitempty"`
@@ -5026,8 +5027,8 @@ type PlayerSetup struct {
 	UserId *uint32 `protobuf:"varint,3,opt,name=user_id,json=userId,proto3,oneof" json:"user_id,omitempty"`
 	// Index into the lobby's slots.
 	SlotId *uint32 `protobuf:"varint,4,opt,name=slot_id,json=slotId,proto3,oneof" json:"slot_id,omitempty"`
-	// True where a game that was saved goes on: the tracker tells the players anew and dates that to gameloop 0. at_tick is
-	// the gameloop of the tracker's event before.
+	// True where a saved game continues: the tracker repeats the players and dates that to gameloop 0. at_tick is the gameloop
+	// of the tracker's event before.
 	Resumed       bool `protobuf:"varint,5,opt,name=resumed,proto3" json:"resumed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -5495,18 +5496,18 @@ func (x *PlayerStats) GetVespeneFriendlyFireTechnology() int32 {
 	return 0
 }
 
-// What the tracker told of a player up to where a stream starts. It is sent with Start.with_state for each player of whom it
-// told something, by ascending number, before the units. What players see and select is no part of the state: selections,
-// control groups and cameras are known only to who reads the game events from the beginning.
+// What the tracker has reported of a player up to where a stream starts. With Start.with_state it is sent for each player of
+// whom something was reported, by ascending number, before the units. Selections, control groups and cameras are no part of the
+// state: they follow from the game events alone, which have to be read from the beginning for them.
 type PlayerState struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The player's number, 0 to 31.
 	PlayerId uint32 `protobuf:"varint,1,opt,name=player_id,json=playerId,proto3" json:"player_id,omitempty"`
 	// Who it is: the last player_setup. Absent in replays before 2.1.
 	Setup *PlayerSetup `protobuf:"bytes,2,opt,name=setup,proto3" json:"setup,omitempty"`
-	// The score and economy, as last told. Absent before they first were.
+	// The score and economy, as last reported. Absent before the first report.
 	Stats *PlayerStats `protobuf:"bytes,3,opt,name=stats,proto3" json:"stats,omitempty"`
-	// The gameloop in which stats was told. Absent when stats is.
+	// The gameloop of that report. Absent when stats is.
 	StatsTick *int32 `protobuf:"varint,4,opt,name=stats_tick,json=statsTick,proto3,oneof" json:"stats_tick,omitempty"`
 	// The player's upgrades, each once with the sum of its counts, in the order in which they were first gained.
 	Upgrades []*Upgrade `protobuf:"bytes,5,rep,name=upgrades,proto3" json:"upgrades,omitempty"`
@@ -5589,12 +5590,10 @@ func (x *PlayerState) GetUpgradesLeftOut() uint32 {
 	return 0
 }
 
-// What the tracker told of a unit that is alive where a stream starts. It is sent with Start.with_state for each of them, by
-// ascending index. A unit is alive from its unit_born or unit_init to its unit_died, or until another one comes into being at
-// its index. Replays without tracker events, as all before 2.0.8, tell of none. Units whose index is above 16383 are left
-// out: tags have no room for them, and no game has them.
-//
-// The player whom the event is about is who controls the unit.
+// What the tracker has reported of a unit that is alive where a stream starts. With Start.with_state it is sent for each of
+// them, by ascending index. A unit is alive from its unit_born or unit_init to its unit_died, or until another one comes into
+// being at its index. Replays without tracker events, as all before 2.0.8, have none. Units whose index is above 16383 are left
+// out: tags have no room for them, and no game has them. Event.player is who controls the unit.
 type UnitState struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The unit, with the type that it has now.
@@ -5603,12 +5602,12 @@ type UnitState struct {
 	ControlPlayerId uint32 `protobuf:"varint,2,opt,name=control_player_id,json=controlPlayerId,proto3" json:"control_player_id,omitempty"`
 	// Who pays for it.
 	UpkeepPlayerId uint32 `protobuf:"varint,3,opt,name=upkeep_player_id,json=upkeepPlayerId,proto3" json:"upkeep_player_id,omitempty"`
-	// Where it was when last that was told, in whole cells; before 2.1 a multiple of 4.
+	// Where it was last reported to be, in whole cells; before 2.1 a multiple of 4.
 	X int32 `protobuf:"zigzag32,4,opt,name=x,proto3" json:"x,omitempty"`
-	// Where it was when last that was told, in whole cells; before 2.1 a multiple of 4.
+	// Where it was last reported to be, in whole cells; before 2.1 a multiple of 4.
 	Y int32 `protobuf:"zigzag32,5,opt,name=y,proto3" json:"y,omitempty"`
-	// The gameloop in which the place was told: of its unit_born, its unit_init or the last unit_positions that has it. Units that
-	// deal and take no damage may be far from there by now.
+	// The gameloop of that report: of its unit_born, its unit_init or the last unit_positions that has it. Units that deal and
+	// take no damage may be far from there by now.
 	PlaceTick int32 `protobuf:"varint,6,opt,name=place_tick,json=placeTick,proto3" json:"place_tick,omitempty"`
 	// The gameloop of its unit_born or unit_init.
 	AppearedTick int32 `protobuf:"varint,7,opt,name=appeared_tick,json=appearedTick,proto3" json:"appeared_tick,omitempty"`
@@ -5616,9 +5615,9 @@ type UnitState struct {
 	TypeTick int32 `protobuf:"varint,8,opt,name=type_tick,json=typeTick,proto3" json:"type_tick,omitempty"`
 	// True from its unit_init to its unit_done: it is being built or warped in.
 	UnderConstruction bool `protobuf:"varint,9,opt,name=under_construction,json=underConstruction,proto3" json:"under_construction,omitempty"`
-	// The unit that made it, as its unit_born told. Since 3.14, and only where there is one.
+	// The unit that made it, as in its unit_born. Since 3.14, and only where there is one.
 	Creator *Unit `protobuf:"bytes,10,opt,name=creator,proto3" json:"creator,omitempty"`
-	// The ability that made it, as its unit_born told. Since 3.14.
+	// The ability that made it, as in its unit_born. Since 3.14.
 	CreatorAbilityName *string `protobuf:"bytes,11,opt,name=creator_ability_name,json=creatorAbilityName,proto3,oneof" json:"creator_ability_name,omitempty"`
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
@@ -5734,7 +5733,7 @@ func (x *UnitState) GetCreatorAbilityName() string {
 // Someone wrote something.
 type Chat struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// To whom.
+	// The recipient.
 	Recipient Recipient `protobuf:"varint,1,opt,name=recipient,proto3,enum=replayd.sc2replay.v1.Recipient" json:"recipient,omitempty"`
 	// What.
 	Text          string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
@@ -5789,7 +5788,7 @@ func (x *Chat) GetText() string {
 // Someone pinged a place on the minimap.
 type Ping struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// To whom.
+	// The recipient.
 	Recipient Recipient `protobuf:"varint,1,opt,name=recipient,proto3,enum=replayd.sc2replay.v1.Recipient" json:"recipient,omitempty"`
 	// Where. A multiple of 1/4096 of a cell, exact up to 4096 cells.
 	Point         *Point2 `protobuf:"bytes,2,opt,name=point,proto3" json:"point,omitempty"`
@@ -6066,7 +6065,7 @@ type GameUserJoin struct {
 	ClanTag *string `protobuf:"bytes,4,opt,name=clan_tag,json=clanTag,proto3,oneof" json:"clan_tag,omitempty"`
 	// Handle of the clan's logo, 40 bytes.
 	ClanLogo []byte `protobuf:"bytes,5,opt,name=clan_logo,json=clanLogo,proto3,oneof" json:"clan_logo,omitempty"`
-	// True when the game goes on from a replay. Since 3.0.
+	// True when the game continues from a replay. Since 3.0.
 	Hijack bool `protobuf:"varint,6,opt,name=hijack,proto3" json:"hijack,omitempty"`
 	// The user that this one takes over from.
 	HijackCloneGameUserId *uint32 `protobuf:"varint,7,opt,name=hijack_clone_game_user_id,json=hijackCloneGameUserId,proto3,oneof" json:"hijack_clone_game_user_id,omitempty"`
@@ -6190,7 +6189,7 @@ func (*UserFinishedLoadingSync) Descriptor() ([]byte, []int) {
 	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{42}
 }
 
-// A player's client told its options.
+// The options of a player's client.
 type UserOptions struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The game is downloaded completely.
@@ -7491,7 +7490,7 @@ func (x *TriggerCommandError) GetAbil() *Ability {
 // Resources were sent to another player.
 type ResourceTrade struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// To whom: a player's number.
+	// The recipient: a player's number.
 	RecipientId uint32 `protobuf:"varint,1,opt,name=recipient_id,json=recipientId,proto3" json:"recipient_id,omitempty"`
 	// How much: minerals, vespene, terrazine, custom resource.
 	Resources     []int32 `protobuf:"zigzag32,2,rep,packed,name=resources,proto3" json:"resources,omitempty"`
@@ -7883,7 +7882,7 @@ func (x *DecrementGameTimeRemaining) GetDecrementSeconds() int32 {
 	return 0
 }
 
-// A user of a game that goes on from a replay.
+// A user of a game that continues from a replay.
 type HijackUser struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The user.
@@ -8594,7 +8593,7 @@ type SaveGame struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The file.
 	FileName string `protobuf:"bytes,1,opt,name=file_name,json=fileName,proto3" json:"file_name,omitempty"`
-	// True when nobody asked for it.
+	// True when it was not requested.
 	Automatic bool `protobuf:"varint,2,opt,name=automatic,proto3" json:"automatic,omitempty"`
 	// True when a file of that name is replaced.
 	Overwrite bool `protobuf:"varint,3,opt,name=overwrite,proto3" json:"overwrite,omitempty"`
@@ -8890,9 +8889,9 @@ type AiCommunicate struct {
 	TargetUnit *Unit `protobuf:"bytes,6,opt,name=target_unit,json=targetUnit,proto3" json:"target_unit,omitempty"`
 	// The unit's type, as an index into the balance data.
 	TargetUnitSnapshotUnitLink uint32 `protobuf:"varint,7,opt,name=target_unit_snapshot_unit_link,json=targetUnitSnapshotUnitLink,proto3" json:"target_unit_snapshot_unit_link,omitempty"`
-	// The player who controlled the unit; -1 for nobody. Before 1.4, its owner. Absent when there is none.
+	// The player who controlled the unit; -1 for none. Before 1.4, its owner. Absent when there is none.
 	TargetUnitSnapshotControlPlayerId *int32 `protobuf:"zigzag32,8,opt,name=target_unit_snapshot_control_player_id,json=targetUnitSnapshotControlPlayerId,proto3,oneof" json:"target_unit_snapshot_control_player_id,omitempty"`
-	// The player who paid for the unit; -1 for nobody. Since 1.4. Absent when there is none.
+	// The player who paid for the unit; -1 for none. Since 1.4. Absent when there is none.
 	TargetUnitSnapshotUpkeepPlayerId *int32 `protobuf:"zigzag32,9,opt,name=target_unit_snapshot_upkeep_player_id,json=targetUnitSnapshotUpkeepPlayerId,proto3,oneof" json:"target_unit_snapshot_upkeep_player_id,omitempty"`
 	// The place.
 	TargetPoint *Point `protobuf:"bytes,10,opt,name=target_point,json=targetPoint,proto3" json:"target_point,omitempty"`
@@ -9101,7 +9100,7 @@ func (*TriggerSkipped) Descriptor() ([]byte, []int) {
 	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{89}
 }
 
-// A client tells the length of a sound.
+// A client reports the length of a sound.
 type TriggerSoundLengthQuery struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The sound.
@@ -10722,7 +10721,7 @@ func (x *TriggerCutsceneConversationLineMissing) GetConversationLine() string {
 	return ""
 }
 
-// A client tells the length of an animation that was asked for by name.
+// A client reports the length of an animation, requested by name.
 type TriggerAnimLengthQueryByName struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The question.
@@ -10786,7 +10785,7 @@ func (x *TriggerAnimLengthQueryByName) GetFinishGameLoop() uint32 {
 	return 0
 }
 
-// A client tells the length of an animation that was asked for by properties.
+// A client reports the length of an animation, requested by properties.
 type TriggerAnimLengthQueryByProps struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The question.
@@ -11089,7 +11088,7 @@ func (*TriggerProfilerLoggingFinished) Descriptor() ([]byte, []int) {
 	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{133}
 }
 
-// How long loading took, told by another client.
+// How long loading took, reported by another client.
 type PeerSetSyncLoadingTime struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// As in the replay.
@@ -11135,7 +11134,7 @@ func (x *PeerSetSyncLoadingTime) GetSyncTime() uint32 {
 	return 0
 }
 
-// How long playing took, told by another client.
+// How long playing took, reported by another client.
 type PeerSetSyncPlayingTime struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// As in the replay.
@@ -12121,7 +12120,7 @@ func (x *Color) GetB() uint32 {
 	return 0
 }
 
-// A player as the details tell.
+// A player of the details.
 type DetailsPlayer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The name, with the clan's tag as "&lt;TAG&gt;<sp/>".
@@ -12303,7 +12302,7 @@ func (x *Thumbnail) GetFile() string {
 	return ""
 }
 
-// What the replay tells of its game.
+// The game: map, players, results.
 type Details struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The players, without observers.
@@ -12517,9 +12516,9 @@ type LobbyUser struct {
 	CombinedRaceLevels *uint32 `protobuf:"varint,5,opt,name=combined_race_levels,json=combinedRaceLevels,proto3,oneof" json:"combined_race_levels,omitempty"`
 	// As in the replay.
 	RandomSeed uint32 `protobuf:"varint,6,opt,name=random_seed,json=randomSeed,proto3" json:"random_seed,omitempty"`
-	// The race that the user wants.
+	// The race that the user chose.
 	RacePreference *uint32 `protobuf:"varint,7,opt,name=race_preference,json=racePreference,proto3,oneof" json:"race_preference,omitempty"`
-	// The team that the user wants.
+	// The team that the user chose.
 	TeamPreference *uint32 `protobuf:"varint,8,opt,name=team_preference,json=teamPreference,proto3,oneof" json:"team_preference,omitempty"`
 	// As in the replay.
 	TestMap bool `protobuf:"varint,9,opt,name=test_map,json=testMap,proto3" json:"test_map,omitempty"`
@@ -12733,7 +12732,7 @@ type GameOptions struct {
 	Practice bool `protobuf:"varint,9,opt,name=practice,proto3" json:"practice,omitempty"`
 	// The game is co-operative.
 	Cooperative bool `protobuf:"varint,10,opt,name=cooperative,proto3" json:"cooperative,omitempty"`
-	// Nobody can win.
+	// The game has no winner.
 	NoVictoryOrDefeat bool `protobuf:"varint,11,opt,name=no_victory_or_defeat,json=noVictoryOrDefeat,proto3" json:"no_victory_or_defeat,omitempty"`
 	// Unused by StarCraft II.
 	HeroDuplicatesAllowed bool `protobuf:"varint,12,opt,name=hero_duplicates_allowed,json=heroDuplicatesAllowed,proto3" json:"hero_duplicates_allowed,omitempty"`
@@ -14029,9 +14028,9 @@ type MetadataPlayer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The player's number.
 	PlayerId uint32 `protobuf:"varint,1,opt,name=player_id,json=playerId,proto3" json:"player_id,omitempty"`
-	// The match-making rating. Absent when not told.
+	// The match-making rating. Absent when not known.
 	Mmr *float64 `protobuf:"fixed64,2,opt,name=mmr,proto3,oneof" json:"mmr,omitempty"`
-	// Actions in a minute of the game's clock. Absent when not told.
+	// Actions in a minute of the game's clock. Absent when not known.
 	Apm *float64 `protobuf:"fixed64,3,opt,name=apm,proto3,oneof" json:"apm,omitempty"`
 	// "Win", "Loss", "Tie" or "Undecided".
 	Result string `protobuf:"bytes,4,opt,name=result,proto3" json:"result,omitempty"`
@@ -14242,7 +14241,7 @@ type PlayerInfo struct {
 	Clan string `protobuf:"bytes,2,opt,name=clan,proto3" json:"clan,omitempty"`
 	// The account, such as "1-S2-1-20704188". Empty for computers.
 	ToonHandle string `protobuf:"bytes,3,opt,name=toon_handle,json=toonHandle,proto3" json:"toon_handle,omitempty"`
-	// The race that was played: "Terran", "Zerg", "Protoss", where that can be told; as the details spell it otherwise.
+	// The race that was played: "Terran", "Zerg", "Protoss", where that is known; as the details spell it otherwise.
 	Race string `protobuf:"bytes,4,opt,name=race,proto3" json:"race,omitempty"`
 	// The team, from 0.
 	Team uint32 `protobuf:"varint,5,opt,name=team,proto3" json:"team,omitempty"`
@@ -14260,7 +14259,7 @@ type PlayerInfo struct {
 	HighestLeague *uint32 `protobuf:"varint,11,opt,name=highest_league,json=highestLeague,proto3,oneof" json:"highest_league,omitempty"`
 	// The match-making rating.
 	Mmr *int32 `protobuf:"zigzag32,12,opt,name=mmr,proto3,oneof" json:"mmr,omitempty"`
-	// Actions in a minute, as the client's summary tells.
+	// Actions in a minute, from the client's summary.
 	Apm *float64 `protobuf:"fixed64,13,opt,name=apm,proto3,oneof" json:"apm,omitempty"`
 	// The name of the colour that was chosen in the lobby, such as "Light pink". Empty when none was.
 	ColorName string `protobuf:"bytes,14,opt,name=color_name,json=colorName,proto3" json:"color_name,omitempty"`

@@ -23,12 +23,12 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// What can be told of a replay without decoding its events. What could not be read is absent.
+// What is known of a replay without decoding its events. What could not be read is absent.
 type Header struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The replay's own header.
 	Start *Start `protobuf:"bytes,1,opt,name=start,proto3" json:"start,omitempty"`
-	// Map and players as the replay tells.
+	// Map and players.
 	Details *Details `protobuf:"bytes,2,opt,name=details,proto3" json:"details,omitempty"`
 	// The client's summary.
 	GameMetadata *GameMetadata `protobuf:"bytes,3,opt,name=game_metadata,json=gameMetadata,proto3" json:"game_metadata,omitempty"`

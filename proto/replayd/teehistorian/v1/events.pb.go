@@ -227,11 +227,11 @@ func (Protocol) EnumDescriptor() ([]byte, []int) {
 	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{2}
 }
 
-// Who hears what is said.
+// The recipients of a chat message.
 type SayMode int32
 
 const (
-	// Not known, or nobody.
+	// Not known, or none.
 	SayMode_SAY_MODE_UNSPECIFIED SayMode = 0
 	// Everybody.
 	SayMode_SAY_MODE_ALL SayMode = 1
@@ -1348,12 +1348,12 @@ type Event_AuthLogout struct {
 }
 
 type Event_DdnetverOld struct {
-	// A client told its version by the legacy message.
+	// A client sent its version by the legacy message.
 	DdnetverOld *DdnetverOld `protobuf:"bytes,20,opt,name=ddnetver_old,json=ddnetverOld,proto3,oneof"`
 }
 
 type Event_Ddnetver struct {
-	// A client told its version.
+	// A client sent its version.
 	Ddnetver *Ddnetver `protobuf:"bytes,21,opt,name=ddnetver,proto3,oneof"`
 }
 
@@ -1505,8 +1505,8 @@ func (*Event_TeamFinish) isEvent_Kind() {}
 
 func (*Event_PlayerState) isEvent_Kind() {}
 
-// Who a client is, as far as the file and those of the games before it in the same server process tell. What is not known is
-// empty.
+// Who a client is, as far as it is known from the file and those of the games before it in the same server process. What is
+// not known is empty.
 type Player struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The name: what the server calls the client, or, where it does not say, what the client asked to be called.
@@ -2631,7 +2631,7 @@ func (x *AuthLogout) GetClientId() int32 {
 	return 0
 }
 
-// A client told its version by the legacy message.
+// A client sent its version by the legacy message.
 type DdnetverOld struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The client.
@@ -2686,7 +2686,7 @@ func (x *DdnetverOld) GetVersion() int32 {
 	return 0
 }
 
-// A client told its version. May come before or after player_ready.
+// A client sent its version. May come before or after player_ready.
 type Ddnetver struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The client.
@@ -3562,7 +3562,7 @@ type PlayerState struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The client.
 	ClientId int32 `protobuf:"varint,1,opt,name=client_id,json=clientId,proto3" json:"client_id,omitempty"`
-	// True while the client is connected, as far as the file tells.
+	// True while the client is connected, as far as the file contains it.
 	Joined bool `protobuf:"varint,2,opt,name=joined,proto3" json:"joined,omitempty"`
 	// The protocol that the client speaks.
 	Protocol Protocol `protobuf:"varint,3,opt,name=protocol,proto3,enum=replayd.teehistorian.v1.Protocol" json:"protocol,omitempty"`
@@ -3600,7 +3600,7 @@ type PlayerState struct {
 	Role string `protobuf:"bytes,18,opt,name=role,proto3" json:"role,omitempty"`
 	// True while its team practises.
 	Practice bool `protobuf:"varint,19,opt,name=practice,proto3" json:"practice,omitempty"`
-	// True when the client has entered the game, as far as the file tells.
+	// True when the client has entered the game, as far as the file contains it.
 	Ready         bool `protobuf:"varint,20,opt,name=ready,proto3" json:"ready,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4094,17 +4094,17 @@ type Message_SetTeam struct {
 }
 
 type Message_SetSpectatorMode struct {
-	// The client asked to watch somebody.
+	// The client asked to spectate a player.
 	SetSpectatorMode *SetSpectatorMode `protobuf:"bytes,18,opt,name=set_spectator_mode,json=setSpectatorMode,proto3,oneof"`
 }
 
 type Message_StartInfo struct {
-	// The client told who it is, on entering.
+	// The client sent its name, clan and appearance on entering.
 	StartInfo *PlayerInfo `protobuf:"bytes,19,opt,name=start_info,json=startInfo,proto3,oneof"`
 }
 
 type Message_ChangeInfo struct {
-	// The client told who it is, anew.
+	// The client changed its name, clan or appearance.
 	ChangeInfo *PlayerInfo `protobuf:"bytes,20,opt,name=change_info,json=changeInfo,proto3,oneof"`
 }
 
@@ -4139,7 +4139,7 @@ type Message_ShowOthersLegacy struct {
 }
 
 type Message_ShowDistance struct {
-	// The client told how far it sees.
+	// The client sent its view distance.
 	ShowDistance *ShowDistance `protobuf:"bytes,27,opt,name=show_distance,json=showDistance,proto3,oneof"`
 }
 
@@ -4149,12 +4149,12 @@ type Message_ShowOthers struct {
 }
 
 type Message_CameraInfo struct {
-	// The client told its camera's settings.
+	// The client sent its camera's settings.
 	CameraInfo *CameraInfo `protobuf:"bytes,29,opt,name=camera_info,json=cameraInfo,proto3,oneof"`
 }
 
 type Message_EnableSpectatorCount struct {
-	// The client chose whether to be told the number of spectators.
+	// The client chose whether to receive the number of spectators.
 	EnableSpectatorCount *EnableSpectatorCount `protobuf:"bytes,30,opt,name=enable_spectator_count,json=enableSpectatorCount,proto3,oneof"`
 }
 
@@ -4212,9 +4212,9 @@ func (*Message_Command) isMessage_Content() {}
 // The client said something. Servers have not recorded this since October 2017, but for one sentence of a bot check.
 type Say struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Who hears it.
+	// The recipients.
 	Mode SayMode `protobuf:"varint,1,opt,name=mode,proto3,enum=replayd.teehistorian.v1.SayMode" json:"mode,omitempty"`
-	// The client that hears a whisper. -1 for nobody in particular.
+	// The recipient of a whisper. -1 for none.
 	TargetClientId int32 `protobuf:"zigzag32,2,opt,name=target_client_id,json=targetClientId,proto3" json:"target_client_id,omitempty"`
 	// The text. Empty when redacted.
 	Text          string `protobuf:"bytes,3,opt,name=text,proto3" json:"text,omitempty"`
@@ -4319,7 +4319,7 @@ func (x *SetTeam) GetTeam() int32 {
 	return 0
 }
 
-// The client asked to watch somebody.
+// The client asked to spectate a player.
 type SetSpectatorMode struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// What to watch.
@@ -4798,7 +4798,7 @@ func (x *CallVote) GetForce() bool {
 // The client said that it is DDNet's, in the old way.
 type IsDdnetLegacy struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The DDNet version number. 0 when not told.
+	// The DDNet version number. 0 when not known.
 	Version       int32 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4887,7 +4887,7 @@ func (x *ShowOthersLegacy) GetShow() bool {
 	return false
 }
 
-// The client told how far it sees, in world units.
+// The client sent its view distance, in world units.
 type ShowDistance struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Horizontally.
@@ -4988,7 +4988,7 @@ func (x *ShowOthers) GetShow() int32 {
 	return 0
 }
 
-// The client told its camera's settings.
+// The client sent its camera's settings.
 type CameraInfo struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Zoom, in thousandths.
@@ -5052,10 +5052,10 @@ func (x *CameraInfo) GetFollowFactor() int32 {
 	return 0
 }
 
-// The client chose whether to be told the number of spectators.
+// The client chose whether to receive the number of spectators.
 type EnableSpectatorCount struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// True to be told.
+	// True to receive it.
 	Enable        bool `protobuf:"varint,1,opt,name=enable,proto3" json:"enable,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

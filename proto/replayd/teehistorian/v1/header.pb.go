@@ -43,13 +43,13 @@ type Header struct {
 	StartTimeText string `protobuf:"bytes,7,opt,name=start_time_text,json=startTimeText,proto3" json:"start_time_text,omitempty"`
 	// The server's name at the start. A long name may be cut, inside a character too.
 	ServerName string `protobuf:"bytes,8,opt,name=server_name,json=serverName,proto3" json:"server_name,omitempty"`
-	// The server's UDP port. 0 when not told.
+	// The server's UDP port. 0 when not known.
 	ServerPort int32 `protobuf:"varint,9,opt,name=server_port,json=serverPort,proto3" json:"server_port,omitempty"`
 	// The game type, such as "DDraceNetwork".
 	GameType string `protobuf:"bytes,10,opt,name=game_type,json=gameType,proto3" json:"game_type,omitempty"`
 	// The map's name.
 	MapName string `protobuf:"bytes,11,opt,name=map_name,json=mapName,proto3" json:"map_name,omitempty"`
-	// The map file's size in bytes. 0 when not told.
+	// The map file's size in bytes. 0 when not known.
 	MapSize int64 `protobuf:"varint,12,opt,name=map_size,json=mapSize,proto3" json:"map_size,omitempty"`
 	// SHA-256 of the map file, 64 hexadecimal digits. Empty before DDNet 11.2.
 	MapSha256 string `protobuf:"bytes,13,opt,name=map_sha256,json=mapSha256,proto3" json:"map_sha256,omitempty"`

@@ -44,13 +44,13 @@ Message: _TypeAlias = _Event[_Literal["message"], _pb2.Event, _pb2.Message]
 ChatEvent: _TypeAlias = _Event[_Literal["chat_event"], _pb2.Event, _pb2.ChatEvent]
 """What the game announces in the chat of Dota."""
 Chat: _TypeAlias = _Event[_Literal["chat"], _pb2.Event, _pb2.Chat]
-"""Somebody said something."""
+"""A chat message."""
 Ping: _TypeAlias = _Event[_Literal["ping"], _pb2.Event, _pb2.Ping]
-"""Somebody pinged the map (Dota)."""
+"""A player pinged the map (Dota)."""
 MapLine: _TypeAlias = _Event[_Literal["map_line"], _pb2.Event, _pb2.MapLine]
-"""Somebody drew on the map (Dota)."""
+"""A player drew on the map (Dota)."""
 ChatWheel: _TypeAlias = _Event[_Literal["chat_wheel"], _pb2.Event, _pb2.ChatWheel]
-"""Somebody used the chat wheel (Dota)."""
+"""A player used the chat wheel (Dota)."""
 FileHeader: _TypeAlias = _Event[_Literal["file_header"], _pb2.Event, _pb2.FileHeader]
 """The file's header."""
 FileInfo: _TypeAlias = _Event[_Literal["file_info"], _pb2.Event, _pb2.FileInfo]
@@ -76,7 +76,7 @@ Stop: _TypeAlias = _Event[_Literal["stop"], _pb2.Event, _pb2.Stop]
 Command: _TypeAlias = _Event[_Literal["command"], _pb2.Event, _pb2.Command]
 """A record of the file without an event of its own."""
 Fault: _TypeAlias = _Event[_Literal["fault"], _pb2.Event, _pb2.Fault]
-"""Something could not be decoded. Everything else goes on."""
+"""Something could not be decoded. Decoding continues behind it."""
 ServerCvar: _TypeAlias = _Event[_Literal["server_cvar"], _pb2.Event, _pb2.ServerCvar]
 """A variable of the server's console has a value."""
 Unknown: _TypeAlias = _Event[_Literal[""], _pb2.Event, None]

@@ -42,7 +42,7 @@ CmdUpdateTargetUnit: _TypeAlias = _Event[_Literal["cmd_update_target_unit"], _pb
 Start: _TypeAlias = _Event[_Literal["start"], _pb2.Event, _pb2.Start]
 """Always the first: the replay's header, and how it is decoded."""
 Details: _TypeAlias = _Event[_Literal["details"], _pb2.Event, _pb2.Details]
-"""What the replay tells of its game: map, players, results."""
+"""The game: map, players, results."""
 Lobby: _TypeAlias = _Event[_Literal["lobby"], _pb2.Event, _pb2.Lobby]
 """How the game was set up."""
 Attributes: _TypeAlias = _Event[_Literal["attributes"], _pb2.Event, _pb2.Attributes]
@@ -86,7 +86,7 @@ GameUserJoin: _TypeAlias = _Event[_Literal["game_user_join"], _pb2.Event, _pb2.G
 UserFinishedLoadingSync: _TypeAlias = _Event[_Literal["user_finished_loading_sync"], _pb2.Event, _pb2.UserFinishedLoadingSync]
 """A player has finished loading."""
 UserOptions: _TypeAlias = _Event[_Literal["user_options"], _pb2.Event, _pb2.UserOptions]
-"""A player's client told its options."""
+"""The options of a player's client."""
 CameraSave: _TypeAlias = _Event[_Literal["camera_save"], _pb2.Event, _pb2.CameraSave]
 """A player stored a camera position."""
 TriggerKeyPressed: _TypeAlias = _Event[_Literal["trigger_key_pressed"], _pb2.Event, _pb2.TriggerKeyPressed]
@@ -178,7 +178,7 @@ TriggerReplySelected: _TypeAlias = _Event[_Literal["trigger_reply_selected"], _p
 TriggerSkipped: _TypeAlias = _Event[_Literal["trigger_skipped"], _pb2.Event, _pb2.TriggerSkipped]
 """A player skipped what was shown."""
 TriggerSoundLengthQuery: _TypeAlias = _Event[_Literal["trigger_sound_length_query"], _pb2.Event, _pb2.TriggerSoundLengthQuery]
-"""A client tells the length of a sound."""
+"""A client reports the length of a sound."""
 TriggerSoundOffset: _TypeAlias = _Event[_Literal["trigger_sound_offset"], _pb2.Event, _pb2.TriggerSoundOffset]
 """A sound is played."""
 TriggerTransmissionOffset: _TypeAlias = _Event[_Literal["trigger_transmission_offset"], _pb2.Event, _pb2.TriggerTransmissionOffset]
@@ -252,9 +252,9 @@ TriggerCutsceneConversationLine: _TypeAlias = _Event[_Literal["trigger_cutscene_
 TriggerCutsceneConversationLineMissing: _TypeAlias = _Event[_Literal["trigger_cutscene_conversation_line_missing"], _pb2.Event, _pb2.TriggerCutsceneConversationLineMissing]
 """A line of a conversation in a cutscene is missing."""
 TriggerAnimLengthQueryByName: _TypeAlias = _Event[_Literal["trigger_anim_length_query_by_name"], _pb2.Event, _pb2.TriggerAnimLengthQueryByName]
-"""A client tells the length of an animation that was asked for by name."""
+"""A client reports the length of an animation, requested by name."""
 TriggerAnimLengthQueryByProps: _TypeAlias = _Event[_Literal["trigger_anim_length_query_by_props"], _pb2.Event, _pb2.TriggerAnimLengthQueryByProps]
-"""A client tells the length of an animation that was asked for by properties."""
+"""A client reports the length of an animation, requested by properties."""
 TriggerAnimOffset: _TypeAlias = _Event[_Literal["trigger_anim_offset"], _pb2.Event, _pb2.TriggerAnimOffset]
 """An animation that was waited for has reached its place."""
 CatalogModify: _TypeAlias = _Event[_Literal["catalog_modify"], _pb2.Event, _pb2.CatalogModify]
@@ -266,9 +266,9 @@ HeroTalentTreeSelectionPanelToggled: _TypeAlias = _Event[_Literal["hero_talent_t
 TriggerProfilerLoggingFinished: _TypeAlias = _Event[_Literal["trigger_profiler_logging_finished"], _pb2.Event, _pb2.TriggerProfilerLoggingFinished]
 """A profile was written."""
 PeerSetSyncLoadingTime: _TypeAlias = _Event[_Literal["peer_set_sync_loading_time"], _pb2.Event, _pb2.PeerSetSyncLoadingTime]
-"""How long loading took, told by another client."""
+"""How long loading took, reported by another client."""
 PeerSetSyncPlayingTime: _TypeAlias = _Event[_Literal["peer_set_sync_playing_time"], _pb2.Event, _pb2.PeerSetSyncPlayingTime]
-"""How long playing took, told by another client."""
+"""How long playing took, reported by another client."""
 PlayerState: _TypeAlias = _Event[_Literal["player_state"], _pb2.Event, _pb2.PlayerState]
 """What is known of a player where a stream starts, with Start.with_state. Not recorded in the file."""
 UnitState: _TypeAlias = _Event[_Literal["unit_state"], _pb2.Event, _pb2.UnitState]

@@ -47,9 +47,9 @@ AuthLogin: _TypeAlias = _Event[_Literal["auth_login"], _pb2.Event, _pb2.AuthLogi
 AuthLogout: _TypeAlias = _Event[_Literal["auth_logout"], _pb2.Event, _pb2.AuthLogout]
 """A client logged out of the remote console."""
 DdnetverOld: _TypeAlias = _Event[_Literal["ddnetver_old"], _pb2.Event, _pb2.DdnetverOld]
-"""A client told its version by the legacy message."""
+"""A client sent its version by the legacy message."""
 Ddnetver: _TypeAlias = _Event[_Literal["ddnetver"], _pb2.Event, _pb2.Ddnetver]
-"""A client told its version."""
+"""A client sent its version."""
 Joinver6: _TypeAlias = _Event[_Literal["joinver6"], _pb2.Event, _pb2.Joinver6]
 """The client that joins next speaks protocol 0.6."""
 Joinver7: _TypeAlias = _Event[_Literal["joinver7"], _pb2.Event, _pb2.Joinver7]

@@ -38,14 +38,14 @@ class _ErrorReasonEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._En
     ERROR_REASON_CORRUPT: _ErrorReason.ValueType  # 6
     """DATA_LOSS: the replay is damaged at the offset in the metadata. Everything before it was sent."""
     ERROR_REASON_TRUNCATED: _ErrorReason.ValueType  # 7
-    """DATA_LOSS: the file simply stops, and the request was strict; or, strict or not, the file was cut so that it cannot be
-    read as it is: before its header is all there, or as a map, a StarCraft II replay or a compressed file. Everything
-    that could be read was sent.
+    """DATA_LOSS: the file stops without an end, and the request was strict; or, strict or not, the file was cut so that it
+    cannot be read as it is: before its header is all there, or as a map, a StarCraft II replay or a compressed file.
+    Everything that could be read was sent.
     """
     ERROR_REASON_LIMIT_EXCEEDED: _ErrorReason.ValueType  # 8
-    """RESOURCE_EXHAUSTED: the replay asks for more memory or work than the limits allow."""
+    """RESOURCE_EXHAUSTED: the replay needs more memory or work than the limits allow."""
     ERROR_REASON_CURSOR_MISMATCH: _ErrorReason.ValueType  # 9
-    """FAILED_PRECONDITION: the cursor is of another replay, or what lies before its place in this one was changed since."""
+    """FAILED_PRECONDITION: the cursor is of another replay, or this replay was changed before the position of the cursor."""
     ERROR_REASON_CURSOR_BEYOND_END: _ErrorReason.ValueType  # 10
     """OUT_OF_RANGE: the cursor is beyond what the replay has."""
     ERROR_REASON_TOO_MANY_STREAMS: _ErrorReason.ValueType  # 11
@@ -81,14 +81,14 @@ ERROR_REASON_UNSUPPORTED_VERSION: ErrorReason.ValueType  # 5
 ERROR_REASON_CORRUPT: ErrorReason.ValueType  # 6
 """DATA_LOSS: the replay is damaged at the offset in the metadata. Everything before it was sent."""
 ERROR_REASON_TRUNCATED: ErrorReason.ValueType  # 7
-"""DATA_LOSS: the file simply stops, and the request was strict; or, strict or not, the file was cut so that it cannot be
-read as it is: before its header is all there, or as a map, a StarCraft II replay or a compressed file. Everything
-that could be read was sent.
+"""DATA_LOSS: the file stops without an end, and the request was strict; or, strict or not, the file was cut so that it
+cannot be read as it is: before its header is all there, or as a map, a StarCraft II replay or a compressed file.
+Everything that could be read was sent.
 """
 ERROR_REASON_LIMIT_EXCEEDED: ErrorReason.ValueType  # 8
-"""RESOURCE_EXHAUSTED: the replay asks for more memory or work than the limits allow."""
+"""RESOURCE_EXHAUSTED: the replay needs more memory or work than the limits allow."""
 ERROR_REASON_CURSOR_MISMATCH: ErrorReason.ValueType  # 9
-"""FAILED_PRECONDITION: the cursor is of another replay, or what lies before its place in this one was changed since."""
+"""FAILED_PRECONDITION: the cursor is of another replay, or this replay was changed before the position of the cursor."""
 ERROR_REASON_CURSOR_BEYOND_END: ErrorReason.ValueType  # 10
 """OUT_OF_RANGE: the cursor is beyond what the replay has."""
 ERROR_REASON_TOO_MANY_STREAMS: ErrorReason.ValueType  # 11
@@ -107,7 +107,7 @@ Global___ErrorReason: typing_extensions.TypeAlias = ErrorReason
 
 @typing.final
 class ResumeInfo(google.protobuf.message.Message):
-    """Where to go on after a stream that failed: a detail of the status."""
+    """Where to resume after a stream that failed: a detail of the status."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 

@@ -21,7 +21,7 @@ DESCRIPTOR: google.protobuf.descriptor.FileDescriptor
 
 @typing.final
 class GetServerInfoRequest(google.protobuf.message.Message):
-    """Nothing to ask."""
+    """Empty."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -33,7 +33,7 @@ Global___GetServerInfoRequest: typing_extensions.TypeAlias = GetServerInfoReques
 
 @typing.final
 class GetServerInfoResponse(google.protobuf.message.Message):
-    """What this server is and can do."""
+    """The server's version, formats, limits and roots."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 

@@ -105,13 +105,13 @@ class _ReplayStateEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._En
     """It was written to in the last minute, and has no end yet."""
     REPLAY_STATE_SILENT: _ReplayState.ValueType  # 2
     """Nothing was written to it for a minute, but it has no end, and no other replay comes after it. An empty server writes
-    nothing for days; a server that crashed will never do again.
+    nothing for days; a server that crashed never writes again.
     """
     REPLAY_STATE_FINISHED: _ReplayState.ValueType  # 3
-    """It has the end that its format asks for, or is of a format that is written as a whole."""
+    """It has the end that its format requires, or is of a format that is written as a whole."""
     REPLAY_STATE_ABANDONED: _ReplayState.ValueType  # 4
-    """It stops without an end and will not go on: it is compressed, or damaged, or the server process that wrote it has begun
-    another.
+    """It stops without an end and will not grow any more: it is compressed, or damaged, or the server process that wrote it
+    has begun another.
     """
 
 class ReplayState(_ReplayState, metaclass=_ReplayStateEnumTypeWrapper):
@@ -123,13 +123,13 @@ REPLAY_STATE_GROWING: ReplayState.ValueType  # 1
 """It was written to in the last minute, and has no end yet."""
 REPLAY_STATE_SILENT: ReplayState.ValueType  # 2
 """Nothing was written to it for a minute, but it has no end, and no other replay comes after it. An empty server writes
-nothing for days; a server that crashed will never do again.
+nothing for days; a server that crashed never writes again.
 """
 REPLAY_STATE_FINISHED: ReplayState.ValueType  # 3
-"""It has the end that its format asks for, or is of a format that is written as a whole."""
+"""It has the end that its format requires, or is of a format that is written as a whole."""
 REPLAY_STATE_ABANDONED: ReplayState.ValueType  # 4
-"""It stops without an end and will not go on: it is compressed, or damaged, or the server process that wrote it has begun
-another.
+"""It stops without an end and will not grow any more: it is compressed, or damaged, or the server process that wrote it
+has begun another.
 """
 Global___ReplayState: typing_extensions.TypeAlias = ReplayState
 
@@ -198,7 +198,7 @@ class _PlayerResultEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._E
     PLAYER_RESULT_LOSS: _PlayerResult.ValueType  # 2
     """The player lost."""
     PLAYER_RESULT_TIE: _PlayerResult.ValueType  # 3
-    """Nobody won."""
+    """The game was a tie."""
 
 class PlayerResult(_PlayerResult, metaclass=_PlayerResultEnumTypeWrapper):
     """How a game ended for a player."""
@@ -210,7 +210,7 @@ PLAYER_RESULT_WIN: PlayerResult.ValueType  # 1
 PLAYER_RESULT_LOSS: PlayerResult.ValueType  # 2
 """The player lost."""
 PLAYER_RESULT_TIE: PlayerResult.ValueType  # 3
-"""Nobody won."""
+"""The game was a tie."""
 Global___PlayerResult: typing_extensions.TypeAlias = PlayerResult
 
 class _ReplayView:
@@ -220,30 +220,30 @@ class _ReplayView:
 class _ReplayViewEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_ReplayView.ValueType], builtins.type):
     DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
     REPLAY_VIEW_UNSPECIFIED: _ReplayView.ValueType  # 0
-    """What each request says of it."""
+    """The default of the request; see its field view."""
     REPLAY_VIEW_BASIC: _ReplayView.ValueType  # 1
     """What the index knows, identity included, but without the format's header: the file is not read."""
     REPLAY_VIEW_FULL: _ReplayView.ValueType  # 2
-    """With the header, and the players where that tells them."""
+    """With the header, and the players where the header names them."""
     REPLAY_VIEW_PLAYERS: _ReplayView.ValueType  # 3
     """Without the header, but with the players: of a game that is being played, who is there now."""
 
 class ReplayView(_ReplayView, metaclass=_ReplayViewEnumTypeWrapper):
-    """How much is told of a replay."""
+    """How much of a replay is described."""
 
 REPLAY_VIEW_UNSPECIFIED: ReplayView.ValueType  # 0
-"""What each request says of it."""
+"""The default of the request; see its field view."""
 REPLAY_VIEW_BASIC: ReplayView.ValueType  # 1
 """What the index knows, identity included, but without the format's header: the file is not read."""
 REPLAY_VIEW_FULL: ReplayView.ValueType  # 2
-"""With the header, and the players where that tells them."""
+"""With the header, and the players where the header names them."""
 REPLAY_VIEW_PLAYERS: ReplayView.ValueType  # 3
 """Without the header, but with the players: of a game that is being played, who is there now."""
 Global___ReplayView: typing_extensions.TypeAlias = ReplayView
 
 @typing.final
 class Replay(google.protobuf.message.Message):
-    """A replay. What could not be told, or not without decoding the whole file, is absent."""
+    """A replay. Fields that are not known, or not without decoding the whole file, are absent."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -289,9 +289,9 @@ class Replay(google.protobuf.message.Message):
     ticks_per_second: builtins.float
     """How many ticks make a second of the game's time. Absent where the format has no clock."""
     last_tick: builtins.int
-    """The last tick, where the format tells it without decoding everything, or it was decoded before."""
+    """The last tick, where the format gives it without decoding everything, or the replay was decoded before."""
     players_tick: builtins.int
-    """The tick up to which a teehistorian file was decoded to tell its players: of a live game a few seconds ago at most, as a
+    """The tick up to which a teehistorian file was decoded to find its players: of a live game a few seconds ago at most, as a
     rule. Absent where players does not come from decoding, or nothing was decoded yet.
     """
     @property
@@ -316,8 +316,8 @@ class Replay(google.protobuf.message.Message):
 
     @property
     def players(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Player]:
-        """Who played, where the format tells it without decoding everything. Of a teehistorian file, with REPLAY_VIEW_PLAYERS, who is
-        connected at players_tick.
+        """Who played, where the format gives it without decoding everything. Of a teehistorian file, with REPLAY_VIEW_PLAYERS, who
+        is connected at players_tick.
         """
 
     @property
@@ -386,7 +386,7 @@ Global___Replay: typing_extensions.TypeAlias = Replay
 
 @typing.final
 class Coordinates(google.protobuf.message.Message):
-    """The system of coordinates in which a replay's events tell places. Fields that are not in it say so."""
+    """The system of coordinates of the positions in a replay's events. Fields that use another one say so."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -485,8 +485,8 @@ class ListReplaysRequest(google.protobuf.message.Message):
     directory: builtins.str
     """Only replays below this directory: "ROOT" or "ROOT/path". Empty means all roots."""
     view: Global___ReplayView.ValueType
-    """How much to tell of each. Unspecified means REPLAY_VIEW_BASIC; no other one is possible with more than 100 replays a
-    page.
+    """How much of each is described. Unspecified means REPLAY_VIEW_BASIC; no other one is possible with more than 100 replays
+    a page.
     """
     @property
     def formats(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[Global___Format.ValueType]:
@@ -532,7 +532,7 @@ class ReplayFilter(google.protobuf.message.Message):
     server: builtins.str
     """What the server calls itself, a colon, and its port, such as "My server:8303" or "*:8303"."""
     player_name: builtins.str
-    """The name of somebody who played. Games whose header does not tell that are decoded in the background: see
+    """The name of a player. Games whose header does not name the players are decoded in the background: see
     ListReplaysResponse.coverage.
     """
     @property
@@ -633,7 +633,7 @@ class GetReplayRequest(google.protobuf.message.Message):
     replay: builtins.str
     """The replay's name."""
     view: Global___ReplayView.ValueType
-    """How much to tell. Unspecified means REPLAY_VIEW_FULL."""
+    """How much of it is described. Unspecified means REPLAY_VIEW_FULL."""
     def __init__(
         self,
         *,
@@ -730,7 +730,7 @@ class CreateReplayResponse(google.protobuf.message.Message):
     REPLAY_FIELD_NUMBER: builtins.int
     @property
     def replay(self) -> Global___Replay:
-        """The replay, with its header. Its name cannot be guessed, and only who made it sees it."""
+        """The replay, with its header. Its name cannot be guessed, and only its creator sees it."""
 
     def __init__(
         self,
@@ -765,7 +765,7 @@ Global___DeleteReplayRequest: typing_extensions.TypeAlias = DeleteReplayRequest
 
 @typing.final
 class DeleteReplayResponse(google.protobuf.message.Message):
-    """Nothing to tell."""
+    """Empty."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 

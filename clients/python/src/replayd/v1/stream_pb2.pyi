@@ -41,8 +41,8 @@ class _SuccessorRuleEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._
     again.
     """
     SUCCESSOR_RULE_NEXT_IN_DIRECTORY: _SuccessorRule.ValueType  # 2
-    """It also may be the one that began next in the same directory, whatever it says, also when the replay before it has no end:
-    whoever asks vouches that only one server writes there. For servers that are renamed, or that crash.
+    """It also may be the one that began next in the same directory, whatever it says, also when the replay before it has no
+    end: the client asserts that only one server writes there. For servers that are renamed, or that crash.
     """
 
 class SuccessorRule(_SuccessorRule, metaclass=_SuccessorRuleEnumTypeWrapper):
@@ -56,8 +56,8 @@ the replay before it is finished, and it is the only one with which the server o
 again.
 """
 SUCCESSOR_RULE_NEXT_IN_DIRECTORY: SuccessorRule.ValueType  # 2
-"""It also may be the one that began next in the same directory, whatever it says, also when the replay before it has no end:
-whoever asks vouches that only one server writes there. For servers that are renamed, or that crash.
+"""It also may be the one that began next in the same directory, whatever it says, also when the replay before it has no
+end: the client asserts that only one server writes there. For servers that are renamed, or that crash.
 """
 Global___SuccessorRule: typing_extensions.TypeAlias = SuccessorRule
 
@@ -78,7 +78,7 @@ class _EncodingEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumT
     """
 
 class Encoding(_Encoding, metaclass=_EncodingEnumTypeWrapper):
-    """How events travel."""
+    """How events are encoded."""
 
 ENCODING_UNSPECIFIED: Encoding.ValueType  # 0
 """The same as ENCODING_ROWS."""
@@ -100,9 +100,9 @@ class _SlowConsumerEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._E
     SLOW_CONSUMER_UNSPECIFIED: _SlowConsumer.ValueType  # 0
     """The same as SLOW_CONSUMER_CATCH_UP."""
     SLOW_CONSUMER_CATCH_UP: _SlowConsumer.ValueType  # 1
-    """It gets everything all the same: the server reads the file for it alone until it has caught up."""
+    """It gets every event: the server reads the file for it alone until it has caught up."""
     SLOW_CONSUMER_DROP: _SlowConsumer.ValueType  # 2
-    """It gets a gap in place of the events that it missed, and goes on live."""
+    """It gets a gap in place of the events that it missed, and then continues live."""
     SLOW_CONSUMER_DISCONNECT: _SlowConsumer.ValueType  # 3
     """Its stream ends with RESOURCE_EXHAUSTED and a cursor."""
 
@@ -112,9 +112,9 @@ class SlowConsumer(_SlowConsumer, metaclass=_SlowConsumerEnumTypeWrapper):
 SLOW_CONSUMER_UNSPECIFIED: SlowConsumer.ValueType  # 0
 """The same as SLOW_CONSUMER_CATCH_UP."""
 SLOW_CONSUMER_CATCH_UP: SlowConsumer.ValueType  # 1
-"""It gets everything all the same: the server reads the file for it alone until it has caught up."""
+"""It gets every event: the server reads the file for it alone until it has caught up."""
 SLOW_CONSUMER_DROP: SlowConsumer.ValueType  # 2
-"""It gets a gap in place of the events that it missed, and goes on live."""
+"""It gets a gap in place of the events that it missed, and then continues live."""
 SLOW_CONSUMER_DISCONNECT: SlowConsumer.ValueType  # 3
 """Its stream ends with RESOURCE_EXHAUSTED and a cursor."""
 Global___SlowConsumer: typing_extensions.TypeAlias = SlowConsumer
@@ -132,16 +132,16 @@ class _FollowStateEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._En
     FOLLOW_STATE_FELL_BEHIND: _FollowState.ValueType  # 2
     """The client reads too slowly to be served from memory; the file is read for it."""
     FOLLOW_STATE_SUCCESSOR: _FollowState.ValueType  # 3
-    """The replay is over and the stream goes on with the next one, whose events follow. Ticks start anew."""
+    """The replay is over and the stream continues with the next one, whose events follow. Ticks start anew."""
     FOLLOW_STATE_WAITING: _FollowState.ValueType  # 4
-    """Everything that is there has been sent, and what is waited for is not what the client may think: see waiting. Sent again
-    when that changes.
+    """All events of the file were sent, and the stream waits for a reason that cannot be seen from them: see waiting. Sent
+    again when that changes.
     """
     FOLLOW_STATE_MOVED: _FollowState.ValueType  # 5
     """The file that is followed lies under another name now. Nothing else changes."""
 
 class FollowState(_FollowState, metaclass=_FollowStateEnumTypeWrapper):
-    """How a stream that follows stands to the live replay."""
+    """How far a stream that follows is with the live replay."""
 
 FOLLOW_STATE_UNSPECIFIED: FollowState.ValueType  # 0
 """Never sent."""
@@ -150,10 +150,10 @@ FOLLOW_STATE_CAUGHT_UP: FollowState.ValueType  # 1
 FOLLOW_STATE_FELL_BEHIND: FollowState.ValueType  # 2
 """The client reads too slowly to be served from memory; the file is read for it."""
 FOLLOW_STATE_SUCCESSOR: FollowState.ValueType  # 3
-"""The replay is over and the stream goes on with the next one, whose events follow. Ticks start anew."""
+"""The replay is over and the stream continues with the next one, whose events follow. Ticks start anew."""
 FOLLOW_STATE_WAITING: FollowState.ValueType  # 4
-"""Everything that is there has been sent, and what is waited for is not what the client may think: see waiting. Sent again
-when that changes.
+"""All events of the file were sent, and the stream waits for a reason that cannot be seen from them: see waiting. Sent
+again when that changes.
 """
 FOLLOW_STATE_MOVED: FollowState.ValueType  # 5
 """The file that is followed lies under another name now. Nothing else changes."""
@@ -168,7 +168,7 @@ class _WaitingForEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._Enu
     WAITING_FOR_UNSPECIFIED: _WaitingFor.ValueType  # 0
     """Never sent."""
     WAITING_FOR_MORE: _WaitingFor.ValueType  # 1
-    """More bytes of the replay: it has no end, and may go on, although another one looks like its successor."""
+    """More bytes of the replay: it has no end, and may still grow, although another one looks like its successor."""
     WAITING_FOR_SUCCESSOR: _WaitingFor.ValueType  # 2
     """A successor: the replay is over."""
 
@@ -178,7 +178,7 @@ class WaitingFor(_WaitingFor, metaclass=_WaitingForEnumTypeWrapper):
 WAITING_FOR_UNSPECIFIED: WaitingFor.ValueType  # 0
 """Never sent."""
 WAITING_FOR_MORE: WaitingFor.ValueType  # 1
-"""More bytes of the replay: it has no end, and may go on, although another one looks like its successor."""
+"""More bytes of the replay: it has no end, and may still grow, although another one looks like its successor."""
 WAITING_FOR_SUCCESSOR: WaitingFor.ValueType  # 2
 """A successor: the replay is over."""
 Global___WaitingFor: typing_extensions.TypeAlias = WaitingFor
@@ -194,11 +194,9 @@ class _EndReasonEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._Enum
     END_REASON_FINISHED: _EndReason.ValueType  # 1
     """The replay is complete: its format's own end was read."""
     END_REASON_TRUNCATED: _EndReason.ValueType  # 2
-    """The file, a teehistorian file or a demo, stops without the end that its format asks for."""
+    """The file, a teehistorian file or a demo, stops without the end that its format requires."""
     END_REASON_RANGE_DONE: _EndReason.ValueType  # 3
-    """No event after here can match the request: the ticks that its filters ask for are over, or they let nothing at all
-    through.
-    """
+    """No event after here can match the request: the ticks of its filters have passed, or its filters match no event."""
     END_REASON_SERVER_DRAINING: _EndReason.ValueType  # 4
     """The server is shutting down. Resume by cursor."""
     END_REASON_SHRUNK: _EndReason.ValueType  # 5
@@ -216,11 +214,9 @@ END_REASON_UNSPECIFIED: EndReason.ValueType  # 0
 END_REASON_FINISHED: EndReason.ValueType  # 1
 """The replay is complete: its format's own end was read."""
 END_REASON_TRUNCATED: EndReason.ValueType  # 2
-"""The file, a teehistorian file or a demo, stops without the end that its format asks for."""
+"""The file, a teehistorian file or a demo, stops without the end that its format requires."""
 END_REASON_RANGE_DONE: EndReason.ValueType  # 3
-"""No event after here can match the request: the ticks that its filters ask for are over, or they let nothing at all
-through.
-"""
+"""No event after here can match the request: the ticks of its filters have passed, or its filters match no event."""
 END_REASON_SERVER_DRAINING: EndReason.ValueType  # 4
 """The server is shutting down. Resume by cursor."""
 END_REASON_SHRUNK: EndReason.ValueType  # 5
@@ -255,28 +251,27 @@ class StreamEventsRequest(google.protobuf.message.Message):
     replay: builtins.str
     """The replay's name."""
     follow: builtins.bool
-    """True goes on when the file has no more bytes: the server waits for it to grow, until the replay is over. The name may
-    then also be of a directory, and means its newest replay that can be followed, directories inside it not included; when
-    there is none yet, the first one that appears.
+    """True keeps the stream open at the end of the file: the server waits for it to grow, until the replay is over. The name
+    may then also be of a directory, and means its newest replay that can be followed, directories inside it not included;
+    when there is none yet, the first one that appears.
     """
     follow_successors: builtins.bool
-    """With follow: when the replay is over, go on with the next one of the same game server, when there is one or as soon
-    as there is. A follow_status with FOLLOW_STATE_SUCCESSOR comes between.
+    """With follow: when the replay is over, continue with the next one of the same game server, or wait for it. A
+    follow_status with FOLLOW_STATE_SUCCESSOR comes between.
     """
     successor_rule: Global___SuccessorRule.ValueType
     """With follow_successors: what makes a replay the next one."""
     slow_consumer: Global___SlowConsumer.ValueType
     """What happens when the client reads so slowly that it falls out of what the server keeps in memory of a live replay."""
     encoding: Global___Encoding.ValueType
-    """How events that are many and alike travel."""
+    """How events of frequent kinds are encoded."""
     max_batch_events: builtins.int
     """How many events a batch has at most. 0 means 512; more than 16384 means 16384. A batch also ends
     at about 128 KiB.
     """
     strict: builtins.bool
-    """True makes a teehistorian file or a demo that simply stops, without the end that its format asks for, an error
-    DATA_LOSS instead of an end with END_REASON_TRUNCATED. What was cut in another way is an error always; see
-    ERROR_REASON_TRUNCATED.
+    """True makes a teehistorian file or a demo that stops without the end that its format requires an error DATA_LOSS instead
+    of an end with END_REASON_TRUNCATED. What was cut in another way is an error always; see ERROR_REASON_TRUNCATED.
     """
     positions: builtins.bool
     """True sends the position of each event: offsets and indexes of EventBatch."""
@@ -438,14 +433,14 @@ class StreamEventsResponse(google.protobuf.message.Message):
     GAP_FIELD_NUMBER: builtins.int
     END_FIELD_NUMBER: builtins.int
     cursor: builtins.bytes
-    """Where the stream stands after this response. Keep the last one; it is all that is needed to go on. Opaque."""
+    """The position of the stream after this response. Keep the last one; it is all that is needed to resume. Opaque."""
     @property
     def start(self) -> Global___StreamStart:
         """Always the first: what is streamed, from where."""
 
     @property
     def state(self) -> Global___StateBatch:
-        """Part of the state at the place where the stream starts, or goes on behind a gap."""
+        """Part of the state at the position where the stream starts, or continues behind a gap."""
 
     @property
     def batch(self) -> Global___EventBatch:
@@ -457,7 +452,7 @@ class StreamEventsResponse(google.protobuf.message.Message):
 
     @property
     def follow_status(self) -> Global___FollowStatus:
-        """The stream's relation to the live replay changed."""
+        """The state of following changed."""
 
     @property
     def gap(self) -> Global___Gap:
@@ -530,12 +525,12 @@ Global___StreamStart: typing_extensions.TypeAlias = StreamStart
 
 @typing.final
 class StateBatch(google.protobuf.message.Message):
-    """Part of the state of a replay at a place in it, with Start.with_state. What it tells did not happen there: it has no
-    sequence numbers and no positions. It is sent for what the filters' conditions on players, teams, classes and fields
-    let through; conditions on kinds and ticks do not count, and an exclude filter that has such conditions removes nothing.
+    """Part of the state of a replay at a position in it, with Start.with_state. Its events did not happen there: they have no
+    sequence numbers and no positions. It is sent for what the filters' conditions on players, teams, classes and fields let
+    through; conditions on kinds and ticks do not count, and an exclude filter that has such conditions removes nothing.
 
-    A cursor of a part that is not the last one leads to the same place, and the whole state is sent again, whether or not
-    the request asks for it.
+    A cursor of a part that is not the last one leads to the same place, and the whole state is sent again, whether or not the
+    request sets with_state.
     """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
@@ -650,7 +645,7 @@ Global___EventBatch: typing_extensions.TypeAlias = EventBatch
 
 @typing.final
 class Heartbeat(google.protobuf.message.Message):
-    """A sign of life."""
+    """Sent when nothing else was for a while."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -689,7 +684,7 @@ class Waiting(google.protobuf.message.Message):
     def likely_successors(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
         """The names of replays that may be the successor but are not proven to be: those that a server of the same name and port
         began later, and, once the replay is over, others that began later in the same directory. At most 8. With
-        SUCCESSOR_RULE_NEXT_IN_DIRECTORY a stream would go on with one.
+        SUCCESSOR_RULE_NEXT_IN_DIRECTORY a stream would continue with one.
         """
 
     def __init__(
@@ -705,7 +700,7 @@ Global___Waiting: typing_extensions.TypeAlias = Waiting
 
 @typing.final
 class FollowStatus(google.protobuf.message.Message):
-    """The stream's relation to the live replay changed. Only with follow."""
+    """The state of following changed. Only with follow."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -715,14 +710,14 @@ class FollowStatus(google.protobuf.message.Message):
     WAITING_FIELD_NUMBER: builtins.int
     REPLAY_FIELD_NUMBER: builtins.int
     state: Global___FollowState.ValueType
-    """How it stands now."""
+    """The new state."""
     predecessor_end: Global___EndReason.ValueType
     """How the replay before it ended. Only with FOLLOW_STATE_SUCCESSOR."""
     replay: builtins.str
     """The replay's name from now on. Only with FOLLOW_STATE_MOVED."""
     @property
     def successor(self) -> replayd.v1.replay_pb2.Replay:
-        """The replay that goes on, with its header. Only with FOLLOW_STATE_SUCCESSOR."""
+        """The next replay, with its header. Only with FOLLOW_STATE_SUCCESSOR."""
 
     @property
     def waiting(self) -> Global___Waiting:

@@ -38,7 +38,7 @@ class _ChangeKindEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._Enu
     CHANGE_KIND_REMOVED: _ChangeKind.ValueType  # 4
     """It is gone."""
     CHANGE_KIND_SILENT: _ChangeKind.ValueType  # 5
-    """Nothing was written to it for a minute. It may go on."""
+    """Nothing was written to it for a minute. It may still grow."""
 
 class ChangeKind(_ChangeKind, metaclass=_ChangeKindEnumTypeWrapper):
     """What can happen to a replay."""
@@ -54,7 +54,7 @@ CHANGE_KIND_FINISHED: ChangeKind.ValueType  # 3
 CHANGE_KIND_REMOVED: ChangeKind.ValueType  # 4
 """It is gone."""
 CHANGE_KIND_SILENT: ChangeKind.ValueType  # 5
-"""Nothing was written to it for a minute. It may go on."""
+"""Nothing was written to it for a minute. It may still grow."""
 Global___ChangeKind: typing_extensions.TypeAlias = ChangeKind
 
 @typing.final
@@ -92,17 +92,17 @@ Global___WatchReplaysRequest: typing_extensions.TypeAlias = WatchReplaysRequest
 
 @typing.final
 class WatchReplaysResponse(google.protobuf.message.Message):
-    """What became of replays."""
+    """Changes of replays."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     CHANGES_FIELD_NUMBER: builtins.int
     INITIAL_DONE_FIELD_NUMBER: builtins.int
     initial_done: builtins.bool
-    """True in the response that completes the picture of what was there at first: what comes later is news."""
+    """True in the response that completes the list of the replays that were there at the start; changes follow."""
     @property
     def changes(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___ReplayChange]:
-        """The changes, in the order in which they were noticed. Empty for a sign of life."""
+        """The changes, in the order in which they were noticed. Empty for a heartbeat."""
 
     def __init__(
         self,
@@ -117,7 +117,7 @@ Global___WatchReplaysResponse: typing_extensions.TypeAlias = WatchReplaysRespons
 
 @typing.final
 class ReplayChange(google.protobuf.message.Message):
-    """What became of one replay."""
+    """A change of one replay."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 

@@ -11,7 +11,7 @@ import type { Message } from "@bufbuild/protobuf";
 export declare const file_replayd_v1_error: GenFile;
 
 /**
- * Where to go on after a stream that failed: a detail of the status.
+ * Where to resume after a stream that failed: a detail of the status.
  *
  * @generated from message replayd.v1.ResumeInfo
  */
@@ -87,23 +87,23 @@ export enum ErrorReason {
   CORRUPT = 6,
 
   /**
-   * DATA_LOSS: the file simply stops, and the request was strict; or, strict or not, the file was cut so that it cannot be
-   * read as it is: before its header is all there, or as a map, a StarCraft II replay or a compressed file. Everything
-   * that could be read was sent.
+   * DATA_LOSS: the file stops without an end, and the request was strict; or, strict or not, the file was cut so that it
+   * cannot be read as it is: before its header is all there, or as a map, a StarCraft II replay or a compressed file.
+   * Everything that could be read was sent.
    *
    * @generated from enum value: ERROR_REASON_TRUNCATED = 7;
    */
   TRUNCATED = 7,
 
   /**
-   * RESOURCE_EXHAUSTED: the replay asks for more memory or work than the limits allow.
+   * RESOURCE_EXHAUSTED: the replay needs more memory or work than the limits allow.
    *
    * @generated from enum value: ERROR_REASON_LIMIT_EXCEEDED = 8;
    */
   LIMIT_EXCEEDED = 8,
 
   /**
-   * FAILED_PRECONDITION: the cursor is of another replay, or what lies before its place in this one was changed since.
+   * FAILED_PRECONDITION: the cursor is of another replay, or this replay was changed before the position of the cursor.
    *
    * @generated from enum value: ERROR_REASON_CURSOR_MISMATCH = 9;
    */

@@ -13,11 +13,11 @@ export declare const file_replayd_v1_filter: GenFile;
 /**
  * EventFilter matches events. All of the conditions that are set must hold; within a condition one of its values must.
  *
- * A condition holds for no event of a kind that has no such property; docs/events says of each kind which it has. A
- * request that includes is refused with INVALID_ARGUMENT when none of its include filters can match any event of the
- * replay: when each asks for a property of another format, for one that none of its kinds has, or for kinds that no
- * replay of the game has. A request has 64 filters in each list at most, a filter 1024 values, and all filters of a request
- * 256 patterns with a wildcard.
+ * A condition holds for no event of a kind that has no such property; docs/events says of each kind which it has. A request
+ * that includes is refused with INVALID_ARGUMENT when none of its include filters can match any event of the replay: when
+ * each has a condition on a property of another format, for one that none of its kinds has, or for kinds that no replay of
+ * the game has. A request has 64 filters in each list at most, a filter 1024 values, and all filters of a request 256
+ * patterns with a wildcard.
  *
  * @generated from message replayd.v1.EventFilter
  */

@@ -12,7 +12,7 @@ import type { Format } from "./replay_pb.js";
 export declare const file_replayd_v1_info: GenFile;
 
 /**
- * Nothing to ask.
+ * Empty.
  *
  * @generated from message replayd.v1.GetServerInfoRequest
  */
@@ -26,7 +26,7 @@ export declare type GetServerInfoRequest = Message<"replayd.v1.GetServerInfoRequ
 export declare const GetServerInfoRequestSchema: GenMessage<GetServerInfoRequest>;
 
 /**
- * What this server is and can do.
+ * The server's version, formats, limits and roots.
  *
  * @generated from message replayd.v1.GetServerInfoResponse
  */

@@ -16,7 +16,7 @@ import type { Header as Header$2 } from "../sc2replay/v1/header_pb.js";
 export declare const file_replayd_v1_replay: GenFile;
 
 /**
- * A replay. What could not be told, or not without decoding the whole file, is absent.
+ * A replay. Fields that are not known, or not without decoding the whole file, are absent.
  *
  * @generated from message replayd.v1.Replay
  */
@@ -114,7 +114,7 @@ export declare type Replay = Message<"replayd.v1.Replay"> & {
   ticksPerSecond?: number | undefined;
 
   /**
-   * The last tick, where the format tells it without decoding everything, or it was decoded before.
+   * The last tick, where the format gives it without decoding everything, or the replay was decoded before.
    *
    * @generated from field: optional int32 last_tick = 14;
    */
@@ -128,15 +128,15 @@ export declare type Replay = Message<"replayd.v1.Replay"> & {
   coordinates?: Coordinates | undefined;
 
   /**
-   * Who played, where the format tells it without decoding everything. Of a teehistorian file, with REPLAY_VIEW_PLAYERS, who is
-   * connected at players_tick.
+   * Who played, where the format gives it without decoding everything. Of a teehistorian file, with REPLAY_VIEW_PLAYERS, who
+   * is connected at players_tick.
    *
    * @generated from field: repeated replayd.v1.Player players = 16;
    */
   players: Player[];
 
   /**
-   * The tick up to which a teehistorian file was decoded to tell its players: of a live game a few seconds ago at most, as a
+   * The tick up to which a teehistorian file was decoded to find its players: of a live game a few seconds ago at most, as a
    * rule. Absent where players does not come from decoding, or nothing was decoded yet.
    *
    * @generated from field: optional int32 players_tick = 17;
@@ -190,7 +190,7 @@ export declare type Replay = Message<"replayd.v1.Replay"> & {
 export declare const ReplaySchema: GenMessage<Replay>;
 
 /**
- * The system of coordinates in which a replay's events tell places. Fields that are not in it say so.
+ * The system of coordinates of the positions in a replay's events. Fields that use another one say so.
  *
  * @generated from message replayd.v1.Coordinates
  */
@@ -328,8 +328,8 @@ export declare type ListReplaysRequest = Message<"replayd.v1.ListReplaysRequest"
   filter?: ReplayFilter | undefined;
 
   /**
-   * How much to tell of each. Unspecified means REPLAY_VIEW_BASIC; no other one is possible with more than 100 replays a
-   * page.
+   * How much of each is described. Unspecified means REPLAY_VIEW_BASIC; no other one is possible with more than 100 replays
+   * a page.
    *
    * @generated from field: replayd.v1.ReplayView view = 6;
    */
@@ -364,7 +364,7 @@ export declare type ReplayFilter = Message<"replayd.v1.ReplayFilter"> & {
   server: string;
 
   /**
-   * The name of somebody who played. Games whose header does not tell that are decoded in the background: see
+   * The name of a player. Games whose header does not name the players are decoded in the background: see
    * ListReplaysResponse.coverage.
    *
    * @generated from field: string player_name = 3;
@@ -475,7 +475,7 @@ export declare type GetReplayRequest = Message<"replayd.v1.GetReplayRequest"> & 
   replay: string;
 
   /**
-   * How much to tell. Unspecified means REPLAY_VIEW_FULL.
+   * How much of it is described. Unspecified means REPLAY_VIEW_FULL.
    *
    * @generated from field: replayd.v1.ReplayView view = 2;
    */
@@ -571,7 +571,7 @@ export declare const CreateReplayOptionsSchema: GenMessage<CreateReplayOptions>;
  */
 export declare type CreateReplayResponse = Message<"replayd.v1.CreateReplayResponse"> & {
   /**
-   * The replay, with its header. Its name cannot be guessed, and only who made it sees it.
+   * The replay, with its header. Its name cannot be guessed, and only its creator sees it.
    *
    * @generated from field: replayd.v1.Replay replay = 1;
    */
@@ -605,7 +605,7 @@ export declare type DeleteReplayRequest = Message<"replayd.v1.DeleteReplayReques
 export declare const DeleteReplayRequestSchema: GenMessage<DeleteReplayRequest>;
 
 /**
- * Nothing to tell.
+ * Empty.
  *
  * @generated from message replayd.v1.DeleteReplayResponse
  */
@@ -741,22 +741,22 @@ export enum ReplayState {
 
   /**
    * Nothing was written to it for a minute, but it has no end, and no other replay comes after it. An empty server writes
-   * nothing for days; a server that crashed will never do again.
+   * nothing for days; a server that crashed never writes again.
    *
    * @generated from enum value: REPLAY_STATE_SILENT = 2;
    */
   SILENT = 2,
 
   /**
-   * It has the end that its format asks for, or is of a format that is written as a whole.
+   * It has the end that its format requires, or is of a format that is written as a whole.
    *
    * @generated from enum value: REPLAY_STATE_FINISHED = 3;
    */
   FINISHED = 3,
 
   /**
-   * It stops without an end and will not go on: it is compressed, or damaged, or the server process that wrote it has begun
-   * another.
+   * It stops without an end and will not grow any more: it is compressed, or damaged, or the server process that wrote it
+   * has begun another.
    *
    * @generated from enum value: REPLAY_STATE_ABANDONED = 4;
    */
@@ -869,7 +869,7 @@ export enum PlayerResult {
   LOSS = 2,
 
   /**
-   * Nobody won.
+   * The game was a tie.
    *
    * @generated from enum value: PLAYER_RESULT_TIE = 3;
    */
@@ -882,13 +882,13 @@ export enum PlayerResult {
 export declare const PlayerResultSchema: GenEnum<PlayerResult>;
 
 /**
- * How much is told of a replay.
+ * How much of a replay is described.
  *
  * @generated from enum replayd.v1.ReplayView
  */
 export enum ReplayView {
   /**
-   * What each request says of it.
+   * The default of the request; see its field view.
    *
    * @generated from enum value: REPLAY_VIEW_UNSPECIFIED = 0;
    */
@@ -902,7 +902,7 @@ export enum ReplayView {
   BASIC = 1,
 
   /**
-   * With the header, and the players where that tells them.
+   * With the header, and the players where the header names them.
    *
    * @generated from enum value: REPLAY_VIEW_FULL = 2;
    */

@@ -204,7 +204,7 @@ export const ReplayViewSchema = /*@__PURE__*/
   enumDesc(file_replayd_v1_replay, 6);
 
 /**
- * How much is told of a replay.
+ * How much of a replay is described.
  *
  * @generated from enum replayd.v1.ReplayView
  */

@@ -36,7 +36,7 @@ export declare const ReplayService: GenService<{
     output: typeof ListReplaysResponseSchema;
   },
   /**
-   * GetReplay returns what can be told of one replay without decoding all of it: header, players, map, length.
+   * GetReplay describes one replay without decoding all of it: header, players, map, length.
    *
    * @generated from rpc replayd.v1.ReplayService.GetReplay
    */
@@ -47,8 +47,7 @@ export declare const ReplayService: GenService<{
   },
   /**
    * StreamEvents streams the events of one replay: in order, without gaps and without duplicates. The first response is
-   * a start, the last before an OK status is an end. Each response carries a cursor from which another StreamEvents
-   * goes on exactly after it.
+   * a start, the last before an OK status is an end. Each response carries a cursor with which another StreamEvents resumes exactly after it.
    *
    * buf:lint:ignore RPC_REQUEST_RESPONSE_UNIQUE
    *
@@ -60,10 +59,9 @@ export declare const ReplayService: GenService<{
     output: typeof StreamEventsResponseSchema;
   },
   /**
-   * DecodeReplay streams the events of a replay whose bytes the client sends. The first message says what is wanted, all
-   * others carry the file, compressed or not, from front to back; the client closes its side at the end of the file.
+   * DecodeReplay streams the events of a replay whose bytes the client sends. The first message has the options, all others carry the file, compressed or not, from front to back; the client closes its side at the end of the file.
    * Events come while the file is still being sent, where its format can be read from front to back. The responses are
-   * those of StreamEvents, with the same promises; a client that reads slowly is sent to slowly and heard slowly.
+   * those of StreamEvents, with the same promises; while a client does not read, its upload is not read either.
    *
    * buf:lint:ignore RPC_REQUEST_RESPONSE_UNIQUE
    * buf:lint:ignore RPC_RESPONSE_STANDARD_NAME
@@ -97,7 +95,7 @@ export declare const ReplayService: GenService<{
     output: typeof DeleteReplayResponseSchema;
   },
   /**
-   * WatchReplays tells which replays are there, then what becomes of them: added, growing, finished, removed.
+   * WatchReplays reports the replays that exist, and then their changes: added, growing, finished, removed.
    *
    * @generated from rpc replayd.v1.ReplayService.WatchReplays
    */
@@ -107,7 +105,7 @@ export declare const ReplayService: GenService<{
     output: typeof WatchReplaysResponseSchema;
   },
   /**
-   * GetServerInfo returns what this server is and can do.
+   * GetServerInfo returns the server's version, formats, limits and roots.
    *
    * @generated from rpc replayd.v1.ReplayService.GetServerInfo
    */

@@ -53,17 +53,17 @@ export declare type StreamEventsRequest = Message<"replayd.v1.StreamEventsReques
   exclude: EventFilter[];
 
   /**
-   * True goes on when the file has no more bytes: the server waits for it to grow, until the replay is over. The name may
-   * then also be of a directory, and means its newest replay that can be followed, directories inside it not included; when
-   * there is none yet, the first one that appears.
+   * True keeps the stream open at the end of the file: the server waits for it to grow, until the replay is over. The name
+   * may then also be of a directory, and means its newest replay that can be followed, directories inside it not included;
+   * when there is none yet, the first one that appears.
    *
    * @generated from field: bool follow = 5;
    */
   follow: boolean;
 
   /**
-   * With follow: when the replay is over, go on with the next one of the same game server, when there is one or as soon
-   * as there is. A follow_status with FOLLOW_STATE_SUCCESSOR comes between.
+   * With follow: when the replay is over, continue with the next one of the same game server, or wait for it. A
+   * follow_status with FOLLOW_STATE_SUCCESSOR comes between.
    *
    * @generated from field: bool follow_successors = 6;
    */
@@ -84,7 +84,7 @@ export declare type StreamEventsRequest = Message<"replayd.v1.StreamEventsReques
   slowConsumer: SlowConsumer;
 
   /**
-   * How events that are many and alike travel.
+   * How events of frequent kinds are encoded.
    *
    * @generated from field: replayd.v1.Encoding encoding = 9;
    */
@@ -115,9 +115,8 @@ export declare type StreamEventsRequest = Message<"replayd.v1.StreamEventsReques
   heartbeatInterval?: Duration | undefined;
 
   /**
-   * True makes a teehistorian file or a demo that simply stops, without the end that its format asks for, an error
-   * DATA_LOSS instead of an end with END_REASON_TRUNCATED. What was cut in another way is an error always; see
-   * ERROR_REASON_TRUNCATED.
+   * True makes a teehistorian file or a demo that stops without the end that its format requires an error DATA_LOSS instead
+   * of an end with END_REASON_TRUNCATED. What was cut in another way is an error always; see ERROR_REASON_TRUNCATED.
    *
    * @generated from field: bool strict = 13;
    */
@@ -264,7 +263,7 @@ export declare const DecodeReplayRequestSchema: GenMessage<DecodeReplayRequest>;
  */
 export declare type StreamEventsResponse = Message<"replayd.v1.StreamEventsResponse"> & {
   /**
-   * Where the stream stands after this response. Keep the last one; it is all that is needed to go on. Opaque.
+   * The position of the stream after this response. Keep the last one; it is all that is needed to resume. Opaque.
    *
    * @generated from field: bytes cursor = 1;
    */
@@ -285,7 +284,7 @@ export declare type StreamEventsResponse = Message<"replayd.v1.StreamEventsRespo
     case: "start";
   } | {
     /**
-     * Part of the state at the place where the stream starts, or goes on behind a gap.
+     * Part of the state at the position where the stream starts, or continues behind a gap.
      *
      * @generated from field: replayd.v1.StateBatch state = 3;
      */
@@ -309,7 +308,7 @@ export declare type StreamEventsResponse = Message<"replayd.v1.StreamEventsRespo
     case: "heartbeat";
   } | {
     /**
-     * The stream's relation to the live replay changed.
+     * The state of following changed.
      *
      * @generated from field: replayd.v1.FollowStatus follow_status = 6;
      */
@@ -389,12 +388,12 @@ export declare type StreamStart = Message<"replayd.v1.StreamStart"> & {
 export declare const StreamStartSchema: GenMessage<StreamStart>;
 
 /**
- * Part of the state of a replay at a place in it, with Start.with_state. What it tells did not happen there: it has no
- * sequence numbers and no positions. It is sent for what the filters' conditions on players, teams, classes and fields
- * let through; conditions on kinds and ticks do not count, and an exclude filter that has such conditions removes nothing.
+ * Part of the state of a replay at a position in it, with Start.with_state. Its events did not happen there: they have no
+ * sequence numbers and no positions. It is sent for what the filters' conditions on players, teams, classes and fields let
+ * through; conditions on kinds and ticks do not count, and an exclude filter that has such conditions removes nothing.
  *
- * A cursor of a part that is not the last one leads to the same place, and the whole state is sent again, whether or not
- * the request asks for it.
+ * A cursor of a part that is not the last one leads to the same place, and the whole state is sent again, whether or not the
+ * request sets with_state.
  *
  * @generated from message replayd.v1.StateBatch
  */
@@ -530,7 +529,7 @@ export declare type EventBatch = Message<"replayd.v1.EventBatch"> & {
 export declare const EventBatchSchema: GenMessage<EventBatch>;
 
 /**
- * A sign of life.
+ * Sent when nothing else was for a while.
  *
  * @generated from message replayd.v1.Heartbeat
  */
@@ -579,7 +578,7 @@ export declare type Waiting = Message<"replayd.v1.Waiting"> & {
   /**
    * The names of replays that may be the successor but are not proven to be: those that a server of the same name and port
    * began later, and, once the replay is over, others that began later in the same directory. At most 8. With
-   * SUCCESSOR_RULE_NEXT_IN_DIRECTORY a stream would go on with one.
+   * SUCCESSOR_RULE_NEXT_IN_DIRECTORY a stream would continue with one.
    *
    * @generated from field: repeated string likely_successors = 2;
    */
@@ -593,20 +592,20 @@ export declare type Waiting = Message<"replayd.v1.Waiting"> & {
 export declare const WaitingSchema: GenMessage<Waiting>;
 
 /**
- * The stream's relation to the live replay changed. Only with follow.
+ * The state of following changed. Only with follow.
  *
  * @generated from message replayd.v1.FollowStatus
  */
 export declare type FollowStatus = Message<"replayd.v1.FollowStatus"> & {
   /**
-   * How it stands now.
+   * The new state.
    *
    * @generated from field: replayd.v1.FollowState state = 1;
    */
   state: FollowState;
 
   /**
-   * The replay that goes on, with its header. Only with FOLLOW_STATE_SUCCESSOR.
+   * The next replay, with its header. Only with FOLLOW_STATE_SUCCESSOR.
    *
    * @generated from field: replayd.v1.Replay successor = 2;
    */
@@ -732,7 +731,7 @@ export declare type StreamEnd = Message<"replayd.v1.StreamEnd"> & {
   detail: string;
 
   /**
-   * What the format has to say at the end.
+   * How well the replay was decoded.
    *
    * @generated from oneof replayd.v1.StreamEnd.summary
    */
@@ -784,8 +783,8 @@ export enum SuccessorRule {
   PROVEN = 1,
 
   /**
-   * It also may be the one that began next in the same directory, whatever it says, also when the replay before it has no end:
-   * whoever asks vouches that only one server writes there. For servers that are renamed, or that crash.
+   * It also may be the one that began next in the same directory, whatever it says, also when the replay before it has no
+   * end: the client asserts that only one server writes there. For servers that are renamed, or that crash.
    *
    * @generated from enum value: SUCCESSOR_RULE_NEXT_IN_DIRECTORY = 2;
    */
@@ -798,7 +797,7 @@ export enum SuccessorRule {
 export declare const SuccessorRuleSchema: GenEnum<SuccessorRule>;
 
 /**
- * How events travel.
+ * How events are encoded.
  *
  * @generated from enum replayd.v1.Encoding
  */
@@ -846,14 +845,14 @@ export enum SlowConsumer {
   UNSPECIFIED = 0,
 
   /**
-   * It gets everything all the same: the server reads the file for it alone until it has caught up.
+   * It gets every event: the server reads the file for it alone until it has caught up.
    *
    * @generated from enum value: SLOW_CONSUMER_CATCH_UP = 1;
    */
   CATCH_UP = 1,
 
   /**
-   * It gets a gap in place of the events that it missed, and goes on live.
+   * It gets a gap in place of the events that it missed, and then continues live.
    *
    * @generated from enum value: SLOW_CONSUMER_DROP = 2;
    */
@@ -873,7 +872,7 @@ export enum SlowConsumer {
 export declare const SlowConsumerSchema: GenEnum<SlowConsumer>;
 
 /**
- * How a stream that follows stands to the live replay.
+ * How far a stream that follows is with the live replay.
  *
  * @generated from enum replayd.v1.FollowState
  */
@@ -900,15 +899,15 @@ export enum FollowState {
   FELL_BEHIND = 2,
 
   /**
-   * The replay is over and the stream goes on with the next one, whose events follow. Ticks start anew.
+   * The replay is over and the stream continues with the next one, whose events follow. Ticks start anew.
    *
    * @generated from enum value: FOLLOW_STATE_SUCCESSOR = 3;
    */
   SUCCESSOR = 3,
 
   /**
-   * Everything that is there has been sent, and what is waited for is not what the client may think: see waiting. Sent again
-   * when that changes.
+   * All events of the file were sent, and the stream waits for a reason that cannot be seen from them: see waiting. Sent
+   * again when that changes.
    *
    * @generated from enum value: FOLLOW_STATE_WAITING = 4;
    */
@@ -941,7 +940,7 @@ export enum WaitingFor {
   UNSPECIFIED = 0,
 
   /**
-   * More bytes of the replay: it has no end, and may go on, although another one looks like its successor.
+   * More bytes of the replay: it has no end, and may still grow, although another one looks like its successor.
    *
    * @generated from enum value: WAITING_FOR_MORE = 1;
    */
@@ -981,15 +980,14 @@ export enum EndReason {
   FINISHED = 1,
 
   /**
-   * The file, a teehistorian file or a demo, stops without the end that its format asks for.
+   * The file, a teehistorian file or a demo, stops without the end that its format requires.
    *
    * @generated from enum value: END_REASON_TRUNCATED = 2;
    */
   TRUNCATED = 2,
 
   /**
-   * No event after here can match the request: the ticks that its filters ask for are over, or they let nothing at all
-   * through.
+   * No event after here can match the request: the ticks of its filters have passed, or its filters match no event.
    *
    * @generated from enum value: END_REASON_RANGE_DONE = 3;
    */

@@ -130,7 +130,7 @@ export const EncodingSchema = /*@__PURE__*/
   enumDesc(file_replayd_v1_stream, 1);
 
 /**
- * How events travel.
+ * How events are encoded.
  *
  * @generated from enum replayd.v1.Encoding
  */
@@ -158,7 +158,7 @@ export const FollowStateSchema = /*@__PURE__*/
   enumDesc(file_replayd_v1_stream, 3);
 
 /**
- * How a stream that follows stands to the live replay.
+ * How far a stream that follows is with the live replay.
  *
  * @generated from enum replayd.v1.FollowState
  */

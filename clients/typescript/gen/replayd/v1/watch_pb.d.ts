@@ -47,20 +47,20 @@ export declare type WatchReplaysRequest = Message<"replayd.v1.WatchReplaysReques
 export declare const WatchReplaysRequestSchema: GenMessage<WatchReplaysRequest>;
 
 /**
- * What became of replays.
+ * Changes of replays.
  *
  * @generated from message replayd.v1.WatchReplaysResponse
  */
 export declare type WatchReplaysResponse = Message<"replayd.v1.WatchReplaysResponse"> & {
   /**
-   * The changes, in the order in which they were noticed. Empty for a sign of life.
+   * The changes, in the order in which they were noticed. Empty for a heartbeat.
    *
    * @generated from field: repeated replayd.v1.ReplayChange changes = 1;
    */
   changes: ReplayChange[];
 
   /**
-   * True in the response that completes the picture of what was there at first: what comes later is news.
+   * True in the response that completes the list of the replays that were there at the start; changes follow.
    *
    * @generated from field: bool initial_done = 2;
    */
@@ -74,7 +74,7 @@ export declare type WatchReplaysResponse = Message<"replayd.v1.WatchReplaysRespo
 export declare const WatchReplaysResponseSchema: GenMessage<WatchReplaysResponse>;
 
 /**
- * What became of one replay.
+ * A change of one replay.
  *
  * @generated from message replayd.v1.ReplayChange
  */
@@ -142,7 +142,7 @@ export enum ChangeKind {
   REMOVED = 4,
 
   /**
-   * Nothing was written to it for a minute. It may go on.
+   * Nothing was written to it for a minute. It may still grow.
    *
    * @generated from enum value: CHANGE_KIND_SILENT = 5;
    */

@@ -47,7 +47,7 @@ class _WarningEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTy
     WARNING_BAD_SKIP: _Warning.ValueType  # 6
     """The layer's run lengths do not add up to its size. Tiles that are missing are not sent, nor are those in excess."""
     WARNING_BAD_TEXT: _Warning.ValueType  # 7
-    """The text is not what the format asks for: it lacks its final NUL, has one inside, or is not valid UTF-8."""
+    """The text is not as the format requires: it lacks its final NUL, has one inside, or is not valid UTF-8."""
     WARNING_NO_VERSION: _Warning.ValueType  # 8
     """The map has no version item. Such maps exist; the games refuse some of them."""
     WARNING_LEGACY: _Warning.ValueType  # 9
@@ -64,7 +64,7 @@ class _WarningEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTy
     the error.
     """
     WARNING_EXCESS_BYTES: _Warning.ValueType  # 14
-    """The file goes on after the end that its tables give it. What follows there is not sent. DDNet refuses such maps, other
+    """The file has bytes after the end that its tables give. What follows there is not sent. DDNet refuses such maps, other
     readers do not.
     """
 
@@ -88,7 +88,7 @@ data, 4 bytes each, are sent instead.
 WARNING_BAD_SKIP: Warning.ValueType  # 6
 """The layer's run lengths do not add up to its size. Tiles that are missing are not sent, nor are those in excess."""
 WARNING_BAD_TEXT: Warning.ValueType  # 7
-"""The text is not what the format asks for: it lacks its final NUL, has one inside, or is not valid UTF-8."""
+"""The text is not as the format requires: it lacks its final NUL, has one inside, or is not valid UTF-8."""
 WARNING_NO_VERSION: Warning.ValueType  # 8
 """The map has no version item. Such maps exist; the games refuse some of them."""
 WARNING_LEGACY: Warning.ValueType  # 9
@@ -105,7 +105,7 @@ can be read was sent, of tiles as whole rows that are filled up with air. Everyt
 the error.
 """
 WARNING_EXCESS_BYTES: Warning.ValueType  # 14
-"""The file goes on after the end that its tables give it. What follows there is not sent. DDNet refuses such maps, other
+"""The file has bytes after the end that its tables give. What follows there is not sent. DDNet refuses such maps, other
 readers do not.
 """
 Global___Warning: typing_extensions.TypeAlias = Warning
@@ -603,7 +603,7 @@ class Info(google.protobuf.message.Message):
     map_version: builtins.str
     """The author's version of the map."""
     credits: builtins.str
-    """Whom the author thanks."""
+    """The credits."""
     license: builtins.str
     """The licence of the map."""
     has_settings: builtins.bool
@@ -748,7 +748,7 @@ class Envelope(google.protobuf.message.Message):
     version: builtins.int
     """Version of the item: 1, 2, or 3, which means that all envelope points of the file carry bezier tangents."""
     kind: Global___EnvelopeKind.ValueType
-    """What it animates, as its number of channels tells."""
+    """What it animates, by its number of channels."""
     first_point: builtins.int
     """Its first point, an index into all points of the file."""
     num_points: builtins.int
@@ -819,7 +819,7 @@ class EnvelopePoint(google.protobuf.message.Message):
     time_ms: builtins.int
     """When, in milliseconds from the start of the animation."""
     curve: Global___Curve.ValueType
-    """How it goes on from here."""
+    """The curve from this point to the next."""
     @property
     def values(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
         """The values, 4 of them in fixed point; an envelope uses as many as it has channels."""

@@ -21,7 +21,7 @@ DESCRIPTOR: google.protobuf.descriptor.FileDescriptor
 
 @typing.final
 class Summary(google.protobuf.message.Message):
-    """What can be told of a map without inflating more than its texts."""
+    """What is known of a map without inflating more than its texts."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 

@@ -3,10 +3,10 @@
 isort:skip_file
 The events of a Source 2 demo (.dem): Dota 2, Counter-Strike 2, Deadlock.
 
-Units: a tick is the demo's own clock, 1/30 s in Dota 2 and 1/64 s in the others (ServerInfo.tick_interval); it starts
-at 0 with the first packet. Positions are in world units. An entity is named by its slot (`index`, 0..16383) and by
-the serial number that tells its tenants apart. A handle is index + serial * 16384, with the serial number cut to its
-lowest 10 bits in fields and in most messages; 16777215 means none.
+Units: a tick is the demo's own clock, 1/30 s in Dota 2 and 1/64 s in the others (ServerInfo.tick_interval); it starts at
+0 with the first packet. Positions are in world units. An entity is named by its slot (`index`, 0..16383) and by the
+serial number that distinguishes its successive entities. A handle is index + serial * 16384, with the serial number cut
+to its lowest 10 bits in fields and in most messages; 16777215 means none.
 
 Names that repeat, of entity classes and of fields, are numbers in the events: indices into EventList.strings.
 """
@@ -34,7 +34,7 @@ class _GamePhase:
 class _GamePhaseEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_GamePhase.ValueType], builtins.type):
     DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
     GAME_PHASE_UNSPECIFIED: _GamePhase.ValueType  # 0
-    """Not told."""
+    """Not known."""
     GAME_PHASE_INIT: _GamePhase.ValueType  # 1
     """The server begins."""
     GAME_PHASE_WAIT_FOR_PLAYERS: _GamePhase.ValueType  # 2
@@ -66,7 +66,7 @@ class GamePhase(_GamePhase, metaclass=_GamePhaseEnumTypeWrapper):
     """What a game of Dota is in. The numbers are the game's own plus one; phases newer than this list travel as their number."""
 
 GAME_PHASE_UNSPECIFIED: GamePhase.ValueType  # 0
-"""Not told."""
+"""Not known."""
 GAME_PHASE_INIT: GamePhase.ValueType  # 1
 """The server begins."""
 GAME_PHASE_WAIT_FOR_PLAYERS: GamePhase.ValueType  # 2
@@ -176,7 +176,7 @@ class _CombatLogTypeEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._
     COMBAT_LOG_TYPE_TREE_CUT: _CombatLogType.ValueType  # 36
     """A tree was cut."""
     COMBAT_LOG_TYPE_SUCCESSFUL_SCAN: _CombatLogType.ValueType  # 37
-    """A scan found somebody."""
+    """A scan found an enemy."""
     COMBAT_LOG_TYPE_END_KILLSTREAK: _CombatLogType.ValueType  # 38
     """A killing streak ended."""
     COMBAT_LOG_TYPE_BLOODSTONE_CHARGE: _CombatLogType.ValueType  # 39
@@ -195,7 +195,7 @@ class _CombatLogTypeEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._
     """A tracked statistic of a player."""
 
 class CombatLogType(_CombatLogType, metaclass=_CombatLogTypeEnumTypeWrapper):
-    """What an entry of the combat log tells. The numbers are the game's own plus one; types newer than this list travel as
+    """The type of an entry of the combat log. The numbers are the game's own plus one; types newer than this list travel as
     their number.
     """
 
@@ -274,7 +274,7 @@ COMBAT_LOG_TYPE_ATTACK_EVADE: CombatLogType.ValueType  # 35
 COMBAT_LOG_TYPE_TREE_CUT: CombatLogType.ValueType  # 36
 """A tree was cut."""
 COMBAT_LOG_TYPE_SUCCESSFUL_SCAN: CombatLogType.ValueType  # 37
-"""A scan found somebody."""
+"""A scan found an enemy."""
 COMBAT_LOG_TYPE_END_KILLSTREAK: CombatLogType.ValueType  # 38
 """A killing streak ended."""
 COMBAT_LOG_TYPE_BLOODSTONE_CHARGE: CombatLogType.ValueType  # 39
@@ -300,7 +300,7 @@ class _ModifierState:
 class _ModifierStateEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_ModifierState.ValueType], builtins.type):
     DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
     MODIFIER_STATE_UNSPECIFIED: _ModifierState.ValueType  # 0
-    """Not told."""
+    """Not known."""
     MODIFIER_STATE_ACTIVE: _ModifierState.ValueType  # 1
     """It is active."""
     MODIFIER_STATE_REMOVED: _ModifierState.ValueType  # 2
@@ -310,7 +310,7 @@ class ModifierState(_ModifierState, metaclass=_ModifierStateEnumTypeWrapper):
     """What happened to a modifier."""
 
 MODIFIER_STATE_UNSPECIFIED: ModifierState.ValueType  # 0
-"""Not told."""
+"""Not known."""
 MODIFIER_STATE_ACTIVE: ModifierState.ValueType  # 1
 """It is active."""
 MODIFIER_STATE_REMOVED: ModifierState.ValueType  # 2
@@ -324,20 +324,20 @@ class _FaultKind:
 class _FaultKindEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_FaultKind.ValueType], builtins.type):
     DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
     FAULT_KIND_UNSPECIFIED: _FaultKind.ValueType  # 0
-    """Not told."""
+    """Not known."""
     FAULT_KIND_RECORD: _FaultKind.ValueType  # 1
     """A record of the file could not be decompressed or read. It is skipped. Or bytes were skipped that are no records."""
     FAULT_KIND_MESSAGE: _FaultKind.ValueType  # 2
     """A message could not be read. It is skipped."""
     FAULT_KIND_ENTITY: _FaultKind.ValueType  # 3
-    """An update of an entity could not be read to its end, or ended elsewhere than announced: fields whose type is not
-    known, most likely. The first such field and what follows it is told without values.
+    """An update of an entity could not be read to its end, or ended elsewhere than announced: fields whose type is not known,
+    most likely. The first such field and those behind it are sent without values.
     """
     FAULT_KIND_BASELINE: _FaultKind.ValueType  # 4
     """The default state of a class could not be read."""
     FAULT_KIND_SCHEMA: _FaultKind.ValueType  # 5
-    """The schema could not be read, or the recording is too old to have one: entities are not decoded. Or another schema
-    came: the entities of the first one are forgotten, and told again by the next key frame.
+    """The schema could not be read, or the recording is too old to have one: entities are not decoded. Or another schema came:
+    the entities of the first one are forgotten, and sent again from the next key frame.
     """
     FAULT_KIND_STRING_TABLE: _FaultKind.ValueType  # 6
     """A string table could not be read on."""
@@ -348,20 +348,20 @@ class FaultKind(_FaultKind, metaclass=_FaultKindEnumTypeWrapper):
     """What a fault is about."""
 
 FAULT_KIND_UNSPECIFIED: FaultKind.ValueType  # 0
-"""Not told."""
+"""Not known."""
 FAULT_KIND_RECORD: FaultKind.ValueType  # 1
 """A record of the file could not be decompressed or read. It is skipped. Or bytes were skipped that are no records."""
 FAULT_KIND_MESSAGE: FaultKind.ValueType  # 2
 """A message could not be read. It is skipped."""
 FAULT_KIND_ENTITY: FaultKind.ValueType  # 3
-"""An update of an entity could not be read to its end, or ended elsewhere than announced: fields whose type is not
-known, most likely. The first such field and what follows it is told without values.
+"""An update of an entity could not be read to its end, or ended elsewhere than announced: fields whose type is not known,
+most likely. The first such field and those behind it are sent without values.
 """
 FAULT_KIND_BASELINE: FaultKind.ValueType  # 4
 """The default state of a class could not be read."""
 FAULT_KIND_SCHEMA: FaultKind.ValueType  # 5
-"""The schema could not be read, or the recording is too old to have one: entities are not decoded. Or another schema
-came: the entities of the first one are forgotten, and told again by the next key frame.
+"""The schema could not be read, or the recording is too old to have one: entities are not decoded. Or another schema came:
+the entities of the first one are forgotten, and sent again from the next key frame.
 """
 FAULT_KIND_STRING_TABLE: FaultKind.ValueType  # 6
 """A string table could not be read on."""
@@ -504,19 +504,19 @@ class Event(google.protobuf.message.Message):
 
     @property
     def chat(self) -> Global___Chat:
-        """Somebody said something."""
+        """A chat message."""
 
     @property
     def ping(self) -> Global___Ping:
-        """Somebody pinged the map (Dota)."""
+        """A player pinged the map (Dota)."""
 
     @property
     def map_line(self) -> Global___MapLine:
-        """Somebody drew on the map (Dota)."""
+        """A player drew on the map (Dota)."""
 
     @property
     def chat_wheel(self) -> Global___ChatWheel:
-        """Somebody used the chat wheel (Dota)."""
+        """A player used the chat wheel (Dota)."""
 
     @property
     def file_header(self) -> Global___FileHeader:
@@ -568,7 +568,7 @@ class Event(google.protobuf.message.Message):
 
     @property
     def fault(self) -> Global___Fault:
-        """Something could not be decoded. Everything else goes on."""
+        """Something could not be decoded. Decoding continues behind it."""
 
     @property
     def server_cvar(self) -> Global___ServerCvar:
@@ -803,8 +803,8 @@ Global___EntityUpdated: typing_extensions.TypeAlias = EntityUpdated
 
 @typing.final
 class EntityEntered(google.protobuf.message.Message):
-    """An entity that was known came back into view, or was sent once more in full. The state at a place of a demo is told by one
-    for each entity that there is.
+    """An entity that was known came back into view, or was sent once more in full. The state at a position of a demo is one for
+    each entity that exists there.
     """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
@@ -822,7 +822,7 @@ class EntityEntered(google.protobuf.message.Message):
     full: builtins.bool
     """True when fields hold the whole state, which replaces the one before; false when they hold what changed."""
     out_of_view: builtins.bool
-    """True for an entity that is there but out of view: in what tells a state, and nowhere else."""
+    """True for an entity that exists but is out of view: only in a state."""
     @property
     def fields(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___FieldValue]:
         """The fields."""
@@ -902,14 +902,14 @@ class Tick(google.protobuf.message.Message):
     server_tick: builtins.int
     """The server's tick, which runs ahead of the demo's by a constant."""
     game_time: builtins.float
-    """Dota: the time on the game's clock in seconds from the horn, negative before it, pauses not counted. It is made of what
-    the packets before this one told. Absent until it is known when the horn sounds, which is at latest when it does; in
-    other games; and when the filter asks for no ticks.
+    """Dota: the time on the game's clock in seconds from the horn, negative before it, pauses not counted. It is computed from
+    the packets before this one. Absent until the time of the horn is known, at the latest when it sounds; in other games;
+    and when the filter excludes ticks.
     """
     paused: builtins.bool
     """Dota: whether the game is paused."""
     phase: Global___GamePhase.ValueType
-    """Dota: what the game is in. Unspecified until it is told, and in other games."""
+    """Dota: what the game is in. Unspecified until it is known, and in other games."""
     def __init__(
         self,
         *,
@@ -1025,11 +1025,11 @@ class CombatLog(google.protobuf.message.Message):
     target_name: builtins.str
     """Who it happened to."""
     target_source_name: builtins.str
-    """Whom the target belongs to: the hero behind a summoned unit or an illusion."""
+    """The owner of the target: the hero behind a summoned unit or an illusion."""
     attacker_name: builtins.str
     """Who did it."""
     damage_source_name: builtins.str
-    """Whom the attacker belongs to."""
+    """The owner of the attacker."""
     inflictor_name: builtins.str
     """The ability, item or modifier by which it was done. Empty for a plain attack."""
     is_attacker_illusion: builtins.bool
@@ -1115,7 +1115,7 @@ class CombatLog(google.protobuf.message.Message):
     target_is_self: builtins.bool
     """Whether attacker and target are the same."""
     damage_type: builtins.int
-    """1 physical, 2 magical, 4 pure, 0 not told."""
+    """1 physical, 2 magical, 4 pure, 0 not known."""
     invisibility_modifier: builtins.bool
     """Whether the modifier makes invisible."""
     damage_category: builtins.int
@@ -1606,7 +1606,7 @@ class Order(google.protobuf.message.Message):
 
     @property
     def position(self) -> Global___Vector:
-        """Where. Absent when not told."""
+        """Where. Absent when not known."""
 
     def __init__(
         self,
@@ -1691,9 +1691,9 @@ class UserCmd(google.protobuf.message.Message):
     player_slot: builtins.int
     """Slot of the player. -1 for the one who recorded."""
     server_tick: builtins.int
-    """The server's tick in which it was executed. 0 when not told."""
+    """The server's tick in which it was executed. 0 when not known."""
     client_tick: builtins.int
-    """The client's tick. 0 when not told."""
+    """The client's tick. 0 when not known."""
     data: builtins.bytes
     """The input."""
     def __init__(
@@ -1767,7 +1767,7 @@ class ChatEvent(google.protobuf.message.Message):
     value3: builtins.int
     """A third value."""
     time: builtins.float
-    """The time in seconds. 0 when not told."""
+    """The time in seconds. 0 when not known."""
     game_time: builtins.float
     """The time on the game's clock in seconds from the horn, as in Tick."""
     @property
@@ -1797,7 +1797,7 @@ Global___ChatEvent: typing_extensions.TypeAlias = ChatEvent
 
 @typing.final
 class Chat(google.protobuf.message.Message):
-    """Somebody said something."""
+    """A chat message."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -1809,17 +1809,17 @@ class Chat(google.protobuf.message.Message):
     ENTITY_INDEX_FIELD_NUMBER: builtins.int
     GAME_TIME_FIELD_NUMBER: builtins.int
     player_id: builtins.int
-    """Id of the player. Absent when not told."""
+    """Id of the player. Absent when not known."""
     channel: builtins.int
-    """The channel: the game's number. 0 when not told."""
+    """The channel: the game's number. 0 when not known."""
     text: builtins.str
     """The text."""
     sender: builtins.str
-    """The name of whom said it, in messages that carry it instead of an id."""
+    """The name of the speaker, in messages that carry it instead of an id."""
     channel_name: builtins.str
     """The channel's name, in messages that carry it instead of a number, such as "DOTA_Chat_All"."""
     entity_index: builtins.int
-    """Slot of the entity of the player who said it. Absent when not told."""
+    """Slot of the entity of the player who said it. Absent when not known."""
     game_time: builtins.float
     """Dota: the time on the game's clock in seconds from the horn, as in Tick."""
     def __init__(
@@ -1854,7 +1854,7 @@ Global___Chat: typing_extensions.TypeAlias = Chat
 
 @typing.final
 class Ping(google.protobuf.message.Message):
-    """Somebody pinged the map."""
+    """A player pinged the map."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -1865,7 +1865,7 @@ class Ping(google.protobuf.message.Message):
     DIRECT_FIELD_NUMBER: builtins.int
     TYPE_FIELD_NUMBER: builtins.int
     player_id: builtins.int
-    """Id of the player. Absent when not told."""
+    """Id of the player. Absent when not known."""
     x: builtins.int
     """Where, in world units, x."""
     y: builtins.int
@@ -1903,7 +1903,7 @@ Global___Ping: typing_extensions.TypeAlias = Ping
 
 @typing.final
 class MapLine(google.protobuf.message.Message):
-    """Somebody drew on the map."""
+    """A player drew on the map."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -1912,13 +1912,13 @@ class MapLine(google.protobuf.message.Message):
     Y_FIELD_NUMBER: builtins.int
     INITIAL_FIELD_NUMBER: builtins.int
     player_id: builtins.int
-    """Id of the player. Absent when not told."""
+    """Id of the player. Absent when not known."""
     x: builtins.int
     """Where, in world units, x."""
     y: builtins.int
     """Where, in world units, y."""
     initial: builtins.bool
-    """Whether a new line begins here; otherwise it goes on from the point before."""
+    """Whether a new line begins here; otherwise it continues from the point before."""
     def __init__(
         self,
         *,
@@ -1939,7 +1939,7 @@ Global___MapLine: typing_extensions.TypeAlias = MapLine
 
 @typing.final
 class ChatWheel(google.protobuf.message.Message):
-    """Somebody used the chat wheel."""
+    """A player used the chat wheel."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -1948,11 +1948,11 @@ class ChatWheel(google.protobuf.message.Message):
     ACCOUNT_ID_FIELD_NUMBER: builtins.int
     HERO_ID_FIELD_NUMBER: builtins.int
     player_id: builtins.int
-    """Id of the player. Absent when not told."""
+    """Id of the player. Absent when not known."""
     message_id: builtins.int
     """The number of the phrase."""
     account_id: builtins.int
-    """The player's account. 0 when not told."""
+    """The player's account. 0 when not known."""
     hero_id: builtins.int
     """The hero that the phrase is about. 0 for none."""
     def __init__(
@@ -2001,7 +2001,7 @@ class FileHeader(google.protobuf.message.Message):
     server_name: builtins.str
     """The server's name."""
     client_name: builtins.str
-    """The name of whoever recorded."""
+    """The name of the client that recorded."""
     map_name: builtins.str
     """The map's name."""
     game_directory: builtins.str
@@ -2019,11 +2019,11 @@ class FileHeader(google.protobuf.message.Message):
     demo_version_guid: builtins.str
     """The id of the demo format's version."""
     build_num: builtins.int
-    """The build of the engine. 0 when not told."""
+    """The build of the engine. 0 when not known."""
     game: builtins.str
-    """The game: "dota", "csgo", "citadel". Empty when not told."""
+    """The game: "dota", "csgo", "citadel". Empty when not known."""
     server_start_tick: builtins.int
-    """The server's tick at the start. 0 when not told."""
+    """The server's tick at the start. 0 when not known."""
     def __init__(
         self,
         *,
@@ -2144,7 +2144,7 @@ class Match(google.protobuf.message.Message):
     dire_team_tag: builtins.str
     """The tag of Dire's team."""
     end_time: builtins.int
-    """When the match ended, in seconds since 1970. 0 when not told."""
+    """When the match ended, in seconds since 1970. 0 when not known."""
     @property
     def players(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___MatchPlayer]:
         """The players, in order of their slots."""
@@ -2261,7 +2261,7 @@ class ServerInfo(google.protobuf.message.Message):
     addon_name: builtins.str
     """The addon's name."""
     game_build: builtins.int
-    """The game's build. 0 when the directory does not tell."""
+    """The game's build. 0 when the directory does not contain it."""
     def __init__(
         self,
         *,
@@ -2339,7 +2339,7 @@ class SerializerField(google.protobuf.message.Message):
     type: builtins.str
     """The field's type, as the game spells it."""
     bit_count: builtins.int
-    """How many bits a quantized number has. 0 when not told."""
+    """How many bits a quantized number has. 0 when not known."""
     low: builtins.float
     """The lowest value of a quantized number."""
     high: builtins.float
@@ -2454,7 +2454,7 @@ Global___SyncTick: typing_extensions.TypeAlias = SyncTick
 
 @typing.final
 class KeyFrame(google.protobuf.message.Message):
-    """A key frame: the whole state at this tick. What it holds has been told already, and is not told again."""
+    """A key frame: the whole state at this tick. Its contents were sent as events before, and are not sent again."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -2520,7 +2520,7 @@ Global___Command: typing_extensions.TypeAlias = Command
 
 @typing.final
 class Fault(google.protobuf.message.Message):
-    """Something could not be decoded. Everything else goes on."""
+    """Something could not be decoded. Decoding continues behind it."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 

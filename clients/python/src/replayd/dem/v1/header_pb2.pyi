@@ -42,7 +42,7 @@ class Header(google.protobuf.message.Message):
     def unknown_types(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___UnknownType]:
         """The types of fields that the decoder does not know and that the file has values of, and what was found out of them where
         its entities begin. Only in the description that begins a stream of entities; absent when the replay is read from a
-        source that cannot seek, for then only its end can tell.
+        source that cannot seek: then only the summary at the end of the stream has them.
         """
 
     def __init__(
@@ -62,7 +62,7 @@ Global___Header: typing_extensions.TypeAlias = Header
 @typing.final
 class UnknownType(google.protobuf.message.Message):
     """A type of fields that the decoder does not know. New builds of games bring some; most are enums. A type is tried in all
-    ways of reading against the sizes that the file tells of default states and created entities.
+    ways of reading against the sizes that the file gives for default states and created entities.
     """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
@@ -75,13 +75,13 @@ class UnknownType(google.protobuf.message.Message):
     """The type, as the file spells it."""
     read_as: builtins.str
     """A type that is read in the same way, such as "uint64", which stands for enums. Empty when there is none: then the fields
-    that have it are told without values, and so are those that follow them in an update.
+    that have it are sent without values, and so are those that follow them in an update.
     """
     proofs: builtins.int
     """How many default states and creations prove it. When 0, each update that has a value of the type must prove itself."""
     may_be_signed: builtins.bool
-    """Whether values may be signed numbers, which are then told as twice their value, and as 1 for -1: those that were met where
-    entities begin are too few to tell.
+    """Whether values may be signed numbers, which are then sent as zigzag numbers (twice the value, and 1 for -1): too few
+    were met where entities begin to decide.
     """
     def __init__(
         self,
@@ -118,9 +118,7 @@ Global___ClassFaults: typing_extensions.TypeAlias = ClassFaults
 
 @typing.final
 class Summary(google.protobuf.message.Message):
-    """What is to be said of a demo when it was streamed: the health of its decoding. All figures are of what the stream
-    looked at.
-    """
+    """How well a demo was decoded. All figures count what the stream looked at."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -142,7 +140,7 @@ class Summary(google.protobuf.message.Message):
     entity_updates: builtins.int
     """How many creations and updates of entities were decoded."""
     entity_skips: builtins.int
-    """How many were skipped, because the filter wanted nothing of their class."""
+    """How many were skipped, because the filter matches nothing of their class."""
     entity_mismatches: builtins.int
     """How many ended elsewhere than the file announced: 0 unless types of fields are not known, or the file is damaged."""
     entity_unknown: builtins.int
@@ -152,11 +150,11 @@ class Summary(google.protobuf.message.Message):
     fields: builtins.int
     """How many fields of entities and of default states were decoded."""
     fields_lost: builtins.int
-    """How many of those were told without a value, because it could not be read."""
+    """How many of those were sent without a value, because it could not be read."""
     @property
     def class_faults(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___ClassFaults]:
-        """Those that concern entities, by class. They are counted whatever the filter lets through: where types of fields cannot be
-        read, the classes that have such fields are decoded in any case. When the filter wants no entities at all, none is.
+        """Those that concern entities, by class. They are counted whatever the filter lets through: where types of fields cannot
+        be read, the classes that have such fields are decoded in any case. When the filter matches no entities at all, none is.
         """
 
     @property

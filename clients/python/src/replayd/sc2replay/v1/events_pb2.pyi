@@ -7,10 +7,11 @@ Units: a tick is a gameloop, 1/16 of a game second; at the speed "Faster" 22.4 o
 map are in cells of the map, x to the right and y up, unless a field says otherwise. Numbers of units, abilities and
 upgrades ("links") are indices into the balance data of one version of the game: within one replay they are stable.
 
-A stream begins with what the replay says of itself (start, details, lobby, attributes, game_metadata, player_info,
-member), goes on with the events of all its event streams in the order of gameloops (of one gameloop: game events, then
-messages, then the tracker's), and closes with an end. Kinds are the names of the events in Blizzard's protocol tables; every
-event of every table has a message of its own. Tracker events of games that are newer than the tables arrive as `other`.
+A stream begins with the description of the replay (start, details, lobby, attributes, game_metadata, player_info,
+member), continues with the events of all its event streams in the order of gameloops (of one gameloop: game events, then
+messages, then the tracker's), and closes with an end. Kinds are the names of the events in Blizzard's protocol tables;
+every event of every table has a message of its own. Tracker events of games that are newer than the tables arrive as
+`other`.
 """
 
 import builtins
@@ -236,13 +237,13 @@ class _PartStateEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._Enum
     PART_STATE_COMPLETE: _PartState.ValueType  # 1
     """To its end."""
     PART_STATE_PARTIAL: _PartState.ValueType  # 2
-    """As far as bytes_read; the rest is lost."""
+    """As far as bytes_read; the rest could not be read."""
     PART_STATE_ABSENT: _PartState.ValueType  # 3
     """The replay does not have it."""
     PART_STATE_UNREADABLE: _PartState.ValueType  # 4
     """Not at all."""
     PART_STATE_SKIPPED: _PartState.ValueType  # 5
-    """Nobody asked for it."""
+    """Not needed for this request."""
 
 class PartState(_PartState, metaclass=_PartStateEnumTypeWrapper):
     """How a part of a replay could be read."""
@@ -252,13 +253,13 @@ PART_STATE_UNSPECIFIED: PartState.ValueType  # 0
 PART_STATE_COMPLETE: PartState.ValueType  # 1
 """To its end."""
 PART_STATE_PARTIAL: PartState.ValueType  # 2
-"""As far as bytes_read; the rest is lost."""
+"""As far as bytes_read; the rest could not be read."""
 PART_STATE_ABSENT: PartState.ValueType  # 3
 """The replay does not have it."""
 PART_STATE_UNREADABLE: PartState.ValueType  # 4
 """Not at all."""
 PART_STATE_SKIPPED: PartState.ValueType  # 5
-"""Nobody asked for it."""
+"""Not needed for this request."""
 Global___PartState: typing_extensions.TypeAlias = PartState
 
 class _Result:
@@ -276,7 +277,7 @@ class _ResultEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTyp
     RESULT_LOSS: _Result.ValueType  # 3
     """Lost."""
     RESULT_TIE: _Result.ValueType  # 4
-    """Nobody won."""
+    """The game was a tie."""
 
 class Result(_Result, metaclass=_ResultEnumTypeWrapper):
     """How the game ended for a player."""
@@ -290,7 +291,7 @@ RESULT_WIN: Result.ValueType  # 2
 RESULT_LOSS: Result.ValueType  # 3
 """Lost."""
 RESULT_TIE: Result.ValueType  # 4
-"""Nobody won."""
+"""The game was a tie."""
 Global___Result: typing_extensions.TypeAlias = Result
 
 @typing.final
@@ -457,7 +458,7 @@ class Event(google.protobuf.message.Message):
     """The gameloop in which it happened. 0 for what comes before the game. It never decreases from event to event."""
     @property
     def player(self) -> Global___PlayerRef:
-        """Whose doing it was, or whose unit it is about. Absent when it was nobody's."""
+        """The player who did it, or whose unit it is about. Absent when there is none."""
 
     @property
     def camera_update(self) -> Global___CameraUpdate:
@@ -517,7 +518,7 @@ class Event(google.protobuf.message.Message):
 
     @property
     def details(self) -> Global___Details:
-        """What the replay tells of its game: map, players, results."""
+        """The game: map, players, results."""
 
     @property
     def lobby(self) -> Global___Lobby:
@@ -605,7 +606,7 @@ class Event(google.protobuf.message.Message):
 
     @property
     def user_options(self) -> Global___UserOptions:
-        """A player's client told its options."""
+        """The options of a player's client."""
 
     @property
     def camera_save(self) -> Global___CameraSave:
@@ -789,7 +790,7 @@ class Event(google.protobuf.message.Message):
 
     @property
     def trigger_sound_length_query(self) -> Global___TriggerSoundLengthQuery:
-        """A client tells the length of a sound."""
+        """A client reports the length of a sound."""
 
     @property
     def trigger_sound_offset(self) -> Global___TriggerSoundOffset:
@@ -937,11 +938,11 @@ class Event(google.protobuf.message.Message):
 
     @property
     def trigger_anim_length_query_by_name(self) -> Global___TriggerAnimLengthQueryByName:
-        """A client tells the length of an animation that was asked for by name."""
+        """A client reports the length of an animation, requested by name."""
 
     @property
     def trigger_anim_length_query_by_props(self) -> Global___TriggerAnimLengthQueryByProps:
-        """A client tells the length of an animation that was asked for by properties."""
+        """A client reports the length of an animation, requested by properties."""
 
     @property
     def trigger_anim_offset(self) -> Global___TriggerAnimOffset:
@@ -965,11 +966,11 @@ class Event(google.protobuf.message.Message):
 
     @property
     def peer_set_sync_loading_time(self) -> Global___PeerSetSyncLoadingTime:
-        """How long loading took, told by another client."""
+        """How long loading took, reported by another client."""
 
     @property
     def peer_set_sync_playing_time(self) -> Global___PeerSetSyncPlayingTime:
-        """How long playing took, told by another client."""
+        """How long playing took, reported by another client."""
 
     @property
     def player_state(self) -> Global___PlayerState:
@@ -1193,7 +1194,7 @@ class Unit(google.protobuf.message.Message):
     recycle: builtins.int
     """How often the place was used before."""
     type_name: builtins.str
-    """The unit's type at this time, such as "SCV", as the tracker tells it. Where the tracker does not tell, as always before
+    """The unit's type at this time, such as "SCV", as the tracker names it. Where the tracker does not, as always before
     2.0.8, the type that the unit had when it was last selected. Empty when that is not known either.
     """
     def __init__(
@@ -1846,7 +1847,7 @@ class UnitBorn(google.protobuf.message.Message):
     CREATOR_ABILITY_NAME_FIELD_NUMBER: builtins.int
     STARTED_TICK_FIELD_NUMBER: builtins.int
     control_player_id: builtins.int
-    """Who controls it; 0 is nobody."""
+    """Who controls it; 0 is none."""
     upkeep_player_id: builtins.int
     """Who pays for it."""
     x: builtins.int
@@ -1856,8 +1857,8 @@ class UnitBorn(google.protobuf.message.Message):
     creator_ability_name: builtins.str
     """The ability that made it. Since 3.14."""
     started_tick: builtins.int
-    """For what hatched: the gameloop in which the creator became an egg. Absent for all others: when a factory or the like
-    began to make a unit, a replay does not tell.
+    """For what hatched: the gameloop in which the creator became an egg. Absent for all others: a replay does not contain when
+    a factory or the like began to make a unit.
     """
     @property
     def unit(self) -> Global___Unit:
@@ -1906,7 +1907,7 @@ class UnitInit(google.protobuf.message.Message):
     X_FIELD_NUMBER: builtins.int
     Y_FIELD_NUMBER: builtins.int
     control_player_id: builtins.int
-    """Who controls it; 0 is nobody."""
+    """Who controls it; 0 is none."""
     upkeep_player_id: builtins.int
     """Who pays for it."""
     x: builtins.int
@@ -1975,7 +1976,7 @@ class UnitDied(google.protobuf.message.Message):
     Y_FIELD_NUMBER: builtins.int
     KILLER_FIELD_NUMBER: builtins.int
     killer_player_id: builtins.int
-    """Who killed it. Absent when nobody did."""
+    """Who killed it. Absent when there is none."""
     x: builtins.int
     """Where, in whole cells; before 2.1 a multiple of 4."""
     y: builtins.int
@@ -2017,7 +2018,7 @@ class UnitOwnerChange(google.protobuf.message.Message):
     CONTROL_PLAYER_ID_FIELD_NUMBER: builtins.int
     UPKEEP_PLAYER_ID_FIELD_NUMBER: builtins.int
     control_player_id: builtins.int
-    """Who controls it now; 0 is nobody."""
+    """Who controls it now; 0 is none."""
     upkeep_player_id: builtins.int
     """Who pays for it now."""
     @property
@@ -2050,8 +2051,8 @@ class UnitTypeChange(google.protobuf.message.Message):
     previous_type_name: builtins.str
     """The type that it had. Empty when not known."""
     started_tick: builtins.int
-    """For what comes out of a cocoon or an egg: the gameloop in which the unit became that. Absent for all others: when a
-    morph that shows no type in between began, a replay does not tell.
+    """For what comes out of a cocoon or an egg: the gameloop in which the unit became that. Absent for all others: a replay
+    does not contain when a morph without a type in between began.
     """
     @property
     def unit(self) -> Global___Unit:
@@ -2116,7 +2117,7 @@ class UnitPosition(google.protobuf.message.Message):
     """Where, in whole cells; before 2.1 a multiple of 4."""
     @property
     def unit(self) -> Global___Unit:
-        """The unit. Its recycle count and type are those of the place's latest unit that the tracker told of."""
+        """The unit. Its recycle count and type are those of the place's latest unit that the tracker reported."""
 
     def __init__(
         self,
@@ -2183,8 +2184,8 @@ class PlayerSetup(google.protobuf.message.Message):
     slot_id: builtins.int
     """Index into the lobby's slots."""
     resumed: builtins.bool
-    """True where a game that was saved goes on: the tracker tells the players anew and dates that to gameloop 0. at_tick is
-    the gameloop of the tracker's event before.
+    """True where a saved game continues: the tracker repeats the players and dates that to gameloop 0. at_tick is the gameloop
+    of the tracker's event before.
     """
     def __init__(
         self,
@@ -2387,9 +2388,9 @@ Global___PlayerStats: typing_extensions.TypeAlias = PlayerStats
 
 @typing.final
 class PlayerState(google.protobuf.message.Message):
-    """What the tracker told of a player up to where a stream starts. It is sent with Start.with_state for each player of whom it
-    told something, by ascending number, before the units. What players see and select is no part of the state: selections,
-    control groups and cameras are known only to who reads the game events from the beginning.
+    """What the tracker has reported of a player up to where a stream starts. With Start.with_state it is sent for each player of
+    whom something was reported, by ascending number, before the units. Selections, control groups and cameras are no part of the
+    state: they follow from the game events alone, which have to be read from the beginning for them.
     """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
@@ -2403,7 +2404,7 @@ class PlayerState(google.protobuf.message.Message):
     player_id: builtins.int
     """The player's number, 0 to 31."""
     stats_tick: builtins.int
-    """The gameloop in which stats was told. Absent when stats is."""
+    """The gameloop of that report. Absent when stats is."""
     upgrades_left_out: builtins.int
     """How many more upgrade events there were, of further names: of a player 512 names are kept, which have 32 KiB together. 0 in
     every game.
@@ -2414,7 +2415,7 @@ class PlayerState(google.protobuf.message.Message):
 
     @property
     def stats(self) -> Global___PlayerStats:
-        """The score and economy, as last told. Absent before they first were."""
+        """The score and economy, as last reported. Absent before the first report."""
 
     @property
     def upgrades(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Upgrade]:
@@ -2442,12 +2443,10 @@ Global___PlayerState: typing_extensions.TypeAlias = PlayerState
 
 @typing.final
 class UnitState(google.protobuf.message.Message):
-    """What the tracker told of a unit that is alive where a stream starts. It is sent with Start.with_state for each of them, by
-    ascending index. A unit is alive from its unit_born or unit_init to its unit_died, or until another one comes into being at
-    its index. Replays without tracker events, as all before 2.0.8, tell of none. Units whose index is above 16383 are left
-    out: tags have no room for them, and no game has them.
-
-    The player whom the event is about is who controls the unit.
+    """What the tracker has reported of a unit that is alive where a stream starts. With Start.with_state it is sent for each of
+    them, by ascending index. A unit is alive from its unit_born or unit_init to its unit_died, or until another one comes into
+    being at its index. Replays without tracker events, as all before 2.0.8, have none. Units whose index is above 16383 are left
+    out: tags have no room for them, and no game has them. Event.player is who controls the unit.
     """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
@@ -2468,12 +2467,12 @@ class UnitState(google.protobuf.message.Message):
     upkeep_player_id: builtins.int
     """Who pays for it."""
     x: builtins.int
-    """Where it was when last that was told, in whole cells; before 2.1 a multiple of 4."""
+    """Where it was last reported to be, in whole cells; before 2.1 a multiple of 4."""
     y: builtins.int
-    """Where it was when last that was told, in whole cells; before 2.1 a multiple of 4."""
+    """Where it was last reported to be, in whole cells; before 2.1 a multiple of 4."""
     place_tick: builtins.int
-    """The gameloop in which the place was told: of its unit_born, its unit_init or the last unit_positions that has it. Units that
-    deal and take no damage may be far from there by now.
+    """The gameloop of that report: of its unit_born, its unit_init or the last unit_positions that has it. Units that deal and
+    take no damage may be far from there by now.
     """
     appeared_tick: builtins.int
     """The gameloop of its unit_born or unit_init."""
@@ -2482,14 +2481,14 @@ class UnitState(google.protobuf.message.Message):
     under_construction: builtins.bool
     """True from its unit_init to its unit_done: it is being built or warped in."""
     creator_ability_name: builtins.str
-    """The ability that made it, as its unit_born told. Since 3.14."""
+    """The ability that made it, as in its unit_born. Since 3.14."""
     @property
     def unit(self) -> Global___Unit:
         """The unit, with the type that it has now."""
 
     @property
     def creator(self) -> Global___Unit:
-        """The unit that made it, as its unit_born told. Since 3.14, and only where there is one."""
+        """The unit that made it, as in its unit_born. Since 3.14, and only where there is one."""
 
     def __init__(
         self,
@@ -2525,7 +2524,7 @@ class Chat(google.protobuf.message.Message):
     RECIPIENT_FIELD_NUMBER: builtins.int
     TEXT_FIELD_NUMBER: builtins.int
     recipient: Global___Recipient.ValueType
-    """To whom."""
+    """The recipient."""
     text: builtins.str
     """What."""
     def __init__(
@@ -2548,7 +2547,7 @@ class Ping(google.protobuf.message.Message):
     RECIPIENT_FIELD_NUMBER: builtins.int
     POINT_FIELD_NUMBER: builtins.int
     recipient: Global___Recipient.ValueType
-    """To whom."""
+    """The recipient."""
     @property
     def point(self) -> Global___Point2:
         """Where. A multiple of 1/4096 of a cell, exact up to 4096 cells."""
@@ -2671,7 +2670,7 @@ class GameUserJoin(google.protobuf.message.Message):
     clan_logo: builtins.bytes
     """Handle of the clan's logo, 40 bytes."""
     hijack: builtins.bool
-    """True when the game goes on from a replay. Since 3.0."""
+    """True when the game continues from a replay. Since 3.0."""
     hijack_clone_game_user_id: builtins.int
     """The user that this one takes over from."""
     def __init__(
@@ -2722,7 +2721,7 @@ Global___UserFinishedLoadingSync: typing_extensions.TypeAlias = UserFinishedLoad
 
 @typing.final
 class UserOptions(google.protobuf.message.Message):
-    """A player's client told its options."""
+    """The options of a player's client."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -3300,7 +3299,7 @@ class ResourceTrade(google.protobuf.message.Message):
     RECIPIENT_ID_FIELD_NUMBER: builtins.int
     RESOURCES_FIELD_NUMBER: builtins.int
     recipient_id: builtins.int
-    """To whom: a player's number."""
+    """The recipient: a player's number."""
     @property
     def resources(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
         """How much: minerals, vespene, terrazine, custom resource."""
@@ -3461,7 +3460,7 @@ Global___DecrementGameTimeRemaining: typing_extensions.TypeAlias = DecrementGame
 
 @typing.final
 class HijackUser(google.protobuf.message.Message):
-    """A user of a game that goes on from a replay."""
+    """A user of a game that continues from a replay."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -3792,7 +3791,7 @@ class SaveGame(google.protobuf.message.Message):
     file_name: builtins.str
     """The file."""
     automatic: builtins.bool
-    """True when nobody asked for it."""
+    """True when it was not requested."""
     overwrite: builtins.bool
     """True when a file of that name is replaced."""
     name: builtins.str
@@ -3925,9 +3924,9 @@ class AiCommunicate(google.protobuf.message.Message):
     target_unit_snapshot_unit_link: builtins.int
     """The unit's type, as an index into the balance data."""
     target_unit_snapshot_control_player_id: builtins.int
-    """The player who controlled the unit; -1 for nobody. Before 1.4, its owner. Absent when there is none."""
+    """The player who controlled the unit; -1 for none. Before 1.4, its owner. Absent when there is none."""
     target_unit_snapshot_upkeep_player_id: builtins.int
-    """The player who paid for the unit; -1 for nobody. Since 1.4. Absent when there is none."""
+    """The player who paid for the unit; -1 for none. Since 1.4. Absent when there is none."""
     target_unit_snapshot_unit_name: builtins.str
     """The name of target_unit_snapshot_unit_link. Empty when not known."""
     @property
@@ -4005,7 +4004,7 @@ Global___TriggerSkipped: typing_extensions.TypeAlias = TriggerSkipped
 
 @typing.final
 class TriggerSoundLengthQuery(google.protobuf.message.Message):
-    """A client tells the length of a sound."""
+    """A client reports the length of a sound."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -4627,7 +4626,7 @@ Global___TriggerCutsceneConversationLineMissing: typing_extensions.TypeAlias = T
 
 @typing.final
 class TriggerAnimLengthQueryByName(google.protobuf.message.Message):
-    """A client tells the length of an animation that was asked for by name."""
+    """A client reports the length of an animation, requested by name."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -4654,7 +4653,7 @@ Global___TriggerAnimLengthQueryByName: typing_extensions.TypeAlias = TriggerAnim
 
 @typing.final
 class TriggerAnimLengthQueryByProps(google.protobuf.message.Message):
-    """A client tells the length of an animation that was asked for by properties."""
+    """A client reports the length of an animation, requested by properties."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -4777,7 +4776,7 @@ Global___TriggerProfilerLoggingFinished: typing_extensions.TypeAlias = TriggerPr
 
 @typing.final
 class PeerSetSyncLoadingTime(google.protobuf.message.Message):
-    """How long loading took, told by another client."""
+    """How long loading took, reported by another client."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -4796,7 +4795,7 @@ Global___PeerSetSyncLoadingTime: typing_extensions.TypeAlias = PeerSetSyncLoadin
 
 @typing.final
 class PeerSetSyncPlayingTime(google.protobuf.message.Message):
-    """How long playing took, told by another client."""
+    """How long playing took, reported by another client."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -5222,7 +5221,7 @@ Global___Color: typing_extensions.TypeAlias = Color
 
 @typing.final
 class DetailsPlayer(google.protobuf.message.Message):
-    """A player as the details tell."""
+    """A player of the details."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -5309,7 +5308,7 @@ Global___Thumbnail: typing_extensions.TypeAlias = Thumbnail
 
 @typing.final
 class Details(google.protobuf.message.Message):
-    """What the replay tells of its game."""
+    """The game: map, players, results."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -5445,9 +5444,9 @@ class LobbyUser(google.protobuf.message.Message):
     random_seed: builtins.int
     """As in the replay."""
     race_preference: builtins.int
-    """The race that the user wants."""
+    """The race that the user chose."""
     team_preference: builtins.int
-    """The team that the user wants."""
+    """The team that the user chose."""
     test_map: builtins.bool
     """As in the replay."""
     test_auto: builtins.bool
@@ -5572,7 +5571,7 @@ class GameOptions(google.protobuf.message.Message):
     cooperative: builtins.bool
     """The game is co-operative."""
     no_victory_or_defeat: builtins.bool
-    """Nobody can win."""
+    """The game has no winner."""
     hero_duplicates_allowed: builtins.bool
     """Unused by StarCraft II."""
     fog: builtins.int
@@ -6207,9 +6206,9 @@ class MetadataPlayer(google.protobuf.message.Message):
     player_id: builtins.int
     """The player's number."""
     mmr: builtins.float
-    """The match-making rating. Absent when not told."""
+    """The match-making rating. Absent when not known."""
     apm: builtins.float
-    """Actions in a minute of the game's clock. Absent when not told."""
+    """Actions in a minute of the game's clock. Absent when not known."""
     result: builtins.str
     """"Win", "Loss", "Tie" or "Undecided"."""
     selected_race: builtins.str
@@ -6321,7 +6320,7 @@ class PlayerInfo(google.protobuf.message.Message):
     toon_handle: builtins.str
     """The account, such as "1-S2-1-20704188". Empty for computers."""
     race: builtins.str
-    """The race that was played: "Terran", "Zerg", "Protoss", where that can be told; as the details spell it otherwise."""
+    """The race that was played: "Terran", "Zerg", "Protoss", where that is known; as the details spell it otherwise."""
     team: builtins.int
     """The team, from 0."""
     observer: builtins.bool
@@ -6337,7 +6336,7 @@ class PlayerInfo(google.protobuf.message.Message):
     mmr: builtins.int
     """The match-making rating."""
     apm: builtins.float
-    """Actions in a minute, as the client's summary tells."""
+    """Actions in a minute, from the client's summary."""
     color_name: builtins.str
     """The name of the colour that was chosen in the lobby, such as "Light pink". Empty when none was."""
     difficulty: builtins.str

@@ -21,7 +21,7 @@ DESCRIPTOR: google.protobuf.descriptor.FileDescriptor
 
 @typing.final
 class Header(google.protobuf.message.Message):
-    """What can be told of a replay without decoding its events. What could not be read is absent."""
+    """What is known of a replay without decoding its events. What could not be read is absent."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -35,7 +35,7 @@ class Header(google.protobuf.message.Message):
 
     @property
     def details(self) -> replayd.sc2replay.v1.events_pb2.Details:
-        """Map and players as the replay tells."""
+        """Map and players."""
 
     @property
     def game_metadata(self) -> replayd.sc2replay.v1.events_pb2.GameMetadata:

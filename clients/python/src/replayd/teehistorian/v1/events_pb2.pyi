@@ -146,7 +146,7 @@ class _SayMode:
 class _SayModeEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_SayMode.ValueType], builtins.type):
     DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
     SAY_MODE_UNSPECIFIED: _SayMode.ValueType  # 0
-    """Not known, or nobody."""
+    """Not known, or none."""
     SAY_MODE_ALL: _SayMode.ValueType  # 1
     """Everybody."""
     SAY_MODE_TEAM: _SayMode.ValueType  # 2
@@ -155,10 +155,10 @@ class _SayModeEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTy
     """One client."""
 
 class SayMode(_SayMode, metaclass=_SayModeEnumTypeWrapper):
-    """Who hears what is said."""
+    """The recipients of a chat message."""
 
 SAY_MODE_UNSPECIFIED: SayMode.ValueType  # 0
-"""Not known, or nobody."""
+"""Not known, or none."""
 SAY_MODE_ALL: SayMode.ValueType  # 1
 """Everybody."""
 SAY_MODE_TEAM: SayMode.ValueType  # 2
@@ -604,11 +604,11 @@ class Event(google.protobuf.message.Message):
 
     @property
     def ddnetver_old(self) -> Global___DdnetverOld:
-        """A client told its version by the legacy message."""
+        """A client sent its version by the legacy message."""
 
     @property
     def ddnetver(self) -> Global___Ddnetver:
-        """A client told its version."""
+        """A client sent its version."""
 
     @property
     def joinver6(self) -> Global___Joinver6:
@@ -742,8 +742,8 @@ Global___Event: typing_extensions.TypeAlias = Event
 
 @typing.final
 class Player(google.protobuf.message.Message):
-    """Who a client is, as far as the file and those of the games before it in the same server process tell. What is not known is
-    empty.
+    """Who a client is, as far as it is known from the file and those of the games before it in the same server process. What is
+    not known is empty.
     """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
@@ -1245,7 +1245,7 @@ Global___AuthLogout: typing_extensions.TypeAlias = AuthLogout
 
 @typing.final
 class DdnetverOld(google.protobuf.message.Message):
-    """A client told its version by the legacy message."""
+    """A client sent its version by the legacy message."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -1268,7 +1268,7 @@ Global___DdnetverOld: typing_extensions.TypeAlias = DdnetverOld
 
 @typing.final
 class Ddnetver(google.protobuf.message.Message):
-    """A client told its version. May come before or after player_ready."""
+    """A client sent its version. May come before or after player_ready."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -1659,7 +1659,7 @@ class PlayerState(google.protobuf.message.Message):
     client_id: builtins.int
     """The client."""
     joined: builtins.bool
-    """True while the client is connected, as far as the file tells."""
+    """True while the client is connected, as far as the file contains it."""
     protocol: Global___Protocol.ValueType
     """The protocol that the client speaks."""
     name: builtins.str
@@ -1693,7 +1693,7 @@ class PlayerState(google.protobuf.message.Message):
     practice: builtins.bool
     """True while its team practises."""
     ready: builtins.bool
-    """True when the client has entered the game, as far as the file tells."""
+    """True when the client has entered the game, as far as the file contains it."""
     @property
     def input(self) -> Global___Input:
         """The input. Absent when the client sent none yet."""
@@ -1802,15 +1802,15 @@ class Message(google.protobuf.message.Message):
 
     @property
     def set_spectator_mode(self) -> Global___SetSpectatorMode:
-        """The client asked to watch somebody."""
+        """The client asked to spectate a player."""
 
     @property
     def start_info(self) -> Global___PlayerInfo:
-        """The client told who it is, on entering."""
+        """The client sent its name, clan and appearance on entering."""
 
     @property
     def change_info(self) -> Global___PlayerInfo:
-        """The client told who it is, anew."""
+        """The client changed its name, clan or appearance."""
 
     @property
     def kill(self) -> Global___Kill:
@@ -1838,7 +1838,7 @@ class Message(google.protobuf.message.Message):
 
     @property
     def show_distance(self) -> Global___ShowDistance:
-        """The client told how far it sees."""
+        """The client sent its view distance."""
 
     @property
     def show_others(self) -> Global___ShowOthers:
@@ -1846,11 +1846,11 @@ class Message(google.protobuf.message.Message):
 
     @property
     def camera_info(self) -> Global___CameraInfo:
-        """The client told its camera's settings."""
+        """The client sent its camera's settings."""
 
     @property
     def enable_spectator_count(self) -> Global___EnableSpectatorCount:
-        """The client chose whether to be told the number of spectators."""
+        """The client chose whether to receive the number of spectators."""
 
     @property
     def ready_change(self) -> Global___ReadyChange:
@@ -1914,9 +1914,9 @@ class Say(google.protobuf.message.Message):
     TARGET_CLIENT_ID_FIELD_NUMBER: builtins.int
     TEXT_FIELD_NUMBER: builtins.int
     mode: Global___SayMode.ValueType
-    """Who hears it."""
+    """The recipients."""
     target_client_id: builtins.int
-    """The client that hears a whisper. -1 for nobody in particular."""
+    """The recipient of a whisper. -1 for none."""
     text: builtins.str
     """The text. Empty when redacted."""
     def __init__(
@@ -1952,7 +1952,7 @@ Global___SetTeam: typing_extensions.TypeAlias = SetTeam
 
 @typing.final
 class SetSpectatorMode(google.protobuf.message.Message):
-    """The client asked to watch somebody."""
+    """The client asked to spectate a player."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -2166,7 +2166,7 @@ class IsDdnetLegacy(google.protobuf.message.Message):
 
     VERSION_FIELD_NUMBER: builtins.int
     version: builtins.int
-    """The DDNet version number. 0 when not told."""
+    """The DDNet version number. 0 when not known."""
     def __init__(
         self,
         *,
@@ -2198,7 +2198,7 @@ Global___ShowOthersLegacy: typing_extensions.TypeAlias = ShowOthersLegacy
 
 @typing.final
 class ShowDistance(google.protobuf.message.Message):
-    """The client told how far it sees, in world units."""
+    """The client sent its view distance, in world units."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -2240,7 +2240,7 @@ Global___ShowOthers: typing_extensions.TypeAlias = ShowOthers
 
 @typing.final
 class CameraInfo(google.protobuf.message.Message):
-    """The client told its camera's settings."""
+    """The client sent its camera's settings."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -2267,13 +2267,13 @@ Global___CameraInfo: typing_extensions.TypeAlias = CameraInfo
 
 @typing.final
 class EnableSpectatorCount(google.protobuf.message.Message):
-    """The client chose whether to be told the number of spectators."""
+    """The client chose whether to receive the number of spectators."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     ENABLE_FIELD_NUMBER: builtins.int
     enable: builtins.bool
-    """True to be told."""
+    """True to receive it."""
     def __init__(
         self,
         *,

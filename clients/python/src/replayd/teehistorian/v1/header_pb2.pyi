@@ -111,13 +111,13 @@ class Header(google.protobuf.message.Message):
     server_name: builtins.str
     """The server's name at the start. A long name may be cut, inside a character too."""
     server_port: builtins.int
-    """The server's UDP port. 0 when not told."""
+    """The server's UDP port. 0 when not known."""
     game_type: builtins.str
     """The game type, such as "DDraceNetwork"."""
     map_name: builtins.str
     """The map's name."""
     map_size: builtins.int
-    """The map file's size in bytes. 0 when not told."""
+    """The map file's size in bytes. 0 when not known."""
     map_sha256: builtins.str
     """SHA-256 of the map file, 64 hexadecimal digits. Empty before DDNet 11.2."""
     map_crc: builtins.str

@@ -435,7 +435,7 @@ export declare type Info = Message<"replayd.datafile.v1.Info"> & {
   mapVersion: string;
 
   /**
-   * Whom the author thanks.
+   * The credits.
    *
    * @generated from field: string credits = 3;
    */
@@ -620,7 +620,7 @@ export declare type Envelope = Message<"replayd.datafile.v1.Envelope"> & {
   version: number;
 
   /**
-   * What it animates, as its number of channels tells.
+   * What it animates, by its number of channels.
    *
    * @generated from field: replayd.datafile.v1.EnvelopeKind kind = 3;
    */
@@ -716,7 +716,7 @@ export declare type EnvelopePoint = Message<"replayd.datafile.v1.EnvelopePoint">
   timeMs: number;
 
   /**
-   * How it goes on from here.
+   * The curve from this point to the next.
    *
    * @generated from field: replayd.datafile.v1.Curve curve = 2;
    */
@@ -2138,7 +2138,7 @@ export enum Warning {
   BAD_SKIP = 6,
 
   /**
-   * The text is not what the format asks for: it lacks its final NUL, has one inside, or is not valid UTF-8.
+   * The text is not as the format requires: it lacks its final NUL, has one inside, or is not valid UTF-8.
    *
    * @generated from enum value: WARNING_BAD_TEXT = 7;
    */
@@ -2189,7 +2189,7 @@ export enum Warning {
   DAMAGED_DATA = 13,
 
   /**
-   * The file goes on after the end that its tables give it. What follows there is not sent. DDNet refuses such maps, other
+   * The file has bytes after the end that its tables give. What follows there is not sent. DDNet refuses such maps, other
    * readers do not.
    *
    * @generated from enum value: WARNING_EXCESS_BYTES = 14;

@@ -12,7 +12,7 @@ import type { Header, Info, LayerKind } from "./events_pb.js";
 export declare const file_replayd_datafile_v1_summary: GenFile;
 
 /**
- * What can be told of a map without inflating more than its texts.
+ * What is known of a map without inflating more than its texts.
  *
  * @generated from message replayd.datafile.v1.Summary
  */

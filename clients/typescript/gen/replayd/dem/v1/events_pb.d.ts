@@ -4,10 +4,10 @@
 
 // The events of a Source 2 demo (.dem): Dota 2, Counter-Strike 2, Deadlock.
 //
-// Units: a tick is the demo's own clock, 1/30 s in Dota 2 and 1/64 s in the others (ServerInfo.tick_interval); it starts
-// at 0 with the first packet. Positions are in world units. An entity is named by its slot (`index`, 0..16383) and by
-// the serial number that tells its tenants apart. A handle is index + serial * 16384, with the serial number cut to its
-// lowest 10 bits in fields and in most messages; 16777215 means none.
+// Units: a tick is the demo's own clock, 1/30 s in Dota 2 and 1/64 s in the others (ServerInfo.tick_interval); it starts at
+// 0 with the first packet. Positions are in world units. An entity is named by its slot (`index`, 0..16383) and by the
+// serial number that distinguishes its successive entities. A handle is index + serial * 16384, with the serial number cut
+// to its lowest 10 bits in fields and in most messages; 16777215 means none.
 //
 // Names that repeat, of entity classes and of fields, are numbers in the events: indices into EventList.strings.
 
@@ -189,7 +189,7 @@ export declare type Event = Message$1<"replayd.dem.v1.Event"> & {
     case: "chatEvent";
   } | {
     /**
-     * Somebody said something.
+     * A chat message.
      *
      * @generated from field: replayd.dem.v1.Chat chat = 17;
      */
@@ -197,7 +197,7 @@ export declare type Event = Message$1<"replayd.dem.v1.Event"> & {
     case: "chat";
   } | {
     /**
-     * Somebody pinged the map (Dota).
+     * A player pinged the map (Dota).
      *
      * @generated from field: replayd.dem.v1.Ping ping = 18;
      */
@@ -205,7 +205,7 @@ export declare type Event = Message$1<"replayd.dem.v1.Event"> & {
     case: "ping";
   } | {
     /**
-     * Somebody drew on the map (Dota).
+     * A player drew on the map (Dota).
      *
      * @generated from field: replayd.dem.v1.MapLine map_line = 19;
      */
@@ -213,7 +213,7 @@ export declare type Event = Message$1<"replayd.dem.v1.Event"> & {
     case: "mapLine";
   } | {
     /**
-     * Somebody used the chat wheel (Dota).
+     * A player used the chat wheel (Dota).
      *
      * @generated from field: replayd.dem.v1.ChatWheel chat_wheel = 20;
      */
@@ -317,7 +317,7 @@ export declare type Event = Message$1<"replayd.dem.v1.Event"> & {
     case: "command";
   } | {
     /**
-     * Something could not be decoded. Everything else goes on.
+     * Something could not be decoded. Decoding continues behind it.
      *
      * @generated from field: replayd.dem.v1.Fault fault = 44;
      */
@@ -589,8 +589,8 @@ export declare type EntityUpdated = Message$1<"replayd.dem.v1.EntityUpdated"> & 
 export declare const EntityUpdatedSchema: GenMessage<EntityUpdated>;
 
 /**
- * An entity that was known came back into view, or was sent once more in full. The state at a place of a demo is told by one
- * for each entity that there is.
+ * An entity that was known came back into view, or was sent once more in full. The state at a position of a demo is one for
+ * each entity that exists there.
  *
  * @generated from message replayd.dem.v1.EntityEntered
  */
@@ -631,7 +631,7 @@ export declare type EntityEntered = Message$1<"replayd.dem.v1.EntityEntered"> & 
   fields: FieldValue[];
 
   /**
-   * True for an entity that is there but out of view: in what tells a state, and nowhere else.
+   * True for an entity that exists but is out of view: only in a state.
    *
    * @generated from field: bool out_of_view = 6;
    */
@@ -726,9 +726,9 @@ export declare type Tick = Message$1<"replayd.dem.v1.Tick"> & {
   serverTick: number;
 
   /**
-   * Dota: the time on the game's clock in seconds from the horn, negative before it, pauses not counted. It is made of what
-   * the packets before this one told. Absent until it is known when the horn sounds, which is at latest when it does; in
-   * other games; and when the filter asks for no ticks.
+   * Dota: the time on the game's clock in seconds from the horn, negative before it, pauses not counted. It is computed from
+   * the packets before this one. Absent until the time of the horn is known, at the latest when it sounds; in other games;
+   * and when the filter excludes ticks.
    *
    * @generated from field: optional float game_time = 2;
    */
@@ -742,7 +742,7 @@ export declare type Tick = Message$1<"replayd.dem.v1.Tick"> & {
   paused: boolean;
 
   /**
-   * Dota: what the game is in. Unspecified until it is told, and in other games.
+   * Dota: what the game is in. Unspecified until it is known, and in other games.
    *
    * @generated from field: replayd.dem.v1.GamePhase phase = 4;
    */
@@ -777,7 +777,7 @@ export declare type CombatLog = Message$1<"replayd.dem.v1.CombatLog"> & {
   targetName: string;
 
   /**
-   * Whom the target belongs to: the hero behind a summoned unit or an illusion.
+   * The owner of the target: the hero behind a summoned unit or an illusion.
    *
    * @generated from field: string target_source_name = 3;
    */
@@ -791,7 +791,7 @@ export declare type CombatLog = Message$1<"replayd.dem.v1.CombatLog"> & {
   attackerName: string;
 
   /**
-   * Whom the attacker belongs to.
+   * The owner of the attacker.
    *
    * @generated from field: string damage_source_name = 5;
    */
@@ -1099,7 +1099,7 @@ export declare type CombatLog = Message$1<"replayd.dem.v1.CombatLog"> & {
   targetIsSelf: boolean;
 
   /**
-   * 1 physical, 2 magical, 4 pure, 0 not told.
+   * 1 physical, 2 magical, 4 pure, 0 not known.
    *
    * @generated from field: uint32 damage_type = 49;
    */
@@ -1791,7 +1791,7 @@ export declare type Order = Message$1<"replayd.dem.v1.Order"> & {
   abilityId?: number | undefined;
 
   /**
-   * Where. Absent when not told.
+   * Where. Absent when not known.
    *
    * @generated from field: replayd.dem.v1.Vector position = 6;
    */
@@ -1901,14 +1901,14 @@ export declare type UserCmd = Message$1<"replayd.dem.v1.UserCmd"> & {
   playerSlot: number;
 
   /**
-   * The server's tick in which it was executed. 0 when not told.
+   * The server's tick in which it was executed. 0 when not known.
    *
    * @generated from field: int32 server_tick = 3;
    */
   serverTick: number;
 
   /**
-   * The client's tick. 0 when not told.
+   * The client's tick. 0 when not known.
    *
    * @generated from field: int32 client_tick = 4;
    */
@@ -2018,7 +2018,7 @@ export declare type ChatEvent = Message$1<"replayd.dem.v1.ChatEvent"> & {
   value3: number;
 
   /**
-   * The time in seconds. 0 when not told.
+   * The time in seconds. 0 when not known.
    *
    * @generated from field: float time = 6;
    */
@@ -2039,20 +2039,20 @@ export declare type ChatEvent = Message$1<"replayd.dem.v1.ChatEvent"> & {
 export declare const ChatEventSchema: GenMessage<ChatEvent>;
 
 /**
- * Somebody said something.
+ * A chat message.
  *
  * @generated from message replayd.dem.v1.Chat
  */
 export declare type Chat = Message$1<"replayd.dem.v1.Chat"> & {
   /**
-   * Id of the player. Absent when not told.
+   * Id of the player. Absent when not known.
    *
    * @generated from field: optional int32 player_id = 1;
    */
   playerId?: number | undefined;
 
   /**
-   * The channel: the game's number. 0 when not told.
+   * The channel: the game's number. 0 when not known.
    *
    * @generated from field: uint32 channel = 2;
    */
@@ -2066,7 +2066,7 @@ export declare type Chat = Message$1<"replayd.dem.v1.Chat"> & {
   text: string;
 
   /**
-   * The name of whom said it, in messages that carry it instead of an id.
+   * The name of the speaker, in messages that carry it instead of an id.
    *
    * @generated from field: string sender = 4;
    */
@@ -2080,7 +2080,7 @@ export declare type Chat = Message$1<"replayd.dem.v1.Chat"> & {
   channelName: string;
 
   /**
-   * Slot of the entity of the player who said it. Absent when not told.
+   * Slot of the entity of the player who said it. Absent when not known.
    *
    * @generated from field: optional int32 entity_index = 6;
    */
@@ -2101,13 +2101,13 @@ export declare type Chat = Message$1<"replayd.dem.v1.Chat"> & {
 export declare const ChatSchema: GenMessage<Chat>;
 
 /**
- * Somebody pinged the map.
+ * A player pinged the map.
  *
  * @generated from message replayd.dem.v1.Ping
  */
 export declare type Ping = Message$1<"replayd.dem.v1.Ping"> & {
   /**
-   * Id of the player. Absent when not told.
+   * Id of the player. Absent when not known.
    *
    * @generated from field: optional int32 player_id = 1;
    */
@@ -2156,13 +2156,13 @@ export declare type Ping = Message$1<"replayd.dem.v1.Ping"> & {
 export declare const PingSchema: GenMessage<Ping>;
 
 /**
- * Somebody drew on the map.
+ * A player drew on the map.
  *
  * @generated from message replayd.dem.v1.MapLine
  */
 export declare type MapLine = Message$1<"replayd.dem.v1.MapLine"> & {
   /**
-   * Id of the player. Absent when not told.
+   * Id of the player. Absent when not known.
    *
    * @generated from field: optional int32 player_id = 1;
    */
@@ -2183,7 +2183,7 @@ export declare type MapLine = Message$1<"replayd.dem.v1.MapLine"> & {
   y: number;
 
   /**
-   * Whether a new line begins here; otherwise it goes on from the point before.
+   * Whether a new line begins here; otherwise it continues from the point before.
    *
    * @generated from field: bool initial = 4;
    */
@@ -2197,13 +2197,13 @@ export declare type MapLine = Message$1<"replayd.dem.v1.MapLine"> & {
 export declare const MapLineSchema: GenMessage<MapLine>;
 
 /**
- * Somebody used the chat wheel.
+ * A player used the chat wheel.
  *
  * @generated from message replayd.dem.v1.ChatWheel
  */
 export declare type ChatWheel = Message$1<"replayd.dem.v1.ChatWheel"> & {
   /**
-   * Id of the player. Absent when not told.
+   * Id of the player. Absent when not known.
    *
    * @generated from field: optional int32 player_id = 1;
    */
@@ -2217,7 +2217,7 @@ export declare type ChatWheel = Message$1<"replayd.dem.v1.ChatWheel"> & {
   messageId: number;
 
   /**
-   * The player's account. 0 when not told.
+   * The player's account. 0 when not known.
    *
    * @generated from field: uint32 account_id = 3;
    */
@@ -2265,7 +2265,7 @@ export declare type FileHeader = Message$1<"replayd.dem.v1.FileHeader"> & {
   serverName: string;
 
   /**
-   * The name of whoever recorded.
+   * The name of the client that recorded.
    *
    * @generated from field: string client_name = 4;
    */
@@ -2328,21 +2328,21 @@ export declare type FileHeader = Message$1<"replayd.dem.v1.FileHeader"> & {
   demoVersionGuid: string;
 
   /**
-   * The build of the engine. 0 when not told.
+   * The build of the engine. 0 when not known.
    *
    * @generated from field: int32 build_num = 13;
    */
   buildNum: number;
 
   /**
-   * The game: "dota", "csgo", "citadel". Empty when not told.
+   * The game: "dota", "csgo", "citadel". Empty when not known.
    *
    * @generated from field: string game = 14;
    */
   game: string;
 
   /**
-   * The server's tick at the start. 0 when not told.
+   * The server's tick at the start. 0 when not known.
    *
    * @generated from field: int32 server_start_tick = 15;
    */
@@ -2514,7 +2514,7 @@ export declare type Match = Message$1<"replayd.dem.v1.Match"> & {
   direTeamTag: string;
 
   /**
-   * When the match ended, in seconds since 1970. 0 when not told.
+   * When the match ended, in seconds since 1970. 0 when not known.
    *
    * @generated from field: uint32 end_time = 11;
    */
@@ -2673,7 +2673,7 @@ export declare type ServerInfo = Message$1<"replayd.dem.v1.ServerInfo"> & {
   addonName: string;
 
   /**
-   * The game's build. 0 when the directory does not tell.
+   * The game's build. 0 when the directory does not contain it.
    *
    * @generated from field: int32 game_build = 14;
    */
@@ -2741,7 +2741,7 @@ export declare type SerializerField = Message$1<"replayd.dem.v1.SerializerField"
   type: string;
 
   /**
-   * How many bits a quantized number has. 0 when not told.
+   * How many bits a quantized number has. 0 when not known.
    *
    * @generated from field: int32 bit_count = 3;
    */
@@ -2886,7 +2886,7 @@ export declare type SyncTick = Message$1<"replayd.dem.v1.SyncTick"> & {
 export declare const SyncTickSchema: GenMessage<SyncTick>;
 
 /**
- * A key frame: the whole state at this tick. What it holds has been told already, and is not told again.
+ * A key frame: the whole state at this tick. Its contents were sent as events before, and are not sent again.
  *
  * @generated from message replayd.dem.v1.KeyFrame
  */
@@ -2968,7 +2968,7 @@ export declare type Command = Message$1<"replayd.dem.v1.Command"> & {
 export declare const CommandSchema: GenMessage<Command>;
 
 /**
- * Something could not be decoded. Everything else goes on.
+ * Something could not be decoded. Decoding continues behind it.
  *
  * @generated from message replayd.dem.v1.Fault
  */
@@ -3091,7 +3091,7 @@ export declare const ServerCvarSchema: GenMessage<ServerCvar>;
  */
 export enum GamePhase {
   /**
-   * Not told.
+   * Not known.
    *
    * @generated from enum value: GAME_PHASE_UNSPECIFIED = 0;
    */
@@ -3195,7 +3195,7 @@ export enum GamePhase {
 export declare const GamePhaseSchema: GenEnum<GamePhase>;
 
 /**
- * What an entry of the combat log tells. The numbers are the game's own plus one; types newer than this list travel as
+ * The type of an entry of the combat log. The numbers are the game's own plus one; types newer than this list travel as
  * their number.
  *
  * @generated from enum replayd.dem.v1.CombatLogType
@@ -3461,7 +3461,7 @@ export enum CombatLogType {
   TREE_CUT = 36,
 
   /**
-   * A scan found somebody.
+   * A scan found an enemy.
    *
    * @generated from enum value: COMBAT_LOG_TYPE_SUCCESSFUL_SCAN = 37;
    */
@@ -3536,7 +3536,7 @@ export declare const CombatLogTypeSchema: GenEnum<CombatLogType>;
  */
 export enum ModifierState {
   /**
-   * Not told.
+   * Not known.
    *
    * @generated from enum value: MODIFIER_STATE_UNSPECIFIED = 0;
    */
@@ -3569,7 +3569,7 @@ export declare const ModifierStateSchema: GenEnum<ModifierState>;
  */
 export enum FaultKind {
   /**
-   * Not told.
+   * Not known.
    *
    * @generated from enum value: FAULT_KIND_UNSPECIFIED = 0;
    */
@@ -3590,8 +3590,8 @@ export enum FaultKind {
   MESSAGE = 2,
 
   /**
-   * An update of an entity could not be read to its end, or ended elsewhere than announced: fields whose type is not
-   * known, most likely. The first such field and what follows it is told without values.
+   * An update of an entity could not be read to its end, or ended elsewhere than announced: fields whose type is not known,
+   * most likely. The first such field and those behind it are sent without values.
    *
    * @generated from enum value: FAULT_KIND_ENTITY = 3;
    */
@@ -3605,8 +3605,8 @@ export enum FaultKind {
   BASELINE = 4,
 
   /**
-   * The schema could not be read, or the recording is too old to have one: entities are not decoded. Or another schema
-   * came: the entities of the first one are forgotten, and told again by the next key frame.
+   * The schema could not be read, or the recording is too old to have one: entities are not decoded. Or another schema came:
+   * the entities of the first one are forgotten, and sent again from the next key frame.
    *
    * @generated from enum value: FAULT_KIND_SCHEMA = 5;
    */

@@ -4,10 +4,10 @@
 
 // The events of a Source 2 demo (.dem): Dota 2, Counter-Strike 2, Deadlock.
 //
-// Units: a tick is the demo's own clock, 1/30 s in Dota 2 and 1/64 s in the others (ServerInfo.tick_interval); it starts
-// at 0 with the first packet. Positions are in world units. An entity is named by its slot (`index`, 0..16383) and by
-// the serial number that tells its tenants apart. A handle is index + serial * 16384, with the serial number cut to its
-// lowest 10 bits in fields and in most messages; 16777215 means none.
+// Units: a tick is the demo's own clock, 1/30 s in Dota 2 and 1/64 s in the others (ServerInfo.tick_interval); it starts at
+// 0 with the first packet. Positions are in world units. An entity is named by its slot (`index`, 0..16383) and by the
+// serial number that distinguishes its successive entities. A handle is index + serial * 16384, with the serial number cut
+// to its lowest 10 bits in fields and in most messages; 16777215 means none.
 //
 // Names that repeat, of entity classes and of fields, are numbers in the events: indices into EventList.strings.
 
@@ -349,7 +349,7 @@ export const CombatLogTypeSchema = /*@__PURE__*/
   enumDesc(file_replayd_dem_v1_events, 1);
 
 /**
- * What an entry of the combat log tells. The numbers are the game's own plus one; types newer than this list travel as
+ * The type of an entry of the combat log. The numbers are the game's own plus one; types newer than this list travel as
  * their number.
  *
  * @generated from enum replayd.dem.v1.CombatLogType

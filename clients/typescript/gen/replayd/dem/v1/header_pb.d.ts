@@ -37,7 +37,7 @@ export declare type Header = Message<"replayd.dem.v1.Header"> & {
   /**
    * The types of fields that the decoder does not know and that the file has values of, and what was found out of them where
    * its entities begin. Only in the description that begins a stream of entities; absent when the replay is read from a
-   * source that cannot seek, for then only its end can tell.
+   * source that cannot seek: then only the summary at the end of the stream has them.
    *
    * @generated from field: repeated replayd.dem.v1.UnknownType unknown_types = 3;
    */
@@ -52,7 +52,7 @@ export declare const HeaderSchema: GenMessage<Header>;
 
 /**
  * A type of fields that the decoder does not know. New builds of games bring some; most are enums. A type is tried in all
- * ways of reading against the sizes that the file tells of default states and created entities.
+ * ways of reading against the sizes that the file gives for default states and created entities.
  *
  * @generated from message replayd.dem.v1.UnknownType
  */
@@ -66,7 +66,7 @@ export declare type UnknownType = Message<"replayd.dem.v1.UnknownType"> & {
 
   /**
    * A type that is read in the same way, such as "uint64", which stands for enums. Empty when there is none: then the fields
-   * that have it are told without values, and so are those that follow them in an update.
+   * that have it are sent without values, and so are those that follow them in an update.
    *
    * @generated from field: string read_as = 2;
    */
@@ -80,8 +80,8 @@ export declare type UnknownType = Message<"replayd.dem.v1.UnknownType"> & {
   proofs: number;
 
   /**
-   * Whether values may be signed numbers, which are then told as twice their value, and as 1 for -1: those that were met where
-   * entities begin are too few to tell.
+   * Whether values may be signed numbers, which are then sent as zigzag numbers (twice the value, and 1 for -1): too few
+   * were met where entities begin to decide.
    *
    * @generated from field: bool may_be_signed = 4;
    */
@@ -122,8 +122,7 @@ export declare type ClassFaults = Message<"replayd.dem.v1.ClassFaults"> & {
 export declare const ClassFaultsSchema: GenMessage<ClassFaults>;
 
 /**
- * What is to be said of a demo when it was streamed: the health of its decoding. All figures are of what the stream
- * looked at.
+ * How well a demo was decoded. All figures count what the stream looked at.
  *
  * @generated from message replayd.dem.v1.Summary
  */
@@ -150,7 +149,7 @@ export declare type Summary = Message<"replayd.dem.v1.Summary"> & {
   entityUpdates: bigint;
 
   /**
-   * How many were skipped, because the filter wanted nothing of their class.
+   * How many were skipped, because the filter matches nothing of their class.
    *
    * @generated from field: int64 entity_skips = 4;
    */
@@ -178,8 +177,8 @@ export declare type Summary = Message<"replayd.dem.v1.Summary"> & {
   faults: bigint;
 
   /**
-   * Those that concern entities, by class. They are counted whatever the filter lets through: where types of fields cannot be
-   * read, the classes that have such fields are decoded in any case. When the filter wants no entities at all, none is.
+   * Those that concern entities, by class. They are counted whatever the filter lets through: where types of fields cannot
+   * be read, the classes that have such fields are decoded in any case. When the filter matches no entities at all, none is.
    *
    * @generated from field: repeated replayd.dem.v1.ClassFaults class_faults = 8;
    */
@@ -200,7 +199,7 @@ export declare type Summary = Message<"replayd.dem.v1.Summary"> & {
   fields: bigint;
 
   /**
-   * How many of those were told without a value, because it could not be read.
+   * How many of those were sent without a value, because it could not be read.
    *
    * @generated from field: int64 fields_lost = 11;
    */

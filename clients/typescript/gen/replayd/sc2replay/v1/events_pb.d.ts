@@ -8,10 +8,11 @@
 // map are in cells of the map, x to the right and y up, unless a field says otherwise. Numbers of units, abilities and
 // upgrades ("links") are indices into the balance data of one version of the game: within one replay they are stable.
 //
-// A stream begins with what the replay says of itself (start, details, lobby, attributes, game_metadata, player_info,
-// member), goes on with the events of all its event streams in the order of gameloops (of one gameloop: game events, then
-// messages, then the tracker's), and closes with an end. Kinds are the names of the events in Blizzard's protocol tables; every
-// event of every table has a message of its own. Tracker events of games that are newer than the tables arrive as `other`.
+// A stream begins with the description of the replay (start, details, lobby, attributes, game_metadata, player_info,
+// member), continues with the events of all its event streams in the order of gameloops (of one gameloop: game events, then
+// messages, then the tracker's), and closes with an end. Kinds are the names of the events in Blizzard's protocol tables;
+// every event of every table has a message of its own. Tracker events of games that are newer than the tables arrive as
+// `other`.
 
 import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
@@ -55,7 +56,7 @@ export declare type Event = Message<"replayd.sc2replay.v1.Event"> & {
   atTick: number;
 
   /**
-   * Whose doing it was, or whose unit it is about. Absent when it was nobody's.
+   * The player who did it, or whose unit it is about. Absent when there is none.
    *
    * @generated from field: replayd.sc2replay.v1.PlayerRef player = 2;
    */
@@ -180,7 +181,7 @@ export declare type Event = Message<"replayd.sc2replay.v1.Event"> & {
     case: "start";
   } | {
     /**
-     * What the replay tells of its game: map, players, results.
+     * The game: map, players, results.
      *
      * @generated from field: replayd.sc2replay.v1.Details details = 17;
      */
@@ -356,7 +357,7 @@ export declare type Event = Message<"replayd.sc2replay.v1.Event"> & {
     case: "userFinishedLoadingSync";
   } | {
     /**
-     * A player's client told its options.
+     * The options of a player's client.
      *
      * @generated from field: replayd.sc2replay.v1.UserOptions user_options = 39;
      */
@@ -724,7 +725,7 @@ export declare type Event = Message<"replayd.sc2replay.v1.Event"> & {
     case: "triggerSkipped";
   } | {
     /**
-     * A client tells the length of a sound.
+     * A client reports the length of a sound.
      *
      * @generated from field: replayd.sc2replay.v1.TriggerSoundLengthQuery trigger_sound_length_query = 85;
      */
@@ -1020,7 +1021,7 @@ export declare type Event = Message<"replayd.sc2replay.v1.Event"> & {
     case: "triggerCutsceneConversationLineMissing";
   } | {
     /**
-     * A client tells the length of an animation that was asked for by name.
+     * A client reports the length of an animation, requested by name.
      *
      * @generated from field: replayd.sc2replay.v1.TriggerAnimLengthQueryByName trigger_anim_length_query_by_name = 122;
      */
@@ -1028,7 +1029,7 @@ export declare type Event = Message<"replayd.sc2replay.v1.Event"> & {
     case: "triggerAnimLengthQueryByName";
   } | {
     /**
-     * A client tells the length of an animation that was asked for by properties.
+     * A client reports the length of an animation, requested by properties.
      *
      * @generated from field: replayd.sc2replay.v1.TriggerAnimLengthQueryByProps trigger_anim_length_query_by_props = 123;
      */
@@ -1076,7 +1077,7 @@ export declare type Event = Message<"replayd.sc2replay.v1.Event"> & {
     case: "triggerProfilerLoggingFinished";
   } | {
     /**
-     * How long loading took, told by another client.
+     * How long loading took, reported by another client.
      *
      * @generated from field: replayd.sc2replay.v1.PeerSetSyncLoadingTime peer_set_sync_loading_time = 129;
      */
@@ -1084,7 +1085,7 @@ export declare type Event = Message<"replayd.sc2replay.v1.Event"> & {
     case: "peerSetSyncLoadingTime";
   } | {
     /**
-     * How long playing took, told by another client.
+     * How long playing took, reported by another client.
      *
      * @generated from field: replayd.sc2replay.v1.PeerSetSyncPlayingTime peer_set_sync_playing_time = 130;
      */
@@ -1192,7 +1193,7 @@ export declare type Unit = Message<"replayd.sc2replay.v1.Unit"> & {
   recycle: number;
 
   /**
-   * The unit's type at this time, such as "SCV", as the tracker tells it. Where the tracker does not tell, as always before
+   * The unit's type at this time, such as "SCV", as the tracker names it. Where the tracker does not, as always before
    * 2.0.8, the type that the unit had when it was last selected. Empty when that is not known either.
    *
    * @generated from field: string type_name = 4;
@@ -1936,7 +1937,7 @@ export declare type UnitBorn = Message<"replayd.sc2replay.v1.UnitBorn"> & {
   unit?: Unit | undefined;
 
   /**
-   * Who controls it; 0 is nobody.
+   * Who controls it; 0 is none.
    *
    * @generated from field: uint32 control_player_id = 2;
    */
@@ -1978,8 +1979,8 @@ export declare type UnitBorn = Message<"replayd.sc2replay.v1.UnitBorn"> & {
   creatorAbilityName?: string | undefined;
 
   /**
-   * For what hatched: the gameloop in which the creator became an egg. Absent for all others: when a factory or the like
-   * began to make a unit, a replay does not tell.
+   * For what hatched: the gameloop in which the creator became an egg. Absent for all others: a replay does not contain when
+   * a factory or the like began to make a unit.
    *
    * @generated from field: optional int32 started_tick = 8;
    */
@@ -2006,7 +2007,7 @@ export declare type UnitInit = Message<"replayd.sc2replay.v1.UnitInit"> & {
   unit?: Unit | undefined;
 
   /**
-   * Who controls it; 0 is nobody.
+   * Who controls it; 0 is none.
    *
    * @generated from field: uint32 control_player_id = 2;
    */
@@ -2081,7 +2082,7 @@ export declare type UnitDied = Message<"replayd.sc2replay.v1.UnitDied"> & {
   unit?: Unit | undefined;
 
   /**
-   * Who killed it. Absent when nobody did.
+   * Who killed it. Absent when there is none.
    *
    * @generated from field: optional uint32 killer_player_id = 2;
    */
@@ -2129,7 +2130,7 @@ export declare type UnitOwnerChange = Message<"replayd.sc2replay.v1.UnitOwnerCha
   unit?: Unit | undefined;
 
   /**
-   * Who controls it now; 0 is nobody.
+   * Who controls it now; 0 is none.
    *
    * @generated from field: uint32 control_player_id = 2;
    */
@@ -2170,8 +2171,8 @@ export declare type UnitTypeChange = Message<"replayd.sc2replay.v1.UnitTypeChang
   previousTypeName: string;
 
   /**
-   * For what comes out of a cocoon or an egg: the gameloop in which the unit became that. Absent for all others: when a
-   * morph that shows no type in between began, a replay does not tell.
+   * For what comes out of a cocoon or an egg: the gameloop in which the unit became that. Absent for all others: a replay
+   * does not contain when a morph without a type in between began.
    *
    * @generated from field: optional int32 started_tick = 3;
    */
@@ -2225,7 +2226,7 @@ export declare const UpgradeSchema: GenMessage<Upgrade>;
  */
 export declare type UnitPosition = Message<"replayd.sc2replay.v1.UnitPosition"> & {
   /**
-   * The unit. Its recycle count and type are those of the place's latest unit that the tracker told of.
+   * The unit. Its recycle count and type are those of the place's latest unit that the tracker reported.
    *
    * @generated from field: replayd.sc2replay.v1.Unit unit = 1;
    */
@@ -2321,8 +2322,8 @@ export declare type PlayerSetup = Message<"replayd.sc2replay.v1.PlayerSetup"> & 
   slotId?: number | undefined;
 
   /**
-   * True where a game that was saved goes on: the tracker tells the players anew and dates that to gameloop 0. at_tick is
-   * the gameloop of the tracker's event before.
+   * True where a saved game continues: the tracker repeats the players and dates that to gameloop 0. at_tick is the gameloop
+   * of the tracker's event before.
    *
    * @generated from field: bool resumed = 5;
    */
@@ -2629,9 +2630,9 @@ export declare type PlayerStats = Message<"replayd.sc2replay.v1.PlayerStats"> & 
 export declare const PlayerStatsSchema: GenMessage<PlayerStats>;
 
 /**
- * What the tracker told of a player up to where a stream starts. It is sent with Start.with_state for each player of whom it
- * told something, by ascending number, before the units. What players see and select is no part of the state: selections,
- * control groups and cameras are known only to who reads the game events from the beginning.
+ * What the tracker has reported of a player up to where a stream starts. With Start.with_state it is sent for each player of
+ * whom something was reported, by ascending number, before the units. Selections, control groups and cameras are no part of the
+ * state: they follow from the game events alone, which have to be read from the beginning for them.
  *
  * @generated from message replayd.sc2replay.v1.PlayerState
  */
@@ -2651,14 +2652,14 @@ export declare type PlayerState = Message<"replayd.sc2replay.v1.PlayerState"> & 
   setup?: PlayerSetup | undefined;
 
   /**
-   * The score and economy, as last told. Absent before they first were.
+   * The score and economy, as last reported. Absent before the first report.
    *
    * @generated from field: replayd.sc2replay.v1.PlayerStats stats = 3;
    */
   stats?: PlayerStats | undefined;
 
   /**
-   * The gameloop in which stats was told. Absent when stats is.
+   * The gameloop of that report. Absent when stats is.
    *
    * @generated from field: optional int32 stats_tick = 4;
    */
@@ -2687,12 +2688,10 @@ export declare type PlayerState = Message<"replayd.sc2replay.v1.PlayerState"> & 
 export declare const PlayerStateSchema: GenMessage<PlayerState>;
 
 /**
- * What the tracker told of a unit that is alive where a stream starts. It is sent with Start.with_state for each of them, by
- * ascending index. A unit is alive from its unit_born or unit_init to its unit_died, or until another one comes into being at
- * its index. Replays without tracker events, as all before 2.0.8, tell of none. Units whose index is above 16383 are left
- * out: tags have no room for them, and no game has them.
- *
- * The player whom the event is about is who controls the unit.
+ * What the tracker has reported of a unit that is alive where a stream starts. With Start.with_state it is sent for each of
+ * them, by ascending index. A unit is alive from its unit_born or unit_init to its unit_died, or until another one comes into
+ * being at its index. Replays without tracker events, as all before 2.0.8, have none. Units whose index is above 16383 are left
+ * out: tags have no room for them, and no game has them. Event.player is who controls the unit.
  *
  * @generated from message replayd.sc2replay.v1.UnitState
  */
@@ -2719,22 +2718,22 @@ export declare type UnitState = Message<"replayd.sc2replay.v1.UnitState"> & {
   upkeepPlayerId: number;
 
   /**
-   * Where it was when last that was told, in whole cells; before 2.1 a multiple of 4.
+   * Where it was last reported to be, in whole cells; before 2.1 a multiple of 4.
    *
    * @generated from field: sint32 x = 4;
    */
   x: number;
 
   /**
-   * Where it was when last that was told, in whole cells; before 2.1 a multiple of 4.
+   * Where it was last reported to be, in whole cells; before 2.1 a multiple of 4.
    *
    * @generated from field: sint32 y = 5;
    */
   y: number;
 
   /**
-   * The gameloop in which the place was told: of its unit_born, its unit_init or the last unit_positions that has it. Units that
-   * deal and take no damage may be far from there by now.
+   * The gameloop of that report: of its unit_born, its unit_init or the last unit_positions that has it. Units that deal and
+   * take no damage may be far from there by now.
    *
    * @generated from field: int32 place_tick = 6;
    */
@@ -2762,14 +2761,14 @@ export declare type UnitState = Message<"replayd.sc2replay.v1.UnitState"> & {
   underConstruction: boolean;
 
   /**
-   * The unit that made it, as its unit_born told. Since 3.14, and only where there is one.
+   * The unit that made it, as in its unit_born. Since 3.14, and only where there is one.
    *
    * @generated from field: replayd.sc2replay.v1.Unit creator = 10;
    */
   creator?: Unit | undefined;
 
   /**
-   * The ability that made it, as its unit_born told. Since 3.14.
+   * The ability that made it, as in its unit_born. Since 3.14.
    *
    * @generated from field: optional string creator_ability_name = 11;
    */
@@ -2789,7 +2788,7 @@ export declare const UnitStateSchema: GenMessage<UnitState>;
  */
 export declare type Chat = Message<"replayd.sc2replay.v1.Chat"> & {
   /**
-   * To whom.
+   * The recipient.
    *
    * @generated from field: replayd.sc2replay.v1.Recipient recipient = 1;
    */
@@ -2816,7 +2815,7 @@ export declare const ChatSchema: GenMessage<Chat>;
  */
 export declare type Ping = Message<"replayd.sc2replay.v1.Ping"> & {
   /**
-   * To whom.
+   * The recipient.
    *
    * @generated from field: replayd.sc2replay.v1.Recipient recipient = 1;
    */
@@ -2966,7 +2965,7 @@ export declare type GameUserJoin = Message<"replayd.sc2replay.v1.GameUserJoin"> 
   clanLogo?: Uint8Array | undefined;
 
   /**
-   * True when the game goes on from a replay. Since 3.0.
+   * True when the game continues from a replay. Since 3.0.
    *
    * @generated from field: bool hijack = 6;
    */
@@ -3001,7 +3000,7 @@ export declare type UserFinishedLoadingSync = Message<"replayd.sc2replay.v1.User
 export declare const UserFinishedLoadingSyncSchema: GenMessage<UserFinishedLoadingSync>;
 
 /**
- * A player's client told its options.
+ * The options of a player's client.
  *
  * @generated from message replayd.sc2replay.v1.UserOptions
  */
@@ -3701,7 +3700,7 @@ export declare const TriggerCommandErrorSchema: GenMessage<TriggerCommandError>;
  */
 export declare type ResourceTrade = Message<"replayd.sc2replay.v1.ResourceTrade"> & {
   /**
-   * To whom: a player's number.
+   * The recipient: a player's number.
    *
    * @generated from field: uint32 recipient_id = 1;
    */
@@ -3876,7 +3875,7 @@ export declare type DecrementGameTimeRemaining = Message<"replayd.sc2replay.v1.D
 export declare const DecrementGameTimeRemainingSchema: GenMessage<DecrementGameTimeRemaining>;
 
 /**
- * A user of a game that goes on from a replay.
+ * A user of a game that continues from a replay.
  *
  * @generated from message replayd.sc2replay.v1.HijackUser
  */
@@ -4233,7 +4232,7 @@ export declare type SaveGame = Message<"replayd.sc2replay.v1.SaveGame"> & {
   fileName: string;
 
   /**
-   * True when nobody asked for it.
+   * True when it was not requested.
    *
    * @generated from field: bool automatic = 2;
    */
@@ -4419,14 +4418,14 @@ export declare type AiCommunicate = Message<"replayd.sc2replay.v1.AiCommunicate"
   targetUnitSnapshotUnitLink: number;
 
   /**
-   * The player who controlled the unit; -1 for nobody. Before 1.4, its owner. Absent when there is none.
+   * The player who controlled the unit; -1 for none. Before 1.4, its owner. Absent when there is none.
    *
    * @generated from field: optional sint32 target_unit_snapshot_control_player_id = 8;
    */
   targetUnitSnapshotControlPlayerId?: number | undefined;
 
   /**
-   * The player who paid for the unit; -1 for nobody. Since 1.4. Absent when there is none.
+   * The player who paid for the unit; -1 for none. Since 1.4. Absent when there is none.
    *
    * @generated from field: optional sint32 target_unit_snapshot_upkeep_player_id = 9;
    */
@@ -4495,7 +4494,7 @@ export declare type TriggerSkipped = Message<"replayd.sc2replay.v1.TriggerSkippe
 export declare const TriggerSkippedSchema: GenMessage<TriggerSkipped>;
 
 /**
- * A client tells the length of a sound.
+ * A client reports the length of a sound.
  *
  * @generated from message replayd.sc2replay.v1.TriggerSoundLengthQuery
  */
@@ -5187,7 +5186,7 @@ export declare type TriggerCutsceneConversationLineMissing = Message<"replayd.sc
 export declare const TriggerCutsceneConversationLineMissingSchema: GenMessage<TriggerCutsceneConversationLineMissing>;
 
 /**
- * A client tells the length of an animation that was asked for by name.
+ * A client reports the length of an animation, requested by name.
  *
  * @generated from message replayd.sc2replay.v1.TriggerAnimLengthQueryByName
  */
@@ -5221,7 +5220,7 @@ export declare type TriggerAnimLengthQueryByName = Message<"replayd.sc2replay.v1
 export declare const TriggerAnimLengthQueryByNameSchema: GenMessage<TriggerAnimLengthQueryByName>;
 
 /**
- * A client tells the length of an animation that was asked for by properties.
+ * A client reports the length of an animation, requested by properties.
  *
  * @generated from message replayd.sc2replay.v1.TriggerAnimLengthQueryByProps
  */
@@ -5363,7 +5362,7 @@ export declare type TriggerProfilerLoggingFinished = Message<"replayd.sc2replay.
 export declare const TriggerProfilerLoggingFinishedSchema: GenMessage<TriggerProfilerLoggingFinished>;
 
 /**
- * How long loading took, told by another client.
+ * How long loading took, reported by another client.
  *
  * @generated from message replayd.sc2replay.v1.PeerSetSyncLoadingTime
  */
@@ -5383,7 +5382,7 @@ export declare type PeerSetSyncLoadingTime = Message<"replayd.sc2replay.v1.PeerS
 export declare const PeerSetSyncLoadingTimeSchema: GenMessage<PeerSetSyncLoadingTime>;
 
 /**
- * How long playing took, told by another client.
+ * How long playing took, reported by another client.
  *
  * @generated from message replayd.sc2replay.v1.PeerSetSyncPlayingTime
  */
@@ -5945,7 +5944,7 @@ export declare type Color = Message<"replayd.sc2replay.v1.Color"> & {
 export declare const ColorSchema: GenMessage<Color>;
 
 /**
- * A player as the details tell.
+ * A player of the details.
  *
  * @generated from message replayd.sc2replay.v1.DetailsPlayer
  */
@@ -6055,7 +6054,7 @@ export declare type Thumbnail = Message<"replayd.sc2replay.v1.Thumbnail"> & {
 export declare const ThumbnailSchema: GenMessage<Thumbnail>;
 
 /**
- * What the replay tells of its game.
+ * The game: map, players, results.
  *
  * @generated from message replayd.sc2replay.v1.Details
  */
@@ -6242,14 +6241,14 @@ export declare type LobbyUser = Message<"replayd.sc2replay.v1.LobbyUser"> & {
   randomSeed: number;
 
   /**
-   * The race that the user wants.
+   * The race that the user chose.
    *
    * @generated from field: optional uint32 race_preference = 7;
    */
   racePreference?: number | undefined;
 
   /**
-   * The team that the user wants.
+   * The team that the user chose.
    *
    * @generated from field: optional uint32 team_preference = 8;
    */
@@ -6416,7 +6415,7 @@ export declare type GameOptions = Message<"replayd.sc2replay.v1.GameOptions"> & 
   cooperative: boolean;
 
   /**
-   * Nobody can win.
+   * The game has no winner.
    *
    * @generated from field: bool no_victory_or_defeat = 11;
    */
@@ -7233,14 +7232,14 @@ export declare type MetadataPlayer = Message<"replayd.sc2replay.v1.MetadataPlaye
   playerId: number;
 
   /**
-   * The match-making rating. Absent when not told.
+   * The match-making rating. Absent when not known.
    *
    * @generated from field: optional double mmr = 2;
    */
   mmr?: number | undefined;
 
   /**
-   * Actions in a minute of the game's clock. Absent when not told.
+   * Actions in a minute of the game's clock. Absent when not known.
    *
    * @generated from field: optional double apm = 3;
    */
@@ -7378,7 +7377,7 @@ export declare type PlayerInfo = Message<"replayd.sc2replay.v1.PlayerInfo"> & {
   toonHandle: string;
 
   /**
-   * The race that was played: "Terran", "Zerg", "Protoss", where that can be told; as the details spell it otherwise.
+   * The race that was played: "Terran", "Zerg", "Protoss", where that is known; as the details spell it otherwise.
    *
    * @generated from field: string race = 4;
    */
@@ -7441,7 +7440,7 @@ export declare type PlayerInfo = Message<"replayd.sc2replay.v1.PlayerInfo"> & {
   mmr?: number | undefined;
 
   /**
-   * Actions in a minute, as the client's summary tells.
+   * Actions in a minute, from the client's summary.
    *
    * @generated from field: optional double apm = 13;
    */
@@ -7874,7 +7873,7 @@ export enum PartState {
   COMPLETE = 1,
 
   /**
-   * As far as bytes_read; the rest is lost.
+   * As far as bytes_read; the rest could not be read.
    *
    * @generated from enum value: PART_STATE_PARTIAL = 2;
    */
@@ -7895,7 +7894,7 @@ export enum PartState {
   UNREADABLE = 4,
 
   /**
-   * Nobody asked for it.
+   * Not needed for this request.
    *
    * @generated from enum value: PART_STATE_SKIPPED = 5;
    */
@@ -7942,7 +7941,7 @@ export enum Result {
   LOSS = 3,
 
   /**
-   * Nobody won.
+   * The game was a tie.
    *
    * @generated from enum value: RESULT_TIE = 4;
    */

@@ -8,10 +8,11 @@
 // map are in cells of the map, x to the right and y up, unless a field says otherwise. Numbers of units, abilities and
 // upgrades ("links") are indices into the balance data of one version of the game: within one replay they are stable.
 //
-// A stream begins with what the replay says of itself (start, details, lobby, attributes, game_metadata, player_info,
-// member), goes on with the events of all its event streams in the order of gameloops (of one gameloop: game events, then
-// messages, then the tracker's), and closes with an end. Kinds are the names of the events in Blizzard's protocol tables; every
-// event of every table has a message of its own. Tracker events of games that are newer than the tables arrive as `other`.
+// A stream begins with the description of the replay (start, details, lobby, attributes, game_metadata, player_info,
+// member), continues with the events of all its event streams in the order of gameloops (of one gameloop: game events, then
+// messages, then the tracker's), and closes with an end. Kinds are the names of the events in Blizzard's protocol tables;
+// every event of every table has a message of its own. Tracker events of games that are newer than the tables arrive as
+// `other`.
 
 import { enumDesc, fileDesc, messageDesc, tsEnum } from "@bufbuild/protobuf/codegenv2";
 

@@ -14,7 +14,7 @@ import type { Details, GameMetadata, PlayerInfo, Start } from "./events_pb.js";
 export declare const file_replayd_sc2replay_v1_header: GenFile;
 
 /**
- * What can be told of a replay without decoding its events. What could not be read is absent.
+ * What is known of a replay without decoding its events. What could not be read is absent.
  *
  * @generated from message replayd.sc2replay.v1.Header
  */
@@ -27,7 +27,7 @@ export declare type Header = Message<"replayd.sc2replay.v1.Header"> & {
   start?: Start | undefined;
 
   /**
-   * Map and players as the replay tells.
+   * Map and players.
    *
    * @generated from field: replayd.sc2replay.v1.Details details = 2;
    */

@@ -483,7 +483,7 @@ export declare type Event = Message$1<"replayd.teehistorian.v1.Event"> & {
     case: "authLogout";
   } | {
     /**
-     * A client told its version by the legacy message.
+     * A client sent its version by the legacy message.
      *
      * @generated from field: replayd.teehistorian.v1.DdnetverOld ddnetver_old = 20;
      */
@@ -491,7 +491,7 @@ export declare type Event = Message$1<"replayd.teehistorian.v1.Event"> & {
     case: "ddnetverOld";
   } | {
     /**
-     * A client told its version.
+     * A client sent its version.
      *
      * @generated from field: replayd.teehistorian.v1.Ddnetver ddnetver = 21;
      */
@@ -657,8 +657,8 @@ export declare type Event = Message$1<"replayd.teehistorian.v1.Event"> & {
 export declare const EventSchema: GenMessage<Event>;
 
 /**
- * Who a client is, as far as the file and those of the games before it in the same server process tell. What is not known is
- * empty.
+ * Who a client is, as far as it is known from the file and those of the games before it in the same server process. What is
+ * not known is empty.
  *
  * @generated from message replayd.teehistorian.v1.Player
  */
@@ -1269,7 +1269,7 @@ export declare type AuthLogout = Message$1<"replayd.teehistorian.v1.AuthLogout">
 export declare const AuthLogoutSchema: GenMessage<AuthLogout>;
 
 /**
- * A client told its version by the legacy message.
+ * A client sent its version by the legacy message.
  *
  * @generated from message replayd.teehistorian.v1.DdnetverOld
  */
@@ -1296,7 +1296,7 @@ export declare type DdnetverOld = Message$1<"replayd.teehistorian.v1.DdnetverOld
 export declare const DdnetverOldSchema: GenMessage<DdnetverOld>;
 
 /**
- * A client told its version. May come before or after player_ready.
+ * A client sent its version. May come before or after player_ready.
  *
  * @generated from message replayd.teehistorian.v1.Ddnetver
  */
@@ -1734,7 +1734,7 @@ export declare type PlayerState = Message$1<"replayd.teehistorian.v1.PlayerState
   clientId: number;
 
   /**
-   * True while the client is connected, as far as the file tells.
+   * True while the client is connected, as far as the file contains it.
    *
    * @generated from field: bool joined = 2;
    */
@@ -1862,7 +1862,7 @@ export declare type PlayerState = Message$1<"replayd.teehistorian.v1.PlayerState
   practice: boolean;
 
   /**
-   * True when the client has entered the game, as far as the file tells.
+   * True when the client has entered the game, as far as the file contains it.
    *
    * @generated from field: bool ready = 20;
    */
@@ -1962,7 +1962,7 @@ export declare type Message = Message$1<"replayd.teehistorian.v1.Message"> & {
     case: "setTeam";
   } | {
     /**
-     * The client asked to watch somebody.
+     * The client asked to spectate a player.
      *
      * @generated from field: replayd.teehistorian.v1.SetSpectatorMode set_spectator_mode = 18;
      */
@@ -1970,7 +1970,7 @@ export declare type Message = Message$1<"replayd.teehistorian.v1.Message"> & {
     case: "setSpectatorMode";
   } | {
     /**
-     * The client told who it is, on entering.
+     * The client sent its name, clan and appearance on entering.
      *
      * @generated from field: replayd.teehistorian.v1.PlayerInfo start_info = 19;
      */
@@ -1978,7 +1978,7 @@ export declare type Message = Message$1<"replayd.teehistorian.v1.Message"> & {
     case: "startInfo";
   } | {
     /**
-     * The client told who it is, anew.
+     * The client changed its name, clan or appearance.
      *
      * @generated from field: replayd.teehistorian.v1.PlayerInfo change_info = 20;
      */
@@ -2034,7 +2034,7 @@ export declare type Message = Message$1<"replayd.teehistorian.v1.Message"> & {
     case: "showOthersLegacy";
   } | {
     /**
-     * The client told how far it sees.
+     * The client sent its view distance.
      *
      * @generated from field: replayd.teehistorian.v1.ShowDistance show_distance = 27;
      */
@@ -2050,7 +2050,7 @@ export declare type Message = Message$1<"replayd.teehistorian.v1.Message"> & {
     case: "showOthers";
   } | {
     /**
-     * The client told its camera's settings.
+     * The client sent its camera's settings.
      *
      * @generated from field: replayd.teehistorian.v1.CameraInfo camera_info = 29;
      */
@@ -2058,7 +2058,7 @@ export declare type Message = Message$1<"replayd.teehistorian.v1.Message"> & {
     case: "cameraInfo";
   } | {
     /**
-     * The client chose whether to be told the number of spectators.
+     * The client chose whether to receive the number of spectators.
      *
      * @generated from field: replayd.teehistorian.v1.EnableSpectatorCount enable_spectator_count = 30;
      */
@@ -2104,14 +2104,14 @@ export declare const MessageSchema: GenMessage<Message>;
  */
 export declare type Say = Message$1<"replayd.teehistorian.v1.Say"> & {
   /**
-   * Who hears it.
+   * The recipients.
    *
    * @generated from field: replayd.teehistorian.v1.SayMode mode = 1;
    */
   mode: SayMode;
 
   /**
-   * The client that hears a whisper. -1 for nobody in particular.
+   * The recipient of a whisper. -1 for none.
    *
    * @generated from field: sint32 target_client_id = 2;
    */
@@ -2152,7 +2152,7 @@ export declare type SetTeam = Message$1<"replayd.teehistorian.v1.SetTeam"> & {
 export declare const SetTeamSchema: GenMessage<SetTeam>;
 
 /**
- * The client asked to watch somebody.
+ * The client asked to spectate a player.
  *
  * @generated from message replayd.teehistorian.v1.SetSpectatorMode
  */
@@ -2403,7 +2403,7 @@ export declare const CallVoteSchema: GenMessage<CallVote>;
  */
 export declare type IsDdnetLegacy = Message$1<"replayd.teehistorian.v1.IsDdnetLegacy"> & {
   /**
-   * The DDNet version number. 0 when not told.
+   * The DDNet version number. 0 when not known.
    *
    * @generated from field: int32 version = 1;
    */
@@ -2437,7 +2437,7 @@ export declare type ShowOthersLegacy = Message$1<"replayd.teehistorian.v1.ShowOt
 export declare const ShowOthersLegacySchema: GenMessage<ShowOthersLegacy>;
 
 /**
- * The client told how far it sees, in world units.
+ * The client sent its view distance, in world units.
  *
  * @generated from message replayd.teehistorian.v1.ShowDistance
  */
@@ -2484,7 +2484,7 @@ export declare type ShowOthers = Message$1<"replayd.teehistorian.v1.ShowOthers">
 export declare const ShowOthersSchema: GenMessage<ShowOthers>;
 
 /**
- * The client told its camera's settings.
+ * The client sent its camera's settings.
  *
  * @generated from message replayd.teehistorian.v1.CameraInfo
  */
@@ -2518,13 +2518,13 @@ export declare type CameraInfo = Message$1<"replayd.teehistorian.v1.CameraInfo">
 export declare const CameraInfoSchema: GenMessage<CameraInfo>;
 
 /**
- * The client chose whether to be told the number of spectators.
+ * The client chose whether to receive the number of spectators.
  *
  * @generated from message replayd.teehistorian.v1.EnableSpectatorCount
  */
 export declare type EnableSpectatorCount = Message$1<"replayd.teehistorian.v1.EnableSpectatorCount"> & {
   /**
-   * True to be told.
+   * True to receive it.
    *
    * @generated from field: bool enable = 1;
    */
@@ -2769,13 +2769,13 @@ export enum Protocol {
 export declare const ProtocolSchema: GenEnum<Protocol>;
 
 /**
- * Who hears what is said.
+ * The recipients of a chat message.
  *
  * @generated from enum replayd.teehistorian.v1.SayMode
  */
 export enum SayMode {
   /**
-   * Not known, or nobody.
+   * Not known, or none.
    *
    * @generated from enum value: SAY_MODE_UNSPECIFIED = 0;
    */

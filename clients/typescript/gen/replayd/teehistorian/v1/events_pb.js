@@ -485,7 +485,7 @@ export const SayModeSchema = /*@__PURE__*/
   enumDesc(file_replayd_teehistorian_v1_events, 3);
 
 /**
- * Who hears what is said.
+ * The recipients of a chat message.
  *
  * @generated from enum replayd.teehistorian.v1.SayMode
  */

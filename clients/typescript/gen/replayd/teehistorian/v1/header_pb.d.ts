@@ -76,7 +76,7 @@ export declare type Header = Message<"replayd.teehistorian.v1.Header"> & {
   serverName: string;
 
   /**
-   * The server's UDP port. 0 when not told.
+   * The server's UDP port. 0 when not known.
    *
    * @generated from field: int32 server_port = 9;
    */
@@ -97,7 +97,7 @@ export declare type Header = Message<"replayd.teehistorian.v1.Header"> & {
   mapName: string;
 
   /**
-   * The map file's size in bytes. 0 when not told.
+   * The map file's size in bytes. 0 when not known.
    *
    * @generated from field: int64 map_size = 12;
    */

@@ -1,0 +1,137 @@
+package replayd_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	replayd "github.com/replayd/replayd/clients/go"
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+)
+
+// TestRetryHooks: OnBreak is called before each try, OnResume once the daemon resumes the stream, and a negative time to
+// give up after never passes.
+func TestRetryHooks(t *testing.T) {
+	want := lines(t, serve(t, samples).connect().Events(soon(t), stream(finished)))
+	whole := read(t, filepath.Join(samples, filepath.FromSlash(finished)))
+	dir := t.TempDir()
+	path := filepath.Join(dir, "live.teehistorian")
+	if err := os.WriteFile(path, whole[:len(whole)/2], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d := serve(t, dir)
+	var calls []string
+	client := d.connect(replayd.WithRetry(replayd.Retry{
+		Initial: time.Millisecond, Max: time.Millisecond, GiveUpAfter: -1,
+		OnBreak: func(s *replayd.Stream, err *replayd.Error) bool {
+			if s.Start() == nil || err.Code != codes.Unavailable || len(s.Cursor()) == 0 {
+				t.Errorf("%v after a start at %v, cursor %x", err, s.Start(), s.Cursor())
+			}
+			if calls = append(calls, "break"); len(calls) == 3 {
+				write(t, path, whole)
+				d.start()
+			}
+			return true
+		},
+		OnResume: func(*replayd.Stream) { calls = append(calls, "resume") },
+	}))
+	req := stream("live.teehistorian")
+	req.Follow, req.MaxBatchEvents = true, 10
+	s := client.Stream(soon(t), req)
+	var got []string
+	for e, err := range s.Events() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got = append(got, e.String()); len(got) == 15 {
+			d.kill()
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%d events, want %d; or they differ", len(got), len(want))
+	}
+	// The daemon may accept the connection and not the call at once.
+	if n := len(calls); n < 4 || calls[n-1] != "resume" || slices.Contains(calls[:n-1], "resume") || s.Reconnects() != n-1 {
+		t.Errorf("calls %q, %d reconnects", calls, s.Reconnects())
+	}
+}
+
+// TestOnBreakEnds: the stream ends with the error when OnBreak says so, also one that follows and never began.
+func TestOnBreakEnds(t *testing.T) {
+	d := serve(t, samples)
+	d.kill()
+	calls := 0
+	client := d.connect(replayd.WithRetry(replayd.Retry{
+		OnBreak:  func(s *replayd.Stream, _ *replayd.Error) bool { calls++; return s.Start() != nil },
+		OnResume: func(*replayd.Stream) { t.Error("resumed") },
+	}))
+	req := stream(finished)
+	req.Follow = true
+	var last error
+	for _, err := range client.Events(soon(t), req) {
+		last = err
+	}
+	if status.Code(last) != codes.Unavailable || calls != 1 {
+		t.Errorf("%v after %d calls", last, calls)
+	}
+}
+
+// TestParseResponse: a response that was stored is what the stream yielded.
+func TestParseResponse(t *testing.T) {
+	d := serve(t, samples)
+	for _, encoding := range []replaydv1.Encoding{replaydv1.Encoding_ENCODING_ROWS, replaydv1.Encoding_ENCODING_COLUMNS} {
+		req := stream(finished)
+		req.Encoding = encoding
+		req.Start = &replaydv1.Start{At: &replaydv1.Start_Tick{Tick: 150}, WithState: true}
+		batches, others := 0, 0
+		for r, err := range d.connect().Stream(soon(t), req).Responses() {
+			if err != nil {
+				t.Fatal(err)
+			}
+			stored, err := replayd.ParseResponse(slices.Clone(r.Wire))
+			if err != nil || !slices.Equal(stored.Cursor, r.Cursor) || (stored.Batch == nil) != (r.Batch == nil) {
+				t.Fatalf("%v, %v where the stream yielded %v", stored, err, r)
+			}
+			if r.Batch == nil {
+				others++
+				if stored.Message.String() != r.Message.String() {
+					t.Errorf("%v, want %v", stored.Message, r.Message)
+				}
+				continue
+			}
+			batches++
+			if got, want := lines(t, stored.Batch.Events()), lines(t, r.Batch.Events()); !slices.Equal(got, want) || len(got) == 0 {
+				t.Errorf("%d events, want %d; or they differ", len(got), len(want))
+			}
+		}
+		if batches < 2 || others < 2 {
+			t.Errorf("%d batches, %d other responses", batches, others)
+		}
+	}
+	if _, err := replayd.ParseResponse([]byte{0x22, 5, 1}); err == nil {
+		t.Error("a cut response is no error")
+	}
+	if _, err := replayd.ParseResponse([]byte{0x12, 5, 1}); err == nil {
+		t.Error("a cut start is no error")
+	}
+}
+
+// TestReasonOf reads the reasons of this package's errors and of gRPC's.
+func TestReasonOf(t *testing.T) {
+	client := serve(t, samples).connect()
+	_, err := client.Service().GetReplay(soon(t), &replaydv1.GetReplayRequest{Replay: "nothing"})
+	if got := replayd.ReasonOf(err); got != replaydv1.ErrorReason_ERROR_REASON_REPLAY_NOT_FOUND {
+		t.Errorf("of gRPC's error: %v", got)
+	}
+	for _, err := range []error{nil, errors.New("other")} {
+		if got := replayd.ReasonOf(err); got != replaydv1.ErrorReason_ERROR_REASON_UNSPECIFIED {
+			t.Errorf("of %v: %v", err, got)
+		}
+	}
+}

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"context"
+	"io"
+
+	client "github.com/replayd/replayd/clients/go"
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+)
+
+// streaming hands out the responses of one stream: of a daemon, or decoded here. It keeps the cursor behind the last one.
+type streaming struct {
+	target *target
+	in     io.Reader // the standard input
+	reveal bool      // secrets; without a daemon
+	each   func(client.Response) error
+	note   func(text string)
+
+	cursor []byte // behind the last response that was handed out; empty before there is one
+	some   bool   // there were events
+}
+
+// run streams until the stream is over. A daemon's stream that follows is resumed for as long as that takes; any other is
+// not.
+func (s *streaming) run(ctx context.Context, req *replaydv1.StreamEventsRequest) error {
+	if s.target.Addr != "" {
+		return s.remote(ctx, req)
+	}
+	return localResponses(ctx, s.in, req, s.reveal, func(wire []byte) error {
+		r, err := client.ParseResponse(wire)
+		if err != nil {
+			return err
+		}
+		return s.response(r)
+	})
+}
+
+func (s *streaming) remote(ctx context.Context, req *replaydv1.StreamEventsRequest) error {
+	c, err := s.target.dial(client.WithRetry(s.retry(req.GetFollow())))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = c.Close() }()
+	stream := c.Stream(ctx, req)
+	for r, err := range stream.Responses() {
+		if err != nil {
+			s.cursor = stream.Cursor()
+			return s.target.explain(err)
+		}
+		if err := s.response(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// retry says how a daemon's stream is resumed.
+func (s *streaming) retry(follow bool) client.Retry {
+	waiting := false
+	return client.Retry{
+		Never: !follow, GiveUpAfter: -1,
+		OnBreak: func(stream *client.Stream, err *client.Error) bool {
+			if stream.Start() == nil { // it never began: most likely the address is wrong
+				return false
+			}
+			if !waiting {
+				s.note(message(s.target.explain(err)) + "; waiting to resume")
+			}
+			waiting = true
+			return true
+		},
+		OnResume: func(*client.Stream) {
+			s.note("resumed")
+			waiting = false
+		},
+	}
+}
+
+func (s *streaming) response(r client.Response) error {
+	s.some = s.some || r.Batch != nil && !r.Batch.State
+	if err := s.each(r); err != nil {
+		return err
+	}
+	if len(r.Cursor) > 0 {
+		s.cursor = append(s.cursor[:0], r.Cursor...)
+	}
+	return nil
+}
+
+// resumableError is why a stream stopped early, with the cursor that resumes it.
+type resumableError struct {
+	error
+
+	cursor []byte
+}
+
+func (e resumableError) Unwrap() error { return e.error }
+
+// resumable adds the cursor to the error of a stream that was interrupted, by the daemon or by the user.
+func (s *streaming) resumable(ctx context.Context, follow bool, err error) error {
+	if len(s.cursor) > 0 && (client.Transient(err) || ctx.Err() != nil && follow) {
+		return resumableError{err, s.cursor}
+	}
+	return err
+}

@@ -1,0 +1,169 @@
+package dem
+
+import "github.com/replayd/replayd/decoders"
+
+// The place of an event within its record is made of where its bytes lie and of nothing else, so that it does not depend on
+// what else is delivered, or decoded at all:
+//
+//	ordinal  the message within the record, in the order in which messages are delivered; 0 is the record itself
+//	element  the part of that message which becomes events by itself: an entity, an entry of a string table, a piece
+//	slot     the event of that element: what happened comes first, then what went wrong
+//
+// A record has 32 MiB at most, a packet 65,536 messages, and an element a byte at least, so the parts fit.
+const (
+	slotBits    = 3
+	elementBits = 26
+)
+
+// The slots of an element.
+const (
+	slotEvent  = 0 // the event, where there is one for each element
+	slotBefore = 0 // of an entity: the deletion of the slot's former tenant
+	slotAfter  = 1 // of an entity: what happened to it; of an entry: the modifier that it is
+	slotFault  = 4 // and those behind it: what went wrong
+	slotEnd    = 1 << slotBits
+)
+
+// place is where the decoder is within a record.
+type place struct {
+	ordinal int64
+	element int64
+	faults  int // of the element, so far
+}
+
+func (p *place) startRecord()  { *p = place{} }
+func (p *place) startMessage() { *p = place{ordinal: p.ordinal + 1} }
+func (p *place) nextElement()  { p.element, p.faults = p.element+1, 0 }
+
+// index is the Index of the event in a slot of the present element.
+func (p *place) index(slot int) int64 {
+	return (p.ordinal<<elementBits|p.element)<<slotBits | int64(slot)
+}
+
+// delivery says which events are delivered, and knows where they are.
+type delivery struct {
+	kinds  uint64 // bit set of wanted kinds
+	offset int64  // of the record
+	tick   int32  // of the record
+	place  place  // of the element that is being decoded
+	at     int64  // index of the event that was last found to be wanted
+
+	faults  []pendingFault
+	counted int64            // faults, delivered or not
+	ofClass map[uint32]int64 // those of entities, by class
+
+	last    decoders.Position // of the last event
+	reached int64             // the index behind the last event
+
+	// Where delivery starts.
+	from    decoders.Position
+	quiet   bool  // events of the record may lie before that
+	unseen  Event // what is decoded on the way there
+	hold    bool  // entities must not change behind that
+	kept    bool  // unseen is the next event
+	arrived bool  // no event was delivered since
+}
+
+func newDelivery(opts *Options) delivery {
+	o := delivery{ofClass: map[uint32]int64{}}
+	for k := range Kind(KindCount) {
+		if k != KindNone && (opts.Kinds == nil || opts.Kinds(k)) {
+			o.kinds |= 1 << k
+		}
+	}
+	return o
+}
+
+// startRecord begins with the events of a record.
+func (o *delivery) startRecord(offset int64, tick int32) {
+	o.offset, o.tick = offset, tick
+	o.arrived = false
+	o.place.startRecord()
+	o.quiet = offset <= o.from.Offset
+}
+
+// want reports whether the event in a slot of the present element, of kind k, is to be delivered.
+func (o *delivery) want(k Kind, slot int) bool {
+	if o.kinds&(1<<k) == 0 {
+		return false
+	}
+	at := o.place.index(slot)
+	if o.quiet && o.before(at) {
+		return false
+	}
+	o.at = at
+	return true
+}
+
+// has reports whether events of kind k are wanted at all.
+func (o *delivery) has(k Kind) bool { return o.kinds&(1<<k) != 0 }
+
+// reads reports whether a message or a record that becomes an event of kind k is to be read: for that event, for the
+// fault when it cannot be read, or because it is delivered as it is then, which is of kind raw.
+func (o *delivery) reads(k, raw Kind) bool { return o.has(k) || o.has(raw) || o.has(KindFault) }
+
+// before reports whether an event of the record lies before where delivery starts.
+func (o *delivery) before(index int64) bool {
+	return decoders.Position{Offset: o.offset, Index: index}.Before(o.from)
+}
+
+// holds reports whether the next deletion, or with slotAfter the rest of the present element, is not to be read yet.
+func (o *delivery) holds(slot int) bool {
+	if !o.hold {
+		return false
+	}
+	next := o.place
+	if slot == slotBefore {
+		next.nextElement()
+	}
+	o.hold = o.before(next.index(slot))
+	return !o.hold
+}
+
+// wantsEntities tells whether any event of entities is wanted.
+func (o *delivery) wantsEntities() bool {
+	const all = 1<<KindEntityUpdated | 1<<KindEntityCreated | 1<<KindEntityEntered | 1<<KindEntityLeft | 1<<KindEntityDeleted
+	return o.kinds&all != 0
+}
+
+// pendingFault is a fault that was not delivered yet.
+type pendingFault struct {
+	Fault
+	index int64 // of the event within the record
+}
+
+// fault notes that something of the present element could not be decoded. Of one element only the first few faults are
+// delivered; all are counted.
+func (o *delivery) fault(f Fault) {
+	o.counted++
+	if f.HasClass {
+		o.ofClass[f.Class]++
+	}
+	f.Offset = o.offset
+	slot := slotFault + o.place.faults
+	if slot >= slotEnd {
+		return
+	}
+	o.place.faults++
+	at := o.at
+	if o.want(KindFault, slot) {
+		o.faults = append(o.faults, pendingFault{f, o.at})
+	}
+	o.at = at
+}
+
+// emitFault delivers the oldest fault.
+func (o *delivery) emitFault(ev *Event) {
+	f := o.faults[0]
+	copy(o.faults, o.faults[1:])
+	o.faults = o.faults[:len(o.faults)-1]
+	ev.AtTick, ev.Kind, ev.Fault = o.tick, KindFault, f.Fault
+	o.deliver(f.index)
+}
+
+// deliver notes that an event is delivered.
+func (o *delivery) deliver(index int64) {
+	o.last = decoders.Position{Offset: o.offset, Index: index}
+	o.reached = index + 1
+	o.arrived = false
+}

@@ -1,0 +1,190 @@
+package entity
+
+import (
+	"github.com/replayd/replayd/decoders/dem/internal/value"
+)
+
+const (
+	indexBits   = 14
+	MaxEntities = 1 << indexBits
+	SerialBits  = 17
+)
+
+// Entity is the state of an entity.
+type Entity struct {
+	Class  *Class
+	Serial uint32
+	// Active: within the recorder's view.
+	Active bool
+	// Decoded: state is kept. Entities of classes that nobody asked for have none.
+	Decoded bool
+	// Seen marks an entity that a full update mentions.
+	Seen bool
+	// held is how many bytes the state is counted with.
+	held int
+	State
+}
+
+// State is the values of the fields of an entity, or of the defaults of a class.
+type State struct {
+	Cells []value.Cell
+	bytes [][]byte // the values that lie outside their cells
+	// outside is how many bytes those values take, with what is kept to be used again, beside their places.
+	outside int
+}
+
+// Size returns about how many bytes the state takes, with what is kept to be used again.
+func (s *State) Size() int { return cellSize*cap(s.Cells) + placeSize*cap(s.bytes) + s.outside }
+
+// cellSize is how many bytes a cell takes, placeSize what a value outside its cell takes beside its bytes.
+const (
+	cellSize  = 16
+	placeSize = 24
+)
+
+// keptBytes marks, in the z of an absent cell, that its word still says where its bytes were: they are used again.
+const keptBytes = 1
+
+// Reset empties a state and keeps its memory.
+func (s *State) Reset() {
+	s.Cells = s.Cells[:0]
+	s.bytes = s.bytes[:0]
+}
+
+// copyFrom makes s equal to o.
+func (s *State) copyFrom(o *State) {
+	s.Cells = append(s.Cells[:0], o.Cells...)
+	s.bytes = s.bytes[:0]
+	for _, b := range o.bytes {
+		s.addBytes(b)
+	}
+}
+
+// addBytes appends a copy of b to s.bytes, in memory that was used before if there is some.
+func (s *State) addBytes(b []byte) {
+	n := len(s.bytes)
+	if n < cap(s.bytes) {
+		s.bytes = s.bytes[:n+1]
+	} else {
+		s.bytes = append(s.bytes, nil)
+	}
+	s.setBytes(n, b)
+}
+
+// setBytes makes a place among the bytes a copy of b.
+func (s *State) setBytes(i int, b []byte) {
+	have := cap(s.bytes[i])
+	s.bytes[i] = append(s.bytes[i][:0], b...)
+	s.outside += cap(s.bytes[i]) - have
+}
+
+// Data returns the bytes of a value that lies outside its cell.
+func (s *State) Data(c *value.Cell) []byte {
+	if !c.Kind.InBytes() {
+		return nil
+	}
+	return s.bytes[c.Word]
+}
+
+// set gives the field of a node a value. data are the value's bytes if it lies outside its cell. c is the class.
+func (s *State) set(c *Class, n *Node, v value.Cell, data []byte) {
+	if int(n.Cell) >= len(s.Cells) {
+		s.extend(c.Cells)
+	}
+	old := &s.Cells[n.Cell]
+	switch {
+	case v.Kind.InBytes():
+		if old.Kind.InBytes() || old.Kind == value.None && old.Z == keptBytes {
+			s.setBytes(int(old.Word), data)
+			old.Kind, old.Z = v.Kind, 0
+			return
+		}
+		s.addBytes(data)
+		v.Word = uint64(len(s.bytes) - 1)
+	case v.Kind == value.Length:
+		if v.Word < uint64(len(n.Kids)) {
+			for _, k := range n.Kids[v.Word:] {
+				s.clear(k)
+			}
+		}
+	case v.Kind == value.Pointer && (v.Word == 0 || v.Word != old.Word && old.Word != 0):
+		// Gone, or of another type now. What is not there may have got fields all the same.
+		s.clearKids(n)
+	}
+	*old = v
+}
+
+func (s *State) extend(n int) {
+	for len(s.Cells) < n {
+		if len(s.Cells) < cap(s.Cells) {
+			have := len(s.Cells)
+			s.Cells = s.Cells[:min(n, cap(s.Cells))]
+			clear(s.Cells[have:])
+			continue
+		}
+		s.Cells = append(s.Cells, value.Cell{})
+	}
+}
+
+// clear makes the field of a node, and what is below it, absent.
+func (s *State) clear(n *Node) {
+	if n == nil {
+		return
+	}
+	if n.Cell >= 0 && int(n.Cell) < len(s.Cells) && s.Cells[n.Cell].Kind != value.None {
+		var gone value.Cell
+		if v := &s.Cells[n.Cell]; v.Kind.InBytes() {
+			gone = value.Cell{Word: v.Word, Z: keptBytes}
+		}
+		s.Cells[n.Cell] = gone
+	}
+	s.clearKids(n)
+}
+
+func (s *State) clearKids(n *Node) {
+	for _, k := range n.Kids {
+		s.clear(k)
+	}
+	if n.others != nil {
+		for _, kids := range *n.others {
+			for _, k := range kids {
+				s.clear(k)
+			}
+		}
+	}
+}
+
+// typeOf returns which of its types the object of a node has.
+func (s *State) typeOf(n *Node) int {
+	if !n.many || n.Cell < 0 || int(n.Cell) >= len(s.Cells) {
+		return 0
+	}
+	if v := s.Cells[n.Cell].Word; v > 1 {
+		return int(v - 1)
+	}
+	return 0
+}
+
+// AppendFields appends the present fields below a node, and its own, that are wanted, in the order of the paths. It
+// reports whether there are others.
+func (s *State) AppendFields(dst []Change, n *Node) (_ []Change, narrowed bool) {
+	if n.Cell >= 0 && int(n.Cell) < len(s.Cells) && s.Cells[n.Cell].Kind != value.None {
+		if n.Wanted {
+			dst = append(dst, Change{n, s.Cells[n.Cell]})
+		} else {
+			narrowed = true
+		}
+	}
+	kids := n.Kids
+	if typ := s.typeOf(n); typ > 0 {
+		kids = n.of(typ)
+	}
+	for _, k := range kids {
+		if k != nil {
+			var some bool
+			dst, some = s.AppendFields(dst, k)
+			narrowed = narrowed || some
+		}
+	}
+	return dst, narrowed
+}

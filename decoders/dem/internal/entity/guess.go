@@ -1,0 +1,197 @@
+package entity
+
+import (
+	"errors"
+	"hash/fnv"
+	"math"
+	"slices"
+
+	"github.com/replayd/replayd/decoders/bits"
+	"github.com/replayd/replayd/decoders/dem/internal/fieldpath"
+	"github.com/replayd/replayd/decoders/dem/internal/infer"
+	"github.com/replayd/replayd/decoders/dem/internal/value"
+)
+
+// guessed returns how to read a field whose type nobody knows and which is not proven, or nil when that is refuted.
+func (u *Update) guessed(n *Node) *value.Codec {
+	g := n.Guess
+	switch g.State {
+	case infer.Refuted:
+		return nil
+	case infer.Proven: // since the node was made
+		n.Codec = u.Tree.Types.Codec(n.Field, n.Codec == &n.Field.Elem, g.Family)
+		return n.Codec
+	}
+	if !slices.Contains(u.unseen, g) {
+		u.unseen = append(u.unseen, g)
+	}
+	return u.Tree.Types.Codec(n.Field, n.Codec == &n.Field.Elem, g.Family)
+}
+
+// ReadSized reads an update of which the file tells the size in bits, of which the last ones may be padding. After an error,
+// u.changes has what is certain all the same, and u.lost the fields that the rest is about.
+func (u *Update) ReadSized(r *bits.Reader, c *Class, s *State, size, padding int) error {
+	start := r.Pos()
+	err := u.Read(r, c, s)
+	if err == nil {
+		err = endsAt(r, start+size, padding)
+	}
+	if len(u.unseen) > 0 {
+		if err == nil {
+			if _, doubts := u.reading(); doubts > 0 {
+				err = errUnknownType
+			}
+		}
+		if err != nil && !u.retyped {
+			err = u.settle(r, c, s, start, size, padding)
+		}
+	}
+	if err != nil {
+		u.cut(c, s, err)
+	}
+	return err
+}
+
+// endsAt returns nil when what was read ends where it should, but for some padding.
+func endsAt(r *bits.Reader, end, padding int) error {
+	if rest := end - r.Pos(); rest < 0 || rest > padding {
+		return errEntityBits
+	}
+	return nil
+}
+
+// maxSettled bounds the types of an update that are tried in all ways.
+const maxSettled = 2
+
+// settle reads an update again that has values of types of which nothing is proven, in all ways that there are, if they are
+// not enums, as most are. It takes the only one that comes out. When several do that do not mean the same, or none, it
+// returns an error. It does not remember what it found: what an update means must not depend on which others were read.
+func (u *Update) settle(r *bits.Reader, c *Class, s *State, start, size, padding int) error {
+	var guesses [maxSettled]*infer.Guess
+	n := copy(guesses[:], u.unseen)
+	if n < len(u.unseen) {
+		return errUnknownType
+	}
+	var found [maxSettled]infer.Family
+	var reading uint64
+	matches, doubts := 0, math.MaxInt
+	for f0 := range infer.FamilyCount {
+		for f1 := range infer.FamilyCount {
+			if f0 == infer.FamilySigned || f1 == infer.FamilySigned || n < 2 && f1 > 0 {
+				continue // signed numbers are as long as others
+			}
+			u.assume(guesses[:n], f0, f1)
+			r.Seek(start)
+			if u.Read(r, c, s) != nil || endsAt(r, start+size, padding) != nil {
+				continue
+			}
+			hash, d := u.reading()
+			switch {
+			case d < doubts:
+				matches, doubts, reading, found = 1, d, hash, [maxSettled]infer.Family{f0, f1}
+			case d == doubts && hash != reading:
+				matches++
+			}
+		}
+	}
+	u.assume(guesses[:n], found[0], found[1])
+	r.Seek(start)
+	err := u.Read(r, c, s)
+	if err == nil {
+		err = endsAt(r, start+size, padding)
+	}
+	u.assume(guesses[:n], infer.FamilyUnsigned, infer.FamilyUnsigned)
+	if err == nil && (matches != 1 || doubts > 0) {
+		err = errUnknownType
+	}
+	return err
+}
+
+func (u *Update) assume(guesses []*infer.Guess, f0, f1 infer.Family) {
+	for i, g := range guesses {
+		g.Family = [maxSettled]infer.Family{f0, f1}[i]
+	}
+}
+
+// reading returns a hash of the values that were read, and how many of them no game would have.
+func (u *Update) reading() (hash uint64, doubts int) {
+	h := fnv.New64a()
+	var b [8]byte
+	for i := range u.Changes {
+		ch := &u.Changes[i]
+		v := ch.Cell
+		data := u.Data(&v)
+		if value.Doubtful(&v, data, ch.Node.Guess != nil) {
+			doubts++
+		}
+		if v.Kind.InBytes() {
+			v.Word = uint64(len(data))
+		}
+		for _, part := range [...]uint64{v.Word, uint64(v.Z)} {
+			for k := range b {
+				b[k] = byte(part >> (8 * k))
+			}
+			_, _ = h.Write(b[:])
+		}
+		_, _ = h.Write(data)
+	}
+	return h.Sum64(), doubts
+}
+
+// cut keeps of the changes those that are certain, and notes which fields the others are about. Certain is what comes
+// before the first value of a type that nobody knows, if there is one: all before it is of known types.
+func (u *Update) cut(c *Class, s *State, err error) {
+	unknown := errors.Is(err, errUnknownType)
+	certain := slices.IndexFunc(u.Changes, func(ch Change) bool {
+		g := ch.Node.Guess
+		return g != nil && (!unknown || g.State != infer.Proven)
+	})
+	switch {
+	case certain >= 0:
+	case unknown:
+		certain = len(u.Changes)
+	default:
+		certain = 0
+	}
+	u.lose(c, s, certain)
+	u.Changes = u.Changes[:certain]
+}
+
+// lose notes which fields the paths from one on lead to.
+func (u *Update) lose(c *Class, s *State, from int) {
+	u.Lost = u.Lost[:0]
+	if c.Root == nil {
+		return
+	}
+	var way [fieldpath.MaxDepth + 1]*Node
+	way[0] = c.Root
+	for i := range u.Paths {
+		p := &u.Paths[i]
+		for d := int(p.Keep); d <= int(p.Last); d++ {
+			n := way[d]
+			// Of which type an object is that was lost, nobody knows, nor what its fields are.
+			if n == nil || n.many && slices.Contains(u.Lost, n) {
+				way[d+1] = nil
+				continue
+			}
+			typ := 0
+			if n.many {
+				typ = s.typeOf(n)
+			}
+			way[d+1] = u.Tree.kid(c, n, p.Idx[d], typ)
+		}
+		if n := way[p.Last+1]; i >= from && n != nil && n.Codec.Op != value.OpNone {
+			u.Lost = append(u.Lost, n)
+		}
+	}
+}
+
+// Suspect returns the first field of those that were lost whose type nobody knows, or nil.
+func (u *Update) Suspect() *Node {
+	for _, n := range u.Lost {
+		if n.Guess != nil {
+			return n
+		}
+	}
+	return nil
+}

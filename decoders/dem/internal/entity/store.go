@@ -1,0 +1,218 @@
+package entity
+
+import (
+	"fmt"
+	"maps"
+)
+
+// MaxState bounds the states of all entities together, in bytes. The largest games use a fifth of it.
+const MaxState = 64 << 20
+
+// Store has the entities of a demo by slot, and the states from which entities are created. It counts the memory of all
+// states together.
+type Store struct {
+	Slots []*Entity // by index; nil where there is none
+	free  []*Entity
+	Held  int // bytes of all states
+	// own are the states that entities are created from instead of their classes', by index, in two slots.
+	own        [2]map[int32]*ownState
+	alternates alternates
+}
+
+// ownState is the state that an entity is to be created from instead of its class's, in recordings of clients.
+type ownState struct {
+	class *Class
+	state State
+	held  int // bytes that it is counted with
+}
+
+// alternates keeps the states that entries are for classes, within what all states together may take.
+type alternates struct {
+	states map[alternateKey]*State
+	held   int
+}
+
+type alternateKey struct {
+	entry int32
+	class *Class
+}
+
+// alternateSize is about what a kept state takes beside its fields.
+const alternateSize = 128
+
+func NewStore() Store { return Store{Slots: make([]*Entity, MaxEntities)} }
+
+// Room returns by how many bytes the states may grow.
+func (s *Store) Room() int { return max(0, MaxState-s.Held) }
+
+// StartFrom gives an entity the state that its creation changes. It returns false, and gives it none, when there is no
+// room.
+func (s *Store) StartFrom(ent *Entity, from *State) bool {
+	need := from.Size()
+	if s.Held+need > MaxState {
+		s.Held -= ent.held
+		ent.State, ent.held = State{}, 0
+	}
+	if need > 0 && s.Held+need > MaxState {
+		return false
+	}
+	ent.copyFrom(from)
+	s.Count(ent)
+	return true
+}
+
+// Count notes how much memory the state of an entity takes now.
+func (s *Store) Count(ent *Entity) {
+	if size := ent.Size(); size != ent.held {
+		s.Held += size - ent.held
+		ent.held = size
+	}
+}
+
+// Memory of entities that are no more is used again, up to so many of them that are no larger than that.
+const (
+	maxSpare      = 1 << 10
+	maxSpareCells = 1 << 10
+	maxSpareBytes = 32 << 10
+)
+
+// Create puts a new entity into an empty slot.
+func (s *Store) Create(index int) *Entity {
+	var e *Entity
+	if n := len(s.free); n > 0 {
+		e = s.free[n-1]
+		s.free = s.free[:n-1]
+	} else {
+		e = &Entity{}
+	}
+	s.Slots[index] = e
+	return e
+}
+
+// Release empties a slot, in which there is an entity.
+func (s *Store) Release(index int) {
+	old := s.Slots[index]
+	s.Slots[index] = nil
+	s.Held -= old.held
+	small := cap(old.Cells) <= maxSpareCells && old.Size() <= maxSpareBytes
+	old.held = 0
+	old.Reset()
+	old.Class = nil
+	if small && len(s.free) < maxSpare {
+		s.free = append(s.free, old)
+	}
+}
+
+// Clear drops all entities and all states from which others are created. It reports whether there were entities.
+func (s *Store) Clear() (some bool) {
+	for i, e := range s.Slots {
+		if e != nil {
+			s.Release(i)
+			some = true
+		}
+	}
+	s.own = [2]map[int32]*ownState{}
+	s.alternates = alternates{}
+	s.Held = 0
+	return some
+}
+
+// Alternate returns the state that is kept for an entry and a class, or nil.
+func (s *Store) Alternate(c *Class, entry int32) *State {
+	return s.alternates.states[alternateKey{entry, c}]
+}
+
+// KeepAlternate keeps a state for an entry and a class. When there is no room it keeps an empty one, and fits is false. It
+// returns what it keeps.
+func (s *Store) KeepAlternate(c *Class, entry int32, st *State) (kept *State, fits bool) {
+	fits = s.Held+st.Size() <= MaxState
+	if !fits {
+		st = new(State)
+	}
+	if s.alternates.states == nil {
+		s.alternates.states = map[alternateKey]*State{}
+	}
+	s.alternates.states[alternateKey{entry, c}] = st
+	s.alternates.held += alternateSize + st.Size()
+	s.Held += alternateSize + st.Size()
+	return st, fits
+}
+
+// DropAlternates forgets what entries of the table instancebaseline are: they have changed.
+func (s *Store) DropAlternates() {
+	s.Held -= s.alternates.held
+	s.alternates = alternates{}
+}
+
+// OwnState returns the state that an entity of a class is created from instead of the class's, or nil.
+func (s *Store) OwnState(slot int, index int32, c *Class) *State {
+	if own := s.own[slot][index]; own != nil && own.class == c {
+		return &own.state
+	}
+	return nil
+}
+
+// SwitchOwn makes the own states of the other slot those of this one.
+func (s *Store) SwitchOwn(slot int) {
+	for i, b := range s.own[1-slot] {
+		if s.own[slot][i] != b {
+			s.Held -= b.held
+		}
+	}
+	s.own[1-slot] = maps.Clone(s.own[slot])
+}
+
+// StoreOwn keeps the state of an entity as its own in a slot, if there is room.
+func (s *Store) StoreOwn(index, slot int, ent *Entity) {
+	if s.own[slot] == nil {
+		s.own[slot] = map[int32]*ownState{}
+	}
+	old := s.own[slot][int32(index)]
+	if old != nil && s.own[1-slot][int32(index)] != old {
+		s.Held -= old.held
+	}
+	delete(s.own[slot], int32(index))
+	b := &ownState{class: ent.Class, held: ent.Size()}
+	if s.Held+b.held > MaxState {
+		return
+	}
+	s.Held += b.held
+	b.state.copyFrom(&ent.State)
+	s.own[slot][int32(index)] = b
+}
+
+// Recount returns what Held should be, in the long way, and an error when an entity is counted wrongly. It is for tests.
+func (s *Store) Recount() (int, error) {
+	sum := 0
+	for i, e := range s.Slots {
+		if e == nil {
+			continue
+		}
+		if n := e.retained(); e.Decoded && (n != e.Size() || n != e.held) {
+			return 0, fmt.Errorf("entity %d takes %d bytes, says %d and is counted with %d", i, n, e.Size(), e.held)
+		}
+		sum += e.held
+	}
+	for _, a := range s.alternates.states {
+		sum += alternateSize + a.Size()
+	}
+	seen := map[*ownState]bool{}
+	for _, slot := range s.own {
+		for _, b := range slot {
+			if !seen[b] {
+				sum += b.held
+			}
+			seen[b] = true
+		}
+	}
+	return sum, nil
+}
+
+// retained counts the memory of a state.
+func (s *State) retained() int {
+	n := cellSize*cap(s.Cells) + placeSize*cap(s.bytes)
+	for _, b := range s.bytes[:cap(s.bytes)] {
+		n += cap(b)
+	}
+	return n
+}

@@ -1,0 +1,153 @@
+package entity
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/replayd/replayd/decoders/bits"
+	"github.com/replayd/replayd/decoders/dem/internal/fieldpath"
+	"github.com/replayd/replayd/decoders/dem/internal/infer"
+	"github.com/replayd/replayd/decoders/dem/internal/schema"
+	"github.com/replayd/replayd/decoders/dem/internal/value"
+)
+
+var (
+	errNoField     = errors.New("no such field")
+	errNoClass     = errors.New("no such class in the schema")
+	errUnknownType = errors.New("nobody knows how to read a type of field")
+	errEntityBits  = errors.New("update ended elsewhere than announced")
+	ErrNoRoom      = errors.New("too many fields of all entities together")
+)
+
+// Change is a field that an update brings.
+type Change struct {
+	Node *Node
+	Cell value.Cell // bytes lie in the reader's arena
+}
+
+// Update reads updates of entities. It is reused.
+type Update struct {
+	Tree    *Tree
+	Paths   []fieldpath.Path
+	Changes []Change
+	arena   []byte
+	Tick    float32 // in seconds
+	Room    int     // how many bytes the state may grow by
+
+	// Lost are the nodes of the fields that the update changes to what could not be read.
+	Lost []*Node
+	// unseen are types of which nothing is proven that the update has values of, and retyped says that it may have changed
+	// the type of an object.
+	unseen  []*infer.Guess
+	retyped bool
+}
+
+// Read reads an update of an entity with state s: the changes it brings are in u.changes, also those before an error.
+// It changes s only where the type of an object that may have several is concerned.
+func (u *Update) Read(r *bits.Reader, c *Class, s *State) error {
+	u.Changes, u.arena = u.Changes[:0], u.arena[:0]
+	u.Lost, u.unseen, u.retyped = u.Lost[:0], u.unseen[:0], false
+	var err error
+	u.Paths, err = fieldpath.Read(r, u.Paths[:0])
+	if err != nil {
+		u.Paths = u.Paths[:0]
+		return err
+	}
+	if c.Root == nil {
+		return errNoClass
+	}
+	return u.readValues(r, c, s)
+}
+
+// readValues reads the values of the fields that u.paths lead to.
+func (u *Update) readValues(r *bits.Reader, c *Class, s *State) error {
+	// way[d] is the node whose kids the index d of the path chooses from.
+	var way [fieldpath.MaxDepth + 1]*Node
+	way[0] = c.Root
+	for i := range u.Paths {
+		p := &u.Paths[i]
+		for d := int(p.Keep); d <= int(p.Last); d++ {
+			n := way[d]
+			typ := 0
+			if n.many {
+				typ = s.typeOf(n)
+			}
+			k := u.Tree.kid(c, n, p.Idx[d], typ)
+			if k == nil {
+				return errNoField
+			}
+			way[d+1] = k
+		}
+		n := way[p.Last+1]
+		codec := n.Codec
+		if codec.Op == value.OpNone {
+			return errNoField
+		}
+		if codec.Guess {
+			if codec = u.guessed(n); codec == nil {
+				return errUnknownType
+			}
+		}
+		v := codec.Read(r, &u.arena, u.Tick)
+		if r.Overrun() {
+			return bits.ErrOverrun
+		}
+		if v.Kind == value.Length && v.Word > schema.MaxElements {
+			return fieldpath.ErrIndex
+		}
+		u.Changes = append(u.Changes, Change{n, v})
+		if v.Kind == value.Pointer && n.many {
+			u.retyped = true
+			if err := u.retype(c, s, n, v); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// retype sets the type of an object at once: the paths below depend on it.
+func (u *Update) retype(c *Class, s *State, n *Node, v value.Cell) error {
+	switch {
+	case v.Word > uint64(len(n.Field.Types)):
+		return errNoField
+	case !u.Fits(c, s):
+		return ErrNoRoom
+	}
+	s.set(c, n, v, nil)
+	return nil
+}
+
+// Fits tells whether there is room for the changes in a state of a class.
+func (u *Update) Fits(c *Class, s *State) bool {
+	return cellSize*max(0, c.Cells-len(s.Cells))+len(u.arena) <= u.Room || u.squeezes(c, s)
+}
+
+// squeezes is fits where room is scarce: cells are added only for a field that has none yet.
+func (u *Update) squeezes(c *Class, s *State) bool {
+	need := len(u.arena)
+	if slices.ContainsFunc(u.Changes, func(ch Change) bool { return int(ch.Node.Cell) >= len(s.Cells) }) {
+		need += cellSize * (c.Cells - len(s.Cells))
+	}
+	return need <= u.Room
+}
+
+// Data returns the bytes of a change whose value lies outside its cell.
+func (u *Update) Data(c *value.Cell) []byte {
+	if !c.Kind.InBytes() {
+		return nil
+	}
+	start, end := c.Span()
+	return u.arena[start:end:end]
+}
+
+// Apply sets the changes, and takes away what was lost.
+func (u *Update) Apply(c *Class, s *State) {
+	for i := range u.Changes {
+		ch := &u.Changes[i]
+		s.set(c, ch.Node, ch.Cell, u.Data(&ch.Cell))
+	}
+	for _, n := range u.Lost {
+		s.clear(n)
+	}
+}

@@ -1,0 +1,99 @@
+package fieldpath
+
+// code is a resolved Huffman code: an operation, and how many bits its code has. A length of 0 is no code.
+type code struct {
+	op, length uint8
+}
+
+// tableBits is how many bits one look-up resolves. Codes are up to 17 bits long, but more than 99.9 % of the
+// operations of a real file have a code of at most 10, and a larger table would not stay in the first-level cache.
+const tableBits = 10
+
+// table resolves the next pathTableBits bits. longCodes are the codes that are longer, by their bits, the first
+// read bit lowest.
+var (
+	table     [1 << tableBits]code
+	longCodes []longCode
+)
+
+type longCode struct {
+	bits uint32
+	code
+}
+
+// weights are the weights of the 40 operations, by number, from which the game builds its Huffman tree.
+var weights = [40]int{
+	36271, 10334, 1375, 646, 4128, 35, 3, 521, 2942, 560, 471, 10530, 251, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 310, 2, 0, 1837, 149, 300, 634, 0, 0, 1, 76, 271, 99, 25474,
+}
+
+func init() {
+	for op, c := range buildCodes(weights[:]) {
+		code := code{uint8(op), uint8(c.length)}
+		if c.length > tableBits {
+			longCodes = append(longCodes, longCode{c.bits, code})
+			continue
+		}
+		for i := c.bits; i < 1<<tableBits; i += 1 << c.length {
+			table[i] = code
+		}
+	}
+}
+
+// huffmanCode is a code of some bits, the first one lowest.
+type huffmanCode struct {
+	bits   uint32
+	length int
+}
+
+// buildCodes makes the Huffman codes of weighted leaves. Of two nodes of the same weight the later one comes first, and
+// the first of the two smallest nodes becomes the branch of the bit 0 (docs/formats/dem.md, The codes).
+func buildCodes(weights []int) []huffmanCode {
+	type node struct{ weight, left, right int }
+	nodes := make([]node, len(weights), 2*len(weights))
+	open := make([]int, len(weights))
+	for i, w := range weights {
+		nodes[i] = node{max(w, 1), -1, -1}
+		open[i] = i
+	}
+	smallest := func() int {
+		best := 0
+		for i, n := range open {
+			w, b := nodes[n].weight, nodes[open[best]].weight
+			if w < b || w == b && n > open[best] {
+				best = i
+			}
+		}
+		n := open[best]
+		open = append(open[:best], open[best+1:]...)
+		return n
+	}
+	for len(open) > 1 {
+		left := smallest()
+		right := smallest()
+		nodes = append(nodes, node{nodes[left].weight + nodes[right].weight, left, right})
+		open = append(open, len(nodes)-1)
+	}
+	codes := make([]huffmanCode, len(weights))
+	var walk func(n int, c huffmanCode)
+	walk = func(n int, c huffmanCode) {
+		if nodes[n].left < 0 {
+			codes[n] = c
+			return
+		}
+		walk(nodes[n].left, huffmanCode{c.bits, c.length + 1})
+		walk(nodes[n].right, huffmanCode{c.bits | 1<<c.length, c.length + 1})
+	}
+	walk(len(nodes)-1, huffmanCode{})
+	return codes
+}
+
+func lookupLongCode(w uint64) code {
+	for i := range longCodes {
+		c := &longCodes[i]
+		if uint32(w)&(1<<c.length-1) == c.bits {
+			return c.code
+		}
+	}
+	return code{}
+}

@@ -1,0 +1,438 @@
+package infer
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+
+	"github.com/replayd/replayd/decoders/bits"
+	"github.com/replayd/replayd/decoders/dem/internal/fieldpath"
+	"github.com/replayd/replayd/decoders/dem/internal/schema"
+	"github.com/replayd/replayd/decoders/dem/internal/value"
+)
+
+// Payload is a list of fields of which the file tells how long it is: the default state of a class, or what an entity is
+// created with.
+type Payload struct {
+	Root *schema.Serializer
+	Data bits.Reader // from its first bit on
+	Size int         // in bits
+	// Base is the default state that it changes.
+	Base *Payload
+	// typed: it has objects that may be of several types.
+	typed bool
+	// Padded: up to seven bits of anything may follow what is read.
+	Padded bool
+}
+
+// MaxFields bounds how many fields a prober reads.
+const MaxFields = 4 << 20
+
+// Prober finds out how types are to be read that the decoder does not know: so that all payloads have their size.
+//
+// It gives each type the family of enums first. Then it tries all families for the types of payloads that do not come out,
+// and keeps what makes the most of them come out, until nothing gets better.
+type Prober struct {
+	Book     *Book
+	Tick     float32
+	payloads []*Payload
+	guesses  [][]*Guess // of each payload
+	scores   []int
+	Left     int // fields that may still be read
+
+	paths   []fieldpath.Path
+	arena   []byte
+	objects []typedObject
+	way     [fieldpath.MaxDepth + 1]spot
+	bits    bits.Reader
+	value   value.Cell // that was read last
+	// met, when not nil, gets the raw values of the types that are read as numbers.
+	met map[*Guess]map[uint64]bool
+}
+
+// typedObject is an object that may be of several types, and which it has.
+type typedObject struct {
+	field *schema.Field
+	typ   int
+}
+
+// spot is a place in the tree of fields.
+type spot struct {
+	field  *schema.Field
+	codec  *value.Codec
+	object *schema.Serializer
+	list   bool
+	elem   bool
+}
+
+// below returns the place at an index below s. ok is false where there is none.
+func (s *spot) below(index int32, typ int) (out spot, ok bool) {
+	if s.list {
+		f := s.field
+		switch {
+		case index >= schema.MaxElements || f.Shape == schema.ShapeArray && int(index) >= f.Count:
+			return out, false
+		case f.Shape == schema.ShapeTable:
+			return spot{field: f, codec: &value.NoValue, object: f.Types[0]}, true
+		}
+		return spot{field: f, codec: &f.Elem, elem: true}, true
+	}
+	obj := s.object
+	if typ > 0 && s.field != nil && typ < len(s.field.Types) {
+		obj = s.field.Types[typ]
+	}
+	if obj == nil || int(index) >= len(obj.Fields) {
+		return out, false
+	}
+	f := obj.Fields[index]
+	out = spot{field: f, codec: &f.Own}
+	out.list = f.Shape == schema.ShapeTable || f.Shape == schema.ShapeVector || f.Shape == schema.ShapeArray || f.MayBeList()
+	if f.Shape == schema.ShapePointer {
+		out.object = f.Types[0]
+	}
+	return out, true
+}
+
+// Why a payload does not come out.
+var (
+	errProbe = errors.New("too much to read")
+	errPlace = errors.New("no such field")
+	errSize  = errors.New("ends elsewhere than announced")
+)
+
+// walk reads the fields of a payload, and calls visit with each, before its value is read. visit returns how to read it.
+func (p *Prober) walk(in *Payload, visit func(s *spot) *value.Codec, read func(s *spot)) error {
+	p.objects = p.objects[:0]
+	if in.Base != nil && in.Base.typed {
+		// It may say nothing of objects that are of the same type as by default.
+		_ = p.read(in.Base, visit, func(*spot) {})
+	}
+	return p.read(in, visit, read)
+}
+
+func (p *Prober) read(in *Payload, visit func(s *spot) *value.Codec, read func(s *spot)) error {
+	p.bits = in.Data
+	r := &p.bits
+	var err error
+	if p.paths, err = fieldpath.Read(r, p.paths[:0]); err != nil {
+		return err
+	}
+	if p.Left -= 4 + len(p.paths); p.Left < 0 {
+		return errProbe
+	}
+	p.arena = p.arena[:0]
+	end := in.Data.Pos() + in.Size
+	way := &p.way
+	way[0] = spot{object: in.Root, codec: &value.NoValue}
+	for i := range p.paths {
+		path := &p.paths[i]
+		for d := int(path.Keep); d <= int(path.Last); d++ {
+			from := &way[d]
+			var ok bool
+			if way[d+1], ok = from.below(path.Idx[d], p.typeOf(from)); !ok {
+				return errPlace
+			}
+		}
+		s := &way[path.Last+1]
+		c := visit(s)
+		if c == nil {
+			continue
+		}
+		if c.Op == value.OpNone {
+			return errPlace
+		}
+		p.value = c.Read(r, &p.arena, p.Tick)
+		v := &p.value
+		if r.Pos() > end {
+			return bits.ErrOverrun
+		}
+		switch {
+		case v.Kind == value.Length && v.Word > schema.MaxElements:
+			return fieldpath.ErrIndex
+		case v.Kind == value.Pointer && c.Num > 1 && v.Word > 0:
+			if v.Word > uint64(len(s.field.Types)) {
+				return errPlace
+			}
+			in.typed = true
+			p.objects = append(p.objects, typedObject{s.field, int(v.Word - 1)})
+		}
+		read(s)
+	}
+	rest := end - r.Pos()
+	switch {
+	case rest == 0:
+	case !in.Padded || rest >= 8:
+		return errSize
+	}
+	return nil
+}
+
+// typeOf returns which of its types an object has.
+func (p *Prober) typeOf(s *spot) int {
+	if s.field == nil || len(s.field.Types) < 2 || s.list {
+		return 0
+	}
+	for _, o := range slices.Backward(p.objects) {
+		if o.field == s.field {
+			return o.typ
+		}
+	}
+	return 0
+}
+
+// guessOf returns what is believed of the type of a place, or nil when it is known.
+func (p *Prober) guessOf(s *spot) *Guess {
+	if !s.codec.Guess {
+		return nil
+	}
+	return p.Book.OfField(s.field, s.elem)
+}
+
+// What payloads score that come out, and that do not; a doubtful value costs a point of those.
+const (
+	scoreGood = 4
+	scoreBad  = -8
+)
+
+// score reads a payload with what is believed now.
+func (p *Prober) score(in *Payload) int {
+	doubts := 0
+	err := p.walk(in, func(s *spot) *value.Codec {
+		g := p.guessOf(s)
+		if g == nil {
+			return s.codec
+		}
+		return p.Book.Codec(s.field, s.elem, g.Family)
+	}, func(s *spot) {
+		v := &p.value
+		var data []byte
+		if v.Kind.InBytes() {
+			start, end := v.Span()
+			data = p.arena[start:end]
+		}
+		guessed := s.codec.Guess
+		if value.Doubtful(v, data, guessed) {
+			doubts++
+		}
+		if p.met != nil && guessed && v.Kind == value.Uint {
+			p.meet(p.guessOf(s), v.Word)
+		}
+	})
+	if err != nil {
+		return scoreBad
+	}
+	return scoreGood - min(doubts, scoreGood-1)
+}
+
+// maxMet bounds the values that are kept of a type.
+const maxMet = 256
+
+func (p *Prober) meet(g *Guess, v uint64) {
+	values := p.met[g]
+	if values == nil {
+		values = map[uint64]bool{}
+		p.met[g] = values
+	}
+	if len(values) < maxMet {
+		values[v] = true
+	}
+}
+
+// Add adds a payload, if it has fields of unknown types.
+func (p *Prober) Add(in *Payload) {
+	var guesses []*Guess
+	visit := func(s *spot) *value.Codec {
+		if s.elem && s.field.Own.Guess {
+			if list := p.Book.of(s.field.Unknown); list.State == Unseen {
+				list.Family = familyList
+			}
+		}
+		if g := p.guessOf(s); g != nil && !slices.Contains(guesses, g) {
+			guesses = append(guesses, g)
+		}
+		return s.codec
+	}
+	// As far as it can be read, which tells of which types objects are; and without reading it, to its end.
+	err := p.walk(in, visit, func(*spot) {})
+	if err != nil {
+		err = p.walk(in, func(s *spot) *value.Codec { visit(s); return nil }, func(*spot) {})
+	}
+	if len(guesses) == 0 || errors.Is(err, errProbe) {
+		return
+	}
+	p.payloads = append(p.payloads, in)
+	p.guesses = append(p.guesses, guesses)
+	p.scores = append(p.scores, p.score(in))
+}
+
+// maxRounds and maxSuspects bound the search.
+const (
+	maxRounds   = 16
+	maxSuspects = 24
+)
+
+// Search finds the families, and what is proven. It reports whether there are new types that cannot be read.
+func (p *Prober) Search() (refuted bool) {
+	for range maxRounds {
+		if !p.improve() {
+			break
+		}
+	}
+	return p.decide()
+}
+
+// suspects are the types of the payloads that do not come out, the most suspect ones first, and those that only doubtful
+// payloads have.
+func (p *Prober) suspects() []*Guess {
+	good, bad, doubtful := map[*Guess]int{}, map[*Guess]int{}, map[*Guess]int{}
+	for i, guesses := range p.guesses {
+		for _, g := range guesses {
+			switch {
+			case p.scores[i] < 0:
+				bad[g]++
+			case p.scores[i] < scoreGood:
+				doubtful[g]++
+			default:
+				good[g]++
+			}
+		}
+	}
+	var out []*Guess
+	for g := range bad {
+		if g.State == Unseen && g.Family != familyList {
+			out = append(out, g)
+		}
+	}
+	for g := range doubtful {
+		if g.State == Unseen && g.Family != familyList && bad[g]+good[g] == 0 {
+			out = append(out, g)
+		}
+	}
+	slices.SortFunc(out, func(a, b *Guess) int {
+		return cmp.Or(cmp.Compare(bad[b]*(good[a]+1), bad[a]*(good[b]+1)), cmp.Compare(a.Name, b.Name))
+	})
+	return out[:min(len(out), maxSuspects)]
+}
+
+// improve changes the family of the type for which that helps most. It returns false when nothing helps.
+func (p *Prober) improve() bool {
+	var best *Guess
+	var family Family
+	gain := 0
+	for _, g := range p.suspects() {
+		was := g.Family
+		for f := range FamilyCount {
+			// Signed numbers are as long as others.
+			if f == was || f == FamilySigned {
+				continue
+			}
+			g.Family = f
+			if n := p.gain(g, gain); n > gain {
+				best, family, gain = g, f, n
+			}
+		}
+		g.Family = was
+	}
+	if best == nil {
+		return false
+	}
+	best.Family = family
+	for i := range p.payloads {
+		if slices.Contains(p.guesses[i], best) {
+			p.scores[i] = p.score(p.payloads[i])
+		}
+	}
+	return true
+}
+
+// gain is how much better the payloads of a type come out with the family that it has now. It gives up when that cannot be
+// more than least.
+func (p *Prober) gain(g *Guess, least int) int {
+	possible := 0
+	for i := range p.payloads {
+		if slices.Contains(p.guesses[i], g) {
+			possible += scoreGood - p.scores[i]
+		}
+	}
+	n := 0
+	for i := range p.payloads {
+		if !slices.Contains(p.guesses[i], g) {
+			continue
+		}
+		if possible <= least {
+			return 0
+		}
+		s := p.score(p.payloads[i])
+		n += s - p.scores[i]
+		possible -= scoreGood - s
+	}
+	return n
+}
+
+// decide says which types are proven, and which numbers are signed.
+func (p *Prober) decide() (refuted bool) {
+	if p.Left < 0 {
+		return false // what does not come out may be good
+	}
+	good, bad := map[*Guess]int{}, map[*Guess]int{}
+	met := map[*Guess]map[uint64]bool{}
+	for i, guesses := range p.guesses {
+		ok := p.scores[i] > 0
+		if ok {
+			p.met = met
+			p.score(p.payloads[i])
+		}
+		for _, g := range guesses {
+			if ok {
+				good[g]++
+			} else {
+				bad[g]++
+			}
+		}
+	}
+	// What was found out before stays.
+	for g, values := range met {
+		if g.State == Unseen && g.Family == FamilyUnsigned {
+			var signed bool
+			if signed, g.MaybeSigned = areSigned(values); signed {
+				g.Family = FamilySigned
+			}
+		}
+	}
+	for _, guesses := range p.guesses {
+		for _, g := range guesses {
+			switch {
+			case g.State != Unseen:
+			case good[g] > 4*bad[g]:
+				g.State = Proven
+			default:
+				g.State, refuted = Refuted, true
+			}
+		}
+	}
+	for g, n := range good {
+		g.Proofs += n
+	}
+	p.met = nil
+	return refuted
+}
+
+// areSigned reports whether numbers were written as signed ones, twice their value when they are not negative, and 1 for
+// -1: then next to all are even, and not only powers of two, which flags are. maybe is true when they could be, but there
+// are too few to say so.
+func areSigned(values map[uint64]bool) (signed, maybe bool) {
+	even, odd, flags := 0, 0, 0
+	for v := range values {
+		switch {
+		case v <= 1:
+		case v&1 != 0:
+			odd++
+		case v&(v-1) == 0:
+			flags++
+		default:
+			even++
+		}
+	}
+	even += min(even, flags)
+	return even >= 6 && even > 4*odd, even+flags >= 4*odd
+}

@@ -1,0 +1,119 @@
+package pb
+
+import (
+	"encoding/binary"
+	"math"
+)
+
+// Reader walks over the fields of a protobuf message. It copies nothing: what it returns aliases the message.
+//
+//	for m := newWire(data); m.next(); {
+//		switch m.num {
+//		case 1:
+//			name = m.data
+//		}
+//	}
+//
+// Fields whose wire type is not the expected one read as zero or as no bytes. A message that ends inside a field, or
+// that uses groups, sets bad; the fields before are good.
+type Reader struct {
+	buf  []byte
+	Num  int    // the field's number
+	Type byte   // its wire type
+	Val  uint64 // the value of a varint, fixed32 or fixed64
+	Raw  []byte // the bytes of a length-delimited field
+	Bad  bool
+}
+
+// NewReader returns a reader of the fields of a message.
+func NewReader(b []byte) Reader { return Reader{buf: b} }
+
+const (
+	Varint  = 0
+	Fixed64 = 1
+	Bytes   = 2
+	Fixed32 = 5
+)
+
+// Next moves to the next field.
+func (m *Reader) Next() bool {
+	if len(m.buf) == 0 {
+		return false
+	}
+	tag, n := Uvarint(m.buf)
+	if n <= 0 || tag>>3 == 0 || tag>>3 > 1<<29 {
+		return m.Fail()
+	}
+	m.buf = m.buf[n:]
+	m.Num, m.Type, m.Val, m.Raw = int(tag>>3), byte(tag&7), 0, nil
+	switch m.Type {
+	case Varint:
+		v, n := Uvarint(m.buf)
+		if n <= 0 {
+			return m.Fail()
+		}
+		m.Val, m.buf = v, m.buf[n:]
+	case Fixed64:
+		if len(m.buf) < 8 {
+			return m.Fail()
+		}
+		m.Val, m.buf = binary.LittleEndian.Uint64(m.buf), m.buf[8:]
+	case Bytes:
+		v, n := Uvarint(m.buf)
+		if n <= 0 || v > uint64(len(m.buf)-n) {
+			return m.Fail()
+		}
+		m.Raw, m.buf = m.buf[n:n+int(v)], m.buf[n+int(v):]
+	case Fixed32:
+		if len(m.buf) < 4 {
+			return m.Fail()
+		}
+		m.Val, m.buf = uint64(binary.LittleEndian.Uint32(m.buf)), m.buf[4:]
+	default:
+		return m.Fail()
+	}
+	return true
+}
+
+func (m *Reader) Fail() bool {
+	m.Bad, m.buf = true, nil
+	return false
+}
+
+// Uvarint reads a base-128 number. n is 0 when the bytes end inside it, negative when it is too long.
+func Uvarint(b []byte) (v uint64, n int) {
+	if len(b) > 0 && b[0] < 0x80 {
+		return uint64(b[0]), 1
+	}
+	return binary.Uvarint(b)
+}
+
+func (m *Reader) Bool() bool       { return m.Val != 0 }
+func (m *Reader) Int32() int32     { return int32(m.Val) }
+func (m *Reader) Uint32() uint32   { return uint32(m.Val) }
+func (m *Reader) Sint32() int32    { return int32(uint32(m.Val)>>1) ^ -int32(m.Val&1) }
+func (m *Reader) Float32() float32 { return math.Float32frombits(uint32(m.Val)) }
+
+// maxRepeated bounds lists of numbers.
+const maxRepeated = 1 << 16
+
+// AppendInt32s appends the values of a repeated number, packed or not.
+func (m *Reader) AppendInt32s(dst []int32) []int32 {
+	if m.Type != Bytes {
+		if len(dst) >= maxRepeated {
+			m.Bad = true
+			return dst
+		}
+		return append(dst, m.Int32())
+	}
+	for b := m.Raw; len(b) > 0; {
+		v, n := Uvarint(b)
+		if n <= 0 || len(dst) >= maxRepeated {
+			m.Bad = true
+			break
+		}
+		dst = append(dst, int32(v))
+		b = b[n:]
+	}
+	return dst
+}

@@ -1,0 +1,175 @@
+package record
+
+import (
+	"errors"
+	"io"
+
+	"github.com/replayd/replayd/decoders"
+)
+
+// The records of a file (docs/formats/dem.md, Records).
+const (
+	CmdStop         = 0
+	CmdFileHeader   = 1
+	CmdFileInfo     = 2
+	CmdSyncTick     = 3
+	CmdSendTables   = 4
+	CmdClassInfo    = 5
+	CmdStringTables = 6
+	CmdPacket       = 7
+	CmdSignonPacket = 8
+	CmdConsoleCmd   = 9
+	CmdUserCmd      = 12
+	CmdFullPacket   = 13
+
+	cmdCompressed = 0x40
+)
+
+var commandNames = [...]string{
+	"DEM_Stop", "DEM_FileHeader", "DEM_FileInfo", "DEM_SyncTick", "DEM_SendTables", "DEM_ClassInfo",
+	"DEM_StringTables", "DEM_Packet", "DEM_SignonPacket", "DEM_ConsoleCmd", "DEM_CustomData",
+	"DEM_CustomDataCallbacks", "DEM_UserCmd", "DEM_FullPacket", "DEM_SaveGame", "DEM_SpawnGroups",
+	"DEM_AnimationData", "DEM_AnimationHeader", "DEM_Recovery",
+}
+
+func CommandName(id uint32) string {
+	if id < uint32(len(commandNames)) {
+		return commandNames[id]
+	}
+	return ""
+}
+
+// MaxSize bounds a record, as stored and inflated. The largest of a game are a few MiB.
+const MaxSize = 32 << 20
+
+// Head is the head of a record.
+type Head struct {
+	Offset     int64 // where it starts in the file
+	Next       int64 // where the one after it starts
+	Command    uint32
+	Compressed bool
+	Tick       int32
+	Sum        decoders.Sum // of the bytes before it; known once it is read
+}
+
+// Peek returns the head of the next record, as soon as that is there.
+func (r *Reader) Peek() (Head, error) {
+	if r.Finished {
+		return Head{}, io.EOF
+	}
+	if err := r.align(); err != nil {
+		return Head{}, err
+	}
+	f, _, _, what := ParseHead(r.Win.Bytes())
+	if what != "" {
+		return f, r.Fail(what, decoders.ErrCorrupt, "longer than 5 bytes") // align would have skipped it
+	}
+	signOn := r.signOn
+	signOn.Place(&f)
+	return f, nil
+}
+
+// Next reads the head of a record and waits for its payload, which it consumes. The payload is valid until more is
+// read.
+func (r *Reader) Next() ([]byte, error) {
+	for {
+		if err := r.align(); err != nil {
+			return nil, err
+		}
+		b := r.Win.Bytes()
+		f, n, size, _ := ParseHead(b)
+		if len(b) >= n+size && r.astray(&f, b[n:n+size], b[n+size:]) {
+			r.resync.lost, r.resync.what = true, "a head whose record is none"
+			r.skip(1)
+			continue
+		}
+		if len(b) >= n+size {
+			f.Offset = r.Win.Offset()
+			f.Next = f.Offset + int64(n+size)
+			f.Sum = r.Win.Sum()
+			r.signOn.Place(&f)
+			r.Head, r.some = f, true
+			r.Win.Advance(n + size)
+			r.Work += int64(n + size)
+			return b[n : n+size], nil
+		}
+		if err := r.Win.Fill(); err != nil {
+			if errors.Is(err, decoders.ErrWindow) {
+				return nil, r.Fail("record", decoders.ErrLimit, "%d bytes", size)
+			}
+			if errors.Is(err, decoders.ErrMore) && r.passOver(size) {
+				continue
+			}
+			return nil, err
+		}
+	}
+}
+
+// ParseHead reads the head of a record. size is how many bytes of payload follow the n bytes of head. n is 0 when the
+// bytes end inside the head. what names what is wrong with a head that cannot be.
+func ParseHead(b []byte) (f Head, n, size int, what string) {
+	command, used := uvarint32(b)
+	if used < 0 {
+		return f, 0, 0, "number of a record"
+	}
+	if used == 0 {
+		return f, 0, 0, ""
+	}
+	n = used
+	tick, used := uvarint32(b[n:])
+	if used < 0 {
+		return f, 0, 0, "tick of a record"
+	}
+	if used == 0 {
+		return f, 0, 0, ""
+	}
+	n += used
+	length, used := uvarint32(b[n:])
+	if used < 0 {
+		return f, 0, 0, "size of a record"
+	}
+	if used == 0 {
+		return f, 0, 0, ""
+	}
+	n += used
+	f.Command = command &^ cmdCompressed
+	f.Compressed = command&cmdCompressed != 0
+	f.Tick = int32(tick)
+	return f, n, int(length), ""
+}
+
+// uvarint32 is uvarint for numbers of at most five bytes.
+func uvarint32(b []byte) (v uint32, n int) {
+	for i, c := range b[:min(len(b), 5)] {
+		v |= uint32(c&0x7f) << (7 * i)
+		if c < 0x80 {
+			return v, i + 1
+		}
+	}
+	if len(b) >= 5 {
+		return 0, -1
+	}
+	return 0, 0
+}
+
+// SignOn tells the records of the sign-on part from those of the recording proper.
+type SignOn struct {
+	over bool
+	tick int32 // of the last record of the recording proper
+}
+
+// Place sets the tick of a record. In the sign-on part that is -1: in recordings of clients it has the server's tick, from
+// which the recording's own ticks do not go on. Recordings without a SyncTick begin with the first packet. After that
+// ticks never go back: a record that does has the tick of the one before it.
+func (s *SignOn) Place(f *Head) {
+	if f.Command == CmdPacket || f.Command == CmdFullPacket {
+		s.over = true
+	}
+	if !s.over {
+		f.Tick = -1
+		s.over = f.Command == CmdSyncTick
+		return
+	}
+	s.tick = max(s.tick, f.Tick)
+	f.Tick = s.tick
+}

@@ -1,0 +1,257 @@
+package record
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/golang/snappy"
+
+	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/decoders/dem/internal/pb"
+	"github.com/replayd/replayd/decoders/dem/internal/unpack"
+)
+
+// resync is how a decoder finds records again behind damage. A head is believed when it looks like one of the records that
+// there are, or when one that does follows its record. Where none is, bytes are skipped up to a chain of records.
+type resync struct {
+	lost     bool  // the place of the next record is not known
+	skipped  int64 // bytes so far, since the last record
+	searched int   // bytes that were present when the last search began
+	what     string
+}
+
+const (
+	// chainLength is how many records must follow one another for a place in the middle of bytes to be believed.
+	chainLength = 4
+	// maxChained bounds a record of a chain.
+	maxChained = 4 << 20
+	// usualStep is how far ticks of records that follow one another are apart at most in recordings that nobody stopped, and
+	// maxStep how far they may be in a chain.
+	usualStep = 64
+	maxStep   = 1 << 10
+	// maxBack is how far the first tick of a chain may be before the last one, which may have been wrong.
+	maxBack = 1 << 12
+)
+
+// usual reports whether a head looks like one of a record as games write them. last is the tick of the record before.
+func (f *Head) usual(last int32) bool {
+	return f.Command < uint32(len(commandNames)) && f.near(last)
+}
+
+// maxTried bounds how many fields of a payload are looked at.
+const maxTried = 16
+
+// fits reports whether a payload may be one of the record: all are messages of protobuf.
+func (f *Head) fits(payload []byte) bool {
+	if f.Compressed {
+		n, err := snappy.DecodedLen(payload)
+		return err == nil && n <= MaxSize && n <= unpack.MaxRatio*len(payload) && n >= len(payload)/2
+	}
+	m := pb.NewReader(payload)
+	for range maxTried {
+		if !m.Next() {
+			break
+		}
+		if m.Num > 64 || f.Command == CmdPacket && (m.Num != 3 || m.Type != pb.Bytes) {
+			return false
+		}
+	}
+	return !m.Bad
+}
+
+// near reports whether a head has a tick that may follow another one.
+func (f *Head) near(last int32) bool {
+	return f.Tick == -1 || f.Tick >= last && f.Tick-last <= usualStep
+}
+
+// verdict is what is known of whether a record begins somewhere.
+type verdict uint8
+
+const (
+	notRecord verdict = iota
+	isRecord
+	needMore
+)
+
+// chained reports whether a chain of records begins at b, the first of which may have any tick from last on. The end of a
+// recording is a chain, too.
+func chained(b []byte, last int32) verdict {
+	stopped := false
+	for i := range chainLength {
+		f, n, size, what := ParseHead(b)
+		switch {
+		case what != "" || size > maxChained:
+			return notRecord
+		case n == 0:
+			return needMore
+		case f.Command == CmdFileHeader || f.Command >= uint32(len(commandNames)):
+			return notRecord
+		case stopped && f.Command == CmdStop, // so that zeros are none
+			stopped && f.Command != CmdFileInfo && CommandName(f.Command) != "DEM_SpawnGroups":
+			return notRecord
+		case size == 0 && (f.Command == CmdPacket || f.Command == CmdFullPacket):
+			return notRecord
+		}
+		if i == 0 && f.Tick >= last-maxBack {
+			last = f.Tick
+		}
+		if f.Tick != -1 && (f.Tick < last || f.Tick-last > maxStep) {
+			return notRecord
+		}
+		last = max(last, f.Tick)
+		stopped = stopped || f.Command == CmdStop
+		if f.Command == CmdFileInfo && stopped && len(b) == n+size {
+			return isRecord
+		}
+		if len(b) < n+size {
+			return needMore
+		}
+		if !f.fits(b[n : n+size]) {
+			return notRecord
+		}
+		b = b[n+size:]
+	}
+	return isRecord
+}
+
+// align makes sure that a record begins where the window does, and skips bytes where none does. It returns what Next returns
+// when there are too few bytes to tell.
+func (r *Reader) align() error {
+	at := &r.resync
+	for {
+		b := r.Win.Bytes()
+		var v verdict
+		if at.lost {
+			v = r.search(b)
+			b = r.Win.Bytes()
+		} else {
+			v, at.what = r.believe(b)
+		}
+		switch v {
+		case isRecord:
+			return nil
+		case notRecord:
+			at.lost = true
+			continue
+		}
+		err := r.Win.Fill()
+		switch {
+		case err == nil:
+		case errors.Is(err, decoders.ErrWindow) && at.lost:
+			r.skip(1) // what may begin here is too large
+		case errors.Is(err, decoders.ErrWindow):
+			at.lost = true
+		case errors.Is(err, decoders.ErrMore) && !at.lost && r.believeAtEnd(b):
+			return nil
+		case errors.Is(err, decoders.ErrMore) && at.lost && r.surely():
+			return nil
+		default:
+			return err
+		}
+	}
+}
+
+// believe judges the head at b.
+func (r *Reader) believe(b []byte) (v verdict, what string) {
+	f, n, size, what := ParseHead(b)
+	switch {
+	case what != "":
+		return notRecord, what + " longer than 5 bytes"
+	case n == 0:
+		return needMore, ""
+	case size > MaxSize:
+		return notRecord, fmt.Sprintf("a record of %d bytes", size)
+	case r.Header.Alpha() || f.usual(r.signOn.tick) || !r.signOn.over && f.Command < uint32(len(commandNames)):
+		return isRecord, ""
+	case len(b) < n+size:
+		return needMore, ""
+	}
+	// A record of a kind that is new, or a tick far off: what is in it tells, and what follows.
+	known := f.Command < uint32(len(commandNames))
+	if known && !f.fits(b[n:n+size]) {
+		return notRecord, "a head with a tick far off"
+	}
+	next, n, nextSize, what := ParseHead(b[n+size:])
+	switch {
+	case what != "" || nextSize > MaxSize:
+		return notRecord, "a record of an unknown kind, behind which none follows"
+	case n == 0:
+		return needMore, ""
+	case next.Command >= cmdCompressed || next.Command == CmdStop && f.Command == CmdStop || !next.near(r.signOn.tick) && !next.near(f.Tick):
+		return notRecord, "a record of an unknown kind, behind which none follows"
+	}
+	return isRecord, ""
+}
+
+// believeAtEnd judges a head behind which nothing more is there for now.
+func (r *Reader) believeAtEnd(b []byte) bool {
+	_, n, size, what := ParseHead(b)
+	return what == "" && n > 0 && len(b) == n+size
+}
+
+// astray reports whether a head, which looks like one, is none after all: what it announces cannot be in the record, and no
+// other head follows.
+func (r *Reader) astray(f *Head, payload, rest []byte) bool {
+	if r.Header.Alpha() || f.Command >= uint32(len(commandNames)) || f.fits(payload) {
+		return false
+	}
+	next, n, size, what := ParseHead(rest)
+	return what != "" || n > 0 && (size > MaxSize || !next.usual(r.signOn.tick) && !next.usual(f.Tick))
+}
+
+// search skips what begins no chain of records.
+func (r *Reader) search(b []byte) verdict {
+	for i := range b {
+		switch v := chained(b[i:], r.signOn.tick); v {
+		case isRecord, needMore:
+			r.skip(i)
+			return v
+		}
+	}
+	r.skip(len(b))
+	return needMore
+}
+
+// surely skips to where a chain of records begins for certain, over what might be one if more came.
+func (r *Reader) surely() bool {
+	b := r.Win.Bytes()
+	if len(b) < r.resync.searched+r.resync.searched/4+1 {
+		return false // there is hardly more than before
+	}
+	r.resync.searched = len(b)
+	for i := range b {
+		if chained(b[i:], r.signOn.tick) == isRecord {
+			r.skip(i)
+			return true
+		}
+	}
+	return false
+}
+
+func (r *Reader) skip(n int) {
+	r.Win.Advance(n)
+	r.resync.skipped += int64(n)
+	r.Work += int64(n)
+}
+
+// passOver looks for records behind the one that begins where the window does, which is larger than what is there: its size
+// may be damaged. It reports whether there are some, to which align leads then.
+func (r *Reader) passOver(size int) bool {
+	at := &r.resync
+	b := r.Win.Bytes()
+	if size <= maxChained || !r.signOn.over {
+		return false // such there are, and more of it may come
+	}
+	if len(b) < at.searched+at.searched/4+64 {
+		return false // there is hardly more than before
+	}
+	at.searched = len(b)
+	for i := 1; i < len(b); i++ {
+		if chained(b[i:], r.signOn.tick) == isRecord {
+			at.lost, at.what = true, "a record that is larger than the file"
+			r.skip(i)
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,195 @@
+package schema
+
+import (
+	"math"
+
+	"github.com/replayd/replayd/decoders/dem/internal/value"
+)
+
+// choose sets how the field's values are read.
+func (c *compiler) choose(f *Field, t Type) {
+	switch f.Shape {
+	case ShapePointer:
+		f.Own = value.Codec{Op: value.OpPointer, Num: uint8(min(len(f.Types), math.MaxUint8))}
+	case ShapeTable:
+		f.Own = value.Codec{Op: value.OpLength}
+	case ShapeVector:
+		f.Own = value.Codec{Op: value.OpLength}
+		elem := ParseType(t.Generic)
+		f.Elem = f.Codec(elem)
+	case ShapeArray:
+		f.Elem = f.Codec(t)
+	case shapeValue:
+		f.Own = f.Codec(t)
+	}
+	if f.Own.Guess {
+		f.Unknown = t.Base
+		if t.Generic != "" {
+			// It may be a list.
+			f.Elem = f.Codec(ParseType(t.Generic))
+		}
+	}
+	if f.Elem.Guess {
+		f.UnknownElem = t.Base
+		if t.Generic != "" {
+			f.UnknownElem = ParseType(t.Generic).Base
+		}
+	}
+}
+
+// MayBeList reports whether the field has a type that nobody knows and that may be a list.
+func (f *Field) MayBeList() bool { return f.Own.Guess && f.Elem.Op != value.OpNone }
+
+// handles are the types whose values name entities.
+var handles = map[string]bool{
+	"CHandle": true, "CEntityHandle": true, "CGameSceneNodeHandle": true, "CBaseVRHandAttachmentHandle": true,
+}
+
+// signedTypes are types that are read as signed varints, although nothing in the schema says so. Numbers are signed where
+// the game's own type is; enums where one of their members is below zero. Read without the sign, a number is doubled,
+// and -1 is 1: of the types whose values occur in recordings all values are even but for those that stand for "none".
+var signedTypes = map[string]bool{
+	// Numbers. In recordings: even ones, and 1.
+	"HeroID_t": true, "PlayerID_t": true, "CPlayerSlot": true, "CEntityIndex": true, "AbilityID_t": true,
+	// Even numbers, 1 (-1) and 4294967294 (2³¹-1), both of which are "never", and 2047 (-1024).
+	"GameTick_t": true,
+	// Enums with -1 for "invalid". In recordings: even ones.
+	"AnimLoopMode_t": true, "AnimationAlgorithm_t": true, "HitGroup_t": true, "NPC_STATE": true,
+	// The same, and 1: slots that are none, and the innate abilities' bucket.
+	"EAbilitySlots_t": true, "EAbilityBucketType": true, "loadout_slot_t": true,
+	// Enums with a -1 ("init", "never connected", "invalid") of which recordings have hardly more than 0.
+	"CourierState_t": true, "PlayerConnectedState": true, "WeaponAttackType_t": true,
+}
+
+// Signed reports whether values of a type are read as signed varints, although nothing in the schema says so.
+func Signed(base string) bool { return signedTypes[base] }
+
+// clips are fields that are sent plus one although schemas from before February 2024 do not say so.
+var clips = map[string]bool{"m_iClip1": true, "m_iClip2": true}
+
+// knownUint64 are types that are read as varuint64. Numbers of matches and items passed 2³² long ago.
+var knownUint64 = map[string]bool{
+	"uint64": true, "CStrongHandle": true, "HeroFacetKey_t": true, "ResourceId_t": true,
+	"MatchID_t": true, "itemid_t": true,
+}
+
+// knownUnsigned are types that are read as varuint32 for certain; any other type is only guessed to be an enum.
+var knownUnsigned = map[string]bool{
+	"uint8": true, "uint16": true, "uint32": true, "color32": true, "Color": true, "CUtlStringToken": true,
+}
+
+// Codec returns how values of a type are read, given the encoder, bits and bounds of the field.
+func (f *Field) Codec(t Type) value.Codec {
+	if f.minusOne {
+		return value.Codec{Op: value.OpMinusOne}
+	}
+	switch t.Base {
+	case "bool":
+		return value.Codec{Op: value.OpBool}
+	case "int8", "int16", "int32":
+		if t.Base == "int8" && f.encoder == "fixed8" {
+			return value.Codec{Op: value.OpFixedInt8}
+		}
+		return value.Codec{Op: value.OpInt32}
+	case "int64":
+		return value.Codec{Op: value.OpInt64}
+	case "uint8":
+		if f.encoder == "fixed8" {
+			return value.Codec{Op: value.OpFixedUint8}
+		}
+		return value.Codec{Op: value.OpUint32}
+	case "HSequence":
+		return value.Codec{Op: value.OpMinusOne}
+	case "BloodType":
+		return value.Codec{Op: value.OpFixedUint8}
+	case "GameTime_t":
+		return value.Codec{Op: value.OpFloat}
+	case "float32", "CNetworkedQuantizedFloat":
+		return f.floatCodec(value.OpFloat)
+	case "Vector", "VectorWS":
+		if f.encoder == "normal" {
+			return value.Codec{Op: value.OpNormal3}
+		}
+		return f.floatCodec(value.OpVector)
+	case "Vector2D":
+		return f.tupleCodec(2)
+	case "Vector4D", "Quaternion":
+		return f.tupleCodec(4)
+	case "CTransform":
+		return f.tupleCodec(6)
+	case "QAngle":
+		return f.angleCodec()
+	case "char", "CUtlString", "CUtlSymbolLarge", "CGlobalSymbol":
+		return value.Codec{Op: value.OpText}
+	case "CUtlBinaryBlock":
+		return value.Codec{Op: value.OpBlob}
+	}
+	if handles[t.Base] {
+		return value.Codec{Op: value.OpHandle}
+	}
+	switch {
+	case f.encoder == "fixed64":
+		return value.Codec{Op: value.OpFixed64}
+	case Signed(t.Base):
+		return value.Codec{Op: value.OpInt32}
+	case knownUint64[t.Base]:
+		return value.Codec{Op: value.OpUint64}
+	case knownUnsigned[t.Base]:
+		return value.Codec{Op: value.OpUint32}
+	}
+	// With 64 bits even a number that is no enum is read to its end.
+	return value.Codec{Op: value.OpUint64, Guess: true}
+}
+
+func (f *Field) tupleCodec(n uint8) value.Codec {
+	c := f.floatCodec(value.OpTuple)
+	c.Num = n
+	return c
+}
+
+// floatCodec applies the float rule (docs/formats/dem.md, Floats).
+func (f *Field) floatCodec(o value.Op) value.Codec {
+	switch {
+	case f.encoder == "coord":
+		return value.Codec{Op: o, Float: value.FloatCoord}
+	case f.encoder == "normal" && o != value.OpTuple:
+		return value.Codec{Op: o, Float: value.FloatNormal}
+	case f.Name == "m_flSimulationTime" || f.Name == "m_flAnimTime":
+		return value.Codec{Op: o, Float: value.FloatTicks}
+	case f.bitCount <= 0 || f.bitCount >= 32:
+		return value.Codec{Op: o}
+	}
+	low, high := float32(0), float32(1)
+	if f.hasLow {
+		low = f.low
+	}
+	if f.hasHigh {
+		high = f.high
+	}
+	if f.Name == "m_flRuneTime" && high-low > math.MaxFloat32 {
+		// Builds of 2018 and 2019 give the whole range of floats to four bits: the bounds mean nothing.
+		low, high = 0, 1
+	}
+	return value.Codec{Op: o, Float: value.FloatQuantized, Quant: value.NewQuantizer(int(f.bitCount), low, high, int(f.flags))}
+}
+
+func (f *Field) angleCodec() value.Codec {
+	n := f.bitCount
+	if n < 0 || n > 32 {
+		n = 0
+	}
+	switch {
+	case f.encoder == "qangle_pitch_yaw":
+		if n == 32 {
+			n = 0
+		}
+		return value.Codec{Op: value.OpPitchYaw, Num: uint8(n)}
+	case f.encoder == "qangle_precise":
+		return value.Codec{Op: value.OpPreciseAngles}
+	case n == 0:
+		return value.Codec{Op: value.OpCoordAngles}
+	case n == 32:
+		return value.Codec{Op: value.OpRawAngles}
+	}
+	return value.Codec{Op: value.OpBitAngles, Num: uint8(n)}
+}

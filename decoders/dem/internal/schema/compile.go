@@ -1,0 +1,219 @@
+package schema
+
+import (
+	"github.com/replayd/replayd/decoders/dem/internal/fieldpath"
+	"github.com/replayd/replayd/decoders/dem/internal/pb"
+)
+
+// compiler turns the descriptions of serializers and fields into a schema.
+type compiler struct {
+	symbols   []symbol
+	raw       [][]byte // the fields as the file describes them
+	dotaBuild int      // that recorded; 0 of another game, and when it is not known
+
+	schema  *Schema
+	fields  []*Field  // those of raw, as far as they are compiled
+	named   []nameUse // by symbol
+	refs    int       // fields of all serializers
+	indices []int32
+}
+
+// compile compiles all serializers. ok is false when one cannot be read.
+func (c *compiler) compile(serializers [][]byte) (s *Schema, ok bool) {
+	s = &Schema{
+		Serializers: make([]*Serializer, 0, len(serializers)),
+		byKey:       make(map[key]*Serializer, len(serializers)),
+		ByName:      make(map[string]*Serializer, len(serializers)),
+	}
+	c.schema, c.fields, c.named = s, make([]*Field, len(c.raw)), make([]nameUse, len(c.symbols))
+	for _, b := range serializers {
+		ser := c.serializer(b)
+		if ser == nil {
+			return nil, false
+		}
+		s.Serializers = append(s.Serializers, ser)
+		// A name can occur twice: the last one counts, from there on.
+		s.byKey[key{ser.Name, ser.Version}] = ser
+		s.ByName[ser.Name] = ser
+	}
+	return s, true
+}
+
+// serializer compiles a serializer. It returns nil for one that cannot be read.
+func (c *compiler) serializer(b []byte) *Serializer {
+	s := &Serializer{}
+	c.indices = c.indices[:0]
+	m := pb.NewReader(b)
+	for m.Next() {
+		switch m.Num {
+		case 1:
+			s.Name, s.RawName = c.symbol(m.Int32())
+		case 2:
+			s.Version = m.Int32()
+		case 3:
+			c.indices = m.AppendInt32s(c.indices)
+		}
+	}
+	if c.refs += len(c.indices); m.Bad || c.refs > maxFieldRefs || len(c.indices) > fieldpath.MaxIndex+1 {
+		return nil
+	}
+	s.Fields = make([]*Field, len(c.indices))
+	for i, index := range c.indices {
+		if s.Fields[i] = c.field(index, s); s.Fields[i] == nil {
+			return nil
+		}
+	}
+	c.tellApart(s)
+	return s
+}
+
+// nameUse is how often a name was last used by the fields of a serializer.
+type nameUse struct {
+	by    *Serializer
+	times int
+}
+
+// tellApart gives fields of a serializer that have the same name the path of the embedded structure that they stem from
+// in front of it: a player's velocity and where his eyes are both have an m_vecX.
+func (c *compiler) tellApart(ser *Serializer) {
+	shared := false
+	for _, f := range ser.Fields {
+		if uint32(f.symbol) >= uint32(len(c.named)) {
+			continue
+		}
+		use := &c.named[f.symbol]
+		if use.by != ser {
+			*use = nameUse{by: ser}
+		}
+		use.times++
+		shared = shared || use.times > 1
+	}
+	if !shared {
+		return
+	}
+	for i, f := range ser.Fields {
+		if uint32(f.symbol) < uint32(len(c.named)) && c.named[f.symbol].times > 1 {
+			ser.Fields[i] = f.longer()
+		}
+	}
+}
+
+// maxLongName is how long a name may become, in bytes: the games' have less than 100, and a file could make thousands of
+// long ones of two.
+const maxLongName = 256
+
+// longer returns the field with a name that tells the embedded structure, if it is in one. The field itself keeps its name:
+// other serializers may have it, too, and no other one of its name.
+func (f *Field) longer() *Field {
+	node := f.Described.SendNode
+	if len(node) == 0 || string(node) == "(root)" || len(node)+len(f.Name) >= maxLongName {
+		return f
+	}
+	if f.long == nil {
+		long := *f
+		long.Name = string(node) + "." + f.Name
+		f.long = &long
+	}
+	return f.long
+}
+
+// field compiles a field of a serializer at its first use: by then the serializers that it refers to are known. It
+// returns nil for a field that is not there or cannot be read.
+func (c *compiler) field(index int32, in *Serializer) *Field {
+	if uint32(index) >= uint32(len(c.raw)) {
+		return nil
+	}
+	if f := c.fields[index]; f != nil {
+		return f
+	}
+	f, below := c.parseField(c.raw[index])
+	if f == nil {
+		return nil
+	}
+	for _, k := range below {
+		f.Types = append(f.Types, c.schema.Lookup(k.name, k.version))
+	}
+	t := ParseType(f.Type)
+	f.Shape = t.shape(len(below) > 0)
+	f.Count = t.count
+	f.minusOne = f.minusOne || clips[f.Name] && t.Base == "int32"
+	c.patch(f, in)
+	c.choose(f, t)
+	c.schema.Guesses = c.schema.Guesses || f.Unknown != "" || f.UnknownElem != ""
+	// A patch that depends on the serializer must not leak into others that share the field.
+	if f.Name != "m_angRotation" || c.dotaBuild == 0 || c.dotaBuild > lastEncoderPatch {
+		c.fields[index] = f
+	}
+	return f
+}
+
+// parseField reads the description of a field, and which serializers may be below it. It returns nil when it cannot.
+func (c *compiler) parseField(b []byte) (f *Field, below []key) {
+	f = &Field{}
+	told := &f.Described
+	var own string
+	var others []key
+	m := pb.NewReader(b)
+	for m.Next() {
+		switch m.Num {
+		case 1:
+			f.Type, told.Type = c.symbol(m.Int32())
+		case 2:
+			f.symbol = m.Int32()
+			f.Name, told.Name = c.symbol(f.symbol)
+		case 3:
+			told.BitCount = m.Int32()
+		case 4:
+			told.Low, told.HasLow = m.Float32(), true
+		case 5:
+			told.High, told.HasHigh = m.Float32(), true
+		case 6:
+			told.EncodeFlags = m.Int32()
+		case 7:
+			own, told.Serializer = c.symbol(m.Int32())
+		case 8:
+			told.SerializerVersion = m.Int32()
+		case 9:
+			_, told.SendNode = c.symbol(m.Int32())
+		case 10:
+			f.encoder, told.Encoder = c.symbol(m.Int32())
+		case 11:
+			var o key
+			p := pb.NewReader(m.Raw)
+			for p.Next() {
+				switch p.Num {
+				case 1:
+					var name []byte
+					o.name, name = c.symbol(p.Int32())
+					told.Polymorphic = append(told.Polymorphic, name)
+				case 2:
+					o.version = p.Int32()
+				}
+			}
+			m.Bad = m.Bad || p.Bad
+			others = append(others, o)
+		case 12:
+			// The game's own serializer of the field. No other one changes what is on the wire.
+			text, _ := c.symbol(m.Int32())
+			f.minusOne = text == "minusone"
+		}
+	}
+	if m.Bad {
+		return nil, nil
+	}
+	f.bitCount, f.flags = told.BitCount, told.EncodeFlags
+	f.low, f.hasLow, f.high, f.hasHigh = told.Low, told.HasLow, told.High, told.HasHigh
+	if own != "" {
+		below = append(below, key{own, told.SerializerVersion})
+		below = append(below, others...)
+	}
+	return f, below
+}
+
+// symbol returns a name of the schema, or nothing.
+func (c *compiler) symbol(i int32) (text string, raw []byte) {
+	if uint32(i) < uint32(len(c.symbols)) {
+		return c.symbols[i].text, c.symbols[i].raw
+	}
+	return "", nil
+}

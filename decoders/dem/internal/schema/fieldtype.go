@@ -1,0 +1,99 @@
+package schema
+
+import (
+	"strconv"
+	"strings"
+)
+
+// Type is the type of a field as the schema spells it (docs/formats/dem.md, Types):
+//
+//	type = base [ "< " type " >" ] [ "*" ] [ "[" count "]" ]
+type Type struct {
+	Base    string
+	Generic string // what stands between the angle brackets, empty for none
+	pointer bool
+	count   int // of an array; 0 for none
+}
+
+// namedCounts are the array lengths that the schema gives by name. They only bound an index.
+var namedCounts = map[string]int{
+	"MAX_ITEM_STOCKS":                    8,
+	"MAX_ABILITY_DRAFT_ABILITIES":        48,
+	"DOTA_ABILITY_DRAFT_HEROES_PER_GAME": 10,
+}
+
+const unknownCount = 1024
+
+// ParseType takes a type apart. It accepts anything: what does not follow the grammar becomes part of the base,
+// which then is a type that nobody knows.
+func ParseType(s string) Type {
+	t := Type{Base: strings.Trim(s, " ")}
+	if n := len(t.Base); n > 0 && t.Base[n-1] == ']' {
+		if open := strings.LastIndexByte(t.Base, '['); open > 0 {
+			name := strings.Trim(t.Base[open+1:n-1], " ")
+			count, err := strconv.Atoi(name)
+			if err != nil || count <= 0 || count > MaxElements {
+				count = unknownCount
+				if named, ok := namedCounts[name]; ok {
+					count = named
+				}
+			}
+			t.count = count
+			t.Base = strings.Trim(t.Base[:open], " ")
+		}
+	}
+	if n := len(t.Base); n > 0 && t.Base[n-1] == '*' {
+		t.pointer = true
+		t.Base = strings.Trim(t.Base[:n-1], " ")
+	}
+	if n := len(t.Base); n > 0 && t.Base[n-1] == '>' {
+		for open := range n {
+			if t.Base[open] == '<' {
+				t.Generic = strings.Trim(t.Base[open+1:n-1], " ")
+				t.Base = strings.Trim(t.Base[:open], " ")
+				break
+			}
+		}
+	}
+	return t
+}
+
+// shape is how a field's values lie in the path tree (docs/formats/dem.md, Kinds of fields).
+type shape uint8
+
+const (
+	shapeValue   shape = iota // a value
+	ShapePointer              // an object that may be absent; below it, the fields of its serializer
+	ShapeTable                // a list of objects; below it elements, below each the fields of the serializer
+	ShapeVector               // a list of values; below it elements
+	ShapeArray                // an array of values; it has no value itself
+)
+
+// pointerBases are types that are pointers although old schemas do not spell the star.
+var pointerBases = map[string]bool{
+	"CBodyComponent": true, "CLightComponent": true, "CPhysicsComponent": true, "CRenderComponent": true,
+	"CPlayerLocalData":               true,
+	"CBodyComponentDCGBaseAnimating": true, "CBodyComponentBaseAnimating": true,
+	"CBodyComponentBaseAnimatingOverlay": true, "CBodyComponentBaseModelEntity": true,
+	"CBodyComponentSkeletonInstance": true, "CBodyComponentPoint": true, "CEntityIdentity": true,
+	"PhysicsRagdollPose_t": true, "CDOTAGamerules": true, "CDOTAGameRules": true, "CDOTAGameManager": true,
+	"CDOTASpectatorGraphManager": true, "CPlayer_CameraServices": true,
+}
+
+var vectorBases = map[string]bool{
+	"CUtlVector": true, "CNetworkUtlVectorBase": true, "CUtlVectorEmbeddedNetworkVar": true,
+}
+
+func (t *Type) shape(hasSerializer bool) shape {
+	switch {
+	case hasSerializer && (t.pointer || pointerBases[t.Base]):
+		return ShapePointer
+	case hasSerializer:
+		return ShapeTable
+	case vectorBases[t.Base]:
+		return ShapeVector
+	case t.count > 0 && t.Base != "char":
+		return ShapeArray
+	}
+	return shapeValue
+}

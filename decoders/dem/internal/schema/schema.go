@@ -1,0 +1,137 @@
+package schema
+
+import (
+	"bytes"
+
+	"github.com/replayd/replayd/decoders/dem/internal/pb"
+	"github.com/replayd/replayd/decoders/dem/internal/value"
+)
+
+// Schema is what the send tables of a file say: serializers, which are lists of fields. It is immutable, and shared by
+// all decoders that meet the same bytes.
+type Schema struct {
+	Serializers []*Serializer
+	byKey       map[key]*Serializer
+	ByName      map[string]*Serializer // the last one of each name
+	// Guesses: there are fields of types that nobody knows.
+	Guesses bool
+}
+
+type key struct {
+	name    string
+	version int32
+}
+
+// Serializer is a list of fields. A path index is a position in it.
+type Serializer struct {
+	Name    string
+	Version int32
+	Fields  []*Field
+	RawName []byte
+}
+
+// Field is one field of a serializer, ready to be decoded.
+type Field struct {
+	Name string
+	// symbol is the number of the name in the schema.
+	symbol int32
+	Type   string
+	Shape  shape
+	// Own reads the field's own value, elem the values of the elements of a vector or an array.
+	Own, Elem value.Codec
+	// Types are the serializers of what is below: more than one for a polymorphic pointer.
+	Types []*Serializer
+	Count int // length of an array
+
+	bitCount        int32
+	low, high       float32
+	hasLow, hasHigh bool
+	flags           int32
+	encoder         string
+	// minusOne: numbers are sent plus one, so that -1 takes a byte.
+	minusOne bool
+
+	// Unknown is the type of the field's value, unknownElem that of its elements, when nobody knows it.
+	Unknown, UnknownElem string
+
+	// Described is the field as the file describes it.
+	Described Description
+	// long is the same with a longer name, for serializers that have others of its name.
+	long *Field
+}
+
+// Description is a field as the file describes it. Its fields are those of dem.SerializerField, to which it is converted.
+type Description struct {
+	Name, Type        []byte
+	BitCount          int32
+	Low               float32
+	HasLow            bool
+	High              float32
+	HasHigh           bool
+	EncodeFlags       int32
+	Encoder           []byte
+	Serializer        []byte
+	SerializerVersion int32
+	SendNode          []byte
+	Polymorphic       [][]byte
+}
+
+// symbol is a name of the schema.
+type symbol struct {
+	text string
+	raw  []byte
+}
+
+// Lookup finds a serializer by name and version, and falls back on the last one of that name.
+func (s *Schema) Lookup(name string, version int32) *Serializer {
+	if ser, ok := s.byKey[key{name, version}]; ok {
+		return ser
+	}
+	return s.ByName[name]
+}
+
+// MaxElements bounds the length of lists.
+const MaxElements = 1 << 14
+
+// Limits of a schema: ten times what the largest game has.
+const (
+	maxSymbols     = 1 << 17
+	maxSerializers = 1 << 15
+	maxFields      = 1 << 16
+	maxFieldRefs   = 1 << 21 // fields of all serializers together
+)
+
+// Parse reads CDemoSendTables.data: a length and a CSVCMsg_FlattenedSerializer. ok is false when the bytes
+// are no such thing.
+func Parse(data []byte, dotaBuild int) (*Schema, bool) {
+	n, used := pb.Uvarint(data)
+	if used <= 0 || n > uint64(len(data)-used) {
+		return nil, false
+	}
+	return ParseFlattened(data[used:used+int(n)], dotaBuild)
+}
+
+// ParseFlattened reads a CSVCMsg_FlattenedSerializer.
+func ParseFlattened(data []byte, dotaBuild int) (*Schema, bool) {
+	data = bytes.Clone(data) // names stay parts of it
+	c := compiler{dotaBuild: dotaBuild}
+	var serializers [][]byte
+	m := pb.NewReader(data)
+	for m.Next() {
+		if len(c.symbols) > maxSymbols || len(serializers) > maxSerializers || len(c.raw) > maxFields {
+			return nil, false
+		}
+		switch m.Num {
+		case 1:
+			serializers = append(serializers, m.Raw)
+		case 2:
+			c.symbols = append(c.symbols, symbol{string(m.Raw), m.Raw})
+		case 3:
+			c.raw = append(c.raw, m.Raw)
+		}
+	}
+	if m.Bad {
+		return nil, false
+	}
+	return c.compile(serializers)
+}

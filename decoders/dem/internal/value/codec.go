@@ -1,0 +1,55 @@
+package value
+
+// Op is how a value is read.
+type Op uint8
+
+const (
+	OpNone Op = iota // the path does not lead to a value
+	OpBool
+	OpInt32
+	OpInt64
+	OpUint32
+	OpUint64
+	OpFixed64
+	OpFixedInt8
+	OpFixedUint8
+	OpHandle
+	OpMinusOne
+	OpFloat // any float, by the float rule
+	OpVector
+	OpNormal3
+	OpTuple // num floats by the float rule
+	OpPitchYaw
+	OpPreciseAngles
+	OpCoordAngles
+	OpRawAngles
+	OpBitAngles
+	OpText
+	OpBlob
+	OpLength
+	OpPointer
+)
+
+// FloatOp is how a float is read.
+type FloatOp uint8
+
+const (
+	FloatRaw FloatOp = iota
+	FloatCoord
+	FloatNormal
+	FloatTicks
+	FloatQuantized
+)
+
+// Codec is how the values of a field are read.
+type Codec struct {
+	Op    Op
+	Float FloatOp
+	Num   uint8 // components of a tuple, bits of an angle, number of types of a polymorphic pointer
+	// Guess: nobody knows the type, which is field.unknown; it is read as varuint64. That is right for enums.
+	Guess bool
+	Quant *Quantizer
+}
+
+// NoValue is the codec of places that have no value of their own.
+var NoValue = Codec{Op: OpNone}

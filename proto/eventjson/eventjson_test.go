@@ -1,0 +1,289 @@
+package eventjson_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/dynamicpb"
+
+	"github.com/replayd/replayd/proto/eventjson"
+	optionsv1 "github.com/replayd/replayd/proto/replayd/options/v1"
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+)
+
+// lists are the event lists of all formats.
+func lists() (all []protoreflect.MessageDescriptor) {
+	fields := (*replaydv1.EventBatch)(nil).ProtoReflect().Descriptor().Fields()
+	for i := range fields.Len() {
+		if m := fields.Get(i).Message(); m != nil {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+func kindsOf(list protoreflect.MessageDescriptor) protoreflect.FieldDescriptors {
+	return list.Fields().ByNumber(1).Message().Oneofs().ByName("kind").Fields()
+}
+
+// texts are the strings of the batch that events of some formats refer to.
+var texts = []string{"CDOTA_Unit_Hero_Axe", "m_iHealth", "ä \" \\ \u2028", ""}
+
+// fill fills a message at random.
+func fill(r *rand.Rand, m protoreflect.Message, depth int) {
+	fields := m.Descriptor().Fields()
+	for i := range fields.Len() {
+		f := fields.Get(i)
+		switch {
+		case f.ContainingOneof() != nil && !f.ContainingOneof().IsSynthetic(): // one of them below
+		case f.IsList():
+			list := m.Mutable(f).List()
+			for range r.IntN(4) {
+				if f.Message() == nil {
+					list.Append(value(r, f))
+				} else if depth > 0 {
+					fill(r, list.AppendMutable().Message(), depth-1)
+				}
+			}
+		case f.Message() != nil:
+			if depth > 0 && r.IntN(3) > 0 {
+				fill(r, m.Mutable(f).Message(), depth-1)
+			}
+		case r.IntN(4) > 0:
+			m.Set(f, value(r, f))
+		}
+	}
+	for i := range m.Descriptor().Oneofs().Len() {
+		o := m.Descriptor().Oneofs().Get(i)
+		if o.IsSynthetic() || o.Name() == "kind" || r.IntN(4) == 0 {
+			continue
+		}
+		f := o.Fields().Get(r.IntN(o.Fields().Len()))
+		if f.Message() == nil {
+			m.Set(f, value(r, f))
+		} else if depth > 0 {
+			fill(r, m.Mutable(f).Message(), depth-1)
+		}
+	}
+}
+
+// refers tells whether a field's number stands for a string of the batch.
+func refers(f protoreflect.FieldDescriptor) bool {
+	ref, _ := proto.GetExtension(f.Options(), optionsv1.E_StringIndex).(bool)
+	return ref
+}
+
+func value(r *rand.Rand, f protoreflect.FieldDescriptor) protoreflect.Value {
+	bits := r.Uint64() >> r.IntN(64)
+	if r.IntN(6) == 0 {
+		bits = -bits
+	}
+	switch f.Kind() {
+	case protoreflect.BoolKind:
+		return protoreflect.ValueOfBool(bits&1 == 0)
+	case protoreflect.EnumKind:
+		return protoreflect.ValueOfEnum(protoreflect.EnumNumber(int32(bits % 9)))
+	case protoreflect.Int32Kind, protoreflect.Sint32Kind, protoreflect.Sfixed32Kind:
+		return protoreflect.ValueOfInt32(int32(bits))
+	case protoreflect.Uint32Kind, protoreflect.Fixed32Kind:
+		if refers(f) {
+			bits %= uint64(len(texts))
+		}
+		return protoreflect.ValueOfUint32(uint32(bits))
+	case protoreflect.Int64Kind, protoreflect.Sint64Kind, protoreflect.Sfixed64Kind:
+		return protoreflect.ValueOfInt64(int64(bits))
+	case protoreflect.Uint64Kind, protoreflect.Fixed64Kind:
+		return protoreflect.ValueOfUint64(bits)
+	case protoreflect.FloatKind:
+		return protoreflect.ValueOfFloat32([]float32{0, 1.5, -3e-9, 2e30, float32(math.Inf(1)), math.Float32frombits(uint32(bits))}[r.IntN(6)])
+	case protoreflect.DoubleKind:
+		return protoreflect.ValueOfFloat64([]float64{0, 0.1, -1e-7, 1e21, math.NaN(), math.Float64frombits(bits)}[r.IntN(6)])
+	case protoreflect.BytesKind:
+		b := make([]byte, r.IntN(9))
+		for i := range b {
+			b[i] = byte(r.Uint32())
+		}
+		return protoreflect.ValueOfBytes(b)
+	default:
+		var b strings.Builder
+		for range r.IntN(12) {
+			b.WriteRune([]rune("aZ0 \"\\/<>&\b\f\n\r\t\x00\x01\x1f\x7fäß€\u2028\u2029\ufffd😀")[r.IntN(26)])
+		}
+		return protoreflect.ValueOfString(b.String())
+	}
+}
+
+// tree reads JSON, numbers as they are written.
+func tree(tb testing.TB, text []byte) map[string]any {
+	tb.Helper()
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	var v map[string]any
+	if err := d.Decode(&v); err != nil {
+		tb.Fatalf("%v: %s", err, text)
+	}
+	return v
+}
+
+// resolve puts the strings of the batch in place of their numbers.
+func resolve(m protoreflect.MessageDescriptor, v map[string]any) {
+	for key, inner := range v {
+		f := m.Fields().ByName(protoreflect.Name(key))
+		if f == nil {
+			continue
+		}
+		one := func(x any) any {
+			switch x := x.(type) {
+			case map[string]any:
+				resolve(f.Message(), x)
+			case json.Number:
+				if n, err := x.Int64(); err == nil && refers(f) {
+					return texts[n]
+				}
+			}
+			return x
+		}
+		if list, ok := inner.([]any); ok {
+			for i := range list {
+				list[i] = one(list[i])
+			}
+			continue
+		}
+		v[key] = one(inner)
+	}
+}
+
+// expected is what a line must say, by protojson's account of the event.
+func expected(tb testing.TB, event protoreflect.Message, sequence uint64) map[string]any {
+	tb.Helper()
+	text, err := protojson.MarshalOptions{UseProtoNames: true, EmitDefaultValues: true}.Marshal(event.Interface())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	v := tree(tb, text)
+	resolve(event.Descriptor(), v)
+	want := map[string]any{"sequence": json.Number(fmt.Sprint(sequence))}
+	clock := event.Descriptor().Fields().ByName("at_tick")
+	want["at_tick"] = json.Number(fmt.Sprint(event.Get(clock).Int()))
+	if kind := event.WhichOneof(event.Descriptor().Oneofs().ByName("kind")); kind != nil {
+		want["kind"] = string(kind.Name())
+		want[string(kind.Name())] = v[string(kind.Name())]
+	}
+	fields := event.Descriptor().Fields()
+	for i := range fields.Len() {
+		f := fields.Get(i)
+		if o := f.ContainingOneof(); o != nil && o.Name() == "kind" || f == clock || !event.Has(f) {
+			continue
+		}
+		want[string(f.Name())] = v[string(f.Name())]
+	}
+	return want
+}
+
+// compare prints an event and holds the line against protojson.
+func compare(tb testing.TB, p *eventjson.Printer, event protoreflect.Message) {
+	tb.Helper()
+	wire, err := proto.Marshal(event.Interface())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	var refs [][]byte
+	for _, s := range texts {
+		refs = append(refs, []byte(s))
+	}
+	line, err := p.AppendLine([]byte("before"), 7, wire, refs)
+	if err != nil {
+		tb.Fatalf("%v: %v", err, event)
+	}
+	if !bytes.HasPrefix(line, []byte("before{")) || !bytes.HasSuffix(line, []byte("}\n")) || bytes.Count(line, []byte("\n")) != 1 {
+		tb.Fatalf("not one line: %q", line)
+	}
+	if diff := cmp.Diff(expected(tb, event, 7), tree(tb, line[len("before"):])); diff != "" {
+		tb.Fatalf("protojson (-) and eventjson (+) differ:\n%s\n%s", diff, line)
+	}
+	kind, tick, err := p.Kind(wire)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if which := event.WhichOneof(event.Descriptor().Oneofs().ByName("kind")); which != nil && kind != string(which.Name()) {
+		tb.Errorf("kind %q, want %q", kind, which.Name())
+	}
+	if f := event.Descriptor().Fields().ByName("at_tick"); f != nil && int64(tick) != event.Get(f).Int() {
+		tb.Errorf("tick %d, want %d", tick, event.Get(f).Int())
+	}
+}
+
+// TestEveryKind prints events of every kind of every format: empty, and with random values.
+func TestEveryKind(t *testing.T) {
+	for _, list := range lists() {
+		p := eventjson.New(list)
+		kinds := kindsOf(list)
+		for i := range kinds.Len() {
+			kind := kinds.Get(i)
+			t.Run(string(list.ParentFile().Package())+"/"+string(kind.Name()), func(t *testing.T) {
+				r := rand.New(rand.NewPCG(1, uint64(i)))
+				for round := range 50 {
+					event := dynamicpb.NewMessage(kind.ContainingMessage())
+					inner := event.Mutable(kind).Message()
+					if round > 0 {
+						fill(r, event, 0)
+						fill(r, inner, 4)
+					}
+					compare(t, p, event)
+				}
+			})
+		}
+	}
+}
+
+func FuzzEvents(f *testing.F) {
+	all := lists()
+	var printers []*eventjson.Printer
+	for i, list := range all {
+		printers = append(printers, eventjson.New(list))
+		f.Add(uint8(i), uint16(0), uint64(1))
+	}
+	f.Fuzz(func(t *testing.T, format uint8, kind uint16, seed uint64) {
+		i := int(format) % len(all)
+		kinds := kindsOf(all[i])
+		k := kinds.Get(int(kind) % kinds.Len())
+		r := rand.New(rand.NewPCG(seed, 0))
+		event := dynamicpb.NewMessage(k.ContainingMessage())
+		fill(r, event, 0)
+		fill(r, event.Mutable(k).Message(), 4)
+		compare(t, printers[i], event)
+	})
+}
+
+// FuzzMalformed: whatever the bytes are, there is a line of JSON or an error.
+func FuzzMalformed(f *testing.F) {
+	var printers []*eventjson.Printer
+	for _, list := range lists() {
+		printers = append(printers, eventjson.New(list))
+	}
+	f.Add(uint8(0), []byte{0x08, 0x05, 0x12, 0x02, 0x08, 0x01})
+	f.Fuzz(func(t *testing.T, format uint8, data []byte) {
+		p := printers[int(format)%len(printers)]
+		events, refs, err := p.List(data)
+		if err == nil {
+			for _, e := range events {
+				if line, err := p.AppendLine(nil, 0, e, refs); err == nil && !json.Valid(bytes.ToValidUTF8(line, nil)) {
+					t.Errorf("not JSON: %q", line)
+				}
+			}
+		}
+		if line, err := p.AppendLine(nil, 0, data, nil); err == nil && !json.Valid(bytes.ToValidUTF8(line, nil)) {
+			t.Errorf("not JSON: %q", line)
+		}
+		_, _, _ = p.Kind(data)
+	})
+}

@@ -1,0 +1,113 @@
+package codectest
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"reflect"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+// equal compares a struct with a message, and says where they differ.
+func equal(v reflect.Value, m protoreflect.Message) error {
+	if n := len(m.GetUnknown()); n > 0 {
+		return fmt.Errorf("%s: %d bytes of fields that it does not have", m.Descriptor().FullName(), n)
+	}
+	fields := m.Descriptor().Fields()
+	for i := range fields.Len() {
+		fd := fields.Get(i)
+		if err := equalField(v, m, fd); err != nil {
+			return fmt.Errorf("%s: %w", fd.Name(), err)
+		}
+	}
+	return nil
+}
+
+func equalField(v reflect.Value, m protoreflect.Message, fd protoreflect.FieldDescriptor) error {
+	f := field(v, fd)
+	if o := realOneof(fd); o != nil {
+		chosen := choice(v, o).Uint() == uint64(fieldIndex(o, fd)+1)
+		if m.Has(fd) != chosen {
+			return fmt.Errorf("present: %v, not %v", m.Has(fd), chosen)
+		}
+		if !chosen {
+			return nil
+		}
+		return equalValue(f, m.Get(fd), fd)
+	}
+	switch {
+	case fd.IsList():
+		list := m.Get(fd).List()
+		if list.Len() != f.Len() {
+			return fmt.Errorf("%d elements, not %d", list.Len(), f.Len())
+		}
+		for i := range list.Len() {
+			if err := equalValue(f.Index(i), list.Get(i), fd); err != nil {
+				return fmt.Errorf("[%d]: %w", i, err)
+			}
+		}
+		return nil
+	case f.Kind() == reflect.Pointer:
+		if m.Has(fd) == f.IsNil() {
+			return fmt.Errorf("present: %v", m.Has(fd))
+		}
+		if f.IsNil() {
+			return nil
+		}
+	case hasAbsent(fd):
+		if is := v.FieldByName(camel(string(fd.Name()))).Int() != absent(fd); is != m.Has(fd) {
+			return fmt.Errorf("%s is there: %v, and in the message: %v", fd.Name(), is, m.Has(fd))
+		} else if !is {
+			return nil
+		}
+	case optional(fd):
+		has := named(v, "Has"+camel(string(fd.Name()))).Bool()
+		if m.Has(fd) != has {
+			return fmt.Errorf("present: %v, not %v", m.Has(fd), has)
+		}
+		if !has {
+			return nil
+		}
+	}
+	return equalValue(f, m.Get(fd), fd)
+}
+
+func equalValue(f reflect.Value, got protoreflect.Value, fd protoreflect.FieldDescriptor) error {
+	var same bool
+	switch fd.Kind() {
+	case protoreflect.MessageKind:
+		return equal(reflect.Indirect(f), got.Message())
+	case protoreflect.StringKind:
+		same = got.String() == string(bytes.ToValidUTF8(f.Bytes(), []byte("\uFFFD")))
+	case protoreflect.BytesKind:
+		same = bytes.Equal(got.Bytes(), f.Bytes())
+	case protoreflect.BoolKind:
+		same = got.Bool() == f.Bool()
+	case protoreflect.EnumKind:
+		same = int64(got.Enum()) == f.Int()
+	case protoreflect.FloatKind: // by their bits, for the sake of NaN; widening one does not keep a signalling NaN's
+		same = math.Float32bits(float32(got.Float())) == math.Float32bits(float32(f.Float()))
+	case protoreflect.DoubleKind:
+		same = math.Float64bits(got.Float()) == math.Float64bits(f.Float())
+	default:
+		if f.CanInt() {
+			same = got.Int() == f.Int()
+		} else {
+			same = got.Uint() == f.Uint()
+		}
+	}
+	if !same {
+		return fmt.Errorf("%v, not %v", got, f)
+	}
+	return nil
+}
+
+func fieldIndex(o protoreflect.OneofDescriptor, fd protoreflect.FieldDescriptor) int {
+	for i := range o.Fields().Len() {
+		if o.Fields().Get(i) == fd {
+			return i
+		}
+	}
+	return -1
+}

@@ -1,0 +1,34 @@
+package datafile
+
+import (
+	"context"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/decoders/datafile"
+	datafilev1 "github.com/replayd/replayd/proto/replayd/datafile/v1"
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service/codec"
+	"github.com/replayd/replayd/service/filter"
+	"github.com/replayd/replayd/service/source"
+)
+
+// Codec is the format for the daemon.
+var Codec = codec.Codec{
+	Format:       decoders.Datafile,
+	Filters:      filter.Format{Name: "map", Kinds: properties.Describe(Kinds), Timeless: true},
+	NewEventList: func() proto.Message { return new(datafilev1.EventList) },
+	RandomAccess: true,
+	Open:         open,
+	Describe:     describe,
+}
+
+// describe reads the items and the map's texts, and hashes the file. It inflates nothing else.
+func describe(ctx context.Context, in source.Input, r *replaydv1.Replay) error {
+	f, err := datafile.Open(in.At, in.Size, datafile.DefaultLimits)
+	if err != nil {
+		return err
+	}
+	return addHeader(ctx, f, in, r)
+}

@@ -1,0 +1,126 @@
+package datafile
+
+import (
+	"context"
+	"io"
+
+	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/decoders/datafile"
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service/codec"
+	"github.com/replayd/replayd/service/codec/protoappend"
+	"github.com/replayd/replayd/service/source"
+)
+
+// work is how many steps of the decoder one call takes at most: some milliseconds.
+const work = 64
+
+// reader reads one map. See codec.Reader.
+type reader struct {
+	codec.Options
+
+	in      source.Input
+	file    *datafile.File
+	d       *datafile.Decoder
+	ev      datafile.Event
+	skipped uint64 // events that the filter did not match
+	nothing bool   // delivery starts behind the last event, for that is what was asked for
+}
+
+func open(in source.Input, o codec.Options) (codec.Reader, error) {
+	return &reader{Options: o, in: in}, nil
+}
+
+func (r *reader) Header(replay *replaydv1.Replay) error {
+	f, err := datafile.Open(r.in.At, r.in.Size, datafile.DefaultLimits)
+	if err != nil {
+		return err
+	}
+	if err := addHeader(context.Background(), f, r.in, replay); err != nil {
+		return err
+	}
+	r.file, r.d = f, f.Decoder()
+	if r.Filter != nil {
+		r.d.Filter(r.match)
+	}
+	return nil
+}
+
+// match asks the filter before there is an event, so that nothing is inflated that nobody wants.
+func (r *reader) match(kind datafile.Kind, at datafile.Place) bool {
+	if r.Filter.Kind(uint8(kind)) {
+		if e := properties.Event(uint8(kind), 0, &at); r.Filter.Match(&e) {
+			return true
+		}
+	}
+	if !r.d.Checking() {
+		r.skipped++
+	}
+	return false
+}
+
+func (r *reader) Seek() error {
+	to := r.Start.Position
+	end := r.d.End()
+	switch {
+	case r.Start.Now, r.Start.Tick != nil && *r.Start.Tick > 0: // all events have tick 0
+		to, r.nothing = end, true
+	case r.Start.Tick != nil:
+		to = decoders.Position{}
+	case to.Offset > end.Offset:
+		return io.EOF
+	}
+	return r.d.Seek(to)
+}
+
+func (r *reader) Fill(b *codec.Batch) error {
+	switch {
+	case r.Filter.Nothing():
+		return codec.ErrDone
+	case r.nothing:
+		return io.EOF
+	}
+	for range work {
+		if b.Full() {
+			return nil
+		}
+		at := r.d.Position()
+		ok, err := r.d.Step(&r.ev)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			continue
+		}
+		b.Count++
+		b.Events = append(b.Events, codec.EventListField, 0)
+		b.Events = protoappend.Close(AppendEvent(b.Events, &r.ev), len(b.Events))
+		if b.KeepPositions || b.KeepMarks {
+			place := r.d.Place()
+			e := properties.Event(uint8(r.ev.Kind), 0, &place)
+			b.Added(at, &e, r)
+		}
+	}
+	return codec.ErrYield
+}
+
+// Close returns nil: whether a file is whole is seen when it is opened, and what is damaged in it when Fill reads it.
+func (r *reader) Close() error { return nil }
+
+func (r *reader) Position() decoders.Position {
+	if r.d == nil {
+		return r.Start.Position
+	}
+	return r.d.Position()
+}
+
+// Sum returns 0: a map's identity covers all of it.
+func (r *reader) Sum() decoders.Sum { return 0 }
+
+// Tick returns 0: a map has no clock.
+func (r *reader) Tick() int32 { return 0 }
+
+func (r *reader) Filtered() uint64 { return r.skipped }
+
+// Summarize adds nothing: the format has no closing words.
+func (r *reader) Summarize(*replaydv1.StreamEnd) {}

@@ -1,0 +1,248 @@
+package dem
+
+import (
+	"errors"
+	"io"
+	"slices"
+
+	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/decoders/dem"
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service/codec"
+	"github.com/replayd/replayd/service/codec/protoappend"
+	"github.com/replayd/replayd/service/filter"
+	"github.com/replayd/replayd/service/source"
+)
+
+// work and workBytes are how much one call decodes at most: some milliseconds.
+const (
+	work      = 16 << 10 // events
+	workBytes = 1 << 20  // of the file, without an event
+)
+
+// reader reads one replay. See codec.Reader.
+type reader struct {
+	codec.Options
+
+	in       source.Input
+	types    *firstTypes // nil when no entities are asked for
+	d        *dem.Decoder
+	ev       dem.Event
+	strings  stringTable
+	entities entityFilter // with a filter
+	maxTick  int32
+	skipped  uint64 // events that the filter did not match
+
+	state   entityFilter // what is told of a state
+	present int          // the slot of the next entity whose state is to be told
+
+	// open says that the present batch has names of this reader.
+	open bool
+}
+
+func open(in source.Input, o codec.Options, schemas *dem.Schemas, types *firstTypes) (codec.Reader, error) {
+	src, err := in.From(0)
+	if err != nil {
+		return nil, err
+	}
+	r := &reader{
+		Options: o, in: in, entities: entityFilter{Filter: o.Filter}, maxTick: o.Filter.MaxTick(),
+		state: entityFilter{Filter: o.StateFilter},
+	}
+	opts := dem.Options{Schemas: schemas, Yield: workBytes}
+	if o.Filter != nil {
+		opts.Kinds = func(k dem.Kind) bool {
+			return o.Filter.Kind(uint8(k)) || o.State && k == dem.KindEntityEntered && o.StateFilter.Kind(uint8(k))
+		}
+		opts.Classes = r.wantsClass
+		if o.Filter.Narrows() {
+			opts.Fields = r.wantsField
+		}
+	}
+	if slices.ContainsFunc(entityKinds, func(k uint8) bool { return o.Filter.Kind(k) }) {
+		r.types = types
+	}
+	r.d = dem.New(src, opts)
+	return r, nil
+}
+
+func (r *reader) Header(replay *replaydv1.Replay) error {
+	if err := tellHeader(r.d, r.in.At, replay); err != nil || r.types == nil || r.in.At == nil {
+		return err
+	}
+	replay.GetDem().UnknownTypes = r.types.of(replay.GetIdentity(), r.in.At)
+	return nil
+}
+
+// Seek decodes up to where delivery starts: entities and names are changes of earlier ones.
+func (r *reader) Seek() error {
+	var err error
+	switch {
+	case r.Start.Now:
+		if err = r.d.SeekEnd(); errors.Is(err, io.EOF) {
+			err = nil
+		}
+	case r.Start.Tick != nil:
+		err = r.d.SeekTick(*r.Start.Tick)
+	default:
+		err = r.d.Seek(r.Start.Position)
+	}
+	return yield(err)
+}
+
+// yield returns the error as package codec knows it.
+func yield(err error) error {
+	if errors.Is(err, dem.ErrYield) {
+		return codec.ErrYield
+	}
+	return err
+}
+
+func (r *reader) Fill(b *codec.Batch) error {
+	if r.Filter.Nothing() {
+		return codec.ErrDone
+	}
+	for range work {
+		var at decoders.Position
+		switch {
+		case b.Full():
+			return nil
+		case r.d.Tick() > r.maxTick:
+			return codec.ErrDone
+		default:
+			if err := r.d.Next(&r.ev); err != nil {
+				if errors.Is(err, dem.ErrYield) && r.d.Tick() > r.maxTick {
+					return codec.ErrDone
+				}
+				return yield(err)
+			}
+			at = r.d.EventPosition()
+		}
+		if r.Filter == nil && !b.KeepMarks && !b.KeepPositions {
+			r.add(b)
+			continue
+		}
+		e := properties.Event(uint8(r.ev.Kind), r.ev.AtTick, &r.ev)
+		if !r.match(&r.entities, &e) {
+			r.skipped++
+			continue
+		}
+		r.add(b)
+		b.Added(at, &e, r)
+	}
+	return codec.ErrYield
+}
+
+// wantsClass and wantsField say what there is to decode, for what is delivered and for what is told of a state.
+func (r *reader) wantsClass(name string) bool {
+	return r.entities.wantsClass(name) || r.State && (r.state.Filter == nil || r.state.wantsClass(name))
+}
+
+func (r *reader) wantsField(class, field string) bool {
+	return r.entities.wantsField(class, field) || r.State && (r.state.Filter == nil || r.state.wantsField(class, field))
+}
+
+// Present implements codec.Presenter: it tells of each entity in view.
+func (r *reader) Present(b *codec.Batch) error {
+	for range work {
+		switch {
+		case r.present == dem.MaxEntities:
+			r.present = 0
+			return io.EOF
+		case b.Full():
+			return nil
+		}
+		r.present++
+		if !r.d.Present(r.present-1, &r.ev) {
+			continue
+		}
+		if e := properties.Event(uint8(r.ev.Kind), r.ev.AtTick, &r.ev); r.match(&r.state, &e) {
+			r.add(b)
+		}
+	}
+	return codec.ErrYield
+}
+
+// add appends the event to the batch.
+func (r *reader) add(b *codec.Batch) {
+	if b.Count == 0 || !r.open {
+		r.strings.begin()
+		r.open = true
+	}
+	if !r.RevealSecrets {
+		redact(&r.ev)
+	}
+	start := len(b.Events)
+	if r.ev.Kind == dem.KindEntityUpdated && r.ev.AtTick >= 0 {
+		appendUpdate(b, &r.strings, r.d, &r.ev)
+	} else {
+		r.strings.refer(b, r.d, &r.ev)
+		b.Events = append(b.Events, codec.EventListField, 0)
+		b.Events = protoappend.Close(AppendEvent(b.Events, &r.ev), start+2)
+	}
+	b.Count++
+	if len(b.Events)-start > codec.MaxEventBytes {
+		// No game has such entities.
+		r.ev.Fault = dem.Fault{Kind: dem.FaultKindLimit, Detail: []byte("an event of kind " + r.ev.Kind.String() + " is too large to be sent"), Offset: r.d.EventPosition().Offset}
+		r.ev.Kind = dem.KindFault
+		b.Events = append(b.Events[:start], codec.EventListField, 0)
+		b.Events = protoappend.Close(AppendEvent(b.Events, &r.ev), start+2)
+	}
+}
+
+// match reports whether a filter lets the event through, and narrows an event of an entity to the fields that it lets
+// through.
+func (r *reader) match(f *entityFilter, e *filter.Event) bool {
+	if f.Filter == nil {
+		return true
+	}
+	var class uint32
+	var fields *[]dem.FieldValue
+	switch ev := &r.ev; ev.Kind {
+	case dem.KindEntityUpdated:
+		class, fields = ev.EntityUpdated.Class, &ev.EntityUpdated.Fields
+	case dem.KindEntityCreated:
+		class, fields = ev.EntityCreated.Class, &ev.EntityCreated.Fields
+	case dem.KindEntityEntered:
+		class, fields = ev.EntityEntered.Class, &ev.EntityEntered.Fields
+	case dem.KindEntityLeft:
+		class = ev.EntityLeft.Class
+	case dem.KindEntityDeleted:
+		class = ev.EntityDeleted.Class
+	default:
+		return f.Match(e)
+	}
+	n := f.class(class, r.d.Name).Match(e)
+	switch {
+	case n.None():
+		return false
+	case fields == nil:
+		return true
+	}
+	removed := r.d.Narrowed()
+	if !n.All() {
+		kept := (*fields)[:0]
+		for i := range *fields {
+			if v := (*fields)[i]; n.Keeps(*f.field(v.Field, r.d.Name)) {
+				kept = append(kept, v)
+			}
+		}
+		removed = removed || len(kept) < len(*fields)
+		*fields = kept
+	}
+	return len(*fields) > 0 || n.Empty(removed)
+}
+
+func (r *reader) Close() error { return r.d.Close() }
+
+func (r *reader) Position() decoders.Position { return r.d.Position() }
+
+func (r *reader) Sum() decoders.Sum { return r.d.Sum() }
+
+func (r *reader) Tick() int32 { return r.d.Tick() }
+
+func (r *reader) Filtered() uint64 { return r.skipped }
+
+func (r *reader) Summarize(end *replaydv1.StreamEnd) {
+	end.Summary = summary(r.d.Stats(), r.d.Health())
+}

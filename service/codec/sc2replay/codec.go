@@ -1,0 +1,40 @@
+package sc2replay
+
+import (
+	"context"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/decoders/sc2replay"
+	sc2replayv1 "github.com/replayd/replayd/proto/replayd/sc2replay/v1"
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service/codec"
+	"github.com/replayd/replayd/service/filter"
+	"github.com/replayd/replayd/service/source"
+)
+
+// Codec is the format for the daemon.
+var Codec = codec.Codec{
+	Format:       decoders.SC2Replay,
+	Filters:      filter.Format{Name: "StarCraft II replay", Kinds: properties.Describe(Kinds)},
+	NewEventList: func() proto.Message { return new(sc2replayv1.EventList) },
+	RandomAccess: true,
+	Open:         open,
+	Describe:     describe,
+}
+
+// describe reads the header and the small members, and unpacks no event stream.
+func describe(ctx context.Context, in source.Input, r *replaydv1.Replay) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	p, err := sc2replay.Open(in.At, in.Size)
+	if err != nil {
+		return err
+	}
+	if err := addHeader(r, p, in); err != nil {
+		return err
+	}
+	return p.Damage
+}

@@ -1,0 +1,218 @@
+package sc2replay
+
+import (
+	"errors"
+	"io"
+
+	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/decoders/sc2replay"
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service/codec"
+	"github.com/replayd/replayd/service/codec/protoappend"
+	"github.com/replayd/replayd/service/source"
+)
+
+// work is how many events one call decodes at most: some milliseconds.
+const work = 16 << 10
+
+// reader reads one replay. See codec.Reader.
+type reader struct {
+	codec.Options
+
+	in      source.Input
+	rep     *sc2replay.Replay
+	d       *sc2replay.Decoder
+	ev      sc2replay.Event
+	teams   teams
+	begun   bool   // teams are known
+	skipped uint64 // events that the filter did not match
+
+	state   *sc2replay.State // with Options.State, until delivery starts
+	present int              // the place in it that is to be told next
+
+	// The event that Seek met and Fill is to deliver, and where it starts.
+	held     bool
+	heldAt   decoders.Position
+	heldTick int32
+}
+
+func open(in source.Input, o codec.Options) (codec.Reader, error) {
+	return &reader{Options: o, in: in}, nil
+}
+
+func (r *reader) Header(replay *replaydv1.Replay) error {
+	p, err := sc2replay.Open(r.in.At, r.in.Size)
+	if err != nil {
+		return err
+	}
+	if err := addHeader(replay, p, r.in); err != nil {
+		return err
+	}
+	var want sc2replay.Kinds
+	for k := range want {
+		want[k] = r.Filter.Kind(uint8(k))
+	}
+	r.rep = p
+	r.d = p.Events(sc2replay.Options{Want: &want, RevealPrivate: r.RevealSecrets})
+	if r.State {
+		r.state = sc2replay.NewState(r.d)
+	}
+	return nil
+}
+
+// Seek decodes up to where delivery starts. What is damaged is no reason not to arrive: it comes behind all that is not, and
+// Fill meets it again.
+func (r *reader) Seek() error {
+	for range work {
+		if r.arrived() {
+			return nil
+		}
+		at, tick := r.d.Position(), r.d.Tick()
+		if err := r.next(); err != nil {
+			_, damaged := errors.AsType[*decoders.Error](err)
+			if r.Start.Now && errors.Is(err, io.EOF) || (r.Start.Now || r.Start.Tick != nil) && damaged && r.begun {
+				return nil
+			}
+			return err
+		}
+		if r.Start.Tick != nil && r.ev.AtTick >= *r.Start.Tick {
+			r.held, r.heldAt, r.heldTick = true, at, tick
+		} else if r.state != nil {
+			r.state.Apply(&r.ev)
+		}
+	}
+	return codec.ErrYield
+}
+
+// arrived tells whether delivery starts here.
+func (r *reader) arrived() bool {
+	switch {
+	case r.Start.Now:
+		return false // a replay is complete: now is its end
+	case r.Start.Tick != nil:
+		return r.held || *r.Start.Tick <= 0
+	}
+	return !r.d.Position().Before(r.Start.Position)
+}
+
+// next decodes the next event.
+func (r *reader) next() error {
+	if err := r.d.Next(&r.ev); err != nil {
+		return err
+	}
+	if !r.begun {
+		r.begun = true
+		r.teams = teamsOf(r.d.Players())
+	}
+	return nil
+}
+
+func (r *reader) Fill(b *codec.Batch) error {
+	r.state = nil
+	if r.Filter.Nothing() {
+		return codec.ErrDone
+	}
+	for range work {
+		if b.Full() {
+			return nil
+		}
+		at := r.Position()
+		if r.held {
+			r.held = false
+		} else if err := r.next(); err != nil {
+			// Events of ticks beyond those that the filter asks for may be followed by earlier ones, in games that were saved
+			// and continued. So all are read.
+			return err
+		}
+		if !r.Filter.Kind(uint8(r.ev.Kind)) {
+			r.skipped++
+			continue
+		}
+		if r.Filter == nil && !b.KeepMarks && !b.KeepPositions {
+			r.add(b, &r.ev)
+			continue
+		}
+		e := properties.Event(uint8(r.ev.Kind), r.ev.AtTick, &subject{&r.ev, &r.teams})
+		if !r.Filter.Match(&e) {
+			r.skipped++
+			continue
+		}
+		r.add(b, &r.ev)
+		b.Added(at, &e, r)
+	}
+	return codec.ErrYield
+}
+
+// add appends an event to the batch.
+func (r *reader) add(b *codec.Batch, ev *sc2replay.Event) {
+	b.Count++
+	b.Events = append(b.Events, codec.EventListField, 0)
+	at := len(b.Events)
+	b.Events = protoappend.Close(AppendEvent(b.Events, ev), at)
+}
+
+var _ codec.Presenter = (*reader)(nil)
+
+// Present implements codec.Presenter: it tells of each player, and then of each unit that is alive.
+func (r *reader) Present(b *codec.Batch) error {
+	var ev sc2replay.Event // r.ev may be held
+	for ; r.present < r.state.Len(); r.present++ {
+		if b.Full() {
+			return nil
+		}
+		if !r.state.Present(r.present, &ev) {
+			continue
+		}
+		if e := properties.Event(uint8(ev.Kind), ev.AtTick, &subject{&ev, &r.teams}); r.StateFilter.Match(&e) {
+			r.add(b, &ev)
+		}
+	}
+	r.present = 0
+	return io.EOF
+}
+
+// Close tells whether the replay was read to its end.
+func (r *reader) Close() error {
+	if r.d == nil {
+		return nil
+	}
+	return r.d.Close()
+}
+
+func (r *reader) Position() decoders.Position {
+	switch {
+	case r.d == nil:
+		return r.Start.Position
+	case r.held:
+		return r.heldAt
+	}
+	return r.d.Position()
+}
+
+// Sum returns 0: a replay's identity covers all of it.
+func (r *reader) Sum() decoders.Sum { return 0 }
+
+func (r *reader) Tick() int32 {
+	switch {
+	case r.d == nil:
+		return 0
+	case r.held:
+		return r.heldTick
+	}
+	return r.d.Tick()
+}
+
+func (r *reader) Filtered() uint64 { return r.skipped }
+
+// Summarize tells how well the replay could be decoded.
+func (r *reader) Summarize(end *replaydv1.StreamEnd) {
+	if r.d == nil {
+		return
+	}
+	m, err := message(&sc2replay.Event{
+		Kind: sc2replay.KindEnd, End: sc2replay.End{DecodeInfo: r.d.Info(), HasDecodeInfo: true},
+	})
+	if err == nil {
+		end.Summary = &replaydv1.StreamEnd_Sc2Replay{Sc2Replay: m.GetEnd().GetDecodeInfo()}
+	}
+}

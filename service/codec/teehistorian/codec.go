@@ -1,0 +1,60 @@
+package teehistorian
+
+import (
+	"context"
+	"errors"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/decoders/teehistorian"
+	teehistorianv1 "github.com/replayd/replayd/proto/replayd/teehistorian/v1"
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service/codec"
+	"github.com/replayd/replayd/service/filter"
+	"github.com/replayd/replayd/service/source"
+)
+
+// Codec is the format for the daemon.
+var Codec = codec.Codec{
+	Format:          decoders.Teehistorian,
+	Filters:         filter.Format{Name: "teehistorian file", Kinds: properties.Describe(kinds())},
+	NewEventList:    func() proto.Message { return new(teehistorianv1.EventList) },
+	Shared:          true,
+	ResolvesPlayers: true,
+	Lineage:         lineage,
+	Survey:          survey,
+	CarryRoster:     carryRoster,
+	Players:         players,
+	Open:            open,
+	Describe:        describe,
+}
+
+func kinds() []string {
+	names := make([]string, teehistorian.KindCount)
+	for k := range names {
+		names[k] = teehistorian.Kind(k).String()
+	}
+	return names
+}
+
+// describe reads the header, which is all that can be told without decoding the rest.
+func describe(ctx context.Context, in source.Input, r *replaydv1.Replay) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	src, err := in.From(0)
+	if err != nil {
+		return err
+	}
+	d := teehistorian.New(decoders.NewWindow(src, 0, teehistorian.MaxWindow))
+	h, err := d.Header()
+	if errors.Is(err, decoders.ErrMore) {
+		err = d.Close()
+	}
+	if err != nil {
+		return err
+	}
+	addHeader(r, h)
+	return nil
+}

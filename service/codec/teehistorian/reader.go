@@ -1,0 +1,227 @@
+package teehistorian
+
+import (
+	"errors"
+	"io"
+
+	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/decoders/teehistorian"
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service/codec"
+	"github.com/replayd/replayd/service/codec/protoappend"
+	"github.com/replayd/replayd/service/source"
+)
+
+// work is how many events one call decodes at most: some milliseconds.
+const work = 64 << 10
+
+// measure is after how many events it is looked how long the columns have become: one takes 250 bytes at most.
+const measure = 128
+
+// reader reads one replay. See codec.Reader.
+type reader struct {
+	codec.Options
+
+	in      source.Input
+	header  *teehistorian.Header
+	d       *teehistorian.Decoder
+	ev      teehistorian.Event
+	columns Columns // with Options.Columns, of the present batch
+	roster  []byte  // of the game before; nil when it is not known, or does not matter
+	maxTick int32
+	skipped uint64 // events that the filter did not match
+
+	checkpoints codec.Checkpoints // nil keeps none
+	restored    bool              // a checkpoint was looked for
+	proof       *proof            // of the checkpoint that was found
+	nextCheck   int64             // the offset from which on a checkpoint may be wanted
+
+	present int32 // the client whose state is to be told next
+
+	// held says that ev is decoded but not delivered yet, and starts at heldAt, where the clock shows heldTick.
+	held     bool
+	heldAt   decoders.Position
+	heldSum  decoders.Sum
+	heldTick int32
+}
+
+func open(in source.Input, o codec.Options) (codec.Reader, error) {
+	src, err := in.From(0)
+	if err != nil {
+		return nil, err
+	}
+	return &reader{
+		Options: o,
+		in:      in,
+		d:       teehistorian.New(decoders.NewWindow(src, 0, teehistorian.MaxWindow)),
+		maxTick: o.Filter.MaxTick(),
+	}, nil
+}
+
+func (r *reader) Header(replay *replaydv1.Replay) error {
+	h, err := r.d.Header()
+	if err != nil {
+		return err
+	}
+	r.header = h
+	addHeader(replay, h)
+	if r.Roster != nil && (r.ResolvePlayers || r.State) {
+		r.roster = r.Roster(replay)
+		r.carry()
+	}
+	if r.Checkpoints != nil {
+		r.checkpoints = r.Checkpoints(replay.GetIdentity())
+	}
+	return nil
+}
+
+// Seek decodes up to where delivery starts, from the last checkpoint before that: positions and inputs are changes of
+// earlier ones.
+func (r *reader) Seek() error {
+	if !r.restored {
+		if err := r.restore(); err != nil {
+			return err
+		}
+		r.restored = true
+	}
+	for range work {
+		if r.arrived() {
+			return nil
+		}
+		at, tick := r.d.Position(), r.d.Tick()
+		if err := r.d.Next(&r.ev); err != nil {
+			if r.Start.Now && (errors.Is(err, decoders.ErrMore) || errors.Is(err, io.EOF)) {
+				return nil
+			}
+			return err
+		}
+		if r.Start.Tick != nil && r.ev.AtTick >= *r.Start.Tick {
+			r.held, r.heldAt, r.heldTick, r.heldSum = true, at, tick, r.d.SumTo(at)
+		}
+	}
+	r.checkpoint()
+	return codec.ErrYield
+}
+
+// arrived tells whether delivery starts here.
+func (r *reader) arrived() bool {
+	switch {
+	case r.Start.Now:
+		return false // only the end of what is there is now
+	case r.Start.Tick != nil:
+		return r.held || *r.Start.Tick <= r.d.Tick()
+	}
+	return !r.d.Position().Before(r.Start.Position)
+}
+
+func (r *reader) Fill(b *codec.Batch) error {
+	if !r.Columns {
+		return r.fill(b)
+	}
+	if b.Count == 0 {
+		r.columns.Reset()
+	}
+	err := r.fill(b)
+	b.Tail, b.Pending = r.columns.AppendTo(b.Tail[:0]), 0
+	return err
+}
+
+func (r *reader) fill(b *codec.Batch) error {
+	r.checkpoint()
+	if r.Filter.Nothing() {
+		return codec.ErrDone
+	}
+	for range work {
+		if b.Full() {
+			return nil
+		}
+		var at decoders.Position
+		if b.KeepPositions {
+			at = r.Position()
+		}
+		switch {
+		case r.held:
+			r.held = false
+		case r.d.Tick() > r.maxTick:
+			return codec.ErrDone
+		default:
+			if err := r.d.Next(&r.ev); err != nil {
+				return err
+			}
+		}
+		if r.Filter == nil && !b.KeepMarks && !b.KeepPositions {
+			r.add(b)
+			continue
+		}
+		if !r.Filter.Kind(uint8(r.ev.Kind)) {
+			r.skipped++
+			continue
+		}
+		e := properties.Event(uint8(r.ev.Kind), r.ev.AtTick, &r.ev)
+		if !r.Filter.Match(&e) {
+			r.skipped++
+			continue
+		}
+		r.add(b)
+		b.Added(at, &e, r)
+	}
+	return codec.ErrYield
+}
+
+// add appends the event to the batch.
+func (r *reader) add(b *codec.Batch) {
+	b.Count++
+	if r.ResolvePlayers {
+		property := properties.Event(uint8(r.ev.Kind), r.ev.AtTick, &r.ev)
+		r.resolve(&r.ev, &property)
+	}
+	if r.Columns && r.columns.Add(&r.ev, uint32(b.Count-1)) {
+		if b.Count%measure == 0 {
+			b.Pending = r.columns.Len() - len(b.Tail)
+		}
+		return
+	}
+	if ev := &r.ev; ev.Kind == teehistorian.KindPlayerDiff && ev.AtTick >= 0 && len(ev.Warnings) == 0 && !ev.HasPlayer {
+		b.Events = appendMove(b.Events, ev)
+		return
+	}
+	r.write(b, &r.ev)
+}
+
+// write appends an event as a row.
+func (r *reader) write(b *codec.Batch, ev *teehistorian.Event) {
+	if !r.RevealSecrets {
+		teehistorian.Redact(ev)
+	}
+	b.Events = append(b.Events, codec.EventListField, 0)
+	at := len(b.Events)
+	b.Events = protoappend.Close(AppendEvent(b.Events, ev), at)
+}
+
+func (r *reader) Close() error { return r.d.Close() }
+
+func (r *reader) Position() decoders.Position {
+	if r.held {
+		return r.heldAt
+	}
+	return r.d.Position()
+}
+
+func (r *reader) Sum() decoders.Sum {
+	if r.held {
+		return r.heldSum
+	}
+	return r.d.Sum()
+}
+
+func (r *reader) Tick() int32 {
+	if r.held {
+		return r.heldTick
+	}
+	return r.d.Tick()
+}
+
+func (r *reader) Filtered() uint64 { return r.skipped }
+
+// Summarize adds nothing: the format has no closing words.
+func (r *reader) Summarize(*replaydv1.StreamEnd) {}

@@ -1,0 +1,59 @@
+package teehistorian
+
+import (
+	"strings"
+
+	"github.com/replayd/replayd/decoders/teehistorian"
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service/filter"
+)
+
+// carry tells the decoder who was there when the game before ended. What it says of them is what the file leaves out, so
+// that a roster which cannot be used is as good as none.
+func (r *reader) carry() {
+	if r.roster != nil {
+		_ = r.d.Carry(r.roster)
+	}
+}
+
+// resolve puts beside the client ids of the event who the clients are.
+func (r *reader) resolve(ev *teehistorian.Event, of *filter.Event) {
+	ev.Player, ev.HasPlayer = r.player(of.Players[0])
+	ev.OtherPlayer, ev.HasOtherPlayer = r.player(of.Players[1])
+}
+
+// player returns who a client is, and false for a number that is none's.
+func (r *reader) player(id int32) (teehistorian.Player, bool) {
+	if id < 0 || id >= teehistorian.MaxClients {
+		return teehistorian.Player{}, false
+	}
+	c := r.d.State().Client(id)
+	return teehistorian.Player{Name: c.Name, Clan: c.Clan, Team: c.Team, HasTeam: true, Role: c.Role}, true
+}
+
+// carryRoster is codec.Codec's CarryRoster.
+func carryRoster(roster, earlier []byte) ([]byte, bool) {
+	if earlier != nil {
+		if carried, err := teehistorian.CarryRoster(roster, earlier); err == nil {
+			roster = carried
+		}
+	}
+	return roster, !teehistorian.RosterIncomplete(roster)
+}
+
+// players is codec.Codec's Players.
+func players(roster []byte) []*replaydv1.Player {
+	var list []*replaydv1.Player
+	clients, err := teehistorian.ReadRoster(roster)
+	if err != nil {
+		return nil
+	}
+	for id, c := range clients.Clients() {
+		list = append(list, &replaydv1.Player{
+			Id: id, Name: text(c.Name), Clan: text(c.Clan), Team: &c.Team, Role: text(c.Role),
+		})
+	}
+	return list
+}
+
+func text(b []byte) string { return strings.ToValidUTF8(string(b), "\uFFFD") }

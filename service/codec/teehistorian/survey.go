@@ -1,0 +1,111 @@
+package teehistorian
+
+import (
+	"errors"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/decoders/teehistorian"
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service/codec"
+	"github.com/replayd/replayd/service/source"
+)
+
+// surveyWork is how many events are decoded between two pauses: about a millisecond's work.
+const surveyWork = 16 << 10
+
+// survey decodes a game for what its header does not tell: who played, how long, and whether it has its end.
+func survey(
+	in source.Input, from *codec.Survey, roster func(r *replaydv1.Replay) []byte, pause func() error,
+) (*codec.Survey, error) {
+	d, err := surveyor(in, from, roster)
+	if err != nil {
+		return nil, err
+	}
+	s := &codec.Survey{}
+	seen := map[string]bool{}
+	if from != nil {
+		s.Names = slices.Clone(from.Names)
+		for _, name := range s.Names {
+			seen[name] = true
+		}
+	}
+	note := func(id int32) {
+		c := d.State().Client(id)
+		if len(c.Name) == 0 || len(s.Names) == codec.MaxNames || seen[string(c.Name)] {
+			return
+		}
+		name := strings.ToValidUTF8(string(c.Name), "\uFFFD")
+		seen[string(c.Name)] = true
+		s.Names = append(s.Names, name)
+	}
+	err = surveyEvents(d, note, pause)
+	s.Offset, s.LastTick, s.Ended, s.Roster = d.Position().Offset, d.Tick(), errors.Is(err, io.EOF), d.Roster(nil)
+	if _, damaged := errors.AsType[*decoders.Error](err); damaged {
+		s.Broken = true
+		return s, nil
+	}
+	if !s.Ended {
+		s.State = d.Snapshot(nil)
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, decoders.ErrMore) {
+		err = nil
+	}
+	return s, err
+}
+
+// surveyor returns a decoder that goes on where an earlier survey ended.
+func surveyor(in source.Input, from *codec.Survey, roster func(r *replaydv1.Replay) []byte) (*teehistorian.Decoder, error) {
+	src, err := in.From(0)
+	if err != nil {
+		return nil, err
+	}
+	d := teehistorian.New(decoders.NewWindow(src, 0, teehistorian.MaxWindow))
+	h, err := d.Header()
+	if err != nil {
+		return nil, err
+	}
+	if from != nil && from.State != nil {
+		src, err := in.From(from.Offset)
+		if err != nil {
+			return nil, err
+		}
+		if d, err = teehistorian.Restore(decoders.NewWindow(src, from.Offset, teehistorian.MaxWindow), h, from.State); err != nil {
+			return nil, err
+		}
+	}
+	r := new(replaydv1.Replay)
+	if addHeader(r, h); roster != nil {
+		if before := roster(r); before != nil {
+			_ = d.Carry(before) // one that cannot be used is as good as none
+		}
+	}
+	return d, nil
+}
+
+// surveyEvents decodes to the end and notes each client whose name may have changed.
+func surveyEvents(d *teehistorian.Decoder, note func(id int32), pause func() error) error {
+	var ev teehistorian.Event
+	for n := 1; ; n++ {
+		if err := d.Next(&ev); err != nil {
+			return err
+		}
+		switch ev.Kind {
+		case teehistorian.KindPlayerName:
+			note(ev.PlayerName.ClientId)
+		case teehistorian.KindJoin: // carried over, with its name
+			note(ev.Join.ClientId)
+		case teehistorian.KindMessage:
+			if c := ev.Message.ContentCase; c == teehistorian.MessageContentStartInfo || c == teehistorian.MessageContentChangeInfo {
+				note(ev.Message.ClientId)
+			}
+		}
+		if n%surveyWork == 0 {
+			if err := pause(); err != nil {
+				return err
+			}
+		}
+	}
+}

@@ -1,0 +1,63 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	middleware "github.com/grpc-ecosystem/go-grpc-middleware/v2"
+	"google.golang.org/grpc"
+
+	"github.com/replayd/replayd/service/stream"
+)
+
+// detach is the interceptor that lets a stream's call end when it must, whatever its handler does: while a handler waits for a
+// client that never reads, nothing but the end of the call ends that. Returning ends it.
+func (s *Server) detach(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+	ctx, cancel := context.WithCancelCause(ss.Context())
+	defer cancel(nil)
+	w := &writing{limit: s.SendTimeout, cancel: cancel}
+	w.timer = time.AfterFunc(s.SendTimeout, w.look)
+	defer w.timer.Stop()
+	asked := &asking{timer: time.AfterFunc(s.UploadTimeout, func() { cancel(errStalled) })}
+	defer asked.timer.Stop()
+	done := make(chan error, 1)
+	s.handlers.Go(func() {
+		asked.WrappedServerStream = middleware.WrappedServerStream{
+			ServerStream: ss, WrappedContext: context.WithValue(ctx, writingKey{}, w),
+		}
+		done <- handler(srv, asked)
+	})
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+	case <-s.late:
+	}
+	if cause := context.Cause(ctx); errors.Is(cause, stream.ErrTooSlow) || errors.Is(cause, errStalled) {
+		return s.fail(ctx, cause, "")
+	}
+	select { // it was told to end, and most do at once
+	case err := <-done:
+		return err
+	case <-time.After(handlerGrace):
+		return s.fail(ctx, stream.ErrDraining, "")
+	}
+}
+
+// asking is a stream that ends when its client asks for nothing.
+type asking struct {
+	middleware.WrappedServerStream
+
+	timer *time.Timer // until the first message has come
+}
+
+// RecvMsg implements grpc.ServerStream.
+func (a *asking) RecvMsg(m any) error {
+	err := a.WrappedServerStream.RecvMsg(m)
+	a.timer.Stop()
+	return err
+}
+
+// handlerGrace is how long a handler that was told to end may take before its call ends without it.
+const handlerGrace = 100 * time.Millisecond

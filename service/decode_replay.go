@@ -1,0 +1,220 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc"
+
+	"github.com/replayd/replayd/decoders"
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service/admission"
+	"github.com/replayd/replayd/service/source"
+	"github.com/replayd/replayd/service/stream"
+)
+
+// DecodeReplay implements the API.
+func (s *Server) DecodeReplay(
+	in grpc.BidiStreamingServer[replaydv1.DecodeReplayRequest, replaydv1.StreamEventsResponse],
+) (err error) {
+	ctx := in.Context()
+	req := new(replaydv1.StreamEventsRequest)
+	defer func() { err = s.fail(ctx, err, req.GetReplay()) }()
+	ctx, ticket, err := s.enter(ctx, streamCost+uploadCost)
+	if err != nil {
+		return err
+	}
+	defer ticket.Return()
+	s.failures.uploads.Inc()
+	defer s.failures.uploads.Dec()
+	first, err := s.first(ctx, in.Recv)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	options := first.GetOptions()
+	switch {
+	case options == nil:
+		return badRequest("options", "must come first")
+	case options.GetFollow() || options.GetFollowSuccessors():
+		return badRequest("options.follow", "is not possible with an upload")
+	case options.GetStart().GetLastEvents() > 0:
+		return badRequest("options.start.last_events", "is not possible with an upload")
+	case options.GetStart().GetNow() != nil:
+		return badRequest("options.start.now", "is not possible with an upload: how much of it is there now is chance")
+	}
+	req = options
+	return s.decode(ctx, req, in.Recv, s.counted(in))
+}
+
+// decode streams the events of an upload.
+func (s *Server) decode(
+	ctx context.Context, req *replaydv1.StreamEventsRequest,
+	recv func() (*replaydv1.DecodeReplayRequest, error), send stream.Send,
+) error {
+	c, err := s.config(ctx, req)
+	if err != nil {
+		return err
+	}
+	limits := source.Limits{Inflated: s.MaxInflated}
+	if ticket := admission.Of(ctx); ticket != nil {
+		limits.Budget = ticket
+	}
+	file, err := source.FromReadCloser(s.newUpload(ctx, recv), req.GetReplay(), limits)
+	if err != nil {
+		return err
+	}
+	if c.Replay, err = s.newReplay(ctx, file, req, uploaded); err != nil {
+		return err
+	}
+	return stream.Run(ctx, c, send)
+}
+
+// followUpload has a replay read like a file that grows, so that neither events that are there nor heartbeats wait for bytes
+// that are not. Formats that cannot be read from front to back are spooled instead.
+func followUpload(r *stream.Replay, file *source.File) error {
+	c, err := codecOf(file.Info().Format)
+	if err != nil || c.RandomAccess {
+		return nil //nolint:nilerr // whoever fills the replay says what is wrong with the format
+	}
+	ahead, err := file.ReadAhead()
+	if err != nil {
+		return err
+	}
+	r.Follower = growingUpload{ahead}
+	return nil
+}
+
+// growingUpload is an upload as a stream.Follower.
+type growingUpload struct{ *source.Ahead }
+
+// Look implements stream.Follower.
+func (g growingUpload) Look() (int64, error) {
+	n, err := g.Ahead.Look()
+	if errors.Is(err, io.EOF) {
+		err = stream.ErrComplete
+	}
+	return n, err
+}
+
+// upload is the bytes that a client sends. A goroutine of its own receives them, one message ahead of the reader.
+type upload struct {
+	ctx   context.Context //nolint:containedctx // an upload lives as long as the call that it is of
+	stop  context.CancelFunc
+	drain <-chan struct{}
+	limit int64
+	parts chan []byte // closed behind the last one
+	err   error       // why there is no more: io.EOF at the end of the upload; set before parts is closed
+	part  []byte      // what is left of the part that is being read; the reader's own
+	// patience is how long a Read waits for the client.
+	patience time.Duration
+	// count counts the bytes that come.
+	count prometheus.Counter
+}
+
+func (s *Server) newUpload(ctx context.Context, recv func() (*replaydv1.DecodeReplayRequest, error)) *upload {
+	ctx, stop := context.WithCancel(ctx)
+	u := &upload{
+		ctx: ctx, stop: stop, drain: s.drain, limit: s.MaxUpload, parts: make(chan []byte, 1),
+		patience: s.UploadTimeout, count: s.failures.received,
+	}
+	go func() { // ends with the call: nothing can wait for it in here, for only the call's end ends a Recv
+		u.err = u.receive(recv)
+		close(u.parts)
+	}()
+	return u
+}
+
+// receive takes messages until there are no more.
+func (u *upload) receive(recv func() (*replaydv1.DecodeReplayRequest, error)) error {
+	received := int64(0)
+	for {
+		msg, err := recv()
+		if err != nil {
+			return err
+		}
+		if msg.GetOptions() != nil {
+			return badRequest("options", "may come only once")
+		}
+		if received += int64(len(msg.GetData())); received > u.limit {
+			return decoders.Errorf(decoders.Unknown, u.limit, decoders.NoTick, "upload", decoders.ErrLimit,
+				"it has more than %d bytes", u.limit)
+		}
+		u.count.Add(float64(len(msg.GetData())))
+		select { // a message without data, too: it says that there will be more
+		case u.parts <- msg.GetData():
+		case <-u.ctx.Done():
+			return u.ctx.Err()
+		}
+	}
+}
+
+// errStalled says that an upload sends nothing.
+var errStalled = errors.New("the upload has stalled")
+
+// first receives the first message, and does not wait for ever.
+func (s *Server) first(
+	ctx context.Context, recv func() (*replaydv1.DecodeReplayRequest, error),
+) (*replaydv1.DecodeReplayRequest, error) {
+	type received struct {
+		msg *replaydv1.DecodeReplayRequest
+		err error
+	}
+	got := make(chan received, 1)
+	go func() { // ends with the call
+		msg, err := recv()
+		got <- received{msg, err}
+	}()
+	stalled := time.NewTimer(s.UploadTimeout)
+	defer stalled.Stop()
+	select {
+	case r := <-got:
+		return r.msg, r.err
+	case <-stalled.C:
+		return nil, errStalled
+	case <-s.drain:
+		return nil, stream.ErrDraining
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// Close implements io.Closer: Read does not wait for the client any more. It must be the end of the call.
+func (u *upload) Close() error {
+	u.stop()
+	return nil
+}
+
+// Read implements io.Reader. While it waits for the client it returns stream.ErrDraining when the server shuts down.
+func (u *upload) Read(p []byte) (int, error) {
+	for len(u.part) == 0 {
+		if err := u.next(); err != nil {
+			return 0, err
+		}
+	}
+	n := copy(p, u.part)
+	u.part = u.part[n:]
+	return n, nil
+}
+
+// next waits for another part, which may be empty.
+func (u *upload) next() error {
+	stalled := time.NewTimer(u.patience)
+	defer stalled.Stop()
+	select {
+	case part, ok := <-u.parts:
+		if !ok {
+			return u.err
+		}
+		u.part = part
+		return nil
+	case <-stalled.C:
+		return errStalled
+	case <-u.drain:
+		return stream.ErrDraining
+	case <-u.ctx.Done():
+		return u.ctx.Err()
+	}
+}

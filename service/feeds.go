@@ -1,0 +1,183 @@
+package service
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/replayd/replayd/service/access"
+	"github.com/replayd/replayd/service/admission"
+	"github.com/replayd/replayd/service/codec"
+	"github.com/replayd/replayd/service/feed"
+	"github.com/replayd/replayd/service/source"
+	"github.com/replayd/replayd/service/stream"
+)
+
+// feeds holds the feeds of the replays that are being followed. It is safe for concurrent use.
+type feeds struct {
+	server *Server
+
+	mu    sync.Mutex
+	byKey map[feedKey]*sharedFeed
+}
+
+// feedKey names a feed: a file, and what its subscribers ask for alike.
+type feedKey struct {
+	fileKey
+
+	resolve bool
+	scope   string // with resolve: see access.Grant.RootsKey
+}
+
+// sharedFeed is a feed with the number of its users.
+type sharedFeed struct {
+	*feed.Feed
+
+	follower *follower
+	users    int
+}
+
+func newFeeds(s *Server) *feeds {
+	return &feeds{server: s, byKey: map[feedKey]*sharedFeed{}}
+}
+
+// follow makes a replay follow its file, by a feed where its format has events that can be shared. reopen opens the file again.
+func (l *feeds) follow(g *access.Grant, r *stream.Replay, file *source.File, reopen func() (*source.File, error)) error {
+	if !r.Codec.Shared || r.Columns { // a feed keeps rows
+		f, err := l.server.newFollower(g, file, r.Codec, nil)
+		if err != nil {
+			return err
+		}
+		r.Follower = f
+		closeWith(&r.Close, f.close)
+		return nil
+	}
+	info := file.Info()
+	key := feedKey{fileKey: fileKeyOf(&info), resolve: r.ResolvePlayers}
+	if key.resolve {
+		key.scope = g.RootsKey()
+	}
+	shared, release, err := l.share(r, key, reopen)
+	if err != nil {
+		return err
+	}
+	sub := shared.Subscribe()
+	r.Follower = sharing{sub, file, shared.follower, g}
+	open := r.Open
+	r.Open = func(o codec.Options) (codec.Reader, error) { return sub.Open(open, o) }
+	closeWith(&r.Close, func() { sub.Close(); release() })
+	return nil
+}
+
+// sharing is a subscriber of a feed. What it reads of the file by itself, it reads as far as the feed has looked.
+type sharing struct {
+	*feed.Subscription
+
+	file     *source.File
+	follower *follower
+	grant    *access.Grant
+}
+
+// Standing implements stream.Stander.
+func (s sharing) Standing() stream.Standing { return standingSeen(s.grant, s.follower.Standing()) }
+
+// Look implements stream.Follower.
+func (s sharing) Look() (int64, error) {
+	present, err := s.Subscription.Look()
+	s.file.Admit(present)
+	return present, err
+}
+
+// share returns the feed of a file, and what to call when it is no longer used.
+func (l *feeds) share(
+	r *stream.Replay, key feedKey, reopen func() (*source.File, error),
+) (*sharedFeed, func(), error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	shared := l.byKey[key]
+	if shared == nil || shared.Stale() {
+		var err error
+		if shared, err = l.start(r, key, reopen); err != nil {
+			return nil, nil, err
+		}
+		l.byKey[key] = shared
+	}
+	shared.users++
+	return shared, func() { l.release(key, shared) }, nil
+}
+
+// count returns how many feeds there are.
+func (l *feeds) count() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.byKey)
+}
+
+// behind returns by how many bytes the feed lags that lags most.
+func (l *feeds) behind() (most int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, shared := range l.byKey {
+		most = max(most, int(shared.Behind()))
+	}
+	return most
+}
+
+// release stops a feed that nobody uses any more.
+func (l *feeds) release(key feedKey, shared *sharedFeed) {
+	l.mu.Lock()
+	shared.users--
+	last := shared.users == 0
+	if last && l.byKey[key] == shared {
+		delete(l.byKey, key)
+	}
+	l.mu.Unlock()
+	if last {
+		shared.Stop()
+	}
+}
+
+// start starts the feed of a file, with a handle of its own: it outlives the subscriber that came first.
+func (l *feeds) start(
+	r *stream.Replay, key feedKey, reopen func() (*source.File, error),
+) (*sharedFeed, error) {
+	ticket, err := l.server.Admission.Enter(admission.Who{}, admission.Feeds)
+	if err == nil {
+		err = ticket.Memory(feedCost)
+	}
+	if err != nil {
+		ticket.Return()
+		return nil, err
+	}
+	file, err := reopen()
+	if err != nil {
+		ticket.Return()
+		return nil, err
+	}
+	closeFile := func() { _ = file.Close(); ticket.Return() }
+	if file.Info().ID != key.id {
+		closeFile()
+		return nil, fmt.Errorf("%w while it was opened", source.ErrReplaced)
+	}
+	shared := &sharedFeed{}
+	started := make(chan struct{})
+	follower, err := l.server.newFollower(nil, file, r.Codec, func() {
+		<-started
+		shared.Wake()
+	})
+	if err != nil {
+		closeFile()
+		return nil, err
+	}
+	shared.follower = follower
+	shared.Feed = feed.Start(feed.Config{
+		Open: func(o codec.Options) (codec.Reader, error) { return r.Codec.Open(file.Input(), o) },
+		Options: codec.Options{
+			RevealSecrets: r.RevealSecrets, Checkpoints: r.Checkpoints, ResolvePlayers: r.ResolvePlayers, Roster: r.Roster,
+		},
+		Changed: follower.Changed(),
+		Look:    follower.Look,
+		Close:   func() { follower.close(); closeFile() },
+	})
+	close(started)
+	return shared, nil
+}

@@ -1,0 +1,637 @@
+package service_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/encoding/gzip"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/replayd/replayd/decoders"
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service"
+	"github.com/replayd/replayd/service/codec"
+	"github.com/replayd/replayd/service/codec/teehistorian"
+	"github.com/replayd/replayd/service/source"
+	"github.com/replayd/replayd/service/streamtest"
+	"github.com/replayd/replayd/service/watch"
+)
+
+// writer appends to a file as a game server does.
+type writer struct {
+	tb   testing.TB
+	file *os.File
+}
+
+func create(tb testing.TB, dir, name string) *writer {
+	tb.Helper()
+	file, err := os.Create(filepath.Join(dir, name))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = file.Close() })
+	return &writer{tb, file}
+}
+
+func (w *writer) write(b []byte) {
+	w.tb.Helper()
+	if _, err := w.file.Write(b); err != nil {
+		w.tb.Error(err)
+	}
+}
+
+// chunks writes bytes in chunks of random sizes with pauses.
+func (w *writer) chunks(b []byte, seed uint64, size int, pause time.Duration) {
+	w.tb.Helper()
+	random := rand.New(rand.NewPCG(seed, 0))
+	for len(b) > 0 {
+		n := min(1+random.IntN(size), len(b))
+		w.write(b[:n])
+		b = b[n:]
+		time.Sleep(time.Duration(random.Int64N(int64(pause) + 1)))
+	}
+}
+
+// following is a session that runs.
+type following struct {
+	mu      sync.Mutex
+	cond    *sync.Cond
+	seen    []*replaydv1.StreamEventsResponse
+	over    bool
+	cancel  context.CancelFunc
+	session chan streamtest.Session
+}
+
+// follow starts a session.
+func follow(t *testing.T, d *daemon, req *replaydv1.StreamEventsRequest) *following {
+	t.Helper()
+	ctx, cancel := context.WithCancel(timeout(t))
+	f := &following{cancel: cancel, session: make(chan streamtest.Session, 1)}
+	f.cond = sync.NewCond(&f.mu)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s := d.Session(ctx, req, func(r *replaydv1.StreamEventsResponse) bool {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			f.seen = append(f.seen, r)
+			f.cond.Broadcast()
+			return true
+		})
+		s.Cut = ctx.Err() != nil
+		f.mu.Lock()
+		f.over = true
+		f.cond.Broadcast()
+		f.mu.Unlock()
+		f.session <- s
+	}()
+	t.Cleanup(func() { cancel(); <-done })
+	return f
+}
+
+// await waits until a response is what the test waits for.
+func (f *following) await(t *testing.T, what string, is func(*replaydv1.StreamEventsResponse) bool) {
+	t.Helper()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for at := 0; ; {
+		for ; at < len(f.seen); at++ {
+			if is(f.seen[at]) {
+				return
+			}
+		}
+		if f.over {
+			t.Fatalf("the stream is over, and there was no %s", what)
+		}
+		f.cond.Wait()
+	}
+}
+
+func (f *following) caughtUp(t *testing.T) {
+	t.Helper()
+	f.await(t, "CAUGHT_UP", func(r *replaydv1.StreamEventsResponse) bool {
+		return r.GetFollowStatus().GetState() == replaydv1.FollowState_FOLLOW_STATE_CAUGHT_UP
+	})
+}
+
+// gets waits until all events of replays have come.
+func (f *following) gets(t *testing.T, replays ...streamtest.Replay) {
+	t.Helper()
+	total := total(replays)
+	f.await(t, fmt.Sprint(total, " events"), func(r *replaydv1.StreamEventsResponse) bool {
+		return r.GetBatch().GetNextSequence() >= total
+	})
+}
+
+// total is how many events replays have.
+func total(replays []streamtest.Replay) (n uint64) {
+	for _, r := range replays {
+		n += uint64(len(r.Events))
+	}
+	return n
+}
+
+func (f *following) history() streamtest.History { return streamtest.History{<-f.session} }
+
+// TestFollow follows recordings while they are written, by inotify and by polling: from the first byte, in the middle,
+// from now on, through filters, and with several at once.
+func TestFollow(t *testing.T) {
+	for _, mode := range []watch.Mode{watch.Inotify, watch.Poll} {
+		for i, path := range recordings(t) {
+			data := read(t, path)
+			if len(data) > 100_000 {
+				continue
+			}
+			t.Run(mode.String()+"/"+filepath.Base(path), func(t *testing.T) {
+				dir := t.TempDir()
+				watcher, err := watch.New(watch.Options{Mode: mode, Interval: 20 * time.Millisecond, Quick: time.Millisecond})
+				if err != nil {
+					t.Fatal(err)
+				}
+				d := start(t, dir, func(c *service.Config) { c.Watcher = watcher })
+				t.Cleanup(func() { _ = watcher.Close() })
+				w := create(t, dir, "live.teehistorian")
+				var all []*following
+				var reqs []*replaydv1.StreamEventsRequest
+				for filtering, filters := range filterings {
+					if filtering == "nothing" {
+						continue // it does not wait for what can be nothing
+					}
+					req := proto.CloneOf(filters)
+					req.Replay, req.Follow = name("live.teehistorian"), true
+					reqs = append(reqs, req)
+					all = append(all, follow(t, d, req))
+				}
+				w.chunks(data[:len(data)/2], uint64(i), len(data)/20, 2*time.Millisecond)
+				for _, req := range slices.Clone(reqs)[:3] {
+					reqs = append(reqs, req)
+					all = append(all, follow(t, d, req))
+				}
+				w.chunks(data[len(data)/2:], uint64(i), len(data)/20, 2*time.Millisecond)
+				if finished := data[len(data)-1] == 0x00; !finished || offlineBytes(t, data, nil).End == replaydv1.EndReason_END_REASON_TRUNCATED {
+					for _, f := range all { // who has not opened the file yet will not find it
+						f.await(t, "start", func(r *replaydv1.StreamEventsResponse) bool { return r.GetStart() != nil })
+					}
+					if err := os.Remove(filepath.Join(dir, "live.teehistorian")); err != nil {
+						t.Fatal(err)
+					}
+				}
+				for i, f := range all {
+					want := offlineBytes(t, data, reqs[i])
+					if want.End == replaydv1.EndReason_END_REASON_TRUNCATED {
+						want.End = replaydv1.EndReason_END_REASON_REMOVED
+					}
+					check(t, f.history(), []streamtest.Replay{want}, streamtest.Options{})
+				}
+			})
+		}
+	}
+}
+
+// TestFollowNow starts at the present end: the state, then what comes.
+func TestFollowNow(t *testing.T) {
+	dir := t.TempDir()
+	data := read(t, finishedSample)
+	whole := offlineBytes(t, data, nil)
+	d := start(t, dir)
+	for _, half := range []int{len(data) / 2, len(data) * 3 / 4, len(data) - 2} {
+		w := create(t, dir, "live.teehistorian")
+		w.write(data[:half])
+		before := len(offlineBytes(t, data[:half], nil).Events)
+		f := follow(t, d, &replaydv1.StreamEventsRequest{
+			Replay: name("live.teehistorian"), Follow: true,
+			Start: &replaydv1.Start{At: &replaydv1.Start_Now{Now: &replaydv1.Now{}}, WithState: true},
+		})
+		f.caughtUp(t)
+		w.chunks(data[half:], 1, 200, time.Millisecond)
+		h := f.history()
+		check(t, h, []streamtest.Replay{whole}, streamtest.Options{From: before, State: true})
+		if err := os.Remove(filepath.Join(dir, "live.teehistorian")); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestFollowLastEvents starts with the last events and goes on live.
+func TestFollowLastEvents(t *testing.T) {
+	dir := t.TempDir()
+	data := read(t, finishedSample)
+	d := start(t, dir)
+	w := create(t, dir, "live.teehistorian")
+	half := len(data) / 2
+	w.write(data[:half])
+	before := len(offlineBytes(t, data[:half], nil).Events)
+	f := follow(t, d, &replaydv1.StreamEventsRequest{
+		Replay: name("live.teehistorian"), Follow: true, Start: &replaydv1.Start{At: &replaydv1.Start_LastEvents{LastEvents: 10}},
+	})
+	f.caughtUp(t)
+	w.chunks(data[half:], 1, 200, time.Millisecond)
+	check(t, f.history(), []streamtest.Replay{offlineBytes(t, data, nil)}, streamtest.Options{From: before - 10})
+}
+
+// TestBatchDelay: who lets events wait gets them in few batches, and all of them.
+func TestBatchDelay(t *testing.T) {
+	const delay = 100 * time.Millisecond
+	dir := t.TempDir()
+	data := read(t, finishedSample)
+	d := start(t, dir)
+	w := create(t, dir, "live.teehistorian")
+	w.write(data[:len(data)/2])
+	f := follow(t, d, &replaydv1.StreamEventsRequest{
+		Replay: name("live.teehistorian"), Follow: true, MaxBatchDelay: durationpb.New(delay),
+	})
+	f.caughtUp(t)
+	began := time.Now()
+	for rest := data[len(data)/2:]; len(rest) > 0; rest = rest[min(100, len(rest)):] {
+		w.write(rest[:min(100, len(rest))])
+		time.Sleep(5 * time.Millisecond)
+	}
+	h := f.history()
+	periods := int(time.Since(began)/delay) + 1
+	check(t, h, []streamtest.Replay{offlineBytes(t, data, nil)}, streamtest.Options{})
+	batches := 0
+	for _, r := range f.seen {
+		if r.GetBatch() != nil {
+			batches++
+		}
+	}
+	// One for what was there, one a period, and those that were full earlier.
+	if most := 1 + periods + len(offlineBytes(t, data, nil).Events)/512; batches > most {
+		t.Errorf("%d batches in %d periods, %d at most", batches, periods, most)
+	}
+}
+
+// TestFollowLoss: a file that shrinks, is replaced or is removed ends the stream and says so.
+func TestFollowLoss(t *testing.T) {
+	data := read(t, killedSample)
+	for what, test := range map[string]struct {
+		lose func(t *testing.T, path string)
+		want replaydv1.EndReason
+	}{
+		"shrunk": {func(t *testing.T, path string) {
+			if err := os.Truncate(path, 3000); err != nil {
+				t.Fatal(err)
+			}
+		}, replaydv1.EndReason_END_REASON_SHRUNK},
+		"written anew": {func(t *testing.T, path string) {
+			write(t, path, read(t, finishedSample)[:4000])
+		}, replaydv1.EndReason_END_REASON_SHRUNK},
+		"written over by a longer one": {func(t *testing.T, path string) {
+			file, err := os.OpenFile(path, os.O_WRONLY, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer file.Close()
+			if _, err := file.Write(read(t, finishedSample)); err != nil {
+				t.Fatal(err)
+			}
+		}, replaydv1.EndReason_END_REASON_SHRUNK},
+		"replaced": {func(t *testing.T, path string) {
+			write(t, path+".new", read(t, finishedSample))
+			if err := os.Rename(path+".new", path); err != nil {
+				t.Fatal(err)
+			}
+		}, replaydv1.EndReason_END_REASON_REPLACED},
+		"removed": {func(t *testing.T, path string) {
+			if err := os.Remove(path); err != nil {
+				t.Fatal(err)
+			}
+		}, replaydv1.EndReason_END_REASON_REMOVED},
+		"moved away": {func(t *testing.T, path string) {
+			if err := os.Rename(path, filepath.Join(t.TempDir(), "elsewhere")); err != nil {
+				t.Fatal(err)
+			}
+		}, replaydv1.EndReason_END_REASON_REMOVED},
+	} {
+		for how, req := range map[string]*replaydv1.StreamEventsRequest{
+			"alone":           {},
+			"with successors": {FollowSuccessors: true},
+			"as columns":      {Encoding: replaydv1.Encoding_ENCODING_COLUMNS},
+			"strictly":        {Strict: true},
+		} {
+			t.Run(what+" "+how, func(t *testing.T) {
+				dir := t.TempDir()
+				path := filepath.Join(dir, "live.teehistorian")
+				write(t, path, data)
+				d := start(t, dir)
+				req.Replay, req.Follow = name("live.teehistorian"), true
+				f := follow(t, d, req)
+				f.caughtUp(t)
+				test.lose(t, path)
+				want := offlineBytes(t, data, nil)
+				want.End = test.want
+				check(t, f.history(), []streamtest.Replay{want}, streamtest.Options{})
+			})
+		}
+	}
+}
+
+// chainOf are the recordings of one server over its map changes, in order.
+func chainOf(t *testing.T) (paths []string, replays []streamtest.Replay) {
+	t.Helper()
+	type link struct {
+		path, uuid, prev string
+		started          time.Time
+	}
+	var links []link
+	for _, path := range find(t, samples("teehistorian", "mapchange"), ".teehistorian") {
+		in := source.Input{At: bytes.NewReader(read(t, path)), Size: int64(len(read(t, path)))}
+		r, err := streamtest.Describe(&teehistorian.Codec, in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := r.GetTeehistorian()
+		links = append(links, link{path, h.GetGameUuid(), h.GetPrevGameUuid(), r.GetStartTime().AsTime()})
+	}
+	slices.SortFunc(links, func(a, b link) int { return a.started.Compare(b.started) })
+	for _, l := range links {
+		paths = append(paths, l.path)
+		replays = append(replays, offlineBytes(t, read(t, l.path), nil))
+	}
+	return paths, replays
+}
+
+// TestFollowSuccessors goes through map changes: with all files there, with files that appear, named by a file and by
+// the directory, resumed after every response.
+func TestFollowSuccessors(t *testing.T) {
+	paths, replays := chainOf(t)
+	write1 := func(w *writer, data []byte, seed uint64) { w.chunks(data, seed, 500, time.Millisecond) }
+	t.Run("live", func(t *testing.T) {
+		dir := t.TempDir()
+		d := start(t, dir)
+		w := create(t, dir, filepath.Base(paths[0]))
+		byName := follow(t, d, &replaydv1.StreamEventsRequest{
+			Replay: name(filepath.Base(paths[0])), Follow: true, FollowSuccessors: true,
+		})
+		byDir := follow(t, d, &replaydv1.StreamEventsRequest{Replay: alias, Follow: true, FollowSuccessors: true})
+		firstOnly := follow(t, d, &replaydv1.StreamEventsRequest{Replay: name(filepath.Base(paths[0])), Follow: true})
+		write1(w, read(t, paths[0]), 1)
+		byDir.await(t, "start", func(*replaydv1.StreamEventsResponse) bool { return true })
+		for i, path := range paths[1:] {
+			w := create(t, dir, filepath.Base(path))
+			write1(w, read(t, path), uint64(i))
+		}
+		check(t, firstOnly.history(), replays[:1], streamtest.Options{})
+		for _, f := range []*following{byName, byDir} {
+			last := replays[len(replays)-1].Identity
+			f.await(t, "last replay", func(r *replaydv1.StreamEventsResponse) bool {
+				return r.GetFollowStatus().GetSuccessor().GetIdentity() == last
+			})
+			f.gets(t, replays...)
+			f.cancel()
+			check(t, f.history(), replays, streamtest.Options{})
+		}
+	})
+	t.Run("resumed", func(t *testing.T) {
+		dir := t.TempDir()
+		for _, path := range paths {
+			write(t, filepath.Join(dir, filepath.Base(path)), read(t, path))
+		}
+		d := start(t, dir)
+		for _, first := range []string{name(filepath.Base(paths[0])), alias} {
+			var h streamtest.History
+			req := &replaydv1.StreamEventsRequest{Replay: first, Follow: true, FollowSuccessors: true, MaxBatchEvents: 40}
+			if first == alias { // the newest is the last one: begin with a cursor of the first
+				h = append(h, d.Session(timeout(t), &replaydv1.StreamEventsRequest{
+					Replay: name(filepath.Base(paths[0])), Follow: true, FollowSuccessors: true, MaxBatchEvents: 40,
+				}, func(*replaydv1.StreamEventsResponse) bool { return false }))
+			}
+			sent := uint64(0)
+			for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
+				// Each session is left after its second response that says something, or when nothing does for a while.
+				n := 0
+				ctx, cancel := context.WithTimeout(timeout(t), 400*time.Millisecond)
+				s := d.Session(ctx, streamtest.Resumed(req, h), func(r *replaydv1.StreamEventsResponse) bool {
+					n++
+					sent = max(sent, r.GetBatch().GetNextSequence())
+					return n < 3
+				})
+				quiet := ctx.Err() != nil
+				cancel()
+				s.Cut = true
+				h = append(h, s)
+				if quiet && sent >= total(replays) {
+					break
+				}
+			}
+			check(t, h, replays, streamtest.Options{})
+		}
+	})
+}
+
+// TestHeartbeat: a client whose filter lets nothing through learns how far the file has been read.
+func TestHeartbeat(t *testing.T) {
+	dir := t.TempDir()
+	data := read(t, killedSample)
+	d := start(t, dir)
+	w := create(t, dir, "live.teehistorian")
+	w.write(data[:5000])
+	f := follow(t, d, &replaydv1.StreamEventsRequest{
+		Replay: name("live.teehistorian"), Follow: true, HeartbeatInterval: durationpb.New(time.Millisecond), // clamped to 1 s
+		Include: []*replaydv1.EventFilter{{Players: []int32{1000}}},
+	})
+	f.caughtUp(t)
+	f.await(t, "heartbeat", func(r *replaydv1.StreamEventsResponse) bool { return r.GetHeartbeat() != nil })
+	w.write(data[5000:])
+	f.await(t, "heartbeat at the end", func(r *replaydv1.StreamEventsResponse) bool {
+		h := r.GetHeartbeat()
+		return h.GetBytesRead() == int64(len(data)) && h.GetBytesPresent() == int64(len(data)) && h.GetTick() > 0
+	})
+	f.cancel()
+	want := offlineBytes(t, data, nil)
+	want.Events = nil
+	check(t, f.history(), []streamtest.Replay{want}, streamtest.Options{})
+}
+
+// TestDrain: a server that shuts down ends its streams with a cursor, from which another server goes on; health says so,
+// and new streams are refused with a time to try again.
+func TestDrain(t *testing.T) {
+	dir := t.TempDir()
+	data := read(t, killedSample)
+	first := start(t, dir)
+	w := create(t, dir, "live.teehistorian")
+	w.write(data[:5000])
+	req := &replaydv1.StreamEventsRequest{Replay: name("live.teehistorian"), Follow: true}
+	f := follow(t, first, req)
+	f.caughtUp(t)
+	waiting := follow(t, first, &replaydv1.StreamEventsRequest{Replay: alias + "/live.teehistorian", Follow: true,
+		Start: &replaydv1.Start{At: &replaydv1.Start_Tick{Tick: 1 << 30}}})
+	time.Sleep(50 * time.Millisecond)
+	first.stop()
+	h := f.history()
+	if got := h.End().GetReason(); got != replaydv1.EndReason_END_REASON_SERVER_DRAINING || h[0].Err != nil {
+		t.Fatalf("end %v, error %v", got, h[0].Err)
+	}
+	if got, want := explainFailure(t, waiting.history()[0].Err), (failure{codes.Unavailable, "DRAINING", "", []string{"replay"}, true}); !got.equal(want) {
+		t.Errorf("a stream that had not begun: got %+v, want %+v", got, want)
+	}
+	w.write(data[5000:])
+	second := start(t, dir)
+	g := follow(t, second, streamtest.Resumed(req, h))
+	g.caughtUp(t)
+	g.cancel()
+	check(t, append(h, g.history()...), []streamtest.Replay{offlineBytes(t, data, nil)}, streamtest.Options{})
+}
+
+// TestStalled: clients that stop to read hold nobody back, whether gRPC writes what they get, or compresses it first.
+func TestStalled(t *testing.T) {
+	d := start(t, t.TempDir())
+	besideStalled(t, d, func(ctx context.Context, req *replaydv1.StreamEventsRequest) {
+		for _, options := range [][]grpc.CallOption{nil, {grpc.UseCompressor(gzip.Name)}} {
+			stalled, err := streamtest.Client{Conn: d.conn, Options: options}.Open(ctx, req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			untilCaughtUp(t, func(r *replaydv1.StreamEventsResponse) error { return stalled.RecvMsg(r) })
+		}
+	})
+}
+
+// besideStalled follows a game to its end beside clients that stall has catch up, and who then read no more.
+func besideStalled(t *testing.T, d *daemon, stall func(ctx context.Context, req *replaydv1.StreamEventsRequest)) {
+	t.Helper()
+	data := longRecording(t, finishedSample, 400_000)
+	w := create(t, d.dir, "live.teehistorian")
+	w.write(data[:6000])
+	req := &replaydv1.StreamEventsRequest{Replay: name("live.teehistorian"), Follow: true}
+	ctx, cancel := context.WithCancel(timeout(t))
+	defer cancel()
+	stall(ctx, req)
+	f := follow(t, d, req)
+	f.caughtUp(t)
+	w.chunks(data[6000:], 1, 1000, time.Millisecond)
+	check(t, f.history(), []streamtest.Replay{offlineBytes(t, data, nil)}, streamtest.Options{})
+}
+
+// untilCaughtUp receives responses until one says that everything there is was sent.
+func untilCaughtUp(t *testing.T, receive func(*replaydv1.StreamEventsResponse) error) {
+	t.Helper()
+	for r := new(replaydv1.StreamEventsResponse); r.GetFollowStatus().GetState() != replaydv1.FollowState_FOLLOW_STATE_CAUGHT_UP; {
+		if err := receive(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// panicking is a reader of a decoder with a defect.
+type panicking struct{ codec.Reader }
+
+func (panicking) Fill(*codec.Batch) error { panic("a defect of the decoder") }
+
+// TestPanic: a defect ends one stream by an incident that the log has, and nothing else.
+func TestPanic(t *testing.T) {
+	defective := teehistorian.Codec
+	defective.Open = func(in source.Input, o codec.Options) (codec.Reader, error) {
+		r, err := teehistorian.Codec.Open(in, o)
+		return panicking{r}, err
+	}
+	t.Cleanup(service.SetCodecs(&defective)) // behind the end of the daemon, which asks for them in the background
+	dir := t.TempDir()
+	replay := copyIn(t, dir, killedSample)
+	d := start(t, dir, func(c *service.Config) { c.MaxStreams = 1 })
+	for range 3 {
+		for _, following := range []bool{false, true} {
+			s := d.Session(timeout(t), &replaydv1.StreamEventsRequest{Replay: replay, Follow: following}, nil)
+			got := explainFailure(t, s.Err)
+			if got.code != codes.Internal || got.reason != "INTERNAL" || !slices.Contains(got.meta, "incident") {
+				t.Fatalf("got %+v", got)
+			}
+			if strings.Contains(s.Err.Error(), "a defect of the decoder") {
+				t.Errorf("it tells clients what is for operators: %v", s.Err)
+			}
+			_, after, _ := strings.Cut(s.Err.Error(), "incident ")
+			incident, _, _ := strings.Cut(after, " ")
+			if log := d.log.String(); !strings.Contains(log, incident) || !strings.Contains(log, "a defect of the decoder") {
+				t.Errorf("the log does not have incident %s:\n%s", incident, log)
+			}
+		}
+	}
+	if _, err := d.client.GetServerInfo(timeout(t), &replaydv1.GetServerInfoRequest{}); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestDescriptors: streams give back what they open.
+func TestDescriptorsAreClosed(t *testing.T) {
+	dir := t.TempDir()
+	data := read(t, killedSample)
+	write(t, filepath.Join(dir, "live.teehistorian"), data)
+	d := start(t, dir)
+	count := func() int {
+		fds, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Skip(err)
+		}
+		return len(fds)
+	}
+	round := func() {
+		for _, req := range []*replaydv1.StreamEventsRequest{
+			{Replay: name("live.teehistorian")},
+			{Replay: name("live.teehistorian"), Start: &replaydv1.Start{At: &replaydv1.Start_LastEvents{LastEvents: 5}}},
+			{Replay: name("live.teehistorian"), Start: &replaydv1.Start{At: &replaydv1.Start_Cursor{Cursor: cursorOf("x", decoders.Position{})}}},
+		} {
+			d.Session(timeout(t), req, nil)
+		}
+		f := follow(t, d, &replaydv1.StreamEventsRequest{Replay: alias, Follow: true, FollowSuccessors: true})
+		f.caughtUp(t)
+		f.cancel()
+		f.history()
+	}
+	round()
+	before := count()
+	for range 20 {
+		round()
+	}
+	for deadline := time.Now().Add(time.Minute); count() > before+1; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d descriptors, %d before", count(), before)
+		}
+	}
+}
+
+// TestComeAndGo: clients that leave at any moment, some while they stall, and go on at their cursors get everything once.
+func TestComeAndGo(t *testing.T) {
+	dir := t.TempDir()
+	d := start(t, dir)
+	data := longRecording(t, finishedSample, 100_000)
+	w := create(t, dir, "live.teehistorian")
+	w.write(data[:6000])
+	want := []streamtest.Replay{offlineBytes(t, data, nil)}
+	var clients sync.WaitGroup
+	for seed := range uint64(10) {
+		clients.Go(func() {
+			random := rand.New(rand.NewPCG(seed, 0))
+			req := &replaydv1.StreamEventsRequest{Replay: name("live.teehistorian"), Follow: true}
+			var h streamtest.History
+			for h.End() == nil && len(h) < 1000 {
+				ctx, leave := context.WithTimeout(timeout(t), time.Duration(random.Int64N(int64(200*time.Millisecond))))
+				s := d.Raw(ctx, streamtest.Resumed(req, h), func([]byte) bool {
+					if random.IntN(100) == 0 {
+						time.Sleep(50 * time.Millisecond)
+					}
+					return true
+				})
+				s.Cut = ctx.Err() != nil
+				leave()
+				h = append(h, s)
+			}
+			if err := streamtest.Check(h, want, streamtest.Options{}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	w.chunks(data[6000:], 1, 300, 4*time.Millisecond)
+	clients.Wait()
+}

@@ -1,0 +1,192 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"path"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"google.golang.org/protobuf/proto"
+
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service/access"
+	"github.com/replayd/replayd/service/codec"
+	"github.com/replayd/replayd/service/source"
+	"github.com/replayd/replayd/service/stream"
+	"github.com/replayd/replayd/service/succession"
+	"github.com/replayd/replayd/service/watch"
+)
+
+// follower watches a file that grows, wherever in its root it is moved, and the directory for what comes after it.
+type follower struct {
+	server *Server
+	file   *source.File
+	codec  *codec.Codec
+	grant  *access.Grant // of who follows; nil when those are several
+	own    *watch.Subscription
+	// changed is called when the standing has changed. It may be nil.
+	changed func()
+
+	over     atomic.Bool // another replay proves that this one is over
+	standing atomic.Pointer[stream.Standing]
+	moved    chan struct{} // receives when the file has another name
+
+	stop context.CancelFunc
+	wg   sync.WaitGroup
+}
+
+var (
+	_ stream.Follower = (*follower)(nil)
+	_ stream.Stander  = (*follower)(nil)
+)
+
+// newFollower starts to watch a file, until close.
+func (s *Server) newFollower(g *access.Grant, file *source.File, c *codec.Codec, changed func()) (*follower, error) {
+	info := file.Info()
+	if !info.Growable() {
+		return nil, badRequest("follow", "only a file that is not compressed can be followed")
+	}
+	own, err := s.Watcher.Subscribe(file.Path())
+	if err != nil {
+		return nil, err
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	f := &follower{
+		server: s, file: file, codec: c, grant: g, own: own, changed: changed, moved: make(chan struct{}, 1), stop: stop,
+	}
+	f.standing.Store(&stream.Standing{Name: info.Name})
+	f.wg.Go(func() { f.watch(ctx) })
+	return f, nil
+}
+
+// watch looks for what comes after the file whenever that may have changed, in a goroutine of its own.
+func (f *follower) watch(ctx context.Context) {
+	for ctx.Err() == nil && !f.over.Load() {
+		if err := f.watchAs(ctx, f.file.Info().Name); err != nil {
+			return
+		}
+	}
+}
+
+// watchAs is watch for as long as the file has that name.
+func (f *follower) watchAs(ctx context.Context, name string) error {
+	x := f.server.index
+	interest := x.Interest(path.Dir(name), "", nil)
+	defer func() { interest.Close() }()
+	for known := false; ; {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-f.moved:
+			return nil
+		case <-interest.C:
+		}
+		e, err := x.Get(ctx, name, nil)
+		if err != nil || e.Identity == "" || e.ID != f.file.Info().ID {
+			continue // not yet, or not any more
+		}
+		if !known {
+			known = true
+			interest.Close()
+			interest = x.Interest(path.Dir(name), e.Identity, nil)
+			continue
+		}
+		if f.codec.Lineage == nil {
+			continue
+		}
+		found, err := succession.Find(ctx, x, e, false, nil)
+		if err != nil {
+			continue
+		}
+		switch succession.Decide(succession.Situation{Found: found}).Step {
+		case succession.End:
+			f.over.Store(true)
+			f.own.Wake()
+			return nil
+		default:
+			f.setWaiting(found.Likely)
+		}
+	}
+}
+
+// setWaiting notes which replays may have come instead of more of the file.
+func (f *follower) setWaiting(likely []string) {
+	var waiting *replaydv1.Waiting
+	if len(likely) > 0 {
+		waiting = &replaydv1.Waiting{WaitingFor: replaydv1.WaitingFor_WAITING_FOR_MORE, LikelySuccessors: likely}
+	}
+	now := *f.standing.Load()
+	if proto.Equal(waiting, now.Waiting) {
+		return
+	}
+	now.Waiting = waiting
+	f.setStanding(&now)
+}
+
+// setStanding stores a standing and has whoever follows look at it.
+func (f *follower) setStanding(now *stream.Standing) {
+	f.standing.Store(now)
+	if f.changed != nil {
+		f.changed()
+	} else {
+		f.own.Wake()
+	}
+}
+
+// close ends the watching and waits for it.
+func (f *follower) close() {
+	f.stop()
+	f.wg.Wait()
+	f.own.Close()
+}
+
+// Changed implements stream.Follower.
+func (f *follower) Changed() <-chan struct{} { return f.own.C }
+
+// Wake has whoever waits for Changed look again.
+func (f *follower) Wake() { f.own.Wake() }
+
+// Standing implements stream.Stander.
+func (f *follower) Standing() stream.Standing { return standingSeen(f.grant, *f.standing.Load()) }
+
+// Look implements stream.Follower.
+func (f *follower) Look() (int64, error) {
+	over := f.over.Load() // before Check, so that all that was written until the next replay came is seen
+	err := f.file.Check()
+	if (errors.Is(err, source.ErrRemoved) || errors.Is(err, source.ErrReplaced)) && f.relocate() {
+		err = f.file.Check()
+	}
+	if err == nil && over {
+		err = stream.ErrSucceeded
+	}
+	return f.file.Info().Size, err
+}
+
+// relocate looks for the file under another name in its root, and reports whether it lies there.
+func (f *follower) relocate() bool {
+	r, err := Describe(context.Background(), f.file)
+	if err != nil {
+		return false
+	}
+	info := f.file.Info()
+	alias, _, _ := strings.Cut(info.Name, "/")
+	e := f.server.index.OfFile(context.Background(), info.ID, r.GetIdentity(), alias)
+	if e == nil || e.Name == info.Name {
+		return false
+	}
+	to, err := f.server.Catalog.Origin(e.Name)
+	if err != nil || f.own.Move(to.Path) != nil {
+		return false
+	}
+	f.file.Move(to)
+	now := *f.standing.Load()
+	now.Name = e.Name
+	f.setStanding(&now)
+	select {
+	case f.moved <- struct{}{}:
+	default:
+	}
+	return true
+}

@@ -1,0 +1,118 @@
+package service
+
+import (
+	"context"
+
+	"google.golang.org/protobuf/proto"
+
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service/access"
+	"github.com/replayd/replayd/service/index"
+)
+
+// GetReplay implements the API.
+func (s *Server) GetReplay(
+	ctx context.Context, req *replaydv1.GetReplayRequest,
+) (_ *replaydv1.GetReplayResponse, err error) {
+	defer func() { err = s.fail(ctx, err, req.GetReplay()) }()
+	if err := checkName("replay", req.GetReplay()); err != nil {
+		return nil, err
+	}
+	view, err := viewOf(req.GetView(), replaydv1.ReplayView_REPLAY_VIEW_FULL)
+	if err != nil {
+		return nil, err
+	}
+	e, err := s.index.Get(ctx, req.GetReplay(), scopeOf(ctx))
+	if err != nil {
+		return nil, err
+	}
+	if err := seen(ctx, e.Name, e.Format); err != nil {
+		return nil, err
+	}
+	replay, err := s.view(ctx, e, view)
+	if err != nil {
+		return nil, err
+	}
+	if replay.MapReplay, err = s.maps.find(ctx, replay); err != nil {
+		return nil, err
+	}
+	return &replaydv1.GetReplayResponse{Replay: replay}, nil
+}
+
+// views holds, by view, what is added to what the index knows of a replay. With an error, r has as much as is known all the
+// same.
+var views = map[replaydv1.ReplayView]func(s *Server, ctx context.Context, e *index.Entry, r *replaydv1.Replay) error{
+	replaydv1.ReplayView_REPLAY_VIEW_BASIC:   (*Server).addNothing,
+	replaydv1.ReplayView_REPLAY_VIEW_FULL:    (*Server).addHeader,
+	replaydv1.ReplayView_REPLAY_VIEW_PLAYERS: (*Server).addPlayers,
+}
+
+// viewOf returns the view that a request asks for, or the method's own where it asks for none.
+func viewOf(asked, otherwise replaydv1.ReplayView) (replaydv1.ReplayView, error) {
+	if asked == replaydv1.ReplayView_REPLAY_VIEW_UNSPECIFIED {
+		return otherwise, nil
+	}
+	if views[asked] == nil {
+		return asked, badRequest("view", "is unknown")
+	}
+	return asked, nil
+}
+
+// view returns as much of a replay as a view asks for; with an error, as much as is known all the same.
+func (s *Server) view(ctx context.Context, e *index.Entry, view replaydv1.ReplayView) (*replaydv1.Replay, error) {
+	r := s.describeEntry(e)
+	return r, views[view](s, ctx, e, r)
+}
+
+func (s *Server) addNothing(context.Context, *index.Entry, *replaydv1.Replay) error { return nil }
+
+// addHeader adds what the file says of itself.
+func (s *Server) addHeader(ctx context.Context, _ *index.Entry, r *replaydv1.Replay) error {
+	file, err := s.Catalog.Open(r.GetName())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }()
+	free, err := spend(ctx, file)
+	if err != nil {
+		return err
+	}
+	defer free()
+	described, err := Describe(ctx, file)
+	if err != nil {
+		return err
+	}
+	known := proto.CloneOf(r)
+	proto.Reset(r)
+	proto.Merge(r, described)
+	r.State = known.GetState()
+	if r.LastTick == nil {
+		r.LastTick = known.LastTick
+	}
+	if r.GetDuration() == nil {
+		r.Duration = known.GetDuration()
+	}
+	return nil
+}
+
+// addPlayers adds who is there, or was.
+func (s *Server) addPlayers(ctx context.Context, e *index.Entry, r *replaydv1.Replay) error {
+	codec, err := codecOf(e.Format)
+	if err != nil {
+		return err
+	}
+	if codec.Players == nil {
+		err := s.addHeader(ctx, e, r)
+		r.Header = nil
+		return err
+	}
+	if e = s.index.Refresh(ctx, e); e.Survey == nil {
+		return nil
+	}
+	roster := e.Survey.Roster
+	if before := s.rosterSeen(ctx, access.Of(ctx), e.Previous); before != nil {
+		roster, _ = codec.CarryRoster(roster, before)
+	}
+	r.Players, r.PlayersTick = codec.Players(roster), &e.Survey.LastTick
+	return nil
+}

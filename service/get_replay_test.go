@@ -1,0 +1,153 @@
+package service_test
+
+import (
+	"bytes"
+	"fmt"
+	"path/filepath"
+	"testing"
+
+	"github.com/ulikunitz/xz"
+	"google.golang.org/grpc/codes"
+
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service"
+	"github.com/replayd/replayd/service/admission"
+)
+
+// xzipped compresses data to .xz.
+func xzipped(tb testing.TB, data []byte) []byte {
+	tb.Helper()
+	var b bytes.Buffer
+	w, err := xz.NewWriter(&b)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if _, err := w.Write(data); err != nil {
+		tb.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		tb.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// TestViewBudget: what it takes to read a file for a view is taken of the call's budget: memory for its decoder and for
+// unpacking it, and room on disk; and is given back before the next file is read.
+func TestViewBudget(t *testing.T) {
+	dir := t.TempDir()
+	packed := xzipped(t, read(t, samples("sc2replay", "5.0.SC2Replay")))
+	const files = 5
+	for i := range files {
+		write(t, filepath.Join(dir, fmt.Sprint(i, ".SC2Replay.xz")), packed)
+	}
+	for what, test := range map[string]struct {
+		limits  admission.Amounts
+		refused bool
+	}{
+		"no memory for the decoder":      {admission.Amounts{admission.Memory: 64 << 10}, true},
+		"no memory to unpack":            {admission.Amounts{admission.Memory: 512<<10 + 32*int64(len(packed)) + 100<<10}, true},
+		"no room on disk":                {admission.Amounts{admission.Spool: 100}, true},
+		"enough for one file, not for 2": {admission.Amounts{admission.Memory: 6 << 20, admission.Spool: 1 << 20}, false},
+	} {
+		t.Run(what, func(t *testing.T) {
+			control := admission.New(admission.Limits{All: test.limits})
+			d := start(t, dir, func(c *service.Config) { c.Admission = control })
+			for _, view := range []replaydv1.ReplayView{replaydv1.ReplayView_REPLAY_VIEW_FULL, replaydv1.ReplayView_REPLAY_VIEW_PLAYERS} {
+				_, one := d.client.GetReplay(timeout(t), &replaydv1.GetReplayRequest{Replay: name("0.SC2Replay.xz"), View: view})
+				list, all := d.client.ListReplays(timeout(t), &replaydv1.ListReplaysRequest{View: view, PageSize: 100})
+				for call, err := range map[string]error{"GetReplay": one, "ListReplays": all} {
+					switch {
+					case !test.refused && err != nil:
+						t.Errorf("%s, %v: %v", call, view, err)
+					case test.refused:
+						if f := explainFailure(t, err); f.code != codes.ResourceExhausted || f.reason != "LIMIT_EXCEEDED" || !f.retry {
+							t.Errorf("%s, %v: %v", call, view, err)
+						}
+					}
+				}
+				if n := len(list.GetReplays()); !test.refused && n != files {
+					t.Errorf("%d replays are listed", n)
+				}
+			}
+			for _, r := range []admission.Resource{admission.Memory, admission.Spool} {
+				if n := control.Taken(r); n != 0 {
+					t.Errorf("%d of %v stay taken", n, r)
+				}
+			}
+			basic, err := d.client.ListReplays(timeout(t), &replaydv1.ListReplaysRequest{})
+			if err != nil || len(basic.GetReplays()) != files {
+				t.Errorf("without reading files: %v, %v", basic, err)
+			}
+		})
+	}
+}
+
+// TestListViews: ListReplays tells as much of each replay as its view says, lists what is damaged, and refuses views that
+// there are not, however few replays there are.
+func TestListViews(t *testing.T) {
+	dir := t.TempDir()
+	whole := copyIn(t, dir, finishedSample)
+	data := read(t, finishedSample)
+	write(t, filepath.Join(dir, "cut.teehistorian"), data[:200]) // inside the header
+	empty := start(t, t.TempDir())
+	d := start(t, dir)
+	for view, test := range map[replaydv1.ReplayView]struct{ header, players bool }{
+		replaydv1.ReplayView_REPLAY_VIEW_UNSPECIFIED: {},
+		replaydv1.ReplayView_REPLAY_VIEW_BASIC:       {},
+		replaydv1.ReplayView_REPLAY_VIEW_FULL:        {header: true},
+		replaydv1.ReplayView_REPLAY_VIEW_PLAYERS:     {players: true},
+	} {
+		resp, err := d.client.ListReplays(timeout(t), &replaydv1.ListReplaysRequest{View: view, PageSize: 100})
+		if err != nil {
+			t.Fatal(err)
+		}
+		listed := map[string]*replaydv1.Replay{}
+		for _, r := range resp.GetReplays() {
+			listed[r.GetName()] = r
+		}
+		r, cut := listed[whole], listed[name("cut.teehistorian")]
+		if len(listed) != 2 || cut.GetFormat() != replaydv1.Format_FORMAT_TEEHISTORIAN || cut.GetHeader() != nil {
+			t.Errorf("%v: %v", view, resp)
+		}
+		if r.GetIdentity() != goodIdentity || (r.GetTeehistorian().GetGameUuid() != "") != test.header || (r.PlayersTick != nil) != test.players {
+			t.Errorf("%v: %v", view, r)
+		}
+	}
+	bad := func(field string) failure { return failure{codes.InvalidArgument, "BAD_REQUEST", field, nil, false} }
+	for what, test := range map[string]struct {
+		d    *daemon
+		req  *replaydv1.ListReplaysRequest
+		want failure
+	}{
+		"an unknown view":                 {d, &replaydv1.ListReplaysRequest{View: 99}, bad("view")},
+		"an unknown view of nothing":      {empty, &replaydv1.ListReplaysRequest{View: 99}, bad("view")},
+		"a large page with headers":       {d, &replaydv1.ListReplaysRequest{View: replaydv1.ReplayView_REPLAY_VIEW_FULL, PageSize: 101}, bad("page_size")},
+		"a large page with players":       {d, &replaydv1.ListReplaysRequest{View: replaydv1.ReplayView_REPLAY_VIEW_PLAYERS, PageSize: 101}, bad("page_size")},
+		"a large page of nothing, of all": {empty, &replaydv1.ListReplaysRequest{View: replaydv1.ReplayView_REPLAY_VIEW_FULL, PageSize: 1000}, bad("page_size")},
+	} {
+		_, err := test.d.client.ListReplays(timeout(t), test.req)
+		if got := explainFailure(t, err); !got.equal(test.want) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	_, err := d.client.GetReplay(timeout(t), &replaydv1.GetReplayRequest{Replay: whole, View: 99})
+	if got := explainFailure(t, err); !got.equal(bad("view")) {
+		t.Errorf("a replay by an unknown view: %v", err)
+	}
+}
+
+// TestNotThere: calls of the API that this server does not have say so.
+func TestNotThere(t *testing.T) {
+	d := start(t, t.TempDir())
+	s, err := d.client.CreateReplay(timeout(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, created := s.CloseAndRecv()
+	_, deleted := d.client.DeleteReplay(timeout(t), &replaydv1.DeleteReplayRequest{Replay: name("x")})
+	for call, err := range map[string]error{"CreateReplay": created, "DeleteReplay": deleted} {
+		if f := explainFailure(t, err); f.code != codes.Unimplemented || f.reason != "NOT_IMPLEMENTED" {
+			t.Errorf("%s: %v", call, err)
+		}
+	}
+}

@@ -1,0 +1,95 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/replayd/replayd/service/index"
+)
+
+// left are the replays that streams have left although they might still grow, because whoever asked vouched for it. What
+// comes late to one of them is counted and logged; a cursor of it leads there.
+type left struct {
+	server *Server
+	bytes  prometheus.Counter
+
+	mu    sync.Mutex
+	sizes map[string]int64 // up to where each is accounted for, by identity
+	stop  context.CancelFunc
+	wg    sync.WaitGroup
+}
+
+// maxLeft is how many replays are watched. What comes late to others is not counted.
+const maxLeft = 10_000
+
+func newLeft(s *Server) *left {
+	return &left{server: s, sizes: map[string]int64{}, bytes: prometheus.NewCounter(prometheus.CounterOpts{
+		Namespace: "replayd", Name: "late_bytes_total",
+		Help: "Bytes that were written to replays after streams had left them for others in the same directory.",
+	})}
+}
+
+// leave notes that a replay was left of which so many bytes were read.
+func (l *left) leave(e *index.Entry, read int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if _, known := l.sizes[e.Identity]; known || len(l.sizes) >= maxLeft {
+		return
+	}
+	l.sizes[e.Identity] = read
+	if l.stop == nil {
+		ctx, stop := context.WithCancel(context.Background())
+		l.stop = stop
+		from := l.server.index.Now()
+		l.wg.Go(func() { l.watch(ctx, from) })
+	}
+}
+
+func (l *left) watch(ctx context.Context, from uint64) {
+	for {
+		list, next, more, err := l.server.index.Since(from, maxChanges)
+		if errors.Is(err, index.ErrBehind) {
+			from = l.server.index.Now()
+			continue
+		}
+		for _, c := range list {
+			if c.Kind == index.Grown {
+				l.grown(c.Entry)
+			}
+		}
+		if from = next; len(list) > 0 {
+			continue
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-more:
+		}
+	}
+}
+
+func (l *left) grown(e *index.Entry) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	size, ok := l.sizes[e.Identity]
+	if !ok || e.Size <= size {
+		return
+	}
+	l.sizes[e.Identity] = e.Size
+	l.bytes.Add(float64(e.Size - size))
+	l.server.Log.Warn("a replay grew that streams had left for another one in its directory",
+		"replay", e.Name, "bytes", e.Size-size, "size", e.Size)
+}
+
+func (l *left) close() {
+	l.mu.Lock()
+	stop := l.stop
+	l.mu.Unlock()
+	if stop != nil {
+		stop()
+		l.wg.Wait()
+	}
+}

@@ -1,0 +1,123 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/replayd/replayd/decoders"
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service/admission"
+	"github.com/replayd/replayd/service/index"
+)
+
+// ListReplays implements the API.
+func (s *Server) ListReplays(
+	ctx context.Context, req *replaydv1.ListReplaysRequest,
+) (_ *replaydv1.ListReplaysResponse, err error) {
+	defer func() { err = s.fail(ctx, err, req.GetDirectory()) }()
+	size, err := pageSize(req.GetPageSize())
+	if err != nil {
+		return nil, err
+	}
+	query := index.Query{Scope: scopeOf(ctx), Dir: req.GetDirectory()}
+	wanted, err := formatsOf(req.GetFormats())
+	if err != nil {
+		return nil, err
+	}
+	query.Formats = formatsSeen(ctx, wanted)
+	if query.Filter, err = filterOf(req.GetFilter()); err != nil {
+		return nil, err
+	}
+	view, err := viewOf(req.GetView(), replaydv1.ReplayView_REPLAY_VIEW_BASIC)
+	if err != nil {
+		return nil, err
+	}
+	if view != replaydv1.ReplayView_REPLAY_VIEW_BASIC && size > maxViewPage {
+		return nil, badRequest("page_size", fmt.Sprintf("must be %d at most with this view", maxViewPage))
+	}
+	page, err := s.index.List(ctx, query, req.GetPageToken(), size)
+	if err != nil {
+		return nil, directoryError{err}
+	}
+	resp := &replaydv1.ListReplaysResponse{NextPageToken: page.Next}
+	for _, e := range page.Replays {
+		r, err := s.view(ctx, e, view)
+		if _, refused := errors.AsType[*admission.RefusedError](err); refused || err != nil && ctx.Err() != nil {
+			return nil, err
+		}
+		resp.Replays = append(resp.Replays, r) // also one that is damaged, or was removed meanwhile
+	}
+	if req.GetFilter() != nil {
+		resp.Coverage = &replaydv1.SearchCoverage{TotalFiles: int64(page.Total), SearchedFiles: int64(page.Searched)}
+	}
+	return resp, nil
+}
+
+// Bounds of a page of replays.
+const (
+	defaultPage = 100
+	maxPage     = 1000
+	maxViewPage = 100 // of those for which each file is read
+)
+
+// pageSize returns how many replays a page has.
+func pageSize(asked int32) (int, error) {
+	switch {
+	case asked < 0:
+		return 0, badRequest("page_size", "must not be negative")
+	case asked == 0:
+		return defaultPage, nil
+	}
+	return min(int(asked), maxPage), nil
+}
+
+// formatsOf returns the formats that a request names.
+func formatsOf(asked []replaydv1.Format) ([]decoders.Format, error) {
+	var known []decoders.Format
+	for i, f := range asked {
+		format, ok := formats.from[f]
+		if !ok {
+			return nil, badRequest(fmt.Sprintf("formats[%d]", i), "is no known format")
+		}
+		known = append(known, format)
+	}
+	return known, nil
+}
+
+// filterOf returns the conditions that a request has on replays.
+func filterOf(asked *replaydv1.ReplayFilter) (f index.Filter, err error) {
+	f = index.Filter{Map: asked.GetMapName(), Server: asked.GetServer(), Player: asked.GetPlayerName()}
+	for field, text := range map[string]string{"map_name": f.Map, "server": f.Server, "player_name": f.Player} {
+		if len(text) > maxPattern {
+			return f, badRequest("filter."+field, fmt.Sprintf("is longer than %d bytes", maxPattern))
+		}
+	}
+	for field, t := range map[string]struct {
+		asked *timestamppb.Timestamp
+		to    *time.Time
+	}{
+		"earliest_start_time": {asked.GetEarliestStartTime(), &f.From}, "latest_start_time": {asked.GetLatestStartTime(), &f.Until},
+	} {
+		if t.asked == nil {
+			continue
+		}
+		if err := t.asked.CheckValid(); err != nil {
+			return f, badRequest("filter."+field, err.Error())
+		}
+		*t.to = t.asked.AsTime()
+	}
+	for i, state := range asked.GetStates() {
+		if _, known := replaydv1.ReplayState_name[int32(state)]; !known {
+			return f, badRequest(fmt.Sprintf("filter.states[%d]", i), "is unknown")
+		}
+		f.States = append(f.States, index.State(state))
+	}
+	return f, nil
+}
+
+// maxPattern is how long a pattern may be, in bytes.
+const maxPattern = 256

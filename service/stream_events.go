@@ -1,0 +1,199 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"google.golang.org/grpc"
+
+	"github.com/replayd/replayd/decoders"
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service/access"
+	"github.com/replayd/replayd/service/catalog"
+	"github.com/replayd/replayd/service/cursor"
+	"github.com/replayd/replayd/service/index"
+	"github.com/replayd/replayd/service/source"
+	"github.com/replayd/replayd/service/stream"
+)
+
+// StreamEvents implements the API.
+func (s *Server) StreamEvents(
+	req *replaydv1.StreamEventsRequest, out grpc.ServerStreamingServer[replaydv1.StreamEventsResponse],
+) (err error) {
+	ctx := out.Context()
+	defer func() { err = s.fail(ctx, err, req.GetReplay()) }()
+	ctx, ticket, err := s.enter(ctx, streamCost)
+	if err != nil {
+		return err
+	}
+	defer ticket.Return()
+	return s.Stream(ctx, req, s.counted(out))
+}
+
+// Stream streams the events of one replay, or of a chain of them, to send. Its errors are those of the packages below and
+// those of a request that makes no sense; the gRPC handler turns them into statuses.
+func (s *Server) Stream(ctx context.Context, req *replaydv1.StreamEventsRequest, send stream.Send) error {
+	if err := checkName("replay", req.GetReplay()); err != nil {
+		return err
+	}
+	switch {
+	case req.GetFollowSuccessors() && !req.GetFollow():
+		return badRequest("follow_successors", "needs follow")
+	case req.GetSuccessorRule() != replaydv1.SuccessorRule_SUCCESSOR_RULE_UNSPECIFIED && !req.GetFollowSuccessors():
+		return badRequest("successor_rule", "needs follow_successors")
+	}
+	if !access.Of(ctx).Reaches(req.GetReplay()) {
+		return catalog.NotFound(req.GetReplay())
+	}
+	c, err := s.config(ctx, req)
+	if err != nil {
+		return err
+	}
+	name, err := s.resolve(ctx, req)
+	if err != nil {
+		return err
+	}
+	file, err := s.open(ctx, name, req.GetFollow())
+	if err != nil {
+		return err
+	}
+	grows := whole
+	if req.GetFollow() {
+		grows = followed
+	}
+	if c.Replay, err = s.newReplay(ctx, file, req, grows); err != nil {
+		return err
+	}
+	if req.GetFollowSuccessors() {
+		next, err := s.newChain(ctx, file, c.Replay, req)
+		if err != nil {
+			c.Replay.Close()
+			return err
+		}
+		defer next.end()
+		c.Successors = next
+	}
+	return stream.Run(ctx, c, send)
+}
+
+// open opens a replay. A file that is to be followed and too short yet to tell what it is, as every file is when its
+// writer has just created it, is waited for.
+func (s *Server) open(ctx context.Context, name string, follow bool) (*source.File, error) {
+	file, err := s.Catalog.Open(name)
+	if err != nil || !follow || s.Watcher == nil || !unborn(file) {
+		return file, err
+	}
+	if err := s.awaitFormat(ctx, file); err != nil {
+		_ = file.Close()
+		return nil, err
+	}
+	return file, nil
+}
+
+// unborn reports whether a file is too short to tell what it is.
+func unborn(file *source.File) bool {
+	info := file.Info()
+	return info.Format == decoders.Unknown && info.Compression == source.Plain && info.Size < decoders.SniffLen
+}
+
+// awaitFormat waits until a file tells what it is.
+func (s *Server) awaitFormat(ctx context.Context, file *source.File) error {
+	changed, err := s.Watcher.Subscribe(file.Path())
+	if err != nil {
+		return err
+	}
+	defer changed.Close()
+	for unborn(file) {
+		select {
+		case <-changed.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-s.drain:
+			return stream.ErrDraining
+		}
+		if err := file.Check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// resolve finds the replay that a request means: the one that it names; or, when nothing lies there any more, or it follows
+// successors or names a directory, the one that its cursor is of; or, when it follows and names a directory, the newest in
+// there. It waits when there is none yet.
+func (s *Server) resolve(ctx context.Context, req *replaydv1.StreamEventsRequest) (string, error) {
+	name := req.GetReplay()
+	isDir, err := s.Catalog.IsDir(name)
+	missing := errors.Is(err, catalog.ErrNotFound)
+	if len(req.GetStart().GetCursor()) > 0 && (missing || err == nil && req.GetFollow() && (isDir || req.GetFollowSuccessors())) {
+		at, err := cursor.Parse(req.GetStart().GetCursor())
+		if err != nil {
+			return "", badRequest("start.cursor", err.Error())
+		}
+		found, err := s.ofCursor(ctx, name, at)
+		if missing && errors.Is(err, stream.ErrCursorReplay) {
+			return name, nil // that it is not there is what is wrong
+		}
+		return found, err
+	}
+	switch {
+	case err != nil && req.GetFollow() && !missing:
+		return "", err
+	case isDir && req.GetFollow():
+		return s.newest(ctx, name)
+	}
+	return name, nil
+}
+
+// followable reports whether a replay may grow.
+func followable(info *source.Info) bool {
+	c, err := codecOf(info.Format)
+	return err == nil && !c.RandomAccess && info.Growable()
+}
+
+// newest returns the newest replay of a directory that can be followed, as soon as there is one.
+func (s *Server) newest(ctx context.Context, dir string) (string, error) {
+	if s.Watcher == nil {
+		return "", errNoWatcher
+	}
+	interest := s.index.Interest(dir, "", scopeOf(ctx))
+	defer interest.Close()
+	for {
+		all, err := s.index.InDirectory(ctx, dir, scopeOf(ctx))
+		if err != nil {
+			return "", err
+		}
+		var newest *index.Entry
+		for _, e := range all {
+			if followable(&e.Info) && access.Of(ctx).Sees(e.Format) && (newest == nil || !e.Modified.Before(newest.Modified)) {
+				newest = e
+			}
+		}
+		if newest != nil {
+			return newest.Name, nil
+		}
+		select {
+		case <-interest.C:
+		case <-ctx.Done():
+			return "", ctx.Err()
+		case <-s.drain:
+			return "", stream.ErrDraining
+		}
+	}
+}
+
+// ofCursor finds the replay that a cursor is of, wherever in its root it lies: the stream that it comes from may have gone on
+// to a later one than the request names, and files are renamed, moved and compressed.
+func (s *Server) ofCursor(ctx context.Context, name string, at cursor.Cursor) (string, error) {
+	alias, _, _ := strings.Cut(name, "/")
+	found, err := s.index.OfCursor(ctx, at, alias, scopeOf(ctx))
+	if err != nil {
+		return "", err
+	}
+	if found == nil {
+		return "", fmt.Errorf("%w, and none below %q is", stream.ErrCursorReplay, alias)
+	}
+	return found.Name, nil
+}

@@ -1,0 +1,140 @@
+package service
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/replayd/replayd/decoders"
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service/index"
+	"github.com/replayd/replayd/service/stream"
+)
+
+// maxChanges is how many changes a response has at most.
+const maxChanges = 1000
+
+// WatchReplays implements the API.
+func (s *Server) WatchReplays(
+	req *replaydv1.WatchReplaysRequest, out grpc.ServerStreamingServer[replaydv1.WatchReplaysResponse],
+) (err error) {
+	ctx := out.Context()
+	defer func() { err = s.fail(ctx, err, req.GetDirectory()) }()
+	ctx, ticket, err := s.enter(ctx, watchCost)
+	if err != nil {
+		return err
+	}
+	defer ticket.Return()
+	heartbeat, err := heartbeatOf(req.GetHeartbeatInterval())
+	if err != nil {
+		return err
+	}
+	formats, err := formatsOf(req.GetFormats())
+	if err != nil {
+		return err
+	}
+	w := watching{server: s, dir: req.GetDirectory(), formats: formats, heartbeat: heartbeat, send: patiently(ctx, out.Send)}
+	return w.run(ctx)
+}
+
+// watching is one call of WatchReplays. What became of replays is found out once for all calls, by the index.
+type watching struct {
+	server    *Server
+	dir       string
+	formats   []decoders.Format
+	heartbeat time.Duration
+	send      func(*replaydv1.WatchReplaysResponse) error
+}
+
+func (w *watching) run(ctx context.Context) error {
+	x := w.server.index
+	from := x.Now() // before the picture: what changes meanwhile comes after it, perhaps twice
+	if err := w.picture(ctx); err != nil {
+		return err
+	}
+	beat := time.NewTicker(w.heartbeat)
+	defer beat.Stop()
+	for {
+		list, next, more, err := x.Since(from, maxChanges)
+		if err != nil {
+			return err
+		}
+		from = next
+		resp := &replaydv1.WatchReplaysResponse{}
+		for _, c := range list {
+			if change := w.change(c); change != nil && seen(ctx, c.Entry.Name, c.Entry.Format) == nil {
+				resp.Changes = append(resp.Changes, change)
+			}
+		}
+		if len(resp.GetChanges()) > 0 {
+			if err := w.send(resp); err != nil {
+				return err
+			}
+			beat.Reset(w.heartbeat)
+		}
+		if len(list) > 0 {
+			continue
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-w.server.drain:
+			return stream.ErrDraining
+		case <-more:
+		case <-beat.C:
+			if err := w.send(resp); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// picture sends what is there.
+func (w *watching) picture(ctx context.Context) error {
+	q := index.Query{Scope: scopeOf(ctx), Dir: w.dir, Formats: formatsSeen(ctx, w.formats)}
+	for token := ""; ; {
+		page, err := w.server.index.List(ctx, q, token, maxChanges)
+		if err != nil {
+			return directoryError{err}
+		}
+		resp := &replaydv1.WatchReplaysResponse{InitialDone: page.Next == ""}
+		for _, e := range page.Replays {
+			resp.Changes = append(resp.Changes, &replaydv1.ReplayChange{
+				Kind: replaydv1.ChangeKind_CHANGE_KIND_ADDED, Replay: w.server.describeEntry(e),
+			})
+		}
+		if err := w.send(resp); err != nil {
+			return err
+		}
+		if token = page.Next; token == "" {
+			return nil
+		}
+	}
+}
+
+// change is what the client is told of a change, nil when it is nothing to it.
+func (w *watching) change(c index.Change) *replaydv1.ReplayChange {
+	e := c.Entry
+	if !e.Identified || e.Format == decoders.Unknown || len(w.formats) > 0 && !slices.Contains(w.formats, e.Format) ||
+		w.dir != "" && !strings.HasPrefix(e.Name, w.dir+"/") {
+		return nil
+	}
+	change := &replaydv1.ReplayChange{Replay: w.server.describeEntry(e)}
+	switch c.Kind {
+	case index.Added:
+		change.Kind = replaydv1.ChangeKind_CHANGE_KIND_ADDED
+	case index.Grown:
+		change.Kind = replaydv1.ChangeKind_CHANGE_KIND_GROWING
+	case index.Quiet:
+		change.Kind = replaydv1.ChangeKind_CHANGE_KIND_SILENT
+	case index.Ended:
+		change.Kind = replaydv1.ChangeKind_CHANGE_KIND_FINISHED
+	case index.Removed:
+		change.Kind = replaydv1.ChangeKind_CHANGE_KIND_REMOVED
+		change.Replay = &replaydv1.Replay{Name: e.Name}
+	}
+	return change
+}
