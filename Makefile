@@ -17,14 +17,13 @@ FUZZTOTAL ?=
 # Which benchmarks to run, a regular expression.
 BENCH     ?= .
 
-# Decoders run in one goroutine each, and their tests decode gigabytes: the race detector gets only some tests of the two
-# that share something (compiled schemas) or work at the same time (unpacking). The service's tests do less of what is long
-# under it, and run without it too.
-FULL     := ./decoders/... ./service/...
-SHARING  := -run 'Shared|Sample|Golden|Seek' ./decoders/dem ./decoders/sc2replay
-
-# What does one thing after the other, and long: it runs without the race detector only.
-ALONE    := Edit|KilledIndex|StartFromCheckpoints
+# Every package is tested without the race detector but those below CMD, and with it those whose goroutines share something:
+# all but ALONE, in which one thing happens after the other, and of ALONE the tests that SHARING names (compiled schemas,
+# unpacking and reading ahead). With it tests do less of what is long (-short), and SLOW ones nothing: it finds no more there.
+CMD     := /(clients|cmd|e2e)(/|$$)
+ALONE   := /(bench|decoders|docs|examples|proto|testdata|tools|service/(codec|cursor|filter|source))(/|$$)
+SHARING := -run 'Shared|Sample|Golden|Seek|ReadAhead|ByMany' ./decoders/dem ./decoders/sc2replay ./service/source
+SLOW    := Edit|KilledIndex|StartFromCheckpoints
 
 # The race detector takes a C compiler.
 RACE := $(if $(shell command -v $${CC:-gcc} || true),-race)
@@ -38,24 +37,35 @@ MODULES := $(filter-out tools/proto/ tools/lint/ tools/release/,$(dir $(wildcard
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
+# The daemon does not wait for grpcurl, which takes longer to build than all of replayd.
+GRPCURL := github.com/fullstorydev/grpcurl/cmd/grpcurl
+
 .PHONY: run
-run: build $(TOOLS)/grpcurl ## Start the daemon on the bundled samples; it prints a line to try
-	bin/replayd serve --grpcurl $(TOOLS)/grpcurl
+run: build ## Start the daemon on the bundled samples; it prints lines to try
+	@[[ -x $(TOOLS)/grpcurl ]] || echo "grpcurl is being built meanwhile; the lines that call it work in a minute or so."
+	@$(GO) build -C tools/proto -o $(CURDIR)/$(TOOLS)/grpcurl $(GRPCURL) & exec bin/replayd serve --grpcurl $(TOOLS)/grpcurl
 
 .PHONY: build
 build: ## Build bin/replayd
 	$(GO) build -o bin/replayd ./cmd/replayd
 
+# With -json, for the report at the end. All of them run even after one has failed.
+TESTS := $(GO) test -json -timeout 20m
+
 .PHONY: test
 test: ## Run the tests, with the race detector where there is a C compiler
 ifeq ($(PKG),./...)
-	$(GO) test -timeout 15m $(FULL)
-	$(GO) test $(RACE) -short -timeout 15m $(SHARING)
-	$(GO) test $(RACE) -short -skip '$(ALONE)' -timeout 15m $$($(GO) list ./... | grep -vE '/(decoders|service/codec)(/|$$)')
+	$(GO) build -o .cache/testreport ./tools/testreport
+	packages=$$($(GO) list ./...); failed=0; { \
+		$(TESTS) $$(grep -vE '$(CMD)' <<<"$$packages") || failed=1; \
+		$(TESTS) $(RACE) -short -vet=off $(SHARING) || failed=1; \
+		$(TESTS) $(RACE) -short -vet=off -skip '$(SLOW)' $$(grep -vE '$(ALONE)' <<<"$$packages") || failed=1; \
+		for module in $(MODULES); do $(TESTS) -C "$$module" ./... || failed=1; done; \
+		exit $$failed; \
+	} | .cache/testreport
 else
 	$(GO) test $(RACE) -timeout 30m $(PKG)
 endif
-	for module in $(MODULES); do $(GO) test -C "$$module" ./...; done
 
 .PHONY: e2e
 e2e: ## Run the tests against a real DDNet server with real clients (root with apt-get, or an installed server)
@@ -123,7 +133,7 @@ clean: ## Remove what was built here, tools too
 $(TOOLS)/buf:                PACKAGE := github.com/bufbuild/buf/cmd/buf
 $(TOOLS)/protoc-gen-go:      PACKAGE := google.golang.org/protobuf/cmd/protoc-gen-go
 $(TOOLS)/protoc-gen-go-grpc: PACKAGE := google.golang.org/grpc/cmd/protoc-gen-go-grpc
-$(TOOLS)/grpcurl:            PACKAGE := github.com/fullstorydev/grpcurl/cmd/grpcurl
+$(TOOLS)/grpcurl:            PACKAGE := $(GRPCURL)
 $(TOOLS)/golangci-lint:      PACKAGE := github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 $(TOOLS)/govulncheck:        PACKAGE := golang.org/x/vuln/cmd/govulncheck
 

@@ -20,21 +20,17 @@ const (
 	watchCost  = 64 << 10
 )
 
-// decoderCost is what the decoder of a replay of that many bytes takes; -1 for not known.
+// decoderCost returns how many bytes of memory the decoder of a replay of that many bytes takes at most; -1 stands for a size
+// that is not known.
 func decoderCost(f decoders.Format, size int64) int64 {
+	c, err := codecOf(f)
+	if err != nil {
+		return 0 // there is no decoder
+	}
 	if size < 0 {
 		size = 1 << 20
 	}
-	switch f {
-	case decoders.Datafile:
-		return 1<<20 + min(size, 16<<20)
-	case decoders.Dem:
-		return 8<<20 + min(size/2, 24<<20)
-	case decoders.SC2Replay:
-		return 512<<10 + min(32*size, 64<<20)
-	default:
-		return 256 << 10
-	}
+	return c.Cost(size)
 }
 
 // whoOf is for whom a call takes something.

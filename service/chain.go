@@ -31,13 +31,14 @@ var _ stream.Successors = (*chain)(nil)
 
 // ruleOf returns a request's rule.
 func ruleOf(req *replaydv1.StreamEventsRequest) (succession.Rule, error) {
-	switch req.GetSuccessorRule() {
-	case replaydv1.SuccessorRule_SUCCESSOR_RULE_UNSPECIFIED, replaydv1.SuccessorRule_SUCCESSOR_RULE_PROVEN:
+	if req.GetSuccessorRule() == replaydv1.SuccessorRule_SUCCESSOR_RULE_UNSPECIFIED {
 		return succession.Proven, nil
-	case replaydv1.SuccessorRule_SUCCESSOR_RULE_NEXT_IN_DIRECTORY:
-		return succession.NextInDirectory, nil
 	}
-	return 0, badRequest("successor_rule", "is unknown")
+	rule, known := rules.from[req.GetSuccessorRule()]
+	if !known {
+		return 0, badRequest("successor_rule", "is unknown")
+	}
+	return rule, nil
 }
 
 // newChain returns the chain that begins with a replay, to be ended by end.

@@ -57,7 +57,7 @@ func Describe(ctx context.Context, file *source.File) (*replaydv1.Replay, error)
 // describeEntry is what the index knows of a replay.
 func (s *Server) describeEntry(e *index.Entry) *replaydv1.Replay {
 	r := describeInfo(&e.Info)
-	r.State = replaydv1.ReplayState(s.index.StateOf(e, time.Now()))
+	r.State = states.to[s.index.StateOf(e, time.Now())]
 	r.Identity, r.MapName = e.Identity, e.MapName
 	if e.TicksPerSecond > 0 {
 		r.TicksPerSecond = &e.TicksPerSecond

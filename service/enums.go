@@ -6,17 +6,19 @@ import (
 
 	"github.com/replayd/replayd/decoders"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service/index"
 	"github.com/replayd/replayd/service/source"
+	"github.com/replayd/replayd/service/succession"
 )
 
 // The enums of the API and those of the packages below belong together by name. Their numbers are independent.
 var (
-	formats      = tieOf(decoders.Formats(), "FORMAT_", replaydv1.Format_value, toFormat)
-	compressions = tieOf(source.Compressions(), "COMPRESSION_", replaydv1.Compression_value, toCompression)
+	formats      = tieOf[decoders.Format, replaydv1.Format](decoders.Formats(), "FORMAT_", replaydv1.Format_value)
+	compressions = tieOf[source.Compression, replaydv1.Compression](source.Compressions(), "COMPRESSION_", replaydv1.Compression_value)
+	states       = tieOf[index.State, replaydv1.ReplayState](index.States(), "REPLAY_STATE_", replaydv1.ReplayState_value)
+	changeKinds  = tieOf[index.Kind, replaydv1.ChangeKind](index.Kinds(), "CHANGE_KIND_", replaydv1.ChangeKind_value)
+	rules        = tieOf[succession.Rule, replaydv1.SuccessorRule](succession.Rules(), "SUCCESSOR_RULE_", replaydv1.SuccessorRule_value)
 )
-
-func toFormat(n int32) replaydv1.Format           { return replaydv1.Format(n) }
-func toCompression(n int32) replaydv1.Compression { return replaydv1.Compression(n) }
 
 // tie holds the values of two enums that belong together.
 type tie[A, B comparable] struct {
@@ -29,11 +31,11 @@ type tie[A, B comparable] struct {
 func tieOf[A interface {
 	comparable
 	fmt.Stringer
-}, B comparable](all []A, prefix string, values map[string]int32, convert func(int32) B) tie[A, B] {
+}, B ~int32](all []A, prefix string, values map[string]int32) tie[A, B] {
 	t := tie[A, B]{map[A]B{}, map[B]A{}}
 	for _, a := range all {
 		if n, ok := values[prefix+strings.ToUpper(a.String())]; ok {
-			b := convert(n)
+			b := B(n)
 			t.to[a], t.from[b] = b, a
 		}
 	}

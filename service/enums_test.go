@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -14,7 +15,9 @@ import (
 
 	"github.com/replayd/replayd/decoders"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service/index"
 	"github.com/replayd/replayd/service/source"
+	"github.com/replayd/replayd/service/succession"
 )
 
 // TestCompressions: a file is said to be compressed as it is.
@@ -56,37 +59,97 @@ type plain struct{ io.Writer }
 
 func (plain) Close() error { return nil }
 
-// TestEnums: every value of the API's enums but the first, which is of what is not known, stands for one of the packages
-// below, and back.
+// checkTie fails the test unless each value of an enum of the API, but the first where that stands for what is not known or
+// asked, belongs to one of the packages below, and each of those to it. A request may name what it can, unlike the first.
+func checkTie[A interface {
+	comparable
+	String() string
+}, B interface {
+	~int32
+	String() string
+}](t *testing.T, of tie[A, B], all []A, prefix string, names map[int32]string, first bool) {
+	t.Helper()
+	for n, name := range names {
+		a, ok := of.from[B(n)]
+		if ok != (n != 0 || first) || ok && (prefix+strings.ToUpper(a.String()) != name || of.to[a] != B(n)) {
+			t.Errorf("%s is %v, %v", name, a, ok)
+		}
+	}
+	for _, a := range all {
+		if _, ok := of.to[a]; !ok {
+			t.Errorf("%v is nothing in the API", a)
+		}
+	}
+	if len(of.to) != len(all) || len(of.from) != len(all) {
+		t.Errorf("%s: %d values and %d, of %d", prefix, len(of.to), len(of.from), len(all))
+	}
+}
+
+// TestEnums: every value of the API's enums stands for one of the packages below, and back.
 func TestEnums(t *testing.T) {
-	for name, n := range replaydv1.Format_value {
-		f, ok := formats.from[replaydv1.Format(n)]
-		if ok != (n != 0) || ok && "FORMAT_"+strings.ToUpper(f.String()) != name {
-			t.Errorf("%s is %v, %v", name, f, ok)
-		}
-	}
-	for name, n := range replaydv1.Compression_value {
-		c, ok := compressions.from[replaydv1.Compression(n)]
-		if ok != (n != 0) || ok && "COMPRESSION_"+strings.ToUpper(c.String()) != name {
-			t.Errorf("%s is %v, %v", name, c, ok)
-		}
-	}
+	checkTie(t, formats, decoders.Formats(), "FORMAT_", replaydv1.Format_name, false)
+	checkTie(t, compressions, source.Compressions(), "COMPRESSION_", replaydv1.Compression_name, false)
+	checkTie(t, states, index.States(), "REPLAY_STATE_", replaydv1.ReplayState_name, true)
+	checkTie(t, changeKinds, index.Kinds(), "CHANGE_KIND_", replaydv1.ChangeKind_name, false)
+	checkTie(t, rules, succession.Rules(), "SUCCESSOR_RULE_", replaydv1.SuccessorRule_name, false)
 	if formats.to[decoders.Unknown] != replaydv1.Format_FORMAT_UNSPECIFIED {
 		t.Error("what is not known has a format")
-	}
-	if len(formats.to) != len(decoders.Formats()) || len(compressions.to) != len(source.Compressions()) {
-		t.Errorf("%d formats, %d compressions", len(formats.to), len(compressions.to))
 	}
 	for n, name := range replaydv1.ReplayView_name {
 		if has := views[replaydv1.ReplayView(n)] != nil; has != (n != 0) {
 			t.Errorf("%s is known: %v", name, has)
 		}
 	}
-	// Each codec is of the format that its events are of.
-	for _, c := range codecs {
-		want := "replayd." + c.Format.String() + ".v1.EventList"
-		if got := string(c.NewEventList().ProtoReflect().Descriptor().FullName()); got != want {
-			t.Errorf("the codec of %v makes %s", c.Format, got)
+}
+
+// noCause are errors of the packages below that never reach a client as they are, with where they end.
+var noCause = map[string]string{
+	"catalog.ErrOutside":      "told as catalog.ErrNotFound",
+	"source.ErrIrregular":     "told as catalog.ErrNotFound",
+	"catalog.ErrAlias":        "of the command line",
+	"catalog.ErrName":         "a bad request, by fieldOf",
+	"catalog.ErrToken":        "a bad request, by fieldOf",
+	"catalog.ErrNotDirectory": "a bad request, by fieldOf",
+	"source.ErrDirectory":     "a bad request, by fieldOf",
+	"source.ErrOverwritten":   "is a source.ErrShrunk",
+	"stream.ErrComplete":      "between a Follower and its stream",
+	"stream.ErrSucceeded":     "between a Follower and its stream",
+	"index.ErrToken":          "is catalog.ErrToken",
+	"decoders.ErrMore":        "between a decoder and its reader",
+	"decoders.ErrWindow":      "wrapped by decoders in a decoders.ErrLimit",
+}
+
+// TestCauses: each error that a package below exports for others to recognize has a status, or a reason why it needs none.
+func TestCauses(t *testing.T) {
+	text, err := os.ReadFile("status.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(text), "var causes =")
+	declared := regexp.MustCompile(`(?m)^\s*(?:var )?(Err\w+)\s*=`)
+	known := 0
+	for dir, pkg := range map[string]string{
+		"../decoders": "decoders", "catalog": "catalog", "cursor": "cursor", "index": "index", "source": "source", "stream": "stream",
+	} {
+		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+		if err != nil {
+			t.Fatal(err)
 		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, match := range declared.FindAllSubmatch(text, -1) {
+				name := pkg + "." + string(match[1])
+				if listed := strings.Contains(table, "{"+name+","); listed == (noCause[name] != "") {
+					t.Errorf("%s has a status: %v; and a reason to have none: %q", name, listed, noCause[name])
+				}
+				known++
+			}
+		}
+	}
+	if known < 20 {
+		t.Errorf("only %d errors were found", known)
 	}
 }

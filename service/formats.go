@@ -1,20 +1,23 @@
 package service
 
 import (
+	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/service/codec"
-	"github.com/replayd/replayd/service/codec/datafile"
-	"github.com/replayd/replayd/service/codec/dem"
-	"github.com/replayd/replayd/service/codec/sc2replay"
-	"github.com/replayd/replayd/service/codec/teehistorian"
+	"github.com/replayd/replayd/service/codec/registry"
 )
 
-// codecs holds the formats that are decoded.
-var codecs = []*codec.Codec{
-	&teehistorian.Codec,
-	&datafile.Codec,
-	&dem.Codec,
-	&sc2replay.Codec,
-}
+// codecs holds the formats that are decoded. Only tests replace it.
+var codecs = registry.Codecs()
 
 // Codecs returns the formats that are decoded. The slice is not to be changed.
 func Codecs() []*codec.Codec { return codecs }
+
+// codecOf returns the codec of a format.
+func codecOf(f decoders.Format) (*codec.Codec, error) {
+	for _, c := range codecs {
+		if c.Format == f {
+			return c, nil
+		}
+	}
+	return nil, decoders.Errorf(f, 0, decoders.NoTick, "file", decoders.ErrUnsupported, "this format is not decoded yet")
+}

@@ -110,11 +110,12 @@ func filterOf(asked *replaydv1.ReplayFilter) (f index.Filter, err error) {
 		}
 		*t.to = t.asked.AsTime()
 	}
-	for i, state := range asked.GetStates() {
-		if _, known := replaydv1.ReplayState_name[int32(state)]; !known {
+	for i, asked := range asked.GetStates() {
+		state, known := states.from[asked]
+		if !known {
 			return f, badRequest(fmt.Sprintf("filter.states[%d]", i), "is unknown")
 		}
-		f.States = append(f.States, index.State(state))
+		f.States = append(f.States, state)
 	}
 	return f, nil
 }

@@ -254,13 +254,3 @@ func incident(ctx context.Context, log *slog.Logger, what string, err any, repla
 	log.ErrorContext(ctx, what, "incident", name, "replay", replay, "error", err)
 	return name
 }
-
-// codecOf returns the codec of a format.
-func codecOf(f decoders.Format) (*codec.Codec, error) {
-	for _, c := range codecs {
-		if c.Format == f {
-			return c, nil
-		}
-	}
-	return nil, decoders.Errorf(f, 0, decoders.NoTick, "file", decoders.ErrUnsupported, "this format is not decoded yet")
-}

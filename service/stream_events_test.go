@@ -504,18 +504,15 @@ func TestAllFormats(t *testing.T) {
 	}
 }
 
-// corpusVariable asks for all files of the corpus; otherwise every seventh is looked at.
-const corpusVariable = "CORPUS"
-
 // TestCorpus streams files of the corpus, of the formats that recordings are not of, in batches of two sizes, and resumes
 // them at some places.
 func TestCorpus(t *testing.T) {
-	every, largest := 7, int64(20<<20)
+	every, largest := 7, int64(2<<20)
 	if streamtest.Race {
 		every, largest = 50, 1<<20
 	}
-	if os.Getenv(corpusVariable) == "all" {
-		every = 1
+	if wholeCorpus() {
+		every, largest = 1, 20<<20
 	}
 	for _, format := range []string{"datafile", "dem", "sc2replay"} {
 		corpus := filepath.Join("..", "..", "shared", "corpus", format)

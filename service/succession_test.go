@@ -277,8 +277,8 @@ func TestMovedCursor(t *testing.T) {
 	var files []string
 	for _, suffix := range []string{".teehistorian", ".map", ".dem", ".SC2Replay"} {
 		found := find(t, corpus, suffix)
-		if testing.Short() || os.Getenv("REPLAYD_LONG") == "" { // some of each format, of all sizes
-			found = slices.DeleteFunc(found, func(path string) bool { return len(read(t, path)) > 4<<20 })
+		if !wholeCorpus() { // some of each format
+			found = slices.DeleteFunc(found, func(path string) bool { return len(read(t, path)) > 1<<20 })
 			found = found[:min(len(found), 12)]
 		}
 		files = append(files, found...)

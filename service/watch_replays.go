@@ -122,18 +122,8 @@ func (w *watching) change(c index.Change) *replaydv1.ReplayChange {
 		w.dir != "" && !strings.HasPrefix(e.Name, w.dir+"/") {
 		return nil
 	}
-	change := &replaydv1.ReplayChange{Replay: w.server.describeEntry(e)}
-	switch c.Kind {
-	case index.Added:
-		change.Kind = replaydv1.ChangeKind_CHANGE_KIND_ADDED
-	case index.Grown:
-		change.Kind = replaydv1.ChangeKind_CHANGE_KIND_GROWING
-	case index.Quiet:
-		change.Kind = replaydv1.ChangeKind_CHANGE_KIND_SILENT
-	case index.Ended:
-		change.Kind = replaydv1.ChangeKind_CHANGE_KIND_FINISHED
-	case index.Removed:
-		change.Kind = replaydv1.ChangeKind_CHANGE_KIND_REMOVED
+	change := &replaydv1.ReplayChange{Kind: changeKinds.to[c.Kind], Replay: w.server.describeEntry(e)}
+	if c.Kind == index.Removed {
 		change.Replay = &replaydv1.Replay{Name: e.Name}
 	}
 	return change

@@ -50,12 +50,12 @@ func (d *Daemon) NewWeb(origins []string) (*Web, error) {
 	if err != nil {
 		return nil, err
 	}
-	var handler http.Handler = &requests{next: transcoder, errors: connect.NewErrorWriter()}
+	handler := d.routes(&requests{next: transcoder, errors: connect.NewErrorWriter()})
 	if len(origins) > 0 {
 		handler = cors.New(cors.Options{
 			AllowedOrigins: origins,
 			AllowedMethods: connectcors.AllowedMethods(),
-			AllowedHeaders: append(connectcors.AllowedHeaders(), "Authorization"),
+			AllowedHeaders: append(connectcors.AllowedHeaders(), "Authorization", "Last-Event-ID"),
 			ExposedHeaders: connectcors.ExposedHeaders(),
 			MaxAge:         int(corsMaxAge / time.Second),
 		}).Handler(handler)

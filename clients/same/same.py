@@ -13,12 +13,17 @@ from replayd.events import AnyEvent
 from replayd.v1 import stream_pb2
 
 
+LAST: replayd.StreamOptions = {"last": 200, "with_state": True, "resolve_players": True}
+
+
 def main(address: str, directory: str) -> None:
     with replayd.connect(address) as client:
         for replay in client.replays():
             line("rows", replay.name, client.events(replay.name))
             line("columns", replay.name, client.events(replay.name, columns=True))
             line("state", replay.name + "@end", client.events(replay.name, now=True, with_state=True))
+            line("players", replay.name + "@last", client.events(replay.name, **LAST))
+            line("players-columns", replay.name + "@last", client.events(replay.name, columns=True, **LAST))
             line("upload", replay.name, client.decode(Path(directory, replay.name.split("/", 1)[1])))
 
 

@@ -105,7 +105,7 @@ func assault(t *testing.T, addr string, secure bool, attack func(*http2.Framer, 
 	if secure {
 		conn = tls.Client(conn, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}})
 	}
-	_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
+	_ = conn.SetDeadline(time.Now().Add(patience))
 	gone := make(chan error, 1)
 	go func() { // who attacks reads what comes
 		for b := make([]byte, 4096); ; {

@@ -103,7 +103,7 @@ func wrong(f *kong.Flag, value string) string {
 	if err := f.Parse(kong.Scan().PushTyped(value, kong.FlagValueToken), target); err != nil {
 		return err.Error()
 	}
-	if listen := strings.HasSuffix(f.Name, "listen"); listen {
+	if strings.HasSuffix(f.Name, "listen") && (f.Name != "web-listen" || value != nowhere) {
 		if err := checkListen(value); err != nil {
 			return fmt.Sprintf("%s %s: %v", f.Name, value, err)
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -38,6 +39,12 @@ const (
 	systemdPrefix = "systemd:"
 )
 
+// The address for browsers that is tried when none is named, and what is said for none at all.
+const (
+	defaultWeb = "127.0.0.1:7170"
+	nowhere    = "none"
+)
+
 // checkListen returns what is wrong with an address to listen on.
 func checkListen(listen string) error {
 	path, unix := strings.CutPrefix(listen, unixPrefix)
@@ -57,7 +64,7 @@ func checkListen(listen string) error {
 }
 
 // doors opens all listeners, or none.
-func (c *serveCmd) doors(connections *admission.Connections, guard *h2guard.Guard) (_ *doors, err error) {
+func (c *serveCmd) doors(log *slog.Logger, connections *admission.Connections, guard *h2guard.Guard) (_ *doors, err error) {
 	d := &doors{}
 	defer func() {
 		if err != nil {
@@ -74,14 +81,19 @@ func (c *serveCmd) doors(connections *admission.Connections, guard *h2guard.Guar
 		protocols []string
 	}{
 		{&d.grpc, c.Listen, nil},
-		{&d.web, c.WebListen, []string{"h2", "http/1.1"}},
+		{&d.web, cmp.Or(c.WebListen, defaultWeb), []string{"h2", "http/1.1"}},
 		{&d.metrics, c.MetricsListen, []string{"http/1.1"}},
 		{&d.debug, c.DebugListen, []string{"http/1.1"}},
 	} {
-		if l.addr == "" {
+		if l.addr == "" || l.addr == nowhere {
 			continue
 		}
-		if *l.to, err = open(l.addr, passed); err != nil {
+		*l.to, err = open(l.addr, passed)
+		switch {
+		case err != nil && l.to == &d.web && c.WebListen == "": // nobody asked for it
+			log.Warn("the page is not served; --web-listen names another address", "address", l.addr, "error", err)
+			continue
+		case err != nil:
 			return nil, err
 		}
 		if err := c.Security.checkOpen(*l.to); err != nil {
@@ -150,6 +162,25 @@ func openUnix(path string) (net.Listener, error) {
 }
 
 func (d *doors) options() []grpc.ServerOption { return d.creds }
+
+// page is the address of the page, for a browser of this machine; empty where it has none.
+func (d *doors) page() string {
+	if d.web == nil {
+		return ""
+	}
+	host, port, err := net.SplitHostPort(d.web.Addr().String())
+	if err != nil {
+		return "" // a socket of this machine
+	}
+	if ip := net.ParseIP(host); ip == nil || ip.IsUnspecified() {
+		host = "localhost"
+	}
+	scheme := "http"
+	if d.certs != nil {
+		scheme = "https"
+	}
+	return scheme + "://" + net.JoinHostPort(host, port) + "/"
+}
 
 // close closes what is not closed yet.
 func (d *doors) close() {

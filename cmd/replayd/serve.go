@@ -33,7 +33,7 @@ type serveCmd struct {
 	Config        configFile    `help:"Read flags that are not given from this file: lines NAME = VALUE." type:"existingfile" placeholder:"FILE" env:"-"`
 	Root          []string      `help:"A directory to serve, and the alias that its replays' names start with. Repeatable. Without any, the bundled samples are served under samples/." placeholder:"ALIAS=DIR"`
 	Listen        string        `help:"Where to listen. Anything but a loopback address wants TLS, or --insecure." default:"127.0.0.1:7171" placeholder:"HOST:PORT"`
-	WebListen     string        `help:"Where to serve browsers, by Connect and gRPC-Web. Default: nowhere." placeholder:"HOST:PORT"`
+	WebListen     string        `help:"Where to serve browsers: the page, plain HTTP, Connect and gRPC-Web. none: nowhere. Default: 127.0.0.1:7170, or nowhere when that is taken." placeholder:"HOST:PORT"`
 	WebOrigin     []string      `help:"An origin whose pages may use it, such as https://example.org, or * for all. Repeatable." placeholder:"ORIGIN"`
 	MetricsListen string        `help:"Where to serve Prometheus metrics, under /metrics. Default: nowhere." placeholder:"HOST:PORT"`
 	DebugListen   string        `help:"Where to serve profiles of the process, under /debug/pprof/. Default: nowhere." placeholder:"HOST:PORT"`
@@ -54,7 +54,7 @@ type serveCmd struct {
 // Validate refuses what makes no sense, before anything is done.
 func (c *serveCmd) Validate() error {
 	for _, listen := range []struct{ flag, addr string }{
-		{"--listen", c.Listen}, {"--web-listen", c.WebListen}, {"--metrics-listen", c.MetricsListen}, {"--debug-listen", c.DebugListen},
+		{"--listen", c.Listen}, {"--web-listen", c.web()}, {"--metrics-listen", c.MetricsListen}, {"--debug-listen", c.DebugListen},
 	} {
 		if err := checkListen(listen.addr); err != nil {
 			return fmt.Errorf("%s %s: %w", listen.flag, listen.addr, err)
@@ -71,7 +71,7 @@ func (c *serveCmd) Validate() error {
 		}
 	}
 	switch {
-	case len(c.WebOrigin) > 0 && c.WebListen == "":
+	case len(c.WebOrigin) > 0 && c.web() == "":
 		return errors.New("--web-origin needs --web-listen")
 	case c.MaxInflated < 1:
 		return fmt.Errorf("--max-inflated %d: must be 1 or more", c.MaxInflated)
@@ -85,7 +85,15 @@ func (c *serveCmd) Validate() error {
 	if err := c.Limits.check(); err != nil {
 		return err
 	}
-	return c.Security.check(c.Listen, c.WebListen, c.MetricsListen, c.DebugListen)
+	return c.Security.check(c.Listen, c.web(), c.MetricsListen, c.DebugListen)
+}
+
+// web is the address for browsers that was asked for, empty for none.
+func (c *serveCmd) web() string {
+	if c.WebListen == nowhere {
+		return ""
+	}
+	return c.WebListen
 }
 
 // isOrigin tells whether a text is what browsers call an origin, or a pattern for some.
@@ -130,7 +138,7 @@ func (c *serveCmd) Run(ctx context.Context, con console) error {
 		IndexPath: c.Index, SurveyBudget: c.SurveyBudget,
 	}
 	connections := c.Limits.apply(&config, log, registry)
-	doors, err := c.doors(connections, h2guard.NewGuard(log, registry))
+	doors, err := c.doors(log, connections, h2guard.NewGuard(log, registry))
 	if err != nil {
 		return err
 	}
@@ -155,12 +163,12 @@ func (c *serveCmd) Run(ctx context.Context, con console) error {
 	if doors.debug != nil {
 		defer doors.serve(doors.debug, gate.GuardHost(isLocal(c.DebugListen), gate.Handler(access.Debug, profiles())), "profiles", log)()
 	}
-	c.Security.warn(log, c.Listen, c.WebListen, c.MetricsListen, c.DebugListen)
+	c.Security.warn(log, c.Listen, c.web(), c.MetricsListen, c.DebugListen)
 	defer attend(ctx, log, again, c.Security.reloadable(gate, doors.certs))()
 
 	defer notify(ctx, log, c.DrainTimeout)()
 	log.InfoContext(ctx, "serving", "address", doors.grpc.Addr().String(), "version", versionOf(), "roots", len(roots))
-	c.greet(ctx, con, server, doors.grpc.Addr().String())
+	c.greet(ctx, con, server, doors)
 	return daemon.Serve(ctx, doors.grpc, web, doors.web, c.DrainTimeout)
 }
 
@@ -207,7 +215,8 @@ func splitRoot(root string) (alias, dir string) {
 const greetFor = 300 * time.Millisecond
 
 // greet prints lines that show something at once. What they take that only the user has is in capitals.
-func (c *serveCmd) greet(ctx context.Context, con console, server *service.Server, addr string) {
+func (c *serveCmd) greet(ctx context.Context, con console, server *service.Server, doors *doors) {
+	addr := doors.grpc.Addr().String()
 	grpcurl := c.Grpcurl
 	if c.Security.TLSCert == "" {
 		grpcurl += " -plaintext"
@@ -221,6 +230,9 @@ func (c *serveCmd) greet(ctx context.Context, con console, server *service.Serve
 	}
 	if c.Security.TokenFile != "" {
 		grpcurl += " -H 'authorization: Bearer TOKEN'"
+	}
+	if page := doors.page(); page != "" {
+		_, _ = fmt.Fprintf(con.out, "Open in a browser:\n  %s\n", page)
 	}
 	api := replaydv1.ReplayService_ServiceDesc.ServiceName
 	_, _ = fmt.Fprintf(con.out, "Try:\n  %s %s list\n  %s %s describe %s\n", grpcurl, addr, grpcurl, addr, api)

@@ -19,38 +19,37 @@
 //
 // # What is where
 //
-// From the outside in, as the bytes lie (docs/formats/dem.md has the format):
+// The [Decoder] has its fields in structs by concern: the records of the file, what is delivered, the game, string tables,
+// classes and entities. From the outside in, as the bytes lie (docs/formats/dem.md has the format):
 //
-//	decoder.go, options.go      the machine that goes from stage to stage, and what it is told
-//	position.go, fault.go       which events are delivered, and where they are; what went wrong
+//	decoder.go, options.go      the machine that goes from stage to stage, and its options
+//	delivery.go, position.go    which events are delivered, and where they are
 //	header.go, fileinfo.go      the beginning of a file, and what was known at its end
-//	frame.go, record.go         records: their heads, compression, what is in each
+//	record.go                   what is in each record
 //	packet.go, messages.go      the messages of a packet and the order in which they are delivered
 //	plain.go, usercmd.go        messages that become events field by field; commands of players
 //	chunk.go, names.go          records and messages that are delivered as they are
-//	signon.go                   what the sign-on part tells: schema, classes, the server
-//	stringtable.go, tables.go   string tables: entries, creations, updates, dumps
-//	modifier.go                 the modifiers of Dota, which travel in a string table
-//	schema.go, compile.go       send tables compiled to serializers and fields
-//	schemas.go                  compiled schemas that decoders share
-//	fieldtype.go, patch.go      the types of fields, and what old builds tell wrong of them
-//	codec.go                    which way of reading belongs to which type
-//	value.go, quantize.go       how values are read
-//	path.go, huffman.go         which fields an update brings
-//	class.go, entity.go         the fields of a class as a tree, the state of an entity
-//	change.go                   the changes that an update brings to a state
+//	signon.go                   the sign-on part: schema, classes, the server
+//	tables.go, modifier.go      string tables, and Dota's modifiers, which are entries of one
 //	entities.go                 the messages of entities, entry by entry
 //	create.go, update.go        what becomes of an entry: creations, updates, visibility
-//	baseline.go                 the states from which entities are created
-//	memory.go                   what the states of all entities may take together
-//	present.go                  the present state of an entity, for those who come late
-//	types.go, probe.go, learn.go  what is found out of types that nobody knows
-//	guess.go                    updates that have such, and what is lost of updates
-//	resync.go                   where records go on behind damage
+//	baseline.go, present.go     the states from which entities are created; the present state of one
+//	learn.go                    how unknown types are read, and how well a demo could be decoded
 //	clock.go, game.go           ticks and Dota's clock; which game it is
 //	gameevents.go, combatlog.go game events, combat log
-//	index.go                    what can be told without decoding
-//	wire.go, lzss.go            protobuf and an old compression, by hand
+//	index.go                    what can be read without decoding
+//
+// Below it are packages that do not know the Decoder. None imports one that stands above it:
+//
+//	internal/record       records: the file's header, heads of records, going on behind damage
+//	internal/stringtable  string tables and changes of them
+//	internal/entity       classes as trees of fields, states of entities, updates
+//	internal/infer        how to read types that the decoder does not know
+//	internal/schema       send tables compiled to serializers and fields; types, and corrections of old builds
+//	internal/value        how values are read
+//	internal/fieldpath    which fields an update changes
+//	internal/pb           protobuf messages, field by field
+//	internal/unpack       snappy and LZSS
 //
 // # Units
 //

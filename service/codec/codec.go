@@ -31,6 +31,8 @@ type Codec struct {
 	Shared bool
 	// ResolvesPlayers says that Options.ResolvePlayers can be asked for.
 	ResolvesPlayers bool
+	// Cost returns how many bytes of memory a decoder takes at most for a replay of that many bytes.
+	Cost func(size int64) int64
 	// Lineage returns what the header of r tells of its place among the replays of its game server. Nil where the format
 	// knows no such thing.
 	Lineage func(r *replaydv1.Replay) Lineage

@@ -95,15 +95,6 @@ func compile(format *Format, include, exclude []*replaydv1.EventFilter) (*Filter
 	return f, nil
 }
 
-// everything is a clause that matches every event.
-func everything() clause {
-	none := setOf(nil)
-	return clause{
-		min: minTick, max: maxTick, players: none, teams: none, groups: none, layers: none,
-		classes: patternsOf(nil), fields: patternsOf(nil), always: true,
-	}
-}
-
 type compiler struct {
 	format *Format
 	globs  int // how many more there may be
@@ -130,20 +121,20 @@ func (c *compiler) list(name string, filters []*replaydv1.EventFilter, byKind []
 
 // clause compiles a filter. It also returns the kinds of which it can match events.
 func (c *compiler) clause(path string, f *replaydv1.EventFilter) (out clause, kinds []int, err error) {
-	dem, datafile := f.GetDem(), f.GetDatafile()
-	n := len(f.GetKinds()) + len(f.GetPlayers()) + len(f.GetTeams()) + len(datafile.GetGroups()) + len(datafile.GetLayers()) +
-		len(dem.GetClasses()) + len(dem.GetFields())
+	n := len(f.GetKinds())
+	for p := range conditions {
+		n += conditions[p].values(f)
+	}
 	if n > maxValues {
 		return out, nil, &FieldError{path, fmt.Sprintf("has %d values; at most %d are allowed", n, maxValues)}
 	}
 	if err := c.patterns(path, f); err != nil {
 		return out, nil, err
 	}
-	out = everything()
-	out.path, out.kinds, out.lacks = path, f.GetKinds(), map[Property]int{}
-	out.players, out.teams = setOf(f.GetPlayers()), setOf(f.GetTeams())
-	out.groups, out.layers = setOf(datafile.GetGroups()), setOf(datafile.GetLayers())
-	out.classes, out.fields = patternsOf(dem.GetClasses()), patternsOf(dem.GetFields())
+	out = clause{path: path, kinds: f.GetKinds(), lacks: map[Property]int{}, min: minTick, max: maxTick}
+	for p := range conditions {
+		conditions[p].compile(&out, f)
+	}
 	if t := f.GetTicks(); t != nil {
 		if t.Min != nil {
 			out.min = t.GetMin()
@@ -175,14 +166,14 @@ func (c *compiler) clause(path string, f *replaydv1.EventFilter) (out clause, ki
 
 // patterns checks the patterns of a filter.
 func (c *compiler) patterns(path string, f *replaydv1.EventFilter) error {
-	for _, of := range []struct {
-		p    Property
-		list []string
-	}{{Classes, f.GetDem().GetClasses()}, {Fields, f.GetDem().GetFields()}} {
-		for i, pattern := range of.list {
+	for p := range propertyCount {
+		if conditions[p].names == nil {
+			continue
+		}
+		for i, pattern := range conditions[p].names(f) {
 			if len(pattern) > maxPatternLength {
 				return &FieldError{
-					fmt.Sprintf("%s.%s[%d]", path, of.p.Path(), i),
+					fmt.Sprintf("%s.%s[%d]", path, p.Path(), i),
 					fmt.Sprintf("has %d bytes; at most %d are allowed", len(pattern), maxPatternLength),
 				}
 			}
@@ -192,7 +183,7 @@ func (c *compiler) patterns(path string, f *replaydv1.EventFilter) error {
 		}
 		if c.globs < 0 {
 			return &FieldError{
-				fmt.Sprintf("%s.%s", path, of.p.Path()),
+				fmt.Sprintf("%s.%s", path, p.Path()),
 				fmt.Sprintf("a request may have %d patterns with a wildcard in all of its filters", maxGlobs),
 			}
 		}
@@ -222,11 +213,8 @@ func (c *compiler) kinds(path string, names []string) (kinds []int, err error) {
 
 // asks returns the properties that a clause has conditions on.
 func (c *clause) asks() (s Properties) {
-	for p, all := range [propertyCount]bool{
-		Players: c.players.any, Teams: c.teams.any, Groups: c.groups.any, Layers: c.layers.any,
-		Classes: c.classes.any, Fields: c.fields.any,
-	} {
-		if !all {
+	for p := range conditions {
+		if !conditions[p].any(c) {
 			s |= 1 << p
 		}
 	}

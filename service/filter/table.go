@@ -3,6 +3,8 @@ package filter
 import (
 	"slices"
 	"strings"
+
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
 
 // Property is something that filters can ask of an event, beside its kind and tick.
@@ -19,11 +21,75 @@ const (
 	propertyCount
 )
 
-// paths are where in EventFilter the conditions on the properties stand.
-var paths = [propertyCount]string{"players", "teams", "datafile.groups", "datafile.layers", "dem.classes", "dem.fields"}
+// conditions is the list of what filters can ask of events, beside kinds and ticks: where in EventFilter a condition stands,
+// what it asks for, numbers or names, and where a clause keeps that. Whoever compiles, checks or documents filters goes by
+// this list; only [clause.match] and [Row], which are used for each event, name the conditions one by one.
+var conditions = [propertyCount]condition{
+	Players: {
+		path: "players", numbers: (*replaydv1.EventFilter).GetPlayers, set: func(c *clause) *set { return &c.players },
+	},
+	Teams: {
+		path: "teams", numbers: (*replaydv1.EventFilter).GetTeams, set: func(c *clause) *set { return &c.teams },
+	},
+	Groups: {
+		path:    "datafile.groups",
+		numbers: func(f *replaydv1.EventFilter) []int32 { return f.GetDatafile().GetGroups() },
+		set:     func(c *clause) *set { return &c.groups },
+	},
+	Layers: {
+		path:    "datafile.layers",
+		numbers: func(f *replaydv1.EventFilter) []int32 { return f.GetDatafile().GetLayers() },
+		set:     func(c *clause) *set { return &c.layers },
+	},
+	Classes: {
+		path:     "dem.classes",
+		names:    func(f *replaydv1.EventFilter) []string { return f.GetDem().GetClasses() },
+		patterns: func(c *clause) *patterns { return &c.classes },
+	},
+	Fields: {
+		path:     "dem.fields",
+		names:    func(f *replaydv1.EventFilter) []string { return f.GetDem().GetFields() },
+		patterns: func(c *clause) *patterns { return &c.fields },
+	},
+}
+
+// condition is what filters can ask of a property: to be one of some numbers, kept in a set, or else to match one of some
+// names, kept as patterns.
+type condition struct {
+	path     string
+	numbers  func(*replaydv1.EventFilter) []int32
+	set      func(*clause) *set
+	names    func(*replaydv1.EventFilter) []string
+	patterns func(*clause) *patterns
+}
+
+// values returns how many numbers or names a filter has there.
+func (d *condition) values(f *replaydv1.EventFilter) int {
+	if d.numbers != nil {
+		return len(d.numbers(f))
+	}
+	return len(d.names(f))
+}
+
+// compile sets a clause's condition to what a filter has there.
+func (d *condition) compile(c *clause, f *replaydv1.EventFilter) {
+	if d.numbers != nil {
+		*d.set(c) = setOf(d.numbers(f))
+		return
+	}
+	*d.patterns(c) = patternsOf(d.names(f))
+}
+
+// any reports whether a clause has no such condition.
+func (d *condition) any(c *clause) bool {
+	if d.numbers != nil {
+		return d.set(c).any
+	}
+	return d.patterns(c).any
+}
 
 // Path returns where in EventFilter the condition on the property stands.
-func (p Property) Path() string { return paths[p] }
+func (p Property) Path() string { return conditions[p].path }
 
 // String returns the name of the property.
 func (p Property) String() string { return p.Path()[strings.IndexByte(p.Path(), '.')+1:] }

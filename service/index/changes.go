@@ -2,7 +2,7 @@ package index
 
 import "errors"
 
-// Kind is what became of a file.
+// Kind is what became of a file. The API's ChangeKind has the same names.
 type Kind uint8
 
 // The kinds.
@@ -13,6 +13,14 @@ const (
 	Ended               // it is over: see Finished and Abandoned
 	Removed             // it is gone
 )
+
+var kindNames = [...]string{Added: "added", Grown: "growing", Quiet: "silent", Ended: "finished", Removed: "removed"}
+
+// Kinds returns all kinds.
+func Kinds() []Kind { return []Kind{Added, Grown, Quiet, Ended, Removed} }
+
+// String returns the kind's name in the API, such as "added".
+func (k Kind) String() string { return kindNames[k] }
 
 // Change is what became of a file.
 type Change struct {

@@ -43,10 +43,10 @@ type Facts struct {
 	Players        []string // as far as the header says
 }
 
-// State says whether a replay may still grow.
+// State says whether a replay may still grow. The API's ReplayState has the same names.
 type State uint8
 
-// The states. Their numbers are those of the API.
+// The states.
 const (
 	// Unknown: it was not decoded yet, so that nobody knows whether its end is there.
 	Unknown State = iota
@@ -59,6 +59,16 @@ const (
 	// Abandoned: it stops without an end, and will not go on: it is compressed, or damaged, or the server process that wrote it has begun another.
 	Abandoned
 )
+
+var stateNames = [...]string{
+	Unknown: "unspecified", Growing: "growing", Silent: "silent", Finished: "finished", Abandoned: "abandoned",
+}
+
+// States returns all states.
+func States() []State { return []State{Unknown, Growing, Silent, Finished, Abandoned} }
+
+// String returns the state's name in the API, such as "growing".
+func (s State) String() string { return stateNames[s] }
 
 // quiet is how long after the last byte a file that has no end counts as Growing.
 const quiet = time.Minute

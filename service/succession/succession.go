@@ -12,7 +12,7 @@ import (
 	"github.com/replayd/replayd/service/source"
 )
 
-// Rule is what makes a replay the next one.
+// Rule is what makes a replay the next one. The API's SuccessorRule has the same names.
 type Rule uint8
 
 const (
@@ -21,6 +21,14 @@ const (
 	// NextInDirectory allows also the one that began next in the same directory.
 	NextInDirectory
 )
+
+var ruleNames = [...]string{Proven: "proven", NextInDirectory: "next_in_directory"}
+
+// Rules returns all rules.
+func Rules() []Rule { return []Rule{Proven, NextInDirectory} }
+
+// String returns the rule's name in the API, such as "proven".
+func (r Rule) String() string { return ruleNames[r] }
 
 // Situation is what is known of a replay whose bytes are used up for now.
 type Situation struct {

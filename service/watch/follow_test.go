@@ -126,7 +126,7 @@ func (s *followScript) close() {
 }
 
 func (s *followScript) line(ctx context.Context, f []string) error {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute) // a loaded machine is no failure
 	defer cancel()
 	f = append(f, "", "")
 	path := filepath.Join(s.dir, f[1])

@@ -284,6 +284,8 @@ def test_no_daemon_is_told_at_once() -> None:
 def test_listing(daemon: Daemon) -> None:
     with replayd.connect(daemon.address) as client:
         names = [replay.name for replay in client.replays()]
+        with pytest.raises(TypeError, match="there is no option 'format'"):
+            next(client.replays(format=[replay_pb2.FORMAT_DEM]))  # type: ignore[call-arg]
         assert NAME in names and names == sorted(names)
         assert client.replay(NAME).teehistorian.game_type == "DDraceNetwork"
         assert "player_diff" in [kind.name for kind in client.server_info().formats[0].kinds]

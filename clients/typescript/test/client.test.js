@@ -8,7 +8,7 @@ import { after, before, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { create } from "@bufbuild/protobuf";
-import { Code, connect, EndReason, FollowState, GameState, ReplaydError } from "../dist/node.js";
+import { Code, connect, EndReason, FollowState, Format, GameState, ReplaydError, ReplayView } from "../dist/node.js";
 import { Session } from "../dist/session.js";
 import { StreamEventsRequestSchema, StreamEventsResponseSchema } from "../gen/replayd/v1/stream_pb.js";
 import { binary, Daemon, finished, repository, teehistorian } from "./daemon.js";
@@ -267,6 +267,14 @@ describe("a daemon", () => {
   test("listing", async () => {
     const names = (await collect(client.replays())).map((replay) => replay.name);
     assert.ok(names.includes(finished.name));
+    const formats = [Format.TEEHISTORIAN];
+    const full = await collect(client.replays("r", { formats, view: ReplayView.FULL, pageSize: 1 }));
+    assert.ok(full.length > 0 && full.every((replay) => replay.header.case === "teehistorian"));
+    assert.deepEqual(await collect(client.replays("r", { filter: { mapName: "no such map" } })), []);
+    await assert.rejects(client.replays("r", { format: formats }).next(), { message: 'there is no option "format"' });
+    await assert.rejects(client.replays("r", { filter: { map: "x" } }).next(), {
+      message: 'there is no field of a filter of replays "map"',
+    });
     assert.equal((await client.replay(finished.name)).header.case, "teehistorian");
     assert.ok((await client.serverInfo()).formats[0].kinds.some(({ name }) => name === "player_diff"));
     for await (const change of client.watch("r/teehistorian/finished")) {

@@ -20,6 +20,7 @@ var Codec = codec.Codec{
 	Filters:      filter.Format{Name: "map", Kinds: properties.Describe(Kinds), Timeless: true},
 	NewEventList: func() proto.Message { return new(datafilev1.EventList) },
 	RandomAccess: true,
+	Cost:         func(size int64) int64 { return 1<<20 + min(size, 16<<20) },
 	Open:         open,
 	Describe:     describe,
 }

@@ -19,6 +19,7 @@ var Codec = codec.Codec{
 	Filters:      filter.Format{Name: "Source 2 demo", Kinds: properties.Describe(Kinds)},
 	Lacks:        lacks,
 	NewEventList: func() proto.Message { return new(demv1.EventList) },
+	Cost:         func(size int64) int64 { return 8<<20 + min(size/2, 24<<20) },
 	Open:         newOpener(),
 	Describe:     describe,
 }

@@ -20,6 +20,7 @@ var Codec = codec.Codec{
 	Filters:      filter.Format{Name: "StarCraft II replay", Kinds: properties.Describe(Kinds)},
 	NewEventList: func() proto.Message { return new(sc2replayv1.EventList) },
 	RandomAccess: true,
+	Cost:         func(size int64) int64 { return 512<<10 + min(32*size, 64<<20) },
 	Open:         open,
 	Describe:     describe,
 }

@@ -2,7 +2,6 @@ package sc2replay_test
 
 import (
 	"errors"
-	"flag"
 	"io"
 	"io/fs"
 	"math/rand/v2"
@@ -25,8 +24,6 @@ import (
 	"github.com/replayd/replayd/service/filter"
 	"github.com/replayd/replayd/service/streamtest"
 )
-
-var wholeCorpus = flag.Bool("corpus", false, "TestStateAtTicks takes every replay of the corpus instead of some")
 
 // told returns the events that tell the state where a reader starts to deliver.
 func told(tb testing.TB, r codec.Reader, batch int) []*sc2replayv1.Event {
@@ -95,7 +92,8 @@ func states(tb testing.TB, data []byte, ticks int, f func(tick int32, at decoder
 	}
 }
 
-// stateFiles calls f with our own replays, sound and damaged, and with some or all of the corpus where it is there.
+// stateFiles calls f with our own replays, sound and damaged, and with some of the corpus where it is there, or with all of it
+// by CORPUS=all.
 func stateFiles(t *testing.T, f func(t *testing.T, data []byte)) {
 	t.Helper()
 	for _, name := range []string{
@@ -109,7 +107,7 @@ func stateFiles(t *testing.T, f func(t *testing.T, data []byte)) {
 			if err != nil || e.IsDir() {
 				return err
 			}
-			if n++; n%40 != 0 && !*wholeCorpus {
+			if n++; n%40 != 0 && os.Getenv("CORPUS") != "all" {
 				return nil
 			}
 			data, err := os.ReadFile(path)

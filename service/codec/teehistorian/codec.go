@@ -22,6 +22,7 @@ var Codec = codec.Codec{
 	NewEventList:    func() proto.Message { return new(teehistorianv1.EventList) },
 	Shared:          true,
 	ResolvesPlayers: true,
+	Cost:            func(int64) int64 { return 256 << 10 },
 	Lineage:         lineage,
 	Survey:          survey,
 	CarryRoster:     carryRoster,

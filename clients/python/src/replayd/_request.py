@@ -82,7 +82,7 @@ class ListOptions(TypedDict, total=False):
 
 def list_request(directory: str, options: ListOptions) -> replay_pb2.ListReplaysRequest:
     """The request that the options describe."""
-    _check_names(options, ListOptions)
+    _check_names(options, ListOptions.__optional_keys__)
     view = options.get("view", replay_pb2.REPLAY_VIEW_UNSPECIFIED)
     basic = view in (replay_pb2.REPLAY_VIEW_UNSPECIFIED, replay_pb2.REPLAY_VIEW_BASIC)
     return replay_pb2.ListReplaysRequest(
@@ -94,9 +94,9 @@ def list_request(directory: str, options: ListOptions) -> replay_pb2.ListReplays
     )
 
 
-def _check_names(options: Mapping[str, object], known: type[StreamOptions] | type[ListOptions]) -> None:
+def _check_names(options: Mapping[str, object], known: frozenset[str]) -> None:
     """Raises for names that are not known: a misspelt option would be ignored, and everything be streamed."""
-    if unknown := options.keys() - known.__optional_keys__:
+    if unknown := options.keys() - known:
         raise TypeError(f"there is no option {min(unknown)!r}")
 
 
@@ -106,7 +106,7 @@ _COLUMNS_BATCH = 16384
 
 def build(replay: str, options: StreamOptions) -> tuple[stream_pb2.StreamEventsRequest, Retry | None]:
     """The request that the options describe."""
-    _check_names(options, StreamOptions)
+    _check_names(options, StreamOptions.__optional_keys__)
     request = stream_pb2.StreamEventsRequest(
         replay=replay,
         follow=options.get("follow", False),

@@ -1,3 +1,4 @@
+// Package entity keeps the entities of a demo: the fields of their classes as trees, their states, and updates of those.
 package entity
 
 import (
@@ -11,12 +12,12 @@ import (
 // Class is a class of entities within one decoder.
 type Class struct {
 	Id   int32
-	Name uint32 // in names
+	Name uint32 // its number, see Tree.Intern
 	Root *Node  // nil when the schema has no serializer of that name
 	// Cells is how many cells an entity of the class has so far: one for each field that was ever met.
 	Cells int
-	// Wanted says that events of the class are delivered, decoded that its entities are decoded: for that, for what may be
-	// wrong with them, or for the clock.
+	// Wanted says that events of the class are delivered; Decoded that its entities are decoded, for their events, for
+	// faults or for the clock.
 	Wanted, Decoded bool
 	// Rules is set for the class that holds Dota's clock.
 	Rules bool
@@ -27,18 +28,18 @@ type Class struct {
 // Baseline is the default state of a class.
 type Baseline struct {
 	State
-	// Made: the state is that of the table's entry, as far as that could be read.
+	// Made says that the state is that of the string table's entry, as far as that could be read.
 	Made bool
 }
 
 // Node is a place in the tree of fields of a class. Trees grow as fields are met: most classes of a game never occur,
 // and lists have no length of their own.
 type Node struct {
-	Codec *value.Codec  // how its own value is read; op is opNone when it has none
+	Codec *value.Codec  // how its own value is read; its Op is value.OpNone when it has none
 	Field *schema.Field // nil of a root
 	// Object is the serializer of what lies below an object, or an element that is one; nil below values and lists.
 	Object *schema.Serializer
-	// Kids are the nodes below: fields of an object or elements of a list. others are those of the second and later types
+	// Kids are the nodes below: fields of an object or elements of a list; nil where not met yet. others are those of the second and later types
 	// of an object that may be of several.
 	Kids   []*Node
 	others *[][]*Node
@@ -46,8 +47,8 @@ type Node struct {
 	Cell   int32 // -1 without a value
 	List   bool  // kids are elements
 	many   bool  // an object that may be of several types
-	Wanted bool  // whether anybody asked for the field
-	// Guess is there when nobody knows the type: what is believed of it.
+	Wanted bool  // the field is delivered
+	// Guess is what is believed of an unknown type; nil for known ones.
 	Guess *infer.Guess
 }
 
@@ -57,26 +58,29 @@ const maxNodes = 1 << 18
 // maxNames bounds the names of classes and fields. The largest games use a tenth of it.
 const maxNames = 1 << 18
 
-// Tree makes nodes. It is the part of a decoder that knows names.
+// Tree makes the nodes of all classes of a decoder, and numbers the names of classes and fields. It is not safe for
+// concurrent use.
 type Tree struct {
 	nodes   int
 	chunk   []Node // nodes not yet handed out
 	Names   []string
 	ByName  map[string]uint32
 	scratch []byte
-	// Types is what is believed of the types that nobody knows.
+	// Types is what is believed of unknown types.
 	Types infer.Book
-	// wants tells whether a field is asked for; nil means all are.
+	// wants reports whether a field is wanted; nil means all are.
 	wants func(class, field string) bool
 }
 
+// NewTree returns a tree without classes. wants reports whether a field is wanted; nil means all are.
 func NewTree(wants func(class, field string) bool) *Tree {
 	t := &Tree{ByName: map[string]uint32{}, Types: infer.NewBook(), wants: wants}
 	t.Intern(nil) // the empty name is 0
 	return t
 }
 
-// Intern returns the number of a name.
+// Intern returns the number of a name: the same one each time. It is 0, that of the empty name, when there are too many
+// names.
 func (t *Tree) Intern(name []byte) uint32 {
 	if id, ok := t.ByName[string(name)]; ok {
 		return id
@@ -106,6 +110,7 @@ func (t *Tree) newNode() *Node {
 	return n
 }
 
+// NewRoot returns the root of a class with the fields of s, or nil when there are too many nodes.
 func (t *Tree) NewRoot(s *schema.Serializer) *Node {
 	n := t.newNode()
 	if n == nil {

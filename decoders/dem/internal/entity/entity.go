@@ -1,24 +1,23 @@
 package entity
 
-import (
-	"github.com/replayd/replayd/decoders/dem/internal/value"
-)
+import "github.com/replayd/replayd/decoders/dem/internal/value"
 
+// MaxEntities is how many slots for entities there are, SerialBits how many bits a serial number has.
 const (
 	indexBits   = 14
 	MaxEntities = 1 << indexBits
 	SerialBits  = 17
 )
 
-// Entity is the state of an entity.
+// Entity is an entity in a slot.
 type Entity struct {
 	Class  *Class
 	Serial uint32
-	// Active: within the recorder's view.
+	// Active says that it is within the recorder's view.
 	Active bool
-	// Decoded: state is kept. Entities of classes that nobody asked for have none.
+	// Decoded says that it has a state: those of classes that are not wanted have none.
 	Decoded bool
-	// Seen marks an entity that a full update mentions.
+	// Seen says that the present full update mentions it.
 	Seen bool
 	// held is how many bytes the state is counted with.
 	held int
@@ -29,11 +28,11 @@ type Entity struct {
 type State struct {
 	Cells []value.Cell
 	bytes [][]byte // the values that lie outside their cells
-	// outside is how many bytes those values take, with what is kept to be used again, beside their places.
+	// outside is how many bytes those values take, with memory that is kept for reuse, beside their places.
 	outside int
 }
 
-// Size returns about how many bytes the state takes, with what is kept to be used again.
+// Size returns about how many bytes the state takes, with memory that is kept for reuse.
 func (s *State) Size() int { return cellSize*cap(s.Cells) + placeSize*cap(s.bytes) + s.outside }
 
 // cellSize is how many bytes a cell takes, placeSize what a value outside its cell takes beside its bytes.

@@ -40,6 +40,7 @@ type alternateKey struct {
 // alternateSize is about what a kept state takes beside its fields.
 const alternateSize = 128
 
+// NewStore returns a store without entities.
 func NewStore() Store { return Store{Slots: make([]*Entity, MaxEntities)} }
 
 // Room returns by how many bytes the states may grow.

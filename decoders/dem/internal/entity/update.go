@@ -11,21 +11,23 @@ import (
 	"github.com/replayd/replayd/decoders/dem/internal/value"
 )
 
+// ErrNoRoom says that an update would make the states of all entities too large. It changes nothing then.
+var ErrNoRoom = errors.New("too many fields of all entities together")
+
 var (
 	errNoField     = errors.New("no such field")
 	errNoClass     = errors.New("no such class in the schema")
 	errUnknownType = errors.New("nobody knows how to read a type of field")
 	errEntityBits  = errors.New("update ended elsewhere than announced")
-	ErrNoRoom      = errors.New("too many fields of all entities together")
 )
 
-// Change is a field that an update brings.
+// Change is a field with the value that an update gives it.
 type Change struct {
 	Node *Node
-	Cell value.Cell // bytes lie in the reader's arena
+	Cell value.Cell // bytes lie in the Update's arena
 }
 
-// Update reads updates of entities. It is reused.
+// Update reads updates of entities, one after another. Tree must be set once; Tick and Room before each.
 type Update struct {
 	Tree    *Tree
 	Paths   []fieldpath.Path
@@ -34,7 +36,7 @@ type Update struct {
 	Tick    float32 // in seconds
 	Room    int     // how many bytes the state may grow by
 
-	// Lost are the nodes of the fields that the update changes to what could not be read.
+	// Lost are the nodes of fields that the update changes, but to values that could not be read.
 	Lost []*Node
 	// unseen are types of which nothing is proven that the update has values of, and retyped says that it may have changed
 	// the type of an object.
@@ -42,7 +44,7 @@ type Update struct {
 	retyped bool
 }
 
-// Read reads an update of an entity with state s: the changes it brings are in u.changes, also those before an error.
+// Read reads an update of an entity with state s. The changes are in u.Changes then, also those before an error.
 // It changes s only where the type of an object that may have several is concerned.
 func (u *Update) Read(r *bits.Reader, c *Class, s *State) error {
 	u.Changes, u.arena = u.Changes[:0], u.arena[:0]

@@ -1,3 +1,4 @@
+// Package fieldpath reads field paths: the part of an entity's update that says which fields it changes.
 package fieldpath
 
 import (
@@ -15,14 +16,15 @@ const MaxIndex = 1<<14 - 1
 // maxPaths bounds the paths of one update.
 const maxPaths = 1 << 16
 
-// Path leads to a field of an entity: through the fields of its serializer, elements of lists, fields of those. It is
-// told as what is new: the indices from keep to last; those before are the same as in the path before.
+// Path leads to a field of an entity: an index into the fields of its serializer, one into the elements or fields of that
+// one, and so on. Only the indices from Keep to Last are set; those before are the same as in the path before.
 type Path struct {
 	Idx  [MaxDepth]int32
 	Last int8 // the position of the last index
 	Keep int8 // how many leading indices are those of the path before
 }
 
+// The reasons why paths cannot be read, beside bits.ErrOverrun.
 var (
 	ErrDepth = errors.New("field path too deep")
 	ErrIndex = errors.New("index of a field path out of range")

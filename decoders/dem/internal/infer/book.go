@@ -1,3 +1,4 @@
+// Package infer finds out how to read types of fields that the decoder does not know, from how long what has them is.
 package infer
 
 import (
@@ -12,24 +13,25 @@ import (
 // that are read so, and follows the encoder, bits and bounds of each field as they do.
 type Family uint8
 
+// The families.
 const (
 	FamilyUnsigned Family = iota // as most enums: what an unknown type is until it is known better
 	FamilySigned
-	familyBool
-	familyFloat
-	familyVector
-	familyAngles
-	familyText
-	familyByte
-	familyVector2
-	familyVector4
-	familyTransform
-	familyBlob
+	FamilyBool
+	FamilyFloat
+	FamilyVector
+	FamilyAngles
+	FamilyText
+	FamilyByte
+	FamilyVector2
+	FamilyVector4
+	FamilyTransform
+	FamilyBlob
 	FamilyCount
 )
 
-// familyList is a list of values: of a type whose fields have others below them.
-const familyList = FamilyCount
+// FamilyList is a list of values, which a type is whose fields have others below them.
+const FamilyList = FamilyCount
 
 // familyTypes are the types that the families are named after.
 var familyTypes = [FamilyCount + 1]string{
@@ -37,26 +39,28 @@ var familyTypes = [FamilyCount + 1]string{
 	"CUtlBinaryBlock", "CUtlVector",
 }
 
+// String returns a known type that is read as the family is.
 func (f Family) String() string { return familyTypes[f] }
 
-// State is what is known of how to read a type.
+// State says whether it is known how to read a type.
 type State uint8
 
+// The states.
 const (
-	Unseen  State = iota // no value of it was met where the decoder learns types
-	Proven               // read so, everything that has values of it has the size that the file tells
-	Refuted              // however it is read, something that has values of it does not have its size
+	Unseen  State = iota // no value of it was met where types are learnt
+	Proven               // read as its family, everything that has values of it has the size that the file announces
+	Refuted              // however it is read, something that has values of it has another size
 )
 
-// Guess is what is believed of a type that the decoder does not know. It is made where entities begin, of what every
-// decoder of the file meets there, and does not change: what is told of a file does not depend on what is asked for.
+// Guess is what is believed of an unknown type. It is made where packets with entities begin, from what every decoder of
+// the file reads there, and does not change: so events do not depend on which of them are wanted.
 type Guess struct {
 	Name   string
 	Family Family
 	State  State
 	// Proofs is how many default states and creations with values of it were read to their end.
 	Proofs int
-	// MaybeSigned: its values are read as unsigned numbers, but may be signed ones, for they are even or few.
+	// MaybeSigned says that its values, which are read as unsigned numbers, may be signed ones: they are even or few.
 	MaybeSigned bool
 }
 
@@ -67,12 +71,13 @@ type codecKey struct {
 	family Family
 }
 
-// Book keeps what is believed of types that the decoder does not know.
+// Book has the guesses of a decoder. It is not safe for concurrent use.
 type Book struct {
 	guesses map[string]*Guess
 	codecs  map[codecKey]*value.Codec
 }
 
+// NewBook returns an empty book.
 func NewBook() Book {
 	return Book{guesses: map[string]*Guess{}, codecs: map[codecKey]*value.Codec{}}
 }
@@ -90,7 +95,7 @@ func (b *Book) of(name string) *Guess {
 	return g
 }
 
-// Refuted reports whether nobody knows how to read a type.
+// Refuted reports whether a type cannot be read.
 func (b *Book) Refuted(name string) bool {
 	g := b.guesses[name]
 	return g != nil && g.State == Refuted
@@ -117,7 +122,7 @@ func (b *Book) Codec(f *schema.Field, elem bool, fam Family) *value.Codec {
 		return &f.Own
 	}
 	c := value.Codec{Op: value.OpLength}
-	if fam != familyList {
+	if fam != FamilyList {
 		c = f.Codec(schema.Type{Base: familyTypes[fam]})
 	}
 	b.codecs[key] = &c

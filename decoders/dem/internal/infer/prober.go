@@ -11,30 +11,30 @@ import (
 	"github.com/replayd/replayd/decoders/dem/internal/value"
 )
 
-// Payload is a list of fields of which the file tells how long it is: the default state of a class, or what an entity is
-// created with.
+// Payload is a list of fields whose length the file announces: the default state of a class, or what an entity is created
+// with.
 type Payload struct {
 	Root *schema.Serializer
 	Data bits.Reader // from its first bit on
 	Size int         // in bits
 	// Base is the default state that it changes.
 	Base *Payload
-	// typed: it has objects that may be of several types.
+	// typed says that it has objects that may be of several types.
 	typed bool
-	// Padded: up to seven bits of anything may follow what is read.
+	// Padded says that up to seven bits of anything may follow the fields.
 	Padded bool
 }
 
-// MaxFields bounds how many fields a prober reads.
+// MaxFields bounds how many fields may be read to learn the types of a schema.
 const MaxFields = 4 << 20
 
-// Prober finds out how types are to be read that the decoder does not know: so that all payloads have their size.
+// Prober finds out how to read unknown types: so that all payloads have the length that the file announces.
 //
-// It gives each type the family of enums first. Then it tries all families for the types of payloads that do not come out,
-// and keeps what makes the most of them come out, until nothing gets better.
+// It first reads all unknown types as enums. Then it tries all families for the types in payloads whose length comes out
+// wrong, and keeps what makes the most of them come out right, until nothing gets better.
 type Prober struct {
 	Book     *Book
-	Tick     float32
+	Tick     float32 // in seconds
 	payloads []*Payload
 	guesses  [][]*Guess // of each payload
 	scores   []int
@@ -244,7 +244,7 @@ func (p *Prober) Add(in *Payload) {
 	visit := func(s *spot) *value.Codec {
 		if s.elem && s.field.Own.Guess {
 			if list := p.Book.of(s.field.Unknown); list.State == Unseen {
-				list.Family = familyList
+				list.Family = FamilyList
 			}
 		}
 		if g := p.guessOf(s); g != nil && !slices.Contains(guesses, g) {
@@ -299,12 +299,12 @@ func (p *Prober) suspects() []*Guess {
 	}
 	var out []*Guess
 	for g := range bad {
-		if g.State == Unseen && g.Family != familyList {
+		if g.State == Unseen && g.Family != FamilyList {
 			out = append(out, g)
 		}
 	}
 	for g := range doubtful {
-		if g.State == Unseen && g.Family != familyList && bad[g]+good[g] == 0 {
+		if g.State == Unseen && g.Family != FamilyList && bad[g]+good[g] == 0 {
 			out = append(out, g)
 		}
 	}

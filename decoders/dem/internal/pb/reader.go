@@ -1,3 +1,4 @@
+// Package pb reads protobuf messages field by field, without generated code and without copying.
 package pb
 
 import (
@@ -7,27 +8,28 @@ import (
 
 // Reader walks over the fields of a protobuf message. It copies nothing: what it returns aliases the message.
 //
-//	for m := newWire(data); m.next(); {
-//		switch m.num {
+//	for m := pb.NewReader(data); m.Next(); {
+//		switch m.Num {
 //		case 1:
-//			name = m.data
+//			name = m.Raw
 //		}
 //	}
 //
 // Fields whose wire type is not the expected one read as zero or as no bytes. A message that ends inside a field, or
-// that uses groups, sets bad; the fields before are good.
+// that uses groups, sets Bad; the fields before that are good.
 type Reader struct {
 	buf  []byte
 	Num  int    // the field's number
-	Type byte   // its wire type
+	Type byte   // its wire type: Varint, Fixed64, Bytes or Fixed32
 	Val  uint64 // the value of a varint, fixed32 or fixed64
-	Raw  []byte // the bytes of a length-delimited field
-	Bad  bool
+	Raw  []byte // the contents of a length-delimited field; they alias the message
+	Bad  bool   // the message is malformed from here on
 }
 
 // NewReader returns a reader of the fields of a message.
 func NewReader(b []byte) Reader { return Reader{buf: b} }
 
+// The wire types.
 const (
 	Varint  = 0
 	Fixed64 = 1
@@ -35,7 +37,7 @@ const (
 	Fixed32 = 5
 )
 
-// Next moves to the next field.
+// Next moves to the next field. It reports whether there is one.
 func (m *Reader) Next() bool {
 	if len(m.buf) == 0 {
 		return false
@@ -75,6 +77,7 @@ func (m *Reader) Next() bool {
 	return true
 }
 
+// Fail marks the message as malformed and ends it. It returns false.
 func (m *Reader) Fail() bool {
 	m.Bad, m.buf = true, nil
 	return false
@@ -88,16 +91,25 @@ func Uvarint(b []byte) (v uint64, n int) {
 	return binary.Uvarint(b)
 }
 
-func (m *Reader) Bool() bool       { return m.Val != 0 }
-func (m *Reader) Int32() int32     { return int32(m.Val) }
-func (m *Reader) Uint32() uint32   { return uint32(m.Val) }
-func (m *Reader) Sint32() int32    { return int32(uint32(m.Val)>>1) ^ -int32(m.Val&1) }
+// Bool returns the field's value as a bool. It and the following methods are for numbers.
+func (m *Reader) Bool() bool { return m.Val != 0 }
+
+// Int32 returns the value of an int32 or an enum.
+func (m *Reader) Int32() int32 { return int32(m.Val) }
+
+// Uint32 returns the value of a uint32 or a fixed32.
+func (m *Reader) Uint32() uint32 { return uint32(m.Val) }
+
+// Sint32 returns the value of a sint32.
+func (m *Reader) Sint32() int32 { return int32(uint32(m.Val)>>1) ^ -int32(m.Val&1) }
+
+// Float32 returns the value of a float.
 func (m *Reader) Float32() float32 { return math.Float32frombits(uint32(m.Val)) }
 
 // maxRepeated bounds lists of numbers.
 const maxRepeated = 1 << 16
 
-// AppendInt32s appends the values of a repeated number, packed or not.
+// AppendInt32s appends the values of a repeated number, packed or not. It sets Bad when there are more than 65,536.
 func (m *Reader) AppendInt32s(dst []int32) []int32 {
 	if m.Type != Bytes {
 		if len(dst) >= maxRepeated {

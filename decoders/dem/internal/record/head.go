@@ -32,6 +32,7 @@ var commandNames = [...]string{
 	"DEM_AnimationData", "DEM_AnimationHeader", "DEM_Recovery",
 }
 
+// CommandName returns the game's name of a kind of records, or nothing.
 func CommandName(id uint32) string {
 	if id < uint32(len(commandNames)) {
 		return commandNames[id]
@@ -52,7 +53,7 @@ type Head struct {
 	Sum        decoders.Sum // of the bytes before it; known once it is read
 }
 
-// Peek returns the head of the next record, as soon as that is there.
+// Peek returns the head of the next record without consuming it. It returns what Next returns.
 func (r *Reader) Peek() (Head, error) {
 	if r.Finished {
 		return Head{}, io.EOF
@@ -69,8 +70,8 @@ func (r *Reader) Peek() (Head, error) {
 	return f, nil
 }
 
-// Next reads the head of a record and waits for its payload, which it consumes. The payload is valid until more is
-// read.
+// Next reads the next record: its head goes to r.Head, and its payload, as stored, is returned. The payload is valid until
+// the next call. The error is decoders.ErrMore when the record is not all there, and final otherwise.
 func (r *Reader) Next() ([]byte, error) {
 	for {
 		if err := r.align(); err != nil {

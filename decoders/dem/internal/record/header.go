@@ -7,7 +7,7 @@ import (
 	"github.com/replayd/replayd/decoders"
 )
 
-// headerSizes: the usual header, and that of the 2014 alpha of Dota's Workshop Tools.
+// HeaderSize is the size of the header in bytes, headerSize2014 that of the 2014 alpha of Dota's Workshop Tools.
 const (
 	HeaderSize     = 16
 	headerSize2014 = 12
@@ -16,18 +16,18 @@ const (
 // FileHeader is what precedes the records.
 type FileHeader struct {
 	Size     int64 // 16, or 12 in 2014
-	FileInfo int64 // offset of the record FileInfo, 0 when not told
+	FileInfo int64 // offset of the record FileInfo, 0 when not known
 }
 
 // Alpha reports whether the file is of the 2014 alpha of Dota's Workshop Tools, whose entities have no schema.
 func (h *FileHeader) Alpha() bool { return h.Size == headerSize2014 }
 
-// Begin reads the file's header.
+// Begin reads the file's header, which it consumes.
 func (r *Reader) Begin() error {
 	for len(r.Win.Bytes()) <= HeaderSize {
 		if err := r.Win.Fill(); err != nil {
 			if errors.Is(err, decoders.ErrMore) && len(r.Win.Bytes()) >= 8 {
-				// The magic is there: a wrong one is worth telling at once.
+				// The magic is there: report a wrong one at once.
 				if _, err := ParseFileHeader(r.Win.Bytes()); errors.Is(err, decoders.ErrUnsupported) || errors.Is(err, decoders.ErrCorrupt) {
 					r.Err = err
 					return err

@@ -1,3 +1,5 @@
+// Package record reads the records of a demo: their heads, where they lie, and where they go on behind damage. It does not
+// look into them.
 package record
 
 import (
@@ -8,20 +10,21 @@ import (
 
 // Reader reads the records of a file one after another, and finds them again behind damage.
 type Reader struct {
-	Win    *decoders.Window
+	Win    *decoders.Window // the bytes of the file
 	Header FileHeader
 	Begun  bool // the header was read
 	signOn SignOn
 	resync resync
 	Head   Head // the record that was read last
 	some   bool // there is one
-	// Stopped: a record said that the recording stopped. finished: it was the last one. Both are set by the one who knows
-	// what is in records.
+	// Stopped says that a record announced the end of the recording, Finished that the last record was read. Both are set by
+	// the caller, who knows what is in records.
 	Stopped, Finished bool
-	Work              int64 // bytes that were read; set back by the one who bounds them
+	Work              int64 // bytes read since the caller last set it to 0
 	Err               error // final
 }
 
+// NewReader returns a reader of the file that src reads from its first byte. It reads nothing yet.
 func NewReader(src io.Reader) Reader {
 	return Reader{Win: decoders.NewWindow(src, 0, MaxSize+64)}
 }
@@ -33,7 +36,7 @@ func (r *Reader) TakeSkipped() (n int64, what string) {
 	return n, what
 }
 
-// Close is called when no more bytes will come. It returns nil when the recording ended as it should.
+// Close returns nil when the recording is complete, and an error otherwise. It is called when no more bytes will come.
 func (r *Reader) Close() error {
 	switch {
 	case r.Err != nil:
@@ -57,7 +60,7 @@ func (r *Reader) Close() error {
 	return nil
 }
 
-// Fail makes an error final.
+// Fail returns a *decoders.Error at the place of the next record, and makes it final.
 func (r *Reader) Fail(what string, kind error, detail string, args ...any) error {
 	tick := int32(decoders.NoTick)
 	if r.some {

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// Cache keeps compiled schemas. It keeps the most recent ones only. It is safe for concurrent use.
+// Cache keeps the compiled schemas that were used last. The zero value is empty. It is safe for concurrent use.
 type Cache struct {
 	mu      sync.Mutex
 	entries []cacheEntry // the most recently used one last
@@ -29,8 +29,8 @@ func (c *Cache) Len() int {
 	return len(c.entries)
 }
 
-// Get returns the compiled send tables of a file, compiling them at most once.
-func (c *Cache) Get(data []byte, dotaBuild int) (*Schema, bool) {
+// Get is Parse, but does the work only once for the same data and build.
+func (c *Cache) Get(data []byte, dotaBuild int) (s *Schema, ok bool) {
 	h := sha256.New()
 	h.Write(data)
 	h.Write(binary.LittleEndian.AppendUint64(nil, uint64(dotaBuild)))
@@ -44,7 +44,7 @@ func (c *Cache) Get(data []byte, dotaBuild int) (*Schema, bool) {
 			return e.schema, true
 		}
 	}
-	s, ok := Parse(data, dotaBuild)
+	s, ok = Parse(data, dotaBuild)
 	if !ok {
 		return nil, false
 	}

@@ -19,7 +19,7 @@ func (c *compiler) choose(f *Field, t Type) {
 		f.Elem = f.Codec(elem)
 	case ShapeArray:
 		f.Elem = f.Codec(t)
-	case shapeValue:
+	case ShapeValue:
 		f.Own = f.Codec(t)
 	}
 	if f.Own.Guess {

@@ -58,11 +58,12 @@ func ParseType(s string) Type {
 	return t
 }
 
-// shape is how a field's values lie in the path tree (docs/formats/dem.md, Kinds of fields).
-type shape uint8
+// Shape is how a field's values lie in the path tree (docs/formats/dem.md, Kinds of fields).
+type Shape uint8
 
+// The shapes.
 const (
-	shapeValue   shape = iota // a value
+	ShapeValue   Shape = iota // a value
 	ShapePointer              // an object that may be absent; below it, the fields of its serializer
 	ShapeTable                // a list of objects; below it elements, below each the fields of the serializer
 	ShapeVector               // a list of values; below it elements
@@ -84,7 +85,7 @@ var vectorBases = map[string]bool{
 	"CUtlVector": true, "CNetworkUtlVectorBase": true, "CUtlVectorEmbeddedNetworkVar": true,
 }
 
-func (t *Type) shape(hasSerializer bool) shape {
+func (t *Type) shape(hasSerializer bool) Shape {
 	switch {
 	case hasSerializer && (t.pointer || pointerBases[t.Base]):
 		return ShapePointer
@@ -95,5 +96,5 @@ func (t *Type) shape(hasSerializer bool) shape {
 	case t.count > 0 && t.Base != "char":
 		return ShapeArray
 	}
-	return shapeValue
+	return ShapeValue
 }

@@ -1,3 +1,4 @@
+// Package schema compiles the send tables of a demo: which fields classes of entities have, and how their values are read.
 package schema
 
 import (
@@ -7,13 +8,13 @@ import (
 	"github.com/replayd/replayd/decoders/dem/internal/value"
 )
 
-// Schema is what the send tables of a file say: serializers, which are lists of fields. It is immutable, and shared by
-// all decoders that meet the same bytes.
+// Schema is the send tables of a file: serializers, which are lists of fields. It is immutable, and shared by all decoders
+// of files with the same send tables.
 type Schema struct {
 	Serializers []*Serializer
 	byKey       map[key]*Serializer
 	ByName      map[string]*Serializer // the last one of each name
-	// Guesses: there are fields of types that nobody knows.
+	// Guesses says that there are fields of unknown types.
 	Guesses bool
 }
 
@@ -27,7 +28,7 @@ type Serializer struct {
 	Name    string
 	Version int32
 	Fields  []*Field
-	RawName []byte
+	RawName []byte // the name as bytes, for events
 }
 
 // Field is one field of a serializer, ready to be decoded.
@@ -36,8 +37,8 @@ type Field struct {
 	// symbol is the number of the name in the schema.
 	symbol int32
 	Type   string
-	Shape  shape
-	// Own reads the field's own value, elem the values of the elements of a vector or an array.
+	Shape  Shape
+	// Own reads the field's own value, Elem the values of the elements of a vector or an array.
 	Own, Elem value.Codec
 	// Types are the serializers of what is below: more than one for a polymorphic pointer.
 	Types []*Serializer
@@ -51,7 +52,7 @@ type Field struct {
 	// minusOne: numbers are sent plus one, so that -1 takes a byte.
 	minusOne bool
 
-	// Unknown is the type of the field's value, unknownElem that of its elements, when nobody knows it.
+	// Unknown is the type of the field's value, UnknownElem that of its elements, where it is unknown; empty otherwise.
 	Unknown, UnknownElem string
 
 	// Described is the field as the file describes it.
@@ -82,7 +83,8 @@ type symbol struct {
 	raw  []byte
 }
 
-// Lookup finds a serializer by name and version, and falls back on the last one of that name.
+// Lookup returns the serializer of a name and version, the last one of that name where there is none of that version, and
+// nil where there is none of that name.
 func (s *Schema) Lookup(name string, version int32) *Serializer {
 	if ser, ok := s.byKey[key{name, version}]; ok {
 		return ser
@@ -101,9 +103,9 @@ const (
 	maxFieldRefs   = 1 << 21 // fields of all serializers together
 )
 
-// Parse reads CDemoSendTables.data: a length and a CSVCMsg_FlattenedSerializer. ok is false when the bytes
-// are no such thing.
-func Parse(data []byte, dotaBuild int) (*Schema, bool) {
+// Parse reads CDemoSendTables.data: a length and a CSVCMsg_FlattenedSerializer. dotaBuild is the build of Dota 2 that
+// recorded; 0 for other games and where it is unknown. ok is false when the bytes are malformed.
+func Parse(data []byte, dotaBuild int) (s *Schema, ok bool) {
 	n, used := pb.Uvarint(data)
 	if used <= 0 || n > uint64(len(data)-used) {
 		return nil, false
@@ -111,8 +113,8 @@ func Parse(data []byte, dotaBuild int) (*Schema, bool) {
 	return ParseFlattened(data[used:used+int(n)], dotaBuild)
 }
 
-// ParseFlattened reads a CSVCMsg_FlattenedSerializer.
-func ParseFlattened(data []byte, dotaBuild int) (*Schema, bool) {
+// ParseFlattened reads a CSVCMsg_FlattenedSerializer. It is otherwise like Parse.
+func ParseFlattened(data []byte, dotaBuild int) (s *Schema, ok bool) {
 	data = bytes.Clone(data) // names stay parts of it
 	c := compiler{dotaBuild: dotaBuild}
 	var serializers [][]byte

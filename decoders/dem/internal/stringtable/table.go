@@ -1,3 +1,4 @@
+// Package stringtable reads string tables: lists of entries with a key and perhaps a value, which a server changes.
 package stringtable
 
 import (
@@ -11,18 +12,19 @@ import (
 
 // Limits of string tables. Tables of a game have some thousand entries; values of some KiB.
 const (
-	MaxTables   = 1 << 10
-	MaxEntries  = 1 << 17
-	MaxValue    = 1 << 20
+	MaxTables   = 1 << 10 // of a file
+	MaxEntries  = 1 << 17 // of a table
+	MaxValue    = 1 << 20 // bytes of an entry's value
 	historySize = 32
 
 	// maxStored bounds the memory of all tables together, in bytes. A game's take some MiB.
 	maxStored = 64 << 20
 )
 
-// Role is what a table is good for within the decoder.
+// Role is what the decoder needs a table for.
 type Role uint8
 
+// The roles.
 const (
 	None Role = iota
 	Baselines
@@ -31,6 +33,7 @@ const (
 	CombatLogNames
 )
 
+// RoleOf returns the role of the table of a name.
 func RoleOf(name []byte) Role {
 	switch string(name) {
 	case "instancebaseline":
@@ -53,11 +56,12 @@ type Table struct {
 	Flags     int32
 	Varint    bool // sizes are ubitvars, not 17 bits
 	Kept      bool // entries are stored
-	Lost      bool // entries were lost: the next dump helps
+	Lost      bool // entries were lost; the next dump has them
 	Entries   []Entry
 	Stored    *int // bytes of all tables of the file
 }
 
+// Entry is an entry of a table. Its position is its index.
 type Entry struct {
 	Key, Value []byte
 	HasValue   bool
@@ -100,7 +104,7 @@ type Change struct {
 	HasValue bool
 }
 
-// Start begins to read n entries.
+// Start begins to read n entries of a table. data holds them and must stay as it is until they are read.
 func (t *Reader) Start(table *Table, id int, data []byte, n int) {
 	t.Table, t.Id, t.index, t.pushed, t.Err = table, id, -1, 0, nil
 	t.bits.Reset(data)
@@ -112,7 +116,7 @@ func (t *Reader) Start(table *Table, id int, data []byte, n int) {
 	t.arena = t.arena[:0]
 }
 
-// Next reads an entry. It returns false at the end, and when an entry cannot be read: then t.err says why.
+// Next reads the next entry into c. It returns false at the end, and when an entry cannot be read: t.Err says why then.
 func (t *Reader) Next(c *Change) bool {
 	if t.left <= 0 {
 		return false

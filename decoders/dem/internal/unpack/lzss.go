@@ -7,11 +7,12 @@ import (
 
 var errLZSS = errors.New("lzss: corrupt data")
 
-// IsLZSS recognises the compression of string tables of 2015.
+// IsLZSS reports whether b is LZSS data, with which builds of 2015 compressed string tables.
 func IsLZSS(b []byte) bool { return len(b) >= 8 && string(b[:4]) == "LZSS" }
 
-// LZSS decompresses "LZSS", a size, and groups of eight steps steered by the bits of a byte, lowest first: 0 copies
-// a byte, 1 copies up to 16 from up to 4096 back. A step that copies one byte ends the data.
+// LZSS decompresses LZSS data of at most limit bytes: the word "LZSS", the decompressed size, and groups of eight steps.
+// The bits of a group's first byte, lowest first, select the steps: 0 copies a byte of the data, 1 copies up to 16 bytes
+// from up to 4096 bytes back. A step that copies one byte from back ends the data.
 func LZSS(src []byte, limit int) ([]byte, error) {
 	n := int(binary.LittleEndian.Uint32(src[4:]))
 	src = src[8:]

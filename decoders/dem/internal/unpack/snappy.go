@@ -1,3 +1,5 @@
+// Package unpack decompresses what demos compress: records and string tables. The size that the compressed data declares
+// is checked before anything is allocated.
 package unpack
 
 import (
@@ -6,12 +8,13 @@ import (
 	"github.com/golang/snappy"
 )
 
-// MaxRatio is more than snappy can compress anything: 64 bytes by a copy of 3.
+// MaxRatio bounds how many times its compressed size a snappy block can have: a copy of 3 bytes makes 64.
 const MaxRatio = 24
 
 var errInflate = errors.New("snappy: the declared size cannot be")
 
-// Snappy decompresses a snappy block into dst, which it grows as needed. The declared length is checked first.
+// Snappy decompresses a snappy block into dst, which it grows as needed, and returns it. It returns an error when the block
+// is corrupt or has more than limit bytes.
 func Snappy(dst, src []byte, limit int) ([]byte, error) {
 	n, err := snappy.DecodedLen(src)
 	if err != nil {
@@ -26,5 +29,5 @@ func Snappy(dst, src []byte, limit int) ([]byte, error) {
 	return snappy.Decode(dst[:cap(dst)], src)
 }
 
-// Roomy is what to allocate for n bytes so that a little more need not be allocated anew.
+// Roomy returns the capacity to allocate for a reused buffer that must hold n bytes now and may soon hold a little more.
 func Roomy(n int) int { return n + min(n/4, 1<<20) }

@@ -1,8 +1,10 @@
+// Package value reads the values of fields of entities: a [Codec] says how, a [Cell] holds the result.
 package value
 
 // Op is how a value is read.
 type Op uint8
 
+// The ways of reading a value. docs/formats/dem.md describes them.
 const (
 	OpNone Op = iota // the path does not lead to a value
 	OpBool
@@ -18,7 +20,7 @@ const (
 	OpFloat // any float, by the float rule
 	OpVector
 	OpNormal3
-	OpTuple // num floats by the float rule
+	OpTuple // Num floats by the float rule
 	OpPitchYaw
 	OpPreciseAngles
 	OpCoordAngles
@@ -33,6 +35,7 @@ const (
 // FloatOp is how a float is read.
 type FloatOp uint8
 
+// The ways of reading a float.
 const (
 	FloatRaw FloatOp = iota
 	FloatCoord
@@ -46,9 +49,9 @@ type Codec struct {
 	Op    Op
 	Float FloatOp
 	Num   uint8 // components of a tuple, bits of an angle, number of types of a polymorphic pointer
-	// Guess: nobody knows the type, which is field.unknown; it is read as varuint64. That is right for enums.
+	// Guess says that the type is unknown. It is then read as varuint64, which is right for enums.
 	Guess bool
-	Quant *Quantizer
+	Quant *Quantizer // of FloatQuantized
 }
 
 // NoValue is the codec of places that have no value of their own.

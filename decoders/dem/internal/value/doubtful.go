@@ -2,7 +2,8 @@ package value
 
 import "math"
 
-// Doubtful reports whether a value is none that a game would have: what is read at the wrong place often is.
+// Doubtful reports whether a value is one that no game has, such as text with control characters: what is read in the wrong
+// way often is. data are the bytes of a value that lies outside its cell; guessed says that the type is unknown.
 func Doubtful(v *Cell, data []byte, guessed bool) bool {
 	switch v.Kind {
 	case Text:

@@ -14,8 +14,10 @@ type Cell struct {
 	Kind Kind
 }
 
+// Kind says what a cell holds.
 type Kind uint8
 
+// The kinds of values.
 const (
 	None Kind = iota // the field is absent
 	Int
@@ -31,18 +33,20 @@ const (
 	Pointer // whether an object is there: 0, or 1 + which of its types
 )
 
-// InBytes tells whether the value lies outside the cell.
+// InBytes reports whether the value lies outside its cell.
 func (k Kind) InBytes() bool { return k == Text || k == Tuple || k == Blob }
 
 // span packs a place among bytes into a cell's word.
 func span(start, end int) uint64 { return uint64(start)<<32 | uint64(uint32(end)) }
 
+// Span returns where the bytes of a value that lies outside its cell start and end in the arena that it was read into.
 func (c *Cell) Span() (start, end int) { return int(c.Word >> 32), int(uint32(c.Word)) }
 
 // maxText bounds a string or a blob within an entity.
 const maxText = 1 << 20
 
-// Read reads a value. Bytes go to the arena, whose extended slice is returned in d.arena. tick is a tick in seconds.
+// Read reads a value. Text, tuples and blobs are appended to arena. tick is how long a tick is, in seconds. A value beyond
+// the end of r makes r.Overrun true.
 func (c *Codec) Read(r *bits.Reader, arena *[]byte, tick float32) Cell {
 	switch c.Op {
 	case OpBool:

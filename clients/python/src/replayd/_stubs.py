@@ -1,0 +1,38 @@
+"""The methods of the service."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from google.protobuf.message import Message
+
+from .v1 import info_pb2, replay_pb2, stream_pb2, watch_pb2
+
+
+class Stubs:
+    """The service's methods on a channel, which may be one of grpc or of grpc.aio."""
+
+    def __init__(self, channel: Any) -> None:
+        def method(how: str, name: str, request: type[Message], response: type[Message]) -> Any:
+            return getattr(channel, how)(
+                "/replayd.v1.ReplayService/" + name,
+                request_serializer=request.SerializeToString,
+                response_deserializer=response.FromString,
+            )
+
+        self.stream_events = method(
+            "unary_stream", "StreamEvents", stream_pb2.StreamEventsRequest, stream_pb2.StreamEventsResponse
+        )
+        self.decode_replay = method(
+            "stream_stream", "DecodeReplay", stream_pb2.DecodeReplayRequest, stream_pb2.StreamEventsResponse
+        )
+        self.watch_replays = method(
+            "unary_stream", "WatchReplays", watch_pb2.WatchReplaysRequest, watch_pb2.WatchReplaysResponse
+        )
+        self.list_replays = method(
+            "unary_unary", "ListReplays", replay_pb2.ListReplaysRequest, replay_pb2.ListReplaysResponse
+        )
+        self.get_replay = method("unary_unary", "GetReplay", replay_pb2.GetReplayRequest, replay_pb2.GetReplayResponse)
+        self.get_server_info = method(
+            "unary_unary", "GetServerInfo", info_pb2.GetServerInfoRequest, info_pb2.GetServerInfoResponse
+        )

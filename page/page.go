@@ -1,0 +1,90 @@
+// Package page is what the daemon shows in a browser: the replays that are there, and players for them. The files below src
+// are TypeScript on the client package of this repository; `make page` bundles them into dist, which is embedded.
+package page
+
+import (
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"io/fs"
+	"net/http"
+	"path"
+	"strings"
+)
+
+//go:embed dist
+var dist embed.FS
+
+// policy has browsers take nothing from elsewhere, and nobody put the page into a frame of another site.
+const policy = "default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self'; img-src 'self' blob: data:; " +
+	"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+// types are the types of the files there are.
+var types = map[string]string{
+	".css": "text/css; charset=utf-8", ".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml",
+}
+
+// Paths of the page. What follows replayPath is a replay's name; the page itself makes of it what is shown.
+const (
+	homePath   = "/"
+	replayPath = "/replay/"
+	filePath   = "/page/"
+)
+
+// file is one that is served.
+type file struct {
+	body []byte
+	tag  string
+}
+
+// files are those of dist by their names.
+var files = func() map[string]file {
+	all := map[string]file{}
+	entries, err := dist.ReadDir("dist")
+	if err != nil {
+		panic(err) // it is embedded
+	}
+	for _, e := range entries {
+		body, err := fs.ReadFile(dist, "dist/"+e.Name())
+		if err != nil {
+			panic(err)
+		}
+		sum := sha256.Sum256(body)
+		all[e.Name()] = file{body, `"` + hex.EncodeToString(sum[:8]) + `"`}
+	}
+	return all
+}()
+
+// Has tells whether a request is for the page.
+func Has(r *http.Request) bool {
+	p := r.URL.Path
+	return (r.Method == http.MethodGet || r.Method == http.MethodHead) &&
+		(p == homePath || strings.HasPrefix(p, replayPath) || strings.HasPrefix(p, filePath))
+}
+
+// ServeHTTP serves the page's files. They hold nothing of the replays, and are for everybody.
+func ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	name := "index.html"
+	if rest, ok := strings.CutPrefix(r.URL.Path, filePath); ok {
+		name = rest
+	}
+	f, ok := files[name]
+	if !ok {
+		http.NotFound(w, r)
+		return
+	}
+	h := w.Header()
+	h.Set("Content-Type", types[path.Ext(name)])
+	h.Set("Content-Security-Policy", policy)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Cache-Control", "no-cache") // asked for again each time, as the daemon may be another now
+	h.Set("ETag", f.tag)
+	if r.Header.Get("If-None-Match") == f.tag {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	_, _ = w.Write(f.body)
+}

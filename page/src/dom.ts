@@ -1,0 +1,81 @@
+// Making elements.
+
+type Child = Node | string | false | undefined;
+type Props = Record<string, unknown>;
+
+/** Makes an element. Properties that begin with "on" are listeners, "class" and those with a dash attributes. */
+export function h<K extends keyof HTMLElementTagNameMap>(tag: K, props: Props = {}, ...children: Child[]): HTMLElementTagNameMap[K] {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(props)) {
+    if (value === undefined || value === false) continue;
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value as EventListener);
+    else if (name in element && !name.includes("-")) Object.assign(element, { [name]: value });
+    else element.setAttribute(name, value === true ? "" : String(value));
+  }
+  append(element, children);
+  return element;
+}
+
+/** Puts children in place of those that are there. */
+export function fill(element: Element, ...children: Child[]): void {
+  element.replaceChildren();
+  append(element, children);
+}
+
+function append(element: Element, children: Child[]): void {
+  for (const child of children) if (child) element.append(child);
+}
+
+const icons = {
+  play: "M7 4.500v15l12-7.500z",
+  pause: "M6 4.500h4v15H6zM14 4.500h4v15h-4z",
+  back: "M15 5l-7 7 7 7",
+  stepBack: "M6 5v14M18 5l-9 7 9 7z",
+  stepOn: "M18 5v14M6 5l9 7-9 7z",
+  link: "M10 14a4 4 0 0 0 6 .4l3-3a4 4 0 0 0-5.7-5.700l-1.2 1.200M14 10a4 4 0 0 0-6-.4l-3 3a4 4 0 0 0 5.7 5.700l1.2-1.2",
+  search: "M10.5 17a6.5 6.5 0 1 0 0-13 6.5 6.5 0 0 0 0 13zM20 20l-4.8-4.8",
+  plus: "M12 5v14M5 12h14",
+  minus: "M5 12h14",
+  frame: "M4 9V4h5M20 9V4h-5M4 15v5h5M20 15v5h-5",
+  code: "M8 7l-5 5 5 5M16 7l5 5-5 5",
+  close: "M6 6l12 12M18 6L6 18",
+  drop: "M12 4v11M7 10l5 5 5-5M5 20h14",
+};
+
+/** An icon, for the eye only. */
+export function icon(name: keyof typeof icons): SVGSVGElement {
+  const space = "http://www.w3.org/2000/svg";
+  const svg = document.createElementNS(space, "svg");
+  svg.setAttribute("viewBox", "0 0 24 24");
+  svg.setAttribute("aria-hidden", "true");
+  svg.setAttribute("class", name === "play" || name === "pause" ? "icon solid" : "icon");
+  const path = document.createElementNS(space, "path");
+  path.setAttribute("d", icons[name]);
+  svg.append(path);
+  return svg;
+}
+
+/** 75 s as 1:15. */
+export function timeText(seconds: number): string {
+  const whole = Math.max(0, Math.floor(seconds));
+  const rest = `${String(Math.floor(whole / 60) % 60).padStart(whole >= 3600 ? 2 : 1, "0")}:${String(whole % 60).padStart(2, "0")}`;
+  return whole >= 3600 ? `${Math.floor(whole / 3600)}:${rest}` : rest;
+}
+
+export function sizeText(bytes: number): string {
+  for (const unit of ["B", "kB", "MB"]) {
+    if (bytes < 1000) return `${bytes < 10 && unit !== "B" ? bytes.toFixed(1) : Math.round(bytes)} ${unit}`;
+    bytes /= 1000;
+  }
+  return `${bytes.toFixed(1)} GB`;
+}
+
+/** The last part of a name. */
+export function baseOf(name: string): string {
+  return name.slice(name.lastIndexOf("/") + 1);
+}
+
+/** Where the page shows a replay. */
+export function pathOf(name: string): string {
+  return `/replay/${name.split("/").map(encodeURIComponent).join("/")}`;
+}

@@ -1,0 +1,141 @@
+// What is there.
+
+import type { Replay } from "@replayd/client";
+import { Format, ReplayState } from "@replayd/client/gen/replayd/v1/replay_pb.js";
+import { ChangeKind } from "@replayd/client/gen/replayd/v1/watch_pb.js";
+import { baseOf, fill, h, icon, pathOf, sizeText, timeText } from "./dom.js";
+import { client, sleep, wantsToken } from "./net.js";
+import { askToken } from "./token.js";
+
+const formatNames: Partial<Record<Format, [short: string, long: string]>> = {
+  [Format.TEEHISTORIAN]: ["ddnet", "DDNet games"], [Format.DATAFILE]: ["map", "maps"],
+  [Format.DEM]: ["demo", "Source 2 demos"], [Format.SC2REPLAY]: ["sc2", "StarCraft II replays"],
+};
+
+/** How many replays are shown before somebody asks for more. */
+const page = 100;
+
+/** Shows the replays that are there, and what becomes of them. */
+export function home(app: HTMLElement, signal: AbortSignal, opened: (file: File) => void): void {
+  document.title = "replayd";
+  const replays = new Map<string, Replay>();
+  let format: Format | undefined;
+  let limit = page;
+  let whole = false;
+
+  const search = h("input", {
+    type: "search", placeholder: "Search maps, players and files", "aria-label": "Search", autocomplete: "off", spellcheck: false,
+    oninput: () => { limit = page; draw(); },
+  });
+  const formats = h("div", { class: "formats", role: "group", "aria-label": "Formats" });
+  const live = h("div", { class: "cards" });
+  const list = h("ul", { class: "replays" });
+  const status = h("p", { class: "quiet", role: "status" }, "Looking …");
+  const more = h("button", { type: "button", class: "more", hidden: true, onclick: () => { limit += page * 5; draw(); } }, "More");
+  const liveSection = h("section", { class: "live", hidden: true, "aria-labelledby": "live" }, h("h2", { id: "live" }, "Live now"), live);
+  const file = h("input", {
+    type: "file", hidden: true, "aria-label": "A replay of this computer",
+    onchange: () => file.files?.[0] && opened(file.files[0]),
+  });
+  fill(app,
+    h("header", { class: "masthead" },
+      h("a", { class: "brand", href: "/", "aria-label": "replayd, home" }, h("img", { src: "/page/icon.svg", alt: "", width: 34, height: 34 }), h("span", {}, "replayd")),
+      h("div", { class: "search" }, icon("search"), search),
+      h("button", { type: "button", class: "open", onclick: () => file.click() }, icon("drop"), h("span", {}, "Open a file")), file),
+    h("main", { class: "home" },
+      h("h1", { class: "hidden" }, "Replays"), liveSection,
+      h("section", { "aria-label": "All replays" }, h("div", { class: "bar" }, formats, status), list, more)));
+
+  const draw = () => {
+    const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const matching = [...replays.values()].filter((replay) => {
+      if (format !== undefined && replay.format !== format) return false;
+      const text = `${replay.name} ${replay.mapName} ${replay.players.map(({ name }) => name).join(" ")}`.toLowerCase();
+      return words.every((word) => text.includes(word));
+    });
+    const growing = matching.filter(({ state }) => state === ReplayState.GROWING).sort((a, b) => when(b) - when(a));
+    liveSection.hidden = growing.length === 0;
+    fill(live, ...growing.slice(0, 12).map(card));
+    const rest = matching.filter(({ state }) => state !== ReplayState.GROWING).sort((a, b) => when(b) - when(a) || (a.name < b.name ? -1 : 1));
+    fill(list, ...rest.slice(0, limit).map(row));
+    more.hidden = rest.length <= limit;
+    if (whole) status.textContent = replays.size === 0 ? "Nothing is there yet. Drop a file here, or start replayd with --root." : `${matching.length} of ${replays.size}`;
+    const present = new Set([...replays.values()].map((replay) => replay.format));
+    fill(formats, ...[undefined, ...present].map((one) => {
+      const button = h("button", {
+        type: "button", "aria-pressed": String(one === format),
+        onclick: () => { format = one; limit = page; draw(); (formats.querySelector("[aria-pressed=true]") as HTMLElement)?.focus(); },
+      }, one === undefined ? "Everything" : (formatNames[one]?.[1] ?? "other"));
+      return button;
+    }));
+  };
+
+  let due = false;
+  const drawSoon = () => {
+    if (due) return;
+    due = true;
+    setTimeout(() => { due = false; if (!signal.aborted) draw(); }, 120);
+  };
+
+  const watch = async () => {
+    while (!signal.aborted) {
+      try {
+        const before = new Set(replays.keys());
+        const settled = setTimeout(() => { // the first picture has come
+          whole = true;
+          for (const name of before) replays.delete(name);
+          drawSoon();
+        }, 700);
+        signal.addEventListener("abort", () => clearTimeout(settled));
+        for await (const { kind, replay } of client.watch("", signal)) {
+          if (!replay) continue;
+          before.delete(replay.name);
+          if (kind === ChangeKind.REMOVED) replays.delete(replay.name);
+          else replays.set(replay.name, replay);
+          drawSoon();
+        }
+      } catch (error) {
+        if (signal.aborted) return;
+        if (wantsToken(error)) return askToken(app);
+        status.textContent = "The daemon cannot be reached. Trying again …";
+      }
+      await sleep(600, signal);
+    }
+  };
+  draw();
+  void watch();
+}
+
+function when(replay: Replay): number {
+  return Number((replay.startTime ?? replay.modifyTime)?.seconds ?? 0n);
+}
+
+function dateText(replay: Replay): string {
+  const seconds = when(replay);
+  return seconds ? new Date(seconds * 1000).toLocaleString([], { dateStyle: "medium", timeStyle: "short" }) : "";
+}
+
+function card(replay: Replay): HTMLElement {
+  return h("a", { class: "card", href: pathOf(replay.name) },
+    h("span", { class: "pill on-air" }, "LIVE"),
+    h("strong", {}, replay.mapName || baseOf(replay.name)),
+    h("span", { class: "quiet" }, baseOf(replay.name)),
+    h("span", { class: "quiet" }, `${lengthText(replay) ? `${lengthText(replay)} · ` : ""}${sizeText(Number(replay.sizeBytes))}`));
+}
+
+function lengthText(replay: Replay): string {
+  return replay.duration ? timeText(Number(replay.duration.seconds)) : "";
+}
+
+function row(replay: Replay): HTMLElement {
+  const [short] = formatNames[replay.format] ?? ["file"];
+  const base = baseOf(replay.name);
+  const title = replay.mapName || base;
+  const players = replay.players.map(({ name }) => name).filter(Boolean).join(", ");
+  return h("li", {}, h("a", { href: pathOf(replay.name) },
+    h("span", { class: `badge ${short}` }, short),
+    h("span", { class: "title" }, h("strong", {}, title), h("span", { class: "path" }, players ? `${players} · ${replay.name}` : replay.name)),
+    h("span", { class: "length" }, lengthText(replay)),
+    h("span", { class: "size" }, sizeText(Number(replay.sizeBytes))),
+    h("time", {}, dateText(replay))));
+}

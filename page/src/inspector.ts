@@ -1,0 +1,141 @@
+// The events as they are, and how to get them elsewhere.
+
+import { h, fill, icon, sizeText } from "./dom.js";
+import { client } from "./net.js";
+import type { Replay } from "@replayd/client";
+
+const most = 400;
+
+/** What the filter box asks for. */
+interface Wanted {
+  kinds: string[];
+  players: number[];
+}
+
+/** Shows the events at a tick, or all of a replay without a clock. */
+export class Inspector {
+  readonly element: HTMLElement;
+  private readonly list = h("ol", { class: "events", tabIndex: 0, "aria-label": "Events" });
+  private readonly status = h("p", { class: "quiet", role: "status" });
+  private readonly lines = h("div", { class: "lines" });
+  private readonly kinds = h("input", { type: "text", placeholder: "kinds, such as join,message", "aria-label": "Kinds of events", spellcheck: false });
+  private readonly players = h("input", { type: "text", placeholder: "players", "aria-label": "Players, by number", class: "narrow", inputMode: "numeric" });
+  private asking = new AbortController();
+  private shown: number | undefined;
+  private due = 0;
+
+  /** tickOf is undefined for what has no clock. */
+  constructor(private readonly replay: Replay, private readonly tickOf?: () => number, private readonly elsewhere = true) {
+    const again = () => {
+      this.shown = undefined;
+      this.update(true);
+    };
+    this.element = h("section", { class: "inspector", "aria-label": "Inspector" },
+      h("form", { class: "filter", onsubmit: (event: Event) => { event.preventDefault(); again(); }, onchange: again },
+        this.kinds, this.players),
+      this.status, this.list, elsewhere && h("h3", {}, "The same elsewhere"), this.lines);
+  }
+
+  private wanted(): Wanted {
+    const parts = (text: string) => text.split(/[\s,]+/).filter(Boolean);
+    return { kinds: parts(this.kinds.value), players: parts(this.players.value).map(Number).filter(Number.isInteger) };
+  }
+
+  /** Shows what is at the tick now; while a game is played only now and then. */
+  update(now = false): void {
+    if (!this.element.isConnected || this.element.hidden) return;
+    const tick = this.tickOf ? Math.floor(this.tickOf()) : 0;
+    if (tick === this.shown || (!now && performance.now() < this.due)) return;
+    this.shown = tick;
+    this.due = performance.now() + 400;
+    this.asking.abort();
+    this.asking = new AbortController();
+    const { signal } = this.asking;
+    this.print(tick);
+    if (this.elsewhere) void this.load(tick, signal).catch((error) => signal.aborted || (this.status.textContent = String(error.message ?? error)));
+  }
+
+  private async load(tick: number, signal: AbortSignal): Promise<void> {
+    const { kinds, players } = this.wanted();
+    const filter = { kinds, players, ...(this.tickOf ? { ticks: { min: tick, max: tick } } : {}) };
+    const stream = client.events(this.replay.name, {
+      include: [filter], ...(this.tickOf ? { tick } : {}), maxBatchEvents: most, signal, retry: false,
+    });
+    const rows: HTMLElement[] = [];
+    let more = false;
+    for await (const event of stream) {
+      if (rows.length >= most) {
+        more = true;
+        break;
+      }
+      const { kind, sequence: _, at_tick: __, ...rest } = event.toJSON();
+      const body = JSON.stringify(rest[kind as string] ?? rest);
+      rows.push(h("li", {}, h("b", {}, String(kind)), " ", h("span", {}, body.length > 600 ? `${body.slice(0, 600)} …` : body)));
+    }
+    fill(this.list, ...rows);
+    const many = `${rows.length}${more ? "+" : ""} event${rows.length === 1 ? "" : "s"}`;
+    this.status.textContent = this.tickOf ? `${many} at tick ${tick}` : many;
+  }
+
+  private print(tick: number): void {
+    const { kinds, players } = this.wanted();
+    const { name } = this.replay;
+    const ticks = this.tickOf ? { min: tick, max: tick } : undefined;
+    const filter = { ...(kinds.length ? { kinds } : {}), ...(players.length ? { players } : {}), ...(ticks ? { ticks } : {}) };
+    const request = JSON.stringify({
+      replay: name, ...(ticks ? { start: { tick } } : {}), ...(Object.keys(filter).length ? { include: [filter] } : {}),
+    });
+    const flags = [
+      ...(ticks ? [`--tick ${tick}`, `--from-tick ${tick}`, `--to-tick ${tick}`] : []),
+      ...(kinds.length ? [`--kind ${kinds.join()}`] : []), ...(players.length ? [`--player ${players.join()}`] : []),
+    ];
+    const query = flags.map((flag) => flag.slice(2).replace(" ", "=")).join("&");
+    const { host, origin, protocol } = location;
+    const options = [
+      ...(ticks ? [`tick=${tick}`] : []), ...(ticks || kinds.length || players.length ? [`include=[${python(filter)}]`] : []),
+    ];
+    const texts: [what: string, text: string][] = [
+      ["replayd", `replayd cat --addr ${host} ${quote(name)} ${flags.join(" ")}`.trim()],
+      ["grpcurl", `grpcurl ${protocol === "https:" ? "" : "-plaintext "}-d ${quote(request)} ${host} replayd.v1.ReplayService/StreamEvents`],
+      ["curl", `curl -sN ${quote(`${origin}/v1/replays/${encodeURI(name)}/events${query && `?${query}`}`)}`],
+      ["Python", `for event in replayd.connect(${JSON.stringify(host)}).events(${[JSON.stringify(name), ...options].join(", ")}): print(event)`],
+    ];
+    fill(this.lines, ...texts.map(([what, text]) => h("div", { class: "line" }, h("span", { class: "what" }, what), h("code", {}, text),
+      h("button", {
+        type: "button", class: "small", "aria-label": `Copy the line for ${what}`,
+        onclick: async ({ currentTarget }: Event) => {
+          await navigator.clipboard?.writeText(text);
+          (currentTarget as HTMLElement).textContent = "copied";
+          setTimeout(() => ((currentTarget as HTMLElement | null) ?? this.lines).isConnected && this.print(tick), 1200);
+        },
+      }, "copy"))));
+  }
+}
+
+/** What a shell takes for one word. */
+function quote(text: string): string {
+  return /^[\w./:@%+=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}
+
+/** A filter as a Python dict. */
+function python(value: unknown): string {
+  return JSON.stringify(value);
+}
+
+/** What is known of a replay, as a list. */
+export function facts(replay: Replay): HTMLElement {
+  const rows: [string, string | undefined][] = [
+    ["map", replay.mapName], ["players", replay.players.map(({ name }) => name).filter(Boolean).join(", ")],
+    ["size", sizeText(Number(replay.sizeBytes))], ["file", replay.name],
+  ];
+  const { header } = replay;
+  if (header.case) {
+    for (const [name, value] of Object.entries(header.value)) {
+      if (name.startsWith("$") || typeof value === "object" || value === "" || value === 0 || value === 0n || value === false) continue;
+      rows.push([name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`), String(value)]);
+    }
+  }
+  return h("dl", { class: "facts" }, ...rows.filter(([, value]) => value).flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]));
+}
+
+export { icon };

@@ -1,0 +1,81 @@
+// The page: which view is shown at which address.
+
+import { Format } from "@replayd/client";
+import { fill, h } from "./dom.js";
+import { openFile } from "./file.js";
+import { home } from "./home.js";
+import { mapView } from "./mapview.js";
+import { client, wantsToken } from "./net.js";
+import { factsView, player } from "./player.js";
+import { askToken } from "./token.js";
+
+const app = document.getElementById("app")!;
+let shown = new AbortController();
+
+/** Shows what the address says. */
+async function show(): Promise<void> {
+  shown.abort();
+  shown = new AbortController();
+  const { signal } = shown;
+  if (!location.pathname.startsWith("/replay/")) return home(app, signal, drop);
+  const name = location.pathname.slice("/replay/".length).split("/").map(decodeURIComponent).join("/");
+  document.title = `${name} · replayd`;
+  fill(app, h("main", { class: "middle" }, h("p", { class: "quiet", role: "status" }, "Loading …")));
+  try {
+    const replay = await client.replay(name);
+    if (signal.aborted) return;
+    switch (replay.format) {
+      case Format.TEEHISTORIAN:
+        return player(app, signal, replay);
+      case Format.DATAFILE:
+        return mapView(app, signal, replay);
+      default:
+        return factsView(app, replay);
+    }
+  } catch (error) {
+    if (signal.aborted) return;
+    if (wantsToken(error)) return askToken(app);
+    failed(error);
+  }
+}
+
+function failed(error: unknown): void {
+  const text = error instanceof Error ? error.message : String(error);
+  fill(app, h("main", { class: "middle" }, h("h1", {}, "This cannot be shown"), h("p", {}, text), h("p", {}, h("a", { href: "/" }, "All replays"))));
+}
+
+/** Shows a file that the daemon does not have. */
+function drop(file: File): void {
+  shown.abort();
+  shown = new AbortController();
+  openFile(app, file, shown.signal).catch(failed);
+}
+
+// Links within the page change what is shown, and load nothing anew.
+document.addEventListener("click", (event) => {
+  const link = (event.target as Element).closest?.("a");
+  if (!link || event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey) return;
+  const { origin, pathname } = new URL(link.href);
+  if (origin !== location.origin || (pathname !== "/" && !pathname.startsWith("/replay/"))) return;
+  event.preventDefault();
+  history.pushState(null, "", link.href);
+  scrollTo(0, 0);
+  void show();
+});
+addEventListener("popstate", () => void show());
+
+for (const type of ["dragenter", "dragover"]) {
+  addEventListener(type, (event) => {
+    event.preventDefault();
+    document.body.classList.add("dropping");
+  });
+}
+addEventListener("dragleave", (event) => event.relatedTarget === null && document.body.classList.remove("dropping"));
+addEventListener("drop", (event) => {
+  event.preventDefault();
+  document.body.classList.remove("dropping");
+  const file = event.dataTransfer?.files[0];
+  if (file) drop(file);
+});
+
+void show();

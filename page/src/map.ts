@@ -1,0 +1,242 @@
+// A Teeworlds map: its physics, from datafile events, and how they are drawn.
+
+import type { Client } from "@replayd/client";
+import { LayerKind } from "@replayd/client/gen/replayd/datafile/v1/events_pb.js";
+import { theme } from "./theme.js";
+
+/** World units of a tile. */
+export const tileSize = 32;
+
+/** What is drawn of a tile. */
+const enum Look { Air, Solid, Unhookable, Death, Freeze, Unfreeze, Deep, Start, Finish, Checkpoint, Stopper, Through, Spawn, Other }
+
+const looks: Record<number, Look> = {
+  1: Look.Solid, 2: Look.Death, 3: Look.Unhookable, 5: Look.Through, 6: Look.Through, 9: Look.Freeze, 11: Look.Unfreeze, 12: Look.Deep,
+  13: Look.Unfreeze, 33: Look.Start, 34: Look.Finish, 60: Look.Stopper, 61: Look.Stopper, 62: Look.Stopper, 66: Look.Through,
+  67: Look.Through, 192: Look.Spawn, 193: Look.Spawn, 194: Look.Spawn,
+};
+
+function lookOf(index: number): Look {
+  if (index >= 35 && index <= 59) return Look.Checkpoint;
+  return looks[index] ?? (index === 0 ? Look.Air : Look.Other);
+}
+
+/** Tiles along a side of a piece, which is drawn once and kept. */
+const pieceTiles = 16;
+/** Pixels of a tile at which pieces are drawn. */
+const details = [4, 8, 16, 32, 64];
+const keptPieces = 600;
+
+/** The physics of a map. */
+export class GameMap {
+  private readonly tiles: Uint8Array;
+  private readonly front: Uint8Array;
+  private readonly tele: Uint8Array;
+  private readonly boost: Uint8Array;
+  private readonly pieces = new Map<string, HTMLCanvasElement>();
+  private shade = "";
+
+  constructor(readonly width: number, readonly height: number) {
+    this.tiles = new Uint8Array(width * height);
+    this.front = new Uint8Array(width * height);
+    this.tele = new Uint8Array(width * height);
+    this.boost = new Uint8Array(width * height);
+  }
+
+  /** Loads a map's physics, or returns nothing when it has none. */
+  static async load(client: Client, name: string, signal?: AbortSignal): Promise<GameMap | undefined> {
+    const physics = new Map<number, { kind: LayerKind; width: number; height: number }>();
+    for await (const { event } of client.events(name, { kinds: ["tile_layer"], signal })) {
+      if (event.kind.case !== "tileLayer") continue;
+      const { layer, kind, width, height } = event.kind.value;
+      if (kind >= LayerKind.GAME && kind <= LayerKind.TUNE) physics.set(layer, { kind, width, height });
+    }
+    const game = [...physics.values()].find(({ kind }) => kind === LayerKind.GAME);
+    if (!game || game.width * game.height > 1e8) return undefined;
+    const map = new GameMap(game.width, game.height);
+    for await (const { event } of client.events(name, { kinds: ["tiles"], layers: [...physics.keys()], signal })) {
+      if (event.kind.case !== "tiles") continue;
+      const { kind, x, y, columns, rows, bytesPerTile, data } = event.kind.value;
+      map.put(kind, x, y, columns, rows, bytesPerTile, data);
+    }
+    return map;
+  }
+
+  /** Puts in a rectangle of tiles. */
+  put(kind: LayerKind, x: number, y: number, columns: number, rows: number, bytes: number, data: Uint8Array): void {
+    const layers: Partial<Record<LayerKind, [to: Uint8Array, at: number]>> = {
+      [LayerKind.GAME]: [this.tiles, 0], [LayerKind.FRONT]: [this.front, 0],
+      [LayerKind.TELE]: [this.tele, bytes === 2 ? 1 : 0], [LayerKind.SPEEDUP]: [this.boost, bytes === 6 ? 2 : 0],
+    };
+    const layer = layers[kind];
+    if (!layer) return;
+    for (let row = 0; row < rows; row++) {
+      if (y + row >= this.height) return;
+      for (let column = 0; column < columns && x + column < this.width; column++) {
+        layer[0][(y + row) * this.width + x + column] = data[(row * columns + column) * bytes + layer[1]];
+      }
+    }
+  }
+
+  /** What is drawn at a tile. Beyond its edges a map goes on as it is there. */
+  private look(x: number, y: number): Look {
+    const index = Math.min(Math.max(y, 0), this.height - 1) * this.width + Math.min(Math.max(x, 0), this.width - 1);
+    return lookOf(this.tiles[index] || this.front[index]);
+  }
+
+  /** Draws what is seen of it. The context's units are pixels; the camera is in the middle, scale is pixels of a world unit. */
+  draw(context: CanvasRenderingContext2D, cameraX: number, cameraY: number, scale: number, width: number, height: number): void {
+    if (this.shade !== theme().name) {
+      this.pieces.clear();
+      this.shade = theme().name;
+    }
+    const wanted = scale * tileSize;
+    const detail = details.find((pixels) => pixels >= wanted * 0.99) ?? details.at(-1)!;
+    const span = pieceTiles * tileSize;
+    const left = Math.floor((cameraX - width / 2 / scale) / span);
+    const right = Math.floor((cameraX + width / 2 / scale) / span);
+    const top = Math.floor((cameraY - height / 2 / scale) / span);
+    const bottom = Math.floor((cameraY + height / 2 / scale) / span);
+    for (let row = top; row <= bottom; row++) {
+      for (let column = left; column <= right; column++) {
+        const x = Math.round((column * span - cameraX) * scale + width / 2);
+        const y = Math.round((row * span - cameraY) * scale + height / 2);
+        const nextX = Math.round(((column + 1) * span - cameraX) * scale + width / 2);
+        const nextY = Math.round(((row + 1) * span - cameraY) * scale + height / 2);
+        context.drawImage(this.piece(column, row, detail), x, y, nextX - x, nextY - y);
+      }
+    }
+  }
+
+  private piece(column: number, row: number, detail: number): HTMLCanvasElement {
+    const key = `${detail},${column},${row}`;
+    let piece = this.pieces.get(key);
+    if (piece) return piece;
+    piece = document.createElement("canvas");
+    piece.width = piece.height = pieceTiles * detail;
+    const context = piece.getContext("2d")!;
+    for (let y = 0; y < pieceTiles; y++) {
+      for (let x = 0; x < pieceTiles; x++) this.tile(context, column * pieceTiles + x, row * pieceTiles + y, x * detail, y * detail, detail);
+    }
+    if (this.pieces.size >= keptPieces) this.pieces.delete(this.pieces.keys().next().value!);
+    this.pieces.set(key, piece);
+    return piece;
+  }
+
+  private tile(c: CanvasRenderingContext2D, x: number, y: number, px: number, py: number, size: number): void {
+    const look = this.look(x, y);
+    const t = theme();
+    if (look === Look.Solid || look === Look.Unhookable) return this.wall(c, look, x, y, px, py, size);
+    const index = y * this.width + x;
+    const inside = x >= 0 && y >= 0 && x < this.width && y < this.height;
+    switch (look) {
+      case Look.Freeze:
+      case Look.Deep:
+      case Look.Death:
+      case Look.Unfreeze:
+      case Look.Through: {
+        c.fillStyle = { [Look.Freeze]: t.freeze, [Look.Deep]: t.deep, [Look.Death]: t.death, [Look.Unfreeze]: t.unfreeze, [Look.Through]: t.through }[look];
+        c.fillRect(px, py, size, size);
+        if (size < 8) break;
+        c.globalAlpha = 0.5;
+        if (look === Look.Death) { // points
+          c.beginPath();
+          c.moveTo(px + size * 0.2, py + size * 0.7);
+          c.lineTo(px + size * 0.5, py + size * 0.25);
+          c.lineTo(px + size * 0.8, py + size * 0.7);
+          c.fill();
+        } else if (look !== Look.Through) {
+          c.beginPath();
+          c.arc(px + size / 2, py + size / 2, size * 0.13, 0, 7);
+          c.fill();
+        }
+        c.globalAlpha = 1;
+        break;
+      }
+      case Look.Start:
+      case Look.Finish: {
+        const half = size / 2;
+        for (const [dx, dy] of [[0, 0], [1, 0], [0, 1], [1, 1]]) {
+          c.fillStyle = look === Look.Start ? t.start : t.finish;
+          c.globalAlpha = (dx + dy) % 2 ? 0.85 : 0.3;
+          c.fillRect(px + dx * half, py + dy * half, half, half);
+        }
+        c.globalAlpha = 1;
+        break;
+      }
+      case Look.Checkpoint:
+      case Look.Stopper:
+      case Look.Other:
+        c.fillStyle = look === Look.Checkpoint ? t.start : t.mark;
+        c.globalAlpha = look === Look.Other ? 0.18 : 0.35;
+        c.fillRect(px + size * 0.2, py + size * 0.2, size * 0.6, size * 0.6);
+        c.globalAlpha = 1;
+        break;
+      case Look.Spawn:
+        if (!inside) break;
+        c.strokeStyle = t.mark;
+        c.lineWidth = Math.max(1, size / 16);
+        c.globalAlpha = 0.6;
+        c.beginPath();
+        c.arc(px + size / 2, py + size / 2, size * 0.34, 0, 7);
+        c.stroke();
+        c.globalAlpha = 1;
+    }
+    if (!inside) return;
+    if (this.tele[index]) {
+      c.fillStyle = t.tele;
+      c.fillRect(px, py, size, size);
+    }
+    if (this.boost[index]) {
+      c.fillStyle = t.boost;
+      c.fillRect(px, py, size, size);
+    }
+  }
+
+  /** Draws a piece of wall, with an edge where it ends. */
+  private wall(c: CanvasRenderingContext2D, look: Look, x: number, y: number, px: number, py: number, size: number): void {
+    const t = theme();
+    const isWall = (dx: number, dy: number) => {
+      const other = this.look(x + dx, y + dy);
+      return other === Look.Solid || other === Look.Unhookable;
+    };
+    const up = isWall(0, -1), down = isWall(0, 1), left = isWall(-1, 0), right = isWall(1, 0);
+    const round = size >= 8 ? size * 0.28 : 0;
+    const corners = [!up && !left, !up && !right, !down && !right, !down && !left].map((free) => (free ? round : 0));
+    c.fillStyle = look === Look.Solid ? t.wall : t.metal;
+    c.beginPath();
+    c.roundRect(px, py, size, size, corners);
+    c.fill();
+    if (look === Look.Unhookable && size >= 8) { // hatched
+      c.save();
+      c.clip();
+      c.strokeStyle = t.metalLine;
+      c.lineWidth = size / 10;
+      c.beginPath();
+      for (let i = -1; i <= 1; i++) {
+        c.moveTo(px + i * size * 0.5, py + size);
+        c.lineTo(px + size + i * size * 0.5, py);
+      }
+      c.stroke();
+      c.restore();
+    }
+    const width = Math.max(1, size / 11);
+    c.strokeStyle = look === Look.Solid ? t.wallEdge : t.metalEdge;
+    c.lineWidth = width;
+    const inset = width / 2;
+    const [x0, y0, x1, y1] = [px + inset, py + inset, px + size - inset, py + size - inset];
+    c.beginPath();
+    const r = Math.max(0, round - inset);
+    if (!up) { c.moveTo(left ? px : x0 + r, y0); c.lineTo(right ? px + size : x1 - r, y0); }
+    if (!down) { c.moveTo(left ? px : x0 + r, y1); c.lineTo(right ? px + size : x1 - r, y1); }
+    if (!left) { c.moveTo(x0, up ? py : y0 + r); c.lineTo(x0, down ? py + size : y1 - r); }
+    if (!right) { c.moveTo(x1, up ? py : y0 + r); c.lineTo(x1, down ? py + size : y1 - r); }
+    if (r > 0) {
+      if (!up && !left) { c.moveTo(x0, y0 + r); c.arcTo(x0, y0, x0 + r, y0, r); }
+      if (!up && !right) { c.moveTo(x1 - r, y0); c.arcTo(x1, y0, x1, y0 + r, r); }
+      if (!down && !right) { c.moveTo(x1, y1 - r); c.arcTo(x1, y1, x1 - r, y1, r); }
+      if (!down && !left) { c.moveTo(x0 + r, y1); c.arcTo(x0, y1, x0, y1 - r, r); }
+    }
+    c.stroke();
+  }
+}

@@ -1,0 +1,111 @@
+// The connection to the daemon that served the page.
+
+import { Client, Code, ReplaydError } from "@replayd/client";
+import { createConnectTransport } from "@connectrpc/connect-web";
+
+// Without TLS a browser opens six connections to a daemon for all of its tabs, and a stream keeps one. Tabs take turns: each
+// stream holds one of these locks, and one that others wait for gives its up after a while. It goes on by its cursor.
+const places = 4;
+const turn = 400; // milliseconds
+const lockOf = (place: number) => `replayd stream ${place}`;
+
+const tokenKey = "replayd token";
+
+/** The token of this tab. */
+export const token = {
+  get: () => sessionStorage.getItem(tokenKey) ?? "",
+  set: (value: string) => sessionStorage.setItem(tokenKey, value),
+};
+
+/** Headers for requests besides those of the client. */
+export function authorization(): Record<string, string> {
+  return token.get() ? { authorization: `Bearer ${token.get()}` } : {};
+}
+
+async function takeTurns(input: RequestInfo | URL, init?: RequestInit): Promise<Response> {
+  const url = String(input instanceof Request ? input.url : input);
+  const streams = /\/(StreamEvents|WatchReplays)$/.test(url);
+  if (!streams || location.protocol === "https:" || !navigator.locks) return fetch(input, init);
+  const { release, place } = await acquire(init?.signal ?? undefined);
+  const own = new AbortController();
+  const signal = init?.signal ? AbortSignal.any([init.signal, own.signal]) : own.signal;
+  signal.addEventListener("abort", release);
+  const held = setInterval(async () => {
+    const { pending } = await navigator.locks.query();
+    if (pending?.some(({ name }) => name === lockOf(place))) own.abort();
+  }, turn);
+  signal.addEventListener("abort", () => clearInterval(held));
+  const done = () => {
+    clearInterval(held);
+    release();
+  };
+  try {
+    const response = await fetch(input, { ...init, signal });
+    const watched = response.body?.pipeThrough(new TransformStream({ flush: done }), { signal });
+    watched ?? done();
+    return new Response(watched, { status: response.status, statusText: response.statusText, headers: response.headers });
+  } catch (error) {
+    done();
+    throw error;
+  }
+}
+
+/** Takes a place, or waits for one. */
+function acquire(signal?: AbortSignal): Promise<{ release: () => void; place: number }> {
+  return new Promise((resolve, reject) => {
+    const order = Array.from({ length: places }, (_, i) => i).sort(() => Math.random() - 0.5);
+    const hold = (place: number) =>
+      new Promise<void>((release) => {
+        if (signal?.aborted) release();
+        resolve({ release, place });
+      });
+    const next = async () => {
+      for (const place of order) {
+        let taken = false;
+        // The lock is held until what its function returns is settled: do not wait for that here.
+        await new Promise<void>((decided) => {
+          navigator.locks
+            .request(lockOf(place), { ifAvailable: true }, (lock) => {
+              taken = lock !== null;
+              decided();
+              return taken ? hold(place) : undefined;
+            })
+            .catch(reject);
+        });
+        if (taken) return;
+      }
+      navigator.locks.request(lockOf(order[0]), signal ? { signal } : {}, () => hold(order[0])).catch(reject);
+    };
+    next().catch(reject);
+  });
+}
+
+/** The daemon. */
+export const client = new Client(
+  createConnectTransport({
+    baseUrl: location.origin,
+    useBinaryFormat: true,
+    fetch: takeTurns,
+    interceptors: [
+      (next) => (request) => {
+        for (const [name, value] of Object.entries(authorization())) request.header.set(name, value);
+        return next(request);
+      },
+    ],
+  }),
+);
+
+/** Whether an error says that the daemon asks for a token, or for another one. */
+export function wantsToken(error: unknown): boolean {
+  return error instanceof ReplaydError && error.code === Code.Unauthenticated;
+}
+
+export function sleep(milliseconds: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, milliseconds);
+    signal?.addEventListener("abort", () => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });
+}

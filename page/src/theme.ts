@@ -1,0 +1,25 @@
+// The colours of what is drawn. Those of the page itself are in style.css.
+
+const dark = {
+  name: "dark", air: "#141925", grid: "#1d2433", wall: "#39435a", wallEdge: "#7d8cad", metal: "#2b3245", metalEdge: "#5d6a86", metalLine: "#353e54",
+  freeze: "#5b6ee033", deep: "#8a5be04d", death: "#e0526033", unfreeze: "#5be0b52b", through: "#7d8cad2e", start: "#5be0b5", finish: "#ffb454",
+  mark: "#93a1bd", tele: "#e07ad033", boost: "#ffb45433", label: "#eef2fb", halo: "#0b0e15cc", outline: "#0b0e15", eye: "#fbfcff",
+};
+
+const light: typeof dark = {
+  name: "light", air: "#eef2f8", grid: "#e2e8f1", wall: "#9aa7be", wallEdge: "#5c6a84", metal: "#b9c1d0", metalEdge: "#7b879d", metalLine: "#a9b3c5",
+  freeze: "#4659d93d", deep: "#7a44d64d", death: "#d93a4c3d", unfreeze: "#17a07a33", through: "#5c6a8433", start: "#128464", finish: "#b26a00",
+  mark: "#6b7892", tele: "#c24fb13d", boost: "#d68a1f3d", label: "#141925", halo: "#ffffffd9", outline: "#1b2130", eye: "#ffffff",
+};
+
+const prefersLight = matchMedia("(prefers-color-scheme: light)");
+
+/** The colours that hold now. */
+export function theme(): typeof dark {
+  return prefersLight.matches ? light : dark;
+}
+
+/** Colours are told apart best when each is far from those before it. */
+export function colourOf(id: number): string {
+  return `hsl(${Math.round((id * 137.508 + 165) % 360)} ${prefersLight.matches ? "62% 46%" : "68% 63%"})`;
+}

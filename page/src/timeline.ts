@@ -1,0 +1,89 @@
+// The line on which a viewer moves through a game.
+
+import { h, timeText } from "./dom.js";
+import type { Game } from "./game.js";
+import type { News } from "./world.js";
+
+/** What marks are called, in the order in which they are drawn over each other. */
+export const markNames: Partial<Record<News["kind"], string>> = {
+  chat: "chat", join: "joins", leave: "leaves", death: "deaths", save: "saves", finish: "finishes",
+};
+
+export class Timeline {
+  readonly element: HTMLElement;
+  private readonly marks = h("canvas", { class: "marks", "aria-hidden": "true" });
+  private readonly played = h("div", { class: "played" });
+  private readonly loaded = h("div", { class: "loaded" });
+  private readonly knob = h("div", { class: "knob" });
+  private readonly tip = h("div", { class: "tip", "aria-hidden": "true" });
+  private drawn = "";
+  private told = "";
+
+  constructor(private readonly game: Game, private readonly seek: (tick: number) => void) {
+    this.element = h("div", {
+      class: "timeline", role: "slider", tabIndex: 0, "aria-label": "Position in the game", "aria-valuemin": 0,
+      onpointerdown: (event: PointerEvent) => this.grab(event),
+      onpointermove: (event: PointerEvent) => this.hover(event),
+    }, this.marks, h("div", { class: "rail" }, this.loaded, this.played), this.knob, this.tip);
+  }
+
+  private tickAt(event: PointerEvent): number {
+    const { left, width } = this.element.getBoundingClientRect();
+    return Math.round(Math.min(1, Math.max(0, (event.clientX - left) / width)) * this.game.last);
+  }
+
+  private grab(event: PointerEvent): void {
+    if (event.button !== 0) return;
+    this.element.setPointerCapture(event.pointerId);
+    this.seek(this.tickAt(event));
+    const move = (moved: PointerEvent) => this.seek(this.tickAt(moved));
+    this.element.addEventListener("pointermove", move);
+    this.element.addEventListener("lostpointercapture", () => this.element.removeEventListener("pointermove", move), { once: true });
+  }
+
+  private hover(event: PointerEvent): void {
+    const tick = this.tickAt(event);
+    const { width } = this.element.getBoundingClientRect();
+    const near = this.game.marks.filter((mark) => Math.abs(mark.tick - tick) < (this.game.last / width) * 3).slice(0, 3);
+    this.tip.textContent = [timeText(tick / this.game.ticksPerSecond), ...near.map((mark) => mark.text)].join(" · ");
+    this.tip.style.left = `${Math.min(Math.max(event.offsetX, 60), width - 60)}px`;
+  }
+
+  draw(): void {
+    const { game } = this;
+    const end = Math.max(game.last, 1);
+    const percent = (tick: number) => `${Math.min(100, Math.max(0, (tick / end) * 100))}%`;
+    this.played.style.width = this.knob.style.left = percent(game.tick);
+    this.loaded.style.left = percent(game.world.from);
+    this.loaded.style.right = `calc(100% - ${percent(game.world.to)})`;
+    const now = Math.floor(game.tick);
+    const text = `${timeText(now / game.ticksPerSecond)} of ${timeText(end / game.ticksPerSecond)}, tick ${now}`;
+    if (text !== this.told) {
+      this.told = text;
+      this.element.setAttribute("aria-valuemax", String(end));
+      this.element.setAttribute("aria-valuenow", String(now));
+      this.element.setAttribute("aria-valuetext", text);
+    }
+    this.drawMarks(end);
+  }
+
+  private drawMarks(end: number): void {
+    const { marks, game } = this;
+    const ratio = Math.min(devicePixelRatio || 1, 2);
+    const [width, height] = [Math.round(marks.clientWidth * ratio), Math.round(marks.clientHeight * ratio)];
+    const key = [width, height, game.marks.length, game.grows ? Math.floor(end / 50) : end].join();
+    if (key === this.drawn || !width) return;
+    this.drawn = key;
+    Object.assign(marks, { width, height });
+    const context = marks.getContext("2d")!;
+    const style = getComputedStyle(this.element);
+    for (const kind of Object.keys(markNames) as News["kind"][]) {
+      context.fillStyle = style.getPropertyValue(`--mark-${kind}`).trim() || "gray";
+      const tall = kind === "finish" ? 1 : kind === "save" ? 0.8 : kind === "chat" ? 0.35 : 0.55;
+      for (const mark of game.marks) {
+        if (mark.kind !== kind) continue;
+        context.fillRect(Math.round((mark.tick / end) * (width - 2)), height * (1 - tall), Math.max(2, ratio * 1.5), height * tall);
+      }
+    }
+  }
+}

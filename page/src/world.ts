@@ -1,0 +1,282 @@
+// What a teehistorian tells of a game, kept so that every tick of a stretch of it can be shown.
+
+import type { Batch } from "@replayd/client";
+import type { Event, Input } from "@replayd/client/gen/replayd/teehistorian/v1/events_pb.js";
+
+/** Values that hold from a tick on until the next one. Ticks come in order. */
+export class Steps<T> {
+  readonly ticks: number[] = [];
+  readonly values: T[] = [];
+
+  push(tick: number, value: T): void {
+    const last = this.ticks.length - 1;
+    if (last >= 0 && this.ticks[last] === tick) this.values[last] = value;
+    else {
+      this.ticks.push(tick);
+      this.values.push(value);
+    }
+  }
+
+  /** The index of the last value at or before a tick, -1 for none. */
+  indexAt(tick: number): number {
+    let low = 0;
+    let high = this.ticks.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.ticks[middle] <= tick) low = middle + 1;
+      else high = middle;
+    }
+    return low - 1;
+  }
+
+  at(tick: number): T | undefined {
+    return this.values[this.indexAt(tick)];
+  }
+
+  /** Forgets what no tick from there on needs. */
+  trim(tick: number): void {
+    const index = this.indexAt(tick);
+    if (index <= 0) return;
+    this.ticks.splice(0, index);
+    this.values.splice(0, index);
+  }
+}
+
+/** Where a character is; none where the client has none. */
+export type Place = { x: number; y: number } | undefined;
+
+/** What an input does: where it aims from the character, and whether the hook is out. */
+export interface Aim {
+  x: number;
+  y: number;
+  hook: boolean;
+  fire: number;
+}
+
+/** What is known of a client over time. */
+export class Client {
+  readonly places = new Steps<Place>();
+  readonly aims = new Steps<Aim>();
+  readonly names = new Steps<string>();
+  readonly teams = new Steps<number>();
+  readonly joined = new Steps<boolean>();
+  readonly shots: number[] = [];
+  readonly deaths: { tick: number; x: number; y: number }[] = [];
+
+  constructor(readonly id: number) {}
+
+  nameAt(tick: number): string {
+    return this.names.at(tick) || `#${this.id}`;
+  }
+}
+
+/** Something to tell people. */
+export interface News {
+  tick: number;
+  kind: "join" | "leave" | "chat" | "finish" | "team" | "death" | "command" | "save";
+  client: number;
+  text: string;
+}
+
+/** Kinds of events of which a World makes something. */
+export const kinds = [
+  "player_state", "player_diff", "player_new", "player_old", "input_diff", "input_new", "tick", "join", "drop", "player_name",
+  "player_team", "player_finish", "team_finish", "message", "console_command", "save_success", "load_success",
+];
+
+/** Kinds of events that make news or marks, and the names that they take. */
+export const newsKinds = [
+  "join", "drop", "player_name", "player_team", "player_finish", "team_finish", "message", "player_old", "save_success", "load_success",
+];
+
+/** A stretch of a game. */
+export class World {
+  readonly clients = new Map<number, Client>();
+  readonly news: News[] = [];
+  /** The first tick of which everything is known, and the last. */
+  from = 0;
+  to = -1;
+
+  constructor(readonly start: number) {
+    this.from = start;
+    this.to = start - 1;
+  }
+
+  client(id: number): Client {
+    let client = this.clients.get(id);
+    if (!client) this.clients.set(id, (client = new Client(id)));
+    return client;
+  }
+
+  /** Takes in a batch, in which columns and rows are mixed as their places say. */
+  apply(batch: Batch): void {
+    const rows = batch.events as readonly Event[];
+    const moves = batch.columns.get("player_diff");
+    const inputs = batch.columns.get("input_diff");
+    const ticks = batch.columns.get("tick");
+    const none: readonly number[] = [];
+    const column = (columns: typeof moves, name: string) => (columns ? (columns.array(name) as readonly number[]) : none);
+    const [mPlace, mTick, mId, mX, mY] = ["place", "at_tick", "client_id", "x", "y"].map((name) => column(moves, name));
+    const [iPlace, iTick, iId, iX, iY, iHook, iFire] = [
+      "place", "at_tick", "client_id", "input_target_x", "input_target_y", "input_hook", "input_fire",
+    ].map((name) => column(inputs, name));
+    const [tPlace, tTick] = ["place", "at_tick"].map((name) => column(ticks, name));
+    let m = 0, i = 0, t = 0, r = 0;
+    for (let place = 0; place < batch.length; place++) {
+      if (mPlace[m] === place) {
+        this.move(mTick[m], mId[m], mX[m], mY[m]);
+        m++;
+      } else if (iPlace[i] === place) {
+        this.aim(iTick[i], iId[i], iX[i], iY[i], iHook[i] !== 0, iFire[i]);
+        i++;
+      } else if (tPlace[t] === place) this.reach(tTick[t++]);
+      else if (r < rows.length) this.take(rows[r++], batch.state ? this.start : undefined);
+    }
+  }
+
+  /** Takes note that everything before a tick has come, and some of it. */
+  reach(tick: number): void {
+    if (tick > this.to) this.to = tick;
+  }
+
+  private move(tick: number, id: number, x: number, y: number): void {
+    this.client(id).places.push(tick, { x, y });
+    this.reach(tick);
+  }
+
+  private aim(tick: number, id: number, x: number, y: number, hook: boolean, fire: number): void {
+    const client = this.client(id);
+    const before = client.aims.values.at(-1);
+    // An odd count is a pressed button.
+    if (before && before.fire !== fire && fire & 1) client.shots.push(tick);
+    client.aims.push(tick, { x, y, hook, fire });
+    this.reach(tick);
+  }
+
+  private input(tick: number, id: number, input: Input | undefined): void {
+    if (input) this.aim(tick, id, input.targetX, input.targetY, input.hook !== 0, input.fire);
+  }
+
+  /** Takes in an event. One of a state did not happen, but holds from a tick on. */
+  take({ atTick, kind }: Pick<Event, "atTick" | "kind">, state?: number): void {
+    const tick = state ?? atTick;
+    if (state === undefined) this.reach(tick);
+    const tell = (kind: News["kind"], client: number, text: string) => this.news.push({ tick, kind, client, text });
+    switch (kind.case) {
+      case "playerState": {
+        const { clientId, joined, name, team, alive, x, y, input } = kind.value;
+        const client = this.client(clientId);
+        client.joined.push(tick, joined);
+        client.names.push(tick, name);
+        client.teams.push(tick, team);
+        client.places.push(tick, alive ? { x, y } : undefined);
+        this.input(tick, clientId, input);
+        break;
+      }
+      case "playerDiff":
+        this.move(tick, kind.value.clientId, kind.value.x, kind.value.y);
+        break;
+      case "playerNew":
+        this.move(tick, kind.value.clientId, kind.value.x, kind.value.y);
+        break;
+      case "playerOld": {
+        const client = this.client(kind.value.clientId);
+        const last = client.places.values.at(-1);
+        if (last && client.joined.at(tick) !== false) {
+          client.deaths.push({ tick, ...last });
+          tell("death", client.id, "died");
+        }
+        client.places.push(tick, undefined);
+        break;
+      }
+      case "inputNew":
+        this.input(tick, kind.value.clientId, kind.value.input);
+        break;
+      case "inputDiff":
+        this.input(tick, kind.value.clientId, kind.value.input);
+        break;
+      case "join":
+        this.client(kind.value.clientId).joined.push(tick, true);
+        this.client(kind.value.clientId).names.push(tick, "");
+        this.client(kind.value.clientId).teams.push(tick, 0);
+        tell("join", kind.value.clientId, "joined");
+        break;
+      case "drop": {
+        const { clientId, reason } = kind.value;
+        const client = this.client(clientId);
+        tell("leave", clientId, reason ? `left (${reason})` : "left");
+        client.joined.push(tick, false);
+        client.places.push(tick, undefined);
+        break;
+      }
+      case "playerName":
+        this.client(kind.value.clientId).names.push(tick, kind.value.name);
+        break;
+      case "playerTeam":
+        this.client(kind.value.clientId).teams.push(tick, kind.value.team);
+        if (kind.value.team > 0) tell("team", kind.value.clientId, `is in team ${kind.value.team}`);
+        break;
+      case "playerFinish":
+        tell("finish", kind.value.clientId, `finished in ${seconds(kind.value.time)}`);
+        break;
+      case "teamFinish":
+        tell("finish", -1, `Team ${kind.value.team} finished in ${seconds(kind.value.time)}`);
+        break;
+      case "saveSuccess":
+        tell("save", -1, `Team ${kind.value.team} saved its game`);
+        break;
+      case "loadSuccess":
+        tell("save", -1, `Team ${kind.value.team} went on with a saved game`);
+        break;
+      case "message": {
+        const { clientId, content } = kind.value;
+        const client = this.client(clientId);
+        if (content?.case === "say" && content.value.text) tell("chat", clientId, content.value.text);
+        // The server's word on the name comes later, if at all.
+        else if ((content?.case === "startInfo" || content?.case === "changeInfo") && content.value.name) {
+          client.names.push(tick, content.value.name);
+        }
+      }
+    }
+  }
+
+  /** Forgets what happened before a tick, but what still holds there. */
+  trim(tick: number): void {
+    if (tick <= this.from) return;
+    this.from = tick;
+    for (const client of this.clients.values()) {
+      for (const steps of [client.places, client.aims, client.names, client.teams, client.joined]) steps.trim(tick);
+      client.shots.splice(0, client.shots.findIndex((at) => at >= tick) >>> 0);
+      client.deaths.splice(0, client.deaths.findIndex((death) => death.tick >= tick) >>> 0);
+    }
+    const first = this.news.findIndex((news) => news.tick >= tick);
+    this.news.splice(0, first < 0 ? this.news.length : first);
+  }
+
+  /** Where a character is between two ticks. */
+  placeAt(client: Client, time: number): Place {
+    const { places } = client;
+    const tick = Math.floor(time);
+    const index = places.indexAt(tick);
+    const place = places.values[index];
+    if (!place || client.joined.at(tick) === false) return undefined;
+    const next = places.values[index + 1];
+    if (next && places.ticks[index + 1] === tick + 1 && !jumped(place, next)) {
+      const part = time - tick;
+      return { x: place.x + (next.x - place.x) * part, y: place.y + (next.y - place.y) * part };
+    }
+    return place;
+  }
+}
+
+/** Nobody moves so far within a tick: he was moved. */
+export function jumped(a: { x: number; y: number }, b: { x: number; y: number }): boolean {
+  return Math.abs(a.x - b.x) + Math.abs(a.y - b.y) > 400;
+}
+
+/** Ticks, 50 a second, as people write times of races. */
+function seconds(ticks: number): string {
+  const whole = Math.floor(ticks / 50);
+  const hundredths = String((ticks % 50) * 2).padStart(2, "0");
+  return whole >= 60 ? `${Math.floor(whole / 60)}:${String(whole % 60).padStart(2, "0")}.${hundredths}` : `${whole}.${hundredths} s`;
+}

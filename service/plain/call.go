@@ -1,0 +1,197 @@
+package plain
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"sync/atomic"
+
+	"golang.org/x/net/http2"
+	spb "google.golang.org/genproto/googleapis/rpc/status"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+)
+
+// framed is a call's only message.
+func framed(m proto.Message) io.Reader {
+	b, err := proto.Marshal(m)
+	if err != nil { // a text that is not UTF-8
+		return failing{err}
+	}
+	return &once{b: append(prefix(len(b)), b...)}
+}
+
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error) { return 0, f.err }
+
+// once is a bytes.Reader without its other methods, which would have net/http believe that it knows the length.
+type once struct{ b []byte }
+
+func (o *once) Read(p []byte) (int, error) {
+	if len(o.b) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(p, o.b)
+	o.b = o.b[n:]
+	return n, nil
+}
+
+// prefixLen is how long what stands before each of gRPC's messages is: a flag for compression, and the length.
+const prefixLen = 5
+
+func prefix(length int) []byte { return binary.BigEndian.AppendUint32([]byte{0}, uint32(length)) }
+
+// upload is the messages of a call that sends a file.
+type upload struct {
+	body io.Reader
+	left int64       // bytes that it may still have
+	long atomic.Bool // it had more
+
+	pending []byte
+	room    [64 << 10]byte
+}
+
+func newUpload(options *replaydv1.StreamEventsRequest, body io.Reader, limit int64) *upload {
+	u := &upload{body: body, left: limit}
+	first, err := proto.Marshal(&replaydv1.DecodeReplayRequest{Part: &replaydv1.DecodeReplayRequest_Options{Options: options}})
+	if err != nil {
+		u.body = failing{err}
+	}
+	u.pending = append(prefix(len(first)), first...)
+	return u
+}
+
+// dataField is DecodeReplayRequest.data.
+const dataField = 2
+
+// Read implements io.Reader.
+func (u *upload) Read(p []byte) (int, error) {
+	for len(u.pending) == 0 {
+		n, err := u.body.Read(u.room[:])
+		if u.left -= int64(n); u.left < 0 {
+			u.long.Store(true)
+			// The one error of reading that gRPC does not take for a lost connection.
+			return 0, http2.StreamError{Code: http2.ErrCodeEnhanceYourCalm}
+		}
+		if n > 0 {
+			message := protowire.AppendBytes(protowire.AppendTag(nil, dataField, protowire.BytesType), u.room[:n])
+			u.pending = append(prefix(len(message)), message...)
+			break // the error comes again
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+	n := copy(p, u.pending)
+	u.pending = u.pending[n:]
+	return n, nil
+}
+
+// passed are the headers that the service looks at. No others reach it, cookies least of all.
+var passed = []string{"Authorization", "X-Forwarded-For", "User-Agent"}
+
+// call calls a method with the messages in a body. Each message of the answer is handed to each, and is valid until that
+// returns; flush is called when what came so far should leave. It returns nil when the call succeeds.
+func (h *Handler) call(r *http.Request, method string, body io.Reader, each func([]byte) error, flush func()) *fault {
+	ctx, cancel := context.WithCancelCause(r.Context())
+	defer cancel(nil)
+	to := r.Clone(ctx)
+	to.Method, to.URL, to.RequestURI = http.MethodPost, &url.URL{Path: method}, method
+	to.Proto, to.ProtoMajor, to.ProtoMinor = "HTTP/2.0", 2, 0
+	to.Header = http.Header{"Content-Type": {"application/grpc+proto"}, "Te": {"trailers"}}
+	for _, name := range passed {
+		if values := r.Header.Values(name); len(values) > 0 {
+			to.Header[name] = values
+		}
+	}
+	to.Body, to.ContentLength = io.NopCloser(body), -1
+	a := &answer{header: http.Header{}, each: each, flush: flush, cancel: cancel}
+	h.grpc.ServeHTTP(a, to)
+	return a.fault()
+}
+
+// answer takes apart what a gRPC server answers.
+type answer struct {
+	header http.Header
+	each   func([]byte) error
+	flush  func()
+	cancel context.CancelCauseFunc
+
+	rest []byte // of a message that has not come whole
+	err  error  // of dealing with a message; the call is over then
+}
+
+// Header implements http.ResponseWriter.
+func (a *answer) Header() http.Header { return a.header }
+
+// WriteHeader implements http.ResponseWriter.
+func (*answer) WriteHeader(int) {}
+
+// Flush implements http.Flusher.
+func (a *answer) Flush() {
+	if a.err == nil {
+		a.flush()
+	}
+}
+
+var errCompressed = errors.New("a message is compressed, which nobody asked for")
+
+// Write implements http.ResponseWriter.
+func (a *answer) Write(p []byte) (int, error) {
+	if a.err != nil {
+		return 0, a.err
+	}
+	a.rest = append(a.rest, p...)
+	b := a.rest
+	for len(b) >= prefixLen {
+		length := int(binary.BigEndian.Uint32(b[1:]))
+		if len(b)-prefixLen < length {
+			break
+		}
+		a.err = errCompressed
+		if b[0] == 0 {
+			a.err = a.each(b[prefixLen : prefixLen+length])
+		}
+		if a.err != nil {
+			a.cancel(a.err) // nobody reads what comes
+			return 0, a.err
+		}
+		b = b[prefixLen+length:]
+	}
+	a.rest = append(a.rest[:0], b...)
+	return len(p), nil
+}
+
+// fault is what the call failed with.
+func (a *answer) fault() *fault {
+	if a.err != nil {
+		return newFault(codes.Canceled, a.err.Error())
+	}
+	text := a.header.Get("Grpc-Status")
+	code, err := strconv.ParseUint(text, 10, 32)
+	if err != nil { // whoever asked has gone
+		return newFault(codes.Canceled, "the call was not answered")
+	}
+	if code == uint64(codes.OK) {
+		return nil
+	}
+	s := &spb.Status{}
+	details, err := base64.RawStdEncoding.DecodeString(a.header.Get("Grpc-Status-Details-Bin"))
+	if err != nil || len(details) == 0 || proto.Unmarshal(details, s) != nil {
+		message, err := url.PathUnescape(a.header.Get("Grpc-Message"))
+		if err != nil {
+			message = a.header.Get("Grpc-Message")
+		}
+		s = &spb.Status{Code: int32(code), Message: message}
+	}
+	return faultOf(s)
+}

@@ -1,0 +1,125 @@
+package plain
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	spb "google.golang.org/genproto/googleapis/rpc/status"
+	"google.golang.org/grpc/codes"
+
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+)
+
+// fault is an error as clients see it.
+type fault struct {
+	// Code is gRPC's name of it, in small letters: not_found.
+	Code string `json:"code"`
+	// Message is for people.
+	Message string `json:"message"`
+	// Reason is a name of ErrorReason without its prefix.
+	Reason string `json:"reason,omitempty"`
+	// Field is the parameter that is wrong.
+	Field string `json:"field,omitempty"`
+	// Metadata says more, depending on the reason: the offset of what is damaged.
+	Metadata map[string]string `json:"metadata,omitempty"`
+	// Cursor is behind the last event that was sent.
+	Cursor string `json:"cursor,omitempty"`
+	// RetryAfter is in how many seconds it is worth another try.
+	RetryAfter float64 `json:"retry_after_s,omitempty"`
+
+	code codes.Code
+}
+
+func newFault(code codes.Code, message string) *fault {
+	return &fault{Code: nameOf(code), Message: message, code: code}
+}
+
+// badRequest is the fault for a parameter that is wrong.
+func badRequest(field, problem string) *fault {
+	f := newFault(codes.InvalidArgument, field+": "+problem)
+	f.Reason, f.Field = "BAD_REQUEST", field
+	return f
+}
+
+// nameOf is a code's name as Connect writes it, too.
+func nameOf(code codes.Code) string {
+	var b strings.Builder
+	for i, r := range code.String() {
+		if i > 0 && unicode.IsUpper(r) && code != codes.OK {
+			b.WriteByte('_')
+		}
+		b.WriteRune(unicode.ToLower(r))
+	}
+	return b.String()
+}
+
+// faultOf makes a fault of a status.
+func faultOf(s *spb.Status) *fault {
+	f := newFault(codes.Code(s.GetCode()), s.GetMessage())
+	for _, detail := range s.GetDetails() {
+		m, err := detail.UnmarshalNew()
+		if err != nil {
+			continue // of a kind that is for others
+		}
+		switch m := m.(type) {
+		case *errdetails.ErrorInfo:
+			f.Reason, f.Metadata = m.GetReason(), m.GetMetadata()
+		case *errdetails.BadRequest:
+			for _, v := range m.GetFieldViolations() {
+				f.Field = v.GetField()
+			}
+		case *errdetails.RetryInfo:
+			f.RetryAfter = m.GetRetryDelay().AsDuration().Seconds()
+		case *replaydv1.ResumeInfo:
+			f.Cursor = cursorText(m.GetCursor())
+		}
+	}
+	return f
+}
+
+// again tells whether the same request may succeed soon.
+func (f *fault) again() bool { return f.code == codes.Unavailable || f.code == codes.Canceled }
+
+// httpStatus maps codes to what HTTP has for them.
+var httpStatus = map[codes.Code]int{
+	codes.InvalidArgument: http.StatusBadRequest, codes.FailedPrecondition: http.StatusConflict,
+	codes.OutOfRange: http.StatusRequestedRangeNotSatisfiable, codes.Unauthenticated: http.StatusUnauthorized,
+	codes.PermissionDenied: http.StatusForbidden, codes.NotFound: http.StatusNotFound,
+	codes.ResourceExhausted: http.StatusTooManyRequests, codes.Unimplemented: http.StatusNotImplemented,
+	codes.Unavailable: http.StatusServiceUnavailable, codes.DeadlineExceeded: http.StatusGatewayTimeout,
+}
+
+// answer makes the fault the answer to a request.
+func (f *fault) answer(w http.ResponseWriter) {
+	status, ok := httpStatus[f.code]
+	if !ok {
+		status = http.StatusInternalServerError
+	}
+	f.answerAs(w, status)
+}
+
+func (f *fault) answerAs(w http.ResponseWriter, status int) {
+	h := w.Header()
+	h.Set("Content-Type", "application/json")
+	switch {
+	case f.code == codes.Unauthenticated:
+		h.Set("WWW-Authenticate", "Bearer")
+	case f.RetryAfter > 0:
+		h.Set("Retry-After", strconv.Itoa(int(f.RetryAfter+0.999)))
+	}
+	w.WriteHeader(status)
+	_, _ = w.Write(f.line()) //nolint:gosec // it is JSON, and says so
+}
+
+// line is the fault as a line of JSON.
+func (f *fault) line() []byte {
+	b, err := json.Marshal(map[string]*fault{"error": f})
+	if err != nil { // there is nothing in it that could not be JSON
+		return []byte("{\"error\":{}}\n")
+	}
+	return append(b, '\n')
+}

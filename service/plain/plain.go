@@ -1,0 +1,189 @@
+// Package plain serves the API to programs that speak HTTP and nothing else: curl, a shell, an EventSource of a browser.
+// docs/http.md describes it.
+//
+// A request becomes a gRPC call in this process, so that tokens, scopes, limits, metrics, the log, heartbeats and draining are
+// those of all other calls. What comes back is printed as JSON: an object, lines, or server-sent events.
+//
+//	plain.go   which request is which call
+//	query.go   the parameters of requests
+//	call.go    gRPC calls by way of http.Handler
+//	print.go   streams as lines and as server-sent events
+//	fault.go   errors
+package plain
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+)
+
+// Prefix is what the paths begin with that a Handler serves.
+const Prefix = "/v1/"
+
+const (
+	replaysPath  = Prefix + "replays"
+	decodePath   = Prefix + "decode"
+	eventsSuffix = "/events"
+)
+
+// Handler serves what is below Prefix.
+type Handler struct {
+	grpc      http.Handler
+	maxUpload int64
+}
+
+// New returns a handler that calls the methods of the server, a *grpc.Server. An upload may have so many bytes: gRPC
+// keeps in memory what comes faster than it is decoded.
+func New(grpc http.Handler, maxUpload int64) *Handler { return &Handler{grpc, maxUpload} }
+
+// ServeHTTP implements http.Handler.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	// The slashes of a name may be escaped, and must be where the name ends as another path does.
+	path := r.URL.EscapedPath()
+	serve, method, name := h.none, http.MethodGet, ""
+	switch rest, below := strings.CutPrefix(path, replaysPath+"/"); {
+	case path == decodePath:
+		serve, method = h.decode, http.MethodPost
+	case path == replaysPath:
+		serve = h.list
+	case below && strings.HasSuffix(rest, eventsSuffix):
+		serve, name = h.events, strings.TrimSuffix(rest, eventsSuffix)
+	case below:
+		serve, name = h.get, rest
+	default:
+		method = r.Method
+	}
+	if r.Method != method {
+		w.Header().Set("Allow", method)
+		newFault(codes.Unimplemented, fmt.Sprintf("%s is for %s alone", path, method)).answerAs(w, http.StatusMethodNotAllowed)
+		return
+	}
+	name, err := url.PathUnescape(name)
+	if err != nil {
+		badRequest("name", err.Error()).answer(w)
+		return
+	}
+	serve(w, r, name)
+}
+
+func (*Handler) none(w http.ResponseWriter, r *http.Request, _ string) {
+	newFault(codes.NotFound, fmt.Sprintf("nothing is served at %q", r.URL.Path)).answer(w)
+}
+
+func (h *Handler) list(w http.ResponseWriter, r *http.Request, _ string) {
+	req := &replaydv1.ListReplaysRequest{Filter: &replaydv1.ReplayFilter{}}
+	if f := listing(req).read(r.URL.RawQuery); f != nil {
+		f.answer(w)
+		return
+	}
+	if proto.Size(req.GetFilter()) == 0 {
+		req.Filter = nil // it costs looking at all replays
+	}
+	h.unary(w, r, replaydv1.ReplayService_ListReplays_FullMethodName, req, &replaydv1.ListReplaysResponse{})
+}
+
+func (h *Handler) get(w http.ResponseWriter, r *http.Request, name string) {
+	req := &replaydv1.GetReplayRequest{Replay: name}
+	if f := describing(req).read(r.URL.RawQuery); f != nil {
+		f.answer(w)
+		return
+	}
+	h.unary(w, r, replaydv1.ReplayService_GetReplay_FullMethodName, req, &replaydv1.GetReplayResponse{})
+}
+
+// unary answers with the response to one call.
+func (h *Handler) unary(w http.ResponseWriter, r *http.Request, method string, req, resp proto.Message) {
+	f := h.call(r, method, framed(req), func(message []byte) error { return proto.Unmarshal(message, resp) }, func() {})
+	if f != nil {
+		f.answer(w)
+		return
+	}
+	body, err := marshal(resp)
+	if err != nil {
+		newFault(codes.Internal, err.Error()).answer(w)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(append(body, '\n'))
+}
+
+// lastEventID is where an EventSource that connects again says what it has.
+const lastEventID = "Last-Event-ID"
+
+func (h *Handler) events(w http.ResponseWriter, r *http.Request, name string) {
+	req := &replaydv1.StreamEventsRequest{Replay: name, Start: &replaydv1.Start{}}
+	if f := streaming(req).read(r.URL.RawQuery); f != nil {
+		f.answer(w)
+		return
+	}
+	p := newPrinter(w, accepts(r, sseType))
+	if last := r.Header.Get(lastEventID); p.sse && last != "" {
+		if last == overID { // the one answer upon which an EventSource does not come again
+			w.WriteHeader(http.StatusNoContent)
+			return
+		}
+		at, err := parseCursor(last)
+		if err != nil {
+			badRequest(lastEventID, err.Error()).answer(w)
+			return
+		}
+		req.Start.At = &replaydv1.Start_Cursor{Cursor: at} // whatever the address says: that is where it began
+	}
+	f := h.call(r, replaydv1.ReplayService_StreamEvents_FullMethodName, framed(req), p.response, p.flush)
+	p.end(f)
+}
+
+func (h *Handler) decode(w http.ResponseWriter, r *http.Request, _ string) {
+	req := &replaydv1.StreamEventsRequest{Start: &replaydv1.Start{}}
+	if f := decoding(req).read(r.URL.RawQuery); f != nil {
+		f.answer(w)
+		return
+	}
+	// Events go out while the file comes in.
+	_ = http.NewResponseController(w).EnableFullDuplex() // HTTP/2 has no other way
+	up := newUpload(req, r.Body, h.maxUpload)
+	p := newPrinter(w, false)
+	f := h.call(r, replaydv1.ReplayService_DecodeReplay_FullMethodName, up, p.response, p.flush)
+	if f != nil && up.long.Load() {
+		f = newFault(codes.ResourceExhausted,
+			fmt.Sprintf("here an upload may have %d bytes; send larger ones to the address for gRPC", h.maxUpload))
+		f.Reason = "LIMIT_EXCEEDED"
+	}
+	p.end(f)
+}
+
+// accepts tells whether a request asks for a type by name.
+func accepts(r *http.Request, mediaType string) bool {
+	for _, header := range r.Header.Values("Accept") {
+		if slices.ContainsFunc(strings.Split(header, ","), func(part string) bool {
+			part, _, _ = strings.Cut(part, ";")
+			return strings.EqualFold(strings.TrimSpace(part), mediaType)
+		}) {
+			return true
+		}
+	}
+	return false
+}
+
+// marshal makes JSON in one line, with the names of the .proto and scalars also when they are zero, as events are.
+func marshal(m proto.Message) ([]byte, error) {
+	text, err := protojson.MarshalOptions{UseProtoNames: true, EmitDefaultValues: true}.Marshal(m)
+	if err != nil {
+		return nil, err
+	}
+	var line bytes.Buffer // protojson puts in spaces at random
+	err = json.Compact(&line, text)
+	return line.Bytes(), err
+}

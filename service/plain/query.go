@@ -1,0 +1,305 @@
+package plain
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+)
+
+// parameters are what a request may say behind the question mark, by name. Those of streams are spelled as the flags of
+// `replayd cat`.
+type parameters map[string]parameter
+
+// parameter takes a value. One that is a list may come several times, and have several values with commas between them.
+type parameter struct {
+	set  func(value string) error
+	list bool
+}
+
+// read reads a query. What is not known is refused by its name: left out without a word it would be a filter that lets
+// everything through.
+func (p parameters) read(query string) *fault {
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return badRequest("query", err.Error())
+	}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		known, ok := p[name]
+		switch {
+		case !ok:
+			return badRequest(name, "is no parameter here; these are: "+strings.Join(slices.Sorted(maps.Keys(p)), ", "))
+		case len(values[name]) > 1 && !known.list:
+			return badRequest(name, "comes more than once")
+		}
+		for _, value := range values[name] {
+			if err := known.set(value); err != nil {
+				return badRequest(name, err.Error())
+			}
+		}
+	}
+	return nil
+}
+
+// listing are the parameters of a list of replays.
+func listing(req *replaydv1.ListReplaysRequest) parameters {
+	return parameters{
+		"directory":           text(&req.Directory),
+		"page-token":          text(&req.PageToken),
+		"page-size":           number(&req.PageSize),
+		"format":              enums(&req.Formats, replaydv1.Format_value, "FORMAT_"),
+		"state":               enums(&req.Filter.States, replaydv1.ReplayState_value, "REPLAY_STATE_"),
+		"map":                 text(&req.Filter.MapName),
+		"server":              text(&req.Filter.Server),
+		"player":              text(&req.Filter.PlayerName),
+		"earliest-start-time": instant(&req.Filter.EarliestStartTime),
+		"latest-start-time":   instant(&req.Filter.LatestStartTime),
+		"view":                enum(&req.View, replaydv1.ReplayView_value, "REPLAY_VIEW_"),
+	}
+}
+
+// describing are the parameters of a description.
+func describing(req *replaydv1.GetReplayRequest) parameters {
+	return parameters{"view": enum(&req.View, replaydv1.ReplayView_value, "REPLAY_VIEW_")}
+}
+
+// decoding are the parameters of an upload.
+func decoding(req *replaydv1.StreamEventsRequest) parameters {
+	in := &replaydv1.EventFilter{}
+	wanted := func(p parameter) parameter { // nobody asks for anything by an empty filter
+		return parameter{list: p.list, set: func(value string) error {
+			req.Include = []*replaydv1.EventFilter{in}
+			return p.set(value)
+		}}
+	}
+	dem := func() *replaydv1.DemFilter {
+		if in.GetDem() == nil {
+			in.Dem = &replaydv1.DemFilter{}
+		}
+		return in.GetDem()
+	}
+	layers := func() *replaydv1.DatafileFilter {
+		if in.GetDatafile() == nil {
+			in.Datafile = &replaydv1.DatafileFilter{}
+		}
+		return in.GetDatafile()
+	}
+	ticks := func() *replaydv1.TickRange {
+		if in.GetTicks() == nil {
+			in.Ticks = &replaydv1.TickRange{}
+		}
+		return in.GetTicks()
+	}
+	return parameters{
+		"kind":   wanted(texts(func() *[]string { return &in.Kinds })),
+		"player": wanted(numbers(func() *[]int32 { return &in.Players })),
+		"team":   wanted(numbers(func() *[]int32 { return &in.Teams })),
+		"class":  wanted(texts(func() *[]string { return &dem().Classes })),
+		"field":  wanted(texts(func() *[]string { return &dem().Fields })),
+		"group":  wanted(numbers(func() *[]int32 { return &layers().Groups })),
+		"layer":  wanted(numbers(func() *[]int32 { return &layers().Layers })),
+		"from-tick": wanted(parameter{set: func(value string) error {
+			return given(value, func(n int32) { ticks().Min = &n })
+		}}),
+		"to-tick": wanted(parameter{set: func(value string) error {
+			return given(value, func(n int32) { ticks().Max = &n })
+		}}),
+		"exclude-kind": texts(func() *[]string {
+			if len(req.GetExclude()) == 0 {
+				req.Exclude = []*replaydv1.EventFilter{{}}
+			}
+			return &req.GetExclude()[0].Kinds
+		}),
+		"with-state":       flag(&req.Start.WithState),
+		"resolve-players":  flag(&req.ResolvePlayers),
+		"strict":           flag(&req.Strict),
+		"heartbeat":        interval(&req.HeartbeatInterval),
+		"max-batch-events": {set: func(value string) error { return given(value, func(n uint32) { req.MaxBatchEvents = n }) }},
+		"tick": start(req, func(value string) error {
+			return given(value, func(n int32) { req.Start.At = &replaydv1.Start_Tick{Tick: n} })
+		}),
+	}
+}
+
+// streaming are the parameters of a stream of a replay: those of an upload, and what that cannot have.
+func streaming(req *replaydv1.StreamEventsRequest) parameters {
+	p := decoding(req)
+	p["follow"] = flag(&req.Follow)
+	p["follow-successors"] = parameter{set: func(value string) error {
+		err := flag(&req.FollowSuccessors).set(value)
+		req.Follow = req.GetFollow() || req.GetFollowSuccessors()
+		return err
+	}}
+	p["next-in-directory"] = parameter{set: func(value string) error {
+		var next bool
+		err := flag(&next).set(value)
+		if next {
+			req.SuccessorRule = replaydv1.SuccessorRule_SUCCESSOR_RULE_NEXT_IN_DIRECTORY
+		}
+		return err
+	}}
+	p["cursor"] = start(req, func(value string) error {
+		at, err := parseCursor(value)
+		if len(at) > 0 {
+			req.Start.At = &replaydv1.Start_Cursor{Cursor: at}
+		}
+		return err
+	})
+	p["last"] = start(req, func(value string) error {
+		return given(value, func(n uint32) { req.Start.At = &replaydv1.Start_LastEvents{LastEvents: n} })
+	})
+	p["now"] = start(req, func(value string) error {
+		var now bool
+		err := flag(&now).set(value)
+		if now {
+			req.Start.At = &replaydv1.Start_Now{Now: &replaydv1.Now{}}
+		}
+		return err
+	})
+	return p
+}
+
+// start is a parameter that says where a stream starts, of which there may be one.
+func start(req *replaydv1.StreamEventsRequest, set func(string) error) parameter {
+	return parameter{set: func(value string) error {
+		if req.GetStart().GetAt() != nil {
+			return errors.New("only one of cursor, tick, last and now can say where to start")
+		}
+		return set(value)
+	}}
+}
+
+func text(to *string) parameter {
+	return parameter{set: func(value string) error { *to = value; return nil }}
+}
+
+// texts is a list that is asked for when there is something to put in.
+func texts(to func() *[]string) parameter {
+	return parameter{list: true, set: func(value string) error {
+		list := to()
+		*list = append(*list, strings.Split(value, ",")...)
+		return nil
+	}}
+}
+
+func numbers(to func() *[]int32) parameter {
+	return parameter{list: true, set: func(value string) error {
+		for part := range strings.SplitSeq(value, ",") {
+			if err := given(part, func(n int32) { *to() = append(*to(), n) }); err != nil {
+				return err
+			}
+		}
+		return nil
+	}}
+}
+
+func number(to *int32) parameter {
+	return parameter{set: func(value string) error { return given(value, func(n int32) { *to = n }) }}
+}
+
+// given reads a whole number.
+func given[T int32 | uint32](value string, set func(T)) error {
+	n, err := strconv.ParseInt(value, 10, 64)
+	if err != nil || int64(T(n)) != n {
+		return fmt.Errorf("%q is no whole number, or too large", value)
+	}
+	set(T(n))
+	return nil
+}
+
+// flag is true also without a value.
+func flag(to *bool) parameter {
+	return parameter{set: func(value string) error {
+		switch value {
+		case "", "true", "1":
+			*to = true
+		case "false", "0":
+			*to = false
+		default:
+			return fmt.Errorf("%q is neither true nor false", value)
+		}
+		return nil
+	}}
+}
+
+func interval(to **durationpb.Duration) parameter {
+	return parameter{set: func(value string) error {
+		d, err := time.ParseDuration(value)
+		if err != nil {
+			return fmt.Errorf("%q is no duration such as 5s", value)
+		}
+		*to = durationpb.New(d)
+		return nil
+	}}
+}
+
+func instant(to **timestamppb.Timestamp) parameter {
+	return parameter{set: func(value string) error {
+		at, err := time.Parse(time.RFC3339, value)
+		if err != nil {
+			return fmt.Errorf("%q is no time such as 2024-05-31T18:00:00Z", value)
+		}
+		*to = timestamppb.New(at)
+		return nil
+	}}
+}
+
+// enum reads a name of an enum, in small letters and without its prefix.
+func enum[E ~int32](to *E, names map[string]int32, prefix string) parameter {
+	return parameter{set: func(value string) (err error) {
+		*to, err = enumOf[E](value, names, prefix)
+		return err
+	}}
+}
+
+func enums[E ~int32](to *[]E, names map[string]int32, prefix string) parameter {
+	return parameter{list: true, set: func(value string) error {
+		for part := range strings.SplitSeq(value, ",") {
+			e, err := enumOf[E](part, names, prefix)
+			if err != nil {
+				return err
+			}
+			*to = append(*to, e)
+		}
+		return nil
+	}}
+}
+
+func enumOf[E ~int32](value string, names map[string]int32, prefix string) (E, error) {
+	if n, ok := names[prefix+strings.ToUpper(value)]; ok && n != 0 && value == strings.ToLower(value) {
+		return E(n), nil
+	}
+	var known []string
+	for name, n := range names {
+		if n != 0 {
+			known = append(known, strings.ToLower(strings.TrimPrefix(name, prefix)))
+		}
+	}
+	slices.Sort(known)
+	return 0, fmt.Errorf("%q is none of %s", value, strings.Join(known, ", "))
+}
+
+// cursorText is a cursor as it stands in an address without being escaped.
+func cursorText(cursor []byte) string { return base64.RawURLEncoding.EncodeToString(cursor) }
+
+// plainAlphabet undoes what base64 for addresses does, and what addresses do to other base64.
+var plainAlphabet = strings.NewReplacer("-", "+", "_", "/", " ", "+", "=", "")
+
+// parseCursor reads a cursor in any base64.
+func parseCursor(text string) ([]byte, error) {
+	at, err := base64.RawStdEncoding.DecodeString(plainAlphabet.Replace(text))
+	if err != nil {
+		return nil, errors.New("is no base64")
+	}
+	return at, nil
+}
