@@ -174,7 +174,6 @@ func TestStreamErrors(t *testing.T) {
 		{"condition that no kind has", &request{Replay: good, Include: filters{{Kinds: []string{"tick"}, Players: []int32{1}}}}, failure{codes.InvalidArgument, "BAD_REQUEST", "include[0].players", nil, false}},
 		{"condition of another format, newest of a directory", &request{Replay: alias, Follow: true, Include: filters{{Datafile: &replaydv1.DatafileFilter{Groups: []int32{1}}}}}, failure{codes.InvalidArgument, "BAD_REQUEST", "include[0].datafile.groups", nil, false}},
 		{"cursor of no replay in the directory", &request{Replay: alias, Follow: true, Start: at(cursorOf("teehistorian:other", decoders.Position{}))}, failure{codes.FailedPrecondition, "CURSOR_MISMATCH", "", []string{"replay"}, false}},
-		{"state of a format without one yet", &request{Replay: name("good.SC2Replay"), Start: &replaydv1.Start{WithState: true}}, failure{codes.Unimplemented, "NOT_IMPLEMENTED", "", nil, false}},
 		{"no last events", &request{Replay: good, Start: &replaydv1.Start{At: &replaydv1.Start_LastEvents{}}}, failure{codes.InvalidArgument, "BAD_REQUEST", "start.last_events", nil, false}},
 		{"too many last events", &request{Replay: good, Start: &replaydv1.Start{At: &replaydv1.Start_LastEvents{LastEvents: 1_000_001}}}, failure{codes.InvalidArgument, "BAD_REQUEST", "start.last_events", nil, false}},
 

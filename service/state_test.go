@@ -26,8 +26,8 @@ func stateOf(t *testing.T, s *streamtest.Session) (events string, count int, at 
 		}
 		if part := r.GetState(); part != nil {
 			complete = part.GetComplete()
-			events += fmt.Sprint(part.GetTeehistorian().GetEvents(), part.GetDem().GetEvents())
-			count += len(part.GetTeehistorian().GetEvents()) + len(part.GetDem().GetEvents())
+			events += fmt.Sprint(part.GetTeehistorian().GetEvents(), part.GetDem().GetEvents(), part.GetSc2Replay().GetEvents())
+			count += len(part.GetTeehistorian().GetEvents()) + len(part.GetDem().GetEvents()) + len(part.GetSc2Replay().GetEvents())
 		}
 	}
 	if s.Err != nil || !complete {
@@ -91,11 +91,19 @@ func TestStateAnywhere(t *testing.T) {
 // TestStateAgain: a cursor from inside the state leads to all of it, also for who does not ask for it, and one from behind it
 // does not.
 func TestStateAgain(t *testing.T) {
+	for _, file := range []string{finishedSample, samples("sc2replay", "battle.SC2Replay")} {
+		t.Run(filepath.Base(file), func(t *testing.T) { stateAgain(t, file) })
+	}
+}
+
+func stateAgain(t *testing.T, file string) {
+	t.Helper()
 	dir := t.TempDir()
 	d := start(t, dir)
-	write(t, filepath.Join(dir, "game.teehistorian"), read(t, finishedSample))
+	game := "game" + filepath.Ext(file)
+	write(t, filepath.Join(dir, game), read(t, file))
 	req := &replaydv1.StreamEventsRequest{
-		Replay: name("game.teehistorian"), MaxBatchEvents: 1,
+		Replay: name(game), MaxBatchEvents: 1,
 		Start: &replaydv1.Start{At: &replaydv1.Start_Tick{Tick: 600}, WithState: true},
 	}
 	whole := d.Session(timeout(t), req, nil)
@@ -119,7 +127,7 @@ func TestStateAgain(t *testing.T) {
 				t.Errorf("from response %d: the state once more", i)
 			}
 		}
-		if i > 20 {
+		if i > count+5 || i > 60 {
 			break
 		}
 	}

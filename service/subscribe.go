@@ -141,9 +141,6 @@ func fillReplay(ctx context.Context, r *stream.Replay, file *source.File, req *r
 	if req.GetResolvePlayers() && !c.ResolvesPlayers {
 		return badRequest("resolve_players", fmt.Sprintf("events of format %v cannot be resolved: GetReplay has its players", info.Format))
 	}
-	if req.GetStart().GetWithState() && c.Stateless != "" {
-		return notImplemented("start.with_state", c.Stateless)
-	}
 	r.Codec, r.ResolvePlayers, r.Info, r.Present = c, req.GetResolvePlayers(), describeInfo(&info), info.Size
 	if info.Compression != source.Plain {
 		r.Present = -1 // bytes on disk are no measure of bytes read

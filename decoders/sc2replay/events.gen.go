@@ -269,6 +269,10 @@ type Event struct {
 	PeerSetSyncLoadingTime PeerSetSyncLoadingTime
 	// How long playing took, reported by another client.
 	PeerSetSyncPlayingTime PeerSetSyncPlayingTime
+	// What is known of a player where a stream starts, with Start.with_state. Not recorded in the file.
+	PlayerState PlayerState
+	// What is known of a unit that is alive where a stream starts, with Start.with_state. Not recorded in the file.
+	UnitState UnitState
 	// An event of a kind that no table knows, as games newer than replayd may have, with its number and all its fields.
 	Other Other
 }
@@ -2289,6 +2293,67 @@ type PeerSetSyncPlayingTime struct {
 	SyncTime uint32
 }
 
+// PlayerState: What the tracker has reported of a player up to where a stream starts. With Start.with_state it is sent for each player of
+// whom something was reported, by ascending number, before the units. Selections, control groups and cameras are no part of the
+// state: they follow from the game events alone, which have to be read from the beginning for them.
+type PlayerState struct {
+	// The player's number, 0 to 31.
+	PlayerId uint32
+	// Who it is: the last player_setup. Absent in replays before 2.1.
+	Setup PlayerSetup
+	// HasSetup says that Setup is set.
+	HasSetup bool
+	// The score and economy, as last reported. Absent before the first report.
+	Stats PlayerStats
+	// HasStats says that Stats is set.
+	HasStats bool
+	// The gameloop of that report. Absent when stats is.
+	StatsTick int32
+	// HasStatsTick says that StatsTick is set.
+	HasStatsTick bool
+	// The player's upgrades, each once with the sum of its counts, in the order in which they were first gained.
+	Upgrades []Upgrade
+	// How many more upgrade events there were, of further names: of a player 512 names are kept, which have 32 KiB together. 0 in
+	// every game.
+	UpgradesLeftOut uint32
+}
+
+// UnitState: What the tracker has reported of a unit that is alive where a stream starts. With Start.with_state it is sent for each of
+// them, by ascending index. A unit is alive from its unit_born or unit_init to its unit_died, or until another one comes into
+// being at its index. Replays without tracker events, as all before 2.0.8, have none. Units whose index is above 16383 are left
+// out: tags have no room for them, and no game has them. Event.player is who controls the unit.
+type UnitState struct {
+	// The unit, with the type that it has now.
+	Unit Unit
+	// HasUnit says that Unit is set.
+	HasUnit bool
+	// Who controls it; 0 is nobody.
+	ControlPlayerId uint32
+	// Who pays for it.
+	UpkeepPlayerId uint32
+	// Where it was last reported to be, in whole cells; before 2.1 a multiple of 4.
+	X int32
+	// Where it was last reported to be, in whole cells; before 2.1 a multiple of 4.
+	Y int32
+	// The gameloop of that report: of its unit_born, its unit_init or the last unit_positions that has it. Units that deal and
+	// take no damage may be far from there by now.
+	PlaceTick int32
+	// The gameloop of its unit_born or unit_init.
+	AppearedTick int32
+	// The gameloop in which it became of its present type: that of its last unit_type_change, or appeared_tick.
+	TypeTick int32
+	// True from its unit_init to its unit_done: it is being built or warped in.
+	UnderConstruction bool
+	// The unit that made it, as in its unit_born. Since 3.14, and only where there is one.
+	Creator Unit
+	// HasCreator says that Creator is set.
+	HasCreator bool
+	// The ability that made it, as in its unit_born. Since 3.14.
+	CreatorAbilityName []byte
+	// HasCreatorAbilityName says that CreatorAbilityName is set.
+	HasCreatorAbilityName bool
+}
+
 // Other: An event that no table knows.
 type Other struct {
 	// Where it stood.
@@ -2455,11 +2520,13 @@ const (
 	KindTriggerProfilerLoggingFinished
 	KindPeerSetSyncLoadingTime
 	KindPeerSetSyncPlayingTime
+	KindPlayerState
+	KindUnitState
 	KindOther
 )
 
 // KindCount is how many kinds there are, KindNone included.
-const KindCount = 130
+const KindCount = 132
 
 var kindNames = [KindCount]string{
 	"none",
@@ -2591,6 +2658,8 @@ var kindNames = [KindCount]string{
 	"trigger_profiler_logging_finished",
 	"peer_set_sync_loading_time",
 	"peer_set_sync_playing_time",
+	"player_state",
+	"unit_state",
 	"other",
 }
 

@@ -2,6 +2,7 @@ package sc2replay_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"flag"
 	"fmt"
@@ -45,6 +46,15 @@ func samples() map[string][]byte {
 	file[at-2] |= 0x0F
 	out["damaged"] = file
 	out["cut"] = out["5.0"][:2048]
+
+	out["battle"] = sc2test.Battle().Bytes()
+	broken := sc2test.Battle()
+	broken.Method = sc2test.Stored
+	broken.Tracker[400].Name, broken.Tracker[400].Value = "UnitDone", sc2test.S{"unitTagIndex": 1 << 30, "unitTagRecycle": 1}
+	file = broken.Bytes()
+	at = bytes.Index(file, binary.AppendUvarint(nil, 1<<31)) // numbers have their sign in the lowest bit
+	file[at+4] |= 0x80
+	out["broken"] = file
 
 	sectors := sc2test.Sample(27950)
 	sectors.Archive = sc2test.Archive{Version: 3, SectorShift: 0, PackedHashes: true}

@@ -2,6 +2,7 @@ package sc2replay
 
 import (
 	"bytes"
+	"math"
 
 	"github.com/replayd/replayd/decoders/sc2replay/names"
 )
@@ -21,7 +22,7 @@ type unit struct {
 	link     uint32 // of the type, when a selection told it
 	since    int32  // the tick of its present type
 	begun    int32  // the tick of its unit_init plus one, 0 for none
-	owner    uint8  // player id
+	owner    uint8  // player id; see ownerOf
 	class    names.Class
 }
 
@@ -140,7 +141,7 @@ func (u *units) track(ev *Event) uint32 {
 	case KindUnitOwnerChange:
 		e := &ev.UnitOwnerChange
 		known := u.named(&e.Unit)
-		known.owner = uint8(e.ControlPlayerId)
+		known.owner = ownerOf(e.ControlPlayerId)
 		u.byTag[e.Unit.Tag] = known
 		return e.ControlPlayerId
 	case KindUnitPositions:
@@ -166,12 +167,15 @@ func (u *units) track(ev *Event) uint32 {
 // appear notes a new unit.
 func (u *units) appear(n *Unit, owner uint32, tick int32) unit {
 	u.seen(n)
-	known := unit{typeName: short(n.TypeName), owner: uint8(owner), class: names.ClassOf(n.TypeName), since: tick}
+	known := unit{typeName: short(n.TypeName), owner: ownerOf(owner), class: names.ClassOf(n.TypeName), since: tick}
 	n.Class = UnitClass(known.class)
 	u.byTag[n.Tag] = known
 	u.latest[n.Index] = n.Tag
 	return known
 }
+
+// ownerOf returns a player id as it is kept: all that no player can have are one.
+func ownerOf(player uint32) uint8 { return uint8(min(player, math.MaxUint8)) }
 
 // egg is the type of a larva that is becoming something else.
 const egg = "Egg"

@@ -49,9 +49,6 @@ type Codec struct {
 	CarryRoster func(roster, earlier []byte) (carried []byte, complete bool)
 	// Players returns who is in a roster. Nil where Describe tells the players.
 	Players func(roster []byte) []*replaydv1.Player
-	// Stateless says why no state can be told of replays of the format. It is empty where Readers are Presenters, and where
-	// nothing has a state.
-	Stateless string
 	// Describe adds to r what can be told of the replay without decoding all of it: header, players, map, length. It
 	// returns a *decoders.Error for a file that cannot be read that far; what was found before stays in r.
 	Describe func(ctx context.Context, in source.Input, r *replaydv1.Replay) error

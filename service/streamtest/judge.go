@@ -59,7 +59,7 @@ func (o *Oracle) judgeState(req *replaydv1.StreamEventsRequest, s *Session) erro
 	}
 	for i := range told {
 		e := &told[i]
-		if e.kind != "player_state" && e.kind != "entity_entered" {
+		if e.kind != "player_state" && e.kind != "entity_entered" && e.kind != "unit_state" {
 			return fmt.Errorf("an event of kind %s tells the state", e.kind)
 		}
 		if text, ok := o.deliver(stateRequest(req), e); !ok || text != e.text {
@@ -151,6 +151,9 @@ func (o *Oracle) told(s *Session) ([]event, error) {
 		if err := state.add(&c, b); err != nil {
 			return nil, err
 		}
+	}
+	for i := range state.events {
+		state.events[i].about(o)
 	}
 	return state.events, nil
 }

@@ -256,7 +256,7 @@ func (e *event) playersOfSC2(about *ref, b *body, o *Oracle) {
 	switch e.kind {
 	case "unit_died":
 		e.players = append(e.players, some(b.KillerPlayerID)...)
-	case "unit_born":
+	case "unit_born", "unit_state":
 		e.players = append(e.players, some(b.UpkeepPlayerID)...)
 	case "resource_trade":
 		e.players = append(e.players, some(b.RecipientID)...)

@@ -98,7 +98,7 @@ func (m *Maker) Request(replay string) *replaydv1.StreamEventsRequest {
 	case 5:
 		req.Start = &replaydv1.Start{At: &replaydv1.Start_Now{Now: &replaydv1.Now{}}}
 	}
-	if m.one(3) && m.o.format != "sc2replay" { // whose state is not told yet
+	if m.one(3) {
 		if req.Start == nil {
 			req.Start = &replaydv1.Start{}
 		}

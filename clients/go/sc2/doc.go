@@ -1,5 +1,5 @@
 // Package sc2 computes facts of StarCraft II replays that take more than one event: what players have selected, what their
-// control groups hold, and actions per minute.
+// control groups hold, actions per minute, and which units are alive.
 //
 //	var selections sc2.Selections
 //	req.Include = replayd.Kinds("selection_delta", "control_group_update", "cmd")
@@ -13,6 +13,6 @@
 //	}
 //
 // Pass every event to each helper in turn; the helper's comment says which kinds it needs. The stream must begin at the
-// replay's beginning. The zero values are ready for use, by one goroutine at a time. Helpers keep parts of the messages:
-// do not change a message that was passed to one.
+// replay's beginning, or, for a [GameState], with the state. The zero values are ready for use, by one goroutine at a time.
+// Helpers keep parts of the messages: do not change a message that was passed to one.
 package sc2

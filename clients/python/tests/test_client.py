@@ -20,7 +20,8 @@ import pytest
 import replayd
 import conftest
 from conftest import FINISHED, REPOSITORY, SAMPLES, Daemon
-from replayd.events import datafile, dem, teehistorian
+from replayd.events import datafile, dem, sc2replay, teehistorian
+from replayd.sc2 import GameState
 from replayd.v1 import filter_pb2, replay_pb2, stream_pb2
 
 NAME = f"r/teehistorian/finished/{FINISHED.name}"
@@ -197,12 +198,24 @@ def test_a_state_comes_first_and_is_not_counted(daemon: Daemon) -> None:
     assert asyncio.run(follow()) == [event.to_json() for event in state]
 
 
-def test_what_is_not_built_yet_says_so(daemon: Daemon) -> None:
+def test_the_state_of_a_game_of_starcraft(daemon: Daemon) -> None:
+    """From any tick on with the state, one comes to hold what one holds that read from the beginning."""
+    name = "r/sc2replay/battle.SC2Replay"
     with replayd.connect(daemon.address) as client:
-        name = next(r.name for r in client.replays("r/sc2replay") if r.format == replay_pb2.FORMAT_SC2REPLAY)
-        with pytest.raises(replayd.ReplaydError, match="with_state") as error:
-            list(client.events(name, with_state=True))
-    assert (error.value.code, error.value.reason) == (grpc.StatusCode.UNIMPLEMENTED, "NOT_IMPLEMENTED")
+        whole = list(client.events(name, format=sc2replay.FORMAT, kinds=GameState.KINDS))
+        for tick in (0, 700, 1900):
+            front, late = GameState(), GameState()
+            for event in whole:
+                if event.tick < tick:
+                    front.apply(event)
+            stream = client.events(name, format=sc2replay.FORMAT, kinds=GameState.KINDS, tick=tick, with_state=True)
+            events = list(stream)
+            for event in events:
+                if event.state:
+                    late.apply(event)
+            assert late.units() == front.units() and late.players() == front.players()
+            assert [event.event for event in events if not event.state] == [e.event for e in whole if e.tick >= tick]
+            assert bool(late.units()) == bool(late.players()) == (tick > 0)
 
 
 def test_starts(daemon: Daemon) -> None:

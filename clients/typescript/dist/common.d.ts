@@ -7,4 +7,5 @@ export { Columns } from "./columns.js";
 export { Entity, EntityState, type FieldData, noEntity } from "./entities.js";
 export { ReplaydError, SequenceError } from "./error.js";
 export { type AnyEvent, type AnyValue, Batch, Event, type Kind } from "./event.js";
+export { GameState } from "./sc2.js";
 export { type Retry } from "./session.js";

@@ -8,4 +8,5 @@ export { Columns } from "./columns.js";
 export { Entity, EntityState, noEntity } from "./entities.js";
 export { ReplaydError, SequenceError } from "./error.js";
 export { Batch, Event } from "./event.js";
+export { GameState } from "./sc2.js";
 export {} from "./session.js";

@@ -8,7 +8,7 @@ import { after, before, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { create } from "@bufbuild/protobuf";
-import { Code, connect, EndReason, FollowState, Format, ReplaydError, ReplayView } from "../dist/node.js";
+import { Code, connect, EndReason, FollowState, Format, GameState, ReplaydError, ReplayView } from "../dist/node.js";
 import { Session } from "../dist/session.js";
 import { StreamEventsRequestSchema, StreamEventsResponseSchema } from "../gen/replayd/v1/stream_pb.js";
 import { binary, Daemon, finished, repository, teehistorian } from "./daemon.js";
@@ -145,11 +145,19 @@ describe("a daemon", () => {
     assert.deepEqual(await collect(client.events(finished.name, { tick: 500, withState: true, players: [99] })), []);
   });
 
-  test("what is not built yet says so", async () => {
-    await assert.rejects(collect(client.events("r/sc2replay/5.0.SC2Replay", { withState: true })), {
-      code: Code.Unimplemented,
-      reason: "NOT_IMPLEMENTED",
-    });
+  test("from any tick on with the state, one comes to hold what one holds that read from the beginning", async () => {
+    const whole = await collect(client.events("r/sc2replay/battle.SC2Replay", { kinds: GameState.kinds }));
+    for (const tick of [0, 700, 1900]) {
+      const [front, late] = [new GameState(), new GameState()];
+      for (const event of whole) if (event.tick < tick) front.apply(event);
+      const events = await collect(client.events("r/sc2replay/battle.SC2Replay", { kinds: GameState.kinds, tick, withState: true }));
+      for (const event of events) if (event.state) late.apply(event);
+      assert.deepEqual(late.units(), front.units());
+      assert.deepEqual(late.players(), front.players());
+      assert.equal(late.units().length > 0, tick > 0);
+      assert.equal(events.filter((event) => !event.state).length, whole.filter((event) => event.tick >= tick).length);
+      assert.ok(late.units(1).every((unit) => unit.controlPlayerId === 1 && late.unit(unit.unit.tag) === unit));
+    }
   });
 
   test("what cannot be meant is refused before anything is sent", () => {

@@ -7,9 +7,9 @@
 package replaydv1
 
 import (
-	v12 "github.com/replayd/replayd/proto/replayd/datafile/v1"
+	v13 "github.com/replayd/replayd/proto/replayd/datafile/v1"
 	v11 "github.com/replayd/replayd/proto/replayd/dem/v1"
-	v13 "github.com/replayd/replayd/proto/replayd/sc2replay/v1"
+	v12 "github.com/replayd/replayd/proto/replayd/sc2replay/v1"
 	v1 "github.com/replayd/replayd/proto/replayd/teehistorian/v1"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
@@ -579,8 +579,8 @@ type Start struct {
 	//	*Start_Now
 	At isStart_At `protobuf_oneof:"at"`
 	// True sends the state at that place first: what a client would know that had read everything before it, as
-	// player_state events of a teehistorian file, and of a dem as an entity_entered event for every entity. A map has none; that of
-	// StarCraft II is not implemented yet.
+	// player_state events of a teehistorian file, of a dem as an entity_entered event for every entity, and of a StarCraft II
+	// replay as player_state and unit_state events. A map has none.
 	WithState     bool `protobuf:"varint,5,opt,name=with_state,json=withState,proto3" json:"with_state,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1100,6 +1100,7 @@ type StateBatch struct {
 	//
 	//	*StateBatch_Teehistorian
 	//	*StateBatch_Dem
+	//	*StateBatch_Sc2Replay
 	Events isStateBatch_Events `protobuf_oneof:"events"`
 	// True in the last part, which may be empty.
 	Complete      bool `protobuf:"varint,3,opt,name=complete,proto3" json:"complete,omitempty"`
@@ -1162,6 +1163,15 @@ func (x *StateBatch) GetDem() *v11.EventList {
 	return nil
 }
 
+func (x *StateBatch) GetSc2Replay() *v12.EventList {
+	if x != nil {
+		if x, ok := x.Events.(*StateBatch_Sc2Replay); ok {
+			return x.Sc2Replay
+		}
+	}
+	return nil
+}
+
 func (x *StateBatch) GetComplete() bool {
 	if x != nil {
 		return x.Complete
@@ -1183,9 +1193,16 @@ type StateBatch_Dem struct {
 	Dem *v11.EventList `protobuf:"bytes,2,opt,name=dem,proto3,oneof"`
 }
 
+type StateBatch_Sc2Replay struct {
+	// Of a StarCraft II replay: player_state, then unit_state.
+	Sc2Replay *v12.EventList `protobuf:"bytes,4,opt,name=sc2replay,proto3,oneof"`
+}
+
 func (*StateBatch_Teehistorian) isStateBatch_Events() {}
 
 func (*StateBatch_Dem) isStateBatch_Events() {}
+
+func (*StateBatch_Sc2Replay) isStateBatch_Events() {}
 
 // Some events.
 type EventBatch struct {
@@ -1276,7 +1293,7 @@ func (x *EventBatch) GetTeehistorian() *v1.EventList {
 	return nil
 }
 
-func (x *EventBatch) GetDatafile() *v12.EventList {
+func (x *EventBatch) GetDatafile() *v13.EventList {
 	if x != nil {
 		if x, ok := x.Events.(*EventBatch_Datafile); ok {
 			return x.Datafile
@@ -1294,7 +1311,7 @@ func (x *EventBatch) GetDem() *v11.EventList {
 	return nil
 }
 
-func (x *EventBatch) GetSc2Replay() *v13.EventList {
+func (x *EventBatch) GetSc2Replay() *v12.EventList {
 	if x != nil {
 		if x, ok := x.Events.(*EventBatch_Sc2Replay); ok {
 			return x.Sc2Replay
@@ -1328,7 +1345,7 @@ type EventBatch_Teehistorian struct {
 
 type EventBatch_Datafile struct {
 	// Events of a map.
-	Datafile *v12.EventList `protobuf:"bytes,4,opt,name=datafile,proto3,oneof"`
+	Datafile *v13.EventList `protobuf:"bytes,4,opt,name=datafile,proto3,oneof"`
 }
 
 type EventBatch_Dem struct {
@@ -1338,7 +1355,7 @@ type EventBatch_Dem struct {
 
 type EventBatch_Sc2Replay struct {
 	// Events of a StarCraft II replay.
-	Sc2Replay *v13.EventList `protobuf:"bytes,6,opt,name=sc2replay,proto3,oneof"`
+	Sc2Replay *v12.EventList `protobuf:"bytes,6,opt,name=sc2replay,proto3,oneof"`
 }
 
 func (*EventBatch_Teehistorian) isEventBatch_Events() {}
@@ -1732,7 +1749,7 @@ func (x *StreamEnd) GetSummary() isStreamEnd_Summary {
 	return nil
 }
 
-func (x *StreamEnd) GetSc2Replay() *v13.DecodeInfo {
+func (x *StreamEnd) GetSc2Replay() *v12.DecodeInfo {
 	if x != nil {
 		if x, ok := x.Summary.(*StreamEnd_Sc2Replay); ok {
 			return x.Sc2Replay
@@ -1756,7 +1773,7 @@ type isStreamEnd_Summary interface {
 
 type StreamEnd_Sc2Replay struct {
 	// How well a StarCraft II replay could be decoded, and by which tables: DecodeInfo as it is at the end.
-	Sc2Replay *v13.DecodeInfo `protobuf:"bytes,7,opt,name=sc2replay,proto3,oneof"`
+	Sc2Replay *v12.DecodeInfo `protobuf:"bytes,7,opt,name=sc2replay,proto3,oneof"`
 }
 
 type StreamEnd_Dem struct {
@@ -1821,11 +1838,12 @@ const file_replayd_v1_stream_proto_rawDesc = "" +
 	"\rnext_sequence\x18\x02 \x01(\x04R\fnextSequence\x12\x12\n" +
 	"\x04tick\x18\x03 \x01(\x05R\x04tick\x12\x16\n" +
 	"\x06offset\x18\x04 \x01(\x03R\x06offset\x12%\n" +
-	"\x0eserver_version\x18\x05 \x01(\tR\rserverVersion\"\xab\x01\n" +
+	"\x0eserver_version\x18\x05 \x01(\tR\rserverVersion\"\xec\x01\n" +
 	"\n" +
 	"StateBatch\x12H\n" +
 	"\fteehistorian\x18\x01 \x01(\v2\".replayd.teehistorian.v1.EventListH\x00R\fteehistorian\x12-\n" +
-	"\x03dem\x18\x02 \x01(\v2\x19.replayd.dem.v1.EventListH\x00R\x03dem\x12\x1a\n" +
+	"\x03dem\x18\x02 \x01(\v2\x19.replayd.dem.v1.EventListH\x00R\x03dem\x12?\n" +
+	"\tsc2replay\x18\x04 \x01(\v2\x1f.replayd.sc2replay.v1.EventListH\x00R\tsc2replay\x12\x1a\n" +
 	"\bcomplete\x18\x03 \x01(\bR\bcompleteB\b\n" +
 	"\x06events\"\x8e\x03\n" +
 	"\n" +
@@ -1945,9 +1963,9 @@ var file_replayd_v1_stream_proto_goTypes = []any{
 	(*Replay)(nil),               // 21: replayd.v1.Replay
 	(*v1.EventList)(nil),         // 22: replayd.teehistorian.v1.EventList
 	(*v11.EventList)(nil),        // 23: replayd.dem.v1.EventList
-	(*v12.EventList)(nil),        // 24: replayd.datafile.v1.EventList
-	(*v13.EventList)(nil),        // 25: replayd.sc2replay.v1.EventList
-	(*v13.DecodeInfo)(nil),       // 26: replayd.sc2replay.v1.DecodeInfo
+	(*v12.EventList)(nil),        // 24: replayd.sc2replay.v1.EventList
+	(*v13.EventList)(nil),        // 25: replayd.datafile.v1.EventList
+	(*v12.DecodeInfo)(nil),       // 26: replayd.sc2replay.v1.DecodeInfo
 	(*v11.Summary)(nil),          // 27: replayd.dem.v1.Summary
 }
 var file_replayd_v1_stream_proto_depIdxs = []int32{
@@ -1971,23 +1989,24 @@ var file_replayd_v1_stream_proto_depIdxs = []int32{
 	21, // 17: replayd.v1.StreamStart.replay:type_name -> replayd.v1.Replay
 	22, // 18: replayd.v1.StateBatch.teehistorian:type_name -> replayd.teehistorian.v1.EventList
 	23, // 19: replayd.v1.StateBatch.dem:type_name -> replayd.dem.v1.EventList
-	22, // 20: replayd.v1.EventBatch.teehistorian:type_name -> replayd.teehistorian.v1.EventList
-	24, // 21: replayd.v1.EventBatch.datafile:type_name -> replayd.datafile.v1.EventList
-	23, // 22: replayd.v1.EventBatch.dem:type_name -> replayd.dem.v1.EventList
-	25, // 23: replayd.v1.EventBatch.sc2replay:type_name -> replayd.sc2replay.v1.EventList
-	4,  // 24: replayd.v1.Waiting.waiting_for:type_name -> replayd.v1.WaitingFor
-	3,  // 25: replayd.v1.FollowStatus.state:type_name -> replayd.v1.FollowState
-	21, // 26: replayd.v1.FollowStatus.successor:type_name -> replayd.v1.Replay
-	5,  // 27: replayd.v1.FollowStatus.predecessor_end:type_name -> replayd.v1.EndReason
-	15, // 28: replayd.v1.FollowStatus.waiting:type_name -> replayd.v1.Waiting
-	5,  // 29: replayd.v1.StreamEnd.reason:type_name -> replayd.v1.EndReason
-	26, // 30: replayd.v1.StreamEnd.sc2replay:type_name -> replayd.sc2replay.v1.DecodeInfo
-	27, // 31: replayd.v1.StreamEnd.dem:type_name -> replayd.dem.v1.Summary
-	32, // [32:32] is the sub-list for method output_type
-	32, // [32:32] is the sub-list for method input_type
-	32, // [32:32] is the sub-list for extension type_name
-	32, // [32:32] is the sub-list for extension extendee
-	0,  // [0:32] is the sub-list for field type_name
+	24, // 20: replayd.v1.StateBatch.sc2replay:type_name -> replayd.sc2replay.v1.EventList
+	22, // 21: replayd.v1.EventBatch.teehistorian:type_name -> replayd.teehistorian.v1.EventList
+	25, // 22: replayd.v1.EventBatch.datafile:type_name -> replayd.datafile.v1.EventList
+	23, // 23: replayd.v1.EventBatch.dem:type_name -> replayd.dem.v1.EventList
+	24, // 24: replayd.v1.EventBatch.sc2replay:type_name -> replayd.sc2replay.v1.EventList
+	4,  // 25: replayd.v1.Waiting.waiting_for:type_name -> replayd.v1.WaitingFor
+	3,  // 26: replayd.v1.FollowStatus.state:type_name -> replayd.v1.FollowState
+	21, // 27: replayd.v1.FollowStatus.successor:type_name -> replayd.v1.Replay
+	5,  // 28: replayd.v1.FollowStatus.predecessor_end:type_name -> replayd.v1.EndReason
+	15, // 29: replayd.v1.FollowStatus.waiting:type_name -> replayd.v1.Waiting
+	5,  // 30: replayd.v1.StreamEnd.reason:type_name -> replayd.v1.EndReason
+	26, // 31: replayd.v1.StreamEnd.sc2replay:type_name -> replayd.sc2replay.v1.DecodeInfo
+	27, // 32: replayd.v1.StreamEnd.dem:type_name -> replayd.dem.v1.Summary
+	33, // [33:33] is the sub-list for method output_type
+	33, // [33:33] is the sub-list for method input_type
+	33, // [33:33] is the sub-list for extension type_name
+	33, // [33:33] is the sub-list for extension extendee
+	0,  // [0:33] is the sub-list for field type_name
 }
 
 func init() { file_replayd_v1_stream_proto_init() }
@@ -2019,6 +2038,7 @@ func file_replayd_v1_stream_proto_init() {
 	file_replayd_v1_stream_proto_msgTypes[6].OneofWrappers = []any{
 		(*StateBatch_Teehistorian)(nil),
 		(*StateBatch_Dem)(nil),
+		(*StateBatch_Sc2Replay)(nil),
 	}
 	file_replayd_v1_stream_proto_msgTypes[7].OneofWrappers = []any{
 		(*EventBatch_Teehistorian)(nil),

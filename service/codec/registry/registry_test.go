@@ -77,15 +77,14 @@ func TestFormats(t *testing.T) {
 		if headers.ByName(protoreflect.Name(name)) == nil {
 			t.Errorf("%v: a Replay has no room for its header", f)
 		}
-		// That a format has a state is said by its readers; StateBatch must have room for it, and nobody else may be told that
-		// the state is missing.
+		// That a format has a state is said by its readers; StateBatch must have room for it, and for no other.
 		r, err := c.Open(source.Input{At: bytes.NewReader(nil)}, codec.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		_, state := r.(codec.Presenter)
-		if field := fieldOf(new(replaydv1.StateBatch), pkg+"EventList"); state && (field != name || c.Stateless != "") {
-			t.Errorf("%v: its state travels in %q, and the codec says %q", f, field, c.Stateless)
+		if field := fieldOf(new(replaydv1.StateBatch), pkg+"EventList"); state && field != name || !state && field != "" {
+			t.Errorf("%v: it has a state: %v, which travels in %q", f, state, field)
 		}
 		for _, pattern := range []string{"docs/events/" + name + ".md", "docs/formats/*.md", "testdata/" + name + "/*"} {
 			if found, _ := filepath.Glob(filepath.Join(root, pattern)); len(found) == 0 {

@@ -921,6 +921,20 @@ func AppendEvent(b []byte, m *sc2replay.Event) []byte {
 			b = appendPeerSetSyncPlayingTime(b, &m.PeerSetSyncPlayingTime)
 			b = protoappend.Close(b, at)
 		}
+	case sc2replay.KindPlayerState:
+		{
+			b = append(b, 0x9a, 0x08, 0)
+			at := len(b)
+			b = appendPlayerState(b, &m.PlayerState)
+			b = protoappend.Close(b, at)
+		}
+	case sc2replay.KindUnitState:
+		{
+			b = append(b, 0xa2, 0x08, 0)
+			at := len(b)
+			b = appendUnitState(b, &m.UnitState)
+			b = protoappend.Close(b, at)
+		}
 	case sc2replay.KindOther:
 		{
 			b = append(b, 0xb2, 0x09, 0)
@@ -4172,6 +4186,102 @@ func appendPeerSetSyncPlayingTime(b []byte, m *sc2replay.PeerSetSyncPlayingTime)
 	return b
 }
 
+func appendPlayerState(b []byte, m *sc2replay.PlayerState) []byte {
+	if m.PlayerId != 0 {
+		b = append(b, 0x08)
+		b = protoappend.Varint(b, uint64(m.PlayerId))
+	}
+	if m.HasSetup {
+		{
+			b = append(b, 0x12, 0)
+			at := len(b)
+			b = appendPlayerSetup(b, &m.Setup)
+			b = protoappend.Close(b, at)
+		}
+	}
+	if m.HasStats {
+		{
+			b = append(b, 0x1a, 0)
+			at := len(b)
+			b = appendPlayerStats(b, &m.Stats)
+			b = protoappend.Close(b, at)
+		}
+	}
+	if m.HasStatsTick {
+		b = append(b, 0x20)
+		b = protoappend.Varint(b, uint64(m.StatsTick))
+	}
+	for i := range m.Upgrades {
+		{
+			b = append(b, 0x2a, 0)
+			at := len(b)
+			b = appendUpgrade(b, &m.Upgrades[i])
+			b = protoappend.Close(b, at)
+		}
+	}
+	if m.UpgradesLeftOut != 0 {
+		b = append(b, 0x30)
+		b = protoappend.Varint(b, uint64(m.UpgradesLeftOut))
+	}
+	return b
+}
+
+func appendUnitState(b []byte, m *sc2replay.UnitState) []byte {
+	if m.HasUnit {
+		{
+			b = append(b, 0x0a, 0)
+			at := len(b)
+			b = appendUnit(b, &m.Unit)
+			b = protoappend.Close(b, at)
+		}
+	}
+	if m.ControlPlayerId != 0 {
+		b = append(b, 0x10)
+		b = protoappend.Varint(b, uint64(m.ControlPlayerId))
+	}
+	if m.UpkeepPlayerId != 0 {
+		b = append(b, 0x18)
+		b = protoappend.Varint(b, uint64(m.UpkeepPlayerId))
+	}
+	if m.X != 0 {
+		b = append(b, 0x20)
+		b = protoappend.Sint32(b, m.X)
+	}
+	if m.Y != 0 {
+		b = append(b, 0x28)
+		b = protoappend.Sint32(b, m.Y)
+	}
+	if m.PlaceTick != 0 {
+		b = append(b, 0x30)
+		b = protoappend.Varint(b, uint64(m.PlaceTick))
+	}
+	if m.AppearedTick != 0 {
+		b = append(b, 0x38)
+		b = protoappend.Varint(b, uint64(m.AppearedTick))
+	}
+	if m.TypeTick != 0 {
+		b = append(b, 0x40)
+		b = protoappend.Varint(b, uint64(m.TypeTick))
+	}
+	if m.UnderConstruction {
+		b = append(b, 0x48)
+		b = protoappend.Bool(b, m.UnderConstruction)
+	}
+	if m.HasCreator {
+		{
+			b = append(b, 0x52, 0)
+			at := len(b)
+			b = appendUnit(b, &m.Creator)
+			b = protoappend.Close(b, at)
+		}
+	}
+	if m.HasCreatorAbilityName {
+		b = append(b, 0x5a)
+		b = protoappend.String(b, m.CreatorAbilityName)
+	}
+	return b
+}
+
 func appendOther(b []byte, m *sc2replay.Other) []byte {
 	if m.Stream != 0 {
 		b = append(b, 0x08)
@@ -4364,5 +4474,7 @@ var Kinds = []string{
 	"trigger_profiler_logging_finished",
 	"peer_set_sync_loading_time",
 	"peer_set_sync_playing_time",
+	"player_state",
+	"unit_state",
 	"other",
 }

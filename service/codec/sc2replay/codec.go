@@ -20,7 +20,6 @@ var Codec = codec.Codec{
 	Filters:      filter.Format{Name: "StarCraft II replay", Kinds: properties.Describe(Kinds)},
 	NewEventList: func() proto.Message { return new(sc2replayv1.EventList) },
 	RandomAccess: true,
-	Stateless:    "the state of a StarCraft II replay is not told yet",
 	Cost:         cost,
 	Open:         open,
 	Describe:     describe,

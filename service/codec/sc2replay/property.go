@@ -43,6 +43,7 @@ var properties = func() filter.Table[subject] {
 		return int32(s.ev.UnitDied.KillerPlayerId)
 	}
 	table[sc2replay.KindUnitBorn].OtherPlayer = func(s *subject) int32 { return int32(s.ev.UnitBorn.UpkeepPlayerId) }
+	table[sc2replay.KindUnitState].OtherPlayer = func(s *subject) int32 { return int32(s.ev.UnitState.UpkeepPlayerId) }
 	table[sc2replay.KindResourceTrade].OtherPlayer = func(s *subject) int32 { return int32(s.ev.ResourceTrade.RecipientId) }
 	return table
 }()

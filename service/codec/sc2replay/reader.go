@@ -27,6 +27,9 @@ type reader struct {
 	begun   bool   // teams are known
 	skipped uint64 // events that the filter did not match
 
+	state   *sc2replay.State // with Options.State, until delivery starts
+	present int              // the place in it that is to be told next
+
 	// The event that Seek met and Fill is to deliver, and where it starts.
 	held     bool
 	heldAt   decoders.Position
@@ -51,10 +54,14 @@ func (r *reader) Header(replay *replaydv1.Replay) error {
 	}
 	r.rep = p
 	r.d = p.Events(sc2replay.Options{Want: &want, RevealPrivate: r.RevealSecrets})
+	if r.State {
+		r.state = sc2replay.NewState(r.d)
+	}
 	return nil
 }
 
-// Seek decodes up to where delivery starts.
+// Seek decodes up to where delivery starts. What is damaged is no reason not to arrive: it comes behind all that is not, and
+// Fill meets it again.
 func (r *reader) Seek() error {
 	for range work {
 		if r.arrived() {
@@ -62,13 +69,16 @@ func (r *reader) Seek() error {
 		}
 		at, tick := r.d.Position(), r.d.Tick()
 		if err := r.next(); err != nil {
-			if r.Start.Now && errors.Is(err, io.EOF) {
+			_, damaged := errors.AsType[*decoders.Error](err)
+			if r.Start.Now && errors.Is(err, io.EOF) || (r.Start.Now || r.Start.Tick != nil) && damaged && r.begun {
 				return nil
 			}
 			return err
 		}
 		if r.Start.Tick != nil && r.ev.AtTick >= *r.Start.Tick {
 			r.held, r.heldAt, r.heldTick = true, at, tick
+		} else if r.state != nil {
+			r.state.Apply(&r.ev)
 		}
 	}
 	return codec.ErrYield
@@ -98,6 +108,7 @@ func (r *reader) next() error {
 }
 
 func (r *reader) Fill(b *codec.Batch) error {
+	r.state = nil
 	if r.Filter.Nothing() {
 		return codec.ErrDone
 	}
@@ -118,7 +129,7 @@ func (r *reader) Fill(b *codec.Batch) error {
 			continue
 		}
 		if r.Filter == nil && !b.KeepMarks && !b.KeepPositions {
-			r.add(b)
+			r.add(b, &r.ev)
 			continue
 		}
 		e := properties.Event(uint8(r.ev.Kind), r.ev.AtTick, &subject{&r.ev, &r.teams})
@@ -126,18 +137,38 @@ func (r *reader) Fill(b *codec.Batch) error {
 			r.skipped++
 			continue
 		}
-		r.add(b)
+		r.add(b, &r.ev)
 		b.Added(at, &e, r)
 	}
 	return codec.ErrYield
 }
 
-// add appends the event to the batch.
-func (r *reader) add(b *codec.Batch) {
+// add appends an event to the batch.
+func (r *reader) add(b *codec.Batch, ev *sc2replay.Event) {
 	b.Count++
 	b.Events = append(b.Events, codec.EventListField, 0)
 	at := len(b.Events)
-	b.Events = protoappend.Close(AppendEvent(b.Events, &r.ev), at)
+	b.Events = protoappend.Close(AppendEvent(b.Events, ev), at)
+}
+
+var _ codec.Presenter = (*reader)(nil)
+
+// Present implements codec.Presenter: it tells of each player, and then of each unit that is alive.
+func (r *reader) Present(b *codec.Batch) error {
+	var ev sc2replay.Event // r.ev may be held
+	for ; r.present < r.state.Len(); r.present++ {
+		if b.Full() {
+			return nil
+		}
+		if !r.state.Present(r.present, &ev) {
+			continue
+		}
+		if e := properties.Event(uint8(ev.Kind), ev.AtTick, &subject{&ev, &r.teams}); r.StateFilter.Match(&e) {
+			r.add(b, &ev)
+		}
+	}
+	r.present = 0
+	return io.EOF
 }
 
 // Close reports whether the replay was read to its end.

@@ -14,14 +14,15 @@
                 print(event.tick, event.event.player.name, event.value.abil.name, [unit.type_name for unit in units])
 
 Pass every event to each helper in turn. A helper needs the kinds in its KINDS: a filter must include them, and the stream
-must begin at the replay's beginning. Everything is computed from the replay alone; ticks are gameloops.
+must begin at the replay's beginning, or, for GameState, with the state. Everything is computed from the replay alone; ticks
+are gameloops.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 from .events import sc2replay
 from .sc2replay.v1 import events_pb2 as sc2
@@ -248,3 +249,113 @@ def _is_made(change: sc2.UnitTypeChange) -> bool:
     return change.HasField("started_tick") or (
         change.unit.type_name in _ADVANCED and not change.previous_type_name.startswith(change.unit.type_name)
     )
+
+
+class GameState:
+    """What is known of a game where a stream is: the units that are alive, and the players' economy and upgrades.
+
+        with replayd.connect("localhost:7171") as client:
+            state = GameState()
+            for event in client.events("game.SC2Replay", tick=8000, with_state=True, kinds=GameState.KINDS):
+                state.apply(event)
+
+    The stream must begin at the replay's beginning, or with the state at the place where it begins. What it returns belongs
+    to it: it goes on changing it.
+    """
+
+    KINDS: ClassVar[tuple[sc2replay.Kind, ...]] = (
+        "player_setup", "player_stats", "upgrade", "unit_born", "unit_init", "unit_done", "unit_died",
+        "unit_owner_change", "unit_type_change", "unit_positions",
+    )  # fmt: skip
+    """The kinds of events that it needs. Those that tell a state come beside them."""
+
+    def __init__(self) -> None:
+        self._units: dict[int, sc2.UnitState] = {}  # by index, which a tag begins with: one unit at a time is there
+        self._players: dict[int, sc2.PlayerState] = {}
+
+    def unit(self, tag: int) -> sc2.UnitState | None:
+        """The unit that has a tag. None when none has that is alive."""
+        unit = self._units.get(tag >> 18)
+        return unit if unit is not None and unit.unit.tag == tag else None
+
+    def units(self, player: int | None = None) -> list[sc2.UnitState]:
+        """The units that are alive, or those of them that a player controls, by ascending index. Player 0 is nobody."""
+        units = (self._units[index] for index in sorted(self._units))
+        return [unit for unit in units if player is None or unit.control_player_id == player]
+
+    def player(self, number: int) -> sc2.PlayerState | None:
+        """A player's economy and upgrades. None before anything was told of the player."""
+        return self._players.get(number)
+
+    def players(self) -> list[sc2.PlayerState]:
+        """All players of whom something was told, by ascending number."""
+        return [self._players[number] for number in sorted(self._players)]
+
+    def apply(self, event: sc2replay.Event) -> None:
+        """Follows an event. Those of other kinds change nothing."""
+        told, tick = event.value, event.tick
+        if isinstance(told, sc2.PlayerState):
+            self._players[told.player_id] = _copy(told)
+        elif isinstance(told, sc2.PlayerSetup):
+            self._player(told.player_id).setup.CopyFrom(told)
+        elif isinstance(told, sc2.PlayerStats):
+            player = self._player(told.player_id)
+            player.stats.CopyFrom(told)
+            player.stats_tick = tick
+        elif isinstance(told, sc2.Upgrade):
+            upgrades = self._player(told.player_id).upgrades
+            had = next((u for u in upgrades if u.upgrade_type_name == told.upgrade_type_name), None)
+            if had is None:
+                upgrades.append(told)
+            else:
+                had.count += told.count
+        elif isinstance(told, sc2.UnitState):
+            self._units[told.unit.tag >> 18] = _copy(told)
+        elif isinstance(told, sc2.UnitBorn | sc2.UnitInit):
+            self._appear(told, tick)
+        elif isinstance(told, sc2.UnitPositions):
+            for position in told.positions:
+                if (unit := self.unit(position.unit.tag)) is not None:
+                    unit.x, unit.y, unit.place_tick = position.x, position.y, tick
+        elif isinstance(told, sc2.UnitDone | sc2.UnitDied | sc2.UnitOwnerChange | sc2.UnitTypeChange):
+            if (unit := self.unit(told.unit.tag)) is not None:
+                self._change(unit, told, tick)
+
+    def _change(
+        self, unit: sc2.UnitState, told: sc2.UnitDone | sc2.UnitDied | sc2.UnitOwnerChange | sc2.UnitTypeChange, tick: int
+    ) -> None:
+        if isinstance(told, sc2.UnitDone):
+            unit.under_construction = False
+        elif isinstance(told, sc2.UnitDied):
+            del self._units[unit.unit.tag >> 18]
+        elif isinstance(told, sc2.UnitOwnerChange):
+            unit.control_player_id, unit.upkeep_player_id = told.control_player_id, told.upkeep_player_id
+        else:
+            unit.unit.CopyFrom(told.unit)
+            unit.type_tick = tick
+
+    def _appear(self, told: sc2.UnitBorn | sc2.UnitInit, tick: int) -> None:
+        unit = sc2.UnitState(
+            unit=told.unit, control_player_id=told.control_player_id, upkeep_player_id=told.upkeep_player_id,
+            x=told.x, y=told.y, place_tick=tick, appeared_tick=tick, type_tick=tick,
+            under_construction=isinstance(told, sc2.UnitInit),
+        )  # fmt: skip
+        if isinstance(told, sc2.UnitBorn):
+            if told.HasField("creator"):
+                unit.creator.CopyFrom(told.creator)
+            if told.HasField("creator_ability_name"):
+                unit.creator_ability_name = told.creator_ability_name
+        self._units[told.unit.tag >> 18] = unit
+
+    def _player(self, number: int) -> sc2.PlayerState:
+        return self._players.setdefault(number, sc2.PlayerState(player_id=number))
+
+
+_M = TypeVar("_M", sc2.PlayerState, sc2.UnitState)
+
+
+def _copy(message: _M) -> _M:
+    """A copy that may be changed, of a message that belongs to its event."""
+    copy = type(message)()
+    copy.CopyFrom(message)
+    return copy

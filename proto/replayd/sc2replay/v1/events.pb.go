@@ -714,6 +714,8 @@ type Event struct {
 	//	*Event_TriggerProfilerLoggingFinished
 	//	*Event_PeerSetSyncLoadingTime
 	//	*Event_PeerSetSyncPlayingTime
+	//	*Event_PlayerState
+	//	*Event_UnitState
 	//	*Event_Other
 	Kind          isEvent_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
@@ -1923,6 +1925,24 @@ func (x *Event) GetPeerSetSyncPlayingTime() *PeerSetSyncPlayingTime {
 	return nil
 }
 
+func (x *Event) GetPlayerState() *PlayerState {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_PlayerState); ok {
+			return x.PlayerState
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetUnitState() *UnitState {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_UnitState); ok {
+			return x.UnitState
+		}
+	}
+	return nil
+}
+
 func (x *Event) GetOther() *Other {
 	if x != nil {
 		if x, ok := x.Kind.(*Event_Other); ok {
@@ -2576,6 +2596,16 @@ type Event_PeerSetSyncPlayingTime struct {
 	PeerSetSyncPlayingTime *PeerSetSyncPlayingTime `protobuf:"bytes,130,opt,name=peer_set_sync_playing_time,json=peerSetSyncPlayingTime,proto3,oneof"`
 }
 
+type Event_PlayerState struct {
+	// What is known of a player where a stream starts, with Start.with_state. Not recorded in the file.
+	PlayerState *PlayerState `protobuf:"bytes,131,opt,name=player_state,json=playerState,proto3,oneof"`
+}
+
+type Event_UnitState struct {
+	// What is known of a unit that is alive where a stream starts, with Start.with_state. Not recorded in the file.
+	UnitState *UnitState `protobuf:"bytes,132,opt,name=unit_state,json=unitState,proto3,oneof"`
+}
+
 type Event_Other struct {
 	// An event of a kind that no table knows, as games newer than replayd may have, with its number and all its fields.
 	Other *Other `protobuf:"bytes,150,opt,name=other,proto3,oneof"`
@@ -2836,6 +2866,10 @@ func (*Event_TriggerProfilerLoggingFinished) isEvent_Kind() {}
 func (*Event_PeerSetSyncLoadingTime) isEvent_Kind() {}
 
 func (*Event_PeerSetSyncPlayingTime) isEvent_Kind() {}
+
+func (*Event_PlayerState) isEvent_Kind() {}
+
+func (*Event_UnitState) isEvent_Kind() {}
 
 func (*Event_Other) isEvent_Kind() {}
 
@@ -5462,6 +5496,240 @@ func (x *PlayerStats) GetVespeneFriendlyFireTechnology() int32 {
 	return 0
 }
 
+// What the tracker has reported of a player up to where a stream starts. With Start.with_state it is sent for each player of
+// whom something was reported, by ascending number, before the units. Selections, control groups and cameras are no part of the
+// state: they follow from the game events alone, which have to be read from the beginning for them.
+type PlayerState struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The player's number, 0 to 31.
+	PlayerId uint32 `protobuf:"varint,1,opt,name=player_id,json=playerId,proto3" json:"player_id,omitempty"`
+	// Who it is: the last player_setup. Absent in replays before 2.1.
+	Setup *PlayerSetup `protobuf:"bytes,2,opt,name=setup,proto3" json:"setup,omitempty"`
+	// The score and economy, as last reported. Absent before the first report.
+	Stats *PlayerStats `protobuf:"bytes,3,opt,name=stats,proto3" json:"stats,omitempty"`
+	// The gameloop of that report. Absent when stats is.
+	StatsTick *int32 `protobuf:"varint,4,opt,name=stats_tick,json=statsTick,proto3,oneof" json:"stats_tick,omitempty"`
+	// The player's upgrades, each once with the sum of its counts, in the order in which they were first gained.
+	Upgrades []*Upgrade `protobuf:"bytes,5,rep,name=upgrades,proto3" json:"upgrades,omitempty"`
+	// How many more upgrade events there were, of further names: of a player 512 names are kept, which have 32 KiB together. 0 in
+	// every game.
+	UpgradesLeftOut uint32 `protobuf:"varint,6,opt,name=upgrades_left_out,json=upgradesLeftOut,proto3" json:"upgrades_left_out,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *PlayerState) Reset() {
+	*x = PlayerState{}
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PlayerState) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PlayerState) ProtoMessage() {}
+
+func (x *PlayerState) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PlayerState.ProtoReflect.Descriptor instead.
+func (*PlayerState) Descriptor() ([]byte, []int) {
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *PlayerState) GetPlayerId() uint32 {
+	if x != nil {
+		return x.PlayerId
+	}
+	return 0
+}
+
+func (x *PlayerState) GetSetup() *PlayerSetup {
+	if x != nil {
+		return x.Setup
+	}
+	return nil
+}
+
+func (x *PlayerState) GetStats() *PlayerStats {
+	if x != nil {
+		return x.Stats
+	}
+	return nil
+}
+
+func (x *PlayerState) GetStatsTick() int32 {
+	if x != nil && x.StatsTick != nil {
+		return *x.StatsTick
+	}
+	return 0
+}
+
+func (x *PlayerState) GetUpgrades() []*Upgrade {
+	if x != nil {
+		return x.Upgrades
+	}
+	return nil
+}
+
+func (x *PlayerState) GetUpgradesLeftOut() uint32 {
+	if x != nil {
+		return x.UpgradesLeftOut
+	}
+	return 0
+}
+
+// What the tracker has reported of a unit that is alive where a stream starts. With Start.with_state it is sent for each of
+// them, by ascending index. A unit is alive from its unit_born or unit_init to its unit_died, or until another one comes into
+// being at its index. Replays without tracker events, as all before 2.0.8, have none. Units whose index is above 16383 are left
+// out: tags have no room for them, and no game has them. Event.player is who controls the unit.
+type UnitState struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The unit, with the type that it has now.
+	Unit *Unit `protobuf:"bytes,1,opt,name=unit,proto3" json:"unit,omitempty"`
+	// Who controls it; 0 is nobody.
+	ControlPlayerId uint32 `protobuf:"varint,2,opt,name=control_player_id,json=controlPlayerId,proto3" json:"control_player_id,omitempty"`
+	// Who pays for it.
+	UpkeepPlayerId uint32 `protobuf:"varint,3,opt,name=upkeep_player_id,json=upkeepPlayerId,proto3" json:"upkeep_player_id,omitempty"`
+	// Where it was last reported to be, in whole cells; before 2.1 a multiple of 4.
+	X int32 `protobuf:"zigzag32,4,opt,name=x,proto3" json:"x,omitempty"`
+	// Where it was last reported to be, in whole cells; before 2.1 a multiple of 4.
+	Y int32 `protobuf:"zigzag32,5,opt,name=y,proto3" json:"y,omitempty"`
+	// The gameloop of that report: of its unit_born, its unit_init or the last unit_positions that has it. Units that deal and
+	// take no damage may be far from there by now.
+	PlaceTick int32 `protobuf:"varint,6,opt,name=place_tick,json=placeTick,proto3" json:"place_tick,omitempty"`
+	// The gameloop of its unit_born or unit_init.
+	AppearedTick int32 `protobuf:"varint,7,opt,name=appeared_tick,json=appearedTick,proto3" json:"appeared_tick,omitempty"`
+	// The gameloop in which it became of its present type: that of its last unit_type_change, or appeared_tick.
+	TypeTick int32 `protobuf:"varint,8,opt,name=type_tick,json=typeTick,proto3" json:"type_tick,omitempty"`
+	// True from its unit_init to its unit_done: it is being built or warped in.
+	UnderConstruction bool `protobuf:"varint,9,opt,name=under_construction,json=underConstruction,proto3" json:"under_construction,omitempty"`
+	// The unit that made it, as in its unit_born. Since 3.14, and only where there is one.
+	Creator *Unit `protobuf:"bytes,10,opt,name=creator,proto3" json:"creator,omitempty"`
+	// The ability that made it, as in its unit_born. Since 3.14.
+	CreatorAbilityName *string `protobuf:"bytes,11,opt,name=creator_ability_name,json=creatorAbilityName,proto3,oneof" json:"creator_ability_name,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
+}
+
+func (x *UnitState) Reset() {
+	*x = UnitState{}
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UnitState) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UnitState) ProtoMessage() {}
+
+func (x *UnitState) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UnitState.ProtoReflect.Descriptor instead.
+func (*UnitState) Descriptor() ([]byte, []int) {
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *UnitState) GetUnit() *Unit {
+	if x != nil {
+		return x.Unit
+	}
+	return nil
+}
+
+func (x *UnitState) GetControlPlayerId() uint32 {
+	if x != nil {
+		return x.ControlPlayerId
+	}
+	return 0
+}
+
+func (x *UnitState) GetUpkeepPlayerId() uint32 {
+	if x != nil {
+		return x.UpkeepPlayerId
+	}
+	return 0
+}
+
+func (x *UnitState) GetX() int32 {
+	if x != nil {
+		return x.X
+	}
+	return 0
+}
+
+func (x *UnitState) GetY() int32 {
+	if x != nil {
+		return x.Y
+	}
+	return 0
+}
+
+func (x *UnitState) GetPlaceTick() int32 {
+	if x != nil {
+		return x.PlaceTick
+	}
+	return 0
+}
+
+func (x *UnitState) GetAppearedTick() int32 {
+	if x != nil {
+		return x.AppearedTick
+	}
+	return 0
+}
+
+func (x *UnitState) GetTypeTick() int32 {
+	if x != nil {
+		return x.TypeTick
+	}
+	return 0
+}
+
+func (x *UnitState) GetUnderConstruction() bool {
+	if x != nil {
+		return x.UnderConstruction
+	}
+	return false
+}
+
+func (x *UnitState) GetCreator() *Unit {
+	if x != nil {
+		return x.Creator
+	}
+	return nil
+}
+
+func (x *UnitState) GetCreatorAbilityName() string {
+	if x != nil && x.CreatorAbilityName != nil {
+		return *x.CreatorAbilityName
+	}
+	return ""
+}
+
 // Someone wrote something.
 type Chat struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -5475,7 +5743,7 @@ type Chat struct {
 
 func (x *Chat) Reset() {
 	*x = Chat{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[32]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5487,7 +5755,7 @@ func (x *Chat) String() string {
 func (*Chat) ProtoMessage() {}
 
 func (x *Chat) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[32]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5500,7 +5768,7 @@ func (x *Chat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Chat.ProtoReflect.Descriptor instead.
 func (*Chat) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{32}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Chat) GetRecipient() Recipient {
@@ -5530,7 +5798,7 @@ type Ping struct {
 
 func (x *Ping) Reset() {
 	*x = Ping{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[33]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5542,7 +5810,7 @@ func (x *Ping) String() string {
 func (*Ping) ProtoMessage() {}
 
 func (x *Ping) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[33]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5555,7 +5823,7 @@ func (x *Ping) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ping.ProtoReflect.Descriptor instead.
 func (*Ping) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{33}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Ping) GetRecipient() Recipient {
@@ -5583,7 +5851,7 @@ type LoadingProgress struct {
 
 func (x *LoadingProgress) Reset() {
 	*x = LoadingProgress{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[34]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5595,7 +5863,7 @@ func (x *LoadingProgress) String() string {
 func (*LoadingProgress) ProtoMessage() {}
 
 func (x *LoadingProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[34]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5608,7 +5876,7 @@ func (x *LoadingProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadingProgress.ProtoReflect.Descriptor instead.
 func (*LoadingProgress) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{34}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *LoadingProgress) GetProgress() int32 {
@@ -5627,7 +5895,7 @@ type ServerPing struct {
 
 func (x *ServerPing) Reset() {
 	*x = ServerPing{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[35]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5639,7 +5907,7 @@ func (x *ServerPing) String() string {
 func (*ServerPing) ProtoMessage() {}
 
 func (x *ServerPing) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[35]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5652,7 +5920,7 @@ func (x *ServerPing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerPing.ProtoReflect.Descriptor instead.
 func (*ServerPing) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{35}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{37}
 }
 
 // A player lost or regained the connection.
@@ -5666,7 +5934,7 @@ type ReconnectNotify struct {
 
 func (x *ReconnectNotify) Reset() {
 	*x = ReconnectNotify{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[36]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5678,7 +5946,7 @@ func (x *ReconnectNotify) String() string {
 func (*ReconnectNotify) ProtoMessage() {}
 
 func (x *ReconnectNotify) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[36]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5691,7 +5959,7 @@ func (x *ReconnectNotify) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReconnectNotify.ProtoReflect.Descriptor instead.
 func (*ReconnectNotify) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{36}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ReconnectNotify) GetStatus() uint32 {
@@ -5710,7 +5978,7 @@ type PlayerLeave struct {
 
 func (x *PlayerLeave) Reset() {
 	*x = PlayerLeave{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[37]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5722,7 +5990,7 @@ func (x *PlayerLeave) String() string {
 func (*PlayerLeave) ProtoMessage() {}
 
 func (x *PlayerLeave) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[37]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5735,7 +6003,7 @@ func (x *PlayerLeave) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlayerLeave.ProtoReflect.Descriptor instead.
 func (*PlayerLeave) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{37}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{39}
 }
 
 // A user left the game.
@@ -5749,7 +6017,7 @@ type GameUserLeave struct {
 
 func (x *GameUserLeave) Reset() {
 	*x = GameUserLeave{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[38]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5761,7 +6029,7 @@ func (x *GameUserLeave) String() string {
 func (*GameUserLeave) ProtoMessage() {}
 
 func (x *GameUserLeave) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[38]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5774,7 +6042,7 @@ func (x *GameUserLeave) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GameUserLeave.ProtoReflect.Descriptor instead.
 func (*GameUserLeave) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{38}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *GameUserLeave) GetLeaveReason() uint32 {
@@ -5807,7 +6075,7 @@ type GameUserJoin struct {
 
 func (x *GameUserJoin) Reset() {
 	*x = GameUserJoin{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[39]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5819,7 +6087,7 @@ func (x *GameUserJoin) String() string {
 func (*GameUserJoin) ProtoMessage() {}
 
 func (x *GameUserJoin) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[39]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5832,7 +6100,7 @@ func (x *GameUserJoin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GameUserJoin.ProtoReflect.Descriptor instead.
 func (*GameUserJoin) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{39}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *GameUserJoin) GetObserve() uint32 {
@@ -5893,7 +6161,7 @@ type UserFinishedLoadingSync struct {
 
 func (x *UserFinishedLoadingSync) Reset() {
 	*x = UserFinishedLoadingSync{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[40]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5905,7 +6173,7 @@ func (x *UserFinishedLoadingSync) String() string {
 func (*UserFinishedLoadingSync) ProtoMessage() {}
 
 func (x *UserFinishedLoadingSync) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[40]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5918,7 +6186,7 @@ func (x *UserFinishedLoadingSync) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UserFinishedLoadingSync.ProtoReflect.Descriptor instead.
 func (*UserFinishedLoadingSync) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{40}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{42}
 }
 
 // The options of a player's client.
@@ -5962,7 +6230,7 @@ type UserOptions struct {
 
 func (x *UserOptions) Reset() {
 	*x = UserOptions{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[41]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5974,7 +6242,7 @@ func (x *UserOptions) String() string {
 func (*UserOptions) ProtoMessage() {}
 
 func (x *UserOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[41]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5987,7 +6255,7 @@ func (x *UserOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UserOptions.ProtoReflect.Descriptor instead.
 func (*UserOptions) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{41}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *UserOptions) GetGameFullyDownloaded() bool {
@@ -6115,7 +6383,7 @@ type CameraSave struct {
 
 func (x *CameraSave) Reset() {
 	*x = CameraSave{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[42]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6127,7 +6395,7 @@ func (x *CameraSave) String() string {
 func (*CameraSave) ProtoMessage() {}
 
 func (x *CameraSave) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[42]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6140,7 +6408,7 @@ func (x *CameraSave) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CameraSave.ProtoReflect.Descriptor instead.
 func (*CameraSave) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{42}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *CameraSave) GetWhich() uint32 {
@@ -6168,7 +6436,7 @@ type TriggerPortraitLoaded struct {
 
 func (x *TriggerPortraitLoaded) Reset() {
 	*x = TriggerPortraitLoaded{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[43]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6180,7 +6448,7 @@ func (x *TriggerPortraitLoaded) String() string {
 func (*TriggerPortraitLoaded) ProtoMessage() {}
 
 func (x *TriggerPortraitLoaded) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[43]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6193,7 +6461,7 @@ func (x *TriggerPortraitLoaded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerPortraitLoaded.ProtoReflect.Descriptor instead.
 func (*TriggerPortraitLoaded) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{43}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *TriggerPortraitLoaded) GetPortraitId() int32 {
@@ -6218,7 +6486,7 @@ type TriggerMouseMoved struct {
 
 func (x *TriggerMouseMoved) Reset() {
 	*x = TriggerMouseMoved{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[44]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6230,7 +6498,7 @@ func (x *TriggerMouseMoved) String() string {
 func (*TriggerMouseMoved) ProtoMessage() {}
 
 func (x *TriggerMouseMoved) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[44]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6243,7 +6511,7 @@ func (x *TriggerMouseMoved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerMouseMoved.ProtoReflect.Descriptor instead.
 func (*TriggerMouseMoved) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{44}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *TriggerMouseMoved) GetPosUi() *UiPoint {
@@ -6286,7 +6554,7 @@ type TriggerMouseClicked struct {
 
 func (x *TriggerMouseClicked) Reset() {
 	*x = TriggerMouseClicked{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[45]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6298,7 +6566,7 @@ func (x *TriggerMouseClicked) String() string {
 func (*TriggerMouseClicked) ProtoMessage() {}
 
 func (x *TriggerMouseClicked) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[45]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6311,7 +6579,7 @@ func (x *TriggerMouseClicked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerMouseClicked.ProtoReflect.Descriptor instead.
 func (*TriggerMouseClicked) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{45}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *TriggerMouseClicked) GetButton() uint32 {
@@ -6362,7 +6630,7 @@ type TriggerMouseWheel struct {
 
 func (x *TriggerMouseWheel) Reset() {
 	*x = TriggerMouseWheel{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[46]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6374,7 +6642,7 @@ func (x *TriggerMouseWheel) String() string {
 func (*TriggerMouseWheel) ProtoMessage() {}
 
 func (x *TriggerMouseWheel) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[46]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6387,7 +6655,7 @@ func (x *TriggerMouseWheel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerMouseWheel.ProtoReflect.Descriptor instead.
 func (*TriggerMouseWheel) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{46}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *TriggerMouseWheel) GetWheelSpin() int32 {
@@ -6417,7 +6685,7 @@ type TriggerKeyPressed struct {
 
 func (x *TriggerKeyPressed) Reset() {
 	*x = TriggerKeyPressed{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[47]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6429,7 +6697,7 @@ func (x *TriggerKeyPressed) String() string {
 func (*TriggerKeyPressed) ProtoMessage() {}
 
 func (x *TriggerKeyPressed) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[47]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6442,7 +6710,7 @@ func (x *TriggerKeyPressed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerKeyPressed.ProtoReflect.Descriptor instead.
 func (*TriggerKeyPressed) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{47}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *TriggerKeyPressed) GetKey() int32 {
@@ -6472,7 +6740,7 @@ type TriggerHotkeyPressed struct {
 
 func (x *TriggerHotkeyPressed) Reset() {
 	*x = TriggerHotkeyPressed{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[48]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6484,7 +6752,7 @@ func (x *TriggerHotkeyPressed) String() string {
 func (*TriggerHotkeyPressed) ProtoMessage() {}
 
 func (x *TriggerHotkeyPressed) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[48]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6497,7 +6765,7 @@ func (x *TriggerHotkeyPressed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerHotkeyPressed.ProtoReflect.Descriptor instead.
 func (*TriggerHotkeyPressed) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{48}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *TriggerHotkeyPressed) GetHotkey() uint32 {
@@ -6537,7 +6805,7 @@ type TriggerDialogControl struct {
 
 func (x *TriggerDialogControl) Reset() {
 	*x = TriggerDialogControl{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[49]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6549,7 +6817,7 @@ func (x *TriggerDialogControl) String() string {
 func (*TriggerDialogControl) ProtoMessage() {}
 
 func (x *TriggerDialogControl) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[49]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6562,7 +6830,7 @@ func (x *TriggerDialogControl) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerDialogControl.ProtoReflect.Descriptor instead.
 func (*TriggerDialogControl) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{49}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *TriggerDialogControl) GetControlId() int32 {
@@ -6681,7 +6949,7 @@ type TriggerCameraMove struct {
 
 func (x *TriggerCameraMove) Reset() {
 	*x = TriggerCameraMove{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[50]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6693,7 +6961,7 @@ func (x *TriggerCameraMove) String() string {
 func (*TriggerCameraMove) ProtoMessage() {}
 
 func (x *TriggerCameraMove) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[50]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6706,7 +6974,7 @@ func (x *TriggerCameraMove) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerCameraMove.ProtoReflect.Descriptor instead.
 func (*TriggerCameraMove) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{50}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *TriggerCameraMove) GetReason() int32 {
@@ -6729,7 +6997,7 @@ type TriggerCutsceneBookmarkFired struct {
 
 func (x *TriggerCutsceneBookmarkFired) Reset() {
 	*x = TriggerCutsceneBookmarkFired{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[51]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6741,7 +7009,7 @@ func (x *TriggerCutsceneBookmarkFired) String() string {
 func (*TriggerCutsceneBookmarkFired) ProtoMessage() {}
 
 func (x *TriggerCutsceneBookmarkFired) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[51]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6754,7 +7022,7 @@ func (x *TriggerCutsceneBookmarkFired) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerCutsceneBookmarkFired.ProtoReflect.Descriptor instead.
 func (*TriggerCutsceneBookmarkFired) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{51}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *TriggerCutsceneBookmarkFired) GetCutsceneId() int32 {
@@ -6782,7 +7050,7 @@ type TriggerCutsceneEndSceneFired struct {
 
 func (x *TriggerCutsceneEndSceneFired) Reset() {
 	*x = TriggerCutsceneEndSceneFired{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[52]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6794,7 +7062,7 @@ func (x *TriggerCutsceneEndSceneFired) String() string {
 func (*TriggerCutsceneEndSceneFired) ProtoMessage() {}
 
 func (x *TriggerCutsceneEndSceneFired) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[52]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6807,7 +7075,7 @@ func (x *TriggerCutsceneEndSceneFired) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerCutsceneEndSceneFired.ProtoReflect.Descriptor instead.
 func (*TriggerCutsceneEndSceneFired) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{52}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *TriggerCutsceneEndSceneFired) GetCutsceneId() int32 {
@@ -6830,7 +7098,7 @@ type TriggerSoundLengthSync struct {
 
 func (x *TriggerSoundLengthSync) Reset() {
 	*x = TriggerSoundLengthSync{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[53]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6842,7 +7110,7 @@ func (x *TriggerSoundLengthSync) String() string {
 func (*TriggerSoundLengthSync) ProtoMessage() {}
 
 func (x *TriggerSoundLengthSync) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[53]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6855,7 +7123,7 @@ func (x *TriggerSoundLengthSync) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerSoundLengthSync.ProtoReflect.Descriptor instead.
 func (*TriggerSoundLengthSync) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{53}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *TriggerSoundLengthSync) GetSoundHash() []uint32 {
@@ -6883,7 +7151,7 @@ type TriggerTransmissionComplete struct {
 
 func (x *TriggerTransmissionComplete) Reset() {
 	*x = TriggerTransmissionComplete{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[54]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6895,7 +7163,7 @@ func (x *TriggerTransmissionComplete) String() string {
 func (*TriggerTransmissionComplete) ProtoMessage() {}
 
 func (x *TriggerTransmissionComplete) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[54]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6908,7 +7176,7 @@ func (x *TriggerTransmissionComplete) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerTransmissionComplete.ProtoReflect.Descriptor instead.
 func (*TriggerTransmissionComplete) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{54}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *TriggerTransmissionComplete) GetTransmissionId() int32 {
@@ -6929,7 +7197,7 @@ type TriggerChatMessage struct {
 
 func (x *TriggerChatMessage) Reset() {
 	*x = TriggerChatMessage{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[55]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6941,7 +7209,7 @@ func (x *TriggerChatMessage) String() string {
 func (*TriggerChatMessage) ProtoMessage() {}
 
 func (x *TriggerChatMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[55]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6954,7 +7222,7 @@ func (x *TriggerChatMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerChatMessage.ProtoReflect.Descriptor instead.
 func (*TriggerChatMessage) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{55}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *TriggerChatMessage) GetChatMessage() string {
@@ -6993,7 +7261,7 @@ type TriggerPing struct {
 
 func (x *TriggerPing) Reset() {
 	*x = TriggerPing{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[56]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7005,7 +7273,7 @@ func (x *TriggerPing) String() string {
 func (*TriggerPing) ProtoMessage() {}
 
 func (x *TriggerPing) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[56]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7018,7 +7286,7 @@ func (x *TriggerPing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerPing.ProtoReflect.Descriptor instead.
 func (*TriggerPing) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{56}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *TriggerPing) GetPoint() *Point2 {
@@ -7108,7 +7376,7 @@ type TriggerTargetModeUpdate struct {
 
 func (x *TriggerTargetModeUpdate) Reset() {
 	*x = TriggerTargetModeUpdate{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[57]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7120,7 +7388,7 @@ func (x *TriggerTargetModeUpdate) String() string {
 func (*TriggerTargetModeUpdate) ProtoMessage() {}
 
 func (x *TriggerTargetModeUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[57]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7133,7 +7401,7 @@ func (x *TriggerTargetModeUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerTargetModeUpdate.ProtoReflect.Descriptor instead.
 func (*TriggerTargetModeUpdate) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{57}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *TriggerTargetModeUpdate) GetAbilLink() uint32 {
@@ -7177,7 +7445,7 @@ type TriggerCommandError struct {
 
 func (x *TriggerCommandError) Reset() {
 	*x = TriggerCommandError{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[58]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7189,7 +7457,7 @@ func (x *TriggerCommandError) String() string {
 func (*TriggerCommandError) ProtoMessage() {}
 
 func (x *TriggerCommandError) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[58]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7202,7 +7470,7 @@ func (x *TriggerCommandError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerCommandError.ProtoReflect.Descriptor instead.
 func (*TriggerCommandError) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{58}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *TriggerCommandError) GetError() int32 {
@@ -7232,7 +7500,7 @@ type ResourceTrade struct {
 
 func (x *ResourceTrade) Reset() {
 	*x = ResourceTrade{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[59]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7244,7 +7512,7 @@ func (x *ResourceTrade) String() string {
 func (*ResourceTrade) ProtoMessage() {}
 
 func (x *ResourceTrade) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[59]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7257,7 +7525,7 @@ func (x *ResourceTrade) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResourceTrade.ProtoReflect.Descriptor instead.
 func (*ResourceTrade) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{59}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *ResourceTrade) GetRecipientId() uint32 {
@@ -7285,7 +7553,7 @@ type ResourceRequest struct {
 
 func (x *ResourceRequest) Reset() {
 	*x = ResourceRequest{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[60]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7297,7 +7565,7 @@ func (x *ResourceRequest) String() string {
 func (*ResourceRequest) ProtoMessage() {}
 
 func (x *ResourceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[60]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7310,7 +7578,7 @@ func (x *ResourceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResourceRequest.ProtoReflect.Descriptor instead.
 func (*ResourceRequest) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{60}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *ResourceRequest) GetResources() []int32 {
@@ -7331,7 +7599,7 @@ type ResourceRequestFulfill struct {
 
 func (x *ResourceRequestFulfill) Reset() {
 	*x = ResourceRequestFulfill{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[61]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7343,7 +7611,7 @@ func (x *ResourceRequestFulfill) String() string {
 func (*ResourceRequestFulfill) ProtoMessage() {}
 
 func (x *ResourceRequestFulfill) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[61]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7356,7 +7624,7 @@ func (x *ResourceRequestFulfill) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResourceRequestFulfill.ProtoReflect.Descriptor instead.
 func (*ResourceRequestFulfill) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{61}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *ResourceRequestFulfill) GetFulfillRequestId() int32 {
@@ -7377,7 +7645,7 @@ type ResourceRequestCancel struct {
 
 func (x *ResourceRequestCancel) Reset() {
 	*x = ResourceRequestCancel{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[62]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7389,7 +7657,7 @@ func (x *ResourceRequestCancel) String() string {
 func (*ResourceRequestCancel) ProtoMessage() {}
 
 func (x *ResourceRequestCancel) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[62]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7402,7 +7670,7 @@ func (x *ResourceRequestCancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResourceRequestCancel.ProtoReflect.Descriptor instead.
 func (*ResourceRequestCancel) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{62}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *ResourceRequestCancel) GetCancelRequestId() int32 {
@@ -7425,7 +7693,7 @@ type Alliance struct {
 
 func (x *Alliance) Reset() {
 	*x = Alliance{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[63]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7437,7 +7705,7 @@ func (x *Alliance) String() string {
 func (*Alliance) ProtoMessage() {}
 
 func (x *Alliance) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[63]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7450,7 +7718,7 @@ func (x *Alliance) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Alliance.ProtoReflect.Descriptor instead.
 func (*Alliance) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{63}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *Alliance) GetAlliance() uint32 {
@@ -7478,7 +7746,7 @@ type AchievementAwarded struct {
 
 func (x *AchievementAwarded) Reset() {
 	*x = AchievementAwarded{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[64]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7490,7 +7758,7 @@ func (x *AchievementAwarded) String() string {
 func (*AchievementAwarded) ProtoMessage() {}
 
 func (x *AchievementAwarded) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[64]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7503,7 +7771,7 @@ func (x *AchievementAwarded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AchievementAwarded.ProtoReflect.Descriptor instead.
 func (*AchievementAwarded) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{64}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *AchievementAwarded) GetAchievementLink() uint32 {
@@ -7524,7 +7792,7 @@ type LagMessage struct {
 
 func (x *LagMessage) Reset() {
 	*x = LagMessage{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[65]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7536,7 +7804,7 @@ func (x *LagMessage) String() string {
 func (*LagMessage) ProtoMessage() {}
 
 func (x *LagMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[65]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7549,7 +7817,7 @@ func (x *LagMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LagMessage.ProtoReflect.Descriptor instead.
 func (*LagMessage) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{65}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *LagMessage) GetLaggingPlayerId() uint32 {
@@ -7572,7 +7840,7 @@ type DecrementGameTimeRemaining struct {
 
 func (x *DecrementGameTimeRemaining) Reset() {
 	*x = DecrementGameTimeRemaining{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[66]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7584,7 +7852,7 @@ func (x *DecrementGameTimeRemaining) String() string {
 func (*DecrementGameTimeRemaining) ProtoMessage() {}
 
 func (x *DecrementGameTimeRemaining) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[66]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7597,7 +7865,7 @@ func (x *DecrementGameTimeRemaining) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecrementGameTimeRemaining.ProtoReflect.Descriptor instead.
 func (*DecrementGameTimeRemaining) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{66}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *DecrementGameTimeRemaining) GetDecrementMs() uint32 {
@@ -7635,7 +7903,7 @@ type HijackUser struct {
 
 func (x *HijackUser) Reset() {
 	*x = HijackUser{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[67]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7647,7 +7915,7 @@ func (x *HijackUser) String() string {
 func (*HijackUser) ProtoMessage() {}
 
 func (x *HijackUser) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[67]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7660,7 +7928,7 @@ func (x *HijackUser) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HijackUser.ProtoReflect.Descriptor instead.
 func (*HijackUser) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{67}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *HijackUser) GetGameUserId() uint32 {
@@ -7718,7 +7986,7 @@ type HijackReplayGame struct {
 
 func (x *HijackReplayGame) Reset() {
 	*x = HijackReplayGame{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[68]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7730,7 +7998,7 @@ func (x *HijackReplayGame) String() string {
 func (*HijackReplayGame) ProtoMessage() {}
 
 func (x *HijackReplayGame) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[68]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7743,7 +8011,7 @@ func (x *HijackReplayGame) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HijackReplayGame.ProtoReflect.Descriptor instead.
 func (*HijackReplayGame) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{68}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *HijackReplayGame) GetUserInfos() []*HijackUser {
@@ -7771,7 +8039,7 @@ type UnitClick struct {
 
 func (x *UnitClick) Reset() {
 	*x = UnitClick{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[69]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7783,7 +8051,7 @@ func (x *UnitClick) String() string {
 func (*UnitClick) ProtoMessage() {}
 
 func (x *UnitClick) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[69]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7796,7 +8064,7 @@ func (x *UnitClick) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnitClick.ProtoReflect.Descriptor instead.
 func (*UnitClick) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{69}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *UnitClick) GetUnit() *Unit {
@@ -7819,7 +8087,7 @@ type UnitHighlight struct {
 
 func (x *UnitHighlight) Reset() {
 	*x = UnitHighlight{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[70]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7831,7 +8099,7 @@ func (x *UnitHighlight) String() string {
 func (*UnitHighlight) ProtoMessage() {}
 
 func (x *UnitHighlight) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[70]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7844,7 +8112,7 @@ func (x *UnitHighlight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnitHighlight.ProtoReflect.Descriptor instead.
 func (*UnitHighlight) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{70}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *UnitHighlight) GetUnit() *Unit {
@@ -7872,7 +8140,7 @@ type SetSyncLoadingTime struct {
 
 func (x *SetSyncLoadingTime) Reset() {
 	*x = SetSyncLoadingTime{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[71]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7884,7 +8152,7 @@ func (x *SetSyncLoadingTime) String() string {
 func (*SetSyncLoadingTime) ProtoMessage() {}
 
 func (x *SetSyncLoadingTime) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[71]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7897,7 +8165,7 @@ func (x *SetSyncLoadingTime) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetSyncLoadingTime.ProtoReflect.Descriptor instead.
 func (*SetSyncLoadingTime) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{71}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *SetSyncLoadingTime) GetSyncTime() uint32 {
@@ -7918,7 +8186,7 @@ type SetSyncPlayingTime struct {
 
 func (x *SetSyncPlayingTime) Reset() {
 	*x = SetSyncPlayingTime{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[72]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7930,7 +8198,7 @@ func (x *SetSyncPlayingTime) String() string {
 func (*SetSyncPlayingTime) ProtoMessage() {}
 
 func (x *SetSyncPlayingTime) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[72]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7943,7 +8211,7 @@ func (x *SetSyncPlayingTime) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetSyncPlayingTime.ProtoReflect.Descriptor instead.
 func (*SetSyncPlayingTime) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{72}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *SetSyncPlayingTime) GetSyncTime() uint32 {
@@ -7964,7 +8232,7 @@ type SetAbsoluteGameSpeed struct {
 
 func (x *SetAbsoluteGameSpeed) Reset() {
 	*x = SetAbsoluteGameSpeed{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[73]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7976,7 +8244,7 @@ func (x *SetAbsoluteGameSpeed) String() string {
 func (*SetAbsoluteGameSpeed) ProtoMessage() {}
 
 func (x *SetAbsoluteGameSpeed) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[73]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7989,7 +8257,7 @@ func (x *SetAbsoluteGameSpeed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetAbsoluteGameSpeed.ProtoReflect.Descriptor instead.
 func (*SetAbsoluteGameSpeed) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{73}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *SetAbsoluteGameSpeed) GetSpeed() uint32 {
@@ -8010,7 +8278,7 @@ type AddAbsoluteGameSpeed struct {
 
 func (x *AddAbsoluteGameSpeed) Reset() {
 	*x = AddAbsoluteGameSpeed{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[74]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8022,7 +8290,7 @@ func (x *AddAbsoluteGameSpeed) String() string {
 func (*AddAbsoluteGameSpeed) ProtoMessage() {}
 
 func (x *AddAbsoluteGameSpeed) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[74]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8035,7 +8303,7 @@ func (x *AddAbsoluteGameSpeed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddAbsoluteGameSpeed.ProtoReflect.Descriptor instead.
 func (*AddAbsoluteGameSpeed) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{74}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *AddAbsoluteGameSpeed) GetDelta() int32 {
@@ -8056,7 +8324,7 @@ type BankFile struct {
 
 func (x *BankFile) Reset() {
 	*x = BankFile{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[75]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8068,7 +8336,7 @@ func (x *BankFile) String() string {
 func (*BankFile) ProtoMessage() {}
 
 func (x *BankFile) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[75]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8081,7 +8349,7 @@ func (x *BankFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BankFile.ProtoReflect.Descriptor instead.
 func (*BankFile) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{75}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *BankFile) GetName() string {
@@ -8102,7 +8370,7 @@ type BankSection struct {
 
 func (x *BankSection) Reset() {
 	*x = BankSection{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[76]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8114,7 +8382,7 @@ func (x *BankSection) String() string {
 func (*BankSection) ProtoMessage() {}
 
 func (x *BankSection) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[76]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8127,7 +8395,7 @@ func (x *BankSection) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BankSection.ProtoReflect.Descriptor instead.
 func (*BankSection) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{76}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *BankSection) GetName() string {
@@ -8152,7 +8420,7 @@ type BankKey struct {
 
 func (x *BankKey) Reset() {
 	*x = BankKey{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[77]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8164,7 +8432,7 @@ func (x *BankKey) String() string {
 func (*BankKey) ProtoMessage() {}
 
 func (x *BankKey) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[77]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8177,7 +8445,7 @@ func (x *BankKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BankKey.ProtoReflect.Descriptor instead.
 func (*BankKey) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{77}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *BankKey) GetName() string {
@@ -8216,7 +8484,7 @@ type BankValue struct {
 
 func (x *BankValue) Reset() {
 	*x = BankValue{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[78]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8228,7 +8496,7 @@ func (x *BankValue) String() string {
 func (*BankValue) ProtoMessage() {}
 
 func (x *BankValue) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[78]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8241,7 +8509,7 @@ func (x *BankValue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BankValue.ProtoReflect.Descriptor instead.
 func (*BankValue) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{78}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *BankValue) GetType() uint32 {
@@ -8278,7 +8546,7 @@ type BankSignature struct {
 
 func (x *BankSignature) Reset() {
 	*x = BankSignature{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[79]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8290,7 +8558,7 @@ func (x *BankSignature) String() string {
 func (*BankSignature) ProtoMessage() {}
 
 func (x *BankSignature) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[79]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8303,7 +8571,7 @@ func (x *BankSignature) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BankSignature.ProtoReflect.Descriptor instead.
 func (*BankSignature) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{79}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *BankSignature) GetSignature() []byte {
@@ -8339,7 +8607,7 @@ type SaveGame struct {
 
 func (x *SaveGame) Reset() {
 	*x = SaveGame{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[80]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8351,7 +8619,7 @@ func (x *SaveGame) String() string {
 func (*SaveGame) ProtoMessage() {}
 
 func (x *SaveGame) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[80]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8364,7 +8632,7 @@ func (x *SaveGame) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SaveGame.ProtoReflect.Descriptor instead.
 func (*SaveGame) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{80}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *SaveGame) GetFileName() string {
@@ -8411,7 +8679,7 @@ type SaveGameDone struct {
 
 func (x *SaveGameDone) Reset() {
 	*x = SaveGameDone{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[81]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8423,7 +8691,7 @@ func (x *SaveGameDone) String() string {
 func (*SaveGameDone) ProtoMessage() {}
 
 func (x *SaveGameDone) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[81]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8436,7 +8704,7 @@ func (x *SaveGameDone) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SaveGameDone.ProtoReflect.Descriptor instead.
 func (*SaveGameDone) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{81}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{83}
 }
 
 // A saved game was loaded.
@@ -8448,7 +8716,7 @@ type LoadGameDone struct {
 
 func (x *LoadGameDone) Reset() {
 	*x = LoadGameDone{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[82]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8460,7 +8728,7 @@ func (x *LoadGameDone) String() string {
 func (*LoadGameDone) ProtoMessage() {}
 
 func (x *LoadGameDone) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[82]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8473,7 +8741,7 @@ func (x *LoadGameDone) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadGameDone.ProtoReflect.Descriptor instead.
 func (*LoadGameDone) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{82}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{84}
 }
 
 // A player used a cheat.
@@ -8493,7 +8761,7 @@ type GameCheat struct {
 
 func (x *GameCheat) Reset() {
 	*x = GameCheat{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[83]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8505,7 +8773,7 @@ func (x *GameCheat) String() string {
 func (*GameCheat) ProtoMessage() {}
 
 func (x *GameCheat) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[83]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8518,7 +8786,7 @@ func (x *GameCheat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GameCheat.ProtoReflect.Descriptor instead.
 func (*GameCheat) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{83}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *GameCheat) GetPoint() *Point2 {
@@ -8562,7 +8830,7 @@ type BroadcastCheat struct {
 
 func (x *BroadcastCheat) Reset() {
 	*x = BroadcastCheat{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[84]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8574,7 +8842,7 @@ func (x *BroadcastCheat) String() string {
 func (*BroadcastCheat) ProtoMessage() {}
 
 func (x *BroadcastCheat) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[84]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8587,7 +8855,7 @@ func (x *BroadcastCheat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BroadcastCheat.ProtoReflect.Descriptor instead.
 func (*BroadcastCheat) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{84}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *BroadcastCheat) GetVerb() string {
@@ -8635,7 +8903,7 @@ type AiCommunicate struct {
 
 func (x *AiCommunicate) Reset() {
 	*x = AiCommunicate{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[85]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8647,7 +8915,7 @@ func (x *AiCommunicate) String() string {
 func (*AiCommunicate) ProtoMessage() {}
 
 func (x *AiCommunicate) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[85]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8660,7 +8928,7 @@ func (x *AiCommunicate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AiCommunicate.ProtoReflect.Descriptor instead.
 func (*AiCommunicate) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{85}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *AiCommunicate) GetBeacon() int32 {
@@ -8753,7 +9021,7 @@ type TriggerReplySelected struct {
 
 func (x *TriggerReplySelected) Reset() {
 	*x = TriggerReplySelected{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[86]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8765,7 +9033,7 @@ func (x *TriggerReplySelected) String() string {
 func (*TriggerReplySelected) ProtoMessage() {}
 
 func (x *TriggerReplySelected) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[86]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8778,7 +9046,7 @@ func (x *TriggerReplySelected) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerReplySelected.ProtoReflect.Descriptor instead.
 func (*TriggerReplySelected) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{86}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *TriggerReplySelected) GetConversationId() int32 {
@@ -8804,7 +9072,7 @@ type TriggerSkipped struct {
 
 func (x *TriggerSkipped) Reset() {
 	*x = TriggerSkipped{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[87]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8816,7 +9084,7 @@ func (x *TriggerSkipped) String() string {
 func (*TriggerSkipped) ProtoMessage() {}
 
 func (x *TriggerSkipped) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[87]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8829,7 +9097,7 @@ func (x *TriggerSkipped) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerSkipped.ProtoReflect.Descriptor instead.
 func (*TriggerSkipped) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{87}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{89}
 }
 
 // A client reports the length of a sound.
@@ -8845,7 +9113,7 @@ type TriggerSoundLengthQuery struct {
 
 func (x *TriggerSoundLengthQuery) Reset() {
 	*x = TriggerSoundLengthQuery{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[88]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8857,7 +9125,7 @@ func (x *TriggerSoundLengthQuery) String() string {
 func (*TriggerSoundLengthQuery) ProtoMessage() {}
 
 func (x *TriggerSoundLengthQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[88]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8870,7 +9138,7 @@ func (x *TriggerSoundLengthQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerSoundLengthQuery.ProtoReflect.Descriptor instead.
 func (*TriggerSoundLengthQuery) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{88}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *TriggerSoundLengthQuery) GetSoundHash() uint32 {
@@ -8898,7 +9166,7 @@ type TriggerSoundOffset struct {
 
 func (x *TriggerSoundOffset) Reset() {
 	*x = TriggerSoundOffset{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[89]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8910,7 +9178,7 @@ func (x *TriggerSoundOffset) String() string {
 func (*TriggerSoundOffset) ProtoMessage() {}
 
 func (x *TriggerSoundOffset) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[89]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8923,7 +9191,7 @@ func (x *TriggerSoundOffset) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerSoundOffset.ProtoReflect.Descriptor instead.
 func (*TriggerSoundOffset) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{89}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *TriggerSoundOffset) GetSound() uint32 {
@@ -8946,7 +9214,7 @@ type TriggerTransmissionOffset struct {
 
 func (x *TriggerTransmissionOffset) Reset() {
 	*x = TriggerTransmissionOffset{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[90]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8958,7 +9226,7 @@ func (x *TriggerTransmissionOffset) String() string {
 func (*TriggerTransmissionOffset) ProtoMessage() {}
 
 func (x *TriggerTransmissionOffset) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[90]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8971,7 +9239,7 @@ func (x *TriggerTransmissionOffset) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerTransmissionOffset.ProtoReflect.Descriptor instead.
 func (*TriggerTransmissionOffset) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{90}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *TriggerTransmissionOffset) GetTransmissionId() int32 {
@@ -8997,7 +9265,7 @@ type TriggerAbortMission struct {
 
 func (x *TriggerAbortMission) Reset() {
 	*x = TriggerAbortMission{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[91]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9009,7 +9277,7 @@ func (x *TriggerAbortMission) String() string {
 func (*TriggerAbortMission) ProtoMessage() {}
 
 func (x *TriggerAbortMission) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[91]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9022,7 +9290,7 @@ func (x *TriggerAbortMission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerAbortMission.ProtoReflect.Descriptor instead.
 func (*TriggerAbortMission) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{91}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{93}
 }
 
 // Something was bought.
@@ -9036,7 +9304,7 @@ type TriggerPurchaseMade struct {
 
 func (x *TriggerPurchaseMade) Reset() {
 	*x = TriggerPurchaseMade{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[92]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9048,7 +9316,7 @@ func (x *TriggerPurchaseMade) String() string {
 func (*TriggerPurchaseMade) ProtoMessage() {}
 
 func (x *TriggerPurchaseMade) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[92]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9061,7 +9329,7 @@ func (x *TriggerPurchaseMade) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerPurchaseMade.ProtoReflect.Descriptor instead.
 func (*TriggerPurchaseMade) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{92}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *TriggerPurchaseMade) GetPurchaseItemId() int32 {
@@ -9080,7 +9348,7 @@ type TriggerPurchaseExit struct {
 
 func (x *TriggerPurchaseExit) Reset() {
 	*x = TriggerPurchaseExit{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[93]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9092,7 +9360,7 @@ func (x *TriggerPurchaseExit) String() string {
 func (*TriggerPurchaseExit) ProtoMessage() {}
 
 func (x *TriggerPurchaseExit) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[93]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9105,7 +9373,7 @@ func (x *TriggerPurchaseExit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerPurchaseExit.ProtoReflect.Descriptor instead.
 func (*TriggerPurchaseExit) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{93}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{95}
 }
 
 // A planet's mission was launched.
@@ -9119,7 +9387,7 @@ type TriggerPlanetMissionLaunched struct {
 
 func (x *TriggerPlanetMissionLaunched) Reset() {
 	*x = TriggerPlanetMissionLaunched{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[94]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9131,7 +9399,7 @@ func (x *TriggerPlanetMissionLaunched) String() string {
 func (*TriggerPlanetMissionLaunched) ProtoMessage() {}
 
 func (x *TriggerPlanetMissionLaunched) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[94]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9144,7 +9412,7 @@ func (x *TriggerPlanetMissionLaunched) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerPlanetMissionLaunched.ProtoReflect.Descriptor instead.
 func (*TriggerPlanetMissionLaunched) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{94}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *TriggerPlanetMissionLaunched) GetDifficultyLevel() int32 {
@@ -9163,7 +9431,7 @@ type TriggerPlanetPanelCanceled struct {
 
 func (x *TriggerPlanetPanelCanceled) Reset() {
 	*x = TriggerPlanetPanelCanceled{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[95]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9175,7 +9443,7 @@ func (x *TriggerPlanetPanelCanceled) String() string {
 func (*TriggerPlanetPanelCanceled) ProtoMessage() {}
 
 func (x *TriggerPlanetPanelCanceled) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[95]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9188,7 +9456,7 @@ func (x *TriggerPlanetPanelCanceled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerPlanetPanelCanceled.ProtoReflect.Descriptor instead.
 func (*TriggerPlanetPanelCanceled) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{95}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{97}
 }
 
 // A conversation was skipped.
@@ -9202,7 +9470,7 @@ type TriggerConversationSkipped struct {
 
 func (x *TriggerConversationSkipped) Reset() {
 	*x = TriggerConversationSkipped{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[96]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9214,7 +9482,7 @@ func (x *TriggerConversationSkipped) String() string {
 func (*TriggerConversationSkipped) ProtoMessage() {}
 
 func (x *TriggerConversationSkipped) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[96]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9227,7 +9495,7 @@ func (x *TriggerConversationSkipped) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerConversationSkipped.ProtoReflect.Descriptor instead.
 func (*TriggerConversationSkipped) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{96}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *TriggerConversationSkipped) GetSkipType() uint32 {
@@ -9246,7 +9514,7 @@ type TriggerPlanetPanelReplay struct {
 
 func (x *TriggerPlanetPanelReplay) Reset() {
 	*x = TriggerPlanetPanelReplay{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[97]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9258,7 +9526,7 @@ func (x *TriggerPlanetPanelReplay) String() string {
 func (*TriggerPlanetPanelReplay) ProtoMessage() {}
 
 func (x *TriggerPlanetPanelReplay) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[97]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9271,7 +9539,7 @@ func (x *TriggerPlanetPanelReplay) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerPlanetPanelReplay.ProtoReflect.Descriptor instead.
 func (*TriggerPlanetPanelReplay) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{97}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{99}
 }
 
 // A piece of music has ended.
@@ -9285,7 +9553,7 @@ type TriggerSoundtrackDone struct {
 
 func (x *TriggerSoundtrackDone) Reset() {
 	*x = TriggerSoundtrackDone{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[98]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9297,7 +9565,7 @@ func (x *TriggerSoundtrackDone) String() string {
 func (*TriggerSoundtrackDone) ProtoMessage() {}
 
 func (x *TriggerSoundtrackDone) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[98]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9310,7 +9578,7 @@ func (x *TriggerSoundtrackDone) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerSoundtrackDone.ProtoReflect.Descriptor instead.
 func (*TriggerSoundtrackDone) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{98}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{100}
 }
 
 func (x *TriggerSoundtrackDone) GetSoundtrack() uint32 {
@@ -9331,7 +9599,7 @@ type TriggerPlanetMissionSelected struct {
 
 func (x *TriggerPlanetMissionSelected) Reset() {
 	*x = TriggerPlanetMissionSelected{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[99]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9343,7 +9611,7 @@ func (x *TriggerPlanetMissionSelected) String() string {
 func (*TriggerPlanetMissionSelected) ProtoMessage() {}
 
 func (x *TriggerPlanetMissionSelected) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[99]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9356,7 +9624,7 @@ func (x *TriggerPlanetMissionSelected) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerPlanetMissionSelected.ProtoReflect.Descriptor instead.
 func (*TriggerPlanetMissionSelected) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{99}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{101}
 }
 
 func (x *TriggerPlanetMissionSelected) GetPlanetId() int32 {
@@ -9377,7 +9645,7 @@ type TriggerMovieFunction struct {
 
 func (x *TriggerMovieFunction) Reset() {
 	*x = TriggerMovieFunction{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[100]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9389,7 +9657,7 @@ func (x *TriggerMovieFunction) String() string {
 func (*TriggerMovieFunction) ProtoMessage() {}
 
 func (x *TriggerMovieFunction) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[100]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9402,7 +9670,7 @@ func (x *TriggerMovieFunction) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerMovieFunction.ProtoReflect.Descriptor instead.
 func (*TriggerMovieFunction) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{100}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{102}
 }
 
 func (x *TriggerMovieFunction) GetFunctionName() string {
@@ -9421,7 +9689,7 @@ type TriggerPlanetPanelBirthComplete struct {
 
 func (x *TriggerPlanetPanelBirthComplete) Reset() {
 	*x = TriggerPlanetPanelBirthComplete{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[101]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9433,7 +9701,7 @@ func (x *TriggerPlanetPanelBirthComplete) String() string {
 func (*TriggerPlanetPanelBirthComplete) ProtoMessage() {}
 
 func (x *TriggerPlanetPanelBirthComplete) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[101]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9446,7 +9714,7 @@ func (x *TriggerPlanetPanelBirthComplete) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerPlanetPanelBirthComplete.ProtoReflect.Descriptor instead.
 func (*TriggerPlanetPanelBirthComplete) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{101}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{103}
 }
 
 // The panel of planets has disappeared.
@@ -9458,7 +9726,7 @@ type TriggerPlanetPanelDeathComplete struct {
 
 func (x *TriggerPlanetPanelDeathComplete) Reset() {
 	*x = TriggerPlanetPanelDeathComplete{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[102]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9470,7 +9738,7 @@ func (x *TriggerPlanetPanelDeathComplete) String() string {
 func (*TriggerPlanetPanelDeathComplete) ProtoMessage() {}
 
 func (x *TriggerPlanetPanelDeathComplete) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[102]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9483,7 +9751,7 @@ func (x *TriggerPlanetPanelDeathComplete) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerPlanetPanelDeathComplete.ProtoReflect.Descriptor instead.
 func (*TriggerPlanetPanelDeathComplete) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{102}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{104}
 }
 
 // The panel of researches was left.
@@ -9495,7 +9763,7 @@ type TriggerResearchPanelExit struct {
 
 func (x *TriggerResearchPanelExit) Reset() {
 	*x = TriggerResearchPanelExit{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[103]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9507,7 +9775,7 @@ func (x *TriggerResearchPanelExit) String() string {
 func (*TriggerResearchPanelExit) ProtoMessage() {}
 
 func (x *TriggerResearchPanelExit) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[103]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9520,7 +9788,7 @@ func (x *TriggerResearchPanelExit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerResearchPanelExit.ProtoReflect.Descriptor instead.
 func (*TriggerResearchPanelExit) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{103}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{105}
 }
 
 // A research was bought.
@@ -9532,7 +9800,7 @@ type TriggerResearchPanelPurchase struct {
 
 func (x *TriggerResearchPanelPurchase) Reset() {
 	*x = TriggerResearchPanelPurchase{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[104]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9544,7 +9812,7 @@ func (x *TriggerResearchPanelPurchase) String() string {
 func (*TriggerResearchPanelPurchase) ProtoMessage() {}
 
 func (x *TriggerResearchPanelPurchase) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[104]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9557,7 +9825,7 @@ func (x *TriggerResearchPanelPurchase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerResearchPanelPurchase.ProtoReflect.Descriptor instead.
 func (*TriggerResearchPanelPurchase) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{104}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{106}
 }
 
 // A research was chosen.
@@ -9571,7 +9839,7 @@ type TriggerResearchPanelSelectionChanged struct {
 
 func (x *TriggerResearchPanelSelectionChanged) Reset() {
 	*x = TriggerResearchPanelSelectionChanged{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[105]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9583,7 +9851,7 @@ func (x *TriggerResearchPanelSelectionChanged) String() string {
 func (*TriggerResearchPanelSelectionChanged) ProtoMessage() {}
 
 func (x *TriggerResearchPanelSelectionChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[105]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9596,7 +9864,7 @@ func (x *TriggerResearchPanelSelectionChanged) ProtoReflect() protoreflect.Messa
 
 // Deprecated: Use TriggerResearchPanelSelectionChanged.ProtoReflect.Descriptor instead.
 func (*TriggerResearchPanelSelectionChanged) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{105}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{107}
 }
 
 func (x *TriggerResearchPanelSelectionChanged) GetResearchItemId() int32 {
@@ -9615,7 +9883,7 @@ type TriggerMercenaryPanelExit struct {
 
 func (x *TriggerMercenaryPanelExit) Reset() {
 	*x = TriggerMercenaryPanelExit{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[106]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9627,7 +9895,7 @@ func (x *TriggerMercenaryPanelExit) String() string {
 func (*TriggerMercenaryPanelExit) ProtoMessage() {}
 
 func (x *TriggerMercenaryPanelExit) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[106]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9640,7 +9908,7 @@ func (x *TriggerMercenaryPanelExit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerMercenaryPanelExit.ProtoReflect.Descriptor instead.
 func (*TriggerMercenaryPanelExit) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{106}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{108}
 }
 
 // Mercenaries were bought.
@@ -9652,7 +9920,7 @@ type TriggerMercenaryPanelPurchase struct {
 
 func (x *TriggerMercenaryPanelPurchase) Reset() {
 	*x = TriggerMercenaryPanelPurchase{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[107]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9664,7 +9932,7 @@ func (x *TriggerMercenaryPanelPurchase) String() string {
 func (*TriggerMercenaryPanelPurchase) ProtoMessage() {}
 
 func (x *TriggerMercenaryPanelPurchase) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[107]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9677,7 +9945,7 @@ func (x *TriggerMercenaryPanelPurchase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerMercenaryPanelPurchase.ProtoReflect.Descriptor instead.
 func (*TriggerMercenaryPanelPurchase) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{107}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{109}
 }
 
 // Mercenaries were chosen.
@@ -9691,7 +9959,7 @@ type TriggerMercenaryPanelSelectionChanged struct {
 
 func (x *TriggerMercenaryPanelSelectionChanged) Reset() {
 	*x = TriggerMercenaryPanelSelectionChanged{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[108]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[110]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9703,7 +9971,7 @@ func (x *TriggerMercenaryPanelSelectionChanged) String() string {
 func (*TriggerMercenaryPanelSelectionChanged) ProtoMessage() {}
 
 func (x *TriggerMercenaryPanelSelectionChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[108]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[110]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9716,7 +9984,7 @@ func (x *TriggerMercenaryPanelSelectionChanged) ProtoReflect() protoreflect.Mess
 
 // Deprecated: Use TriggerMercenaryPanelSelectionChanged.ProtoReflect.Descriptor instead.
 func (*TriggerMercenaryPanelSelectionChanged) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{108}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{110}
 }
 
 func (x *TriggerMercenaryPanelSelectionChanged) GetMercenaryId() int32 {
@@ -9735,7 +10003,7 @@ type TriggerVictoryPanelExit struct {
 
 func (x *TriggerVictoryPanelExit) Reset() {
 	*x = TriggerVictoryPanelExit{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[109]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9747,7 +10015,7 @@ func (x *TriggerVictoryPanelExit) String() string {
 func (*TriggerVictoryPanelExit) ProtoMessage() {}
 
 func (x *TriggerVictoryPanelExit) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[109]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9760,7 +10028,7 @@ func (x *TriggerVictoryPanelExit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerVictoryPanelExit.ProtoReflect.Descriptor instead.
 func (*TriggerVictoryPanelExit) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{109}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{111}
 }
 
 // The panel of battle reports was left.
@@ -9772,7 +10040,7 @@ type TriggerBattleReportPanelExit struct {
 
 func (x *TriggerBattleReportPanelExit) Reset() {
 	*x = TriggerBattleReportPanelExit{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[110]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9784,7 +10052,7 @@ func (x *TriggerBattleReportPanelExit) String() string {
 func (*TriggerBattleReportPanelExit) ProtoMessage() {}
 
 func (x *TriggerBattleReportPanelExit) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[110]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9797,7 +10065,7 @@ func (x *TriggerBattleReportPanelExit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerBattleReportPanelExit.ProtoReflect.Descriptor instead.
 func (*TriggerBattleReportPanelExit) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{110}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{112}
 }
 
 // A mission is to be played from the battle reports.
@@ -9813,7 +10081,7 @@ type TriggerBattleReportPanelPlayMission struct {
 
 func (x *TriggerBattleReportPanelPlayMission) Reset() {
 	*x = TriggerBattleReportPanelPlayMission{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[111]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[113]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9825,7 +10093,7 @@ func (x *TriggerBattleReportPanelPlayMission) String() string {
 func (*TriggerBattleReportPanelPlayMission) ProtoMessage() {}
 
 func (x *TriggerBattleReportPanelPlayMission) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[111]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[113]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9838,7 +10106,7 @@ func (x *TriggerBattleReportPanelPlayMission) ProtoReflect() protoreflect.Messag
 
 // Deprecated: Use TriggerBattleReportPanelPlayMission.ProtoReflect.Descriptor instead.
 func (*TriggerBattleReportPanelPlayMission) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{111}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{113}
 }
 
 func (x *TriggerBattleReportPanelPlayMission) GetBattleReportId() int32 {
@@ -9866,7 +10134,7 @@ type TriggerBattleReportPanelPlayScene struct {
 
 func (x *TriggerBattleReportPanelPlayScene) Reset() {
 	*x = TriggerBattleReportPanelPlayScene{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[112]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[114]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9878,7 +10146,7 @@ func (x *TriggerBattleReportPanelPlayScene) String() string {
 func (*TriggerBattleReportPanelPlayScene) ProtoMessage() {}
 
 func (x *TriggerBattleReportPanelPlayScene) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[112]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[114]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9891,7 +10159,7 @@ func (x *TriggerBattleReportPanelPlayScene) ProtoReflect() protoreflect.Message 
 
 // Deprecated: Use TriggerBattleReportPanelPlayScene.ProtoReflect.Descriptor instead.
 func (*TriggerBattleReportPanelPlayScene) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{112}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{114}
 }
 
 func (x *TriggerBattleReportPanelPlayScene) GetBattleReportId() int32 {
@@ -9912,7 +10180,7 @@ type TriggerBattleReportPanelSelectionChanged struct {
 
 func (x *TriggerBattleReportPanelSelectionChanged) Reset() {
 	*x = TriggerBattleReportPanelSelectionChanged{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[113]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[115]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9924,7 +10192,7 @@ func (x *TriggerBattleReportPanelSelectionChanged) String() string {
 func (*TriggerBattleReportPanelSelectionChanged) ProtoMessage() {}
 
 func (x *TriggerBattleReportPanelSelectionChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[113]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[115]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9937,7 +10205,7 @@ func (x *TriggerBattleReportPanelSelectionChanged) ProtoReflect() protoreflect.M
 
 // Deprecated: Use TriggerBattleReportPanelSelectionChanged.ProtoReflect.Descriptor instead.
 func (*TriggerBattleReportPanelSelectionChanged) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{113}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{115}
 }
 
 func (x *TriggerBattleReportPanelSelectionChanged) GetBattleReportId() int32 {
@@ -9958,7 +10226,7 @@ type TriggerVictoryPanelPlayMissionAgain struct {
 
 func (x *TriggerVictoryPanelPlayMissionAgain) Reset() {
 	*x = TriggerVictoryPanelPlayMissionAgain{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[114]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[116]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9970,7 +10238,7 @@ func (x *TriggerVictoryPanelPlayMissionAgain) String() string {
 func (*TriggerVictoryPanelPlayMissionAgain) ProtoMessage() {}
 
 func (x *TriggerVictoryPanelPlayMissionAgain) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[114]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[116]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9983,7 +10251,7 @@ func (x *TriggerVictoryPanelPlayMissionAgain) ProtoReflect() protoreflect.Messag
 
 // Deprecated: Use TriggerVictoryPanelPlayMissionAgain.ProtoReflect.Descriptor instead.
 func (*TriggerVictoryPanelPlayMissionAgain) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{114}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{116}
 }
 
 func (x *TriggerVictoryPanelPlayMissionAgain) GetDifficultyLevel() int32 {
@@ -10002,7 +10270,7 @@ type TriggerMovieStarted struct {
 
 func (x *TriggerMovieStarted) Reset() {
 	*x = TriggerMovieStarted{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[115]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[117]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10014,7 +10282,7 @@ func (x *TriggerMovieStarted) String() string {
 func (*TriggerMovieStarted) ProtoMessage() {}
 
 func (x *TriggerMovieStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[115]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[117]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10027,7 +10295,7 @@ func (x *TriggerMovieStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerMovieStarted.ProtoReflect.Descriptor instead.
 func (*TriggerMovieStarted) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{115}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{117}
 }
 
 // A movie has ended.
@@ -10039,7 +10307,7 @@ type TriggerMovieFinished struct {
 
 func (x *TriggerMovieFinished) Reset() {
 	*x = TriggerMovieFinished{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[116]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[118]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10051,7 +10319,7 @@ func (x *TriggerMovieFinished) String() string {
 func (*TriggerMovieFinished) ProtoMessage() {}
 
 func (x *TriggerMovieFinished) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[116]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[118]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10064,7 +10332,7 @@ func (x *TriggerMovieFinished) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerMovieFinished.ProtoReflect.Descriptor instead.
 func (*TriggerMovieFinished) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{116}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{118}
 }
 
 // A dialog was closed.
@@ -10078,7 +10346,7 @@ type TriggerCustomDialogDismissed struct {
 
 func (x *TriggerCustomDialogDismissed) Reset() {
 	*x = TriggerCustomDialogDismissed{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[117]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[119]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10090,7 +10358,7 @@ func (x *TriggerCustomDialogDismissed) String() string {
 func (*TriggerCustomDialogDismissed) ProtoMessage() {}
 
 func (x *TriggerCustomDialogDismissed) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[117]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[119]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10103,7 +10371,7 @@ func (x *TriggerCustomDialogDismissed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerCustomDialogDismissed.ProtoReflect.Descriptor instead.
 func (*TriggerCustomDialogDismissed) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{117}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{119}
 }
 
 func (x *TriggerCustomDialogDismissed) GetResult() int32 {
@@ -10124,7 +10392,7 @@ type TriggerGameMenuItemSelected struct {
 
 func (x *TriggerGameMenuItemSelected) Reset() {
 	*x = TriggerGameMenuItemSelected{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[118]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[120]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10136,7 +10404,7 @@ func (x *TriggerGameMenuItemSelected) String() string {
 func (*TriggerGameMenuItemSelected) ProtoMessage() {}
 
 func (x *TriggerGameMenuItemSelected) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[118]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[120]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10149,7 +10417,7 @@ func (x *TriggerGameMenuItemSelected) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerGameMenuItemSelected.ProtoReflect.Descriptor instead.
 func (*TriggerGameMenuItemSelected) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{118}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{120}
 }
 
 func (x *TriggerGameMenuItemSelected) GetGameMenuItemIndex() int32 {
@@ -10170,7 +10438,7 @@ type TriggerPurchasePanelSelectedPurchaseItemChanged struct {
 
 func (x *TriggerPurchasePanelSelectedPurchaseItemChanged) Reset() {
 	*x = TriggerPurchasePanelSelectedPurchaseItemChanged{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[119]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[121]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10182,7 +10450,7 @@ func (x *TriggerPurchasePanelSelectedPurchaseItemChanged) String() string {
 func (*TriggerPurchasePanelSelectedPurchaseItemChanged) ProtoMessage() {}
 
 func (x *TriggerPurchasePanelSelectedPurchaseItemChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[119]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[121]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10195,7 +10463,7 @@ func (x *TriggerPurchasePanelSelectedPurchaseItemChanged) ProtoReflect() protore
 
 // Deprecated: Use TriggerPurchasePanelSelectedPurchaseItemChanged.ProtoReflect.Descriptor instead.
 func (*TriggerPurchasePanelSelectedPurchaseItemChanged) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{119}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{121}
 }
 
 func (x *TriggerPurchasePanelSelectedPurchaseItemChanged) GetPurchaseItemId() int32 {
@@ -10216,7 +10484,7 @@ type TriggerPurchasePanelSelectedPurchaseCategoryChanged struct {
 
 func (x *TriggerPurchasePanelSelectedPurchaseCategoryChanged) Reset() {
 	*x = TriggerPurchasePanelSelectedPurchaseCategoryChanged{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[120]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[122]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10228,7 +10496,7 @@ func (x *TriggerPurchasePanelSelectedPurchaseCategoryChanged) String() string {
 func (*TriggerPurchasePanelSelectedPurchaseCategoryChanged) ProtoMessage() {}
 
 func (x *TriggerPurchasePanelSelectedPurchaseCategoryChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[120]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[122]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10241,7 +10509,7 @@ func (x *TriggerPurchasePanelSelectedPurchaseCategoryChanged) ProtoReflect() pro
 
 // Deprecated: Use TriggerPurchasePanelSelectedPurchaseCategoryChanged.ProtoReflect.Descriptor instead.
 func (*TriggerPurchasePanelSelectedPurchaseCategoryChanged) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{120}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{122}
 }
 
 func (x *TriggerPurchasePanelSelectedPurchaseCategoryChanged) GetPurchaseCategoryId() int32 {
@@ -10262,7 +10530,7 @@ type TriggerButtonPressed struct {
 
 func (x *TriggerButtonPressed) Reset() {
 	*x = TriggerButtonPressed{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[121]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[123]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10274,7 +10542,7 @@ func (x *TriggerButtonPressed) String() string {
 func (*TriggerButtonPressed) ProtoMessage() {}
 
 func (x *TriggerButtonPressed) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[121]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[123]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10287,7 +10555,7 @@ func (x *TriggerButtonPressed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerButtonPressed.ProtoReflect.Descriptor instead.
 func (*TriggerButtonPressed) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{121}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{123}
 }
 
 func (x *TriggerButtonPressed) GetButton() uint32 {
@@ -10306,7 +10574,7 @@ type TriggerGameCreditsFinished struct {
 
 func (x *TriggerGameCreditsFinished) Reset() {
 	*x = TriggerGameCreditsFinished{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[122]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[124]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10318,7 +10586,7 @@ func (x *TriggerGameCreditsFinished) String() string {
 func (*TriggerGameCreditsFinished) ProtoMessage() {}
 
 func (x *TriggerGameCreditsFinished) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[122]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[124]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10331,7 +10599,7 @@ func (x *TriggerGameCreditsFinished) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerGameCreditsFinished.ProtoReflect.Descriptor instead.
 func (*TriggerGameCreditsFinished) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{122}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{124}
 }
 
 // A line of a conversation is spoken in a cutscene.
@@ -10349,7 +10617,7 @@ type TriggerCutsceneConversationLine struct {
 
 func (x *TriggerCutsceneConversationLine) Reset() {
 	*x = TriggerCutsceneConversationLine{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[123]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[125]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10361,7 +10629,7 @@ func (x *TriggerCutsceneConversationLine) String() string {
 func (*TriggerCutsceneConversationLine) ProtoMessage() {}
 
 func (x *TriggerCutsceneConversationLine) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[123]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[125]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10374,7 +10642,7 @@ func (x *TriggerCutsceneConversationLine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerCutsceneConversationLine.ProtoReflect.Descriptor instead.
 func (*TriggerCutsceneConversationLine) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{123}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{125}
 }
 
 func (x *TriggerCutsceneConversationLine) GetCutsceneId() int32 {
@@ -10411,7 +10679,7 @@ type TriggerCutsceneConversationLineMissing struct {
 
 func (x *TriggerCutsceneConversationLineMissing) Reset() {
 	*x = TriggerCutsceneConversationLineMissing{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[124]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[126]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10423,7 +10691,7 @@ func (x *TriggerCutsceneConversationLineMissing) String() string {
 func (*TriggerCutsceneConversationLineMissing) ProtoMessage() {}
 
 func (x *TriggerCutsceneConversationLineMissing) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[124]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[126]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10436,7 +10704,7 @@ func (x *TriggerCutsceneConversationLineMissing) ProtoReflect() protoreflect.Mes
 
 // Deprecated: Use TriggerCutsceneConversationLineMissing.ProtoReflect.Descriptor instead.
 func (*TriggerCutsceneConversationLineMissing) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{124}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{126}
 }
 
 func (x *TriggerCutsceneConversationLineMissing) GetCutsceneId() int32 {
@@ -10468,7 +10736,7 @@ type TriggerAnimLengthQueryByName struct {
 
 func (x *TriggerAnimLengthQueryByName) Reset() {
 	*x = TriggerAnimLengthQueryByName{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[125]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[127]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10480,7 +10748,7 @@ func (x *TriggerAnimLengthQueryByName) String() string {
 func (*TriggerAnimLengthQueryByName) ProtoMessage() {}
 
 func (x *TriggerAnimLengthQueryByName) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[125]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[127]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10493,7 +10761,7 @@ func (x *TriggerAnimLengthQueryByName) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerAnimLengthQueryByName.ProtoReflect.Descriptor instead.
 func (*TriggerAnimLengthQueryByName) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{125}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{127}
 }
 
 func (x *TriggerAnimLengthQueryByName) GetQueryId() uint32 {
@@ -10530,7 +10798,7 @@ type TriggerAnimLengthQueryByProps struct {
 
 func (x *TriggerAnimLengthQueryByProps) Reset() {
 	*x = TriggerAnimLengthQueryByProps{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[126]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[128]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10542,7 +10810,7 @@ func (x *TriggerAnimLengthQueryByProps) String() string {
 func (*TriggerAnimLengthQueryByProps) ProtoMessage() {}
 
 func (x *TriggerAnimLengthQueryByProps) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[126]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[128]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10555,7 +10823,7 @@ func (x *TriggerAnimLengthQueryByProps) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerAnimLengthQueryByProps.ProtoReflect.Descriptor instead.
 func (*TriggerAnimLengthQueryByProps) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{126}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{128}
 }
 
 func (x *TriggerAnimLengthQueryByProps) GetQueryId() uint32 {
@@ -10583,7 +10851,7 @@ type TriggerAnimOffset struct {
 
 func (x *TriggerAnimOffset) Reset() {
 	*x = TriggerAnimOffset{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[127]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[129]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10595,7 +10863,7 @@ func (x *TriggerAnimOffset) String() string {
 func (*TriggerAnimOffset) ProtoMessage() {}
 
 func (x *TriggerAnimOffset) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[127]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[129]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10608,7 +10876,7 @@ func (x *TriggerAnimOffset) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerAnimOffset.ProtoReflect.Descriptor instead.
 func (*TriggerAnimOffset) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{127}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{129}
 }
 
 func (x *TriggerAnimOffset) GetAnimWaitQueryId() uint32 {
@@ -10635,7 +10903,7 @@ type CatalogModify struct {
 
 func (x *CatalogModify) Reset() {
 	*x = CatalogModify{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[128]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[130]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10647,7 +10915,7 @@ func (x *CatalogModify) String() string {
 func (*CatalogModify) ProtoMessage() {}
 
 func (x *CatalogModify) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[128]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[130]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10660,7 +10928,7 @@ func (x *CatalogModify) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CatalogModify.ProtoReflect.Descriptor instead.
 func (*CatalogModify) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{128}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{130}
 }
 
 func (x *CatalogModify) GetCatalog() uint32 {
@@ -10702,7 +10970,7 @@ type HeroTalentTreeSelected struct {
 
 func (x *HeroTalentTreeSelected) Reset() {
 	*x = HeroTalentTreeSelected{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[129]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[131]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10714,7 +10982,7 @@ func (x *HeroTalentTreeSelected) String() string {
 func (*HeroTalentTreeSelected) ProtoMessage() {}
 
 func (x *HeroTalentTreeSelected) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[129]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[131]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10727,7 +10995,7 @@ func (x *HeroTalentTreeSelected) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeroTalentTreeSelected.ProtoReflect.Descriptor instead.
 func (*HeroTalentTreeSelected) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{129}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{131}
 }
 
 func (x *HeroTalentTreeSelected) GetIndex() uint32 {
@@ -10748,7 +11016,7 @@ type HeroTalentTreeSelectionPanelToggled struct {
 
 func (x *HeroTalentTreeSelectionPanelToggled) Reset() {
 	*x = HeroTalentTreeSelectionPanelToggled{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[130]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[132]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10760,7 +11028,7 @@ func (x *HeroTalentTreeSelectionPanelToggled) String() string {
 func (*HeroTalentTreeSelectionPanelToggled) ProtoMessage() {}
 
 func (x *HeroTalentTreeSelectionPanelToggled) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[130]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[132]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10773,7 +11041,7 @@ func (x *HeroTalentTreeSelectionPanelToggled) ProtoReflect() protoreflect.Messag
 
 // Deprecated: Use HeroTalentTreeSelectionPanelToggled.ProtoReflect.Descriptor instead.
 func (*HeroTalentTreeSelectionPanelToggled) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{130}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{132}
 }
 
 func (x *HeroTalentTreeSelectionPanelToggled) GetShown() bool {
@@ -10792,7 +11060,7 @@ type TriggerProfilerLoggingFinished struct {
 
 func (x *TriggerProfilerLoggingFinished) Reset() {
 	*x = TriggerProfilerLoggingFinished{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[131]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[133]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10804,7 +11072,7 @@ func (x *TriggerProfilerLoggingFinished) String() string {
 func (*TriggerProfilerLoggingFinished) ProtoMessage() {}
 
 func (x *TriggerProfilerLoggingFinished) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[131]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[133]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10817,7 +11085,7 @@ func (x *TriggerProfilerLoggingFinished) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerProfilerLoggingFinished.ProtoReflect.Descriptor instead.
 func (*TriggerProfilerLoggingFinished) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{131}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{133}
 }
 
 // How long loading took, reported by another client.
@@ -10831,7 +11099,7 @@ type PeerSetSyncLoadingTime struct {
 
 func (x *PeerSetSyncLoadingTime) Reset() {
 	*x = PeerSetSyncLoadingTime{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[132]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[134]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10843,7 +11111,7 @@ func (x *PeerSetSyncLoadingTime) String() string {
 func (*PeerSetSyncLoadingTime) ProtoMessage() {}
 
 func (x *PeerSetSyncLoadingTime) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[132]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[134]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10856,7 +11124,7 @@ func (x *PeerSetSyncLoadingTime) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeerSetSyncLoadingTime.ProtoReflect.Descriptor instead.
 func (*PeerSetSyncLoadingTime) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{132}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{134}
 }
 
 func (x *PeerSetSyncLoadingTime) GetSyncTime() uint32 {
@@ -10877,7 +11145,7 @@ type PeerSetSyncPlayingTime struct {
 
 func (x *PeerSetSyncPlayingTime) Reset() {
 	*x = PeerSetSyncPlayingTime{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[133]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[135]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10889,7 +11157,7 @@ func (x *PeerSetSyncPlayingTime) String() string {
 func (*PeerSetSyncPlayingTime) ProtoMessage() {}
 
 func (x *PeerSetSyncPlayingTime) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[133]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[135]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10902,7 +11170,7 @@ func (x *PeerSetSyncPlayingTime) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeerSetSyncPlayingTime.ProtoReflect.Descriptor instead.
 func (*PeerSetSyncPlayingTime) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{133}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{135}
 }
 
 func (x *PeerSetSyncPlayingTime) GetSyncTime() uint32 {
@@ -10929,7 +11197,7 @@ type Other struct {
 
 func (x *Other) Reset() {
 	*x = Other{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[134]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[136]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10941,7 +11209,7 @@ func (x *Other) String() string {
 func (*Other) ProtoMessage() {}
 
 func (x *Other) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[134]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[136]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10954,7 +11222,7 @@ func (x *Other) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Other.ProtoReflect.Descriptor instead.
 func (*Other) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{134}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{136}
 }
 
 func (x *Other) GetStream() EventStream {
@@ -11008,7 +11276,7 @@ type Field struct {
 
 func (x *Field) Reset() {
 	*x = Field{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[135]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[137]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11020,7 +11288,7 @@ func (x *Field) String() string {
 func (*Field) ProtoMessage() {}
 
 func (x *Field) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[135]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[137]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11033,7 +11301,7 @@ func (x *Field) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Field.ProtoReflect.Descriptor instead.
 func (*Field) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{135}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{137}
 }
 
 func (x *Field) GetName() string {
@@ -11165,7 +11433,7 @@ type PartStatus struct {
 
 func (x *PartStatus) Reset() {
 	*x = PartStatus{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[136]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[138]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11177,7 +11445,7 @@ func (x *PartStatus) String() string {
 func (*PartStatus) ProtoMessage() {}
 
 func (x *PartStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[136]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[138]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11190,7 +11458,7 @@ func (x *PartStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PartStatus.ProtoReflect.Descriptor instead.
 func (*PartStatus) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{136}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{138}
 }
 
 func (x *PartStatus) GetName() string {
@@ -11261,7 +11529,7 @@ type DecodeInfo struct {
 
 func (x *DecodeInfo) Reset() {
 	*x = DecodeInfo{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[137]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[139]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11273,7 +11541,7 @@ func (x *DecodeInfo) String() string {
 func (*DecodeInfo) ProtoMessage() {}
 
 func (x *DecodeInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[137]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[139]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11286,7 +11554,7 @@ func (x *DecodeInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecodeInfo.ProtoReflect.Descriptor instead.
 func (*DecodeInfo) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{137}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{139}
 }
 
 func (x *DecodeInfo) GetBaseBuild() uint32 {
@@ -11337,7 +11605,7 @@ type NameTable struct {
 
 func (x *NameTable) Reset() {
 	*x = NameTable{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[138]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[140]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11349,7 +11617,7 @@ func (x *NameTable) String() string {
 func (*NameTable) ProtoMessage() {}
 
 func (x *NameTable) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[138]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[140]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11362,7 +11630,7 @@ func (x *NameTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NameTable.ProtoReflect.Descriptor instead.
 func (*NameTable) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{138}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{140}
 }
 
 func (x *NameTable) GetBuild() uint32 {
@@ -11400,7 +11668,7 @@ type Version struct {
 
 func (x *Version) Reset() {
 	*x = Version{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[139]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[141]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11412,7 +11680,7 @@ func (x *Version) String() string {
 func (*Version) ProtoMessage() {}
 
 func (x *Version) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[139]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[141]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11425,7 +11693,7 @@ func (x *Version) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Version.ProtoReflect.Descriptor instead.
 func (*Version) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{139}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{141}
 }
 
 func (x *Version) GetFlags() uint32 {
@@ -11483,7 +11751,7 @@ type RootKey struct {
 
 func (x *RootKey) Reset() {
 	*x = RootKey{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[140]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[142]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11495,7 +11763,7 @@ func (x *RootKey) String() string {
 func (*RootKey) ProtoMessage() {}
 
 func (x *RootKey) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[140]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[142]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11508,7 +11776,7 @@ func (x *RootKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RootKey.ProtoReflect.Descriptor instead.
 func (*RootKey) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{140}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{142}
 }
 
 func (x *RootKey) GetDataDeprecated() []byte {
@@ -11564,7 +11832,7 @@ type Start struct {
 
 func (x *Start) Reset() {
 	*x = Start{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[141]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[143]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11576,7 +11844,7 @@ func (x *Start) String() string {
 func (*Start) ProtoMessage() {}
 
 func (x *Start) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[141]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[143]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11589,7 +11857,7 @@ func (x *Start) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Start.ProtoReflect.Descriptor instead.
 func (*Start) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{141}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{143}
 }
 
 func (x *Start) GetSignature() []byte {
@@ -11716,7 +11984,7 @@ type Toon struct {
 
 func (x *Toon) Reset() {
 	*x = Toon{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[142]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[144]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11728,7 +11996,7 @@ func (x *Toon) String() string {
 func (*Toon) ProtoMessage() {}
 
 func (x *Toon) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[142]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[144]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11741,7 +12009,7 @@ func (x *Toon) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Toon.ProtoReflect.Descriptor instead.
 func (*Toon) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{142}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{144}
 }
 
 func (x *Toon) GetRegion() uint32 {
@@ -11796,7 +12064,7 @@ type Color struct {
 
 func (x *Color) Reset() {
 	*x = Color{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[143]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[145]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11808,7 +12076,7 @@ func (x *Color) String() string {
 func (*Color) ProtoMessage() {}
 
 func (x *Color) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[143]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[145]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11821,7 +12089,7 @@ func (x *Color) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Color.ProtoReflect.Descriptor instead.
 func (*Color) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{143}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{145}
 }
 
 func (x *Color) GetA() uint32 {
@@ -11883,7 +12151,7 @@ type DetailsPlayer struct {
 
 func (x *DetailsPlayer) Reset() {
 	*x = DetailsPlayer{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[144]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[146]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11895,7 +12163,7 @@ func (x *DetailsPlayer) String() string {
 func (*DetailsPlayer) ProtoMessage() {}
 
 func (x *DetailsPlayer) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[144]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[146]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11908,7 +12176,7 @@ func (x *DetailsPlayer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DetailsPlayer.ProtoReflect.Descriptor instead.
 func (*DetailsPlayer) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{144}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{146}
 }
 
 func (x *DetailsPlayer) GetName() string {
@@ -11999,7 +12267,7 @@ type Thumbnail struct {
 
 func (x *Thumbnail) Reset() {
 	*x = Thumbnail{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[145]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[147]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12011,7 +12279,7 @@ func (x *Thumbnail) String() string {
 func (*Thumbnail) ProtoMessage() {}
 
 func (x *Thumbnail) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[145]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[147]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12024,7 +12292,7 @@ func (x *Thumbnail) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Thumbnail.ProtoReflect.Descriptor instead.
 func (*Thumbnail) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{145}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{147}
 }
 
 func (x *Thumbnail) GetFile() string {
@@ -12079,7 +12347,7 @@ type Details struct {
 
 func (x *Details) Reset() {
 	*x = Details{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[146]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[148]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12091,7 +12359,7 @@ func (x *Details) String() string {
 func (*Details) ProtoMessage() {}
 
 func (x *Details) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[146]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[148]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12104,7 +12372,7 @@ func (x *Details) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Details.ProtoReflect.Descriptor instead.
 func (*Details) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{146}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{148}
 }
 
 func (x *Details) GetPlayerList() []*DetailsPlayer {
@@ -12280,7 +12548,7 @@ type LobbyUser struct {
 
 func (x *LobbyUser) Reset() {
 	*x = LobbyUser{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[147]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[149]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12292,7 +12560,7 @@ func (x *LobbyUser) String() string {
 func (*LobbyUser) ProtoMessage() {}
 
 func (x *LobbyUser) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[147]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[149]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12305,7 +12573,7 @@ func (x *LobbyUser) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LobbyUser.ProtoReflect.Descriptor instead.
 func (*LobbyUser) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{147}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{149}
 }
 
 func (x *LobbyUser) GetName() string {
@@ -12484,7 +12752,7 @@ type GameOptions struct {
 
 func (x *GameOptions) Reset() {
 	*x = GameOptions{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[148]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[150]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12496,7 +12764,7 @@ func (x *GameOptions) String() string {
 func (*GameOptions) ProtoMessage() {}
 
 func (x *GameOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[148]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[150]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12509,7 +12777,7 @@ func (x *GameOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GameOptions.ProtoReflect.Descriptor instead.
 func (*GameOptions) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{148}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{150}
 }
 
 func (x *GameOptions) GetLockTeams() bool {
@@ -12652,7 +12920,7 @@ type SlotDescription struct {
 
 func (x *SlotDescription) Reset() {
 	*x = SlotDescription{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[149]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[151]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12664,7 +12932,7 @@ func (x *SlotDescription) String() string {
 func (*SlotDescription) ProtoMessage() {}
 
 func (x *SlotDescription) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[149]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[151]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12677,7 +12945,7 @@ func (x *SlotDescription) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotDescription.ProtoReflect.Descriptor instead.
 func (*SlotDescription) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{149}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{151}
 }
 
 func (x *SlotDescription) GetAllowedColors() *BitMask {
@@ -12787,7 +13055,7 @@ type GameDescription struct {
 
 func (x *GameDescription) Reset() {
 	*x = GameDescription{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[150]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[152]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12799,7 +13067,7 @@ func (x *GameDescription) String() string {
 func (*GameDescription) ProtoMessage() {}
 
 func (x *GameDescription) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[150]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[152]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12812,7 +13080,7 @@ func (x *GameDescription) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GameDescription.ProtoReflect.Descriptor instead.
 func (*GameDescription) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{150}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{152}
 }
 
 func (x *GameDescription) GetRandomValue() uint32 {
@@ -13024,7 +13292,7 @@ type RewardOverride struct {
 
 func (x *RewardOverride) Reset() {
 	*x = RewardOverride{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[151]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[153]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13036,7 +13304,7 @@ func (x *RewardOverride) String() string {
 func (*RewardOverride) ProtoMessage() {}
 
 func (x *RewardOverride) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[151]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[153]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13049,7 +13317,7 @@ func (x *RewardOverride) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RewardOverride.ProtoReflect.Descriptor instead.
 func (*RewardOverride) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{151}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{153}
 }
 
 func (x *RewardOverride) GetKey() uint32 {
@@ -13141,7 +13409,7 @@ type Slot struct {
 
 func (x *Slot) Reset() {
 	*x = Slot{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[152]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[154]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13153,7 +13421,7 @@ func (x *Slot) String() string {
 func (*Slot) ProtoMessage() {}
 
 func (x *Slot) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[152]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[154]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13166,7 +13434,7 @@ func (x *Slot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Slot.ProtoReflect.Descriptor instead.
 func (*Slot) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{152}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{154}
 }
 
 func (x *Slot) GetControl() uint32 {
@@ -13431,7 +13699,7 @@ type LobbyState struct {
 
 func (x *LobbyState) Reset() {
 	*x = LobbyState{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[153]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[155]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13443,7 +13711,7 @@ func (x *LobbyState) String() string {
 func (*LobbyState) ProtoMessage() {}
 
 func (x *LobbyState) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[153]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[155]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13456,7 +13724,7 @@ func (x *LobbyState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LobbyState.ProtoReflect.Descriptor instead.
 func (*LobbyState) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{153}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{155}
 }
 
 func (x *LobbyState) GetPhase() uint32 {
@@ -13551,7 +13819,7 @@ type Lobby struct {
 
 func (x *Lobby) Reset() {
 	*x = Lobby{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[154]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[156]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13563,7 +13831,7 @@ func (x *Lobby) String() string {
 func (*Lobby) ProtoMessage() {}
 
 func (x *Lobby) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[154]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[156]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13576,7 +13844,7 @@ func (x *Lobby) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lobby.ProtoReflect.Descriptor instead.
 func (*Lobby) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{154}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{156}
 }
 
 func (x *Lobby) GetUserInitialData() []*LobbyUser {
@@ -13621,7 +13889,7 @@ type Attribute struct {
 
 func (x *Attribute) Reset() {
 	*x = Attribute{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[155]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[157]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13633,7 +13901,7 @@ func (x *Attribute) String() string {
 func (*Attribute) ProtoMessage() {}
 
 func (x *Attribute) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[155]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[157]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13646,7 +13914,7 @@ func (x *Attribute) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attribute.ProtoReflect.Descriptor instead.
 func (*Attribute) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{155}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{157}
 }
 
 func (x *Attribute) GetNamespace() uint32 {
@@ -13706,7 +13974,7 @@ type Attributes struct {
 
 func (x *Attributes) Reset() {
 	*x = Attributes{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[156]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[158]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13718,7 +13986,7 @@ func (x *Attributes) String() string {
 func (*Attributes) ProtoMessage() {}
 
 func (x *Attributes) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[156]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[158]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13731,7 +13999,7 @@ func (x *Attributes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attributes.ProtoReflect.Descriptor instead.
 func (*Attributes) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{156}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{158}
 }
 
 func (x *Attributes) GetSource() uint32 {
@@ -13776,7 +14044,7 @@ type MetadataPlayer struct {
 
 func (x *MetadataPlayer) Reset() {
 	*x = MetadataPlayer{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[157]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[159]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13788,7 +14056,7 @@ func (x *MetadataPlayer) String() string {
 func (*MetadataPlayer) ProtoMessage() {}
 
 func (x *MetadataPlayer) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[157]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[159]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13801,7 +14069,7 @@ func (x *MetadataPlayer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MetadataPlayer.ProtoReflect.Descriptor instead.
 func (*MetadataPlayer) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{157}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{159}
 }
 
 func (x *MetadataPlayer) GetPlayerId() uint32 {
@@ -13873,7 +14141,7 @@ type GameMetadata struct {
 
 func (x *GameMetadata) Reset() {
 	*x = GameMetadata{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[158]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[160]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13885,7 +14153,7 @@ func (x *GameMetadata) String() string {
 func (*GameMetadata) ProtoMessage() {}
 
 func (x *GameMetadata) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[158]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[160]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13898,7 +14166,7 @@ func (x *GameMetadata) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GameMetadata.ProtoReflect.Descriptor instead.
 func (*GameMetadata) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{158}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{160}
 }
 
 func (x *GameMetadata) GetTitle() string {
@@ -14005,7 +14273,7 @@ type PlayerInfo struct {
 
 func (x *PlayerInfo) Reset() {
 	*x = PlayerInfo{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[159]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[161]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -14017,7 +14285,7 @@ func (x *PlayerInfo) String() string {
 func (*PlayerInfo) ProtoMessage() {}
 
 func (x *PlayerInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[159]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[161]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -14030,7 +14298,7 @@ func (x *PlayerInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlayerInfo.ProtoReflect.Descriptor instead.
 func (*PlayerInfo) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{159}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{161}
 }
 
 func (x *PlayerInfo) GetRef() *PlayerRef {
@@ -14170,7 +14438,7 @@ type Member struct {
 
 func (x *Member) Reset() {
 	*x = Member{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[160]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[162]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -14182,7 +14450,7 @@ func (x *Member) String() string {
 func (*Member) ProtoMessage() {}
 
 func (x *Member) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[160]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[162]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -14195,7 +14463,7 @@ func (x *Member) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Member.ProtoReflect.Descriptor instead.
 func (*Member) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{160}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{162}
 }
 
 func (x *Member) GetName() string {
@@ -14265,7 +14533,7 @@ type End struct {
 
 func (x *End) Reset() {
 	*x = End{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[161]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[163]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -14277,7 +14545,7 @@ func (x *End) String() string {
 func (*End) ProtoMessage() {}
 
 func (x *End) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[161]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[163]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -14290,7 +14558,7 @@ func (x *End) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use End.ProtoReflect.Descriptor instead.
 func (*End) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{161}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{163}
 }
 
 func (x *End) GetDecodeInfo() *DecodeInfo {
@@ -14306,7 +14574,7 @@ const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	"\n" +
 	"!replayd/sc2replay/v1/events.proto\x12\x14replayd.sc2replay.v1\"@\n" +
 	"\tEventList\x123\n" +
-	"\x06events\x18\x01 \x03(\v2\x1b.replayd.sc2replay.v1.EventR\x06events\"\xf3a\n" +
+	"\x06events\x18\x01 \x03(\v2\x1b.replayd.sc2replay.v1.EventR\x06events\"\xffb\n" +
 	"\x05Event\x12\x17\n" +
 	"\aat_tick\x18\x01 \x01(\x05R\x06atTick\x127\n" +
 	"\x06player\x18\x02 \x01(\v2\x1f.replayd.sc2replay.v1.PlayerRefR\x06player\x12I\n" +
@@ -14447,7 +14715,10 @@ const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	"(hero_talent_tree_selection_panel_toggled\x18\x7f \x01(\v29.replayd.sc2replay.v1.HeroTalentTreeSelectionPanelToggledH\x00R#heroTalentTreeSelectionPanelToggled\x12\x82\x01\n" +
 	"!trigger_profiler_logging_finished\x18\x80\x01 \x01(\v24.replayd.sc2replay.v1.TriggerProfilerLoggingFinishedH\x00R\x1etriggerProfilerLoggingFinished\x12k\n" +
 	"\x1apeer_set_sync_loading_time\x18\x81\x01 \x01(\v2,.replayd.sc2replay.v1.PeerSetSyncLoadingTimeH\x00R\x16peerSetSyncLoadingTime\x12k\n" +
-	"\x1apeer_set_sync_playing_time\x18\x82\x01 \x01(\v2,.replayd.sc2replay.v1.PeerSetSyncPlayingTimeH\x00R\x16peerSetSyncPlayingTime\x124\n" +
+	"\x1apeer_set_sync_playing_time\x18\x82\x01 \x01(\v2,.replayd.sc2replay.v1.PeerSetSyncPlayingTimeH\x00R\x16peerSetSyncPlayingTime\x12G\n" +
+	"\fplayer_state\x18\x83\x01 \x01(\v2!.replayd.sc2replay.v1.PlayerStateH\x00R\vplayerState\x12A\n" +
+	"\n" +
+	"unit_state\x18\x84\x01 \x01(\v2\x1f.replayd.sc2replay.v1.UnitStateH\x00R\tunitState\x124\n" +
 	"\x05other\x18\x96\x01 \x01(\v2\x1b.replayd.sc2replay.v1.OtherH\x00R\x05otherB\x06\n" +
 	"\x04kind\"\x9b\x01\n" +
 	"\tPlayerRef\x12\x1c\n" +
@@ -14667,7 +14938,31 @@ const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	"!minerals_friendly_fire_technology\x18% \x01(\x11R\x1emineralsFriendlyFireTechnology\x12;\n" +
 	"\x1avespene_friendly_fire_army\x18& \x01(\x11R\x17vespeneFriendlyFireArmy\x12A\n" +
 	"\x1dvespene_friendly_fire_economy\x18' \x01(\x11R\x1avespeneFriendlyFireEconomy\x12G\n" +
-	" vespene_friendly_fire_technology\x18( \x01(\x11R\x1dvespeneFriendlyFireTechnology\"Y\n" +
+	" vespene_friendly_fire_technology\x18( \x01(\x11R\x1dvespeneFriendlyFireTechnology\"\xb6\x02\n" +
+	"\vPlayerState\x12\x1b\n" +
+	"\tplayer_id\x18\x01 \x01(\rR\bplayerId\x127\n" +
+	"\x05setup\x18\x02 \x01(\v2!.replayd.sc2replay.v1.PlayerSetupR\x05setup\x127\n" +
+	"\x05stats\x18\x03 \x01(\v2!.replayd.sc2replay.v1.PlayerStatsR\x05stats\x12\"\n" +
+	"\n" +
+	"stats_tick\x18\x04 \x01(\x05H\x00R\tstatsTick\x88\x01\x01\x129\n" +
+	"\bupgrades\x18\x05 \x03(\v2\x1d.replayd.sc2replay.v1.UpgradeR\bupgrades\x12*\n" +
+	"\x11upgrades_left_out\x18\x06 \x01(\rR\x0fupgradesLeftOutB\r\n" +
+	"\v_stats_tick\"\xc3\x03\n" +
+	"\tUnitState\x12.\n" +
+	"\x04unit\x18\x01 \x01(\v2\x1a.replayd.sc2replay.v1.UnitR\x04unit\x12*\n" +
+	"\x11control_player_id\x18\x02 \x01(\rR\x0fcontrolPlayerId\x12(\n" +
+	"\x10upkeep_player_id\x18\x03 \x01(\rR\x0eupkeepPlayerId\x12\f\n" +
+	"\x01x\x18\x04 \x01(\x11R\x01x\x12\f\n" +
+	"\x01y\x18\x05 \x01(\x11R\x01y\x12\x1d\n" +
+	"\n" +
+	"place_tick\x18\x06 \x01(\x05R\tplaceTick\x12#\n" +
+	"\rappeared_tick\x18\a \x01(\x05R\fappearedTick\x12\x1b\n" +
+	"\ttype_tick\x18\b \x01(\x05R\btypeTick\x12-\n" +
+	"\x12under_construction\x18\t \x01(\bR\x11underConstruction\x124\n" +
+	"\acreator\x18\n" +
+	" \x01(\v2\x1a.replayd.sc2replay.v1.UnitR\acreator\x125\n" +
+	"\x14creator_ability_name\x18\v \x01(\tH\x00R\x12creatorAbilityName\x88\x01\x01B\x17\n" +
+	"\x15_creator_ability_name\"Y\n" +
 	"\x04Chat\x12=\n" +
 	"\trecipient\x18\x01 \x01(\x0e2\x1f.replayd.sc2replay.v1.RecipientR\trecipient\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\"y\n" +
@@ -15430,7 +15725,7 @@ func file_replayd_sc2replay_v1_events_proto_rawDescGZIP() []byte {
 }
 
 var file_replayd_sc2replay_v1_events_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
-var file_replayd_sc2replay_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 162)
+var file_replayd_sc2replay_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 164)
 var file_replayd_sc2replay_v1_events_proto_goTypes = []any{
 	(UnitClass)(0),                                          // 0: replayd.sc2replay.v1.UnitClass
 	(CommandState)(0),                                       // 1: replayd.sc2replay.v1.CommandState
@@ -15472,136 +15767,138 @@ var file_replayd_sc2replay_v1_events_proto_goTypes = []any{
 	(*UnitPositions)(nil),                                   // 37: replayd.sc2replay.v1.UnitPositions
 	(*PlayerSetup)(nil),                                     // 38: replayd.sc2replay.v1.PlayerSetup
 	(*PlayerStats)(nil),                                     // 39: replayd.sc2replay.v1.PlayerStats
-	(*Chat)(nil),                                            // 40: replayd.sc2replay.v1.Chat
-	(*Ping)(nil),                                            // 41: replayd.sc2replay.v1.Ping
-	(*LoadingProgress)(nil),                                 // 42: replayd.sc2replay.v1.LoadingProgress
-	(*ServerPing)(nil),                                      // 43: replayd.sc2replay.v1.ServerPing
-	(*ReconnectNotify)(nil),                                 // 44: replayd.sc2replay.v1.ReconnectNotify
-	(*PlayerLeave)(nil),                                     // 45: replayd.sc2replay.v1.PlayerLeave
-	(*GameUserLeave)(nil),                                   // 46: replayd.sc2replay.v1.GameUserLeave
-	(*GameUserJoin)(nil),                                    // 47: replayd.sc2replay.v1.GameUserJoin
-	(*UserFinishedLoadingSync)(nil),                         // 48: replayd.sc2replay.v1.UserFinishedLoadingSync
-	(*UserOptions)(nil),                                     // 49: replayd.sc2replay.v1.UserOptions
-	(*CameraSave)(nil),                                      // 50: replayd.sc2replay.v1.CameraSave
-	(*TriggerPortraitLoaded)(nil),                           // 51: replayd.sc2replay.v1.TriggerPortraitLoaded
-	(*TriggerMouseMoved)(nil),                               // 52: replayd.sc2replay.v1.TriggerMouseMoved
-	(*TriggerMouseClicked)(nil),                             // 53: replayd.sc2replay.v1.TriggerMouseClicked
-	(*TriggerMouseWheel)(nil),                               // 54: replayd.sc2replay.v1.TriggerMouseWheel
-	(*TriggerKeyPressed)(nil),                               // 55: replayd.sc2replay.v1.TriggerKeyPressed
-	(*TriggerHotkeyPressed)(nil),                            // 56: replayd.sc2replay.v1.TriggerHotkeyPressed
-	(*TriggerDialogControl)(nil),                            // 57: replayd.sc2replay.v1.TriggerDialogControl
-	(*TriggerCameraMove)(nil),                               // 58: replayd.sc2replay.v1.TriggerCameraMove
-	(*TriggerCutsceneBookmarkFired)(nil),                    // 59: replayd.sc2replay.v1.TriggerCutsceneBookmarkFired
-	(*TriggerCutsceneEndSceneFired)(nil),                    // 60: replayd.sc2replay.v1.TriggerCutsceneEndSceneFired
-	(*TriggerSoundLengthSync)(nil),                          // 61: replayd.sc2replay.v1.TriggerSoundLengthSync
-	(*TriggerTransmissionComplete)(nil),                     // 62: replayd.sc2replay.v1.TriggerTransmissionComplete
-	(*TriggerChatMessage)(nil),                              // 63: replayd.sc2replay.v1.TriggerChatMessage
-	(*TriggerPing)(nil),                                     // 64: replayd.sc2replay.v1.TriggerPing
-	(*TriggerTargetModeUpdate)(nil),                         // 65: replayd.sc2replay.v1.TriggerTargetModeUpdate
-	(*TriggerCommandError)(nil),                             // 66: replayd.sc2replay.v1.TriggerCommandError
-	(*ResourceTrade)(nil),                                   // 67: replayd.sc2replay.v1.ResourceTrade
-	(*ResourceRequest)(nil),                                 // 68: replayd.sc2replay.v1.ResourceRequest
-	(*ResourceRequestFulfill)(nil),                          // 69: replayd.sc2replay.v1.ResourceRequestFulfill
-	(*ResourceRequestCancel)(nil),                           // 70: replayd.sc2replay.v1.ResourceRequestCancel
-	(*Alliance)(nil),                                        // 71: replayd.sc2replay.v1.Alliance
-	(*AchievementAwarded)(nil),                              // 72: replayd.sc2replay.v1.AchievementAwarded
-	(*LagMessage)(nil),                                      // 73: replayd.sc2replay.v1.LagMessage
-	(*DecrementGameTimeRemaining)(nil),                      // 74: replayd.sc2replay.v1.DecrementGameTimeRemaining
-	(*HijackUser)(nil),                                      // 75: replayd.sc2replay.v1.HijackUser
-	(*HijackReplayGame)(nil),                                // 76: replayd.sc2replay.v1.HijackReplayGame
-	(*UnitClick)(nil),                                       // 77: replayd.sc2replay.v1.UnitClick
-	(*UnitHighlight)(nil),                                   // 78: replayd.sc2replay.v1.UnitHighlight
-	(*SetSyncLoadingTime)(nil),                              // 79: replayd.sc2replay.v1.SetSyncLoadingTime
-	(*SetSyncPlayingTime)(nil),                              // 80: replayd.sc2replay.v1.SetSyncPlayingTime
-	(*SetAbsoluteGameSpeed)(nil),                            // 81: replayd.sc2replay.v1.SetAbsoluteGameSpeed
-	(*AddAbsoluteGameSpeed)(nil),                            // 82: replayd.sc2replay.v1.AddAbsoluteGameSpeed
-	(*BankFile)(nil),                                        // 83: replayd.sc2replay.v1.BankFile
-	(*BankSection)(nil),                                     // 84: replayd.sc2replay.v1.BankSection
-	(*BankKey)(nil),                                         // 85: replayd.sc2replay.v1.BankKey
-	(*BankValue)(nil),                                       // 86: replayd.sc2replay.v1.BankValue
-	(*BankSignature)(nil),                                   // 87: replayd.sc2replay.v1.BankSignature
-	(*SaveGame)(nil),                                        // 88: replayd.sc2replay.v1.SaveGame
-	(*SaveGameDone)(nil),                                    // 89: replayd.sc2replay.v1.SaveGameDone
-	(*LoadGameDone)(nil),                                    // 90: replayd.sc2replay.v1.LoadGameDone
-	(*GameCheat)(nil),                                       // 91: replayd.sc2replay.v1.GameCheat
-	(*BroadcastCheat)(nil),                                  // 92: replayd.sc2replay.v1.BroadcastCheat
-	(*AiCommunicate)(nil),                                   // 93: replayd.sc2replay.v1.AiCommunicate
-	(*TriggerReplySelected)(nil),                            // 94: replayd.sc2replay.v1.TriggerReplySelected
-	(*TriggerSkipped)(nil),                                  // 95: replayd.sc2replay.v1.TriggerSkipped
-	(*TriggerSoundLengthQuery)(nil),                         // 96: replayd.sc2replay.v1.TriggerSoundLengthQuery
-	(*TriggerSoundOffset)(nil),                              // 97: replayd.sc2replay.v1.TriggerSoundOffset
-	(*TriggerTransmissionOffset)(nil),                       // 98: replayd.sc2replay.v1.TriggerTransmissionOffset
-	(*TriggerAbortMission)(nil),                             // 99: replayd.sc2replay.v1.TriggerAbortMission
-	(*TriggerPurchaseMade)(nil),                             // 100: replayd.sc2replay.v1.TriggerPurchaseMade
-	(*TriggerPurchaseExit)(nil),                             // 101: replayd.sc2replay.v1.TriggerPurchaseExit
-	(*TriggerPlanetMissionLaunched)(nil),                    // 102: replayd.sc2replay.v1.TriggerPlanetMissionLaunched
-	(*TriggerPlanetPanelCanceled)(nil),                      // 103: replayd.sc2replay.v1.TriggerPlanetPanelCanceled
-	(*TriggerConversationSkipped)(nil),                      // 104: replayd.sc2replay.v1.TriggerConversationSkipped
-	(*TriggerPlanetPanelReplay)(nil),                        // 105: replayd.sc2replay.v1.TriggerPlanetPanelReplay
-	(*TriggerSoundtrackDone)(nil),                           // 106: replayd.sc2replay.v1.TriggerSoundtrackDone
-	(*TriggerPlanetMissionSelected)(nil),                    // 107: replayd.sc2replay.v1.TriggerPlanetMissionSelected
-	(*TriggerMovieFunction)(nil),                            // 108: replayd.sc2replay.v1.TriggerMovieFunction
-	(*TriggerPlanetPanelBirthComplete)(nil),                 // 109: replayd.sc2replay.v1.TriggerPlanetPanelBirthComplete
-	(*TriggerPlanetPanelDeathComplete)(nil),                 // 110: replayd.sc2replay.v1.TriggerPlanetPanelDeathComplete
-	(*TriggerResearchPanelExit)(nil),                        // 111: replayd.sc2replay.v1.TriggerResearchPanelExit
-	(*TriggerResearchPanelPurchase)(nil),                    // 112: replayd.sc2replay.v1.TriggerResearchPanelPurchase
-	(*TriggerResearchPanelSelectionChanged)(nil),            // 113: replayd.sc2replay.v1.TriggerResearchPanelSelectionChanged
-	(*TriggerMercenaryPanelExit)(nil),                       // 114: replayd.sc2replay.v1.TriggerMercenaryPanelExit
-	(*TriggerMercenaryPanelPurchase)(nil),                   // 115: replayd.sc2replay.v1.TriggerMercenaryPanelPurchase
-	(*TriggerMercenaryPanelSelectionChanged)(nil),           // 116: replayd.sc2replay.v1.TriggerMercenaryPanelSelectionChanged
-	(*TriggerVictoryPanelExit)(nil),                         // 117: replayd.sc2replay.v1.TriggerVictoryPanelExit
-	(*TriggerBattleReportPanelExit)(nil),                    // 118: replayd.sc2replay.v1.TriggerBattleReportPanelExit
-	(*TriggerBattleReportPanelPlayMission)(nil),             // 119: replayd.sc2replay.v1.TriggerBattleReportPanelPlayMission
-	(*TriggerBattleReportPanelPlayScene)(nil),               // 120: replayd.sc2replay.v1.TriggerBattleReportPanelPlayScene
-	(*TriggerBattleReportPanelSelectionChanged)(nil),        // 121: replayd.sc2replay.v1.TriggerBattleReportPanelSelectionChanged
-	(*TriggerVictoryPanelPlayMissionAgain)(nil),             // 122: replayd.sc2replay.v1.TriggerVictoryPanelPlayMissionAgain
-	(*TriggerMovieStarted)(nil),                             // 123: replayd.sc2replay.v1.TriggerMovieStarted
-	(*TriggerMovieFinished)(nil),                            // 124: replayd.sc2replay.v1.TriggerMovieFinished
-	(*TriggerCustomDialogDismissed)(nil),                    // 125: replayd.sc2replay.v1.TriggerCustomDialogDismissed
-	(*TriggerGameMenuItemSelected)(nil),                     // 126: replayd.sc2replay.v1.TriggerGameMenuItemSelected
-	(*TriggerPurchasePanelSelectedPurchaseItemChanged)(nil), // 127: replayd.sc2replay.v1.TriggerPurchasePanelSelectedPurchaseItemChanged
-	(*TriggerPurchasePanelSelectedPurchaseCategoryChanged)(nil), // 128: replayd.sc2replay.v1.TriggerPurchasePanelSelectedPurchaseCategoryChanged
-	(*TriggerButtonPressed)(nil),                                // 129: replayd.sc2replay.v1.TriggerButtonPressed
-	(*TriggerGameCreditsFinished)(nil),                          // 130: replayd.sc2replay.v1.TriggerGameCreditsFinished
-	(*TriggerCutsceneConversationLine)(nil),                     // 131: replayd.sc2replay.v1.TriggerCutsceneConversationLine
-	(*TriggerCutsceneConversationLineMissing)(nil),              // 132: replayd.sc2replay.v1.TriggerCutsceneConversationLineMissing
-	(*TriggerAnimLengthQueryByName)(nil),                        // 133: replayd.sc2replay.v1.TriggerAnimLengthQueryByName
-	(*TriggerAnimLengthQueryByProps)(nil),                       // 134: replayd.sc2replay.v1.TriggerAnimLengthQueryByProps
-	(*TriggerAnimOffset)(nil),                                   // 135: replayd.sc2replay.v1.TriggerAnimOffset
-	(*CatalogModify)(nil),                                       // 136: replayd.sc2replay.v1.CatalogModify
-	(*HeroTalentTreeSelected)(nil),                              // 137: replayd.sc2replay.v1.HeroTalentTreeSelected
-	(*HeroTalentTreeSelectionPanelToggled)(nil),                 // 138: replayd.sc2replay.v1.HeroTalentTreeSelectionPanelToggled
-	(*TriggerProfilerLoggingFinished)(nil),                      // 139: replayd.sc2replay.v1.TriggerProfilerLoggingFinished
-	(*PeerSetSyncLoadingTime)(nil),                              // 140: replayd.sc2replay.v1.PeerSetSyncLoadingTime
-	(*PeerSetSyncPlayingTime)(nil),                              // 141: replayd.sc2replay.v1.PeerSetSyncPlayingTime
-	(*Other)(nil),                                               // 142: replayd.sc2replay.v1.Other
-	(*Field)(nil),                                               // 143: replayd.sc2replay.v1.Field
-	(*PartStatus)(nil),                                          // 144: replayd.sc2replay.v1.PartStatus
-	(*DecodeInfo)(nil),                                          // 145: replayd.sc2replay.v1.DecodeInfo
-	(*NameTable)(nil),                                           // 146: replayd.sc2replay.v1.NameTable
-	(*Version)(nil),                                             // 147: replayd.sc2replay.v1.Version
-	(*RootKey)(nil),                                             // 148: replayd.sc2replay.v1.RootKey
-	(*Start)(nil),                                               // 149: replayd.sc2replay.v1.Start
-	(*Toon)(nil),                                                // 150: replayd.sc2replay.v1.Toon
-	(*Color)(nil),                                               // 151: replayd.sc2replay.v1.Color
-	(*DetailsPlayer)(nil),                                       // 152: replayd.sc2replay.v1.DetailsPlayer
-	(*Thumbnail)(nil),                                           // 153: replayd.sc2replay.v1.Thumbnail
-	(*Details)(nil),                                             // 154: replayd.sc2replay.v1.Details
-	(*LobbyUser)(nil),                                           // 155: replayd.sc2replay.v1.LobbyUser
-	(*GameOptions)(nil),                                         // 156: replayd.sc2replay.v1.GameOptions
-	(*SlotDescription)(nil),                                     // 157: replayd.sc2replay.v1.SlotDescription
-	(*GameDescription)(nil),                                     // 158: replayd.sc2replay.v1.GameDescription
-	(*RewardOverride)(nil),                                      // 159: replayd.sc2replay.v1.RewardOverride
-	(*Slot)(nil),                                                // 160: replayd.sc2replay.v1.Slot
-	(*LobbyState)(nil),                                          // 161: replayd.sc2replay.v1.LobbyState
-	(*Lobby)(nil),                                               // 162: replayd.sc2replay.v1.Lobby
-	(*Attribute)(nil),                                           // 163: replayd.sc2replay.v1.Attribute
-	(*Attributes)(nil),                                          // 164: replayd.sc2replay.v1.Attributes
-	(*MetadataPlayer)(nil),                                      // 165: replayd.sc2replay.v1.MetadataPlayer
-	(*GameMetadata)(nil),                                        // 166: replayd.sc2replay.v1.GameMetadata
-	(*PlayerInfo)(nil),                                          // 167: replayd.sc2replay.v1.PlayerInfo
-	(*Member)(nil),                                              // 168: replayd.sc2replay.v1.Member
-	(*End)(nil),                                                 // 169: replayd.sc2replay.v1.End
+	(*PlayerState)(nil),                                     // 40: replayd.sc2replay.v1.PlayerState
+	(*UnitState)(nil),                                       // 41: replayd.sc2replay.v1.UnitState
+	(*Chat)(nil),                                            // 42: replayd.sc2replay.v1.Chat
+	(*Ping)(nil),                                            // 43: replayd.sc2replay.v1.Ping
+	(*LoadingProgress)(nil),                                 // 44: replayd.sc2replay.v1.LoadingProgress
+	(*ServerPing)(nil),                                      // 45: replayd.sc2replay.v1.ServerPing
+	(*ReconnectNotify)(nil),                                 // 46: replayd.sc2replay.v1.ReconnectNotify
+	(*PlayerLeave)(nil),                                     // 47: replayd.sc2replay.v1.PlayerLeave
+	(*GameUserLeave)(nil),                                   // 48: replayd.sc2replay.v1.GameUserLeave
+	(*GameUserJoin)(nil),                                    // 49: replayd.sc2replay.v1.GameUserJoin
+	(*UserFinishedLoadingSync)(nil),                         // 50: replayd.sc2replay.v1.UserFinishedLoadingSync
+	(*UserOptions)(nil),                                     // 51: replayd.sc2replay.v1.UserOptions
+	(*CameraSave)(nil),                                      // 52: replayd.sc2replay.v1.CameraSave
+	(*TriggerPortraitLoaded)(nil),                           // 53: replayd.sc2replay.v1.TriggerPortraitLoaded
+	(*TriggerMouseMoved)(nil),                               // 54: replayd.sc2replay.v1.TriggerMouseMoved
+	(*TriggerMouseClicked)(nil),                             // 55: replayd.sc2replay.v1.TriggerMouseClicked
+	(*TriggerMouseWheel)(nil),                               // 56: replayd.sc2replay.v1.TriggerMouseWheel
+	(*TriggerKeyPressed)(nil),                               // 57: replayd.sc2replay.v1.TriggerKeyPressed
+	(*TriggerHotkeyPressed)(nil),                            // 58: replayd.sc2replay.v1.TriggerHotkeyPressed
+	(*TriggerDialogControl)(nil),                            // 59: replayd.sc2replay.v1.TriggerDialogControl
+	(*TriggerCameraMove)(nil),                               // 60: replayd.sc2replay.v1.TriggerCameraMove
+	(*TriggerCutsceneBookmarkFired)(nil),                    // 61: replayd.sc2replay.v1.TriggerCutsceneBookmarkFired
+	(*TriggerCutsceneEndSceneFired)(nil),                    // 62: replayd.sc2replay.v1.TriggerCutsceneEndSceneFired
+	(*TriggerSoundLengthSync)(nil),                          // 63: replayd.sc2replay.v1.TriggerSoundLengthSync
+	(*TriggerTransmissionComplete)(nil),                     // 64: replayd.sc2replay.v1.TriggerTransmissionComplete
+	(*TriggerChatMessage)(nil),                              // 65: replayd.sc2replay.v1.TriggerChatMessage
+	(*TriggerPing)(nil),                                     // 66: replayd.sc2replay.v1.TriggerPing
+	(*TriggerTargetModeUpdate)(nil),                         // 67: replayd.sc2replay.v1.TriggerTargetModeUpdate
+	(*TriggerCommandError)(nil),                             // 68: replayd.sc2replay.v1.TriggerCommandError
+	(*ResourceTrade)(nil),                                   // 69: replayd.sc2replay.v1.ResourceTrade
+	(*ResourceRequest)(nil),                                 // 70: replayd.sc2replay.v1.ResourceRequest
+	(*ResourceRequestFulfill)(nil),                          // 71: replayd.sc2replay.v1.ResourceRequestFulfill
+	(*ResourceRequestCancel)(nil),                           // 72: replayd.sc2replay.v1.ResourceRequestCancel
+	(*Alliance)(nil),                                        // 73: replayd.sc2replay.v1.Alliance
+	(*AchievementAwarded)(nil),                              // 74: replayd.sc2replay.v1.AchievementAwarded
+	(*LagMessage)(nil),                                      // 75: replayd.sc2replay.v1.LagMessage
+	(*DecrementGameTimeRemaining)(nil),                      // 76: replayd.sc2replay.v1.DecrementGameTimeRemaining
+	(*HijackUser)(nil),                                      // 77: replayd.sc2replay.v1.HijackUser
+	(*HijackReplayGame)(nil),                                // 78: replayd.sc2replay.v1.HijackReplayGame
+	(*UnitClick)(nil),                                       // 79: replayd.sc2replay.v1.UnitClick
+	(*UnitHighlight)(nil),                                   // 80: replayd.sc2replay.v1.UnitHighlight
+	(*SetSyncLoadingTime)(nil),                              // 81: replayd.sc2replay.v1.SetSyncLoadingTime
+	(*SetSyncPlayingTime)(nil),                              // 82: replayd.sc2replay.v1.SetSyncPlayingTime
+	(*SetAbsoluteGameSpeed)(nil),                            // 83: replayd.sc2replay.v1.SetAbsoluteGameSpeed
+	(*AddAbsoluteGameSpeed)(nil),                            // 84: replayd.sc2replay.v1.AddAbsoluteGameSpeed
+	(*BankFile)(nil),                                        // 85: replayd.sc2replay.v1.BankFile
+	(*BankSection)(nil),                                     // 86: replayd.sc2replay.v1.BankSection
+	(*BankKey)(nil),                                         // 87: replayd.sc2replay.v1.BankKey
+	(*BankValue)(nil),                                       // 88: replayd.sc2replay.v1.BankValue
+	(*BankSignature)(nil),                                   // 89: replayd.sc2replay.v1.BankSignature
+	(*SaveGame)(nil),                                        // 90: replayd.sc2replay.v1.SaveGame
+	(*SaveGameDone)(nil),                                    // 91: replayd.sc2replay.v1.SaveGameDone
+	(*LoadGameDone)(nil),                                    // 92: replayd.sc2replay.v1.LoadGameDone
+	(*GameCheat)(nil),                                       // 93: replayd.sc2replay.v1.GameCheat
+	(*BroadcastCheat)(nil),                                  // 94: replayd.sc2replay.v1.BroadcastCheat
+	(*AiCommunicate)(nil),                                   // 95: replayd.sc2replay.v1.AiCommunicate
+	(*TriggerReplySelected)(nil),                            // 96: replayd.sc2replay.v1.TriggerReplySelected
+	(*TriggerSkipped)(nil),                                  // 97: replayd.sc2replay.v1.TriggerSkipped
+	(*TriggerSoundLengthQuery)(nil),                         // 98: replayd.sc2replay.v1.TriggerSoundLengthQuery
+	(*TriggerSoundOffset)(nil),                              // 99: replayd.sc2replay.v1.TriggerSoundOffset
+	(*TriggerTransmissionOffset)(nil),                       // 100: replayd.sc2replay.v1.TriggerTransmissionOffset
+	(*TriggerAbortMission)(nil),                             // 101: replayd.sc2replay.v1.TriggerAbortMission
+	(*TriggerPurchaseMade)(nil),                             // 102: replayd.sc2replay.v1.TriggerPurchaseMade
+	(*TriggerPurchaseExit)(nil),                             // 103: replayd.sc2replay.v1.TriggerPurchaseExit
+	(*TriggerPlanetMissionLaunched)(nil),                    // 104: replayd.sc2replay.v1.TriggerPlanetMissionLaunched
+	(*TriggerPlanetPanelCanceled)(nil),                      // 105: replayd.sc2replay.v1.TriggerPlanetPanelCanceled
+	(*TriggerConversationSkipped)(nil),                      // 106: replayd.sc2replay.v1.TriggerConversationSkipped
+	(*TriggerPlanetPanelReplay)(nil),                        // 107: replayd.sc2replay.v1.TriggerPlanetPanelReplay
+	(*TriggerSoundtrackDone)(nil),                           // 108: replayd.sc2replay.v1.TriggerSoundtrackDone
+	(*TriggerPlanetMissionSelected)(nil),                    // 109: replayd.sc2replay.v1.TriggerPlanetMissionSelected
+	(*TriggerMovieFunction)(nil),                            // 110: replayd.sc2replay.v1.TriggerMovieFunction
+	(*TriggerPlanetPanelBirthComplete)(nil),                 // 111: replayd.sc2replay.v1.TriggerPlanetPanelBirthComplete
+	(*TriggerPlanetPanelDeathComplete)(nil),                 // 112: replayd.sc2replay.v1.TriggerPlanetPanelDeathComplete
+	(*TriggerResearchPanelExit)(nil),                        // 113: replayd.sc2replay.v1.TriggerResearchPanelExit
+	(*TriggerResearchPanelPurchase)(nil),                    // 114: replayd.sc2replay.v1.TriggerResearchPanelPurchase
+	(*TriggerResearchPanelSelectionChanged)(nil),            // 115: replayd.sc2replay.v1.TriggerResearchPanelSelectionChanged
+	(*TriggerMercenaryPanelExit)(nil),                       // 116: replayd.sc2replay.v1.TriggerMercenaryPanelExit
+	(*TriggerMercenaryPanelPurchase)(nil),                   // 117: replayd.sc2replay.v1.TriggerMercenaryPanelPurchase
+	(*TriggerMercenaryPanelSelectionChanged)(nil),           // 118: replayd.sc2replay.v1.TriggerMercenaryPanelSelectionChanged
+	(*TriggerVictoryPanelExit)(nil),                         // 119: replayd.sc2replay.v1.TriggerVictoryPanelExit
+	(*TriggerBattleReportPanelExit)(nil),                    // 120: replayd.sc2replay.v1.TriggerBattleReportPanelExit
+	(*TriggerBattleReportPanelPlayMission)(nil),             // 121: replayd.sc2replay.v1.TriggerBattleReportPanelPlayMission
+	(*TriggerBattleReportPanelPlayScene)(nil),               // 122: replayd.sc2replay.v1.TriggerBattleReportPanelPlayScene
+	(*TriggerBattleReportPanelSelectionChanged)(nil),        // 123: replayd.sc2replay.v1.TriggerBattleReportPanelSelectionChanged
+	(*TriggerVictoryPanelPlayMissionAgain)(nil),             // 124: replayd.sc2replay.v1.TriggerVictoryPanelPlayMissionAgain
+	(*TriggerMovieStarted)(nil),                             // 125: replayd.sc2replay.v1.TriggerMovieStarted
+	(*TriggerMovieFinished)(nil),                            // 126: replayd.sc2replay.v1.TriggerMovieFinished
+	(*TriggerCustomDialogDismissed)(nil),                    // 127: replayd.sc2replay.v1.TriggerCustomDialogDismissed
+	(*TriggerGameMenuItemSelected)(nil),                     // 128: replayd.sc2replay.v1.TriggerGameMenuItemSelected
+	(*TriggerPurchasePanelSelectedPurchaseItemChanged)(nil), // 129: replayd.sc2replay.v1.TriggerPurchasePanelSelectedPurchaseItemChanged
+	(*TriggerPurchasePanelSelectedPurchaseCategoryChanged)(nil), // 130: replayd.sc2replay.v1.TriggerPurchasePanelSelectedPurchaseCategoryChanged
+	(*TriggerButtonPressed)(nil),                                // 131: replayd.sc2replay.v1.TriggerButtonPressed
+	(*TriggerGameCreditsFinished)(nil),                          // 132: replayd.sc2replay.v1.TriggerGameCreditsFinished
+	(*TriggerCutsceneConversationLine)(nil),                     // 133: replayd.sc2replay.v1.TriggerCutsceneConversationLine
+	(*TriggerCutsceneConversationLineMissing)(nil),              // 134: replayd.sc2replay.v1.TriggerCutsceneConversationLineMissing
+	(*TriggerAnimLengthQueryByName)(nil),                        // 135: replayd.sc2replay.v1.TriggerAnimLengthQueryByName
+	(*TriggerAnimLengthQueryByProps)(nil),                       // 136: replayd.sc2replay.v1.TriggerAnimLengthQueryByProps
+	(*TriggerAnimOffset)(nil),                                   // 137: replayd.sc2replay.v1.TriggerAnimOffset
+	(*CatalogModify)(nil),                                       // 138: replayd.sc2replay.v1.CatalogModify
+	(*HeroTalentTreeSelected)(nil),                              // 139: replayd.sc2replay.v1.HeroTalentTreeSelected
+	(*HeroTalentTreeSelectionPanelToggled)(nil),                 // 140: replayd.sc2replay.v1.HeroTalentTreeSelectionPanelToggled
+	(*TriggerProfilerLoggingFinished)(nil),                      // 141: replayd.sc2replay.v1.TriggerProfilerLoggingFinished
+	(*PeerSetSyncLoadingTime)(nil),                              // 142: replayd.sc2replay.v1.PeerSetSyncLoadingTime
+	(*PeerSetSyncPlayingTime)(nil),                              // 143: replayd.sc2replay.v1.PeerSetSyncPlayingTime
+	(*Other)(nil),                                               // 144: replayd.sc2replay.v1.Other
+	(*Field)(nil),                                               // 145: replayd.sc2replay.v1.Field
+	(*PartStatus)(nil),                                          // 146: replayd.sc2replay.v1.PartStatus
+	(*DecodeInfo)(nil),                                          // 147: replayd.sc2replay.v1.DecodeInfo
+	(*NameTable)(nil),                                           // 148: replayd.sc2replay.v1.NameTable
+	(*Version)(nil),                                             // 149: replayd.sc2replay.v1.Version
+	(*RootKey)(nil),                                             // 150: replayd.sc2replay.v1.RootKey
+	(*Start)(nil),                                               // 151: replayd.sc2replay.v1.Start
+	(*Toon)(nil),                                                // 152: replayd.sc2replay.v1.Toon
+	(*Color)(nil),                                               // 153: replayd.sc2replay.v1.Color
+	(*DetailsPlayer)(nil),                                       // 154: replayd.sc2replay.v1.DetailsPlayer
+	(*Thumbnail)(nil),                                           // 155: replayd.sc2replay.v1.Thumbnail
+	(*Details)(nil),                                             // 156: replayd.sc2replay.v1.Details
+	(*LobbyUser)(nil),                                           // 157: replayd.sc2replay.v1.LobbyUser
+	(*GameOptions)(nil),                                         // 158: replayd.sc2replay.v1.GameOptions
+	(*SlotDescription)(nil),                                     // 159: replayd.sc2replay.v1.SlotDescription
+	(*GameDescription)(nil),                                     // 160: replayd.sc2replay.v1.GameDescription
+	(*RewardOverride)(nil),                                      // 161: replayd.sc2replay.v1.RewardOverride
+	(*Slot)(nil),                                                // 162: replayd.sc2replay.v1.Slot
+	(*LobbyState)(nil),                                          // 163: replayd.sc2replay.v1.LobbyState
+	(*Lobby)(nil),                                               // 164: replayd.sc2replay.v1.Lobby
+	(*Attribute)(nil),                                           // 165: replayd.sc2replay.v1.Attribute
+	(*Attributes)(nil),                                          // 166: replayd.sc2replay.v1.Attributes
+	(*MetadataPlayer)(nil),                                      // 167: replayd.sc2replay.v1.MetadataPlayer
+	(*GameMetadata)(nil),                                        // 168: replayd.sc2replay.v1.GameMetadata
+	(*PlayerInfo)(nil),                                          // 169: replayd.sc2replay.v1.PlayerInfo
+	(*Member)(nil),                                              // 170: replayd.sc2replay.v1.Member
+	(*End)(nil),                                                 // 171: replayd.sc2replay.v1.End
 }
 var file_replayd_sc2replay_v1_events_proto_depIdxs = []int32{
 	9,   // 0: replayd.sc2replay.v1.EventList.events:type_name -> replayd.sc2replay.v1.Event
@@ -15612,217 +15909,224 @@ var file_replayd_sc2replay_v1_events_proto_depIdxs = []int32{
 	27,  // 5: replayd.sc2replay.v1.Event.control_group_update:type_name -> replayd.sc2replay.v1.ControlGroupUpdate
 	29,  // 6: replayd.sc2replay.v1.Event.unit_born:type_name -> replayd.sc2replay.v1.UnitBorn
 	22,  // 7: replayd.sc2replay.v1.Event.command_manager_state:type_name -> replayd.sc2replay.v1.CommandManagerState
-	51,  // 8: replayd.sc2replay.v1.Event.trigger_portrait_loaded:type_name -> replayd.sc2replay.v1.TriggerPortraitLoaded
+	53,  // 8: replayd.sc2replay.v1.Event.trigger_portrait_loaded:type_name -> replayd.sc2replay.v1.TriggerPortraitLoaded
 	32,  // 9: replayd.sc2replay.v1.Event.unit_died:type_name -> replayd.sc2replay.v1.UnitDied
 	20,  // 10: replayd.sc2replay.v1.Event.cmd_update_target_point:type_name -> replayd.sc2replay.v1.CmdUpdateTargetPoint
 	34,  // 11: replayd.sc2replay.v1.Event.unit_type_change:type_name -> replayd.sc2replay.v1.UnitTypeChange
 	39,  // 12: replayd.sc2replay.v1.Event.player_stats:type_name -> replayd.sc2replay.v1.PlayerStats
-	52,  // 13: replayd.sc2replay.v1.Event.trigger_mouse_moved:type_name -> replayd.sc2replay.v1.TriggerMouseMoved
+	54,  // 13: replayd.sc2replay.v1.Event.trigger_mouse_moved:type_name -> replayd.sc2replay.v1.TriggerMouseMoved
 	21,  // 14: replayd.sc2replay.v1.Event.cmd_update_target_unit:type_name -> replayd.sc2replay.v1.CmdUpdateTargetUnit
-	149, // 15: replayd.sc2replay.v1.Event.start:type_name -> replayd.sc2replay.v1.Start
-	154, // 16: replayd.sc2replay.v1.Event.details:type_name -> replayd.sc2replay.v1.Details
-	162, // 17: replayd.sc2replay.v1.Event.lobby:type_name -> replayd.sc2replay.v1.Lobby
-	164, // 18: replayd.sc2replay.v1.Event.attributes:type_name -> replayd.sc2replay.v1.Attributes
-	166, // 19: replayd.sc2replay.v1.Event.game_metadata:type_name -> replayd.sc2replay.v1.GameMetadata
-	167, // 20: replayd.sc2replay.v1.Event.player_info:type_name -> replayd.sc2replay.v1.PlayerInfo
-	168, // 21: replayd.sc2replay.v1.Event.member:type_name -> replayd.sc2replay.v1.Member
-	169, // 22: replayd.sc2replay.v1.Event.end:type_name -> replayd.sc2replay.v1.End
+	151, // 15: replayd.sc2replay.v1.Event.start:type_name -> replayd.sc2replay.v1.Start
+	156, // 16: replayd.sc2replay.v1.Event.details:type_name -> replayd.sc2replay.v1.Details
+	164, // 17: replayd.sc2replay.v1.Event.lobby:type_name -> replayd.sc2replay.v1.Lobby
+	166, // 18: replayd.sc2replay.v1.Event.attributes:type_name -> replayd.sc2replay.v1.Attributes
+	168, // 19: replayd.sc2replay.v1.Event.game_metadata:type_name -> replayd.sc2replay.v1.GameMetadata
+	169, // 20: replayd.sc2replay.v1.Event.player_info:type_name -> replayd.sc2replay.v1.PlayerInfo
+	170, // 21: replayd.sc2replay.v1.Event.member:type_name -> replayd.sc2replay.v1.Member
+	171, // 22: replayd.sc2replay.v1.Event.end:type_name -> replayd.sc2replay.v1.End
 	30,  // 23: replayd.sc2replay.v1.Event.unit_init:type_name -> replayd.sc2replay.v1.UnitInit
 	31,  // 24: replayd.sc2replay.v1.Event.unit_done:type_name -> replayd.sc2replay.v1.UnitDone
 	33,  // 25: replayd.sc2replay.v1.Event.unit_owner_change:type_name -> replayd.sc2replay.v1.UnitOwnerChange
 	35,  // 26: replayd.sc2replay.v1.Event.upgrade:type_name -> replayd.sc2replay.v1.Upgrade
 	37,  // 27: replayd.sc2replay.v1.Event.unit_positions:type_name -> replayd.sc2replay.v1.UnitPositions
 	38,  // 28: replayd.sc2replay.v1.Event.player_setup:type_name -> replayd.sc2replay.v1.PlayerSetup
-	40,  // 29: replayd.sc2replay.v1.Event.chat:type_name -> replayd.sc2replay.v1.Chat
-	41,  // 30: replayd.sc2replay.v1.Event.ping:type_name -> replayd.sc2replay.v1.Ping
-	42,  // 31: replayd.sc2replay.v1.Event.loading_progress:type_name -> replayd.sc2replay.v1.LoadingProgress
-	43,  // 32: replayd.sc2replay.v1.Event.server_ping:type_name -> replayd.sc2replay.v1.ServerPing
-	44,  // 33: replayd.sc2replay.v1.Event.reconnect_notify:type_name -> replayd.sc2replay.v1.ReconnectNotify
-	45,  // 34: replayd.sc2replay.v1.Event.player_leave:type_name -> replayd.sc2replay.v1.PlayerLeave
-	46,  // 35: replayd.sc2replay.v1.Event.game_user_leave:type_name -> replayd.sc2replay.v1.GameUserLeave
-	47,  // 36: replayd.sc2replay.v1.Event.game_user_join:type_name -> replayd.sc2replay.v1.GameUserJoin
-	48,  // 37: replayd.sc2replay.v1.Event.user_finished_loading_sync:type_name -> replayd.sc2replay.v1.UserFinishedLoadingSync
-	49,  // 38: replayd.sc2replay.v1.Event.user_options:type_name -> replayd.sc2replay.v1.UserOptions
-	50,  // 39: replayd.sc2replay.v1.Event.camera_save:type_name -> replayd.sc2replay.v1.CameraSave
-	55,  // 40: replayd.sc2replay.v1.Event.trigger_key_pressed:type_name -> replayd.sc2replay.v1.TriggerKeyPressed
-	53,  // 41: replayd.sc2replay.v1.Event.trigger_mouse_clicked:type_name -> replayd.sc2replay.v1.TriggerMouseClicked
-	54,  // 42: replayd.sc2replay.v1.Event.trigger_mouse_wheel:type_name -> replayd.sc2replay.v1.TriggerMouseWheel
-	57,  // 43: replayd.sc2replay.v1.Event.trigger_dialog_control:type_name -> replayd.sc2replay.v1.TriggerDialogControl
-	58,  // 44: replayd.sc2replay.v1.Event.trigger_camera_move:type_name -> replayd.sc2replay.v1.TriggerCameraMove
-	59,  // 45: replayd.sc2replay.v1.Event.trigger_cutscene_bookmark_fired:type_name -> replayd.sc2replay.v1.TriggerCutsceneBookmarkFired
-	60,  // 46: replayd.sc2replay.v1.Event.trigger_cutscene_end_scene_fired:type_name -> replayd.sc2replay.v1.TriggerCutsceneEndSceneFired
-	61,  // 47: replayd.sc2replay.v1.Event.trigger_sound_length_sync:type_name -> replayd.sc2replay.v1.TriggerSoundLengthSync
-	62,  // 48: replayd.sc2replay.v1.Event.trigger_transmission_complete:type_name -> replayd.sc2replay.v1.TriggerTransmissionComplete
-	63,  // 49: replayd.sc2replay.v1.Event.trigger_chat_message:type_name -> replayd.sc2replay.v1.TriggerChatMessage
-	64,  // 50: replayd.sc2replay.v1.Event.trigger_ping:type_name -> replayd.sc2replay.v1.TriggerPing
-	56,  // 51: replayd.sc2replay.v1.Event.trigger_hotkey_pressed:type_name -> replayd.sc2replay.v1.TriggerHotkeyPressed
-	65,  // 52: replayd.sc2replay.v1.Event.trigger_target_mode_update:type_name -> replayd.sc2replay.v1.TriggerTargetModeUpdate
-	66,  // 53: replayd.sc2replay.v1.Event.trigger_command_error:type_name -> replayd.sc2replay.v1.TriggerCommandError
-	67,  // 54: replayd.sc2replay.v1.Event.resource_trade:type_name -> replayd.sc2replay.v1.ResourceTrade
-	68,  // 55: replayd.sc2replay.v1.Event.resource_request:type_name -> replayd.sc2replay.v1.ResourceRequest
-	69,  // 56: replayd.sc2replay.v1.Event.resource_request_fulfill:type_name -> replayd.sc2replay.v1.ResourceRequestFulfill
-	70,  // 57: replayd.sc2replay.v1.Event.resource_request_cancel:type_name -> replayd.sc2replay.v1.ResourceRequestCancel
-	71,  // 58: replayd.sc2replay.v1.Event.alliance:type_name -> replayd.sc2replay.v1.Alliance
-	72,  // 59: replayd.sc2replay.v1.Event.achievement_awarded:type_name -> replayd.sc2replay.v1.AchievementAwarded
-	73,  // 60: replayd.sc2replay.v1.Event.lag_message:type_name -> replayd.sc2replay.v1.LagMessage
-	74,  // 61: replayd.sc2replay.v1.Event.decrement_game_time_remaining:type_name -> replayd.sc2replay.v1.DecrementGameTimeRemaining
-	76,  // 62: replayd.sc2replay.v1.Event.hijack_replay_game:type_name -> replayd.sc2replay.v1.HijackReplayGame
-	77,  // 63: replayd.sc2replay.v1.Event.unit_click:type_name -> replayd.sc2replay.v1.UnitClick
-	78,  // 64: replayd.sc2replay.v1.Event.unit_highlight:type_name -> replayd.sc2replay.v1.UnitHighlight
+	42,  // 29: replayd.sc2replay.v1.Event.chat:type_name -> replayd.sc2replay.v1.Chat
+	43,  // 30: replayd.sc2replay.v1.Event.ping:type_name -> replayd.sc2replay.v1.Ping
+	44,  // 31: replayd.sc2replay.v1.Event.loading_progress:type_name -> replayd.sc2replay.v1.LoadingProgress
+	45,  // 32: replayd.sc2replay.v1.Event.server_ping:type_name -> replayd.sc2replay.v1.ServerPing
+	46,  // 33: replayd.sc2replay.v1.Event.reconnect_notify:type_name -> replayd.sc2replay.v1.ReconnectNotify
+	47,  // 34: replayd.sc2replay.v1.Event.player_leave:type_name -> replayd.sc2replay.v1.PlayerLeave
+	48,  // 35: replayd.sc2replay.v1.Event.game_user_leave:type_name -> replayd.sc2replay.v1.GameUserLeave
+	49,  // 36: replayd.sc2replay.v1.Event.game_user_join:type_name -> replayd.sc2replay.v1.GameUserJoin
+	50,  // 37: replayd.sc2replay.v1.Event.user_finished_loading_sync:type_name -> replayd.sc2replay.v1.UserFinishedLoadingSync
+	51,  // 38: replayd.sc2replay.v1.Event.user_options:type_name -> replayd.sc2replay.v1.UserOptions
+	52,  // 39: replayd.sc2replay.v1.Event.camera_save:type_name -> replayd.sc2replay.v1.CameraSave
+	57,  // 40: replayd.sc2replay.v1.Event.trigger_key_pressed:type_name -> replayd.sc2replay.v1.TriggerKeyPressed
+	55,  // 41: replayd.sc2replay.v1.Event.trigger_mouse_clicked:type_name -> replayd.sc2replay.v1.TriggerMouseClicked
+	56,  // 42: replayd.sc2replay.v1.Event.trigger_mouse_wheel:type_name -> replayd.sc2replay.v1.TriggerMouseWheel
+	59,  // 43: replayd.sc2replay.v1.Event.trigger_dialog_control:type_name -> replayd.sc2replay.v1.TriggerDialogControl
+	60,  // 44: replayd.sc2replay.v1.Event.trigger_camera_move:type_name -> replayd.sc2replay.v1.TriggerCameraMove
+	61,  // 45: replayd.sc2replay.v1.Event.trigger_cutscene_bookmark_fired:type_name -> replayd.sc2replay.v1.TriggerCutsceneBookmarkFired
+	62,  // 46: replayd.sc2replay.v1.Event.trigger_cutscene_end_scene_fired:type_name -> replayd.sc2replay.v1.TriggerCutsceneEndSceneFired
+	63,  // 47: replayd.sc2replay.v1.Event.trigger_sound_length_sync:type_name -> replayd.sc2replay.v1.TriggerSoundLengthSync
+	64,  // 48: replayd.sc2replay.v1.Event.trigger_transmission_complete:type_name -> replayd.sc2replay.v1.TriggerTransmissionComplete
+	65,  // 49: replayd.sc2replay.v1.Event.trigger_chat_message:type_name -> replayd.sc2replay.v1.TriggerChatMessage
+	66,  // 50: replayd.sc2replay.v1.Event.trigger_ping:type_name -> replayd.sc2replay.v1.TriggerPing
+	58,  // 51: replayd.sc2replay.v1.Event.trigger_hotkey_pressed:type_name -> replayd.sc2replay.v1.TriggerHotkeyPressed
+	67,  // 52: replayd.sc2replay.v1.Event.trigger_target_mode_update:type_name -> replayd.sc2replay.v1.TriggerTargetModeUpdate
+	68,  // 53: replayd.sc2replay.v1.Event.trigger_command_error:type_name -> replayd.sc2replay.v1.TriggerCommandError
+	69,  // 54: replayd.sc2replay.v1.Event.resource_trade:type_name -> replayd.sc2replay.v1.ResourceTrade
+	70,  // 55: replayd.sc2replay.v1.Event.resource_request:type_name -> replayd.sc2replay.v1.ResourceRequest
+	71,  // 56: replayd.sc2replay.v1.Event.resource_request_fulfill:type_name -> replayd.sc2replay.v1.ResourceRequestFulfill
+	72,  // 57: replayd.sc2replay.v1.Event.resource_request_cancel:type_name -> replayd.sc2replay.v1.ResourceRequestCancel
+	73,  // 58: replayd.sc2replay.v1.Event.alliance:type_name -> replayd.sc2replay.v1.Alliance
+	74,  // 59: replayd.sc2replay.v1.Event.achievement_awarded:type_name -> replayd.sc2replay.v1.AchievementAwarded
+	75,  // 60: replayd.sc2replay.v1.Event.lag_message:type_name -> replayd.sc2replay.v1.LagMessage
+	76,  // 61: replayd.sc2replay.v1.Event.decrement_game_time_remaining:type_name -> replayd.sc2replay.v1.DecrementGameTimeRemaining
+	78,  // 62: replayd.sc2replay.v1.Event.hijack_replay_game:type_name -> replayd.sc2replay.v1.HijackReplayGame
+	79,  // 63: replayd.sc2replay.v1.Event.unit_click:type_name -> replayd.sc2replay.v1.UnitClick
+	80,  // 64: replayd.sc2replay.v1.Event.unit_highlight:type_name -> replayd.sc2replay.v1.UnitHighlight
 	28,  // 65: replayd.sc2replay.v1.Event.selection_sync_check:type_name -> replayd.sc2replay.v1.SelectionSyncCheck
-	79,  // 66: replayd.sc2replay.v1.Event.set_sync_loading_time:type_name -> replayd.sc2replay.v1.SetSyncLoadingTime
-	80,  // 67: replayd.sc2replay.v1.Event.set_sync_playing_time:type_name -> replayd.sc2replay.v1.SetSyncPlayingTime
+	81,  // 66: replayd.sc2replay.v1.Event.set_sync_loading_time:type_name -> replayd.sc2replay.v1.SetSyncLoadingTime
+	82,  // 67: replayd.sc2replay.v1.Event.set_sync_playing_time:type_name -> replayd.sc2replay.v1.SetSyncPlayingTime
 	23,  // 68: replayd.sc2replay.v1.Event.command_manager_reset:type_name -> replayd.sc2replay.v1.CommandManagerReset
-	81,  // 69: replayd.sc2replay.v1.Event.set_absolute_game_speed:type_name -> replayd.sc2replay.v1.SetAbsoluteGameSpeed
-	82,  // 70: replayd.sc2replay.v1.Event.add_absolute_game_speed:type_name -> replayd.sc2replay.v1.AddAbsoluteGameSpeed
-	83,  // 71: replayd.sc2replay.v1.Event.bank_file:type_name -> replayd.sc2replay.v1.BankFile
-	84,  // 72: replayd.sc2replay.v1.Event.bank_section:type_name -> replayd.sc2replay.v1.BankSection
-	85,  // 73: replayd.sc2replay.v1.Event.bank_key:type_name -> replayd.sc2replay.v1.BankKey
-	86,  // 74: replayd.sc2replay.v1.Event.bank_value:type_name -> replayd.sc2replay.v1.BankValue
-	87,  // 75: replayd.sc2replay.v1.Event.bank_signature:type_name -> replayd.sc2replay.v1.BankSignature
-	88,  // 76: replayd.sc2replay.v1.Event.save_game:type_name -> replayd.sc2replay.v1.SaveGame
-	89,  // 77: replayd.sc2replay.v1.Event.save_game_done:type_name -> replayd.sc2replay.v1.SaveGameDone
-	90,  // 78: replayd.sc2replay.v1.Event.load_game_done:type_name -> replayd.sc2replay.v1.LoadGameDone
-	91,  // 79: replayd.sc2replay.v1.Event.game_cheat:type_name -> replayd.sc2replay.v1.GameCheat
-	92,  // 80: replayd.sc2replay.v1.Event.broadcast_cheat:type_name -> replayd.sc2replay.v1.BroadcastCheat
-	93,  // 81: replayd.sc2replay.v1.Event.ai_communicate:type_name -> replayd.sc2replay.v1.AiCommunicate
-	94,  // 82: replayd.sc2replay.v1.Event.trigger_reply_selected:type_name -> replayd.sc2replay.v1.TriggerReplySelected
-	95,  // 83: replayd.sc2replay.v1.Event.trigger_skipped:type_name -> replayd.sc2replay.v1.TriggerSkipped
-	96,  // 84: replayd.sc2replay.v1.Event.trigger_sound_length_query:type_name -> replayd.sc2replay.v1.TriggerSoundLengthQuery
-	97,  // 85: replayd.sc2replay.v1.Event.trigger_sound_offset:type_name -> replayd.sc2replay.v1.TriggerSoundOffset
-	98,  // 86: replayd.sc2replay.v1.Event.trigger_transmission_offset:type_name -> replayd.sc2replay.v1.TriggerTransmissionOffset
-	99,  // 87: replayd.sc2replay.v1.Event.trigger_abort_mission:type_name -> replayd.sc2replay.v1.TriggerAbortMission
-	100, // 88: replayd.sc2replay.v1.Event.trigger_purchase_made:type_name -> replayd.sc2replay.v1.TriggerPurchaseMade
-	101, // 89: replayd.sc2replay.v1.Event.trigger_purchase_exit:type_name -> replayd.sc2replay.v1.TriggerPurchaseExit
-	102, // 90: replayd.sc2replay.v1.Event.trigger_planet_mission_launched:type_name -> replayd.sc2replay.v1.TriggerPlanetMissionLaunched
-	103, // 91: replayd.sc2replay.v1.Event.trigger_planet_panel_canceled:type_name -> replayd.sc2replay.v1.TriggerPlanetPanelCanceled
-	104, // 92: replayd.sc2replay.v1.Event.trigger_conversation_skipped:type_name -> replayd.sc2replay.v1.TriggerConversationSkipped
-	105, // 93: replayd.sc2replay.v1.Event.trigger_planet_panel_replay:type_name -> replayd.sc2replay.v1.TriggerPlanetPanelReplay
-	106, // 94: replayd.sc2replay.v1.Event.trigger_soundtrack_done:type_name -> replayd.sc2replay.v1.TriggerSoundtrackDone
-	107, // 95: replayd.sc2replay.v1.Event.trigger_planet_mission_selected:type_name -> replayd.sc2replay.v1.TriggerPlanetMissionSelected
-	108, // 96: replayd.sc2replay.v1.Event.trigger_movie_function:type_name -> replayd.sc2replay.v1.TriggerMovieFunction
-	109, // 97: replayd.sc2replay.v1.Event.trigger_planet_panel_birth_complete:type_name -> replayd.sc2replay.v1.TriggerPlanetPanelBirthComplete
-	110, // 98: replayd.sc2replay.v1.Event.trigger_planet_panel_death_complete:type_name -> replayd.sc2replay.v1.TriggerPlanetPanelDeathComplete
-	111, // 99: replayd.sc2replay.v1.Event.trigger_research_panel_exit:type_name -> replayd.sc2replay.v1.TriggerResearchPanelExit
-	112, // 100: replayd.sc2replay.v1.Event.trigger_research_panel_purchase:type_name -> replayd.sc2replay.v1.TriggerResearchPanelPurchase
-	113, // 101: replayd.sc2replay.v1.Event.trigger_research_panel_selection_changed:type_name -> replayd.sc2replay.v1.TriggerResearchPanelSelectionChanged
-	114, // 102: replayd.sc2replay.v1.Event.trigger_mercenary_panel_exit:type_name -> replayd.sc2replay.v1.TriggerMercenaryPanelExit
-	115, // 103: replayd.sc2replay.v1.Event.trigger_mercenary_panel_purchase:type_name -> replayd.sc2replay.v1.TriggerMercenaryPanelPurchase
-	116, // 104: replayd.sc2replay.v1.Event.trigger_mercenary_panel_selection_changed:type_name -> replayd.sc2replay.v1.TriggerMercenaryPanelSelectionChanged
-	117, // 105: replayd.sc2replay.v1.Event.trigger_victory_panel_exit:type_name -> replayd.sc2replay.v1.TriggerVictoryPanelExit
-	118, // 106: replayd.sc2replay.v1.Event.trigger_battle_report_panel_exit:type_name -> replayd.sc2replay.v1.TriggerBattleReportPanelExit
-	119, // 107: replayd.sc2replay.v1.Event.trigger_battle_report_panel_play_mission:type_name -> replayd.sc2replay.v1.TriggerBattleReportPanelPlayMission
-	120, // 108: replayd.sc2replay.v1.Event.trigger_battle_report_panel_play_scene:type_name -> replayd.sc2replay.v1.TriggerBattleReportPanelPlayScene
-	121, // 109: replayd.sc2replay.v1.Event.trigger_battle_report_panel_selection_changed:type_name -> replayd.sc2replay.v1.TriggerBattleReportPanelSelectionChanged
-	122, // 110: replayd.sc2replay.v1.Event.trigger_victory_panel_play_mission_again:type_name -> replayd.sc2replay.v1.TriggerVictoryPanelPlayMissionAgain
-	123, // 111: replayd.sc2replay.v1.Event.trigger_movie_started:type_name -> replayd.sc2replay.v1.TriggerMovieStarted
-	124, // 112: replayd.sc2replay.v1.Event.trigger_movie_finished:type_name -> replayd.sc2replay.v1.TriggerMovieFinished
-	125, // 113: replayd.sc2replay.v1.Event.trigger_custom_dialog_dismissed:type_name -> replayd.sc2replay.v1.TriggerCustomDialogDismissed
-	126, // 114: replayd.sc2replay.v1.Event.trigger_game_menu_item_selected:type_name -> replayd.sc2replay.v1.TriggerGameMenuItemSelected
-	127, // 115: replayd.sc2replay.v1.Event.trigger_purchase_panel_selected_purchase_item_changed:type_name -> replayd.sc2replay.v1.TriggerPurchasePanelSelectedPurchaseItemChanged
-	128, // 116: replayd.sc2replay.v1.Event.trigger_purchase_panel_selected_purchase_category_changed:type_name -> replayd.sc2replay.v1.TriggerPurchasePanelSelectedPurchaseCategoryChanged
-	129, // 117: replayd.sc2replay.v1.Event.trigger_button_pressed:type_name -> replayd.sc2replay.v1.TriggerButtonPressed
-	130, // 118: replayd.sc2replay.v1.Event.trigger_game_credits_finished:type_name -> replayd.sc2replay.v1.TriggerGameCreditsFinished
-	131, // 119: replayd.sc2replay.v1.Event.trigger_cutscene_conversation_line:type_name -> replayd.sc2replay.v1.TriggerCutsceneConversationLine
-	132, // 120: replayd.sc2replay.v1.Event.trigger_cutscene_conversation_line_missing:type_name -> replayd.sc2replay.v1.TriggerCutsceneConversationLineMissing
-	133, // 121: replayd.sc2replay.v1.Event.trigger_anim_length_query_by_name:type_name -> replayd.sc2replay.v1.TriggerAnimLengthQueryByName
-	134, // 122: replayd.sc2replay.v1.Event.trigger_anim_length_query_by_props:type_name -> replayd.sc2replay.v1.TriggerAnimLengthQueryByProps
-	135, // 123: replayd.sc2replay.v1.Event.trigger_anim_offset:type_name -> replayd.sc2replay.v1.TriggerAnimOffset
-	136, // 124: replayd.sc2replay.v1.Event.catalog_modify:type_name -> replayd.sc2replay.v1.CatalogModify
-	137, // 125: replayd.sc2replay.v1.Event.hero_talent_tree_selected:type_name -> replayd.sc2replay.v1.HeroTalentTreeSelected
-	138, // 126: replayd.sc2replay.v1.Event.hero_talent_tree_selection_panel_toggled:type_name -> replayd.sc2replay.v1.HeroTalentTreeSelectionPanelToggled
-	139, // 127: replayd.sc2replay.v1.Event.trigger_profiler_logging_finished:type_name -> replayd.sc2replay.v1.TriggerProfilerLoggingFinished
-	140, // 128: replayd.sc2replay.v1.Event.peer_set_sync_loading_time:type_name -> replayd.sc2replay.v1.PeerSetSyncLoadingTime
-	141, // 129: replayd.sc2replay.v1.Event.peer_set_sync_playing_time:type_name -> replayd.sc2replay.v1.PeerSetSyncPlayingTime
-	142, // 130: replayd.sc2replay.v1.Event.other:type_name -> replayd.sc2replay.v1.Other
-	0,   // 131: replayd.sc2replay.v1.Unit.class:type_name -> replayd.sc2replay.v1.UnitClass
-	13,  // 132: replayd.sc2replay.v1.CameraUpdate.target:type_name -> replayd.sc2replay.v1.Point2
-	11,  // 133: replayd.sc2replay.v1.TargetUnit.unit:type_name -> replayd.sc2replay.v1.Unit
-	12,  // 134: replayd.sc2replay.v1.TargetUnit.snapshot_point:type_name -> replayd.sc2replay.v1.Point
-	17,  // 135: replayd.sc2replay.v1.Cmd.abil:type_name -> replayd.sc2replay.v1.Ability
-	12,  // 136: replayd.sc2replay.v1.Cmd.target_point:type_name -> replayd.sc2replay.v1.Point
-	18,  // 137: replayd.sc2replay.v1.Cmd.target_unit:type_name -> replayd.sc2replay.v1.TargetUnit
-	11,  // 138: replayd.sc2replay.v1.Cmd.other_unit:type_name -> replayd.sc2replay.v1.Unit
-	12,  // 139: replayd.sc2replay.v1.CmdUpdateTargetPoint.target:type_name -> replayd.sc2replay.v1.Point
-	18,  // 140: replayd.sc2replay.v1.CmdUpdateTargetUnit.target:type_name -> replayd.sc2replay.v1.TargetUnit
-	1,   // 141: replayd.sc2replay.v1.CommandManagerState.state:type_name -> replayd.sc2replay.v1.CommandState
-	15,  // 142: replayd.sc2replay.v1.SelectionDelta.mask:type_name -> replayd.sc2replay.v1.BitMask
-	25,  // 143: replayd.sc2replay.v1.SelectionDelta.one_indices:type_name -> replayd.sc2replay.v1.Indices
-	25,  // 144: replayd.sc2replay.v1.SelectionDelta.zero_indices:type_name -> replayd.sc2replay.v1.Indices
-	24,  // 145: replayd.sc2replay.v1.SelectionDelta.add_subgroups:type_name -> replayd.sc2replay.v1.Subgroup
-	11,  // 146: replayd.sc2replay.v1.SelectionDelta.add_unit_tags:type_name -> replayd.sc2replay.v1.Unit
-	2,   // 147: replayd.sc2replay.v1.ControlGroupUpdate.control_group_update:type_name -> replayd.sc2replay.v1.ControlGroupAction
-	15,  // 148: replayd.sc2replay.v1.ControlGroupUpdate.mask:type_name -> replayd.sc2replay.v1.BitMask
-	25,  // 149: replayd.sc2replay.v1.ControlGroupUpdate.one_indices:type_name -> replayd.sc2replay.v1.Indices
-	25,  // 150: replayd.sc2replay.v1.ControlGroupUpdate.zero_indices:type_name -> replayd.sc2replay.v1.Indices
-	11,  // 151: replayd.sc2replay.v1.UnitBorn.unit:type_name -> replayd.sc2replay.v1.Unit
-	11,  // 152: replayd.sc2replay.v1.UnitBorn.creator:type_name -> replayd.sc2replay.v1.Unit
-	11,  // 153: replayd.sc2replay.v1.UnitInit.unit:type_name -> replayd.sc2replay.v1.Unit
-	11,  // 154: replayd.sc2replay.v1.UnitDone.unit:type_name -> replayd.sc2replay.v1.Unit
-	11,  // 155: replayd.sc2replay.v1.UnitDied.unit:type_name -> replayd.sc2replay.v1.Unit
-	11,  // 156: replayd.sc2replay.v1.UnitDied.killer:type_name -> replayd.sc2replay.v1.Unit
-	11,  // 157: replayd.sc2replay.v1.UnitOwnerChange.unit:type_name -> replayd.sc2replay.v1.Unit
-	11,  // 158: replayd.sc2replay.v1.UnitTypeChange.unit:type_name -> replayd.sc2replay.v1.Unit
-	11,  // 159: replayd.sc2replay.v1.UnitPosition.unit:type_name -> replayd.sc2replay.v1.Unit
-	36,  // 160: replayd.sc2replay.v1.UnitPositions.positions:type_name -> replayd.sc2replay.v1.UnitPosition
-	3,   // 161: replayd.sc2replay.v1.Chat.recipient:type_name -> replayd.sc2replay.v1.Recipient
-	3,   // 162: replayd.sc2replay.v1.Ping.recipient:type_name -> replayd.sc2replay.v1.Recipient
-	13,  // 163: replayd.sc2replay.v1.Ping.point:type_name -> replayd.sc2replay.v1.Point2
-	13,  // 164: replayd.sc2replay.v1.CameraSave.target:type_name -> replayd.sc2replay.v1.Point2
-	14,  // 165: replayd.sc2replay.v1.TriggerMouseMoved.pos_ui:type_name -> replayd.sc2replay.v1.UiPoint
-	12,  // 166: replayd.sc2replay.v1.TriggerMouseMoved.pos_world:type_name -> replayd.sc2replay.v1.Point
-	14,  // 167: replayd.sc2replay.v1.TriggerMouseClicked.pos_ui:type_name -> replayd.sc2replay.v1.UiPoint
-	12,  // 168: replayd.sc2replay.v1.TriggerMouseClicked.pos_world:type_name -> replayd.sc2replay.v1.Point
-	13,  // 169: replayd.sc2replay.v1.TriggerPing.point:type_name -> replayd.sc2replay.v1.Point2
-	11,  // 170: replayd.sc2replay.v1.TriggerPing.unit:type_name -> replayd.sc2replay.v1.Unit
-	12,  // 171: replayd.sc2replay.v1.TriggerPing.unit_position:type_name -> replayd.sc2replay.v1.Point
-	17,  // 172: replayd.sc2replay.v1.TriggerCommandError.abil:type_name -> replayd.sc2replay.v1.Ability
-	75,  // 173: replayd.sc2replay.v1.HijackReplayGame.user_infos:type_name -> replayd.sc2replay.v1.HijackUser
-	11,  // 174: replayd.sc2replay.v1.UnitClick.unit:type_name -> replayd.sc2replay.v1.Unit
-	11,  // 175: replayd.sc2replay.v1.UnitHighlight.unit:type_name -> replayd.sc2replay.v1.Unit
-	13,  // 176: replayd.sc2replay.v1.GameCheat.point:type_name -> replayd.sc2replay.v1.Point2
-	11,  // 177: replayd.sc2replay.v1.AiCommunicate.target_unit:type_name -> replayd.sc2replay.v1.Unit
-	12,  // 178: replayd.sc2replay.v1.AiCommunicate.target_point:type_name -> replayd.sc2replay.v1.Point
-	4,   // 179: replayd.sc2replay.v1.Other.stream:type_name -> replayd.sc2replay.v1.EventStream
-	143, // 180: replayd.sc2replay.v1.Other.fields:type_name -> replayd.sc2replay.v1.Field
-	15,  // 181: replayd.sc2replay.v1.Field.bits_value:type_name -> replayd.sc2replay.v1.BitMask
-	143, // 182: replayd.sc2replay.v1.Field.fields:type_name -> replayd.sc2replay.v1.Field
-	6,   // 183: replayd.sc2replay.v1.PartStatus.state:type_name -> replayd.sc2replay.v1.PartState
-	5,   // 184: replayd.sc2replay.v1.DecodeInfo.match:type_name -> replayd.sc2replay.v1.TableMatch
-	144, // 185: replayd.sc2replay.v1.DecodeInfo.parts:type_name -> replayd.sc2replay.v1.PartStatus
-	146, // 186: replayd.sc2replay.v1.DecodeInfo.names:type_name -> replayd.sc2replay.v1.NameTable
-	147, // 187: replayd.sc2replay.v1.Start.version:type_name -> replayd.sc2replay.v1.Version
-	148, // 188: replayd.sc2replay.v1.Start.ngdp_root_key:type_name -> replayd.sc2replay.v1.RootKey
-	148, // 189: replayd.sc2replay.v1.Start.replay_compatibility_hash:type_name -> replayd.sc2replay.v1.RootKey
-	145, // 190: replayd.sc2replay.v1.Start.decode_info:type_name -> replayd.sc2replay.v1.DecodeInfo
-	150, // 191: replayd.sc2replay.v1.DetailsPlayer.toon:type_name -> replayd.sc2replay.v1.Toon
-	151, // 192: replayd.sc2replay.v1.DetailsPlayer.color:type_name -> replayd.sc2replay.v1.Color
-	152, // 193: replayd.sc2replay.v1.Details.player_list:type_name -> replayd.sc2replay.v1.DetailsPlayer
-	153, // 194: replayd.sc2replay.v1.Details.thumbnail:type_name -> replayd.sc2replay.v1.Thumbnail
-	15,  // 195: replayd.sc2replay.v1.SlotDescription.allowed_colors:type_name -> replayd.sc2replay.v1.BitMask
-	15,  // 196: replayd.sc2replay.v1.SlotDescription.allowed_races:type_name -> replayd.sc2replay.v1.BitMask
-	15,  // 197: replayd.sc2replay.v1.SlotDescription.allowed_difficulty:type_name -> replayd.sc2replay.v1.BitMask
-	15,  // 198: replayd.sc2replay.v1.SlotDescription.allowed_controls:type_name -> replayd.sc2replay.v1.BitMask
-	15,  // 199: replayd.sc2replay.v1.SlotDescription.allowed_observe_types:type_name -> replayd.sc2replay.v1.BitMask
-	15,  // 200: replayd.sc2replay.v1.SlotDescription.allowed_ai_builds:type_name -> replayd.sc2replay.v1.BitMask
-	156, // 201: replayd.sc2replay.v1.GameDescription.game_options:type_name -> replayd.sc2replay.v1.GameOptions
-	157, // 202: replayd.sc2replay.v1.GameDescription.slot_descriptions:type_name -> replayd.sc2replay.v1.SlotDescription
-	159, // 203: replayd.sc2replay.v1.Slot.reward_overrides:type_name -> replayd.sc2replay.v1.RewardOverride
-	160, // 204: replayd.sc2replay.v1.LobbyState.slots:type_name -> replayd.sc2replay.v1.Slot
-	155, // 205: replayd.sc2replay.v1.Lobby.user_initial_data:type_name -> replayd.sc2replay.v1.LobbyUser
-	158, // 206: replayd.sc2replay.v1.Lobby.game_description:type_name -> replayd.sc2replay.v1.GameDescription
-	161, // 207: replayd.sc2replay.v1.Lobby.lobby_state:type_name -> replayd.sc2replay.v1.LobbyState
-	163, // 208: replayd.sc2replay.v1.Attributes.attributes:type_name -> replayd.sc2replay.v1.Attribute
-	165, // 209: replayd.sc2replay.v1.GameMetadata.players:type_name -> replayd.sc2replay.v1.MetadataPlayer
-	10,  // 210: replayd.sc2replay.v1.PlayerInfo.ref:type_name -> replayd.sc2replay.v1.PlayerRef
-	7,   // 211: replayd.sc2replay.v1.PlayerInfo.result:type_name -> replayd.sc2replay.v1.Result
-	151, // 212: replayd.sc2replay.v1.PlayerInfo.color:type_name -> replayd.sc2replay.v1.Color
-	145, // 213: replayd.sc2replay.v1.End.decode_info:type_name -> replayd.sc2replay.v1.DecodeInfo
-	214, // [214:214] is the sub-list for method output_type
-	214, // [214:214] is the sub-list for method input_type
-	214, // [214:214] is the sub-list for extension type_name
-	214, // [214:214] is the sub-list for extension extendee
-	0,   // [0:214] is the sub-list for field type_name
+	83,  // 69: replayd.sc2replay.v1.Event.set_absolute_game_speed:type_name -> replayd.sc2replay.v1.SetAbsoluteGameSpeed
+	84,  // 70: replayd.sc2replay.v1.Event.add_absolute_game_speed:type_name -> replayd.sc2replay.v1.AddAbsoluteGameSpeed
+	85,  // 71: replayd.sc2replay.v1.Event.bank_file:type_name -> replayd.sc2replay.v1.BankFile
+	86,  // 72: replayd.sc2replay.v1.Event.bank_section:type_name -> replayd.sc2replay.v1.BankSection
+	87,  // 73: replayd.sc2replay.v1.Event.bank_key:type_name -> replayd.sc2replay.v1.BankKey
+	88,  // 74: replayd.sc2replay.v1.Event.bank_value:type_name -> replayd.sc2replay.v1.BankValue
+	89,  // 75: replayd.sc2replay.v1.Event.bank_signature:type_name -> replayd.sc2replay.v1.BankSignature
+	90,  // 76: replayd.sc2replay.v1.Event.save_game:type_name -> replayd.sc2replay.v1.SaveGame
+	91,  // 77: replayd.sc2replay.v1.Event.save_game_done:type_name -> replayd.sc2replay.v1.SaveGameDone
+	92,  // 78: replayd.sc2replay.v1.Event.load_game_done:type_name -> replayd.sc2replay.v1.LoadGameDone
+	93,  // 79: replayd.sc2replay.v1.Event.game_cheat:type_name -> replayd.sc2replay.v1.GameCheat
+	94,  // 80: replayd.sc2replay.v1.Event.broadcast_cheat:type_name -> replayd.sc2replay.v1.BroadcastCheat
+	95,  // 81: replayd.sc2replay.v1.Event.ai_communicate:type_name -> replayd.sc2replay.v1.AiCommunicate
+	96,  // 82: replayd.sc2replay.v1.Event.trigger_reply_selected:type_name -> replayd.sc2replay.v1.TriggerReplySelected
+	97,  // 83: replayd.sc2replay.v1.Event.trigger_skipped:type_name -> replayd.sc2replay.v1.TriggerSkipped
+	98,  // 84: replayd.sc2replay.v1.Event.trigger_sound_length_query:type_name -> replayd.sc2replay.v1.TriggerSoundLengthQuery
+	99,  // 85: replayd.sc2replay.v1.Event.trigger_sound_offset:type_name -> replayd.sc2replay.v1.TriggerSoundOffset
+	100, // 86: replayd.sc2replay.v1.Event.trigger_transmission_offset:type_name -> replayd.sc2replay.v1.TriggerTransmissionOffset
+	101, // 87: replayd.sc2replay.v1.Event.trigger_abort_mission:type_name -> replayd.sc2replay.v1.TriggerAbortMission
+	102, // 88: replayd.sc2replay.v1.Event.trigger_purchase_made:type_name -> replayd.sc2replay.v1.TriggerPurchaseMade
+	103, // 89: replayd.sc2replay.v1.Event.trigger_purchase_exit:type_name -> replayd.sc2replay.v1.TriggerPurchaseExit
+	104, // 90: replayd.sc2replay.v1.Event.trigger_planet_mission_launched:type_name -> replayd.sc2replay.v1.TriggerPlanetMissionLaunched
+	105, // 91: replayd.sc2replay.v1.Event.trigger_planet_panel_canceled:type_name -> replayd.sc2replay.v1.TriggerPlanetPanelCanceled
+	106, // 92: replayd.sc2replay.v1.Event.trigger_conversation_skipped:type_name -> replayd.sc2replay.v1.TriggerConversationSkipped
+	107, // 93: replayd.sc2replay.v1.Event.trigger_planet_panel_replay:type_name -> replayd.sc2replay.v1.TriggerPlanetPanelReplay
+	108, // 94: replayd.sc2replay.v1.Event.trigger_soundtrack_done:type_name -> replayd.sc2replay.v1.TriggerSoundtrackDone
+	109, // 95: replayd.sc2replay.v1.Event.trigger_planet_mission_selected:type_name -> replayd.sc2replay.v1.TriggerPlanetMissionSelected
+	110, // 96: replayd.sc2replay.v1.Event.trigger_movie_function:type_name -> replayd.sc2replay.v1.TriggerMovieFunction
+	111, // 97: replayd.sc2replay.v1.Event.trigger_planet_panel_birth_complete:type_name -> replayd.sc2replay.v1.TriggerPlanetPanelBirthComplete
+	112, // 98: replayd.sc2replay.v1.Event.trigger_planet_panel_death_complete:type_name -> replayd.sc2replay.v1.TriggerPlanetPanelDeathComplete
+	113, // 99: replayd.sc2replay.v1.Event.trigger_research_panel_exit:type_name -> replayd.sc2replay.v1.TriggerResearchPanelExit
+	114, // 100: replayd.sc2replay.v1.Event.trigger_research_panel_purchase:type_name -> replayd.sc2replay.v1.TriggerResearchPanelPurchase
+	115, // 101: replayd.sc2replay.v1.Event.trigger_research_panel_selection_changed:type_name -> replayd.sc2replay.v1.TriggerResearchPanelSelectionChanged
+	116, // 102: replayd.sc2replay.v1.Event.trigger_mercenary_panel_exit:type_name -> replayd.sc2replay.v1.TriggerMercenaryPanelExit
+	117, // 103: replayd.sc2replay.v1.Event.trigger_mercenary_panel_purchase:type_name -> replayd.sc2replay.v1.TriggerMercenaryPanelPurchase
+	118, // 104: replayd.sc2replay.v1.Event.trigger_mercenary_panel_selection_changed:type_name -> replayd.sc2replay.v1.TriggerMercenaryPanelSelectionChanged
+	119, // 105: replayd.sc2replay.v1.Event.trigger_victory_panel_exit:type_name -> replayd.sc2replay.v1.TriggerVictoryPanelExit
+	120, // 106: replayd.sc2replay.v1.Event.trigger_battle_report_panel_exit:type_name -> replayd.sc2replay.v1.TriggerBattleReportPanelExit
+	121, // 107: replayd.sc2replay.v1.Event.trigger_battle_report_panel_play_mission:type_name -> replayd.sc2replay.v1.TriggerBattleReportPanelPlayMission
+	122, // 108: replayd.sc2replay.v1.Event.trigger_battle_report_panel_play_scene:type_name -> replayd.sc2replay.v1.TriggerBattleReportPanelPlayScene
+	123, // 109: replayd.sc2replay.v1.Event.trigger_battle_report_panel_selection_changed:type_name -> replayd.sc2replay.v1.TriggerBattleReportPanelSelectionChanged
+	124, // 110: replayd.sc2replay.v1.Event.trigger_victory_panel_play_mission_again:type_name -> replayd.sc2replay.v1.TriggerVictoryPanelPlayMissionAgain
+	125, // 111: replayd.sc2replay.v1.Event.trigger_movie_started:type_name -> replayd.sc2replay.v1.TriggerMovieStarted
+	126, // 112: replayd.sc2replay.v1.Event.trigger_movie_finished:type_name -> replayd.sc2replay.v1.TriggerMovieFinished
+	127, // 113: replayd.sc2replay.v1.Event.trigger_custom_dialog_dismissed:type_name -> replayd.sc2replay.v1.TriggerCustomDialogDismissed
+	128, // 114: replayd.sc2replay.v1.Event.trigger_game_menu_item_selected:type_name -> replayd.sc2replay.v1.TriggerGameMenuItemSelected
+	129, // 115: replayd.sc2replay.v1.Event.trigger_purchase_panel_selected_purchase_item_changed:type_name -> replayd.sc2replay.v1.TriggerPurchasePanelSelectedPurchaseItemChanged
+	130, // 116: replayd.sc2replay.v1.Event.trigger_purchase_panel_selected_purchase_category_changed:type_name -> replayd.sc2replay.v1.TriggerPurchasePanelSelectedPurchaseCategoryChanged
+	131, // 117: replayd.sc2replay.v1.Event.trigger_button_pressed:type_name -> replayd.sc2replay.v1.TriggerButtonPressed
+	132, // 118: replayd.sc2replay.v1.Event.trigger_game_credits_finished:type_name -> replayd.sc2replay.v1.TriggerGameCreditsFinished
+	133, // 119: replayd.sc2replay.v1.Event.trigger_cutscene_conversation_line:type_name -> replayd.sc2replay.v1.TriggerCutsceneConversationLine
+	134, // 120: replayd.sc2replay.v1.Event.trigger_cutscene_conversation_line_missing:type_name -> replayd.sc2replay.v1.TriggerCutsceneConversationLineMissing
+	135, // 121: replayd.sc2replay.v1.Event.trigger_anim_length_query_by_name:type_name -> replayd.sc2replay.v1.TriggerAnimLengthQueryByName
+	136, // 122: replayd.sc2replay.v1.Event.trigger_anim_length_query_by_props:type_name -> replayd.sc2replay.v1.TriggerAnimLengthQueryByProps
+	137, // 123: replayd.sc2replay.v1.Event.trigger_anim_offset:type_name -> replayd.sc2replay.v1.TriggerAnimOffset
+	138, // 124: replayd.sc2replay.v1.Event.catalog_modify:type_name -> replayd.sc2replay.v1.CatalogModify
+	139, // 125: replayd.sc2replay.v1.Event.hero_talent_tree_selected:type_name -> replayd.sc2replay.v1.HeroTalentTreeSelected
+	140, // 126: replayd.sc2replay.v1.Event.hero_talent_tree_selection_panel_toggled:type_name -> replayd.sc2replay.v1.HeroTalentTreeSelectionPanelToggled
+	141, // 127: replayd.sc2replay.v1.Event.trigger_profiler_logging_finished:type_name -> replayd.sc2replay.v1.TriggerProfilerLoggingFinished
+	142, // 128: replayd.sc2replay.v1.Event.peer_set_sync_loading_time:type_name -> replayd.sc2replay.v1.PeerSetSyncLoadingTime
+	143, // 129: replayd.sc2replay.v1.Event.peer_set_sync_playing_time:type_name -> replayd.sc2replay.v1.PeerSetSyncPlayingTime
+	40,  // 130: replayd.sc2replay.v1.Event.player_state:type_name -> replayd.sc2replay.v1.PlayerState
+	41,  // 131: replayd.sc2replay.v1.Event.unit_state:type_name -> replayd.sc2replay.v1.UnitState
+	144, // 132: replayd.sc2replay.v1.Event.other:type_name -> replayd.sc2replay.v1.Other
+	0,   // 133: replayd.sc2replay.v1.Unit.class:type_name -> replayd.sc2replay.v1.UnitClass
+	13,  // 134: replayd.sc2replay.v1.CameraUpdate.target:type_name -> replayd.sc2replay.v1.Point2
+	11,  // 135: replayd.sc2replay.v1.TargetUnit.unit:type_name -> replayd.sc2replay.v1.Unit
+	12,  // 136: replayd.sc2replay.v1.TargetUnit.snapshot_point:type_name -> replayd.sc2replay.v1.Point
+	17,  // 137: replayd.sc2replay.v1.Cmd.abil:type_name -> replayd.sc2replay.v1.Ability
+	12,  // 138: replayd.sc2replay.v1.Cmd.target_point:type_name -> replayd.sc2replay.v1.Point
+	18,  // 139: replayd.sc2replay.v1.Cmd.target_unit:type_name -> replayd.sc2replay.v1.TargetUnit
+	11,  // 140: replayd.sc2replay.v1.Cmd.other_unit:type_name -> replayd.sc2replay.v1.Unit
+	12,  // 141: replayd.sc2replay.v1.CmdUpdateTargetPoint.target:type_name -> replayd.sc2replay.v1.Point
+	18,  // 142: replayd.sc2replay.v1.CmdUpdateTargetUnit.target:type_name -> replayd.sc2replay.v1.TargetUnit
+	1,   // 143: replayd.sc2replay.v1.CommandManagerState.state:type_name -> replayd.sc2replay.v1.CommandState
+	15,  // 144: replayd.sc2replay.v1.SelectionDelta.mask:type_name -> replayd.sc2replay.v1.BitMask
+	25,  // 145: replayd.sc2replay.v1.SelectionDelta.one_indices:type_name -> replayd.sc2replay.v1.Indices
+	25,  // 146: replayd.sc2replay.v1.SelectionDelta.zero_indices:type_name -> replayd.sc2replay.v1.Indices
+	24,  // 147: replayd.sc2replay.v1.SelectionDelta.add_subgroups:type_name -> replayd.sc2replay.v1.Subgroup
+	11,  // 148: replayd.sc2replay.v1.SelectionDelta.add_unit_tags:type_name -> replayd.sc2replay.v1.Unit
+	2,   // 149: replayd.sc2replay.v1.ControlGroupUpdate.control_group_update:type_name -> replayd.sc2replay.v1.ControlGroupAction
+	15,  // 150: replayd.sc2replay.v1.ControlGroupUpdate.mask:type_name -> replayd.sc2replay.v1.BitMask
+	25,  // 151: replayd.sc2replay.v1.ControlGroupUpdate.one_indices:type_name -> replayd.sc2replay.v1.Indices
+	25,  // 152: replayd.sc2replay.v1.ControlGroupUpdate.zero_indices:type_name -> replayd.sc2replay.v1.Indices
+	11,  // 153: replayd.sc2replay.v1.UnitBorn.unit:type_name -> replayd.sc2replay.v1.Unit
+	11,  // 154: replayd.sc2replay.v1.UnitBorn.creator:type_name -> replayd.sc2replay.v1.Unit
+	11,  // 155: replayd.sc2replay.v1.UnitInit.unit:type_name -> replayd.sc2replay.v1.Unit
+	11,  // 156: replayd.sc2replay.v1.UnitDone.unit:type_name -> replayd.sc2replay.v1.Unit
+	11,  // 157: replayd.sc2replay.v1.UnitDied.unit:type_name -> replayd.sc2replay.v1.Unit
+	11,  // 158: replayd.sc2replay.v1.UnitDied.killer:type_name -> replayd.sc2replay.v1.Unit
+	11,  // 159: replayd.sc2replay.v1.UnitOwnerChange.unit:type_name -> replayd.sc2replay.v1.Unit
+	11,  // 160: replayd.sc2replay.v1.UnitTypeChange.unit:type_name -> replayd.sc2replay.v1.Unit
+	11,  // 161: replayd.sc2replay.v1.UnitPosition.unit:type_name -> replayd.sc2replay.v1.Unit
+	36,  // 162: replayd.sc2replay.v1.UnitPositions.positions:type_name -> replayd.sc2replay.v1.UnitPosition
+	38,  // 163: replayd.sc2replay.v1.PlayerState.setup:type_name -> replayd.sc2replay.v1.PlayerSetup
+	39,  // 164: replayd.sc2replay.v1.PlayerState.stats:type_name -> replayd.sc2replay.v1.PlayerStats
+	35,  // 165: replayd.sc2replay.v1.PlayerState.upgrades:type_name -> replayd.sc2replay.v1.Upgrade
+	11,  // 166: replayd.sc2replay.v1.UnitState.unit:type_name -> replayd.sc2replay.v1.Unit
+	11,  // 167: replayd.sc2replay.v1.UnitState.creator:type_name -> replayd.sc2replay.v1.Unit
+	3,   // 168: replayd.sc2replay.v1.Chat.recipient:type_name -> replayd.sc2replay.v1.Recipient
+	3,   // 169: replayd.sc2replay.v1.Ping.recipient:type_name -> replayd.sc2replay.v1.Recipient
+	13,  // 170: replayd.sc2replay.v1.Ping.point:type_name -> replayd.sc2replay.v1.Point2
+	13,  // 171: replayd.sc2replay.v1.CameraSave.target:type_name -> replayd.sc2replay.v1.Point2
+	14,  // 172: replayd.sc2replay.v1.TriggerMouseMoved.pos_ui:type_name -> replayd.sc2replay.v1.UiPoint
+	12,  // 173: replayd.sc2replay.v1.TriggerMouseMoved.pos_world:type_name -> replayd.sc2replay.v1.Point
+	14,  // 174: replayd.sc2replay.v1.TriggerMouseClicked.pos_ui:type_name -> replayd.sc2replay.v1.UiPoint
+	12,  // 175: replayd.sc2replay.v1.TriggerMouseClicked.pos_world:type_name -> replayd.sc2replay.v1.Point
+	13,  // 176: replayd.sc2replay.v1.TriggerPing.point:type_name -> replayd.sc2replay.v1.Point2
+	11,  // 177: replayd.sc2replay.v1.TriggerPing.unit:type_name -> replayd.sc2replay.v1.Unit
+	12,  // 178: replayd.sc2replay.v1.TriggerPing.unit_position:type_name -> replayd.sc2replay.v1.Point
+	17,  // 179: replayd.sc2replay.v1.TriggerCommandError.abil:type_name -> replayd.sc2replay.v1.Ability
+	77,  // 180: replayd.sc2replay.v1.HijackReplayGame.user_infos:type_name -> replayd.sc2replay.v1.HijackUser
+	11,  // 181: replayd.sc2replay.v1.UnitClick.unit:type_name -> replayd.sc2replay.v1.Unit
+	11,  // 182: replayd.sc2replay.v1.UnitHighlight.unit:type_name -> replayd.sc2replay.v1.Unit
+	13,  // 183: replayd.sc2replay.v1.GameCheat.point:type_name -> replayd.sc2replay.v1.Point2
+	11,  // 184: replayd.sc2replay.v1.AiCommunicate.target_unit:type_name -> replayd.sc2replay.v1.Unit
+	12,  // 185: replayd.sc2replay.v1.AiCommunicate.target_point:type_name -> replayd.sc2replay.v1.Point
+	4,   // 186: replayd.sc2replay.v1.Other.stream:type_name -> replayd.sc2replay.v1.EventStream
+	145, // 187: replayd.sc2replay.v1.Other.fields:type_name -> replayd.sc2replay.v1.Field
+	15,  // 188: replayd.sc2replay.v1.Field.bits_value:type_name -> replayd.sc2replay.v1.BitMask
+	145, // 189: replayd.sc2replay.v1.Field.fields:type_name -> replayd.sc2replay.v1.Field
+	6,   // 190: replayd.sc2replay.v1.PartStatus.state:type_name -> replayd.sc2replay.v1.PartState
+	5,   // 191: replayd.sc2replay.v1.DecodeInfo.match:type_name -> replayd.sc2replay.v1.TableMatch
+	146, // 192: replayd.sc2replay.v1.DecodeInfo.parts:type_name -> replayd.sc2replay.v1.PartStatus
+	148, // 193: replayd.sc2replay.v1.DecodeInfo.names:type_name -> replayd.sc2replay.v1.NameTable
+	149, // 194: replayd.sc2replay.v1.Start.version:type_name -> replayd.sc2replay.v1.Version
+	150, // 195: replayd.sc2replay.v1.Start.ngdp_root_key:type_name -> replayd.sc2replay.v1.RootKey
+	150, // 196: replayd.sc2replay.v1.Start.replay_compatibility_hash:type_name -> replayd.sc2replay.v1.RootKey
+	147, // 197: replayd.sc2replay.v1.Start.decode_info:type_name -> replayd.sc2replay.v1.DecodeInfo
+	152, // 198: replayd.sc2replay.v1.DetailsPlayer.toon:type_name -> replayd.sc2replay.v1.Toon
+	153, // 199: replayd.sc2replay.v1.DetailsPlayer.color:type_name -> replayd.sc2replay.v1.Color
+	154, // 200: replayd.sc2replay.v1.Details.player_list:type_name -> replayd.sc2replay.v1.DetailsPlayer
+	155, // 201: replayd.sc2replay.v1.Details.thumbnail:type_name -> replayd.sc2replay.v1.Thumbnail
+	15,  // 202: replayd.sc2replay.v1.SlotDescription.allowed_colors:type_name -> replayd.sc2replay.v1.BitMask
+	15,  // 203: replayd.sc2replay.v1.SlotDescription.allowed_races:type_name -> replayd.sc2replay.v1.BitMask
+	15,  // 204: replayd.sc2replay.v1.SlotDescription.allowed_difficulty:type_name -> replayd.sc2replay.v1.BitMask
+	15,  // 205: replayd.sc2replay.v1.SlotDescription.allowed_controls:type_name -> replayd.sc2replay.v1.BitMask
+	15,  // 206: replayd.sc2replay.v1.SlotDescription.allowed_observe_types:type_name -> replayd.sc2replay.v1.BitMask
+	15,  // 207: replayd.sc2replay.v1.SlotDescription.allowed_ai_builds:type_name -> replayd.sc2replay.v1.BitMask
+	158, // 208: replayd.sc2replay.v1.GameDescription.game_options:type_name -> replayd.sc2replay.v1.GameOptions
+	159, // 209: replayd.sc2replay.v1.GameDescription.slot_descriptions:type_name -> replayd.sc2replay.v1.SlotDescription
+	161, // 210: replayd.sc2replay.v1.Slot.reward_overrides:type_name -> replayd.sc2replay.v1.RewardOverride
+	162, // 211: replayd.sc2replay.v1.LobbyState.slots:type_name -> replayd.sc2replay.v1.Slot
+	157, // 212: replayd.sc2replay.v1.Lobby.user_initial_data:type_name -> replayd.sc2replay.v1.LobbyUser
+	160, // 213: replayd.sc2replay.v1.Lobby.game_description:type_name -> replayd.sc2replay.v1.GameDescription
+	163, // 214: replayd.sc2replay.v1.Lobby.lobby_state:type_name -> replayd.sc2replay.v1.LobbyState
+	165, // 215: replayd.sc2replay.v1.Attributes.attributes:type_name -> replayd.sc2replay.v1.Attribute
+	167, // 216: replayd.sc2replay.v1.GameMetadata.players:type_name -> replayd.sc2replay.v1.MetadataPlayer
+	10,  // 217: replayd.sc2replay.v1.PlayerInfo.ref:type_name -> replayd.sc2replay.v1.PlayerRef
+	7,   // 218: replayd.sc2replay.v1.PlayerInfo.result:type_name -> replayd.sc2replay.v1.Result
+	153, // 219: replayd.sc2replay.v1.PlayerInfo.color:type_name -> replayd.sc2replay.v1.Color
+	147, // 220: replayd.sc2replay.v1.End.decode_info:type_name -> replayd.sc2replay.v1.DecodeInfo
+	221, // [221:221] is the sub-list for method output_type
+	221, // [221:221] is the sub-list for method input_type
+	221, // [221:221] is the sub-list for extension type_name
+	221, // [221:221] is the sub-list for extension extendee
+	0,   // [0:221] is the sub-list for field type_name
 }
 
 func init() { file_replayd_sc2replay_v1_events_proto_init() }
@@ -15959,6 +16263,8 @@ func file_replayd_sc2replay_v1_events_proto_init() {
 		(*Event_TriggerProfilerLoggingFinished)(nil),
 		(*Event_PeerSetSyncLoadingTime)(nil),
 		(*Event_PeerSetSyncPlayingTime)(nil),
+		(*Event_PlayerState)(nil),
+		(*Event_UnitState)(nil),
 		(*Event_Other)(nil),
 	}
 	file_replayd_sc2replay_v1_events_proto_msgTypes[2].OneofWrappers = []any{}
@@ -15986,40 +16292,42 @@ func file_replayd_sc2replay_v1_events_proto_init() {
 	file_replayd_sc2replay_v1_events_proto_msgTypes[24].OneofWrappers = []any{}
 	file_replayd_sc2replay_v1_events_proto_msgTypes[26].OneofWrappers = []any{}
 	file_replayd_sc2replay_v1_events_proto_msgTypes[30].OneofWrappers = []any{}
-	file_replayd_sc2replay_v1_events_proto_msgTypes[39].OneofWrappers = []any{}
-	file_replayd_sc2replay_v1_events_proto_msgTypes[49].OneofWrappers = []any{
+	file_replayd_sc2replay_v1_events_proto_msgTypes[32].OneofWrappers = []any{}
+	file_replayd_sc2replay_v1_events_proto_msgTypes[33].OneofWrappers = []any{}
+	file_replayd_sc2replay_v1_events_proto_msgTypes[41].OneofWrappers = []any{}
+	file_replayd_sc2replay_v1_events_proto_msgTypes[51].OneofWrappers = []any{
 		(*TriggerDialogControl_Checked)(nil),
 		(*TriggerDialogControl_ValueChanged)(nil),
 		(*TriggerDialogControl_SelectionChanged)(nil),
 		(*TriggerDialogControl_TextChanged)(nil),
 		(*TriggerDialogControl_MouseButton)(nil),
 	}
-	file_replayd_sc2replay_v1_events_proto_msgTypes[56].OneofWrappers = []any{}
-	file_replayd_sc2replay_v1_events_proto_msgTypes[67].OneofWrappers = []any{}
-	file_replayd_sc2replay_v1_events_proto_msgTypes[85].OneofWrappers = []any{}
-	file_replayd_sc2replay_v1_events_proto_msgTypes[135].OneofWrappers = []any{
+	file_replayd_sc2replay_v1_events_proto_msgTypes[58].OneofWrappers = []any{}
+	file_replayd_sc2replay_v1_events_proto_msgTypes[69].OneofWrappers = []any{}
+	file_replayd_sc2replay_v1_events_proto_msgTypes[87].OneofWrappers = []any{}
+	file_replayd_sc2replay_v1_events_proto_msgTypes[137].OneofWrappers = []any{
 		(*Field_BoolValue)(nil),
 		(*Field_IntValue)(nil),
 		(*Field_UintValue)(nil),
 		(*Field_BytesValue)(nil),
 		(*Field_BitsValue)(nil),
 	}
-	file_replayd_sc2replay_v1_events_proto_msgTypes[144].OneofWrappers = []any{}
 	file_replayd_sc2replay_v1_events_proto_msgTypes[146].OneofWrappers = []any{}
-	file_replayd_sc2replay_v1_events_proto_msgTypes[147].OneofWrappers = []any{}
-	file_replayd_sc2replay_v1_events_proto_msgTypes[152].OneofWrappers = []any{}
-	file_replayd_sc2replay_v1_events_proto_msgTypes[153].OneofWrappers = []any{}
+	file_replayd_sc2replay_v1_events_proto_msgTypes[148].OneofWrappers = []any{}
+	file_replayd_sc2replay_v1_events_proto_msgTypes[149].OneofWrappers = []any{}
+	file_replayd_sc2replay_v1_events_proto_msgTypes[154].OneofWrappers = []any{}
 	file_replayd_sc2replay_v1_events_proto_msgTypes[155].OneofWrappers = []any{}
-	file_replayd_sc2replay_v1_events_proto_msgTypes[156].OneofWrappers = []any{}
 	file_replayd_sc2replay_v1_events_proto_msgTypes[157].OneofWrappers = []any{}
+	file_replayd_sc2replay_v1_events_proto_msgTypes[158].OneofWrappers = []any{}
 	file_replayd_sc2replay_v1_events_proto_msgTypes[159].OneofWrappers = []any{}
+	file_replayd_sc2replay_v1_events_proto_msgTypes[161].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_replayd_sc2replay_v1_events_proto_rawDesc), len(file_replayd_sc2replay_v1_events_proto_rawDesc)),
 			NumEnums:      8,
-			NumMessages:   162,
+			NumMessages:   164,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

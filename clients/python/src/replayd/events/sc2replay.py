@@ -269,6 +269,10 @@ PeerSetSyncLoadingTime: _TypeAlias = _Event[_Literal["peer_set_sync_loading_time
 """How long loading took, reported by another client."""
 PeerSetSyncPlayingTime: _TypeAlias = _Event[_Literal["peer_set_sync_playing_time"], _pb2.Event, _pb2.PeerSetSyncPlayingTime]
 """How long playing took, reported by another client."""
+PlayerState: _TypeAlias = _Event[_Literal["player_state"], _pb2.Event, _pb2.PlayerState]
+"""What is known of a player where a stream starts, with Start.with_state. Not recorded in the file."""
+UnitState: _TypeAlias = _Event[_Literal["unit_state"], _pb2.Event, _pb2.UnitState]
+"""What is known of a unit that is alive where a stream starts, with Start.with_state. Not recorded in the file."""
 Other: _TypeAlias = _Event[_Literal["other"], _pb2.Event, _pb2.Other]
 """An event of a kind that no table knows, as games newer than replayd may have, with its number and all its fields."""
 Unknown: _TypeAlias = _Event[_Literal[""], _pb2.Event, None]
@@ -403,6 +407,8 @@ Event: _TypeAlias = _Union[
     TriggerProfilerLoggingFinished,
     PeerSetSyncLoadingTime,
     PeerSetSyncPlayingTime,
+    PlayerState,
+    UnitState,
     Other,
     Unknown,
 ]
@@ -537,6 +543,8 @@ Kind: _TypeAlias = _Literal[
     "trigger_profiler_logging_finished",
     "peer_set_sync_loading_time",
     "peer_set_sync_playing_time",
+    "player_state",
+    "unit_state",
     "other",
 ]
 """The names of the kinds, as filters take them."""

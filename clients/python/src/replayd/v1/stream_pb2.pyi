@@ -348,8 +348,8 @@ class Start(google.protobuf.message.Message):
     """At the last so many events that the filters let through; fewer when there are fewer. 1 to 1000000."""
     with_state: builtins.bool
     """True sends the state at that place first: what a client would know that had read everything before it, as
-    player_state events of a teehistorian file, and of a dem as an entity_entered event for every entity. A map has none; that of
-    StarCraft II is not implemented yet.
+    player_state events of a teehistorian file, of a dem as an entity_entered event for every entity, and of a StarCraft II
+    replay as player_state and unit_state events. A map has none.
     """
     @property
     def now(self) -> Global___Now:
@@ -537,6 +537,7 @@ class StateBatch(google.protobuf.message.Message):
 
     TEEHISTORIAN_FIELD_NUMBER: builtins.int
     DEM_FIELD_NUMBER: builtins.int
+    SC2REPLAY_FIELD_NUMBER: builtins.int
     COMPLETE_FIELD_NUMBER: builtins.int
     complete: builtins.bool
     """True in the last part, which may be empty."""
@@ -548,18 +549,23 @@ class StateBatch(google.protobuf.message.Message):
     def dem(self) -> replayd.dem.v1.events_pb2.EventList:
         """Of a Source 2 demo: entity_entered."""
 
+    @property
+    def sc2replay(self) -> replayd.sc2replay.v1.events_pb2.EventList:
+        """Of a StarCraft II replay: player_state, then unit_state."""
+
     def __init__(
         self,
         *,
         teehistorian: replayd.teehistorian.v1.events_pb2.EventList | None = ...,
         dem: replayd.dem.v1.events_pb2.EventList | None = ...,
+        sc2replay: replayd.sc2replay.v1.events_pb2.EventList | None = ...,
         complete: builtins.bool = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["dem", b"dem", "events", b"events", "teehistorian", b"teehistorian"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["dem", b"dem", "events", b"events", "sc2replay", b"sc2replay", "teehistorian", b"teehistorian"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["complete", b"complete", "dem", b"dem", "events", b"events", "teehistorian", b"teehistorian"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["complete", b"complete", "dem", b"dem", "events", b"events", "sc2replay", b"sc2replay", "teehistorian", b"teehistorian"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_events: typing_extensions.TypeAlias = typing.Literal["teehistorian", "dem"]
+    _WhichOneofReturnType_events: typing_extensions.TypeAlias = typing.Literal["teehistorian", "dem", "sc2replay"]
     _WhichOneofArgType_events: typing_extensions.TypeAlias = typing.Literal["events", b"events"]
     def WhichOneof(self, oneof_group: _WhichOneofArgType_events) -> _WhichOneofReturnType_events | None: ...
 

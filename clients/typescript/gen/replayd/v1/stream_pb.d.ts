@@ -9,8 +9,8 @@ import type { Duration } from "@bufbuild/protobuf/wkt";
 import type { Replay } from "./replay_pb.js";
 import type { EventList } from "../teehistorian/v1/events_pb.js";
 import type { EventList as EventList$1 } from "../dem/v1/events_pb.js";
-import type { EventList as EventList$2 } from "../datafile/v1/events_pb.js";
-import type { DecodeInfo, EventList as EventList$3 } from "../sc2replay/v1/events_pb.js";
+import type { DecodeInfo, EventList as EventList$2 } from "../sc2replay/v1/events_pb.js";
+import type { EventList as EventList$3 } from "../datafile/v1/events_pb.js";
 import type { Summary } from "../dem/v1/header_pb.js";
 
 /**
@@ -191,8 +191,8 @@ export declare type Start = Message<"replayd.v1.Start"> & {
 
   /**
    * True sends the state at that place first: what a client would know that had read everything before it, as
-   * player_state events of a teehistorian file, and of a dem as an entity_entered event for every entity. A map has none; that of
-   * StarCraft II is not implemented yet.
+   * player_state events of a teehistorian file, of a dem as an entity_entered event for every entity, and of a StarCraft II
+   * replay as player_state and unit_state events. A map has none.
    *
    * @generated from field: bool with_state = 5;
    */
@@ -419,6 +419,14 @@ export declare type StateBatch = Message<"replayd.v1.StateBatch"> & {
      */
     value: EventList$1;
     case: "dem";
+  } | {
+    /**
+     * Of a StarCraft II replay: player_state, then unit_state.
+     *
+     * @generated from field: replayd.sc2replay.v1.EventList sc2replay = 4;
+     */
+    value: EventList$2;
+    case: "sc2replay";
   } | { case: undefined; value?: undefined };
 
   /**
@@ -475,7 +483,7 @@ export declare type EventBatch = Message<"replayd.v1.EventBatch"> & {
      *
      * @generated from field: replayd.datafile.v1.EventList datafile = 4;
      */
-    value: EventList$2;
+    value: EventList$3;
     case: "datafile";
   } | {
     /**
@@ -491,7 +499,7 @@ export declare type EventBatch = Message<"replayd.v1.EventBatch"> & {
      *
      * @generated from field: replayd.sc2replay.v1.EventList sc2replay = 6;
      */
-    value: EventList$3;
+    value: EventList$2;
     case: "sc2replay";
   } | { case: undefined; value?: undefined };
 

@@ -1093,6 +1093,22 @@ export declare type Event = Message<"replayd.sc2replay.v1.Event"> & {
     case: "peerSetSyncPlayingTime";
   } | {
     /**
+     * What is known of a player where a stream starts, with Start.with_state. Not recorded in the file.
+     *
+     * @generated from field: replayd.sc2replay.v1.PlayerState player_state = 131;
+     */
+    value: PlayerState;
+    case: "playerState";
+  } | {
+    /**
+     * What is known of a unit that is alive where a stream starts, with Start.with_state. Not recorded in the file.
+     *
+     * @generated from field: replayd.sc2replay.v1.UnitState unit_state = 132;
+     */
+    value: UnitState;
+    case: "unitState";
+  } | {
+    /**
      * An event of a kind that no table knows, as games newer than replayd may have, with its number and all its fields.
      *
      * @generated from field: replayd.sc2replay.v1.Other other = 150;
@@ -2612,6 +2628,158 @@ export declare type PlayerStats = Message<"replayd.sc2replay.v1.PlayerStats"> & 
  * Use `create(PlayerStatsSchema)` to create a new message.
  */
 export declare const PlayerStatsSchema: GenMessage<PlayerStats>;
+
+/**
+ * What the tracker has reported of a player up to where a stream starts. With Start.with_state it is sent for each player of
+ * whom something was reported, by ascending number, before the units. Selections, control groups and cameras are no part of the
+ * state: they follow from the game events alone, which have to be read from the beginning for them.
+ *
+ * @generated from message replayd.sc2replay.v1.PlayerState
+ */
+export declare type PlayerState = Message<"replayd.sc2replay.v1.PlayerState"> & {
+  /**
+   * The player's number, 0 to 31.
+   *
+   * @generated from field: uint32 player_id = 1;
+   */
+  playerId: number;
+
+  /**
+   * Who it is: the last player_setup. Absent in replays before 2.1.
+   *
+   * @generated from field: replayd.sc2replay.v1.PlayerSetup setup = 2;
+   */
+  setup?: PlayerSetup | undefined;
+
+  /**
+   * The score and economy, as last reported. Absent before the first report.
+   *
+   * @generated from field: replayd.sc2replay.v1.PlayerStats stats = 3;
+   */
+  stats?: PlayerStats | undefined;
+
+  /**
+   * The gameloop of that report. Absent when stats is.
+   *
+   * @generated from field: optional int32 stats_tick = 4;
+   */
+  statsTick?: number | undefined;
+
+  /**
+   * The player's upgrades, each once with the sum of its counts, in the order in which they were first gained.
+   *
+   * @generated from field: repeated replayd.sc2replay.v1.Upgrade upgrades = 5;
+   */
+  upgrades: Upgrade[];
+
+  /**
+   * How many more upgrade events there were, of further names: of a player 512 names are kept, which have 32 KiB together. 0 in
+   * every game.
+   *
+   * @generated from field: uint32 upgrades_left_out = 6;
+   */
+  upgradesLeftOut: number;
+};
+
+/**
+ * Describes the message replayd.sc2replay.v1.PlayerState.
+ * Use `create(PlayerStateSchema)` to create a new message.
+ */
+export declare const PlayerStateSchema: GenMessage<PlayerState>;
+
+/**
+ * What the tracker has reported of a unit that is alive where a stream starts. With Start.with_state it is sent for each of
+ * them, by ascending index. A unit is alive from its unit_born or unit_init to its unit_died, or until another one comes into
+ * being at its index. Replays without tracker events, as all before 2.0.8, have none. Units whose index is above 16383 are left
+ * out: tags have no room for them, and no game has them. Event.player is who controls the unit.
+ *
+ * @generated from message replayd.sc2replay.v1.UnitState
+ */
+export declare type UnitState = Message<"replayd.sc2replay.v1.UnitState"> & {
+  /**
+   * The unit, with the type that it has now.
+   *
+   * @generated from field: replayd.sc2replay.v1.Unit unit = 1;
+   */
+  unit?: Unit | undefined;
+
+  /**
+   * Who controls it; 0 is nobody.
+   *
+   * @generated from field: uint32 control_player_id = 2;
+   */
+  controlPlayerId: number;
+
+  /**
+   * Who pays for it.
+   *
+   * @generated from field: uint32 upkeep_player_id = 3;
+   */
+  upkeepPlayerId: number;
+
+  /**
+   * Where it was last reported to be, in whole cells; before 2.1 a multiple of 4.
+   *
+   * @generated from field: sint32 x = 4;
+   */
+  x: number;
+
+  /**
+   * Where it was last reported to be, in whole cells; before 2.1 a multiple of 4.
+   *
+   * @generated from field: sint32 y = 5;
+   */
+  y: number;
+
+  /**
+   * The gameloop of that report: of its unit_born, its unit_init or the last unit_positions that has it. Units that deal and
+   * take no damage may be far from there by now.
+   *
+   * @generated from field: int32 place_tick = 6;
+   */
+  placeTick: number;
+
+  /**
+   * The gameloop of its unit_born or unit_init.
+   *
+   * @generated from field: int32 appeared_tick = 7;
+   */
+  appearedTick: number;
+
+  /**
+   * The gameloop in which it became of its present type: that of its last unit_type_change, or appeared_tick.
+   *
+   * @generated from field: int32 type_tick = 8;
+   */
+  typeTick: number;
+
+  /**
+   * True from its unit_init to its unit_done: it is being built or warped in.
+   *
+   * @generated from field: bool under_construction = 9;
+   */
+  underConstruction: boolean;
+
+  /**
+   * The unit that made it, as in its unit_born. Since 3.14, and only where there is one.
+   *
+   * @generated from field: replayd.sc2replay.v1.Unit creator = 10;
+   */
+  creator?: Unit | undefined;
+
+  /**
+   * The ability that made it, as in its unit_born. Since 3.14.
+   *
+   * @generated from field: optional string creator_ability_name = 11;
+   */
+  creatorAbilityName?: string | undefined;
+};
+
+/**
+ * Describes the message replayd.sc2replay.v1.UnitState.
+ * Use `create(UnitStateSchema)` to create a new message.
+ */
+export declare const UnitStateSchema: GenMessage<UnitState>;
 
 /**
  * Someone wrote something.

@@ -1,0 +1,158 @@
+package sc2
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	sc2replayv1 "github.com/replayd/replayd/proto/replayd/sc2replay/v1"
+)
+
+// StateKinds are the kinds of events that a [GameState] needs. Those that tell a state come beside them, when the request
+// asks for it.
+var StateKinds = []string{
+	"player_setup", "player_stats", "upgrade", "unit_born", "unit_init", "unit_done", "unit_died", "unit_owner_change",
+	"unit_type_change", "unit_positions",
+}
+
+// GameState is what is known of a game where a stream is: the units that are alive, and the players' economy and upgrades.
+// It needs [StateKinds]. The stream must begin at the replay's beginning, or with the state at the place where it begins.
+type GameState struct {
+	units   map[uint32]*sc2replayv1.UnitState // by index
+	players map[uint32]*sc2replayv1.PlayerState
+}
+
+// Unit returns the unit that has a tag, nil when none has that is alive. It belongs to the GameState, which goes on changing
+// it.
+func (g *GameState) Unit(tag uint32) *sc2replayv1.UnitState {
+	if u := g.units[tag>>recycleBits]; u.GetUnit().GetTag() == tag {
+		return u
+	}
+	return nil
+}
+
+// Units returns the units that are alive, by ascending index. They belong to the GameState, as do those of UnitsOf.
+func (g *GameState) Units() []*sc2replayv1.UnitState { return sorted(g.units) }
+
+// UnitsOf returns the units that a player controls, by ascending index. Player 0 is nobody.
+func (g *GameState) UnitsOf(player uint32) []*sc2replayv1.UnitState {
+	return slices.DeleteFunc(g.Units(), func(u *sc2replayv1.UnitState) bool { return u.GetControlPlayerId() != player })
+}
+
+// Player returns what is known of a player: economy and upgrades. Of a player of whom nothing was told it is nil, whose
+// getters return zeros. It belongs to the GameState.
+func (g *GameState) Player(id uint32) *sc2replayv1.PlayerState { return g.players[id] }
+
+// Players returns what is known of all players, by ascending number. They belong to the GameState.
+func (g *GameState) Players() []*sc2replayv1.PlayerState { return sorted(g.players) }
+
+func sorted[V any](all map[uint32]V) []V {
+	out := make([]V, 0, len(all))
+	for _, key := range slices.SortedFunc(maps.Keys(all), cmp.Compare) {
+		out = append(out, all[key])
+	}
+	return out
+}
+
+// A unit's tag is its index and how often the index was used before.
+const (
+	recycleBits = 18
+	maxUnits    = 1 << (32 - recycleBits)
+)
+
+// Apply follows an event. Those of other kinds change nothing.
+func (g *GameState) Apply(e *sc2replayv1.Event) {
+	if g.units == nil {
+		g.units, g.players = map[uint32]*sc2replayv1.UnitState{}, map[uint32]*sc2replayv1.PlayerState{}
+	}
+	switch k := e.GetKind().(type) {
+	case *sc2replayv1.Event_PlayerState:
+		g.players[k.PlayerState.GetPlayerId()] = proto.CloneOf(k.PlayerState)
+	case *sc2replayv1.Event_PlayerSetup:
+		g.player(k.PlayerSetup.GetPlayerId()).Setup = k.PlayerSetup
+	case *sc2replayv1.Event_PlayerStats:
+		p := g.player(k.PlayerStats.GetPlayerId())
+		p.Stats, p.StatsTick = k.PlayerStats, new(e.GetAtTick())
+	case *sc2replayv1.Event_Upgrade:
+		gain(g.player(k.Upgrade.GetPlayerId()), k.Upgrade)
+	default:
+		g.applyUnit(e)
+	}
+}
+
+func (g *GameState) applyUnit(e *sc2replayv1.Event) {
+	switch k := e.GetKind().(type) {
+	case *sc2replayv1.Event_UnitState:
+		g.units[k.UnitState.GetUnit().GetIndex()] = proto.CloneOf(k.UnitState)
+	case *sc2replayv1.Event_UnitBorn:
+		b := k.UnitBorn
+		g.appear(e.GetAtTick(), &sc2replayv1.UnitState{
+			Unit: b.GetUnit(), ControlPlayerId: b.GetControlPlayerId(), UpkeepPlayerId: b.GetUpkeepPlayerId(),
+			X: int32(b.GetX()), Y: int32(b.GetY()), Creator: b.GetCreator(), CreatorAbilityName: b.CreatorAbilityName,
+		})
+	case *sc2replayv1.Event_UnitInit:
+		i := k.UnitInit
+		g.appear(e.GetAtTick(), &sc2replayv1.UnitState{
+			Unit: i.GetUnit(), ControlPlayerId: i.GetControlPlayerId(), UpkeepPlayerId: i.GetUpkeepPlayerId(),
+			X: int32(i.GetX()), Y: int32(i.GetY()), UnderConstruction: true,
+		})
+	case *sc2replayv1.Event_UnitDone:
+		if u := g.alive(k.UnitDone.GetUnit()); u != nil {
+			u.UnderConstruction = false
+		}
+	case *sc2replayv1.Event_UnitDied:
+		if u := g.alive(k.UnitDied.GetUnit()); u != nil {
+			delete(g.units, u.GetUnit().GetIndex())
+		}
+	case *sc2replayv1.Event_UnitOwnerChange:
+		if u := g.alive(k.UnitOwnerChange.GetUnit()); u != nil {
+			u.ControlPlayerId, u.UpkeepPlayerId = k.UnitOwnerChange.GetControlPlayerId(), k.UnitOwnerChange.GetUpkeepPlayerId()
+		}
+	case *sc2replayv1.Event_UnitTypeChange:
+		if u := g.alive(k.UnitTypeChange.GetUnit()); u != nil {
+			u.Unit, u.TypeTick = k.UnitTypeChange.GetUnit(), e.GetAtTick()
+		}
+	case *sc2replayv1.Event_UnitPositions:
+		for _, p := range k.UnitPositions.GetPositions() {
+			if u := g.alive(p.GetUnit()); u != nil {
+				u.X, u.Y, u.PlaceTick = p.GetX(), p.GetY(), e.GetAtTick()
+			}
+		}
+	}
+}
+
+// appear puts a new unit in the place of whichever was at its index.
+func (g *GameState) appear(tick int32, u *sc2replayv1.UnitState) {
+	u.PlaceTick, u.AppearedTick, u.TypeTick = tick, tick, tick
+	if index := u.GetUnit().GetIndex(); index < maxUnits {
+		g.units[index] = u
+	}
+}
+
+// alive returns a unit that an event names, nil when it is not known.
+func (g *GameState) alive(named *sc2replayv1.Unit) *sc2replayv1.UnitState {
+	if u := g.units[named.GetIndex()]; u.GetUnit().GetTag() == named.GetTag() {
+		return u
+	}
+	return nil
+}
+
+func (g *GameState) player(id uint32) *sc2replayv1.PlayerState {
+	if g.players[id] == nil {
+		g.players[id] = &sc2replayv1.PlayerState{PlayerId: id}
+	}
+	return g.players[id]
+}
+
+// gain adds to an upgrade of a player.
+func gain(p *sc2replayv1.PlayerState, u *sc2replayv1.Upgrade) {
+	for _, had := range p.GetUpgrades() {
+		if had.GetUpgradeTypeName() == u.GetUpgradeTypeName() {
+			had.Count += u.GetCount()
+			return
+		}
+	}
+	p.Upgrades = append(p.Upgrades, proto.CloneOf(u))
+}

@@ -1,0 +1,90 @@
+package streamtest
+
+import (
+	"google.golang.org/protobuf/proto"
+
+	"github.com/replayd/replayd/clients/go/sc2"
+	"github.com/replayd/replayd/decoders"
+	sc2replayv1 "github.com/replayd/replayd/proto/replayd/sc2replay/v1"
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+)
+
+// SC2State sums up the events of a StarCraft II replay, as a client does that reads it from the beginning, to the events
+// that must tell its state.
+type SC2State struct {
+	game sc2.GameState
+	tick int32
+	refs map[uint32]*sc2replayv1.PlayerRef
+}
+
+// NewSC2State returns the state before the first of a replay's events, which are all handed in to learn who the players are.
+func NewSC2State(events []*sc2replayv1.Event) *SC2State {
+	s := &SC2State{refs: map[uint32]*sc2replayv1.PlayerRef{}}
+	for _, e := range events {
+		player := e.GetPlayer()
+		if player == nil || player.PlayerId == nil {
+			continue
+		}
+		if _, known := s.refs[player.GetPlayerId()]; known && e.GetPlayerStats() == nil {
+			continue // of two players that have one number, the tracker tells of the one that leads
+		}
+		s.refs[player.GetPlayerId()] = player
+	}
+	return s
+}
+
+// Apply follows an event.
+func (s *SC2State) Apply(e *sc2replayv1.Event) {
+	s.game.Apply(e)
+	s.tick = e.GetAtTick()
+}
+
+// Events returns the events that tell the state now.
+func (s *SC2State) Events() (told []*sc2replayv1.Event) {
+	for _, p := range s.game.Players() {
+		told = append(told, proto.CloneOf(&sc2replayv1.Event{
+			AtTick: s.tick, Player: s.refs[p.GetPlayerId()], Kind: &sc2replayv1.Event_PlayerState{PlayerState: p},
+		}))
+	}
+	for _, u := range s.game.Units() {
+		told = append(told, proto.CloneOf(&sc2replayv1.Event{
+			AtTick: s.tick, Player: s.refs[u.GetControlPlayerId()], Kind: &sc2replayv1.Event_UnitState{UnitState: u},
+		}))
+	}
+	return told
+}
+
+// SumSC2 returns a function that makes a session which tells the state at a place, out of one that asked for all events of a
+// StarCraft II replay, with positions.
+func SumSC2(whole *Session) (func(at decoders.Position) *Session, error) {
+	var events []*sc2replayv1.Event
+	var places []decoders.Position
+	for _, raw := range whole.Responses {
+		var r replaydv1.StreamEventsResponse
+		if err := proto.Unmarshal(raw, &r); err != nil {
+			return nil, err
+		}
+		b := r.GetBatch()
+		for i, e := range b.GetSc2Replay().GetEvents() {
+			events = append(events, e)
+			places = append(places, decoders.Position{Offset: b.GetOffsets()[i], Index: b.GetIndexes()[i]})
+		}
+	}
+	return func(at decoders.Position) *Session {
+		state := NewSC2State(events)
+		for i, e := range events {
+			if !places[i].Before(at) {
+				break
+			}
+			state.Apply(e)
+		}
+		part := &replaydv1.StateBatch{
+			Complete: true, Events: &replaydv1.StateBatch_Sc2Replay{Sc2Replay: &sc2replayv1.EventList{Events: state.Events()}},
+		}
+		raw, err := proto.Marshal(&replaydv1.StreamEventsResponse{Response: &replaydv1.StreamEventsResponse_State{State: part}})
+		if err != nil {
+			return nil
+		}
+		return &Session{Responses: [][]byte{raw}}
+	}, nil
+}
