@@ -369,6 +369,15 @@ func TestOddLayers(t *testing.T) {
 		{"unknown kind of layer", []int32{0, 77, 0}, nil, []string{
 			`raw_item Index=1 Type=5 Name="layer" Bytes=12 Data=000000004d00000000000000 warnings=[1]`,
 		}},
+		{"quads that are a detail", []int32{0, 3, 1, 1, 0, -1, -1}, nil, []string{
+			"quad_layer Group=-1 Version=1 Detail=true Image=-1 Data=-1",
+		}},
+		{"sounds that are a detail", []int32{0, 10, 1, 2, 0, -1, -1, 0, 0, 0}, nil, []string{
+			"sound_layer Group=-1 Version=2 Detail=true Sound=-1 Data=-1",
+		}},
+		{"sounds with another flag", []int32{0, 10, 2, 2, 0, -1, -1, 0, 0, 0}, nil, []string{
+			"sound_layer Group=-1 Version=2 Sound=-1 Data=-1",
+		}},
 		{"fewer quads than the blob has", []int32{0, 3, 0, 1, 0, 0, -1}, [][]byte{make([]byte, 3)}, []string{
 			"quad_layer Group=-1 Version=1 Image=-1 warnings=[4]",
 			`raw_data Bytes=3 Data=000000`,
