@@ -23,22 +23,28 @@ func held(t *testing.T, d *Decoder) int {
 
 // TestHeld: what the states of all entities are counted with is what they take.
 func TestHeld(t *testing.T) {
-	files := map[string][]byte{"sample": demtest.Sample()}
-	for _, name := range []string{"14090.dem", "deadlock_hltv_10423.dem", "auto-20240102-2233-start-____.dem"} {
-		files[name] = corpusFile(t, name)
+	for name, data := range map[string][]byte{"sample": demtest.Sample(), "world": demtest.World(false), "damaged": demtest.World(true)} {
+		t.Run(name, func(t *testing.T) { testHeld(t, data, 1) })
 	}
-	for name, data := range files {
-		t.Run(name, func(t *testing.T) {
-			n := 0
-			d := decodeAll(t, data, Options{}, func(d *Decoder, _ *Event) {
-				if n++; n%1000 == 0 && held(t, d) != d.world.store.Held {
-					t.Fatalf("after %d events: %d bytes are held, counted are %d", n, held(t, d), d.world.store.Held)
-				}
-			})
-			if sum := held(t, d); sum != d.world.store.Held || sum == 0 {
-				t.Errorf("%d bytes are held, counted are %d", sum, d.world.store.Held)
-			}
-		})
+}
+
+// TestCorpusHeld is TestHeld of real files, from time to time.
+func TestCorpusHeld(t *testing.T) {
+	for _, name := range []string{"14090.dem", "deadlock_hltv_10423.dem", "auto-20240102-2233-start-____.dem"} {
+		t.Run(name, func(t *testing.T) { testHeld(t, corpusFile(t, name), 1000) })
+	}
+}
+
+// testHeld decodes data and counts the memory of states anew after each so many events.
+func testHeld(t *testing.T, data []byte, each int) {
+	n := 0
+	d := decodeAll(t, data, Options{}, func(d *Decoder, _ *Event) {
+		if n++; n%each == 0 && held(t, d) != d.world.store.Held {
+			t.Fatalf("after %d events: %d bytes are held, counted are %d", n, held(t, d), d.world.store.Held)
+		}
+	})
+	if sum := held(t, d); sum != d.world.store.Held || sum == 0 {
+		t.Errorf("%d bytes are held, counted are %d", sum, d.world.store.Held)
 	}
 }
 
