@@ -72,9 +72,10 @@ e2e: ## Run the tests against a real DDNet server with real clients (root with a
 	$(GO) test -tags e2e -count 1 -timeout 8m -v ./e2e/...
 
 .PHONY: generate
-generate: $(addprefix $(TOOLS)/,buf protoc-gen-go protoc-gen-go-grpc protoc-gen-events protoc-gen-python-events) .cache/python/bin/protoc-gen-mypy clients/typescript/node_modules/.bin/protoc-gen-es ## Write all code that comes from the .proto files again
+generate: $(addprefix $(TOOLS)/,buf protoc-gen-go protoc-gen-go-grpc protoc-gen-events protoc-gen-python-events) .cache/python/bin/protoc-gen-mypy clients/typescript/node_modules/.bin/protoc-gen-es page/node_modules/.bin/esbuild ## Write all code that comes from the .proto files again, and the page
 	PATH="$(CURDIR)/$(TOOLS):$$PATH" $(TOOLS)/buf generate
 	npm run --silent --prefix clients/typescript build
+	npm run --silent --prefix page build
 	$(TOOLS)/buf build -o .cache/image.binpb
 	$(GO) build -o .cache/replayd ./cmd/replayd
 	$(GO) run ./tools/eventdocs -image .cache/image.binpb -replayd .cache/replayd
@@ -160,6 +161,23 @@ $(TOOLS)/protoc-gen-events $(TOOLS)/protoc-gen-python-events:
 clients/typescript/node_modules/.bin/protoc-gen-es: clients/typescript/package-lock.json
 	npm ci --prefix clients/typescript --silent --no-audit --no-fund
 	touch $@
+
+page/node_modules/.bin/esbuild: page/package-lock.json clients/typescript/node_modules/.bin/protoc-gen-es
+	npm ci --prefix page --silent --no-audit --no-fund
+	touch $@
+
+.PHONY: page
+page: page/node_modules/.bin/esbuild ## Bundle the page that the daemon embeds
+	npm run --silent --prefix page build
+
+.PHONY: test-page
+test-page: build page/node_modules/.bin/esbuild ## Test the page in a headless Chromium
+	npm test --silent --prefix page
+
+.PHONY: pictures
+pictures: build page/node_modules/.bin/esbuild ## Draw the pictures of the page again, in docs and the test's
+	rm -f page/test/golden.png
+	PICTURE=$(CURDIR)/docs/images/page.png npm test --silent --prefix page
 
 .PHONY: test-clients
 test-clients: build $(TOOLS)/grpcurl .cache/python/bin/protoc-gen-mypy clients/typescript/node_modules/.bin/protoc-gen-es ## Test the clients against the daemon, as installed in clean environments too

@@ -3,13 +3,15 @@
 package page
 
 import (
+	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
-	"io/fs"
 	"net/http"
 	"path"
 	"strings"
+	"sync"
 )
 
 //go:embed dist
@@ -33,27 +35,37 @@ const (
 
 // file is one that is served.
 type file struct {
-	body []byte
-	tag  string
+	body   []byte
+	zipped func() []byte
+	tag    string
 }
 
-// files are those of dist by their names.
-var files = func() map[string]file {
+// files returns those of dist by their names.
+var files = sync.OnceValues(func() (map[string]file, error) {
 	all := map[string]file{}
 	entries, err := dist.ReadDir("dist")
-	if err != nil {
-		panic(err) // it is embedded
-	}
 	for _, e := range entries {
-		body, err := fs.ReadFile(dist, "dist/"+e.Name())
+		body, err := dist.ReadFile("dist/" + e.Name())
 		if err != nil {
-			panic(err)
+			return nil, err
 		}
 		sum := sha256.Sum256(body)
-		all[e.Name()] = file{body, `"` + hex.EncodeToString(sum[:8]) + `"`}
+		all[e.Name()] = file{body, sync.OnceValue(func() []byte { return zip(body) }), `"` + hex.EncodeToString(sum[:8]) + `"`}
 	}
-	return all
-}()
+	return all, err
+})
+
+// zip compresses a file as well as gzip does.
+func zip(body []byte) []byte {
+	var b bytes.Buffer
+	z, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
+	if err != nil {
+		return nil
+	}
+	_, _ = z.Write(body) // to memory, as Close
+	_ = z.Close()
+	return b.Bytes()
+}
 
 // Has tells whether a request is for the page.
 func Has(r *http.Request) bool {
@@ -68,8 +80,9 @@ func ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if rest, ok := strings.CutPrefix(r.URL.Path, filePath); ok {
 		name = rest
 	}
-	f, ok := files[name]
-	if !ok {
+	all, err := files()
+	f, ok := all[name]
+	if !ok || err != nil {
 		http.NotFound(w, r)
 		return
 	}
@@ -84,6 +97,12 @@ func ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("ETag", f.tag)
 	if r.Header.Get("If-None-Match") == f.tag {
 		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	h.Set("Vary", "Accept-Encoding")
+	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+		h.Set("Content-Encoding", "gzip")
+		_, _ = w.Write(f.zipped())
 		return
 	}
 	_, _ = w.Write(f.body)

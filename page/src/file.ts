@@ -1,7 +1,7 @@
 // Shows a file of this computer: the daemon decodes it, and this tab keeps what comes.
 
 import { fromJson, type JsonObject } from "@bufbuild/protobuf";
-import type { Replay } from "@replayd/client";
+import type { Kind, Replay } from "@replayd/client";
 import { LayerKind } from "@replayd/client/gen/replayd/datafile/v1/events_pb.js";
 import { Format, ReplaySchema } from "@replayd/client/gen/replayd/v1/replay_pb.js";
 import { fill, h, sizeText } from "./dom.js";
@@ -39,7 +39,7 @@ export async function openFile(app: HTMLElement, file: File, signal: AbortSignal
     if (++count % 20_000 === 0) status.textContent = `Decoding ${file.name} … ${count.toLocaleString()} events`;
     const kind = what["kind"] as string;
     const value = what[kind] as JsonObject;
-    if (replay.format === Format.TEEHISTORIAN && kinds.includes(kind)) {
+    if (replay.format === Format.TEEHISTORIAN && kinds.includes(kind as Kind)) {
       world.take({ atTick: what["at_tick"] as number, kind: { case: camel(kind), value: camels(value) } as never });
     } else if (kind === "tile_layer" && value["kind"] === "LAYER_KIND_GAME") map = new GameMap(value["width"] as number, value["height"] as number);
     else if (kind === "tiles" && map) {

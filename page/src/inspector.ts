@@ -33,7 +33,7 @@ export class Inspector {
     this.element = h("section", { class: "inspector", "aria-label": "Inspector" },
       h("form", { class: "filter", onsubmit: (event: Event) => { event.preventDefault(); again(); }, onchange: again },
         this.kinds, this.players),
-      this.status, this.list, elsewhere && h("h3", {}, "The same elsewhere"), this.lines);
+      this.status, this.list, elsewhere && h("h2", {}, "The same elsewhere"), this.lines);
   }
 
   private wanted(): Wanted {

@@ -200,7 +200,7 @@ export function player(app: HTMLElement, signal: AbortSignal, replay: Replay, lo
     }
     const past = (game.world.from === 0 ? game.world.news : [...game.marks.filter((mark) => mark.tick < game.world.from), ...game.world.news])
       .filter((news) => news.tick <= tick).slice(-60);
-    const latest = `${past.length},${past.at(-1)?.tick},${past[0]?.tick}`;
+    const latest = `${past.length},${past.at(-1)?.tick},${past[0]?.tick},${game.world.from},${here.map((one) => one.nameAt(tick)).join()}`;
     if (latest !== newest) {
       newest = latest;
       const stay = feed.scrollTop + feed.clientHeight < feed.scrollHeight - 30;

@@ -100,7 +100,11 @@ export class Scene {
     for (const client of game.world.clients.values()) this.death(c, game, client);
     for (const { client, place } of here) this.tee(c, game, client, place);
     c.setTransform(ratio, 0, 0, ratio, 0, 0);
+    const taken: { x: number; y: number }[] = []; // where names are, so that none covers another
     for (const { client, place } of here) {
+      const [at, down] = [(place.x - x) * scale, (place.y - y) * scale];
+      if (this.followed !== client.id && taken.some((other) => Math.abs(other.x - at) < 56 && Math.abs(other.y - down) < 13)) continue;
+      taken.push({ x: at, y: down });
       this.label(c, client.nameAt(game.tick), (place.x - x) * scale + this.width / 2, (place.y - 34 - y) * scale + this.height / 2,
         this.followed === client.id);
     }

@@ -1,6 +1,6 @@
 // What a teehistorian tells of a game, kept so that every tick of a stretch of it can be shown.
 
-import type { Batch } from "@replayd/client";
+import type { Batch, Kind } from "@replayd/client";
 import type { Event, Input } from "@replayd/client/gen/replayd/teehistorian/v1/events_pb.js";
 
 /** Values that hold from a tick on until the next one. Ticks come in order. */
@@ -79,13 +79,13 @@ export interface News {
 }
 
 /** Kinds of events of which a World makes something. */
-export const kinds = [
+export const kinds: Kind[] = [
   "player_state", "player_diff", "player_new", "player_old", "input_diff", "input_new", "tick", "join", "drop", "player_name",
   "player_team", "player_finish", "team_finish", "message", "console_command", "save_success", "load_success",
 ];
 
 /** Kinds of events that make news or marks, and the names that they take. */
-export const newsKinds = [
+export const newsKinds: Kind[] = [
   "join", "drop", "player_name", "player_team", "player_finish", "team_finish", "message", "player_old", "save_success", "load_success",
 ];
 

@@ -1,0 +1,272 @@
+// The page in a real browser, served by bin/replayd: what is shown, and what it asks for.
+
+import assert from "node:assert/strict";
+import { execFileSync, spawn } from "node:child_process";
+import { appendFileSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { connect as dial, createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { PNG } from "pngjs";
+import puppeteer from "puppeteer-core";
+import { chromium } from "../../clients/browser/chromium.js";
+
+const repository = fileURLToPath(new URL("../../", import.meta.url));
+const replayd = process.env.REPLAYD ?? join(repository, "bin/replayd");
+const axe = readFileSync(join(repository, "page/node_modules/axe-core/axe.min.js"), "utf8");
+const finished = "teehistorian/finished/4fa04b32-db1c-48f1-b0fe-ea831e23f409.teehistorian";
+const named = chromium();
+const program = named && execFileSync("sh", ["-c", 'command -v "$0"', named], { encoding: "utf8" }).trim();
+const options = { skip: program ? false : "no Chromium here, and no root with apt-get to install one", timeout: 90_000 };
+const lastTick = 1701;
+
+let browser, directory, daemon;
+
+before(async () => {
+  if (!program) return;
+  directory = mkdtempSync(join(tmpdir(), "replayd-page-"));
+  cpSync(join(repository, "testdata"), directory, { recursive: true });
+  daemon = await start(directory);
+  browser = await puppeteer.launch({
+    executablePath: program, args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--force-color-profile=srgb"],
+  });
+});
+
+after(async () => {
+  await browser?.close();
+  await daemon?.stop();
+  if (directory) rmSync(directory, { recursive: true, force: true });
+});
+
+/** A daemon on a directory, that can be killed and comes back at the same address. */
+async function start(root) {
+  const [grpc, web] = await Promise.all([freePort(), freePort()]);
+  let process;
+  const run = async () => {
+    process = spawn(replayd, ["serve", "--listen", `127.0.0.1:${grpc}`, "--web-listen", `127.0.0.1:${web}`, "--root", `samples=${root}`, "--log-level", "error"],
+      { stdio: ["ignore", "ignore", "inherit"] });
+    while (!(await reachable(web))) await sleep(20);
+  };
+  const kill = async () => {
+    const exited = new Promise((resolve) => process.once("exit", resolve));
+    process.kill("SIGKILL");
+    await exited;
+  };
+  await run();
+  return { url: `http://127.0.0.1:${web}`, stop: kill, restart: async () => { await kill(); await run(); } };
+}
+
+function freePort() {
+  return new Promise((resolve) => {
+    const server = createServer().listen(0, "127.0.0.1", () => {
+      const { port } = server.address();
+      server.close(() => resolve(port));
+    });
+  });
+}
+
+function reachable(port) {
+  return new Promise((resolve) => {
+    const socket = dial(port, "127.0.0.1");
+    socket.once("connect", () => resolve(socket.end() && true));
+    socket.once("error", () => resolve(false));
+  });
+}
+
+/** A tab that notes whatever goes wrong in it. away: the daemon may be gone for a while. */
+async function tab(t, { width = 1280, height = 800, scheme = "dark", away = false } = {}) {
+  const context = await browser.createBrowserContext();
+  const page = await context.newPage();
+  await page.setViewport({ width, height });
+  await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }]);
+  const faults = [];
+  page.on("console", (message) => {
+    if (message.type() === "error" && !(away && /ERR_|Failed to load resource/.test(message.text()))) faults.push(message.text());
+  });
+  page.on("pageerror", (error) => faults.push(String(error)));
+  page.on("request", (request) => {
+    if (!/^(blob|data):/.test(request.url()) && !request.url().startsWith(daemon.url)) faults.push(`asks for ${request.url()}`);
+  });
+  t.after(async () => {
+    await context.close();
+    assert.deepEqual(faults, []);
+  });
+  return page;
+}
+
+const tickOf = (page) => page.$eval("canvas.scene", (canvas) => Number(canvas.dataset.tick));
+const shown = (page) => page.waitForSelector('canvas.scene[data-ready="true"]');
+const until = (page, what, ...args) => page.waitForFunction(what, { polling: 50, timeout: 20_000 }, ...args);
+
+async function accessible(page) {
+  await page.evaluate(axe);
+  const { violations } = await page.evaluate(() => window.axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"] }));
+  assert.deepEqual(violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ")}`), []);
+}
+
+test("from the list to a moment of a game, and back by its link", options, async (t) => {
+  const page = await tab(t);
+  await page.goto(daemon.url);
+  await page.waitForSelector(`a[href$="${finished}"]`);
+  await accessible(page);
+  await page.type("input[type=search]", "sunny finished");
+  await until(page, () => document.querySelectorAll(".replays li").length === 1);
+  await page.click(".replays a");
+
+  await shown(page); // it plays by itself
+  await until(page, () => document.querySelector("canvas.scene").dataset.tick > 20);
+  await page.keyboard.press("Space");
+  await until(page, () => document.querySelector(".round").getAttribute("aria-label").startsWith("Play"));
+  const paused = await tickOf(page);
+  await page.keyboard.press(".");
+  await until(page, (tick) => document.querySelector("canvas.scene").dataset.tick == tick, paused + 1);
+  await page.keyboard.press("End");
+  await until(page, (tick) => document.querySelector("canvas.scene").dataset.tick == tick, lastTick);
+  const { x, y, width, height } = await (await page.$(".timeline")).boundingBox();
+  await page.mouse.click(x + width / 2, y + height - 10);
+  await until(page, () => location.search.includes("tick="));
+  const middle = await tickOf(page);
+  assert.ok(Math.abs(middle - lastTick / 2) < 3, `tick ${middle}`);
+
+  await until(page, () => document.querySelectorAll(".players button").length === 3);
+  await page.click('.players button[data-client="0"]');
+  await until(page, () => location.search.includes("player=0"));
+  const link = await page.url();
+  await page.keyboard.press("i");
+  await until(page, () => document.querySelectorAll(".events li").length > 0);
+  assert.match(await page.$eval(".inspector", (inspector) => inspector.textContent), new RegExp(`at tick ${middle}.*replayd cat.*grpcurl.*curl -sN.*connect`));
+  await accessible(page);
+
+  const other = await tab(t, { scheme: "light" });
+  await other.goto(link);
+  await shown(other);
+  assert.equal(await tickOf(other), middle);
+  assert.equal(await other.$eval('.players [aria-pressed="true"]', (button) => button.dataset.client), "0");
+  await accessible(other);
+});
+
+test("the lines of the inspector give what it shows", options, async (t) => {
+  const page = await tab(t);
+  await page.goto(`${daemon.url}/replay/samples/${finished}?tick=141`);
+  await shown(page);
+  await page.keyboard.press("i");
+  await page.type('input[aria-label="Kinds of events"]', "player_new\n");
+  await until(page, () => document.querySelectorAll(".events li").length === 1);
+  const curl = await page.$$eval(".line code", (lines) => lines.find((line) => line.textContent.startsWith("curl")).textContent);
+  const address = /http[^']*/.exec(curl)[0];
+  const lines = (await (await fetch(address)).text()).split("\n").filter((line) => line.includes('"kind"'));
+  assert.equal(lines.length, 1);
+  assert.equal(JSON.parse(lines[0]).kind, "player_new");
+});
+
+test("a tick is always drawn in the same way", options, async (t) => {
+  const page = await tab(t, { width: 900, height: 640 });
+  await page.goto(`${daemon.url}/replay/samples/${finished}?tick=900`);
+  await shown(page);
+  await sleep(300); // a few more pictures of the same tick
+  const picture = PNG.sync.read(Buffer.from(await (await page.$("canvas.scene")).screenshot()));
+  const golden = fileURLToPath(new URL("golden.png", import.meta.url));
+  if (process.env.UPDATE_GOLDEN || !existsSync(golden)) writeFileSync(golden, PNG.sync.write(picture));
+  const want = PNG.sync.read(readFileSync(golden));
+  assert.deepEqual([picture.width, picture.height], [want.width, want.height]);
+  let different = 0;
+  for (let i = 0; i < want.data.length; i += 4) {
+    if ([0, 1, 2].some((channel) => Math.abs(want.data[i + channel] - picture.data[i + channel]) > 40)) different++;
+  }
+  // Fonts and the edges of what is drawn may differ from one browser to the next.
+  assert.ok(different <= (want.width * want.height) / 200, `${different} pixels differ`);
+});
+
+test("maps, demos and StarCraft II replays open, on a phone too", options, async (t) => {
+  for (const size of [{ width: 1280, height: 800 }, { width: 390, height: 844, scheme: "light" }]) {
+    const page = await tab(t, size);
+    for (const name of ["datafile/sample.map", "dem/sample.dem", "sc2replay/5.0.SC2Replay", finished]) {
+      await page.goto(`${daemon.url}/replay/samples/${name}`);
+      await page.waitForSelector(name === finished ? 'canvas[data-ready="true"]' : ".events li");
+      if (name.endsWith(".map")) await shown(page);
+      await accessible(page);
+      const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+      assert.ok(wide <= 0, `${name} is ${wide} pixels too wide`);
+    }
+  }
+});
+
+test("a file that is dropped is decoded and played", options, async (t) => {
+  const page = await tab(t);
+  await page.goto(daemon.url);
+  const input = await page.waitForSelector("input[type=file]");
+  await input.uploadFile(join(repository, "testdata", finished));
+  await shown(page);
+  await page.keyboard.press("End");
+  await until(page, (tick) => document.querySelector("canvas.scene").dataset.tick == tick, lastTick);
+  assert.ok((await page.$$(".feed li")).length > 4);
+});
+
+test("a live game goes on through kills of the daemon, and never back", options, async (t) => {
+  const bytes = readFileSync(join(repository, "testdata", finished));
+  const path = join(directory, "live", "game.teehistorian");
+  mkdirSync(join(directory, "live"));
+  let written = 3000;
+  writeFileSync(path, bytes.subarray(0, written));
+  const page = await tab(t, { away: true });
+  await page.goto(daemon.url);
+  await page.click(await page.waitForSelector(".card").then(() => ".card"));
+  await shown(page);
+  await page.evaluate(() => {
+    const canvas = document.querySelector("canvas.scene");
+    window.back = [];
+    let last = -1;
+    new MutationObserver(() => {
+      const tick = Number(canvas.dataset.tick);
+      if (tick < last) window.back.push([last, tick]);
+      last = tick;
+    }).observe(canvas, { attributeFilter: ["data-tick"] });
+  });
+  const kills = Number(process.env.KILLS ?? 3);
+  let killed = 0;
+  for (let step = 0; written < bytes.length; step++) {
+    const part = Math.max(60, Math.floor(bytes.length / (60 + 20 * kills)));
+    appendFileSync(path, bytes.subarray(written, written + part));
+    written += part;
+    await sleep(60);
+    if (killed < kills && step % 15 === 10) {
+      await daemon.restart();
+      killed++;
+    }
+  }
+  await until(page, (tick) => Number(document.querySelector("canvas.scene").dataset.tick) >= tick - 5, lastTick);
+  assert.deepEqual(await page.evaluate(() => window.back), []);
+  assert.equal(killed, kills);
+});
+
+test("twelve tabs show a live game at once", options, async (t) => {
+  const bytes = readFileSync(join(repository, "testdata", finished));
+  const path = join(directory, "tabs.teehistorian");
+  let written = 2500;
+  writeFileSync(path, bytes.subarray(0, written));
+  const context = await browser.createBrowserContext(); // they share what a browser keeps for an origin
+  t.after(() => context.close());
+  const pages = [];
+  for (let i = 0; i < 12; i++) {
+    const page = await context.newPage();
+    await page.setViewport({ width: 320, height: 300 });
+    await page.goto(`${daemon.url}/replay/samples/tabs.teehistorian`);
+    pages.push(page);
+  }
+  appendFileSync(path, bytes.subarray(written, (written += 4000)));
+  for (const page of pages) {
+    await page.bringToFront(); // browsers do not draw what is behind
+    await until(page, () => Number(document.querySelector("canvas.scene")?.dataset.tick) > 500);
+  }
+});
+
+test("the picture of the README", { ...options, skip: options.skip || !process.env.PICTURE }, async (t) => {
+  const page = await tab(t, { width: 1280, height: 720 });
+  await page.goto(`${daemon.url}/replay/samples/${finished}?tick=905`);
+  await shown(page);
+  await sleep(500);
+  await page.screenshot({ path: process.env.PICTURE });
+});
+
