@@ -50,17 +50,17 @@ build: ## Build bin/replayd
 	$(GO) build -o bin/replayd ./cmd/replayd
 
 # With -json, for the report at the end. All of them run even after one has failed.
-TESTS := $(GO) test -json -timeout 20m
+TESTS := -json -timeout 20m
 
 .PHONY: test
 test: ## Run the tests, with the race detector where there is a C compiler
 ifeq ($(PKG),./...)
 	$(GO) build -o .cache/testreport ./tools/testreport
 	packages=$$($(GO) list ./...); failed=0; { \
-		$(TESTS) $$(grep -vE '$(CMD)' <<<"$$packages") || failed=1; \
-		$(TESTS) $(RACE) -short -vet=off $(SHARING) || failed=1; \
-		$(TESTS) $(RACE) -short -vet=off -skip '$(SLOW)' $$(grep -vE '$(ALONE)' <<<"$$packages") || failed=1; \
-		for module in $(MODULES); do $(TESTS) -C "$$module" ./... || failed=1; done; \
+		$(GO) test $(TESTS) $$(grep -vE '$(CMD)' <<<"$$packages") || failed=1; \
+		$(GO) test $(TESTS) $(RACE) -short -vet=off $(SHARING) || failed=1; \
+		$(GO) test $(TESTS) $(RACE) -short -vet=off -skip '$(SLOW)' $$(grep -vE '$(ALONE)' <<<"$$packages") || failed=1; \
+		for module in $(MODULES); do $(GO) test -C "$$module" $(TESTS) ./... || failed=1; done; \
 		exit $$failed; \
 	} | .cache/testreport
 else

@@ -45,7 +45,7 @@ func exists(elem ...string) bool {
 var (
 	link   = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	code   = regexp.MustCompile("`([^`\n]+)`")
-	fenced = regexp.MustCompile("(?ms)^```.*?^```$")
+	fenced = regexp.MustCompile("(?s)```.*?\n```")
 	// Directories of the root, by which a path is recognised in running text; it ends where something else begins.
 	inRoot   = regexp.MustCompile(`^(?:\./)?((?:\.ci|\.github|bench|clients|cmd|decoders|docs|e2e|examples|internal|packaging|page|proto|service|testdata|tools)/[\w./*-]*)$`)
 	testName = regexp.MustCompile(`\b(?:Test|Fuzz|Benchmark)[A-Z]\w+\b`)
@@ -96,8 +96,8 @@ func TestPaths(t *testing.T) {
 		}
 		for _, m := range code.FindAllStringSubmatch(text, -1) {
 			for word := range strings.FieldsSeq(m[1]) {
-				path := inRoot.FindStringSubmatch(strings.TrimSuffix(word, "/..."))
-				if path != nil && !exists(root, path[1]) && !exists(filepath.Dir(filepath.Join(root, name)), path[1]) {
+				path := strings.TrimSuffix(word, "/...")
+				if inRoot.MatchString(path) && !exists(root, path) && !exists(filepath.Dir(filepath.Join(root, name)), path) {
 					t.Errorf("%s names %s, which is not there", name, word)
 				}
 			}

@@ -146,3 +146,23 @@ func TestModifierFields(t *testing.T) {
 		t.Fatalf("%d modifiers, want %d, %v", n, len(want), err)
 	}
 }
+
+// TestBuildOfDirectory: the build of each game is read from its server's directory.
+func TestBuildOfDirectory(t *testing.T) {
+	for dir, want := range map[string]int32{
+		"/srv/dota_v5361/dota": 5361, "/srv/csgo_v2000123/csgo": 2000123, "/srv/citadel_v777/citadel": 777, "/srv/citadel": 0,
+	} {
+		d := demtest.New()
+		d.Record(demtest.CmdFileHeader, -1, demtest.Proto(nil).Text(1, "PBDEMS2"))
+		d.Record(demtest.CmdSignonPacket, -1, demtest.PackMessages(demtest.Message{ID: 40, Data: demtest.Proto(nil).Text(14, dir)}))
+		d.Record(demtest.CmdStop, 1, nil)
+		got := int32(-1)
+		if err := run(dem.New(bytes.NewReader(d.Bytes()), dem.Options{}), func(ev *dem.Event) {
+			if ev.Kind == dem.KindServerInfo {
+				got = ev.ServerInfo.GameBuild
+			}
+		}); err != nil || got != want {
+			t.Errorf("%s: build %d, want %d, %v", dir, got, want, err)
+		}
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"bufio"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -31,13 +32,11 @@ func main() {
 
 // event is one line of go test -json; see go doc test2json.
 type event struct {
-	Action      string
-	Package     string
-	ImportPath  string // of what build-output is about
-	Test        string
-	Output      string
-	Elapsed     float64 // seconds
-	FailedBuild string
+	Action  string  `json:"Action"`
+	Package string  `json:"Package"`
+	Test    string  `json:"Test"`
+	Output  string  `json:"Output"`
+	Elapsed float64 `json:"Elapsed"` // seconds
 }
 
 // slow is how long a test may take before it is listed; slowest is how many are.
@@ -80,7 +79,7 @@ func report(in io.Reader, out io.Writer) (ok bool, err error) {
 			_ = r.w.Flush()
 		}
 	}
-	if err != io.EOF { //nolint:errorlint // ReadBytes returns it as it is
+	if !errors.Is(err, io.EOF) {
 		return false, err
 	}
 	r.finish()
