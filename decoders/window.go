@@ -9,7 +9,7 @@ import (
 // Window is a sliding view of the bytes of a replay that are present. Sequential decoders read through it: they look
 // at Bytes, and Advance past whole records only, so that a record which is not all there yet stays.
 //
-// A reader that returns 0, io.EOF is taken to be dry for now, not at its end; reading goes on when it has more, as an
+// A reader that returns 0, io.EOF has no more bytes for now, but may have later; reading goes on then, as with an
 // *os.File does whose file grows. A Window is not safe for concurrent use.
 type Window struct {
 	src  io.Reader
@@ -22,7 +22,7 @@ type Window struct {
 	summed int
 }
 
-// Sum is the CRC-32C of the first bytes of a replay. It tells a replay from one whose beginning was edited.
+// Sum is the CRC-32C of the first bytes of a replay. A replay whose beginning was edited has another one.
 type Sum uint32
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -85,7 +85,7 @@ func (w *Window) Skip(n int64) (int64, error) {
 	return have, nil
 }
 
-// Fill reads more bytes. It returns nil when there are more than before, ErrMore when the source is dry, ErrWindow when
+// Fill reads more bytes. It returns nil when there are more than before, ErrMore when the source has no more bytes for now, ErrWindow when
 // the window is full and must not grow, and any other error of the source as it is.
 func (w *Window) Fill() error {
 	if w.r > 0 && (w.r == w.w || w.w == len(w.buf)) {

@@ -86,7 +86,7 @@ func decode(t *testing.T, path string) (game ddnet.Game, end error) {
 	}
 	defer file.Close()
 	game.Recording = path
-	d := teehistorian.New(decoders.NewWindow(file, 0, teehistorian.MaxWindow))
+	d := teehistorian.New(file, teehistorian.Options{})
 	var ev teehistorian.Event
 	for {
 		if err := d.Next(&ev); err != nil {

@@ -1,7 +1,7 @@
 // Package bits reads bit streams whose bits are taken from each byte starting with the least significant one, as
 // Source 2 demos pack them.
 //
-// A [Reader] never fails in the middle: what lies beyond the end reads as zero bits, and [Reader.Overrun] tells
+// A [Reader] never fails in the middle: what lies beyond the end reads as zero bits, and [Reader.Overrun] reports
 // afterwards that this happened. So a decoder checks once per value or once per record instead of once per bit. It
 // never reads memory outside its bytes. A Reader is not safe for concurrent use.
 package bits
@@ -37,7 +37,7 @@ func (r *Reader) Seek(pos int) { r.pos = max(pos, 0) }
 // Len returns how many bits are left. It is never negative.
 func (r *Reader) Len() int { return max(r.end-r.pos, 0) }
 
-// Overrun tells whether bits beyond the end were read.
+// Overrun reports whether bits beyond the end were read.
 func (r *Reader) Overrun() bool { return r.pos > r.end }
 
 // Peek returns at least the next 57 bits, zero-padded, without consuming them. The next bit is the lowest one; bits
@@ -90,7 +90,7 @@ func (r *Reader) Uint64() uint64 {
 // Float32 reads 32 bits as an IEEE 754 number.
 func (r *Reader) Float32() float32 { return math.Float32frombits(uint32(r.Bits(32))) }
 
-// UBitVar reads Valve's number of 6, 10, 14 or 34 bits: four bits of value, two that tell how many more follow.
+// UBitVar reads Valve's number of 6, 10, 14 or 34 bits: four bits of value, two that say how many more follow.
 func (r *Reader) UBitVar() uint32 {
 	w := r.Peek()
 	v := uint32(w & 15)

@@ -44,7 +44,7 @@ func BenchmarkDecode(b *testing.B) {
 	benchmark(b, func(b *testing.B, _ []byte, f *datafile.File) {
 		b.SetBytes(f.Header().InflatedBytes)
 		b.ReportAllocs()
-		d := f.Decoder()
+		d := f.Events(datafile.Options{})
 		start := d.Position()
 		var ev datafile.Event
 		events := 0
@@ -130,16 +130,15 @@ func BenchmarkOpen(b *testing.B) {
 // BenchmarkItems decodes the items alone, with their texts but without their data.
 func BenchmarkItems(b *testing.B) {
 	benchmark(b, func(b *testing.B, _ []byte, f *datafile.File) {
-		d := f.Decoder()
-		start := d.Position()
-		d.Filter(func(kind datafile.Kind, _ datafile.Place) bool {
+		d := f.Events(datafile.Options{Want: func(kind datafile.Kind, _ datafile.Place) bool {
 			switch kind {
 			case datafile.KindTiles, datafile.KindTileSummary, datafile.KindImageData, datafile.KindSoundData,
 				datafile.KindQuads, datafile.KindSoundSources, datafile.KindRawData:
 				return false
 			}
 			return true
-		})
+		}})
+		start := d.Position()
 		for b.Loop() {
 			if err := d.Seek(start); err != nil {
 				b.Fatal(err)

@@ -148,10 +148,10 @@ func TestExcessBytes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := dumpAll(t, whole.Decoder())
+	want := dumpAll(t, whole.Events(datafile.Options{}))
 	size := fmt.Sprint("FileBytes=", len(data))
 	want[0] = strings.Replace(want[0], size, fmt.Sprintf("FileBytes=%d warnings=[%d]", len(data)+9, datafile.WarningExcessBytes), 1)
-	if diff := cmp.Diff(want, dumpAll(t, f.Decoder())); diff != "" {
+	if diff := cmp.Diff(want, dumpAll(t, f.Events(datafile.Options{}))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -187,7 +187,7 @@ func TestBlobs(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := dumpUntil(f.Decoder()); !errors.Is(err, decoders.ErrCorrupt) {
+			if _, err := dumpUntil(f.Events(datafile.Options{})); !errors.Is(err, decoders.ErrCorrupt) {
 				t.Errorf("decoding: got error %v", err)
 			}
 			if _, err := f.AppendData(nil, 1); tt.name != "zlib header" && !errors.Is(err, decoders.ErrCorrupt) {

@@ -89,7 +89,7 @@ func TestCorpus(t *testing.T) {
 			Items: map[string]int{}, Layers: map[string]int{}, Tiles: map[string]int64{},
 		}
 		layers := map[int32]*layerSum{}
-		d := f.Decoder()
+		d := f.Events(datafile.Options{})
 		var ev datafile.Event
 		for {
 			err := d.Next(&ev)

@@ -48,7 +48,7 @@ func TestDamage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all := dumpAll(t, whole.Decoder())
+		all := dumpAll(t, whole.Events(datafile.Options{}))
 		for blob := range whole.NumData() {
 			for name, damage := range damages {
 				if source == "wide" && name != "middle" {
@@ -56,7 +56,7 @@ func TestDamage(t *testing.T) {
 				}
 				t.Run(fmt.Sprintf("%s/%d/%s", source, blob, name), func(t *testing.T) {
 					f, at := damaged(t, data, blob, damage)
-					events, warned, err := untilDamage(t, f.Decoder())
+					events, warned, err := untilDamage(t, f.Events(datafile.Options{}))
 					if failure, ok := errors.AsType[*decoders.Error](err); !ok ||
 						!errors.Is(err, decoders.ErrCorrupt) || failure.Offset != at {
 						t.Fatalf("got error %v, want one at byte %d", err, at)
@@ -94,7 +94,7 @@ func untilDamage(t *testing.T, d *datafile.Decoder) (events []string, warned int
 	return events, warned, err
 }
 
-// ofBlobs tells whether an event holds what was in a blob.
+// ofBlobs reports whether an event holds what was in a blob.
 func ofBlobs(event string) bool {
 	kind, _, _ := strings.Cut(event, " ")
 	switch kind {
@@ -111,7 +111,7 @@ func checkResumed(t *testing.T, f *datafile.File, want error) {
 	var events []string
 	var at []decoders.Position
 	var ev datafile.Event
-	d := f.Decoder()
+	d := f.Events(datafile.Options{})
 	for {
 		p := d.Position()
 		if err := d.Next(&ev); err != nil {
@@ -145,15 +145,14 @@ func checkFiltered(t *testing.T, f *datafile.File) {
 		{datafile.KindInfo, datafile.KindImage}, {datafile.KindQuads, datafile.KindQuadLayer},
 	} {
 		var want []string
-		d := f.Decoder()
+		d := f.Events(datafile.Options{})
 		var ev datafile.Event
 		for d.Next(&ev) == nil {
 			if slices.Contains(kinds, ev.Kind) {
 				want = append(want, dump(&ev))
 			}
 		}
-		d = f.Decoder()
-		d.Filter(func(k datafile.Kind, _ datafile.Place) bool { return slices.Contains(kinds, k) })
+		d = f.Events(datafile.Options{Want: func(k datafile.Kind, _ datafile.Place) bool { return slices.Contains(kinds, k) }})
 		if got, _ := dumpUntil(d); !slices.Equal(got, want) {
 			t.Errorf("%v alone: got %d events, want %d", kinds, len(got), len(want))
 		}
@@ -170,7 +169,7 @@ func TestFirstDamage(t *testing.T) {
 	data := bytesOf(t, &w)
 	data[len(data)-1] ^= 1 // the last blob's checksum
 	f, first := damaged(t, data, 0, damages["checksum"])
-	d := f.Decoder()
+	d := f.Events(datafile.Options{})
 	var at []decoders.Position
 	var ev datafile.Event
 	for d.Next(&ev) == nil {
@@ -186,7 +185,7 @@ func TestFirstDamage(t *testing.T) {
 		}
 	}
 	// Data that nobody wants is not looked at.
-	d.Filter(func(k datafile.Kind, _ datafile.Place) bool { return k != datafile.KindRawData })
+	d = f.Events(datafile.Options{Want: func(k datafile.Kind, _ datafile.Place) bool { return k != datafile.KindRawData }})
 	if err := d.Seek(at[len(at)-1]); err != nil {
 		t.Fatal(err)
 	}

@@ -13,9 +13,14 @@ type Place struct {
 	LayerInGroup int32
 }
 
-// Filter says whether the events of a kind that are about a place are wanted. Data that nobody wants is not inflated, and
-// so not checked either.
-type Filter func(kind Kind, at Place) bool
+// Options say which events a decoder delivers. The zero value delivers all.
+type Options struct {
+	// Want reports whether events of a kind that are about a place are wanted; nil means that all are. Positions are the
+	// same, whatever is wanted. Data that is not wanted is not inflated, and so not checked either.
+	Want func(kind Kind, at Place) bool
+}
+
+var _ decoders.Decoder[Event] = (*Decoder)(nil)
 
 // Decoder streams a map as events, in the order of the file: the header; the table of types; the items, each followed by
 // its data; at last the blobs that belong to no item.
@@ -26,10 +31,10 @@ type Filter func(kind Kind, at Place) bool
 // empty, so that positions do not depend on the filter.
 type Decoder struct {
 	file   *File
-	filter Filter
+	filter func(kind Kind, at Place) bool // Options.Want
 	err    error
 
-	damage   error             // the first blob that could not be read, as it is told at the end
+	damage   error             // the error of the first blob that could not be read, returned at the end
 	begun    decoders.Position // where decoding began
 	checking bool              // all events were delivered: what comes before begun is only looked at for damage
 	later    error             // the damage that was found behind begun
@@ -55,13 +60,13 @@ type Decoder struct {
 	arena
 }
 
-// Decoder returns a decoder at the beginning of the file. A file may have many at once.
-func (f *File) Decoder() *Decoder {
-	return &Decoder{file: f, in: inflater{file: f}, chunk: make([]byte, ChunkSize)}
+// Events returns a decoder at the beginning of the file. A file may have many at once.
+func (f *File) Events(opts Options) *Decoder {
+	return &Decoder{file: f, filter: opts.Want, in: inflater{file: f}, chunk: make([]byte, ChunkSize)}
 }
 
-// Filter makes the decoder leave out events that are not wanted. Nil, as at the beginning, wants all.
-func (d *Decoder) Filter(filter Filter) { d.filter = filter }
+// Tick returns 0: nothing in a map has a time.
+func (d *Decoder) Tick() int32 { return 0 }
 
 // Next decodes the next event into ev. It returns io.EOF after the last one. A file is there as a whole, so there is no
 // decoders.ErrMore. After any other error it returns that error again.
@@ -78,7 +83,7 @@ func (d *Decoder) Next(ev *Event) error {
 	}
 }
 
-// Step does a bounded amount of work, less than a megabyte of data, and tells whether that made an event. It is for
+// Step does a bounded amount of work, less than a megabyte of data, and reports whether that made an event. It is for
 // callers that have to look at something else from time to time, for there may be many megabytes of data between two
 // events that are wanted. The errors are those of Next.
 func (d *Decoder) Step(ev *Event) (ok bool, err error) {

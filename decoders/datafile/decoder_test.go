@@ -128,17 +128,17 @@ func TestSeek(t *testing.T) {
 	}
 	for name, f := range map[string]*datafile.File{"sample": small, "wide": wide(t)} {
 		t.Run(name, func(t *testing.T) {
-			events, at := positions(t, f.Decoder())
+			events, at := positions(t, f.Events(datafile.Options{}))
 			t.Logf("%d events", len(events))
 			for i := 1; i < len(at); i++ {
 				if a, b := at[i-1], at[i]; a.Offset > b.Offset || a.Offset == b.Offset && a.Index >= b.Index {
 					t.Fatalf("position %+v is not before %+v", a, b)
 				}
 			}
-			used := f.Decoder()
+			used := f.Events(datafile.Options{})
 			for i := range at {
 				p := at[len(at)-1-i]
-				for _, d := range []*datafile.Decoder{f.Decoder(), used} {
+				for _, d := range []*datafile.Decoder{f.Events(datafile.Options{}), used} {
 					if err := d.Seek(p); err != nil {
 						t.Fatal(err)
 					}
@@ -167,11 +167,11 @@ func TestSeekAnywhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, f := range map[string]*datafile.File{"sample": small, "wide": wide(t), "an item without events": hollow} {
-		d := f.Decoder()
+		d := f.Events(datafile.Options{})
 		var ev datafile.Event
 		for err := error(nil); err == nil; _, err = d.Step(&ev) {
 			p := d.Position()
-			again := f.Decoder()
+			again := f.Events(datafile.Options{})
 			if err := again.Seek(p); err != nil || again.Position() != p {
 				t.Errorf("%s: went to %+v, and is at %+v, %v", name, p, again.Position(), err)
 			}
@@ -187,7 +187,7 @@ func TestSeekRefusesOtherPlaces(t *testing.T) {
 	for _, p := range []decoders.Position{
 		{Offset: -1}, {Offset: 1}, {Offset: 37}, {Offset: 1 << 40}, {Index: 2}, {Index: -1}, {Offset: 36, Index: 5},
 	} {
-		if err := f.Decoder().Seek(p); !errors.Is(err, decoders.ErrCorrupt) {
+		if err := f.Events(datafile.Options{}).Seek(p); !errors.Is(err, decoders.ErrCorrupt) {
 			t.Errorf("%+v: got error %v", p, err)
 		}
 	}
@@ -195,7 +195,7 @@ func TestSeekRefusesOtherPlaces(t *testing.T) {
 
 // TestFilter expects that filtered events are the events, filtered, with the same positions.
 func TestFilter(t *testing.T) {
-	filters := map[string]datafile.Filter{
+	filters := map[string]func(datafile.Kind, datafile.Place) bool{
 		"nothing":   func(datafile.Kind, datafile.Place) bool { return false },
 		"no tiles":  func(k datafile.Kind, _ datafile.Place) bool { return k != datafile.KindTiles },
 		"tiles":     func(k datafile.Kind, _ datafile.Place) bool { return k == datafile.KindTiles },
@@ -211,14 +211,13 @@ func TestFilter(t *testing.T) {
 		t.Fatal(err)
 	}
 	for source, f := range map[string]*datafile.File{"sample": small, "wide": wide(t)} {
-		all, at := positions(t, f.Decoder())
+		all, at := positions(t, f.Events(datafile.Options{}))
 		for name, filter := range filters {
 			t.Run(source+"/"+name, func(t *testing.T) {
-				d := f.Decoder()
-				d.Filter(filter)
+				d := f.Events(datafile.Options{Want: filter})
 				got := dumpAll(t, d)
 				var want []string
-				d = f.Decoder()
+				d = f.Events(datafile.Options{})
 				for i, line := range all {
 					if err := d.Seek(at[i]); err != nil {
 						t.Fatal(err)
@@ -269,7 +268,7 @@ func place(ev *datafile.Event) datafile.Place {
 // TestNoAllocations decodes a map of many blobs again and again.
 func TestNoAllocations(t *testing.T) {
 	f := wide(t)
-	d := f.Decoder()
+	d := f.Events(datafile.Options{})
 	var ev datafile.Event
 	start := d.Position()
 	run := func() {
@@ -370,13 +369,22 @@ func TestOddLayers(t *testing.T) {
 		{"unknown kind of layer", []int32{0, 77, 0}, nil, []string{
 			`raw_item Index=1 Type=5 Name="layer" Bytes=12 Data=000000004d00000000000000 warnings=[1]`,
 		}},
+		{"quads that are a detail", []int32{0, 3, 1, 1, 0, -1, -1}, nil, []string{
+			"quad_layer Group=-1 Version=1 Detail=true Image=-1 Data=-1",
+		}},
+		{"sounds that are a detail", []int32{0, 10, 1, 2, 0, -1, -1, 0, 0, 0}, nil, []string{
+			"sound_layer Group=-1 Version=2 Detail=true Sound=-1 Data=-1",
+		}},
+		{"sounds with another flag", []int32{0, 10, 2, 2, 0, -1, -1, 0, 0, 0}, nil, []string{
+			"sound_layer Group=-1 Version=2 Sound=-1 Data=-1",
+		}},
 		{"fewer quads than the blob has", []int32{0, 3, 0, 1, 0, 0, -1}, [][]byte{make([]byte, 3)}, []string{
 			"quad_layer Group=-1 Version=1 Image=-1 warnings=[4]",
 			`raw_data Bytes=3 Data=000000`,
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got := dumpAll(t, layerFile(t, tt.layer, tt.blobs...).Decoder())
+			got := dumpAll(t, layerFile(t, tt.layer, tt.blobs...).Events(datafile.Options{}))
 			got = slices.DeleteFunc(got, func(s string) bool {
 				return strings.HasPrefix(s, "header") || strings.HasPrefix(s, "item_type") || strings.HasPrefix(s, "version")
 			})
@@ -401,10 +409,9 @@ func TestInlineBeziers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	d := written(t, &m).Decoder()
-	d.Filter(func(k datafile.Kind, _ datafile.Place) bool {
+	d := written(t, &m).Events(datafile.Options{Want: func(k datafile.Kind, _ datafile.Place) bool {
 		return k == datafile.KindEnvelopePoints || k == datafile.KindEnvelopeBeziers
-	})
+	}})
 	var ev, want datafile.Event
 	if err := d.Next(&ev); err != nil {
 		t.Fatal(err)
@@ -430,7 +437,7 @@ func TestDuplicateIndex(t *testing.T) {
 		w.AddInts(0xffff, 0xfffe, 0x3e1b2716, 0x178c3978, -0x64264ee6, -0x1fbef228)
 	}
 	w.AddInts(0xfffe, 0, 1, 0, 0, -1, 5, 0)
-	got := dumpAll(t, written(t, &w).Decoder())
+	got := dumpAll(t, written(t, &w).Events(datafile.Options{}))
 	want := []string{
 		"automapper Version=1 Config=-1 Seed=5 Layer=-1",
 		`uuid_type Type=65534 Uuid="3e1b2716-178c-3978-9bd9-b11ae0410dd8" Name="mapitemtype-automapper-config@ddnet.tw"`,
@@ -448,7 +455,7 @@ func TestErrorIsFinal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	events := dumpAll(t, whole.Decoder())
+	events := dumpAll(t, whole.Events(datafile.Options{}))
 	// The last blob's last byte is a part of its checksum.
 	data = slices.Clone(data)
 	data[len(data)-1] ^= 1
@@ -456,7 +463,7 @@ func TestErrorIsFinal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := f.Decoder()
+	d := f.Events(datafile.Options{})
 	got, err := dumpUntil(d)
 	var failure *decoders.Error
 	if !errors.As(err, &failure) || !errors.Is(err, decoders.ErrCorrupt) {
@@ -486,7 +493,7 @@ func TestReadErrors(t *testing.T) {
 		r := &failing{data: data, limit: limit, err: broken}
 		f, err := datafile.Open(r, int64(len(data)), datafile.DefaultLimits)
 		if err == nil {
-			_, err = dumpUntil(f.Decoder())
+			_, err = dumpUntil(f.Events(datafile.Options{}))
 		}
 		if !errors.Is(err, broken) {
 			t.Fatalf("reading fails from byte %d on: got error %v", limit, err)
@@ -494,7 +501,7 @@ func TestReadErrors(t *testing.T) {
 		r.err = io.EOF
 		f, err = datafile.Open(r, int64(len(data)), datafile.DefaultLimits)
 		if err == nil {
-			_, err = dumpUntil(f.Decoder())
+			_, err = dumpUntil(f.Events(datafile.Options{}))
 		}
 		if !errors.Is(err, decoders.ErrTruncated) {
 			t.Fatalf("the file ends at byte %d: got error %v", limit, err)

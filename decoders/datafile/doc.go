@@ -1,22 +1,22 @@
 // Package datafile decodes datafiles: the container in which Teeworlds and DDNet keep their maps, versions 3 and 4, and
 // the map inside, down to the tiles.
 //
-// It has two doors. [Open] reads and checks the container: a header, tables, and items, which are lists of 32-bit
-// integers. That costs one read of the file's head and no inflation, so it suits whoever only wants to know what is
-// there. [File.Decoder] streams the map as events, in the order of the file: each item as a typed event, followed by the
-// data that it refers to, in chunks. Blobs are inflated one at a time, when their turn comes and only if somebody wants
-// them, through a window of [ChunkSize] bytes: a map of 600 MB costs no more memory than one of 6 KB, apart from its
+// A file is decoded in two steps. [Open] reads and checks the container: a header, tables, and items, which are lists of 32-bit
+// integers. That costs one read of the file's head and no inflation, so it suits programs that only want to know what
+// is there. [File.Events] streams the map as events, in the order of the file: each item as a typed event, followed by the
+// data that it refers to, in chunks. Blobs are inflated one at a time, when their turn comes and only if they are
+// wanted, through a window of [ChunkSize] bytes: a map of 600 MB costs no more memory than one of 6 KB, apart from its
 // items.
 //
 //	f, err := datafile.Open(r, size, datafile.DefaultLimits)
-//	if err != nil { ... }
-//	d := f.Decoder()
-//	var ev datafile.Event
-//	for {
-//		if err := d.Next(&ev); err == io.EOF {
-//			break
-//		} else if err != nil { ... }
-//		switch ev.Kind { ... }
+//	...
+//	for ev, err := range decoders.All(f.Events(datafile.Options{})) {
+//		if err != nil {
+//			return err
+//		}
+//		if ev.Kind == datafile.KindTileLayer {
+//			fmt.Println(ev.TileLayer.Layer, ev.TileLayer.Width, ev.TileLayer.Height)
+//		}
 //	}
 //
 // The events are defined by proto/replayd/datafile/v1/events.proto, from which events.gen.go is made; the format is

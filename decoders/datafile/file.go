@@ -93,7 +93,7 @@ func (f *File) DataSize(i int) int64 {
 	return int64(f.dataSizes.at(i))
 }
 
-// AppendData appends the i-th blob, inflated, to b. It is for small and trusted files: see [File.Decoder] for the rest.
+// AppendData appends the i-th blob, inflated, to b. It is for small and trusted files: see [File.Events] for the rest.
 func (f *File) AppendData(b []byte, i int) ([]byte, error) {
 	in := inflater{file: f}
 	in.open(i)

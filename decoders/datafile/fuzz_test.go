@@ -32,7 +32,7 @@ func check(t *testing.T, data []byte) {
 	var lines []string
 	var at []decoders.Position
 	var ev datafile.Event
-	d := f.Decoder()
+	d := f.Events(datafile.Options{})
 	for {
 		p := d.Position()
 		if err = d.Next(&ev); err != nil {
@@ -162,7 +162,7 @@ func FuzzTileSkip(f *testing.F) {
 		w.AddInts(0, 0, 1)
 		w.AddInts(5, 0, 0, 2, 0, 4, int32(width), int32(height), 1, 1, 2, 3, 4, -1, 0, -1, 0, 0, 0, 0)
 		w.AddData(stored)
-		d := written(t, &w).Decoder()
+		d := written(t, &w).Events(datafile.Options{})
 		var got []byte
 		warned := false
 		var ev datafile.Event
@@ -214,7 +214,7 @@ func FuzzPackedText(f *testing.F) {
 		if err := errors.Join(m.Add(&version), m.Add(&ev)); err != nil {
 			t.Fatal(err)
 		}
-		d := written(t, &m).Decoder()
+		d := written(t, &m).Events(datafile.Options{})
 		for d.Next(&ev) == nil {
 			if want := name[:min(len(name), 11)]; ev.Kind == datafile.KindGroup && string(ev.Group.Name) != want {
 				t.Errorf("got %q, want %q", ev.Group.Name, want)

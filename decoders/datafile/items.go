@@ -169,7 +169,7 @@ func (d *Decoder) produceEnvelope(ev *Event, n ints) {
 	}
 }
 
-// envelopeKind is what an envelope animates, as the number of its channels tells.
+// envelopeKind is what an envelope animates, by the number of its channels.
 func envelopeKind(channels int32) EnvelopeKind {
 	switch channels {
 	case 1:

@@ -2,7 +2,7 @@ package datafile
 
 import "math"
 
-// layout is what an item is, as far as its integers tell: which event stands for it, which blobs it refers to, and what
+// layout is what an item is, as far as its integers say: which event stands for it, which blobs it refers to, and what
 // they hold.
 type layout struct {
 	kind  Kind // of the item's own event; KindRawItem when it does not fit its type
@@ -63,7 +63,7 @@ const (
 )
 
 // physics are the kinds of tile layers that keep their tiles in a blob of their own: the bit of the item's flags, where
-// in the item's tail the blob's index is (-1 for nowhere), how many bytes a tile has, and which of them tells what it is.
+// in the item's tail the blob's index is (-1 for nowhere), how many bytes a tile has, and which of them says what it is.
 var physics = [...]struct {
 	kind               LayerKind
 	flag, tail, stride int32
@@ -77,7 +77,7 @@ var physics = [...]struct {
 	{LayerKindTune, 32, 4, 2, 1},
 }
 
-// layoutOf tells what the i-th item is. It looks at nothing but the items and the tables.
+// layoutOf returns what the i-th item is. It looks at nothing but the items and the tables.
 func (f *File) layoutOf(i int) layout {
 	item := f.Item(i)
 	l := layout{kind: KindRawItem, body: KindNone, data: -1, Place: nowhere}
@@ -247,7 +247,7 @@ func groupInts(n ints) int {
 	return 7
 }
 
-// layoutLayer tells whether a layer's item fits its type.
+// layoutLayer reports whether a layer's item fits its type.
 func (f *File) layoutLayer(l *layout, n ints) bool {
 	switch n.get(1, -1) {
 	case layerTiles:

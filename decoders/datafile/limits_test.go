@@ -84,7 +84,7 @@ func TestLimits(t *testing.T) {
 			allocated := allocation(func() {
 				var f *datafile.File
 				if f, err = open(data); err == nil {
-					err = discard(f.Decoder())
+					err = discard(f.Events(datafile.Options{}))
 				}
 			})
 			t.Logf("%v, %d bytes allocated", err, allocated)
@@ -105,7 +105,7 @@ func TestBomb(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	allocated := allocation(func() { err = discard(f.Decoder()) })
+	allocated := allocation(func() { err = discard(f.Events(datafile.Options{})) })
 	if !errors.Is(err, decoders.ErrCorrupt) || allocated > 1<<20 {
 		t.Errorf("got error %v; %d bytes were allocated", err, allocated)
 	}
@@ -170,7 +170,7 @@ func TestMemory(t *testing.T) {
 	w.AddInts(5, 0, 0, 2, 0, 3, side, side, 0, 255, 255, 255, 255, -1, 0, -1, 0, 0, 0, 0)
 	w.AddData(make([]byte, side*side*4))
 	f := written(t, &w)
-	d := f.Decoder()
+	d := f.Events(datafile.Options{})
 	allocated := allocation(func() {
 		if err := discard(d); err != nil {
 			t.Fatal(err)

@@ -62,7 +62,7 @@ func (f *File) readUuids(first, count int) map[int]uuid {
 	return uuids
 }
 
-// hasModernLayer tells whether a map without a version has a layer as maps have since Teeworlds 0.5.
+// hasModernLayer reports whether a map without a version has a layer as maps have since Teeworlds 0.5.
 func (f *File) hasModernLayer() bool {
 	for i := range f.plan.count[typeLayer] {
 		n := ints(f.Item(f.plan.first[typeLayer] + i).Data)
@@ -104,7 +104,7 @@ func (f *File) planPoints() {
 	}
 }
 
-// pointsFit tells whether envelope points of that many integers fill their items.
+// pointsFit reports whether envelope points of that many integers fill their items.
 func (f *File) pointsFit(size int) bool {
 	for i := range f.plan.count[typePoints] {
 		if ints(f.Item(f.plan.first[typePoints]+i).Data).len()%size != 0 {
@@ -212,12 +212,12 @@ func (f *File) planData() error {
 	return nil
 }
 
-// isText tells whether a blob can be sent as a text.
+// isText reports whether a blob can be sent as a text.
 func (f *File) isText(blob int32) bool {
 	return blob >= 0 && int(blob) < f.NumData() && f.DataSize(int(blob)) <= maxText
 }
 
-// isUsed tells whether an event of an item carries the blob.
+// isUsed reports whether an event of an item carries the blob.
 func (f *File) isUsed(blob int) bool { return f.plan.used[blob/64]&(1<<(blob%64)) != 0 }
 
 // LayerInGroup returns the index of a layer among the layers of its group, -1 when it has none. Layer is the layer's index

@@ -35,7 +35,7 @@ func (d *Decoder) Place() Place {
 	return d.item.Place
 }
 
-// Checking tells that all events were delivered, and that what comes before the position where decoding began is being
+// Checking reports whether all events were delivered, and that what comes before the position where decoding began is being
 // looked at, as far as the filter wants it. See Next.
 func (d *Decoder) Checking() bool { return d.checking }
 

@@ -107,7 +107,7 @@ func (d *Decoder) produce(ev *Event) error {
 	return d.produceRawData(ev, int(d.item.data), d.item.bytes+slot*ChunkSize)
 }
 
-// wants tells whether an event of the current record is wanted.
+// wants reports whether an event of the current record is wanted.
 func (d *Decoder) wants(kind Kind) bool {
 	if d.filter == nil {
 		return true

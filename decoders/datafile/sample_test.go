@@ -268,7 +268,7 @@ func TestSample(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := strings.Join(dumpAll(t, f.Decoder()), "\n") + "\n"
+	got := strings.Join(dumpAll(t, f.Events(datafile.Options{})), "\n") + "\n"
 	if *update {
 		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
@@ -292,7 +292,7 @@ func TestSampleHasAllKinds(t *testing.T) {
 	var kinds [datafile.KindCount]int
 	layers := map[datafile.LayerKind]bool{}
 	var ev datafile.Event
-	d := f.Decoder()
+	d := f.Events(datafile.Options{})
 	for d.Next(&ev) == nil {
 		kinds[ev.Kind]++
 		if ev.Kind == datafile.KindTileLayer {

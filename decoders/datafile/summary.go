@@ -2,7 +2,7 @@ package datafile
 
 // summary counts the tiles of a layer, and where they are.
 type summary struct {
-	stride, at int // bytes of a tile, and which of them tells what it is
+	stride, at int // bytes of a tile, and which of them says what it is
 	tiles      [256]TileCount
 	list       []TileCount
 }
@@ -17,10 +17,10 @@ func (s *summary) reset(l *layout) {
 	}
 }
 
-// TypeByte returns which byte of each of the layer's tiles tells what the tile is, as [TileName] takes it.
+// TypeByte returns which byte of each of the layer's tiles says what the tile is, as [TileName] takes it.
 func (l *TileLayer) TypeByte() int { return typeByte(l.Kind, l.BytesPerTile) }
 
-// typeByte tells layers that keep their kind's own structs from those that were written as ordinary tiles, whose index
+// typeByte distinguishes layers that keep their kind's own structs from those that were written as ordinary tiles, whose index
 // comes first.
 func typeByte(kind LayerKind, stride int32) int {
 	for _, p := range physics {

@@ -69,7 +69,7 @@ func TestWriterRoundTrip(t *testing.T) {
 		if err != nil || want.DataBytes > largest {
 			t.Skip("invalid or large")
 		}
-		events := dumpAll(t, f.Decoder())
+		events := dumpAll(t, f.Events(datafile.Options{}))
 		for name, form := range forms {
 			again := copyFile(t, f, &form.writer)
 			h := again.Header()
@@ -79,7 +79,7 @@ func TestWriterRoundTrip(t *testing.T) {
 				t.Errorf("form %s: got header %+v", name, h)
 			}
 			// The first event is the header, whose sizes depend on the compressor.
-			if diff := cmp.Diff(events[1:], dumpAll(t, again.Decoder())[1:]); diff != "" {
+			if diff := cmp.Diff(events[1:], dumpAll(t, again.Events(datafile.Options{}))[1:]); diff != "" {
 				t.Fatalf("form %s: other events (-first +again):\n%.2000s", name, diff)
 			}
 		}
@@ -114,7 +114,7 @@ func forWriting(t *testing.T, f *datafile.File, add func(*datafile.Event) error)
 	var lines []string
 	var ev datafile.Event
 	loose := false
-	for d := f.Decoder(); ; {
+	for d := f.Events(datafile.Options{}); ; {
 		err := d.Next(&ev)
 		if errors.Is(err, io.EOF) {
 			return lines

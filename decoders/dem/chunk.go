@@ -23,9 +23,9 @@ func (d *Decoder) nextChunk(ev *Event) bool {
 		if c.offset >= len(c.data) {
 			d.stage = c.then
 		}
-		told := d.out.want(c.kind, slotEvent)
+		emit := d.out.want(c.kind, slotEvent)
 		d.out.place.nextElement()
-		if told {
+		if emit {
 			ev.Kind = c.kind
 			if c.kind == KindMessage {
 				ev.Message = Message{Id: c.id, Name: c.name, Data: piece, Offset: uint32(offset), Size: uint32(len(c.data))}

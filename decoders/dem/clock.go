@@ -8,7 +8,7 @@ import (
 	"github.com/replayd/replayd/decoders/dem/internal/value"
 )
 
-// clock is Dota's clock, as the entity of the game's rules tells it.
+// clock is Dota's clock. The entity of the game's rules has its fields.
 type clock struct {
 	fields [clockFields]*entity.Node
 	cells  int  // of the class, when the fields were looked up
@@ -17,7 +17,7 @@ type clock struct {
 	settled bool
 	paused  bool
 	horn    float32 // when it sounds, in seconds of the server's time without pauses
-	legacy  bool    // the time itself is told
+	legacy  bool    // the entity has the time itself
 	time    float32 // at the server's tick seen
 	seen    uint32
 	ticks   int64 // paused so far
@@ -43,7 +43,7 @@ var clockNames = [clockFields]string{
 	"m_pGameRules.m_flStateTransitionTime",
 }
 
-// clockKinds are the kinds of events that tell the time on the clock, clockTicks those that need the clock to run for it:
+// clockKinds are the kinds of events that have the time on the clock, clockTicks those that need the clock to run for it:
 // entries of the combat log have a time of their own.
 const (
 	clockTicks = 1<<KindTick | 1<<KindChat | 1<<KindChatEvent
@@ -85,8 +85,8 @@ func (k *clock) update(d *Decoder, ent *entity.Entity) {
 		}
 		return ent.Cells[n.Cell].Word, true
 	}
-	state, told := get(clockState)
-	if k.phase = GamePhaseUnspecified; told {
+	state, ok := get(clockState)
+	if k.phase = GamePhaseUnspecified; ok {
 		k.phase = GamePhase(state + 1)
 	}
 	start, _ := get(clockStart)

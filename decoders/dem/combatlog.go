@@ -5,7 +5,7 @@ import (
 	"github.com/replayd/replayd/decoders/dem/internal/stringtable"
 )
 
-// combatName returns the name that an entry of the combat log gives by its number. 0 is nobody.
+// combatName returns the name that an entry of the combat log gives by its number. 0 is no name.
 func (d *Decoder) combatName(index uint64) []byte {
 	if index == 0 {
 		return nil
@@ -202,7 +202,7 @@ func (d *Decoder) parseCombatLog(c *CombatLog, b []byte) bool {
 // oldCombatLog is the game event that carried the combat log until September 2015.
 const oldCombatLog = "dota_combatlog"
 
-// oldCombatLogEntry delivers the entry of the combat log that a game event is. Its keys are told apart by their names.
+// oldCombatLogEntry delivers the entry of the combat log that a game event is. Its keys are recognized by their names.
 func (d *Decoder) oldCombatLogEntry(ev *Event) bool {
 	d.stage = stagePacket
 	d.out.place.nextElement()

@@ -39,21 +39,21 @@ func (d *Decoder) refuseEntity(ev *Event, c *entity.Class, size int) bool {
 	if size > r.Len() {
 		err = errEntitySize
 	}
-	told := false
+	emit := false
 	if c == nil && !r.Overrun() && d.world.store.Slots[e.index] != nil {
 		// Whoever was in the slot is gone.
-		told = d.deleteEntity(ev, e.index)
+		emit = d.deleteEntity(ev, e.index)
 	}
 	if c == nil && size >= 0 && size <= r.Len() && !r.Overrun() {
 		r.Skip(size)
 		d.out.fault(Fault{Kind: FaultKindEntity, MessageId: svcPacketEntities, EntityIndex: uint32(e.index), BitsAnnounced: uint32(size), Detail: []byte(err.Error())})
-		return told
+		return emit
 	}
-	d.lose(e.index, c, err)
-	return told
+	d.skipPacket(e.index, c, err)
+	return emit
 }
 
-// pendingCreate is a creation whose slot's old tenant had to be told of first.
+// pendingCreate is a creation in a slot from which another entity was just deleted, whose event comes first.
 type pendingCreate struct {
 	set           bool
 	class         *entity.Class
@@ -75,7 +75,7 @@ func (d *Decoder) fillEntity(ev *Event, c *entity.Class, serial, group uint32, s
 	if again {
 		kind = KindEntityEntered
 	}
-	told := d.out.want(kind, slotAfter)
+	emit := d.out.want(kind, slotAfter)
 	if !c.Decoded && size >= 0 {
 		r.Skip(size)
 		ent.Decoded = false
@@ -93,12 +93,12 @@ func (d *Decoder) fillEntity(ev *Event, c *entity.Class, serial, group uint32, s
 	if c.Rules {
 		d.match.clock.update(d, ent)
 	}
-	if !told || !c.Wanted {
+	if !emit || !c.Wanted {
 		return false
 	}
 	// What could not be read of it is missing, and a fault says so.
 	if again {
-		return d.world.tellWhole(ev, e.index, ent)
+		return d.world.fillEntered(ev, e.index, ent)
 	}
 	ev.Kind = kind
 	fields := d.world.fillState(ev.EntityCreated.Fields, ent)

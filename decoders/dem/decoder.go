@@ -3,6 +3,7 @@ package dem
 import (
 	"io"
 
+	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/decoders/dem/internal/entity"
 	"github.com/replayd/replayd/decoders/dem/internal/record"
 	"github.com/replayd/replayd/decoders/dem/internal/schema"
@@ -66,6 +67,8 @@ type world struct {
 	merged   []entity.Change
 }
 
+var _ decoders.Decoder[Event] = (*Decoder)(nil)
+
 // stage is what Next goes on with.
 type stage uint8
 
@@ -85,7 +88,7 @@ const (
 )
 
 // New returns a decoder of the demo that src reads from its first byte. It reads nothing yet. A src that returns 0, io.EOF
-// is taken to be dry for now; see decoders.Window.
+// has no more bytes for now; see decoders.Window.
 func New(src io.Reader, opts Options) *Decoder {
 	d := &Decoder{
 		opts:  opts,

@@ -120,7 +120,7 @@ func (o *delivery) holds(slot int) bool {
 	return !o.hold
 }
 
-// wantsEntities tells whether any event of entities is wanted.
+// wantsEntities reports whether any event of entities is wanted.
 func (o *delivery) wantsEntities() bool {
 	const all = 1<<KindEntityUpdated | 1<<KindEntityCreated | 1<<KindEntityEntered | 1<<KindEntityLeft | 1<<KindEntityDeleted
 	return o.kinds&all != 0

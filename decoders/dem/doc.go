@@ -1,19 +1,26 @@
 // Package dem decodes Source 2 demos: Dota 2 in full, Counter-Strike 2 and Deadlock with it.
 //
 // A [Decoder] reads a demo from front to back and fills one event after another into a struct that the caller owns; see
-// package decoders for that contract. What it learns on the way it keeps, and so can tell more than a record holds: the
+// package decoders for that contract. It keeps what it reads on the way, so that events have more than their records: the
 // names in the combat log, the whole state of a new entity, the game's clock.
 //
 //	d := dem.New(file, dem.Options{})
-//	var ev dem.Event
-//	for {
-//		if err := d.Next(&ev); err != nil {
-//			break // io.EOF, decoders.ErrMore or an error
+//	for ev, err := range decoders.All(d) {
+//		if err != nil {
+//			return err
 //		}
 //		if ev.Kind == dem.KindEntityUpdated {
 //			fmt.Println(ev.AtTick, d.Name(ev.EntityUpdated.Class))
 //		}
 //	}
+//
+// Most of a demo is updates of entities. A program that needs few of them says so in [Options]: by kinds of events, by
+// classes of entities, by fields. What is not wanted is skipped where the file allows it, which is many times faster.
+//
+// A demo that is still being written is decoded with [Decoder.Next] directly: it returns decoders.ErrMore where the bytes
+// end, and goes on once there are more. [Decoder.Seek] and [Decoder.SeekTick] decode up to a place without delivering
+// events, and [Decoder.Present] returns the entities that are there then. To share what is compiled once per game build,
+// give all decoders one [Schemas].
 //
 // [ReadInfo] and [ReadIndex] answer without decoding.
 //
@@ -55,12 +62,12 @@
 //
 // Ticks are the demo's; -1 is before the first. Offsets are bytes of the (decompressed) file. An entity is named by its
 // slot and serial number; a handle holds both. Names of classes and fields are numbers of the decoder's own, which stay
-// the same for its life; [Decoder.Name] tells the text.
+// the same for its life; [Decoder.Name] returns the text.
 //
 // # What goes wrong
 //
 // A broken frame is an error and final, as everywhere. What goes wrong inside a record is not: the record, message,
-// table or update in question is skipped, an event of kind [KindFault] tells what it was, and decoding goes on. Games
-// change with every patch; a type of field that nobody knows yet costs the updates that have such a field and no more,
-// because the file tells where each ends. [Decoder.Stats] counts.
+// table or update in question is skipped, an event of kind [KindFault] says what it was, and decoding goes on. Games
+// change with every patch; a type of field that is not known yet costs the updates that have such a field and no more,
+// because the file has the size of each. [Decoder.Stats] counts.
 package dem

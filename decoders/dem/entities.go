@@ -50,7 +50,7 @@ func (d *Decoder) walksEntities() bool {
 // startEntities begins with a message of entities.
 func (d *Decoder) startEntities(ev *Event, b []byte) bool {
 	if d.world.schema == nil || d.world.classBits == 0 {
-		d.tellUndecoded("no schema came before them")
+		d.reportUndecoded("no schema came before them")
 		return false
 	}
 	e := &d.ents
@@ -146,19 +146,19 @@ func (d *Decoder) nextEntity(ev *Event) bool {
 				}
 			}
 		case phaseDeletions:
-			if told, done := d.nextDeletion(ev); told || done {
-				return told
+			if emit, done := d.nextDeletion(ev); emit || done {
+				return emit
 			}
 		case phaseForgotten:
-			if told, done := d.nextForgotten(ev); told || done {
-				return told
+			if emit, done := d.nextForgotten(ev); emit || done {
+				return emit
 			}
 		}
 	}
 }
 
 // nextDeletion goes on with the list of deletions. done is true when the message is over, or its rest is to wait.
-func (d *Decoder) nextDeletion(ev *Event) (told, done bool) {
+func (d *Decoder) nextDeletion(ev *Event) (emit, done bool) {
 	e := &d.ents
 	if e.left <= 0 || e.bits.Overrun() {
 		d.stage = stagePacket
@@ -178,7 +178,7 @@ func (d *Decoder) nextDeletion(ev *Event) (told, done bool) {
 }
 
 // nextForgotten goes on with the entities that a full update did not mention. done is as with nextDeletion.
-func (d *Decoder) nextForgotten(ev *Event) (told, done bool) {
+func (d *Decoder) nextForgotten(ev *Event) (emit, done bool) {
 	e := &d.ents
 	if d.out.holds(slotBefore) {
 		return false, true
@@ -203,7 +203,7 @@ func (d *Decoder) readEntity(ev *Event) bool {
 	e.index += int(r.UBitVar()) + 1
 	cmd := r.Bits(2)
 	if r.Overrun() || uint(e.index) >= entity.MaxEntities {
-		d.lose(e.index&(entity.MaxEntities-1), nil, errEntityIndex)
+		d.skipPacket(e.index&(entity.MaxEntities-1), nil, errEntityIndex)
 		return false
 	}
 	switch cmd {
@@ -221,7 +221,7 @@ func (d *Decoder) readEntity(ev *Event) bool {
 	}
 }
 
-// skipEntity skips an update of an entity that nobody asked for, if its size is told.
+// skipEntity skips an update of an entity that is not wanted, if its size is known. It reports whether it did.
 func (d *Decoder) skipEntity(ent *entity.Entity) bool {
 	e := &d.ents
 	if len(e.sizes) == 0 {
@@ -229,7 +229,7 @@ func (d *Decoder) skipEntity(ent *entity.Entity) bool {
 	}
 	size := e.size()
 	if size < 0 || size > e.bits.Len() {
-		d.lose(e.index, ent.Class, errEntitySize)
+		d.skipPacket(e.index, ent.Class, errEntitySize)
 		return true
 	}
 	ent.Seen = true
@@ -258,13 +258,13 @@ func (e *entityReader) size() int {
 
 // hideEntity takes an entity out of the recorder's view.
 func (d *Decoder) hideEntity(ev *Event, index int) bool {
-	told := d.out.want(KindEntityLeft, slotAfter)
+	emit := d.out.want(KindEntityLeft, slotAfter)
 	old := d.world.store.Slots[index]
 	if old == nil {
 		return false
 	}
 	old.Active, old.Seen = false, true
-	if !told || !old.Class.Wanted {
+	if !emit || !old.Class.Wanted {
 		return false
 	}
 	ev.Kind = KindEntityLeft
@@ -273,22 +273,22 @@ func (d *Decoder) hideEntity(ev *Event, index int) bool {
 }
 
 func (d *Decoder) deleteEntity(ev *Event, index int) bool {
-	told := d.out.want(KindEntityDeleted, slotBefore)
+	emit := d.out.want(KindEntityDeleted, slotBefore)
 	old := d.world.store.Slots[index]
 	if old == nil {
 		return false
 	}
-	told = told && old.Class.Wanted
-	if told {
+	emit = emit && old.Class.Wanted
+	if emit {
 		ev.Kind = KindEntityDeleted
 		ev.EntityDeleted = EntityDeleted{Index: uint32(index), Class: old.Class.Name, Serial: old.Serial}
 	}
 	d.world.store.Release(index)
-	return told
+	return emit
 }
 
-// lose gives up the rest of a message of entities.
-func (d *Decoder) lose(index int, c *entity.Class, err error) {
+// skipPacket skips the rest of a message of entities, of which one cannot be read, and reports why.
+func (d *Decoder) skipPacket(index int, c *entity.Class, err error) {
 	d.world.lost = true
 	d.ents.left = 0
 	d.ents.bits.Skip(d.ents.bits.Len())

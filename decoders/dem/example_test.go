@@ -2,10 +2,9 @@ package dem_test
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
-	"io"
 
+	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/decoders/dem"
 	"github.com/replayd/replayd/decoders/dem/demtest"
 )
@@ -17,12 +16,7 @@ func Example() {
 		Classes: func(class string) bool { return class == "CDOTAGamerulesProxy" },
 		Fields:  func(_, field string) bool { return field == "m_pGameRules.m_bGamePaused" },
 	})
-	var ev dem.Event
-	for {
-		err := d.Next(&ev)
-		if errors.Is(err, io.EOF) {
-			break
-		}
+	for ev, err := range decoders.All(d) {
 		if err != nil {
 			fmt.Println(err)
 			return

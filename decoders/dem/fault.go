@@ -1,7 +1,7 @@
 package dem
 
-// tellUndecoded reports once that entities are not decoded.
-func (d *Decoder) tellUndecoded(why string) {
+// reportUndecoded reports once that entities are not decoded.
+func (d *Decoder) reportUndecoded(why string) {
 	if d.world.undecoded {
 		return
 	}

@@ -2,7 +2,7 @@ package dem
 
 import "bytes"
 
-// game tells the games apart whose messages have numbers of their own.
+// game is a game whose messages have numbers of their own.
 type game uint8
 
 const (

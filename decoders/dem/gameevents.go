@@ -90,15 +90,15 @@ func parseEventType(t *GameEventType, b []byte) {
 }
 
 // keepEventType remembers a kind of game events.
-func (d *Decoder) keepEventType(told *GameEventType) {
-	if _, known := d.match.events[told.Id]; !known && len(d.match.events) >= maxEventTypes {
+func (d *Decoder) keepEventType(described *GameEventType) {
+	if _, known := d.match.events[described.Id]; !known && len(d.match.events) >= maxEventTypes {
 		return
 	}
-	t := &eventType{name: bytes.Clone(told.Name)}
-	for _, k := range told.Keys {
+	t := &eventType{name: bytes.Clone(described.Name)}
+	for _, k := range described.Keys {
 		t.keys = append(t.keys, eventKey{bytes.Clone(k.Name), k.Type})
 	}
-	d.match.events[told.Id] = t
+	d.match.events[described.Id] = t
 }
 
 // gameEvent reads a game event.
@@ -131,15 +131,15 @@ func (d *Decoder) gameEvent(ev *Event, b []byte) bool {
 			g.Keys[i].Name = t.keys[i].name
 		}
 	}
-	told := d.out.want(KindGameEvent, slotEvent)
+	emit := d.out.want(KindGameEvent, slotEvent)
 	if t != nil && d.out.has(KindCombatLog) && string(t.name) == oldCombatLog {
 		d.list.items, d.list.event = pb.NewReader(b), t
 		d.stage = stageOldCombatLog
 	}
-	if told {
+	if emit {
 		ev.Kind = KindGameEvent
 	}
-	return told
+	return emit
 }
 
 // appendKey appends a key of a game event. The value is in the field that belongs to its type.

@@ -11,7 +11,7 @@ import (
 )
 
 // Header waits until the beginning of the file is there, and returns its header without consuming it: Next delivers it
-// as an event of its own. identity tells the file from others: a hash of its first two records, which stay as they are
+// as an event of its own. identity identifies the file: it is a hash of its first two records, which stay as they are
 // while the file grows. It returns what Next returns.
 func (d *Decoder) Header() (h FileHeader, identity [sha256.Size]byte, err error) {
 	if d.in.Err != nil {
@@ -36,7 +36,7 @@ func (d *Decoder) Header() (h FileHeader, identity [sha256.Size]byte, err error)
 	}
 }
 
-// peekHeader is Header on the bytes that are there; whole tells whether they suffice.
+// peekHeader is Header on the bytes that are there; whole reports whether they suffice.
 func (d *Decoder) peekHeader(h *FileHeader, identity *[sha256.Size]byte) (whole bool, err error) {
 	b := d.in.Win.Bytes()
 	f, n, size, what := record.ParseHead(b)
@@ -72,17 +72,17 @@ func (d *Decoder) peekHeader(h *FileHeader, identity *[sha256.Size]byte) (whole 
 }
 
 // decodeFileHeader delivers CDemoFileHeader, and notes which game it is. ok is false when it cannot be read.
-func (d *Decoder) decodeFileHeader(ev *Event, payload []byte) (told, ok bool) {
+func (d *Decoder) decodeFileHeader(ev *Event, payload []byte) (emit, ok bool) {
 	var h FileHeader
 	if !parseHeaderMessage(&h, payload) {
 		return false, false
 	}
 	d.match.game = h.game()
-	told = d.out.want(KindFileHeader, slotEvent)
-	if told {
+	emit = d.out.want(KindFileHeader, slotEvent)
+	if emit {
 		ev.Kind, ev.FileHeader = KindFileHeader, h
 	}
-	return told, true
+	return emit, true
 }
 
 func parseHeaderMessage(h *FileHeader, b []byte) bool {

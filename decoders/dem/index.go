@@ -9,7 +9,7 @@ import (
 	"github.com/replayd/replayd/decoders/dem/internal/unpack"
 )
 
-// Index tells where decoding of a demo can start.
+// Index says where decoding of a demo can start.
 type Index struct {
 	// KeyFrames are the records from which the whole state can be read, in order.
 	KeyFrames []KeyFramePosition
@@ -19,7 +19,7 @@ type Index struct {
 	LastTick int32
 	// End is where the last whole record ends, in bytes.
 	End int64
-	// Finished tells whether the recording has its end: a record that says that it stopped.
+	// Finished reports whether the recording has its end: a record that says that it stopped.
 	Finished bool
 }
 
@@ -112,7 +112,7 @@ func (r *readerAt) Read(p []byte) (int, error) {
 }
 
 // ReadInfo reads what a demo says of itself: its header, and, where the header knows where it lies, what was known at the
-// end of the recording. It takes a few reads, however large the demo is. hasInfo tells whether the latter is there; it is
+// end of the recording. It takes a few reads, however large the demo is. hasInfo reports whether the latter is there; it is
 // not while a demo grows, and when it was cut.
 func ReadInfo(at io.ReaderAt) (header FileHeader, info FileInfo, lastTick int32, hasInfo bool, err error) {
 	h, err := readFileHeader(at)

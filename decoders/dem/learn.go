@@ -127,8 +127,8 @@ func (d *Decoder) probeCreations(p *infer.Prober) {
 	}
 }
 
-// watch has a class decoded, whoever asks for it, when it may have fields that cannot be read: what is said of them at the end
-// is the same whatever was asked for.
+// watch has a class decoded, wanted or not, when it may have fields that cannot be read: so Health does not depend on what
+// is wanted.
 func (w *world) watch(c *entity.Class) {
 	if !c.Decoded && c.Root != nil && w.learn.refuted && w.suspect(c.Root.Object) {
 		c.Decoded = true
@@ -158,13 +158,13 @@ func (w *world) suspect(s *schema.Serializer) bool {
 type TypeGuess struct {
 	// Name is the type as the file spells it.
 	Name string
-	// ReadAs is a type that is read in the same way; empty when nobody knows how to read it.
+	// ReadAs is a type that is read in the same way; empty when it cannot be read.
 	ReadAs string
-	// Proofs is how many default states and created entities with values of the type have the size that the file tells when it
-	// is so read. When it is 0, each update with such a value is tried in all ways.
+	// Proofs is how many default states and created entities with values of the type have the size that the file announces
+	// when it is read so. When it is 0, each update with such a value is tried in all ways.
 	Proofs int
-	// MaybeSigned says that the values may be signed numbers, which are then told as twice their value, and as 1 for -1: those
-	// that were met are too few to tell.
+	// MaybeSigned says that the values may be signed numbers, which are then delivered as twice their value, and -1 as 1:
+	// too few values were met to know.
 	MaybeSigned bool
 }
 
@@ -180,7 +180,7 @@ type Health struct {
 	Fields, FieldsLost int64
 }
 
-// EntitiesBegun reports whether the first packet with entities was met, so that Health tells the types in it.
+// EntitiesBegun reports whether the first packet with entities was met, so that Health has the types in it.
 func (d *Decoder) EntitiesBegun() bool { return d.world.learn.begun }
 
 // Health returns how well the demo could be decoded so far.

@@ -40,13 +40,13 @@ func (d *Decoder) decodeMessage(ev *Event, id uint32, b []byte) bool {
 		return d.userMessage(ev, b)
 	}
 	if kind := d.kindOf(id); kind != KindMessage {
-		return d.tellPlain(ev, kind, id, b)
+		return d.emitPlain(ev, kind, id, b)
 	}
-	return d.tellMessage(ev, id, b)
+	return d.emitMessage(ev, id, b)
 }
 
-// tellPlain delivers a message that becomes an event of a kind of its own, and needs nothing else.
-func (d *Decoder) tellPlain(ev *Event, kind Kind, id uint32, b []byte) bool {
+// emitPlain delivers a message that becomes an event of a kind of its own, and needs nothing else.
+func (d *Decoder) emitPlain(ev *Event, kind Kind, id uint32, b []byte) bool {
 	if !d.out.reads(kind, KindMessage) {
 		return false
 	}
@@ -121,8 +121,8 @@ func (d *Decoder) kindOf(id uint32) Kind {
 	return kind
 }
 
-// tellMessage delivers a message as it is.
-func (d *Decoder) tellMessage(ev *Event, id uint32, b []byte) bool {
+// emitMessage delivers a message as it is.
+func (d *Decoder) emitMessage(ev *Event, id uint32, b []byte) bool {
 	d.chunks = chunkReader{kind: KindMessage, id: id, name: d.messageName(id), data: b, then: stagePacket}
 	return d.nextChunk(ev)
 }
@@ -130,7 +130,7 @@ func (d *Decoder) tellMessage(ev *Event, id uint32, b []byte) bool {
 // badMessage reports a message that could not be read, and delivers it as it is.
 func (d *Decoder) badMessage(ev *Event, id uint32, b []byte) bool {
 	d.out.fault(Fault{Kind: FaultKindMessage, MessageId: id, Detail: []byte("message: not what its number announces")})
-	return d.tellMessage(ev, id, b)
+	return d.emitMessage(ev, id, b)
 }
 
 // userMessage unwraps CSVCMsg_UserMessage.
@@ -147,7 +147,7 @@ func (d *Decoder) userMessage(ev *Event, b []byte) bool {
 	}
 	if passOf(id) != passMessages || id == svcUserMessage || id == svcUserCmds {
 		// Nothing of the state travels in user messages.
-		return d.tellMessage(ev, svcUserMessage, b)
+		return d.emitMessage(ev, svcUserMessage, b)
 	}
 	if !d.out.reads(d.kindOf(id), KindMessage) {
 		return false

@@ -15,8 +15,8 @@ type pendingModifier struct {
 	value []byte
 }
 
-// tellModifier delivers the modifier that the last entry is.
-func (d *Decoder) tellModifier(ev *Event) bool {
+// emitModifier delivers the modifier that the last entry is.
+func (d *Decoder) emitModifier(ev *Event) bool {
 	d.tables.modifier.set = false
 	return d.modifier(ev, d.tables.modifier.slot, d.tables.modifier.value)
 }

@@ -6,17 +6,17 @@ import (
 	"github.com/replayd/replayd/decoders/dem/internal/schema"
 )
 
-// Options say what a decoder delivers. The zero value delivers everything. What is delivered is the same, and at the same
+// Options are which events a decoder delivers. The zero value delivers everything. What is delivered is the same, and at the same
 // positions, as without them: they only leave events out.
 type Options struct {
-	// Kinds tells which kinds of events are delivered; nil means all. It is asked once for each kind. What no wanted kind
+	// Kinds reports whether events of a kind are delivered; nil means all. It is asked once for each kind. What no wanted kind
 	// needs is not decoded: without the kinds of entities and without ticks, no entity is.
 	Kinds func(Kind) bool
-	// Classes tells of which classes entities are decoded and delivered, by name; nil means of all. It is asked once for
-	// each class. The others' updates are skipped without looking at them where the file tells their sizes.
+	// Classes reports whether entities of a class are decoded and delivered, by its name; nil means all. It is asked once
+	// for each class. Updates of the others are skipped without decoding them where the file has their sizes.
 	Classes func(class string) bool
-	// Fields tells which fields of entities are delivered; nil means all. It is asked once for each field of each class.
-	// An event that has fields, but no wanted one, is not delivered; Narrowed tells the others that lack some.
+	// Fields reports whether a field of entities is delivered; nil means all. It is asked once for each field of each class.
+	// An event that has fields, but no wanted one, is not delivered; Narrowed reports whether one lacks some.
 	Fields func(class, field string) bool
 	// Schemas is where compiled schemas are kept for other decoders; nil means nowhere.
 	Schemas *Schemas
@@ -34,10 +34,10 @@ type Stats struct {
 	// Messages is how many messages the packets had, those that were skipped included.
 	Messages int64
 	// EntityUpdates is how many creations and updates of entities were decoded, and EntitySkips how many were skipped
-	// because nobody asked for the class.
+	// because the class is not wanted.
 	EntityUpdates, EntitySkips int64
 	// EntityMismatches is how many updates ended elsewhere than announced. It is 0 for a file whose types are all known,
-	// and so tells the health of a decoding.
+	// and so a measure of how well a file is decoded.
 	EntityMismatches int64
 	// Fields is how many fields of entities and default states were decoded, and FieldsLost how many of those were left out
 	// because how to read them is not known, or what was read cannot be.

@@ -37,7 +37,7 @@ const (
 type message struct {
 	id   uint32
 	pass uint8
-	skip bool // nobody needs it: it has no data
+	skip bool // it is not needed, and has no data
 	data []byte
 }
 
@@ -113,12 +113,12 @@ func (d *Decoder) startPacket(data []byte) {
 			padChecked = true
 		}
 		if len(p.messages) >= maxMessages {
-			d.loseAll()
+			d.markAllLost()
 			d.out.fault(Fault{Kind: FaultKindLimit, Detail: []byte("packet: too many messages")})
 			break
 		}
 		if r.Overrun() || size > r.Len()/8 {
-			d.loseAll()
+			d.markAllLost()
 			d.out.fault(Fault{Kind: FaultKindRecord, MessageId: id, Detail: []byte("packet: a message of it is larger than what is left")})
 			break
 		}
@@ -142,7 +142,7 @@ func (d *Decoder) startPacket(data []byte) {
 	}
 }
 
-// isPadding tells whether only zero bits are left: recordings of a client may be padded.
+// isPadding reports whether only zero bits are left: recordings of a client may be padded.
 func isPadding(r *bits.Reader) bool {
 	rest := *r
 	for rest.Len() > 0 {

@@ -40,7 +40,7 @@ func (d *Decoder) EventPosition() decoders.Position { return d.out.last }
 var behind = decoders.Position{Offset: math.MaxInt64}
 
 // Seek decodes up to a position without delivering what comes before it: entities and names are changes of earlier ones.
-// It returns nil when it is there, so that Present tells the state before the next event; and what Next returns when there
+// It returns nil when it is there, so that Present has the state before the next event; and what Next returns when there
 // is no record that the position is in, or not yet; call it again after ErrYield and decoders.ErrMore. Position is behind
 // the one asked for when no record starts at its offset.
 func (d *Decoder) Seek(to decoders.Position) error {

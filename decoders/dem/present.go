@@ -12,7 +12,7 @@ type Entity struct {
 	Index  int
 	Serial uint32
 	Class  string
-	// Active tells whether it is within the recorder's view.
+	// Active reports whether it is within the recorder's view.
 	Active bool
 	// Fields are all present fields, as in EntityCreated. Their bytes are valid until the next call of Next.
 	Fields []FieldValue
@@ -37,9 +37,9 @@ func (d *Decoder) Entity(index int) (e Entity, ok bool) {
 	return e, true
 }
 
-// Present fills ev with an EntityEntered that tells the whole present state of the entity in a slot, for somebody who
-// comes late: of all slots, it is what somebody knows who read all events before Position. ok is false when there is no
-// entity, and when nobody asked for its class. It is no event of the demo: the position does not move.
+// Present fills ev with an EntityEntered that has the whole present state of the entity in a slot. The states of all slots
+// are what all events before Position add up to, so that a consumer can start here. ok is false when there is no entity,
+// and when its class is not wanted. It is no event of the demo: the position does not move.
 func (d *Decoder) Present(index int, ev *Event) (ok bool) {
 	if uint(index) >= entity.MaxEntities {
 		return false
@@ -49,14 +49,14 @@ func (d *Decoder) Present(index int, ev *Event) (ok bool) {
 		return false
 	}
 	ev.AtTick = d.Tick()
-	ok = d.world.tellWhole(ev, index, ent)
+	ok = d.world.fillEntered(ev, index, ent)
 	ev.EntityEntered.OutOfView = !ent.Active
 	return ok
 }
 
-// tellWhole fills ev with an EntityEntered that tells the whole state of an entity. It returns false when the entity has
+// fillEntered fills ev with an EntityEntered that has the whole state of an entity. It returns false when the entity has
 // fields, but no wanted one.
-func (w *world) tellWhole(ev *Event, index int, ent *entity.Entity) bool {
+func (w *world) fillEntered(ev *Event, index int, ent *entity.Entity) bool {
 	ev.Kind = KindEntityEntered
 	fields := w.fillState(ev.EntityEntered.Fields, ent)
 	ev.EntityEntered = EntityEntered{Index: uint32(index), Class: ent.Class.Name, Serial: ent.Serial, Full: true, Fields: fields}

@@ -25,7 +25,7 @@ func (d *Decoder) nextFrame(ev *Event) (bool, error) {
 	}
 	d.stats.Records++
 	d.out.startRecord(d.in.Head.Offset, d.in.Head.Tick)
-	d.tellSkipped()
+	d.reportSkipped()
 	if d.in.Head.Compressed {
 		var ok bool
 		if payload, ok = d.inflateRecord(payload); !ok {
@@ -35,13 +35,13 @@ func (d *Decoder) nextFrame(ev *Event) (bool, error) {
 	return d.decodeFrame(ev, payload), nil
 }
 
-// tellSkipped reports the bytes that were skipped before the present record.
-func (d *Decoder) tellSkipped() {
+// reportSkipped reports the bytes that were skipped before the present record.
+func (d *Decoder) reportSkipped() {
 	n, what := d.in.TakeSkipped()
 	if n == 0 {
 		return
 	}
-	d.loseAll()
+	d.markAllLost()
 	d.out.fault(Fault{Kind: FaultKindRecord, MessageId: d.in.Head.Command, BytesSkipped: n,
 		Detail: fmt.Appendf(nil, "%d bytes are no records and were skipped: %s", n, what)})
 }
@@ -51,7 +51,7 @@ func (d *Decoder) inflateRecord(payload []byte) ([]byte, bool) {
 	var err error
 	d.inflated, err = unpack.Snappy(d.inflated, payload, record.MaxSize)
 	if err != nil {
-		d.loseAll()
+		d.markAllLost()
 		d.out.fault(Fault{Kind: FaultKindRecord, MessageId: d.in.Head.Command, Detail: []byte(err.Error())})
 	}
 	return d.inflated, err == nil
@@ -62,7 +62,7 @@ func (d *Decoder) decodeFrame(ev *Event, payload []byte) bool {
 	switch d.in.Head.Command {
 	case record.CmdPacket, record.CmdSignonPacket:
 		if d.in.Header.Alpha() {
-			d.tellUndecoded("recordings of 2014 have no schema")
+			d.reportUndecoded("recordings of 2014 have no schema")
 			break
 		}
 		d.startPacket(packetData(payload))
@@ -70,8 +70,8 @@ func (d *Decoder) decodeFrame(ev *Event, payload []byte) bool {
 	case record.CmdFullPacket:
 		return d.decodeFullPacket(ev, payload)
 	case record.CmdFileHeader:
-		if told, ok := d.decodeFileHeader(ev, payload); ok {
-			return told
+		if emit, ok := d.decodeFileHeader(ev, payload); ok {
+			return emit
 		}
 	case record.CmdFileInfo:
 		d.in.Finished = d.in.Stopped
@@ -83,7 +83,7 @@ func (d *Decoder) decodeFrame(ev *Event, payload []byte) bool {
 			return d.out.want(KindFileInfo, slotEvent)
 		}
 	case record.CmdSyncTick:
-		return d.tellEmpty(ev, KindSyncTick)
+		return d.emitEmpty(ev, KindSyncTick)
 	case record.CmdSendTables:
 		d.decodeSendTables(payload)
 		return false
@@ -111,28 +111,28 @@ func (d *Decoder) decodeFrame(ev *Event, payload []byte) bool {
 		}
 	case record.CmdStop:
 		d.in.Stopped = true
-		return d.tellEmpty(ev, KindStop)
+		return d.emitEmpty(ev, KindStop)
 	default:
-		return d.tellCommand(ev, payload)
+		return d.emitCommand(ev, payload)
 	}
 	// It could not be read, or is not to be: it travels as it is.
 	if !d.in.Header.Alpha() || d.in.Head.Command == record.CmdFileHeader || d.in.Head.Command == record.CmdFileInfo {
 		d.out.fault(Fault{Kind: FaultKindRecord, MessageId: d.in.Head.Command, Detail: []byte("record: not the message that its number announces")})
 	}
-	return d.tellCommand(ev, payload)
+	return d.emitCommand(ev, payload)
 }
 
-// tellEmpty delivers an event that has nothing to tell but that it is there.
-func (d *Decoder) tellEmpty(ev *Event, kind Kind) bool {
-	told := d.out.want(kind, slotEvent)
-	if told {
+// emitEmpty delivers an event that has no fields.
+func (d *Decoder) emitEmpty(ev *Event, kind Kind) bool {
+	emit := d.out.want(kind, slotEvent)
+	if emit {
 		ev.Kind = kind
 	}
-	return told
+	return emit
 }
 
-// tellCommand delivers a record as it is.
-func (d *Decoder) tellCommand(ev *Event, payload []byte) bool {
+// emitCommand delivers a record as it is.
+func (d *Decoder) emitCommand(ev *Event, payload []byte) bool {
 	d.chunks = chunkReader{kind: KindCommand, id: d.in.Head.Command, name: []byte(record.CommandName(d.in.Head.Command)), data: payload, then: stageFrame}
 	return d.nextChunk(ev)
 }
@@ -153,7 +153,7 @@ func packetData(payload []byte) []byte {
 func (d *Decoder) decodeFullPacket(ev *Event, payload []byte) bool {
 	tell := d.out.want(KindKeyFrame, slotEvent)
 	if d.in.Header.Alpha() {
-		return d.tellCommand(ev, payload)
+		return d.emitCommand(ev, payload)
 	}
 	if lost, some := d.world.lost, d.lostTables(); lost || some {
 		d.world.lost = false

@@ -39,7 +39,7 @@ func (d *Decoder) createTable(ev *Event, b []byte) bool {
 		}
 	}
 	if m.Bad || len(d.tables.list) >= stringtable.MaxTables {
-		// Its number is taken all the same.
+		// It has a number even so.
 		if len(d.tables.list) < stringtable.MaxTables {
 			d.tables.list = append(d.tables.list, t)
 		}
@@ -133,8 +133,8 @@ func (d *Decoder) clearTables() {
 	}
 }
 
-// loseAll notes that parts of the file were lost that may have been anything.
-func (d *Decoder) loseAll() {
+// markAllLost notes that parts of the file were lost that may have been anything.
+func (d *Decoder) markAllLost() {
 	d.world.lost = true
 	for _, t := range d.tables.list {
 		t.Lost = true
@@ -158,7 +158,7 @@ func (d *Decoder) tableFault(t *stringtable.Table, err error) {
 // nextTableEntry reads an entry of a string table.
 func (d *Decoder) nextTableEntry(ev *Event) bool {
 	if d.tables.modifier.set {
-		return d.tellModifier(ev)
+		return d.emitModifier(ev)
 	}
 	t := &d.tables.reader
 	var c stringtable.Change
@@ -170,24 +170,24 @@ func (d *Decoder) nextTableEntry(ev *Event) bool {
 		}
 		return false
 	}
-	return d.tellChange(ev, t.Id, t.Table, &c)
+	return d.emitEntryAndModifier(ev, t.Id, t.Table, &c)
 }
 
-// tellChange delivers a changed entry, and the modifier that it may be.
-func (d *Decoder) tellChange(ev *Event, id int, t *stringtable.Table, c *stringtable.Change) bool {
+// emitEntryAndModifier delivers a changed entry, and the modifier that it may be.
+func (d *Decoder) emitEntryAndModifier(ev *Event, id int, t *stringtable.Table, c *stringtable.Change) bool {
 	d.entryChanged(t, c.Index, c.Key)
-	told := d.out.want(KindStringTableEntry, slotEvent)
-	if told {
-		d.tellEntry(ev, id, t, c)
+	emit := d.out.want(KindStringTableEntry, slotEvent)
+	if emit {
+		d.emitEntry(ev, id, t, c)
 	}
 	if t.Role != stringtable.Modifiers {
-		return told
+		return emit
 	}
 	d.tables.modifier = pendingModifier{true, c.Index, c.Value}
-	return told || d.tellModifier(ev)
+	return emit || d.emitModifier(ev)
 }
 
-func (d *Decoder) tellEntry(ev *Event, id int, t *stringtable.Table, c *stringtable.Change) {
+func (d *Decoder) emitEntry(ev *Event, id int, t *stringtable.Table, c *stringtable.Change) {
 	ev.Kind = KindStringTableEntry
 	ev.StringTableEntry = StringTableEntry{
 		TableId: uint32(id), Table: t.Name, Index: uint32(c.Index), Key: c.Key, Value: c.Value, HasValue: c.HasValue,
@@ -236,7 +236,7 @@ func (d *Decoder) startDump(tables, packet []byte, all bool) {
 // nextDumpEntry applies entries of the dump up to one that changes something.
 func (d *Decoder) nextDumpEntry(ev *Event) bool {
 	if d.tables.modifier.set {
-		return d.tellModifier(ev)
+		return d.emitModifier(ev)
 	}
 	u := &d.tables.dump
 	for {
@@ -255,7 +255,7 @@ func (d *Decoder) nextDumpEntry(ev *Event) bool {
 				}
 			}
 			d.out.place.nextElement()
-			if d.applyDumped(&c) && d.tellChange(ev, u.id, u.table, &c) {
+			if d.applyDumped(&c) && d.emitEntryAndModifier(ev, u.id, u.table, &c) {
 				return true
 			}
 			if len(d.out.faults) > 0 {
@@ -298,7 +298,7 @@ func (d *Decoder) openDumped(b []byte) {
 	}
 }
 
-// applyDumped applies an entry of a dump, and tells whether it changed something.
+// applyDumped applies an entry of a dump, and reports whether it changed something.
 func (d *Decoder) applyDumped(c *stringtable.Change) bool {
 	t := d.tables.dump.table
 	if c.Index > len(t.Entries) || c.Index >= stringtable.MaxEntries {

@@ -16,23 +16,23 @@ func (d *Decoder) updateEntity(ev *Event) bool {
 	if e.visual {
 		var left, only bool
 		if entered, left, only = readVisibility(r, ent); only {
-			return d.tellVisibility(ev, ent, entered, left)
+			return d.emitVisibility(ev, ent, entered, left)
 		}
 	}
 	size := e.size()
 	if size > r.Len() {
-		d.lose(e.index, nil, errEntitySize)
+		d.skipPacket(e.index, nil, errEntitySize)
 		return false
 	}
 	kind := KindEntityUpdated
 	if entered {
 		kind = KindEntityEntered
 	}
-	told := d.out.want(kind, slotAfter)
+	emit := d.out.want(kind, slotAfter)
 	if ent == nil {
 		d.stats.EntityUnknown++
 		if size < 0 {
-			d.lose(e.index, nil, errUnknown)
+			d.skipPacket(e.index, nil, errUnknown)
 			return false
 		}
 		r.Skip(size)
@@ -49,11 +49,11 @@ func (d *Decoder) updateEntity(ev *Event) bool {
 	if c.Rules {
 		d.match.clock.update(d, ent)
 	}
-	if !told || !c.Wanted {
+	if !emit || !c.Wanted {
 		return false
 	}
 	if kind == KindEntityEntered {
-		// It did, even when its news could not be read.
+		// It entered, even when its update could not be read.
 		fields := d.world.fillChanges(ev.EntityEntered.Fields)
 		ev.Kind = kind
 		ev.EntityEntered = EntityEntered{Index: uint32(e.index), Class: c.Name, Serial: ent.Serial, Fields: fields}
@@ -69,8 +69,8 @@ func (d *Decoder) updateEntity(ev *Event) bool {
 	return len(out.Fields) > 0 || !d.world.narrowed
 }
 
-// readVisibility reads whether an entity is within the recorder's view, and tells whether it entered or left it. only
-// says that no other news of the entity follow.
+// readVisibility reads whether an entity is within the recorder's view, and reports whether it entered or left it. only
+// says that no update of the entity follows.
 func readVisibility(r *bits.Reader, ent *entity.Entity) (entered, left, only bool) {
 	p := r.Bits(2)
 	if ent != nil {
@@ -81,8 +81,8 @@ func readVisibility(r *bits.Reader, ent *entity.Entity) (entered, left, only boo
 	return entered, left, p&1 != 0
 }
 
-// tellVisibility delivers that an entity left or entered the recorder's view without other news.
-func (d *Decoder) tellVisibility(ev *Event, ent *entity.Entity, entered, left bool) bool {
+// emitVisibility delivers that an entity left or entered the recorder's view without an update.
+func (d *Decoder) emitVisibility(ev *Event, ent *entity.Entity, entered, left bool) bool {
 	if ent == nil {
 		return false
 	}
@@ -90,7 +90,7 @@ func (d *Decoder) tellVisibility(ev *Event, ent *entity.Entity, entered, left bo
 	if entered {
 		kind = KindEntityEntered
 	}
-	if told := d.out.want(kind, slotAfter); !told || !entered && !left || !ent.Class.Wanted {
+	if emit := d.out.want(kind, slotAfter); !emit || !entered && !left || !ent.Class.Wanted {
 		return false
 	}
 	d.world.narrowed = false
@@ -125,7 +125,7 @@ func (d *Decoder) readUpdate(ent *entity.Entity, c *entity.Class, size int) bool
 	case size < 0:
 		// Where the next one starts is not known.
 		u.Changes = u.Changes[:0]
-		d.lose(e.index, c, err)
+		d.skipPacket(e.index, c, err)
 		d.world.store.Count(ent)
 		return false
 	}
@@ -158,7 +158,7 @@ func (d *Decoder) applyUpdate(ent *entity.Entity) bool {
 	return fits
 }
 
-// countFields counts what an update tells.
+// countFields counts the fields of an update.
 func (d *Decoder) countFields(u *entity.Update) {
 	d.stats.Fields += int64(len(u.Changes) + len(u.Lost))
 	d.stats.FieldsLost += int64(len(u.Lost))
@@ -171,7 +171,7 @@ func blame(f *Fault, n *entity.Node) {
 		return
 	}
 	f.Field, f.HasField = n.Name, true
-	f.Detail = append(f.Detail, ": nobody knows the type "...)
+	f.Detail = append(f.Detail, ": unknown type "...)
 	f.Detail = append(f.Detail, n.Guess.Name...)
 }
 

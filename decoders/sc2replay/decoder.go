@@ -41,6 +41,8 @@ type Decoder struct {
 	naming    naming
 }
 
+var _ decoders.Decoder[Event] = (*Decoder)(nil)
+
 // Events returns a decoder of the replay's events. It reads nothing itself; the first call of Next unpacks the streams.
 func (p *Replay) Events(o Options) *Decoder {
 	d := &Decoder{rep: p, want: AllKinds(), reveal: o.RevealPrivate}

@@ -4,15 +4,13 @@
 // what the players did, what they said, and what the game computed. All but the header's few bytes have to be read
 // anywhere in the file, so a decoder works on an io.ReaderAt:
 //
-//	r, err := sc2replay.Open(file, size)  // header, map, players: no event stream is touched
-//	d := r.Events(sc2replay.Options{})
-//	var ev sc2replay.Event
-//	for {
-//		if err := d.Next(&ev); err != nil {
-//			break // io.EOF at the end
+//	r, err := sc2replay.Open(file, size) // header, map, players: no event stream is touched
+//	...
+//	for ev, err := range decoders.All(r.Events(sc2replay.Options{})) {
+//		if err != nil {
+//			return err
 //		}
-//		switch ev.Kind {
-//		case sc2replay.KindCmd:
+//		if ev.Kind == sc2replay.KindCmd {
 //			fmt.Println(ev.AtTick, string(ev.Player.Name), string(ev.Cmd.Abil.Name))
 //		}
 //	}

@@ -125,6 +125,40 @@ func TestAttributeValues(t *testing.T) {
 	}
 }
 
+// TestAttributeSource: attributes begin with who wrote them since base build 17326, and before with the map's namespace.
+func TestAttributeSource(t *testing.T) {
+	for build, want := range map[int]bool{17325: false, 17326: true, 17327: true} {
+		r := sc2test.Sample(16561)
+		r.BaseBuild = build
+		a := &open(t, r.Bytes()).Attributes
+		if a.HasSource != want || a.MapNamespace != 999 || len(a.Attributes) != len(r.Attributes) {
+			t.Errorf("%d: source %v, want %v; namespace %d, %d attributes", build, a.HasSource, want, a.MapNamespace, len(a.Attributes))
+		}
+	}
+}
+
+// TestUnitPositions: each unit's index is counted from the one before it; what makes up no whole position stays in items.
+func TestUnitPositions(t *testing.T) {
+	r := sc2test.Sample(80949)
+	r.Tracker = append(r.Tracker, sc2test.Event{Loop: 2000, Name: "UnitPositions", Value: sc2test.S{
+		"firstUnitIndex": 5, "items": []any{0, 1, 2, 3, 4, 5, 2, 7, 8, 9},
+	}})
+	d := open(t, r.Bytes()).Events(sc2replay.Options{})
+	var ev sc2replay.Event
+	got := ""
+	for d.Next(&ev) == nil {
+		if ev.Kind == sc2replay.KindUnitPositions && ev.AtTick == 2000 {
+			for _, p := range ev.UnitPositions.Positions {
+				got += fmt.Sprintln(p.Unit.Index, p.X, p.Y)
+			}
+			got += fmt.Sprintln(ev.UnitPositions.Items)
+		}
+	}
+	if want := "5 1 2\n8 4 5\n10 7 8\n[9]\n"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
 // TestStarted tells when what hatches, is built or comes out of a cocoon was begun.
 func TestStarted(t *testing.T) {
 	r := sc2test.Sample(80949)

@@ -4,12 +4,12 @@ import "bytes"
 
 // Client is what a decoder knows of one of the server's slots.
 type Client struct {
-	// Present: a client is connected, as far as the file tells: it joined, or, where servers did not write that (before
+	// Present: a client is connected, as far as the file says: it joined, or, where servers did not write that (before
 	// DDNet 17.3, and in some later versions), it did something that clients do; and it was not dropped since.
 	Present bool
 	// Joined: a JOIN record says that the client is connected.
 	Joined bool
-	// Ready: the client has entered the game, as far as the file tells.
+	// Ready: the client has entered the game, as far as the file says.
 	Ready bool
 	// Alive: the client has a character, at X and Y.
 	Alive bool
@@ -38,7 +38,7 @@ type Identity struct {
 	Name []byte
 	// NameEffective: Name is the server's word.
 	NameEffective bool
-	// HasInfo: the client told its clan, country and skin.
+	// HasInfo: the client sent its clan, country and skin.
 	HasInfo bool
 	// Clan is the client's clan.
 	Clan []byte
@@ -73,7 +73,7 @@ func (c *Client) grow() {
 	}
 	memory := make([]byte, 5*usualText)
 	for i, text := range []*[]byte{&c.Name, &c.Clan, &c.Skin.Name, &c.VersionText, &c.Role} {
-		if *text == nil { // a login may be told before anything else
+		if *text == nil { // a login may come before anything else
 			*text = memory[i*usualText : i*usualText : (i+1)*usualText]
 		}
 	}
@@ -94,7 +94,7 @@ func (c *Client) connect(carried bool) {
 	c.Team = 0
 }
 
-// appear notes that a client is connected of which no JOIN tells.
+// appear notes that a client is connected that has no JOIN.
 func (c *Client) appear() {
 	c.grow()
 	if c.dropped {
@@ -106,7 +106,7 @@ func (c *Client) appear() {
 // disconnect ends the connection.
 func (c *Client) disconnect() {
 	c.Joined, c.Present, c.Ready, c.dropped = false, false, false, true
-	c.Protocol = ProtocolUnspecified // whoever comes next need not tell
+	c.Protocol = ProtocolUnspecified // the next client may send none
 }
 
 // forget forgets who used the slot, and keeps the memory. What an input or a position changes stays.
@@ -118,7 +118,7 @@ func (c *Client) forget() {
 	}
 }
 
-// introduce notes what a client tells of itself.
+// introduce notes what a client says of itself.
 func (c *Client) introduce(p *PlayerInfo) {
 	if !c.NameEffective {
 		set(&c.Name, p.Name)

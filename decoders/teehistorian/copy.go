@@ -22,11 +22,11 @@ type CopyOptions struct {
 
 // Copy writes a copy of a file to dst that every reader of the format reads. It has a game UUID of its own, names no game
 // before it, and says in its header, by the key "copied_from", what it is a copy of. A copy that begins later has, in tick 0,
-// records that tell who is there then, and in the tick before From where their characters are; ticks keep their numbers. A
+// records that say who is there then, and in the tick before From where their characters are; ticks keep their numbers. A
 // file that stops without an end is copied so, unless To comes before. Copy returns the *decoders.Error of a file that
 // cannot be read on; what was copied before is in dst.
 func Copy(dst io.Writer, src io.Reader, o CopyOptions) error {
-	d := New(decoders.NewWindow(src, 0, MaxWindow))
+	d := New(src, Options{})
 	h, err := d.Header()
 	if err != nil {
 		return whole(d, err)
@@ -129,7 +129,7 @@ func redactedEvent(ev *Event) bool {
 	return false
 }
 
-// begin writes the state before a tick: who is there, by the records with which servers tell it after a change of the map, and
+// begin writes the state before a tick: who is there, by the records with which servers say so after a change of the map, and
 // then the characters.
 func (c *copier) begin(tick int32) error {
 	s := c.d.State()
@@ -162,7 +162,7 @@ func (c *copier) begin(tick int32) error {
 	return nil
 }
 
-// introduce returns the events that tell who a client is.
+// introduce returns the events that say who a client is.
 func introduce(id int32, c *Client) []Event {
 	var list []Event
 	switch c.Protocol {
@@ -196,7 +196,7 @@ func introduce(id int32, c *Client) []Event {
 	return list
 }
 
-// startInfo is the message by which a client tells who it is.
+// startInfo is the message by which a client says who it is.
 func startInfo(c *Client) []byte {
 	w := &Writer{}
 	if c.Protocol == ProtocolSeven || !c.HasSkin {

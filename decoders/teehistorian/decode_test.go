@@ -210,7 +210,7 @@ func TestGrowing(t *testing.T) {
 			data := corpusFile(t, name)
 			want, end := all(decode(data, nil))
 			src := bytes.NewReader(data)
-			d := teehistorian.New(decoders.NewWindow(&growing{r: src}, 0, teehistorian.MaxWindow))
+			d := teehistorian.New(&growing{r: src}, teehistorian.Options{})
 			var got []seen
 			for {
 				more, err := all(d)

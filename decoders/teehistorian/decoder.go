@@ -1,6 +1,7 @@
 package teehistorian
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -22,9 +23,16 @@ const (
 	MaxClients = 1024
 	// MaxArguments is how many arguments a console command may have. Servers allow 16.
 	MaxArguments = 4096
-	// MaxWindow is how large a Window must be allowed to become for every file within the limits.
+	// MaxWindow is how large the window of a decoder must be allowed to become for every file within the limits, in bytes.
 	MaxWindow = 256 << 10
 )
+
+// Options are how a file is decoded. The zero value decodes every file within the limits.
+type Options struct {
+	// Window bounds how many bytes of the file are held in memory at once, 64 KiB at least; 0 means MaxWindow. With a smaller
+	// one, a header or a record that is larger ends decoding with an error that wraps decoders.ErrLimit.
+	Window int
+}
 
 // Decoder decodes one file. It is not safe for concurrent use.
 type Decoder struct {
@@ -43,8 +51,13 @@ type Decoder struct {
 	names    map[UUID][]byte // of the header's UUIDs, made when first needed
 }
 
-// New returns a decoder of the file whose bytes w shows, from its first byte on. It reads nothing yet.
-func New(w *decoders.Window) *Decoder { return &Decoder{w: w, state: newState()} }
+var _ decoders.Decoder[Event] = (*Decoder)(nil)
+
+// New returns a decoder of the file that src reads from its first byte. It reads nothing yet. A src that returns 0, io.EOF
+// has no more bytes for now; see decoders.Window.
+func New(src io.Reader, opts Options) *Decoder {
+	return &Decoder{w: decoders.NewWindow(src, 0, cmp.Or(opts.Window, MaxWindow)), state: newState()}
+}
 
 // fastBytes is how many bytes any PLAYER_DIFF and INPUT_DIFF has at most, and what loads of 8 bytes read beyond.
 const fastBytes = 72

@@ -6,17 +6,16 @@
 //
 // # Reading a file
 //
-// A [Decoder] reads through a decoders.Window, and fills one event struct again and again:
+// A [Decoder] fills one event struct again and again; see package decoders for that contract:
 //
-//	d := teehistorian.New(decoders.NewWindow(file, 0, teehistorian.MaxWindow))
+//	d := teehistorian.New(file, teehistorian.Options{})
 //	header, err := d.Header() // optional; Next reads it otherwise
-//
-//	var ev teehistorian.Event
-//	for {
-//		err := d.Next(&ev)
-//		...
-//		switch ev.Kind {
-//		case teehistorian.KindPlayerDiff:
+//	...
+//	for ev, err := range decoders.All(d) {
+//		if err != nil {
+//			return err
+//		}
+//		if ev.Kind == teehistorian.KindPlayerDiff {
 //			fmt.Println(ev.AtTick, ev.PlayerDiff.ClientId, ev.PlayerDiff.X, ev.PlayerDiff.Y)
 //		}
 //	}
@@ -28,8 +27,8 @@
 //
 // Next returns io.EOF after the finish event, which a server that is shut down properly writes. When the bytes present
 // end before it, Next returns decoders.ErrMore: wait for the file to grow and call Next again, or, when it will not, ask
-// Close, which tells a server that crashed between two records from a file that was cut inside one. Any other error is a
-// *decoders.Error with the offset of the record that cannot be read; there is no way on, for records do not tell their
+// Close, whose error distinguishes a server that crashed between two records from a file that was cut inside one. Any other error is a
+// *decoders.Error with the offset of the record that cannot be read; there is no way on, for records do not have their
 // length.
 //
 // What is odd but readable is no error: such events carry Warnings. Files of some servers name clients that never

@@ -147,7 +147,7 @@ func (x *ex) client() int32 {
 }
 
 // oldBuffer is how many bytes of data servers before DDNet 18.8 could write. They cut a text that did not fit, at the
-// start of a character, and ended it with a NUL all the same.
+// start of a character, and ended it with a NUL even so.
 const oldBuffer = 2048
 
 // save reads the text of a saved game, which servers may have cut or left out.
@@ -171,7 +171,7 @@ func (x *ex) save() []byte {
 const saveTextMinor = 9
 
 // extension decodes an EX record. One that is not known, or whose data does not hold what it should, becomes an
-// unknown_ex event: its length is told, so that it cannot hurt what follows.
+// unknown_ex event: its length is known, so that it cannot hurt what follows.
 func (d *Decoder) extension(c *cursor, ev *Event) (bool, error) {
 	u := c.uuid()
 	raw, whole, err := d.data(c, idEx)

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/decoders/teehistorian"
 )
 
@@ -177,7 +176,7 @@ func TestPresence(t *testing.T) {
 	}
 	const name = "teehistorian-player-name@ddnet.org"
 	w := newWriter(simpleHeader)
-	d := teehistorian.New(decoders.NewWindow(follower{w}, 0, teehistorian.MaxWindow))
+	d := teehistorian.New(follower{w}, teehistorian.Options{})
 	for _, step := range []struct {
 		what    string
 		write   func()

@@ -19,7 +19,7 @@ const tiny = "\x69\x9d\xb1\x7b\x8e\xfb\x34\xff\xb1\xd8\xda\x6f\x60\xc1\x5d\xd1" 
 	"\x40" // the end
 
 func Example() {
-	d := teehistorian.New(decoders.NewWindow(strings.NewReader(tiny), 0, teehistorian.MaxWindow))
+	d := teehistorian.New(strings.NewReader(tiny), teehistorian.Options{})
 	header, err := d.Header()
 	if err != nil {
 		fmt.Println(err)
@@ -59,7 +59,7 @@ func Example() {
 // A file that a server is still writing may end anywhere.
 func ExampleDecoder_Close() {
 	for _, end := range []int{1, 3} {
-		d := teehistorian.New(decoders.NewWindow(strings.NewReader(tiny[:len(tiny)-end]), 0, teehistorian.MaxWindow))
+		d := teehistorian.New(strings.NewReader(tiny[:len(tiny)-end]), teehistorian.Options{})
 		var ev teehistorian.Event
 		for d.Next(&ev) == nil {
 		}

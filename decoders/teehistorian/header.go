@@ -34,13 +34,13 @@ type Header struct {
 	StartTimeText string
 	// ServerName is the server's name at the start.
 	ServerName string
-	// ServerPort is the server's UDP port; 0 when not told.
+	// ServerPort is the server's UDP port; 0 when not known.
 	ServerPort int32
 	// GameType is the game type, such as "DDraceNetwork".
 	GameType string
 	// MapName is the map's name, without a file's suffix.
 	MapName string
-	// MapSize is the map file's size in bytes; 0 when not told.
+	// MapSize is the map file's size in bytes; 0 when not known.
 	MapSize int64
 	// MapSHA256 is the SHA-256 of the map file, 64 hexadecimal digits.
 	MapSHA256 string

@@ -103,7 +103,7 @@ func TestHeaderErrors(t *testing.T) {
 // A window that may not grow is a limit, not a fault of the file.
 func TestSmallWindow(t *testing.T) {
 	data := file(func(w *writer) { w.drop(0, strings.Repeat("x", 100<<10)) })
-	d := teehistorian.New(decoders.NewWindow(strings.NewReader(string(data)), 0, 0))
+	d := teehistorian.New(strings.NewReader(string(data)), teehistorian.Options{Window: 1})
 	var ev teehistorian.Event
 	if err := d.Next(&ev); !errors.Is(err, decoders.ErrLimit) {
 		t.Errorf("%v", err)

@@ -131,7 +131,7 @@ func TestSlowText(t *testing.T) {
 		w.finish()
 	})
 	src := pieces{bytes.NewReader(data), 1}
-	d := teehistorian.New(decoders.NewWindow(src, 0, teehistorian.MaxWindow))
+	d := teehistorian.New(src, teehistorian.Options{})
 	got, err := all(d)
 	if len(got) != 4 || !errors.Is(err, io.EOF) {
 		t.Errorf("%d events, %v", len(got), err)

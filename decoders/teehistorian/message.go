@@ -51,7 +51,7 @@ func (d *Decoder) message(c *cursor, ev *Event) (bool, error) {
 	return true, nil
 }
 
-// fit tells how well a message could be read.
+// fit is how well a message could be read.
 type fit int
 
 const (
@@ -61,7 +61,7 @@ const (
 	fitsExactly
 )
 
-// guessProtocol returns the protocol by whose numbering a message of a client fits that never told which it speaks: 0.6
+// guessProtocol returns the protocol by whose numbering a message of a client fits that never said which it speaks: 0.6
 // when both fit equally well, and neither when it is not known to any.
 func guessProtocol(m *Message) Protocol {
 	six, _ := m.parse(ProtocolSix)
@@ -79,7 +79,7 @@ func guessProtocol(m *Message) Protocol {
 	}
 }
 
-// parse reads m.Raw by the numbering of a protocol into the rest of the message. odd tells that an integer in it is
+// parse reads m.Raw by the numbering of a protocol into the rest of the message. odd says that an integer in it is
 // written in an unusual way.
 func (m *Message) parse(protocol Protocol) (f fit, odd bool) {
 	m.Protocol, m.MessageId, m.Name, m.ContentCase = protocol, 0, nil, MessageContentNone

@@ -79,7 +79,7 @@ func (d *Decoder) record(ev *Event) (bool, error) {
 	case idEx:
 		return d.extension(&c, ev)
 	default:
-		// Records do not tell their length, so there is no way on.
+		// Records do not have their length, so there is no way on.
 		return false, d.fail("record", decoders.ErrCorrupt, "there is no record with id %d", id)
 	}
 }

@@ -2,7 +2,7 @@ package teehistorian
 
 import "bytes"
 
-// Redact withholds what an event tells beyond the game: what lets others take over a player's place (timeout codes)
+// Redact withholds what an event has beyond the game: what lets others take over a player's place (timeout codes)
 // or load a team's saved game (codes of saves),
 // what operators type on the remote console (addresses, passwords), what identifies a person's installation (connection
 // ids), what the bot detection saw, and private talk. An event says of itself that something was withheld.
@@ -34,7 +34,7 @@ const (
 	noClient   = -1
 )
 
-// remoteConsole tells whether a command may come from a remote console. The external console cannot be told from votes
+// remoteConsole reports whether a command may come from a remote console. The external console cannot be distinguished from votes
 // and the main configuration file: all of them are no client's. Those of maps, -2, and other files, -3, stay.
 func remoteConsole(c *ConsoleCommand) bool {
 	return c.Flags&flagEcon != 0 || c.Flags&flagServer != 0 && c.ClientId >= noClient
@@ -55,7 +55,7 @@ func privateCommand(name []byte) bool {
 	return false
 }
 
-// privateText tells whether what was said is a private command. Servers ignore blanks before it.
+// privateText reports whether what was said is a private command. Servers ignore blanks before it.
 func privateText(text []byte) bool {
 	command, ok := bytes.CutPrefix(bytes.TrimLeft(text, " \t"), []byte("/"))
 	if !ok {
@@ -87,7 +87,7 @@ func redactMessage(m *Message) {
 	m.Raw, m.Redacted = nil, true
 }
 
-// containsFold tells whether part occurs in b, in whatever case.
+// containsFold reports whether part occurs in b, in whatever case.
 func containsFold(b, part []byte) bool {
 	for ; len(b) >= len(part); b = b[1:] {
 		if bytes.EqualFold(b[:len(part)], part) {

@@ -55,7 +55,7 @@ func decode(data []byte, src func(io.Reader) io.Reader) *teehistorian.Decoder {
 	if src != nil {
 		r = src(r)
 	}
-	return teehistorian.New(decoders.NewWindow(r, 0, teehistorian.MaxWindow))
+	return teehistorian.New(r, teehistorian.Options{})
 }
 
 // extensionNames maps kinds to names of extension records.

@@ -3,7 +3,7 @@ package teehistorian
 import "fmt"
 
 // A roster is who is connected where a game ends: what the file of the next game of the same server process leaves out.
-// Servers tell a client's name, version and login when they change, and not again after the map has.
+// Servers write a client's name, version and login when they change, and not again after the map has.
 
 // rosterVersion is the first byte of a roster. It changes with what follows.
 const rosterVersion = 1
@@ -14,7 +14,7 @@ func (d *Decoder) Roster(b []byte) []byte {
 	return d.state.appendClients(append(b, rosterVersion), func(c *Client) bool { return c.Present && c.seen })
 }
 
-// Carry adds what the roster of the game before tells of those whose connections may be older than the file: whatever the
+// Carry adds what the roster of the game before has of those whose connections may be older than the file: whatever the
 // file itself, up to the present Position, does not say of them. It may be called at any time after the header was read, and
 // again. It changes no event. The error of a roster that cannot be used wraps ErrSnapshot, and nothing is changed then.
 func (d *Decoder) Carry(roster []byte) error {

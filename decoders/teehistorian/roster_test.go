@@ -196,7 +196,7 @@ func TestNamesOfFinishes(t *testing.T) {
 	for _, g := range heads {
 		var roster []byte
 		for ok := true; ok; g, ok = games[g.header.GameUUID] {
-			d := teehistorian.New(decoders.NewWindow(bytes.NewReader(g.data), 0, teehistorian.MaxWindow))
+			d := teehistorian.New(bytes.NewReader(g.data), teehistorian.Options{})
 			if _, err := d.Header(); err != nil {
 				t.Fatal(err)
 			}

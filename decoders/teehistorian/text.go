@@ -14,7 +14,7 @@ type search struct {
 	left int32 // texts whose end is not found yet
 }
 
-// findTexts tells whether n texts are all there at the cursor, which it does not move. slot tells apart the searches of
+// findTexts reports whether n texts are all there at the cursor, which it does not move. slot distinguishes the searches of
 // one record.
 func (d *Decoder) findTexts(c *cursor, slot int, n int32, record int32) (bool, error) {
 	start := d.w.Offset()

@@ -95,5 +95,5 @@ func (c *cursor) uuid() (u UUID) {
 	return u
 }
 
-// rest tells how many bytes were not read.
+// rest returns how many bytes were not read.
 func (c *cursor) rest() int { return len(c.b) - c.p }

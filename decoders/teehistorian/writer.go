@@ -22,7 +22,7 @@ type Writer struct {
 	prev    int32 // client id of the last PLAYER record of this tick, as in State
 	implied bool  // a tick began that needs no record of its own, if a PLAYER record comes that says so
 	to      int32 // that tick
-	cutText bool  // texts that are cut end with a NUL all the same
+	cutText bool  // texts that are cut end with a NUL even so
 }
 
 // ErrWrite is wrapped by the errors of a Writer for an event that cannot be written.

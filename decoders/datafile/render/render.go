@@ -73,8 +73,7 @@ func Map(f *datafile.File, o Options) (*image.Paletted, error) {
 // physicsLayers returns the last layer of each kind.
 func physicsLayers(f *datafile.File) (map[datafile.LayerKind]datafile.TileLayer, error) {
 	layers := map[datafile.LayerKind]datafile.TileLayer{}
-	d := f.Decoder()
-	d.Filter(func(kind datafile.Kind, _ datafile.Place) bool { return kind == datafile.KindTileLayer })
+	d := f.Events(datafile.Options{Want: func(kind datafile.Kind, _ datafile.Place) bool { return kind == datafile.KindTileLayer }})
 	var ev datafile.Event
 	for {
 		err := d.Next(&ev)
@@ -95,10 +94,9 @@ type painter struct {
 }
 
 func (p *painter) paint(f *datafile.File, layer datafile.TileLayer) error {
-	d := f.Decoder()
-	d.Filter(func(kind datafile.Kind, at datafile.Place) bool {
+	d := f.Events(datafile.Options{Want: func(kind datafile.Kind, at datafile.Place) bool {
 		return kind == datafile.KindTiles && at.Layer == layer.Layer
-	})
+	}})
 	kindAt := layer.TypeByte()
 	var ev datafile.Event
 	for {

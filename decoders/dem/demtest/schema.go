@@ -11,7 +11,7 @@ type Serializer struct {
 type Field struct {
 	Name, Type, Encoder, SendNode string
 	Bits, Flags                   int
-	Low, High                     float32 // both 0 means that neither is told
+	Low, High                     float32 // both 0 means that neither is written
 	Serializer                    string
 	SerializerVersion             int
 	Polymorphic                   []string

@@ -39,10 +39,11 @@ func (r *reader) Header(replay *replaydv1.Replay) error {
 	if err := addHeader(context.Background(), f, r.in, replay); err != nil {
 		return err
 	}
-	r.file, r.d = f, f.Decoder()
+	var opts datafile.Options
 	if r.Filter != nil {
-		r.d.Filter(r.match)
+		opts.Want = r.match
 	}
+	r.file, r.d = f, f.Events(opts)
 	return nil
 }
 

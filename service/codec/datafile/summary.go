@@ -58,8 +58,7 @@ func hash(ctx context.Context, in source.Input) (crc, sha string, err error) {
 // summarize decodes the items that a summary tells of, and inflates no more than the texts of the first info item.
 func summarize(ctx context.Context, f *datafile.File) (*datafilev1.Summary, error) {
 	s := new(datafilev1.Summary)
-	d := f.Decoder()
-	d.Filter(func(kind datafile.Kind, _ datafile.Place) bool {
+	d := f.Events(datafile.Options{Want: func(kind datafile.Kind, _ datafile.Place) bool {
 		switch kind {
 		case datafile.KindHeader, datafile.KindItemType,
 			datafile.KindTileLayer, datafile.KindQuadLayer, datafile.KindSoundLayer:
@@ -70,7 +69,7 @@ func summarize(ctx context.Context, f *datafile.File) (*datafilev1.Summary, erro
 			return s.NumSettings == 0
 		}
 		return false
-	})
+	}})
 	var ev datafile.Event
 	for ctx.Err() == nil {
 		err := d.Next(&ev)

@@ -48,7 +48,7 @@ func describe(ctx context.Context, in source.Input, r *replaydv1.Replay) error {
 	if err != nil {
 		return err
 	}
-	d := teehistorian.New(decoders.NewWindow(src, 0, teehistorian.MaxWindow))
+	d := teehistorian.New(src, teehistorian.Options{})
 	h, err := d.Header()
 	if errors.Is(err, decoders.ErrMore) {
 		err = d.Close()

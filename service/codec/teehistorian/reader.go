@@ -53,7 +53,7 @@ func open(in source.Input, o codec.Options) (codec.Reader, error) {
 	return &reader{
 		Options: o,
 		in:      in,
-		d:       teehistorian.New(decoders.NewWindow(src, 0, teehistorian.MaxWindow)),
+		d:       teehistorian.New(src, teehistorian.Options{}),
 		maxTick: o.Filter.MaxTick(),
 	}, nil
 }

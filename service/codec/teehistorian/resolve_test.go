@@ -11,7 +11,6 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
 
-	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/decoders/teehistorian"
 	teehistorianv1 "github.com/replayd/replayd/proto/replayd/teehistorian/v1"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
@@ -29,7 +28,7 @@ func TestResolve(t *testing.T) {
 		rows := messages(t, data, codec.Options{})
 		resolved := messages(t, data, codec.Options{ResolvePlayers: true})
 		inColumns := messages(t, data, codec.Options{ResolvePlayers: true, Columns: true})
-		d := teehistorian.New(decoders.NewWindow(bytes.NewReader(data), 0, teehistorian.MaxWindow))
+		d := teehistorian.New(bytes.NewReader(data), teehistorian.Options{})
 		var ev teehistorian.Event
 		for i, got := range resolved {
 			if err := d.Next(&ev); err != nil {
@@ -140,9 +139,9 @@ func (k *keeper) Drop()                         { k.all = nil }
 // TestRoster asks at the end of a game who is there, by a roster of the game before: also from a checkpoint of somebody who
 // did not know the roster.
 func TestRoster(t *testing.T) {
-	before := teehistorian.New(decoders.NewWindow(bytes.NewReader(game("\x47\x00",
+	before := teehistorian.New(bytes.NewReader(game("\x47\x00",
 		ex("teehistorian-player-name@ddnet.org", "\x00effective\x00"),
-		ex("teehistorian-auth-login-role@ddnet.org", "\x00boss\x00key\x00"))), 0, teehistorian.MaxWindow))
+		ex("teehistorian-auth-login-role@ddnet.org", "\x00boss\x00key\x00"))), teehistorian.Options{})
 	for ev := new(teehistorian.Event); before.Next(ev) == nil; {
 	}
 	roster := before.Roster(nil)

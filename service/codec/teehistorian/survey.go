@@ -62,7 +62,7 @@ func surveyor(in source.Input, from *codec.Survey, roster func(r *replaydv1.Repl
 	if err != nil {
 		return nil, err
 	}
-	d := teehistorian.New(decoders.NewWindow(src, 0, teehistorian.MaxWindow))
+	d := teehistorian.New(src, teehistorian.Options{})
 	h, err := d.Header()
 	if err != nil {
 		return nil, err

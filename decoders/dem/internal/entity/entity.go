@@ -107,7 +107,7 @@ func (s *State) set(c *Class, n *Node, v value.Cell, data []byte) {
 			}
 		}
 	case v.Kind == value.Pointer && (v.Word == 0 || v.Word != old.Word && old.Word != 0):
-		// Gone, or of another type now. What is not there may have got fields all the same.
+		// Gone, or of another type now. An absent object may have got fields even so.
 		s.clearKids(n)
 	}
 	*old = v

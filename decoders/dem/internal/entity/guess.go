@@ -12,7 +12,7 @@ import (
 	"github.com/replayd/replayd/decoders/dem/internal/value"
 )
 
-// guessed returns how to read a field whose type nobody knows and which is not proven, or nil when that is refuted.
+// guessed returns how to read a field of an unknown type that is not proven, or nil when the type is refuted.
 func (u *Update) guessed(n *Node) *value.Codec {
 	g := n.Guess
 	switch g.State {
@@ -28,8 +28,8 @@ func (u *Update) guessed(n *Node) *value.Codec {
 	return u.Tree.Types.Codec(n.Field, n.Codec == &n.Field.Elem, g.Family)
 }
 
-// ReadSized reads an update of which the file tells the size in bits, of which the last ones may be padding. After an error,
-// u.changes has what is certain all the same, and u.lost the fields that the rest is about.
+// ReadSized reads an update whose size in bits is known; up to padding bits at its end may be unused. After an error,
+// u.Changes still has the changes that are certain, and u.Lost the other fields that the update changes.
 func (u *Update) ReadSized(r *bits.Reader, c *Class, s *State, size, padding int) error {
 	start := r.Pos()
 	err := u.Read(r, c, s)
@@ -139,7 +139,7 @@ func (u *Update) reading() (hash uint64, doubts int) {
 }
 
 // cut keeps of the changes those that are certain, and notes which fields the others are about. Certain is what comes
-// before the first value of a type that nobody knows, if there is one: all before it is of known types.
+// before the first value of an unknown type, if there is one: all before it is of known types.
 func (u *Update) cut(c *Class, s *State, err error) {
 	unknown := errors.Is(err, errUnknownType)
 	certain := slices.IndexFunc(u.Changes, func(ch Change) bool {
@@ -153,12 +153,12 @@ func (u *Update) cut(c *Class, s *State, err error) {
 	default:
 		certain = 0
 	}
-	u.lose(c, s, certain)
+	u.noteLost(c, s, certain)
 	u.Changes = u.Changes[:certain]
 }
 
-// lose notes which fields the paths from one on lead to.
-func (u *Update) lose(c *Class, s *State, from int) {
+// noteLost notes which fields the paths from one on lead to.
+func (u *Update) noteLost(c *Class, s *State, from int) {
 	u.Lost = u.Lost[:0]
 	if c.Root == nil {
 		return
@@ -169,7 +169,7 @@ func (u *Update) lose(c *Class, s *State, from int) {
 		p := &u.Paths[i]
 		for d := int(p.Keep); d <= int(p.Last); d++ {
 			n := way[d]
-			// Of which type an object is that was lost, nobody knows, nor what its fields are.
+			// The type of an object that was lost is not known, nor are its fields.
 			if n == nil || n.many && slices.Contains(u.Lost, n) {
 				way[d+1] = nil
 				continue
@@ -186,7 +186,7 @@ func (u *Update) lose(c *Class, s *State, from int) {
 	}
 }
 
-// Suspect returns the first field of those that were lost whose type nobody knows, or nil.
+// Suspect returns the first lost field whose type is unknown, or nil.
 func (u *Update) Suspect() *Node {
 	for _, n := range u.Lost {
 		if n.Guess != nil {

@@ -17,7 +17,7 @@ var ErrNoRoom = errors.New("too many fields of all entities together")
 var (
 	errNoField     = errors.New("no such field")
 	errNoClass     = errors.New("no such class in the schema")
-	errUnknownType = errors.New("nobody knows how to read a type of field")
+	errUnknownType = errors.New("unknown type of field")
 	errEntityBits  = errors.New("update ended elsewhere than announced")
 )
 
@@ -120,7 +120,7 @@ func (u *Update) retype(c *Class, s *State, n *Node, v value.Cell) error {
 	return nil
 }
 
-// Fits tells whether there is room for the changes in a state of a class.
+// Fits reports whether there is room for the changes in a state of a class.
 func (u *Update) Fits(c *Class, s *State) bool {
 	return cellSize*max(0, c.Cells-len(s.Cells))+len(u.arena) <= u.Room || u.squeezes(c, s)
 }

@@ -252,7 +252,7 @@ func (p *Prober) Add(in *Payload) {
 		}
 		return s.codec
 	}
-	// As far as it can be read, which tells of which types objects are; and without reading it, to its end.
+	// As far as it can be read, which finds the types of objects; and without reading it, to its end.
 	err := p.walk(in, visit, func(*spot) {})
 	if err != nil {
 		err = p.walk(in, func(s *spot) *value.Codec { visit(s); return nil }, func(*spot) {})

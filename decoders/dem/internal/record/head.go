@@ -153,7 +153,7 @@ func uvarint32(b []byte) (v uint32, n int) {
 	return 0, 0
 }
 
-// SignOn tells the records of the sign-on part from those of the recording proper.
+// SignOn distinguishes the records of the sign-on part from those of the recording proper.
 type SignOn struct {
 	over bool
 	tick int32 // of the last record of the recording proper

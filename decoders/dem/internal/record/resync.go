@@ -115,7 +115,7 @@ func chained(b []byte, last int32) verdict {
 }
 
 // align makes sure that a record begins where the window does, and skips bytes where none does. It returns what Next returns
-// when there are too few bytes to tell.
+// when there are too few bytes to decide.
 func (r *Reader) align() error {
 	at := &r.resync
 	for {
@@ -166,7 +166,7 @@ func (r *Reader) believe(b []byte) (v verdict, what string) {
 	case len(b) < n+size:
 		return needMore, ""
 	}
-	// A record of a kind that is new, or a tick far off: what is in it tells, and what follows.
+	// A record of a kind that is new, or a tick far off: its contents decide, and what follows.
 	known := f.Command < uint32(len(commandNames))
 	if known && !f.fits(b[n:n+size]) {
 		return notRecord, "a head with a tick far off"

@@ -37,7 +37,7 @@ func (c *compiler) choose(f *Field, t Type) {
 	}
 }
 
-// MayBeList reports whether the field has a type that nobody knows and that may be a list.
+// MayBeList reports whether the field has an unknown type that may be a list.
 func (f *Field) MayBeList() bool { return f.Own.Guess && f.Elem.Op != value.OpNone }
 
 // handles are the types whose values name entities.

@@ -63,7 +63,7 @@ func (c *compiler) serializer(b []byte) *Serializer {
 			return nil
 		}
 	}
-	c.tellApart(s)
+	c.qualifyNames(s)
 	return s
 }
 
@@ -73,9 +73,9 @@ type nameUse struct {
 	times int
 }
 
-// tellApart gives fields of a serializer that have the same name the path of the embedded structure that they stem from
+// qualifyNames gives fields of a serializer that have the same name the path of the embedded structure that they stem from
 // in front of it: a player's velocity and where his eyes are both have an m_vecX.
-func (c *compiler) tellApart(ser *Serializer) {
+func (c *compiler) qualifyNames(ser *Serializer) {
 	shared := false
 	for _, f := range ser.Fields {
 		if uint32(f.symbol) >= uint32(len(c.named)) {
@@ -102,7 +102,7 @@ func (c *compiler) tellApart(ser *Serializer) {
 // long ones of two.
 const maxLongName = 256
 
-// longer returns the field with a name that tells the embedded structure, if it is in one. The field itself keeps its name:
+// longer returns the field with the path of its embedded structure in the name, if it is in one. The field itself keeps its name:
 // other serializers may have it, too, and no other one of its name.
 func (f *Field) longer() *Field {
 	node := f.Described.SendNode

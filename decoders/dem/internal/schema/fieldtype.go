@@ -25,7 +25,7 @@ var namedCounts = map[string]int{
 const unknownCount = 1024
 
 // ParseType takes a type apart. It accepts anything: what does not follow the grammar becomes part of the base,
-// which then is a type that nobody knows.
+// which then is an unknown type.
 func ParseType(s string) Type {
 	t := Type{Base: strings.Trim(s, " ")}
 	if n := len(t.Base); n > 0 && t.Base[n-1] == ']' {

@@ -210,7 +210,7 @@ func (t *Reader) readValue(c *Change) error {
 	c.HasValue = true
 	if compressed {
 		t.packed = r.Append(t.packed[:0], nbits/8)
-		// Not into the arena: the value is stored or told before the next entry.
+		// Not into the arena: the value is stored or delivered before the next entry.
 		out, err := unpack.Snappy(nil, t.packed, MaxValue)
 		if err != nil {
 			return err

@@ -1,10 +1,35 @@
 package stringtable
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/replayd/replayd/decoders/dem/demtest"
 )
+
+// TestHistory: keys begin like one of the 32 before them, also when there were more.
+func TestHistory(t *testing.T) {
+	var entries []demtest.Entry
+	for i := range 100 {
+		e := demtest.Entry{Index: i, Key: fmt.Sprintf("%03d key", i)}
+		if back := 1 + i%32; i >= 40 && i%3 == 0 {
+			e.Key, e.History, e.Prefix = fmt.Sprintf("%s or %d", entries[i-back].Key[:3], i), back, 3
+		}
+		entries = append(entries, e)
+	}
+	table := &Table{Varint: true, Kept: true, Stored: new(int)}
+	var r Reader
+	var c Change
+	i := 0
+	for r.Start(table, 0, demtest.Table{Varint: true}.Entries(entries...), len(entries)); r.Next(&c); i++ {
+		if want := entries[i].Key; string(c.Key) != want {
+			t.Errorf("entry %d: %q, want %q", i, c.Key, want)
+		}
+	}
+	if i != len(entries) {
+		t.Errorf("%d entries, want %d", i, len(entries))
+	}
+}
 
 // FuzzStringTable reads any bits as entries of a table.
 func FuzzStringTable(f *testing.F) {

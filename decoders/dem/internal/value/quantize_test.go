@@ -44,3 +44,29 @@ func TestQuantizedWhole(t *testing.T) {
 		})
 	}
 }
+
+// TestQuantizedBounds: a bound or a zero that no step hits has a bit of its own.
+func TestQuantizedBounds(t *testing.T) {
+	for name, test := range map[string]struct {
+		bits      int
+		low, high float32
+		flags     int
+		want      float32
+	}{
+		"the upper bound": {5, 16.125, 140.625, roundUp, 140.625},
+		"zero":            {10, -64, 64, encodeZero, 0},
+	} {
+		q := NewQuantizer(test.bits, test.low, test.high, test.flags)
+		var w demtest.Bits
+		w.Bool(true)
+		w.Bool(false)
+		w.Bits(0, test.bits)
+		r := bits.New(w.Bytes())
+		if got := q.read(&r); got != test.want {
+			t.Errorf("%s by its bit is %v", name, got)
+		}
+		if got := q.read(&r); got == test.want || got != q.Low {
+			t.Errorf("%s: the lowest step is %v, want %v", name, got, q.Low)
+		}
+	}
+}
