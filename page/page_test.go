@@ -54,11 +54,11 @@ func TestPage(t *testing.T) {
 	if w := get("/", http.Header{}); strings.Contains(w.Body.String(), "://") {
 		t.Errorf("the page asks for something from elsewhere: %s", w.Body)
 	}
-	tag := get("/page/app.js", http.Header{}).Header().Get("Etag")
+	tag := get("/page/app.js", http.Header{}).Header().Get("ETag")
 	if w := get("/page/app.js", http.Header{"If-None-Match": {tag}}); w.Code != http.StatusNotModified || w.Body.Len() > 0 {
 		t.Errorf("what a browser has is sent again: %d", w.Code)
 	}
-	if get("/page/style.css", http.Header{}).Header().Get("Etag") == tag {
+	if get("/page/style.css", http.Header{}).Header().Get("ETag") == tag {
 		t.Error("all files have one tag")
 	}
 }

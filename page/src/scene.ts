@@ -132,6 +132,14 @@ export class Scene {
         scale: Math.min(0.9, this.width / (right - left + 2 * margin), this.height / (bottom - top + 2 * margin)),
       };
     }
+    if (this.map && !one) { // what lies beyond a map's edges is wall
+      const inside = (at: number, tiles: number, seen: number) => {
+        const [size, half] = [tiles * tileSize, seen / 2 / target.scale - tileSize];
+        return size <= 2 * half ? size / 2 : Math.min(Math.max(at, half), size - half);
+      };
+      target.x = inside(target.x, this.map.width, this.width);
+      target.y = inside(target.y, this.map.height, this.height);
+    }
     const part = this.placed ? 1 - Math.exp(-milliseconds / (one ? 70 : 350)) : 1;
     camera.x += (target.x - camera.x) * part;
     camera.y += (target.y - camera.y) * part;

@@ -2,7 +2,7 @@
 
 const dark = {
   name: "dark", air: "#141925", grid: "#1d2433", wall: "#39435a", wallEdge: "#7d8cad", metal: "#2b3245", metalEdge: "#5d6a86", metalLine: "#353e54",
-  freeze: "#5b6ee033", deep: "#8a5be04d", death: "#e0526033", unfreeze: "#5be0b52b", through: "#7d8cad2e", start: "#5be0b5", finish: "#ffb454",
+  freeze: "#5b6ee052", deep: "#8a5be05c", death: "#e0526042", unfreeze: "#5be0b52b", through: "#7d8cad2e", start: "#5be0b5", finish: "#ffb454",
   mark: "#93a1bd", tele: "#e07ad033", boost: "#ffb45433", label: "#eef2fb", halo: "#0b0e15cc", outline: "#0b0e15", eye: "#fbfcff",
 };
 

@@ -12,6 +12,7 @@ import { fileURLToPath } from "node:url";
 import { PNG } from "pngjs";
 import puppeteer from "puppeteer-core";
 import { chromium } from "../../clients/browser/chromium.js";
+import { record } from "./record.js";
 
 const repository = fileURLToPath(new URL("../../", import.meta.url));
 const replayd = process.env.REPLAYD ?? join(repository, "bin/replayd");
@@ -22,12 +23,14 @@ const program = named && execFileSync("sh", ["-c", 'command -v "$0"', named], { 
 const options = { skip: program ? false : "no Chromium here, and no root with apt-get to install one", timeout: 90_000 };
 const lastTick = 1701;
 
-let browser, directory, daemon;
+let browser, directory, daemon, recorded;
 
 before(async () => {
   if (!program) return;
   directory = mkdtempSync(join(tmpdir(), "replayd-page-"));
   cpSync(join(repository, "testdata"), directory, { recursive: true });
+  recorded = record(replayd, join(repository, "testdata/datafile/sample.map"), ["Nameless tee", "Ada", "Grace", "Linus", "Margaret", "Edsger"], 3000);
+  writeFileSync(join(directory, "recorded.teehistorian"), recorded);
   daemon = await start(directory);
   browser = await puppeteer.launch({
     executablePath: program, args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--force-color-profile=srgb"],
@@ -163,9 +166,9 @@ test("the lines of the inspector give what it shows", options, async (t) => {
 
 test("a tick is always drawn in the same way", options, async (t) => {
   const page = await tab(t, { width: 900, height: 640 });
-  await page.goto(`${daemon.url}/replay/samples/${finished}?tick=900`);
+  await page.goto(`${daemon.url}/replay/samples/recorded.teehistorian?tick=1210`);
   await shown(page);
-  await sleep(300); // a few more pictures of the same tick
+  await sleep(2000); // a few more pictures of the same tick
   const picture = PNG.sync.read(Buffer.from(await (await page.$("canvas.scene")).screenshot()));
   const golden = fileURLToPath(new URL("golden.png", import.meta.url));
   if (process.env.UPDATE_GOLDEN || !existsSync(golden)) writeFileSync(golden, PNG.sync.write(picture));
@@ -201,7 +204,7 @@ test("a file that is dropped is decoded and played", options, async (t) => {
   await shown(page);
   await page.keyboard.press("End");
   await until(page, (tick) => document.querySelector("canvas.scene").dataset.tick == tick, lastTick);
-  assert.ok((await page.$$(".feed li")).length > 4);
+  await until(page, () => document.querySelectorAll(".feed li").length > 4);
 });
 
 test("a live game goes on through kills of the daemon, and never back", options, async (t) => {
@@ -263,10 +266,16 @@ test("twelve tabs show a live game at once", options, async (t) => {
 });
 
 test("the picture of the README", { ...options, skip: options.skip || !process.env.PICTURE }, async (t) => {
+  const path = join(directory, "picture", "game.teehistorian");
+  mkdirSync(join(directory, "picture"));
+  let written = Math.floor(recorded.length * 0.4);
+  writeFileSync(path, recorded.subarray(0, written));
   const page = await tab(t, { width: 1280, height: 720 });
-  await page.goto(`${daemon.url}/replay/samples/${finished}?tick=905`);
+  await page.goto(`${daemon.url}/replay/samples/picture/game.teehistorian`);
   await shown(page);
-  await sleep(500);
+  for (let i = 0; i < 200; i++) {
+    appendFileSync(path, recorded.subarray(written, (written += 36)));
+    await sleep(20);
+  }
   await page.screenshot({ path: process.env.PICTURE });
 });
-
