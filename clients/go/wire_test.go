@@ -3,6 +3,7 @@ package replayd
 import (
 	"bytes"
 	"testing"
+	"time"
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
@@ -161,6 +162,16 @@ func TestStateAsColumns(t *testing.T) {
 	}
 	if n != 2 {
 		t.Errorf("%d events", n)
+	}
+}
+
+// TestRetryDefaults: the zero value gives up at last; a negative time stays.
+func TestRetryDefaults(t *testing.T) {
+	if r := (Retry{}).withDefaults(); r.Initial != 100*time.Millisecond || r.Max != 5*time.Second || r.GiveUpAfter != 10*time.Minute {
+		t.Errorf("defaults %v, %v, %v", r.Initial, r.Max, r.GiveUpAfter)
+	}
+	if r := (Retry{GiveUpAfter: -1}).withDefaults(); r.GiveUpAfter != -1 {
+		t.Errorf("for ever became %v", r.GiveUpAfter)
 	}
 }
 
