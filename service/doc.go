@@ -16,6 +16,7 @@
 //	h2guard/     limits of HTTP/2 connections
 //	index/       what is known of the files below the roots
 //	source/      opening bytes: plain, compressed, growing, uploaded
+//	plain/       the API by plain HTTP
 //	stream/      one subscription
 //	streamtest/  what a stream promises, for tests
 //	succession/  which replay comes after another

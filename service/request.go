@@ -23,7 +23,8 @@ func configOf(req *replaydv1.StreamEventsRequest) (stream.Config, error) {
 	if c.Start, err = startOf(req); err != nil {
 		return c, err
 	}
-	return c, setBatches(&c, req)
+	err = setBatches(&c, req)
+	return c, err
 }
 
 // startOf returns where a request asks to begin.
