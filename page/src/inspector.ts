@@ -82,8 +82,9 @@ export class Inspector {
     const { name } = this.replay;
     const ticks = this.tickOf ? { min: tick, max: tick } : undefined;
     const filter = { ...(kinds.length ? { kinds } : {}), ...(players.length ? { players } : {}), ...(ticks ? { ticks } : {}) };
+    const filtered = Object.keys(filter).length > 0;
     const request = JSON.stringify({
-      replay: name, ...(ticks ? { start: { tick } } : {}), ...(Object.keys(filter).length ? { include: [filter] } : {}),
+      replay: name, ...(ticks ? { start: { tick } } : {}), ...(filtered ? { include: [filter] } : {}),
     });
     const flags = [
       ...(ticks ? [`--tick ${tick}`, `--from-tick ${tick}`, `--to-tick ${tick}`] : []),
@@ -92,13 +93,13 @@ export class Inspector {
     const query = flags.map((flag) => flag.slice(2).replace(" ", "=")).join("&");
     const { host, origin, protocol } = location;
     const options = [
-      ...(ticks ? [`tick=${tick}`] : []), ...(ticks || kinds.length || players.length ? [`include=[${python(filter)}]`] : []),
+      ...(ticks ? [`tick=${tick}`] : []), ...(filtered ? [`include=[EventFilter(${named(filter)})]`] : []),
     ];
     const texts: [what: string, text: string][] = [
       ["replayd", `replayd cat --addr ${host} ${quote(name)} ${flags.join(" ")}`.trim()],
       ["grpcurl", `grpcurl ${protocol === "https:" ? "" : "-plaintext "}-d ${quote(request)} ${host} replayd.v1.ReplayService/StreamEvents`],
       ["curl", `curl -sN ${quote(`${origin}/v1/replays/${encodeURI(name)}/events${query && `?${query}`}`)}`],
-      ["Python", `for event in replayd.connect(${JSON.stringify(host)}).events(${[JSON.stringify(name), ...options].join(", ")}): print(event)`],
+      ["Python", `${filtered ? "from replayd.v1.filter_pb2 import EventFilter\n" : ""}for event in replayd.connect(${JSON.stringify(host)}).events(${[JSON.stringify(name), ...options].join(", ")}): print(event)`],
     ];
     fill(this.lines, ...texts.map(([what, text]) => h("div", { class: "line" }, h("span", { class: "what" }, what), h("code", {}, text),
       h("button", {
@@ -117,9 +118,9 @@ function quote(text: string): string {
   return /^[\w./:@%+=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
-/** A filter as a Python dict. */
-function python(value: unknown): string {
-  return JSON.stringify(value);
+/** A filter as the arguments of a Python call. */
+function named(filter: object): string {
+  return Object.entries(filter).map(([name, value]) => `${name}=${JSON.stringify(value)}`).join(", ");
 }
 
 /** What is known of a replay, as a list. */

@@ -139,7 +139,7 @@ test("from the list to a moment of a game, and back by its link", options, async
   const link = await page.url();
   await page.keyboard.press("i");
   await until(page, () => document.querySelectorAll(".events li").length > 0);
-  assert.match(await page.$eval(".inspector", (inspector) => inspector.textContent), new RegExp(`at tick ${middle}.*replayd cat.*grpcurl.*curl -sN.*connect`));
+  assert.match(await page.$eval(".inspector", (inspector) => inspector.textContent), new RegExp(`at tick ${middle}.*replayd cat.*grpcurl.*curl -sN.*connect`, "s"));
   await accessible(page);
 
   const other = await tab(t, { scheme: "light" });
