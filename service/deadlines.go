@@ -18,7 +18,7 @@ func (s *Server) detach(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo,
 	defer cancel(nil)
 	w := &writing{limit: s.SendTimeout, cancel: cancel}
 	w.timer = time.AfterFunc(s.SendTimeout, w.look)
-	defer w.timer.Stop()
+	defer w.stop()
 	asked := &asking{timer: time.AfterFunc(s.UploadTimeout, func() { cancel(errStalled) })}
 	defer asked.timer.Stop()
 	done := make(chan error, 1)

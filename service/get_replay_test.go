@@ -12,6 +12,7 @@ import (
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service"
 	"github.com/replayd/replayd/service/admission"
+	"github.com/replayd/replayd/service/codec/sc2replay"
 )
 
 // xzipped compresses data to .xz.
@@ -36,7 +37,7 @@ func xzipped(tb testing.TB, data []byte) []byte {
 func TestViewBudget(t *testing.T) {
 	dir := t.TempDir()
 	packed := xzipped(t, read(t, samples("sc2replay", "5.0.SC2Replay")))
-	decoder := 512<<10 + 32*int64(len(packed)) // what it costs
+	decoder := sc2replay.Codec.DescribeCost(int64(len(packed)))
 	const files = 5
 	for i := range files {
 		write(t, filepath.Join(dir, fmt.Sprint(i, ".SC2Replay.xz")), packed)

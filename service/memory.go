@@ -32,6 +32,10 @@ func reserveToDescribe(ctx context.Context, file *source.File) (*reservation, er
 	switch {
 	case err != nil:
 		return &reservation{}, nil //nolint:nilerr // whoever describes it says what is wrong with the format
+	case c.DescribeCost != nil:
+		r := &reservation{ticket: admission.Of(ctx)}
+		err := r.take(c.DescribeCost(info.Size))
+		return r, err
 	case !c.RandomAccess:
 		info.Size = -1
 	}

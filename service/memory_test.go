@@ -108,7 +108,7 @@ func TestGrowingDecoder(t *testing.T) {
 	d := start(t, dir, func(c *service.Config) { c.Admission, c.SurveyBudget = control, 0 })
 	req := &replaydv1.StreamEventsRequest{Replay: copyIn(t, dir, finishedSample), MaxBatchEvents: 10}
 	for _, upload := range []bool{false, true} {
-		for _, s := range []int64{100 << 10, 16 << 20} {
+		for _, s := range []int64{100 << 10, 80 << 20} { // an upload may come in one batch, which alone is too much then
 			step = s
 			var err error
 			if upload {

@@ -535,12 +535,12 @@ func TestPlainLive(t *testing.T) {
 	}
 }
 
-// TestPlainStalled: clients that stop to read hold nobody back.
+// TestPlainStalled: clients that stop to read hold nobody back, and give back their place.
 func TestPlainStalled(t *testing.T) {
 	dir := t.TempDir()
 	w := create(t, dir, "live.teehistorian")
 	w.write(longRecording(t, finishedSample, 200_000))
-	d := startPlain(t, dir, func(c *service.Config) { c.SendTimeout = 200 * time.Millisecond })
+	d := startPlain(t, dir, func(c *service.Config) { c.SendTimeout, c.MaxStreams = 200*time.Millisecond, 1 })
 	resp := d.do(timeout(t), t, http.MethodGet, eventsPath(name("live.teehistorian"), ""), nil, nil)
 	if _, err := bufio.NewReaderSize(resp.Body, 16).ReadString('\n'); err != nil {
 		t.Fatal(err)
@@ -551,6 +551,17 @@ func TestPlainStalled(t *testing.T) {
 		case <-time.After(10 * time.Millisecond):
 		case <-timeout(t).Done():
 			t.Fatalf("nobody minds:\n%s", d.log.String())
+		}
+	}
+	for {
+		code, body := d.get(t, eventsPath(name("live.teehistorian"), "kind=join"), nil)
+		if code == http.StatusOK {
+			break
+		}
+		select {
+		case <-time.After(10 * time.Millisecond):
+		case <-t.Context().Done():
+			t.Fatalf("no place is free: %d %s", code, body)
 		}
 	}
 }

@@ -9,11 +9,17 @@ import (
 )
 
 // routes hands requests of the web to who answers them: the page, plain HTTP, and all else to the API by Connect and gRPC-Web.
-func (d *Daemon) routes(api http.Handler) http.Handler {
-	byHTTP := plainhttp.New(d.grpc, maxWebBytes)
+// Connect and gRPC-Web have content types for which browsers ask before a page of another origin may send them. A POST of plain
+// HTTP has none: allowed says which pages may.
+func (d *Daemon) routes(api http.Handler, allowed func(*http.Request) bool) http.Handler {
+	byHTTP, own := plainhttp.New(d.grpc, maxWebBytes), http.NewCrossOriginProtection()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case strings.HasPrefix(r.URL.Path, plainhttp.Prefix):
+			if err := own.Check(r); err != nil && !allowed(r) {
+				http.Error(w, err.Error(), http.StatusForbidden)
+				return
+			}
 			byHTTP.ServeHTTP(w, r)
 		case page.Has(r):
 			page.ServeHTTP(w, r)

@@ -69,6 +69,7 @@ type writing struct {
 	since  atomic.Int64 // as uptime tells; 0 while it does not
 	cancel context.CancelCauseFunc
 	timer  *time.Timer
+	over   atomic.Bool // the call has ended
 }
 
 type writingKey struct{}
@@ -92,6 +93,15 @@ func (w *writing) look() {
 		return
 	}
 	w.timer.Reset(max(left, w.limit/4))
+	if w.over.Load() { // while this ran, so that stop was too early
+		w.timer.Stop()
+	}
+}
+
+// stop ends the looks.
+func (w *writing) stop() {
+	w.over.Store(true)
+	w.timer.Stop()
 }
 
 // begin and end are around each message that is sent.

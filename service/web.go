@@ -31,8 +31,9 @@ const corsMaxAge = 2 * time.Hour
 
 // Web serves the same API by Connect and gRPC-Web, for browsers, which cannot speak gRPC.
 type Web struct {
-	server *http.Server
-	gate   *access.Gate
+	server       *http.Server
+	gate         *access.Gate
+	writeTimeout time.Duration // longer than it takes the call to end as too slow, which says why
 }
 
 // NewWeb returns what serves the daemon's API to browsers. Pages of the listed origins, such as
@@ -50,21 +51,23 @@ func (d *Daemon) NewWeb(origins []string) (*Web, error) {
 	if err != nil {
 		return nil, err
 	}
-	handler := d.routes(&requests{next: transcoder, errors: connect.NewErrorWriter()})
+	api, allowed := &requests{next: transcoder, errors: connect.NewErrorWriter()}, func(*http.Request) bool { return false }
+	handler := d.routes(api, allowed)
 	if len(origins) > 0 {
-		handler = cors.New(cors.Options{
+		others := cors.New(cors.Options{
 			AllowedOrigins: origins,
 			AllowedMethods: connectcors.AllowedMethods(),
 			AllowedHeaders: append(connectcors.AllowedHeaders(), "Authorization", "Last-Event-ID"),
 			ExposedHeaders: connectcors.ExposedHeaders(),
 			MaxAge:         int(corsMaxAge / time.Second),
-		}).Handler(handler)
+		})
+		handler = others.Handler(d.routes(api, others.OriginAllowed))
 	}
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	protocols.SetHTTP2(true)
 	protocols.SetUnencryptedHTTP2(true)
-	return &Web{gate: d.server.Gate, server: &http.Server{
+	return &Web{gate: d.server.Gate, writeTimeout: 2 * d.server.SendTimeout, server: &http.Server{
 		ConnContext:       h2guard.KeepConn,
 		IdleTimeout:       webIdle,
 		ErrorLog:          slog.NewLogLogger(d.server.Log.Handler(), slog.LevelDebug),
@@ -220,11 +223,44 @@ func (g *gunzip) Read(p []byte) (int, error) {
 // Serve serves on the listener until Shutdown.
 func (w *Web) Serve(l net.Listener) error {
 	tcp, ok := l.Addr().(*net.TCPAddr)
-	w.server.Handler = h2guard.KnowTLS(w.gate.GuardHost(ok && tcp.IP.IsLoopback(), w.server.Handler))
+	guarded := w.gate.GuardHost(ok && tcp.IP.IsLoopback(), w.server.Handler)
+	w.server.Handler = h2guard.KnowTLS(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		guarded.ServeHTTP(hurried{rw, w.writeTimeout}, r)
+	}))
 	if err := w.server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
 	return nil
+}
+
+// hurried is an answer whose writes fail when a client does not read for too long. Nothing else ends the handler then: gRPC's
+// own deadline ends a call, but its transport behind net/http waits for the write.
+type hurried struct {
+	http.ResponseWriter
+
+	limit time.Duration
+}
+
+// Unwrap is for http.ResponseController.
+func (h hurried) Unwrap() http.ResponseWriter { return h.ResponseWriter }
+
+// Write implements io.Writer.
+func (h hurried) Write(p []byte) (int, error) {
+	defer h.hurry()()
+	return h.ResponseWriter.Write(p)
+}
+
+// Flush implements http.Flusher.
+func (h hurried) Flush() {
+	defer h.hurry()()
+	_ = http.NewResponseController(h.ResponseWriter).Flush()
+}
+
+// hurry sets the deadline of a write, and returns what lifts it: it would end a stream that has nothing to send, too.
+func (h hurried) hurry() (lift func()) {
+	c := http.NewResponseController(h.ResponseWriter)
+	_ = c.SetWriteDeadline(time.Now().Add(h.limit))
+	return func() { _ = c.SetWriteDeadline(time.Time{}) }
 }
 
 // Shutdown refuses new calls and waits for those that run, as long as ctx allows.

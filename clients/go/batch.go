@@ -14,12 +14,14 @@ import (
 
 // The numbers of the fields that are read without unmarshalling; see stream.proto. A test proves that they are these.
 const (
-	fieldCursor = 1 // StreamEventsResponse.cursor
-	fieldState  = 3 // StreamEventsResponse.state
-	fieldBatch  = 4 // StreamEventsResponse.batch
-	fieldFirst  = 1 // EventBatch.first_sequence
-	fieldNext   = 2 // EventBatch.next_sequence
-	fieldEvents = 1 // events of every EventList
+	fieldCursor  = 1 // StreamEventsResponse.cursor
+	fieldState   = 3 // StreamEventsResponse.state
+	fieldBatch   = 4 // StreamEventsResponse.batch
+	fieldFirst   = 1 // EventBatch.first_sequence
+	fieldNext    = 2 // EventBatch.next_sequence
+	fieldOffsets = 7 // EventBatch.offsets
+	fieldIndexes = 8 // EventBatch.indexes
+	fieldEvents  = 1 // events of every EventList
 )
 
 // Batch is the events of one response. It never changes and may be kept and shared.
@@ -58,8 +60,12 @@ func (b *Batch) Format() string {
 // replayd.teehistorian.v1.EventList. They belong to the batch and must not be changed.
 func (b *Batch) Wire() []byte { return b.list }
 
-// Message unmarshals all events into the format's generated message, such as a *teehistorianv1.EventList.
+// Message unmarshals all events into the format's generated message, such as a *teehistorianv1.EventList. It returns nil for
+// a state without events, which does not say of what format it is.
 func (b *Batch) Message() (proto.Message, error) {
+	if b.format == nil {
+		return nil, nil
+	}
 	m := b.format.list.New().Interface()
 	if err := proto.Unmarshal(b.list, m); err != nil {
 		return nil, fmt.Errorf("replayd: %w", err)
@@ -129,6 +135,7 @@ func parseBatch(raw []byte) (*Batch, error) {
 			b.First = field.value
 		case fieldNext:
 			b.Next = field.value
+		case fieldOffsets, fieldIndexes: // positions are no events
 		default:
 			if field.typ != protowire.BytesType {
 				continue

@@ -67,6 +67,8 @@ func (e *Error) transient() bool {
 	case replaydv1.ErrorReason_ERROR_REASON_UNSPECIFIED:
 	case replaydv1.ErrorReason_ERROR_REASON_TOO_MANY_STREAMS:
 		return true
+	case replaydv1.ErrorReason_ERROR_REASON_LIMIT_EXCEEDED:
+		return e.after > 0 // what others will give back; without a delay the replay itself is too large
 	default:
 		return e.Code == codes.Unavailable
 	}

@@ -122,6 +122,39 @@ func TestParseResponse(t *testing.T) {
 	}
 }
 
+// TestPositions: a client reads streams with positions, which are no events of a format that it does not know.
+func TestPositions(t *testing.T) {
+	client := serve(t, samples).connect()
+	plain, req := stream(finished), stream(finished)
+	req.Positions = true
+	got, want := lines(t, client.Events(soon(t), req)), lines(t, client.Events(soon(t), plain))
+	if !slices.Equal(got, want) || len(want) == 0 {
+		t.Errorf("%d events with positions, %d without; or they differ", len(got), len(want))
+	}
+}
+
+// TestStateWithoutEvents: a state without events is no message, and is no mistake.
+func TestStateWithoutEvents(t *testing.T) {
+	req := stream(finished)
+	req.Start = &replaydv1.Start{WithState: true}
+	states := 0
+	for b, err := range serve(t, samples).connect().Batches(soon(t), req) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !b.State {
+			break
+		}
+		states++
+		if m, err := b.Message(); m != nil || err != nil {
+			t.Errorf("%v, %v", m, err)
+		}
+	}
+	if states == 0 {
+		t.Error("there is no state")
+	}
+}
+
 // TestReasonOf reads the reasons of this package's errors and of gRPC's.
 func TestReasonOf(t *testing.T) {
 	client := serve(t, samples).connect()

@@ -98,7 +98,7 @@ func (e resumableError) Unwrap() error { return e.error }
 
 // resumable adds the cursor to the error of a stream that was interrupted, by the daemon or by the user.
 func (s *streaming) resumable(ctx context.Context, follow bool, err error) error {
-	if len(s.cursor) > 0 && (client.Transient(err) || ctx.Err() != nil && follow) {
+	if err != nil && len(s.cursor) > 0 && (client.Transient(err) || ctx.Err() != nil && follow) {
 		return resumableError{err, s.cursor}
 	}
 	return err

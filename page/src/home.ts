@@ -79,14 +79,14 @@ export function home(app: HTMLElement, signal: AbortSignal, opened: (file: File)
 
   const watch = async () => {
     while (!signal.aborted) {
+      let settled: ReturnType<typeof setTimeout> | undefined;
       try {
         const before = new Set(replays.keys());
-        const settled = setTimeout(() => { // the first picture has come
+        settled = setTimeout(() => { // the first picture has come
           whole = true;
           for (const name of before) replays.delete(name);
           drawSoon();
         }, 700);
-        signal.addEventListener("abort", () => clearTimeout(settled));
         for await (const { kind, replay } of client.watch("", signal)) {
           if (!replay) continue;
           before.delete(replay.name);
@@ -98,6 +98,8 @@ export function home(app: HTMLElement, signal: AbortSignal, opened: (file: File)
         if (signal.aborted) return;
         if (wantsToken(error)) return askToken(app);
         status.textContent = "The daemon cannot be reached. Trying again …";
+      } finally {
+        clearTimeout(settled); // a picture that did not come whole deletes nothing
       }
       await sleep(600, signal);
     }

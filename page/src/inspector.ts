@@ -98,7 +98,7 @@ export class Inspector {
     const texts: [what: string, text: string][] = [
       ["replayd", `replayd cat --addr ${host} ${quote(name)} ${flags.join(" ")}`.trim()],
       ["grpcurl", `grpcurl ${protocol === "https:" ? "" : "-plaintext "}-d ${quote(request)} ${host} replayd.v1.ReplayService/StreamEvents`],
-      ["curl", `curl -sN ${quote(`${origin}/v1/replays/${encodeURI(name)}/events${query && `?${query}`}`)}`],
+      ["curl", `curl -sN ${quote(`${origin}/v1/replays/${name.split("/").map(encodeURIComponent).join("/")}/events${query && `?${query}`}`)}`],
       ["Python", `${filtered ? "from replayd.v1.filter_pb2 import EventFilter\n" : ""}for event in replayd.connect(${JSON.stringify(host)}).events(${[JSON.stringify(name), ...options].join(", ")}): print(event)`],
     ];
     fill(this.lines, ...texts.map(([what, text]) => h("div", { class: "line" }, h("span", { class: "what" }, what), h("code", {}, text),

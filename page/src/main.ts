@@ -18,17 +18,17 @@ async function show(): Promise<void> {
   shown = new AbortController();
   const { signal } = shown;
   if (!location.pathname.startsWith("/replay/")) return home(app, signal, drop);
-  const name = location.pathname.slice("/replay/".length).split("/").map(decodeURIComponent).join("/");
-  document.title = `${name} · replayd`;
   fill(app, h("main", { class: "middle" }, h("p", { class: "quiet", role: "status" }, "Loading …")));
   try {
+    const name = location.pathname.slice("/replay/".length).split("/").map(decodeURIComponent).join("/");
+    document.title = `${name} · replayd`;
     const replay = await client.replay(name);
     if (signal.aborted) return;
     switch (replay.format) {
       case Format.TEEHISTORIAN:
         return player(app, signal, replay);
       case Format.DATAFILE:
-        return mapView(app, signal, replay);
+        return await mapView(app, signal, replay);
       default:
         return factsView(app, replay);
     }
@@ -48,7 +48,8 @@ function failed(error: unknown): void {
 function drop(file: File): void {
   shown.abort();
   shown = new AbortController();
-  openFile(app, file, shown.signal).catch(failed);
+  const { signal } = shown;
+  openFile(app, file, signal).catch((error) => signal.aborted || failed(error));
 }
 
 // Links within the page change what is shown, and load nothing anew.

@@ -35,6 +35,8 @@ type Codec struct {
 	// write, as it is taken before the replay is opened. size is -1 where it is not known yet. What a replay takes beyond
 	// that, a Reader that is a Holder tells.
 	Cost func(size int64) int64
+	// DescribeCost is the same of Describe, nil where that is Cost.
+	DescribeCost func(size int64) int64
 	// Lineage returns what the header of r tells of its place among the replays of its game server. Nil where the format
 	// knows no such thing.
 	Lineage func(r *replaydv1.Replay) Lineage

@@ -21,12 +21,12 @@ import (
 )
 
 // framed is a call's only message.
-func framed(m proto.Message) io.Reader {
+func framed(m proto.Message) io.ReadCloser {
 	b, err := proto.Marshal(m)
 	if err != nil { // a text that is not UTF-8
-		return failing{err}
+		return io.NopCloser(failing{err})
 	}
-	return &once{b: append(prefix(len(b)), b...)}
+	return io.NopCloser(&once{b: append(prefix(len(b)), b...)})
 }
 
 type failing struct{ err error }
@@ -54,14 +54,16 @@ func prefix(length int) []byte { return binary.BigEndian.AppendUint32([]byte{0},
 type upload struct {
 	body io.Reader
 	left int64       // bytes that it may still have
+	had  int64       // bytes that it had
 	long atomic.Bool // it had more
+	stop func()      // ends a Read of the body that waits
 
 	pending []byte
 	room    [64 << 10]byte
 }
 
-func newUpload(options *replaydv1.StreamEventsRequest, body io.Reader, limit int64) *upload {
-	u := &upload{body: body, left: limit}
+func newUpload(options *replaydv1.StreamEventsRequest, body io.Reader, limit int64, stop func()) *upload {
+	u := &upload{body: body, left: limit, stop: stop}
 	first, err := proto.Marshal(&replaydv1.DecodeReplayRequest{Part: &replaydv1.DecodeReplayRequest_Options{Options: options}})
 	if err != nil {
 		u.body = failing{err}
@@ -76,7 +78,11 @@ const dataField = 2
 // Read implements io.Reader.
 func (u *upload) Read(p []byte) (int, error) {
 	for len(u.pending) == 0 {
-		n, err := u.body.Read(u.room[:])
+		n, err := io.ReadAtLeast(u.body, u.room[:], u.least())
+		if n > 0 { // an error comes again
+			err = nil
+		}
+		u.had += int64(n)
 		if u.left -= int64(n); u.left < 0 {
 			u.long.Store(true)
 			// The one error of reading that gRPC does not take for a lost connection.
@@ -85,7 +91,7 @@ func (u *upload) Read(p []byte) (int, error) {
 		if n > 0 {
 			message := protowire.AppendBytes(protowire.AppendTag(nil, dataField, protowire.BytesType), u.room[:n])
 			u.pending = append(prefix(len(message)), message...)
-			break // the error comes again
+			break
 		}
 		if err != nil {
 			return 0, err
@@ -96,12 +102,22 @@ func (u *upload) Read(p []byte) (int, error) {
 	return n, nil
 }
 
+// least is how many bytes a message has at least, but for the last. gRPC keeps 16 KiB for each message that waits, however short
+// it is, so the more came, the longer they must be.
+func (u *upload) least() int { return int(min(max(u.had/256, 1), 16<<10)) }
+
+// Close implements io.Closer. gRPC closes a body when its call is over, and then waits until nobody reads it.
+func (u *upload) Close() error {
+	u.stop()
+	return nil
+}
+
 // passed are the headers that the service looks at. No others reach it, cookies least of all.
 var passed = []string{"Authorization", "X-Forwarded-For", "User-Agent"}
 
 // call calls a method with the messages in a body. Each message of the answer is handed to each, and is valid until that
 // returns; flush is called when what came so far should leave. It returns nil when the call succeeds.
-func (h *Handler) call(r *http.Request, method string, body io.Reader, each func([]byte) error, flush func()) *fault {
+func (h *Handler) call(r *http.Request, method string, body io.ReadCloser, each func([]byte) error, flush func()) *fault {
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
 	to := r.Clone(ctx)
@@ -113,7 +129,7 @@ func (h *Handler) call(r *http.Request, method string, body io.Reader, each func
 			to.Header[name] = values
 		}
 	}
-	to.Body, to.ContentLength = io.NopCloser(body), -1
+	to.Body, to.ContentLength = body, -1
 	a := &answer{header: http.Header{}, each: each, flush: flush, cancel: cancel}
 	h.grpc.ServeHTTP(a, to)
 	return a.fault()

@@ -81,8 +81,10 @@ func faultOf(s *spb.Status) *fault {
 	return f
 }
 
-// again tells whether the same request may succeed soon.
-func (f *fault) again() bool { return f.code == codes.Unavailable || f.code == codes.Canceled }
+// again reports whether the same request may succeed soon.
+func (f *fault) again() bool {
+	return f.code == codes.Unavailable || f.code == codes.Canceled || f.RetryAfter > 0
+}
 
 // httpStatus maps codes to what HTTP has for them.
 var httpStatus = map[codes.Code]int{

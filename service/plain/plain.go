@@ -14,11 +14,14 @@ package plain
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
+	"time"
+	"unicode/utf8"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/encoding/protojson"
@@ -71,12 +74,17 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	name, err := url.PathUnescape(name)
+	if err == nil && !utf8.ValidString(name) {
+		err = errNotUTF8
+	}
 	if err != nil {
-		badRequest("name", err.Error()).answer(w)
+		badRequest("replay", err.Error()).answer(w)
 		return
 	}
 	serve(w, r, name)
 }
+
+var errNotUTF8 = errors.New("is not UTF-8")
 
 func (*Handler) none(w http.ResponseWriter, r *http.Request, _ string) {
 	newFault(codes.NotFound, fmt.Sprintf("nothing is served at %q", r.URL.Path)).answer(w)
@@ -152,8 +160,12 @@ func (h *Handler) decode(w http.ResponseWriter, r *http.Request, _ string) {
 		return
 	}
 	// Events go out while the file comes in.
-	_ = http.NewResponseController(w).EnableFullDuplex() // HTTP/2 has no other way
-	up := newUpload(req, r.Body, h.maxUpload)
+	control := http.NewResponseController(w)
+	_ = control.EnableFullDuplex() // HTTP/2 has no other way
+	if r.ProtoMajor == 1 {
+		w.Header().Set("Connection", "close") // where the call ends before the body does, the rest of it is no request
+	}
+	up := newUpload(req, r.Body, h.maxUpload, func() { _ = control.SetReadDeadline(time.Now()) })
 	p := newPrinter(w, false)
 	f := h.call(r, replaydv1.ReplayService_DecodeReplay_FullMethodName, up, p.response, p.flush)
 	if f != nil && up.long.Load() {

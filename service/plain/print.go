@@ -260,8 +260,11 @@ func (p *printer) end(f *fault) {
 	switch {
 	case f == nil:
 	case p.sse && f.again():
-		// An EventSource gives up at an answer such as 503, and comes again when a connection breaks.
-		panic(http.ErrAbortHandler) //nolint:forbidigo // so a handler has the server break a connection
+		// An EventSource gives up at an answer such as 503 (and at 502, which proxies make of a connection that breaks), and
+		// comes again when a stream ends.
+		if !p.started {
+			_ = p.write(nil)
+		}
 	case !p.started:
 		f.answer(p.w)
 	case p.sse:

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -43,6 +44,9 @@ func (p parameters) read(query string) *fault {
 			return badRequest(name, "comes more than once")
 		}
 		for _, value := range values[name] {
+			if !utf8.ValidString(value) {
+				return badRequest(name, errNotUTF8.Error())
+			}
 			if err := known.set(value); err != nil {
 				return badRequest(name, err.Error())
 			}

@@ -110,6 +110,10 @@ def test_an_end_by_draining_is_none() -> None:
     assert told.end is not None
 
 
+full = replayd.ReplaydError(grpc.StatusCode.RESOURCE_EXHAUSTED, "", "LIMIT_EXCEEDED")
+full.retry_after = 5
+
+
 @pytest.mark.parametrize(
     ("error", "again"),
     [
@@ -117,6 +121,7 @@ def test_an_end_by_draining_is_none() -> None:
         (replayd.ReplaydError(grpc.StatusCode.UNAVAILABLE, "", "DRAINING"), True),
         (replayd.ReplaydError(grpc.StatusCode.RESOURCE_EXHAUSTED, "", "TOO_MANY_STREAMS"), True),
         (replayd.ReplaydError(grpc.StatusCode.RESOURCE_EXHAUSTED, "", "LIMIT_EXCEEDED"), False),
+        (full, True),
         (replayd.ReplaydError(grpc.StatusCode.INTERNAL, "", "INTERNAL"), False),
         (replayd.ReplaydError(grpc.StatusCode.INTERNAL, "RST_STREAM"), True),
         (replayd.ReplaydError(grpc.StatusCode.NOT_FOUND, "", "REPLAY_NOT_FOUND"), False),

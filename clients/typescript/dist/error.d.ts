@@ -15,11 +15,14 @@ export declare class ReplaydError extends Error {
     readonly fields: Readonly<Record<string, string>>;
     /** Of a stream that failed: the cursor behind the last event that was sent. Empty when no event was sent. */
     readonly cursor: Uint8Array;
+    /** How many milliseconds the daemon asks to wait before the next try; undefined where it asks nothing. */
+    readonly retryAfterMs: number | undefined;
     constructor(code: Code, message: string, more?: {
         reason?: string;
         metadata?: Record<string, string>;
         fields?: Record<string, string>;
         cursor?: Uint8Array;
+        retryAfterMs?: number | undefined;
         cause?: unknown;
     });
     /** Turns what a transport throws into a ReplaydError. */

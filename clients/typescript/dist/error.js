@@ -1,5 +1,6 @@
 // What can go wrong, as errors.
 import { fromBinary } from "@bufbuild/protobuf";
+import { durationMs, DurationSchema } from "@bufbuild/protobuf/wkt";
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { ResumeInfoSchema } from "../gen/replayd/v1/error_pb.js";
@@ -20,6 +21,8 @@ export class ReplaydError extends Error {
     fields;
     /** Of a stream that failed: the cursor behind the last event that was sent. Empty when no event was sent. */
     cursor;
+    /** How many milliseconds the daemon asks to wait before the next try; undefined where it asks nothing. */
+    retryAfterMs;
     constructor(code, message, more = {}) {
         super(`${more.reason || Code[code]}: ${message}`, { cause: more.cause });
         this.code = code;
@@ -27,6 +30,7 @@ export class ReplaydError extends Error {
         this.metadata = more.metadata ?? {};
         this.fields = more.fields ?? {};
         this.cursor = more.cursor ?? new Uint8Array();
+        this.retryAfterMs = more.retryAfterMs;
     }
     /** Turns what a transport throws into a ReplaydError. */
     static from(thrown) {
@@ -37,6 +41,7 @@ export class ReplaydError extends Error {
         let metadata = {};
         const fields = {};
         let cursor = new Uint8Array();
+        let retryAfterMs;
         for (const detail of error.details) {
             if (!("type" in detail))
                 continue;
@@ -52,11 +57,14 @@ export class ReplaydError extends Error {
                 case "google.rpc.BadRequest":
                     Object.assign(fields, pairs(messages(detail.value).get(1)));
                     break;
+                case "google.rpc.RetryInfo":
+                    retryAfterMs = durationMs(fromBinary(DurationSchema, messages(detail.value).get(1)?.[0] ?? new Uint8Array()));
+                    break;
                 case "replayd.v1.ResumeInfo":
                     cursor = fromBinary(ResumeInfoSchema, detail.value).cursor;
             }
         }
-        return new ReplaydError(error.code, error.rawMessage, { reason, metadata, fields, cursor, cause: error });
+        return new ReplaydError(error.code, error.rawMessage, { reason, metadata, fields, cursor, retryAfterMs, cause: error });
     }
 }
 /** Events are missing, or came twice. It points to a defect. */

@@ -129,6 +129,8 @@ const broken = new Set([
     Code.Unknown,
 ]);
 function transient(error) {
+    if (error.reason === "LIMIT_EXCEEDED")
+        return error.retryAfterMs !== undefined; // otherwise the replay itself is too large
     if (error.reason)
         return error.code === Code.Unavailable || error.reason === "TOO_MANY_STREAMS"; // the daemon refused the call
     return broken.has(error.code);

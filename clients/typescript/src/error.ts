@@ -1,6 +1,7 @@
 // What can go wrong, as errors.
 
 import { fromBinary } from "@bufbuild/protobuf";
+import { durationMs, DurationSchema } from "@bufbuild/protobuf/wkt";
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { ResumeInfoSchema } from "../gen/replayd/v1/error_pb.js";
@@ -23,6 +24,8 @@ export class ReplaydError extends Error {
   readonly fields: Readonly<Record<string, string>>;
   /** Of a stream that failed: the cursor behind the last event that was sent. Empty when no event was sent. */
   readonly cursor: Uint8Array;
+  /** How many milliseconds the daemon asks to wait before the next try; undefined where it asks nothing. */
+  readonly retryAfterMs: number | undefined;
 
   constructor(
     code: Code,
@@ -32,6 +35,7 @@ export class ReplaydError extends Error {
       metadata?: Record<string, string>;
       fields?: Record<string, string>;
       cursor?: Uint8Array;
+      retryAfterMs?: number | undefined;
       cause?: unknown;
     } = {},
   ) {
@@ -41,6 +45,7 @@ export class ReplaydError extends Error {
     this.metadata = more.metadata ?? {};
     this.fields = more.fields ?? {};
     this.cursor = more.cursor ?? new Uint8Array();
+    this.retryAfterMs = more.retryAfterMs;
   }
 
   /** Turns what a transport throws into a ReplaydError. */
@@ -51,6 +56,7 @@ export class ReplaydError extends Error {
     let metadata: Record<string, string> = {};
     const fields: Record<string, string> = {};
     let cursor: Uint8Array = new Uint8Array();
+    let retryAfterMs: number | undefined;
     for (const detail of error.details) {
       if (!("type" in detail)) continue;
       switch (detail.type) {
@@ -64,11 +70,14 @@ export class ReplaydError extends Error {
         case "google.rpc.BadRequest":
           Object.assign(fields, pairs(messages(detail.value).get(1)));
           break;
+        case "google.rpc.RetryInfo":
+          retryAfterMs = durationMs(fromBinary(DurationSchema, messages(detail.value).get(1)?.[0] ?? new Uint8Array()));
+          break;
         case "replayd.v1.ResumeInfo":
           cursor = fromBinary(ResumeInfoSchema, detail.value).cursor;
       }
     }
-    return new ReplaydError(error.code, error.rawMessage, { reason, metadata, fields, cursor, cause: error });
+    return new ReplaydError(error.code, error.rawMessage, { reason, metadata, fields, cursor, retryAfterMs, cause: error });
   }
 }
 

@@ -160,6 +160,7 @@ const broken = new Set([
 ]);
 
 function transient(error: ReplaydError): boolean {
+  if (error.reason === "LIMIT_EXCEEDED") return error.retryAfterMs !== undefined; // otherwise the replay itself is too large
   if (error.reason) return error.code === Code.Unavailable || error.reason === "TOO_MANY_STREAMS"; // the daemon refused the call
   return broken.has(error.code);
 }

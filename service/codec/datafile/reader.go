@@ -105,7 +105,7 @@ func (r *reader) Fill(b *codec.Batch) error {
 	return codec.ErrYield
 }
 
-// Held implements encode.Holder.
+// Held implements codec.Holder.
 func (r *reader) Held() int64 {
 	if r.file == nil {
 		return 0

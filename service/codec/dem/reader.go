@@ -233,7 +233,7 @@ func (r *reader) match(f *entityFilter, e *filter.Event) bool {
 	return len(*fields) > 0 || n.Empty(removed)
 }
 
-// Held implements encode.Holder.
+// Held implements codec.Holder.
 func (r *reader) Held() int64 { return r.d.Held() }
 
 func (r *reader) Close() error { return r.d.Close() }

@@ -21,12 +21,16 @@ var Codec = codec.Codec{
 	NewEventList: func() proto.Message { return new(sc2replayv1.EventList) },
 	RandomAccess: true,
 	Cost:         cost,
+	DescribeCost: describeCost,
 	Open:         open,
 	Describe:     describe,
 }
 
 // cost is what a reader takes: all events, unpacked. They are packed to a tenth at most.
 func cost(size int64) int64 { return 1<<20 + min(32*max(size, 0), 64<<20) }
+
+// describeCost is what describe takes: the header and the small members.
+func describeCost(size int64) int64 { return 2<<20 + min(max(size, 0), 4<<20) }
 
 // describe reads the header and the small members, and unpacks no event stream.
 func describe(ctx context.Context, in source.Input, r *replaydv1.Replay) error {

@@ -179,12 +179,16 @@ func (r *reader) Close() error {
 	return r.d.Close()
 }
 
-// Held implements encode.Holder.
+// Held implements codec.Holder.
 func (r *reader) Held() int64 {
 	if r.d == nil {
 		return 0
 	}
-	return r.d.Held()
+	held := r.d.Held()
+	if r.state != nil {
+		held += r.state.Held()
+	}
+	return held
 }
 
 func (r *reader) Position() decoders.Position {

@@ -198,7 +198,7 @@ func (r *reader) write(b *codec.Batch, ev *teehistorian.Event) {
 	b.Events = protoappend.Close(AppendEvent(b.Events, ev), at)
 }
 
-// Held implements encode.Holder.
+// Held implements codec.Holder.
 func (r *reader) Held() int64 { return r.d.Held() }
 
 func (r *reader) Close() error { return r.d.Close() }

@@ -142,6 +142,8 @@ class Session:
 
 def _transient(error: ReplaydError) -> bool:
     if error.reason:  # the daemon refused the call
+        if error.reason == "LIMIT_EXCEEDED":  # what others will give back; without a delay the replay itself is too large
+            return error.retry_after is not None
         return error.code == grpc.StatusCode.UNAVAILABLE or error.reason == "TOO_MANY_STREAMS"
     return error.code in _BROKEN
 

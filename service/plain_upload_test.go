@@ -1,0 +1,82 @@
+package service_test
+
+import (
+	"bytes"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/iotest"
+)
+
+// TestPlainUnfinishedUpload: an upload without a token is answered although the rest of it never comes.
+func TestPlainUnfinishedUpload(t *testing.T) {
+	dir := t.TempDir()
+	g := startGuarded(t, dir, t.TempDir(), "good roots="+alias+"\n")
+	conn, err := net.Dial("tcp", g.web)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	if _, err := io.WriteString(conn, "POST /v1/decode HTTP/1.1\r\nHost: "+g.web+"\r\nContent-Length: 100\r\n\r\nGET / HTTP/1.1"); err != nil {
+		t.Fatal(err)
+	}
+	deadline, _ := timeout(t).Deadline()
+	_ = conn.SetReadDeadline(deadline)
+	answer, err := io.ReadAll(conn)
+	if err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 401 ") || strings.Count(string(answer), "HTTP/1.1 ") != 1 {
+		t.Errorf("%v:\n%s", err, answer)
+	}
+}
+
+// TestPlainSmallPieces: an upload that comes in pieces of a few bytes comes whole.
+func TestPlainSmallPieces(t *testing.T) {
+	d := startPlain(t, t.TempDir())
+	data := read(t, finishedSample)
+	whole := d.do(timeout(t), t, http.MethodPost, "/v1/decode", nil, bytes.NewReader(data))
+	want, err := io.ReadAll(whole.Body)
+	if err != nil || whole.StatusCode != http.StatusOK {
+		t.Fatal(whole.Status, err)
+	}
+	pieces := d.do(timeout(t), t, http.MethodPost, "/v1/decode", nil, iotest.OneByteReader(bytes.NewReader(data)))
+	got, err := io.ReadAll(pieces.Body)
+	events, all := eventLines(linesOf(t, string(got))), eventLines(linesOf(t, string(want)))
+	if err != nil || !slices.Equal(events, all) || len(all) == 0 {
+		t.Errorf("%v: %d events in place of %d", err, len(events), len(all))
+	}
+}
+
+// TestPlainOtherOrigins: pages of other origins, for which browsers do not ask before they send a POST, cannot upload.
+func TestPlainOtherOrigins(t *testing.T) {
+	d := startPlain(t, t.TempDir())
+	host := strings.TrimPrefix(d.web, "http://")
+	for header, want := range map[[2]string]int{
+		{"Sec-Fetch-Site", "cross-site"}:    http.StatusForbidden,
+		{"Origin", "https://other.example"}: http.StatusForbidden,
+		{"Origin", "http://" + host}:        http.StatusOK,
+		{"Sec-Fetch-Site", "same-origin"}:   http.StatusOK,
+		{}:                                  http.StatusOK, // no browser
+	} {
+		headers := map[string]string{}
+		if header[0] != "" {
+			headers[header[0]] = header[1]
+		}
+		resp := d.do(timeout(t), t, http.MethodPost, "/v1/decode", headers, bytes.NewReader(read(t, finishedSample)))
+		if resp.StatusCode != want {
+			t.Errorf("%v: %s", header, resp.Status)
+		}
+		_, _ = io.Copy(io.Discard, resp.Body)
+	}
+}
+
+// TestPlainNotUTF8: what is not UTF-8 is the fault of who sends it.
+func TestPlainNotUTF8(t *testing.T) {
+	d := startPlain(t, t.TempDir())
+	for _, path := range []string{"/v1/replays/%ff", "/v1/replays/x%ff/events", "/v1/replays?map=%ff", "/v1/replays/x/events?kind=%ff"} {
+		if code, body := d.get(t, path, map[string]string{"Accept": "text/event-stream"}); code != http.StatusBadRequest {
+			t.Errorf("%s: %d %s", path, code, body)
+		}
+	}
+}
