@@ -51,10 +51,12 @@ type watching struct {
 
 func (w *watching) run(ctx context.Context) error {
 	x := w.server.index
-	from := x.Now() // before the picture: what changes meanwhile comes after it, perhaps twice
-	if err := w.picture(ctx); err != nil {
+	from := x.Now() // before the picture: what changes meanwhile comes after it
+	shown, err := w.picture(ctx)
+	if err != nil {
 		return err
 	}
+	until := x.Now()
 	beat := time.NewTicker(w.heartbeat)
 	defer beat.Stop()
 	for {
@@ -62,12 +64,17 @@ func (w *watching) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		from = next
 		resp := &replaydv1.WatchReplaysResponse{}
 		for _, c := range list {
+			if isShown(shown[c.Entry.Name], c) {
+				continue
+			}
 			if change := w.change(c); change != nil && seen(ctx, c.Entry.Name, c.Entry.Format) == nil {
 				resp.Changes = append(resp.Changes, change)
 			}
+		}
+		if from = next; from >= until {
+			shown = nil
 		}
 		if len(resp.GetChanges()) > 0 {
 			if err := w.send(resp); err != nil {
@@ -92,25 +99,33 @@ func (w *watching) run(ctx context.Context) error {
 	}
 }
 
-// picture sends what is there.
-func (w *watching) picture(ctx context.Context) error {
+// isShown reports whether a change is that a replay was added which the picture has already.
+func isShown(shown *index.Entry, c index.Change) bool {
+	return shown != nil && c.Kind == index.Added &&
+		shown.ID == c.Entry.ID && shown.Identity == c.Entry.Identity && shown.Size >= c.Entry.Size
+}
+
+// picture sends what is there, and returns it by name.
+func (w *watching) picture(ctx context.Context) (shown map[string]*index.Entry, err error) {
 	q := index.Query{Scope: scopeOf(ctx), Dir: w.dir, Formats: formatsSeen(ctx, w.formats)}
+	shown = map[string]*index.Entry{}
 	for token := ""; ; {
 		page, err := w.server.index.List(ctx, q, token, maxChanges)
 		if err != nil {
-			return directoryError{err}
+			return nil, directoryError{err}
 		}
 		resp := &replaydv1.WatchReplaysResponse{InitialDone: page.Next == ""}
 		for _, e := range page.Replays {
+			shown[e.Name] = e
 			resp.Changes = append(resp.Changes, &replaydv1.ReplayChange{
 				Kind: replaydv1.ChangeKind_CHANGE_KIND_ADDED, Replay: w.server.describeEntry(e),
 			})
 		}
 		if err := w.send(resp); err != nil {
-			return err
+			return nil, err
 		}
 		if token = page.Next; token == "" {
-			return nil
+			return shown, nil
 		}
 	}
 }

@@ -88,7 +88,7 @@ func TestWatch(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, ok := seen[c.Replay.GetName()]; !ok && c.Kind == replaydv1.ChangeKind_CHANGE_KIND_ADDED { // it may come twice
+		if c.Kind == replaydv1.ChangeKind_CHANGE_KIND_ADDED {
 			seen[c.Replay.GetName()] = c.Initial
 		}
 		if len(seen) == 2 {
