@@ -79,7 +79,7 @@ func (w *world) fillState(fields []FieldValue, ent *entity.Entity) []FieldValue 
 		ch, f := &w.merged[i], &fields[i]
 		f.Field = ch.Node.Name
 		fill(f, &ch.Cell, ent.Data(&ch.Cell), &w.floats)
-		if ch.Node.Marked || f.Name != nil || f.Unproven {
+		if ch.Node.Marked || f.HasName || f.HasUnproven {
 			w.meanings.mark(f, ch.Node)
 		}
 	}
