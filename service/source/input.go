@@ -16,6 +16,17 @@ type Input struct {
 	// Size is how many bytes were there when the input was opened, or -1 where that is not known. It is known where At
 	// is there.
 	Size int64
+	// Take asks for memory, in bytes, before it is used for what the format's cost does not tell, or returns why it is not to
+	// be had. A negative number gives back; what is not given back is when the file is closed. It is nil where nobody counts.
+	Take func(bytes int64) error
+}
+
+// Memory is Take where somebody counts, and gives everything where nobody does.
+func (in Input) Memory(bytes int64) error {
+	if in.Take == nil {
+		return nil
+	}
+	return in.Take(bytes)
 }
 
 // From returns a reader of the input from an offset on. Without At only offset 0 will do, once.
