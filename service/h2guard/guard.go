@@ -57,6 +57,9 @@ var rates = map[Abuse]rate{
 	Continuations: {20, 200},
 }
 
+// leastBurst is what everybody may send at once: a client sends SETTINGS when it begins, and perhaps once more.
+const leastBurst = 4
+
 // ErrAbused is the error of reading a connection that was closed for abuse.
 var ErrAbused = errors.New("the connection is abused")
 
@@ -67,6 +70,7 @@ type Conn struct {
 	net.Conn
 
 	abused  func(Abuse)
+	share   float64 // of bursts, as 1/n
 	full    buckets
 	began   int // bytes of the preface that were read
 	plain   bool
@@ -77,8 +81,11 @@ type Conn struct {
 }
 
 // New returns a connection that closes itself when it is abused, and calls abused then, once.
-func New(conn net.Conn, abused func(Abuse)) *Conn {
-	return &Conn{Conn: conn, abused: abused, full: buckets{}}
+func New(conn net.Conn, abused func(Abuse)) *Conn { return newConn(conn, 1, abused) }
+
+// newConn is New with 1/share of the usual bursts.
+func newConn(conn net.Conn, share int, abused func(Abuse)) *Conn {
+	return &Conn{Conn: conn, abused: abused, share: float64(share), full: buckets{}}
 }
 
 // Read implements net.Conn.
@@ -138,7 +145,7 @@ func (c *Conn) scan(b []byte) Abuse {
 		}
 		c.have = 0
 		c.left = int64(c.head[0])<<16 | int64(c.head[1])<<8 | int64(c.head[2])
-		if sort := sortOf(c.head[3], c.head[4], c.left); sort != "" && !c.full.admit(sort, time.Now()) {
+		if sort := sortOf(c.head[3], c.head[4], c.left); sort != "" && !c.full.admit(sort, c.share, time.Now()) {
 			return sort
 		}
 	}
@@ -176,8 +183,8 @@ type bucket struct {
 	at   time.Time
 }
 
-// admit counts a frame, and reports whether it is fine.
-func (b buckets) admit(sort Abuse, now time.Time) bool {
+// admit counts a frame, and reports whether it is fine with 1/share of the usual burst.
+func (b buckets) admit(sort Abuse, share float64, now time.Time) bool {
 	one, r := b[sort], rates[sort]
 	if one == nil {
 		one = &bucket{at: now}
@@ -185,5 +192,5 @@ func (b buckets) admit(sort Abuse, now time.Time) bool {
 	}
 	one.full = max(one.full-now.Sub(one.at).Seconds()*r.second, 0) + 1
 	one.at = now
-	return one.full <= r.burst
+	return one.full <= max(r.burst/share, leastBurst)
 }

@@ -72,7 +72,7 @@ func TestCounts(t *testing.T) {
 	b := buckets{}
 	now := time.Now()
 	for i := range 100_000 { // at the allowed rate for ever
-		if !b.admit(EmptyData, now.Add(time.Duration(i)*time.Second/20)) {
+		if !b.admit(EmptyData, 1, now.Add(time.Duration(i)*time.Second/20)) {
 			t.Fatalf("the %d. empty frame at 20/s is too many", i)
 		}
 	}
