@@ -23,8 +23,9 @@ const (
 
 // strikes are how often connections from an address were closed, each fading. It is safe for concurrent use.
 type strikes struct {
-	mu sync.Mutex
-	of map[string]*leak
+	mu    sync.Mutex
+	of    map[string]*leak
+	swept time.Time // when those that are none any more were looked for
 }
 
 // leak is a number that becomes less with time.
@@ -43,7 +44,8 @@ func (s *strikes) add(key string, now time.Time) {
 	defer s.mu.Unlock()
 	l := s.of[key]
 	if l == nil {
-		if len(s.of) >= mostKnown {
+		if len(s.of) >= mostKnown && now.Sub(s.swept) > time.Second {
+			s.swept = now
 			for k, l := range s.of {
 				if l.now(now) == 0 {
 					delete(s.of, k)
