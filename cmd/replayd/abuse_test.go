@@ -115,7 +115,7 @@ func hello(t *testing.T, addr string) time.Duration {
 	}
 	defer conn.Close()
 	_ = conn.SetDeadline(began.Add(patience))
-	if _, err := conn.Write([]byte("GET / HTTP/1.1\r\n\r\n")); err != nil { // neither TLS nor HTTP/2, and no host
+	if _, err := conn.Write([]byte("GET / HTTP/1.1\r\nX: as long as a preface\r\n\r\n")); err != nil { // no HTTP/2, and no host
 		t.Fatal(err)
 	}
 	if _, err := io.Copy(io.Discard, conn); errors.Is(err, os.ErrDeadlineExceeded) {
