@@ -81,6 +81,8 @@ export interface Format<W extends World = World> {
   readonly around: StreamOptions;
   readonly whole: StreamOptions;
   readonly charts: readonly Chart[];
+  /** Ticks in a second of those who watch, where the replay's own seconds are others. */
+  readonly ticksPerSecond?: number;
   world(start: number): W;
   stage(canvas: HTMLCanvasElement, game: Game<W>): Stage<W>;
   people(world: W, tick: number): Person[];

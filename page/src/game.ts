@@ -79,7 +79,7 @@ export class Game<W extends World = World> {
   private readonly over = new AbortController();
 
   constructor(readonly replay: Replay, readonly format: Format<W>, private readonly loaded?: W) {
-    this.ticksPerSecond = replay.ticksPerSecond ?? 50;
+    this.ticksPerSecond = format.ticksPerSecond || replay.ticksPerSecond || 50;
     this.last = Math.max(replay.lastTick ?? 0, loaded?.to ?? 0);
     this.grows = replay.state === ReplayState.GROWING || replay.state === ReplayState.SILENT;
     this.world = loaded ?? format.world(0);
@@ -109,7 +109,7 @@ export class Game<W extends World = World> {
     const { world } = this;
     const near = this.tick >= world.from && this.tick <= world.to + 10 * this.ticksPerSecond;
     if (world.to >= 0 && near && this.failure === undefined) return;
-    this.load(Math.max(0, Math.floor(this.tick) - 2 * this.ticksPerSecond));
+    this.load(this.tick - 2 * this.ticksPerSecond);
   }
 
   /** Follows the end of the file. */
@@ -122,7 +122,7 @@ export class Game<W extends World = World> {
       return;
     }
     this.seek(this.last, true);
-    this.load(Math.max(0, this.last - 4 * this.ticksPerSecond));
+    this.load(this.last - 4 * this.ticksPerSecond);
   }
 
   close(): void {
@@ -130,7 +130,8 @@ export class Game<W extends World = World> {
     this.over.abort();
   }
 
-  private load(from: number): void {
+  private load(tick: number): void {
+    const from = Math.max(0, Math.floor(tick));
     this.loading.abort();
     this.loading = new AbortController();
     this.world = this.format.world(from);

@@ -278,6 +278,7 @@ export function sc2(replay: Replay): Format<SC2World> {
       { name: "workers", title: "Workers" }, { name: "bank", title: "In the bank" },
     ],
     builds: true,
+    ticksPerSecond: replay.header.case === "sc2replay" ? replay.header.value.start?.loopsPerRealSecond : undefined, // as the game is seen
     world: (start) => new SC2World(start, names),
     stage: (canvas, game) => new SC2Stage(canvas, game, colourOf),
     people: (world, tick) => {

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
-import { appendFileSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { appendFileSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { connect as dial, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -31,7 +31,10 @@ before(async () => {
   cpSync(join(repository, "testdata"), directory, { recursive: true });
   recorded = record(replayd, join(repository, "testdata/datafile/sample.map"), ["Nameless tee", "Ada", "Grace", "Linus", "Margaret", "Edsger"], 3000);
   writeFileSync(join(directory, "recorded.teehistorian"), recorded);
-  for (const name of ["dota.dem", "cs.dem"]) cpSync(fileURLToPath(new URL(name, import.meta.url)), join(directory, name));
+  for (const name of ["dota.dem", "cs.dem"]) {
+    cpSync(fileURLToPath(new URL(name, import.meta.url)), join(directory, name));
+    utimesSync(join(directory, name), 1.7e9, 1.7e9); // not what looks as if it grew
+  }
   daemon = await start(directory);
   browser = await puppeteer.launch({
     executablePath: program, args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--force-color-profile=srgb"],
@@ -192,15 +195,15 @@ test("a tick is always drawn in the same way", options, async (t) => {
 /** Demos and replays of our own, and what must be seen of them. The link leads into their middle, where the state is needed. */
 const matches = [
   {
-    name: "dota.dem", last: 898, players: 10, at: 780, who: 3, marks: 4,
+    name: "dota.dem", last: 900, players: 10, at: 780, who: 3, marks: 4,
     side: [/Radiant.*1.*Ada.*Axe.*Margaret.*Crystal Maiden.*level 6.*1\/1\/0.*dead.*1920.*Dire.*1.*Barbara/s],
     feed: [/Ada.*: glhf/, /Margaret killed Donald/, /Donald killed Margaret/, /Radiant Tower1 Mid fell/],
   },
   {
-    name: "cs.dem", last: 638, players: 10, at: 500, who: 2, marks: 2,
+    name: "cs.dem", last: 640, players: 10, at: 500, who: 2, marks: 2,
     side: [/Terrorists.*3.*Ada.*\$800.*Linus.*\$1400.*Counter-Terrorists.*4.*Frances.*dead/s], feed: [/Round 8 begins/, /Linus killed Frances with ak47, headshot/],
   },
-  { name: "sc2replay/5.0.SC2Replay", last: 100_000, players: 2, at: 450, who: 1, marks: 4, side: [/Alice.*Terran · won.*Bob/s, /Barracks.*Supply Depot/s], feed: [/Alice.*: gl hf/, /Bob.*: größe 한/] },
+  { name: "sc2replay/5.0.SC2Replay", last: 100_000, players: 2, at: 450, who: 1, marks: 4, side: [/Alice.*Terran · won.*Bob/s, /Build order.*Supply Depot/s], feed: [/Alice.*: gl hf/, /Bob.*: größe 한/] },
 ];
 
 test("demos and StarCraft II replays play, seek and link", options, async (t) => {
@@ -242,7 +245,6 @@ test("every view opens, is accessible and fits, on a phone too", options, async 
     ]) {
       await page.goto(`${daemon.url}/replay/samples/${name}`);
       await page.waitForSelector('[data-ready="true"]');
-      await until(page, () => !document.querySelector("main").textContent.includes("Loading"));
       await accessible(page);
       const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
       assert.ok(wide <= 0, `${name} is ${wide} pixels too wide`);
