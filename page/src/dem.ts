@@ -26,7 +26,7 @@ const whoFields = [
 ];
 /** Fields of what is shown of them at a tick. */
 const nowFields = [
-  "CBodyComponent.m_cell*", "CBodyComponent.m_vecX", "CBodyComponent.m_vecY", "CBodyComponent.m_vecZ", "CBodyComponent.m_angRotation",
+  "CBodyComponent.place", "CBodyComponent.m_angRotation",
   "m_angEyeAngles", "m_iHealth", "m_iMaxHealth", "m_iPawnHealth", "m_iCurrentLevel", "*m_iLevel", "m_iScore", "m_iHeroKills", "m_szTeamname",
   "m_szClanTeamname", "m_vecPlayerTeamData.*.m_iKills", "m_vecPlayerTeamData.*.m_iDeaths", "m_vecPlayerTeamData.*.m_iAssists",
   "m_pActionTrackingServices.m_matchStats*", "*m_iPlayerKills", "*m_iDeaths", "*m_iPlayerAssists", "m_pGameRules.m_vMinimap*",
@@ -41,8 +41,6 @@ function entitiesWith(fields: string[]): Filter[] {
   ];
 }
 
-/** World units of a cell, by the game. */
-const cellOf = (className: string) => (className.startsWith("CDOTA") ? 128 : 512);
 const padded = (index: number) => String(index).padStart(4, "0");
 const handleOf = ({ index, serial }: Entity) => index | ((serial & 0x3ff) << 14);
 const number = (value: unknown) => (value === undefined ? undefined : Number(value));
@@ -155,9 +153,9 @@ export class DemWorld implements World {
       }
       case "chat":
         if (kind.value.$typeName === "replayd.dem.v1.Chat") {
-          const { playerId, sender, text, entityIndex } = kind.value;
+          const { playerId, sender, text, entityIndex, playerName } = kind.value;
           const id = playerId ?? (entityIndex === undefined ? -1 : entityIndex - 1);
-          const name = sender || this.nameOf(id, tick) || "somebody";
+          const name = sender || playerName || this.nameOf(id, tick) || "somebody";
           this.news.push({ tick, kind: "chat", client: id, name, text });
         }
         return;
@@ -200,19 +198,21 @@ export class DemWorld implements World {
 
   /** What a game event says. Its players are slots. */
   private happened({ name, keys }: GameEvent, tick: number): void {
-    const value = (key: string) => keys.find((one) => one.name === key)?.value.value;
+    const keyOf = (key: string) => keys.find((one) => one.name === key);
+    const value = (key: string) => keyOf(key)?.value.value;
     const who = (key: string) => {
       const slot = number(value(key)) ?? 0xffff;
       return (slot & 0xff) === 0xff ? -1 : slot & 0xff;
     };
-    const goal = (client: number, text: string) => this.news.push({ tick, kind: "goal", client, name: this.nameOf(client, tick), text });
+    const nameIn = (key: string) => keyOf(key)?.playerName || this.nameOf(who(key), tick) || "somebody";
+    const goal = (key: string, text: string) => this.news.push({ tick, kind: "goal", client: who(key), name: nameIn(key), text });
     switch (name) {
       case "player_death": {
         const [victim, attacker] = [who("userid"), who("attacker")];
-        const target = this.nameOf(victim, tick) || "somebody";
+        const target = nameIn("userid");
         const weapon = String(value("weapon") ?? "").replaceAll("_", " ");
         const how = [weapon && ` with ${weapon}`, value("headshot") === true && ", headshot"].filter(Boolean).join("");
-        if (attacker >= 0 && attacker !== victim) this.news.push({ tick, kind: "death", client: attacker, name: this.nameOf(attacker, tick) || "somebody", text: `killed ${target}${how}` });
+        if (attacker >= 0 && attacker !== victim) this.news.push({ tick, kind: "death", client: attacker, name: nameIn("attacker"), text: `killed ${target}${how}` });
         else this.news.push({ tick, kind: "death", client: victim, name: target, text: "died" });
         return;
       }
@@ -234,13 +234,13 @@ export class DemWorld implements World {
         this.news.push({ tick, kind: "round", client: -1, text: "The match begins" });
         return;
       case "bomb_planted":
-        goal(who("userid"), "planted the bomb");
+        goal("userid", "planted the bomb");
         return;
       case "bomb_defused":
-        goal(who("userid"), "defused the bomb");
+        goal("userid", "defused the bomb");
         return;
       case "bomb_exploded":
-        goal(-1, "The bomb exploded");
+        this.news.push({ tick, kind: "goal", client: -1, text: "The bomb exploded" });
     }
   }
 
@@ -330,7 +330,7 @@ export class DemWorld implements World {
   private body(player: Player, entity: Entity | undefined, tick: number, team: number, now: number | undefined, most: number | undefined, alive: boolean): void {
     player.teams.note(tick, team);
     if (now !== undefined) player.lives.note(tick, { now, most: most || 1, alive }, (a, b) => a.now === b.now && a.most === b.most && a.alive === b.alive);
-    const at = entity?.place(cellOf(entity.className));
+    const at = entity?.place();
     if (!entity || !at) return;
     const place = { x: at[0], y: -at[1] };
     this.seen = stretch(this.seen, place);
@@ -349,7 +349,7 @@ export class DemWorld implements World {
   }
 
   private building(entity: Entity, tick: number): void {
-    const at = entity.place(cellOf(entity.className));
+    const at = entity.place();
     let building = this.buildings.get(entity);
     if (!building) {
       if (!at) return;

@@ -21,8 +21,10 @@ type Class struct {
 	// Wanted says that events of the class are delivered; Decoded that its entities are decoded, for their events, for
 	// faults or for the clock.
 	Wanted, Decoded bool
-	// Rules is set for the class that holds Dota's clock.
-	Rules bool
+	// Rules is set for the class that holds Dota's clock, Roster for the one that holds what Dota's players are called.
+	Rules, Roster bool
+	// Body is where the place of its entities is.
+	Body Body
 
 	Baseline Baseline
 }
@@ -50,6 +52,10 @@ type Node struct {
 	List   bool  // kids are elements
 	many   bool  // an object that may be of several types
 	Wanted bool  // the field is delivered
+	Body   bool  // the value is part of the entity's place
+	// Marked says that the value has a name, or that it may not be sure.
+	Marked  bool
+	Meaning Meaning
 	// Guess is what is believed of an unknown type; nil for known ones.
 	Guess *infer.Guess
 }
@@ -198,6 +204,9 @@ func (t *Tree) grow(c *Class, n *Node, index int32, typ int) *Node {
 		k.Cell = int32(c.Cells)
 		c.Cells++
 		k.Wanted = t.wants == nil || t.wants(t.Names[c.Name], t.Names[k.Name])
+		k.Meaning = meaningOf(k.Field, k.Codec)
+		k.Marked = k.Meaning != NoMeaning || k.Guess != nil
+		t.addToBody(c, n, k)
 	}
 	return k
 }
