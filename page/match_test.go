@@ -53,18 +53,19 @@ func floats(path []int, v ...float32) demtest.Value {
 	}}
 }
 
-// place is where a body is: fields 0 to 5 of its CBodyComponent, which is field 0.
+// place is where a body is: the fields of its CBodyComponent, which is field 0.
 func place(x, y, cell float64) []demtest.Value {
 	var values []demtest.Value
-	for i, at := range []float64{x, y} {
+	for i, at := range []float64{x, y, 0} {
 		c := math.Floor((at + 16384) / cell)
-		values = append(values, whole(uint64(c), 0, i), floats([]int{0, 2 + i}, float32(at+16384-c*cell)))
+		values = append(values, whole(uint64(c), 0, 2*i), floats([]int{0, 2*i + 1}, float32(at+16384-c*cell)))
 	}
-	return []demtest.Value{values[0], values[2], values[1], values[3], whole(uint64(16384/cell), 0, 4)}
+	return values
 }
 
 var body = demtest.Serializer{Name: "CBodyComponent", Fields: []demtest.Field{
-	{Name: "m_cellX", Type: "uint16"}, {Name: "m_cellY", Type: "uint16"}, {Name: "m_vecX", Type: "float32"}, {Name: "m_vecY", Type: "float32"}, {Name: "m_cellZ", Type: "uint16"},
+	{Name: "m_cellX", Type: "uint16"}, {Name: "m_vecX", Type: "float32"}, {Name: "m_cellY", Type: "uint16"}, {Name: "m_vecY", Type: "float32"},
+	{Name: "m_cellZ", Type: "uint16"}, {Name: "m_vecZ", Type: "float32"},
 }}
 
 // match is a demo as it is written.
@@ -247,7 +248,7 @@ func dotaMatch() []byte {
 			messages = append(messages, demtest.Message{ID: 612, Data: demtest.Proto(nil).Varint(1, 0).Varint(2, 11).Text(3, "glhf")})
 		case 700:
 			e.Update(tower, signed(0, 1), whole(1, 3))
-			messages = append(messages, log(18, 1, 2+9, nil))
+			messages = append(messages, log(17, 1, 2+9, nil))
 		}
 		m.tick(tick, e, true, messages...)
 	}

@@ -21,7 +21,7 @@ const classes = [heroes, ...buildings, ...controllers, ...pawns, ...teams, ...ot
 const whoFields = [
   "m_iTeamNum", "m_iszPlayerName", "m_hAssignedHero", "m_hPlayerPawn", "m_hHeroPawn", "m_hPawn", "m_iPlayerID", "m_nPlayerID",
   "m_hReplicatingOtherHeroModel", "m_vecPlayerData.*.m_iszPlayerName", "m_vecPlayerTeamData.*.m_hSelectedHero",
-  "m_vecPlayerTeamData.*.m_iTeamSlot", "m_vecDataTeam.*.m_iNetWorth", "m_pInGameMoneyServices.m_iAccount", "*m_iGoldNetWorth",
+  "m_vecPlayerTeamData.*.m_nSelectedHeroID", "m_pEntity.m_nameStringableIndex", "m_vecPlayerTeamData.*.m_iTeamSlot", "m_vecDataTeam.*.m_iNetWorth", "m_pInGameMoneyServices.m_iAccount", "*m_iGoldNetWorth",
   "*m_bAlive", "m_bPawnIsAlive", "m_lifeState", "m_pGameRules.m_totalRoundsPlayed",
 ];
 /** Fields of what is shown of them at a tick. */
@@ -248,11 +248,13 @@ export class DemWorld implements World {
   private look(tick: number): void {
     const all = [...this.watched.values()];
     const resource = all.find(({ className }) => className === "CDOTA_PlayerResource");
-    const chosen = new Map<number, number>(); // players by the handles of their heroes
+    const chosen = new Map<number | string, number>(); // players by the handles of their heroes, else by the heroes' names
     if (resource) {
       for (let id = 0; id < 24; id++) {
         const handle = number(resource.get(`m_vecPlayerTeamData.${padded(id)}.m_hSelectedHero`));
+        const name = resource.names.get(`m_vecPlayerTeamData.${padded(id)}.m_nSelectedHeroID`);
         if (handle !== undefined && handle !== 0xffffff) chosen.set(handle, id);
+        else if (name) chosen.set(name, id);
       }
     }
     for (const entity of all) {
@@ -277,12 +279,13 @@ export class DemWorld implements World {
     }
   }
 
-  private hero(entity: Entity, tick: number, all: Entity[], resource: Entity | undefined, chosen: Map<number, number>): void {
+  private hero(entity: Entity, tick: number, all: Entity[], resource: Entity | undefined, chosen: Map<number | string, number>): void {
     const model = number(entity.get("m_hReplicatingOtherHeroModel"));
     if (model !== undefined && model !== 0xffffff) return; // an illusion
     const handle = handleOf(entity);
-    const id = chosen.get(handle) ?? number(entity.get("m_iPlayerID") ?? entity.get("m_nPlayerID"));
-    if (id === undefined || id < 0 || (!chosen.has(handle) && [...chosen.values()].includes(id))) return;
+    const known = chosen.get(handle) ?? chosen.get(entity.name);
+    const id = known ?? number(entity.get("m_iPlayerID") ?? entity.get("m_nPlayerID"));
+    if (id === undefined || id < 0 || (known === undefined && [...chosen.values()].includes(id))) return;
     const player = this.player(id);
     const controller = all.find((one) => one.className === "CDOTAPlayerController" && one.get("m_hAssignedHero") === handle);
     const name = String(resource?.get(`m_vecPlayerData.${padded(id)}.m_iszPlayerName`) || controller?.get("m_iszPlayerName") || "");
