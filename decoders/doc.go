@@ -1,13 +1,8 @@
 // Package decoders is what all replay formats share: their names, how a file is recognized, the contract of decoders, the
-// window through which they see bytes, positions and errors. The formats themselves are the packages below this one:
+// window through which they see bytes, positions and errors. Each [Format] is decoded by the package of its name below this
+// one, decoders/teehistorian for example.
 //
-//	decoders/teehistorian   DDNet's server log
-//	decoders/datafile       Teeworlds and DDNet maps
-//	decoders/dem            Source 2 demos: Dota 2, CS2, Deadlock
-//	decoders/sc2replay      StarCraft II
-//
-// They are a plain Go library. Nothing below this folder knows of gRPC, of protobuf messages of ours, or of the daemon,
-// and no format imports another.
+// They are a plain Go library: nothing below this folder imports gRPC, protobuf or the daemon, and no format imports another.
 //
 // # Decoding a file
 //
@@ -31,7 +26,7 @@
 //		fmt.Println(ev.AtTick, ev.Kind)
 //	}
 //
-// [Sniff] says which format a file has.
+// [Sniff] returns the format of a file.
 //
 // # The contract
 //

@@ -1,7 +1,8 @@
 // Command eventdocs writes docs/events: a page for each format that lists every kind of event with its fields, taken from
-// the comments of the .proto files, and with an example taken from the samples.
+// the comments of the .proto files, and with an example taken from the samples. It also copies the row that each page of
+// docs/formats has of its format to the table of README.md.
 //
-//	buf build -o image.binpb && eventdocs -image image.binpb -replayd bin/replayd -samples testdata -out docs/events
+//	buf build -o image.binpb && eventdocs -image image.binpb -replayd bin/replayd
 package main
 
 import (
@@ -24,8 +25,14 @@ func main() {
 	replayd := flag.String("replayd", "bin/replayd", "the command")
 	samples := flag.String("samples", "testdata", "a directory with samples, one folder a format")
 	out := flag.String("out", "docs/events", "where to write")
+	pages := flag.String("formats", "docs/formats", "the pages that people write, one a format")
+	readme := flag.String("readme", "README.md", "the page with the table of formats")
 	flag.Parse()
-	if err := run(*image, *replayd, *samples, *out); err != nil {
+	err := run(*image, *replayd, *samples, *out)
+	if err == nil {
+		err = fillTable(*readme, *pages)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "eventdocs:", err)
 		os.Exit(1)
 	}
