@@ -146,7 +146,7 @@ func (d *Daemon) stop(web *Web, deadline time.Duration) {
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
-		select { // clients are told
+		select { // clients get the reason
 		case <-ended:
 		case <-time.After(2 * handlerGrace):
 		}

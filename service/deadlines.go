@@ -37,7 +37,7 @@ func (s *Server) detach(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo,
 	if cause := context.Cause(ctx); errors.Is(cause, stream.ErrTooSlow) || errors.Is(cause, errStalled) {
 		return s.fail(ctx, cause, "")
 	}
-	select { // it was told to end, and most do at once
+	select { // its context ended, and most return at once
 	case err := <-done:
 		return err
 	case <-time.After(handlerGrace):
@@ -59,5 +59,5 @@ func (a *asking) RecvMsg(m any) error {
 	return err
 }
 
-// handlerGrace is how long a handler that was told to end may take before its call ends without it.
+// handlerGrace is how long a handler whose context ended may take before its call ends without it.
 const handlerGrace = 100 * time.Millisecond

@@ -104,8 +104,8 @@ func TestEnums(t *testing.T) {
 
 // noCause are errors of the packages below that never reach a client as they are, with where they end.
 var noCause = map[string]string{
-	"catalog.ErrOutside":      "told as catalog.ErrNotFound",
-	"source.ErrIrregular":     "told as catalog.ErrNotFound",
+	"catalog.ErrOutside":      "reported as catalog.ErrNotFound",
+	"source.ErrIrregular":     "reported as catalog.ErrNotFound",
 	"catalog.ErrAlias":        "of the command line",
 	"catalog.ErrName":         "a bad request, by fieldOf",
 	"catalog.ErrToken":        "a bad request, by fieldOf",

@@ -432,7 +432,7 @@ func TestPanic(t *testing.T) {
 				t.Fatalf("got %+v", got)
 			}
 			if strings.Contains(s.Err.Error(), "a defect of the decoder") {
-				t.Errorf("it tells clients what is for operators: %v", s.Err)
+				t.Errorf("clients see what is for operators: %v", s.Err)
 			}
 			_, after, _ := strings.Cut(s.Err.Error(), "incident ")
 			incident, _, _ := strings.Cut(after, " ")

@@ -35,7 +35,7 @@ func sendMsg(ss grpc.ServerStream) func(any) error {
 	return ss.SendMsg
 }
 
-// patiently sends, and tells how long that takes.
+// patiently sends, and records how long that takes.
 func patiently[M any](ctx context.Context, send func(M) error) func(M) error {
 	w := writingOf(ctx)
 	return func(m M) error {
@@ -66,7 +66,7 @@ func (s *Server) counted(ss grpc.ServerStream) stream.Send {
 // writing knows since when a stream waits for its client.
 type writing struct {
 	limit  time.Duration
-	since  atomic.Int64 // as uptime tells; 0 while it does not
+	since  atomic.Int64 // by uptime; 0 while it does not
 	cancel context.CancelCauseFunc
 	timer  *time.Timer
 	over   atomic.Bool // the call has ended

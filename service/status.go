@@ -224,7 +224,7 @@ var causes = []struct {
 	err    error
 	code   codes.Code
 	reason replaydv1.ErrorReason
-	retry  bool // tell the client when to try again
+	retry  bool // the error says when to try again
 }{
 	{catalog.ErrNotFound, codes.NotFound, replaydv1.ErrorReason_ERROR_REASON_REPLAY_NOT_FOUND, false},
 	{source.ErrIO, codes.Unavailable, replaydv1.ErrorReason_ERROR_REASON_IO, false},

@@ -78,7 +78,7 @@ func (s *Server) Stream(ctx context.Context, req *replaydv1.StreamEventsRequest,
 	return stream.Run(ctx, c, send)
 }
 
-// open opens a replay. A file that is to be followed and too short yet to tell what it is, as every file is when its
+// open opens a replay. A file that is to be followed and too short yet to be recognized, as every file is when its
 // writer has just created it, is waited for.
 func (s *Server) open(ctx context.Context, name string, follow bool) (*source.File, error) {
 	file, err := s.Catalog.Open(name)
@@ -92,13 +92,13 @@ func (s *Server) open(ctx context.Context, name string, follow bool) (*source.Fi
 	return file, nil
 }
 
-// unborn reports whether a file is too short to tell what it is.
+// unborn reports whether a file is too short to be recognized.
 func unborn(file *source.File) bool {
 	info := file.Info()
 	return info.Format == decoders.Unknown && info.Compression == source.Plain && info.Size < decoders.SniffLen
 }
 
-// awaitFormat waits until a file tells what it is.
+// awaitFormat waits until the format of a file is recognized.
 func (s *Server) awaitFormat(ctx context.Context, file *source.File) error {
 	changed, err := s.Watcher.Subscribe(file.Path())
 	if err != nil {

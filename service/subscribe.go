@@ -218,7 +218,7 @@ type checkpointKey struct {
 	identity string
 }
 
-// roster returns a function that tells who was there where the replay before one ended; nil for formats without rosters.
+// roster returns a function that returns who was there where the replay before one ended; nil for formats without rosters.
 func (s *Server) roster(c *codec.Codec, g *access.Grant) func(*replaydv1.Replay) []byte {
 	if c.CarryRoster == nil {
 		return nil

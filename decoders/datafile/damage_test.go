@@ -62,7 +62,7 @@ func TestDamage(t *testing.T) {
 						t.Fatalf("got error %v, want one at byte %d", err, at)
 					}
 					if warned < 0 {
-						t.Fatal("no event tells of it")
+						t.Fatal("no event warns of it")
 					}
 					rest := events[warned+1:]
 					if !slices.Equal(rest, all[len(all)-len(rest):]) {
@@ -159,7 +159,7 @@ func checkFiltered(t *testing.T, f *datafile.File) {
 	}
 }
 
-// TestFirstDamage tells of the first of two damaged blobs, also when decoding begins between them.
+// TestFirstDamage: of two damaged blobs the error names the first, also when decoding begins between them.
 func TestFirstDamage(t *testing.T) {
 	var w datafiletest.Writer
 	w.AddInts(0, 0, 1)

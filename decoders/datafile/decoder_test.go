@@ -154,7 +154,7 @@ func TestSeek(t *testing.T) {
 	}
 }
 
-// TestSeekAnywhere: whatever position a decoder tells, between events too, is the one that Seek goes to.
+// TestSeekAnywhere: Seek goes to any position that a decoder returns, between events too.
 func TestSeekAnywhere(t *testing.T) {
 	small, err := open(sample(t))
 	if err != nil {
@@ -487,7 +487,7 @@ func TestErrorIsFinal(t *testing.T) {
 	}
 }
 
-// TestReadErrors tells a failing disk from a bad file.
+// TestReadErrors: errors of the disk are returned as they are, not as errors of the file.
 func TestReadErrors(t *testing.T) {
 	data := sample(t)
 	broken := errors.New("the disk is on fire")

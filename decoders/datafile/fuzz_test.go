@@ -206,7 +206,7 @@ func FuzzPackedText(f *testing.F) {
 			name = name[:i]
 		}
 		if !utf8.ValidString(name) {
-			t.Skip("bytes of 0x80 cannot be told from no text at all")
+			t.Skip("bytes of 0x80 look like no text at all")
 		}
 		var m datafiletest.MapWriter
 		ev := datafile.Event{Kind: datafile.KindGroup, Group: datafile.Group{Version: 3, Name: []byte(name)}}

@@ -103,7 +103,7 @@ func TestMissingParts(t *testing.T) {
 	}
 }
 
-// TestChecksums damages every member in turn, where it is stored as it is, so that only the archive's checksums can tell.
+// TestChecksums damages every member in turn, where it is stored as it is, so that only the archive's checksums can find it.
 func TestChecksums(t *testing.T) {
 	r := sc2test.Sample(80949)
 	r.Method = sc2test.Stored
@@ -187,7 +187,7 @@ func TestEqualSizes(t *testing.T) {
 		if text, err := ends(t, r.Bytes()); err != nil || text != want {
 			t.Errorf("method %d: %v\n%s", method, err, text)
 		}
-		// Where what is packed is damaged, the copy is read, and an error tells.
+		// Where what is packed is damaged, the copy is read, and there is an error.
 		table, _ := protocol.Default().Table(80949)
 		copied := sc2test.S{"title": "Copy", "playerList": r.Details["playerList"]}
 		r.More = append(r.More, sc2test.Member{
@@ -208,7 +208,7 @@ func TestEqualSizes(t *testing.T) {
 	}
 }
 
-// TestCopies damages details and lobby so that only their checksums tell: their copies are delivered in their place.
+// TestCopies damages details and lobby so that only their checksums find it: their copies are delivered in their place.
 func TestCopies(t *testing.T) {
 	table, _ := protocol.Default().Table(80949)
 	r := sc2test.Sample(80949)

@@ -12,7 +12,7 @@ import (
 // Options say what a Decoder is to do. The zero value decodes everything.
 type Options struct {
 	// Want says which kinds matter; nil means all. Others arrive too, and at the same positions, but may lack contents that
-	// cost much: those of members. Everything else is read in any case: who played, what is told of the replay and where it
+	// cost much: those of members. Everything else is read in any case: who played, the metadata, and where it
 	// ends take all event streams.
 	Want *Kinds
 	// RevealPrivate delivers the contents of replay.server.battlelobby, which name accounts.
@@ -233,7 +233,7 @@ func (d *Decoder) end(ev *Event) {
 	ev.End = End{DecodeInfo: d.Info(), HasDecodeInfo: true}
 }
 
-// Info tells how well the replay could be decoded up to now.
+// Info returns how well the replay could be decoded up to now.
 func (d *Decoder) Info() DecodeInfo {
 	parts := slices.Clone(d.rep.Parts)
 	if d.rep.Damage != nil {
@@ -262,7 +262,7 @@ func (d *Decoder) failure() error {
 	return io.EOF
 }
 
-// Close tells whether the replay was read to its end. Replays are never written to while they are read, so there is
+// Close returns nil when the replay was read to its end. Replays are never written to while they are read, so there is
 // nothing to wait for.
 func (d *Decoder) Close() error {
 	if d.final != nil && !errors.Is(d.final, io.EOF) {

@@ -21,7 +21,7 @@
 // called: the numbers of abilities and unit types.
 //
 // A build that is newer than our tables is decoded with the nearest table that fits its data (fit.go), and the events
-// KindStart and KindEnd tell which one that was and how far every part of the replay could be read. A stream that cannot
+// KindStart and KindEnd say which one that was and how far every part of the replay could be read. A stream that cannot
 // be read to its end delivers what it could, the others go on, and the error comes after KindEnd. So does any other damage
 // (part.go).
 //

@@ -10,7 +10,7 @@ import (
 	"github.com/replayd/replayd/decoders/sc2replay/sc2test"
 )
 
-// TestArchon gives the units of a pair of players to the one who leads it, whichever slot that has, and tells each
+// TestArchon gives the units of a pair of players to the one who leads it, whichever slot that has, and gives each
 // player_setup of its own player.
 func TestArchon(t *testing.T) {
 	for _, tt := range []struct {
@@ -63,7 +63,7 @@ func TestArchon(t *testing.T) {
 	}
 }
 
-// TestTargets tells apart the targets of orders of 1.0, where all of them were always written.
+// TestTargets distinguishes the targets of orders of 1.0, where all of them were always written.
 func TestTargets(t *testing.T) {
 	at := sc2test.S{"x": 40 * 4096, "y": 50 * 4096, "z": 8 * 4096}
 	r := sc2test.Sample(15405)
@@ -159,7 +159,7 @@ func TestUnitPositions(t *testing.T) {
 	}
 }
 
-// TestStarted tells when what hatches, is built or comes out of a cocoon was begun.
+// TestStarted checks when what hatches, is built or comes out of a cocoon was begun.
 func TestStarted(t *testing.T) {
 	r := sc2test.Sample(80949)
 	unit := func(n int, more sc2test.S) sc2test.S {

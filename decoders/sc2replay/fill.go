@@ -208,7 +208,7 @@ type sliceHeader struct {
 	len, cap int
 }
 
-// each makes the slice at dst n elements long, one by one, and calls fill for each, which tells whether to go on. Memory
+// each makes the slice at dst n elements long, one by one, and calls fill for each, which reports whether to go on. Memory
 // grows with the elements that were filled, not with n.
 func (s *sliceOf) each(dst unsafe.Pointer, n int, fill func(elem unsafe.Pointer) bool) {
 	h := (*sliceHeader)(dst)
@@ -260,7 +260,7 @@ func regions(t reflect.Type) []region {
 	return out
 }
 
-// padding tells that only padding lies between a region and an offset: fields come in order, so less than a word.
+// padding reports whether only padding lies between a region and an offset: fields come in order, so less than a word.
 func padding(r region, offset uintptr) bool { return offset-(r.offset+r.size) < 8 }
 
 func clearRegions(base unsafe.Pointer, rs []region) {

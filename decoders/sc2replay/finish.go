@@ -11,7 +11,7 @@ var finishers = map[Kind]func(*Event){
 // noAbility is how 1.0 says that an order has no ability.
 const noAbility = 0xFFFF
 
-// finishCmd tells the targets of 1.0 apart: there everything was always written, and zeros stood for nothing. An order with a
+// finishCmd distinguishes the targets of 1.0: there everything was always written, and zeros stood for nothing. An order with a
 // unit's tag, or with the type of a unit that the player remembers in the fog, is aimed at the unit; any other at the point,
 // if there is one. (Since 1.1, where orders say what they are aimed at, units in the fog have no tag either.)
 func finishCmd(ev *Event) {

@@ -32,7 +32,7 @@ func (p *Replay) fit(data []byte) {
 	}
 }
 
-// try reads all game events with a table. It tells how many bytes it could read, and whether the table fits: every event
+// try reads all game events with a table. It returns how many bytes it could read, and whether the table fits: every event
 // is known, the last one ends where the data does, and none comes after the game's end.
 func (p *Replay) try(data []byte, table *protocol.Table, ev *Event) (read int, fits bool) {
 	var s stream

@@ -52,7 +52,7 @@ type eventPlan struct {
 
 var eventPlans sync.Map // of planKey to *eventPlan
 
-// planKey tells plans apart: one layout may serve several events.
+// planKey is the key of a plan: one layout may serve several events.
 type planKey struct {
 	typ  *protocol.Type
 	name string

@@ -128,7 +128,7 @@ func related(a, b string) bool {
 		strings.HasSuffix(a, "Geyser") && strings.HasSuffix(b, "Geyser") || a == "Hive" && b == "Lair"
 }
 
-// TestSelectedTypes compares the types that selections tell by link with those that the tracker tells by name: the names of
+// TestSelectedTypes compares the types that selections have by link with those that the tracker has by name: the names of
 // links may be missing, but not wrong.
 func TestSelectedTypes(t *testing.T) {
 	same, unnamed := 0, 0

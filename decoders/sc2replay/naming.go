@@ -46,7 +46,7 @@ var expansions = [...]struct {
 // betaSource is what the names of orders in betas of 2010 are taken from.
 const betaSource = "community notes of 2010"
 
-// nameTable tells what names are taken from.
+// nameTable is what names are taken from.
 func (p *Replay) nameTable() NameTable {
 	if p.Start.Version.BaseBuild < firstRelease {
 		return NameTable{Source: []byte(betaSource)}

@@ -61,7 +61,7 @@ func (p *Replay) absent(name string) {
 }
 
 // missing returns the error that a part is not there, nil for parts that may be missing. Tracker events and messages are
-// among those: some publishers of replays remove them. What the header's archive lacks altogether, Damage tells.
+// among those: some publishers of replays remove them. What the header's archive lacks altogether, Damage says.
 func (p *Replay) missing(name string) error {
 	switch name {
 	case memberGame, memberInitData, memberAttributes:

@@ -33,7 +33,7 @@ func TestPlaces(t *testing.T) {
 		var ev sc2replay.Event
 		d := p.Events(sc2replay.Options{})
 		for {
-			if d.Next(&ev) != nil { // by what, TestCorpus tells
+			if d.Next(&ev) != nil { // TestCorpus checks the error
 				return
 			}
 			switch ev.Kind {

@@ -291,7 +291,7 @@ const maxSetups = 64
 
 const playerSetupID = 9
 
-// setup reads, before anything else of the tracker's events, those that tell which user and slot its players are: since
+// setup reads, before anything else of the tracker's events, those that say which user and slot its players are: since
 // 2.1 they are the authority on that.
 func (p *Replay) setup(data []byte) {
 	e := p.table.Event(protocol.Tracker, playerSetupID)

@@ -39,20 +39,20 @@ const (
 	maxRatio   = 128 // unpacked to packed size, beyond 64 KiB
 )
 
-// Replay is an open replay: everything but its events. What could not be read is empty, and Parts tells why.
+// Replay is an open replay: everything but its events. What could not be read is empty, and Parts says why.
 type Replay struct {
-	// Start is the header. Its DecodeInfo tells which table was chosen by the header alone.
+	// Start is the header. Its DecodeInfo says which table was chosen by the header alone.
 	Start Start
 	// Details, Lobby, Attributes and Metadata are as the parts of the replay say.
 	Details    Details
 	Lobby      Lobby
 	Attributes Attributes
 	Metadata   GameMetadata
-	// Has tells which of those were found and could be read.
+	// Has says which of those were found and could be read.
 	Has struct{ Details, Lobby, Attributes, Metadata bool }
 	// Players holds everybody in the lobby, in the order of slots: humans, computers and observers.
 	Players []PlayerInfo
-	// Parts tells how the parts above could be read.
+	// Parts says how the parts above could be read.
 	Parts []PartStatus
 
 	// Damage is why the archive could not be opened, or nil. Without the archive there is the header, and what could be
@@ -184,7 +184,7 @@ func (p *Replay) chooseTable() {
 	p.table, _ = protocol.Default().Table(build) // it has one: Select said so
 }
 
-// decodeInfo tells how the replay is decoded.
+// decodeInfo returns how the replay is decoded.
 func (p *Replay) decodeInfo(parts []PartStatus) DecodeInfo {
 	return DecodeInfo{
 		BaseBuild: p.Start.Version.BaseBuild, TableBuild: uint32(p.table.Build), Match: TableMatch(p.match), Parts: parts,
@@ -282,7 +282,7 @@ func (p *Replay) readLobby() {
 	}
 }
 
-// lobbyOf reads initData with a table, and tells how many bytes of it that took and whether it fits.
+// lobbyOf reads initData with a table, and returns how many bytes of it that took and whether it fits.
 func lobbyOf(data []byte, table *protocol.Table) (lobby *Lobby, used int, fits bool) {
 	plan, err := rootPlan(table.InitData, reflect.TypeFor[Lobby]())
 	if err != nil || len(data) == 0 {
@@ -300,7 +300,7 @@ const loopsPerGameSecond = 16
 // speedFactors are how much faster than game time each game speed is.
 var speedFactors = [...]float64{0.6, 0.8, 1, 1.2, 1.4}
 
-// normalSpeed is what is assumed when a replay does not tell: "Faster", as in nearly all games.
+// normalSpeed is what is assumed when a replay does not say: "Faster", as in nearly all games.
 const normalSpeed = 4
 
 // Speed returns the game's speed, 0 (slower) to 4 (faster).

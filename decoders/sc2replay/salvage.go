@@ -13,7 +13,7 @@ import (
 )
 
 // The archive's tables lie at its end, so that of a replay that was cut nothing could be found. But its members lie one
-// behind the other, nearly all are bzip2 streams, of which each tells where it ends, and what a member is shows when it is
+// behind the other, nearly all are bzip2 streams, each of which marks its own end, and what a member is shows when it is
 // decoded: a wrong layout does not come out exactly at the end.
 
 // packedMember begins a member that was packed in one piece with bzip2: the method, and the beginning of a stream with a
@@ -96,7 +96,7 @@ func (p *Replay) isDetails(data []byte) bool {
 	return !v.Failed() && v.Done() && len(d.Title) > 0
 }
 
-// isStream tells whether data is an event stream of that kind: all events are known, the last one ends where the data does,
+// isStream reports whether data is an event stream of that kind: all events are known, the last one ends where the data does,
 // none comes after the game's end, and nobody says nothing, which is what zeros would be.
 func (p *Replay) isStream(id protocol.Stream, data []byte) bool {
 	if p.table.IDBits[id] == 0 {

@@ -225,7 +225,7 @@ func (s *stream) readTracker(ev *Event) bool {
 	return true
 }
 
-// status tells how far the stream was read.
+// status returns how far the stream was read.
 func (s *stream) status() PartStatus {
 	st := PartStatus{
 		Name: []byte(s.name), State: s.state, Size: int64(s.size()), BytesRead: int64(s.start), Events: s.events, LastTick: s.last,

@@ -7,19 +7,19 @@ import (
 	"github.com/replayd/replayd/decoders/sc2replay/names"
 )
 
-// units is what is known of the game's units up to now: what the tracker told, or, in replays without one, what players
+// units is what is known of the game's units up to now: from the tracker, or, in replays without one, what players
 // have selected.
 type units struct {
 	byTag     map[uint32]unit
 	latest    map[uint32]uint32 // the newest tag at an index
 	cells     int32             // how many cells a unit of the tracker's places is
 	names     *names.Table      // of the types in selections
-	untracked bool              // there is no tracker: selections tell the types
+	untracked bool              // there is no tracker: types come from selections
 }
 
 type unit struct {
 	typeName []byte // aliases the tracker's data
-	link     uint32 // of the type, when a selection told it
+	link     uint32 // of the type, when a selection had it
 	since    int32  // the tick of its present type
 	begun    int32  // the tick of its unit_init plus one, 0 for none
 	owner    uint8  // player id; see ownerOf
@@ -64,8 +64,8 @@ func (u *units) resolve(unit *Unit) {
 	unit.TypeName, unit.Class = known.typeName, UnitClass(known.class)
 }
 
-// selection follows a selection: it completes the units that were added. Subgroups tell the types of those that the tracker
-// did not tell of, or, because the tracker's events come last, tells of in the same gameloop.
+// selection follows a selection: it completes the units that were added. Subgroups give the types of those that the tracker
+// has no event of, or, because the tracker's events come last, has one in the same gameloop.
 func (u *units) selection(delta *SelectionDelta) {
 	added := delta.AddUnitTags
 	for i := range delta.AddSubgroups {

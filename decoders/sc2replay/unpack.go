@@ -23,7 +23,7 @@ type contents struct {
 }
 
 // Unpack unpacks the event streams, two at a time where there are two processors, and finds the table that fits them. It
-// fails only where the file cannot be read; what is wrong with the replay, decoders tell.
+// fails only where the file cannot be read; what is wrong with the replay, decoders report.
 func (p *Replay) Unpack() (*Unpacked, error) {
 	u := &Unpacked{rep: *p}
 	u.rep.Players = slices.Clone(p.Players)

@@ -97,8 +97,8 @@ func texts(t *testing.T, data []byte) (list []string, ticks []int32, h *teehisto
 	}
 }
 
-// TestCut cuts every file in the middle: its events are those of the original, but for those that tell the state, how the
-// first tick is told, and the end; and the state at its end is the original's.
+// TestCut cuts every file in the middle: its events are those of the original, but for those of the state, how the
+// first tick is written, and the end; and the state at its end is the original's.
 func TestCut(t *testing.T) {
 	eachFile(t, func(t *testing.T, data []byte) {
 		if len(data) > 2_000_000 {
@@ -133,7 +133,7 @@ func TestCut(t *testing.T) {
 			if n := len(got); n > 0 && strings.Contains(got[n-1], " finish ") {
 				got = got[:n-1]
 			}
-			if len(got) > 0 && len(want) > 0 && r[0] > 0 { // the first tick is told outright
+			if len(got) > 0 && len(want) > 0 && r[0] > 0 { // the first tick is written in full
 				if !strings.Contains(got[0], " tick ") || !strings.Contains(want[0], " tick ") {
 					t.Fatalf("%v begins with %s, not %s", r, got[0], want[0])
 				}

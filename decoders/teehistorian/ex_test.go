@@ -163,7 +163,7 @@ func TestStateByExtensions(t *testing.T) {
 	}
 }
 
-// Who is there, and by which name, as the file tells it.
+// Who is there, and by which name, as the file has it.
 func TestPresence(t *testing.T) {
 	info := func(id int32, name string) func(*writer) {
 		return func(w *writer) {

@@ -144,7 +144,7 @@ func parseHeader(text []byte) (*Header, *headerError) {
 	case 1, 2:
 		return h, nil
 	case 0:
-		return nil, &headerError{decoders.ErrCorrupt, "it tells no version"}
+		return nil, &headerError{decoders.ErrCorrupt, "it has no version"}
 	default:
 		return nil, &headerError{decoders.ErrUnsupported, "version " + strconv.Itoa(int(h.Version))}
 	}

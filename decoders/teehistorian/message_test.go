@@ -169,7 +169,7 @@ func TestUnreadableMessages(t *testing.T) {
 	}
 }
 
-// The protocol holds until the client leaves, and is learnt from the first message where nobody tells it.
+// The protocol holds until the client leaves, and is learnt from the first message where no record says it.
 func TestProtocolOfClient(t *testing.T) {
 	start7 := func(w *writer) {
 		w.int(27 << 1)

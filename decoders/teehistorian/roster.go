@@ -27,7 +27,7 @@ func (d *Decoder) Carry(roster []byte) error {
 }
 
 // CarryRoster is Carry for a game of which only its roster is at hand: it returns later with what earlier, of the game
-// before it, tells besides.
+// before it, adds.
 func CarryRoster(later, earlier []byte) ([]byte, error) {
 	s, err := ReadRoster(later)
 	if err != nil {
@@ -41,7 +41,7 @@ func CarryRoster(later, earlier []byte) ([]byte, error) {
 	return s.appendClients([]byte{rosterVersion}, func(c *Client) bool { return c.seen }), nil
 }
 
-// RosterIncomplete reports whether the game before could tell more of somebody in a roster. It is false for a roster that
+// RosterIncomplete reports whether the game before could know more of somebody in a roster. It is false for a roster that
 // cannot be used.
 func RosterIncomplete(roster []byte) bool {
 	s, err := ReadRoster(roster)

@@ -30,7 +30,7 @@ func TestUnknownExtensions(t *testing.T) {
 	}
 }
 
-// start writes what a client of 0.6 tells of itself.
+// start writes the messages by which a client of 0.6 introduces itself.
 func (w *writer) start(id int32, name, clan string) {
 	w.message(id, func(w *writer) {
 		w.int(20 << 1)
@@ -118,13 +118,13 @@ func TestCarry(t *testing.T) {
 			t.Errorf("%s: who came anew has version %d, role %q", what, c.Version, c.Role)
 		}
 	}
-	// A game between of which nobody tells anything but that they are still there.
+	// A game between, which says of everybody only that they are still there.
 	silent := decode(file(func(w *writer) { w.join(0); w.start(0, "bot0", "new") }), nil)
 	for errors.Is(nil, silent.Next(&ev)) {
 	}
 	between := silent.Roster(nil)
 	if !teehistorian.RosterIncomplete(between) {
-		t.Error("the roster of somebody whose name is not told is complete")
+		t.Error("the roster of somebody whose name is not known is complete")
 	}
 	merged, err := teehistorian.CarryRoster(between, roster)
 	if err != nil || teehistorian.RosterIncomplete(merged) {
@@ -154,7 +154,7 @@ func names(d *teehistorian.Decoder) (all []string) {
 
 var finishLine = regexp.MustCompile(`chat: \*\*\* (.+) finished in: +(\d+) minute\(s\) +(\d+)\.(\d+) second`)
 
-// TestNamesOfFinishes tells who finished when in the games of a server whose log says so: names are carried over changes of
+// TestNamesOfFinishes names who finished when in the games of a server whose log says so: names are carried over changes of
 // the map.
 func TestNamesOfFinishes(t *testing.T) {
 	dir := decodertest.Shared(t, "corpus", "teehistorian", "ddnet-20.1.1")

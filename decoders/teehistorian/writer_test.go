@@ -83,7 +83,7 @@ func (w *writer) begin(tick int32) {
 	w.tick, w.marked, w.current = tick, tick == w.written, -1
 }
 
-// player starts a PLAYER record: the id tells of the tick when it can.
+// player starts a PLAYER record: the id implies the tick when it can.
 func (w *writer) player(id int32) {
 	if !w.marked && (w.tick != w.written+1 || id > w.highest) {
 		w.skip()

@@ -67,7 +67,7 @@ func (p *Printer) AppendLine(dst []byte, sequence uint64, event []byte, strings 
 	return p.appendEvent(dst, event, strings)
 }
 
-// AppendState appends an event that tells a state as one line. It has no sequence number.
+// AppendState appends an event of a state as one line. It has no sequence number.
 func (p *Printer) AppendState(dst, event []byte, strings [][]byte) ([]byte, error) {
 	return p.appendEvent(append(dst, `{"state":true`...), event, strings)
 }

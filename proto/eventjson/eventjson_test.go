@@ -76,7 +76,7 @@ func fill(r *rand.Rand, m protoreflect.Message, depth int) {
 	}
 }
 
-// refers tells whether a field's number stands for a string of the batch.
+// refers reports whether a field's number stands for a string of the batch.
 func refers(f protoreflect.FieldDescriptor) bool {
 	ref, _ := proto.GetExtension(f.Options(), optionsv1.E_StringIndex).(bool)
 	return ref

@@ -70,7 +70,7 @@ func attend(ctx context.Context, log *slog.Logger, again <-chan os.Signal, every
 	}
 }
 
-// look returns what tells the files from what they were, nil for one that is not there.
+// look returns what changes when a file does, nil for a file that is not there.
 func (r *Reloadable) look() []fs.FileInfo {
 	seen := make([]fs.FileInfo, len(r.Files))
 	for i, path := range r.Files {

@@ -106,7 +106,7 @@ func (g *Grant) Reaches(name string) bool {
 	return g.roots[alias]
 }
 
-// Key tells callers apart for what is limited for each of them. It is empty for those of whom nothing is known.
+// Key is the caller's key for limits that each caller has. It is empty for a caller of whom nothing is known.
 func (g *Grant) Key() string {
 	if g == nil {
 		return ""

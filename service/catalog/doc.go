@@ -18,7 +18,7 @@
 //
 // # Directories
 //
-// [Catalog.ReadDir] tells what lies in a directory without opening it: files, and directories, but not links to such, which
+// [Catalog.ReadDir] lists a directory without opening what lies in it: files, and directories, but not links to such, which
 // could go in circles. Hidden ones are left out. What is below all of them, and what of it is a replay, package index knows.
 //
 // A [Catalog] may be used by several goroutines at once.

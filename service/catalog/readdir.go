@@ -11,7 +11,7 @@ import (
 	"github.com/replayd/replayd/service/source"
 )
 
-// File is what a directory tells of a file, without opening it.
+// File is what is known of a file from its directory, without opening it.
 type File struct {
 	Name     string // in full
 	ID       source.ID
@@ -134,7 +134,7 @@ func namedKnown(name string, err error) error {
 	return explain(name, err)
 }
 
-// explainWalk tells the end of a context from a directory that cannot be read.
+// explainWalk distinguishes the end of a context from a directory that cannot be read.
 func explainWalk(ctx context.Context, name string, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()

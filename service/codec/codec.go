@@ -33,25 +33,25 @@ type Codec struct {
 	ResolvesPlayers bool
 	// Cost returns how much memory a Reader of a replay of that many bytes takes, in bytes: from above for what game programs
 	// write, as it is taken before the replay is opened. size is -1 where it is not known yet. What a replay takes beyond
-	// that, a Reader that is a Holder tells.
+	// that, [Holder] reports.
 	Cost func(size int64) int64
 	// DescribeCost is the same of Describe, nil where that is Cost.
 	DescribeCost func(size int64) int64
-	// Lineage returns what the header of r tells of its place among the replays of its game server. Nil where the format
+	// Lineage returns what the header of r says of its place among the replays of its game server. Nil where the format
 	// knows no such thing.
 	Lineage func(r *replaydv1.Replay) Lineage
 	// Open starts to read a replay. It reads nothing itself.
 	Open func(in source.Input, o Options) (Reader, error)
 	// Survey decodes a replay from where an earlier survey of it ended, or, with nil, from the beginning, up to its present
-	// end, and returns what that tells. roster is as in Options. pause is called after each bounded amount of work; an error of
-	// it ends the survey, which is returned beside it as far as it came. Nil where Describe tells all there is.
+	// end, and returns what it found. roster is as in Options. pause is called after each bounded amount of work; an error of
+	// it ends the survey, which is returned beside it as far as it came. Nil where Describe finds all there is.
 	Survey func(in source.Input, from *Survey, roster func(r *replaydv1.Replay) []byte, pause func() error) (*Survey, error)
-	// CarryRoster returns a Survey's Roster with what earlier, that of the replay before it, tells besides, and whether those
-	// before could tell still more. earlier may be nil. Nil where the format has no rosters.
+	// CarryRoster returns a Survey's Roster with what earlier, that of the replay before it, adds, and whether those
+	// before could add still more. earlier may be nil. Nil where the format has no rosters.
 	CarryRoster func(roster, earlier []byte) (carried []byte, complete bool)
-	// Players returns who is in a roster. Nil where Describe tells the players.
+	// Players returns who is in a roster. Nil where Describe adds the players.
 	Players func(roster []byte) []*replaydv1.Player
-	// Describe adds to r what can be told of the replay without decoding all of it: header, players, map, length. It
+	// Describe adds to r what is known of the replay without decoding all of it: header, players, map, length. It
 	// returns a *decoders.Error for a file that cannot be read that far; what was found before stays in r.
 	Describe func(ctx context.Context, in source.Input, r *replaydv1.Replay) error
 }
@@ -59,14 +59,14 @@ type Codec struct {
 // Lineage is a replay's place among those of its game server.
 type Lineage struct {
 	// Previous is the identity of the replay that the same server process wrote before; empty for its first one, and where
-	// servers of that age do not tell.
+	// servers of that age do not write it.
 	Previous string
 	// Server is how the server calls itself, its address included: what a server that is started again usually keeps. It proves
 	// nothing: two servers may share it.
 	Server string
 }
 
-// Survey is what decoding a replay tells that its header does not. It never changes.
+// Survey is what decoding a replay finds that its header does not have. It never changes.
 type Survey struct {
 	// Offset is up to where the replay was decoded, in bytes of the replay.
 	Offset int64
@@ -191,8 +191,8 @@ type Reader interface {
 
 // Presenter is a Reader of a format that has a state.
 type Presenter interface {
-	// Present appends events to b that tell the state at Position, until b is full; then it returns nil, and io.EOF once all was
-	// told. The events are no part of the replay: the position does not move. It is called between Seek and Fill, of a reader
+	// Present appends the events of the state at Position to b until b is full; then it returns nil, and io.EOF after the
+	// last one. The events are no part of the replay: the position does not move. It is called between Seek and Fill, of a reader
 	// that was opened with Options.State.
 	Present(b *Batch) error
 }
@@ -203,7 +203,7 @@ type Holder interface {
 	Held() int64
 }
 
-// Pusher is a Reader of something live that can tell by itself, in a goroutine of its own, that there is more.
+// Pusher is a Reader of something live that can report by itself, in a goroutine of its own, that there is more.
 type Pusher interface {
 	// Push lets the reader call f whenever Fill would find something new, one call at a time, until f returns false or Recall
 	// is called. It spares the user to wait for that, and to be woken. The user must not use the reader meanwhile, f may. f

@@ -50,7 +50,7 @@ func Compile(format *Format, include, exclude []*replaydv1.EventFilter) (*Filter
 	return f, nil
 }
 
-// CompileState compiles the filters of a request, which Compile has accepted, for events that tell a state: without their
+// CompileState compiles the filters of a request, which Compile has accepted, for events of a state: without their
 // conditions on kinds and ticks, which are about what happens, and without those that exclude and have such conditions. It
 // returns nil when there are no filters.
 func CompileState(format *Format, include, exclude []*replaydv1.EventFilter) (*Filter, error) {
@@ -74,7 +74,7 @@ func timeless(filters []*replaydv1.EventFilter) []*replaydv1.EventFilter {
 	return all
 }
 
-// compile compiles lists of filters, up to what only their conditions themselves tell. It returns nil for no filters.
+// compile compiles lists of filters, up to what needs their conditions. It returns nil for no filters.
 func compile(format *Format, include, exclude []*replaydv1.EventFilter) (*Filter, error) {
 	if len(include) == 0 && len(exclude) == 0 {
 		return nil, nil
@@ -232,7 +232,7 @@ func (f *Filter) Check(format *Format, absent func(kind uint8) bool) error {
 			return nil
 		}
 	}
-	// What is wrong with the first clause is told; the others are no better.
+	// The error is that of the first clause; the others are no better.
 	c := &f.include[0]
 	for p := range propertyCount {
 		if c.lacks[p] == 0 {

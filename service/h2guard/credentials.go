@@ -15,7 +15,7 @@ type Guard struct {
 	closed *prometheus.CounterVec
 }
 
-// NewGuard returns a guard that tells the log, and, unless reg is nil, Prometheus, of connections that it closed.
+// NewGuard returns a guard that logs connections that it closed and, unless reg is nil, counts them for Prometheus.
 func NewGuard(log *slog.Logger, reg prometheus.Registerer) *Guard {
 	g := &Guard{log, prometheus.NewCounterVec(prometheus.CounterOpts{
 		Namespace: "replayd", Name: "abused_connections_total", Help: "Connections that were closed because they were abused, by of what there was too much.",

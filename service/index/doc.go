@@ -20,7 +20,7 @@
 // by an earlier one: a file that is gone does not come back, and one that grows is added once.
 //
 // A query looks first whether a directory that it is about has changed since it was read: who has just made a file finds it.
-// What is told of a file that grows may be a second old.
+// What is known of a file that grows may be a second old.
 //
 // Each query names the roots that it may see, for whoever asks may not be allowed all of them.
 //

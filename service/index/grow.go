@@ -81,7 +81,7 @@ func (x *Index) look(name string) (f catalog.File, dir bool, err error) {
 		defer state.reading.Unlock()
 	}
 	f, dir, err = x.Files.Look(name)
-	if err == nil && !dir { // its directory tells when it is gone
+	if err == nil && !dir { // its directory changes when it is gone
 		x.mu.Lock()
 		defer x.mu.Unlock()
 		x.note(&f)

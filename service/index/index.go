@@ -33,9 +33,9 @@ type Files interface {
 type Config struct {
 	// Files is what lies below. Required.
 	Files Files
-	// Watcher tells when directories change. Without one they are looked at only when somebody asks.
+	// Watcher reports changes of directories. Without one they are looked at only when somebody asks.
 	Watcher *watch.Watcher
-	// Log is told what goes wrong. Required.
+	// Log gets what goes wrong. Required.
 	Log *slog.Logger
 	// Codec returns a format's codec, nil where there is none. Required.
 	Codec func(decoders.Format) *codec.Codec
@@ -196,8 +196,8 @@ func (x *Index) put(old, e *Entry) bool {
 // relate keeps the other ways to find an entry. Either may be nil.
 func (x *Index) relate(old, e *Entry) {
 	if old == nil || e == nil || old.Identity != e.Identity || old.Identified != e.Identified || old.ID != e.ID || (old.Survey == nil) != (e.Survey == nil) {
-		x.tell(old)
-		x.tell(e)
+		x.notify(old)
+		x.notify(e)
 	}
 	if old != nil && (e == nil || old.Identity != e.Identity || old.Previous != e.Previous) {
 		drop(x.byReplay, old.Identity, old.Name)

@@ -15,7 +15,7 @@ import (
 const (
 	// maxDepth is how many directories deep a root is read.
 	maxDepth = 32
-	// granularity is how far apart two changes of a directory must be for its time to tell them apart, generously: a
+	// granularity is how far apart two changes of a directory must be for its time to differ, generously: a
 	// directory that was read so soon after it changed may have changed again since.
 	granularity = 50 * time.Millisecond
 )

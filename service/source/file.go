@@ -19,20 +19,20 @@ import (
 type Info struct {
 	// Name is the name by which the file was opened.
 	Name string
-	// Format is decoders.Unknown while the file is too short to tell, and for what is no replay.
+	// Format is decoders.Unknown while the file is too short to recognize, and for what is no replay.
 	Format      decoders.Format
 	Compression Compression
 	// Size is how many bytes there are on disk; of an upload -1.
 	Size int64
 	// Modified is when the file was last written to; the zero time for an upload.
 	Modified time.Time
-	// ID tells the file from others. It is zero for an upload.
+	// ID identifies the file. It is zero for an upload.
 	ID ID
 	// Version is equal for as long as nothing was written to the file. It is zero for an upload.
 	Version Version
 }
 
-// Version tells the contents of a file from earlier and later ones.
+// Version changes whenever the contents of a file do.
 type Version struct {
 	Size, Modified, Changed int64
 }
@@ -271,7 +271,7 @@ func (f *File) Move(to Origin) {
 // file, and an ErrShrunk is returned for ever. While the format is unknown it is looked for again: a file that was opened
 // as soon as it was created is empty.
 //
-// Who reads a file to its end must read on once more after ErrRemoved and ErrReplaced, up to the size that Info tells then,
+// Who reads a file to its end must read on once more after ErrRemoved and ErrReplaced, up to the size that Info returns then,
 // for the writer may have written before the file went.
 func (f *File) Check() error {
 	f.mu.Lock()

@@ -4,5 +4,5 @@ package source
 
 import "io/fs"
 
-// Identify knows no numbers on this system; os.SameFile tells files apart where it matters.
+// Identify knows no numbers on this system; os.SameFile compares files where it matters.
 func Identify(fs.FileInfo) ID { return ID{} }

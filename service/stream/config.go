@@ -48,7 +48,7 @@ type Config struct {
 
 	// Turns hands the processors round among callers; nil does not.
 	Turns *admission.Turns
-	// Caller tells callers apart who take turns.
+	// Caller is the key of callers that take turns.
 	Caller string
 	// Drain is closed when the server shuts down.
 	Drain <-chan struct{}
@@ -107,7 +107,7 @@ type Replay struct {
 
 // Follower watches a file that grows.
 type Follower interface {
-	// Changed receives when Look may tell something new.
+	// Changed receives when Look may return something new.
 	Changed() <-chan struct{}
 	// Look returns the size of the file in bytes. An error says that it will not grow: it is no longer the file that was
 	// opened, or another replay has come after it (ErrSucceeded), or it is complete (ErrComplete). What was written before
@@ -115,7 +115,7 @@ type Follower interface {
 	Look() (present int64, err error)
 }
 
-// Standing is what there is to tell of a replay that is followed, besides its events.
+// Standing is the state of a replay that is followed, besides its events.
 type Standing struct {
 	// Name is the file's present name.
 	Name string

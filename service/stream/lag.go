@@ -10,7 +10,7 @@ type lagger interface {
 	Lagging() bool
 }
 
-// lag tells the client when it falls behind and does what it asked for then.
+// lag sends a status when the client falls behind, and does what it asked for then.
 func (s *stream) lag() error {
 	l, ok := s.reader.(lagger)
 	if !ok || l.Lagging() == s.lagging {

@@ -55,7 +55,7 @@ func (s *stream) push() (more bool) {
 		return false
 	}
 	if err := s.reader.Fill(&s.batch); !errors.Is(err, decoders.ErrMore) {
-		return false // a full batch, or an end, which Fill tells again
+		return false // a full batch, or an end, which Fill returns again
 	}
 	s.pushed = s.flush()
 	return s.pushed == nil

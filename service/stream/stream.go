@@ -317,7 +317,7 @@ func (s *stream) sendsState(start Start) bool {
 	return s.State || start.Cursor != nil && start.Cursor.State
 }
 
-// checkFilter refuses a filter that lets nothing of this replay through, as its header tells.
+// checkFilter refuses a filter that lets nothing of this replay through, by its header.
 func (s *stream) checkFilter() error {
 	lacks := s.replay.Codec.Lacks
 	if lacks == nil {

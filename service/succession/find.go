@@ -24,7 +24,7 @@ type Found struct {
 // maxLikely is how many likely successors are named.
 const maxLikely = 8
 
-// slack is how much the clocks of servers are trusted: headers tell the second.
+// slack is how much the clocks of servers are trusted: headers have seconds.
 const slack = 2 * time.Second
 
 // Find looks at the replays around one. It needs to know whether that is finished, for then others of its directory are
@@ -81,7 +81,7 @@ func linked(x *index.Index, of *index.Entry, scope index.Scope) *index.Entry {
 	return after[0]
 }
 
-// later reports whether a replay began after another, as far as they tell.
+// later reports whether a replay began after another, by their headers.
 func later(e, of *index.Entry) bool {
 	if e.Started.IsZero() || of.Started.IsZero() {
 		return false

@@ -1,5 +1,5 @@
 // Package succession decides when a replay that is followed is over, and what comes after it. It is the only place that
-// does; docs/following.md tells users the same.
+// does; docs/following.md says the same to users.
 //
 //	find.go        what is known of the replays around one
 //	succession.go  what follows from that

@@ -141,7 +141,7 @@ func paragraphs(text string) string {
 	return strings.Join(all, "\n\n")
 }
 
-// isStringIndex tells whether a number stands for one of the batch's strings. The option is not linked into this command,
+// isStringIndex reports whether a number stands for one of the batch's strings. The option is not linked into this command,
 // so that its bytes are looked at.
 func isStringIndex(field protoreflect.FieldDescriptor) bool {
 	const number = 50717 // of the option; see proto/replayd/options/v1/options.proto

@@ -49,7 +49,7 @@ func (f *format) page(examples map[string]string) []byte {
 		f.section(b, kinds.Get(i), examples[string(kinds.Get(i).Name())])
 	}
 	if f.header != nil {
-		fmt.Fprintf(b, "\n## Header\n\n%s\n\nNot an event: GetReplay and the start of a stream tell it.\n\n", comment(f.header))
+		fmt.Fprintf(b, "\n## Header\n\n%s\n\nNot an event: GetReplay and the start of a stream have it.\n\n", comment(f.header))
 		f.fields(b, f.header, false)
 	}
 	types := f.types()
@@ -108,7 +108,7 @@ func (f *format) fields(b *bytes.Buffer, m protoreflect.MessageDescriptor, event
 	}
 }
 
-// typeOf names a field's type, with a link where this page tells more.
+// typeOf names a field's type, with a link where this page has more.
 func (f *format) typeOf(field protoreflect.FieldDescriptor) string {
 	if field.IsMap() {
 		return fmt.Sprintf("map of %s to %s", f.typeOf(field.MapKey()), f.typeOf(field.MapValue()))

@@ -1,6 +1,6 @@
 // Command protoc-gen-python-events is a protobuf plugin of this project. From the .proto of a format's events it writes
 // replayd/events/<format>.py of the Python client, and replayd/events/__init__.py for all formats together: names for the
-// types of events, by which type checkers tell kinds of events apart. The comments of the .proto become docstrings.
+// types of events, by which type checkers distinguish kinds of events. The comments of the .proto become docstrings.
 //
 // It acts on every file whose package is replayd.<format>.v1 and that has a message named Event.
 package main
@@ -107,7 +107,7 @@ func docstring(c protogen.Comments) string {
 
 func (f *format) write(g *protogen.GeneratedFile) {
 	g.P(header)
-	g.P(`"""The types of the events of replayd.`, f.name, `.v1, one for each kind: e.kind tells type checkers of what type e.value is."""`)
+	g.P(`"""The types of the events of replayd.`, f.name, `.v1, one for each kind: type checkers infer the type of e.value from e.kind."""`)
 	g.P()
 	g.P("from __future__ import annotations")
 	g.P()

@@ -51,10 +51,10 @@ var later = map[string]int{"WoL/24944": 38215, "HotS/38215": 44401, "LotV/base":
 
 // proven says for which builds a list's unit types are believed, and what is believed of them for later ones. The package
 // uses a list until the build of its next one, but unit types that came in between moved those behind them: replays in
-// which the tracker tells the names show where that begins (TestSelectedTypes of decoders/sc2replay). Where they show what
+// whose names the tracker has, show where that begins (TestSelectedTypes of decoders/sc2replay). Where they show what
 // was moved, only the links before that have names for later builds; where they do not, those on which the next list
 // agrees. A list that stands not here is believed to the end of its range: either replays show that it fits, or no tracker
-// can tell.
+// can show.
 var proven = map[string]struct {
 	end  int    // the first build for which not all of the list is believed
 	then string // what is believed from there on

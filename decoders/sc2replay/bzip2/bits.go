@@ -42,5 +42,5 @@ func (r *bitReader) bits(n uint) uint64 {
 	return v
 }
 
-// overrun tells that more bits were consumed than there are.
+// overrun reports whether more bits were consumed than there are.
 func (r *bitReader) overrun() bool { return r.past > r.n }

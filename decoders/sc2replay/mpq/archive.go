@@ -208,7 +208,7 @@ func (a *Archive) readHeader() error {
 		hashPacked = min(hashPacked, int64(le.Uint64(h[68:])))
 		blockPacked = min(blockPacked, int64(le.Uint64(h[76:])))
 	} else if gap := blockOffset - hashOffset; gap > 0 && gap < hashPacked {
-		hashPacked = gap // without a field for it, that the tables overlap tells that the first one is packed
+		hashPacked = gap // without a field for it, overlapping tables mean that the first one is packed
 	}
 	a.checkTable("archive header", h, h[:min(len(h), headerMD5)], headerMD5)
 	if err := a.readHashes(h, hashOffset, hashPacked, int(nHash)); err != nil {

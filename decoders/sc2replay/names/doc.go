@@ -1,7 +1,7 @@
 // Package names knows what the abilities, their commands and the unit types of StarCraft II are called. Replays have only
 // their links: indices into the balance data of one version of the game, of which names.txt has the names.
 //
-// What is not known has no name: builds that are newer than the newest table, expansions that a replay does not tell of,
+// What is not known has no name: builds that are newer than the newest table, expansions that a replay does not name,
 // links and commands that a table lacks. Maps and mods may bring unit types and abilities of their own, whose links lie
 // behind those of the game; they have no names either.
 //

@@ -48,7 +48,7 @@ const NoTag = -1
 // Parent is the name of a field that stands for its struct: its value is part of the struct, not a member of it.
 const Parent = "__parent"
 
-// Signed tells whether an integer's values may be below zero.
+// Signed reports whether an integer's values may be below zero.
 func (t *Type) Signed() bool { return t.Kind == Int && t.Offset < 0 }
 
 // String spells the type in the notation of the tables.

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 )
 
-// Battle makes a game whose tracker tells of hundreds of units: they are born and built, change type, place and owner, die,
+// Battle makes a game whose tracker has hundreds of units: they are born and built, change type, place and owner, die,
 // also while they are built, and leave their place to others. Some events are about units that are not there.
 func Battle() *Replay {
 	r := Sample(80949)
@@ -21,7 +21,7 @@ func Battle() *Replay {
 	return r
 }
 
-// war makes up what a tracker tells.
+// war makes up the events of a tracker.
 type war struct {
 	random  *rand.Rand
 	recycle [60]int

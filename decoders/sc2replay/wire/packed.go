@@ -15,7 +15,7 @@ type Packed struct {
 // NewPacked returns a reader of buf, which must not change meanwhile.
 func NewPacked(buf []byte) Packed { return Packed{buf: buf} }
 
-// Failed tells that more was asked for than there is.
+// Failed reports whether more was read than there is.
 func (r *Packed) Failed() bool { return r.failed }
 
 // Fail makes the reader fail: the caller found that what was read cannot be.
@@ -33,7 +33,7 @@ func (r *Packed) Len() int { return len(r.buf) }
 // Remaining is how many bits are left.
 func (r *Packed) Remaining() int { return len(r.buf)<<3 - r.pos }
 
-// Done tells that everything was consumed: at most bits of the last byte are left.
+// Done reports whether everything was consumed: at most bits of the last byte are left.
 func (r *Packed) Done() bool { return r.pos>>3 >= len(r.buf) }
 
 // Align drops the rest of a byte of which bits were consumed.
@@ -128,7 +128,7 @@ func (r *Packed) AppendBits(dst []byte, n int) []byte {
 	return dst
 }
 
-// Delta reads how many gameloops passed: 2 bits tell which of 6, 14, 22 or 32 bits follow.
+// Delta reads how many gameloops passed: 2 bits say which of 6, 14, 22 or 32 bits follow.
 func (r *Packed) Delta() uint32 {
 	// Nearly always it is one aligned byte.
 	if i := uint(r.pos) >> 3; r.pos&7 == 0 && i < uint(len(r.buf)) && r.buf[i]&3 == 0 {

@@ -31,7 +31,7 @@ type Versioned struct {
 // NewVersioned returns a reader of buf, which must not change meanwhile.
 func NewVersioned(buf []byte) Versioned { return Versioned{buf: buf} }
 
-// Failed tells that more was asked for than there is, or that what is there cannot be.
+// Failed reports whether more was read than there is, or what is there is not possible.
 func (r *Versioned) Failed() bool { return r.failed }
 
 // Fail makes the reader fail: the caller found that what was read cannot be.
@@ -46,7 +46,7 @@ func (r *Versioned) Len() int { return len(r.buf) }
 // Remaining is how many bytes are left.
 func (r *Versioned) Remaining() int { return len(r.buf) - r.pos }
 
-// Done tells that everything was consumed.
+// Done reports whether everything was consumed.
 func (r *Versioned) Done() bool { return r.pos >= len(r.buf) }
 
 // Tag reads the tag of the next value.
