@@ -59,8 +59,8 @@ type plain struct{ io.Writer }
 
 func (plain) Close() error { return nil }
 
-// checkTie fails the test unless each value of an enum of the API, but the first where that stands for what is not known or
-// asked, belongs to one of the packages below, and each of those to it. A request may name what it can, unlike the first.
+// checkTie fails the test unless the values of an enum of the API and of an enum of the packages below correspond one to
+// one. The API's first value has none where it stands for what is not known or not asked.
 func checkTie[A interface {
 	comparable
 	String() string

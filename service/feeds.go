@@ -122,7 +122,7 @@ func (l *feeds) behind() (most int) {
 	return most
 }
 
-// release stops a feed that nobody uses any more.
+// release stops a feed that has no reader any more.
 func (l *feeds) release(key feedKey, shared *sharedFeed) {
 	l.mu.Lock()
 	shared.users--

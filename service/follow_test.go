@@ -160,8 +160,8 @@ func TestBatchDelay(t *testing.T) {
 func TestFollowLoss(t *testing.T) {
 	data := read(t, killedSample)
 	for what, test := range map[string]struct {
-		lose func(t *testing.T, path string)
-		want replaydv1.EndReason
+		remove func(t *testing.T, path string)
+		want   replaydv1.EndReason
 	}{
 		"shrunk": {func(t *testing.T, path string) {
 			if err := os.Truncate(path, 3000); err != nil {
@@ -212,7 +212,7 @@ func TestFollowLoss(t *testing.T) {
 				req.Replay, req.Follow = name("live.teehistorian"), true
 				f := follow(t, d, req)
 				f.caughtUp(t)
-				test.lose(t, path)
+				test.remove(t, path)
 				want := offlineBytes(t, data, nil)
 				want.End = test.want
 				check(t, f.history(), []streamtest.Replay{want}, streamtest.Options{})

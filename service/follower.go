@@ -125,7 +125,7 @@ func (f *follower) setWaiting(likely []string) {
 	f.setStanding(&now)
 }
 
-// setStanding stores a standing and has whoever follows look at it.
+// setStanding stores a standing and wakes the stream.
 func (f *follower) setStanding(now *stream.Standing) {
 	f.standing.Store(now)
 	if f.changed != nil {
@@ -145,7 +145,7 @@ func (f *follower) close() {
 // Changed implements stream.Follower.
 func (f *follower) Changed() <-chan struct{} { return f.own.C }
 
-// Wake has whoever waits for Changed look again.
+// Wake wakes the receiver of Changed.
 func (f *follower) Wake() { f.own.Wake() }
 
 // Standing implements stream.Stander.

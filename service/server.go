@@ -239,7 +239,7 @@ func kindsOf(c *codec.Codec) (kinds []*replaydv1.KindInfo) {
 	return kinds
 }
 
-// fail turns the error of a call into its status, and logs and counts it. It is called once, by whoever answers the client.
+// fail turns the error of a call into its status, and logs and counts it. It is called once, where the client is answered.
 func (s *Server) fail(ctx context.Context, err error, replay string) error {
 	sent := statusOf(err, replay, func(err error) string { return incident(ctx, s.Log, "call failed", err, replay) })
 	s.failures.count(err, sent)

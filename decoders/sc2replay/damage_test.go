@@ -140,7 +140,7 @@ func TestChecksums(t *testing.T) {
 func TestTables(t *testing.T) {
 	for _, version := range []int{1, 3} {
 		for name, damage := range map[string]func(*sc2test.Archive){
-			"a name leads to nothing": func(a *sc2test.Archive) { a.Lose = "replay.message.events" },
+			"a name leads to nothing": func(a *sc2test.Archive) { a.Unlist = "replay.message.events" },
 			"a block does not exist":  func(a *sc2test.Archive) { a.Vanish = "replay.message.events" },
 		} {
 			r := sc2test.Sample(80949)
@@ -155,7 +155,7 @@ func TestTables(t *testing.T) {
 	}
 	// Members that the list of names does not have.
 	for name, damage := range map[string]func(*sc2test.Archive){
-		"no name leads to": func(a *sc2test.Archive) { a.Lose = mpq.AttributesFile },
+		"no name leads to": func(a *sc2test.Archive) { a.Unlist = mpq.AttributesFile },
 		"does not exist":   func(a *sc2test.Archive) { a.Vanish = mpq.AttributesFile },
 	} {
 		r := sc2test.Sample(80949)

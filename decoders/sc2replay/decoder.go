@@ -164,7 +164,7 @@ func (d *Decoder) setPlayer(ev *Event, ids *[32]uint8, id uint32) {
 		ev.Player, ev.HasPlayer = d.rep.Players[at-1].Ref, true
 		return
 	}
-	// Nobody knows this player, but it has a number.
+	// The player is not known, but has a number.
 	if ids == &d.rep.roster.byUser && id != nobody {
 		ev.Player, ev.HasPlayer = PlayerRef{UserId: id, HasUserId: true}, true
 		if d.rep.table.Build < firstWithUserID {

@@ -20,8 +20,8 @@
 // bound so; tracker events that no table knows arrive as KindOther with a tree of values. Package names has what links are
 // called: the numbers of abilities and unit types.
 //
-// A build that is newer than our tables is decoded with the nearest table that fits its data (fit.go), and the events
-// KindStart and KindEnd say which one that was and how far every part of the replay could be read. A stream that cannot
+// A build that is newer than our tables is decoded with the nearest table that fits its data (fit.go). The events
+// KindStart and KindEnd say which one that was, and how far every part of the replay could be read. A stream that cannot
 // be read to its end delivers what it could, the others go on, and the error comes after KindEnd. So does any other damage
 // (part.go).
 //

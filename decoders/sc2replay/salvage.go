@@ -97,7 +97,7 @@ func (p *Replay) isDetails(data []byte) bool {
 }
 
 // isStream reports whether data is an event stream of that kind: all events are known, the last one ends where the data does,
-// none comes after the game's end, and nobody says nothing, which is what zeros would be.
+// none comes after the game's end, and no chat line is empty, as zeros would be.
 func (p *Replay) isStream(id protocol.Stream, data []byte) bool {
 	if p.table.IDBits[id] == 0 {
 		return false

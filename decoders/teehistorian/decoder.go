@@ -16,8 +16,8 @@ const (
 	MaxHeader = 128 << 10
 	// MaxRecord is how long a record's texts or data may be, in bytes: three times what the buffers of servers hold.
 	//
-	// Both are small enough for a header or an event to travel in one message of the daemon, raw bytes beside contents,
-	// when all of its texts have to be made valid UTF-8, which makes them longer.
+	// Both are small enough that a header or an event fits one message of the daemon, raw bytes beside contents, even
+	// when its texts become longer because they are made valid UTF-8.
 	MaxRecord = 192 << 10
 	// MaxClients bounds client ids, which are below it. Servers have up to 128 slots.
 	MaxClients = 1024

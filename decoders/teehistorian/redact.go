@@ -2,10 +2,9 @@ package teehistorian
 
 import "bytes"
 
-// Redact withholds what an event has beyond the game: what lets others take over a player's place (timeout codes)
-// or load a team's saved game (codes of saves),
-// what operators type on the remote console (addresses, passwords), what identifies a person's installation (connection
-// ids), what the bot detection saw, and private talk. An event says of itself that something was withheld.
+// Redact removes secrets from an event: timeout codes, with which others could take over a player's place; codes of saved
+// games; arguments of commands on the remote console (addresses, passwords); connection ids, which identify a person's
+// installation; data of the bot detection; and private talk. It sets the event's field Redacted when it removed something.
 func Redact(ev *Event) {
 	switch ev.Kind {
 	case KindConsoleCommand:

@@ -367,7 +367,7 @@ func TestAttend(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		attend(ctx, slog.New(slog.NewTextHandler(log, nil)), again, time.Millisecond, []Reloadable{
+		reloadOnChange(ctx, slog.New(slog.NewTextHandler(log, nil)), again, time.Millisecond, []Reloadable{
 			{What: "this", Files: []string{file}, Reload: func() error { return <-read }},
 		})
 	})

@@ -2,7 +2,7 @@
 // replay do not cost reading it all again: formats like teehistorian cannot seek by themselves.
 //
 // A checkpoint is of use while the bytes before it are those that it was made from. That is known while nothing was written
-// to the file; after that whoever wants to use one has to look, and says what was found.
+// to the file; after that a reader that uses one has to look, and says what was found.
 //
 // A Store is bounded; the checkpoints of replays that were not used for the longest time go first.
 package checkpoint

@@ -133,8 +133,8 @@ type Checkpoints interface {
 	Wanted(offset int64) bool
 	// Add keeps a checkpoint, which the caller gives away.
 	Add(c Checkpoint)
-	// Proven reports whether the bytes before a checkpoint are known to be those that it was made from. Otherwise whoever
-	// uses it has to look, and says by Prove or Drop what was found.
+	// Proven reports whether the bytes before a checkpoint are known to be those that it was made from. Otherwise a
+	// reader that uses it has to look, and says by Prove or Drop what was found.
 	Proven(c *Checkpoint) bool
 	// Prove says that the bytes before a checkpoint are those that it was made from.
 	Prove(c *Checkpoint)
@@ -258,7 +258,7 @@ func (b *Batch) Full() bool {
 	return b.Count >= b.MaxEvents || len(b.Events)+len(b.Tail)+b.Pending >= b.MaxBytes
 }
 
-// Share makes events, which nobody may change from then on, the contents of an empty batch, without a copy. To append
+// Share makes events, which must not change from then on, the contents of an empty batch, without a copy. To append
 // more moves them.
 func (b *Batch) Share(events []byte, count int) {
 	b.shared, b.own = true, b.Events

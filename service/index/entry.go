@@ -48,7 +48,7 @@ type State uint8
 
 // The states.
 const (
-	// Unknown: it was not decoded yet, so that nobody knows whether its end is there.
+	// Unknown: it was not decoded yet, so that it is not known whether its end is there.
 	Unknown State = iota
 	// Growing: it was written to in the last minute, and has no end.
 	Growing

@@ -33,7 +33,7 @@ type Files interface {
 type Config struct {
 	// Files is what lies below. Required.
 	Files Files
-	// Watcher reports changes of directories. Without one they are looked at only when somebody asks.
+	// Watcher reports changes of directories. Without one they are looked at only on request.
 	Watcher *watch.Watcher
 	// Log gets what goes wrong. Required.
 	Log *slog.Logger
@@ -74,7 +74,7 @@ type Index struct {
 	facts  map[string]*Entry // what was stored, of files that were not seen yet
 }
 
-// rootState is how far a root is known. A root that does not answer holds nobody else back.
+// rootState is how far a root is known. A root that does not answer delays no other.
 type rootState struct {
 	reading sync.Mutex    // one look at it, or at one of its directories, is made and noted at a time: a later one is newer
 	reads   atomic.Uint64 // how often one of its directories was read; it changes with the index locked

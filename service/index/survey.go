@@ -213,7 +213,7 @@ func (x *Index) surveyed(identity string) *Entry {
 	return nil
 }
 
-// rosterWork bounds what a roster may cost that somebody waits for: how many bytes of games are decoded at most.
+// rosterWork bounds what a roster may cost that a request waits for: how many bytes of games are decoded at most.
 const rosterWork = 64 << 20
 
 // Roster returns who was there where a replay ended: what the file of the next game of the same server process leaves out. It
@@ -259,7 +259,7 @@ func (x *Index) entryOf(identity string) *Entry {
 	return nil
 }
 
-// refreshWork is how many bytes are decoded at most for somebody who waits to hear who is there.
+// refreshWork is how many bytes are decoded at most for a request that asks who is there.
 const refreshWork = 8 << 20
 
 // Refresh returns what is known of a replay after decoding what is new of it, unless that is much: then that is done in the

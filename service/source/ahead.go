@@ -12,7 +12,7 @@ const (
 	aheadParts = 2
 )
 
-// Ahead reads an upload, unpacked, so that who wants the bytes never waits for whoever sends them: a goroutine of its own
+// Ahead reads an upload, unpacked, so that the reader never waits for the sender: a goroutine of its own
 // does. It belongs to one reader.
 type Ahead struct {
 	changed chan struct{}
@@ -42,7 +42,7 @@ func readAhead(r io.Reader) *Ahead {
 	return a
 }
 
-// fill reads until there is no more, or nobody wants it.
+// fill reads until there is no more, or the reader was closed.
 func (a *Ahead) fill(r io.Reader) {
 	for {
 		var part []byte

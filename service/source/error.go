@@ -31,7 +31,7 @@ var (
 var ErrIO = errors.New("reading failed")
 
 // ioError makes an error of the operating system one of ErrIO. It drops the path of the operating system, which is
-// nobody's business but the operator's.
+// for the operator only.
 func ioError(err error) error {
 	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		err = path.Err

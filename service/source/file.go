@@ -65,7 +65,7 @@ type Origin struct {
 	Name string
 	// Path is the file's path in the file system: what to subscribe to with a watch.Watcher.
 	Path string
-	// Stat looks again what lies where the file was found, for File.Check. Nil means that nobody will look.
+	// Stat looks again what lies where the file was found, for File.Check. Nil means that Check will not be called.
 	Stat func() (fs.FileInfo, error)
 }
 

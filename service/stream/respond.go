@@ -126,18 +126,18 @@ func (s *stream) heartbeat() error {
 	}})
 }
 
-// beatTogether is what heartbeats wait for each other at most: a daemon with a thousand idle streams wakes a few times a
+// heartbeatGrid is what heartbeats wait for each other at most: a daemon with a thousand idle streams wakes a few times a
 // second for all of them, and each connection gets those of its streams in one write.
-const beatTogether = 250 * time.Millisecond
+const heartbeatGrid = 250 * time.Millisecond
 
-// nextBeat is how long until a heartbeat may be due.
-func (s *stream) nextBeat() time.Duration {
+// nextHeartbeat is how long until a heartbeat may be due.
+func (s *stream) nextHeartbeat() time.Duration {
 	now := time.Now()
 	due := s.lastSent.Add(s.Heartbeat)
 	if !due.After(now) { // nothing was sent yet, or none could be
 		due = now.Add(s.Heartbeat / 2)
 	}
-	return due.Sub(now) + untilNext(due, beatTogether)%beatTogether
+	return due.Sub(now) + untilNext(due, heartbeatGrid)%heartbeatGrid
 }
 
 // untilNext is how long after a moment the next multiple of a period is, by which all streams of the daemon go together.

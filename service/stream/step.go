@@ -122,7 +122,7 @@ func (s *stream) wait(changed, extra <-chan struct{}, limit time.Duration) (outc
 			if err := s.heartbeat(); err != nil {
 				return again, err
 			}
-			s.clock.Reset(s.nextBeat())
+			s.clock.Reset(s.nextHeartbeat())
 		}
 	}
 }

@@ -22,7 +22,7 @@ import (
 func Run(ctx context.Context, c Config, send Send) error {
 	s := &stream{Config: c, ctx: ctx, canceled: ctx.Done(), sender: send, replay: c.Replay, lastSent: time.Now()}
 	s.batch.MaxEvents, s.batch.MaxBytes, s.batch.KeepPositions = c.MaxEvents, batchBytes, c.Positions
-	s.clock = time.NewTimer(s.nextBeat())
+	s.clock = time.NewTimer(s.nextHeartbeat())
 	defer s.clock.Stop()
 	defer s.close() // also when a decoder panics
 	err := s.run()

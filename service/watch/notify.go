@@ -80,7 +80,7 @@ func (w *Watcher) fireBelow(d *directory) {
 	}
 }
 
-// lost handles a failure of the notifier: nobody knows what has changed, so everything may have.
+// lost handles a failure of the notifier: it is not known what has changed, so everything may have.
 func (w *Watcher) lost(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

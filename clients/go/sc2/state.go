@@ -36,7 +36,7 @@ func (g *GameState) Unit(tag uint32) *sc2replayv1.UnitState {
 // Units returns the units that are alive, by ascending index. They belong to the GameState, as do those of UnitsOf.
 func (g *GameState) Units() []*sc2replayv1.UnitState { return sorted(g.units) }
 
-// UnitsOf returns the units that a player controls, by ascending index. Player 0 is nobody.
+// UnitsOf returns the units that a player controls, by ascending index. Player 0 is neutral.
 func (g *GameState) UnitsOf(player uint32) []*sc2replayv1.UnitState {
 	return slices.DeleteFunc(g.Units(), func(u *sc2replayv1.UnitState) bool { return u.GetControlPlayerId() != player })
 }

@@ -53,9 +53,9 @@ type Archive struct {
 	Sums    bool
 	Members []Member
 
-	// Damage, by the name of a member: Lose takes its name out of the hash table, Vanish makes its block one that does not
+	// Damage, by the name of a member: Unlist takes its name out of the hash table, Vanish makes its block one that does not
 	// exist. Equal writes its packed size as its size, too, as some programs do.
-	Lose, Vanish, Equal string
+	Unlist, Vanish, Equal string
 }
 
 // archiveOffset is where the archive begins in the file.
@@ -183,7 +183,7 @@ func (a *Archive) hashTable(members []Member, slots int) []byte {
 		le.PutUint32(table[16*(i%slots)+12:], 0xFFFFFFFE)
 	}
 	for i, m := range members {
-		if m.Name == a.Lose {
+		if m.Name == a.Unlist {
 			continue
 		}
 		at := int(hash(m.Name, 0)) & (slots - 1)

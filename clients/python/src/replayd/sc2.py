@@ -279,7 +279,7 @@ class GameState:
         return unit if unit is not None and unit.unit.tag == tag else None
 
     def units(self, player: int | None = None) -> list[sc2.UnitState]:
-        """The units that are alive, or those of them that a player controls, by ascending index. Player 0 is nobody."""
+        """The units that are alive, or those of them that a player controls, by ascending index. Player 0 is neutral."""
         units = (self._units[index] for index in sorted(self._units))
         return [unit for unit in units if player is None or unit.control_player_id == player]
 
