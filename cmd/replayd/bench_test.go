@@ -27,7 +27,7 @@ import (
 	"github.com/replayd/replayd/service/streamtest"
 )
 
-// These benchmarks run the program as a process of its own, so that what it costs can be told from what its clients
+// These benchmarks run the program as a process of its own, so that its cost can be separated from what its clients
 // cost. Those that follow a live file take as long as they take, whatever -benchtime says; use -benchtime 1x.
 
 // game writes a live recording of a full server: 64 players, each of whom moves in every tick, 50 ticks a second.

@@ -90,7 +90,7 @@ func (c *serveCmd) doors(log *slog.Logger, connections *admission.Connections, g
 		}
 		*l.to, err = open(l.addr, passed)
 		switch {
-		case err != nil && l.to == &d.web && c.WebListen == "": // nobody asked for it
+		case err != nil && l.to == &d.web && c.WebListen == "": // it was not asked for
 			log.Warn("the page is not served; --web-listen names another address", "address", l.addr, "error", err)
 			continue
 		case err != nil:
@@ -225,7 +225,7 @@ func reload(ctx context.Context, log *slog.Logger, again <-chan os.Signal, list 
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		access.Attend(ctx, log, again, list)
+		access.ReloadOnChange(ctx, log, again, list)
 	}()
 	return func() { cancel(); <-done }
 }

@@ -127,7 +127,7 @@ func killOften(t *testing.T, program string, n int) {
 	}
 }
 
-// appendSteadily writes a file as a busy game server does, until it is told to stop; then it writes the finish.
+// appendSteadily writes a file as a busy game server does, until stop is closed; then it writes the finish.
 func appendSteadily(t *testing.T, path string, sample []byte, stop <-chan struct{}, written chan<- []byte) {
 	file, err := os.Create(path)
 	if err != nil {

@@ -124,7 +124,7 @@ func loopOf(t *testing.T) string {
 	return ""
 }
 
-// eventSource does what an EventSource does until it is told to stop, and returns the events as lines. It says in begun that a
+// eventSource does what an EventSource does until stop is closed, and returns the events as lines. It says in begun that a
 // stream began.
 func eventSource(ctx context.Context, t *testing.T, url string, begun chan<- struct{}) string {
 	var all strings.Builder

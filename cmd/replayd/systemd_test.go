@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// TestNotify: systemd is told when the daemon serves, which is not before it can be called, and when it stops.
+// TestNotify: the daemon notifies systemd when it serves, which is not before it can be called, and when it stops.
 func TestNotify(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "notify")
 	socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
@@ -37,7 +37,7 @@ func TestNotify(t *testing.T) {
 		return string(b[:n])
 	}
 	if got := hear(); got != "READY=1" {
-		t.Errorf("told %q", got)
+		t.Errorf("notified %q", got)
 	}
 	conn, err := net.Dial("tcp", addr)
 	if err != nil {
@@ -48,7 +48,7 @@ func TestNotify(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := hear(); got != "STOPPING=1" {
-		t.Errorf("told %q", got)
+		t.Errorf("notified %q", got)
 	}
 }
 

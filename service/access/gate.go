@@ -163,7 +163,7 @@ func namesOf(c *x509.Certificate) []string {
 	return names
 }
 
-// Demand returns ErrForbidden when somebody has not got a power.
+// Demand returns ErrForbidden when the caller does not have a power.
 func (g *Gate) Demand(grant *Grant, p Power) error {
 	if !grant.May(p) {
 		g.denied.WithLabelValues(deniedPower).Inc()
@@ -172,7 +172,7 @@ func (g *Gate) Demand(grant *Grant, p Power) error {
 	return nil
 }
 
-// enter notes that a call of somebody begins. Its context ends when he is no longer let in, with ErrRevoked or ErrChanged as
+// enter notes that a call begins. Its context ends when the caller is no longer let in, with ErrRevoked or ErrChanged as
 // the cause. leave ends it.
 func (g *Gate) enter(ctx context.Context, grant *Grant) (_ context.Context, leave func()) {
 	ctx, end := context.WithCancelCause(With(ctx, grant))

@@ -39,8 +39,8 @@ type Limits struct {
 
 // Who is for whom something is taken. An empty key is of nobody in particular, and not limited.
 type Who struct {
-	Token   string  // tells tokens apart
-	Address string  // tells addresses apart
+	Token   string  // the caller's key of tokens
+	Address string  // the caller's key of addresses
 	Limits  Amounts // of the token; 0 for those of Limits.Caller
 	Rate    float64 // calls a second of the token; 0 does not limit
 }

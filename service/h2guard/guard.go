@@ -7,7 +7,7 @@
 // they read. PING frames are not counted: gRPC's clients measure the connection by one for each batch that they get, thousands a
 // second, and gRPC itself closes connections that send them without need.
 //
-// A connection that is not HTTP/2, which its first bytes tell, is passed on as it is.
+// A connection that is not HTTP/2, which its first bytes show, is passed on as it is.
 package h2guard
 
 import (

@@ -10,7 +10,7 @@ import (
 	sc2replayv1 "github.com/replayd/replayd/proto/replayd/sc2replay/v1"
 )
 
-// StateKinds are the kinds of events that a [GameState] needs. Those that tell a state come beside them, when the request
+// StateKinds are the kinds of events that a [GameState] needs. Those of a state come beside them, when the request
 // asks for it.
 var StateKinds = []string{
 	"player_setup", "player_stats", "upgrade", "unit_born", "unit_init", "unit_done", "unit_died", "unit_owner_change",
@@ -36,12 +36,12 @@ func (g *GameState) Unit(tag uint32) *sc2replayv1.UnitState {
 // Units returns the units that are alive, by ascending index. They belong to the GameState, as do those of UnitsOf.
 func (g *GameState) Units() []*sc2replayv1.UnitState { return sorted(g.units) }
 
-// UnitsOf returns the units that a player controls, by ascending index. Player 0 is nobody.
+// UnitsOf returns the units that a player controls, by ascending index. Player 0 is neutral.
 func (g *GameState) UnitsOf(player uint32) []*sc2replayv1.UnitState {
 	return slices.DeleteFunc(g.Units(), func(u *sc2replayv1.UnitState) bool { return u.GetControlPlayerId() != player })
 }
 
-// Player returns what is known of a player: economy and upgrades. Of a player of whom nothing was told it is nil, whose
+// Player returns what is known of a player: economy and upgrades. Before any event of the player it is nil, whose
 // getters return zeros. It belongs to the GameState.
 func (g *GameState) Player(id uint32) *sc2replayv1.PlayerState { return g.players[id] }
 

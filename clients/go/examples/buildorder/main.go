@@ -3,7 +3,7 @@
 //	buildorder localhost:7171 sc2/game.SC2Replay        of a replay that the daemon has
 //	buildorder -upload game.SC2Replay localhost:7171    of a file of this machine
 //
-// It needs what the game tells since version 2.0.8.
+// It needs tracker events, which replays have since version 2.0.8.
 package main
 
 import (
@@ -59,7 +59,7 @@ func run(w io.Writer, args []string, upload string, until time.Duration) error {
 // player is what is known of one.
 type player struct {
 	name   string
-	supply float32 // as the game last told
+	supply float32 // of the last player_stats
 }
 
 func printOrders(w io.Writer, s *replayd.Stream, until time.Duration) error {
@@ -90,7 +90,7 @@ func printOrders(w io.Writer, s *replayd.Stream, until time.Duration) error {
 		case *sc2replayv1.UnitInit: // what is built or warped in counts from its beginning
 			owners[v.GetUnit().GetTag()] = v.GetControlPlayerId()
 			line(v.GetControlPlayerId(), v.GetUnit().GetTypeName())
-		case *sc2replayv1.UnitBorn: // what is trained is told of when it is there
+		case *sc2replayv1.UnitBorn: // of a unit that is trained this comes at its end
 			owners[v.GetUnit().GetTag()] = v.GetControlPlayerId()
 			if !incidental(v.GetUnit().GetTypeName()) {
 				line(v.GetControlPlayerId(), v.GetUnit().GetTypeName())
@@ -120,7 +120,7 @@ func clock(tick int32, replay *replaydv1.Replay) time.Duration {
 	return time.Duration(math.Round(float64(tick) / rate * float64(time.Second)))
 }
 
-// incidental tells of units that nobody builds.
+// incidental reports whether nobody builds a unit of the type.
 func incidental(unit string) bool {
 	switch unit {
 	case "Larva", "Egg", "Broodling", "BroodlingEscort", "Interceptor", "InvisibleTargetDummy", "LocustMP", "AutoTurret", "MULE", "KD8Charge":
@@ -129,7 +129,7 @@ func incidental(unit string) bool {
 	return strings.HasPrefix(unit, "Beacon") || strings.HasSuffix(unit, "Weapon")
 }
 
-// improved tells of units that became something that a build order names: not of those that burrowed, lifted off or
+// improved reports whether a unit became something that a build order names: not of those that burrowed, lifted off or
 // changed their stance.
 func improved(from, to string) bool {
 	switch to {
