@@ -21,8 +21,10 @@ type Class struct {
 	// Wanted says that events of the class are delivered; Decoded that its entities are decoded, for their events, for
 	// faults or for the clock.
 	Wanted, Decoded bool
-	// Rules is set for the class that holds Dota's clock.
-	Rules bool
+	// Rules is set for the class that holds Dota's clock, Roster for the one that holds what Dota's players are called.
+	Rules, Roster bool
+	// Body is where the place of its entities is.
+	Body Body
 
 	Baseline Baseline
 }
@@ -45,6 +47,10 @@ type Node struct {
 	Elem   bool  // an element that is a value: its codec is that of the field's elements
 	many   bool  // an object that may be of several types
 	Wanted bool  // the field is delivered
+	Body   bool  // the value is part of the entity's place
+	// Marked says that the value has a name, or that it may not be sure.
+	Marked  bool
+	Meaning Meaning
 	// Kids are the nodes below: fields of an object or elements of a list; nil where not met yet.
 	Kids []*Node
 	*rest
@@ -209,6 +215,9 @@ func (t *Tree) grow(c *Class, n *Node, index int32, typ int) *Node {
 		k.Cell = int32(c.Cells)
 		c.Cells++
 		k.Wanted = t.wants == nil || t.wants(t.Names[c.Name], t.Names[k.Name])
+		k.Meaning = meaningOf(k.Field, &k.Codec)
+		k.Marked = k.Meaning != NoMeaning || k.Guess != nil
+		t.addToBody(c, n, k)
 	}
 	return k
 }
