@@ -49,6 +49,18 @@ run: build ## Start the daemon on the bundled samples; it prints lines to try
 build: ## Build bin/replayd
 	$(GO) build -o bin/replayd ./cmd/replayd
 
+# The profile by which the compiler optimises the daemon: go build takes it by itself. It is that of the benchmarks of decoding
+# and encoding, of which each runs about as long; it needs the corpus.
+.PHONY: pgo
+pgo: ## Write cmd/replayd/default.pgo again
+	mkdir -p .cache/pgo
+	profile() { $(GO) test -run '^$$' -bench "$$2" -benchtime "$$3" -cpu 1 -o .cache/pgo/test -cpuprofile .cache/pgo/$$1.pprof ./$$1; }; \
+	mkdir -p .cache/pgo/service/codec; \
+	profile service/codec/dem Fill/all 10s; \
+	profile service/codec/sc2replay Fill 4s; \
+	profile service/stream Stream/all 5s
+	$(GO) tool pprof -proto $$(find .cache/pgo -name '*.pprof') >cmd/replayd/default.pgo
+
 # With -json, for the report at the end. All of them run even after one has failed.
 TESTS := -json -timeout 20m
 

@@ -48,9 +48,7 @@ type Node struct {
 	many   bool  // an object that may be of several types
 	Wanted bool  // the field is delivered
 	Body   bool  // the value is part of the entity's place
-	// Marked says that the value has a name, or that it may not be sure.
-	Marked  bool
-	Meaning Meaning
+	Marked bool  // the value has a name, or may not be sure
 	// Kids are the nodes below: fields of an object or elements of a list; nil where not met yet.
 	Kids []*Node
 	*rest
@@ -62,7 +60,8 @@ type rest struct {
 	// Object is the serializer of what lies below an object, or an element that is one; nil below values and lists.
 	Object *schema.Serializer
 	// others are the nodes below an object of the second and later of its types.
-	others *[][]*Node
+	others  *[][]*Node
+	Meaning Meaning
 	// Guess is what is believed of an unknown type; nil for known ones.
 	Guess *infer.Guess
 }
