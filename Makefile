@@ -56,13 +56,14 @@ pgo: ## Write cmd/replayd/default.pgo again
 	mkdir -p .cache/pgo
 	profile() { $(GO) test -run '^$$' -bench "$$2" -benchtime "$$3" -cpu 1 -o .cache/pgo/test -cpuprofile .cache/pgo/$$1.pprof ./$$1; }; \
 	mkdir -p .cache/pgo/service/codec; \
-	profile service/codec/dem Fill/all 10s; \
-	profile service/codec/sc2replay Fill 4s; \
-	profile service/stream Stream/all 5s
+	profile service/codec/dem Fill/all 6x; \
+	profile service/codec/sc2replay Fill 3x; \
+	profile service/stream Stream/all 6x
 	$(GO) tool pprof -proto $$(find .cache/pgo -name '*.pprof') >cmd/replayd/default.pgo
 
-# With -json, for the report at the end. All of them run even after one has failed.
-TESTS := -json -timeout 20m
+# With -json, for the report at the end; without the profile, for which everything would be compiled once more. All of them run
+# even after one has failed.
+TESTS := -json -timeout 20m -pgo=off
 
 .PHONY: test
 test: ## Run the tests, with the race detector where there is a C compiler
