@@ -49,8 +49,21 @@ run: build ## Start the daemon on the bundled samples; it prints lines to try
 build: ## Build bin/replayd
 	$(GO) build -o bin/replayd ./cmd/replayd
 
-# With -json, for the report at the end. All of them run even after one has failed.
-TESTS := -json -timeout 20m
+# The profile by which the compiler optimises the daemon: go build takes it by itself. It is that of the benchmarks of decoding
+# and encoding, of which each runs about as long; it needs the corpus.
+.PHONY: pgo
+pgo: ## Write cmd/replayd/default.pgo again
+	mkdir -p .cache/pgo
+	profile() { $(GO) test -run '^$$' -bench "$$2" -benchtime "$$3" -cpu 1 -o .cache/pgo/test -cpuprofile .cache/pgo/$$1.pprof ./$$1; }; \
+	mkdir -p .cache/pgo/service/codec; \
+	profile service/codec/dem Fill/all 6x; \
+	profile service/codec/sc2replay Fill 3x; \
+	profile service/stream Stream/all 6x
+	$(GO) tool pprof -proto $$(find .cache/pgo -name '*.pprof') >cmd/replayd/default.pgo
+
+# With -json, for the report at the end; without the profile, for which everything would be compiled once more. All of them run
+# even after one has failed.
+TESTS := -json -timeout 20m -pgo=off
 
 .PHONY: test
 test: ## Run the tests, with the race detector where there is a C compiler

@@ -222,7 +222,7 @@ var built = sync.OnceValues(func() (string, error) {
 	}
 	builtIn = dir
 	program := filepath.Join(dir, "replayd")
-	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-pgo=off", "-o", program, ".").CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%w\n%s", err, out)
 	}
 	return program, nil
