@@ -139,6 +139,11 @@ func (d *Decoder) nextEntity(ev *Event) bool {
 				if d.holdsEntry() {
 					return false
 				}
+				if d.passedWatched() {
+					e.left = 0
+					e.bits.Skip(e.bits.Len())
+					continue
+				}
 				e.left--
 				d.out.place.nextElement()
 				if ok := d.readEntity(ev); ok || len(d.out.faults) > 0 {
@@ -164,6 +169,16 @@ func (d *Decoder) nextEntity(ev *Event) bool {
 			}
 		}
 	}
+}
+
+// passedWatched reports whether no entity that is left in the message is needed: only those of Dota's clock and players are, and
+// they were passed. Entries are in the order of their slots.
+func (d *Decoder) passedWatched() bool {
+	w := &d.world
+	if w.watched == 0 || d.ents.index < w.watched || d.out.wantsEntities() || d.out.has(KindFault) || w.learn.refuted {
+		return false
+	}
+	return (d.out.kinds&clockKinds == 0 || d.match.clock.met) && (d.out.kinds&rosterKinds == 0 || d.match.roster.met)
 }
 
 // nextDeletion goes on with the list of deletions. done is true when the message is over, or its rest is to wait.
