@@ -42,22 +42,31 @@ func (r *Reader) Overrun() bool { return r.pos > r.end }
 
 // Peek returns at least the next 57 bits, zero-padded, without consuming them. The next bit is the lowest one; bits
 // above the lowest 57 mean nothing.
-func (r *Reader) Peek() uint64 {
-	i := r.pos >> 3
-	if i+8 <= len(r.buf) {
-		return binary.LittleEndian.Uint64(r.buf[i:]) >> (r.pos & 7)
+func (r *Reader) Peek() uint64 { return At(r.buf, r.pos) }
+
+// At returns at least 57 bits of buf from bit pos on, as Peek does. With it a loop can keep its place in a register: it takes
+// the bytes by [Reader.Bytes] and sets the place by [Reader.Seek].
+func At(buf []byte, pos int) uint64 {
+	if i := uint(pos) >> 3; i+8 <= uint(len(buf)) {
+		return binary.LittleEndian.Uint64(buf[i:i+8]) >> (pos & 7)
 	}
-	return r.peekTail(i)
+	return tail(buf, pos)
 }
 
-// peekTail is Peek within the last eight bytes and beyond.
-func (r *Reader) peekTail(i int) uint64 {
+// tail is At within the last eight bytes and beyond.
+func tail(buf []byte, pos int) uint64 {
 	var v uint64
-	for k := len(r.buf) - 1; k >= i; k-- {
-		v = v<<8 | uint64(r.buf[k])
+	for k := len(buf) - 1; k >= pos>>3; k-- {
+		v = v<<8 | uint64(buf[k])
 	}
-	return v >> (r.pos & 7)
+	return v >> (pos & 7)
 }
+
+// Bytes returns all bytes that the reader reads, whatever was read of them. They are not copied.
+func (r *Reader) Bytes() []byte { return r.buf }
+
+// End returns at which position the bits end.
+func (r *Reader) End() int { return r.end }
 
 // Skip consumes n bits.
 func (r *Reader) Skip(n int) { r.pos += n }

@@ -5,6 +5,8 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/replayd/replayd/proto/protoscan"
 )
 
 // Printer prints the events of one format. It is safe for concurrent use.
@@ -32,17 +34,17 @@ func New(list protoreflect.MessageDescriptor) *Printer {
 // List splits the bytes of an event list into its events and the strings that they refer to. Nothing is copied.
 func (p *Printer) List(b []byte) (events, strings [][]byte, err error) {
 	for len(b) > 0 {
-		num, typ, _, v, n := next(b)
-		if n < 0 {
+		f, rest, ok := protoscan.Next(b)
+		if !ok {
 			return nil, nil, errMalformed
 		}
-		b = b[n:]
+		b = rest
 		switch {
-		case typ != protowire.BytesType: // a newer list may have more
-		case num == 1:
-			events = append(events, v)
-		case num == p.strings:
-			strings = append(strings, v)
+		case f.Type != protowire.BytesType: // a newer list may have more
+		case f.Number == protoscan.ListEvents:
+			events = append(events, f.Bytes)
+		case f.Number == p.strings:
+			strings = append(strings, f.Bytes)
 		}
 	}
 	return events, strings, nil
