@@ -2,6 +2,7 @@ package replayd
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"iter"
 
@@ -9,20 +10,12 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/replayd/replayd/proto/protoscan"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
 
-// The numbers of the fields that are read without unmarshalling; see stream.proto. A test proves that they are these.
-const (
-	fieldCursor  = 1 // StreamEventsResponse.cursor
-	fieldState   = 3 // StreamEventsResponse.state
-	fieldBatch   = 4 // StreamEventsResponse.batch
-	fieldFirst   = 1 // EventBatch.first_sequence
-	fieldNext    = 2 // EventBatch.next_sequence
-	fieldOffsets = 7 // EventBatch.offsets
-	fieldIndexes = 8 // EventBatch.indexes
-	fieldEvents  = 1 // events of every EventList
-)
+// errMalformed says that the bytes are no protobuf message of the expected type. It points to a defect of the daemon.
+var errMalformed = errors.New("replayd: malformed response")
 
 // Batch is the events of one response. It never changes and may be kept and shared.
 type Batch struct {
@@ -108,17 +101,17 @@ func parseBatch(raw []byte) (*Batch, error) {
 	b := &Batch{}
 	var inner []byte
 	for rest := raw; len(rest) > 0; {
-		field, left, ok := next(rest)
+		field, left, ok := protoscan.Next(rest)
 		if !ok {
 			return nil, errMalformed
 		}
-		switch rest = left; field.number {
-		case fieldCursor:
-			b.Cursor = field.bytes
-		case fieldBatch:
-			inner = field.bytes
-		case fieldState:
-			err := b.state(field.bytes, raw)
+		switch rest = left; field.Number {
+		case protoscan.ResponseCursor:
+			b.Cursor = field.Bytes
+		case protoscan.ResponseBatch:
+			inner = field.Bytes
+		case protoscan.ResponseState:
+			err := b.state(field.Bytes, raw)
 			return b, err
 		}
 	}
@@ -126,21 +119,21 @@ func parseBatch(raw []byte) (*Batch, error) {
 		return nil, nil
 	}
 	for len(inner) > 0 {
-		field, left, ok := next(inner)
+		field, left, ok := protoscan.Next(inner)
 		if !ok {
 			return nil, errMalformed
 		}
-		switch inner = left; field.number {
-		case fieldFirst:
-			b.First = field.value
-		case fieldNext:
-			b.Next = field.value
-		case fieldOffsets, fieldIndexes: // positions are no events
+		switch inner = left; field.Number {
+		case protoscan.BatchFirst:
+			b.First = field.Value
+		case protoscan.BatchNext:
+			b.Next = field.Value
+		case protoscan.BatchOffsets, protoscan.BatchIndexes: // positions are no events
 		default:
-			if field.typ != protowire.BytesType {
+			if field.Type != protowire.BytesType {
 				continue
 			}
-			if b.format, b.list = formats()[field.number], field.bytes; b.format == nil {
+			if b.format, b.list = formats()[field.Number], field.Bytes; b.format == nil {
 				return nil, &Error{
 					Code: codes.Unimplemented, Message: "events of a format that this client is too old to know",
 				}
@@ -165,12 +158,12 @@ func (b *Batch) state(inner, raw []byte) error {
 	}
 	b.Cursor, b.Complete = m.GetCursor(), m.GetState().GetComplete()
 	for len(inner) > 0 {
-		field, left, ok := next(inner)
+		field, left, ok := protoscan.Next(inner)
 		if !ok {
 			return errMalformed
 		}
-		if inner = left; field.typ == protowire.BytesType {
-			if b.format, b.list = stateFormats()[field.number], field.bytes; b.format == nil {
+		if inner = left; field.Type == protowire.BytesType {
+			if b.format, b.list = stateFormats()[field.Number], field.Bytes; b.format == nil {
 				return errMalformed
 			}
 		}
@@ -188,19 +181,19 @@ func (b *Batch) index() error {
 			b.rows, list = b.rows+1, list[end:]
 			continue
 		}
-		field, rest, ok := next(list)
+		field, rest, ok := protoscan.Next(list)
 		if !ok {
 			return errMalformed
 		}
 		switch {
-		case field.typ != protowire.BytesType:
-		case field.number == fieldEvents:
+		case field.Type != protowire.BytesType:
+		case field.Number == protoscan.ListEvents:
 			b.rows++
-		case field.number == b.format.strings:
-			b.raw = append(b.raw, field.bytes)
+		case field.Number == b.format.strings:
+			b.raw = append(b.raw, field.Bytes)
 		default:
-			if t := b.format.columns[field.number]; t != nil {
-				c, err := newColumns(t, field.bytes)
+			if t := b.format.columns[field.Number]; t != nil {
+				c, err := newColumns(t, field.Bytes)
 				if err != nil {
 					return err
 				}
@@ -228,7 +221,7 @@ func (b *Batch) index() error {
 }
 
 // rowTag is the tag of EventList.events.
-const rowTag = fieldEvents<<3 | byte(protowire.BytesType)
+const rowTag = byte(protoscan.ListEvents<<3) | byte(protowire.BytesType)
 
 // rowAt returns where the first event of an event list begins and ends. The end is 0 when the list does not begin with an
 // event.
@@ -238,7 +231,7 @@ func rowAt(list []byte) (at, end int) {
 	}
 	size, at := uint64(list[1]), 2
 	if size >= 0x80 {
-		if size, at = varintAt(list, 1); at < 0 {
+		if size, at = protoscan.VarintAt(list, 1); at < 0 {
 			return 0, 0
 		}
 	}
@@ -254,7 +247,7 @@ func nextRow(list []byte) (wire, rest []byte, ok bool) {
 		if at, end := rowAt(list); end > 0 {
 			return list[at:end:end], list[end:], true
 		}
-		_, rest, ok := next(list)
+		_, rest, ok := protoscan.Next(list)
 		if !ok {
 			return nil, nil, false
 		}

@@ -9,6 +9,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/replayd/replayd/proto/protoscan"
 )
 
 // Columns holds a batch's events of one kind as arrays, one for each field. They come with ENCODING_COLUMNS; the format's
@@ -97,7 +99,7 @@ func (c *Columns) AppendBool(dst []bool, name string) ([]bool, error) {
 		return dst, c.mistyped(name, f)
 	}
 	for range c.len {
-		v, rest, ok := varint(array)
+		v, rest, ok := protoscan.Varint(array)
 		if !ok {
 			return dst, errMalformed
 		}
@@ -153,7 +155,7 @@ func appendVarints[T int32 | uint32](dst []T, array []byte, n int) ([]T, error) 
 				continue
 			}
 		}
-		v, rest, ok := varint(array)
+		v, rest, ok := protoscan.Varint(array)
 		if !ok {
 			return dst[:from], errMalformed
 		}
@@ -281,15 +283,15 @@ func elementType(k protoreflect.Kind) (protowire.Type, bool) {
 func newColumns(t *columnType, wire []byte) (Columns, error) {
 	c := Columns{typ: t, wire: wire, arrays: make([][]byte, len(t.fields)), len: -1}
 	for b := wire; len(b) > 0; {
-		field, rest, ok := next(b)
+		field, rest, ok := protoscan.Next(b)
 		if !ok {
 			return c, errMalformed
 		}
 		b = rest
-		if int(field.number) >= len(t.small) || t.small[field.number] == 0 || field.typ != protowire.BytesType {
+		if int(field.Number) >= len(t.small) || t.small[field.Number] == 0 || field.Type != protowire.BytesType {
 			continue
 		}
-		c.arrays[t.small[field.number]-1] = field.bytes
+		c.arrays[t.small[field.Number]-1] = field.Bytes
 	}
 	for i, array := range c.arrays {
 		var n int
@@ -404,7 +406,7 @@ func (c *Columns) values() ([][]uint64, bool) {
 			default:
 				if values[i][j] = uint64(array[at]); values[i][j] < 0x80 {
 					at++
-				} else if values[i][j], at = varintAt(array, at); at < 0 {
+				} else if values[i][j], at = protoscan.VarintAt(array, at); at < 0 {
 					return nil, false
 				}
 			}

@@ -6,6 +6,8 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/replayd/replayd/proto/protoscan"
 )
 
 // Event is one thing that happened.
@@ -38,7 +40,7 @@ func (e *Event) parse(wire []byte) bool {
 	i, tick := 0, uint64(0)
 	if len(wire) > 1 && wire[0] == f.tickTag {
 		if tick, i = uint64(wire[1]), 2; tick >= 0x80 {
-			if tick, i = varintAt(wire, 1); i < 0 {
+			if tick, i = protoscan.VarintAt(wire, 1); i < 0 {
 				return false
 			}
 		}
@@ -46,7 +48,7 @@ func (e *Event) parse(wire []byte) bool {
 	if i+1 < len(wire) && wire[i]&(0x80|7) == byte(protowire.BytesType) {
 		size, at := uint64(wire[i+1]), i+2
 		if size >= 0x80 {
-			if size, at = varintAt(wire, i+1); at < 0 {
+			if size, at = protoscan.VarintAt(wire, i+1); at < 0 {
 				return false
 			}
 		}
@@ -62,16 +64,16 @@ func (e *Event) parseAny(wire []byte) bool {
 	e.wire, e.kind, e.Kind, e.Tick, e.at, e.size = wire, nil, "", 0, 0, 0
 	f := e.batch.format
 	for b := wire; len(b) > 0; {
-		field, rest, ok := next(b)
+		field, rest, ok := protoscan.Next(b)
 		if !ok {
 			return false
 		}
 		b = rest
-		if field.number == f.tick && field.typ == protowire.VarintType {
-			e.Tick = int32(field.value)
-		} else if k := f.kind(field.number); k != nil && field.typ == protowire.BytesType {
+		if field.Number == f.tick && field.Type == protowire.VarintType {
+			e.Tick = int32(field.Value)
+		} else if k := f.kind(field.Number); k != nil && field.Type == protowire.BytesType {
 			e.kind, e.Kind = k, k.name
-			e.size = uint32(len(field.bytes))
+			e.size = uint32(len(field.Bytes))
 			e.at = uint32(len(wire)-len(rest)) - e.size
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/replayd/replayd/proto/protoscan"
 	teehistorianv1 "github.com/replayd/replayd/proto/replayd/teehistorian/v1"
 )
 
@@ -104,7 +105,7 @@ func (f *flat) read(b []byte, last byte) bool {
 	for i+1 < len(b) {
 		tag, v := b[i], uint64(b[i+1])
 		if i += 2; v >= 0x80 {
-			if v, i = varintAt(b, i-1); i < 0 {
+			if v, i = protoscan.VarintAt(b, i-1); i < 0 {
 				return false
 			}
 		}
@@ -148,20 +149,20 @@ func inputDiff(b []byte, m *teehistorianv1.InputDiff) bool {
 	m.ClientId = 0
 	var inputs, diffs int
 	for len(b) > 0 {
-		field, rest, ok := next(b)
+		field, rest, ok := protoscan.Next(b)
 		if !ok {
 			return false
 		}
 		b = rest
 		switch {
-		case field.number == 1 && field.typ == protowire.VarintType:
-			m.ClientId = int32(field.value)
-		case field.number == 2 && field.typ == protowire.BytesType:
+		case field.Number == 1 && field.Type == protowire.VarintType:
+			m.ClientId = int32(field.Value)
+		case field.Number == 2 && field.Type == protowire.BytesType:
 			inputs++
-			ok = input(field.bytes, m.Input)
-		case field.number == 3 && field.typ == protowire.BytesType:
+			ok = input(field.Bytes, m.Input)
+		case field.Number == 3 && field.Type == protowire.BytesType:
 			diffs++
-			ok = input(field.bytes, m.Diff)
+			ok = input(field.Bytes, m.Diff)
 		default:
 			return false
 		}
@@ -171,3 +172,6 @@ func inputDiff(b []byte, m *teehistorianv1.InputDiff) bool {
 	}
 	return inputs == 1 && diffs == 1
 }
+
+// zigzag undoes the encoding of a sint32.
+func zigzag(v uint64) int32 { return int32(uint32(v)>>1) ^ -int32(v&1) }

@@ -8,9 +8,11 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/replayd/replayd/proto/protoscan"
 )
 
-// maxDepth bounds how deeply messages nest.
+// maxDepth bounds the nesting of messages.
 const maxDepth = 64
 
 // append appends a message as a JSON object.
@@ -47,7 +49,7 @@ func (m *message) append(dst, b []byte, strings [][]byte, depth int) ([]byte, er
 	return append(dst, '}'), nil
 }
 
-// append appends a field's value; b is the message that holds the field.
+// append appends a field's value. b is the message that contains the field.
 func (f *field) append(dst, b []byte, s *slot, strings [][]byte, depth int) ([]byte, error) {
 	if f.list {
 		return f.appendList(dst, b, s, strings, depth)
@@ -72,24 +74,24 @@ func (f *field) appendList(dst, b []byte, s *slot, strings [][]byte, depth int) 
 		}
 	}
 	for len(b) > 0 && err == nil {
-		num, typ, value, bytes, n := next(b)
-		if n < 0 {
+		field, rest, ok := protoscan.Next(b)
+		if !ok {
 			return dst, errMalformed
 		}
-		b = b[n:]
-		if num != f.number {
+		b = rest
+		if field.Number != f.number {
 			continue
 		}
-		if typ != protowire.BytesType || !f.packed {
-			one(value, bytes)
+		if field.Type != protowire.BytesType || !f.packed {
+			one(field.Value, field.Bytes)
 			continue
 		}
-		for len(bytes) > 0 && err == nil {
-			value, _, n := consume(num, f.element, bytes)
-			if n <= 0 {
+		for elements := field.Bytes; len(elements) > 0 && err == nil; {
+			value, rest, ok := protoscan.Number(f.element, elements)
+			if !ok {
 				return dst, errMalformed
 			}
-			bytes = bytes[n:]
+			elements = rest
 			one(value, nil)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/proto/protoscan"
 	"github.com/replayd/replayd/proto/rawcodec"
 	"github.com/replayd/replayd/service/codec/protoappend"
 )
@@ -43,18 +44,18 @@ type Head struct {
 	Positions []decoders.Position
 }
 
-// The fields that a batch's envelope is made of; see stream.proto. A test proves that they are these.
+// The tags that a batch's envelope is made of. They are of one byte each.
 const (
-	tagCursor = 0x0a // StreamEventsResponse.cursor
-	tagState  = 0x1a // StreamEventsResponse.state
-	tagBatch  = 0x22 // StreamEventsResponse.batch
-	tagFirst  = 0x08 // EventBatch.first_sequence
-	tagNext   = 0x10 // EventBatch.next_sequence
+	tagCursor = byte(protoscan.ResponseCursor<<3) | byte(protowire.BytesType)
+	tagState  = byte(protoscan.ResponseState<<3) | byte(protowire.BytesType)
+	tagBatch  = byte(protoscan.ResponseBatch<<3) | byte(protowire.BytesType)
 
-	tagOffsets = 0x3a // EventBatch.offsets, packed
-	tagIndexes = 0x42 // EventBatch.indexes, packed
+	tagFirst   = byte(protoscan.BatchFirst<<3) | byte(protowire.VarintType)
+	tagNext    = byte(protoscan.BatchNext<<3) | byte(protowire.VarintType)
+	tagOffsets = byte(protoscan.BatchOffsets<<3) | byte(protowire.BytesType) // packed
+	tagIndexes = byte(protoscan.BatchIndexes<<3) | byte(protowire.BytesType) // packed
 
-	tagComplete = 0x18 // StateBatch.complete
+	tagComplete = byte(protoscan.StateComplete<<3) | byte(protowire.VarintType)
 )
 
 // maxHead is how long an envelope may be: three tags of one byte, one of five, and four numbers.

@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/replayd/replayd/proto/protoscan"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
 
@@ -72,9 +73,6 @@ func newUpload(options *replaydv1.StreamEventsRequest, body io.Reader, limit int
 	return u
 }
 
-// dataField is DecodeReplayRequest.data.
-const dataField = 2
-
 // Read implements io.Reader.
 func (u *upload) Read(p []byte) (int, error) {
 	for len(u.pending) == 0 {
@@ -89,7 +87,7 @@ func (u *upload) Read(p []byte) (int, error) {
 			return 0, http2.StreamError{Code: http2.ErrCodeEnhanceYourCalm}
 		}
 		if n > 0 {
-			message := protowire.AppendBytes(protowire.AppendTag(nil, dataField, protowire.BytesType), u.room[:n])
+			message := protowire.AppendBytes(protowire.AppendTag(nil, protoscan.DecodeData, protowire.BytesType), u.room[:n])
 			u.pending = append(prefix(len(message)), message...)
 			break
 		}

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/replayd/replayd/proto/eventjson"
+	"github.com/replayd/replayd/proto/protoscan"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
 
@@ -46,40 +47,22 @@ func (p *printer) flush() {
 	}
 }
 
-// The fields that are read without unmarshalling; a test compares what is printed with what gRPC brings.
-const (
-	cursorField   = 1 // StreamEventsResponse.cursor
-	stateField    = 3 // StreamEventsResponse.state
-	batchField    = 4 // StreamEventsResponse.batch
-	firstField    = 1 // EventBatch.first_sequence
-	completeField = 3 // StateBatch.complete
-)
-
 // response prints a response, given as its wire bytes.
 func (p *printer) response(raw []byte) error {
 	var cursor string
 	var events []byte
 	kind := protowire.Number(0)
 	for rest := raw; len(rest) > 0; {
-		num, typ, n := protowire.ConsumeTag(rest)
-		if n < 0 {
-			return protowire.ParseError(n)
+		f, left, ok := protoscan.Next(rest)
+		if !ok {
+			return errMalformed
 		}
-		value := rest[n:]
-		m := protowire.ConsumeFieldValue(num, typ, value)
-		if m < 0 {
-			return protowire.ParseError(m)
+		switch rest = left; f.Number {
+		case protoscan.ResponseCursor:
+			cursor = cursorText(f.Bytes)
+		case protoscan.ResponseState, protoscan.ResponseBatch:
+			kind, events = f.Number, f.Bytes
 		}
-		if typ == protowire.BytesType {
-			b, _ := protowire.ConsumeBytes(value)
-			switch num {
-			case cursorField:
-				cursor = cursorText(b)
-			case stateField, batchField:
-				kind, events = num, b
-			}
-		}
-		rest = value[m:]
 	}
 	p.out = p.out[:0]
 	var err error
@@ -112,7 +95,7 @@ func (p *printer) write(b []byte) error {
 
 // events prints a batch, or a part of the state.
 func (p *printer) events(kind protowire.Number, batch []byte, cursor string) error {
-	state := kind == stateField
+	state := kind == protoscan.ResponseState
 	of := (*replaydv1.EventBatch)(nil).ProtoReflect().Descriptor()
 	if state {
 		of = (*replaydv1.StateBatch)(nil).ProtoReflect().Descriptor()
@@ -122,26 +105,20 @@ func (p *printer) events(kind protowire.Number, batch []byte, cursor string) err
 	var list []byte
 	var field protoreflect.FieldDescriptor
 	for len(batch) > 0 {
-		num, typ, n := protowire.ConsumeTag(batch)
-		if n < 0 {
-			return protowire.ParseError(n)
+		f, rest, ok := protoscan.Next(batch)
+		if !ok {
+			return errMalformed
 		}
-		value := batch[n:]
-		m := protowire.ConsumeFieldValue(num, typ, value)
-		if m < 0 {
-			return protowire.ParseError(m)
+		batch = rest
+		switch d := of.Fields().ByNumber(f.Number); {
+		case d == nil: // of a newer server
+		case d.Message() != nil:
+			field, list = d, f.Bytes
+		case state && f.Number == protoscan.StateComplete:
+			complete = f.Value != 0
+		case !state && f.Number == protoscan.BatchFirst:
+			sequence = f.Value
 		}
-		switch f := of.Fields().ByNumber(num); {
-		case typ == protowire.VarintType && !state && num == firstField:
-			sequence, _ = protowire.ConsumeVarint(value)
-		case typ == protowire.VarintType && state && num == completeField:
-			number, _ := protowire.ConsumeVarint(value)
-			complete = number != 0
-		case typ == protowire.BytesType && f != nil && f.Message() != nil:
-			list, _ = protowire.ConsumeBytes(value)
-			field = f
-		}
-		batch = value[m:]
 	}
 	if p.sse {
 		p.open(cursor, map[bool]string{true: "state"}[state])
@@ -168,7 +145,10 @@ func (p *printer) events(kind protowire.Number, batch []byte, cursor string) err
 	return nil
 }
 
-var errNewer = errors.New("events of a format that this door does not know")
+var (
+	errMalformed = errors.New("a malformed response")
+	errNewer     = errors.New("events of a format that this server does not print")
+)
 
 // list prints the events of a list, which travelled in that field.
 func (p *printer) list(field protoreflect.FieldDescriptor, list []byte, sequence uint64, state bool) error {

@@ -5,10 +5,11 @@ import (
 	"slices"
 	"strings"
 
-	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
+
+	"github.com/replayd/replayd/proto/protoscan"
 )
 
 // What the names of fields say about columns: `player_diff_columns` of an event list holds events of kind player_diff,
@@ -47,8 +48,8 @@ func columnsOf(list protoreflect.MessageDescriptor) (*columns, error) {
 // interleave returns the events that a list holds as columns, as wire bytes and in their places among the others.
 func (c *columns) interleave(list []byte, others []string) ([]string, error) {
 	some := false
-	err := fields(list, func(num protowire.Number, _ uint64, _ []byte) {
-		some = some || slices.ContainsFunc(c.kinds, func(f protoreflect.FieldDescriptor) bool { return f.Number() == num })
+	err := fields(list, func(field protoscan.Field) {
+		some = some || slices.ContainsFunc(c.kinds, func(f protoreflect.FieldDescriptor) bool { return f.Number() == field.Number })
 	})
 	if err != nil || !some {
 		return others, err

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/replayd/replayd/proto/eventjson"
+	"github.com/replayd/replayd/proto/protoscan"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
 
@@ -91,42 +92,17 @@ type batch struct {
 	offsets, indexes []int64
 }
 
-// The numbers of the fields that are read without unmarshalling; see stream.proto.
-const (
-	fieldCursor = 1 // StreamEventsResponse.cursor
-	fieldBatch  = 4 // StreamEventsResponse.batch
-	fieldFirst  = 1 // EventBatch.first_sequence
-	fieldNext   = 2 // EventBatch.next_sequence
-
-	fieldOffsets = 7 // EventBatch.offsets
-	fieldIndexes = 8 // EventBatch.indexes
-)
-
 var errWire = errors.New("not a protobuf message")
 
 // fields calls each for the fields of a message.
-func fields(b []byte, each func(num protowire.Number, number uint64, bytes []byte)) error {
+func fields(b []byte, each func(protoscan.Field)) error {
 	for len(b) > 0 {
-		num, typ, n := protowire.ConsumeTag(b)
-		if n < 0 {
+		f, rest, ok := protoscan.Next(b)
+		if !ok {
 			return errWire
 		}
-		b = b[n:]
-		var number uint64
-		var bytes []byte
-		switch typ {
-		case protowire.VarintType:
-			number, n = protowire.ConsumeVarint(b)
-		case protowire.BytesType:
-			bytes, n = protowire.ConsumeBytes(b)
-		default:
-			n = protowire.ConsumeFieldValue(num, typ, b)
-		}
-		if n < 0 {
-			return errWire
-		}
-		b = b[n:]
-		each(num, number, bytes)
+		b = rest
+		each(f)
 	}
 	return nil
 }
@@ -135,13 +111,13 @@ func parse(raw []byte) (*response, error) {
 	r := &response{}
 	var inner []byte
 	count := 0 // fields beside the cursor
-	err := fields(raw, func(num protowire.Number, _ uint64, bytes []byte) {
-		if num == fieldCursor {
-			r.cursor = bytes
+	err := fields(raw, func(f protoscan.Field) {
+		if f.Number == protoscan.ResponseCursor {
+			r.cursor = f.Bytes
 			return
 		}
-		if count++; num == fieldBatch {
-			inner = bytes
+		if count++; f.Number == protoscan.ResponseBatch {
+			inner = f.Bytes
 		}
 	})
 	if err != nil {
@@ -156,19 +132,19 @@ func parse(raw []byte) (*response, error) {
 	}
 	r.batch = &batch{}
 	lists := 0
-	err = fields(inner, func(num protowire.Number, number uint64, bytes []byte) {
-		switch num {
-		case fieldFirst:
-			r.batch.first = number
-		case fieldNext:
-			r.batch.next = number
-		case fieldOffsets:
-			r.batch.offsets = numbers(bytes)
-		case fieldIndexes:
-			r.batch.indexes = numbers(bytes)
+	err = fields(inner, func(f protoscan.Field) {
+		switch f.Number {
+		case protoscan.BatchFirst:
+			r.batch.first = f.Value
+		case protoscan.BatchNext:
+			r.batch.next = f.Value
+		case protoscan.BatchOffsets:
+			r.batch.offsets = numbers(f.Bytes)
+		case protoscan.BatchIndexes:
+			r.batch.indexes = numbers(f.Bytes)
 		default:
 			lists++
-			r.batch.field, r.batch.list = num, bytes
+			r.batch.field, r.batch.list = f.Number, f.Bytes
 		}
 	})
 	if err == nil && lists != 1 {
@@ -180,11 +156,11 @@ func parse(raw []byte) (*response, error) {
 // numbers reads a packed field.
 func numbers(b []byte) (all []int64) {
 	for len(b) > 0 {
-		v, n := protowire.ConsumeVarint(b)
-		if n < 0 {
+		v, rest, ok := protoscan.Varint(b)
+		if !ok {
 			return nil
 		}
-		all, b = append(all, int64(v)), b[n:]
+		all, b = append(all, int64(v)), rest
 	}
 	return all
 }

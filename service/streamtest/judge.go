@@ -5,11 +5,11 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/proto/protoscan"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service/cursor"
 )
@@ -135,9 +135,9 @@ func (o *Oracle) told(s *Session) ([]event, error) {
 			return nil, err
 		}
 		b := &batch{field: (*replaydv1.EventBatch)(nil).ProtoReflect().Descriptor().Fields().ByName(protoreflect.Name(o.format)).Number()}
-		if err := fields(list, func(_ protowire.Number, _ uint64, bytes []byte) {
-			if bytes != nil {
-				b.list = bytes
+		if err := fields(list, func(f protoscan.Field) {
+			if f.Bytes != nil {
+				b.list = f.Bytes
 			}
 		}); err != nil {
 			return nil, err

@@ -1,0 +1,21 @@
+package protoscan
+
+import "google.golang.org/protobuf/encoding/protowire"
+
+// The numbers of the fields around the events; see stream.proto.
+const (
+	ResponseCursor protowire.Number = 1 // StreamEventsResponse.cursor
+	ResponseState  protowire.Number = 3 // StreamEventsResponse.state
+	ResponseBatch  protowire.Number = 4 // StreamEventsResponse.batch
+
+	BatchFirst   protowire.Number = 1 // EventBatch.first_sequence
+	BatchNext    protowire.Number = 2 // EventBatch.next_sequence
+	BatchOffsets protowire.Number = 7 // EventBatch.offsets
+	BatchIndexes protowire.Number = 8 // EventBatch.indexes
+
+	StateComplete protowire.Number = 3 // StateBatch.complete
+
+	ListEvents protowire.Number = 1 // events of the EventList of every format
+
+	DecodeData protowire.Number = 2 // DecodeReplayRequest.data
+)
