@@ -21,6 +21,8 @@ type Reloadable struct {
 	Files []string
 	// Reload reads them again. On an error it leaves everything as it was.
 	Reload func() error
+	// Look, unless nil, is called whenever the files are looked at, each two seconds.
+	Look func()
 }
 
 // Reload reads all again, and logs what became of it.
@@ -60,6 +62,9 @@ func reloadOnChange(ctx context.Context, log *slog.Logger, again <-chan os.Signa
 		case <-ticker.C:
 		}
 		for i, r := range list {
+			if r.Look != nil {
+				r.Look()
+			}
 			now := r.look() // before it is read: what comes later is seen the next time
 			if !all && slices.EqualFunc(now, known[i], same) {
 				continue

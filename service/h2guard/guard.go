@@ -238,7 +238,7 @@ func (b buckets) admit(sort Abuse, share float64, now time.Time) bool {
 		one = &bucket{at: now}
 		b[sort] = one
 	}
-	one.full = max(one.full-now.Sub(one.at).Seconds()*r.second, 0) + 1
+	one.full = max(one.full-max(now.Sub(one.at).Seconds(), 0)*r.second, 0) + 1 // a clock that was set back fills nothing
 	one.at = now
 	return one.full <= max(r.burst/share, leastBurst)
 }
