@@ -24,7 +24,8 @@ func read(t *testing.T, name string) []byte {
 	return data
 }
 
-// TestContract checks what all decoders have in common on a sample of each format, whole and cut.
+// TestContract checks the contract that all decoders share. It decodes a sample of each format, whole and cut in
+// half.
 func TestContract(t *testing.T) {
 	for format, test := range map[decoders.Format]struct {
 		file string
@@ -64,7 +65,7 @@ func TestContract(t *testing.T) {
 	}
 }
 
-// refused fails unless a cut file, and no other, was refused with a typed error.
+// refused checks that opening failed with a typed error, and only for a cut file.
 func refused(t *testing.T, err error, whole bool) {
 	t.Helper()
 	if typed, ok := errors.AsType[*decoders.Error](err); whole || !ok {
@@ -72,7 +73,7 @@ func refused(t *testing.T, err error, whole bool) {
 	}
 }
 
-// play decodes a replay to its end.
+// play decodes a replay to its end and checks the contract.
 func play[E any](t *testing.T, d decoders.Decoder[E], whole bool) {
 	t.Helper()
 	last, events := d.Position(), 0
@@ -90,7 +91,7 @@ func play[E any](t *testing.T, d decoders.Decoder[E], whole bool) {
 		if events++; events > 1<<20 {
 			t.Fatal("no end")
 		}
-		// Positions go on with each event.
+		// Each event moves the position forward.
 		now := d.Position()
 		if !last.Before(now) {
 			t.Fatalf("event %d moves from %+v to %+v", events, last, now)
@@ -116,7 +117,7 @@ func play[E any](t *testing.T, d decoders.Decoder[E], whole bool) {
 	}
 }
 
-// TestAll checks that breaking out of a loop leaves the decoder behind the last event.
+// TestAll checks that after a break the decoder continues behind the last event.
 func TestAll(t *testing.T) {
 	data := read(t, "dem/sample.dem")
 	var kinds, parts []dem.Kind

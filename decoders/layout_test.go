@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// TestLayout checks what reviewers would otherwise have to look out for: no file written by hand has more than 600 lines, and
-// the packages below dem do not know the decoder that is made of them.
+// TestLayout checks rules of the source tree: no file written by hand has more than 600 lines, and the packages below
+// dem do not import package dem.
 func TestLayout(t *testing.T) {
 	const decoder = "github.com/replayd/replayd/decoders/dem"
 	parts := 0

@@ -123,11 +123,16 @@ type FieldValue struct {
 	// What the number stands for, where that is known. m_nameStringableIndex has the entry of the string table EntityNames:
 	// what the entity is called, such as "npc_dota_hero_axe", "item_blink", "axe_berserkers_call". In Dota 2, fields of the types
 	// HeroID_t and AbilityID_t, and those whose names have HeroID or AbilityID in them, have the name of the hero, ability or
-	// item, from a table that the decoder brings. Empty otherwise, and for numbers that are not in the table.
+	// item, from a table that the decoder brings; so have the drafted heroes of CDOTAGamerulesProxy. Absent otherwise, and for
+	// numbers that are not in the table.
 	Name []byte
+	// HasName says that Name is set.
+	HasName bool
 	// True for a number of a type that the decoder does not know, which may as well be another one: a type is read as unsigned
-	// or as signed, whichever is more likely, and nothing in the file proves it. Zero is the same in both.
+	// or as signed, whichever is more likely, and nothing in the file proves it. Zero is the same in both. Absent for all others.
 	Unproven bool
+	// HasUnproven says that Unproven is set.
+	HasUnproven bool
 }
 
 // Vector: A vector.
@@ -418,10 +423,14 @@ type GameEventKey struct {
 	Handle uint32
 	// A player's slot.
 	Player int32
-	// The name of the player in the slot, as the string table userinfo has it. Empty when not known, and for other values.
+	// The name of the player in the slot, as the string table userinfo has it. Absent when not known, and for other values.
 	PlayerName []byte
-	// The player's Steam id, likewise. 0 for bots, and when not known.
+	// HasPlayerName says that PlayerName is set.
+	HasPlayerName bool
+	// The player's Steam id, likewise. 0 for bots.
 	SteamId uint64
+	// HasSteamId says that SteamId is set.
+	HasSteamId bool
 }
 
 // StringTableEntry: An entry of a string table was added or changed.

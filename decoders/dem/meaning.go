@@ -19,7 +19,8 @@ type meanings struct {
 
 // mark adds to the value of a field what it stands for, and whether it is sure.
 func (m *meanings) mark(f *FieldValue, n *entity.Node) {
-	f.Name, f.Unproven = nil, false
+	f.Name, f.Unproven, f.HasUnproven = nil, false, false
+	f.HasName = false
 	var number int64
 	switch f.ValueCase {
 	case FieldValueValueInt:
@@ -30,6 +31,7 @@ func (m *meanings) mark(f *FieldValue, n *entity.Node) {
 		return
 	}
 	f.Unproven = n.Guess != nil && !n.Guess.Sure && number != 0
+	f.HasUnproven = f.Unproven
 	switch {
 	case n.Meaning == entity.EntityName:
 		f.Name = m.names.Key(int(number))
@@ -39,6 +41,7 @@ func (m *meanings) mark(f *FieldValue, n *entity.Node) {
 	case n.Meaning == entity.Ability:
 		f.Name = facts.Abilities.Name(number)
 	}
+	f.HasName = f.Name != nil
 }
 
 // cellWidth is how wide a cell of the map is, in world units; 0 when it is not known. The cells begin at -mapEdge.
@@ -78,7 +81,8 @@ func (m *meanings) place(ent *entity.Entity) (at Vector, ok bool) {
 
 // fillPlace fills f with where an entity is, and without a value when that is not known.
 func (m *meanings) fillPlace(f *FieldValue, ent *entity.Entity) (known bool) {
-	f.Field, f.ValueCase, f.Name, f.Unproven = ent.Class.Body.Place, FieldValueValueNone, nil, false
+	f.Field, f.ValueCase = ent.Class.Body.Place, FieldValueValueNone
+	f.Name, f.HasName, f.Unproven, f.HasUnproven = nil, false, false, false
 	if f.Vector, known = m.place(ent); known {
 		f.ValueCase = FieldValueValueVector
 	}
@@ -243,7 +247,7 @@ func (d *Decoder) namePlayers(keys []GameEventKey) {
 		for _, t := range d.tables.list {
 			var p PlayerInfo
 			if t.Role == stringtable.Players && int(k.Player) < len(t.Entries) && parsePlayerInfo(&p, int(k.Player), t.Entries[k.Player].Value) {
-				k.PlayerName, k.SteamId = p.Name, p.SteamId
+				k.PlayerName, k.HasPlayerName, k.SteamId, k.HasSteamId = p.Name, true, p.SteamId, true
 			}
 		}
 	}

@@ -35,6 +35,10 @@ func (d *Decoder) Entity(index int) (e Entity, ok bool) {
 			e.Fields = append(e.Fields, f)
 		}
 	}
+	var place FieldValue
+	if d.world.meanings.fillPlace(&place, ent) {
+		e.Fields = append(e.Fields, place)
+	}
 	return e, true
 }
 
@@ -79,7 +83,7 @@ func (w *world) fillState(fields []FieldValue, ent *entity.Entity) []FieldValue 
 		ch, f := &w.merged[i], &fields[i]
 		f.Field = ch.Node.Name
 		fill(f, &ch.Cell, ent.Data(&ch.Cell), &w.floats)
-		if ch.Node.Marked || f.Name != nil || f.Unproven {
+		if ch.Node.Marked || f.HasName || f.HasUnproven {
 			w.meanings.mark(f, ch.Node)
 		}
 	}

@@ -193,7 +193,7 @@ func (w *world) fillChanges(fields []FieldValue, ent *entity.Entity) []FieldValu
 		f := &fields[n]
 		f.Field = ch.Node.Name
 		fill(f, &ch.Cell, u.Data(&ch.Cell), &w.floats)
-		if ch.Node.Marked || f.Name != nil || f.Unproven {
+		if ch.Node.Marked || f.HasName || f.HasUnproven {
 			w.meanings.mark(f, ch.Node)
 		}
 		n++

@@ -20,7 +20,7 @@ var update = flag.Bool("update", false, "write the files of testdata/sc2replay a
 
 const testdata = "../../testdata/sc2replay"
 
-// samples are the replays of testdata/sc2replay.
+// samples returns the replays of testdata/sc2replay.
 func samples() map[string][]byte {
 	out := map[string][]byte{}
 	for name, build := range map[string]int{"1.0": 15405, "1.1": 16561, "2.0": 24944, "3.0": 34784, "5.0": 80949} {
@@ -66,8 +66,8 @@ func samples() map[string][]byte {
 	return out
 }
 
-// TestGolden decodes the files of testdata/sc2replay, which are our own work, and compares with what is written beside
-// them. The round trip is complete: the files are what package sc2test writes today.
+// TestGolden decodes the files of testdata/sc2replay, which were made for this project, and compares with the text
+// files beside them. It also checks that package sc2test still writes the same files.
 func TestGolden(t *testing.T) {
 	for name, file := range samples() {
 		t.Run(name, func(t *testing.T) {

@@ -288,11 +288,11 @@ func appendFieldValue(b []byte, m *dem.FieldValue) []byte {
 		b = append(b, 0x08)
 		b = protoappend.Varint(b, uint64(m.Field))
 	}
-	if len(m.Name) > 0 {
+	if m.HasName {
 		b = append(b, 0x5a)
 		b = protoappend.String(b, m.Name)
 	}
-	if m.Unproven {
+	if m.HasUnproven {
 		b = append(b, 0x60)
 		b = protoappend.Bool(b, m.Unproven)
 	}
@@ -845,11 +845,11 @@ func appendGameEventKey(b []byte, m *dem.GameEventKey) []byte {
 		b = append(b, 0x0a)
 		b = protoappend.String(b, m.Name)
 	}
-	if len(m.PlayerName) > 0 {
+	if m.HasPlayerName {
 		b = append(b, 0x4a)
 		b = protoappend.String(b, m.PlayerName)
 	}
-	if m.SteamId != 0 {
+	if m.HasSteamId {
 		b = append(b, 0x50)
 		b = protoappend.Varint(b, uint64(m.SteamId))
 	}

@@ -61,7 +61,7 @@ func appendField(out []byte, f *dem.FieldValue) []byte {
 	start := len(out)
 	out = slices.Grow(out, roomFor)
 	buf := (*[roomFor]byte)(out[start : start+roomFor])
-	if f.Name != nil || f.Unproven {
+	if f.HasName || f.HasUnproven {
 		return protoappend.Close(appendFieldValue(append(out, tagFields, 0), f), start+2)
 	}
 	buf[0] = tagFields

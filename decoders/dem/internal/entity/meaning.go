@@ -18,6 +18,9 @@ const (
 	Ability            // or item, of Dota 2
 )
 
+// drafted are lists of heroes by number: those of the rules of a game in which captains or all draft.
+var drafted = map[string]bool{"m_BannedHeroes": true, "m_SelectedHeroes": true, "m_vecNewBannedHeroes": true}
+
 // meaningOf returns what the values stand for that a codec of a field reads.
 func meaningOf(f *schema.Field, c *value.Codec) Meaning {
 	switch c.Op {
@@ -32,7 +35,7 @@ func meaningOf(f *schema.Field, c *value.Codec) Meaning {
 	switch {
 	case f.Name == "m_nameStringableIndex":
 		return EntityName
-	case typ.Base == "HeroID_t" || strings.Contains(f.Name, "HeroID"):
+	case typ.Base == "HeroID_t" || strings.Contains(f.Name, "HeroID") || drafted[f.Name]:
 		return Hero
 	case typ.Base == "AbilityID_t" || strings.Contains(f.Name, "AbilityID"):
 		return Ability

@@ -1318,11 +1318,12 @@ type FieldValue struct {
 	// What the number stands for, where that is known. m_nameStringableIndex has the entry of the string table EntityNames:
 	// what the entity is called, such as "npc_dota_hero_axe", "item_blink", "axe_berserkers_call". In Dota 2, fields of the types
 	// HeroID_t and AbilityID_t, and those whose names have HeroID or AbilityID in them, have the name of the hero, ability or
-	// item, from a table that the decoder brings. Empty otherwise, and for numbers that are not in the table.
-	Name string `protobuf:"bytes,11,opt,name=name,proto3" json:"name,omitempty"`
+	// item, from a table that the decoder brings; so have the drafted heroes of CDOTAGamerulesProxy. Absent otherwise, and for
+	// numbers that are not in the table.
+	Name *string `protobuf:"bytes,11,opt,name=name,proto3,oneof" json:"name,omitempty"`
 	// True for a number of a type that the decoder does not know, which may as well be another one: a type is read as unsigned
-	// or as signed, whichever is more likely, and nothing in the file proves it. Zero is the same in both.
-	Unproven      bool `protobuf:"varint,12,opt,name=unproven,proto3" json:"unproven,omitempty"`
+	// or as signed, whichever is more likely, and nothing in the file proves it. Zero is the same in both. Absent for all others.
+	Unproven      *bool `protobuf:"varint,12,opt,name=unproven,proto3,oneof" json:"unproven,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1453,15 +1454,15 @@ func (x *FieldValue) GetBlob() []byte {
 }
 
 func (x *FieldValue) GetName() string {
-	if x != nil {
-		return x.Name
+	if x != nil && x.Name != nil {
+		return *x.Name
 	}
 	return ""
 }
 
 func (x *FieldValue) GetUnproven() bool {
-	if x != nil {
-		return x.Unproven
+	if x != nil && x.Unproven != nil {
+		return *x.Unproven
 	}
 	return false
 }
@@ -2794,10 +2795,10 @@ type GameEventKey struct {
 	//	*GameEventKey_Handle
 	//	*GameEventKey_Player
 	Value isGameEventKey_Value `protobuf_oneof:"value"`
-	// The name of the player in the slot, as the string table userinfo has it. Empty when not known, and for other values.
-	PlayerName string `protobuf:"bytes,9,opt,name=player_name,json=playerName,proto3" json:"player_name,omitempty"`
-	// The player's Steam id, likewise. 0 for bots, and when not known.
-	SteamId       uint64 `protobuf:"varint,10,opt,name=steam_id,json=steamId,proto3" json:"steam_id,omitempty"`
+	// The name of the player in the slot, as the string table userinfo has it. Absent when not known, and for other values.
+	PlayerName *string `protobuf:"bytes,9,opt,name=player_name,json=playerName,proto3,oneof" json:"player_name,omitempty"`
+	// The player's Steam id, likewise. 0 for bots.
+	SteamId       *uint64 `protobuf:"varint,10,opt,name=steam_id,json=steamId,proto3,oneof" json:"steam_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2910,15 +2911,15 @@ func (x *GameEventKey) GetPlayer() int32 {
 }
 
 func (x *GameEventKey) GetPlayerName() string {
-	if x != nil {
-		return x.PlayerName
+	if x != nil && x.PlayerName != nil {
+		return *x.PlayerName
 	}
 	return ""
 }
 
 func (x *GameEventKey) GetSteamId() uint64 {
-	if x != nil {
-		return x.SteamId
+	if x != nil && x.SteamId != nil {
+		return *x.SteamId
 	}
 	return 0
 }
@@ -5972,7 +5973,7 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"\x01y\x18\x02 \x01(\x02R\x01y\x12\f\n" +
 	"\x01z\x18\x03 \x01(\x02R\x01z\"\x1f\n" +
 	"\x05Tuple\x12\x16\n" +
-	"\x06values\x18\x01 \x03(\x02R\x06values\"\xe0\x02\n" +
+	"\x06values\x18\x01 \x03(\x02R\x06values\"\x80\x03\n" +
 	"\n" +
 	"FieldValue\x12\x1a\n" +
 	"\x05field\x18\x01 \x01(\rB\x04\xe8\xe1\x18\x01R\x05field\x12\x12\n" +
@@ -5985,10 +5986,12 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"\x04text\x18\b \x01(\tH\x00R\x04text\x12-\n" +
 	"\x05tuple\x18\t \x01(\v2\x15.replayd.dem.v1.TupleH\x00R\x05tuple\x12\x14\n" +
 	"\x04blob\x18\n" +
-	" \x01(\fH\x00R\x04blob\x12\x12\n" +
-	"\x04name\x18\v \x01(\tR\x04name\x12\x1a\n" +
-	"\bunproven\x18\f \x01(\bR\bunprovenB\a\n" +
-	"\x05value\"\xae\x01\n" +
+	" \x01(\fH\x00R\x04blob\x12\x17\n" +
+	"\x04name\x18\v \x01(\tH\x01R\x04name\x88\x01\x01\x12\x1f\n" +
+	"\bunproven\x18\f \x01(\bH\x02R\bunproven\x88\x01\x01B\a\n" +
+	"\x05valueB\a\n" +
+	"\x05_nameB\v\n" +
+	"\t_unproven\"\xae\x01\n" +
 	"\rEntityCreated\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\rR\x05index\x12\x1a\n" +
 	"\x05class\x18\x02 \x01(\rB\x04\xe8\xe1\x18\x01R\x05class\x12\x16\n" +
@@ -6121,7 +6124,7 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"value_name\x18d \x01(\tR\tvalueName\x12 \n" +
 	"\tgame_time\x18e \x01(\x02H\x00R\bgameTime\x88\x01\x01B\f\n" +
 	"\n" +
-	"_game_time\"\x89\x02\n" +
+	"_game_time\"\xb0\x02\n" +
 	"\fGameEventKey\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x04text\x18\x02 \x01(\tH\x00R\x04text\x12\x16\n" +
@@ -6130,12 +6133,14 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"\x04bool\x18\x05 \x01(\bH\x00R\x04bool\x12\x14\n" +
 	"\x04uint\x18\x06 \x01(\x04H\x00R\x04uint\x12\x18\n" +
 	"\x06handle\x18\a \x01(\rH\x00R\x06handle\x12\x18\n" +
-	"\x06player\x18\b \x01(\x11H\x00R\x06player\x12\x1f\n" +
-	"\vplayer_name\x18\t \x01(\tR\n" +
-	"playerName\x12\x19\n" +
+	"\x06player\x18\b \x01(\x11H\x00R\x06player\x12$\n" +
+	"\vplayer_name\x18\t \x01(\tH\x01R\n" +
+	"playerName\x88\x01\x01\x12\x1e\n" +
 	"\bsteam_id\x18\n" +
-	" \x01(\x04R\asteamIdB\a\n" +
-	"\x05value\"a\n" +
+	" \x01(\x04H\x02R\asteamId\x88\x01\x01B\a\n" +
+	"\x05valueB\x0e\n" +
+	"\f_player_nameB\v\n" +
+	"\t_steam_id\"a\n" +
 	"\tGameEvent\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x05R\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x120\n" +

@@ -717,11 +717,12 @@ class FieldValue(google.protobuf.message.Message):
     """What the number stands for, where that is known. m_nameStringableIndex has the entry of the string table EntityNames:
     what the entity is called, such as "npc_dota_hero_axe", "item_blink", "axe_berserkers_call". In Dota 2, fields of the types
     HeroID_t and AbilityID_t, and those whose names have HeroID or AbilityID in them, have the name of the hero, ability or
-    item, from a table that the decoder brings. Empty otherwise, and for numbers that are not in the table.
+    item, from a table that the decoder brings; so have the drafted heroes of CDOTAGamerulesProxy. Absent otherwise, and for
+    numbers that are not in the table.
     """
     unproven: builtins.bool
     """True for a number of a type that the decoder does not know, which may as well be another one: a type is read as unsigned
-    or as signed, whichever is more likely, and nothing in the file proves it. Zero is the same in both.
+    or as signed, whichever is more likely, and nothing in the file proves it. Zero is the same in both. Absent for all others.
     """
     @property
     def vector(self) -> Global___Vector:
@@ -744,15 +745,24 @@ class FieldValue(google.protobuf.message.Message):
         text: builtins.str = ...,
         tuple: Global___Tuple | None = ...,
         blob: builtins.bytes = ...,
-        name: builtins.str = ...,
-        unproven: builtins.bool = ...,
+        name: builtins.str | None = ...,
+        unproven: builtins.bool | None = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["blob", b"blob", "bool", b"bool", "float", b"float", "handle", b"handle", "int", b"int", "text", b"text", "tuple", b"tuple", "uint", b"uint", "value", b"value", "vector", b"vector"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_name", b"_name", "_unproven", b"_unproven", "blob", b"blob", "bool", b"bool", "float", b"float", "handle", b"handle", "int", b"int", "name", b"name", "text", b"text", "tuple", b"tuple", "uint", b"uint", "unproven", b"unproven", "value", b"value", "vector", b"vector"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["blob", b"blob", "bool", b"bool", "field", b"field", "float", b"float", "handle", b"handle", "int", b"int", "name", b"name", "text", b"text", "tuple", b"tuple", "uint", b"uint", "unproven", b"unproven", "value", b"value", "vector", b"vector"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_name", b"_name", "_unproven", b"_unproven", "blob", b"blob", "bool", b"bool", "field", b"field", "float", b"float", "handle", b"handle", "int", b"int", "name", b"name", "text", b"text", "tuple", b"tuple", "uint", b"uint", "unproven", b"unproven", "value", b"value", "vector", b"vector"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__name: typing_extensions.TypeAlias = typing.Literal["name"]
+    _WhichOneofArgType__name: typing_extensions.TypeAlias = typing.Literal["_name", b"_name"]
+    _WhichOneofReturnType__unproven: typing_extensions.TypeAlias = typing.Literal["unproven"]
+    _WhichOneofArgType__unproven: typing_extensions.TypeAlias = typing.Literal["_unproven", b"_unproven"]
     _WhichOneofReturnType_value: typing_extensions.TypeAlias = typing.Literal["int", "uint", "float", "bool", "handle", "vector", "text", "tuple", "blob"]
     _WhichOneofArgType_value: typing_extensions.TypeAlias = typing.Literal["value", b"value"]
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__name) -> _WhichOneofReturnType__name | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__unproven) -> _WhichOneofReturnType__unproven | None: ...
+    @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType_value) -> _WhichOneofReturnType_value | None: ...
 
 Global___FieldValue: typing_extensions.TypeAlias = FieldValue
@@ -1341,9 +1351,9 @@ class GameEventKey(google.protobuf.message.Message):
     player: builtins.int
     """A player's slot."""
     player_name: builtins.str
-    """The name of the player in the slot, as the string table userinfo has it. Empty when not known, and for other values."""
+    """The name of the player in the slot, as the string table userinfo has it. Absent when not known, and for other values."""
     steam_id: builtins.int
-    """The player's Steam id, likewise. 0 for bots, and when not known."""
+    """The player's Steam id, likewise. 0 for bots."""
     def __init__(
         self,
         *,
@@ -1355,15 +1365,24 @@ class GameEventKey(google.protobuf.message.Message):
         uint: builtins.int = ...,
         handle: builtins.int = ...,
         player: builtins.int = ...,
-        player_name: builtins.str = ...,
-        steam_id: builtins.int = ...,
+        player_name: builtins.str | None = ...,
+        steam_id: builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["bool", b"bool", "float", b"float", "handle", b"handle", "int", b"int", "player", b"player", "text", b"text", "uint", b"uint", "value", b"value"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_player_name", b"_player_name", "_steam_id", b"_steam_id", "bool", b"bool", "float", b"float", "handle", b"handle", "int", b"int", "player", b"player", "player_name", b"player_name", "steam_id", b"steam_id", "text", b"text", "uint", b"uint", "value", b"value"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["bool", b"bool", "float", b"float", "handle", b"handle", "int", b"int", "name", b"name", "player", b"player", "player_name", b"player_name", "steam_id", b"steam_id", "text", b"text", "uint", b"uint", "value", b"value"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_player_name", b"_player_name", "_steam_id", b"_steam_id", "bool", b"bool", "float", b"float", "handle", b"handle", "int", b"int", "name", b"name", "player", b"player", "player_name", b"player_name", "steam_id", b"steam_id", "text", b"text", "uint", b"uint", "value", b"value"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__player_name: typing_extensions.TypeAlias = typing.Literal["player_name"]
+    _WhichOneofArgType__player_name: typing_extensions.TypeAlias = typing.Literal["_player_name", b"_player_name"]
+    _WhichOneofReturnType__steam_id: typing_extensions.TypeAlias = typing.Literal["steam_id"]
+    _WhichOneofArgType__steam_id: typing_extensions.TypeAlias = typing.Literal["_steam_id", b"_steam_id"]
     _WhichOneofReturnType_value: typing_extensions.TypeAlias = typing.Literal["text", "float", "int", "bool", "uint", "handle", "player"]
     _WhichOneofArgType_value: typing_extensions.TypeAlias = typing.Literal["value", b"value"]
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__player_name) -> _WhichOneofReturnType__player_name | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__steam_id) -> _WhichOneofReturnType__steam_id | None: ...
+    @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType_value) -> _WhichOneofReturnType_value | None: ...
 
 Global___GameEventKey: typing_extensions.TypeAlias = GameEventKey

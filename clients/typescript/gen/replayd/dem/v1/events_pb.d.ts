@@ -504,19 +504,20 @@ export declare type FieldValue = Message$1<"replayd.dem.v1.FieldValue"> & {
    * What the number stands for, where that is known. m_nameStringableIndex has the entry of the string table EntityNames:
    * what the entity is called, such as "npc_dota_hero_axe", "item_blink", "axe_berserkers_call". In Dota 2, fields of the types
    * HeroID_t and AbilityID_t, and those whose names have HeroID or AbilityID in them, have the name of the hero, ability or
-   * item, from a table that the decoder brings. Empty otherwise, and for numbers that are not in the table.
+   * item, from a table that the decoder brings; so have the drafted heroes of CDOTAGamerulesProxy. Absent otherwise, and for
+   * numbers that are not in the table.
    *
-   * @generated from field: string name = 11;
+   * @generated from field: optional string name = 11;
    */
-  name: string;
+  name?: string | undefined;
 
   /**
    * True for a number of a type that the decoder does not know, which may as well be another one: a type is read as unsigned
-   * or as signed, whichever is more likely, and nothing in the file proves it. Zero is the same in both.
+   * or as signed, whichever is more likely, and nothing in the file proves it. Zero is the same in both. Absent for all others.
    *
-   * @generated from field: bool unproven = 12;
+   * @generated from field: optional bool unproven = 12;
    */
-  unproven: boolean;
+  unproven?: boolean | undefined;
 };
 
 /**
@@ -1460,18 +1461,18 @@ export declare type GameEventKey = Message$1<"replayd.dem.v1.GameEventKey"> & {
   } | { case: undefined; value?: undefined };
 
   /**
-   * The name of the player in the slot, as the string table userinfo has it. Empty when not known, and for other values.
+   * The name of the player in the slot, as the string table userinfo has it. Absent when not known, and for other values.
    *
-   * @generated from field: string player_name = 9;
+   * @generated from field: optional string player_name = 9;
    */
-  playerName: string;
+  playerName?: string | undefined;
 
   /**
-   * The player's Steam id, likewise. 0 for bots, and when not known.
+   * The player's Steam id, likewise. 0 for bots.
    *
-   * @generated from field: uint64 steam_id = 10;
+   * @generated from field: optional uint64 steam_id = 10;
    */
-  steamId: bigint;
+  steamId?: bigint | undefined;
 };
 
 /**
