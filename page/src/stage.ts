@@ -127,7 +127,7 @@ export abstract class Stage<W extends World = World> {
     camera.x += (target.x - camera.x) * part;
     camera.y += (target.y - camera.y) * part;
     camera.scale += (target.scale - camera.scale) * part;
-    this.placed ||= this.game.ready; // what is known before that may look elsewhere
+    this.placed ||= this.game.ready && this.whole; // what is known before that may look elsewhere
   }
 
   /** Has a context draw in world units. */

@@ -170,6 +170,8 @@ test("the lines of the inspector give what it shows", options, async (t) => {
 
 test("a tick is always drawn in the same way", options, async (t) => {
   const page = await tab(t, { width: 900, height: 640 });
+  const described = async () => (await fetch(`${daemon.url}/v1/replays/samples/recorded.teehistorian`)).json();
+  while (!JSON.stringify(await described()).includes("sample.map")) await sleep(100); // the daemon has yet to look at the maps
   for (const [name, moment] of [
     ["golden", "recorded.teehistorian?tick=1210"], ["golden-dota", "dota.dem?tick=430&player=1"], ["golden-cs", "cs.dem?tick=500"],
     ["golden-sc2", "sc2replay/battle.SC2Replay?tick=300"],
