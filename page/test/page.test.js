@@ -120,7 +120,7 @@ test("from the list to a moment of a game, and back by its link", options, async
   await accessible(page);
   await page.type("input[type=search]", "sunny finished");
   await until(page, () => document.querySelectorAll(".replays li").length === 1);
-  await page.click(".replays a");
+  await page.$eval(".replays a", (link) => link.click());
 
   await shown(page); // it plays by itself
   await until(page, () => document.querySelector("canvas.scene").dataset.tick > 20);
@@ -307,7 +307,7 @@ test("a live game goes on through kills of the daemon, and never back", options,
   await page.goto(daemon.url);
   const card = '.card[href$="/live/game.teehistorian"]'; // samples that were just copied look as if they grew, too
   await page.waitForSelector(card);
-  await page.click(card);
+  await page.$eval(card, (link) => link.click()); // in one go: the list is drawn anew as the file grows
   await shown(page);
   await page.evaluate(() => {
     const canvas = document.querySelector("canvas.scene");
