@@ -61,7 +61,7 @@ func TestInterruptedStream(t *testing.T) {
 			exitOK, "",
 		}, {
 			"drained", stoppingDaemon{responses: list(start, sign, end(replaydv1.EndReason_END_REASON_SERVER_DRAINING))},
-			exitLost, "replayd: the daemon shuts down\nreplayd: resume with --cursor ZW5k\n",
+			exitLost, "replayd: the daemon is shutting down\nreplayd: resume with --cursor ZW5k\n",
 		}, {
 			"without an end", stoppingDaemon{responses: list(start, sign)},
 			exitLost, "replayd: the stream stopped without an end\nreplayd: resume with --cursor c2lnbg==\n",
