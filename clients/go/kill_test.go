@@ -13,8 +13,7 @@ import (
 	replayd "github.com/replayd/replayd/clients/go"
 )
 
-// TestKill9 follows a growing file of a daemon that is a process of its own, and is killed without a chance to say
-// goodbye.
+// TestKill9 follows a growing file of a daemon that runs in another process and is killed with SIGKILL.
 func TestKill9(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the daemon")
