@@ -41,22 +41,31 @@ func (r *Reader) Overrun() bool { return r.pos > r.end }
 
 // Peek returns at least the next 57 bits, zero-padded, without consuming them. The next bit is the lowest one. Bits
 // above the lowest 57 are undefined.
-func (r *Reader) Peek() uint64 {
-	i := r.pos >> 3
-	if i+8 <= len(r.buf) {
-		return binary.LittleEndian.Uint64(r.buf[i:]) >> (r.pos & 7)
+func (r *Reader) Peek() uint64 { return At(r.buf, r.pos) }
+
+// At returns at least 57 bits of buf, starting with bit pos, like Peek. It lets a loop keep its position in a register:
+// get the bytes from [Reader.Bytes] before the loop, and store the position with [Reader.Seek] after it.
+func At(buf []byte, pos int) uint64 {
+	if i := uint(pos) >> 3; i+8 <= uint(len(buf)) {
+		return binary.LittleEndian.Uint64(buf[i:i+8]) >> (pos & 7)
 	}
-	return r.peekTail(i)
+	return tail(buf, pos)
 }
 
-// peekTail is Peek within the last eight bytes and beyond.
-func (r *Reader) peekTail(i int) uint64 {
+// tail is At within the last eight bytes and beyond.
+func tail(buf []byte, pos int) uint64 {
 	var v uint64
-	for k := len(r.buf) - 1; k >= i; k-- {
-		v = v<<8 | uint64(r.buf[k])
+	for k := len(buf) - 1; k >= pos>>3; k-- {
+		v = v<<8 | uint64(buf[k])
 	}
-	return v >> (r.pos & 7)
+	return v >> (pos & 7)
 }
+
+// Bytes returns all bytes of the reader, including those already read. It does not copy them.
+func (r *Reader) Bytes() []byte { return r.buf }
+
+// End returns the position of the end of the bits.
+func (r *Reader) End() int { return r.end }
 
 // Skip consumes n bits.
 func (r *Reader) Skip(n int) { r.pos += n }

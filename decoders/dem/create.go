@@ -75,6 +75,9 @@ func (d *Decoder) fillEntity(ev *Event, c *entity.Class, serial, group uint32, s
 	if again {
 		kind = KindEntityEntered
 	}
+	if c.Roster {
+		d.match.roster.index = e.index
+	}
 	emit := d.out.want(kind, slotAfter)
 	if !c.Decoded && size >= 0 {
 		r.Skip(size)

@@ -41,10 +41,10 @@ const (
 )
 
 // walksEntities reports whether packets of entities are looked at: for their events, for what may be wrong with them, or
-// for Dota's clock.
+// for Dota's clock and players.
 func (d *Decoder) walksEntities() bool {
 	return d.out.wantsEntities() || d.out.has(KindFault) ||
-		d.match.game == gameDota && (d.out.kinds&clockTicks != 0 || d.out.has(KindCombatLog) && !d.match.clock.settled)
+		d.match.game == gameDota && (d.out.kinds&(clockTicks|rosterKinds) != 0 || d.out.has(KindCombatLog) && !d.match.clock.settled)
 }
 
 // startEntities begins with a message of entities.
@@ -61,6 +61,7 @@ func (d *Decoder) startEntities(ev *Event, b []byte) bool {
 		return false
 	}
 	d.world.update.Tick = d.match.interval
+	d.world.meanings.game = d.match.game
 	d.learnTypes()
 	if !e.delta {
 		for _, old := range d.world.store.Slots {

@@ -78,6 +78,8 @@ type Event struct {
 	Fault Fault
 	// A variable of the server's console has a value.
 	ServerCvar ServerCvar
+	// A player is on the server, or has other data than before.
+	PlayerInfo PlayerInfo
 }
 
 // EntityUpdated: Fields of an entity changed.
@@ -118,6 +120,19 @@ type FieldValue struct {
 	Tuple Tuple
 	// Bytes.
 	Blob []byte
+	// What the number stands for, where that is known. m_nameStringableIndex has the entry of the string table EntityNames:
+	// what the entity is called, such as "npc_dota_hero_axe", "item_blink", "axe_berserkers_call". In Dota 2, fields of the types
+	// HeroID_t and AbilityID_t, and those whose names have HeroID or AbilityID in them, have the name of the hero, ability or
+	// item, from a table that the decoder brings; so have the drafted heroes of CDOTAGamerulesProxy. Absent otherwise, and for
+	// numbers that are not in the table.
+	Name []byte
+	// HasName says that Name is set.
+	HasName bool
+	// True for a number of a type that the decoder does not know, which may as well be another one: a type is read as unsigned
+	// or as signed, whichever is more likely, and nothing in the file proves it. Zero is the same in both. Absent for all others.
+	Unproven bool
+	// HasUnproven says that Unproven is set.
+	HasUnproven bool
 }
 
 // Vector: A vector.
@@ -408,6 +423,14 @@ type GameEventKey struct {
 	Handle uint32
 	// A player's slot.
 	Player int32
+	// The name of the player in the slot, as the string table userinfo has it. Absent when not known, and for other values.
+	PlayerName []byte
+	// HasPlayerName says that PlayerName is set.
+	HasPlayerName bool
+	// The player's Steam id, likewise. 0 for bots.
+	SteamId uint64
+	// HasSteamId says that SteamId is set.
+	HasSteamId bool
 }
 
 // StringTableEntry: An entry of a string table was added or changed.
@@ -484,6 +507,10 @@ type Order struct {
 	SequenceNumber int32
 	// The game's flags.
 	Flags uint32
+	// What the game calls the type, such as "DOTA_UNIT_ORDER_CAST_POSITION". Empty for types newer than the decoder's table.
+	TypeName []byte
+	// The name of the ability or item, such as "axe_berserkers_call". Empty for none, and when it is not in the decoder's table.
+	AbilityName []byte
 }
 
 // Sound: A sound began.
@@ -548,6 +575,11 @@ type ChatEvent struct {
 	GameTime float32
 	// HasGameTime says that GameTime is set.
 	HasGameTime bool
+	// What the game calls the type, such as "CHAT_MESSAGE_TOWER_KILL". Empty for types newer than the decoder's table.
+	TypeName []byte
+	// The heroes of the players, in the same order, such as "npc_dota_hero_axe": what the entity CDOTA_PlayerResource says before
+	// the event. Empty when not known.
+	HeroNames [][]byte
 }
 
 // Chat: A chat message.
@@ -568,6 +600,10 @@ type Chat struct {
 	GameTime float32
 	// HasGameTime says that GameTime is set.
 	HasGameTime bool
+	// Dota: the player's name, as the entity CDOTA_PlayerResource has it. Empty when not known.
+	PlayerName []byte
+	// Dota: the player's hero, likewise. Empty when not known, and before one is picked.
+	HeroName []byte
 }
 
 // Ping: A player pinged the map.
@@ -584,6 +620,8 @@ type Ping struct {
 	Direct bool
 	// The kind of ping: the game's number.
 	Type uint32
+	// The player's name, as the entity CDOTA_PlayerResource has it. Empty when not known.
+	PlayerName []byte
 }
 
 // MapLine: A player drew on the map.
@@ -596,6 +634,8 @@ type MapLine struct {
 	Y int32
 	// Whether a new line begins here; otherwise it continues from the point before.
 	Initial bool
+	// The player's name, as the entity CDOTA_PlayerResource has it. Empty when not known.
+	PlayerName []byte
 }
 
 // ChatWheel: A player used the chat wheel.
@@ -608,6 +648,10 @@ type ChatWheel struct {
 	AccountId uint32
 	// The hero that the phrase is about. 0 for none.
 	HeroId int32
+	// That hero's name. Empty for none, and when it is not in the decoder's table.
+	HeroName []byte
+	// The player's name, as the entity CDOTA_PlayerResource has it. Empty when not known.
+	PlayerName []byte
 }
 
 // FileHeader: The file's header.
@@ -708,6 +752,8 @@ type DraftPick struct {
 	Team uint32
 	// The hero's number.
 	HeroId int32
+	// The hero's name, such as "npc_dota_hero_axe". Empty for none, and when it is not in the decoder's table.
+	HeroName []byte
 }
 
 // ServerInfo: The server.
@@ -896,6 +942,23 @@ type ServerCvar struct {
 	Redacted bool
 }
 
+// PlayerInfo: A player is on the server, or has other data than before: an entry of the string table userinfo.
+type PlayerInfo struct {
+	// The player's slot, by which game events name players. In Counter-Strike 2 and Deadlock the player's controller is the
+	// entity in slot + 1, and m_hPawn of that is the handle of the body.
+	Slot int32
+	// The player's name.
+	Name []byte
+	// The Steam id. 0 for bots.
+	SteamId uint64
+	// The number by which the server names the player.
+	UserId int32
+	// Whether it is a bot.
+	IsBot bool
+	// Whether it is what records.
+	IsHltv bool
+}
+
 // Kind is what an event is: which of its fields holds.
 type Kind uint8
 
@@ -935,10 +998,11 @@ const (
 	KindCommand
 	KindFault
 	KindServerCvar
+	KindPlayerInfo
 )
 
 // KindCount is how many kinds there are, KindNone included.
-const KindCount = 34
+const KindCount = 35
 
 var kindNames = [KindCount]string{
 	"none",
@@ -975,6 +1039,7 @@ var kindNames = [KindCount]string{
 	"command",
 	"fault",
 	"server_cvar",
+	"player_info",
 }
 
 // String returns the kind's name as the API spells it.

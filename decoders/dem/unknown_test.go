@@ -163,7 +163,7 @@ func usedTypes(t *testing.T, data []byte, n int) []string {
 		}
 		if n.Codec.Op != value.OpNone && values[n.Name] > 0 {
 			typ := schema.ParseType(n.Field.Type)
-			if n.Codec == &n.Field.Elem && n.Field.Shape == schema.ShapeVector {
+			if n.Elem && n.Field.Shape == schema.ShapeVector {
 				typ = schema.ParseType(typ.Generic)
 			}
 			counts[typ.Base] += values[n.Name]

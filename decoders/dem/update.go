@@ -54,7 +54,7 @@ func (d *Decoder) updateEntity(ev *Event) bool {
 	}
 	if kind == KindEntityEntered {
 		// It entered, even when its update could not be read.
-		fields := d.world.fillChanges(ev.EntityEntered.Fields)
+		fields := d.world.fillChanges(ev.EntityEntered.Fields, ent)
 		ev.Kind = kind
 		ev.EntityEntered = EntityEntered{Index: uint32(e.index), Class: c.Name, Serial: ent.Serial, Fields: fields}
 		return len(fields) > 0 || !d.world.narrowed
@@ -63,7 +63,7 @@ func (d *Decoder) updateEntity(ev *Event) bool {
 		return false
 	}
 	out := &ev.EntityUpdated
-	out.Fields = d.world.fillChanges(out.Fields)
+	out.Fields = d.world.fillChanges(out.Fields, ent)
 	out.Index, out.Class, out.Serial = uint32(e.index), c.Name, ent.Serial
 	ev.Kind = kind
 	return len(out.Fields) > 0 || !d.world.narrowed
@@ -176,25 +176,38 @@ func blame(f *Fault, n *entity.Node) {
 }
 
 // fillChanges fills fields with the wanted changes of the update, and behind them, without a value, with the wanted fields
-// that changed to what could not be read.
-func (w *world) fillChanges(fields []FieldValue) []FieldValue {
+// that changed to what could not be read. Behind them is where the entity is now, if that changed.
+func (w *world) fillChanges(fields []FieldValue, ent *entity.Entity) []FieldValue {
 	u := &w.update
 	w.floats = w.floats[:0]
 	all := len(u.Changes) + len(u.Lost)
-	fields = sized(fields, all)
+	fields = sized(fields, all+1)
 	n := 0
+	moved := false
 	for i := range u.Changes {
 		ch := &u.Changes[i]
+		moved = moved || ch.Node.Body
 		if !ch.Node.Wanted {
 			continue
 		}
-		fields[n].Field = ch.Node.Name
-		fill(&fields[n], &ch.Cell, u.Data(&ch.Cell), &w.floats)
+		f := &fields[n]
+		f.Field = ch.Node.Name
+		fill(f, &ch.Cell, u.Data(&ch.Cell), &w.floats)
+		if ch.Node.Marked || f.HasName || f.HasUnproven {
+			w.meanings.mark(f, ch.Node)
+		}
 		n++
 	}
 	for _, lost := range u.Lost {
+		moved = moved || lost.Body
 		if lost.Wanted {
-			fields[n].Field, fields[n].ValueCase = lost.Name, FieldValueValueNone
+			fields[n] = FieldValue{Field: lost.Name}
+			n++
+		}
+	}
+	if moved && w.meanings.changesPlace(&fields[n], ent, u) {
+		all++
+		if ent.Class.Body.Wanted {
 			n++
 		}
 	}

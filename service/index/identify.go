@@ -46,8 +46,8 @@ func (x *Index) identify(ctx context.Context, e *Entry) *Entry {
 // late, or when its writer was stopped.
 func (x *Index) unsettled(e *Entry) bool {
 	young := time.Since(e.Modified) < quiet*10
-	unborn := e.Format == decoders.Unknown && e.Compression == source.Plain && e.Size < decoders.SniffLen
-	return young && (unborn || e.Format != decoders.Unknown && e.Identity == "" && e.Growable())
+	tooShort := e.Format == decoders.Unknown && e.Compression == source.Plain && e.Size < decoders.SniffLen
+	return young && (tooShort || e.Format != decoders.Unknown && e.Identity == "" && e.Growable())
 }
 
 // describe adds what the beginning of a file says. A header that cannot be read is no error.

@@ -187,6 +187,7 @@ type body struct {
 	Fields       []json.RawMessage `json:"fields"`
 	PlayerID     *int32            `json:"player_id"`
 	PlayerSlot   *int32            `json:"player_slot"`
+	Slot         *int32            `json:"slot"`
 	Players      []int32           `json:"players"`
 	AttackerTeam uint32            `json:"attacker_team"`
 	TargetTeam   uint32            `json:"target_team"`
@@ -267,6 +268,8 @@ func (e *event) readDem(line []byte, b *body) error {
 	switch e.kind {
 	case "chat", "ping", "map_line", "chat_wheel":
 		e.players = atLeastZero(b.PlayerID)
+	case "player_info":
+		e.players = atLeastZero(b.Slot)
 	case "user_cmd":
 		e.players = atLeastZero(b.PlayerSlot)
 	case "chat_event":
@@ -348,7 +351,7 @@ func documented(format string, list protoreflect.MessageDescriptor) map[string]p
 			p.players = !slices.Contains(whole, name)
 			p.teams = p.players
 		case "dem":
-			p.players = slices.Contains([]string{"chat", "ping", "map_line", "chat_wheel", "chat_event", "user_cmd"}, name)
+			p.players = slices.Contains([]string{"chat", "ping", "map_line", "chat_wheel", "chat_event", "user_cmd", "player_info"}, name)
 			p.teams = name == "combat_log"
 			p.classes = strings.HasPrefix(name, "entity_")
 			p.fields = p.classes && name != "entity_left" && name != "entity_deleted"

@@ -68,20 +68,19 @@ func (u *Update) readValues(r *bits.Reader, c *Class, s *State) error {
 	way[0] = c.Root
 	for i := range u.Paths {
 		p := &u.Paths[i]
-		for d := int(p.Keep); d <= int(p.Last); d++ {
-			n := way[d]
-			typ := 0
-			if n.many {
-				typ = s.typeOf(n)
-			}
-			k := u.Tree.kid(c, n, p.Idx[d], typ)
-			if k == nil {
+		d := int(p.Keep)
+		n := way[d]
+		for ; d <= int(p.Last); d++ {
+			index := p.Idx[d]
+			if k := n.Kids; !n.many && uint(index) < uint(len(k)) && k[index] != nil {
+				n = k[index]
+			} else if n = u.Tree.kid(c, n, index, s.typeOf(n)); n == nil {
 				return errNoField
 			}
-			way[d+1] = k
+			way[d+1] = n
 		}
-		n := way[p.Last+1]
-		codec := n.Codec
+		n = way[d]
+		codec := &n.Codec
 		if codec.Op == value.OpNone {
 			return errNoField
 		}
@@ -90,18 +89,29 @@ func (u *Update) readValues(r *bits.Reader, c *Class, s *State) error {
 				return errUnknownType
 			}
 		}
-		v := codec.Read(r, &u.arena, u.Tick)
+		if len(u.Changes) == cap(u.Changes) {
+			u.Changes = append(u.Changes, Change{})[:len(u.Changes)]
+		}
+		u.Changes = u.Changes[:len(u.Changes)+1]
+		ch := &u.Changes[len(u.Changes)-1]
+		ch.Node = n
+		ch.Cell = codec.Read(r, &u.arena, u.Tick)
 		if r.Overrun() {
+			u.Changes = u.Changes[:len(u.Changes)-1]
 			return bits.ErrOverrun
 		}
-		if v.Kind == value.Length && v.Word > schema.MaxElements {
-			return fieldpath.ErrIndex
-		}
-		u.Changes = append(u.Changes, Change{n, v})
-		if v.Kind == value.Pointer && n.many {
-			u.retyped = true
-			if err := u.retype(c, s, n, v); err != nil {
-				return err
+		switch ch.Cell.Kind {
+		case value.Length:
+			if ch.Cell.Word > schema.MaxElements {
+				u.Changes = u.Changes[:len(u.Changes)-1]
+				return fieldpath.ErrIndex
+			}
+		case value.Pointer:
+			if n.many {
+				u.retyped = true
+				if err := u.retype(c, s, n, ch.Cell); err != nil {
+					return err
+				}
 			}
 		}
 	}
@@ -147,6 +157,10 @@ func (u *Update) Data(c *value.Cell) []byte {
 func (u *Update) Apply(c *Class, s *State) {
 	for i := range u.Changes {
 		ch := &u.Changes[i]
+		if at := ch.Node.Cell; ch.Cell.Kind.Plain() && uint(at) < uint(len(s.Cells)) {
+			s.Cells[at] = ch.Cell
+			continue
+		}
 		s.set(c, ch.Node, ch.Cell, u.Data(&ch.Cell))
 	}
 	for _, n := range u.Lost {

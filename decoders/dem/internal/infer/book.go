@@ -62,6 +62,8 @@ type Guess struct {
 	Proofs int
 	// MaybeSigned says that its values, which are read as unsigned numbers, may be signed ones: they are even or few.
 	MaybeSigned bool
+	// Sure says that its values, where they are numbers, are right for certain.
+	Sure bool
 }
 
 // codecKey is a field, or the elements of it, read as of a family.

@@ -79,6 +79,8 @@ Fault: _TypeAlias = _Event[_Literal["fault"], _pb2.Event, _pb2.Fault]
 """Something could not be decoded. Decoding continues behind it."""
 ServerCvar: _TypeAlias = _Event[_Literal["server_cvar"], _pb2.Event, _pb2.ServerCvar]
 """A variable of the server's console has a value."""
+PlayerInfo: _TypeAlias = _Event[_Literal["player_info"], _pb2.Event, _pb2.PlayerInfo]
+"""A player is on the server, or has other data than before."""
 Unknown: _TypeAlias = _Event[_Literal[""], _pb2.Event, None]
 """An event of a kind that this client is too old to know."""
 
@@ -116,6 +118,7 @@ Event: _TypeAlias = _Union[
     Command,
     Fault,
     ServerCvar,
+    PlayerInfo,
     Unknown,
 ]
 """Any of them."""
@@ -154,6 +157,7 @@ Kind: _TypeAlias = _Literal[
     "command",
     "fault",
     "server_cvar",
+    "player_info",
 ]
 """The names of the kinds, as filters take them."""
 
