@@ -73,6 +73,13 @@ type Replay struct {
 //
 // Open keeps r, which must stay readable until all events are decoded.
 func Open(r io.ReaderAt, size int64) (*Replay, error) {
+	return OpenWithin(r, size, func(int64) error { return nil })
+}
+
+// OpenWithin is Open for whoever counts memory. What can be had of a damaged archive takes up to some 50 MiB to look for:
+// take is asked for as many bytes before they are used, and returns why they are not to be had, which OpenWithin returns as it
+// is. A negative number gives back. What is kept afterwards is part of Decoder.Held.
+func OpenWithin(r io.ReaderAt, size int64, take func(bytes int64) error) (*Replay, error) {
 	content, offset, _, err := mpq.UserData(r, size)
 	if err != nil {
 		return nil, err
@@ -92,7 +99,7 @@ func Open(r io.ReaderAt, size int64) (*Replay, error) {
 		return nil, p.Damage
 	}
 	if p.Damage != nil {
-		if err := p.salvage(r, size); err != nil {
+		if err := p.salvage(r, size, take); err != nil {
 			return nil, err
 		}
 	}

@@ -25,17 +25,30 @@ const (
 	maxSalvaged = 16 << 20 // bytes of a file that are searched
 	maxStreams  = 64       // streams that are unpacked
 	maxUnpacked = 32 << 20 // bytes of all of them
+	bzip2Held   = 5 << 20  // what unpacking takes besides, from above
+
+	// Of small files not more than so many bytes and so many times the file are unpacked. Replays unpack to ten times.
+	leastUnpacked = 1 << 20
+	unpackedRatio = 32
 )
 
-// salvage searches for members without the archive's tables.
-func (p *Replay) salvage(r io.ReaderAt, size int64) error {
-	file := make([]byte, min(size, maxSalvaged))
+// salvage searches for members without the archive's tables. It takes memory before it uses it, and returns what it does not
+// keep.
+func (p *Replay) salvage(r io.ReaderAt, size int64, take func(bytes int64) error) error {
+	length := min(size, maxSalvaged)
+	left := int(min(leastUnpacked+unpackedRatio*length, maxUnpacked))
+	// One stream after the other is unpacked to the same place, and what is of use is copied.
+	used := length + int64(left) + bzip2Held
+	if err := take(used); err != nil {
+		return err
+	}
+	defer func() { _ = take(-used) }() // giving back never fails
+	file, unpacked := make([]byte, length), make([]byte, 0, left)
 	n, err := r.ReadAt(file, 0)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
 	p.salvaged = map[string][]byte{}
-	left := maxUnpacked
 	rest := file[:n]
 	for range maxStreams {
 		at := bytes.Index(rest, packedMember)
@@ -43,14 +56,17 @@ func (p *Replay) salvage(r io.ReaderAt, size int64) error {
 			break
 		}
 		rest = rest[at+1:]
-		data, used, err := bzip2.AppendFirst(nil, rest, left)
+		data, packed, err := bzip2.AppendFirst(unpacked, rest, left)
 		left -= len(data)
 		if err != nil {
 			continue
 		}
-		rest = rest[used:]
+		rest = rest[packed:]
 		if name := p.recognise(data); name != "" && p.salvaged[name] == nil {
-			p.salvaged[name] = data
+			if err := take(int64(len(data))); err != nil {
+				return err
+			}
+			p.salvaged[name] = append(make([]byte, 0, len(data)), data...)
 		}
 	}
 	return nil
