@@ -49,8 +49,9 @@ run: build ## Start the daemon on the bundled samples; it prints lines to try
 build: ## Build bin/replayd
 	$(GO) build -o bin/replayd ./cmd/replayd
 
-# With -json, for the report at the end. All of them run even after one has failed.
-TESTS := -json -timeout 20m
+# With -json, for the report at the end. All of them run even after one has failed. Without debugging information programs
+# link in two thirds of the time.
+TESTS := -json -timeout 20m -ldflags=-w
 
 .PHONY: test
 test: ## Run the tests, with the race detector where there is a C compiler
