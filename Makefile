@@ -177,7 +177,7 @@ test-page: build page/node_modules/.bin/esbuild ## Test the page in a headless C
 
 .PHONY: pictures
 pictures: build page/node_modules/.bin/esbuild ## Draw the pictures of the page again, in docs and the test's
-	rm -f page/test/golden.png
+	rm -f page/test/golden*.png
 	PICTURE=$(CURDIR)/docs/images/page.png npm test --silent --prefix page
 
 .PHONY: test-clients

@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// TestLayout: the packages below dem do not import the decoder that is made of them.
+// TestLayout: the packages below
+// dem do not import package dem.
 func TestLayout(t *testing.T) {
 	const decoder = "github.com/replayd/replayd/decoders/dem"
 	parts := 0

@@ -99,7 +99,7 @@ func (c *serveCmd) doors(log *slog.Logger, connections *admission.Connections, g
 		if err := c.Security.checkOpen(*l.to); err != nil {
 			return nil, err
 		}
-		*l.to = connections.Listen(*l.to)
+		*l.to = guard.Slow(connections.Listen(*l.to))
 		if l.protocols == nil {
 			continue
 		}

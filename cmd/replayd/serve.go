@@ -138,7 +138,7 @@ func (c *serveCmd) Run(ctx context.Context, con console) error {
 		IndexPath: c.Index, SurveyBudget: c.SurveyBudget,
 	}
 	connections := c.Limits.apply(&config, log, registry)
-	doors, err := c.doors(log, connections, h2guard.NewGuard(log, registry))
+	doors, err := c.doors(log, connections, h2guard.NewGuard(log, registry, gate.Believes))
 	if err != nil {
 		return err
 	}

@@ -35,6 +35,10 @@ func (d *Decoder) Entity(index int) (e Entity, ok bool) {
 			e.Fields = append(e.Fields, f)
 		}
 	}
+	var place FieldValue
+	if d.world.meanings.fillPlace(&place, ent) {
+		e.Fields = append(e.Fields, place)
+	}
 	return e, true
 }
 

@@ -222,14 +222,14 @@ func (f *File) Input() Input {
 	defer f.mu.Unlock()
 	switch {
 	case f.spool != nil:
-		return Input{At: f.spool, Size: f.length}
+		return Input{At: f.spool, Size: f.length, Take: f.limits.account.takeMemory}
 	case f.handle == nil && f.taken:
 		return Input{Front: errReader{errTaken}, Size: -1}
 	case f.handle == nil:
 		f.taken = true
 		return Input{Front: f.front, Size: -1}
 	case f.info.Compression == Plain:
-		return Input{At: plain{f}, Size: f.info.Size}
+		return Input{At: plain{f}, Size: f.info.Size, Take: f.limits.account.takeMemory}
 	}
 	return Input{Front: f.inflate(), Size: -1}
 }

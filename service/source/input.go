@@ -14,6 +14,17 @@ type Input struct {
 	Front io.Reader
 	// Size is the number of bytes when the Input was made, -1 if it is not known. It is known if At is set.
 	Size int64
+	// Take asks for memory, in bytes, before it is used for what the format's cost does not tell, or returns why it is not to
+	// be had. A negative number gives back; what is not given back is when the file is closed. It is nil where nobody counts.
+	Take func(bytes int64) error
+}
+
+// Memory is Take where somebody counts, and gives everything where nobody does.
+func (in Input) Memory(bytes int64) error {
+	if in.Take == nil {
+		return nil
+	}
+	return in.Take(bytes)
 }
 
 // From returns a reader of the input that starts at offset. Without At, offset must be 0, and From may be called only once.

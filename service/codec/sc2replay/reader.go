@@ -41,7 +41,7 @@ func open(in source.Input, o codec.Options) (codec.Reader, error) {
 }
 
 func (r *reader) Header(replay *replaydv1.Replay) error {
-	p, err := sc2replay.Open(r.in.At, r.in.Size)
+	p, err := sc2replay.OpenWithin(r.in.At, r.in.Size, r.in.Memory)
 	if err != nil {
 		return err
 	}
