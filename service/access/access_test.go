@@ -229,7 +229,7 @@ func TestHosts(t *testing.T) {
 // TestHandler: metrics and debugging take their powers, by the same tokens, and a host that is answered.
 func TestHandler(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "tokens")
-	put(t, file, "all\nmetrics allow=metrics\nlimited roots=a\nold expires=2020-01-01\n")
+	put(t, file, "all\nmetrics allow=metrics\nlimited roots=a\ndemos formats=dem\nold expires=2020-01-01\n")
 	g := newGate(t, Options{TokenFile: file})
 	served := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("served")) })
 	for _, test := range []struct {
@@ -241,6 +241,7 @@ func TestHandler(t *testing.T) {
 		{Metrics, "localhost", "wrong", http.StatusUnauthorized},
 		{Metrics, "localhost", "old", http.StatusUnauthorized},
 		{Metrics, "localhost", "limited", http.StatusForbidden},
+		{Metrics, "localhost", "demos", http.StatusForbidden},
 		{Metrics, "localhost", "metrics", http.StatusOK},
 		{Metrics, "localhost", "all", http.StatusOK},
 		{Metrics, "evil.example", "all", http.StatusMisdirectedRequest},
