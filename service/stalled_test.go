@@ -54,7 +54,7 @@ func TestStalledByEveryWay(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					req.Header.Set("Te", "trailers")
+					req.Header.Set("TE", "trailers")
 					if ask.contentType != "" {
 						req.Header.Set("Content-Type", ask.contentType)
 					}

@@ -73,9 +73,8 @@ func TestEveryDoor(t *testing.T) {
 		"DebugListen":   {"--debug-listen", byHTTP("/debug/pprof/", "/debug/pprof/heap", "/", "/metrics"), 2},
 	}
 	addrs := map[string]string{}
-	fields := reflect.TypeFor[serveCmd]()
-	for i := range fields.NumField() {
-		name := fields.Field(i).Name
+	for field := range reflect.TypeFor[serveCmd]().Fields() {
+		name := field.Name
 		if !strings.HasSuffix(name, "Listen") {
 			continue
 		}
