@@ -2327,7 +2327,7 @@ type UnitState struct {
 	Unit Unit
 	// HasUnit reports whether Unit is set.
 	HasUnit bool
-	// Who controls it; 0 is nobody.
+	// Who controls it; 0 is neutral.
 	ControlPlayerId uint32
 	// Who pays for it.
 	UpkeepPlayerId uint32

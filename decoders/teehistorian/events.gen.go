@@ -182,7 +182,7 @@ type Message struct {
 	Raw []byte
 	// Why the contents could not be read. Empty when they could, and for messages that are not known.
 	Error []byte
-	// True when raw and the telling parts of the contents were withheld because they may hold a secret.
+	// True when raw and those parts of the contents that may hold a secret were withheld because they may hold a secret.
 	Redacted bool
 	// ContentCase identifies the field of the oneof content that is set.
 	ContentCase MessageContentCase

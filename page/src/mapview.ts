@@ -22,7 +22,7 @@ export async function mapView(app: HTMLElement, signal: AbortSignal, replay: Rep
       h("div", { class: "zoom" },
         h("button", { type: "button", "aria-label": "Closer", onclick: () => scene.zoom(1.4) }, icon("plus")),
         h("button", { type: "button", "aria-label": "Farther", onclick: () => scene.zoom(1 / 1.4) }, icon("minus")),
-        h("button", { type: "button", "aria-label": "Show everything", onclick: () => scene.reset() }, icon("frame")))),
+        h("button", { type: "button", "aria-label": "Show everything", onclick: () => scene.showAll() }, icon("frame")))),
     h("aside", { class: "side", "aria-label": "About the map" }, facts(replay), inspector.element)));
   steer(canvas, scene, () => {});
   const draw = () => {

@@ -30,6 +30,8 @@ export abstract class Stage<W extends World = World> {
   protected height = 0;
   /** What the picture shows has been set at least once. */
   protected placed = false;
+  /** Who is followed is to be seen from near when he is there. */
+  private nearer = false;
   private readonly context: CanvasRenderingContext2D;
   protected abstract readonly scales: readonly [least: number, most: number];
 
@@ -55,7 +57,7 @@ export abstract class Stage<W extends World = World> {
 
   follow(id: number | undefined): void {
     this.followed = id;
-    if (id !== undefined) this.camera.scale = Math.max(this.camera.scale, this.near);
+    this.nearer = id !== undefined;
   }
 
   showAll(): void {
@@ -115,13 +117,17 @@ export abstract class Stage<W extends World = World> {
   private look(spots: Spot[], milliseconds: number): void {
     const { camera } = this;
     const one = spots.find(({ id }) => id === this.followed);
+    if (one && this.nearer) {
+      this.nearer = false;
+      camera.scale = Math.max(camera.scale, this.near);
+    }
     const target = one ? { ...camera, x: one.x, y: one.y } : this.automatic ? this.target(spots) : undefined;
     if (!target) return;
     const part = this.placed ? 1 - Math.exp(-milliseconds / (one ? 70 : 350)) : 1;
     camera.x += (target.x - camera.x) * part;
     camera.y += (target.y - camera.y) * part;
     camera.scale += (target.scale - camera.scale) * part;
-    this.placed = true;
+    this.placed ||= this.game.ready && this.whole; // what is known before that may look elsewhere
   }
 
   /** Has a context draw in world units. */

@@ -61,7 +61,7 @@ func TestState(t *testing.T) {
 			map[string]any{"m_p": false, "m_hOwner": dem.Handle(7 | 5<<14)}, false},
 		{"it enters with news", entered(7, 5, false, false, number(1, 3)),
 			map[string]any{"m_p": false, "m_hOwner": dem.Handle(7 | 5<<14), "m_iHealth": uint64(3)}, true},
-		{"it is told in full", entered(7, 5, true, true, number(1, 4)), map[string]any{"m_iHealth": uint64(4)}, false},
+		{"it is sent in full", entered(7, 5, true, true, number(1, 4)), map[string]any{"m_iHealth": uint64(4)}, false},
 		{"its slot has another", created(7, 6, text(7, "new")), map[string]any{"m_sName": "new"}, true},
 	} {
 		if e := s.Apply(step.event, name); e == nil || e != s.Get(7) || e.InView != step.inView || !cmp.Equal(e.Fields, step.fields) {
