@@ -43,6 +43,7 @@
 //	baseline.go, present.go     the states from which entities are created; the present state of one
 //	learn.go                    how unknown types are read, and how well a demo could be decoded
 //	clock.go, game.go           ticks and Dota's clock; which game it is
+//	meaning.go                  what numbers stand for, and where entities are
 //	gameevents.go, combatlog.go game events, combat log
 //	index.go                    what can be read without decoding
 //
@@ -57,6 +58,7 @@
 //	internal/fieldpath    which fields an update changes
 //	internal/pb           protobuf messages, field by field
 //	internal/unpack       snappy and LZSS
+//	internal/facts        names of Dota's heroes, items, abilities and so on
 //
 // # Units
 //
