@@ -1,10 +1,6 @@
 // Package decoders holds what all replay formats share: their names, how to recognize a file, the contract of
-// decoders, the window through which they read bytes, positions and errors. Each format is a package below this one:
-//
-//	decoders/teehistorian   DDNet's server log
-//	decoders/datafile       Teeworlds and DDNet maps
-//	decoders/dem            Source 2 demos: Dota 2, CS2, Deadlock
-//	decoders/sc2replay      StarCraft II
+// decoders, the window through which they read bytes, positions and errors. Each [Format] has the package of its name
+// below this one, such as decoders/teehistorian.
 //
 // The decoders are a plain Go library. Nothing below this folder depends on gRPC, on replayd's protobuf messages or
 // on the daemon, and no format imports another.

@@ -86,7 +86,7 @@ func TestViewBudget(t *testing.T) {
 	}
 }
 
-// TestListViews: ListReplays tells as much of each replay as its view says, lists what is damaged, and refuses views that
+// TestListViews: ListReplays describes each replay as far as its view says, lists what is damaged, and refuses views that
 // there are not, however few replays there are.
 func TestListViews(t *testing.T) {
 	dir := t.TempDir()

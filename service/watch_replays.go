@@ -57,8 +57,8 @@ func (w *watching) run(ctx context.Context) error {
 		return err
 	}
 	until := x.Now()
-	beat := time.NewTicker(w.heartbeat)
-	defer beat.Stop()
+	heartbeat := time.NewTicker(w.heartbeat)
+	defer heartbeat.Stop()
 	for {
 		list, next, more, err := x.Since(from, maxChanges)
 		if err != nil {
@@ -80,7 +80,7 @@ func (w *watching) run(ctx context.Context) error {
 			if err := w.send(resp); err != nil {
 				return err
 			}
-			beat.Reset(w.heartbeat)
+			heartbeat.Reset(w.heartbeat)
 		}
 		if len(list) > 0 {
 			continue
@@ -91,7 +91,7 @@ func (w *watching) run(ctx context.Context) error {
 		case <-w.server.drain:
 			return stream.ErrDraining
 		case <-more:
-		case <-beat.C:
+		case <-heartbeat.C:
 			if err := w.send(resp); err != nil {
 				return err
 			}

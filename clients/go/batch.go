@@ -14,47 +14,47 @@ import (
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
 
-// errMalformed says that the bytes are no protobuf message of the expected type. It points to a defect of the daemon.
+// errMalformed reports bytes that are not a protobuf message of the expected type. It indicates a bug in the daemon.
 var errMalformed = errors.New("replayd: malformed response")
 
-// Batch is the events of one response. It never changes and may be kept and shared.
+// Batch holds the events of one response. It is immutable and may be kept and shared.
 type Batch struct {
-	// First is the sequence number of the first event, Next that of the event behind the last one. They are equal where
+	// First is the sequence number of the first event, and Next is the sequence number after the last one. They are equal if
 	// State is set.
 	First, Next uint64
-	// State says that the events describe the state at the place where the stream starts; they have no sequence numbers.
-	// Complete says that they are the last ones of that state.
+	// State reports that the events describe the state at the start position. Such events have no sequence numbers.
+	// Complete reports that this batch is the last one of that state.
 	State, Complete bool
-	// Cursor resumes the stream behind this batch. Store it together with what became of the events: when the program is
-	// restarted there, no event is missing and none comes twice.
+	// Cursor resumes the stream after this batch. Store it together with the results of the events. A program that is restarted
+	// there misses no event and receives none twice.
 	Cursor []byte
 
 	format  *format
 	list    []byte // the EventList message
-	length  int
-	rows    int // how many events it has that are no columns
+	length  int    // number of events
+	rows    int    // number of events outside columns
 	columns []Columns
-	strings []string // what events refer to
-	raw     [][]byte // the same
+	strings []string // the strings that events refer to by index
+	raw     [][]byte // the same strings as bytes of list
 }
 
 // Len returns how many events there are.
 func (b *Batch) Len() int { return b.length }
 
-// Format returns the name of the replay's format: "teehistorian", "datafile", "dem" or "sc2replay".
+// Format returns the name of the replay's format, such as "teehistorian": that of the field of the response.
 func (b *Batch) Format() string {
-	if b.format == nil { // a state of nothing
+	if b.format == nil { // a state without events
 		return ""
 	}
 	return b.format.name
 }
 
-// Wire returns the events as they came: the bytes of the format's EventList message, such as
-// replayd.teehistorian.v1.EventList. They belong to the batch and must not be changed.
+// Wire returns the bytes of the events as received: the format's EventList message, such as replayd.teehistorian.v1.EventList.
+// They belong to the batch and must not be modified.
 func (b *Batch) Wire() []byte { return b.list }
 
-// Message unmarshals all events into the format's generated message, such as a *teehistorianv1.EventList. It returns nil for
-// a state without events, which does not say of what format it is.
+// Message unmarshals all events into the format's generated message, such as a *teehistorianv1.EventList. It returns nil for a
+// state without events, whose format is unknown.
 func (b *Batch) Message() (proto.Message, error) {
 	if b.format == nil {
 		return nil, nil
@@ -66,12 +66,12 @@ func (b *Batch) Message() (proto.Message, error) {
 	return m, nil
 }
 
-// Events returns the events in their order, those that came as columns too.
+// Events returns an iterator over all events in order, including those in columns.
 func (b *Batch) Events() iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) { b.each(yield) }
 }
 
-// each is Events. It reports whether all events were taken.
+// each calls yield for each event. It reports whether it reached the end.
 func (b *Batch) each(yield func(Event, error) bool) bool {
 	if len(b.columns) > 0 {
 		return b.eachOfColumns(yield)
@@ -96,7 +96,7 @@ func (b *Batch) each(yield func(Event, error) bool) bool {
 	return true
 }
 
-// parseBatch parses the batch, or the part of a state, of a StreamEventsResponse. It returns nil for any other response.
+// parseBatch parses a StreamEventsResponse with a batch or a part of a state. It returns nil for any other response.
 func parseBatch(raw []byte) (*Batch, error) {
 	b := &Batch{}
 	var inner []byte
@@ -128,14 +128,14 @@ func parseBatch(raw []byte) (*Batch, error) {
 			b.First = field.Value
 		case protoscan.BatchNext:
 			b.Next = field.Value
-		case protoscan.BatchOffsets, protoscan.BatchIndexes: // positions are no events
+		case protoscan.BatchOffsets, protoscan.BatchIndexes: // positions, not events
 		default:
 			if field.Type != protowire.BytesType {
 				continue
 			}
 			if b.format, b.list = formats()[field.Number], field.Bytes; b.format == nil {
 				return nil, &Error{
-					Code: codes.Unimplemented, Message: "events of a format that this client is too old to know",
+					Code: codes.Unimplemented, Message: "the events have a format that is newer than this client",
 				}
 			}
 		}
@@ -149,7 +149,7 @@ func parseBatch(raw []byte) (*Batch, error) {
 	return b, nil
 }
 
-// state reads a StateBatch, of the response raw.
+// state parses inner, the StateBatch of the response raw, into b.
 func (b *Batch) state(inner, raw []byte) error {
 	b.State = true
 	var m replaydv1.StreamEventsResponse
@@ -202,7 +202,7 @@ func (b *Batch) index() error {
 		}
 		list = rest
 	}
-	if len(b.raw) > 0 { // one allocation for the text of all
+	if len(b.raw) > 0 { // one allocation for the bytes of all strings
 		text := string(bytes.Join(b.raw, nil))
 		b.strings = make([]string, len(b.raw))
 		for i, s := range b.raw {
@@ -215,7 +215,7 @@ func (b *Batch) index() error {
 	}
 	b.length = count
 	if !b.State && uint64(count) != b.Next-b.First {
-		return fmt.Errorf("%w: a batch of %d events counts from %d to %d", errMalformed, count, b.First, b.Next)
+		return fmt.Errorf("%w: a batch of %d events has sequence numbers %d to %d", errMalformed, count, b.First, b.Next)
 	}
 	return nil
 }
@@ -223,8 +223,8 @@ func (b *Batch) index() error {
 // rowTag is the tag of EventList.events.
 const rowTag = byte(protoscan.ListEvents<<3) | byte(protowire.BytesType)
 
-// rowAt returns where the first event of an event list begins and ends. The end is 0 when the list does not begin with an
-// event.
+// rowAt returns the offsets of the begin and end of the first event of an event list. The end is 0 if the list does not begin
+// with an event.
 func rowAt(list []byte) (at, end int) {
 	if len(list) < 2 || list[0] != rowTag {
 		return 0, 0
@@ -241,7 +241,7 @@ func rowAt(list []byte) (at, end int) {
 	return at, at + int(size)
 }
 
-// nextRow takes the next event off an event list and skips other fields. The event is nil when there is none.
+// nextRow returns the next event of an event list and the rest of the list. It skips other fields. The event is nil at the end.
 func nextRow(list []byte) (wire, rest []byte, ok bool) {
 	for len(list) > 0 {
 		if at, end := rowAt(list); end > 0 {

@@ -13,7 +13,7 @@ import (
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
 
-// recording is a long teehistorian file: the corpus' longest, or else a sample.
+// recording returns a long teehistorian file: the longest of the corpus, or a sample without the corpus.
 func recording(b *testing.B) (dir, name string) {
 	dir = filepath.Join("..", "..", "..", "shared", "corpus", "teehistorian")
 	if _, err := os.Stat(dir); err != nil {
@@ -28,15 +28,15 @@ func recording(b *testing.B) (dir, name string) {
 	return dir, name
 }
 
-// external is a daemon to measure without its work being in the figures: an address and a replay's name.
+// external returns the address of a daemon in another process and the name of a replay, from REPLAYD_BENCH=ADDR/REPLAY. The
+// figures then do not include the daemon's work.
 func external() (addr, name string, ok bool) {
 	addr, name, ok = strings.Cut(os.Getenv("REPLAYD_BENCH"), "/")
 	return addr, name, ok
 }
 
-// BenchmarkStream measures events that are iterated from a daemon on this machine. cpu-ns/event is what this process
-// spends: that is the client alone where REPLAYD_BENCH=ADDR/REPLAY names a daemon, and client and daemon where it does
-// not.
+// BenchmarkStream measures receiving and iterating events from a daemon on this machine. cpu-ns/event is the CPU time of this
+// process. That is the client alone if REPLAYD_BENCH=ADDR/REPLAY names a daemon, and client and daemon otherwise.
 func BenchmarkStream(b *testing.B) {
 	var client *replayd.Client
 	req := &replaydv1.StreamEventsRequest{}
@@ -146,7 +146,7 @@ func BenchmarkStream(b *testing.B) {
 	})
 }
 
-// cpu is how much processor time this process has taken.
+// cpu returns the CPU time that this process has used.
 func cpu() time.Duration {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {

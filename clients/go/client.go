@@ -38,8 +38,8 @@ type options struct {
 	grpc     []grpc.DialOption
 }
 
-// WithTLS connects by TLS with these settings, such as a client certificate or the authorities to trust. Nil means the
-// default settings.
+// WithTLS connects over TLS with this configuration, such as a client certificate or the certificate authorities to trust. Nil
+// means the default configuration, with TLS 1.3 or later.
 func WithTLS(config *tls.Config) Option {
 	return func(o *options) {
 		if config == nil {
@@ -49,37 +49,37 @@ func WithTLS(config *tls.Config) Option {
 	}
 }
 
-// WithInsecure connects without TLS, also to other machines: everybody on the network path can read and change what is
-// sent, the token included.
+// WithInsecure connects without TLS, even to other machines. Anyone on the network path can then read and modify all data,
+// including the token.
 func WithInsecure() Option { return func(o *options) { o.tls, o.insecure = nil, true } }
 
 // WithToken sends a bearer token with each call; see the daemon's --token-file.
 func WithToken(token string) Option { return func(o *options) { o.token = token } }
 
-// WithRetry changes how streams that broke are resumed.
+// WithRetry sets how interrupted streams are resumed.
 func WithRetry(r Retry) Option { return func(o *options) { o.retry = r } }
 
-// WithDialOptions adds options of gRPC, behind this package's.
+// WithDialOptions adds gRPC options. They are applied after this package's own, so they take precedence.
 func WithDialOptions(more ...grpc.DialOption) Option {
 	return func(o *options) { o.grpc = append(o.grpc, more...) }
 }
 
 const (
-	keepaliveTime    = 12 * time.Second // the daemon allows 10 s and more
+	keepaliveTime    = 12 * time.Second // the daemon permits 10 s or more
 	keepaliveTimeout = 8 * time.Second
 	connectTimeout   = 10 * time.Second
 
-	// How much of a stream may be on its way. Larger than gRPC's default, which halves the throughput of small machines,
-	// and fixed, so that what a slow reader leaves unread is bounded.
+	// Flow-control windows, in bytes. They are larger than gRPC's default, which halves the throughput of small machines. They
+	// are fixed, so that the data buffered for a slow reader is bounded.
 	streamWindow     = 1 << 20
 	connectionWindow = 4 << 20
 )
 
-// Dial returns a client of the daemon at an address, "host:port" or any other target of gRPC. It does not wait for the
-// connection: a daemon that cannot be reached is an error of the first call.
+// Dial returns a client of the daemon at an address: "host:port" or any other gRPC target. It does not wait for the connection.
+// If the daemon cannot be reached, the first call fails.
 //
-// Unless an option says otherwise it connects by TLS, except to addresses of this machine ("localhost:7171",
-// "127.0.0.1:7171", "unix:/run/replayd.sock"), where the daemon listens without TLS by default.
+// By default, Dial uses TLS for other machines. It does not use TLS for local addresses ("localhost:7171", "127.0.0.1:7171",
+// "unix:/run/replayd.sock"), on which the daemon listens without TLS by default.
 func Dial(addr string, opts ...Option) (*Client, error) {
 	var o options
 	for _, opt := range opts {
@@ -113,7 +113,7 @@ func Dial(addr string, opts ...Option) (*Client, error) {
 	return &Client{conn: conn, service: replaydv1.NewReplayServiceClient(conn), retry: o.retry.withDefaults()}, nil
 }
 
-// isLocal reports whether an address is of this machine.
+// isLocal reports whether an address is on this machine: a loopback address or a Unix socket.
 func isLocal(addr string) bool {
 	if strings.HasPrefix(addr, "unix:") || strings.HasPrefix(addr, "unix-abstract:") {
 		return true
@@ -127,7 +127,7 @@ func isLocal(addr string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// bearer is a token that goes with each call.
+// bearer is a token that is sent with each call.
 type bearer struct {
 	token  string
 	secure bool
@@ -138,20 +138,20 @@ func (b bearer) GetRequestMetadata(context.Context, ...string) (map[string]strin
 	return map[string]string{"authorization": "Bearer " + b.token}, nil
 }
 
-// RequireTransportSecurity implements [credentials.PerRPCCredentials]. It is false with [WithInsecure] and for a daemon on
+// RequireTransportSecurity implements [credentials.PerRPCCredentials]. It returns false with [WithInsecure] and for a daemon on
 // this machine.
 func (b bearer) RequireTransportSecurity() bool { return b.secure }
 
-// Close closes the connection. Calls and streams that run end with an error.
+// Close closes the connection. Calls and streams in progress end with an error.
 func (c *Client) Close() error { return c.conn.close() }
 
-// Service returns the generated client on the same connection, for calls that this package has no method for.
+// Service returns the generated client on the same connection, for calls without a method in this package.
 func (c *Client) Service() replaydv1.ReplayServiceClient { return c.service }
 
 // Conn returns the connection, for other services of the daemon, such as grpc.health.v1.Health.
 func (c *Client) Conn() grpc.ClientConnInterface { return c.conn }
 
-// Info describes the daemon: its version, formats with their kinds, limits, roots.
+// Info returns the daemon's version, formats with their kinds, limits and roots.
 func (c *Client) Info(ctx context.Context) (*replaydv1.GetServerInfoResponse, error) {
 	r, err := c.service.GetServerInfo(ctx, &replaydv1.GetServerInfoRequest{})
 	if err != nil {
@@ -160,7 +160,7 @@ func (c *Client) Info(ctx context.Context) (*replaydv1.GetServerInfoResponse, er
 	return r, nil
 }
 
-// Replay describes a replay: header, players, map, length.
+// Replay returns a replay's header, players, map and length.
 func (c *Client) Replay(ctx context.Context, name string) (*replaydv1.Replay, error) {
 	r, err := c.service.GetReplay(ctx, &replaydv1.GetReplayRequest{Replay: name})
 	if err != nil {
@@ -169,8 +169,8 @@ func (c *Client) Replay(ctx context.Context, name string) (*replaydv1.Replay, er
 	return r.GetReplay(), nil
 }
 
-// Replays lists the replays that the request selects, ordered by name, and fetches page after page. A nil request lists
-// all. The iterator ends with the first error.
+// Replays lists the replays that the request selects, ordered by name. It fetches further pages as the loop needs them. A nil
+// request lists all replays. The iterator ends after the first error.
 func (c *Client) Replays(ctx context.Context, req *replaydv1.ListReplaysRequest) iter.Seq2[*replaydv1.Replay, error] {
 	return func(yield func(*replaydv1.Replay, error) bool) {
 		page := &replaydv1.ListReplaysRequest{}
@@ -197,17 +197,17 @@ func (c *Client) Replays(ctx context.Context, req *replaydv1.ListReplaysRequest)
 
 // Change is a change of a replay.
 type Change struct {
-	// Kind is what happened.
+	// Kind is the kind of change.
 	Kind replaydv1.ChangeKind
-	// Replay is the replay, without header and players; of one that was removed only its name.
+	// Replay is the replay without header and players. For a removed replay only the name is set.
 	Replay *replaydv1.Replay
-	// Initial says that the replay was there when the watch began.
+	// Initial reports that the replay existed when the watch began.
 	Initial bool
 }
 
-// Watch streams the replays that are there, and then each change until ctx ends. A nil request watches all.
+// Watch streams the existing replays and then each change until ctx ends. A nil request watches all replays.
 //
-// A connection that breaks ends it with an error: a new Watch begins with the replays that are there then.
+// Watch ends with an error if the connection breaks. It is not resumed; a new Watch begins with the replays that exist then.
 func (c *Client) Watch(ctx context.Context, req *replaydv1.WatchReplaysRequest) iter.Seq2[Change, error] {
 	return func(yield func(Change, error) bool) {
 		ctx, cancel := context.WithCancelCause(ctx)
@@ -241,9 +241,9 @@ func (c *Client) Watch(ctx context.Context, req *replaydv1.WatchReplaysRequest) 
 	}
 }
 
-// Kinds returns a filter for events of these kinds, for a request's Include or Exclude.
+// Kinds returns a filter that matches events of these kinds, for a request's Include or Exclude.
 func Kinds(kinds ...string) []*replaydv1.EventFilter {
 	return []*replaydv1.EventFilter{{Kinds: kinds}}
 }
 
-var errClosed = errors.New("replayd: a Stream is for one loop")
+var errUsed = errors.New("replayd: a Stream can be looped over only once")

@@ -83,7 +83,7 @@ func TestWatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := serve(t, dir)
-	seen := map[string]bool{} // whether it was there at first
+	seen := map[string]bool{} // by name: whether the replay was in the initial list
 	for c, err := range d.connect().Watch(soon(t), nil) {
 		if err != nil {
 			t.Fatal(err)
@@ -111,8 +111,7 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// TestToken: the token goes with every call, and by TLS to any address that is not of this machine.
-// answering starts a server that answers every call with an error.
+// answering starts a server that responds to every call with the error that answer returns.
 func answering(t *testing.T, answer func(context.Context) error) (addr string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -126,7 +125,7 @@ func answering(t *testing.T, answer func(context.Context) error) (addr string) {
 	return l.Addr().String()
 }
 
-// TestContextError: the daemon may be the first to say that a deadline has passed.
+// TestContextError checks that an error matches context.DeadlineExceeded and context.Canceled even if the daemon reports it first.
 func TestContextError(t *testing.T) {
 	for _, code := range []codes.Code{codes.DeadlineExceeded, codes.Canceled, codes.NotFound} {
 		client, err := replayd.Dial(answering(t, func(context.Context) error { return status.Error(code, "by the daemon") }))
@@ -135,15 +134,16 @@ func TestContextError(t *testing.T) {
 		}
 		_, err = client.Replay(soon(t), finished)
 		if got, want := errors.Is(err, context.DeadlineExceeded), code == codes.DeadlineExceeded; got != want {
-			t.Errorf("%v: of a deadline: %v", err, got)
+			t.Errorf("%v: matches DeadlineExceeded: %v", err, got)
 		}
 		if got, want := errors.Is(err, context.Canceled), code == codes.Canceled; got != want {
-			t.Errorf("%v: of cancelling: %v", err, got)
+			t.Errorf("%v: matches Canceled: %v", err, got)
 		}
 		_ = client.Close()
 	}
 }
 
+// TestToken checks that the token is sent with every call, and that Dial uses TLS for any address on another machine.
 func TestToken(t *testing.T) {
 	sent := make(chan []string, 1)
 	addr := answering(t, func(ctx context.Context) error {
@@ -181,7 +181,7 @@ func TestToken(t *testing.T) {
 				t.Errorf("%s: %v", test.addr, err)
 			}
 			if !test.tls && !slices.Equal(<-sent, []string{"Bearer secret"}) {
-				t.Errorf("%s: no token came", test.addr)
+				t.Errorf("%s: the server received no token", test.addr)
 			}
 		}
 		_ = client.Close()
@@ -241,7 +241,7 @@ func TestDecode(t *testing.T) {
 	})
 }
 
-// TestDecodeSlowly: who takes events slowly is read from slowly. The file is many times what may be on its way.
+// TestDecodeSlowly checks that Decode reads no faster than the loop takes events. The file is much larger than all buffers.
 func TestDecodeSlowly(t *testing.T) {
 	d := serve(t, samples)
 	file := read(t, filepath.Join(samples, filepath.FromSlash(killed)))
@@ -261,7 +261,7 @@ func TestDecodeSlowly(t *testing.T) {
 	}
 }
 
-// endless is a replay that goes on: its head and then, for ever, ticks.
+// endless is a reader of a replay that continues with ticks after its head, up to size bytes, or forever if size is 0.
 type endless struct {
 	head    []byte
 	size    int64
@@ -283,7 +283,7 @@ func (e *endless) Read(p []byte) (int, error) {
 		return 0, io.EOF
 	}
 	for i := range p {
-		p[i] = [...]byte{0x41, 0x00}[i%2] // a tick that skipped none
+		p[i] = [...]byte{0x41, 0x00}[i%2] // TICK_SKIP of 0 ticks
 	}
 	e.read.Add(int64(len(p)))
 	return len(p), nil

@@ -13,10 +13,10 @@ import (
 	"github.com/replayd/replayd/proto/protoscan"
 )
 
-// Columns holds a batch's events of one kind as arrays, one for each field. They come with ENCODING_COLUMNS; the format's
-// messages whose names end in "Columns" say which kinds have them and what the arrays are called.
+// Columns holds a batch's events of one kind as arrays, one for each field. The daemon sends them with ENCODING_COLUMNS. The
+// format's messages whose names end in "Columns" define which kinds have columns and the names of the arrays.
 //
-// An array is decoded when it is asked for; the others cost nothing. Columns never change.
+// Each Append method decodes one array; the other arrays cost nothing. Columns are immutable.
 type Columns struct {
 	typ    *columnType
 	wire   []byte
@@ -24,7 +24,7 @@ type Columns struct {
 	len    int
 }
 
-// Columns returns the events of a kind as columns, or nil when the batch has none.
+// Columns returns the events of a kind as columns, or nil if the batch has no columns of that kind.
 func (b *Batch) Columns(kind string) *Columns {
 	for i := range b.columns {
 		if b.columns[i].typ.kind == kind {
@@ -37,7 +37,7 @@ func (b *Batch) Columns(kind string) *Columns {
 // Kind returns the name of the events' kind.
 func (c *Columns) Kind() string { return c.typ.kind }
 
-// Len returns how many events there are: the length of each of the arrays.
+// Len returns the number of events, which is the length of each array.
 func (c *Columns) Len() int { return c.len }
 
 // Message unmarshals all arrays into the generated message, such as a *teehistorianv1.PlayerDiffColumns.
@@ -49,7 +49,7 @@ func (c *Columns) Message() (proto.Message, error) {
 	return m, nil
 }
 
-// AppendInt32 appends an array of int32, sint32, sfixed32 or of an enum.
+// AppendInt32 appends the array of that name to dst. Its type must be int32, sint32, sfixed32 or an enum.
 func (c *Columns) AppendInt32(dst []int32, name string) ([]int32, error) {
 	f, array, err := c.array(name)
 	if err != nil {
@@ -73,8 +73,8 @@ func (c *Columns) AppendInt32(dst []int32, name string) ([]int32, error) {
 	return dst, c.mistyped(name, f)
 }
 
-// AppendUint32 appends an array of uint32 or fixed32, such as "place": where in the batch each event is. Its sequence
-// number is the batch's First plus that.
+// AppendUint32 appends the array of that name to dst. Its type must be uint32 or fixed32. One such array is "place", which holds
+// the index of each event in the batch. The event's sequence number is the batch's First plus its place.
 func (c *Columns) AppendUint32(dst []uint32, name string) ([]uint32, error) {
 	f, array, err := c.array(name)
 	if err != nil {
@@ -89,7 +89,7 @@ func (c *Columns) AppendUint32(dst []uint32, name string) ([]uint32, error) {
 	return dst, c.mistyped(name, f)
 }
 
-// AppendBool appends an array of bool.
+// AppendBool appends the array of that name to dst. Its type must be bool.
 func (c *Columns) AppendBool(dst []bool, name string) ([]bool, error) {
 	f, array, err := c.array(name)
 	if err != nil {
@@ -108,7 +108,7 @@ func (c *Columns) AppendBool(dst []bool, name string) ([]bool, error) {
 	return dst, nil
 }
 
-// AppendFloat32 appends an array of float.
+// AppendFloat32 appends the array of that name to dst. Its type must be float.
 func (c *Columns) AppendFloat32(dst []float32, name string) ([]float32, error) {
 	f, array, err := c.array(name)
 	if err != nil {
@@ -133,8 +133,8 @@ func (c *Columns) mistyped(name string, f *columnField) error {
 	return fmt.Errorf("replayd: %s.%s is of type %v", c.typ.message.Descriptor().FullName(), name, f.kind)
 }
 
-// eightBytes has the bit of each of eight bytes that says whether the varint continues behind it.
-const eightBytes = 0x8080808080808080
+// continuationBits masks the continuation bit of each of eight bytes of varints.
+const continuationBits = 0x8080808080808080
 
 // appendVarints decodes n varints. Most are a single byte; eight of those in a row are decoded together.
 func appendVarints[T int32 | uint32](dst []T, array []byte, n int) ([]T, error) {
@@ -142,14 +142,14 @@ func appendVarints[T int32 | uint32](dst []T, array []byte, n int) ([]T, error) 
 	dst = append(dst, make([]T, n)...)
 	for out := dst[from:]; len(out) > 0; {
 		if len(array) >= 8 && len(out) >= 8 {
-			if v := binary.LittleEndian.Uint64(array); v&eightBytes == 0 {
+			if v := binary.LittleEndian.Uint64(array); v&continuationBits == 0 {
 				for i := range out[:8] {
 					out[i] = T(byte(v >> (8 * i)))
 				}
 				array, out = array[8:], out[8:]
 				continue
 			}
-			if array[0] >= 0x80 && array[1] < 0x80 { // as most others
+			if array[0] >= 0x80 && array[1] < 0x80 { // most longer varints have two bytes
 				out[0] = T(array[0]&0x7f) | T(array[1])<<7
 				array, out = array[2:], out[1:]
 				continue
@@ -172,13 +172,13 @@ func appendFixed[T any](dst []T, array []byte, n int, convert func(uint32) T) []
 	return dst
 }
 
-// columnType is what the .proto says of a Columns message.
+// columnType describes a Columns message of the .proto.
 type columnType struct {
 	kind    string
 	message protoreflect.MessageType
 	fields  []columnField
-	small   [64]int8 // from number to index in fields plus 1
-	place   int      // index in fields
+	small   [64]int8 // by field number: index in fields plus 1, or 0
+	place   int      // index of the array "place" in fields
 	row     []rowPart
 }
 
@@ -190,7 +190,7 @@ type columnField struct {
 	typ    protowire.Type // of an element
 }
 
-// rowPart is a field of an event that is made of columns: a number from an array, or a message of further parts.
+// rowPart is a field of an event that is rebuilt from columns: a number from an array, or a message of further parts.
 type rowPart struct {
 	tag    uint64
 	field  int // index in columnType.fields
@@ -200,8 +200,8 @@ type rowPart struct {
 
 const placeField = "place"
 
-// newColumnType finds the field of an event for each array: Event's own for "at_tick", none for "place", and for others the
-// field of that name in the kind's message; names of fields in nested messages are joined by "_".
+// newColumnType finds the event field of each array. "at_tick" is a field of Event itself, and "place" is not a field. Each other
+// array has the name of a field in the kind's message. Names of fields in nested messages are joined by "_".
 func newColumnType(event, columns protoreflect.MessageDescriptor) (*columnType, bool) {
 	t := &columnType{message: messageType(columns), place: -1}
 	var kind protoreflect.FieldDescriptor
@@ -239,7 +239,7 @@ func newColumnType(event, columns protoreflect.MessageDescriptor) (*columnType, 
 	return t, t.place >= 0
 }
 
-// add adds the field of a message that an array is called after.
+// add adds the part for the array called name, which is a field of m or of a message nested in m. It reports whether m has it.
 func (p *rowPart) add(m protoreflect.MessageDescriptor, name string, field int, typ protowire.Type) bool {
 	if f := m.Fields().ByName(protoreflect.Name(name)); f != nil && f.Message() == nil {
 		p.inner = append(p.inner, rowPart{tag: protowire.EncodeTag(f.Number(), typ), field: field})
@@ -279,7 +279,7 @@ func elementType(k protoreflect.Kind) (protowire.Type, bool) {
 	}
 }
 
-// newColumns parses a Columns message and checks that all arrays are of the same length.
+// newColumns parses a Columns message and checks that all arrays have the same length.
 func newColumns(t *columnType, wire []byte) (Columns, error) {
 	c := Columns{typ: t, wire: wire, arrays: make([][]byte, len(t.fields)), len: -1}
 	for b := wire; len(b) > 0; {
@@ -311,12 +311,12 @@ func newColumns(t *columnType, wire []byte) (Columns, error) {
 	return c, nil
 }
 
-// countVarints counts the bytes that end a varint.
+// countVarints returns the number of varints in b: the number of bytes that end one.
 func countVarints(b []byte) int {
 	n := 0
 	for ; len(b) >= 8; b = b[8:] {
-		// Each byte without the topmost bit gives a 1; the product sums them in the topmost byte.
-		ends := ^binary.LittleEndian.Uint64(b) & eightBytes >> 7
+		// Each byte without a continuation bit gives a 1. The multiplication sums them in the highest byte.
+		ends := ^binary.LittleEndian.Uint64(b) & continuationBits >> 7
 		n += int(ends * 0x0101010101010101 >> 56)
 	}
 	for _, c := range b {
@@ -327,13 +327,13 @@ func countVarints(b []byte) int {
 	return n
 }
 
-// cell is where a row of columns comes from.
+// cell is the source of one event of a batch with columns.
 type cell struct {
-	columns int32 // index in Batch.columns plus 1; 0 for an event that is no column
+	columns int32 // index in Batch.columns plus 1; 0 for an event that is not in columns
 	row     int32
 }
 
-// eachOfColumns is each for a batch with columns: it makes the events' bytes again.
+// eachOfColumns is each for a batch with columns. It rebuilds the bytes of the events in columns.
 func (b *Batch) eachOfColumns(yield func(Event, error) bool) bool {
 	cells := make([]cell, b.Len())
 	values := make([][][]uint64, len(b.columns))
@@ -346,7 +346,7 @@ func (b *Batch) eachOfColumns(yield func(Event, error) bool) bool {
 		}
 		for row, place := range values[i][c.typ.place] {
 			if place >= uint64(len(cells)) || cells[place].columns != 0 {
-				yield(Event{}, fmt.Errorf("%w: columns with wrong places", errMalformed))
+				yield(Event{}, fmt.Errorf("%w: columns with invalid places", errMalformed))
 				return false
 			}
 			cells[place] = cell{int32(i + 1), int32(row)}
@@ -364,7 +364,7 @@ func (b *Batch) eachOfColumns(yield func(Event, error) bool) bool {
 				return false
 			}
 		} else {
-			if cap(made)-len(made) < maxRow { // events may be kept: never write again where one is
+			if cap(made)-len(made) < maxRow { // events may be kept, so their memory is never reused
 				made = make([]byte, 0, rowsChunk)
 			}
 			at := len(made)
@@ -387,10 +387,10 @@ func (b *Batch) eachOfColumns(yield func(Event, error) bool) bool {
 
 const (
 	rowsChunk = 16 << 10
-	maxRow    = 64 * 12 // 64 fields of at most 10 bytes and a tag
+	maxRow    = 64 * 12 // 64 fields, each a tag and at most 10 bytes
 )
 
-// values decodes all arrays to what their elements are on the wire.
+// values decodes all arrays to wire values, without undoing zigzag or float encodings.
 func (c *Columns) values() ([][]uint64, bool) {
 	all := make([]uint64, len(c.arrays)*c.len)
 	values := make([][]uint64, len(c.arrays))
@@ -415,7 +415,7 @@ func (c *Columns) values() ([][]uint64, bool) {
 	return values, true
 }
 
-// appendRow appends an event. Numbers that are 0 are left out, as in any event.
+// appendRow appends an event's wire bytes. It omits numbers that are 0, as protobuf does.
 func appendRow(b []byte, parts []rowPart, values [][]uint64, row int32) []byte {
 	for i := range parts {
 		p := &parts[i]
@@ -425,7 +425,7 @@ func appendRow(b []byte, parts []rowPart, values [][]uint64, row int32) []byte {
 			b = appendRow(append(b, 0), p.inner, values, row)
 			if n := len(b) - at; n < 0x80 {
 				b[at-1] = byte(n)
-			} else { // the length takes more than the byte that was left for it
+			} else { // the length needs more than the one byte reserved for it
 				size := protowire.SizeVarint(uint64(n))
 				b = append(b, make([]byte, size-1)...)
 				copy(b[at-1+size:], b[at:at+n])

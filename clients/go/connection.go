@@ -8,14 +8,14 @@ import (
 	"google.golang.org/grpc"
 )
 
-// connection is a gRPC connection that can be replaced by a new one: gRPC itself keeps a connection on which nothing comes
-// any more until the keepalive fails.
+// connection is a gRPC connection that can be replaced by a new one. gRPC itself keeps a connection that has become silent until
+// the keepalive fails.
 type connection struct {
 	dial func() (*grpc.ClientConn, error)
 
 	mu  sync.Mutex
 	now *grpc.ClientConn
-	// old holds connections that were replaced. Other calls may still run on them; without any they become idle.
+	// old holds replaced connections until close. Other calls may still use them; an unused one becomes idle.
 	old    []*grpc.ClientConn
 	closed bool
 }
@@ -40,8 +40,8 @@ func (c *connection) NewStream(
 	return c.current().NewStream(ctx, desc, method, opts...)
 }
 
-// leave replaces a connection that is silent: later calls use a new one.
-func (c *connection) leave(silent *grpc.ClientConn) {
+// replace dials a new connection for later calls if silent is still the current one.
+func (c *connection) replace(silent *grpc.ClientConn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.now != silent || c.closed {

@@ -13,16 +13,16 @@ import (
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
 
-// uploadPart is how much is sent at once.
+// uploadPart is the size of an upload message in bytes.
 const uploadPart = 64 << 10
 
-// Decode streams the events of a replay that the daemon does not have: it uploads what r holds, compressed or not, and
-// receives the events at the same time. The request may be nil; its replay is a name for error messages, and it cannot
+// Decode streams the events of a replay that the daemon does not have. It uploads the bytes of r, compressed or not, and
+// receives the events at the same time. The request may be nil. Its replay is only a name for error messages, and it cannot
 // follow.
 //
-// r is read no faster than the events are taken. The loop over the stream waits for the last Read before it ends, so that
-// the caller may use r then; a Read that may block for ever should end with ctx. An upload is not resumed: what breaks the
-// connection ends the stream.
+// r is read no faster than the loop takes events. The loop waits for the last Read before it ends, so that the caller can use r
+// afterwards. A Read that may block forever should therefore end with ctx. An upload is not resumed: if the connection breaks,
+// the stream ends with an error.
 func (c *Client) Decode(ctx context.Context, r io.Reader, req *replaydv1.StreamEventsRequest) *Stream {
 	var sending sync.WaitGroup
 	s := &Stream{ctx: ctx, req: clone(req), retry: Retry{Never: true}, done: sending.Wait}
@@ -46,10 +46,10 @@ func (c *Client) Decode(ctx context.Context, r io.Reader, req *replaydv1.StreamE
 	return s
 }
 
-// upload sends what r holds. It returns the reader's error; RecvMsg returns those of the call.
+// upload sends the bytes of r. It returns only an error of r; RecvMsg returns the errors of the call.
 func upload(call grpc.ClientStream, r io.Reader) error {
 	for call.Context().Err() == nil {
-		part := make([]byte, uploadPart) // gRPC may look at it later
+		part := make([]byte, uploadPart) // not reused, because gRPC may read it after SendMsg returns
 		n, err := r.Read(part)
 		if n > 0 && call.SendMsg(&replaydv1.DecodeReplayRequest{Part: &replaydv1.DecodeReplayRequest_Data{Data: part[:n]}}) != nil {
 			break
@@ -62,10 +62,10 @@ func upload(call grpc.ClientStream, r io.Reader) error {
 			return err
 		}
 	}
-	return nil //nolint:nilerr // the call is over, so an error of the reader does not matter
+	return nil //nolint:nilerr // the call has ended, so an error of the reader does not matter
 }
 
-// ignoreEOF drops io.EOF, by which gRPC says that RecvMsg returns the reason.
+// ignoreEOF returns err unless it is io.EOF. SendMsg returns io.EOF when RecvMsg will return the actual error.
 func ignoreEOF(err error) error {
 	if errors.Is(err, io.EOF) {
 		return nil

@@ -1,5 +1,5 @@
-// Package replayd reads typed events of game replays from a replayd daemon: of files, of files that a game server is
-// still writing, and of files that the program itself has.
+// Package replayd reads typed events of game replays from a replayd daemon. A replay may be a finished file, a file that a game
+// server is still writing, or a file that the program uploads.
 //
 //	client, err := replayd.Dial("localhost:7171")
 //	if err != nil {
@@ -16,12 +16,12 @@
 //
 // # Requests
 //
-// The generated replaydv1.StreamEventsRequest says which replay to stream, where to start, whether to follow the replay
-// while it grows, and which events to send. Its comments and docs/guarantees.md say what is promised.
+// The generated replaydv1.StreamEventsRequest selects the replay to stream, where to start, whether to follow the replay while
+// it grows, and which events to send. Its comments and docs/guarantees.md describe the guarantees.
 //
 // # Events
 //
-// An [Event] knows its number, its tick and its kind. [Event.Value] is the kind's generated message:
+// An [Event] has a sequence number, a tick and a kind. [Event.Value] returns the kind's generated message:
 //
 //	switch v := event.Value().(type) {
 //	case *teehistorianv1.PlayerDiff:
@@ -30,17 +30,17 @@
 //		...
 //	}
 //
-// Each call unmarshals it, so look at Kind first where only some events matter, or better let the daemon filter.
-// [Event.Unmarshal] uses a message again, without allocating. Events of Source 2 demos name classes and fields by numbers:
-// [Event.StringAt] returns the name.
+// Each call unmarshals the message. If only some events matter, check Kind first, or better, let the daemon filter.
+// [Event.Unmarshal] reuses a message and does not allocate. Events of Source 2 demos name classes and fields by numbers;
+// [Event.StringAt] returns the name of a number.
 //
 // # Batches and columns
 //
-// Events come in batches. [Client.Batches] yields these, with the cursor behind each: store it with what became of the
-// events, and a program that is restarted resumes exactly there.
+// Events arrive in batches. [Client.Batches] yields each batch with the cursor after it. Store the cursor together with the
+// results of the events, and a restarted program resumes exactly there.
 //
-// For programs that compute, request ENCODING_COLUMNS: frequent and uniform kinds then come as arrays, one for each field,
-// and [Columns] decodes those that are asked for:
+// Programs that compute over many events should request ENCODING_COLUMNS. Frequent and uniform kinds then arrive as arrays, one
+// for each field, and [Columns] decodes only the arrays that the program reads:
 //
 //	for batch, err := range client.Batches(ctx, req) {
 //		...
@@ -50,19 +50,19 @@
 //		}
 //	}
 //
-// [Batch.Events] still yields all events one by one, in their order.
+// [Batch.Events] still yields all events one by one, in order.
 //
 // # Errors
 //
-// A stream that has begun is resumed behind the last event when the daemon restarts, when the connection breaks, and when
-// nothing came for three heartbeats; [Retry] says how. Any other error ends the loop with an [*Error]. All events before a
-// damaged place were yielded by then.
+// A stream that has begun is resumed after the last event when the daemon restarts, when the connection breaks, and when no
+// response arrives for three heartbeats. [Retry] configures this. Any other error ends the loop with an [*Error]. If the replay
+// is damaged, all events before the damage are yielded first.
 //
-// [Client.Stream] yields the same events, and knows more: which replay is streamed, gaps, states, how the stream ended.
+// [Client.Stream] yields the same events and also reports which replay is streamed, gaps, states, and how the stream ended.
 // [Stream.Responses] yields all responses of the daemon.
 //
 // # Ownership and concurrency
 //
-// A [Client] is safe for concurrent use; a [Stream] belongs to the goroutine that loops over it. Batches and Events never
-// change and may be kept and shared; an Event keeps its whole batch in memory, some 10 KiB.
+// A [Client] is safe for concurrent use. A [Stream] belongs to the goroutine that loops over it. Batches and Events are
+// immutable and may be kept and shared. An Event keeps its whole batch in memory, about 10 KiB.
 package replayd

@@ -13,32 +13,32 @@ import (
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
 
-// Error is why a call failed, as the daemon or gRPC reported it.
+// Error is the error of a failed call, as reported by the daemon or by gRPC.
 type Error struct {
 	// Code is the gRPC status code.
 	Code codes.Code
-	// Reason says more exactly what is wrong. It is unspecified when the error is not the daemon's: when it could not be
-	// reached, or the connection broke.
+	// Reason is the daemon's more specific reason. It is unspecified if the error does not come from the daemon, for example
+	// if the daemon could not be reached or the connection broke.
 	Reason replaydv1.ErrorReason
-	// Message is for people.
+	// Message is the text for people.
 	Message string
-	// Metadata is what the reason comes with: "replay", "format", "offset" (bytes), "tick", "incident".
+	// Metadata holds details of the reason: "replay", "format", "offset" (bytes), "tick", "incident".
 	Metadata map[string]string
-	// Fields are the fields of the request that are wrong, as the daemon names them.
+	// Fields are the invalid fields of the request, as the daemon names them.
 	Fields []Field
-	// Cursor is behind the last event of a stream that failed. It is nil when no event was sent.
+	// Cursor is the cursor after the last event of a stream that failed. It is nil if no event was sent.
 	Cursor []byte
 
-	after  time.Duration // how long the daemon asks to wait before the next try
-	silent bool          // nothing came: the connection is taken for dead
+	after  time.Duration // how long the daemon asks the client to wait before retrying
+	silent bool          // no response arrived in time, so the connection is considered dead
 	err    error
 }
 
-// Field is a field of a request that is wrong.
+// Field is an invalid field of a request.
 type Field struct {
 	// Name is its path, such as "include[0].kinds[0]".
 	Name string
-	// Problem is what is wrong with it.
+	// Problem describes why it is invalid.
 	Problem string
 }
 
@@ -51,11 +51,11 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("replayd: %s: %s", what, e.Message)
 }
 
-// Unwrap returns gRPC's error, or that of the context or the reader that made the call fail.
+// Unwrap returns the error of gRPC, of the context or of the uploaded reader that made the call fail.
 func (e *Error) Unwrap() error { return e.err }
 
-// Is makes an error match context.Canceled or context.DeadlineExceeded by its code: the daemon knows the deadline of the
-// call, and may be the first to report that it has passed.
+// Is makes an error with code Canceled or DeadlineExceeded match context.Canceled or context.DeadlineExceeded. The daemon has
+// the deadline of the call too, and may report that it has passed before the client's context does.
 func (e *Error) Is(target error) bool {
 	switch target {
 	case context.Canceled:
@@ -66,7 +66,7 @@ func (e *Error) Is(target error) bool {
 	return false
 }
 
-// GRPCStatus lets status.FromError and status.Code read the error.
+// GRPCStatus returns the gRPC status of the error, for status.FromError and status.Code.
 func (e *Error) GRPCStatus() *status.Status {
 	if s, ok := status.FromError(e.err); ok && s != nil {
 		return s
@@ -74,7 +74,7 @@ func (e *Error) GRPCStatus() *status.Status {
 	return status.New(e.Code, e.Message)
 }
 
-// ReasonOf returns the reason of an error that this package or gRPC returned, and ERROR_REASON_UNSPECIFIED for any other.
+// ReasonOf returns the reason of an error from this package or from gRPC. It returns ERROR_REASON_UNSPECIFIED for other errors.
 func ReasonOf(err error) replaydv1.ErrorReason {
 	if _, ok := status.FromError(err); !ok {
 		return replaydv1.ErrorReason_ERROR_REASON_UNSPECIFIED
@@ -82,8 +82,8 @@ func ReasonOf(err error) replaydv1.ErrorReason {
 	return explain(err).Reason
 }
 
-// ErrSequence says that events are missing or came twice: the daemon's sequence numbers are not those that the client
-// expects. It points to a defect.
+// ErrSequence reports missing or repeated events: the daemon's sequence numbers are not those that the client expects. It
+// indicates a bug.
 var ErrSequence = errors.New("replayd: events are not in sequence")
 
 const (
@@ -93,7 +93,7 @@ const (
 
 func reasonName(r replaydv1.ErrorReason) string { return r.String()[len(reasonPrefix):] }
 
-// explain returns the Error for an error that gRPC returned.
+// explain converts an error from gRPC to an Error.
 func explain(err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e

@@ -10,31 +10,31 @@ import (
 	"github.com/replayd/replayd/proto/protoscan"
 )
 
-// Event is one thing that happened.
+// Event is one event of a replay.
 //
-// Its fields hold what all events have. The rest is unmarshalled when it is asked for: skipping an event costs some ten
-// nanoseconds. An Event may be kept and used by several goroutines; it keeps the bytes of its [Batch] in memory.
-type Event struct { //nolint:recvcheck // parse fills it in; for everybody else it is a value
+// Its fields are common to all events. The rest is unmarshalled only by the methods, so skipping an event costs about ten
+// nanoseconds. An Event may be kept and used by several goroutines. It keeps the bytes of its [Batch] in memory.
+type Event struct { //nolint:recvcheck // only parse modifies it
 	// Sequence is the event's number in its stream, from 0, counted after filtering. A resumed stream continues the count.
 	Sequence uint64
-	// State says that the event did not happen at its tick, but describes the state at the place where the stream starts. It
-	// has no sequence number.
+	// State reports that the event did not happen at its tick, but describes the state at the start position. Such an event has
+	// no sequence number.
 	State bool
-	// Tick is when it happened, by the replay's clock. 0 for formats without one.
+	// Tick is the time of the event in ticks of the replay's clock. It is 0 for formats without a clock.
 	Tick int32
-	// Kind is the name of the event's kind, as filters take it, such as "player_diff". It is empty for a kind that is
-	// newer than this client.
+	// Kind is the name of the event's kind as used in filters, such as "player_diff". It is empty for a kind that is newer than
+	// this client.
 	Kind string
 
-	at    uint32 // where in wire the kind's message is
+	at    uint32 // offset of the kind's message in wire
 	size  uint32
 	kind  *kind
 	batch *Batch
 	wire  []byte // the whole Event message
 }
 
-// parse finds an event's tick and kind. Nearly all events are what the first half looks for: a tick, if any, then a kind
-// of a small number, and nothing behind it.
+// parse finds an event's tick and kind. It first tries the layout of nearly all events: an optional tick, then a kind with a
+// small field number, and no other field. parseAny handles all other layouts.
 func (e *Event) parse(wire []byte) bool {
 	f := e.batch.format
 	i, tick := 0, uint64(0)
@@ -82,8 +82,8 @@ func (e *Event) parseAny(wire []byte) bool {
 
 func (e Event) bytes() []byte { return e.wire[e.at : e.at+e.size] }
 
-// Value returns the message of the event's kind, such as a *teehistorianv1.PlayerDiff when Kind is "player_diff". Each
-// call makes a new one, which belongs to the caller. It returns nil for a kind that is newer than this client.
+// Value returns the message of the event's kind, such as a *teehistorianv1.PlayerDiff if Kind is "player_diff". Each call
+// returns a new message, which belongs to the caller. It returns nil for a kind that is newer than this client.
 func (e Event) Value() proto.Message {
 	if e.kind == nil {
 		return nil
@@ -98,11 +98,11 @@ func (e Event) Value() proto.Message {
 	return m
 }
 
-// Unmarshal is [Event.Value] into a message of the caller's, which can be used again for the next event of that kind:
-// nothing is allocated for flat messages.
+// Unmarshal is like [Event.Value], but stores the message in m. The caller can reuse m for the next event of the same kind.
+// Unmarshal does not allocate for messages without nested ones.
 func (e Event) Unmarshal(m proto.Message) error {
 	if e.kind == nil {
-		return errors.New("replayd: an event of a kind that this client does not know")
+		return errors.New("replayd: the event has a kind that is newer than this client")
 	}
 	done, ok := fastUnmarshal(e.kind, e.bytes(), m)
 	switch {
@@ -115,8 +115,8 @@ func (e Event) Unmarshal(m proto.Message) error {
 	return proto.Unmarshal(e.bytes(), m)
 }
 
-// Message returns the whole generated message, such as a *teehistorianv1.Event: with what an event has besides its tick
-// and its kind, such as warnings. Each call makes a new one.
+// Message returns the whole generated message, such as a *teehistorianv1.Event. It includes fields beside the tick and the kind,
+// such as warnings. Each call returns a new message.
 func (e Event) Message() proto.Message {
 	if e.batch == nil {
 		return nil
@@ -128,8 +128,8 @@ func (e Event) Message() proto.Message {
 	return m
 }
 
-// StringAt returns the string for the value of a field that is marked string_index in the .proto: strings that repeat, such
-// as the names of entities' classes and fields, are sent once a batch. It is empty when there is no such string.
+// StringAt returns the string for the value of a field that is marked string_index in the .proto. Strings that repeat, such as
+// the names of entity classes and fields, are sent once per batch. It returns "" if there is no such string.
 func (e Event) StringAt(index uint32) string {
 	if e.batch == nil || uint64(index) >= uint64(len(e.batch.strings)) {
 		return ""
@@ -137,8 +137,9 @@ func (e Event) StringAt(index uint32) string {
 	return e.batch.strings[index]
 }
 
-// AppendJSON appends the event as `replayd cat` prints it, without the newline: names of the .proto, enums by name,
-// 64-bit integers as strings, bytes as base64, strings in place of their indices, scalars also when they are zero.
+// AppendJSON appends the event as `replayd cat` prints it, without the newline. Fields have their names in the .proto, enums are
+// names, 64-bit integers are strings, bytes are base64, and string indices are replaced by the strings. Scalars are included
+// even if they are zero.
 func (e Event) AppendJSON(b []byte) ([]byte, error) {
 	if e.batch == nil {
 		return append(b, "null"...), nil
@@ -155,7 +156,7 @@ func (e Event) AppendJSON(b []byte) ([]byte, error) {
 	return b[:len(b)-1], nil
 }
 
-// MarshalJSON implements [encoding/json.Marshaler] by AppendJSON.
+// MarshalJSON implements [encoding/json.Marshaler] with AppendJSON.
 func (e Event) MarshalJSON() ([]byte, error) { return e.AppendJSON(nil) }
 
 // String returns the event's JSON.

@@ -9,7 +9,7 @@ import (
 )
 
 func Example() {
-	client, err := replayd.Dial(exampleAddr) // "localhost:7171", say
+	client, err := replayd.Dial(exampleAddr) // such as "localhost:7171"
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -34,7 +34,7 @@ func Example() {
 	// 1701 drop {"sequence":7,"at_tick":1701,"kind":"drop","drop":{"client_id":0,"reason":""}}
 }
 
-// A program of statistics stores the cursor with its results, and goes on there when it is started again.
+// A program that computes statistics stores the cursor with its results. When it is started again, it resumes there.
 func ExampleClient_Batches() {
 	client, err := replayd.Dial(exampleAddr)
 	if err != nil {
@@ -43,7 +43,7 @@ func ExampleClient_Batches() {
 	}
 	defer client.Close()
 	req := &replaydv1.StreamEventsRequest{Replay: root + "/" + finished}
-	var stored []byte // in a database, say
+	var stored []byte // a real program stores it, for example in a database
 	for run := range 2 {
 		if stored != nil {
 			req.Start = &replaydv1.Start{At: &replaydv1.Start_Cursor{Cursor: stored}}
@@ -66,7 +66,7 @@ func ExampleClient_Batches() {
 	// 2918 events
 }
 
-// How far to the right anybody was, of all positions.
+// This example finds the rightmost position of any player.
 func ExampleBatch_Columns() {
 	client, err := replayd.Dial(exampleAddr)
 	if err != nil {

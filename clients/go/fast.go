@@ -8,11 +8,11 @@ import (
 	teehistorianv1 "github.com/replayd/replayd/proto/replayd/teehistorian/v1"
 )
 
-// Nearly all events of a teehistorian file are of three kinds. Their messages are read here by hand, several times as
-// fast as by proto.Unmarshal. What these functions do not expect, such as a field that a newer daemon sends, they leave
-// to it.
+// Nearly all events of a teehistorian file are of three kinds. This file unmarshals their messages several times as fast as
+// proto.Unmarshal. For bytes that these functions do not expect, such as a field of a newer daemon, the caller uses
+// proto.Unmarshal.
 
-// fastValue returns the message of one of these kinds, or nil.
+// fastValue returns the message of an event of one of the three kinds, or nil.
 func fastValue(k *kind, b []byte) proto.Message {
 	switch k {
 	case playerDiffKind:
@@ -36,8 +36,8 @@ func fastValue(k *kind, b []byte) proto.Message {
 	return nil
 }
 
-// fastUnmarshal does it into m, whatever m holds. It returns !done for other kinds and for bytes that it does not expect, and
-// !ok when m is of the wrong type.
+// fastUnmarshal unmarshals b into m and overwrites what m holds. done is false for other kinds and for unexpected bytes. ok is
+// false if m has the wrong type.
 func fastUnmarshal(k *kind, b []byte, m proto.Message) (done, ok bool) {
 	switch k {
 	case playerDiffKind:
@@ -70,7 +70,7 @@ func fastUnmarshal(k *kind, b []byte, m proto.Message) (done, ok bool) {
 	return false, true
 }
 
-// clearUnknown removes the unknown fields of a message that is used again.
+// clearUnknown removes the unknown fields of a reused message.
 func clearUnknown(m proto.Message) {
 	if r := m.ProtoReflect(); len(r.GetUnknown()) > 0 {
 		r.SetUnknown(nil)
@@ -95,11 +95,10 @@ var playerDiffKind, inputDiffKind, tickKind = func() (p, i, t *kind) {
 	return p, i, t
 }()
 
-// flat holds the fields of a message, by number, as they travel. The message has varints only, with numbers up to 10.
+// flat holds the wire values of a message's fields by number. The message has only varint fields, with numbers up to 10.
 type flat [11]uint64
 
-// read reads a message. It fails when there is anything in it but varints with numbers from 1 to last. A field that is not
-// there is 0.
+// read parses a message. It returns false if b holds anything but varints with field numbers 1 to last. An absent field is 0.
 func (f *flat) read(b []byte, last byte) bool {
 	i := 0
 	for i+1 < len(b) {
@@ -118,7 +117,7 @@ func (f *flat) read(b []byte, last byte) bool {
 	return i == len(b)
 }
 
-// The functions below set each field of a message, so that it need not be reset.
+// The functions below set every field of a message, so that it need not be reset first.
 
 func playerDiff(b []byte, m *teehistorianv1.PlayerDiff) bool {
 	var f flat
@@ -144,7 +143,7 @@ func input(b []byte, m *teehistorianv1.Input) bool {
 	return ok
 }
 
-// inputDiff reads into m's Input and Diff. It fails unless both come, once.
+// inputDiff parses b into m, m.Input and m.Diff. It returns false unless b holds both exactly once.
 func inputDiff(b []byte, m *teehistorianv1.InputDiff) bool {
 	m.ClientId = 0
 	var inputs, diffs int
@@ -173,5 +172,5 @@ func inputDiff(b []byte, m *teehistorianv1.InputDiff) bool {
 	return inputs == 1 && diffs == 1
 }
 
-// zigzag undoes the encoding of a sint32.
+// zigzag decodes the wire value of a sint32.
 func zigzag(v uint64) int32 { return int32(uint32(v)>>1) ^ -int32(v&1) }

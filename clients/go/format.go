@@ -12,18 +12,19 @@ import (
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
 
-// format describes a format's events, as the .proto does, for reading them without unmarshalling. It never changes.
+// format describes the events of a format, so that they can be parsed without unmarshalling. It comes from the .proto and is
+// immutable.
 type format struct {
-	name    string // of the field of EventBatch
+	name    string // of its field in EventBatch
 	list    protoreflect.MessageType
 	event   protoreflect.MessageType
 	printer *eventjson.Printer
 
-	tick    protowire.Number // Event's field with the tick, or 0
-	tickTag byte             // its tag, or 0
+	tick    protowire.Number // number of the tick's field in Event, or 0
+	tickTag byte             // its tag if that is one byte, or 0
 	kinds   map[protowire.Number]*kind
-	small   [32]*kind        // the same, of small numbers
-	strings protowire.Number // EventList's field with the strings, or 0
+	small   [32]*kind        // the entries of kinds with numbers below 32
+	strings protowire.Number // number of the field for strings in EventList, or 0
 	columns map[protowire.Number]*columnType
 }
 
@@ -41,7 +42,7 @@ func (f *format) kind(n protowire.Number) *kind {
 	return f.kinds[n]
 }
 
-// formats holds the formats by the number of their field in EventBatch.
+// formats returns all formats by the number of their field in EventBatch.
 var formats = sync.OnceValue(func() map[protowire.Number]*format {
 	known := map[protowire.Number]*format{}
 	batch := (*replaydv1.EventBatch)(nil).ProtoReflect().Descriptor()
@@ -54,7 +55,7 @@ var formats = sync.OnceValue(func() map[protowire.Number]*format {
 	return known
 })
 
-// stateFormats holds those that have a state by the number of their field in StateBatch.
+// stateFormats returns the formats that have a state, by the number of their field in StateBatch.
 var stateFormats = sync.OnceValue(func() map[protowire.Number]*format {
 	known := map[protowire.Number]*format{}
 	lists := (*replaydv1.StateBatch)(nil).ProtoReflect().Descriptor().Oneofs().ByName("events").Fields()
@@ -109,7 +110,8 @@ func newFormat(list protoreflect.FieldDescriptor) (*format, bool) {
 	return f, true
 }
 
-// messageType returns the generated type of a message. The package of the service imports those of the formats.
+// messageType returns the generated Go type of a message. It is always registered, because the service's generated package
+// imports those of the formats.
 func messageType(d protoreflect.MessageDescriptor) protoreflect.MessageType {
 	t, err := protoregistry.GlobalTypes.FindMessageByName(d.FullName())
 	if err != nil {

@@ -37,7 +37,7 @@ func (m withDaemon) Run() int {
 	return m.M.Run()
 }
 
-// The root of the tests' daemons.
+// root is the alias of the directory that the tests' daemons serve.
 const root = "root"
 
 // daemon is a daemon in this process whose errors fail the test.
@@ -60,13 +60,13 @@ func serve(tb testing.TB, dir string) *daemon {
 	return d
 }
 
-// start starts the daemon, again at the address that it had.
+// start starts the daemon, at its previous address if it was started before.
 func (d *daemon) start() { d.check(d.real.Start()) }
 
 // stop drains the daemon.
 func (d *daemon) stop() { d.check(d.real.Stop()) }
 
-// kill ends the daemon with its connections reset first.
+// kill resets the daemon's connections and then stops it.
 func (d *daemon) kill() { d.check(d.real.Kill()) }
 
 func (d *daemon) check(err error) {
@@ -87,17 +87,17 @@ func (d *daemon) connect(opts ...replayd.Option) *replayd.Client {
 	return client
 }
 
-// soon bounds what a test waits for.
+// soon returns a context that bounds how long a test waits.
 func soon(tb testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	tb.Cleanup(cancel)
 	return ctx
 }
 
-// samples is the folder of the repository's sample replays.
+// samples is the directory of the repository's sample replays.
 var samples = filepath.Join("..", "..", "testdata")
 
-// replays returns the names of the files below a directory that a test wants.
+// replays returns the names of the files below a directory for which keep returns true.
 func replays(tb testing.TB, dir string, keep func(path string, size int64) bool) []string {
 	tb.Helper()
 	var names []string
@@ -128,7 +128,7 @@ func isReplay(path string, _ int64) bool {
 	return false
 }
 
-// stream asks for a replay.
+// stream returns a request for a replay.
 func stream(name string) *replaydv1.StreamEventsRequest {
 	return &replaydv1.StreamEventsRequest{Replay: root + "/" + name}
 }
@@ -138,7 +138,7 @@ const (
 	killed   = "teehistorian/killed/d3a324eb-75e3-43b2-8684-d2cb343e85ec.teehistorian"
 )
 
-// lines are the events of an iterator as JSON.
+// lines returns the events of an iterator as JSON.
 func lines(tb testing.TB, events func(func(replayd.Event, error) bool)) []string {
 	tb.Helper()
 	var all []string

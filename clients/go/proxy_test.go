@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// newProxy passes connections on, and closes each after it has sent the client that many bytes.
+// newProxy starts a proxy to another address. It closes each connection after it has sent the client a number of bytes.
 func newProxy(t *testing.T, to string, after int64) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -53,26 +53,27 @@ func copyThen(dst, src net.Conn, limit int64) {
 	}
 }
 
-// mute is a proxy whose connections can stop passing bytes on without being closed.
-type mute struct {
-	addr string
-	mu   sync.Mutex
-	hush chan struct{} // of the present connections
+// silentProxy is a proxy whose connections can stop forwarding bytes without being closed.
+type silentProxy struct {
+	addr   string
+	mu     sync.Mutex
+	silent chan struct{} // closed to silence the current connections
 }
 
-func (m *mute) fall() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	close(m.hush)
-	m.hush = make(chan struct{})
+// silence makes the current connections drop all bytes. It does not affect later connections.
+func (p *silentProxy) silence() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	close(p.silent)
+	p.silent = make(chan struct{})
 }
 
-func newMute(t *testing.T, to string) *mute {
+func newSilentProxy(t *testing.T, to string) *silentProxy {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &mute{addr: l.Addr().String(), hush: make(chan struct{})}
+	p := &silentProxy{addr: l.Addr().String(), silent: make(chan struct{})}
 	var wg sync.WaitGroup
 	var conns []net.Conn
 	t.Cleanup(func() {
@@ -82,14 +83,14 @@ func newMute(t *testing.T, to string) *mute {
 		}
 		wg.Wait()
 	})
-	pass := func(dst, src net.Conn, hush <-chan struct{}) {
+	forward := func(dst, src net.Conn, silent <-chan struct{}) {
 		defer dst.Close()
 		buf := make([]byte, 4096)
 		for {
 			n, err := src.Read(buf)
 			select {
-			case <-hush:
-				// The client's side stays open: the client does not see that the daemon's bytes are dropped.
+			case <-silent:
+				// The client's side stays open, so that the client does not notice the dropped bytes.
 				if err != nil {
 					return
 				}
@@ -115,16 +116,16 @@ func newMute(t *testing.T, to string) *mute {
 			return true
 		}
 		conns = append(conns, in, out)
-		m.mu.Lock()
-		hush := m.hush
-		m.mu.Unlock()
-		wg.Go(func() { pass(out, in, hush) })
-		wg.Go(func() { pass(in, out, hush) })
+		p.mu.Lock()
+		silent := p.silent
+		p.mu.Unlock()
+		wg.Go(func() { forward(out, in, silent) })
+		wg.Go(func() { forward(in, out, silent) })
 		return true
 	}
 	wg.Go(func() {
 		for accept() {
 		}
 	})
-	return m
+	return p
 }

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// run builds a program in a module of its own, as a user has it, and runs it. The repository stands in for what
-// `go get` would fetch; everything else has the versions that it has there.
+// run builds and runs a program in a separate module, as a user would. The module uses this repository in place of the published
+// module, and the same versions of all other modules.
 func run(t *testing.T, source string, args ...string) string {
 	t.Helper()
 	if testing.Short() {
@@ -40,7 +40,7 @@ func run(t *testing.T, source string, args ...string) string {
 	return string(out)
 }
 
-// TestReadme runs the README's program as it is printed there, but for the daemon's address.
+// TestReadme runs the README's program as printed, except for the daemon's address.
 func TestReadme(t *testing.T) {
 	_, source, _ := strings.Cut(string(read(t, "README.md")), "```go\n")
 	source, _, ok := strings.Cut(source, "```")
@@ -50,28 +50,28 @@ func TestReadme(t *testing.T) {
 	d := serve(t, samples)
 	out := run(t, strings.Replace(source, "localhost:7171", d.addr, 1))
 	if !strings.Contains(out, `"kind":"join"`) || strings.Contains(out, "null") {
-		t.Errorf("it prints\n%s", out)
+		t.Errorf("the program prints\n%s", out)
 	}
 }
 
-// TestBuildOrder runs the example on a replay that the daemon has, and on a file.
+// TestBuildOrder runs the example on a replay of the daemon and on an uploaded file.
 func TestBuildOrder(t *testing.T) {
 	corpus := filepath.Join("..", "..", "..", "shared", "corpus", "sc2replay", "lotv")
 	file := filepath.Join(corpus, "lotv2.SC2Replay")
 	if _, err := os.Stat(file); err != nil {
-		t.Skip("the corpus is not here")
+		t.Skip("the corpus is not available")
 	}
 	source := string(read(t, filepath.Join("examples", "buildorder", "main.go")))
 	d := serve(t, corpus)
 	served := run(t, source, "-until", "3m", d.addr, root+"/lotv2.SC2Replay")
 	if !strings.Contains(served, "Gateway") || !strings.Contains(served, "Beckmann (Protoss)") {
-		t.Errorf("it prints\n%s", served)
+		t.Errorf("for the daemon's replay it prints\n%s", served)
 	}
 	absolute, err := filepath.Abs(file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if uploaded := run(t, source, "-until", "3m", "-upload", absolute, d.addr); uploaded != served {
-		t.Errorf("of the upload it prints\n%s", uploaded)
+		t.Errorf("for the upload it prints\n%s", uploaded)
 	}
 }

@@ -15,8 +15,8 @@ import (
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
 
-// TestRetryHooks: OnBreak is called before each try, OnResume once the daemon resumes the stream, and a negative time to
-// give up after never passes.
+// TestRetryHooks checks that OnBreak is called before each attempt and OnResume when the daemon resumes the stream, and that a
+// negative GiveUpAfter means no limit.
 func TestRetryHooks(t *testing.T) {
 	want := lines(t, serve(t, samples).connect().Events(soon(t), stream(finished)))
 	whole := read(t, filepath.Join(samples, filepath.FromSlash(finished)))
@@ -56,13 +56,13 @@ func TestRetryHooks(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("%d events, want %d; or they differ", len(got), len(want))
 	}
-	// The daemon may accept the connection and not the call at once.
+	// A restarted daemon may accept the connection and still fail the first calls.
 	if n := len(calls); n < 4 || calls[n-1] != "resume" || slices.Contains(calls[:n-1], "resume") || s.Reconnects() != n-1 {
 		t.Errorf("calls %q, %d reconnects", calls, s.Reconnects())
 	}
 }
 
-// TestOnBreakEnds: the stream ends with the error when OnBreak says so, also one that follows and never began.
+// TestOnBreakEnds checks that a stream ends with the error if OnBreak returns false, even if it follows and has not begun.
 func TestOnBreakEnds(t *testing.T) {
 	d := serve(t, samples)
 	d.kill()
@@ -82,7 +82,7 @@ func TestOnBreakEnds(t *testing.T) {
 	}
 }
 
-// TestParseResponse: a response that was stored is what the stream yielded.
+// TestParseResponse checks that parsing a stored response gives what the stream yielded.
 func TestParseResponse(t *testing.T) {
 	d := serve(t, samples)
 	for _, encoding := range []replaydv1.Encoding{replaydv1.Encoding_ENCODING_ROWS, replaydv1.Encoding_ENCODING_COLUMNS} {
@@ -115,14 +115,14 @@ func TestParseResponse(t *testing.T) {
 		}
 	}
 	if _, err := replayd.ParseResponse([]byte{0x22, 5, 1}); err == nil {
-		t.Error("a cut response is no error")
+		t.Error("no error for a truncated response")
 	}
 	if _, err := replayd.ParseResponse([]byte{0x12, 5, 1}); err == nil {
-		t.Error("a cut start is no error")
+		t.Error("no error for a truncated start")
 	}
 }
 
-// TestPositions: a client reads streams with positions, which are no events of a format that it does not know.
+// TestPositions checks that the client does not mistake the positions of a stream for events of an unknown format.
 func TestPositions(t *testing.T) {
 	client := serve(t, samples).connect()
 	plain, req := stream(finished), stream(finished)
@@ -133,7 +133,7 @@ func TestPositions(t *testing.T) {
 	}
 }
 
-// TestStateWithoutEvents: a state without events is no message, and is no mistake.
+// TestStateWithoutEvents checks that a state without events has no message and is not an error.
 func TestStateWithoutEvents(t *testing.T) {
 	req := stream(finished)
 	req.Start = &replaydv1.Start{WithState: true}
@@ -151,20 +151,20 @@ func TestStateWithoutEvents(t *testing.T) {
 		}
 	}
 	if states == 0 {
-		t.Error("there is no state")
+		t.Error("the stream has no state")
 	}
 }
 
-// TestReasonOf reads the reasons of this package's errors and of gRPC's.
+// TestReasonOf checks the reasons of errors from this package, from gRPC and of others.
 func TestReasonOf(t *testing.T) {
 	client := serve(t, samples).connect()
 	_, err := client.Service().GetReplay(soon(t), &replaydv1.GetReplayRequest{Replay: "nothing"})
 	if got := replayd.ReasonOf(err); got != replaydv1.ErrorReason_ERROR_REASON_REPLAY_NOT_FOUND {
-		t.Errorf("of gRPC's error: %v", got)
+		t.Errorf("an error from gRPC: %v", got)
 	}
 	for _, err := range []error{nil, errors.New("other")} {
 		if got := replayd.ReasonOf(err); got != replaydv1.ErrorReason_ERROR_REASON_UNSPECIFIED {
-			t.Errorf("of %v: %v", err, got)
+			t.Errorf("%v: %v", err, got)
 		}
 	}
 }

@@ -16,44 +16,45 @@ import (
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
 
-// Events streams the events of a replay, one by one. The iterator ends behind the last event, or with the first error;
-// leaving the loop ends the stream. A stream whose connection breaks is resumed: see [Stream].
+// Events streams the events of a replay, one by one. The iterator ends after the last event or after the first error. Leaving
+// the loop ends the stream. If the connection breaks, the stream is resumed; see [Stream].
 func (c *Client) Events(ctx context.Context, req *replaydv1.StreamEventsRequest) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) { c.Stream(ctx, req).events(yield) }
 }
 
-// Batches streams the events of a replay, batch by batch: with their cursors, and as columns if the request says so.
+// Batches streams the events of a replay, batch by batch, with a cursor for each. Events may be in columns if the request asks
+// for them.
 func (c *Client) Batches(ctx context.Context, req *replaydv1.StreamEventsRequest) iter.Seq2[*Batch, error] {
 	return func(yield func(*Batch, error) bool) { c.Stream(ctx, req).batches(yield) }
 }
 
-// Stream is the stream of one replay, over as many connections as it takes.
+// Stream is the stream of one replay. It may span several connections.
 //
-// It is for one loop, over Events, Batches or Responses, which starts the call. Its other methods are for the goroutine of
-// that loop, inside and after it.
+// The first loop over Events, Batches or Responses starts the call; a Stream permits only one loop. Call the other methods on the
+// goroutine of that loop, inside or after it.
 //
-// A stream that has begun is resumed behind the last event when the daemon restarts or the connection breaks, as [Retry]
-// says: no event is missing, and none comes twice. A stream that cannot begin ends with the error at once, unless it
-// follows; so does a stream with an error that is not [Transient].
+// A stream that has begun is resumed after the last event when the daemon restarts or the connection breaks, as configured by
+// [Retry]. No event is missing and none is repeated. An error that is not [Transient] ends the stream at once. So does any error
+// before the stream has begun, unless it follows.
 type Stream struct {
 	ctx   context.Context //nolint:containedctx // an iterator has no other place for it
 	req   *replaydv1.StreamEventsRequest
 	open  func(context.Context, context.CancelCauseFunc) (grpc.ClientStream, error)
-	heal  func(*Error) // prepares the connection for the next try
-	done  func()       // releases what open started; may be nil
+	heal  func(*Error) // prepares the connection for the next attempt
+	done  func()       // waits for the goroutines that open started; may be nil
 	retry Retry
 
 	used       bool
 	expected   uint64 // sequence number of the next event
 	failures   int
-	failing    time.Time // since when
-	broken     bool      // OnBreak was called, and OnResume was not yet
+	failing    time.Time // when the first of the failures happened
+	broken     bool      // OnBreak was called, and OnResume not yet
 	cursor     []byte
 	start      *replaydv1.StreamStart
 	replay     *replaydv1.Replay
 	end        *replaydv1.StreamEnd
 	state      replaydv1.FollowState
-	stateDone  bool // the state at the place where the stream is was handed out
+	stateDone  bool // the state at the start position was yielded completely
 	missed     uint64
 	reconnects int
 }
@@ -64,9 +65,9 @@ func (c *Client) Stream(ctx context.Context, req *replaydv1.StreamEventsRequest)
 	var conn *grpc.ClientConn
 	s.heal = func(e *Error) {
 		if e.silent {
-			c.conn.leave(conn)
+			c.conn.replace(conn)
 		}
-		c.conn.current().ResetConnectBackoff() // Retry decides how long to wait
+		c.conn.current().ResetConnectBackoff() // the delay of Retry has already passed
 	}
 	s.open = func(ctx context.Context, _ context.CancelCauseFunc) (grpc.ClientStream, error) {
 		conn = c.conn.current()
@@ -90,44 +91,43 @@ func clone(req *replaydv1.StreamEventsRequest) *replaydv1.StreamEventsRequest {
 	return proto.CloneOf(req)
 }
 
-// Start returns what is streamed, and from where. It is nil before the first item.
+// Start returns the daemon's first response, with the replay and the start position. It is nil before the first item.
 func (s *Stream) Start() *replaydv1.StreamStart { return s.start }
 
-// Replay returns the replay that is streamed now, with its header; with follow_successors it changes. It is nil before the
-// first item.
+// Replay returns the current replay with its header. With follow_successors it changes. It is nil before the first item.
 func (s *Stream) Replay() *replaydv1.Replay { return s.replay }
 
 // State returns the state of a stream that follows: whether it has reached the end of the live replay.
 func (s *Stream) State() replaydv1.FollowState { return s.state }
 
-// End returns how the stream ended. It is nil before that, and when the stream ended with an error.
+// End returns how the stream ended. It is nil before the end, and if the stream ended with an error.
 func (s *Stream) End() *replaydv1.StreamEnd { return s.end }
 
-// Missed returns how many events gaps have left out. It is always 0 without SLOW_CONSUMER_DROP.
+// Missed returns the number of events that the daemon dropped in gaps. It is always 0 without SLOW_CONSUMER_DROP.
 func (s *Stream) Missed() uint64 { return s.missed }
 
-// Reconnects returns how often the stream was resumed.
+// Reconnects returns the number of attempts to resume the stream, including failed ones.
 func (s *Stream) Reconnects() int { return s.reconnects }
 
-// Cursor returns the cursor behind the last batch of which the loop has taken all events and asked for more. Store it with
-// what became of these events.
+// Cursor returns the cursor after the last batch that the loop has finished, which is when it takes the next item. Store it
+// together with the results of these events.
 func (s *Stream) Cursor() []byte { return s.cursor }
 
 // Response is one response of a stream.
 type Response struct {
-	// Cursor resumes the stream behind this response.
+	// Cursor resumes the stream after this response.
 	Cursor []byte
-	// Batch holds events, or events that describe a state. It is nil when the response is anything else.
+	// Batch holds events or a part of a state. It is nil for all other responses.
 	Batch *Batch
-	// Message is anything else: a start, a heartbeat, a follow status, a gap, an end. Its Get methods may be called when it
-	// is nil.
+	// Message holds all other responses: a start, a heartbeat, a follow status, a gap, an end. It is nil if Batch is not; its Get
+	// methods may be called even then.
 	Message *replaydv1.StreamEventsResponse
-	// Wire is the replaydv1.StreamEventsResponse as it came. It must not be changed.
+	// Wire holds the bytes of the replaydv1.StreamEventsResponse as received. It must not be modified.
 	Wire []byte
 }
 
-// ParseResponse parses a replaydv1.StreamEventsResponse that was stored, such as by `replayd cat --format proto`. The
-// response refers to wire, which must not change while the response, or an event of it, is in use.
+// ParseResponse parses a stored replaydv1.StreamEventsResponse, for example from `replayd cat --format proto`. The result refers
+// to wire, so wire must not be modified while the response or one of its events is in use.
 func ParseResponse(wire []byte) (Response, error) {
 	r := Response{Wire: wire}
 	var err error
@@ -146,18 +146,18 @@ func ParseResponse(wire []byte) (Response, error) {
 	return r, nil
 }
 
-// Events is [Client.Events].
+// Events is like [Client.Events], for this stream.
 func (s *Stream) Events() iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) { s.events(yield) }
 }
 
-// Batches is [Client.Batches].
+// Batches is like [Client.Batches], for this stream.
 func (s *Stream) Batches() iter.Seq2[*Batch, error] {
 	return func(yield func(*Batch, error) bool) { s.batches(yield) }
 }
 
-// Responses streams all responses of the daemon: a start first, then batches, heartbeats, follow statuses, gaps, an end
-// last. It leaves out those that concern a single connection only, such as the starts of connections after the first.
+// Responses streams all responses of the daemon: first a start, then batches, heartbeats, follow statuses and gaps, and last an
+// end. It omits responses that concern only one connection, such as the start of each connection after the first.
 func (s *Stream) Responses() iter.Seq2[Response, error] {
 	return func(yield func(Response, error) bool) {
 		if err := s.run(func(r Response) bool { return yield(r, nil) }); err != nil {
@@ -190,16 +190,17 @@ func (s *Stream) batches(yield func(*Batch, error) bool) {
 	}
 }
 
-// A session that lasts this long was a success, also when nothing came: there may have been nothing to follow yet.
+// lasting is how long a session must last to reset the count of failures, even if no response arrived. The daemon may have had
+// nothing to send, because no replay to follow existed yet.
 const lasting = time.Minute
 
-// errLeft says that the loop was left.
+// errLeft reports that the caller left the loop.
 var errLeft = errors.New("left")
 
-// run hands out responses until the stream is over. It returns nil then, and when take returned false.
+// run passes responses to take until the stream ends or take returns false. It returns nil in both cases.
 func (s *Stream) run(take func(Response) bool) error {
 	if s.used {
-		return errClosed
+		return errUsed
 	}
 	s.used = true
 	if s.done != nil {
@@ -251,7 +252,7 @@ func (s *Stream) again(e *Error) bool {
 	return true
 }
 
-// session is one call. It returns nil when the stream is over.
+// session makes one call. It returns nil if the stream ended with an end.
 func (s *Stream) session(take func(Response) bool) error {
 	ctx, cancel := context.WithCancelCause(s.ctx)
 	defer cancel(nil)
@@ -262,7 +263,7 @@ func (s *Stream) session(take func(Response) bool) error {
 	dog := newWatchdog(silence(s.req.GetHeartbeatInterval()), cancel)
 	defer dog.stop()
 	for begun := false; ; begun = true {
-		if begun { // until the start the daemon may be seeking, or there may be nothing to follow yet
+		if begun { // before the start, the daemon may be seeking or waiting for a replay, and sends no heartbeats
 			dog.start()
 		}
 		var raw rawcodec.Message
@@ -283,7 +284,7 @@ func (s *Stream) session(take func(Response) bool) error {
 	}
 }
 
-// response updates the stream by a response and hands it out, unless it concerns the connection only.
+// response updates the stream with a response and passes it to take, unless it concerns only the connection.
 func (s *Stream) response(wire []byte, take func(Response) bool) error {
 	r, err := ParseResponse(wire)
 	if err != nil {
@@ -295,7 +296,7 @@ func (s *Stream) response(wire []byte, take func(Response) bool) error {
 			if err := s.advance(r.Batch.First, r.Batch.Next); err != nil {
 				return err
 			}
-		case s.stateDone: // by an earlier session: a resumed stream begins with a state again, as the request says
+		case s.stateDone: // in an earlier session; a resumed stream with state begins with a state again
 			s.resumeAt(r.Cursor)
 			return nil
 		default:
@@ -317,7 +318,7 @@ func (s *Stream) response(wire []byte, take func(Response) bool) error {
 	return nil
 }
 
-// observe updates the stream by a response without events. It returns hidden for one that is not to be handed out.
+// observe updates the stream with a response without events. hidden reports that the response must not be yielded.
 func (s *Stream) observe(m *replaydv1.StreamEventsResponse) (hidden bool, err error) {
 	switch r := m.GetResponse().(type) {
 	case *replaydv1.StreamEventsResponse_Start:
@@ -333,11 +334,11 @@ func (s *Stream) observe(m *replaydv1.StreamEventsResponse) (hidden bool, err er
 	case *replaydv1.StreamEventsResponse_End:
 		if r.End.GetReason() == replaydv1.EndReason_END_REASON_SERVER_DRAINING {
 			s.resumeAt(m.GetCursor())
-			if len(m.GetCursor()) > 0 { // all responses before were taken
+			if len(m.GetCursor()) > 0 { // the loop has finished all responses before this one
 				s.cursor = m.GetCursor()
 			}
 			return true, &Error{
-				Code: codes.Unavailable, Reason: replaydv1.ErrorReason_ERROR_REASON_DRAINING, Message: "the daemon shuts down",
+				Code: codes.Unavailable, Reason: replaydv1.ErrorReason_ERROR_REASON_DRAINING, Message: "the daemon is shutting down",
 			}
 		}
 		s.end = r.End
@@ -345,7 +346,7 @@ func (s *Stream) observe(m *replaydv1.StreamEventsResponse) (hidden bool, err er
 	return false, nil
 }
 
-// resumeAt makes the next session begin at a cursor.
+// resumeAt makes the next session start at a cursor.
 func (s *Stream) resumeAt(cursor []byte) {
 	if len(cursor) > 0 {
 		s.req.Start = &replaydv1.Start{
@@ -357,11 +358,11 @@ func (s *Stream) resumeAt(cursor []byte) {
 func (s *Stream) started(start *replaydv1.StreamStart) (again bool, err error) {
 	again = s.start != nil
 	if again && s.req.GetStart().GetCursor() != nil && start.GetNextSequence() != s.expected {
-		return true, fmt.Errorf("%w: resumed at %d instead of %d", ErrSequence, start.GetNextSequence(), s.expected)
+		return true, fmt.Errorf("%w: resumed at %d, want %d", ErrSequence, start.GetNextSequence(), s.expected)
 	}
 	s.expected, s.start, s.replay = start.GetNextSequence(), start, start.GetReplay()
 	if name := s.replay.GetName(); name != "" {
-		s.req.Replay = name // a directory may have a newer one when the stream is resumed
+		s.req.Replay = name // if a directory was requested, its newest replay may differ when the stream is resumed
 	}
 	if s.broken && s.retry.OnResume != nil {
 		s.retry.OnResume(s)
@@ -372,7 +373,7 @@ func (s *Stream) started(start *replaydv1.StreamStart) (again bool, err error) {
 
 func (s *Stream) advance(first, next uint64) error {
 	if first != s.expected || next < first {
-		return fmt.Errorf("%w: %d came where %d was due", ErrSequence, first, s.expected)
+		return fmt.Errorf("%w: got %d, want %d", ErrSequence, first, s.expected)
 	}
 	s.expected = next
 	return nil

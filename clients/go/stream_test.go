@@ -22,7 +22,7 @@ import (
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
 
-// TestEvents compares what the events say, one by one, with the generated messages.
+// TestEvents compares each event with its generated message.
 func TestEvents(t *testing.T) {
 	d := serve(t, samples)
 	s := d.connect().Stream(soon(t), stream(finished))
@@ -52,7 +52,7 @@ func TestEvents(t *testing.T) {
 			t.Fatalf("event %d into a message: %v, %v; want %v", e.Sequence, into, err, want)
 		}
 		if err := e.Unmarshal(&replaydv1.Gap{}); err == nil {
-			t.Fatal("an event became a gap")
+			t.Fatal("an event was unmarshalled into a Gap")
 		}
 		kinds[e.Kind]++
 		sequence++
@@ -73,7 +73,7 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// TestWays: rows, columns and an upload give the same events, whatever the format.
+// TestWays checks for all formats that rows, columns and an upload give the same events.
 func TestWays(t *testing.T) {
 	check := func(t *testing.T, dir string, keep func(string, int64) bool) {
 		d := serve(t, dir)
@@ -87,7 +87,7 @@ func TestWays(t *testing.T) {
 						if code := status.Code(err); code != codes.DataLoss && code != codes.Unimplemented && code != codes.InvalidArgument {
 							t.Fatal(err)
 						}
-						break // what comes before the damage is what there is
+						break // only the events before the damage are compared
 					}
 					want = append(want, e.String())
 				}
@@ -124,7 +124,7 @@ func TestWays(t *testing.T) {
 	}
 }
 
-// TestColumns reads arrays one by one and all at once.
+// TestColumns compares single arrays with those of the generated message.
 func TestColumns(t *testing.T) {
 	d := serve(t, samples)
 	req := stream(finished)
@@ -174,12 +174,11 @@ func TestColumns(t *testing.T) {
 		}
 	}
 	if rows == 0 {
-		t.Error("no columns came")
+		t.Error("the stream has no columns")
 	}
 }
 
-// TestFollow follows a file that is written while the daemon is drained, cut off and started again: every event comes
-// once.
+// TestFollow follows a growing file while the daemon is drained, killed and restarted. Each event must arrive exactly once.
 func TestFollow(t *testing.T) {
 	whole := read(t, filepath.Join(samples, filepath.FromSlash(finished)))
 	want := lines(t, serve(t, samples).connect().Events(soon(t), stream(finished)))
@@ -223,7 +222,7 @@ func TestFollow(t *testing.T) {
 	t.Logf("%d events over %d reconnects", len(want), s.Reconnects())
 }
 
-// write makes a file grow to these contents.
+// write appends to a file the part of contents that it does not have yet.
 func write(tb testing.TB, path string, contents []byte) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
@@ -240,7 +239,8 @@ func write(tb testing.TB, path string, contents []byte) {
 	}
 }
 
-// TestCutAnywhere cuts the connection after every few bytes of the responses. A state comes once all the same.
+// TestCutAnywhere breaks the connection repeatedly after a few kilobytes of responses. Each event, and the state, must arrive
+// exactly once.
 func TestCutAnywhere(t *testing.T) {
 	t.Run("from the beginning", func(t *testing.T) { cutAnywhere(t, nil) })
 	t.Run("with state", func(t *testing.T) {
@@ -272,7 +272,7 @@ func cutAnywhere(t *testing.T, start *replaydv1.Start) {
 	t.Logf("%d events over %d reconnects", len(want), s.Reconnects())
 }
 
-// TestSilence: a connection that says nothing any more is taken for dead.
+// TestSilence checks that the client replaces a connection that has become silent.
 func TestSilence(t *testing.T) {
 	dir := t.TempDir()
 	whole := read(t, filepath.Join(samples, filepath.FromSlash(finished)))
@@ -282,8 +282,8 @@ func TestSilence(t *testing.T) {
 	}
 	d := serve(t, dir)
 	want := lines(t, serve(t, samples).connect().Events(soon(t), stream(finished)))
-	mute := newMute(t, d.addr)
-	client, err := replayd.Dial(mute.addr, replayd.WithRetry(replayd.Retry{Initial: time.Millisecond, Max: time.Millisecond}))
+	proxy := newSilentProxy(t, d.addr)
+	client, err := replayd.Dial(proxy.addr, replayd.WithRetry(replayd.Retry{Initial: time.Millisecond, Max: time.Millisecond}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -297,7 +297,7 @@ func TestSilence(t *testing.T) {
 			t.Fatal(err)
 		}
 		if r.Message.GetFollowStatus().GetState() == replaydv1.FollowState_FOLLOW_STATE_CAUGHT_UP {
-			mute.fall()
+			proxy.silence()
 			write(t, path, whole)
 		}
 		if r.Batch == nil {
@@ -315,7 +315,7 @@ func TestSilence(t *testing.T) {
 	}
 }
 
-// TestFinal: errors that trying again would not cure end a stream at once, with all that is known of them.
+// TestFinal checks that a permanent error ends a stream at once, with its code, reason and details.
 func TestFinal(t *testing.T) {
 	dir := t.TempDir()
 	whole := read(t, filepath.Join(samples, filepath.FromSlash(finished)))
@@ -365,8 +365,9 @@ func TestFinal(t *testing.T) {
 	}
 }
 
-// TestNobodyThere: a stream that cannot even begin ends at once, and one that began does when its time is over.
-func TestNobodyThere(t *testing.T) {
+// TestNoDaemon checks that without a daemon a stream that has not begun ends at once, unless it follows. A stream that has begun
+// ends after GiveUpAfter.
+func TestNoDaemon(t *testing.T) {
 	d := serve(t, samples)
 	d.kill()
 	for _, err := range d.connect().Events(soon(t), stream(finished)) {
@@ -402,7 +403,7 @@ func TestNobodyThere(t *testing.T) {
 	}
 }
 
-// TestDrainWithoutRetry: that the daemon shuts down must not look like the end of the replay.
+// TestDrainWithoutRetry checks that a shutdown of the daemon is an error and not the end of the replay.
 func TestDrainWithoutRetry(t *testing.T) {
 	dir := t.TempDir()
 	whole := read(t, filepath.Join(samples, filepath.FromSlash(finished)))
@@ -430,7 +431,7 @@ func TestDrainWithoutRetry(t *testing.T) {
 	}
 }
 
-// TestCancel: leaving the loop, and the caller's context, end a stream.
+// TestCancel checks that leaving the loop ends a stream, and so does the end of the caller's context.
 func TestCancel(t *testing.T) {
 	d := serve(t, samples)
 	client := d.connect()
@@ -464,7 +465,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// TestCursor goes on in another program: from the cursor of what was taken.
+// TestCursor resumes in another stream, as a restarted program would, from the cursor of the last finished batch.
 func TestCursor(t *testing.T) {
 	d := serve(t, samples)
 	client := d.connect()
@@ -478,7 +479,7 @@ func TestCursor(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if batches++; batches == 20 { // not taken
+		if batches++; batches == 20 { // the loop does not finish this batch
 			break
 		}
 		for e := range b.Events() {

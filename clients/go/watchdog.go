@@ -10,17 +10,17 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 )
 
-// silentHeartbeats is how many heartbeats may be missed before a connection is taken for dead.
+// silentHeartbeats is the number of missed heartbeats after which a connection is considered dead.
 const silentHeartbeats = 3
 
-// The daemon's default and bounds of the interval; see stream.proto.
+// The daemon's default and bounds of the heartbeat interval; see stream.proto.
 const (
 	defaultHeartbeat = 15 * time.Second
 	minHeartbeat     = time.Second
 	maxHeartbeat     = 5 * time.Minute
 )
 
-// silence returns how long a daemon may send nothing when it was asked for heartbeats at that interval.
+// silence returns how long a daemon may stay silent if the request asks for heartbeats at that interval.
 func silence(interval *durationpb.Duration) time.Duration {
 	d := interval.AsDuration()
 	if d == 0 {
@@ -29,7 +29,7 @@ func silence(interval *durationpb.Duration) time.Duration {
 	return silentHeartbeats * min(max(d, minHeartbeat), maxHeartbeat)
 }
 
-// watchdog cancels a call when a receive takes too long. It runs during a receive only: a slow reader is no dead connection.
+// watchdog cancels a call if a receive takes too long. It runs only during a receive, so a slow reader does not trigger it.
 type watchdog struct {
 	after time.Duration
 	timer *time.Timer
@@ -47,7 +47,7 @@ func newWatchdog(after time.Duration, cancel context.CancelCauseFunc) *watchdog 
 func (w *watchdog) start() { w.timer.Reset(w.after) }
 func (w *watchdog) stop()  { w.timer.Stop() }
 
-// broken returns the Error of a call that failed: for what cancelled its context, or else for gRPC's error.
+// broken returns the Error of a failed call. It describes the cause of the context's cancellation, or else gRPC's error.
 func broken(ctx context.Context, err error) *Error {
 	cause := context.Cause(ctx)
 	if cause == nil {
@@ -56,7 +56,7 @@ func broken(ctx context.Context, err error) *Error {
 	if e, ok := errors.AsType[*Error](cause); ok {
 		return e
 	}
-	code := codes.Canceled // by the caller's context or reader
+	code := codes.Canceled // cancelled by the caller's context or an error of the uploaded reader
 	if errors.Is(cause, context.DeadlineExceeded) {
 		code = codes.DeadlineExceeded
 	}

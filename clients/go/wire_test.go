@@ -12,7 +12,7 @@ import (
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
 
-// TestFormats: every format of the API is known, with all its kinds and columns.
+// TestFormats checks that formats has every format of the API, with all its kinds and columns.
 func TestFormats(t *testing.T) {
 	if n := (*replaydv1.EventBatch)(nil).ProtoReflect().Descriptor().Oneofs().ByName("events").Fields().Len(); n != len(formats()) {
 		t.Errorf("%d formats of %d", len(formats()), n)
@@ -35,11 +35,11 @@ func TestFormats(t *testing.T) {
 		}
 	}
 	if playerDiffKind == nil || inputDiffKind == nil || tickKind == nil {
-		t.Error("the frequent kinds are not found")
+		t.Error("a kind of fast.go does not exist")
 	}
 }
 
-// FuzzValue: what is read by hand is what proto.Unmarshal reads.
+// FuzzValue compares the decoders of fast.go with proto.Unmarshal.
 func FuzzValue(f *testing.F) {
 	input := &teehistorianv1.Input{Direction: -1, TargetX: 100, TargetY: -1000, PlayerFlags: 1 << 20, PrevWeapon: 3}
 	for i, m := range []proto.Message{
@@ -53,7 +53,7 @@ func FuzzValue(f *testing.F) {
 			f.Fatal(err)
 		}
 		f.Add(uint8(max(0, i-1)), b)
-		f.Add(uint8(max(0, i-1)), append(b, 0x78, 1))   // a field that nobody knows
+		f.Add(uint8(max(0, i-1)), append(b, 0x78, 1))   // an unknown field
 		f.Add(uint8(max(0, i-1)), append(b, b...))      // each field twice
 		f.Add(uint8(max(0, i-1)), append(b, 0x80))      // half a varint
 		f.Add(uint8(max(0, i-1)), b[:max(0, len(b)-1)]) // cut
@@ -67,7 +67,7 @@ func FuzzValue(f *testing.F) {
 		into := k.message.New().Interface()
 		err := e.Unmarshal(into)
 		if (bad != nil) != (got == nil) || (bad != nil) != (err != nil) {
-			t.Fatalf("%v and %v, where proto.Unmarshal says %v", got, err, bad)
+			t.Fatalf("%v and %v, but proto.Unmarshal returns %v", got, err, bad)
 		}
 		if bad == nil && (!proto.Equal(got, want) || !proto.Equal(into, want)) {
 			t.Fatalf("%v and %v, want %v", got, into, want)
@@ -79,7 +79,7 @@ func FuzzValue(f *testing.F) {
 	})
 }
 
-// FuzzResponse: whatever comes, it is taken apart without a panic, and what can be read counts as it says.
+// FuzzResponse checks that parsing arbitrary bytes does not panic, and that a batch has as many events as it claims.
 func FuzzResponse(f *testing.F) {
 	diff := &teehistorianv1.Event{AtTick: 7, Kind: &teehistorianv1.Event_PlayerDiff{PlayerDiff: &teehistorianv1.PlayerDiff{X: 9}}}
 	list := &teehistorianv1.EventList{
@@ -97,8 +97,8 @@ func FuzzResponse(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(b)
-	f.Add(bytes.Replace(b, []byte{0, 2}, []byte{0, 3}, 1)) // a place behind the batch
-	f.Add(bytes.Replace(b, []byte{0, 2}, []byte{2, 2}, 1)) // a place taken twice
+	f.Add(bytes.Replace(b, []byte{0, 2}, []byte{0, 3}, 1)) // a place outside the batch
+	f.Add(bytes.Replace(b, []byte{0, 2}, []byte{2, 2}, 1)) // a place used twice
 	f.Fuzz(func(t *testing.T, b []byte) {
 		batch, err := parseBatch(b)
 		if err != nil || batch == nil {
@@ -122,7 +122,7 @@ func FuzzResponse(f *testing.F) {
 	})
 }
 
-// TestStateAsColumns: events of a state have no sequence numbers, also when they come as columns.
+// TestStateAsColumns checks that events of a state have no sequence numbers even in columns.
 func TestStateAsColumns(t *testing.T) {
 	wire, err := proto.Marshal(&replaydv1.StreamEventsResponse{Response: &replaydv1.StreamEventsResponse_State{
 		State: &replaydv1.StateBatch{Events: &replaydv1.StateBatch_Teehistorian{Teehistorian: &teehistorianv1.EventList{
@@ -149,13 +149,13 @@ func TestStateAsColumns(t *testing.T) {
 	}
 }
 
-// TestRetryDefaults: the zero value gives up at last; a negative time stays.
+// TestRetryDefaults checks the defaults, and that a negative GiveUpAfter is kept.
 func TestRetryDefaults(t *testing.T) {
 	if r := (Retry{}).withDefaults(); r.Initial != 100*time.Millisecond || r.Max != 5*time.Second || r.GiveUpAfter != 10*time.Minute {
 		t.Errorf("defaults %v, %v, %v", r.Initial, r.Max, r.GiveUpAfter)
 	}
 	if r := (Retry{GiveUpAfter: -1}).withDefaults(); r.GiveUpAfter != -1 {
-		t.Errorf("for ever became %v", r.GiveUpAfter)
+		t.Errorf("GiveUpAfter -1 became %v", r.GiveUpAfter)
 	}
 }
 

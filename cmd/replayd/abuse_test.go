@@ -96,7 +96,7 @@ func TestAbuse(t *testing.T) {
 		text := log.String()
 		for name := range attacks {
 			if n := strings.Count(text, "abuse="+name); n != 2 {
-				t.Errorf("TLS %v: the log tells %d times of %s, want 2", secure, n, name)
+				t.Errorf("TLS %v: the log names %d times %s, want 2", secure, n, name)
 			}
 		}
 		if n := strings.Count(text, "\n"); n > 300 {

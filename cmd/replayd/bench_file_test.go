@@ -19,7 +19,7 @@ import (
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
 
-// BenchmarkFile measures a whole file from the disk through the daemon to a client that counts bytes.
+// BenchmarkFile streams a whole file from the disk through the daemon to a client that only counts bytes.
 func BenchmarkFile(b *testing.B) {
 	dir := b.TempDir()
 	path := filepath.Join(dir, "long.teehistorian")
@@ -68,7 +68,7 @@ func BenchmarkFile(b *testing.B) {
 	b.ReportMetric(float64(peak)/(1<<20), "peak-MiB")
 }
 
-// ownCPU is the time that this process has used.
+// ownCPU returns the CPU time that this process has used.
 func ownCPU() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -77,7 +77,7 @@ func ownCPU() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// repeat makes a recording of about that many bytes by repeating a sample's records.
+// repeat writes a recording of at least size bytes by repeating a sample's records. It returns the number of bytes written.
 func repeat(tb testing.TB, path string, size int64) int64 {
 	tb.Helper()
 	sample, err := os.ReadFile(filepath.Join("..", "..", "testdata", "teehistorian", "finished",
@@ -106,7 +106,7 @@ func repeat(tb testing.TB, path string, size int64) int64 {
 	return written
 }
 
-// BenchmarkCat prints a file of 1 GB and measures the memory that takes. The file is made in a temporary directory.
+// BenchmarkCat prints a file of 1 GiB and reports the memory and CPU time used. The file is made in a temporary directory.
 func BenchmarkCat(b *testing.B) {
 	path := filepath.Join(b.TempDir(), "huge.teehistorian")
 	size := repeat(b, path, 1<<30)

@@ -19,7 +19,7 @@ import (
 	"github.com/replayd/replayd/service/streamtest"
 )
 
-// BenchmarkLatency measures from the append of a tick to its arrival at a client, at 50 appends a second.
+// BenchmarkLatency measures the time from the append of a tick to its arrival at a client, at 50 appends a second.
 func BenchmarkLatency(b *testing.B) {
 	for b.Loop() {
 		dir := b.TempDir()
@@ -40,8 +40,8 @@ func BenchmarkLatency(b *testing.B) {
 	}
 }
 
-// BenchmarkFollowers measures what followers of a full server cost the daemon: one, and a hundred, on connections of their
-// own or on shared ones; and what they cost when they let events wait for a batch.
+// BenchmarkFollowers measures the CPU time that followers of a full server cost the daemon. It runs one follower, a hundred on
+// connections of their own or on shared ones, and a hundred with a batch delay.
 func BenchmarkFollowers(b *testing.B) {
 	for _, c := range []struct {
 		followers, connections int
@@ -65,14 +65,14 @@ func BenchmarkFollowers(b *testing.B) {
 	}
 }
 
-// bareProgram is a server that does nothing for its followers but write.
+// bareProgram is the name of a program that only writes bytes to its followers.
 const bareProgram = "bare"
 
-// bareBytes is what a tick of a full server takes on the wire, about.
+// bareBytes is the approximate size of a tick of a full server on the wire.
 const bareBytes = 1330
 
-// bare listens at an address, waits for a number of connections, and writes to each of them 50 times a second, each time
-// from a goroutine of the connection's own that it wakes. It stops when it is killed.
+// bare listens at an address and waits for a number of connections. Then it writes to each of them 50 times a second. Each
+// connection has a goroutine, which bare wakes for each write. bare runs until it is killed.
 func bare() {
 	n, err := strconv.Atoi(os.Args[2])
 	if err != nil {
@@ -103,8 +103,8 @@ func bare() {
 	}
 }
 
-// BenchmarkBare measures what the network costs of a hundred followers on connections of their own: less than this cannot
-// be had.
+// BenchmarkBare measures the cost of the network alone for a hundred followers on connections of their own. It is a lower bound
+// for the daemon.
 func BenchmarkBare(b *testing.B) {
 	const n = 100
 	for b.Loop() {
@@ -145,8 +145,8 @@ func BenchmarkBare(b *testing.B) {
 	}
 }
 
-// followers has n clients follow a game on some connections, beside some who never read, and returns which part of a core
-// the daemon used, and how late the ticks came to the others.
+// followers makes n clients follow a game on a number of connections, beside stalled clients, which never read. It returns the
+// part of a core that the daemon used, and the latencies of the ticks at the n clients.
 func followers(b *testing.B, req *replaydv1.StreamEventsRequest, n, connections, stalled int) (core float64, late []time.Duration) {
 	b.Helper()
 	dir := b.TempDir()
@@ -195,7 +195,7 @@ func followers(b *testing.B, req *replaydv1.StreamEventsRequest, n, connections,
 	return core, late
 }
 
-// BenchmarkStalled measures how late ticks come to 99 clients, with and without one that never reads.
+// BenchmarkStalled measures the latency of ticks at 99 clients, with and without one more that never reads.
 func BenchmarkStalled(b *testing.B) {
 	req := &replaydv1.StreamEventsRequest{Replay: "live/live.teehistorian", Follow: true}
 	for _, stalled := range []int{0, 1} {
@@ -209,8 +209,8 @@ func BenchmarkStalled(b *testing.B) {
 	}
 }
 
-// BenchmarkThousand measures the memory that each of a thousand followers on connections of their own costs, and how many
-// events they get while a full server plays.
+// BenchmarkThousand measures the memory for each of a thousand followers on connections of their own, and how many events they
+// receive while a full server plays.
 func BenchmarkThousand(b *testing.B) {
 	const n = 1000
 	for b.Loop() {
@@ -246,15 +246,15 @@ func BenchmarkThousand(b *testing.B) {
 	}
 }
 
-// BenchmarkIdle measures the daemon following a thousand files that nobody writes to and ten full servers: how long it
-// takes until all followers have caught up, and what it costs while only the idle ones are there.
+// BenchmarkIdle measures a daemon that follows a thousand idle files and ten full servers. It reports how long it takes until
+// all followers have caught up, and the CPU time while all files are idle and while the ten servers play.
 func BenchmarkIdle(b *testing.B) {
 	const idle, active = 1000, 10
 	for b.Loop() {
 		dir := b.TempDir()
 		var games []*game
 		for i := range idle + active {
-			sub := filepath.Join(dir, fmt.Sprintf("server%d", i)) // where it is the newest, and may grow
+			sub := filepath.Join(dir, fmt.Sprintf("server%d", i)) // only the newest file of a directory may grow
 			if err := os.MkdirAll(sub, 0o750); err != nil {
 				b.Fatal(err)
 			}
@@ -286,7 +286,7 @@ func BenchmarkIdle(b *testing.B) {
 		}
 		ready.Wait()
 		following := time.Since(began)
-		time.Sleep(80 * time.Second) // files that changed a minute ago or less are looked at more often
+		time.Sleep(80 * time.Second) // files that changed a minute ago or less are polled more often
 		before := p.cpu(b)
 		time.Sleep(20 * time.Second)
 		quiet := float64(p.cpu(b)-before) / float64(20*time.Second)

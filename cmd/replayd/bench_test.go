@@ -27,10 +27,10 @@ import (
 	"github.com/replayd/replayd/service/streamtest"
 )
 
-// These benchmarks run the program as a process of its own, so that what it costs can be told from what its clients
+// These benchmarks run the program as a process of its own, so that its cost can be separated from what its clients
 // cost. Those that follow a live file take as long as they take, whatever -benchtime says; use -benchtime 1x.
 
-// game writes a live recording of a full server: 64 players, each of whom moves in every tick, 50 ticks a second.
+// game writes a live recording of a full server: 64 players that move in every tick, 50 ticks a second.
 type game struct {
 	file *os.File
 
@@ -53,7 +53,7 @@ func newGame(tb testing.TB, path string) *game {
 	}
 	tb.Cleanup(func() { _ = file.Close() })
 	data := slices.Clone(sample[:16+1+bytes.IndexByte(sample[16:], 0)])
-	// Every file is a game of its own.
+	// Give every file another game id, since files with the same id are one game.
 	data = bytes.Replace(data, []byte("d3a324eb"), fmt.Appendf(nil, "%08x", time.Now().UnixNano()&math.MaxUint32), 1)
 	for id := range players {
 		data = append(data, 0x42, byte(id), 0, 0) // PLAYER_NEW id x y
@@ -65,7 +65,8 @@ func newGame(tb testing.TB, path string) *game {
 	return g
 }
 
-// step appends a tick: 64 records, in one write as a server does it. It ends with what makes the next tick begin.
+// step appends a tick: 64 records in one write, as a server does. The first record of the next tick ends it, because player ids
+// start again from 0.
 func (g *game) step(tb testing.TB) {
 	var b [3 * players]byte
 	for id := range players {
@@ -100,10 +101,10 @@ func (g *game) written(tick int) time.Time {
 	return g.at[tick]
 }
 
-// process is what the operating system knows of the daemon.
+// process is the daemon's process.
 type process struct{ pid int }
 
-// cpu is the time that it has used.
+// cpu returns the CPU time that the process has used.
 func (p process) cpu(tb testing.TB) time.Duration {
 	tb.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.pid))
@@ -117,7 +118,7 @@ func (p process) cpu(tb testing.TB) time.Duration {
 	return time.Duration(user+system) * 10 * time.Millisecond
 }
 
-// memory is what it holds, in bytes; peak the most that it ever held.
+// memory returns the resident memory of the process in bytes, now and at its peak.
 func (p process) memory(tb testing.TB) (now, peak int64) {
 	tb.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.pid))
@@ -175,8 +176,8 @@ func clientOf(tb testing.TB, addr string) streamtest.Client {
 	tb.Helper()
 	conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithReadBufferSize(8<<10), grpc.WithWriteBufferSize(8<<10),
-		// Windows of fixed size: without the PINGs by which gRPC measures the connection at each batch, and which the daemon
-		// would have to answer.
+		// With windows of a fixed size, gRPC does not send a PING for each batch to measure the connection. The daemon would have
+		// to answer each PING.
 		grpc.WithStaticStreamWindowSize(1<<20), grpc.WithStaticConnWindowSize(1<<20),
 		grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff:           backoff.Config{BaseDelay: time.Millisecond, Multiplier: 1, MaxDelay: time.Millisecond},
@@ -189,13 +190,13 @@ func clientOf(tb testing.TB, addr string) streamtest.Client {
 	return streamtest.Client{Conn: conn, Options: []grpc.CallOption{grpc.WaitForReady(true)}}
 }
 
-// follower counts what it gets, and measures how late it comes.
+// follower measures the latency of the ticks that it receives.
 type follower struct {
-	late []time.Duration
+	late []time.Duration // from the append of a tick to its arrival
 	mu   sync.Mutex
 }
 
-// run follows until ctx ends. With a game, it measures.
+// run follows until ctx ends. It calls ready when it has caught up. After that, it measures the latency if g is not nil.
 func (f *follower) run(ctx context.Context, c streamtest.Client, req *replaydv1.StreamEventsRequest, g *game, ready func()) {
 	s, err := c.Open(ctx, req)
 	if err != nil {
@@ -217,7 +218,7 @@ func (f *follower) run(ctx context.Context, c streamtest.Client, req *replaydv1.
 				ready = nil
 			}
 		} else if g != nil {
-			// PLAYER_DIFF moves by one a tick: x says which tick it was.
+			// PLAYER_DIFF moves the player by one per tick, so x is the number of the tick.
 			if x := lastX(raw.Bytes); x > 0 {
 				f.mu.Lock()
 				f.late = append(f.late, now.Sub(g.written(int(x)-1)))
@@ -227,8 +228,8 @@ func (f *follower) run(ctx context.Context, c streamtest.Client, req *replaydv1.
 	}
 }
 
-// lastX returns the x of a response's last event, or 0. Clients share the machine with the daemon, so only that event is
-// unmarshalled.
+// lastX returns the x of a response's last event, or 0. It unmarshals only that event, because clients share the machine with
+// the daemon.
 func lastX(response []byte) int32 {
 	r, err := client.ParseResponse(response)
 	if err != nil || r.Batch == nil {

@@ -19,32 +19,32 @@ type catCmd struct {
 
 	Replay string `arg:"" help:"A file, - for the standard input, or with --addr a replay's name."`
 
-	Cursor string  `help:"Resume behind this cursor, in base64." xor:"start" placeholder:"BASE64"`
+	Cursor string  `help:"Resume after this cursor, in base64." xor:"start" placeholder:"BASE64"`
 	Tick   *int32  `help:"Start at this tick." xor:"start" placeholder:"TICK"`
 	Last   *uint32 `help:"Start with the last N events, 1 to 1000000." xor:"start" placeholder:"N"`
 	Now    bool    `help:"Start at the current end." xor:"start"`
 
-	WithState bool `help:"Print first the state at the place where the events start, such as who is there."`
+	WithState bool `help:"First print the state at the start position, such as the players present."`
 
-	Follow           bool `short:"f" help:"Print events as the file grows, until the replay is over; resume when the daemon was away. The replay may be a directory: its newest is followed."`
-	FollowSuccessors bool `help:"Follow, and when the replay is over, continue with the next one of the server."`
+	Follow           bool `short:"f" help:"Print events as the file grows, until the replay ends. Resume after the daemon was unreachable. If the replay is a directory, follow its newest replay."`
+	FollowSuccessors bool `help:"Follow, and when the replay ends, continue with the next one of the same server."`
 
-	NextInDirectory bool `help:"With --follow-successors: take the replay that began next in the directory, also when the last one has no end. For servers that crash or are renamed."`
-	ResolvePlayers  bool `help:"Print who the clients of teehistorian events are."`
+	NextInDirectory bool `help:"With --follow-successors: continue with the replay that began next in the directory, even if the last one has no end. For servers that crash or are renamed."`
+	ResolvePlayers  bool `help:"Add the name, clan, team and role of each client to teehistorian events."`
 
-	Strict bool   `help:"Fail when a teehistorian file or a demo ends without the end that its format asks for."`
+	Strict bool   `help:"Fail when a teehistorian file or a demo ends without the end marker of its format."`
 	Format string `help:"json: one object per line. table: for people. proto: StreamEventsResponse messages, each after its length as a varint." enum:"json,table,proto" default:"json" env:"-"`
-	Reveal bool   `help:"Print what is otherwise redacted, such as timeout codes. Only without --addr; a daemon has its own --reveal-secrets." name:"reveal-secrets"`
+	Reveal bool   `help:"Do not redact secrets such as timeout codes. Only without --addr; a daemon has its own --reveal-secrets." name:"reveal-secrets"`
 }
 
-// selection says which events are wanted. All conditions must hold.
+// selection holds the flags that select events. An event must satisfy all of them.
 type selection struct {
 	Kind        []string `help:"Only events of these kinds." placeholder:"KIND"`
 	ExcludeKind []string `help:"No events of these kinds." placeholder:"KIND"`
 	Player      []int32  `help:"Only events of these players." placeholder:"ID"`
 	Team        []int32  `help:"Only events of these teams." placeholder:"TEAM"`
-	Class       []string `help:"Only events of entities of classes that match (*, ?)." placeholder:"GLOB"`
-	Field       []string `help:"Of entities only fields that match (*, ?)." placeholder:"GLOB"`
+	Class       []string `help:"Only events of entities whose class matches (*, ?)." placeholder:"GLOB"`
+	Field       []string `help:"Only entity fields whose name matches (*, ?)." placeholder:"GLOB"`
 	Group       []int32  `help:"Only layers of these groups of a map." placeholder:"GROUP"`
 	Layer       []int32  `help:"Only these layers of a map." placeholder:"LAYER"`
 	FromTick    *int32   `help:"No events before this tick." placeholder:"TICK"`
@@ -136,7 +136,7 @@ func (c *catCmd) Run(ctx context.Context, con console) error {
 	return s.resumable(ctx, req.GetFollow(), err)
 }
 
-// flushed lets whoever reads the output see each response at once.
+// flushed writes each response to the output at once.
 func flushed(out *bufio.Writer, each func(client.Response) error) func(client.Response) error {
 	return func(r client.Response) error {
 		if err := each(r); err != nil {
@@ -146,7 +146,7 @@ func flushed(out *bufio.Writer, each func(client.Response) error) func(client.Re
 	}
 }
 
-// printProto prints responses as they are, each after its length.
+// printProto prints the wire bytes of responses, each after its length as a varint.
 func printProto(out *bufio.Writer) func(client.Response) error {
 	return func(r client.Response) error {
 		var length [binary.MaxVarintLen64]byte
@@ -158,8 +158,8 @@ func printProto(out *bufio.Writer) func(client.Response) error {
 	}
 }
 
-// printLines prints events as lines of JSON, or as what reshape makes of the JSON of an event. It passes to note what else
-// happens to the stream.
+// printLines prints each event as a line of JSON. If reshape is not nil, it converts the JSON to the line. note receives a text
+// for responses without events, such as the end of the stream.
 func printLines(
 	out *bufio.Writer, note func(string), progress *progress, reshape func(dst, event []byte) ([]byte, error),
 ) func(client.Response) error {
@@ -184,7 +184,7 @@ func printLines(
 				}
 				text = shaped
 			}
-			_, _ = out.Write(text) // the last write returns the error
+			_, _ = out.Write(text) // WriteByte returns the error, which sticks
 			if err := out.WriteByte('\n'); err != nil {
 				return err
 			}
@@ -193,7 +193,7 @@ func printLines(
 	}
 }
 
-// noteResponse notes what a response without events says, where that is of use to a reader of the events.
+// noteResponse passes to note the content of a response without events, if it matters to a reader of the events.
 func noteResponse(note func(string), r *replaydv1.StreamEventsResponse) {
 	status := r.GetFollowStatus()
 	switch {
@@ -210,7 +210,7 @@ func noteResponse(note func(string), r *replaydv1.StreamEventsResponse) {
 	}
 }
 
-// waitingText says what a stream waits for.
+// waitingText describes what a stream waits for.
 func waitingText(w *replaydv1.Waiting) string {
 	text := "the replay may continue"
 	if w.GetWaitingFor() == replaydv1.WaitingFor_WAITING_FOR_SUCCESSOR {

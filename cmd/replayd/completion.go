@@ -12,8 +12,8 @@ type completionCmd struct {
 	Shell string `arg:"" enum:"bash,zsh,fish" help:"The shell: bash, zsh or fish."`
 }
 
-// Run prints what a shell needs to complete commands and flags: for bash and zsh to be read by "source <(replayd completion
-// bash)", for fish by "replayd completion fish | source".
+// Run prints a script that makes a shell complete commands and flags. Load it with "source <(replayd completion bash)" in bash
+// and zsh, and with "replayd completion fish | source" in fish.
 func (c *completionCmd) Run(con console, app *kong.Kong) error {
 	var b strings.Builder
 	if c.Shell == "fish" {
@@ -25,7 +25,7 @@ func (c *completionCmd) Run(con console, app *kong.Kong) error {
 	return err
 }
 
-// flagsFor returns the flags of a command, with what each takes: nothing, one of some words, or anything.
+// flagsFor returns the flags of a command. words holds the values of each flag that takes one of a few, separated by spaces.
 func flagsFor(c *kong.Node) (names []string, words map[string]string) {
 	words = map[string]string{}
 	for _, f := range c.Flags {
@@ -40,7 +40,7 @@ func flagsFor(c *kong.Node) (names []string, words map[string]string) {
 	return append(names, "--help"), words
 }
 
-// writeBash writes a script for bash, which zsh understands, too.
+// writeBash writes a script for bash, which also works in zsh.
 func writeBash(b *strings.Builder, app *kong.Application, zsh bool) {
 	if zsh {
 		b.WriteString("autoload -U +X bashcompinit && bashcompinit\n")

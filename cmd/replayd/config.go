@@ -14,12 +14,12 @@ import (
 	"github.com/replayd/replayd/service/access"
 )
 
-// configFile is a file of flags: a line "name = value" for each, as on the command line without the dashes. Flags that may be
-// repeated have a line for each value. What is on the command line or in the environment comes first. Empty lines and those that
-// begin with # do not count.
+// configFile is the path of a file of flags. Each line is "name = value", with the name as on the command line without the
+// dashes. Repeatable flags have one line per value. The command line and the environment take precedence over the file. Empty
+// lines and lines that begin with # are ignored.
 type configFile string
 
-// BeforeResolve has kong ask the file for flags that are not given.
+// BeforeResolve makes kong look up flags that are not set elsewhere in the file.
 func (configFile) BeforeResolve(k *kong.Kong, ctx *kong.Context, trace *kong.Path) error {
 	path, _ := ctx.FlagValue(trace.Flag).(configFile)
 	if path == "" {
@@ -33,12 +33,12 @@ func (configFile) BeforeResolve(k *kong.Kong, ctx *kong.Context, trace *kong.Pat
 	return nil
 }
 
-// config is what a file says.
+// config holds the flags of a file.
 type config struct {
 	values map[string][]string // by flag
 }
 
-// configError says which line of a file is wrong.
+// configError is an invalid line of a file.
 type configError struct {
 	file    string
 	line    int
@@ -49,7 +49,7 @@ func (e *configError) Error() string {
 	return fmt.Sprintf("%s, line %d: %s", e.file, e.line, e.problem)
 }
 
-// readConfig reads a file for a command. It returns a *configError for a line that makes no sense.
+// readConfig reads a file of flags of a command. It returns a *configError for an invalid line.
 func readConfig(path string, command *kong.Node, _ *kong.Kong) (*config, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -76,11 +76,11 @@ func readConfig(path string, command *kong.Node, _ *kong.Kong) (*config, error) 
 		case !ok:
 			problem = "want NAME = VALUE"
 		case f == nil || slices.Contains([]string{"config", "help", "version"}, key):
-			problem = fmt.Sprintf("%s is no flag of %s", key, command.Name)
+			problem = fmt.Sprintf("%s has no flag %s", command.Name, key)
 		case len(c.values[key]) > 0 && !f.IsSlice():
-			problem = key + " stands here twice"
+			problem = key + " is set twice"
 		default:
-			problem = wrong(f, value)
+			problem = checkValue(f, value)
 		}
 		if problem != "" {
 			return nil, &configError{path, number, problem}
@@ -90,8 +90,8 @@ func readConfig(path string, command *kong.Node, _ *kong.Kong) (*config, error) 
 	return c, nil
 }
 
-// wrong returns what is wrong with a value of a flag, or nothing.
-func wrong(f *kong.Flag, value string) string {
+// checkValue returns why a value is invalid for a flag, or an empty text if it is valid.
+func checkValue(f *kong.Flag, value string) string {
 	if value == "" {
 		return f.Name + " has no value"
 	}
@@ -99,7 +99,7 @@ func wrong(f *kong.Flag, value string) string {
 		return fmt.Sprintf("%s must be one of %s", f.Name, f.Enum)
 	}
 	target := reflect.New(f.Target.Type()).Elem()
-	defer func(set bool) { f.Set = set }(f.Set) // this was but a try
+	defer func(set bool) { f.Set = set }(f.Set) // Parse marks the flag as set, but this only checks the value
 	if err := f.Parse(kong.Scan().PushTyped(value, kong.FlagValueToken), target); err != nil {
 		return err.Error()
 	}
@@ -139,7 +139,7 @@ type checkConfigCmd struct {
 	File string `arg:"" type:"existingfile" help:"The file for serve --config."`
 }
 
-// Run says whether serve would accept the file: its lines, how they go together, and the files that they name.
+// Run checks whether serve would accept the file: each line, their combination, and the files that they name.
 func (c *checkConfigCmd) Run(ctx context.Context, con console) error {
 	var parsed cli
 	parser, err := newParser(ctx, &parsed, con)
@@ -152,7 +152,7 @@ func (c *checkConfigCmd) Run(ctx context.Context, con console) error {
 	if err := parsed.Serve.checkFiles(); err != nil {
 		return usageError{err}
 	}
-	_, err = fmt.Fprintf(con.out, "%s: all right\n", c.File)
+	_, err = fmt.Fprintf(con.out, "%s: valid\n", c.File)
 	return err
 }
 
@@ -171,7 +171,7 @@ func (c *serveCmd) checkFiles() error {
 	for _, root := range c.Root {
 		_, dir := splitRoot(root)
 		if stat, err := os.Stat(dir); err == nil && !stat.IsDir() {
-			errs = append(errs, fmt.Errorf("--root %s: is not a directory", root))
+			errs = append(errs, fmt.Errorf("--root %s: not a directory", root))
 		}
 	}
 	return errors.Join(errs...)

@@ -3,16 +3,14 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 
 	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/decoders/teehistorian"
-	"github.com/replayd/replayd/service/source"
 )
 
-// copying is the common part of the commands that write a copy.
+// copying holds the arguments of the commands that write a copy.
 type copying struct {
 	In    string `arg:"" help:"A teehistorian file, compressed or not, or - for the standard input."`
 	Out   string `arg:"" help:"The file to write, or - for the standard output."`
@@ -39,7 +37,7 @@ type cutCmd struct {
 // Validate rejects an empty range of ticks.
 func (c *cutCmd) Validate() error {
 	if c.From != nil && c.To != nil && *c.From > *c.To {
-		return fmt.Errorf("--from %d is behind --to %d", *c.From, *c.To)
+		return fmt.Errorf("--from %d is after --to %d", *c.From, *c.To)
 	}
 	return nil
 }
@@ -62,7 +60,7 @@ func (c *copying) copy(con console, o teehistorian.CopyOptions) error {
 	if info := file.Info(); info.Format != decoders.Teehistorian {
 		return usageError{fmt.Errorf("%s is of format %v; only teehistorian files can be copied", c.In, info.Format)}
 	}
-	src, err := front(file.Input())
+	src, err := file.Input().From(0)
 	if err != nil {
 		return err
 	}
@@ -76,13 +74,10 @@ func (c *copying) copy(con console, o teehistorian.CopyOptions) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.Remove(draft.Name()) }() // where it was not renamed
+	defer func() { _ = os.Remove(draft.Name()) }() // no effect after the rename
 	err = errors.Join(teehistorian.Copy(draft, src, o), draft.Chmod(0o644), draft.Close())
 	if err != nil {
 		return err
 	}
 	return os.Rename(draft.Name(), c.Out)
 }
-
-// front returns the bytes of an input from its beginning.
-func front(in source.Input) (io.Reader, error) { return in.From(0) }

@@ -20,8 +20,8 @@ import (
 	"github.com/replayd/replayd/service/watch"
 )
 
-// localResponses calls each with the wire bytes of every response to the request, which it makes without a daemon: it
-// decodes a file, or what it reads from in. The bytes are valid until each returns.
+// localResponses answers a request without a daemon. It decodes a file, or in where the replay is "-", and calls each with the
+// wire bytes of every response. The bytes are valid until each returns.
 func localResponses(
 	ctx context.Context, in io.Reader, req *replaydv1.StreamEventsRequest, reveal bool, each func([]byte) error,
 ) error {
@@ -38,7 +38,7 @@ func localResponses(
 	if err != nil {
 		return err
 	}
-	if req.GetStart().GetLastEvents() > 0 && file.Info().Size < 0 { // finding the last events takes reading twice
+	if req.GetStart().GetLastEvents() > 0 && file.Info().Size < 0 { // finding the last events requires reading twice
 		if err := file.Spool(ctx); err != nil {
 			_ = file.Close()
 			return err
@@ -55,10 +55,10 @@ func localResponses(
 	return stream.Run(ctx, sub, send)
 }
 
-// localFollow follows a file, or the newest one of a directory, with a daemon of its own that has no listener.
+// localFollow follows a file, or the newest one of a directory, with a server in this process that has no listener.
 func localFollow(ctx context.Context, req *replaydv1.StreamEventsRequest, reveal bool, send stream.Send) error {
 	if req.GetReplay() == "-" {
-		return usageError{errors.New("--follow: the standard input is always read until it ends")}
+		return usageError{errors.New("--follow: the standard input cannot be followed; it is always read until it ends")}
 	}
 	stat, err := os.Stat(req.GetReplay())
 	if err != nil {
@@ -67,7 +67,7 @@ func localFollow(ctx context.Context, req *replaydv1.StreamEventsRequest, reveal
 	if !stat.IsDir() && !stat.Mode().IsRegular() {
 		return usageError{fmt.Errorf("--follow: %s %w", req.GetReplay(), source.ErrIrregular)}
 	}
-	// The file's own directory is the root, also where a link leads to the file from somewhere else.
+	// The root is the directory that holds the file itself, even if the path is a link in another directory.
 	file, err := filepath.EvalSymlinks(req.GetReplay())
 	if err != nil {
 		return err

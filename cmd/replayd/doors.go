@@ -25,27 +25,27 @@ import (
 	"github.com/replayd/replayd/service/h2guard"
 )
 
-// doors are the listeners of a daemon. Those that are not configured are nil.
+// doors holds the listeners of a daemon. A listener that is not configured is nil.
 type doors struct {
-	grpc                net.Listener // without TLS, which gRPC adds itself
+	grpc                net.Listener // without TLS; gRPC adds TLS itself, from creds
 	web, metrics, debug net.Listener
 	certs               *access.Certificates // nil without TLS
 	creds               []grpc.ServerOption
 }
 
-// Kinds of addresses besides HOST:PORT.
+// Prefixes of addresses that are not HOST:PORT.
 const (
 	unixPrefix    = "unix:"
 	systemdPrefix = "systemd:"
 )
 
-// The address for browsers that is tried when none is named, and what is said for none at all.
+// The default address for browsers, and the value of --web-listen that disables it.
 const (
 	defaultWeb = "127.0.0.1:7170"
 	nowhere    = "none"
 )
 
-// checkListen returns what is wrong with an address to listen on.
+// checkListen returns an error for an invalid address to listen on.
 func checkListen(listen string) error {
 	path, unix := strings.CutPrefix(listen, unixPrefix)
 	name, passed := strings.CutPrefix(listen, systemdPrefix)
@@ -63,7 +63,7 @@ func checkListen(listen string) error {
 	return nil
 }
 
-// doors opens all listeners, or none.
+// doors opens all listeners. If one fails, it closes the others and returns the error.
 func (c *serveCmd) doors(log *slog.Logger, connections *admission.Connections, guard *h2guard.Guard) (_ *doors, err error) {
 	d := &doors{}
 	defer func() {
@@ -90,8 +90,8 @@ func (c *serveCmd) doors(log *slog.Logger, connections *admission.Connections, g
 		}
 		*l.to, err = open(l.addr, passed)
 		switch {
-		case err != nil && l.to == &d.web && c.WebListen == "": // nobody asked for it
-			log.Warn("the page is not served; --web-listen names another address", "address", l.addr, "error", err)
+		case err != nil && l.to == &d.web && c.WebListen == "": // the default address is optional
+			log.Warn("the page is not served; use --web-listen to set another address", "address", l.addr, "error", err)
 			continue
 		case err != nil:
 			return nil, err
@@ -124,7 +124,7 @@ func (c *serveCmd) doors(log *slog.Logger, connections *admission.Connections, g
 	return d, nil
 }
 
-// open opens a listener.
+// open opens a listener. passed returns the sockets that systemd passed to the process.
 func open(addr string, passed func() (map[string][]net.Listener, error)) (net.Listener, error) {
 	if path, ok := strings.CutPrefix(addr, unixPrefix); ok {
 		return openUnix(path)
@@ -138,15 +138,15 @@ func open(addr string, passed func() (map[string][]net.Listener, error)) (net.Li
 		return nil, err
 	}
 	if len(sockets[name]) != 1 || sockets[name][0] == nil {
-		return nil, fmt.Errorf("systemd has passed %d listening sockets of the name %q, not 1", len(sockets[name]), name)
+		return nil, fmt.Errorf("systemd has passed %d listening sockets of the name %q, want 1", len(sockets[name]), name)
 	}
 	return sockets[name][0], nil
 }
 
-// socketMode is who may connect to a socket: the daemon's user and group.
+// socketMode lets the daemon's user and group connect to a Unix socket.
 const socketMode = 0o660
 
-// openUnix listens on a socket of this machine. It replaces a socket that no process listens on.
+// openUnix listens on a Unix socket. It replaces a stale socket file that no process listens on.
 func openUnix(path string) (net.Listener, error) {
 	if conn, err := net.Dial("unix", path); err == nil {
 		_ = conn.Close()
@@ -154,7 +154,7 @@ func openUnix(path string) (net.Listener, error) {
 	} else if errors.Is(err, syscall.ECONNREFUSED) {
 		_ = os.Remove(path)
 	}
-	// The mode must be right from the beginning: nobody else may connect in between.
+	// The socket must have the right mode from its creation. With Chmod, another user could connect before the mode changes.
 	old := syscall.Umask(0o777 &^ socketMode)
 	l, err := net.Listen("unix", path)
 	syscall.Umask(old)
@@ -163,14 +163,14 @@ func openUnix(path string) (net.Listener, error) {
 
 func (d *doors) options() []grpc.ServerOption { return d.creds }
 
-// page is the address of the page, for a browser of this machine; empty where it has none.
+// page returns the URL of the page for a browser on this machine. It is empty if the page is not served on TCP.
 func (d *doors) page() string {
 	if d.web == nil {
 		return ""
 	}
 	host, port, err := net.SplitHostPort(d.web.Addr().String())
 	if err != nil {
-		return "" // a socket of this machine
+		return "" // a Unix socket
 	}
 	if ip := net.ParseIP(host); ip == nil || ip.IsUnspecified() {
 		host = "localhost"
@@ -182,7 +182,7 @@ func (d *doors) page() string {
 	return scheme + "://" + net.JoinHostPort(host, port) + "/"
 }
 
-// close closes what is not closed yet.
+// close closes all listeners. It may be called after the servers have closed them.
 func (d *doors) close() {
 	for _, l := range []net.Listener{d.grpc, d.web, d.metrics, d.debug} {
 		if l != nil {
@@ -191,7 +191,7 @@ func (d *doors) close() {
 	}
 }
 
-// serve serves HTTP besides the API, until stop is called.
+// serve serves HTTP on l until stop is called. what describes the content in the log.
 func (*doors) serve(l net.Listener, h http.Handler, what string, log *slog.Logger) (stop func()) {
 	server := &http.Server{
 		Handler: h2guard.KnowTLS(h), ConnContext: h2guard.KeepConn, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 2 * time.Minute,
@@ -208,7 +208,7 @@ func (*doors) serve(l net.Listener, h http.Handler, what string, log *slog.Logge
 	return func() { _ = server.Close(); <-done }
 }
 
-// profiles serves the Go runtime's profiles.
+// profiles returns a handler for the Go runtime's profiles.
 func profiles() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/debug/pprof/", pprof.Index)
@@ -219,13 +219,13 @@ func profiles() http.Handler {
 	return mux
 }
 
-// reload reads files again when they change, and all of them when again receives, until stop is called.
+// reload reads each file again when it changes, and all of them on each signal from again, until stop is called.
 func reload(ctx context.Context, log *slog.Logger, again <-chan os.Signal, list []access.Reloadable) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		access.Attend(ctx, log, again, list)
+		access.ReloadOnChange(ctx, log, again, list)
 	}()
 	return func() { cancel(); <-done }
 }

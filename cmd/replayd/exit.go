@@ -18,11 +18,11 @@ const (
 	exitNotFound  = 3   // no such replay
 	exitCorrupt   = 4   // the replay is damaged, or of a format that is not supported
 	exitTruncated = 5   // the file ends early, and --strict was given or its format needs all of it
-	exitLost      = 6   // the daemon cannot be reached, stopped or is overloaded; trying again may help
+	exitLost      = 6   // the daemon is unreachable, stopped or is overloaded; retrying may help
 	exitCancelled = 130 // interrupted
 )
 
-// exitCode returns the exit code of an error, whether the decoders here or a daemon returned it.
+// exitCode returns the exit code of an error from a local decoder or from a daemon.
 func exitCode(err error) int {
 	for _, known := range []struct {
 		err  error
@@ -55,12 +55,12 @@ func exitCode(err error) int {
 	return exitFailed
 }
 
-// absentError says that the file or directory that a command is to read is not there.
+// absentError reports that the file or directory that a command reads does not exist.
 type absentError struct{ error }
 
 func (e absentError) Unwrap() error { return e.error }
 
-// absent marks an error of opening what a command is to read.
+// absent wraps err in an absentError if the file or directory does not exist.
 func absent(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return absentError{err}
@@ -68,7 +68,7 @@ func absent(err error) error {
 	return err
 }
 
-// usageError says that a command line is invalid although the parser accepts it.
+// usageError reports that a command line is invalid although the parser accepts it.
 type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }

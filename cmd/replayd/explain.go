@@ -14,12 +14,12 @@ import (
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
 
-// defaultPort is the daemon's, where an address names none.
+// defaultPort is the port of a daemon's address that has none.
 const defaultPort = "7171"
 
-// withPort returns an address with a port.
+// withPort returns addr with a port, defaultPort if addr has none. It does not change the address of a Unix socket or a URI.
 func withPort(addr string) string {
-	if strings.Contains(addr, "/") || strings.HasPrefix(addr, "unix:") { // of another kind
+	if strings.Contains(addr, "/") || strings.HasPrefix(addr, "unix:") {
 		return addr
 	}
 	if _, _, err := net.SplitHostPort(addr); err == nil {
@@ -28,7 +28,7 @@ func withPort(addr string) string {
 	return net.JoinHostPort(strings.Trim(addr, "[]"), defaultPort)
 }
 
-// statusExit returns the exit code of a gRPC status.
+// statusExit returns the exit code of a gRPC status. ok is false if err is not one.
 func statusExit(err error) (code int, ok bool) {
 	s, ok := status.FromError(err)
 	if !ok {
@@ -61,7 +61,7 @@ func statusExit(err error) (code int, ok bool) {
 	}
 }
 
-// message returns an error's text for people: of a status, also one that was wrapped, only its message.
+// message returns the text to print for an error. For a status, wrapped or not, that is its message alone.
 func message(err error) string {
 	type statusError interface {
 		error
@@ -73,7 +73,7 @@ func message(err error) string {
 	if s, ok := errors.AsType[statusError](err); ok {
 		return byFlags(s.GRPCStatus().Message())
 	}
-	return byFlags(strings.TrimPrefix(err.Error(), "replayd: ")) // of the client's package; main adds it again
+	return byFlags(strings.TrimPrefix(err.Error(), "replayd: ")) // the client package's prefix; run prints it again
 }
 
 // explainedError is an error of a call to a daemon, with advice for the user.
@@ -81,14 +81,14 @@ type explainedError struct {
 	error
 
 	text string
-	// final says that trying again does not help.
+	// final reports that retrying does not help.
 	final bool
 }
 
 func (e explainedError) Error() string { return e.text }
 func (e explainedError) Unwrap() error { return e.error }
 
-// explain adds advice for the user to an error of a daemon whose message does not contain it.
+// explain replaces the message of a common error of a call by one with advice for the user.
 func (t *target) explain(err error) error {
 	s, ok := status.FromError(err)
 	if !ok {
@@ -104,12 +104,12 @@ func (t *target) explain(err error) error {
 	case code == codes.Unavailable && strings.Contains(handshake, "first record does not look like a TLS handshake"):
 		return say(true, "the daemon at %s does not speak TLS: leave out --tls, --ca-file and --client-cert", addr)
 	case code == codes.Unavailable && strings.Contains(handshake, "x509:"):
-		return say(true, "the certificate of the daemon at %s is not trusted (%s): --ca-file names those who signed it", addr, handshake)
+		return say(true, "the certificate of the daemon at %s is not trusted (%s): set its certificate authority with --ca-file", addr, handshake)
 	case code == codes.Unavailable && (strings.Contains(text, "certificate required") ||
-		t.secure() && t.ClientCert == "" && strings.HasPrefix(text, "write ")): // the daemon may be gone before it is heard
-		return say(true, "the daemon at %s requires a client certificate: --client-cert and --client-key", addr)
+		t.secure() && t.ClientCert == "" && strings.HasPrefix(text, "write ")): // the daemon may close before its alert is read
+		return say(true, "the daemon at %s requires a client certificate: add --client-cert and --client-key", addr)
 	case code == codes.Unavailable && failed:
-		return say(true, "no TLS with the daemon at %s: %s", addr, handshake)
+		return say(true, "the TLS handshake with the daemon at %s failed: %s", addr, handshake)
 	case code == codes.Unavailable && strings.HasPrefix(text, "connection error") && !strings.Contains(text, "while dialing"):
 		if t.secure() {
 			return say(true, "the daemon at %s ended the connection: %s", addr, text)
@@ -119,19 +119,19 @@ func (t *target) explain(err error) error {
 		cause := text[strings.LastIndex(text, "dial"):]
 		return say(false, "no daemon answers at %s (%s): is `replayd serve` running there?", addr, strings.Trim(cause, `"`))
 	case code == codes.Unauthenticated && t.Token == "":
-		return say(true, "the daemon at %s requires a token: --token or REPLAYD_TOKEN", addr)
+		return say(true, "the daemon at %s requires a token: set --token or REPLAYD_TOKEN", addr)
 	case code == codes.Unauthenticated:
 		return say(true, "the daemon at %s does not accept the token: %s", addr, text)
 	case code == codes.NotFound:
-		return say(true, "%s at %s: `replayd ls --addr %s` lists what there is", text, addr, t.Addr)
+		return say(true, "%s at %s: `replayd ls --addr %s` lists the replays", text, addr, t.Addr)
 	}
 	return err
 }
 
-// requestField is the field that an error of a request begins with.
+// requestField matches the field that a request error begins with.
 var requestField = regexp.MustCompile(`^(include|exclude)?(?:\[\d+\])?\.?(?:dem\.|datafile\.|start\.)?([a-z_]+)(?:\[\d+\])?: `)
 
-// flagsOf are the flags that set fields of a request.
+// flagsOf maps a request field to the flags that set it.
 var flagsOf = map[string]string{
 	"kinds": "--kind", "players": "--player", "teams": "--team", "classes": "--class", "fields": "--field",
 	"groups": "--group", "layers": "--layer", "ticks": "--from-tick, --to-tick",
@@ -139,7 +139,7 @@ var flagsOf = map[string]string{
 	"follow": "--follow", "follow_successors": "--follow-successors", "strict": "--strict",
 }
 
-// byFlags replaces the field of the request with which an error begins by the flag that sets it.
+// byFlags replaces the request field that an error begins with by the flag that sets it.
 func byFlags(text string) string {
 	at := requestField.FindStringSubmatchIndex(text)
 	if at == nil {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestNoTerminal: what only looks like one, being a device, is none.
+// TestNoTerminal checks that a device is not treated as a terminal for being a device.
 func TestNoTerminal(t *testing.T) {
 	null, err := os.Open(os.DevNull)
 	if err != nil {
@@ -13,7 +13,7 @@ func TestNoTerminal(t *testing.T) {
 	}
 	defer null.Close()
 	if isTerminal(null) {
-		t.Error(os.DevNull + " is taken for a terminal")
+		t.Error(os.DevNull + " is treated as a terminal")
 	}
 }
 

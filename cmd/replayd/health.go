@@ -13,17 +13,17 @@ import (
 type healthCmd struct {
 	target
 
-	Timeout time.Duration `help:"How long to wait for the answer." default:"5s"`
+	Timeout time.Duration `help:"How long to wait for the response." default:"5s"`
 }
 
-// unwellError says that a daemon answers that it does not serve.
-type unwellError struct {
+// unhealthyError is the error of a daemon that responds, but is not serving.
+type unhealthyError struct {
 	status healthv1.HealthCheckResponse_ServingStatus
 }
 
-func (e unwellError) Error() string { return "the daemon says " + e.status.String() }
+func (e unhealthyError) Error() string { return "the daemon reports " + e.status.String() }
 
-// Run asks a daemon whether it serves, for supervisors and scripts.
+// Run checks the health of a daemon, for supervisors and scripts.
 func (c *healthCmd) Run(ctx context.Context, con console) error {
 	if c.Addr == "" {
 		c.Addr = "127.0.0.1"
@@ -39,7 +39,7 @@ func (c *healthCmd) Run(ctx context.Context, con console) error {
 		return err
 	}
 	if resp.GetStatus() != healthv1.HealthCheckResponse_SERVING {
-		return unwellError{resp.GetStatus()}
+		return unhealthyError{resp.GetStatus()}
 	}
 	_, err = fmt.Fprintln(con.out, resp.GetStatus())
 	return err

@@ -20,13 +20,13 @@ type infoCmd struct {
 	target
 
 	Replay string `arg:"" help:"A file, - for the standard input, or with --addr a replay's name."`
-	Count  bool   `help:"Decode all of it and add: events of each kind, last_tick, end."`
+	Count  bool   `help:"Decode the whole replay and add the number of events of each kind, last_tick and end."`
 }
 
 // Run prints the description.
 func (c *infoCmd) Run(ctx context.Context, con console) error {
 	if c.Count && c.Replay == "-" && c.Addr == "" {
-		return usageError{errors.New("--count reads the replay twice, which the standard input cannot be")}
+		return usageError{errors.New("--count reads the replay twice, so it cannot be the standard input")}
 	}
 	replay, err := c.describe(ctx, con.in)
 	if replay == nil {
@@ -52,7 +52,7 @@ func (c *infoCmd) Run(ctx context.Context, con console) error {
 	return err
 }
 
-// describe returns the description. It may return both a part of it and the error that keeps it from being whole.
+// describe returns the description. It may return both a partial description and the error that makes it partial.
 func (c *infoCmd) describe(ctx context.Context, in io.Reader) (replay *replaydv1.Replay, err error) {
 	if c.Addr != "" {
 		err = c.ask(func(daemon *client.Client) error {
@@ -69,7 +69,7 @@ func (c *infoCmd) describe(ctx context.Context, in io.Reader) (replay *replaydv1
 	return service.Describe(ctx, file)
 }
 
-// count decodes the whole replay and adds the counts to the facts, also those of a replay that ends with an error.
+// count decodes the whole replay and adds the counts to facts, even if decoding fails.
 func (c *infoCmd) count(ctx context.Context, con console, facts map[string]json.RawMessage) error {
 	counts := map[string]int64{}
 	var end *replaydv1.StreamEnd
@@ -108,7 +108,7 @@ func (c *infoCmd) count(ctx context.Context, con console, facts map[string]json.
 	return err
 }
 
-// asJSON is a text or a map of numbers as JSON.
+// asJSON marshals a text or a map of numbers.
 func asJSON[T string | map[string]int64](v T) json.RawMessage {
 	b, err := json.Marshal(v)
 	if err != nil {

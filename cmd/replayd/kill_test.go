@@ -25,7 +25,7 @@ import (
 	"github.com/replayd/replayd/service/streamtest"
 )
 
-// killsVariable asks for another number of kills: 10000 for the long run.
+// killsVariable is the environment variable that sets the number of kills, such as 10000 for a long run.
 const killsVariable = "KILLS"
 
 func kills(t *testing.T) int {
@@ -41,8 +41,8 @@ func kills(t *testing.T) int {
 	return n
 }
 
-// TestKill kills the daemon by SIGKILL at random moments, while a file grows and clients follow it. They go on by their
-// last cursors. What they get in all is what the file holds: nothing lost, nothing twice.
+// TestKill kills the daemon with SIGKILL at random moments, while a file grows and clients follow it. The clients resume from
+// their last cursors. In total they must receive each event of the file exactly once.
 func TestKill(t *testing.T) {
 	n := kills(t)
 	if testing.Short() {
@@ -54,7 +54,7 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// killsOfOne is how many kills one file goes through: a daemon that starts has to read all of it again.
+// killsOfOne is the number of kills per file. It is limited because a restarted daemon reads the whole file again.
 const killsOfOne = 500
 
 func killOften(t *testing.T, program string, n int) {
@@ -88,8 +88,8 @@ func killOften(t *testing.T, program string, n int) {
 
 	random := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))
 	for k := range n {
-		// Three of four kills wait until one of the clients hears of the new daemon: however slow the machine is, they
-		// meet a stream. The others come whenever they come, while the daemon starts.
+		// Three of four kills wait until one client has received a response from the new daemon. They hit a stream however slow
+		// the machine is. The other kills may hit the daemon while it starts.
 		client := &got[k%len(requests)]
 		before := client.Load()
 		d := serve(t, program, addr, dir)
@@ -120,14 +120,14 @@ func killOften(t *testing.T, program string, n int) {
 				cut++
 			}
 		}
-		t.Logf("%d kills, %d of them inside a stream; %d events, 0 lost, 0 twice", n, cut, len(want.Events))
+		t.Logf("%d kills, %d of them during a stream; %d events, none missing, none repeated", n, cut, len(want.Events))
 		if cut < n/5 {
-			t.Errorf("only %d of %d kills met a stream that had begun", cut, n)
+			t.Errorf("only %d of %d kills hit a stream that had begun", cut, n)
 		}
 	}
 }
 
-// appendSteadily writes a file as a busy game server does, until it is told to stop; then it writes the finish.
+// appendSteadily writes a file as a busy game server does, until stop is closed; then it writes the finish.
 func appendSteadily(t *testing.T, path string, sample []byte, stop <-chan struct{}, written chan<- []byte) {
 	file, err := os.Create(path)
 	if err != nil {
@@ -163,7 +163,7 @@ func appendSteadily(t *testing.T, path string, sample []byte, stop <-chan struct
 	}
 }
 
-// followThroughKills follows until the end, whatever happens to the daemon.
+// followThroughKills follows until the replay ends, and resumes whenever the daemon is killed. It counts responses in got.
 func followThroughKills(
 	ctx context.Context, addr string, req *replaydv1.StreamEventsRequest, got *atomic.Int64,
 ) (h streamtest.History) {
@@ -201,8 +201,8 @@ func freeAddr(t testing.TB) string {
 	return l.Addr().String()
 }
 
-// build builds the program as its users have it, once: a test's own, with the race detector, takes long to start and to read a
-// file again.
+// build returns the path of the program, built once without the race detector. The test binary, built with it, takes long to
+// start and to read a file again.
 func build(t *testing.T) string {
 	t.Helper()
 	program, err := built()
@@ -212,7 +212,7 @@ func build(t *testing.T) string {
 	return program
 }
 
-// builtIn is where the program is built; TestMain removes it.
+// builtIn is the directory of the built program. TestMain removes it.
 var builtIn string
 
 var built = sync.OnceValues(func() (string, error) {
@@ -222,7 +222,7 @@ var built = sync.OnceValues(func() (string, error) {
 	}
 	builtIn = dir
 	program := filepath.Join(dir, "replayd")
-	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-pgo=off", "-o", program, ".").CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%w\n%s", err, out)
 	}
 	return program, nil

@@ -18,18 +18,18 @@ import (
 	"github.com/replayd/replayd/service/admission"
 )
 
-// limits are what callers may take at once.
+// limits holds the flags that limit the resources that callers use at the same time.
 type limits struct {
-	MaxMemory  size `help:"How much memory streams and uploads may take, in all, such as 512MiB. Default: half of what the process may have." default:"0" placeholder:"BYTES" group:"Limits"`
-	MaxSpool   size `help:"How much of the temporary directory unpacked replays may take, in all. Default: half of what is free there." default:"0" placeholder:"BYTES" group:"Limits"`
-	MaxCalls   int  `help:"How many calls that are no streams may run at once." default:"256" group:"Limits"`
-	MaxFeeds   int  `help:"How many live replays may be followed at once." default:"256" group:"Limits"`
-	MaxStreams int  `help:"How many streams may run at once." default:"1024" group:"Limits"`
+	MaxMemory  size `help:"The maximum memory for all streams and uploads together, such as 512MiB. Default: half of the memory available to the process." default:"0" placeholder:"BYTES" group:"Limits"`
+	MaxSpool   size `help:"The maximum space for all unpacked replays together in the temporary directory. Default: half of the free space there." default:"0" placeholder:"BYTES" group:"Limits"`
+	MaxCalls   int  `help:"The maximum number of concurrent calls, streams excluded." default:"256" group:"Limits"`
+	MaxFeeds   int  `help:"The maximum number of live replays followed at the same time." default:"256" group:"Limits"`
+	MaxStreams int  `help:"The maximum number of concurrent streams." default:"1024" group:"Limits"`
 
-	ClientShare float64 `help:"Which share of these one token, or one address of another machine, may take, above 0 to 1." default:"0.5" placeholder:"SHARE" group:"Limits"`
+	ClientShare float64 `help:"The share of these limits that one token, or one remote address, may use: above 0, at most 1." default:"0.5" placeholder:"SHARE" group:"Limits"`
 
-	MaxConnections     int           `help:"How many connections there may be. Default: 4096, or a quarter of the file descriptors." default:"0" group:"Limits"`
-	AddressConnections int           `help:"How many connections there may be from one address of another machine." default:"64" group:"Limits"`
+	MaxConnections     int           `help:"The maximum number of connections. Default: 4096, or a quarter of the file descriptors if that is less." default:"0" group:"Limits"`
+	AddressConnections int           `help:"The maximum number of connections from one remote address." default:"64" group:"Limits"`
 	SendTimeout        time.Duration `help:"How long a stream waits for a client that does not read." default:"1m" group:"Limits"`
 	UploadTimeout      time.Duration `help:"How long an upload waits for a client that sends nothing." default:"1m" group:"Limits"`
 }
@@ -48,7 +48,7 @@ func (s *size) UnmarshalText(text []byte) error {
 	return err
 }
 
-// check returns what makes no sense.
+// check returns an error for the first invalid limit.
 func (l *limits) check() error {
 	for _, n := range []struct {
 		flag  string
@@ -66,7 +66,7 @@ func (l *limits) check() error {
 	case l.MaxConnections < 0:
 		return fmt.Errorf("--max-connections %d: must not be negative", l.MaxConnections)
 	case !(l.ClientShare > 0) || l.ClientShare > 1:
-		return fmt.Errorf("--client-share %v: must be above 0, to 1", l.ClientShare)
+		return fmt.Errorf("--client-share %v: must be above 0 and at most 1", l.ClientShare)
 	case l.SendTimeout <= 0:
 		return fmt.Errorf("--send-timeout %v: must be positive", l.SendTimeout)
 	case l.UploadTimeout <= 0:
@@ -75,23 +75,23 @@ func (l *limits) check() error {
 	return nil
 }
 
-// The defaults of what is shared, and what replayd takes besides.
+// Defaults and bounds of the limits.
 const (
-	defaultMemory  = 512 << 20
+	defaultMemory  = 512 << 20 // --max-memory where the memory available to the process is not known
 	leastMemory    = 64 << 20
-	defaultSpool   = 4 << 30
+	defaultSpool   = 4 << 30 // --max-spool where the free space is not known
 	maxConnections = 4096
-	fewDescriptors = 1024
+	fewDescriptors = 1024 // with fewer file descriptors, the daemon logs a warning
 )
 
-// apply fills in defaults, logs the limits, and returns what the service needs.
+// apply fills in defaults, logs the limits and sets them in c. It returns the connection limiter.
 func (l *limits) apply(c *service.Config, log *slog.Logger, metrics prometheus.Registerer) *admission.Connections {
-	there := admission.There()
-	admission.Tune(there)
+	available := admission.There()
+	admission.Tune(available)
 	if l.MaxMemory == 0 {
 		l.MaxMemory = defaultMemory
-		if there > 0 {
-			l.MaxMemory = size(max(there/2, leastMemory))
+		if available > 0 {
+			l.MaxMemory = size(max(available/2, leastMemory))
 		}
 	}
 	if l.MaxSpool == 0 {
@@ -109,7 +109,7 @@ func (l *limits) apply(c *service.Config, log *slog.Logger, metrics prometheus.R
 		}
 	}
 	if descriptors > 0 && descriptors < fewDescriptors {
-		log.Warn("there are few file descriptors: each connection and each replay takes one; raise the limit (ulimit -n)",
+		log.Warn("the limit of file descriptors is low: each connection and each replay uses one; raise it (ulimit -n)",
 			"descriptors", descriptors, "max_connections", l.MaxConnections)
 	}
 	all := admission.Amounts{
@@ -135,6 +135,6 @@ func (l *limits) apply(c *service.Config, log *slog.Logger, metrics prometheus.R
 	}, log)
 	connections.Register(metrics)
 	log.Info("limits", "memory", int64(l.MaxMemory), "spool", int64(l.MaxSpool), "streams", l.MaxStreams,
-		"connections", l.MaxConnections, "memory_there", there)
+		"connections", l.MaxConnections, "memory_available", available)
 	return connections
 }

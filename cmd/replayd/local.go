@@ -14,7 +14,7 @@ import (
 	"github.com/replayd/replayd/service/source"
 )
 
-// openLocal opens a file that the user names; - is the standard input.
+// openLocal opens the file at path, or in as the standard input if path is "-".
 func openLocal(in io.Reader, path string) (*source.File, error) {
 	if path == "-" {
 		return source.FromReader(in, path, source.Limits{})
@@ -26,7 +26,7 @@ func openLocal(in io.Reader, path string) (*source.File, error) {
 	return file, absent(err)
 }
 
-// local lists the replays below a directory of this machine.
+// local lists the replays below a local directory.
 func (c *lsCmd) local(ctx context.Context, each func(*replaydv1.Replay) error) error {
 	dir := c.Dir
 	if dir == "" {
@@ -56,7 +56,7 @@ func (c *lsCmd) local(ctx context.Context, each func(*replaydv1.Replay) error) e
 			if err != nil {
 				return err
 			}
-			r.Name = filepath.Join(dir, rel) // a path that the other commands take
+			r.Name = filepath.Join(dir, rel) // a path that the other commands accept
 			if err := each(r); err != nil {
 				return err
 			}

@@ -18,10 +18,10 @@ type lsCmd struct {
 
 	Format string `help:"table: for people. json: one Replay per line." enum:"table,json" default:"table" env:"-"`
 
-	Dir string `arg:"" optional:"" help:"A directory; with --addr ROOT or ROOT/PATH of the daemon. Default: here, or all roots."`
+	Dir string `arg:"" optional:"" help:"A directory, or with --addr ROOT or ROOT/PATH of the daemon. Default: the current directory, or all roots."`
 }
 
-// Run lists replays, one a line: format, size, when it was written, whether it may grow, name.
+// Run lists replays, one per line: format, size in bytes, modification time, state, name.
 func (c *lsCmd) Run(ctx context.Context, con console) error {
 	table := tabwriter.NewWriter(con.out, 0, 0, 2, ' ', 0)
 	list := c.local
@@ -67,7 +67,7 @@ func (c *lsCmd) remote(ctx context.Context, each func(*replaydv1.Replay) error) 
 	})
 }
 
-// directory returns the name of a directory without the slash with which a shell completes it.
+// directory returns the name of a directory without the trailing slash that shell completion adds.
 func directory(name string) string {
 	if trimmed := strings.TrimRight(name, "/"); trimmed != "" {
 		return trimmed

@@ -1,4 +1,4 @@
-// Command replayd decodes game replays: as a daemon that streams their events over gRPC, and on the command line.
+// Command replayd decodes game replays. It runs as a daemon that streams their events over gRPC, or as a command-line tool.
 package main
 
 import (
@@ -14,8 +14,8 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// cli is the command line. Every flag can also be set by an environment variable, named REPLAYD_ and the flag's name,
-// except those that differ between commands (env:"-").
+// cli is the command line. Every flag can also be set by an environment variable named REPLAYD_ followed by the flag's name.
+// The exceptions are flags whose meaning differs between commands (env:"-").
 type cli struct {
 	ShowVersion kong.VersionFlag `help:"Print the version." name:"version" env:"-"`
 
@@ -26,8 +26,8 @@ type cli struct {
 	Render renderCmd `cmd:"" help:"Draw a map's game layer as a PNG."`
 	Redact redactCmd `cmd:"" help:"Copy a teehistorian file without its secrets."`
 	Cut    cutCmd    `cmd:"" help:"Copy a range of ticks of a teehistorian file, with the state at its beginning."`
-	Watch  watchCmd  `cmd:"" help:"Print the changes of a daemon's replays: added, growing, finished, removed."`
-	Health healthCmd `cmd:"" help:"Ask a daemon whether it serves."`
+	Watch  watchCmd  `cmd:"" help:"Print changes to a daemon's replays: added, growing, finished, removed."`
+	Health healthCmd `cmd:"" help:"Check whether a daemon is serving."`
 
 	CheckConfig checkConfigCmd `cmd:"" help:"Check a file for serve --config."`
 
@@ -46,7 +46,7 @@ type console struct {
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal ends what does not end by itself, such as reading from a terminal
+	context.AfterFunc(ctx, stop) // a second signal kills the process, for example during a read from a terminal
 	code := run(ctx, os.Args[1:], console{os.Stdin, os.Stdout, os.Stderr})
 	stop()
 	os.Exit(code)
@@ -67,7 +67,7 @@ func run(ctx context.Context, args []string, con console) int {
 	switch {
 	case alone:
 		return exitUsage
-	case exited >= 0: // help was asked for and printed
+	case exited >= 0: // --help or --version has printed its text
 		return exited
 	}
 	if err != nil {
@@ -91,7 +91,7 @@ func run(ctx context.Context, args []string, con console) int {
 	return exitCode(err)
 }
 
-// newParser returns the parser of the command line.
+// newParser returns a command-line parser that fills in into.
 func newParser(ctx context.Context, into *cli, con console, more ...kong.Option) (*kong.Kong, error) {
 	return kong.New(into, append([]kong.Option{
 		kong.Name("replayd"),

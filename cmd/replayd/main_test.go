@@ -7,12 +7,12 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// TestMain lets the test binary be the program, where it is called by its name.
+// TestMain makes the test binary act as the program when it is called by the program's name.
 func TestMain(m *testing.M) {
 	testscript.Main(cleaning{m}, map[string]func(){"replayd": main, bareProgram: bare})
 }
 
-// cleaning removes what tests share.
+// cleaning runs the tests and then removes the program that they built.
 type cleaning struct{ *testing.M }
 
 func (c cleaning) Run() int {

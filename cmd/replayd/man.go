@@ -10,7 +10,7 @@ import (
 
 type manCmd struct{}
 
-// Run prints the man page, made from the same declarations as the help.
+// Run prints the man page. It is generated from the same declarations as the help.
 func (manCmd) Run(con console, app *kong.Kong) error {
 	var b strings.Builder
 	writeMan(&b, app.Model)
@@ -18,11 +18,11 @@ func (manCmd) Run(con console, app *kong.Kong) error {
 	return err
 }
 
-// writeMan writes a page for man(7).
+// writeMan writes the man page in the format of man(7).
 func writeMan(b *strings.Builder, app *kong.Application) {
 	fmt.Fprintf(b, ".TH REPLAYD 1 \"\" \"replayd %s\" \"User Commands\"\n", roff(versionOf()))
 	fmt.Fprintf(b, ".SH NAME\nreplayd \\- decodes game replays and streams what happened in them\n")
-	b.WriteString(".SH SYNOPSIS\n")
+	b.WriteString(".nh\n.ad l\n.SH SYNOPSIS\n") // names and paths in one piece, to be copied
 	commands := app.Leaves(true)
 	for _, c := range commands {
 		fmt.Fprintf(b, ".B %s\n.br\n", roff("replayd "+c.Summary()))
@@ -47,36 +47,36 @@ func writeMan(b *strings.Builder, app *kong.Application) {
 	b.WriteString(`.SH EXIT STATUS
 .TP
 .B 0
-All went well.
+Success.
 .TP
 .B 1
-Anything else.
+Any other error.
 .TP
 .B 2
-The command line or the request makes no sense.
+The command line or the request is invalid.
 .TP
 .B 3
 No such replay.
 .TP
 .B 4
-The replay is damaged, or of a kind that is not decoded.
+The replay is damaged, or its format is not supported.
 .TP
 .B 5
-The replay was cut.
+The replay is truncated.
 .TP
 .B 6
-The daemon cannot be reached, shuts down or has no room; trying again may help.
+The daemon is unreachable, is shutting down or is overloaded. Retrying may help.
 .TP
 .B 130
 Interrupted.
 .SH FILES
 .TP
 .I /etc/replayd/replayd.conf
-What the service of the system is started with, as packages install it.
+The flags of the system service, as installed by the packages.
 `)
 }
 
-// flagText is a flag with what it takes.
+// flagText returns a flag with its short form and the placeholder of its value.
 func flagText(f *kong.Flag) string {
 	text := "--" + f.Name
 	if f.Short != 0 {
@@ -88,7 +88,7 @@ func flagText(f *kong.Flag) string {
 	return text + "=" + f.FormatPlaceHolder()
 }
 
-// paragraph is a text that stands by itself.
+// paragraph returns s on one line, escaped. An empty text becomes an empty paragraph.
 func paragraph(s string) string {
 	s = roff(strings.Join(strings.Fields(s), " "))
 	if s == "" {
@@ -97,8 +97,8 @@ func paragraph(s string) string {
 	return s
 }
 
-// roff writes a text so that it comes out as it is: a backslash begins what roff understands, a hyphen is broken at, and a dot
-// or an apostrophe at the beginning of a line makes that a request.
+// roff escapes a text so that it is printed verbatim. In roff, a backslash begins an escape sequence and a line may be broken at
+// a hyphen. A dot or an apostrophe at the beginning of a line makes the line a request.
 func roff(s string) string {
 	s = strings.NewReplacer(`\`, `\e`, "-", `\-`, "\n", " ").Replace(s)
 	if strings.HasPrefix(s, ".") || strings.HasPrefix(s, "'") {

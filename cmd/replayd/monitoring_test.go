@@ -14,11 +14,11 @@ import (
 	"time"
 )
 
-// metricName is a name of a metric in the expressions of rules and of the dashboard.
+// metricName matches the names of metrics in the expressions of rules and of the dashboard.
 var metricName = regexp.MustCompile(`\b(?:replayd|grpc_server|process|go)_[a-z_]+\b`)
 
-// TestMonitoring: the alerts and the dashboard ask for metrics that the daemon has, and the documentation names those that are its
-// own.
+// TestMonitoring checks that the alerts and the dashboard use only metrics that the daemon exports, and that docs/operations.md
+// lists all of replayd's own metrics.
 func TestMonitoring(t *testing.T) {
 	metrics := freeAddr(t)
 	cmd := program(t, "serve", "--listen", freeAddr(t), "--metrics-listen", metrics, "--log-level", "error")
@@ -38,7 +38,7 @@ func TestMonitoring(t *testing.T) {
 		}
 	}
 	http.DefaultClient.CloseIdleConnections()
-	// Those with labels appear when something has happened.
+	// Metrics with labels appear only after their first event.
 	has := map[string]bool{"replayd_errors_total": true, "replayd_decoder_faults_total": true, "replayd_refused_connections_total": true}
 	for line := range strings.Lines(text) {
 		if fields := strings.Fields(line); len(fields) > 2 && fields[1] == "TYPE" {
@@ -53,7 +53,7 @@ func TestMonitoring(t *testing.T) {
 		}
 		for _, name := range metricName.FindAllString(string(data), -1) {
 			if !has[name] {
-				t.Errorf("%s asks for %s, which there is not", file, name)
+				t.Errorf("%s uses %s, which the daemon does not export", file, name)
 			}
 		}
 	}
@@ -63,12 +63,12 @@ func TestMonitoring(t *testing.T) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(has)) {
 		if strings.HasPrefix(name, "replayd_") && !strings.Contains(string(docs), name) {
-			t.Errorf("docs/operations.md does not know %s", name)
+			t.Errorf("docs/operations.md does not contain %s", name)
 		}
 	}
 	promtool, err := exec.LookPath("promtool")
 	if err != nil {
-		t.Skip("promtool is not there")
+		t.Skip("promtool is not installed")
 	}
 	test := exec.Command(promtool, "test", "rules", "alerts_test.yml")
 	test.Dir = filepath.Join(root, "packaging", "prometheus")

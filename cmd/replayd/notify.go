@@ -9,11 +9,12 @@ import (
 	systemd "github.com/coreos/go-systemd/v22/daemon"
 )
 
-// hardStop is how long after the deadline for draining the process ends whatever it does.
+// hardStop is how long after the deadline for draining the process exits unconditionally.
 const hardStop = 900 * time.Millisecond
 
-// notify reports to systemd, if that has started the process, that it serves now, and that it stops when ctx ends. From then
-// on the process has until the deadline, and hardStop more, to end by itself; then it exits. stop ends that watch.
+// notify reports to systemd that the daemon is ready, and when ctx ends that it is stopping. It does nothing if systemd did not
+// start the process. After ctx ends, the process has the deadline plus hardStop to end by itself; then notify exits it. stop
+// cancels that.
 func notify(ctx context.Context, log *slog.Logger, deadline time.Duration) (stop func()) {
 	report := func(state string) {
 		if _, err := systemd.SdNotify(false, state); err != nil {
@@ -27,8 +28,8 @@ func notify(ctx context.Context, log *slog.Logger, deadline time.Duration) (stop
 		select {
 		case <-ended:
 		case <-time.After(deadline + hardStop):
-			log.ErrorContext(ctx, "the process does not end by itself")
-			os.Exit(exitFailed) // nothing else is left
+			log.ErrorContext(ctx, "the process did not end in time; exiting")
+			os.Exit(exitFailed)
 		}
 	})
 	return func() { unhook(); close(ended) }

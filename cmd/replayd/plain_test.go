@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// TestKillPlain kills the daemon while plain HTTP is followed: by the loop of docs/http.md, as it stands there, and by what a
-// browser's EventSource does. What they get in all is what `replayd cat` prints of the file.
+// TestKillPlain kills the daemon while two clients follow a replay over plain HTTP. One is the shell loop of docs/http.md,
+// verbatim; the other behaves like a browser's EventSource. In total each must receive what `replayd cat` prints of the file.
 func TestKillPlain(t *testing.T) {
 	for _, tool := range []string{"curl", "awk", "bash"} {
 		if _, err := exec.LookPath(tool); err != nil {
@@ -74,10 +74,10 @@ func TestKillPlain(t *testing.T) {
 	})
 
 	for range n {
-		select { // somebody hears of the new daemon
+		select { // wait until a stream of the new daemon has begun
 		case <-begun:
 		case <-ctx.Done():
-			t.Fatal("nobody hears of the daemon")
+			t.Fatal("no stream of the new daemon began")
 		}
 		time.Sleep(30 * time.Millisecond)
 		kill(t, daemon)
@@ -102,13 +102,13 @@ func TestKillPlain(t *testing.T) {
 			for at < len(a) && at < len(b) && a[at] == b[at] {
 				at++
 			}
-			t.Errorf("%s: %d lines, want %d; the first that differs is %d", what, len(a), len(b), at)
+			t.Errorf("%s: %d lines, want %d; line %d is the first that differs", what, len(a), len(b), at)
 		}
 	}
-	t.Logf("%d kills; %d events, 0 lost, 0 twice", n, bytes.Count(want, []byte("\n")))
+	t.Logf("%d kills; %d events, none missing, none repeated", n, bytes.Count(want, []byte("\n")))
 }
 
-// loopOf is the loop in docs/http.md.
+// loopOf returns the shell loop in docs/http.md.
 func loopOf(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "http.md"))
@@ -120,11 +120,11 @@ func loopOf(t *testing.T) string {
 			return block
 		}
 	}
-	t.Fatal("the loop is gone")
+	t.Fatal("docs/http.md has no such loop")
 	return ""
 }
 
-// eventSource does what an EventSource does until it is told to stop, and returns the events as lines. It says in begun that a
+// eventSource does what an EventSource does until stop is closed, and returns the events as lines. It says in begun that a
 // stream began.
 func eventSource(ctx context.Context, t *testing.T, url string, begun chan<- struct{}) string {
 	var all strings.Builder
@@ -149,7 +149,7 @@ func eventSource(ctx context.Context, t *testing.T, url string, begun chan<- str
 			if resp.StatusCode == http.StatusNoContent {
 				break
 			}
-			t.Errorf("%s, upon which an EventSource gives up", resp.Status)
+			t.Errorf("%s, on which an EventSource gives up", resp.Status)
 			return ""
 		}
 		last = dispatch(resp.Body, last, func(event, data string) {
@@ -175,7 +175,7 @@ func eventSource(ctx context.Context, t *testing.T, url string, begun chan<- str
 	return all.String()
 }
 
-// dispatch reads messages until the stream ends, and returns the last id. A message that has not come whole does not count.
+// dispatch reads messages until the stream ends, and returns the last id. It ignores an incomplete message.
 func dispatch(body io.Reader, last string, each func(event, data string)) string {
 	r := bufio.NewReader(body)
 	id, event, data := last, "", ""

@@ -9,15 +9,15 @@ import (
 	"golang.org/x/term"
 )
 
-// progress shows on a terminal that long work goes on, when the output goes elsewhere.
+// progress shows the progress of a long command on the terminal, unless the output goes to the terminal too.
 type progress struct {
-	to    io.Writer // nil: the output is a terminal, or there is none
+	to    io.Writer // nil disables progress
 	begun time.Time
-	shown time.Time
+	shown time.Time // when the line was last written; zero if it is not shown
 	bytes int64
 }
 
-// quietFor is how long work may take before progress is shown, and every is how often.
+// quietFor is how long a command runs before progress is shown. every is the time between updates.
 const (
 	quietFor = 2 * time.Second
 	every    = 200 * time.Millisecond
@@ -31,7 +31,7 @@ func newProgress(con console) *progress {
 	return p
 }
 
-// add counts bytes of events.
+// add counts n bytes of events and updates the line if it is due.
 func (p *progress) add(n int) {
 	p.bytes += int64(n)
 	if p.to == nil {

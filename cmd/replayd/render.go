@@ -18,19 +18,19 @@ import (
 
 type renderCmd struct {
 	Map string `arg:"" help:"A file with a map." name:"file"`
-	Out string `arg:"" help:"The picture to write, as PNG; - writes it to the standard output." name:"out.png"`
+	Out string `arg:"" help:"The PNG file to write, or - for the standard output." name:"out.png"`
 
-	Scale   int  `help:"How many pixels wide and high a tile is, 1 to 64." default:"4"`
+	Scale   int  `help:"The width and height of a tile in pixels, 1 to 64." default:"4"`
 	Physics bool `help:"Draw the front, tele, speedup, switch and tune layers over the game layer."`
 }
 
-// Validate rejects values that make no picture.
+// Validate rejects an invalid scale and an output file that is not named as PNG.
 func (c *renderCmd) Validate() error {
 	if c.Scale < 1 || c.Scale > render.MaxScale {
 		return fmt.Errorf("--scale %d: must be 1 to %d", c.Scale, render.MaxScale)
 	}
 	if suffix := strings.ToLower(filepath.Ext(c.Out)); c.Out != "-" && suffix != ".png" {
-		return fmt.Errorf("%s: pictures are written as PNG, into files whose names end in .png", c.Out)
+		return fmt.Errorf("%s: pictures are written as PNG, so the file name must end in .png", c.Out)
 	}
 	return nil
 }
@@ -48,7 +48,7 @@ func (c *renderCmd) Run(ctx context.Context, con console) error {
 	if err := png.Encode(&b, picture); err != nil {
 		return err
 	}
-	return os.WriteFile(c.Out, b.Bytes(), 0o644) //nolint:gosec // a picture is for everybody to see
+	return os.WriteFile(c.Out, b.Bytes(), 0o644) //nolint:gosec // a picture may be readable by all users
 }
 
 func (c *renderCmd) draw(ctx context.Context) (*image.Paletted, error) {

@@ -21,21 +21,21 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// TestScript runs the scripts of testdata/script, each as a user at a shell would. Beside testscript's own commands they
-// have
+// TestScript runs the scripts of testdata/script, each as a user would at a shell. In addition to testscript's own commands, the
+// scripts have
 //
-//	exits CODE COMMAND...      runs a command that must end with exactly that code
-//	serve FLAG...              starts a daemon, at $ADDR where that is set, and sets it; it ends with the script
-//	                           what it prints goes to the file daemon.log
-//	certify                    writes cert.pem and key.pem, of a certificate for 127.0.0.1 that signs itself
-//	drain                      ends that daemon as an operator would, and waits until it is gone
-//	hangup                     sends that daemon SIGHUP
-//	crash                      kills that daemon, and waits until it is gone
+//	exits CODE COMMAND...      runs a command, which must exit with that code
+//	serve FLAG...              starts a daemon at $ADDR, and sets $ADDR if it is empty; the daemon ends with the script,
+//	                           and its output goes to the file daemon.log
+//	certify                    writes cert.pem and key.pem: a self-signed certificate for 127.0.0.1 and its key
+//	drain                      sends the daemon SIGTERM, and waits until it has exited
+//	hangup                     sends the daemon SIGHUP
+//	crash                      kills the daemon, and waits until it has exited
 //	await FILE TEXT            waits until a file of the script's directory contains a text
 //	mkfifo FILE                makes a named pipe
-//	append FILE FROM N M       appends the bytes N to M of the file FROM
+//	append FILE FROM N [M]     appends the bytes of the file FROM from N up to M, or up to its end, to a file
 //
-// and $SAMPLES, $FINISHED, $KILLED: the sample replays.
+// $SAMPLES, $FINISHED, $KILLED and $MAPCHANGE are paths of sample replays.
 func TestScript(t *testing.T) {
 	samples, err := filepath.Abs(filepath.Join("..", "..", "testdata"))
 	if err != nil {
@@ -71,7 +71,7 @@ func TestScript(t *testing.T) {
 	})
 }
 
-// patience is how long what happens in the background may take: long, for a loaded machine is no failure.
+// patience is how long scripts wait for the daemon. It is long, so that a slow machine does not fail the tests.
 const patience = 2 * time.Minute
 
 func scriptExits(ts *testscript.TestScript, _ bool, args []string) {
@@ -113,7 +113,7 @@ func scriptServe(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Defer(func() {
 		_ = cmd.Process.Kill()
 		<-gone
-		ts.Logf("the daemon said:\n%s", ts.ReadFile(log.Name()))
+		ts.Logf("the log of the daemon:\n%s", ts.ReadFile(log.Name()))
 	})
 	ts.Setenv("ADDR", addr)
 	ts.Setenv("DAEMON", strconv.Itoa(cmd.Process.Pid))
@@ -137,7 +137,7 @@ func scriptCertify(ts *testscript.TestScript, _ bool, _ []string) {
 	}
 }
 
-// selfSigned makes a certificate for 127.0.0.1 that signs itself, and its key: cert.pem and key.pem.
+// selfSigned returns a self-signed certificate for 127.0.0.1 and its key, as the files cert.pem and key.pem.
 func selfSigned() (map[string][]byte, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -6,34 +6,35 @@ import (
 	"log/slog"
 	"net"
 	"strings"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/replayd/replayd/service/access"
 )
 
-// security says who may connect to the daemon, and how.
+// security holds the flags that control who may connect to the daemon, and how.
 type security struct {
-	TLSCert   string `help:"Serve by TLS, with this certificate." type:"existingfile" name:"tls-cert" placeholder:"FILE" group:"Security"`
+	TLSCert   string `help:"Serve over TLS with this certificate." type:"existingfile" name:"tls-cert" placeholder:"FILE" group:"Security"`
 	TLSKey    string `help:"The certificate's key." type:"existingfile" name:"tls-key" placeholder:"FILE" group:"Security"`
-	ClientCA  string `help:"Require client certificates that are signed by one of these." type:"existingfile" name:"client-ca" placeholder:"FILE" group:"Security"`
-	TokenFile string `help:"Require a bearer token: one of this file's lines. The file is read again when it changes." type:"existingfile" placeholder:"FILE" group:"Security"`
+	ClientCA  string `help:"Require client certificates signed by one of the certificate authorities in this file." type:"existingfile" name:"client-ca" placeholder:"FILE" group:"Security"`
+	TokenFile string `help:"Require a bearer token from this file, which has one token per line. The file is read again when it changes." type:"existingfile" placeholder:"FILE" group:"Security"`
 
 	TrustedProxy []string `help:"A network of proxies whose X-Forwarded-For is trusted, or unix. Repeatable." placeholder:"CIDR" group:"Security"`
-	Host         []string `help:"A host name that browsers may use for this daemon. Repeatable. Default: localhost on loopback, otherwise any." placeholder:"NAME" group:"Security"`
+	Host         []string `help:"A host name that browsers may use for this daemon. Repeatable. Default: localhost on loopback addresses, any name on others." placeholder:"NAME" group:"Security"`
 	Insecure     bool     `help:"Allow listening without TLS on addresses that other machines can reach." group:"Security"`
 }
 
-// check reports flags that exclude each other, or that do not permit listening on these addresses.
+// check returns an error for flags that are missing or that do not permit listening on these addresses.
 func (s *security) check(listen ...string) error {
 	switch {
 	case (s.TLSCert == "") != (s.TLSKey == ""):
-		return errors.New("--tls-cert and --tls-key go together")
+		return errors.New("--tls-cert and --tls-key must be used together")
 	case s.ClientCA != "" && s.TLSCert == "":
 		return errors.New("--client-ca needs --tls-cert")
 	}
 	for _, l := range listen {
-		if l != "" && !strings.HasPrefix(l, systemdPrefix) { // its address is known later
+		if l != "" && !strings.HasPrefix(l, systemdPrefix) { // checkOpen checks a passed socket, whose address is unknown here
 			if err := s.checkReach(l, isLocal(l)); err != nil {
 				return err
 			}
@@ -42,7 +43,7 @@ func (s *security) check(listen ...string) error {
 	return nil
 }
 
-// checkOpen is check for a listener.
+// checkOpen returns an error if the flags do not permit listening on the address of an open listener.
 func (s *security) checkOpen(l net.Listener) error {
 	return s.checkReach(l.Addr().String(), l.Addr().Network() == "unix" || isLocal(l.Addr().String()))
 }
@@ -75,7 +76,7 @@ func (s *security) certificates() (*access.Certificates, error) {
 	return access.NewCertificates(s.TLSCert, s.TLSKey, s.ClientCA)
 }
 
-// gate returns the gate that admits callers.
+// gate returns the gate that authenticates callers.
 func (s *security) gate(log *slog.Logger, metrics prometheus.Registerer) (*access.Gate, error) {
 	o := access.Options{TokenFile: s.TokenFile, Hosts: s.Host, Log: log, Metrics: metrics}
 	for _, text := range s.TrustedProxy {
@@ -95,7 +96,9 @@ func (s *security) gate(log *slog.Logger, metrics prometheus.Registerer) (*acces
 // reloadable returns the files that are read again when they change, and on SIGHUP.
 func (s *security) reloadable(gate *access.Gate, certs *access.Certificates) (list []access.Reloadable) {
 	if s.TokenFile != "" {
-		list = append(list, access.Reloadable{What: "tokens", Files: []string{s.TokenFile}, Reload: gate.Reload})
+		list = append(list, access.Reloadable{
+			What: "tokens", Files: []string{s.TokenFile}, Reload: gate.Reload, Look: func() { gate.Expire(time.Now()) },
+		})
 	}
 	if certs != nil {
 		files := []string{s.TLSCert, s.TLSKey}
@@ -107,7 +110,7 @@ func (s *security) reloadable(gate *access.Gate, certs *access.Certificates) (li
 	return list
 }
 
-// warn logs settings that an operator may not intend.
+// warn logs each address that serves remote callers without authentication, which an operator may not intend.
 func (s *security) warn(log *slog.Logger, listen ...string) {
 	if s.TokenFile != "" || s.ClientCA != "" {
 		return
@@ -116,6 +119,6 @@ func (s *security) warn(log *slog.Logger, listen ...string) {
 		if l == "" || isLocal(l) {
 			continue
 		}
-		log.Warn("everybody who can reach this address is served: --token-file or --client-ca restrict that", "address", l)
+		log.Warn("this address serves all callers without authentication: --token-file or --client-ca restrict that", "address", l)
 	}
 }

@@ -31,27 +31,27 @@ import (
 
 type serveCmd struct {
 	Config        configFile    `help:"Read flags that are not given from this file: lines NAME = VALUE." type:"existingfile" placeholder:"FILE" env:"-"`
-	Root          []string      `help:"A directory to serve, and the alias that its replays' names start with. Repeatable. Without any, the bundled samples are served under samples/." placeholder:"ALIAS=DIR"`
-	Listen        string        `help:"Where to listen. Anything but a loopback address wants TLS, or --insecure." default:"127.0.0.1:7171" placeholder:"HOST:PORT"`
-	WebListen     string        `help:"Where to serve browsers: the page, plain HTTP, Connect and gRPC-Web. none: nowhere. Default: 127.0.0.1:7170, or nowhere when that is taken." placeholder:"HOST:PORT"`
-	WebOrigin     []string      `help:"An origin whose pages may use it, such as https://example.org, or * for all. Repeatable." placeholder:"ORIGIN"`
-	MetricsListen string        `help:"Where to serve Prometheus metrics, under /metrics. Default: nowhere." placeholder:"HOST:PORT"`
-	DebugListen   string        `help:"Where to serve profiles of the process, under /debug/pprof/. Default: nowhere." placeholder:"HOST:PORT"`
-	MaxInflated   int64         `help:"How many bytes a compressed replay may inflate to." default:"17179869184"`
-	MaxUpload     int64         `help:"How many bytes an upload may have." default:"1073741824"`
-	Watch         watch.Mode    `help:"How to learn that files grow: auto, inotify or poll." default:"auto"`
-	Index         string        `help:"Keep what is known of the replays in this file, so that it need not be found out again. Default: in memory." placeholder:"FILE"`
-	SurveyBudget  float64       `help:"Which share of a processor decoding replays in the background may take, 0 to 1: for what headers do not contain, such as players and the end." default:"0.1" placeholder:"SHARE"`
-	RevealSecrets bool          `help:"Deliver what is otherwise redacted: timeout codes, remote-console arguments, connection ids, antibot data."`
+	Root          []string      `help:"A directory to serve, and the alias that its replays' names start with. Repeatable. Without --root, the bundled samples are served under samples/." placeholder:"ALIAS=DIR"`
+	Listen        string        `help:"The address to serve gRPC on. Any address but loopback requires TLS or --insecure." default:"127.0.0.1:7171" placeholder:"HOST:PORT"`
+	WebListen     string        `help:"The address to serve browsers on: the page, plain HTTP, Connect and gRPC-Web. none disables it. Default: 127.0.0.1:7170, or none when that port is in use." placeholder:"HOST:PORT"`
+	WebOrigin     []string      `help:"An origin whose pages may call --web-listen, such as https://example.org, or * for all. Repeatable." placeholder:"ORIGIN"`
+	MetricsListen string        `help:"The address to serve Prometheus metrics on, under /metrics. Default: disabled." placeholder:"HOST:PORT"`
+	DebugListen   string        `help:"The address to serve profiles of the process on, under /debug/pprof/. Default: disabled." placeholder:"HOST:PORT"`
+	MaxInflated   int64         `help:"The maximum size of a compressed replay once inflated, in bytes." default:"17179869184"`
+	MaxUpload     int64         `help:"The maximum size of an upload, in bytes." default:"1073741824"`
+	Watch         watch.Mode    `help:"How to detect that files grow: auto, inotify or poll." default:"auto"`
+	Index         string        `help:"Store the index of the replays in this file, so that a restart need not build it again. Default: in memory." placeholder:"FILE"`
+	SurveyBudget  float64       `help:"The share of one processor, 0 to 1, that background decoding may use. It finds facts that headers do not contain, such as players and the end." default:"0.1" placeholder:"SHARE"`
+	RevealSecrets bool          `help:"Do not redact timeout codes, remote-console arguments, connection ids and antibot data."`
 	DrainTimeout  time.Duration `help:"How long streams may take to end at shutdown." default:"10s"`
-	LogFormat     string        `help:"How to log: text or json." enum:"text,json" default:"text"`
-	LogLevel      slog.Level    `help:"What to log: debug, info, warn or error." default:"info"`
-	Grpcurl       string        `help:"How to call grpcurl in the line to try." default:"grpcurl" hidden:""`
+	LogFormat     string        `help:"The format of the log: text or json." enum:"text,json" default:"text"`
+	LogLevel      slog.Level    `help:"The lowest level to log: debug, info, warn or error." default:"info"`
+	Grpcurl       string        `help:"The grpcurl command to print in the example lines." default:"grpcurl" hidden:""`
 	Limits        limits        `embed:""`
 	Security      security      `embed:""`
 }
 
-// Validate refuses what makes no sense, before anything is done.
+// Validate rejects invalid flags, before the daemon opens anything.
 func (c *serveCmd) Validate() error {
 	for _, listen := range []struct{ flag, addr string }{
 		{"--listen", c.Listen}, {"--web-listen", c.web()}, {"--metrics-listen", c.MetricsListen}, {"--debug-listen", c.DebugListen},
@@ -88,7 +88,7 @@ func (c *serveCmd) Validate() error {
 	return c.Security.check(c.Listen, c.web(), c.MetricsListen, c.DebugListen)
 }
 
-// web is the address for browsers that was asked for, empty for none.
+// web returns the value of --web-listen. It is empty for none and where the flag is not set.
 func (c *serveCmd) web() string {
 	if c.WebListen == nowhere {
 		return ""
@@ -96,7 +96,7 @@ func (c *serveCmd) web() string {
 	return c.WebListen
 }
 
-// isOrigin reports whether a text is an origin, as browsers send it, or a pattern for some.
+// isOrigin reports whether text is an origin as browsers send it, or "*".
 func isOrigin(text string) bool {
 	u, err := url.Parse(text)
 	return text == "*" || err == nil && u.Host != "" && strings.EqualFold(text, u.Scheme+"://"+u.Host)
@@ -106,7 +106,7 @@ func isOrigin(text string) bool {
 func (c *serveCmd) Run(ctx context.Context, con console) error {
 	log := c.logger(con)
 	again := make(chan os.Signal, 1)
-	signal.Notify(again, syscall.SIGHUP) // first: it would end the process
+	signal.Notify(again, syscall.SIGHUP) // before anything else, because an unhandled SIGHUP kills the process
 	defer signal.Stop(again)
 	roots, clean, err := c.roots()
 	if err != nil {
@@ -118,7 +118,7 @@ func (c *serveCmd) Run(ctx context.Context, con console) error {
 		return err
 	}
 	for root, err := range cat.Missing() {
-		log.WarnContext(ctx, "a root cannot be read; it is served as soon as it can be", "root", root.Alias, "dir", root.Dir, "error", err)
+		log.WarnContext(ctx, "a root cannot be read; it is served once it becomes readable", "root", root.Alias, "dir", root.Dir, "error", err)
 	}
 	watcher, err := watch.New(watch.Options{Mode: c.Watch, Log: log})
 	if err != nil {
@@ -157,8 +157,8 @@ func (c *serveCmd) Run(ctx context.Context, con console) error {
 	}
 	if doors.metrics != nil {
 		mux := http.NewServeMux()
-		mux.Handle("GET /metrics", gate.Handler(access.Metrics, promhttp.HandlerFor(registry, promhttp.HandlerOpts{Registry: registry})))
-		defer doors.serve(doors.metrics, gate.GuardHost(isLocal(c.MetricsListen), mux), "metrics", log)()
+		mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{Registry: registry}))
+		defer doors.serve(doors.metrics, gate.GuardHost(isLocal(c.MetricsListen), gate.Handler(access.Metrics, mux)), "metrics", log)()
 	}
 	if doors.debug != nil {
 		defer doors.serve(doors.debug, gate.GuardHost(isLocal(c.DebugListen), gate.Handler(access.Debug, profiles())), "profiles", log)()
@@ -181,7 +181,7 @@ func (c *serveCmd) logger(con console) *slog.Logger {
 	return slog.New(access.Sampled(handler))
 }
 
-// roots reads the --root flags. Without any it unpacks the bundled samples; clean removes them again.
+// roots parses the --root flags. Without any it unpacks the bundled samples into a temporary directory, which clean removes.
 func (c *serveCmd) roots() (roots []catalog.Root, clean func(), err error) {
 	for _, r := range c.Root {
 		alias, dir := splitRoot(r)
@@ -202,7 +202,7 @@ func (c *serveCmd) roots() (roots []catalog.Root, clean func(), err error) {
 	return []catalog.Root{{Alias: "samples", Dir: dir}}, clean, nil
 }
 
-// splitRoot splits a --root flag. A directory without an alias is called by its name.
+// splitRoot splits a --root flag into alias and directory. Without an alias, the alias is the directory's base name.
 func splitRoot(root string) (alias, dir string) {
 	alias, dir, ok := strings.Cut(root, "=")
 	if !ok {
@@ -211,10 +211,10 @@ func splitRoot(root string) (alias, dir string) {
 	return alias, dir
 }
 
-// greetFor is how long it is looked for a replay to show: of many files the index may not know one so soon.
+// greetFor is how long greet waits for a replay to name in its examples. With many files the index may not contain one yet.
 const greetFor = 300 * time.Millisecond
 
-// greet prints lines that show something at once. What they take that only the user has is in capitals.
+// greet prints the address of the page and commands to try. Values that only the user can supply are in capitals.
 func (c *serveCmd) greet(ctx context.Context, con console, server *service.Server, doors *doors) {
 	addr := doors.grpc.Addr().String()
 	grpcurl := c.Grpcurl
@@ -223,7 +223,7 @@ func (c *serveCmd) greet(ctx context.Context, con console, server *service.Serve
 	} else {
 		grpcurl += " -cacert CA.pem"
 		_, port, _ := net.SplitHostPort(addr) // a listener's own address
-		addr = "HOST:" + port                 // as the certificate says
+		addr = "HOST:" + port                 // the host must be the one that the certificate names
 	}
 	if c.Security.ClientCA != "" {
 		grpcurl += " -cert CLIENT.pem -key CLIENT-KEY.pem"

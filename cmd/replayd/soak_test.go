@@ -13,11 +13,11 @@ import (
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
 
-// soakVariable asks for another duration: 10m for the long run.
+// soakVariable is the environment variable that sets the duration, such as 10m for a long run.
 const soakVariable = "SOAK"
 
-// TestSoak has clients come and go while servers play, and holds what the daemon has open, and its memory, against what
-// they were after the first fifth of the time.
+// TestSoak opens and closes streams while servers play. At the end, the daemon must have few open descriptors, and its memory
+// must not have grown much since the first fifth of the time.
 func TestSoak(t *testing.T) {
 	duration := 5 * time.Second
 	if text := os.Getenv(soakVariable); text != "" {
@@ -77,9 +77,9 @@ func TestSoak(t *testing.T) {
 	}
 	t.Logf("%v, %d sessions: %d descriptors at the end; memory %.1f MiB after a fifth, %.1f MiB at the end",
 		duration, total, idle, float64(warmRSS)/(1<<20), float64(endRSS)/(1<<20))
-	// What is open when nobody streams: standard streams, the listener, epoll, inotify, one connection.
+	// Open without any stream: standard streams, the listener, epoll, inotify, one connection.
 	if idle > 20 {
-		t.Errorf("%d descriptors are open, and nobody streams", idle)
+		t.Errorf("%d descriptors are open without any stream", idle)
 	}
 	if endRSS > 2*warmRSS+64<<20 {
 		t.Errorf("memory grew from %d to %d bytes", warmRSS, endRSS)

@@ -8,20 +8,20 @@ import (
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
 
-// streaming hands out the responses of one stream: of a daemon, or decoded here. It keeps the cursor behind the last one.
+// streaming passes the responses of one stream to each. The stream comes from a daemon or from a local decoder.
 type streaming struct {
 	target *target
 	in     io.Reader // the standard input
-	reveal bool      // secrets; without a daemon
+	reveal bool      // reveal secrets; ignored with a daemon
 	each   func(client.Response) error
-	note   func(text string)
+	note   func(text string) // prints a note for the user
 
-	cursor []byte // behind the last response that was handed out; empty before there is one
-	some   bool   // there were events
+	cursor []byte // the cursor after the last response that was passed on; empty before the first
+	some   bool   // whether the stream had events, besides those of a state
 }
 
-// run streams until the stream is over. A daemon's stream that follows is resumed for as long as that takes; any other is
-// not.
+// run streams until the stream ends. It resumes a daemon's stream that follows, without a time limit. It does not resume other
+// streams.
 func (s *streaming) run(ctx context.Context, req *replaydv1.StreamEventsRequest) error {
 	if s.target.Addr != "" {
 		return s.remote(ctx, req)
@@ -54,13 +54,13 @@ func (s *streaming) remote(ctx context.Context, req *replaydv1.StreamEventsReque
 	return nil
 }
 
-// retry says how a daemon's stream is resumed.
+// retry returns how to resume a daemon's stream. It notes when the stream breaks and when it resumes.
 func (s *streaming) retry(follow bool) client.Retry {
 	waiting := false
 	return client.Retry{
 		Never: !follow, GiveUpAfter: -1,
 		OnBreak: func(stream *client.Stream, err *client.Error) bool {
-			if stream.Start() == nil { // it never began: most likely the address is wrong
+			if stream.Start() == nil { // the stream never began; most likely the address is wrong
 				return false
 			}
 			if !waiting {
@@ -87,7 +87,7 @@ func (s *streaming) response(r client.Response) error {
 	return nil
 }
 
-// resumableError is why a stream stopped early, with the cursor that resumes it.
+// resumableError is the error of an interrupted stream, with the cursor that resumes it.
 type resumableError struct {
 	error
 
@@ -96,7 +96,7 @@ type resumableError struct {
 
 func (e resumableError) Unwrap() error { return e.error }
 
-// resumable adds the cursor to the error of a stream that was interrupted, by the daemon or by the user.
+// resumable adds the cursor to the error of a stream that the daemon or the user interrupted.
 func (s *streaming) resumable(ctx context.Context, follow bool, err error) error {
 	if err != nil && len(s.cursor) > 0 && (client.Transient(err) || ctx.Err() != nil && follow) {
 		return resumableError{err, s.cursor}

@@ -14,7 +14,7 @@ import (
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
 
-// stoppingDaemon sends the same responses to whoever asks, and then the error.
+// stoppingDaemon sends the same responses to every caller, and then returns the error.
 type stoppingDaemon struct {
 	replaydv1.UnimplementedReplayServiceServer
 
@@ -33,8 +33,9 @@ func (d *stoppingDaemon) StreamEvents(
 	return d.err
 }
 
-// A stream that the daemon breaks off ends with a code of its own, and says how to go on.
-func TestAStreamThatIsBrokenOff(t *testing.T) {
+// TestInterruptedStream checks that a stream that the daemon interrupts has an exit code of its own, and that the cursor to
+// resume it is printed.
+func TestInterruptedStream(t *testing.T) {
 	t.Parallel()
 	start := &replaydv1.StreamEventsResponse{
 		Cursor: []byte("start"), Response: &replaydv1.StreamEventsResponse_Start{Start: &replaydv1.StreamStart{}},
@@ -48,28 +49,28 @@ func TestAStreamThatIsBrokenOff(t *testing.T) {
 		}
 	}
 	list := func(r ...*replaydv1.StreamEventsResponse) []*replaydv1.StreamEventsResponse { return r }
-	lost := status.Error(codes.Unavailable, "nobody there")
+	lost := status.Error(codes.Unavailable, "gone")
 	for _, test := range []struct {
 		name   string
 		daemon stoppingDaemon
 		code   int
-		says   string
+		stderr string
 	}{
 		{
-			"over", stoppingDaemon{responses: list(start, sign, end(replaydv1.EndReason_END_REASON_FINISHED))},
+			"finished", stoppingDaemon{responses: list(start, sign, end(replaydv1.EndReason_END_REASON_FINISHED))},
 			exitOK, "",
 		}, {
 			"drained", stoppingDaemon{responses: list(start, sign, end(replaydv1.EndReason_END_REASON_SERVER_DRAINING))},
-			exitLost, "replayd: the daemon shuts down\nreplayd: resume with --cursor ZW5k\n",
+			exitLost, "replayd: the daemon is shutting down\nreplayd: resume with --cursor ZW5k\n",
 		}, {
 			"without an end", stoppingDaemon{responses: list(start, sign)},
 			exitLost, "replayd: the stream stopped without an end\nreplayd: resume with --cursor c2lnbg==\n",
 		}, {
 			"lost", stoppingDaemon{responses: list(start, sign), err: lost},
-			exitLost, "replayd: nobody there\nreplayd: resume with --cursor c2lnbg==\n",
+			exitLost, "replayd: gone\nreplayd: resume with --cursor c2lnbg==\n",
 		}, {
-			"lost before anything came", stoppingDaemon{responses: list(start), err: lost},
-			exitLost, "replayd: nobody there\nreplayd: resume with --cursor c3RhcnQ=\n",
+			"lost after the start", stoppingDaemon{responses: list(start), err: lost},
+			exitLost, "replayd: gone\nreplayd: resume with --cursor c3RhcnQ=\n",
 		}, {
 			"refused", stoppingDaemon{responses: list(start, sign), err: status.Error(codes.DataLoss, "damaged")},
 			exitCorrupt, "replayd: damaged\n",
@@ -93,8 +94,8 @@ func TestAStreamThatIsBrokenOff(t *testing.T) {
 			}()
 			var out, notes bytes.Buffer
 			code := run(t.Context(), []string{"cat", "--addr", l.Addr().String(), "any"}, console{strings.NewReader(""), &out, &notes})
-			if code != test.code || notes.String() != test.says {
-				t.Errorf("exit code %d and %q; want %d and %q", code, &notes, test.code, test.says)
+			if code != test.code || notes.String() != test.stderr {
+				t.Errorf("exit code %d and %q; want %d and %q", code, &notes, test.code, test.stderr)
 			}
 		})
 	}

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// TestNotify: systemd is told when the daemon serves, which is not before it can be called, and when it stops.
+// TestNotify: the daemon notifies systemd when it serves, which is not before it can be called, and when it stops.
 func TestNotify(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "notify")
 	socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
@@ -26,7 +26,7 @@ func TestNotify(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
-	hear := func() string {
+	receive := func() string {
 		t.Helper()
 		_ = socket.SetReadDeadline(time.Now().Add(time.Minute))
 		b := make([]byte, 256)
@@ -36,23 +36,23 @@ func TestNotify(t *testing.T) {
 		}
 		return string(b[:n])
 	}
-	if got := hear(); got != "READY=1" {
-		t.Errorf("told %q", got)
+	if got := receive(); got != "READY=1" {
+		t.Errorf("got %q, want READY=1", got)
 	}
 	conn, err := net.Dial("tcp", addr)
 	if err != nil {
-		t.Fatalf("it says that it serves: %v", err)
+		t.Fatalf("the daemon notified that it is ready, but: %v", err)
 	}
 	_ = conn.Close()
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	if got := hear(); got != "STOPPING=1" {
-		t.Errorf("told %q", got)
+	if got := receive(); got != "STOPPING=1" {
+		t.Errorf("got %q, want STOPPING=1", got)
 	}
 }
 
-// program is the program itself: the test's binary under its name.
+// program returns a command that runs the test binary as the program.
 func program(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	self, err := os.Executable()
@@ -65,11 +65,11 @@ func program(t *testing.T, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// TestSocketActivation: a socket that systemd passes is served.
+// TestSocketActivation checks that the daemon serves a socket passed by systemd.
 func TestSocketActivation(t *testing.T) {
 	activate, err := exec.LookPath("systemd-socket-activate")
 	if err != nil {
-		t.Skip("systemd-socket-activate is not there")
+		t.Skip("systemd-socket-activate is not installed")
 	}
 	if testing.Short() {
 		t.Skip("it builds the program")
@@ -94,18 +94,18 @@ func TestSocketActivation(t *testing.T) {
 	}
 }
 
-// TestUnit: the unit is one that systemd understands, and leaves the daemon little.
+// TestUnit checks that the systemd unit is valid, and that it restricts the daemon well.
 func TestUnit(t *testing.T) {
 	analyze, err := exec.LookPath("systemd-analyze")
 	if err != nil {
-		t.Skip("systemd-analyze is not there")
+		t.Skip("systemd-analyze is not installed")
 	}
 	unit := filepath.Join(t.TempDir(), "replayd.service")
 	text, err := os.ReadFile(filepath.Join("..", "..", "packaging", "replayd.service"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	here := strings.ReplaceAll(string(text), "/usr/bin/replayd", "/bin/true") // verify insists that it is there
+	here := strings.ReplaceAll(string(text), "/usr/bin/replayd", "/bin/true") // verify requires that the program exists
 	if err := os.WriteFile(unit, []byte(here), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -8,15 +8,15 @@ import (
 	"strconv"
 )
 
-// painter colours text for a terminal. The zero painter does not.
+// painter colours text for a terminal. The zero painter leaves text as it is.
 type painter struct{ on bool }
 
-// newPainter returns a painter for a command's output: it paints on a terminal whose user has not set NO_COLOR.
+// newPainter returns a painter for a command's output. It colours text if the output is a terminal and NO_COLOR is not set.
 func newPainter(con console) painter {
 	return painter{isTerminal(con.out) && os.Getenv("NO_COLOR") == ""}
 }
 
-// Colours, as the numbers of ANSI escape sequences.
+// Parameters of ANSI escape sequences.
 const (
 	dim    = 2
 	green  = 32
@@ -35,7 +35,7 @@ func (p painter) append(dst []byte, color int, text string) []byte {
 	return append(dst, "\x1b[0m"...)
 }
 
-// appendRow appends an event, given as JSON, as a row for people: tick, kind, and the fields as name=value.
+// appendRow appends an event, given as JSON, as a row of a table: tick, kind, and the fields as name=value.
 func (p painter) appendRow(dst, event []byte) ([]byte, error) {
 	var tick, kind string
 	var fields []byte
@@ -68,7 +68,7 @@ func (p painter) appendField(dst []byte, name string, value []byte) []byte {
 	return append(dst, value...)
 }
 
-// eachField visits the fields of a JSON object in their order.
+// eachField calls visit for each field of a JSON object, in order.
 func eachField(object []byte, visit func(name string, value json.RawMessage) error) error {
 	d := json.NewDecoder(bytes.NewReader(object))
 	if _, err := d.Token(); err != nil { // the opening brace

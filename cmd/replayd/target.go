@@ -8,29 +8,29 @@ import (
 	"github.com/replayd/replayd/service/access"
 )
 
-// target is the daemon that a command asks, if any.
+// target holds the flags of the daemon that a command calls, if any.
 type target struct {
-	Addr  string `help:"Ask the daemon at this address instead of reading files here. Default port: 7171." placeholder:"HOST[:PORT]"`
-	TLS   bool   `help:"Connect to the daemon by TLS." name:"tls"`
+	Addr  string `help:"Use the daemon at this address instead of local files. Default port: 7171." placeholder:"HOST[:PORT]"`
+	TLS   bool   `help:"Connect to the daemon over TLS." name:"tls"`
 	Token string `help:"The bearer token for the daemon." placeholder:"TOKEN"`
 
-	CAFile     string `help:"Connect by TLS, and trust these certificate authorities. Default: those of the system." type:"existingfile" name:"ca-file" placeholder:"FILE"`
-	ClientCert string `help:"Connect by TLS, with this client certificate." type:"existingfile" placeholder:"FILE"`
+	CAFile     string `help:"Connect over TLS and trust these certificate authorities. Default: those of the system." type:"existingfile" name:"ca-file" placeholder:"FILE"`
+	ClientCert string `help:"Connect over TLS with this client certificate." type:"existingfile" placeholder:"FILE"`
 	ClientKey  string `help:"The key of the client certificate." type:"existingfile" placeholder:"FILE"`
 }
 
-// Validate reports flags that exclude each other.
+// Validate rejects a client certificate without its key, and a key without its certificate.
 func (t *target) Validate() error {
 	if (t.ClientCert == "") != (t.ClientKey == "") {
-		return errors.New("--client-cert and --client-key go together")
+		return errors.New("--client-cert and --client-key must be used together")
 	}
 	return nil
 }
 
-// secure reports whether to connect by TLS.
+// secure reports whether to connect over TLS.
 func (t *target) secure() bool { return t.TLS || t.CAFile != "" || t.ClientCert != "" }
 
-// tls returns the settings for TLS, or nil without it.
+// tls returns the TLS configuration, or nil without TLS.
 func (t *target) tls() (*tls.Config, error) {
 	if !t.secure() {
 		return nil, nil

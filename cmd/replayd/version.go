@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// version is set by the build of a release: go build -ldflags "-X main.version=v1.2.3".
+// version is set when a release is built: go build -ldflags "-X main.version=v1.2.3".
 var version string
 
-// versionOf returns the version of this build: the one that was set, or else the module's version, or else the commit.
+// versionOf returns version if it is set, or else the module's version, or else the commit.
 func versionOf() string {
 	if version != "" {
 		return version

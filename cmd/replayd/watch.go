@@ -18,19 +18,19 @@ type watchCmd struct {
 	target
 
 	Dir    string `arg:"" optional:"" help:"ROOT or ROOT/PATH. Default: all roots."`
-	New    bool   `help:"Leave out the replays that are there at the start."`
+	New    bool   `help:"Do not print the replays that exist at the start."`
 	Format string `help:"table: for people. json: one ReplayChange per line." enum:"table,json" default:"table" env:"-"`
 }
 
-// Validate refuses to watch without a daemon.
+// Validate requires a daemon.
 func (c *watchCmd) Validate() error {
 	if c.Addr == "" {
-		return errors.New("needs a daemon: give its --addr")
+		return errors.New("needs a daemon: set --addr")
 	}
 	return c.target.Validate()
 }
 
-// Run prints the changes of the daemon's replays until it is interrupted.
+// Run prints changes to the daemon's replays until it is interrupted.
 func (c *watchCmd) Run(ctx context.Context, con console) error {
 	paint := newPainter(con)
 	return c.ask(func(daemon *client.Client) error {

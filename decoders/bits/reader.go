@@ -41,31 +41,21 @@ func (r *Reader) Overrun() bool { return r.pos > r.end }
 
 // Peek returns at least the next 57 bits, zero-padded, without consuming them. The next bit is the lowest one. Bits
 // above the lowest 57 are undefined.
-func (r *Reader) Peek() uint64 { return At(r.buf, r.pos) }
-
-// At returns at least 57 bits of buf from bit pos on, as Peek does. With it a loop can keep its place in a register: it takes
-// the bytes by [Reader.Bytes] and sets the place by [Reader.Seek].
-func At(buf []byte, pos int) uint64 {
-	if i := uint(pos) >> 3; i+8 <= uint(len(buf)) {
-		return binary.LittleEndian.Uint64(buf[i:i+8]) >> (pos & 7)
+func (r *Reader) Peek() uint64 {
+	if i := uint(r.pos) >> 3; i+8 <= uint(len(r.buf)) {
+		return binary.LittleEndian.Uint64(r.buf[i:i+8]) >> (r.pos & 7)
 	}
-	return tail(buf, pos)
+	return r.peekTail()
 }
 
-// tail is At within the last eight bytes and beyond.
-func tail(buf []byte, pos int) uint64 {
+// peekTail is Peek within the last eight bytes and beyond.
+func (r *Reader) peekTail() uint64 {
 	var v uint64
-	for k := len(buf) - 1; k >= pos>>3; k-- {
-		v = v<<8 | uint64(buf[k])
+	for k := len(r.buf) - 1; k >= r.pos>>3; k-- {
+		v = v<<8 | uint64(r.buf[k])
 	}
-	return v >> (pos & 7)
+	return v >> (r.pos & 7)
 }
-
-// Bytes returns all bytes that the reader reads, whatever was read of them. They are not copied.
-func (r *Reader) Bytes() []byte { return r.buf }
-
-// End returns at which position the bits end.
-func (r *Reader) End() int { return r.end }
 
 // Skip consumes n bits.
 func (r *Reader) Skip(n int) { r.pos += n }
@@ -101,23 +91,20 @@ func (r *Reader) Float32() float32 { return math.Float32frombits(uint32(r.Bits(3
 // UBitVar reads Valve's variable-length number of 6, 10, 14 or 34 bits. It has four bits of value, then two bits that
 // give how many more follow.
 func (r *Reader) UBitVar() uint32 {
-	w := r.Peek()
-	v := uint32(w & 15)
-	switch w >> 4 & 3 {
-	case 0:
-		r.pos += 6
-	case 1:
-		v |= uint32(w>>6&0xf) << 4
-		r.pos += 10
-	case 2:
-		v |= uint32(w>>6&0xff) << 4
-		r.pos += 14
-	default:
-		v |= uint32(w>>6&0xfffffff) << 4
-		r.pos += 34
-	}
+	v, n := UBitVarOf(r.Peek())
+	r.pos += n
 	return v
 }
+
+// UBitVarOf returns the number that UBitVar would read from the bits of w, and how many bits it takes. The next bit is
+// the lowest one.
+func UBitVarOf(w uint64) (v uint32, n int) {
+	more := ubitvarMore[w>>4&3]
+	return uint32(w&15) | uint32(w>>6&(1<<(more&31)-1))<<4, 6 + int(more)
+}
+
+// ubitvarMore is how many bits follow the first six of a UBitVar.
+var ubitvarMore = [4]uint8{0, 4, 8, 28}
 
 // Varuint32 reads a base-128 number of at most five bytes. Bits above the 32nd are dropped.
 func (r *Reader) Varuint32() uint32 {

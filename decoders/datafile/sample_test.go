@@ -251,7 +251,7 @@ func sample(tb testing.TB) []byte {
 
 // TestSample compares the events of the sample with the golden file, which has one readable line per event.
 func TestSample(t *testing.T) {
-	path, golden := filepath.Join(sampleFolder, "sample.map"), filepath.Join(sampleFolder, "sample.events")
+	path, golden := filepath.Join(sampleFolder, "sample.map"), filepath.Join("testdata", "sample.events")
 	if *update {
 		if err := os.MkdirAll(sampleFolder, 0o755); err != nil {
 			t.Fatal(err)

@@ -62,6 +62,7 @@ type world struct {
 	update     entity.Update
 	lost       bool // updates were lost: the next key frame has the entities anew
 	undecoded  bool // entities are not decoded, which was reported
+	watched    int  // the last slot of those of Dota's clock and players
 
 	meanings meanings
 	narrowed bool // see Narrowed

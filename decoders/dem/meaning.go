@@ -30,7 +30,7 @@ func (m *meanings) mark(f *FieldValue, n *entity.Node) {
 	default:
 		return
 	}
-	f.Unproven = n.Guess != nil && !n.Guess.Sure && number != 0
+	f.Unproven = n.Guess != nil && !n.Guess.Sure() && number != 0
 	f.HasUnproven = f.Unproven
 	switch {
 	case n.Meaning == entity.EntityName:
@@ -104,7 +104,8 @@ func (m *meanings) changesPlace(f *FieldValue, ent *entity.Entity, u *entity.Upd
 
 // roster is where the entity of the class CDOTA_PlayerResource has what Dota's players are called, and their heroes.
 type roster struct {
-	index  int // of the entity
+	index  int  // of the entity
+	met    bool // it was created
 	fields [rosterFields]rosterField
 }
 

@@ -220,3 +220,31 @@ func TestStarted(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), want)
 	}
 }
+
+// TestReferee: a slot's observe is 0 for those who play, 1 for spectators and 2 for referees. Both watch, and neither is listed
+// in the details.
+func TestReferee(t *testing.T) {
+	for observe, want := range []bool{false, true, true} {
+		r := sc2test.Sample(24944) // the details have no slot numbers: they list who plays in the order of the slots
+		slots := r.InitData["syncLobbyState"].(sc2test.S)["lobbyState"].(sc2test.S)["slots"].([]any)
+		slots[0].(sc2test.S)["observe"] = observe
+		for _, slot := range slots {
+			slot.(sc2test.S)["workingSetSlotId"] = nil
+		}
+		for _, player := range r.Details["playerList"].([]any) {
+			player.(sc2test.S)["workingSetSlotId"] = nil
+		}
+		players := open(t, r.Bytes()).Players
+		if players[0].Observer != want || want && players[0].PickedRace != nil {
+			t.Errorf("observe %d: %+v, want an observer: %v", observe, players[0], want)
+		}
+		// The first of the details is the first player who does not watch.
+		first := players[0].ToonHandle
+		if want {
+			first = players[1].ToonHandle
+		}
+		if string(first) != "2-S2-1-1001" {
+			t.Errorf("observe %d: the first of the details is not the first who plays: %+v", observe, players)
+		}
+	}
+}

@@ -16,9 +16,10 @@ import (
 	"github.com/replayd/replayd/decoders/sc2replay/sc2test"
 )
 
-var update = flag.Bool("update", false, "write the files of testdata/sc2replay anew")
+var update = flag.Bool("update", false, "write the samples and what is expected of them anew")
 
-const testdata = "../../testdata/sc2replay"
+// sampleFolder holds the samples, which the daemon bundles. What is expected of each lies in the testdata of this package.
+const sampleFolder = "../../testdata/sc2replay"
 
 // samples returns the replays of testdata/sc2replay.
 func samples() map[string][]byte {
@@ -71,10 +72,10 @@ func samples() map[string][]byte {
 func TestGolden(t *testing.T) {
 	for name, file := range samples() {
 		t.Run(name, func(t *testing.T) {
-			path := filepath.Join(testdata, name+".SC2Replay")
-			golden := strings.TrimSuffix(path, ".SC2Replay") + ".txt"
+			path := filepath.Join(sampleFolder, name+".SC2Replay")
+			golden := filepath.Join("testdata", name+".txt")
 			if *update {
-				if err := os.MkdirAll(testdata, 0o755); err != nil {
+				if err := os.MkdirAll(sampleFolder, 0o755); err != nil {
 					t.Fatal(err)
 				}
 				write(t, path, file)

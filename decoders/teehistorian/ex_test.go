@@ -1,6 +1,7 @@
 package teehistorian_test
 
 import (
+	"errors"
 	"io"
 	"strings"
 	"testing"
@@ -119,6 +120,8 @@ func TestCutText(t *testing.T) {
 	}{
 		{"2", 2048 - 17, "[9]"},
 		{"2", 2046 - 17, "[9]"}, // inside a character
+		{"2", 2045 - 17, "[9]"},
+		{"2", 2044 - 17, "[]"}, // the longest character fits behind it
 		{"2", 1000, "[]"},
 		{"9", 2048 - 17, "[]"},
 	} {
@@ -221,4 +224,20 @@ func (f follower) Read(b []byte) (int, error) {
 	n := copy(b, f.w.b)
 	f.w.b = f.w.b[n:]
 	return n, nil
+}
+
+// TestVersionOfWhoIsThere: a version is of a client who is connected, although the one before in that slot has left.
+func TestVersionOfWhoIsThere(t *testing.T) {
+	d := decode(file(func(w *writer) {
+		w.join(5)
+		w.start(5, "before", "")
+		w.drop(5, "")
+		w.ex("teehistorian-ddnetver@ddnet.tw", func(w *writer) { w.int(5); w.uuid(someUUID); w.int(20010); w.text("DDNet 20.1") })
+	}), nil)
+	var ev teehistorian.Event
+	for errors.Is(nil, d.Next(&ev)) {
+	}
+	if c := d.State().Client(5); !c.Present || len(c.Name) > 0 || c.Version != 20010 {
+		t.Errorf("%+v", c)
+	}
 }

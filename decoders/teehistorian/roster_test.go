@@ -226,3 +226,21 @@ func TestNamesOfFinishes(t *testing.T) {
 	}
 	t.Logf("%d finishes", len(got))
 }
+
+// TestCarryToWhoLeft: the slot of somebody who has left gets nothing of the game before.
+func TestCarryToWhoLeft(t *testing.T) {
+	first := decode(file(func(w *writer) { w.join(0); w.start(0, "alice", "clan") }), nil)
+	second := decode(file(func(w *writer) { w.join(0); w.drop(0, "") }), nil)
+	var ev teehistorian.Event
+	for _, d := range []*teehistorian.Decoder{first, second} {
+		for errors.Is(nil, d.Next(&ev)) {
+		}
+	}
+	before := second.State().Client(0)
+	if err := second.Carry(first.Roster(nil)); err != nil {
+		t.Fatal(err)
+	}
+	if c := second.State().Client(0); string(c.Name) != string(before.Name) || c.HasInfo != before.HasInfo {
+		t.Errorf("%+v, and before %+v", c, before)
+	}
+}

@@ -137,3 +137,39 @@ func TestProven(t *testing.T) {
 		t.Errorf("dropped: there is one, and %d bytes", s.Bytes())
 	}
 }
+
+// TestAddedGoLast: a replay that gets a checkpoint was used.
+func TestAddedGoLast(t *testing.T) {
+	s := checkpoint.NewStore(3 * 1200)
+	s.Of("a", source.Version{}).Add(at(spacing))
+	s.Of("b", source.Version{}).Add(at(spacing))
+	s.Of("a", source.Version{}).Add(at(2 * spacing))
+	s.Of("c", source.Version{}).Add(at(spacing))
+	for key, want := range map[string]bool{"a": true, "b": false, "c": true} {
+		if _, ok := s.Of(key, source.Version{}).Last(upTo(2 * spacing)); ok != want {
+			t.Errorf("%s: kept %v", key, ok)
+		}
+	}
+}
+
+// TestBytes: the store counts what it holds, also after it has left out checkpoints of a large replay.
+func TestBytes(t *testing.T) {
+	s := checkpoint.NewStore(20_000)
+	c := s.Of("large", source.Version{})
+	c.Add(at(spacing))
+	one := s.Bytes()
+	for i := int64(2); i <= 100; i++ {
+		c.Add(at(i * spacing))
+	}
+	n := 0
+	for offset := int64(100 * spacing); ; n++ {
+		got, ok := c.Last(upTo(offset))
+		if !ok {
+			break
+		}
+		offset = got.Position.Offset - 1
+	}
+	if s.Bytes() != n*one {
+		t.Errorf("%d checkpoints have %d bytes, and one has %d", n, s.Bytes(), one)
+	}
+}

@@ -2,7 +2,9 @@ package cursor_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
+	"hash/crc32"
 	"math"
 	"testing"
 
@@ -79,11 +81,21 @@ func TestNotCursors(t *testing.T) {
 		"extended": append(append([]byte{}, whole...), 0),
 		"long":     make([]byte, 1<<20),
 		"text":     []byte("beginning"),
+
+		"tick below 32 bits": withTick(-1<<31 - 1),
+		"tick above 32 bits": withTick(1 << 31),
 	} {
 		if _, err := cursor.Parse(b); !errors.Is(err, cursor.ErrInvalid) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
+}
+
+// withTick returns a cursor, with its checksum, whose tick is any number.
+func withTick(tick int64) []byte {
+	b := cursor.Cursor{Format: decoders.Dem}.Append(nil)
+	b = binary.AppendVarint(b[:len(b)-5], tick) // in place of a tick of one byte, and the checksum
+	return binary.LittleEndian.AppendUint32(b, crc32.ChecksumIEEE(b))
 }
 
 func FuzzParse(f *testing.F) {

@@ -7,7 +7,7 @@
 // they read. PING frames are not counted: gRPC's clients measure the connection by one for each batch that they get, thousands a
 // second, and gRPC itself closes connections that send them without need.
 //
-// A connection that is not HTTP/2, which its first bytes tell, is passed on as it is.
+// A connection that is not HTTP/2, which its first bytes show, is passed on as it is.
 package h2guard
 
 import (
@@ -238,7 +238,7 @@ func (b buckets) admit(sort Abuse, share float64, now time.Time) bool {
 		one = &bucket{at: now}
 		b[sort] = one
 	}
-	one.full = max(one.full-now.Sub(one.at).Seconds()*r.second, 0) + 1
+	one.full = max(one.full-max(now.Sub(one.at).Seconds(), 0)*r.second, 0) + 1 // a clock that was set back fills nothing
 	one.at = now
 	return one.full <= max(r.burst/share, leastBurst)
 }

@@ -121,3 +121,21 @@ func TestFewCallsAtOnce(t *testing.T) {
 		}
 	}
 }
+
+// TestClockSetBack: a clock that jumps, back or forward, neither makes good connections bad nor keeps strikes for ever.
+func TestClockSetBack(t *testing.T) {
+	b, now := buckets{}, time.Now()
+	for i := range int(rates[Resets].burst) {
+		if !b.admit(Resets, 1, now.Add(-time.Duration(i)*time.Hour)) {
+			t.Fatalf("the %d. reset, each an hour earlier, is too many", i)
+		}
+	}
+	s := strikes{of: map[string]*leak{}}
+	s.add("a", now)
+	if n := s.count("a", now.Add(-24*time.Hour)); n != 1 {
+		t.Errorf("%d strikes after the clock was set back", n)
+	}
+	if n := s.count("a", now.Add(24*time.Hour)); n != 0 {
+		t.Errorf("%d strikes after it was set forward", n)
+	}
+}

@@ -35,7 +35,7 @@ type leak struct {
 }
 
 func (l *leak) now(now time.Time) float64 {
-	return max(l.n-now.Sub(l.at).Seconds()/strikeFades.Seconds(), 0)
+	return max(l.n-max(now.Sub(l.at).Seconds(), 0)/strikeFades.Seconds(), 0) // a clock that was set back adds nothing
 }
 
 // add notes that a connection from an address was closed.

@@ -32,7 +32,7 @@ func (x *Index) identify(ctx context.Context, e *Entry) *Entry {
 	x.intern(&known)
 	if !x.put(e, &known) {
 		if now, _ := x.files.Get(e.Name); now != nil && now.Identified {
-			return now // somebody else has
+			return now // another goroutine did
 		}
 		return nil
 	}
@@ -99,7 +99,7 @@ func factsOf(r *replaydv1.Replay) Facts {
 	return f
 }
 
-// intern keeps texts that repeat once, in an entry that nobody else has yet. The index must be locked.
+// intern keeps texts that repeat once, in an entry that no other goroutine has yet. The index must be locked.
 func (x *Index) intern(e *Entry) {
 	e.MapName, e.Server = x.once(e.MapName), x.once(e.Server)
 	for i := range e.Players {

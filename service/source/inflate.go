@@ -95,7 +95,7 @@ func (f *inflater) open() error {
 	case Gzip:
 		f.unpack, err = gzip.NewReader(src) // nil on error, and not read then
 	case Zstd:
-		f.unpack, err = zstd.NewReader(&windows{src: src, tell: f.grow}, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+		f.unpack, err = zstd.NewReader(&windows{src: src, grow: f.grow}, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
 			zstd.WithDecoderMaxWindow(uint64(f.limits.Window)))
 	case XZ:
 		r := xz.NewReader(src, f.limits.Dictionary)

@@ -16,7 +16,7 @@ import (
 	"github.com/replayd/replayd/service/cursor"
 )
 
-// Oracle knows all events of a replay and tells which of them a request must get, by nothing but what the documentation
+// Oracle knows all events of a replay and decides which of them a request must get, by nothing but what the documentation
 // says of filters and starts (proto/replayd/v1): it shares no code with the daemon's filters.
 type Oracle struct {
 	// Identity is the replay's.
@@ -78,7 +78,7 @@ func NewOracle(s *Session) (*Oracle, error) {
 			o.end, o.sum = at.Position, at.Sum
 		}
 		if r.batch == nil {
-			o.tell(r.message)
+			o.note(r.message)
 			continue
 		}
 		if err := o.add(&c, r.batch); err != nil {
@@ -91,8 +91,8 @@ func NewOracle(s *Session) (*Oracle, error) {
 	return o, nil
 }
 
-// tell takes in a response without events.
-func (o *Oracle) tell(r *replaydv1.StreamEventsResponse) {
+// note takes in a response without events.
+func (o *Oracle) note(r *replaydv1.StreamEventsResponse) {
 	if f := r.GetStart().GetReplay().GetFormat(); f != replaydv1.Format_FORMAT_UNSPECIFIED {
 		o.format = strings.ToLower(strings.TrimPrefix(f.String(), "FORMAT_"))
 		list := (*replaydv1.EventBatch)(nil).ProtoReflect().Descriptor().Fields().ByName(protoreflect.Name(o.format))

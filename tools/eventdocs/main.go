@@ -1,7 +1,7 @@
 // Command eventdocs writes docs/events: a page for each format that lists every kind of event and its fields. The text
 // comes from the comments of the .proto files, and each example from the samples.
 //
-//	buf build -o image.binpb && eventdocs -image image.binpb -replayd bin/replayd -samples testdata -out docs/events
+//	buf build -o image.binpb && eventdocs -image image.binpb -replayd bin/replayd
 package main
 
 import (
@@ -24,8 +24,14 @@ func main() {
 	replayd := flag.String("replayd", "bin/replayd", "path of the replayd command")
 	samples := flag.String("samples", "testdata", "a directory with samples, one folder per format")
 	out := flag.String("out", "docs/events", "the directory to write to")
+	pages := flag.String("formats", "docs/formats", "a directory with the hand-written pages of the formats")
+	readme := flag.String("readme", "README.md", "the page with the table of formats")
 	flag.Parse()
-	if err := run(*image, *replayd, *samples, *out); err != nil {
+	err := run(*image, *replayd, *samples, *out)
+	if err == nil {
+		err = fillTable(*readme, *pages)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "eventdocs:", err)
 		os.Exit(1)
 	}

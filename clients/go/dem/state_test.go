@@ -61,7 +61,7 @@ func TestState(t *testing.T) {
 			map[string]any{"m_p": false, "m_hOwner": dem.Handle(7 | 5<<14)}, false},
 		{"it enters with news", entered(7, 5, false, false, number(1, 3)),
 			map[string]any{"m_p": false, "m_hOwner": dem.Handle(7 | 5<<14), "m_iHealth": uint64(3)}, true},
-		{"it is told in full", entered(7, 5, true, true, number(1, 4)), map[string]any{"m_iHealth": uint64(4)}, false},
+		{"it is sent in full", entered(7, 5, true, true, number(1, 4)), map[string]any{"m_iHealth": uint64(4)}, false},
 		{"its slot has another", created(7, 6, text(7, "new")), map[string]any{"m_sName": "new"}, true},
 	} {
 		if e := s.Apply(step.event, name); e == nil || e != s.Get(7) || e.InView != step.inView || !cmp.Equal(e.Fields, step.fields) {
@@ -72,8 +72,8 @@ func TestState(t *testing.T) {
 		t.Error("handles")
 	}
 	at := &demv1.FieldValue{Field: 10, Value: &demv1.FieldValue_Vector{Vector: &demv1.Vector{X: 258.5, Z: 128}}}
-	called := &demv1.FieldValue{Field: 11, Name: "npc_dota_hero_axe", Value: &demv1.FieldValue_Int{Int: 7}}
-	odd := &demv1.FieldValue{Field: 1, Unproven: true, Value: &demv1.FieldValue_Uint{Uint: 7}}
+	called := &demv1.FieldValue{Field: 11, Name: new("npc_dota_hero_axe"), Value: &demv1.FieldValue_Int{Int: 7}}
+	odd := &demv1.FieldValue{Field: 1, Unproven: new(true), Value: &demv1.FieldValue_Uint{Uint: 7}}
 	s.Apply(created(9, 1, truth(9, true), at, called, odd), name)
 	e := s.Get(9)
 	if x, y, z, ok := e.Place(); !ok || x != 258.5 || y != 0 || z != 128 {

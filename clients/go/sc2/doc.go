@@ -1,5 +1,5 @@
-// Package sc2 computes facts of StarCraft II replays that take more than one event: what players have selected, what their
-// control groups hold, actions per minute, and which units are alive.
+// Package sc2 computes facts of StarCraft II replays from several events: players' selections and control groups, actions per
+// minute, and the units alive.
 //
 //	var selections sc2.Selections
 //	req.Include = replayd.Kinds("selection_delta", "control_group_update", "cmd")
@@ -12,7 +12,7 @@
 //		}
 //	}
 //
-// Pass every event to each helper in turn; the helper's comment says which kinds it needs. The stream must begin at the
-// replay's beginning, or, for a [GameState], with the state. The zero values are ready for use, by one goroutine at a time.
-// Helpers keep parts of the messages: do not change a message that was passed to one.
+// Pass every event to each helper, in order. The helper's comment lists the kinds that it needs. The stream must start at the
+// beginning of the replay, or, for a [GameState], with the state. The zero values are ready for use. A helper must not be used
+// by several goroutines at once. Helpers keep parts of the messages, so do not modify a message that was passed to one.
 package sc2

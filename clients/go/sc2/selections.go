@@ -7,8 +7,8 @@ import (
 	sc2replayv1 "github.com/replayd/replayd/proto/replayd/sc2replay/v1"
 )
 
-// User returns the number of the user who caused an event, by which the helpers know users: the user id, or in replays
-// without a lobby the player's number.
+// User returns the number of the user who caused an event, which identifies users in this package. It is the user id, or the
+// player's number in replays without a lobby.
 func User(e *sc2replayv1.Event) uint32 {
 	if p := e.GetPlayer(); p != nil && p.UserId != nil {
 		return p.GetUserId()
@@ -16,29 +16,29 @@ func User(e *sc2replayv1.Event) uint32 {
 	return e.GetPlayer().GetPlayerId()
 }
 
-// selection is the number of the selection itself among the control groups.
+// selection is the number by which events refer to the current selection, which they treat as a control group.
 const selection = 10
 
-// Selections holds what users have selected and what their control groups hold. It needs the kinds selection_delta and
+// Selections holds the units in users' selections and control groups. It needs the kinds selection_delta and
 // control_group_update.
 //
-// Units that have died stay in a list until the game takes them out, which it does when the list is used again.
+// A dead unit stays in a list until the game removes it, which happens when the list is next used.
 type Selections struct {
-	lists map[list][]*sc2replayv1.Unit // by ascending tag; a slice is never changed once it is in here
+	lists map[list][]*sc2replayv1.Unit // each ordered by tag, and never modified once stored
 }
 
 type list struct{ user, group uint32 }
 
-// Selected returns the units that a user has selected, by ascending tag, with the types that they had when they were
-// selected. The caller must not change the slice.
+// Selected returns the units that a user has selected, by ascending tag. Their types are those at the time of the selection. The
+// caller must not modify the slice.
 func (s *Selections) Selected(user uint32) []*sc2replayv1.Unit { return s.Group(user, selection) }
 
-// Group returns the units in a user's control group, 0 to 9, as Selected does.
+// Group returns the units in a user's control group, 0 to 9, by ascending tag. The caller must not modify the slice.
 func (s *Selections) Group(user, number uint32) []*sc2replayv1.Unit {
 	return s.lists[list{user, number}]
 }
 
-// Apply updates the selections by an event. Events of other kinds change nothing.
+// Apply updates the selections with an event. It ignores events of other kinds.
 func (s *Selections) Apply(e *sc2replayv1.Event) {
 	if s.lists == nil {
 		s.lists = map[list][]*sc2replayv1.Unit{}
@@ -53,7 +53,8 @@ func (s *Selections) Apply(e *sc2replayv1.Event) {
 	}
 }
 
-// update applies a use of a control group. Units that are stolen leave their groups by selection_deltas of those groups.
+// update applies a use of a control group. For each group that loses units to another, the replay has a separate
+// selection_delta, so update does not remove stolen units.
 func (s *Selections) update(user uint32, u *sc2replayv1.ControlGroupUpdate) {
 	group, selected := list{user, u.GetControlGroupIndex()}, list{user, selection}
 	units := without(s.lists[group], u)
@@ -71,14 +72,14 @@ func (s *Selections) update(user uint32, u *sc2replayv1.ControlGroupUpdate) {
 	}
 }
 
-// change says which units of a list are removed.
+// change is an event that removes units from a list.
 type change interface {
 	GetMask() *sc2replayv1.BitMask
 	GetOneIndices() *sc2replayv1.Indices
 	GetZeroIndices() *sc2replayv1.Indices
 }
 
-// without returns what is left of a list.
+// without returns a list without the units that a change removes.
 func without(units []*sc2replayv1.Unit, c change) []*sc2replayv1.Unit {
 	var removed func(i int) bool
 	switch {
@@ -103,12 +104,12 @@ func without(units []*sc2replayv1.Unit, c change) []*sc2replayv1.Unit {
 	return left
 }
 
-// with returns a list with more units in it, each once.
+// with returns a list with units added, without duplicates.
 func with(units, added []*sc2replayv1.Unit) []*sc2replayv1.Unit {
 	if len(added) == 0 {
 		return units
 	}
-	all := slices.Concat(added, units) // of two with a tag, the one that was added stays
+	all := slices.Concat(added, units) // of two units with the same tag, the added one stays
 	slices.SortStableFunc(all, func(a, b *sc2replayv1.Unit) int { return cmp.Compare(a.GetTag(), b.GetTag()) })
 	return slices.CompactFunc(all, func(a, b *sc2replayv1.Unit) bool { return a.GetTag() == b.GetTag() })
 }

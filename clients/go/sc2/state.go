@@ -10,22 +10,21 @@ import (
 	sc2replayv1 "github.com/replayd/replayd/proto/replayd/sc2replay/v1"
 )
 
-// StateKinds are the kinds of events that a [GameState] needs. Those that tell a state come beside them, when the request
+// StateKinds are the kinds of events that a [GameState] needs. Those of a state come beside them, when the request
 // asks for it.
 var StateKinds = []string{
 	"player_setup", "player_stats", "upgrade", "unit_born", "unit_init", "unit_done", "unit_died", "unit_owner_change",
 	"unit_type_change", "unit_positions",
 }
 
-// GameState is what is known of a game where a stream is: the units that are alive, and the players' economy and upgrades.
-// It needs [StateKinds]. The stream must begin at the replay's beginning, or with the state at the place where it begins.
+// GameState holds the state of a game after the events so far: the units alive, and the players' economy and upgrades. It needs
+// [StateKinds]. The stream must start at the beginning of the replay, or with the state at its start position.
 type GameState struct {
 	units   map[uint32]*sc2replayv1.UnitState // by index
 	players map[uint32]*sc2replayv1.PlayerState
 }
 
-// Unit returns the unit that has a tag, nil when none has that is alive. It belongs to the GameState, which goes on changing
-// it.
+// Unit returns the unit with a tag, or nil if no such unit is alive. It belongs to the GameState, and Apply modifies it.
 func (g *GameState) Unit(tag uint32) *sc2replayv1.UnitState {
 	if u := g.units[tag>>recycleBits]; u.GetUnit().GetTag() == tag {
 		return u
@@ -33,19 +32,19 @@ func (g *GameState) Unit(tag uint32) *sc2replayv1.UnitState {
 	return nil
 }
 
-// Units returns the units that are alive, by ascending index. They belong to the GameState, as do those of UnitsOf.
+// Units returns the units alive, by ascending index. The units belong to the GameState.
 func (g *GameState) Units() []*sc2replayv1.UnitState { return sorted(g.units) }
 
-// UnitsOf returns the units that a player controls, by ascending index. Player 0 is nobody.
+// UnitsOf returns the units that a player controls, by ascending index. Player 0 is neutral.
 func (g *GameState) UnitsOf(player uint32) []*sc2replayv1.UnitState {
 	return slices.DeleteFunc(g.Units(), func(u *sc2replayv1.UnitState) bool { return u.GetControlPlayerId() != player })
 }
 
-// Player returns what is known of a player: economy and upgrades. Of a player of whom nothing was told it is nil, whose
+// Player returns what is known of a player: economy and upgrades. Before any event of the player it is nil, whose
 // getters return zeros. It belongs to the GameState.
 func (g *GameState) Player(id uint32) *sc2replayv1.PlayerState { return g.players[id] }
 
-// Players returns what is known of all players, by ascending number. They belong to the GameState.
+// Players returns the economy and upgrades of all players, by ascending number. They belong to the GameState.
 func (g *GameState) Players() []*sc2replayv1.PlayerState { return sorted(g.players) }
 
 func sorted[V any](all map[uint32]V) []V {
@@ -56,13 +55,13 @@ func sorted[V any](all map[uint32]V) []V {
 	return out
 }
 
-// A unit's tag is its index and how often the index was used before.
+// A unit's tag consists of its index and a count of how often the index was used before, in the low recycleBits bits.
 const (
 	recycleBits = 18
 	maxUnits    = 1 << (32 - recycleBits)
 )
 
-// Apply follows an event. Those of other kinds change nothing.
+// Apply updates the state with an event. It ignores events of other kinds.
 func (g *GameState) Apply(e *sc2replayv1.Event) {
 	if g.units == nil {
 		g.units, g.players = map[uint32]*sc2replayv1.UnitState{}, map[uint32]*sc2replayv1.PlayerState{}
@@ -123,7 +122,7 @@ func (g *GameState) applyUnit(e *sc2replayv1.Event) {
 	}
 }
 
-// appear puts a new unit in the place of whichever was at its index.
+// appear adds a new unit. It replaces any other unit with the same index.
 func (g *GameState) appear(tick int32, u *sc2replayv1.UnitState) {
 	u.PlaceTick, u.AppearedTick, u.TypeTick = tick, tick, tick
 	if index := u.GetUnit().GetIndex(); index < maxUnits {
@@ -131,7 +130,7 @@ func (g *GameState) appear(tick int32, u *sc2replayv1.UnitState) {
 	}
 }
 
-// alive returns a unit that an event names, nil when it is not known.
+// alive returns the state of the unit that an event names, or nil if it is not known.
 func (g *GameState) alive(named *sc2replayv1.Unit) *sc2replayv1.UnitState {
 	if u := g.units[named.GetIndex()]; u.GetUnit().GetTag() == named.GetTag() {
 		return u
@@ -146,7 +145,7 @@ func (g *GameState) player(id uint32) *sc2replayv1.PlayerState {
 	return g.players[id]
 }
 
-// gain adds to an upgrade of a player.
+// gain adds an upgrade to a player, or increases its count if the player has it.
 func gain(p *sc2replayv1.PlayerState, u *sc2replayv1.Upgrade) {
 	for _, had := range p.GetUpgrades() {
 		if had.GetUpgradeTypeName() == u.GetUpgradeTypeName() {

@@ -1,9 +1,9 @@
-"""Tells who joins, leaves and finishes on a live DDNet server, one line each, as a chat channel would like to hear it.
+"""Prints a line for each player who joins, leaves or finishes on a live DDNet server, for example for a chat channel.
 
     python feed.py server1/teehistorian            # prints
     python feed.py server1/teehistorian https://... # posts each line to a Discord webhook as well
 
-It goes on with the next game when the map changes, and across restarts of the daemon.
+It continues with the next game when the map changes, and resumes when the daemon restarts.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("replay", help="a replay, or the directory into which a server writes its replays")
     parser.add_argument("webhook", nargs="?", help="where to post the lines")
-    parser.add_argument("--address", default="localhost:7171", help="of the daemon")
-    parser.add_argument("--all", action="store_true", help="also what happened already, and stop when the game is over")
+    parser.add_argument("--address", default="localhost:7171", help="the address of the daemon")
+    parser.add_argument("--all", action="store_true", help="start at the beginning of the replay and stop at its end")
     options = parser.parse_args()
     with replayd.connect(options.address) as client:
         events = client.events(
@@ -36,14 +36,14 @@ def main() -> None:
             now=not options.all,
         )
         for event in events:
-            if text := tell(event):
+            if text := describe(event):
                 print(text, flush=True)
                 if options.webhook:
                     post(options.webhook, text)
 
 
-def tell(event: teehistorian.Event) -> str | None:
-    """What to say of an event, if anything. The daemon knows who is who, over changes of the map, too."""
+def describe(event: teehistorian.Event) -> str | None:
+    """The line for an event, if any. The daemon adds the players' names, even after changes of the map."""
     name = event.event.player.name
     match event.kind:
         case "player_ready":
@@ -59,7 +59,7 @@ def tell(event: teehistorian.Event) -> str | None:
 
 
 def post(webhook: str, text: str) -> None:
-    """Posts a line to a Discord webhook; nobody is pinged by a player's name."""
+    """Posts a line to a Discord webhook. A mention in a player's name does not notify anyone."""
     body = json.dumps({"content": text, "allowed_mentions": {"parse": []}}).encode()
     request = urllib.request.Request(webhook, body, {"Content-Type": "application/json", "User-Agent": "replayd"})
     with urllib.request.urlopen(request, timeout=10):

@@ -1,10 +1,10 @@
-"""Writes where the heroes of a Dota 2 demo are, as CSV: tick, seconds, hero, entity, x, y, z in world units.
+"""Writes the positions of the heroes of a Dota 2 demo as CSV: tick, seconds, hero, entity, x, y, z.
 
     python heroes.py demos/7512345678.dem > heroes.csv             # a replay of the daemon
     python heroes.py --upload ~/7512345678.dem > heroes.csv        # a file here
     python heroes.py --classes CCSPlayerPawn cs2/x.dem             # players of Counter-Strike 2
 
-The origin is the middle of the map.
+x, y and z are in world units. The origin is the middle of the map.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from replayd.v1 import filter_pb2
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("replay", help="a replay of the daemon; with --upload a file here")
+    parser.add_argument("replay", help="a replay of the daemon, or a local file with --upload")
     parser.add_argument("--upload", action="store_true", help="send the file to the daemon")
-    parser.add_argument("--address", default="localhost:7171", help="of the daemon")
+    parser.add_argument("--address", default="localhost:7171", help="the address of the daemon")
     parser.add_argument("--classes", default="CDOTA_Unit_Hero_*", help="a pattern of entity classes")
     options = parser.parse_args()
 

@@ -1,13 +1,13 @@
-"""What players of StarCraft II did, computed from a replay:
+"""Computes reports about the players of a StarCraft II replay:
 
     python starcraft.py build sc2/game.SC2Replay              # the build order, with supply
     python starcraft.py army sc2/game.SC2Replay               # the value of the armies over time, as CSV
-    python starcraft.py apm sc2/game.SC2Replay                # actions per minute, by two counts
+    python starcraft.py apm sc2/game.SC2Replay                # actions per minute, computed in two ways
     python starcraft.py groups --until 600 sc2/game.SC2Replay # control groups ten minutes into the game
-    python starcraft.py build --upload ~/game.SC2Replay       # of a file here
+    python starcraft.py build --upload ~/game.SC2Replay       # a local file
 
-Build orders and armies take a replay of 2.0.8 or later. Times are those of the game's clock: real minutes and seconds
-since 3.0.
+Build orders and armies need a replay of version 2.0.8 or later. Times are those of the game's clock, which shows real minutes and
+seconds since version 3.0.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Events = Iterable[sc2replay.Event]
 
 
 class Game:
-    """The names of players, and how fast the clock goes."""
+    """The names of players and the speed of the clock."""
 
     KINDS: tuple[sc2replay.Kind, ...] = ("start", "player_info")
 
@@ -35,7 +35,7 @@ class Game:
         self.users: dict[int, str] = {}
 
     def watch(self, events: Events) -> Events:
-        """Hands events on, and learns from the first ones."""
+        """Yields the events unchanged, and takes names and speed from the first ones."""
         for event in events:
             if event.kind == "start":
                 self.loops_per_second = event.value.loops_per_real_second if event.value.use_scaled_time else 16
@@ -78,7 +78,7 @@ def apm(game: Game, events: Events, until: float) -> None:
         actions.apply(event)
     for user, name in game.users.items():
         theirs = actions.blizzard(user)
-        blizzard = "not told" if theirs is None else f"{theirs:.0f}"
+        blizzard = "not given" if theirs is None else f"{theirs:.0f}"
         print(f"{name:<20} Blizzard {blizzard}, sc2reader {actions.sc2reader(user):.0f}")
 
 
@@ -106,10 +106,10 @@ REPORTS: dict[str, tuple[Callable[[Game, Events, float], None], tuple[sc2replay.
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("report", choices=REPORTS)
-    parser.add_argument("replay", help="a replay of the daemon; with --upload a file here")
+    parser.add_argument("replay", help="a replay of the daemon, or a local file with --upload")
     parser.add_argument("--upload", action="store_true", help="send the file to the daemon")
-    parser.add_argument("--until", type=float, default=float("inf"), help="seconds of the game's clock")
-    parser.add_argument("--address", default="localhost:7171", help="of the daemon")
+    parser.add_argument("--until", type=float, default=float("inf"), help="the time on the game's clock to stop at, in seconds")
+    parser.add_argument("--address", default="localhost:7171", help="the address of the daemon")
     options = parser.parse_args()
     report, kinds = REPORTS[options.report]
     with replayd.connect(options.address) as client:

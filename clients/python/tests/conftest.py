@@ -19,7 +19,7 @@ FINISHED = next((SAMPLES / "teehistorian" / "finished").glob("*.teehistorian"))
 
 
 class Daemon:
-    """A daemon that can be killed and started again at the same address, with one root: "r"."""
+    """A daemon with one root, "r". It can be killed and started again at the same address."""
 
     def __init__(self, binary: Path, root: Path) -> None:
         self.binary = binary
@@ -43,12 +43,12 @@ class Daemon:
         raise RuntimeError("the daemon does not start")
 
     def kill(self) -> None:
-        """Ends the daemon as a crash would."""
+        """Kills the daemon with SIGKILL."""
         self.process.send_signal(signal.SIGKILL)
         self.process.wait()
 
     def drain(self) -> None:
-        """Ends the daemon as an operator would."""
+        """Stops the daemon with SIGTERM."""
         self.process.send_signal(signal.SIGTERM)
         self.process.wait()
 
@@ -73,7 +73,7 @@ def daemon(binary: Path, tmp_path: Path) -> Iterator[Daemon]:
 
 
 def teehistorian(pairs: int) -> bytes:
-    """A teehistorian file in which one character walks: so many times a tick and a move."""
+    """A teehistorian file in which one character walks, with a number of pairs of a tick and a move."""
     sample = FINISHED.read_bytes()
     header = sample[: sample.index(b"\0", 16) + 1]  # a UUID, then JSON up to a NUL
     tick, join, new, move, finish = b"\x41\x00", b"\x47\x00", b"\x42\x00\x00\x00", b"\x00\x01\x00", b"\x40"

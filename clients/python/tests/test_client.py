@@ -1,4 +1,4 @@
-"""What a user of the client sees, against a real daemon."""
+"""Tests of the client against a real daemon."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from replayd.sc2 import GameState
 from replayd.v1 import filter_pb2, replay_pb2, stream_pb2
 
 NAME = f"r/teehistorian/finished/{FINISHED.name}"
-# One of each kind of trouble on the way: killed outright, ended by the operator.
+# The ways in which the daemon is stopped while a stream follows.
 STOPS: list[Callable[[Daemon], None]] = [Daemon.kill, Daemon.drain, Daemon.kill]
 
 
@@ -43,7 +43,7 @@ def test_events_are_numbered_and_typed(daemon: Daemon) -> None:
     assert move.tick == move.event.at_tick
 
 
-def test_lines_are_those_of_the_command(daemon: Daemon) -> None:
+def test_to_dict_equals_replayd_cat(daemon: Daemon) -> None:
     with replayd.connect(daemon.address) as client:
         ours = [event.to_dict() for event in client.events(NAME)]
     printed = subprocess.run([daemon.binary, "cat", FINISHED], capture_output=True, check=True).stdout
@@ -59,7 +59,7 @@ def test_batches_hold_the_same_events(daemon: Daemon) -> None:
     assert [event.sequence for batch in batches for event in batch] == list(range(len(events)))
 
 
-def test_columns_transposed_are_rows(daemon: Daemon) -> None:
+def test_columns_give_the_same_events_as_rows(daemon: Daemon) -> None:
     with replayd.connect(daemon.address) as client:
         rows = [event.to_json() for event in client.events(NAME)]
         assert [event.to_json() for event in client.events(NAME, columns=True)] == rows
@@ -93,20 +93,20 @@ def test_an_upload_gives_the_same_events(daemon: Daemon) -> None:
     assert asyncio.run(upload()) == served
 
 
-class Torn(io.BytesIO):
-    """A file that cannot be read to its end."""
+class FailingFile(io.BytesIO):
+    """A file whose second read fails."""
 
     def read(self, size: int | None = -1, /) -> bytes:
         if self.tell() > 0:
-            raise OSError(errno.EIO, "torn")
+            raise OSError(errno.EIO, "read error")
         return super().read(1000)
 
 
 @pytest.mark.parametrize(
-    ("source", "error"), [("none", FileNotFoundError), (".", IsADirectoryError), (Torn(FINISHED.read_bytes()), OSError)]
+    ("source", "error"), [("none", FileNotFoundError), (".", IsADirectoryError), (FailingFile(FINISHED.read_bytes()), OSError)]
 )
-def test_an_upload_that_cannot_be_read_raises_why(
-    daemon: Daemon, caplog: pytest.LogCaptureFixture, source: str | Torn, error: type[OSError]
+def test_an_error_from_reading_an_upload_is_raised_unchanged(
+    daemon: Daemon, caplog: pytest.LogCaptureFixture, source: str | FailingFile, error: type[OSError]
 ) -> None:
     async def upload() -> None:
         async with replayd.connect_async(daemon.address) as client:
@@ -116,16 +116,16 @@ def test_an_upload_that_cannot_be_read_raises_why(
     with replayd.connect(daemon.address) as client, pytest.raises(error) as raised:
         list(client.decode(source))
     assert type(raised.value) is error
-    if isinstance(source, Torn):
+    if isinstance(source, FailingFile):
         assert raised.value.errno == errno.EIO
         source.seek(0)
     with pytest.raises(error) as raised:
         asyncio.run(upload())
     assert type(raised.value) is error
-    assert not caplog.records  # grpc logs a traceback of what it gets to see
+    assert not caplog.records  # grpc would log a traceback of an exception that reaches it
 
 
-def test_going_on_by_cursor(daemon: Daemon) -> None:
+def test_resuming_at_a_cursor(daemon: Daemon) -> None:
     with replayd.connect(daemon.address) as client:
         whole = list(client.events(NAME))
         seen: list[replayd.Event] = []
@@ -162,7 +162,7 @@ def test_filters_of_formats(daemon: Daemon) -> None:
         assert layers and {event.value.layer for event in layers if event.kind == "tile_layer" or event.kind == "tiles"} == {1}
         groups = list(client.events(name, format=datafile.FORMAT, kinds=["tile_layer", "quad_layer"], groups=[0]))
         assert {e.value.group for e in groups if e.kind == "tile_layer" or e.kind == "quad_layer"} <= {0}
-        with pytest.raises(replayd.ReplaydError, match="of another format than dem"):
+        with pytest.raises(replayd.ReplaydError, match="does not have the format dem"):
             list(client.events(name, format=dem.FORMAT))
         with pytest.raises(replayd.ReplaydError) as error:
             list(client.events(NAME, classes=["x"]))
@@ -181,12 +181,12 @@ def test_a_state_comes_first_and_is_not_counted(daemon: Daemon) -> None:
             assert [event.to_json() for event in events[len(state) :]] == rest
             assert all(event.to_json().startswith('{"state":true,"at_tick":') for event in state)
         batches = list(client.batches(NAME, tick=500, with_state=True))
-        told = [batch for batch in batches if batch.state]
-        assert told == batches[: len(told)] and [batch.complete for batch in told][-1]
-        assert [event.to_json() for batch in told for event in batch] == [event.to_json() for event in state]
-        assert sum(map(len, told)) == len(state) and {batch.next_sequence for batch in told} == {0}
-        at = client.events(NAME, cursor=told[-1].cursor)
-        assert [event.to_json() for event in at] == rest  # behind the state, from where its last part leads
+        parts = [batch for batch in batches if batch.state]
+        assert parts == batches[: len(parts)] and [batch.complete for batch in parts][-1]
+        assert [event.to_json() for batch in parts for event in batch] == [event.to_json() for event in state]
+        assert sum(map(len, parts)) == len(state) and {batch.next_sequence for batch in parts} == {0}
+        at = client.events(NAME, cursor=parts[-1].cursor)
+        assert [event.to_json() for event in at] == rest  # the cursor of a state's last part is after the state
         only = list(client.events(NAME, tick=500, with_state=True, players=[99]))
         assert only == []
 
@@ -199,7 +199,7 @@ def test_a_state_comes_first_and_is_not_counted(daemon: Daemon) -> None:
 
 
 def test_the_state_of_a_game_of_starcraft(daemon: Daemon) -> None:
-    """From any tick on with the state, one comes to hold what one holds that read from the beginning."""
+    """A GameState built from the state at a tick equals one built from all events before that tick."""
     name = "r/sc2replay/battle.SC2Replay"
     with replayd.connect(daemon.address) as client:
         whole = list(client.events(name, format=sc2replay.FORMAT, kinds=GameState.KINDS))
@@ -231,7 +231,7 @@ def test_starts(daemon: Daemon) -> None:
 
 
 @pytest.mark.parametrize("options", [{"kind": ["join"]}, {"tick_min": 3, "kinds": ["join"]}, {"followSuccessors": True}])
-def test_options_that_there_are_not_are_refused(options: dict[str, object]) -> None:
+def test_unknown_options_are_errors(options: dict[str, object]) -> None:
     name = next(iter(options))
     with replayd.connect("127.0.0.1:1") as client:
         calls: list[Any] = [client.events, client.batches, client.responses, client.decode, client.decode_batches]
@@ -250,7 +250,7 @@ def test_options_that_there_are_not_are_refused(options: dict[str, object]) -> N
         (NAME, {"last": 0}, grpc.StatusCode.INVALID_ARGUMENT, "BAD_REQUEST"),
     ],
 )
-def test_errors_are_told_and_not_retried(
+def test_errors_are_raised_and_not_retried(
     daemon: Daemon, name: str, options: replayd.StreamOptions, code: grpc.StatusCode, reason: str
 ) -> None:
     with replayd.connect(daemon.address) as client, pytest.raises(replayd.ReplaydError) as error:
@@ -259,8 +259,8 @@ def test_errors_are_told_and_not_retried(
     assert reason != "BAD_REQUEST" or error.value.fields
 
 
-def test_damage_is_told_behind_the_events_before_it(daemon: Daemon) -> None:
-    # An extension record that says that it has a negative size.
+def test_damage_is_raised_after_the_events_before_it(daemon: Daemon) -> None:
+    # An extension record with a negative size.
     (daemon.root / "bad.teehistorian").write_bytes(conftest.teehistorian(100)[:-1] + b"\x4a" + bytes(16) + b"\x40" + bytes(9))
     with replayd.connect(daemon.address) as client:
         stream = client.events("r/bad.teehistorian")
@@ -275,7 +275,7 @@ def test_damage_is_told_behind_the_events_before_it(daemon: Daemon) -> None:
     assert stream.reconnects == 0
 
 
-def test_no_daemon_is_told_at_once() -> None:
+def test_without_a_daemon_a_stream_fails_at_once() -> None:
     with replayd.connect("127.0.0.1:1") as client, pytest.raises(replayd.ReplaydError) as error:
         list(client.events(NAME))
     assert error.value.code == grpc.StatusCode.UNAVAILABLE
@@ -294,9 +294,9 @@ def test_listing(daemon: Daemon) -> None:
 
 
 def grow(target: Path, data: bytes, seconds: float, stop: threading.Event) -> threading.Thread:
-    """Writes data to a file bit by bit, split anywhere, as a game server does."""
+    """Writes data to a file in small pieces, split anywhere, as a game server does."""
     step = max(1, int(len(data) / (seconds * 50))) + 1
-    target.write_bytes(data[:step])  # whoever asks for it now finds it
+    target.write_bytes(data[:step])  # the file exists when grow returns
 
     def write() -> None:
         with target.open("ab", buffering=0) as file:
@@ -310,7 +310,7 @@ def grow(target: Path, data: bytes, seconds: float, stop: threading.Event) -> th
     return thread
 
 
-def trouble(daemon: Daemon) -> None:
+def restart_repeatedly(daemon: Daemon) -> None:
     for stop in STOPS:
         time.sleep(0.7)
         stop(daemon)
@@ -318,11 +318,11 @@ def trouble(daemon: Daemon) -> None:
         daemon.start()
 
 
-def test_following_goes_on_when_the_daemon_is_killed(daemon: Daemon) -> None:
+def test_following_resumes_after_the_daemon_is_killed(daemon: Daemon) -> None:
     expected = decoded(daemon)
     stopped = threading.Event()
     writer = grow(daemon.root / "live.teehistorian", FINISHED.read_bytes(), 4, stopped)
-    breaker = threading.Thread(target=trouble, args=(daemon,))
+    breaker = threading.Thread(target=restart_repeatedly, args=(daemon,))
     with replayd.connect(daemon.address) as client:
         stream = client.events("r/live.teehistorian", follow=True)
         first = next(stream)
@@ -336,7 +336,7 @@ def test_following_goes_on_when_the_daemon_is_killed(daemon: Daemon) -> None:
     assert stream.end is not None and stream.end.reason == stream_pb2.END_REASON_FINISHED
 
 
-def test_following_goes_on_when_the_daemon_is_killed_asyncio(daemon: Daemon) -> None:
+def test_following_resumes_after_the_daemon_is_killed_asyncio(daemon: Daemon) -> None:
     expected = decoded(daemon)
     stopped = threading.Event()
     writer = grow(daemon.root / "live.teehistorian", FINISHED.read_bytes(), 4, stopped)
@@ -345,7 +345,7 @@ def test_following_goes_on_when_the_daemon_is_killed_asyncio(daemon: Daemon) -> 
         async with replayd.connect_async(daemon.address) as client:
             stream = client.events("r/live.teehistorian", follow=True)
             got = [line(await anext(stream))]
-            breaker = asyncio.create_task(asyncio.to_thread(trouble, daemon))
+            breaker = asyncio.create_task(asyncio.to_thread(restart_repeatedly, daemon))
             got += [line(event) async for event in stream]
             await breaker
             assert stream.reconnects >= len(STOPS)
@@ -357,8 +357,8 @@ def test_following_goes_on_when_the_daemon_is_killed_asyncio(daemon: Daemon) -> 
     assert got == expected
 
 
-def test_a_long_file_goes_on_when_the_daemon_is_killed(daemon: Daemon) -> None:
-    pairs = 1_000_000  # more than fits into the buffers between the two
+def test_a_long_file_resumes_after_the_daemon_is_killed(daemon: Daemon) -> None:
+    pairs = 1_000_000  # more than fits into the buffers between client and daemon
     (daemon.root / "long.teehistorian").write_bytes(conftest.teehistorian(pairs))
     with replayd.connect(daemon.address) as client:
         stream = client.batches("r/long.teehistorian", retry=replayd.Retry(initial=0.05))
@@ -378,8 +378,8 @@ def test_a_long_file_goes_on_when_the_daemon_is_killed(daemon: Daemon) -> None:
     assert moves == pairs
 
 
-def test_a_silent_line_is_taken_for_dead(daemon: Daemon) -> None:
-    """The daemon is stopped, not killed: the connection stays, and nothing comes."""
+def test_a_silent_connection_is_replaced(daemon: Daemon) -> None:
+    """The daemon is stopped with SIGSTOP, so that the connection stays open without any response."""
     (daemon.root / "live.teehistorian").write_bytes(FINISHED.read_bytes()[:8000])
     with replayd.connect(daemon.address) as client:
         stream = client.responses("r/live.teehistorian", follow=True, heartbeat=1)
@@ -390,7 +390,7 @@ def test_a_silent_line_is_taken_for_dead(daemon: Daemon) -> None:
         threading.Timer(5, daemon.process.send_signal, (18,)).start()  # SIGCONT
         for response in stream:
             if response.HasField("follow_status"):
-                break  # caught up, said anew by the stream that was taken up again
+                break  # the resumed stream reports again that it has caught up
         stream.close()
     assert stream.reconnects >= 1
 
@@ -412,20 +412,20 @@ def example(name: str, *arguments: object) -> str:
 
 
 def test_feed(daemon: Daemon) -> None:
-    told = example("feed.py", "--address", daemon.address, "--all", NAME).splitlines()
-    assert told[0] == "alice joined"
-    assert "bob left" in told
-    assert told[-1] == "the game is over"
+    printed = example("feed.py", "--address", daemon.address, "--all", NAME).splitlines()
+    assert printed[0] == "alice joined"
+    assert "bob left" in printed
+    assert printed[-1] == "the game is over"
 
 
 def test_heroes(daemon: Daemon) -> None:
-    """The sample is no demo of Dota 2, so that what is told is that nobody is anywhere."""
-    told = example("heroes.py", "--address", daemon.address, "--upload", SAMPLES / "dem" / "sample.dem")
-    assert told.splitlines()[0] == "tick,seconds,hero,entity,x,y,z"
+    """The sample is not a demo of Dota 2, so the table has no rows."""
+    printed = example("heroes.py", "--address", daemon.address, "--upload", SAMPLES / "dem" / "sample.dem")
+    assert printed.splitlines()[0] == "tick,seconds,hero,entity,x,y,z"
 
 
 def test_readme(daemon: Daemon, tmp_path: Path) -> None:
-    """The README's example runs as printed, but for the address."""
+    """The README's example runs as printed, except for the address."""
     text = (REPOSITORY / "clients/python/README.md").read_text()
     code = text.split("```python\n")[1].split("```")[0]
     assert len(code.splitlines()) <= 10

@@ -22,7 +22,7 @@ def moves(count: int, values: list[int]) -> events_pb2.PlayerDiffColumns:
     )
 
 
-# Few and many events are made into arrays in two ways.
+# Below and above 512 events, arrays are created in different ways.
 @pytest.mark.parametrize("count", [1, 511, 512, 5000])
 @pytest.mark.parametrize("values", [[0], [1, 2, 3], EDGES, list(range(-300, 300))])
 def test_arrays_hold_what_the_message_holds(count: int, values: list[int]) -> None:
@@ -44,7 +44,7 @@ def test_arrays_of_flags() -> None:
     assert array.tolist() == list(message.implicit)
 
 
-def test_arrays_go_with_columns_of_the_future() -> None:
+def test_unknown_columns_are_ignored() -> None:
     message = moves(1000, EDGES)
-    message.MergeFromString(b"\xf8\x07\x05" + b"\xfa\x07\x02\x01\x02")  # a number that is not repeated, and one more column
+    message.MergeFromString(b"\xf8\x07\x05" + b"\xfa\x07\x02\x01\x02")  # an unknown varint field and an unknown column
     assert Columns("player_diff", message)["x"].tolist() == list(message.x)

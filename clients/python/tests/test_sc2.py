@@ -1,4 +1,4 @@
-"""What replayd.sc2 computes, from events made here."""
+"""Tests of replayd.sc2 with constructed events."""
 
 from __future__ import annotations
 
@@ -42,17 +42,17 @@ def test_selections() -> None:
     assert after(selection(add=[7, 3, 5])) == [3, 5, 7]  # sorted by tag
     assert after(selection(add=[5])) == [3, 5, 7]  # each once
     assert after(update(1, "SET")) == [3, 5, 7]
-    mask = sc2.BitMask(size=2, bits=b"\x02")  # the second one; masks end with the last bit that is set
+    mask = sc2.BitMask(size=2, bits=b"\x02")  # removes the second unit; masks end with the last bit that is set
     assert after(selection(mask=mask, add=[9])) == [3, 7, 9]
     assert group(1) == [3, 5, 7]
     assert after(selection(one_indices=sc2.Indices(index=[0, 2]))) == [7]
-    assert after(selection(zero_indices=sc2.Indices(), add=[11])) == [11]  # nothing of the old stays
+    assert after(selection(zero_indices=sc2.Indices(), add=[11])) == [11]  # removes all previous units
     assert after(update(1, "APPEND", mask=sc2.BitMask(size=1, bits=b"\x01"))) == [11]
     assert group(1) == [5, 7, 11]
     assert after(update(1, "RECALL", one_indices=sc2.Indices(index=[1]))) == [5, 11]
     assert group(1) == [5, 7, 11]  # a recall does not change the group
     assert after(update(2, "SET_AND_STEAL")) == [5, 11]
-    assert group(1) == [5, 7, 11]  # until its own selection_delta says so
+    assert group(1) == [5, 7, 11]  # a separate selection_delta removes the stolen units
     assert after(selection(group=1, one_indices=sc2.Indices(index=[0, 2]))) == [5, 11]
     assert group(1) == [7] and group(2) == [5, 11]
     assert after(update(2, "CLEAR")) == [5, 11]
@@ -70,7 +70,7 @@ def test_actions_per_minute() -> None:
     actions.apply(event(0, player_info=sc2.PlayerInfo(apm=345)))
     actions.apply(event(5, cmd=sc2.Cmd()))
     actions.apply(event(6, cmd_update_target_point=sc2.CmdUpdateTargetPoint()))
-    actions.apply(event(7, camera_update=sc2.CameraUpdate()))  # which is no action
+    actions.apply(event(7, camera_update=sc2.CameraUpdate()))  # not an action
     assert actions.blizzard(0) == 345
     assert round(actions.sc2reader(0), 6) == round(2 * 1.4 / 1000 * 60, 6)
     actions.apply(event(1600, game_user_leave=sc2.GameUserLeave()))

@@ -1,4 +1,4 @@
-"""What a stream remembers, and when it gives up, without a daemon."""
+"""Tests of the state of a stream and of its retries, without a daemon."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def successor() -> Response:
     return Response(cursor=b"s", follow_status=status)
 
 
-def test_it_resumes_behind_the_last_response_in_the_same_replay() -> None:
+def test_it_resumes_after_the_last_response_in_the_same_replay() -> None:
     session = started(start=stream_pb2.Start(now=stream_pb2.Now()), follow=True)
     session.observe(batch(0, 3))
     assert session.request.start.cursor == b"3"
@@ -44,7 +44,7 @@ def test_it_resumes_behind_the_last_response_in_the_same_replay() -> None:
     assert session.request.follow
 
 
-def test_it_goes_on_in_the_successor() -> None:
+def test_it_resumes_in_the_successor() -> None:
     session = started(follow=True)
     session.observe(successor())
     assert (session.request.replay, session.state) == ("r/directory/second", stream_pb2.FOLLOW_STATE_SUCCESSOR)
@@ -62,12 +62,12 @@ def test_gaps_are_counted_and_other_omissions_are_errors() -> None:
         session.observe(batch(10, 11))
 
 
-def test_a_state_is_handed_over_once_for_each_place() -> None:
+def test_a_state_is_yielded_once_for_each_position() -> None:
     session = started(start=stream_pb2.Start(now=stream_pb2.Now(), with_state=True))
     again = Response(cursor=b"0", start=stream_pb2.StreamStart(replay=replay_pb2.Replay(name="r/directory/first")))
     assert session.observe(state(complete=False))
     assert not session.observe(again)
-    assert session.observe(state(complete=False))  # only a part of it had come
+    assert session.observe(state(complete=False))  # only a part was yielded before
     assert session.observe(state(complete=True))
     assert session.observe(batch(0, 3))
     assert session.request.start == stream_pb2.Start(cursor=b"3", with_state=True)
@@ -81,7 +81,7 @@ def test_a_state_is_handed_over_once_for_each_place() -> None:
     assert session.observe(state(complete=True))
 
 
-def test_a_stream_of_another_format_is_refused() -> None:
+def test_a_stream_of_another_format_is_an_error() -> None:
     for format, fails in ((teehistorian.FORMAT, False), (dem.FORMAT, True), (sc2replay.FORMAT, True), (datafile.FORMAT, True)):
         session = Session(stream_pb2.StreamEventsRequest(replay="r/x"), None, format)
         replay = replay_pb2.Replay(name="r/x", format=replay_pb2.FORMAT_TEEHISTORIAN)
@@ -100,14 +100,14 @@ def test_a_resumed_stream_that_starts_elsewhere_is_an_error() -> None:
         session.observe(Response(start=stream_pb2.StreamStart(next_sequence=4)))
 
 
-def test_an_end_by_draining_is_none() -> None:
+def test_draining_ends_a_stream_only_without_retry() -> None:
     end = Response(cursor=b"e", end=stream_pb2.StreamEnd(reason=stream_pb2.END_REASON_SERVER_DRAINING))
     session = started()
     assert not session.observe(end)
     assert session.end is None and session.request.start.cursor == b"e"
-    told = started(retry=None)
-    assert told.observe(end)
-    assert told.end is not None
+    without_retry = started(retry=None)
+    assert without_retry.observe(end)
+    assert without_retry.end is not None
 
 
 full = replayd.ReplaydError(grpc.StatusCode.RESOURCE_EXHAUSTED, "", "LIMIT_EXCEEDED")
@@ -130,7 +130,7 @@ full.retry_after = 5
         (replayd.ReplaydError(grpc.StatusCode.UNAUTHENTICATED, "unknown token"), False),
     ],
 )
-def test_what_is_tried_again(error: replayd.ReplaydError, again: bool) -> None:
+def test_which_errors_are_retried(error: replayd.ReplaydError, again: bool) -> None:
     session = started()
     if again:
         assert 0.05 <= session.delay(error) <= 0.1
@@ -147,8 +147,8 @@ def test_it_gives_up() -> None:
         session.delay(error)
 
 
-def test_kinds_and_formats_of_the_future() -> None:
-    """An old client reads what it knows, and says so when it knows nothing of it."""
+def test_unknown_kinds_and_formats() -> None:
+    """An old client reads the known parts of an event, and raises an error for an unknown format."""
     from replayd.teehistorian.v1 import events_pb2
 
     unknown = events_pb2.Event.FromString(b"\x08\x05\xfa\x3f\x00")  # at_tick 5, field 1023

@@ -1,4 +1,4 @@
-"""What type checkers find in programs that use the client."""
+"""Tests of the client's types with type checkers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 from conftest import REPOSITORY
 
-# A program of which each line that ends with a mistake's name is wrong.
+# A program in which each line with a comment "MISTAKE" has a type error, and no other line has one.
 PROGRAM = '''
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def mistakes() -> dict[int, str]:
 
 
 def found(output: str) -> set[int]:
-    """The lines that a checker calls wrong."""
+    """The numbers of the lines for which a checker reports an error."""
     assert "program.py" in output, output
     return {int(n) for n in re.findall(r"program\.py:(\d+)(?::\d+)?(?: -|:) error", output)}
 
@@ -122,14 +122,14 @@ def test_mypy_finds_each_mistake_and_nothing_else(program: Path) -> None:
 
 
 def test_pyright_finds_each_mistake_and_nothing_else(program: Path) -> None:
-    """PyPI's pyright is a wrapper, which installs the program of the same version by npm when it is first run."""
+    """PyPI's pyright is a wrapper that installs the npm package of the same version when it is first run."""
     if shutil.which("node") is None:
         pytest.skip("pyright needs node")
     pyright = [sys.executable, "-m", "pyright"]
     version = subprocess.run([*pyright, "--version"], capture_output=True, text=True)
     if version.returncode != 0:
-        pytest.skip("pyright is not installed, and cannot be: " + (version.stderr.strip().splitlines() or ["?"])[-1])
-    # What the checker says in its strict mode about what it does not know, and calls no mistake in others, is left out.
+        pytest.skip("pyright cannot be installed: " + (version.stderr.strip().splitlines() or ["?"])[-1])
+    # The strict mode is not used, because it also reports missing type information of other packages.
     config = program.parent / "pyrightconfig.json"
     config.write_text(
         '{"include": ["program.py"], "extraPaths": ["%s"], "reportUnnecessaryComparison": true, "reportMissingModuleSource": false}'

@@ -6,7 +6,7 @@ import type { Event } from "./event.js";
  * changing it.
  */
 export declare class GameState {
-    /** The kinds of events that it needs. Those that tell a state come beside them, with `withState`. */
+    /** The kinds of events that it needs. Those of a state come beside them, with `withState`. */
     static readonly kinds: string[];
     private readonly byIndex;
     private readonly byNumber;
@@ -14,11 +14,11 @@ export declare class GameState {
     apply(event: Event): void;
     /** The unit that has a tag; undefined when none has that is alive. */
     unit(tag: number): UnitState | undefined;
-    /** The units that are alive, or those of them that a player controls, by ascending index. Player 0 is nobody. */
+    /** The units that are alive, or those of them that a player controls, by ascending index. Player 0 is neutral. */
     units(player?: number): UnitState[];
-    /** A player's economy and upgrades; undefined before anything was told of the player. */
+    /** A player's economy and upgrades; undefined before any event of the player. */
     player(number: number): PlayerState | undefined;
-    /** All players of whom something was told, by ascending number. */
+    /** All players of whom there was an event, by ascending number. */
     players(): PlayerState[];
     private put;
     private alive;

@@ -9,7 +9,7 @@ import (
 	math "math"
 )
 
-// AppendEvent appends an event as protobuf wire bytes, in the order in which protobuf itself marshals it, and
+// AppendEvent appends an event as protobuf wire bytes, in the same order as protobuf's own marshaller, and
 // returns the extended slice. It does not allocate beyond growing the slice.
 func AppendEvent(b []byte, m *dem.Event) []byte {
 	if m.AtTick != 0 {
@@ -1799,7 +1799,7 @@ func appendPlayerInfo(b []byte, m *dem.PlayerInfo) []byte {
 	return b
 }
 
-// Kinds holds the names of all kinds, as filters take them. A kind's number is its index; 0 is no kind.
+// Kinds holds the names of all kinds, as in filters. A kind's number is its index; 0 is no kind.
 var Kinds = []string{
 	"",
 	"entity_updated",

@@ -1,9 +1,9 @@
-// Buildorder prints who built what when in a StarCraft II replay.
+// Buildorder prints the build order of each player in a StarCraft II replay.
 //
-//	buildorder localhost:7171 sc2/game.SC2Replay        of a replay that the daemon has
-//	buildorder -upload game.SC2Replay localhost:7171    of a file of this machine
+//	buildorder localhost:7171 sc2/game.SC2Replay        a replay that the daemon has
+//	buildorder -upload game.SC2Replay localhost:7171    a local file
 //
-// It needs what the game tells since version 2.0.8.
+// It needs tracker events, which replays have since version 2.0.8.
 package main
 
 import (
@@ -34,7 +34,7 @@ func main() {
 
 func run(w io.Writer, args []string, upload string, until time.Duration) error {
 	if len(args) == 0 || len(args) == 1 && upload == "" {
-		return errors.New("which daemon, and which replay?")
+		return errors.New("usage: buildorder [-until DURATION] DAEMON REPLAY, or buildorder -upload FILE DAEMON")
 	}
 	client, err := replayd.Dial(args[0])
 	if err != nil {
@@ -56,10 +56,10 @@ func run(w io.Writer, args []string, upload string, until time.Duration) error {
 	return printOrders(w, client.Decode(context.Background(), file, req), until)
 }
 
-// player is what is known of one.
+// player is a player of the game.
 type player struct {
 	name   string
-	supply float32 // as the game last told
+	supply float32 // of the last player_stats
 }
 
 func printOrders(w io.Writer, s *replayd.Stream, until time.Duration) error {
@@ -87,10 +87,10 @@ func printOrders(w io.Writer, s *replayd.Stream, until time.Duration) error {
 			if p := players[v.GetPlayerId()]; p != nil {
 				p.supply = v.GetFoodUsed()
 			}
-		case *sc2replayv1.UnitInit: // what is built or warped in counts from its beginning
+		case *sc2replayv1.UnitInit: // comes when a building or warp-in begins
 			owners[v.GetUnit().GetTag()] = v.GetControlPlayerId()
 			line(v.GetControlPlayerId(), v.GetUnit().GetTypeName())
-		case *sc2replayv1.UnitBorn: // what is trained is told of when it is there
+		case *sc2replayv1.UnitBorn: // of a unit that is trained this comes at its end
 			owners[v.GetUnit().GetTag()] = v.GetControlPlayerId()
 			if !incidental(v.GetUnit().GetTypeName()) {
 				line(v.GetControlPlayerId(), v.GetUnit().GetTypeName())
@@ -108,7 +108,7 @@ func printOrders(w io.Writer, s *replayd.Stream, until time.Duration) error {
 	return nil
 }
 
-// clock is the time that the game's clock shows at a tick: real time since Legacy of the Void, game time before.
+// clock returns the time on the game's clock at a tick: real time since Legacy of the Void, game time before.
 func clock(tick int32, replay *replaydv1.Replay) time.Duration {
 	rate := replay.GetTicksPerSecond()
 	if start := replay.GetSc2Replay().GetStart(); start.GetUseScaledTime() && start.GetLoopsPerRealSecond() > 0 {
@@ -120,7 +120,7 @@ func clock(tick int32, replay *replaydv1.Replay) time.Duration {
 	return time.Duration(math.Round(float64(tick) / rate * float64(time.Second)))
 }
 
-// incidental tells of units that nobody builds.
+// incidental reports whether nobody builds a unit of the type.
 func incidental(unit string) bool {
 	switch unit {
 	case "Larva", "Egg", "Broodling", "BroodlingEscort", "Interceptor", "InvisibleTargetDummy", "LocustMP", "AutoTurret", "MULE", "KD8Charge":
@@ -129,7 +129,7 @@ func incidental(unit string) bool {
 	return strings.HasPrefix(unit, "Beacon") || strings.HasSuffix(unit, "Weapon")
 }
 
-// improved tells of units that became something that a build order names: not of those that burrowed, lifted off or
+// improved reports whether a unit became something that a build order names: not of those that burrowed, lifted off or
 // changed their stance.
 func improved(from, to string) bool {
 	switch to {

@@ -6,12 +6,12 @@
         for event in client.events("samples/teehistorian", follow=True, kinds=["join", "drop"]):
             print(event.tick, event.kind, event.value)
 
-Type checkers know the events: behind `if event.kind == "join":` they know what `event.value` is. `replayd.events` names the
-types.
+Events have static types. After `if event.kind == "join":` a type checker knows the type of `event.value`. The types are in
+`replayd.events`.
 
-Streams survive restarts of the daemon and cut connections: they resume exactly behind the last event that was yielded.
-`replayd.connect_async` is the same for asyncio. The generated messages are in `replayd.v1` and, one package a
-format, in `replayd.teehistorian.v1` and its siblings.
+Streams survive restarts of the daemon and broken connections. They resume exactly after the last event that was yielded.
+`replayd.connect_async` is the same for asyncio. The generated messages are in `replayd.v1` and in one package per format, such
+as `replayd.teehistorian.v1`.
 """
 
 from ._columns import Columns

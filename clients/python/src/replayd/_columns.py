@@ -1,4 +1,4 @@
-"""Events that are many and alike, as arrays."""
+"""Frequent and uniform events as arrays."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ M_co = TypeVar("M_co", bound=Message, default=Message, covariant=True)
 
 _SUFFIX = "_columns"
 
-# From how many events on an array is made of the columns' wire bytes, at once, and not of one number after the other. With
-# fewer that takes longer.
+# With at least this many events, an array is decoded from the columns' wire bytes. With fewer it is faster to convert the numbers
+# one by one.
 _MANY = 512
 
 
 class Columns(Generic[N, M_co]):
-    """A batch's events of one kind: an array for each field, the n-th elements together being one event.
+    """A batch's events of one kind, with an array for each field. The n-th elements of all arrays are one event.
 
-    `columns["x"]` is a numpy array, made when it is asked for. `place` says where in the batch the events are,
-    `at_tick` when they happened. Without numpy use `message`, the generated message, whose fields are sequences.
+    `columns["x"]` creates a numpy array. The array `place` holds the index of each event in the batch, and `at_tick` its tick.
+    Without numpy use `message`, the generated message, whose fields are sequences.
     """
 
     __slots__ = ("kind", "message", "_packed")
@@ -77,7 +77,7 @@ def columns_of(events: Message) -> dict[str, Columns]:
 
 
 def rows(events: Message, columns: dict[str, Columns]) -> list[Any]:
-    """All events of a batch as messages, in their order."""
+    """All events of a batch as messages, in order."""
     ordered: list[Any] = [None] * (len(events.events) + sum(map(len, columns.values())))  # type: ignore[attr-defined]
     descriptor: Any = events.DESCRIPTOR
     row = GetMessageClass(descriptor.fields_by_name["events"].message_type)
@@ -100,12 +100,12 @@ def rows(events: Message, columns: dict[str, Columns]) -> list[Any]:
 
 
 def _target(event: Descriptor, kind: str, name: str) -> list[str]:
-    """Where in an event a column's values belong: `input_target_x` is InputDiff.input.target_x."""
+    """The path of a column's field in an event. `input_target_x` is InputDiff.input.target_x."""
     if name in event.fields_by_name:
         return [name]
     path = _path(event.fields_by_name[kind].message_type, name)
     if path is None:
-        raise NotImplementedError(f"column {name} of {kind}: install a newer client")
+        raise NotImplementedError(f"column {name} of {kind} is newer than this client: install a newer one")
     return [kind, *path]
 
 

@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     from .client import Client
 
 TLS = bool | str | os.PathLike[str] | grpc.ChannelCredentials
-"""False: plain text. True: TLS, trusting the system's authorities. A path: TLS, trusting the certificates of that PEM
-file. Credentials: as given, for client certificates say."""
+"""False: no TLS. True: TLS that trusts the system's certificate authorities. A path: TLS that trusts the certificates in that
+PEM file. Credentials: used as given, for example with a client certificate."""
 
 _OPTIONS = [
-    # A daemon that was restarted is found again soon.
+    # Reconnect soon after the daemon restarts.
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.min_reconnect_backoff_ms", 1000),
     ("grpc.max_reconnect_backoff_ms", 5000),
-    # A dead connection is noticed also while nothing is streamed. The daemon allows a ping every 10 s.
+    # Detect a dead connection even while nothing is streamed. The daemon permits a ping every 10 s.
     ("grpc.keepalive_time_ms", 30_000),
     ("grpc.keepalive_timeout_ms", 20_000),
 ]
@@ -30,7 +30,7 @@ _OPTIONS = [
 def connect(address: str, *, tls: TLS = False, token: str | None = None) -> Client:
     """Returns a client of the daemon at an address such as "localhost:7171".
 
-    Nothing is sent before the first call. The token needs TLS, but for a daemon on this machine.
+    It sends nothing before the first call. Use a token only with TLS, except for a daemon on this machine.
     """
     from .client import Client
 
@@ -66,5 +66,5 @@ def _credentials(tls: TLS) -> Any:
 
 
 def metadata(token: str | None) -> tuple[tuple[str, str], ...]:
-    """What each call carries."""
+    """The gRPC metadata of each call."""
     return (("authorization", f"Bearer {token}"),) if token else ()

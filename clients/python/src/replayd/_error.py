@@ -1,4 +1,4 @@
-"""What can go wrong, as exceptions."""
+"""The exceptions of the client."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _DOMAIN = "replayd.dev"
 class ReplaydError(Exception):
     """A call failed.
 
-    `code` is the gRPC status code. `reason` is a name of ErrorReason (proto/replayd/v1/error.proto) without its prefix,
-    such as "REPLAY_NOT_FOUND"; it is empty when the failure was not the daemon's own. `metadata` may hold "replay",
-    "format", "offset", "tick" and "incident". `fields` maps names of request fields to what is wrong with them.
+    `code` is the gRPC status code. `reason` is a name of ErrorReason (proto/replayd/v1/error.proto) without its prefix, such as
+    "REPLAY_NOT_FOUND". It is empty if the error does not come from the daemon. `metadata` may hold "replay", "format", "offset",
+    "tick" and "incident". `fields` maps the invalid fields of the request to descriptions of the problem.
     """
 
     def __init__(
@@ -37,12 +37,12 @@ class ReplaydError(Exception):
         self.metadata = dict(metadata or {})
         self.fields = dict(fields or {})
         self.retry_after: float | None = None
-        """Seconds after which the daemon asks to be tried again, when it does."""
+        """How many seconds the daemon asks the client to wait before retrying. None if it does not ask."""
         self.cursor = b""
-        """Of a stream that failed: the cursor behind the last event that was sent. Empty when no event was sent."""
+        """For a failed stream: the cursor after the last event that was sent. Empty if no event was sent."""
 
     def explain(self, reason: str, metadata: Mapping[str, str]) -> None:
-        """Takes note of what the daemon itself says."""
+        """Sets the reason and metadata that the daemon sent."""
         self.reason = reason
         self.metadata = dict(metadata)
 
@@ -51,12 +51,12 @@ class ReplaydError(Exception):
 
 
 class SequenceError(Exception):
-    """Events are missing, or came twice. It points to a defect."""
+    """Events are missing or repeated. This indicates a bug."""
 
 
 def from_grpc(error: grpc.RpcError) -> ReplaydError:
-    """Turns what grpc raises into a ReplaydError."""
-    call: Any = error  # what grpc raises is also a call, which its types do not say
+    """Converts an exception of grpc to a ReplaydError."""
+    call: Any = error  # the exception is also a grpc.Call, which its type does not declare
     result = ReplaydError(call.code(), call.details() or "")
     for detail in _details(call.trailing_metadata() or ()):
         info = error_details_pb2.ErrorInfo()

@@ -27,24 +27,23 @@ _NO_STRINGS: Sequence[str] = ()
 
 
 class Event(Generic[K_co, M_co, V_co]):
-    """One thing that happened.
+    """One event of a replay.
 
-    Streams yield a union of such types, one for each kind (see replayd.events), which type checkers distinguish by `kind`:
-    behind `if event.kind == "player_diff":` they know what `event.value.x` is.
+    Streams yield a union of such types, one for each kind (see replayd.events). Type checkers distinguish them by `kind`: after
+    `if event.kind == "player_diff":` they know the type of `event.value.x`.
     """
 
     __slots__ = ("sequence", "event", "strings", "state")
 
     sequence: int
-    """The event's number in its stream, from 0, counted after filtering. A resumed stream continues the count. 0 where
-    `state` is true."""
+    """The event's number in its stream, from 0, counted after filtering. A resumed stream continues the count. 0 if `state` is
+    true."""
     event: M_co
     """The generated message, such as replayd.teehistorian.v1.events_pb2.Event."""
     strings: Sequence[str]
-    """What the numbers of the event refer to that are marked as string_index in the .proto."""
+    """The strings to which the event's fields marked string_index in the .proto refer."""
     state: bool
-    """True: the event did not happen at its tick, but describes the state at the place where the stream starts, with
-    with_state."""
+    """True if the event did not happen at its tick, but describes the state at the start position (with_state)."""
 
     def __init__(self, sequence: int, event: M_co, strings: Sequence[str] = _NO_STRINGS, state: bool = False) -> None:
         self.sequence = sequence
@@ -54,28 +53,28 @@ class Event(Generic[K_co, M_co, V_co]):
 
     @property
     def kind(self) -> K_co:
-        """The name of the event's kind, as filters take it. Empty for a kind that this client is too old to know."""
+        """The name of the event's kind, as used in filters. Empty for a kind that is newer than this client."""
         return self.event.WhichOneof("kind") or ""  # type: ignore[return-value]
 
     @property
     def tick(self) -> int:
-        """When it happened, by the replay's clock. 0 for formats without one."""
+        """The time of the event in ticks of the replay's clock. 0 for formats without a clock."""
         return self.event.at_tick  # type: ignore[attr-defined, no-any-return]
 
     @property
     def value(self) -> V_co:
-        """The message of the event's kind: `event.event.player_diff` when the kind is "player_diff". None for a kind that
-        this client is too old to know."""
+        """The message of the event's kind: `event.event.player_diff` if the kind is "player_diff". None for a kind that is newer
+        than this client."""
         kind = self.event.WhichOneof("kind")
         return getattr(self.event, kind) if kind else None  # type: ignore[return-value]
 
     def string(self, index: int) -> str:
-        """The string for the value of a field that is marked string_index: `event.string(update.field)`."""
+        """The string for the value of a field marked string_index, as in `event.string(update.field)`."""
         return self.strings[index]
 
     def to_dict(self) -> dict[str, Any]:
-        """The event as `replayd cat` prints it: names of the .proto, enums by name, 64-bit integers as strings, bytes
-        as base64, strings in place of their indices, scalars also when they are zero."""
+        """The event as `replayd cat` prints it. Fields have their names in the .proto, enums are names, 64-bit integers are
+        strings, bytes are base64, and string indices are replaced by the strings. Scalars are included even if they are zero."""
         descriptor: Any = self.event.DESCRIPTOR
         whole = MessageToDict(
             self.event, preserving_proto_field_name=True, always_print_fields_with_no_presence=True
@@ -99,31 +98,31 @@ class Event(Generic[K_co, M_co, V_co]):
 
 
 class Batch(Generic[E_co, M_co, C_co]):
-    """The events of one response. Iterating makes the Events one by one, in their order; `events` holds the bare
-    messages."""
+    """The events of one response. Iterating yields an Event for each, in order. `events` holds the messages without Event
+    objects."""
 
     __slots__ = (
         "first_sequence", "next_sequence", "state", "complete", "cursor", "events", "strings", "columns", "_list",
     )  # fmt: skip
 
     first_sequence: int
-    """The number of the first event. 0 where `state` is true."""
+    """The sequence number of the first event. 0 if `state` is true."""
     next_sequence: int
-    """The number of the event behind the last one. 0 where `state` is true."""
+    """The sequence number after the last event. 0 if `state` is true."""
     state: bool
-    """True: the events describe the state at the place where the stream starts, with with_state, and have no numbers. When a
-    stream breaks before all of a state has come, all of it comes again."""
+    """True if the events describe the state at the start position (with_state). Such events have no sequence numbers. If a stream
+    breaks in the middle of a state, the whole state is sent again."""
     complete: bool
     """True in the last batch of a state, which may be empty."""
     cursor: bytes
-    """Resumes the stream behind this batch. Store it together with what became of the events: when the program is restarted
-    there, no event is missing and none comes twice."""
+    """Resumes the stream after this batch. Store it together with the results of the events. A program that is restarted there
+    misses no event and receives none twice."""
     events: Sequence[M_co]
-    """The generated messages; with columns=True those that have no columns."""
+    """The generated messages. With columns=True, only the events that are not in columns."""
     strings: Sequence[str]
-    """What numbers marked as string_index refer to."""
+    """The strings to which fields marked string_index refer."""
     columns: C_co
-    """With columns=True: the other events as arrays, a dict by kind."""
+    """With columns=True: the other events as arrays, in a dict by kind."""
 
     def __init__(self, response: stream_pb2.StreamEventsResponse) -> None:
         self.state = response.HasField("state")
@@ -131,7 +130,7 @@ class Batch(Generic[E_co, M_co, C_co]):
         batch = response.state if self.state else response.batch
         name = batch.WhichOneof("events")
         if name is None and not self.state:  # a state may be empty
-            raise NotImplementedError("events of a format that this client is too old to know: install a newer one")
+            raise NotImplementedError("the events have a format that is newer than this client: install a newer one")
         events: Any = getattr(batch, name) if name else None
         self.first_sequence = response.batch.first_sequence
         self.next_sequence = response.batch.next_sequence
@@ -156,14 +155,14 @@ class Batch(Generic[E_co, M_co, C_co]):
 
 
 class Format(Generic[E_co, B_co]):
-    """A format of replays, and for type checkers the types of its events and batches; replayd.events has them."""
+    """A format of replays. For type checkers it carries the types of its events and batches. Instances are in replayd.events."""
 
     def __init__(self, name: str) -> None:
         self.name = name
-        """Such as "teehistorian": the field of EventBatch in which its events travel."""
+        """The name of the format's field in EventBatch, such as "teehistorian"."""
 
 
-# Which fields of a message type are, or hold, indices of strings: name to None, or to the type that holds them.
+# The fields of a message type that hold string indices, by name. The value is None for an index, or the type of a nested message.
 _Plan = dict[str, Descriptor | None]
 _plans: dict[str, _Plan] = {}
 

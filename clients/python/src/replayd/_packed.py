@@ -1,5 +1,5 @@
-"""Arrays of the packed fields of a message. To have numpy decode their wire bytes is several times as fast as to make a
-Python number of each element."""
+"""Arrays of the packed fields of a message. Decoding their wire bytes with numpy is several times as fast as creating a Python
+number for each element."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _DTYPES = {
     FieldDescriptor.CPPTYPE_ENUM: "int32",
 }
 
-# Elements that are not varints, but little-endian numbers of a fixed size.
+# Types whose elements are little-endian numbers of a fixed size instead of varints.
 _FIXED = {
     FieldDescriptor.TYPE_FLOAT: "<f4",
     FieldDescriptor.TYPE_DOUBLE: "<f8",
@@ -39,14 +39,14 @@ _LENGTH_DELIMITED = 2
 
 
 def packed(message: Message) -> dict[int, memoryview]:
-    """The wire bytes of the fields of a message, by number. All its fields must be packed ones."""
+    """The wire bytes of the fields of a message, by number. All its fields must be packed."""
     data = memoryview(message.SerializeToString())
     fields: dict[int, memoryview] = {}
     at = 0
     while at < len(data):
         tag, at = _varint(data, at)
         if tag & 7 != _LENGTH_DELIMITED:
-            break  # fields that this client does not know come behind all that it knows
+            break  # an unknown field; unknown fields are serialized after all known ones
         length, at = _varint(data, at)
         fields[tag >> 3] = data[at : at + length]
         at += length
@@ -65,7 +65,7 @@ def _varint(data: memoryview, at: int) -> tuple[int, int]:
 
 
 def array(field: FieldDescriptor, values: memoryview | bytes | Sequence[Any]) -> NDArray[Any]:
-    """A numpy array of a repeated field's values: its wire bytes, packed, or its elements."""
+    """A numpy array of a repeated field. values are its packed wire bytes or its elements."""
     import numpy
 
     dtype = _DTYPES[field.cpp_type]
@@ -89,9 +89,9 @@ def _varints(data: memoryview | bytes) -> Any:
     ends = numpy.flatnonzero(octets < 0x80)
     if len(ends) == len(octets):
         return octets.astype(numpy.uint32)
-    more = numpy.diff(ends, prepend=-1) - 1  # octets before the last one
+    more = numpy.diff(ends, prepend=-1) - 1  # the number of octets of each varint before its last one
     longest = int(more.max())
-    wide: Any = numpy.uint64 if longest >= 4 else numpy.uint32  # negative numbers that are not zigzag have ten octets
+    wide: Any = numpy.uint64 if longest >= 4 else numpy.uint32  # negative numbers without zigzag have ten octets
     numbers = octets[ends].astype(wide)
     for i in range(1, longest + 1):  # the last octet has the highest bits
         longer = (numbers << wide(7)) | (octets[ends - i] & 0x7F)

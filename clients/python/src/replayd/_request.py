@@ -12,63 +12,63 @@ from .v1 import filter_pb2, replay_pb2, stream_pb2
 
 
 class StreamOptions(TypedDict, total=False):
-    """What to stream and how. All are optional; see proto/replayd/v1/stream.proto for the details."""
+    """The options of a stream. All are optional. See proto/replayd/v1/stream.proto for details."""
 
     kinds: Sequence[AnyKind]
-    """Only events of these kinds. Names that a type checker cannot know go into an `include` filter."""
+    """Only events of these kinds. For names that are unknown to type checkers, use an `include` filter."""
     players: Sequence[int]
-    """Only events of these players: see EventFilter.players in filter.proto for what their numbers are."""
+    """Only events of these players. See EventFilter.players in filter.proto for their numbers."""
     teams: Sequence[int]
-    """Only events of these teams: see EventFilter.teams."""
+    """Only events of these teams. See EventFilter.teams."""
     classes: Sequence[str]
-    """Of a Source 2 demo: only events of entities of classes that match any of these patterns."""
+    """For Source 2 demos: only events of entities whose class matches one of these patterns."""
     fields: Sequence[str]
-    """Of a Source 2 demo: of entities only fields that match any of these patterns."""
+    """For Source 2 demos: only entity fields whose name matches one of these patterns."""
     groups: Sequence[int]
-    """Of a map: only events of these groups of layers."""
+    """For maps: only events of these groups of layers."""
     layers: Sequence[int]
-    """Of a map: only events of these layers, by their index over all groups."""
+    """For maps: only events of these layers, by their index over all groups."""
     include: Sequence[filter_pb2.EventFilter]
-    """Only events that match any of these; in place of `kinds` to `layers`, which together are one filter."""
+    """Only events that match at least one of these filters. Cannot be combined with `kinds` to `layers`, which form one filter."""
     exclude: Sequence[filter_pb2.EventFilter]
-    """No events that match any of these."""
+    """No events that match one of these filters."""
     cursor: bytes
-    """Resume exactly behind the batch, or other response, with this cursor."""
+    """Resume exactly after the batch or other response that has this cursor."""
     tick: int
     """Start at the first event of this tick or later."""
     last: int
-    """Start at the last so many events, 1 to 1000000."""
+    """Start with the last N events, 1 to 1000000."""
     now: bool
     """Start at the current end."""
     with_state: bool
-    """Begin with events that describe the state at the start: see Event.state."""
+    """Begin with events that describe the state at the start position; see Event.state."""
     follow: bool
-    """Wait for the file to grow, until the replay is over. `replay` may then be a directory: its newest replay, directories
-    inside it not included."""
+    """Wait for the file to grow, until the replay ends. `replay` may then be a directory, which means the newest replay directly
+    inside it."""
     follow_successors: bool
-    """With follow: when the replay is over, continue with the next one of the same game server."""
+    """With follow: when the replay ends, continue with the next one of the same game server."""
     successor_rule: stream_pb2.SuccessorRule.ValueType
-    """What makes a replay the next one. Default: proof."""
+    """How the next replay is determined. Default: by proof."""
     resolve_players: bool
-    """Add to the events of a teehistorian file who their clients are: Event.event.player."""
+    """Add the players to the events of a teehistorian file, in Event.event.player."""
     max_batch_events: int
-    """Events in a batch at most. Default 512, with columns 16384."""
+    """The maximum number of events in a batch. Default 512, with columns 16384."""
     max_batch_delay: float
-    """Seconds that events may wait for a batch to fill. Default 0."""
+    """How many seconds events may wait for a batch to fill. Default 0."""
     heartbeat: float
     """Seconds between heartbeats. Default 15. After three times as long without a response the stream is resumed."""
     columns: bool
-    """Send frequent and uniform kinds as arrays: see Batch.columns. They are read several times as fast."""
+    """Send frequent and uniform kinds as arrays; see Batch.columns. They are decoded several times as fast."""
     strict: bool
-    """Raise DATA_LOSS for a file that ends without the end that its format asks for."""
+    """Raise DATA_LOSS for a file that ends without the end marker of its format."""
     slow_consumer: stream_pb2.SlowConsumer.ValueType
-    """What happens when the client reads a live replay too slowly. Default: it still gets all events."""
+    """What the daemon does if the client reads a live replay too slowly. Default: it still sends all events."""
     retry: Retry | None
-    """How a stream that broke is resumed. None: not at all."""
+    """How an interrupted stream is resumed. None disables resuming."""
 
 
 class ListOptions(TypedDict, total=False):
-    """Which replays to list and how. All are optional; see proto/replayd/v1/replay.proto for the details."""
+    """The options of a list of replays. All are optional. See proto/replayd/v1/replay.proto for details."""
 
     formats: Sequence[replay_pb2.Format.ValueType]
     """Only replays of these formats."""
@@ -77,7 +77,7 @@ class ListOptions(TypedDict, total=False):
     view: replay_pb2.ReplayView.ValueType
     """Which fields of each replay are set. Default: REPLAY_VIEW_BASIC."""
     page_size: int
-    """How many replays to fetch at once. Default 1000, and 100 with a view that reads the replays."""
+    """How many replays to fetch per call. Default 1000, or 100 with a view for which the daemon reads the replays."""
 
 
 def list_request(directory: str, options: ListOptions) -> replay_pb2.ListReplaysRequest:
@@ -95,13 +95,13 @@ def list_request(directory: str, options: ListOptions) -> replay_pb2.ListReplays
 
 
 def _check_names(options: Mapping[str, object], known: frozenset[str]) -> None:
-    """Raises for names that are not known: a misspelt option would be ignored, and everything be streamed."""
+    """Raises TypeError for an unknown name. Without the check, a misspelt filter would be ignored and all events streamed."""
     if unknown := options.keys() - known:
         raise TypeError(f"there is no option {min(unknown)!r}")
 
 
 _COLUMNS_BATCH = 16384
-"""Arrays are worth the more the longer they are."""
+"""The default of max_batch_events with columns. Long arrays are more efficient."""
 
 
 def build(replay: str, options: StreamOptions) -> tuple[stream_pb2.StreamEventsRequest, Retry | None]:
@@ -119,7 +119,7 @@ def build(replay: str, options: StreamOptions) -> tuple[stream_pb2.StreamEventsR
         slow_consumer=options.get("slow_consumer", stream_pb2.SLOW_CONSUMER_UNSPECIFIED),
     )
     values = ((name, options.get(name)) for name in ("cursor", "tick", "last", "now"))
-    starts = [name for name, value in values if value is not None and value is not False]  # 0 is one, if a bad one
+    starts = [name for name, value in values if value is not None and value is not False]  # 0 counts; the daemon checks it
     if len(starts) > 1:
         raise ValueError(f"{starts[0]} and {starts[1]} exclude each other")
     if "cursor" in starts:
@@ -146,10 +146,10 @@ def build(replay: str, options: StreamOptions) -> tuple[stream_pb2.StreamEventsR
 
 
 def _filter(options: StreamOptions) -> filter_pb2.EventFilter | None:
-    """The filter that options are short for."""
+    """The filter for the options kinds to layers. None without any."""
     for name in ("kinds", "players", "teams", "classes", "fields", "groups", "layers"):
         if isinstance(options.get(name), str):
-            raise TypeError(f"{name} is a list")
+            raise TypeError(f"{name} must be a list, not a str")
     filter = filter_pb2.EventFilter(
         kinds=options.get("kinds"), players=options.get("players"), teams=options.get("teams")
     )

@@ -1,4 +1,4 @@
-"""The state of a stream over several connections. No input or output: client.py and aio.py share it."""
+"""The state of a stream over several connections. It does no input or output, so client.py and aio.py share it."""
 
 from __future__ import annotations
 
@@ -20,26 +20,27 @@ DEFAULT_HEARTBEAT = 15.0
 MIN_HEARTBEAT = 1.0
 MAX_HEARTBEAT = 300.0
 SILENT_HEARTBEATS = 3
-"""How many heartbeats may be missed before a connection is taken for dead."""
+"""The number of missed heartbeats after which a connection is considered dead."""
 _LASTING = 60.0
-"""A connection that lasts this many seconds was a success, also when nothing came: there may have been nothing to follow."""
+"""A connection that lasts this many seconds resets the count of failures, even without a response. The daemon may have had no
+replay to follow yet."""
 
 
 @dataclass(frozen=True)
 class Retry:
-    """How a stream that broke is resumed. A stream that never began is retried only when it follows: for others the error
-    says what is wrong, such as the address."""
+    """How an interrupted stream is resumed. A stream that has not begun is retried only if it follows. Other streams raise the
+    error, which may for example be a wrong address."""
 
     initial: float = 0.1
-    """The wait before the first try, in seconds. It doubles with each try; up to half of it is left out at random."""
+    """The delay before the first attempt, in seconds. It doubles with each attempt. A random part of up to half is subtracted."""
     maximum: float = 5.0
-    """The longest wait between two tries, in seconds."""
+    """The longest delay between two attempts, in seconds."""
     give_up_after: float = 600.0
-    """How long to try without success, in seconds; then the last error is raised."""
+    """How long to try without success, in seconds. After that, the last error is raised."""
 
 
 class Session:
-    """One stream over as many connections as it takes."""
+    """One stream over any number of connections."""
 
     def __init__(
         self, request: stream_pb2.StreamEventsRequest, retry: Retry | None, format: Format[Any, Any] | None = None
@@ -55,7 +56,7 @@ class Session:
         self.missed = 0
         self.reconnects = 0
         self._expected = 0
-        self._state_due = True  # the state at the place where the stream is was not yielded yet
+        self._state_due = True  # the state at the current position was not yielded completely yet
         self._failures = 0
         self._failing_since: float | None = None
         self._called = 0.0
@@ -63,11 +64,12 @@ class Session:
         self.silence = SILENT_HEARTBEATS * min(max(heartbeat, MIN_HEARTBEAT), MAX_HEARTBEAT)
 
     def called(self) -> None:
-        """Records the time at which a call begins."""
+        """Records the time when a call begins."""
         self._called = time.monotonic()
 
     def observe(self, response: stream_pb2.StreamEventsResponse) -> bool:
-        """Updates the stream by a response. Returns False for one that concerns the connection only, and is not yielded."""
+        """Updates the stream with a response. Returns False if the response concerns only the connection and must not be
+        yielded."""
         what = response.WhichOneof("response")
         if what == "start":
             return self._started(response.start)
@@ -77,7 +79,7 @@ class Session:
         self._failures, self._failing_since = 0, None
         yielded = True
         if what == "state":
-            # A resumed stream begins with the state again, as the request says: its reader has it already.
+            # A resumed stream with with_state begins with the state again, which the caller already has.
             yielded = self._state_due
             self._state_due = yielded and not response.state.complete
         elif what == "batch":
@@ -98,36 +100,36 @@ class Session:
         return yielded
 
     def _resume_at(self, cursor: bytes) -> None:
-        """Makes the next connection begin at a cursor. with_state stays as it was: a gap is followed by another state."""
+        """Makes the next connection start at a cursor. It keeps with_state, because each gap is followed by another state."""
         if cursor:
             self.request.start.cursor = cursor
 
     def _started(self, start: stream_pb2.StreamStart) -> bool:
         again = self.start is not None
         if self.format and start.replay.format != replay_pb2.Format.Value(f"FORMAT_{self.format.name.upper()}"):
-            message = f"{start.replay.name} is of another format than {self.format.name}"
+            message = f"{start.replay.name} does not have the format {self.format.name}"
             raise ReplaydError(grpc.StatusCode.FAILED_PRECONDITION, message)
         if again and self.request.start.WhichOneof("at") == "cursor" and start.next_sequence != self._expected:
-            raise SequenceError(f"resumed at event {start.next_sequence} instead of {self._expected}")
+            raise SequenceError(f"resumed at event {start.next_sequence}, want {self._expected}")
         self._expected = start.next_sequence
         self.start, self.replay = start, start.replay
-        self.request.replay = start.replay.name  # a directory may have a newer one when the stream is resumed
+        self.request.replay = start.replay.name  # if a directory was requested, its newest replay may differ on resuming
         return not again
 
     def _advance(self, first: int, next_: int) -> None:
         if first != self._expected:
-            raise SequenceError(f"event {first} came where {self._expected} was due")
+            raise SequenceError(f"got event {first}, want {self._expected}")
         self._expected = next_
 
     def delay(self, error: ReplaydError | None) -> float:
-        """Returns how many seconds to wait before the next connection, or raises the error when there is to be none. None
-        means that the stream stopped without an end."""
+        """Returns how many seconds to wait before the next attempt, or raises the error if there must be none. None means that
+        the stream stopped without an end."""
         error = error or ReplaydError(grpc.StatusCode.UNAVAILABLE, "the stream stopped without an end")
         begun = self.start is not None or self.request.follow
         if self.retry is None or not begun or not _transient(error):
             raise error
         now = time.monotonic()
-        if now - self._called > _LASTING:  # a success, also when nothing came
+        if now - self._called > _LASTING:
             self._failures, self._failing_since = 0, None
         self._failing_since = self._failing_since or now
         if now - self._failing_since > self.retry.give_up_after:
@@ -136,19 +138,19 @@ class Session:
         self._failures += 1
         self.reconnects += 1
         wait: float = longest * random.uniform(0.5, 1)
-        log.warning("stream of %s broke, next try in %.1f s: %s", self.request.replay, wait, error)
+        log.warning("stream of %s was interrupted, next attempt in %.1f s: %s", self.request.replay, wait, error)
         return wait
 
 
 def _transient(error: ReplaydError) -> bool:
     if error.reason:  # the daemon refused the call
-        if error.reason == "LIMIT_EXCEEDED":  # what others will give back; without a delay the replay itself is too large
+        if error.reason == "LIMIT_EXCEEDED":  # with a delay, other callers will release it; without, the replay is too large
             return error.retry_after is not None
         return error.code == grpc.StatusCode.UNAVAILABLE or error.reason == "TOO_MANY_STREAMS"
     return error.code in _BROKEN
 
 
-# The codes of a connection that was cut, depending on where.
+# A broken connection gives any of these codes, depending on where it broke.
 _BROKEN = {
     grpc.StatusCode.UNAVAILABLE,
     grpc.StatusCode.ABORTED,

@@ -1,4 +1,4 @@
-"""What the streams of both clients have in common. No input or output."""
+"""The common part of the blocking and the asyncio streams. It does no input or output."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from .v1 import replay_pb2, stream_pb2
 
 
 class StreamBase:
-    """What is known of a stream."""
+    """The state of a stream."""
 
     cursor: bytes
-    """Resumes the stream behind the last batch of which all events were taken. Empty before there is one."""
+    """Resumes the stream after the last batch whose events were all taken. Empty before the first."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -22,12 +22,12 @@ class StreamBase:
 
     @property
     def start(self) -> stream_pb2.StreamStart | None:
-        """What is streamed, and from where. None before the first item."""
+        """The daemon's first response, with the replay and the start position. None before the first item."""
         return self._session.start
 
     @property
     def replay(self) -> replay_pb2.Replay | None:
-        """The replay that is streamed now, with its header. None before the first item."""
+        """The current replay, with its header. None before the first item."""
         return self._session.replay
 
     @property
@@ -37,27 +37,27 @@ class StreamBase:
 
     @property
     def end(self) -> stream_pb2.StreamEnd | None:
-        """How the stream ended. None before it has."""
+        """How the stream ended. None before the end."""
         return self._session.end
 
     @property
     def missed(self) -> int:
-        """How many events gaps have left out. Always 0 without SLOW_CONSUMER_DROP."""
+        """The number of events that the daemon dropped in gaps. Always 0 without SLOW_CONSUMER_DROP."""
         return self._session.missed
 
     @property
     def reconnects(self) -> int:
-        """How often the stream was resumed."""
+        """The number of attempts to resume the stream, including failed ones."""
         return self._session.reconnects
 
 
 def events_of(response: stream_pb2.StreamEventsResponse) -> Iterable[Any]:
-    """The events of a response, those of a state too."""
+    """The events of a response, including those of a state."""
     return Batch(response) if _has_events(response) else ()
 
 
 def batches_of(response: stream_pb2.StreamEventsResponse) -> Iterable[Any]:
-    """The batch that a response is, if it is one."""
+    """The batch in a response, if it has one."""
     return (Batch(response),) if _has_events(response) else ()
 
 

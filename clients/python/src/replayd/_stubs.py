@@ -10,7 +10,7 @@ from .v1 import info_pb2, replay_pb2, stream_pb2, watch_pb2
 
 
 class Stubs:
-    """The service's methods on a channel, which may be one of grpc or of grpc.aio."""
+    """The service's methods on a channel of grpc or of grpc.aio."""
 
     def __init__(self, channel: Any) -> None:
         def method(how: str, name: str, request: type[Message], response: type[Message]) -> Any:

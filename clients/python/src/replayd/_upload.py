@@ -1,4 +1,4 @@
-"""Uploads: what a replay is read from, and the messages that carry it."""
+"""Uploads of replays."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from ._session import Session
 from .v1 import stream_pb2
 
 Source = str | os.PathLike[str] | bytes | BinaryIO
-"""A path, a replay's bytes, or an open binary file, which is read from its current position."""
+"""A path, the bytes of a replay, or an open binary file, which is read from its current position."""
 
 _CHUNK = 64 << 10
 
 
 class Upload:
-    """What is sent of a source. Entering it opens a path, and raises what keeps it from being opened."""
+    """The upload of a source. As a context manager it opens a path, and raises an OSError if that fails."""
 
     def __init__(self, source: Source, session: Session) -> None:
         self.call: Future[Any] = Future()
-        """The call that sends it, which it needs as soon as there is one."""
+        """The call that sends the source. The caller sets it after creating the call, so that parts can cancel it."""
         self.failure: Exception | None = None
-        """What ended the reading, if something did. The call is cancelled then."""
+        """The exception from reading the source, if it failed. The call is then cancelled."""
         self._source = source
         self._session = session
 
@@ -46,8 +46,8 @@ class Upload:
             self._file.close()
 
     def parts(self) -> Iterator[stream_pb2.DecodeReplayRequest]:
-        """Yields the options, then the bytes. grpc iterates over them in a thread of its own, where it would only log an
-        exception: it is kept in `failure` instead."""
+        """Yields the options, then the bytes. grpc iterates over them, in a thread or in the event loop, and would only log an
+        exception. The exception is therefore stored in `failure`."""
         yield stream_pb2.DecodeReplayRequest(options=self._session.request)
         try:
             while data := self._file.read(_CHUNK):
@@ -58,12 +58,12 @@ class Upload:
 
 
 def name_of(source: Source) -> str:
-    """The name of a source in errors."""
+    """The name of a source in error messages."""
     return os.path.basename(source) if isinstance(source, (str, os.PathLike)) else ""
 
 
 def check(session: Session) -> None:
-    """Raises when an upload ended early."""
+    """Raises an error if an upload ended early."""
     if session.end is None:
         raise ReplaydError(grpc.StatusCode.UNAVAILABLE, "the stream stopped without an end")
     if session.end.reason == stream_pb2.END_REASON_SERVER_DRAINING:

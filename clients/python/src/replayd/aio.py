@@ -28,7 +28,7 @@ B = TypeVar("B")
 
 
 class AsyncStream(StreamBase, Generic[T]):
-    """An asynchronous iterator over a stream. Leave it by `aclose` or an `async with` block."""
+    """An asynchronous iterator over a stream. End it with `aclose` or an `async with` block."""
 
     def __init__(
         self,
@@ -98,7 +98,7 @@ class AsyncClient:
     ) -> AsyncStream[Any]:
         """Streams the events of a replay, one by one.
 
-        With a format a type checker knows that the events are of that format, and other replays are refused."""
+        With a format, the types of the events are narrowed to it, and a replay of another format is an error."""
         session = Session(*build(replay, options), format)
         return AsyncStream(session, self._responses(session), events_of)
 
@@ -125,8 +125,8 @@ class AsyncClient:
     def decode(
         self, source: Source, *, format: Format[Any, Any] | None = None, **options: Unpack[StreamOptions]
     ) -> AsyncStream[Any]:
-        """Sends a file to the daemon and streams its events, one by one. It is not resumed. Files are read in the event
-        loop, 64 KiB at a time; what keeps one from being read is raised as it is, such as FileNotFoundError."""
+        """Sends a file to the daemon and streams its events, one by one. It is not resumed. Files are read in the
+        event loop, 64 KiB at a time. An exception from reading a file is raised unchanged, such as FileNotFoundError."""
         session = Session(build(name_of(source), options)[0], None, format)
         return AsyncStream(session, self._decoded(session, source), events_of)
 
@@ -164,7 +164,7 @@ class AsyncClient:
             session.called()
             call: Any = self._stubs.stream_events(session.request, metadata=self._metadata)
             failure: ReplaydError | None = None
-            # There is no limit before the first response: the daemon may be seeking, or there may be nothing to follow yet.
+            # No limit before the first response, because the daemon may be seeking or waiting for a replay to follow.
             limit: float | None = None
             try:
                 while (response := await asyncio.wait_for(call.read(), limit)) is not grpc.aio.EOF:
@@ -185,8 +185,8 @@ class AsyncClient:
     async def replays(
         self, directory: str = "", **options: Unpack[ListOptions]
     ) -> AsyncIterator[replay_pb2.Replay]:
-        """Lists the replays below a directory, ordered by name, and fetches page after page. Without a directory it lists
-        all."""
+        """Lists the replays below a directory, ordered by name. It fetches further pages as needed. Without a directory it
+        lists all replays."""
         request = list_request(directory, options)
         while True:
             page: replay_pb2.ListReplaysResponse = await self._call(self._stubs.list_replays, request)
@@ -197,22 +197,22 @@ class AsyncClient:
             request.page_token = page.next_page_token
 
     async def replay(self, name: str) -> replay_pb2.Replay:
-        """Describes a replay: header, players, map, length."""
+        """Returns a replay's header, players, map and length."""
         response: replay_pb2.GetReplayResponse = await self._call(
             self._stubs.get_replay, replay_pb2.GetReplayRequest(replay=name)
         )
         return response.replay
 
     async def server_info(self) -> info_pb2.GetServerInfoResponse:
-        """Describes the daemon: its version, formats and their kinds, limits, roots."""
+        """Returns the daemon's version, formats with their kinds, limits and roots."""
         response: info_pb2.GetServerInfoResponse = await self._call(
             self._stubs.get_server_info, info_pb2.GetServerInfoRequest()
         )
         return response
 
     async def watch(self, directory: str = "") -> AsyncIterator[watch_pb2.ReplayChange]:
-        """Streams the replays that are there, and then each change. It is not resumed: a new call begins with the replays
-        that are there then."""
+        """Streams the existing replays, and then each change. It is not resumed. A new call begins with the replays that
+        exist then."""
         request = watch_pb2.WatchReplaysRequest(directory=directory)
         call: Any = self._stubs.watch_replays(request, metadata=self._metadata)
         try:

@@ -1,4 +1,4 @@
-"""The client for ordinary, blocking code."""
+"""The client for blocking code."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ B = TypeVar("B")
 
 
 class Stream(StreamBase, Generic[T]):
-    """An iterator over a stream. Leave it by `close`, by a `with` block, or simply drop it."""
+    """An iterator over a stream. End it with `close` or a `with` block, or delete it."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class Stream(StreamBase, Generic[T]):
 
 
 class Client:
-    """A client of one daemon. It may be shared by threads; a stream belongs to one thread at a time."""
+    """A client of one daemon. Threads may share a client. A stream must be used by one thread at a time."""
 
     def __init__(self, channel: grpc.Channel, metadata: tuple[tuple[str, str], ...] = ()) -> None:
         self._channel = channel
@@ -91,7 +91,7 @@ class Client:
     ) -> Stream[Any]:
         """Streams the events of a replay, one by one.
 
-        With a format a type checker knows that the events are of that format, and other replays are refused."""
+        With a format, the types of the events are narrowed to it, and a replay of another format is an error."""
         session = Session(*build(replay, options), format)
         return Stream(session, self._responses(session), events_of)
 
@@ -118,8 +118,8 @@ class Client:
     def decode(
         self, source: Source, *, format: Format[Any, Any] | None = None, **options: Unpack[StreamOptions]
     ) -> Stream[Any]:
-        """Sends a file to the daemon and streams its events, one by one. It is not resumed. What keeps the file from
-        being read is raised as it is, such as FileNotFoundError."""
+        """Sends a file to the daemon and streams its events, one by one. It is not resumed. An exception from reading the
+        file is raised unchanged, such as FileNotFoundError."""
         session = Session(build(name_of(source), options)[0], None, format)
         return Stream(session, self._decoded(session, source), events_of)
 
@@ -171,8 +171,8 @@ class Client:
     def replays(
         self, directory: str = "", **options: Unpack[ListOptions]
     ) -> Iterator[replay_pb2.Replay]:
-        """Lists the replays below a directory, ordered by name, and fetches page after page. Without a directory it lists
-        all."""
+        """Lists the replays below a directory, ordered by name. It fetches further pages as needed. Without a directory it
+        lists all replays."""
         request = list_request(directory, options)
         while True:
             page: replay_pb2.ListReplaysResponse = self._call(self._stubs.list_replays, request)
@@ -182,22 +182,22 @@ class Client:
             request.page_token = page.next_page_token
 
     def replay(self, name: str) -> replay_pb2.Replay:
-        """Describes a replay: header, players, map, length."""
+        """Returns a replay's header, players, map and length."""
         response: replay_pb2.GetReplayResponse = self._call(
             self._stubs.get_replay, replay_pb2.GetReplayRequest(replay=name)
         )
         return response.replay
 
     def server_info(self) -> info_pb2.GetServerInfoResponse:
-        """Describes the daemon: its version, formats and their kinds, limits, roots."""
+        """Returns the daemon's version, formats with their kinds, limits and roots."""
         response: info_pb2.GetServerInfoResponse = self._call(
             self._stubs.get_server_info, info_pb2.GetServerInfoRequest()
         )
         return response
 
     def watch(self, directory: str = "") -> Iterator[watch_pb2.ReplayChange]:
-        """Streams the replays that are there, and then each change. It is not resumed: a new call begins with the replays
-        that are there then."""
+        """Streams the existing replays, and then each change. It is not resumed. A new call begins with the replays that
+        exist then."""
         request = watch_pb2.WatchReplaysRequest(directory=directory)
         call: Any = self._stubs.watch_replays(request, metadata=self._metadata)
         try:
@@ -216,7 +216,7 @@ class Client:
 
 
 class _Watchdog:
-    """Cancels a call when a receive takes too long. It measures receives only: a slow reader is no dead connection."""
+    """Cancels a call if a receive takes too long. It measures only receives, so a slow reader does not trigger it."""
 
     def __init__(self, call: Any, silence: float) -> None:
         self.expired = False
@@ -226,8 +226,8 @@ class _Watchdog:
         self._stopped = threading.Event()
 
     def watch(self, session: Session) -> Iterator[stream_pb2.StreamEventsResponse]:
-        """Yields the call's responses. There is no limit before the first one: the daemon may be seeking, or there may be
-        nothing to follow yet."""
+        """Yields the call's responses. It sets no limit before the first one, because the daemon may be seeking or waiting for a
+        replay to follow."""
         call = self._call
         first = next(call, None)
         if first is None:

@@ -1,4 +1,4 @@
-"""Facts of StarCraft II replays that take more than one event.
+"""Facts of StarCraft II replays that are computed from several events.
 
     import replayd
     from replayd.events import sc2replay
@@ -13,9 +13,9 @@
                 units = selections.selected(event.event.player.user_id)
                 print(event.tick, event.event.player.name, event.value.abil.name, [unit.type_name for unit in units])
 
-Pass every event to each helper in turn. A helper needs the kinds in its KINDS: a filter must include them, and the stream
-must begin at the replay's beginning, or, for GameState, with the state. Everything is computed from the replay alone; ticks
-are gameloops.
+Pass every event to each helper, in order. A helper needs the kinds in its KINDS, so a filter must include them. The stream must
+start at the beginning of the replay, or, for GameState, with the state. Everything is computed from the replay alone. Ticks are
+game loops.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ from .events import sc2replay
 from .sc2replay.v1 import events_pb2 as sc2
 
 _SELECTION = 10
-"""The number of the selection itself among the control groups."""
+"""The number by which events refer to the current selection, which they treat as a control group."""
 
 
 def _user(event: sc2replay.Event) -> int:
-    """The number of the user who caused an event. Replays without a lobby have the player's number only."""
+    """The number of the user who caused an event. Replays without a lobby have only the player's number."""
     player = event.event.player
     return player.user_id if player.HasField("user_id") else player.player_id
 
 
 class Selections:
-    """What users have selected and what their control groups hold, at any time.
+    """The units in users' selections and control groups.
 
-    Units that have died stay in a list until the game takes them out, which it does when the list is used again.
+    A dead unit stays in a list until the game removes it, which happens when the list is next used.
     """
 
     KINDS: ClassVar[tuple[sc2replay.Kind, ...]] = ("selection_delta", "control_group_update")
@@ -49,7 +49,7 @@ class Selections:
         self._lists: dict[tuple[int, int], list[sc2.Unit]] = {}
 
     def selected(self, user: int) -> list[sc2.Unit]:
-        """The units that a user has selected, by ascending tag, with the types that they had when they were selected."""
+        """The units that a user has selected, by ascending tag. Their types are those at the time of the selection."""
         return self.group(user, _SELECTION)
 
     def group(self, user: int, number: int) -> list[sc2.Unit]:
@@ -57,7 +57,7 @@ class Selections:
         return list(self._lists.get((user, number), ()))
 
     def apply(self, event: sc2replay.Event) -> None:
-        """Updates the helper by an event. Events of other kinds change nothing."""
+        """Updates the helper with an event. It ignores events of other kinds."""
         if event.kind == "selection_delta":
             delta: sc2.SelectionDelta = event.value
             key = _user(event), delta.control_group_id
@@ -70,7 +70,7 @@ class Selections:
         units = _without(self._lists.get(group, []), update)
         selected = self._lists.get(selection, [])
         action = update.control_group_update
-        # Units that are stolen leave their groups by selection_deltas of those groups.
+        # For each group that loses units to another, the replay has a separate selection_delta.
         if action in (sc2.CONTROL_GROUP_ACTION_SET, sc2.CONTROL_GROUP_ACTION_SET_AND_STEAL):
             self._lists[group] = selected
         elif action in (sc2.CONTROL_GROUP_ACTION_APPEND, sc2.CONTROL_GROUP_ACTION_APPEND_AND_STEAL):
@@ -82,7 +82,7 @@ class Selections:
 
 
 def _without(units: list[sc2.Unit], change: sc2.SelectionDelta | sc2.ControlGroupUpdate) -> list[sc2.Unit]:
-    """What is left of a list when those are removed that a change says."""
+    """A list without the units that a change removes."""
     removed = change.WhichOneof("remove_mask")
     if removed == "mask":
         bits = change.mask.bits
@@ -97,13 +97,13 @@ def _without(units: list[sc2.Unit], change: sc2.SelectionDelta | sc2.ControlGrou
 
 
 def _with(units: Iterable[sc2.Unit], added: Iterable[sc2.Unit]) -> list[sc2.Unit]:
-    """A list with more units in it, each once, by ascending tag."""
+    """A list with units added, without duplicates, by ascending tag."""
     together = {unit.tag: unit for unit in units} | {unit.tag: unit for unit in added}
     return [together[tag] for tag in sorted(together)]
 
 
 class Supply:
-    """The supply of players, from player_stats: every 160 gameloops, since 2.0.8."""
+    """The supply of players. It comes from player_stats, which replays have every 160 game loops since version 2.0.8."""
 
     KINDS: ClassVar[tuple[sc2replay.Kind, ...]] = ("player_stats",)
 
@@ -111,17 +111,17 @@ class Supply:
         self._stats: dict[int, list[tuple[int, sc2.PlayerStats]]] = {}
 
     def apply(self, event: sc2replay.Event) -> None:
-        """Updates the helper by an event. Events of other kinds change nothing."""
+        """Updates the helper with an event. It ignores events of other kinds."""
         if event.kind == "player_stats":
             self._stats.setdefault(event.value.player_id, []).append((event.tick, event.value))
 
     def used(self, player: int, tick: int | None = None) -> float | None:
-        """The supply that a player's units took at a tick, by default now. None before the first player_stats."""
+        """The supply that a player's units used at a tick, by default the latest. None before the first player_stats."""
         stats = self.stats(player, tick)
         return None if stats is None else stats.food_used
 
     def stats(self, player: int, tick: int | None = None) -> sc2.PlayerStats | None:
-        """The last player_stats of a player before or at a tick, by default now. None before the first."""
+        """The last player_stats of a player at or before a tick, by default the latest. None before the first."""
         for at, stats in reversed(self._stats.get(player, ())):
             if tick is None or at <= tick:
                 return stats
@@ -129,11 +129,11 @@ class Supply:
 
 
 class ActionsPerMinute:
-    """Actions per minute, as two programs count them.
+    """Actions per minute, as Blizzard's client and as sc2reader count them.
 
-    Blizzard's number is in the summary that clients add to replays since 3.7. It counts every click and key, more than a
-    replay has: for older replays there is none. sc2reader's counts orders, selections and uses of control groups, by the
-    clock of the speed "Faster".
+    Blizzard's number counts every click and key press, of which a replay holds only a part. It comes from the summary that clients
+    add to replays since version 3.7, so older replays have none. sc2reader's number counts orders, selections and uses of control
+    groups, per minute at the speed "Faster".
     """
 
     KINDS: ClassVar[tuple[sc2replay.Kind, ...]] = (
@@ -149,7 +149,7 @@ class ActionsPerMinute:
         self._seconds = 0
 
     def apply(self, event: sc2replay.Event) -> None:
-        """Updates the helper by an event. Events of other kinds change nothing."""
+        """Updates the helper with an event. It ignores events of other kinds."""
         if event.kind in self._ACTIONS:
             user = _user(event)
             self._actions[user] = self._actions.get(user, 0) + 1
@@ -160,41 +160,41 @@ class ActionsPerMinute:
                 self._blizzard[_user(event)] = event.value.apm
         elif event.kind == "start":
             start: sc2.Start = event.value
-            # sc2reader takes all games since 3.0 as played at "Faster".
+            # sc2reader assumes that all games since version 3.0 were played at "Faster".
             loops = 22.4 if start.version.build >= 34784 else 16
             self._seconds = int(start.elapsed_game_loops / loops)
 
     def blizzard(self, user: int) -> float | None:
-        """A user's actions per minute as Blizzard's client counts them. None when the replay does not say."""
+        """A user's actions per minute as Blizzard's client counts them. None if the replay has no summary."""
         return self._blizzard.get(user)
 
     def sc2reader(self, user: int) -> float:
-        """A user's actions per minute as sc2reader's APMTracker counts them (avg_apm). 0 without actions."""
+        """A user's actions per minute as sc2reader's APMTracker computes them (avg_apm). 0 without actions."""
         seconds = self._left.get(user, self._seconds)
         return self._actions.get(user, 0) * 1.4 / seconds * 60 if seconds else 0.0
 
 
 @dataclass(frozen=True)
 class Step:
-    """A step of a build order: something that was made."""
+    """A step of a build order: a unit, structure or upgrade that a player made."""
 
     tick: int
-    """When it was begun if the replay says, otherwise when it was finished."""
+    """The tick when it was begun if the replay contains that, otherwise the tick when it was finished."""
     begun: bool
-    """Whether tick is when it was begun. It is for structures, for what is warped in or hatches, and for morphs that
-    show a cocoon. When a factory or the like begins to make a unit, or a structure an upgrade, a replay does not say."""
+    """Whether tick is when it was begun. True for structures, for units that are warped in or hatch, and for morphs with a cocoon.
+    A replay does not contain when a structure begins to train a unit or to research an upgrade."""
     done: int | None
-    """When it was finished. None if it never was."""
+    """The tick when it was finished. None if it never was."""
     player: int
     """The player's number."""
     name: str
-    """The unit's type or the upgrade, as the replay calls it."""
+    """The name of the unit type or the upgrade in the replay."""
     upgrade: bool
-    """Whether it is an upgrade; otherwise it is a unit or a structure."""
+    """True for an upgrade, False for a unit or a structure."""
     unit_class: int
-    """The UnitClass of a unit, 0 for upgrades and for units of no class, such as larvae."""
+    """The UnitClass of a unit. 0 for upgrades and for units without a class, such as larvae."""
     supply: float | None
-    """The supply that the player's units took at that tick, from the last player_stats. None before the first."""
+    """The supply that the player's units used at that tick, from the last player_stats. None before the first."""
 
 
 BUILD_KINDS: tuple[sc2replay.Kind, ...] = (
@@ -204,11 +204,11 @@ BUILD_KINDS: tuple[sc2replay.Kind, ...] = (
 
 
 def build_order(events: Iterable[sc2replay.Event]) -> Iterator[Step]:
-    """Yields what each player has made, by ascending tick, after the last event. What was there from the beginning is no
-    step, nor is what has no owner."""
+    """Yields the steps of all players by ascending tick, after reading all events. Units that exist from the beginning and units
+    without an owner are not steps."""
     supply = Supply()
     steps: list[tuple[int, bool, int | None, int, str, bool, int]] = []
-    open_: dict[int, int] = {}  # what was begun, by the unit's tag: its place in steps
+    open_: dict[int, int] = {}  # unfinished units: tag to index in steps
     for event in events:
         supply.apply(event)
         player = event.event.player.player_id
@@ -234,118 +234,118 @@ def build_order(events: Iterable[sc2replay.Event]) -> Iterator[Step]:
 
 
 def _class(unit: sc2.Unit) -> int:
-    number: int = getattr(unit, "class")  # which is a word of Python's own
+    number: int = getattr(unit, "class")  # "class" is a keyword
     return number
 
 
 _ADVANCED = frozenset((
     "OrbitalCommand", "PlanetaryFortress", "Lair", "Hive", "GreaterSpire", "WarpGate",
 ))  # fmt: skip
-"""Structures that others become, without a cocoon."""
+"""Structures that other structures morph into without a cocoon."""
 
 
 def _is_made(change: sc2.UnitTypeChange) -> bool:
-    """Whether a change of type makes something new, other than lifting off, burrowing and the like."""
+    """Whether a change of type makes a new unit or structure. Lifting off, burrowing and the like do not."""
     return change.HasField("started_tick") or (
         change.unit.type_name in _ADVANCED and not change.previous_type_name.startswith(change.unit.type_name)
     )
 
 
 class GameState:
-    """What is known of a game where a stream is: the units that are alive, and the players' economy and upgrades.
+    """The state of a game after the events so far: the units alive, and the players' economy and upgrades.
 
         with replayd.connect("localhost:7171") as client:
             state = GameState()
             for event in client.events("game.SC2Replay", tick=8000, with_state=True, kinds=GameState.KINDS):
                 state.apply(event)
 
-    The stream must begin at the replay's beginning, or with the state at the place where it begins. What it returns belongs
-    to it: it goes on changing it.
+    The stream must start at the beginning of the replay, or with the state at its start position. The returned messages belong to
+    the GameState, and apply modifies them.
     """
 
     KINDS: ClassVar[tuple[sc2replay.Kind, ...]] = (
         "player_setup", "player_stats", "upgrade", "unit_born", "unit_init", "unit_done", "unit_died",
         "unit_owner_change", "unit_type_change", "unit_positions",
     )  # fmt: skip
-    """The kinds of events that it needs. Those that tell a state come beside them."""
+    """The kinds of events that it needs. Those of a state come beside them."""
 
     def __init__(self) -> None:
-        self._units: dict[int, sc2.UnitState] = {}  # by index, which a tag begins with: one unit at a time is there
+        self._units: dict[int, sc2.UnitState] = {}  # by index, the high bits of the tag; at most one unit alive has an index
         self._players: dict[int, sc2.PlayerState] = {}
 
     def unit(self, tag: int) -> sc2.UnitState | None:
-        """The unit that has a tag. None when none has that is alive."""
+        """The unit with a tag. None if no such unit is alive."""
         unit = self._units.get(tag >> 18)
         return unit if unit is not None and unit.unit.tag == tag else None
 
     def units(self, player: int | None = None) -> list[sc2.UnitState]:
-        """The units that are alive, or those of them that a player controls, by ascending index. Player 0 is nobody."""
+        """The units that are alive, or those of them that a player controls, by ascending index. Player 0 is neutral."""
         units = (self._units[index] for index in sorted(self._units))
         return [unit for unit in units if player is None or unit.control_player_id == player]
 
     def player(self, number: int) -> sc2.PlayerState | None:
-        """A player's economy and upgrades. None before anything was told of the player."""
+        """A player's economy and upgrades. None before any event of the player."""
         return self._players.get(number)
 
     def players(self) -> list[sc2.PlayerState]:
-        """All players of whom something was told, by ascending number."""
+        """All players of whom there was an event, by ascending number."""
         return [self._players[number] for number in sorted(self._players)]
 
     def apply(self, event: sc2replay.Event) -> None:
-        """Follows an event. Those of other kinds change nothing."""
-        told, tick = event.value, event.tick
-        if isinstance(told, sc2.PlayerState):
-            self._players[told.player_id] = _copy(told)
-        elif isinstance(told, sc2.PlayerSetup):
-            self._player(told.player_id).setup.CopyFrom(told)
-        elif isinstance(told, sc2.PlayerStats):
-            player = self._player(told.player_id)
-            player.stats.CopyFrom(told)
+        """Updates the state with an event. It ignores events of other kinds."""
+        value, tick = event.value, event.tick
+        if isinstance(value, sc2.PlayerState):
+            self._players[value.player_id] = _copy(value)
+        elif isinstance(value, sc2.PlayerSetup):
+            self._player(value.player_id).setup.CopyFrom(value)
+        elif isinstance(value, sc2.PlayerStats):
+            player = self._player(value.player_id)
+            player.stats.CopyFrom(value)
             player.stats_tick = tick
-        elif isinstance(told, sc2.Upgrade):
-            upgrades = self._player(told.player_id).upgrades
-            had = next((u for u in upgrades if u.upgrade_type_name == told.upgrade_type_name), None)
+        elif isinstance(value, sc2.Upgrade):
+            upgrades = self._player(value.player_id).upgrades
+            had = next((u for u in upgrades if u.upgrade_type_name == value.upgrade_type_name), None)
             if had is None:
-                upgrades.append(told)
+                upgrades.append(value)
             else:
-                had.count += told.count
-        elif isinstance(told, sc2.UnitState):
-            self._units[told.unit.tag >> 18] = _copy(told)
-        elif isinstance(told, sc2.UnitBorn | sc2.UnitInit):
-            self._appear(told, tick)
-        elif isinstance(told, sc2.UnitPositions):
-            for position in told.positions:
+                had.count += value.count
+        elif isinstance(value, sc2.UnitState):
+            self._units[value.unit.tag >> 18] = _copy(value)
+        elif isinstance(value, sc2.UnitBorn | sc2.UnitInit):
+            self._appear(value, tick)
+        elif isinstance(value, sc2.UnitPositions):
+            for position in value.positions:
                 if (unit := self.unit(position.unit.tag)) is not None:
                     unit.x, unit.y, unit.place_tick = position.x, position.y, tick
-        elif isinstance(told, sc2.UnitDone | sc2.UnitDied | sc2.UnitOwnerChange | sc2.UnitTypeChange):
-            if (unit := self.unit(told.unit.tag)) is not None:
-                self._change(unit, told, tick)
+        elif isinstance(value, sc2.UnitDone | sc2.UnitDied | sc2.UnitOwnerChange | sc2.UnitTypeChange):
+            if (unit := self.unit(value.unit.tag)) is not None:
+                self._change(unit, value, tick)
 
     def _change(
-        self, unit: sc2.UnitState, told: sc2.UnitDone | sc2.UnitDied | sc2.UnitOwnerChange | sc2.UnitTypeChange, tick: int
+        self, unit: sc2.UnitState, value: sc2.UnitDone | sc2.UnitDied | sc2.UnitOwnerChange | sc2.UnitTypeChange, tick: int
     ) -> None:
-        if isinstance(told, sc2.UnitDone):
+        if isinstance(value, sc2.UnitDone):
             unit.under_construction = False
-        elif isinstance(told, sc2.UnitDied):
+        elif isinstance(value, sc2.UnitDied):
             del self._units[unit.unit.tag >> 18]
-        elif isinstance(told, sc2.UnitOwnerChange):
-            unit.control_player_id, unit.upkeep_player_id = told.control_player_id, told.upkeep_player_id
+        elif isinstance(value, sc2.UnitOwnerChange):
+            unit.control_player_id, unit.upkeep_player_id = value.control_player_id, value.upkeep_player_id
         else:
-            unit.unit.CopyFrom(told.unit)
+            unit.unit.CopyFrom(value.unit)
             unit.type_tick = tick
 
-    def _appear(self, told: sc2.UnitBorn | sc2.UnitInit, tick: int) -> None:
+    def _appear(self, value: sc2.UnitBorn | sc2.UnitInit, tick: int) -> None:
         unit = sc2.UnitState(
-            unit=told.unit, control_player_id=told.control_player_id, upkeep_player_id=told.upkeep_player_id,
-            x=told.x, y=told.y, place_tick=tick, appeared_tick=tick, type_tick=tick,
-            under_construction=isinstance(told, sc2.UnitInit),
+            unit=value.unit, control_player_id=value.control_player_id, upkeep_player_id=value.upkeep_player_id,
+            x=value.x, y=value.y, place_tick=tick, appeared_tick=tick, type_tick=tick,
+            under_construction=isinstance(value, sc2.UnitInit),
         )  # fmt: skip
-        if isinstance(told, sc2.UnitBorn):
-            if told.HasField("creator"):
-                unit.creator.CopyFrom(told.creator)
-            if told.HasField("creator_ability_name"):
-                unit.creator_ability_name = told.creator_ability_name
-        self._units[told.unit.tag >> 18] = unit
+        if isinstance(value, sc2.UnitBorn):
+            if value.HasField("creator"):
+                unit.creator.CopyFrom(value.creator)
+            if value.HasField("creator_ability_name"):
+                unit.creator_ability_name = value.creator_ability_name
+        self._units[value.unit.tag >> 18] = unit
 
     def _player(self, number: int) -> sc2.PlayerState:
         return self._players.setdefault(number, sc2.PlayerState(player_id=number))

@@ -113,8 +113,12 @@ func (t *Tree) Intern(name []byte) uint32 {
 	return id
 }
 
-// nodeChunk is how many nodes are made at once: so many that the runtime gives them a place which starts at a cache line.
-const nodeChunk = 64
+// nodeChunk is the nodes that are made at once. It is so large that the runtime places it, and so each node, at the start of
+// a cache line.
+type nodeChunk struct {
+	nodes [64]Node
+	rests [64]rest
+}
 
 // newNode returns a node, or nil when there are too many.
 func (t *Tree) newNode() *Node {
@@ -123,7 +127,8 @@ func (t *Tree) newNode() *Node {
 	}
 	t.nodes++
 	if len(t.chunk) == 0 {
-		t.chunk, t.rests = make([]Node, nodeChunk), make([]rest, nodeChunk)
+		c := new(nodeChunk)
+		t.chunk, t.rests = c.nodes[:], c.rests[:]
 	}
 	n := &t.chunk[0]
 	n.rest = &t.rests[0]

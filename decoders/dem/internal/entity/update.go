@@ -58,11 +58,6 @@ func (u *Update) Read(r *bits.Reader, c *Class, s *State) error {
 	if c.Root == nil {
 		return errNoClass
 	}
-	return u.readValues(r, c, s)
-}
-
-// readValues reads the values of the fields that u.paths lead to.
-func (u *Update) readValues(r *bits.Reader, c *Class, s *State) error {
 	// way[d] is the node whose kids the index d of the path chooses from.
 	var way [fieldpath.MaxDepth + 1]*Node
 	way[0] = c.Root
@@ -156,14 +151,18 @@ func (u *Update) Data(c *value.Cell) []byte {
 // Apply sets the changes, and takes away what was lost.
 func (u *Update) Apply(c *Class, s *State) {
 	for i := range u.Changes {
-		ch := &u.Changes[i]
-		if at := ch.Node.Cell; ch.Cell.Kind.Plain() && uint(at) < uint(len(s.Cells)) {
-			s.Cells[at] = ch.Cell
-			continue
-		}
-		s.set(c, ch.Node, ch.Cell, u.Data(&ch.Cell))
+		u.ApplyChange(c, s, &u.Changes[i])
 	}
 	for _, n := range u.Lost {
 		s.clear(n)
 	}
+}
+
+// ApplyChange sets one of the changes.
+func (u *Update) ApplyChange(c *Class, s *State, ch *Change) {
+	if at := ch.Node.Cell; ch.Cell.Kind.Plain() && uint(at) < uint(len(s.Cells)) {
+		s.Cells[at] = ch.Cell
+		return
+	}
+	s.set(c, ch.Node, ch.Cell, u.Data(&ch.Cell))
 }

@@ -62,9 +62,11 @@ type Guess struct {
 	Proofs int
 	// MaybeSigned says that its values, which are read as unsigned numbers, may be signed ones: they are even or few.
 	MaybeSigned bool
-	// Sure says that its values, where they are numbers, are right for certain.
-	Sure bool
 }
+
+// Sure reports whether numbers of the type are what they are read as: values were met that are odd too often for signed ones, or
+// even too often for others.
+func (g *Guess) Sure() bool { return g.State == Proven && !g.MaybeSigned }
 
 // codecKey is a field, or the elements of it, read as of a family.
 type codecKey struct {

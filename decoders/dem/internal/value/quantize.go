@@ -114,9 +114,6 @@ func (q *Quantizer) value(i uint32) float32 {
 	return q.Low + float32((q.High-q.Low)*(float32(i)*q.Step))
 }
 
-// Plain reports whether all values are steps: Step returns the value of Bits bits.
-func (q *Quantizer) Plain() bool { return q.flags&(roundDown|roundUp|encodeZero) == 0 }
-
 // read reads one value.
 func (q *Quantizer) read(r *bits.Reader) float32 {
 	if q.flags&roundDown != 0 && r.Bool() {

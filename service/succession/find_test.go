@@ -1,0 +1,152 @@
+package succession_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/replayd/replayd/service"
+	"github.com/replayd/replayd/service/catalog"
+	"github.com/replayd/replayd/service/codec/registry"
+	"github.com/replayd/replayd/service/index"
+	"github.com/replayd/replayd/service/succession"
+)
+
+const sampleFile = "../../testdata/teehistorian/finished/4fa04b32-db1c-48f1-b0fe-ea831e23f409.teehistorian"
+
+func uuidOf(number int) string { return fmt.Sprintf("00000000-0000-4000-8000-%012d", number) }
+
+// game is a file: the records of a sample behind a header of its own.
+type game struct {
+	file         string
+	number, prev int // of the game's UUID; prev 0 is none
+	started      time.Time
+	modified     time.Time // zero is a minute after it started
+}
+
+func (g game) write(t *testing.T, dir string) {
+	t.Helper()
+	sample, err := os.ReadFile(sampleFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	end := bytes.IndexByte(sample[16:], 0) + 16
+	header := map[string]any{}
+	if err := json.Unmarshal(sample[16:end], &header); err != nil {
+		t.Fatal(err)
+	}
+	header["game_uuid"], header["server_name"] = uuidOf(g.number), "ctf"
+	header["start_time"] = g.started.UTC().Format("2006-01-02T15:04:05-0700")
+	if g.prev != 0 {
+		header["prev_game_uuid"] = uuidOf(g.prev)
+	}
+	text, err := json.Marshal(header)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := slices.Concat(sample[:16], text, sample[end:])
+	if filepath.Ext(g.file) == ".gz" {
+		var b bytes.Buffer
+		w := gzip.NewWriter(&b)
+		if _, err := w.Write(data); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		data = b.Bytes()
+	}
+	path := filepath.Join(dir, g.file)
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	modified := g.modified
+	if modified.IsZero() {
+		modified = g.started.Add(time.Minute)
+	}
+	if err := os.Chtimes(path, modified, modified); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestFind: which of the files around a finished game name it as the one before, are of a server that was started again, or
+// began next.
+func TestFind(t *testing.T) {
+	began := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	of := game{file: "of", number: 1, started: began} // it ended after a minute
+	at := func(seconds int) time.Time { return began.Add(time.Duration(seconds) * time.Second) }
+	for what, test := range map[string]struct {
+		others                  []game
+		linked, restarted, next string // files
+	}{
+		"of copies that name it, the one that may grow": {
+			[]game{{file: "a.gz", number: 2, prev: 1, started: at(60)}, {file: "b", number: 2, prev: 1, started: at(60)}}, "b", "", "",
+		},
+		"of games that name it, the one that began first": {
+			[]game{{file: "a", number: 2, prev: 1, started: at(90)}, {file: "b", number: 3, prev: 1, started: at(61)}}, "b", "", "",
+		},
+		"of copies that began next, the one that may grow": {
+			[]game{{file: "a.gz", number: 2, started: at(70)}, {file: "b", number: 2, started: at(70)}}, "", "b", "b",
+		},
+		"a clock that is two seconds slow":   {[]game{{file: "a", number: 2, started: at(58)}}, "", "a", "a"},
+		"a game that began before it ended":  {[]game{{file: "a", number: 2, started: at(57)}}, "", "", "a"},
+		"two servers that began at once":     {[]game{{file: "a", number: 2, started: at(70)}, {file: "b", number: 3, started: at(71)}}, "", "", "a"},
+		"two servers, one after the other":   {[]game{{file: "a", number: 2, started: at(70)}, {file: "b", number: 3, started: at(72)}}, "", "a", "a"},
+		"an earlier game of the same server": {[]game{{file: "a", number: 2, started: at(-90)}, {file: "b", number: 3, started: at(70)}}, "", "b", "b"},
+		"one of the same second, written before": {
+			[]game{{file: "a", number: 2, started: at(0), modified: at(30)}}, "", "", "",
+		},
+		"one of the same second, written later": {
+			[]game{{file: "a", number: 2, started: at(0), modified: at(90)}}, "", "", "a",
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			dir := t.TempDir()
+			of.write(t, dir)
+			for _, g := range test.others {
+				g.write(t, dir)
+			}
+			files, err := catalog.New([]catalog.Root{{Alias: "r", Dir: dir}}, catalog.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			x, err := index.Open(index.Config{
+				Files: files, Log: slog.New(slog.DiscardHandler), Codec: registry.Of, Describe: service.Describe,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer x.Close()                                                 //nolint:errcheck // nothing is stored
+			if _, err := x.InDirectory(t.Context(), "r", nil); err != nil { // reads all headers
+				t.Fatal(err)
+			}
+			e, err := x.Get(t.Context(), "r/of", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found, err := succession.Find(t.Context(), x, e, true, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for which, pair := range map[string]struct {
+				got  *index.Entry
+				want string
+			}{"linked": {found.Linked, test.linked}, "restarted": {found.Restarted, test.restarted}, "next": {found.Next, test.next}} {
+				name := ""
+				if pair.got != nil {
+					name = filepath.Base(pair.got.Name)
+				}
+				if name != pair.want {
+					t.Errorf("%s: %q, want %q", which, name, pair.want)
+				}
+			}
+		})
+	}
+}
