@@ -1,6 +1,7 @@
 package page_test
 
 import (
+	"bytes"
 	"flag"
 	"math"
 	"math/bits"
@@ -22,7 +23,7 @@ func TestMatches(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if have, err := os.ReadFile(path); err != nil || string(have) != string(made) {
+		if have, err := os.ReadFile(path); err != nil || !bytes.Equal(have, made) {
 			t.Errorf("%s is another one (%v): go test ./page -run TestMatches -update", path, err)
 		}
 	}
@@ -258,7 +259,9 @@ func dotaMatch() []byte {
 // csMatch is ten seconds of a round of Counter-Strike 2: ten players, of whom one falls.
 func csMatch() []byte {
 	const ticks, interval = 640, 1.0 / 64
-	key := func(kind int, name string) demtest.Proto { return demtest.Proto(nil).Varint(1, int64(kind)).Text(2, name) }
+	key := func(kind int, name string) demtest.Proto {
+		return demtest.Proto(nil).Varint(1, int64(kind)).Text(2, name)
+	}
 	kinds := demtest.Message{ID: 205, Data: demtest.Proto(nil).
 		Bytes(1, demtest.Proto(nil).Varint(1, 7).Text(2, "player_death").Bytes(3, key(9, "userid")).Bytes(3, key(9, "attacker")).Bytes(3, key(1, "weapon")).Bytes(3, key(6, "headshot"))).
 		Bytes(1, demtest.Proto(nil).Varint(1, 8).Text(2, "round_start"))}
