@@ -21,8 +21,8 @@ import (
 // liveAlias is the root under which a daemon of these tests serves a server's recordings.
 const liveAlias = "live"
 
-// daemon is the program under test, run as an operator runs it: a process of
-// its own, which can be killed and started again at the same address.
+// daemon is the program under test in its own process. It can be killed and
+// started again at the same address.
 type daemon struct {
 	program, addr, dir string
 	cmd                *exec.Cmd
@@ -39,7 +39,7 @@ func startDaemon(ctx context.Context, t *testing.T, dir string) *daemon {
 	}
 	conn, err := grpc.NewClient(d.addr,
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
-		// A killed daemon is back at once; the default would wait for a second.
+		// A killed daemon restarts at once; gRPC's default delay is a second.
 		grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff:           backoff.Config{BaseDelay: 20 * time.Millisecond, Multiplier: 1.5, MaxDelay: time.Second},
 			MinConnectTimeout: time.Second,
@@ -70,7 +70,7 @@ func (d *daemon) start(t *testing.T) {
 	}
 }
 
-// kill ends the daemon by SIGKILL: it can say goodbye to nobody.
+// kill ends the daemon with SIGKILL, so that it cannot end its streams.
 func (d *daemon) kill(t *testing.T) {
 	t.Helper()
 	if d.cmd == nil {
@@ -90,12 +90,12 @@ func (d *daemon) restart(t *testing.T) {
 	d.start(t)
 }
 
-// replay is the name by which the daemon knows a recording.
+// replay returns the daemon's name of a recording.
 func (d *daemon) replay(file string) string {
 	return liveAlias + "/" + filepath.Base(file)
 }
 
-// name is how the daemon knows a file below the directory that it serves.
+// name returns the daemon's name of a file below the directory that it serves.
 func (d *daemon) name(elem ...string) string {
 	return path.Join(append([]string{liveAlias}, elem...)...)
 }

@@ -84,7 +84,7 @@ func TestFollowLiveServer(t *testing.T) {
 	t.Logf("%d events of %d games in %d sessions over %d kills", total, len(games), len(history), kills)
 }
 
-// follower is a client that resumes for as long as it is wanted.
+// follower is a client that resumes until stop is called.
 type follower struct {
 	received atomic.Int64 // how many events
 	cancel   context.CancelFunc
@@ -105,7 +105,7 @@ func follow(ctx context.Context, d *daemon, req *replaydv1.StreamEventsRequest) 
 				}
 				return true
 			})
-			// The daemon was killed, or the test is over: neither is the stream's doing.
+			// The daemon was killed or the test has ended; neither is a failure of the stream.
 			session.Cut = status.Code(session.Err) == codes.Unavailable || ctx.Err() != nil
 			history = append(history, session)
 			if !session.Cut || ctx.Err() != nil {
@@ -117,15 +117,15 @@ func follow(ctx context.Context, d *daemon, req *replaydv1.StreamEventsRequest) 
 	return f
 }
 
-// stop waits until the client has received so many events, or a while, and
-// returns what it has received.
+// stop waits until the client has received a number of events, or a time limit,
+// and returns what it has received.
 func (f *follower) stop(ctx context.Context, events int) streamtest.History {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
 	for f.received.Load() < int64(events) && ctx.Err() == nil {
 		time.Sleep(10 * time.Millisecond)
 	}
-	time.Sleep(500 * time.Millisecond) // What comes twice comes later.
+	time.Sleep(500 * time.Millisecond) // a repeated event would arrive later
 	f.cancel()
 	return <-f.done
 }

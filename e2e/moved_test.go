@@ -33,7 +33,7 @@ func TestRenamedServer(t *testing.T) {
 	if err := bots.Run(ctx, "alice join\nalice wander on\nsleep 2s"); err != nil {
 		t.Fatal(err)
 	}
-	if err := srv.Kill(); err != nil { // there is no end, and nothing proves one
+	if err := srv.Kill(); err != nil { // the recording has no end, and nothing proves that it ended
 		t.Fatal(err)
 	}
 	program, err := ddnet.Install(ctx)
@@ -67,8 +67,8 @@ func TestRenamedServer(t *testing.T) {
 	}
 }
 
-// TestMovedFiles renames and moves what a server is writing, and compresses what it has written, under who follows it and who
-// comes back with a cursor.
+// TestMovedFiles renames and moves the file that a server is writing, and compresses finished files. Meanwhile one client follows
+// and another resumes with a cursor.
 func TestMovedFiles(t *testing.T) {
 	ctx, srv, bots := start(t, ddnet.Config{})
 	d := startDaemon(ctx, t, srv.TeehistorianDir())
@@ -118,7 +118,7 @@ func TestMovedFiles(t *testing.T) {
 	}
 }
 
-// says reports whether a response of a history is what is looked for.
+// says reports whether a history contains a matching response.
 func says(t *testing.T, h streamtest.History, is func(*replaydv1.StreamEventsResponse) bool) bool {
 	t.Helper()
 	for _, session := range h {

@@ -16,7 +16,7 @@ import (
 )
 
 // TestRecordingsAgreeWithLog decodes what a server wrote over two map changes
-// and a kill -9, and compares it with what the server said.
+// and a kill -9, and compares it with the server's log.
 func TestRecordingsAgreeWithLog(t *testing.T) {
 	ctx, srv, bots := start(t, ddnet.Config{})
 	play := func(script string) {
@@ -65,7 +65,7 @@ func TestRecordingsAgreeWithLog(t *testing.T) {
 		}
 		wantEnd := io.EOF
 		if i == len(games)-1 {
-			wantEnd = decoders.ErrMore // Killed: it simply stops.
+			wantEnd = decoders.ErrMore // killed, so the file has no end
 		}
 		if !errors.Is(end, wantEnd) {
 			t.Errorf("game %d ends by %v, want %v", i, end, wantEnd)
@@ -76,8 +76,8 @@ func TestRecordingsAgreeWithLog(t *testing.T) {
 	}
 }
 
-// decode reads what a recording says of the things that the log says too, and
-// what ended it.
+// decode reads the facts of a recording that are also in the log, and the error
+// at its end.
 func decode(t *testing.T, path string) (game ddnet.Game, end error) {
 	t.Helper()
 	file, err := os.Open(path)

@@ -20,8 +20,8 @@ import (
 	"github.com/replayd/replayd/e2e/ddnet"
 )
 
-// history is what a client has received of one replay: all that it has to
-// remember is the last cursor.
+// history holds what a client has received of one replay. To resume, the client
+// needs only the last cursor.
 type history struct {
 	cursor       []byte
 	nextSequence uint64
@@ -30,9 +30,8 @@ type history struct {
 }
 
 // TestResumeAfterDaemonKill plays on a real server, and reads its recordings
-// through a daemon that is killed -9 after every few batches: what arrives in
-// all must be what one undisturbed stream delivers, nothing lost and nothing
-// twice.
+// through a daemon that is killed with SIGKILL after every few batches. In
+// total, each event of an uninterrupted stream must arrive exactly once.
 func TestResumeAfterDaemonKill(t *testing.T) {
 	const kills = 20
 	ctx, srv, bots := start(t, ddnet.Config{})
@@ -82,8 +81,8 @@ func TestResumeAfterDaemonKill(t *testing.T) {
 	}
 }
 
-// read goes on with a replay where the history ends, until the stream ends or
-// some responses have come; -1 means all.
+// read resumes a replay where the history ends. It reads until the stream ends or
+// until it has received a number of responses; -1 means all.
 func (h *history) read(ctx context.Context, d *daemon, replay string, responses int) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -101,7 +100,7 @@ func (h *history) read(ctx context.Context, d *daemon, replay string, responses 
 		case errors.Is(err, io.EOF):
 			return nil
 		case status.Code(err) == codes.Unavailable:
-			return nil // The daemon went away; the next call goes on.
+			return nil // the daemon was killed; the next call resumes
 		case err != nil:
 			return err
 		}
@@ -112,7 +111,7 @@ func (h *history) read(ctx context.Context, d *daemon, replay string, responses 
 	return nil
 }
 
-// add checks a response against what came before it and keeps it.
+// add checks that a response continues the history and appends it.
 func (h *history) add(res *replaydv1.StreamEventsResponse) error {
 	switch r := res.GetResponse().(type) {
 	case *replaydv1.StreamEventsResponse_Start:

@@ -45,7 +45,7 @@ func (w *twin) run(ctx context.Context, t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := w.bots.Run(ctx, "one join\ntwo join\n* wander on"); err != nil {
-		t.Logf("bots: %v", err) // a server just started may drop them; the other records are enough
+		t.Logf("bots: %v", err) // a server that has just started may drop them; the other server records enough
 	}
 }
 
@@ -108,7 +108,7 @@ func TestTwoServers(t *testing.T) {
 		switch n := random.IntN(10); {
 		case n < 6:
 			rotations["changes of the map"]++
-			w.maps++ // to the map that it has a server does not change
+			w.maps++ // a server ignores a change to its current map
 			if err := w.srv.ChangeMap(ctx, []string{ddnet.DefaultMap, "dm1", "LearnToPlay"}[w.maps%3]); err != nil {
 				t.Fatal(err)
 			}

@@ -14,8 +14,8 @@ import (
 // testTimeout bounds one test: a server that hangs must not hang CI.
 const testTimeout = 5 * time.Minute
 
-// start runs a server of the test's own and a process for its clients. Both
-// end with the test. Where no server can be had the test is skipped.
+// start runs a server and a process for its clients. Both end with the test. It
+// skips the test if no server is available.
 func start(t *testing.T, cfg ddnet.Config) (context.Context, *ddnet.Server, *ddnet.Bots) {
 	t.Helper()
 	// The test's own context ends before the cleanups that still need one.

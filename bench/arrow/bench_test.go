@@ -19,7 +19,7 @@ import (
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
 
-// column is one array of a batch: numbers, or flags. Those that are zigzag in protobuf are marked.
+// column is one array of a batch, of numbers or flags. It records whether the numbers are zigzag in protobuf.
 type column struct {
 	number protowire.Number
 	name   string
@@ -30,7 +30,7 @@ type column struct {
 
 type table []column
 
-// load reads what read.py wrote, as one list of tables for each kind.
+// load reads the file that read.py wrote. It returns a list of tables for each kind.
 func load(b *testing.B) (kinds map[string][]table, events int) {
 	path := os.Getenv("RESPONSES")
 	if path == "" {
@@ -82,7 +82,7 @@ func tableOf(m protoreflect.Message) table {
 	return t
 }
 
-// cpu is the processor time that the process has used.
+// cpu returns the CPU time that the process has used.
 func cpu(b *testing.B) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -166,7 +166,7 @@ func writeArrow(b *testing.B, out *bytes.Buffer, tables []table, options []ipc.O
 	out.Reset()
 	w := ipc.NewWriter(out, append([]ipc.Option{ipc.WithSchema(schema)}, options...)...)
 	for _, t := range tables {
-		// The daemon would fill builders event by event, as it fills columns now.
+		// The daemon would fill the builders event by event, as it fills columns.
 		builder := array.NewRecordBuilder(memory.DefaultAllocator, schema)
 		for i, c := range t {
 			if c.flags != nil {

@@ -1,5 +1,5 @@
-// Package arrow compares columns, as ENCODING_COLUMNS has them, with record batches of Apache Arrow: what it takes to encode
-// them. read.py has the other side.
+// Package arrow compares the cost of encoding the columns of ENCODING_COLUMNS and record batches of Apache Arrow. read.py compares
+// the cost of decoding.
 //
 //	PYTHONPATH=clients/python/src .cache/python/bin/python bench/arrow/read.py bin/replayd RECORDING .cache/responses
 //	RESPONSES=$PWD/.cache/responses go test -C bench/arrow -bench .

@@ -20,7 +20,7 @@ import (
 	"github.com/replayd/replayd/decoders/dem/demtest"
 )
 
-// longSize is how long a demo is made of a short one.
+// longSize is the size in bytes of the demo that is made from a short one.
 const longSize = 50 << 20
 
 func corpus(b *testing.B, name string) []byte {
@@ -58,7 +58,7 @@ func BenchmarkEverything(b *testing.B) {
 	}
 }
 
-// BenchmarkOneClass asks for the entities of one class.
+// BenchmarkOneClass decodes only the entities of one class.
 func BenchmarkOneClass(b *testing.B) {
 	long := lengthen(b, corpus(b, auto), longSize)
 	for _, class := range []string{"CDOTA_Unit_Hero_Lina", "CDOTAGamerulesProxy"} {
@@ -71,7 +71,7 @@ func BenchmarkOneClass(b *testing.B) {
 	}
 }
 
-// BenchmarkCombatLog asks for the combat log only.
+// BenchmarkCombatLog decodes only the combat log.
 func BenchmarkCombatLog(b *testing.B) {
 	long := lengthen(b, corpus(b, auto), longSize)
 	replayd(b, long, dem.Options{Kinds: func(k dem.Kind) bool { return k == dem.KindCombatLog }})
@@ -135,7 +135,7 @@ func mantaAll(b *testing.B, data []byte) {
 	b.ReportMetric(float64(updates)/float64(b.N), "updates/op")
 }
 
-// cpuTime is the processor time that the process has used.
+// cpuTime returns the CPU time that the process has used.
 func cpuTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -144,13 +144,13 @@ func cpuTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// reportCPU reports speed by processor time: on a machine that others use it tells more than the clock.
+// reportCPU reports the speed per CPU time. On a busy machine this is more exact than wall-clock time.
 func reportCPU(b *testing.B, data []byte, start time.Duration) {
 	b.Helper()
 	b.ReportMetric(float64(len(data))*float64(b.N)/1e6/(cpuTime()-start).Seconds(), "cpuMB/s")
 }
 
-// long is where TestWriteLong writes a long demo for decoders that are no Go.
+// long is the file to which TestWriteLong writes a long demo, for decoders in other languages.
 var long = flag.String("long", "", "write a long demo to this file")
 
 func TestWriteLong(t *testing.T) {

@@ -2,5 +2,5 @@
 //
 //	go test -bench . -benchtime 3x
 //
-// It is a module of its own, so that the other decoders are nobody's dependency.
+// It is a separate module, so that replayd does not depend on the other decoders.
 package dem

@@ -1,13 +1,13 @@
 //go:build linux
 
-// Program live measures how late the ticks of live games come to those who follow them, with as many files and followers as
-// asked for. A process writes the files as game servers do, the daemon runs as it does for users, and a third process
-// follows over TCP, each follower on a connection of its own. docs/performance.md has what it printed.
+// Program live measures the latency of the ticks of live games at followers, for given numbers of files and followers. One
+// process writes the files as game servers do, the second is the daemon, and the third follows over TCP with one connection for
+// each follower. The results are in docs/performance.md.
 //
 //	go run ./bench/live -files 10,50,200 -followers 100,500
 //
-// Each row of its table has two measurements: of the daemon, and, for comparison, of a program that does nothing but write
-// as many bytes to as many connections when the files have grown: what the machine gives.
+// Each row of its table has two measurements: of the daemon, and of a program that only writes the same number of bytes to the
+// same number of connections when the files have grown. The second is the limit of the machine.
 package main
 
 import (
@@ -26,12 +26,12 @@ import (
 	"time"
 )
 
-// settings are what all processes of a measurement know.
+// settings are the parameters of all processes of a measurement.
 type settings struct {
 	Dir              string // where the files are
 	Addr             string
 	Files, Followers int
-	Ticks            int // that are written, the first warmUp of them not measured
+	Ticks            int // number of ticks to write; the first warmUp are not measured
 	Plain            bool
 }
 
@@ -39,7 +39,7 @@ const (
 	players  = 64
 	every    = 20 * time.Millisecond // servers play 50 ticks a second
 	warmUp   = 100
-	phases   = 10 // servers do not tick at the same time: so many groups of them
+	phases   = 10 // number of groups of servers that tick at different times
 	onTheWay = time.Second
 )
 
@@ -114,7 +114,7 @@ func (p *part) end() {
 	_ = p.Wait()
 }
 
-// line is the next line that a process prints, as JSON.
+// line reads the next line that a process prints, as JSON.
 func (p *part) line(v any) {
 	line, err := p.out.ReadBytes('\n')
 	check(err)
@@ -193,7 +193,7 @@ func freeAddr() string {
 	return l.Addr().String()
 }
 
-// cpu is the time that a process has used.
+// cpu returns the CPU time that a process has used.
 func cpu(pid int) time.Duration {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	check(err)
@@ -203,14 +203,14 @@ func cpu(pid int) time.Duration {
 	return time.Duration(user+system) * 10 * time.Millisecond
 }
 
-// busyCPUs is the time that all processors were busy, for whatever.
+// busyCPUs returns the time that all processors were busy, with any process.
 func busyCPUs() time.Duration {
 	text, err := os.ReadFile("/proc/stat")
 	check(err)
 	line, _, _ := strings.Cut(string(text), "\n")
 	var sum int
 	for i, f := range strings.Fields(line)[1:9] {
-		if n, _ := strconv.Atoi(f); i != 3 && i != 4 { // idle, and waiting for a disk
+		if n, _ := strconv.Atoi(f); i != 3 && i != 4 { // idle and I/O wait
 			sum += n
 		}
 	}

@@ -33,7 +33,7 @@ import (
 	"github.com/replayd/replayd/testdata"
 )
 
-// times is when each tick of each file was written, in nanoseconds since 1970: memory that the processes share.
+// times holds the time when each tick of each file was written, in nanoseconds since 1970. The processes share this memory.
 type times struct {
 	all   []int64
 	ticks int
@@ -55,7 +55,7 @@ func openTimes(s settings) times {
 
 func (t times) at(file, tick int) *int64 { return &t.all[file*t.ticks+tick] }
 
-// spread is how durations are spread, in milliseconds.
+// spread holds percentiles of durations, in milliseconds.
 type spread struct {
 	Count             int
 	P50, P99, Longest float64
@@ -70,14 +70,14 @@ func spreadOf(all []time.Duration) spread {
 	return spread{len(all), ms(len(all) / 2), ms(len(all) * 99 / 100), ms(len(all) - 1)}
 }
 
-func tell(v any) {
+func printJSON(v any) {
 	text, err := json.Marshal(v)
 	check(err)
 	fmt.Println(string(text))
 }
 
-// told waits until the process is told to go on; it ends with whoever started it.
-func told() {
+// waitForParent waits for a line from the parent. It exits the process when the parent has exited.
+func waitForParent() {
 	if _, err := bufio.NewReader(os.Stdin).ReadString('\n'); err != nil {
 		os.Exit(1)
 	}
@@ -85,7 +85,7 @@ func told() {
 
 func fileName(i int) string { return fmt.Sprintf("%04d.teehistorian", i) }
 
-// header is what a game of a full server begins with.
+// header returns the beginning of a recording of a full server.
 func header(number int) []byte {
 	dir, err := os.MkdirTemp("", "replayd-bench-samples")
 	check(err)
@@ -101,7 +101,7 @@ func header(number int) []byte {
 	return data
 }
 
-// write is the servers: each file gets a tick each 20 ms, in which everybody moves.
+// write plays the servers. It appends a tick to each file every 20 ms, in which all players move.
 func write(s settings) {
 	t := openTimes(s)
 	files := make([]*os.File, s.Files)
@@ -116,8 +116,8 @@ func write(s settings) {
 	for id := range players {
 		tick[3*id], tick[3*id+1], tick[3*id+2] = byte(id), 1, 0x40 // PLAYER_DIFF id +1 -1
 	}
-	tell(true)
-	told()
+	printJSON(true)
+	waitForParent()
 	var late []time.Duration
 	began := time.Now()
 	for n := range s.Ticks {
@@ -135,18 +135,18 @@ func write(s settings) {
 			}
 		}
 	}
-	tell(spreadOf(late))
-	told()
+	printJSON(spreadOf(late))
+	waitForParent()
 }
 
-// arrivals is how late ticks came to somebody.
+// arrivals holds the latencies of the ticks at one follower.
 type arrivals struct {
 	times
 	file, next int
 	late       []time.Duration
 }
 
-// upTo notes that all ticks up to one, counted from 1, are there.
+// upTo records the arrival of all ticks up to one, counted from 1.
 func (a *arrivals) upTo(tick int) {
 	now := time.Now().UnixNano()
 	for ; a.next < min(tick, a.ticks); a.next++ {
@@ -156,7 +156,7 @@ func (a *arrivals) upTo(tick int) {
 	}
 }
 
-// follow is the followers, spread evenly over the files.
+// follow runs the followers, spread evenly over the files.
 func follow(s settings) {
 	t := openTimes(s)
 	all := make([]*arrivals, s.Followers)
@@ -174,16 +174,16 @@ func follow(s settings) {
 		})
 	}
 	ready.Wait()
-	tell(true)
-	told()
+	printJSON(true)
+	waitForParent()
 	cancel()
 	done.Wait()
 	var late []time.Duration
 	for _, a := range all {
 		late = append(late, a.late...)
 	}
-	tell(spreadOf(late))
-	told()
+	printJSON(spreadOf(late))
+	waitForParent()
 }
 
 func (a *arrivals) stream(ctx context.Context, s settings, ready func()) {
@@ -217,16 +217,16 @@ func (a *arrivals) stream(ctx context.Context, s settings, ready func()) {
 			}
 			continue
 		}
-		a.upTo(int(lastX(raw.Bytes))) // everybody moves by one a tick
+		a.upTo(int(lastX(raw.Bytes))) // all players move by one per tick
 	}
 }
 
-// numberOf is the number of a message's field.
+// numberOf returns the number of a message's field.
 func numberOf(m proto.Message, field protoreflect.Name) protowire.Number {
 	return m.ProtoReflect().Descriptor().Fields().ByName(field).Number()
 }
 
-// toLastDiff leads from a response to its last event.
+// toLastDiff is the path of field numbers from a response to its last event.
 var toLastDiff = []protowire.Number{
 	numberOf(&replaydv1.StreamEventsResponse{}, "batch"),
 	numberOf(&replaydv1.EventBatch{}, "teehistorian"),
@@ -234,8 +234,8 @@ var toLastDiff = []protowire.Number{
 	numberOf(&teehistorianv1.Event{}, "player_diff"),
 }
 
-// lastX is the x of a response's last event, 0 where it has none. Followers share the machine with the daemon: to decode all
-// of what each of them gets would be what is measured.
+// lastX returns the x of a response's last event, or 0 without one. It does not decode the rest of the response. Followers share
+// the machine with the daemon, so full decoding would dominate the measurement.
 func lastX(message []byte) int32 {
 	for _, number := range toLastDiff {
 		message = last(message, number)
@@ -247,7 +247,7 @@ func lastX(message []byte) int32 {
 	return diff.GetX()
 }
 
-// last is the last field of a number in a message.
+// last returns the last field with a number in a message.
 func last(message []byte, number protowire.Number) (value []byte) {
 	for len(message) > 0 {
 		n, kind, size := protowire.ConsumeTag(message)
@@ -266,7 +266,7 @@ func last(message []byte, number protowire.Number) (value []byte) {
 	return value
 }
 
-// plainBytes is what a tick of a full server takes on the wire, about.
+// plainBytes is the approximate size of a tick of a full server on the wire.
 const plainBytes = 1330
 
 func (a *arrivals) readPlain(ctx context.Context, s settings, ready func()) {
@@ -293,10 +293,10 @@ func (a *arrivals) readPlain(ctx context.Context, s settings, ready func()) {
 	}
 }
 
-// plain is what is compared with: it looks each millisecond which files have grown, and writes to who follows them.
+// plain is the program for comparison. Every millisecond it checks which files have grown, and writes to their followers.
 func plain(s settings) {
 	go func() {
-		told() // never: it ends with whoever started it
+		waitForParent() // never returns a line; exits with the parent
 	}()
 	t := openTimes(s)
 	l, err := net.Listen("tcp", s.Addr)

@@ -18,7 +18,7 @@ import (
 	"github.com/replayd/replayd/decoders/sc2replay/mpq"
 )
 
-// both returns the replays that both decode, and how many bytes and events they have.
+// both returns the replays that both decoders can decode, and their numbers of bytes and events.
 func both(b *testing.B) (files [][]byte, size, events int64) {
 	b.Helper()
 	for _, data := range corpus(b) {
@@ -71,7 +71,7 @@ func theirMembers(b *testing.B, data []byte) (out [3][]byte) {
 	return out
 }
 
-// cpuTime is how much processor time the process has used: on a busy machine it says more than the clock.
+// cpuTime returns the CPU time that the process has used. On a busy machine it is more exact than wall-clock time.
 func cpuTime(b *testing.B) time.Duration {
 	b.Helper()
 	var u syscall.Rusage
@@ -81,10 +81,10 @@ func cpuTime(b *testing.B) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// measure reports what one pass over all files costs.
+// measure reports the cost of one pass over all files.
 func measure(b *testing.B, size, events int64, pass func()) {
 	b.Helper()
-	pass() // tables and pools are made once
+	pass() // fill tables and pools
 	b.SetBytes(size)
 	b.ReportAllocs()
 	var before, after runtime.MemStats
@@ -175,7 +175,7 @@ func BenchmarkParallel(b *testing.B) {
 	})
 }
 
-// BenchmarkUnpack only unpacks the three event streams: what is left of a replay's cost when events cost nothing.
+// BenchmarkUnpack only unpacks the three event streams. It is the cost of a replay without decoding events.
 func BenchmarkUnpack(b *testing.B) {
 	files, size, events := both(b)
 	b.Run("replayd", func(b *testing.B) {
@@ -205,7 +205,7 @@ func BenchmarkUnpack(b *testing.B) {
 	})
 }
 
-// BenchmarkEvents decodes events of members that are stored, not packed: the cost of decoding alone.
+// BenchmarkEvents decodes the events of uncompressed members. It is the cost of decoding alone.
 func BenchmarkEvents(b *testing.B) {
 	files, _, events := both(b)
 	type streams struct {

@@ -43,7 +43,7 @@ func corpus(tb testing.TB) map[string][]byte {
 	return files
 }
 
-// TestSameFields decodes every replay that s2prot can decode with both, and compares everything.
+// TestSameFields decodes every replay that s2prot can decode with both decoders, and compares all fields.
 func TestSameFields(t *testing.T) {
 	builds := map[int64]bool{}
 	replays, events, values := 0, 0, 0
@@ -84,7 +84,7 @@ func TestSameFields(t *testing.T) {
 // comparison compares one replay.
 type comparison struct {
 	replay        string
-	cells         int64 // how many cells a unit of the tracker's places is
+	cells         int64 // number of cells per unit of the tracker's positions
 	count, values int
 	differences   []string
 }
@@ -104,7 +104,7 @@ var (
 	otherKinds   = []string{"start", "details", "lobby", "attributes", "game_metadata", "player_info", "member", "end"}
 )
 
-// events goes through our events, which are merged, and finds each in the stream of theirs that it is from.
+// events compares each of our events, which are merged from all streams, with the next event of the same stream of theirs.
 func (c *comparison) events(ours *sc2replay.Replay, theirs *rep.Rep) {
 	var tracker []s2prot.Event
 	if theirs.TrackerEvts != nil {
@@ -183,7 +183,7 @@ func (c *comparison) event(stream string, theirs *s2prot.Event, ours *sc2replay.
 	c.value(path, s, v)
 }
 
-// user compares who caused an event.
+// user compares the user who caused an event.
 func (c *comparison) user(path string, theirs *s2prot.Event, ours *sc2replay.Event) {
 	who, _ := theirs.Struct["userid"].(s2prot.Struct)
 	if id, ok := who["userId"].(int64); ok {
@@ -197,7 +197,7 @@ func (c *comparison) user(path string, theirs *s2prot.Event, ours *sc2replay.Eve
 	}
 }
 
-// names are fields that are called otherwise in our messages, by the end of the path.
+// names maps their field names to ours where these differ, by the end of the path.
 var names = map[string]string{
 	"unitTagIndex": "Unit.Index", "unitTagRecycle": "Unit.Recycle", "unitTypeName": "Unit.TypeName",
 	"creatorUnitTagIndex": "Creator.Index", "creatorUnitTagRecycle": "Creator.Recycle",
@@ -265,9 +265,9 @@ func (c *comparison) value(path string, theirs any, ours reflect.Value) {
 	}
 }
 
-// sameBits compares lists of bits. They are written as numbers of 32 bits (docs/formats/sc2replay.md, "Encodings"); s2prot
-// reads them eight at a time, which is something else unless they begin where a byte does. Where they begin it does not
-// tell: its bytes are put back to where they must have been for each place, and one of them must give our list.
+// sameBits compares lists of bits. They are encoded as 32-bit numbers (docs/formats/sc2replay.md, "Encodings"). s2prot reads them
+// as bytes instead, which differs unless the list begins at a byte boundary. It does not report the bit offset where a list begins.
+// So sameBits rearranges its bytes for each possible offset, and one of the results must equal our list.
 func sameBits(ours sc2replay.BitMask, theirs s2prot.BitArr) bool {
 	if int(ours.Size) != theirs.Count {
 		return false
@@ -332,7 +332,7 @@ func (c *comparison) field(path, name string, theirs any, ours reflect.Value) {
 	c.value(full, theirs, v)
 }
 
-// present tells whether an optional value is there; a struct of one optional value stands for that.
+// present reports whether an optional value is set. A struct of one optional value stands for that value.
 func present(v any) bool {
 	if s, ok := v.(s2prot.Struct); ok && len(s) == 1 {
 		for _, inner := range s {
@@ -421,7 +421,7 @@ func (c *comparison) number(path string, theirs int64, ours reflect.Value) {
 		}
 		got = int64(raw)
 		if float32(theirs) == float32(raw) {
-			got = theirs // beyond 24 bits the nearest float is all that can be asked for
+			got = theirs // beyond 24 bits a float is only the nearest value
 		}
 	default:
 		c.differ(path, "of kind %v", ours.Kind())
@@ -448,8 +448,8 @@ func (c *comparison) positions(path string, theirs []any, ours sc2replay.UnitPos
 	}
 }
 
-// oldCmd compares orders of 1.0, which are flat and always complete. Which target they have follows from the unit's tag
-// and type and the place; what else they say of a unit is then of no unit.
+// oldCmd compares orders of version 1.0, which are flat and always contain all fields. The kind of target follows from the unit's
+// tag and type and the position. Without a unit as the target, the other fields of the unit have no meaning.
 func (c *comparison) oldCmd(path string, s s2prot.Struct, ours sc2replay.Cmd) {
 	n := func(name string) int64 { v, _ := s[name].(int64); return v }
 	point, _ := s["targetPoint"].(s2prot.Struct)

@@ -18,21 +18,21 @@ import (
 	"time"
 )
 
-// The clients are a small Node program; it travels inside the test binary.
+// The clients are a small Node program, which is embedded in the test binary.
 //
 //go:embed bots/bots.mjs bots/package.json bots/package-lock.json
 var botsFiles embed.FS
 
-// Bots are the clients of one server, in one process of their own. They are
-// told what to do one line at a time; not for use from several goroutines.
+// Bots are the clients of one server, in one separate process. They execute
+// commands line by line. Bots must not be used by several goroutines at once.
 type Bots struct {
 	cmd     *exec.Cmd
 	stdin   io.WriteCloser
 	answers *bufio.Reader
 }
 
-// Bots starts a process for this server's clients. Nobody has joined yet. The
-// context bounds its whole life.
+// Bots starts a process for this server's clients. It has no clients yet. The
+// process is killed when the context ends.
 func (s *Server) Bots(ctx context.Context) (*Bots, error) {
 	dir, err := installBots(ctx)
 	if err != nil {
@@ -67,8 +67,8 @@ func (s *Server) Bots(ctx context.Context) (*Bots, error) {
 //	rename NAME, team N, spectate ID, emote N, kill
 //	login PASSWORD, rcon COMMAND    the remote console
 //
-// BOT is the name that the bot joined with, or * for everybody who is there. A
-// line "sleep DURATION" lets time pass.
+// BOT is the name that the bot joined with, or * for all bots in the game. A
+// line "sleep DURATION" waits.
 func (b *Bots) Run(ctx context.Context, script string) error {
 	for number, line := range strings.Split(script, "\n") {
 		line = strings.TrimSpace(line)
@@ -108,8 +108,8 @@ func (b *Bots) do(ctx context.Context, line string) error {
 	return nil
 }
 
-// Close ends the process. Bots that are still in the game vanish without a
-// word: the server drops them after its timeout.
+// Close ends the process. Bots still in the game do not send a disconnect, so the
+// server drops them after its timeout.
 func (b *Bots) Close() error {
 	return errors.Join(b.stdin.Close(), b.cmd.Wait())
 }
@@ -133,8 +133,8 @@ func installBots(ctx context.Context) (string, error) {
 	if _, err := os.Stat(dir); err == nil {
 		return dir, nil
 	}
-	// Built beside its place and moved there when it is whole, so that neither
-	// an interrupted nor a concurrent install is ever seen half-done.
+	// Install into a temporary directory and rename it when complete, so that an
+	// interrupted or concurrent install is never visible.
 	if err := os.MkdirAll(filepath.Dir(dir), 0o750); err != nil {
 		return "", err
 	}

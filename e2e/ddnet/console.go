@@ -7,15 +7,15 @@ import (
 	"syscall"
 )
 
-// consoleName is the fifo in the server's directory that it takes commands
-// from. Its external console would be the other door, but version 16.4 cannot
-// open that one on 127.0.0.1 alone.
+// consoleName is the fifo in the server's directory from which it reads commands.
+// Its external console is not used, because version 16.4 cannot open that on
+// 127.0.0.1 alone.
 const consoleName = "console.fifo"
 
-// Console gives the server one command line. It returns once the line was
-// written; what comes of it is in the log.
+// Console sends the server one command line. It returns when the line has been
+// written. The output of the command is in the log.
 func (s *Server) Console(command string) error {
-	// Without O_NONBLOCK this would hang when the server is gone.
+	// Without O_NONBLOCK this would block if the server has exited.
 	fifo, err := os.OpenFile(filepath.Join(s.dir, consoleName), os.O_WRONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return err

@@ -8,8 +8,8 @@ import (
 	"os/exec"
 )
 
-// ErrUnavailable says that this machine has no DDNet server and that none can
-// be installed on it: a reason to skip, not to fail.
+// ErrUnavailable reports that this machine has no DDNet server and that none can
+// be installed. Tests should then be skipped.
 var ErrUnavailable = errors.New("no DDNet server here, and no root with apt-get to install one")
 
 // program is where Debian's ddnet-server package puts the server; /usr/games

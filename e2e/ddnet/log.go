@@ -9,14 +9,13 @@ import (
 	"strings"
 )
 
-// Game is what the server's log says of one game, from a map's load to the
-// next: the second witness of an end-to-end test, which a recording's decoded
-// events must agree with.
+// Game holds the facts of one game in the server's log, from the load of a map to
+// the next one. The decoded events of the recording must agree with it.
 type Game struct {
 	// Recording is the path of the teehistorian file.
 	Recording string
 	// Entered and Left are the client ids of the players who entered and left
-	// the game, in that order. Who stays through a map change enters again.
+	// the game, in order. A player who stays through a map change enters again.
 	Entered, Left []int32
 }
 
@@ -26,7 +25,7 @@ var (
 	leftLine      = regexp.MustCompile(`game: leave player='(\d+):`)
 )
 
-// Log is everything that the server has printed so far.
+// Log returns everything that the server has printed so far.
 func (s *Server) Log() string {
 	text, err := os.ReadFile(s.logPath())
 	if err != nil {
@@ -40,7 +39,7 @@ func (s *Server) WaitLog(ctx context.Context, pattern *regexp.Regexp) error {
 	return s.wait(ctx, func() bool { return pattern.MatchString(s.Log()) })
 }
 
-// Games is what the log says so far, oldest game first. Its last line may be half-written and then counts not yet.
+// Games returns the games in the log so far, oldest first. It ignores an incomplete last line.
 func (s *Server) Games() []Game {
 	var games []Game
 	for line := range strings.Lines(s.Log()) {
@@ -75,7 +74,7 @@ func clientID(pattern *regexp.Regexp, line string) (int32, bool) {
 
 func (s *Server) logPath() string { return filepath.Join(s.dir, "server.log") }
 
-// tail is the end of the log, for error messages.
+// tail returns the end of the log, for error messages.
 func (s *Server) tail() string {
 	const lines = 10
 	all := strings.Split(strings.TrimSpace(s.Log()), "\n")

@@ -14,16 +14,14 @@ import (
 	"time"
 )
 
-// Config is what a server is started with. The zero value, plus a Dir, is
-// enough for a test.
+// Config configures a server. Only Dir is required.
 type Config struct {
-	// Dir is where the server lives: its configuration, log, database and
-	// recordings. It must exist and is never removed here.
+	// Dir is the directory of the server's configuration, log, database and
+	// recordings. It must exist. The server does not remove it.
 	Dir string
 	// Program is the server's path; empty means what [Install] finds.
 	Program string
-	// Name is the server's name as it stands in the recording; empty means
-	// "replayd e2e".
+	// Name is the server's name in the recording; empty means "replayd e2e".
 	Name string
 	// Map is the first map; empty means [DefaultMap].
 	Map string
@@ -61,8 +59,8 @@ type Server struct {
 	exit   error         // how it ended; read after exited
 }
 
-// Start runs a server and waits until it records. The context bounds the
-// start alone: the server lives until Stop or Kill.
+// Start runs a server and waits until it records. The context bounds only the
+// start; the server runs until Stop or Kill.
 func Start(ctx context.Context, cfg Config) (*Server, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -85,7 +83,7 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 		return nil, err
 	}
 	before := len(startedLine.FindAllString(srv.Log(), -1))
-	// A server that is started again goes on with its log.
+	// A restarted server appends to its log.
 	log, err := os.OpenFile(srv.logPath(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, err
@@ -99,7 +97,7 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 		return nil, err
 	}
 	go func() {
-		_ = srv.cmd.Wait() // Says no more than the state does.
+		_ = srv.cmd.Wait() // the process state contains the same
 		srv.exit = fmt.Errorf("server is gone: %v", srv.cmd.ProcessState)
 		close(srv.exited)
 	}()
@@ -123,7 +121,7 @@ func (s *Server) configure(cfg Config) error {
 		fmt.Sprintf("sv_map %q", cfg.Map),
 		fmt.Sprintf("sv_port %d", s.port),
 		"bindaddr " + s.host,
-		"sv_ipv4only 1", // Without it the server insists on an IPv6 socket too.
+		"sv_ipv4only 1", // otherwise the server requires an IPv6 socket too
 		"sv_register 0",
 		"sv_tee_historian 1",
 		"sv_rcon_password " + Password,
@@ -187,7 +185,7 @@ func (s *Server) wait(ctx context.Context, condition func() bool) error {
 	for !condition() {
 		select {
 		case <-s.exited:
-			if condition() { // What it said last counts.
+			if condition() { // check the last output too
 				return nil
 			}
 			return s.exit

@@ -1,5 +1,5 @@
-// Package daemontest runs a daemon in a test's own process. Tests of clients use it, so that clients/ imports nothing of
-// the daemon.
+// Package daemontest runs a daemon in the process of a test. Tests of clients use it, so that clients/ does not import the daemon's
+// packages.
 package daemontest
 
 import (
@@ -16,10 +16,10 @@ import (
 	"github.com/replayd/replayd/service/watch"
 )
 
-// Daemon is a daemon on a TCP address of its own. It can be stopped and started again there. Its methods are called by
-// one goroutine at a time.
+// Daemon is a daemon on a TCP address. It can be stopped and started again at the same address. Its methods must not be called
+// concurrently.
 type Daemon struct {
-	// Addr is the daemon's address. The first Start sets it, and it stays.
+	// Addr is the daemon's address. The first Start sets it, and it does not change afterwards.
 	Addr string
 
 	root, dir string
@@ -27,10 +27,10 @@ type Daemon struct {
 	listener  *cuttable
 }
 
-// New returns a daemon with one root, of that alias, on a directory. It is not started.
+// New returns a daemon that serves a directory as its only root, under an alias. It is not started.
 func New(root, dir string) *Daemon { return &Daemon{root: root, dir: dir} }
 
-// Start starts the daemon, again at the address that it had.
+// Start starts the daemon, at its previous address if it was started before.
 func (d *Daemon) Start() error {
 	cat, err := catalog.New([]catalog.Root{{Alias: d.root, Dir: d.dir}}, catalog.Options{})
 	if err != nil {
@@ -66,17 +66,16 @@ func (d *Daemon) Start() error {
 	return nil
 }
 
-// Stop drains the daemon, waits until it has ended, and returns the error that it ended with. Stopping it again does
-// nothing.
+// Stop drains the daemon, waits until it has ended, and returns its error. Stopping a stopped daemon does nothing.
 func (d *Daemon) Stop() error { return d.stop() }
 
-// Kill resets all connections before the daemon can end its streams, as if its machine had crashed, and then stops it.
+// Kill resets all connections and then stops the daemon, so that it cannot end its streams. To clients this looks like a crash.
 func (d *Daemon) Kill() error {
 	d.listener.cut()
 	return d.stop()
 }
 
-// cuttable is a listener whose connections can be reset all at once.
+// cuttable is a listener whose connections can all be reset together.
 type cuttable struct {
 	net.Listener
 

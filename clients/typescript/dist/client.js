@@ -14,11 +14,11 @@ export class Stream {
     session;
     responses;
     itemsOf;
-    /** What is left of the last response, and the cursor behind it. */
+    /** The rest of the last response, and the cursor after that response. */
     items = [][Symbol.iterator]();
     behind = new Uint8Array();
     position = new Uint8Array();
-    /** The last call of fetch, while it runs. */
+    /** The last call of fetch, until it is done. */
     fetching;
     /** @internal */
     constructor(session, responses, itemsOf) {
@@ -29,7 +29,7 @@ export class Stream {
     [Symbol.asyncIterator]() {
         return this;
     }
-    /** Of what has come an item is there at once: a generator would take several times as long for each. */
+    /** Returns a received item without waiting. A generator would take several times as long for each item. */
     next() {
         if (!this.fetching) {
             const item = this.items.next();
@@ -69,15 +69,15 @@ export class Stream {
         await this.responses.return();
         return { done: true, value: undefined };
     }
-    /** Resumes the stream behind the last batch of which all events were taken. Empty before there is one. */
+    /** Resumes the stream after the last batch whose events were all taken. Empty before the first. */
     get cursor() {
         return this.position;
     }
-    /** What is streamed, and from where. Undefined before the first item. */
+    /** The daemon's first response, with the replay and the start position. Undefined before the first item. */
     get start() {
         return this.session.start;
     }
-    /** The replay that is streamed now, with its header. Undefined before the first item. */
+    /** The current replay, with its header. Undefined before the first item. */
     get replay() {
         return this.session.replay;
     }
@@ -85,15 +85,15 @@ export class Stream {
     get state() {
         return this.session.state;
     }
-    /** How the stream ended. Undefined before it has. */
+    /** How the stream ended. Undefined before the end. */
     get end() {
         return this.session.end;
     }
-    /** How many events gaps have left out. Always 0 without SlowConsumer.DROP. */
+    /** The number of events that the daemon dropped in gaps. Always 0 without SlowConsumer.DROP. */
     get missed() {
         return this.session.missed;
     }
-    /** How often the stream was resumed. */
+    /** The number of attempts to resume the stream, including failed ones. */
     get reconnects() {
         return this.session.reconnects;
     }
@@ -163,7 +163,7 @@ export class Client {
                 await sleep(session.delay(failure), signal);
         }
     }
-    /** @internal Sends a file's bytes and receives its events; browsers cannot. */
+    /** @internal Sends a file's bytes and receives its events. Browsers do not support this. */
     upload(source, name, options) {
         const session = new Session(build(name, options), false);
         return { session, responses: this.uploaded(source, session, options.signal) };
@@ -197,7 +197,8 @@ export class Client {
         }
     }
     /**
-     * Lists the replays below a directory, ordered by name, and fetches page after page. Without a directory it lists all.
+     * Lists the replays below a directory, ordered by name. It fetches further pages as needed. Without a directory it lists all
+     * replays.
      */
     async *replays(directory = "", options = {}) {
         const request = listRequest(directory, options);
@@ -207,17 +208,16 @@ export class Client {
             request.pageToken = page.nextPageToken;
         } while (request.pageToken);
     }
-    /** Describes a replay: header, players, map, length. */
+    /** Returns a replay's header, players, map and length. */
     async replay(name) {
         return (await explained(this.stubs.getReplay({ replay: name }))).replay;
     }
-    /** Describes the daemon: its version, formats and their kinds, limits, roots. */
+    /** Returns the daemon's version, formats with their kinds, limits and roots. */
     serverInfo() {
         return explained(this.stubs.getServerInfo({}));
     }
     /**
-     * Streams the replays that are there, and then each change. It is not resumed: a new call begins with the replays that are
-     * there then.
+     * Streams the existing replays, and then each change. It is not resumed. A new call begins with the replays that exist then.
      */
     async *watch(directory = "", signal) {
         const connection = new AbortController();
@@ -238,10 +238,10 @@ export class Client {
     }
 }
 const chunk = 64 << 10;
-/** An upload, as it is sent. */
+/** The upload of a replay. */
 class Upload {
     session;
-    /** What the source threw; the transport only reports that the call failed. */
+    /** The exception of the source. The transport only reports that the call failed. */
     failure;
     pieces;
     constructor(source, session) {
@@ -266,9 +266,9 @@ class Upload {
             throw thrown;
         }
     }
-    /** Makes the source close what it has open: a transport that was stopped does not end its iteration. */
+    /** Ends the iteration of the source, so that it can close its resources. An aborted transport does not end it. */
     stop() {
-        this.pieces.return().catch(() => { }); // the upload is over
+        this.pieces.return().catch(() => { }); // an error no longer matters
     }
 }
 /** @internal */
@@ -279,7 +279,7 @@ export function batchesOf(response) {
 export function eventsOf(response) {
     return response.response.case === "batch" || response.response.case === "state" ? new Batch(response) : [];
 }
-/** What StreamOptions lists, at run time. */
+/** The names of StreamOptions at run time. */
 const optionNames = {
     kinds: true,
     players: true,
@@ -309,8 +309,8 @@ const optionNames = {
     signal: true,
 };
 /**
- * Throws at names that are not known: a misspelt option would be ignored, and everything be streamed. Those of generated
- * messages' own, such as $typeName, pass.
+ * Throws a TypeError for an unknown name. Without the check, a misspelt filter would be ignored and all events streamed. The
+ * properties that generated messages have themselves, such as $typeName, are permitted.
  */
 function checkNames(what, given, known) {
     for (const name of Object.keys(given)) {
@@ -327,7 +327,7 @@ function filters(given = []) {
         return create(EventFilterSchema, filter);
     });
 }
-/** The filter that options are short for. */
+/** The filter for the options kinds to layers; undefined without any. */
 function shortFilter(options) {
     const { kinds = [], players = [], teams = [], classes = [], fields = [], groups = [], layers = [] } = options;
     const filter = create(EventFilterSchema, { kinds: [...kinds], players: [...players], teams: [...teams] });
@@ -361,7 +361,7 @@ function build(replay, options) {
         followSuccessors: options.followSuccessors ?? false,
         successorRule: options.successorRule ?? SuccessorRule.UNSPECIFIED,
         resolvePlayers: options.resolvePlayers ?? false,
-        maxBatchEvents: options.maxBatchEvents ?? (options.columns ? 16384 : 0), // arrays are worth more when they are long
+        maxBatchEvents: options.maxBatchEvents ?? (options.columns ? 16384 : 0), // long arrays are more efficient
         encoding: options.columns ? Encoding.COLUMNS : Encoding.UNSPECIFIED,
         strict: options.strict ?? false,
         slowConsumer: options.slowConsumer ?? 0,
@@ -396,7 +396,7 @@ function build(replay, options) {
         request.heartbeatInterval = durationFromMs(options.heartbeat);
     return request;
 }
-/** Aborts a call when a receive takes too long. It measures receives only: a slow reader is no dead connection. */
+/** Aborts a call if a receive takes too long. It measures only receives, so a slow reader does not trigger it. */
 class Watchdog {
     silence;
     connection;
@@ -408,8 +408,8 @@ class Watchdog {
         this.connection = connection;
     }
     /**
-     * Yields the call's responses. There is no limit before the first one: the daemon may be seeking, or there may be nothing
-     * to follow yet.
+     * Yields the call's responses. It sets no limit before the first one, because the daemon may be seeking or waiting for a replay
+     * to follow.
      */
     async *watch(responses) {
         const iterator = responses[Symbol.asyncIterator]();

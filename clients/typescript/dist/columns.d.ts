@@ -1,12 +1,12 @@
 import { type DescMessage, type Message } from "@bufbuild/protobuf";
 import type { AnyEvent } from "./event.js";
-/** A batch's events of one kind: an array for each field, the n-th elements together being one event. */
+/** A batch's events of one kind, with an array for each field. The n-th elements of all arrays are one event. */
 export declare class Columns {
     /** The kind of the events, such as "player_diff". */
     readonly kind: string;
     /**
-     * The generated message, such as PlayerDiffColumns of teehistorian. `place` says where in the batch the events are,
-     * `atTick` when they happened.
+     * The generated message, such as PlayerDiffColumns of teehistorian. `place` holds the index of each event in the batch, and
+     * `atTick` its tick.
      */
     readonly message: Message & {
         readonly place: readonly number[];
@@ -16,8 +16,8 @@ export declare class Columns {
     /** The kind of the events, such as "player_diff". */
     kind: string, 
     /**
-     * The generated message, such as PlayerDiffColumns of teehistorian. `place` says where in the batch the events are,
-     * `atTick` when they happened.
+     * The generated message, such as PlayerDiffColumns of teehistorian. `place` holds the index of each event in the batch, and
+     * `atTick` its tick.
      */
     message: Message & {
         readonly place: readonly number[];
@@ -25,10 +25,10 @@ export declare class Columns {
     get length(): number;
     /** The names of the arrays, as in the .proto. */
     get names(): string[];
-    /** An array by its name in the .proto. */
+    /** Returns an array by its name in the .proto. */
     array(name: string): readonly (number | bigint | boolean)[];
 }
 /** The columns of an event list, by kind. */
 export declare function columnsOf(desc: DescMessage, list: Message): Map<string, Columns>;
-/** All events of a batch as messages, in their order. */
+/** All events of a batch as messages, in order. */
 export declare function rows(event: DescMessage, others: readonly AnyEvent[], columns: Iterable<Columns>): AnyEvent[];

@@ -1,7 +1,7 @@
-// Events that are many and alike, as arrays.
+// Frequent and uniform events as arrays.
 import { create } from "@bufbuild/protobuf";
 import { reflect } from "@bufbuild/protobuf/reflect";
-/** A batch's events of one kind: an array for each field, the n-th elements together being one event. */
+/** A batch's events of one kind, with an array for each field. The n-th elements of all arrays are one event. */
 export class Columns {
     kind;
     message;
@@ -10,8 +10,8 @@ export class Columns {
     /** The kind of the events, such as "player_diff". */
     kind, 
     /**
-     * The generated message, such as PlayerDiffColumns of teehistorian. `place` says where in the batch the events are,
-     * `atTick` when they happened.
+     * The generated message, such as PlayerDiffColumns of teehistorian. `place` holds the index of each event in the batch, and
+     * `atTick` its tick.
      */
     message, desc) {
         this.kind = kind;
@@ -25,7 +25,7 @@ export class Columns {
     get names() {
         return this.desc.fields.map((field) => field.name);
     }
-    /** An array by its name in the .proto. */
+    /** Returns an array by its name in the .proto. */
     array(name) {
         const field = this.desc.fields.find((field) => field.name === name);
         if (!field)
@@ -48,7 +48,7 @@ export function columnsOf(desc, list) {
     }
     return result;
 }
-/** All events of a batch as messages, in their order. */
+/** All events of a batch as messages, in order. */
 export function rows(event, others, columns) {
     const ordered = [];
     let count = others.length;
@@ -74,7 +74,7 @@ export function rows(event, others, columns) {
         ordered[place] ??= others[next++];
     return ordered;
 }
-/** The message in a field, made when it is not there. */
+/** Returns the message in a field. Creates it if the field is not set. */
 function enter(message, field) {
     if (field.fieldKind !== "message")
         throw new TypeError(field.name);
@@ -82,7 +82,7 @@ function enter(message, field) {
         message.set(field, reflect(field.message, create(field.message)));
     return message.get(field);
 }
-/** Where in an event a column's values belong: `input_target_x` is InputDiff.input.target_x. */
+/** The path of a column's field in an event. `input_target_x` is InputDiff.input.target_x. */
 function target(event, kind, name) {
     const own = event.fields.find((field) => field.name === name);
     if (own)

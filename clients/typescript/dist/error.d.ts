@@ -5,17 +5,17 @@ export declare class ReplaydError extends Error {
     /** The gRPC status code. */
     readonly code: Code;
     /**
-     * A name of ErrorReason (proto/replayd/v1/error.proto) without its prefix, such as "REPLAY_NOT_FOUND". Empty when the
-     * failure was not the daemon's own.
+     * A name of ErrorReason (proto/replayd/v1/error.proto) without its prefix, such as "REPLAY_NOT_FOUND". Empty if the error
+     * does not come from the daemon.
      */
     readonly reason: string;
     /** May hold "replay", "format", "offset", "tick" and "incident". */
     readonly metadata: Readonly<Record<string, string>>;
-    /** Names of request fields, and what is wrong with them. */
+    /** The invalid fields of the request, with descriptions of the problem. */
     readonly fields: Readonly<Record<string, string>>;
-    /** Of a stream that failed: the cursor behind the last event that was sent. Empty when no event was sent. */
+    /** For a failed stream: the cursor after the last event that was sent. Empty if no event was sent. */
     readonly cursor: Uint8Array;
-    /** How many milliseconds the daemon asks to wait before the next try; undefined where it asks nothing. */
+    /** How many milliseconds the daemon asks the client to wait before retrying. Undefined if it does not ask. */
     readonly retryAfterMs: number | undefined;
     constructor(code: Code, message: string, more?: {
         reason?: string;
@@ -25,10 +25,10 @@ export declare class ReplaydError extends Error {
         retryAfterMs?: number | undefined;
         cause?: unknown;
     });
-    /** Turns what a transport throws into a ReplaydError. */
+    /** Converts an exception of a transport to a ReplaydError. */
     static from(thrown: unknown): ReplaydError;
 }
-/** Events are missing, or came twice. It points to a defect. */
+/** Events are missing or repeated. This indicates a bug. */
 export declare class SequenceError extends Error {
     readonly name = "SequenceError";
 }

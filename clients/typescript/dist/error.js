@@ -1,4 +1,4 @@
-// What can go wrong, as errors.
+// The errors of the client.
 import { fromBinary } from "@bufbuild/protobuf";
 import { durationMs, DurationSchema } from "@bufbuild/protobuf/wkt";
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
@@ -11,17 +11,17 @@ export class ReplaydError extends Error {
     /** The gRPC status code. */
     code;
     /**
-     * A name of ErrorReason (proto/replayd/v1/error.proto) without its prefix, such as "REPLAY_NOT_FOUND". Empty when the
-     * failure was not the daemon's own.
+     * A name of ErrorReason (proto/replayd/v1/error.proto) without its prefix, such as "REPLAY_NOT_FOUND". Empty if the error
+     * does not come from the daemon.
      */
     reason;
     /** May hold "replay", "format", "offset", "tick" and "incident". */
     metadata;
-    /** Names of request fields, and what is wrong with them. */
+    /** The invalid fields of the request, with descriptions of the problem. */
     fields;
-    /** Of a stream that failed: the cursor behind the last event that was sent. Empty when no event was sent. */
+    /** For a failed stream: the cursor after the last event that was sent. Empty if no event was sent. */
     cursor;
-    /** How many milliseconds the daemon asks to wait before the next try; undefined where it asks nothing. */
+    /** How many milliseconds the daemon asks the client to wait before retrying. Undefined if it does not ask. */
     retryAfterMs;
     constructor(code, message, more = {}) {
         super(`${more.reason || Code[code]}: ${message}`, { cause: more.cause });
@@ -32,7 +32,7 @@ export class ReplaydError extends Error {
         this.cursor = more.cursor ?? new Uint8Array();
         this.retryAfterMs = more.retryAfterMs;
     }
-    /** Turns what a transport throws into a ReplaydError. */
+    /** Converts an exception of a transport to a ReplaydError. */
     static from(thrown) {
         if (thrown instanceof ReplaydError)
             return thrown;
@@ -67,11 +67,11 @@ export class ReplaydError extends Error {
         return new ReplaydError(error.code, error.rawMessage, { reason, metadata, fields, cursor, retryAfterMs, cause: error });
     }
 }
-/** Events are missing, or came twice. It points to a defect. */
+/** Events are missing or repeated. This indicates a bug. */
 export class SequenceError extends Error {
     name = "SequenceError";
 }
-// The few messages of google.rpc that matter here are read by hand: they have nothing but strings and messages of strings.
+// The functions below parse the few messages of google.rpc that are needed. These contain only strings and messages of strings.
 function messages(bytes) {
     const result = new Map();
     const reader = new BinaryReader(bytes);

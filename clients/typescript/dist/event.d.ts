@@ -5,15 +5,15 @@ import { type EventBatch, type StreamEventsResponse } from "../gen/replayd/v1/st
 export type AnyEvent = NonNullable<EventBatch["events"]["value"]>["events"][number];
 /** The message of any kind of event. */
 export type AnyValue = NonNullable<AnyEvent["kind"]["value"]>;
-/** The name of a kind of events, as filters take it, such as "player_diff". */
+/** The name of a kind of events, as used in filters, such as "player_diff". */
 export type Kind = Snake<NonNullable<AnyEvent["kind"]["case"]>>;
-/** A name of the generated code as the .proto has it: "playerDiff" is player_diff there. */
+/** Converts a name of the generated code to the name in the .proto: "playerDiff" to "player_diff". */
 type Snake<Name extends string> = Name extends `${infer First}${infer Rest}` ? `${First extends Lowercase<First> ? First : `_${Lowercase<First>}`}${Snake<Rest>}` : "";
-/** One thing that happened. */
+/** One event of a replay. */
 export declare class Event {
     /**
-     * The event's number in its stream, from 0, counted after filtering. A resumed stream continues the count. 0 where `state`
-     * is true.
+     * The event's number in its stream, from 0, counted after filtering. A resumed stream continues the count. 0 if `state` is
+     * true.
      */
     readonly sequence: number;
     /** The generated message. TypeScript narrows it by `event.event.kind.case`. */
@@ -21,54 +21,53 @@ export declare class Event {
     private readonly batch;
     constructor(
     /**
-     * The event's number in its stream, from 0, counted after filtering. A resumed stream continues the count. 0 where `state`
-     * is true.
+     * The event's number in its stream, from 0, counted after filtering. A resumed stream continues the count. 0 if `state` is
+     * true.
      */
     sequence: number, 
     /** The generated message. TypeScript narrows it by `event.event.kind.case`. */
     event: AnyEvent, batch: Batch);
     /**
-     * True: the event did not happen at its tick, but describes the state at the place where the stream starts, with
-     * `withState`.
+     * True if the event did not happen at its tick, but describes the state at the start position (`withState`).
      */
     get state(): boolean;
-    /** The name of the event's kind, as filters take it. Empty for a kind that this client is too old to know. */
+    /** The name of the event's kind, as used in filters. Empty for a kind that is newer than this client. */
     get kind(): Kind | "";
-    /** When it happened, by the replay's clock. 0 for formats without one. */
+    /** The time of the event in ticks of the replay's clock. 0 for formats without a clock. */
     get tick(): number;
-    /** The message of the event's kind. Undefined for a kind that this client is too old to know. */
+    /** The message of the event's kind. Undefined for a kind that is newer than this client. */
     get value(): AnyValue | undefined;
-    /** The string for the value of a field that is marked string_index in the .proto: `event.string(update.field)`. */
+    /** The string for the value of a field marked string_index in the .proto, as in `event.string(update.field)`. */
     string(index: number): string;
     /**
-     * The event as `replayd cat` prints it: names of the .proto, enums by name, 64-bit integers as strings, bytes as
-     * base64, strings in place of their indices, scalars also when they are zero.
+     * The event as `replayd cat` prints it. Fields have their names in the .proto, enums are names, 64-bit integers are strings,
+     * bytes are base64, and string indices are replaced by the strings. Scalars are included even if they are zero.
      */
     toJSON(): JsonObject;
 }
-/** The events of one response. Iterating makes the Events one by one, in order; `events` holds the bare messages. */
+/** The events of one response. Iterating yields an Event for each, in order. `events` holds the messages without Event objects. */
 export declare class Batch implements Iterable<Event> {
-    /** The number of the first event. 0 where `state` is true. */
+    /** The sequence number of the first event. 0 if `state` is true. */
     readonly firstSequence: number;
-    /** The number of the event behind the last one. 0 where `state` is true. */
+    /** The sequence number after the last event. 0 if `state` is true. */
     readonly nextSequence: number;
     /**
-     * True: the events describe the state at the place where the stream starts, with `withState`, and have no numbers. When a
-     * stream breaks before all of a state has come, all of it comes again.
+     * True if the events describe the state at the start position (`withState`). Such events have no sequence numbers. If a stream
+     * breaks in the middle of a state, the whole state is sent again.
      */
     readonly state: boolean;
     /** True in the last batch of a state, which may be empty. */
     readonly complete: boolean;
     /**
-     * Resumes the stream behind this batch. Store it together with what became of the events: when the program is restarted
-     * there, no event is missing and none comes twice.
+     * Resumes the stream after this batch. Store it together with the results of the events. A program that is restarted there
+     * misses no event and receives none twice.
      */
     readonly cursor: Uint8Array;
-    /** The generated messages; with `columns` those that have no columns. */
+    /** The generated messages. With `columns`, only the events that are not in columns. */
     readonly events: readonly AnyEvent[];
     /** With the option `columns`: the other events as arrays, by kind. */
     readonly columns: ReadonlyMap<string, Columns>;
-    /** What numbers marked as string_index refer to. */
+    /** The strings to which fields marked string_index refer. */
     readonly strings: readonly string[];
     /** @internal */
     readonly format: Format;
@@ -76,11 +75,11 @@ export declare class Batch implements Iterable<Event> {
     get length(): number;
     [Symbol.iterator](): Iterator<Event, void, undefined>;
 }
-/** What there is to know of a format's event message. */
+/** A description of a format's event message. */
 interface Format {
     list: DescMessage;
     desc: DescMessage;
-    /** Names of kinds in the generated code, and in the .proto. */
+    /** The kinds' names in the .proto, by their names in the generated code. */
     kinds: Map<string, Kind>;
 }
 export {};

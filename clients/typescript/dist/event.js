@@ -3,15 +3,15 @@ import { getOption, ScalarType, toJson, } from "@bufbuild/protobuf";
 import { columnsOf, rows } from "./columns.js";
 import { string_index } from "../gen/replayd/options/v1/options_pb.js";
 import { EventBatchSchema } from "../gen/replayd/v1/stream_pb.js";
-/** One thing that happened. */
+/** One event of a replay. */
 export class Event {
     sequence;
     event;
     batch;
     constructor(
     /**
-     * The event's number in its stream, from 0, counted after filtering. A resumed stream continues the count. 0 where `state`
-     * is true.
+     * The event's number in its stream, from 0, counted after filtering. A resumed stream continues the count. 0 if `state` is
+     * true.
      */
     sequence, 
     /** The generated message. TypeScript narrows it by `event.event.kind.case`. */
@@ -21,26 +21,25 @@ export class Event {
         this.batch = batch;
     }
     /**
-     * True: the event did not happen at its tick, but describes the state at the place where the stream starts, with
-     * `withState`.
+     * True if the event did not happen at its tick, but describes the state at the start position (`withState`).
      */
     get state() {
         return this.batch.state;
     }
-    /** The name of the event's kind, as filters take it. Empty for a kind that this client is too old to know. */
+    /** The name of the event's kind, as used in filters. Empty for a kind that is newer than this client. */
     get kind() {
         const { case: name } = this.event.kind;
         return name === undefined ? "" : this.batch.format.kinds.get(name);
     }
-    /** When it happened, by the replay's clock. 0 for formats without one. */
+    /** The time of the event in ticks of the replay's clock. 0 for formats without a clock. */
     get tick() {
         return this.event.atTick;
     }
-    /** The message of the event's kind. Undefined for a kind that this client is too old to know. */
+    /** The message of the event's kind. Undefined for a kind that is newer than this client. */
     get value() {
         return this.event.kind.value;
     }
-    /** The string for the value of a field that is marked string_index in the .proto: `event.string(update.field)`. */
+    /** The string for the value of a field marked string_index in the .proto, as in `event.string(update.field)`. */
     string(index) {
         const { strings } = this.batch;
         if (index >= strings.length)
@@ -48,8 +47,8 @@ export class Event {
         return strings[index];
     }
     /**
-     * The event as `replayd cat` prints it: names of the .proto, enums by name, 64-bit integers as strings, bytes as
-     * base64, strings in place of their indices, scalars also when they are zero.
+     * The event as `replayd cat` prints it. Fields have their names in the .proto, enums are names, 64-bit integers are strings,
+     * bytes are base64, and string indices are replaced by the strings. Scalars are included even if they are zero.
      */
     toJSON() {
         const { desc } = this.batch.format;
@@ -71,29 +70,29 @@ export class Event {
         return result;
     }
 }
-/** The events of one response. Iterating makes the Events one by one, in order; `events` holds the bare messages. */
+/** The events of one response. Iterating yields an Event for each, in order. `events` holds the messages without Event objects. */
 export class Batch {
-    /** The number of the first event. 0 where `state` is true. */
+    /** The sequence number of the first event. 0 if `state` is true. */
     firstSequence;
-    /** The number of the event behind the last one. 0 where `state` is true. */
+    /** The sequence number after the last event. 0 if `state` is true. */
     nextSequence;
     /**
-     * True: the events describe the state at the place where the stream starts, with `withState`, and have no numbers. When a
-     * stream breaks before all of a state has come, all of it comes again.
+     * True if the events describe the state at the start position (`withState`). Such events have no sequence numbers. If a stream
+     * breaks in the middle of a state, the whole state is sent again.
      */
     state;
     /** True in the last batch of a state, which may be empty. */
     complete;
     /**
-     * Resumes the stream behind this batch. Store it together with what became of the events: when the program is restarted
-     * there, no event is missing and none comes twice.
+     * Resumes the stream after this batch. Store it together with the results of the events. A program that is restarted there
+     * misses no event and receives none twice.
      */
     cursor;
-    /** The generated messages; with `columns` those that have no columns. */
+    /** The generated messages. With `columns`, only the events that are not in columns. */
     events;
     /** With the option `columns`: the other events as arrays, by kind. */
     columns;
-    /** What numbers marked as string_index refer to. */
+    /** The strings to which fields marked string_index refer. */
     strings;
     /** @internal */
     format;
@@ -146,7 +145,7 @@ const formats = new Map(EventBatchSchema.oneofs
     return [list.localName, { list: list.message, desc, kinds: new Map(kind.fields.map((f) => [f.localName, f.name])) }];
 }));
 const plans = new Map();
-/** The fields of a message type that JSON made of it has to be refined at. */
+/** The fields of a message type at which refine must change its JSON. */
 function planOf(desc) {
     let plan = plans.get(desc.typeName);
     if (!plan) {
@@ -169,7 +168,7 @@ function wants(field, seen) {
 function isFloat(field) {
     return "scalar" in field && field.scalar === ScalarType.FLOAT;
 }
-/** Puts strings in place of their indices, and writes floats as short as they are. */
+/** Replaces string indices by the strings, and floats by their shortest representation. */
 function refine(desc, values, strings) {
     for (const [name, field] of planOf(desc)) {
         const value = values[name];
@@ -187,7 +186,7 @@ function refine(desc, values, strings) {
         values[name] = Array.isArray(value) ? value.map(one) : one(value);
     }
 }
-/** The number with the fewest digits that is the same as a 32-bit float. */
+/** The number with the fewest digits that rounds to the same 32-bit float. */
 function shortest(float) {
     for (let digits = 1; digits < 9; digits++) {
         const candidate = rounded(float, digits);
@@ -196,7 +195,7 @@ function shortest(float) {
     }
     return Number(float.toPrecision(9));
 }
-/** A number rounded to so many digits; halfway to the even one as other languages do, where toPrecision goes up. */
+/** A number rounded to a number of digits. Ties round to even, as in other languages; toPrecision rounds them up. */
 function rounded(x, digits) {
     const [mantissa, exponent] = x.toExponential(digits).split("e");
     if (!mantissa.endsWith("5") || Number(`${mantissa}e${exponent}`) !== x)

@@ -2,14 +2,14 @@ import { type SecureClientSessionOptions } from "node:http2";
 import { type Bytes, Client, Stream, type StreamOptions } from "./client.js";
 import type { Batch, Event } from "./event.js";
 export * from "./common.js";
-/** How to connect. */
+/** The options of connect. */
 export interface ConnectOptions {
     /**
-     * True: TLS, trusting the authorities that Node trusts. Options of node:tls: TLS with those, such as `ca` to trust
-     * others, `cert` and `key` to present a certificate. Default: plain text.
+     * True: TLS that trusts the certificate authorities of Node. Options of node:tls: TLS with these options, such as `ca` for
+     * other certificate authorities, or `cert` and `key` for a client certificate. Default: no TLS.
      */
     tls?: boolean | SecureClientSessionOptions;
-    /** A token that the daemon asks for. Use it with TLS, but for a daemon on this machine. */
+    /** The bearer token for the daemon. Use it only with TLS, except for a daemon on this machine. */
     token?: string;
 }
 /** A client that can also send files. */
@@ -21,7 +21,7 @@ export declare class NodeClient extends Client {
     private send;
 }
 /**
- * Returns a client of the daemon at an address such as "localhost:7171". Nothing is sent before the first call. The
- * connection is kept for the next one, but does not keep the process alive while nothing is streamed.
+ * Returns a client of the daemon at an address such as "localhost:7171". It sends nothing before the first call. The connection
+ * is kept for later calls. It does not keep the process alive while nothing is streamed.
  */
 export declare function connect(address: string, { tls, token }?: ConnectOptions): NodeClient;

@@ -2,9 +2,9 @@
 import { clone, create } from "@bufbuild/protobuf";
 import { PlayerStateSchema, UnitStateSchema, UpgradeSchema, } from "../gen/replayd/sc2replay/v1/events_pb.js";
 /**
- * What is known of a game where a stream is: the units that are alive, and the players' economy and upgrades. The stream must
- * begin at the replay's beginning, or with the state at the place where it begins. What it returns belongs to it: it goes on
- * changing it.
+ * The state of a game after the events so far: the units alive, and the players' economy and upgrades. The stream must start at
+ * the beginning of the replay, or with the state at its start position. The returned messages belong to the GameState, and apply
+ * modifies them.
  */
 export class GameState {
     /** The kinds of events that it needs. Those of a state come beside them, with `withState`. */
@@ -12,16 +12,16 @@ export class GameState {
         "player_setup", "player_stats", "upgrade", "unit_born", "unit_init", "unit_done", "unit_died", "unit_owner_change",
         "unit_type_change", "unit_positions",
     ];
-    // By index, which a tag begins with: one unit at a time is there.
+    // By index, the high bits of the tag. At most one unit alive has an index.
     byIndex = new Map();
     byNumber = new Map();
-    /** Takes an event; those of other kinds change nothing. */
+    /** Updates the state with an event. It ignores events of other kinds. */
     apply(event) {
         const { kind } = event.event;
         const tick = event.tick;
         switch (kind.case) {
             case "playerState":
-                // A teehistorian file has a kind of this name, too.
+                // Teehistorian files also have a kind of this name.
                 if (kind.value.$typeName === "replayd.sc2replay.v1.PlayerState") {
                     this.byNumber.set(kind.value.playerId, clone(PlayerStateSchema, kind.value));
                 }
@@ -71,12 +71,12 @@ export class GameState {
                 break;
         }
     }
-    /** The unit that has a tag; undefined when none has that is alive. */
+    /** The unit with a tag; undefined if no such unit is alive. */
     unit(tag) {
         const unit = this.byIndex.get(index(tag));
         return unit?.unit?.tag === tag ? unit : undefined;
     }
-    /** The units that are alive, or those of them that a player controls, by ascending index. Player 0 is neutral. */
+    /** The units alive, or those that a player controls, by ascending index. Player 0 stands for units without an owner. */
     units(player) {
         const all = [...this.byIndex].sort(([a], [b]) => a - b).map(([, unit]) => unit);
         return player === undefined ? all : all.filter((unit) => unit.controlPlayerId === player);
@@ -108,5 +108,5 @@ export class GameState {
         return player;
     }
 }
-/** The place in the game's list of units that a tag begins with. */
+/** The index in the game's list of units, which is the high bits of a tag. */
 const index = (tag) => tag >>> 18;

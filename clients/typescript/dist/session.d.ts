@@ -2,24 +2,24 @@ import type { Replay } from "../gen/replayd/v1/replay_pb.js";
 import { FollowState, type StreamEnd, type StreamEventsRequest, type StreamEventsResponse, type StreamStart } from "../gen/replayd/v1/stream_pb.js";
 import { ReplaydError } from "./error.js";
 /**
- * How a stream that broke is resumed. A stream that never began is retried only when it follows: for others the error says
- * what is wrong, such as the address.
+ * How an interrupted stream is resumed. A stream that has not begun is retried only if it follows. Other streams throw the
+ * error, which may for example be a wrong address.
  */
 export interface Retry {
-    /** The wait before the first try, in ms. It doubles with each try; up to half of it is left out at random. Default 100. */
+    /** The delay before the first attempt, in ms. It doubles with each attempt, minus a random part of up to half. Default 100. */
     initial?: number;
-    /** The longest wait between two tries, in ms. Default 5000. */
+    /** The longest delay between two attempts, in ms. Default 5000. */
     maximum?: number;
-    /** How long to try without success, in ms; then the last error is thrown. Default 600000. */
+    /** How long to try without success, in ms. After that, the last error is thrown. Default 600000. */
     giveUpAfter?: number;
-    /** Called before each try, with the reason and the wait in ms. */
+    /** Called before each attempt, with the error and the delay in ms. */
     onRetry?: (error: ReplaydError, delay: number) => void;
 }
-/** One stream over as many connections as it takes. */
+/** One stream over any number of connections. */
 export declare class Session {
     private readonly retry;
     readonly request: StreamEventsRequest;
-    /** Milliseconds without a response after which a connection is taken for dead. */
+    /** Milliseconds without a response after which a connection is considered dead. */
     readonly silence: number;
     start: StreamStart | undefined;
     replay: Replay | undefined;
@@ -28,18 +28,18 @@ export declare class Session {
     missed: number;
     reconnects: number;
     private expected;
-    /** The state at the place where the stream is was not handed out yet. */
+    /** The state at the current position was not yielded completely yet. */
     private stateDue;
     private failures;
     private failingSince;
     private calledAt;
     constructor(request: StreamEventsRequest, retry: Retry | false);
-    /** Records the time at which a call begins. */
+    /** Records the time when a call begins. */
     called(): void;
-    /** Updates the stream by a response. Returns false for one that concerns the connection only, and is not handed out. */
+    /** Updates the stream with a response. Returns false if it concerns only the connection and must not be yielded. */
     observe({ cursor, response }: StreamEventsResponse): boolean;
     private started;
     private advance;
-    /** Returns how many ms to wait before the next connection, or throws the error when there is to be none. */
+    /** Returns how many ms to wait before the next attempt, or throws the error if there must be none. */
     delay(error: ReplaydError): number;
 }

@@ -1,4 +1,4 @@
-// The state of a stream over several connections. No input or output.
+// The state of a stream over several connections. It does no input or output.
 import { clone, create } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { EndReason, FollowState, StartSchema, StreamEventsRequestSchema, } from "../gen/replayd/v1/stream_pb.js";
@@ -6,15 +6,15 @@ import { ReplaydError, SequenceError } from "./error.js";
 const defaultHeartbeat = 15_000;
 const minHeartbeat = 1_000;
 const maxHeartbeat = 300_000;
-/** How many heartbeats may be missed before a connection is taken for dead. */
+/** The number of missed heartbeats after which a connection is considered dead. */
 const silentHeartbeats = 3;
-/** A connection that lasts this many ms was a success, also when nothing came: there may have been nothing to follow. */
+/** A connection that lasts this many ms resets the count of failures. The daemon may have had no replay to follow yet. */
 const lasting = 60_000;
-/** One stream over as many connections as it takes. */
+/** One stream over any number of connections. */
 export class Session {
     retry;
     request;
-    /** Milliseconds without a response after which a connection is taken for dead. */
+    /** Milliseconds without a response after which a connection is considered dead. */
     silence;
     start;
     replay;
@@ -23,7 +23,7 @@ export class Session {
     missed = 0;
     reconnects = 0;
     expected = 0n;
-    /** The state at the place where the stream is was not handed out yet. */
+    /** The state at the current position was not yielded completely yet. */
     stateDue = true;
     failures = 0;
     failingSince;
@@ -35,15 +35,15 @@ export class Session {
         const heartbeat = asked ? Number(asked.seconds) * 1e3 + asked.nanos / 1e6 : 0;
         this.silence = silentHeartbeats * Math.min(Math.max(heartbeat || defaultHeartbeat, minHeartbeat), maxHeartbeat);
     }
-    /** Records the time at which a call begins. */
+    /** Records the time when a call begins. */
     called() {
         this.calledAt = performance.now();
     }
-    /** Updates the stream by a response. Returns false for one that concerns the connection only, and is not handed out. */
+    /** Updates the stream with a response. Returns false if it concerns only the connection and must not be yielded. */
     observe({ cursor, response }) {
         if (response.case === "start")
             return this.started(response.value);
-        // withState stays as it was: a gap is followed by another state.
+        // Keep withState, because each gap is followed by another state.
         if (cursor.length > 0) {
             const withState = this.request.start?.withState ?? false;
             this.request.start = create(StartSchema, { at: { case: "cursor", value: cursor }, withState });
@@ -54,7 +54,7 @@ export class Session {
         this.failingSince = undefined;
         switch (response.case) {
             case "state": {
-                // A resumed stream begins with the state again, as the request says: its reader has it already.
+                // A resumed stream with withState begins with the state again, which the caller already has.
                 const due = this.stateDue;
                 this.stateDue = due && !response.value.complete;
                 return due;
@@ -88,7 +88,7 @@ export class Session {
         this.expected = start.nextSequence;
         this.start = start;
         this.replay = start.replay;
-        // A directory may have a newer replay when the stream is resumed.
+        // If a directory was requested, its newest replay may differ when the stream is resumed.
         if (start.replay)
             this.request.replay = start.replay.name;
         return !again;
@@ -98,7 +98,7 @@ export class Session {
             throw new SequenceError(`event ${first} came where ${this.expected} was due`);
         this.expected = next;
     }
-    /** Returns how many ms to wait before the next connection, or throws the error when there is to be none. */
+    /** Returns how many ms to wait before the next attempt, or throws the error if there must be none. */
     delay(error) {
         const begun = this.start !== undefined || this.request.follow;
         if (!this.retry || !begun || !transient(error))
@@ -106,7 +106,7 @@ export class Session {
         const { initial = 100, maximum = 5_000, giveUpAfter = 600_000, onRetry } = this.retry;
         const now = performance.now();
         if (now - this.calledAt > lasting) {
-            this.failures = 0; // it was a success, also when nothing came
+            this.failures = 0;
             this.failingSince = undefined;
         }
         this.failingSince ??= now;
@@ -119,7 +119,7 @@ export class Session {
         return delay;
     }
 }
-/** The codes of a connection that was cut, depending on where. A message cut in two is an "invalid argument". */
+/** A broken connection gives any of these codes, depending on where it broke. A truncated message gives InvalidArgument. */
 const broken = new Set([
     Code.Unavailable,
     Code.Aborted,

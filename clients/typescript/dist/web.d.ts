@@ -1,8 +1,8 @@
 import { Client } from "./client.js";
 export * from "./common.js";
-/** How to connect. */
+/** The options of connect. */
 export interface ConnectOptions {
-    /** A token that the daemon asks for. */
+    /** The bearer token for the daemon. */
     token?: string;
 }
 /** Returns a client of the daemon at a URL such as "https://replays.example.org". Nothing is sent before the first call. */

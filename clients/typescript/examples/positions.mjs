@@ -1,9 +1,9 @@
-// Where everybody is on a live DDNet server, as a table in the terminal.
+// Shows the positions of all players on a live DDNet server, as a table in the terminal.
 //
 //     node positions.mjs server1/teehistorian [localhost:7171]
 //
-// It goes on with the next game when the map changes, and across restarts of the daemon. Of a replay that is over it
-// shows how it ended.
+// It continues with the next game when the map changes, and resumes when the daemon restarts. For a finished replay it shows the
+// positions at the end.
 
 import { connect } from "@replayd/client";
 
@@ -14,7 +14,7 @@ if (!replay) {
 }
 
 const tile = 32; // world units
-const players = new Map(); // client id to what is known
+const players = new Map(); // by client id
 const player = (id) => {
   if (!players.has(id)) players.set(id, { name: `player ${id}`, alive: false });
   return players.get(id);
@@ -56,7 +56,7 @@ const client = connect(address);
 const stream = client.batches(replay, {
   kinds: ["player_name", "message", "player_new", "player_diff", "player_old", "drop"],
   now: true,
-  withState: true, // where everybody is already
+  withState: true, // the current positions
   follow: true,
   followSuccessors: true,
   maxBatchDelay: 100,

@@ -45,60 +45,60 @@ import { type Retry, Session } from "./session.js";
 /** A filter: EventFilter, or a plain object with some of its fields. */
 export type Filter = MessageInitShape<typeof EventFilterSchema>;
 
-/** What to stream and how. All are optional; see proto/replayd/v1/stream.proto for the details. */
+/** The options of a stream. All are optional. See proto/replayd/v1/stream.proto for details. */
 export interface StreamOptions {
-  /** Only events of these kinds. Names that TypeScript does not know go into a filter of `include`. */
+  /** Only events of these kinds. For names that are unknown to TypeScript, use a filter in `include`. */
   kinds?: readonly Kind[];
-  /** Only events of these players: see EventFilter.players in filter.proto for what their numbers are. */
+  /** Only events of these players. See EventFilter.players in filter.proto for their numbers. */
   players?: readonly number[];
-  /** Only events of these teams: see EventFilter.teams. */
+  /** Only events of these teams. See EventFilter.teams. */
   teams?: readonly number[];
-  /** Of a Source 2 demo: only events of entities of classes that match any of these patterns. */
+  /** For Source 2 demos: only events of entities whose class matches one of these patterns. */
   classes?: readonly string[];
-  /** Of a Source 2 demo: of entities only fields that match any of these patterns. */
+  /** For Source 2 demos: only entity fields whose name matches one of these patterns. */
   fields?: readonly string[];
-  /** Of a map: only events of these groups of layers. */
+  /** For maps: only events of these groups of layers. */
   groups?: readonly number[];
-  /** Of a map: only events of these layers, by their index over all groups. */
+  /** For maps: only events of these layers, by their index over all groups. */
   layers?: readonly number[];
-  /** Only events that match any of these; in place of `kinds` to `layers`, which together are one filter. */
+  /** Only events that match at least one of these. Cannot be combined with `kinds` to `layers`, which form one filter. */
   include?: readonly Filter[];
-  /** No events that match any of these. */
+  /** No events that match one of these filters. */
   exclude?: readonly Filter[];
-  /** Resume exactly behind the batch, or other response, with this cursor. */
+  /** Resume exactly after the batch or other response that has this cursor. */
   cursor?: Uint8Array;
   /** Start at the first event of this tick or later. */
   tick?: number;
-  /** Start at the last so many events, 1 to 1000000. */
+  /** Start with the last N events, 1 to 1000000. */
   last?: number;
   /** Start at the current end. */
   now?: boolean;
-  /** Begin with events that describe the state at the start: see Event.state. */
+  /** Begin with events that describe the state at the start position; see Event.state. */
   withState?: boolean;
   /**
-   * Wait for the file to grow, until the replay is over. The name may then be a directory's: its newest replay, directories
-   * inside it not included.
+   * Wait for the file to grow, until the replay ends. The name may then be a directory, which means the newest replay directly
+   * inside it.
    */
   follow?: boolean;
-  /** With follow: when the replay is over, continue with the next one of the same game server. */
+  /** With follow: when the replay ends, continue with the next one of the same game server. */
   followSuccessors?: boolean;
-  /** What makes a replay the next one. Default: proof. */
+  /** How the next replay is determined. Default: by proof. */
   successorRule?: SuccessorRule;
-  /** Add to the events of a teehistorian file who their clients are. */
+  /** Add the players to the events of a teehistorian file. */
   resolvePlayers?: boolean;
-  /** Events in a batch at most. Default 512, with `columns` 16384. */
+  /** The maximum number of events in a batch. Default 512, with `columns` 16384. */
   maxBatchEvents?: number;
-  /** Milliseconds that events may wait for a batch to fill. Default 0. */
+  /** How many milliseconds events may wait for a batch to fill. Default 0. */
   maxBatchDelay?: number;
   /** Milliseconds between heartbeats. Default 15000. After three times as long without a response the stream is resumed. */
   heartbeat?: number;
-  /** Send frequent and uniform kinds as arrays: see Batch.columns. They are read several times as fast. */
+  /** Send frequent and uniform kinds as arrays; see Batch.columns. They are decoded several times as fast. */
   columns?: boolean;
-  /** Throw DATA_LOSS for a file that ends without the end that its format asks for. */
+  /** Throw DATA_LOSS for a file that ends without the end marker of its format. */
   strict?: boolean;
-  /** What happens when the client reads a live replay too slowly. Default: it still gets all events. */
+  /** What the daemon does if the client reads a live replay too slowly. Default: it still sends all events. */
   slowConsumer?: SlowConsumer;
-  /** How a stream that broke is resumed. False: not at all. */
+  /** How an interrupted stream is resumed. False disables resuming. */
   retry?: Retry | false;
   /** Ends the stream with the signal's reason. */
   signal?: AbortSignal;
@@ -107,7 +107,7 @@ export interface StreamOptions {
 /** A filter of replays: ReplayFilter, or a plain object with some of its fields. */
 export type SearchFilter = MessageInitShape<typeof ReplayFilterSchema>;
 
-/** Which replays to list and how. All are optional; see proto/replayd/v1/replay.proto for the details. */
+/** The options of a list of replays. All are optional. See proto/replayd/v1/replay.proto for details. */
 export interface ListOptions {
   /** Only replays of these formats. */
   formats?: readonly Format[];
@@ -115,17 +115,17 @@ export interface ListOptions {
   filter?: SearchFilter;
   /** Which fields of each replay are set. Default: ReplayView.BASIC. */
   view?: ReplayView;
-  /** How many replays to fetch at once. Default 1000, and 100 with a view that reads the replays. */
+  /** How many replays to fetch per call. Default 1000, or 100 with a view for which the daemon reads the replays. */
   pageSize?: number;
 }
 
 /** An asynchronous iterator over a stream. Leaving a `for await` loop ends the stream. */
 export class Stream<T> implements AsyncIterableIterator<T> {
-  /** What is left of the last response, and the cursor behind it. */
+  /** The rest of the last response, and the cursor after that response. */
   private items: Iterator<T> = [][Symbol.iterator]();
   private behind: Uint8Array = new Uint8Array();
   private position: Uint8Array = new Uint8Array();
-  /** The last call of fetch, while it runs. */
+  /** The last call of fetch, until it is done. */
   private fetching: Promise<IteratorResult<T, void>> | undefined;
 
   /** @internal */
@@ -139,7 +139,7 @@ export class Stream<T> implements AsyncIterableIterator<T> {
     return this;
   }
 
-  /** Of what has come an item is there at once: a generator would take several times as long for each. */
+  /** Returns a received item without waiting. A generator would take several times as long for each item. */
   next(): Promise<IteratorResult<T, void>> {
     if (!this.fetching) {
       const item = this.items.next();
@@ -176,17 +176,17 @@ export class Stream<T> implements AsyncIterableIterator<T> {
     return { done: true, value: undefined };
   }
 
-  /** Resumes the stream behind the last batch of which all events were taken. Empty before there is one. */
+  /** Resumes the stream after the last batch whose events were all taken. Empty before the first. */
   get cursor(): Uint8Array {
     return this.position;
   }
 
-  /** What is streamed, and from where. Undefined before the first item. */
+  /** The daemon's first response, with the replay and the start position. Undefined before the first item. */
   get start(): StreamStart | undefined {
     return this.session.start;
   }
 
-  /** The replay that is streamed now, with its header. Undefined before the first item. */
+  /** The current replay, with its header. Undefined before the first item. */
   get replay(): Replay | undefined {
     return this.session.replay;
   }
@@ -196,17 +196,17 @@ export class Stream<T> implements AsyncIterableIterator<T> {
     return this.session.state;
   }
 
-  /** How the stream ended. Undefined before it has. */
+  /** How the stream ended. Undefined before the end. */
   get end(): StreamEnd | undefined {
     return this.session.end;
   }
 
-  /** How many events gaps have left out. Always 0 without SlowConsumer.DROP. */
+  /** The number of events that the daemon dropped in gaps. Always 0 without SlowConsumer.DROP. */
   get missed(): number {
     return this.session.missed;
   }
 
-  /** How often the stream was resumed. */
+  /** The number of attempts to resume the stream, including failed ones. */
   get reconnects(): number {
     return this.session.reconnects;
   }
@@ -281,7 +281,7 @@ export class Client {
     }
   }
 
-  /** @internal Sends a file's bytes and receives its events; browsers cannot. */
+  /** @internal Sends a file's bytes and receives its events. Browsers do not support this. */
   protected upload(source: Bytes, name: string, options: StreamOptions) {
     const session = new Session(build(name, options), false);
     return { session, responses: this.uploaded(source, session, options.signal) };
@@ -316,7 +316,8 @@ export class Client {
   }
 
   /**
-   * Lists the replays below a directory, ordered by name, and fetches page after page. Without a directory it lists all.
+   * Lists the replays below a directory, ordered by name. It fetches further pages as needed. Without a directory it lists all
+   * replays.
    */
   async *replays(directory = "", options: ListOptions = {}): AsyncGenerator<Replay, void, undefined> {
     const request = listRequest(directory, options);
@@ -327,19 +328,18 @@ export class Client {
     } while (request.pageToken);
   }
 
-  /** Describes a replay: header, players, map, length. */
+  /** Returns a replay's header, players, map and length. */
   async replay(name: string): Promise<Replay> {
     return (await explained(this.stubs.getReplay({ replay: name }))).replay!;
   }
 
-  /** Describes the daemon: its version, formats and their kinds, limits, roots. */
+  /** Returns the daemon's version, formats with their kinds, limits and roots. */
   serverInfo(): Promise<GetServerInfoResponse> {
     return explained(this.stubs.getServerInfo({}));
   }
 
   /**
-   * Streams the replays that are there, and then each change. It is not resumed: a new call begins with the replays that are
-   * there then.
+   * Streams the existing replays, and then each change. It is not resumed. A new call begins with the replays that exist then.
    */
   async *watch(directory = "", signal?: AbortSignal): AsyncGenerator<ReplayChange, void, undefined> {
     const connection = new AbortController();
@@ -357,14 +357,14 @@ export class Client {
   }
 }
 
-/** A replay's bytes: all of them, or as they come. */
+/** The bytes of a replay, as one array or as an iterable of parts. */
 export type Bytes = Uint8Array | AsyncIterable<Uint8Array>;
 
 const chunk = 64 << 10;
 
-/** An upload, as it is sent. */
+/** The upload of a replay. */
 class Upload {
-  /** What the source threw; the transport only reports that the call failed. */
+  /** The exception of the source. The transport only reports that the call failed. */
   failure: { thrown: unknown } | undefined;
   private readonly pieces: AsyncGenerator<Uint8Array, void, undefined>;
 
@@ -394,9 +394,9 @@ class Upload {
     }
   }
 
-  /** Makes the source close what it has open: a transport that was stopped does not end its iteration. */
+  /** Ends the iteration of the source, so that it can close its resources. An aborted transport does not end it. */
   stop(): void {
-    this.pieces.return().catch(() => {}); // the upload is over
+    this.pieces.return().catch(() => {}); // an error no longer matters
   }
 }
 
@@ -410,7 +410,7 @@ export function eventsOf(response: StreamEventsResponse): Iterable<Event> {
   return response.response.case === "batch" || response.response.case === "state" ? new Batch(response) : [];
 }
 
-/** What StreamOptions lists, at run time. */
+/** The names of StreamOptions at run time. */
 const optionNames: Record<keyof StreamOptions, true> = {
   kinds: true,
   players: true,
@@ -441,8 +441,8 @@ const optionNames: Record<keyof StreamOptions, true> = {
 };
 
 /**
- * Throws at names that are not known: a misspelt option would be ignored, and everything be streamed. Those of generated
- * messages' own, such as $typeName, pass.
+ * Throws a TypeError for an unknown name. Without the check, a misspelt filter would be ignored and all events streamed. The
+ * properties that generated messages have themselves, such as $typeName, are permitted.
  */
 function checkNames(what: string, given: object, known: object): void {
   for (const name of Object.keys(given)) {
@@ -460,7 +460,7 @@ function filters(given: StreamOptions["include"] = []): EventFilter[] {
   });
 }
 
-/** The filter that options are short for. */
+/** The filter for the options kinds to layers; undefined without any. */
 function shortFilter(options: StreamOptions): EventFilter | undefined {
   const { kinds = [], players = [], teams = [], classes = [], fields = [], groups = [], layers = [] } = options;
   const filter = create(EventFilterSchema, { kinds: [...kinds], players: [...players], teams: [...teams] });
@@ -495,7 +495,7 @@ function build(replay: string, options: StreamOptions): StreamEventsRequest {
     followSuccessors: options.followSuccessors ?? false,
     successorRule: options.successorRule ?? SuccessorRule.UNSPECIFIED,
     resolvePlayers: options.resolvePlayers ?? false,
-    maxBatchEvents: options.maxBatchEvents ?? (options.columns ? 16384 : 0), // arrays are worth more when they are long
+    maxBatchEvents: options.maxBatchEvents ?? (options.columns ? 16384 : 0), // long arrays are more efficient
     encoding: options.columns ? Encoding.COLUMNS : Encoding.UNSPECIFIED,
     strict: options.strict ?? false,
     slowConsumer: options.slowConsumer ?? 0,
@@ -524,7 +524,7 @@ function build(replay: string, options: StreamOptions): StreamEventsRequest {
   return request;
 }
 
-/** Aborts a call when a receive takes too long. It measures receives only: a slow reader is no dead connection. */
+/** Aborts a call if a receive takes too long. It measures only receives, so a slow reader does not trigger it. */
 class Watchdog {
   expired = false;
   private waitingSince: number | undefined;
@@ -536,8 +536,8 @@ class Watchdog {
   ) {}
 
   /**
-   * Yields the call's responses. There is no limit before the first one: the daemon may be seeking, or there may be nothing
-   * to follow yet.
+   * Yields the call's responses. It sets no limit before the first one, because the daemon may be seeking or waiting for a replay
+   * to follow.
    */
   async *watch<T>(responses: AsyncIterable<T>): AsyncGenerator<T, void, undefined> {
     const iterator = responses[Symbol.asyncIterator]();

@@ -1,17 +1,17 @@
-// Events that are many and alike, as arrays.
+// Frequent and uniform events as arrays.
 
 import { create, type DescField, type DescMessage, type Message } from "@bufbuild/protobuf";
 import { type ReflectMessage, reflect } from "@bufbuild/protobuf/reflect";
 import type { AnyEvent } from "./event.js";
 
-/** A batch's events of one kind: an array for each field, the n-th elements together being one event. */
+/** A batch's events of one kind, with an array for each field. The n-th elements of all arrays are one event. */
 export class Columns {
   constructor(
     /** The kind of the events, such as "player_diff". */
     readonly kind: string,
     /**
-     * The generated message, such as PlayerDiffColumns of teehistorian. `place` says where in the batch the events are,
-     * `atTick` when they happened.
+     * The generated message, such as PlayerDiffColumns of teehistorian. `place` holds the index of each event in the batch, and
+     * `atTick` its tick.
      */
     readonly message: Message & { readonly place: readonly number[] },
     private readonly desc: DescMessage,
@@ -26,7 +26,7 @@ export class Columns {
     return this.desc.fields.map((field) => field.name);
   }
 
-  /** An array by its name in the .proto. */
+  /** Returns an array by its name in the .proto. */
   array(name: string): readonly (number | bigint | boolean)[] {
     const field = this.desc.fields.find((field) => field.name === name);
     if (!field) throw new RangeError(`no column ${name}`);
@@ -49,7 +49,7 @@ export function columnsOf(desc: DescMessage, list: Message): Map<string, Columns
   return result;
 }
 
-/** All events of a batch as messages, in their order. */
+/** All events of a batch as messages, in order. */
 export function rows(event: DescMessage, others: readonly AnyEvent[], columns: Iterable<Columns>): AnyEvent[] {
   const ordered: AnyEvent[] = [];
   let count = others.length;
@@ -74,14 +74,14 @@ export function rows(event: DescMessage, others: readonly AnyEvent[], columns: I
   return ordered;
 }
 
-/** The message in a field, made when it is not there. */
+/** Returns the message in a field. Creates it if the field is not set. */
 function enter(message: ReflectMessage, field: DescField): ReflectMessage {
   if (field.fieldKind !== "message") throw new TypeError(field.name);
   if (!message.isSet(field)) message.set(field, reflect(field.message, create(field.message)));
   return message.get(field);
 }
 
-/** Where in an event a column's values belong: `input_target_x` is InputDiff.input.target_x. */
+/** The path of a column's field in an event. `input_target_x` is InputDiff.input.target_x. */
 function target(event: DescMessage, kind: string, name: string): DescField[] {
   const own = event.fields.find((field) => field.name === name);
   if (own) return [own];

@@ -1,4 +1,4 @@
-// What both entries offer.
+// The exports that both entry points share.
 
 export { Code } from "@connectrpc/connect";
 export { type EventFilter } from "../gen/replayd/v1/filter_pb.js";

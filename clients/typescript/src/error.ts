@@ -1,4 +1,4 @@
-// What can go wrong, as errors.
+// The errors of the client.
 
 import { fromBinary } from "@bufbuild/protobuf";
 import { durationMs, DurationSchema } from "@bufbuild/protobuf/wkt";
@@ -14,17 +14,17 @@ export class ReplaydError extends Error {
   /** The gRPC status code. */
   readonly code: Code;
   /**
-   * A name of ErrorReason (proto/replayd/v1/error.proto) without its prefix, such as "REPLAY_NOT_FOUND". Empty when the
-   * failure was not the daemon's own.
+   * A name of ErrorReason (proto/replayd/v1/error.proto) without its prefix, such as "REPLAY_NOT_FOUND". Empty if the error
+   * does not come from the daemon.
    */
   readonly reason: string;
   /** May hold "replay", "format", "offset", "tick" and "incident". */
   readonly metadata: Readonly<Record<string, string>>;
-  /** Names of request fields, and what is wrong with them. */
+  /** The invalid fields of the request, with descriptions of the problem. */
   readonly fields: Readonly<Record<string, string>>;
-  /** Of a stream that failed: the cursor behind the last event that was sent. Empty when no event was sent. */
+  /** For a failed stream: the cursor after the last event that was sent. Empty if no event was sent. */
   readonly cursor: Uint8Array;
-  /** How many milliseconds the daemon asks to wait before the next try; undefined where it asks nothing. */
+  /** How many milliseconds the daemon asks the client to wait before retrying. Undefined if it does not ask. */
   readonly retryAfterMs: number | undefined;
 
   constructor(
@@ -48,7 +48,7 @@ export class ReplaydError extends Error {
     this.retryAfterMs = more.retryAfterMs;
   }
 
-  /** Turns what a transport throws into a ReplaydError. */
+  /** Converts an exception of a transport to a ReplaydError. */
   static from(thrown: unknown): ReplaydError {
     if (thrown instanceof ReplaydError) return thrown;
     const error = ConnectError.from(thrown);
@@ -81,12 +81,12 @@ export class ReplaydError extends Error {
   }
 }
 
-/** Events are missing, or came twice. It points to a defect. */
+/** Events are missing or repeated. This indicates a bug. */
 export class SequenceError extends Error {
   override readonly name = "SequenceError";
 }
 
-// The few messages of google.rpc that matter here are read by hand: they have nothing but strings and messages of strings.
+// The functions below parse the few messages of google.rpc that are needed. These contain only strings and messages of strings.
 
 function messages(bytes: Uint8Array): Map<number, Uint8Array[]> {
   const result = new Map<number, Uint8Array[]>();

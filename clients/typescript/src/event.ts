@@ -20,20 +20,20 @@ export type AnyEvent = NonNullable<EventBatch["events"]["value"]>["events"][numb
 /** The message of any kind of event. */
 export type AnyValue = NonNullable<AnyEvent["kind"]["value"]>;
 
-/** The name of a kind of events, as filters take it, such as "player_diff". */
+/** The name of a kind of events, as used in filters, such as "player_diff". */
 export type Kind = Snake<NonNullable<AnyEvent["kind"]["case"]>>;
 
-/** A name of the generated code as the .proto has it: "playerDiff" is player_diff there. */
+/** Converts a name of the generated code to the name in the .proto: "playerDiff" to "player_diff". */
 type Snake<Name extends string> = Name extends `${infer First}${infer Rest}`
   ? `${First extends Lowercase<First> ? First : `_${Lowercase<First>}`}${Snake<Rest>}`
   : "";
 
-/** One thing that happened. */
+/** One event of a replay. */
 export class Event {
   constructor(
     /**
-     * The event's number in its stream, from 0, counted after filtering. A resumed stream continues the count. 0 where `state`
-     * is true.
+     * The event's number in its stream, from 0, counted after filtering. A resumed stream continues the count. 0 if `state` is
+     * true.
      */
     readonly sequence: number,
     /** The generated message. TypeScript narrows it by `event.event.kind.case`. */
@@ -42,30 +42,29 @@ export class Event {
   ) {}
 
   /**
-   * True: the event did not happen at its tick, but describes the state at the place where the stream starts, with
-   * `withState`.
+   * True if the event did not happen at its tick, but describes the state at the start position (`withState`).
    */
   get state(): boolean {
     return this.batch.state;
   }
 
-  /** The name of the event's kind, as filters take it. Empty for a kind that this client is too old to know. */
+  /** The name of the event's kind, as used in filters. Empty for a kind that is newer than this client. */
   get kind(): Kind | "" {
     const { case: name } = this.event.kind;
     return name === undefined ? "" : this.batch.format.kinds.get(name)!;
   }
 
-  /** When it happened, by the replay's clock. 0 for formats without one. */
+  /** The time of the event in ticks of the replay's clock. 0 for formats without a clock. */
   get tick(): number {
     return this.event.atTick;
   }
 
-  /** The message of the event's kind. Undefined for a kind that this client is too old to know. */
+  /** The message of the event's kind. Undefined for a kind that is newer than this client. */
   get value(): AnyValue | undefined {
     return this.event.kind.value;
   }
 
-  /** The string for the value of a field that is marked string_index in the .proto: `event.string(update.field)`. */
+  /** The string for the value of a field marked string_index in the .proto, as in `event.string(update.field)`. */
   string(index: number): string {
     const { strings } = this.batch;
     if (index >= strings.length) throw new RangeError(`string ${index} of ${strings.length}`);
@@ -73,8 +72,8 @@ export class Event {
   }
 
   /**
-   * The event as `replayd cat` prints it: names of the .proto, enums by name, 64-bit integers as strings, bytes as
-   * base64, strings in place of their indices, scalars also when they are zero.
+   * The event as `replayd cat` prints it. Fields have their names in the .proto, enums are names, 64-bit integers are strings,
+   * bytes are base64, and string indices are replaced by the strings. Scalars are included even if they are zero.
    */
   toJSON(): JsonObject {
     const { desc } = this.batch.format;
@@ -96,29 +95,29 @@ export class Event {
   }
 }
 
-/** The events of one response. Iterating makes the Events one by one, in order; `events` holds the bare messages. */
+/** The events of one response. Iterating yields an Event for each, in order. `events` holds the messages without Event objects. */
 export class Batch implements Iterable<Event> {
-  /** The number of the first event. 0 where `state` is true. */
+  /** The sequence number of the first event. 0 if `state` is true. */
   readonly firstSequence: number;
-  /** The number of the event behind the last one. 0 where `state` is true. */
+  /** The sequence number after the last event. 0 if `state` is true. */
   readonly nextSequence: number;
   /**
-   * True: the events describe the state at the place where the stream starts, with `withState`, and have no numbers. When a
-   * stream breaks before all of a state has come, all of it comes again.
+   * True if the events describe the state at the start position (`withState`). Such events have no sequence numbers. If a stream
+   * breaks in the middle of a state, the whole state is sent again.
    */
   readonly state: boolean;
   /** True in the last batch of a state, which may be empty. */
   readonly complete: boolean;
   /**
-   * Resumes the stream behind this batch. Store it together with what became of the events: when the program is restarted
-   * there, no event is missing and none comes twice.
+   * Resumes the stream after this batch. Store it together with the results of the events. A program that is restarted there
+   * misses no event and receives none twice.
    */
   readonly cursor: Uint8Array;
-  /** The generated messages; with `columns` those that have no columns. */
+  /** The generated messages. With `columns`, only the events that are not in columns. */
   readonly events: readonly AnyEvent[];
   /** With the option `columns`: the other events as arrays, by kind. */
   readonly columns: ReadonlyMap<string, Columns>;
-  /** What numbers marked as string_index refer to. */
+  /** The strings to which fields marked string_index refer. */
   readonly strings: readonly string[];
   /** @internal */
   readonly format: Format;
@@ -164,11 +163,11 @@ export class Batch implements Iterable<Event> {
   }
 }
 
-/** What there is to know of a format's event message. */
+/** A description of a format's event message. */
 interface Format {
   list: DescMessage;
   desc: DescMessage;
-  /** Names of kinds in the generated code, and in the .proto. */
+  /** The kinds' names in the .proto, by their names in the generated code. */
   kinds: Map<string, Kind>;
 }
 
@@ -186,7 +185,7 @@ type Plan = [name: string, field: DescField][];
 
 const plans = new Map<string, Plan>();
 
-/** The fields of a message type that JSON made of it has to be refined at. */
+/** The fields of a message type at which refine must change its JSON. */
 function planOf(desc: DescMessage): Plan {
   let plan = plans.get(desc.typeName);
   if (!plan) {
@@ -210,7 +209,7 @@ function isFloat(field: DescField): boolean {
   return "scalar" in field && field.scalar === ScalarType.FLOAT;
 }
 
-/** Puts strings in place of their indices, and writes floats as short as they are. */
+/** Replaces string indices by the strings, and floats by their shortest representation. */
 function refine(desc: DescMessage, values: JsonObject, strings: readonly string[]): void {
   for (const [name, field] of planOf(desc)) {
     const value = values[name];
@@ -227,7 +226,7 @@ function refine(desc: DescMessage, values: JsonObject, strings: readonly string[
   }
 }
 
-/** The number with the fewest digits that is the same as a 32-bit float. */
+/** The number with the fewest digits that rounds to the same 32-bit float. */
 function shortest(float: number): number {
   for (let digits = 1; digits < 9; digits++) {
     const candidate = rounded(float, digits);
@@ -236,7 +235,7 @@ function shortest(float: number): number {
   return Number(float.toPrecision(9));
 }
 
-/** A number rounded to so many digits; halfway to the even one as other languages do, where toPrecision goes up. */
+/** A number rounded to a number of digits. Ties round to even, as in other languages; toPrecision rounds them up. */
 function rounded(x: number, digits: number): number {
   const [mantissa, exponent] = x.toExponential(digits).split("e") as [string, string];
   if (!mantissa.endsWith("5") || Number(`${mantissa}e${exponent}`) !== x) return Number(x.toPrecision(digits));

@@ -1,4 +1,4 @@
-// The entry for Node: gRPC over HTTP/2.
+// The entry point for Node, with gRPC over HTTP/2.
 
 import { AsyncLocalStorage } from "node:async_hooks";
 import { createReadStream } from "node:fs";
@@ -11,14 +11,14 @@ import type { Batch, Event } from "./event.js";
 
 export * from "./common.js";
 
-/** How to connect. */
+/** The options of connect. */
 export interface ConnectOptions {
   /**
-   * True: TLS, trusting the authorities that Node trusts. Options of node:tls: TLS with those, such as `ca` to trust
-   * others, `cert` and `key` to present a certificate. Default: plain text.
+   * True: TLS that trusts the certificate authorities of Node. Options of node:tls: TLS with these options, such as `ca` for
+   * other certificate authorities, or `cert` and `key` for a client certificate. Default: no TLS.
    */
   tls?: boolean | SecureClientSessionOptions;
-  /** A token that the daemon asks for. Use it with TLS, but for a daemon on this machine. */
+  /** The bearer token for the daemon. Use it only with TLS, except for a daemon on this machine. */
   token?: string;
 }
 
@@ -42,28 +42,28 @@ export class NodeClient extends Client {
   }
 }
 
-/** A file's bytes. The first read opens the file, and throws when it cannot be opened. */
+/** The bytes of a file. The first read opens the file, and throws if that fails. */
 async function* contents(path: string): AsyncGenerator<Uint8Array, void, undefined> {
   yield* createReadStream(path);
 }
 
-/** Bytes that the daemon may send ahead. With HTTP/2's default, 64 KiB, it waits for this client after half a batch. */
+/** The flow-control window in bytes. With HTTP/2's default of 64 KiB, the daemon waits for this client after half a batch. */
 const window = 4 << 20;
 
-/** Passes the signal of a call to the session manager, which the transport calls for a stream. */
+/** Passes the abort signal of a call to the session manager, which the transport calls to open an HTTP/2 stream. */
 const ends = new AsyncLocalStorage<AbortSignal>();
 
 const withEnd: Interceptor = (next) => (request) => ends.run(request.signal, () => next(request));
 
-/** Gives connections that window too, not their streams alone, and ends streams with their call. */
+/** Sets the window for connections too, not only for streams, and ends a stream when its call ends. */
 class SessionManager extends Http2SessionManager {
   private widened: unknown;
 
   override async request(...request: Parameters<Http2SessionManager["request"]>) {
     const end = ends.getStore();
     const stream = await super.request(...request);
-    // The transport only resets the stream. When the daemon's last bytes are not read by then, Node waits for a reader: the
-    // stream stays open, and with it the connection and the process.
+    // The transport only resets the stream. If the daemon's last bytes have not been read, Node keeps the stream open for a
+    // reader, and with it the connection and the process.
     end?.addEventListener("abort", () => {
       stream.close(constants.NGHTTP2_CANCEL);
       stream.destroy();
@@ -77,12 +77,12 @@ class SessionManager extends Http2SessionManager {
 }
 
 /**
- * Returns a client of the daemon at an address such as "localhost:7171". Nothing is sent before the first call. The
- * connection is kept for the next one, but does not keep the process alive while nothing is streamed.
+ * Returns a client of the daemon at an address such as "localhost:7171". It sends nothing before the first call. The connection
+ * is kept for later calls. It does not keep the process alive while nothing is streamed.
  */
 export function connect(address: string, { tls = false, token }: ConnectOptions = {}): NodeClient {
   const baseUrl = `${tls ? "https" : "http"}://${address}`;
-  // A dead connection is noticed also while nothing is streamed. The daemon allows a ping every 10 s.
+  // Detect a dead connection even while nothing is streamed. The daemon permits a ping every 10 s.
   const pings = { pingIntervalMs: 30_000, pingTimeoutMs: 20_000 };
   const sessionManager = new SessionManager(baseUrl, pings, {
     ...(typeof tls === "object" ? tls : {}),

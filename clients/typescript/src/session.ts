@@ -1,4 +1,4 @@
-// The state of a stream over several connections. No input or output.
+// The state of a stream over several connections. It does no input or output.
 
 import { clone, create } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
@@ -16,32 +16,32 @@ import {
 import { ReplaydError, SequenceError } from "./error.js";
 
 /**
- * How a stream that broke is resumed. A stream that never began is retried only when it follows: for others the error says
- * what is wrong, such as the address.
+ * How an interrupted stream is resumed. A stream that has not begun is retried only if it follows. Other streams throw the
+ * error, which may for example be a wrong address.
  */
 export interface Retry {
-  /** The wait before the first try, in ms. It doubles with each try; up to half of it is left out at random. Default 100. */
+  /** The delay before the first attempt, in ms. It doubles with each attempt, minus a random part of up to half. Default 100. */
   initial?: number;
-  /** The longest wait between two tries, in ms. Default 5000. */
+  /** The longest delay between two attempts, in ms. Default 5000. */
   maximum?: number;
-  /** How long to try without success, in ms; then the last error is thrown. Default 600000. */
+  /** How long to try without success, in ms. After that, the last error is thrown. Default 600000. */
   giveUpAfter?: number;
-  /** Called before each try, with the reason and the wait in ms. */
+  /** Called before each attempt, with the error and the delay in ms. */
   onRetry?: (error: ReplaydError, delay: number) => void;
 }
 
 const defaultHeartbeat = 15_000;
 const minHeartbeat = 1_000;
 const maxHeartbeat = 300_000;
-/** How many heartbeats may be missed before a connection is taken for dead. */
+/** The number of missed heartbeats after which a connection is considered dead. */
 const silentHeartbeats = 3;
-/** A connection that lasts this many ms was a success, also when nothing came: there may have been nothing to follow. */
+/** A connection that lasts this many ms resets the count of failures. The daemon may have had no replay to follow yet. */
 const lasting = 60_000;
 
-/** One stream over as many connections as it takes. */
+/** One stream over any number of connections. */
 export class Session {
   readonly request: StreamEventsRequest;
-  /** Milliseconds without a response after which a connection is taken for dead. */
+  /** Milliseconds without a response after which a connection is considered dead. */
   readonly silence: number;
   start: StreamStart | undefined;
   replay: Replay | undefined;
@@ -50,7 +50,7 @@ export class Session {
   missed = 0;
   reconnects = 0;
   private expected = 0n;
-  /** The state at the place where the stream is was not handed out yet. */
+  /** The state at the current position was not yielded completely yet. */
   private stateDue = true;
   private failures = 0;
   private failingSince: number | undefined;
@@ -66,15 +66,15 @@ export class Session {
     this.silence = silentHeartbeats * Math.min(Math.max(heartbeat || defaultHeartbeat, minHeartbeat), maxHeartbeat);
   }
 
-  /** Records the time at which a call begins. */
+  /** Records the time when a call begins. */
   called(): void {
     this.calledAt = performance.now();
   }
 
-  /** Updates the stream by a response. Returns false for one that concerns the connection only, and is not handed out. */
+  /** Updates the stream with a response. Returns false if it concerns only the connection and must not be yielded. */
   observe({ cursor, response }: StreamEventsResponse): boolean {
     if (response.case === "start") return this.started(response.value);
-    // withState stays as it was: a gap is followed by another state.
+    // Keep withState, because each gap is followed by another state.
     if (cursor.length > 0) {
       const withState = this.request.start?.withState ?? false;
       this.request.start = create(StartSchema, { at: { case: "cursor", value: cursor }, withState });
@@ -84,7 +84,7 @@ export class Session {
     this.failingSince = undefined;
     switch (response.case) {
       case "state": {
-        // A resumed stream begins with the state again, as the request says: its reader has it already.
+        // A resumed stream with withState begins with the state again, which the caller already has.
         const due = this.stateDue;
         this.stateDue = due && !response.value.complete;
         return due;
@@ -119,7 +119,7 @@ export class Session {
     this.expected = start.nextSequence;
     this.start = start;
     this.replay = start.replay;
-    // A directory may have a newer replay when the stream is resumed.
+    // If a directory was requested, its newest replay may differ when the stream is resumed.
     if (start.replay) this.request.replay = start.replay.name;
     return !again;
   }
@@ -129,14 +129,14 @@ export class Session {
     this.expected = next;
   }
 
-  /** Returns how many ms to wait before the next connection, or throws the error when there is to be none. */
+  /** Returns how many ms to wait before the next attempt, or throws the error if there must be none. */
   delay(error: ReplaydError): number {
     const begun = this.start !== undefined || this.request.follow;
     if (!this.retry || !begun || !transient(error)) throw error;
     const { initial = 100, maximum = 5_000, giveUpAfter = 600_000, onRetry } = this.retry;
     const now = performance.now();
     if (now - this.calledAt > lasting) {
-      this.failures = 0; // it was a success, also when nothing came
+      this.failures = 0;
       this.failingSince = undefined;
     }
     this.failingSince ??= now;
@@ -149,7 +149,7 @@ export class Session {
   }
 }
 
-/** The codes of a connection that was cut, depending on where. A message cut in two is an "invalid argument". */
+/** A broken connection gives any of these codes, depending on where it broke. A truncated message gives InvalidArgument. */
 const broken = new Set([
   Code.Unavailable,
   Code.Aborted,

@@ -1,13 +1,13 @@
-// The entry for browsers: the Connect protocol over fetch. The daemon serves it at its --web-listen address.
+// The entry point for browsers, with the Connect protocol over fetch. The daemon serves it at its --web-listen address.
 
 import { createConnectTransport } from "@connectrpc/connect-web";
 import { bearer, Client } from "./client.js";
 
 export * from "./common.js";
 
-/** How to connect. */
+/** The options of connect. */
 export interface ConnectOptions {
-  /** A token that the daemon asks for. */
+  /** The bearer token for the daemon. */
   token?: string;
 }
 

@@ -1,4 +1,4 @@
-// What a user of the client sees, against a real daemon.
+// Tests of the client against a real daemon.
 
 import assert from "node:assert/strict";
 import { execFile, execFileSync } from "node:child_process";
@@ -45,7 +45,7 @@ describe("a daemon", () => {
     assert.equal(move.tick, move.event.atTick);
   });
 
-  test("JSON is that of the command", async () => {
+  test("JSON equals the output of replayd cat", async () => {
     const ours = await collect(client.events(finished.name));
     const printed = execFileSync(binary, ["cat", finished.path], { encoding: "utf8" });
     assert.deepEqual(JSON.parse(JSON.stringify(ours)), printed.trim().split("\n").map((line) => JSON.parse(line)));
@@ -58,7 +58,7 @@ describe("a daemon", () => {
     assert.deepEqual(lines(batches.flatMap((batch) => [...batch])), lines(events));
   });
 
-  test("several items may be asked for at once", async () => {
+  test("several items can be requested at once", async () => {
     const stream = client.events(finished.name, { maxBatchEvents: 2 });
     const got = await Promise.all(Array.from({ length: 7 }, () => stream.next()));
     assert.deepEqual(got.map(({ value }) => value.sequence), [0, 1, 2, 3, 4, 5, 6]);
@@ -71,7 +71,7 @@ describe("a daemon", () => {
     assert.equal(rest[0].sequence, 6);
   });
 
-  test("columns transposed are rows", async () => {
+  test("columns give the same events as rows", async () => {
     const rows = lines(await collect(client.events(finished.name)));
     assert.deepEqual(lines(await collect(client.events(finished.name, { columns: true }))), rows);
     const [batch] = await collect(client.batches(finished.name, { columns: true }));
@@ -92,7 +92,7 @@ describe("a daemon", () => {
     assert.equal(big.reduce((sum, batch) => sum + batch.length, 0), 600_004);
   });
 
-  test("going on by cursor", async () => {
+  test("resuming at a cursor", async () => {
     const whole = await collect(client.events(finished.name));
     const seen = [];
     let cursor;
@@ -145,7 +145,7 @@ describe("a daemon", () => {
     assert.deepEqual(await collect(client.events(finished.name, { tick: 500, withState: true, players: [99] })), []);
   });
 
-  test("from any tick on with the state, one comes to hold what one holds that read from the beginning", async () => {
+  test("a GameState built from a state equals one built from all events before it", async () => {
     const whole = await collect(client.events("r/sc2replay/battle.SC2Replay", { kinds: GameState.kinds }));
     for (const tick of [0, 700, 1900]) {
       const [front, late] = [new GameState(), new GameState()];
@@ -160,7 +160,7 @@ describe("a daemon", () => {
     }
   });
 
-  test("what cannot be meant is refused before anything is sent", () => {
+  test("invalid options are errors before anything is sent", () => {
     for (const [options, message] of [
       [{ kind: ["join"] }, 'there is no option "kind"'],
       [{ kinds: ["join"], max_batch_events: 1 }, 'there is no option "max_batch_events"'],
@@ -175,7 +175,7 @@ describe("a daemon", () => {
     }
   });
 
-  test("an upload that cannot be read throws what the file system says", async () => {
+  test("an error from reading an upload is thrown unchanged", async () => {
     await assert.rejects(collect(client.decode(join(daemon.root, "none"))), { code: "ENOENT" });
     await assert.rejects(collect(client.decodeBatches(daemon.root)), { code: "EISDIR" });
     const broken = async function* () {
@@ -185,11 +185,11 @@ describe("a daemon", () => {
     await assert.rejects(collect(client.decode(broken())), new RangeError("mine"));
   });
 
-  test("an upload that is left closes its source", async () => {
+  test("leaving an upload closes its source", async () => {
     let closed = false;
     const source = async function* () {
       try {
-        for (;;) yield finished.bytes.subarray(0, 8000); // the daemon does not mind what it is not asked for
+        for (;;) yield finished.bytes.subarray(0, 8000); // never ends; only the first bytes are valid
       } finally {
         closed = true;
       }
@@ -199,7 +199,7 @@ describe("a daemon", () => {
     assert.ok(closed);
   });
 
-  test("a process ends by itself when its streams are left", async () => {
+  test("a process ends when its streams are left", async () => {
     writeFileSync(join(daemon.root, "left.teehistorian"), finished.bytes.subarray(0, 8000));
     for (const call of [
       `events("${finished.name}", { kinds: ["join"] })`,
@@ -290,7 +290,7 @@ describe("a daemon", () => {
     await assert.rejects(collect(client.events("r/open.teehistorian", { follow: true, signal: stop.signal })), /enough/);
   });
 
-  test("the README's example runs as printed, but for the address", async () => {
+  test("the README's example runs as printed, except for the address", async () => {
     const text = readFileSync(join(repository, "clients/typescript/README.md"), "utf8");
     const code = text.split("```js\n")[1].split("```")[0];
     assert.ok(code.trim().split("\n").length <= 10);
@@ -303,7 +303,7 @@ describe("a daemon", () => {
   });
 });
 
-test("a state is handed over once for each place", () => {
+test("a state is yielded once for each position", () => {
   const start = { at: { case: "now", value: {} }, withState: true };
   const session = new Session(create(StreamEventsRequestSchema, { replay: "r/x", start }), {});
   let cursor = 0;
@@ -314,7 +314,7 @@ test("a state is handed over once for each place", () => {
   assert.ok(observe("start", {}));
   assert.ok(observe("state", { complete: false }));
   assert.ok(!observe("start", {}));
-  assert.ok(observe("state", { complete: false })); // only a part of it had come
+  assert.ok(observe("state", { complete: false })); // only a part was yielded before
   assert.ok(observe("state", { complete: true }));
   assert.ok(observe("batch", { firstSequence: 0n, nextSequence: 3n }));
   assert.deepEqual(session.request.start.at, { case: "cursor", value: new Uint8Array([cursor]) });
@@ -337,7 +337,7 @@ test("without a daemon a call fails at once", async () => {
   client.close();
 });
 
-/** Writes data to a file bit by bit, split anywhere, as a game server does. */
+/** Writes data to a file in small pieces, split anywhere, as a game server does. */
 async function grow(path, data, milliseconds) {
   const step = Math.max(1, Math.floor((data.length * 20) / milliseconds)) + 1;
   const file = openSync(path, "w");
@@ -348,7 +348,7 @@ async function grow(path, data, milliseconds) {
   closeSync(file);
 }
 
-test("following goes on when the daemon is killed", async (t) => {
+test("following resumes after the daemon is killed", async (t) => {
   const daemon = await Daemon.start();
   t.after(() => daemon.stop());
   const client = connect(daemon.address);
@@ -372,8 +372,8 @@ test("following goes on when the daemon is killed", async (t) => {
   assert.equal(stream.end.reason, EndReason.FINISHED);
 });
 
-test("a long file goes on when the daemon is killed", async (t) => {
-  const pairs = 1_000_000; // more than fits into the buffers between the two
+test("a long file resumes after the daemon is killed", async (t) => {
+  const pairs = 1_000_000; // more than fits into the buffers between client and daemon
   const daemon = await Daemon.start();
   t.after(() => daemon.stop());
   writeFileSync(join(daemon.root, "long.teehistorian"), teehistorian(pairs));
@@ -397,7 +397,7 @@ test("a long file goes on when the daemon is killed", async (t) => {
   assert.equal(moves, pairs);
 });
 
-test("a silent line is taken for dead", async (t) => {
+test("a silent connection is replaced", async (t) => {
   const daemon = await Daemon.start();
   t.after(() => daemon.stop());
   writeFileSync(join(daemon.root, "live.teehistorian"), finished.bytes.subarray(0, 8000));
@@ -407,8 +407,8 @@ test("a silent line is taken for dead", async (t) => {
   let caughtUp = 0;
   for await (const { response } of stream) {
     if (response.case !== "followStatus") continue;
-    if (++caughtUp === 2) break; // said anew by the stream that was taken up again
-    daemon.process.kill("SIGSTOP"); // not killed: the connection stays, and nothing comes
+    if (++caughtUp === 2) break; // the resumed stream reports again that it has caught up
+    daemon.process.kill("SIGSTOP"); // the connection stays open without any response
     setTimeout(() => daemon.process.kill("SIGCONT"), 5000);
   }
   assert.ok(stream.reconnects >= 1);

@@ -21,7 +21,7 @@ export const finished = {
   name: `r/teehistorian/finished/${file}`,
 };
 
-/** A daemon that can be killed and started again at the same address, with one root: "r". */
+/** A daemon with one root, "r". It can be killed and started again at the same address. */
 export class Daemon {
   root = mkdtempSync(join(tmpdir(), "replayd-"));
 
@@ -47,7 +47,7 @@ export class Daemon {
     throw new Error("the daemon does not start");
   }
 
-  /** Ends the daemon as a crash would: SIGKILL. Or as an operator would: SIGTERM. */
+  /** Ends the daemon with a signal: SIGKILL, or SIGTERM to drain it. */
   async kill(signal = "SIGKILL") {
     this.process.kill(signal);
     await this.exited;
@@ -77,7 +77,7 @@ function listens(port) {
   });
 }
 
-/** A teehistorian file in which one character walks: so many times a tick and a move. */
+/** A teehistorian file in which one character walks, with a number of pairs of a tick and a move. */
 export function teehistorian(pairs) {
   const header = finished.bytes.subarray(0, finished.bytes.indexOf(0, 16) + 1); // a UUID, then JSON up to a NUL
   const [tick, join, appear, move, finish] = [[0x41, 0], [0x47, 0], [0x42, 0, 0, 0], [0, 1, 0], [0x40]];

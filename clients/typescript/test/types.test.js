@@ -1,4 +1,4 @@
-// What TypeScript finds in types.ts, and whether the names of kinds that it derives are those of the .proto.
+// Checks that TypeScript finds exactly the errors in types.ts, and that its names of kinds equal those of the .proto.
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";

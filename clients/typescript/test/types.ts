@@ -1,4 +1,4 @@
-// What TypeScript finds in programs that use the client. Each line below an expect-error is wrong; the others are right.
+// A program with type errors. Only the lines after an expect-error have one.
 
 import { type Client, EntityState, Format, type Kind, ReplayView } from "../src/node.js";
 

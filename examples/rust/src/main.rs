@@ -1,9 +1,9 @@
-//! Prints the events of a replay, one a line: its number, its tick, what happened.
+//! Prints the events of a replay, one per line: sequence number, tick, kind and content.
 //!
 //!     cargo run -- localhost:7171 samples/teehistorian/finished/....teehistorian [KIND...]
 //!
-//! All that it knows of replayd comes from the .proto files. When the connection breaks it goes on behind the last
-//! response that it has dealt with, by that response's cursor.
+//! It uses only the .proto files of replayd. When the connection breaks, it resumes after the last response that it has
+//! processed, with that response's cursor.
 
 mod proto {
     include!(concat!(env!("OUT_DIR"), "/proto.rs"));
@@ -35,7 +35,7 @@ async fn main() -> Result<(), Error> {
     loop {
         match stream(&address, &mut request).await {
             Ok(()) => return Ok(()),
-            // What begun breaks may be taken up again; what is refused stays refused.
+            // A broken stream that has begun can be resumed. Other errors are permanent.
             Err(status) if status.code() == Code::Unavailable && request.start.is_some() && tries < 100 => {
                 tries += 1;
                 eprintln!("{}: trying again", status.message());
@@ -46,7 +46,7 @@ async fn main() -> Result<(), Error> {
     }
 }
 
-/// Streams until the end. The request is changed so that it goes on where this call stopped.
+/// Streams until the end. It updates the request so that the next call resumes where this one stopped.
 async fn stream(address: &str, request: &mut StreamEventsRequest) -> Result<(), Status> {
     let client = ReplayServiceClient::connect(format!("http://{address}")).await;
     let mut client = client.map_err(|error| Status::unavailable(error.to_string()))?;
@@ -61,7 +61,7 @@ async fn stream(address: &str, request: &mut StreamEventsRequest) -> Result<(), 
             Some(Response::Start(start)) => {
                 eprintln!("streaming {}", start.replay.unwrap_or_default().name);
             }
-            _ => {} // a heartbeat, what becomes of a live replay, what a later version has to say
+            _ => {} // a heartbeat, a follow status, or a response of a later version
         }
         if !message.cursor.is_empty() {
             request.start = Some(Start { at: Some(At::Cursor(message.cursor)), ..Default::default() });
@@ -70,7 +70,7 @@ async fn stream(address: &str, request: &mut StreamEventsRequest) -> Result<(), 
     Err(Status::unavailable("the stream stopped without an end"))
 }
 
-/// Prints the events of a batch. Each format has messages of its own; all have at_tick and kind.
+/// Prints the events of a batch. Each format has its own event message, and each has at_tick and kind.
 fn print(batch: &EventBatch) {
     macro_rules! each {
         ($list:expr) => {{
