@@ -128,21 +128,8 @@ func (d *Decoder) nextEntity(ev *Event) bool {
 				return d.fillEntity(ev, p.class, p.serial, p.group, p.size)
 			}
 			if e.left > 0 {
-				if !d.out.hold {
-					if ok := d.updateKnown(ev); ok || len(d.out.faults) > 0 {
-						return ok
-					}
-					if e.left == 0 {
-						continue
-					}
-				}
-				if d.holdsEntry() {
-					return false
-				}
-				e.left--
-				d.out.place.nextElement()
-				if ok := d.readEntity(ev); ok || len(d.out.faults) > 0 {
-					return ok
+				if emit, done := d.nextEntry(ev); emit || done {
+					return emit
 				}
 				continue
 			}
@@ -164,6 +151,26 @@ func (d *Decoder) nextEntity(ev *Event) bool {
 			}
 		}
 	}
+}
+
+// nextEntry goes on with the entries. done is true when there is an event or a fault, or the rest is to wait.
+func (d *Decoder) nextEntry(ev *Event) (emit, done bool) {
+	e := &d.ents
+	if !d.out.hold {
+		if emit = d.updateKnown(ev); emit || len(d.out.faults) > 0 {
+			return emit, true
+		}
+		if e.left == 0 {
+			return false, false
+		}
+	}
+	if d.holdsEntry() {
+		return false, true
+	}
+	e.left--
+	d.out.place.nextElement()
+	emit = d.readEntity(ev)
+	return emit, emit || len(d.out.faults) > 0
 }
 
 // nextDeletion goes on with the list of deletions. done is true when the message is over, or its rest is to wait.
