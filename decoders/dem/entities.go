@@ -128,26 +128,8 @@ func (d *Decoder) nextEntity(ev *Event) bool {
 				return d.fillEntity(ev, p.class, p.serial, p.group, p.size)
 			}
 			if e.left > 0 {
-				if !d.out.hold {
-					if ok := d.updateKnown(ev); ok || len(d.out.faults) > 0 {
-						return ok
-					}
-					if e.left == 0 {
-						continue
-					}
-				}
-				if d.holdsEntry() {
-					return false
-				}
-				if d.passedWatched() {
-					e.left = 0
-					e.bits.Skip(e.bits.Len())
-					continue
-				}
-				e.left--
-				d.out.place.nextElement()
-				if ok := d.readEntity(ev); ok || len(d.out.faults) > 0 {
-					return ok
+				if emit, done := d.nextEntry(ev); emit || done {
+					return emit
 				}
 				continue
 			}
@@ -179,6 +161,31 @@ func (d *Decoder) passedWatched() bool {
 		return false
 	}
 	return (d.out.kinds&clockKinds == 0 || d.match.clock.met) && (d.out.kinds&rosterKinds == 0 || d.match.roster.met)
+}
+
+// nextEntry goes on with the entries. done is true when there is an event or a fault, or the rest is to wait.
+func (d *Decoder) nextEntry(ev *Event) (emit, done bool) {
+	e := &d.ents
+	if !d.out.hold {
+		if emit = d.updateKnown(ev); emit || len(d.out.faults) > 0 {
+			return emit, true
+		}
+		if e.left == 0 {
+			return false, false
+		}
+	}
+	if d.holdsEntry() {
+		return false, true
+	}
+	if d.passedWatched() {
+		e.left = 0
+		e.bits.Skip(e.bits.Len())
+		return false, false
+	}
+	e.left--
+	d.out.place.nextElement()
+	emit = d.readEntity(ev)
+	return emit, emit || len(d.out.faults) > 0
 }
 
 // nextDeletion goes on with the list of deletions. done is true when the message is over, or its rest is to wait.
@@ -278,6 +285,9 @@ func (d *Decoder) updateKnown(ev *Event) bool {
 		if !ent.Decoded {
 			r.Skip(int(size))
 			d.stats.EntitySkips++
+			if watched := d.world.watched; watched > 0 && index >= watched && d.passedWatched() {
+				return false
+			}
 			continue
 		}
 		if ok := d.updateSized(ev, ent, int(size)); ok || len(d.out.faults) > 0 {
