@@ -11,8 +11,7 @@ import (
 	"testing"
 )
 
-// TestLayout checks rules of the source tree: no file written by hand has more than 600 lines, and the packages below
-// dem do not import package dem.
+// TestLayout: the packages below dem do not import package dem.
 func TestLayout(t *testing.T) {
 	const decoder = "github.com/replayd/replayd/decoders/dem"
 	parts := 0

@@ -240,7 +240,7 @@ func TestCarryToWhoLeft(t *testing.T) {
 	if err := second.Carry(first.Roster(nil)); err != nil {
 		t.Fatal(err)
 	}
-	if c := second.State().Client(0); string(c.Name) != string(before.Name) || c.HasInfo != before.HasInfo {
+	if c := second.State().Client(0); !bytes.Equal(c.Name, before.Name) || c.HasInfo != before.HasInfo {
 		t.Errorf("%+v, and before %+v", c, before)
 	}
 }

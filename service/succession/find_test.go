@@ -123,7 +123,7 @@ func TestFind(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer x.Close()                                                 //nolint:errcheck // nothing is stored
+			defer x.Close()
 			if _, err := x.InDirectory(t.Context(), "r", nil); err != nil { // reads all headers
 				t.Fatal(err)
 			}
