@@ -49,8 +49,21 @@ run: build ## Start the daemon on the bundled samples; it prints lines to try
 build: ## Build bin/replayd
 	$(GO) build -o bin/replayd ./cmd/replayd
 
-# With -json, for the report at the end. All of them run even after one has failed.
-TESTS := -json -timeout 20m
+# The profile by which the compiler optimises the daemon: go build takes it by itself. It is that of the benchmarks of decoding
+# and encoding, of which each runs about as long; it needs the corpus.
+.PHONY: pgo
+pgo: ## Write cmd/replayd/default.pgo again
+	mkdir -p .cache/pgo
+	profile() { $(GO) test -run '^$$' -bench "$$2" -benchtime "$$3" -cpu 1 -o .cache/pgo/test -cpuprofile .cache/pgo/$$1.pprof ./$$1; }; \
+	mkdir -p .cache/pgo/service/codec; \
+	profile service/codec/dem Fill/all 6x; \
+	profile service/codec/sc2replay Fill 3x; \
+	profile service/stream Stream/all 6x
+	$(GO) tool pprof -proto $$(find .cache/pgo -name '*.pprof') >cmd/replayd/default.pgo
+
+# With -json, for the report at the end; without the profile, for which everything would be compiled once more. All of them run
+# even after one has failed.
+TESTS := -json -timeout 20m -pgo=off
 
 .PHONY: test
 test: ## Run the tests, with the race detector where there is a C compiler
@@ -108,20 +121,33 @@ CHAOSTIME ?= 10s
 chaos: ## Run the daemon among faults and abusive clients for CHAOSTIME (1h for the long run)
 	CHAOSTIME=$(CHAOSTIME) $(GO) test -run 'TestChaos' -count 1 -timeout 3h -v ./cmd/replayd
 
-# What packages hold besides the program.
+# What packages hold besides the program, and the clients' packages.
 .PHONY: release-files
-release-files: ## Write the man page and completion for packages
-	mkdir -p bin/release/completion
+release-files: .cache/python/bin/protoc-gen-mypy
+	rm -rf bin/release clients/python/build
+	mkdir -p bin/release/completion bin/release/clients
 	$(GO) build -o bin/release/replayd ./cmd/replayd
 	bin/release/replayd man >bin/release/replayd.1
 	gzip -9nkf bin/release/replayd.1
 	for shell in bash zsh fish; do bin/release/replayd completion $$shell >bin/release/completion/replayd.$$shell; done
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) .cache/python/bin/pip wheel --quiet --no-deps --no-build-isolation \
+		--wheel-dir bin/release/clients ./clients/python
+	npm pack --silent --pack-destination bin/release/clients ./clients/typescript
+
+# A snapshot, unless RELEASE is set: then of the tag that HEAD has. Nothing is published.
+RELEASE ?=
+.PHONY: release
+release: $(addprefix $(TOOLS)/,goreleaser sbom image) ## Build a release into dist/: archives, .deb, wheel, npm tarball, SBOMs, checksums, image
+	$(TOOLS)/goreleaser release --clean $(if $(RELEASE),--skip publish$(comma)announce,--snapshot)
+	packaging/image
+
+.PHONY: notices
+notices: page/node_modules/.bin/esbuild ## Write THIRD_PARTY_NOTICES.md again
 	packaging/notices
 
-# A snapshot, in dist/. The image takes docker with buildx.
-.PHONY: release
-release: $(TOOLS)/goreleaser ## Build what a release has: archives, .deb, checksums, image
-	$(TOOLS)/goreleaser release --snapshot --clean --skip publish,sbom$(if $(shell docker buildx version 2>/dev/null),,$(comma)docker)
+.PHONY: test-release
+test-release: ## Build a release of a copy of the last commit, install it in every way and try it (root, for the .deb and the image)
+	packaging/test
 
 .PHONY: clean
 clean: ## Remove what was built here, tools too
@@ -146,6 +172,9 @@ $(addprefix $(TOOLS)/,golangci-lint govulncheck): tools/lint/go.mod tools/lint/g
 
 $(TOOLS)/goreleaser: tools/release/go.mod tools/release/go.sum
 	$(GO) build -C tools/release -o $(CURDIR)/$@ github.com/goreleaser/goreleaser/v2
+
+$(addprefix $(TOOLS)/,sbom image): $(wildcard tools/package/*/*.go) tools/package/go.mod tools/package/go.sum
+	$(GO) build -C tools/package -o $(CURDIR)/$@ ./$(@F)
 
 # Our own plugins belong to the daemon's module; Go knows best when they are stale.
 .PHONY: $(TOOLS)/protoc-gen-events $(TOOLS)/protoc-gen-python-events
@@ -176,7 +205,7 @@ test-page: build page/node_modules/.bin/esbuild ## Test the page in a headless C
 
 .PHONY: pictures
 pictures: build page/node_modules/.bin/esbuild ## Draw the pictures of the page again, in docs and the test's
-	rm -f page/test/golden.png
+	rm -f page/test/golden*.png
 	PICTURE=$(CURDIR)/docs/images/page.png npm test --silent --prefix page
 
 .PHONY: test-clients

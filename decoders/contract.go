@@ -6,30 +6,31 @@ import (
 	"iter"
 )
 
-// Decoder is what the decoders of all formats have in common. E is the event struct of the format, such as dem.Event. See
-// the contract in the package documentation.
+// Decoder is the interface that the decoders of all formats implement. E is the event struct of the format, such as
+// dem.Event. The package documentation describes the contract.
 //
 // A decoder is not safe for concurrent use.
 type Decoder[E any] interface {
-	// Next decodes the next event into ev. The caller owns ev and may reuse it: what it refers to is valid until the next
-	// call. Next returns ErrMore when the bytes present hold no further whole record, io.EOF after the last event, an
-	// *Error when decoding cannot go on, and other errors of the source as they are.
+	// Next decodes the next event into ev. The caller owns ev and may reuse it. Memory that ev refers to is valid
+	// until the next call. Next returns ErrMore when the bytes present hold no further whole record. It returns
+	// io.EOF after the last event, and an *Error when it cannot continue. It returns other errors of the source
+	// unchanged.
 	Next(ev *E) error
-	// Position returns where the next event is, or a place before it with no event in between.
+	// Position returns the position of the next event, or an earlier one with no event in between.
 	Position() Position
 	// Tick returns the tick of the last event, in the unit of the format. Formats without time return 0.
 	Tick() int32
-	// Close returns nil when the replay is complete, and otherwise the error that says what is missing. It is called when no
-	// more bytes will come: when Next has returned ErrMore or io.EOF. It frees nothing.
+	// Close returns nil when the replay is complete. Otherwise it returns an error that describes what is missing.
+	// Call it when no more bytes will arrive, after Next has returned ErrMore or io.EOF. It frees nothing.
 	Close() error
 }
 
-// All returns an iterator over the remaining events of d. Each pair has an event and no error, but for the last pair of a
-// replay that is damaged or incomplete: it has no event, and the error of Next or Close.
+// All returns an iterator over the remaining events of d. Each pair is an event and a nil error. If the replay is
+// damaged or incomplete, the last pair is a nil event and the error of Next or Close.
 //
-// All is for replays that do not grow: it takes the end of the bytes present for the end of the replay. The event is the
-// same struct each time; what it refers to is valid until the next iteration. Breaking out of the loop leaves d behind
-// the event that was yielded last.
+// All is for replays that do not grow: it treats the end of the bytes present as the end of the replay. Every pair
+// has the same event struct. Memory that it refers to is valid until the next iteration. After a break, d continues
+// behind the event that was yielded last.
 func All[E any](d Decoder[E]) iter.Seq2[*E, error] {
 	return func(yield func(*E, error) bool) {
 		var ev E

@@ -1,27 +1,28 @@
-// Package decoders is what all replay formats share: their names, how a file is recognized, the contract of decoders, the
-// window through which they see bytes, positions and errors. The formats themselves are the packages below this one:
+// Package decoders holds what all replay formats share: their names, how to recognize a file, the contract of
+// decoders, the window through which they read bytes, positions and errors. Each format is a package below this one:
 //
 //	decoders/teehistorian   DDNet's server log
 //	decoders/datafile       Teeworlds and DDNet maps
 //	decoders/dem            Source 2 demos: Dota 2, CS2, Deadlock
 //	decoders/sc2replay      StarCraft II
 //
-// They are a plain Go library. Nothing below this folder knows of gRPC, of protobuf messages of ours, or of the daemon,
-// and no format imports another.
+// The decoders are a plain Go library. Nothing below this folder depends on gRPC, on replayd's protobuf messages or
+// on the daemon, and no format imports another.
 //
 // # Decoding a file
 //
-// Formats that are read from front to back have
+// A format that is read from front to back has
 //
 //	func New(src io.Reader, opts Options) *Decoder
 //
-// and formats whose parts lie anywhere in the file have a function that reads what the file says of itself, and a method
-// that returns a decoder of the events:
+// A format whose parts can lie anywhere in the file has a function that reads the file's metadata, and a method that
+// returns a decoder of the events:
 //
 //	func Open(r io.ReaderAt, size int64, ...) (*File, error) // *Replay in sc2replay
 //	func (f *File) Events(opts Options) *Decoder
 //
-// The zero Options deliver everything. Every Decoder is a [Decoder] of the format's Event, so that [All] has its events:
+// With zero Options, a decoder delivers every event. Every Decoder implements [Decoder] for the format's Event, so
+// [All] can iterate over its events:
 //
 //	d := dem.New(file, dem.Options{})
 //	for ev, err := range decoders.All(d) {
@@ -31,20 +32,20 @@
 //		fmt.Println(ev.AtTick, ev.Kind)
 //	}
 //
-// [Sniff] says which format a file has.
+// [Sniff] returns the format of a file.
 //
 // # The contract
 //
-// A decoder turns bytes into events, one call to Next at a time:
+// A decoder turns bytes into events, one per call to Next:
 //
 //   - The caller owns the event struct and reuses it. Everything in it, slices included, is valid until the next call.
-//     Kind says which of its fields holds; the others keep memory for later events.
+//     Kind names the field that is valid. The other fields keep memory for later events.
 //   - Next returns [ErrMore] when the bytes present hold no further whole record. That is neither an error nor the end:
-//     the decoder's state is as it was before the record, and the caller may call Next again once there are more bytes.
+//     the decoder's state is as it was before the record. The caller may call Next again when more bytes have arrived.
 //     So the same code serves a whole file, an upload, and a file that a server is still writing.
-//   - Next returns [io.EOF] when the format itself says that the replay is over.
-//   - When no more bytes will come, the caller calls Close, which returns nil for a complete replay only.
-//   - After every event the decoder's Position is where the next one starts.
+//   - Next returns [io.EOF] when the format itself marks the end of the replay.
+//   - When no more bytes will arrive, the caller calls Close, which returns nil for a complete replay only.
+//   - After every event, the decoder's Position is where the next event starts.
 //   - Every other error is an [*Error] and final. All events before it have been delivered.
 //   - No input makes a decoder panic, loop without progress, or allocate more than the bytes present justify.
 package decoders

@@ -3,7 +3,7 @@ package decoders
 // Format is a replay format. The zero value is Unknown.
 type Format uint8
 
-// The formats that replayd decodes. Their numbers are part of cursors, so they stay.
+// The formats that replayd decodes. Cursors contain these numbers, so they must not change.
 const (
 	Unknown      Format = 0
 	Teehistorian Format = 1 // DDNet's server-side log of one game
@@ -12,8 +12,8 @@ const (
 	SC2Replay    Format = 4 // a StarCraft II replay
 )
 
-// formats is the list of formats, by number: what they are called, and how their files begin. [Format.String], [Formats] and
-// [Sniff] go by it.
+// formats lists the formats by number, each with its name and the first bytes of its files. [Format.String],
+// [Formats] and [Sniff] use it.
 var formats = [...]struct {
 	name   string
 	magics []string
@@ -22,10 +22,10 @@ var formats = [...]struct {
 	Teehistorian: {name: "teehistorian", magics: []string{
 		"\x69\x9d\xb1\x7b\x8e\xfb\x34\xff\xb1\xd8\xda\x6f\x60\xc1\x5d\xd1",
 	}},
-	// Two ASCII words begin many files; a datafile's version follows, and only 3 and 4 ever existed. Others are let through
-	// where the word is small enough to be a version, for a better error than "unrecognized format".
+	// "DATA" and "ATAD" alone begin many files, so the version that follows is checked too. Only versions 3 and 4
+	// ever existed. Any version below 256 passes, because the decoder's error is better than "unrecognized format".
 	Datafile: {name: "datafile", magics: []string{"DATA?\x00\x00\x00", "ATAD?\x00\x00\x00"}},
-	// Those of 2014, and of Source 1, are refused by the decoder.
+	// The decoder refuses demos of 2014 and of Source 1.
 	Dem:       {name: "dem", magics: []string{"PBDEMS2\x00", "PBUFDEM\x00", "HL2DEMO\x00"}},
 	SC2Replay: {name: "sc2replay", magics: []string{"MPQ\x1b", "MPQ\x1a"}},
 }
@@ -39,7 +39,7 @@ func Formats() []Format {
 	return all
 }
 
-// String returns the format's name as the API spells it, such as "teehistorian".
+// String returns the format's name in the API, such as "teehistorian".
 func (f Format) String() string {
 	if int(f) < len(formats) {
 		return formats[f].name
@@ -47,11 +47,12 @@ func (f Format) String() string {
 	return formats[Unknown].name
 }
 
-// SniffLen is how many leading bytes of a file Sniff wants to see. Fewer are fine when the file has no more.
+// SniffLen is the number of leading bytes that Sniff needs. Pass fewer only for a shorter file.
 const SniffLen = 16
 
-// Sniff recognizes a format by a file's first bytes, never by its name. The formats' own decoders refuse what they
-// cannot read of their family (a Source 1 demo is a Dem), so that a user hears what is wrong with the file.
+// Sniff returns the format of a file that begins with head, or Unknown. The file's name plays no part. Sniff also
+// recognizes variants that the decoder refuses: a Source 1 demo is a Dem. The user then gets an error that describes
+// the problem.
 func Sniff(head []byte) Format {
 	for f := range formats {
 		for _, magic := range formats[f].magics {
@@ -63,7 +64,7 @@ func Sniff(head []byte) Format {
 	return Unknown
 }
 
-// begins reports whether a file begins with a magic, in which ? stands for any byte.
+// begins reports whether head begins with magic. A ? in magic matches any byte.
 func begins(head []byte, magic string) bool {
 	if len(head) < len(magic) {
 		return false

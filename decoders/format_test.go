@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestFormats: each number has a name and what its files begin with, and no two formats share either.
+// TestFormats checks that each format has a name and magics, and that no two formats share either.
 func TestFormats(t *testing.T) {
 	names, magics := map[string]Format{}, map[string]Format{}
 	for f, known := range formats {
@@ -20,7 +20,7 @@ func TestFormats(t *testing.T) {
 		for _, magic := range known.magics {
 			for other, of := range magics {
 				if strings.HasPrefix(other, magic) || strings.HasPrefix(magic, other) {
-					t.Errorf("%v and %v begin alike", f, of)
+					t.Errorf("%v and %v share a magic", f, of)
 				}
 			}
 			magics[magic] = f
@@ -28,10 +28,10 @@ func TestFormats(t *testing.T) {
 				t.Errorf("%v begins with more than %d bytes", f, SniffLen)
 			}
 			if got := Sniff([]byte(magic + "and more")); got != f {
-				t.Errorf("what begins like a %v is a %v", f, got)
+				t.Errorf("a file that begins like a %v is sniffed as %v", f, got)
 			}
 			if got := Sniff([]byte(magic[:len(magic)-1])); got != Unknown {
-				t.Errorf("what is too short for a %v is a %v", f, got)
+				t.Errorf("a file too short for a %v is sniffed as %v", f, got)
 			}
 		}
 	}
@@ -39,6 +39,6 @@ func TestFormats(t *testing.T) {
 		t.Errorf("the formats are %v", got)
 	}
 	if Format(200).String() != "unknown" || Sniff(nil) != Unknown || Sniff([]byte("DATA\x00\x01\x00\x00")) != Unknown {
-		t.Error("what is not known is known")
+		t.Error("an unknown format was recognized")
 	}
 }

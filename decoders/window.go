@@ -6,11 +6,11 @@ import (
 	"io"
 )
 
-// Window is a sliding view of the bytes of a replay that are present. Sequential decoders read through it: they look
-// at Bytes, and Advance past whole records only, so that a record which is not all there yet stays.
+// Window is a sliding view of the bytes of a replay. Sequential decoders read through it: they examine Bytes and
+// Advance past whole records only. A record of which only a part is present therefore stays in the window.
 //
-// A reader that returns 0, io.EOF has no more bytes for now, but may have later; reading goes on then, as with an
-// *os.File does whose file grows. A Window is not safe for concurrent use.
+// When the source returns 0, io.EOF, it has no more bytes for now, but it may have more later, as an *os.File does
+// whose file grows. A Window is not safe for concurrent use.
 type Window struct {
 	src  io.Reader
 	buf  []byte
@@ -22,58 +22,58 @@ type Window struct {
 	summed int
 }
 
-// Sum is the CRC-32C of the first bytes of a replay. A replay whose beginning was edited has another one.
+// Sum is the CRC-32C of the first bytes of a replay. An edit of those bytes changes it.
 type Sum uint32
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Add returns the sum of the bytes that s is the sum of, and of b behind them.
+// Add returns the sum of the bytes that s covers, followed by b.
 func (s Sum) Add(b []byte) Sum { return Sum(crc32.Update(uint32(s), castagnoli, b)) }
 
-// ErrWindow says that a record is larger than the window may become.
+// ErrWindow reports that a record is larger than the window may become.
 var ErrWindow = errors.New("record exceeds the window")
 
 const windowStart = 64 << 10
 
-// NewWindow returns a window over src, whose first byte has the given offset in the replay. It holds 64 KiB, and grows
-// up to max bytes for a record that needs it; max bounds the memory that a hostile file can cost.
+// NewWindow returns a window over src, whose first byte has the given offset in the replay. The window holds 64 KiB.
+// It grows up to limit bytes for a record that needs more, so limit bounds the memory that a hostile file can use.
 func NewWindow(src io.Reader, offset int64, limit int) *Window {
 	return &Window{src: src, base: offset, max: max(limit, windowStart)}
 }
 
-// Bytes returns what is present and not consumed. It is valid until the next call of Fill.
+// Bytes returns the bytes that are present and not consumed. They are valid until the next call of Fill.
 func (w *Window) Bytes() []byte { return w.buf[w.r:w.w] }
 
-// Held is how much memory the window holds, in bytes.
+// Held returns the memory that the window holds, in bytes.
 func (w *Window) Held() int { return cap(w.buf) }
 
-// Offset is where in the replay Bytes starts.
+// Offset returns the offset, in the replay, of the first of Bytes.
 func (w *Window) Offset() int64 { return w.base + int64(w.r) }
 
-// Sum returns the sum of all bytes before Offset. Each byte is added once, so that it may be asked for often.
+// Sum returns the sum of all bytes before Offset. Each byte is added only once, so frequent calls are cheap.
 func (w *Window) Sum() Sum {
 	w.sum = w.sum.Add(w.buf[w.summed:w.r])
 	w.summed = w.r
 	return w.sum
 }
 
-// SumTo returns the sum of the bytes before an offset that is not behind Offset, nor before where Sum or Fill was called
-// last.
+// SumTo returns the sum of the bytes before offset. The offset must not be behind Offset, nor before the Offset at
+// the last call of Sum or Fill.
 func (w *Window) SumTo(offset int64) Sum { return w.sum.Add(w.buf[w.summed : offset-w.base]) }
 
-// Resume sets the sum of the bytes before the window's first one. It must be called before anything is read; without it
-// sums count from there.
+// Resume sets the sum of the bytes before the window's first byte. Call it before anything is read. Without it, sums
+// begin at that byte.
 func (w *Window) Resume(s Sum) { w.sum = s }
 
 // Advance consumes n bytes, which must be present.
 func (w *Window) Advance(n int) { w.r += n }
 
-// Behind returns the last n bytes that were consumed. They must have been present all at once, and not be followed by a Fill
-// since: so it is for the record that was just read. The bytes are valid until the next call of Fill.
+// Behind returns the last n bytes that were consumed. All of them must have been present at once, with no Fill since.
+// The record that was just read satisfies this. The bytes are valid until the next call of Fill.
 func (w *Window) Behind(n int) []byte { return w.buf[w.r-n : w.r : w.r] }
 
-// Skip consumes n bytes that need not be present yet. It returns how many it consumed: fewer than n only with an error,
-// ErrMore among them.
+// Skip consumes n bytes, which need not be present yet. It returns the number of bytes consumed. That is less than n
+// only with an error, which may be ErrMore.
 func (w *Window) Skip(n int64) (int64, error) {
 	have := min(n, int64(w.w-w.r))
 	w.r += int(have)
@@ -88,8 +88,8 @@ func (w *Window) Skip(n int64) (int64, error) {
 	return have, nil
 }
 
-// Fill reads more bytes. It returns nil when there are more than before, ErrMore when the source has no more bytes for now, ErrWindow when
-// the window is full and must not grow, and any other error of the source as it is.
+// Fill reads more bytes. It returns nil when it has read some, ErrMore when the source has no more for now, and
+// ErrWindow when the window is full and must not grow. It returns other errors of the source unchanged.
 func (w *Window) Fill() error {
 	if w.r > 0 && (w.r == w.w || w.w == len(w.buf)) {
 		w.Sum()

@@ -24,8 +24,8 @@ import (
 // TestFollowLiveServer follows a server that is being played on, over a map
 // change, while the daemon is killed -9 again and again, until the server is
 // killed too. What the client received must be what an offline decode of the
-// files gives, nothing lost and nothing twice; and the files must tell what the
-// server's log tells.
+// files gives, nothing lost and nothing twice; and the files must have what the
+// server's log has.
 func TestFollowLiveServer(t *testing.T) {
 	const kills = 20
 	ctx, srv, bots := start(t, ddnet.Config{})
@@ -67,7 +67,7 @@ func TestFollowLiveServer(t *testing.T) {
 
 	games := srv.Games()
 	if len(games) != 2 {
-		t.Fatalf("the log tells of %d games, want 2", len(games))
+		t.Fatalf("the log has %d games, want 2", len(games))
 	}
 	replays, total := make([]streamtest.Replay, len(games)), 0
 	for i, game := range games {
@@ -91,7 +91,7 @@ type follower struct {
 	done     chan streamtest.History
 }
 
-// follow starts a client. Only its last cursor tells it where to go on.
+// follow starts a client. It goes on at its last cursor alone.
 func follow(ctx context.Context, d *daemon, req *replaydv1.StreamEventsRequest) *follower {
 	ctx, cancel := context.WithCancel(ctx)
 	f := &follower{cancel: cancel, done: make(chan streamtest.History, 1)}

@@ -19,7 +19,7 @@ import (
 	"github.com/replayd/replayd/e2e/ddnet"
 )
 
-// TestRenamedServer starts a server again under another name and port: who asks for proof is told what is waited for and what
+// TestRenamedServer starts a server again under another name and port: a client that asks for proof learns what is waited for and what
 // may have come instead; who vouches for the directory goes on.
 func TestRenamedServer(t *testing.T) {
 	ctx, srv, bots := start(t, ddnet.Config{Name: "before"})
@@ -107,7 +107,7 @@ func TestMovedFiles(t *testing.T) {
 	if !says(t, history, func(r *replaydv1.StreamEventsResponse) bool {
 		return r.GetFollowStatus().GetReplay() == d.name("archive", filepath.Base(game))
 	}) {
-		t.Error("nobody was told where the file lies")
+		t.Error("no status says where the file lies")
 	}
 	zip(t, path)
 	resumed := streamtest.Client{Conn: d.conn}.Session(ctx, streamtest.Resumed(&replaydv1.StreamEventsRequest{

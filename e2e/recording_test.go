@@ -56,7 +56,7 @@ func TestRecordingsAgreeWithLog(t *testing.T) {
 
 	games := srv.Games()
 	if len(games) != 3 {
-		t.Fatalf("the log tells of %d games, want 3", len(games))
+		t.Fatalf("the log has %d games, want 3", len(games))
 	}
 	for i, want := range games {
 		got, end := decode(t, want.Recording)

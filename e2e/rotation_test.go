@@ -25,7 +25,7 @@ import (
 // rotateFor is how long TestTwoServers plays.
 var rotateFor = flag.Duration("rotate-for", 30*time.Second, "how long to play on two servers of one name")
 
-// twin is one of two servers that only their address tells apart.
+// twin is one of two servers that differ only in their address.
 type twin struct {
 	cfg  ddnet.Config
 	srv  *ddnet.Server
@@ -50,7 +50,7 @@ func (w *twin) run(ctx context.Context, t *testing.T) {
 }
 
 // TestTwoServers plays on two servers of the same name and port that record into one directory, as containers do, over changes
-// of the map, shutdowns and kills of either. Whoever follows one is never told of an end before there is one, and gets nothing
+// of the map, shutdowns and kills of either. A follower never gets an end before there is one, and gets nothing
 // of the other's.
 func TestTwoServers(t *testing.T) {
 	program, err := ddnet.Install(t.Context())

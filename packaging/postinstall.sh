@@ -1,14 +1,14 @@
 #!/bin/sh
+# As debhelper does it: an administrator who has disabled the service, or forbids starting any (policy-rc.d), is obeyed.
 set -e
-if [ -d /run/systemd/system ]; then
-	systemctl daemon-reload
-	case "$1" in
-	configure)
-		if [ -z "$2" ]; then # the first time
-			systemctl enable --now replayd.service || true
-		else
-			systemctl try-restart replayd.service || true
-		fi
-		;;
-	esac
+if [ "$1" = configure ]; then
+	if [ -z "$2" ]; then # the first time
+		deb-systemd-helper enable replayd.service >/dev/null
+	fi
+	if [ -d /run/systemd/system ]; then
+		systemctl daemon-reload
+		action=start
+		[ -z "$2" ] || action=restart
+		deb-systemd-invoke $action replayd.service || true
+	fi
 fi

@@ -1,5 +1,5 @@
 #!/bin/sh
 set -e
 if [ -d /run/systemd/system ] && [ "$1" = remove ]; then
-	systemctl disable --now replayd.service replayd.socket || true
+	deb-systemd-invoke stop replayd.socket replayd.service || true
 fi

@@ -67,7 +67,7 @@ func zip(body []byte) []byte {
 	return b.Bytes()
 }
 
-// Has tells whether a request is for the page.
+// Has reports whether a request is for the page.
 func Has(r *http.Request) bool {
 	p := r.URL.Path
 	return (r.Method == http.MethodGet || r.Method == http.MethodHead) &&

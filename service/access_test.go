@@ -262,12 +262,12 @@ func TestOutsideOfScope(t *testing.T) {
 				text += strings.ReplaceAll(got, n, "")
 			}
 			if strings.Contains(text, "secret") || strings.Contains(text, others) {
-				t.Errorf("%s of %q tells of the other root: %s", m.full, n, text)
+				t.Errorf("%s of %q names the other root: %s", m.full, n, text)
 			}
 		}
 		text, err := m.byGRPC(as(timeout(t), "some"), g.conn, "")
 		if strings.Contains(text, others) {
-			t.Errorf("%s tells of the other root: %s %v", m.full, text, err)
+			t.Errorf("%s names the other root: %s %v", m.full, text, err)
 		}
 		if text, _ := m.byGRPC(as(timeout(t), "all"), g.conn, ""); m.desc.Name() == "ListReplays" && !strings.Contains(text, others) {
 			t.Errorf("the test proves nothing: %s", text)
@@ -410,7 +410,7 @@ func TestScopeOfWhatIsFound(t *testing.T) {
 			t.Fatal(err)
 		}
 		if strings.Contains(resp.String(), others) {
-			t.Fatalf("a watcher is told of the other root: %v", resp)
+			t.Fatalf("a watcher gets a change of the other root: %v", resp)
 		}
 		if strings.Contains(resp.String(), name("new.teehistorian")) {
 			break

@@ -11,12 +11,12 @@ import (
 	"github.com/replayd/replayd/service/stream"
 )
 
-// What things cost in memory, in bytes, from above. Decompressors and decoders tell their own cost; see package source and
+// What things cost in memory, in bytes, from above. Decompressors and decoders have costs of their own; see package source and
 // codec.Codec.
 const (
 	streamCost = 192 << 10 // a batch, what waits to be sent, goroutines
 	uploadCost = 512 << 10 // what was received, and what was read ahead
-	feedCost   = 5 << 20   // what is kept of a live replay; its decoder tells its own
+	feedCost   = 5 << 20   // what is kept of a live replay; its decoder has a cost of its own
 	watchCost  = 64 << 10
 )
 
@@ -32,7 +32,7 @@ func (s *Server) whoOf(ctx context.Context) admission.Who {
 	return w
 }
 
-// AddressKey tells addresses apart for what is limited for each: IPv6 addresses by their first 64 bits, for whoever has one of
+// AddressKey returns the key of an address for limits that each caller has: of IPv6 addresses the first 64 bits, for whoever has one of
 // them has them all. It is empty for addresses of this machine, which are its own users' or a proxy's.
 func AddressKey(address string) string {
 	addr, err := netip.ParseAddr(address)
@@ -47,7 +47,7 @@ func AddressKey(address string) string {
 	return addr.String()
 }
 
-// callerKey tells callers apart that get turns.
+// callerKey is the key of callers that take turns.
 func (s *Server) callerKey(ctx context.Context) string {
 	w := s.whoOf(ctx)
 	return w.Token + " " + w.Address

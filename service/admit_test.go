@@ -222,7 +222,7 @@ func TestDrainsWhateverHandlersDo(t *testing.T) {
 	for range 2 {
 		// By the daemon's own status, not by a connection that is gone.
 		if f := explainFailure(t, <-ended); f.code != codes.Unavailable || f.reason != "DRAINING" || !f.retry {
-			t.Errorf("a client is told: %v", f)
+			t.Errorf("a client gets: %v", f)
 		}
 	}
 	if !strings.Contains(d.log.String(), "did not end in time") {

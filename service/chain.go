@@ -15,7 +15,7 @@ import (
 	"github.com/replayd/replayd/service/succession"
 )
 
-// chain finds one replay after another: the games that a server writes. It implements stream.Successors.
+// chain finds the replays that a game server writes one after another. It implements stream.Successors.
 type chain struct {
 	server *Server
 	req    *replaydv1.StreamEventsRequest
@@ -29,7 +29,7 @@ type chain struct {
 
 var _ stream.Successors = (*chain)(nil)
 
-// ruleOf returns a request's rule.
+// ruleOf returns the rule by which a request wants successors to be found.
 func ruleOf(req *replaydv1.StreamEventsRequest) (succession.Rule, error) {
 	if req.GetSuccessorRule() == replaydv1.SuccessorRule_SUCCESSOR_RULE_UNSPECIFIED {
 		return succession.Proven, nil
@@ -41,7 +41,7 @@ func ruleOf(req *replaydv1.StreamEventsRequest) (succession.Rule, error) {
 	return rule, nil
 }
 
-// newChain returns the chain that begins with a replay, to be ended by end.
+// newChain returns the chain that begins with a replay. The caller must call end.
 func (s *Server) newChain(
 	ctx context.Context, file *source.File, r *stream.Replay, req *replaydv1.StreamEventsRequest,
 ) (*chain, error) {
@@ -73,7 +73,7 @@ func (n *chain) begin(ctx context.Context, file *source.File, r *stream.Replay) 
 	closeWith(&r.Close, n.leaving.close)
 }
 
-// end stops to watch for the next replay.
+// end stops watching for the next replay.
 func (n *chain) end() {
 	if n.interest != nil {
 		n.interest.Close()
@@ -83,8 +83,8 @@ func (n *chain) end() {
 // Changed implements stream.Successors.
 func (n *chain) Changed() <-chan struct{} { return n.interest.C }
 
-// entryOf is what the index knows of an open file, wherever it lies now: of a file with that identity, or, while that is not
-// known, under the name by which it was opened. It returns nil for one that is not there, or whose header is not.
+// entryOf returns the index's entry of an open file, even if the file has been moved: by its identity, or, while that is empty,
+// by the name under which it was opened. It returns nil if there is no entry, or if its header was not read.
 func (s *Server) entryOf(ctx context.Context, file *source.File, identity string) *index.Entry {
 	info := file.Info()
 	if identity == "" {
@@ -158,7 +158,7 @@ func (n *chain) Next(ctx context.Context, after stream.Ended) (stream.Next, erro
 	return stream.Next{Waiting: waitingFor(finished, found.Likely)}, nil
 }
 
-// waitingFor says what a stream waits for behind a replay.
+// waitingFor describes what a stream waits for behind a replay.
 func waitingFor(finished bool, likely []string) *replaydv1.Waiting {
 	w := &replaydv1.Waiting{WaitingFor: replaydv1.WaitingFor_WAITING_FOR_MORE, LikelySuccessors: likely}
 	if finished {
@@ -185,7 +185,7 @@ func (n *chain) open(ctx context.Context, to *index.Entry) (*stream.Replay, erro
 	return r, nil
 }
 
-// leaving is a Follower of a replay that is left as soon as another begins in its directory.
+// leaving is a Follower that ends as soon as another replay begins in the same directory.
 type leaving struct {
 	stream.Follower
 
@@ -195,7 +195,7 @@ type leaving struct {
 	wg      sync.WaitGroup
 }
 
-// leave returns f as a Follower that is left as soon as another replay begins, to be ended by close.
+// leave returns f as a Follower that ends as soon as another replay begins. The caller must call close.
 func (s *Server) leave(ctx context.Context, f stream.Follower, file *source.File) *leaving {
 	ctx, stop := context.WithCancel(ctx)
 	l := &leaving{Follower: f, stop: stop}
@@ -234,7 +234,7 @@ func (s *Server) leave(ctx context.Context, f stream.Follower, file *source.File
 	return l
 }
 
-// close ends the watching and waits for it.
+// close stops watching, and waits for the goroutine that does it.
 func (l *leaving) close() {
 	l.stop()
 	l.wg.Wait()

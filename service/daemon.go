@@ -23,8 +23,8 @@ import (
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
 
-// Limits of the transport. Requests are small; keepalive finds dead connections, heartbeats in the streams keep
-// proxies from taking them for idle.
+// Limits of the transport. Requests are small. Keepalive finds dead connections; heartbeats in the streams keep proxies from
+// closing them as idle.
 const (
 	maxRequestBytes      = 1 << 20
 	maxHeaderBytes       = 16 << 10
@@ -42,7 +42,7 @@ type Daemon struct {
 	server *Server
 	grpc   *grpc.Server
 	health *health.Server
-	// abandoned is closed when handlers do not end that should have: they are left to the end of the process.
+	// abandoned is closed when handlers did not end in time. They run until the process ends.
 	abandoned chan struct{}
 }
 
@@ -58,7 +58,7 @@ func NewDaemon(s *Server, reg prometheus.Registerer, options ...grpc.ServerOptio
 		s.register(reg)
 		s.Admission.Register(reg)
 	}
-	// Recovery is the innermost, so that the others see the status that a panic became.
+	// Recovery is innermost, so that the others see the status into which it turns a panic.
 	all := append([]grpc.ServerOption{
 		grpc.ForceServerCodecV2(rawcodec.New()),
 		grpc.ChainUnaryInterceptor(
@@ -85,10 +85,9 @@ func NewDaemon(s *Server, reg prometheus.Registerer, options ...grpc.ServerOptio
 	return d
 }
 
-// Serve serves gRPC on l, and the web on webListener where web is not nil, until ctx ends. Then it drains: streams end
-// with a cursor and the reason, new ones are refused, and after the deadline, 10 s when it is 0, what is left is cut off.
-// It returns nil after draining, and waits for everything that it started; but half a second after the deadline it returns
-// whatever still runs.
+// Serve serves gRPC on l, and web on webListener if web is not nil, until ctx ends. Then it drains: streams end with a cursor
+// and the reason, new ones are refused, and calls that still run at the deadline (default 10 s) are cut off. It waits for
+// everything that it started and returns nil, but half a second after the deadline at the latest.
 func (d *Daemon) Serve(ctx context.Context, l net.Listener, web *Web, webListener net.Listener, deadline time.Duration) error {
 	if deadline <= 0 {
 		deadline = defaultDrainDeadline
@@ -119,7 +118,7 @@ func (d *Daemon) Serve(ctx context.Context, l net.Listener, web *Web, webListene
 	}
 }
 
-// stop ends what runs, kindly until the deadline, and then whatever it does.
+// stop drains until the deadline, and then cuts off the calls that are left.
 func (d *Daemon) stop(web *Web, deadline time.Duration) {
 	ctx, cancel := context.WithTimeout(context.Background(), deadline)
 	defer cancel()
@@ -128,7 +127,7 @@ func (d *Daemon) stop(web *Web, deadline time.Duration) {
 	ended, gone := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(gone)
-		if web != nil && web.Shutdown(ctx) != nil { // first: gRPC's server cannot drain what it serves for the web
+		if web != nil && web.Shutdown(ctx) != nil { // first: gRPC's server cannot drain calls that come through the web server
 			return
 		}
 		d.grpc.GracefulStop()
@@ -142,11 +141,11 @@ func (d *Daemon) stop(web *Web, deadline time.Duration) {
 	case <-ctx.Done():
 	}
 	d.server.Log.Warn("some calls did not end in time and were cut off", "deadline", deadline)
-	close(d.server.late) // has calls end without their handlers
+	close(d.server.late) // ends calls without their handlers
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
-		select { // clients are told
+		select { // time for the ends to reach the clients
 		case <-ended:
 		case <-time.After(2 * handlerGrace):
 		}

@@ -11,8 +11,8 @@ import (
 	"github.com/replayd/replayd/service/stream"
 )
 
-// detach is the interceptor that lets a stream's call end when it must, whatever its handler does: while a handler waits for a
-// client that never reads, nothing but the end of the call ends that. Returning ends it.
+// detach is the interceptor that ends a stream's call when it must end, even if the handler does not return: a handler that
+// sends to a client which never reads is blocked until the call ends, and returning from the interceptor ends the call.
 func (s *Server) detach(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 	ctx, cancel := context.WithCancelCause(ss.Context())
 	defer cancel(nil)
@@ -37,7 +37,7 @@ func (s *Server) detach(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo,
 	if cause := context.Cause(ctx); errors.Is(cause, stream.ErrTooSlow) || errors.Is(cause, errStalled) {
 		return s.fail(ctx, cause, "")
 	}
-	select { // it was told to end, and most do at once
+	select { // its context is cancelled, and most handlers return at once
 	case err := <-done:
 		return err
 	case <-time.After(handlerGrace):
@@ -45,7 +45,7 @@ func (s *Server) detach(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo,
 	}
 }
 
-// asking is a stream that ends when its client asks for nothing.
+// asking is a stream that ends if its client sends no request.
 type asking struct {
 	middleware.WrappedServerStream
 
@@ -59,5 +59,5 @@ func (a *asking) RecvMsg(m any) error {
 	return err
 }
 
-// handlerGrace is how long a handler that was told to end may take before its call ends without it.
+// handlerGrace is how long a handler may run after its context was cancelled before the call ends without it.
 const handlerGrace = 100 * time.Millisecond

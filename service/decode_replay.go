@@ -72,12 +72,12 @@ func (s *Server) decode(
 	return stream.Run(ctx, c, send)
 }
 
-// followUpload has a replay read like a file that grows, so that neither events that are there nor heartbeats wait for bytes
-// that are not. Formats that cannot be read from front to back are spooled instead.
+// followUpload reads an upload like a growing file, so that decoded events and heartbeats do not wait for bytes that have not
+// arrived. Formats that cannot be read from front to back are spooled instead.
 func followUpload(r *stream.Replay, file *source.File) error {
 	c, err := codecOf(file.Info().Format)
 	if err != nil || c.RandomAccess {
-		return nil //nolint:nilerr // whoever fills the replay says what is wrong with the format
+		return nil //nolint:nilerr // fillReplay returns the error of the format
 	}
 	ahead, err := file.ReadAhead()
 	if err != nil {
@@ -99,28 +99,28 @@ func (g growingUpload) Look() (int64, error) {
 	return n, err
 }
 
-// upload is the bytes that a client sends. A goroutine of its own receives them, one message ahead of the reader.
+// upload is an io.Reader of the bytes that a client sends. A goroutine of its own receives them, one message ahead of Read.
 type upload struct {
-	ctx   context.Context //nolint:containedctx // an upload lives as long as the call that it is of
+	ctx   context.Context //nolint:containedctx // an upload lives as long as its call
 	stop  context.CancelFunc
 	drain <-chan struct{}
 	limit int64
-	parts chan []byte // closed behind the last one
-	err   error       // why there is no more: io.EOF at the end of the upload; set before parts is closed
-	part  []byte      // what is left of the part that is being read; the reader's own
+	parts chan []byte // closed after the last one
+	err   error       // why there are no more parts: io.EOF at the end of the upload; set before parts is closed
+	part  []byte      // the unread rest of the current part; used by Read alone
 	// patience is how long a Read waits for the client.
 	patience time.Duration
-	// count counts the bytes that come.
+	// count counts the bytes received.
 	count prometheus.Counter
-	// Of the largest message so many are in memory at once: being received, waiting, being read. largest is what was taken of
-	// ticket for that.
+	// ticket is charged for partsHeld messages of the largest size so far: being received, waiting, being read. largest is the
+	// size that was charged for.
 	ticket  *admission.Ticket
 	largest int64
 }
 
-// partsHeld is how many messages of an upload are in memory at once, and smallPart how large each may be for uploadCost.
+// partsHeld is how many messages of an upload are in memory at once. uploadCost covers messages of up to smallPart bytes.
 const (
-	partsHeld = 4 // one of them twice: as it came, and as it was unmarshalled
+	partsHeld = 4 // one of them twice: as received, and unmarshalled
 	smallPart = 64 << 10
 )
 
@@ -130,7 +130,7 @@ func (s *Server) newUpload(ctx context.Context, recv func() (*replaydv1.DecodeRe
 		ctx: ctx, stop: stop, drain: s.drain, limit: s.MaxUpload, parts: make(chan []byte, 1),
 		patience: s.UploadTimeout, count: s.failures.received, ticket: admission.Of(ctx), largest: smallPart,
 	}
-	go func() { // ends with the call: nothing can wait for it in here, for only the call's end ends a Recv
+	go func() { // it ends with the call; waiting for it here would deadlock, because only the end of the call ends Recv
 		u.err = u.receive(recv)
 		close(u.parts)
 	}()
@@ -159,7 +159,7 @@ func (u *upload) receive(recv func() (*replaydv1.DecodeReplayRequest, error)) er
 			u.largest += more
 		}
 		u.count.Add(float64(len(msg.GetData())))
-		select { // a message without data, too: it says that there will be more
+		select { // a message without data, too: it keeps the upload from being stalled
 		case u.parts <- msg.GetData():
 		case <-u.ctx.Done():
 			return u.ctx.Err()
@@ -167,10 +167,10 @@ func (u *upload) receive(recv func() (*replaydv1.DecodeReplayRequest, error)) er
 	}
 }
 
-// errStalled says that an upload sends nothing.
+// errStalled is the error of an upload that sends nothing for too long.
 var errStalled = errors.New("the upload has stalled")
 
-// first receives the first message, and does not wait for ever.
+// first receives the first message, and waits for it no longer than UploadTimeout.
 func (s *Server) first(
 	ctx context.Context, recv func() (*replaydv1.DecodeReplayRequest, error),
 ) (*replaydv1.DecodeReplayRequest, error) {
@@ -197,7 +197,7 @@ func (s *Server) first(
 	}
 }
 
-// Close implements io.Closer: Read does not wait for the client any more. It must be the end of the call.
+// Close implements io.Closer: Read stops waiting for the client. The call must end then.
 func (u *upload) Close() error {
 	u.stop()
 	return nil

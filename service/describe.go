@@ -13,7 +13,7 @@ import (
 	"github.com/replayd/replayd/service/source"
 )
 
-// describeInfo returns what the file system says of a replay.
+// describeInfo returns the description of a replay from its file's attributes alone.
 func describeInfo(info *source.Info) *replaydv1.Replay {
 	r := &replaydv1.Replay{
 		Name: info.Name, Format: formats.to[info.Format], SizeBytes: max(info.Size, 0),
@@ -25,8 +25,8 @@ func describeInfo(info *source.Info) *replaydv1.Replay {
 	return r
 }
 
-// input returns the bytes of a file as its format wants to read them. A compressed file of a format that is read in any
-// order is unpacked to a temporary file first.
+// input returns the file's bytes in the way that its format reads them. If the format needs random access, a compressed file
+// is first unpacked to a temporary file.
 func input(ctx context.Context, file *source.File, c *codec.Codec) (source.Input, error) {
 	if info := file.Info(); c.RandomAccess && (info.Size < 0 || info.Compression != source.Plain) {
 		if err := file.Spool(ctx); err != nil {
@@ -36,7 +36,7 @@ func input(ctx context.Context, file *source.File, c *codec.Codec) (source.Input
 	return file.Input(), nil
 }
 
-// Describe returns the description of an opened replay, as far as it is known without decoding all of it.
+// Describe returns the description of an opened replay, without the parts for which all of it must be decoded.
 func Describe(ctx context.Context, file *source.File) (*replaydv1.Replay, error) {
 	if err := file.Recognized(); err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func Describe(ctx context.Context, file *source.File) (*replaydv1.Replay, error)
 	return r, c.Describe(ctx, in, r)
 }
 
-// describeEntry returns what the index knows of a replay.
+// describeEntry returns the description of a replay from its index entry.
 func (s *Server) describeEntry(e *index.Entry) *replaydv1.Replay {
 	r := describeInfo(&e.Info)
 	r.State = states.to[s.index.StateOf(e, time.Now())]

@@ -2,15 +2,15 @@
 //
 // # Parts
 //
-// The packages below do not know this one. Each says in its own doc.go what it promises.
+// The packages below do not import this one. Each one's documentation has its contract.
 //
 //	access/      who calls, and what a token may see
 //	admission/   how much callers may take, of memory, streams and processor time
 //	catalog/     roots, names, listing
 //	checkpoint/  states of decoders, to start from
-//	codec/       what a format must bring: its events as protobuf bytes; registry/ is the one list of formats
-//	cursor/      where a stream goes on
-//	feed/        one live replay, shared by all who follow it
+//	codec/       the contract of a format: its events as protobuf bytes; registry/ is the one list of formats
+//	cursor/      positions in streams, from which clients resume
+//	feed/        one live replay, decoded once for all followers
 //	filter/      which events a stream delivers
 //	frame/       responses as ready bytes
 //	h2guard/     limits of HTTP/2 connections
@@ -35,21 +35,22 @@
 //
 // What streams are made of:
 //
-//	request.go      what a request says of a subscription
-//	subscribe.go    what is streamed: newReplay builds it, and owns the file
+//	request.go      a request's fields as the configuration of a subscription
+//	subscribe.go    newReplay: the replay of a subscription, and the ownership of its file
 //	follower.go     a file that grows
 //	feeds.go        the feeds of files that several calls follow
-//	chain.go        one replay after another
-//	late_bytes.go   what is written to replays that chains have left
+//	chain.go        successors: the next replay of the same game server
+//	late_bytes.go   bytes appended to replays after their streams moved on
 //	maps.go         the maps of games
 //
-// What stands around the handlers:
+// Around the handlers:
 //
 //	daemon.go     the gRPC server: interceptors, limits of the transport, health, shutting down
 //	web.go        Connect and gRPC-Web, for browsers
-//	admit.go      what calls cost, and who pays
-//	deadlines.go  calls end, whatever their handlers do
-//	send.go       responses, past the interceptors
+//	admit.go      the cost of calls, and who is charged
+//	memory.go     the memory of decoders
+//	deadlines.go  ends calls even if their handlers do not return
+//	send.go       sends responses, past the interceptors
 //	scope.go      what a caller may see
 //	status.go     errors as statuses
 //	describe.go   descriptions of replays

@@ -11,7 +11,7 @@ import (
 	"github.com/replayd/replayd/service/succession"
 )
 
-// The enums of the API and those of the packages below belong together by name. Their numbers are independent.
+// Enums of the API correspond by name to those of the packages below. Their numbers are independent.
 var (
 	formats      = tieOf[decoders.Format, replaydv1.Format](decoders.Formats(), "FORMAT_", replaydv1.Format_value)
 	compressions = tieOf[source.Compression, replaydv1.Compression](source.Compressions(), "COMPRESSION_", replaydv1.Compression_value)
@@ -20,14 +20,14 @@ var (
 	rules        = tieOf[succession.Rule, replaydv1.SuccessorRule](succession.Rules(), "SUCCESSOR_RULE_", replaydv1.SuccessorRule_value)
 )
 
-// tie holds the values of two enums that belong together.
+// tie maps the values of two enums to each other.
 type tie[A, B comparable] struct {
 	to   map[A]B
 	from map[B]A
 }
 
-// tieOf ties all values of an enum to those of the API that have the same names behind a prefix. TestEnums finds one that
-// the other side lacks.
+// tieOf ties each value of an enum to the API's value of the same name behind a prefix. TestEnums fails if one side lacks a
+// value.
 func tieOf[A interface {
 	comparable
 	fmt.Stringer

@@ -59,8 +59,8 @@ type plain struct{ io.Writer }
 
 func (plain) Close() error { return nil }
 
-// checkTie fails the test unless each value of an enum of the API, but the first where that stands for what is not known or
-// asked, belongs to one of the packages below, and each of those to it. A request may name what it can, unlike the first.
+// checkTie fails the test unless the values of an enum of the API and of an enum of the packages below correspond one to
+// one. The API's first value has none where it stands for what is not known or not asked.
 func checkTie[A interface {
 	comparable
 	String() string
@@ -104,8 +104,8 @@ func TestEnums(t *testing.T) {
 
 // noCause are errors of the packages below that never reach a client as they are, with where they end.
 var noCause = map[string]string{
-	"catalog.ErrOutside":      "told as catalog.ErrNotFound",
-	"source.ErrIrregular":     "told as catalog.ErrNotFound",
+	"catalog.ErrOutside":      "reported as catalog.ErrNotFound",
+	"source.ErrIrregular":     "reported as catalog.ErrNotFound",
 	"catalog.ErrAlias":        "of the command line",
 	"catalog.ErrName":         "a bad request, by fieldOf",
 	"catalog.ErrToken":        "a bad request, by fieldOf",

@@ -201,7 +201,7 @@ func TestStreamErrors(t *testing.T) {
 				t.Errorf("got  %+v\nwant %+v\n%v", got, test.want, s.Err)
 			}
 			if text := s.Err.Error(); strings.Contains(text, d.dir) {
-				t.Errorf("it tells where the root is: %s", text)
+				t.Errorf("it shows where the root is: %s", text)
 			}
 			if n := len(s.Err.Error()); n > 4000 {
 				t.Errorf("a message of %d bytes does not fit in every client's metadata", n)

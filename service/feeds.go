@@ -12,7 +12,7 @@ import (
 	"github.com/replayd/replayd/service/stream"
 )
 
-// feeds holds the feeds of the replays that are being followed. It is safe for concurrent use.
+// feeds holds the feeds of followed replays. It is safe for concurrent use.
 type feeds struct {
 	server *Server
 
@@ -20,7 +20,7 @@ type feeds struct {
 	byKey map[feedKey]*sharedFeed
 }
 
-// feedKey names a feed: a file, and what its subscribers ask for alike.
+// feedKey identifies a feed: a file, and the options that all its subscribers share.
 type feedKey struct {
 	fileKey
 
@@ -40,7 +40,7 @@ func newFeeds(s *Server) *feeds {
 	return &feeds{server: s, byKey: map[feedKey]*sharedFeed{}}
 }
 
-// follow makes a replay follow its file, by a feed where its format has events that can be shared. reopen opens the file again.
+// follow makes r follow its file: through a feed if the format is Shared, otherwise by itself. reopen opens the file again.
 func (l *feeds) follow(g *access.Grant, r *stream.Replay, file *source.File, reopen func() (*source.File, error)) error {
 	if !r.Codec.Shared || r.Columns { // a feed keeps rows
 		f, err := l.server.newFollower(g, file, r.Codec, nil)
@@ -68,7 +68,7 @@ func (l *feeds) follow(g *access.Grant, r *stream.Replay, file *source.File, reo
 	return nil
 }
 
-// sharing is a subscriber of a feed. What it reads of the file by itself, it reads as far as the feed has looked.
+// sharing is a subscriber of a feed. When it reads the file itself, it reads no further than the feed has checked it.
 type sharing struct {
 	*feed.Subscription
 
@@ -87,7 +87,7 @@ func (s sharing) Look() (int64, error) {
 	return present, err
 }
 
-// share returns the feed of a file, and what to call when it is no longer used.
+// share returns the feed of a file, and a function that releases it.
 func (l *feeds) share(
 	r *stream.Replay, key feedKey, reopen func() (*source.File, error),
 ) (*sharedFeed, func(), error) {
@@ -112,7 +112,7 @@ func (l *feeds) count() int {
 	return len(l.byKey)
 }
 
-// behind returns by how many bytes the feed lags that lags most.
+// behind returns the lag of the slowest feed, in bytes.
 func (l *feeds) behind() (most int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -122,7 +122,7 @@ func (l *feeds) behind() (most int) {
 	return most
 }
 
-// release stops a feed that nobody uses any more.
+// release stops the feed if this was its last user.
 func (l *feeds) release(key feedKey, shared *sharedFeed) {
 	l.mu.Lock()
 	shared.users--
@@ -136,7 +136,7 @@ func (l *feeds) release(key feedKey, shared *sharedFeed) {
 	}
 }
 
-// start starts the feed of a file, with a handle of its own: it outlives the subscriber that came first.
+// start starts the feed of a file. The feed opens the file itself, because it outlives its first subscriber.
 func (l *feeds) start(
 	r *stream.Replay, key feedKey, reopen func() (*source.File, error),
 ) (*sharedFeed, error) {

@@ -60,7 +60,7 @@ func TestFinishes(t *testing.T) {
 	}
 }
 
-// TestPlayers tells who is on a game that is being played, and who was on one that is over, without a stream.
+// TestPlayers checks who is on a game that is being played, and who was on one that is over, without a stream.
 func TestPlayers(t *testing.T) {
 	dir := t.TempDir()
 	d := start(t, dir)

@@ -19,12 +19,12 @@ import (
 	"github.com/replayd/replayd/service/watch"
 )
 
-// follower watches a file that grows, wherever in its root it is moved, and the directory for what comes after it.
+// follower watches a growing file, also when it is moved within its root, and looks for its successor.
 type follower struct {
 	server *Server
 	file   *source.File
 	codec  *codec.Codec
-	grant  *access.Grant // of who follows; nil when those are several
+	grant  *access.Grant // the caller's; nil if several calls follow
 	own    *watch.Subscription
 	// changed is called when the standing has changed. It may be nil.
 	changed func()
@@ -42,7 +42,7 @@ var (
 	_ stream.Stander  = (*follower)(nil)
 )
 
-// newFollower starts to watch a file, until close.
+// newFollower starts to watch a file. The caller must call close.
 func (s *Server) newFollower(g *access.Grant, file *source.File, c *codec.Codec, changed func()) (*follower, error) {
 	info := file.Info()
 	if !info.Growable() {
@@ -61,7 +61,7 @@ func (s *Server) newFollower(g *access.Grant, file *source.File, c *codec.Codec,
 	return f, nil
 }
 
-// watch looks for what comes after the file whenever that may have changed, in a goroutine of its own.
+// watch looks for the successor whenever there may be one. It runs in a goroutine of its own.
 func (f *follower) watch(ctx context.Context) {
 	for ctx.Err() == nil && !f.over.Load() {
 		if err := f.watchAs(ctx, f.file.Info().Name); err != nil {
@@ -70,7 +70,7 @@ func (f *follower) watch(ctx context.Context) {
 	}
 }
 
-// watchAs is watch for as long as the file has that name.
+// watchAs is watch while the file has that name.
 func (f *follower) watchAs(ctx context.Context, name string) error {
 	x := f.server.index
 	interest := x.Interest(path.Dir(name), "", nil)
@@ -111,7 +111,7 @@ func (f *follower) watchAs(ctx context.Context, name string) error {
 	}
 }
 
-// setWaiting notes which replays may have come instead of more of the file.
+// setWaiting stores the names of replays that are likely successors.
 func (f *follower) setWaiting(likely []string) {
 	var waiting *replaydv1.Waiting
 	if len(likely) > 0 {
@@ -125,7 +125,7 @@ func (f *follower) setWaiting(likely []string) {
 	f.setStanding(&now)
 }
 
-// setStanding stores a standing and has whoever follows look at it.
+// setStanding stores a standing and wakes the followers.
 func (f *follower) setStanding(now *stream.Standing) {
 	f.standing.Store(now)
 	if f.changed != nil {
@@ -135,7 +135,7 @@ func (f *follower) setStanding(now *stream.Standing) {
 	}
 }
 
-// close ends the watching and waits for it.
+// close stops watching, and waits for the goroutine that does it.
 func (f *follower) close() {
 	f.stop()
 	f.wg.Wait()
@@ -145,7 +145,7 @@ func (f *follower) close() {
 // Changed implements stream.Follower.
 func (f *follower) Changed() <-chan struct{} { return f.own.C }
 
-// Wake has whoever waits for Changed look again.
+// Wake makes Changed receive.
 func (f *follower) Wake() { f.own.Wake() }
 
 // Standing implements stream.Stander.
@@ -153,7 +153,7 @@ func (f *follower) Standing() stream.Standing { return standingSeen(f.grant, *f.
 
 // Look implements stream.Follower.
 func (f *follower) Look() (int64, error) {
-	over := f.over.Load() // before Check, so that all that was written until the next replay came is seen
+	over := f.over.Load() // before Check, so that Check sees all bytes written until the successor began
 	err := f.file.Check()
 	if (errors.Is(err, source.ErrRemoved) || errors.Is(err, source.ErrReplaced)) && f.relocate() {
 		err = f.file.Check()
@@ -164,7 +164,7 @@ func (f *follower) Look() (int64, error) {
 	return f.file.Info().Size, err
 }
 
-// relocate looks for the file under another name in its root, and reports whether it lies there.
+// relocate looks for the file under another name in its root, and reports whether it found it.
 func (f *follower) relocate() bool {
 	r, err := Describe(context.Background(), f.file)
 	if err != nil {

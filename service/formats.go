@@ -6,10 +6,10 @@ import (
 	"github.com/replayd/replayd/service/codec/registry"
 )
 
-// codecs holds the formats that are decoded. Only tests replace it.
+// codecs holds the codecs of all formats. Only tests replace it.
 var codecs = registry.Codecs()
 
-// Codecs returns the formats that are decoded. The slice is not to be changed.
+// Codecs returns the codecs of all formats. The slice must not be modified.
 func Codecs() []*codec.Codec { return codecs }
 
 // codecOf returns the codec of a format.

@@ -39,15 +39,15 @@ func (s *Server) GetReplay(
 	return &replaydv1.GetReplayResponse{Replay: replay}, nil
 }
 
-// views holds, by view, what is added to what the index knows of a replay. With an error, r has as much as is known all the
-// same.
+// views maps a view to the function that adds its fields to a description from the index. If it fails, r keeps the fields that
+// are known.
 var views = map[replaydv1.ReplayView]func(s *Server, ctx context.Context, e *index.Entry, r *replaydv1.Replay) error{
 	replaydv1.ReplayView_REPLAY_VIEW_BASIC:   (*Server).addNothing,
 	replaydv1.ReplayView_REPLAY_VIEW_FULL:    (*Server).addHeader,
 	replaydv1.ReplayView_REPLAY_VIEW_PLAYERS: (*Server).addPlayers,
 }
 
-// viewOf returns the view that a request asks for, or the method's own where it asks for none.
+// viewOf returns the requested view, or the method's default.
 func viewOf(asked, otherwise replaydv1.ReplayView) (replaydv1.ReplayView, error) {
 	if asked == replaydv1.ReplayView_REPLAY_VIEW_UNSPECIFIED {
 		return otherwise, nil
@@ -58,7 +58,7 @@ func viewOf(asked, otherwise replaydv1.ReplayView) (replaydv1.ReplayView, error)
 	return asked, nil
 }
 
-// view returns as much of a replay as a view asks for; with an error, as much as is known all the same.
+// view returns the description of a replay with the fields of a view. With an error it returns the fields that are known.
 func (s *Server) view(ctx context.Context, e *index.Entry, view replaydv1.ReplayView) (*replaydv1.Replay, error) {
 	r := s.describeEntry(e)
 	return r, views[view](s, ctx, e, r)
@@ -66,7 +66,7 @@ func (s *Server) view(ctx context.Context, e *index.Entry, view replaydv1.Replay
 
 func (s *Server) addNothing(context.Context, *index.Entry, *replaydv1.Replay) error { return nil }
 
-// addHeader adds what the file says of itself.
+// addHeader adds the fields that come from the file's header.
 func (s *Server) addHeader(ctx context.Context, _ *index.Entry, r *replaydv1.Replay) error {
 	file, err := s.Catalog.Open(r.GetName())
 	if err != nil {
@@ -96,7 +96,7 @@ func (s *Server) addHeader(ctx context.Context, _ *index.Entry, r *replaydv1.Rep
 	return nil
 }
 
-// addPlayers adds who is there, or was.
+// addPlayers adds the players.
 func (s *Server) addPlayers(ctx context.Context, e *index.Entry, r *replaydv1.Replay) error {
 	codec, err := codecOf(e.Format)
 	if err != nil {

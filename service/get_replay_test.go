@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/ulikunitz/xz"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service"
@@ -84,7 +86,7 @@ func TestViewBudget(t *testing.T) {
 	}
 }
 
-// TestListViews: ListReplays tells as much of each replay as its view says, lists what is damaged, and refuses views that
+// TestListViews: ListReplays describes each replay as far as its view says, lists what is damaged, and refuses views that
 // there are not, however few replays there are.
 func TestListViews(t *testing.T) {
 	dir := t.TempDir()
@@ -151,5 +153,45 @@ func TestNotThere(t *testing.T) {
 		if f := explainFailure(t, err); f.code != codes.Unimplemented || f.reason != "NOT_IMPLEMENTED" {
 			t.Errorf("%s: %v", call, err)
 		}
+	}
+}
+
+// TestDamagedViewBudget: what it takes to look for the parts of a damaged archive is taken of the call's budget, however little
+// its format declares, for descriptions and for streams.
+func TestDamagedViewBudget(t *testing.T) {
+	dir := t.TempDir()
+	whole := read(t, samples("sc2replay", "5.0.SC2Replay"))
+	damaged := append(bytes.Replace(whole, []byte("MPQ\x1a"), []byte("none"), 1), make([]byte, 4<<20)...)
+	write(t, filepath.Join(dir, "cut.SC2Replay"), damaged)
+	for what, test := range map[string]struct {
+		memory int64
+		code   codes.Code
+	}{
+		"enough for a whole one": {sc2replay.Codec.Cost(4<<20) + 4<<20, codes.ResourceExhausted},
+		"enough":                 {sc2replay.Codec.Cost(4<<20) + 64<<20, codes.DataLoss},
+	} {
+		t.Run(what, func(t *testing.T) {
+			control := admission.New(admission.Limits{All: admission.Amounts{admission.Memory: test.memory}})
+			d := start(t, dir, func(c *service.Config) { c.Admission, c.SurveyBudget = control, 0 })
+			other, err := control.Enter(admission.Who{}, admission.Streams)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := other.Memory(sc2replay.Codec.Cost(4<<20) - 4<<20); err != nil { // a view takes less than a stream
+				t.Fatal(err)
+			}
+			_, err = d.client.GetReplay(timeout(t), &replaydv1.GetReplayRequest{Replay: name("cut.SC2Replay")})
+			if status.Code(err) != test.code {
+				t.Errorf("a view: %v", err)
+			}
+			other.Return()
+			s := d.Session(timeout(t), &replaydv1.StreamEventsRequest{Replay: name("cut.SC2Replay")}, nil)
+			if status.Code(s.Err) != test.code {
+				t.Errorf("a stream: %v", s.Err)
+			}
+			for control.Taken(admission.Memory) != 0 {
+				time.Sleep(time.Millisecond)
+			}
+		})
 	}
 }

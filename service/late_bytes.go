@@ -10,19 +10,20 @@ import (
 	"github.com/replayd/replayd/service/index"
 )
 
-// left are the replays that streams have left although they might still grow, because whoever asked vouched for it. What
-// comes late to one of them is counted and logged; a cursor of it leads there.
+// left holds replays that streams have left although they might still grow, because the request asked for that
+// (SUCCESSOR_RULE_NEXT_IN_DIRECTORY). Bytes that are appended to them later are counted and logged; a cursor of such a replay
+// leads to them.
 type left struct {
 	server *Server
 	bytes  prometheus.Counter
 
 	mu    sync.Mutex
-	sizes map[string]int64 // up to where each is accounted for, by identity
+	sizes map[string]int64 // bytes of each that were streamed or counted, by identity
 	stop  context.CancelFunc
 	wg    sync.WaitGroup
 }
 
-// maxLeft is how many replays are watched. What comes late to others is not counted.
+// maxLeft limits the replays that are watched. Late bytes of others are not counted.
 const maxLeft = 10_000
 
 func newLeft(s *Server) *left {
@@ -32,7 +33,7 @@ func newLeft(s *Server) *left {
 	})}
 }
 
-// leave notes that a replay was left of which so many bytes were read.
+// leave records that a stream left a replay after read bytes of it.
 func (l *left) leave(e *index.Entry, read int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -49,7 +49,7 @@ func (s *Server) ListReplays(
 		if _, refused := errors.AsType[*admission.RefusedError](err); refused || err != nil && ctx.Err() != nil {
 			return nil, err
 		}
-		resp.Replays = append(resp.Replays, r) // also one that is damaged, or was removed meanwhile
+		resp.Replays = append(resp.Replays, r) // even if it is damaged, or was just removed
 	}
 	if req.GetFilter() != nil {
 		resp.Coverage = &replaydv1.SearchCoverage{TotalFiles: int64(page.Total), SearchedFiles: int64(page.Searched)}
@@ -61,10 +61,10 @@ func (s *Server) ListReplays(
 const (
 	defaultPage = 100
 	maxPage     = 1000
-	maxViewPage = 100 // of those for which each file is read
+	maxViewPage = 100 // with a view for which each file is read
 )
 
-// pageSize returns how many replays a page has.
+// pageSize returns the number of replays on a page.
 func pageSize(asked int32) (int, error) {
 	switch {
 	case asked < 0:
@@ -88,7 +88,7 @@ func formatsOf(asked []replaydv1.Format) ([]decoders.Format, error) {
 	return known, nil
 }
 
-// filterOf returns the conditions that a request has on replays.
+// filterOf returns a request's conditions on replays.
 func filterOf(asked *replaydv1.ReplayFilter) (f index.Filter, err error) {
 	f = index.Filter{Map: asked.GetMapName(), Server: asked.GetServer(), Player: asked.GetPlayerName()}
 	for field, text := range map[string]string{"map_name": f.Map, "server": f.Server, "player_name": f.Player} {
@@ -120,5 +120,5 @@ func filterOf(asked *replaydv1.ReplayFilter) (f index.Filter, err error) {
 	return f, nil
 }
 
-// maxPattern is how long a pattern may be, in bytes.
+// maxPattern limits the length of a pattern, in bytes.
 const maxPattern = 256

@@ -18,7 +18,7 @@ import (
 	"github.com/replayd/replayd/service/source"
 )
 
-// mapsFor is how long the list of maps is used before it is made again.
+// mapsFor is how long the list of maps is used before it is refreshed.
 const mapsFor = 10 * time.Second
 
 // maps finds the maps of games among the replays of the catalogue. It is safe for concurrent use.
@@ -32,22 +32,22 @@ type maps struct {
 	sums   map[mapKey]mapSum
 }
 
-// mapKey names the contents of a file for as long as they are the same.
+// mapKey identifies the contents of a file.
 type mapKey struct {
 	id       source.ID
 	size     int64
 	modified time.Time
 }
 
-// mapSum is by what games name their maps, both in hexadecimal digits.
+// mapSum holds the checksums by which games identify their maps, in hexadecimal digits.
 type mapSum struct{ sha256, crc string }
 
 func newMaps(c *catalog.Catalog, x *index.Index) *maps {
 	return &maps{catalog: c, index: x, sums: map[mapKey]mapSum{}}
 }
 
-// find returns the name of the map of a game, or nothing. Maps are identified by their SHA-256; games before DDNet 11.2 name
-// only size and CRC-32.
+// find returns the name of the replay that is the map of a game, or an empty string. Maps are identified by their SHA-256;
+// headers written before DDNet 11.2 have only size and CRC-32.
 func (m *maps) find(ctx context.Context, r *replaydv1.Replay) (string, error) {
 	game := r.GetTeehistorian()
 	if game == nil || game.GetMapSize() <= 0 {
@@ -64,7 +64,7 @@ func (m *maps) find(ctx context.Context, r *replaydv1.Replay) (string, error) {
 		}
 		sum, err := m.sum(ctx, &info)
 		if err != nil {
-			continue // a map that cannot be read is not the one
+			continue // an unreadable file cannot be the map
 		}
 		if want := game.GetMapSha256(); want != "" && want == sum.sha256 ||
 			want == "" && cmp.Or(game.GetMapCrc(), "-") == sum.crc {

@@ -86,7 +86,7 @@ type failureMetrics struct {
 func newFailureMetrics() *failureMetrics {
 	return &failureMetrics{
 		errors: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Namespace: "replayd", Name: "errors_total", Help: "Calls that failed, by the reason that clients were told, or else by the code.",
+			Namespace: "replayd", Name: "errors_total", Help: "Calls that failed, by the reason in the error, or else by the code.",
 		}, []string{"reason"}),
 		decoders: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: "replayd", Name: "decoder_faults_total", Help: "Replays that could not be read to their end, by format and what was wrong with them.",

@@ -25,7 +25,7 @@ func age(tb testing.TB, path string, ago time.Duration) {
 // TestOtherContents puts another game where one was whose checkpoints are known: under its name, and often under its
 // inode.
 func TestOtherContents(t *testing.T) {
-	other := longRecording(t, samples("teehistorian", "mapchange", "64942c8c-5d04-42ab-bdbd-49a0f50a2550.teehistorian"), 5<<19)
+	other := longRecording(t, samples("teehistorian", "mapchange", "64942c8c-5d04-42ab-bdbd-49a0f50a2550.teehistorian"), beyondCheckpoint())
 	want := offlineBytes(t, other, nil)
 	for how, replace := range map[string]func(t *testing.T, path string){
 		"written over":     func(t *testing.T, path string) { write(t, path, other) },
@@ -35,7 +35,7 @@ func TestOtherContents(t *testing.T) {
 			dir := t.TempDir()
 			d := start(t, dir)
 			path := filepath.Join(dir, "game.teehistorian")
-			write(t, path, longRecording(t, finishedSample, 5<<19))
+			write(t, path, longRecording(t, finishedSample, beyondCheckpoint()))
 			if s := d.Session(timeout(t), &replaydv1.StreamEventsRequest{Replay: name("game.teehistorian")}, nil); s.Err != nil {
 				t.Fatal(s.Err)
 			}
@@ -86,7 +86,7 @@ func TestTwoNames(t *testing.T) {
 func TestComesBack(t *testing.T) {
 	dir := t.TempDir()
 	d := start(t, dir)
-	data := longRecording(t, finishedSample, 5<<19)
+	data := longRecording(t, finishedSample, beyondCheckpoint())
 	path := filepath.Join(dir, "live.teehistorian")
 	write(t, path, data[:len(data)-1])
 	ctx, cancel := context.WithCancel(timeout(t))

@@ -11,7 +11,7 @@ import (
 	"github.com/replayd/replayd/service/stream"
 )
 
-// configOf returns what a request says of a subscription, all but its replay.
+// configOf returns the configuration of a subscription from the fields of its request. The replay is not set.
 func configOf(req *replaydv1.StreamEventsRequest) (stream.Config, error) {
 	c := stream.Config{
 		Strict: req.GetStrict(), Slow: req.GetSlowConsumer(), Positions: req.GetPositions(), State: req.GetStart().GetWithState(),
@@ -27,7 +27,7 @@ func configOf(req *replaydv1.StreamEventsRequest) (stream.Config, error) {
 	return c, err
 }
 
-// startOf returns where a request asks to begin.
+// startOf returns where a request asks to start.
 func startOf(req *replaydv1.StreamEventsRequest) (start stream.Start, err error) {
 	switch s := req.GetStart().GetAt().(type) {
 	case *replaydv1.Start_Cursor:
@@ -49,7 +49,7 @@ func startOf(req *replaydv1.StreamEventsRequest) (start stream.Start, err error)
 	return start, nil
 }
 
-// setBatches sets how large batches become and how long they and heartbeats wait.
+// setBatches sets the size of batches, and the delays of batches and heartbeats.
 func setBatches(c *stream.Config, req *replaydv1.StreamEventsRequest) error {
 	c.MaxEvents = int(req.GetMaxBatchEvents())
 	switch {
@@ -69,7 +69,7 @@ func setBatches(c *stream.Config, req *replaydv1.StreamEventsRequest) error {
 	return err
 }
 
-// heartbeatOf returns the interval that a request asks for, within its bounds.
+// heartbeatOf returns the interval between heartbeats that a request asks for, within the bounds.
 func heartbeatOf(asked *durationpb.Duration) (time.Duration, error) {
 	interval, err := duration("heartbeat_interval", asked)
 	switch {
@@ -81,7 +81,7 @@ func heartbeatOf(asked *durationpb.Duration) (time.Duration, error) {
 	return min(max(interval, stream.MinHeartbeat), stream.MaxHeartbeat), nil
 }
 
-// duration returns a duration that a field of a request holds, 0 for none.
+// duration returns the duration in a field of a request, 0 if it is not set.
 func duration(field string, d *durationpb.Duration) (time.Duration, error) {
 	if d == nil {
 		return 0, nil

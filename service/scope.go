@@ -11,13 +11,13 @@ import (
 	"github.com/replayd/replayd/service/stream"
 )
 
-// What a caller may not see is treated as if it were not there: it is refused with the words of a missing file, and what
-// leads to it (cursors, successors, searches, maps, players of earlier games) leads nowhere.
+// A replay that the caller may not see is treated as if it did not exist. It is refused with the text of a missing file, and
+// cursors, successors, searches, maps and players of earlier games do not lead to it.
 
 // scopeOf returns the roots that the caller may see.
 func scopeOf(ctx context.Context) index.Scope { return access.Of(ctx).Roots() }
 
-// seen returns the error of a missing file for one that the caller may not see.
+// seen returns the error of a missing file if the caller may not see the replay.
 func seen(ctx context.Context, name string, f decoders.Format) error {
 	if g := access.Of(ctx); !g.Reaches(name) || !g.Sees(f) {
 		return catalog.NotFound(name)
@@ -25,7 +25,7 @@ func seen(ctx context.Context, name string, f decoders.Format) error {
 	return nil
 }
 
-// formatsSeen returns those of the formats that are asked for, of all for none, which the caller may see.
+// formatsSeen returns the formats of asked that the caller may see. An empty asked means all formats.
 func formatsSeen(ctx context.Context, asked []decoders.Format) []decoders.Format {
 	g := access.Of(ctx)
 	if len(asked) == 0 {
@@ -38,14 +38,14 @@ func formatsSeen(ctx context.Context, asked []decoders.Format) []decoders.Format
 		}
 	}
 	if len(list) == 0 {
-		list = append(list, decoders.Unknown) // of which there is no replay
+		list = append(list, decoders.Unknown) // matches no replay
 	}
 	return list
 }
 
-// rosterSeen is index.Roster for a caller: nil if the caller may not see one of the games that it may come from.
+// rosterSeen is index.Roster for a caller. It returns nil if the caller may not see a game that the roster may come from.
 func (s *Server) rosterSeen(ctx context.Context, g *access.Grant, identity string) []byte {
-	const most = 64 // more games back nobody looks
+	const most = 64 // games back, at most
 	for at, n := identity, 0; g.Roots() != nil && at != "" && n < most; n++ {
 		copies := s.index.Copies(at, nil)
 		if len(copies) == 0 {
@@ -59,7 +59,7 @@ func (s *Server) rosterSeen(ctx context.Context, g *access.Grant, identity strin
 	return s.index.Roster(ctx, identity)
 }
 
-// standingSeen returns as much of the standing of a shared replay as a caller may see.
+// standingSeen returns the part of a standing that the caller may see.
 func standingSeen(g *access.Grant, standing stream.Standing) stream.Standing {
 	w := standing.Waiting
 	if w == nil || g.Roots() == nil {

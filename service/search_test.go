@@ -60,7 +60,7 @@ func TestSearch(t *testing.T) {
 		write(t, filepath.Join(dir, fmt.Sprint("s", i%2), g.file()), g.data(t))
 	}
 	age(t, filepath.Join(dir, "s1", gameOf{number: 6}.file()), time.Hour)
-	write(t, filepath.Join(dir, "notes.txt"), []byte("no replay, and long enough to tell that it is none: a file of a few bytes may become one"))
+	write(t, filepath.Join(dir, "notes.txt"), []byte("no replay, and long enough to be recognized as none: a file of a few bytes may become one"))
 	game := func(numbers ...int) (files []string) {
 		for _, n := range numbers {
 			files = append(files, gameOf{number: n}.file())

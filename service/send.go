@@ -13,9 +13,8 @@ import (
 	"github.com/replayd/replayd/service/stream"
 )
 
-// Interceptors that observe calls also look at each message, and what two of them do there takes as long as gRPC takes to
-// send one. That matters to a daemon with many followers, and it counts what it sends by itself (see counted). So streams
-// send past them.
+// Streams send past the interceptors. Those that observe calls also run for every message, and two of them cost as much as
+// gRPC's own sending, which matters to a daemon with many followers. The server counts messages itself (see counted).
 
 // streamKey is the context key of the unwrapped grpc.ServerStream.
 type streamKey struct{}
@@ -27,7 +26,7 @@ func keepStream(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo, handler
 	return handler(srv, kept)
 }
 
-// sendMsg returns what sends a stream's messages past the interceptors.
+// sendMsg returns the SendMsg of a stream without its interceptors.
 func sendMsg(ss grpc.ServerStream) func(any) error {
 	if kept, ok := ss.Context().Value(streamKey{}).(grpc.ServerStream); ok {
 		return kept.SendMsg
@@ -35,8 +34,8 @@ func sendMsg(ss grpc.ServerStream) func(any) error {
 	return ss.SendMsg
 }
 
-// patiently sends, and tells how long that takes.
-func patiently[M any](ctx context.Context, send func(M) error) func(M) error {
+// timed returns send with its duration recorded in the call's writing.
+func timed[M any](ctx context.Context, send func(M) error) func(M) error {
 	w := writingOf(ctx)
 	return func(m M) error {
 		w.begin()
@@ -45,7 +44,7 @@ func patiently[M any](ctx context.Context, send func(M) error) func(M) error {
 	}
 }
 
-// counted sends by a stream and counts what is sent.
+// counted returns a stream's Send, which counts responses and bytes.
 func (s *Server) counted(ss grpc.ServerStream) stream.Send {
 	send, use, w := sendMsg(ss), access.UseOf(ss.Context()), writingOf(ss.Context())
 	return func(f *frame.Frame) error {
@@ -63,10 +62,10 @@ func (s *Server) counted(ss grpc.ServerStream) stream.Send {
 	}
 }
 
-// writing knows since when a stream waits for its client.
+// writing cancels a call whose stream waits too long for its client to read.
 type writing struct {
 	limit  time.Duration
-	since  atomic.Int64 // as uptime tells; 0 while it does not
+	since  atomic.Int64 // the uptime at which the present message began to be sent; 0 while none is
 	cancel context.CancelCauseFunc
 	timer  *time.Timer
 	over   atomic.Bool // the call has ended
@@ -77,11 +76,10 @@ type writingKey struct{}
 // started is when the process started, for uptime.
 var started = time.Now().Add(-1)
 
-// uptime is how long the process has been running, above 0. Unlike the time of day it goes on evenly when somebody sets the
-// clock.
+// uptime returns how long the process has been running, at least 1 ns. It is not affected by changes of the system's clock.
 func uptime() time.Duration { return time.Since(started) }
 
-// look ends the call when it waits for too long.
+// look cancels the call if it waits for too long, and otherwise sets the timer again.
 func (w *writing) look() {
 	since := w.since.Load()
 	left := w.limit
@@ -93,18 +91,18 @@ func (w *writing) look() {
 		return
 	}
 	w.timer.Reset(max(left, w.limit/4))
-	if w.over.Load() { // while this ran, so that stop was too early
+	if w.over.Load() { // stop was called before the timer was set again
 		w.timer.Stop()
 	}
 }
 
-// stop ends the looks.
+// stop stops the timer.
 func (w *writing) stop() {
 	w.over.Store(true)
 	w.timer.Stop()
 }
 
-// begin and end are around each message that is sent.
+// begin and end are called around sending a message. w may be nil.
 func (w *writing) begin() {
 	if w != nil {
 		w.since.Store(int64(uptime()))
@@ -117,7 +115,7 @@ func (w *writing) end() {
 	}
 }
 
-// writingOf is the writing of the call that a context is of, or nil.
+// writingOf returns the writing of a call from its context, or nil.
 func writingOf(ctx context.Context) *writing {
 	w, _ := ctx.Value(writingKey{}).(*writing)
 	return w

@@ -25,43 +25,42 @@ import (
 	"github.com/replayd/replayd/service/watch"
 )
 
-// Config is what a Server serves and how. The zero value of a field means its default.
+// Config configures a Server. The zero value of a field means its default.
 type Config struct {
 	// Catalog finds replays. Required.
 	Catalog *catalog.Catalog
-	// Log gets what goes wrong and who calls. Required.
+	// Log receives errors and the log of calls. Required.
 	Log *slog.Logger
-	// Gate lets callers in. Nil lets in everybody.
+	// Gate authenticates callers. Nil admits all.
 	Gate *access.Gate
-	// Version is the server's, which clients can ask for.
+	// Version is the server's version, reported to clients.
 	Version string
-	// Admission limits what callers take. Nil limits nothing but the number of streams, to MaxStreams.
+	// Admission limits the resources of callers. Nil limits only the number of streams, to MaxStreams.
 	Admission *admission.Control
-	// Turns hands the processors round among those who read files. Nil does not.
+	// Turns shares the processors fairly among callers that read files. Nil does not.
 	Turns *admission.Turns
 	// SendTimeout is how long a stream waits for a client that does not read. Default 1 minute.
 	SendTimeout time.Duration
 	// UploadTimeout is how long an upload waits for its client. Default 1 minute.
 	UploadTimeout time.Duration
-	// MaxStreams is how many streams may run at once; clients can ask for it. Default 1024.
+	// MaxStreams limits the streams that run at once; reported to clients. Default 1024.
 	MaxStreams int
-	// MaxInflated is how many bytes a compressed replay may inflate to; clients can ask for it. The catalog enforces it.
+	// MaxInflated is how many bytes a compressed replay may inflate to; reported to clients. The catalog enforces it.
 	MaxInflated int64
 	// MaxUpload is how many bytes an upload may have. Default 1 GiB.
 	MaxUpload int64
 	// RevealSecrets delivers what is otherwise redacted.
 	RevealSecrets bool
-	// Watcher notifies of files that change. Without one nothing can be followed.
+	// Watcher notifies of changed files. Without it no replay can be followed.
 	Watcher *watch.Watcher
-	// IndexPath is the file in which what is known of the replays outlives the process. Empty keeps it in memory alone.
+	// IndexPath is the file that keeps the index across restarts. If empty, the index is in memory only.
 	IndexPath string
-	// IndexDepth is how many directories deep roots are looked into. Default 32.
+	// IndexDepth limits how many directories deep roots are searched. Default 32.
 	IndexDepth int
-	// SurveyBudget is which share of one processor decoding replays in the background may take, 0 to 1: for what headers do not
-	// say. With 0 nothing is decoded, and that stays unknown.
+	// SurveyBudget is the share of one processor, 0 to 1, that the index may spend on decoding replays for facts that headers
+	// do not have, such as the players. With 0 these facts stay unknown.
 	SurveyBudget float64
-	// CheckpointBytes is how much memory states of decoders may take, which make starts in the middle of large replays
-	// fast. Default 64 MiB.
+	// CheckpointBytes limits the memory of checkpoints, which make starts in the middle of large replays fast. Default 64 MiB.
 	CheckpointBytes int
 }
 
@@ -78,12 +77,12 @@ type Server struct {
 
 	Config
 	drain       chan struct{} // closed when the server shuts down
-	late        chan struct{} // closed when it has to be down
+	late        chan struct{} // closed at the deadline of the shutdown
 	handlers    sync.WaitGroup
 	feeds       *feeds
 	index       *index.Index
 	left        *left
-	warned      sync.Map // names of unknown records that the log has
+	warned      sync.Map // names of unknown records that were logged
 	warnings    atomic.Int64
 	checkpoints *checkpoint.Store
 	maps        *maps
@@ -94,7 +93,7 @@ type Server struct {
 
 var _ replaydv1.ReplayServiceServer = (*Server)(nil)
 
-// NewServer returns a server, to be closed by Close. It returns the error of an index that cannot be read.
+// NewServer returns a server. The caller must Close it. It fails if the index cannot be read.
 func NewServer(c Config) (*Server, error) {
 	if c.MaxStreams <= 0 {
 		c.MaxStreams = defaultMaxStreams
@@ -147,13 +146,14 @@ func NewServer(c Config) (*Server, error) {
 	return s, nil
 }
 
-// Close ends what runs in the background, once no call does any more.
+// Close ends the server's background work and waits for it. No call may be running.
 func (s *Server) Close() error {
 	s.left.close()
 	return s.index.Close()
 }
 
-// abandon is Close while calls run that do not end. What the index has not stored yet is found out again.
+// abandon is Close while calls still run that do not end. Entries that the index has not stored are lost, and found again at
+// the next start.
 func (s *Server) abandon() {
 	closed := make(chan struct{})
 	go func() {
@@ -167,11 +167,11 @@ func (s *Server) abandon() {
 	s.Log.Error("calls still run that do not end; they end with the process")
 }
 
-// Drain ends all streams, each with an end that says so, and refuses new ones. It must be called once at most.
+// Drain ends all streams with END_REASON_SERVER_DRAINING and refuses new ones. It must not be called twice.
 func (s *Server) Drain() { close(s.drain) }
 
-// complete adds to the description of a replay that is streamed what takes looking at other files. That these cannot be
-// read is no reason not to stream.
+// complete adds to the description of a streamed replay the fields that come from other files. If those cannot be read, the
+// replay is streamed without these fields.
 func (s *Server) complete(ctx context.Context, r *replaydv1.Replay) error {
 	s.noteUnknown(r)
 	name, err := s.maps.find(ctx, r)
@@ -182,7 +182,7 @@ func (s *Server) complete(ctx context.Context, r *replaydv1.Replay) error {
 	return ctx.Err()
 }
 
-// CreateReplay implements the API. It is not there yet.
+// CreateReplay implements the API. It is not implemented yet.
 func (s *Server) CreateReplay(
 	in grpc.ClientStreamingServer[replaydv1.CreateReplayRequest, replaydv1.CreateReplayResponse],
 ) error {
@@ -190,7 +190,7 @@ func (s *Server) CreateReplay(
 		notImplemented("CreateReplay", "this server keeps no replays that clients send; DecodeReplay streams them"), "")
 }
 
-// DeleteReplay implements the API. It is not there yet.
+// DeleteReplay implements the API. It is not implemented yet.
 func (s *Server) DeleteReplay(
 	ctx context.Context, _ *replaydv1.DeleteReplayRequest,
 ) (*replaydv1.DeleteReplayResponse, error) {
@@ -239,14 +239,14 @@ func kindsOf(c *codec.Codec) (kinds []*replaydv1.KindInfo) {
 	return kinds
 }
 
-// fail turns the error of a call into its status, and logs and counts it. It is called once, by whoever answers the client.
+// fail converts the error of a call to its status, and logs and counts it. Each call's handler calls it once.
 func (s *Server) fail(ctx context.Context, err error, replay string) error {
 	sent := statusOf(err, replay, func(err error) string { return incident(ctx, s.Log, "call failed", err, replay) })
 	s.failures.count(err, sent)
 	return sent
 }
 
-// incident logs an unexpected error and returns the name under which the log has it.
+// incident logs an unexpected error under a random name and returns the name.
 func incident(ctx context.Context, log *slog.Logger, what string, err any, replay string) string {
 	id := make([]byte, 6)
 	_, _ = rand.Read(id) // never fails

@@ -12,7 +12,7 @@ import (
 	"github.com/replayd/replayd/service/streamtest"
 )
 
-// stateOf returns the events of a session that tell a state, joined, and the cursor of its start.
+// stateOf returns the events of a session's state, joined, and the cursor of its start.
 func stateOf(t *testing.T, s *streamtest.Session) (events string, count int, at cursor.Cursor) {
 	t.Helper()
 	complete := false
@@ -42,7 +42,7 @@ func TestStateAnywhere(t *testing.T) {
 	chats := []*replaydv1.EventFilter{{Kinds: []string{"message", "console_command"}, Ticks: ticks(1<<20, 1<<21).GetTicks()}}
 	for file, test := range map[string]struct {
 		ticks  []int32
-		others []*replaydv1.EventFilter // that let through nothing which tells a state
+		others []*replaydv1.EventFilter // that let through no event of a state
 	}{
 		samples("teehistorian", "finished", "4fa04b32-db1c-48f1-b0fe-ea831e23f409.teehistorian"): {[]int32{0, 150, 600, 1431, 1600}, chats},
 		samples("dem", "sample.dem"): {[]int32{0, 2, 4, 6, 9}, []*replaydv1.EventFilter{{Kinds: []string{"chat", "tick"}}}},
@@ -82,7 +82,7 @@ func TestStateAnywhere(t *testing.T) {
 				}
 			}
 			if some == 0 {
-				t.Error("nothing was told")
+				t.Error("no state was sent")
 			}
 		})
 	}
@@ -109,7 +109,7 @@ func stateAgain(t *testing.T, file string) {
 	whole := d.Session(timeout(t), req, nil)
 	want, count, _ := stateOf(t, &whole)
 	if count < 2 {
-		t.Fatalf("%d events tell the state", count)
+		t.Fatalf("%d events are of the state", count)
 	}
 	for i := range whole.Responses {
 		r := response(t, whole, i)

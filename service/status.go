@@ -28,11 +28,11 @@ import (
 // errorDomain is the domain of every ErrorInfo of this service.
 const errorDomain = "replayd.dev"
 
-// drainRetry is when a client should try again that met a server shutting down, or a full disk.
+// drainRetry is the retry delay that clients are given when the server shuts down or its disk is full.
 const drainRetry = 2 * time.Second
 
-// fault is an error with the status that clients get. It is the only such error of this package; errors of the packages below
-// become one in faultOf. Handlers return errors as they are, and fail converts them.
+// fault is an error with the status that clients get. It is the only such error of this package: faultOf makes one of an error
+// of the packages below. Handlers return errors unchanged, and fail converts them.
 type fault struct {
 	code    codes.Code
 	reason  replaydv1.ErrorReason
@@ -41,8 +41,8 @@ type fault struct {
 	details []protoadapt.MessageV1
 }
 
-// maxMessage is how long the text of a status may become, in bytes. It travels in the trailers, twice in some cases, of
-// which clients take 8 KiB by default.
+// maxMessage limits the text of a status, in bytes. It is sent in the trailers, in some cases twice, and clients accept 8 KiB
+// of trailers by default.
 const maxMessage = 2000
 
 // shorten cuts a text that quotes what a client sent.
@@ -65,13 +65,13 @@ func (f *fault) GRPCStatus() *status.Status {
 	}
 	s := status.New(f.code, f.Error())
 	detailed, err := s.WithDetails(append([]protoadapt.MessageV1{info}, f.details...)...)
-	if err != nil { // a detail that cannot be marshalled; the code and the message are what matters
+	if err != nil { // a detail cannot be marshalled; send at least the code and the message
 		return s
 	}
 	return detailed
 }
 
-// badRequest returns the error of a request of which a field is wrong.
+// badRequest returns the error of a request with an invalid field.
 func badRequest(field, problem string) *fault {
 	problem = shorten(problem)
 	return &fault{
@@ -83,14 +83,14 @@ func badRequest(field, problem string) *fault {
 	}
 }
 
-// notImplemented returns the error of a request that asks, by a field, for what this server does not have.
+// notImplemented returns the error of a request with a field that this server does not support.
 func notImplemented(field, problem string) *fault {
 	return &fault{
 		code: codes.Unimplemented, reason: replaydv1.ErrorReason_ERROR_REASON_NOT_IMPLEMENTED, message: field + ": " + problem,
 	}
 }
 
-// internal returns the error of an incident that the log has under that name.
+// internal returns the error that clients get for an incident.
 func internal(incident string) *fault {
 	return &fault{
 		code: codes.Internal, reason: replaydv1.ErrorReason_ERROR_REASON_INTERNAL,
@@ -99,8 +99,8 @@ func internal(incident string) *fault {
 	}
 }
 
-// statusOf turns the error of a call into a status; replay is what the client asked for. The causes of errors of which none
-// is known are not sent to clients: unexpected logs them and returns the name of the incident.
+// statusOf converts the error of a call to a status; replay is the name that the client asked for. The text of an unexpected
+// error is not sent to clients: unexpected logs it and returns the name of the incident.
 func statusOf(err error, replay string, unexpected func(error) string) error {
 	if err == nil {
 		return nil
@@ -129,10 +129,10 @@ func statusOf(err error, replay string, unexpected func(error) string) error {
 	return f.GRPCStatus().Err()
 }
 
-// faultOf returns the fault for an error of the packages below, nil for one whose cause is not known.
+// faultOf returns the fault for an error of the packages below, nil for an unexpected one.
 func faultOf(err error, replay string) *fault {
 	if errors.Is(err, catalog.ErrOutside) || errors.Is(err, source.ErrIrregular) {
-		err = catalog.NotFound(replay) // what lies outside is nobody's business, nor that something does
+		err = catalog.NotFound(replay) // do not reveal what lies outside of the roots
 	}
 	if field, ok := errors.AsType[*filter.FieldError](err); ok {
 		return badRequest(field.Field, field.Problem)
@@ -179,7 +179,7 @@ func faultOf(err error, replay string) *fault {
 	return nil
 }
 
-// fieldOf returns the field of the request that an error is about, or an empty string.
+// fieldOf returns the request field that caused an error, or an empty string.
 func fieldOf(err error) string {
 	name := errors.Is(err, catalog.ErrName) || errors.Is(err, source.ErrDirectory)
 	_, ofDirectory := errors.AsType[directoryError](err)
@@ -194,15 +194,15 @@ func fieldOf(err error) string {
 	return ""
 }
 
-// directoryError is an error about the directory that a request names, where it could also be about a replay.
+// directoryError marks an error as caused by the request's directory field, not by its replay field.
 type directoryError struct{ error }
 
 func (e directoryError) Unwrap() error { return e.error }
 
-// maxName is how long a name may be, in bytes: what operating systems allow for paths.
+// maxName limits the length of a name, in bytes, to what operating systems allow for paths.
 const maxName = 4096
 
-// checkName refuses names that cannot be of anything, before they are looked for.
+// checkName refuses names that no file can have.
 func checkName(field, name string) error {
 	switch {
 	case name == "":
@@ -224,7 +224,7 @@ var causes = []struct {
 	err    error
 	code   codes.Code
 	reason replaydv1.ErrorReason
-	retry  bool // tell the client when to try again
+	retry  bool // send the client a retry delay
 }{
 	{catalog.ErrNotFound, codes.NotFound, replaydv1.ErrorReason_ERROR_REASON_REPLAY_NOT_FOUND, false},
 	{source.ErrIO, codes.Unavailable, replaydv1.ErrorReason_ERROR_REASON_IO, false},

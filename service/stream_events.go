@@ -32,8 +32,8 @@ func (s *Server) StreamEvents(
 	return s.Stream(ctx, req, s.counted(out))
 }
 
-// Stream streams the events of one replay, or of a chain of them, to send. Its errors are those of the packages below and
-// those of a request that makes no sense; the gRPC handler turns them into statuses.
+// Stream streams the events of a replay, and with FollowSuccessors of its successors, to send. It returns errors of the packages
+// below and of invalid requests unchanged; the gRPC handler converts them to statuses.
 func (s *Server) Stream(ctx context.Context, req *replaydv1.StreamEventsRequest, send stream.Send) error {
 	if err := checkName("replay", req.GetReplay()); err != nil {
 		return err
@@ -78,11 +78,11 @@ func (s *Server) Stream(ctx context.Context, req *replaydv1.StreamEventsRequest,
 	return stream.Run(ctx, c, send)
 }
 
-// open opens a replay. A file that is to be followed and too short yet to tell what it is, as every file is when its
-// writer has just created it, is waited for.
+// open opens a replay. If it is to be followed and still too short for its format to be recognized, as every file is that was
+// just created, open waits for it to grow.
 func (s *Server) open(ctx context.Context, name string, follow bool) (*source.File, error) {
 	file, err := s.Catalog.Open(name)
-	if err != nil || !follow || s.Watcher == nil || !unborn(file) {
+	if err != nil || !follow || s.Watcher == nil || !tooShort(file) {
 		return file, err
 	}
 	if err := s.awaitFormat(ctx, file); err != nil {
@@ -92,20 +92,20 @@ func (s *Server) open(ctx context.Context, name string, follow bool) (*source.Fi
 	return file, nil
 }
 
-// unborn reports whether a file is too short to tell what it is.
-func unborn(file *source.File) bool {
+// tooShort reports whether a file is too short for its format to be recognized.
+func tooShort(file *source.File) bool {
 	info := file.Info()
 	return info.Format == decoders.Unknown && info.Compression == source.Plain && info.Size < decoders.SniffLen
 }
 
-// awaitFormat waits until a file tells what it is.
+// awaitFormat waits until the format of a file can be recognized.
 func (s *Server) awaitFormat(ctx context.Context, file *source.File) error {
 	changed, err := s.Watcher.Subscribe(file.Path())
 	if err != nil {
 		return err
 	}
 	defer changed.Close()
-	for unborn(file) {
+	for tooShort(file) {
 		select {
 		case <-changed.C:
 		case <-ctx.Done():
@@ -120,9 +120,10 @@ func (s *Server) awaitFormat(ctx context.Context, file *source.File) error {
 	return nil
 }
 
-// resolve finds the replay that a request means: the one that it names; or, when nothing lies there any more, or it follows
-// successors or names a directory, the one that its cursor is of; or, when it follows and names a directory, the newest in
-// there. It waits when there is none yet.
+// resolve returns the name of the replay that a request means. That is the named replay, with these exceptions:
+//   - The request has a cursor, and it follows successors, names a directory, or names a file that no longer exists: the
+//     replay of the cursor.
+//   - The request follows and names a directory: the newest replay in it. resolve waits until there is one.
 func (s *Server) resolve(ctx context.Context, req *replaydv1.StreamEventsRequest) (string, error) {
 	name := req.GetReplay()
 	isDir, err := s.Catalog.IsDir(name)
@@ -134,7 +135,7 @@ func (s *Server) resolve(ctx context.Context, req *replaydv1.StreamEventsRequest
 		}
 		found, err := s.ofCursor(ctx, name, at)
 		if missing && errors.Is(err, stream.ErrCursorReplay) {
-			return name, nil // that it is not there is what is wrong
+			return name, nil // opening it returns the right error
 		}
 		return found, err
 	}
@@ -153,7 +154,7 @@ func followable(info *source.Info) bool {
 	return err == nil && !c.RandomAccess && info.Growable()
 }
 
-// newest returns the newest replay of a directory that can be followed, as soon as there is one.
+// newest returns the newest replay of a directory that can be followed. It waits until there is one.
 func (s *Server) newest(ctx context.Context, dir string) (string, error) {
 	if s.Watcher == nil {
 		return "", errNoWatcher
@@ -184,8 +185,8 @@ func (s *Server) newest(ctx context.Context, dir string) (string, error) {
 	}
 }
 
-// ofCursor finds the replay that a cursor is of, wherever in its root it lies: the stream that it comes from may have gone on
-// to a later one than the request names, and files are renamed, moved and compressed.
+// ofCursor returns the name of a cursor's replay, wherever it lies in the root: its stream may have moved on to a successor of
+// the replay that the request names, and files are renamed, moved and compressed.
 func (s *Server) ofCursor(ctx context.Context, name string, at cursor.Cursor) (string, error) {
 	alias, _, _ := strings.Cut(name, "/")
 	found, err := s.index.OfCursor(ctx, at, alias, scopeOf(ctx))

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"google.golang.org/grpc/codes"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/replayd/replayd/decoders"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service/checkpoint"
 	"github.com/replayd/replayd/service/cursor"
 	"github.com/replayd/replayd/service/streamtest"
 )
@@ -86,10 +88,13 @@ func TestResumeAnywhere(t *testing.T) {
 					continue
 				}
 				whole := d.Session(timeout(t), req, nil)
-				// At every response of the small files, and at some of the large ones.
+				// At every response of the small files, and at some of the large ones and of the many in the corpus.
 				work := 1_000_000
-				if streamtest.Race {
+				switch {
+				case streamtest.Race:
 					work = 10_000
+				case !strings.HasPrefix(path, samples()) && !wholeCorpus():
+					work = 100_000
 				}
 				step := max(1, len(whole.Responses)*len(want.Events)/work)
 				for n := 1; n <= len(whole.Responses); n += step {
@@ -144,6 +149,9 @@ func TestFilters(t *testing.T) {
 				want := offline(t, path, filters)
 				req := proto.CloneOf(filters)
 				req.Replay, req.MaxBatchEvents = replay, 50
+				if streamtest.Race {
+					req.MaxBatchEvents = 300 // each batch is a stream
+				}
 				h := streamtest.History{d.Session(timeout(t), req, nil)}
 				check(t, h, []streamtest.Replay{want}, streamtest.Options{})
 				check(t, resumeAlways(t, d, req), []streamtest.Replay{want}, streamtest.Options{})
@@ -230,11 +238,7 @@ func TestLastEvents(t *testing.T) {
 func TestStartFromCheckpoints(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "long.teehistorian")
-	size := 5 << 19
-	if streamtest.Race {
-		size = 1 << 20
-	}
-	data := longRecording(t, finishedSample, size)
+	data := longRecording(t, finishedSample, beyondCheckpoint())
 	write(t, path, data)
 	d := start(t, dir)
 	want := offlineBytes(t, data, nil)
@@ -265,6 +269,14 @@ func TestStartFromCheckpoints(t *testing.T) {
 			t.Fatalf("round %d", round)
 		}
 	}
+}
+
+// beyondCheckpoint returns the size of a file that leaves checkpoints: two, or one with the race detector.
+func beyondCheckpoint() int {
+	if streamtest.Race {
+		return checkpoint.Spacing + 1<<16
+	}
+	return 5 * checkpoint.Spacing / 2
 }
 
 // longRecording repeats the records of a sample to a file of about that many bytes: the moves and inputs of its players
@@ -393,7 +405,11 @@ func TestCursorsOfOthers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for offset := int64(-3); offset < 5000; offset += 7 {
+	step := int64(13) // no multiple of a record's length, so that offsets lie everywhere in records
+	if streamtest.Race {
+		step = 131
+	}
+	for offset := int64(-3); offset < 5000; offset += step {
 		for _, index := range []int64{0, 1, 2, 1<<31 - 1, 1<<63 - 1} {
 			c := cursor.Cursor{
 				Format: decoders.Teehistorian, Replay: cursor.HashOf(goodIdentity), Position: decoders.Position{Offset: offset, Index: index},

@@ -16,9 +16,8 @@ import (
 	"github.com/replayd/replayd/service/stream"
 )
 
-// Subscribe turns a request for the events of an opened replay, as it is now, into a subscription, without a Server. It owns
-// the file from then on: the Close of the subscription's Replay closes it, and Subscribe itself does when it returns an
-// error.
+// Subscribe returns the subscription for a request for the events of an opened replay, as it is now, without a Server. It takes
+// ownership of the file: the Close of the subscription's Replay closes it, and so does Subscribe if it returns an error.
 func Subscribe(ctx context.Context, file *source.File, req *replaydv1.StreamEventsRequest) (stream.Config, error) {
 	r := &stream.Replay{Close: func() { _ = file.Close() }}
 	c, err := configOf(req)
@@ -31,7 +30,7 @@ func Subscribe(ctx context.Context, file *source.File, req *replaydv1.StreamEven
 	return c, err
 }
 
-// config returns what a call subscribes to, all but the replay.
+// config returns the configuration of a call's subscription. The replay is not set.
 func (s *Server) config(ctx context.Context, req *replaydv1.StreamEventsRequest) (stream.Config, error) {
 	c, err := configOf(req)
 	c.Drain, c.Version = s.drain, s.Version
@@ -39,18 +38,18 @@ func (s *Server) config(ctx context.Context, req *replaydv1.StreamEventsRequest)
 	return c, err
 }
 
-// growth is whether and how the bytes of a replay become more while it is streamed.
+// growth is how a replay may grow while it is streamed.
 type growth int
 
 const (
-	whole    growth = iota // they do not: the file is streamed as it is
+	whole    growth = iota // not at all: the file is streamed as it is
 	followed               // its writer may append to the file
 	uploaded               // a client sends them
 )
 
-// newReplay returns the replay in a file, to be streamed for a call. This is the one place where a replay gets what it needs,
-// and where its file changes hands: the Replay's Close closes the file and gives back what was taken of the call's budget,
-// and so does newReplay when it returns an error.
+// newReplay returns the replay in a file, to be streamed for a call. It takes ownership of the file: the Replay's Close closes
+// the file and returns what was charged to the call's ticket, and so does newReplay if it returns an error. No other
+// function sets up a replay.
 func (s *Server) newReplay(
 	ctx context.Context, file *source.File, req *replaydv1.StreamEventsRequest, grows growth,
 ) (_ *stream.Replay, err error) {
@@ -65,7 +64,7 @@ func (s *Server) newReplay(
 	}
 	spend(ctx, file)
 	if grows == uploaded {
-		if err := followUpload(r, file); err != nil { // before anybody asks for its input
+		if err := followUpload(r, file); err != nil { // before its input is taken
 			return nil, err
 		}
 	}
@@ -83,7 +82,7 @@ func (s *Server) newReplay(
 			return s.checkpoints.Of(checkpointKey{fileKeyOf(&info), identity}, info.Version)
 		}
 	}
-	if grows == whole || r.Codec.RandomAccess { // such a file is whole or not there at all
+	if grows == whole || r.Codec.RandomAccess { // such a file never grows
 		return r, nil
 	}
 	if s.Watcher == nil {
@@ -110,14 +109,14 @@ func permit(ctx context.Context, file *source.File, grows growth) error {
 	return nil
 }
 
-// spend charges the call's ticket for what unpacking a file will take. The file's Close gives it back.
+// spend charges the call's ticket for the memory of unpacking a file. The file's Close returns it.
 func spend(ctx context.Context, file *source.File) {
 	if t := admission.Of(ctx); t != nil && file.Info().Size >= 0 { // an upload has the budget from the beginning
 		file.Spend(t)
 	}
 }
 
-// closeWith adds to a function what is called before it.
+// closeWith makes *f call first before it does anything else.
 func closeWith(f *func(), first func()) {
 	then := *f
 	*f = func() {
@@ -128,7 +127,7 @@ func closeWith(f *func(), first func()) {
 	}
 }
 
-// fillReplay sets what follows from the file and the request alone.
+// fillReplay sets the fields that depend on the file and the request alone.
 func fillReplay(ctx context.Context, r *stream.Replay, file *source.File, req *replaydv1.StreamEventsRequest) error {
 	if err := file.Recognized(); err != nil {
 		return err
@@ -143,7 +142,7 @@ func fillReplay(ctx context.Context, r *stream.Replay, file *source.File, req *r
 	}
 	r.Codec, r.ResolvePlayers, r.Info, r.Present = c, req.GetResolvePlayers(), describeInfo(&info), info.Size
 	if info.Compression != source.Plain {
-		r.Present = -1 // bytes on disk are no measure of bytes read
+		r.Present = -1 // the size on disk is not that of the replay
 	}
 	if r.Filter, err = filter.Compile(&c.Filters, req.GetInclude(), req.GetExclude()); err != nil {
 		return err
@@ -158,7 +157,7 @@ func fillReplay(ctx context.Context, r *stream.Replay, file *source.File, req *r
 	default:
 		return badRequest("encoding", "is unknown")
 	}
-	// Unpacked here, if need be, so that the client hears of a file that cannot be.
+	// A file that must be unpacked is unpacked here, so that the client gets the error if that fails.
 	first, err := input(ctx, file, c)
 	if err != nil {
 		return err
@@ -175,7 +174,7 @@ func fillReplay(ctx context.Context, r *stream.Replay, file *source.File, req *r
 	last := first
 	r.Open = func(o codec.Options) (codec.Reader, error) {
 		last = first
-		if first.At == nil { // what is read from front to back can be read only once
+		if first.At == nil { // such an input can be read only once
 			first = file.Input()
 		}
 		reader, err := c.Open(last, o)
@@ -190,12 +189,11 @@ func fillReplay(ctx context.Context, r *stream.Replay, file *source.File, req *r
 	return nil
 }
 
-// maxRest is how many bytes of a compressed file are read behind the end of the replay that it holds. Where there is more, it
-// is not a checksum that is missing.
+// maxRest limits how many bytes are read behind the end of the replay in a compressed file, to reach the file's checksum.
 const maxRest = 1 << 20
 
-// readRest reads up to where a compressed file says that it is whole. At the end of what is there it returns
-// decoders.ErrMore.
+// readRest reads to the end of a compressed file, where its checksum is verified. It returns decoders.ErrMore where the bytes
+// end so far.
 func readRest(front io.Reader) error {
 	_, err := io.CopyN(io.Discard, front, maxRest)
 	if errors.Is(err, io.EOF) {
@@ -212,13 +210,13 @@ type fileKey struct {
 
 func fileKeyOf(info *source.Info) fileKey { return fileKey{info.ID, info.Name} }
 
-// checkpointKey is the replay in a file: under the same name and id another may come to lie.
+// checkpointKey identifies the replay in a file. The file may get other contents under the same name and id.
 type checkpointKey struct {
 	file     fileKey
 	identity string
 }
 
-// roster returns a function that tells who was there where the replay before one ended; nil for formats without rosters.
+// roster returns the function for codec.Options.Roster, nil for formats without rosters.
 func (s *Server) roster(c *codec.Codec, g *access.Grant) func(*replaydv1.Replay) []byte {
 	if c.CarryRoster == nil {
 		return nil

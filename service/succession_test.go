@@ -77,7 +77,7 @@ func (f *following) succeeds(t *testing.T, g gameOf) {
 	})
 }
 
-// TestTwoServers plays on two servers of the same name and port in one directory: nobody who follows one is told of an end
+// TestTwoServers plays on two servers of the same name and port in one directory: no follower of one gets an end
 // before there is one, nor gets anything of the other's.
 func TestTwoServers(t *testing.T) {
 	dir := t.TempDir()

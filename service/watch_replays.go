@@ -14,7 +14,7 @@ import (
 	"github.com/replayd/replayd/service/stream"
 )
 
-// maxChanges is how many changes a response has at most.
+// maxChanges limits the changes in a response.
 const maxChanges = 1000
 
 // WatchReplays implements the API.
@@ -36,11 +36,11 @@ func (s *Server) WatchReplays(
 	if err != nil {
 		return err
 	}
-	w := watching{server: s, dir: req.GetDirectory(), formats: formats, heartbeat: heartbeat, send: patiently(ctx, out.Send)}
+	w := watching{server: s, dir: req.GetDirectory(), formats: formats, heartbeat: heartbeat, send: timed(ctx, out.Send)}
 	return w.run(ctx)
 }
 
-// watching is one call of WatchReplays. What became of replays is found out once for all calls, by the index.
+// watching is one call of WatchReplays. The index finds the changes, once for all calls.
 type watching struct {
 	server    *Server
 	dir       string
@@ -51,14 +51,14 @@ type watching struct {
 
 func (w *watching) run(ctx context.Context) error {
 	x := w.server.index
-	from := x.Now() // before the picture: what changes meanwhile comes after it
-	shown, err := w.picture(ctx)
+	from := x.Now() // before the first list, so that changes during it are sent after it
+	shown, err := w.first(ctx)
 	if err != nil {
 		return err
 	}
 	until := x.Now()
-	beat := time.NewTicker(w.heartbeat)
-	defer beat.Stop()
+	heartbeat := time.NewTicker(w.heartbeat)
+	defer heartbeat.Stop()
 	for {
 		list, next, more, err := x.Since(from, maxChanges)
 		if err != nil {
@@ -80,7 +80,7 @@ func (w *watching) run(ctx context.Context) error {
 			if err := w.send(resp); err != nil {
 				return err
 			}
-			beat.Reset(w.heartbeat)
+			heartbeat.Reset(w.heartbeat)
 		}
 		if len(list) > 0 {
 			continue
@@ -91,7 +91,7 @@ func (w *watching) run(ctx context.Context) error {
 		case <-w.server.drain:
 			return stream.ErrDraining
 		case <-more:
-		case <-beat.C:
+		case <-heartbeat.C:
 			if err := w.send(resp); err != nil {
 				return err
 			}
@@ -99,14 +99,14 @@ func (w *watching) run(ctx context.Context) error {
 	}
 }
 
-// isShown reports whether a change is that a replay was added which the picture has already.
+// isShown reports whether a change adds a replay that the first list has already.
 func isShown(shown *index.Entry, c index.Change) bool {
 	return shown != nil && c.Kind == index.Added &&
 		shown.ID == c.Entry.ID && shown.Identity == c.Entry.Identity && shown.Size >= c.Entry.Size
 }
 
-// picture sends what is there, and returns it by name.
-func (w *watching) picture(ctx context.Context) (shown map[string]*index.Entry, err error) {
+// first sends the replays that exist, and returns them by name.
+func (w *watching) first(ctx context.Context) (shown map[string]*index.Entry, err error) {
 	q := index.Query{Scope: scopeOf(ctx), Dir: w.dir, Formats: formatsSeen(ctx, w.formats)}
 	shown = map[string]*index.Entry{}
 	for token := ""; ; {
@@ -130,7 +130,7 @@ func (w *watching) picture(ctx context.Context) (shown map[string]*index.Entry, 
 	}
 }
 
-// change returns what is sent of a change, nil if the request does not ask for its replay.
+// change returns the change to send, nil if the request does not ask for its replay.
 func (w *watching) change(c index.Change) *replaydv1.ReplayChange {
 	e := c.Entry
 	if !e.Identified || e.Format == decoders.Unknown || len(w.formats) > 0 && !slices.Contains(w.formats, e.Format) ||

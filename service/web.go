@@ -51,9 +51,11 @@ func (d *Daemon) NewWeb(origins []string) (*Web, error) {
 	if err != nil {
 		return nil, err
 	}
-	api, allowed := &requests{next: transcoder, errors: connect.NewErrorWriter()}, func(*http.Request) bool { return false }
-	handler := d.routes(api, allowed)
-	if len(origins) > 0 {
+	api := &requests{next: transcoder, errors: connect.NewErrorWriter()}
+	var handler http.Handler
+	if len(origins) == 0 {
+		handler = d.routes(api, func(*http.Request) bool { return false })
+	} else {
 		others := cors.New(cors.Options{
 			AllowedOrigins: origins,
 			AllowedMethods: connectcors.AllowedMethods(),

@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// samples is the sample replays by format.
+// samples is the sample replays, in one folder for each format.
 //
-//go:embed teehistorian datafile/*.map dem/*.dem sc2replay/*.SC2Replay
+//go:embed */*
 var samples embed.FS
 
-// made is when the samples were made: their files are unpacked with this time, so that nobody takes them for live.
+// made is when the samples were made: their files are unpacked with this time, so that they do not look live.
 var made = time.Date(2026, time.November, 20, 0, 0, 0, 0, time.UTC)
 
 // Unpack writes the samples below a directory, which must exist.

@@ -41,7 +41,7 @@ type Batch struct {
 // Len returns how many events there are.
 func (b *Batch) Len() int { return b.length }
 
-// Format returns the name of the replay's format: "teehistorian", "datafile", "dem" or "sc2replay".
+// Format returns the name of the replay's format, such as "teehistorian": that of the field of the response.
 func (b *Batch) Format() string {
 	if b.format == nil { // a state without events
 		return ""

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/tls"
 	"errors"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -49,7 +50,7 @@ func callHeaders() []byte {
 }
 
 // TestAbuse attacks the program, by all listeners that speak HTTP/2, with TLS and without: the connection is closed soon, the log
-// says so in few lines, and others are served.
+// says so in few lines, who comes again waits, and others are served.
 func TestAbuse(t *testing.T) {
 	dir := t.TempDir()
 	certifyIn(t, dir)
@@ -60,6 +61,7 @@ func TestAbuse(t *testing.T) {
 		if secure {
 			args = append(args, "--tls-cert", filepath.Join(dir, "cert.pem"), "--tls-key", filepath.Join(dir, "key.pem"))
 			health = append(health, "--ca-file", filepath.Join(dir, "cert.pem"))
+			args = append(args, "--trusted-proxy", "127.0.0.1") // which does not wait
 		}
 		cmd := program(t, args...)
 		var log syncBuffer
@@ -70,11 +72,20 @@ func TestAbuse(t *testing.T) {
 		for program(t, health...).Run() != nil {
 			time.Sleep(10 * time.Millisecond)
 		}
+		first := true
 		for name, attack := range attacks {
 			for way, to := range map[string]string{"gRPC": addr, "web": web} {
 				if frames, closed := assault(t, to, secure, attack); !closed {
 					t.Errorf("%s by %s, TLS %v: goes on after %d frames", name, way, secure, frames)
 				}
+				if first && !secure {
+					for _, l := range []string{addr, web} {
+						if took := hello(t, l); took < 40*time.Millisecond {
+							t.Errorf("who comes again after that waits but %v", took)
+						}
+					}
+				}
+				first = false
 			}
 		}
 		if err := program(t, health...).Run(); err != nil {
@@ -85,13 +96,32 @@ func TestAbuse(t *testing.T) {
 		text := log.String()
 		for name := range attacks {
 			if n := strings.Count(text, "abuse="+name); n != 2 {
-				t.Errorf("TLS %v: the log tells %d times of %s, want 2", secure, n, name)
+				t.Errorf("TLS %v: the log names %d times %s, want 2", secure, n, name)
 			}
 		}
 		if n := strings.Count(text, "\n"); n > 300 {
 			t.Errorf("the log has %d lines", n)
 		}
 	}
+}
+
+// hello connects, and says how long it takes until what is sent is answered, by whatever.
+func hello(t *testing.T, addr string) time.Duration {
+	t.Helper()
+	began := time.Now()
+	conn, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(began.Add(patience))
+	if _, err := conn.Write([]byte("GET / HTTP/1.1\r\nX: as long as a preface\r\n\r\n")); err != nil { // no HTTP/2, and no host
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(io.Discard, conn); errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Fatal(err)
+	}
+	return time.Since(began)
 }
 
 // assault repeats an attack until the connection is closed, and says how often.

@@ -27,8 +27,8 @@ import (
 	"github.com/replayd/replayd/service/streamtest"
 )
 
-// These benchmarks run the daemon as a separate process, so that its CPU time and memory can be distinguished from those of the
-// clients. Benchmarks that follow a live file run for a fixed time and ignore -benchtime; use -benchtime 1x.
+// These benchmarks run the program as a process of its own, so that its cost can be separated from what its clients
+// cost. Those that follow a live file take as long as they take, whatever -benchtime says; use -benchtime 1x.
 
 // game writes a live recording of a full server: 64 players that move in every tick, 50 ticks a second.
 type game struct {

@@ -136,7 +136,7 @@ func (c *catCmd) Run(ctx context.Context, con console) error {
 	return s.resumable(ctx, req.GetFollow(), err)
 }
 
-// flushed flushes the output after each response, so that its reader sees it at once.
+// flushed writes each response to the output at once.
 func flushed(out *bufio.Writer, each func(client.Response) error) func(client.Response) error {
 	return func(r client.Response) error {
 		if err := each(r); err != nil {

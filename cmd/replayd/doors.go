@@ -99,7 +99,7 @@ func (c *serveCmd) doors(log *slog.Logger, connections *admission.Connections, g
 		if err := c.Security.checkOpen(*l.to); err != nil {
 			return nil, err
 		}
-		*l.to = connections.Listen(*l.to)
+		*l.to = guard.Slow(connections.Listen(*l.to))
 		if l.protocols == nil {
 			continue
 		}
@@ -225,7 +225,7 @@ func reload(ctx context.Context, log *slog.Logger, again <-chan os.Signal, list 
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		access.Attend(ctx, log, again, list)
+		access.ReloadOnChange(ctx, log, again, list)
 	}()
 	return func() { cancel(); <-done }
 }

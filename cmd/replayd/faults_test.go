@@ -173,7 +173,7 @@ func (f *faultfs) say(command string) {
 }
 
 // TestChaosDisk follows a live replay on a file system of which reads, opens and looks fail, come short or hang for a while:
-// clients are told so (UNAVAILABLE, and where they were), go on by their cursors, and in the end lost nothing. Whoever only reads
+// clients get an error (UNAVAILABLE, and where they were), go on by their cursors, and in the end lost nothing. Whoever only reads
 // what is short gets all of it.
 func TestChaosDisk(t *testing.T) {
 	below := t.TempDir()
@@ -217,7 +217,7 @@ func TestChaosDisk(t *testing.T) {
 		disk.say(fault.command)
 		err := read()
 		if status.Code(err) != fault.code || err != nil && !strings.Contains(err.Error(), "reading failed") {
-			t.Errorf("%s: a client is told %v", fault.command, err)
+			t.Errorf("%s: a client gets %v", fault.command, err)
 		}
 		if fault.code == codes.OK {
 			flows()
@@ -402,7 +402,7 @@ func TestChaosFewDescriptors(t *testing.T) {
 	}
 }
 
-// TestChaosDrain stops the daemon while 300 clients follow: all of them are told that it is shutting down, none is cut off, and the
+// TestChaosDrain stops the daemon while 300 clients follow: each stream ends with that reason, none is cut off, and the
 // program ends well.
 func TestChaosDrain(t *testing.T) {
 	const clients = 300
@@ -430,7 +430,7 @@ func TestChaosDrain(t *testing.T) {
 					return true
 				}))
 			if h[0].Err != nil || h.End().GetReason() != replaydv1.EndReason_END_REASON_SERVER_DRAINING {
-				t.Errorf("a client is told %v, %v", h.End(), h[0].Err)
+				t.Errorf("a stream ended with %v, %v", h.End(), h[0].Err)
 				return
 			}
 			told.Add(1)
@@ -445,13 +445,13 @@ func TestChaosDrain(t *testing.T) {
 	if err := <-a.ended; err != nil {
 		t.Errorf("it ends by %v", err)
 	}
-	t.Logf("%d of %d followers were told; it ended after %v", told.Load(), clients, time.Since(began).Round(time.Millisecond))
+	t.Logf("%d of %d streams ended with that reason; it ended after %v", told.Load(), clients, time.Since(began).Round(time.Millisecond))
 	if strings.Contains(a.log.String(), "cut off") {
 		t.Error("some were cut off at the deadline")
 	}
 }
 
-// limp is a connection that can be made to carry nothing any more, in either direction, without anybody being told.
+// limp is a connection that can be made to carry nothing any more, in either direction, without an error.
 type limp struct {
 	net.Conn
 

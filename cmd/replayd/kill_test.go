@@ -127,8 +127,7 @@ func killOften(t *testing.T, program string, n int) {
 	}
 }
 
-// appendSteadily writes a file as a busy game server does until stop is closed. Then it writes the finish record and sends all
-// the bytes that it wrote to written.
+// appendSteadily writes a file as a busy game server does, until stop is closed; then it writes the finish.
 func appendSteadily(t *testing.T, path string, sample []byte, stop <-chan struct{}, written chan<- []byte) {
 	file, err := os.Create(path)
 	if err != nil {
@@ -223,7 +222,7 @@ var built = sync.OnceValues(func() (string, error) {
 	}
 	builtIn = dir
 	program := filepath.Join(dir, "replayd")
-	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-pgo=off", "-o", program, ".").CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%w\n%s", err, out)
 	}
 	return program, nil

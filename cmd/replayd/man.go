@@ -22,7 +22,7 @@ func (manCmd) Run(con console, app *kong.Kong) error {
 func writeMan(b *strings.Builder, app *kong.Application) {
 	fmt.Fprintf(b, ".TH REPLAYD 1 \"\" \"replayd %s\" \"User Commands\"\n", roff(versionOf()))
 	fmt.Fprintf(b, ".SH NAME\nreplayd \\- decodes game replays and streams what happened in them\n")
-	b.WriteString(".SH SYNOPSIS\n")
+	b.WriteString(".nh\n.ad l\n.SH SYNOPSIS\n") // names and paths in one piece, to be copied
 	commands := app.Leaves(true)
 	for _, c := range commands {
 		fmt.Fprintf(b, ".B %s\n.br\n", roff("replayd "+c.Summary()))

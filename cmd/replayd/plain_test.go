@@ -124,8 +124,8 @@ func loopOf(t *testing.T) string {
 	return ""
 }
 
-// eventSource behaves like an EventSource until the server responds with 204 or ctx ends. It returns the events as lines. It
-// sends to begun when a stream has begun.
+// eventSource does what an EventSource does until stop is closed, and returns the events as lines. It says in begun that a
+// stream began.
 func eventSource(ctx context.Context, t *testing.T, url string, begun chan<- struct{}) string {
 	var all strings.Builder
 	last := ""

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"strings"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -95,7 +96,9 @@ func (s *security) gate(log *slog.Logger, metrics prometheus.Registerer) (*acces
 // reloadable returns the files that are read again when they change, and on SIGHUP.
 func (s *security) reloadable(gate *access.Gate, certs *access.Certificates) (list []access.Reloadable) {
 	if s.TokenFile != "" {
-		list = append(list, access.Reloadable{What: "tokens", Files: []string{s.TokenFile}, Reload: gate.Reload})
+		list = append(list, access.Reloadable{
+			What: "tokens", Files: []string{s.TokenFile}, Reload: gate.Reload, Look: func() { gate.Expire(time.Now()) },
+		})
 	}
 	if certs != nil {
 		files := []string{s.TLSCert, s.TLSKey}

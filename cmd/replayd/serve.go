@@ -138,7 +138,7 @@ func (c *serveCmd) Run(ctx context.Context, con console) error {
 		IndexPath: c.Index, SurveyBudget: c.SurveyBudget,
 	}
 	connections := c.Limits.apply(&config, log, registry)
-	doors, err := c.doors(log, connections, h2guard.NewGuard(log, registry))
+	doors, err := c.doors(log, connections, h2guard.NewGuard(log, registry, gate.Believes))
 	if err != nil {
 		return err
 	}
@@ -157,8 +157,8 @@ func (c *serveCmd) Run(ctx context.Context, con console) error {
 	}
 	if doors.metrics != nil {
 		mux := http.NewServeMux()
-		mux.Handle("GET /metrics", gate.Handler(access.Metrics, promhttp.HandlerFor(registry, promhttp.HandlerOpts{Registry: registry})))
-		defer doors.serve(doors.metrics, gate.GuardHost(isLocal(c.MetricsListen), mux), "metrics", log)()
+		mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{Registry: registry}))
+		defer doors.serve(doors.metrics, gate.GuardHost(isLocal(c.MetricsListen), gate.Handler(access.Metrics, mux)), "metrics", log)()
 	}
 	if doors.debug != nil {
 		defer doors.serve(doors.debug, gate.GuardHost(isLocal(c.DebugListen), gate.Handler(access.Debug, profiles())), "profiles", log)()

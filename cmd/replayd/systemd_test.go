@@ -11,8 +11,7 @@ import (
 	"time"
 )
 
-// TestNotify checks that systemd is notified when the daemon is ready, which is not before it accepts connections, and when it
-// stops.
+// TestNotify: the daemon notifies systemd when it serves, which is not before it can be called, and when it stops.
 func TestNotify(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "notify")
 	socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})

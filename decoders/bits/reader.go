@@ -1,9 +1,8 @@
-// Package bits reads bit streams whose bits are taken from each byte starting with the least significant one, as
-// Source 2 demos pack them.
+// Package bits reads bit streams, least significant bit of each byte first, as in Source 2 demos.
 //
-// A [Reader] never fails in the middle: what lies beyond the end reads as zero bits, and [Reader.Overrun] reports
-// afterwards that this happened. So a decoder checks once per value or once per record instead of once per bit. It
-// never reads memory outside its bytes. A Reader is not safe for concurrent use.
+// A read never fails. Bits beyond the end read as zero, and [Reader.Overrun] reports afterwards that this happened.
+// So a decoder checks once per value or once per record instead of once per bit. A [Reader] never reads memory
+// outside its bytes. It is not safe for concurrent use.
 package bits
 
 import (
@@ -12,26 +11,26 @@ import (
 	"math"
 )
 
-// ErrOverrun is the error of a reader that returns one where Overrun is true.
+// ErrOverrun is the error that callers return when Overrun reports true.
 var ErrOverrun = errors.New("bits end too early")
 
 // Reader reads bits from a byte slice. The zero value reads an empty one.
 type Reader struct {
 	buf []byte
 	pos int // the next bit
-	end int // bits present, or the limit set by Limit
+	end int // bits present
 }
 
-// New returns a reader of all bits of buf, which it does not copy.
+// New returns a reader of all bits of buf. It does not copy buf.
 func New(buf []byte) Reader { return Reader{buf: buf, end: 8 * len(buf)} }
 
 // Reset makes the reader read buf from its first bit.
 func (r *Reader) Reset(buf []byte) { *r = New(buf) }
 
-// Pos returns how many bits have been read, those beyond the end included.
+// Pos returns the number of bits read, including bits beyond the end.
 func (r *Reader) Pos() int { return r.pos }
 
-// Seek makes pos, counted in bits from the beginning, the next bit to be read.
+// Seek makes pos the next bit to read, counted in bits from the beginning.
 func (r *Reader) Seek(pos int) { r.pos = max(pos, 0) }
 
 // Len returns how many bits are left. It is never negative.
@@ -40,20 +39,19 @@ func (r *Reader) Len() int { return max(r.end-r.pos, 0) }
 // Overrun reports whether bits beyond the end were read.
 func (r *Reader) Overrun() bool { return r.pos > r.end }
 
-// Peek returns at least the next 57 bits, zero-padded, without consuming them. The next bit is the lowest one; bits
-// above the lowest 57 mean nothing.
+// Peek returns at least the next 57 bits, zero-padded, without consuming them. The next bit is the lowest one. Bits
+// above the lowest 57 are undefined.
 func (r *Reader) Peek() uint64 {
-	i := r.pos >> 3
-	if i+8 <= len(r.buf) {
-		return binary.LittleEndian.Uint64(r.buf[i:]) >> (r.pos & 7)
+	if i := uint(r.pos) >> 3; i+8 <= uint(len(r.buf)) {
+		return binary.LittleEndian.Uint64(r.buf[i:i+8]) >> (r.pos & 7)
 	}
-	return r.peekTail(i)
+	return r.peekTail()
 }
 
 // peekTail is Peek within the last eight bytes and beyond.
-func (r *Reader) peekTail(i int) uint64 {
+func (r *Reader) peekTail() uint64 {
 	var v uint64
-	for k := len(r.buf) - 1; k >= i; k-- {
+	for k := len(r.buf) - 1; k >= r.pos>>3; k-- {
 		v = v<<8 | uint64(r.buf[k])
 	}
 	return v >> (r.pos & 7)
@@ -74,7 +72,7 @@ func (r *Reader) Bool() bool {
 	return b&1 != 0
 }
 
-// Bits reads n bits, 0 to 57, the first of which becomes the lowest one.
+// Bits reads n bits, 0 to 57. The first bit read is the lowest one.
 func (r *Reader) Bits(n int) uint64 {
 	v := r.Peek() & (1<<(n&63) - 1)
 	r.pos += n
@@ -90,27 +88,25 @@ func (r *Reader) Uint64() uint64 {
 // Float32 reads 32 bits as an IEEE 754 number.
 func (r *Reader) Float32() float32 { return math.Float32frombits(uint32(r.Bits(32))) }
 
-// UBitVar reads Valve's number of 6, 10, 14 or 34 bits: four bits of value, two that say how many more follow.
+// UBitVar reads Valve's variable-length number of 6, 10, 14 or 34 bits. It has four bits of value, then two bits that
+// give how many more follow.
 func (r *Reader) UBitVar() uint32 {
-	w := r.Peek()
-	v := uint32(w & 15)
-	switch w >> 4 & 3 {
-	case 0:
-		r.pos += 6
-	case 1:
-		v |= uint32(w>>6&0xf) << 4
-		r.pos += 10
-	case 2:
-		v |= uint32(w>>6&0xff) << 4
-		r.pos += 14
-	default:
-		v |= uint32(w>>6&0xfffffff) << 4
-		r.pos += 34
-	}
+	v, n := UBitVarOf(r.Peek())
+	r.pos += n
 	return v
 }
 
-// Varuint32 reads a base-128 number of at most five bytes. What exceeds 32 bits is dropped.
+// UBitVarOf returns the number that UBitVar would read from the bits of w, and how many bits it takes. The next bit is
+// the lowest one.
+func UBitVarOf(w uint64) (v uint32, n int) {
+	more := ubitvarMore[w>>4&3]
+	return uint32(w&15) | uint32(w>>6&(1<<(more&31)-1))<<4, 6 + int(more)
+}
+
+// ubitvarMore is how many bits follow the first six of a UBitVar.
+var ubitvarMore = [4]uint8{0, 4, 8, 28}
+
+// Varuint32 reads a base-128 number of at most five bytes. Bits above the 32nd are dropped.
 func (r *Reader) Varuint32() uint32 {
 	w := r.Peek()
 	if w&0x80 == 0 {
@@ -137,7 +133,7 @@ func (r *Reader) Varint32() int32 {
 	return int32(u>>1) ^ -int32(u&1)
 }
 
-// Varuint64 reads a base-128 number of at most ten bytes. What exceeds 64 bits is dropped.
+// Varuint64 reads a base-128 number of at most ten bytes. Bits above the 64th are dropped.
 func (r *Reader) Varuint64() uint64 {
 	var v uint64
 	for shift := 0; shift < 70; shift += 7 {
@@ -160,7 +156,8 @@ func (r *Reader) Varint64() int64 {
 	return int64(u>>1) ^ -int64(u&1)
 }
 
-// Append reads n bytes, at any bit position, and appends them to dst. The caller has checked that they are there.
+// Append reads n bytes, at any bit position, and appends them to dst. The caller must have checked that they are
+// present.
 func (r *Reader) Append(dst []byte, n int) []byte {
 	if r.pos&7 == 0 {
 		i := r.pos >> 3
@@ -193,7 +190,7 @@ func (r *Reader) Copy(dst []byte) {
 		clear(dst[n:])
 		return
 	}
-	// Nine bytes of source make eight of the copy.
+	// Each eight bytes of the copy need nine bytes of the source.
 	for len(dst) >= 8 && i+9 <= len(r.buf) {
 		w := binary.LittleEndian.Uint64(r.buf[i:])>>shift | uint64(r.buf[i+8])<<(64-shift)
 		binary.LittleEndian.PutUint64(dst, w)
@@ -213,8 +210,8 @@ func (r *Reader) Copy(dst []byte) {
 	}
 }
 
-// AppendCString appends the bytes up to a NUL, which is consumed and not appended, to dst. It stops at the end of the
-// bits as well.
+// AppendCString reads bytes up to a NUL, or to the end of the bits, and appends them to dst. It consumes the NUL but
+// does not append it.
 func (r *Reader) AppendCString(dst []byte) []byte {
 	for r.pos < r.end {
 		b := byte(r.Bits(8))

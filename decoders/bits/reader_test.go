@@ -10,7 +10,7 @@ import (
 	"github.com/replayd/replayd/decoders/bits"
 )
 
-// writer is the plainest inverse of the reader: one bit at a time.
+// writer is the inverse of the reader. It writes one bit at a time.
 type writer struct {
 	buf []byte
 	n   int
@@ -146,7 +146,7 @@ func TestRoundTrip(t *testing.T) {
 	})
 }
 
-// TestBeyondTheEnd: what is not there reads as zero, and is noticed.
+// TestBeyondTheEnd checks that bits beyond the end read as zero and that Overrun reports them.
 func TestBeyondTheEnd(t *testing.T) {
 	r := bits.New([]byte{0xff, 0xff})
 	if got := r.Bits(20); got != 0xffff {

@@ -39,7 +39,7 @@ func benchmark(b *testing.B, run func(b *testing.B, data []byte, f *datafile.Fil
 	}
 }
 
-// BenchmarkDecode decodes everything. Bytes are those of the inflated blobs; compare with BenchmarkInflate.
+// BenchmarkDecode decodes everything. It counts inflated bytes; compare with BenchmarkInflate.
 func BenchmarkDecode(b *testing.B) {
 	benchmark(b, func(b *testing.B, _ []byte, f *datafile.File) {
 		b.SetBytes(f.Header().InflatedBytes)
@@ -67,7 +67,7 @@ func BenchmarkDecode(b *testing.B) {
 	})
 }
 
-// BenchmarkInflate inflates the same blobs by the library alone, in the same way.
+// BenchmarkInflate inflates the same blobs with the zlib library alone.
 func BenchmarkInflate(b *testing.B) {
 	benchmark(b, func(b *testing.B, data []byte, f *datafile.File) {
 		b.SetBytes(f.Header().InflatedBytes)
@@ -97,7 +97,7 @@ func BenchmarkInflate(b *testing.B) {
 	})
 }
 
-// storedBlobs cuts a sound file of version 4 into its blobs as they are stored.
+// storedBlobs returns the stored blobs of a valid file of version 4.
 func storedBlobs(data []byte) [][]byte {
 	field := func(at int) int { return int(binary.LittleEndian.Uint32(data[at:])) }
 	offsets := 36 + 12*field(16) + 4*field(20)
@@ -114,7 +114,7 @@ func storedBlobs(data []byte) [][]byte {
 	return stored
 }
 
-// BenchmarkOpen opens the container alone: no blob is inflated.
+// BenchmarkOpen opens the container without inflating a blob.
 func BenchmarkOpen(b *testing.B) {
 	benchmark(b, func(b *testing.B, data []byte, _ *datafile.File) {
 		r := bytes.NewReader(data)
@@ -127,7 +127,7 @@ func BenchmarkOpen(b *testing.B) {
 	})
 }
 
-// BenchmarkItems decodes the items alone, with their texts but without their data.
+// BenchmarkItems decodes the items and their texts, without their data.
 func BenchmarkItems(b *testing.B) {
 	benchmark(b, func(b *testing.B, _ []byte, f *datafile.File) {
 		d := f.Events(datafile.Options{Want: func(kind datafile.Kind, _ datafile.Place) bool {

@@ -6,10 +6,10 @@ import (
 	"github.com/replayd/replayd/decoders"
 )
 
-// produceRawData delivers the piece of a blob from an offset on.
+// produceRawData delivers the chunk of a blob that begins at offset.
 func (d *Decoder) produceRawData(ev *Event, blob int, offset int64) error {
 	size := d.file.DataSize(blob)
-	data, ok, err := d.take(ev, blob, offset, min(size-offset, ChunkSize))
+	data, ok, err := d.readAt(ev, blob, offset, min(size-offset, ChunkSize))
 	if !ok || err != nil {
 		return err
 	}
@@ -18,14 +18,16 @@ func (d *Decoder) produceRawData(ev *Event, blob int, offset int64) error {
 	return nil
 }
 
-// maxSkip is how many chunks of a blob are skipped in one step.
+// maxSkip is the number of chunks of a blob that one step may skip.
 const maxSkip = 12
 
-// take reads the bytes of a blob from an offset on, which it opens if it is not open. It never goes back in an open blob.
-// It returns false when the offset is too far to be reached in one step; then it has come nearer. Otherwise it goes on to
-// the next place. Of a blob that is damaged it returns what can be read, warns, and goes on behind the blob; it returns
-// false when nothing can be read as far as the offset, for then the warning was an earlier event's.
-func (d *Decoder) take(ev *Event, blob int, offset, size int64) (data []byte, ok bool, err error) {
+// readAt reads the bytes of a blob at offset into d.chunk and moves on to the next place. It opens the blob if
+// necessary. It never moves backwards in an open blob. It returns false when the offset is too far away for one step;
+// the next call continues from there.
+//
+// If the blob is damaged, it returns the bytes that can be read, adds a warning, and skips the rest of the blob. If the
+// damage is before the offset, it returns false, because an earlier event had the warning.
+func (d *Decoder) readAt(ev *Event, blob int, offset, size int64) (data []byte, ok bool, err error) {
 	if !d.blobOpen || d.in.blob != blob {
 		d.in.open(blob)
 		d.blobOpen = true
@@ -37,8 +39,8 @@ func (d *Decoder) take(ev *Event, blob int, offset, size int64) (data []byte, ok
 		}
 		n, err := d.in.read(d.chunk[:min(skip, ChunkSize)])
 		if err != nil {
-			d.abandon()
-			return nil, false, d.damaged(err)
+			d.skipBlob()
+			return nil, false, d.recordDamage(err)
 		}
 		skip -= int64(n)
 	}
@@ -52,13 +54,13 @@ func (d *Decoder) take(ev *Event, blob int, offset, size int64) (data []byte, ok
 	}
 	if err != nil {
 		d.warn(ev, WarningDamagedData)
-		d.abandon()
+		d.skipBlob()
 	}
-	return d.chunk[:n], true, d.damaged(err)
+	return d.chunk[:n], true, d.recordDamage(err)
 }
 
-// readBlob appends a whole blob to the texts; of one that is damaged, as much as can be read, and warns. Only blobs of at
-// most maxSettings bytes come here.
+// readBlob appends a whole blob to the texts. Of a damaged blob it appends the bytes that can be read, and adds a
+// warning. The blob must have at most maxSettings bytes.
 func (d *Decoder) readBlob(ev *Event, blob int) error {
 	d.in.open(blob)
 	for d.in.left > 0 && d.in.err == nil {
@@ -69,11 +71,11 @@ func (d *Decoder) readBlob(ev *Event, blob int) error {
 	if err != nil {
 		d.warn(ev, WarningDamagedData)
 	}
-	return d.damaged(err)
+	return d.recordDamage(err)
 }
 
-// abandon goes on behind the places of the current blob, for no more of it can be read.
-func (d *Decoder) abandon() {
+// skipBlob moves behind the places of the current blob, because no more of it can be read.
+func (d *Decoder) skipBlob() {
 	d.blobOpen = false
 	d.slot = d.plan.total()
 	if d.record == d.records()-1 {
@@ -81,8 +83,9 @@ func (d *Decoder) abandon() {
 	}
 }
 
-// damaged takes note of an error of a blob, which is no reason not to go on behind it, and returns those that are.
-func (d *Decoder) damaged(err error) error {
+// recordDamage stores the first error of a damaged blob and returns nil, because decoding continues behind the blob. It
+// returns all other errors.
+func (d *Decoder) recordDamage(err error) error {
 	if !errors.Is(err, decoders.ErrCorrupt) {
 		return err
 	}

@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// arena holds the structs that an event's slices point into.
+// arena holds the structs that an event's slices refer to.
 type arena struct {
 	points   [5*quadsPerEvent + 4*quadsPerEvent]Point
 	colors   [4 * quadsPerEvent]Color
@@ -16,7 +16,7 @@ type arena struct {
 	commands [][]byte
 }
 
-// produceBody delivers the slot-th piece of the data of an item, or what follows the data.
+// produceBody delivers the piece at place slot of an item's data, or an event that follows the data.
 func (d *Decoder) produceBody(ev *Event, slot int64) error {
 	skip := func() { d.slot = d.plan.own + d.plan.body + d.plan.tail }
 	i, l := d.itemIndex(), &d.item
@@ -55,7 +55,7 @@ func (d *Decoder) produceBody(ev *Event, slot int64) error {
 func (d *Decoder) producePiece(ev *Event, blob int, slot int64) error {
 	l := &d.item
 	offset := slot * ChunkSize
-	data, ok, err := d.take(ev, blob, offset, min(l.bytes-offset, ChunkSize))
+	data, ok, err := d.readAt(ev, blob, offset, min(l.bytes-offset, ChunkSize))
 	if !ok || err != nil {
 		return err
 	}
@@ -96,7 +96,7 @@ func (d *Decoder) produceSettings(ev *Event, blob int) error {
 func (d *Decoder) produceQuads(ev *Event, blob int, slot int64) error {
 	first := slot * quadsPerEvent
 	n := min(d.item.bytes/quadBytes-first, quadsPerEvent)
-	data, ok, err := d.take(ev, blob, first*quadBytes, n*quadBytes)
+	data, ok, err := d.readAt(ev, blob, first*quadBytes, n*quadBytes)
 	if !ok || err != nil {
 		return err
 	}
@@ -130,7 +130,7 @@ func colorAt(v ints, i int) Color {
 	return Color{R: v.at(i), G: v.at(i + 1), B: v.at(i + 2), A: v.at(i + 3)}
 }
 
-// sourceBytes is how many bytes a source of the sound layer has that is the i-th item.
+// sourceBytes returns the size of a source, in bytes, in the sound layer that is item i.
 func (f *File) sourceBytes(i int) int64 {
 	if ints(f.Item(i).Data).at(1) == layerSoundsOriginal {
 		return sourceOriginalBytes
@@ -142,7 +142,7 @@ func (d *Decoder) produceSources(ev *Event, blob int, slot int64) error {
 	size := d.file.sourceBytes(d.itemIndex())
 	first := slot * sourcesPerEvent
 	n := min(d.item.bytes/size-first, sourcesPerEvent)
-	data, ok, err := d.take(ev, blob, first*size, n*size)
+	data, ok, err := d.readAt(ev, blob, first*size, n*size)
 	if !ok || err != nil {
 		return err
 	}
@@ -178,7 +178,7 @@ func source(v ints) SoundSource {
 	return s
 }
 
-// originalSource reads the struct of the first kind of sound layers, whose sources are all circles with panning.
+// originalSource reads a source of the first version of sound layers, where every source is a circle with panning.
 func originalSource(v ints) SoundSource {
 	return SoundSource{
 		Position: Point{v.at(0), v.at(1)}, HasPosition: true,

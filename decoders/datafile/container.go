@@ -13,13 +13,13 @@ const (
 	maxTypes      = 1 << 16
 )
 
-// pieces says how large the pieces of a file are, as its header has it.
+// pieces holds the sizes of the pieces of a file, from its header.
 type pieces struct {
-	version, types, items, data int64 // data is how many blobs there are
+	version, types, items, data int64 // data is the number of blobs
 	itemBytes, dataBytes        int64
 }
 
-// dataTables is how many tables have an entry for each blob.
+// dataTables returns the number of tables with one entry per blob.
 func (p *pieces) dataTables() int64 {
 	if p.version == 4 {
 		return 2
@@ -27,15 +27,15 @@ func (p *pieces) dataTables() int64 {
 	return 1
 }
 
-// tables is how many bytes there are between the header and the blobs.
+// tables returns the number of bytes between the header and the blobs.
 func (p *pieces) tables() int64 {
 	return p.types*typeEntrySize + p.items*4 + p.data*4*p.dataTables() + p.itemBytes
 }
 
 func (p *pieces) total() int64 { return headerSize + p.tables() + p.dataBytes }
 
-// readHeader reads everything up to the blobs. Nothing is allocated before the header has been checked against the
-// limits and the file's size.
+// readHeader reads everything before the blobs. It checks the header against the limits and the file's size before it
+// allocates.
 func (f *File) readHeader(size int64) error {
 	var buf [headerSize]byte
 	head := buf[:min(size, headerSize)]
@@ -45,7 +45,7 @@ func (f *File) readHeader(size int64) error {
 	if err := f.checkMagic(head, size); err != nil {
 		return err
 	}
-	// All of these are signed in the format, but a negative one is no more sensible than a huge one.
+	// All of these are signed in the format. A negative one, read as unsigned, exceeds every limit.
 	field := func(i int) int64 { return int64(binary.LittleEndian.Uint32(head[4*i:])) }
 	p := pieces{
 		version: field(1), types: field(4), items: field(5), data: field(6), itemBytes: field(7), dataBytes: field(8),
@@ -63,7 +63,7 @@ func (f *File) readHeader(size int64) error {
 	return f.readTables(&p)
 }
 
-// checkMagic checks that there is a whole header, of a version that is known.
+// checkMagic checks that the header is complete and of a known version.
 func (f *File) checkMagic(head []byte, size int64) error {
 	switch magic := string(head[:min(len(head), 4)]); {
 	case magic == "DATA":
@@ -85,8 +85,8 @@ func (f *File) checkMagic(head []byte, size int64) error {
 	return nil
 }
 
-// checkSizes checks the pieces against the limits, the two sizes that the header declares (of all, and without the
-// blobs), and the file's size.
+// checkSizes checks the pieces against the limits, the file's size, and the two sizes that the header declares: all
+// bytes, and all bytes without the blobs.
 func (f *File) checkSizes(p *pieces, all, withoutData, size int64) error {
 	if p.types > maxTypes {
 		return failure(16, "header", decoders.ErrLimit, "%d item types", p.types)
@@ -99,7 +99,7 @@ func (f *File) checkSizes(p *pieces, all, withoutData, size int64) error {
 	if p.itemBytes%4 != 0 {
 		return failure(28, "header", decoders.ErrCorrupt, "%d bytes of items are not whole integers", p.itemBytes)
 	}
-	// The sizes in the header leave out the first 16 bytes; some writers also forgot the table of inflated sizes.
+	// The sizes in the header exclude the first 16 bytes. Some writers also omitted the table of inflated sizes.
 	fits := func(declared, actual int64) bool {
 		crude := p.version == 4 && declared == actual-4*p.data
 		if crude && p.data > 0 {
@@ -111,7 +111,7 @@ func (f *File) checkSizes(p *pieces, all, withoutData, size int64) error {
 	switch {
 	case !consistent:
 		return failure(8, "header", decoders.ErrCorrupt,
-			"declares sizes of %d and %d bytes, its tables ask for %d and %d",
+			"declares sizes of %d and %d bytes, its tables require %d and %d",
 			all, withoutData, total-16, total-16-p.dataBytes)
 	case size < total:
 		return failure(size, "file", decoders.ErrTruncated, "has %d of %d bytes", size, total)
@@ -141,7 +141,7 @@ func (f *File) readTables(p *pieces) error {
 	return nil
 }
 
-// checkTypes checks that the table of types is in order: no type twice, and their items one after another.
+// checkTypes checks the table of types: no type occurs twice, and their items are consecutive.
 func (f *File) checkTypes() error {
 	var seen [maxTypes / 64]uint64
 	next := int64(0)
@@ -168,8 +168,8 @@ func (f *File) checkTypes() error {
 	return nil
 }
 
-// checkItems checks that the items fill their block without gaps, that each is of the type under which it is listed,
-// and that no id occurs twice within a type. Old tools did list UUIDs twice, so those may.
+// checkItems checks that the items fill their block without gaps and have the type under which they are listed. No id
+// may occur twice within a type, except for UUIDs, because old tools listed some of them twice.
 func (f *File) checkItems() error {
 	next := int64(0)
 	index := 0
@@ -217,7 +217,7 @@ func (f *File) checkItems() error {
 	return nil
 }
 
-// checkData checks that the blobs fill their block in order, and adds up how large they claim to be.
+// checkData checks that the blobs fill their block in order, and sums their declared sizes.
 func (f *File) checkData() error {
 	last := int64(0)
 	if f.NumData() == 0 && f.header.DataBytes != 0 {

@@ -16,7 +16,7 @@ import (
 	"github.com/replayd/replayd/decoders/datafile/datafiletest"
 )
 
-// small is a file with two items of one type, one of another, and two blobs:
+// small returns a file with two items of one type, one item of another, and two blobs:
 //
 //	  0 header
 //	 36 types: {0, 0, 1}, {5, 1, 2}
@@ -40,7 +40,7 @@ func small(tb testing.TB) []byte {
 	return b.Bytes()
 }
 
-// TestContainerChecks breaks one rule of the container after the other.
+// TestContainerChecks breaks the rules of the container, one at a time.
 func TestContainerChecks(t *testing.T) {
 	good := small(t)
 	if _, err := open(good); err != nil {
@@ -109,7 +109,7 @@ func TestContainerChecks(t *testing.T) {
 	}
 }
 
-// TestContainerForms accepts what writers of all ages made.
+// TestContainerForms checks that the variants of old and new writers are accepted.
 func TestContainerForms(t *testing.T) {
 	crude := func(field int) func([]byte) {
 		return func(b []byte) {
@@ -117,7 +117,7 @@ func TestContainerForms(t *testing.T) {
 		}
 	}
 	for name, change := range map[string]func([]byte){
-		"as it should be":       func([]byte) {},
+		"regular":               func([]byte) {},
 		"swapped magic":         func(b []byte) { copy(b, "ATAD") },
 		"crude size":            crude(8),
 		"crude swaplen":         crude(12),
@@ -137,7 +137,7 @@ func TestContainerForms(t *testing.T) {
 	}
 }
 
-// TestExcessBytes decodes a file that goes on after its end, of which the header warns, like the same without that.
+// TestExcessBytes checks that bytes behind the end of the file change only the header event, which warns.
 func TestExcessBytes(t *testing.T) {
 	data := sample(t)
 	whole, err := open(data)
@@ -166,7 +166,7 @@ func TestTruncated(t *testing.T) {
 	}
 }
 
-// TestBlobs damages blobs of small's kind in different ways.
+// TestBlobs damages the blobs of small in different ways.
 func TestBlobs(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

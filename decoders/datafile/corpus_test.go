@@ -20,7 +20,7 @@ import (
 	"github.com/replayd/replayd/decoders/decodertest"
 )
 
-// figures are what an independent reader found in a file.
+// figures holds the results of an independent reader for a file.
 type figures struct {
 	Bytes      int64            `json:"bytes"`
 	Valid      bool             `json:"valid"`

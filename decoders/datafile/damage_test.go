@@ -13,7 +13,7 @@ import (
 	"github.com/replayd/replayd/decoders/datafile/datafiletest"
 )
 
-// damaged is a file whose blob is damaged, and where that blob begins.
+// damaged returns a file with one damaged blob, and the offset of that blob.
 func damaged(tb testing.TB, data []byte, blob int, damage func(blob []byte)) (f *datafile.File, at int64) {
 	tb.Helper()
 	data = slices.Clone(data)
@@ -32,7 +32,7 @@ func damaged(tb testing.TB, data []byte, blob int, damage func(blob []byte)) (f 
 	return f, int64(start)
 }
 
-// damages make a blob unreadable from its beginning on, somewhere in the middle, or spoil its checksum.
+// damages make a blob unreadable from its beginning, or from its middle, or invalidate its checksum.
 var damages = map[string]func(blob []byte){
 	"beginning": func(b []byte) { b[0] = 0 },
 	"middle":    func(b []byte) { b[len(b)/2] ^= 0x10 },
@@ -40,8 +40,8 @@ var damages = map[string]func(blob []byte){
 	"checksum":  func(b []byte) { b[len(b)-1] ^= 1 },
 }
 
-// TestDamage damages one blob after the other: everything that is not of that blob comes, and then the error; from every
-// position on, and for every filter.
+// TestDamage damages one blob at a time. All events that do not come from that blob must be delivered, and then the
+// error. This must hold from every position and for every filter.
 func TestDamage(t *testing.T) {
 	for source, data := range map[string][]byte{"sample": sample(t), "wide": wideBytes(t)} {
 		whole, err := open(data)
@@ -52,7 +52,7 @@ func TestDamage(t *testing.T) {
 		for blob := range whole.NumData() {
 			for name, damage := range damages {
 				if source == "wide" && name != "middle" {
-					continue // for its size
+					continue // too large
 				}
 				t.Run(fmt.Sprintf("%s/%d/%s", source, blob, name), func(t *testing.T) {
 					f, at := damaged(t, data, blob, damage)
@@ -62,11 +62,11 @@ func TestDamage(t *testing.T) {
 						t.Fatalf("got error %v, want one at byte %d", err, at)
 					}
 					if warned < 0 {
-						t.Fatal("no event tells of it")
+						t.Fatal("no event warns of it")
 					}
 					rest := events[warned+1:]
 					if !slices.Equal(rest, all[len(all)-len(rest):]) {
-						t.Error("behind the blob other events come")
+						t.Error("the events behind the blob differ")
 					}
 					if missing := slices.DeleteFunc(slices.Clone(all), func(s string) bool {
 						return ofBlobs(s) || slices.Contains(events, s)
@@ -81,7 +81,7 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// untilDamage decodes everything, and returns which was the last event that warned of damage.
+// untilDamage decodes everything. It returns the events and the index of the last one that warns of damage.
 func untilDamage(t *testing.T, d *datafile.Decoder) (events []string, warned int, err error) {
 	t.Helper()
 	events, err = dumpUntil(d)
@@ -94,7 +94,7 @@ func untilDamage(t *testing.T, d *datafile.Decoder) (events []string, warned int
 	return events, warned, err
 }
 
-// ofBlobs reports whether an event holds what was in a blob.
+// ofBlobs reports whether an event holds data of a blob.
 func ofBlobs(event string) bool {
 	kind, _, _ := strings.Cut(event, " ")
 	switch kind {
@@ -105,7 +105,7 @@ func ofBlobs(event string) bool {
 	return false
 }
 
-// checkResumed starts at positions all over the map: what comes is the rest, and the same error.
+// checkResumed starts at positions all over the map. Each must give the remaining events and the same error.
 func checkResumed(t *testing.T, f *datafile.File, want error) {
 	t.Helper()
 	var events []string
@@ -137,7 +137,7 @@ func checkResumed(t *testing.T, f *datafile.File, want error) {
 	}
 }
 
-// checkFiltered decodes what a filter wants: the same as is left of everything.
+// checkFiltered checks that decoding with a filter gives the same events as filtering all events.
 func checkFiltered(t *testing.T, f *datafile.File) {
 	t.Helper()
 	for _, kinds := range [][]datafile.Kind{
@@ -159,7 +159,7 @@ func checkFiltered(t *testing.T, f *datafile.File) {
 	}
 }
 
-// TestFirstDamage tells of the first of two damaged blobs, also when decoding begins between them.
+// TestFirstDamage checks that the error is about the first of two damaged blobs, even if decoding begins between them.
 func TestFirstDamage(t *testing.T) {
 	var w datafiletest.Writer
 	w.AddInts(0, 0, 1)
@@ -184,7 +184,7 @@ func TestFirstDamage(t *testing.T) {
 			t.Errorf("from %+v on: got error %v, want one at byte %d", p, err, first)
 		}
 	}
-	// Data that nobody wants is not looked at.
+	// A blob that the filter drops is not checked.
 	d = f.Events(datafile.Options{Want: func(k datafile.Kind, _ datafile.Place) bool { return k != datafile.KindRawData }})
 	if err := d.Seek(at[len(at)-1]); err != nil {
 		t.Fatal(err)

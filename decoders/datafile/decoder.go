@@ -6,53 +6,53 @@ import (
 	"github.com/replayd/replayd/decoders"
 )
 
-// Place is which part of the map an event is about: indices, -1 where the event names none.
+// Place is the part of the map that an event describes. Each index is -1 if the event has none.
 type Place struct {
 	Group        int32
-	Layer        int32 // over all groups
+	Layer        int32 // index over all groups
 	LayerInGroup int32
 }
 
-// Options say which events a decoder delivers. The zero value delivers all.
+// Options configure a Decoder. With the zero value, it delivers all events.
 type Options struct {
-	// Want reports whether events of a kind that are about a place are wanted; nil means that all are. Positions are the
-	// same, whatever is wanted. Data that is not wanted is not inflated, and so not checked either.
+	// Want reports whether to deliver the events of a kind at a place. Nil delivers all. Positions do not depend on it.
+	// Data that is not delivered is not inflated, and so not checked.
 	Want func(kind Kind, at Place) bool
 }
 
 var _ decoders.Decoder[Event] = (*Decoder)(nil)
 
-// Decoder streams a map as events, in the order of the file: the header; the table of types; the items, each followed by
-// its data; at last the blobs that belong to no item.
+// Decoder decodes a map as events, in the order of the file: the header, the table of types, the items, each followed
+// by its data, and then the loose blobs, which belong to no item.
 //
-// A record, to which [decoders.Position] refers, is the header, an entry of the table of types, an item with its data,
-// or all blobs without an item together. Its Offset is where it starts in the file (for the blobs, where all blobs
-// start). Its Index counts the places of events in the record, also of those that were not wanted or turn out to be
-// empty, so that positions do not depend on the filter.
+// [decoders.Position] refers to records. A record is the header, an entry of the table of types, an item with its data,
+// or all loose blobs together. Its Offset is where it starts in the file; the loose blobs' record starts where all
+// blobs start. Its Index counts the places of events in the record. A place counts even if the filter drops its event,
+// or it turns out to be empty, so that positions do not depend on the filter.
 type Decoder struct {
 	file   *File
 	filter func(kind Kind, at Place) bool // Options.Want
 	err    error
 
 	damage   error             // the error of the first blob that could not be read, returned at the end
-	begun    decoders.Position // where decoding began
-	checking bool              // all events were delivered: what comes before begun is only looked at for damage
-	later    error             // the damage that was found behind begun
+	begun    decoders.Position // the position at which decoding began
+	checking bool              // all events were delivered; data before begun is now checked for damage
+	later    error             // the first damage behind begun
 
-	record int      // the current record: 0 header, then types, items, and the loose blobs as one
+	record int      // the current record: 0 is the header, then types, items, and one for the loose blobs
 	slot   int64    // the next place in the record
-	item   layout   // of the current record, when it is an item
+	item   layout   // the layout of the current record, if it is an item
 	plan   segments // the places of the current record
-	ready  bool     // item and plan are those of the current record
+	ready  bool     // item and plan are valid for the current record
 
 	in        inflater
 	blobOpen  bool
-	loose     int   // of the last record: the blob whose turn it is,
-	looseSlot int64 // and the place where it begins
+	loose     int   // in the last record: the next blob,
+	looseSlot int64 // and its first place
 	tiles     tileReader
 	summary   summary
 
-	// Buffers that events point into.
+	// Buffers that events refer to.
 	chunk    []byte
 	texts    []byte
 	warnings [8]Warning
@@ -60,21 +60,21 @@ type Decoder struct {
 	arena
 }
 
-// Events returns a decoder at the beginning of the file. A file may have many at once.
+// Events returns a decoder at the beginning of the file. A file may have several decoders at once.
 func (f *File) Events(opts Options) *Decoder {
 	return &Decoder{file: f, filter: opts.Want, in: inflater{file: f}, chunk: make([]byte, ChunkSize)}
 }
 
-// Tick returns 0: nothing in a map has a time.
+// Tick returns 0, because maps have no time.
 func (d *Decoder) Tick() int32 { return 0 }
 
-// Next decodes the next event into ev. It returns io.EOF after the last one. A file is there as a whole, so there is no
+// Next decodes the next event into ev. It returns io.EOF after the last one. Files do not grow, so it never returns
 // decoders.ErrMore. After any other error it returns that error again.
 //
-// Of a blob that cannot be read, or whose checksum is wrong, the events end where it is noticed, the last of them with
-// WarningDamagedData, and decoding goes on behind it. After the last event Next returns, instead of io.EOF, the
-// *decoders.Error of the first such blob that was wanted: also of one that comes before the position where decoding began,
-// so that it ends in the same way wherever it began.
+// If a blob cannot be read, or has a wrong checksum, its events end where the damage is detected. The last of them has
+// WarningDamagedData. Decoding continues behind the blob. After the last event, Next then returns the *decoders.Error
+// of the first damaged blob instead of io.EOF. It considers only blobs that the filter delivers. It also considers
+// blobs before the position at which decoding began, so the final error does not depend on that position.
 func (d *Decoder) Next(ev *Event) error {
 	for {
 		if ok, err := d.Step(ev); ok || err != nil {
@@ -83,9 +83,9 @@ func (d *Decoder) Next(ev *Event) error {
 	}
 }
 
-// Step does a bounded amount of work, less than a megabyte of data, and reports whether that made an event. It is for
-// callers that have to look at something else from time to time, for there may be many megabytes of data between two
-// events that are wanted. The errors are those of Next.
+// Step does a bounded amount of work, less than a megabyte of data, and reports whether it produced an event. It serves
+// callers that must check for other things from time to time. Between two events that the filter delivers there may be
+// many megabytes of data. Its errors are those of Next.
 func (d *Decoder) Step(ev *Event) (ok bool, err error) {
 	if d.err != nil {
 		return false, d.err
@@ -94,11 +94,11 @@ func (d *Decoder) Step(ev *Event) (ok bool, err error) {
 		d.prepare()
 	}
 	if d.checking && !d.place().Before(d.begun) {
-		d.err = d.verdict()
+		d.err = d.finalError()
 		return false, d.err
 	}
 	if d.slot >= d.plan.total() {
-		d.err = d.leave()
+		d.err = d.nextRecord()
 		return false, d.err
 	}
 	ev.AtTick, ev.Kind, ev.Warnings = 0, KindNone, d.warnings[:0]
@@ -106,16 +106,16 @@ func (d *Decoder) Step(ev *Event) (ok bool, err error) {
 	return d.err == nil && ev.Kind != KindNone && !d.checking, d.err
 }
 
-// Close ends the decoding. A file that could be opened is complete, so it returns nil unless Next failed.
+// Close ends decoding. An open file is complete, so Close returns nil unless Next failed.
 func (d *Decoder) Close() error {
-	if d.err == io.EOF { //nolint:errorlint // our own, never wrapped
+	if d.err == io.EOF { //nolint:errorlint // set here, never wrapped
 		return nil
 	}
 	return d.err
 }
 
-// verdict is what there is to say when everything was looked at.
-func (d *Decoder) verdict() error {
+// finalError returns the error that ends decoding, or io.EOF if there was no damage.
+func (d *Decoder) finalError() error {
 	switch {
 	case d.damage != nil:
 		return d.damage
@@ -125,13 +125,13 @@ func (d *Decoder) verdict() error {
 	return io.EOF
 }
 
-// leave goes on to the next record, or from the last one to what was left out before the first.
-func (d *Decoder) leave() error {
+// nextRecord moves to the next record. From the last record it moves to the first, to check the data before begun.
+func (d *Decoder) nextRecord() error {
 	switch {
 	case d.record < d.records()-1:
 		d.enter(d.record + 1)
 	case d.checking || d.begun == decoders.Position{}:
-		return d.verdict()
+		return d.finalError()
 	default:
 		d.checking, d.damage, d.later = true, nil, d.damage
 		d.enter(0)

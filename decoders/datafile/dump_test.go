@@ -16,8 +16,7 @@ import (
 	"github.com/replayd/replayd/decoders/datafile"
 )
 
-// dump writes an event on one line: its kind, the fields that are not zero, its warnings. Of long
-// data it gives a checksum.
+// dump returns an event as one line: its kind, its non-zero fields and its warnings. Long data is shown as a checksum.
 func dump(ev *datafile.Event) string {
 	var b strings.Builder
 	b.WriteString(ev.Kind.String())
@@ -75,7 +74,7 @@ func dumpValue(b *strings.Builder, v reflect.Value) {
 	}
 }
 
-// dumpAll decodes the rest and returns it event by event. It fails the test when decoding fails.
+// dumpAll decodes the rest and returns one line per event. It fails the test when decoding fails.
 func dumpAll(tb testing.TB, d *datafile.Decoder) []string {
 	tb.Helper()
 	lines, err := dumpUntil(d)
@@ -85,7 +84,7 @@ func dumpAll(tb testing.TB, d *datafile.Decoder) []string {
 	return lines
 }
 
-// dumpUntil decodes the rest up to an error, if there is one.
+// dumpUntil decodes the rest up to the first error, and returns one line per event.
 func dumpUntil(d *datafile.Decoder) ([]string, error) {
 	var lines []string
 	var ev datafile.Event

@@ -7,7 +7,7 @@ package datafile
 type Event struct {
 	// Always 0: a map has no clock. It stands here as in the events of every other format.
 	AtTick int32
-	// Kind says which of the fields of the oneof kind holds.
+	// Kind identifies the field of the oneof kind that is set.
 	Kind Kind
 	// Tiles of a tile layer: a rectangle of it.
 	Tiles Tiles
@@ -164,7 +164,7 @@ type EnvelopePoint struct {
 	Values []int32
 	// The tangents. Absent in maps without bezier curves.
 	Bezier Bezier
-	// HasBezier says that Bezier is set.
+	// HasBezier reports whether Bezier is set.
 	HasBezier bool
 }
 
@@ -252,7 +252,7 @@ type TileLayer struct {
 	Name []byte
 	// Colour that its tiles are multiplied with.
 	Color Color
-	// HasColor says that Color is set.
+	// HasColor reports whether Color is set.
 	HasColor bool
 	// Envelope that animates the colour. Absent for none.
 	ColorEnvelope int32
@@ -319,7 +319,7 @@ type Group struct {
 	Clipped bool
 	// A clipping rectangle, which editors keep also while it is not in force. Absent in version 1.
 	Clip Clip
-	// HasClip says that Clip is set.
+	// HasClip reports whether Clip is set.
 	HasClip bool
 	// Its name.
 	Name []byte
@@ -523,7 +523,7 @@ type SoundSources struct {
 type SoundSource struct {
 	// Its position in world units, fixed point.
 	Position Point
-	// HasPosition says that Position is set.
+	// HasPosition reports whether Position is set.
 	HasPosition bool
 	// True when the sound starts over at its end.
 	Loop bool
@@ -610,10 +610,10 @@ type UuidType struct {
 	Name []byte
 }
 
-// Kind is what an event is: which of its fields holds.
+// Kind is the kind of an event. It identifies the field that is set.
 type Kind uint8
 
-// The alternatives of Kind; the first is none of them.
+// The alternatives of Kind. The first means that none is set.
 const (
 	KindNone Kind = iota
 	KindTiles
@@ -642,7 +642,7 @@ const (
 	KindUuidType
 )
 
-// KindCount is how many kinds there are, KindNone included.
+// KindCount is the number of kinds, including KindNone.
 const KindCount = 25
 
 var kindNames = [KindCount]string{
@@ -673,7 +673,7 @@ var kindNames = [KindCount]string{
 	"uuid_type",
 }
 
-// String returns the kind's name as the API spells it.
+// String returns the kind's name in the API.
 func (k Kind) String() string {
 	if int(k) < len(kindNames) {
 		return kindNames[k]

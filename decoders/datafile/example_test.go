@@ -27,7 +27,7 @@ func Example() {
 	}
 	fmt.Printf("version %d, %d items, %d blobs\n", f.Header().Version, f.NumItems(), f.NumData())
 
-	// Data that is not wanted is not even inflated.
+	// Data that the filter drops is not inflated.
 	want := func(kind datafile.Kind, _ datafile.Place) bool {
 		return kind == datafile.KindInfo || kind == datafile.KindTileLayer
 	}

@@ -9,28 +9,30 @@ import (
 	"github.com/replayd/replayd/decoders"
 )
 
-// File is an open datafile whose container has been checked. It holds the tables and items in memory, not the blobs.
+// File is an open datafile whose container has been checked. It holds the tables and items in memory, but not the
+// blobs.
 type File struct {
 	r      io.ReaderAt
 	limits Limits
 	header Header
 
-	// The pieces of the file up to its blobs, as they are stored. All are parts of one allocation.
+	// The stored pieces of the file before its blobs. All share one allocation.
 	types       []byte
 	itemOffsets ints
 	dataOffsets ints
 	dataSizes   ints // empty in version 3
 	items       []byte
 
-	itemsAt int64 // where the items start in the file
-	dataAt  int64 // where the blobs start
-	excess  bool  // the file goes on behind them
+	itemsAt int64 // the offset of the items in the file
+	dataAt  int64 // the offset of the blobs
+	excess  bool  // the file has bytes behind the blobs
 
 	plan plan
 }
 
-// Open reads and checks the container in the first size bytes of r, which must stay readable while the file or a decoder
-// of it is used. It inflates nothing. What is wrong with the file is a *decoders.Error; failures of r are not.
+// Open reads and checks the container in the first size bytes of r. r must stay readable while the file or one of its
+// decoders is in use. Open inflates nothing. It returns a *decoders.Error for an invalid file, and other errors for
+// failures of r.
 func Open(r io.ReaderAt, size int64, limits Limits) (*File, error) {
 	f := &File{r: r, limits: limits}
 	f.limits.Blob = min(limits.Blob, math.MaxInt32)
@@ -48,13 +50,13 @@ func Open(r io.ReaderAt, size int64, limits Limits) (*File, error) {
 	return f, nil
 }
 
-// Header returns what the file's header says.
+// Header returns the file's header.
 func (f *File) Header() Header { return f.header }
 
-// NumTypes returns how many types of items there are.
+// NumTypes returns the number of item types.
 func (f *File) NumTypes() int { return len(f.types) / typeEntrySize }
 
-// Type returns the number of the i-th type, and how many items it has. See [File.TypeName].
+// Type returns the number of the i-th type and the count of its items. See [File.TypeName].
 func (f *File) Type(i int) (typ, count int) {
 	entry := ints(f.types[i*typeEntrySize:])
 	return int(entry.at(0)), int(entry.at(2))
@@ -66,11 +68,11 @@ type Item struct {
 	Type int
 	// ID is the item's number within its type, 0 to 0xffff.
 	ID int
-	// Data is the item's integers, little-endian, 4 bytes each. It must not be changed.
+	// Data holds the item's integers, little-endian, 4 bytes each. It must not be modified.
 	Data []byte
 }
 
-// NumItems returns how many items there are.
+// NumItems returns the number of items.
 func (f *File) NumItems() int { return f.itemOffsets.len() }
 
 // Item returns the i-th item, in the order of the file.
@@ -82,10 +84,10 @@ func (f *File) Item(i int) Item {
 	return Item{Type: int(key >> 16), ID: int(key & 0xffff), Data: f.items[start:end:end]}
 }
 
-// NumData returns how many blobs there are.
+// NumData returns the number of blobs.
 func (f *File) NumData() int { return f.dataOffsets.len() }
 
-// DataSize returns how many bytes the i-th blob has once inflated, as the file says.
+// DataSize returns the inflated size, in bytes, that the file declares for the i-th blob.
 func (f *File) DataSize(i int) int64 {
 	if f.header.Version < 4 {
 		return f.storedSize(i)
@@ -93,11 +95,12 @@ func (f *File) DataSize(i int) int64 {
 	return int64(f.dataSizes.at(i))
 }
 
-// AppendData appends the i-th blob, inflated, to b. It is for small and trusted files: see [File.Events] for the rest.
+// AppendData appends the i-th blob, inflated, to b. It holds the whole blob in memory, so use it only for small and
+// trusted files. Otherwise use [File.Events].
 func (f *File) AppendData(b []byte, i int) ([]byte, error) {
 	in := inflater{file: f}
 	in.open(i)
-	// Memory follows what is really there, not what is declared.
+	// Grow with the bytes that are present, not with the declared size.
 	for in.left > 0 {
 		n := min(in.left, ChunkSize)
 		b = append(b, make([]byte, n)...)
@@ -108,7 +111,7 @@ func (f *File) AppendData(b []byte, i int) ([]byte, error) {
 	return b, in.finish()
 }
 
-// storedSize is how many bytes the i-th blob occupies in the file.
+// storedSize returns the number of bytes that the i-th blob occupies in the file.
 func (f *File) storedSize(i int) int64 {
 	end := f.header.DataBytes
 	if i+1 < f.NumData() {
@@ -117,7 +120,7 @@ func (f *File) storedSize(i int) int64 {
 	return end - int64(f.dataOffsets.at(i))
 }
 
-// typeAt, itemAt and blobAt are where things start in the file.
+// typeAt, itemAt and blobAt return offsets in the file.
 func (f *File) typeAt(i int) int64 { return headerSize + int64(i)*typeEntrySize }
 func (f *File) itemAt(i int) int64 { return f.itemsAt + int64(f.itemOffsets.at(i)) }
 func (f *File) blobAt(i int) int64 { return f.dataAt + int64(f.dataOffsets.at(i)) }
@@ -134,7 +137,7 @@ func (f *File) readAt(p []byte, offset int64, what string) error {
 	return fmt.Errorf("datafile: %s at byte %d: %w", what, offset, err)
 }
 
-// failure is the error of a bad file.
+// failure returns the error for an invalid file.
 func failure(offset int64, what string, kind error, detail string, args ...any) error {
 	return decoders.Errorf(decoders.Datafile, offset, decoders.NoTick, what, kind, detail, args...)
 }

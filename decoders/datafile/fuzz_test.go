@@ -17,15 +17,15 @@ import (
 // fuzzLimits keep a single run short.
 var fuzzLimits = datafile.Limits{Tables: 1 << 20, Blob: 1 << 20, Inflated: 4 << 20, References: 16}
 
-// check decodes a file in every way that there is, and expects that the ways agree: bad files fail with an error of our
-// own, positions lead on, and what can be decoded can be decoded again from there.
+// check decodes a file in every possible way and compares the results. Bad files must fail with a *decoders.Error.
+// Positions must increase, and decoding from a position must give the same events.
 func check(t *testing.T, data []byte) {
 	t.Helper()
 	f, err := datafile.Open(bytes.NewReader(data), int64(len(data)), fuzzLimits)
 	var failure *decoders.Error
 	if err != nil {
 		if !errors.As(err, &failure) {
-			t.Fatalf("not an error of ours: %v", err)
+			t.Fatalf("not a *decoders.Error: %v", err)
 		}
 		return
 	}
@@ -39,7 +39,7 @@ func check(t *testing.T, data []byte) {
 			break
 		}
 		if ev.Kind == datafile.KindNone {
-			t.Fatal("an event of no kind")
+			t.Fatal("an event without a kind")
 		}
 		if n := len(at); n > 0 && (p.Offset < at[n-1].Offset || p.Offset == at[n-1].Offset && p.Index <= at[n-1].Index) {
 			t.Fatalf("position %+v after %+v", p, at[n-1])
@@ -47,7 +47,7 @@ func check(t *testing.T, data []byte) {
 		lines, at = append(lines, dump(&ev)), append(at, p)
 	}
 	if !errors.Is(err, io.EOF) && !errors.As(err, &failure) {
-		t.Fatalf("not an error of ours: %v", err)
+		t.Fatalf("not a *decoders.Error: %v", err)
 	}
 	if len(lines) == 0 || len(lines) > 2000 {
 		return
@@ -75,7 +75,7 @@ func FuzzContainer(f *testing.F) {
 	f.Fuzz(check)
 }
 
-// FuzzItems puts any integers into an item of any type of an otherwise sound map.
+// FuzzItems puts arbitrary integers into an item of any type, in an otherwise valid map.
 func FuzzItems(f *testing.F) {
 	for typ := range uint16(8) {
 		f.Add(typ, []byte{1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0}, []byte("abc\x00"))
@@ -108,7 +108,7 @@ func FuzzItems(f *testing.F) {
 	})
 }
 
-// FuzzLayers makes layers of all kinds over any data.
+// FuzzLayers decodes layers of all kinds over arbitrary data.
 func FuzzLayers(f *testing.F) {
 	for _, kind := range []int32{2, 3, 9, 10} {
 		for _, flags := range []int32{0, 1, 2, 4, 8, 16, 32} {
@@ -134,7 +134,7 @@ func FuzzLayers(f *testing.F) {
 	})
 }
 
-// FuzzTileSkip compares the expansion of run lengths with the obvious one.
+// FuzzTileSkip compares the expansion of run lengths with a naive one.
 func FuzzTileSkip(f *testing.F) {
 	f.Add(uint16(5), uint16(2), []byte{1, 0, 9, 0})
 	f.Add(uint16(5), uint16(2), []byte{1, 0, 6, 0, 2, 8, 2, 0})
@@ -190,14 +190,14 @@ func FuzzTileSkip(f *testing.F) {
 		if size > 0 && warned == exact {
 			t.Errorf("warned: %t, of %d tiles for %d", warned, entries, size)
 		}
-		// A row that ends early is filled up with air.
+		// An incomplete last row is filled with air.
 		if len(got) < len(want) || !bytes.Equal(got[:len(want)], want) || bytes.Trim(got[len(want):], "\x00") != nil {
 			t.Errorf("got %d bytes, want %d", len(got), len(want))
 		}
 	})
 }
 
-// FuzzPackedText checks that what is packed comes out again.
+// FuzzPackedText checks that packing and unpacking a text gives the same text.
 func FuzzPackedText(f *testing.F) {
 	f.Add("Game")
 	f.Add("a name that is far too long for a group")
@@ -206,7 +206,7 @@ func FuzzPackedText(f *testing.F) {
 			name = name[:i]
 		}
 		if !utf8.ValidString(name) {
-			t.Skip("bytes of 0x80 cannot be told from no text at all")
+			t.Skip("bytes of 0x80 are stored like an empty text")
 		}
 		var m datafiletest.MapWriter
 		ev := datafile.Event{Kind: datafile.KindGroup, Group: datafile.Group{Version: 3, Name: []byte(name)}}

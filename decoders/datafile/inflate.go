@@ -11,30 +11,30 @@ import (
 	"github.com/replayd/replayd/decoders"
 )
 
-// ChunkSize is how many bytes of a blob an event carries at most.
+// ChunkSize is the largest number of bytes of a blob in one event.
 const ChunkSize = 64 << 10
 
 const (
-	readAhead = 32 << 10 // of stored bytes
-	maxRatio  = 1032     // no deflate stream inflates to more than this many times its size
+	readAhead = 32 << 10 // stored bytes to buffer
+	maxRatio  = 1032     // the highest compression ratio of deflate
 )
 
-// inflater reads blobs, one after another, of which it holds no more than a window. Its buffers are reused.
+// inflater reads blobs, one after another, through a window of bounded size. Its buffers are reused.
 type inflater struct {
 	file   *File
 	stored section
 	ahead  *bufio.Reader
 	zlib   io.ReadCloser
-	src    io.Reader // of the open blob's bytes
+	src    io.Reader // the open blob's inflated bytes
 
 	excess [1]byte
 
 	blob int   // the open blob
-	left int64 // how many of its declared bytes have not been read
-	err  error // why no more of it can be read
+	left int64 // declared bytes that have not been read
+	err  error // the error that ended reading the blob
 }
 
-// open begins to read a blob. That it cannot be read is for read and finish to say.
+// open starts reading a blob. If the blob is invalid, read and finish return the error.
 func (in *inflater) open(blob int) {
 	in.blob, in.left = blob, in.file.DataSize(blob)
 	in.err = in.begin()
@@ -72,8 +72,8 @@ func (in *inflater) begin() error {
 	return nil
 }
 
-// read fills p with the next bytes of the blob, which must not be more than are left. Where there are fewer it returns how
-// many there are, however they are asked for, and why.
+// read fills p with the next bytes of the blob. p must not be longer than in.left. If the blob has fewer bytes, read
+// returns their number and an error. The total does not depend on the sizes of the reads.
 func (in *inflater) read(p []byte) (int, error) {
 	if in.err != nil {
 		return 0, in.err
@@ -86,8 +86,8 @@ func (in *inflater) read(p []byte) (int, error) {
 	return n, in.err
 }
 
-// finish checks that the blob, whose bytes have all been read, ends here and is intact. It does not find out how much there
-// is in excess, so no blob costs more than it declares.
+// finish checks that the blob ends here and is intact, after all its bytes have been read. It does not count excess
+// bytes, so that reading a blob costs no more than its declared size.
 func (in *inflater) finish() error {
 	for in.err == nil {
 		n, err := in.src.Read(in.excess[:])
@@ -103,7 +103,7 @@ func (in *inflater) finish() error {
 	return in.err
 }
 
-// failed explains an error of the sources.
+// failed converts an error of the sources.
 func (in *inflater) failed(err error) error {
 	f := in.file
 	switch {
@@ -122,7 +122,7 @@ func (in *inflater) corrupt(detail string, args ...any) error {
 		append([]any{in.blob}, args...)...)
 }
 
-// section reads a part of a file, as an io.SectionReader does; it can be used again, and remembers why it failed.
+// section reads a part of a file like an io.SectionReader. It can be reused, and it keeps its error.
 type section struct {
 	r      io.ReaderAt
 	offset int64

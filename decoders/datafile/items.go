@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// produceItem delivers the event that stands for the current item, or the slot-th of them.
+// produceItem delivers the event of the current item, or event number slot if the item has several.
 func (d *Decoder) produceItem(ev *Event, slot int64) error {
 	i, l := d.itemIndex(), &d.item
 	item := d.file.Item(i)
@@ -65,7 +65,7 @@ func (d *Decoder) produceItem(ev *Event, slot int64) error {
 	return nil
 }
 
-// warningBits yields the warnings that the layout of the current item has.
+// warningBits returns an iterator over the warnings in the layout of the current item.
 func (d *Decoder) warningBits() func(yield func(Warning) bool) {
 	return func(yield func(Warning) bool) {
 		for w := Warning(1); d.item.warned>>w != 0; w++ {
@@ -76,7 +76,7 @@ func (d *Decoder) warningBits() func(yield func(Warning) bool) {
 	}
 }
 
-// extraOf returns the integers beyond those that are understood.
+// extraOf returns the integers beyond the known ones.
 func (d *Decoder) extraOf(n ints) []int32 {
 	d.extra = d.extra[:0]
 	for i := d.item.known; i < n.len(); i++ {
@@ -85,8 +85,8 @@ func (d *Decoder) extraOf(n ints) []int32 {
 	return d.extra
 }
 
-// text returns the text in a blob, without its final NUL. What cannot be sent as a text is left out with a warning; its
-// blob goes out raw then.
+// text returns the text in a blob, without its final NUL. It omits an unsuitable text and adds a warning; the blob is
+// then delivered as raw data.
 func (d *Decoder) text(ev *Event, blob int32) ([]byte, error) {
 	f := d.file
 	switch {
@@ -169,7 +169,7 @@ func (d *Decoder) produceEnvelope(ev *Event, n ints) {
 	}
 }
 
-// envelopeKind is what an envelope animates, by the number of its channels.
+// envelopeKind returns what an envelope animates, which follows from the number of its channels.
 func envelopeKind(channels int32) EnvelopeKind {
 	switch channels {
 	case 1:
@@ -247,7 +247,7 @@ func (d *Decoder) produceTileLayer(ev *Event, n ints) {
 	}
 }
 
-// indexed puts the UUID of an index item, and the name that goes with it, into the texts.
+// indexed returns the UUID of an index item and the UUID's name, both in d.texts.
 func (d *Decoder) indexed(n ints) (name, uuid []byte) {
 	u, _ := uuidOf(n)
 	start := len(d.texts)
@@ -257,7 +257,7 @@ func (d *Decoder) indexed(n ints) (name, uuid []byte) {
 	return d.texts[start:middle:middle], d.texts[middle:]
 }
 
-// rawItem delivers the slot-th piece of an item as it is.
+// rawItem delivers piece number slot of an unparsed item.
 func (d *Decoder) rawItem(ev *Event, i int, slot int64) {
 	item := d.file.Item(i)
 	offset := min(slot*ChunkSize, int64(len(item.Data)))

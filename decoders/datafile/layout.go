@@ -2,33 +2,33 @@ package datafile
 
 import "math"
 
-// layout is what an item is, as far as its integers say: which event stands for it, which blobs it refers to, and what
-// they hold.
+// layout describes an item, derived from its integers alone: the kind of its event, the blobs that it refers to, and
+// their contents.
 type layout struct {
-	kind  Kind // of the item's own event; KindRawItem when it does not fit its type
-	known int  // how many of its integers mean something; the others are sent as extra
+	kind  Kind // of the item's own event; KindRawItem if it does not fit its type
+	known int  // number of known integers; the others are delivered as extra
 	text  [5]int32
-	texts int // how many of text are in use
+	texts int // used entries of text
 
-	body   Kind   // of the events that carry its data, or KindNone
+	body   Kind   // of the events with its data, or KindNone
 	data   int32  // the blob with its data, or -1
-	bytes  int64  // how many bytes of the blob belong to the body; the rest goes out raw
-	want   int64  // how many bytes the item asks for
-	warned uint32 // what is odd about the item: the bits of the Warnings
+	bytes  int64  // bytes of the blob that belong to the body; the rest is delivered raw
+	want   int64  // bytes that the item requires
+	warned uint32 // the item's Warnings, as bits
 
-	Place // what the item is about
+	Place // the part of the map that the item describes
 
-	// Of tile layers.
+	// Only for tile layers.
 	tiles         LayerKind
 	width, height int32
-	stride        int32 // bytes of a tile
-	skips         bool  // runs of equal tiles are stored once
+	stride        int32 // bytes per tile
+	skips         bool  // tiles are stored with run lengths
 }
 
-// nowhere is the place of what is about the whole map.
-var nowhere = Place{Group: -1, Layer: -1, LayerInGroup: -1}
+// wholeMap is the place of events about the whole map.
+var wholeMap = Place{Group: -1, Layer: -1, LayerInGroup: -1}
 
-// Layers' types as their items spell them.
+// The types of layers, as stored in items.
 const (
 	layerTiles          = 2
 	layerQuads          = 3
@@ -36,7 +36,7 @@ const (
 	layerSounds         = 10
 )
 
-// Bytes and integers of the structs in blobs and items.
+// Sizes of the structs in blobs and items, in bytes or integers.
 const (
 	tileBytes            = 4
 	quadBytes            = 38 * 4
@@ -51,8 +51,8 @@ const (
 	soundLayerPrefixInts = 7
 )
 
-// What one event carries at most. Longer texts and settings come as raw data, and an item with more integers that nobody
-// knows as a raw item.
+// The most that one event carries. Longer texts and settings are delivered as raw data. An item with more unknown
+// integers is delivered as a raw item.
 const (
 	quadsPerEvent   = 128
 	sourcesPerEvent = 128
@@ -62,8 +62,9 @@ const (
 	maxExtra        = 1 << 10   // integers
 )
 
-// physics are the kinds of tile layers that keep their tiles in a blob of their own: the bit of the item's flags, where
-// in the item's tail the blob's index is (-1 for nowhere), how many bytes a tile has, and which of them says what it is.
+// physics describes the tile layers that keep their tiles in a separate blob. flag is their bit in the item's flags.
+// tail is the position, in the item's tail, of the blob's index, where an index of -1 means no blob. stride is the
+// number of bytes per tile. typeAt is the byte of a tile that holds its type.
 var physics = [...]struct {
 	kind               LayerKind
 	flag, tail, stride int32
@@ -77,10 +78,10 @@ var physics = [...]struct {
 	{LayerKindTune, 32, 4, 2, 1},
 }
 
-// layoutOf returns what the i-th item is. It looks at nothing but the items and the tables.
+// layoutOf returns the layout of the i-th item. It reads only the items and the tables.
 func (f *File) layoutOf(i int) layout {
 	item := f.Item(i)
-	l := layout{kind: KindRawItem, body: KindNone, data: -1, Place: nowhere}
+	l := layout{kind: KindRawItem, body: KindNone, data: -1, Place: wholeMap}
 	if f.plan.legacy {
 		return l
 	}
@@ -154,7 +155,7 @@ func (l *layout) addText(blob int32) {
 	l.texts++
 }
 
-// setBody says that a blob holds the item's data: want bytes of it, or all when want is negative.
+// setBody sets the blob with the item's data. The data is want bytes of the blob, or all of it if want is negative.
 func (l *layout) setBody(f *File, body Kind, blob int32, want int64) {
 	if blob < 0 || int(blob) >= f.NumData() {
 		if want != 0 {
@@ -203,14 +204,14 @@ func (f *File) layoutImage(l *layout, n ints) {
 	}
 	want := int64(-1)
 	if w, h := int64(n.at(1)), int64(n.at(2)); format != PixelFormatUnspecified && w >= 0 && h >= 0 {
-		want = product(w, h, pixelBytes[format])
+		want = saturatingProduct(w, h, pixelBytes[format])
 	}
 	l.setBody(f, KindImageData, n.at(5), want)
 }
 
 var pixelBytes = [...]int64{PixelFormatRgb: 3, PixelFormatRgba: 4}
 
-// pixelFormat is how an embedded image's pixels are stored.
+// pixelFormat returns the format of an embedded image's pixels.
 func pixelFormat(n ints) PixelFormat {
 	switch {
 	case n.at(3) != 0:
@@ -225,7 +226,7 @@ func pixelFormat(n ints) PixelFormat {
 	return PixelFormatUnspecified
 }
 
-// envelopeInts is how many integers of an envelope are understood: the name only counts when it is complete.
+// envelopeInts returns the number of known integers of an envelope. The name counts only if it is complete.
 func envelopeInts(n ints) int {
 	switch {
 	case n.len() >= 13 && n.at(0) >= 2:
@@ -236,7 +237,7 @@ func envelopeInts(n ints) int {
 	return 4
 }
 
-// groupInts is how many integers of a group are understood.
+// groupInts returns the number of known integers of a group.
 func groupInts(n ints) int {
 	switch version := n.get(0, 1); {
 	case version >= 3 && n.len() >= 15:
@@ -247,7 +248,7 @@ func groupInts(n ints) int {
 	return 7
 }
 
-// layoutLayer reports whether a layer's item fits its type.
+// layoutLayer sets the layout of a layer. It reports whether the item fits its type.
 func (f *File) layoutLayer(l *layout, n ints) bool {
 	switch n.get(1, -1) {
 	case layerTiles:
@@ -321,11 +322,13 @@ func (f *File) layoutTiles(l *layout, n ints) bool {
 	return true
 }
 
-// tileBytes is how many bytes a layer's tiles have.
-func (l *layout) tileBytes() int64 { return product(int64(l.width), int64(l.height), int64(l.stride)) }
+// tileBytes returns the size of a layer's tiles, in bytes.
+func (l *layout) tileBytes() int64 {
+	return saturatingProduct(int64(l.width), int64(l.height), int64(l.stride))
+}
 
-// product multiplies two numbers below 2^31 and a small one, and stays at the largest number where that is too much.
-func product(a, b, small int64) int64 {
+// saturatingProduct multiplies two numbers below 2^31 and a small one. It returns math.MaxInt64 instead of overflowing.
+func saturatingProduct(a, b, small int64) int64 {
 	if area := a * b; area < math.MaxInt64/small {
 		return area * small
 	}

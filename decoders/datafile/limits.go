@@ -1,17 +1,17 @@
 package datafile
 
-// Limits bound what a file may ask for. See docs/formats/datafile.md, "Limits".
+// Limits bound the resources that a file may require. See docs/formats/datafile.md, "Limits".
 type Limits struct {
-	// Tables is how many bytes the tables and all items may have together. They are held in memory.
+	// Tables is the largest size of the tables and all items together, in bytes. They are held in memory.
 	Tables int64
-	// Blob is how many bytes a blob may have once inflated, and the expanded tiles of a layer; no more than 2^31-1 at
-	// any rate.
+	// Blob is the largest inflated size of a blob, and of a layer's expanded tiles, in bytes. Sizes above 2^31-1 are
+	// always refused.
 	Blob int64
-	// Inflated is how many bytes all items may refer to together, once inflated.
+	// Inflated is the largest sum of the inflated bytes that all items refer to.
 	Inflated int64
-	// References is how many items may refer to the same blob.
+	// References is the largest number of items that may refer to the same blob.
 	References int
 }
 
-// DefaultLimits let all known maps pass with room to spare: the largest has 620 MB of data, 128 MB of it in one blob.
+// DefaultLimits accept all known maps with a margin. The largest has 620 MB of data, 128 MB of it in one blob.
 var DefaultLimits = Limits{Tables: 32 << 20, Blob: 512 << 20, Inflated: 4 << 30, References: 256}

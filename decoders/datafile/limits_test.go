@@ -14,8 +14,7 @@ import (
 	"github.com/replayd/replayd/decoders/datafile/datafiletest"
 )
 
-// TestLimits opens and decodes files that ask for more than they should get. They are refused before they have cost
-// anything to speak of.
+// TestLimits opens and decodes files that exceed the limits. They must be refused without allocating much memory.
 func TestLimits(t *testing.T) {
 	layer := func(version, width, height int32, blob int32) []int32 {
 		return []int32{0, 2, 0, version, width, height, 0, 255, 255, 255, 255, -1, 0, -1, blob, 0, 0, 0}
@@ -41,7 +40,7 @@ func TestLimits(t *testing.T) {
 			binary.LittleEndian.PutUint32(b[24:], 1<<31-1)
 			return b
 		}(),
-		"a blob that says that it is huge": func() []byte {
+		"a blob that declares a huge size": func() []byte {
 			b := build(func(w *datafiletest.Writer) { w.AddData(make([]byte, 1<<20)) })
 			binary.LittleEndian.PutUint32(b[36+12+4+4:], 1<<31-1)
 			return b
@@ -99,7 +98,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestBomb inflates no more of a blob than it declares.
+// TestBomb checks that a blob is inflated only to its declared size.
 func TestBomb(t *testing.T) {
 	f, err := open(bomb(t, 256<<20))
 	if err != nil {
@@ -111,7 +110,7 @@ func TestBomb(t *testing.T) {
 	}
 }
 
-// bomb is a map with a blob of that many zeros, which it declares as one byte.
+// bomb returns a map with a blob of size zeros, for which it declares one byte.
 func bomb(t *testing.T, size int) []byte {
 	t.Helper()
 	var stored bytes.Buffer
@@ -125,21 +124,21 @@ func bomb(t *testing.T, size int) []byte {
 	if err := z.Close(); err != nil {
 		t.Fatal(err)
 	}
-	w := datafiletest.Writer{Version: 3} // which stores as is
+	w := datafiletest.Writer{Version: 3} // version 3 stores the blob unchanged
 	w.AddInts(0, 0, 1)
 	w.AddData(stored.Bytes())
 	var b bytes.Buffer
 	if _, err := w.WriteTo(&b); err != nil {
 		t.Fatal(err)
 	}
-	// Make it version 4 with crude sizes, whose table of inflated sizes is not counted.
+	// Make it version 4 with crude sizes, which do not count the table of inflated sizes.
 	data := b.Bytes()
 	data[4] = 4
 	sizes := 36 + 12 + 4 + 4
 	return append(data[:sizes:sizes], append([]byte{1, 0, 0, 0}, data[sizes:]...)...)
 }
 
-// allocation is how many bytes fn allocates.
+// allocation returns the number of bytes that fn allocates.
 func allocation(fn func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -148,7 +147,7 @@ func allocation(fn func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// discard decodes the rest.
+// discard decodes the rest and drops the events.
 func discard(d *datafile.Decoder) error {
 	var ev datafile.Event
 	for {
@@ -162,7 +161,7 @@ func discard(d *datafile.Decoder) error {
 	}
 }
 
-// TestMemory decodes the largest blobs of the corpus, and a synthetic one, in memory that does not depend on their size.
+// TestMemory decodes the largest blobs of the corpus, and a synthetic one. The memory must not depend on their size.
 func TestMemory(t *testing.T) {
 	var w datafiletest.Writer
 	w.AddInts(0, 0, 1)

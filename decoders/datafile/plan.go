@@ -6,23 +6,23 @@ import (
 	"github.com/replayd/replayd/decoders"
 )
 
-// plan is what has to be known about all items before one of them can be decoded, and before anything is inflated.
+// plan holds what must be known about all items before one of them is decoded and before anything is inflated.
 type plan struct {
-	legacy    bool // a map of the time before Teeworlds 0.5, whose items mean something else
+	legacy    bool // a map from before Teeworlds 0.5, whose items have other meanings
 	noVersion bool
-	hasGame   bool                // there is a game layer
+	hasGame   bool                // the map has a game layer
 	pointInts int                 // integers of an envelope point
 	beziers   int                 // the item with the tangents of all points, or -1
-	uuids     map[int]uuid        // of the types that have one
+	uuids     map[int]uuid        // by type
 	first     [len(typeNames)]int // the first item of each type
 	count     [len(typeNames)]int
 	groupOf   []int32  // the group of each layer, or -1
-	badGroups []uint64 // a bit for each group whose range of layers is not all its own
-	used      []uint64 // a bit for each blob that an event of its item carries
-	loose     int      // how many blobs are not used
+	badGroups []uint64 // a bit for each group whose range of layers is invalid or overlaps
+	used      []uint64 // a bit for each blob that an item's event carries
+	loose     int      // number of blobs that are not used
 }
 
-// makePlan fills the plan and checks what it asks for against the limits.
+// makePlan builds the plan and checks the file's requirements against the limits.
 func (f *File) makePlan() error {
 	p := &f.plan
 	p.beziers = -1
@@ -48,7 +48,7 @@ func (f *File) makePlan() error {
 	return f.planData()
 }
 
-// readUuids reads the items that give UUIDs to types. Old tools wrote some of them twice, with the same UUID.
+// readUuids reads the items that assign UUIDs to types. Old tools wrote some of them twice, with the same UUID.
 func (f *File) readUuids(first, count int) map[int]uuid {
 	uuids := map[int]uuid{}
 	for i := first; i < first+count; i++ {
@@ -62,7 +62,7 @@ func (f *File) readUuids(first, count int) map[int]uuid {
 	return uuids
 }
 
-// hasModernLayer reports whether a map without a version has a layer as maps have since Teeworlds 0.5.
+// hasModernLayer reports whether a map without a version has a layer in the form used since Teeworlds 0.5.
 func (f *File) hasModernLayer() bool {
 	for i := range f.plan.count[typeLayer] {
 		n := ints(f.Item(f.plan.first[typeLayer] + i).Data)
@@ -77,8 +77,9 @@ func (f *File) hasModernLayer() bool {
 	return false
 }
 
-// planPoints finds out how envelope points are stored: with tangents once any envelope is of version 3; otherwise there
-// may be an item with tangents beside the points, which counts when it has as many.
+// planPoints determines how envelope points are stored. If any envelope has version 3, points include tangents.
+// Otherwise there may be an item with tangents beside the points. It counts only if it has as many entries as there are
+// points.
 func (f *File) planPoints() {
 	p := &f.plan
 	p.pointInts = pointInts
@@ -104,7 +105,7 @@ func (f *File) planPoints() {
 	}
 }
 
-// pointsFit reports whether envelope points of that many integers fill their items.
+// pointsFit reports whether envelope points of size integers fill their items exactly.
 func (f *File) pointsFit(size int) bool {
 	for i := range f.plan.count[typePoints] {
 		if ints(f.Item(f.plan.first[typePoints]+i).Data).len()%size != 0 {
@@ -114,13 +115,13 @@ func (f *File) pointsFit(size int) bool {
 	return true
 }
 
-// planGroups finds the group of each layer. A layer that two groups claim belongs to the first.
+// planGroups finds the group of each layer. A layer in the ranges of two groups belongs to the first.
 func (f *File) planGroups() {
 	p := &f.plan
 	layers := p.count[typeLayer]
 	p.groupOf = make([]int32, layers)
 	p.badGroups = make([]uint64, (p.count[typeGroup]+63)/64)
-	// next[l] leads to the first layer from l on that has no group, so that all groups together take linear time.
+	// next[l] leads to the first layer at or after l without a group. With it, all groups together take linear time.
 	next := make([]int32, layers+1)
 	for l := range next {
 		next[l] = int32(l)
@@ -156,8 +157,8 @@ func (f *File) planGroups() {
 	}
 }
 
-// planData finds out which blobs the items' events carry, and refuses files that would cost too much to inflate, before
-// anything is inflated.
+// planData determines which blobs the items' events carry. It refuses files that are too expensive to inflate, before
+// it inflates anything.
 func (f *File) planData() error {
 	p := &f.plan
 	p.used = make([]uint64, (f.NumData()+63)/64)
@@ -212,7 +213,7 @@ func (f *File) planData() error {
 	return nil
 }
 
-// isText reports whether a blob can be sent as a text.
+// isText reports whether a blob is small enough to be delivered as a text.
 func (f *File) isText(blob int32) bool {
 	return blob >= 0 && int(blob) < f.NumData() && f.DataSize(int(blob)) <= maxText
 }
@@ -220,8 +221,8 @@ func (f *File) isText(blob int32) bool {
 // isUsed reports whether an event of an item carries the blob.
 func (f *File) isUsed(blob int) bool { return f.plan.used[blob/64]&(1<<(blob%64)) != 0 }
 
-// LayerInGroup returns the index of a layer among the layers of its group, -1 when it has none. Layer is the layer's index
-// over all layers.
+// LayerInGroup returns the index of a layer among the layers of its group, or -1 if it has no group. layer is the
+// layer's index over all groups.
 func (f *File) LayerInGroup(layer int32) int32 {
 	if layer < 0 || int(layer) >= len(f.plan.groupOf) || f.plan.groupOf[layer] < 0 {
 		return -1
@@ -230,7 +231,7 @@ func (f *File) LayerInGroup(layer int32) int32 {
 	return layer - group.at(5)
 }
 
-// layerOf is the reverse of LayerInGroup: the index over all layers of one of a group, -1 where there is none.
+// layerOf is the inverse of LayerInGroup. It returns the index over all groups, or -1 if there is no such layer.
 func (f *File) layerOf(group, inGroup int32) int32 {
 	first := f.plan.first[typeGroup]
 	if group < 0 || int(group) >= f.plan.count[typeGroup] || inGroup < 0 {
@@ -243,5 +244,5 @@ func (f *File) layerOf(group, inGroup int32) int32 {
 	return int32(layer)
 }
 
-// ordinal is the number of an item among those of its type.
+// ordinal returns the index of item i among the items of its type.
 func (f *File) ordinal(i, typ int) int32 { return int32(i - f.plan.first[typ]) }

@@ -6,7 +6,7 @@ import (
 	"github.com/replayd/replayd/decoders"
 )
 
-// Position says where the next event starts.
+// Position returns where the next event starts.
 func (d *Decoder) Position() decoders.Position {
 	if d.checking {
 		return d.End()
@@ -14,7 +14,7 @@ func (d *Decoder) Position() decoders.Position {
 	return d.place()
 }
 
-// place is where the next event starts, delivered or not.
+// place returns the next place, whether or not the filter delivers its event.
 func (d *Decoder) place() decoders.Position {
 	if d.ready && d.slot >= d.plan.total() && d.record < d.records()-1 {
 		return decoders.Position{Offset: d.offset(d.record + 1)}
@@ -22,25 +22,25 @@ func (d *Decoder) place() decoders.Position {
 	return decoders.Position{Offset: d.offset(d.record), Index: d.slot}
 }
 
-// End is the position after the last event.
+// End returns the position after the last event.
 func (d *Decoder) End() decoders.Position {
 	return decoders.Position{Offset: d.file.dataAt, Index: d.file.looseChunks()}
 }
 
-// Place returns what the last event is about.
+// Place returns the part of the map that the last event describes.
 func (d *Decoder) Place() Place {
 	if d.record <= d.file.NumTypes() || d.record == d.records()-1 {
-		return nowhere
+		return wholeMap
 	}
 	return d.item.Place
 }
 
-// Checking reports whether all events were delivered, and that what comes before the position where decoding began is being
-// looked at, as far as the filter wants it. See Next.
+// Checking reports whether all events were delivered and the decoder is now checking data before the position at which
+// decoding began. It checks only data that the filter delivers. See Next.
 func (d *Decoder) Checking() bool { return d.checking }
 
-// Seek continues at a position that a decoder of the same file returned. The data of that record is inflated again up to
-// there.
+// Seek continues at a position that a decoder of the same file returned. It inflates the record's data again up to that
+// position.
 func (d *Decoder) Seek(p decoders.Position) error {
 	n := d.records()
 	record := sort.Search(n, func(i int) bool { return d.offset(i) >= p.Offset })
@@ -49,7 +49,7 @@ func (d *Decoder) Seek(p decoders.Position) error {
 	}
 	d.err, d.damage, d.later, d.begun, d.checking = nil, nil, nil, p, false
 	d.enter(record)
-	if p.Index == 0 { // also of a record that has no events, behind which Position is already once it is prepared
+	if p.Index == 0 { // Position is already behind a record without events once it is prepared, so do not prepare it here
 		return nil
 	}
 	d.prepare()
@@ -61,10 +61,10 @@ func (d *Decoder) Seek(p decoders.Position) error {
 	return nil
 }
 
-// records is how many records there are.
+// records returns the number of records.
 func (d *Decoder) records() int { return 1 + d.file.NumTypes() + d.file.NumItems() + 1 }
 
-// offset is where a record starts.
+// offset returns the offset of a record in the file.
 func (d *Decoder) offset(record int) int64 {
 	f := d.file
 	switch {
@@ -78,5 +78,5 @@ func (d *Decoder) offset(record int) int64 {
 	return f.dataAt
 }
 
-// itemIndex is the item that is the current record.
+// itemIndex returns the index of the item that is the current record.
 func (d *Decoder) itemIndex() int { return d.record - 1 - d.file.NumTypes() }

@@ -1,7 +1,7 @@
 package datafile
 
-// segments are the places for events of a record: first the record's own event or its pieces, then pieces of its data,
-// what follows the data, and the rest of the blob.
+// segments counts the places for events of a record, in this order: the record's own event or its pieces, the pieces of
+// its data, the events that follow the data, and the rest of the blob.
 type segments struct {
 	own, body, tail, rest int64
 }
@@ -31,7 +31,7 @@ func (d *Decoder) prepare() {
 		d.plan.own = chunks(size/4/int64(f.plan.pointInts), pointsPerEvent)
 	case KindEnvelopeBeziers:
 		if i != f.plan.beziers {
-			d.plan.body = looseChunks(size) // the item itself, raw
+			d.plan.body = looseChunks(size) // the item as raw pieces
 		}
 	}
 	switch l.body {
@@ -46,20 +46,21 @@ func (d *Decoder) prepare() {
 	case KindTiles:
 		d.tiles.reset(&d.item)
 		d.plan.body = d.tiles.chunks()
-		d.plan.tail = 2 // a verdict on run lengths, and the summary
+		d.plan.tail = 2 // a warning about run lengths, and the summary
 	}
 	if l.body != KindNone {
 		d.plan.rest = chunks(f.DataSize(int(l.data))-l.bytes, ChunkSize)
 	}
 }
 
-// chunks is how many events it takes to carry n things.
+// chunks returns the number of events for n things.
 func chunks(n, perEvent int64) int64 { return (n + perEvent - 1) / perEvent }
 
-// looseChunks is the same for bytes that are announced by nothing but the event itself: it takes one even for none.
+// looseChunks is chunks for bytes that no other event announces. It returns at least 1, because even empty data takes
+// one event.
 func looseChunks(n int64) int64 { return max(chunks(n, ChunkSize), 1) }
 
-// looseChunks is how many events it takes to carry the blobs that no item's event carries.
+// looseChunks returns the number of events for the blobs that no item's event carries.
 func (f *File) looseChunks() (n int64) {
 	for i := range f.NumData() {
 		if !f.isUsed(i) {
@@ -69,8 +70,8 @@ func (f *File) looseChunks() (n int64) {
 	return n
 }
 
-// produce fills in the event of the next place, and goes on to the place after it. The event is of KindNone when it is
-// not wanted or there is none.
+// produce fills in the event of the next place and moves to the place after it. The event has KindNone if the filter
+// drops it or the place is empty.
 func (d *Decoder) produce(ev *Event) error {
 	f, slot, plan := d.file, d.slot, d.plan
 	switch {
@@ -107,7 +108,7 @@ func (d *Decoder) produce(ev *Event) error {
 	return d.produceRawData(ev, int(d.item.data), d.item.bytes+slot*ChunkSize)
 }
 
-// wants reports whether an event of the current record is wanted.
+// wants reports whether the filter delivers an event of the current record.
 func (d *Decoder) wants(kind Kind) bool {
 	if d.filter == nil {
 		return true
@@ -153,7 +154,7 @@ func (d *Decoder) produceType(ev *Event, i int) {
 	ev.ItemType = ItemType{Type: int32(typ), Count: int32(count), Name: name, Uuid: uuid}
 }
 
-// produceLoose delivers blobs that no item's event carries.
+// produceLoose delivers the blobs that no item's event carries.
 func (d *Decoder) produceLoose(ev *Event) error {
 	f := d.file
 	if !d.wants(KindRawData) {

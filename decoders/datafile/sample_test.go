@@ -17,7 +17,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// sampleFolder holds a map of our own making, which shows every kind of layer and item.
+// sampleFolder holds a map made for this project. It has every kind of layer and item.
 var sampleFolder = filepath.Join("..", "..", "testdata", "datafile")
 
 // The sample's game layer. '#' solid, '=' unhookable, 'x' death, 'f' freeze, 'u' unfreeze, 'S' start, 'F' finish,
@@ -54,7 +54,7 @@ var sampleTiles = map[rune]byte{
 	'@': 192, 'a': 197, 'h': 198, 'g': 200, 'D': 240,
 }
 
-// sampleEvents is the sample as events.
+// sampleEvents returns the sample as events.
 func sampleEvents() []datafile.Event {
 	width, height := int32(len(sampleGame[0])), int32(len(sampleGame))
 	at := func(x, y, stride int) int { return (y*int(width) + x) * stride }
@@ -249,9 +249,9 @@ func sample(tb testing.TB) []byte {
 	return b.Bytes()
 }
 
-// TestSample compares the events of the sample with the golden file, which is meant to be read: one event a line.
+// TestSample compares the events of the sample with the golden file, which has one readable line per event.
 func TestSample(t *testing.T) {
-	path, golden := filepath.Join(sampleFolder, "sample.map"), filepath.Join(sampleFolder, "sample.events")
+	path, golden := filepath.Join(sampleFolder, "sample.map"), filepath.Join("testdata", "sample.events")
 	if *update {
 		if err := os.MkdirAll(sampleFolder, 0o755); err != nil {
 			t.Fatal(err)
@@ -283,7 +283,7 @@ func TestSample(t *testing.T) {
 	}
 }
 
-// TestSampleHasAllKinds makes sure that the sample shows what there is to show.
+// TestSampleHasAllKinds checks that the sample has events and layers of every kind.
 func TestSampleHasAllKinds(t *testing.T) {
 	f, err := open(sample(t))
 	if err != nil {
@@ -314,8 +314,8 @@ func TestSampleHasAllKinds(t *testing.T) {
 	}
 }
 
-// TestSampleText pins down what is hard to see in the writer and the reader agreeing with each other: how texts and
-// UUIDs are stored.
+// TestSampleText checks the stored bytes of texts and UUIDs. A mistake that the writer and the reader share would not
+// show otherwise.
 func TestSampleText(t *testing.T) {
 	data := sample(t)
 	for name, stored := range map[string]string{

@@ -1,8 +1,8 @@
 package datafile
 
-// summary counts the tiles of a layer, and where they are.
+// summary counts the tiles of a layer by type, and keeps their bounds.
 type summary struct {
-	stride, at int // bytes of a tile, and which of them says what it is
+	stride, at int // bytes per tile, and the position of the type in them
 	tiles      [256]TileCount
 	list       []TileCount
 }
@@ -17,11 +17,11 @@ func (s *summary) reset(l *layout) {
 	}
 }
 
-// TypeByte returns which byte of each of the layer's tiles says what the tile is, as [TileName] takes it.
+// TypeByte returns the position, in each of the layer's tiles, of the byte that [TileName] takes.
 func (l *TileLayer) TypeByte() int { return typeByte(l.Kind, l.BytesPerTile) }
 
-// typeByte distinguishes layers that keep their kind's own structs from those that were written as ordinary tiles, whose index
-// comes first.
+// typeByte returns 0 for layers of ordinary tiles, whose index comes first. Layers of a physics kind with their own
+// struct have it elsewhere.
 func typeByte(kind LayerKind, stride int32) int {
 	for _, p := range physics {
 		if p.kind == kind && p.stride == stride {
@@ -48,7 +48,7 @@ func (s *summary) add(r rectangle, data []byte) {
 	}
 }
 
-// include counts the tiles from column x to before column end of row y. Rows come in order.
+// include counts the tiles of row y from column x up to, but not including, column end. Rows come in order.
 func (c *TileCount) include(x, end, y int32) {
 	if c.Count == 0 {
 		c.MinX, c.MinY, c.MaxX = x, y, x
@@ -57,7 +57,7 @@ func (c *TileCount) include(x, end, y int32) {
 	c.MinX, c.MaxX, c.MaxY = min(c.MinX, x), max(c.MaxX, end-1), y
 }
 
-// counts returns the tiles that there are. The names are appended to texts.
+// counts returns the counts of the tiles that occur. It appends their names to texts.
 func (s *summary) counts(kind LayerKind, texts *[]byte) []TileCount {
 	s.list = s.list[:0]
 	for i, c := range s.tiles {

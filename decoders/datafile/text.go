@@ -2,9 +2,9 @@ package datafile
 
 import "unicode/utf8"
 
-// packedText appends to b the text that is packed into n integers from the first-th on, four bytes each, most
-// significant first, every byte with its highest bit flipped, the last one NUL. It reports whether the text is valid.
-// See docs/formats/datafile.md, "Texts".
+// packedText appends to b the text that is packed into n integers, starting with integer first. Each integer holds four
+// bytes, most significant first. Every byte has its highest bit flipped, and the last one is a NUL. packedText reports
+// whether the text is valid. See docs/formats/datafile.md, "Texts".
 func packedText(b []byte, items ints, first, n int) ([]byte, bool) {
 	start := len(b)
 	blank := true
@@ -14,7 +14,7 @@ func packedText(b []byte, items ints, first, n int) ([]byte, bool) {
 		v ^= 0x80808080
 		b = append(b, byte(v>>24), byte(v>>16), byte(v>>8), byte(v))
 	}
-	// Zeros are what old editors left where they wrote no text.
+	// Old editors left zeros where they wrote no text.
 	if blank {
 		return b[:start], true
 	}

@@ -1,23 +1,23 @@
 package datafile
 
-// tileReader reads the tiles of a layer, one rectangle after another.
+// tileReader reads the tiles of a layer, one rectangle at a time.
 type tileReader struct {
-	width, height int // rows of data that is stored plainly may be fewer than the layer's
+	width, height int // without run lengths, there may be fewer rows than the layer has
 	stride        int
-	columns, rows int // of a rectangle, unless it is the last of the layer or of its row
+	columns, rows int // of a rectangle; the last one of a layer or row may be smaller
 	next          int64
 	skips         bool
 
-	// With run lengths: the tile that is repeated, how often, and stored tiles that are not yet looked at.
+	// With run lengths: the repeated tile, its remaining repetitions, and stored tiles that are not yet parsed.
 	tile    [tileBytes]byte
 	repeat  int
 	pending []byte
 	buf     [4 << 10]byte
-	err     error // why no more stored tiles can be read
-	dry     bool  // the stored tiles ended too early
-	damaged bool  // they cannot all be read, or are not what was stored
-	over    bool  // all rectangles were read,
-	exact   bool  // and the run lengths add up to exactly the layer
+	err     error // the error that ended reading stored tiles
+	short   bool  // the stored tiles ended too early
+	damaged bool  // stored tiles are unreadable, or their checksum is wrong
+	done    bool  // all rectangles were read,
+	exact   bool  // and the run lengths match the layer exactly
 }
 
 // rectangle is a part of a layer: whole rows, or a piece of one row.
@@ -27,7 +27,7 @@ type rectangle struct{ x, y, columns, rows int }
 func (t *tileReader) reset(l *layout) {
 	t.width, t.height, t.stride, t.skips = int(l.width), int(l.height), int(l.stride), l.skips
 	t.columns, t.rows, t.next, t.repeat, t.pending = 0, 0, 0, 0, nil
-	t.err, t.dry, t.damaged, t.over, t.exact = nil, false, false, false, false
+	t.err, t.short, t.damaged, t.done, t.exact = nil, false, false, false, false
 	row := t.width * t.stride
 	if row == 0 || t.height == 0 {
 		t.height = 0
@@ -42,7 +42,7 @@ func (t *tileReader) reset(l *layout) {
 	}
 }
 
-// chunks is how many rectangles there are.
+// chunks returns the number of rectangles.
 func (t *tileReader) chunks() int64 {
 	if t.height == 0 {
 		return 0
@@ -50,7 +50,7 @@ func (t *tileReader) chunks() int64 {
 	return chunks(int64(t.height), int64(t.rows)) * chunks(int64(t.width), int64(t.columns))
 }
 
-// rectangle is the i-th rectangle.
+// rectangle returns the i-th rectangle.
 func (t *tileReader) rectangle(i int64) rectangle {
 	across := chunks(int64(t.width), int64(t.columns))
 	r := rectangle{x: int(i%across) * t.columns, y: int(i/across) * t.rows}
@@ -58,8 +58,8 @@ func (t *tileReader) rectangle(i int64) rectangle {
 	return r
 }
 
-// read reads the next rectangle into buf, and returns its bytes. It is shorter than it should be, whole rows or a piece
-// of one, where run lengths do not add up, or with an error where no more can be read.
+// read reads the next rectangle into buf and returns its bytes. The rectangle is shorter than planned if the run
+// lengths do not add up, or if there is an error. It still consists of whole rows or a piece of one.
 func (t *tileReader) read(in *inflater, buf []byte) (rectangle, []byte, error) {
 	r := t.rectangle(t.next)
 	t.next++
@@ -74,8 +74,8 @@ func (t *tileReader) read(in *inflater, buf []byte) (rectangle, []byte, error) {
 	if n == len(buf) {
 		return r, buf, err
 	}
-	// What is there of the last row is filled up with air.
-	t.dry = true
+	// Fill the incomplete last row with air.
+	t.short = true
 	row := r.columns * t.stride
 	r.rows = (n + row - 1) / row
 	buf = buf[:r.rows*row]
@@ -83,7 +83,7 @@ func (t *tileReader) read(in *inflater, buf []byte) (rectangle, []byte, error) {
 	return r, buf, err
 }
 
-// expand fills buf with tiles, each as often as its run length says. It returns how many bytes it could fill.
+// expand fills buf with tiles, each repeated by its run length. It returns the number of bytes filled.
 func (t *tileReader) expand(in *inflater, buf []byte) (int, error) {
 	n := 0
 	for n < len(buf) {
@@ -120,8 +120,8 @@ func fill(b []byte, tile [tileBytes]byte) {
 	}
 }
 
-// produceTiles delivers the next rectangle of a layer, or after the last one the verdict on run lengths (place 0 of the
-// tail) and the summary (place 1).
+// produceTiles delivers the next rectangle of a layer. After the last one, the tail has two places: a warning about run
+// lengths (place 0) and the summary (place 1).
 func (d *Decoder) produceTiles(ev *Event, slot int64) error {
 	l := &d.item
 	summing := l.tiles != LayerKindTiles && d.wants(KindTileSummary)
@@ -136,12 +136,12 @@ func (d *Decoder) produceTiles(ev *Event, slot int64) error {
 		d.in.open(int(l.data))
 		d.blobOpen = true
 	}
-	// After a restart, rectangles before the place are read again: one a step.
-	if d.tiles.next < d.plan.body && d.tiles.next <= slot && !d.tiles.dry {
+	// After a restart, the rectangles before the place are read again, one per step.
+	if d.tiles.next < d.plan.body && d.tiles.next <= slot && !d.tiles.short {
 		mine := d.tiles.next == slot
 		r, data, err := d.tiles.read(&d.in, d.chunk)
 		if d.tiles.damaged = err != nil; d.tiles.damaged {
-			if err := d.damaged(err); err != nil {
+			if err := d.recordDamage(err); err != nil {
 				return err
 			}
 		}
@@ -181,13 +181,13 @@ func (d *Decoder) produceTiles(ev *Event, slot int64) error {
 	return nil
 }
 
-// checkTiles looks, when all rectangles were read, whether the run lengths add up, and whether a blob of which nothing
-// comes after the tiles is intact to its end. It returns false when that takes another step.
+// checkTiles runs after all rectangles were read. It checks whether the run lengths add up. If no events follow the
+// tiles, it also checks that the blob is intact to its end. It returns false when that takes another step.
 func (d *Decoder) checkTiles() (whole bool, err error) {
 	t := &d.tiles
-	if !t.over {
-		t.over = true
-		t.exact = !t.dry && t.repeat == 0 && len(t.pending) == 0 && d.in.left == 0
+	if !t.done {
+		t.done = true
+		t.exact = !t.short && t.repeat == 0 && len(t.pending) == 0 && d.in.left == 0
 	}
 	if t.damaged || d.plan.rest > 0 {
 		return true, nil
@@ -202,7 +202,7 @@ func (d *Decoder) checkTiles() (whole bool, err error) {
 		}
 	}
 	t.damaged = err != nil
-	return t.damaged || d.in.left == 0, d.damaged(err)
+	return t.damaged || d.in.left == 0, d.recordDamage(err)
 }
 
 func (d *Decoder) rectangle(ev *Event, r rectangle, data []byte) {

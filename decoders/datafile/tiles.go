@@ -1,12 +1,12 @@
 package datafile
 
-// AirTile is the index of a tile that is not there.
+// AirTile is the index of an empty tile.
 const AirTile = 0
 
-// TileName returns the name of a tile of a layer of that kind, such as "solid", "freeze", "start" or "tele_in", and ""
-// where it has none. Index is the tile's index, in the tele, speedup, switch and tune layers its type. The same index
-// may mean different things in different layers. Tiles for the eye only have no names.
-// See docs/formats/datafile.md, "Tiles".
+// TileName returns the name of a tile in a layer of the given kind, such as "solid", "freeze", "start" or "tele_in", or
+// "" if it has none. index is the tile's index; in the tele, speedup, switch and tune layers it is the tile's type. The
+// same index may have different meanings in different layers. Purely decorative tiles have no names. See
+// docs/formats/datafile.md, "Tiles".
 func TileName(kind LayerKind, index byte) string {
 	switch kind {
 	case LayerKindGame, LayerKindFront:
@@ -18,7 +18,7 @@ func TileName(kind LayerKind, index byte) string {
 	case LayerKindTune:
 		return tuneTiles[index]
 	case LayerKindSwitch:
-		// What is switched lies in the switch layer too, under its number in the game layer.
+		// Tiles that a switch controls are also in the switch layer, with their number from the game layer.
 		if name := switchTiles[index]; name != "" {
 			return name
 		}
@@ -27,7 +27,7 @@ func TileName(kind LayerKind, index byte) string {
 	return ""
 }
 
-// entities is the index of the first tile that stands for a thing rather than for a property of the place.
+// entities is the index of the first tile that stands for an object instead of a property of the cell.
 const entities = 192
 
 var teleTiles = [256]string{

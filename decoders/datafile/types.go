@@ -10,9 +10,9 @@ const (
 	typeLayer     = 5
 	typePoints    = 6
 	typeSound     = 7
-	typeUuidFirst = 0x8001 // the smallest number that a type with a UUID may have
+	typeUuidFirst = 0x8001 // the smallest number of a type with a UUID
 	typeUuidLast  = 0xfffe // the largest one
-	typeUuidIndex = 0xffff // items that give UUIDs to types
+	typeUuidIndex = 0xffff // items that assign UUIDs to types
 )
 
 var typeNames = [...]string{
@@ -26,8 +26,8 @@ var typeNames = [...]string{
 	typeSound:    "sound",
 }
 
-// TypeName returns the name and the UUID of a type of items of this file. Either is "" where there is none. In maps of
-// the time before Teeworlds 0.5 types have no names.
+// TypeName returns the name and the UUID of an item type of this file. Either is "" if there is none. In maps from
+// before Teeworlds 0.5, types have no names.
 func (f *File) TypeName(typ int) (name, uuidText string) {
 	switch {
 	case f.plan.legacy:
@@ -43,7 +43,7 @@ func (f *File) TypeName(typ int) (name, uuidText string) {
 	return "", ""
 }
 
-// typeName puts a type's name and UUID into the texts.
+// typeName returns a type's name and UUID, both in d.texts.
 func (d *Decoder) typeName(typ int) (name, uuid []byte) {
 	f := d.file
 	if f.plan.legacy {

@@ -2,10 +2,10 @@ package datafile
 
 import "encoding/hex"
 
-// uuid is a UUID in its usual order of bytes.
+// uuid is a UUID, with its bytes in the usual order.
 type uuid [16]byte
 
-// appendText appends the UUID in its usual form of 36 characters.
+// appendText appends the text form of the UUID, 36 characters.
 func (u uuid) appendText(b []byte) []byte {
 	for i, part := range [...][]byte{u[:4], u[4:6], u[6:8], u[8:10], u[10:]} {
 		if i > 0 {
@@ -28,7 +28,7 @@ func uuidOf(data ints) (u uuid, ok bool) {
 	return u, true
 }
 
-// The types that are known by their UUIDs, which are made from their names.
+// Types that are identified by UUIDs, which are derived from their names.
 // See docs/formats/datafile.md, "Types with a UUID".
 var (
 	uuidTest       = uuid{0xb1, 0xab, 0x21, 0x86, 0x5a, 0xc3, 0x39, 0xd9, 0x9f, 0xbc, 0x47, 0xcf, 0x03, 0xef, 0xdf, 0x1e}

@@ -13,10 +13,10 @@ import (
 	"github.com/replayd/replayd/decoders/datafile/datafiletest"
 )
 
-// largest bounds the maps of the corpus with which the costlier tests are run.
+// largest is the size limit for maps of the corpus in the more expensive tests.
 const largest = 8 << 20
 
-// copyFile writes the items and blobs of a file anew.
+// copyFile copies the items and blobs of a file into a new one.
 func copyFile(t *testing.T, f *datafile.File, w *datafiletest.Writer) *datafile.File {
 	t.Helper()
 	for i := range f.NumItems() {
@@ -33,7 +33,7 @@ func copyFile(t *testing.T, f *datafile.File, w *datafiletest.Writer) *datafile.
 	return written(t, w)
 }
 
-// bytesOf is what a writer writes.
+// bytesOf returns the output of a writer.
 func bytesOf(tb testing.TB, w io.WriterTo) []byte {
 	tb.Helper()
 	var b bytes.Buffer
@@ -43,7 +43,7 @@ func bytesOf(tb testing.TB, w io.WriterTo) []byte {
 	return b.Bytes()
 }
 
-// written opens what has been written.
+// written opens the output of a writer.
 func written(tb testing.TB, w io.WriterTo) *datafile.File {
 	tb.Helper()
 	f, err := open(bytesOf(tb, w))
@@ -53,7 +53,7 @@ func written(tb testing.TB, w io.WriterTo) *datafile.File {
 	return f
 }
 
-// TestWriterRoundTrip writes each file of the corpus anew, in every form of container, and compares all events.
+// TestWriterRoundTrip rewrites each file of the corpus in every form of container and compares all events.
 func TestWriterRoundTrip(t *testing.T) {
 	forms := map[string]struct {
 		writer datafiletest.Writer
@@ -73,12 +73,12 @@ func TestWriterRoundTrip(t *testing.T) {
 		for name, form := range forms {
 			again := copyFile(t, f, &form.writer)
 			h := again.Header()
-			crude := h.CrudeSizes || h.NumData == 0 // then there is no difference
+			crude := h.CrudeSizes || h.NumData == 0 // then both forms are equal
 			if h.Version != form.want.Version || h.SwappedMagic != form.want.SwappedMagic ||
 				crude != (form.want.CrudeSizes || h.NumData == 0) {
 				t.Errorf("form %s: got header %+v", name, h)
 			}
-			// The first event is the header, whose sizes depend on the compressor.
+			// The first event is the header. Its sizes depend on the compressor.
 			if diff := cmp.Diff(events[1:], dumpAll(t, again.Events(datafile.Options{}))[1:]); diff != "" {
 				t.Fatalf("form %s: other events (-first +again):\n%.2000s", name, diff)
 			}
@@ -86,8 +86,8 @@ func TestWriterRoundTrip(t *testing.T) {
 	})
 }
 
-// TestMapWriterRoundTrip makes each map of the corpus anew out of its events, and compares these. Numbers of blobs may
-// differ; so may blobs that no item refers to, for the writer adds those that DDNet wants.
+// TestMapWriterRoundTrip rewrites each map of the corpus from its events and compares the events. Numbers of blobs may
+// differ. So may blobs that no item refers to, because the writer adds those that DDNet requires.
 func TestMapWriterRoundTrip(t *testing.T) {
 	corpus(t, func(t *testing.T, data []byte, want figures) {
 		f, err := open(data)
@@ -96,7 +96,7 @@ func TestMapWriterRoundTrip(t *testing.T) {
 		}
 		if f.Header().NumItems > 0 {
 			if name, _ := f.TypeName(0); name == "" {
-				t.Skip("legacy items refer to blobs in ways of their own")
+				t.Skip("legacy items refer to blobs differently")
 			}
 		}
 		var m datafiletest.MapWriter
@@ -108,7 +108,7 @@ func TestMapWriterRoundTrip(t *testing.T) {
 	})
 }
 
-// forWriting returns a map's events without what a MapWriter may change, and hands them to add.
+// forWriting returns a map's events without the parts that a MapWriter may change, and passes them to add.
 func forWriting(t *testing.T, f *datafile.File, add func(*datafile.Event) error) []string {
 	t.Helper()
 	var lines []string

@@ -1,5 +1,5 @@
-// Package decodertest is what the decoders' tests share: finding the corpus of real replays and the figures that
-// independent decoders found in them. The corpus is not part of the repository; tests that need it skip without.
+// Package decodertest helps the decoders' tests find the corpus of real replays, and the figures that independent
+// decoders found in it. The corpus is not part of the repository. Tests that need it are skipped without it.
 package decodertest
 
 import (
@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// Shared returns the path of a file or folder beside the repository in ../shared, and skips the test where it is absent.
+// Shared returns the path of a file or folder in ../shared, beside the repository. It skips the test when the path
+// does not exist.
 func Shared(tb testing.TB, elem ...string) string {
 	tb.Helper()
 	_, self, _, ok := runtime.Caller(0)
@@ -25,7 +26,7 @@ func Shared(tb testing.TB, elem ...string) string {
 	return path
 }
 
-// Reference decodes the JSON file of that name under ../shared/reference into v.
+// Reference decodes the named JSON file in ../shared/reference into v.
 func Reference(tb testing.TB, name string, v any) {
 	tb.Helper()
 	data, err := os.ReadFile(Shared(tb, "reference", name))

@@ -11,6 +11,7 @@ import (
 // clock is Dota's clock. The entity of the game's rules has its fields.
 type clock struct {
 	fields [clockFields]*entity.Node
+	met    bool // the entity was created
 	cells  int  // of the class, when the fields were looked up
 	known  bool // when the horn sounds
 	// settled: it has sounded, and when it did does not change any more.

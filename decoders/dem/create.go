@@ -75,6 +75,13 @@ func (d *Decoder) fillEntity(ev *Event, c *entity.Class, serial, group uint32, s
 	if again {
 		kind = KindEntityEntered
 	}
+	if c.Roster {
+		d.match.roster.index, d.match.roster.met = e.index, true
+	}
+	if c.Rules || c.Roster {
+		d.world.watched = max(d.world.watched, e.index)
+		d.match.clock.met = d.match.clock.met || c.Rules
+	}
 	emit := d.out.want(kind, slotAfter)
 	if !c.Decoded && size >= 0 {
 		r.Skip(size)

@@ -35,17 +35,18 @@ type match struct {
 	build    int     // of the game; 0 when it is not known
 	interval float32 // of a tick, in seconds
 	clock    clock
+	roster   roster
 	events   map[int32]*eventType // kinds of game events
 	names    map[uint32][]byte    // of messages, as far as they were met
 }
 
 // tables are the string tables, and how far the reading of their entries is.
 type tables struct {
-	list     []*stringtable.Table // by number
-	stored   int                  // bytes in list
-	reader   stringtable.Reader
-	dump     dumpReader
-	modifier pendingModifier
+	list   []*stringtable.Table // by number
+	stored int                  // bytes in list
+	reader stringtable.Reader
+	dump   dumpReader
+	thing  pendingThing
 }
 
 // world is the classes and entities.
@@ -61,7 +62,9 @@ type world struct {
 	update     entity.Update
 	lost       bool // updates were lost: the next key frame has the entities anew
 	undecoded  bool // entities are not decoded, which was reported
+	watched    int  // the last slot of those of Dota's clock and players
 
+	meanings meanings
 	narrowed bool // see Narrowed
 	floats   []float32
 	merged   []entity.Change

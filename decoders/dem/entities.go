@@ -41,10 +41,10 @@ const (
 )
 
 // walksEntities reports whether packets of entities are looked at: for their events, for what may be wrong with them, or
-// for Dota's clock.
+// for Dota's clock and players.
 func (d *Decoder) walksEntities() bool {
 	return d.out.wantsEntities() || d.out.has(KindFault) ||
-		d.match.game == gameDota && (d.out.kinds&clockTicks != 0 || d.out.has(KindCombatLog) && !d.match.clock.settled)
+		d.match.game == gameDota && (d.out.kinds&(clockTicks|rosterKinds) != 0 || d.out.has(KindCombatLog) && !d.match.clock.settled)
 }
 
 // startEntities begins with a message of entities.
@@ -61,6 +61,7 @@ func (d *Decoder) startEntities(ev *Event, b []byte) bool {
 		return false
 	}
 	d.world.update.Tick = d.match.interval
+	d.world.meanings.game = d.match.game
 	d.learnTypes()
 	if !e.delta {
 		for _, old := range d.world.store.Slots {
@@ -127,8 +128,21 @@ func (d *Decoder) nextEntity(ev *Event) bool {
 				return d.fillEntity(ev, p.class, p.serial, p.group, p.size)
 			}
 			if e.left > 0 {
+				if !d.out.hold {
+					if ok := d.updateKnown(ev); ok || len(d.out.faults) > 0 {
+						return ok
+					}
+					if e.left == 0 {
+						continue
+					}
+				}
 				if d.holdsEntry() {
 					return false
+				}
+				if d.passedWatched() {
+					e.left = 0
+					e.bits.Skip(e.bits.Len())
+					continue
 				}
 				e.left--
 				d.out.place.nextElement()
@@ -155,6 +169,16 @@ func (d *Decoder) nextEntity(ev *Event) bool {
 			}
 		}
 	}
+}
+
+// passedWatched reports whether no entity that is left in the message is needed: only those of Dota's clock and players are, and
+// they were passed. Entries are in the order of their slots.
+func (d *Decoder) passedWatched() bool {
+	w := &d.world
+	if w.watched == 0 || d.ents.index < w.watched || d.out.wantsEntities() || d.out.has(KindFault) || w.learn.refuted {
+		return false
+	}
+	return (d.out.kinds&clockKinds == 0 || d.match.clock.met) && (d.out.kinds&rosterKinds == 0 || d.match.roster.met)
 }
 
 // nextDeletion goes on with the list of deletions. done is true when the message is over, or its rest is to wait.
@@ -208,9 +232,6 @@ func (d *Decoder) readEntity(ev *Event) bool {
 	}
 	switch cmd {
 	case 0:
-		if ent := d.world.store.Slots[e.index]; ent != nil && !ent.Decoded && !e.visual && d.skipEntity(ent) {
-			return false
-		}
 		return d.updateEntity(ev)
 	case 2:
 		return d.createEntity(ev)
@@ -221,21 +242,49 @@ func (d *Decoder) readEntity(ev *Event) bool {
 	}
 }
 
-// skipEntity skips an update of an entity that is not wanted, if its size is known. It reports whether it did.
-func (d *Decoder) skipEntity(ent *entity.Entity) bool {
+// updateKnown reads entries as long as they are what nearly all are: updates of entities that are there, whose sizes are
+// announced, and which neither enter nor leave the view. It stops before an entry that is none of those, behind one that
+// has an event, and behind one with a fault. It returns whether ev was filled.
+func (d *Decoder) updateKnown(ev *Event) bool {
 	e := &d.ents
-	if len(e.sizes) == 0 {
-		return false
+	r := &e.bits
+	for e.left > 0 && len(e.sizes) > 0 {
+		w := r.Peek()
+		v, n := bits.UBitVarOf(w)
+		index := e.index + int(v) + 1
+		if w>>n&3 != 0 || uint(index) >= entity.MaxEntities {
+			return false
+		}
+		n += 2
+		ent := d.world.store.Slots[index]
+		if ent == nil {
+			return false
+		}
+		if e.visual {
+			if p := w >> n & 3; p&1 != 0 || p&2 != 0 != ent.Active {
+				return false
+			}
+			n += 2
+		}
+		size, used := pb.Uvarint(e.sizes)
+		if used <= 0 || size > uint64(max(r.Len()-n, 0)) || r.Len() < n {
+			return false
+		}
+		e.left--
+		e.index, e.sizes = index, e.sizes[used:]
+		d.out.place.nextElement()
+		r.Skip(n)
+		ent.Seen = true
+		if !ent.Decoded {
+			r.Skip(int(size))
+			d.stats.EntitySkips++
+			continue
+		}
+		if ok := d.updateSized(ev, ent, int(size)); ok || len(d.out.faults) > 0 {
+			return ok
+		}
 	}
-	size := e.size()
-	if size < 0 || size > e.bits.Len() {
-		d.skipPacket(e.index, ent.Class, errEntitySize)
-		return true
-	}
-	ent.Seen = true
-	e.bits.Skip(size)
-	d.stats.EntitySkips++
-	return true
+	return false
 }
 
 // size returns the announced size of the next payload in bits, or -1.

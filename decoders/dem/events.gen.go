@@ -10,7 +10,7 @@ package dem
 type Event struct {
 	// The tick in which it happened. -1 for what precedes the first tick.
 	AtTick int32
-	// Kind says which of the fields of the oneof kind holds.
+	// Kind identifies the field of the oneof kind that is set.
 	Kind Kind
 	// Fields of an entity changed.
 	EntityUpdated EntityUpdated
@@ -78,6 +78,8 @@ type Event struct {
 	Fault Fault
 	// A variable of the server's console has a value.
 	ServerCvar ServerCvar
+	// A player is on the server, or has other data than before.
+	PlayerInfo PlayerInfo
 }
 
 // EntityUpdated: Fields of an entity changed.
@@ -98,7 +100,7 @@ type FieldValue struct {
 	// Example: "m_vecPlayerData.0006.m_iszPlayerName". Fields of one object that share a name have the structure that they
 	// stem from in front of it: "m_vecVelocity.m_vecX", "m_vecViewOffset.m_vecX".
 	Field uint32
-	// ValueCase says which of the fields of the oneof value holds.
+	// ValueCase identifies the field of the oneof value that is set.
 	ValueCase FieldValueValueCase
 	// A signed integer.
 	Int int64
@@ -118,6 +120,19 @@ type FieldValue struct {
 	Tuple Tuple
 	// Bytes.
 	Blob []byte
+	// What the number stands for, where that is known. m_nameStringableIndex has the entry of the string table EntityNames:
+	// what the entity is called, such as "npc_dota_hero_axe", "item_blink", "axe_berserkers_call". In Dota 2, fields of the types
+	// HeroID_t and AbilityID_t, and those whose names have HeroID or AbilityID in them, have the name of the hero, ability or
+	// item, from a table that the decoder brings; so have the drafted heroes of CDOTAGamerulesProxy. Absent otherwise, and for
+	// numbers that are not in the table.
+	Name []byte
+	// HasName reports whether Name is set.
+	HasName bool
+	// True for a number of a type that the decoder does not know, which may as well be another one: a type is read as unsigned
+	// or as signed, whichever is more likely, and nothing in the file proves it. Zero is the same in both. Absent for all others.
+	Unproven bool
+	// HasUnproven reports whether Unproven is set.
+	HasUnproven bool
 }
 
 // Vector: A vector.
@@ -195,7 +210,7 @@ type Tick struct {
 	// the packets before this one. Absent until the time of the horn is known, at the latest when it sounds; in other games;
 	// and when the filter excludes ticks.
 	GameTime float32
-	// HasGameTime says that GameTime is set.
+	// HasGameTime reports whether GameTime is set.
 	HasGameTime bool
 	// Dota: whether the game is paused.
 	Paused bool
@@ -374,7 +389,7 @@ type CombatLog struct {
 	ValueName []byte
 	// The time on the game's clock in seconds from the horn, as in Tick. It is timestamp, less when the horn sounds.
 	GameTime float32
-	// HasGameTime says that GameTime is set.
+	// HasGameTime reports whether GameTime is set.
 	HasGameTime bool
 }
 
@@ -392,7 +407,7 @@ type GameEvent struct {
 type GameEventKey struct {
 	// The key's name. Empty when the event's description has no such key.
 	Name []byte
-	// ValueCase says which of the fields of the oneof value holds.
+	// ValueCase identifies the field of the oneof value that is set.
 	ValueCase GameEventKeyValueCase
 	// Text.
 	Text []byte
@@ -408,6 +423,14 @@ type GameEventKey struct {
 	Handle uint32
 	// A player's slot.
 	Player int32
+	// The name of the player in the slot, as the string table userinfo has it. Absent when not known, and for other values.
+	PlayerName []byte
+	// HasPlayerName reports whether PlayerName is set.
+	HasPlayerName bool
+	// The player's Steam id, likewise. 0 for bots.
+	SteamId uint64
+	// HasSteamId reports whether SteamId is set.
+	HasSteamId bool
 }
 
 // StringTableEntry: An entry of a string table was added or changed.
@@ -422,7 +445,7 @@ type StringTableEntry struct {
 	Key []byte
 	// The value. Absent when the entry has none or it did not change.
 	Value []byte
-	// HasValue says that Value is set.
+	// HasValue reports whether Value is set.
 	HasValue bool
 }
 
@@ -476,7 +499,7 @@ type Order struct {
 	AbilityId int32
 	// Where. Absent when not known.
 	Position Vector
-	// HasPosition says that Position is set.
+	// HasPosition reports whether Position is set.
 	HasPosition bool
 	// Whether it was queued behind other orders.
 	Queue bool
@@ -484,6 +507,10 @@ type Order struct {
 	SequenceNumber int32
 	// The game's flags.
 	Flags uint32
+	// What the game calls the type, such as "DOTA_UNIT_ORDER_CAST_POSITION". Empty for types newer than the decoder's table.
+	TypeName []byte
+	// The name of the ability or item, such as "axe_berserkers_call". Empty for none, and when it is not in the decoder's table.
+	AbilityName []byte
 }
 
 // Sound: A sound began.
@@ -546,8 +573,13 @@ type ChatEvent struct {
 	Time float32
 	// The time on the game's clock in seconds from the horn, as in Tick.
 	GameTime float32
-	// HasGameTime says that GameTime is set.
+	// HasGameTime reports whether GameTime is set.
 	HasGameTime bool
+	// What the game calls the type, such as "CHAT_MESSAGE_TOWER_KILL". Empty for types newer than the decoder's table.
+	TypeName []byte
+	// The heroes of the players, in the same order, such as "npc_dota_hero_axe": what the entity CDOTA_PlayerResource says before
+	// the event. Empty when not known.
+	HeroNames [][]byte
 }
 
 // Chat: A chat message.
@@ -566,8 +598,12 @@ type Chat struct {
 	EntityIndex int32
 	// Dota: the time on the game's clock in seconds from the horn, as in Tick.
 	GameTime float32
-	// HasGameTime says that GameTime is set.
+	// HasGameTime reports whether GameTime is set.
 	HasGameTime bool
+	// Dota: the player's name, as the entity CDOTA_PlayerResource has it. Empty when not known.
+	PlayerName []byte
+	// Dota: the player's hero, likewise. Empty when not known, and before one is picked.
+	HeroName []byte
 }
 
 // Ping: A player pinged the map.
@@ -584,6 +620,8 @@ type Ping struct {
 	Direct bool
 	// The kind of ping: the game's number.
 	Type uint32
+	// The player's name, as the entity CDOTA_PlayerResource has it. Empty when not known.
+	PlayerName []byte
 }
 
 // MapLine: A player drew on the map.
@@ -596,6 +634,8 @@ type MapLine struct {
 	Y int32
 	// Whether a new line begins here; otherwise it continues from the point before.
 	Initial bool
+	// The player's name, as the entity CDOTA_PlayerResource has it. Empty when not known.
+	PlayerName []byte
 }
 
 // ChatWheel: A player used the chat wheel.
@@ -608,6 +648,10 @@ type ChatWheel struct {
 	AccountId uint32
 	// The hero that the phrase is about. 0 for none.
 	HeroId int32
+	// That hero's name. Empty for none, and when it is not in the decoder's table.
+	HeroName []byte
+	// The player's name, as the entity CDOTA_PlayerResource has it. Empty when not known.
+	PlayerName []byte
 }
 
 // FileHeader: The file's header.
@@ -654,7 +698,7 @@ type FileInfo struct {
 	PlaybackFrames int32
 	// The Dota match. Absent in local recordings and in other games.
 	Match Match
-	// HasMatch says that Match is set.
+	// HasMatch reports whether Match is set.
 	HasMatch bool
 	// Counter-Strike: the ticks at which rounds began.
 	RoundStartTicks []int32
@@ -708,6 +752,8 @@ type DraftPick struct {
 	Team uint32
 	// The hero's number.
 	HeroId int32
+	// The hero's name, such as "npc_dota_hero_axe". Empty for none, and when it is not in the decoder's table.
+	HeroName []byte
 }
 
 // ServerInfo: The server.
@@ -772,11 +818,11 @@ type SerializerField struct {
 	BitCount int32
 	// The lowest value of a quantized number.
 	Low float32
-	// HasLow says that Low is set.
+	// HasLow reports whether Low is set.
 	HasLow bool
 	// The highest value of a quantized number.
 	High float32
-	// HasHigh says that High is set.
+	// HasHigh reports whether High is set.
 	HasHigh bool
 	// The flags of a quantized number.
 	EncodeFlags int32
@@ -872,11 +918,11 @@ type Fault struct {
 	EntityIndex uint32
 	// The entity's class: an index into EventList.strings. Absent when it is not about an entity.
 	Class uint32
-	// HasClass says that Class is set.
+	// HasClass reports whether Class is set.
 	HasClass bool
 	// The first field that is suspect: an index into EventList.strings. Absent when none is.
 	Field uint32
-	// HasField says that Field is set.
+	// HasField reports whether Field is set.
 	HasField bool
 	// How many bits the update has, as announced.
 	BitsAnnounced uint32
@@ -896,10 +942,27 @@ type ServerCvar struct {
 	Redacted bool
 }
 
-// Kind is what an event is: which of its fields holds.
+// PlayerInfo: A player is on the server, or has other data than before: an entry of the string table userinfo.
+type PlayerInfo struct {
+	// The player's slot, by which game events name players. In Counter-Strike 2 and Deadlock the player's controller is the
+	// entity in slot + 1, and m_hPawn of that is the handle of the body.
+	Slot int32
+	// The player's name.
+	Name []byte
+	// The Steam id. 0 for bots.
+	SteamId uint64
+	// The number by which the server names the player.
+	UserId int32
+	// Whether it is a bot.
+	IsBot bool
+	// Whether it is what records.
+	IsHltv bool
+}
+
+// Kind is the kind of an event. It identifies the field that is set.
 type Kind uint8
 
-// The alternatives of Kind; the first is none of them.
+// The alternatives of Kind. The first means that none is set.
 const (
 	KindNone Kind = iota
 	KindEntityUpdated
@@ -935,10 +998,11 @@ const (
 	KindCommand
 	KindFault
 	KindServerCvar
+	KindPlayerInfo
 )
 
-// KindCount is how many kinds there are, KindNone included.
-const KindCount = 34
+// KindCount is the number of kinds, including KindNone.
+const KindCount = 35
 
 var kindNames = [KindCount]string{
 	"none",
@@ -975,9 +1039,10 @@ var kindNames = [KindCount]string{
 	"command",
 	"fault",
 	"server_cvar",
+	"player_info",
 }
 
-// String returns the kind's name as the API spells it.
+// String returns the kind's name in the API.
 func (k Kind) String() string {
 	if int(k) < len(kindNames) {
 		return kindNames[k]
@@ -985,10 +1050,10 @@ func (k Kind) String() string {
 	return kindNames[KindNone]
 }
 
-// FieldValueValueCase says which field of the oneof value of FieldValue holds.
+// FieldValueValueCase identifies the field of the oneof value of FieldValue that is set.
 type FieldValueValueCase uint8
 
-// The alternatives of FieldValueValueCase; the first is none of them.
+// The alternatives of FieldValueValueCase. The first means that none is set.
 const (
 	FieldValueValueNone FieldValueValueCase = iota
 	FieldValueValueInt
@@ -1002,10 +1067,10 @@ const (
 	FieldValueValueBlob
 )
 
-// GameEventKeyValueCase says which field of the oneof value of GameEventKey holds.
+// GameEventKeyValueCase identifies the field of the oneof value of GameEventKey that is set.
 type GameEventKeyValueCase uint8
 
-// The alternatives of GameEventKeyValueCase; the first is none of them.
+// The alternatives of GameEventKeyValueCase. The first means that none is set.
 const (
 	GameEventKeyValueNone GameEventKeyValueCase = iota
 	GameEventKeyValueText

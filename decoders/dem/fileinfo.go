@@ -1,6 +1,7 @@
 package dem
 
 import (
+	"github.com/replayd/replayd/decoders/dem/internal/facts"
 	"github.com/replayd/replayd/decoders/dem/internal/pb"
 )
 
@@ -84,6 +85,7 @@ func parseMatch(g *Match, b []byte) bool {
 					p.Team = q.Uint32()
 				case 3:
 					p.HeroId = q.Int32()
+					p.HeroName = facts.Heroes.Name(int64(p.HeroId))
 				}
 			}
 			if len(g.Draft) < maxPlayers {

@@ -131,6 +131,7 @@ func (d *Decoder) gameEvent(ev *Event, b []byte) bool {
 			g.Keys[i].Name = t.keys[i].name
 		}
 	}
+	d.namePlayers(g.Keys)
 	emit := d.out.want(KindGameEvent, slotEvent)
 	if t != nil && d.out.has(KindCombatLog) && string(t.name) == oldCombatLog {
 		d.list.items, d.list.event = pb.NewReader(b), t

@@ -72,6 +72,7 @@ func (d *Decoder) emitPlain(ev *Event, kind Kind, id uint32, b []byte) bool {
 	if !ok {
 		return d.badMessage(ev, id, b)
 	}
+	d.nameParts(ev, kind)
 	switch kind {
 	case KindChat:
 		ev.Chat.GameTime, ev.Chat.HasGameTime = d.match.clock.at(d.match.clock.now, d.match.interval)

@@ -8,17 +8,34 @@ import (
 // noHandle is the handle of no entity.
 const noHandle = 1<<24 - 1
 
-// pendingModifier is the modifier that the last entry of a table is, not delivered yet.
-type pendingModifier struct {
-	set   bool
+// pendingThing is the modifier or the player that the last entry of a table is, not delivered yet.
+type pendingThing struct {
+	role  stringtable.Role // None when there is none
 	slot  int
 	value []byte
 }
 
-// emitModifier delivers the modifier that the last entry is.
-func (d *Decoder) emitModifier(ev *Event) bool {
-	d.tables.modifier.set = false
-	return d.modifier(ev, d.tables.modifier.slot, d.tables.modifier.value)
+// emitThing delivers the modifier or the player that the last entry is.
+func (d *Decoder) emitThing(ev *Event) bool {
+	t := d.tables.thing
+	d.tables.thing.role = stringtable.None
+	if t.role == stringtable.Players {
+		return d.playerInfo(ev, t.slot, t.value)
+	}
+	return d.modifier(ev, t.slot, t.value)
+}
+
+// playerInfo delivers an entry of the table userinfo. That of a slot without a player has no bytes.
+func (d *Decoder) playerInfo(ev *Event, slot int, b []byte) bool {
+	if !d.out.reads(KindPlayerInfo, KindPlayerInfo) || len(b) == 0 {
+		return false
+	}
+	if !parsePlayerInfo(&ev.PlayerInfo, slot, b) {
+		d.out.fault(Fault{Kind: FaultKindMessage, MessageId: svcUpdateStringTable, Detail: []byte("userinfo: not the message that it should be")})
+		return false
+	}
+	ev.Kind = KindPlayerInfo
+	return d.out.want(KindPlayerInfo, slotAfter)
 }
 
 // modifier delivers an entry of the table ActiveModifiers.

@@ -68,7 +68,7 @@ func parseSound(s *Sound, b []byte) bool {
 }
 
 func parseChatEvent(c *ChatEvent, b []byte) bool {
-	*c = ChatEvent{Type: -1, Players: append(c.Players[:0], -1, -1, -1, -1, -1, -1)}
+	*c = ChatEvent{Type: -1, HeroNames: c.HeroNames[:0], Players: append(c.Players[:0], -1, -1, -1, -1, -1, -1)}
 	m := pb.NewReader(b)
 	for m.Next() {
 		switch m.Num {

@@ -31,8 +31,13 @@ func (d *Decoder) Entity(index int) (e Entity, ok bool) {
 		for _, ch := range fields {
 			f := FieldValue{Field: ch.Node.Name}
 			fill(&f, &ch.Cell, ent.Data(&ch.Cell), &floats)
+			d.world.meanings.mark(&f, ch.Node)
 			e.Fields = append(e.Fields, f)
 		}
+	}
+	var place FieldValue
+	if d.world.meanings.fillPlace(&place, ent) {
+		e.Fields = append(e.Fields, place)
 	}
 	return e, true
 }
@@ -72,11 +77,22 @@ func (w *world) fillState(fields []FieldValue, ent *entity.Entity) []FieldValue 
 	if ent.Class.Root != nil {
 		w.merged, w.narrowed = ent.AppendFields(w.merged, ent.Class.Root)
 	}
-	fields = sized(fields, len(w.merged))
+	n := len(w.merged)
+	fields = sized(fields, n+1)
 	for i := range w.merged {
-		ch := &w.merged[i]
-		fields[i].Field = ch.Node.Name
-		fill(&fields[i], &ch.Cell, ent.Data(&ch.Cell), &w.floats)
+		ch, f := &w.merged[i], &fields[i]
+		f.Field = ch.Node.Name
+		fill(f, &ch.Cell, ent.Data(&ch.Cell), &w.floats)
+		if ch.Node.Marked || f.HasName || f.HasUnproven {
+			w.meanings.mark(f, ch.Node)
+		}
 	}
-	return fields
+	if w.meanings.fillPlace(&fields[n], ent) {
+		if ent.Class.Body.Wanted {
+			n++
+		} else {
+			w.narrowed = true
+		}
+	}
+	return fields[:n]
 }

@@ -50,7 +50,7 @@ func TestSample(t *testing.T) {
 		fmt.Fprintf(&out, "%d/%d %s\n", at.Offset, at.Index, readable(d, ev))
 		kinds[ev.Kind] = true
 	})
-	golden(t, strings.TrimSuffix(sampleFile, ".dem")+".golden", []byte(out.String()))
+	golden(t, filepath.Join("testdata", "sample.golden"), []byte(out.String()))
 	for k := dem.KindNone + 1; k < dem.KindCount; k++ {
 		if !kinds[k] {
 			t.Errorf("no event %v", k)

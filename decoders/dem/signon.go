@@ -174,7 +174,10 @@ func (d *Decoder) setRoot(c *entity.Class) {
 	}
 	if d.match.game == gameDota {
 		c.Rules = name == "CDOTAGamerulesProxy" && d.out.kinds&clockKinds != 0
-		c.Decoded = c.Decoded || c.Rules
+		if c.Roster = name == "CDOTA_PlayerResource" && d.out.kinds&rosterKinds != 0; c.Roster {
+			d.match.roster.setClass(c)
+		}
+		c.Decoded = c.Decoded || c.Rules || c.Roster
 	}
 	d.world.watch(c)
 }

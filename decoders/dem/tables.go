@@ -52,6 +52,9 @@ func (d *Decoder) createTable(ev *Event, b []byte) bool {
 	t.Kept = d.keeps(t.Role)
 	id := len(d.tables.list)
 	d.tables.list = append(d.tables.list, t)
+	if t.Role == stringtable.EntityNames {
+		d.world.meanings.names = t
+	}
 	tell := d.out.want(KindStringTable, slotEvent)
 	if tell {
 		ev.Kind = KindStringTable
@@ -92,6 +95,10 @@ func (d *Decoder) keeps(role stringtable.Role) bool {
 		return d.out.has(KindModifier)
 	case stringtable.CombatLogNames:
 		return d.out.has(KindCombatLog)
+	case stringtable.EntityNames:
+		return d.out.wantsEntities()
+	case stringtable.Players:
+		return d.out.has(KindGameEvent) || d.out.has(KindPlayerInfo)
 	}
 	return false
 }
@@ -123,7 +130,7 @@ func (d *Decoder) updateTable(ev *Event, b []byte) bool {
 
 // clearTables forgets all tables, and what was made of them.
 func (d *Decoder) clearTables() {
-	d.tables.list, d.tables.stored = nil, 0
+	d.tables.list, d.tables.stored, d.world.meanings.names = nil, 0, nil
 	clear(d.world.baseIndex)
 	d.world.store.DropAlternates()
 	for _, c := range d.world.classes {
@@ -157,8 +164,8 @@ func (d *Decoder) tableFault(t *stringtable.Table, err error) {
 
 // nextTableEntry reads an entry of a string table.
 func (d *Decoder) nextTableEntry(ev *Event) bool {
-	if d.tables.modifier.set {
-		return d.emitModifier(ev)
+	if d.tables.thing.role != stringtable.None {
+		return d.emitThing(ev)
 	}
 	t := &d.tables.reader
 	var c stringtable.Change
@@ -170,21 +177,21 @@ func (d *Decoder) nextTableEntry(ev *Event) bool {
 		}
 		return false
 	}
-	return d.emitEntryAndModifier(ev, t.Id, t.Table, &c)
+	return d.emitEntryAndThing(ev, t.Id, t.Table, &c)
 }
 
-// emitEntryAndModifier delivers a changed entry, and the modifier that it may be.
-func (d *Decoder) emitEntryAndModifier(ev *Event, id int, t *stringtable.Table, c *stringtable.Change) bool {
+// emitEntryAndThing delivers a changed entry, and the modifier or player that it may be.
+func (d *Decoder) emitEntryAndThing(ev *Event, id int, t *stringtable.Table, c *stringtable.Change) bool {
 	d.entryChanged(t, c.Index, c.Key)
 	emit := d.out.want(KindStringTableEntry, slotEvent)
 	if emit {
 		d.emitEntry(ev, id, t, c)
 	}
-	if t.Role != stringtable.Modifiers {
+	if t.Role != stringtable.Modifiers && t.Role != stringtable.Players {
 		return emit
 	}
-	d.tables.modifier = pendingModifier{true, c.Index, c.Value}
-	return emit || d.emitModifier(ev)
+	d.tables.thing = pendingThing{t.Role, c.Index, c.Value}
+	return emit || d.emitThing(ev)
 }
 
 func (d *Decoder) emitEntry(ev *Event, id int, t *stringtable.Table, c *stringtable.Change) {
@@ -235,8 +242,8 @@ func (d *Decoder) startDump(tables, packet []byte, all bool) {
 
 // nextDumpEntry applies entries of the dump up to one that changes something.
 func (d *Decoder) nextDumpEntry(ev *Event) bool {
-	if d.tables.modifier.set {
-		return d.emitModifier(ev)
+	if d.tables.thing.role != stringtable.None {
+		return d.emitThing(ev)
 	}
 	u := &d.tables.dump
 	for {
@@ -255,7 +262,7 @@ func (d *Decoder) nextDumpEntry(ev *Event) bool {
 				}
 			}
 			d.out.place.nextElement()
-			if d.applyDumped(&c) && d.emitEntryAndModifier(ev, u.id, u.table, &c) {
+			if d.applyDumped(&c) && d.emitEntryAndThing(ev, u.id, u.table, &c) {
 				return true
 			}
 			if len(d.out.faults) > 0 {

@@ -54,7 +54,7 @@ func (d *Decoder) updateEntity(ev *Event) bool {
 	}
 	if kind == KindEntityEntered {
 		// It entered, even when its update could not be read.
-		fields := d.world.fillChanges(ev.EntityEntered.Fields)
+		fields := d.world.fillChanges(ev.EntityEntered.Fields, ent, false)
 		ev.Kind = kind
 		ev.EntityEntered = EntityEntered{Index: uint32(e.index), Class: c.Name, Serial: ent.Serial, Fields: fields}
 		return len(fields) > 0 || !d.world.narrowed
@@ -63,9 +63,43 @@ func (d *Decoder) updateEntity(ev *Event) bool {
 		return false
 	}
 	out := &ev.EntityUpdated
-	out.Fields = d.world.fillChanges(out.Fields)
+	out.Fields = d.world.fillChanges(out.Fields, ent, false)
 	out.Index, out.Class, out.Serial = uint32(e.index), c.Name, ent.Serial
 	ev.Kind = kind
+	return len(out.Fields) > 0 || !d.world.narrowed
+}
+
+// updateSized reads an update of an entity that is decoded and stays in or out of view, of an announced size.
+func (d *Decoder) updateSized(ev *Event, ent *entity.Entity, size int) bool {
+	c := ent.Class
+	if !d.out.want(KindEntityUpdated, slotAfter) || !c.Wanted {
+		d.readUpdate(ent, c, size)
+		if c.Rules {
+			d.match.clock.update(d, ent)
+		}
+		return false
+	}
+	u := &d.world.update
+	out := &ev.EntityUpdated
+	start, read := d.ents.bits.Pos(), true
+	d.stats.EntityUpdates++
+	u.Room = d.world.store.Room()
+	err := u.ReadSized(&d.ents.bits, c, &ent.State, size, 0)
+	if err == nil && u.Fits(c, &ent.State) {
+		d.countFields(u)
+		out.Fields = d.world.fillChanges(out.Fields, ent, true)
+		d.world.store.Count(ent)
+	} else if read = d.finishUpdate(ent, c, start, size, err); read {
+		out.Fields = d.world.fillChanges(out.Fields, ent, false)
+	}
+	if c.Rules {
+		d.match.clock.update(d, ent)
+	}
+	if !read {
+		return false
+	}
+	out.Index, out.Class, out.Serial = uint32(d.ents.index), c.Name, ent.Serial
+	ev.Kind = KindEntityUpdated
 	return len(out.Fields) > 0 || !d.world.narrowed
 }
 
@@ -118,6 +152,14 @@ func (d *Decoder) readUpdate(ent *entity.Entity, c *entity.Class, size int) bool
 	} else {
 		err = u.Read(r, c, &ent.State)
 	}
+	return d.finishUpdate(ent, c, start, size, err)
+}
+
+// finishUpdate applies an update that was read from start on, with err. It is otherwise like readUpdate.
+func (d *Decoder) finishUpdate(ent *entity.Entity, c *entity.Class, start, size int, err error) bool {
+	e := &d.ents
+	r := &e.bits
+	u := &d.world.update
 	used := r.Pos() - start
 	switch {
 	case err == nil:
@@ -176,25 +218,42 @@ func blame(f *Fault, n *entity.Node) {
 }
 
 // fillChanges fills fields with the wanted changes of the update, and behind them, without a value, with the wanted fields
-// that changed to what could not be read.
-func (w *world) fillChanges(fields []FieldValue) []FieldValue {
+// that changed to what could not be read. Behind them is where the entity is now, if that changed.
+// With apply, each change is applied on the way: it is met once.
+func (w *world) fillChanges(fields []FieldValue, ent *entity.Entity, apply bool) []FieldValue {
 	u := &w.update
 	w.floats = w.floats[:0]
 	all := len(u.Changes) + len(u.Lost)
-	fields = sized(fields, all)
+	fields = sized(fields, all+1)
 	n := 0
+	moved := false
 	for i := range u.Changes {
 		ch := &u.Changes[i]
+		if apply {
+			u.ApplyChange(ent.Class, &ent.State, ch)
+		}
+		moved = moved || ch.Node.Body
 		if !ch.Node.Wanted {
 			continue
 		}
-		fields[n].Field = ch.Node.Name
-		fill(&fields[n], &ch.Cell, u.Data(&ch.Cell), &w.floats)
+		f := &fields[n]
+		f.Field = ch.Node.Name
+		fill(f, &ch.Cell, u.Data(&ch.Cell), &w.floats)
+		if ch.Node.Marked || f.HasName || f.HasUnproven {
+			w.meanings.mark(f, ch.Node)
+		}
 		n++
 	}
 	for _, lost := range u.Lost {
+		moved = moved || lost.Body
 		if lost.Wanted {
-			fields[n].Field, fields[n].ValueCase = lost.Name, FieldValueValueNone
+			fields[n] = FieldValue{Field: lost.Name}
+			n++
+		}
+	}
+	if moved && w.meanings.changesPlace(&fields[n], ent, u) {
+		all++
+		if ent.Class.Body.Wanted {
 			n++
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/replayd/replayd/decoders"
 )
 
-// firstWithSource is the base build since which attributes begin with a byte that says who wrote them.
+// firstWithSource is the base build since which attributes begin with a byte that identifies their source.
 const firstWithSource = 17326
 
 const (
@@ -19,7 +19,7 @@ const (
 	attributeRace  = 3001
 )
 
-// readAttributes reads replay.attributes.events: records of fixed size, little-endian.
+// readAttributes reads replay.attributes.events, which has little-endian records of fixed size.
 func (p *Replay) readAttributes() {
 	data, found, err := p.member(memberAttributes, maxSmall)
 	size := len(data)
@@ -43,7 +43,7 @@ func (p *Replay) readAttributes() {
 	}
 	le := binary.LittleEndian
 	a.MapNamespace = le.Uint32(rest)
-	// How many there are follows, but some replays have fewer than they say.
+	// The number of records follows, but some replays have fewer.
 	rest = rest[8:]
 	for ; len(rest) >= attributeSize; rest = rest[attributeSize:] {
 		id := le.Uint32(rest[4:])
@@ -61,7 +61,7 @@ func (p *Replay) readAttributes() {
 	p.status(memberAttributes, size, size-len(rest), err)
 }
 
-// setValue sets the value: up to four characters, written as a little-endian number, or a plain number.
+// setValue sets the value. It is up to four characters, written as a little-endian number, or a plain number.
 func (a *Attribute) setValue(v [4]byte) {
 	text := make([]byte, 0, len(v))
 	for _, c := range slices.Backward(v[:]) {
@@ -76,7 +76,7 @@ func (a *Attribute) setValue(v [4]byte) {
 	a.Value = bytes.TrimSpace(text)
 }
 
-// attribute returns the value of an attribute of a player, "" if there is none.
+// attribute returns the value of an attribute of a player, or "" if there is none.
 func (p *Replay) attribute(id, scope uint32) string {
 	for i := range p.Attributes.Attributes {
 		if a := &p.Attributes.Attributes[i]; a.Id == id && a.Scope == scope {
@@ -86,7 +86,7 @@ func (p *Replay) attribute(id, scope uint32) string {
 	return ""
 }
 
-// attributeNames are the attributes that are known, after docs/formats/sc2replay.md, "Attributes".
+// attributeNames are the names of the known attributes, see docs/formats/sc2replay.md, "Attributes".
 var attributeNames = map[uint32]string{
 	500: "controller", 1000: "rules", 1001: "premade_game",
 	2000: "team_layout", 2001: "teams",
@@ -129,7 +129,7 @@ func (p *Replay) readMetadata() {
 	p.absent(memberMetadata)
 }
 
-// parseMetadata reads the JSON. Anything may be missing.
+// parseMetadata parses the JSON. Every value is optional.
 func (p *Replay) parseMetadata(data []byte) error {
 	var j struct {
 		Title          string  `json:"Title"`
@@ -150,7 +150,7 @@ func (p *Replay) parseMetadata(data []byte) error {
 	}
 	err := json.Unmarshal(data, &j)
 	if _, odd := errors.AsType[*json.UnmarshalTypeError](err); err != nil && !odd {
-		// A value of another type is left out; anything else ends the reading.
+		// A value of the wrong type is ignored. Any other error is final.
 		return decoders.Errorf(decoders.SC2Replay, 0, decoders.NoTick, memberMetadata, decoders.ErrCorrupt, "%v", err)
 	}
 	m := &p.Metadata

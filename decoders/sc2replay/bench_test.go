@@ -10,8 +10,8 @@ import (
 	"github.com/replayd/replayd/decoders/sc2replay"
 )
 
-// BenchmarkEvents decodes the events of all replays of the corpus, unpacked before. bench/sc2replay compares with another
-// decoder.
+// BenchmarkEvents decodes the events of all replays of the corpus from unpacked streams. bench/sc2replay compares with
+// another decoder.
 func BenchmarkEvents(b *testing.B) {
 	var unpacked []*sc2replay.Unpacked
 	corpus(b, func(_ string, data []byte) {
@@ -26,7 +26,7 @@ func BenchmarkEvents(b *testing.B) {
 		unpacked = append(unpacked, u)
 	})
 	want := sc2replay.AllKinds()
-	want[sc2replay.KindMember] = false // these would have to be unpacked
+	want[sc2replay.KindMember] = false // members would have to be unpacked
 	var ev sc2replay.Event
 	events := 0
 	b.ReportAllocs()
@@ -48,8 +48,8 @@ func BenchmarkEvents(b *testing.B) {
 	b.ReportMetric(float64(events)/b.Elapsed().Seconds()/1e6, "Mevents/s")
 }
 
-// BenchmarkOne reads and decodes one replay of 5.0, with a tracker stream. Run it with -cpu 1 and with -cpu 2: streams are
-// unpacked two at a time.
+// BenchmarkOne reads and decodes one replay of 5.0 with a tracker stream. Run it with -cpu 1 and with -cpu 2, because
+// streams are unpacked two at a time.
 func BenchmarkOne(b *testing.B) {
 	var file []byte
 	corpus(b, func(name string, data []byte) {

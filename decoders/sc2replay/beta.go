@@ -9,9 +9,9 @@ import (
 	"github.com/replayd/replayd/decoders/sc2replay/protocol"
 )
 
-// firstRelease is the base build of the game's release, 1.0. What is older is the beta of 2010, of which no table was ever
-// published. Community notes of that time describe its bytes; docs/formats/sc2replay.md, "The beta of 2010", shows that
-// they saw the bit-packed encoding of 1.0 and lists what their numbers stand for.
+// firstRelease is the base build of the game's release, 1.0. Older builds are the beta of 2010, for which no table was
+// published. Community notes of that time describe its bytes. They turn out to describe the bit-packed encoding of 1.0.
+// docs/formats/sc2replay.md, "The beta of 2010", shows this and lists the meaning of their numbers.
 const firstRelease = 15405
 
 //go:embed beta_abilities.txt
@@ -32,14 +32,14 @@ var betaNames = sync.OnceValue(func() map[uint32][]byte {
 	return names
 })
 
-// BetaAbilityCode takes apart an "ability code" of the community notes of 2010: three bytes that begin four bits into the
-// ability's link and end four bits into the index of its command.
+// BetaAbilityCode splits an "ability code" of the community notes of 2010 into link and command index. The three bytes
+// of a code begin four bits into the ability's link and end four bits into the command's index.
 func BetaAbilityCode(code uint32) (link, index uint32) {
 	c, d, e := code>>16&0xFF, code>>8&0xFF, code&0xFF
 	return c<<4 | d&0xF, d&0xF0 | e&0xF
 }
 
-// betaAbility returns the name that the notes of 2010 give to a command, or nil.
+// betaAbility returns the name of a command in the notes of 2010, or nil.
 func betaAbility(link, index uint32) []byte {
 	if index > 0xFF {
 		return nil
@@ -47,11 +47,12 @@ func betaAbility(link, index uint32) []byte {
 	return betaNames()[link<<8|index]
 }
 
-// BetaEventType returns what the notes of 2010 call the type of a game event: the upper three bits of its number.
+// BetaEventType returns the type of a game event in the notes of 2010. The upper three bits of the event's number
+// determine it.
 func BetaEventType(id int) string { return nameOf(betaEventTypes[:], id>>4) }
 
-// BetaEventName returns what the game event is called for which the notes of 2010 have this type and code, or "": the
-// lower half of the code are the lower bits of the event's number, the upper half its first four bits.
+// BetaEventName returns the name of the game event with this type and code in the notes of 2010, or "". The lower half
+// of the code is the lower bits of the event's number, the upper half is its first four bits.
 func BetaEventName(typ, code int) string {
 	table, err := protocol.Default().Table(firstRelease)
 	if err != nil {
@@ -65,17 +66,17 @@ func BetaEventName(typ, code int) string {
 
 var betaEventTypes = [...]string{"Initialization", "Action", "Unknown", "Replay", "Inaction", "System"}
 
-// SpeedName returns the name of a game speed, 0 to 4, or "".
+// SpeedName returns the name of a game speed, 0 to 4, or "" for any other number.
 func SpeedName(speed int) string { return nameOf(speedNames[:], speed) }
 
 var speedNames = [...]string{"Slower", "Slow", "Normal", "Fast", "Faster"}
 
-// DifficultyName returns the name of a computer's difficulty, or "".
+// DifficultyName returns the name of a computer player's difficulty, or "" if it is unknown.
 func DifficultyName(difficulty int) string { return nameOf(difficultyNames[:], difficulty) }
 
 var difficultyNames = [...]string{"Very Easy", "Easy", "Medium", "Hard", "Very Hard", "Insane"}
 
-// ColorName returns the name of a colour of the lobby, from 1, or "".
+// ColorName returns the name of a lobby colour, starting with 1, or "" if it is unknown.
 func ColorName(color int) string { return nameOf(colorNames[:], color-1) }
 
 var colorNames = [...]string{

@@ -8,24 +8,24 @@ import (
 	"github.com/replayd/replayd/decoders/sc2replay/protocol"
 )
 
-// A plan says how the value of one layout gets into one Go struct: it is the layout with every field bound to the place in
-// the struct where its value goes. Layouts are bound by name: the table's abilCmdIndex finds the Go field AbilCmdIndex.
-// What differs between the two is in the lists below. A plan is made once per layout and shared by all decoders.
+// plan decodes values of one layout into one Go struct. It is the layout with every field bound to its destination in
+// the struct. Fields are bound by name: the table's abilCmdIndex goes to the Go field AbilCmdIndex. The lists below
+// name the exceptions. A plan is made once per layout, and all decoders share it.
 type plan struct {
 	node
-	clear []region // what is cleared before the struct is filled anew
+	clear []region // the parts of the struct to clear before it is filled
 }
 
-// node is a value of the layout and where it goes. Places are offsets in the struct of the nearest enclosing list element,
-// or in the plan's.
+// node is a value of the layout and its destination. Destinations are offsets in the struct of the nearest enclosing
+// list element, or else in the plan's struct.
 type node struct {
 	kind     protocol.Kind
 	optional bool
 	bits     uint8
 	store    store
-	add      int64     // to an integer or a length, in the bit-packed encoding
-	dst      uintptr   // where the value goes
-	has      []uintptr // the bools that become true when the value is there
+	add      int64     // added to an integer or a length, in the bit-packed encoding
+	dst      uintptr   // destination of the value
+	has      []uintptr // the bools to set when the value is present
 	scale    float32   // of storeFloat
 	minBits  int       // of a list's element
 	elem     *node     // of a list
@@ -33,10 +33,10 @@ type node struct {
 	fields   []node    // of a struct or choice
 	tags     []int8    // of a struct: a tag's index in fields, or -1
 	tag      int       // of a choice's alternative
-	number   uint8     // what the choice's case field becomes
+	number   uint8     // value of the choice's case field
 }
 
-// store says what the Go field is.
+// store is the kind of the destination field.
 type store uint8
 
 const (
@@ -46,16 +46,16 @@ const (
 	storeUint64
 	storeInt64
 	storeFloat
-	storeEnum // an int32 whose values are one higher than the table's, for 0 is "unspecified"
+	storeEnum // an int32 whose values are one higher than the table's, because 0 is "unspecified"
 	storeBool
 	storeBytes
 	storeMask
 	storeCase // uint8
 )
 
-// elsewhere lists fields that are called otherwise in our structs, as "GoStruct.tableField": a path to where it goes.
-// "*" is any struct.
-var elsewhere = map[string]string{
+// renamed lists fields with another name in the Go structs, as "GoStruct.tableField". The value is the path to the
+// destination. "*" stands for any struct.
+var renamed = map[string]string{
 	"*.unitTagIndex": "Unit.Index", "*.unitTagRecycle": "Unit.Recycle", "*.unitTypeName": "Unit.TypeName",
 	"*.creatorUnitTagIndex": "Creator.Index", "*.creatorUnitTagRecycle": "Creator.Recycle",
 	"*.killerUnitTagIndex": "Killer.Index", "*.killerUnitTagRecycle": "Killer.Recycle",
@@ -65,31 +65,31 @@ var elsewhere = map[string]string{
 	"Start.fixedFileHash":                      "ReplayCompatibilityHash",
 	"AiCommunicate.targetUnitTag":              "TargetUnit",
 	"AiCommunicate.targetUnitSnapshotPlayerId": "TargetUnitSnapshotControlPlayerId",
-	// Cmd of 1.0 is flat.
+	// In Cmd of 1.0, these fields are not nested.
 	"Cmd.abilLink": "Abil.Link", "Cmd.abilCmdIndex": "Abil.CommandIndex", "Cmd.abilCmdData": "Abil.CommandData",
 	"Cmd.targetUnitFlags": "TargetUnit.TargetUnitFlags", "Cmd.targetUnitTimer": "TargetUnit.Timer",
 	"Cmd.targetUnitTag":              "TargetUnit.Unit",
 	"Cmd.targetUnitSnapshotUnitLink": "TargetUnit.SnapshotUnitLink",
 	"Cmd.targetUnitSnapshotPlayerId": "TargetUnit.SnapshotControlPlayerId",
-	// So are clicks.
+	// The same holds for clicks.
 	"TriggerMouseClicked.posXUI": "PosUi.X", "TriggerMouseClicked.posYUI": "PosUi.Y",
 	"TriggerMouseClicked.posXWorld": "PosWorld.X", "TriggerMouseClicked.posYWorld": "PosWorld.Y",
 	"TriggerMouseClicked.posZWorld": "PosWorld.Z",
 }
 
-// oneofs lists the table's choices and what the oneof is called that takes them. Before 1.1 there was a mask in place of
-// each choice of masks: it goes to the first alternative.
+// oneofs maps the table's choices to the Go oneofs. Before 1.1, a single mask was in the place of each choice of masks.
+// It goes to the first alternative.
 var oneofs = map[string]string{
 	"Cmd.data": "Target", "SelectionDelta.removeMask": "RemoveMask", "ControlGroupUpdate.mask": "RemoveMask",
 	"TriggerDialogControl.eventData": "EventData",
 }
 
-// scales lists structs whose fractions are not of 1/4096.
+// scales lists structs whose fractions do not have the unit 1/4096.
 var scales = map[string]float32{"CameraUpdate": 1.0 / 256, "CameraSave": 1.0 / 256}
 
 const defaultScale = 1.0 / 4096
 
-// newPlan binds a layout to a struct type. It fails when a field of the layout has no place.
+// newPlan binds a layout to a struct type. It fails when a field of the layout has no destination.
 func newPlan(t *protocol.Type, into reflect.Type) (*plan, error) {
 	b := binder{scale: defaultScale}
 	if s, ok := scales[into.Name()]; ok {
@@ -104,7 +104,7 @@ func newPlan(t *protocol.Type, into reflect.Type) (*plan, error) {
 
 type binder struct{ scale float32 }
 
-// bind binds a value to a Go value of the given type at dst.
+// bind binds a value to a Go value of the given type at offset dst.
 func (b *binder) bind(t *protocol.Type, into reflect.Type, dst uintptr, has []uintptr) (node, error) {
 	n := node{kind: t.Kind, bits: t.Bits, add: t.Offset, dst: dst, has: has, scale: b.scale}
 	switch t.Kind {
@@ -155,7 +155,7 @@ var (
 	bytesType = reflect.TypeFor[[]byte]()
 )
 
-// storeOf returns how a number is stored in a Go type.
+// storeOf returns the kind of store for a number in a Go type.
 func storeOf(t reflect.Type) store {
 	switch t.Kind() {
 	case reflect.Uint32:
@@ -179,7 +179,7 @@ func storeOf(t reflect.Type) store {
 	return storeNothing
 }
 
-// bindSingle binds a struct of one field to what the field alone goes into.
+// bindSingle binds a struct with one field to the destination of that field.
 func (b *binder) bindSingle(t *protocol.Type, into reflect.Type, dst uintptr, has []uintptr) (node, error) {
 	inner, err := b.bind(t.Fields[0].Type, into, dst, has)
 	inner.tag = 0
@@ -207,14 +207,14 @@ func (b *binder) bindStruct(n node, t *protocol.Type, into reflect.Type) (node, 
 	return n, nil
 }
 
-// bindField finds a field's place in a struct that begins at base.
+// bindField binds a field to its destination in a struct that begins at offset base.
 func (b *binder) bindField(f protocol.Field, into reflect.Type, base uintptr) (node, error) {
 	if oneof, ok := oneofs[into.Name()+"."+f.Name]; ok {
 		return b.bindChoice(f.Type, into, base, oneof)
 	}
-	path, ok := elsewhere[into.Name()+"."+f.Name]
+	path, ok := renamed[into.Name()+"."+f.Name]
 	if !ok {
-		path, ok = elsewhere["*."+f.Name]
+		path, ok = renamed["*."+f.Name]
 	}
 	if !ok {
 		path = strings.TrimPrefix(f.Name, "scoreValue")
@@ -226,7 +226,7 @@ func (b *binder) bindField(f protocol.Field, into reflect.Type, base uintptr) (n
 		place, ok = fieldNamed(in, step)
 		if !ok {
 			if f.Type.Kind == protocol.Struct {
-				// A struct that ours does not have: its fields are members of the one around it.
+				// The Go struct has no such struct, so its fields belong to the enclosing one.
 				return b.bind(f.Type, into, base, nil)
 			}
 			return node{}, fmt.Errorf("%v has no such field", into)
@@ -239,12 +239,12 @@ func (b *binder) bindField(f protocol.Field, into reflect.Type, base uintptr) (n
 	return b.bind(f.Type, in, at, has)
 }
 
-// fieldNamed finds a Go field by the table's name. Case differs: posUI is PosUi.
+// fieldNamed returns the Go field for a name in the table. Case is ignored: posUI is PosUi.
 func fieldNamed(t reflect.Type, name string) (reflect.StructField, bool) {
 	return t.FieldByNameFunc(func(s string) bool { return strings.EqualFold(s, name) })
 }
 
-// bindChoice binds a choice to a oneof: the case field, and behind it the alternatives' fields in order.
+// bindChoice binds a choice to a oneof: the case field, followed by the alternatives' fields in order.
 func (b *binder) bindChoice(t *protocol.Type, into reflect.Type, base uintptr, oneof string) (node, error) {
 	which, ok := into.FieldByName(oneof + "Case")
 	if !ok {
@@ -283,7 +283,7 @@ func (b *binder) bindChoice(t *protocol.Type, into reflect.Type, base uintptr, o
 	return n, nil
 }
 
-// bindArray binds a list to a slice, or to a struct that has nothing but a slice.
+// bindArray binds a list to a slice, or to a struct whose only field is a slice.
 func (b *binder) bindArray(n node, t *protocol.Type, into reflect.Type) (node, error) {
 	if into.Kind() == reflect.Struct && into.NumField() == 1 {
 		return b.bindArray(n, t, into.Field(0).Type)
@@ -309,7 +309,7 @@ func (b *binder) bindArray(n node, t *protocol.Type, into reflect.Type) (node, e
 	return n, nil
 }
 
-// minBits is how many bits a value takes at least in the bit-packed encoding.
+// minBits returns the smallest number of bits of a value in the bit-packed encoding.
 func minBits(t *protocol.Type) int {
 	switch t.Kind {
 	case protocol.Int:

@@ -16,7 +16,7 @@ import (
 	"github.com/replayd/replayd/decoders/sc2replay"
 )
 
-// reference is what s2prot found in a replay.
+// reference holds the figures that s2prot found in a replay.
 type reference struct {
 	OK         bool           `json:"ok"`
 	BaseBuild  uint32         `json:"base_build"`
@@ -56,7 +56,7 @@ func corpus(t testing.TB, fn func(name string, data []byte)) {
 	}
 }
 
-// summary is what a replay's events add up to.
+// summary holds the counts of a replay's events.
 type summary struct {
 	kinds  [sc2replay.KindCount]int
 	counts map[string]int
@@ -102,13 +102,13 @@ func summarize(p *sc2replay.Replay) (*summary, error) {
 	}
 }
 
-// damaged are the replays of the corpus that are not whole, and what the error says.
+// damaged lists the incomplete replays of the corpus, and a text that the error must contain.
 var damaged = map[string]string{
 	"5.0.10.88500/s2protocol.NET__testError2.SC2Replay":    "it is empty",
-	"5.0.15.96828/sc2replayfixpan__test_patched.SC2Replay": "replay.gamemetadata.json", // which somebody edited
+	"5.0.15.96828/sc2replayfixpan__test_patched.SC2Replay": "replay.gamemetadata.json", // edited after the game
 }
 
-// isDamaged reports whether a replay is one of those, and ends with the error that it should.
+// isDamaged reports whether a replay is in damaged. It checks that such a replay ends with its error.
 func isDamaged(t *testing.T, name string, err error) bool {
 	t.Helper()
 	want, ok := damaged[strings.TrimPrefix(name, "sc2replay/")]
@@ -164,7 +164,7 @@ func TestCorpus(t *testing.T) {
 	t.Logf("%d replays, %d compared, by match %v", files, compared, matches)
 }
 
-// checkPlayers compares what the lobby and the details call a player: each must be found in the other.
+// checkPlayers checks that each player of the lobby is in the details, and vice versa.
 func checkPlayers(t *testing.T, name string, p *sc2replay.Replay) {
 	t.Helper()
 	if !p.Has.Lobby || !p.Has.Details {
@@ -250,7 +250,7 @@ func compare(t *testing.T, name string, p *sc2replay.Replay, s *summary, ref *re
 	}
 }
 
-// compareSC2Reader compares counts with those of sc2reader, which has classes of its own.
+// compareSC2Reader compares counts with those of sc2reader, which has different event classes.
 func compareSC2Reader(t *testing.T, name string, s *summary, want map[string]int) {
 	t.Helper()
 	c := s.counts
@@ -273,7 +273,7 @@ func compareSC2Reader(t *testing.T, name string, s *summary, want map[string]int
 	}
 }
 
-// snake spells an event's name as kinds are spelled.
+// snake converts an event's name to the form of kinds.
 func snake(s string) string {
 	var b strings.Builder
 	for i, r := range s {
@@ -296,7 +296,7 @@ func camel(s string) string {
 	return b.String()
 }
 
-// TestLargest decodes the largest replay within what any replay may take.
+// TestLargest decodes the largest replay within the time and memory that any replay may take.
 func TestLargest(t *testing.T) {
 	var largest []byte
 	corpus(t, func(_ string, data []byte) {
@@ -309,7 +309,7 @@ func TestLargest(t *testing.T) {
 	}
 }
 
-// TestSalvage cuts off the archive's tables: what can be recognised without them is what it was.
+// TestSalvage cuts off the archive's tables. The members that are recognised without them must be unchanged.
 func TestSalvage(t *testing.T) {
 	files, games, trackers := 0, 0, 0
 	corpus(t, func(name string, data []byte) {
@@ -353,7 +353,7 @@ func TestSalvage(t *testing.T) {
 	}
 }
 
-// TestMasks looks at lists of bits as the game writes them: the masks of selections end with the last bit that is set. Read
+// TestMasks checks the order of bits in lists of bits. The masks of selections end with the last bit that is set. Read
 // in another order, they would not.
 func TestMasks(t *testing.T) {
 	masks := 0

@@ -16,7 +16,7 @@ import (
 	"github.com/replayd/replayd/decoders/sc2replay/sc2test"
 )
 
-// ends decodes a replay and returns its events and the error that it ends with, nil for none.
+// ends decodes a replay. It returns the events and the error that ended decoding, or nil.
 func ends(t *testing.T, file []byte) (text string, err error) {
 	t.Helper()
 	lines, err := all(open(t, file).Events(sc2replay.Options{}))
@@ -35,8 +35,8 @@ func wantDamage(t *testing.T, err error, part string) {
 	}
 }
 
-// TestResumed decodes the tracker's events of a game that was saved and continued: they go back to gameloop 0 and on from
-// where they were.
+// TestResumed decodes the tracker's events of a game that was saved and continued. Their gameloops go back to 0 and
+// then jump to where the game was saved.
 func TestResumed(t *testing.T) {
 	r := sc2test.Sample(80949)
 	setup := func(player int) sc2test.Event {
@@ -67,14 +67,14 @@ func TestResumed(t *testing.T) {
 	}
 }
 
-// TestMissingParts leaves out one part after the other: everything else is delivered, and an error follows where every
-// replay has the part.
+// TestMissingParts omits one part at a time. Everything else must be delivered. If every replay has the part, an error
+// must follow.
 func TestMissingParts(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		build   int
 		without func(*sc2test.Replay)
-		part    string // "": may be missing
+		part    string // "" if it may be missing
 	}{
 		{"details", 80949, func(r *sc2test.Replay) { r.Details = nil }, "replay.details"},
 		{"lobby", 80949, func(r *sc2test.Replay) { r.InitData = nil }, "replay.initData"},
@@ -103,7 +103,8 @@ func TestMissingParts(t *testing.T) {
 	}
 }
 
-// TestChecksums damages every member in turn, where it is stored as it is, so that only the archive's checksums can tell.
+// TestChecksums damages each member in turn. Members are stored unpacked, so that only the archive's checksums can
+// detect it.
 func TestChecksums(t *testing.T) {
 	r := sc2test.Sample(80949)
 	r.Method = sc2test.Stored
@@ -127,7 +128,7 @@ func TestChecksums(t *testing.T) {
 			}
 		}
 	}
-	// A wrong checksum alone is no damage while the other one is right.
+	// One wrong checksum is ignored if the other one is right.
 	sums, _ := a.Find(mpq.AttributesFile)
 	damaged := bytes.Clone(file)
 	damaged[sums.Offset+8] ^= 0x04
@@ -136,12 +137,12 @@ func TestChecksums(t *testing.T) {
 	}
 }
 
-// TestTables damages the archive's tables in ways after which it still opens.
+// TestTables damages the archive's tables such that it can still be opened.
 func TestTables(t *testing.T) {
 	for _, version := range []int{1, 3} {
 		for name, damage := range map[string]func(*sc2test.Archive){
-			"a name leads to nothing": func(a *sc2test.Archive) { a.Lose = "replay.message.events" },
-			"a block does not exist":  func(a *sc2test.Archive) { a.Vanish = "replay.message.events" },
+			"a name leads to nothing": func(a *sc2test.Archive) { a.DropName = "replay.message.events" },
+			"a block does not exist":  func(a *sc2test.Archive) { a.DropBlock = "replay.message.events" },
 		} {
 			r := sc2test.Sample(80949)
 			r.Archive.Version = version
@@ -153,10 +154,10 @@ func TestTables(t *testing.T) {
 			}
 		}
 	}
-	// Members that the list of names does not have.
+	// Members that are not in the list of names.
 	for name, damage := range map[string]func(*sc2test.Archive){
-		"no name leads to": func(a *sc2test.Archive) { a.Lose = mpq.AttributesFile },
-		"does not exist":   func(a *sc2test.Archive) { a.Vanish = mpq.AttributesFile },
+		"no name leads to": func(a *sc2test.Archive) { a.DropName = mpq.AttributesFile },
+		"does not exist":   func(a *sc2test.Archive) { a.DropBlock = mpq.AttributesFile },
 	} {
 		r := sc2test.Sample(80949)
 		damage(&r.Archive)
@@ -166,12 +167,12 @@ func TestTables(t *testing.T) {
 	r := sc2test.Sample(80949)
 	r.Archive.Version = 3
 	file := r.Bytes()
-	file[1024+8] ^= 1 // the archive's size, which nothing else looks at
+	file[1024+8] ^= 1 // the archive's size, which only its checksum covers
 	_, err := ends(t, file)
 	wantDamage(t, err, "archive header")
 }
 
-// TestEqualSizes reads members that say to have the size that they have packed.
+// TestEqualSizes reads members whose declared size equals their packed size.
 func TestEqualSizes(t *testing.T) {
 	for _, method := range []byte{sc2test.Bzip2, sc2test.Zlib} {
 		r := sc2test.Sample(80949)
@@ -187,7 +188,7 @@ func TestEqualSizes(t *testing.T) {
 		if text, err := ends(t, r.Bytes()); err != nil || text != want {
 			t.Errorf("method %d: %v\n%s", method, err, text)
 		}
-		// Where what is packed is damaged, the copy is read, and an error tells.
+		// If the packed data is damaged, the copy is read, and the error reports the damage.
 		table, _ := protocol.Default().Table(80949)
 		copied := sc2test.S{"title": "Copy", "playerList": r.Details["playerList"]}
 		r.More = append(r.More, sc2test.Member{
@@ -208,7 +209,7 @@ func TestEqualSizes(t *testing.T) {
 	}
 }
 
-// TestCopies damages details and lobby so that only their checksums tell: their copies are delivered in their place.
+// TestCopies damages details and lobby such that only their checksums show it. Their copies must be delivered instead.
 func TestCopies(t *testing.T) {
 	table, _ := protocol.Default().Table(80949)
 	r := sc2test.Sample(80949)
@@ -220,7 +221,7 @@ func TestCopies(t *testing.T) {
 		sc2test.Member{Name: "replay.initData.backup", Data: w.Buf})
 	for member, text := range map[string]string{"replay.details": "Testbed", "replay.initData": "Watcher"} {
 		file := r.Bytes()
-		file[bytes.Index(file, []byte(text))] ^= 0x20 // the first one is not the copy's
+		file[bytes.Index(file, []byte(text))] ^= 0x20 // the first occurrence is not in the copy
 		p := open(t, file)
 		wantDamage(t, p.Fault, member)
 		if string(p.Details.Title) != "Testbed" || string(p.Players[2].Ref.Name) != "Watcher" {
@@ -229,7 +230,7 @@ func TestCopies(t *testing.T) {
 	}
 }
 
-// TestTrailing appends bytes to the details: what is not read to its end is not complete.
+// TestTrailing appends bytes to the details. A part with trailing bytes is not complete.
 func TestTrailing(t *testing.T) {
 	table, _ := protocol.Default().Table(80949)
 	r := sc2test.Sample(80949)
@@ -248,7 +249,8 @@ func TestTrailing(t *testing.T) {
 	}
 }
 
-// TestOtherGames refuses replays of games that share the container, and reads those whose header is damaged.
+// TestOtherGames checks that replays of other games in the same container are refused, and that damaged headers are
+// not.
 func TestOtherGames(t *testing.T) {
 	r := sc2test.Sample(80949)
 	r.Signature = "Heroes of the Storm replay\x1b11"

@@ -9,25 +9,25 @@ import (
 	"github.com/replayd/replayd/decoders/sc2replay/protocol"
 )
 
-// Options say what a Decoder is to do. The zero value decodes everything.
+// Options configure a Decoder. With the zero value, it decodes everything.
 type Options struct {
-	// Want says which kinds matter; nil means all. Others arrive too, and at the same positions, but may lack contents that
-	// cost much: those of members. Everything else is read in any case: who played, what is told of the replay and where it
-	// ends take all event streams.
+	// Want is the set of kinds that the caller needs. Nil means all. Events of other kinds are still delivered, at the
+	// same positions. They may lack expensive contents: the contents of members. Everything else is always read,
+	// because the players, the replay's data and its end depend on all event streams.
 	Want *Kinds
-	// RevealPrivate delivers the contents of replay.server.battlelobby, which name accounts.
+	// RevealPrivate delivers the contents of replay.server.battlelobby, which contain the names of accounts.
 	RevealPrivate bool
 }
 
-// Decoder decodes the events of a replay, one call of Next at a time.
+// Decoder decodes the events of a replay, one per call of Next.
 type Decoder struct {
-	rep    *Replay // what Unpack made of it, once it was called
+	rep    *Replay // the result of Unpack, once it was called
 	source *Unpacked
 	want   Kinds
 	reveal bool
 
 	prepared bool
-	head     []func(*Event) // what is left of the events before the streams
+	head     []func(*Event) // remaining events before the streams
 	game     stream
 	message  stream
 	tracker  stream
@@ -36,14 +36,14 @@ type Decoder struct {
 	tick     int32
 	position decoders.Position
 	final    error
-	// memberErr is why the contents of a member that is not decoded could not be delivered.
+	// memberErr is the first error about the contents of a member that is delivered undecoded.
 	memberErr error
 	naming    naming
 }
 
 var _ decoders.Decoder[Event] = (*Decoder)(nil)
 
-// Events returns a decoder of the replay's events. It reads nothing itself; the first call of Next unpacks the streams.
+// Events returns a decoder of the replay's events. It reads nothing. The first call of Next unpacks the streams.
 func (p *Replay) Events(o Options) *Decoder {
 	d := &Decoder{rep: p, want: AllKinds(), reveal: o.RevealPrivate}
 	if o.Want != nil {
@@ -52,18 +52,19 @@ func (p *Replay) Events(o Options) *Decoder {
 	return d
 }
 
-// Position is where the next event starts. Offset counts the bytes of all event streams before it, unpacked; Index counts
-// the events before it at the same offset. Only Next of a decoder of the same replay can go there, with Seek.
+// Position returns where the next event starts. Offset is the number of bytes, unpacked, of all event streams before
+// it. Index is the number of events before it at the same offset. Pass it to Seek of a decoder of the same replay.
 func (d *Decoder) Position() decoders.Position { return d.position }
 
-// Tick is the gameloop of the last event.
+// Tick returns the gameloop of the last event.
 func (d *Decoder) Tick() int32 { return d.tick }
 
-// Players returns everybody in the lobby, as far as it is known: after the first event, better than Replay.Players.
+// Players returns the players and observers in the lobby. After the first event the list is more complete than
+// Replay.Players.
 func (d *Decoder) Players() []PlayerInfo { return d.rep.Players }
 
-// Seek decodes up to a position and forgets what comes before it. It returns what Next returns where the replay ends
-// before that.
+// Seek decodes up to a position and drops the events before it. If the replay ends earlier, it returns the error of
+// Next.
 func (d *Decoder) Seek(to decoders.Position) error {
 	var ev Event
 	for d.position.Before(to) {
@@ -74,9 +75,9 @@ func (d *Decoder) Seek(to decoders.Position) error {
 	return nil
 }
 
-// Next decodes the next event into ev. It returns io.EOF after the last one. A *decoders.Error comes after the last one,
-// too, when parts of the replay could not be read: all that could be was delivered before, and KindEnd says what is
-// missing.
+// Next decodes the next event into ev. It returns io.EOF after the last one. If parts of the replay could not be read,
+// it returns a *decoders.Error instead, also after the last event. All readable events have been delivered then, and
+// KindEnd lists what is missing.
 func (d *Decoder) Next(ev *Event) error {
 	if d.final != nil {
 		return d.final
@@ -120,8 +121,8 @@ func (d *Decoder) advance() {
 	d.position.Index++
 }
 
-// next reads from the stream whose next event is the earliest. Of one gameloop, game events come first, then messages, then
-// what the tracker saw.
+// next reads from the stream whose next event is the earliest. Within a gameloop, game events come first, then
+// messages, then tracker events.
 func (d *Decoder) next(ev *Event) bool {
 	for {
 		var s *stream
@@ -135,11 +136,11 @@ func (d *Decoder) next(ev *Event) bool {
 		}
 		user, ok := s.read(ev)
 		if !ok {
-			continue // the others go on
+			continue // the other streams continue
 		}
 		if s.id == protocol.Tracker {
 			d.setPlayer(ev, &d.rep.roster.byPlayer, d.units.track(ev))
-			if ev.Kind == KindPlayerSetup { // which says more than the number: in archon mode two players have one
+			if ev.Kind == KindPlayerSetup { // more specific than the number, which two players share in archon mode
 				if i := d.rep.playerOfSlot(&ev.PlayerSetup); i >= 0 {
 					ev.Player, ev.HasPlayer = d.rep.Players[i].Ref, true
 				}
@@ -155,7 +156,7 @@ func (d *Decoder) next(ev *Event) bool {
 	}
 }
 
-// setPlayer says who it was.
+// setPlayer sets the player who caused the event.
 func (d *Decoder) setPlayer(ev *Event, ids *[32]uint8, id uint32) {
 	if id >= uint32(len(ids)) {
 		return
@@ -164,8 +165,8 @@ func (d *Decoder) setPlayer(ev *Event, ids *[32]uint8, id uint32) {
 		ev.Player, ev.HasPlayer = d.rep.Players[at-1].Ref, true
 		return
 	}
-	// Nobody knows this player, but it has a number.
-	if ids == &d.rep.roster.byUser && id != nobody {
+	// The player is unknown, but its number is not.
+	if ids == &d.rep.roster.byUser && id != noUser {
 		ev.Player, ev.HasPlayer = PlayerRef{UserId: id, HasUserId: true}, true
 		if d.rep.table.Build < firstWithUserID {
 			ev.Player = PlayerRef{PlayerId: id, HasPlayerId: true}
@@ -175,7 +176,7 @@ func (d *Decoder) setPlayer(ev *Event, ids *[32]uint8, id uint32) {
 	}
 }
 
-// prepare begins to read the streams and lists what comes before them.
+// prepare opens the streams and lists the events before them.
 func (d *Decoder) prepare() error {
 	d.prepared = true
 	d.units.reset(d.rep.Start.Version.BaseBuild)
@@ -200,7 +201,7 @@ func (d *Decoder) prepare() error {
 	return nil
 }
 
-// list lists the events that come before the streams.
+// list lists the events before the streams.
 func (d *Decoder) list() {
 	p := d.rep
 	d.head = append(d.head, func(ev *Event) { ev.Kind, ev.Start = KindStart, p.Start })
@@ -233,7 +234,7 @@ func (d *Decoder) end(ev *Event) {
 	ev.End = End{DecodeInfo: d.Info(), HasDecodeInfo: true}
 }
 
-// Info tells how well the replay could be decoded up to now.
+// Info describes the table in use and how completely each part has been decoded so far.
 func (d *Decoder) Info() DecodeInfo {
 	parts := slices.Clone(d.rep.Parts)
 	if d.rep.Damage != nil {
@@ -243,7 +244,7 @@ func (d *Decoder) Info() DecodeInfo {
 	return d.rep.decodeInfo(parts)
 }
 
-// failure returns how decoding ends: with io.EOF when all that was wanted was read, or with the first failure of a part.
+// failure returns the error that ends decoding: the first failure of a part, or io.EOF if there was none.
 func (d *Decoder) failure() error {
 	if d.rep.Damage != nil {
 		return d.rep.Damage
@@ -262,8 +263,7 @@ func (d *Decoder) failure() error {
 	return io.EOF
 }
 
-// Close tells whether the replay was read to its end. Replays are never written to while they are read, so there is
-// nothing to wait for.
+// Close returns nil when the replay was read to its end, and otherwise the error. Replays do not grow.
 func (d *Decoder) Close() error {
 	if d.final != nil && !errors.Is(d.final, io.EOF) {
 		return d.final

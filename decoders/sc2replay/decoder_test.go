@@ -25,7 +25,7 @@ func open(t testing.TB, file []byte) *sc2replay.Replay {
 	return p
 }
 
-// all decodes everything into one line an event.
+// all decodes everything into one line per event.
 func all(d *sc2replay.Decoder) (lines []string, err error) {
 	var ev sc2replay.Event
 	for {
@@ -36,7 +36,7 @@ func all(d *sc2replay.Decoder) (lines []string, err error) {
 	}
 }
 
-// line says of an event what samples are about.
+// line returns the parts of an event that the tests check.
 func line(ev *sc2replay.Event) string {
 	who := "-"
 	if ev.HasPlayer {
@@ -172,7 +172,7 @@ func TestSample(t *testing.T) {
 	}
 }
 
-// TestEveryTable decodes the sample in the layouts of every table, and under the base build of one that has none.
+// TestEveryTable decodes the sample in the layouts of every table, and with the base build of one that has no table.
 func TestEveryTable(t *testing.T) {
 	for _, build := range append(protocol.Default().Builds(), 23925, 24247) {
 		r := sc2test.Sample(build)
@@ -202,8 +202,8 @@ func TestEveryTable(t *testing.T) {
 	}
 }
 
-// TestEveryLayout writes every event of every table with random values. Every event must be bound to a message of its own in
-// all layouts, and every stream must end where it ends.
+// TestEveryLayout writes every event of every table with random values. In all layouts, every event must be bound to
+// its own message, and every stream must be read exactly to its end.
 func TestEveryLayout(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(11, 12))
 	for _, build := range append(protocol.Default().Builds(), 23925, 24247) {
@@ -258,7 +258,7 @@ func TestEveryLayout(t *testing.T) {
 	}
 }
 
-// TestBeta decodes what a replay of the beta of 2010 is taken to be: a bit-packed header, the oldest layouts.
+// TestBeta decodes a replay in the presumed form of the beta of 2010: a bit-packed header and the oldest layouts.
 func TestBeta(t *testing.T) {
 	for _, build := range []int{13891, 14093, 14133, 14219, 14259, 14356, 14593, 14621, 14803, 15133, 15250, 15343, 15392} {
 		r := sc2test.Sample(15405)
@@ -278,7 +278,7 @@ func TestBeta(t *testing.T) {
 			t.Errorf("%d: %+v", build, info)
 		}
 	}
-	// The builds since 15405 had it in 1.0, too.
+	// Builds since 15405 had it in 1.0, too.
 	for _, build := range []int{15449, 15580, 15623} {
 		r := sc2test.Sample(15405)
 		r.Beta, r.BaseBuild = true, build
@@ -308,7 +308,7 @@ func TestBetaNames(t *testing.T) {
 	}
 }
 
-// TestFitMovesToNeighbour writes a build between two tables in the layouts of the newer one, as betas were.
+// TestFitMovesToNeighbour writes a build between two tables in the layouts of the newer one, as betas were written.
 func TestFitMovesToNeighbour(t *testing.T) {
 	r := sc2test.Sample(34784)
 	r.BaseBuild = 33000
@@ -326,7 +326,7 @@ func TestFitMovesToNeighbour(t *testing.T) {
 	}
 }
 
-// TestBrokenStream breaks the game events: what came before the break is delivered, and so are the other streams.
+// TestBrokenStream breaks the game events. The events before the break and the other streams must be delivered.
 func TestBrokenStream(t *testing.T) {
 	r := sc2test.Sample(80949)
 	r.Method = sc2test.Stored
@@ -425,7 +425,7 @@ func TestWant(t *testing.T) {
 			n++
 		}
 		if ev.Kind == sc2replay.KindMember && ev.Member.Data != nil {
-			t.Error("contents that nobody wants")
+			t.Error("contents that are not in Want")
 		}
 	}
 	if n != 3 || ev.Kind != sc2replay.KindEnd {
@@ -433,7 +433,7 @@ func TestWant(t *testing.T) {
 	}
 }
 
-// TestWantChangesNothing: whatever is wanted, all events come, at the same positions.
+// TestWantChangesNothing checks that all events are delivered at the same positions, whatever Want is.
 func TestWantChangesNothing(t *testing.T) {
 	u, err := open(t, sc2test.Sample(80949).Bytes()).Unpack()
 	if err != nil {
@@ -465,7 +465,7 @@ func TestPrivateMember(t *testing.T) {
 	for _, reveal := range []bool{false, true} {
 		lines, _ := all(p.Events(sc2replay.Options{RevealPrivate: reveal}))
 		if got := strings.Contains(strings.Join(lines, "\n"), "Name#1234"); got != reveal {
-			t.Errorf("reveal %v: contents are there: %v", reveal, got)
+			t.Errorf("reveal %v: has contents: %v", reveal, got)
 		}
 	}
 }

@@ -9,9 +9,9 @@ type Event struct {
 	AtTick int32
 	// The player who did it, or whose unit it is about. Absent when there is none.
 	Player PlayerRef
-	// HasPlayer says that Player is set.
+	// HasPlayer reports whether Player is set.
 	HasPlayer bool
-	// Kind says which of the fields of the oneof kind holds.
+	// Kind identifies the field of the oneof kind that is set.
 	Kind Kind
 	// A player's camera moved.
 	CameraUpdate CameraUpdate
@@ -281,15 +281,15 @@ type Event struct {
 type PlayerRef struct {
 	// Index into the lobby's users. Absent for players that no user controls.
 	UserId uint32
-	// HasUserId says that UserId is set.
+	// HasUserId reports whether UserId is set.
 	HasUserId bool
 	// The player's number in the tracker's events and in the attributes, from 1. Absent when not known.
 	PlayerId uint32
-	// HasPlayerId says that PlayerId is set.
+	// HasPlayerId reports whether PlayerId is set.
 	HasPlayerId bool
 	// Index into the lobby's slots. Absent when not known.
 	Slot uint32
-	// HasSlot says that Slot is set.
+	// HasSlot reports whether Slot is set.
 	HasSlot bool
 	// The name, without the clan's tag. Empty when not known.
 	Name []byte
@@ -299,23 +299,23 @@ type PlayerRef struct {
 type CameraUpdate struct {
 	// The place that it looks at. A multiple of 1/256 of a cell.
 	Target Point2
-	// HasTarget says that Target is set.
+	// HasTarget reports whether Target is set.
 	HasTarget bool
 	// How far it is from there, in cells; a multiple of 1/256.
 	Distance float32
-	// HasDistance says that Distance is set.
+	// HasDistance reports whether Distance is set.
 	HasDistance bool
 	// The angle against the ground, as in the replay.
 	Pitch uint32
-	// HasPitch says that Pitch is set.
+	// HasPitch reports whether Pitch is set.
 	HasPitch bool
 	// The direction, as in the replay.
 	Yaw uint32
-	// HasYaw says that Yaw is set.
+	// HasYaw reports whether Yaw is set.
 	HasYaw bool
 	// Why the camera moved, since 2.1. As in the replay.
 	Reason int32
-	// HasReason says that Reason is set.
+	// HasReason reports whether Reason is set.
 	HasReason bool
 	// True while the camera follows a unit, since 3.0.
 	Follow bool
@@ -335,9 +335,9 @@ type Cmd struct {
 	CmdFlags uint32
 	// The ability. Absent for what a right click does by itself.
 	Abil Ability
-	// HasAbil says that Abil is set.
+	// HasAbil reports whether Abil is set.
 	HasAbil bool
-	// TargetCase says which of the fields of the oneof target holds.
+	// TargetCase identifies the field of the oneof target that is set.
 	TargetCase CmdTargetCase
 	// A place.
 	TargetPoint Point
@@ -347,15 +347,15 @@ type Cmd struct {
 	Data uint32
 	// The order's number among this player's, from 1. Since 3.0.
 	Sequence uint32
-	// HasSequence says that Sequence is set.
+	// HasSequence reports whether Sequence is set.
 	HasSequence bool
 	// Another unit that takes part, such as the transport.
 	OtherUnit Unit
-	// HasOtherUnit says that OtherUnit is set.
+	// HasOtherUnit reports whether OtherUnit is set.
 	HasOtherUnit bool
 	// A group of units, as in the replay. Since 3.0.
 	UnitGroup uint32
-	// HasUnitGroup says that UnitGroup is set.
+	// HasUnitGroup reports whether UnitGroup is set.
 	HasUnitGroup bool
 }
 
@@ -367,7 +367,7 @@ type Ability struct {
 	CommandIndex uint32
 	// The command's data, as in the replay.
 	CommandData uint32
-	// HasCommandData says that CommandData is set.
+	// HasCommandData reports whether CommandData is set.
 	HasCommandData bool
 	// The command's name, such as "TrainMarine", "BuildBarracks" or "attack". decode_info.names of start says what it was
 	// taken from. Empty when not known: for abilities of maps of their own, and for builds that are newer than replayd's
@@ -389,7 +389,7 @@ type Point struct {
 type TargetUnit struct {
 	// The unit.
 	Unit Unit
-	// HasUnit says that Unit is set.
+	// HasUnit reports whether Unit is set.
 	HasUnit bool
 	// Flags, as in the replay.
 	TargetUnitFlags uint32
@@ -399,15 +399,15 @@ type TargetUnit struct {
 	SnapshotUnitLink uint32
 	// The player who controlled the unit, as the player saw it. Before 1.4, its owner.
 	SnapshotControlPlayerId uint32
-	// HasSnapshotControlPlayerId says that SnapshotControlPlayerId is set.
+	// HasSnapshotControlPlayerId reports whether SnapshotControlPlayerId is set.
 	HasSnapshotControlPlayerId bool
 	// The player who paid for the unit, as the player saw it. Since 1.4.
 	SnapshotUpkeepPlayerId uint32
-	// HasSnapshotUpkeepPlayerId says that SnapshotUpkeepPlayerId is set.
+	// HasSnapshotUpkeepPlayerId reports whether SnapshotUpkeepPlayerId is set.
 	HasSnapshotUpkeepPlayerId bool
 	// Where the unit was, as the player saw it.
 	SnapshotPoint Point
-	// HasSnapshotPoint says that SnapshotPoint is set.
+	// HasSnapshotPoint reports whether SnapshotPoint is set.
 	HasSnapshotPoint bool
 	// The name of snapshot_unit_link, such as "Barracks". Empty when not known.
 	SnapshotUnitName []byte
@@ -435,7 +435,7 @@ type SelectionDelta struct {
 	ControlGroupId uint32
 	// The subgroup that is active afterwards.
 	SubgroupIndex uint32
-	// RemoveMaskCase says which of the fields of the oneof remove_mask holds.
+	// RemoveMaskCase identifies the field of the oneof remove_mask that is set.
 	RemoveMaskCase SelectionDeltaRemoveMaskCase
 	// Those whose bit is set.
 	Mask BitMask
@@ -483,7 +483,7 @@ type ControlGroupUpdate struct {
 	ControlGroupIndex uint32
 	// What happens with it.
 	ControlGroupUpdate ControlGroupAction
-	// RemoveMaskCase says which of the fields of the oneof remove_mask holds.
+	// RemoveMaskCase identifies the field of the oneof remove_mask that is set.
 	RemoveMaskCase ControlGroupUpdateRemoveMaskCase
 	// Those whose bit is set.
 	Mask BitMask
@@ -497,7 +497,7 @@ type ControlGroupUpdate struct {
 type UnitBorn struct {
 	// The unit.
 	Unit Unit
-	// HasUnit says that Unit is set.
+	// HasUnit reports whether Unit is set.
 	HasUnit bool
 	// Who controls it; 0 is none.
 	ControlPlayerId uint32
@@ -509,16 +509,16 @@ type UnitBorn struct {
 	Y uint32
 	// The unit that made it. Since 3.14, and only where there is one.
 	Creator Unit
-	// HasCreator says that Creator is set.
+	// HasCreator reports whether Creator is set.
 	HasCreator bool
 	// The ability that made it. Since 3.14.
 	CreatorAbilityName []byte
-	// HasCreatorAbilityName says that CreatorAbilityName is set.
+	// HasCreatorAbilityName reports whether CreatorAbilityName is set.
 	HasCreatorAbilityName bool
 	// For what hatched: the gameloop in which the creator became an egg. Absent for all others: a replay does not contain when
 	// a factory or the like began to make a unit.
 	StartedTick int32
-	// HasStartedTick says that StartedTick is set.
+	// HasStartedTick reports whether StartedTick is set.
 	HasStartedTick bool
 }
 
@@ -528,7 +528,7 @@ type CommandManagerState struct {
 	State CommandState
 	// The number that the repeated order has, from 1.
 	Sequence uint32
-	// HasSequence says that Sequence is set.
+	// HasSequence reports whether Sequence is set.
 	HasSequence bool
 }
 
@@ -542,11 +542,11 @@ type TriggerPortraitLoaded struct {
 type UnitDied struct {
 	// The unit.
 	Unit Unit
-	// HasUnit says that Unit is set.
+	// HasUnit reports whether Unit is set.
 	HasUnit bool
 	// Who killed it. Absent when there is none.
 	KillerPlayerId uint32
-	// HasKillerPlayerId says that KillerPlayerId is set.
+	// HasKillerPlayerId reports whether KillerPlayerId is set.
 	HasKillerPlayerId bool
 	// Where, in whole cells; before 2.1 a multiple of 4.
 	X uint32
@@ -554,7 +554,7 @@ type UnitDied struct {
 	Y uint32
 	// The unit that killed it. Since 2.1, and only where there is one.
 	Killer Unit
-	// HasKiller says that Killer is set.
+	// HasKiller reports whether Killer is set.
 	HasKiller bool
 }
 
@@ -562,7 +562,7 @@ type UnitDied struct {
 type CmdUpdateTargetPoint struct {
 	// The place.
 	Target Point
-	// HasTarget says that Target is set.
+	// HasTarget reports whether Target is set.
 	HasTarget bool
 }
 
@@ -570,14 +570,14 @@ type CmdUpdateTargetPoint struct {
 type UnitTypeChange struct {
 	// The unit, with its new type.
 	Unit Unit
-	// HasUnit says that Unit is set.
+	// HasUnit reports whether Unit is set.
 	HasUnit bool
 	// The type that it had. Empty when not known.
 	PreviousTypeName []byte
 	// For what comes out of a cocoon or an egg: the gameloop in which the unit became that. Absent for all others: a replay
 	// does not contain when a morph without a type in between began.
 	StartedTick int32
-	// HasStartedTick says that StartedTick is set.
+	// HasStartedTick reports whether StartedTick is set.
 	HasStartedTick bool
 }
 
@@ -669,11 +669,11 @@ type PlayerStats struct {
 type TriggerMouseMoved struct {
 	// Where on the screen.
 	PosUi UiPoint
-	// HasPosUi says that PosUi is set.
+	// HasPosUi reports whether PosUi is set.
 	HasPosUi bool
 	// Where on the map.
 	PosWorld Point
-	// HasPosWorld says that PosWorld is set.
+	// HasPosWorld reports whether PosWorld is set.
 	HasPosWorld bool
 	// As in the replay. Since 2.0.10.
 	Flags int32
@@ -691,7 +691,7 @@ type UiPoint struct {
 type CmdUpdateTargetUnit struct {
 	// The unit.
 	Target TargetUnit
-	// HasTarget says that Target is set.
+	// HasTarget reports whether Target is set.
 	HasTarget bool
 }
 
@@ -701,7 +701,7 @@ type Start struct {
 	Signature []byte
 	// The game's version.
 	Version Version
-	// HasVersion says that Version is set.
+	// HasVersion reports whether Version is set.
 	HasVersion bool
 	// 0 campaign, 1 challenge, 2 multiplayer, 3 custom.
 	Type uint32
@@ -711,13 +711,13 @@ type Start struct {
 	UseScaledTime bool
 	// Which data the game was played with. Since 3.0.
 	NgdpRootKey RootKey
-	// HasNgdpRootKey says that NgdpRootKey is set.
+	// HasNgdpRootKey reports whether NgdpRootKey is set.
 	HasNgdpRootKey bool
 	// The build of the balance data. Since 3.0.
 	DataBuildNum uint32
 	// What decides whether a client can play the replay. Since 3.0.
 	ReplayCompatibilityHash RootKey
-	// HasReplayCompatibilityHash says that ReplayCompatibilityHash is set.
+	// HasReplayCompatibilityHash reports whether ReplayCompatibilityHash is set.
 	HasReplayCompatibilityHash bool
 	// As in the replay. Since 3.4.
 	NgdpRootKeyIsDevData bool
@@ -731,7 +731,7 @@ type Start struct {
 	LoopsPerRealSecond float64
 	// How the replay is decoded.
 	DecodeInfo DecodeInfo
-	// HasDecodeInfo says that DecodeInfo is set.
+	// HasDecodeInfo reports whether DecodeInfo is set.
 	HasDecodeInfo bool
 	// The game's speed, such as "Faster".
 	GameSpeed []byte
@@ -773,7 +773,7 @@ type DecodeInfo struct {
 	Parts []PartStatus
 	// What the names of abilities and unit types were taken from.
 	Names NameTable
-	// HasNames says that Names is set.
+	// HasNames reports whether Names is set.
 	HasNames bool
 }
 
@@ -814,7 +814,7 @@ type Details struct {
 	Difficulty []byte
 	// A picture of the map.
 	Thumbnail Thumbnail
-	// HasThumbnail says that Thumbnail is set.
+	// HasThumbnail reports whether Thumbnail is set.
 	HasThumbnail bool
 	// The map is Blizzard's.
 	IsBlizzardMap bool
@@ -842,7 +842,7 @@ type Details struct {
 	ModPaths [][]byte
 	// As in the replay. Since 2.0.10.
 	RestartAsTransitionMap bool
-	// HasRestartAsTransitionMap says that RestartAsTransitionMap is set.
+	// HasRestartAsTransitionMap reports whether RestartAsTransitionMap is set.
 	HasRestartAsTransitionMap bool
 	// As in the replay. Since 3.6.
 	DisableRecoverGame bool
@@ -854,13 +854,13 @@ type DetailsPlayer struct {
 	Name []byte
 	// The account.
 	Toon Toon
-	// HasToon says that Toon is set.
+	// HasToon reports whether Toon is set.
 	HasToon bool
 	// The race, in the language of the client that saved the replay.
 	Race []byte
 	// The colour.
 	Color Color
-	// HasColor says that Color is set.
+	// HasColor reports whether Color is set.
 	HasColor bool
 	// 0 open, 1 closed, 2 human, 3 computer.
 	Control uint32
@@ -874,7 +874,7 @@ type DetailsPlayer struct {
 	Result uint32
 	// Which slot of the lobby: that with the same number. Since 2.0.
 	WorkingSetSlotId uint32
-	// HasWorkingSetSlotId says that WorkingSetSlotId is set.
+	// HasWorkingSetSlotId reports whether WorkingSetSlotId is set.
 	HasWorkingSetSlotId bool
 	// Since 3.0; for co-op.
 	Hero []byte
@@ -918,11 +918,11 @@ type Lobby struct {
 	UserInitialData []LobbyUser
 	// The game.
 	GameDescription GameDescription
-	// HasGameDescription says that GameDescription is set.
+	// HasGameDescription reports whether GameDescription is set.
 	HasGameDescription bool
 	// The lobby when the game began.
 	LobbyState LobbyState
-	// HasLobbyState says that LobbyState is set.
+	// HasLobbyState reports whether LobbyState is set.
 	HasLobbyState bool
 }
 
@@ -932,29 +932,29 @@ type LobbyUser struct {
 	Name []byte
 	// The clan's tag.
 	ClanTag []byte
-	// HasClanTag says that ClanTag is set.
+	// HasClanTag reports whether ClanTag is set.
 	HasClanTag bool
 	// Handle of the clan's logo, 40 bytes.
 	ClanLogo []byte
-	// HasClanLogo says that ClanLogo is set.
+	// HasClanLogo reports whether ClanLogo is set.
 	HasClanLogo bool
 	// 1 bronze to 6 master, 7 grandmaster, 8 unranked.
 	HighestLeague uint32
-	// HasHighestLeague says that HighestLeague is set.
+	// HasHighestLeague reports whether HighestLeague is set.
 	HasHighestLeague bool
 	// The sum of the levels of the races.
 	CombinedRaceLevels uint32
-	// HasCombinedRaceLevels says that CombinedRaceLevels is set.
+	// HasCombinedRaceLevels reports whether CombinedRaceLevels is set.
 	HasCombinedRaceLevels bool
 	// As in the replay.
 	RandomSeed uint32
 	// The race that the user chose.
 	RacePreference uint32
-	// HasRacePreference says that RacePreference is set.
+	// HasRacePreference reports whether RacePreference is set.
 	HasRacePreference bool
 	// The team that the user chose.
 	TeamPreference uint32
-	// HasTeamPreference says that TeamPreference is set.
+	// HasTeamPreference reports whether TeamPreference is set.
 	HasTeamPreference bool
 	// As in the replay.
 	TestMap bool
@@ -978,7 +978,7 @@ type LobbyUser struct {
 	ToonHandle []byte
 	// The match-making rating. Since 3.14.
 	ScaledRating int32
-	// HasScaledRating says that ScaledRating is set.
+	// HasScaledRating reports whether ScaledRating is set.
 	HasScaledRating bool
 }
 
@@ -990,7 +990,7 @@ type GameDescription struct {
 	GameCacheName []byte
 	// The options.
 	GameOptions GameOptions
-	// HasGameOptions says that GameOptions is set.
+	// HasGameOptions reports whether GameOptions is set.
 	HasGameOptions bool
 	// 0 slower, 1 slow, 2 normal, 3 fast, 4 faster.
 	GameSpeed uint32
@@ -1086,27 +1086,27 @@ type GameOptions struct {
 type SlotDescription struct {
 	// Colours.
 	AllowedColors BitMask
-	// HasAllowedColors says that AllowedColors is set.
+	// HasAllowedColors reports whether AllowedColors is set.
 	HasAllowedColors bool
 	// Races.
 	AllowedRaces BitMask
-	// HasAllowedRaces says that AllowedRaces is set.
+	// HasAllowedRaces reports whether AllowedRaces is set.
 	HasAllowedRaces bool
 	// Difficulties.
 	AllowedDifficulty BitMask
-	// HasAllowedDifficulty says that AllowedDifficulty is set.
+	// HasAllowedDifficulty reports whether AllowedDifficulty is set.
 	HasAllowedDifficulty bool
 	// Who may control it.
 	AllowedControls BitMask
-	// HasAllowedControls says that AllowedControls is set.
+	// HasAllowedControls reports whether AllowedControls is set.
 	HasAllowedControls bool
 	// Kinds of observers.
 	AllowedObserveTypes BitMask
-	// HasAllowedObserveTypes says that AllowedObserveTypes is set.
+	// HasAllowedObserveTypes reports whether AllowedObserveTypes is set.
 	HasAllowedObserveTypes bool
 	// Builds of computers.
 	AllowedAiBuilds BitMask
-	// HasAllowedAiBuilds says that AllowedAiBuilds is set.
+	// HasAllowedAiBuilds reports whether AllowedAiBuilds is set.
 	HasAllowedAiBuilds bool
 }
 
@@ -1124,7 +1124,7 @@ type LobbyState struct {
 	RandomSeed uint32
 	// The user who opened the game.
 	HostUserId uint32
-	// HasHostUserId says that HostUserId is set.
+	// HasHostUserId reports whether HostUserId is set.
 	HasHostUserId bool
 	// The game is for one player.
 	IsSinglePlayer bool
@@ -1144,17 +1144,17 @@ type Slot struct {
 	Control uint32
 	// The user in it. Absent for none.
 	UserId uint32
-	// HasUserId says that UserId is set.
+	// HasUserId reports whether UserId is set.
 	HasUserId bool
 	// The team, from 0.
 	TeamId uint32
 	// The colour. Absent for any.
 	ColorPref uint32
-	// HasColorPref says that ColorPref is set.
+	// HasColorPref reports whether ColorPref is set.
 	HasColorPref bool
 	// The race: 0 Terran, 1 Zerg, 2 Protoss. Absent for random.
 	RacePref uint32
-	// HasRacePref says that RacePref is set.
+	// HasRacePref reports whether RacePref is set.
 	HasRacePref bool
 	// A computer's difficulty.
 	Difficulty uint32
@@ -1176,7 +1176,7 @@ type Slot struct {
 	Artifacts [][]byte
 	// Which player of the details: that with the same number.
 	WorkingSetSlotId uint32
-	// HasWorkingSetSlotId says that WorkingSetSlotId is set.
+	// HasWorkingSetSlotId reports whether WorkingSetSlotId is set.
 	HasWorkingSetSlotId bool
 	// What the account has unlocked.
 	Rewards []uint32
@@ -1186,15 +1186,15 @@ type Slot struct {
 	Licenses []uint32
 	// The user who leads this one's pair, before 3.1.
 	TandemLeaderUserId uint32
-	// HasTandemLeaderUserId says that TandemLeaderUserId is set.
+	// HasTandemLeaderUserId reports whether TandemLeaderUserId is set.
 	HasTandemLeaderUserId bool
 	// The slot that leads this one's pair. Since 3.1.
 	TandemLeaderId uint32
-	// HasTandemLeaderId says that TandemLeaderId is set.
+	// HasTandemLeaderId reports whether TandemLeaderId is set.
 	HasTandemLeaderId bool
 	// The pair. Since 3.1.
 	TandemId uint32
-	// HasTandemId says that TandemId is set.
+	// HasTandemId reports whether TandemId is set.
 	HasTandemId bool
 	// The commander, in co-op.
 	Commander []byte
@@ -1234,7 +1234,7 @@ type RewardOverride struct {
 type Attributes struct {
 	// Who wrote them. Absent before 1.2.
 	Source uint32
-	// HasSource says that Source is set.
+	// HasSource reports whether Source is set.
 	HasSource bool
 	// As in the replay.
 	MapNamespace uint32
@@ -1256,7 +1256,7 @@ type Attribute struct {
 	Value []byte
 	// The value where it is not text: some speeds and colours of 1.0. Absent for text.
 	Number uint32
-	// HasNumber says that Number is set.
+	// HasNumber reports whether Number is set.
 	HasNumber bool
 }
 
@@ -1288,11 +1288,11 @@ type MetadataPlayer struct {
 	PlayerId uint32
 	// The match-making rating. Absent when not known.
 	Mmr float64
-	// HasMmr says that Mmr is set.
+	// HasMmr reports whether Mmr is set.
 	HasMmr bool
 	// Actions in a minute of the game's clock. Absent when not known.
 	Apm float64
-	// HasApm says that Apm is set.
+	// HasApm reports whether Apm is set.
 	HasApm bool
 	// "Win", "Loss", "Tie" or "Undecided".
 	Result []byte
@@ -1306,7 +1306,7 @@ type MetadataPlayer struct {
 type PlayerInfo struct {
 	// The numbers and the name.
 	Ref PlayerRef
-	// HasRef says that Ref is set.
+	// HasRef reports whether Ref is set.
 	HasRef bool
 	// The clan's tag. Empty for none.
 	Clan []byte
@@ -1324,21 +1324,21 @@ type PlayerInfo struct {
 	Result Result
 	// The colour.
 	Color Color
-	// HasColor says that Color is set.
+	// HasColor reports whether Color is set.
 	HasColor bool
 	// Per cent of health.
 	Handicap uint32
 	// 1 bronze to 6 master, 7 grandmaster, 8 unranked.
 	HighestLeague uint32
-	// HasHighestLeague says that HighestLeague is set.
+	// HasHighestLeague reports whether HighestLeague is set.
 	HasHighestLeague bool
 	// The match-making rating.
 	Mmr int32
-	// HasMmr says that Mmr is set.
+	// HasMmr reports whether Mmr is set.
 	HasMmr bool
 	// Actions in a minute, from the client's summary.
 	Apm float64
-	// HasApm says that Apm is set.
+	// HasApm reports whether Apm is set.
 	HasApm bool
 	// The name of the colour that was chosen in the lobby, such as "Light pink". Empty when none was.
 	ColorName []byte
@@ -1372,7 +1372,7 @@ type Member struct {
 type End struct {
 	// How each part was decoded, and with which table.
 	DecodeInfo DecodeInfo
-	// HasDecodeInfo says that DecodeInfo is set.
+	// HasDecodeInfo reports whether DecodeInfo is set.
 	HasDecodeInfo bool
 }
 
@@ -1380,7 +1380,7 @@ type End struct {
 type UnitInit struct {
 	// The unit.
 	Unit Unit
-	// HasUnit says that Unit is set.
+	// HasUnit reports whether Unit is set.
 	HasUnit bool
 	// Who controls it; 0 is none.
 	ControlPlayerId uint32
@@ -1396,11 +1396,11 @@ type UnitInit struct {
 type UnitDone struct {
 	// The unit.
 	Unit Unit
-	// HasUnit says that Unit is set.
+	// HasUnit reports whether Unit is set.
 	HasUnit bool
 	// The gameloop in which it began: that of the unit's unit_init. Absent when the replay has none.
 	StartedTick int32
-	// HasStartedTick says that StartedTick is set.
+	// HasStartedTick reports whether StartedTick is set.
 	HasStartedTick bool
 }
 
@@ -1408,7 +1408,7 @@ type UnitDone struct {
 type UnitOwnerChange struct {
 	// The unit.
 	Unit Unit
-	// HasUnit says that Unit is set.
+	// HasUnit reports whether Unit is set.
 	HasUnit bool
 	// Who controls it now; 0 is none.
 	ControlPlayerId uint32
@@ -1440,7 +1440,7 @@ type UnitPositions struct {
 type UnitPosition struct {
 	// The unit. Its recycle count and type are those of the place's latest unit that the tracker reported.
 	Unit Unit
-	// HasUnit says that Unit is set.
+	// HasUnit reports whether Unit is set.
 	HasUnit bool
 	// Where, in whole cells; before 2.1 a multiple of 4.
 	X int32
@@ -1456,11 +1456,11 @@ type PlayerSetup struct {
 	Type uint32
 	// Index into the lobby's users.
 	UserId uint32
-	// HasUserId says that UserId is set.
+	// HasUserId reports whether UserId is set.
 	HasUserId bool
 	// Index into the lobby's slots.
 	SlotId uint32
-	// HasSlotId says that SlotId is set.
+	// HasSlotId reports whether SlotId is set.
 	HasSlotId bool
 	// True where a saved game continues: the tracker repeats the players and dates that to gameloop 0. at_tick is the gameloop
 	// of the tracker's event before.
@@ -1481,7 +1481,7 @@ type Ping struct {
 	Recipient Recipient
 	// Where. A multiple of 1/4096 of a cell, exact up to 4096 cells.
 	Point Point2
-	// HasPoint says that Point is set.
+	// HasPoint reports whether Point is set.
 	HasPoint bool
 }
 
@@ -1519,21 +1519,21 @@ type GameUserJoin struct {
 	Name []byte
 	// The account, such as "1-S2-1-20704188".
 	ToonHandle []byte
-	// HasToonHandle says that ToonHandle is set.
+	// HasToonHandle reports whether ToonHandle is set.
 	HasToonHandle bool
 	// The clan's tag.
 	ClanTag []byte
-	// HasClanTag says that ClanTag is set.
+	// HasClanTag reports whether ClanTag is set.
 	HasClanTag bool
 	// Handle of the clan's logo, 40 bytes.
 	ClanLogo []byte
-	// HasClanLogo says that ClanLogo is set.
+	// HasClanLogo reports whether ClanLogo is set.
 	HasClanLogo bool
 	// True when the game continues from a replay. Since 3.0.
 	Hijack bool
 	// The user that this one takes over from.
 	HijackCloneGameUserId uint32
-	// HasHijackCloneGameUserId says that HijackCloneGameUserId is set.
+	// HasHijackCloneGameUserId reports whether HijackCloneGameUserId is set.
 	HasHijackCloneGameUserId bool
 }
 
@@ -1583,7 +1583,7 @@ type CameraSave struct {
 	Which uint32
 	// The place. A multiple of 1/256 of a cell.
 	Target Point2
-	// HasTarget says that Target is set.
+	// HasTarget reports whether Target is set.
 	HasTarget bool
 }
 
@@ -1603,11 +1603,11 @@ type TriggerMouseClicked struct {
 	Down bool
 	// Where on the screen.
 	PosUi UiPoint
-	// HasPosUi says that PosUi is set.
+	// HasPosUi reports whether PosUi is set.
 	HasPosUi bool
 	// Where on the map.
 	PosWorld Point
-	// HasPosWorld says that PosWorld is set.
+	// HasPosWorld reports whether PosWorld is set.
 	HasPosWorld bool
 	// As in the replay. Since 2.0.10.
 	Flags int32
@@ -1627,7 +1627,7 @@ type TriggerDialogControl struct {
 	ControlId int32
 	// What was done with it, as in the replay.
 	EventType int32
-	// EventDataCase says which of the fields of the oneof event_data holds.
+	// EventDataCase identifies the field of the oneof event_data that is set.
 	EventDataCase TriggerDialogControlEventDataCase
 	// The control is checked, or not.
 	Checked bool
@@ -1685,25 +1685,25 @@ type TriggerChatMessage struct {
 type TriggerPing struct {
 	// Where. A multiple of 1/4096 of a cell, exact up to 4096 cells.
 	Point Point2
-	// HasPoint says that Point is set.
+	// HasPoint reports whether Point is set.
 	HasPoint bool
 	// The unit that was pinged; the tag is 0 when none was.
 	Unit Unit
-	// HasUnit says that Unit is set.
+	// HasUnit reports whether Unit is set.
 	HasUnit bool
 	// Its type, as an index into the balance data. Since 3.0, as the next four.
 	UnitLink uint32
 	// Who controls it.
 	UnitControlPlayerId uint32
-	// HasUnitControlPlayerId says that UnitControlPlayerId is set.
+	// HasUnitControlPlayerId reports whether UnitControlPlayerId is set.
 	HasUnitControlPlayerId bool
 	// Who pays for it.
 	UnitUpkeepPlayerId uint32
-	// HasUnitUpkeepPlayerId says that UnitUpkeepPlayerId is set.
+	// HasUnitUpkeepPlayerId reports whether UnitUpkeepPlayerId is set.
 	HasUnitUpkeepPlayerId bool
 	// Where it is.
 	UnitPosition Point
-	// HasUnitPosition says that UnitPosition is set.
+	// HasUnitPosition reports whether UnitPosition is set.
 	HasUnitPosition bool
 	// True while it is under construction.
 	UnitIsUnderConstruction bool
@@ -1741,7 +1741,7 @@ type TriggerCommandError struct {
 	Error int32
 	// The ability.
 	Abil Ability
-	// HasAbil says that Abil is set.
+	// HasAbil reports whether Abil is set.
 	HasAbil bool
 }
 
@@ -1817,15 +1817,15 @@ type HijackUser struct {
 	Name []byte
 	// The account.
 	ToonHandle []byte
-	// HasToonHandle says that ToonHandle is set.
+	// HasToonHandle reports whether ToonHandle is set.
 	HasToonHandle bool
 	// The clan's tag.
 	ClanTag []byte
-	// HasClanTag says that ClanTag is set.
+	// HasClanTag reports whether ClanTag is set.
 	HasClanTag bool
 	// Handle of the clan's logo, 40 bytes.
 	ClanLogo []byte
-	// HasClanLogo says that ClanLogo is set.
+	// HasClanLogo reports whether ClanLogo is set.
 	HasClanLogo bool
 }
 
@@ -1833,7 +1833,7 @@ type HijackUser struct {
 type UnitClick struct {
 	// The unit.
 	Unit Unit
-	// HasUnit says that Unit is set.
+	// HasUnit reports whether Unit is set.
 	HasUnit bool
 }
 
@@ -1841,7 +1841,7 @@ type UnitClick struct {
 type UnitHighlight struct {
 	// The unit.
 	Unit Unit
-	// HasUnit says that Unit is set.
+	// HasUnit reports whether Unit is set.
 	HasUnit bool
 	// As in the replay.
 	Flags uint32
@@ -1961,7 +1961,7 @@ type LoadGameDone struct {
 type GameCheat struct {
 	// Where. Taken to be in cells, as pings are.
 	Point Point2
-	// HasPoint says that Point is set.
+	// HasPoint reports whether Point is set.
 	HasPoint bool
 	// As in the replay.
 	Time int32
@@ -1993,21 +1993,21 @@ type AiCommunicate struct {
 	Build int32
 	// The unit that the beacon was set on; the tag is 0 for none.
 	TargetUnit Unit
-	// HasTargetUnit says that TargetUnit is set.
+	// HasTargetUnit reports whether TargetUnit is set.
 	HasTargetUnit bool
 	// The unit's type, as an index into the balance data.
 	TargetUnitSnapshotUnitLink uint32
 	// The player who controlled the unit; -1 for none. Before 1.4, its owner. Absent when there is none.
 	TargetUnitSnapshotControlPlayerId int32
-	// HasTargetUnitSnapshotControlPlayerId says that TargetUnitSnapshotControlPlayerId is set.
+	// HasTargetUnitSnapshotControlPlayerId reports whether TargetUnitSnapshotControlPlayerId is set.
 	HasTargetUnitSnapshotControlPlayerId bool
 	// The player who paid for the unit; -1 for none. Since 1.4. Absent when there is none.
 	TargetUnitSnapshotUpkeepPlayerId int32
-	// HasTargetUnitSnapshotUpkeepPlayerId says that TargetUnitSnapshotUpkeepPlayerId is set.
+	// HasTargetUnitSnapshotUpkeepPlayerId reports whether TargetUnitSnapshotUpkeepPlayerId is set.
 	HasTargetUnitSnapshotUpkeepPlayerId bool
 	// The place.
 	TargetPoint Point
-	// HasTargetPoint says that TargetPoint is set.
+	// HasTargetPoint reports whether TargetPoint is set.
 	HasTargetPoint bool
 	// The name of target_unit_snapshot_unit_link. Empty when not known.
 	TargetUnitSnapshotUnitName []byte
@@ -2301,15 +2301,15 @@ type PlayerState struct {
 	PlayerId uint32
 	// Who it is: the last player_setup. Absent in replays before 2.1.
 	Setup PlayerSetup
-	// HasSetup says that Setup is set.
+	// HasSetup reports whether Setup is set.
 	HasSetup bool
 	// The score and economy, as last reported. Absent before the first report.
 	Stats PlayerStats
-	// HasStats says that Stats is set.
+	// HasStats reports whether Stats is set.
 	HasStats bool
 	// The gameloop of that report. Absent when stats is.
 	StatsTick int32
-	// HasStatsTick says that StatsTick is set.
+	// HasStatsTick reports whether StatsTick is set.
 	HasStatsTick bool
 	// The player's upgrades, each once with the sum of its counts, in the order in which they were first gained.
 	Upgrades []Upgrade
@@ -2325,9 +2325,9 @@ type PlayerState struct {
 type UnitState struct {
 	// The unit, with the type that it has now.
 	Unit Unit
-	// HasUnit says that Unit is set.
+	// HasUnit reports whether Unit is set.
 	HasUnit bool
-	// Who controls it; 0 is nobody.
+	// Who controls it; 0 is neutral.
 	ControlPlayerId uint32
 	// Who pays for it.
 	UpkeepPlayerId uint32
@@ -2346,11 +2346,11 @@ type UnitState struct {
 	UnderConstruction bool
 	// The unit that made it, as in its unit_born. Since 3.14, and only where there is one.
 	Creator Unit
-	// HasCreator says that Creator is set.
+	// HasCreator reports whether Creator is set.
 	HasCreator bool
 	// The ability that made it, as in its unit_born. Since 3.14.
 	CreatorAbilityName []byte
-	// HasCreatorAbilityName says that CreatorAbilityName is set.
+	// HasCreatorAbilityName reports whether CreatorAbilityName is set.
 	HasCreatorAbilityName bool
 }
 
@@ -2370,7 +2370,7 @@ type Other struct {
 type Field struct {
 	// The field's name. Empty for the elements of a list.
 	Name []byte
-	// ValueCase says which of the fields of the oneof value holds.
+	// ValueCase identifies the field of the oneof value that is set.
 	ValueCase FieldValueCase
 	// A truth.
 	BoolValue bool
@@ -2386,10 +2386,10 @@ type Field struct {
 	Fields []Field
 }
 
-// Kind is what an event is: which of its fields holds.
+// Kind is the kind of an event. It identifies the field that is set.
 type Kind uint8
 
-// The alternatives of Kind; the first is none of them.
+// The alternatives of Kind. The first means that none is set.
 const (
 	KindNone Kind = iota
 	KindCameraUpdate
@@ -2525,7 +2525,7 @@ const (
 	KindOther
 )
 
-// KindCount is how many kinds there are, KindNone included.
+// KindCount is the number of kinds, including KindNone.
 const KindCount = 132
 
 var kindNames = [KindCount]string{
@@ -2663,7 +2663,7 @@ var kindNames = [KindCount]string{
 	"other",
 }
 
-// String returns the kind's name as the API spells it.
+// String returns the kind's name in the API.
 func (k Kind) String() string {
 	if int(k) < len(kindNames) {
 		return kindNames[k]
@@ -2671,10 +2671,10 @@ func (k Kind) String() string {
 	return kindNames[KindNone]
 }
 
-// CmdTargetCase says which field of the oneof target of Cmd holds.
+// CmdTargetCase identifies the field of the oneof target of Cmd that is set.
 type CmdTargetCase uint8
 
-// The alternatives of CmdTargetCase; the first is none of them.
+// The alternatives of CmdTargetCase. The first means that none is set.
 const (
 	CmdTargetNone CmdTargetCase = iota
 	CmdTargetTargetPoint
@@ -2682,10 +2682,10 @@ const (
 	CmdTargetData
 )
 
-// SelectionDeltaRemoveMaskCase says which field of the oneof remove_mask of SelectionDelta holds.
+// SelectionDeltaRemoveMaskCase identifies the field of the oneof remove_mask of SelectionDelta that is set.
 type SelectionDeltaRemoveMaskCase uint8
 
-// The alternatives of SelectionDeltaRemoveMaskCase; the first is none of them.
+// The alternatives of SelectionDeltaRemoveMaskCase. The first means that none is set.
 const (
 	SelectionDeltaRemoveMaskNone SelectionDeltaRemoveMaskCase = iota
 	SelectionDeltaRemoveMaskMask
@@ -2693,10 +2693,10 @@ const (
 	SelectionDeltaRemoveMaskZeroIndices
 )
 
-// ControlGroupUpdateRemoveMaskCase says which field of the oneof remove_mask of ControlGroupUpdate holds.
+// ControlGroupUpdateRemoveMaskCase identifies the field of the oneof remove_mask of ControlGroupUpdate that is set.
 type ControlGroupUpdateRemoveMaskCase uint8
 
-// The alternatives of ControlGroupUpdateRemoveMaskCase; the first is none of them.
+// The alternatives of ControlGroupUpdateRemoveMaskCase. The first means that none is set.
 const (
 	ControlGroupUpdateRemoveMaskNone ControlGroupUpdateRemoveMaskCase = iota
 	ControlGroupUpdateRemoveMaskMask
@@ -2704,10 +2704,10 @@ const (
 	ControlGroupUpdateRemoveMaskZeroIndices
 )
 
-// TriggerDialogControlEventDataCase says which field of the oneof event_data of TriggerDialogControl holds.
+// TriggerDialogControlEventDataCase identifies the field of the oneof event_data of TriggerDialogControl that is set.
 type TriggerDialogControlEventDataCase uint8
 
-// The alternatives of TriggerDialogControlEventDataCase; the first is none of them.
+// The alternatives of TriggerDialogControlEventDataCase. The first means that none is set.
 const (
 	TriggerDialogControlEventDataNone TriggerDialogControlEventDataCase = iota
 	TriggerDialogControlEventDataChecked
@@ -2717,10 +2717,10 @@ const (
 	TriggerDialogControlEventDataMouseButton
 )
 
-// FieldValueCase says which field of the oneof value of Field holds.
+// FieldValueCase identifies the field of the oneof value of Field that is set.
 type FieldValueCase uint8
 
-// The alternatives of FieldValueCase; the first is none of them.
+// The alternatives of FieldValueCase. The first means that none is set.
 const (
 	FieldValueNone FieldValueCase = iota
 	FieldValueBoolValue

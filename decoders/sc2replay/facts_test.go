@@ -10,8 +10,8 @@ import (
 	"github.com/replayd/replayd/decoders/sc2replay/sc2test"
 )
 
-// TestArchon gives the units of a pair of players to the one who leads it, whichever slot that has, and tells each
-// player_setup of its own player.
+// TestArchon checks that the tracker's units of an archon pair belong to its leader, in any slot, and that each
+// player_setup belongs to its own player.
 func TestArchon(t *testing.T) {
 	for _, tt := range []struct {
 		build           int
@@ -39,7 +39,7 @@ func TestArchon(t *testing.T) {
 		} else {
 			partner["tandemLeaderId"] = tt.leader
 		}
-		// The tracker numbers them in another way than the lobby.
+		// The tracker and the lobby number the players differently.
 		setup := func(player, user, slot int) sc2test.Event {
 			return sc2test.Event{Name: "PlayerSetup", User: 16, Value: sc2test.S{"playerId": player, "type": 1, "userId": user, "slotId": slot}}
 		}
@@ -63,7 +63,7 @@ func TestArchon(t *testing.T) {
 	}
 }
 
-// TestTargets tells apart the targets of orders of 1.0, where all of them were always written.
+// TestTargets checks the targets of orders of 1.0, where an order always contains every kind of target.
 func TestTargets(t *testing.T) {
 	at := sc2test.S{"x": 40 * 4096, "y": 50 * 4096, "z": 8 * 4096}
 	r := sc2test.Sample(15405)
@@ -97,7 +97,7 @@ func TestTargets(t *testing.T) {
 	}
 }
 
-// TestPicked reads the race that was chosen beside the one that was played.
+// TestPicked checks that the race that was picked and the race that was played are both read.
 func TestPicked(t *testing.T) {
 	r := sc2test.Sample(80949)
 	r.Attributes[1].Value = "RAND"
@@ -109,7 +109,7 @@ func TestPicked(t *testing.T) {
 	}
 }
 
-// TestAttributeValues reads values that are text, text with spaces before it, and numbers.
+// TestAttributeValues reads values that are text, text with leading spaces, and numbers.
 func TestAttributeValues(t *testing.T) {
 	r := sc2test.Sample(80949)
 	r.Attributes = []sc2test.Attribute{
@@ -125,7 +125,8 @@ func TestAttributeValues(t *testing.T) {
 	}
 }
 
-// TestAttributeSource: attributes begin with who wrote them since base build 17326, and before with the map's namespace.
+// TestAttributeSource checks that attributes begin with their source since base build 17326, and with the map's
+// namespace before.
 func TestAttributeSource(t *testing.T) {
 	for build, want := range map[int]bool{17325: false, 17326: true, 17327: true} {
 		r := sc2test.Sample(16561)
@@ -137,7 +138,8 @@ func TestAttributeSource(t *testing.T) {
 	}
 }
 
-// TestUnitPositions: each unit's index is counted from the one before it; what makes up no whole position stays in items.
+// TestUnitPositions checks that each unit's index is relative to the one before it, and that an incomplete position
+// stays in items.
 func TestUnitPositions(t *testing.T) {
 	r := sc2test.Sample(80949)
 	r.Tracker = append(r.Tracker, sc2test.Event{Loop: 2000, Name: "UnitPositions", Value: sc2test.S{
@@ -159,7 +161,7 @@ func TestUnitPositions(t *testing.T) {
 	}
 }
 
-// TestStarted tells when what hatches, is built or comes out of a cocoon was begun.
+// TestStarted checks when units that hatch, are built or leave a cocoon were begun.
 func TestStarted(t *testing.T) {
 	r := sc2test.Sample(80949)
 	unit := func(n int, more sc2test.S) sc2test.S {
@@ -216,5 +218,33 @@ func TestStarted(t *testing.T) {
 1000 SpawningPool 3 50 true`
 	if strings.Join(got, "\n") != want {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), want)
+	}
+}
+
+// TestReferee: a slot's observe is 0 for those who play, 1 for spectators and 2 for referees. Both watch, and neither is listed
+// in the details.
+func TestReferee(t *testing.T) {
+	for observe, want := range []bool{false, true, true} {
+		r := sc2test.Sample(24944) // the details have no slot numbers: they list who plays in the order of the slots
+		slots := r.InitData["syncLobbyState"].(sc2test.S)["lobbyState"].(sc2test.S)["slots"].([]any)
+		slots[0].(sc2test.S)["observe"] = observe
+		for _, slot := range slots {
+			slot.(sc2test.S)["workingSetSlotId"] = nil
+		}
+		for _, player := range r.Details["playerList"].([]any) {
+			player.(sc2test.S)["workingSetSlotId"] = nil
+		}
+		players := open(t, r.Bytes()).Players
+		if players[0].Observer != want || want && players[0].PickedRace != nil {
+			t.Errorf("observe %d: %+v, want an observer: %v", observe, players[0], want)
+		}
+		// The first of the details is the first player who does not watch.
+		first := players[0].ToonHandle
+		if want {
+			first = players[1].ToonHandle
+		}
+		if string(first) != "2-S2-1-1001" {
+			t.Errorf("observe %d: the first of the details is not the first who plays: %+v", observe, players)
+		}
 	}
 }

@@ -8,12 +8,14 @@ import (
 	"github.com/replayd/replayd/decoders/sc2replay/wire"
 )
 
-// This file writes decoded values to the places that bind.go found. It is the only one that uses unsafe: a place is an
-// offset in a struct, which costs nothing at run time and takes no allocation, where reflection would cost more than
-// decoding. It is sound because offsets come from reflect.StructField of the same type that the caller passes, the kind of
-// every store was derived from that field's type, and slices grow through reflection.
+// This file writes decoded values to the destinations that bind.go computed. It is the only file that uses unsafe. A
+// destination is an offset in a struct, which needs no allocation and no work at run time. Reflection would take longer
+// than decoding.
+//
+// This is sound for three reasons. Offsets come from reflect.StructField of the same type that the caller passes. The
+// kind of every store was derived from that field's type. Slices grow through reflection.
 
-// fillPacked reads a value of the plan's layout into the struct at base, which must be of the plan's type.
+// fillPacked decodes a value of the plan's layout into the struct at base, which must have the plan's type.
 func (p *plan) fillPacked(r *wire.Packed, base unsafe.Pointer) {
 	clearRegions(base, p.clear)
 	packedStruct(r, p.fields, base)
@@ -64,7 +66,7 @@ func putInt(n *node, base unsafe.Pointer, v int64) {
 	}
 }
 
-// packedValue reads a value that is there, and is no integer of a struct.
+// packedValue reads a value that is present and is not an integer of a struct.
 func packedValue(r *wire.Packed, n *node, base unsafe.Pointer) {
 	switch n.kind {
 	case protocol.Int:
@@ -110,7 +112,7 @@ func packedValue(r *wire.Packed, n *node, base unsafe.Pointer) {
 	}
 }
 
-// packedElem reads an element of a list, which may be optional but is never named.
+// packedElem reads an element of a list, which may be optional.
 func packedElem(r *wire.Packed, n *node, base unsafe.Pointer) {
 	if n.optional && !r.Bool() {
 		return
@@ -118,7 +120,8 @@ func packedElem(r *wire.Packed, n *node, base unsafe.Pointer) {
 	packedValue(r, n, base)
 }
 
-// packedLen reads a length of things that take so many bits each, and checks that they can be there.
+// packedLen reads the length of a list whose elements have at least the given number of bits. It checks that enough
+// bits are left.
 func packedLen(r *wire.Packed, n *node, bits int) int {
 	size := int64(r.Bits(uint(n.bits))) + n.add
 	if size*int64(bits) > int64(r.Remaining()) {
@@ -128,7 +131,8 @@ func packedLen(r *wire.Packed, n *node, bits int) int {
 	return int(size)
 }
 
-// versionedValue reads a value with its tag. What is of another kind than the table says is skipped: the place stays empty.
+// versionedValue reads a value with its tag. A value of another kind than in the table is skipped, and the destination
+// stays empty.
 func versionedValue(r *wire.Versioned, n *node, base unsafe.Pointer) {
 	if n.optional {
 		if tag := r.Tag(); tag != wire.TagOptional {
@@ -175,7 +179,7 @@ func versionedStruct(r *wire.Versioned, n *node, base unsafe.Pointer) bool {
 	for left := r.Count(); left > 0 && !r.Failed(); left-- {
 		tag := r.Int()
 		if tag < 0 || tag >= int64(len(n.tags)) || n.tags[tag] < 0 {
-			r.Skip() // newer than our table
+			r.Skip() // newer than the table
 			continue
 		}
 		versionedValue(r, &n.fields[n.tags[tag]], base)
@@ -195,20 +199,20 @@ func versionedArray(r *wire.Versioned, n *node, base unsafe.Pointer) bool {
 	return true
 }
 
-// sliceOf is how a slice is filled.
+// sliceOf describes how to fill a slice.
 type sliceOf struct {
 	typ   reflect.Type
 	size  uintptr // of an element
 	clear []region
 }
 
-// sliceHeader is what a slice is made of.
+// sliceHeader is the memory layout of a slice.
 type sliceHeader struct {
 	data     unsafe.Pointer
 	len, cap int
 }
 
-// each makes the slice at dst n elements long, one by one, and calls fill for each, which tells whether to go on. Memory
+// each gives the slice at dst n elements, one by one, and calls fill for each. It stops when fill returns false. Memory
 // grows with the elements that were filled, not with n.
 func (s *sliceOf) each(dst unsafe.Pointer, n int, fill func(elem unsafe.Pointer) bool) {
 	h := (*sliceHeader)(dst)
@@ -230,10 +234,10 @@ func (s *sliceOf) each(dst unsafe.Pointer, n int, fill func(elem unsafe.Pointer)
 // region is a part of a struct that is cleared in one way.
 type region struct {
 	offset, size uintptr // size 0: a slice
-	bytes        bool    // a slice that belongs to someone else: it becomes nil; others keep their memory
+	bytes        bool    // a slice of memory that the struct does not own: set to nil; other slices keep their memory
 }
 
-// regions finds what is to be cleared in a type.
+// regions returns the parts of a type that must be cleared.
 func regions(t reflect.Type) []region {
 	var out []region
 	var walk func(t reflect.Type, offset uintptr, mask bool)
@@ -260,7 +264,8 @@ func regions(t reflect.Type) []region {
 	return out
 }
 
-// padding tells that only padding lies between a region and an offset: fields come in order, so less than a word.
+// padding reports whether only padding lies between a region and offset. Fields come in order, so padding is less than
+// a word.
 func padding(r region, offset uintptr) bool { return offset-(r.offset+r.size) < 8 }
 
 func clearRegions(base unsafe.Pointer, rs []region) {
@@ -268,7 +273,7 @@ func clearRegions(base unsafe.Pointer, rs []region) {
 		at := unsafe.Add(base, r.offset)
 		switch {
 		case r.size > 0:
-			// Word by word: most regions are too small for a call of clear to pay.
+			// Word by word: most regions are too small for a call of clear to pay off.
 			i := uintptr(0)
 			for ; i+8 <= r.size; i += 8 {
 				*(*uint64)(unsafe.Add(at, i)) = 0

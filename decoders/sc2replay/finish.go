@@ -1,6 +1,6 @@
 package sc2replay
 
-// finishers bring old layouts into the form of the new ones, after an event of theirs was read.
+// finishers convert events of old layouts to the form of the new ones, after such an event was read.
 var finishers = map[Kind]func(*Event){
 	KindCmd:                finishCmd,
 	KindSelectionDelta:     finishSelection,
@@ -8,12 +8,13 @@ var finishers = map[Kind]func(*Event){
 	KindUnitPositions:      finishPositions,
 }
 
-// noAbility is how 1.0 says that an order has no ability.
+// noAbility is the ability link of an order without an ability, in 1.0.
 const noAbility = 0xFFFF
 
-// finishCmd tells the targets of 1.0 apart: there everything was always written, and zeros stood for nothing. An order with a
-// unit's tag, or with the type of a unit that the player remembers in the fog, is aimed at the unit; any other at the point,
-// if there is one. (Since 1.1, where orders say what they are aimed at, units in the fog have no tag either.)
+// finishCmd determines the target of an order of 1.0. There, an order always contains every kind of target, and zeros
+// stand for none. If it has a unit's tag, or the type of a unit that the player remembers in the fog, the target is
+// that unit. Otherwise it is the point, if there is one. (Since 1.1, orders name their kind of target, and units in the
+// fog have no tag either.)
 func finishCmd(ev *Event) {
 	c := &ev.Cmd
 	if c.HasAbil && c.Abil.Link == noAbility {
@@ -34,7 +35,7 @@ func finishCmd(ev *Event) {
 	}
 }
 
-// finishSelection: before 1.1 there was always a mask, empty for nothing.
+// finishSelection removes an empty mask. Before 1.1 there was always a mask, and an empty one stood for none.
 func finishSelection(ev *Event) {
 	if d := &ev.SelectionDelta; d.RemoveMaskCase == SelectionDeltaRemoveMaskMask && d.Mask.Size == 0 {
 		d.RemoveMaskCase = SelectionDeltaRemoveMaskNone
@@ -47,7 +48,7 @@ func finishControlGroup(ev *Event) {
 	}
 }
 
-// finishPositions turns the list of numbers - index difference, x, y - into positions.
+// finishPositions converts the list of numbers (index difference, x, y) to positions.
 func finishPositions(ev *Event) {
 	p := &ev.UnitPositions
 	p.Positions = p.Positions[:0]

@@ -2,17 +2,17 @@ package sc2replay
 
 import "github.com/replayd/replayd/decoders/sc2replay/protocol"
 
-// maxCandidates bounds how many other tables are tried for a build that has none.
+// maxCandidates is the number of other tables to try for a build without a table.
 const maxCandidates = 8
 
-// fit looks for the table that fits the game events of a build that has none of its own, and makes it the replay's. It
-// keeps the nearest older one if none fits better.
+// fit finds the table that fits the game events of a build without a table, and makes it the replay's table. If none
+// fits better, it keeps the nearest older one.
 func (p *Replay) fit(data []byte) {
 	if p.match != protocol.Nearest || len(data) == 0 {
 		return
 	}
 	var scratch Event
-	best, ok := p.try(data, p.table, &scratch)
+	best, ok := p.tryTable(data, p.table, &scratch)
 	if ok {
 		return
 	}
@@ -21,7 +21,7 @@ func (p *Replay) fit(data []byte) {
 		if err != nil {
 			continue
 		}
-		read, ok := p.try(data, table, &scratch)
+		read, ok := p.tryTable(data, table, &scratch)
 		if read > best || ok {
 			best = read
 			p.table, p.match = table, protocol.Fitted
@@ -32,9 +32,10 @@ func (p *Replay) fit(data []byte) {
 	}
 }
 
-// try reads all game events with a table. It tells how many bytes it could read, and whether the table fits: every event
-// is known, the last one ends where the data does, and none comes after the game's end.
-func (p *Replay) try(data []byte, table *protocol.Table, ev *Event) (read int, fits bool) {
+// tryTable reads all game events with a table. It returns the number of bytes that it could read, and whether the table
+// fits. A table fits if every event is known, the last one ends where the data ends, and none comes after the game's
+// end.
+func (p *Replay) tryTable(data []byte, table *protocol.Table, ev *Event) (read int, fits bool) {
 	var s stream
 	s.open(protocol.Game, memberGame, table, &contents{data: data, found: true})
 	for s.ready {

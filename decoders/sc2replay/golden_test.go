@@ -16,11 +16,12 @@ import (
 	"github.com/replayd/replayd/decoders/sc2replay/sc2test"
 )
 
-var update = flag.Bool("update", false, "write the files of testdata/sc2replay anew")
+var update = flag.Bool("update", false, "write the samples and what is expected of them anew")
 
-const testdata = "../../testdata/sc2replay"
+// sampleFolder holds the samples, which the daemon bundles. What is expected of each lies in the testdata of this package.
+const sampleFolder = "../../testdata/sc2replay"
 
-// samples are the replays of testdata/sc2replay.
+// samples returns the replays of testdata/sc2replay.
 func samples() map[string][]byte {
 	out := map[string][]byte{}
 	for name, build := range map[string]int{"1.0": 15405, "1.1": 16561, "2.0": 24944, "3.0": 34784, "5.0": 80949} {
@@ -66,15 +67,15 @@ func samples() map[string][]byte {
 	return out
 }
 
-// TestGolden decodes the files of testdata/sc2replay, which are our own work, and compares with what is written beside
-// them. The round trip is complete: the files are what package sc2test writes today.
+// TestGolden decodes the files of testdata/sc2replay, which were made for this project, and compares with the text
+// files beside them. It also checks that package sc2test still writes the same files.
 func TestGolden(t *testing.T) {
 	for name, file := range samples() {
 		t.Run(name, func(t *testing.T) {
-			path := filepath.Join(testdata, name+".SC2Replay")
-			golden := strings.TrimSuffix(path, ".SC2Replay") + ".txt"
+			path := filepath.Join(sampleFolder, name+".SC2Replay")
+			golden := filepath.Join("testdata", name+".txt")
 			if *update {
-				if err := os.MkdirAll(testdata, 0o755); err != nil {
+				if err := os.MkdirAll(sampleFolder, 0o755); err != nil {
 					t.Fatal(err)
 				}
 				write(t, path, file)

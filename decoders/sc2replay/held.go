@@ -2,17 +2,17 @@ package sc2replay
 
 import "unsafe"
 
-// What an entry of units.byTag and one of units.latest take, with the room that maps leave.
+// Estimates of the memory of an entry in units.byTag and in units.latest, with the spare room of maps.
 const (
 	tagHeld    = 128
 	latestHeld = 24
 )
 
-// upgradeHeld is what the place of an upgrade in its player's index takes, and its name beside its bytes.
+// upgradeHeld is an estimate of the memory of an upgrade's entry in its player's index, and of its name's header.
 const upgradeHeld = 64
 
-// Held is how much memory the decoder holds of what grows with the file, in bytes: the event streams, unpacked, and the units
-// that it knows. It is cheap to ask.
+// Held returns the memory that the decoder holds and that grows with the file, in bytes: the unpacked event streams and
+// the units. It is cheap to call.
 func (d *Decoder) Held() int64 {
 	n := 0
 	for _, data := range d.rep.salvaged {
@@ -25,7 +25,7 @@ func (d *Decoder) Held() int64 {
 	return int64(n)
 }
 
-// Held is how much memory the state holds, in bytes.
+// Held returns the memory that the state holds, in bytes.
 func (s *State) Held() int64 {
 	n := cap(s.units) * int(unsafe.Sizeof(UnitState{}))
 	for _, p := range s.players {

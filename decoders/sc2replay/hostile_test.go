@@ -20,14 +20,14 @@ import (
 
 var long = flag.Bool("long", false, "mutate 5,000 replays instead of 300")
 
-// slowest and hungriest are the most that decodeWithin saw.
+// slowest and largestMemory are the maxima over all calls of decodeWithin.
 var (
-	slowest   time.Duration
-	hungriest uint64
+	slowest       time.Duration
+	largestMemory uint64
 )
 
-// decodeWithin decodes a damaged replay: however that ends, it must be soon, with a *decoders.Error, and without much
-// memory.
+// decodeWithin decodes a damaged replay. Decoding may fail only with a *decoders.Error, and must be quick and use
+// little memory.
 func decodeWithin(t testing.TB, name string, file []byte) (events int) {
 	t.Helper()
 	var before, after runtime.MemStats
@@ -51,19 +51,19 @@ func decodeWithin(t testing.TB, name string, file []byte) (events int) {
 	if !errors.Is(err, io.EOF) && !errors.As(err, &e) {
 		t.Errorf("%s: ends with %v", name, err)
 	}
-	// One second on a quiet machine; tests share theirs.
+	// It takes less than a second on an idle machine, but tests share theirs.
 	if took := time.Since(start); took > 10*time.Second {
 		t.Errorf("%s: took %v", name, took)
 	}
 	runtime.ReadMemStats(&after)
-	slowest, hungriest = max(slowest, time.Since(start)), max(hungriest, after.TotalAlloc-before.TotalAlloc)
+	slowest, largestMemory = max(slowest, time.Since(start)), max(largestMemory, after.TotalAlloc-before.TotalAlloc)
 	if n := after.TotalAlloc - before.TotalAlloc; n > 64<<20 {
 		t.Errorf("%s: allocated %d MB", name, n>>20)
 	}
 	return events
 }
 
-// mutants are replays to damage: samples, and of the corpus the smaller ones.
+// mutants returns replays to damage: the samples, and the smaller replays of the corpus.
 func mutants(t *testing.T) (files [][]byte) {
 	for _, build := range []int{15405, 16561, 24764, 80949} {
 		files = append(files, sc2test.Sample(build).Bytes())
@@ -112,10 +112,10 @@ func TestMutations(t *testing.T) {
 		}
 		decodeWithin(t, fmt.Sprintf("%s, mutation %d", name, i), file)
 	}
-	t.Logf("at most %v and %d KB", slowest, hungriest>>10)
+	t.Logf("at most %v and %d KB", slowest, largestMemory>>10)
 }
 
-// TestTruncation cuts replays at every KB: as soon as the header is there, its facts are delivered.
+// TestTruncation cuts replays at every KB. As soon as the header is complete, its contents must be delivered.
 func TestTruncation(t *testing.T) {
 	for i, file := range mutants(t) {
 		if !*long && i > 8 {
@@ -139,7 +139,7 @@ func FuzzReplay(f *testing.F) {
 	f.Fuzz(func(t *testing.T, file []byte) { decodeWithin(t, "fuzzed", file) })
 }
 
-// FuzzGameEvents reads any bytes as the streams of a table.
+// FuzzGameEvents decodes arbitrary bytes as the streams of a table.
 func FuzzGameEvents(f *testing.F) {
 	for _, build := range []int{15405, 16561, 24764, 34784, 80949} {
 		table, err := protocol.Default().Table(build)
@@ -163,7 +163,7 @@ func FuzzGameEvents(f *testing.F) {
 	})
 }
 
-// header makes a replay's header.
+// header returns a replay's header.
 func header(r *sc2test.Replay) []byte {
 	file := r.Bytes()
 	return file[16:512]

@@ -12,7 +12,7 @@ import (
 // Kinds is a set of kinds of events.
 type Kinds [KindCount]bool
 
-// AllKinds holds every kind.
+// AllKinds returns the set of all kinds.
 func AllKinds() Kinds {
 	var k Kinds
 	for i := range k {
@@ -21,14 +21,14 @@ func AllKinds() Kinds {
 	return k
 }
 
-// place is where an event's own message is in Event.
+// place is the location of a kind's message in Event.
 type place struct {
 	kind   Kind
 	typ    reflect.Type
 	offset uintptr
 }
 
-// places finds the message of an event by the table's name in lower case.
+// places maps an event's name in the table, in lower case, to its message.
 var places = sync.OnceValue(func() map[string]place {
 	out := map[string]place{}
 	event := reflect.TypeFor[Event]()
@@ -41,7 +41,7 @@ var places = sync.OnceValue(func() map[string]place {
 	return out
 })
 
-// eventPlan is how one event of a table is decoded. Without a plan it becomes a KindOther.
+// eventPlan describes how one event of a table is decoded. Without a plan the event becomes a KindOther.
 type eventPlan struct {
 	event  *protocol.Event
 	kind   Kind
@@ -52,14 +52,14 @@ type eventPlan struct {
 
 var eventPlans sync.Map // of planKey to *eventPlan
 
-// planKey tells plans apart: one layout may serve several events.
+// planKey identifies a plan. Several events may share one layout.
 type planKey struct {
 	typ  *protocol.Type
 	name string
 	id   int
 }
 
-// planFor returns the plan of an event. Plans are made once per layout.
+// planFor returns the plan of an event. It makes each plan once.
 func planFor(e *protocol.Event) *eventPlan {
 	key := planKey{e.Type, e.Name, e.ID}
 	if p, ok := eventPlans.Load(key); ok {
@@ -75,12 +75,12 @@ func planFor(e *protocol.Event) *eventPlan {
 	return actual.(*eventPlan)
 }
 
-// message returns where in ev the event's message is.
+// message returns the address of the event's message in ev.
 func (p *eventPlan) message(ev *Event) unsafe.Pointer {
 	return unsafe.Add(unsafe.Pointer(ev), p.offset)
 }
 
-// plansOf returns the plans of a table's stream by an event's number.
+// plansOf returns the plans of a table's stream, indexed by the events' numbers.
 func plansOf(t *protocol.Table, s protocol.Stream) []*eventPlan {
 	events := t.Events(s)
 	plans := make([]*eventPlan, len(events))

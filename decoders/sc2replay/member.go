@@ -7,10 +7,10 @@ import (
 	"github.com/replayd/replayd/decoders/sc2replay/mpq"
 )
 
-// chunk is how much of a member's contents one event carries.
+// chunk is the number of bytes of a member's contents that one event carries.
 const chunk = 64 << 10
 
-// knownMembers are looked for even when the archive lists no names.
+// knownMembers are searched for even when the archive lists no names.
 var knownMembers = []string{
 	memberDetails, memberDetails + backup, memberInitData, memberInitData + backup, memberInfo, memberAttributes,
 	memberGame, memberMessage, memberTracker, memberMetadata, memberMetadata12,
@@ -18,17 +18,17 @@ var knownMembers = []string{
 	memberLobby, mpq.ListFile, mpq.AttributesFile, "(signature)",
 }
 
-// decodedMembers are those whose contents arrive as other events, or say nothing of the game.
+// decodedMembers are the members whose contents become other events, or contain nothing about the game.
 var decodedMembers = knownMembers[:11]
 
-// member is a member whose contents are delivered as they are.
+// member is a member whose contents are delivered undecoded.
 type member struct {
 	m    mpq.Member
 	data []byte // while it is being delivered
 	err  error
 }
 
-// listMembers lists the events of members: one for each, more for those with large contents.
+// listMembers lists the events of members: one for each member, and more for large contents.
 func (d *Decoder) listMembers() {
 	names := slices.Clone(knownMembers)
 	for _, name := range d.rep.archive.Names() {
@@ -54,7 +54,7 @@ func (d *Decoder) listMembers() {
 	}
 }
 
-// listContents lists a member in pieces. It is unpacked when the first one is asked for.
+// listContents lists the events of a member's contents. The first of them unpacks the member when it is delivered.
 func (d *Decoder) listContents(m *member, event Member) {
 	for offset := int64(0); offset == 0 || offset < min(m.m.Size, maxMember); offset += chunk {
 		last := offset+chunk >= min(m.m.Size, maxMember)
@@ -68,7 +68,7 @@ func (d *Decoder) listContents(m *member, event Member) {
 				m.data, _, m.err = d.rep.member(m.m.Name, maxMember)
 				if n := int64(len(m.data)); m.err == nil && n > m.m.Size && n > chunk {
 					m.err = decoders.Errorf(decoders.SC2Replay, m.m.Offset, decoders.NoTick, m.m.Name, decoders.ErrLimit,
-						"%d bytes, of which the archive announces %d", n, m.m.Size)
+						"%d bytes, but the archive declares %d", n, m.m.Size)
 				}
 				if m.err != nil && d.memberErr == nil {
 					d.memberErr = asError(m.err, m.m.Name)

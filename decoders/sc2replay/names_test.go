@@ -16,9 +16,10 @@ import (
 	"github.com/replayd/replayd/decoders/sc2replay/sc2test"
 )
 
-var theirOrders = flag.String("sc2reader", "", "how sc2reader names orders: what tools/sc2names/orders.py wrote")
+var sc2readerOrders = flag.String("sc2reader", "", "file with the names that sc2reader gives to orders, written by tools/sc2names/orders.py")
 
-// TestNames names orders and unit types by the expansion and build of the game, and nothing where those are not known.
+// TestNames checks that orders and unit types are named by the expansion and build of the game, and stay unnamed if
+// those are unknown.
 func TestNames(t *testing.T) {
 	named := func(r *sc2test.Replay) string {
 		p := open(t, r.Bytes())
@@ -45,7 +46,7 @@ func TestNames(t *testing.T) {
 		table, build int
 		want         string
 	}{
-		// The types of units are the tracker's, or in replays without one those of the selection.
+		// The tracker names the types of units. In replays without a tracker, selections do.
 		{80949, 0, "SCV,SCV,Barracks,Patrol,,,,Larva,Barracks: 80949 sc2reader 1.9.0, LotV/80949"},
 		{80949, 97563, "SCV,SCV,Barracks,Patrol,,,,Larva,Barracks: 97364 sc2reader 1.9.0, LotV/97364"},
 		{80949, 97564, ",SCV,Barracks,,,,,,Barracks: 0 "},
@@ -59,7 +60,7 @@ func TestNames(t *testing.T) {
 			t.Errorf("build %d of table %d: %s\nwant %s", tt.build, tt.table, got, tt.want)
 		}
 	}
-	// A game that depends on none of Blizzard's mods has links of its own.
+	// A game that depends on no mod of Blizzard's has its own links.
 	r := sc2test.Sample(80949)
 	r.Details["cacheHandles"] = []any{"s2ma\x00\x00EU" + strings.Repeat("x", 32)}
 	if got, want := named(r), ",SCV,Barracks,,,,,,Barracks: 0 "; got != want {
@@ -67,12 +68,13 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestOrdersAsSC2Reader names the orders of the corpus as sc2reader does: all that it names, and none otherwise.
+// TestOrdersAsSC2Reader compares the names of orders in the corpus with sc2reader's. Every name that sc2reader has must
+// be the same.
 func TestOrdersAsSC2Reader(t *testing.T) {
-	if *theirOrders == "" {
+	if *sc2readerOrders == "" {
 		t.Skip("no -sc2reader: tools/sc2names/orders.py says how")
 	}
-	text, err := os.ReadFile(*theirOrders)
+	text, err := os.ReadFile(*sc2readerOrders)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,20 +107,20 @@ func TestOrdersAsSC2Reader(t *testing.T) {
 			if got[key] == n {
 				continue
 			}
-			if command == "" { // we may know more
+			if command == "" { // sc2reader may lack names
 				more += n
 				continue
 			}
 			t.Errorf("%s: %d times %s; sc2reader %d times %s", name, got[key], ability, n, command)
 		}
 	})
-	t.Logf("%d replays, %d orders, sc2reader names %d, we name %d more", compared, orders, named, more)
+	t.Logf("%d replays, %d orders, sc2reader names %d, replayd %d more", compared, orders, named, more)
 }
 
-// ownData are replays of maps that bring balance data of their own, whose links mean other things.
+// ownData reports whether a replay's map brings its own balance data, in which links have other meanings.
 func ownData(name string) bool { return strings.Contains(name, "P A R A S I T E") }
 
-// related reports whether two names are those of one unit in two states. Of those, units are selected as the same type.
+// related reports whether two names are two states of one unit, which selections treat as the same type.
 func related(a, b string) bool {
 	n := 0
 	for n < min(len(a), len(b)) && a[n] == b[n] {
@@ -128,8 +130,8 @@ func related(a, b string) bool {
 		strings.HasSuffix(a, "Geyser") && strings.HasSuffix(b, "Geyser") || a == "Hive" && b == "Lair"
 }
 
-// TestSelectedTypes compares the types that selections tell by link with those that the tracker tells by name: the names of
-// links may be missing, but not wrong.
+// TestSelectedTypes compares the types of units in selections, which are links, with the tracker's names. A link may
+// have no name, but not a wrong one.
 func TestSelectedTypes(t *testing.T) {
 	same, unnamed := 0, 0
 	corpus(t, func(name string, data []byte) {
@@ -137,7 +139,7 @@ func TestSelectedTypes(t *testing.T) {
 		if err != nil || p.Start.DecodeInfo.Names.Build == 0 || ownData(name) {
 			return
 		}
-		types := map[uint32]map[string]int{} // the tracker's names of the units that were selected as a link
+		types := map[uint32]map[string]int{} // by link, the tracker's names of the selected units
 		called := map[uint32]string{}
 		d := p.Events(sc2replay.Options{})
 		var ev sc2replay.Event
@@ -176,7 +178,7 @@ func TestSelectedTypes(t *testing.T) {
 	t.Logf("%d links have the tracker's name, %d none", same, unnamed)
 }
 
-// TestMakes looks whether what orders are to make, by their names, was there at any time.
+// TestMakes checks that the unit or building that an order's name refers to exists at some time in the game.
 func TestMakes(t *testing.T) {
 	makes := []string{"Build", "Train", "WarpIn"}
 	type count struct{ made, orders int }
@@ -228,13 +230,13 @@ func TestMakes(t *testing.T) {
 		all.made += c.made
 		all.orders += c.orders
 		if c.orders >= 30 && c.made < c.orders*85/100 {
-			t.Errorf("build %d: of %d orders, what %d are to make was there", build, c.orders, c.made)
+			t.Errorf("build %d: of %d orders, only the products of %d exist", build, c.orders, c.made)
 		}
 	}
-	t.Logf("of %d orders of %d builds, what %d are to make was there", all.orders, len(builds), all.made)
+	t.Logf("of %d orders of %d builds, the products of %d exist", all.orders, len(builds), all.made)
 }
 
-// TestClasses ties the classes of names to those of the API, which have the same numbers.
+// TestClasses checks that the classes of package names have the same numbers as those of the API.
 func TestClasses(t *testing.T) {
 	for class, want := range map[names.Class]sc2replay.UnitClass{
 		names.NoClass: sc2replay.UnitClassUnspecified, names.Worker: sc2replay.UnitClassWorker,

@@ -7,7 +7,7 @@ import (
 	"github.com/replayd/replayd/decoders/sc2replay/names"
 )
 
-// namesOf finds the names of abilities and unit types that hold for the replay. It returns nil when none are known.
+// namesOf returns the names of abilities and unit types for the replay, or nil if none are known.
 func (p *Replay) namesOf() *names.Table {
 	handles := p.Details.CacheHandles
 	if !p.Has.Details {
@@ -16,8 +16,8 @@ func (p *Replay) namesOf() *names.Table {
 	return names.Find(expansionOf(handles), int(p.Start.Version.Build))
 }
 
-// expansionOf returns the expansion that a game is played with: that of the newest mod of Blizzard's that the game depends
-// on, "" when it depends on none.
+// expansionOf returns the expansion that a game is played with. The newest of Blizzard's mods that the game depends on
+// determines it. It returns "" if the game depends on none.
 func expansionOf(handles [][]byte) names.Expansion {
 	for _, e := range expansions {
 		for _, handle := range handles {
@@ -29,11 +29,11 @@ func expansionOf(handles [][]byte) names.Expansion {
 	return ""
 }
 
-// handleHash is where a file's hash begins in its handle: after four letters of its type and four of the region.
+// handleHash is the offset of a file's hash in its handle: behind four letters for its type and four for the region.
 const handleHash = 8
 
-// expansions are the mods that an expansion's balance data is in, newest first. Their handles have the hash of a text in
-// place of the file's.
+// expansions are the mods with an expansion's balance data, newest first. Their handles contain the hash of a text
+// instead of the file's hash.
 var expansions = [...]struct {
 	names.Expansion
 	hash [sha256.Size]byte
@@ -43,10 +43,10 @@ var expansions = [...]struct {
 	{names.Liberty, sha256.Sum256([]byte("Standard Data: Liberty.SC2Mod"))},
 }
 
-// betaSource is what the names of orders in betas of 2010 are taken from.
+// betaSource is the source of the names of orders in betas of 2010.
 const betaSource = "community notes of 2010"
 
-// nameTable tells what names are taken from.
+// nameTable returns the source of the names.
 func (p *Replay) nameTable() NameTable {
 	if p.Start.Version.BaseBuild < firstRelease {
 		return NameTable{Source: []byte(betaSource)}
@@ -58,13 +58,13 @@ func (p *Replay) nameTable() NameTable {
 	return NameTable{Build: uint32(t.Build), Source: []byte(t.Source)}
 }
 
-// naming names the abilities and unit types of game events.
+// naming sets the names of abilities and unit types in game events.
 type naming struct {
 	table *names.Table
 	beta  bool
 }
 
-// name names what an event has links of.
+// name sets the names for all links of an event.
 func (n *naming) name(ev *Event) {
 	switch ev.Kind {
 	case KindCmd:
@@ -107,7 +107,7 @@ func (n *naming) ability(a *Ability) {
 
 func (n *naming) target(t *TargetUnit) { t.SnapshotUnitName = n.unit(t.SnapshotUnitLink) }
 
-// unit names a type of unit whose link is 0 where there is none.
+// unit returns the name of a unit type. A link of 0 means no unit type.
 func (n *naming) unit(link uint32) []byte {
 	if link == 0 {
 		return nil

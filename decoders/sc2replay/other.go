@@ -8,10 +8,10 @@ import (
 	"github.com/replayd/replayd/decoders/sc2replay/wire"
 )
 
-// maxFields bounds how many values the tree of one event may have.
+// maxFields bounds the number of values in the tree of one event.
 const maxFields = 1 << 13
 
-// tree reads events that have no message of their own into trees of named values.
+// tree reads events without their own message into trees of named values.
 type tree struct {
 	left int
 }
@@ -87,7 +87,8 @@ func (f *Field) setInt(v int64, typ *protocol.Type) {
 	f.ValueCase, f.IntValue = FieldValueIntValue, v
 }
 
-// packedSize reads a length of things that take so many bits each, and checks that they can be there.
+// packedSize reads the length of a list whose elements have at least the given number of bits. It checks that enough
+// bits are left.
 func packedSize(r *wire.Packed, typ *protocol.Type, bits int) int {
 	n := int64(r.Bits(uint(typ.Bits))) + typ.Offset
 	if n*int64(bits) > int64(r.Remaining()) {
@@ -97,8 +98,8 @@ func packedSize(r *wire.Packed, typ *protocol.Type, bits int) int {
 	return int(n)
 }
 
-// versioned reads a value of the versioned encoding. typ names its fields as far as the table knows them, and may be nil:
-// fields without a name are named by their tag.
+// versioned reads a value of the versioned encoding. typ gives the names of its fields and may be nil. Fields that it
+// does not have are named by their tag.
 func (t *tree) versioned(r *wire.Versioned, typ *protocol.Type, dst []Field) []Field {
 	t.left = maxFields
 	var root Field
@@ -170,7 +171,7 @@ func (t *tree) versionedValue(r *wire.Versioned, typ *protocol.Type, f *Field, d
 	}
 }
 
-// elemOf returns the type of a list's elements, or nil when the table has something else there.
+// elemOf returns the type of a list's elements, or nil when the table has another kind there.
 func elemOf(t *protocol.Type, k protocol.Kind) *protocol.Type {
 	if t == nil || t.Kind != k {
 		return nil
@@ -178,7 +179,7 @@ func elemOf(t *protocol.Type, k protocol.Kind) *protocol.Type {
 	return t.Elem
 }
 
-// fieldOf returns name and type of the field with that tag. Unknown ones are called by the tag.
+// fieldOf returns the name and type of the field with a tag. Unknown fields are named by the tag.
 func fieldOf(t *protocol.Type, k protocol.Kind, tag int64) (string, *protocol.Type) {
 	if t != nil && t.Kind == k {
 		for _, f := range t.Fields {

@@ -4,11 +4,11 @@ import (
 	"github.com/replayd/replayd/decoders"
 )
 
-// The parts of a replay are its header, the archive, and the members that are decoded. What is wrong with one of them is
-// noted in its PartStatus and, if it is the first, in Replay.Fault: decoding goes on with all the others, and ends with
+// The parts of a replay are its header, the archive, and the members that are decoded. A problem with a part is stored
+// in its PartStatus, and the first problem also in Replay.Fault. Decoding continues with the other parts and ends with
 // that error.
 
-// member unpacks a member. It reports whether there is one.
+// member unpacks a member. It reports whether the archive has it.
 func (p *Replay) member(name string, limit int64) (data []byte, found bool, err error) {
 	if p.archive == nil {
 		data, found = p.salvaged[name]
@@ -23,14 +23,14 @@ func (p *Replay) member(name string, limit int64) (data []byte, found bool, err 
 			"%d bytes, %d when unpacked", m.PackedSize, m.Size)
 	}
 	data, err = p.archive.Append(nil, m)
-	if int64(len(data)) > limit { // its size is not what the archive says
+	if int64(len(data)) > limit { // larger than the archive declares
 		return nil, true, decoders.Errorf(decoders.SC2Replay, m.Offset, decoders.NoTick, name, decoders.ErrLimit,
 			"%d bytes when unpacked", len(data))
 	}
 	return data, true, err
 }
 
-// status notes how a part that is there could be read.
+// status stores how completely a part was read.
 func (p *Replay) status(name string, size, read int, err error) {
 	s := PartStatus{Name: []byte(name), Size: int64(size), BytesRead: int64(read), State: PartStateComplete}
 	switch {
@@ -43,14 +43,14 @@ func (p *Replay) status(name string, size, read int, err error) {
 	p.fault(name, err)
 }
 
-// fault notes an error that decoding ends with.
+// fault stores the error that ends decoding, unless there is one already.
 func (p *Replay) fault(name string, err error) {
 	if err != nil && p.Fault == nil {
 		p.Fault = asError(err, name)
 	}
 }
 
-// absent notes that a part is not there. Where every replay of this age has it, that is an error.
+// absent stores that a part is missing. If every replay of this build has it, that is an error.
 func (p *Replay) absent(name string) {
 	s := PartStatus{Name: []byte(name), State: PartStateAbsent}
 	if err := p.missing(name); err != nil {
@@ -60,8 +60,8 @@ func (p *Replay) absent(name string) {
 	p.Parts = append(p.Parts, s)
 }
 
-// missing returns the error that a part is not there, nil for parts that may be missing. Tracker events and messages are
-// among those: some publishers of replays remove them. What the header's archive lacks altogether, Damage tells.
+// missing returns the error for a missing part, or nil for a part that may be missing. Tracker events and messages may
+// be missing, because some publishers of replays remove them. If there is no archive at all, Damage describes it.
 func (p *Replay) missing(name string) error {
 	switch name {
 	case memberGame, memberInitData, memberAttributes:
@@ -78,7 +78,7 @@ func (p *Replay) missing(name string) error {
 	return decoders.Errorf(decoders.SC2Replay, 0, decoders.NoTick, name, decoders.ErrCorrupt, "the archive does not have it")
 }
 
-// checkArchive notes what the archive contradicts itself in.
+// checkArchive stores the archive's contradictions.
 func (p *Replay) checkArchive() {
 	if p.archive == nil {
 		return

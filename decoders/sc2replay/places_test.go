@@ -9,12 +9,12 @@ import (
 	"github.com/replayd/replayd/decoders/sc2replay"
 )
 
-// TestPlaces compares what the tracker says of places with what orders and other events of the tracker say: before 2.1 and
-// since, they are in the same units.
+// TestPlaces compares the places in tracker events with the places in orders and other tracker events. Before 2.1 and
+// since, they must have the same units.
 func TestPlaces(t *testing.T) {
 	type era struct {
-		inits, ordered int       // constructions that began, and those of them where an order of their player was to build
-		moves          []float64 // from where a unit was said to be to where it died within two seconds
+		inits, ordered int       // constructions that began, and those at the place of a build order of the same player
+		moves          []float64 // distances between a unit's last place and its death within two seconds
 	}
 	eras := map[bool]*era{false: {}, true: {}}
 	corpus(t, func(_ string, data []byte) {
@@ -33,7 +33,7 @@ func TestPlaces(t *testing.T) {
 		var ev sc2replay.Event
 		d := p.Events(sc2replay.Options{})
 		for {
-			if d.Next(&ev) != nil { // by what, TestCorpus tells
+			if d.Next(&ev) != nil { // TestCorpus checks the error
 				return
 			}
 			switch ev.Kind {
@@ -68,7 +68,7 @@ func TestPlaces(t *testing.T) {
 		}
 		slices.Sort(e.moves)
 		median := e.moves[len(e.moves)/2]
-		t.Logf("since 2.1, %v: of %d constructions %d where ordered; %d deaths, in the median %.1f cells from where the unit was",
+		t.Logf("since 2.1, %v: of %d constructions, %d where ordered; %d deaths, median distance from the unit's place %.1f cells",
 			since, e.inits, e.ordered, len(e.moves), median)
 		if e.ordered < e.inits/4 || median > 6 {
 			t.Errorf("since 2.1, %v: places do not agree", since)

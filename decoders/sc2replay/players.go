@@ -18,24 +18,24 @@ const (
 	controlComputer = 3
 )
 
-// firstWithUserID is the base build since which events name who caused them by the index of the user. Before, they used
-// the number of the player.
+// firstWithUserID is the base build since which events refer to users by the index of the user. Before, they used the
+// player's number.
 const firstWithUserID = 24247
 
-// nobody is the user of events that nobody caused.
-const nobody = 16
+// noUser is the user of events that no user caused.
+const noUser = 16
 
-// roster finds a player by the numbers that the parts of a replay use. Its values are indices into Players plus one; 0 is
-// nobody.
+// roster maps the numbers that the parts of a replay use to players. Its values are indices into Players plus one; 0
+// means no player.
 type roster struct {
-	byUser   [32]uint8 // what game and message events say: user ids, or player ids before firstWithUserID
-	byPlayer [32]uint8 // what tracker events say
+	byUser   [32]uint8 // numbers in game and message events: user ids, or player ids before firstWithUserID
+	byPlayer [32]uint8 // numbers in tracker events
 }
 
-// resolvePlayers brings together what the parts say of each player.
+// resolvePlayers combines the data about each player from all parts.
 //
-// Players are numbered from 1 in the order of slots; only occupied slots count, those of observers and computers
-// included. That is the number by which old events, the attributes and the tracker name them.
+// Players are numbered from 1 in the order of slots. Only occupied slots count, including observers and computers. Old
+// events, the attributes and the tracker use this number.
 func (p *Replay) resolvePlayers() {
 	if p.Has.Lobby {
 		p.playersOfLobby()
@@ -57,7 +57,7 @@ func (p *Replay) resolvePlayers() {
 			}
 		}
 	}
-	p.index()
+	p.indexPlayers()
 }
 
 func (p *Replay) playersOfLobby() {
@@ -95,7 +95,7 @@ func (p *Replay) playersOfLobby() {
 // lobbyRaces are the races by the lobby's numbers.
 var lobbyRaces = [...]string{"Terran", "Zerg", "Protoss"}
 
-// pickedRace returns the race that was chosen for a slot, after the attributes, or else after the lobby.
+// pickedRace returns the race that was picked for a slot, from the attributes, or else from the lobby.
 func (p *Replay) pickedRace(number uint32, slot *Slot) []byte {
 	race := raceOfAttribute[p.attribute(attributeRace, number)]
 	switch {
@@ -108,8 +108,8 @@ func (p *Replay) pickedRace(number uint32, slot *Slot) []byte {
 	return []byte(race)
 }
 
-// playerNumbers returns the player's number of each slot, 0 for unoccupied ones. In archon mode two slots share the number of
-// the one that leads.
+// playerNumbers returns the player's number of each slot, or 0 for an unoccupied slot. In archon mode, two slots share
+// the number of the slot that leads.
 func playerNumbers(slots []Slot) []uint32 {
 	numbers := make([]uint32, len(slots))
 	next := uint32(1)
@@ -127,7 +127,7 @@ func playerNumbers(slots []Slot) []uint32 {
 	return numbers
 }
 
-// leaderOf returns the slot that leads this one's pair in archon mode, or -1 for one that leads or is in no pair.
+// leaderOf returns the slot that leads this slot's pair in archon mode, or -1 for a slot that leads or has no pair.
 func leaderOf(slots []Slot, s *Slot) int {
 	return slices.IndexFunc(slots, func(leader Slot) bool {
 		if leader.HasTandemLeaderId || leader.HasTandemLeaderUserId || leader.Control != controlHuman {
@@ -138,7 +138,7 @@ func leaderOf(slots []Slot, s *Slot) int {
 	})
 }
 
-// playersOfDetails numbers the players of the details, for want of a lobby.
+// playersOfDetails lists the players from the details, if there is no lobby.
 func (p *Replay) playersOfDetails() {
 	for i := range p.Details.PlayerList {
 		id := uint32(i + 1)
@@ -149,7 +149,7 @@ func (p *Replay) playersOfDetails() {
 	}
 }
 
-// playerOfDetails returns which of Players the i-th player of the details is, or -1.
+// playerOfDetails returns the index in Players of the i-th player of the details, or -1.
 func (p *Replay) playerOfDetails(i int) int {
 	d := &p.Details.PlayerList[i]
 	if !p.Has.Lobby {
@@ -165,7 +165,7 @@ func (p *Replay) playerOfDetails(i int) int {
 		}
 		return -1
 	}
-	// Older details have no such number, but the order of the slots; observers are not listed.
+	// Older details lack this number, but are in the order of slots. They do not list observers.
 	for j := range p.Players {
 		if p.Players[j].Observer {
 			continue
@@ -181,7 +181,7 @@ func (p *Replay) playerOfDetails(i int) int {
 func (p *Replay) addDetails(q *PlayerInfo, d *DetailsPlayer) {
 	clan, name := splitClan(d.Name)
 	if len(q.Ref.Name) == 0 {
-		q.Ref.Name = short(name)
+		q.Ref.Name = cutName(name)
 	}
 	if len(q.Clan) == 0 {
 		q.Clan = clan
@@ -219,7 +219,7 @@ var resultNames = map[string]Result{"Win": ResultWin, "Loss": ResultLoss, "Tie":
 
 var raceOfAttribute = map[string]string{"Terr": "Terran", "Zerg": "Zerg", "Prot": "Protoss", "RAND": "Random"}
 
-// raceNames are the races as the game's languages spell them.
+// raceNames maps the races' names in the game's languages to the English ones.
 var raceNames = map[string]string{
 	"Terran": "Terran", "Terraner": "Terran", "Terrano": "Terran", "Terranie": "Terran", "Terrani": "Terran",
 	"Терраны": "Terran", "Терран": "Terran", "테란": "Terran", "人类": "Terran", "人類": "Terran",
@@ -228,7 +228,7 @@ var raceNames = map[string]string{
 	"星灵": "Protoss", "神族": "Protoss",
 }
 
-// toonHandle spells an account as the lobby does.
+// toonHandle returns an account in the lobby's notation.
 func toonHandle(t *Toon) []byte {
 	if t.Id == 0 {
 		return nil
@@ -236,7 +236,7 @@ func toonHandle(t *Toon) []byte {
 	return fmt.Appendf(nil, "%d-%s-%d-%d", t.Region, t.ProgramId, t.Realm, t.Id)
 }
 
-// splitClan takes a name of the details apart: "&lt;CLAN&gt;<sp/>name".
+// splitClan splits a name of the details: "&lt;CLAN&gt;<sp/>name".
 func splitClan(name []byte) (clan, rest []byte) {
 	rest = name
 	if before, after, ok := bytes.Cut(name, []byte("<sp/>")); ok {
@@ -251,7 +251,7 @@ func splitClan(name []byte) (clan, rest []byte) {
 	return bytes.TrimSuffix(clan, []byte(">")), unescape(rest)
 }
 
-// unescape undoes what makes a name safe in the game's markup.
+// unescape undoes the escaping of the game's markup.
 func unescape(s []byte) []byte {
 	if !bytes.Contains(s, []byte("&")) {
 		return s
@@ -259,14 +259,14 @@ func unescape(s []byte) []byte {
 	return []byte(strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&", "&quot;", `"`).Replace(string(s)))
 }
 
-// index fills the roster. Where two players have one number, the tracker means the one that leads the pair.
-func (p *Replay) index() {
+// indexPlayers fills the roster. If two players have the same number, the tracker means the leader of the pair.
+func (p *Replay) indexPlayers() {
 	p.roster = roster{}
 	for i := range p.Players {
 		ref := &p.Players[i].Ref
 		at := uint8(min(i+1, 255))
 		if ref.HasPlayerId && int(ref.PlayerId) < len(p.roster.byPlayer) {
-			if p.roster.byPlayer[ref.PlayerId] == 0 || !p.follows(ref) {
+			if p.roster.byPlayer[ref.PlayerId] == 0 || !p.isFollower(ref) {
 				p.roster.byPlayer[ref.PlayerId] = at
 			}
 		}
@@ -280,20 +280,20 @@ func (p *Replay) index() {
 	}
 }
 
-// follows reports whether another player leads this one's pair, in archon mode.
-func (p *Replay) follows(ref *PlayerRef) bool {
+// isFollower reports whether another player leads this one's pair, in archon mode.
+func (p *Replay) isFollower(ref *PlayerRef) bool {
 	slots := p.Lobby.LobbyState.Slots
 	return ref.HasSlot && int(ref.Slot) < len(slots) && leaderOf(slots, &slots[ref.Slot]) >= 0
 }
 
-// maxSetups bounds how many events are looked at in search of the tracker's numbers for players.
+// maxSetups bounds the number of events to search for the tracker's player numbers.
 const maxSetups = 64
 
 const playerSetupID = 9
 
-// setup reads, before anything else of the tracker's events, those that tell which user and slot its players are: since
-// 2.1 they are the authority on that.
-func (p *Replay) setup(data []byte) {
+// readSetups reads the tracker's PlayerSetup events before all other tracker events. They contain the user and slot of
+// each player, and have been authoritative since 2.1.
+func (p *Replay) readSetups(data []byte) {
 	e := p.table.Event(protocol.Tracker, playerSetupID)
 	if e == nil {
 		return
@@ -303,7 +303,7 @@ func (p *Replay) setup(data []byte) {
 		return
 	}
 	r := wire.NewVersioned(data)
-	told := make([]bool, len(p.Players))
+	listed := make([]bool, len(p.Players))
 	taken := map[uint32]bool{}
 	for range maxSetups {
 		delta, ok := trackerDelta(&r)
@@ -320,20 +320,20 @@ func (p *Replay) setup(data []byte) {
 		}
 		if i := p.playerOfSlot(&s); i >= 0 {
 			ref := &p.Players[i].Ref
-			ref.PlayerId, ref.HasPlayerId, told[i] = s.PlayerId, true, true
+			ref.PlayerId, ref.HasPlayerId, listed[i] = s.PlayerId, true, true
 			taken[s.PlayerId] = true
 		}
 	}
-	// Who was counted in the lobby but does not take part has no number that another one has.
+	// A lobby member who does not take part must not keep a number that belongs to another player.
 	for i := range p.Players {
-		if ref := &p.Players[i].Ref; !told[i] && taken[ref.PlayerId] {
+		if ref := &p.Players[i].Ref; !listed[i] && taken[ref.PlayerId] {
 			ref.PlayerId, ref.HasPlayerId = 0, false
 		}
 	}
-	p.index()
+	p.indexPlayers()
 }
 
-// playerOfSlot returns which of Players a player of the tracker is, by its slot, or -1.
+// playerOfSlot returns the index in Players of a player of the tracker, by its slot, or -1.
 func (p *Replay) playerOfSlot(s *PlayerSetup) int {
 	return slices.IndexFunc(p.Players, func(q PlayerInfo) bool { return s.HasSlotId && q.Ref.HasSlot && q.Ref.Slot == s.SlotId })
 }

@@ -17,19 +17,19 @@ import (
 const (
 	memberDetails    = "replay.details"
 	memberInitData   = "replay.initData"
-	memberInfo       = "replay.info" // what initData was called in the beta of 2010
+	memberInfo       = "replay.info" // the name of initData in the beta of 2010
 	memberAttributes = "replay.attributes.events"
 	memberGame       = "replay.game.events"
 	memberMessage    = "replay.message.events"
 	memberTracker    = "replay.tracker.events"
 	memberMetadata   = "replay.gamemetadata.json"
-	memberMetadata12 = "replay.gamemetadata" // for some time in 3.12
+	memberMetadata12 = "replay.gamemetadata" // the name at some time in 3.12
 	memberLobby      = "replay.server.battlelobby"
-	backup           = ".backup" // what a client adds to the names of members that it rewrote
+	backup           = ".backup" // suffix of the copies that a client leaves of members that it rewrote
 )
 
-// Limits on the size of members. The largest ones seen are 2 KB of details, 10 KB of initData, 16 KB of attributes, 1 MB of
-// game events and 3.4 MB of tracker events.
+// Limits on the size of members. The largest known have 2 KB of details, 10 KB of initData, 16 KB of attributes, 1 MB
+// of game events and 3.4 MB of tracker events.
 const (
 	maxSmall   = 128 << 10
 	maxMember  = 4 << 20
@@ -39,40 +39,47 @@ const (
 	maxRatio   = 128 // unpacked to packed size, beyond 64 KiB
 )
 
-// Replay is an open replay: everything but its events. What could not be read is empty, and Parts tells why.
+// Replay is an open replay without its events. Unreadable parts are empty, and Parts describes why.
 type Replay struct {
-	// Start is the header. Its DecodeInfo tells which table was chosen by the header alone.
+	// Start is the header. Its DecodeInfo contains the table that was chosen by the header alone.
 	Start Start
-	// Details, Lobby, Attributes and Metadata are as the parts of the replay say.
+	// Details, Lobby, Attributes and Metadata are the contents of these parts.
 	Details    Details
 	Lobby      Lobby
 	Attributes Attributes
 	Metadata   GameMetadata
-	// Has tells which of those were found and could be read.
+	// Has reports which of those parts were found and could be read.
 	Has struct{ Details, Lobby, Attributes, Metadata bool }
-	// Players holds everybody in the lobby, in the order of slots: humans, computers and observers.
+	// Players lists everyone in the lobby, in the order of slots: humans, computers and observers.
 	Players []PlayerInfo
-	// Parts tells how the parts above could be read.
+	// Parts describes how completely each part was read.
 	Parts []PartStatus
 
-	// Damage is why the archive could not be opened, or nil. Without the archive there is the header, and what could be
-	// salvaged.
+	// Damage is the error that prevented opening the archive, or nil. Without the archive there is only the header, and
+	// members that could be salvaged.
 	Damage error
-	// Fault is the first thing that is wrong with the archive or with a part above, or nil. It is a *decoders.Error.
+	// Fault is the first problem with the archive or a part above, or nil. It is a *decoders.Error.
 	Fault error
 
 	archive  *mpq.Archive
-	salvaged map[string][]byte // members, for want of an archive
+	salvaged map[string][]byte // members, if there is no archive
 	table    *protocol.Table
 	match    protocol.Match
 	roster   roster
 }
 
-// Open reads a replay's header and its small parts. It returns an error when not even the header can be read, or when r
-// fails with something other than io.EOF.
+// Open reads a replay's header and its small parts. It returns an error if it cannot read the header, or if r fails
+// with an error other than io.EOF.
 //
-// Open keeps r, which must stay readable for as long as events are decoded.
+// Open keeps r, which must stay readable until all events are decoded.
 func Open(r io.ReaderAt, size int64) (*Replay, error) {
+	return OpenWithin(r, size, func(int64) error { return nil })
+}
+
+// OpenWithin is Open for whoever counts memory. What can be had of a damaged archive takes up to some 50 MiB to look for:
+// take is asked for as many bytes before they are used, and returns why they are not to be had, which OpenWithin returns as it
+// is. A negative number gives back. What is kept afterwards is part of Decoder.Held.
+func OpenWithin(r io.ReaderAt, size int64, take func(bytes int64) error) (*Replay, error) {
 	content, offset, _, err := mpq.UserData(r, size)
 	if err != nil {
 		return nil, err
@@ -92,7 +99,7 @@ func Open(r io.ReaderAt, size int64) (*Replay, error) {
 		return nil, p.Damage
 	}
 	if p.Damage != nil {
-		if err := p.salvage(r, size); err != nil {
+		if err := p.salvage(r, size, take); err != nil {
 			return nil, err
 		}
 	}
@@ -108,7 +115,7 @@ func Open(r io.ReaderAt, size int64) (*Replay, error) {
 	return p, nil
 }
 
-// readHeader reads the user data, which is the header.
+// readHeader reads the header, which is the archive's user data.
 func (p *Replay) readHeader(content []byte, offset int64) error {
 	newest, err := protocol.Default().Table(protocol.Default().Builds()[len(protocol.Default().Builds())-1])
 	if err != nil {
@@ -117,7 +124,7 @@ func (p *Replay) readHeader(content []byte, offset int64) error {
 	var failed bool
 	var used int
 	if len(content) > 0 && content[0] == byte(wire.TagStruct) {
-		// Fields say what they are: the newest table serves all builds.
+		// The header's values contain their tags, so the newest table serves all builds.
 		plan, err := rootPlan(newest.Header, reflect.TypeFor[Start]())
 		if err != nil {
 			return err
@@ -126,7 +133,7 @@ func (p *Replay) readHeader(content []byte, offset int64) error {
 		plan.fillVersioned(&v, unsafe.Pointer(&p.Start))
 		failed, used = v.Failed(), v.Offset()
 	} else {
-		// The beta of 2010: the first published layout, bit-packed.
+		// The beta of 2010 has the first published layout, bit-packed.
 		oldest, err := protocol.Default().Table(protocol.Default().Builds()[0])
 		if err != nil {
 			return err
@@ -167,7 +174,7 @@ func (p *Replay) readHeader(content []byte, offset int64) error {
 	return nil
 }
 
-// Headers begin with the name of a game and of the kind of file.
+// A header's signature is the name of a game and of the kind of file.
 const (
 	signature    = "StarCraft II replay"
 	signatureEnd = " replay\x1b11"
@@ -177,14 +184,14 @@ func isSignature(s []byte) bool {
 	return len(s) >= len(signature) && string(s[:len(signature)]) == signature
 }
 
-// chooseTable finds the protocol table by the header.
+// chooseTable chooses the protocol table by the header.
 func (p *Replay) chooseTable() {
 	build, match := protocol.Default().Select(int(p.Start.Version.BaseBuild))
 	p.match = match
-	p.table, _ = protocol.Default().Table(build) // it has one: Select said so
+	p.table, _ = protocol.Default().Table(build) // Select returns only builds with a table
 }
 
-// decodeInfo tells how the replay is decoded.
+// decodeInfo returns a description of how the replay is decoded.
 func (p *Replay) decodeInfo(parts []PartStatus) DecodeInfo {
 	return DecodeInfo{
 		BaseBuild: p.Start.Version.BaseBuild, TableBuild: uint32(p.table.Build), Match: TableMatch(p.match), Parts: parts,
@@ -206,7 +213,7 @@ func (p *Replay) readDetails() {
 			err = detailsErr
 		}
 		p.status(name, len(data), used, err)
-		// A blanked file is replaced by its copy, a damaged one by a whole one, and a copy replaces nothing better.
+		// A copy replaces a blanked file, and an intact one replaces a damaged one. A copy replaces nothing better.
 		n, better := len(d.PlayerList), len(d.PlayerList) > len(p.Details.PlayerList)
 		if used > 1 && (!p.Has.Details || better || !whole && err == nil && n > 0) {
 			p.Details, p.Has.Details, whole = d, true, err == nil
@@ -220,7 +227,7 @@ func (p *Replay) readDetails() {
 	}
 }
 
-// detailsOf reads details, and returns how many bytes that took.
+// detailsOf parses details and returns the number of bytes used.
 func (p *Replay) detailsOf(name string, data []byte) (d Details, used int, err error) {
 	plan, err := rootPlan(p.table.Details, reflect.TypeFor[Details]())
 	if err != nil {
@@ -282,7 +289,7 @@ func (p *Replay) readLobby() {
 	}
 }
 
-// lobbyOf reads initData with a table, and tells how many bytes of it that took and whether it fits.
+// lobbyOf parses initData with a table. It returns the number of bytes used, and whether the table fits.
 func lobbyOf(data []byte, table *protocol.Table) (lobby *Lobby, used int, fits bool) {
 	plan, err := rootPlan(table.InitData, reflect.TypeFor[Lobby]())
 	if err != nil || len(data) == 0 {
@@ -294,13 +301,13 @@ func lobbyOf(data []byte, table *protocol.Table) (lobby *Lobby, used int, fits b
 	return lobby, r.Offset(), !r.Failed() && r.Remaining() < 8
 }
 
-// loopsPerGameSecond holds for all versions and speeds.
+// loopsPerGameSecond is the number of gameloops per game second, for all versions and speeds.
 const loopsPerGameSecond = 16
 
-// speedFactors are how much faster than game time each game speed is.
+// speedFactors are the ratios of each game speed to game time.
 var speedFactors = [...]float64{0.6, 0.8, 1, 1.2, 1.4}
 
-// normalSpeed is what is assumed when a replay does not tell: "Faster", as in nearly all games.
+// normalSpeed is the assumed speed of a replay that does not state it: "Faster", as in nearly all games.
 const normalSpeed = 4
 
 // Speed returns the game's speed, 0 (slower) to 4 (faster).

@@ -12,12 +12,12 @@ import (
 	"github.com/replayd/replayd/decoders/sc2replay/wire"
 )
 
-// The archive's tables lie at its end, so that of a replay that was cut nothing could be found. But its members lie one
-// behind the other, nearly all are bzip2 streams, of which each tells where it ends, and what a member is shows when it is
-// decoded: a wrong layout does not come out exactly at the end.
+// The archive's tables are at its end, so a replay that was cut has none. But members are stored one after another, and
+// nearly all are bzip2 streams, whose end is marked. Decoding a member with a layout identifies it: only the right
+// layout ends exactly at the end of the data.
 
-// packedMember begins a member that was packed in one piece with bzip2: the method, and the beginning of a stream with a
-// block of the size that all replays have.
+// packedMember is the beginning of a member that was packed in one piece with bzip2: the method, and the beginning of a
+// stream with the block size that all replays use.
 var packedMember = []byte("\x10BZh91AY&SY")
 
 // Limits on salvaging.
@@ -25,17 +25,30 @@ const (
 	maxSalvaged = 16 << 20 // bytes of a file that are searched
 	maxStreams  = 64       // streams that are unpacked
 	maxUnpacked = 32 << 20 // bytes of all of them
+	bzip2Held   = 5 << 20  // what unpacking takes besides, from above
+
+	// Of small files not more than so many bytes and so many times the file are unpacked. Replays unpack to ten times.
+	leastUnpacked = 1 << 20
+	unpackedRatio = 32
 )
 
-// salvage looks for members without the archive's tables.
-func (p *Replay) salvage(r io.ReaderAt, size int64) error {
-	file := make([]byte, min(size, maxSalvaged))
+// salvage searches for members without the archive's tables. It takes memory before it uses it, and returns what it does not
+// keep.
+func (p *Replay) salvage(r io.ReaderAt, size int64, take func(bytes int64) error) error {
+	length := min(size, maxSalvaged)
+	left := int(min(leastUnpacked+unpackedRatio*length, maxUnpacked))
+	// One stream after the other is unpacked to the same place, and what is of use is copied.
+	used := length + int64(left) + bzip2Held
+	if err := take(used); err != nil {
+		return err
+	}
+	defer func() { _ = take(-used) }() // giving back never fails
+	file, unpacked := make([]byte, length), make([]byte, 0, left)
 	n, err := r.ReadAt(file, 0)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
 	p.salvaged = map[string][]byte{}
-	left := maxUnpacked
 	rest := file[:n]
 	for range maxStreams {
 		at := bytes.Index(rest, packedMember)
@@ -43,20 +56,23 @@ func (p *Replay) salvage(r io.ReaderAt, size int64) error {
 			break
 		}
 		rest = rest[at+1:]
-		data, used, err := bzip2.AppendFirst(nil, rest, left)
+		data, packed, err := bzip2.AppendFirst(unpacked, rest, left)
 		left -= len(data)
 		if err != nil {
 			continue
 		}
-		rest = rest[used:]
+		rest = rest[packed:]
 		if name := p.recognise(data); name != "" && p.salvaged[name] == nil {
-			p.salvaged[name] = data
+			if err := take(int64(len(data))); err != nil {
+				return err
+			}
+			p.salvaged[name] = append(make([]byte, 0, len(data)), data...)
 		}
 	}
 	return nil
 }
 
-// recognise returns which member data is, or "" for one that is of no use.
+// recognise returns the name of the member with this data, or "" for a member that is not needed.
 func (p *Replay) recognise(data []byte) string {
 	if len(data) == 0 {
 		return ""
@@ -96,8 +112,9 @@ func (p *Replay) isDetails(data []byte) bool {
 	return !v.Failed() && v.Done() && len(d.Title) > 0
 }
 
-// isStream tells whether data is an event stream of that kind: all events are known, the last one ends where the data does,
-// none comes after the game's end, and nobody says nothing, which is what zeros would be.
+// isStream reports whether data is an event stream of the given kind. All events must be known, the last one must end
+// where the data ends, and none may come after the game's end. Chat messages must not be empty, because zeros
+// would decode to them.
 func (p *Replay) isStream(id protocol.Stream, data []byte) bool {
 	if p.table.IDBits[id] == 0 {
 		return false
@@ -107,7 +124,7 @@ func (p *Replay) isStream(id protocol.Stream, data []byte) bool {
 	s.open(id, "", p.table, &contents{data: data, found: true})
 	for s.ready {
 		user, ok := s.read(&ev)
-		if !ok || user > nobody || int64(s.last) > int64(p.Start.ElapsedGameLoops) {
+		if !ok || user > noUser || int64(s.last) > int64(p.Start.ElapsedGameLoops) {
 			return false
 		}
 		if ev.Kind == KindChat && len(ev.Chat.Text) == 0 {

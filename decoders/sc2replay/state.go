@@ -1,40 +1,42 @@
 package sc2replay
 
-// What a State keeps at most: some 7 MB. No game comes near: of 277 replays the largest has 1,866 units at once and 220 upgrades
-// of a player, whose names have 4.5 KB.
+// Limits of a State, which is about 7 MB at most. Real games are far below: in 277 replays, the largest has 1,866 units
+// at once, and 220 upgrades of a player, whose names have 4.5 KB.
 const (
-	// MaxUnits is how many units there are at once: what is left of a tag's 32 bits beside the recycle count.
+	// MaxUnits is the largest number of units at once. It follows from the bits of a tag that the recycle count does
+	// not use.
 	MaxUnits = 1 << (32 - recycleBits)
-	// MaxPlayers is how many players there are. Games have 16.
+	// MaxPlayers is the largest number of players. Games have up to 16.
 	MaxPlayers = 32
-	// MaxUpgrades is how many upgrades of one player are kept, and maxUpgradeNames how many bytes their names have.
+	// MaxUpgrades is the number of upgrades kept per player, and maxUpgradeNames is the size of their names, in bytes.
 	MaxUpgrades     = 512
 	maxUpgradeNames = 32 << 10
 )
 
-// State is what the tracker's events up to a place say of the game there: the players, and the units that are alive. It
-// follows the events of one Decoder, and returns what it holds as events of the kinds KindPlayerState and KindUnitState.
+// State is the state of the game according to the tracker's events so far: the players, and the units that are alive.
+// It is updated with the events of one Decoder, and returns its contents as events of the kinds KindPlayerState and
+// KindUnitState.
 //
-// It keeps at most MaxUnits units, one at each index, and MaxUpgrades upgrades of each of MaxPlayers players. Names of units are
-// in the decoder's memory, which lives as long as the State.
+// It keeps at most MaxUnits units, one per index, and MaxUpgrades upgrades of each of MaxPlayers players. Names of
+// units refer to the decoder's memory, which is kept as long as the State.
 type State struct {
 	d       *Decoder
 	tick    int32
 	players [MaxPlayers]*player
-	units   []UnitState // by index; those without a unit have no HasUnit
+	units   []UnitState // by index; HasUnit is false where there is no unit
 }
 
-// player is what is known of a player.
+// player is the state of a player.
 type player struct {
 	PlayerState
-	upgrades map[string]int // places in Upgrades by name
+	upgrades map[string]int // indices in Upgrades by name
 	names    int            // bytes of their names
 }
 
 // NewState returns the state before the first event of d.
 func NewState(d *Decoder) *State { return &State{d: d} }
 
-// Apply follows an event: all that Next returned must be handed in, in their order.
+// Apply updates the state with an event. Call it with every event that Next returns, in order.
 func (s *State) Apply(ev *Event) {
 	s.tick = ev.AtTick
 	switch ev.Kind {
@@ -49,18 +51,18 @@ func (s *State) Apply(ev *Event) {
 		}
 	case KindUpgrade:
 		if p := s.player(ev.Upgrade.PlayerId); p != nil {
-			p.gain(&ev.Upgrade)
+			p.addUpgrade(&ev.Upgrade)
 		}
 	case KindUnitBorn:
 		e := &ev.UnitBorn
-		if u := s.appear(&e.Unit, ev.AtTick); u != nil {
+		if u := s.addUnit(&e.Unit, ev.AtTick); u != nil {
 			u.ControlPlayerId, u.UpkeepPlayerId, u.X, u.Y = e.ControlPlayerId, e.UpkeepPlayerId, int32(e.X), int32(e.Y)
 			u.Creator, u.HasCreator = e.Creator, e.HasCreator
 			u.CreatorAbilityName, u.HasCreatorAbilityName = e.CreatorAbilityName, e.HasCreatorAbilityName
 		}
 	case KindUnitInit:
 		e := &ev.UnitInit
-		if u := s.appear(&e.Unit, ev.AtTick); u != nil {
+		if u := s.addUnit(&e.Unit, ev.AtTick); u != nil {
 			u.ControlPlayerId, u.UpkeepPlayerId, u.X, u.Y = e.ControlPlayerId, e.UpkeepPlayerId, int32(e.X), int32(e.Y)
 			u.UnderConstruction = true
 		}
@@ -91,7 +93,7 @@ func (s *State) Apply(ev *Event) {
 	}
 }
 
-// player returns what is known of a player, nil for a number that no player has.
+// player returns the state of a player, or nil for an invalid number.
 func (s *State) player(id uint32) *player {
 	if id >= MaxPlayers {
 		return nil
@@ -102,7 +104,7 @@ func (s *State) player(id uint32) *player {
 	return s.players[id]
 }
 
-func (p *player) gain(u *Upgrade) {
+func (p *player) addUpgrade(u *Upgrade) {
 	at, ok := p.upgrades[string(u.UpgradeTypeName)]
 	switch {
 	case ok:
@@ -116,8 +118,8 @@ func (p *player) gain(u *Upgrade) {
 	}
 }
 
-// appear makes room for a new unit, in the place of whichever was at its index. It returns nil where there is none.
-func (s *State) appear(n *Unit, tick int32) *UnitState {
+// addUnit adds a unit and replaces the unit at its index, if any. It returns nil for an index beyond MaxUnits.
+func (s *State) addUnit(n *Unit, tick int32) *UnitState {
 	if n.Index >= MaxUnits {
 		return nil
 	}
@@ -129,7 +131,7 @@ func (s *State) appear(n *Unit, tick int32) *UnitState {
 	return u
 }
 
-// unit returns what is known of a unit that is alive, or nil.
+// unit returns the state of a unit that is alive, or nil.
 func (s *State) unit(n *Unit) *UnitState {
 	if n.Index >= uint32(len(s.units)) {
 		return nil
@@ -140,11 +142,11 @@ func (s *State) unit(n *Unit) *UnitState {
 	return nil
 }
 
-// Len is how many places there are to ask Present of.
+// Len returns the number of places for Present.
 func (s *State) Len() int { return MaxPlayers + len(s.units) }
 
-// Present makes ev the event of what there is at a place, 0 to Len()-1. It returns false for a place where there is nothing. The event
-// is valid until the next call of Apply.
+// Present sets ev to the state at a place, 0 to Len()-1. It returns false for an empty place. The event is valid until
+// the next call of Apply.
 func (s *State) Present(place int, ev *Event) bool {
 	ev.HasPlayer, ev.AtTick = false, s.tick
 	if place < MaxPlayers {

@@ -12,8 +12,8 @@ import (
 	"github.com/replayd/replayd/decoders/sc2replay/sc2test"
 )
 
-// story renders a state.
-func story(s *sc2replay.State) (lines []string) {
+// stateLines returns a state as text.
+func stateLines(s *sc2replay.State) (lines []string) {
 	var ev sc2replay.Event
 	for i := range s.Len() {
 		if !s.Present(i, &ev) {
@@ -54,7 +54,7 @@ func story(s *sc2replay.State) (lines []string) {
 	return lines
 }
 
-// TestState follows a short game and looks at the state before certain ticks.
+// TestState follows a short game and checks the state before certain ticks.
 func TestState(t *testing.T) {
 	r := sc2test.Sample(80949)
 	born := sc2test.S{
@@ -68,7 +68,7 @@ func TestState(t *testing.T) {
 	)
 	d := open(t, r.Bytes()).Events(sc2replay.Options{})
 	s := sc2replay.NewState(d)
-	if got := story(s); len(got) != 0 {
+	if got := stateLines(s); len(got) != 0 {
 		t.Errorf("before the first event: %q", got)
 	}
 	ticks := map[int32][]string{
@@ -95,7 +95,7 @@ func TestState(t *testing.T) {
 	var ev sc2replay.Event
 	seen := 0
 	for d.Next(&ev) == nil {
-		// At 300 a game event comes before the tracker's.
+		// At tick 300, a game event precedes the tracker's event.
 		due := ev.AtTick
 		if ev.AtTick == 300 && ev.Kind != sc2replay.KindUnitDied {
 			due = 0
@@ -104,7 +104,7 @@ func TestState(t *testing.T) {
 			due = 10_000
 		}
 		if want, ok := ticks[due]; ok && ev.Kind != sc2replay.KindEnd {
-			if got := story(s); !slices.Equal(got, want) {
+			if got := stateLines(s); !slices.Equal(got, want) {
 				t.Errorf("before %d: got\n%q\nwant\n%q", due, got, want)
 			}
 			seen++
@@ -112,11 +112,11 @@ func TestState(t *testing.T) {
 		s.Apply(&ev)
 	}
 	if seen != len(ticks) {
-		t.Errorf("looked %d times", seen)
+		t.Errorf("checked %d times", seen)
 	}
 }
 
-// TestStateBounds: however many units, players and upgrades there are, the state stays small.
+// TestStateBounds checks that the state stays small, however many units, players and upgrades there are.
 func TestStateBounds(t *testing.T) {
 	d := open(t, sc2test.Sample(80949).Bytes()).Events(sc2replay.Options{})
 	var ev sc2replay.Event

@@ -10,22 +10,22 @@ import (
 	"github.com/replayd/replayd/decoders/sc2replay/wire"
 )
 
-// stream is one of the three event streams. It reads one event ahead, but only its gameloop: that decides which stream is
-// next.
+// stream is one of the three event streams. It reads the gameloop of the next event ahead, because the gameloops
+// determine which stream is next.
 type stream struct {
 	id     protocol.Stream
 	name   string
 	plans  []*eventPlan
 	idBits uint
-	users  uint // how many bits say who caused an event
+	users  uint // number of bits of the user id of an event
 
 	packed    wire.Packed
 	versioned wire.Versioned // of the tracker
 
-	ready  bool // an event comes next, at tick
+	ready  bool // an event is next, at tick
 	start  int  // where it begins
 	tick   int64
-	clock  uint32 // of the tracker: the gameloop as it is written, which saved games set back
+	clock  uint32 // of the tracker: the gameloop as stored, which goes back in saved games
 	events int64
 	last   int32 // the tick of the last event that was read
 	state  PartState
@@ -60,7 +60,7 @@ func (s *stream) open(id protocol.Stream, name string, table *protocol.Table, fr
 	s.step()
 }
 
-// asError makes an *Error of what may be one already.
+// asError returns err as an *Error. It wraps err if necessary.
 func asError(err error, what string) *decoders.Error {
 	if e, ok := errors.AsType[*decoders.Error](err); ok {
 		return e
@@ -96,7 +96,7 @@ func (s *stream) step() {
 			s.fail(decoders.ErrCorrupt, "gameloop")
 			return
 		}
-		s.clock += d // in games that were saved and continued, it wraps around
+		s.clock += d // wraps around in games that were saved and continued
 		if int64(s.clock) <= s.tick {
 			s.ready = true
 			return
@@ -113,7 +113,8 @@ func (s *stream) step() {
 	s.ready = true
 }
 
-// trackerDelta reads how many gameloops passed: a choice of numbers of different widths, of which only the value matters.
+// trackerDelta reads the number of gameloops since the last event. It is a choice of numbers of different widths, of
+// which only the value matters.
 func trackerDelta(r *wire.Versioned) (uint32, bool) {
 	if r.Tag() != wire.TagChoice {
 		return 0, false
@@ -123,19 +124,20 @@ func trackerDelta(r *wire.Versioned) (uint32, bool) {
 	return uint32(v), ok && v >= 0 && v <= math.MaxUint32
 }
 
-// fail notes that the stream cannot be read on from where the present event begins.
+// fail stores that the stream cannot be read beyond the start of the current event.
 func (s *stream) fail(kind error, detail string, args ...any) {
 	s.ready = false
 	s.state = PartStatePartial
 	if s.events == 0 {
 		s.state = PartStateUnreadable
 	}
-	if s.err == nil || errors.Is(s.err, mpq.ErrChecksum) { // this says more
+	if s.err == nil || errors.Is(s.err, mpq.ErrChecksum) { // the new error is more specific
 		s.err = decoders.Errorf(decoders.SC2Replay, int64(s.start), int32(min(s.tick, math.MaxInt32)), s.name, kind, detail, args...)
 	}
 }
 
-// read reads the event that is ready, and who caused it. It returns false when it cannot be read: the stream is over then.
+// read reads the event that is ready and the id of the user who caused it. If the event cannot be read, it returns
+// false and the stream ends.
 func (s *stream) read(ev *Event) (user uint32, ok bool) {
 	ev.AtTick = int32(s.tick)
 	if s.id == protocol.Tracker {
@@ -179,8 +181,9 @@ func (s *stream) readPacked(ev *Event) (user uint32, ok bool) {
 	return user, true
 }
 
-// maxRecord bounds a tracker event, so that what is made of it stays within what a message may have. The bit-packed
-// encoding's own lengths do that for the others. The largest real one, 1,023 numbers of positions, has some 4 KB.
+// maxRecord is the largest size of a tracker event, in bytes. It keeps the resulting message within its size limit. For
+// the other streams, the lengths of the bit-packed encoding have that effect. The largest real event, 1,023 numbers of
+// positions, has about 4 KB.
 const maxRecord = 32 << 10
 
 func (s *stream) readTracker(ev *Event) bool {
@@ -198,7 +201,7 @@ func (s *stream) readTracker(ev *Event) bool {
 		ev.Kind = p.kind
 		p.plan.fillVersioned(r, p.message(ev))
 	} else {
-		// Values say what they are: an event that no table knows can be read, too.
+		// Values contain their tags, so an event that no table knows can be read, too.
 		o := &ev.Other
 		ev.Kind = KindOther
 		o.Stream, o.Id, o.Name = EventStreamTracker, uint32(id), nil
@@ -225,7 +228,7 @@ func (s *stream) readTracker(ev *Event) bool {
 	return true
 }
 
-// status tells how far the stream was read.
+// status returns how far the stream was read.
 func (s *stream) status() PartStatus {
 	st := PartStatus{
 		Name: []byte(s.name), State: s.state, Size: int64(s.size()), BytesRead: int64(s.start), Events: s.events, LastTick: s.last,

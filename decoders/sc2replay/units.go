@@ -7,32 +7,32 @@ import (
 	"github.com/replayd/replayd/decoders/sc2replay/names"
 )
 
-// units is what is known of the game's units up to now: what the tracker told, or, in replays without one, what players
-// have selected.
+// units is the state of the game's units so far. It comes from the tracker's events, or from selections in replays
+// without a tracker.
 type units struct {
 	byTag     map[uint32]unit
 	latest    map[uint32]uint32 // the newest tag at an index
-	cells     int32             // how many cells a unit of the tracker's places is
-	names     *names.Table      // of the types in selections
-	untracked bool              // there is no tracker: selections tell the types
+	cells     int32             // size of the unit of the tracker's places, in cells
+	names     *names.Table      // names of the types in selections
+	untracked bool              // there is no tracker; types come from selections
 }
 
 type unit struct {
 	typeName []byte // aliases the tracker's data
-	link     uint32 // of the type, when a selection told it
-	since    int32  // the tick of its present type
-	begun    int32  // the tick of its unit_init plus one, 0 for none
+	link     uint32 // of the type, if it comes from a selection
+	since    int32  // the tick since which it has its current type
+	begun    int32  // the tick of its unit_init plus one, or 0
 	owner    uint8  // player id; see ownerOf
 	class    names.Class
 }
 
-// A unit's tag is its index and how often the index was used before.
+// A unit's tag consists of its index and a count of earlier uses of the index.
 const (
 	recycleBits = 18
 	recycleMask = 1<<recycleBits - 1
 )
 
-// firstWithCells is the base build since which all places of the tracker are in whole cells. Before, all were in units of
+// firstWithCells is the base build since which all places of the tracker are in whole cells. Before, the unit was
 // oldCells: see docs/formats/sc2replay.md, "What the values mean".
 const (
 	firstWithCells = 27950
@@ -46,26 +46,26 @@ func (u *units) reset(baseBuild uint32) {
 	}
 }
 
-// place brings a place of the tracker into cells.
+// place converts a place of the tracker to cells.
 func (u *units) place(x, y *uint32) {
 	*x *= uint32(u.cells)
 	*y *= uint32(u.cells)
 }
 
-// seen completes a unit of a tracker event, which has index and recycle count.
-func (u *units) seen(unit *Unit) {
+// setTag sets the tag of a unit in a tracker event, which has an index and a recycle count.
+func (u *units) setTag(unit *Unit) {
 	unit.Tag = unit.Index<<recycleBits | unit.Recycle&recycleMask
 }
 
-// resolve completes a unit of a game event, which has a tag.
+// resolve completes a unit in a game event, which has a tag.
 func (u *units) resolve(unit *Unit) {
 	unit.Index, unit.Recycle = unit.Tag>>recycleBits, unit.Tag&recycleMask
 	known := u.byTag[unit.Tag]
 	unit.TypeName, unit.Class = known.typeName, UnitClass(known.class)
 }
 
-// selection follows a selection: it completes the units that were added. Subgroups tell the types of those that the tracker
-// did not tell of, or, because the tracker's events come last, tells of in the same gameloop.
+// selection completes the units that a selection adds. Subgroups give the types of units that the tracker has not named
+// yet. This includes units that it names in the same gameloop, because tracker events come last.
 func (u *units) selection(delta *SelectionDelta) {
 	added := delta.AddUnitTags
 	for i := range delta.AddSubgroups {
@@ -86,18 +86,18 @@ func (u *units) selection(delta *SelectionDelta) {
 		}
 		added = added[n:]
 	}
-	for i := range added { // more than the subgroups have
+	for i := range added { // units beyond those of the subgroups
 		u.resolve(&added[i])
 	}
 }
 
-// track follows a tracker event: it completes the event's units, remembers what is new, and returns the player id whom the
-// event is about, 0 for nobody.
+// track applies a tracker event. It completes the event's units, stores new information, and returns the id of the
+// player whom the event is about, or 0.
 func (u *units) track(ev *Event) uint32 {
 	switch ev.Kind {
 	case KindUnitBorn:
 		e := &ev.UnitBorn
-		u.appear(&e.Unit, e.ControlPlayerId, ev.AtTick)
+		u.add(&e.Unit, e.ControlPlayerId, ev.AtTick)
 		u.place(&e.X, &e.Y)
 		if e.HasCreator {
 			if creator := u.named(&e.Creator); string(creator.typeName) == egg {
@@ -107,7 +107,7 @@ func (u *units) track(ev *Event) uint32 {
 		return e.ControlPlayerId
 	case KindUnitInit:
 		e := &ev.UnitInit
-		known := u.appear(&e.Unit, e.ControlPlayerId, ev.AtTick)
+		known := u.add(&e.Unit, e.ControlPlayerId, ev.AtTick)
 		known.begun = ev.AtTick + 1
 		u.byTag[e.Unit.Tag] = known
 		u.place(&e.X, &e.Y)
@@ -134,7 +134,7 @@ func (u *units) track(ev *Event) uint32 {
 		if isCocoon(known.typeName) {
 			e.StartedTick, e.HasStartedTick = known.since, true
 		}
-		known.typeName, known.class, known.since = short(name), names.ClassOf(name), ev.AtTick
+		known.typeName, known.class, known.since = cutName(name), names.ClassOf(name), ev.AtTick
 		e.Unit.Class = UnitClass(known.class)
 		u.byTag[e.Unit.Tag] = known
 		return uint32(known.owner)
@@ -164,30 +164,31 @@ func (u *units) track(ev *Event) uint32 {
 	return 0
 }
 
-// appear notes a new unit.
-func (u *units) appear(n *Unit, owner uint32, tick int32) unit {
-	u.seen(n)
-	known := unit{typeName: short(n.TypeName), owner: ownerOf(owner), class: names.ClassOf(n.TypeName), since: tick}
+// add adds a new unit.
+func (u *units) add(n *Unit, owner uint32, tick int32) unit {
+	u.setTag(n)
+	known := unit{typeName: cutName(n.TypeName), owner: ownerOf(owner), class: names.ClassOf(n.TypeName), since: tick}
 	n.Class = UnitClass(known.class)
 	u.byTag[n.Tag] = known
 	u.latest[n.Index] = n.Tag
 	return known
 }
 
-// ownerOf returns a player id as it is kept: all that no player can have are one.
+// ownerOf returns a player id as stored. All invalid ids become the same value.
 func ownerOf(player uint32) uint8 { return uint8(min(player, math.MaxUint8)) }
 
-// egg is the type of a larva that is becoming something else.
+// egg is the type of a larva that is turning into another unit.
 const egg = "Egg"
 
-// isCocoon reports whether a type is what units are while they morph. Larvae's eggs are not: what hatches is another unit.
+// isCocoon reports whether a type is that of a unit that is morphing. A larva's egg is not: another unit hatches from
+// it.
 func isCocoon(name []byte) bool {
 	return bytes.HasSuffix(name, []byte("Cocoon")) || bytes.HasSuffix(name, []byte(egg)) && len(name) > len(egg)
 }
 
-// named completes a unit of a tracker event with its type, and returns what is known of it.
+// named sets the type of a unit in a tracker event, and returns the unit's state.
 func (u *units) named(n *Unit) unit {
-	u.seen(n)
+	u.setTag(n)
 	known := u.byTag[n.Tag]
 	n.TypeName, n.Class = known.typeName, UnitClass(known.class)
 	return known
@@ -218,7 +219,7 @@ func (u *units) link(ev *Event) {
 	}
 }
 
-// maxName bounds names that are repeated in every event of a player or unit. The game has none that long.
+// maxName bounds names that are repeated in every event of a player or unit, in bytes. Real names are shorter.
 const maxName = 255
 
-func short(name []byte) []byte { return name[:min(len(name), maxName)] }
+func cutName(name []byte) []byte { return name[:min(len(name), maxName)] }

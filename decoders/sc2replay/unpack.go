@@ -8,22 +8,22 @@ import (
 	"github.com/replayd/replayd/decoders"
 )
 
-// Unpacked is a replay whose event streams are in memory, unpacked. It does not change, so that several decoders may read
-// from it at once.
+// Unpacked is a replay with its event streams unpacked in memory. It does not change, so several decoders may use it at
+// once.
 type Unpacked struct {
-	rep                    Replay // a copy: table and players may have turned out to be others
+	rep                    Replay // a copy, because the table and players may differ
 	game, message, tracker contents
 }
 
-// contents is what a member unpacks to.
+// contents is the unpacked contents of a member.
 type contents struct {
 	data  []byte
 	found bool
-	err   error // a *decoders.Error: why data is not all of it, or not what it was
+	err   error // a *decoders.Error if data is incomplete or changed
 }
 
-// Unpack unpacks the event streams, two at a time where there are two processors, and finds the table that fits them. It
-// fails only where the file cannot be read; what is wrong with the replay, decoders tell.
+// Unpack unpacks the event streams, two at a time if there are two processors, and finds the table that fits them. It
+// fails only if the file cannot be read. Decoders report problems with the replay itself.
 func (p *Replay) Unpack() (*Unpacked, error) {
 	u := &Unpacked{rep: *p}
 	u.rep.Players = slices.Clone(p.Players)
@@ -40,7 +40,7 @@ func (p *Replay) Unpack() (*Unpacked, error) {
 			unpack(&u.tracker, memberTracker, maxTracker)
 			unpack(&u.message, memberMessage, maxMessage)
 		}()
-		unpack(&u.game, memberGame, maxGame) // about as long as the other two
+		unpack(&u.game, memberGame, maxGame) // takes about as long as the other two
 		<-done
 	} else {
 		unpack(&u.game, memberGame, maxGame)
@@ -54,8 +54,8 @@ func (p *Replay) Unpack() (*Unpacked, error) {
 		}
 	}
 	u.rep.fit(u.game.data)
-	u.rep.index()
-	u.rep.setup(u.tracker.data)
+	u.rep.indexPlayers()
+	u.rep.readSetups(u.tracker.data)
 	u.rep.Start.DecodeInfo = u.rep.decodeInfo(u.rep.Parts)
 	return u, nil
 }

@@ -9,10 +9,11 @@ import (
 	"github.com/replayd/replayd/decoders/teehistorian"
 )
 
-// benchmarkFile is the corpus's largest: 48 players, 1.1 million records.
+// benchmarkFile is the largest file of the corpus: 48 players, 1.1 million records.
 const benchmarkFile = "teehistorian/ddnet-16.4/1ef1b84f-e194-4af4-944e-9573abe74f92.teehistorian"
 
-// BenchmarkDecode measures decoding of a whole file: events of every kind, and records, of which an implied tick is none.
+// BenchmarkDecode decodes a whole file. It counts all events, and also records: an implied tick is an event but not a
+// record.
 func BenchmarkDecode(b *testing.B) {
 	data := corpusFile(b, benchmarkFile)
 	b.SetBytes(int64(len(data)))
@@ -39,8 +40,8 @@ func BenchmarkDecode(b *testing.B) {
 	b.ReportMetric(float64(events)/b.Elapsed().Seconds()/1e6, "Mevents/s")
 }
 
-// TestNoAllocations asks that no event costs memory once clients, names and lists have taken theirs: of any kind, many
-// times over, and in the largest real file.
+// TestNoAllocations checks that events of any kind allocate nothing once the buffers for clients, names and lists
+// exist. It decodes each kind many times over, and the largest real file.
 func TestNoAllocations(t *testing.T) {
 	records := file(everything)
 	header := len(file(func(*writer) {}))
@@ -77,7 +78,7 @@ func TestNoAllocations(t *testing.T) {
 	}
 }
 
-// everything writes at least one record of each kind but the last.
+// everything writes at least one record of each kind except finish.
 func everything(w *writer) {
 	w.join(0)
 	w.int(-2, 0)

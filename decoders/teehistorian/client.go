@@ -2,91 +2,97 @@ package teehistorian
 
 import "bytes"
 
-// Client is what a decoder knows of one of the server's slots.
+// Client is the state of one of the server's client slots.
 type Client struct {
-	// Present: a client is connected, as far as the file says: it joined, or, where servers did not write that (before
-	// DDNet 17.3, and in some later versions), it did something that clients do; and it was not dropped since.
+	// Present reports whether a client is connected, as far as the file shows. The client has joined and was not
+	// dropped since. Some servers write no JOIN (before DDNet 17.3, and some later versions). There a client is also
+	// present after it did something that only clients do.
 	Present bool
-	// Joined: a JOIN record says that the client is connected.
+	// Joined reports whether a JOIN record for this connection exists.
 	Joined bool
-	// Ready: the client has entered the game, as far as the file says.
+	// Ready reports whether the client has entered the game, as far as the file shows.
 	Ready bool
-	// Alive: the client has a character, at X and Y.
+	// Alive reports whether the client has a character, at X and Y.
 	Alive bool
-	// X and Y are where the character is, or was when it disappeared, in world units, 32 to a tile; y grows downwards.
+	// X and Y are the position of the character, or its last position if it is not alive. They are in world units, 32
+	// to a tile. Y grows downwards.
 	X, Y int32
-	// HasInput: the client has sent an input, the last of which is Input. It stays when the client leaves.
+	// HasInput reports whether the client has sent an input. Input is the last one. Both stay when the client leaves.
 	HasInput bool
 	Input    Input
-	// Protocol is the numbering of the client's messages, as far as it is known.
+	// Protocol is the protocol whose message numbers the client uses, if known.
 	Protocol Protocol
 	// Team is the client's team.
 	Team int32
 
 	Identity
 
-	seen bool // some record named the client
-	// fresh: the connection began in this file, for certain. Where it may be older, Decoder.Carry knows more of the client.
+	seen bool // a record has named the client
+	// fresh reports that the connection certainly began in this file. If it may be older, Decoder.Carry can add to the
+	// client.
 	fresh   bool
 	dropped bool // the last connection ended
-	authed  bool // some record of this connection says whether the client is logged in
+	authed  bool // a record of this connection states the login
 }
 
-// Identity is who a client is. It stays when the client leaves, until another takes the slot.
+// Identity describes the person or program behind a client. It stays when the client leaves, until another client takes
+// the slot.
 type Identity struct {
-	// Name is what the server calls the client, or, until the server says so, what the client asked to be called.
+	// Name is the client's name on the server. Until the server has stated it, Name is the name that the client asked
+	// for.
 	Name []byte
-	// NameEffective: Name is the server's word.
+	// NameEffective reports whether the server has stated Name.
 	NameEffective bool
-	// HasInfo: the client sent its clan, country and skin.
+	// HasInfo reports whether the client has sent its clan, country and skin.
 	HasInfo bool
 	// Clan is the client's clan.
 	Clan []byte
 	// Country is an ISO 3166-1 number, or -1 and below for special flags.
 	Country int32
-	// HasSkin: Skin is the skin of a client of 0.6.
+	// HasSkin reports whether Skin is valid. It is the skin of a client of 0.6.
 	HasSkin bool
 	Skin    Skin
 	// SkinParts is the skin of a client of 0.7.
 	SkinParts []SkinPart
-	// Version is the DDNet version of the client's program, such as 16040 for 16.4; 0 when not known.
+	// Version is the DDNet version of the client's program, such as 16040 for 16.4. It is 0 if unknown.
 	Version int32
-	// VersionText is the version as the program spells it.
+	// VersionText is the version in the program's own notation.
 	VersionText []byte
-	// AuthLevel is the level of the client's login to the remote console; unspecified when it is not logged in, or by a role
-	// that is none of the usual three.
+	// AuthLevel is the level of the client's login to the remote console. It is unspecified for a client without a
+	// login, and for a role other than the usual three.
 	AuthLevel AuthLevel
-	// Role is the role of the login: "admin", "moderator", "helper", or as the operator calls it. Empty without a login.
+	// Role is the role of the login: "admin", "moderator", "helper", or a name that the operator chose. It is empty
+	// without a login.
 	Role []byte
 }
 
 // maxText bounds the memory that each of a client's texts takes. Servers allow 15 bytes for a name and 23 for a skin.
 const maxText = 128
 
-// usualText is how much memory a text gets at first.
+// usualText is the initial capacity of each text, in bytes.
 const usualText = 64
 
-// grow gives the texts of a client that is new memory, all at once.
+// grow allocates the texts of a new client, all at once.
 func (c *Client) grow() {
 	if c.Name != nil {
 		return
 	}
 	memory := make([]byte, 5*usualText)
 	for i, text := range []*[]byte{&c.Name, &c.Clan, &c.Skin.Name, &c.VersionText, &c.Role} {
-		if *text == nil { // a login may come before anything else
+		if *text == nil { // a login may be the first record of a client
 			*text = memory[i*usualText : i*usualText : (i+1)*usualText]
 		}
 	}
 }
 
-// set sets a text of a client, in the text's own memory.
+// set copies to into a text of a client. It reuses the text's memory and cuts at maxText.
 func set(text *[]byte, to []byte) { *text = append((*text)[:0], to[:min(len(to), maxText)]...) }
 
-// connect begins a new connection in the slot. One that is carried over from the game before is not new: servers write its
-// JOIN again in tick 0.
+// connect begins a new connection in the slot. A connection that is carried over from the previous game is not new:
+// servers repeat its JOIN in tick 0.
 func (c *Client) connect(carried bool) {
 	if !carried || c.dropped || c.Joined {
-		c.forget()
+		c.reset()
 	}
 	c.grow()
 	c.seen, c.dropped = true, false
@@ -94,11 +100,11 @@ func (c *Client) connect(carried bool) {
 	c.Team = 0
 }
 
-// appear notes that a client is connected that has no JOIN.
-func (c *Client) appear() {
+// markPresent records that a client is connected although it has no JOIN.
+func (c *Client) markPresent() {
 	c.grow()
 	if c.dropped {
-		c.forget()
+		c.reset()
 	}
 	c.Present, c.dropped = true, false
 }
@@ -106,11 +112,11 @@ func (c *Client) appear() {
 // disconnect ends the connection.
 func (c *Client) disconnect() {
 	c.Joined, c.Present, c.Ready, c.dropped = false, false, false, true
-	c.Protocol = ProtocolUnspecified // the next client may send none
+	c.Protocol = ProtocolUnspecified // the next client may not state one
 }
 
-// forget forgets who used the slot, and keeps the memory. What an input or a position changes stays.
-func (c *Client) forget() {
+// reset clears the identity of the slot and keeps the memory. Input and position stay.
+func (c *Client) reset() {
 	c.fresh, c.authed = true, false
 	c.Identity = Identity{
 		Name: c.Name[:0], Clan: c.Clan[:0], VersionText: c.VersionText[:0], Role: c.Role[:0], SkinParts: c.SkinParts[:0],
@@ -118,18 +124,18 @@ func (c *Client) forget() {
 	}
 }
 
-// introduce notes what a client says of itself.
-func (c *Client) introduce(p *PlayerInfo) {
+// setInfo stores what a client states about itself.
+func (c *Client) setInfo(p *PlayerInfo) {
 	if !c.NameEffective {
 		set(&c.Name, p.Name)
 	}
 	c.HasInfo, c.HasSkin, c.Country = true, p.HasSkin, p.Country
 	set(&c.Clan, p.Clan)
-	c.dress(&p.Skin, p.SkinParts)
+	c.setSkin(&p.Skin, p.SkinParts)
 }
 
-// dress notes what a client looks like.
-func (c *Client) dress(skin *Skin, parts []SkinPart) {
+// setSkin stores the skin of a client.
+func (c *Client) setSkin(skin *Skin, parts []SkinPart) {
 	name := c.Skin.Name
 	set(&name, skin.Name)
 	c.Skin = *skin
@@ -146,8 +152,8 @@ func (c *Client) dress(skin *Skin, parts []SkinPart) {
 	}
 }
 
-// login notes a login, or, without level and role, that there is none.
-func (c *Client) login(level AuthLevel, role []byte) {
+// setLogin stores a login. Without level and role, it stores that there is no login.
+func (c *Client) setLogin(level AuthLevel, role []byte) {
 	c.authed, c.AuthLevel = true, level
 	if len(role) == 0 && level > AuthLevelUnspecified && int(level) < len(roles) {
 		role = roles[level]
@@ -158,7 +164,7 @@ func (c *Client) login(level AuthLevel, role []byte) {
 // roles are the names of the roles that every server has, by level.
 var roles = [...][]byte{AuthLevelHelper: []byte("helper"), AuthLevelModerator: []byte("moderator"), AuthLevelAdmin: []byte("admin")}
 
-// roleLevel is the level of a role.
+// roleLevel returns the level of a role, or AuthLevelUnspecified for a role that is not in roles.
 func roleLevel(role []byte) AuthLevel {
 	for level, name := range roles {
 		if level > 0 && bytes.Equal(name, role) {

@@ -9,27 +9,28 @@ import (
 	"github.com/replayd/replayd/decoders"
 )
 
-// CopyOptions say what a copy is to hold.
+// CopyOptions select the contents of a copy.
 type CopyOptions struct {
-	// From and To are the ticks of which events are copied, both included; nil is from the start, and to the end.
+	// From and To are the first and the last tick to copy. Nil means from the start, or to the end.
 	From, To *int32
-	// Redact withholds what Redact does.
+	// Redact applies the function Redact to each event.
 	Redact bool
-	// GameUUID is the copy's, in text form; empty means a new one. It must not be that of the original, for positions in the
-	// copy are others.
+	// GameUUID is the copy's game UUID in text form. Empty means a new one. It must differ from the original's, because
+	// positions in the copy differ.
 	GameUUID string
 }
 
-// Copy writes a copy of a file to dst that every reader of the format reads. It has a game UUID of its own, names no game
-// before it, and says in its header, by the key "copied_from", what it is a copy of. A copy that begins later has, in tick 0,
-// records that say who is there then, and in the tick before From where their characters are; ticks keep their numbers. A
-// file that stops without an end is copied so, unless To comes before. Copy returns the *decoders.Error of a file that
-// cannot be read on; what was copied before is in dst.
+// Copy writes a copy of the file in src to dst. Every reader of the format can read it. The copy has its own game UUID
+// and no previous game. The header key "copied_from" holds the original's game UUID. Ticks keep their numbers.
+//
+// A copy that begins later has records in tick 0 that describe the clients present at From. The tick before From has
+// the positions of their characters. If the original stops without an end, so does the copy, unless To comes first. For
+// a file that cannot be read on, Copy returns its *decoders.Error, and dst holds the part before the error.
 func Copy(dst io.Writer, src io.Reader, o CopyOptions) error {
 	d := New(src, Options{})
 	h, err := d.Header()
 	if err != nil {
-		return whole(d, err)
+		return copyError(d, err)
 	}
 	if o.GameUUID == "" {
 		u := UUID{}
@@ -49,12 +50,13 @@ func Copy(dst io.Writer, src io.Reader, o CopyOptions) error {
 		return err
 	}
 	c := copier{d: d, w: w, o: o, began: o.From == nil || *o.From <= 0}
-	return errors.Join(whole(d, c.run()), buffered.Flush())
+	return errors.Join(copyError(d, c.run()), buffered.Flush())
 }
 
-// whole makes the end of a file that has no more bytes one of a *decoders.Error, or nil when it stops between two records or
-// in one: that is copied as it is.
-func whole(d *Decoder, err error) error {
+// copyError returns the error of a copy whose source ended with err. It returns nil when the source stops between two
+// records or inside one, because the copy then stops there too. A source that ends inside its header gets a
+// *decoders.Error.
+func copyError(d *Decoder, err error) error {
 	switch {
 	case errors.Is(err, decoders.ErrMore) && d.header == nil:
 		return d.Close()
@@ -76,7 +78,7 @@ func (c *copier) run() error {
 	for {
 		at := c.d.w.Offset()
 		if err := c.d.Next(&ev); err != nil {
-			if !c.began && errors.Is(err, io.EOF) { // it is over before what was asked for begins
+			if !c.began && errors.Is(err, io.EOF) { // the game ended before From
 				return c.w.Write(&Event{Kind: KindFinish})
 			}
 			return err
@@ -88,7 +90,8 @@ func (c *copier) run() error {
 			if ev.AtTick < *c.o.From {
 				continue
 			}
-			// A tick begins with its event, which changes nothing that is known of clients.
+			// A tick's own event comes first in the tick. It does not change the clients' state, so the state before
+			// the tick can still be written here.
 			c.began = true
 			if err := c.begin(*c.o.From); err != nil {
 				return err
@@ -99,7 +102,7 @@ func (c *copier) run() error {
 		}
 		record := c.d.w.Behind(int(c.d.w.Offset() - at))
 		if c.o.Redact && ev.Kind != KindTick {
-			if Redact(&ev); redactedEvent(&ev) {
+			if Redact(&ev); isRedacted(&ev) {
 				if err := c.w.Write(&ev); err != nil {
 					return err
 				}
@@ -112,8 +115,8 @@ func (c *copier) run() error {
 	}
 }
 
-// redactedEvent reports whether something was withheld of an event.
-func redactedEvent(ev *Event) bool {
+// isRedacted reports whether a part of an event was withheld.
+func isRedacted(ev *Event) bool {
 	switch ev.Kind {
 	case KindConsoleCommand:
 		return ev.ConsoleCommand.Redacted
@@ -129,15 +132,15 @@ func redactedEvent(ev *Event) bool {
 	return false
 }
 
-// begin writes the state before a tick: who is there, by the records with which servers say so after a change of the map, and
-// then the characters.
+// begin writes the state before a tick. It first writes who is present, with the records that servers write after a map
+// change. Then it writes the characters' positions.
 func (c *copier) begin(tick int32) error {
 	s := c.d.State()
 	for id, client := range s.Clients() {
 		if !client.Present {
 			continue
 		}
-		for _, ev := range introduce(id, &client) {
+		for _, ev := range clientEvents(id, &client) {
 			if err := c.w.Write(&ev); err != nil {
 				return err
 			}
@@ -162,8 +165,8 @@ func (c *copier) begin(tick int32) error {
 	return nil
 }
 
-// introduce returns the events that say who a client is.
-func introduce(id int32, c *Client) []Event {
+// clientEvents returns the events that describe a client.
+func clientEvents(id int32, c *Client) []Event {
 	var list []Event
 	switch c.Protocol {
 	case ProtocolSix:
@@ -196,7 +199,7 @@ func introduce(id int32, c *Client) []Event {
 	return list
 }
 
-// startInfo is the message by which a client says who it is.
+// startInfo returns the message with which a client introduces itself.
 func startInfo(c *Client) []byte {
 	w := &Writer{}
 	if c.Protocol == ProtocolSeven || !c.HasSkin {
@@ -209,7 +212,7 @@ func startInfo(c *Client) []byte {
 	w.ints(c.Country)
 	if c.Protocol != ProtocolSeven && c.HasSkin {
 		w.text(c.Skin.Name)
-		w.ints(int32(truth(c.Skin.UseCustomColor)), c.Skin.ColorBody, c.Skin.ColorFeet)
+		w.ints(int32(boolByte(c.Skin.UseCustomColor)), c.Skin.ColorBody, c.Skin.ColorFeet)
 		return w.b
 	}
 	parts := make([]SkinPart, skinPartCount)
@@ -218,7 +221,7 @@ func startInfo(c *Client) []byte {
 		w.text(parts[i].Name)
 	}
 	for i := range parts {
-		w.ints(int32(truth(parts[i].UseCustomColor)))
+		w.ints(int32(boolByte(parts[i].UseCustomColor)))
 	}
 	for i := range parts {
 		w.ints(parts[i].Color)

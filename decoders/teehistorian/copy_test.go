@@ -46,7 +46,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// TestWriteBack decodes every file and writes its events back, byte for byte: from the events alone.
+// TestWriteBack decodes every file and checks that writing its events gives the same bytes.
 func TestWriteBack(t *testing.T) {
 	eachFile(t, func(t *testing.T, data []byte) {
 		d := decode(data, nil)
@@ -80,7 +80,7 @@ func TestWriteBack(t *testing.T) {
 	})
 }
 
-// texts are events as texts.
+// texts decodes a file and returns its events as text, and their ticks.
 func texts(t *testing.T, data []byte) (list []string, ticks []int32, h *teehistorian.Header, end error) {
 	t.Helper()
 	d := decode(data, nil)
@@ -97,8 +97,8 @@ func texts(t *testing.T, data []byte) (list []string, ticks []int32, h *teehisto
 	}
 }
 
-// TestCut cuts every file in the middle: its events are those of the original, but for those that tell the state, how the
-// first tick is told, and the end; and the state at its end is the original's.
+// TestCut cuts parts out of every file. A cut must have the original's events. Excepted are the events that describe
+// the state at its start, the form of its first tick, and the end.
 func TestCut(t *testing.T) {
 	eachFile(t, func(t *testing.T, data []byte) {
 		if len(data) > 2_000_000 {
@@ -133,7 +133,7 @@ func TestCut(t *testing.T) {
 			if n := len(got); n > 0 && strings.Contains(got[n-1], " finish ") {
 				got = got[:n-1]
 			}
-			if len(got) > 0 && len(want) > 0 && r[0] > 0 { // the first tick is told outright
+			if len(got) > 0 && len(want) > 0 && r[0] > 0 { // the first tick of a cut has a record of its own
 				if !strings.Contains(got[0], " tick ") || !strings.Contains(want[0], " tick ") {
 					t.Fatalf("%v begins with %s, not %s", r, got[0], want[0])
 				}
@@ -146,7 +146,8 @@ func TestCut(t *testing.T) {
 	})
 }
 
-// withoutWarnings leaves out that clients never joined: in a copy they did, or were met before.
+// withoutWarnings removes the warnings about clients that never joined. In a copy they did join, or an earlier record
+// has named them.
 func withoutWarnings(list []string) []string {
 	out := make([]string, len(list))
 	for i, ev := range list {
@@ -157,7 +158,7 @@ func withoutWarnings(list []string) []string {
 	return out
 }
 
-// TestCutState compares what is known at the end of a cut with what is known there of the original.
+// TestCutState compares the state at the end of a cut with the original's state at the same place.
 func TestCutState(t *testing.T) {
 	eachFile(t, func(t *testing.T, data []byte) {
 		if len(data) > 2_000_000 {
@@ -195,7 +196,7 @@ func TestCutState(t *testing.T) {
 	})
 }
 
-// TestRedactedCopy leaves nothing in a copy that the daemon would withhold, and everything else.
+// TestRedactedCopy checks that a redacted copy omits exactly what the daemon would withhold.
 func TestRedactedCopy(t *testing.T) {
 	eachFile(t, func(t *testing.T, data []byte) {
 		if len(data) > 2_000_000 {
@@ -251,7 +252,7 @@ func TestRedactedCopy(t *testing.T) {
 	}
 }
 
-// FuzzCopy copies anything: what is read of the copy is what was read of the original.
+// FuzzCopy copies arbitrary bytes. Decoding the copy must give the same events as decoding the original.
 func FuzzCopy(f *testing.F) {
 	f.Add(file(func(w *writer) { w.join(0); w.begin(5); w.playerNew(0, 1, 2); w.finish() }), int32(1), int32(9), true)
 	f.Fuzz(func(t *testing.T, data []byte, from, to int32, redact bool) {

@@ -14,7 +14,7 @@ import (
 	"github.com/replayd/replayd/decoders/teehistorian"
 )
 
-// seen is what tests compare of an event: where it ends, and a hash of all that it says.
+// seen is the part of an event that tests compare: the position behind it, and a hash of its contents.
 type seen struct {
 	next decoders.Position
 	hash uint64
@@ -22,13 +22,13 @@ type seen struct {
 
 var hashSeed = maphash.MakeSeed()
 
-// hash covers everything that an event says.
+// hash returns a hash of the whole event.
 func hash(ev *teehistorian.Event) uint64 {
 	h := maphash.Comparable(hashSeed, [2]int32{int32(ev.Kind), ev.AtTick})
 	for _, w := range ev.Warnings {
 		h = h*31 + uint64(w) + 1
 	}
-	switch ev.Kind { // those that there are many of, faster than by reflection
+	switch ev.Kind { // frequent kinds, without the cost of reflection
 	case teehistorian.KindPlayerDiff:
 		return h ^ maphash.Comparable(hashSeed, ev.PlayerDiff)
 	case teehistorian.KindInputDiff:
@@ -40,7 +40,7 @@ func hash(ev *teehistorian.Event) uint64 {
 	}
 }
 
-// describe writes down what an event says: the field of its kind, texts as texts.
+// describe returns an event as text: the field of its kind, with byte slices as strings.
 func describe(ev *teehistorian.Event) string {
 	if ev.Kind == teehistorian.KindNone {
 		return "none"
@@ -49,7 +49,7 @@ func describe(ev *teehistorian.Event) string {
 	return fmt.Sprintf("%d %v %v %s", ev.AtTick, ev.Kind, ev.Warnings, text(v))
 }
 
-// text formats a value; of a message only what its content's case names.
+// text formats a value. Of a message it formats only the field that ContentCase names.
 func text(v reflect.Value) string {
 	switch {
 	case v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Uint8:
@@ -100,7 +100,7 @@ func camel(name string) string {
 	return string(b)
 }
 
-// all decodes until there is nothing more, and returns what it saw and why it ended.
+// all decodes to the end. It returns the events and the error that ended decoding.
 func all(d *teehistorian.Decoder) ([]seen, error) {
 	var events []seen
 	var ev teehistorian.Event
@@ -112,7 +112,7 @@ func all(d *teehistorian.Decoder) ([]seen, error) {
 	}
 }
 
-// prefixOf fails the test unless got is how want begins.
+// prefixOf fails the test unless want begins with got.
 func prefixOf(tb testing.TB, got, want []seen, what string) {
 	tb.Helper()
 	if len(got) > len(want) {
@@ -125,7 +125,8 @@ func prefixOf(tb testing.TB, got, want []seen, what string) {
 	}
 }
 
-// recordEnd is where the record of an event ends. A tick that follows from a record is delivered with it.
+// recordEnd returns the offset at which the record of an event ends. A tick event that a record implies is delivered
+// with that record.
 func recordEnd(events []seen, i int) int64 {
 	if events[i].next.Index > 0 {
 		i++
@@ -133,7 +134,7 @@ func recordEnd(events []seen, i int) int64 {
 	return events[i].next.Offset
 }
 
-// TestPrefixes cuts files at every byte, the larger ones at some.
+// TestPrefixes cuts small files at every byte and larger ones at some bytes.
 func TestPrefixes(t *testing.T) {
 	t.Parallel()
 	for name := range references(t) {
@@ -175,7 +176,7 @@ func TestPrefixes(t *testing.T) {
 	}
 }
 
-// TestChunks reads files in pieces of several sizes, which must not matter.
+// TestChunks checks that the sizes of the reads make no difference.
 func TestChunks(t *testing.T) {
 	for name, ref := range references(t) {
 		if ref.Bytes > 400<<10 {
@@ -200,7 +201,7 @@ func TestChunks(t *testing.T) {
 	}
 }
 
-// TestGrowing reads files that are dry between any two pieces.
+// TestGrowing reads files whose source has no bytes for now between any two pieces.
 func TestGrowing(t *testing.T) {
 	for name, ref := range references(t) {
 		if ref.Bytes > 400<<10 {
@@ -231,7 +232,7 @@ func TestGrowing(t *testing.T) {
 	}
 }
 
-// pieces reads at most n bytes at a time.
+// pieces is a reader that returns at most n bytes at a time.
 type pieces struct {
 	r io.Reader
 	n int
@@ -239,7 +240,7 @@ type pieces struct {
 
 func (p pieces) Read(b []byte) (int, error) { return p.r.Read(b[:min(len(b), p.n)]) }
 
-// growing is a file between whose pieces, of 1 to 40 bytes, there is nothing for a while.
+// growing is a reader of pieces of 1 to 40 bytes that returns io.EOF between them.
 type growing struct {
 	r   io.Reader
 	n   int

@@ -10,27 +10,28 @@ import (
 	"github.com/replayd/replayd/decoders"
 )
 
-// Limits. What exceeds them ends decoding with an error that wraps decoders.ErrLimit.
+// Limits. A file that exceeds one ends decoding with an error that wraps decoders.ErrLimit.
 const (
-	// MaxHeader is how long the header may be, in bytes. Real ones have some 4 KB.
+	// MaxHeader is the largest size of the header, in bytes. Real headers have about 4 KB.
 	MaxHeader = 128 << 10
-	// MaxRecord is how long a record's texts or data may be, in bytes: three times what the buffers of servers hold.
+	// MaxRecord is the largest size of a record's texts or data, in bytes. It is three times the size of the servers'
+	// buffers.
 	//
-	// Both are small enough for a header or an event to travel in one message of the daemon, raw bytes beside contents,
-	// when all of its texts have to be made valid UTF-8, which makes them longer.
+	// MaxHeader and MaxRecord are small enough that one message of the daemon can carry a header or an event. It holds
+	// raw bytes beside contents, and making all texts valid UTF-8 makes them longer.
 	MaxRecord = 192 << 10
-	// MaxClients bounds client ids, which are below it. Servers have up to 128 slots.
+	// MaxClients is the upper bound of client ids, exclusive. Servers have up to 128 slots.
 	MaxClients = 1024
-	// MaxArguments is how many arguments a console command may have. Servers allow 16.
+	// MaxArguments is the largest number of arguments of a console command. Servers allow 16.
 	MaxArguments = 4096
-	// MaxWindow is how large the window of a decoder must be allowed to become for every file within the limits, in bytes.
+	// MaxWindow is the window size that suffices for every file within the limits, in bytes.
 	MaxWindow = 256 << 10
 )
 
-// Options are how a file is decoded. The zero value decodes every file within the limits.
+// Options configure a Decoder. The zero value decodes every file within the limits.
 type Options struct {
-	// Window bounds how many bytes of the file are held in memory at once, 64 KiB at least; 0 means MaxWindow. With a smaller
-	// one, a header or a record that is larger ends decoding with an error that wraps decoders.ErrLimit.
+	// Window is the largest number of bytes of the file to hold in memory at once, at least 64 KiB. 0 means MaxWindow.
+	// A header or record that does not fit ends decoding with an error that wraps decoders.ErrLimit.
 	Window int
 }
 
@@ -41,50 +42,51 @@ type Decoder struct {
 	state  State
 	err    error // final
 
-	// index is how many events of the record at the window's front were delivered: 1 when it began a tick, whose event
-	// comes before its own.
+	// index is the number of events of the record at the window's front that were delivered. It is 1 after the tick
+	// event that the record implies, and 0 otherwise.
 	index int64
 
-	looked   int             // bytes of the header in which there is no NUL
-	searches [2]search       // for the ends of a torn record's texts
-	ex       ex              // here so that it is not allocated for each record
-	names    map[UUID][]byte // of the header's UUIDs, made when first needed
+	scanned  int             // bytes of the header already searched for its NUL
+	searches [2]search       // for the ends of the texts of a partly present record
+	ex       ex              // a field, so that no record allocates it
+	names    map[UUID][]byte // names of the header's UUIDs, filled at first use
 }
 
 var _ decoders.Decoder[Event] = (*Decoder)(nil)
 
-// New returns a decoder of the file that src reads from its first byte. It reads nothing yet. A src that returns 0, io.EOF
-// has no more bytes for now; see decoders.Window.
+// New returns a decoder of the file that src reads from its first byte. It does not read yet. When src returns 0,
+// io.EOF, it has no more bytes for now; see decoders.Window.
 func New(src io.Reader, opts Options) *Decoder {
 	return &Decoder{w: decoders.NewWindow(src, 0, cmp.Or(opts.Window, MaxWindow)), state: newState()}
 }
 
-// fastBytes is how many bytes any PLAYER_DIFF and INPUT_DIFF has at most, and what loads of 8 bytes read beyond.
+// fastBytes is the maximum length of a PLAYER_DIFF or INPUT_DIFF, with room for the 8-byte loads that read beyond its
+// end.
 const fastBytes = 72
 
-// Next decodes the next event into ev, overwriting what its kind needs and nothing else. What ev points to is valid
-// until the next call. It returns
+// Next decodes the next event into ev. It overwrites only the fields that the event's kind needs. Memory that ev points
+// to is valid until the next call. Next returns
 //
-//   - decoders.ErrMore when the bytes present hold no further whole record; ev then holds nothing, and Next may be
-//     called again when there are more;
-//   - io.EOF after the finish event;
-//   - a *decoders.Error, final, when the record cannot be decoded: its Offset is where the record starts;
-//   - an error of the window's source as it is.
+//   - decoders.ErrMore when the bytes present hold no further whole record. ev is then not valid, and Next may be
+//     called again when more bytes have arrived.
+//   - io.EOF after the finish event.
+//   - a *decoders.Error, which is final, when the record cannot be decoded. Its Offset is where the record starts.
+//   - an error of the window's source, unchanged.
 func (d *Decoder) Next(ev *Event) error {
 	if len(ev.Warnings) > 0 {
 		ev.Warnings = ev.Warnings[:0]
 	}
-	// Nearly all records are small moves and changes of inputs. They are decoded here without looking out for the end
-	// of the bytes. Whatever is unusual about one is left to the general way, which begins anew.
+	// Nearly all records are small moves and changes of inputs. They are decoded here without checks for the end of the
+	// bytes. For an unusual one, the general path decodes it from its start.
 	if b := d.w.Bytes(); len(b) >= fastBytes && d.header != nil && d.err == nil {
 		x := binary.LittleEndian.Uint32(b)
 		switch {
 		case x&0x8080c0 == 0: // an id, dx and dy of one byte each
-			if d.move(ev, int32(x&0x3f), short(byte(x>>8)), short(byte(x>>16))) {
+			if d.fastPlayerDiff(ev, int32(x&0x3f), short(byte(x>>8)), short(byte(x>>16))) {
 				return nil
 			}
 		case x&0xff == tagInputDiff:
-			if d.steer(ev, b) {
+			if d.fastInputDiff(ev, b) {
 				return nil
 			}
 		}
@@ -92,11 +94,12 @@ func (d *Decoder) Next(ev *Event) error {
 	return d.next(ev)
 }
 
-// moveLen is how long the PLAYER_DIFF records are that move decodes.
-const moveLen = 3
+// fastPlayerDiffLen is the length of the PLAYER_DIFF records that fastPlayerDiff decodes.
+const fastPlayerDiffLen = 3
 
-// move is the fast way of a PLAYER_DIFF whose three integers have a byte each. It returns false, having changed nothing, for what is unusual.
-func (d *Decoder) move(ev *Event, id, dx, dy int32) bool {
+// fastPlayerDiff decodes a PLAYER_DIFF whose three integers have one byte each. It returns false, having changed
+// nothing, for an unusual record.
+func (d *Decoder) fastPlayerDiff(ev *Event, id, dx, dy int32) bool {
 	s := &d.state
 	if int(id) >= len(s.clients) {
 		return false
@@ -120,15 +123,16 @@ func (d *Decoder) move(ev *Event, id, dx, dy int32) bool {
 	d.index = 0
 	x, y := c.X+dx, c.Y+dy
 	c.X, c.Y = x, y
-	// Field by field: a literal is made elsewhere first, and copying what was just written in smaller pieces stalls.
+	// Field by field: a literal is built elsewhere first, and copying memory that was just written in smaller pieces
+	// stalls.
 	ev.AtTick, ev.Kind = s.tick, KindPlayerDiff
 	m := &ev.PlayerDiff
 	m.ClientId, m.Dx, m.Dy, m.X, m.Y = id, dx, dy, x, y
-	d.w.Advance(moveLen)
+	d.w.Advance(fastPlayerDiffLen)
 	return true
 }
 
-// next is the general way.
+// next is the general path of Next.
 func (d *Decoder) next(ev *Event) error {
 	if d.header == nil {
 		if _, err := d.Header(); err != nil {
@@ -150,7 +154,7 @@ func (d *Decoder) next(ev *Event) error {
 	}
 }
 
-// fill makes the window show more bytes.
+// fill reads more bytes into the window.
 func (d *Decoder) fill(what string) error {
 	err := d.w.Fill()
 	if errors.Is(err, decoders.ErrWindow) {
@@ -159,7 +163,7 @@ func (d *Decoder) fill(what string) error {
 	return err
 }
 
-// fail makes an error of the record at the window's front final.
+// fail returns an error about the record at the window's front and makes it final.
 func (d *Decoder) fail(what string, kind error, detail string, args ...any) error {
 	tick := d.state.tick
 	if d.header == nil {
@@ -169,28 +173,28 @@ func (d *Decoder) fail(what string, kind error, detail string, args ...any) erro
 	return d.err
 }
 
-// Position is where the next event starts. Its Index is 1 between the tick event that a record implies and the record's
-// own event, and 0 otherwise.
+// Position returns where the next event starts. Its Index is 1 between the tick event that a record implies and the
+// record's own event, and 0 otherwise.
 func (d *Decoder) Position() decoders.Position {
 	return decoders.Position{Offset: d.w.Offset(), Index: d.index}
 }
 
-// Sum is the sum of the bytes before Position's Offset.
+// Sum returns the sum of the bytes before Position's Offset.
 func (d *Decoder) Sum() decoders.Sum { return d.w.Sum() }
 
-// SumTo is Sum for where the last event starts.
+// SumTo returns the sum of the bytes before the last event, which starts at at.
 func (d *Decoder) SumTo(at decoders.Position) decoders.Sum { return d.w.SumTo(at.Offset) }
 
-// Tick is the current tick: that of the last event. It is 0 before the first one.
+// Tick returns the current tick, which is the tick of the last event. It is 0 before the first one.
 func (d *Decoder) Tick() int32 { return d.state.tick }
 
-// State is what the records up to Position add up to.
+// State returns the state after all records up to Position.
 func (d *Decoder) State() *State { return &d.state }
 
-// Close is to be called when Next or Header returned decoders.ErrMore and no more bytes will come. It returns nil when
-// the file is complete, the error that ended decoding when there was one, and otherwise a *decoders.Error that wraps
-// decoders.ErrTruncated: its Offset is where the torn record starts, or the end of the bytes when all records are whole
-// and only the finish record is missing, as after a server's crash.
+// Close is called when Next or Header returned decoders.ErrMore and no more bytes will arrive. It returns nil when the
+// file is complete, and otherwise the error that ended decoding, if any. If there is none, the file is truncated: Close
+// returns a *decoders.Error that wraps decoders.ErrTruncated. Its Offset is where the partial record starts. It is the
+// end of the bytes when only the finish record is missing, as after a server's crash.
 func (d *Decoder) Close() error {
 	switch rest := d.w.Bytes(); {
 	case errors.Is(d.err, io.EOF):

@@ -9,7 +9,7 @@ type Event struct {
 	// Within a tick the server records: what the simulation caused, then positions after it, then packets that arrived,
 	// then the inputs which the next tick will use.
 	AtTick int32
-	// Kind says which of the fields of the oneof kind holds.
+	// Kind identifies the field of the oneof kind that is set.
 	Kind Kind
 	// A character moved.
 	PlayerDiff PlayerDiff
@@ -84,11 +84,11 @@ type Event struct {
 	// Who the client is that the event names, after the event. Only with resolve_players, and absent where the event names no
 	// client.
 	Player Player
-	// HasPlayer says that Player is set.
+	// HasPlayer reports whether Player is set.
 	HasPlayer bool
 	// Who the other client of a player_swap is. Only with resolve_players.
 	OtherPlayer Player
-	// HasOtherPlayer says that OtherPlayer is set.
+	// HasOtherPlayer reports whether OtherPlayer is set.
 	HasOtherPlayer bool
 }
 
@@ -112,11 +112,11 @@ type InputDiff struct {
 	ClientId int32
 	// The resulting input, which the next tick uses (since DDNet 15.3).
 	Input Input
-	// HasInput says that Input is set.
+	// HasInput reports whether Input is set.
 	HasInput bool
 	// What was added to each field of the previous input. Fields that did not change are 0.
 	Diff Input
-	// HasDiff says that Diff is set.
+	// HasDiff reports whether Diff is set.
 	HasDiff bool
 }
 
@@ -160,7 +160,7 @@ type InputNew struct {
 	ClientId int32
 	// The input, which the next tick uses (since DDNet 15.3).
 	Input Input
-	// HasInput says that Input is set.
+	// HasInput reports whether Input is set.
 	HasInput bool
 }
 
@@ -182,9 +182,9 @@ type Message struct {
 	Raw []byte
 	// Why the contents could not be read. Empty when they could, and for messages that are not known.
 	Error []byte
-	// True when raw and the telling parts of the contents were withheld because they may hold a secret.
+	// True when raw and those parts of the contents that may hold a secret were withheld because they may hold a secret.
 	Redacted bool
-	// ContentCase says which of the fields of the oneof content holds.
+	// ContentCase identifies the field of the oneof content that is set.
 	ContentCase MessageContentCase
 	// The client said something.
 	Say Say
@@ -258,7 +258,7 @@ type PlayerInfo struct {
 	Country int32
 	// The skin, of a 0.6 client.
 	Skin Skin
-	// HasSkin says that Skin is set.
+	// HasSkin reports whether Skin is set.
 	HasSkin bool
 	// The skin, of a 0.7 client: body, marking, decoration, hands, feet, eyes, in this order.
 	SkinParts []SkinPart
@@ -636,7 +636,7 @@ type PlayerState struct {
 	Y int32
 	// The input. Absent when the client sent none yet.
 	Input Input
-	// HasInput says that Input is set.
+	// HasInput reports whether Input is set.
 	HasInput bool
 	// True when the name is the server's word, recorded in this file or in that of a game before it in the same server process;
 	// false when it is only what the client asked for.
@@ -645,11 +645,11 @@ type PlayerState struct {
 	Clan []byte
 	// The country's ISO 3166-1 number, or -1 and below for special flags. Absent when not known.
 	Country int32
-	// HasCountry says that Country is set.
+	// HasCountry reports whether Country is set.
 	HasCountry bool
 	// The skin, of a 0.6 client. Absent when not known.
 	Skin Skin
-	// HasSkin says that Skin is set.
+	// HasSkin reports whether Skin is set.
 	HasSkin bool
 	// The skin, of a 0.7 client: body, marking, decoration, hands, feet, eyes, in this order. Empty when not known.
 	SkinParts []SkinPart
@@ -676,17 +676,17 @@ type Player struct {
 	Clan []byte
 	// The team, from 0. Absent when not known.
 	Team int32
-	// HasTeam says that Team is set.
+	// HasTeam reports whether Team is set.
 	HasTeam bool
 	// The role on the remote console: "admin", "moderator", "helper", or as the operator calls it. Empty when the client is not
 	// logged in.
 	Role []byte
 }
 
-// Kind is what an event is: which of its fields holds.
+// Kind is the kind of an event. It identifies the field that is set.
 type Kind uint8
 
-// The alternatives of Kind; the first is none of them.
+// The alternatives of Kind. The first means that none is set.
 const (
 	KindNone Kind = iota
 	KindPlayerDiff
@@ -725,7 +725,7 @@ const (
 	KindPlayerState
 )
 
-// KindCount is how many kinds there are, KindNone included.
+// KindCount is the number of kinds, including KindNone.
 const KindCount = 35
 
 var kindNames = [KindCount]string{
@@ -766,7 +766,7 @@ var kindNames = [KindCount]string{
 	"player_state",
 }
 
-// String returns the kind's name as the API spells it.
+// String returns the kind's name in the API.
 func (k Kind) String() string {
 	if int(k) < len(kindNames) {
 		return kindNames[k]
@@ -774,10 +774,10 @@ func (k Kind) String() string {
 	return kindNames[KindNone]
 }
 
-// MessageContentCase says which field of the oneof content of Message holds.
+// MessageContentCase identifies the field of the oneof content of Message that is set.
 type MessageContentCase uint8
 
-// The alternatives of MessageContentCase; the first is none of them.
+// The alternatives of MessageContentCase. The first means that none is set.
 const (
 	MessageContentNone MessageContentCase = iota
 	MessageContentSay

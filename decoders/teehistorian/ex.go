@@ -5,10 +5,11 @@ import (
 	"strconv"
 )
 
-// extensionData decodes the data of an extension record into the event, setting its kind. It reads with x.
+// extensionData decodes the data of an extension record, which x reads, into the event, and sets its kind.
 type extensionData func(x *ex, ev *Event)
 
-// extensions holds the extension records that servers up to DDNet 20.1.1 write. Their UUIDs follow from their names.
+// extensions holds the extension records that servers up to DDNet 20.1.1 write. The UUIDs are computed from their
+// names.
 // See docs/formats/teehistorian.md, "Extensions".
 var extensions = map[UUID]*extension{}
 
@@ -132,12 +133,12 @@ type ex struct {
 	cursor
 	clients  [2]int32 // client ids that were read
 	named    int      // how many
-	bad      bool     // one of them can be no client's
+	bad      bool     // a client id is out of range
 	textCut  bool
 	oldMinor bool // the server may have cut texts at the end of its buffer
 }
 
-// client reads a client id.
+// client reads a client id. One that is out of range sets bad.
 func (x *ex) client() int32 {
 	id := x.int()
 	x.clients[x.named] = id
@@ -146,11 +147,11 @@ func (x *ex) client() int32 {
 	return id
 }
 
-// oldBuffer is how many bytes of data servers before DDNet 18.8 could write. They cut a text that did not fit, at the
-// start of a character, and ended it with a NUL even so.
+// oldBuffer is the largest data, in bytes, that servers before DDNet 18.8 could write. They cut a longer text at the
+// start of a character and still ended it with a NUL.
 const oldBuffer = 2048
 
-// save reads the text of a saved game, which servers may have cut or left out.
+// save reads the text of a saved game, which servers may have cut or omitted.
 func (x *ex) save() []byte {
 	if x.cut {
 		return nil
@@ -170,8 +171,8 @@ func (x *ex) save() []byte {
 // saveTextMinor is the first minor version whose servers do not cut texts.
 const saveTextMinor = 9
 
-// extension decodes an EX record. One that is not known, or whose data does not hold what it should, becomes an
-// unknown_ex event: its length is known, so that it cannot hurt what follows.
+// extension decodes an EX record. An unknown extension becomes an unknown_ex event, and so does one whose data is
+// malformed. Its length is known, so the next record can still be read.
 func (d *Decoder) extension(c *cursor, ev *Event) (bool, error) {
 	u := c.uuid()
 	raw, whole, err := d.data(c, idEx)
@@ -211,10 +212,10 @@ func (d *Decoder) extension(c *cursor, ev *Event) (bool, error) {
 	return true, nil
 }
 
-// apply changes the state by what an extension record says.
+// apply updates the state with the contents of an extension record.
 func (d *Decoder) apply(ev *Event, x *ex) {
 	switch ev.Kind {
-	case KindJoinver6, KindJoinver7: // just before the JOIN, so the client is not one that never joined
+	case KindJoinver6, KindJoinver7: // they precede the JOIN, so no warning that the client never joined
 		client := d.state.client(x.clients[0])
 		client.seen = true
 		client.Protocol = ProtocolSix
@@ -224,7 +225,7 @@ func (d *Decoder) apply(ev *Event, x *ex) {
 		return
 	}
 	for _, id := range x.clients[:x.named] {
-		d.known(ev, id)
+		d.namedClient(ev, id)
 	}
 	if ev.Kind == KindTeamPractice {
 		d.state.setPractice(ev.TeamPractice.Team, ev.TeamPractice.Practice)
@@ -241,20 +242,20 @@ func (d *Decoder) apply(ev *Event, x *ex) {
 		set(&client.Name, ev.PlayerName.Name)
 		client.NameEffective = true
 	case KindPlayerReady:
-		client.appear()
+		client.markPresent()
 		client.Ready = true
 	case KindDdnetver:
-		client.appear()
+		client.markPresent()
 		client.Version = ev.Ddnetver.Version
 		set(&client.VersionText, ev.Ddnetver.VersionText)
 	case KindDdnetverOld:
 		client.Version = ev.DdnetverOld.Version
 	case KindAuthInit:
-		client.login(ev.AuthInit.Level, ev.AuthInit.Role)
+		client.setLogin(ev.AuthInit.Level, ev.AuthInit.Role)
 	case KindAuthLogin:
-		client.login(ev.AuthLogin.Level, ev.AuthLogin.Role)
+		client.setLogin(ev.AuthLogin.Level, ev.AuthLogin.Role)
 	case KindAuthLogout:
-		client.login(AuthLevelUnspecified, nil)
+		client.setLogin(AuthLevelUnspecified, nil)
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/replayd/replayd/decoders/teehistorian"
 )
 
-// The UUIDs as servers write them, to which the names have to lead.
+// extensionUUIDs are the UUIDs as servers write them. The names must lead to them.
 var extensionUUIDs = map[teehistorian.Kind]string{
 	teehistorian.KindTest:         "6bb8ba88-0f0b-382e-8dae-dbf4052b8b7d",
 	teehistorian.KindAuthInit:     "60daba5c-52c4-3aeb-b8ba-b2953fb55a17",
@@ -53,7 +53,7 @@ func TestExtensions(t *testing.T) {
 		}
 	}
 	for _, test := range []struct {
-		name string // without what is the same in all
+		name string // without the common prefix
 		data func(*writer)
 		want string
 	}{
@@ -90,7 +90,7 @@ func TestExtensions(t *testing.T) {
 		{"player-name@ddnet.org", func(w *writer) { w.int(0); w.text("(1)bot") }, `player_name [] {ClientId:0 Name:"(1)bot" }`},
 		{"player-finish@ddnet.org", func(w *writer) { w.int(0, 1234) }, "player_finish [] {ClientId:0 Time:1234 }"},
 		{"team-finish@ddnet.org", func(w *writer) { w.int(2, 1234) }, "team_finish [] {Team:2 Time:1234 }"},
-		// What does not hold what it should.
+		// Data that is malformed.
 		{"player-team@ddnet.tw", func(w *writer) { w.int(0) }, `Name:"teehistorian-player-team@ddnet.tw" Data:"\x00" Error:"it ends inside field 2"`},
 		{"ddnetver@ddnet.tw", func(w *writer) { w.int(0, 1, 2) }, `Data:"\x00\x01\x02" Error:"it ends inside field 2"`},
 		{"player-ready@ddnet.tw", func(w *writer) { w.int(-1) }, `Error:"it names client -1"`},
@@ -110,7 +110,7 @@ func TestExtensions(t *testing.T) {
 	}
 }
 
-// Old servers cut texts at the end of their buffer, and ended them with a NUL all the same.
+// TestCutText checks texts that old servers cut at the end of their buffer. They still ended them with a NUL.
 func TestCutText(t *testing.T) {
 	for _, test := range []struct {
 		minor  string
@@ -135,7 +135,7 @@ func TestCutText(t *testing.T) {
 	}
 }
 
-// What extension records say of a client is part of the state.
+// TestStateByExtensions checks that extension records change the client's state.
 func TestStateByExtensions(t *testing.T) {
 	data := file(func(w *writer) {
 		w.ex("teehistorian-joinver7@ddnet.tw", func(w *writer) { w.int(3) })
@@ -163,7 +163,7 @@ func TestStateByExtensions(t *testing.T) {
 	}
 }
 
-// Who is there, and by which name, as the file tells it.
+// TestPresence checks which client is present, and its name, after each record.
 func TestPresence(t *testing.T) {
 	info := func(id int32, name string) func(*writer) {
 		return func(w *writer) {
@@ -185,17 +185,17 @@ func TestPresence(t *testing.T) {
 	}{
 		{"join", func() { w.join(0) }, true, ""},
 		{"introduction", func() { w.message(0, info(20, "bot")) }, true, "bot"},
-		{"change of a name that nobody confirmed", func() { w.message(0, info(21, "robot")) }, true, "robot"},
-		{"the server's word", func() { w.ex(name, func(w *writer) { w.int(0); w.text("(1)robot") }) }, true, "(1)robot"},
-		{"a name that the server does not give", func() { w.message(0, info(21, "king")) }, true, "(1)robot"},
-		{"one that it does", func() { w.ex(name, func(w *writer) { w.int(0); w.text("queen") }) }, true, "queen"},
+		{"a name change that the server has not stated", func() { w.message(0, info(21, "robot")) }, true, "robot"},
+		{"a name that the server states", func() { w.ex(name, func(w *writer) { w.int(0); w.text("(1)robot") }) }, true, "(1)robot"},
+		{"a requested name after a stated one", func() { w.message(0, info(21, "king")) }, true, "(1)robot"},
+		{"another stated name", func() { w.ex(name, func(w *writer) { w.int(0); w.text("queen") }) }, true, "queen"},
 		{"drop", func() { w.drop(0, "") }, false, "queen"},
-		{"what servers write after it", func() {
+		{"records that servers write after a drop", func() {
 			w.ex("teehistorian-player-team@ddnet.tw", func(w *writer) { w.int(0, 0) })
 			w.ex("teehistorian-auth-logout@ddnet.tw", func(w *writer) { w.int(0) })
 		}, false, "queen"},
-		{"somebody without a JOIN", func() { w.message(0, info(20, "vanilla")) }, true, "vanilla"},
-		{"the next", func() { w.join(0); w.message(0, info(20, "bob")) }, true, "bob"},
+		{"a client without a JOIN", func() { w.message(0, info(20, "vanilla")) }, true, "vanilla"},
+		{"the next client", func() { w.join(0); w.message(0, info(20, "bob")) }, true, "bob"},
 	} {
 		step.write()
 		var ev teehistorian.Event
@@ -211,7 +211,7 @@ func TestPresence(t *testing.T) {
 	}
 }
 
-// follower reads what a writer has written so far.
+// follower reads what the writer has written so far.
 type follower struct{ w *writer }
 
 func (f follower) Read(b []byte) (int, error) {

@@ -10,8 +10,8 @@ import (
 	"github.com/replayd/replayd/decoders/teehistorian"
 )
 
-// A file of two ticks, made by hand.
-const tiny = "\x69\x9d\xb1\x7b\x8e\xfb\x34\xff\xb1\xd8\xda\x6f\x60\xc1\x5d\xd1" + // what every file begins with
+// tiny is a file of two ticks, made by hand.
+const tiny = "\x69\x9d\xb1\x7b\x8e\xfb\x34\xff\xb1\xd8\xda\x6f\x60\xc1\x5d\xd1" + // the magic
 	`{"version":"2","map_name":"dm1","game_uuid":"9c8c0e60-3b6c-4b7a-8d3c-0f4f7f0f9f00"}` + "\x00" +
 	"\x47\x00" + // client 0 joins
 	"\x42\x00\xa8\x0f\x90\x0c" + // its character appears
@@ -33,7 +33,7 @@ func Example() {
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		if errors.Is(err, decoders.ErrMore) { // a growing file's reader would wait here
+		if errors.Is(err, decoders.ErrMore) { // a reader of a growing file would wait here
 			err = d.Close()
 		}
 		if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/replayd/replayd/decoders/teehistorian"
 )
 
-// FuzzHeader gives the decoder whole files, to break the header.
+// FuzzHeader decodes arbitrary files. The seeds make it vary the header.
 func FuzzHeader(f *testing.F) {
 	f.Add(file(func(w *writer) { w.finish() }))
 	f.Add([]byte(tiny))
@@ -19,8 +19,8 @@ func FuzzHeader(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) { _, _ = survive(t, data) })
 }
 
-// FuzzRecords gives the decoder records after a good header. However the bytes arrive, the events must be the same: read
-// at once they go the fast way, and byte by byte the general one.
+// FuzzRecords decodes arbitrary records after a valid header. The events must not depend on how the bytes arrive: whole
+// files take the fast path, and single bytes take the general path.
 func FuzzRecords(f *testing.F) {
 	f.Add([]byte(tiny)[len(tiny)-12:])
 	f.Add([]byte("\x47\x00\x42\x00\xbf\xff\xff\xff\x0f\xff\xff\xff\xff\x0f\x00\x01\x40\x40"))
@@ -47,7 +47,7 @@ func FuzzRecords(f *testing.F) {
 	})
 }
 
-// FuzzMessage gives the decoder one message of a client of each protocol.
+// FuzzMessage decodes one arbitrary message of a client of each protocol.
 func FuzzMessage(f *testing.F) {
 	f.Add([]byte("\x28name\x00clan\x00\x40skin\x00\x01\x02\x03"))
 	f.Add([]byte("\x36name\x00clan\x00\x00a\x00b\x00c\x00d\x00e\x00f\x00\x00\x00\x00\x00\x00\x00\x01\x02\x03\x04\x05\x06"))
@@ -97,7 +97,7 @@ func FuzzMessage(f *testing.F) {
 	})
 }
 
-// FuzzSnapshot restores decoders from anything, and lets them go on.
+// FuzzSnapshot restores decoders from arbitrary snapshots and runs them.
 func FuzzSnapshot(f *testing.F) {
 	data := file(func(w *writer) {
 		w.join(0)

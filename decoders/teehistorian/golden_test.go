@@ -18,8 +18,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// TestGolden decodes the bundled samples. A golden file has the header, every event but moves, inputs and ticks in full,
-// a hash of all of them, and what they add up to.
+// TestGolden decodes the bundled samples. A golden file has the header and every event in full except moves, inputs and
+// ticks. It ends with a hash of all events and the final state.
 func TestGolden(t *testing.T) {
 	files, err := filepath.Glob("../../testdata/teehistorian/*/*.teehistorian")
 	if err != nil || len(files) == 0 {

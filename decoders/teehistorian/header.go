@@ -11,36 +11,36 @@ import (
 	"github.com/replayd/replayd/decoders"
 )
 
-// magic is what a file begins with: 699db17b-8efb-34ff-b1d8-da6f60c15dd1, the UUID of "teehistorian@ddnet.tw".
+// magic is the first 16 bytes of every file: 699db17b-8efb-34ff-b1d8-da6f60c15dd1, the UUID of "teehistorian@ddnet.tw".
 var magic = NameUUID("teehistorian@ddnet.tw")
 
-// Header is what a file says of its game in its first bytes. All texts are valid UTF-8. A text that a server of that
-// age does not write is empty.
+// Header is the file's description of its game. All texts are valid UTF-8. A text that the server's version does not
+// write is empty.
 type Header struct {
 	// Version is the version of the format: 1, or 2, which has extension records.
 	Version int32
-	// VersionMinor is the minor version, 2 and up; HasVersionMinor is false in files of servers before DDNet 15.6.
+	// VersionMinor is the minor version, 2 and up. HasVersionMinor is false in files of servers before DDNet 15.6.
 	VersionMinor    int32
 	HasVersionMinor bool
 	// GameUUID identifies the game, in text form. It is also the file's name.
 	GameUUID string
-	// PrevGameUUID identifies the game before this one in the same server process; empty for the first one.
+	// PrevGameUUID identifies the previous game in the same server process. It is empty for the first game.
 	PrevGameUUID string
-	// ServerVersion is the server's version as it spells it, such as "0.6, 20.1 (abcdef0123456789)".
+	// ServerVersion is the server's version in its own notation, such as "0.6, 20.1 (abcdef0123456789)".
 	ServerVersion string
-	// StartTime is when the game started, with the server's UTC offset; zero when StartTimeText cannot be read.
+	// StartTime is when the game started, with the server's UTC offset. It is zero when StartTimeText cannot be parsed.
 	StartTime time.Time
-	// StartTimeText is the same as written.
+	// StartTimeText is the start time as written in the file.
 	StartTimeText string
 	// ServerName is the server's name at the start.
 	ServerName string
-	// ServerPort is the server's UDP port; 0 when not known.
+	// ServerPort is the server's UDP port; 0 if unknown.
 	ServerPort int32
 	// GameType is the game type, such as "DDraceNetwork".
 	GameType string
-	// MapName is the map's name, without a file's suffix.
+	// MapName is the map's name, without a file name extension.
 	MapName string
-	// MapSize is the map file's size in bytes; 0 when not known.
+	// MapSize is the map file's size in bytes; 0 if unknown.
 	MapSize int64
 	// MapSHA256 is the SHA-256 of the map file, 64 hexadecimal digits.
 	MapSHA256 string
@@ -52,16 +52,15 @@ type Header struct {
 	Config map[string]string
 	// Tuning holds the game's tuning that differs from its defaults, as values times 100.
 	Tuning map[string]string
-	// UUIDs holds the names of all the UUIDs that the server knew, in its order.
+	// UUIDs holds the names of all the UUIDs that the server knew, in the server's order.
 	UUIDs []string
-	// Other holds the JSON text of what has no field above: keys that are not known, and known ones whose value is not
-	// of the kind that it should be.
+	// Other holds the JSON text of the remaining keys: unknown keys, and known keys whose value has the wrong type.
 	Other map[string]string
 }
 
-// Header returns the file's header, reading it if need be. It returns decoders.ErrMore while it is not all there, and
-// a *decoders.Error at offset 0 for a file of another format, a version that is not known, or a header that cannot be
-// read. The header is shared with the decoder and must not be modified.
+// Header returns the file's header. It reads the header if necessary. It returns decoders.ErrMore while the header is
+// not completely present. It returns a *decoders.Error at offset 0 for a file of another format, an unknown version, or
+// an invalid header. The header is shared with the decoder and must not be modified.
 func (d *Decoder) Header() (*Header, error) {
 	for d.header == nil {
 		if d.err != nil {
@@ -71,11 +70,11 @@ func (d *Decoder) Header() (*Header, error) {
 		if n := min(len(b), len(magic)); !bytes.Equal(b[:n], magic[:n]) {
 			return nil, d.fail("magic", decoders.ErrCorrupt, "this is not a teehistorian file")
 		}
-		from := max(d.looked, len(magic))
+		from := max(d.scanned, len(magic))
 		n := -1
 		if from < len(b) {
 			n = bytes.IndexByte(b[from:], 0)
-			d.looked = len(b)
+			d.scanned = len(b)
 		}
 		switch end := from + n; {
 		case n < 0 && len(b) > MaxHeader, end > MaxHeader:
@@ -96,8 +95,8 @@ func (d *Decoder) Header() (*Header, error) {
 	return d.header, nil
 }
 
-// UnknownExtensions returns the names of extension records that the server can write and this package does not know: if the
-// file has any, they come as unknown_ex events. It is nil for nearly all files.
+// UnknownExtensions returns the names of extension records that the server can write and this package does not know. If
+// the file has any, they become unknown_ex events. The result is nil for nearly all files.
 func (h *Header) UnknownExtensions() []string {
 	var unknown []string
 	for _, name := range h.UUIDs {
@@ -108,20 +107,21 @@ func (h *Header) UnknownExtensions() []string {
 	return unknown
 }
 
-// headerError is why a header cannot be used.
+// headerError describes why a header cannot be used.
 type headerError struct {
 	kind   error
 	detail string
 }
 
-// HeaderText returns the header as it is written, a JSON object. It is to be called after Header and before anything else is
-// read, and valid until then.
+// HeaderText returns the header as written, a JSON object. Call it after Header and before anything else is read. The
+// result is valid until then.
 func (d *Decoder) HeaderText() []byte {
 	text := d.w.Behind(int(d.w.Offset()) - len(magic))
 	return text[:len(text)-1]
 }
 
-// parseHeader reads the JSON object. Servers write all values as strings; very old and modified ones wrote numbers.
+// parseHeader parses the JSON object. Servers write all values as strings. Very old and modified servers also wrote
+// numbers.
 func parseHeader(text []byte) (*Header, *headerError) {
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal(text, &object); err != nil {
@@ -144,21 +144,21 @@ func parseHeader(text []byte) (*Header, *headerError) {
 	case 1, 2:
 		return h, nil
 	case 0:
-		return nil, &headerError{decoders.ErrCorrupt, "it tells no version"}
+		return nil, &headerError{decoders.ErrCorrupt, "it has no version"}
 	default:
 		return nil, &headerError{decoders.ErrUnsupported, "version " + strconv.Itoa(int(h.Version))}
 	}
 }
 
-// set sets the field of a key. It returns false for a key that is not known and for a value that the field cannot hold.
+// set sets the field of a key. It returns false for an unknown key, and for a value that the field cannot hold.
 func (h *Header) set(key string, value json.RawMessage) bool {
 	switch key {
 	case "comment":
-		var s string // always the same text, kept only where it is not
+		var s string // always the same text; kept in Other only if it differs
 		return json.Unmarshal(value, &s) == nil && s == "teehistorian@ddnet.tw"
 	case "version":
 		return setInt(&h.Version, value)
-	case "version_minor", "minor_version": // spelled the second way for a month of 2021
+	case "version_minor", "minor_version": // the second spelling was in use for a month of 2021
 		h.HasVersionMinor = setInt(&h.VersionMinor, value)
 		return h.HasVersionMinor
 	case "game_uuid":
@@ -214,8 +214,8 @@ func (h *Header) set(key string, value json.RawMessage) bool {
 	}
 }
 
-// scalar returns the text of a JSON string or number. A null, which some builds wrote for a text that they did not have,
-// is the empty text.
+// scalar returns the text of a JSON string or number. It returns the empty text for null, which some builds wrote for a
+// missing text.
 func scalar(value json.RawMessage) (string, bool) {
 	switch value[0] {
 	case '"':
@@ -248,7 +248,7 @@ func setInt(field *int32, value json.RawMessage) bool {
 	return ok && err == nil
 }
 
-// texts returns the values of a JSON object as texts, those that are objects themselves as JSON.
+// texts returns the values of a JSON object as strings. Values that are not scalars are returned as JSON text.
 func texts(value json.RawMessage) (map[string]string, bool) {
 	var raw map[string]json.RawMessage
 	if json.Unmarshal(value, &raw) != nil {

@@ -33,7 +33,7 @@ func TestHeader(t *testing.T) {
 			teehistorian.Header{
 				Version: 1, StartTime: start, StartTimeText: "2026-11-20 20:29:14 +0000", ServerPort: 8303, MapSize: 42,
 			}},
-		{"spelled otherwise", `{"version":"2","minor_version":"2","prev_game_uuid":null}`,
+		{"second spelling", `{"version":"2","minor_version":"2","prev_game_uuid":null}`,
 			teehistorian.Header{Version: 2, VersionMinor: 2, HasVersionMinor: true}},
 		{"unknown keys", ` { "version" : 2, "mod": {"a": [1, 2]}, "comment": "else", "map_size": "big", "config": [], "server_port":true}`,
 			teehistorian.Header{Version: 2, Other: map[string]string{
@@ -44,7 +44,7 @@ func TestHeader(t *testing.T) {
 				Version: 2, ServerName: "caf\uFFFD", Other: map[string]string{"x": "\"\uFFFD\""},
 				Config: map[string]string{"k": "[\"\uFFFD\"]"},
 			}},
-		{"time that is none", `{"version":"2","start_time":"yesterday"}`,
+		{"invalid time", `{"version":"2","start_time":"yesterday"}`,
 			teehistorian.Header{Version: 2, StartTimeText: "yesterday"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -75,8 +75,8 @@ func TestHeaderErrors(t *testing.T) {
 		{"not an object", magic + "[1]\x00", decoders.ErrCorrupt, "header"},
 		{"nothing", magic + "\x00", decoders.ErrCorrupt, "header"},
 		{"deep", magic + strings.Repeat("[", 20_000) + "\x00", decoders.ErrCorrupt, "depth"},
-		{"no version", magic + "{}\x00", decoders.ErrCorrupt, "it tells no version"},
-		{"null", magic + "null\x00", decoders.ErrCorrupt, "it tells no version"},
+		{"no version", magic + "{}\x00", decoders.ErrCorrupt, "it has no version"},
+		{"null", magic + "null\x00", decoders.ErrCorrupt, "it has no version"},
 		{"version", magic + `{"version":"3"}` + "\x00", decoders.ErrUnsupported, "version 3"},
 		{"no NUL", magic + `{"version":"2"}` + strings.Repeat(" ", teehistorian.MaxHeader), decoders.ErrLimit, "longer than"},
 		{"late NUL", magic + `{"version":"2"}` + strings.Repeat(" ", teehistorian.MaxHeader) + "\x00", decoders.ErrLimit, "longer than"},
@@ -100,7 +100,7 @@ func TestHeaderErrors(t *testing.T) {
 	}
 }
 
-// A window that may not grow is a limit, not a fault of the file.
+// TestSmallWindow checks that a header larger than the window exceeds a limit and is not corrupt.
 func TestSmallWindow(t *testing.T) {
 	data := file(func(w *writer) { w.drop(0, strings.Repeat("x", 100<<10)) })
 	d := teehistorian.New(strings.NewReader(string(data)), teehistorian.Options{Window: 1})

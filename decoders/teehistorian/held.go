@@ -2,11 +2,11 @@ package teehistorian
 
 import "unsafe"
 
-// Held is how much memory the decoder holds of what grows with the file, in bytes: what is read of it, and what is known of
-// clients. It is cheap to ask.
+// Held returns the memory that the decoder holds and that grows with the file, in bytes: the window and the clients'
+// state. It is cheap to call.
 func (d *Decoder) Held() int64 {
 	return int64(d.w.Held() + (int(unsafe.Sizeof(Client{}))+maxNameHeld)*cap(d.state.clients))
 }
 
-// maxNameHeld is what the texts of a client take, with what allocating them adds.
+// maxNameHeld is an estimate of the memory of a client's texts, with the overhead of allocating them.
 const maxNameHeld = 128

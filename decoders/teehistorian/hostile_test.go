@@ -13,7 +13,7 @@ import (
 	"github.com/replayd/replayd/decoders/teehistorian"
 )
 
-// survive decodes anything: it must end by the format's end or a typed error.
+// survive decodes arbitrary bytes. It checks that decoding ends at the format's end or with a typed error.
 func survive(tb testing.TB, data []byte) ([]seen, error) {
 	tb.Helper()
 	d := decode(data, nil)
@@ -27,7 +27,7 @@ func survive(tb testing.TB, data []byte) ([]seen, error) {
 	case !errors.As(err, &failure):
 		tb.Fatalf("ended by %v", err)
 	case failure.Offset < 0 || failure.Offset > int64(len(data)):
-		tb.Fatalf("%v: beyond the %d bytes that there are", err, len(data))
+		tb.Fatalf("%v: offset beyond the %d bytes of the file", err, len(data))
 	}
 	return got, err
 }
@@ -44,7 +44,7 @@ func TestRandomBytes(t *testing.T) {
 	}
 }
 
-// A file with a wrong bit gives the events before it, and then others or an error.
+// TestFlippedBits flips a bit of a file. The events before that bit must be the same.
 func TestFlippedBits(t *testing.T) {
 	for name, ref := range references(t) {
 		if ref.Bytes > 20<<10 {
@@ -71,7 +71,7 @@ func TestFlippedBits(t *testing.T) {
 	}
 }
 
-// The memory that a file costs follows from the bytes that are there, not from what they declare.
+// TestMemory checks that memory depends on the bytes that are present, not on declared sizes.
 func TestMemory(t *testing.T) {
 	many := func(n int, record string) func(*writer) {
 		return func(w *writer) { w.b = append(w.b, strings.Repeat(record, n)...) }
@@ -121,8 +121,8 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// A long record that arrives byte by byte is not looked through again for each of them: if it were, this test would
-// take minutes.
+// TestSlowText checks that a long record that arrives byte by byte is not searched from its start for each byte. If it
+// were, this test would take minutes.
 func TestSlowText(t *testing.T) {
 	data := file(func(w *writer) {
 		w.join(0)

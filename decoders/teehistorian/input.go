@@ -5,7 +5,7 @@ import "encoding/binary"
 // inputFields is how many integers an input has.
 const inputFields = 10
 
-// input names the fields of an input, in their order in the file.
+// input returns an input with the given fields, which are in file order.
 func input(v *[inputFields]int32) Input {
 	return Input{
 		Direction: v[0], TargetX: v[1], TargetY: v[2], Jump: v[3], Fire: v[4], Hook: v[5],
@@ -13,8 +13,8 @@ func input(v *[inputFields]int32) Input {
 	}
 }
 
-// add adds a change to an input, all of whose fields wrap around. It leaves the sum in out and the change in diff as
-// well, field by field: copying a whole input that was just written in pieces stalls.
+// add adds a change to an input. All fields wrap around. It stores the sum in out and the change in diff, field by
+// field, because copying a whole input that was just written in pieces stalls.
 func (in *Input) add(v *[inputFields]int32, diff, out *Input) {
 	diff.Direction, diff.TargetX, diff.TargetY, diff.Jump, diff.Fire = v[0], v[1], v[2], v[3], v[4]
 	diff.Hook, diff.PlayerFlags, diff.WantedWeapon, diff.NextWeapon, diff.PrevWeapon = v[5], v[6], v[7], v[8], v[9]
@@ -40,9 +40,9 @@ func (in *Input) add(v *[inputFields]int32, diff, out *Input) {
 	in.PrevWeapon, out.PrevWeapon = sum, sum
 }
 
-// steer is the fast way of INPUT_DIFF, of which b holds all and more. It returns false, having changed nothing, for what
-// is unusual.
-func (d *Decoder) steer(ev *Event, b []byte) bool {
+// fastInputDiff decodes an INPUT_DIFF that b holds completely. It returns false, having changed nothing, for an unusual
+// record.
+func (d *Decoder) fastInputDiff(ev *Event, b []byte) bool {
 	b = b[:fastBytes]
 	id := int(b[1])
 	if id >= 0x40 || id >= len(d.state.clients) {
@@ -82,7 +82,7 @@ func (d *Decoder) inputDiff(c *cursor, ev *Event) (bool, error) {
 		return false, err
 	}
 	d.begin(c, ev, KindInputDiff)
-	client := d.known(ev, id)
+	client := d.namedClient(ev, id)
 	if !client.HasInput {
 		warn(ev, WarningInputAbsent)
 		client.HasInput, client.Input = true, Input{}
@@ -98,8 +98,8 @@ func (d *Decoder) inputNew(c *cursor, ev *Event) (bool, error) {
 		return false, err
 	}
 	d.begin(c, ev, KindInputNew)
-	client := d.known(ev, id)
-	client.appear()
+	client := d.namedClient(ev, id)
+	client.markPresent()
 	client.HasInput, client.Input = true, input(&v)
 	ev.InputNew = InputNew{ClientId: id, Input: client.Input, HasInput: true}
 	return true, nil

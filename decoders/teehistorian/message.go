@@ -2,7 +2,7 @@ package teehistorian
 
 import "strconv"
 
-// message decodes a MESSAGE record: a client's packet, recorded before the server looked at it. Nothing in it is an
+// message decodes a MESSAGE record, which is a client's packet as the server received it. Malformed contents are not an
 // error of the file. See docs/formats/teehistorian.md, "Game messages".
 func (d *Decoder) message(c *cursor, ev *Event) (bool, error) {
 	id := c.int()
@@ -17,8 +17,8 @@ func (d *Decoder) message(c *cursor, ev *Event) (bool, error) {
 		return false, err
 	}
 	d.begin(c, ev, KindMessage)
-	client := d.known(ev, id)
-	client.appear()
+	client := d.namedClient(ev, id)
+	client.markPresent()
 	m := &ev.Message
 	m.ClientId, m.Raw, m.Redacted = id, raw, false
 	protocol := client.Protocol
@@ -39,30 +39,30 @@ func (d *Decoder) message(c *cursor, ev *Event) (bool, error) {
 	}
 	switch m.ContentCase {
 	case MessageContentStartInfo:
-		client.introduce(&m.StartInfo)
+		client.setInfo(&m.StartInfo)
 		if len(m.Uuid) == 0 {
-			client.Protocol = m.Protocol // this message's number is no client message's in the other protocol
+			client.Protocol = m.Protocol // the other protocol has no client message of this number
 		}
 	case MessageContentChangeInfo:
-		client.introduce(&m.ChangeInfo)
+		client.setInfo(&m.ChangeInfo)
 	case MessageContentSkinChange:
-		client.dress(&Skin{}, m.SkinChange.SkinParts)
+		client.setSkin(&Skin{}, m.SkinChange.SkinParts)
 	}
 	return true, nil
 }
 
-// fit is how well a message could be read.
+// fit is how well a message matches a protocol.
 type fit int
 
 const (
-	fitsNothing  fit = iota // not a message of that protocol
+	fitsNothing  fit = iota // not a known message of that protocol
 	fitsCut                 // it ends early
-	fitsTrailing            // something follows it
+	fitsTrailing            // bytes follow it
 	fitsExactly
 )
 
-// guessProtocol returns the protocol by whose numbering a message of a client fits that never said which it speaks: 0.6
-// when both fit equally well, and neither when it is not known to any.
+// guessProtocol returns the protocol that fits a message of a client that has not stated its protocol. It returns 0.6
+// when both fit equally well, and ProtocolUnspecified when neither knows the message.
 func guessProtocol(m *Message) Protocol {
 	six, _ := m.parse(ProtocolSix)
 	if six == fitsExactly {
@@ -79,8 +79,8 @@ func guessProtocol(m *Message) Protocol {
 	}
 }
 
-// parse reads m.Raw by the numbering of a protocol into the rest of the message. odd says that an integer in it is
-// written in an unusual way.
+// parse parses m.Raw with the message numbers of a protocol, and fills in the rest of the message. odd reports that an
+// integer has an unusual encoding.
 func (m *Message) parse(protocol Protocol) (f fit, odd bool) {
 	m.Protocol, m.MessageId, m.Name, m.ContentCase = protocol, 0, nil, MessageContentNone
 	m.Uuid, m.Error = m.Uuid[:0], m.Error[:0]
@@ -105,11 +105,11 @@ func (m *Message) parse(protocol Protocol) (f fit, odd bool) {
 			return fitsNothing, false
 		}
 		m.Uuid = u.Append(m.Uuid)
-		known = m.extended(u, &c)
+		known = m.parseExtended(u, &c)
 	case protocol == ProtocolSeven:
-		known = m.seven(m.MessageId, &c)
+		known = m.parseSeven(m.MessageId, &c)
 	default:
-		known = m.six(m.MessageId, &c)
+		known = m.parseSix(m.MessageId, &c)
 	}
 	switch {
 	case !known:
@@ -148,8 +148,10 @@ var (
 	nameCommand              = []byte("cl_command")
 )
 
-// is names the message and its contents.
-func (m *Message) is(name []byte, content MessageContentCase) { m.Name, m.ContentCase = name, content }
+// setContent sets the name and the content case of the message.
+func (m *Message) setContent(name []byte, content MessageContentCase) {
+	m.Name, m.ContentCase = name, content
+}
 
 // The UUIDs of messages that have no number.
 var (
@@ -159,20 +161,20 @@ var (
 	uuidSpectators   = UUID{0xe1, 0x9b, 0x66, 0xe8, 0x06, 0x46, 0x35, 0x1b, 0xaa, 0x03, 0xd4, 0xab, 0xa7, 0xb9, 0x54, 0x5f}
 )
 
-// extended reads a message that is known by its UUID, the same in both protocols.
-func (m *Message) extended(u UUID, c *cursor) bool {
+// parseExtended parses a message that is identified by its UUID. These are the same in both protocols.
+func (m *Message) parseExtended(u UUID, c *cursor) bool {
 	switch u {
 	case uuidShowDistance:
-		m.is(nameShowDistance, MessageContentShowDistance)
+		m.setContent(nameShowDistance, MessageContentShowDistance)
 		m.ShowDistance = ShowDistance{X: c.int(), Y: c.int()}
 	case uuidShowOthers:
-		m.is(nameShowOthers, MessageContentShowOthers)
+		m.setContent(nameShowOthers, MessageContentShowOthers)
 		m.ShowOthers = ShowOthers{Show: c.int()}
 	case uuidCameraInfo:
-		m.is(nameCameraInfo, MessageContentCameraInfo)
+		m.setContent(nameCameraInfo, MessageContentCameraInfo)
 		m.CameraInfo = CameraInfo{Zoom: c.int(), Deadzone: c.int(), FollowFactor: c.int()}
 	case uuidSpectators:
-		m.is(nameEnableSpectatorCount, MessageContentEnableSpectatorCount)
+		m.setContent(nameEnableSpectatorCount, MessageContentEnableSpectatorCount)
 		m.EnableSpectatorCount = EnableSpectatorCount{Enable: c.bool()}
 	default:
 		return false

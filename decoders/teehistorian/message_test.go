@@ -8,10 +8,10 @@ import (
 	"github.com/replayd/replayd/decoders/teehistorian"
 )
 
-// plain writes a message without fields of its own.
+// number returns a function that writes a message without fields.
 func number(n int32) func(*writer) { return func(w *writer) { w.int(n << 1) } }
 
-// message decodes one message of client 0, who joined with the given extension record, or none.
+// message decodes one message of client 0. The client joined with the given extension record, or with none.
 func message(t *testing.T, joinver string, f func(*writer)) string {
 	t.Helper()
 	data := file(func(w *writer) {
@@ -89,7 +89,7 @@ func TestMessages(t *testing.T) {
 		{seven, 32, func(w *writer) { w.text("option", "x", ""); w.int(1) }, "cl_call_vote", 7, `{Type:"option" Value:"x" Reason:"" Force:true }`},
 		{seven, 34, parts, "cl_skin_change", 7, `{` + partsText + `}`},
 		{seven, 39, func(w *writer) { w.text("pause", "now") }, "cl_command", 7, `{Name:"pause" Arguments:"now" }`},
-		// Without a word of the protocol, the numbering that fits.
+		// The client has not stated a protocol, so the one that fits is used.
 		{"", 20, info6, "cl_start_info", 6, info6Text},
 		{"", 27, info7, "cl_start_info", 7, info7Text},
 		{"", 22, func(*writer) {}, "cl_kill", 6, `{}`},
@@ -134,7 +134,7 @@ func TestExtendedMessages(t *testing.T) {
 	}
 }
 
-// What cannot be read of a message travels raw, with the reason.
+// TestUnreadableMessages checks that an unreadable message is delivered raw, with the reason.
 func TestUnreadableMessages(t *testing.T) {
 	for _, test := range []struct {
 		name string
@@ -169,7 +169,8 @@ func TestUnreadableMessages(t *testing.T) {
 	}
 }
 
-// The protocol holds until the client leaves, and is learnt from the first message where nobody tells it.
+// TestProtocolOfClient checks that the protocol holds until the client leaves. If no record states it, the first
+// message determines it.
 func TestProtocolOfClient(t *testing.T) {
 	start7 := func(w *writer) {
 		w.int(27 << 1)

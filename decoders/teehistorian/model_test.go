@@ -22,8 +22,8 @@ type fact struct {
 	in   [10]int32
 }
 
-// TestModel plays games on a model of the server, which knows ticks, positions and inputs, and asks that the decoder
-// finds all of them in what it wrote.
+// TestModel plays games on a model of the server that has ticks, positions and inputs. The decoder must find all of
+// them in the file that the model writes.
 func TestModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWriter(simpleHeader)
@@ -48,7 +48,7 @@ func TestModel(t *testing.T) {
 		for range rapid.IntRange(0, 30).Draw(t, "ticks") {
 			tick += rapid.SampledFrom([]int32{1, 1, 1, 1, 2, 5, 1000}).Draw(t, "step")
 			w.begin(tick)
-			if rapid.IntRange(0, 9).Draw(t, "command") == 0 { // the simulation may cause something before the positions
+			if rapid.IntRange(0, 9).Draw(t, "command") == 0 { // the simulation may cause records before the positions
 				w.command(-1, 4, "say", "hello")
 				facts = append(facts, fact{tick: tick, kind: teehistorian.KindConsoleCommand, id: -1})
 			}
@@ -152,7 +152,7 @@ func TestModel(t *testing.T) {
 	})
 }
 
-// factOf returns what an event says in the model's terms.
+// factOf converts an event to a fact of the model.
 func factOf(ev *teehistorian.Event) fact {
 	f := fact{tick: ev.AtTick, kind: ev.Kind}
 	in := teehistorian.Input{}

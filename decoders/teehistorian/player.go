@@ -2,9 +2,9 @@ package teehistorian
 
 import "math"
 
-// advance begins the tick after this one when a PLAYER record of that client implies it: servers write characters in
-// ascending order of client ids, so that an id which is not above the last one belongs to the next tick. It then makes
-// ev the tick's event, and the record stays for the next call, which finds the tick marked.
+// advance begins the next tick when a PLAYER record of client id implies it. Servers write characters in ascending
+// order of client ids, so an id that is not above the last one belongs to the next tick. In that case advance makes ev
+// the tick's event and does not consume the record. The next call decodes the record in the new tick.
 func (d *Decoder) advance(ev *Event, id int32) bool {
 	s := &d.state
 	if id > s.prev {
@@ -72,11 +72,11 @@ func (d *Decoder) playerNew(c *cursor, ev *Event) (bool, error) {
 	}
 	d.begin(c, ev, KindPlayerNew)
 	d.state.prev = id
-	client := d.known(ev, id)
+	client := d.namedClient(ev, id)
 	if client.Alive {
 		warn(ev, WarningPlayerPresent)
 	}
-	client.appear()
+	client.markPresent()
 	client.Alive, client.X, client.Y = true, x, y
 	ev.PlayerNew = PlayerNew{ClientId: id, X: x, Y: y}
 	return true, nil
@@ -100,11 +100,11 @@ func (d *Decoder) playerOld(c *cursor, ev *Event) (bool, error) {
 	return true, nil
 }
 
-// character returns a client whose PLAYER record was read and that should have a character. Where it has none, one is
-// made up at 0, 0.
+// character returns the client that a PLAYER record names and sets prev. If the client has no character, it warns and
+// creates one at 0, 0.
 func (d *Decoder) character(ev *Event, id int32) *Client {
 	d.state.prev = id
-	client := d.known(ev, id)
+	client := d.namedClient(ev, id)
 	if !client.Alive {
 		warn(ev, WarningPlayerAbsent)
 		client.Alive, client.X, client.Y = true, 0, 0

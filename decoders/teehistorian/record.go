@@ -8,7 +8,8 @@ import (
 	"github.com/replayd/replayd/decoders"
 )
 
-// The ids of records. An id from 0 up is the client id of a PLAYER_DIFF. See docs/formats/teehistorian.md, "Records".
+// The ids of records. An id of 0 or more is the client id of a PLAYER_DIFF. See docs/formats/teehistorian.md,
+// "Records".
 const (
 	idFinish         = -1
 	idTickSkip       = -2
@@ -23,7 +24,7 @@ const (
 	idEx             = -11
 )
 
-// tagInputDiff is the byte that idInputDiff is written as.
+// tagInputDiff is the encoding of idInputDiff, one byte.
 const tagInputDiff = 0x44
 
 var recordNames = [...]string{
@@ -31,7 +32,7 @@ var recordNames = [...]string{
 	"console_command", "ex",
 }
 
-// recordName names a record for an error.
+// recordName returns the name of a record for error texts.
 func recordName(id int32) string {
 	switch {
 	case id >= 0:
@@ -43,7 +44,8 @@ func recordName(id int32) string {
 	}
 }
 
-// record decodes the record at the window's front. It returns false, having changed nothing, when it is not all there.
+// record decodes the record at the window's front. If the record is not completely present, it returns false and has
+// changed nothing.
 //
 // Each kind of record reads all its fields first, then checks them, and changes the state last.
 func (d *Decoder) record(ev *Event) (bool, error) {
@@ -79,12 +81,12 @@ func (d *Decoder) record(ev *Event) (bool, error) {
 	case idEx:
 		return d.extension(&c, ev)
 	default:
-		// Records do not have their length, so there is no way on.
+		// Records do not contain their length, so decoding cannot continue.
 		return false, d.fail("record", decoders.ErrCorrupt, "there is no record with id %d", id)
 	}
 }
 
-// begin starts a record's own event and consumes the record, which is all read.
+// begin starts a record's own event and consumes the record, which the cursor has read completely.
 func (d *Decoder) begin(c *cursor, ev *Event, kind Kind) {
 	ev.AtTick, ev.Kind = d.state.tick, kind
 	if c.odd {
@@ -100,7 +102,7 @@ func warn(ev *Event, w Warning) {
 	}
 }
 
-// checkClient refuses a client id for which there can be no slot.
+// checkClient returns an error for a client id outside the range of slots.
 func (d *Decoder) checkClient(id int32, record int32) error {
 	switch {
 	case id < 0:
@@ -111,9 +113,9 @@ func (d *Decoder) checkClient(id int32, record int32) error {
 	return nil
 }
 
-// known returns a client that a record names, with a warning when it is the first one to do so: there should have been
-// a JOIN.
-func (d *Decoder) known(ev *Event, id int32) *Client {
+// namedClient returns the client that a record names. For the first record that names it, it adds a warning, because a
+// JOIN should have come first.
+func (d *Decoder) namedClient(ev *Event, id int32) *Client {
 	c := d.state.client(id)
 	if !c.seen {
 		c.seen, c.Present = true, true
@@ -123,7 +125,7 @@ func (d *Decoder) known(ev *Event, id int32) *Client {
 }
 
 func (d *Decoder) finish(c *cursor, ev *Event) (bool, error) {
-	if c.rest() == 0 && d.w.Fill() == nil { // it should be the last byte; what hinders looking further does not matter
+	if c.rest() == 0 && d.w.Fill() == nil { // finish should be the last byte; an error of Fill does not matter here
 		c.b = d.w.Bytes()
 	}
 	d.begin(c, ev, KindFinish)
@@ -162,6 +164,6 @@ func (d *Decoder) drop(c *cursor, ev *Event) (bool, error) {
 	ev.Drop.Reason = c.string()
 	d.begin(c, ev, KindDrop)
 	ev.Drop.ClientId = id
-	d.known(ev, id).disconnect()
+	d.namedClient(ev, id).disconnect()
 	return true, nil
 }

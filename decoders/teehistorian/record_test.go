@@ -14,7 +14,7 @@ import (
 	"github.com/replayd/replayd/decoders/teehistorian"
 )
 
-// events decodes a file and describes its events, in a line each.
+// events decodes a file and returns its events as text, one line each.
 func events(data []byte) ([]string, error) {
 	d := decode(data, nil)
 	var lines []string
@@ -31,16 +31,16 @@ func events(data []byte) ([]string, error) {
 	}
 }
 
-// TestRecords decodes single records, given in bytes, each in a file of its own.
+// TestRecords decodes single records, given in bytes, each in its own file.
 func TestRecords(t *testing.T) {
 	for _, test := range []struct {
 		name, records string
 		want          []string
 	}{
-		{"a file that is empty but for its end", "\x40", []string{"0 finish [] {}"}},
+		{"a file with only a finish record", "\x40", []string{"0 finish [] {}"}},
 		{"a tick", "\x41\x00\x40", []string{"1 tick [] {Skipped:0 Implicit:false }", "1 finish [] {}"}},
 		{"a skip", "\x41\xb3\x07\x40", []string{"500 tick [] {Skipped:499 Implicit:false }", "500 finish [] {}"}},
-		{"a player first begins tick 1", "\x47\x00\x42\x00\x01\x02\x40", []string{
+		{"a player record first begins tick 1", "\x47\x00\x42\x00\x01\x02\x40", []string{
 			"0 join [] {ClientId:0 }", "1 tick [] {Skipped:0 Implicit:true }", "1 player_new [] {ClientId:0 X:1 Y:2 }",
 			"1 finish [] {}",
 		}},
@@ -54,7 +54,7 @@ func TestRecords(t *testing.T) {
 			"1 player_new [] {ClientId:0 X:2147483647 Y:-2147483648 }", "2 tick [] {Skipped:0 Implicit:true }",
 			"2 player_diff [] {ClientId:0 Dx:1 Dy:-1 X:-2147483648 Y:2147483647 }", "2 finish [] {}",
 		}},
-		{"a character comes and goes", "\x47\x00\x42\x00\x01\x02\x43\x00\x40", []string{
+		{"a character appears and disappears", "\x47\x00\x42\x00\x01\x02\x43\x00\x40", []string{
 			"0 join [] {ClientId:0 }", "1 tick [] {Skipped:0 Implicit:true }", "1 player_new [] {ClientId:0 X:1 Y:2 }",
 			"2 tick [] {Skipped:0 Implicit:true }", "2 player_old [] {ClientId:0 X:1 Y:2 }", "2 finish [] {}",
 		}},
@@ -65,11 +65,11 @@ func TestRecords(t *testing.T) {
 			`0 console_command [] {ClientId:-1 Flags:4 Command:"cmd" Arguments:["a" "b c" ] Redacted:false }`,
 			"0 finish [] {}",
 		}},
-		{"a command of nobody's", "\x49\xff\xff\xff\xff\x0f\x80\x02cmd\x00\x00\x40", []string{
+		{"a command without a client", "\x49\xff\xff\xff\xff\x0f\x80\x02cmd\x00\x00\x40", []string{
 			`0 console_command [] {ClientId:-2147483648 Flags:128 Command:"cmd" Arguments:[] Redacted:false }`,
 			"0 finish [] {}",
 		}},
-		{"a record that is not known to extensions",
+		{"an unknown extension",
 			"\x4a" + uuidBytes("teehistorian-mod@example.org") + "\x02ab" + "\x4a0123456789abcdef\x00" + "\x40", []string{
 				`0 unknown_ex [] {Uuid:"d2bd7ecc-6f93-389c-9a2b-c8be7b7bd4b6" Name:"teehistorian-mod@example.org" Data:"ab" Error:"" Redacted:false }`,
 				`0 unknown_ex [] {Uuid:"30313233-3435-3637-3839-616263646566" Name:"" Data:"" Error:"" Redacted:false }`,
@@ -77,7 +77,7 @@ func TestRecords(t *testing.T) {
 			}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if strings.Contains(test.want[0], "d2bd7ecc") { // computed, not known by heart
+			if strings.Contains(test.want[0], "d2bd7ecc") { // computed
 				test.want[0] = strings.Replace(test.want[0], "d2bd7ecc-6f93-389c-9a2b-c8be7b7bd4b6",
 					teehistorian.NameUUID("teehistorian-mod@example.org").String(), 1)
 			}
@@ -97,25 +97,25 @@ func uuidBytes(name string) string {
 	return string(u[:])
 }
 
-// TestWarnings decodes what contradicts itself, or what servers do not write.
+// TestWarnings decodes files that contradict themselves, or that servers do not write.
 func TestWarnings(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		write func(w *writer)
 		want  string // one of the events
 	}{
-		{"move of nobody", func(w *writer) { w.join(0); w.begin(1); w.playerDiff(0, 3, 4) },
+		{"move without a character", func(w *writer) { w.join(0); w.begin(1); w.playerDiff(0, 3, 4) },
 			"1 player_diff [1] {ClientId:0 Dx:3 Dy:4 X:3 Y:4 }"},
-		{"end of nobody", func(w *writer) { w.join(0); w.begin(1); w.playerOld(0) },
+		{"end without a character", func(w *writer) { w.join(0); w.begin(1); w.playerOld(0) },
 			"1 player_old [1] {ClientId:0 X:0 Y:0 }"},
-		{"here already", func(w *writer) {
+		{"already alive", func(w *writer) {
 			w.join(0)
 			w.begin(1)
 			w.playerNew(0, 1, 2)
 			w.begin(2)
 			w.playerNew(0, 3, 4)
 		}, "2 player_new [2] {ClientId:0 X:3 Y:4 }"},
-		{"input of nobody", func(w *writer) { w.join(0); w.input(-5, 0, [10]int32{7}) },
+		{"input without a previous one", func(w *writer) { w.join(0); w.input(-5, 0, [10]int32{7}) },
 			"0 input_diff [3] {ClientId:0 Input:{Direction:7 TargetX:0 TargetY:0 Jump:0 Fire:0 Hook:0 PlayerFlags:0 " +
 				"WantedWeapon:0 NextWeapon:0 PrevWeapon:0 } HasInput:true Diff:{Direction:7 TargetX:0 TargetY:0 Jump:0 Fire:0 " +
 				"Hook:0 PlayerFlags:0 WantedWeapon:0 NextWeapon:0 PrevWeapon:0 } HasDiff:true }"},
@@ -129,13 +129,13 @@ func TestWarnings(t *testing.T) {
 		}, "0 player_swap [4] {ClientId:1 OtherClientId:2 }"},
 		{"long integer", func(w *writer) { w.b = append(w.b, 0x41, 0x81, 0x00) }, "2 tick [5] {Skipped:1 Implicit:false }"},
 		{"padded integer", func(w *writer) { w.b = append(w.b, 0x47, 0x80, 0x80, 0x80, 0x80, 0xf0) }, "0 join [5] {ClientId:0 }"},
-		{"padded move, on the fast way", func(w *writer) {
+		{"padded move, on the fast path", func(w *writer) {
 			w.join(0)
 			w.begin(1)
 			w.playerNew(0, 1, 2)
 			w.b = append(w.b, "\x00\x83\x00\x01"+strings.Repeat("\x00\x00\x00", 100)...)
 		}, "2 player_diff [5] {ClientId:0 Dx:3 Dy:1 X:4 Y:3 }"},
-		{"padded input, on the fast way", func(w *writer) {
+		{"padded input, on the fast path", func(w *writer) {
 			w.join(0)
 			w.input(-6, 0, [10]int32{})
 			w.b = append(w.b, "\x44\x00\x83\x00\x01\x00\x00\x00\x00\x00\x00\x00\x00"+strings.Repeat("\x47\x00", 100)...)
@@ -149,7 +149,7 @@ func TestWarnings(t *testing.T) {
 			w.int(-3, 0, 1, 2)
 			w.int(0, 1, 1)
 		}, "-2147483648 tick [6] {Skipped:0 Implicit:true }"},
-		{"overflow, on the fast way", func(w *writer) {
+		{"overflow, on the fast path", func(w *writer) {
 			w.join(0)
 			w.int(-2, math.MaxInt32-1)
 			w.int(-3, 0, 1, 2)
@@ -161,7 +161,7 @@ func TestWarnings(t *testing.T) {
 			w.text("x")
 			w.int(-3)
 		}, `0 console_command [11] {ClientId:-1 Flags:4 Command:"x" Arguments:[] Redacted:false }`},
-		{"extension with more", func(w *writer) {
+		{"extension with trailing data", func(w *writer) {
 			w.ex("teehistorian-save-failure@ddnet.tw", func(w *writer) { w.int(3, 4) })
 		}, "0 save_failure [8] {Team:3 }"},
 		{"after the end", func(w *writer) { w.finish(); w.finish() }, "0 finish [10] {}"},
@@ -176,14 +176,14 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// TestErrors decodes what cannot be gone on with.
+// TestErrors decodes files that end decoding with an error.
 func TestErrors(t *testing.T) {
 	header := len(file(func(*writer) {}))
 	for _, test := range []struct {
 		name  string
 		write func(w *writer)
 		kind  error
-		after int // bytes of whole records before the one that is wrong
+		after int // bytes of whole records before the invalid one
 		text  string
 	}{
 		{"no end", func(w *writer) { w.join(0) }, decoders.ErrTruncated, 2, "the file ends between two records"},

@@ -2,10 +2,14 @@ package teehistorian
 
 import "bytes"
 
-// Redact withholds what an event has beyond the game: what lets others take over a player's place (timeout codes)
-// or load a team's saved game (codes of saves),
-// what operators type on the remote console (addresses, passwords), what identifies a person's installation (connection
-// ids), what the bot detection saw, and private talk. An event says of itself that something was withheld.
+// Redact removes the parts of an event that are secret or private, and sets the event's Redacted field if it removed
+// any. It removes
+//
+//   - codes that let others take over a player's place (timeout codes) or load a team's saved game,
+//   - what operators type on the remote console (addresses, passwords),
+//   - connection ids, which identify a person's installation,
+//   - the data of the bot detection,
+//   - private talk.
 func Redact(ev *Event) {
 	switch ev.Kind {
 	case KindConsoleCommand:
@@ -20,28 +24,29 @@ func Redact(ev *Event) {
 	case KindAntibot:
 		ev.Antibot = Antibot{Redacted: true}
 	case KindUnknownEx:
-		// One that should have been a ddnetver, antibot or the like, and could not be read.
+		// It may be an unreadable ddnetver, antibot or similar record.
 		if e := &ev.UnknownEx; len(e.Error) > 0 {
 			e.Data, e.Redacted = nil, true
 		}
 	}
 }
 
-// The bits of a console command's flags, and the client id of one that no client gave.
+// The bits of a console command's flags, and the client id of a command without a client.
 const (
 	flagServer = 4
 	flagEcon   = 32
 	noClient   = -1
 )
 
-// remoteConsole reports whether a command may come from a remote console. The external console cannot be distinguished from votes
-// and the main configuration file: all of them are no client's. Those of maps, -2, and other files, -3, stay.
+// remoteConsole reports whether a command may come from a remote console. Commands of the external console look like
+// those of votes and of the main configuration file: all have client id -1. Commands of maps (-2) and of other files
+// (-3) are not secret.
 func remoteConsole(c *ConsoleCommand) bool {
 	return c.Flags&flagEcon != 0 || c.Flags&flagServer != 0 && c.ClientId >= noClient
 }
 
-// privateCommands are chat commands whose arguments are nobody else's business. Servers leave whispers out of
-// the file themselves, but for clients of 0.7, whose messages they record unseen.
+// privateCommands are the chat commands whose arguments are private. Servers do not record whispers, except those of
+// clients of 0.7, whose messages they record unparsed.
 var privateCommands = [][]byte{
 	[]byte("timeout"), []byte("save"), []byte("load"), []byte("w"), []byte("whisper"), []byte("c"), []byte("converse"),
 }
@@ -55,7 +60,7 @@ func privateCommand(name []byte) bool {
 	return false
 }
 
-// privateText reports whether what was said is a private command. Servers ignore blanks before it.
+// privateText reports whether a chat text is a private command. Servers ignore blanks before it.
 func privateText(text []byte) bool {
 	command, ok := bytes.CutPrefix(bytes.TrimLeft(text, " \t"), []byte("/"))
 	if !ok {
@@ -77,7 +82,7 @@ func redactMessage(m *Message) {
 			return
 		}
 		m.Command.Arguments = nil
-	case MessageContentNone: // what could not be read may be one of those
+	case MessageContentNone: // an unreadable message may be a private command
 		if !containsFold(m.Raw, privateCommands[0]) {
 			return
 		}
@@ -87,7 +92,7 @@ func redactMessage(m *Message) {
 	m.Raw, m.Redacted = nil, true
 }
 
-// containsFold reports whether part occurs in b, in whatever case.
+// containsFold reports whether b contains part, ignoring case.
 func containsFold(b, part []byte) bool {
 	for ; len(b) >= len(part); b = b[1:] {
 		if bytes.EqualFold(b[:len(part)], part) {

@@ -17,7 +17,7 @@ import (
 	"github.com/replayd/replayd/decoders/teehistorian"
 )
 
-// reference is what an independent decoder found in a file.
+// reference holds the figures that an independent decoder found in a file.
 type reference struct {
 	Bytes     int64
 	Map       string
@@ -31,7 +31,7 @@ type reference struct {
 	Inputs    map[string][10]int32
 }
 
-// references returns the figures of all files of the corpus, by their paths below it.
+// references returns the figures of all files of the corpus, by their paths in it.
 func references(tb testing.TB) map[string]reference {
 	tb.Helper()
 	var all map[string]reference
@@ -49,7 +49,7 @@ func corpusFile(tb testing.TB, name string) []byte {
 	return data
 }
 
-// decode returns a decoder of data that reads through src, or all at once when src is nil.
+// decode returns a decoder of data. It reads through src, or directly when src is nil.
 func decode(data []byte, src func(io.Reader) io.Reader) *teehistorian.Decoder {
 	var r io.Reader = bytes.NewReader(data)
 	if src != nil {
@@ -144,8 +144,8 @@ func TestReference(t *testing.T) {
 			if want.Finished != errors.Is(err, io.EOF) || !want.Finished && !errors.Is(err, decoders.ErrMore) {
 				t.Errorf("ended by %v", err)
 			}
-			// Servers before 17.3 do not write JOIN for clients that are carried over a map change; nothing else about
-			// these files is odd.
+			// Servers before 17.3 do not write JOIN for clients that are carried over a map change. There must be no
+			// other warning.
 			maps.DeleteFunc(warnings, func(w teehistorian.Warning, _ int) bool {
 				return w == teehistorian.WarningClientNeverJoined && h.VersionMinor < 5
 			})

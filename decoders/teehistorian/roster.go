@@ -2,21 +2,23 @@ package teehistorian
 
 import "fmt"
 
-// A roster is who is connected where a game ends: what the file of the next game of the same server process leaves out.
-// Servers write a client's name, version and login when they change, and not again after the map has.
+// A roster lists the clients that are connected at the end of a game. The file of the next game in the same server
+// process lacks this information. Servers write a client's name, version and login when they change, and do not repeat
+// them after a map change.
 
-// rosterVersion is the first byte of a roster. It changes with what follows.
+// rosterVersion is the first byte of a roster. Any change of the layout changes it.
 const rosterVersion = 1
 
-// Roster appends who is connected at the decoder's Position to b, for Carry of a decoder of the next game in the same
+// Roster appends the roster at the decoder's Position to b. Pass it to Carry of a decoder of the next game in the same
 // server process.
 func (d *Decoder) Roster(b []byte) []byte {
 	return d.state.appendClients(append(b, rosterVersion), func(c *Client) bool { return c.Present && c.seen })
 }
 
-// Carry adds what the roster of the game before has of those whose connections may be older than the file: whatever the
-// file itself, up to the present Position, does not say of them. It may be called at any time after the header was read, and
-// again. It changes no event. The error of a roster that cannot be used wraps ErrSnapshot, and nothing is changed then.
+// Carry adds the roster of the previous game to the state. It completes clients whose connections may be older than the
+// file, and adds only what the file itself, up to the current Position, does not state. It may be called at any time
+// after the header was read, and repeatedly. It changes no event. For an invalid roster it changes nothing and returns
+// an error that wraps ErrSnapshot.
 func (d *Decoder) Carry(roster []byte) error {
 	before, err := ReadRoster(roster)
 	if err != nil {
@@ -26,8 +28,8 @@ func (d *Decoder) Carry(roster []byte) error {
 	return nil
 }
 
-// CarryRoster is Carry for a game of which only its roster is at hand: it returns later with what earlier, of the game
-// before it, tells besides.
+// CarryRoster is Carry for a game of which only the roster is available. It returns the roster later, completed with
+// earlier, the roster of the game before it.
 func CarryRoster(later, earlier []byte) ([]byte, error) {
 	s, err := ReadRoster(later)
 	if err != nil {
@@ -41,8 +43,8 @@ func CarryRoster(later, earlier []byte) ([]byte, error) {
 	return s.appendClients([]byte{rosterVersion}, func(c *Client) bool { return c.seen }), nil
 }
 
-// RosterIncomplete reports whether the game before could tell more of somebody in a roster. It is false for a roster that
-// cannot be used.
+// RosterIncomplete reports whether the previous game could add to a client in a roster. It is false for an invalid
+// roster.
 func RosterIncomplete(roster []byte) bool {
 	s, err := ReadRoster(roster)
 	if err != nil {
@@ -56,7 +58,7 @@ func RosterIncomplete(roster []byte) bool {
 	return false
 }
 
-// ReadRoster returns who is in a roster: of the state, only its clients mean anything.
+// ReadRoster parses a roster. In the returned state, only the clients are valid.
 func ReadRoster(roster []byte) (*State, error) {
 	s := newState()
 	r := snapshotReader{b: roster}
@@ -69,7 +71,7 @@ func ReadRoster(roster []byte) (*State, error) {
 	return &s, nil
 }
 
-// carry adds what is known from before.
+// carry completes the clients with those of the previous game.
 func (s *State) carry(before *State) {
 	for id, old := range before.Clients() {
 		c := s.client(id)
@@ -83,7 +85,7 @@ func (s *State) carry(before *State) {
 		if !c.HasInfo && old.HasInfo {
 			c.HasInfo, c.HasSkin, c.Country = true, old.HasSkin, old.Country
 			set(&c.Clan, old.Clan)
-			c.dress(&old.Skin, old.SkinParts)
+			c.setSkin(&old.Skin, old.SkinParts)
 		}
 		if c.Version == 0 {
 			c.Version = old.Version

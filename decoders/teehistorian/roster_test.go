@@ -17,7 +17,7 @@ import (
 	"github.com/replayd/replayd/decoders/teehistorian"
 )
 
-// TestUnknownExtensions names the records that a server announces and nobody here knows.
+// TestUnknownExtensions checks the list of records that a server announces and this package does not know.
 func TestUnknownExtensions(t *testing.T) {
 	data := newWriter(`{"version":"2","uuids":["what-is@ddnet.tw","teehistorian-auth-login-role@ddnet.org",` +
 		`"teehistorian-new@ddnet.org","player-teehistorian-x@kog.tw","teehistorian-test@ddnet.tw"]}`).b
@@ -30,7 +30,7 @@ func TestUnknownExtensions(t *testing.T) {
 	}
 }
 
-// start writes what a client of 0.6 tells of itself.
+// start writes the introduction of a client of 0.6.
 func (w *writer) start(id int32, name, clan string) {
 	w.message(id, func(w *writer) {
 		w.int(20 << 1)
@@ -41,7 +41,7 @@ func (w *writer) start(id int32, name, clan string) {
 	})
 }
 
-// TestCarry is about who keeps a name over a change of the map, and who must not.
+// TestCarry checks which clients keep their names over a map change, and which must not.
 func TestCarry(t *testing.T) {
 	first := decode(file(func(w *writer) {
 		for id := range int32(4) {
@@ -60,8 +60,8 @@ func TestCarry(t *testing.T) {
 	second := file(func(w *writer) {
 		w.join(0) // carried over
 		w.start(0, "bot0", "new")
-		w.start(1, "bot1", "") // too, by a server that writes no JOIN then
-		w.drop(2, "")          // left, and another came
+		w.start(1, "bot1", "") // carried over, by a server that writes no JOIN then
+		w.drop(2, "")          // left, and another client took the slot
 		w.join(2)
 		w.start(2, "guest", "")
 		w.join(3) // a slot that was free
@@ -115,16 +115,16 @@ func TestCarry(t *testing.T) {
 			t.Errorf("%s: version %d, role %q", what, c.Version, c.Role)
 		}
 		if c := d.State().Client(2); c.Version != 0 || len(c.Role) != 0 {
-			t.Errorf("%s: who came anew has version %d, role %q", what, c.Version, c.Role)
+			t.Errorf("%s: a new client has version %d, role %q", what, c.Version, c.Role)
 		}
 	}
-	// A game between of which nobody tells anything but that they are still there.
+	// A game in between whose file shows only that the client is still connected.
 	silent := decode(file(func(w *writer) { w.join(0); w.start(0, "bot0", "new") }), nil)
 	for errors.Is(nil, silent.Next(&ev)) {
 	}
 	between := silent.Roster(nil)
 	if !teehistorian.RosterIncomplete(between) {
-		t.Error("the roster of somebody whose name is not told is complete")
+		t.Error("a roster with an unnamed client counts as complete")
 	}
 	merged, err := teehistorian.CarryRoster(between, roster)
 	if err != nil || teehistorian.RosterIncomplete(merged) {
@@ -154,8 +154,7 @@ func names(d *teehistorian.Decoder) (all []string) {
 
 var finishLine = regexp.MustCompile(`chat: \*\*\* (.+) finished in: +(\d+) minute\(s\) +(\d+)\.(\d+) second`)
 
-// TestNamesOfFinishes tells who finished when in the games of a server whose log says so: names are carried over changes of
-// the map.
+// TestNamesOfFinishes compares the names and times of finishes with a server's log. Names are carried over map changes.
 func TestNamesOfFinishes(t *testing.T) {
 	dir := decodertest.Shared(t, "corpus", "teehistorian", "ddnet-20.1.1")
 	log, err := os.ReadFile(filepath.Join(dir, "server.log"))
@@ -170,7 +169,7 @@ func TestNamesOfFinishes(t *testing.T) {
 		header *teehistorian.Header
 		data   []byte
 	}
-	games := map[string]game{} // by the game before
+	games := map[string]game{} // by the UUID of the previous game
 	paths, err := filepath.Glob(filepath.Join(dir, "*.teehistorian"))
 	if err != nil {
 		t.Fatal(err)

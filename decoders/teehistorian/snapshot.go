@@ -10,10 +10,10 @@ import (
 	"github.com/replayd/replayd/decoders"
 )
 
-// ErrSnapshot is wrapped by the error of Restore for a snapshot that cannot be used.
+// ErrSnapshot is wrapped by the error of Restore for an invalid snapshot.
 var ErrSnapshot = errors.New("teehistorian: unusable snapshot")
 
-// snapshotVersion is the first byte of a snapshot. It changes with what follows.
+// snapshotVersion is the first byte of a snapshot. Any change of the layout changes it.
 const snapshotVersion = 2
 
 // The bits of a client in a snapshot.
@@ -34,7 +34,7 @@ const (
 	snapAll = 1<<iota - 1
 )
 
-// flags are the truth values of a client, with their bits.
+// flags returns the boolean fields of a client and their bits.
 func (c *Client) flags() [11]struct {
 	value *bool
 	bit   int64
@@ -57,11 +57,11 @@ func (c *Client) flags() [11]struct {
 	}
 }
 
-// The stages between records, as snapshots name them.
+// The decoder's stages between records, as stored in snapshots.
 const (
-	stageRecord   = iota // a record comes next
+	stageRecord   = iota // a record is next
 	stageTicked          // the tick that the next record implies was delivered
-	stageFinished        // nothing comes
+	stageFinished        // the file has ended
 	stageCount
 )
 
@@ -76,9 +76,9 @@ func (d *Decoder) stage() byte {
 	}
 }
 
-// Snapshot appends all that the decoder knows at its Position to b: with it and the header, decoding can start there
-// instead of at the beginning of the file. It takes some 60 to 150 bytes for each client that was ever named. The
-// decoder must have read the header and not have failed.
+// Snapshot appends the decoder's state at its Position to b. With the snapshot and the header, decoding can start at
+// that position instead of at the beginning of the file. A snapshot takes about 60 to 150 bytes for each client that
+// was ever named. The decoder must have read the header and must not have failed.
 func (d *Decoder) Snapshot(b []byte) []byte {
 	s := &d.state
 	b = append(b, snapshotVersion)
@@ -101,24 +101,24 @@ func (d *Decoder) Snapshot(b []byte) []byte {
 	return s.appendClients(b, func(c *Client) bool { return c.seen })
 }
 
-// appendClients appends those of the clients that are wanted.
-func (s *State) appendClients(b []byte, wanted func(*Client) bool) []byte {
+// appendClients appends the clients for which include returns true.
+func (s *State) appendClients(b []byte, include func(*Client) bool) []byte {
 	count := 0
 	for id := range s.clients {
-		if wanted(&s.clients[id]) {
+		if include(&s.clients[id]) {
 			count++
 		}
 	}
 	b = binary.AppendUvarint(b, uint64(count))
 	for id := range s.clients {
-		if c := &s.clients[id]; wanted(c) {
+		if c := &s.clients[id]; include(c) {
 			b = c.append(binary.AppendUvarint(b, uint64(id)))
 		}
 	}
 	return b
 }
 
-// append appends a client as snapshots hold it.
+// append appends a client in the layout of snapshots.
 func (c *Client) append(b []byte) []byte {
 	bits := int64(0)
 	for _, f := range c.flags() {
@@ -153,7 +153,7 @@ func (c *Client) append(b []byte) []byte {
 	b = binary.AppendVarint(b, int64(c.Country))
 	if c.HasSkin {
 		b = appendText(b, c.Skin.Name)
-		b = append(b, truth(c.Skin.UseCustomColor))
+		b = append(b, boolByte(c.Skin.UseCustomColor))
 		b = binary.AppendVarint(b, int64(c.Skin.ColorBody))
 		b = binary.AppendVarint(b, int64(c.Skin.ColorFeet))
 	}
@@ -161,7 +161,7 @@ func (c *Client) append(b []byte) []byte {
 	for i := range c.SkinParts {
 		p := &c.SkinParts[i]
 		b = appendText(b, p.Name)
-		b = append(b, truth(p.UseCustomColor))
+		b = append(b, boolByte(p.UseCustomColor))
 		b = binary.AppendVarint(b, int64(p.Color))
 	}
 	return b
@@ -171,16 +171,16 @@ func appendText(b, text []byte) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(text))), text...)
 }
 
-func truth(v bool) byte {
+func boolByte(v bool) byte {
 	if v {
 		return 1
 	}
 	return 0
 }
 
-// Restore returns a decoder that goes on where a snapshot was taken. w shows the file from that Position's Offset on;
-// h is the file's header. Of a snapshot that was damaged or made up it makes an error that wraps ErrSnapshot, or a
-// decoder as harmless as any.
+// Restore returns a decoder that continues where the snapshot was taken. w must start at that Position's Offset, and h
+// is the file's header. A damaged or forged snapshot gives an error that wraps ErrSnapshot, or a decoder that is as
+// safe as any other.
 func Restore(w *decoders.Window, h *Header, snapshot []byte) (*Decoder, error) {
 	d := &Decoder{w: w, header: h, state: newState()}
 	r := snapshotReader{b: snapshot}
@@ -211,7 +211,7 @@ func Restore(w *decoders.Window, h *Header, snapshot []byte) (*Decoder, error) {
 	return d, nil
 }
 
-// values is the reverse of input.
+// values returns the fields of an input in file order. It is the inverse of input.
 func (in *Input) values() [inputFields]int32 {
 	return [inputFields]int32{
 		in.Direction, in.TargetX, in.TargetY, in.Jump, in.Fire, in.Hook,
@@ -219,7 +219,7 @@ func (in *Input) values() [inputFields]int32 {
 	}
 }
 
-// snapshotReader reads the parts of a snapshot. Its first failure is kept, and what is read after it means nothing.
+// snapshotReader reads the parts of a snapshot. After the first failure bad is set, and results are not valid.
 type snapshotReader struct {
 	b   []byte
 	bad bool
@@ -266,7 +266,7 @@ func (r *snapshotReader) uvarint(high uint64) int64 {
 	return int64(v)
 }
 
-// clients reads what appendClients appends.
+// clients reads the output of appendClients.
 func (r *snapshotReader) clients(s *State) {
 	last := int64(-1)
 	for count := r.uvarint(MaxClients); count > 0 && !r.bad; count-- {
@@ -282,7 +282,7 @@ func (r *snapshotReader) clients(s *State) {
 	}
 }
 
-// client is the reverse of Client.append.
+// client is the inverse of Client.append.
 func (r *snapshotReader) client(c *Client) {
 	bits := r.uvarint(snapAll)
 	if bits&(snapSix|snapSeven) == snapSix|snapSeven {

@@ -10,7 +10,7 @@ import (
 	"github.com/replayd/replayd/decoders/teehistorian"
 )
 
-// restore returns a decoder that goes on in data where the snapshot was taken.
+// restore returns a decoder that continues in data where the snapshot was taken.
 func restore(data []byte, at int64, h *teehistorian.Header, snapshot []byte) (*teehistorian.Decoder, error) {
 	src := bytes.NewReader(data[min(at, int64(len(data))):])
 	return teehistorian.Restore(decoders.NewWindow(src, at, teehistorian.MaxWindow), h, snapshot)

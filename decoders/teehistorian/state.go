@@ -5,13 +5,13 @@ import (
 	"math"
 )
 
-// State is what the records up to a position add up to. It belongs to its Decoder, changes with the Decoder's next
-// call, and must not be modified.
+// State is the sum of all records up to a position. It belongs to its Decoder, changes with the Decoder's next call,
+// and must not be modified.
 type State struct {
 	tick int32
-	// prev is the client id of the last PLAYER record of this tick: the next tick begins with a PLAYER record whose id
-	// is not above it. It is -1 just after a tick was marked, and infinite at the start, where any PLAYER record begins
-	// tick 1. See docs/formats/teehistorian.md, "Ticks".
+	// prev is the client id of the last PLAYER record of this tick. The next tick begins with a PLAYER record whose id
+	// is not above it. It is -1 just after a tick began. At the start it is the largest number, so that any PLAYER
+	// record begins tick 1. See docs/formats/teehistorian.md, "Ticks".
 	prev     int32
 	clients  []Client
 	practice []bool // by team
@@ -19,10 +19,10 @@ type State struct {
 
 func newState() State { return State{prev: math.MaxInt32} }
 
-// Tick is the current tick. It is 0 before the first one.
+// Tick returns the current tick. It is 0 before the first one.
 func (s *State) Tick() int32 { return s.tick }
 
-// Client returns what is known of a client id, the zero Client when it was never named. Its Name is valid until the
+// Client returns the state of a client id, or the zero Client if no record has named it. Its texts are valid until the
 // decoder's next call.
 func (s *State) Client(id int32) Client {
 	if id < 0 || int(id) >= len(s.clients) {
@@ -31,12 +31,12 @@ func (s *State) Client(id int32) Client {
 	return s.clients[id]
 }
 
-// Practice reports whether a team practises.
+// Practice reports whether a team is in practice mode.
 func (s *State) Practice(team int32) bool {
 	return team >= 0 && int(team) < len(s.practice) && s.practice[team]
 }
 
-// setPractice ignores teams that cannot be: there are no more teams than clients.
+// setPractice ignores impossible teams: there are no more teams than clients.
 func (s *State) setPractice(team int32, on bool) {
 	switch {
 	case team < 0 || team >= MaxClients:
@@ -47,7 +47,7 @@ func (s *State) setPractice(team int32, on bool) {
 	s.practice[team] = on
 }
 
-// Clients returns all client ids that any record named, in ascending order, with what is known of them.
+// Clients returns all client ids that a record has named, in ascending order, with their state.
 func (s *State) Clients() iter.Seq2[int32, Client] {
 	return func(yield func(int32, Client) bool) {
 		for id := range s.clients {
@@ -58,7 +58,7 @@ func (s *State) Clients() iter.Seq2[int32, Client] {
 	}
 }
 
-// client returns the slot of an id below MaxClients, making it if need be.
+// client returns the slot of an id below MaxClients. It adds slots as needed.
 func (s *State) client(id int32) *Client {
 	if int(id) >= len(s.clients) {
 		bigger := make([]Client, min(max(64, 2*int(id)), MaxClients))

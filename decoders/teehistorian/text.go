@@ -6,16 +6,16 @@ import (
 	"github.com/replayd/replayd/decoders"
 )
 
-// search looks for the ends of texts that follow each other. It remembers how far it got, so that a long record which
-// arrives byte by byte is not looked through again for each of them. Offsets are those of the file.
+// search finds the ends of consecutive texts. It remembers its progress, so that a long record that arrives byte by
+// byte is searched only once. Offsets are offsets in the file.
 type search struct {
 	from int64 // where the texts start
-	next int64 // where to look on
+	next int64 // where to continue the search
 	left int32 // texts whose end is not found yet
 }
 
-// findTexts reports whether n texts are all there at the cursor, which it does not move. slot distinguishes the searches of
-// one record.
+// findTexts reports whether n texts are completely present at the cursor, which it does not move. slot selects one of
+// the two searches of a record.
 func (d *Decoder) findTexts(c *cursor, slot int, n int32, record int32) (bool, error) {
 	start := d.w.Offset()
 	s := &d.searches[slot]
@@ -43,7 +43,7 @@ func (d *Decoder) consoleCommand(c *cursor, ev *Event) (bool, error) {
 	if c.cut {
 		return false, nil
 	}
-	if id >= 0 { // below are files, votes and the like
+	if id >= 0 { // negative ids are files, votes and similar
 		if err := d.checkClient(id, idConsoleCommand); err != nil {
 			return false, err
 		}
@@ -72,12 +72,12 @@ func (d *Decoder) consoleCommand(c *cursor, ev *Event) (bool, error) {
 		warn(ev, WarningNegativeCount)
 	}
 	if id >= 0 {
-		d.known(ev, id)
+		d.namedClient(ev, id)
 	}
 	return true, nil
 }
 
-// data reads the length of a record's data and the data. It returns false when it is not all there.
+// data reads the length of a record's data, and the data. It returns false when they are not completely present.
 func (d *Decoder) data(c *cursor, record int32) ([]byte, bool, error) {
 	size := c.int()
 	switch {

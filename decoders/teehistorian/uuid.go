@@ -5,13 +5,13 @@ import (
 	"encoding/hex"
 )
 
-// UUID is a UUID in the order of its text form.
+// UUID is a UUID, with the bytes in the order of its text form.
 type UUID [16]byte
 
-// namespace is what DDNet derives all its UUIDs from: e05ddaaa-c4e6-4cfb-b642-5d48e80c0029.
+// namespace is the UUID from which DDNet derives all its UUIDs: e05ddaaa-c4e6-4cfb-b642-5d48e80c0029.
 var namespace = UUID{0xe0, 0x5d, 0xda, 0xaa, 0xc4, 0xe6, 0x4c, 0xfb, 0xb6, 0x42, 0x5d, 0x48, 0xe8, 0x0c, 0x00, 0x29}
 
-// NameUUID returns the version 3 UUID by which DDNet calls a name, such as that of an extension record:
+// NameUUID returns the version 3 UUID that DDNet derives from a name, such as the name of an extension record:
 // NameUUID("teehistorian-test@ddnet.tw") is 6bb8ba88-0f0b-382e-8dae-dbf4052b8b7d.
 func NameUUID(name string) UUID {
 	sum := md5.Sum(append(namespace[:], name...)) //nolint:gosec // see the import

@@ -6,9 +6,9 @@ import (
 	"math/bits"
 )
 
-// varint decodes the integer in the lowest bytes of x, which are the next 8 bytes in little-endian order. It returns its
-// value, its length of 1 to 5 bytes, and whether it is written in another way than servers write it: longer than needed,
-// or with padding bits set. There is no malformed integer. See docs/formats/teehistorian.md, "Integers".
+// varint decodes the integer in the lowest bytes of x, which holds the next 8 bytes in little-endian order. It returns
+// the value, its length of 1 to 5 bytes, and whether the encoding differs from the servers': longer than needed, or
+// with padding bits set. No encoding is invalid. See docs/formats/teehistorian.md, "Integers".
 func varint(x uint64) (v int32, n int, odd bool) {
 	n = bits.TrailingZeros64(^x&0x80808080|1<<39)/8 + 1 // the fifth byte ends it whatever its top bit says
 	x &= 1<<(8*n) - 1
@@ -17,17 +17,17 @@ func varint(x uint64) (v int32, n int, odd bool) {
 	return int32(uint32(magnitude)) ^ -int32(x>>6&1), n, odd
 }
 
-// short decodes an integer of one byte, whose top bit is clear.
+// short decodes an integer of one byte whose top bit is clear.
 func short(b byte) int32 { return int32(b&0x3f) ^ -int32(b>>6) }
 
-// cursor reads the primitives of the format from bytes that may end anywhere. The first read that finds too little sets
-// cut, as do all that follow; their results mean nothing.
+// cursor reads the primitives of the format from bytes that may end anywhere. A read beyond the end sets cut and
+// returns an invalid result, and so do all later reads.
 type cursor struct {
 	b      []byte
 	p      int  // next byte to read
-	fields int  // reads so far, the one that was cut included
+	fields int  // reads so far, including the one that was cut
 	cut    bool // the bytes ended inside a field
-	odd    bool // an integer was written in an unusual way
+	odd    bool // an integer has an unusual encoding
 }
 
 // int reads an integer.
@@ -41,7 +41,7 @@ func (c *cursor) int() int32 {
 	if len(rest) >= 8 {
 		x = binary.LittleEndian.Uint64(rest)
 	} else {
-		var last [8]byte // zeros after the end stop an integer, which then turns out to be too long
+		var last [8]byte // a zero after the end terminates the integer, whose length then exceeds the rest
 		copy(last[:], rest)
 		x = binary.LittleEndian.Uint64(last[:])
 	}
@@ -55,10 +55,10 @@ func (c *cursor) int() int32 {
 	return v
 }
 
-// bool reads an integer that stands for a truth value.
+// bool reads an integer as a boolean.
 func (c *cursor) bool() bool { return c.int() != 0 }
 
-// string reads up to a NUL and returns what is before it.
+// string reads up to a NUL and returns the bytes before it.
 func (c *cursor) string() []byte {
 	if c.cut {
 		return nil
@@ -95,5 +95,5 @@ func (c *cursor) uuid() (u UUID) {
 	return u
 }
 
-// rest returns how many bytes were not read.
+// rest returns the number of bytes left.
 func (c *cursor) rest() int { return len(c.b) - c.p }

@@ -30,7 +30,7 @@ func TestInt(t *testing.T) {
 		{"\xc0\x00", -1, true},
 		{"\x80\x80\x80\x80\x00", 0, true},
 		{"\x80\x80\x80\x80\xf0", 0, true},
-		{"\xbf\xff\xff\xff\xff", math.MaxInt32, true}, // the fifth byte is the last, and its upper half padding
+		{"\xbf\xff\xff\xff\xff", math.MaxInt32, true}, // the fifth byte is the last, and its upper half is padding
 		{"\xff\xff\xff\xff\xff", math.MinInt32, true},
 	} {
 		for _, more := range []string{"", "\x00", "\xff\xff\xff\xff\xff\xff\xff\xff"} {
@@ -46,12 +46,12 @@ func TestInt(t *testing.T) {
 			}
 		}
 		if len(test.bytes) == 1 && short(test.bytes[0]) != test.want {
-			t.Errorf("% x: %d by the short way", test.bytes, short(test.bytes[0]))
+			t.Errorf("% x: %d by short", test.bytes, short(test.bytes[0]))
 		}
 	}
 }
 
-// Any bytes are integers one after the other, each of 1 to 5 bytes, until they end inside one.
+// TestInts checks that any bytes decode as consecutive integers of 1 to 5 bytes, until the bytes end inside one.
 func TestInts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := cursor{b: rapid.SliceOf(rapid.Byte()).Draw(t, "bytes")}

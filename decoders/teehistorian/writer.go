@@ -12,23 +12,23 @@ import (
 	"strings"
 )
 
-// Writer writes a file that this package, and other readers of the format, read: the reverse of a Decoder. What a Decoder
-// read it writes back byte for byte, except where servers wrote something in an unusual way, of which events carry Warnings.
-// It is not safe for concurrent use.
+// Writer writes a file that this package and other readers of the format can read. It is the inverse of a Decoder: it
+// reproduces the bytes that a Decoder read, except where the original has an unusual encoding. Events with such records
+// carry Warnings. A Writer is not safe for concurrent use.
 type Writer struct {
 	w       io.Writer
 	b       []byte
 	tick    int32 // of the last record
 	prev    int32 // client id of the last PLAYER record of this tick, as in State
-	implied bool  // a tick began that needs no record of its own, if a PLAYER record comes that says so
+	implied bool  // a tick began that needs no record of its own if a PLAYER record implies it
 	to      int32 // that tick
-	cutText bool  // texts that are cut end with a NUL even so
+	cutText bool  // even a text that was cut ends with a NUL
 }
 
 // ErrWrite is wrapped by the errors of a Writer for an event that cannot be written.
 var ErrWrite = errors.New("teehistorian: cannot be written")
 
-// NewWriter returns a writer of a file with that header, a JSON object, and writes the header to w. See Header.JSON,
+// NewWriter returns a writer of a file with the given header, a JSON object, and writes the header to w. See
 // Decoder.HeaderText and EditHeader.
 func NewWriter(w io.Writer, header []byte) (*Writer, error) {
 	h, bad := parseHeader(header)
@@ -49,7 +49,8 @@ func (w *Writer) flush() error {
 	return err
 }
 
-// Write writes an event. Events come in the order of their ticks, as a Decoder gives them; tick events may be missing.
+// Write writes an event. Events must be in the order of their ticks, as a Decoder delivers them. Tick events may be
+// omitted.
 func (w *Writer) Write(ev *Event) error {
 	if ev.Kind == KindTick {
 		return w.writeTick(ev)
@@ -64,7 +65,7 @@ func (w *Writer) Write(ev *Event) error {
 	return w.flush()
 }
 
-// WriteRecord writes an event whose record is at hand: see Decoder.Record.
+// WriteRecord writes an event by its encoded record, which must be the event's.
 func (w *Writer) WriteRecord(ev *Event, record []byte) error {
 	if ev.Kind == KindTick {
 		return w.writeTick(ev)
@@ -97,7 +98,7 @@ func (w *Writer) skip(ticks int32) {
 	w.prev = -1
 }
 
-// mark sees to it that a record which comes now belongs to its event's tick.
+// mark writes a TICK_SKIP if the next record would otherwise not belong to its event's tick.
 func (w *Writer) mark(ev *Event) error {
 	id := int32(-1)
 	switch ev.Kind {
@@ -121,7 +122,7 @@ func (w *Writer) mark(ev *Event) error {
 		return nil
 	}
 	if id <= w.prev {
-		return fmt.Errorf("%w: in tick %d client %d comes behind client %d", ErrWrite, ev.AtTick, id, w.prev)
+		return fmt.Errorf("%w: in tick %d client %d follows client %d", ErrWrite, ev.AtTick, id, w.prev)
 	}
 	w.prev = id
 	return nil
@@ -241,7 +242,7 @@ func (w *Writer) extensionData(ev *Event) (name string, data []byte) {
 		d.ints(ev.PlayerTeam.ClientId, ev.PlayerTeam.Team)
 	case KindTeamPractice:
 		name = "teehistorian-team-practice@ddnet.tw"
-		d.ints(ev.TeamPractice.Team, int32(truth(ev.TeamPractice.Practice)))
+		d.ints(ev.TeamPractice.Team, int32(boolByte(ev.TeamPractice.Practice)))
 	case KindPlayerReady:
 		name = "teehistorian-player-ready@ddnet.tw"
 		d.ints(ev.PlayerReady.ClientId)
@@ -267,12 +268,12 @@ func (w *Writer) extensionData(ev *Event) (name string, data []byte) {
 	return name, d.b
 }
 
-// cut reports whether a save's text is left without its NUL.
+// cut reports whether a save's text has no final NUL.
 func (w *Writer) cut(ev *Event) bool {
 	return !w.cutText && slices.Contains(ev.Warnings, WarningTextCut)
 }
 
-// login appends a login in the form that its event came in.
+// login appends a login in the form that its event was read from, and returns the record's name.
 func (w *Writer) login(name string, id int32, level AuthLevel, role, key []byte) string {
 	w.ints(id)
 	if len(role) > 0 {
@@ -301,7 +302,7 @@ func (w *Writer) ints(values ...int32) {
 
 func (w *Writer) text(text []byte) { w.b = append(append(w.b, text...), 0) }
 
-// uuid appends a UUID that is given in text form; what is none, such as one that was withheld, becomes zeros.
+// uuid appends a UUID that is given in text form. An invalid text, such as a withheld one, becomes zeros.
 func (w *Writer) uuid(text []byte) {
 	u, _ := parseUUID(text)
 	w.b = append(w.b, u[:]...)
@@ -315,7 +316,7 @@ func parseUUID(text []byte) (u UUID, ok bool) {
 	return UUID(b), true
 }
 
-// appendInt appends an integer in the shortest form, as servers write them.
+// appendInt appends an integer in the shortest form, as servers do.
 func appendInt(b []byte, v int32) []byte {
 	bits, sign := uint32(v), byte(0)
 	if v < 0 {
@@ -328,7 +329,7 @@ func appendInt(b []byte, v int32) []byte {
 	return binary.AppendUvarint(append(b, first|0x80), uint64(bits))
 }
 
-// redacted is what is left of a message whose raw bytes are withheld.
+// redacted returns what is left of a message whose raw bytes are withheld.
 func (m *Message) redacted() []byte {
 	w := &Writer{}
 	w.ints(m.MessageId << 1)
@@ -337,7 +338,7 @@ func (m *Message) redacted() []byte {
 		w.ints(int32(m.Say.Mode), m.Say.TargetClientId)
 		w.text(m.Say.Text)
 	case m.ContentCase == MessageContentSay:
-		w.ints(int32(truth(m.Say.Mode == SayModeTeam)))
+		w.ints(int32(boolByte(m.Say.Mode == SayModeTeam)))
 		w.text(m.Say.Text)
 	case m.ContentCase == MessageContentCommand:
 		w.text(m.Command.Name)
@@ -346,8 +347,8 @@ func (m *Message) redacted() []byte {
 	return w.b
 }
 
-// EditHeader returns a header with other values for some keys; one that is empty removes the key. Everything else stays as it
-// was written, in its order.
+// EditHeader returns the header with some values replaced. An empty value removes its key. Everything else stays as
+// written and in the same order. New keys are added at the end.
 func EditHeader(header []byte, values map[string]string) ([]byte, error) {
 	d := json.NewDecoder(strings.NewReader(string(header)))
 	if _, err := d.Token(); err != nil {

@@ -8,16 +8,16 @@ import (
 	"github.com/replayd/replayd/decoders/teehistorian"
 )
 
-// writer writes files as a server does. It is a model of its own, made from docs/formats/teehistorian.md, "Ticks": what
-// it shares with the decoder is the names of things only.
+// writer writes files as a server does. It is an independent model, based on docs/formats/teehistorian.md, "Ticks". It
+// shares only the names of things with the decoder.
 type writer struct {
 	b []byte
 
-	tick    int32 // of the records that come now
-	written int32 // the last tick that the file knows of
-	marked  bool  // the file knows that tick has begun
+	tick    int32 // of the next records
+	written int32 // the last tick that the file implies
+	marked  bool  // the file implies that tick has begun
 	highest int32 // highest client id of a PLAYER record in the tick that was written last, -1 for none
-	current int32 // the same of this tick
+	current int32 // highest client id of a PLAYER record in this tick, -1 for none
 }
 
 const magicUUID = "699db17b-8efb-34ff-b1d8-da6f60c15dd1"
@@ -67,7 +67,7 @@ func (w *writer) uuid(s string) {
 	}
 }
 
-// data appends what f writes, with its length before it.
+// data appends the output of f, preceded by its length.
 func (w *writer) data(f func(*writer)) {
 	inner := &writer{}
 	f(inner)
@@ -75,7 +75,7 @@ func (w *writer) data(f func(*writer)) {
 	w.b = append(w.b, inner.b...)
 }
 
-// begin starts a tick, which has no trace in the file yet.
+// begin starts a tick. It writes nothing yet.
 func (w *writer) begin(tick int32) {
 	if w.marked {
 		w.highest = w.current
@@ -83,7 +83,7 @@ func (w *writer) begin(tick int32) {
 	w.tick, w.marked, w.current = tick, tick == w.written, -1
 }
 
-// player starts a PLAYER record: the id tells of the tick when it can.
+// player starts a PLAYER record. Its id implies the tick if possible.
 func (w *writer) player(id int32) {
 	if !w.marked && (w.tick != w.written+1 || id > w.highest) {
 		w.skip()
@@ -143,7 +143,7 @@ func (w *writer) ex(name string, f func(*writer)) {
 	w.data(f)
 }
 
-// file writes a file with one record, or some, after the header.
+// file returns a file with the records that f writes after the header.
 func file(f func(*writer)) []byte {
 	w := newWriter(simpleHeader)
 	f(w)

@@ -3,7 +3,7 @@
 //
 //   - [Install] finds the server program, installing Debian's package where it may.
 //   - [Start] runs a server on loopback in a directory of its own, recording
-//     teehistorian files; a [Server] is told commands on its console, stopped
+//     teehistorian files; a [Server] gets commands on its console, stopped
 //     cleanly or killed.
 //   - [Server.Bots] starts clients (npm's teeworlds) that follow a small script.
 //

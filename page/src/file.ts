@@ -8,8 +8,8 @@ import { fill, h, sizeText } from "./dom.js";
 import { GameMap } from "./map.js";
 import { mapView } from "./mapview.js";
 import { authorization } from "./net.js";
-import { factsView, player } from "./player.js";
-import { kinds, World } from "./world.js";
+import { factsView, playLoaded } from "./player.js";
+import { kinds, TeeWorld } from "./world.js";
 
 const most = 4 << 20;
 
@@ -23,7 +23,7 @@ export async function openFile(app: HTMLElement, file: File, signal: AbortSignal
   history.pushState(null, "", "/");
 
   const response = await fetch("/v1/decode", { method: "POST", body: file, headers: authorization(), signal });
-  const world = new World(0);
+  const world = new TeeWorld(0);
   let replay: Replay | undefined = undefined as Replay | undefined;
   let map: GameMap | undefined;
   let count = 0;
@@ -50,9 +50,9 @@ export async function openFile(app: HTMLElement, file: File, signal: AbortSignal
   }
   if (signal.aborted) return;
   if (!replay) throw new Error(`${file.name} was not decoded`);
-  if (replay.format === Format.TEEHISTORIAN) player(app, signal, replay, world);
+  if (replay.format === Format.TEEHISTORIAN) playLoaded(app, signal, replay, world);
   else if (replay.format === Format.DATAFILE) await mapView(app, signal, replay, map);
-  else factsView(app, replay, false);
+  else factsView(app, signal, replay, false);
 }
 
 async function* linesOf(response: Response, signal: AbortSignal): AsyncGenerator<string> {
@@ -74,7 +74,7 @@ function camel(name: string): string {
 
 const cases = new Set(["say", "start_info", "change_info"]);
 
-/** The value of an event as the generated code has it, as far as a World looks. */
+/** The value of an event as the generated code has it, as far as a TeeWorld looks. */
 function camels(value: JsonObject): Record<string, unknown> {
   const result: Record<string, unknown> = {};
   for (const [name, inner] of Object.entries(value)) {

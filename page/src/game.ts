@@ -2,16 +2,52 @@
 
 import { Batch, FollowState, type Replay, type StreamEventsResponse } from "@replayd/client";
 import { ReplayState } from "@replayd/client/gen/replayd/v1/replay_pb.js";
+import type { Format, News, World } from "./format.js";
 import { client, sleep } from "./net.js";
-import { World, kinds, type News, newsKinds } from "./world.js";
+import { Steps } from "./steps.js";
 
 /** Seconds that are loaded ahead of what is shown, and kept behind it. */
 const ahead = 45;
 const behind = 90;
 
+/** What was told of a game so far, over all of its time. */
+export class Told {
+  /** In the order of their ticks, as beats and the lines of charts. */
+  readonly marks: News[] = [];
+  readonly beats: number[] = [];
+  readonly charts = new Map<string, Map<number, Steps<number>>>();
+  /** Nothing is missing up to this tick. */
+  covered = -1;
+
+  /** Takes what a world has to tell, but what is known, and what happens at a tick of which more may come. */
+  take(world: World, to: number): void {
+    const fresh = (tick: number) => tick > this.covered && tick <= to;
+    for (const news of world.news) if (fresh(news.tick)) this.marks.push(news);
+    for (const tick of world.beats) if (fresh(tick)) this.beats.push(tick);
+    for (const { chart, id, tick, value } of world.samples) {
+      if (!fresh(tick)) continue;
+      let lines = this.charts.get(chart);
+      if (!lines) this.charts.set(chart, (lines = new Map()));
+      let line = lines.get(id);
+      if (!line) lines.set(id, (line = new Steps()));
+      line.push(tick, value);
+    }
+    this.covered = Math.max(this.covered, to);
+    forget(world.news, ({ tick }) => tick <= to);
+    forget(world.beats, (tick) => tick <= to);
+    forget(world.samples, ({ tick }) => tick <= to);
+  }
+}
+
+/** Removes those at the beginning of a list that have had their day. */
+function forget<T>(list: T[], gone: (one: T) => boolean): void {
+  const first = list.findIndex((one) => !gone(one));
+  list.splice(0, first < 0 ? list.length : first);
+}
+
 /** A replay of a game, its clock, and what is loaded around it. */
-export class Game {
-  world: World;
+export class Game<W extends World = World> {
+  world: W;
   /** The clock, in ticks. */
   tick = 0;
   playing = false;
@@ -29,8 +65,8 @@ export class Game {
   /** How often the connection was lost and found again. */
   reconnects = 0;
   connected = false;
-  /** Finds, joins and the like of the whole replay, for the time line. */
-  readonly marks: News[] = [];
+  /** Joins, deaths and the like of the whole replay, for the time line. */
+  readonly told = new Told();
   readonly ticksPerSecond: number;
 
   private loading = new AbortController();
@@ -38,15 +74,26 @@ export class Game {
   private readonly arrivals: { at: number; ticks: number }[] = [];
   private arrived = 0;
 
-  constructor(readonly replay: Replay, private readonly loaded?: World) {
-    this.ticksPerSecond = replay.ticksPerSecond ?? 50;
+  /** All of the replay, as far as it was there, is in told. */
+  private surveyed = false;
+  private readonly over = new AbortController();
+
+  constructor(readonly replay: Replay, readonly format: Format<W>, private readonly loaded?: W) {
+    this.ticksPerSecond = format.ticksPerSecond || replay.ticksPerSecond || 50;
     this.last = Math.max(replay.lastTick ?? 0, loaded?.to ?? 0);
     this.grows = replay.state === ReplayState.GROWING || replay.state === ReplayState.SILENT;
-    this.world = loaded ?? new World(0);
+    this.world = loaded ?? format.world(0);
     if (loaded) {
       this.complete = true;
-      this.marks.push(...loaded.news);
+      this.told.take(loaded, Infinity);
     }
+  }
+
+  /** What was told up to a tick, the latest at the end: what is told of all of the replay, and what has just come. */
+  newsUntil(tick: number): News[] {
+    const { marks, covered } = this.told;
+    const fresh = this.world.news.filter((news) => news.tick > covered);
+    return [...marks, ...fresh].filter((news) => news.tick <= tick);
   }
 
   /** Something of the clock's tick is there to be shown. */
@@ -62,7 +109,7 @@ export class Game {
     const { world } = this;
     const near = this.tick >= world.from && this.tick <= world.to + 10 * this.ticksPerSecond;
     if (world.to >= 0 && near && this.failure === undefined) return;
-    this.load(Math.max(0, Math.floor(this.tick) - 2 * this.ticksPerSecond));
+    this.load(this.tick - 2 * this.ticksPerSecond);
   }
 
   /** Follows the end of the file. */
@@ -75,25 +122,27 @@ export class Game {
       return;
     }
     this.seek(this.last, true);
-    this.load(Math.max(0, this.last - 4 * this.ticksPerSecond));
+    this.load(this.last - 4 * this.ticksPerSecond);
   }
 
   close(): void {
     this.loading.abort();
+    this.over.abort();
   }
 
-  private load(from: number): void {
+  private load(tick: number): void {
+    const from = Math.max(0, Math.floor(tick));
     this.loading.abort();
     this.loading = new AbortController();
-    this.world = new World(from);
+    this.world = this.format.world(from);
     this.complete = false;
     this.failure = undefined;
     void this.run(this.world, from, this.loading.signal);
   }
 
-  private async run(world: World, tick: number, signal: AbortSignal): Promise<void> {
+  private async run(world: W, tick: number, signal: AbortSignal): Promise<void> {
     const stream = client.responses(this.replay.name, {
-      tick, withState: true, kinds, columns: true, maxBatchEvents: 4096, follow: this.grows, heartbeat: 1000, signal,
+      ...this.format.around, tick, withState: true, maxBatchEvents: 4096, follow: this.grows, heartbeat: 1000, signal,
       retry: { initial: 100, maximum: 1000, onRetry: () => { this.reconnects++; this.connected = false; } },
     });
     try {
@@ -118,7 +167,7 @@ export class Game {
     }
   }
 
-  private take(world: World, message: StreamEventsResponse): void {
+  private take(world: W, message: StreamEventsResponse): void {
     const { response } = message;
     const before = world.to;
     switch (response.case) {
@@ -138,6 +187,9 @@ export class Game {
     }
     this.last = Math.max(this.last, world.to);
     if (world.to > before && before >= 0) this.note(world.to - before);
+    if (!this.surveyed) return;
+    if (world.start <= this.told.covered + 1) this.told.take(world, world.to - 1);
+    else if (this.grows) void this.survey(); // it has grown while something else was shown
   }
 
   /** Takes note that so many ticks came at once: a live game is shown so much behind its file that it does not stutter. */
@@ -176,17 +228,26 @@ export class Game {
     else if (this.grows && this.tick >= this.last - this.lag) this.live = true;
   }
 
-  /** Loads the marks of the whole replay, unless all of it is there. */
-  async loadMarks(signal: AbortSignal, told: () => void): Promise<void> {
-    if (this.loaded) return told();
-    const world = new World(0);
-    const stream = client.batches(this.replay.name, { kinds: newsKinds, signal });
-    for await (const batch of stream) {
-      world.apply(batch);
-      this.marks.push(...world.news.splice(0));
-      told();
+  /** Loads what there is to tell of the whole replay, unless all of it is there. */
+  async survey(): Promise<void> {
+    if (this.loaded) return;
+    this.surveyed = false;
+    const world = this.format.world(0);
+    const { signal } = this.over;
+    const stream = client.responses(this.replay.name, {
+      ...this.format.whole, heartbeat: 5000, signal, ...(this.told.covered > 0 ? { tick: this.told.covered + 1, withState: true } : {}),
+    });
+    for await (const response of stream) {
+      const { response: what } = response;
+      if (what.case !== "batch" && what.case !== "state") continue;
+      world.apply(new Batch(response));
+      this.told.take(world, world.to - 1);
     }
-    if (stream.end) this.last = Math.max(this.last, stream.end.lastTick);
-    told();
+    if (signal.aborted) return;
+    const end = stream.end?.lastTick ?? world.to;
+    this.last = this.grows ? Math.max(this.last, end) : end;
+    this.tick = Math.min(this.tick, Math.max(this.last, 0));
+    this.told.take(world, this.grows ? end - 1 : Infinity);
+    this.surveyed = this.grows;
   }
 }

@@ -25,7 +25,8 @@ export class Inspector {
   private due = 0;
 
   /** tickOf is undefined for what has no clock. */
-  constructor(private readonly replay: Replay, private readonly tickOf?: () => number, private readonly elsewhere = true) {
+  constructor(private readonly replay: Replay, signal: AbortSignal, private readonly tickOf?: () => number, private readonly elsewhere = true) {
+    signal.addEventListener("abort", () => this.asking.abort());
     const again = () => {
       this.shown = undefined;
       this.update(true);

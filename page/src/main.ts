@@ -6,7 +6,7 @@ import { openFile } from "./file.js";
 import { home } from "./home.js";
 import { mapView } from "./mapview.js";
 import { client, wantsToken } from "./net.js";
-import { factsView, player } from "./player.js";
+import { play } from "./player.js";
 import { askToken } from "./token.js";
 
 const app = document.getElementById("app")!;
@@ -24,14 +24,8 @@ async function show(): Promise<void> {
     document.title = `${name} · replayd`;
     const replay = await client.replay(name);
     if (signal.aborted) return;
-    switch (replay.format) {
-      case Format.TEEHISTORIAN:
-        return player(app, signal, replay);
-      case Format.DATAFILE:
-        return await mapView(app, signal, replay);
-      default:
-        return factsView(app, replay);
-    }
+    if (replay.format === Format.DATAFILE) return await mapView(app, signal, replay);
+    play(app, signal, replay);
   } catch (error) {
     if (signal.aborted) return;
     if (wantsToken(error)) return askToken(app);

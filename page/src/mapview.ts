@@ -8,12 +8,13 @@ import { GameMap } from "./map.js";
 import { client } from "./net.js";
 import { bar, steer } from "./player.js";
 import { Scene } from "./scene.js";
-import { World } from "./world.js";
+import { tees } from "./tees.js";
 
 export async function mapView(app: HTMLElement, signal: AbortSignal, replay: Replay, loaded?: GameMap): Promise<void> {
   const canvas = h("canvas", { class: "scene", role: "img", "aria-label": `The map ${replay.name}`, tabIndex: 0 });
-  const scene = new Scene(canvas);
-  const inspector = new Inspector(replay, undefined, !loaded);
+  const game = new Game(replay, tees(replay, signal));
+  const scene = new Scene(canvas, game);
+  const inspector = new Inspector(replay, signal, undefined, !loaded);
   const status = h("p", { class: "notice", role: "status" }, "Loading the map …");
   fill(app, h("main", { class: "player still" },
     bar(replay),
@@ -21,14 +22,12 @@ export async function mapView(app: HTMLElement, signal: AbortSignal, replay: Rep
       h("div", { class: "zoom" },
         h("button", { type: "button", "aria-label": "Closer", onclick: () => scene.zoom(1.4) }, icon("plus")),
         h("button", { type: "button", "aria-label": "Farther", onclick: () => scene.zoom(1 / 1.4) }, icon("minus")),
-        h("button", { type: "button", "aria-label": "Show everything", onclick: () => scene.reset() }, icon("frame")))),
+        h("button", { type: "button", "aria-label": "Show everything", onclick: () => scene.showAll() }, icon("frame")))),
     h("aside", { class: "side", "aria-label": "About the map" }, facts(replay), inspector.element)));
-  const game = new Game(replay, new World(0));
-  steer(canvas, scene, game, () => {});
+  steer(canvas, scene, () => {});
   const draw = () => {
     if (signal.aborted) return;
-    scene.automatic = false;
-    if (canvas.isConnected) scene.draw(game, 16);
+    if (canvas.isConnected) scene.draw(16);
     requestAnimationFrame(draw);
   };
   requestAnimationFrame(draw);

@@ -1,16 +1,18 @@
 // Plays a game.
 
-import type { Replay } from "@replayd/client";
+import { Format, type Replay } from "@replayd/client";
 import { ReplayState } from "@replayd/client/gen/replayd/v1/replay_pb.js";
+import { Charts } from "./chart.js";
+import { dem } from "./dem.js";
 import { baseOf, fill, h, icon, timeText } from "./dom.js";
+import type { Format as Played, News, Person, World } from "./format.js";
 import { Game } from "./game.js";
 import { facts, Inspector } from "./inspector.js";
-import { GameMap } from "./map.js";
-import { client } from "./net.js";
-import { Scene } from "./scene.js";
-import { colourOf } from "./theme.js";
+import { sc2 } from "./sc2.js";
+import type { Stage } from "./stage.js";
+import { tees } from "./tees.js";
 import { Timeline } from "./timeline.js";
-import type { News, World } from "./world.js";
+import type { TeeWorld } from "./world.js";
 
 const speeds = [0.25, 0.5, 1, 2, 4, 8, 16, 32];
 
@@ -27,15 +29,15 @@ export function bar(replay: Replay, ...more: (HTMLElement | false)[]): HTMLEleme
 }
 
 /** Shows a replay for which there is no player: what is known of it, and its events. */
-export function factsView(app: HTMLElement, replay: Replay, elsewhere = true): void {
-  const inspector = new Inspector(replay, undefined, elsewhere);
+export function factsView(app: HTMLElement, signal: AbortSignal, replay: Replay, elsewhere = true): void {
+  const inspector = new Inspector(replay, signal, undefined, elsewhere);
   document.title = `${replay.mapName || baseOf(replay.name)} · replayd`;
   fill(app, h("main", { class: "sheet" }, bar(replay), facts(replay), inspector.element));
   inspector.update(true);
 }
 
 /** Lets a picture be moved by mouse, fingers and keys. */
-export function steer(canvas: HTMLCanvasElement, scene: Scene, game: Game, picked: (id: number | undefined) => void): void {
+export function steer(canvas: HTMLCanvasElement, scene: Stage, picked: (id: number | undefined) => void): void {
   const fingers = new Map<number, { x: number; y: number }>();
   let moved = 0;
   canvas.addEventListener("pointerdown", (event) => {
@@ -54,7 +56,7 @@ export function steer(canvas: HTMLCanvasElement, scene: Scene, game: Game, picke
     fingers.set(event.pointerId, now);
   });
   const up = (event: PointerEvent) => {
-    if (fingers.delete(event.pointerId) && moved <= 5 && event.type === "pointerup") picked(scene.pick(game, event.offsetX, event.offsetY));
+    if (fingers.delete(event.pointerId) && moved <= 5 && event.type === "pointerup") picked(scene.pick(event.offsetX, event.offsetY));
   };
   canvas.addEventListener("pointerup", up);
   canvas.addEventListener("pointercancel", up);
@@ -64,19 +66,53 @@ export function steer(canvas: HTMLCanvasElement, scene: Scene, game: Game, picke
   }, { passive: false });
 }
 
-/** Shows a teehistorian; one that this tab has loaded, or one of the daemon's. */
-export function player(app: HTMLElement, signal: AbortSignal, replay: Replay, loaded?: World): void {
-  const game = new Game(replay, loaded);
+/** Shows a teehistorian that this tab has loaded. */
+export function playLoaded(app: HTMLElement, signal: AbortSignal, replay: Replay, loaded: TeeWorld): void {
+  player(app, signal, replay, tees(replay, signal), loaded);
+}
+
+/** Shows a replay of the daemon's. */
+export function play(app: HTMLElement, signal: AbortSignal, replay: Replay): void {
+  switch (replay.format) {
+    case Format.TEEHISTORIAN:
+      return player(app, signal, replay, tees(replay, signal));
+    case Format.DEM:
+      return player(app, signal, replay, dem(replay));
+    case Format.SC2REPLAY:
+      return player(app, signal, replay, sc2(replay));
+    default:
+      return factsView(app, signal, replay);
+  }
+}
+
+/** What is shown over something else, such as a stream of a game: the news, or who plays. */
+type Overlay = "feed" | "scoreboard";
+
+function overlayOf(asked: URLSearchParams): Overlay | undefined {
+  const overlay = asked.get("overlay");
+  return overlay === "feed" || overlay === "scoreboard" ? overlay : undefined;
+}
+
+/** How many news an overlay shows, and for how many seconds of the game. */
+const overlaid = { most: 7, seconds: 20 };
+
+function player<W extends World>(app: HTMLElement, signal: AbortSignal, replay: Replay, format: Played<W>, loaded?: W): void {
+  const game = new Game(replay, format, loaded);
   const asked = new URL(location.href).searchParams;
-  document.title = `${replay.mapName || baseOf(replay.name)} · replayd`;
+  const overlay = overlayOf(asked);
+  const title = replay.mapName || baseOf(replay.name);
+  document.title = `${title} · replayd`;
 
   const canvas = h("canvas", { class: "scene", role: "img", "aria-label": "The game", tabIndex: 0 });
-  const scene = new Scene(canvas);
-  const timeline = new Timeline(game, (tick) => { game.seek(tick); scene.reset(); address(); });
-  const inspector = new Inspector(replay, () => game.tick, !loaded);
+  const scene = format.stage(canvas, game);
+  const go = (tick: number) => { game.seek(tick); scene.reset(); address(); };
+  const timeline = new Timeline(game as unknown as Game, go);
+  const charts = new Charts(game as unknown as Game, format.charts, go);
+  const inspector = new Inspector(replay, signal, () => game.tick, !loaded);
   const notice = h("p", { class: "notice", role: "status", hidden: true });
   const players = h("ul", { class: "players" });
   const feed = h("ol", { class: "feed", tabIndex: 0, "aria-label": "What happened" });
+  const builds = h("div", { class: "builds", tabIndex: 0, role: "group", "aria-label": "What was built" });
   const clock = h("span", { class: "clock" });
   const play = h("button", { type: "button", class: "round", onclick: () => toggle() });
   const live = h("button", { type: "button", class: "pill", hidden: true, title: "Go to what happens now (L)", onclick: () => game.goLive() });
@@ -94,26 +130,36 @@ export function player(app: HTMLElement, signal: AbortSignal, replay: Replay, lo
   } }, icon("link"), h("span", {}, "Link"));
   inspector.element.id = "inspector";
   inspector.element.hidden = true;
+  charts.element.hidden = true;
   const tools = h("div", { class: "zoom" },
     h("button", { type: "button", "aria-label": "Closer", onclick: () => scene.zoom(1.4) }, icon("plus")),
     h("button", { type: "button", "aria-label": "Farther", onclick: () => scene.zoom(1 / 1.4) }, icon("minus")),
-    h("button", { type: "button", "aria-label": "Show everybody", onclick: () => { scene.automatic = true; follow(undefined); } }, icon("frame")));
+    h("button", { type: "button", "aria-label": "Show everybody", onclick: () => all() }, icon("frame")));
 
-  fill(app, h("main", { class: "player" },
-    bar(replay, live, !loaded && share, inspect),
-    h("div", { class: "stage" }, canvas, notice, tools),
-    h("aside", { class: "side", "aria-label": "Players and events" },
-      h("section", { class: "people" }, heads, players),
-      h("section", { class: "news" }, h("h2", {}, "What happened"), feed),
-      h("details", { class: "about" }, h("summary", {}, "About this game"), facts(replay))),
-    h("footer", { class: "transport" },
-      timeline.element,
-      h("div", { class: "controls" },
-        h("button", { type: "button", "aria-label": "One tick back (,)", onclick: () => step(-1) }, icon("stepBack")),
-        play,
-        h("button", { type: "button", "aria-label": "One tick on (.)", onclick: () => step(1) }, icon("stepOn")),
-        clock, speed)),
-    inspector.element));
+  if (overlay) {
+    document.body.classList.toggle("see-through", asked.get("bg") === "transparent");
+    signal.addEventListener("abort", () => document.body.classList.remove("see-through"));
+    fill(app, h("main", { class: `overlay overlay-${overlay}` }, h("h1", { class: "hidden" }, title), overlay === "feed" ? feed : players));
+  } else {
+    fill(app, h("main", { class: format.charts.length > 0 ? "player wide" : "player" },
+      bar(replay, live, !loaded && share, inspect),
+      h("div", { class: "stage" }, canvas, notice, tools),
+      h("aside", { class: "side", "aria-label": "Players and events" },
+        h("section", { class: "people" }, heads, players),
+        format.charts.length > 0 && charts.element,
+        format.builds && h("section", { class: "built" }, h("h2", {}, "Build order"), builds),
+        h("section", { class: "news" }, h("h2", {}, "What happened"), feed),
+        h("details", { class: "about" }, h("summary", {}, "About this game"), facts(replay))),
+      h("footer", { class: "transport" },
+        timeline.element,
+        h("div", { class: "controls" },
+          h("button", { type: "button", "aria-label": "One tick back (,)", onclick: () => step(-1) }, icon("stepBack")),
+          play,
+          h("button", { type: "button", "aria-label": "One tick on (.)", onclick: () => step(1) }, icon("stepOn")),
+          clock, speed)),
+      inspector.element));
+    steer(canvas, scene, (id) => id !== undefined && follow(scene.followed === id ? undefined : id));
+  }
 
   const open = (yes: boolean) => {
     inspector.element.hidden = !yes;
@@ -136,16 +182,20 @@ export function player(app: HTMLElement, signal: AbortSignal, replay: Replay, lo
     address();
   };
   const follow = (id: number | undefined) => {
-    scene.followed = id;
-    if (id !== undefined) scene.camera.scale = Math.max(scene.camera.scale, 0.9);
+    scene.follow(id);
     told = "";
     address();
+  };
+  const all = () => {
+    scene.showAll();
+    follow(undefined);
   };
   /** Has the address lead to what is shown. */
   const address = () => {
     if (loaded) return;
     const url = new URL(location.href);
-    url.search = "";
+    url.searchParams.delete("tick");
+    url.searchParams.delete("player");
     if (!game.live) url.searchParams.set("tick", String(Math.floor(game.tick)));
     if (scene.followed !== undefined) url.searchParams.set("player", String(scene.followed));
     history.replaceState(null, "", url);
@@ -154,7 +204,7 @@ export function player(app: HTMLElement, signal: AbortSignal, replay: Replay, lo
   const keys: Record<string, () => void> = {
     " ": toggle, k: toggle, l: () => game.grows && game.goLive(), i: () => open(inspector.element.hidden), ",": () => step(-1), ".": () => step(1),
     ArrowLeft: () => jump(-5), ArrowRight: () => jump(5), Home: () => { game.seek(0); address(); }, End: () => { game.seek(game.last); address(); },
-    "+": () => scene.zoom(1.25), "-": () => scene.zoom(0.8), "0": () => { scene.automatic = true; follow(undefined); },
+    "+": () => scene.zoom(1.25), "-": () => scene.zoom(0.8), "0": all,
     "<": () => faster(-1), ">": () => faster(1),
   };
   const faster = (by: number) => {
@@ -177,50 +227,76 @@ export function player(app: HTMLElement, signal: AbortSignal, replay: Replay, lo
   /** Draws the lists, where they have changed. */
   let told = "";
   let newest = "";
+  let built = "";
   const lists = () => {
     const tick = Math.floor(game.tick);
-    const here = [...game.world.clients.values()].filter((one) => one.joined.at(tick) || (one.joined.at(tick) === undefined && one.places.at(tick)))
-      .sort((a, b) => (a.teams.at(tick) ?? 0) - (b.teams.at(tick) ?? 0) || a.id - b.id);
-    const state = here.map((one) => [one.id, one.nameAt(tick), one.teams.at(tick), one.places.at(tick) !== undefined].join()).join("|") + scene.followed;
+    const people = format.people(game.world, tick);
+    const sides = format.sides(game.world, tick);
+    const state = JSON.stringify([people, sides, scene.followed]);
     if (state !== told) {
       told = state;
       const focused = (document.activeElement as HTMLElement | null)?.dataset["client"];
-      heads.textContent = here.length === 1 ? "1 player" : `${here.length} players`;
-      fill(players, ...here.map((one) => {
-        const dot = h("span", { class: "dot" });
-        dot.style.background = colourOf(one.id);
-        const team = one.teams.at(tick) ?? 0;
-        return h("li", {}, h("button", {
-          type: "button", "data-client": one.id, "aria-pressed": String(scene.followed === one.id), title: "Follow",
-          class: one.places.at(tick) ? "" : "gone", onclick: () => follow(scene.followed === one.id ? undefined : one.id),
-        }, dot, h("span", { class: "name" }, one.nameAt(tick)), team > 0 && h("span", { class: "team" }, `team ${team}`),
-        !one.places.at(tick) && h("span", { class: "team" }, "not in game")));
-      }));
+      heads.textContent = people.length === 1 ? "1 player" : `${people.length} players`;
+      fill(players, ...(sides.length > 0
+        ? sides.flatMap((side) => [
+          h("li", { class: "side-head" }, dot(side.colour), h("strong", {}, side.name), side.score !== undefined && h("span", { class: "score" }, side.score)),
+          ...people.filter(({ team }) => team === side.team).map(row),
+        ])
+        : people.map(row)));
       if (focused !== undefined) players.querySelector<HTMLElement>(`[data-client="${focused}"]`)?.focus();
     }
-    const past = (game.world.from === 0 ? game.world.news : [...game.marks.filter((mark) => mark.tick < game.world.from), ...game.world.news])
-      .filter((news) => news.tick <= tick).slice(-60);
-    const latest = `${past.length},${past.at(-1)?.tick},${past[0]?.tick},${game.world.from},${here.map((one) => one.nameAt(tick)).join()}`;
-    if (latest !== newest) {
-      newest = latest;
+    const all = game.newsUntil(tick);
+    const past = all.filter(({ kind }) => kind !== "build").slice(-60);
+    const latest = `${past.length},${past.at(-1)?.tick},${past[0]?.tick},${game.world.from},${game.told.covered < tick},${people.map(({ name }) => name).join()}`;
+    const shown = overlay ? past.filter((news) => news.tick > tick - overlaid.seconds * game.ticksPerSecond).slice(-overlaid.most) : past;
+    if (overlay ? String(shown.map((news) => news.tick)) !== newest : latest !== newest) {
+      newest = overlay ? String(shown.map((news) => news.tick)) : latest;
       const stay = feed.scrollTop + feed.clientHeight < feed.scrollHeight - 30;
-      fill(feed, ...past.map((news) => entry(news)));
+      fill(feed, ...shown.map((news) => entry(news)));
       if (!stay) feed.scrollTop = feed.scrollHeight;
     }
+    if (!format.builds || overlay) return;
+    const orders = all.filter(({ kind }) => kind === "build");
+    if (String(orders.length) === built) return;
+    built = String(orders.length);
+    const stay = builds.scrollTop + builds.clientHeight < builds.scrollHeight - 30;
+    fill(builds, ...people.map(({ id, name, colour }) => h("div", { class: "order" }, h("h3", {}, dot(colour), name),
+      h("ol", {}, ...grouped(orders.filter((news) => news.client === id)).slice(-60).map(([news, count]) => h("li", {},
+        h("button", { type: "button", class: "when", onclick: () => go(news.tick) }, timeText(news.tick / game.ticksPerSecond)),
+        h("span", {}, count > 1 ? `${news.text} ×${count}` : news.text)))))));
+    if (!stay) builds.scrollTop = builds.scrollHeight;
+  };
+  const dot = (colour: string) => {
+    const dot = h("span", { class: "dot" });
+    dot.style.background = colour;
+    return dot;
+  };
+  const row = (one: Person) => {
+    const health = h("span", { class: "health", "aria-hidden": "true" }, h("span", {}));
+    (health.firstElementChild as HTMLElement).style.width = `${Math.round((one.health ?? 0) * 100)}%`;
+    const parts = [dot(one.colour), h("span", { class: "who" }, h("span", { class: "name" }, one.name), one.note && h("span", { class: "team" }, one.note)),
+      one.health !== undefined && health, one.value !== undefined && h("span", { class: "value" }, one.value)];
+    if (overlay) return h("li", { class: one.here ? "shown" : "shown gone" }, ...parts);
+    return h("li", {}, h("button", {
+      type: "button", "data-client": one.id, "aria-pressed": String(scene.followed === one.id), title: "Follow",
+      class: one.here ? "" : "gone", onclick: () => follow(scene.followed === one.id ? undefined : one.id),
+    }, ...parts));
   };
   const entry = (news: News) => {
-    const name = news.client >= 0 ? (game.world.clients.get(news.client)?.nameAt(Math.max(news.tick, game.world.from)) ?? `#${news.client}`) : "";
+    const known = news.client >= 0 ? format.person(game.world, news.client, news.tick) : undefined;
+    const name = news.name || known?.name || "";
     const who = h("b", {}, name);
-    if (news.client >= 0) who.style.setProperty("--who", colourOf(news.client));
-    return h("li", { class: `news-${news.kind}` }, h("button", {
-      type: "button", class: "when", "aria-label": `Go to ${timeText(news.tick / game.ticksPerSecond)}`,
-      onclick: () => { game.seek(news.tick); address(); },
-    }, timeText(news.tick / game.ticksPerSecond)), h("p", {}, name && who, news.kind === "chat" ? `: ${news.text}` : ` ${news.text}`));
+    if (known) who.style.setProperty("--who", known.colour);
+    const time = timeText(news.tick / game.ticksPerSecond);
+    return h("li", { class: `news-${news.kind}` },
+      !overlay && h("button", { type: "button", class: "when", "aria-label": `Go to ${time}`, onclick: () => go(news.tick) }, time),
+      h("p", {}, name && who, news.kind === "chat" ? `: ${news.text}` : ` ${news.text}`));
   };
 
   let shownPlaying: boolean | undefined;
   const controls = () => {
-    clock.textContent = `${timeText(game.tick / game.ticksPerSecond)} / ${timeText(game.last / game.ticksPerSecond)}`;
+    const own = format.clock?.(game.world, game.tick);
+    clock.textContent = `${own ? `${own} · ` : ""}${timeText(game.tick / game.ticksPerSecond)} / ${timeText(game.last / game.ticksPerSecond)}`;
     if (shownPlaying !== game.playing) {
       shownPlaying = game.playing;
       fill(play, icon(game.playing ? "pause" : "play"));
@@ -243,38 +319,50 @@ export function player(app: HTMLElement, signal: AbortSignal, replay: Replay, lo
     if (signal.aborted) return game.close();
     const passed = Math.min(now - before, 250);
     before = now;
-    if (canvas.isConnected) {
-      game.advance(passed);
-      scene.draw(game, passed);
+    game.advance(passed);
+    const lazy = now >= nextLists;
+    if (lazy) {
+      nextLists = now + 150;
+      lists();
+    }
+    if (!overlay) {
+      scene.draw(passed);
       timeline.draw();
-      if (now >= nextLists) {
-        nextLists = now + 150;
-        lists();
+      if (lazy) {
         controls();
+        charts.draw();
       }
       inspector.update();
-      canvas.dataset["tick"] = String(Math.floor(game.tick));
-      canvas.dataset["ready"] = String(game.ready && (scene.map !== undefined || mapDone));
     }
+    const { dataset } = overlay ? app.querySelector<HTMLElement>("main")! : canvas;
+    dataset["tick"] = String(Math.floor(game.tick));
+    dataset["ready"] = String(game.ready && scene.whole);
     requestAnimationFrame(frame);
   };
 
-  let mapDone = !replay.mapReplay;
-  if (replay.mapReplay) {
-    GameMap.load(client, replay.mapReplay, signal).then((map) => (scene.map = map)).catch(() => {}).finally(() => (mapDone = true));
-  }
-  game.loadMarks(signal, () => {}).catch(() => {}); // without them there is still the game
+  game.survey().catch(() => {}); // without it there is still the game
   const tick = asked.get("tick");
   const one = asked.get("player");
-  if (one !== null && Number.isInteger(Number(one))) scene.followed = Number(one);
+  if (one !== null && Number.isInteger(Number(one))) scene.follow(Number(one));
   if (tick !== null && Number.isFinite(Number(tick))) {
     game.last = Math.max(game.last, Number(tick));
     game.seek(Number(tick));
   } else if (replay.state === ReplayState.GROWING) game.goLive();
   else {
     game.seek(0);
-    game.playing = !matchMedia("(prefers-reduced-motion: reduce)").matches;
+    game.playing = overlay !== undefined || !matchMedia("(prefers-reduced-motion: reduce)").matches;
   }
   signal.addEventListener("abort", () => game.close());
   requestAnimationFrame(frame);
+}
+
+/** News that say the same one right after the other, as one, with how many they are. */
+function grouped(orders: News[]): [News, number][] {
+  const groups: [News, number][] = [];
+  for (const news of orders) {
+    const last = groups.at(-1);
+    if (last?.[0].text === news.text) last[1]++;
+    else groups.push([news, 1]);
+  }
+  return groups;
 }

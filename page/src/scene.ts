@@ -1,168 +1,74 @@
-// Draws a game: its map, who is there, and where they came from.
+// Draws a game of Teeworlds: its map, who is there, and where they came from.
 
-import type { Game } from "./game.js";
 import { type GameMap, tileSize } from "./map.js";
+import { type Camera, type Spot, Stage } from "./stage.js";
+import type { Place } from "./steps.js";
 import { colourOf, theme } from "./theme.js";
-import { type Client, jumped, type Place } from "./world.js";
+import { type Client, jumped, type TeeWorld } from "./world.js";
 
 /** How far trails go back, in ticks. */
 const trailTicks = 75;
 const teeRadius = 15;
 
-/** Where the picture looks at, in world units, and pixels of the page of a world unit. */
-export interface Camera {
-  x: number;
-  y: number;
-  scale: number;
-}
-
-export class Scene {
+export class Scene extends Stage<TeeWorld> {
   map: GameMap | undefined;
-  camera: Camera = { x: 0, y: 0, scale: 0.8 };
-  /** The client that the camera stays with. */
-  followed: number | undefined;
-  /** The camera shows everybody, until somebody moves it. */
-  automatic = true;
-  /** What the picture shows has been set at least once. */
-  private placed = false;
-  private readonly context: CanvasRenderingContext2D;
-  private width = 0;
-  private height = 0;
+  protected readonly scales = [0.02, 3] as const;
+  protected readonly near = 0.9;
 
-  constructor(readonly canvas: HTMLCanvasElement) {
-    this.context = canvas.getContext("2d", { alpha: false })!;
-  }
-
-  /** Has the next picture begin where everybody is. */
-  reset(): void {
-    this.placed = false;
-  }
-
-  zoom(factor: number, atX = this.width / 2, atY = this.height / 2): void {
-    const { camera } = this;
-    const scale = Math.min(3, Math.max(0.02, camera.scale * factor));
-    const change = 1 / camera.scale - 1 / scale;
-    if (this.followed === undefined) {
-      camera.x += (atX - this.width / 2) * change;
-      camera.y += (atY - this.height / 2) * change;
-      this.automatic = false;
+  protected spots(): Spot[] {
+    const { world, tick } = this.game;
+    const spots: Spot[] = [];
+    for (const client of world.clients.values()) {
+      const place = world.placeAt(client, tick);
+      if (place) spots.push({ id: client.id, ...place });
     }
-    camera.scale = scale;
+    return spots.sort((a, b) => a.id - b.id);
   }
 
-  pan(dx: number, dy: number): void {
-    this.automatic = false;
-    this.followed = undefined;
-    this.camera.x -= dx / this.camera.scale;
-    this.camera.y -= dy / this.camera.scale;
+  protected grid(): number | undefined {
+    return this.map ? undefined : tileSize * 4;
   }
 
-  /** The client at a place of the page, undefined for none. */
-  pick(game: Game, atX: number, atY: number): number | undefined {
+  protected paint(c: CanvasRenderingContext2D, spots: Spot[], ratio: number): void {
+    const { game } = this;
     const { x, y, scale } = this.camera;
-    let best: number | undefined;
-    let nearest = 30 / scale;
-    for (const client of game.world.clients.values()) {
-      const place = game.world.placeAt(client, game.tick);
-      if (!place) continue;
-      const distance = Math.hypot(place.x - x - (atX - this.width / 2) / scale, place.y - y - (atY - this.height / 2) / scale);
-      if (distance < nearest) [best, nearest] = [client.id, distance];
-    }
-    return best;
+    this.map?.draw(c, x, y, scale * ratio, c.canvas.width, c.canvas.height);
+    this.in(c, ratio);
+    for (const { id } of spots) this.trail(c, game.world.client(id));
+    for (const client of game.world.clients.values()) this.death(c, client);
+    for (const spot of spots) this.tee(c, game.world.client(spot.id), spot);
+    this.names(c, ratio, spots, 34 * scale, (id) => game.world.client(id).nameAt(game.tick));
   }
 
-  /** Draws a tick. Milliseconds have gone since the last picture. */
-  draw(game: Game, milliseconds: number): void {
-    const { canvas, context: c } = this;
-    const ratio = Math.min(devicePixelRatio || 1, 2);
-    this.width = canvas.clientWidth;
-    this.height = canvas.clientHeight;
-    const [width, height] = [Math.round(this.width * ratio), Math.round(this.height * ratio)];
-    if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
-    if (!width || !height) return;
-    const t = theme();
-    const here: { client: Client; place: NonNullable<Place> }[] = [];
-    for (const client of game.world.clients.values()) {
-      const place = game.world.placeAt(client, game.tick);
-      if (place) here.push({ client, place });
+  protected target(places: readonly Spot[]): Camera | undefined {
+    const { map } = this;
+    if (places.length === 0) {
+      if (this.placed || !map) return undefined;
+      const size = { x: map.width * tileSize, y: map.height * tileSize };
+      Object.assign(this.camera, { x: size.x / 2, y: size.y / 2, scale: Math.min(this.width / size.x, this.height / size.y) });
+      return undefined; // whoever comes is looked at right away
     }
-    here.sort((a, b) => a.client.id - b.client.id);
-    this.look(here.map(({ client, place }) => ({ id: client.id, ...place })), milliseconds);
-
-    const { x, y, scale } = this.camera;
-    c.setTransform(1, 0, 0, 1, 0, 0);
-    c.fillStyle = t.air;
-    c.fillRect(0, 0, width, height);
-    this.grid(c, width, height, scale * ratio);
-    this.map?.draw(c, x, y, scale * ratio, width, height);
-    c.setTransform(scale * ratio, 0, 0, scale * ratio, width / 2 - x * scale * ratio, height / 2 - y * scale * ratio);
-    for (const { client } of here) this.trail(c, game, client);
-    for (const client of game.world.clients.values()) this.death(c, game, client);
-    for (const { client, place } of here) this.tee(c, game, client, place);
-    c.setTransform(ratio, 0, 0, ratio, 0, 0);
-    const taken: { x: number; y: number }[] = []; // where names are, so that none covers another
-    for (const { client, place } of here) {
-      const [at, down] = [(place.x - x) * scale, (place.y - y) * scale];
-      if (this.followed !== client.id && taken.some((other) => Math.abs(other.x - at) < 56 && Math.abs(other.y - down) < 13)) continue;
-      taken.push({ x: at, y: down });
-      this.label(c, client.nameAt(game.tick), (place.x - x) * scale + this.width / 2, (place.y - 34 - y) * scale + this.height / 2,
-        this.followed === client.id);
-    }
-  }
-
-  private look(places: { id: number; x: number; y: number }[], milliseconds: number): void {
-    const { camera } = this;
-    const one = places.find(({ id }) => id === this.followed);
-    if (!one && (!this.automatic || places.length === 0)) {
-      if (!this.placed && this.map) {
-        Object.assign(camera, { x: (this.map.width * tileSize) / 2, y: (this.map.height * tileSize) / 2 });
-        camera.scale = Math.min(this.width / this.map.width, this.height / this.map.height) / tileSize;
-      }
-      return;
-    }
-    let target = { ...camera };
-    if (one) Object.assign(target, { x: one.x, y: one.y });
-    else {
-      const xs = places.map((place) => place.x).sort((a, b) => a - b);
-      const ys = places.map((place) => place.y).sort((a, b) => a - b);
-      const [left, right, top, bottom] = [xs[0], xs.at(-1)!, ys[0], ys.at(-1)!];
-      const margin = 420;
-      target = {
-        x: (left + right) / 2, y: (top + bottom) / 2,
-        scale: Math.min(0.9, this.width / (right - left + 2 * margin), this.height / (bottom - top + 2 * margin)),
-      };
-    }
-    if (this.map && !one) { // what lies beyond a map's edges is wall
+    const xs = places.map((place) => place.x).sort((a, b) => a - b);
+    const ys = places.map((place) => place.y).sort((a, b) => a - b);
+    const [left, right, top, bottom] = [xs[0], xs.at(-1)!, ys[0], ys.at(-1)!];
+    const margin = 420;
+    const target = {
+      x: (left + right) / 2, y: (top + bottom) / 2,
+      scale: Math.min(0.9, this.width / (right - left + 2 * margin), this.height / (bottom - top + 2 * margin)),
+    };
+    if (map) { // what lies beyond a map's edges is wall
       const inside = (at: number, tiles: number, seen: number) => {
         const [size, half] = [tiles * tileSize, seen / 2 / target.scale - tileSize];
         return size <= 2 * half ? size / 2 : Math.min(Math.max(at, half), size - half);
       };
-      target.x = inside(target.x, this.map.width, this.width);
-      target.y = inside(target.y, this.map.height, this.height);
+      target.x = inside(target.x, map.width, this.width);
+      target.y = inside(target.y, map.height, this.height);
     }
-    const part = this.placed ? 1 - Math.exp(-milliseconds / (one ? 70 : 350)) : 1;
-    camera.x += (target.x - camera.x) * part;
-    camera.y += (target.y - camera.y) * part;
-    camera.scale += (target.scale - camera.scale) * part;
-    this.placed = true;
+    return target;
   }
 
-  /** Where there is no map: lines that things move along. */
-  private grid(c: CanvasRenderingContext2D, width: number, height: number, scale: number): void {
-    if (this.map) return;
-    let step = tileSize * 4;
-    while (step * scale < 40) step *= 2;
-    const { x, y } = this.camera;
-    c.fillStyle = theme().grid;
-    for (let gx = Math.floor((x - width / 2 / scale) / step) * step; (gx - x) * scale < width / 2; gx += step) {
-      c.fillRect(Math.round((gx - x) * scale + width / 2), 0, 1, height);
-    }
-    for (let gy = Math.floor((y - height / 2 / scale) / step) * step; (gy - y) * scale < height / 2; gy += step) {
-      c.fillRect(0, Math.round((gy - y) * scale + height / 2), width, 1);
-    }
-  }
-
-  private trail(c: CanvasRenderingContext2D, game: Game, client: Client): void {
+  private trail(c: CanvasRenderingContext2D, client: Client): void {
+    const { game } = this;
     const { places } = client;
     const now = Math.floor(game.tick);
     const points: { x: number; y: number }[] = [];
@@ -191,7 +97,8 @@ export class Scene {
     c.globalAlpha = 1;
   }
 
-  private death(c: CanvasRenderingContext2D, game: Game, client: Client): void {
+  private death(c: CanvasRenderingContext2D, client: Client): void {
+    const { game } = this;
     for (let i = client.deaths.length - 1; i >= 0; i--) {
       const { tick, x, y } = client.deaths[i];
       const age = (game.tick - tick) / 30;
@@ -207,7 +114,8 @@ export class Scene {
     c.globalAlpha = 1;
   }
 
-  private tee(c: CanvasRenderingContext2D, game: Game, client: Client, { x, y }: NonNullable<Place>): void {
+  private tee(c: CanvasRenderingContext2D, client: Client, { x, y }: NonNullable<Place>): void {
+    const { game } = this;
     const t = theme();
     const colour = colourOf(client.id);
     const tick = Math.floor(game.tick);
@@ -274,17 +182,5 @@ export class Scene {
       c.arc(x, y, 26, 0, 7);
       c.stroke();
     }
-  }
-
-  private label(c: CanvasRenderingContext2D, name: string, x: number, y: number, strong: boolean): void {
-    const t = theme();
-    c.font = `${strong ? 700 : 600} 12px system-ui, sans-serif`;
-    c.textAlign = "center";
-    c.lineJoin = "round";
-    c.lineWidth = 4;
-    c.strokeStyle = t.halo;
-    c.strokeText(name, x, y);
-    c.fillStyle = strong ? t.finish : t.label;
-    c.fillText(name, x, y);
   }
 }

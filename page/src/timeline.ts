@@ -1,13 +1,14 @@
 // The line on which a viewer moves through a game.
 
 import { h, timeText } from "./dom.js";
+import { type News, newsKinds } from "./format.js";
 import type { Game } from "./game.js";
-import type { News } from "./world.js";
 
-/** What marks are called, in the order in which they are drawn over each other. */
-export const markNames: Partial<Record<News["kind"], string>> = {
-  chat: "chat", join: "joins", leave: "leaves", death: "deaths", save: "saves", finish: "finishes",
-};
+/** How high the marks are; those of other kinds are half as high as the line. */
+const heights: Partial<Record<News["kind"], number>> = { finish: 1, goal: 0.9, save: 0.8, round: 0.8, chat: 0.35 };
+const unmarked = new Set<News["kind"]>(["build", "team", "command"]);
+/** Pixels of the page of a bar of the density. */
+const barWidth = 4;
 
 export class Timeline {
   readonly element: HTMLElement;
@@ -44,8 +45,8 @@ export class Timeline {
   private hover(event: PointerEvent): void {
     const tick = this.tickAt(event);
     const { width } = this.element.getBoundingClientRect();
-    const near = this.game.marks.filter((mark) => Math.abs(mark.tick - tick) < (this.game.last / width) * 3).slice(0, 3);
-    this.tip.textContent = [timeText(tick / this.game.ticksPerSecond), ...near.map((mark) => mark.text)].join(" · ");
+    const near = this.game.told.marks.filter((mark) => !unmarked.has(mark.kind) && Math.abs(mark.tick - tick) < (this.game.last / width) * 3).slice(0, 3);
+    this.tip.textContent = [timeText(tick / this.game.ticksPerSecond), ...near.map((mark) => [mark.name, mark.text].filter(Boolean).join(" "))].join(" · ");
     this.tip.style.left = `${Math.min(Math.max(event.offsetX, 60), width - 60)}px`;
   }
 
@@ -71,16 +72,27 @@ export class Timeline {
     const { marks, game } = this;
     const ratio = Math.min(devicePixelRatio || 1, 2);
     const [width, height] = [Math.round(marks.clientWidth * ratio), Math.round(marks.clientHeight * ratio)];
-    const key = [width, height, game.marks.length, game.grows ? Math.floor(end / 50) : end].join();
+    const told = game.told;
+    const key = [width, height, told.marks.length, told.beats.length, game.grows ? Math.floor(end / 50) : end].join();
     if (key === this.drawn || !width) return;
     this.drawn = key;
+    this.element.dataset["marks"] = String(told.marks.length);
     Object.assign(marks, { width, height });
     const context = marks.getContext("2d")!;
     const style = getComputedStyle(this.element);
-    for (const kind of Object.keys(markNames) as News["kind"][]) {
+    const bars = new Array<number>(Math.ceil(width / (barWidth * ratio))).fill(0);
+    for (const tick of told.beats) bars[Math.min(bars.length - 1, Math.floor((tick / end) * bars.length))]++;
+    const most = Math.max(...bars, 3);
+    context.fillStyle = style.getPropertyValue("--density");
+    bars.forEach((count, i) => {
+      const tall = Math.sqrt(count / most) * height * 0.9;
+      context.fillRect(i * barWidth * ratio, height - tall, (barWidth - 1) * ratio, tall);
+    });
+    for (const kind of newsKinds) {
+      if (unmarked.has(kind)) continue;
       context.fillStyle = style.getPropertyValue(`--mark-${kind}`).trim() || "gray";
-      const tall = kind === "finish" ? 1 : kind === "save" ? 0.8 : kind === "chat" ? 0.35 : 0.55;
-      for (const mark of game.marks) {
+      const tall = heights[kind] ?? 0.55;
+      for (const mark of told.marks) {
         if (mark.kind !== kind) continue;
         context.fillRect(Math.round((mark.tick / end) * (width - 2)), height * (1 - tall), Math.max(2, ratio * 1.5), height * tall);
       }

@@ -1,49 +1,9 @@
 // What a teehistorian tells of a game, kept so that every tick of a stretch of it can be shown.
 
 import type { Batch, Kind } from "@replayd/client";
+import type { News, Sample, World } from "./format.js";
+import { type Place, placeBetween, Steps } from "./steps.js";
 import type { Event, Input } from "@replayd/client/gen/replayd/teehistorian/v1/events_pb.js";
-
-/** Values that hold from a tick on until the next one. Ticks come in order. */
-export class Steps<T> {
-  readonly ticks: number[] = [];
-  readonly values: T[] = [];
-
-  push(tick: number, value: T): void {
-    const last = this.ticks.length - 1;
-    if (last >= 0 && this.ticks[last] === tick) this.values[last] = value;
-    else {
-      this.ticks.push(tick);
-      this.values.push(value);
-    }
-  }
-
-  /** The index of the last value at or before a tick, -1 for none. */
-  indexAt(tick: number): number {
-    let low = 0;
-    let high = this.ticks.length;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (this.ticks[middle] <= tick) low = middle + 1;
-      else high = middle;
-    }
-    return low - 1;
-  }
-
-  at(tick: number): T | undefined {
-    return this.values[this.indexAt(tick)];
-  }
-
-  /** Forgets what no tick from there on needs. */
-  trim(tick: number): void {
-    const index = this.indexAt(tick);
-    if (index <= 0) return;
-    this.ticks.splice(0, index);
-    this.values.splice(0, index);
-  }
-}
-
-/** Where a character is; none where the client has none. */
-export type Place = { x: number; y: number } | undefined;
 
 /** What an input does: where it aims from the character, and whether the hook is out. */
 export interface Aim {
@@ -70,30 +30,23 @@ export class Client {
   }
 }
 
-/** Something to tell people. */
-export interface News {
-  tick: number;
-  kind: "join" | "leave" | "chat" | "finish" | "team" | "death" | "command" | "save";
-  client: number;
-  text: string;
-}
-
-/** Kinds of events of which a World makes something. */
+/** Kinds of events of which a TeeWorld makes something. */
 export const kinds: Kind[] = [
   "player_state", "player_diff", "player_new", "player_old", "input_diff", "input_new", "tick", "join", "drop", "player_name",
   "player_team", "player_finish", "team_finish", "message", "console_command", "save_success", "load_success",
 ];
 
 /** Kinds of events that make news or marks, and the names that they take. */
-export const newsKinds: Kind[] = [
+export const wholeKinds: Kind[] = [
   "join", "drop", "player_name", "player_team", "player_finish", "team_finish", "message", "player_old", "save_success", "load_success",
 ];
 
 /** A stretch of a game. */
-export class World {
+export class TeeWorld implements World {
   readonly clients = new Map<number, Client>();
   readonly news: News[] = [];
-  /** The first tick of which everything is known, and the last. */
+  readonly samples: Sample[] = [];
+  readonly beats: number[] = [];
   from = 0;
   to = -1;
 
@@ -134,7 +87,6 @@ export class World {
     }
   }
 
-  /** Takes note that everything before a tick has come, and some of it. */
   reach(tick: number): void {
     if (tick > this.to) this.to = tick;
   }
@@ -240,7 +192,6 @@ export class World {
     }
   }
 
-  /** Forgets what happened before a tick, but what still holds there. */
   trim(tick: number): void {
     if (tick <= this.from) return;
     this.from = tick;
@@ -249,29 +200,20 @@ export class World {
       client.shots.splice(0, client.shots.findIndex((at) => at >= tick) >>> 0);
       client.deaths.splice(0, client.deaths.findIndex((death) => death.tick >= tick) >>> 0);
     }
-    const first = this.news.findIndex((news) => news.tick >= tick);
-    this.news.splice(0, first < 0 ? this.news.length : first);
   }
 
   /** Where a character is between two ticks. */
   placeAt(client: Client, time: number): Place {
-    const { places } = client;
-    const tick = Math.floor(time);
-    const index = places.indexAt(tick);
-    const place = places.values[index];
-    if (!place || client.joined.at(tick) === false) return undefined;
-    const next = places.values[index + 1];
-    if (next && places.ticks[index + 1] === tick + 1 && !jumped(place, next)) {
-      const part = time - tick;
-      return { x: place.x + (next.x - place.x) * part, y: place.y + (next.y - place.y) * part };
-    }
-    return place;
+    if (client.joined.at(time) === false) return undefined;
+    return placeBetween(client.places, time, 1, furthest);
   }
 }
 
-/** Nobody moves so far within a tick: he was moved. */
+/** Nobody moves farther within a tick: he was moved. */
+const furthest = 400;
+
 export function jumped(a: { x: number; y: number }, b: { x: number; y: number }): boolean {
-  return Math.abs(a.x - b.x) + Math.abs(a.y - b.y) > 400;
+  return Math.abs(a.x - b.x) + Math.abs(a.y - b.y) > furthest;
 }
 
 /** Ticks, 50 a second, as people write times of races. */

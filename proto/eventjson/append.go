@@ -12,7 +12,7 @@ import (
 	"github.com/replayd/replayd/proto/protoscan"
 )
 
-// maxDepth bounds how deeply messages nest.
+// maxDepth bounds the nesting of messages.
 const maxDepth = 64
 
 // append appends a message as a JSON object.
@@ -49,7 +49,7 @@ func (m *message) append(dst, b []byte, strings [][]byte, depth int) ([]byte, er
 	return append(dst, '}'), nil
 }
 
-// append appends a field's value; b is the message that holds the field.
+// append appends a field's value. b is the message that contains the field.
 func (f *field) append(dst, b []byte, s *slot, strings [][]byte, depth int) ([]byte, error) {
 	if f.list {
 		return f.appendList(dst, b, s, strings, depth)

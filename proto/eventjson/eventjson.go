@@ -16,7 +16,7 @@ type Printer struct {
 	strings protowire.Number
 }
 
-// New returns a printer for events of an event list: a message with `repeated Event events = 1`.
+// New returns a printer for the events of an event list: a message with `repeated Event events = 1`.
 func New(list protoreflect.MessageDescriptor) *Printer {
 	events := list.Fields().ByNumber(1)
 	p := &Printer{event: compile(events.Message(), map[protoreflect.FullName]*message{})}
@@ -31,7 +31,7 @@ func New(list protoreflect.MessageDescriptor) *Printer {
 	return p
 }
 
-// List splits the bytes of an event list into its events and the strings that they refer to. Nothing is copied.
+// List splits the bytes of an event list into its events and the strings that they refer to. It copies nothing.
 func (p *Printer) List(b []byte) (events, strings [][]byte, err error) {
 	for len(b) > 0 {
 		f, rest, ok := protoscan.Next(b)
@@ -40,7 +40,7 @@ func (p *Printer) List(b []byte) (events, strings [][]byte, err error) {
 		}
 		b = rest
 		switch {
-		case f.Type != protowire.BytesType: // a newer list may have more
+		case f.Type != protowire.BytesType: // a newer list may have more fields
 		case f.Number == protoscan.ListEvents:
 			events = append(events, f.Bytes)
 		case f.Number == p.strings:
@@ -50,7 +50,7 @@ func (p *Printer) List(b []byte) (events, strings [][]byte, err error) {
 	return events, strings, nil
 }
 
-// Kind returns the name of an event's kind and its tick, 0 where it has none.
+// Kind returns the name of an event's kind, and its tick, or 0 if it has none.
 func (p *Printer) Kind(event []byte) (kind string, tick int32, err error) {
 	o, err := p.scan(event)
 	if o.kind != nil {
@@ -59,15 +59,15 @@ func (p *Printer) Kind(event []byte) (kind string, tick int32, err error) {
 	return kind, o.tick, err
 }
 
-// AppendLine appends an event as one line: its sequence number, its tick, its kind, the event under its kind's name, and
-// what else the event has.
+// AppendLine appends an event as one line: its sequence number, its tick, its kind, the event under its kind's name,
+// and its other fields.
 func (p *Printer) AppendLine(dst []byte, sequence uint64, event []byte, strings [][]byte) ([]byte, error) {
 	dst = append(dst, `{"sequence":`...)
 	dst = strconv.AppendUint(dst, sequence, 10)
 	return p.appendEvent(dst, event, strings)
 }
 
-// AppendState appends an event that tells a state as one line. It has no sequence number.
+// AppendState appends an event of a state as one line. It has no sequence number.
 func (p *Printer) AppendState(dst, event []byte, strings [][]byte) ([]byte, error) {
 	return p.appendEvent(append(dst, `{"state":true`...), event, strings)
 }
@@ -96,7 +96,7 @@ func (p *Printer) appendEvent(dst, event []byte, strings [][]byte) ([]byte, erro
 	return append(dst, "}\n"...), nil
 }
 
-// appendRest appends the fields of an event besides its tick and its kind.
+// appendRest appends the fields of an event other than its tick and its kind.
 func (p *Printer) appendRest(dst, event []byte, strings [][]byte) ([]byte, error) {
 	slots := make([]slot, len(p.event.fields))
 	if err := p.event.scan(slots, event); err != nil {

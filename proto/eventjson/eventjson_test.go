@@ -20,7 +20,7 @@ import (
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
 
-// lists are the event lists of all formats.
+// lists returns the event lists of all formats.
 func lists() (all []protoreflect.MessageDescriptor) {
 	fields := (*replaydv1.EventBatch)(nil).ProtoReflect().Descriptor().Fields()
 	for i := range fields.Len() {
@@ -35,16 +35,16 @@ func kindsOf(list protoreflect.MessageDescriptor) protoreflect.FieldDescriptors 
 	return list.Fields().ByNumber(1).Message().Oneofs().ByName("kind").Fields()
 }
 
-// texts are the strings of the batch that events of some formats refer to.
+// texts are the strings of the batch, to which events of some formats refer.
 var texts = []string{"CDOTA_Unit_Hero_Axe", "m_iHealth", "ä \" \\ \u2028", ""}
 
-// fill fills a message at random.
+// fill fills a message with random values.
 func fill(r *rand.Rand, m protoreflect.Message, depth int) {
 	fields := m.Descriptor().Fields()
 	for i := range fields.Len() {
 		f := fields.Get(i)
 		switch {
-		case f.ContainingOneof() != nil && !f.ContainingOneof().IsSynthetic(): // one of them below
+		case f.ContainingOneof() != nil && !f.ContainingOneof().IsSynthetic(): // one alternative is set below
 		case f.IsList():
 			list := m.Mutable(f).List()
 			for range r.IntN(4) {
@@ -76,7 +76,7 @@ func fill(r *rand.Rand, m protoreflect.Message, depth int) {
 	}
 }
 
-// refers tells whether a field's number stands for a string of the batch.
+// refers reports whether a field is an index into the batch's strings.
 func refers(f protoreflect.FieldDescriptor) bool {
 	ref, _ := proto.GetExtension(f.Options(), optionsv1.E_StringIndex).(bool)
 	return ref
@@ -122,7 +122,7 @@ func value(r *rand.Rand, f protoreflect.FieldDescriptor) protoreflect.Value {
 	}
 }
 
-// tree reads JSON, numbers as they are written.
+// tree parses JSON. It keeps numbers as written.
 func tree(tb testing.TB, text []byte) map[string]any {
 	tb.Helper()
 	d := json.NewDecoder(bytes.NewReader(text))
@@ -134,7 +134,7 @@ func tree(tb testing.TB, text []byte) map[string]any {
 	return v
 }
 
-// resolve puts the strings of the batch in place of their numbers.
+// resolve replaces indices into the batch's strings by the strings.
 func resolve(m protoreflect.MessageDescriptor, v map[string]any) {
 	for key, inner := range v {
 		f := m.Fields().ByName(protoreflect.Name(key))
@@ -162,7 +162,7 @@ func resolve(m protoreflect.MessageDescriptor, v map[string]any) {
 	}
 }
 
-// expected is what a line must say, by protojson's account of the event.
+// expected returns the expected contents of a line, based on protojson's output for the event.
 func expected(tb testing.TB, event protoreflect.Message, sequence uint64) map[string]any {
 	tb.Helper()
 	text, err := protojson.MarshalOptions{UseProtoNames: true, EmitDefaultValues: true}.Marshal(event.Interface())
@@ -189,7 +189,7 @@ func expected(tb testing.TB, event protoreflect.Message, sequence uint64) map[st
 	return want
 }
 
-// compare prints an event and holds the line against protojson.
+// compare prints an event and compares the line with protojson's output.
 func compare(tb testing.TB, p *eventjson.Printer, event protoreflect.Message) {
 	tb.Helper()
 	wire, err := proto.Marshal(event.Interface())
@@ -222,7 +222,7 @@ func compare(tb testing.TB, p *eventjson.Printer, event protoreflect.Message) {
 	}
 }
 
-// TestEveryKind prints events of every kind of every format: empty, and with random values.
+// TestEveryKind prints events of every kind of every format, both empty and with random values.
 func TestEveryKind(t *testing.T) {
 	for _, list := range lists() {
 		p := eventjson.New(list)
@@ -264,7 +264,7 @@ func FuzzEvents(f *testing.F) {
 	})
 }
 
-// FuzzMalformed: whatever the bytes are, there is a line of JSON or an error.
+// FuzzMalformed checks that any bytes give either a line of JSON or an error.
 func FuzzMalformed(f *testing.F) {
 	var printers []*eventjson.Printer
 	for _, list := range lists() {

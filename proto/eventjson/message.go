@@ -10,11 +10,11 @@ import (
 	optionsv1 "github.com/replayd/replayd/proto/replayd/options/v1"
 )
 
-// message is a message type, compiled.
+// message is a compiled message type.
 type message struct {
 	fields []field       // in the order of the .proto
-	index  map[int32]int // from field number to its place in fields
-	small  [64]int8      // the same for small numbers; -1 where there is none
+	index  map[int32]int // from field number to index in fields
+	small  [64]int8      // index in fields by small field number; -1 if there is none
 }
 
 type field struct {
@@ -23,11 +23,11 @@ type field struct {
 	key      string // `"name":`
 	kind     protoreflect.Kind
 	list     bool
-	packed   bool           // a list of numbers, which may travel packed
-	element  protowire.Type // of such a number
+	packed   bool           // a list of numbers, which may be packed
+	element  protowire.Type // wire type of such a number
 	presence bool           // printed only when set
 	isKind   bool           // in Event's oneof `kind`
-	ref      bool           // indexes the batch's strings
+	ref      bool           // is an index into the batch's strings
 	message  *message
 	enum     protoreflect.EnumValueDescriptors
 }
@@ -70,7 +70,8 @@ func compile(d protoreflect.MessageDescriptor, done map[protoreflect.FullName]*m
 	return m
 }
 
-// elementType is how a number travels in a packed list; strings, bytes and messages are never packed.
+// elementType returns the wire type of a number in a packed list. It returns false for strings, bytes and messages,
+// which are never packed.
 func elementType(k protoreflect.Kind) (protowire.Type, bool) {
 	switch k {
 	case protoreflect.StringKind, protoreflect.BytesKind, protoreflect.MessageKind, protoreflect.GroupKind:

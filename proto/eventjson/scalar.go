@@ -8,7 +8,7 @@ import (
 
 func quoted(dst []byte, f func([]byte) []byte) []byte { return append(f(append(dst, '"')), '"') }
 
-// appendFloat formats a number as protojson and encoding/json do.
+// appendFloat formats a number like protojson and encoding/json.
 func appendFloat(dst []byte, v float64, bits int) []byte {
 	switch {
 	case math.IsNaN(v):
@@ -34,7 +34,7 @@ func appendFloat(dst []byte, v float64, bits int) []byte {
 
 const hex = "0123456789abcdef"
 
-// appendString quotes a string as protojson does.
+// appendString quotes a string like protojson.
 func appendString(dst, s []byte) []byte {
 	dst = append(dst, '"')
 	from := 0

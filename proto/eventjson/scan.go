@@ -8,12 +8,12 @@ import (
 
 var errMalformed = errors.New("malformed event")
 
-// outline is what an event consists of.
+// outline holds the parts of an event.
 type outline struct {
 	tick int32
-	kind *field // of the oneof kind; nil when there is none that is known
+	kind *field // the field of the oneof kind; nil if there is none or it is unknown
 	body []byte // the kind's message
-	more bool   // there are other fields
+	more bool   // the event has other fields
 }
 
 func (p *Printer) scan(event []byte) (outline, error) {
@@ -37,14 +37,14 @@ func (p *Printer) scan(event []byte) (outline, error) {
 	return o, nil
 }
 
-// slot is what a scan found of a field: the last value, and whether it came at all.
+// slot holds the last value of a field, and whether it was present at all.
 type slot struct {
 	value uint64
 	bytes []byte
 	set   bool
 }
 
-// scan finds the last value of each field. Repeated fields are read again when they are printed.
+// scan stores the last value of each field. Repeated fields are read again when they are printed.
 func (m *message) scan(slots []slot, b []byte) error {
 	for len(b) > 0 {
 		f, rest, ok := protoscan.Next(b)

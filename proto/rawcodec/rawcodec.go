@@ -1,6 +1,6 @@
-// Package rawcodec is gRPC's protobuf codec for messages that are wire bytes already, or are wanted as wire bytes: they
-// pass without marshalling, unmarshalling or copying. All other messages are marshalled as usual, so one codec serves a
-// whole connection.
+// Package rawcodec is a variant of gRPC's protobuf codec. It sends and receives messages as wire bytes, without
+// marshalling, unmarshalling or copying, where the caller has or wants wire bytes. It marshals all other messages as
+// usual, so one codec serves a whole connection.
 package rawcodec
 
 import (
@@ -9,9 +9,9 @@ import (
 	"google.golang.org/grpc/mem"
 )
 
-// Marshaled is a message to send that is marshalled already.
+// Marshaled is a message to send that is already marshalled.
 type Marshaled interface {
-	// WireBytes returns the message. gRPC frees the buffers when they are written: sending a Marshaled consumes it.
+	// WireBytes returns the message. gRPC frees the buffers after writing them, so a Marshaled can be sent only once.
 	WireBytes() mem.BufferSlice
 }
 

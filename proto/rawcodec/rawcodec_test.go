@@ -19,8 +19,8 @@ func (r ready) WireBytes() mem.BufferSlice {
 	return mem.BufferSlice{mem.SliceBuffer(r[:1]), mem.SliceBuffer(r[1:])}
 }
 
-// TestCodec: messages that are marshalled already are sent as they are, a Message receives bytes, and ordinary messages
-// are protobuf's.
+// TestCodec checks that a marshalled message is sent unchanged, that a Message receives bytes, and that ordinary
+// messages use protobuf.
 func TestCodec(t *testing.T) {
 	c := rawcodec.New()
 	if c.Name() != "proto" {

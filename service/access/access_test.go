@@ -47,7 +47,7 @@ func TestRules(t *testing.T) {
 		{"a name=ä", "tokens, line 1: name=ä: want up to 64"},
 		{"a roots=x roots=y", "tokens, line 1: roots stands here twice"},
 		{"a root=x", `tokens, line 1: unknown key "root"; the keys are: name, roots`},
-		{"a formats=dem,demo", "tokens, line 1: formats=dem,demo: the formats are: datafile, dem, sc2replay, teehistorian"},
+		{"a formats=dem,demo", "tokens, line 1: formats=dem,demo: the formats are: "},
 		{"a allow=write", "tokens, line 1: allow=write: what can be allowed is: read, upload, metrics, debug"},
 		{"a streams=0", "tokens, line 1: streams=0: must be 1 or more"},
 		{"a streams=x", "tokens, line 1: streams=x:"},
@@ -138,6 +138,15 @@ func TestExpiry(t *testing.T) {
 	}
 	if len(g.calls) != 1 {
 		t.Errorf("%d calls", len(g.calls))
+	}
+	// The machine's clock is set back, and then beyond that moment.
+	g.Expire(time.Now().Add(-24 * time.Hour))
+	if ctx.Err() != nil {
+		t.Errorf("when the clock is set back the call ends: %v", context.Cause(ctx))
+	}
+	g.Expire(grant.Expires)
+	if !errors.Is(context.Cause(ctx), ErrRevoked) {
+		t.Errorf("when the clock is set forward the call goes on: %v", context.Cause(ctx))
 	}
 	leave()
 	if len(g.calls) != 0 {
@@ -363,12 +372,13 @@ func TestAttend(t *testing.T) {
 	put(t, file, "1")
 	log := &buffer{}
 	read := make(chan error)
+	looks := 0
 	again := make(chan os.Signal)
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		attend(ctx, slog.New(slog.NewTextHandler(log, nil)), again, time.Millisecond, []Reloadable{
-			{What: "this", Files: []string{file}, Reload: func() error { return <-read }},
+		reloadOnChange(ctx, slog.New(slog.NewTextHandler(log, nil)), again, time.Millisecond, []Reloadable{
+			{What: "this", Files: []string{file}, Reload: func() error { return <-read }, Look: func() { looks++ }},
 		})
 	})
 	again <- os.Interrupt // it knows the file as it was, then
@@ -386,6 +396,9 @@ func TestAttend(t *testing.T) {
 	read <- errors.New("it is still gone")
 	cancel()
 	wg.Wait()
+	if looks < 4 {
+		t.Errorf("it was looked %d times whether something has expired", looks)
+	}
 	if text := log.String(); strings.Count(text, "read again") != 2 || strings.Count(text, "stays in force") != 2 {
 		t.Errorf("the log:\n%s", text)
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// ParseProxy reads a network, such as 10.0.0.0/8, or an address, or "unix", for whoever calls through a socket of this
+// ParseProxy reads a network, such as 10.0.0.0/8, or an address, or "unix", for calls through a socket of this
 // machine: the zero Prefix.
 func ParseProxy(text string) (netip.Prefix, error) {
 	if text == "unix" {
@@ -19,7 +19,7 @@ func ParseProxy(text string) (netip.Prefix, error) {
 	return netip.ParsePrefix(text)
 }
 
-// Address returns from where somebody calls: the address of his connection, or, when that is a proxy's that is believed, the
+// Address returns from where a call comes: the address of its connection, or, when that is a proxy's that is believed, the
 // last one of X-Forwarded-For that is not. Where there are no IP addresses it is the name of the network, such as "unix".
 func (g *Gate) Address(peer net.Addr, forwarded []string) string {
 	if peer == nil {

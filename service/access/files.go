@@ -21,6 +21,8 @@ type Reloadable struct {
 	Files []string
 	// Reload reads them again. On an error it leaves everything as it was.
 	Reload func() error
+	// Look, unless nil, is called whenever the files are looked at, each two seconds.
+	Look func()
 }
 
 // Reload reads all again, and logs what became of it.
@@ -38,12 +40,12 @@ func (r *Reloadable) reload(log *slog.Logger) {
 	log.Info("read again", "what", r.What, "files", r.Files)
 }
 
-// Attend reads again what changes, until ctx ends, and all of it whenever again receives.
-func Attend(ctx context.Context, log *slog.Logger, again <-chan os.Signal, list []Reloadable) {
-	attend(ctx, log, again, lookAfter, list)
+// ReloadOnChange reads again each file that changes, until ctx ends, and all of them whenever again receives.
+func ReloadOnChange(ctx context.Context, log *slog.Logger, again <-chan os.Signal, list []Reloadable) {
+	reloadOnChange(ctx, log, again, lookAfter, list)
 }
 
-func attend(ctx context.Context, log *slog.Logger, again <-chan os.Signal, every time.Duration, list []Reloadable) {
+func reloadOnChange(ctx context.Context, log *slog.Logger, again <-chan os.Signal, every time.Duration, list []Reloadable) {
 	known := make([][]fs.FileInfo, len(list))
 	for i, r := range list {
 		known[i] = r.look()
@@ -60,6 +62,9 @@ func attend(ctx context.Context, log *slog.Logger, again <-chan os.Signal, every
 		case <-ticker.C:
 		}
 		for i, r := range list {
+			if r.Look != nil {
+				r.Look()
+			}
 			now := r.look() // before it is read: what comes later is seen the next time
 			if !all && slices.EqualFunc(now, known[i], same) {
 				continue
@@ -70,7 +75,7 @@ func attend(ctx context.Context, log *slog.Logger, again <-chan os.Signal, every
 	}
 }
 
-// look returns what tells the files from what they were, nil for one that is not there.
+// look returns what changes when a file does, nil for a file that is not there.
 func (r *Reloadable) look() []fs.FileInfo {
 	seen := make([]fs.FileInfo, len(r.Files))
 	for i, path := range r.Files {

@@ -110,6 +110,18 @@ func (g *Gate) Reload() error {
 	return nil
 }
 
+// Expire ends calls whose grants have expired by now. Their contexts do that too, but by the monotonic clock: when the
+// machine's clock is set forward, they are late.
+func (g *Gate) Expire(now time.Time) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for c := range g.calls {
+		if c.grant.expired(now) {
+			c.end(ErrRevoked)
+		}
+	}
+}
+
 // Shown is what a caller shows.
 type Shown struct {
 	// Token is a bearer token; nil when he shows none.
@@ -163,7 +175,7 @@ func namesOf(c *x509.Certificate) []string {
 	return names
 }
 
-// Demand returns ErrForbidden when somebody has not got a power.
+// Demand returns ErrForbidden when the caller does not have a power.
 func (g *Gate) Demand(grant *Grant, p Power) error {
 	if !grant.May(p) {
 		g.denied.WithLabelValues(deniedPower).Inc()
@@ -172,7 +184,7 @@ func (g *Gate) Demand(grant *Grant, p Power) error {
 	return nil
 }
 
-// enter notes that a call of somebody begins. Its context ends when he is no longer let in, with ErrRevoked or ErrChanged as
+// enter notes that a call begins. Its context ends when the caller is no longer let in, with ErrRevoked or ErrChanged as
 // the cause. leave ends it.
 func (g *Gate) enter(ctx context.Context, grant *Grant) (_ context.Context, leave func()) {
 	ctx, end := context.WithCancelCause(With(ctx, grant))

@@ -52,7 +52,7 @@ type Quota struct {
 // Grant is who calls, and what he may do. It is immutable. The nil *Grant may do everything: it is of calls that come from
 // inside the process.
 type Grant struct {
-	// Name is by what the log calls him; empty for somebody of whom nothing is known.
+	// Name is the caller's name in the log; empty for a caller of whom nothing is known.
 	Name string
 	// Expires is when he is no longer let in; the zero time for never.
 	Expires time.Time
@@ -64,7 +64,7 @@ type Grant struct {
 	formats map[decoders.Format]bool // nil for all
 }
 
-// Everybody returns the grant of somebody of whom nothing is demanded.
+// Everybody returns the grant of callers without a token, where none is required.
 func Everybody(name string) *Grant { return &Grant{Name: name, may: all} }
 
 // May reports whether he has a power.
@@ -106,7 +106,7 @@ func (g *Grant) Reaches(name string) bool {
 	return g.roots[alias]
 }
 
-// Key tells callers apart for what is limited for each of them. It is empty for those of whom nothing is known.
+// Key is the caller's key for limits that each caller has. It is empty for a caller of whom nothing is known.
 func (g *Grant) Key() string {
 	if g == nil {
 		return ""
@@ -122,7 +122,7 @@ func (g *Grant) same(other *Grant) bool { return reflect.DeepEqual(g, other) }
 
 type grantKey struct{}
 
-// With returns a context of a call by somebody.
+// With returns the context of a call with a grant.
 func With(ctx context.Context, g *Grant) context.Context {
 	return context.WithValue(ctx, grantKey{}, g)
 }

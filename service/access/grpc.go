@@ -17,7 +17,7 @@ import (
 )
 
 // methods says which powers a call takes. All others take all that there are, so that one that is added and forgotten here is
-// open to nobody who is limited.
+// closed to callers who are limited.
 var methods = map[string]Power{
 	"/replayd.v1.ReplayService/ListReplays":   Read,
 	"/replayd.v1.ReplayService/GetReplay":     Read,
@@ -94,7 +94,7 @@ func (n *noted) RecvMsg(m any) error {
 	return err
 }
 
-// visit notes that somebody calls.
+// visit notes a call.
 func (g *Gate) visit(ctx context.Context, method string) *Use {
 	use := &Use{Method: strings.TrimPrefix(method, "/"), began: time.Now()}
 	md, _ := metadata.FromIncomingContext(ctx)

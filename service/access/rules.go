@@ -106,7 +106,7 @@ func (r *Rules) add(credential string, g *Grant) error {
 	return nil
 }
 
-// idOf is by what the grant of a token is found: its hash, so that the time that it takes tells nothing of other tokens.
+// idOf is by what the grant of a token is found: its hash, so that the time that it takes reveals nothing of other tokens.
 func idOf(token string) string {
 	sum := sha256.Sum256([]byte(token))
 	return hashPrefix + hex.EncodeToString(sum[:])
@@ -202,7 +202,7 @@ func parseFormats(list string) (map[decoders.Format]bool, error) {
 }
 
 // parsePowers reads a list of powers. Without one all are given, but to who is limited to some replays only those over
-// replays: the others would tell of more.
+// replays: the others would show more.
 func parsePowers(list string, limited bool) (p Power, err error) {
 	switch {
 	case list == "" && limited:

@@ -11,12 +11,12 @@ import (
 const (
 	sampleWindow = time.Second
 	sampleBurst  = 20   // lines of one sort in a window
-	sampleSorts  = 1000 // sorts that are told apart in a window
+	sampleSorts  = 1000 // sorts that are counted apart in a window
 )
 
 // Sampled returns a handler that lets 20 records of one sort through in a second, and then says how many it left out. The sort
 // of a record is its level, its message and what it says of who, address and code. Records with an incident are never left
-// out: clients were told to ask for them.
+// out: the error asks clients for them.
 func Sampled(next slog.Handler) slog.Handler {
 	return &sampled{next: next, state: &samples{counts: map[string]int{}}}
 }
@@ -106,5 +106,5 @@ func (s *samples) close(next slog.Handler) {
 	}
 	r := slog.NewRecord(time.Now(), slog.LevelWarn, "lines were left out of the log: there were too many alike", 0)
 	r.AddAttrs(slog.Int("lines", left), slog.Int("sorts", sorts), slog.String("such_as", sample))
-	_ = next.Handle(context.Background(), r) // there is nobody to tell
+	_ = next.Handle(context.Background(), r) // there is nowhere to report it
 }

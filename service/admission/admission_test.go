@@ -360,3 +360,22 @@ func TestConnections(t *testing.T) {
 		}
 	}
 }
+
+// TestRateClockSetBack: when the clock is set back, a token goes on at its rate from there, and is not refused until the clock
+// is where it was.
+func TestRateClockSetBack(t *testing.T) {
+	one, now := &caller{}, time.Now()
+	if !one.call(1, now) || one.call(1, now) {
+		t.Fatal("one call a second is not that")
+	}
+	now = now.Add(-24 * time.Hour)
+	if one.call(1, now) {
+		t.Error("setting the clock back gives a call for nothing")
+	}
+	if !one.call(1, now.Add(time.Second)) {
+		t.Error("a second later nothing goes")
+	}
+	if now = now.Add(24 * time.Hour); !one.call(1, now) || one.call(1, now) {
+		t.Error("setting it forward gives more than one call at once")
+	}
+}

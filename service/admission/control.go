@@ -39,8 +39,8 @@ type Limits struct {
 
 // Who is for whom something is taken. An empty key is of nobody in particular, and not limited.
 type Who struct {
-	Token   string  // tells tokens apart
-	Address string  // tells addresses apart
+	Token   string  // the caller's key of tokens
+	Address string  // the caller's key of addresses
 	Limits  Amounts // of the token; 0 for those of Limits.Caller
 	Rate    float64 // calls a second of the token; 0 does not limit
 }
@@ -172,7 +172,7 @@ func (c *Control) Enter(w Who, r Resource) (*Ticket, error) {
 // call counts a call and reports whether it comes too early.
 func (one *caller) call(rate float64, now time.Time) bool {
 	most := max(rate, 1)
-	one.calls = min(one.calls+now.Sub(one.filled).Seconds()*rate, most)
+	one.calls = min(one.calls+max(now.Sub(one.filled).Seconds(), 0)*rate, most) // a clock that was set back takes nothing
 	one.filled = now
 	if one.calls < 1 {
 		return false

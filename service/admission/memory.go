@@ -61,7 +61,7 @@ func thereBelow(root string) int64 {
 	return most
 }
 
-// Tune tells the garbage collector to keep within nine tenths of so many bytes, unless GOMEMLIMIT says something.
+// Tune makes the garbage collector keep within nine tenths of so many bytes, unless GOMEMLIMIT is set.
 func Tune(there int64) {
 	if there > 0 && os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(there / 10 * 9)
@@ -77,7 +77,7 @@ func (c *Control) Pace(set func(percent int)) {
 	}
 }
 
-// pacer tells when it is new how many percent the heap may grow.
+// pacer reports a change of how many percent the heap may grow.
 type pacer struct {
 	mu      sync.Mutex
 	set     func(percent int)

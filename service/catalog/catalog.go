@@ -16,7 +16,7 @@ import (
 
 // Root is a directory whose replays are served.
 type Root struct {
-	// Alias is how the directory is called in names. It consists of letters, digits, '.', '_' and '-', and is neither
+	// Alias is the directory's name in the names of replays. It consists of letters, digits, '.', '_' and '-', and is neither
 	// "." nor "..".
 	Alias string
 	// Dir is the directory's path in the file system.
@@ -25,14 +25,14 @@ type Root struct {
 
 // Options are a Catalog's settings.
 type Options struct {
-	// Limits bound what compressed files may cost.
+	// Limits bound the cost of compressed files.
 	Limits source.Limits
-	// Verbatim allows names of files however they are called: hidden ones, and ones with a backslash. It is for a command
-	// line, whose user names one of his own files. They are never listed.
+	// Verbatim allows any file name: hidden ones, and ones with a backslash. It is for the command line, whose users name their
+	// own files. Such files are never listed.
 	Verbatim bool
 }
 
-// Catalog knows the roots. Nothing needs to be closed.
+// Catalog finds replays below its roots. It need not be closed.
 type Catalog struct {
 	roots    []Root // by alias
 	limits   source.Limits
@@ -41,9 +41,9 @@ type Catalog struct {
 
 var aliasPattern = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
 
-// New returns a catalog of roots, in no particular order. It returns ErrAlias when an alias is not valid or not unique, and an
-// error when what lies at a root is no directory. One where nothing is yet, or that cannot be opened now, is no error: see
-// Missing. A directory may have several aliases.
+// New returns a catalog of roots, which may be in any order. It returns ErrAlias if an alias is invalid or not unique, and an
+// error if a root is not a directory. A root that does not exist yet, or cannot be opened now, is no error: see Missing. A
+// directory may have several aliases.
 func New(roots []Root, o Options) (*Catalog, error) {
 	c := &Catalog{limits: o.Limits, verbatim: o.Verbatim}
 	for _, r := range roots {
@@ -69,8 +69,8 @@ func New(roots []Root, o Options) (*Catalog, error) {
 	return c, nil
 }
 
-// Missing returns the roots that cannot be read now, with the reason. A game server makes its directory when it first
-// records; until then such a root is empty.
+// Missing returns the roots that cannot be read now, with the reason. A game server creates its directory when it records for
+// the first time; until then such a root is empty.
 func (c *Catalog) Missing() map[Root]error {
 	missing := map[Root]error{}
 	for _, r := range c.roots {
@@ -87,7 +87,7 @@ func (c *Catalog) Missing() map[Root]error {
 // Roots returns the roots, ordered by alias.
 func (c *Catalog) Roots() []Root { return slices.Clone(c.roots) }
 
-// place is what a name names.
+// place is the parsed name of a file or directory.
 type place struct {
 	name string
 	root Root
@@ -123,11 +123,11 @@ func (c *Catalog) place(name string) (place, error) {
 	return place{name, c.roots[i], rel}, nil
 }
 
-// validName reports whether a name, or an element of one, can be one. A backslash separates elements on some systems.
+// validName reports whether a name, or an element of one, is valid. A backslash is not: it separates elements on some systems.
 func validName(name string) bool { return validPath(name) && !strings.Contains(name, `\`) }
 
-// validPath reports whether a name can be one of a file. fs.ValidPath refuses what is empty or not UTF-8, and elements that
-// are empty, "." or "..". A NUL ends names for the kernel.
+// validPath reports whether a file can have that path. fs.ValidPath refuses paths that are empty or not UTF-8, and elements that
+// are empty, "." or "..". The kernel ends paths at a NUL.
 func validPath(name string) bool {
 	return fs.ValidPath(name) && name != "." && !strings.Contains(name, "\x00")
 }
@@ -135,7 +135,7 @@ func validPath(name string) bool {
 // hidden reports whether an element of a path begins with ".".
 func hidden(rel string) bool { return strings.HasPrefix(rel, ".") || strings.Contains(rel, "/.") }
 
-// IsDir reports whether a name leads to a directory.
+// IsDir reports whether a name is that of a directory.
 func (c *Catalog) IsDir(name string) (bool, error) {
 	p, err := c.place(name)
 	if err != nil {
@@ -151,10 +151,10 @@ func (c *Catalog) IsDir(name string) (bool, error) {
 	return stat.IsDir(), nil
 }
 
-// awaited reports whether an error is that a root is not there yet: until it is, it counts as an empty directory.
+// awaited reports whether err means that a root does not exist yet. Until it does, it counts as an empty directory.
 func (p place) awaited(err error) bool { return p.rel == "." && errors.Is(err, fs.ErrNotExist) }
 
-// stat looks what lies there.
+// stat returns the attributes of the file or directory.
 func (p place) stat() (fs.FileInfo, error) {
 	root, err := os.OpenRoot(p.root.Dir)
 	if err != nil {
@@ -164,8 +164,8 @@ func (p place) stat() (fs.FileInfo, error) {
 	return root.Stat(p.rel)
 }
 
-// Open opens a replay. It returns source.ErrDirectory and source.ErrIrregular for what is no regular file, and a
-// *decoders.Error for a compressed file whose beginning cannot be unpacked. A file of no known format is opened; see
+// Open opens a replay. It returns source.ErrDirectory or source.ErrIrregular if it is not a regular file, and a *decoders.Error
+// if the beginning of a compressed file cannot be unpacked. A file of an unknown format is opened, too; see
 // source.File.Recognized.
 func (c *Catalog) Open(name string) (*source.File, error) {
 	p, err := c.place(name)
@@ -188,15 +188,15 @@ func (c *Catalog) Open(name string) (*source.File, error) {
 	return f, nil
 }
 
-// origin is where a file lies.
+// origin returns the place's origin for a source.File.
 func (p place) origin() source.Origin {
 	path := p.path()
-	// Stat is called for each write to a live file. It may follow links out of the root: all that is asked of what lies there
-	// is whether it is the file that was opened, from within the root.
+	// Stat is called for each write to a live file, so it must be cheap, and os.Stat is. It may follow links out of the root:
+	// the attributes are only compared with those of the file that was opened within the root.
 	return source.Origin{Name: p.name, Path: path, Stat: func() (fs.FileInfo, error) { return os.Stat(path) }}
 }
 
-// Origin is where a file of that name lies: for a source.File that was opened by another name.
+// Origin returns the origin of the file with that name. It is for a source.File that was opened under another name.
 func (c *Catalog) Origin(name string) (source.Origin, error) {
 	p, err := c.place(name)
 	if err != nil {
@@ -207,9 +207,8 @@ func (c *Catalog) Origin(name string) (source.Origin, error) {
 
 // open opens a regular file below a root.
 func open(root *os.Root, rel string) (*os.File, error) {
-	// Opening a device can do things, so that it must not even be tried. Between looking and opening another file may
-	// come to lie there: source.New looks again, and O_NONBLOCK sees to it that opening does not wait for the other end
-	// of a pipe.
+	// Opening a device can have effects, so it is not even tried. Another file may take the name between stat and open:
+	// therefore source.New checks again, and O_NONBLOCK keeps open from waiting for the other end of a pipe.
 	stat, err := root.Stat(rel)
 	switch {
 	case err != nil:
@@ -222,7 +221,7 @@ func open(root *os.Root, rel string) (*os.File, error) {
 	return root.OpenFile(rel, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 }
 
-// explainKnown is explain for errors among which source's own may be.
+// explainKnown is explain, but returns errors of package source unchanged.
 func explainKnown(name string, err error) error {
 	if errors.Is(err, source.ErrDirectory) || errors.Is(err, source.ErrIrregular) {
 		return named(name, err)
@@ -230,5 +229,5 @@ func explainKnown(name string, err error) error {
 	return explain(name, err)
 }
 
-// join makes the name of something in a directory.
+// join returns the name of an element of a directory.
 func join(dir, elem string) string { return dir + "/" + elem }

@@ -6,20 +6,20 @@
 //
 // # What can be reached
 //
-// Nothing outside the roots: every path is resolved by [os.Root], element by element, so that neither a name nor a
-// symbolic link leads out. Links that stay below their root are followed. Only regular files are opened, and without
-// waiting, so that a pipe cannot block the daemon and a device is never touched. Whoever asks for something outside gets
-// [ErrOutside] with the same text whether or not it exists.
+// Nothing outside the roots: [os.Root] resolves every path element by element, so that neither a name nor a symbolic link
+// leads out. Links that stay below their root are followed. Only regular files are opened, and without waiting, so that a
+// pipe cannot block the daemon and a device is never opened. A name that leads out of the roots fails with [ErrOutside],
+// with the same text whether or not the file exists.
 //
-// Nothing hidden: what has an element below its root that starts with a dot is not found. A root may itself be hidden, and
-// a link that is not may lead to something hidden: that is up to the operator.
+// Nothing hidden: a name with an element that starts with a dot is not found. The root itself may be hidden, and a link with
+// an ordinary name may lead to a hidden file; the operator decides that.
 //
-// A root is opened anew for each call. What the operator mounts or replaces while the daemon runs is so seen.
+// A root is opened again for each call, so that directories which the operator mounts or replaces are seen at once.
 //
 // # Directories
 //
-// [Catalog.ReadDir] tells what lies in a directory without opening it: files, and directories, but not links to such, which
-// could go in circles. Hidden ones are left out. What is below all of them, and what of it is a replay, package index knows.
+// [Catalog.ReadDir] lists a directory without opening its files. It leaves out hidden entries, and links to directories, which
+// could form cycles. Package index knows all files below the roots, and which of them are replays.
 //
-// A [Catalog] may be used by several goroutines at once.
+// A [Catalog] is safe for concurrent use.
 package catalog

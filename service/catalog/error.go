@@ -9,24 +9,24 @@ import (
 	"github.com/replayd/replayd/service/source"
 )
 
-// Why there is no answer. Each error that this package returns wraps one of these, one of the source package's
-// ErrDirectory, ErrIrregular and ErrIO, a *decoders.Error, or a context's error.
+// Each error that this package returns wraps one of these errors, or ErrDirectory, ErrIrregular or ErrIO of package source, or
+// a *decoders.Error, or a context's error.
 var (
-	// ErrName: it is no name that a replay could have.
+	// ErrName: no replay can have that name.
 	ErrName = errors.New("is not a valid replay name")
 	// ErrNotFound: there is no such root, directory or file.
 	ErrNotFound = errors.New("not found")
-	// ErrOutside: it lies outside the roots. That says nothing on whether it exists.
+	// ErrOutside: the path leads out of the roots. It may exist or not.
 	ErrOutside = errors.New("lies outside the roots")
 	// ErrDenied: the daemon may not read it.
 	ErrDenied = errors.New("may not be read by the server")
 	// ErrNotDirectory: it is no directory.
 	ErrNotDirectory = errors.New("is not a directory")
-	// ErrToken: the page token is none of this catalog, or of another directory or other formats.
+	// ErrToken: the page token is invalid, or is of another directory or other formats.
 	ErrToken = errors.New("is not a page token of this list")
 )
 
-// explain makes an error of os.Root one of ours. The operating system's paths are left out: clients see these errors.
+// explain converts an error of os.Root. It leaves out the operating system's path, because clients see these errors.
 func explain(name string, err error) error {
 	var errno syscall.Errno
 	switch {
@@ -47,23 +47,23 @@ func explain(name string, err error) error {
 	case errors.As(err, &errno):
 		err = fmt.Errorf("%w: %w", source.ErrIO, errno)
 	default:
-		// What os.Root itself refuses is not an error of the operating system. Its error has no name to match.
+		// os.Root refused the path. Its error is not one of the operating system, and is not exported.
 		err = ErrOutside
 	}
 	return named(name, err)
 }
 
-// ErrAlias says that something is no alias that a root could have, or that another root has it.
+// ErrAlias: the alias of a root is invalid, or another root has it.
 var ErrAlias = errors.New("root alias")
 
-// named says which name an error is about.
+// named adds the name to an error.
 func named(name string, err error) error { return fmt.Errorf("%q: %w", name, err) }
 
-// NotFound is the error of a name that leads nowhere, for who has looked it up elsewhere.
+// NotFound returns the error of a name that does not exist, for callers that looked it up elsewhere.
 func NotFound(name string) error { return named(name, ErrNotFound) }
 
-// NotDirectory is the error of a name that should be a directory's.
+// NotDirectory returns the error of a name that is not a directory.
 func NotDirectory(name string) error { return named(name, ErrNotDirectory) }
 
-// IsDirectory is the error of a directory's name that should be a file's.
+// IsDirectory returns the error of a name that is a directory instead of a file.
 func IsDirectory(name string) error { return named(name, source.ErrDirectory) }

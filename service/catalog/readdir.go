@@ -11,7 +11,7 @@ import (
 	"github.com/replayd/replayd/service/source"
 )
 
-// File is what a directory tells of a file, without opening it.
+// File is an entry of a directory. The file was not opened.
 type File struct {
 	Name     string // in full
 	ID       source.ID
@@ -19,17 +19,17 @@ type File struct {
 	Modified time.Time
 }
 
-// Dir is what a directory holds.
+// Dir is the contents of a directory.
 type Dir struct {
-	Files []File   // regular files, and links to such below the root, in no order
-	Dirs  []string // the names in full of directories; links to directories are not followed
+	Files []File   // regular files, and links to regular files below the root, in no order
+	Dirs  []string // full names of directories, without links to directories
 	// ID is the directory's own, and Modified when an entry of it was last added, removed or renamed.
 	ID       source.ID
 	Modified time.Time
 }
 
-// ReadDir reads a directory. Hidden entries and those that can have no name are left out, as
-// are links that lead to none. It returns ErrNotDirectory for a file.
+// ReadDir reads a directory. It leaves out hidden entries, entries whose names are invalid, and broken links. It returns
+// ErrNotDirectory for a file.
 func (c *Catalog) ReadDir(ctx context.Context, name string) (Dir, error) {
 	var d Dir
 	below, err := c.openDir(name)
@@ -52,7 +52,7 @@ func (c *Catalog) ReadDir(ctx context.Context, name string) (Dir, error) {
 		case !e.Type().IsRegular() && e.Type()&fs.ModeSymlink == 0:
 			return
 		}
-		// os.Root has looked at each entry already, but not at where links lead.
+		// os.Root has the attributes of each entry, but not those of the files to which links lead.
 		look := e.Info
 		if e.Type()&fs.ModeSymlink != 0 {
 			look = func() (fs.FileInfo, error) { return below.Stat(e.Name()) }
@@ -71,7 +71,7 @@ func fileOf(name string, stat fs.FileInfo) File {
 	return File{Name: name, ID: source.Identify(stat), Size: stat.Size(), Modified: stat.ModTime()}
 }
 
-// openDir opens a directory as a root of its own. It returns nil for a root that is not there yet.
+// openDir opens a directory as an os.Root. It returns nil for a root that does not exist yet.
 func (c *Catalog) openDir(name string) (*os.Root, error) {
 	p, err := c.place(name)
 	if err != nil {
@@ -92,7 +92,7 @@ func (c *Catalog) openDir(name string) (*os.Root, error) {
 	return below, nil
 }
 
-// Look returns what lies under a name now: a file, or, with dir, a directory.
+// Look returns the file that has the name now. dir reports whether it is a directory.
 func (c *Catalog) Look(name string) (file File, dir bool, err error) {
 	p, err := c.place(name)
 	if err != nil {
@@ -105,8 +105,8 @@ func (c *Catalog) Look(name string) (file File, dir bool, err error) {
 	return fileOf(name, stat), stat.IsDir(), nil
 }
 
-// Locate returns where in the file system a name would lie, whether or not something is there: what to subscribe to with a
-// watch.Watcher. It must not be shown to clients.
+// Locate returns the path of a name in the file system, whether or not it exists, for a subscription of a watch.Watcher.
+// Clients must not see it.
 func (c *Catalog) Locate(name string) (string, error) {
 	p, err := c.place(name)
 	if err != nil {
@@ -115,7 +115,7 @@ func (c *Catalog) Locate(name string) (string, error) {
 	return p.path(), nil
 }
 
-// openDir opens a directory below a root as a root of its own, without waiting for a pipe that lies there instead.
+// openDir opens a directory below a root as an os.Root. It does not wait if a pipe has the name instead.
 func openDir(root *os.Root, rel string) (*os.Root, error) {
 	stat, err := root.Stat(rel)
 	switch {
@@ -134,7 +134,7 @@ func namedKnown(name string, err error) error {
 	return explain(name, err)
 }
 
-// explainWalk tells the end of a context from a directory that cannot be read.
+// explainWalk returns ctx's error if it has ended, and otherwise that of a directory that cannot be read.
 func explainWalk(ctx context.Context, name string, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -142,7 +142,7 @@ func explainWalk(ctx context.Context, name string, err error) error {
 	return explain(name, err)
 }
 
-// readDir calls each for the entries of a directory, in no order, without holding them all.
+// readDir calls each for the entries of a directory, in no order. It never holds all of them.
 func readDir(ctx context.Context, dir *os.Root, each func(fs.DirEntry)) error {
 	file, err := dir.Open(".")
 	if err != nil {

@@ -1,10 +1,10 @@
-// Package checkpoint keeps states of decoders, so that a start at a tick, a resumed stream or the last events of a large
-// replay do not cost reading it all again: formats like teehistorian cannot seek by themselves.
+// Package checkpoint keeps states of decoders. A stream that starts at a tick, resumes, or wants the last events of a large
+// replay then starts in the middle of the file. Formats like teehistorian cannot seek otherwise.
 //
-// A checkpoint is of use while the bytes before it are those that it was made from. That is known while nothing was written
-// to the file; after that whoever wants to use one has to look, and says what was found.
+// A checkpoint is valid while the bytes before it are those that it was made from. As long as the file was not written to,
+// that is known. Afterwards a reader must compare the bytes before it uses a checkpoint; see codec.Checkpoints.
 //
-// A Store is bounded; the checkpoints of replays that were not used for the longest time go first.
+// The memory of a Store is bounded. It drops the checkpoints of the least recently used replays first.
 package checkpoint
 
 import (
@@ -17,10 +17,10 @@ import (
 	"github.com/replayd/replayd/service/source"
 )
 
-// Spacing is how far apart the checkpoints of a replay are at least, in bytes of the replay.
+// Spacing is the minimum distance between checkpoints of a replay, in bytes of the replay.
 const Spacing = 1 << 20
 
-// overhead is what a checkpoint costs besides its state, roughly, in bytes.
+// overhead is the approximate size of a checkpoint without its state, in bytes.
 const overhead = 128
 
 // Store keeps the checkpoints of all replays. It is safe for concurrent use.
@@ -38,24 +38,24 @@ func NewStore(limit int) *Store {
 	return &Store{limit: limit, byKey: map[any]*list.Element{}, used: list.New()}
 }
 
-// replay is what the store keeps of one replay.
+// replay holds the checkpoints of one replay.
 type replay struct {
 	key    any
 	points []point // ascending
 	bytes  int
-	// spacing is how far apart points are at least. It doubles whenever they take too much memory.
+	// spacing is the minimum distance between points. It doubles whenever they take too much memory.
 	spacing int64
 }
 
-// point is a checkpoint that is kept.
+// point is a stored checkpoint.
 type point struct {
 	codec.Checkpoint
 
-	version source.Version // in which the file was known to be what the checkpoint was made from
+	version source.Version // of the file when the bytes before the checkpoint were last known to be right
 }
 
-// Of returns the checkpoints of one replay, whose file was seen in that version. The key must be comparable and name one
-// file, such as its id together with the replay's identity.
+// Of returns the checkpoints of one replay, whose file has that version now. The key must be comparable and identify the
+// replay, such as the file's id together with the replay's identity.
 func (s *Store) Of(key any, version source.Version) codec.Checkpoints { return view{s, key, version} }
 
 type view struct {
@@ -81,7 +81,7 @@ func (v view) Prove(c *codec.Checkpoint) {
 	}
 }
 
-// find returns a checkpoint that the store keeps, nil when it does so no longer.
+// find returns the stored checkpoint that equals c, nil if it was dropped.
 func (s *Store) find(key any, c *codec.Checkpoint) *point {
 	e := s.byKey[key]
 	if e == nil {
@@ -131,7 +131,7 @@ func (v view) Wanted(offset int64) bool {
 	return offset >= Spacing
 }
 
-// room reports whether no checkpoint is near that offset.
+// room reports whether there is no checkpoint near that offset.
 func (r *replay) room(offset int64) bool {
 	i := sort.Search(len(r.points), func(i int) bool { return r.points[i].Position.Offset > offset })
 	before := int64(0)
@@ -164,7 +164,7 @@ func (v view) Add(c codec.Checkpoint) {
 	}
 }
 
-// drop forgets a replay.
+// drop removes a replay.
 func (s *Store) drop(e *list.Element) {
 	r := e.Value.(*replay)
 	s.used.Remove(e)
@@ -177,8 +177,8 @@ func (s *Store) grow(r *replay, n int) {
 	s.bytes += n
 }
 
-// shrink forgets the replay that was not used for the longest time. When only one is left it keeps fewer checkpoints of
-// it, which are still spread over the whole replay.
+// shrink removes the least recently used replay. If only one is left it thins out that one's checkpoints, which stay spread
+// over the whole replay.
 func (s *Store) shrink() {
 	e := s.used.Back()
 	r := e.Value.(*replay)
@@ -200,7 +200,7 @@ func (s *Store) shrink() {
 	r.points = kept
 }
 
-// Bytes is how much the store holds.
+// Bytes returns the size of the store's contents.
 func (s *Store) Bytes() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

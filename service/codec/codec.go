@@ -16,106 +16,104 @@ import (
 // Codec is what a format brings to the daemon.
 type Codec struct {
 	Format decoders.Format
-	// Filters says which kinds of events the format has, and what filters can ask of each.
+	// Filters lists the format's kinds of events and the conditions that apply to each.
 	Filters filter.Format
-	// Lacks reports whether a replay can have no event of a kind that the format has, as by its header. Nil where any replay
+	// Lacks reports whether, judging by its header, replay r cannot have events of a kind of the format. Nil if every replay
 	// may have events of all kinds.
 	Lacks func(r *replaydv1.Replay, kind uint8) bool
-	// NewEventList makes an empty message of the type in which the format's events travel: `repeated Event events = 1`
-	// and what the events refer to. It is for readers of streams; writers use Batch.
+	// NewEventList returns an empty message of the format's EventList type: `repeated Event events = 1` and what the events
+	// refer to. Readers of streams use it; writers use Batch.
 	NewEventList func() proto.Message
-	// RandomAccess says that the format cannot be read from front to back: its Input must have At.
+	// RandomAccess is true if the format cannot be read from front to back: its Input must have At.
 	RandomAccess bool
-	// Shared says that a live replay is worth decoding once for all who follow it: its batches have no Tail, and its
-	// readers fill Marks.
+	// Shared is true if one decoder serves all followers of a live replay. Batches then have no Tail, and readers fill Marks.
 	Shared bool
-	// ResolvesPlayers says that Options.ResolvePlayers can be asked for.
+	// ResolvesPlayers is true if readers support Options.ResolvePlayers.
 	ResolvesPlayers bool
-	// Cost returns how much memory a Reader of a replay of that many bytes takes, in bytes: from above for what game programs
-	// write, as it is taken before the replay is opened. size is -1 where it is not known yet. What a replay takes beyond
-	// that, a Reader that is a Holder tells.
+	// Cost returns an upper bound, in bytes, of the memory that a Reader needs for a replay of size bytes as games write them.
+	// It is charged before the replay is opened. size is -1 if it is not known yet. A Reader that may need more is a Holder.
 	Cost func(size int64) int64
-	// DescribeCost is the same of Describe, nil where that is Cost.
+	// DescribeCost is Cost for Describe. Nil if both are equal.
 	DescribeCost func(size int64) int64
-	// Lineage returns what the header of r tells of its place among the replays of its game server. Nil where the format
-	// knows no such thing.
+	// Lineage returns the replay's place among those of its game server, from the header of r. Nil if headers do not have it.
 	Lineage func(r *replaydv1.Replay) Lineage
-	// Open starts to read a replay. It reads nothing itself.
+	// Open returns a Reader of the replay. Open itself reads nothing.
 	Open func(in source.Input, o Options) (Reader, error)
-	// Survey decodes a replay from where an earlier survey of it ended, or, with nil, from the beginning, up to its present
-	// end, and returns what that tells. roster is as in Options. pause is called after each bounded amount of work; an error of
-	// it ends the survey, which is returned beside it as far as it came. Nil where Describe tells all there is.
+	// Survey decodes a replay up to its present end and returns what it found. It starts where the survey from ended, or at
+	// the beginning if from is nil. roster is as in Options. Survey calls pause after each bounded amount of work; an error
+	// of pause ends the survey, and is returned with the survey so far. Nil if Describe returns all there is to know.
 	Survey func(in source.Input, from *Survey, roster func(r *replaydv1.Replay) []byte, pause func() error) (*Survey, error)
-	// CarryRoster returns a Survey's Roster with what earlier, that of the replay before it, tells besides, and whether those
-	// before could tell still more. earlier may be nil. Nil where the format has no rosters.
+	// CarryRoster completes a Survey's Roster from that of the previous replay, which may be nil. complete reports whether
+	// even earlier rosters could add nothing. Nil if the format has no rosters.
 	CarryRoster func(roster, earlier []byte) (carried []byte, complete bool)
-	// Players returns who is in a roster. Nil where Describe tells the players.
+	// Players returns the players in a roster. Nil if Describe returns the players.
 	Players func(roster []byte) []*replaydv1.Player
-	// Describe adds to r what can be told of the replay without decoding all of it: header, players, map, length. It
-	// returns a *decoders.Error for a file that cannot be read that far; what was found before stays in r.
+	// Describe fills in the fields of r that do not need the whole replay to be decoded: header, players, map, length. It
+	// returns a *decoders.Error if the file is damaged; fields that were found before the damage stay set.
 	Describe func(ctx context.Context, in source.Input, r *replaydv1.Replay) error
 }
 
 // Lineage is a replay's place among those of its game server.
 type Lineage struct {
-	// Previous is the identity of the replay that the same server process wrote before; empty for its first one, and where
-	// servers of that age do not tell.
+	// Previous is the identity of the replay that the same server process wrote before this one. It is empty for the first
+	// one, and if the server is too old to write it.
 	Previous string
-	// Server is how the server calls itself, its address included: what a server that is started again usually keeps. It proves
-	// nothing: two servers may share it.
+	// Server is the server's name and address, which usually stay the same when the server restarts. They are no proof: two
+	// servers may share them.
 	Server string
 }
 
-// Survey is what decoding a replay tells that its header does not. It never changes.
+// Survey is what is known of a replay only after decoding it. It is immutable.
 type Survey struct {
-	// Offset is up to where the replay was decoded, in bytes of the replay.
+	// Offset is how far the replay was decoded, in bytes of the replay.
 	Offset int64
-	// LastTick is the replay's clock there.
+	// LastTick is the replay's clock at Offset.
 	LastTick int32
-	// Ended: the end that the format asks for was read.
+	// Ended is true if the replay's own end was read.
 	Ended bool
-	// Broken: what follows cannot be decoded.
+	// Broken is true if the bytes behind Offset cannot be decoded.
 	Broken bool
-	// Names are those of the players, each once; at most MaxNames.
+	// Names are the players' names, each once; at most MaxNames.
 	Names []string
-	// Roster is who is there at Offset, for the format itself: see Options.Roster.
+	// Roster holds the players at Offset, in the format's own encoding: see Options.Roster.
 	Roster []byte
-	// State is what it takes to go on from Offset, for the format itself. Nil where nothing can follow.
+	// State is the decoder's state at Offset, in the format's own encoding. Nil if nothing can follow.
 	State []byte
 }
 
-// MaxNames is how many players' names a survey keeps.
+// MaxNames limits the players' names in a survey.
 const MaxNames = 1024
 
-// Options say what a Reader is to deliver.
+// Options configure what a Reader delivers.
 type Options struct {
 	// Filter decides which events are delivered; nil delivers all.
 	Filter *filter.Filter
 	// Start is where delivery starts. The zero value is the beginning.
 	Start Start
-	// State says that Present will be asked for the state there, for what StateFilter lets through; nil lets all through.
+	// State announces that Present will be called for the state at Start. StateFilter selects what it delivers; nil delivers
+	// everything.
 	State       bool
 	StateFilter *filter.Filter
-	// StateAgain says that it will be asked for again; see feed.Reader.
+	// StateAgain announces that Present may be called again later; see feed.Reader.
 	StateAgain bool
-	// Columns lets events of the kinds that have columns travel so, in the batch's Tail. Other formats' readers do not
-	// look at it. It does not go together with Batch.KeepMarks.
+	// Columns delivers the kinds that have columns as columns, in the batch's Tail. Formats without columns ignore it. It
+	// excludes Batch.KeepMarks.
 	Columns bool
 	// RevealSecrets delivers what is otherwise redacted: timeout codes, remote-console arguments and the like.
 	RevealSecrets bool
-	// ResolvePlayers puts beside the numbers of players who they are. For formats whose Codec.ResolvesPlayers is set.
+	// ResolvePlayers adds the players' names and the like to events that have only their numbers. Only for formats whose
+	// Codec.ResolvesPlayers is true.
 	ResolvePlayers bool
-	// Roster returns who was there where the replay ended that the same server process wrote before r, which has its header:
-	// a Survey's Roster. It returns nil where that is not known, or is nil itself.
+	// Roster returns the Survey.Roster of the replay that the same server process wrote before r, nil if it is not known. r
+	// has its header. Roster may be nil.
 	Roster func(r *replaydv1.Replay) []byte
-	// Checkpoints returns what keeps states of readers of the same file; nil keeps none. A Reader may use it to start in
-	// the middle, and may add to it as it goes. It says what the file's identity is (see replayd.v1.Replay), for a file may
-	// have got other contents since.
+	// Checkpoints returns the checkpoints of the file while it has that identity (see replayd.v1.Replay): the file may have
+	// other contents by now. A Reader may start from a checkpoint and may add more. Nil keeps none.
 	Checkpoints func(identity string) Checkpoints
 }
 
-// Checkpoint is the state of a format's decoder at a place in a replay. Its State is for that format's decoder alone and
-// never changes.
+// Checkpoint is the state of a format's decoder at a place in a replay. State is in the format's own encoding, and is
+// immutable.
 type Checkpoint struct {
 	Position decoders.Position
 	Tick     int32
@@ -131,30 +129,30 @@ type Checkpoints interface {
 	Last(before func(*Checkpoint) bool) (Checkpoint, bool)
 	// Wanted reports whether a checkpoint at that offset would be kept: whether there is none near it.
 	Wanted(offset int64) bool
-	// Add keeps a checkpoint, which the caller gives away.
+	// Add keeps a checkpoint and takes ownership of it.
 	Add(c Checkpoint)
-	// Proven reports whether the bytes before a checkpoint are known to be those that it was made from. Otherwise whoever
-	// uses it has to look, and says by Prove or Drop what was found.
+	// Proven reports whether the bytes before a checkpoint are known to be those that it was made from. If not, a Reader must
+	// compare them before it uses the checkpoint, and then call Prove or Drop.
 	Proven(c *Checkpoint) bool
-	// Prove says that the bytes before a checkpoint are those that it was made from.
+	// Prove records that the bytes before a checkpoint are those that it was made from.
 	Prove(c *Checkpoint)
-	// Drop forgets all checkpoints, because the replay is no longer what they were made from.
+	// Drop removes all checkpoints: the replay has changed since they were made.
 	Drop()
 }
 
-// Start is where delivery starts: at Position, or, when Tick is not nil, at the first event whose tick is at least
-// *Tick, or, when Now is set, at the present end of the replay. It does not depend on what the filter lets through.
+// Start is where delivery starts: at Position; or, if Tick is not nil, at the first event whose tick is at least *Tick; or,
+// if Now is true, at the present end of the replay. It does not depend on the filter.
 type Start struct {
 	Position decoders.Position
 	Tick     *int32
 	Now      bool
 }
 
-// ErrDone says that no later event of the replay can match the filter.
+// ErrDone is returned when no later event of the replay can match the filter.
 var ErrDone = errors.New("no later event can match the filter")
 
-// ErrYield says that a Reader did a bounded amount of work and wants to be called again: so that a caller can look at
-// its clock, and at whether anybody still wants the result.
+// ErrYield is returned when a Reader has done a bounded amount of work and must be called again. In between the caller can
+// send a heartbeat, or find that the call was cancelled.
 var ErrYield = errors.New("work is bounded; call again")
 
 // Reader reads one replay: Header until it succeeds, then Seek until it succeeds, then Fill until it fails.
@@ -163,60 +161,61 @@ var ErrYield = errors.New("work is bounded; call again")
 //   - ErrYield after a bounded amount of work;
 //   - decoders.ErrMore when the bytes present hold no further whole record: call again when there are more;
 //   - io.EOF when the replay is over by its own account;
-//   - ErrDone, which only Fill does, when there may be more, but nothing that the filter lets through;
+//   - ErrDone, only from Fill, when no later event can match the filter;
 //   - a *decoders.Error, final, when the replay cannot be read on;
-//   - any other error of the Input as it is.
+//   - any other error of the Input, unchanged.
 type Reader interface {
-	// Header reads the replay's header and adds what it says to r: the format's own header, and an Identity.
+	// Header reads the replay's header and stores it in r, with the replay's identity.
 	Header(r *replaydv1.Replay) error
-	// Seek moves to where delivery starts. When the replay ends before that, it returns io.EOF there. Position is then
-	// Start.Position, if that was asked for and is a place where an event of the replay can start.
+	// Seek moves to where delivery starts. If the replay ends before that, Seek returns io.EOF. Position is then
+	// Start.Position, if that was given and an event of the replay can start there.
 	Seek() error
-	// Fill decodes and appends to b until b is full; then it returns nil. What was decoded before an error is in b.
+	// Fill decodes and appends to b until b is full; then it returns nil. Events decoded before an error are in b.
 	Fill(b *Batch) error
-	// Close is called when no more bytes will come after Fill returned ErrMore: it returns nil when the format knows no
-	// end of its own and nothing is torn, and a *decoders.Error that wraps decoders.ErrTruncated otherwise.
+	// Close is called when Fill returned ErrMore and no more bytes will be written. It returns nil if the format has no end
+	// of its own and no record is torn. Otherwise it returns a *decoders.Error that wraps decoders.ErrTruncated.
 	Close() error
-	// Position is where the next event is, delivered or not, or a place before it with no event in between.
+	// Position returns the position of the next event, delivered or not, or one before it with no event in between.
 	Position() decoders.Position
-	// Sum is the sum of the bytes before Position's Offset. It is 0 where the format's Identity covers all of the replay.
+	// Sum returns the sum of the bytes before Position's Offset. It is 0 if the format's identity covers the whole replay.
 	Sum() decoders.Sum
-	// Tick is the replay's clock at Position.
+	// Tick returns the replay's clock at Position.
 	Tick() int32
-	// Filtered is how many events were decoded and filtered out since delivery started.
+	// Filtered returns how many events were decoded and filtered out since delivery started.
 	Filtered() uint64
-	// Summarize adds to the end of a stream what the format has to say there.
+	// Summarize adds the format's own summary to the end of a stream.
 	Summarize(end *replaydv1.StreamEnd)
 }
 
 // Presenter is a Reader of a format that has a state.
 type Presenter interface {
-	// Present appends events to b that tell the state at Position, until b is full; then it returns nil, and io.EOF once all was
-	// told. The events are no part of the replay: the position does not move. It is called between Seek and Fill, of a reader
-	// that was opened with Options.State.
+	// Present appends events to b that describe the state at Position. It returns nil when b is full, and io.EOF behind the
+	// last event of the state. These events are not part of the replay: the position does not move. Present is called
+	// between Seek and Fill, on a reader that was opened with Options.State.
 	Present(b *Batch) error
 }
 
-// Holder is a Reader of a format whose replays can be made to take much memory.
+// Holder is a Reader whose memory depends on the contents of the replay, so that a hostile file can make it large.
 type Holder interface {
-	// Held is how much memory the Reader holds now, in bytes. It is called between the other methods, and is cheap.
+	// Held returns how much memory the Reader holds now, in bytes. It is cheap, and is called between the other methods.
 	Held() int64
 }
 
-// Pusher is a Reader of something live that can tell by itself, in a goroutine of its own, that there is more.
+// Pusher is a Reader of a live replay that calls its user when there are new events, in a goroutine of its own. The user then
+// need not wait and be woken.
 type Pusher interface {
-	// Push lets the reader call f whenever Fill would find something new, one call at a time, until f returns false or Recall
-	// is called. It spares the user to wait for that, and to be woken. The user must not use the reader meanwhile, f may. f
-	// must not block. A reader that cannot push now never calls f.
+	// Push makes the reader call f whenever Fill would find new events, until f returns false or Recall is called. Calls of f
+	// never overlap, and f must not block. From Push to Recall only f may use the reader. A reader that cannot push now never
+	// calls f.
 	Push(f func() (more bool))
-	// Recall ends that, and waits for a call that is under way. It may be called without a Push before it.
+	// Recall ends Push, and waits for a running call of f. It may be called without Push.
 	Recall()
 }
 
-// Mark is what is known of one event of a batch without decoding it again.
+// Mark holds what filters and cursors need of one event of a batch, so that it need not be decoded again.
 type Mark struct {
 	filter.Event
-	// End is where the event ends in Batch.Events; it begins where the one before it ends.
+	// End is where the event ends in Batch.Events; it begins where the previous one ends.
 	End int
 	// Next is the reader's Position behind the event, and Sum its sum there.
 	Next decoders.Position
@@ -228,9 +227,9 @@ type Batch struct {
 	// Events holds the events' wire bytes as entries of the field `repeated Event events = 1`.
 	Events []byte
 	// Tail holds wire bytes of further fields of the event list, such as the strings that the events refer to. Formats
-	// that need it write it anew for every batch.
+	// that need it write it again for every batch.
 	Tail []byte
-	// Pending is how many bytes more Tail will have when the batch is complete, as far as a format knows before.
+	// Pending is an estimate of the bytes that Tail will still grow by until the batch is complete.
 	Pending int
 	// Count is how many events there are.
 	Count int
@@ -241,7 +240,7 @@ type Batch struct {
 	Positions     []decoders.Position
 	KeepPositions bool
 
-	// MaxEvents and MaxBytes say when the batch is full.
+	// The batch is full when it has MaxEvents events or MaxBytes bytes.
 	MaxEvents int
 	MaxBytes  int
 
@@ -249,8 +248,8 @@ type Batch struct {
 	own    []byte // with shared, the memory that Events had
 }
 
-// MaxEventBytes is how large a single event may become on the wire; formats cut larger payloads into chunks. With a
-// batch's other bytes it stays below the 1 MiB that a response may have.
+// MaxEventBytes limits the size of one event on the wire; formats cut larger payloads into chunks. Together with a batch's
+// other bytes it stays below the 1 MiB that a response may have.
 const MaxEventBytes = 768 << 10
 
 // Full reports whether the batch is full: no further event should be added.
@@ -258,8 +257,8 @@ func (b *Batch) Full() bool {
 	return b.Count >= b.MaxEvents || len(b.Events)+len(b.Tail)+b.Pending >= b.MaxBytes
 }
 
-// Share makes events, which nobody may change from then on, the contents of an empty batch, without a copy. To append
-// more moves them.
+// Share makes events the contents of an empty batch, without a copy. events must not be modified from then on. Appending to
+// the batch copies them.
 func (b *Batch) Share(events []byte, count int) {
 	b.shared, b.own = true, b.Events
 	b.Events, b.Count = slices.Clip(events), count
@@ -277,8 +276,8 @@ func (b *Batch) Reset() {
 	b.Pending = 0
 }
 
-// Added notes an event that was appended: where it is in the replay and, with KeepMarks, what filters ask of it and where
-// the reader is behind it.
+// Added records an event that was appended: its position with KeepPositions, and with KeepMarks also its properties and
+// where the reader is behind it.
 func (b *Batch) Added(at decoders.Position, e *filter.Event, r Reader) {
 	if b.KeepPositions {
 		b.Positions = append(b.Positions, at)

@@ -1,8 +1,8 @@
-// Package cursor encodes and checks the opaque bytes from which a stream goes on.
+// Package cursor encodes and parses cursors: the opaque bytes with which a client resumes a stream.
 //
-// A cursor has at most 64 bytes: a version, the replay's format, a hash of its identity, the sum of what lies before the
-// position, the position, the number of events that the stream has delivered so far, and a checksum. It says nothing of
-// filters: a stream may be resumed with others.
+// A cursor has at most 64 bytes: a version, the replay's format, a hash of its identity, the sum of the bytes before the
+// position, the position, the number of events that the stream has delivered so far, and a checksum. It does not depend on
+// filters: a stream may be resumed with other ones.
 package cursor
 
 import (
@@ -17,22 +17,22 @@ import (
 
 // Cursor is a place in one replay.
 type Cursor struct {
-	// Format and Replay say which replay it is of.
+	// Format and Replay identify the replay.
 	Format decoders.Format
 	Replay Hash
-	// Position is where the next event is, or a place before it with no event in between.
+	// Position is the position of the next event, or one before it with no event in between.
 	Position decoders.Position
-	// Sum is the sum of the bytes before the position's offset; 0 where the identity covers all of the replay.
+	// Sum is the sum of the bytes before the position's offset; 0 if the identity covers the whole replay.
 	Sum decoders.Sum
 	// Sequence is the number of the next event.
 	Sequence uint64
 	// Tick is the replay's clock at Position.
 	Tick int32
-	// State says that the state at Position was not sent yet.
+	// State is true if the state at Position was not completely sent yet.
 	State bool
 }
 
-// Hash stands for a replay's identity.
+// Hash is a hash of a replay's identity.
 type Hash uint64
 
 // HashOf returns the hash of a replay's identity.
@@ -42,12 +42,12 @@ func HashOf(identity string) Hash {
 	return Hash(h.Sum64())
 }
 
-// MaxLen is how long a cursor can be, in bytes.
+// MaxLen is the maximum length of a cursor, in bytes.
 const MaxLen = 64
 
 const version = 2
 
-// stateUnsent is set in the format's byte when the state at the position was not sent yet.
+// stateUnsent is set in the format's byte if Cursor.State is true.
 const stateUnsent = 0x80
 
 // Append appends the cursor's bytes to b and returns the extended slice.
@@ -67,13 +67,13 @@ func (c Cursor) Append(b []byte) []byte {
 	return binary.LittleEndian.AppendUint32(b, crc32.ChecksumIEEE(b[at:]))
 }
 
-// fixedLen is how long the parts before the numbers are.
+// fixedLen is the length of the fields of fixed size: version, format, hash and sum.
 const fixedLen = 1 + 1 + 8 + 4
 
-// ErrInvalid says that bytes are no cursor: they were cut, changed, or made by something else.
+// ErrInvalid is returned for bytes that are not a cursor: they were cut, changed, or made by another program.
 var ErrInvalid = errors.New("not a cursor, or damaged")
 
-// ErrVersion says that a cursor was made by another version of replayd, which this one cannot read.
+// ErrVersion is returned for a cursor of a version of replayd that this one cannot read.
 var ErrVersion = errors.New("cursor of an unknown version")
 
 // Parse reads a cursor's bytes.

@@ -93,7 +93,7 @@ func states(t *testing.T, h streamtest.History) (names []string, missing uint64)
 	return names, missing
 }
 
-// TestFallBehindAndCatchUp: nothing is lost, and the client is told.
+// TestFallBehindAndCatchUp: nothing is lost, and there is a status.
 func TestFallBehindAndCatchUp(t *testing.T) {
 	data := sample(t, beyond)
 	s := behind(t, slowly(replaydv1.SlowConsumer_SLOW_CONSUMER_CATCH_UP), data, 9000)
@@ -122,7 +122,7 @@ func TestFallBehindAndDrop(t *testing.T) {
 	}
 }
 
-// TestFallBehindWithState: behind a gap the state is told again, as it is there.
+// TestFallBehindWithState: behind a gap the state is sent again, as it is there.
 func TestFallBehindWithState(t *testing.T) {
 	data := sample(t, beyond)
 	for _, more := range []int{9000, 0} {

@@ -5,11 +5,11 @@
 // ask of it. A Reader is one subscriber's view: it implements codec.Reader by copying the events that its filter lets
 // through out of the segments. Nothing is encoded again.
 //
-// A subscriber that waits need not be woken for every tick: it can leave with the feed what is to be done with what is new
-// (see codec.Pusher), and the feed's goroutine goes from one to the next.
+// A subscriber that waits need not be woken for every tick. It can leave a function with the feed (see codec.Pusher), which
+// the feed's goroutine calls for each new segment.
 //
 // A Reader that is not (or no longer) where the segments are reads the file by itself, by the format's own reader, until
-// it gets there: the file is the log, so nobody loses anything and nobody slows another. Segments never change once they
+// it gets there: the file is the log, so no subscriber loses anything or slows another. Segments never change once they
 // are published, so no lock is held while a subscriber works with them; the garbage collector frees a segment when the
 // last subscriber has left it.
 package feed

@@ -70,7 +70,7 @@ func (g *growing) signal() {
 	}
 }
 
-// append appends bytes and tells.
+// append appends bytes and notifies the source.
 func (g *growing) append(b []byte) {
 	g.mu.Lock()
 	g.data = append(g.data, b...)
@@ -205,7 +205,7 @@ func (s *subscriber) send(f *frame.Frame) error {
 	return nil
 }
 
-// state waits until the subscriber was told of that state.
+// state waits until the subscriber got a status with that state.
 func (s *subscriber) state(t testing.TB, want replaydv1.FollowState) {
 	t.Helper()
 	s.mu.Lock()

@@ -92,7 +92,7 @@ func TestTornAnywhere(t *testing.T) {
 	}
 }
 
-// TestShrunk, and a file that is lost in other ways: every subscriber is told how.
+// TestShrunk, and a file that is lost in other ways: every subscriber gets the reason.
 func TestLost(t *testing.T) {
 	data := sample(t, 5000)
 	data = data[:len(data)-1] // without the finish

@@ -155,7 +155,7 @@ func TestPushNotToStalled(t *testing.T) {
 	}
 }
 
-// TestPushThenBehind: who was pushed to, stalls and falls behind is told and served as everybody is.
+// TestPushThenBehind: a subscriber that was pushed to, stalls and falls behind is served as any other.
 func TestPushThenBehind(t *testing.T) {
 	data := sample(t, beyond)
 	for slow, o := range map[replaydv1.SlowConsumer]streamtest.Options{

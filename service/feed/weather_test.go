@@ -36,8 +36,8 @@ func weather(s *subscriber, random *rand.Rand) {
 	}
 }
 
-// TestWeather: whatever the networks do, however a game is written, whenever somebody comes or goes and however it ends,
-// nobody gets anything but what was promised, and no push finds a network that has something to write yet.
+// TestWeather: over networks of all sorts, with subscribers that come and go, each gets what was promised, however the game
+// is written and ends. No push finds a network that still has something to write.
 func TestWeather(t *testing.T) {
 	t.Parallel()
 	for i, end := range []string{"finished", "removed", "shrunk", "drained", "stopped"} {

@@ -11,9 +11,8 @@ import (
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
 
-// What one request can make the daemon check is bounded: the clauses of each list, because each event is compared with
-// them; the values of a clause, because they take memory; and the patterns with a wildcard of the whole request, because
-// each new name is compared with all of them.
+// These limits bound the work that one request can cause. Each event is matched against the clauses of both lists; the values of
+// a clause take memory; each new name is matched against all patterns of the request that have a wildcard.
 const (
 	maxClauses       = 64
 	maxValues        = 1024
@@ -26,9 +25,9 @@ const (
 	maxTick = math.MaxInt32
 )
 
-// FieldError says which field of a request is wrong.
+// FieldError is the error of an invalid field in a request.
 type FieldError struct {
-	// Field is the path from the request, such as "include[1].kinds[0]".
+	// Field is the field's path in the request, such as "include[1].kinds[0]".
 	Field string
 	// Problem is a sentence for the caller.
 	Problem string
@@ -36,8 +35,8 @@ type FieldError struct {
 
 func (e *FieldError) Error() string { return e.Field + ": " + e.Problem }
 
-// Compile compiles the filters of a request for a format. It returns nil when everything is delivered, and a *FieldError
-// for filters that make no sense, or of which none that includes can match any event of the format.
+// Compile compiles the filters of a request for a format. It returns a nil Filter if every event is delivered. It returns a
+// *FieldError for an invalid filter, and if no include filter can match any event of the format.
 func Compile(format *Format, include, exclude []*replaydv1.EventFilter) (*Filter, error) {
 	f, err := compile(format, include, exclude)
 	if f == nil || err != nil {
@@ -50,9 +49,9 @@ func Compile(format *Format, include, exclude []*replaydv1.EventFilter) (*Filter
 	return f, nil
 }
 
-// CompileState compiles the filters of a request, which Compile has accepted, for events that tell a state: without their
-// conditions on kinds and ticks, which are about what happens, and without those that exclude and have such conditions. It
-// returns nil when there are no filters.
+// CompileState compiles the filters of a request, which Compile has accepted, for events that describe a state. Conditions on
+// kinds and ticks do not apply to a state: include filters lose them, and exclude filters that have them are left out. It
+// returns nil if no filters remain.
 func CompileState(format *Format, include, exclude []*replaydv1.EventFilter) (*Filter, error) {
 	conditional := func(f *replaydv1.EventFilter) bool { return len(f.GetKinds()) > 0 || f.GetTicks() != nil }
 	f, err := compile(format, timeless(include), timeless(slices.DeleteFunc(slices.Clone(exclude), conditional)))
@@ -74,7 +73,7 @@ func timeless(filters []*replaydv1.EventFilter) []*replaydv1.EventFilter {
 	return all
 }
 
-// compile compiles lists of filters, up to what only their conditions themselves tell. It returns nil for no filters.
+// compile compiles both lists of filters. It does not check that an event can match them. It returns nil for empty lists.
 func compile(format *Format, include, exclude []*replaydv1.EventFilter) (*Filter, error) {
 	if len(include) == 0 && len(exclude) == 0 {
 		return nil, nil
@@ -97,10 +96,10 @@ func compile(format *Format, include, exclude []*replaydv1.EventFilter) (*Filter
 
 type compiler struct {
 	format *Format
-	globs  int // how many more there may be
+	globs  int // how many more patterns with a wildcard are allowed
 }
 
-// list compiles a list of filters, and notes for each kind which of them may match it.
+// list compiles a list of filters. In byKind it sets, for each kind, the bits of the clauses that may match its events.
 func (c *compiler) list(name string, filters []*replaydv1.EventFilter, byKind []uint64) ([]clause, error) {
 	if len(filters) > maxClauses {
 		return nil, &FieldError{name, fmt.Sprintf("has %d filters; at most %d are allowed", len(filters), maxClauses)}
@@ -119,7 +118,7 @@ func (c *compiler) list(name string, filters []*replaydv1.EventFilter, byKind []
 	return clauses, nil
 }
 
-// clause compiles a filter. It also returns the kinds of which it can match events.
+// clause compiles a filter. It also returns the kinds whose events it can match.
 func (c *compiler) clause(path string, f *replaydv1.EventFilter) (out clause, kinds []int, err error) {
 	n := len(f.GetKinds())
 	for p := range conditions {
@@ -191,7 +190,7 @@ func (c *compiler) patterns(path string, f *replaydv1.EventFilter) error {
 	return nil
 }
 
-// kinds returns the numbers of the kinds of those names, of all for none.
+// kinds returns the numbers of the named kinds, of all kinds if names is empty.
 func (c *compiler) kinds(path string, names []string) (kinds []int, err error) {
 	for i, name := range names {
 		k := c.format.kind(name)
@@ -211,7 +210,7 @@ func (c *compiler) kinds(path string, names []string) (kinds []int, err error) {
 	return kinds, nil
 }
 
-// asks returns the properties that a clause has conditions on.
+// asks returns the properties on which a clause has conditions.
 func (c *clause) asks() (s Properties) {
 	for p := range conditions {
 		if !conditions[p].any(c) {
@@ -221,8 +220,8 @@ func (c *clause) asks() (s Properties) {
 	return s
 }
 
-// Check returns a *FieldError when none of the clauses that include can match an event of the replay at hand: one of the
-// format, of which there are no events of the kinds that are absent. A nil absent is of none.
+// Check returns a *FieldError if no include clause can match an event of a replay that has no events of the absent kinds. A nil
+// absent means that all kinds of the format may occur.
 func (f *Filter) Check(format *Format, absent func(kind uint8) bool) error {
 	if f == nil {
 		return nil
@@ -232,7 +231,7 @@ func (f *Filter) Check(format *Format, absent func(kind uint8) bool) error {
 			return nil
 		}
 	}
-	// What is wrong with the first clause is told; the others are no better.
+	// Report the problem of the first clause; the others have one, too.
 	c := &f.include[0]
 	for p := range propertyCount {
 		if c.lacks[p] == 0 {
@@ -266,7 +265,7 @@ func (c *clause) lacking() (n int) {
 	return n
 }
 
-// foresee derives from the clauses what can be known without an event.
+// foresee computes what follows from the clauses alone, without an event.
 func (f *Filter) foresee() {
 	for i := range f.include {
 		c := &f.include[i]

@@ -3,16 +3,15 @@
 // A request has two lists of filters. An event is delivered when any of the include filters matches it (or there is
 // none) and none of the exclude filters does. Inside one filter, which is called a clause here, all conditions must hold.
 //
-// What can be asked of an event, beside its kind and its tick, are its properties. A format declares in one [Table] which
-// kinds of its events have which, and how they are read. Everything else follows from that: which clauses match which
-// kinds, which requests are refused because they can match nothing, and what the documentation says.
+// Conditions are on an event's kind, its tick and its properties. A format declares in one [Table] which kinds of events have
+// which properties, and how they are read. From that table follow which clauses match which kinds, which requests are
+// refused because they can match nothing, and the documentation.
 //
-// Conditions on fields are different: they do not choose events but narrow them. An include clause with fields delivers,
-// of the events that its other conditions match, the fields that match; an exclude clause with fields removes those. What
-// several clauses deliver of an event is all that any of them delivers. An event that had fields and has none left is not
-// delivered.
+// Conditions on fields are different: they do not select events but parts of them. An include clause with fields delivers the
+// matching fields of the events that its other conditions match; an exclude clause with fields removes them. If several
+// include clauses match an event, the union of their fields is delivered. An event whose fields are all removed is dropped.
 //
-//	table.go    what the events of a format can be asked for
+//	table.go    the properties of a format's events
 //	compile.go  a request's clauses, checked
 //	filter.go   matching events; filter_class.go: those that have a class and fields
 //	set.go      sets of numbers; pattern.go: sets of names
@@ -28,17 +27,17 @@ import (
 // None is the value of a property that an event does not have.
 const None = math.MinInt32
 
-// Event is what filters ask of an event. An event of which there are two players or teams has both; either counts.
+// Event holds the properties of an event. An event may have two players or teams; a condition matches if either does.
 type Event struct {
 	Kind    uint8 // the kind's number in its format
 	Tick    int32
-	Players [2]int32 // None where there is none; so are all others
+	Players [2]int32 // None if there is none, as for all properties
 	Teams   [2]int32
 	Group   int32 // of a map's layer
 	Layer   int32 // inside its group
 }
 
-// Of returns an event of which nothing is known but its kind and tick.
+// Of returns an event without properties.
 func Of(kind uint8, tick int32) Event {
 	return Event{
 		Kind: kind, Tick: tick, Players: [2]int32{None, None}, Teams: [2]int32{None, None}, Group: None, Layer: None,

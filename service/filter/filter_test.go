@@ -465,7 +465,7 @@ func FuzzCompile(f *testing.F) {
 	})
 }
 
-// TestState: a state is told by the conditions on things alone.
+// TestState: of a state only the conditions on things count.
 func TestState(t *testing.T) {
 	type f = replaydv1.EventFilter
 	one, two := at(diff, 7, 1), at(diff, 7, 2)

@@ -22,7 +22,7 @@ const (
 )
 
 // conditions is the list of what filters can ask of events, beside kinds and ticks: where in EventFilter a condition stands,
-// what it asks for, numbers or names, and where a clause keeps that. Whoever compiles, checks or documents filters goes by
+// what it asks for, numbers or names, and where a clause keeps that. Compiling, checking and documenting filters go by
 // this list; only [clause.match] and [Row], which are used for each event, name the conditions one by one.
 var conditions = [propertyCount]condition{
 	Players: {

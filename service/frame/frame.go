@@ -13,7 +13,7 @@ import (
 	"github.com/replayd/replayd/service/codec/protoappend"
 )
 
-// Frame is one response, marshalled. Whoever holds one must either send it once or Free it.
+// Frame is one response, marshalled. Its owner must either send it once or Free it.
 type Frame struct {
 	bytes mem.BufferSlice
 	// What stands before the events, and memory for it and for bytes, so that a frame is one allocation.

@@ -11,7 +11,7 @@ import (
 	"github.com/replayd/replayd/service/codec/protoappend"
 )
 
-// Outbox makes the frames of one stream and knows when they have left: whoever sends them frees their bytes when those
+// Outbox makes the frames of one stream and knows when they have left: the sender frees their bytes when those
 // are written to the network. The zero value is ready for use; it must not be copied. Frames are made by one goroutine at a
 // time.
 type Outbox struct {
@@ -86,7 +86,7 @@ func (o *Outbox) seal(f *Frame, cursor []byte) {
 	f.bytes = append(f.bytes, mem.NewBuffer(b, &o.waiting))
 }
 
-// receipts lends the memory of frames' last parts, and counts those that have not come back.
+// receipts hands out the memory of frames' last parts, and counts those that were not freed yet.
 type receipts struct {
 	count atomic.Int32
 	// first is for the frame that is made while no other waits: of a client that keeps up, for each.

@@ -6,7 +6,7 @@ import (
 	"google.golang.org/grpc/mem"
 )
 
-// Pool lends byte slices of one capacity and takes them back.
+// Pool hands out byte slices of one capacity, and reuses those that are returned.
 type Pool struct {
 	size int
 	pool sync.Pool

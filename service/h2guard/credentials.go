@@ -3,6 +3,7 @@ package h2guard
 import (
 	"log/slog"
 	"net"
+	"net/netip"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc/credentials"
@@ -11,13 +12,17 @@ import (
 
 // Guard guards the connections of a daemon.
 type Guard struct {
-	log    *slog.Logger
-	closed *prometheus.CounterVec
+	log     *slog.Logger
+	closed  *prometheus.CounterVec
+	exempt  func(netip.Addr) bool
+	strikes strikes
 }
 
-// NewGuard returns a guard that tells the log, and, unless reg is nil, Prometheus, of connections that it closed.
-func NewGuard(log *slog.Logger, reg prometheus.Registerer) *Guard {
-	g := &Guard{log, prometheus.NewCounterVec(prometheus.CounterOpts{
+// NewGuard returns a guard that tells the log, and, unless reg is nil, Prometheus, of connections that it closed. Whoever
+// comes again after that is slowed down, unless his address is exempt, as those of proxies are: they have many clients. exempt
+// may be nil.
+func NewGuard(log *slog.Logger, reg prometheus.Registerer, exempt func(netip.Addr) bool) *Guard {
+	g := &Guard{log: log, exempt: exempt, strikes: strikes{of: map[string]*leak{}}, closed: prometheus.NewCounterVec(prometheus.CounterOpts{
 		Namespace: "replayd", Name: "abused_connections_total", Help: "Connections that were closed because they were abused, by of what there was too much.",
 	}, []string{"abuse"})}
 	for sort := range rates {
@@ -31,7 +36,12 @@ func NewGuard(log *slog.Logger, reg prometheus.Registerer) *Guard {
 
 // Conn guards a connection.
 func (g *Guard) Conn(conn net.Conn) *Conn {
-	return New(conn, func(sort Abuse) {
+	share := 1
+	if g.strikesOf(conn.RemoteAddr()) > 0 {
+		share = afterStrike
+	}
+	return newConn(conn, share, func(sort Abuse) {
+		g.strike(conn.RemoteAddr())
 		g.closed.WithLabelValues(string(sort)).Inc()
 		g.log.Warn("a connection was closed: it is abused", "abuse", string(sort), "address", conn.RemoteAddr().String())
 	})

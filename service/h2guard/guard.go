@@ -7,7 +7,7 @@
 // they read. PING frames are not counted: gRPC's clients measure the connection by one for each batch that they get, thousands a
 // second, and gRPC itself closes connections that send them without need.
 //
-// A connection that is not HTTP/2, which its first bytes tell, is passed on as it is.
+// A connection that is not HTTP/2, which its first bytes show, is passed on as it is.
 package h2guard
 
 import (
@@ -15,6 +15,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"net"
+	"runtime"
 	"time"
 )
 
@@ -57,6 +58,9 @@ var rates = map[Abuse]rate{
 	Continuations: {20, 200},
 }
 
+// leastBurst is what everybody may send at once: a client sends SETTINGS when it begins, and perhaps once more.
+const leastBurst = 4
+
 // ErrAbused is the error of reading a connection that was closed for abuse.
 var ErrAbused = errors.New("the connection is abused")
 
@@ -67,6 +71,7 @@ type Conn struct {
 	net.Conn
 
 	abused  func(Abuse)
+	share   float64 // of bursts, as 1/n
 	full    buckets
 	began   int // bytes of the preface that were read
 	plain   bool
@@ -74,11 +79,21 @@ type Conn struct {
 	have    int   // of head
 	left    int64 // bytes of the frame's payload
 	failure error
+	calls   int    // frames of the present Read that had a call do something
+	rest    []byte // was read, and is passed on by the next Read
+	room    []byte // that rest is part of
 }
 
+// maxCalls is how many calls one Read sets going, or ends. Then whoever else can run does: those calls, and other connections.
+// Otherwise somebody who begins hundreds at once, or resets them, would have all others wait until they are dealt with.
+const maxCalls = 4
+
 // New returns a connection that closes itself when it is abused, and calls abused then, once.
-func New(conn net.Conn, abused func(Abuse)) *Conn {
-	return &Conn{Conn: conn, abused: abused, full: buckets{}}
+func New(conn net.Conn, abused func(Abuse)) *Conn { return newConn(conn, 1, abused) }
+
+// newConn is New with 1/share of the usual bursts.
+func newConn(conn net.Conn, share int, abused func(Abuse)) *Conn {
+	return &Conn{Conn: conn, abused: abused, share: float64(share), full: buckets{}}
 }
 
 // Read implements net.Conn.
@@ -86,17 +101,44 @@ func (c *Conn) Read(p []byte) (int, error) {
 	if c.failure != nil {
 		return 0, c.failure
 	}
-	n, err := c.Conn.Read(p)
+	var n int
+	var err error
+	if len(c.rest) > 0 {
+		runtime.Gosched()
+		n = copy(p, c.rest)
+		c.rest = c.rest[n:]
+	} else {
+		n, err = c.Conn.Read(p)
+	}
 	if c.plain {
 		return n, err
 	}
-	if sort := c.scan(p[:n]); sort != "" {
+	c.calls = 0
+	looked, sort := c.scan(p[:n])
+	if sort != "" {
 		c.failure = ErrAbused
 		c.abused(sort)
 		_ = c.Close()
 		return 0, ErrAbused
 	}
-	return n, err
+	if looked < n {
+		c.keep(p[looked:n])
+		if err != nil { // it comes again
+			err = nil
+		}
+	}
+	return looked, err
+}
+
+// keep puts bytes before those that are to be passed on.
+func (c *Conn) keep(b []byte) {
+	if len(c.rest) == 0 {
+		c.room = append(c.room[:0], b...)
+		c.rest = c.room
+		return
+	}
+	// They were taken from before rest, and still lie there.
+	c.rest = c.room[len(c.room)-len(c.rest)-len(b):]
 }
 
 // TLS returns what is known of the connection that is guarded, where that is TLS; nil before its handshake.
@@ -112,13 +154,15 @@ func (c *Conn) TLS() *tls.ConnectionState {
 	return &state
 }
 
-// scan looks at bytes that were read, and returns of what there was too much.
-func (c *Conn) scan(b []byte) Abuse {
+// scan looks at bytes that were read, up to where they set so many calls going, and returns how many that are, and of what there
+// was too much.
+func (c *Conn) scan(b []byte) (looked int, tooMuch Abuse) {
+	all := len(b)
 	if c.began < len(preface) {
 		n := min(len(b), len(preface)-c.began)
 		if !bytes.Equal(b[:n], preface[c.began:c.began+n]) {
 			c.plain = true
-			return ""
+			return all, ""
 		}
 		c.began += n
 		b = b[n:]
@@ -130,19 +174,30 @@ func (c *Conn) scan(b []byte) Abuse {
 			b = b[n:]
 			continue
 		}
+		if c.calls == maxCalls && c.have == 0 {
+			return all - len(b), ""
+		}
 		n := copy(c.head[c.have:], b)
 		c.have += n
 		b = b[n:]
 		if c.have < len(c.head) {
-			return ""
+			return all, ""
 		}
 		c.have = 0
 		c.left = int64(c.head[0])<<16 | int64(c.head[1])<<8 | int64(c.head[2])
-		if sort := sortOf(c.head[3], c.head[4], c.left); sort != "" && !c.full.admit(sort, time.Now()) {
-			return sort
+		if sort := sortOf(c.head[3], c.head[4], c.left); sort != "" && !c.full.admit(sort, c.share, time.Now()) {
+			return all, sort
+		}
+		if setsGoing(c.head[3], c.head[4]) {
+			c.calls++
 		}
 	}
-	return ""
+	return all, ""
+}
+
+// setsGoing reports whether a frame has a call begin, go on whose client has said all, or end.
+func setsGoing(kind, flags byte) bool {
+	return kind == typeHeaders || kind == typeReset || kind == typeData && flags&flagEndStream != 0
 }
 
 // sortOf returns as what a frame counts, if it does.
@@ -176,14 +231,14 @@ type bucket struct {
 	at   time.Time
 }
 
-// admit counts a frame, and reports whether it is fine.
-func (b buckets) admit(sort Abuse, now time.Time) bool {
+// admit counts a frame, and reports whether it is fine with 1/share of the usual burst.
+func (b buckets) admit(sort Abuse, share float64, now time.Time) bool {
 	one, r := b[sort], rates[sort]
 	if one == nil {
 		one = &bucket{at: now}
 		b[sort] = one
 	}
-	one.full = max(one.full-now.Sub(one.at).Seconds()*r.second, 0) + 1
+	one.full = max(one.full-max(now.Sub(one.at).Seconds(), 0)*r.second, 0) + 1 // a clock that was set back fills nothing
 	one.at = now
-	return one.full <= r.burst
+	return one.full <= max(r.burst/share, leastBurst)
 }

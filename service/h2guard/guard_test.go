@@ -72,7 +72,7 @@ func TestCounts(t *testing.T) {
 	b := buckets{}
 	now := time.Now()
 	for i := range 100_000 { // at the allowed rate for ever
-		if !b.admit(EmptyData, now.Add(time.Duration(i)*time.Second/20)) {
+		if !b.admit(EmptyData, 1, now.Add(time.Duration(i)*time.Second/20)) {
 			t.Fatalf("the %d. empty frame at 20/s is too many", i)
 		}
 	}
@@ -89,4 +89,53 @@ func FuzzScan(f *testing.F) {
 			t.Errorf("%q became %q", data, got)
 		}
 	})
+}
+
+// TestFewCallsAtOnce: however many calls begin in the bytes that come at once, one Read sets but some of them going, and all
+// bytes arrive as they were, read in pieces of whatever size.
+func TestFewCallsAtOnce(t *testing.T) {
+	var b bytes.Buffer
+	b.WriteString(http2.ClientPreface)
+	f := http2.NewFramer(&b, nil)
+	for i := range uint32(100) {
+		_ = f.WriteHeaders(http2.HeadersFrameParam{StreamID: 2*i + 1, BlockFragment: make([]byte, i), EndHeaders: true})
+		_ = f.WriteData(2*i+1, i%2 == 0, make([]byte, 3*i))
+		_ = f.WriteRSTStream(2*i+1, http2.ErrCodeCancel)
+	}
+	for _, size := range []int{7, 100, 4096, 1 << 20} {
+		c := New(&fed{data: b.Bytes(), piece: 1 << 20}, func(a Abuse) { t.Errorf("abused by %s", a) })
+		var got []byte
+		for {
+			p := make([]byte, size)
+			n, err := c.Read(p)
+			got = append(got, p[:n]...)
+			if c.calls > maxCalls {
+				t.Fatalf("%d calls at once", c.calls)
+			}
+			if err != nil {
+				break
+			}
+		}
+		if !bytes.Equal(got, b.Bytes()) {
+			t.Errorf("by %d bytes: %d bytes of %d, or others", size, len(got), b.Len())
+		}
+	}
+}
+
+// TestClockSetBack: a clock that jumps, back or forward, neither makes good connections bad nor keeps strikes for ever.
+func TestClockSetBack(t *testing.T) {
+	b, now := buckets{}, time.Now()
+	for i := range int(rates[Resets].burst) {
+		if !b.admit(Resets, 1, now.Add(-time.Duration(i)*time.Hour)) {
+			t.Fatalf("the %d. reset, each an hour earlier, is too many", i)
+		}
+	}
+	s := strikes{of: map[string]*leak{}}
+	s.add("a", now)
+	if n := s.count("a", now.Add(-24*time.Hour)); n != 1 {
+		t.Errorf("%d strikes after the clock was set back", n)
+	}
+	if n := s.count("a", now.Add(24*time.Hour)); n != 0 {
+		t.Errorf("%d strikes after it was set forward", n)
+	}
 }

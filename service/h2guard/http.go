@@ -13,7 +13,7 @@ func KeepConn(ctx context.Context, conn net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, conn)
 }
 
-// KnowTLS tells handlers of the TLS of guarded connections: net/http knows only that of its own.
+// KnowTLS sets http.Request.TLS of guarded connections: net/http knows only that of its own.
 func KnowTLS(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if conn, ok := r.Context().Value(connKey{}).(*Conn); ok && r.TLS == nil {

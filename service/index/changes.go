@@ -31,7 +31,7 @@ type Change struct {
 // kept is how many changes are kept for those who have not seen them yet.
 const kept = 1 << 16
 
-// ErrBehind says that somebody has waited so long that changes are no longer kept.
+// ErrBehind says that a reader is so late that changes are no longer kept.
 var ErrBehind = errors.New("more became of replays than is kept for a client that is slow")
 
 // changes are the last ones. It is guarded by Index.mu.

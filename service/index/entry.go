@@ -15,11 +15,11 @@ type Entry struct {
 	source.Info
 	// Identified: the beginning was read. A file of no known format is, too.
 	Identified bool
-	// tried: the beginning was read, and does not tell yet what the file is.
+	// tried: the beginning was read, and is too short to recognize the format.
 	tried bool
 	// Facts are what the header says; empty where it could not be read.
 	Facts
-	// Survey is what decoding it told; nil when that was not done, or there is nothing to tell.
+	// Survey is what decoding it found; nil when that was not done, or there is nothing to find.
 	Survey *codec.Survey
 }
 
@@ -48,7 +48,7 @@ type State uint8
 
 // The states.
 const (
-	// Unknown: it was not decoded yet, so that nobody knows whether its end is there.
+	// Unknown: it was not decoded yet, so that it is not known whether its end is there.
 	Unknown State = iota
 	// Growing: it was written to in the last minute, and has no end.
 	Growing

@@ -13,7 +13,7 @@ const (
 	// lookSeldom is how often, at least, a file is looked at that may still grow. In between it is the more seldom the longer
 	// ago it was written to.
 	lookSeldom = time.Minute
-	// lookLeast is how often a file is looked at of which nobody expects that it changes.
+	// lookLeast is how often a file is looked at that is not expected to change.
 	lookLeast = 10 * time.Minute
 )
 
@@ -81,7 +81,7 @@ func (x *Index) look(name string) (f catalog.File, dir bool, err error) {
 		defer state.reading.Unlock()
 	}
 	f, dir, err = x.Files.Look(name)
-	if err == nil && !dir { // its directory tells when it is gone
+	if err == nil && !dir { // its directory changes when it is gone
 		x.mu.Lock()
 		defer x.mu.Unlock()
 		x.note(&f)

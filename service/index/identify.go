@@ -32,7 +32,7 @@ func (x *Index) identify(ctx context.Context, e *Entry) *Entry {
 	x.intern(&known)
 	if !x.put(e, &known) {
 		if now, _ := x.files.Get(e.Name); now != nil && now.Identified {
-			return now // somebody else has
+			return now // another goroutine did
 		}
 		return nil
 	}
@@ -46,8 +46,8 @@ func (x *Index) identify(ctx context.Context, e *Entry) *Entry {
 // late, or when its writer was stopped.
 func (x *Index) unsettled(e *Entry) bool {
 	young := time.Since(e.Modified) < quiet*10
-	unborn := e.Format == decoders.Unknown && e.Compression == source.Plain && e.Size < decoders.SniffLen
-	return young && (unborn || e.Format != decoders.Unknown && e.Identity == "" && e.Growable())
+	tooShort := e.Format == decoders.Unknown && e.Compression == source.Plain && e.Size < decoders.SniffLen
+	return young && (tooShort || e.Format != decoders.Unknown && e.Identity == "" && e.Growable())
 }
 
 // describe adds what the beginning of a file says. A header that cannot be read is no error.
@@ -99,7 +99,7 @@ func factsOf(r *replaydv1.Replay) Facts {
 	return f
 }
 
-// intern keeps texts that repeat once, in an entry that nobody else has yet. The index must be locked.
+// intern keeps texts that repeat once, in an entry that no other goroutine has yet. The index must be locked.
 func (x *Index) intern(e *Entry) {
 	e.MapName, e.Server = x.once(e.MapName), x.once(e.Server)
 	for i := range e.Players {

@@ -33,9 +33,9 @@ type Files interface {
 type Config struct {
 	// Files is what lies below. Required.
 	Files Files
-	// Watcher tells when directories change. Without one they are looked at only when somebody asks.
+	// Watcher reports changes of directories. Without one they are looked at only on request.
 	Watcher *watch.Watcher
-	// Log is told what goes wrong. Required.
+	// Log gets what goes wrong. Required.
 	Log *slog.Logger
 	// Codec returns a format's codec, nil where there is none. Required.
 	Codec func(decoders.Format) *codec.Codec
@@ -74,7 +74,7 @@ type Index struct {
 	facts  map[string]*Entry // what was stored, of files that were not seen yet
 }
 
-// rootState is how far a root is known. A root that does not answer holds nobody else back.
+// rootState is how far a root is known. A root that does not answer delays no other.
 type rootState struct {
 	reading sync.Mutex    // one look at it, or at one of its directories, is made and noted at a time: a later one is newer
 	reads   atomic.Uint64 // how often one of its directories was read; it changes with the index locked
@@ -196,8 +196,8 @@ func (x *Index) put(old, e *Entry) bool {
 // relate keeps the other ways to find an entry. Either may be nil.
 func (x *Index) relate(old, e *Entry) {
 	if old == nil || e == nil || old.Identity != e.Identity || old.Identified != e.Identified || old.ID != e.ID || (old.Survey == nil) != (e.Survey == nil) {
-		x.tell(old)
-		x.tell(e)
+		x.notify(old)
+		x.notify(e)
 	}
 	if old != nil && (e == nil || old.Identity != e.Identity || old.Previous != e.Previous) {
 		drop(x.byReplay, old.Identity, old.Name)

@@ -210,7 +210,7 @@ func watcher(tb testing.TB) *watch.Watcher {
 	return w
 }
 
-// slow is a file system of which a look at one name can be held up: what it tells then is old.
+// slow is a file system of which Stat of one name can be held up: what it returns then is old.
 type slow struct {
 	index.Files
 	name string
@@ -218,7 +218,7 @@ type slow struct {
 	mu      sync.Mutex
 	armed   bool
 	looked  chan struct{} // a look was made
-	release chan struct{} // and may be told of
+	release chan struct{} // and may be returned
 }
 
 func (s *slow) Look(name string) (catalog.File, bool, error) {
@@ -236,7 +236,7 @@ func (s *slow) Look(name string) (catalog.File, bool, error) {
 	return f, dir, err
 }
 
-// TestOldLooks tells an index of what was, after it knows what is: that changes nothing.
+// TestOldLooks: a Stat that began before a later one and ends after it changes nothing.
 func TestOldLooks(t *testing.T) {
 	t.Parallel()
 	data := game(1)
@@ -309,7 +309,7 @@ func TestOldLooks(t *testing.T) {
 	}
 }
 
-// TestGrowing: a file that grows is added once, and told to have grown, whoever asks meanwhile.
+// TestGrowing: a file that grows is added once, and reported to have grown, whoever asks meanwhile.
 func TestGrowing(t *testing.T) {
 	t.Parallel()
 	data := game(1)
@@ -368,7 +368,7 @@ func TestGrowing(t *testing.T) {
 	}
 }
 
-// TestWatched: with a watcher changes are told without that anybody asks.
+// TestWatched: with a watcher changes are reported without a request.
 func TestWatched(t *testing.T) {
 	t.Parallel()
 	tr := tree{t, t.TempDir()}
@@ -412,7 +412,7 @@ func TestLinkedDirectory(t *testing.T) {
 	notFound(t, x, "r/link/b", nil)
 }
 
-// TestBehind: who waits so long that changes are no longer kept is told so.
+// TestBehind: a reader that is so late that changes are no longer kept gets an error.
 func TestBehind(t *testing.T) {
 	t.Parallel()
 	var g *growing
@@ -460,7 +460,7 @@ func TestBehind(t *testing.T) {
 	}
 }
 
-// growing is a file system whose files grow as told.
+// growing is a file system whose files grow by script.
 type growing struct {
 	index.Files
 	by atomic.Int64

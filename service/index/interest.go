@@ -1,6 +1,6 @@
 package index
 
-// Interest is the wish to be told when files come, go or become known that have to do with something. It is told of none
+// Interest is a subscription to files of some kind that come, go or become known. It gets none
 // that only grew.
 type Interest struct {
 	// C receives when something may have changed. It holds one value from the start, and never more than one.
@@ -12,7 +12,7 @@ type Interest struct {
 	scope Scope
 }
 
-// Interest asks to be told of what lies in a directory, and, when identity is not empty, of the replays that name that one
+// Interest subscribes to what lies in a directory, and, when identity is not empty, of the replays that name that one
 // as the one before, wherever they lie: in the roots that may be seen.
 func (x *Index) Interest(dir, identity string, scope Scope) *Interest {
 	c := make(chan struct{}, 1)
@@ -51,8 +51,8 @@ func (i *Interest) fire() {
 	}
 }
 
-// tell tells those who are interested in a file. The index must be locked.
-func (x *Index) tell(e *Entry) {
+// notify notifies those who are interested in a file. The index must be locked.
+func (x *Index) notify(e *Entry) {
 	if e == nil || len(x.interests) == 0 {
 		return
 	}

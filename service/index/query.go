@@ -38,7 +38,7 @@ type Filter struct {
 	States []State
 }
 
-// facts reports whether the header must have been read to tell.
+// facts reports whether the answer takes the header.
 func (f *Filter) facts() bool {
 	return f.Map != "" || f.Server != "" || f.Player != "" || !f.From.IsZero() || !f.Until.IsZero()
 }
@@ -47,7 +47,7 @@ func (f *Filter) facts() bool {
 type Page struct {
 	Replays []*Entry // ordered by name
 	Next    string   // the token of the next page, empty on the last
-	// Total is how many files there are to look for it in, and Searched how many of them are known well enough to tell.
+	// Total is how many files there are to look for it in, and Searched how many of them are known well enough to decide.
 	Total, Searched int
 }
 
@@ -301,7 +301,7 @@ const (
 	maxWalks = 500
 	// betweenWalks is the pause between two.
 	betweenWalks = 2 * time.Millisecond
-	// maxUnread is how often a file that lies there, and that nobody moves, is tried to be read: it may be written to just now.
+	// maxUnread is how often a file that stays where it is is tried to be read: it may be written to just now.
 	maxUnread = 3
 )
 
@@ -447,7 +447,7 @@ func match(pattern, text string) bool {
 	return i == len(p)
 }
 
-// A token is the last name of the page before, after some bytes that tell a token of another query.
+// A token is the last name of the page before, after some bytes by which a token of another query is refused.
 const tokenTag = 6
 
 func tagOf(q *Query) []byte {

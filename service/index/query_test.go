@@ -184,7 +184,7 @@ func TestDirectories(t *testing.T) {
 	wantNames(t, "all", list(t, x, index.Query{}, 10), "r/a/file")
 }
 
-// TestCoverage: what was not read, or not decoded yet, is told.
+// TestCoverage: what was not read, or not decoded yet, is counted.
 func TestCoverage(t *testing.T) {
 	t.Parallel()
 	tr, x := one(t) // without a budget nothing is decoded
@@ -211,7 +211,7 @@ func TestCoverage(t *testing.T) {
 	}
 }
 
-// TestScope asks in every way for what lies in a root that may not be seen: nothing tells that it is there.
+// TestScope asks in every way for what lies in a root that may not be seen: no answer shows that it is there.
 func TestScope(t *testing.T) {
 	t.Parallel()
 	seen, hidden := tree{t, t.TempDir()}, tree{t, t.TempDir()}
@@ -232,7 +232,7 @@ func TestScope(t *testing.T) {
 	}
 	page, err := x.List(ctx, index.Query{Scope: scope, Filter: index.Filter{Player: "*"}}, "", 10)
 	if err != nil || page.Total != 1 || page.Searched != 1 || len(page.Replays) != 1 {
-		t.Errorf("a search tells of %d of %d, %v", page.Searched, page.Total, err)
+		t.Errorf("a search has %d of %d, %v", page.Searched, page.Total, err)
 	}
 	// A token leads nowhere else.
 	page, err = x.List(ctx, index.Query{}, "", 1)
@@ -315,21 +315,21 @@ func TestScope(t *testing.T) {
 	list(t, x, index.Query{}, 10)
 	select {
 	case <-blind.C:
-		t.Error("it is told that something came where nothing may be seen")
+		t.Error("it is notified that something came where nothing may be seen")
 	default:
 	}
-	told := func(what string, i *index.Interest) {
+	notified := func(what string, i *index.Interest) {
 		t.Helper()
 		select {
 		case <-i.C:
 		case <-time.After(patience):
-			t.Fatal("nothing is told of " + what)
+			t.Fatal("no notification of " + what)
 		}
 	}
-	told("what may be seen", sighted)
+	notified("what may be seen", sighted)
 	seen.write("d/later", game(4, "prev_game_uuid", uuid(1)))
 	list(t, x, index.Query{}, 10)
-	told("what came where it may be seen", blind)
+	notified("what came where it may be seen", blind)
 }
 
 // TestListedOnce: what is there all the time is listed exactly once, by pages of any size, while other files come and go.

@@ -15,7 +15,7 @@ import (
 const (
 	// maxDepth is how many directories deep a root is read.
 	maxDepth = 32
-	// granularity is how far apart two changes of a directory must be for its time to tell them apart, generously: a
+	// granularity is how far apart two changes of a directory must be for its time to differ, generously: a
 	// directory that was read so soon after it changed may have changed again since.
 	granularity = 50 * time.Millisecond
 )
@@ -101,7 +101,7 @@ func (x *Index) stale(name string) bool {
 }
 
 // refresh reads those directories above, at and below one again that have changed, and so makes what is known true now. A file
-// that is moved meanwhile may be missed: when nobody read a directory, none was.
+// that is moved meanwhile may be missed: when no directory was read meanwhile, none was.
 func (x *Index) refresh(ctx context.Context, below string, scope Scope) error {
 	if err := x.ready(ctx, below, scope); err != nil {
 		return err
@@ -179,7 +179,7 @@ func (x *Index) read(ctx context.Context, name string, depth int) {
 		return
 	}
 	fresh, gone := x.compare(name, &found, began, depth)
-	for _, dir := range gone { // before somebody else reads that one of them is there again
+	for _, dir := range gone { // before another goroutine reads that one of them is there again
 		x.forget(dir)
 	}
 	reading.Unlock()
@@ -201,7 +201,7 @@ func (x *Index) compare(name string, found *catalog.Dir, began time.Time, depth 
 	dirs := map[string]bool{}
 	for _, dir := range found.Dirs {
 		if dirs[dir] = true; x.dirs[dir] == nil && depth > 1 && x.ctx.Err() == nil {
-			x.add(dir) // at once, so that whoever walks through what is known does not miss it
+			x.add(dir) // at once, so that a query that walks through the entries does not miss it
 			fresh = append(fresh, dir)
 		}
 	}

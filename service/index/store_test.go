@@ -54,7 +54,7 @@ func storeUntilKilled(path string) {
 	}
 }
 
-// facts is all that an index tells of files.
+// facts is all that an index says of files.
 func facts(t *testing.T, x *index.Index) (all []string) {
 	t.Helper()
 	for token := ""; ; {

@@ -89,7 +89,7 @@ const (
 	lateLast  = 2 * time.Second
 )
 
-// wanted reports whether decoding a file would tell something new.
+// wanted reports whether decoding a file would find something new.
 func (x *Index) wanted(e *Entry) bool {
 	codec := x.Codec(e.Format)
 	return codec != nil && codec.Survey != nil && e.Identity != "" &&
@@ -153,7 +153,7 @@ func (x *Index) survey(e *Entry, pause func() error) *Entry {
 	if !e.Growable() {
 		s.State = nil
 	}
-	if e.Growable() && s.Offset > e.Size { // it grew while it was decoded: that is told before its end, after which nothing grows
+	if e.Growable() && s.Offset > e.Size { // it grew while it was decoded: that is reported before its end, after which nothing grows
 		_, _, _ = x.look(e.Name)
 	}
 	x.mu.Lock()
@@ -177,7 +177,7 @@ func (x *Index) survey(e *Entry, pause func() error) *Entry {
 // maxChain is how many games back it is looked for who a player is.
 const maxChain = 64
 
-// rosterOf returns who was there where a replay ended, as far as that is known, with what the games before it tell besides.
+// rosterOf returns who was there where a replay ended, as far as that is known, with what the games before it add.
 func (x *Index) rosterOf(identity string) []byte {
 	var games []*Entry
 	for range maxChain {
@@ -213,7 +213,7 @@ func (x *Index) surveyed(identity string) *Entry {
 	return nil
 }
 
-// rosterWork bounds what a roster may cost that somebody waits for: how many bytes of games are decoded at most.
+// rosterWork bounds what a roster may cost that a request waits for: how many bytes of games are decoded at most.
 const rosterWork = 64 << 20
 
 // Roster returns who was there where a replay ended: what the file of the next game of the same server process leaves out. It
@@ -259,7 +259,7 @@ func (x *Index) entryOf(identity string) *Entry {
 	return nil
 }
 
-// refreshWork is how many bytes are decoded at most for somebody who waits to hear who is there.
+// refreshWork is how many bytes are decoded at most for a request that asks who is there.
 const refreshWork = 8 << 20
 
 // Refresh returns what is known of a replay after decoding what is new of it, unless that is much: then that is done in the

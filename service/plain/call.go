@@ -104,7 +104,7 @@ func (u *upload) Read(p []byte) (int, error) {
 // it is, so the more came, the longer they must be.
 func (u *upload) least() int { return int(min(max(u.had/256, 1), 16<<10)) }
 
-// Close implements io.Closer. gRPC closes a body when its call is over, and then waits until nobody reads it.
+// Close implements io.Closer. gRPC closes a body when its call is over, and then waits until it is no longer read.
 func (u *upload) Close() error {
 	u.stop()
 	return nil
@@ -157,7 +157,7 @@ func (a *answer) Flush() {
 	}
 }
 
-var errCompressed = errors.New("a message is compressed, which nobody asked for")
+var errCompressed = errors.New("a message is compressed, which was not asked for")
 
 // Write implements http.ResponseWriter.
 func (a *answer) Write(p []byte) (int, error) {

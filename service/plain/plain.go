@@ -176,7 +176,7 @@ func (h *Handler) decode(w http.ResponseWriter, r *http.Request, _ string) {
 	p.end(f)
 }
 
-// accepts tells whether a request asks for a type by name.
+// accepts reports whether a request asks for a type by name.
 func accepts(r *http.Request, mediaType string) bool {
 	for _, header := range r.Header.Values("Accept") {
 		if slices.ContainsFunc(strings.Split(header, ","), func(part string) bool {

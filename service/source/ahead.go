@@ -6,26 +6,26 @@ import (
 	"sync"
 )
 
-// aheadPart is how many bytes an Ahead reads at once, and aheadParts how many such parts it holds at most.
+// An Ahead reads parts of aheadPart bytes and holds aheadParts of them at most.
 const (
 	aheadPart  = 64 * kib
 	aheadParts = 2
 )
 
-// Ahead reads an upload, unpacked, so that who wants the bytes never waits for whoever sends them: a goroutine of its own
-// does. It belongs to one reader.
+// Ahead reads and unpacks an upload in a goroutine of its own, so that its reader never waits for the sender. It belongs to
+// one reader.
 type Ahead struct {
 	changed chan struct{}
-	full    chan []byte // closed behind the last part
+	full    chan []byte // closed after the last part
 	free    chan []byte
 	stop    chan struct{}
 	ended   sync.WaitGroup
 
-	part, rest []byte // the part that is being read, and what is left of it
+	part, rest []byte // the part being read, and its unread rest
 
 	mu   sync.Mutex
 	read int64
-	err  error // why there is no more
+	err  error // why there are no more bytes
 }
 
 func readAhead(r io.Reader) *Ahead {
@@ -42,7 +42,7 @@ func readAhead(r io.Reader) *Ahead {
 	return a
 }
 
-// fill reads until there is no more, or nobody wants it.
+// fill reads until the upload ends or the Ahead is closed.
 func (a *Ahead) fill(r io.Reader) {
 	for {
 		var part []byte
@@ -53,14 +53,14 @@ func (a *Ahead) fill(r io.Reader) {
 		}
 		n, err := r.Read(part)
 		if n > 0 {
-			a.full <- part[:n] // there is room for all parts
+			a.full <- part[:n] // does not block: the channel has room for all parts
 		} else {
 			a.free <- part
 		}
 		a.mu.Lock()
 		a.read += int64(n)
 		if a.err = err; err != nil {
-			close(a.full) // while Look waits: who heard of the end reads up to it
+			close(a.full) // with the lock held: a caller to whom Look has reported the end can read up to it
 		}
 		a.mu.Unlock()
 		select {
@@ -73,7 +73,7 @@ func (a *Ahead) fill(r io.Reader) {
 	}
 }
 
-// Read implements io.Reader, but it does not wait: it returns 0, io.EOF where there is nothing yet.
+// Read implements io.Reader, but never waits: it returns 0, io.EOF if no byte has arrived yet.
 func (a *Ahead) Read(p []byte) (int, error) {
 	if len(a.rest) == 0 {
 		if a.part != nil {
@@ -96,25 +96,25 @@ func (a *Ahead) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Changed receives when there may be more to read, or there will be no more.
+// Changed receives when there may be more bytes, or when the upload has ended.
 func (a *Ahead) Changed() <-chan struct{} { return a.changed }
 
-// Look returns how many bytes were read ahead in total, and why there will be no more: io.EOF at the end.
+// Look returns how many bytes were read ahead in total. Once the upload has ended it returns the reason: io.EOF at its end.
 func (a *Ahead) Look() (int64, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.read, a.err
 }
 
-// close ends the reading. It waits until the stream that is read returns.
+// close stops the goroutine. It waits until the upload's Read returns.
 func (a *Ahead) close() {
 	close(a.stop)
 	a.ended.Wait()
 }
 
-// ReadAhead has an upload that is read from front to back read, and unpacked, by a goroutine of its own. Inputs are read
-// without waiting from then on, and where there is nothing yet they return 0, io.EOF. It is called once, before Input.
-// Close waits for the goroutine, and so for the stream that the File was made of: that must return first.
+// ReadAhead starts a goroutine that reads and unpacks an upload. From then on reading an Input never waits: it returns 0, io.EOF
+// if no byte has arrived yet. ReadAhead is called once, before Input. Close waits for the goroutine, which may be in a Read of
+// the upload: that Read must return first.
 func (f *File) ReadAhead() (*Ahead, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -6,13 +6,13 @@ import (
 	"syscall"
 )
 
-// Budget is asked before memory or room on disk is taken, for bytes. A negative number gives back, and never fails.
+// Budget is charged before memory or disk space is allocated, in bytes. Negative numbers return bytes, and never fail.
 type Budget interface {
 	Memory(n int64) error
 	Spool(n int64) error
 }
 
-// account is what a File has taken of a Budget. Without a budget it takes what it likes.
+// account is what a File has charged to its Budget. Without a Budget nothing is limited.
 type account struct {
 	budget        Budget
 	memory, spool atomic.Int64
@@ -40,7 +40,7 @@ func (a *account) takeSpool(n int64) error {
 	return nil
 }
 
-// close gives everything back.
+// close returns everything to the Budget.
 func (a *account) close() {
 	if a == nil || a.budget == nil {
 		return
@@ -49,15 +49,15 @@ func (a *account) close() {
 	_ = a.budget.Spool(-a.spool.Swap(0))
 }
 
-// Spend has what reading the file takes from now on be taken of a budget, until the file is closed. It is called once at most,
-// before Input.
+// Spend charges b for the memory and disk space that reading the file takes from now on, until the file is closed. It is called
+// at most once, before Input.
 func (f *File) Spend(b Budget) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.limits.account = &account{budget: b}
 }
 
-// What decompressors take besides windows: buffers and tables, in bytes, from above.
+// Upper bounds, in bytes, of the memory of decompressors besides their windows: buffers and tables.
 const (
 	gzipCost  = 256 * kib
 	bzip2Cost = 5 * mib
@@ -65,10 +65,10 @@ const (
 	xzCost    = 256 * kib
 )
 
-// ErrFull says that there is no room on the disk that compressed files are unpacked to.
+// ErrFull is returned when the disk to which files are unpacked is full.
 var ErrFull = errors.New("the temporary directory is full")
 
-// spoolError is the error of writing to the spool.
+// spoolError converts an error of writing to the spool.
 func spoolError(err error) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 		return ErrFull

@@ -148,12 +148,12 @@ func TestBudgetSpool(t *testing.T) {
 	}
 }
 
-// FuzzWindows: what tells of windows passes all bytes on as they are.
+// FuzzWindows: the reader that finds windows passes all bytes on as they are.
 func FuzzWindows(f *testing.F) {
 	f.Add([]byte{0x28, 0xb5, 0x2f, 0xfd, 0x20, 1, 1, 0, 0}, 1)
 	f.Add([]byte{0x50, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 1, 2, 3, 0x28, 0xb5, 0x2f, 0xfd, 0x04, 0x50, 0x0b, 0, 0, 1, 2, 3, 4, 5}, 7)
 	f.Fuzz(func(t *testing.T, data []byte, piece int) {
-		w := &windows{src: bufio.NewReader(bytes.NewReader(data)), tell: func(n int64) error {
+		w := &windows{src: bufio.NewReader(bytes.NewReader(data)), grow: func(n int64) error {
 			if n < 0 {
 				t.Errorf("a window of %d bytes", n)
 			}

@@ -5,7 +5,7 @@ import "bytes"
 // Compression is how a file is compressed as a whole. The zero value is none.
 type Compression uint8
 
-// The compressions that are seen through.
+// The supported compressions.
 const (
 	Plain Compression = iota
 	Gzip              // RFC 1952
@@ -16,7 +16,7 @@ const (
 
 var compressionNames = [...]string{"none", "gzip", "zstd", "xz", "bzip2"}
 
-// Compressions returns all compressions, none included.
+// Compressions returns all compressions, Plain included.
 func Compressions() []Compression { return []Compression{Plain, Gzip, Zstd, XZ, Bzip2} }
 
 // String returns the compression's name, such as "gzip".

@@ -6,31 +6,30 @@
 // A [File] is an open replay. Its format and its compression are recognised by content, never by name. [File.Input]
 // gives a codec its bytes, decompressed:
 //
-//   - of a plain file by pread, anywhere, also what is appended later. Nothing is ever mapped into memory: a mapped file
-//     that its writer truncates would end the process;
-//   - of a compressed file (.gz, .zst, .xz, .bz2, and files of several such members one after the other) from front to
-//     back. [File.Spool] unpacks it into a file without a name where a codec has to read anywhere;
-//   - of an upload ([FromReader]) from front to back, once, or spooled. [File.ReadAhead] lets who reads it never wait.
+//   - A plain file is read at any place by pread, also where it has grown. It is never mapped into memory: if its writer
+//     truncated a mapped file, the process would crash.
+//   - A compressed file (.gz, .zst, .xz, .bz2, also of several members one after the other) is read from front to back. If a
+//     codec needs random access, [File.Spool] unpacks it into a temporary file without a name.
+//   - An upload ([FromReader]) is read from front to back, once, or spooled. With [File.ReadAhead] its reader never waits for
+//     the sender.
 //
-// [OpenLocal] opens what a person names on a command line. Names that clients send are the business of service/catalog,
-// which opens files below its roots and hands them to [New].
+// [OpenLocal] opens a path from the command line. Names from clients are opened by service/catalog, below its roots, and
+// passed to [New] as handles.
 //
 // # Compression
 //
-// Every compressed file is taken to be hostile. What it unpacks to is bounded in size and in ratio ([Limits]), and so is
-// the memory that its window or dictionary may ask for, before it is allocated. A file that is cut delivers what its
-// compression allows to be read before the cut, and then says that it is truncated: to the byte for gzip and xz, to the
-// block for the others (128 KiB for Zstandard, 900 kB for bzip2). Every such failure is a [decoders.Error] whose offset
-// counts decompressed bytes and that wraps one of decoders.ErrTruncated, ErrCorrupt, ErrUnsupported and ErrLimit. What
-// reads .xz is our own, in source/xz.
+// Every compressed file is treated as hostile. [Limits] bound the size and the ratio of what it unpacks to, and the memory of
+// its window or dictionary, before that is allocated. From a truncated file everything before the cut is delivered, and then
+// decoders.ErrTruncated: to the byte for gzip and xz, to the block for Zstandard (128 KiB) and bzip2 (900 kB). Each failure is a
+// [decoders.Error] whose offset counts decompressed bytes. It wraps one of decoders.ErrTruncated, ErrCorrupt, ErrUnsupported
+// and ErrLimit. The reader of .xz is our own (source/xz), because it must be bounded so.
 //
 // # Growing
 //
-// A plain file may be read while it grows. [File.Check] looks at what has become of it, and returns an error once it can no longer
-// be followed: it shrank, was replaced or was removed. service/watch notifies of when to look.
+// A plain file may be read while it grows. [File.Check] finds out whether it can still be followed, and returns an error once it
+// shrank, was replaced or was removed. service/watch notifies when to check.
 //
 // # Concurrency
 //
-// A File may be used by several goroutines at once. An [Input], when it has to be read from front to back, belongs
-// to one.
+// A File is safe for concurrent use. An [Input] without At belongs to one goroutine.
 package source

@@ -6,7 +6,7 @@ import (
 	"io/fs"
 )
 
-// Why a name does not lead to a replay.
+// Errors of names that are not files.
 var (
 	// ErrDirectory: it is a directory.
 	ErrDirectory = errors.New("is a directory")
@@ -14,24 +14,23 @@ var (
 	ErrIrregular = errors.New("is not a regular file")
 )
 
-// Why an open file cannot be followed any further. What was read of it before stays true.
+// Errors of an open file that can no longer be followed. Bytes read before stay valid.
 var (
-	// ErrShrunk: the file is shorter than it was. What it held cannot be read any more.
+	// ErrShrunk: the file is shorter than it was. Its former bytes can no longer be read.
 	ErrShrunk = errors.New("the file shrank")
-	// ErrOverwritten: it shrank, and was written anew: its beginning is another one than it was.
+	// ErrOverwritten: the file shrank and was rewritten: its first bytes have changed.
 	ErrOverwritten = fmt.Errorf("%w and was written anew", ErrShrunk)
-	// ErrReplaced: another file lies where the file lay. What it held when it was replaced can still be read.
+	// ErrReplaced: another file has its name now. The bytes that it had then can still be read.
 	ErrReplaced = errors.New("the file was replaced")
-	// ErrRemoved: nothing lies where the file lay. What it held when it was removed can still be read.
+	// ErrRemoved: no file has its name now. The bytes that it had then can still be read.
 	ErrRemoved = errors.New("the file was removed")
 )
 
-// ErrIO says that the operating system failed to read: a bad disk, a network file system whose server is gone. The
-// error that wraps it also wraps the cause, such as syscall.EIO or syscall.ESTALE.
+// ErrIO: the operating system failed to read, because of a bad disk or a network file system whose server is gone, for example.
+// The error that wraps ErrIO also wraps the cause, such as syscall.EIO or syscall.ESTALE.
 var ErrIO = errors.New("reading failed")
 
-// ioError makes an error of the operating system one of ErrIO. It drops the path of the operating system, which is
-// nobody's business but the operator's.
+// ioError wraps an error of the operating system in ErrIO. It drops the path, which clients must not see.
 func ioError(err error) error {
 	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		err = path.Err

@@ -14,7 +14,7 @@ import (
 	"github.com/replayd/replayd/decoders"
 )
 
-// fakeHandle is an open file that fails as told.
+// fakeHandle is an open file that fails by script.
 type fakeHandle struct {
 	*os.File
 	short   bool // reads return less than asked

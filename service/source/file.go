@@ -15,93 +15,93 @@ import (
 	"github.com/replayd/replayd/decoders"
 )
 
-// Info is what is known of a replay's file.
+// Info describes a replay's file.
 type Info struct {
 	// Name is the name by which the file was opened.
 	Name string
-	// Format is decoders.Unknown while the file is too short to tell, and for what is no replay.
+	// Format is decoders.Unknown if the file is not a replay, or too short to be recognized yet.
 	Format      decoders.Format
 	Compression Compression
-	// Size is how many bytes there are on disk; of an upload -1.
+	// Size is the size on disk, in bytes; -1 for an upload.
 	Size int64
 	// Modified is when the file was last written to; the zero time for an upload.
 	Modified time.Time
-	// ID tells the file from others. It is zero for an upload.
+	// ID identifies the file. It is zero for an upload.
 	ID ID
-	// Version is equal for as long as nothing was written to the file. It is zero for an upload.
+	// Version changes whenever the file is written to. It is zero for an upload.
 	Version Version
 }
 
-// Version tells the contents of a file from earlier and later ones.
+// Version identifies the contents of a file: two Versions of a file are equal if nothing was written in between.
 type Version struct {
 	Size, Modified, Changed int64
 }
 
-// versionOf returns the version of a file with that state.
+// versionOf returns the version of a file from its attributes.
 func versionOf(stat fs.FileInfo) Version {
 	return Version{stat.Size(), stat.ModTime().UnixNano(), changed(stat)}
 }
 
-// Growable reports whether the file can be followed while it grows: compressed files are only looked at as they are.
+// Growable reports whether the file can be followed while it grows. Compressed files and uploads cannot.
 func (i *Info) Growable() bool { return i.Compression == Plain && i.Size >= 0 }
 
-// ID identifies a file for as long as it exists, whatever its name: device and inode. Numbers are used again after a file is
-// removed.
+// ID identifies an existing file independently of its name: device and inode. After a file is removed, another file may get
+// its ID.
 type ID struct {
 	Device uint64
 	Inode  uint64
 }
 
-// Handle is what a File asks of an open file. An *os.File is one.
+// Handle is an open file. An *os.File is one.
 type Handle interface {
 	io.ReaderAt
 	io.Closer
 	Stat() (fs.FileInfo, error)
 }
 
-// Origin says where a Handle came from.
+// Origin is where a Handle came from.
 type Origin struct {
-	// Name is by what the file was opened; it is used in Info only.
+	// Name is the name by which the file was opened; it is used in Info only.
 	Name string
-	// Path is the file's path in the file system: what to subscribe to with a watch.Watcher.
+	// Path is the file's path in the file system, for a subscription of a watch.Watcher.
 	Path string
-	// Stat looks again what lies where the file was found, for File.Check. Nil means that nobody will look.
+	// Stat returns the attributes of the file that has the name now. Nil if Check will not be called.
 	Stat func() (fs.FileInfo, error)
 }
 
-// headLen is how much of a plain file's beginning is compared in Check. A teehistorian file's begins with 16 bytes that
-// are always the same, an UUID that is always the same, and a header that holds the UUID of the game.
+// headLen is how many bytes at the beginning of a plain file Check compares. In a teehistorian file they include the game's
+// UUID, which is in the header behind the 16 bytes that all files begin with.
 const headLen = 512
 
-// File is an open replay. It may be used by several goroutines at once.
+// File is an open replay. It is safe for concurrent use.
 type File struct {
 	limits Limits
 	origin Origin
 	handle Handle // nil for an upload
 	front  io.Reader
 
-	// readable is up to where the file is read: what lies behind the size that was seen when the file was last found to be
-	// the one that was opened may be of another one, written over it since.
+	// readable is how many bytes of the file may be read: the size when Check last found the file unchanged. Bytes behind
+	// that may belong to another replay that has overwritten it since.
 	readable atomic.Int64
 
 	spooling sync.Mutex // held while spooling, which takes long
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	info   Info
 	stat   fs.FileInfo
 	head   []byte   // a plain file's first bytes, up to headLen
-	shrunk error    // what Check found, once that was an ErrShrunk: what is written anew does not undo it
-	spool  *os.File // what a compressed file or an upload was unpacked into
+	shrunk error    // the first ErrShrunk of Check, which stays even if the file grows again
+	spool  *os.File // the unpacked contents of a compressed file or an upload
 	length int64    // of spool
-	taken  bool     // front was given away
+	taken  bool     // an Input has front
 	closed bool
-	upload io.Closer // what front reads from, where it is ours to close
-	ahead  *Ahead    // what front is, where that was asked for
+	upload io.Closer // the reader behind front, if the File must close it
+	ahead  *Ahead    // front, after ReadAhead
 }
 
-// New makes a File of an open handle, which it owns from then on and closes also when it returns an error: ErrDirectory
-// or ErrIrregular for what is no regular file, ErrIO, or a *decoders.Error for a compressed file whose beginning cannot
-// be unpacked. That the format is Unknown is no error: see File.Recognized.
+// New returns a File of an open handle. It takes ownership of the handle, and closes it also if it returns an error. Errors are
+// ErrDirectory, ErrIrregular (not a regular file), ErrIO, or a *decoders.Error if the beginning of a compressed file cannot be
+// unpacked. An unknown format is not an error: see File.Recognized.
 func New(h Handle, origin Origin, limits Limits) (*File, error) {
 	f := &File{limits: limits.withDefaults(), origin: origin, handle: h, info: Info{Name: origin.Name}}
 	if err := f.look(); err != nil {
@@ -111,7 +111,7 @@ func New(h Handle, origin Origin, limits Limits) (*File, error) {
 	return f, nil
 }
 
-// look finds out what the file is.
+// look reads the file's attributes and recognizes its compression and format.
 func (f *File) look() error {
 	stat, err := f.handle.Stat()
 	if err != nil {
@@ -128,8 +128,8 @@ func (f *File) look() error {
 	return f.sniff()
 }
 
-// Admit lets the file be read up to that size, or further where it was already. Check does so too; Admit is for callers that
-// learn the size from the Check of another File of the same file.
+// Admit allows the file to be read up to that size. It never lowers the limit. Check does the same; Admit is for callers that
+// know the size from the Check of another File of the same file.
 func (f *File) Admit(size int64) {
 	for {
 		old := f.readable.Load()
@@ -139,7 +139,7 @@ func (f *File) Admit(size int64) {
 	}
 }
 
-// saw takes note of what the operating system says of the file.
+// saw stores the file's attributes.
 func (f *File) saw(stat fs.FileInfo) {
 	f.stat = stat
 	f.info.Size = stat.Size()
@@ -148,7 +148,7 @@ func (f *File) saw(stat fs.FileInfo) {
 	f.info.Version = versionOf(stat)
 }
 
-// sniff looks at the file's beginning: its compression, its format, and for plain files the head to compare later.
+// sniff recognizes compression and format by the file's first bytes, and keeps those of a plain file for compare.
 func (f *File) sniff() error {
 	head := make([]byte, headLen)
 	n, err := readFull(f.handle, head)
@@ -167,13 +167,13 @@ func (f *File) sniff() error {
 	return err
 }
 
-// sniffInflated recognises the format of a decompressed stream.
+// sniffInflated recognizes the format of a decompressed stream.
 func sniffInflated(r io.Reader) (decoders.Format, error) {
 	var head [decoders.SniffLen]byte
 	n, err := io.ReadFull(r, head[:])
 	format := decoders.Sniff(head[:n])
 	if format != decoders.Unknown || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		// An error behind the first bytes is for those who read that far.
+		// An error behind the first bytes is returned to readers that get there.
 		return format, nil
 	}
 	return format, err
@@ -184,22 +184,21 @@ func (f *File) inflate() *inflater {
 	return newInflater(io.NewSectionReader(plain{f}, 0, 1<<62), f.info.Compression, f.info.Format, f.limits)
 }
 
-// Info is what is known of the file: from when it was opened, and as far as it may change, from the last Check.
+// Info returns the description of the file. Fields that may change are as of the last Check.
 func (f *File) Info() Info {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.info
 }
 
-// Path is where the file lies in the file system: what to subscribe to. It is empty for an upload. It is not for clients
-// to see.
+// Path returns the file's path in the file system, to subscribe to. It is empty for an upload. Clients must not see it.
 func (f *File) Path() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.origin.Path
 }
 
-// Recognized returns nil when the format is known and a *decoders.Error that says so when it is not.
+// Recognized returns nil if the format is known, and a *decoders.Error otherwise.
 func (f *File) Recognized() error {
 	info := f.Info()
 	switch {
@@ -215,32 +214,32 @@ func (f *File) Recognized() error {
 		"unrecognized format")
 }
 
-// Input returns the replay's bytes, for one reader: those that were there when the file was opened, and those that Check has
-// found since. A file may have any number of readers at once, each with an Input of its own. An upload that is not spooled
-// has only one: reading a later Input returns an error. Inputs fail once the file is closed.
+// Input returns the replay's bytes, for one reader: those that existed when the file was opened, and those that Check has found
+// since. A file may have any number of readers at once, each with its own Input. An upload that is not spooled has only one:
+// reading from a second Input returns an error. Inputs fail once the file is closed.
 func (f *File) Input() Input {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	switch {
 	case f.spool != nil:
-		return Input{At: f.spool, Size: f.length}
+		return Input{At: f.spool, Size: f.length, Take: f.limits.account.takeMemory}
 	case f.handle == nil && f.taken:
 		return Input{Front: errReader{errTaken}, Size: -1}
 	case f.handle == nil:
 		f.taken = true
 		return Input{Front: f.front, Size: -1}
 	case f.info.Compression == Plain:
-		return Input{At: plain{f}, Size: f.info.Size}
+		return Input{At: plain{f}, Size: f.info.Size, Take: f.limits.account.takeMemory}
 	}
 	return Input{Front: f.inflate(), Size: -1}
 }
 
-// errReader fails.
+// errReader is an io.Reader that fails.
 type errReader struct{ err error }
 
 func (r errReader) Read([]byte) (int, error) { return 0, r.err }
 
-// plain reads a file as it lies there, as far as it may be read.
+// plain is an io.ReaderAt of a plain file up to File.readable.
 type plain struct{ f *File }
 
 func (p plain) ReadAt(b []byte, offset int64) (int, error) {
@@ -259,20 +258,19 @@ func (p plain) ReadAt(b []byte, offset int64) (int, error) {
 	return n, err
 }
 
-// Move says that the file lies elsewhere now, so that Check looks for it there.
+// Move sets another origin: the file was moved, and Check must look for it there.
 func (f *File) Move(to Origin) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.origin, f.info.Name = to, to.Name
 }
 
-// Check looks whether the file is still the one that was opened and updates what Info says of it. It returns ErrShrunk
-// (ErrOverwritten is one), ErrReplaced, ErrRemoved or ErrIO; after all but the last there is nothing more to expect of the
-// file, and an ErrShrunk is returned for ever. While the format is unknown it is looked for again: a file that was opened
-// as soon as it was created is empty.
+// Check finds out whether the file is still the one that was opened, and updates Info. It returns ErrShrunk (ErrOverwritten is
+// one), ErrReplaced, ErrRemoved or ErrIO. After all but ErrIO the file will not grow any more; an ErrShrunk is returned by
+// all later calls. While the format is unknown, Check tries to recognize it: a file opened just after its creation is empty.
 //
-// Who reads a file to its end must read on once more after ErrRemoved and ErrReplaced, up to the size that Info tells then,
-// for the writer may have written before the file went.
+// After ErrRemoved and ErrReplaced the caller must read once more, up to the size in Info: the writer may have appended to the
+// file before that.
 func (f *File) Check() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -307,7 +305,7 @@ func (f *File) Check() error {
 	return nil
 }
 
-// grown looks whether all that a file can have done is to grow.
+// grown returns an error unless the file can only have grown.
 func (f *File) grown(stat fs.FileInfo) error {
 	if stat.Size() < f.info.Size {
 		return fmt.Errorf("%w: from %d to %d bytes", ErrShrunk, f.info.Size, stat.Size())
@@ -319,7 +317,7 @@ func (f *File) grown(stat fs.FileInfo) error {
 	return f.compare()
 }
 
-// compare looks whether the file still begins as it did.
+// compare returns an error if the file's first bytes have changed.
 func (f *File) compare() error {
 	if f.info.Compression == Plain && len(f.head) > 0 {
 		now := make([]byte, len(f.head))
@@ -340,7 +338,7 @@ func (f *File) compare() error {
 	return nil
 }
 
-// readFull reads a file's beginning; fewer bytes than asked are fine.
+// readFull reads the beginning of a file into p. It is no error if the file is shorter.
 func readFull(r io.ReaderAt, p []byte) (int, error) {
 	n, err := io.ReadFull(io.NewSectionReader(r, 0, int64(len(p))), p)
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
@@ -349,10 +347,9 @@ func readFull(r io.ReaderAt, p []byte) (int, error) {
 	return n, err
 }
 
-// Spool sees to it that Input can be read anywhere: a compressed file, or an upload, is unpacked into a temporary file
-// that has no name and so is gone when the daemon is. It does nothing for a file that can be read anywhere already. It
-// returns the *decoders.Error of a broken stream, decoders.ErrLimit beyond Limits.Spooled, ErrIO, or ctx's error, and
-// spools nothing then.
+// Spool makes later Inputs support At: it unpacks a compressed file or an upload into a temporary file without a name, which
+// disappears with the process. It does nothing for a plain file. It returns the *decoders.Error of a damaged stream,
+// decoders.ErrLimit beyond Limits.Spooled, ErrIO, or ctx's error; the file is then as before.
 func (f *File) Spool(ctx context.Context) error {
 	f.spooling.Lock()
 	defer f.spooling.Unlock()
@@ -373,7 +370,7 @@ func (f *File) Spool(ctx context.Context) error {
 	return nil
 }
 
-// unspooled returns what is to be spooled, and whether anything is.
+// unspooled returns the bytes to spool. needed is false if the file needs no spool.
 func (f *File) unspooled() (from io.Reader, needed bool, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -393,7 +390,7 @@ func (f *File) unspooled() (from io.Reader, needed bool, err error) {
 
 var errTaken = errors.New("an upload can be read only once")
 
-// Close closes the file. Inputs that are still being read fail from then on.
+// Close closes the file. Its Inputs fail from then on.
 func (f *File) Close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -282,7 +282,7 @@ func TestOnlyAPlainFileIsGrowable(t *testing.T) {
 	}
 }
 
-// BenchmarkInflate tells how fast compressed files are read.
+// BenchmarkInflate measures how fast compressed files are read.
 func BenchmarkInflate(b *testing.B) {
 	want := sample(8 << 20)
 	for _, c := range compressors {

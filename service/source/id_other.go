@@ -4,5 +4,5 @@ package source
 
 import "io/fs"
 
-// Identify knows no numbers on this system; os.SameFile tells files apart where it matters.
+// Identify returns the zero ID: this system has no inode numbers. Where it matters, os.SameFile compares files.
 func Identify(fs.FileInfo) ID { return ID{} }

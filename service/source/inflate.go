@@ -13,28 +13,28 @@ import (
 	"github.com/replayd/replayd/service/source/xz"
 )
 
-// inflater reads a compressed stream, decompressed, within limits. Its errors are io.EOF, *decoders.Error, and what the
-// compressed stream's own reader returns. It starts no goroutines and need not be closed.
+// inflater decompresses a stream within limits. Its errors are io.EOF, *decoders.Error, and those of the compressed stream's
+// reader. It starts no goroutines and need not be closed.
 type inflater struct {
 	compression Compression
-	format      decoders.Format // of what is unpacked, for errors
+	format      decoders.Format // of the replay, for errors
 	limits      Limits
 
 	src    counter
 	unpack io.Reader // nil before the first Read
-	offset int64     // how much was unpacked
-	err    error     // the end
+	offset int64     // in the unpacked stream
+	err    error     // returned by all further calls
 
-	window  int64 // for which memory was taken
-	refused error // why the budget did not give more
+	window  int64 // the largest one, which the budget was charged for
+	refused error // of the budget
 }
 
-// newInflater returns a reader of what is compressed in src.
+// newInflater returns a reader of the stream that is compressed in src.
 func newInflater(src io.Reader, c Compression, f decoders.Format, limits Limits) *inflater {
 	return &inflater{compression: c, format: f, limits: limits, src: counter{r: src}}
 }
 
-// counter counts what is read and remembers why reading failed: decompressors hide or rewrite that.
+// counter counts the bytes read and keeps the first error, which decompressors hide or rewrite.
 type counter struct {
 	r   io.Reader
 	n   int64
@@ -62,7 +62,7 @@ func (f *inflater) Read(p []byte) (int, error) {
 			return 0, f.err
 		}
 	}
-	// One byte more than may be there shows that there are more.
+	// Read at most one byte beyond the limit: it shows that the limit is exceeded.
 	if room := f.limits.Inflated - f.offset; int64(len(p)) > room {
 		p = p[:room+1]
 	}
@@ -78,7 +78,7 @@ func (f *inflater) Read(p []byte) (int, error) {
 		f.err = f.fail(decoders.ErrLimit, "%d bytes unpack to more than %d times as many", f.src.n, f.limits.Ratio)
 	}
 	if n > 0 {
-		return n, nil // the error is for the next call
+		return n, nil // the next call returns the error
 	}
 	return 0, f.err
 }
@@ -95,11 +95,11 @@ func (f *inflater) open() error {
 	case Gzip:
 		f.unpack, err = gzip.NewReader(src) // nil on error, and not read then
 	case Zstd:
-		f.unpack, err = zstd.NewReader(&windows{src: src, tell: f.grow}, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+		f.unpack, err = zstd.NewReader(&windows{src: src, grow: f.grow}, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
 			zstd.WithDecoderMaxWindow(uint64(f.limits.Window)))
 	case XZ:
 		r := xz.NewReader(src, f.limits.Dictionary)
-		r.Take = func(n int64) error { return f.take(n + n/4) } // smaller ones, that it has outgrown, are collected later
+		r.Take = func(n int64) error { return f.take(n + n/4) } // a quarter more: outgrown dictionaries are collected only later
 		f.unpack = r
 	case Bzip2:
 		f.unpack = bzip2.NewReader(src)
@@ -109,17 +109,17 @@ func (f *inflater) open() error {
 	return err
 }
 
-// costs are what decompressors take besides their windows.
+// costs is the memory of decompressors besides their windows.
 var costs = map[Compression]int64{Gzip: gzipCost, Zstd: zstdCost, XZ: xzCost, Bzip2: bzip2Cost}
 
-// take takes memory of the budget.
+// take charges the budget for memory.
 func (f *inflater) take(n int64) error {
 	f.refused = f.limits.account.takeMemory(n)
 	return f.refused
 }
 
-// grow takes the memory of a window, of which about twice as much is allocated. What is larger than allowed is refused by
-// whoever decompresses.
+// grow charges the budget for a window, for which the decompressor allocates about twice as much. It does not check the limit
+// of windows; the decompressor does.
 func (f *inflater) grow(window int64) error {
 	if window <= f.window || window > f.limits.Window {
 		return nil
@@ -129,7 +129,7 @@ func (f *inflater) grow(window int64) error {
 	return f.take(more)
 }
 
-// explain makes a decompressor's error one of ours.
+// explain converts an error of a decompressor.
 func (f *inflater) explain(err error) error {
 	var unpacking *xz.Error
 	switch {

@@ -5,20 +5,29 @@ import (
 	"io"
 )
 
-// Input is the bytes of a replay, decompressed.
+// Input provides the bytes of a replay, decompressed.
 type Input struct {
-	// At reads anywhere. It is nil where only reading from front to back is possible. At the present end of a file that
-	// grows it returns io.EOF, and more later.
+	// At reads at any offset. It is nil if the replay can only be read from front to back. At the present end of a growing file
+	// it returns io.EOF, and later more.
 	At io.ReaderAt
-	// Front reads from front to back, once. It is used where At is nil. It returns 0, io.EOF where there is nothing more
-	// for now.
+	// Front reads from front to back, once. It is set if At is nil. It returns 0, io.EOF if there are no more bytes for now.
 	Front io.Reader
-	// Size is how many bytes were there when the input was opened, or -1 where that is not known. It is known where At
-	// is there.
+	// Size is the number of bytes when the Input was made, -1 if it is not known. It is known if At is set.
 	Size int64
+	// Take asks for memory, in bytes, before it is used for what the format's cost does not tell, or returns why it is not to
+	// be had. A negative number gives back; what is not given back is when the file is closed. It is nil where nobody counts.
+	Take func(bytes int64) error
 }
 
-// From returns a reader of the input from an offset on. Without At only offset 0 will do, once.
+// Memory is Take where somebody counts, and gives everything where nobody does.
+func (in Input) Memory(bytes int64) error {
+	if in.Take == nil {
+		return nil
+	}
+	return in.Take(bytes)
+}
+
+// From returns a reader of the input that starts at offset. Without At, offset must be 0, and From may be called only once.
 func (in Input) From(offset int64) (io.Reader, error) {
 	if in.At != nil {
 		return &reader{at: in.At, offset: offset}, nil
@@ -29,7 +38,7 @@ func (in Input) From(offset int64) (io.Reader, error) {
 	return in.Front, nil
 }
 
-// reader reads on from an offset for as long as there is more; unlike io.SectionReader it has no end of its own.
+// reader reads from an offset to the present end of the file, which may move; an io.SectionReader has a fixed end.
 type reader struct {
 	at     io.ReaderAt
 	offset int64

@@ -1,16 +1,16 @@
 package source
 
-// Limits bound what a compressed file may cost. A zero field stands for its default.
+// Limits bound the cost of a compressed file. The zero value of a field means its default.
 type Limits struct {
-	// Inflated is how many bytes a compressed replay may unpack to, in total. Default 16 GiB: it is read from front to
-	// back and never held as a whole, so this bounds time.
+	// Inflated limits the bytes that a compressed replay unpacks to. Default 16 GiB: the replay is never held in memory as a
+	// whole, so this bounds time.
 	Inflated int64
 	// Spooled is how many bytes File.Spool may write to disk. Default 4 GiB.
 	Spooled int64
-	// Ratio is how many times as large as what was read of the compressed file the unpacked bytes may be, once they are
-	// more than RatioFree. Default 200; replays reach about 20.
+	// Ratio limits unpacked bytes per compressed byte, once more than RatioFree bytes were unpacked. Default 200; replays reach
+	// about 20.
 	Ratio int64
-	// RatioFree is how many bytes may be unpacked whatever the ratio. Default 64 MiB.
+	// RatioFree is how many bytes may be unpacked without a limit of the ratio. Default 64 MiB.
 	RatioFree int64
 	// Window is the largest window, in bytes, that a Zstandard frame may ask for; about twice as much is allocated.
 	// Default 16 MiB. The levels of the zstd command up to 19 ask for 8 MiB.

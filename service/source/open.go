@@ -11,7 +11,7 @@ import (
 	"github.com/replayd/replayd/decoders"
 )
 
-// OpenLocal opens a file that the user of a command line names. Unlike a root of the daemon it opens what it is told to,
+// OpenLocal opens a file that the user of a command line names. Unlike a root of the daemon it opens what it is given,
 // wherever that is; a pipe, as of a shell's <(...), is read like an upload.
 func OpenLocal(path string, limits Limits) (*File, error) {
 	file, err := os.Open(path)

@@ -6,11 +6,11 @@ import (
 	"io"
 )
 
-// windows reads a Zstandard stream and tells of the window of each frame before anybody makes room for it (RFC 8878). What is
+// windows reads a Zstandard stream and calls grow with the window of each frame before anything is allocated for it (RFC 8878). What is
 // no Zstandard it passes on: whoever decompresses says so.
 type windows struct {
 	src   *bufio.Reader // of 18 bytes and more
-	tell  func(window int64) error
+	grow  func(window int64) error
 	left  int64 // bytes of the frame or the block that were not read yet
 	block bool  // a block's header is next
 	check bool  // a checksum ends the frame
@@ -90,7 +90,7 @@ func (w *windows) header() error {
 		base := int64(1) << (10 + h[5]>>3)
 		window = base + base/8*int64(h[5]&7)
 	}
-	if err := w.tell(window); err != nil {
+	if err := w.grow(window); err != nil {
 		return err
 	}
 	w.left, w.block = int64(n), true

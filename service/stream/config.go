@@ -26,29 +26,29 @@ const (
 	MaxResponseBytes = 1 << 20
 )
 
-// Config is what one subscription streams and how.
+// Config configures one subscription.
 type Config struct {
-	// Replay is the replay to begin with.
+	// Replay is the first replay to stream.
 	Replay *Replay
-	// Start is where to begin.
+	// Start is where to start in it.
 	Start Start
-	// Strict makes a file that simply stops an error.
+	// Strict fails the stream if a file ends without the end that its format asks for.
 	Strict bool
-	// Slow is what happens when the client falls out of what is kept of a live replay.
+	// Slow is what to do when the client falls behind the events of a live replay that are kept in memory.
 	Slow replaydv1.SlowConsumer
-	// Successors finds the replays that come after; nil ends with the first one.
+	// Successors finds the next replay; nil ends the stream after the first one.
 	Successors Successors
 
-	// MaxEvents is how many events a batch may have.
+	// MaxEvents limits the events of a batch.
 	MaxEvents int
-	// MaxDelay is how long events may wait for a batch to fill while the file has nothing more.
+	// MaxDelay is how long events may wait for a batch to fill while the file has no more bytes.
 	MaxDelay time.Duration
-	// Heartbeat is after how long without another response a heartbeat is sent.
+	// Heartbeat is the time without another response after which a heartbeat is sent.
 	Heartbeat time.Duration
 
-	// Turns hands the processors round among callers; nil does not.
+	// Turns shares the processors fairly among callers; nil does not.
 	Turns *admission.Turns
-	// Caller tells callers apart who take turns.
+	// Caller identifies the caller to Turns.
 	Caller string
 	// Drain is closed when the server shuts down.
 	Drain <-chan struct{}
@@ -56,12 +56,12 @@ type Config struct {
 	Version string
 	// Positions sends the position of each event.
 	Positions bool
-	// State sends the state first, where the replay begins to be streamed, and behind gaps.
+	// State sends the state at the start of each replay and behind gaps.
 	State bool
 }
 
-// Start is where a stream begins: behind a cursor; or at a tick; or with the last so many events; or at the present end;
-// or at the beginning.
+// Start is where a stream starts: behind Cursor; or at Tick; or with the Last events; or, if Now is true, at the present end.
+// The zero value is the beginning of the replay.
 type Start struct {
 	Cursor *cursor.Cursor
 	Tick   *int32
@@ -76,28 +76,28 @@ type Replay struct {
 	Info *replaydv1.Replay
 	// Filter decides which events are sent; nil sends all.
 	Filter *filter.Filter
-	// StateFilter returns the filter of the events that a state consists of; a nil filter sends all. It is called when a state
-	// is asked for. It may be nil, which sends all.
+	// StateFilter returns the filter of the events that describe a state; a nil filter sends all. It is called only if a state
+	// is requested. A nil StateFilter sends all, too.
 	StateFilter func() (*filter.Filter, error)
-	// Checkpoints returns what keeps states of decoders of the file while it has that identity; nil keeps none.
+	// Checkpoints is as in codec.Options.
 	Checkpoints func(identity string) codec.Checkpoints
-	// Open starts to read the replay. It may be called several times, and the readers are used one after the other.
+	// Open returns a reader of the replay. It may be called several times; only the last reader is used.
 	Open func(codec.Options) (codec.Reader, error)
-	// Rest reads what lies behind the end that the replay has by its own account, and returns what is wrong with it, or
-	// decoders.ErrMore: that a compressed file is damaged shows at its end only. Nil where nothing is to be read.
+	// Rest reads the bytes behind the replay's own end: damage of a compressed file may show only at the end of the file. It
+	// returns what is wrong with them, or decoders.ErrMore. Nil if there is nothing to read.
 	Rest func() error
-	// Present is how many bytes there were when the replay was opened, -1 where that is not known.
+	// Present is the size of the replay in bytes when it was opened, -1 if it is not known.
 	Present int64
-	// Follower watches a file that may grow; nil takes the file as it is.
+	// Follower watches a file that may grow; nil if it does not grow.
 	Follower Follower
-	// Live says that the client wants to know when it has caught up with what is there.
+	// Live reports to the client when it has caught up with the live replay.
 	Live bool
-	// ResolvePlayers puts beside the numbers of players who they are, and Roster is as in codec.Options.
+	// ResolvePlayers and Roster are as in codec.Options.
 	ResolvePlayers bool
 	Roster         func(*replaydv1.Replay) []byte
-	// Complete adds to the description of the replay, which has its header then, what the stream cannot know. It may be nil.
+	// Complete adds to the description of the replay what the stream itself does not know. r has its header. It may be nil.
 	Complete func(ctx context.Context, r *replaydv1.Replay) error
-	// Columns sends events of the kinds that have columns as such.
+	// Columns sends the kinds that have columns as columns.
 	Columns bool
 	// RevealSecrets sends what is otherwise redacted.
 	RevealSecrets bool
@@ -107,50 +107,50 @@ type Replay struct {
 
 // Follower watches a file that grows.
 type Follower interface {
-	// Changed receives when Look may tell something new.
+	// Changed receives when the result of Look may have changed.
 	Changed() <-chan struct{}
-	// Look returns the size of the file in bytes. An error says that it will not grow: it is no longer the file that was
-	// opened, or another replay has come after it (ErrSucceeded), or it is complete (ErrComplete). What was written before
-	// can still be read, except after source.ErrShrunk. Look is cheap.
+	// Look returns the size of the file in bytes. It returns an error if the file will not grow: another file has its name
+	// now, the server has begun another replay (ErrSucceeded), or the file is complete (ErrComplete). Bytes written before
+	// that can still be read, except after source.ErrShrunk. Look is cheap.
 	Look() (present int64, err error)
 }
 
-// Standing is what there is to tell of a replay that is followed, besides its events.
+// Standing is what the client of a followed replay is to know besides the events.
 type Standing struct {
 	// Name is the file's present name.
 	Name string
-	// Waiting is what is waited for, where that is not simply more of the file; nil otherwise. It never changes.
+	// Waiting describes what the stream waits for, if that is not simply more of the file; nil otherwise. It is immutable.
 	Waiting *replaydv1.Waiting
 }
 
-// Stander is a Follower that knows how its file stands. Changed receives when that has changed.
+// Stander is a Follower that knows the Standing of its file. Changed receives when it has changed.
 type Stander interface {
 	Standing() Standing
 }
 
-// Successors finds the replay that comes after another.
+// Successors finds the replay that follows another.
 type Successors interface {
-	// Changed receives when there may be a successor that was not there.
+	// Changed receives when a new successor may exist.
 	Changed() <-chan struct{}
-	// Next looks for the replay after the last one that was streamed, which is still open.
+	// Next looks for the replay after the one that was streamed last, which is still open.
 	Next(ctx context.Context, after Ended) (Next, error)
 }
 
-// Ended is how a replay ended that was streamed.
+// Ended describes the end of a replay that was streamed.
 type Ended struct {
-	// Finished: its end was read.
+	// Finished is true if the replay's own end was read.
 	Finished bool
-	// Tick is the replay's clock there.
+	// Tick is the replay's clock at the end.
 	Tick int32
-	// Lost is what Look said of its file.
+	// Lost is the error that Look returned for its file.
 	Lost error
 }
 
-// Next is what comes after a replay: another one; or the end of the stream; or nothing yet.
+// Next is the result of looking for a successor: Replay; or, if Over is true, the end of the stream; or nothing yet.
 type Next struct {
 	Replay *Replay
 	Over   bool
-	// Waiting is what is waited for, when it is neither.
+	// Waiting describes what the stream waits for, if there is nothing yet.
 	Waiting *replaydv1.Waiting
 }
 
@@ -158,7 +158,7 @@ type Next struct {
 // block. A caller may hold the subscription lock only if the outbox is empty, for then Send does not block (see idle).
 type Send func(*frame.Frame) error
 
-// Error is why a stream failed, with the cursor behind the last event that was sent.
+// Error is the error of a failed stream, with the cursor behind the last event that was sent.
 type Error struct {
 	Cursor []byte
 	Err    error
@@ -170,19 +170,18 @@ func (e *Error) Error() string { return e.Err.Error() }
 func (e *Error) Unwrap() error { return e.Err }
 
 var (
-	// ErrCursorReplay says that a cursor does not belong to the replay.
+	// ErrCursorReplay: the cursor belongs to another replay.
 	ErrCursorReplay = errors.New("the cursor is of another replay")
-	// ErrCursorChanged says that the replay is no longer what it was when a cursor was made: something before the cursor's
-	// place was edited.
+	// ErrCursorChanged: bytes before the cursor's position have changed since the cursor was made.
 	ErrCursorChanged = errors.New("the replay was changed since the cursor was made")
-	// ErrCursorRange says that a cursor names a place that the replay does not have.
+	// ErrCursorRange: the replay has no such position.
 	ErrCursorRange = errors.New("the cursor is beyond the end of the replay")
-	// ErrDraining says that the server shuts down before the stream could start.
+	// ErrDraining: the server began to shut down before the stream could start.
 	ErrDraining = errors.New("the server is shutting down")
-	// ErrTooSlow says that the client read too slowly and asked to be disconnected then.
+	// ErrTooSlow: the client read too slowly, and had asked to be disconnected in that case.
 	ErrTooSlow = errors.New("the client reads too slowly")
-	// ErrComplete says that all bytes that there will be are there.
+	// ErrComplete: the file is complete and will not grow.
 	ErrComplete = errors.New("the replay is complete")
-	// ErrSucceeded says that another replay of the same game server has come after this one.
+	// ErrSucceeded: the same game server has begun another replay.
 	ErrSucceeded = errors.New("a newer replay of the same server is there")
 )

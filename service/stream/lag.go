@@ -4,19 +4,19 @@ import (
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
 
-// lagger is a reader that can fall behind what is kept of a live replay in memory.
+// lagger is a reader that can fall behind the part of a live replay that is kept in memory.
 type lagger interface {
-	// Lagging reports whether it fell behind and has not caught up yet.
+	// Lagging reports whether the reader fell behind and has not caught up yet.
 	Lagging() bool
 }
 
-// lag tells the client when it falls behind and does what it asked for then.
+// lag checks whether the client fell behind, and if so does what the request asks for.
 func (s *stream) lag() error {
 	l, ok := s.reader.(lagger)
 	if !ok || l.Lagging() == s.lagging {
 		return nil
 	}
-	if s.lagging { // it has caught up: said when everything is sent
+	if s.lagging { // the reader caught up; catchUp reports it once everything is sent
 		s.lagging, s.caughtUp = false, false
 		return nil
 	}
@@ -36,8 +36,8 @@ func (s *stream) lag() error {
 	}
 }
 
-// drop decodes and counts, but does not send, until the reader has caught up. Decoding is much faster than any client:
-// what was slow is what is left out.
+// drop decodes and counts events without sending them until the reader has caught up, and then sends a gap. Decoding is much
+// faster than sending, which it leaves out.
 func (s *stream) drop(l lagger) error {
 	gap := &replaydv1.Gap{FirstSequence: s.at.Sequence, FromTick: s.at.Tick}
 	missing := uint64(0)
@@ -56,13 +56,13 @@ func (s *stream) drop(l lagger) error {
 		return sent
 	}
 	if err == nil && s.State {
-		_, err = s.sendWholeState() // that the server shuts down the next step finds as well
+		_, err = s.sendWholeState() // if the server drains, the next step finds that, too
 		s.borrowBuffer()
 	}
 	return err
 }
 
-// skip reads until the reader has caught up, the replay ends or the server shuts down, and counts what it leaves out.
+// skip reads until the reader has caught up, the replay ends or the server drains, and counts the events in missing.
 func (s *stream) skip(l lagger, missing *uint64) error {
 	for l.Lagging() {
 		how, err := s.step(func() error { return s.reader.Fill(&s.batch) })
@@ -72,7 +72,7 @@ func (s *stream) skip(l lagger, missing *uint64) error {
 			how, err = s.wait(s.changed(), nil, 0)
 		}
 		if err != nil || how != again && how != done {
-			return err // the next step meets the same end
+			return err // the next step reaches the same end
 		}
 	}
 	return nil

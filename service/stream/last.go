@@ -8,17 +8,17 @@ import (
 	"github.com/replayd/replayd/service/codec"
 )
 
-// counting bounds how many streams look for their last events at once: each may take 16 MiB for a million places.
+// counting limits how many streams look for their last events at once: each may take 16 MiB for a million positions.
 var counting = make(chan struct{}, 4)
 
-// findLast finds where the last n events begin that the filter lets through, of what is there now. It decodes from
-// checkpoints further and further back, until enough events follow, or from the beginning.
+// findLast returns the position of the first of the last n events that match the filter, up to the present end. It decodes
+// from checkpoints further and further back until n events follow, and at last from the beginning.
 func (s *stream) findLast(options codec.Options, n int) (decoders.Position, error) {
 	points, err := s.checkpoints(options)
 	if err != nil {
 		return decoders.Position{}, err
 	}
-	from := int64(-1) // the offset before which the next checkpoint is looked for; -1: anywhere
+	from := int64(-1) // look for a checkpoint before this offset; -1: anywhere
 	for step := 1; ; step *= 2 {
 		start := decoders.Position{}
 		if points != nil {
@@ -40,7 +40,7 @@ func (s *stream) findLast(options codec.Options, n int) (decoders.Position, erro
 	}
 }
 
-// checkpoints returns the checkpoints of what the file holds now, nil where none are kept.
+// checkpoints returns the checkpoints of the replay that the file holds now, nil if none are kept.
 func (s *stream) checkpoints(options codec.Options) (codec.Checkpoints, error) {
 	if options.Checkpoints == nil {
 		return nil, nil
@@ -55,10 +55,10 @@ func (s *stream) checkpoints(options codec.Options) (codec.Checkpoints, error) {
 	return options.Checkpoints(s.replay.Info.GetIdentity()), nil
 }
 
-// countLast decodes from the options' start to the present end and returns where the last n events begin, or the start
-// when there are fewer.
+// countLast decodes from the options' start to the present end. It returns the position of the first of the last n events,
+// and whether there are n.
 func (s *stream) countLast(options codec.Options, n int) (at decoders.Position, enough bool, err error) {
-	options.Columns, options.State = false, false // marks are what is wanted
+	options.Columns, options.State = false, false // only marks are needed
 	r, err := s.replay.Open(options)
 	if err != nil {
 		return at, false, err
@@ -75,7 +75,7 @@ func (s *stream) countLast(options codec.Options, n int) (at decoders.Position, 
 	case <-s.canceled:
 		return at, false, s.ctx.Err()
 	}
-	// Where each of the last n events is reached: behind the event that is delivered before it.
+	// For each of the last n events, the position behind the event delivered before it.
 	ring, oldest := make([]decoders.Position, 0, min(n, 4096)), 0
 	reached := r.Position()
 	batch := codec.Batch{KeepMarks: true, MaxEvents: MaxBatchEvents, MaxBytes: batchBytes}
@@ -103,8 +103,8 @@ func (s *stream) countLast(options codec.Options, n int) (at decoders.Position, 
 	}
 }
 
-// present calls f until it succeeds or what is there now is used up, however that ends: damage is met again, and reported,
-// when the events are delivered.
+// present calls f until it succeeds or reaches the present end. Damage is an end, too: delivering the events reaches it again
+// and reports it.
 func (s *stream) present(f func() error) (outcome, error) {
 	for {
 		if err := s.ctx.Err(); err != nil {

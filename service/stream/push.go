@@ -9,13 +9,13 @@ import (
 	"github.com/replayd/replayd/service/codec"
 )
 
-// idle waits for more of the file while the batch is empty. A reader that can pushes meanwhile: it does what this goroutine
-// would be woken for. Where a hundred clients follow one replay, waking a hundred goroutines in each tick is most of what
-// they cost.
+// idle waits for more of the file while the batch is empty. Meanwhile a reader that is a Pusher sends new events from its own
+// goroutine, so that this one need not wake up: with a hundred followers of one replay, waking a hundred goroutines per tick
+// would be most of the cost.
 //
-// A stream that was pushed to must not wait for its client, for all others would. So only those are that have sent
-// everything, by a transport that takes a message over before it writes it: then there is room for the next one, however
-// much the client leaves unread.
+// A push must not wait for its client, because all other followers would wait with it. It is therefore allowed only if
+// everything was sent, and if the transport returns from Send before it writes: then there is room for one more message,
+// however much the client leaves unread.
 func (s *stream) idle() (outcome, error) {
 	if p, ok := s.reader.(codec.Pusher); ok && s.ahead && s.MaxDelay == 0 {
 		s.pusher = p
@@ -28,26 +28,26 @@ func (s *stream) idle() (outcome, error) {
 	return how, err
 }
 
-// offer lets the reader push from now on, and recall ends that: in between the reader, the batch and what was sent belong
-// to the reader's goroutine.
+// offer allows the reader to push. Until recall, the reader, the batch and the outbox belong to the reader's goroutine.
 func (s *stream) offer() {
 	if s.pusher != nil {
 		s.pusher.Push(s.push)
 	}
 }
 
+// recall ends offer. It waits for a push that is running.
 func (s *stream) recall() {
 	if s.pusher != nil {
 		s.pusher.Recall()
 	}
 }
 
-// push sends what is new, and returns whether it may be called again. When it returns false, the stream's own goroutine has
-// to go on: push leaves to it whatever is not a batch to be sent at once.
+// push sends new events, and reports whether it may be called again. It sends only a batch that can be sent at once. For
+// anything else it returns false, and the stream's own goroutine continues.
 func (s *stream) push() (more bool) {
-	defer func() { // not to end what others follow, too
+	defer func() { // a panic must not end the other streams of this replay
 		if p := recover(); p != nil {
-			// Whether the batch was sent is not known, so no cursor goes with it, nor does anything more.
+			// It is not known whether the batch was sent, so the error has no cursor, and nothing more is sent.
 			s.pushed, more = &sendError{fmt.Errorf("panic while events were pushed: %v\n%s", p, debug.Stack())}, false
 		}
 	}()
@@ -55,7 +55,7 @@ func (s *stream) push() (more bool) {
 		return false
 	}
 	if err := s.reader.Fill(&s.batch); !errors.Is(err, decoders.ErrMore) {
-		return false // a full batch, or an end, which Fill tells again
+		return false // a full batch, or an end, which Fill returns again
 	}
 	s.pushed = s.flush()
 	return s.pushed == nil

@@ -12,7 +12,7 @@ import (
 	"github.com/replayd/replayd/service/source"
 )
 
-// batchBytes is where a batch closes by size. One more event of the largest size fits below MaxResponseBytes.
+// batchBytes is the size from which on a batch is full. One more event of the largest size still fits below MaxResponseBytes.
 const batchBytes = 128 << 10
 
 // buffers is the pool of the batches' memory.
@@ -52,14 +52,14 @@ func (s *stream) flush() error {
 	head := frame.Head{First: first, Next: s.at.Sequence, List: s.list, Positions: s.batch.Positions}
 	f := s.outbox.Batch(head, s.cursorBytes(), parts...)
 	s.batch.Reset()
-	if s.events == nil { // the memory is on its way
+	if s.events == nil { // its memory belongs to the frame now
 		s.batch.Events = nil
 	}
 	return s.transmit(f)
 }
 
-// smallBatch is up to which size, in bytes, a batch is copied out of a buffer of the pool: while it waits for the network
-// it should not keep one that is many times as large.
+// smallBatch is the size in bytes up to which a batch is copied out of the pool's buffer, so that a small batch that waits for
+// the network does not hold a large buffer.
 const smallBatch = 4 << 10
 
 // part returns the batch's bytes to be sent.
@@ -96,8 +96,8 @@ func (s *stream) transmit(f *frame.Frame) error {
 	return nil
 }
 
-// cursorBytes is the cursor behind everything that was sent; nil while the replay's identity is not known. It is good until
-// the next call.
+// cursorBytes returns the cursor behind everything that was sent, nil while the replay's identity is not known. It is valid
+// until the next call.
 func (s *stream) cursorBytes() []byte {
 	if s.at.Replay == 0 {
 		return nil
@@ -105,13 +105,13 @@ func (s *stream) cursorBytes() []byte {
 	return s.at.Append(s.cursor[:0])
 }
 
-// heartbeat sends a heartbeat when it is time. Before the start nothing is sent: the start is always first, and a successor's
-// state comes before anything of the successor.
+// heartbeat sends a heartbeat if one is due. It sends none before the start, which is always first, and none before the
+// status that announces a successor.
 func (s *stream) heartbeat() error {
 	if !s.entered || time.Since(s.lastSent) < s.Heartbeat {
 		return nil
 	}
-	// The cursor stays before events that wait in the batch, and before a gap that was not sent yet.
+	// The cursor must not pass events that wait in the batch, nor a gap that was not sent yet.
 	if s.batch.Count == 0 && !s.dropping {
 		s.reach()
 	}
@@ -126,26 +126,26 @@ func (s *stream) heartbeat() error {
 	}})
 }
 
-// beatTogether is what heartbeats wait for each other at most: a daemon with a thousand idle streams wakes a few times a
-// second for all of them, and each connection gets those of its streams in one write.
-const beatTogether = 250 * time.Millisecond
+// heartbeatPeriod is the period to which heartbeats of all streams are rounded up. A daemon with a thousand idle streams then
+// wakes a few times a second for all of them, and each connection gets the heartbeats of its streams in one write.
+const heartbeatPeriod = 250 * time.Millisecond
 
-// nextBeat is how long until a heartbeat may be due.
-func (s *stream) nextBeat() time.Duration {
+// untilHeartbeat returns how long until a heartbeat may be due.
+func (s *stream) untilHeartbeat() time.Duration {
 	now := time.Now()
 	due := s.lastSent.Add(s.Heartbeat)
-	if !due.After(now) { // nothing was sent yet, or none could be
+	if !due.After(now) { // nothing was sent yet, or no heartbeat could be sent
 		due = now.Add(s.Heartbeat / 2)
 	}
-	return due.Sub(now) + untilNext(due, beatTogether)%beatTogether
+	return due.Sub(now) + untilNext(due, heartbeatPeriod)%heartbeatPeriod
 }
 
-// untilNext is how long after a moment the next multiple of a period is, by which all streams of the daemon go together.
+// untilNext returns the time from at to the next multiple of period, which is the same for all streams of the daemon.
 func untilNext(at time.Time, period time.Duration) time.Duration {
 	return period - time.Duration(at.UnixNano())%period
 }
 
-// catchUp says that everything there is was sent, once.
+// catchUp reports to the client, once, that it has all events so far.
 func (s *stream) catchUp() error {
 	if s.caughtUp || !s.entered || s.lagging || !s.replay.Live {
 		return nil
@@ -161,14 +161,14 @@ func followStatus(to replaydv1.FollowState) *replaydv1.StreamEventsResponse {
 	}}
 }
 
-// end says why the stream ends.
+// end sends the end of the stream.
 func (s *stream) end(how outcome) error {
 	reason, detail, err := s.reason(how)
 	if err != nil {
 		return err
 	}
 	end := &replaydv1.StreamEnd{Reason: reason, Detail: detail, EventsSent: s.sent, EventsFiltered: s.filtered}
-	if s.entered { // otherwise the client knows nothing of what the reader reads
+	if s.entered { // otherwise the client does not know the replay
 		s.reach()
 		end.EventsFiltered += s.reader.Filtered()
 		s.reader.Summarize(end)
@@ -177,7 +177,8 @@ func (s *stream) end(how outcome) error {
 	return s.respond(&replaydv1.StreamEventsResponse{Response: &replaydv1.StreamEventsResponse_End{End: end}})
 }
 
-// reason is why the present replay ended. It is an error when that is what the client asked for.
+// reason returns why the present replay ended. It returns an error instead if the end is one for this client (Strict), or if
+// the file could not be read.
 func (s *stream) reason(how outcome) (reason replaydv1.EndReason, detail string, err error) {
 	switch how {
 	case drained:

@@ -5,8 +5,7 @@ import (
 	"github.com/replayd/replayd/service/codec"
 )
 
-// sendWholeState sends the state at the position of the stream. Until all of it was sent, cursors lead to the same position and
-// to the state.
+// sendWholeState sends the state at the stream's position. Until all of it was sent, cursors resume with the whole state again.
 func (s *stream) sendWholeState() (outcome, error) {
 	p, more := s.reader.(codec.Presenter)
 	for more {

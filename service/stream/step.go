@@ -10,7 +10,7 @@ import (
 	"github.com/replayd/replayd/service/source"
 )
 
-// advance calls f until it succeeds or cannot go on, and waits for a file that grows.
+// advance calls f until it succeeds or the replay ends. It waits for a file that may grow.
 func (s *stream) advance(f func() error) (outcome, error) {
 	for {
 		how, err := s.step(f)
@@ -23,7 +23,7 @@ func (s *stream) advance(f func() error) (outcome, error) {
 	}
 }
 
-// step calls a function of the reader once and finds out how far it came.
+// step calls a function of the reader once and maps its error to an outcome.
 func (s *stream) step(f func() error) (outcome, error) {
 	select {
 	case <-s.canceled:
@@ -48,22 +48,22 @@ func (s *stream) step(f func() error) (outcome, error) {
 	}
 }
 
-// turn calls a function of the reader when it is the caller's turn. Who has caught up with a live replay has no need of one:
-// there is little to read.
+// turn calls a function of the reader when it is the caller's turn. A stream that has caught up with a live replay takes no
+// turns: it has little to read.
 func (s *stream) turn(f func() error) error {
 	if s.Turns == nil || s.caughtUp {
 		return f()
 	}
 	turn := s.Turns.Take(s.canceled, s.Drain, s.Caller)
 	if turn == nil {
-		return codec.ErrYield // the next step finds out why
+		return codec.ErrYield // canceled or draining: the next step finds out
 	}
 	defer s.Turns.Give(turn)
 	return f()
 }
 
-// atEndOfData returns starved if a file without more bytes may still grow, and dry otherwise. A file that is found to be lost
-// is read once more, for its writer may have written before that.
+// atEndOfData returns starved if a file without more bytes may still grow, and dry otherwise. It returns again when the file
+// turns out to be gone: its writer may have appended to it before that.
 func (s *stream) atEndOfData() outcome {
 	if s.replay.Follower == nil || s.lost != nil {
 		return dry
@@ -74,8 +74,8 @@ func (s *stream) atEndOfData() outcome {
 	return starved
 }
 
-// look finds out what became of a file. It comes before more is read of one that has changed: what it holds may be another
-// replay's now, which is then not read.
+// look checks the file before more of it is read: it may hold another replay by now, which must not be read. It returns dry
+// in that case, and again otherwise.
 func (s *stream) look() outcome {
 	if s.lost == nil && s.replay.Follower != nil {
 		_, s.lost = s.replay.Follower.Look()
@@ -86,7 +86,7 @@ func (s *stream) look() outcome {
 	return again
 }
 
-// changed receives when there may be more of the file, where it may grow.
+// changed returns a channel that receives when the file may have grown, nil if it does not grow.
 func (s *stream) changed() <-chan struct{} {
 	if s.replay.Follower == nil {
 		return nil
@@ -94,8 +94,8 @@ func (s *stream) changed() <-chan struct{} {
 	return s.replay.Follower.Changed()
 }
 
-// wait waits until one of two channels receives, at most that long when limit is not 0, and sends heartbeats meanwhile. It
-// returns again or drained, or dry when what was read of the file is no longer there.
+// wait waits until one of two channels receives, but not longer than limit unless that is 0. It sends heartbeats meanwhile. It
+// returns again or drained, or dry if the file no longer holds the replay.
 func (s *stream) wait(changed, extra <-chan struct{}, limit time.Duration) (outcome, error) {
 	var after <-chan time.Time
 	if limit > 0 {
@@ -122,7 +122,7 @@ func (s *stream) wait(changed, extra <-chan struct{}, limit time.Duration) (outc
 			if err := s.heartbeat(); err != nil {
 				return again, err
 			}
-			s.clock.Reset(s.nextBeat())
+			s.clock.Reset(s.untilHeartbeat())
 		}
 	}
 }

@@ -17,12 +17,12 @@ import (
 	"github.com/replayd/replayd/service/frame"
 )
 
-// Run streams until the replay or ctx ends, or sending fails. It returns nil after the end was sent, ctx's error or the
-// sender's as they are, and an *Error for everything else. It closes the replays.
+// Run streams until the replay or ctx ends, or sending fails. It returns nil after the end was sent. Errors of ctx and of send
+// are returned unchanged, all others as an *Error. Run closes the replays.
 func Run(ctx context.Context, c Config, send Send) error {
 	s := &stream{Config: c, ctx: ctx, canceled: ctx.Done(), sender: send, replay: c.Replay, lastSent: time.Now()}
 	s.batch.MaxEvents, s.batch.MaxBytes, s.batch.KeepPositions = c.MaxEvents, batchBytes, c.Positions
-	s.clock = time.NewTimer(s.nextBeat())
+	s.clock = time.NewTimer(s.untilHeartbeat())
 	defer s.clock.Stop()
 	defer s.close() // also when a decoder panics
 	err := s.run()
@@ -35,56 +35,56 @@ func Run(ctx context.Context, c Config, send Send) error {
 	return &Error{Cursor: slices.Clone(s.cursorBytes()), Err: err}
 }
 
-// stream is a subscription that runs.
+// stream is a running subscription.
 type stream struct {
 	Config
-	ctx    context.Context //nolint:containedctx // a stream lives as long as the call that Run is
+	ctx    context.Context //nolint:containedctx // a stream lives as long as the call of Run
 	sender Send
-	// canceled is ctx.Done(), which the contexts of gRPC look for in one another every time.
+	// canceled is ctx.Done(), kept because gRPC's nested contexts search for it on every call.
 	canceled <-chan struct{}
 
-	replay *Replay // what is streamed now
+	replay *Replay // being streamed
 	reader codec.Reader
-	list   protowire.Number // the field of EventBatch in which its events travel
+	list   protowire.Number // the replay's field in EventBatch
 	batch  codec.Batch
-	events *[]byte             // what batch.Events borrowed from the pool; nil while it has memory of its own, or none
+	events *[]byte             // the pool's memory behind batch.Events; nil if the batch has its own, or none
 	cursor [cursor.MaxLen]byte // memory for cursorBytes
 	outbox frame.Outbox
-	pusher codec.Pusher // who sends for the stream while it waits; see push
-	pushed error        // why that went wrong
+	pusher codec.Pusher // sends for the stream while it waits; see push
+	pushed error        // of a push
 
 	// at is the cursor behind the last event that was sent. Its Replay is 0 until the identity is known.
 	at       cursor.Cursor
 	sent     uint64 // events
-	filtered uint64 // events, of the replays before this one
+	filtered uint64 // events of earlier replays that the filter dropped
 	lastSent time.Time
-	clock    *time.Timer // fires when a heartbeat may be due: what was sent meanwhile does not set it again
+	clock    *time.Timer // fires when a heartbeat may be due; sending does not reset it
 	started  bool        // the start was sent
-	entered  bool        // the client knows which replay is streamed: the start was sent, or a successor's state
-	caughtUp bool        // the client knows that everything there is was sent
+	entered  bool        // the client knows the replay: the start, or a successor's status, was sent
+	caughtUp bool        // the client knows that it has all events so far
 	lagging  bool        // the client knows that it fell behind
 	ahead    bool        // Send is known to return before the bytes are written
-	dropping bool        // events are being left out, and the client does not know yet
-	lost     error       // why nothing more is to be expected of the file, when that is so
+	dropping bool        // events are being dropped, and no gap was sent yet
+	lost     error       // why the file will not grow
 
-	predecessor replaydv1.EndReason // how the replay before this one ended
-	name        string              // the replay's, as the client knows it
-	waiting     *replaydv1.Waiting  // what the client knows to be waited for
+	predecessor replaydv1.EndReason // how the previous replay ended
+	name        string              // the replay's name, as last sent to the client
+	waiting     *replaydv1.Waiting  // as last sent to the client
 }
 
-// sendError is a failure to send, which is not ours to explain. The cursor may be ahead of what was sent.
+// sendError is an error of Send, which Run returns unchanged. The cursor may be ahead of what was sent.
 type sendError struct{ error }
 
-// outcome is how far a step came.
+// outcome is the result of a step that did not fail.
 type outcome int
 
 const (
 	done    outcome = iota // it succeeded
-	again                  // it wants to be called again
+	again                  // call it again
 	starved                // the file has no more bytes, but may grow
-	dry                    // no more bytes, and none will come
-	over                   // the replay is over by its own account
-	passed                 // nothing more can come through the filter
+	dry                    // the file has no more bytes, and will not grow
+	over                   // the replay's own end was read
+	passed                 // no later event can match the filter
 	drained                // the server shuts down
 )
 
@@ -106,7 +106,7 @@ func (s *stream) run() error {
 	}
 }
 
-// one streams one replay and says how it ended: over, dry or drained. Nothing about the end has been sent then.
+// one streams one replay and returns how it ended: over, dry, passed or drained. It does not send the end.
 func (s *stream) one(start Start) (outcome, error) {
 	var err error
 	if s.list, err = listField(s.replay.Codec, (*replaydv1.EventBatch)(nil)); err != nil {
@@ -126,7 +126,7 @@ func (s *stream) one(start Start) (outcome, error) {
 	return over, nil
 }
 
-// succeed goes on to the next replay. It says so and returns true, or ends the stream and returns false.
+// succeed switches to the next replay and returns true, or ends the stream and returns false.
 func (s *stream) succeed(how outcome) (bool, error) {
 	reason, _, err := s.reason(how)
 	if err != nil {
@@ -149,7 +149,7 @@ func (s *stream) succeed(how outcome) (bool, error) {
 		case next.Over:
 			return false, s.end(how)
 		}
-		// A server takes a moment to load the next map: that is no news.
+		// A server takes a moment to load the next map, which is not worth a response.
 		limit := waitingAfter - time.Since(began)
 		if limit <= 0 {
 			if err := s.sendWaiting(next.Waiting); err != nil {
@@ -166,16 +166,16 @@ func (s *stream) succeed(how outcome) (bool, error) {
 	}
 }
 
-// waitingAfter is how long a stream waits for a successor before it says so.
+// waitingAfter is how long a stream waits for a successor before it reports that it waits.
 const waitingAfter = time.Second
 
-// sendWaiting sends what is waited for, if that has changed.
+// sendWaiting sends what the stream waits for, if that has changed.
 func (s *stream) sendWaiting(w *replaydv1.Waiting) error {
 	if proto.Equal(w, s.waiting) {
 		return nil
 	}
 	s.waiting = w
-	if w == nil { // there is nothing besides what is plain
+	if w == nil { // it simply waits for more of the file
 		return nil
 	}
 	return s.respond(&replaydv1.StreamEventsResponse{Response: &replaydv1.StreamEventsResponse_FollowStatus{
@@ -183,7 +183,7 @@ func (s *stream) sendWaiting(w *replaydv1.Waiting) error {
 	}})
 }
 
-// sendStanding sends the file's new name and what is waited for, if either has changed.
+// sendStanding sends the file's new name and what the stream waits for, if either has changed.
 func (s *stream) sendStanding() error {
 	stander, ok := s.replay.Follower.(Stander)
 	if !ok || !s.caughtUp {
@@ -262,7 +262,7 @@ func (s *stream) checkCursor(c *cursor.Cursor, how outcome, err error) error {
 	return nil
 }
 
-// reach notes that everything before the reader's place was sent, or is not to be.
+// reach moves the cursor to the reader's position: every event before it was sent or dropped by the filter.
 func (s *stream) reach() {
 	s.at.Position, s.at.Sum, s.at.Tick = s.reader.Position(), s.reader.Sum(), s.reader.Tick()
 }
@@ -276,7 +276,7 @@ func (s *stream) open(start Start) error {
 	switch {
 	case start.Cursor != nil && s.replay.Follower != nil &&
 		s.replay.Present >= 0 && start.Cursor.Position.Offset > s.replay.Present:
-		return ErrCursorRange // rather than to wait for a file that was longer once
+		return ErrCursorRange // instead of waiting for a file to grow that was longer once
 	case start.Cursor != nil:
 		options.Start.Position = start.Cursor.Position
 		s.at.Sequence = start.Cursor.Sequence
@@ -312,12 +312,12 @@ func (s *stream) open(start Start) error {
 	return nil
 }
 
-// sendsState reports whether the state is sent at that start: the request or the cursor asks for it.
+// sendsState reports whether the state is sent at start: because of the request or of the cursor.
 func (s *stream) sendsState(start Start) bool {
 	return s.State || start.Cursor != nil && start.Cursor.State
 }
 
-// checkFilter refuses a filter that lets nothing of this replay through, as its header tells.
+// checkFilter refuses a filter that, judging by the header, no event of this replay can match.
 func (s *stream) checkFilter() error {
 	lacks := s.replay.Codec.Lacks
 	if lacks == nil {
@@ -326,7 +326,7 @@ func (s *stream) checkFilter() error {
 	return s.replay.Filter.Check(&s.replay.Codec.Filters, func(kind uint8) bool { return lacks(s.replay.Info, kind) })
 }
 
-// header reads the header. A file that ends inside it is an error: there is nothing to announce.
+// header reads the header. A file that ends inside it is an error: without a header there is no start to send.
 func (s *stream) header(r codec.Reader) error {
 	how, err := s.advance(func() error { return r.Header(s.replay.Info) })
 	switch {
@@ -341,7 +341,7 @@ func (s *stream) header(r codec.Reader) error {
 	return decoders.Errorf(s.replay.Codec.Format, 0, decoders.NoTick, "header", decoders.ErrTruncated, "it is not there")
 }
 
-// announce says which replay comes: by the start, or, for a later one, by a state.
+// announce sends the start, or, for a successor, a status that describes it.
 func (s *stream) announce() error {
 	s.entered = true
 	if s.started {
@@ -380,9 +380,8 @@ func (s *stream) deliver() (outcome, error) {
 	}
 }
 
-// fill fills one batch: until it is full, or the file has nothing more and the batch has waited long enough, in which case
-// it returns starved. When the file is known to have nothing more, it begins with waiting: whoever follows a live replay
-// spends most of the time so.
+// fill fills one batch until it is full, or until the file has no more bytes and the batch has waited for MaxDelay: then it
+// returns starved. With starving it waits for the file first; a stream that follows a live replay spends most of its time so.
 func (s *stream) fill(starving bool) (outcome, error) {
 	if !starving {
 		s.borrowBuffer()
@@ -409,8 +408,7 @@ func (s *stream) fill(starving bool) (outcome, error) {
 	}
 }
 
-// linger waits for more events: as long as it takes when the batch has none, and then for what else comes in the batch's
-// time.
+// linger waits for more events: without limit while the batch is empty, and then for MaxDelay.
 func (s *stream) linger() (outcome, error) {
 	if s.batch.Count == 0 {
 		if err := s.catchUp(); err != nil {
@@ -419,17 +417,17 @@ func (s *stream) linger() (outcome, error) {
 		if err := s.sendStanding(); err != nil {
 			return again, err
 		}
-		s.returnBuffer() // a stream that waits, as most do most of the time, costs no buffer; nor does the little that comes then
+		s.returnBuffer() // most streams wait most of the time: they hold no buffer, nor do the few events that arrive next need one
 		if how, err := s.idle(); err != nil || how != again || s.MaxDelay == 0 {
 			return how, err
 		}
 		s.borrowBuffer()
 	}
-	// Batches of the same time end together: that costs the daemon least. Nor is it woken for each event that comes.
+	// Batches of all streams end at the same moments, and no stream wakes for every event: that is cheapest for the daemon.
 	return s.wait(nil, nil, untilNext(time.Now(), s.MaxDelay))
 }
 
-// listField finds the field of a message in which a format's events travel.
+// listField returns the number of the field of a message that holds the format's events.
 func listField(c *codec.Codec, of proto.Message) (protowire.Number, error) {
 	want := c.NewEventList().ProtoReflect().Descriptor().FullName()
 	fields := of.ProtoReflect().Descriptor().Fields()

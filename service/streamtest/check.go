@@ -11,7 +11,7 @@ import (
 // maxResponse is how many bytes a response may have, so that clients with default limits can read it.
 const maxResponse = 1 << 20
 
-// maxViolations is how many broken promises Check tells of one history: the first are the telling ones.
+// maxViolations is how many broken promises Check reports of one history: the first ones show the cause.
 const maxViolations = 20
 
 // Replay is what a subscription must deliver of one replay.
@@ -118,7 +118,7 @@ func (c *checker) session(number int, s *Session) {
 		c.response(r)
 		if at, err := cursor.Parse(r.cursor); err == nil {
 			if c.left = at.State; c.left != c.untold {
-				c.failf("its cursor says of the state that it is to be told: %v", c.left)
+				c.failf("its cursor says that the state is still to come: %v", c.left)
 			}
 		}
 	}

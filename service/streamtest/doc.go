@@ -1,9 +1,9 @@
 // Package streamtest checks what clients of StreamEvents are promised (docs/guarantees.md) on what they received.
 //
 // A [Client] records: each call is a [Session], which keeps every response as the bytes that came over the network. A
-// [History] is all sessions of one logical subscription, each but the first resumed by the last cursor that the one
-// before it received. [Offline] decodes the same replays at leisure, without any of the daemon's streaming. [Check]
-// holds the two against each other and returns every broken promise: events lost, twice, in another order or changed;
+// [History] is all sessions of one logical subscription. Each but the first is resumed by the last cursor that the one
+// before it received. [Offline] decodes the same replays without any of the daemon's streaming. [Check]
+// compares the two and returns every broken promise: events lost, twice, in another order or changed;
 // sequence numbers that do not count; omissions that nobody announced; responses without a cursor; a start that is not
 // first and an end that is not last; progress that goes back.
 //

@@ -50,7 +50,7 @@ func (o *Oracle) Judge(req *replaydv1.StreamEventsRequest, s *Session) error {
 	return o.judgePlaces(req, s, want)
 }
 
-// judgeState looks at the events of a session that tell a state: whether the filters let them through, and, where it is known
+// judgeState looks at the events of a session's state: whether the filters let them through, and, where it is known
 // what all of it is, whether it is that.
 func (o *Oracle) judgeState(req *replaydv1.StreamEventsRequest, s *Session) error {
 	told, err := o.told(s)
@@ -60,7 +60,7 @@ func (o *Oracle) judgeState(req *replaydv1.StreamEventsRequest, s *Session) erro
 	for i := range told {
 		e := &told[i]
 		if e.kind != "player_state" && e.kind != "entity_entered" && e.kind != "unit_state" {
-			return fmt.Errorf("an event of kind %s tells the state", e.kind)
+			return fmt.Errorf("an event of kind %s is in the state", e.kind)
 		}
 		if text, ok := o.deliver(stateRequest(req), e); !ok || text != e.text {
 			return fmt.Errorf("of the state the filter does not let through %s", short(e.text))
@@ -102,7 +102,7 @@ func (o *Oracle) judgeState(req *replaydv1.StreamEventsRequest, s *Session) erro
 	return nil
 }
 
-// stateRequest are the filters of a request as they are for events that tell a state.
+// stateRequest are the filters of a request as they are for events of a state.
 func stateRequest(req *replaydv1.StreamEventsRequest) *replaydv1.StreamEventsRequest {
 	things := &replaydv1.StreamEventsRequest{}
 	for _, f := range req.GetInclude() {
@@ -118,7 +118,7 @@ func stateRequest(req *replaydv1.StreamEventsRequest) *replaydv1.StreamEventsReq
 	return things
 }
 
-// told returns the events of a session that tell a state.
+// told returns the events of a session's state.
 func (o *Oracle) told(s *Session) ([]event, error) {
 	state := &Oracle{format: o.format, kinds: o.kinds, teams: o.teams}
 	for _, raw := range s.Responses {

@@ -16,7 +16,7 @@ import (
 	"github.com/replayd/replayd/service/cursor"
 )
 
-// Oracle knows all events of a replay and tells which of them a request must get, by nothing but what the documentation
+// Oracle knows all events of a replay and decides which of them a request must get, by nothing but what the documentation
 // says of filters and starts (proto/replayd/v1): it shares no code with the daemon's filters.
 type Oracle struct {
 	// Identity is the replay's.
@@ -78,7 +78,7 @@ func NewOracle(s *Session) (*Oracle, error) {
 			o.end, o.sum = at.Position, at.Sum
 		}
 		if r.batch == nil {
-			o.tell(r.message)
+			o.note(r.message)
 			continue
 		}
 		if err := o.add(&c, r.batch); err != nil {
@@ -91,8 +91,8 @@ func NewOracle(s *Session) (*Oracle, error) {
 	return o, nil
 }
 
-// tell takes in a response without events.
-func (o *Oracle) tell(r *replaydv1.StreamEventsResponse) {
+// note takes in a response without events.
+func (o *Oracle) note(r *replaydv1.StreamEventsResponse) {
 	if f := r.GetStart().GetReplay().GetFormat(); f != replaydv1.Format_FORMAT_UNSPECIFIED {
 		o.format = strings.ToLower(strings.TrimPrefix(f.String(), "FORMAT_"))
 		list := (*replaydv1.EventBatch)(nil).ProtoReflect().Descriptor().Fields().ByName(protoreflect.Name(o.format))
@@ -187,6 +187,7 @@ type body struct {
 	Fields       []json.RawMessage `json:"fields"`
 	PlayerID     *int32            `json:"player_id"`
 	PlayerSlot   *int32            `json:"player_slot"`
+	Slot         *int32            `json:"slot"`
 	Players      []int32           `json:"players"`
 	AttackerTeam uint32            `json:"attacker_team"`
 	TargetTeam   uint32            `json:"target_team"`
@@ -267,6 +268,8 @@ func (e *event) readDem(line []byte, b *body) error {
 	switch e.kind {
 	case "chat", "ping", "map_line", "chat_wheel":
 		e.players = atLeastZero(b.PlayerID)
+	case "player_info":
+		e.players = atLeastZero(b.Slot)
 	case "user_cmd":
 		e.players = atLeastZero(b.PlayerSlot)
 	case "chat_event":
@@ -348,7 +351,7 @@ func documented(format string, list protoreflect.MessageDescriptor) map[string]p
 			p.players = !slices.Contains(whole, name)
 			p.teams = p.players
 		case "dem":
-			p.players = slices.Contains([]string{"chat", "ping", "map_line", "chat_wheel", "chat_event", "user_cmd"}, name)
+			p.players = slices.Contains([]string{"chat", "ping", "map_line", "chat_wheel", "chat_event", "user_cmd", "player_info"}, name)
 			p.teams = name == "combat_log"
 			p.classes = strings.HasPrefix(name, "entity_")
 			p.fields = p.classes && name != "entity_left" && name != "entity_deleted"

@@ -10,7 +10,7 @@ import (
 )
 
 // SC2State sums up the events of a StarCraft II replay, as a client does that reads it from the beginning, to the events
-// that must tell its state.
+// that its state must have.
 type SC2State struct {
 	game sc2.GameState
 	tick int32
@@ -26,7 +26,7 @@ func NewSC2State(events []*sc2replayv1.Event) *SC2State {
 			continue
 		}
 		if _, known := s.refs[player.GetPlayerId()]; known && e.GetPlayerStats() == nil {
-			continue // of two players that have one number, the tracker tells of the one that leads
+			continue // of two players that have one number, the tracker has the one that leads
 		}
 		s.refs[player.GetPlayerId()] = player
 	}
@@ -39,7 +39,7 @@ func (s *SC2State) Apply(e *sc2replayv1.Event) {
 	s.tick = e.GetAtTick()
 }
 
-// Events returns the events that tell the state now.
+// Events returns the events of the present state.
 func (s *SC2State) Events() (told []*sc2replayv1.Event) {
 	for _, p := range s.game.Players() {
 		told = append(told, proto.CloneOf(&sc2replayv1.Event{
@@ -54,7 +54,7 @@ func (s *SC2State) Events() (told []*sc2replayv1.Event) {
 	return told
 }
 
-// SumSC2 returns a function that makes a session which tells the state at a place, out of one that asked for all events of a
+// SumSC2 returns a function that makes a session with the state at a place, out of one that asked for all events of a
 // StarCraft II replay, with positions.
 func SumSC2(whole *Session) (func(at decoders.Position) *Session, error) {
 	var events []*sc2replayv1.Event

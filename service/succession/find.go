@@ -24,7 +24,7 @@ type Found struct {
 // maxLikely is how many likely successors are named.
 const maxLikely = 8
 
-// slack is how much the clocks of servers are trusted: headers tell the second.
+// slack is how much the clocks of servers are trusted: headers have seconds.
 const slack = 2 * time.Second
 
 // Find looks at the replays around one. It needs to know whether that is finished, for then others of its directory are
@@ -81,7 +81,7 @@ func linked(x *index.Index, of *index.Entry, scope index.Scope) *index.Entry {
 	return after[0]
 }
 
-// later reports whether a replay began after another, as far as they tell.
+// later reports whether a replay began after another, by their headers.
 func later(e, of *index.Entry) bool {
 	if e.Started.IsZero() || of.Started.IsZero() {
 		return false
@@ -110,7 +110,7 @@ func until(e *index.Entry) time.Time {
 
 // restarted returns the first game of the server process that came after a finished one, when that can be no other's: a
 // server of the same name and port, that began when this one was over, and of which no game overlaps with this one. Where one
-// does there are two servers, and nobody knows which of them has started again.
+// does there are two servers, and it is not known which of them has started again.
 func restarted(ctx context.Context, x *index.Index, of *index.Entry, all, heads []*index.Entry, chain map[string]bool) *index.Entry {
 	var next *index.Entry
 	for _, e := range heads {
@@ -130,7 +130,7 @@ func restarted(ctx context.Context, x *index.Index, of *index.Entry, all, heads 
 				e = x.Refresh(ctx, e)
 			}
 			if until(e).After(of.Started.Add(slack)) {
-				return nil // somebody else played meanwhile
+				return nil // another game was played meanwhile
 			}
 		}
 		if e.Previous == "" && e.Started.Sub(next.Started).Abs() < slack {

@@ -1,5 +1,5 @@
 // Package succession decides when a replay that is followed is over, and what comes after it. It is the only place that
-// does; docs/following.md tells users the same.
+// does; docs/following.md says the same to users.
 //
 //	find.go        what is known of the replays around one
 //	succession.go  what follows from that
@@ -51,7 +51,7 @@ const (
 	WaitForMore Step = iota
 	// WaitForNext says that it is over, and no successor is there.
 	WaitForNext
-	// End says that it is over, and nothing else is wanted, or nobody knows what comes after it.
+	// End says that it is over, and nothing else is wanted, or it is not known what comes after it.
 	End
 	// GoOn says that the stream goes on with a successor.
 	GoOn
@@ -70,7 +70,7 @@ type Verdict struct {
 //
 //  1. A file that shrank holds nothing any more: the end.
 //  2. A replay that names this one as the one before proves that this one is over, with or without an end.
-//  3. A file that is gone: the end, unless the rule names a successor. Nobody would see more of it.
+//  3. A file that is gone: the end, unless the rule names a successor. No more of it can be read.
 //  4. A finished replay: on to the successor that the rule names, or wait for one.
 //  5. All others may go on, and are waited for, unless the rule says otherwise. Neither name nor port nor time prove anything.
 func Decide(s Situation) Verdict {

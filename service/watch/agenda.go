@@ -17,7 +17,7 @@ type entry struct {
 type visited interface {
 	// visit looks. It is called by the polling goroutine, without Watcher.mu, and may not return for long.
 	visit(w *Watcher, now time.Duration)
-	// period tells in how long to look again, and false when that is never. It is called with Watcher.mu held.
+	// period returns in how long to look again, and false for never. It is called with Watcher.mu held.
 	period(w *Watcher, now time.Duration) (period time.Duration, wanted bool)
 	planned() *appointment
 	// where is its path.

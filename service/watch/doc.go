@@ -1,9 +1,9 @@
-// Package watch tells when files and directories may have changed.
+// Package watch reports when files and directories may have changed.
 //
 // # Following
 //
 // One [Watcher] serves the whole daemon. A [Subscription] of it says that a file or a directory may have changed, and never
-// what has: of a file that is told by source.File.Check, which also tells when it can no longer be followed, because it
+// what has: of a file source.File.Check finds that, and also when it can no longer be followed, because it
 // shrank, was replaced or was removed. So who follows a file looks at it whenever the subscription fires, and waits for
 // that when there is nothing new.
 //

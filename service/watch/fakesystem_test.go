@@ -12,7 +12,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// fakeSystem is a file system, and a notifier for it, that do as they are told.
+// fakeSystem is a file system, and a notifier for it, that are driven by a script.
 type fakeSystem struct {
 	mu      sync.Mutex
 	files   map[string]fakeStat

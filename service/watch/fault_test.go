@@ -182,7 +182,7 @@ func TestARemoteFileSystemIsPolled(t *testing.T) {
 	})
 }
 
-// sys2 is a watcher that was told to use inotify on a remote file system.
+// sys2 is a watcher that must use inotify on a remote file system.
 func sys2(t *testing.T) *Watcher {
 	t.Helper()
 	sys := newFakeSystem()
@@ -259,9 +259,9 @@ func TestALostDirectoryLeavesNoFileUnseen(t *testing.T) {
 		sys.failAdd(syscall.ENOSPC)
 		sys.events <- fsnotify.Event{Name: "/d", Op: fsnotify.Rename}
 		if !fired(a) {
-			t.Error("not told")
+			t.Error("no notification")
 		}
-		time.Sleep(time.Hour) // nobody tells of changes any more, for as long as it takes
+		time.Sleep(time.Hour) // there are no notifications any more, for as long as it takes
 		if fired(a) {
 			t.Fatal("fired for nothing")
 		}
@@ -316,7 +316,7 @@ func TestALinkThatLeadsElsewhereIsFound(t *testing.T) {
 	}
 }
 
-// TestAHungFileSystemHoldsBackOnlyItself: what lies elsewhere is told of by the notifier at once and found by polling soon,
+// TestAHungFileSystemHoldsBackOnlyItself: changes elsewhere are reported by the notifier at once and found by polling soon,
 // and can be subscribed to and given up.
 func TestAHungFileSystemHoldsBackOnlyItself(t *testing.T) {
 	t.Parallel()
@@ -343,7 +343,7 @@ func TestAHungFileSystemHoldsBackOnlyItself(t *testing.T) {
 				if mode == Auto {
 					sys.events <- fsnotify.Event{Name: "/local/x", Op: fsnotify.Write}
 					if !fired(local) {
-						t.Error("not told")
+						t.Error("no notification")
 					}
 				}
 				for size := int64(2); size < 10; size++ {
@@ -455,7 +455,7 @@ func TestBusySubscribingDoesNotStarvePolling(t *testing.T) {
 	})
 }
 
-// BenchmarkPoll tells what looking once at 1,000 files costs: a twentieth of that is needed in each second while they are idle.
+// BenchmarkPoll measures what looking once at 1,000 files costs: a twentieth of that is needed in each second while they are idle.
 func BenchmarkPoll(b *testing.B) {
 	dir := b.TempDir()
 	w, err := New(Options{Interval: time.Hour})

@@ -249,7 +249,7 @@ func TestWatchersAndSubscriptionsAreClosedInAnyOrder(t *testing.T) {
 	}
 }
 
-// BenchmarkWake tells how long it takes from an append to a file until who waits for it has it: 50 appends a second, as a
+// BenchmarkWake measures how long it takes from an append to a file until who waits for it has it: 50 appends a second, as a
 // game server does them.
 func BenchmarkWake(b *testing.B) {
 	for _, mode := range []watch.Mode{watch.Inotify, watch.Poll} {

@@ -8,7 +8,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// listen hands on what the notifier tells.
+// listen handles the events of the notifier.
 func (w *Watcher) listen() {
 	events, errs := w.note.channels()
 	for events != nil || errs != nil {
@@ -18,7 +18,7 @@ func (w *Watcher) listen() {
 				events = nil
 				continue
 			}
-			w.told(e)
+			w.handle(e)
 		case err, ok := <-errs:
 			if !ok {
 				errs = nil
@@ -29,8 +29,8 @@ func (w *Watcher) listen() {
 	}
 }
 
-// told handles an event.
-func (w *Watcher) told(e fsnotify.Event) {
+// handle handles an event.
+func (w *Watcher) handle(e fsnotify.Event) {
 	if e.Name == "" {
 		return // of a watch that is gone
 	}
@@ -80,7 +80,7 @@ func (w *Watcher) fireBelow(d *directory) {
 	}
 }
 
-// lost handles a failure of the notifier: nobody knows what has changed, so everything may have.
+// lost handles a failure of the notifier: it is not known what has changed, so everything may have.
 func (w *Watcher) lost(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -14,7 +14,7 @@ type Mode uint8
 const (
 	// Auto is Inotify where that works and Poll where it does not.
 	Auto Mode = iota
-	// Inotify asks the operating system to be told (on Linux by inotify), and looks itself now and then, for safety. What
+	// Inotify asks the operating system for notifications (on Linux by inotify), and polls now and then, for safety. What
 	// cannot be watched in this way is an error.
 	Inotify
 	// Poll looks itself.
@@ -46,13 +46,13 @@ func (m *Mode) UnmarshalText(text []byte) error {
 type Options struct {
 	Mode Mode
 	// Interval is how often files are looked at, for safety, and where nothing else is possible. Default 500 ms. Where
-	// the operating system tells of changes, a file that has been idle for a minute is looked at every 15 to 20 s, or every
-	// 2 s if a link leads to it: nobody tells when that leads elsewhere.
+	// the operating system reports changes, a file that has been idle for a minute is looked at every 15 to 20 s, or every
+	// 2 s if a link leads to it: no notification says when that leads elsewhere.
 	Interval time.Duration
 	// Quick is how often a file that changed in the last few seconds is looked at when the operating system does not
-	// tell. Default 15 ms.
+	// report. Default 15 ms.
 	Quick time.Duration
-	// Log is told when watching does not work as asked for. Nil means nobody is.
+	// Log gets a message when watching does not work as asked for. Nil means no log.
 	Log *slog.Logger
 }
 

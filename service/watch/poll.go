@@ -15,7 +15,7 @@ import (
 const (
 	// hot is how long after a change a file is looked at often.
 	hot = 5 * time.Second
-	// warm is how long after that a file is looked at each Interval even when the operating system tells of changes.
+	// warm is how long after that a file is looked at each Interval even when the operating system reports changes.
 	warm = time.Minute
 	// rewatch is how often a directory that the operating system does not watch is tried again, and how often a link is
 	// looked at.

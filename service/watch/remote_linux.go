@@ -2,7 +2,7 @@ package watch
 
 import "golang.org/x/sys/unix"
 
-// remoteFilesystems are those whose files change without that inotify tells: others change them over a network, or a
+// remoteFilesystems are those whose files change without an event of inotify: others change them over a network, or a
 // process does behind the kernel's back. (statfs(2); the last ones are missing in golang.org/x/sys/unix.)
 var remoteFilesystems = map[uint32]bool{
 	unix.NFS_SUPER_MAGIC:   true,
@@ -26,7 +26,7 @@ var remoteFilesystems = map[uint32]bool{
 	0xbacbacbc:             true, // VMware shared folders
 }
 
-// remote reports whether inotify is of no use for a path. What cannot be told is not remote.
+// remote reports whether inotify is of no use for a path. What is not known is not remote.
 func remote(path string) bool {
 	var s unix.Statfs_t
 	if err := unix.Statfs(path, &s); err != nil {

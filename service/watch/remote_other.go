@@ -2,5 +2,5 @@
 
 package watch
 
-// remote tells nothing on this system: whoever serves files of a network chooses polling.
+// remote returns false on this system: polling must be chosen for files on a network.
 func remote(string) bool { return false }

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 )
 
-// Subscription is the wish to be told of changes.
+// Subscription is a subscription to changes of one path.
 type Subscription struct {
 	// C receives when the file may have changed, or, for a directory, when entries may have been added, removed or
 	// renamed, or a new one may have got its first bytes. It holds one value from the start, and never more than one: who
@@ -18,7 +18,7 @@ type Subscription struct {
 	target *target
 }
 
-// Subscribe asks to be told of changes of a file or a directory. What is subscribed to need not exist. It returns an error
+// Subscribe subscribes to changes of a file or a directory, which need not exist. It returns an error
 // in mode Inotify when the directory cannot be watched, and fs.ErrClosed after Close.
 func (w *Watcher) Subscribe(path string) (*Subscription, error) {
 	return w.subscribe(path, make(chan struct{}, 1))
@@ -60,7 +60,7 @@ func (w *Watcher) enter(s *Subscription, path string, seen state, resolved strin
 		t = &target{path: path, subs: make(map[*Subscription]struct{}), seen: seen, changed: w.since()}
 		t.mount = mountOf(seen.id, filepath.Dir(path))
 		if seen.dir {
-			t.settled = t.changed + settling // nobody has told of what is new in it
+			t.settled = t.changed + settling // what is new in it was not reported
 		}
 		w.targets[path] = t
 		w.attach(t, resolved, seen.dir)

@@ -10,11 +10,11 @@ import (
 // system is what a Watcher needs of the operating system; tests put faults there.
 type system struct {
 	stat     func(path string) (fs.FileInfo, error)
-	remote   func(path string) bool // whether the file system is one whose changes by others are not told
+	remote   func(path string) bool // whether changes of the file system by others are not reported
 	notifier func() (notifier, error)
 }
 
-// notifier tells of changes in directories. It is an *fsnotify.Watcher, or a fake of one.
+// notifier reports changes in directories. It is an *fsnotify.Watcher, or a fake of one.
 type notifier interface {
 	Add(dir string) error
 	Remove(dir string) error

@@ -21,7 +21,7 @@ type target struct {
 	appointment
 	seen     state
 	changed  time.Duration // when it was last seen to have changed; all times are since the Watcher's start
-	reported time.Duration // when that, or a directory's settling, was last told
+	reported time.Duration // when that, or a directory's settling, was last reported
 	settled  time.Duration // until when a directory settles
 }
 

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Watcher tells when files and directories may have changed. There is one for the whole daemon, for the operating system
+// Watcher reports when files and directories may have changed. There is one for the whole daemon, for the operating system
 // has few to give (128 for a user, on Linux). It costs two goroutines and, for each thing that is subscribed to, a look now and
 // then. A file system that does not answer, as of a network whose server is gone, costs another one for as long as it does
 // not, and holds back only what lies on it.

@@ -12,11 +12,11 @@ import (
 	"strings"
 )
 
-// longest is how long an example is at most; longer ones are cut.
+// longest is the largest length of an example, in bytes. Longer ones are cut.
 const longest = 600
 
-// examplesOf prints the samples of a format and returns one line of each kind: the first that says something, that is,
-// the one with the most text of the first few. A format without samples has no examples.
+// examplesOf prints the samples of a format and returns one line per kind. It prefers the line with the most text among
+// the first few. A format without samples has no examples.
 func examplesOf(replayd, dir string, kinds []string) (map[string]string, error) {
 	best := map[string]string{}
 	seen := map[string]int{}
@@ -52,10 +52,11 @@ func examplesOf(replayd, dir string, kinds []string) (map[string]string, error) 
 	return best, err
 }
 
-// few is how many lines of a kind are looked at.
+// few is the number of lines of a kind to compare.
 const few = 20
 
-// better prefers lines that need no cutting, and of those the longer one.
+// better reports whether a is a better example than b. Lines that need no cutting are better, and among them longer
+// ones.
 func better(a, b string) bool {
 	switch {
 	case b == "":
@@ -67,7 +68,7 @@ func better(a, b string) bool {
 	}
 }
 
-// skipped leaves out compressed copies of other samples, and inputs of fuzz tests.
+// skipped reports whether to skip a file: a compressed copy of another sample, or an input of a fuzz test.
 func skipped(path string) bool {
 	switch filepath.Ext(path) {
 	case ".gz", ".zst", ".xz", ".bz2":
@@ -76,7 +77,8 @@ func skipped(path string) bool {
 	return strings.Contains(path, "fuzz")
 }
 
-// cat prints a replay. What is printed of one that is cut or damaged counts too; of what is no replay that is nothing.
+// cat prints a replay. It ignores errors of replayd, so that a damaged replay gives the lines before the damage, and a
+// file that is not a replay gives none.
 func cat(replayd, path string) ([]byte, error) {
 	out, err := exec.Command(replayd, "cat", path).Output()
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {

@@ -12,7 +12,7 @@ import (
 	"github.com/replayd/replayd/service"
 )
 
-// format is what the .proto files say of a format's events.
+// format is the description of a format's events in the .proto files.
 type format struct {
 	name    string
 	file    protoreflect.FileDescriptor
@@ -41,7 +41,7 @@ func newFormat(
 	return f
 }
 
-// kinds returns the names of the kinds, in the order of the .proto.
+// kinds returns the names of the kinds, in the order of the .proto file.
 func (f *format) kinds() []string {
 	var names []string
 	for i := range f.kind.Fields().Len() {
@@ -50,7 +50,7 @@ func (f *format) kinds() []string {
 	return names
 }
 
-// conditions returns what filters can ask of events of a kind.
+// conditions returns the filter conditions that events of a kind can meet.
 func (f *format) conditions(kind string) (names []string) {
 	for _, codec := range service.Codecs() {
 		if codec.Format.String() != f.name {
@@ -68,8 +68,8 @@ func (f *format) conditions(kind string) (names []string) {
 	return names
 }
 
-// types returns the messages and enums that others refer to, those of the kinds left out, in the order in which a reader
-// meets them.
+// types returns the messages and enums that others refer to, except those of the kinds. They are in the order in which
+// a reader meets them.
 func (f *format) types() []protoreflect.Descriptor {
 	seen := map[protoreflect.FullName]bool{f.event.FullName(): true}
 	var types []protoreflect.Descriptor
@@ -111,7 +111,7 @@ func (f *format) types() []protoreflect.Descriptor {
 	return types
 }
 
-// kindOf returns the kinds whose message m is.
+// kindOf returns the name of the kind whose message is m, or "".
 func (f *format) kindOf(m protoreflect.MessageDescriptor) string {
 	for i := range f.kind.Fields().Len() {
 		if field := f.kind.Fields().Get(i); field.Message().FullName() == m.FullName() {
@@ -121,13 +121,13 @@ func (f *format) kindOf(m protoreflect.MessageDescriptor) string {
 	return ""
 }
 
-// comment returns the comment in front of something, its lines joined to paragraphs.
+// comment returns the leading comment of a descriptor, with its lines joined to paragraphs.
 func comment(d protoreflect.Descriptor) string {
 	text := d.ParentFile().SourceLocations().ByDescriptor(d).LeadingComments
 	return paragraphs(text)
 }
 
-// packageComment returns the comment in front of a file's package.
+// packageComment returns the leading comment of a file's package.
 func packageComment(file protoreflect.FileDescriptor) string {
 	const packageField = 2 // of FileDescriptorProto
 	return paragraphs(file.SourceLocations().ByPath(protoreflect.SourcePath{packageField}).LeadingComments)
@@ -141,8 +141,8 @@ func paragraphs(text string) string {
 	return strings.Join(all, "\n\n")
 }
 
-// isStringIndex tells whether a number stands for one of the batch's strings. The option is not linked into this command,
-// so that its bytes are looked at.
+// isStringIndex reports whether a number is an index into the batch's strings. The option is not linked into this
+// command, so the encoded options are parsed.
 func isStringIndex(field protoreflect.FieldDescriptor) bool {
 	const number = 50717 // of the option; see proto/replayd/options/v1/options.proto
 	options, ok := field.Options().(*descriptorpb.FieldOptions)

@@ -1,7 +1,7 @@
-// Command eventdocs writes docs/events: a page for each format that lists every kind of event with its fields, taken from
-// the comments of the .proto files, and with an example taken from the samples.
+// Command eventdocs writes docs/events: a page for each format that lists every kind of event and its fields. The text
+// comes from the comments of the .proto files, and each example from the samples.
 //
-//	buf build -o image.binpb && eventdocs -image image.binpb -replayd bin/replayd -samples testdata -out docs/events
+//	buf build -o image.binpb && eventdocs -image image.binpb -replayd bin/replayd
 package main
 
 import (
@@ -20,12 +20,18 @@ import (
 )
 
 func main() {
-	image := flag.String("image", "", "what `buf build` wrote")
-	replayd := flag.String("replayd", "bin/replayd", "the command")
-	samples := flag.String("samples", "testdata", "a directory with samples, one folder a format")
-	out := flag.String("out", "docs/events", "where to write")
+	image := flag.String("image", "", "the output of `buf build`")
+	replayd := flag.String("replayd", "bin/replayd", "path of the replayd command")
+	samples := flag.String("samples", "testdata", "a directory with samples, one folder per format")
+	out := flag.String("out", "docs/events", "the directory to write to")
+	pages := flag.String("formats", "docs/formats", "a directory with the hand-written pages of the formats")
+	readme := flag.String("readme", "README.md", "the page with the table of formats")
 	flag.Parse()
-	if err := run(*image, *replayd, *samples, *out); err != nil {
+	err := run(*image, *replayd, *samples, *out)
+	if err == nil {
+		err = fillTable(*readme, *pages)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "eventdocs:", err)
 		os.Exit(1)
 	}
@@ -52,7 +58,7 @@ func run(image, replayd, samples, out string) error {
 	return os.WriteFile(filepath.Join(out, "README.md"), index(formats), 0o644)
 }
 
-// load reads a file set with comments.
+// load reads a file descriptor set with comments.
 func load(image string) (*protoregistry.Files, error) {
 	b, err := os.ReadFile(image)
 	if err != nil {
@@ -65,7 +71,7 @@ func load(image string) (*protoregistry.Files, error) {
 	return protodesc.NewFiles(set)
 }
 
-// formatsOf returns the formats: the packages below replayd with a message Event.
+// formatsOf returns the formats. A format is a package below replayd with a message named Event.
 func formatsOf(files *protoregistry.Files) []*format {
 	var formats []*format
 	files.RangeFiles(func(file protoreflect.FileDescriptor) bool {

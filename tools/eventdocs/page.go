@@ -10,7 +10,7 @@ import (
 
 const notice = "<!-- Written by `make generate` from the .proto files and the samples. Do not edit. -->\n\n"
 
-// index returns the page that leads to the others.
+// index returns the page that links to the others.
 func index(formats []*format) []byte {
 	var b bytes.Buffer
 	b.WriteString(notice)
@@ -21,10 +21,9 @@ func index(formats []*format) []byte {
 		fmt.Fprintf(&b, "| [%s](%s.md) | %d | %s |\n", f.name, f.name, len(f.kinds()), cell(what))
 	}
 	b.WriteString(`
-Examples are lines of ` + "`replayd cat`" + `, which prints an event as one JSON object: its sequence number, its tick, its kind, and the
-event under its kind's name. Of the kind named ` + "`tick`" + ` the fields stand beside it: ` + "`tick`" + ` is always the event's tick. Numbers of
-64 bits are strings there, bytes are base64, and enums go by name. Names that the events of a batch share are numbers on the
-wire, indices into the batch's strings; JSON has the names.
+Each example is a line of ` + "`replayd cat`" + `, which prints an event as one JSON object: its sequence number, its tick (` + "`at_tick`" + `), its
+kind, and the event's fields under the name of its kind. Numbers of 64 bits are strings, bytes are base64, and enums are names.
+Events of a batch share their names: on the wire a name is an index into the batch's strings, in JSON it is the string itself.
 `)
 	return b.Bytes()
 }
@@ -41,15 +40,15 @@ func (f *format) page(examples map[string]string) []byte {
 		name := kinds.Get(i).Name()
 		fmt.Fprintf(b, "| [%s](#%s) | %s | %s |\n", name, name, cell(comment(kinds.Get(i))), strings.Join(f.conditions(string(name)), ", "))
 	}
-	b.WriteString("\nThe last column says which conditions of [EventFilter](../../proto/replayd/v1/filter.proto) events of the kind can meet, ")
-	b.WriteString("beside those on kinds and ticks.\n")
+	b.WriteString("\nThe last column lists the conditions of [EventFilter](../../proto/replayd/v1/filter.proto) that events of the kind can meet, ")
+	b.WriteString("in addition to those on kinds and ticks.\n")
 	b.WriteString("\nEvery event also has:\n\n")
 	f.fields(b, f.event, true)
 	for i := range kinds.Len() {
 		f.section(b, kinds.Get(i), examples[string(kinds.Get(i).Name())])
 	}
 	if f.header != nil {
-		fmt.Fprintf(b, "\n## Header\n\n%s\n\nNot an event: GetReplay and the start of a stream tell it.\n\n", comment(f.header))
+		fmt.Fprintf(b, "\n## Header\n\n%s\n\nThis is not an event. GetReplay and the start of a stream return it.\n\n", comment(f.header))
 		f.fields(b, f.header, false)
 	}
 	types := f.types()
@@ -68,16 +67,16 @@ func (f *format) page(examples map[string]string) []byte {
 	return b.Bytes()
 }
 
-// section describes a kind.
+// section writes the section of a kind.
 func (f *format) section(b *bytes.Buffer, kind protoreflect.FieldDescriptor, example string) {
 	fmt.Fprintf(b, "\n## %s\n\n%s\n\n", kind.Name(), comment(kind.Message()))
 	f.fields(b, kind.Message(), false)
 	if columns := f.columns[kind.Name()]; columns != nil {
-		fmt.Fprintf(b, "\nWith ENCODING_COLUMNS these travel as arrays: `%s`.\n", columns.Name())
+		fmt.Fprintf(b, "\nWith ENCODING_COLUMNS these are sent as arrays: `%s`.\n", columns.Name())
 	}
 	switch {
 	case example == "":
-		fmt.Fprintf(b, "\nNo sample has one; it looks like this:\n\n```json\n%s\n```\n", f.shape(kind))
+		fmt.Fprintf(b, "\nThe samples have none. It looks like this:\n\n```json\n%s\n```\n", f.shape(kind))
 	case len(example) > longest:
 		cut := strings.ToValidUTF8(example[:longest], "")
 		fmt.Fprintf(b, "\nAn example, cut:\n\n```\n%s…\n```\n", cut)
@@ -86,7 +85,7 @@ func (f *format) section(b *bytes.Buffer, kind protoreflect.FieldDescriptor, exa
 	}
 }
 
-// fields writes the table of a message's fields. Of Event the kinds are left out.
+// fields writes the table of a message's fields. For Event it omits the kinds.
 func (f *format) fields(b *bytes.Buffer, m protoreflect.MessageDescriptor, event bool) {
 	rows := 0
 	for i := range m.Fields().Len() {
@@ -108,7 +107,7 @@ func (f *format) fields(b *bytes.Buffer, m protoreflect.MessageDescriptor, event
 	}
 }
 
-// typeOf names a field's type, with a link where this page tells more.
+// typeOf returns the name of a field's type. It links to the type's description on this page, if there is one.
 func (f *format) typeOf(field protoreflect.FieldDescriptor) string {
 	if field.IsMap() {
 		return fmt.Sprintf("map of %s to %s", f.typeOf(field.MapKey()), f.typeOf(field.MapValue()))
@@ -151,7 +150,7 @@ func values(b *bytes.Buffer, e protoreflect.EnumDescriptor) {
 	}
 }
 
-// cell makes text fit a table's cell.
+// cell formats text for a table cell.
 func cell(text string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(text, "\n\n", "<br>"), "|", `\|`)
 }

@@ -8,25 +8,15 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// shape returns a line of a kind that shows what it looks like, with made-up values.
+// shape returns a line of a kind with made-up values, as an example of its form.
 func (f *format) shape(kind protoreflect.FieldDescriptor) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, `{"sequence":0,"tick":0,"kind":%q`, kind.Name())
-	value := object(kind.Message(), shapeDepth)
-	switch {
-	case kind.Name() != "tick":
-		fmt.Fprintf(&b, `,%q:%s`, kind.Name(), value)
-	case value != "{}": // the number keeps the name
-		b.WriteString("," + strings.Trim(value, "{}"))
-	}
-	b.WriteString("}")
-	return b.String()
+	return fmt.Sprintf(`{"sequence":0,"at_tick":0,"kind":%q,%q:%s}`, kind.Name(), kind.Name(), object(kind.Message(), shapeDepth))
 }
 
-// shapeDepth is how deeply messages are filled.
+// shapeDepth is the depth to which messages are filled.
 const shapeDepth = 3
 
-// object returns a message as JSON. Of a oneof it has the first alternative.
+// object returns a message as JSON. Of each oneof it contains the first alternative.
 func object(m protoreflect.MessageDescriptor, depth int) string {
 	if m.FullName() == "google.protobuf.Timestamp" {
 		return `"2026-11-20T20:29:14Z"`

@@ -1,19 +1,19 @@
-// Command faultfs mounts a directory elsewhere, through FUSE, as a file system that fails on command: for tests of what
-// replayd does on bad disks and network file systems whose server is gone.
+// Command faultfs mounts a directory elsewhere, through FUSE, as a file system that fails on command. Tests use it to
+// check how replayd behaves on bad disks, and on network file systems whose server is unreachable.
 //
 //	faultfs SOURCE MOUNTPOINT
 //
-// says "mounted", and then takes commands, one a line, and answers each with "ok":
+// It prints "mounted". Then it reads commands, one per line, and answers each with "ok":
 //
 //	read ERRNO   reads fail: EIO, ESTALE
 //	open ERRNO   opening fails
-//	stat ERRNO   asking for a file's state fails
-//	short N      reads return N bytes at most
-//	room N       writes have room for N bytes more, and fail with ENOSPC then
+//	stat ERRNO   stat of a file fails
+//	short N      reads return at most N bytes
+//	room N       writes fail with ENOSPC after N more bytes
 //	hang         reads wait until the next command
-//	well         nothing fails any more
+//	well         ends all faults
 //
-// It unmounts and ends when there are no more commands.
+// It unmounts and exits at the end of its input.
 package main
 
 import (
@@ -47,7 +47,7 @@ func run(source, mountpoint string) error {
 		return err
 	}
 	f := &faults{room: -1}
-	// Nothing is remembered by the kernel, so that each fault is met at once.
+	// The kernel caches nothing, so that each fault takes effect at once.
 	server, err := fs.Mount(mountpoint, &node{root.(*fs.LoopbackNode), f}, &fs.Options{MountOptions: fuse.MountOptions{
 		FsName: "faultfs", Name: "faultfs", DirectMount: true, AllowOther: os.Getuid() == 0, DisableReadDirPlus: true,
 	}})
@@ -63,11 +63,11 @@ func run(source, mountpoint string) error {
 		}
 		fmt.Println(answer)
 	}
-	_ = f.set([]string{"well"}) // nobody waits any more
+	_ = f.set([]string{"well"}) // release readers that hang
 	return server.Unmount()
 }
 
-// faults are what fails now.
+// faults are the faults in effect.
 type faults struct {
 	mu               sync.Mutex
 	read, open, stat syscall.Errno
@@ -78,7 +78,7 @@ type faults struct {
 
 var errnos = map[string]syscall.Errno{"EIO": syscall.EIO, "ESTALE": syscall.ESTALE}
 
-// set does what a command says. A fault stays until "well".
+// set executes a command. A fault stays in effect until "well".
 func (f *faults) set(words []string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -102,7 +102,7 @@ func (f *faults) set(words []string) error {
 	case command == "short" && n > 0:
 		f.short = int(n)
 	case errno == 0:
-		return fmt.Errorf("what is %q?", words)
+		return fmt.Errorf("unknown command %q", words)
 	case command == "read":
 		f.read = errno
 	case command == "open":
@@ -110,7 +110,7 @@ func (f *faults) set(words []string) error {
 	case command == "stat":
 		f.stat = errno
 	default:
-		return fmt.Errorf("what is %q?", words)
+		return fmt.Errorf("unknown command %q", words)
 	}
 	return nil
 }
@@ -164,7 +164,7 @@ func (n *node) Getattr(ctx context.Context, f fs.FileHandle, out *fuse.AttrOut) 
 	return n.LoopbackNode.Getattr(ctx, f, out)
 }
 
-// Statx is not there: the kernel asks by Getattr then.
+// Statx is not implemented, so the kernel uses Getattr.
 func (*node) Statx(context.Context, fs.FileHandle, uint32, uint32, *fuse.StatxOut) syscall.Errno {
 	return syscall.ENOSYS
 }
@@ -176,7 +176,7 @@ type handle struct {
 	faults *faults
 }
 
-// PassthroughFd has the kernel ask for everything.
+// PassthroughFd makes the kernel send every request to this process.
 func (*handle) PassthroughFd() (int, bool) { return 0, false }
 
 // Read implements fs.FileReader.

@@ -28,7 +28,7 @@ func (f *format) writeAppenders() {
 }
 
 func (f *format) writeKindNames(g *protogen.GeneratedFile) {
-	g.P("// Kinds holds the names of all kinds, as filters take them. A kind's number is its index; 0 is no kind.")
+	g.P("// Kinds holds the names of all kinds, as in filters. A kind's number is its index; 0 is no kind.")
 	g.P("var Kinds = []string{")
 	g.P(`"",`)
 	for _, o := range f.event.Oneofs {
@@ -41,7 +41,7 @@ func (f *format) writeKindNames(g *protogen.GeneratedFile) {
 	g.P("}")
 }
 
-// funcName is the name of the appender of a message. Only Event's is exported.
+// funcName returns the name of the appender of a message. Only Event's is exported.
 func (f *format) funcName(m *protogen.Message) string {
 	if m == f.event {
 		return "AppendEvent"
@@ -53,7 +53,7 @@ func (f *format) writeAppender(g *protogen.GeneratedFile, m *protogen.Message) {
 	typ := g.QualifiedGoIdent(f.structs().Ident(m.GoIdent.GoName))
 	name := f.funcName(m)
 	if m == f.event {
-		g.P("// AppendEvent appends an event as protobuf wire bytes, in the order in which protobuf itself marshals it, and")
+		g.P("// AppendEvent appends an event as protobuf wire bytes, in the same order as protobuf's own marshaller, and")
 		g.P("// returns the extended slice. It does not allocate beyond growing the slice.")
 	}
 	if len(m.Fields) == 0 {
@@ -90,7 +90,7 @@ func (f *format) writeAppender(g *protogen.GeneratedFile, m *protogen.Message) {
 	g.P()
 }
 
-// writeField writes a field that is left out when it is not set or zero.
+// writeField writes code for a field that is omitted when it is not set or zero.
 func (f *format) writeField(g *protogen.GeneratedFile, field *protogen.Field, expr string) {
 	switch {
 	case field.Desc.IsList():
@@ -120,7 +120,7 @@ func notZero(g *protogen.GeneratedFile, field *protogen.Field, expr string) stri
 		return expr
 	case protoreflect.StringKind, protoreflect.BytesKind:
 		return "len(" + expr + ") > 0"
-	case protoreflect.FloatKind: // minus zero is sent
+	case protoreflect.FloatKind: // minus zero is not the default
 		return g.QualifiedGoIdent(protogen.GoImportPath("math").Ident("Float32bits")) + "(" + expr + ") != 0"
 	case protoreflect.DoubleKind:
 		return g.QualifiedGoIdent(protogen.GoImportPath("math").Ident("Float64bits")) + "(" + expr + ") != 0"
@@ -129,7 +129,7 @@ func notZero(g *protogen.GeneratedFile, field *protogen.Field, expr string) stri
 	}
 }
 
-// writeValue writes the tag and the value of a single field, whatever the value is.
+// writeValue writes code for the tag and the value of a single field, whatever the value is.
 func (f *format) writeValue(g *protogen.GeneratedFile, field *protogen.Field, expr string) {
 	if field.Message != nil {
 		f.writeMessage(g, field, expr)
@@ -139,7 +139,8 @@ func (f *format) writeValue(g *protogen.GeneratedFile, field *protogen.Field, ex
 	g.P("b = ", appendScalar(g, field, expr))
 }
 
-// writeMessage writes a message: its length takes one byte, which protoappend.Close widens when that was too little.
+// writeMessage writes code for a message. It reserves one byte for the length, which protoappend.Close widens if
+// necessary.
 func (f *format) writeMessage(g *protogen.GeneratedFile, field *protogen.Field, expr string) {
 	if !f.isPointer(field) {
 		expr = "&" + expr
@@ -176,7 +177,7 @@ func (f *format) writeList(g *protogen.GeneratedFile, field *protogen.Field, exp
 	}
 }
 
-// appendScalar is an expression that appends the scalar expr, without its tag, to b.
+// appendScalar returns an expression that appends the scalar expr, without its tag, to b.
 func appendScalar(g *protogen.GeneratedFile, field *protogen.Field, expr string) string {
 	call := func(name, arg string) string {
 		return g.QualifiedGoIdent(appendPath.Ident(name)) + "(b, " + arg + ")"
@@ -219,7 +220,7 @@ func wireType(field *protogen.Field) protowire.Type {
 	}
 }
 
-// tagBytes is a field's tag as the arguments of an append.
+// tagBytes returns a field's encoded tag as arguments of an append.
 func tagBytes(field *protogen.Field, typ protowire.Type) string {
 	var parts []string
 	for _, c := range protowire.AppendTag(nil, field.Desc.Number(), typ) {

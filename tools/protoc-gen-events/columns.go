@@ -9,15 +9,16 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// columnar is a message of columns: a field of EventList whose message's name is that of a kind's message and "Columns".
+// columnar is a message of columns. It is a field of EventList whose message has the name of a kind's message plus
+// "Columns".
 type columnar struct {
 	field  *protogen.Field // of EventList
 	kind   *protogen.Field // of Event
 	values []string        // for each field of the message, the expression of its value in an event
 }
 
-// columnars finds the columns of a format. A field named place is the event's place in the batch; any other is named
-// after the event's field, nested ones joined by "_".
+// columnars returns the columns of a format. A column named place is the event's place in the batch. Any other is named
+// after the event's field, with nested names joined by "_".
 func (f *format) columnars() ([]columnar, error) {
 	var found []columnar
 	for _, list := range f.file.Messages {
@@ -68,7 +69,7 @@ func (f *format) columnar(list *protogen.Field) (columnar, error) {
 	return c, nil
 }
 
-// pathTo finds the field of a message that a column is named after.
+// pathTo returns the path to the field of a message that a column is named after.
 func pathTo(m *protogen.Message, name string) (string, bool) {
 	for _, field := range m.Fields {
 		own := string(field.Desc.Name())
@@ -84,7 +85,7 @@ func pathTo(m *protogen.Message, name string) (string, bool) {
 	return "", false
 }
 
-// writeColumns writes service/codec/<format>/columns.gen.go, when the format has columns.
+// writeColumns writes service/codec/<format>/columns.gen.go, if the format has columns.
 func (f *format) writeColumns() error {
 	found, err := f.columnars()
 	if err != nil || len(found) == 0 {
@@ -97,7 +98,7 @@ func (f *format) writeColumns() error {
 	g.P()
 	g.P("package ", f.name)
 	g.P()
-	g.P("// Columns collects the events of a batch that travel as columns. Its memory is used again for the next batch.")
+	g.P("// Columns collects the events of a batch that are sent as columns. Its memory is reused for the next batch.")
 	g.P("type Columns struct {")
 	for _, c := range found {
 		g.P(local(c.kind), " [", len(c.values), "][]byte // the packed arrays of ", c.field.Message.GoIdent.GoName)
@@ -113,7 +114,7 @@ func (f *format) writeColumns() error {
 	}
 	g.P("}")
 	g.P()
-	g.P("// Len is how many bytes the columns have.")
+	g.P("// Len returns the number of bytes of the columns.")
 	g.P("func (c *Columns) Len() int {")
 	g.P("n := 0")
 	for _, c := range found {
@@ -124,10 +125,10 @@ func (f *format) writeColumns() error {
 	g.P("return n")
 	g.P("}")
 	g.P()
-	g.P("// Add adds an event, when its kind travels as columns. place is its place in the batch.")
+	g.P("// Add adds an event if its kind is sent as columns, and reports whether it did. place is its place in the batch.")
 	g.P("func (c *Columns) Add(e *", f.structs().Ident("Event"), ", place uint32) bool {")
 	g.P("if ", f.warnings(), " {")
-	g.P("return false // columns have no room for what an event has besides")
+	g.P("return false // columns cannot hold the event's other fields")
 	g.P("}")
 	g.P("switch e.Kind {")
 	for _, c := range found {
@@ -161,7 +162,7 @@ func (f *format) writeColumns() error {
 	return nil
 }
 
-// warnings is the condition that an event has a field besides its tick and its kind.
+// warnings returns the condition that an event has a field other than its tick and its kind.
 func (f *format) warnings() string {
 	var conditions []string
 	for _, field := range f.event.Fields {

@@ -38,13 +38,13 @@ func (f *format) writeStruct(g *protogen.GeneratedFile, m *protogen.Message) {
 		if o := realOneof(field); o != nil && !seen[o] {
 			seen[o] = true
 			typ, name, _ := f.caseType(o, m)
-			g.P("// ", name, " says which of the fields of the oneof ", o.Desc.Name(), " holds.")
+			g.P("// ", name, " identifies the field of the oneof ", o.Desc.Name(), " that is set.")
 			g.P(name, " ", typ)
 		}
 		comment(g, "", field.Comments)
 		g.P(field.GoName, " ", f.goType(field))
 		if f.hasPresence(field) {
-			g.P("// Has", field.GoName, " says that ", field.GoName, " is set.")
+			g.P("// Has", field.GoName, " reports whether ", field.GoName, " is set.")
 			g.P("Has", field.GoName, " bool")
 		}
 	}
@@ -85,17 +85,17 @@ func (f *format) goType(field *protogen.Field) string {
 	return typ
 }
 
-// writeCases writes the type that says which alternative of a oneof is set.
+// writeCases writes the type whose values identify the alternative of a oneof.
 func (f *format) writeCases(g *protogen.GeneratedFile, o *protogen.Oneof, m *protogen.Message) {
 	typ, _, prefix := f.caseType(o, m)
 	if f.isKind(o, m) {
-		g.P("// Kind is what an event is: which of its fields holds.")
+		g.P("// Kind is the kind of an event. It identifies the field that is set.")
 	} else {
-		g.P("// ", typ, " says which field of the oneof ", o.Desc.Name(), " of ", m.GoIdent.GoName, " holds.")
+		g.P("// ", typ, " identifies the field of the oneof ", o.Desc.Name(), " of ", m.GoIdent.GoName, " that is set.")
 	}
 	g.P("type ", typ, " uint8")
 	g.P()
-	g.P("// The alternatives of ", typ, "; the first is none of them.")
+	g.P("// The alternatives of ", typ, ". The first means that none is set.")
 	g.P("const (")
 	g.P(prefix, "None ", typ, " = iota")
 	for _, field := range o.Fields {
@@ -106,7 +106,7 @@ func (f *format) writeCases(g *protogen.GeneratedFile, o *protogen.Oneof, m *pro
 	if !f.isKind(o, m) {
 		return
 	}
-	g.P("// KindCount is how many kinds there are, KindNone included.")
+	g.P("// KindCount is the number of kinds, including KindNone.")
 	g.P("const KindCount = ", len(o.Fields)+1)
 	g.P()
 	g.P("var kindNames = [KindCount]string{")
@@ -116,7 +116,7 @@ func (f *format) writeCases(g *protogen.GeneratedFile, o *protogen.Oneof, m *pro
 	}
 	g.P("}")
 	g.P()
-	g.P("// String returns the kind's name as the API spells it.")
+	g.P("// String returns the kind's name in the API.")
 	g.P("func (k Kind) String() string {")
 	g.P("if int(k) < len(kindNames) { return kindNames[k] }")
 	g.P("return kindNames[KindNone]")
@@ -140,7 +140,7 @@ func writeEnum(g *protogen.GeneratedFile, e *protogen.Enum) {
 	g.P()
 }
 
-// comment writes a .proto comment as a Go comment; a type's begins with its name.
+// comment writes a .proto comment as a Go comment. A type's comment begins with its name.
 func comment(g *protogen.GeneratedFile, name string, c protogen.CommentSet) {
 	text := strings.TrimSpace(string(c.Leading))
 	if name != "" {
@@ -151,7 +151,7 @@ func comment(g *protogen.GeneratedFile, name string, c protogen.CommentSet) {
 	}
 }
 
-// screaming turns AuthLevel into AUTH_LEVEL.
+// screaming converts AuthLevel to AUTH_LEVEL.
 func screaming(s string) string {
 	var b strings.Builder
 	for i, r := range s {
@@ -165,7 +165,7 @@ func screaming(s string) string {
 
 func isUpper(c byte) bool { return c >= 'A' && c <= 'Z' }
 
-// camel turns FLAG_RED into FlagRed.
+// camel converts FLAG_RED to FlagRed.
 func camel(s string) string {
 	var b strings.Builder
 	for word := range strings.SplitSeq(strings.ToLower(s), "_") {

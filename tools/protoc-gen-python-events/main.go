@@ -1,8 +1,9 @@
-// Command protoc-gen-python-events is a protobuf plugin of this project. From the .proto of a format's events it writes
-// replayd/events/<format>.py of the Python client, and replayd/events/__init__.py for all formats together: names for the
-// types of events, by which type checkers tell kinds of events apart. The comments of the .proto become docstrings.
+// Command protoc-gen-python-events is a protobuf plugin of this project. From the .proto file of a format's events it
+// writes replayd/events/<format>.py of the Python client, and replayd/events/__init__.py for all formats together.
+// These modules define names for the types of events, which let type checkers distinguish the kinds of events. The
+// comments of the .proto file become docstrings.
 //
-// It acts on every file whose package is replayd.<format>.v1 and that has a message named Event.
+// It handles every file whose package is replayd.<format>.v1 and that has a message named Event.
 package main
 
 import (
@@ -44,11 +45,11 @@ const (
 	suffix    = "_columns"
 )
 
-// format is one format's events.
+// format describes one format's events.
 type format struct {
 	name    string // such as teehistorian
 	kinds   []kind
-	columns []*protogen.Field // those of EventList that are columns
+	columns []*protogen.Field // the fields of EventList that are columns
 }
 
 // kind is a kind of events.
@@ -59,11 +60,11 @@ type kind struct {
 	comment string
 }
 
-// newFormat returns nil for a file without events.
+// newFormat returns the format of a file, or nil for a file without events.
 func newFormat(file *protogen.File) (*format, error) {
 	parts := strings.Split(string(file.Desc.Package()), ".")
 	f := &format{name: parts[len(parts)-2]}
-	// Names that the module has besides.
+	// Other names in the module.
 	taken := map[string]bool{"Batch": true, "Columns": true, "Event": true, "FORMAT": true, "Kind": true, "Unknown": true}
 	for _, m := range file.Messages {
 		switch m.Desc.Name() {
@@ -91,12 +92,12 @@ func newFormat(file *protogen.File) (*format, error) {
 		}
 	}
 	if f.kinds == nil {
-		return nil, nil //nolint:nilnil // most files have none
+		return nil, nil //nolint:nilnil // most files have no events
 	}
 	return f, nil
 }
 
-// docstring makes one of a comment.
+// docstring converts a comment to a docstring.
 func docstring(c protogen.Comments) string {
 	lines := strings.Split(strings.TrimSpace(string(c)), "\n")
 	for i := range lines {
@@ -107,7 +108,7 @@ func docstring(c protogen.Comments) string {
 
 func (f *format) write(g *protogen.GeneratedFile) {
 	g.P(header)
-	g.P(`"""The types of the events of replayd.`, f.name, `.v1, one for each kind: e.kind tells type checkers of what type e.value is."""`)
+	g.P(`"""The types of the events of replayd.`, f.name, `.v1, one for each kind. Type checkers derive the type of e.value from e.kind."""`)
 	g.P()
 	g.P("from __future__ import annotations")
 	g.P()
@@ -129,7 +130,7 @@ func (f *format) write(g *protogen.GeneratedFile) {
 		g.P(k.comment)
 	}
 	g.P(`Unknown: _TypeAlias = _Event[_Literal[""], _pb2.Event, None]`)
-	g.P(`"""An event of a kind that this client is too old to know."""`)
+	g.P(`"""An event of a kind that is newer than this client."""`)
 	g.P()
 	g.P("Event: _TypeAlias = _Union[")
 	for _, k := range f.kinds {
@@ -137,24 +138,24 @@ func (f *format) write(g *protogen.GeneratedFile) {
 	}
 	g.P("    Unknown,")
 	g.P("]")
-	g.P(`"""Any of them."""`)
+	g.P(`"""An event of any kind."""`)
 	g.P()
 	g.P("Kind: _TypeAlias = _Literal[")
 	for _, k := range f.kinds {
 		g.P("    ", quote(k.name), ",")
 	}
 	g.P("]")
-	g.P(`"""The names of the kinds, as filters take them."""`)
+	g.P(`"""The names of the kinds, as in filters."""`)
 	g.P()
 	g.P()
 	f.writeColumns(g)
 	g.P()
 	g.P()
 	g.P("Batch: _TypeAlias = _Batch[Event, _pb2.Event, Columns]")
-	g.P(`"""A batch of them."""`)
+	g.P(`"""A batch of events."""`)
 	g.P()
 	g.P("FORMAT: _Format[Event, Batch] = _Format(", quote(f.name), ")")
-	g.P(`"""The format: `, "`client.events(name, format=", f.name, ".FORMAT)`", ` streams events of these types only."""`)
+	g.P(`"""The format: `, "`client.events(name, format=", f.name, ".FORMAT)`", ` streams only events of these types."""`)
 }
 
 func (f *format) writeColumns(g *protogen.GeneratedFile) {
@@ -176,7 +177,7 @@ func (f *format) writeColumns(g *protogen.GeneratedFile) {
 // writeAll writes the module for all formats together.
 func writeAll(g *protogen.GeneratedFile, formats []*format) error {
 	g.P(header)
-	g.P(`"""The types of events of all formats together; those of one are in the module of its name.`)
+	g.P(`"""The types of events of all formats together. The types of one format are in the module with its name.`)
 	g.P()
 	g.P("    from replayd.events import teehistorian")
 	g.P()
@@ -203,7 +204,7 @@ func writeAll(g *protogen.GeneratedFile, formats []*format) error {
 	g.P(`"""An event of any format."""`)
 	g.P()
 	g.P("AnyKind: TypeAlias = Union[", each("Kind"), "]")
-	g.P(`"""The name of any format's kind of events, as filters take it."""`)
+	g.P(`"""The name of a kind of events of any format, as in filters."""`)
 	g.P()
 	g.P()
 	var columnar []string
@@ -211,7 +212,7 @@ func writeAll(g *protogen.GeneratedFile, formats []*format) error {
 	for _, f := range formats {
 		for _, field := range f.columns {
 			if name := string(field.Desc.Name()); seen[name] {
-				return fmt.Errorf("%s: another format has columns of that name: AnyColumns needs another shape", field.Desc.FullName())
+				return fmt.Errorf("%s: another format has columns of that name, which AnyColumns cannot express", field.Desc.FullName())
 			}
 			seen[string(field.Desc.Name())] = true
 		}

@@ -24,11 +24,11 @@ func TestCommittedNamesAreCurrent(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got, p.write("1.9.0")) {
-		t.Error("names.txt is not what this tool writes: run it again")
+		t.Error("names.txt is out of date: run this tool again")
 	}
 }
 
-// TestWrite makes the file of a package with three small tables, of which one has gaps.
+// TestWrite writes the file for a package with three small tables, one of which has gaps.
 func TestWrite(t *testing.T) {
 	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
 	p, err := read(fstest.MapFS{
@@ -60,9 +60,10 @@ func TestWrite(t *testing.T) {
 	}
 	text := string(p.write("0"))
 	for _, want := range []string{
-		"commands\nTrain 0 TrainA 2 TrainC\n", // Stop and Jump have one command, of their own name
+		"commands\nTrain 0 TrainA 2 TrainC\n", // Stop and Jump have one command, with their own name
 		"army A ", "structure AssimilatorRich B ",
-		// The gap at 2 lies between Stop and Jump, which are one higher in the whole list; two names at 6 are none.
+		// The gap at 2 is between Stop and Jump, which are one higher in the whole list. A link with two names, 6, has
+		// none.
 		"abilities LotV/44401\n1 Stop\n2 Train\n4 Jump\n5 Go\n\n",
 		"abilities LotV/53644\n= 1 5 1\n", "units LotV/53644\n= 1 1 0\n= 2 2 1\n", "abilities LotV/97364\n= 2 6 0\n",
 		"LotV 44401 44402 LotV/44401 LotV/44401\nLotV 44402 53644 LotV/44401 LotV/44401&LotV/47185\n",

@@ -12,25 +12,25 @@ import (
 	"strings"
 )
 
-// pack is what the package knows.
+// pack holds the contents of the package.
 type pack struct {
-	commands map[string][]string // of an ability, by index; "" for none
-	classes  map[string]string   // of a unit type: "worker", "army", "structure"
+	commands map[string][]string // by ability and index; "" for none
+	classes  map[string]string   // by unit type: "worker", "army", "structure"
 	lists    []list
 	tables   []table
 }
 
-// table is the names in the balance data of a range of builds.
+// table describes the names in the balance data of a range of builds.
 type table struct {
 	expansion string // "WoL", "HotS" or "LotV"
 	from, to  int    // builds: from the first one up to, but not including, the last one
-	file      string // such as "LotV/97364": the list whose names these are
-	// abilities and units are which of the list's names hold: "LotV/97364" is all of them, "LotV/97364&LotV/base" those that
-	// the other list has, too, "LotV/97364<260" those of lower links.
+	file      string // such as "LotV/97364": the list with the names
+	// abilities and units select names of the list: "LotV/97364" means all of them, "LotV/97364&LotV/base" means the
+	// names that the other list also has, and "LotV/97364<260" means the names of lower links.
 	abilities, units string
 }
 
-// list is the names in one file of the package.
+// list holds the names in one file of the package.
 type list struct {
 	file             string
 	abilities, units []entry
@@ -42,22 +42,23 @@ type entry struct {
 	name string
 }
 
-// last is behind the last build of which a replay showed that the newest table fits; unknown builds get no names.
+// last is one more than the last build that the newest table is known to fit, from a replay. Later builds get no names.
 const last = 97563 + 1
 
-// later ends the ranges of tables that the package leaves open and that the game did not use for ever: since 38215 the
-// balance data of all expansions is one.
+// later limits the ranges of tables that the package leaves open. Since 38215, the balance data of all expansions is
+// the same.
 var later = map[string]int{"WoL/24944": 38215, "HotS/38215": 44401, "LotV/base": 44401, "LotV/97364": last}
 
-// proven says for which builds a list's unit types are believed, and what is believed of them for later ones. The package
-// uses a list until the build of its next one, but unit types that came in between moved those behind them: replays in
-// which the tracker tells the names show where that begins (TestSelectedTypes of decoders/sc2replay). Where they show what
-// was moved, only the links before that have names for later builds; where they do not, those on which the next list
-// agrees. A list that stands not here is believed to the end of its range: either replays show that it fits, or no tracker
-// can tell.
+// proven limits the builds for which a list's unit types are used in full, and selects a part for later builds. The
+// package uses a list until the build of its next list. But unit types that were added in between moved those behind
+// them. Replays in which the tracker gives the names show where that begins (TestSelectedTypes of decoders/sc2replay).
+//
+// If replays also show which types moved, only the links before these have names for later builds. Otherwise only the
+// names on which the next list agrees are used. A list that is not in proven is used for its whole range: either
+// replays show that it fits, or no replay has a tracker to check it.
 var proven = map[string]struct {
-	end  int    // the first build for which not all of the list is believed
-	then string // what is believed from there on
+	end  int    // the first build for which only a part of the list is used
+	then string // the part that is used from that build on
 }{
 	"WoL/24944":  {26585, "<260"},
 	"HotS/24764": {26585, "<260"},
@@ -73,10 +74,10 @@ var proven = map[string]struct {
 	"LotV/77379": {78286, "&LotV/80949"},
 }
 
-// sparse are lists that lack the abilities by which things are built, trained and researched; the one of 48258 has the names
-// of buttons in their place, several for a link. Where such a gap lies between abilities that the whole list has at the same
-// distance, what the whole list has between them belongs into it. Replays of 44401 and 47185 agree: what orders are to
-// make, by these names, is there later (TestMakes of decoders/sc2replay).
+// sparse are lists that lack the abilities by which things are built, trained and researched. The list of 48258 has the
+// names of buttons in their place, several per link. If such a gap lies between abilities that the whole list has at
+// the same distance, the whole list's names between them belong in the gap. Replays of 44401 and 47185 confirm this:
+// the products of orders with these names exist later in the game (TestMakes of decoders/sc2replay).
 var sparse = []string{"LotV/44401", "LotV/47185", "LotV/48258"}
 
 const whole = "LotV/53644"
@@ -85,7 +86,7 @@ var registered = regexp.MustCompile(
 	`datapacks\["(\w+)"\]\["(\w+)"\],\s*lambda r: r\.expansion == "\w+" ` +
 		`and (?:(\d+) <= )?r\.build(?: < (\d+))?`)
 
-// aliases are tables of the package that are another one's file.
+// aliases are tables of the package that use another table's file.
 var aliases = map[string]string{"HotS/38215": "LotV/base"}
 
 func read(dir fs.FS) (*pack, error) {
@@ -102,7 +103,7 @@ func read(dir fs.FS) (*pack, error) {
 	}
 	for _, m := range registered.FindAllStringSubmatch(string(code), -1) {
 		t := table{expansion: m[1], file: m[1] + "/" + m[2], to: math.MaxInt}
-		t.from, _ = strconv.Atoi(m[3]) // none: 0
+		t.from, _ = strconv.Atoi(m[3]) // 0 if it has none
 		if m[4] != "" {
 			t.to, _ = strconv.Atoi(m[4])
 		}
@@ -110,7 +111,7 @@ func read(dir fs.FS) (*pack, error) {
 			t.to = to
 		}
 		if t.to == math.MaxInt {
-			return nil, fmt.Errorf("%s serves all later builds: later has to say until when", t.file)
+			return nil, fmt.Errorf("%s serves all later builds: add its end to later", t.file)
 		}
 		if alias, ok := aliases[t.file]; ok {
 			t.file = alias
@@ -137,20 +138,20 @@ func (p *pack) list(file string) *list {
 	return &p.lists[slices.IndexFunc(p.lists, func(l list) bool { return l.file == file })]
 }
 
-// filled returns the gaps of a list filled from a whole one.
+// filled returns a list with its gaps filled from a complete list.
 func filled(gaps, whole []entry) []entry {
 	places := map[string][]int{}
 	for _, e := range whole {
 		places[e.name] = append(places[e.name], e.link)
 	}
-	// distance returns how much higher the whole list has an ability, if it has it once.
+	// distance returns how much higher an ability's link is in the complete list, if it is there exactly once.
 	distance := func(e entry) (int, bool) {
 		if at := places[e.name]; len(at) == 1 {
 			return at[0] - e.link, true
 		}
 		return 0, false
 	}
-	var known []entry // those by which places are found
+	var known []entry // entries with a known distance
 	for _, e := range gaps {
 		if _, ok := distance(e); ok {
 			known = append(known, e)
@@ -174,7 +175,7 @@ func filled(gaps, whole []entry) []entry {
 	return out
 }
 
-// correct takes out what is known to be wrong.
+// correct splits the tables that are only partly correct, see proven.
 func (p *pack) correct() {
 	var out []table
 	for _, t := range p.tables {
@@ -184,9 +185,9 @@ func (p *pack) correct() {
 			continue
 		}
 		if limit.end > t.from {
-			believed := t
-			believed.to = limit.end
-			out = append(out, believed)
+			sound := t
+			sound.to = limit.end
+			out = append(out, sound)
 		}
 		t.from = max(t.from, limit.end)
 		t.units += limit.then
@@ -195,7 +196,7 @@ func (p *pack) correct() {
 	p.tables = out
 }
 
-// readList reads a file of the package, if it has not been read.
+// readList reads a file of the package, unless it has been read.
 func (p *pack) readList(dir fs.FS, file string) (err error) {
 	if slices.ContainsFunc(p.lists, func(l list) bool { return l.file == file }) {
 		return nil
@@ -232,7 +233,7 @@ func readLinks(dir fs.FS, name string) ([]entry, error) {
 		}
 		out = append(out, entry{link, text})
 	}
-	// Several names for a link are none: the package takes the last one.
+	// A link with several names gets none. The package would use the last one.
 	counts := map[int]int{}
 	for _, e := range out {
 		counts[e.link]++
@@ -255,7 +256,7 @@ func (p *pack) readCommands(dir fs.FS) error {
 	return err
 }
 
-// readClasses reads which unit types are what. The package looks them up by a title in lower case.
+// readClasses reads the classes of unit types. The package identifies them by a title in lower case.
 func (p *pack) readClasses(dir fs.FS) error {
 	b, err := fs.ReadFile(dir, "data/unit_info.json")
 	if err != nil {
@@ -273,7 +274,7 @@ func (p *pack) readClasses(dir fs.FS) error {
 	p.classes = map[string]string{}
 	for _, l := range titles {
 		name, title, _ := strings.Cut(l, ",")
-		for _, race := range []string{"Zerg", "Terran", "Protoss"} { // the package's order, turned around
+		for _, race := range []string{"Zerg", "Terran", "Protoss"} { // the package's order, reversed
 			u, ok := races[race][strings.ToLower(title)]
 			switch {
 			case !ok:
@@ -294,7 +295,7 @@ func (p *pack) readClasses(dir fs.FS) error {
 	return err
 }
 
-// more are unit types of standard games that the package has no class for, most of them states of others that it has.
+// more are unit types of standard games without a class in the package. Most are states of other types that have one.
 var more = map[string]string{
 	"army": "BroodlingEscort DisruptorPhased GhostAlternate GhostNova InfestorTerransEgg Liberator LiberatorAG LocustMPFlying " +
 		"LurkerMPBurrowed LurkerMPEgg ObserverSiegeMode OverlordTransport OverseerSiegeMode RavagerBurrowed ThorAP " +

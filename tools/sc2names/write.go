@@ -34,7 +34,7 @@ func (p *pack) write(version string) []byte {
 				fmt.Fprintf(&line, " %d %s", i, command)
 			}
 		}
-		// An ability that has no names for its commands has one command, of its own name.
+		// An ability without names for its commands has one command, with the ability's name.
 		if line.Len() > 0 && line.String() != " 0 "+name {
 			fmt.Fprintf(&out, "%s%s\n", name, &line)
 		}
@@ -62,7 +62,8 @@ func (p *pack) write(version string) []byte {
 	return out.Bytes()
 }
 
-// writeLinks writes a list as what it repeats of the one before it, "= first last shift", and what it does not, "link name".
+// writeLinks writes a list as the parts that it repeats of the previous one, "= first last shift", and other entries,
+// "link name".
 func writeLinks(out *bytes.Buffer, before, now []entry) {
 	at := map[int]string{}
 	links := map[string][]int{}
@@ -70,14 +71,14 @@ func writeLinks(out *bytes.Buffer, before, now []entry) {
 		at[e.link] = e.name
 		links[e.name] = append(links[e.name], e.link)
 	}
-	// run returns how many entries from i on are repeated with the shift.
+	// run returns the number of entries from i that are repeated with the shift.
 	run := func(i, shift int) (n int) {
 		for ; i+n < len(now); n++ {
 			e := now[i+n]
 			if at[e.link-shift] != e.name {
 				break
 			}
-			// Between two entries of the new list, the old one must have nothing either.
+			// If two entries are adjacent in the new list, they must also be in the old one.
 			if n > 0 && len(between(before, now[i+n-1].link-shift, e.link-shift)) > 0 {
 				break
 			}
@@ -101,7 +102,7 @@ func writeLinks(out *bytes.Buffer, before, now []entry) {
 	}
 }
 
-// between returns the entries whose links lie between two others.
+// between returns the entries whose links are between two others.
 func between(list []entry, after, before int) []entry {
 	search := func(link int) int {
 		i, _ := slices.BinarySearchFunc(list, link, func(e entry, link int) int { return e.link - link })

@@ -26,12 +26,12 @@ func main() {
 }
 
 const head = `# The protocol tables of StarCraft II replays, written by tools/sc2tables: do not edit.
-# Notation and meaning: docs/formats/sc2replay.md, "Protocol tables". What no table was published for: overlays.txt.
-# A layout is valid from its base build until the next line below the same heading; "-" means: gone from here on.
+# Notation and meaning: docs/formats/sc2replay.md, "Protocol tables". Builds without a published table: overlays.txt.
+# A layout is valid from its base build until the next line below the same heading; "-" means that it is removed.
 
 `
 
-// generate merges all published tables: each layout once, at the first table that has it.
+// generate merges all published tables. It writes each layout once, with the first table that has it.
 func generate() ([]byte, error) {
 	builds := slices.Sorted(maps.Keys(build.Builds))
 	aliases := map[int][]int{}
@@ -89,7 +89,7 @@ func generate() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// bySection keeps the streams together where a later table brought new events.
+// bySection keeps the events of a stream together even if a later table added some.
 func bySection(a, b string) int { return rank(a) - rank(b) }
 
 func rank(h string) int {

@@ -22,12 +22,12 @@ func TestCommittedTableIsCurrent(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got, want) {
-		t.Error("protocol.txt is not what this tool writes: run it again")
+		t.Error("protocol.txt is out of date: run this tool again")
 	}
 }
 
-// TestEqualToPublished compares every layout of every base build that s2prot knows, aliases included, with the one that
-// replayd would decode with.
+// TestEqualToPublished compares every layout of every base build that s2prot has, including aliases, with the layout
+// that replayd uses.
 func TestEqualToPublished(t *testing.T) {
 	builds := slices.Sorted(maps.Keys(build.Builds))
 	for alias := range build.Duplicates {

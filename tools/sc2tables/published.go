@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// published is one table as Blizzard publishes it: a list of types that refer to each other by index.
+// published is a table as Blizzard publishes it: a list of types that refer to each other by index.
 type published struct {
 	types  []string // constructor and arguments, such as "'_int',[(0,7)]"
 	events map[string][]event
@@ -51,7 +51,7 @@ func parse(text string) (*published, error) {
 	return p, nil
 }
 
-// eventName cuts what all names of a stream have in common.
+// eventName removes the prefix and suffix that all names of a stream share.
 func eventName(stream, s string) string {
 	affix := map[string][2]string{
 		"game": {"NNet.Game.S", "Event"}, "message": {"NNet.Game.S", "Message"}, "tracker": {"NNet.Replay.Tracker.S", "Event"},
@@ -66,7 +66,8 @@ var (
 	trailingRE = regexp.MustCompile(`(\d+)\]$`)
 )
 
-// layout spells a type, and all it refers to, in our notation. Tags are written where the versioned encoding needs them.
+// layout returns a type, and all types that it refers to, in the notation of protocol.txt. It adds tags for the
+// versioned encoding.
 func (p *published) layout(typ int, tags bool, named map[int]string) (string, error) {
 	if name, ok := named[typ]; ok {
 		return name, nil
@@ -136,7 +137,7 @@ func (p *published) expand(typ int, tags bool, named map[int]string) (string, er
 
 func fieldName(s string) string { return strings.TrimPrefix(s, "m_") }
 
-// bounds spells "(offset,bits)" as an integer type.
+// bounds returns "(offset,bits)" as an integer type.
 func bounds(args string) string {
 	m := boundsRE.FindStringSubmatch(args)
 	if m == nil {
@@ -154,7 +155,7 @@ func bounds(args string) string {
 	}
 }
 
-// field returns the type of a field of a struct type, or of the struct type at the end of optionals and arrays.
+// field returns the type of a field of a struct type. If typ is an optional or array, it uses the struct type inside.
 func (p *published) field(typ int, name string) (int, bool) {
 	for {
 		ctor, args, _ := strings.Cut(p.types[typ], ",")
@@ -178,7 +179,7 @@ func (p *published) field(typ int, name string) (int, bool) {
 	}
 }
 
-// element strips optionals and arrays off a type.
+// element removes optionals and arrays from a type.
 func (p *published) element(typ int) int {
 	for {
 		ctor, args, _ := strings.Cut(p.types[typ], ",")
@@ -193,13 +194,13 @@ func (p *published) element(typ int) int {
 	}
 }
 
-// section names one thing that has a layout in every table, as protocol.txt heads it.
+// section is a layout and its heading in protocol.txt.
 type section struct {
 	head string // such as "game Cmd" or "struct slot"
 	line string // such as "27 {cmdFlags u17, …}" or "{control u8, …}"
 }
 
-// sections lists all layouts of a table, in the order of protocol.txt.
+// sections returns all layouts of a table, in the order of protocol.txt.
 func (p *published) sections() ([]section, error) {
 	var out []section
 	var failed error

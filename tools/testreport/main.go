@@ -1,10 +1,10 @@
-// Command testreport reads what `go test -json` prints and writes what `go test` would have printed: a line for each
-// package, and the output of what failed. At the end it says what took long, and how many tests were skipped because the
-// corpus is not there, which `go test` keeps to itself.
+// Command testreport reads the output of `go test -json` and writes the output of `go test`: a line for each package,
+// and the output of failed tests. At the end it lists slow tests, and the number of tests that were skipped because the
+// corpus is missing. `go test` does not report either.
 //
 //	go test -json ./... | go run ./tools/testreport
 //
-// The exit status is 1 when a test failed. That a package could not be built is said by the exit status of go test, too.
+// The exit status is 1 when a test failed. If a package could not be built, the exit status of go test also reports it.
 package main
 
 import (
@@ -39,29 +39,29 @@ type event struct {
 	Elapsed float64 `json:"Elapsed"` // seconds
 }
 
-// slow is how long a test may take before it is listed; slowest is how many are.
+// slow is the duration from which a test is listed, and slowest is the largest number of tests to list.
 const (
 	slow    = 5 * time.Second
 	slowest = 15
 )
 
-// test is a test of one run: a package may be tested twice, with and without the race detector.
+// test is a test in one run. A package may be tested twice, with and without the race detector.
 type test struct {
 	name string
 	took time.Duration
 }
 
-// reporter keeps the output of tests until it is known whether they fail.
+// reporter keeps the output of tests until their result is known.
 type reporter struct {
 	w       *bufio.Writer
 	output  map[string][]string // by package and test
 	failed  bool
 	tests   int
 	long    []test
-	skipped map[string]bool // for want of the corpus
+	skipped map[string]bool // because the corpus is missing
 }
 
-// report writes the report on what in holds, and returns whether all tests passed. Lines that are no JSON pass through.
+// report writes a report on the events in in, and returns whether all tests passed. It copies lines that are not JSON.
 func report(in io.Reader, out io.Writer) (ok bool, err error) {
 	r := &reporter{w: bufio.NewWriter(out), output: map[string][]string{}, skipped: map[string]bool{}}
 	lines := bufio.NewReader(in)
@@ -111,7 +111,7 @@ func (r *reporter) add(e event) {
 	}
 }
 
-// end is called when a test or a package is over.
+// end handles the end of a test or a package.
 func (r *reporter) end(e event, key string) {
 	if e.Test == "" {
 		r.endPackage(e, key)
@@ -127,8 +127,8 @@ func (r *reporter) end(e event, key string) {
 	}
 }
 
-// endPackage writes a package's line. What it printed outside of tests, and what tests printed that never ended, is shown
-// when it failed.
+// endPackage writes a package's line. If the package failed, it also writes the output outside of tests, and the output
+// of tests that did not end.
 func (r *reporter) endPackage(e event, key string) {
 	lines := r.output[key]
 	delete(r.output, key)
@@ -146,12 +146,12 @@ func (r *reporter) endPackage(e event, key string) {
 			_, _ = r.w.WriteString(line)
 		}
 	}
-	if len(lines) == 0 && e.Action == "fail" { // not built
+	if len(lines) == 0 && e.Action == "fail" { // build failed
 		_, _ = fmt.Fprintf(r.w, "FAIL\t%s [build failed]\n", e.Package)
 	}
 }
 
-// write shows the output of a test, without the lines that only say that it goes on.
+// write writes the output of a test, without the lines that only report its progress.
 func (r *reporter) write(key string) {
 	for _, line := range r.output[key] {
 		if !strings.HasPrefix(line, "=== ") {
@@ -160,7 +160,7 @@ func (r *reporter) write(key string) {
 	}
 }
 
-// finish writes what there is to say of all packages, and the output of tests whose end is missing.
+// finish writes the summary over all packages, and the output of tests that did not end.
 func (r *reporter) finish() {
 	for key := range r.output {
 		r.failed = true
@@ -175,7 +175,7 @@ func (r *reporter) finish() {
 	}
 	_, _ = fmt.Fprintf(r.w, "\n%d tests ran.", r.tests)
 	if n := len(r.skipped); n > 0 {
-		_, _ = fmt.Fprintf(r.w, " %d tests and subtests were skipped for want of the corpus: docs/testing.md says what it is.", n)
+		_, _ = fmt.Fprintf(r.w, " %d tests and subtests were skipped because the corpus is missing: see docs/testing.md.", n)
 	}
 	_, _ = r.w.WriteString("\n")
 }

@@ -40,7 +40,7 @@ func TestReport(t *testing.T) {
 {"Action":"skip","Package":"a","Test":"TestZ"}
 {"Action":"pass","Package":"a"}
 `,
-			ok: true, want: []string{"1 tests and subtests were skipped for want of the corpus"},
+			ok: true, want: []string{"1 tests and subtests were skipped because the corpus is missing"},
 		},
 		"panicked": {
 			in: `{"Action":"output","Package":"a","Test":"TestX","Output":"panic: oh no\n"}

@@ -6,8 +6,8 @@
 //		...
 //		state.Apply(event.Message().(*demv1.Event), event.StringAt)
 //		for _, hero := range state.OfClass("CDOTA_Unit_Hero_*") {
-//			x, y, _, _ := hero.Place(128)
-//			fmt.Println(event.Tick, hero.Class, hero.Int("m_iHealth"), x, y)
+//			x, y, _, _ := hero.Place()
+//			fmt.Println(event.Tick, hero.Name(), hero.Int("m_iHealth"), x, y)
 //		}
 //	}
 //

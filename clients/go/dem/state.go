@@ -36,7 +36,14 @@ type Entity struct {
 	// Fields are its values by full name: int64, uint64, float32, bool, string, [Handle], [3]float32, []float32 or []byte.
 	// Fields whose value is not known are not there.
 	Fields map[string]any
+	// Names are what the numbers of some fields stand for, by the fields' names: a hero, an item, an ability.
+	Names map[string]string
+	// Unproven has the fields whose numbers may as well be others: nobody knows their types.
+	Unproven map[string]bool
 }
+
+// Name returns what the entity is called, such as "npc_dota_hero_axe" or "item_blink", and nothing where the demo does not say.
+func (e *Entity) Name() string { return e.Names["m_pEntity.m_nameStringableIndex"] }
 
 // Int returns a field that is a whole number or a truth value, and 0 when it is not there or is no such value.
 func (e *Entity) Int(name string) int64 {
@@ -98,19 +105,25 @@ func element(list string, i int) string {
 	return list + "." + strings.Repeat("0", max(0, 4-len(digits))) + digits
 }
 
-// Place returns where the entity is, in world units. cell is how wide a cell of the map is: 128 in Dota 2, 512 in
-// Counter-Strike 2 and Deadlock. ok is false when the demo does not say.
-func (e *Entity) Place(cell float64) (x, y, z float64, ok bool) {
-	var at [3]float64
-	for i, axis := range [...]string{"X", "Y", "Z"} {
-		c, has := e.Fields["CBodyComponent.m_cell"+axis]
-		if !has {
-			return 0, 0, 0, false
-		}
-		n, _ := c.(uint64)
-		at[i] = float64(n)*cell - 16384 + e.Float("CBodyComponent.m_vec"+axis)
-	}
-	return at[0], at[1], at[2], true
+// Place returns where the entity is, in world units: the field CBodyComponent.place. ok is false when the demo does not say, and
+// while the entity hangs on another one.
+func (e *Entity) Place() (x, y, z float64, ok bool) {
+	at, ok := e.Vector("CBodyComponent.place")
+	return float64(at[0]), float64(at[1]), float64(at[2]), ok
+}
+
+// clear forgets all fields.
+func (e *Entity) clear() {
+	clear(e.Fields)
+	clear(e.Names)
+	clear(e.Unproven)
+}
+
+// forget forgets a field.
+func (e *Entity) forget(name string) {
+	delete(e.Fields, name)
+	delete(e.Names, name)
+	delete(e.Unproven, name)
 }
 
 // EntityState is the state of all entities of a demo after the events that were applied. The zero value is ready for use.
@@ -143,7 +156,7 @@ func (s *EntityState) Apply(event *demv1.Event, name func(uint32) string) *Entit
 		e := s.at(m.GetIndex(), m.GetSerial(), m.GetClass(), name)
 		e.InView = !m.GetOutOfView()
 		if m.GetFull() {
-			clear(e.Fields)
+			e.clear()
 		}
 		s.take(e, m.GetFields(), name)
 		return e
@@ -164,7 +177,7 @@ func (s *EntityState) Apply(event *demv1.Event, name func(uint32) string) *Entit
 func (s *EntityState) at(index, serial, class uint32, name func(uint32) string) *Entity {
 	e := s.entities[index]
 	if e == nil || e.Serial != serial || e.Class != name(class) {
-		e = &Entity{Index: index, Serial: serial, Class: name(class), InView: true, Fields: map[string]any{}}
+		e = &Entity{Index: index, Serial: serial, Class: name(class), InView: true, Fields: map[string]any{}, Names: map[string]string{}, Unproven: map[string]bool{}}
 		s.entities[index] = e
 	}
 	return e
@@ -182,11 +195,17 @@ func (s *EntityState) take(e *Entity, fields []*demv1.FieldValue, name func(uint
 		if s.parents[full] {
 			e.drop(full, v)
 		}
+		e.forget(full)
 		if v == nil {
-			delete(e.Fields, full)
 			continue
 		}
 		e.Fields[full] = v
+		if f.GetName() != "" {
+			e.Names[full] = f.GetName()
+		}
+		if f.GetUnproven() {
+			e.Unproven[full] = true
+		}
 	}
 }
 
@@ -209,7 +228,7 @@ func (e *Entity) drop(parent string, v any) {
 		}
 		first, _, _ := strings.Cut(below, ".")
 		if i, err := strconv.Atoi(first); err != nil || i >= length {
-			delete(e.Fields, key)
+			e.forget(key)
 		}
 	}
 }

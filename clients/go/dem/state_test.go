@@ -9,7 +9,7 @@ import (
 	demv1 "github.com/replayd/replayd/proto/replayd/dem/v1"
 )
 
-var names = []string{"CHero", "m_iHealth", "m_list", "m_list.0000", "m_list.0001.m_n", "m_p", "m_p.m_x", "m_sName", "m_hOwner", "CBodyComponent.m_cellX", "CBodyComponent.m_cellY", "CBodyComponent.m_cellZ", "CBodyComponent.m_vecX"}
+var names = []string{"CHero", "m_iHealth", "m_list", "m_list.0000", "m_list.0001.m_n", "m_p", "m_p.m_x", "m_sName", "m_hOwner", "CBodyComponent", "CBodyComponent.place", "m_pEntity.m_nameStringableIndex"}
 
 func name(i uint32) string { return names[i] }
 
@@ -61,7 +61,7 @@ func TestState(t *testing.T) {
 			map[string]any{"m_p": false, "m_hOwner": dem.Handle(7 | 5<<14)}, false},
 		{"it enters with news", entered(7, 5, false, false, number(1, 3)),
 			map[string]any{"m_p": false, "m_hOwner": dem.Handle(7 | 5<<14), "m_iHealth": uint64(3)}, true},
-		{"it is told in full", entered(7, 5, true, true, number(1, 4)), map[string]any{"m_iHealth": uint64(4)}, false},
+		{"it is sent in full", entered(7, 5, true, true, number(1, 4)), map[string]any{"m_iHealth": uint64(4)}, false},
 		{"its slot has another", created(7, 6, text(7, "new")), map[string]any{"m_sName": "new"}, true},
 	} {
 		if e := s.Apply(step.event, name); e == nil || e != s.Get(7) || e.InView != step.inView || !cmp.Equal(e.Fields, step.fields) {
@@ -71,9 +71,29 @@ func TestState(t *testing.T) {
 	if s.ByHandle(7|5<<14) != nil || s.ByHandle(7|6<<14) == nil || s.ByHandle(dem.None) != nil {
 		t.Error("handles")
 	}
-	s.Apply(created(9, 1, number(9, 130), number(10, 128), number(11, 128), &demv1.FieldValue{Field: 12, Value: &demv1.FieldValue_Float{Float: 2.5}}), name)
-	if x, y, _, ok := s.Get(9).Place(128); !ok || x != 258.5 || y != 0 {
-		t.Errorf("place %v %v %v", x, y, ok)
+	at := &demv1.FieldValue{Field: 10, Value: &demv1.FieldValue_Vector{Vector: &demv1.Vector{X: 258.5, Z: 128}}}
+	called := &demv1.FieldValue{Field: 11, Name: new("npc_dota_hero_axe"), Value: &demv1.FieldValue_Int{Int: 7}}
+	odd := &demv1.FieldValue{Field: 1, Unproven: new(true), Value: &demv1.FieldValue_Uint{Uint: 7}}
+	s.Apply(created(9, 1, truth(9, true), at, called, odd), name)
+	e := s.Get(9)
+	if x, y, z, ok := e.Place(); !ok || x != 258.5 || y != 0 || z != 128 {
+		t.Errorf("place %v %v %v %v", x, y, z, ok)
+	}
+	if e.Name() != "npc_dota_hero_axe" || !e.Unproven["m_iHealth"] {
+		t.Errorf("it is called %q; %v", e.Name(), e.Unproven)
+	}
+	s.Apply(updated(9, 1, number(11, 8), number(1, 9), &demv1.FieldValue{Field: 10}), name)
+	if _, _, _, ok := e.Place(); ok || e.Name() != "" || len(e.Unproven) != 0 {
+		t.Errorf("what changed is %v, %q, %v", ok, e.Name(), e.Unproven)
+	}
+	s.Apply(updated(9, 1, at, called, odd), name)
+	s.Apply(updated(9, 1, truth(9, false)), name)
+	if _, _, _, ok := e.Place(); ok || e.Name() == "" {
+		t.Errorf("without a body it is at a place: %v", ok)
+	}
+	s.Apply(entered(9, 1, true, false, number(2, 1)), name)
+	if e.Name() != "" || len(e.Unproven) != 0 {
+		t.Errorf("told anew: %+v", e)
 	}
 	if got := len(s.OfClass("CH*")); got != 2 || len(s.OfClass("CX*")) != 0 || len(s.Named("m_sName", "new")) != 1 || len(s.All()) != 2 {
 		t.Errorf("%d of the class", got)

@@ -10,8 +10,8 @@ import (
 	sc2replayv1 "github.com/replayd/replayd/proto/replayd/sc2replay/v1"
 )
 
-// StateKinds are the kinds of events that a [GameState] needs. A request with state returns the events of the state in addition,
-// whatever kinds it selects.
+// StateKinds are the kinds of events that a [GameState] needs. Those of a state come beside them, when the request
+// asks for it.
 var StateKinds = []string{
 	"player_setup", "player_stats", "upgrade", "unit_born", "unit_init", "unit_done", "unit_died", "unit_owner_change",
 	"unit_type_change", "unit_positions",
@@ -35,14 +35,13 @@ func (g *GameState) Unit(tag uint32) *sc2replayv1.UnitState {
 // Units returns the units alive, by ascending index. The units belong to the GameState.
 func (g *GameState) Units() []*sc2replayv1.UnitState { return sorted(g.units) }
 
-// UnitsOf returns the units that a player controls, by ascending index. Player 0 stands for units without an owner. The units
-// belong to the GameState.
+// UnitsOf returns the units that a player controls, by ascending index. Player 0 is neutral.
 func (g *GameState) UnitsOf(player uint32) []*sc2replayv1.UnitState {
 	return slices.DeleteFunc(g.Units(), func(u *sc2replayv1.UnitState) bool { return u.GetControlPlayerId() != player })
 }
 
-// Player returns the economy and upgrades of a player. It returns nil before the first event of that player; the getters of nil
-// return zeros. The state belongs to the GameState.
+// Player returns what is known of a player: economy and upgrades. Before any event of the player it is nil, whose
+// getters return zeros. It belongs to the GameState.
 func (g *GameState) Player(id uint32) *sc2replayv1.PlayerState { return g.players[id] }
 
 // Players returns the economy and upgrades of all players, by ascending number. They belong to the GameState.

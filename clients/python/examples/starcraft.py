@@ -78,7 +78,7 @@ def apm(game: Game, events: Events, until: float) -> None:
         actions.apply(event)
     for user, name in game.users.items():
         theirs = actions.blizzard(user)
-        blizzard = "not told" if theirs is None else f"{theirs:.0f}"
+        blizzard = "not given" if theirs is None else f"{theirs:.0f}"
         print(f"{name:<20} Blizzard {blizzard}, sc2reader {actions.sc2reader(user):.0f}")
 
 

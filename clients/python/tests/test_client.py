@@ -419,7 +419,7 @@ def test_feed(daemon: Daemon) -> None:
 
 
 def test_heroes(daemon: Daemon) -> None:
-    """The sample is no demo of Dota 2, so that what is told is that nobody is anywhere."""
+    """The sample is not a demo of Dota 2, so the table has no rows."""
     printed = example("heroes.py", "--address", daemon.address, "--upload", SAMPLES / "dem" / "sample.dem")
     assert printed.splitlines()[0] == "tick,seconds,hero,entity,x,y,z"
 

@@ -9,8 +9,8 @@ from replayd.dem.v1 import events_pb2 as dem
 from replayd.entities import NO_ENTITY, EntityState
 
 NAMES = (
-    "CHero m_iHealth m_list m_list.0000 m_list.0001.m_n m_p m_p.m_x m_sName m_hOwner CBodyComponent.m_cellX "
-    "CBodyComponent.m_cellY CBodyComponent.m_cellZ CBodyComponent.m_vecX m_vec"
+    "CHero m_iHealth m_list m_list.0000 m_list.0001.m_n m_p m_p.m_x m_sName m_hOwner CBodyComponent CBodyComponent.place "
+    "m_pEntity.m_nameStringableIndex m_vec"
 ).split()
 
 
@@ -55,9 +55,20 @@ def test_state() -> None:
         "m_sName": "new",
         "m_hOwner": 9 | 1 << 14,
     }
-    cells = {f"CBodyComponent.m_cell{axis}": n for axis, n in zip("XYZ", (130, 128, 128), strict=True)}
-    state.apply(event("entity_created", 9, 1, fields=told({**cells, "CBodyComponent.m_vecX": 2.5})))
-    assert state[9].place(128) == (258.5, 0, 0) and state[7].place(128) is None
+    there = told({"CBodyComponent": True, "CBodyComponent.place": (258.5, 0.0, 1.0)})
+    called = dem.FieldValue(field=NAMES.index("m_pEntity.m_nameStringableIndex"), int=7, name="npc_dota_hero_axe")
+    odd = dem.FieldValue(field=1, uint=7, unproven=True)
+    state.apply(event("entity_created", 9, 1, fields=[*there, called, odd]))
+    assert state[9].place() == (258.5, 0, 1) and state[7].place() is None
+    assert state[9].name == "npc_dota_hero_axe" and state[9].unproven == {"m_iHealth"} and state[7].name == ""
+    others = {"m_pEntity.m_nameStringableIndex": 8, "m_iHealth": 9, "CBodyComponent.place": None}
+    state.apply(event("entity_updated", 9, 1, fields=told(others)))
+    assert state[9].place() is None and state[9].name == "" and state[9].unproven == set()
+    state.apply(event("entity_updated", 9, 1, fields=[*there, called, odd]))
+    state.apply(event("entity_updated", 9, 1, fields=told({"CBodyComponent": False})))
+    assert state[9].place() is None and state[9].name
+    state.apply(event("entity_entered", 9, 1, full=True, fields=told({"m_iHealth": 1})))
+    assert state[9].name == "" and state[9].unproven == set()
     owner = state.by_handle(state[7].get("m_hOwner"))
     assert owner is state[9]
     assert state.by_handle(7 | 5 << 14) is None and state.by_handle(NO_ENTITY) is None

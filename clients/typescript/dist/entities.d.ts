@@ -15,6 +15,10 @@ export declare class Entity {
     inView: boolean;
     /** Its values by full name. Those that are not known are not there. */
     readonly fields: Map<string, FieldData>;
+    /** What the numbers of some fields stand for, by the fields' names: a hero, an item, an ability. */
+    readonly names: Map<string, string>;
+    /** The fields whose numbers may as well be others: nobody knows their types. */
+    readonly unproven: Set<string>;
     constructor(
     /** Its slot. */
     index: number, 
@@ -22,6 +26,8 @@ export declare class Entity {
     serial: number, 
     /** The name of its class. */
     className: string);
+    /** What it is called, such as "npc_dota_hero_axe" or "item_blink"; nothing where the demo does not say. */
+    get name(): string;
     /** A field's value; undefined when it is not known. */
     get(name: string): FieldData | undefined;
     /**
@@ -30,10 +36,12 @@ export declare class Entity {
      */
     list(name: string): (FieldData | undefined)[];
     /**
-     * Where it is, in world units; undefined when the demo does not say. A cell of the map is 128 wide in Dota 2, 512 in
-     * Counter-Strike 2 and Deadlock.
+     * Where it is, in world units: the field CBodyComponent.place. Undefined when the demo does not say, and while it hangs on
+     * another entity.
      */
-    place(cell: number): [x: number, y: number, z: number] | undefined;
+    place(): readonly [x: number, y: number, z: number] | undefined;
+    /** Forgets a field, or without a name all. */
+    forget(name?: string): void;
 }
 /** The state of all entities. A stream must begin at the demo's beginning, or with the state at the place where it begins. */
 export declare class EntityState implements Iterable<Entity> {

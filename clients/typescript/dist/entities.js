@@ -10,6 +10,10 @@ export class Entity {
     inView = true;
     /** Its values by full name. Those that are not known are not there. */
     fields = new Map();
+    /** What the numbers of some fields stand for, by the fields' names: a hero, an item, an ability. */
+    names = new Map();
+    /** The fields whose numbers may as well be others: nobody knows their types. */
+    unproven = new Set();
     constructor(
     /** Its slot. */
     index, 
@@ -20,6 +24,10 @@ export class Entity {
         this.index = index;
         this.serial = serial;
         this.className = className;
+    }
+    /** What it is called, such as "npc_dota_hero_axe" or "item_blink"; nothing where the demo does not say. */
+    get name() {
+        return this.names.get("m_pEntity.m_nameStringableIndex") ?? "";
     }
     /** A field's value; undefined when it is not known. */
     get(name) {
@@ -34,16 +42,20 @@ export class Entity {
         return Array.from({ length }, (_, i) => this.fields.get(`${name}.${String(i).padStart(4, "0")}`));
     }
     /**
-     * Where it is, in world units; undefined when the demo does not say. A cell of the map is 128 wide in Dota 2, 512 in
-     * Counter-Strike 2 and Deadlock.
+     * Where it is, in world units: the field CBodyComponent.place. Undefined when the demo does not say, and while it hangs on
+     * another entity.
      */
-    place(cell) {
-        const at = ["X", "Y", "Z"].map((axis) => {
-            const where = this.fields.get(`CBodyComponent.m_cell${axis}`);
-            const inside = this.fields.get(`CBodyComponent.m_vec${axis}`) ?? 0;
-            return where === undefined ? NaN : Number(where) * cell - 16384 + Number(inside);
-        });
-        return at.some(Number.isNaN) ? undefined : at;
+    place() {
+        return this.fields.get("CBodyComponent.place");
+    }
+    /** Forgets a field, or without a name all. */
+    forget(name) {
+        for (const known of [this.fields, this.names, this.unproven]) {
+            if (name === undefined)
+                known.clear();
+            else
+                known.delete(name);
+        }
     }
 }
 /** The state of all entities. A stream must begin at the demo's beginning, or with the state at the place where it begins. */
@@ -74,7 +86,7 @@ export class EntityState {
                 const entity = this.at(event, kind.value);
                 entity.inView = !kind.value.outOfView;
                 if (kind.value.full)
-                    entity.fields.clear();
+                    entity.forget();
                 return this.take(entity, event, kind.value.fields);
             }
             case "entityLeft": {
@@ -126,11 +138,20 @@ export class EntityState {
                 this.parents.add(name.slice(0, at));
             const value = plain(change);
             if (this.parents.has(name))
-                drop(entity.fields, name, value);
-            if (value === undefined)
-                entity.fields.delete(name);
+                drop(entity, name, value);
+            if (value === undefined) {
+                entity.forget(name);
+                continue;
+            }
+            entity.fields.set(name, value);
+            if (change.name)
+                entity.names.set(name, change.name);
             else
-                entity.fields.set(name, value);
+                entity.names.delete(name);
+            if (change.unproven)
+                entity.unproven.add(name);
+            else
+                entity.unproven.delete(name);
         }
         return entity;
     }
@@ -139,16 +160,16 @@ export class EntityState {
  * Removes what is below a list or an object that has a new value: elements beyond a list's length, and all below an object
  * that is not there, or below something whose value is not known.
  */
-function drop(fields, parent, value) {
+function drop(entity, parent, value) {
     if (value === true)
         return;
     const length = typeof value === "number" ? value : 0;
-    for (const key of [...fields.keys()]) {
+    for (const key of [...entity.fields.keys()]) {
         if (!key.startsWith(`${parent}.`))
             continue;
         const [first] = key.slice(parent.length + 1).split(".");
         if (!/^\d+$/.test(first) || Number(first) >= length)
-            fields.delete(key);
+            entity.forget(key);
     }
 }
 /** A field's value; undefined when it is not known. */

@@ -6,7 +6,7 @@ import type { Event } from "./event.js";
  * modifies them.
  */
 export declare class GameState {
-    /** The kinds of events that it needs. Those that tell a state come beside them, with `withState`. */
+    /** The kinds of events that it needs. Those of a state come beside them, with `withState`. */
     static readonly kinds: string[];
     private readonly byIndex;
     private readonly byNumber;
@@ -16,9 +16,9 @@ export declare class GameState {
     unit(tag: number): UnitState | undefined;
     /** The units alive, or those that a player controls, by ascending index. Player 0 stands for units without an owner. */
     units(player?: number): UnitState[];
-    /** A player's economy and upgrades; undefined before anything was told of the player. */
+    /** A player's economy and upgrades; undefined before any event of the player. */
     player(number: number): PlayerState | undefined;
-    /** All players of whom something was told, by ascending number. */
+    /** All players of whom there was an event, by ascending number. */
     players(): PlayerState[];
     private put;
     private alive;

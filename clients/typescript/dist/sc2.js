@@ -1,4 +1,4 @@
-// The state of a game of StarCraft II, which the events of a replay tell piece by piece.
+// The state of a game of StarCraft II, which the events of a replay add up to.
 import { clone, create } from "@bufbuild/protobuf";
 import { PlayerStateSchema, UnitStateSchema, UpgradeSchema, } from "../gen/replayd/sc2replay/v1/events_pb.js";
 /**
@@ -7,7 +7,7 @@ import { PlayerStateSchema, UnitStateSchema, UpgradeSchema, } from "../gen/repla
  * modifies them.
  */
 export class GameState {
-    /** The kinds of events that it needs. Those that tell a state come beside them, with `withState`. */
+    /** The kinds of events that it needs. Those of a state come beside them, with `withState`. */
     static kinds = [
         "player_setup", "player_stats", "upgrade", "unit_born", "unit_init", "unit_done", "unit_died", "unit_owner_change",
         "unit_type_change", "unit_positions",
@@ -81,11 +81,11 @@ export class GameState {
         const all = [...this.byIndex].sort(([a], [b]) => a - b).map(([, unit]) => unit);
         return player === undefined ? all : all.filter((unit) => unit.controlPlayerId === player);
     }
-    /** A player's economy and upgrades; undefined before anything was told of the player. */
+    /** A player's economy and upgrades; undefined before any event of the player. */
     player(number) {
         return this.byNumber.get(number);
     }
-    /** All players of whom something was told, by ascending number. */
+    /** All players of whom there was an event, by ascending number. */
     players() {
         return [...this.byNumber.values()].sort((a, b) => a.playerId - b.playerId);
     }

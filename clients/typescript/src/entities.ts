@@ -15,6 +15,10 @@ export class Entity {
   inView = true;
   /** Its values by full name. Those that are not known are not there. */
   readonly fields = new Map<string, FieldData>();
+  /** What the numbers of some fields stand for, by the fields' names: a hero, an item, an ability. */
+  readonly names = new Map<string, string>();
+  /** The fields whose numbers may as well be others: nobody knows their types. */
+  readonly unproven = new Set<string>();
 
   constructor(
     /** Its slot. */
@@ -24,6 +28,11 @@ export class Entity {
     /** The name of its class. */
     readonly className: string,
   ) {}
+
+  /** What it is called, such as "npc_dota_hero_axe" or "item_blink"; nothing where the demo does not say. */
+  get name(): string {
+    return this.names.get("m_pEntity.m_nameStringableIndex") ?? "";
+  }
 
   /** A field's value; undefined when it is not known. */
   get(name: string): FieldData | undefined {
@@ -40,16 +49,19 @@ export class Entity {
   }
 
   /**
-   * Where it is, in world units; undefined when the demo does not say. A cell of the map is 128 wide in Dota 2, 512 in
-   * Counter-Strike 2 and Deadlock.
+   * Where it is, in world units: the field CBodyComponent.place. Undefined when the demo does not say, and while it hangs on
+   * another entity.
    */
-  place(cell: number): [x: number, y: number, z: number] | undefined {
-    const at = ["X", "Y", "Z"].map((axis) => {
-      const where = this.fields.get(`CBodyComponent.m_cell${axis}`);
-      const inside = this.fields.get(`CBodyComponent.m_vec${axis}`) ?? 0;
-      return where === undefined ? NaN : Number(where) * cell - 16384 + Number(inside);
-    });
-    return at.some(Number.isNaN) ? undefined : (at as [number, number, number]);
+  place(): readonly [x: number, y: number, z: number] | undefined {
+    return this.fields.get("CBodyComponent.place") as [number, number, number] | undefined;
+  }
+
+  /** Forgets a field, or without a name all. */
+  forget(name?: string): void {
+    for (const known of [this.fields, this.names, this.unproven]) {
+      if (name === undefined) known.clear();
+      else known.delete(name);
+    }
   }
 }
 
@@ -82,7 +94,7 @@ export class EntityState implements Iterable<Entity> {
       case "entityEntered": {
         const entity = this.at(event, kind.value);
         entity.inView = !kind.value.outOfView;
-        if (kind.value.full) entity.fields.clear();
+        if (kind.value.full) entity.forget();
         return this.take(entity, event, kind.value.fields);
       }
       case "entityLeft": {
@@ -139,9 +151,16 @@ export class EntityState implements Iterable<Entity> {
       const name = event.string(change.field);
       for (let at = name.indexOf("."); at >= 0; at = name.indexOf(".", at + 1)) this.parents.add(name.slice(0, at));
       const value = plain(change);
-      if (this.parents.has(name)) drop(entity.fields, name, value);
-      if (value === undefined) entity.fields.delete(name);
-      else entity.fields.set(name, value);
+      if (this.parents.has(name)) drop(entity, name, value);
+      if (value === undefined) {
+        entity.forget(name);
+        continue;
+      }
+      entity.fields.set(name, value);
+      if (change.name) entity.names.set(name, change.name);
+      else entity.names.delete(name);
+      if (change.unproven) entity.unproven.add(name);
+      else entity.unproven.delete(name);
     }
     return entity;
   }
@@ -151,13 +170,13 @@ export class EntityState implements Iterable<Entity> {
  * Removes what is below a list or an object that has a new value: elements beyond a list's length, and all below an object
  * that is not there, or below something whose value is not known.
  */
-function drop(fields: Map<string, FieldData>, parent: string, value: FieldData | undefined): void {
+function drop(entity: Entity, parent: string, value: FieldData | undefined): void {
   if (value === true) return;
   const length = typeof value === "number" ? value : 0;
-  for (const key of [...fields.keys()]) {
+  for (const key of [...entity.fields.keys()]) {
     if (!key.startsWith(`${parent}.`)) continue;
     const [first] = key.slice(parent.length + 1).split(".");
-    if (!/^\d+$/.test(first!) || Number(first) >= length) fields.delete(key);
+    if (!/^\d+$/.test(first!) || Number(first) >= length) entity.forget(key);
   }
 }
 

@@ -1,4 +1,4 @@
-// The state of a game of StarCraft II, which the events of a replay tell piece by piece.
+// The state of a game of StarCraft II, which the events of a replay add up to.
 
 import { clone, create } from "@bufbuild/protobuf";
 import {
@@ -17,7 +17,7 @@ import type { Event } from "./event.js";
  * modifies them.
  */
 export class GameState {
-  /** The kinds of events that it needs. Those that tell a state come beside them, with `withState`. */
+  /** The kinds of events that it needs. Those of a state come beside them, with `withState`. */
   static readonly kinds = [
     "player_setup", "player_stats", "upgrade", "unit_born", "unit_init", "unit_done", "unit_died", "unit_owner_change",
     "unit_type_change", "unit_positions",
@@ -86,18 +86,18 @@ export class GameState {
     return unit?.unit?.tag === tag ? unit : undefined;
   }
 
-  /** The units alive, or those that a player controls, by ascending index. Player 0 stands for units without an owner. */
+  /** The units alive, or those that a player controls, by ascending index. Player 0 is the neutral player. */
   units(player?: number): UnitState[] {
     const all = [...this.byIndex].sort(([a], [b]) => a - b).map(([, unit]) => unit);
     return player === undefined ? all : all.filter((unit) => unit.controlPlayerId === player);
   }
 
-  /** A player's economy and upgrades; undefined before anything was told of the player. */
+  /** A player's economy and upgrades; undefined before any event of the player. */
   player(number: number): PlayerState | undefined {
     return this.byNumber.get(number);
   }
 
-  /** All players of whom something was told, by ascending number. */
+  /** All players of whom there was an event, by ascending number. */
   players(): PlayerState[] {
     return [...this.byNumber.values()].sort((a, b) => a.playerId - b.playerId);
   }

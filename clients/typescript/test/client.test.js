@@ -235,7 +235,7 @@ describe("a daemon", () => {
     ["no such kind", finished.name, { kinds: ["none"] }, Code.InvalidArgument, "BAD_REQUEST"],
     ["no cursor", finished.name, { cursor: new Uint8Array(3) }, Code.InvalidArgument, "BAD_REQUEST"],
   ]) {
-    test(`an error is told and not retried: ${what}`, async () => {
+    test(`an error is thrown and not retried: ${what}`, async () => {
       await assert.rejects(collect(client.events(name, options)), (error) => {
         assert.ok(error instanceof ReplaydError);
         assert.deepEqual([error.code, error.reason], [code, reason]);
@@ -245,7 +245,7 @@ describe("a daemon", () => {
     });
   }
 
-  test("damage is told behind the events before it", async () => {
+  test("damage is thrown behind the events before it", async () => {
     const good = teehistorian(100).subarray(0, -1);
     writeFileSync(join(daemon.root, "bad.teehistorian"), Buffer.concat([good, Buffer.from([0x4a]), Buffer.alloc(16), Buffer.from([0x40])]));
     const stream = client.events("r/bad.teehistorian");
@@ -331,7 +331,7 @@ test("a state is yielded once for each position", () => {
   assert.equal(session.missed, 6);
 });
 
-test("no daemon is told at once", async () => {
+test("without a daemon a call fails at once", async () => {
   const client = connect("127.0.0.1:1");
   await assert.rejects(collect(client.events(finished.name)), { name: "ReplaydError", code: Code.Unavailable });
   client.close();

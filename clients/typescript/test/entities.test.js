@@ -8,8 +8,8 @@ import { StreamEventsResponseSchema } from "../gen/replayd/v1/stream_pb.js";
 import { Batch, EntityState, noEntity } from "../dist/node.js";
 
 const strings = [
-  "CHero", "m_iHealth", "m_list", "m_list.0000", "m_list.0001.m_n", "m_p", "m_p.m_x", "m_sName", "m_hOwner", "CBodyComponent.m_cellX",
-  "CBodyComponent.m_cellY", "CBodyComponent.m_cellZ", "CBodyComponent.m_vecX", "m_id",
+  "CHero", "m_iHealth", "m_list", "m_list.0000", "m_list.0001.m_n", "m_p", "m_p.m_x", "m_sName", "m_hOwner", "CBodyComponent",
+  "CBodyComponent.place", "m_pEntity.m_nameStringableIndex", "m_id",
 ];
 const cases = { boolean: "bool", bigint: "uint", string: "text", number: "float" };
 const told = (values) =>
@@ -43,10 +43,23 @@ test("entities", () => {
   assert.deepEqual(after("entityEntered", { m_iHealth: 4n }, { full: true, outOfView: true }), { m_iHealth: 4 });
   assert.equal(state.get(7).inView, false);
   assert.deepEqual(after("entityCreated", { m_sName: "new", m_hOwner: 9 | (1 << 14) }, { serial: 6 }), { m_sName: "new", m_hOwner: 16393 });
-  const cells = { "CBodyComponent.m_cellX": 130n, "CBodyComponent.m_cellY": 128n, "CBodyComponent.m_cellZ": 128n, "CBodyComponent.m_vecX": 2.5 };
-  state.apply(event("entityCreated", { index: 9, serial: 1, fields: told(cells) }));
-  assert.deepEqual(state.get(9).place(128), [258.5, 0, 0]);
-  assert.equal(state.get(7).place(128), undefined);
+  const field = (name, value, rest) => ({ field: strings.indexOf(name), value, ...rest });
+  const there = field("CBodyComponent.place", { case: "vector", value: { x: 258.5, y: 0, z: 1 } });
+  const called = field("m_pEntity.m_nameStringableIndex", { case: "int", value: 7n }, { name: "npc_dota_hero_axe" });
+  const odd = field("m_iHealth", { case: "uint", value: 7n }, { unproven: true });
+  const body = (value) => field("CBodyComponent", { case: "bool", value });
+  const update = (...fields) => state.apply(event("entityUpdated", { index: 9, serial: 1, fields }));
+  const other = state.apply(event("entityCreated", { index: 9, serial: 1, fields: [body(true), there, called, odd] }));
+  assert.deepEqual(other.place(), [258.5, 0, 1]);
+  assert.equal(state.get(7).place(), undefined);
+  assert.deepEqual([other.name, ...other.unproven, state.get(7).name], ["npc_dota_hero_axe", "m_iHealth", ""]);
+  update(...told({ "CBodyComponent.place": null, "m_pEntity.m_nameStringableIndex": 8n, m_iHealth: 9n }));
+  assert.deepEqual([other.place(), other.name, other.unproven.size], [undefined, "", 0]);
+  update(there, called, odd);
+  update(body(false));
+  assert.deepEqual([other.place(), other.name], [undefined, "npc_dota_hero_axe"]);
+  state.apply(event("entityEntered", { index: 9, serial: 1, full: true, fields: told({ m_iHealth: 1n }) }));
+  assert.deepEqual([other.name, other.unproven.size], ["", 0]);
   assert.equal(state.byHandle(state.get(7).get("m_hOwner")), state.get(9));
   assert.equal(state.byHandle(7 | (5 << 14)), undefined);
   assert.equal(state.byHandle(noEntity), undefined);

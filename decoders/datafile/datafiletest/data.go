@@ -7,7 +7,7 @@ import (
 	"github.com/replayd/replayd/decoders/datafile"
 )
 
-// packText packs a text into n integers, of which it fills all but the last byte at most.
+// packText packs a text into n integers. Its last byte is always 0.
 func packText(text string, n int) []int32 {
 	packed := make([]int32, n)
 	for i := range packed {
@@ -21,11 +21,11 @@ func packText(text string, n int) []int32 {
 		}
 		packed[i] = int32(v ^ 0x80808080)
 	}
-	packed[n-1] &^= 0xff // the editors store the last byte as 0, which no text needs
+	packed[n-1] &^= 0xff // editors store the last byte as 0
 	return packed
 }
 
-// packRuns stores runs of equal tiles once.
+// packRuns stores each run of equal tiles as one tile with a run length.
 func packRuns(tiles []byte) []byte {
 	var packed []byte
 	for len(tiles) >= tileBytes {

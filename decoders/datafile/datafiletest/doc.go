@@ -1,3 +1,4 @@
-// Package datafiletest writes datafiles for tests and benchmarks: [Writer] the container out of items and blobs,
-// [MapWriter] a map out of the events that a decoder delivers. It shares nothing with the decoder but its events.
+// Package datafiletest writes datafiles for tests and benchmarks. [Writer] writes the container, from items and blobs.
+// [MapWriter] writes a map, from the events that a decoder delivers. The package shares nothing with the decoder but
+// its events.
 package datafiletest

@@ -30,10 +30,10 @@ const (
 	bezierInts = 16
 )
 
-// physicsFlags are the flags of the tile layers that keep their tiles in a blob of their own, in the order of the blobs.
+// physicsFlags are the flags of the tile layers that keep their tiles in a separate blob, in the order of the blobs.
 var physicsFlags = [...]int32{2, 4, 8, 16, 32}
 
-// uuid is a UUID in its usual order of bytes.
+// uuid is a UUID, with its bytes in the usual order.
 type uuid [16]byte
 
 var (

@@ -11,29 +11,29 @@ import (
 	"github.com/replayd/replayd/decoders/datafile"
 )
 
-// MapWriter makes a map out of events: it is the counterpart of [datafile.Decoder]. What indices and numbers an event
-// gives for itself does not matter, those by which it refers to others are kept. So a decoded map can be written again
-// and has the same contents; only blobs may get other numbers.
+// MapWriter writes a map from events. It is the inverse of [datafile.Decoder]. It ignores an event's own index and
+// number, and keeps references to others. So a decoded map can be written again with the same contents, but its blobs
+// may get other numbers.
 type MapWriter struct {
-	// Writer is what the map is written to. Its fields may be set before the first event is added.
+	// Writer writes the container. Its fields may be set before the first event is added.
 	Writer
 
 	counts  [numTypes]int // items of each type so far
 	uuids   map[uuid]int  // the numbers of types with a UUID
 	perUUID map[uuid]int  // items of each such type so far
 	beziers []int32
-	inline  bool // points carry their tangents, for an envelope is of version 3
+	inline  bool // points include their tangents, because an envelope has version 3
 
-	// The item that is being added, and its data as far as it has come.
+	// The current item, and the part of its data that has been added.
 	open    *datafile.Event
 	ints    []int32
 	typ, id int
-	dataAt  int // which of ints is the index of its data
+	dataAt  int // the position in ints of the data's index
 	body    []byte
 }
 
-// Add adds an event. Events of data follow the event that they belong to, as a Decoder delivers them. Header, types and
-// summaries are ignored: they follow from the rest.
+// Add adds an event. Events of data must follow the event of their item, as a Decoder delivers them. Headers, types and
+// summaries are ignored, because the writer derives them.
 func (m *MapWriter) Add(ev *datafile.Event) error {
 	switch ev.Kind {
 	case datafile.KindHeader, datafile.KindItemType, datafile.KindTileSummary, datafile.KindUuidType,
@@ -84,7 +84,7 @@ func (m *MapWriter) WriteTo(w io.Writer) (int64, error) {
 	return m.Writer.WriteTo(w)
 }
 
-// begin starts an item: its integers are put together, its data is yet to come.
+// begin starts an item and sets its integers. Its data follows.
 func (m *MapWriter) begin(ev *datafile.Event) error {
 	m.dataAt, m.body = -1, nil
 	kept := *ev
@@ -162,7 +162,7 @@ func (m *MapWriter) item(typ int, extra []int32, values ...int32) {
 	m.ints = append(append(m.ints[:0], values...), extra...)
 }
 
-// uuidItem starts an item of a type with a UUID. The first one gives the type its number, from the highest downwards.
+// uuidItem starts an item of a type with a UUID. A new type gets the next number, from the highest downwards.
 func (m *MapWriter) uuidItem(u uuid) {
 	if m.uuids == nil {
 		m.uuids, m.perUUID = map[uuid]int{}, map[uuid]int{}
@@ -221,7 +221,7 @@ func (m *MapWriter) beginTileLayer(v *datafile.TileLayer) {
 	m.dataAt = 14
 	for i, flag := range physicsFlags {
 		if v.Flags&flag != 0 {
-			// DDNet wants the ordinary data of these layers to be there, too.
+			// DDNet requires the ordinary data of these layers, too.
 			m.ints[14] = m.AddData(make([]byte, int(v.Width)*int(v.Height)*tileBytes))
 			m.dataAt = len(m.ints) + i
 		}
@@ -252,10 +252,10 @@ func (m *MapWriter) addPoints(v *datafile.EnvelopePoints) error {
 	return nil
 }
 
-// addBody adds data of the item that is being added.
+// addBody adds data of the current item.
 func (m *MapWriter) addBody(kind datafile.Kind, b []byte) error {
 	if m.open == nil || m.dataAt < 0 {
-		return fmt.Errorf("datafiletest: %v follows no item that has such data", kind)
+		return fmt.Errorf("datafiletest: %v does not follow an item with such data", kind)
 	}
 	m.body = append(m.body, b...)
 	return nil
@@ -263,12 +263,12 @@ func (m *MapWriter) addBody(kind datafile.Kind, b []byte) error {
 
 func (m *MapWriter) addTiles(v *datafile.Tiles) error {
 	if m.open == nil || m.open.Kind != datafile.KindTileLayer {
-		return fmt.Errorf("datafiletest: %v follows no tile layer", datafile.KindTiles)
+		return fmt.Errorf("datafiletest: %v does not follow a tile layer", datafile.KindTiles)
 	}
 	return m.addBody(datafile.KindTiles, v.Data)
 }
 
-// addRawData adds the rest of the open item's blob, or a piece of a blob of its own.
+// addRawData adds the rest of the current item's blob, or a piece of a blob without an item.
 func (m *MapWriter) addRawData(v *datafile.RawData) error {
 	if v.Offset > 0 && m.dataAt >= 0 {
 		return m.addBody(datafile.KindRawData, v.Data)
@@ -287,7 +287,7 @@ func (m *MapWriter) addRawData(v *datafile.RawData) error {
 	return nil
 }
 
-// flush adds the item that has been open, with its data.
+// flush adds the current item with its data.
 func (m *MapWriter) flush() error {
 	if m.open == nil {
 		return nil

@@ -10,14 +10,14 @@ import (
 	"github.com/klauspost/compress/zlib"
 )
 
-// Writer makes a datafile out of items and blobs, all of which it holds in memory. See [MapWriter] for maps. The zero
-// value writes version 4.
+// Writer writes a datafile from items and blobs, which it holds in memory. See [MapWriter] for maps. The zero value
+// writes version 4.
 type Writer struct {
 	// Version is the container's version: 4, or 3, whose blobs are not compressed. 0 means 4.
 	Version int
 	// SwappedMagic writes the magic "ATAD".
 	SwappedMagic bool
-	// CrudeSizes leaves the table of inflated sizes out of the sizes in the header, as old writers did.
+	// CrudeSizes omits the table of inflated sizes from the sizes in the header, as old writers did.
 	CrudeSizes bool
 
 	items []writtenItem
@@ -34,13 +34,13 @@ type writtenData struct {
 	size   int
 }
 
-// AddItem adds an item, whose data must be whole 32-bit integers, little-endian. Items are written in order of their
-// types, those of a type in the order in which they were added.
+// AddItem adds an item. Its data must be whole 32-bit integers, little-endian. Items are written in order of their
+// types, and within a type in the order in which they were added.
 func (w *Writer) AddItem(typ, id int, data []byte) {
 	w.items = append(w.items, writtenItem{typ, id, slices.Clone(data)})
 }
 
-// AddInts adds an item.
+// AddInts adds an item with the given integers.
 func (w *Writer) AddInts(typ, id int, values ...int32) {
 	w.items = append(w.items, writtenItem{typ, id, appendInt(nil, values...)})
 }
@@ -58,7 +58,7 @@ func (w *Writer) AddData(data []byte) int32 {
 	return w.addStored(b.Bytes(), len(data))
 }
 
-// addStored adds a blob as it is to be stored, with the size that is declared for it.
+// addStored adds a blob in its stored form, with its declared size.
 func (w *Writer) addStored(stored []byte, size int) int32 {
 	w.data = append(w.data, writtenData{stored, size})
 	return int32(len(w.data) - 1)

@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// colors are those of the tiles that people look for.
+// colors are the colours of the most important tiles.
 var colors = map[int]color.RGBA{
 	0:   rgb(0x1d2128), // air
 	1:   rgb(0x9a8463), // solid
@@ -38,7 +38,8 @@ var colors = map[int]color.RGBA{
 
 func rgb(v uint32) color.RGBA { return color.RGBA{byte(v >> 16), byte(v >> 8), byte(v), 0xff} }
 
-// Palette returns the colour of each kind of tile, by its index (its type, in layers whose tiles have one). Air is 0.
+// Palette returns the colour of each kind of tile, by its index. In layers whose tiles have a type, the index is the
+// type. Air is 0.
 func Palette() color.Palette {
 	p := make(color.Palette, 256)
 	for i := range p {
@@ -51,7 +52,8 @@ func Palette() color.Palette {
 	return p
 }
 
-// spread gives every index a bright colour of its own, neighbours unlike ones: hues follow the golden angle.
+// spread returns a different bright colour for each index. Neighbours differ strongly, because hues follow the golden
+// angle.
 func spread(i int) color.RGBA {
 	const goldenAngle, value, saturation = 137.508, 0.92, 0.55
 	hue := math.Mod(float64(i)*goldenAngle, 360) / 60

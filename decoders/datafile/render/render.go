@@ -10,26 +10,27 @@ import (
 	"github.com/replayd/replayd/decoders/datafile"
 )
 
-// Options say what to draw. The zero value draws the game layer, a pixel per tile.
+// Options configure a picture. The zero value draws the game layer, with one pixel per tile.
 type Options struct {
-	// Scale is how many pixels wide and high a tile is, 1 to MaxScale. 0 means 1.
+	// Scale is the width and height of a tile in pixels, 1 to MaxScale. 0 means 1.
 	Scale int
-	// Physics draws the front, tele, speedup, switch and tune layers over the game layer, too.
+	// Physics also draws the front, tele, speedup, switch and tune layers, over the game layer.
 	Physics bool
-	// MaxPixels is how many pixels, a byte each, the picture may have. 0 means 256 Mi.
+	// MaxPixels is the largest number of pixels of the picture. A pixel takes one byte. 0 means 256 Mi.
 	MaxPixels int64
 }
 
-// ErrNoGameLayer says that a map has no game layer to be drawn.
+// ErrNoGameLayer reports that a map has no game layer.
 var ErrNoGameLayer = errors.New("the map has no game layer")
 
-// MaxScale is the largest scale that maps are drawn at.
+// MaxScale is the largest Scale.
 const MaxScale = 64
 
 const defaultMaxPixels = 256 << 20
 
-// Map draws a map. Where it has several layers of a kind the last one counts, as in the game. A picture that would be
-// too large is a *decoders.Error that wraps decoders.ErrLimit, as are maps that cannot be decoded errors of theirs.
+// Map draws a map. If it has several layers of a kind, the last one counts, as in the game. For a picture that would be
+// too large, Map returns a *decoders.Error that wraps decoders.ErrLimit. For a map that cannot be decoded, it returns
+// the decoder's error.
 func Map(f *datafile.File, o Options) (*image.Paletted, error) {
 	if o.Scale == 0 {
 		o.Scale = 1
@@ -48,7 +49,7 @@ func Map(f *datafile.File, o Options) (*image.Paletted, error) {
 	if !ok || game.Width == 0 || game.Height == 0 {
 		return nil, ErrNoGameLayer
 	}
-	// A layer's tiles are limited by the file's limits, so this does not overflow.
+	// The file's limits bound a layer's tiles, so this does not overflow.
 	if n := int64(game.Width) * int64(game.Height); n > o.MaxPixels/int64(o.Scale*o.Scale) {
 		return nil, decoders.Errorf(decoders.Datafile, 0, decoders.NoTick, "picture", decoders.ErrLimit,
 			"%d x %d tiles of %d x %d pixels, of which %d are allowed", game.Width, game.Height, o.Scale, o.Scale, o.MaxPixels)
@@ -115,7 +116,7 @@ func (p *painter) paint(f *datafile.File, layer datafile.TileLayer) error {
 	}
 }
 
-// row paints a row of tiles, from column x on; air lets through what is below it.
+// row paints a row of tiles from column x. Air is transparent.
 func (p *painter) row(x, y int, tiles []byte, stride, kindAt int) {
 	if y*p.scale >= p.picture.Rect.Dy() {
 		return

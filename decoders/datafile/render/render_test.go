@@ -35,7 +35,7 @@ func open(tb testing.TB, path string) *datafile.File {
 
 var samplePath = filepath.Join("..", "..", "..", "testdata", "datafile", "sample.map")
 
-// TestPicture compares the picture of the sample, which the docs show, pixel by pixel.
+// TestPicture compares the picture of the sample pixel by pixel with the one in the docs.
 func TestPicture(t *testing.T) {
 	golden := filepath.Join("..", "..", "..", "docs", "images", "map.png")
 	got, err := render.Map(open(t, samplePath), render.Options{Scale: 12, Physics: true})
@@ -112,7 +112,7 @@ func TestOptions(t *testing.T) {
 
 var errAny = errors.New("any error")
 
-// TestPhysics draws the other layers over the game layer only when asked to.
+// TestPhysics checks that the other layers are drawn over the game layer only with Physics.
 func TestPhysics(t *testing.T) {
 	f := open(t, samplePath)
 	for physics, want := range map[bool]uint8{false: 0, true: 26} {
@@ -145,7 +145,7 @@ func TestNoGameLayer(t *testing.T) {
 	}
 }
 
-// TestPalette gives every tile that has a name a colour that differs from that of air.
+// TestPalette checks that the colour of every tile with a name differs from air.
 func TestPalette(t *testing.T) {
 	p := render.Palette()
 	for i := 1; i < len(p); i++ {
@@ -155,7 +155,7 @@ func TestPalette(t *testing.T) {
 	}
 }
 
-// TestCorpus counts tiles of real maps in their pictures: figures of an independent reader.
+// TestCorpus counts the tiles in pictures of real maps and compares with an independent reader.
 func TestCorpus(t *testing.T) {
 	for _, tt := range []struct {
 		name  string

@@ -48,6 +48,10 @@ func Sample() []byte {
 		names.Create("ModifierNames", true, many...),
 		names.Create("ActiveModifiers", false),
 		fixed.Create("genericprecache", false, Entry{Index: 0, Key: "", HasValue: true, Value: []byte{2}}),
+		names.Create("userinfo", false, Entry{Index: 0, Key: "0", HasValue: true, Value: Proto(nil).Text(1, "a bot").Fixed64(2, 0).Varint(3, 0).Varint(5, 1)},
+			Entry{Index: 1, Key: "1", HasValue: true},
+			Entry{Index: 2, Key: "2"},
+			Entry{Index: 3, Key: "3", HasValue: true, Value: Proto(nil).Text(1, "somebody").Fixed64(2, 76561197960265729).Varint(3, 3)}),
 	))
 	d.Compressed(CmdSendTables, -1, SendTables(sampleSchema()...))
 	d.Record(CmdClassInfo, -1, Classes(sampleClasses...))

@@ -2,16 +2,16 @@ package bzip2
 
 import "encoding/binary"
 
-// bitReader reads bits, the most significant of a byte first. Past the end it delivers zeros and counts them.
+// bitReader reads bits, most significant bit of each byte first. Beyond the end it returns zeros and counts them.
 type bitReader struct {
 	src  []byte
 	i    int    // next byte of src
 	acc  uint64 // the next n bits, left-aligned
 	n    uint
-	past uint // bits that were delivered from beyond the end
+	past uint // bits returned from beyond the end
 }
 
-// fill makes at least 56 bits available, if need be zeros from beyond the end.
+// fill makes at least 56 bits available. Bits beyond the end are zeros.
 func (r *bitReader) fill() {
 	if r.i+8 <= len(r.src) {
 		r.acc |= binary.BigEndian.Uint64(r.src[r.i:]) >> r.n
@@ -42,5 +42,5 @@ func (r *bitReader) bits(n uint) uint64 {
 	return v
 }
 
-// overrun tells that more bits were consumed than there are.
+// overrun reports whether bits beyond the end were consumed.
 func (r *bitReader) overrun() bool { return r.past > r.n }

@@ -22,17 +22,18 @@ const (
 
 var pool = sync.Pool{New: func() any { return new(decoder) }}
 
-// Append decompresses src, a whole bzip2 stream, and appends at most limit bytes to dst. Errors wrap decoders.ErrCorrupt,
-// ErrTruncated or ErrLimit; what was decompressed before an error is returned with it. A block whose checksum is wrong is
-// delivered, too: it is up to the caller whether to look at it.
+// Append decompresses src, a whole bzip2 stream, and appends at most limit bytes to dst. Errors wrap
+// decoders.ErrCorrupt, ErrTruncated or ErrLimit. On an error it also returns the data decompressed so far. A block with
+// a wrong checksum is part of that data.
 //
-// Memory beside the result is bounded by 13 bytes per byte of limit and by 12 MB. Append is safe for concurrent use.
+// Apart from the result, it uses at most 13 bytes of memory per byte of limit, and at most 12 MB. Append is safe for
+// concurrent use.
 func Append(dst, src []byte, limit int) ([]byte, error) {
 	dst, _, err := AppendFirst(dst, src, limit)
 	return dst, err
 }
 
-// AppendFirst is Append for a stream that is followed by something else. It also returns how long the stream is.
+// AppendFirst is Append for a stream with other data behind it. It also returns the length of the stream.
 func AppendFirst(dst, src []byte, limit int) (out []byte, used int, err error) {
 	d := pool.Get().(*decoder)
 	defer pool.Put(d)
@@ -63,7 +64,7 @@ type decoder struct {
 
 func corrupt(what string) error { return fmt.Errorf("%w: %s", decoders.ErrCorrupt, what) }
 
-// stream decodes the header, blocks and the end.
+// stream decodes the header, the blocks and the end.
 func (d *decoder) stream(dst []byte) ([]byte, error) {
 	if d.in.bits(24) != 'B'<<16|'Z'<<8|'h' {
 		return dst, corrupt("not a bzip2 stream")
@@ -89,7 +90,7 @@ func (d *decoder) stream(dst []byte) ([]byte, error) {
 		if magic != blockMagic {
 			return dst, corrupt("no block where one should begin")
 		}
-		// Four equal bytes are followed by a count, so five bytes of a block stand for four at least.
+		// A count follows every four equal bytes, so five bytes of a block represent at least four.
 		d.maxBlock = min(int(level-'0')*levelUnit, (d.end-len(dst))*5/4+8)
 		start := len(dst)
 		var err error
@@ -121,7 +122,7 @@ func (d *decoder) block(dst []byte) ([]byte, error) {
 	if err != nil {
 		return dst, err
 	}
-	if origin >= n { // so in an empty block, too
+	if origin >= n { // also true for an empty block
 		return dst, corrupt("origin outside the block")
 	}
 	d.text = slices.Grow(d.text[:0], n)[:n]
@@ -129,7 +130,7 @@ func (d *decoder) block(dst []byte) ([]byte, error) {
 	return d.expand(dst, d.text)
 }
 
-// tables reads which bytes occur, which table serves which group of symbols, and the tables.
+// tables reads the set of bytes that occur, the selectors of tables for groups of symbols, and the tables.
 func (d *decoder) tables() error {
 	used := d.in.bits(16)
 	d.nSymbols = 0
@@ -195,7 +196,8 @@ func (d *decoder) tables() error {
 	return nil
 }
 
-// symbolsOf decodes the block's symbols into d.next, one byte an entry, counts each byte, and returns how many there are.
+// symbolsOf decodes the block's symbols into d.next, one byte per entry, counts each byte, and returns the number of
+// symbols.
 func (d *decoder) symbolsOf(counts *[256]uint32) (int, error) {
 	mtf := d.symbols // most recently used first
 	endOfBlock := uint16(d.nSymbols + 1)
@@ -277,7 +279,7 @@ func (d *decoder) symbolsOf(counts *[256]uint32) (int, error) {
 	}
 }
 
-// reserve makes room for n symbols; room grows with what was decoded.
+// reserve makes room for n symbols. Room grows with the decoded data.
 func (d *decoder) reserve(n int) {
 	if n <= len(d.next) {
 		return
@@ -288,7 +290,7 @@ func (d *decoder) reserve(n int) {
 	d.next = next
 }
 
-// expand undoes the run-length coding that comes before the sorting: four equal bytes are followed by a count of more.
+// expand undoes the run-length coding that precedes the sorting: a count of repetitions follows every four equal bytes.
 func (d *decoder) expand(dst, text []byte) ([]byte, error) {
 	equal, last := 0, -1
 	start := 0 // text[start:i] is to be copied
@@ -317,7 +319,8 @@ func (d *decoder) expand(dst, text []byte) ([]byte, error) {
 	return append(dst, text[start:]...), nil
 }
 
-// checksum is CRC-32 with bytes and register reflected against hash/crc32: reversing both makes its fast code usable.
+// checksum is CRC-32 with bits in the reverse order of hash/crc32. Reversing both bytes and result allows using its
+// fast code.
 func checksum(p []byte) uint32 {
 	var buf [1 << 10]byte
 	var sum uint32

@@ -16,7 +16,7 @@ import (
 	"github.com/replayd/replayd/decoders/sc2replay/bzip2"
 )
 
-// packed are streams of the reference implementation: see testdata/README.
+// packed returns streams of the reference implementation: see testdata/README.
 func packed(tb testing.TB) map[string][]byte {
 	tb.Helper()
 	names, err := filepath.Glob("testdata/*.bz2")
@@ -56,7 +56,7 @@ func TestSameAsStandardLibrary(t *testing.T) {
 	}
 }
 
-// TestSameOnGenerated compresses data of many shapes with the bzip2 program, where there is one.
+// TestSameOnGenerated compresses data of many shapes with the bzip2 program. It is skipped without the program.
 func TestSameOnGenerated(t *testing.T) {
 	program, err := exec.LookPath("bzip2")
 	if err != nil {
@@ -115,8 +115,9 @@ func FuzzAppend(f *testing.F) {
 		if len(got) > limit {
 			t.Fatalf("%d bytes", len(got))
 		}
-		// The standard library reads concatenated streams, we read the first. It refuses some that the reference reads, and
-		// the other way round; of what we accept, the checksums say that it is right.
+		// The standard library reads concatenated streams, and Append only the first one. The standard library refuses
+		// some streams that the reference implementation accepts, and vice versa. The checksums prove that an accepted
+		// stream was decoded correctly.
 		want, errStdlib := io.ReadAll(io.LimitReader(stdlib.NewReader(bytes.NewReader(src)), limit))
 		if err == nil && errStdlib == nil && !bytes.HasPrefix(want, got) {
 			t.Fatal("differs from the standard library")

@@ -1,20 +1,20 @@
 package bzip2
 
-// fastBits is how many bits of a code one look-up decodes; longer codes are rare.
+// fastBits is the largest length of a code that one look-up decodes. Longer codes are rare.
 const fastBits = 10
 
 // code is one Huffman code.
 type code struct {
 	// fast maps the next fastBits bits to symbol<<5 | length, or to 0 where the code is longer.
 	fast [1 << fastBits]uint16
-	// For each length: the first code of that length, left-aligned in 20 bits, one past the last one, and where the
-	// symbols of that length begin.
+	// For each length: the first code of that length, left-aligned in 20 bits, one past the last one, and the index of
+	// the first symbol of that length.
 	first, past [maxLength + 1]uint32
 	start       [maxLength + 1]uint16
 	symbols     [maxCodes]uint16
 }
 
-// build makes the canonical code with these lengths, which are 1 to 20.
+// build makes the canonical code with the given lengths, which must be 1 to 20.
 func (c *code) build(lengths []uint8) error {
 	var count [maxLength + 2]int
 	for _, l := range lengths {

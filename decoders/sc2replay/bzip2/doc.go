@@ -1,9 +1,12 @@
-// Package bzip2 decompresses bzip2 data that lies in memory.
+// Package bzip2 decompresses bzip2 data in memory.
 //
-// Nearly all of a StarCraft II replay is bzip2, and with compress/bzip2 most of the time of reading one goes into it. What
-// is different here: the output's size is known and bounds all memory; codes are looked up in tables instead of walked
-// bit by bit; and the inverse Burrows-Wheeler transform, a chase of pointers through a permutation that waits for memory
-// at every step, is cut into segments that several walkers chase at once (see unbwt.go).
+// Nearly all data of a StarCraft II replay is compressed with bzip2. With compress/bzip2, reading a replay spends most
+// of its time there. This package differs in three ways:
 //
-// The format is described by the sources of the reference implementation; there is no other document.
+//   - The output's size is known and bounds all memory.
+//   - Codes are decoded with look-up tables instead of bit by bit.
+//   - The inverse Burrows-Wheeler transform follows pointers through a permutation, and waits for memory at every step.
+//     Here it is split into segments, of which several are followed at once (see unbwt.go).
+//
+// The sources of the reference implementation are the only description of the format.
 package bzip2

@@ -6,28 +6,31 @@ const (
 	lanes    = 4
 	segments = 128
 	isStart  = 1 << 31 // marks an entry at which a segment begins
-	small    = 4 << 10 // below this, one walker is as good
+	small    = 4 << 10 // below this length, one lane is as fast
 )
 
 // walker undoes the Burrows-Wheeler transform.
 //
-// After counting, entry p of the permutation holds the byte at p and which entry comes next. Following it from the origin
-// yields the text, but each step needs the one before it: the processor waits for the cache at every byte. So some
-// entries, spread evenly, are marked as starts of segments. Several lanes follow a segment each, in lockstep, so that
-// their loads overlap; a lane that meets a mark has finished its segment and knows which one comes next. In the end the
-// segments are copied one behind the other.
+// After counting, entry p of the permutation holds the byte at p and the number of the next entry. Following it from
+// the origin yields the text. But each step needs the result of the previous one, so the processor waits for the cache
+// at every byte.
+//
+// So some entries, spread evenly, are marked as starts of segments. Several lanes each follow a segment, in lockstep,
+// so that their loads overlap. A lane that reaches a mark has finished its segment and knows which one is next. At the
+// end, the segments are copied one behind the other.
 type walker struct {
 	lane [lanes][]byte
 	segs [segments + 1]segment
 }
 
-// segment is where a segment's bytes are, and which segment follows.
+// segment is the location of a segment's bytes, and the start of the next segment.
 type segment struct {
 	lane, from, to int32
 	next           int32 // the entry that the following segment starts with
 }
 
-// unsort fills text, whose bytes and their numbers are given in sorted order. origin is the entry of the text's last byte.
+// unsort fills text. next holds its bytes, and counts their numbers, in sorted order. origin is the entry of the text's
+// last byte.
 func (w *walker) unsort(text []byte, next []uint32, counts *[256]uint32, origin int) {
 	n := len(text)
 	var at [256]uint32
@@ -55,7 +58,7 @@ func (w *walker) unsort(text []byte, next []uint32, counts *[256]uint32, origin 
 	w.join(text, first, uint32(n/segments))
 }
 
-// split follows all segments. Segment 0 to segments-1 start at multiples of the stride, the last one at first.
+// split follows all segments. Segments 0 to segments-1 start at multiples of the stride, the last one at first.
 func (w *walker) split(next []uint32, first uint32) {
 	n := len(next)
 	stride := uint32(n / segments)
@@ -64,17 +67,17 @@ func (w *walker) split(next []uint32, first uint32) {
 	}
 	next[first] |= isStart
 	for l := range w.lane {
-		// A lane's length is unknown, but all together emit every byte once, and each one a byte at a time.
+		// A lane's length is unknown. But together the lanes output every byte once, and each one byte at a time.
 		w.lane[l] = slices.Grow(w.lane[l][:0], n)[:n]
 	}
-	pending := 0 // the next segment that nobody follows yet
+	pending := 0 // the next segment that no lane follows yet
 	start := func(seg int) uint32 {
 		if seg == segments {
 			return first
 		}
 		return uint32(seg) * stride
 	}
-	skip := segments + 1 // a stride segment that is the same as the last one
+	skip := segments + 1 // a stride segment that equals the last one
 	if first%stride == 0 && first/stride < segments {
 		skip = int(first / stride)
 	}
@@ -123,7 +126,7 @@ func (w *walker) split(next []uint32, first uint32) {
 				t[l] = next[at[l]] &^ isStart
 			}
 			if done {
-				// Lanes before this one may have begun a segment in this round: they begin it again below.
+				// Lanes before this one may have begun a segment in this round. They begin it again below.
 				p0, p1, p2, p3 = at[0], at[1], at[2], at[3]
 				break
 			}
@@ -138,7 +141,7 @@ func (w *walker) split(next []uint32, first uint32) {
 	}
 }
 
-// finish follows the last segment of a lane on its own.
+// finish follows the last segment of a lane alone.
 func (w *walker) finish(l, seg int, p uint32, i int, next []uint32) {
 	lane := w.lane[l]
 	for fresh := int(w.segs[seg].from) == i; i < len(lane); i++ {
@@ -153,7 +156,7 @@ func (w *walker) finish(l, seg int, p uint32, i int, next []uint32) {
 	w.segs[seg].to, w.segs[seg].next = int32(i), int32(p)
 }
 
-// join copies the segments into text, in the order in which they follow each other.
+// join copies the segments into text, in their order.
 func (w *walker) join(text []byte, first, stride uint32) {
 	rest, p := text, first
 	for len(rest) > 0 {
@@ -163,7 +166,7 @@ func (w *walker) join(text []byte, first, stride uint32) {
 		}
 		k := copy(rest, w.lane[s.lane][s.from:s.to])
 		if k == 0 {
-			return // every segment holds its start at least
+			return // every segment has at least one byte
 		}
 		rest, p = rest[k:], uint32(s.next)
 	}

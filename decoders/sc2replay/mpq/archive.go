@@ -15,21 +15,21 @@ const (
 	// Limits. Replays have up to 32 hash slots, 16 blocks and 115 bytes of user data.
 	maxEntries  = 4096
 	maxUserData = 64 << 10
-	maxProbes   = 256 // places to look for the archive's header
+	maxProbes   = 256 // places to search for the archive's header
 
-	alignment = 512 // of headers in a file
+	alignment = 512 // alignment of headers in a file
 )
 
 // Archive is an open archive.
 type Archive struct {
 	src   io.ReaderAt
 	size  int64 // of the file
-	start int64 // of the archive in the file; all its offsets count from here
+	start int64 // offset of the archive in the file; its own offsets are relative to it
 
 	// Version is the archive's format version, 0 to 3.
 	Version int
-	// Faults are the contradictions between the archive's tables, its checksums and its list of names: members may be
-	// missing, or have others' names. All are *decoders.Error.
+	// Faults are the contradictions between the archive's tables, its checksums and its list of names. They may mean
+	// that members are missing or have wrong names. All are *decoders.Error.
 	Faults []error
 
 	sectorSize int
@@ -46,8 +46,8 @@ type hashEntry struct {
 }
 
 const (
-	slotUnused  = 0xFFFFFFFF // nothing was ever here: a search ends
-	slotDeleted = 0xFFFFFFFE // a search goes on
+	slotUnused  = 0xFFFFFFFF // never used: a search ends here
+	slotDeleted = 0xFFFFFFFE // a search continues
 )
 
 type blockEntry struct {
@@ -56,7 +56,7 @@ type blockEntry struct {
 	flags        uint32
 }
 
-// exists reports whether there is a member at all.
+// exists reports whether the block holds a member.
 func (b *blockEntry) exists() bool { return b.flags&flagExists != 0 && b.flags&flagDeleted == 0 }
 
 // Flags of a block.
@@ -76,12 +76,12 @@ func fail(offset int64, what string, kind error, detail string, args ...any) *de
 	return decoders.Errorf(decoders.SC2Replay, offset, decoders.NoTick, what, kind, detail, args...)
 }
 
-// wrap says where it was that something failed with an error that is of one of the kinds of package decoders.
+// wrap adds an offset and a name to an error that already wraps one of the kinds of package decoders.
 func wrap(offset int64, what string, err error) *decoders.Error {
 	return &decoders.Error{Format: decoders.SC2Replay, Offset: offset, Tick: decoders.NoTick, What: what, Err: err}
 }
 
-// readAt reads n bytes at an offset, which must lie inside the file.
+// readAt reads n bytes at an offset. It returns an error if they are not inside the file.
 func readAt(r io.ReaderAt, size, offset int64, n int, what string) ([]byte, error) {
 	if offset < 0 || offset > size || int64(n) > size-offset {
 		return nil, fail(offset, what, decoders.ErrTruncated, "%d bytes are needed, the file has %d", n, max(size-offset, 0))
@@ -96,8 +96,8 @@ func readAt(r io.ReaderAt, size, offset int64, n int, what string) ([]byte, erro
 	return p, nil
 }
 
-// UserData reads what lies before the archive: its content, where in the file that begins, and where the archive's header
-// should be. A file that begins with the archive itself has none.
+// UserData reads the block before the archive. It returns its content, the content's offset in the file, and the
+// declared offset of the archive's header. A file that begins with the archive itself has no user data.
 func UserData(r io.ReaderAt, size int64) (content []byte, offset, archive int64, err error) {
 	head, err := readAt(r, size, 0, 16, "user data")
 	if err != nil {
@@ -111,7 +111,7 @@ func UserData(r io.ReaderAt, size int64) (content []byte, offset, archive int64,
 		return nil, 0, 0, fail(0, "user data", decoders.ErrCorrupt, "not an MPQ archive")
 	}
 	archive = int64(binary.LittleEndian.Uint32(head[8:]))
-	// The field of the length used is not needed to find the end of the content, so that a wrong one does no harm.
+	// Do not use the field with the used length. It is not needed to find the end of the content, and may be wrong.
 	n := min(max(archive-16, int64(binary.LittleEndian.Uint32(head[12:]))), maxUserData, size-16)
 	content, err = readAt(r, size, 16, int(max(n, 0)), "user data")
 	return content, 16, archive, err
@@ -137,7 +137,8 @@ func Open(r io.ReaderAt, size int64) (*Archive, error) {
 	return a, nil
 }
 
-// find returns where the archive's header is: where the user data says, or else at the next multiple of 512 bytes.
+// find returns the offset of the archive's header: the declared one, or else the next multiple of 512 bytes with a
+// header.
 func find(r io.ReaderAt, size, declared int64) (int64, error) {
 	var magic [4]byte
 	is := func(offset int64) bool {
@@ -161,7 +162,7 @@ func find(r io.ReaderAt, size, declared int64) (int64, error) {
 	return 0, fail(declared, "archive header", decoders.ErrCorrupt, "there is none")
 }
 
-// headerSizes are what the header has at least in each version.
+// headerSizes are the minimum sizes of the header in each version.
 var headerSizes = [...]int{32, 44, 68, 208}
 
 func (a *Archive) readHeader() error {
@@ -174,7 +175,7 @@ func (a *Archive) readHeader() error {
 	if a.Version >= len(headerSizes) {
 		return fail(a.start+12, "archive header", decoders.ErrUnsupported, "version %d", a.Version)
 	}
-	// A header that is shorter than its version's fields is taken for what it is long enough for.
+	// A header that is too short for its version is treated as the highest version that it is long enough for.
 	headerSize := int64(le.Uint32(h[4:]))
 	for a.Version > 0 && headerSize < int64(headerSizes[a.Version]) {
 		a.Version--
@@ -196,7 +197,7 @@ func (a *Archive) readHeader() error {
 		hashOffset |= int64(le.Uint16(h[40:])) << 32
 		blockOffset |= int64(le.Uint16(h[42:])) << 32
 	}
-	// None is fine: clients leave empty archives behind when they cannot save a replay.
+	// Zero entries are valid: clients leave empty archives behind when they cannot save a replay.
 	if nHash > maxEntries || nHash&(nHash-1) != 0 {
 		return fail(a.start+24, "archive header", decoders.ErrCorrupt, "%d hash table entries", nHash)
 	}
@@ -208,7 +209,7 @@ func (a *Archive) readHeader() error {
 		hashPacked = min(hashPacked, int64(le.Uint64(h[68:])))
 		blockPacked = min(blockPacked, int64(le.Uint64(h[76:])))
 	} else if gap := blockOffset - hashOffset; gap > 0 && gap < hashPacked {
-		hashPacked = gap // without a field for it, that the tables overlap tells that the first one is packed
+		hashPacked = gap // there is no field for the size; if the tables would overlap, the first one is packed
 	}
 	a.checkTable("archive header", h, h[:min(len(h), headerMD5)], headerMD5)
 	if err := a.readHashes(h, hashOffset, hashPacked, int(nHash)); err != nil {
@@ -217,14 +218,15 @@ func (a *Archive) readHeader() error {
 	return a.readBlocks(h, blockOffset, blockPacked, int(nBlock), hiOffset)
 }
 
-// Where headers of version 3 hold the MD5 of the tables and of what is before it in the header itself.
+// Offsets, in headers of version 3, of the MD5 of the tables and of the header's own preceding bytes.
 const (
 	blockMD5  = 112
 	hashMD5   = 128
 	headerMD5 = 192
 )
 
-// table reads, decrypts and unpacks a table of n entries of 16 bytes, whose MD5 the header may hold at sum.
+// table reads, decrypts and unpacks a table of n entries of 16 bytes. The header may have the table's MD5 at offset
+// sum.
 func (a *Archive) table(what string, header []byte, sum int, offset, packed int64, n int, key uint32) ([]byte, error) {
 	if n == 0 {
 		return nil, nil
@@ -288,19 +290,19 @@ func (a *Archive) readBlocks(header []byte, offset, packed int64, n int, hiOffse
 
 // Member is a file of an archive.
 type Member struct {
-	// Name is what Find was asked for.
+	// Name is the name that was passed to Find.
 	Name string
-	// Offset is where the member's bytes begin in the file that holds the archive.
+	// Offset is the offset of the member's bytes in the file that holds the archive.
 	Offset int64
-	// PackedSize is how many bytes it has there.
+	// PackedSize is the number of bytes there.
 	PackedSize int64
-	// Size is how many bytes it says to have when unpacked.
+	// Size is the declared unpacked size, in bytes.
 	Size  int64
 	flags uint32
-	block int // which block it is
+	block int // index of its block
 }
 
-// Find looks a member up by its name, of which case does not matter.
+// Find returns the member with a name. It ignores case.
 func (a *Archive) Find(name string) (Member, bool) {
 	nameA, nameB := hash(name, hashNameA), hash(name, hashNameB)
 	mask := uint32(len(a.hashes) - 1)

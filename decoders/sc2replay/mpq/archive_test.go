@@ -16,7 +16,7 @@ import (
 	"github.com/replayd/replayd/decoders/sc2replay/sc2test"
 )
 
-// contents are members of many shapes.
+// contents returns members of many shapes.
 func contents() []sc2test.Member {
 	rnd := rand.New(rand.NewPCG(7, 8))
 	noise := make([]byte, 3000)
@@ -75,7 +75,7 @@ func TestRoundTrip(t *testing.T) {
 				}
 			}
 			if _, ok := opened.Find("nothing"); ok {
-				t.Error("found what is not there")
+				t.Error("found a name that does not exist")
 			}
 		})
 	}
@@ -93,7 +93,7 @@ func TestFindIgnoresCaseAndSlashes(t *testing.T) {
 	}
 }
 
-// TestFullHashTable searches a table without an unused slot, in which other readers go round for ever.
+// TestFullHashTable searches a hash table without an unused slot, in which some readers loop forever.
 func TestFullHashTable(t *testing.T) {
 	var a sc2test.Archive
 	for i := range 4 {
@@ -113,7 +113,7 @@ func TestFullHashTable(t *testing.T) {
 	select {
 	case ok := <-done:
 		if ok {
-			t.Error("found what is not there")
+			t.Error("found a name that does not exist")
 		}
 	case <-time.After(time.Minute):
 		t.Fatal("the search does not end")
@@ -177,7 +177,7 @@ func TestUnsupportedCompression(t *testing.T) {
 			Name: "m", Data: bytes.Repeat([]byte("text "), 100), Method: sc2test.Zlib,
 		}}}
 		file := a.Bytes()
-		file[1024+44] = method // the member comes right after the archive's header
+		file[1024+44] = method // the member follows the archive's header
 		opened, err := mpq.Open(bytes.NewReader(file), int64(len(file)))
 		if err != nil {
 			t.Fatal(err)

@@ -1,7 +1,7 @@
 package mpq
 
 import (
-	"crypto/md5" //nolint:gosec // what archives carry: it finds damage and keeps nobody out
+	"crypto/md5" //nolint:gosec // archives contain it; it detects damage and is no protection
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -14,26 +14,26 @@ import (
 
 // Names of members that describe the others.
 const (
-	// ListFile lists the names of the others.
+	// ListFile lists the names of the other members.
 	ListFile = "(listfile)"
-	// AttributesFile holds checksums of the others.
+	// AttributesFile holds checksums of the other members.
 	AttributesFile = "(attributes)"
 )
 
-// maxList bounds the size of the two. Those of replays have less than 600 bytes.
+// maxList bounds the size of these two members. Those of replays have less than 600 bytes.
 const maxList = 128 << 10
 
-// ErrChecksum says that the contents of a member are not those of which the archive holds the checksum: the member was
-// damaged, or edited by a program that did not write the checksums anew. It wraps decoders.ErrCorrupt.
+// ErrChecksum reports that a member's contents do not match the archive's checksum. The member was damaged, or edited by
+// a program that did not update the checksums. It wraps decoders.ErrCorrupt.
 var ErrChecksum = fmt.Errorf("%w: the archive's checksum differs", decoders.ErrCorrupt)
 
-// sums are the checksums of members by block, empty where the archive has none.
+// sums holds the checksums of members by block. It is empty if the archive has none.
 type sums struct {
 	crc []uint32
 	md5 [][md5.Size]byte
 }
 
-// Flags of AttributesFile: which lists it has.
+// Flags of AttributesFile, which state the lists in it.
 const (
 	sumsVersion = 100
 	sumsCRC32   = 1 << 0
@@ -41,7 +41,7 @@ const (
 	sumsMD5     = 1 << 2
 )
 
-// check reads what the archive says of its own members, and notes in Faults what does not agree with its tables.
+// check reads the members that describe the others, and adds contradictions with the archive's tables to Faults.
 func (a *Archive) check() error {
 	for _, read := range []func() error{a.readSums, a.readNames} {
 		if err := read(); err != nil {
@@ -55,7 +55,7 @@ func (a *Archive) check() error {
 	return nil
 }
 
-// readSums reads AttributesFile, if there is one.
+// readSums reads AttributesFile, if it exists.
 func (a *Archive) readSums() error {
 	p, m, err := a.list(AttributesFile)
 	if err != nil || len(p) == 0 {
@@ -96,7 +96,7 @@ func (a *Archive) readSums() error {
 	return nil
 }
 
-// list reads one of the members that describe the others.
+// list reads a member that describes the others.
 func (a *Archive) list(name string) ([]byte, Member, error) {
 	m, ok := a.Find(name)
 	if !ok {
@@ -109,8 +109,8 @@ func (a *Archive) list(name string) ([]byte, Member, error) {
 	return p, m, err
 }
 
-// verify compares a member's contents with its checksums. The CRC is compared first, for it costs nearly nothing; where it
-// differs and the MD5 does not, the CRC is what was damaged.
+// verify compares a member's contents with its checksums. It compares the CRC first, because that is cheap. If the CRC
+// differs and the MD5 does not, the CRC itself is damaged, and the contents are valid.
 func (a *Archive) verify(m Member, data []byte) error {
 	var crc uint32
 	var sum [md5.Size]byte
@@ -132,7 +132,7 @@ func (a *Archive) verify(m Member, data []byte) error {
 	return ErrChecksum
 }
 
-// readNames reads ListFile, if there is one, and looks for every name.
+// readNames reads ListFile, if it exists, and checks that every name in it is in the archive.
 func (a *Archive) readNames() error {
 	p, m, err := a.list(ListFile)
 	if err != nil {
@@ -147,16 +147,16 @@ func (a *Archive) readNames() error {
 		}
 	}
 	if len(lost) > 0 {
-		return fail(m.Offset, m.Name, decoders.ErrCorrupt, "%.60q, which it lists, is not in the archive", lost[0])
+		return fail(m.Offset, m.Name, decoders.ErrCorrupt, "it lists %.60q, which is not in the archive", lost[0])
 	}
 	return nil
 }
 
-// Names returns the names of the members that the archive lists and holds. Archives need not list any. The caller must not
-// change them.
+// Names returns the names of the members that the archive both lists and holds. An archive need not list any. The
+// result must not be modified.
 func (a *Archive) Names() []string { return a.names }
 
-// checkBlocks looks for members that no name leads to, and for names that lead to none.
+// checkBlocks checks for members without a name, and for names without a member.
 func (a *Archive) checkBlocks() {
 	note := func(offset int64, what, detail string, args ...any) {
 		a.Faults = append(a.Faults, fail(offset, what, decoders.ErrCorrupt, detail, args...))
@@ -180,7 +180,8 @@ func (a *Archive) checkBlocks() {
 	}
 }
 
-// checkTable compares a table with the MD5 that headers of version 3 hold at the given offset, zeros for none.
+// checkTable compares a table with its MD5, which headers of version 3 hold at offset at. Zeros mean that there is
+// none.
 func (a *Archive) checkTable(what string, header, table []byte, at int) {
 	if len(header) < headerSizes[3] {
 		return

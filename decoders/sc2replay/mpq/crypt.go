@@ -5,12 +5,12 @@ import (
 	"sync"
 )
 
-// What a name is hashed for.
+// The purposes of a name's hash.
 const (
-	hashPosition = 0 // where in the hash table to begin
+	hashPosition = 0 // the first slot to search in the hash table
 	hashNameA    = 1
 	hashNameB    = 2
-	hashKey      = 3 // to decrypt the file
+	hashKey      = 3 // the key to decrypt the member
 )
 
 // Keys of the tables: the hashes of "(hash table)" and "(block table)".
@@ -36,7 +36,7 @@ var cryptTable = sync.OnceValue(func() *[5][256]uint32 {
 	return &t
 })
 
-// hash hashes a name. Case and the direction of slashes do not matter.
+// hash returns the hash of a name. It ignores case and the direction of slashes.
 func hash(name string, purpose int) uint32 {
 	t := cryptTable()
 	a, b := uint32(0x7FED7FED), uint32(0xEEEEEEEE)

@@ -16,7 +16,7 @@ import (
 	"github.com/replayd/replayd/decoders/sc2replay/bzip2"
 )
 
-// Methods of compression: the bits of the byte before packed data.
+// Methods of compression. They are bits of the byte before packed data.
 const (
 	methodHuffman = 0x01
 	methodZlib    = 0x02
@@ -25,14 +25,14 @@ const (
 	methodSparse  = 0x20
 	methodMono    = 0x40
 	methodStereo  = 0x80
-	methodLZMA    = 0x12 // as a whole, not as bits
+	methodLZMA    = 0x12 // a value, not a combination of bits
 )
 
-// Append unpacks a member, appends it to dst and compares it with the archive's checksums. What could be unpacked before an
-// error is returned with it; ErrChecksum comes with all of it.
+// Append unpacks a member, appends it to dst and compares it with the archive's checksums. With an error, it also
+// returns the data that it could unpack. With ErrChecksum, that is all of it.
 //
-// A member that is packed although its two sizes are equal is unpacked: some programs write such members, in which the
-// size when unpacked is wrong. The format itself has it that they are stored.
+// According to the format, a member with two equal sizes is stored unpacked. But some programs write packed members
+// with a wrong unpacked size that equals the packed one. Append unpacks these.
 func (a *Archive) Append(dst []byte, m Member) ([]byte, error) {
 	if m.flags&(flagImplode|flagPatch) != 0 {
 		return dst, fail(m.Offset, m.Name, decoders.ErrUnsupported, "flags %#x", m.flags)
@@ -64,7 +64,7 @@ func (a *Archive) Append(dst []byte, m Member) ([]byte, error) {
 	return dst, nil
 }
 
-// key returns what a member is encrypted with.
+// key returns the key of an encrypted member.
 func (a *Archive) key(m Member) uint32 {
 	k := hash(path.Base(strings.ReplaceAll(m.Name, `\`, "/")), hashKey)
 	if m.flags&flagFixKey != 0 {
@@ -73,7 +73,7 @@ func (a *Archive) key(m Member) uint32 {
 	return k
 }
 
-// sectors unpacks a member that was packed piece by piece, every piece being sectorSize long when unpacked.
+// sectors unpacks a member that was packed in sectors, each of sectorSize bytes when unpacked.
 func (a *Archive) sectors(dst, p []byte, m Member) ([]byte, error) {
 	n := int((m.Size + int64(a.sectorSize) - 1) / int64(a.sectorSize))
 	compressed, encrypted := m.flags&flagCompress != 0, m.flags&flagEncrypted != 0
@@ -81,7 +81,8 @@ func (a *Archive) sectors(dst, p []byte, m Member) ([]byte, error) {
 	if encrypted {
 		key = a.key(m)
 	}
-	// The offsets of the sectors and of the end come first, unless sectors lie where their size puts them.
+	// The offsets of the sectors and of the end come first, unless the sectors are not compressed and so have known
+	// offsets.
 	var table []byte
 	if compressed {
 		if 4*(n+1) > len(p) {
@@ -115,14 +116,14 @@ func (a *Archive) sectors(dst, p []byte, m Member) ([]byte, error) {
 	return dst, nil
 }
 
-// packedStart begins what bzip2 packed: the method, and a stream with a block.
+// packedStart is the beginning of data packed with bzip2: the method, and a stream with a block.
 var packedStart = []byte("\x10BZh91AY&SY")
 
-// equalRatio bounds what a member with two equal sizes may become.
+// equalRatio bounds the compression ratio of a member with two equal sizes.
 const equalRatio = 64
 
-// unpackEqual unpacks a member that has its packed size as its size. It reports whether p was packed at all: it begins as
-// such, and unpacks without an error and with the right checksums of its own.
+// unpackEqual unpacks a member whose declared sizes are equal. It reports whether p was packed at all: whether it has
+// the beginning of packed data, and unpacks without an error and with valid checksums of its own.
 func unpackEqual(p []byte, size int, compressed bool) ([]byte, bool) {
 	if !compressed || len(p) != size {
 		return nil, false
@@ -143,7 +144,7 @@ func unpackEqual(p []byte, size int, compressed bool) ([]byte, bool) {
 	return nil, false
 }
 
-// unpack appends what p is when unpacked, size bytes. Data that did not become smaller is stored as it is.
+// unpack appends the unpacked data of p, size bytes. Data that did not become smaller is stored unpacked.
 func unpack(dst, p []byte, size int, compressed bool) ([]byte, error) {
 	if len(p) >= size || !compressed {
 		if len(p) < size {
@@ -163,7 +164,7 @@ func unpack(dst, p []byte, size int, compressed bool) ([]byte, error) {
 	sparse := method&methodSparse != 0
 	limit := size
 	if sparse {
-		limit = 2*size + 8 // one control byte for 128 bytes or fewer, at worst for every one
+		limit = 2*size + 8 // at worst one control byte for every byte
 	}
 	switch {
 	case method&methodBzip2 != 0:
@@ -186,12 +187,12 @@ func unpack(dst, p []byte, size int, compressed bool) ([]byte, error) {
 	return dst, err
 }
 
-// room makes room for what packed bytes will usually become; more is taken as data arrives.
+// room reserves the memory that packed bytes usually need when unpacked. More is allocated as data arrives.
 func room(dst []byte, packed, size int) []byte {
 	return slices.Grow(dst, min(size, 16*packed+4<<10))
 }
 
-// inflate undoes zlib.
+// inflate decompresses zlib data.
 func inflate(dst, p []byte, limit int) ([]byte, error) {
 	if len(p) < 2 {
 		return dst, decoders.ErrTruncated
@@ -199,7 +200,7 @@ func inflate(dst, p []byte, limit int) ([]byte, error) {
 	if p[0]&0x0F != 8 || (uint(p[0])<<8|uint(p[1]))%31 != 0 || p[1]&0x20 != 0 {
 		return dst, fmt.Errorf("%w: not zlib data", decoders.ErrCorrupt)
 	}
-	// compress/flate instead of compress/zlib: the checksum behind the data may be cut off in old archives.
+	// This uses compress/flate instead of compress/zlib, because old archives may lack the checksum behind the data.
 	r := flate.NewReader(bytes.NewReader(p[2:]))
 	for {
 		if len(dst) == cap(dst) {
@@ -221,8 +222,8 @@ func inflate(dst, p []byte, limit int) ([]byte, error) {
 	}
 }
 
-// unsparse expands runs of zeros: after the size (big-endian), a control byte says how many bytes follow or how many
-// zeros stand for them.
+// unsparse expands runs of zeros. After the size (big-endian), each control byte gives the number of bytes that follow,
+// or of zeros.
 func unsparse(dst, p []byte, size int) ([]byte, error) {
 	if len(p) < 4 {
 		return dst, decoders.ErrTruncated
@@ -247,7 +248,7 @@ func unsparse(dst, p []byte, size int) ([]byte, error) {
 	return dst, nil
 }
 
-// methodName names what a method byte stands for.
+// methodName returns the names of the methods in a method byte.
 func methodName(method byte) string {
 	if method == methodLZMA {
 		return "LZMA"

@@ -11,11 +11,11 @@ func TestFind(t *testing.T) {
 		build       int
 		link, index uint32
 		command     string
-		unit        string // of the same link
+		unit        string // name of the unit type with the same link
 	}{
 		{Void, 97563, 46, 0, "Attack", "RefineryRich"},
 		{Void, 97563, 46, 99, "", "RefineryRich"},
-		{Void, 97564, 46, 0, "", ""}, // newer than what is known
+		{Void, 97564, 46, 0, "", ""}, // newer than all tables
 		{Void, 15405, 46, 0, "", ""},
 		{"", 97563, 46, 0, "", ""},
 		{Liberty, 18092, 38, 1, "Patrol", ""},
@@ -43,7 +43,7 @@ func TestClassOf(t *testing.T) {
 	}
 }
 
-// TestEveryTable makes every table: all lists that it takes its names from are there, and none is empty.
+// TestEveryTable fills every table. All its lists must exist, and none may be empty.
 func TestEveryTable(t *testing.T) {
 	for _, table := range known().tables {
 		if Find(table.expansion, table.Build) != table || Find(table.expansion, table.end-1) != table {

@@ -6,30 +6,30 @@ import (
 	"strings"
 )
 
-// What links are of.
+// The two kinds of links.
 const (
 	abilities = iota
 	units
 	kinds
 )
 
-// links are names by link.
+// links maps links to names.
 type links map[uint32]string
 
-// set is all that is known.
+// set holds the contents of names.txt.
 type set struct {
 	source   string
-	commands map[string][][]byte // of an ability; those with one command of its own name are not there
+	commands map[string][][]byte // by ability, without those whose only command has the ability's name
 	classes  map[string]Class
-	lists    [kinds]map[string]links // by the name of the file that they were made from
+	lists    [kinds]map[string]links // by the name of the source file
 	tables   []*Table
 }
 
-// reader reads names.txt.
+// reader parses names.txt.
 type reader struct {
 	set
 	section string
-	now     links // the list that is being read
+	now     links // the current list
 	before  [kinds]links
 	kind    int
 }
@@ -62,7 +62,7 @@ func (r *reader) line(fields []string) error {
 		return nil
 	case "abilities", "units":
 		if len(fields) != 2 {
-			return fmt.Errorf("a list has a name")
+			return fmt.Errorf("a list needs a name")
 		}
 		r.section = "links"
 		if r.kind = abilities; fields[0] == "units" {
@@ -116,7 +116,7 @@ func (r *reader) addCommands(ability string, fields []string) error {
 	return nil
 }
 
-// maxLink bounds the links of the balance data, which are numbers of 16 bits.
+// maxLink bounds the links of the balance data, which are 16-bit numbers.
 const maxLink = 1 << 16
 
 func number(s string) (int, error) {
@@ -127,8 +127,8 @@ func number(s string) (int, error) {
 	return n, nil
 }
 
-// addLinks reads "link name", or "= first last shift": what the list before has at these links stands here at links that
-// are higher by shift.
+// addLinks parses "link name", or "= first last shift". The latter copies the names at links first to last of the
+// previous list, to links that are higher by shift.
 func (r *reader) addLinks(fields []string) error {
 	if len(fields) == 2 {
 		link, err := number(fields[0])
@@ -136,7 +136,7 @@ func (r *reader) addLinks(fields []string) error {
 		return err
 	}
 	if fields[0] != "=" || len(fields) != 4 {
-		return fmt.Errorf("neither a link with a name nor a part of the list before")
+		return fmt.Errorf("neither a link with a name nor a part of the previous list")
 	}
 	var n [3]int
 	for i := range n {
@@ -153,10 +153,10 @@ func (r *reader) addLinks(fields []string) error {
 	return nil
 }
 
-// addTable reads an expansion, the first build, the build behind the last one, and which names hold.
+// addTable parses an expansion, the first build, the build behind the last one, and the two lists of names.
 func (r *reader) addTable(fields []string) error {
 	if len(fields) != 5 {
-		return fmt.Errorf("a table has an expansion, two builds and two lists")
+		return fmt.Errorf("a table needs an expansion, two builds and two lists")
 	}
 	from, err := strconv.Atoi(fields[1])
 	if err != nil {
@@ -182,8 +182,8 @@ func (r *reader) addTable(fields []string) error {
 	return nil
 }
 
-// choose returns a list, "A", or a part of it: "A&B" are the names on which another list agrees, "A<100" those of links
-// below 100.
+// choose returns the list "A", or a part of it. "A&B" means the names in A that list B also has at the same link.
+// "A<100" means the names of links below 100.
 func (s *set) choose(kind int, spec string) (links, error) {
 	name, other, agreed := strings.Cut(spec, "&")
 	name, below, limited := strings.Cut(name, "<")
@@ -211,9 +211,9 @@ func (s *set) choose(kind int, spec string) (links, error) {
 	return chosen, nil
 }
 
-// fill makes a table's names.
+// fill sets a table's names.
 func (s *set) fill(t *Table) {
-	abilityLinks, _ := s.choose(abilities, t.specs[abilities]) // addTable has tried it
+	abilityLinks, _ := s.choose(abilities, t.specs[abilities]) // addTable has checked it
 	unitLinks, _ := s.choose(units, t.specs[units])
 	t.commands = make([][][]byte, highest(abilityLinks)+1)
 	t.units = make([][]byte, highest(unitLinks)+1)

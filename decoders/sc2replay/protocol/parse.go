@@ -6,10 +6,11 @@ import (
 	"strings"
 )
 
-// maxDepth bounds how deep types nest. The deepest published one has six levels.
+// maxDepth bounds the nesting of types. The deepest published type has six levels.
 const maxDepth = 16
 
-// ParseType reads a type in the notation of the tables. A bare name is a struct that resolve knows; resolve may be nil.
+// ParseType parses a type in the notation of the tables. It calls resolve for a bare name, which is the name of a
+// struct. resolve may be nil.
 func ParseType(s string, resolve func(name string) (*Type, error)) (*Type, error) {
 	p := parser{s: s, resolve: resolve}
 	t, err := p.typ(0)
@@ -17,7 +18,7 @@ func ParseType(s string, resolve func(name string) (*Type, error)) (*Type, error
 		return nil, fmt.Errorf("type %.40q at %d: %w", s, p.i, err)
 	}
 	if p.i != len(s) {
-		return nil, fmt.Errorf("type %.40q: %.20q follows it", s, s[p.i:])
+		return nil, fmt.Errorf("type %.40q: unexpected %.20q", s, s[p.i:])
 	}
 	return t, nil
 }
@@ -109,7 +110,7 @@ func (p *parser) typ(depth int) (*Type, error) {
 	}
 }
 
-// sized reads the integer that a length or a number of an alternative is, and what closes it.
+// sized parses an integer, which is a length or the number of an alternative, and the closing token.
 func (p *parser) sized(k Kind, closing string) (*Type, error) {
 	n, err := p.integer()
 	if err != nil {
@@ -121,7 +122,7 @@ func (p *parser) sized(k Kind, closing string) (*Type, error) {
 	return &Type{Kind: k, Bits: n.Bits, Offset: n.Offset}, p.expect(closing)
 }
 
-// integer reads u8, i32, u4+1 or u0+40.
+// integer parses u8, i32, u4+1 or u0+40.
 func (p *parser) integer() (*Type, error) {
 	signed := p.eat("i")
 	if !signed {
@@ -145,7 +146,7 @@ func (p *parser) integer() (*Type, error) {
 	return t, err
 }
 
-// fields reads what stands between braces, the closing one included.
+// fields parses the contents of braces and the closing brace.
 func (p *parser) fields(depth int, choice bool) ([]Field, error) {
 	if p.eat("}") {
 		return nil, nil

@@ -2,16 +2,16 @@ package protocol
 
 import "slices"
 
-// Match says how a table was found for a base build.
+// Match describes how a table was found for a base build.
 type Match uint8
 
-// The ways of finding a table, best first.
+// The kinds of matches, best first.
 const (
 	Exact   Match = iota + 1 // the build has this table
 	Alias                    // the build is known to share this table
-	Overlay                  // a table that was never published, pieced together from two neighbours
-	Nearest                  // nothing is known of the build: the nearest older table, or the oldest of all
-	Fitted                   // as Nearest, but that one did not fit the data and this one does
+	Overlay                  // an unpublished table, combined from two neighbours
+	Nearest                  // the build is unknown: the nearest older table, or the oldest of all
+	Fitted                   // like Nearest, but chosen because it fits the data
 )
 
 // String returns the match's name.
@@ -22,7 +22,7 @@ func (m Match) String() string {
 	return "none"
 }
 
-// Select returns the base build whose table is to be tried first for a replay of the given base build.
+// Select returns the base build whose table to try first for a replay of the given base build.
 func (s *Set) Select(baseBuild int) (build int, m Match) {
 	if _, ok := slices.BinarySearch(s.builds, baseBuild); ok {
 		return baseBuild, Exact
@@ -37,8 +37,8 @@ func (s *Set) Select(baseBuild int) (build int, m Match) {
 	return s.builds[max(i-1, 0)], Nearest
 }
 
-// Neighbours returns the tables to try after Select's for a build that has none of its own, nearest first: the next newer
-// one, then alternately older and newer ones, at most n.
+// Neighbours returns the tables to try after Select's for a build without its own table, nearest first. It begins with
+// the next newer table, then alternates older and newer ones. It returns at most n.
 func (s *Set) Neighbours(baseBuild, n int) []int {
 	i, _ := slices.BinarySearch(s.builds, baseBuild)
 	older, newer := i-2, i // i-1 is what Select returned
@@ -59,5 +59,5 @@ func (s *Set) Neighbours(baseBuild, n int) []int {
 	return out
 }
 
-// Builds returns the base builds that have a published table, ascending.
+// Builds returns the base builds with a published table, in ascending order.
 func (s *Set) Builds() []int { return slices.Clone(s.builds) }

@@ -12,15 +12,15 @@ import (
 // Stream is one of the three event streams of a replay.
 type Stream uint8
 
-// The event streams, in the order in which events of the same gameloop are delivered.
+// The event streams, in the order in which events of one gameloop are delivered.
 const (
-	Game    Stream = iota // what players did
+	Game    Stream = iota // the players' actions
 	Message               // chat, pings, loading progress
-	Tracker               // what the game computed: units, upgrades, statistics
+	Tracker               // computed by the game: units, upgrades, statistics
 	streams
 )
 
-// String returns the stream's name as the tables spell it.
+// String returns the stream's name as in the tables.
 func (s Stream) String() string {
 	if s < streams {
 		return [...]string{"game", "message", "tracker"}[s]
@@ -35,19 +35,19 @@ type Event struct {
 	Type *Type  // always a Struct
 }
 
-// Table is everything that one base build lays out. It must not be modified.
+// Table holds all layouts of one base build. It must not be modified.
 type Table struct {
 	Build    int
 	Header   *Type
 	Details  *Type
 	InitData *Type
-	User     *Type // who caused a game or message event
-	// IDBits is how wide an event's number is, by stream; 0 where the build does not have the stream.
+	User     *Type // the user who caused a game or message event
+	// IDBits is the number of bits of an event's number, by stream. It is 0 if the build does not have the stream.
 	IDBits [streams]uint8
 	events [streams][]*Event
 }
 
-// Event returns the event of that number, or nil.
+// Event returns the event with a number, or nil.
 func (t *Table) Event(s Stream, id int) *Event {
 	if s >= streams || id < 0 || id >= len(t.events[s]) {
 		return nil
@@ -55,14 +55,14 @@ func (t *Table) Event(s Stream, id int) *Event {
 	return t.events[s][id]
 }
 
-// Events returns all events of a stream by number. The numbers have gaps, where the slice holds nil.
+// Events returns all events of a stream, indexed by number. The numbers have gaps, where the slice holds nil.
 func (t *Table) Events(s Stream) []*Event { return t.events[s] }
 
 // Set is a collection of tables.
 type Set struct {
-	builds   []int // those with a table, ascending
+	builds   []int // builds with a table, ascending
 	aliases  map[int]int
-	overlays map[int]int // overlay build -> the table that it is laid over
+	overlays map[int]int // overlay build -> the build of its base table
 	heads    []string
 	lines    map[string][]line
 
@@ -71,10 +71,10 @@ type Set struct {
 	types  map[string]*Type
 }
 
-// line is a layout and the base build that it starts with.
+// line is a layout and the first base build that has it.
 type line struct {
 	build int
-	text  string // "-" where the thing is gone
+	text  string // "-" where the layout was removed
 }
 
 //go:embed protocol.txt
@@ -83,7 +83,7 @@ var published string
 //go:embed overlays.txt
 var overlaid string
 
-// Default returns the tables that replayd knows.
+// Default returns the embedded tables.
 var Default = sync.OnceValue(func() *Set {
 	s, err := Parse(published, overlaid)
 	if err != nil {
@@ -92,7 +92,7 @@ var Default = sync.OnceValue(func() *Set {
 	return s
 })
 
-// Parse reads tables: the published ones, and what is laid over them. Layouts are read when a table is asked for.
+// Parse parses tables: the published ones and the overlays. It parses a layout only when a table needs it.
 func Parse(published, overlays string) (*Set, error) {
 	s := &Set{
 		aliases: map[int]int{}, overlays: map[int]int{}, lines: map[string][]line{},
@@ -110,7 +110,7 @@ func Parse(published, overlays string) (*Set, error) {
 	slices.Sort(s.builds)
 	for overlay, base := range s.overlays {
 		if !slices.Contains(s.builds, base) {
-			return nil, fmt.Errorf("overlay %d of %d, which is no table", overlay, base)
+			return nil, fmt.Errorf("overlay %d of %d, which is not a table", overlay, base)
 		}
 	}
 	return s, nil
@@ -143,7 +143,7 @@ func (s *Set) add(head, l string) error {
 	first, rest, _ := strings.Cut(l, " ")
 	build, err := strconv.Atoi(first)
 	if err != nil || build <= 0 {
-		return fmt.Errorf("%q is no base build", first)
+		return fmt.Errorf("%q is not a base build", first)
 	}
 	switch head {
 	case "tables", "aliases":
@@ -169,7 +169,7 @@ func (s *Set) add(head, l string) error {
 	return nil
 }
 
-// layout returns the text that is valid for a build, or "" if there is none.
+// layout returns the layout for a build, or "" if there is none.
 func (s *Set) layout(head string, build int) string {
 	base, overlay := s.overlays[build]
 	text, from := "", -1
@@ -194,7 +194,7 @@ func (s *Set) layout(head string, build int) string {
 	return text
 }
 
-// Table returns the table of that base build, which must have one of its own: Select finds it.
+// Table returns the table of a base build, which must have its own table. Use a build that Select returned.
 func (s *Set) Table(build int) (*Table, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -264,7 +264,7 @@ func (s *Set) root(t *Table, name, text string) error {
 	case "trackerId":
 		t.IDBits[Tracker] = typ.Bits
 	case "delta":
-		// The gameloop delta has had one layout ever; the readers know it.
+		// The gameloop delta has the same layout in all builds. The readers know it.
 	default:
 		return fmt.Errorf("unknown root")
 	}
@@ -294,13 +294,13 @@ func (s *Set) event(t *Table, stream Stream, name, text string) error {
 	return nil
 }
 
-// typ reads a layout. Those that name no struct are the same in all tables, and are shared.
+// typ parses a layout. Layouts that name no struct are the same in all tables, and are shared.
 func (s *Set) typ(text string, build, depth int) (*Type, error) {
 	if t, ok := s.types[text]; ok {
 		return t, nil
 	}
 	if depth > maxDepth {
-		return nil, fmt.Errorf("structs name each other deeper than %d", maxDepth)
+		return nil, fmt.Errorf("structs nested deeper than %d", maxDepth)
 	}
 	shared := true
 	t, err := ParseType(text, func(name string) (*Type, error) {

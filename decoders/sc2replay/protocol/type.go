@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// Kind is what a value is.
+// Kind is the kind of a value.
 type Kind uint8
 
-// The kinds of values, as docs/formats/sc2replay.md, "Encodings", describes them.
+// The kinds of values, as described in docs/formats/sc2replay.md, "Encodings".
 const (
 	Invalid  Kind = iota
 	Int           // Bits wide, plus Offset
 	Bool          // one bit
-	Null          // nothing at all
+	Null          // no data
 	FourCC        // four bytes
-	Optional      // Elem, or not
+	Optional      // Elem, or nothing
 	Blob          // bytes; the length is an integer of Bits plus Offset
 	BitArray      // bits; the length is an integer of Bits plus Offset
 	Array         // of Elem; the length is an integer of Bits plus Offset
@@ -36,22 +36,22 @@ type Type struct {
 // Field is a member of a struct or an alternative of a choice.
 type Field struct {
 	Name string
-	// Tag is the field's number in the versioned encoding, NoTag where the table gives none, or the number of the
-	// alternative.
+	// Tag is the field's number in the versioned encoding, or NoTag if the table gives none. In a choice it is the
+	// number of the alternative.
 	Tag  int
 	Type *Type
 }
 
-// NoTag is the Tag of a field that occurs in the bit-packed encoding only.
+// NoTag is the Tag of a field that occurs only in the bit-packed encoding.
 const NoTag = -1
 
-// Parent is the name of a field that stands for its struct: its value is part of the struct, not a member of it.
+// Parent is the name of a field that stands for its struct: its value's fields belong to the struct.
 const Parent = "__parent"
 
-// Signed tells whether an integer's values may be below zero.
+// Signed reports whether an integer's values may be negative.
 func (t *Type) Signed() bool { return t.Kind == Int && t.Offset < 0 }
 
-// String spells the type in the notation of the tables.
+// String returns the type in the notation of the tables.
 func (t *Type) String() string {
 	var b strings.Builder
 	t.write(&b)
@@ -105,7 +105,7 @@ func (t *Type) writeFields(b *strings.Builder, name func(Field) string) {
 	b.WriteByte('}')
 }
 
-// bounds spells an integer: u8, i32 (the sign takes half of the range), u4+1.
+// bounds formats an integer: u8, i32 (whose negative offset is half of the range), u4+1.
 func bounds(bits uint8, offset int64) string {
 	switch {
 	case offset == 0:

@@ -23,21 +23,21 @@ const (
 type Member struct {
 	Name string
 	Data []byte
-	// Method is how it is compressed.
+	// Method is the compression method.
 	Method byte
-	// Sectors packs it piece by piece.
+	// Sectors packs the member in sectors.
 	Sectors bool
 	// SectorSums adds a checksum for every sector.
 	SectorSums bool
-	// Encrypted encrypts it; FixKey makes the key depend on where it lies.
+	// Encrypted encrypts the member. FixKey makes the key depend on its offset.
 	Encrypted, FixKey bool
 }
 
-// Archive is an MPQ archive to be written.
+// Archive is an MPQ archive to write.
 type Archive struct {
-	// UserData is what lies before the archive.
+	// UserData is the content of the block before the archive.
 	UserData []byte
-	// Version is 0 to 3.
+	// Version is the format version, 0 to 3.
 	Version int
 	// SectorShift makes sectors of 512 << SectorShift bytes.
 	SectorShift int
@@ -45,20 +45,20 @@ type Archive struct {
 	HiBlocks bool
 	// PackedHashes packs the hash table.
 	PackedHashes bool
-	// HashSlots is how many slots the hash table has; 0 means as many as needed.
+	// HashSlots is the number of slots of the hash table; 0 means as many as needed.
 	HashSlots int
-	// Deleted marks that many slots as deleted before members are put in.
+	// Deleted is the number of slots to mark as deleted before members are added.
 	Deleted int
-	// Sums adds a member with the checksums of the others; version 3 has those of its tables, too.
+	// Sums adds a member with the checksums of the others. Version 3 also has checksums of its tables.
 	Sums    bool
 	Members []Member
 
-	// Damage, by the name of a member: Lose takes its name out of the hash table, Vanish makes its block one that does not
-	// exist. Equal writes its packed size as its size, too, as some programs do.
-	Lose, Vanish, Equal string
+	// Damage, by the name of a member. DropName removes its name from the hash table. DropBlock marks its block as
+	// nonexistent. Equal writes its packed size also as its size, as some programs do.
+	DropName, DropBlock, Equal string
 }
 
-// archiveOffset is where the archive begins in the file.
+// archiveOffset is the offset of the archive in the file.
 const archiveOffset = 1024
 
 const (
@@ -68,7 +68,7 @@ const (
 
 var headerSizes = [...]int{32, 44, 68, 208}
 
-// Bytes writes the archive with the user data before it.
+// Bytes returns the archive with the user data before it.
 func (a *Archive) Bytes() []byte {
 	le := binary.LittleEndian
 	file := make([]byte, archiveOffset, 64<<10)
@@ -92,7 +92,7 @@ func (a *Archive) Bytes() []byte {
 		if m.Name == a.Equal {
 			size = len(packed)
 		}
-		if m.Name == a.Vanish {
+		if m.Name == a.DropBlock {
 			flags &^= 0x80000000
 		}
 		for _, v := range []int{offset, len(packed), size} {
@@ -107,7 +107,7 @@ func (a *Archive) Bytes() []byte {
 	hashes := a.hashTable(members, slots)
 	encrypt(hashes, keyHashTable)
 	if a.PackedHashes {
-		// The table is packed first and encrypted then.
+		// The table is packed first and then encrypted.
 		plain := a.hashTable(members, slots)
 		hashes = append([]byte{Zlib}, deflate(plain)...)
 		encrypt(hashes, keyHashTable)
@@ -149,7 +149,7 @@ func (a *Archive) Bytes() []byte {
 	return append(file, body...)
 }
 
-// sumTables writes the MD5 of the tables and of the header itself into a header of version 3.
+// sumTables writes the MD5 of the tables and of the header itself to a header of version 3.
 func sumTables(h, blocks, hashes []byte) {
 	for at, p := range map[int][]byte{112: blocks, 128: hashes} {
 		sum := md5.Sum(p)
@@ -159,7 +159,7 @@ func sumTables(h, blocks, hashes []byte) {
 	copy(h[192:], sum[:])
 }
 
-// checksums makes the member that holds the CRC32, an empty time and the MD5 of every member, and of itself zeros.
+// checksums returns the member with the CRC32, an empty time and the MD5 of every member. Its own are zeros.
 func checksums(members []Member) []byte {
 	le := binary.LittleEndian
 	var crc, digest []byte
@@ -175,7 +175,7 @@ func checksums(members []Member) []byte {
 	return append(p, append(digest, make([]byte, md5.Size)...)...)
 }
 
-// hashTable puts each member's name into the first free slot.
+// hashTable puts each member's name in the first free slot.
 func (a *Archive) hashTable(members []Member, slots int) []byte {
 	le := binary.LittleEndian
 	table := bytes.Repeat([]byte{0xFF}, 16*slots)
@@ -183,7 +183,7 @@ func (a *Archive) hashTable(members []Member, slots int) []byte {
 		le.PutUint32(table[16*(i%slots)+12:], 0xFFFFFFFE)
 	}
 	for i, m := range members {
-		if m.Name == a.Lose {
+		if m.Name == a.DropName {
 			continue
 		}
 		at := int(hash(m.Name, 0)) & (slots - 1)
@@ -199,7 +199,7 @@ func (a *Archive) hashTable(members []Member, slots int) []byte {
 	return table
 }
 
-// pack packs a member that will lie at the offset.
+// pack packs a member that will be at the given offset.
 func (a *Archive) pack(m *Member, offset int) (packed []byte, flags uint32) {
 	flags = 0x80000000
 	if m.Method != Stored {
@@ -250,7 +250,7 @@ func (a *Archive) pack(m *Member, offset int) (packed []byte, flags uint32) {
 	return append(packed, bytes.Join(sectors, nil)...), flags
 }
 
-// compress packs data with a method, unless that makes it no smaller.
+// compress packs data with a method, unless the result is not smaller.
 func compress(data []byte, method byte) []byte {
 	packed := data
 	if method&Sparse != 0 {
@@ -271,12 +271,12 @@ func compress(data []byte, method byte) []byte {
 func deflate(data []byte) []byte {
 	var b bytes.Buffer
 	w := zlib.NewWriter(&b)
-	_, _ = w.Write(data) // a buffer takes everything
+	_, _ = w.Write(data) // a buffer does not fail
 	_ = w.Close()
 	return b.Bytes()
 }
 
-// sparse writes runs of three to 130 zeros as one byte, and up to 128 other bytes behind one byte.
+// sparse encodes runs of three to 130 zeros as one byte, and up to 128 other bytes with one byte before them.
 func sparse(data []byte) []byte {
 	out := binary.BigEndian.AppendUint32(nil, uint32(len(data)))
 	zeros := func(p []byte) int {
@@ -302,7 +302,7 @@ func sparse(data []byte) []byte {
 	return out
 }
 
-// crypt is the table of hashing and encryption, rows of 256.
+// crypt is the table for hashing and encryption, in rows of 256.
 var crypt = func() (t [5 * 256]uint32) {
 	seed := uint32(0x00100001)
 	for i := range 256 {

@@ -5,11 +5,11 @@ import (
 	"math/rand/v2"
 )
 
-// Battle makes a game whose tracker tells of hundreds of units: they are born and built, change type, place and owner, die,
-// also while they are built, and leave their place to others. Some events are about units that are not there.
+// Battle returns a game whose tracker has events of hundreds of units. Units are born and built, change type, place and
+// owner, and die, also while they are built. Their indices are reused. Some events are about units that do not exist.
 func Battle() *Replay {
 	r := Sample(80949)
-	w := war{random: rand.New(rand.NewPCG(3, 5))}
+	w := battle{random: rand.New(rand.NewPCG(3, 5))}
 	r.Tracker = sampleTracker(true)[:2]
 	for loop := 0; len(r.Tracker) < 600; {
 		if w.random.IntN(3) > 0 {
@@ -21,13 +21,13 @@ func Battle() *Replay {
 	return r
 }
 
-// war makes up what a tracker tells.
-type war struct {
+// battle generates random tracker events.
+type battle struct {
 	random  *rand.Rand
 	recycle [60]int
 }
 
-func (w *war) event() (name string, value S) {
+func (w *battle) event() (name string, value S) {
 	n := w.random.IntN
 	one := func(names ...string) string { return names[n(len(names))] }
 	player := n(3)
@@ -44,19 +44,19 @@ func (w *war) event() (name string, value S) {
 		if made := n(len(w.recycle)); n(2) == 0 {
 			creator = S{"creatorUnitTagIndex": made, "creatorUnitTagRecycle": w.recycle[made], "creatorAbilityName": "LarvaTrain"}
 		}
-		return "UnitBorn", joined(unit, named, owned, place, creator)
+		return "UnitBorn", merged(unit, named, owned, place, creator)
 	case 4:
 		w.recycle[index]++
 		unit["unitTagRecycle"] = w.recycle[index]
-		return "UnitInit", joined(unit, named, owned, place)
+		return "UnitInit", merged(unit, named, owned, place)
 	case 5:
 		return "UnitDone", unit
 	case 6, 7:
-		return "UnitDied", joined(unit, place)
+		return "UnitDied", merged(unit, place)
 	case 8:
-		return "UnitTypeChange", joined(unit, named)
+		return "UnitTypeChange", merged(unit, named)
 	case 9:
-		return "UnitOwnerChange", joined(unit, owned)
+		return "UnitOwnerChange", merged(unit, owned)
 	case 10:
 		var items []any
 		for range 1 + n(6) {
@@ -71,8 +71,8 @@ func (w *war) event() (name string, value S) {
 	return "PlayerStats", S{"playerId": 1 + n(2), "stats": S{"scoreValueMineralsCurrent": n(2000), "scoreValueFoodUsed": n(200) * 4096}}
 }
 
-// joined returns all fields of some values.
-func joined(parts ...S) S {
+// merged returns the fields of several values as one value.
+func merged(parts ...S) S {
 	all := S{}
 	for _, p := range parts {
 		maps.Copy(all, p)

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Compress makes a bzip2 stream of one block. It is as simple as the format allows: codes of equal length for all symbols.
+// Compress returns a bzip2 stream of one block, in the simplest form: all symbols have codes of equal length.
 func Compress(data []byte) []byte {
 	text := runs(data)
 	var w msb
@@ -23,7 +23,7 @@ func Compress(data []byte) []byte {
 	return w.buf
 }
 
-// msb writes bits, the most significant of a byte first.
+// msb writes bits, most significant bit of each byte first.
 type msb struct {
 	buf  []byte
 	free int
@@ -40,7 +40,7 @@ func (w *msb) bits(v uint64, n int) {
 	}
 }
 
-// runs writes four equal bytes as themselves and a count of more.
+// runs writes a count of repetitions behind every four equal bytes.
 func runs(data []byte) (out []byte) {
 	for len(data) > 0 {
 		n := 1
@@ -117,7 +117,7 @@ func (w *msb) block(text []byte, sum uint32) {
 	}
 }
 
-// symbols moves to front and codes runs of the front in bijective base 2.
+// symbols applies the move-to-front transform and codes runs of the front in bijective base 2.
 func (w *msb) symbols(text, twice []byte, order []int, list []byte) (out []int) {
 	run := 0
 	flush := func() {
@@ -141,7 +141,7 @@ func (w *msb) symbols(text, twice []byte, order []int, list []byte) (out []int) 
 	return out
 }
 
-// crc is the checksum of bzip2, bit by bit.
+// crc returns the checksum of bzip2, computed bit by bit.
 func crc(data []byte) uint32 {
 	sum := ^uint32(0)
 	for _, b := range data {

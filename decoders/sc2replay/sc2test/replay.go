@@ -7,21 +7,21 @@ import (
 	"github.com/replayd/replayd/decoders/sc2replay/protocol"
 )
 
-// Event is an event to be written.
+// Event is an event to write.
 type Event struct {
 	Loop  int
-	User  int // 16 is nobody
+	User  int // 16 means no user
 	Name  string
 	Value S
 }
 
-// Replay is a replay to be written.
+// Replay is a replay to write.
 type Replay struct {
-	// Table is the base build whose layouts are used; BaseBuild, if not 0, is what the header says instead.
+	// Table is the base build whose layouts are used. BaseBuild, if not 0, is the header's base build instead.
 	Table, BaseBuild int
-	// Build, if not 0, is the header's build; otherwise it is the base build.
+	// Build is the header's build. 0 means the base build.
 	Build int
-	// Version is the game's, major to revision.
+	// Version is the game's version: major, minor, revision.
 	Version [3]int
 	// Beta writes the bit-packed header of 2010.
 	Beta                   bool
@@ -30,27 +30,27 @@ type Replay struct {
 	Attributes             []Attribute
 	Metadata               string
 	Game, Message, Tracker []Event
-	// More holds further members.
+	// More lists further members.
 	More []Member
-	// Archive is how the archive is written; its members are added to.
+	// Archive holds the options of the archive. Bytes adds the members.
 	Archive Archive
-	// Method is how members are compressed.
+	// Method is the compression method of members.
 	Method byte
-	// Signature is the header's, if not that of StarCraft II.
+	// Signature is the header's signature. Empty means StarCraft II's.
 	Signature string
-	// Without lists members to leave out.
+	// Without lists members to omit.
 	Without []string
-	// NoSums leaves out the member with the checksums of the others.
+	// NoSums omits the member with the checksums of the others.
 	NoSums bool
 }
 
-// Attribute is an attribute to be written.
+// Attribute is an attribute to write.
 type Attribute struct {
 	ID, Scope int
 	Value     string
 }
 
-// Bytes writes the replay.
+// Bytes returns the replay.
 func (r *Replay) Bytes() []byte {
 	table, err := protocol.Default().Table(r.Table)
 	if err != nil {
@@ -121,7 +121,7 @@ func (r *Replay) Bytes() []byte {
 	return a.Bytes()
 }
 
-// Stream writes an event stream.
+// Stream returns an event stream.
 func Stream(table *protocol.Table, s protocol.Stream, events []Event) []byte {
 	var w PackedWriter
 	p := []byte{}
@@ -135,7 +135,7 @@ func Stream(table *protocol.Table, s protocol.Stream, events []Event) []byte {
 		delta := e.Loop - loop
 		loop = e.Loop
 		if s == protocol.Tracker {
-			p = AppendInt(append(p, 3, 0, 9), int64(uint32(delta))) // which wraps around when it goes back
+			p = AppendInt(append(p, 3, 0, 9), int64(uint32(delta))) // wraps around when it goes back
 			p = AppendInt(append(p, 9), int64(t.ID))
 			p = AppendVersioned(p, t.Type, e.Value)
 			continue
@@ -152,7 +152,7 @@ func Stream(table *protocol.Table, s protocol.Stream, events []Event) []byte {
 	return append([]byte{}, w.Buf...)
 }
 
-// Delta writes how many gameloops passed.
+// Delta writes the number of gameloops since the last event.
 func (w *PackedWriter) Delta(n uint32) {
 	for i, width := range []int{6, 14, 22, 32} {
 		if width == 32 || n < 1<<width {

@@ -10,10 +10,10 @@ import (
 	"github.com/replayd/replayd/decoders/sc2replay/protocol"
 )
 
-// Tag is the tag of the n-th unit of samples.
+// Tag returns the tag of the n-th unit of samples.
 func Tag(n int) int { return n<<18 | 1 }
 
-// Sample makes a short game of two players and an observer, with the events of every stream that the table has.
+// Sample returns a short game of two players and an observer, with events of every stream that the table has.
 func Sample(build int) *Replay {
 	table, err := protocol.Default().Table(build)
 	if err != nil {
@@ -45,7 +45,7 @@ func Sample(build int) *Replay {
 		},
 		More: []Member{{Name: "replay.load.info", Data: []byte("loading.dds\x00\x00"), Method: Stored}},
 	}
-	first, second, nobody := 0, 1, 16
+	first, second, noUser := 0, 1, 16
 	if build < firstWithUserID {
 		first, second = 1, 2
 	}
@@ -65,7 +65,7 @@ func Sample(build int) *Replay {
 	}
 	r.Game = []Event{
 		{0, first, "UserOptions", S{"syncChecksummingEnabled": true, "baseBuildNum": build, "hotkeyProfile": "mine"}},
-		{0, nobody, "UserFinishedLoadingSync", S{}},
+		{0, noUser, "UserFinishedLoadingSync", S{}},
 		{2, first, "CameraUpdate", S{"target": S{"x": 40 * 256, "y": 50*256 + 128}, "distance": 34 * 256, "follow": true}},
 		{10, first, "SelectionDelta", S{"controlGroupId": 10, "delta": S{
 			"removeMask":   C{"None", nil},
@@ -83,14 +83,14 @@ func Sample(build int) *Replay {
 		}},
 		{30, first, "ControlGroupUpdate", S{"controlGroupIndex": 4, "controlGroupUpdate": 0, "mask": C{"None", nil}}},
 		{300, first, "SelectionDelta", S{"controlGroupId": 10, "delta": S{"removeMask": removed(table)}}},
-		{310, nobody, "TriggerMovieStarted", S{}},
+		{310, noUser, "TriggerMovieStarted", S{}},
 		{311, first, "SaveGame", S{"fileName": "a.SC2Save", "automatic": true, "name": "save"}},
 		{2000, first, "TriggerDialogControl", S{"controlId": 7, "eventType": -1, "eventData": C{"TextChanged", "typed"}}},
 		{100_000, second, leave, S{}},
 	}
 	r.Loops = 100_000
 	if has(protocol.Tracker, "UnitBorn") {
-		r.Tracker = sampleTracker(has(protocol.Tracker, "PlayerSetup")) // which came with places in whole cells
+		r.Tracker = sampleTracker(has(protocol.Tracker, "PlayerSetup")) // PlayerSetup was introduced together with places in whole cells
 	}
 	if build >= 44401 {
 		r.Metadata = `{"Title":"Testbed","BaseBuild":"Base44401","Duration":6250,"Players":[` +
@@ -100,10 +100,10 @@ func Sample(build int) *Replay {
 	return r
 }
 
-// firstWithUserID is the base build since which events name users instead of players.
+// firstWithUserID is the base build since which events refer to users instead of players.
 const firstWithUserID = 24247
 
-// removed removes the first of two selected units, by whatever the table has for that.
+// removed returns the removal of the first of two selected units, in the form that the table has.
 func removed(table *protocol.Table) any {
 	if table.Build < 16561 {
 		return B{2, []byte{1}}
@@ -111,7 +111,7 @@ func removed(table *protocol.Table) any {
 	return C{"Mask", B{2, []byte{1}}}
 }
 
-// link returns the lowest link of that name, or else a number that is as good as any.
+// link returns the lowest link with a name, or otherwise if there is none.
 func link(name func(link uint32) []byte, want string, otherwise int) int {
 	for n := range uint32(4096) {
 		if string(name(n)) == want {
@@ -121,7 +121,7 @@ func link(name func(link uint32) []byte, want string, otherwise int) int {
 	return otherwise
 }
 
-// standardData is the handle of the mod that an expansion's balance data is in.
+// standardData returns the handle of the mod with an expansion's balance data.
 func standardData(e names.Expansion) string {
 	mods := map[names.Expansion]string{names.Liberty: "Liberty", names.Swarm: "Swarm", names.Void: "Void"}
 	hash := sha256.Sum256([]byte("Standard Data: " + mods[e] + ".SC2Mod"))

@@ -7,16 +7,16 @@ import (
 	"github.com/replayd/replayd/decoders/sc2replay/protocol"
 )
 
-// S is a struct's value: names to values. A field that is missing is zero, or absent where it is optional.
+// S is the value of a struct: a map from names to values. A missing field is zero, or absent if it is optional.
 type S map[string]any
 
-// C is a choice's value.
+// C is the value of a choice.
 type C struct {
 	Name  string
 	Value any
 }
 
-// B is a list of bits: Size of them, bit j of byte k being number 8k+j.
+// B is the value of a list of bits. It has Size bits; bit j of byte k is number 8k+j.
 type B struct {
 	Size int
 	Bits []byte
@@ -42,7 +42,7 @@ func (w *PackedWriter) Bits(v uint64, n int) {
 	}
 }
 
-// Align ends the present byte.
+// Align moves to the next byte.
 func (w *PackedWriter) Align() { w.pos = len(w.Buf) * 8 }
 
 // Bytes aligns and writes whole bytes.
@@ -52,7 +52,7 @@ func (w *PackedWriter) Bytes(p []byte) {
 	w.pos = len(w.Buf) * 8
 }
 
-// Value writes a value of that layout. It panics where the two do not go together: the test is wrong.
+// Value writes a value with a layout. It panics if they do not match, which is a mistake in the test.
 func (w *PackedWriter) Value(t *protocol.Type, v any) {
 	switch t.Kind {
 	case protocol.Int:
@@ -98,8 +98,8 @@ func (w *PackedWriter) Value(t *protocol.Type, v any) {
 	}
 }
 
-// list writes a list of bits: numbers of 32 bits, of which the most significant eight are the first byte, and one of what is
-// left.
+// list writes a list of bits as 32-bit numbers and a shorter last one. A number's most significant eight bits are the
+// list's next byte.
 func (w *PackedWriter) list(b B) {
 	for i := 0; i < b.Size; {
 		number, n := uint64(0), min(32, b.Size-i)
@@ -112,7 +112,7 @@ func (w *PackedWriter) list(b B) {
 	}
 }
 
-// AppendVersioned appends a value of that layout in the versioned encoding.
+// AppendVersioned appends a value with a layout, in the versioned encoding.
 func AppendVersioned(p []byte, t *protocol.Type, v any) []byte {
 	switch t.Kind {
 	case protocol.Int:
@@ -173,7 +173,7 @@ func integer(v any) int64 {
 		}
 		return 0
 	}
-	panic(fmt.Sprintf("sc2test: %T is no integer", v))
+	panic(fmt.Sprintf("sc2test: %T is not an integer", v))
 }
 
 func four(v any) (out [4]byte) {
@@ -216,7 +216,7 @@ func member(v any, name string) any {
 	return s[name]
 }
 
-// Random makes a value of that layout. Lists have few elements.
+// Random returns a random value with a layout. Lists have few elements.
 func Random(t *protocol.Type, r *rand.Rand) any {
 	switch t.Kind {
 	case protocol.Int:

@@ -1,7 +1,7 @@
-// Package wire reads the two encodings of StarCraft II replays: values without tags, packed bit by bit, of which only a
-// table knows the layout ([Packed]), and values with tags, from which the structure can be told without one ([Versioned]).
+// Package wire reads the two encodings of StarCraft II replays. [Packed] reads values without tags, packed bit by bit,
+// whose layout only a table contains. [Versioned] reads values with tags, whose structure can be read without a table.
 // docs/formats/sc2replay.md, "Encodings", describes both.
 //
-// Readers are sticky: what is read past the end is zero, and Failed tells. Callers check it once a record. Nothing is
-// copied: byte strings are slices of the data. A reader belongs to one goroutine.
+// Errors are sticky: a read beyond the end returns zero, and Failed then reports true. Callers check Failed once per
+// record. Nothing is copied: byte strings are slices of the data. A reader is not safe for concurrent use.
 package wire

@@ -2,47 +2,47 @@ package wire
 
 import "encoding/binary"
 
-// Packed reads values that are packed bit by bit.
+// Packed reads bit-packed values.
 //
-// Bits are taken from the least significant end of a byte; a value that spans bytes is put together with its first piece
-// as the most significant one.
+// Bits are taken from the least significant end of each byte. If a value spans bytes, its first piece is its most
+// significant one.
 type Packed struct {
 	buf    []byte
 	pos    int // in bits
 	failed bool
 }
 
-// NewPacked returns a reader of buf, which must not change meanwhile.
+// NewPacked returns a reader of buf. The caller must not modify buf while the reader is in use.
 func NewPacked(buf []byte) Packed { return Packed{buf: buf} }
 
-// Failed tells that more was asked for than there is.
+// Failed reports whether a read went past the end, or Fail was called.
 func (r *Packed) Failed() bool { return r.failed }
 
-// Fail makes the reader fail: the caller found that what was read cannot be.
+// Fail marks the reader as failed. Callers use it for values that are impossible.
 func (r *Packed) Fail() { r.failed = true }
 
-// BitPos is how many bits were consumed.
+// BitPos returns the number of bits consumed.
 func (r *Packed) BitPos() int { return r.pos }
 
-// Offset is how many bytes were consumed, the last one maybe in part.
+// Offset returns the number of bytes consumed. The last one may be consumed only in part.
 func (r *Packed) Offset() int { return (r.pos + 7) >> 3 }
 
-// Len is how many bytes there are in all.
+// Len returns the total number of bytes.
 func (r *Packed) Len() int { return len(r.buf) }
 
-// Remaining is how many bits are left.
+// Remaining returns the number of bits left.
 func (r *Packed) Remaining() int { return len(r.buf)<<3 - r.pos }
 
-// Done tells that everything was consumed: at most bits of the last byte are left.
+// Done reports whether everything was consumed, except perhaps some bits of the last byte.
 func (r *Packed) Done() bool { return r.pos>>3 >= len(r.buf) }
 
-// Align drops the rest of a byte of which bits were consumed.
+// Align skips the rest of a byte that was consumed in part.
 func (r *Packed) Align() { r.pos = (r.pos + 7) &^ 7 }
 
 // Bits reads n bits, at most 64.
 func (r *Packed) Bits(n uint) uint64 {
 	if n > 48 {
-		// Two reads are one read only where a byte ends.
+		// Two reads equal one read only if the first ends at a byte boundary.
 		first := 24 - uint(r.pos)&7
 		high := r.Bits(first)
 		return high<<(n-first) | r.Bits(n-first)
@@ -93,7 +93,7 @@ func (r *Packed) Bool() bool {
 	return bit != 0
 }
 
-// Bytes aligns and reads n whole bytes. They are a slice of the data.
+// Bytes aligns and reads n whole bytes. The result is a slice of the data.
 func (r *Packed) Bytes(n int) []byte {
 	r.Align()
 	i := r.pos >> 3
@@ -105,13 +105,14 @@ func (r *Packed) Bytes(n int) []byte {
 	return r.buf[i : i+n : i+n]
 }
 
-// listWord is how many bits of a list are one number.
+// listWord is the number of bits of a list that form one number.
 const listWord = 32
 
-// AppendBits reads a list of n bits and appends them to dst, eight to a byte: bit i of the list becomes bit i%8 of byte i/8.
+// AppendBits reads a list of n bits and appends them to dst, eight per byte. Bit i of the list becomes bit i%8 of byte
+// i/8.
 //
-// A list is written as numbers of 32 bits, and one of what is left. A number's most significant eight bits are the first of
-// its bytes in the list, and so on; fewer than eight at its least significant end are its last one.
+// A list is stored as 32-bit numbers and a shorter last one. A number's most significant eight bits are the list's next
+// byte, and so on. Fewer than eight bits may remain at its least significant end. They are the list's last byte.
 func (r *Packed) AppendBits(dst []byte, n int) []byte {
 	if n < 0 || n > r.Remaining() {
 		r.failed = true
@@ -128,9 +129,10 @@ func (r *Packed) AppendBits(dst []byte, n int) []byte {
 	return dst
 }
 
-// Delta reads how many gameloops passed: 2 bits tell which of 6, 14, 22 or 32 bits follow.
+// Delta reads the number of gameloops since the last event. Two bits give the width of the number that follows: 6, 14,
+// 22 or 32 bits.
 func (r *Packed) Delta() uint32 {
-	// Nearly always it is one aligned byte.
+	// It is nearly always one aligned byte.
 	if i := uint(r.pos) >> 3; r.pos&7 == 0 && i < uint(len(r.buf)) && r.buf[i]&3 == 0 {
 		r.pos += 8
 		return uint32(r.buf[i] >> 2)

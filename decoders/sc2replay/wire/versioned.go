@@ -2,18 +2,18 @@ package wire
 
 import "encoding/binary"
 
-// Tag says what a value of the versioned encoding is.
+// Tag is the kind of a value in the versioned encoding.
 type Tag byte
 
 // The tags.
 const (
-	TagArray    Tag = iota // a number of values
-	TagBits                // a number of bits
-	TagBlob                // a number of bytes
+	TagArray    Tag = iota // a count, and that many values
+	TagBits                // a count, and that many bits
+	TagBlob                // a count, and that many bytes
 	TagChoice              // the number of an alternative, and its value
-	TagOptional            // a byte; if that is not 0, a value
-	TagStruct              // a number of fields: each its tag and its value
-	TagByte                // one byte, also for truths
+	TagOptional            // a byte, and a value if the byte is not 0
+	TagStruct              // a count of fields, each a tag and a value
+	TagByte                // one byte, also for booleans
 	TagWord                // four bytes, also for four letters
 	TagLong                // eight bytes
 	TagInt                 // an integer of variable length
@@ -21,32 +21,32 @@ const (
 
 const maxDepth = 32
 
-// Versioned reads values that say what they are.
+// Versioned reads values with tags.
 type Versioned struct {
 	buf    []byte
 	pos    int
 	failed bool
 }
 
-// NewVersioned returns a reader of buf, which must not change meanwhile.
+// NewVersioned returns a reader of buf. The caller must not modify buf while the reader is in use.
 func NewVersioned(buf []byte) Versioned { return Versioned{buf: buf} }
 
-// Failed tells that more was asked for than there is, or that what is there cannot be.
+// Failed reports whether a read went past the end, the data was invalid, or Fail was called.
 func (r *Versioned) Failed() bool { return r.failed }
 
-// Fail makes the reader fail: the caller found that what was read cannot be.
+// Fail marks the reader as failed. Callers use it for values that are impossible.
 func (r *Versioned) Fail() { r.failed = true }
 
-// Offset is how many bytes were consumed.
+// Offset returns the number of bytes consumed.
 func (r *Versioned) Offset() int { return r.pos }
 
-// Len is how many bytes there are in all.
+// Len returns the total number of bytes.
 func (r *Versioned) Len() int { return len(r.buf) }
 
-// Remaining is how many bytes are left.
+// Remaining returns the number of bytes left.
 func (r *Versioned) Remaining() int { return len(r.buf) - r.pos }
 
-// Done tells that everything was consumed.
+// Done reports whether everything was consumed.
 func (r *Versioned) Done() bool { return r.pos >= len(r.buf) }
 
 // Tag reads the tag of the next value.
@@ -63,7 +63,7 @@ func (r *Versioned) Byte() byte {
 	return b
 }
 
-// Int reads an integer of variable length: the lowest bit is the sign, seven bits a byte, the lowest first.
+// Int reads an integer of variable length, seven bits per byte, lowest first. The lowest bit is the sign.
 func (r *Versioned) Int() int64 {
 	var v uint64
 	for shift := uint(0); shift < 70; shift += 7 {
@@ -84,7 +84,7 @@ func (r *Versioned) Int() int64 {
 	return 0
 }
 
-// Count reads how many things follow that need one byte each at least.
+// Count reads the number of elements that follow. Each takes at least one byte, so a larger count fails.
 func (r *Versioned) Count() int {
 	n := r.Int()
 	if n < 0 || n > int64(r.Remaining()) {
@@ -94,7 +94,7 @@ func (r *Versioned) Count() int {
 	return int(n)
 }
 
-// Bytes reads n bytes. They are a slice of the data.
+// Bytes reads n bytes. The result is a slice of the data.
 func (r *Versioned) Bytes(n int) []byte {
 	if n < 0 || n > r.Remaining() {
 		r.failed = true
@@ -105,7 +105,7 @@ func (r *Versioned) Bytes(n int) []byte {
 	return p
 }
 
-// Number reads a value that is a number of any width, its tag included. Any other value is skipped.
+// Number reads a number of any width and its tag. It skips any other value.
 func (r *Versioned) Number() (v int64, ok bool) {
 	switch tag := r.Tag(); tag {
 	case TagInt:
@@ -126,7 +126,7 @@ func (r *Versioned) Number() (v int64, ok bool) {
 	return 0, false
 }
 
-// Blob reads a value that is bytes, its tag included. Any other value is skipped.
+// Blob reads a byte string and its tag. It skips any other value.
 func (r *Versioned) Blob() (p []byte, ok bool) {
 	switch tag := r.Tag(); tag {
 	case TagBlob:
@@ -139,10 +139,10 @@ func (r *Versioned) Blob() (p []byte, ok bool) {
 	}
 }
 
-// Skip skips a value, its tag included.
+// Skip skips a value and its tag.
 func (r *Versioned) Skip() { r.skip(r.Tag(), 0) }
 
-// SkipValue skips a value whose tag was read.
+// SkipValue skips a value whose tag has been read.
 func (r *Versioned) SkipValue(tag Tag) { r.skip(tag, 0) }
 
 func (r *Versioned) skip(tag Tag, depth int) {

@@ -9,7 +9,8 @@ import (
 )
 
 func TestPackedExample(t *testing.T) {
-	// docs/formats/sc2replay.md: 12 bits at bit 4 are the upper half of the first byte, then all of the second.
+	// docs/formats/sc2replay.md: 12 bits at bit 4 are the upper half of the first byte, followed by the whole second
+	// byte.
 	r := wire.NewPacked([]byte{0xAB, 0xCD, 0xEF})
 	if got := r.Bits(4); got != 0xB {
 		t.Errorf("4 bits: %x", got)
@@ -29,7 +30,7 @@ func TestPackedExample(t *testing.T) {
 	}
 }
 
-// slowBits reads as the format is described, one bit after the other.
+// slowBits reads bits one at a time, as in the description of the format.
 func slowBits(buf []byte, pos, n int) (v uint64) {
 	for n > 0 {
 		take := min(8-pos&7, n)
@@ -60,7 +61,8 @@ func TestPackedBits(t *testing.T) {
 	}
 }
 
-// TestPackedLists reads lists of bits: numbers of 32 bits, of which the top is the list's beginning, and one of what is left.
+// TestPackedLists reads lists of bits: 32-bit numbers, whose top bits are the list's beginning, and a shorter last
+// number.
 func TestPackedLists(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(5, 6))
 	buf := make([]byte, 40)
@@ -87,7 +89,7 @@ func TestPackedLists(t *testing.T) {
 			t.Fatalf("%d bits at %d of %x: %x, want %x", n, start, buf, got, want)
 		}
 		if r.AppendBits(nil, len(buf)*8+1); !r.Failed() {
-			t.Fatal("more bits than there are")
+			t.Fatal("read more bits than the data has")
 		}
 	}
 }

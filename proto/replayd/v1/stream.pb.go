@@ -578,9 +578,9 @@ type Start struct {
 	//	*Start_LastEvents
 	//	*Start_Now
 	At isStart_At `protobuf_oneof:"at"`
-	// True sends the state at that place first: what a client would know that had read everything before it, as
-	// player_state events of a teehistorian file, of a dem as an entity_entered event for every entity, and of a StarCraft II
-	// replay as player_state and unit_state events. A map has none.
+	// True sends the state at that place first: what a client would know that had read everything before it. Of a
+	// teehistorian file it consists of player_state events, of a demo of an entity_entered event for every entity in view, and
+	// of a StarCraft II replay of player_state and unit_state events. A map has none.
 	WithState     bool `protobuf:"varint,5,opt,name=with_state,json=withState,proto3" json:"with_state,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"sync"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
@@ -33,12 +34,12 @@ func (e Events[E]) TestKinds(t *testing.T) {
 		t.Run(string(kinds.Get(i).Name()), func(t *testing.T) {
 			e.Check(t, e.Fill(i+1, nil))
 			random := rand.New(rand.NewPCG(1, uint64(i)))
+			used := new(E) // as an event struct is that was used for all the other kinds before
+			e.fillOthers(used, i+1, randomSeed(random, 64<<10))
 			for range 200 {
-				seed := make([]byte, random.IntN(512))
-				for j := range seed {
-					seed[j] = byte(random.Uint32())
-				}
-				e.Check(t, e.Fill(i+1, seed))
+				ev := *used
+				e.fillKind(&ev, i+1, randomSeed(random, random.IntN(512)))
+				e.Check(t, &ev)
 			}
 		})
 	}
@@ -58,24 +59,48 @@ func (e Events[E]) Fuzz(f *testing.F) {
 // the other kinds' fields are filled too, as those of an event struct are that was used before.
 func (e Events[E]) Fill(kind int, seed []byte) *E {
 	ev := new(E)
+	rest := e.fillKind(ev, kind, seed) // first, where the seed still has something
+	e.fillOthers(ev, kind, rest)
+	return ev
+}
+
+// fillKind makes ev an event of a kind: it sets the fields of that kind, and those that all kinds have. It returns what it did
+// not need of the seed.
+func (e Events[E]) fillKind(ev *E, kind int, seed []byte) []byte {
 	f := filler{seed: seed}
 	v := reflect.ValueOf(ev).Elem()
 	v.FieldByName("Kind").SetUint(uint64(kind))
-	message := e.Message().ProtoReflect().Descriptor()
-	if kind > 0 { // first, where the seed still has something
+	if kind > 0 {
 		fd := e.kinds().Get(kind - 1)
 		f.message(field(v, fd), fd.Message(), 0)
 	}
-	for i := range message.Fields().Len() {
-		fd := message.Fields().Get(i)
-		switch {
-		case realOneof(fd) == nil:
+	fields := e.Message().ProtoReflect().Descriptor().Fields()
+	for i := range fields.Len() {
+		if fd := fields.Get(i); realOneof(fd) == nil {
 			f.field(v, fd, 0)
-		case kind == 0 || fd != e.kinds().Get(kind-1):
+		}
+	}
+	return f.seed
+}
+
+// fillOthers sets the fields of all kinds but one.
+func (e Events[E]) fillOthers(ev *E, kind int, seed []byte) {
+	f := filler{seed: seed}
+	v := reflect.ValueOf(ev).Elem()
+	kinds := e.kinds()
+	for i := range kinds.Len() {
+		if fd := kinds.Get(i); i+1 != kind {
 			f.message(field(v, fd), fd.Message(), 0)
 		}
 	}
-	return ev
+}
+
+func randomSeed(random *rand.Rand, n int) []byte {
+	seed := make([]byte, n)
+	for i := range seed {
+		seed[i] = byte(random.Uint32())
+	}
+	return seed
 }
 
 // Check fails the test unless the appender's bytes of an event are a message with the event's values, in exactly the
@@ -110,11 +135,24 @@ func field(v reflect.Value, fd protoreflect.FieldDescriptor) reflect.Value {
 }
 
 func named(v reflect.Value, name string) reflect.Value {
-	f := v.FieldByName(name)
-	if !f.IsValid() {
+	key := structField{v.Type(), name}
+	if index, ok := indexes.Load(key); ok {
+		return v.FieldByIndex(index.([]int))
+	}
+	f, ok := v.Type().FieldByName(name)
+	if !ok {
 		panic(fmt.Sprintf("%v has no field %s", v.Type(), name)) // the test's own fault
 	}
-	return f
+	indexes.Store(key, f.Index)
+	return v.FieldByIndex(f.Index)
+}
+
+// indexes holds where the fields of structs are: reflect searches for them, and an event struct may have a hundred.
+var indexes sync.Map // of []int, by structField
+
+type structField struct {
+	of   reflect.Type
+	name string
 }
 
 // camel returns the Go name of a protobuf name: client_id is ClientId.

@@ -1,7 +1,7 @@
 // Package codectest is what the tests of the formats' encoders share: reading a replay through its codec, and the proof
 // that what a generated appender writes is what protobuf would have written.
 //
-// A format tells its appender, its message and its kinds once:
+// A format declares its appender and its message once:
 //
 //	var events = codectest.Events[dem.Event]{
 //		Append:  format.AppendEvent,

@@ -27,7 +27,8 @@ func equal(v reflect.Value, m protoreflect.Message) error {
 func equalField(v reflect.Value, m protoreflect.Message, fd protoreflect.FieldDescriptor) error {
 	f := field(v, fd)
 	if o := realOneof(fd); o != nil {
-		chosen := choice(v, o).Uint() == uint64(fieldIndex(o, fd)+1)
+		number := int(choice(v, o).Uint())
+		chosen := number > 0 && number <= o.Fields().Len() && o.Fields().Get(number-1) == fd
 		if m.Has(fd) != chosen {
 			return fmt.Errorf("present: %v, not %v", m.Has(fd), chosen)
 		}
@@ -101,13 +102,4 @@ func equalValue(f reflect.Value, got protoreflect.Value, fd protoreflect.FieldDe
 		return fmt.Errorf("%v, not %v", got, f)
 	}
 	return nil
-}
-
-func fieldIndex(o protoreflect.OneofDescriptor, fd protoreflect.FieldDescriptor) int {
-	for i := range o.Fields().Len() {
-		if o.Fields().Get(i) == fd {
-			return i
-		}
-	}
-	return -1
 }

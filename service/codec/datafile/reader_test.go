@@ -91,7 +91,7 @@ func TestResume(t *testing.T) {
 	})
 }
 
-// TestDamage damages the first text of our own map, and an image: everything else is told and delivered, and then the
+// TestDamage damages the first text of our own map, and an image: everything else is described and delivered, and then the
 // error, wherever the reading starts.
 func TestDamage(t *testing.T) {
 	whole, err := os.ReadFile(filepath.Join("..", "..", "..", "testdata", "datafile", "sample.map"))
@@ -235,7 +235,7 @@ func TestDescribe(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !proto.Equal(&described, &header) {
-		t.Errorf("Describe tells %v, Header %v", &described, &header)
+		t.Errorf("Describe has %v, Header %v", &described, &header)
 	}
 	m := described.GetDatafile()
 	sum := sha256.Sum256(data)

@@ -21,7 +21,7 @@ import (
 // maxLayers is how many layers a summary lists. Real maps have some dozens.
 const maxLayers = 4096
 
-// addHeader adds what can be told of a map to the description of a replay.
+// addHeader adds what is known of a map to the description of a replay.
 func addHeader(ctx context.Context, f *datafile.File, in source.Input, r *replaydv1.Replay) error {
 	s, err := summarize(ctx, f)
 	if err != nil {
@@ -55,7 +55,7 @@ func hash(ctx context.Context, in source.Input) (crc, sha string, err error) {
 	}
 }
 
-// summarize decodes the items that a summary tells of, and inflates no more than the texts of the first info item.
+// summarize decodes the items that a summary needs, and inflates no more than the texts of the first info item.
 func summarize(ctx context.Context, f *datafile.File) (*datafilev1.Summary, error) {
 	s := new(datafilev1.Summary)
 	d := f.Events(datafile.Options{Want: func(kind datafile.Kind, _ datafile.Place) bool {

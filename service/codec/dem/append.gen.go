@@ -9,7 +9,7 @@ import (
 	math "math"
 )
 
-// AppendEvent appends an event as protobuf wire bytes, in the order in which protobuf itself marshals it, and
+// AppendEvent appends an event as protobuf wire bytes, in the same order as protobuf's own marshaller, and
 // returns the extended slice. It does not allocate beyond growing the slice.
 func AppendEvent(b []byte, m *dem.Event) []byte {
 	if m.AtTick != 0 {
@@ -248,6 +248,13 @@ func AppendEvent(b []byte, m *dem.Event) []byte {
 			b = appendServerCvar(b, &m.ServerCvar)
 			b = protoappend.Close(b, at)
 		}
+	case dem.KindPlayerInfo:
+		{
+			b = append(b, 0xf2, 0x02, 0)
+			at := len(b)
+			b = appendPlayerInfo(b, &m.PlayerInfo)
+			b = protoappend.Close(b, at)
+		}
 	}
 	return b
 }
@@ -280,6 +287,14 @@ func appendFieldValue(b []byte, m *dem.FieldValue) []byte {
 	if m.Field != 0 {
 		b = append(b, 0x08)
 		b = protoappend.Varint(b, uint64(m.Field))
+	}
+	if m.HasName {
+		b = append(b, 0x5a)
+		b = protoappend.String(b, m.Name)
+	}
+	if m.HasUnproven {
+		b = append(b, 0x60)
+		b = protoappend.Bool(b, m.Unproven)
 	}
 	switch m.ValueCase {
 	case dem.FieldValueValueInt:
@@ -830,6 +845,14 @@ func appendGameEventKey(b []byte, m *dem.GameEventKey) []byte {
 		b = append(b, 0x0a)
 		b = protoappend.String(b, m.Name)
 	}
+	if m.HasPlayerName {
+		b = append(b, 0x4a)
+		b = protoappend.String(b, m.PlayerName)
+	}
+	if m.HasSteamId {
+		b = append(b, 0x50)
+		b = protoappend.Varint(b, uint64(m.SteamId))
+	}
 	switch m.ValueCase {
 	case dem.GameEventKeyValueText:
 		b = append(b, 0x12)
@@ -993,6 +1016,14 @@ func appendOrder(b []byte, m *dem.Order) []byte {
 		b = append(b, 0x48)
 		b = protoappend.Varint(b, uint64(m.Flags))
 	}
+	if len(m.TypeName) > 0 {
+		b = append(b, 0x52)
+		b = protoappend.String(b, m.TypeName)
+	}
+	if len(m.AbilityName) > 0 {
+		b = append(b, 0x5a)
+		b = protoappend.String(b, m.AbilityName)
+	}
 	return b
 }
 
@@ -1105,6 +1136,14 @@ func appendChatEvent(b []byte, m *dem.ChatEvent) []byte {
 		b = append(b, 0x3d)
 		b = protoappend.Float(b, m.GameTime)
 	}
+	if len(m.TypeName) > 0 {
+		b = append(b, 0x42)
+		b = protoappend.String(b, m.TypeName)
+	}
+	for _, v := range m.HeroNames {
+		b = append(b, 0x4a)
+		b = protoappend.String(b, v)
+	}
 	return b
 }
 
@@ -1137,6 +1176,14 @@ func appendChat(b []byte, m *dem.Chat) []byte {
 		b = append(b, 0x3d)
 		b = protoappend.Float(b, m.GameTime)
 	}
+	if len(m.PlayerName) > 0 {
+		b = append(b, 0x42)
+		b = protoappend.String(b, m.PlayerName)
+	}
+	if len(m.HeroName) > 0 {
+		b = append(b, 0x4a)
+		b = protoappend.String(b, m.HeroName)
+	}
 	return b
 }
 
@@ -1165,6 +1212,10 @@ func appendPing(b []byte, m *dem.Ping) []byte {
 		b = append(b, 0x30)
 		b = protoappend.Varint(b, uint64(m.Type))
 	}
+	if len(m.PlayerName) > 0 {
+		b = append(b, 0x3a)
+		b = protoappend.String(b, m.PlayerName)
+	}
 	return b
 }
 
@@ -1185,6 +1236,10 @@ func appendMapLine(b []byte, m *dem.MapLine) []byte {
 		b = append(b, 0x20)
 		b = protoappend.Bool(b, m.Initial)
 	}
+	if len(m.PlayerName) > 0 {
+		b = append(b, 0x2a)
+		b = protoappend.String(b, m.PlayerName)
+	}
 	return b
 }
 
@@ -1204,6 +1259,14 @@ func appendChatWheel(b []byte, m *dem.ChatWheel) []byte {
 	if m.HeroId != 0 {
 		b = append(b, 0x20)
 		b = protoappend.Varint(b, uint64(m.HeroId))
+	}
+	if len(m.HeroName) > 0 {
+		b = append(b, 0x2a)
+		b = protoappend.String(b, m.HeroName)
+	}
+	if len(m.PlayerName) > 0 {
+		b = append(b, 0x32)
+		b = protoappend.String(b, m.PlayerName)
 	}
 	return b
 }
@@ -1396,6 +1459,10 @@ func appendDraftPick(b []byte, m *dem.DraftPick) []byte {
 	if m.HeroId != 0 {
 		b = append(b, 0x18)
 		b = protoappend.Varint(b, uint64(m.HeroId))
+	}
+	if len(m.HeroName) > 0 {
+		b = append(b, 0x22)
+		b = protoappend.String(b, m.HeroName)
 	}
 	return b
 }
@@ -1704,7 +1771,35 @@ func appendServerCvar(b []byte, m *dem.ServerCvar) []byte {
 	return b
 }
 
-// Kinds holds the names of all kinds, as filters take them. A kind's number is its index; 0 is no kind.
+func appendPlayerInfo(b []byte, m *dem.PlayerInfo) []byte {
+	if m.Slot != 0 {
+		b = append(b, 0x08)
+		b = protoappend.Varint(b, uint64(m.Slot))
+	}
+	if len(m.Name) > 0 {
+		b = append(b, 0x12)
+		b = protoappend.String(b, m.Name)
+	}
+	if m.SteamId != 0 {
+		b = append(b, 0x18)
+		b = protoappend.Varint(b, uint64(m.SteamId))
+	}
+	if m.UserId != 0 {
+		b = append(b, 0x20)
+		b = protoappend.Varint(b, uint64(m.UserId))
+	}
+	if m.IsBot {
+		b = append(b, 0x28)
+		b = protoappend.Bool(b, m.IsBot)
+	}
+	if m.IsHltv {
+		b = append(b, 0x30)
+		b = protoappend.Bool(b, m.IsHltv)
+	}
+	return b
+}
+
+// Kinds holds the names of all kinds, as in filters. A kind's number is its index; 0 is no kind.
 var Kinds = []string{
 	"",
 	"entity_updated",
@@ -1740,4 +1835,5 @@ var Kinds = []string{
 	"command",
 	"fault",
 	"server_cvar",
+	"player_info",
 }

@@ -63,7 +63,7 @@ func fill(b *testing.B, f *filter.Filter) {
 	b.ReportMetric(float64(bytes)/float64(events), "B/event")
 }
 
-// cpuTime is the processor time that the process has used: on a machine that others use it tells more than the clock.
+// cpuTime is the processor time that the process has used: on a machine that others use it varies less than the clock.
 func cpuTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

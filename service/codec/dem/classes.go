@@ -7,7 +7,7 @@ import (
 )
 
 // entityFilter is what a filter says of entities. It remembers what it says of each class and field, which are few, and
-// told apart by the decoder's numbers of their names.
+// compared by the decoder's numbers of their names.
 type entityFilter struct {
 	*filter.Filter
 

@@ -1,7 +1,7 @@
 // Package dem makes events of Source 2 demos ready for the wire.
 //
 //	codec.go        what the daemon asks of a format
-//	header.go       what can be told of a demo without decoding it, and after it was decoded
+//	header.go       what is known of a demo without decoding it, and after it was decoded
 //	reader.go       decode, filter, append: one event at a time into a batch
 //	strings.go      the names that a batch's events refer to
 //	property.go     what filters can ask of each kind of event

@@ -113,7 +113,7 @@ func (h *header) addInfo(at io.ReaderAt) {
 		})
 	}
 	for _, p := range m.Draft {
-		match.Draft = append(match.Draft, &demv1.DraftPick{IsPick: p.IsPick, Team: p.Team, HeroId: p.HeroId})
+		match.Draft = append(match.Draft, &demv1.DraftPick{IsPick: p.IsPick, Team: p.Team, HeroId: p.HeroId, HeroName: string(p.HeroName)})
 	}
 	h.FileInfo.Match = match
 }

@@ -61,6 +61,9 @@ func appendField(out []byte, f *dem.FieldValue) []byte {
 	start := len(out)
 	out = slices.Grow(out, roomFor)
 	buf := (*[roomFor]byte)(out[start : start+roomFor])
+	if f.HasName || f.HasUnproven {
+		return protoappend.Close(appendFieldValue(append(out, tagFields, 0), f), start+2)
+	}
 	buf[0] = tagFields
 	p := put(buf, 2, tagField, uint64(f.Field))
 	switch f.ValueCase {

@@ -24,10 +24,11 @@ var properties = filter.Table[event]{
 		Player:      func(e *event) int32 { return nth(e.ChatEvent.Players, 0) },
 		OtherPlayer: func(e *event) int32 { return nth(e.ChatEvent.Players, 1) },
 	},
-	dem.KindChat:      {Player: func(e *event) int32 { return player(e.Chat.PlayerId) }},
-	dem.KindPing:      {Player: func(e *event) int32 { return player(e.Ping.PlayerId) }},
-	dem.KindMapLine:   {Player: func(e *event) int32 { return player(e.MapLine.PlayerId) }},
-	dem.KindChatWheel: {Player: func(e *event) int32 { return player(e.ChatWheel.PlayerId) }},
+	dem.KindPlayerInfo: {Player: func(e *event) int32 { return player(e.PlayerInfo.Slot) }},
+	dem.KindChat:       {Player: func(e *event) int32 { return player(e.Chat.PlayerId) }},
+	dem.KindPing:       {Player: func(e *event) int32 { return player(e.Ping.PlayerId) }},
+	dem.KindMapLine:    {Player: func(e *event) int32 { return player(e.MapLine.PlayerId) }},
+	dem.KindChatWheel:  {Player: func(e *event) int32 { return player(e.ChatWheel.PlayerId) }},
 }
 
 // entityKinds are the kinds of events that are of an entity.

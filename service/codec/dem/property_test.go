@@ -15,16 +15,18 @@ func TestProperties(t *testing.T) {
 		CombatLog: dem.CombatLog{AttackerTeam: 2, TargetTeam: 3}, UserCmd: dem.UserCmd{PlayerSlot: 4},
 		ChatEvent: dem.ChatEvent{Players: []int32{5, 6, 7}}, Chat: dem.Chat{PlayerId: 8}, Ping: dem.Ping{PlayerId: 9},
 		MapLine: dem.MapLine{PlayerId: 10}, ChatWheel: dem.ChatWheel{PlayerId: 11},
+		PlayerInfo: dem.PlayerInfo{Slot: 12},
 	}
 	none := [2]int32{filter.None, filter.None}
 	want := map[dem.Kind]filter.Event{
-		dem.KindCombatLog: {Players: none, Teams: [2]int32{2, 3}},
-		dem.KindUserCmd:   {Players: [2]int32{4, filter.None}, Teams: none},
-		dem.KindChatEvent: {Players: [2]int32{5, 6}, Teams: none},
-		dem.KindChat:      {Players: [2]int32{8, filter.None}, Teams: none},
-		dem.KindPing:      {Players: [2]int32{9, filter.None}, Teams: none},
-		dem.KindMapLine:   {Players: [2]int32{10, filter.None}, Teams: none},
-		dem.KindChatWheel: {Players: [2]int32{11, filter.None}, Teams: none},
+		dem.KindCombatLog:  {Players: none, Teams: [2]int32{2, 3}},
+		dem.KindUserCmd:    {Players: [2]int32{4, filter.None}, Teams: none},
+		dem.KindChatEvent:  {Players: [2]int32{5, 6}, Teams: none},
+		dem.KindChat:       {Players: [2]int32{8, filter.None}, Teams: none},
+		dem.KindPing:       {Players: [2]int32{9, filter.None}, Teams: none},
+		dem.KindMapLine:    {Players: [2]int32{10, filter.None}, Teams: none},
+		dem.KindChatWheel:  {Players: [2]int32{11, filter.None}, Teams: none},
+		dem.KindPlayerInfo: {Players: [2]int32{12, filter.None}, Teams: none},
 	}
 	for kind := range dem.Kind(dem.KindCount) {
 		w, ok := want[kind]

@@ -33,8 +33,8 @@ type reader struct {
 	maxTick  int32
 	skipped  uint64 // events that the filter did not match
 
-	state   entityFilter // what is told of a state
-	present int          // the slot of the next entity whose state is to be told
+	state   entityFilter // what is sent of a state
+	present int          // the slot of the entity that Present goes on at
 
 	// open says that the present batch has names of this reader.
 	open bool
@@ -133,7 +133,7 @@ func (r *reader) Fill(b *codec.Batch) error {
 	return codec.ErrYield
 }
 
-// wantsClass and wantsField say what there is to decode, for what is delivered and for what is told of a state.
+// wantsClass and wantsField say what there is to decode, for what is delivered and for what is sent of a state.
 func (r *reader) wantsClass(name string) bool {
 	return r.entities.wantsClass(name) || r.State && (r.state.Filter == nil || r.state.wantsClass(name))
 }
@@ -142,7 +142,7 @@ func (r *reader) wantsField(class, field string) bool {
 	return r.entities.wantsField(class, field) || r.State && (r.state.Filter == nil || r.state.wantsField(class, field))
 }
 
-// Present implements codec.Presenter: it tells of each entity in view.
+// Present implements codec.Presenter: it appends an event of each entity in view.
 func (r *reader) Present(b *codec.Batch) error {
 	for range work {
 		switch {

@@ -145,7 +145,7 @@ func resolve(tb testing.TB, ev *demv1.Event, names []string, used map[uint32]boo
 	return text.String() + string(b)
 }
 
-// TestBatches: however events are batched, they are the same, and those that the decoder told.
+// TestBatches: however events are batched, they are the same, and those of the decoder.
 func TestBatches(t *testing.T) {
 	files(t, func(t *testing.T, data []byte) {
 		want, err := read(t, open(t, data, codec.Options{}), 512)

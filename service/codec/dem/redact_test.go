@@ -29,13 +29,13 @@ func TestRedact(t *testing.T) {
 				want, redacted = test.text, false
 			}
 			if c.GetText() != want || c.GetRedacted() != redacted {
-				t.Errorf("%q (revealed: %v) is told as %v", test.text, reveal, c)
+				t.Errorf("%q (revealed: %v) is delivered as %v", test.text, reveal, c)
 			}
 		}
 	}
 }
 
-// TestCvarSecrets: variables that hold passwords are told without their values.
+// TestCvarSecrets: variables that hold passwords are delivered without their values.
 func TestCvarSecrets(t *testing.T) {
 	for _, reveal := range []bool{false, true} {
 		got, _ := read(t, open(t, demtest.Sample(), codec.Options{RevealSecrets: reveal}), 100)

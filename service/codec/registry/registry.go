@@ -12,7 +12,7 @@ import (
 )
 
 // Codecs returns the codecs of all formats, by the order of the formats' numbers. The caller owns the slice, but not the
-// codecs, which nobody may change.
+// codecs, which must not be changed.
 func Codecs() []*codec.Codec {
 	return []*codec.Codec{
 		&teehistorian.Codec,

@@ -9,7 +9,7 @@ import (
 	math "math"
 )
 
-// AppendEvent appends an event as protobuf wire bytes, in the order in which protobuf itself marshals it, and
+// AppendEvent appends an event as protobuf wire bytes, in the same order as protobuf's own marshaller, and
 // returns the extended slice. It does not allocate beyond growing the slice.
 func AppendEvent(b []byte, m *sc2replay.Event) []byte {
 	if m.AtTick != 0 {
@@ -4343,7 +4343,7 @@ func appendField(b []byte, m *sc2replay.Field) []byte {
 	return b
 }
 
-// Kinds holds the names of all kinds, as filters take them. A kind's number is its index; 0 is no kind.
+// Kinds holds the names of all kinds, as in filters. A kind's number is its index; 0 is no kind.
 var Kinds = []string{
 	"",
 	"camera_update",

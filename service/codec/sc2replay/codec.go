@@ -29,7 +29,8 @@ var Codec = codec.Codec{
 // cost is what a reader takes: all events, unpacked. They are packed to a tenth at most.
 func cost(size int64) int64 { return 1<<20 + min(32*max(size, 0), 64<<20) }
 
-// describeCost is what describe takes: the header and the small members.
+// describeCost is what describe takes: the header and the small members. What it takes to look for them in a damaged archive
+// is asked for when it comes to that.
 func describeCost(size int64) int64 { return 2<<20 + min(max(size, 0), 4<<20) }
 
 // describe reads the header and the small members, and unpacks no event stream.
@@ -37,7 +38,7 @@ func describe(ctx context.Context, in source.Input, r *replaydv1.Replay) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	p, err := sc2replay.Open(in.At, in.Size)
+	p, err := sc2replay.OpenWithin(in.At, in.Size, in.Memory)
 	if err != nil {
 		return err
 	}

@@ -25,7 +25,7 @@ var mutations = flag.Int("mutations", 100, "how many times to damage replays, in
 
 // outcome is what decoding a replay yields: its events by their bytes, and whether it ends without an error.
 type outcome struct {
-	events uint64 // hash of all of them, the last one included, which tells how each part could be read
+	events uint64 // hash of all of them, the last one included, which says how each part could be read
 	inner  uint64 // hash of all but start and end, which repeat the header
 	n      int
 	ok     bool

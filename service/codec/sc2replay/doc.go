@@ -3,7 +3,7 @@
 //	codec.go        what the daemon asks of a format
 //	reader.go       decode, filter, append: one event at a time into a batch
 //	property.go     what filters can ask of each kind of event
-//	header.go       what can be told of a replay without its event streams
+//	header.go       what is known of a replay without its event streams
 //	append.gen.go   the appenders, generated from events.proto
 //
 // The decoder is decoders/sc2replay; the messages are those of proto/replayd/sc2replay/v1. A replay is an archive, which

@@ -20,7 +20,7 @@ import (
 // loopsPerSecond is how many ticks a second of the game's own time has.
 const loopsPerSecond = 16
 
-// addHeader adds what can be told of a replay to its description.
+// addHeader adds what is known of a replay to its description.
 func addHeader(r *replaydv1.Replay, p *sc2replay.Replay, in source.Input) error {
 	id, err := identity(in)
 	if err != nil {

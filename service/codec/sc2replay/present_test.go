@@ -25,7 +25,7 @@ import (
 	"github.com/replayd/replayd/service/streamtest"
 )
 
-// told returns the events that tell the state where a reader starts to deliver.
+// told returns the events of the state where a reader starts to deliver.
 func told(tb testing.TB, r codec.Reader, batch int) []*sc2replayv1.Event {
 	tb.Helper()
 	if err := codectest.Seek(r); err != nil && !errors.Is(err, io.EOF) {
@@ -153,12 +153,12 @@ func TestStateAtTicks(t *testing.T) {
 		})
 	})
 	if some == 0 {
-		t.Error("nothing was told")
+		t.Error("no state was sent")
 	}
 }
 
 // TestStateNow: the state at the present end is all that happened, also where the replay is damaged, and what is damaged is
-// told behind it.
+// sent behind it.
 func TestStateNow(t *testing.T) {
 	for _, name := range []string{"battle", "broken", "5.0", "3.0", "2.0", "cut", "damaged"} {
 		data := sample(t, name)

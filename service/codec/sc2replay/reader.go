@@ -28,7 +28,7 @@ type reader struct {
 	skipped uint64 // events that the filter did not match
 
 	state   *sc2replay.State // with Options.State, until delivery starts
-	present int              // the place in it that is to be told next
+	present int              // the place in it that Present goes on at
 
 	// The event that Seek met and Fill is to deliver, and where it starts.
 	held     bool
@@ -41,7 +41,7 @@ func open(in source.Input, o codec.Options) (codec.Reader, error) {
 }
 
 func (r *reader) Header(replay *replaydv1.Replay) error {
-	p, err := sc2replay.Open(r.in.At, r.in.Size)
+	p, err := sc2replay.OpenWithin(r.in.At, r.in.Size, r.in.Memory)
 	if err != nil {
 		return err
 	}
@@ -153,7 +153,7 @@ func (r *reader) add(b *codec.Batch, ev *sc2replay.Event) {
 
 var _ codec.Presenter = (*reader)(nil)
 
-// Present implements codec.Presenter: it tells of each player, and then of each unit that is alive.
+// Present implements codec.Presenter: it appends an event of each player, and then of each unit that is alive.
 func (r *reader) Present(b *codec.Batch) error {
 	var ev sc2replay.Event // r.ev may be held
 	for ; r.present < r.state.Len(); r.present++ {
@@ -216,7 +216,7 @@ func (r *reader) Tick() int32 {
 
 func (r *reader) Filtered() uint64 { return r.skipped }
 
-// Summarize tells how well the replay could be decoded.
+// Summarize adds how well the replay could be decoded.
 func (r *reader) Summarize(end *replaydv1.StreamEnd) {
 	if r.d == nil {
 		return

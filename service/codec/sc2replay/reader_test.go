@@ -193,7 +193,7 @@ func TestDescribe(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := reader.Header(&header); err != nil || !proto.Equal(&r, &header) {
-		t.Errorf("Describe tells %v, Header %v: %v", &r, &header, err)
+		t.Errorf("Describe has %v, Header %v: %v", &r, &header, err)
 	}
 	if r.GetMapName() != "Testbed" || r.GetLastTick() != 100_000 || r.GetDuration().AsDuration() != 6250*time.Second || r.GetIdentity() == "" {
 		t.Errorf("got %v", &r)
@@ -222,7 +222,7 @@ func TestDescribe(t *testing.T) {
 	}
 }
 
-// TestDamage: of a replay that was cut, the header is told before the error; of a damaged one, everything that can be read
+// TestDamage: of a replay that was cut, the header comes before the error; of a damaged one, everything that can be read
 // is delivered, and the end says what is missing.
 func TestDamage(t *testing.T) {
 	r := new(replaydv1.Replay)

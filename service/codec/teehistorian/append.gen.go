@@ -8,7 +8,7 @@ import (
 	protoappend "github.com/replayd/replayd/service/codec/protoappend"
 )
 
-// AppendEvent appends an event as protobuf wire bytes, in the order in which protobuf itself marshals it, and
+// AppendEvent appends an event as protobuf wire bytes, in the same order as protobuf's own marshaller, and
 // returns the extended slice. It does not allocate beyond growing the slice.
 func AppendEvent(b []byte, m *teehistorian.Event) []byte {
 	if m.AtTick != 0 {
@@ -1262,7 +1262,7 @@ func appendPlayer(b []byte, m *teehistorian.Player) []byte {
 	return b
 }
 
-// Kinds holds the names of all kinds, as filters take them. A kind's number is its index; 0 is no kind.
+// Kinds holds the names of all kinds, as in filters. A kind's number is its index; 0 is no kind.
 var Kinds = []string{
 	"",
 	"player_diff",

@@ -42,7 +42,7 @@ func kinds() []string {
 	return names
 }
 
-// describe reads the header, which is all that can be told without decoding the rest.
+// describe reads the header, which is all that is known without decoding the rest.
 func describe(ctx context.Context, in source.Input, r *replaydv1.Replay) error {
 	if err := ctx.Err(); err != nil {
 		return err

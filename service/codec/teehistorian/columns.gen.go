@@ -8,7 +8,7 @@ import (
 	protoappend "github.com/replayd/replayd/service/codec/protoappend"
 )
 
-// Columns collects the events of a batch that travel as columns. Its memory is used again for the next batch.
+// Columns collects the events of a batch that are sent as columns. Its memory is reused for the next batch.
 type Columns struct {
 	playerDiff [7][]byte  // the packed arrays of PlayerDiffColumns
 	inputDiff  [23][]byte // the packed arrays of InputDiffColumns
@@ -28,7 +28,7 @@ func (c *Columns) Reset() {
 	}
 }
 
-// Len is how many bytes the columns have.
+// Len returns the number of bytes of the columns.
 func (c *Columns) Len() int {
 	n := 0
 	for i := range c.playerDiff {
@@ -43,10 +43,10 @@ func (c *Columns) Len() int {
 	return n
 }
 
-// Add adds an event, when its kind travels as columns. place is its place in the batch.
+// Add adds an event if its kind is sent as columns, and reports whether it did. place is its place in the batch.
 func (c *Columns) Add(e *teehistorian.Event, place uint32) bool {
 	if len(e.Warnings) > 0 || e.HasPlayer || e.HasOtherPlayer {
-		return false // columns have no room for what an event has besides
+		return false // columns cannot hold the event's other fields
 	}
 	switch e.Kind {
 	case teehistorian.KindPlayerDiff:

@@ -35,7 +35,7 @@ func addHeader(r *replaydv1.Replay, h *teehistorian.Header) {
 	m.UnknownExtensions = h.UnknownExtensions() // no part of the identity: it is up to this program, not to the file
 }
 
-// identity tells replays apart: by the game's UUID, or by the whole header in the file of a server that gives none.
+// identity identifies a replay: by the game's UUID, or by the whole header in the file of a server that gives none.
 func identity(h *teehistorian.Header, m *teehistorianv1.Header) string {
 	if uuidText.MatchString(h.GameUUID) {
 		return h.GameUUID

@@ -7,7 +7,7 @@ import (
 	"github.com/replayd/replayd/service/codec"
 )
 
-// lineage is what a header tells of the games before. Since DDNet 17.3 a file names the one before it in the same server
+// lineage is what a header says of the games before. Since DDNet 17.3 a file names the one before it in the same server
 // process; see docs/following.md.
 func lineage(r *replaydv1.Replay) codec.Lineage {
 	h := r.GetTeehistorian()

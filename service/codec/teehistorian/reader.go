@@ -36,7 +36,7 @@ type reader struct {
 	proof       *proof            // of the checkpoint that was found
 	nextCheck   int64             // the offset from which on a checkpoint may be wanted
 
-	present int32 // the client whose state is to be told next
+	present int32 // the client that Present goes on at
 
 	// held says that ev is decoded but not delivered yet, and starts at heldAt, where the clock shows heldTick.
 	held     bool

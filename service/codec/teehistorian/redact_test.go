@@ -84,9 +84,9 @@ func TestRedact(t *testing.T) {
 				t.Errorf("hidden: %v, want %v: %q", hidden, test.hidden, after)
 			}
 			e := &test.ev
-			if told := e.ConsoleCommand.Redacted || e.Message.Redacted || e.Ddnetver.Redacted || e.Antibot.Redacted ||
-				e.UnknownEx.Redacted; told != test.hidden {
-				t.Errorf("it tells: %v, want %v", told, test.hidden)
+			if hidden := e.ConsoleCommand.Redacted || e.Message.Redacted || e.Ddnetver.Redacted || e.Antibot.Redacted ||
+				e.UnknownEx.Redacted; hidden != test.hidden {
+				t.Errorf("it says so: %v, want %v", hidden, test.hidden)
 			}
 		})
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/replayd/replayd/service/filter"
 )
 
-// carry tells the decoder who was there when the game before ended. What it says of them is what the file leaves out, so
+// carry gives the decoder who was there when the game before ended. What that has of them is what the file leaves out, so
 // that a roster which cannot be used is as good as none.
 func (r *reader) carry() {
 	if r.roster != nil {

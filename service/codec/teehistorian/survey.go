@@ -16,7 +16,7 @@ import (
 // surveyWork is how many events are decoded between two pauses: about a millisecond's work.
 const surveyWork = 16 << 10
 
-// survey decodes a game for what its header does not tell: who played, how long, and whether it has its end.
+// survey decodes a game for what its header does not have: who played, how long, and whether it has its end.
 func survey(
 	in source.Input, from *codec.Survey, roster func(r *replaydv1.Replay) []byte, pause func() error,
 ) (*codec.Survey, error) {

@@ -18,7 +18,7 @@ import (
 // Reader unpacks an .xz file (sections in comments are those of The .xz File Format, version 1.2.1). It belongs to one
 // goroutine, starts none and need not be closed.
 type Reader struct {
-	// Take, unless nil, is asked before so many bytes more are allocated for the dictionary, and told by negative numbers what
+	// Take, unless nil, is asked before so many bytes more are allocated for the dictionary, and called with negative numbers for what
 	// was given up. Its error is Read's.
 	Take func(n int64) error
 
@@ -362,7 +362,7 @@ func (x *Reader) index(start int64) error {
 	footer := tail[8:]
 	switch {
 	case sizes != x.sizes:
-		return corrupt("its index tells other sizes of blocks than they have")
+		return corrupt("its index has other sizes of blocks than they have")
 	case binary.LittleEndian.Uint32(tail[:]) != sum.sum:
 		return corrupt("the checksum of its index is wrong")
 	case binary.LittleEndian.Uint32(tail[4:]) != crc32.ChecksumIEEE(footer[:6]):

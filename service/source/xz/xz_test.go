@@ -78,7 +78,7 @@ func TestTheCommandsFilesAreRead(t *testing.T) {
 	}
 }
 
-// stored is a file of one block whose header says what it is told to, and that holds "x" as it is. The block has no end.
+// stored is a file of one block whose header is given, and that holds "x" as it is. The block has no end.
 func stored(header ...byte) []byte {
 	b := []byte{0xfd, '7', 'z', 'X', 'Z', 0, 0, 0}
 	b = binary.LittleEndian.AppendUint32(b, crc32.ChecksumIEEE(b[6:8]))

@@ -59,7 +59,7 @@ func run(w io.Writer, args []string, upload string, until time.Duration) error {
 // player is a player of the game.
 type player struct {
 	name   string
-	supply float32 // from the last player_stats
+	supply float32 // of the last player_stats
 }
 
 func printOrders(w io.Writer, s *replayd.Stream, until time.Duration) error {
@@ -90,7 +90,7 @@ func printOrders(w io.Writer, s *replayd.Stream, until time.Duration) error {
 		case *sc2replayv1.UnitInit: // comes when a building or warp-in begins
 			owners[v.GetUnit().GetTag()] = v.GetControlPlayerId()
 			line(v.GetControlPlayerId(), v.GetUnit().GetTypeName())
-		case *sc2replayv1.UnitBorn: // comes when the training of a unit is complete
+		case *sc2replayv1.UnitBorn: // of a unit that is trained this comes at its end
 			owners[v.GetUnit().GetTag()] = v.GetControlPlayerId()
 			if !incidental(v.GetUnit().GetTypeName()) {
 				line(v.GetControlPlayerId(), v.GetUnit().GetTypeName())
@@ -120,7 +120,7 @@ func clock(tick int32, replay *replaydv1.Replay) time.Duration {
 	return time.Duration(math.Round(float64(tick) / rate * float64(time.Second)))
 }
 
-// incidental reports whether units of a type are not built by players.
+// incidental reports whether nobody builds a unit of the type.
 func incidental(unit string) bool {
 	switch unit {
 	case "Larva", "Egg", "Broodling", "BroodlingEscort", "Interceptor", "InvisibleTargetDummy", "LocustMP", "AutoTurret", "MULE", "KD8Charge":
@@ -129,7 +129,8 @@ func incidental(unit string) bool {
 	return strings.HasPrefix(unit, "Beacon") || strings.HasSuffix(unit, "Weapon")
 }
 
-// improved reports whether a change of type belongs in a build order. Burrowing, lifting off and landing do not.
+// improved reports whether a unit became something that a build order names: not of those that burrowed, lifted off or
+// changed their stance.
 func improved(from, to string) bool {
 	switch to {
 	case "Lair", "Hive", "OrbitalCommand", "PlanetaryFortress", "GreaterSpire", "WarpGate":

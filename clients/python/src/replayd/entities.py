@@ -8,7 +8,7 @@
         for event in client.events("game.dem", kinds=EntityState.KINDS):
             state.apply(event)
             for hero in state.of_class("CDOTA_Unit_Hero_*"):
-                print(event.tick, hero.class_name, hero.get("m_iHealth"), hero.place(128))
+                print(event.tick, hero.name, hero.get("m_iHealth"), hero.place())
 
 A stream must begin at the demo's beginning, or with the state at the place where it begins.
 """
@@ -44,6 +44,15 @@ class Entity:
     """Whether it is within the recorder's view."""
     fields: dict[str, Value] = field(default_factory=dict)
     """Its values by full name. Those that are not known are not there."""
+    names: dict[str, str] = field(default_factory=dict)
+    """What the numbers of some fields stand for, by the fields' names: a hero, an item, an ability."""
+    unproven: set[str] = field(default_factory=set)
+    """The fields whose numbers may as well be others: nobody knows their types."""
+
+    @property
+    def name(self) -> str:
+        """What it is called, such as "npc_dota_hero_axe" or "item_blink"; nothing where the demo does not say."""
+        return self.names.get("m_pEntity.m_nameStringableIndex", "")
 
     def get(self, name: str, default: Any = None) -> Any:
         """A field's value."""
@@ -56,17 +65,17 @@ class Entity:
         count = min(length, 1 << 14) if isinstance(length, int) else 0
         return [self.fields.get(f"{name}.{i:04}") for i in range(count)]
 
-    def place(self, cell: int) -> tuple[float, float, float] | None:
-        """Where it is, in world units; None when the demo does not say. A cell of the map is 128 wide in Dota 2, 512 in
-        Counter-Strike 2 and Deadlock."""
-        at: list[float] = []
-        for axis in "XYZ":
-            where: Any = self.fields.get(f"CBodyComponent.m_cell{axis}")
-            if where is None:
-                return None
-            inside: Any = self.fields.get(f"CBodyComponent.m_vec{axis}", 0.0)
-            at.append(where * cell - 16384 + inside)
-        return at[0], at[1], at[2]
+    def place(self) -> tuple[float, float, float] | None:
+        """Where it is, in world units: the field CBodyComponent.place. None when the demo does not say, and while it hangs on
+        another entity."""
+        at: Any = self.fields.get("CBodyComponent.place")
+        return at  # type: ignore[no-any-return]
+
+    def forget(self, name: str) -> None:
+        """Forgets a field."""
+        self.fields.pop(name, None)
+        self.names.pop(name, None)
+        self.unproven.discard(name)
 
 
 class EntityState(Mapping[int, Entity]):
@@ -111,6 +120,8 @@ class EntityState(Mapping[int, Entity]):
             entity.in_view = not value.out_of_view
             if value.full:
                 entity.fields.clear()
+                entity.names.clear()
+                entity.unproven.clear()
         self._take(entity, event, value.fields)
         return entity
 
@@ -123,11 +134,15 @@ class EntityState(Mapping[int, Entity]):
                 at = name.find(".", at + 1)
             value = _plain(change)
             if name in self._parents:
-                _drop(entity.fields, name, value)
+                _drop(entity, name, value)
+            entity.forget(name)
             if value is None:
-                entity.fields.pop(name, None)
-            else:
-                entity.fields[name] = value
+                continue
+            entity.fields[name] = value
+            if change.name:
+                entity.names[name] = change.name
+            if change.unproven:
+                entity.unproven.add(name)
 
     def by_handle(self, handle: int) -> Entity | None:
         """The entity that a handle names; None when it is gone or there is none."""
@@ -145,17 +160,17 @@ class EntityState(Mapping[int, Entity]):
         return [entity for entity in self.values() if entity.fields.get(field) == name]
 
 
-def _drop(fields: dict[str, Value], parent: str, value: Value | None) -> None:
+def _drop(entity: Entity, parent: str, value: Value | None) -> None:
     """Removes what is below a list or an object that has a new value: elements beyond a list's length, and all below an
     object that is not there, or below something whose value is not known."""
     if value is True:
         return
     length = value if isinstance(value, int) else 0
     prefix = parent + "."
-    for key in [key for key in fields if key.startswith(prefix)]:
+    for key in [key for key in entity.fields if key.startswith(prefix)]:
         first = key[len(prefix) :].partition(".")[0]
         if not first.isdecimal() or int(first) >= length:
-            del fields[key]
+            entity.forget(key)
 
 
 def _plain(change: Any) -> Value | None:

@@ -267,7 +267,7 @@ class GameState:
         "player_setup", "player_stats", "upgrade", "unit_born", "unit_init", "unit_done", "unit_died",
         "unit_owner_change", "unit_type_change", "unit_positions",
     )  # fmt: skip
-    """The kinds of events that it needs. Those that tell a state come beside them."""
+    """The kinds of events that it needs. Those of a state come beside them."""
 
     def __init__(self) -> None:
         self._units: dict[int, sc2.UnitState] = {}  # by index, the high bits of the tag; at most one unit alive has an index
@@ -279,73 +279,73 @@ class GameState:
         return unit if unit is not None and unit.unit.tag == tag else None
 
     def units(self, player: int | None = None) -> list[sc2.UnitState]:
-        """The units alive, or those that a player controls, by ascending index. Player 0 stands for units without an owner."""
+        """The units that are alive, or those of them that a player controls, by ascending index. Player 0 is neutral."""
         units = (self._units[index] for index in sorted(self._units))
         return [unit for unit in units if player is None or unit.control_player_id == player]
 
     def player(self, number: int) -> sc2.PlayerState | None:
-        """A player's economy and upgrades. None before anything was told of the player."""
+        """A player's economy and upgrades. None before any event of the player."""
         return self._players.get(number)
 
     def players(self) -> list[sc2.PlayerState]:
-        """All players of whom something was told, by ascending number."""
+        """All players of whom there was an event, by ascending number."""
         return [self._players[number] for number in sorted(self._players)]
 
     def apply(self, event: sc2replay.Event) -> None:
         """Updates the state with an event. It ignores events of other kinds."""
-        told, tick = event.value, event.tick
-        if isinstance(told, sc2.PlayerState):
-            self._players[told.player_id] = _copy(told)
-        elif isinstance(told, sc2.PlayerSetup):
-            self._player(told.player_id).setup.CopyFrom(told)
-        elif isinstance(told, sc2.PlayerStats):
-            player = self._player(told.player_id)
-            player.stats.CopyFrom(told)
+        value, tick = event.value, event.tick
+        if isinstance(value, sc2.PlayerState):
+            self._players[value.player_id] = _copy(value)
+        elif isinstance(value, sc2.PlayerSetup):
+            self._player(value.player_id).setup.CopyFrom(value)
+        elif isinstance(value, sc2.PlayerStats):
+            player = self._player(value.player_id)
+            player.stats.CopyFrom(value)
             player.stats_tick = tick
-        elif isinstance(told, sc2.Upgrade):
-            upgrades = self._player(told.player_id).upgrades
-            had = next((u for u in upgrades if u.upgrade_type_name == told.upgrade_type_name), None)
+        elif isinstance(value, sc2.Upgrade):
+            upgrades = self._player(value.player_id).upgrades
+            had = next((u for u in upgrades if u.upgrade_type_name == value.upgrade_type_name), None)
             if had is None:
-                upgrades.append(told)
+                upgrades.append(value)
             else:
-                had.count += told.count
-        elif isinstance(told, sc2.UnitState):
-            self._units[told.unit.tag >> 18] = _copy(told)
-        elif isinstance(told, sc2.UnitBorn | sc2.UnitInit):
-            self._appear(told, tick)
-        elif isinstance(told, sc2.UnitPositions):
-            for position in told.positions:
+                had.count += value.count
+        elif isinstance(value, sc2.UnitState):
+            self._units[value.unit.tag >> 18] = _copy(value)
+        elif isinstance(value, sc2.UnitBorn | sc2.UnitInit):
+            self._appear(value, tick)
+        elif isinstance(value, sc2.UnitPositions):
+            for position in value.positions:
                 if (unit := self.unit(position.unit.tag)) is not None:
                     unit.x, unit.y, unit.place_tick = position.x, position.y, tick
-        elif isinstance(told, sc2.UnitDone | sc2.UnitDied | sc2.UnitOwnerChange | sc2.UnitTypeChange):
-            if (unit := self.unit(told.unit.tag)) is not None:
-                self._change(unit, told, tick)
+        elif isinstance(value, sc2.UnitDone | sc2.UnitDied | sc2.UnitOwnerChange | sc2.UnitTypeChange):
+            if (unit := self.unit(value.unit.tag)) is not None:
+                self._change(unit, value, tick)
 
     def _change(
-        self, unit: sc2.UnitState, told: sc2.UnitDone | sc2.UnitDied | sc2.UnitOwnerChange | sc2.UnitTypeChange, tick: int
+        self, unit: sc2.UnitState, value: sc2.UnitDone | sc2.UnitDied | sc2.UnitOwnerChange | sc2.UnitTypeChange, tick: int
     ) -> None:
-        if isinstance(told, sc2.UnitDone):
+        if isinstance(value, sc2.UnitDone):
             unit.under_construction = False
-        elif isinstance(told, sc2.UnitDied):
+        elif isinstance(value, sc2.UnitDied):
             del self._units[unit.unit.tag >> 18]
-        elif isinstance(told, sc2.UnitOwnerChange):
-            unit.control_player_id, unit.upkeep_player_id = told.control_player_id, told.upkeep_player_id
+        elif isinstance(value, sc2.UnitOwnerChange):
+            unit.control_player_id, unit.upkeep_player_id = value.control_player_id, value.upkeep_player_id
         else:
-            unit.unit.CopyFrom(told.unit)
+            unit.unit.CopyFrom(value.unit)
             unit.type_tick = tick
 
-    def _appear(self, told: sc2.UnitBorn | sc2.UnitInit, tick: int) -> None:
+    def _appear(self, value: sc2.UnitBorn | sc2.UnitInit, tick: int) -> None:
         unit = sc2.UnitState(
-            unit=told.unit, control_player_id=told.control_player_id, upkeep_player_id=told.upkeep_player_id,
-            x=told.x, y=told.y, place_tick=tick, appeared_tick=tick, type_tick=tick,
-            under_construction=isinstance(told, sc2.UnitInit),
+            unit=value.unit, control_player_id=value.control_player_id, upkeep_player_id=value.upkeep_player_id,
+            x=value.x, y=value.y, place_tick=tick, appeared_tick=tick, type_tick=tick,
+            under_construction=isinstance(value, sc2.UnitInit),
         )  # fmt: skip
-        if isinstance(told, sc2.UnitBorn):
-            if told.HasField("creator"):
-                unit.creator.CopyFrom(told.creator)
-            if told.HasField("creator_ability_name"):
-                unit.creator_ability_name = told.creator_ability_name
-        self._units[told.unit.tag >> 18] = unit
+        if isinstance(value, sc2.UnitBorn):
+            if value.HasField("creator"):
+                unit.creator.CopyFrom(value.creator)
+            if value.HasField("creator_ability_name"):
+                unit.creator_ability_name = value.creator_ability_name
+        self._units[value.unit.tag >> 18] = unit
 
     def _player(self, number: int) -> sc2.PlayerState:
         return self._players.setdefault(number, sc2.PlayerState(player_id=number))

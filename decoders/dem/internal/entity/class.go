@@ -21,8 +21,10 @@ type Class struct {
 	// Wanted says that events of the class are delivered; Decoded that its entities are decoded, for their events, for
 	// faults or for the clock.
 	Wanted, Decoded bool
-	// Rules is set for the class that holds Dota's clock.
-	Rules bool
+	// Rules is set for the class that holds Dota's clock, Roster for the one that holds what Dota's players are called.
+	Rules, Roster bool
+	// Body is where the place of its entities is.
+	Body Body
 
 	Baseline Baseline
 }
@@ -35,21 +37,31 @@ type Baseline struct {
 }
 
 // Node is a place in the tree of fields of a class. Trees grow as fields are met: most classes of a game never occur,
-// and lists have no length of their own.
+// and lists have no length of their own. What each update needs is in the 64 bytes of a Node, one cache line; the rest lies
+// apart.
 type Node struct {
-	Codec *value.Codec  // how its own value is read; its Op is value.OpNone when it has none
-	Field *schema.Field // nil of a root
-	// Object is the serializer of what lies below an object, or an element that is one; nil below values and lists.
-	Object *schema.Serializer
-	// Kids are the nodes below: fields of an object or elements of a list; nil where not met yet. others are those of the second and later types
-	// of an object that may be of several.
-	Kids   []*Node
-	others *[][]*Node
+	Codec  value.Codec // how its own value is read; its Op is value.OpNone when it has none
 	Name   uint32
 	Cell   int32 // -1 without a value
 	List   bool  // kids are elements
+	Elem   bool  // an element that is a value: its codec is that of the field's elements
 	many   bool  // an object that may be of several types
 	Wanted bool  // the field is delivered
+	Body   bool  // the value is part of the entity's place
+	Marked bool  // the value has a name, or may not be sure
+	// Kids are the nodes below: fields of an object or elements of a list; nil where not met yet.
+	Kids []*Node
+	*rest
+}
+
+// rest is what updates seldom need of a node.
+type rest struct {
+	Field *schema.Field // nil of a root
+	// Object is the serializer of what lies below an object, or an element that is one; nil below values and lists.
+	Object *schema.Serializer
+	// others are the nodes below an object of the second and later of its types.
+	others  *[][]*Node
+	Meaning Meaning
 	// Guess is what is believed of an unknown type; nil for known ones.
 	Guess *infer.Guess
 }
@@ -65,6 +77,7 @@ const maxNames = 1 << 18
 type Tree struct {
 	nodes   int
 	chunk   []Node // nodes not yet handed out
+	rests   []rest // and what belongs to them
 	Names   []string
 	ByName  map[string]uint32
 	scratch []byte
@@ -75,7 +88,7 @@ type Tree struct {
 }
 
 // Held is about how much memory the nodes take, in bytes.
-func (t *Tree) Held() int { return (int(unsafe.Sizeof(Node{})) + 16) * t.nodes } // with their places among those of their parents
+func (t *Tree) Held() int { return int(unsafe.Sizeof(Node{})+unsafe.Sizeof(rest{})+16) * t.nodes } // with their places among those of their parents
 
 // NewTree returns a tree without classes. wants reports whether a field is wanted; nil means all are.
 func NewTree(wants func(class, field string) bool) *Tree {
@@ -100,6 +113,13 @@ func (t *Tree) Intern(name []byte) uint32 {
 	return id
 }
 
+// nodeChunk is the nodes that are made at once. It is so large that the runtime places it, and so each node, at the start of
+// a cache line.
+type nodeChunk struct {
+	nodes [64]Node
+	rests [64]rest
+}
+
 // newNode returns a node, or nil when there are too many.
 func (t *Tree) newNode() *Node {
 	if t.nodes >= maxNodes {
@@ -107,10 +127,12 @@ func (t *Tree) newNode() *Node {
 	}
 	t.nodes++
 	if len(t.chunk) == 0 {
-		t.chunk = make([]Node, 64)
+		c := new(nodeChunk)
+		t.chunk, t.rests = c.nodes[:], c.rests[:]
 	}
 	n := &t.chunk[0]
-	t.chunk = t.chunk[1:]
+	n.rest = &t.rests[0]
+	t.chunk, t.rests = t.chunk[1:], t.rests[1:]
 	n.Cell = -1
 	return n
 }
@@ -121,7 +143,6 @@ func (t *Tree) NewRoot(s *schema.Serializer) *Node {
 	if n == nil {
 		return nil
 	}
-	n.Codec = &value.NoValue
 	n.Object = s
 	n.Name = t.Intern(nil)
 	return n
@@ -189,15 +210,18 @@ func (t *Tree) grow(c *Class, n *Node, index int32, typ int) *Node {
 	}
 	(*kids)[index] = k
 	if k.Codec.Guess {
-		k.Guess = t.Types.OfField(k.Field, k.Codec == &k.Field.Elem)
+		k.Guess = t.Types.OfField(k.Field, k.Elem)
 		if k.Guess.State == infer.Proven {
-			k.Codec = t.Types.Codec(k.Field, k.Codec == &k.Field.Elem, k.Guess.Family)
+			k.Codec = *t.Types.Codec(k.Field, k.Elem, k.Guess.Family)
 		}
 	}
 	if k.Codec.Op != value.OpNone {
 		k.Cell = int32(c.Cells)
 		c.Cells++
 		k.Wanted = t.wants == nil || t.wants(t.Names[c.Name], t.Names[k.Name])
+		k.Meaning = meaningOf(k.Field, &k.Codec)
+		k.Marked = k.Meaning != NoMeaning || k.Guess != nil
+		t.addToBody(c, n, k)
 	}
 	return k
 }
@@ -210,7 +234,7 @@ func (t *Tree) newField(parent *Node, s *schema.Serializer, index int) *Node {
 	}
 	f := s.Fields[index]
 	n.Field = f
-	n.Codec = &f.Own
+	n.Codec = f.Own
 	n.List = f.Shape == schema.ShapeTable || f.Shape == schema.ShapeVector || f.Shape == schema.ShapeArray || f.MayBeList()
 	if f.Shape == schema.ShapePointer {
 		n.Object, n.many = f.Types[0], len(f.Types) > 1
@@ -231,10 +255,9 @@ func (t *Tree) newElement(list *Node, index int) *Node {
 	}
 	n.Field = f
 	if f.Shape == schema.ShapeTable {
-		n.Codec = &value.NoValue
 		n.Object = f.Types[0]
 	} else {
-		n.Codec = &f.Elem
+		n.Codec, n.Elem = f.Elem, true
 	}
 	var digits [8]byte
 	s := digits[:0]

@@ -19,13 +19,13 @@ func (u *Update) guessed(n *Node) *value.Codec {
 	case infer.Refuted:
 		return nil
 	case infer.Proven: // since the node was made
-		n.Codec = u.Tree.Types.Codec(n.Field, n.Codec == &n.Field.Elem, g.Family)
-		return n.Codec
+		n.Codec = *u.Tree.Types.Codec(n.Field, n.Elem, g.Family)
+		return &n.Codec
 	}
 	if !slices.Contains(u.unseen, g) {
 		u.unseen = append(u.unseen, g)
 	}
-	return u.Tree.Types.Codec(n.Field, n.Codec == &n.Field.Elem, g.Family)
+	return u.Tree.Types.Codec(n.Field, n.Elem, g.Family)
 }
 
 // ReadSized reads an update whose size in bits is known; up to padding bits at its end may be unused. After an error,

@@ -58,30 +58,24 @@ func (u *Update) Read(r *bits.Reader, c *Class, s *State) error {
 	if c.Root == nil {
 		return errNoClass
 	}
-	return u.readValues(r, c, s)
-}
-
-// readValues reads the values of the fields that u.paths lead to.
-func (u *Update) readValues(r *bits.Reader, c *Class, s *State) error {
 	// way[d] is the node whose kids the index d of the path chooses from.
 	var way [fieldpath.MaxDepth + 1]*Node
 	way[0] = c.Root
 	for i := range u.Paths {
 		p := &u.Paths[i]
-		for d := int(p.Keep); d <= int(p.Last); d++ {
-			n := way[d]
-			typ := 0
-			if n.many {
-				typ = s.typeOf(n)
-			}
-			k := u.Tree.kid(c, n, p.Idx[d], typ)
-			if k == nil {
+		d := int(p.Keep)
+		n := way[d]
+		for ; d <= int(p.Last); d++ {
+			index := p.Idx[d]
+			if k := n.Kids; !n.many && uint(index) < uint(len(k)) && k[index] != nil {
+				n = k[index]
+			} else if n = u.Tree.kid(c, n, index, s.typeOf(n)); n == nil {
 				return errNoField
 			}
-			way[d+1] = k
+			way[d+1] = n
 		}
-		n := way[p.Last+1]
-		codec := n.Codec
+		n = way[d]
+		codec := &n.Codec
 		if codec.Op == value.OpNone {
 			return errNoField
 		}
@@ -90,18 +84,29 @@ func (u *Update) readValues(r *bits.Reader, c *Class, s *State) error {
 				return errUnknownType
 			}
 		}
-		v := codec.Read(r, &u.arena, u.Tick)
+		if len(u.Changes) == cap(u.Changes) {
+			u.Changes = append(u.Changes, Change{})[:len(u.Changes)]
+		}
+		u.Changes = u.Changes[:len(u.Changes)+1]
+		ch := &u.Changes[len(u.Changes)-1]
+		ch.Node = n
+		ch.Cell = codec.Read(r, &u.arena, u.Tick)
 		if r.Overrun() {
+			u.Changes = u.Changes[:len(u.Changes)-1]
 			return bits.ErrOverrun
 		}
-		if v.Kind == value.Length && v.Word > schema.MaxElements {
-			return fieldpath.ErrIndex
-		}
-		u.Changes = append(u.Changes, Change{n, v})
-		if v.Kind == value.Pointer && n.many {
-			u.retyped = true
-			if err := u.retype(c, s, n, v); err != nil {
-				return err
+		switch ch.Cell.Kind {
+		case value.Length:
+			if ch.Cell.Word > schema.MaxElements {
+				u.Changes = u.Changes[:len(u.Changes)-1]
+				return fieldpath.ErrIndex
+			}
+		case value.Pointer:
+			if n.many {
+				u.retyped = true
+				if err := u.retype(c, s, n, ch.Cell); err != nil {
+					return err
+				}
 			}
 		}
 	}
@@ -146,10 +151,18 @@ func (u *Update) Data(c *value.Cell) []byte {
 // Apply sets the changes, and takes away what was lost.
 func (u *Update) Apply(c *Class, s *State) {
 	for i := range u.Changes {
-		ch := &u.Changes[i]
-		s.set(c, ch.Node, ch.Cell, u.Data(&ch.Cell))
+		u.ApplyChange(c, s, &u.Changes[i])
 	}
 	for _, n := range u.Lost {
 		s.clear(n)
 	}
+}
+
+// ApplyChange sets one of the changes.
+func (u *Update) ApplyChange(c *Class, s *State, ch *Change) {
+	if at := ch.Node.Cell; ch.Cell.Kind.Plain() && uint(at) < uint(len(s.Cells)) {
+		s.Cells[at] = ch.Cell
+		return
+	}
+	s.set(c, ch.Node, ch.Cell, u.Data(&ch.Cell))
 }

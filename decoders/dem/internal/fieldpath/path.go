@@ -84,6 +84,38 @@ func Read(r *bits.Reader, dst []Path) ([]Path, error) {
 			p.push(int32(w>>3&7) + 1)
 			w >>= 6
 			left -= 6
+		case 4: // PlusN
+			if left < numberBits {
+				r.Skip(word - left)
+				w, left = r.Peek(), word
+			}
+			v, n := number(w)
+			*top += v + 5
+			w >>= n
+			left -= n
+		case 5, 7: // PushOneLeftDeltaZeroRightZero, PushOneLeftDeltaOneRightZero
+			*top += (int32(code.op) - 5) >> 1
+			if uint32(*top) > MaxIndex {
+				return dst, ErrIndex
+			}
+			p.push(0)
+		case 6, 8: // PushOneLeftDeltaZeroRightNonZero, PushOneLeftDeltaOneRightNonZero
+			if left < numberBits {
+				r.Skip(word - left)
+				w, left = r.Peek(), word
+			}
+			v, n := number(w)
+			*top += (int32(code.op) - 6) >> 1
+			if uint32(*top) > MaxIndex {
+				return dst, ErrIndex
+			}
+			p.push(v)
+			w >>= n
+			left -= n
+		case 29: // PopAllButOnePlusOne
+			p.pop(uint32(p.Last))
+			p.Idx[0]++
+			p.Keep = 0
 		default:
 			r.Skip(word - left)
 			p.apply(r, code.op)
@@ -121,18 +153,6 @@ func Read(r *bits.Reader, dst []Path) ([]Path, error) {
 func (p *reader) apply(r *bits.Reader, op uint8) {
 	top := &p.Idx[p.Last]
 	switch op {
-	case 4: // PlusN
-		*top += readNumber(r) + 5
-	case 5: // PushOneLeftDeltaZeroRightZero
-		p.push(0)
-	case 6: // PushOneLeftDeltaZeroRightNonZero
-		p.push(readNumber(r))
-	case 7: // PushOneLeftDeltaOneRightZero
-		*top++
-		p.push(0)
-	case 8: // PushOneLeftDeltaOneRightNonZero
-		*top++
-		p.push(readNumber(r))
 	case 9: // PushOneLeftDeltaNRightZero
 		*top += readNumber(r)
 		p.push(0)
@@ -194,10 +214,6 @@ func (p *reader) apply(r *bits.Reader, op uint8) {
 		p.pop(1)
 		p.Idx[p.Last] += readNumber(r) + 1
 		p.Keep = p.Last
-	case 29: // PopAllButOnePlusOne
-		p.pop(uint32(p.Last))
-		p.Idx[0]++
-		p.Keep = 0
 	case 30: // PopAllButOnePlusN
 		p.pop(uint32(p.Last))
 		p.Idx[0] += readNumber(r) + 1
@@ -286,23 +302,27 @@ func (p *reader) addEach(r *bits.Reader) {
 	}
 }
 
-// readNumber reads a number of 2, 4, 10, 17 or 31 bits.
+// numberBits is how many bits a path number has at most.
+const numberBits = 4 + 31
+
+// readNumber reads a path number.
 func readNumber(r *bits.Reader) int32 {
-	w := r.Peek()
+	v, n := number(r.Peek())
+	r.Skip(n)
+	return v
+}
+
+// number returns the path number that the bits of w begin with, of 2, 4, 10, 17 or 31 bits, and how many it takes in all.
+func number(w uint64) (v int32, n int) {
 	switch {
 	case w&1 != 0:
-		r.Skip(3)
-		return int32(w >> 1 & (1<<2 - 1))
+		return int32(w >> 1 & (1<<2 - 1)), 3
 	case w&2 != 0:
-		r.Skip(6)
-		return int32(w >> 2 & (1<<4 - 1))
+		return int32(w >> 2 & (1<<4 - 1)), 6
 	case w&4 != 0:
-		r.Skip(13)
-		return int32(w >> 3 & (1<<10 - 1))
+		return int32(w >> 3 & (1<<10 - 1)), 13
 	case w&8 != 0:
-		r.Skip(21)
-		return int32(w >> 4 & (1<<17 - 1))
+		return int32(w >> 4 & (1<<17 - 1)), 21
 	}
-	r.Skip(35)
-	return int32(w >> 4 & (1<<31 - 1))
+	return int32(w >> 4 & (1<<31 - 1)), numberBits
 }

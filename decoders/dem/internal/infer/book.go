@@ -64,6 +64,10 @@ type Guess struct {
 	MaybeSigned bool
 }
 
+// Sure reports whether numbers of the type are what they are read as: values were met that are odd too often for signed ones, or
+// even too often for others.
+func (g *Guess) Sure() bool { return g.State == Proven && !g.MaybeSigned }
+
 // codecKey is a field, or the elements of it, read as of a family.
 type codecKey struct {
 	field  *schema.Field

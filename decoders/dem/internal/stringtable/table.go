@@ -31,6 +31,8 @@ const (
 	Modifiers
 	ModifierNames
 	CombatLogNames
+	EntityNames
+	Players
 )
 
 // RoleOf returns the role of the table of a name.
@@ -44,6 +46,10 @@ func RoleOf(name []byte) Role {
 		return ModifierNames
 	case "CombatLogNames":
 		return CombatLogNames
+	case "EntityNames":
+		return EntityNames
+	case "userinfo":
+		return Players
 	}
 	return None
 }

@@ -36,6 +36,9 @@ const (
 // InBytes reports whether the value lies outside its cell.
 func (k Kind) InBytes() bool { return k == Text || k == Tuple || k == Blob }
 
+// Plain reports whether the value is all that there is to it: it lies in its cell, and nothing below its field depends on it.
+func (k Kind) Plain() bool { return k <= Vector }
+
 // span packs a place among bytes into a cell's word.
 func span(start, end int) uint64 { return uint64(start)<<32 | uint64(uint32(end)) }
 
@@ -49,6 +52,11 @@ const maxText = 1 << 20
 // the end of r makes r.Overrun true.
 func (c *Codec) Read(r *bits.Reader, arena *[]byte, tick float32) Cell {
 	switch c.Op {
+	case OpFloat:
+		if c.Float == FloatRaw {
+			return Cell{Word: r.Bits(32), Kind: Float}
+		}
+		return Cell{Word: uint64(math.Float32bits(c.readFloat(r, tick))), Kind: Float}
 	case OpBool:
 		return boolCell(r.Bool())
 	case OpInt32:
@@ -57,8 +65,6 @@ func (c *Codec) Read(r *bits.Reader, arena *[]byte, tick float32) Cell {
 		return Cell{Word: uint64(r.Varuint32()), Kind: Uint}
 	case OpHandle:
 		return Cell{Word: uint64(r.Varuint32()), Kind: Handle}
-	case OpFloat:
-		return Cell{Word: uint64(math.Float32bits(c.readFloat(r, tick))), Kind: Float}
 	case OpUint64:
 		return Cell{Word: r.Varuint64(), Kind: Uint}
 	case OpInt64:

@@ -582,6 +582,7 @@ type Event struct {
 	//	*Event_Command
 	//	*Event_Fault
 	//	*Event_ServerCvar
+	//	*Event_PlayerInfo
 	Kind          isEvent_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -928,6 +929,15 @@ func (x *Event) GetServerCvar() *ServerCvar {
 	return nil
 }
 
+func (x *Event) GetPlayerInfo() *PlayerInfo {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_PlayerInfo); ok {
+			return x.PlayerInfo
+		}
+	}
+	return nil
+}
+
 type isEvent_Kind interface {
 	isEvent_Kind()
 }
@@ -1097,6 +1107,11 @@ type Event_ServerCvar struct {
 	ServerCvar *ServerCvar `protobuf:"bytes,45,opt,name=server_cvar,json=serverCvar,proto3,oneof"`
 }
 
+type Event_PlayerInfo struct {
+	// A player is on the server, or has other data than before.
+	PlayerInfo *PlayerInfo `protobuf:"bytes,46,opt,name=player_info,json=playerInfo,proto3,oneof"`
+}
+
 func (*Event_EntityUpdated) isEvent_Kind() {}
 
 func (*Event_EntityCreated) isEvent_Kind() {}
@@ -1162,6 +1177,8 @@ func (*Event_Command) isEvent_Kind() {}
 func (*Event_Fault) isEvent_Kind() {}
 
 func (*Event_ServerCvar) isEvent_Kind() {}
+
+func (*Event_PlayerInfo) isEvent_Kind() {}
 
 // A vector.
 type Vector struct {
@@ -1297,7 +1314,16 @@ type FieldValue struct {
 	//	*FieldValue_Text
 	//	*FieldValue_Tuple
 	//	*FieldValue_Blob
-	Value         isFieldValue_Value `protobuf_oneof:"value"`
+	Value isFieldValue_Value `protobuf_oneof:"value"`
+	// What the number stands for, where that is known. m_nameStringableIndex has the entry of the string table EntityNames:
+	// what the entity is called, such as "npc_dota_hero_axe", "item_blink", "axe_berserkers_call". In Dota 2, fields of the types
+	// HeroID_t and AbilityID_t, and those whose names have HeroID or AbilityID in them, have the name of the hero, ability or
+	// item, from a table that the decoder brings; so have the drafted heroes of CDOTAGamerulesProxy. Absent otherwise, and for
+	// numbers that are not in the table.
+	Name *string `protobuf:"bytes,11,opt,name=name,proto3,oneof" json:"name,omitempty"`
+	// True for a number of a type that the decoder does not know, which may as well be another one: a type is read as unsigned
+	// or as signed, whichever is more likely, and nothing in the file proves it. Zero is the same in both. Absent for all others.
+	Unproven      *bool `protobuf:"varint,12,opt,name=unproven,proto3,oneof" json:"unproven,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1425,6 +1451,20 @@ func (x *FieldValue) GetBlob() []byte {
 		}
 	}
 	return nil
+}
+
+func (x *FieldValue) GetName() string {
+	if x != nil && x.Name != nil {
+		return *x.Name
+	}
+	return ""
+}
+
+func (x *FieldValue) GetUnproven() bool {
+	if x != nil && x.Unproven != nil {
+		return *x.Unproven
+	}
+	return false
 }
 
 type isFieldValue_Value interface {
@@ -2754,7 +2794,11 @@ type GameEventKey struct {
 	//	*GameEventKey_Uint
 	//	*GameEventKey_Handle
 	//	*GameEventKey_Player
-	Value         isGameEventKey_Value `protobuf_oneof:"value"`
+	Value isGameEventKey_Value `protobuf_oneof:"value"`
+	// The name of the player in the slot, as the string table userinfo has it. Absent when not known, and for other values.
+	PlayerName *string `protobuf:"bytes,9,opt,name=player_name,json=playerName,proto3,oneof" json:"player_name,omitempty"`
+	// The player's Steam id, likewise. 0 for bots.
+	SteamId       *uint64 `protobuf:"varint,10,opt,name=steam_id,json=steamId,proto3,oneof" json:"steam_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2862,6 +2906,20 @@ func (x *GameEventKey) GetPlayer() int32 {
 		if x, ok := x.Value.(*GameEventKey_Player); ok {
 			return x.Player
 		}
+	}
+	return 0
+}
+
+func (x *GameEventKey) GetPlayerName() string {
+	if x != nil && x.PlayerName != nil {
+		return *x.PlayerName
+	}
+	return ""
+}
+
+func (x *GameEventKey) GetSteamId() uint64 {
+	if x != nil && x.SteamId != nil {
+		return *x.SteamId
 	}
 	return 0
 }
@@ -3458,7 +3516,11 @@ type Order struct {
 	// The player's count of orders.
 	SequenceNumber int32 `protobuf:"varint,8,opt,name=sequence_number,json=sequenceNumber,proto3" json:"sequence_number,omitempty"`
 	// The game's flags.
-	Flags         uint32 `protobuf:"varint,9,opt,name=flags,proto3" json:"flags,omitempty"`
+	Flags uint32 `protobuf:"varint,9,opt,name=flags,proto3" json:"flags,omitempty"`
+	// What the game calls the type, such as "DOTA_UNIT_ORDER_CAST_POSITION". Empty for types newer than the decoder's table.
+	TypeName string `protobuf:"bytes,10,opt,name=type_name,json=typeName,proto3" json:"type_name,omitempty"`
+	// The name of the ability or item, such as "axe_berserkers_call". Empty for none, and when it is not in the decoder's table.
+	AbilityName   string `protobuf:"bytes,11,opt,name=ability_name,json=abilityName,proto3" json:"ability_name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3554,6 +3616,20 @@ func (x *Order) GetFlags() uint32 {
 		return x.Flags
 	}
 	return 0
+}
+
+func (x *Order) GetTypeName() string {
+	if x != nil {
+		return x.TypeName
+	}
+	return ""
+}
+
+func (x *Order) GetAbilityName() string {
+	if x != nil {
+		return x.AbilityName
+	}
+	return ""
 }
 
 // A sound began.
@@ -3827,7 +3903,12 @@ type ChatEvent struct {
 	// The time in seconds. 0 when not known.
 	Time float32 `protobuf:"fixed32,6,opt,name=time,proto3" json:"time,omitempty"`
 	// The time on the game's clock in seconds from the horn, as in Tick.
-	GameTime      *float32 `protobuf:"fixed32,7,opt,name=game_time,json=gameTime,proto3,oneof" json:"game_time,omitempty"`
+	GameTime *float32 `protobuf:"fixed32,7,opt,name=game_time,json=gameTime,proto3,oneof" json:"game_time,omitempty"`
+	// What the game calls the type, such as "CHAT_MESSAGE_TOWER_KILL". Empty for types newer than the decoder's table.
+	TypeName string `protobuf:"bytes,8,opt,name=type_name,json=typeName,proto3" json:"type_name,omitempty"`
+	// The heroes of the players, in the same order, such as "npc_dota_hero_axe": what the entity CDOTA_PlayerResource says before
+	// the event. Empty when not known.
+	HeroNames     []string `protobuf:"bytes,9,rep,name=hero_names,json=heroNames,proto3" json:"hero_names,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3911,6 +3992,20 @@ func (x *ChatEvent) GetGameTime() float32 {
 	return 0
 }
 
+func (x *ChatEvent) GetTypeName() string {
+	if x != nil {
+		return x.TypeName
+	}
+	return ""
+}
+
+func (x *ChatEvent) GetHeroNames() []string {
+	if x != nil {
+		return x.HeroNames
+	}
+	return nil
+}
+
 // A chat message.
 type Chat struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3927,7 +4022,11 @@ type Chat struct {
 	// Slot of the entity of the player who said it. Absent when not known.
 	EntityIndex *int32 `protobuf:"varint,6,opt,name=entity_index,json=entityIndex,proto3,oneof" json:"entity_index,omitempty"`
 	// Dota: the time on the game's clock in seconds from the horn, as in Tick.
-	GameTime      *float32 `protobuf:"fixed32,7,opt,name=game_time,json=gameTime,proto3,oneof" json:"game_time,omitempty"`
+	GameTime *float32 `protobuf:"fixed32,7,opt,name=game_time,json=gameTime,proto3,oneof" json:"game_time,omitempty"`
+	// Dota: the player's name, as the entity CDOTA_PlayerResource has it. Empty when not known.
+	PlayerName string `protobuf:"bytes,8,opt,name=player_name,json=playerName,proto3" json:"player_name,omitempty"`
+	// Dota: the player's hero, likewise. Empty when not known, and before one is picked.
+	HeroName      string `protobuf:"bytes,9,opt,name=hero_name,json=heroName,proto3" json:"hero_name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4011,6 +4110,20 @@ func (x *Chat) GetGameTime() float32 {
 	return 0
 }
 
+func (x *Chat) GetPlayerName() string {
+	if x != nil {
+		return x.PlayerName
+	}
+	return ""
+}
+
+func (x *Chat) GetHeroName() string {
+	if x != nil {
+		return x.HeroName
+	}
+	return ""
+}
+
 // A player pinged the map.
 type Ping struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -4025,7 +4138,9 @@ type Ping struct {
 	// Whether the entity itself was pinged.
 	Direct bool `protobuf:"varint,5,opt,name=direct,proto3" json:"direct,omitempty"`
 	// The kind of ping: the game's number.
-	Type          uint32 `protobuf:"varint,6,opt,name=type,proto3" json:"type,omitempty"`
+	Type uint32 `protobuf:"varint,6,opt,name=type,proto3" json:"type,omitempty"`
+	// The player's name, as the entity CDOTA_PlayerResource has it. Empty when not known.
+	PlayerName    string `protobuf:"bytes,7,opt,name=player_name,json=playerName,proto3" json:"player_name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4102,6 +4217,13 @@ func (x *Ping) GetType() uint32 {
 	return 0
 }
 
+func (x *Ping) GetPlayerName() string {
+	if x != nil {
+		return x.PlayerName
+	}
+	return ""
+}
+
 // A player drew on the map.
 type MapLine struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -4112,7 +4234,9 @@ type MapLine struct {
 	// Where, in world units, y.
 	Y int32 `protobuf:"varint,3,opt,name=y,proto3" json:"y,omitempty"`
 	// Whether a new line begins here; otherwise it continues from the point before.
-	Initial       bool `protobuf:"varint,4,opt,name=initial,proto3" json:"initial,omitempty"`
+	Initial bool `protobuf:"varint,4,opt,name=initial,proto3" json:"initial,omitempty"`
+	// The player's name, as the entity CDOTA_PlayerResource has it. Empty when not known.
+	PlayerName    string `protobuf:"bytes,5,opt,name=player_name,json=playerName,proto3" json:"player_name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4175,6 +4299,13 @@ func (x *MapLine) GetInitial() bool {
 	return false
 }
 
+func (x *MapLine) GetPlayerName() string {
+	if x != nil {
+		return x.PlayerName
+	}
+	return ""
+}
+
 // A player used the chat wheel.
 type ChatWheel struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -4185,7 +4316,11 @@ type ChatWheel struct {
 	// The player's account. 0 when not known.
 	AccountId uint32 `protobuf:"varint,3,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
 	// The hero that the phrase is about. 0 for none.
-	HeroId        int32 `protobuf:"varint,4,opt,name=hero_id,json=heroId,proto3" json:"hero_id,omitempty"`
+	HeroId int32 `protobuf:"varint,4,opt,name=hero_id,json=heroId,proto3" json:"hero_id,omitempty"`
+	// That hero's name. Empty for none, and when it is not in the decoder's table.
+	HeroName string `protobuf:"bytes,5,opt,name=hero_name,json=heroName,proto3" json:"hero_name,omitempty"`
+	// The player's name, as the entity CDOTA_PlayerResource has it. Empty when not known.
+	PlayerName    string `protobuf:"bytes,6,opt,name=player_name,json=playerName,proto3" json:"player_name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4246,6 +4381,20 @@ func (x *ChatWheel) GetHeroId() int32 {
 		return x.HeroId
 	}
 	return 0
+}
+
+func (x *ChatWheel) GetHeroName() string {
+	if x != nil {
+		return x.HeroName
+	}
+	return ""
+}
+
+func (x *ChatWheel) GetPlayerName() string {
+	if x != nil {
+		return x.PlayerName
+	}
+	return ""
 }
 
 // The file's header.
@@ -4510,7 +4659,9 @@ type DraftPick struct {
 	// The team: 2 Radiant, 3 Dire.
 	Team uint32 `protobuf:"varint,2,opt,name=team,proto3" json:"team,omitempty"`
 	// The hero's number.
-	HeroId        int32 `protobuf:"varint,3,opt,name=hero_id,json=heroId,proto3" json:"hero_id,omitempty"`
+	HeroId int32 `protobuf:"varint,3,opt,name=hero_id,json=heroId,proto3" json:"hero_id,omitempty"`
+	// The hero's name, such as "npc_dota_hero_axe". Empty for none, and when it is not in the decoder's table.
+	HeroName      string `protobuf:"bytes,4,opt,name=hero_name,json=heroName,proto3" json:"hero_name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4564,6 +4715,13 @@ func (x *DraftPick) GetHeroId() int32 {
 		return x.HeroId
 	}
 	return 0
+}
+
+func (x *DraftPick) GetHeroName() string {
+	if x != nil {
+		return x.HeroName
+	}
+	return ""
 }
 
 // A Dota match, as known at its end.
@@ -5659,6 +5817,98 @@ func (x *ServerCvar) GetRedacted() bool {
 	return false
 }
 
+// A player is on the server, or has other data than before: an entry of the string table userinfo.
+type PlayerInfo struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The player's slot, by which game events name players. In Counter-Strike 2 and Deadlock the player's controller is the
+	// entity in slot + 1, and m_hPawn of that is the handle of the body.
+	Slot int32 `protobuf:"varint,1,opt,name=slot,proto3" json:"slot,omitempty"`
+	// The player's name.
+	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// The Steam id. 0 for bots.
+	SteamId uint64 `protobuf:"varint,3,opt,name=steam_id,json=steamId,proto3" json:"steam_id,omitempty"`
+	// The number by which the server names the player.
+	UserId int32 `protobuf:"varint,4,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
+	// Whether it is a bot.
+	IsBot bool `protobuf:"varint,5,opt,name=is_bot,json=isBot,proto3" json:"is_bot,omitempty"`
+	// Whether it is what records.
+	IsHltv        bool `protobuf:"varint,6,opt,name=is_hltv,json=isHltv,proto3" json:"is_hltv,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PlayerInfo) Reset() {
+	*x = PlayerInfo{}
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[44]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PlayerInfo) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PlayerInfo) ProtoMessage() {}
+
+func (x *PlayerInfo) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[44]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PlayerInfo.ProtoReflect.Descriptor instead.
+func (*PlayerInfo) Descriptor() ([]byte, []int) {
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{44}
+}
+
+func (x *PlayerInfo) GetSlot() int32 {
+	if x != nil {
+		return x.Slot
+	}
+	return 0
+}
+
+func (x *PlayerInfo) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *PlayerInfo) GetSteamId() uint64 {
+	if x != nil {
+		return x.SteamId
+	}
+	return 0
+}
+
+func (x *PlayerInfo) GetUserId() int32 {
+	if x != nil {
+		return x.UserId
+	}
+	return 0
+}
+
+func (x *PlayerInfo) GetIsBot() bool {
+	if x != nil {
+		return x.IsBot
+	}
+	return false
+}
+
+func (x *PlayerInfo) GetIsHltv() bool {
+	if x != nil {
+		return x.IsHltv
+	}
+	return false
+}
+
 var File_replayd_dem_v1_events_proto protoreflect.FileDescriptor
 
 const file_replayd_dem_v1_events_proto_rawDesc = "" +
@@ -5666,7 +5916,7 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"\x1breplayd/dem/v1/events.proto\x12\x0ereplayd.dem.v1\x1a replayd/options/v1/options.proto\"T\n" +
 	"\tEventList\x12-\n" +
 	"\x06events\x18\x01 \x03(\v2\x15.replayd.dem.v1.EventR\x06events\x12\x18\n" +
-	"\astrings\x18\x02 \x03(\tR\astrings\"\xc0\x0f\n" +
+	"\astrings\x18\x02 \x03(\tR\astrings\"\xff\x0f\n" +
 	"\x05Event\x12\x17\n" +
 	"\aat_tick\x18\x01 \x01(\x05R\x06atTick\x12F\n" +
 	"\x0eentity_updated\x18\x02 \x01(\v2\x1d.replayd.dem.v1.EntityUpdatedH\x00R\rentityUpdated\x12F\n" +
@@ -5714,14 +5964,16 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"\acommand\x18+ \x01(\v2\x17.replayd.dem.v1.CommandH\x00R\acommand\x12-\n" +
 	"\x05fault\x18, \x01(\v2\x15.replayd.dem.v1.FaultH\x00R\x05fault\x12=\n" +
 	"\vserver_cvar\x18- \x01(\v2\x1a.replayd.dem.v1.ServerCvarH\x00R\n" +
-	"serverCvarB\x06\n" +
+	"serverCvar\x12=\n" +
+	"\vplayer_info\x18. \x01(\v2\x1a.replayd.dem.v1.PlayerInfoH\x00R\n" +
+	"playerInfoB\x06\n" +
 	"\x04kind\"2\n" +
 	"\x06Vector\x12\f\n" +
 	"\x01x\x18\x01 \x01(\x02R\x01x\x12\f\n" +
 	"\x01y\x18\x02 \x01(\x02R\x01y\x12\f\n" +
 	"\x01z\x18\x03 \x01(\x02R\x01z\"\x1f\n" +
 	"\x05Tuple\x12\x16\n" +
-	"\x06values\x18\x01 \x03(\x02R\x06values\"\xb0\x02\n" +
+	"\x06values\x18\x01 \x03(\x02R\x06values\"\x80\x03\n" +
 	"\n" +
 	"FieldValue\x12\x1a\n" +
 	"\x05field\x18\x01 \x01(\rB\x04\xe8\xe1\x18\x01R\x05field\x12\x12\n" +
@@ -5734,8 +5986,12 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"\x04text\x18\b \x01(\tH\x00R\x04text\x12-\n" +
 	"\x05tuple\x18\t \x01(\v2\x15.replayd.dem.v1.TupleH\x00R\x05tuple\x12\x14\n" +
 	"\x04blob\x18\n" +
-	" \x01(\fH\x00R\x04blobB\a\n" +
-	"\x05value\"\xae\x01\n" +
+	" \x01(\fH\x00R\x04blob\x12\x17\n" +
+	"\x04name\x18\v \x01(\tH\x01R\x04name\x88\x01\x01\x12\x1f\n" +
+	"\bunproven\x18\f \x01(\bH\x02R\bunproven\x88\x01\x01B\a\n" +
+	"\x05valueB\a\n" +
+	"\x05_nameB\v\n" +
+	"\t_unproven\"\xae\x01\n" +
 	"\rEntityCreated\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\rR\x05index\x12\x1a\n" +
 	"\x05class\x18\x02 \x01(\rB\x04\xe8\xe1\x18\x01R\x05class\x12\x16\n" +
@@ -5868,7 +6124,7 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"value_name\x18d \x01(\tR\tvalueName\x12 \n" +
 	"\tgame_time\x18e \x01(\x02H\x00R\bgameTime\x88\x01\x01B\f\n" +
 	"\n" +
-	"_game_time\"\xcd\x01\n" +
+	"_game_time\"\xb0\x02\n" +
 	"\fGameEventKey\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x04text\x18\x02 \x01(\tH\x00R\x04text\x12\x16\n" +
@@ -5877,8 +6133,14 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"\x04bool\x18\x05 \x01(\bH\x00R\x04bool\x12\x14\n" +
 	"\x04uint\x18\x06 \x01(\x04H\x00R\x04uint\x12\x18\n" +
 	"\x06handle\x18\a \x01(\rH\x00R\x06handle\x12\x18\n" +
-	"\x06player\x18\b \x01(\x11H\x00R\x06playerB\a\n" +
-	"\x05value\"a\n" +
+	"\x06player\x18\b \x01(\x11H\x00R\x06player\x12$\n" +
+	"\vplayer_name\x18\t \x01(\tH\x01R\n" +
+	"playerName\x88\x01\x01\x12\x1e\n" +
+	"\bsteam_id\x18\n" +
+	" \x01(\x04H\x02R\asteamId\x88\x01\x01B\a\n" +
+	"\x05valueB\x0e\n" +
+	"\f_player_nameB\v\n" +
+	"\t_steam_id\"a\n" +
 	"\tGameEvent\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x05R\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x120\n" +
@@ -5921,7 +6183,7 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"aura_owner\x18\r \x01(\rR\tauraOwner\x12\x12\n" +
 	"\x04aura\x18\x0e \x01(\bR\x04aura\x12\x16\n" +
 	"\x06subtle\x18\x0f \x01(\bR\x06subtle\x12\x10\n" +
-	"\x03raw\x18\x10 \x01(\fR\x03raw\"\xb9\x02\n" +
+	"\x03raw\x18\x10 \x01(\fR\x03raw\"\xf9\x02\n" +
 	"\x05Order\x12!\n" +
 	"\fentity_index\x18\x01 \x01(\x05R\ventityIndex\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\x05R\x04type\x12\x14\n" +
@@ -5932,7 +6194,10 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"\bposition\x18\x06 \x01(\v2\x16.replayd.dem.v1.VectorR\bposition\x12\x14\n" +
 	"\x05queue\x18\a \x01(\bR\x05queue\x12'\n" +
 	"\x0fsequence_number\x18\b \x01(\x05R\x0esequenceNumber\x12\x14\n" +
-	"\x05flags\x18\t \x01(\rR\x05flagsB\r\n" +
+	"\x05flags\x18\t \x01(\rR\x05flags\x12\x1b\n" +
+	"\ttype_name\x18\n" +
+	" \x01(\tR\btypeName\x12!\n" +
+	"\fability_name\x18\v \x01(\tR\vabilityNameB\r\n" +
 	"\v_ability_id\"\xcd\x01\n" +
 	"\x05Sound\x12\x12\n" +
 	"\x04guid\x18\x01 \x01(\x05R\x04guid\x12\x12\n" +
@@ -5957,7 +6222,7 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
 	"\x04data\x18\x03 \x01(\fR\x04data\x12\x16\n" +
 	"\x06offset\x18\x04 \x01(\rR\x06offset\x12\x12\n" +
-	"\x04size\x18\x05 \x01(\rR\x04size\"\xc3\x01\n" +
+	"\x04size\x18\x05 \x01(\rR\x04size\"\xff\x01\n" +
 	"\tChatEvent\x12\x12\n" +
 	"\x04type\x18\x01 \x01(\x05R\x04type\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\rR\x05value\x12\x18\n" +
@@ -5965,9 +6230,12 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"\x06value2\x18\x04 \x01(\rR\x06value2\x12\x16\n" +
 	"\x06value3\x18\x05 \x01(\rR\x06value3\x12\x12\n" +
 	"\x04time\x18\x06 \x01(\x02R\x04time\x12 \n" +
-	"\tgame_time\x18\a \x01(\x02H\x00R\bgameTime\x88\x01\x01B\f\n" +
+	"\tgame_time\x18\a \x01(\x02H\x00R\bgameTime\x88\x01\x01\x12\x1b\n" +
+	"\ttype_name\x18\b \x01(\tR\btypeName\x12\x1d\n" +
 	"\n" +
-	"_game_time\"\x94\x02\n" +
+	"hero_names\x18\t \x03(\tR\theroNamesB\f\n" +
+	"\n" +
+	"_game_time\"\xd2\x02\n" +
 	"\x04Chat\x12&\n" +
 	"\tplayer_id\x18\x01 \x01(\x05B\x04\xf0\xe1\x18\x01H\x00R\bplayerId\x88\x01\x01\x12\x18\n" +
 	"\achannel\x18\x02 \x01(\rR\achannel\x12\x12\n" +
@@ -5975,36 +6243,46 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"\x06sender\x18\x04 \x01(\tR\x06sender\x12!\n" +
 	"\fchannel_name\x18\x05 \x01(\tR\vchannelName\x12,\n" +
 	"\fentity_index\x18\x06 \x01(\x05B\x04\xf0\xe1\x18\x01H\x01R\ventityIndex\x88\x01\x01\x12 \n" +
-	"\tgame_time\x18\a \x01(\x02H\x02R\bgameTime\x88\x01\x01B\f\n" +
+	"\tgame_time\x18\a \x01(\x02H\x02R\bgameTime\x88\x01\x01\x12\x1f\n" +
+	"\vplayer_name\x18\b \x01(\tR\n" +
+	"playerName\x12\x1b\n" +
+	"\thero_name\x18\t \x01(\tR\bheroNameB\f\n" +
 	"\n" +
 	"_player_idB\x0f\n" +
 	"\r_entity_indexB\f\n" +
 	"\n" +
-	"_game_time\"\xb2\x01\n" +
+	"_game_time\"\xd3\x01\n" +
 	"\x04Ping\x12&\n" +
 	"\tplayer_id\x18\x01 \x01(\x05B\x04\xf0\xe1\x18\x01H\x00R\bplayerId\x88\x01\x01\x12\f\n" +
 	"\x01x\x18\x02 \x01(\x05R\x01x\x12\f\n" +
 	"\x01y\x18\x03 \x01(\x05R\x01y\x12!\n" +
 	"\x06target\x18\x04 \x01(\x05B\x04\xf0\xe1\x18\x01H\x01R\x06target\x88\x01\x01\x12\x16\n" +
 	"\x06direct\x18\x05 \x01(\bR\x06direct\x12\x12\n" +
-	"\x04type\x18\x06 \x01(\rR\x04typeB\f\n" +
+	"\x04type\x18\x06 \x01(\rR\x04type\x12\x1f\n" +
+	"\vplayer_name\x18\a \x01(\tR\n" +
+	"playerNameB\f\n" +
 	"\n" +
 	"_player_idB\t\n" +
-	"\a_target\"u\n" +
+	"\a_target\"\x96\x01\n" +
 	"\aMapLine\x12&\n" +
 	"\tplayer_id\x18\x01 \x01(\x05B\x04\xf0\xe1\x18\x01H\x00R\bplayerId\x88\x01\x01\x12\f\n" +
 	"\x01x\x18\x02 \x01(\x05R\x01x\x12\f\n" +
 	"\x01y\x18\x03 \x01(\x05R\x01y\x12\x18\n" +
-	"\ainitial\x18\x04 \x01(\bR\ainitialB\f\n" +
+	"\ainitial\x18\x04 \x01(\bR\ainitial\x12\x1f\n" +
+	"\vplayer_name\x18\x05 \x01(\tR\n" +
+	"playerNameB\f\n" +
 	"\n" +
-	"_player_id\"\x98\x01\n" +
+	"_player_id\"\xd6\x01\n" +
 	"\tChatWheel\x12&\n" +
 	"\tplayer_id\x18\x01 \x01(\x05B\x04\xf0\xe1\x18\x01H\x00R\bplayerId\x88\x01\x01\x12\x1d\n" +
 	"\n" +
 	"message_id\x18\x02 \x01(\rR\tmessageId\x12\x1d\n" +
 	"\n" +
 	"account_id\x18\x03 \x01(\rR\taccountId\x12\x17\n" +
-	"\ahero_id\x18\x04 \x01(\x05R\x06heroIdB\f\n" +
+	"\ahero_id\x18\x04 \x01(\x05R\x06heroId\x12\x1b\n" +
+	"\thero_name\x18\x05 \x01(\tR\bheroName\x12\x1f\n" +
+	"\vplayer_name\x18\x06 \x01(\tR\n" +
+	"playerNameB\f\n" +
 	"\n" +
 	"_player_id\"\xc3\x04\n" +
 	"\n" +
@@ -6033,11 +6311,12 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"playerName\x12$\n" +
 	"\x0eis_fake_client\x18\x03 \x01(\bR\fisFakeClient\x12\x19\n" +
 	"\bsteam_id\x18\x04 \x01(\x04R\asteamId\x12\x12\n" +
-	"\x04team\x18\x05 \x01(\x05R\x04team\"Q\n" +
+	"\x04team\x18\x05 \x01(\x05R\x04team\"n\n" +
 	"\tDraftPick\x12\x17\n" +
 	"\ais_pick\x18\x01 \x01(\bR\x06isPick\x12\x12\n" +
 	"\x04team\x18\x02 \x01(\rR\x04team\x12\x17\n" +
-	"\ahero_id\x18\x03 \x01(\x05R\x06heroId\"\x84\x03\n" +
+	"\ahero_id\x18\x03 \x01(\x05R\x06heroId\x12\x1b\n" +
+	"\thero_name\x18\x04 \x01(\tR\bheroName\"\x84\x03\n" +
 	"\x05Match\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x1b\n" +
 	"\tgame_mode\x18\x02 \x01(\x05R\bgameMode\x12\x16\n" +
@@ -6142,7 +6421,15 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"ServerCvar\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value\x12\x1a\n" +
-	"\bredacted\x18\x03 \x01(\bR\bredacted*\x93\x03\n" +
+	"\bredacted\x18\x03 \x01(\bR\bredacted\"\x98\x01\n" +
+	"\n" +
+	"PlayerInfo\x12\x12\n" +
+	"\x04slot\x18\x01 \x01(\x05R\x04slot\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x19\n" +
+	"\bsteam_id\x18\x03 \x01(\x04R\asteamId\x12\x17\n" +
+	"\auser_id\x18\x04 \x01(\x05R\x06userId\x12\x15\n" +
+	"\x06is_bot\x18\x05 \x01(\bR\x05isBot\x12\x17\n" +
+	"\ais_hltv\x18\x06 \x01(\bR\x06isHltv*\x93\x03\n" +
 	"\tGamePhase\x12\x1a\n" +
 	"\x16GAME_PHASE_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fGAME_PHASE_INIT\x10\x01\x12\x1f\n" +
@@ -6234,7 +6521,7 @@ func file_replayd_dem_v1_events_proto_rawDescGZIP() []byte {
 }
 
 var file_replayd_dem_v1_events_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_replayd_dem_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 44)
+var file_replayd_dem_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 45)
 var file_replayd_dem_v1_events_proto_goTypes = []any{
 	(GamePhase)(0),           // 0: replayd.dem.v1.GamePhase
 	(CombatLogType)(0),       // 1: replayd.dem.v1.CombatLogType
@@ -6284,6 +6571,7 @@ var file_replayd_dem_v1_events_proto_goTypes = []any{
 	(*Command)(nil),          // 45: replayd.dem.v1.Command
 	(*Fault)(nil),            // 46: replayd.dem.v1.Fault
 	(*ServerCvar)(nil),       // 47: replayd.dem.v1.ServerCvar
+	(*PlayerInfo)(nil),       // 48: replayd.dem.v1.PlayerInfo
 }
 var file_replayd_dem_v1_events_proto_depIdxs = []int32{
 	5,  // 0: replayd.dem.v1.EventList.events:type_name -> replayd.dem.v1.Event
@@ -6320,27 +6608,28 @@ var file_replayd_dem_v1_events_proto_depIdxs = []int32{
 	45, // 31: replayd.dem.v1.Event.command:type_name -> replayd.dem.v1.Command
 	46, // 32: replayd.dem.v1.Event.fault:type_name -> replayd.dem.v1.Fault
 	47, // 33: replayd.dem.v1.Event.server_cvar:type_name -> replayd.dem.v1.ServerCvar
-	6,  // 34: replayd.dem.v1.FieldValue.vector:type_name -> replayd.dem.v1.Vector
-	7,  // 35: replayd.dem.v1.FieldValue.tuple:type_name -> replayd.dem.v1.Tuple
-	8,  // 36: replayd.dem.v1.EntityCreated.fields:type_name -> replayd.dem.v1.FieldValue
-	8,  // 37: replayd.dem.v1.EntityUpdated.fields:type_name -> replayd.dem.v1.FieldValue
-	8,  // 38: replayd.dem.v1.EntityEntered.fields:type_name -> replayd.dem.v1.FieldValue
-	0,  // 39: replayd.dem.v1.Tick.phase:type_name -> replayd.dem.v1.GamePhase
-	1,  // 40: replayd.dem.v1.CombatLog.type:type_name -> replayd.dem.v1.CombatLogType
-	16, // 41: replayd.dem.v1.GameEvent.keys:type_name -> replayd.dem.v1.GameEventKey
-	18, // 42: replayd.dem.v1.GameEventType.keys:type_name -> replayd.dem.v1.GameEventTypeKey
-	2,  // 43: replayd.dem.v1.Modifier.state:type_name -> replayd.dem.v1.ModifierState
-	6,  // 44: replayd.dem.v1.Order.position:type_name -> replayd.dem.v1.Vector
-	33, // 45: replayd.dem.v1.Match.players:type_name -> replayd.dem.v1.MatchPlayer
-	34, // 46: replayd.dem.v1.Match.draft:type_name -> replayd.dem.v1.DraftPick
-	35, // 47: replayd.dem.v1.FileInfo.match:type_name -> replayd.dem.v1.Match
-	39, // 48: replayd.dem.v1.Serializer.fields:type_name -> replayd.dem.v1.SerializerField
-	3,  // 49: replayd.dem.v1.Fault.kind:type_name -> replayd.dem.v1.FaultKind
-	50, // [50:50] is the sub-list for method output_type
-	50, // [50:50] is the sub-list for method input_type
-	50, // [50:50] is the sub-list for extension type_name
-	50, // [50:50] is the sub-list for extension extendee
-	0,  // [0:50] is the sub-list for field type_name
+	48, // 34: replayd.dem.v1.Event.player_info:type_name -> replayd.dem.v1.PlayerInfo
+	6,  // 35: replayd.dem.v1.FieldValue.vector:type_name -> replayd.dem.v1.Vector
+	7,  // 36: replayd.dem.v1.FieldValue.tuple:type_name -> replayd.dem.v1.Tuple
+	8,  // 37: replayd.dem.v1.EntityCreated.fields:type_name -> replayd.dem.v1.FieldValue
+	8,  // 38: replayd.dem.v1.EntityUpdated.fields:type_name -> replayd.dem.v1.FieldValue
+	8,  // 39: replayd.dem.v1.EntityEntered.fields:type_name -> replayd.dem.v1.FieldValue
+	0,  // 40: replayd.dem.v1.Tick.phase:type_name -> replayd.dem.v1.GamePhase
+	1,  // 41: replayd.dem.v1.CombatLog.type:type_name -> replayd.dem.v1.CombatLogType
+	16, // 42: replayd.dem.v1.GameEvent.keys:type_name -> replayd.dem.v1.GameEventKey
+	18, // 43: replayd.dem.v1.GameEventType.keys:type_name -> replayd.dem.v1.GameEventTypeKey
+	2,  // 44: replayd.dem.v1.Modifier.state:type_name -> replayd.dem.v1.ModifierState
+	6,  // 45: replayd.dem.v1.Order.position:type_name -> replayd.dem.v1.Vector
+	33, // 46: replayd.dem.v1.Match.players:type_name -> replayd.dem.v1.MatchPlayer
+	34, // 47: replayd.dem.v1.Match.draft:type_name -> replayd.dem.v1.DraftPick
+	35, // 48: replayd.dem.v1.FileInfo.match:type_name -> replayd.dem.v1.Match
+	39, // 49: replayd.dem.v1.Serializer.fields:type_name -> replayd.dem.v1.SerializerField
+	3,  // 50: replayd.dem.v1.Fault.kind:type_name -> replayd.dem.v1.FaultKind
+	51, // [51:51] is the sub-list for method output_type
+	51, // [51:51] is the sub-list for method input_type
+	51, // [51:51] is the sub-list for extension type_name
+	51, // [51:51] is the sub-list for extension extendee
+	0,  // [0:51] is the sub-list for field type_name
 }
 
 func init() { file_replayd_dem_v1_events_proto_init() }
@@ -6382,6 +6671,7 @@ func file_replayd_dem_v1_events_proto_init() {
 		(*Event_Command)(nil),
 		(*Event_Fault)(nil),
 		(*Event_ServerCvar)(nil),
+		(*Event_PlayerInfo)(nil),
 	}
 	file_replayd_dem_v1_events_proto_msgTypes[4].OneofWrappers = []any{
 		(*FieldValue_Int)(nil),
@@ -6422,7 +6712,7 @@ func file_replayd_dem_v1_events_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_replayd_dem_v1_events_proto_rawDesc), len(file_replayd_dem_v1_events_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   44,
+			NumMessages:   45,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -5598,7 +5598,7 @@ type UnitState struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The unit, with the type that it has now.
 	Unit *Unit `protobuf:"bytes,1,opt,name=unit,proto3" json:"unit,omitempty"`
-	// Who controls it; 0 is nobody.
+	// Who controls it; 0 is neutral.
 	ControlPlayerId uint32 `protobuf:"varint,2,opt,name=control_player_id,json=controlPlayerId,proto3" json:"control_player_id,omitempty"`
 	// Who pays for it.
 	UpkeepPlayerId uint32 `protobuf:"varint,3,opt,name=upkeep_player_id,json=upkeepPlayerId,proto3" json:"upkeep_player_id,omitempty"`

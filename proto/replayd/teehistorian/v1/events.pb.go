@@ -3795,7 +3795,7 @@ type Message struct {
 	Raw []byte `protobuf:"bytes,6,opt,name=raw,proto3" json:"raw,omitempty"`
 	// Why the contents could not be read. Empty when they could, and for messages that are not known.
 	Error string `protobuf:"bytes,7,opt,name=error,proto3" json:"error,omitempty"`
-	// True when raw and the telling parts of the contents were withheld because they may hold a secret.
+	// True when raw and those parts of the contents that may hold a secret were withheld because they may hold a secret.
 	Redacted bool `protobuf:"varint,8,opt,name=redacted,proto3" json:"redacted,omitempty"`
 	// The contents. Absent when they could not be read.
 	//

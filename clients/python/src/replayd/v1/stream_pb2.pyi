@@ -347,9 +347,9 @@ class Start(google.protobuf.message.Message):
     last_events: builtins.int
     """At the last so many events that the filters let through; fewer when there are fewer. 1 to 1000000."""
     with_state: builtins.bool
-    """True sends the state at that place first: what a client would know that had read everything before it, as
-    player_state events of a teehistorian file, of a dem as an entity_entered event for every entity, and of a StarCraft II
-    replay as player_state and unit_state events. A map has none.
+    """True sends the state at that place first: what a client would know that had read everything before it. Of a
+    teehistorian file it consists of player_state events, of a demo of an entity_entered event for every entity in view, and
+    of a StarCraft II replay of player_state and unit_state events. A map has none.
     """
     @property
     def now(self) -> Global___Now:

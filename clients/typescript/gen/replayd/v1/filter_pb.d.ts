@@ -41,8 +41,8 @@ export declare type EventFilter = Message<"replayd.v1.EventFilter"> & {
    * Numbers of players, for events that are about one; where they are about two, either counts. Of teehistorian they are
    * client ids; of StarCraft II the player_id of the player whom the event is about, which is not the user_id, of
    * unit_died also the killer's, of unit_born also the upkeep's, of resource_trade also the recipient's; of a dem the
-   * player_id of chat, ping, map_line and chat_wheel, the first two players of a chat_event, and the player_slot of a
-   * user_cmd. No other event of a dem has one: combat_log, entities and game events name players by other means.
+   * player_id of chat, ping, map_line and chat_wheel, the first two players of a chat_event, the player_slot of a
+   * user_cmd, and the slot of a player_info. No other event of a dem has one: combat_log, entities and game events name players by other means.
    *
    * @generated from field: repeated int32 players = 3;
    */

@@ -190,9 +190,9 @@ export declare type Start = Message<"replayd.v1.Start"> & {
   } | { case: undefined; value?: undefined };
 
   /**
-   * True sends the state at that place first: what a client would know that had read everything before it, as
-   * player_state events of a teehistorian file, of a dem as an entity_entered event for every entity, and of a StarCraft II
-   * replay as player_state and unit_state events. A map has none.
+   * True sends the state at that place first: what a client would know that had read everything before it. Of a
+   * teehistorian file it consists of player_state events, of a demo of an entity_entered event for every entity in view, and
+   * of a StarCraft II replay of player_state and unit_state events. A map has none.
    *
    * @generated from field: bool with_state = 5;
    */

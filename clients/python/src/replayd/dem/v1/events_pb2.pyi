@@ -440,6 +440,7 @@ class Event(google.protobuf.message.Message):
     COMMAND_FIELD_NUMBER: builtins.int
     FAULT_FIELD_NUMBER: builtins.int
     SERVER_CVAR_FIELD_NUMBER: builtins.int
+    PLAYER_INFO_FIELD_NUMBER: builtins.int
     at_tick: builtins.int
     """The tick in which it happened. -1 for what precedes the first tick."""
     @property
@@ -574,6 +575,10 @@ class Event(google.protobuf.message.Message):
     def server_cvar(self) -> Global___ServerCvar:
         """A variable of the server's console has a value."""
 
+    @property
+    def player_info(self) -> Global___PlayerInfo:
+        """A player is on the server, or has other data than before."""
+
     def __init__(
         self,
         *,
@@ -611,12 +616,13 @@ class Event(google.protobuf.message.Message):
         command: Global___Command | None = ...,
         fault: Global___Fault | None = ...,
         server_cvar: Global___ServerCvar | None = ...,
+        player_info: Global___PlayerInfo | None = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["chat", b"chat", "chat_event", b"chat_event", "chat_wheel", b"chat_wheel", "class_info", b"class_info", "combat_log", b"combat_log", "command", b"command", "console_cmd", b"console_cmd", "entity_created", b"entity_created", "entity_deleted", b"entity_deleted", "entity_entered", b"entity_entered", "entity_left", b"entity_left", "entity_updated", b"entity_updated", "fault", b"fault", "file_header", b"file_header", "file_info", b"file_info", "game_event", b"game_event", "game_event_type", b"game_event_type", "key_frame", b"key_frame", "kind", b"kind", "map_line", b"map_line", "message", b"message", "modifier", b"modifier", "order", b"order", "ping", b"ping", "serializer", b"serializer", "server_cvar", b"server_cvar", "server_info", b"server_info", "sound", b"sound", "stop", b"stop", "string_table", b"string_table", "string_table_entry", b"string_table_entry", "sync_tick", b"sync_tick", "tick", b"tick", "user_cmd", b"user_cmd"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["chat", b"chat", "chat_event", b"chat_event", "chat_wheel", b"chat_wheel", "class_info", b"class_info", "combat_log", b"combat_log", "command", b"command", "console_cmd", b"console_cmd", "entity_created", b"entity_created", "entity_deleted", b"entity_deleted", "entity_entered", b"entity_entered", "entity_left", b"entity_left", "entity_updated", b"entity_updated", "fault", b"fault", "file_header", b"file_header", "file_info", b"file_info", "game_event", b"game_event", "game_event_type", b"game_event_type", "key_frame", b"key_frame", "kind", b"kind", "map_line", b"map_line", "message", b"message", "modifier", b"modifier", "order", b"order", "ping", b"ping", "player_info", b"player_info", "serializer", b"serializer", "server_cvar", b"server_cvar", "server_info", b"server_info", "sound", b"sound", "stop", b"stop", "string_table", b"string_table", "string_table_entry", b"string_table_entry", "sync_tick", b"sync_tick", "tick", b"tick", "user_cmd", b"user_cmd"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["at_tick", b"at_tick", "chat", b"chat", "chat_event", b"chat_event", "chat_wheel", b"chat_wheel", "class_info", b"class_info", "combat_log", b"combat_log", "command", b"command", "console_cmd", b"console_cmd", "entity_created", b"entity_created", "entity_deleted", b"entity_deleted", "entity_entered", b"entity_entered", "entity_left", b"entity_left", "entity_updated", b"entity_updated", "fault", b"fault", "file_header", b"file_header", "file_info", b"file_info", "game_event", b"game_event", "game_event_type", b"game_event_type", "key_frame", b"key_frame", "kind", b"kind", "map_line", b"map_line", "message", b"message", "modifier", b"modifier", "order", b"order", "ping", b"ping", "serializer", b"serializer", "server_cvar", b"server_cvar", "server_info", b"server_info", "sound", b"sound", "stop", b"stop", "string_table", b"string_table", "string_table_entry", b"string_table_entry", "sync_tick", b"sync_tick", "tick", b"tick", "user_cmd", b"user_cmd"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["at_tick", b"at_tick", "chat", b"chat", "chat_event", b"chat_event", "chat_wheel", b"chat_wheel", "class_info", b"class_info", "combat_log", b"combat_log", "command", b"command", "console_cmd", b"console_cmd", "entity_created", b"entity_created", "entity_deleted", b"entity_deleted", "entity_entered", b"entity_entered", "entity_left", b"entity_left", "entity_updated", b"entity_updated", "fault", b"fault", "file_header", b"file_header", "file_info", b"file_info", "game_event", b"game_event", "game_event_type", b"game_event_type", "key_frame", b"key_frame", "kind", b"kind", "map_line", b"map_line", "message", b"message", "modifier", b"modifier", "order", b"order", "ping", b"ping", "player_info", b"player_info", "serializer", b"serializer", "server_cvar", b"server_cvar", "server_info", b"server_info", "sound", b"sound", "stop", b"stop", "string_table", b"string_table", "string_table_entry", b"string_table_entry", "sync_tick", b"sync_tick", "tick", b"tick", "user_cmd", b"user_cmd"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_kind: typing_extensions.TypeAlias = typing.Literal["entity_updated", "entity_created", "entity_entered", "entity_left", "entity_deleted", "tick", "combat_log", "game_event", "string_table_entry", "modifier", "order", "sound", "user_cmd", "message", "chat_event", "chat", "ping", "map_line", "chat_wheel", "file_header", "file_info", "server_info", "class_info", "serializer", "string_table", "game_event_type", "console_cmd", "sync_tick", "key_frame", "stop", "command", "fault", "server_cvar"]
+    _WhichOneofReturnType_kind: typing_extensions.TypeAlias = typing.Literal["entity_updated", "entity_created", "entity_entered", "entity_left", "entity_deleted", "tick", "combat_log", "game_event", "string_table_entry", "modifier", "order", "sound", "user_cmd", "message", "chat_event", "chat", "ping", "map_line", "chat_wheel", "file_header", "file_info", "server_info", "class_info", "serializer", "string_table", "game_event_type", "console_cmd", "sync_tick", "key_frame", "stop", "command", "fault", "server_cvar", "player_info"]
     _WhichOneofArgType_kind: typing_extensions.TypeAlias = typing.Literal["kind", b"kind"]
     def WhichOneof(self, oneof_group: _WhichOneofArgType_kind) -> _WhichOneofReturnType_kind | None: ...
 
@@ -686,6 +692,8 @@ class FieldValue(google.protobuf.message.Message):
     TEXT_FIELD_NUMBER: builtins.int
     TUPLE_FIELD_NUMBER: builtins.int
     BLOB_FIELD_NUMBER: builtins.int
+    NAME_FIELD_NUMBER: builtins.int
+    UNPROVEN_FIELD_NUMBER: builtins.int
     field: builtins.int
     """The field's full name, parts joined by ".", elements of lists as four digits: an index into EventList.strings.
     Example: "m_vecPlayerData.0006.m_iszPlayerName". Fields of one object that share a name have the structure that they
@@ -705,6 +713,17 @@ class FieldValue(google.protobuf.message.Message):
     """Text."""
     blob: builtins.bytes
     """Bytes."""
+    name: builtins.str
+    """What the number stands for, where that is known. m_nameStringableIndex has the entry of the string table EntityNames:
+    what the entity is called, such as "npc_dota_hero_axe", "item_blink", "axe_berserkers_call". In Dota 2, fields of the types
+    HeroID_t and AbilityID_t, and those whose names have HeroID or AbilityID in them, have the name of the hero, ability or
+    item, from a table that the decoder brings; so have the drafted heroes of CDOTAGamerulesProxy. Absent otherwise, and for
+    numbers that are not in the table.
+    """
+    unproven: builtins.bool
+    """True for a number of a type that the decoder does not know, which may as well be another one: a type is read as unsigned
+    or as signed, whichever is more likely, and nothing in the file proves it. Zero is the same in both. Absent for all others.
+    """
     @property
     def vector(self) -> Global___Vector:
         """A vector, or angles in degrees: pitch, yaw, roll."""
@@ -726,13 +745,24 @@ class FieldValue(google.protobuf.message.Message):
         text: builtins.str = ...,
         tuple: Global___Tuple | None = ...,
         blob: builtins.bytes = ...,
+        name: builtins.str | None = ...,
+        unproven: builtins.bool | None = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["blob", b"blob", "bool", b"bool", "float", b"float", "handle", b"handle", "int", b"int", "text", b"text", "tuple", b"tuple", "uint", b"uint", "value", b"value", "vector", b"vector"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_name", b"_name", "_unproven", b"_unproven", "blob", b"blob", "bool", b"bool", "float", b"float", "handle", b"handle", "int", b"int", "name", b"name", "text", b"text", "tuple", b"tuple", "uint", b"uint", "unproven", b"unproven", "value", b"value", "vector", b"vector"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["blob", b"blob", "bool", b"bool", "field", b"field", "float", b"float", "handle", b"handle", "int", b"int", "text", b"text", "tuple", b"tuple", "uint", b"uint", "value", b"value", "vector", b"vector"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_name", b"_name", "_unproven", b"_unproven", "blob", b"blob", "bool", b"bool", "field", b"field", "float", b"float", "handle", b"handle", "int", b"int", "name", b"name", "text", b"text", "tuple", b"tuple", "uint", b"uint", "unproven", b"unproven", "value", b"value", "vector", b"vector"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__name: typing_extensions.TypeAlias = typing.Literal["name"]
+    _WhichOneofArgType__name: typing_extensions.TypeAlias = typing.Literal["_name", b"_name"]
+    _WhichOneofReturnType__unproven: typing_extensions.TypeAlias = typing.Literal["unproven"]
+    _WhichOneofArgType__unproven: typing_extensions.TypeAlias = typing.Literal["_unproven", b"_unproven"]
     _WhichOneofReturnType_value: typing_extensions.TypeAlias = typing.Literal["int", "uint", "float", "bool", "handle", "vector", "text", "tuple", "blob"]
     _WhichOneofArgType_value: typing_extensions.TypeAlias = typing.Literal["value", b"value"]
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__name) -> _WhichOneofReturnType__name | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__unproven) -> _WhichOneofReturnType__unproven | None: ...
+    @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType_value) -> _WhichOneofReturnType_value | None: ...
 
 Global___FieldValue: typing_extensions.TypeAlias = FieldValue
@@ -1302,6 +1332,8 @@ class GameEventKey(google.protobuf.message.Message):
     UINT_FIELD_NUMBER: builtins.int
     HANDLE_FIELD_NUMBER: builtins.int
     PLAYER_FIELD_NUMBER: builtins.int
+    PLAYER_NAME_FIELD_NUMBER: builtins.int
+    STEAM_ID_FIELD_NUMBER: builtins.int
     name: builtins.str
     """The key's name. Empty when the event's description has no such key."""
     text: builtins.str
@@ -1318,6 +1350,10 @@ class GameEventKey(google.protobuf.message.Message):
     """A handle of an entity."""
     player: builtins.int
     """A player's slot."""
+    player_name: builtins.str
+    """The name of the player in the slot, as the string table userinfo has it. Absent when not known, and for other values."""
+    steam_id: builtins.int
+    """The player's Steam id, likewise. 0 for bots."""
     def __init__(
         self,
         *,
@@ -1329,13 +1365,24 @@ class GameEventKey(google.protobuf.message.Message):
         uint: builtins.int = ...,
         handle: builtins.int = ...,
         player: builtins.int = ...,
+        player_name: builtins.str | None = ...,
+        steam_id: builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["bool", b"bool", "float", b"float", "handle", b"handle", "int", b"int", "player", b"player", "text", b"text", "uint", b"uint", "value", b"value"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_player_name", b"_player_name", "_steam_id", b"_steam_id", "bool", b"bool", "float", b"float", "handle", b"handle", "int", b"int", "player", b"player", "player_name", b"player_name", "steam_id", b"steam_id", "text", b"text", "uint", b"uint", "value", b"value"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["bool", b"bool", "float", b"float", "handle", b"handle", "int", b"int", "name", b"name", "player", b"player", "text", b"text", "uint", b"uint", "value", b"value"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_player_name", b"_player_name", "_steam_id", b"_steam_id", "bool", b"bool", "float", b"float", "handle", b"handle", "int", b"int", "name", b"name", "player", b"player", "player_name", b"player_name", "steam_id", b"steam_id", "text", b"text", "uint", b"uint", "value", b"value"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__player_name: typing_extensions.TypeAlias = typing.Literal["player_name"]
+    _WhichOneofArgType__player_name: typing_extensions.TypeAlias = typing.Literal["_player_name", b"_player_name"]
+    _WhichOneofReturnType__steam_id: typing_extensions.TypeAlias = typing.Literal["steam_id"]
+    _WhichOneofArgType__steam_id: typing_extensions.TypeAlias = typing.Literal["_steam_id", b"_steam_id"]
     _WhichOneofReturnType_value: typing_extensions.TypeAlias = typing.Literal["text", "float", "int", "bool", "uint", "handle", "player"]
     _WhichOneofArgType_value: typing_extensions.TypeAlias = typing.Literal["value", b"value"]
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__player_name) -> _WhichOneofReturnType__player_name | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__steam_id) -> _WhichOneofReturnType__steam_id | None: ...
+    @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType_value) -> _WhichOneofReturnType_value | None: ...
 
 Global___GameEventKey: typing_extensions.TypeAlias = GameEventKey
@@ -1586,6 +1633,8 @@ class Order(google.protobuf.message.Message):
     QUEUE_FIELD_NUMBER: builtins.int
     SEQUENCE_NUMBER_FIELD_NUMBER: builtins.int
     FLAGS_FIELD_NUMBER: builtins.int
+    TYPE_NAME_FIELD_NUMBER: builtins.int
+    ABILITY_NAME_FIELD_NUMBER: builtins.int
     entity_index: builtins.int
     """Slot of the entity of the player's controller."""
     type: builtins.int
@@ -1600,6 +1649,10 @@ class Order(google.protobuf.message.Message):
     """The player's count of orders."""
     flags: builtins.int
     """The game's flags."""
+    type_name: builtins.str
+    """What the game calls the type, such as "DOTA_UNIT_ORDER_CAST_POSITION". Empty for types newer than the decoder's table."""
+    ability_name: builtins.str
+    """The name of the ability or item, such as "axe_berserkers_call". Empty for none, and when it is not in the decoder's table."""
     @property
     def units(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
         """Slots of the units."""
@@ -1620,10 +1673,12 @@ class Order(google.protobuf.message.Message):
         queue: builtins.bool = ...,
         sequence_number: builtins.int = ...,
         flags: builtins.int = ...,
+        type_name: builtins.str = ...,
+        ability_name: builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_ability_id", b"_ability_id", "ability_id", b"ability_id", "position", b"position"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_ability_id", b"_ability_id", "ability_id", b"ability_id", "entity_index", b"entity_index", "flags", b"flags", "position", b"position", "queue", b"queue", "sequence_number", b"sequence_number", "target_index", b"target_index", "type", b"type", "units", b"units"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_ability_id", b"_ability_id", "ability_id", b"ability_id", "ability_name", b"ability_name", "entity_index", b"entity_index", "flags", b"flags", "position", b"position", "queue", b"queue", "sequence_number", b"sequence_number", "target_index", b"target_index", "type", b"type", "type_name", b"type_name", "units", b"units"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__ability_id: typing_extensions.TypeAlias = typing.Literal["ability_id"]
     _WhichOneofArgType__ability_id: typing_extensions.TypeAlias = typing.Literal["_ability_id", b"_ability_id"]
@@ -1758,6 +1813,8 @@ class ChatEvent(google.protobuf.message.Message):
     VALUE3_FIELD_NUMBER: builtins.int
     TIME_FIELD_NUMBER: builtins.int
     GAME_TIME_FIELD_NUMBER: builtins.int
+    TYPE_NAME_FIELD_NUMBER: builtins.int
+    HERO_NAMES_FIELD_NUMBER: builtins.int
     type: builtins.int
     """What is announced, such as 0 hero kill, 3 tower kill, 9 Roshan kill: the game's number."""
     value: builtins.int
@@ -1770,9 +1827,17 @@ class ChatEvent(google.protobuf.message.Message):
     """The time in seconds. 0 when not known."""
     game_time: builtins.float
     """The time on the game's clock in seconds from the horn, as in Tick."""
+    type_name: builtins.str
+    """What the game calls the type, such as "CHAT_MESSAGE_TOWER_KILL". Empty for types newer than the decoder's table."""
     @property
     def players(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
         """Ids of the players it is about, up to six. -1 for none."""
+
+    @property
+    def hero_names(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """The heroes of the players, in the same order, such as "npc_dota_hero_axe": what the entity CDOTA_PlayerResource says before
+        the event. Empty when not known.
+        """
 
     def __init__(
         self,
@@ -1784,10 +1849,12 @@ class ChatEvent(google.protobuf.message.Message):
         value3: builtins.int = ...,
         time: builtins.float = ...,
         game_time: builtins.float | None = ...,
+        type_name: builtins.str = ...,
+        hero_names: collections.abc.Iterable[builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_game_time", b"_game_time", "game_time", b"game_time"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_game_time", b"_game_time", "game_time", b"game_time", "players", b"players", "time", b"time", "type", b"type", "value", b"value", "value2", b"value2", "value3", b"value3"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_game_time", b"_game_time", "game_time", b"game_time", "hero_names", b"hero_names", "players", b"players", "time", b"time", "type", b"type", "type_name", b"type_name", "value", b"value", "value2", b"value2", "value3", b"value3"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__game_time: typing_extensions.TypeAlias = typing.Literal["game_time"]
     _WhichOneofArgType__game_time: typing_extensions.TypeAlias = typing.Literal["_game_time", b"_game_time"]
@@ -1808,6 +1875,8 @@ class Chat(google.protobuf.message.Message):
     CHANNEL_NAME_FIELD_NUMBER: builtins.int
     ENTITY_INDEX_FIELD_NUMBER: builtins.int
     GAME_TIME_FIELD_NUMBER: builtins.int
+    PLAYER_NAME_FIELD_NUMBER: builtins.int
+    HERO_NAME_FIELD_NUMBER: builtins.int
     player_id: builtins.int
     """Id of the player. Absent when not known."""
     channel: builtins.int
@@ -1822,6 +1891,10 @@ class Chat(google.protobuf.message.Message):
     """Slot of the entity of the player who said it. Absent when not known."""
     game_time: builtins.float
     """Dota: the time on the game's clock in seconds from the horn, as in Tick."""
+    player_name: builtins.str
+    """Dota: the player's name, as the entity CDOTA_PlayerResource has it. Empty when not known."""
+    hero_name: builtins.str
+    """Dota: the player's hero, likewise. Empty when not known, and before one is picked."""
     def __init__(
         self,
         *,
@@ -1832,10 +1905,12 @@ class Chat(google.protobuf.message.Message):
         channel_name: builtins.str = ...,
         entity_index: builtins.int | None = ...,
         game_time: builtins.float | None = ...,
+        player_name: builtins.str = ...,
+        hero_name: builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_entity_index", b"_entity_index", "_game_time", b"_game_time", "_player_id", b"_player_id", "entity_index", b"entity_index", "game_time", b"game_time", "player_id", b"player_id"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_entity_index", b"_entity_index", "_game_time", b"_game_time", "_player_id", b"_player_id", "channel", b"channel", "channel_name", b"channel_name", "entity_index", b"entity_index", "game_time", b"game_time", "player_id", b"player_id", "sender", b"sender", "text", b"text"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_entity_index", b"_entity_index", "_game_time", b"_game_time", "_player_id", b"_player_id", "channel", b"channel", "channel_name", b"channel_name", "entity_index", b"entity_index", "game_time", b"game_time", "hero_name", b"hero_name", "player_id", b"player_id", "player_name", b"player_name", "sender", b"sender", "text", b"text"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__entity_index: typing_extensions.TypeAlias = typing.Literal["entity_index"]
     _WhichOneofArgType__entity_index: typing_extensions.TypeAlias = typing.Literal["_entity_index", b"_entity_index"]
@@ -1864,6 +1939,7 @@ class Ping(google.protobuf.message.Message):
     TARGET_FIELD_NUMBER: builtins.int
     DIRECT_FIELD_NUMBER: builtins.int
     TYPE_FIELD_NUMBER: builtins.int
+    PLAYER_NAME_FIELD_NUMBER: builtins.int
     player_id: builtins.int
     """Id of the player. Absent when not known."""
     x: builtins.int
@@ -1876,6 +1952,8 @@ class Ping(google.protobuf.message.Message):
     """Whether the entity itself was pinged."""
     type: builtins.int
     """The kind of ping: the game's number."""
+    player_name: builtins.str
+    """The player's name, as the entity CDOTA_PlayerResource has it. Empty when not known."""
     def __init__(
         self,
         *,
@@ -1885,10 +1963,11 @@ class Ping(google.protobuf.message.Message):
         target: builtins.int | None = ...,
         direct: builtins.bool = ...,
         type: builtins.int = ...,
+        player_name: builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_player_id", b"_player_id", "_target", b"_target", "player_id", b"player_id", "target", b"target"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_player_id", b"_player_id", "_target", b"_target", "direct", b"direct", "player_id", b"player_id", "target", b"target", "type", b"type", "x", b"x", "y", b"y"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_player_id", b"_player_id", "_target", b"_target", "direct", b"direct", "player_id", b"player_id", "player_name", b"player_name", "target", b"target", "type", b"type", "x", b"x", "y", b"y"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__player_id: typing_extensions.TypeAlias = typing.Literal["player_id"]
     _WhichOneofArgType__player_id: typing_extensions.TypeAlias = typing.Literal["_player_id", b"_player_id"]
@@ -1911,6 +1990,7 @@ class MapLine(google.protobuf.message.Message):
     X_FIELD_NUMBER: builtins.int
     Y_FIELD_NUMBER: builtins.int
     INITIAL_FIELD_NUMBER: builtins.int
+    PLAYER_NAME_FIELD_NUMBER: builtins.int
     player_id: builtins.int
     """Id of the player. Absent when not known."""
     x: builtins.int
@@ -1919,6 +1999,8 @@ class MapLine(google.protobuf.message.Message):
     """Where, in world units, y."""
     initial: builtins.bool
     """Whether a new line begins here; otherwise it continues from the point before."""
+    player_name: builtins.str
+    """The player's name, as the entity CDOTA_PlayerResource has it. Empty when not known."""
     def __init__(
         self,
         *,
@@ -1926,10 +2008,11 @@ class MapLine(google.protobuf.message.Message):
         x: builtins.int = ...,
         y: builtins.int = ...,
         initial: builtins.bool = ...,
+        player_name: builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_player_id", b"_player_id", "player_id", b"player_id"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_player_id", b"_player_id", "initial", b"initial", "player_id", b"player_id", "x", b"x", "y", b"y"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_player_id", b"_player_id", "initial", b"initial", "player_id", b"player_id", "player_name", b"player_name", "x", b"x", "y", b"y"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__player_id: typing_extensions.TypeAlias = typing.Literal["player_id"]
     _WhichOneofArgType__player_id: typing_extensions.TypeAlias = typing.Literal["_player_id", b"_player_id"]
@@ -1947,6 +2030,8 @@ class ChatWheel(google.protobuf.message.Message):
     MESSAGE_ID_FIELD_NUMBER: builtins.int
     ACCOUNT_ID_FIELD_NUMBER: builtins.int
     HERO_ID_FIELD_NUMBER: builtins.int
+    HERO_NAME_FIELD_NUMBER: builtins.int
+    PLAYER_NAME_FIELD_NUMBER: builtins.int
     player_id: builtins.int
     """Id of the player. Absent when not known."""
     message_id: builtins.int
@@ -1955,6 +2040,10 @@ class ChatWheel(google.protobuf.message.Message):
     """The player's account. 0 when not known."""
     hero_id: builtins.int
     """The hero that the phrase is about. 0 for none."""
+    hero_name: builtins.str
+    """That hero's name. Empty for none, and when it is not in the decoder's table."""
+    player_name: builtins.str
+    """The player's name, as the entity CDOTA_PlayerResource has it. Empty when not known."""
     def __init__(
         self,
         *,
@@ -1962,10 +2051,12 @@ class ChatWheel(google.protobuf.message.Message):
         message_id: builtins.int = ...,
         account_id: builtins.int = ...,
         hero_id: builtins.int = ...,
+        hero_name: builtins.str = ...,
+        player_name: builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_player_id", b"_player_id", "player_id", b"player_id"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_player_id", b"_player_id", "account_id", b"account_id", "hero_id", b"hero_id", "message_id", b"message_id", "player_id", b"player_id"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_player_id", b"_player_id", "account_id", b"account_id", "hero_id", b"hero_id", "hero_name", b"hero_name", "message_id", b"message_id", "player_id", b"player_id", "player_name", b"player_name"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__player_id: typing_extensions.TypeAlias = typing.Literal["player_id"]
     _WhichOneofArgType__player_id: typing_extensions.TypeAlias = typing.Literal["_player_id", b"_player_id"]
@@ -2092,20 +2183,24 @@ class DraftPick(google.protobuf.message.Message):
     IS_PICK_FIELD_NUMBER: builtins.int
     TEAM_FIELD_NUMBER: builtins.int
     HERO_ID_FIELD_NUMBER: builtins.int
+    HERO_NAME_FIELD_NUMBER: builtins.int
     is_pick: builtins.bool
     """True for a pick, false for a ban."""
     team: builtins.int
     """The team: 2 Radiant, 3 Dire."""
     hero_id: builtins.int
     """The hero's number."""
+    hero_name: builtins.str
+    """The hero's name, such as "npc_dota_hero_axe". Empty for none, and when it is not in the decoder's table."""
     def __init__(
         self,
         *,
         is_pick: builtins.bool = ...,
         team: builtins.int = ...,
         hero_id: builtins.int = ...,
+        hero_name: builtins.str = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["hero_id", b"hero_id", "is_pick", b"is_pick", "team", b"team"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["hero_id", b"hero_id", "hero_name", b"hero_name", "is_pick", b"is_pick", "team", b"team"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
 
 Global___DraftPick: typing_extensions.TypeAlias = DraftPick
@@ -2606,3 +2701,44 @@ class ServerCvar(google.protobuf.message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
 
 Global___ServerCvar: typing_extensions.TypeAlias = ServerCvar
+
+@typing.final
+class PlayerInfo(google.protobuf.message.Message):
+    """A player is on the server, or has other data than before: an entry of the string table userinfo."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    SLOT_FIELD_NUMBER: builtins.int
+    NAME_FIELD_NUMBER: builtins.int
+    STEAM_ID_FIELD_NUMBER: builtins.int
+    USER_ID_FIELD_NUMBER: builtins.int
+    IS_BOT_FIELD_NUMBER: builtins.int
+    IS_HLTV_FIELD_NUMBER: builtins.int
+    slot: builtins.int
+    """The player's slot, by which game events name players. In Counter-Strike 2 and Deadlock the player's controller is the
+    entity in slot + 1, and m_hPawn of that is the handle of the body.
+    """
+    name: builtins.str
+    """The player's name."""
+    steam_id: builtins.int
+    """The Steam id. 0 for bots."""
+    user_id: builtins.int
+    """The number by which the server names the player."""
+    is_bot: builtins.bool
+    """Whether it is a bot."""
+    is_hltv: builtins.bool
+    """Whether it is what records."""
+    def __init__(
+        self,
+        *,
+        slot: builtins.int = ...,
+        name: builtins.str = ...,
+        steam_id: builtins.int = ...,
+        user_id: builtins.int = ...,
+        is_bot: builtins.bool = ...,
+        is_hltv: builtins.bool = ...,
+    ) -> None: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["is_bot", b"is_bot", "is_hltv", b"is_hltv", "name", b"name", "slot", b"slot", "steam_id", b"steam_id", "user_id", b"user_id"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___PlayerInfo: typing_extensions.TypeAlias = PlayerInfo

@@ -2463,7 +2463,7 @@ class UnitState(google.protobuf.message.Message):
     CREATOR_FIELD_NUMBER: builtins.int
     CREATOR_ABILITY_NAME_FIELD_NUMBER: builtins.int
     control_player_id: builtins.int
-    """Who controls it; 0 is nobody."""
+    """Who controls it; 0 is neutral."""
     upkeep_player_id: builtins.int
     """Who pays for it."""
     x: builtins.int

@@ -1791,7 +1791,7 @@ class Message(google.protobuf.message.Message):
     error: builtins.str
     """Why the contents could not be read. Empty when they could, and for messages that are not known."""
     redacted: builtins.bool
-    """True when raw and the telling parts of the contents were withheld because they may hold a secret."""
+    """True when raw and those parts of the contents that may hold a secret were withheld because they may hold a secret."""
     @property
     def say(self) -> Global___Say:
         """The client said something."""

@@ -331,6 +331,14 @@ export declare type Event = Message$1<"replayd.dem.v1.Event"> & {
      */
     value: ServerCvar;
     case: "serverCvar";
+  } | {
+    /**
+     * A player is on the server, or has other data than before.
+     *
+     * @generated from field: replayd.dem.v1.PlayerInfo player_info = 46;
+     */
+    value: PlayerInfo;
+    case: "playerInfo";
   } | { case: undefined; value?: undefined };
 };
 
@@ -491,6 +499,25 @@ export declare type FieldValue = Message$1<"replayd.dem.v1.FieldValue"> & {
     value: Uint8Array;
     case: "blob";
   } | { case: undefined; value?: undefined };
+
+  /**
+   * What the number stands for, where that is known. m_nameStringableIndex has the entry of the string table EntityNames:
+   * what the entity is called, such as "npc_dota_hero_axe", "item_blink", "axe_berserkers_call". In Dota 2, fields of the types
+   * HeroID_t and AbilityID_t, and those whose names have HeroID or AbilityID in them, have the name of the hero, ability or
+   * item, from a table that the decoder brings; so have the drafted heroes of CDOTAGamerulesProxy. Absent otherwise, and for
+   * numbers that are not in the table.
+   *
+   * @generated from field: optional string name = 11;
+   */
+  name?: string | undefined;
+
+  /**
+   * True for a number of a type that the decoder does not know, which may as well be another one: a type is read as unsigned
+   * or as signed, whichever is more likely, and nothing in the file proves it. Zero is the same in both. Absent for all others.
+   *
+   * @generated from field: optional bool unproven = 12;
+   */
+  unproven?: boolean | undefined;
 };
 
 /**
@@ -1432,6 +1459,20 @@ export declare type GameEventKey = Message$1<"replayd.dem.v1.GameEventKey"> & {
     value: number;
     case: "player";
   } | { case: undefined; value?: undefined };
+
+  /**
+   * The name of the player in the slot, as the string table userinfo has it. Absent when not known, and for other values.
+   *
+   * @generated from field: optional string player_name = 9;
+   */
+  playerName?: string | undefined;
+
+  /**
+   * The player's Steam id, likewise. 0 for bots.
+   *
+   * @generated from field: optional uint64 steam_id = 10;
+   */
+  steamId?: bigint | undefined;
 };
 
 /**
@@ -1817,6 +1858,20 @@ export declare type Order = Message$1<"replayd.dem.v1.Order"> & {
    * @generated from field: uint32 flags = 9;
    */
   flags: number;
+
+  /**
+   * What the game calls the type, such as "DOTA_UNIT_ORDER_CAST_POSITION". Empty for types newer than the decoder's table.
+   *
+   * @generated from field: string type_name = 10;
+   */
+  typeName: string;
+
+  /**
+   * The name of the ability or item, such as "axe_berserkers_call". Empty for none, and when it is not in the decoder's table.
+   *
+   * @generated from field: string ability_name = 11;
+   */
+  abilityName: string;
 };
 
 /**
@@ -2030,6 +2085,21 @@ export declare type ChatEvent = Message$1<"replayd.dem.v1.ChatEvent"> & {
    * @generated from field: optional float game_time = 7;
    */
   gameTime?: number | undefined;
+
+  /**
+   * What the game calls the type, such as "CHAT_MESSAGE_TOWER_KILL". Empty for types newer than the decoder's table.
+   *
+   * @generated from field: string type_name = 8;
+   */
+  typeName: string;
+
+  /**
+   * The heroes of the players, in the same order, such as "npc_dota_hero_axe": what the entity CDOTA_PlayerResource says before
+   * the event. Empty when not known.
+   *
+   * @generated from field: repeated string hero_names = 9;
+   */
+  heroNames: string[];
 };
 
 /**
@@ -2092,6 +2162,20 @@ export declare type Chat = Message$1<"replayd.dem.v1.Chat"> & {
    * @generated from field: optional float game_time = 7;
    */
   gameTime?: number | undefined;
+
+  /**
+   * Dota: the player's name, as the entity CDOTA_PlayerResource has it. Empty when not known.
+   *
+   * @generated from field: string player_name = 8;
+   */
+  playerName: string;
+
+  /**
+   * Dota: the player's hero, likewise. Empty when not known, and before one is picked.
+   *
+   * @generated from field: string hero_name = 9;
+   */
+  heroName: string;
 };
 
 /**
@@ -2147,6 +2231,13 @@ export declare type Ping = Message$1<"replayd.dem.v1.Ping"> & {
    * @generated from field: uint32 type = 6;
    */
   type: number;
+
+  /**
+   * The player's name, as the entity CDOTA_PlayerResource has it. Empty when not known.
+   *
+   * @generated from field: string player_name = 7;
+   */
+  playerName: string;
 };
 
 /**
@@ -2188,6 +2279,13 @@ export declare type MapLine = Message$1<"replayd.dem.v1.MapLine"> & {
    * @generated from field: bool initial = 4;
    */
   initial: boolean;
+
+  /**
+   * The player's name, as the entity CDOTA_PlayerResource has it. Empty when not known.
+   *
+   * @generated from field: string player_name = 5;
+   */
+  playerName: string;
 };
 
 /**
@@ -2229,6 +2327,20 @@ export declare type ChatWheel = Message$1<"replayd.dem.v1.ChatWheel"> & {
    * @generated from field: int32 hero_id = 4;
    */
   heroId: number;
+
+  /**
+   * That hero's name. Empty for none, and when it is not in the decoder's table.
+   *
+   * @generated from field: string hero_name = 5;
+   */
+  heroName: string;
+
+  /**
+   * The player's name, as the entity CDOTA_PlayerResource has it. Empty when not known.
+   *
+   * @generated from field: string player_name = 6;
+   */
+  playerName: string;
 };
 
 /**
@@ -2429,6 +2541,13 @@ export declare type DraftPick = Message$1<"replayd.dem.v1.DraftPick"> & {
    * @generated from field: int32 hero_id = 3;
    */
   heroId: number;
+
+  /**
+   * The hero's name, such as "npc_dota_hero_axe". Empty for none, and when it is not in the decoder's table.
+   *
+   * @generated from field: string hero_name = 4;
+   */
+  heroName: string;
 };
 
 /**
@@ -3083,6 +3202,62 @@ export declare type ServerCvar = Message$1<"replayd.dem.v1.ServerCvar"> & {
  * Use `create(ServerCvarSchema)` to create a new message.
  */
 export declare const ServerCvarSchema: GenMessage<ServerCvar>;
+
+/**
+ * A player is on the server, or has other data than before: an entry of the string table userinfo.
+ *
+ * @generated from message replayd.dem.v1.PlayerInfo
+ */
+export declare type PlayerInfo = Message$1<"replayd.dem.v1.PlayerInfo"> & {
+  /**
+   * The player's slot, by which game events name players. In Counter-Strike 2 and Deadlock the player's controller is the
+   * entity in slot + 1, and m_hPawn of that is the handle of the body.
+   *
+   * @generated from field: int32 slot = 1;
+   */
+  slot: number;
+
+  /**
+   * The player's name.
+   *
+   * @generated from field: string name = 2;
+   */
+  name: string;
+
+  /**
+   * The Steam id. 0 for bots.
+   *
+   * @generated from field: uint64 steam_id = 3;
+   */
+  steamId: bigint;
+
+  /**
+   * The number by which the server names the player.
+   *
+   * @generated from field: int32 user_id = 4;
+   */
+  userId: number;
+
+  /**
+   * Whether it is a bot.
+   *
+   * @generated from field: bool is_bot = 5;
+   */
+  isBot: boolean;
+
+  /**
+   * Whether it is what records.
+   *
+   * @generated from field: bool is_hltv = 6;
+   */
+  isHltv: boolean;
+};
+
+/**
+ * Describes the message replayd.dem.v1.PlayerInfo.
+ * Use `create(PlayerInfoSchema)` to create a new message.
+ */
+export declare const PlayerInfoSchema: GenMessage<PlayerInfo>;
 
 /**
  * What a game of Dota is in. The numbers are the game's own plus one; phases newer than this list travel as their number.

@@ -2704,7 +2704,7 @@ export declare type UnitState = Message<"replayd.sc2replay.v1.UnitState"> & {
   unit?: Unit | undefined;
 
   /**
-   * Who controls it; 0 is nobody.
+   * Who controls it; 0 is neutral.
    *
    * @generated from field: uint32 control_player_id = 2;
    */

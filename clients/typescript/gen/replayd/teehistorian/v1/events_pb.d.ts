@@ -1933,7 +1933,7 @@ export declare type Message = Message$1<"replayd.teehistorian.v1.Message"> & {
   error: string;
 
   /**
-   * True when raw and the telling parts of the contents were withheld because they may hold a secret.
+   * True when raw and those parts of the contents that may hold a secret were withheld because they may hold a secret.
    *
    * @generated from field: bool redacted = 8;
    */

@@ -1,0 +1,103 @@
+package entity
+
+import (
+	"strings"
+
+	"github.com/replayd/replayd/decoders/dem/internal/schema"
+	"github.com/replayd/replayd/decoders/dem/internal/value"
+)
+
+// Meaning says what a field's number stands for, so that it has a name.
+type Meaning uint8
+
+// The meanings.
+const (
+	NoMeaning  Meaning = iota
+	EntityName         // an entry of the string table EntityNames
+	Hero               // of Dota 2
+	Ability            // or item, of Dota 2
+)
+
+// drafted are lists of heroes by number: those of the rules of a game in which captains or all draft.
+var drafted = map[string]bool{"m_BannedHeroes": true, "m_SelectedHeroes": true, "m_vecNewBannedHeroes": true}
+
+// meaningOf returns what the values stand for that a codec of a field reads.
+func meaningOf(f *schema.Field, c *value.Codec) Meaning {
+	switch c.Op {
+	case value.OpInt32, value.OpInt64, value.OpUint32, value.OpUint64, value.OpMinusOne:
+	default:
+		return NoMeaning
+	}
+	typ := schema.ParseType(f.Type)
+	if typ.Generic != "" {
+		typ = schema.ParseType(typ.Generic)
+	}
+	switch {
+	case f.Name == "m_nameStringableIndex":
+		return EntityName
+	case typ.Base == "HeroID_t" || strings.Contains(f.Name, "HeroID") || drafted[f.Name]:
+		return Hero
+	case typ.Base == "AbilityID_t" || strings.Contains(f.Name, "AbilityID"):
+		return Ability
+	}
+	return NoMeaning
+}
+
+// Body is where an entity's place is: the nodes of the cell that it is in, of where in that it is, and of what it hangs on.
+// Those of a body that may be of several types are several.
+type Body struct {
+	Cell, Vec [3][]*Node
+	Parent    []*Node
+	// Place is the name of the field that the place is delivered as, and Wanted says that it is.
+	Place  uint32
+	Wanted bool
+}
+
+// bodies is the name of the object that has an entity's place, placeName that of the place in it.
+const (
+	bodies    = "CBodyComponent"
+	placeName = "place"
+)
+
+// addToBody notes a node that is part of a place.
+func (t *Tree) addToBody(c *Class, parent, n *Node) {
+	if parent.Field == nil || parent.Field.Name != bodies || parent.List {
+		return
+	}
+	var parts *[]*Node
+	b := &c.Body
+	switch n.Field.Name {
+	case "m_cellX":
+		parts = &b.Cell[0]
+	case "m_cellY":
+		parts = &b.Cell[1]
+	case "m_cellZ":
+		parts = &b.Cell[2]
+	case "m_vecX":
+		parts = &b.Vec[0]
+	case "m_vecY":
+		parts = &b.Vec[1]
+	case "m_vecZ":
+		parts = &b.Vec[2]
+	case "m_hParent":
+		parts = &b.Parent
+	default:
+		return
+	}
+	if b.Place == 0 {
+		b.Place = t.join(parent.Name, placeName)
+		b.Wanted = t.wants == nil || t.wants(t.Names[c.Name], t.Names[b.Place])
+	}
+	*parts = append(*parts, n)
+	n.Body = true
+}
+
+// Present returns the value of the first node that has one. ok is false when none has.
+func (s *State) Present(nodes []*Node) (v value.Cell, ok bool) {
+	for _, n := range nodes {
+		if n.Cell >= 0 && int(n.Cell) < len(s.Cells) && s.Cells[n.Cell].Kind != value.None {
+			return s.Cells[n.Cell], true
+		}
+	}
+	return value.Cell{}, false
+}

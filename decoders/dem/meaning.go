@@ -1,0 +1,255 @@
+package dem
+
+import (
+	"math"
+	"slices"
+
+	"github.com/replayd/replayd/decoders/dem/internal/entity"
+	"github.com/replayd/replayd/decoders/dem/internal/facts"
+	"github.com/replayd/replayd/decoders/dem/internal/pb"
+	"github.com/replayd/replayd/decoders/dem/internal/stringtable"
+	"github.com/replayd/replayd/decoders/dem/internal/value"
+)
+
+// meanings is what the decoder knows of what fields stand for.
+type meanings struct {
+	game  game
+	names *stringtable.Table // EntityNames; nil before there is one
+}
+
+// mark adds to the value of a field what it stands for, and whether it is sure.
+func (m *meanings) mark(f *FieldValue, n *entity.Node) {
+	f.Name, f.Unproven, f.HasUnproven = nil, false, false
+	f.HasName = false
+	var number int64
+	switch f.ValueCase {
+	case FieldValueValueInt:
+		number = f.Int
+	case FieldValueValueUint:
+		number = int64(f.Uint)
+	default:
+		return
+	}
+	f.Unproven = n.Guess != nil && !n.Guess.Sure() && number != 0
+	f.HasUnproven = f.Unproven
+	switch {
+	case n.Meaning == entity.EntityName:
+		f.Name = m.names.Key(int(number))
+	case m.game != gameDota:
+	case n.Meaning == entity.Hero:
+		f.Name = facts.Heroes.Name(number)
+	case n.Meaning == entity.Ability:
+		f.Name = facts.Abilities.Name(number)
+	}
+	f.HasName = f.Name != nil
+}
+
+// cellWidth is how wide a cell of the map is, in world units; 0 when it is not known. The cells begin at -mapEdge.
+func (g game) cellWidth() float64 {
+	switch g {
+	case gameDota:
+		return 128
+	case gameCS2, gameDeadlock:
+		return 512
+	}
+	return 0
+}
+
+const mapEdge = 16384
+
+// place returns where an entity is. ok is false when that is not known, and when it hangs on another entity: its numbers are
+// not those of the map then.
+func (m *meanings) place(ent *entity.Entity) (at Vector, ok bool) {
+	width, b := m.game.cellWidth(), &ent.Class.Body
+	if width == 0 {
+		return at, false
+	}
+	if parent, has := ent.Present(b.Parent); has && parent.Word != noHandle {
+		return at, false
+	}
+	var axes [3]float32
+	for i := range axes {
+		cell, has := ent.Present(b.Cell[i])
+		vec, inside := ent.Present(b.Vec[i])
+		if !has || !inside || cell.Kind != value.Uint || vec.Kind != value.Float {
+			return at, false
+		}
+		axes[i] = float32(float64(cell.Word)*width - mapEdge + float64(math.Float32frombits(uint32(vec.Word))))
+	}
+	return Vector{X: axes[0], Y: axes[1], Z: axes[2]}, true
+}
+
+// fillPlace fills f with where an entity is, and without a value when that is not known.
+func (m *meanings) fillPlace(f *FieldValue, ent *entity.Entity) (known bool) {
+	f.Field, f.ValueCase = ent.Class.Body.Place, FieldValueValueNone
+	f.Name, f.HasName, f.Unproven, f.HasUnproven = nil, false, false, false
+	if f.Vector, known = m.place(ent); known {
+		f.ValueCase = FieldValueValueVector
+	}
+	return known
+}
+
+// changesPlace fills f with where an entity is after an update that has something to do with that. It returns false when
+// nothing is to be told: nobody knew where it was, nor does now.
+func (m *meanings) changesPlace(f *FieldValue, ent *entity.Entity, u *entity.Update) bool {
+	if m.fillPlace(f, ent) {
+		return true
+	}
+	// It hangs on something now, or a part of its place was lost.
+	lost := slices.ContainsFunc(u.Lost, func(n *entity.Node) bool { return n.Body })
+	return m.game.cellWidth() != 0 && (lost || slices.ContainsFunc(u.Changes, func(ch entity.Change) bool {
+		return slices.Contains(ent.Class.Body.Parent, ch.Node)
+	}))
+}
+
+// roster is where the entity of the class CDOTA_PlayerResource has what Dota's players are called, and their heroes.
+type roster struct {
+	index  int  // of the entity
+	met    bool // it was created
+	fields [rosterFields]rosterField
+}
+
+const (
+	rosterName = iota
+	rosterHero
+	rosterFields
+)
+
+// rosterField is a field of the elements of a list: indexes in the root's object and in that of the elements; -1 where there
+// is none.
+type rosterField struct{ list, field int }
+
+var rosterNames = [rosterFields][2]string{
+	rosterName: {"m_vecPlayerData", "m_iszPlayerName"},
+	rosterHero: {"m_vecPlayerTeamData", "m_nSelectedHeroID"},
+}
+
+// rosterKinds are the kinds of events that have what players are called.
+const rosterKinds = 1<<KindChat | 1<<KindChatEvent | 1<<KindPing | 1<<KindMapLine | 1<<KindChatWheel
+
+// setClass notes where the class has the fields.
+func (r *roster) setClass(c *entity.Class) {
+	for i, names := range rosterNames {
+		r.fields[i] = rosterField{-1, -1}
+		if c.Root == nil {
+			continue
+		}
+		for at, f := range c.Root.Object.Fields {
+			if f.Name != names[0] || len(f.Types) == 0 || f.Types[0] == nil {
+				continue
+			}
+			for below, g := range f.Types[0].Fields {
+				if g.Name == names[1] {
+					r.fields[i] = rosterField{at, below}
+				}
+			}
+		}
+	}
+}
+
+// rosterCell returns the value of a field of a player. The entity, which has it, is nil when there is none.
+func (d *Decoder) rosterCell(field int, player int32) (*entity.Entity, value.Cell) {
+	r := &d.match.roster
+	ent, at := d.world.store.Slots[r.index], r.fields[field]
+	if ent == nil || !ent.Class.Roster || ent.Class.Root == nil || player < 0 || at.list < 0 {
+		return nil, value.Cell{}
+	}
+	n := ent.Class.Root
+	for _, i := range [...]int{at.list, int(player), at.field} {
+		if i >= len(n.Kids) || n.Kids[i] == nil {
+			return nil, value.Cell{}
+		}
+		n = n.Kids[i]
+	}
+	v, ok := ent.Present([]*entity.Node{n})
+	if !ok {
+		return nil, v
+	}
+	return ent, v
+}
+
+// playerName returns what a player of Dota is called, or nil.
+func (d *Decoder) playerName(player int32) []byte {
+	ent, v := d.rosterCell(rosterName, player)
+	if ent == nil {
+		return nil
+	}
+	return ent.Data(&v)
+}
+
+// playerHero returns the hero of a player of Dota, or nil.
+func (d *Decoder) playerHero(player int32) []byte {
+	ent, v := d.rosterCell(rosterHero, player)
+	if ent == nil {
+		return nil
+	}
+	return facts.Heroes.Name(int64(v.Word))
+}
+
+// nameParts adds to a message that was read what its numbers stand for.
+func (d *Decoder) nameParts(ev *Event, kind Kind) {
+	switch kind {
+	case KindChat:
+		if c := &ev.Chat; d.match.game == gameDota {
+			c.PlayerName, c.HeroName = d.playerName(c.PlayerId), d.playerHero(c.PlayerId)
+		}
+	case KindChatEvent:
+		c := &ev.ChatEvent
+		c.TypeName = facts.Announcements.Name(int64(c.Type))
+		known := false
+		for _, p := range c.Players {
+			hero := d.playerHero(p)
+			c.HeroNames, known = append(c.HeroNames, hero), known || hero != nil
+		}
+		if !known {
+			c.HeroNames = c.HeroNames[:0]
+		}
+	case KindPing:
+		ev.Ping.PlayerName = d.playerName(ev.Ping.PlayerId)
+	case KindMapLine:
+		ev.MapLine.PlayerName = d.playerName(ev.MapLine.PlayerId)
+	case KindChatWheel:
+		c := &ev.ChatWheel
+		c.HeroName, c.PlayerName = facts.Heroes.Name(int64(c.HeroId)), d.playerName(c.PlayerId)
+	case KindOrder:
+		o := &ev.Order
+		o.TypeName, o.AbilityName = facts.Orders.Name(int64(o.Type)), facts.Abilities.Name(int64(o.AbilityId))
+	}
+}
+
+// parsePlayerInfo reads CMsgPlayerInfo, which the entries of the string table userinfo have.
+func parsePlayerInfo(p *PlayerInfo, slot int, b []byte) bool {
+	*p = PlayerInfo{Slot: int32(slot)}
+	m := pb.NewReader(b)
+	for m.Next() {
+		switch m.Num {
+		case 1:
+			p.Name = m.Raw
+		case 2:
+			p.SteamId = m.Val
+		case 3:
+			p.UserId = m.Int32()
+		case 5:
+			p.IsBot = m.Bool()
+		case 6:
+			p.IsHltv = m.Bool()
+		}
+	}
+	return !m.Bad
+}
+
+// namePlayers adds the names and Steam ids of players to the keys of a game event.
+func (d *Decoder) namePlayers(keys []GameEventKey) {
+	for i := range keys {
+		k := &keys[i]
+		if k.ValueCase != GameEventKeyValuePlayer || k.Player < 0 {
+			continue
+		}
+		for _, t := range d.tables.list {
+			var p PlayerInfo
+			if t.Role == stringtable.Players && int(k.Player) < len(t.Entries) && parsePlayerInfo(&p, int(k.Player), t.Entries[k.Player].Value) {
+				k.PlayerName, k.HasPlayerName, k.SteamId, k.HasSteamId = p.Name, true, p.SteamId, true
+			}
+		}
+	}
+}

@@ -1,0 +1,321 @@
+package page_test
+
+import (
+	"flag"
+	"math"
+	"math/bits"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/replayd/replayd/decoders/dem/demtest"
+)
+
+var update = flag.Bool("update", false, "write the demos of the browser's tests anew")
+
+// TestMatches: the demos that the browser's tests play are those that this makes.
+func TestMatches(t *testing.T) {
+	for name, made := range map[string][]byte{"dota.dem": dotaMatch(), "cs.dem": csMatch()} {
+		path := filepath.Join("test", name)
+		if *update {
+			if err := os.WriteFile(path, made, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if have, err := os.ReadFile(path); err != nil || string(have) != string(made) {
+			t.Errorf("%s is another one (%v): go test ./page -run TestMatches -update", path, err)
+		}
+	}
+}
+
+// Values of fields.
+func whole(v uint64, path ...int) demtest.Value {
+	return demtest.Value{Path: path, Write: func(w *demtest.Bits) { w.Varint(v) }}
+}
+
+func signed(v int64, path ...int) demtest.Value {
+	return demtest.Value{Path: path, Write: func(w *demtest.Bits) { w.Zigzag(v) }}
+}
+
+func truth(v bool, path ...int) demtest.Value {
+	return demtest.Value{Path: path, Write: func(w *demtest.Bits) { w.Bool(v) }}
+}
+
+func text(v string, path ...int) demtest.Value {
+	return demtest.Value{Path: path, Write: func(w *demtest.Bits) { w.CString(v) }}
+}
+
+func floats(path []int, v ...float32) demtest.Value {
+	return demtest.Value{Path: path, Write: func(w *demtest.Bits) {
+		for _, f := range v {
+			w.Float32(f)
+		}
+	}}
+}
+
+// place is where a body is: the fields of its CBodyComponent, which is field 0.
+func place(x, y, cell float64) []demtest.Value {
+	var values []demtest.Value
+	for i, at := range []float64{x, y, 0} {
+		c := math.Floor((at + 16384) / cell)
+		values = append(values, whole(uint64(c), 0, 2*i), floats([]int{0, 2*i + 1}, float32(at+16384-c*cell)))
+	}
+	return values
+}
+
+var body = demtest.Serializer{Name: "CBodyComponent", Fields: []demtest.Field{
+	{Name: "m_cellX", Type: "uint16"}, {Name: "m_vecX", Type: "float32"}, {Name: "m_cellY", Type: "uint16"}, {Name: "m_vecY", Type: "float32"},
+	{Name: "m_cellZ", Type: "uint16"}, {Name: "m_vecZ", Type: "float32"},
+}}
+
+// match is a demo as it is written.
+type match struct {
+	*demtest.Demo
+
+	classes map[string]int
+	names   []string
+	schema  []demtest.Serializer
+}
+
+func newMatch(game, level string, interval float32, tables []demtest.Message, schema ...demtest.Serializer) *match {
+	m := &match{Demo: demtest.New(), classes: map[string]int{}, schema: schema}
+	for _, s := range schema {
+		if s.Name[0] == 'C' && s.Name != body.Name && s.Name != "CGameRules" {
+			m.classes[s.Name] = len(m.names)
+			m.names = append(m.names, s.Name)
+		}
+	}
+	m.Record(demtest.CmdFileHeader, -1, demtest.Proto(nil).Text(1, "PBDEMS2\x00").Text(3, "A match of our own").Text(5, level).Text(6, "/opt/game/"+game).Text(14, game).Varint(13, 10000))
+	m.Record(demtest.CmdSignonPacket, -1, demtest.PackMessages(append([]demtest.Message{
+		{ID: 40, Data: demtest.Proto(nil).Varint(11, int64(len(m.names))).Float(13, interval).Text(14, "/opt/game/"+game).Text(15, level)}}, tables...)...))
+	m.Compressed(demtest.CmdSendTables, -1, demtest.SendTables(schema...))
+	m.Record(demtest.CmdClassInfo, -1, demtest.Classes(m.names...))
+	m.Record(demtest.CmdSyncTick, -1, nil)
+	return m
+}
+
+func (m *match) entities() *demtest.Entities {
+	return &demtest.Entities{ClassBits: bits.Len(uint(len(m.names)))}
+}
+
+func (m *match) create(e *demtest.Entities, index int, class string, values ...demtest.Value) {
+	e.Create(index, m.classes[class], 1, values...)
+}
+
+// tick writes what happens in a tick.
+func (m *match) tick(tick int, e *demtest.Entities, delta bool, messages ...demtest.Message) {
+	messages = append([]demtest.Message{{ID: 4, Data: demtest.Proto(nil).Varint(1, int64(1000+tick))}}, messages...)
+	m.Compressed(demtest.CmdPacket, int32(tick), demtest.PackMessages(append(messages, e.Message(delta))...))
+}
+
+func (m *match) end(tick int, interval float32) []byte {
+	m.Record(demtest.CmdStop, int32(tick), nil)
+	m.Record(demtest.CmdFileInfo, int32(tick), demtest.Proto(nil).Float(1, float32(tick)*interval).Varint(2, int64(tick)).Varint(3, int64(tick)))
+	return m.Bytes()
+}
+
+func handle(index int) uint64 { return uint64(index) | 1<<14 }
+
+// dotaMatch is half a minute of Dota 2: ten heroes who meet in the middle, of whom two fall, and a tower.
+func dotaMatch() []byte {
+	const ticks, interval = 900, 1.0 / 30
+	heroes := []string{"Axe", "Lina", "Juggernaut", "CrystalMaiden", "Sven", "Pudge", "Zuus", "Windrunner", "Lion", "DragonKnight"}
+	npcs := []string{"axe", "lina", "juggernaut", "crystal_maiden", "sven", "pudge", "zuus", "windrunner", "lion", "dragon_knight"}
+	players := []string{"Ada", "Grace", "Linus", "Margaret", "Edsger", "Barbara", "Donald", "Frances", "Ken", "Radia"}
+	schema := []demtest.Serializer{
+		body,
+		{Name: "Player_t", Fields: []demtest.Field{{Name: "m_iszPlayerName", Type: "char[128]"}}},
+		{Name: "PlayerTeam_t", Fields: []demtest.Field{{Name: "m_hSelectedHero", Type: "CHandle< CBaseEntity >"}, {Name: "m_iTeamSlot", Type: "int32"},
+			{Name: "m_iKills", Type: "int32"}, {Name: "m_iDeaths", Type: "int32"}, {Name: "m_iAssists", Type: "int32"}}},
+		{Name: "TeamData_t", Fields: []demtest.Field{{Name: "m_iNetWorth", Type: "int32"}}},
+		{Name: "CDOTA_PlayerResource", Fields: []demtest.Field{
+			{Name: "m_vecPlayerData", Type: "CUtlVectorEmbeddedNetworkVar< Player_t >", Serializer: "Player_t"},
+			{Name: "m_vecPlayerTeamData", Type: "CUtlVectorEmbeddedNetworkVar< PlayerTeam_t >", Serializer: "PlayerTeam_t"}}},
+		{Name: "CDOTATeam", Fields: []demtest.Field{{Name: "m_iTeamNum", Type: "uint8"}, {Name: "m_szTeamname", Type: "char[129]"}, {Name: "m_iHeroKills", Type: "int32"}}},
+		{Name: "CGameRules", Fields: []demtest.Field{{Name: "m_flGameStartTime", Type: "float32"}, {Name: "m_bGamePaused", Type: "bool"},
+			{Name: "m_nTotalPausedTicks", Type: "int32"}, {Name: "m_nGameState", Type: "int32"}}},
+		{Name: "CDOTAGamerulesProxy", Fields: []demtest.Field{{Name: "m_pGameRules", Type: "CGameRules*", Serializer: "CGameRules"}}},
+	}
+	for _, name := range []string{"CDOTA_DataRadiant", "CDOTA_DataDire"} {
+		schema = append(schema, demtest.Serializer{Name: name, Fields: []demtest.Field{
+			{Name: "m_vecDataTeam", Type: "CUtlVectorEmbeddedNetworkVar< TeamData_t >", Serializer: "TeamData_t"}}})
+	}
+	living := []demtest.Field{{Name: "CBodyComponent", Type: "CBodyComponent", Serializer: "CBodyComponent"}, {Name: "m_iHealth", Type: "int32"},
+		{Name: "m_iMaxHealth", Type: "int32"}, {Name: "m_lifeState", Type: "uint8"}, {Name: "m_iTeamNum", Type: "uint8"}, {Name: "m_iPlayerID", Type: "int32"}, {Name: "m_iCurrentLevel", Type: "int32"}}
+	for _, name := range append([]string{"CDOTA_BaseNPC_Tower", "CDOTA_BaseNPC_Fort"}, heroes...) {
+		if name[0] != 'C' || name == "CrystalMaiden" {
+			name = "CDOTA_Unit_Hero_" + name
+		}
+		schema = append(schema, demtest.Serializer{Name: name, Fields: living})
+	}
+	var entries []demtest.Entry
+	for i, name := range append([]string{"unknown", "goodguys_tower1_mid"}, npcs...) {
+		if i > 1 {
+			name = "hero_" + name
+		}
+		entries = append(entries, demtest.Entry{Index: i, Key: "npc_dota_" + name})
+	}
+	m := newMatch("dota", "dota", interval, []demtest.Message{demtest.Table{}.Create("CombatLogNames", false, entries...)}, schema...)
+
+	const resource, rules, teams, data, hero, tower = 1, 2, 3, 5, 10, 30
+	e := m.entities()
+	values := []demtest.Value{whole(10, 0)}
+	for i, name := range players {
+		values = append(values, text(name, 0, i, 0))
+	}
+	values = append(values, whole(10, 1))
+	for i := range players {
+		values = append(values, whole(handle(hero+i), 1, i, 0), signed(int64(i%5), 1, i, 1), signed(0, 1, i, 2), signed(0, 1, i, 3), signed(0, 1, i, 4))
+	}
+	m.create(e, resource, "CDOTA_PlayerResource", values...)
+	m.create(e, rules, "CDOTAGamerulesProxy", truth(true, 0), floats([]int{0, 0}, 40), truth(false, 0, 1), signed(0, 0, 2), signed(5, 0, 3))
+	for i, name := range []string{"Radiant", "Dire"} {
+		m.create(e, teams+i, "CDOTATeam", whole(uint64(2+i), 0), text(name, 1), signed(0, 2))
+	}
+	for i, name := range []string{"CDOTA_DataRadiant", "CDOTA_DataDire"} {
+		worths := []demtest.Value{whole(5, 0)}
+		for k := range 5 {
+			worths = append(worths, signed(int64(600+40*k), 0, k, 0))
+		}
+		m.create(e, data+i, name, worths...)
+	}
+	alive := func(team, id, level, most int, at []demtest.Value) []demtest.Value {
+		return append(append([]demtest.Value{}, at...), signed(int64(most), 1), signed(int64(most), 2), whole(0, 3), whole(uint64(team), 4), signed(int64(id), 5), signed(int64(level), 6))
+	}
+	path := func(i, tick int) (x, y float64) {
+		side := float64(1 - 2*(i/5)) // from lower left, and from upper right
+		part := min(1, float64(tick)/500) * 0.95
+		angle := float64(i%5)*0.35 - 0.7 + math.Sin(float64(tick+40*i)/60)*0.1
+		return -side * (1 - part) * 6600 * math.Cos(math.Pi/4+angle) * 1.2, -side * (1 - part) * 6600 * math.Sin(math.Pi/4+angle) * 1.2
+	}
+	for i, name := range heroes {
+		x, y := path(i, 0)
+		m.create(e, hero+i, "CDOTA_Unit_Hero_"+name, alive(2+i/5, i, 6, 1000+60*i, place(x, y, 128))...)
+	}
+	spots := [][2]float64{{-1550, -1400}, {-3500, -3000}, {-6200, 1800}, {4900, -6100}, {530, 650}, {3000, 2300}, {6300, -1600}, {-4700, 6000}}
+	for i, at := range spots {
+		m.create(e, tower+i, "CDOTA_BaseNPC_Tower", alive(2+i/4, -1, 1, 1800, place(at[0], at[1], 128))...)
+	}
+	for i, at := range []float64{-5500, 5300} {
+		m.create(e, tower+len(spots)+i, "CDOTA_BaseNPC_Fort", alive(2+i, -1, 1, 4500, place(at, at, 128))...)
+	}
+	m.tick(0, e, false)
+
+	log := func(kind, target, attacker int, more demtest.Proto) demtest.Message {
+		return demtest.Message{ID: 554, Data: append(demtest.Proto(nil).Varint(1, int64(kind)).Varint(2, int64(target)).Varint(4, int64(attacker)), more...)}
+	}
+	heroesFight := demtest.Proto(nil).Varint(8, 1).Varint(10, 1) // both are heroes
+	fallen := map[int]int{620: 6, 760: 3}                        // who, by tick
+	for tick := 2; tick < ticks; tick += 2 {
+		e, messages := m.entities(), []demtest.Message{}
+		if victim, ok := fallen[tick]; ok {
+			killer := 9 - victim
+			messages = append(messages, log(4, 2+victim, 2+killer, heroesFight))
+			kill, death := signed(1, 1, killer, 2), signed(1, 1, victim, 3)
+			if killer < victim { // fields come in the order of their paths
+				e.Update(resource, kill, death)
+			} else {
+				e.Update(resource, death, kill)
+			}
+			e.Update(teams+killer/5, signed(1, 2))
+		}
+		if tick%300 == 0 {
+			for side := range 2 {
+				var worths []demtest.Value
+				for k := range 5 {
+					worths = append(worths, signed(int64(600+40*k+tick*(2+side)), 0, k, 0))
+				}
+				e.Update(data+side, worths...)
+			}
+		}
+		for i := range heroes {
+			if dead := map[int]int{6: 620, 3: 760}[i]; dead > 0 && tick > dead {
+				continue
+			} else if tick == dead {
+				e.Update(hero+i, signed(0, 1), whole(1, 3))
+				continue
+			}
+			x, y := path(i, tick)
+			values := place(x, y, 128)
+			if tick > 500 && tick%20 == 0 {
+				values = append(values, signed(int64(max(120, 1000+60*i-(tick-500)*2)), 1))
+				messages = append(messages, log(0, 2+i, 2+9-i, heroesFight))
+			}
+			e.Update(hero+i, values...)
+		}
+		switch tick {
+		case 60:
+			messages = append(messages, demtest.Message{ID: 612, Data: demtest.Proto(nil).Varint(1, 0).Varint(2, 11).Text(3, "glhf")})
+		case 700:
+			e.Update(tower, signed(0, 1), whole(1, 3))
+			messages = append(messages, log(17, 1, 2+9, nil))
+		}
+		m.tick(tick, e, true, messages...)
+	}
+	return m.end(ticks, interval)
+}
+
+// csMatch is ten seconds of a round of Counter-Strike 2: ten players, of whom one falls.
+func csMatch() []byte {
+	const ticks, interval = 640, 1.0 / 64
+	key := func(kind int, name string) demtest.Proto { return demtest.Proto(nil).Varint(1, int64(kind)).Text(2, name) }
+	kinds := demtest.Message{ID: 205, Data: demtest.Proto(nil).
+		Bytes(1, demtest.Proto(nil).Varint(1, 7).Text(2, "player_death").Bytes(3, key(9, "userid")).Bytes(3, key(9, "attacker")).Bytes(3, key(1, "weapon")).Bytes(3, key(6, "headshot"))).
+		Bytes(1, demtest.Proto(nil).Varint(1, 8).Text(2, "round_start"))}
+	m := newMatch("csgo", "de_sample", interval, []demtest.Message{kinds},
+		body,
+		demtest.Serializer{Name: "Money_t", Fields: []demtest.Field{{Name: "m_iAccount", Type: "int32"}}},
+		demtest.Serializer{Name: "CGameRules", Fields: []demtest.Field{{Name: "m_vMinimapMins", Type: "Vector"}, {Name: "m_vMinimapMaxs", Type: "Vector"}, {Name: "m_totalRoundsPlayed", Type: "int32"}}},
+		demtest.Serializer{Name: "CCSGameRulesProxy", Fields: []demtest.Field{{Name: "m_pGameRules", Type: "CGameRules*", Serializer: "CGameRules"}}},
+		demtest.Serializer{Name: "CCSTeam", Fields: []demtest.Field{{Name: "m_iTeamNum", Type: "uint8"}, {Name: "m_szTeamname", Type: "char[129]"}, {Name: "m_iScore", Type: "int32"}}},
+		demtest.Serializer{Name: "CCSPlayerController", Fields: []demtest.Field{{Name: "m_iszPlayerName", Type: "char[128]"}, {Name: "m_iTeamNum", Type: "uint8"},
+			{Name: "m_hPlayerPawn", Type: "CHandle< CCSPlayerPawn >"}, {Name: "m_bPawnIsAlive", Type: "bool"},
+			{Name: "m_pInGameMoneyServices", Type: "Money_t*", Serializer: "Money_t"}}},
+		demtest.Serializer{Name: "CCSPlayerPawn", Fields: []demtest.Field{{Name: "CBodyComponent", Type: "CBodyComponent", Serializer: "CBodyComponent"},
+			{Name: "m_iHealth", Type: "int32"}, {Name: "m_lifeState", Type: "uint8"}, {Name: "m_iTeamNum", Type: "uint8"}}},
+	)
+	players := []string{"Ada", "Grace", "Linus", "Margaret", "Edsger", "Barbara", "Donald", "Frances", "Ken", "Radia"}
+	const controller, pawn, teams, rules = 1, 20, 40, 50
+	e := m.entities()
+	path := func(i, tick int) (x, y float64) {
+		side := float64(1 - 2*(i/5))
+		return side*(1500-float64(tick)*1.8) + 120*math.Cos(float64(i)), float64(i%5)*500 - 1000 + 90*math.Sin(float64(tick+30*i)/40)
+	}
+	for i, name := range players {
+		m.create(e, controller+i, "CCSPlayerController", text(name, 0), whole(uint64(2+i/5), 1), whole(handle(pawn+i), 2), truth(true, 3), truth(true, 4), signed(int64(800+150*i), 4, 0))
+	}
+	for i := range players {
+		x, y := path(i, 0)
+		m.create(e, pawn+i, "CCSPlayerPawn", append(place(x, y, 512), signed(100, 1), whole(0, 2), whole(uint64(2+i/5), 3))...)
+	}
+	for i, name := range []string{"TERRORIST", "CT"} {
+		m.create(e, teams+i, "CCSTeam", whole(uint64(2+i), 0), text(name, 1), signed(int64(3+i), 2))
+	}
+	m.create(e, rules, "CCSGameRulesProxy", truth(true, 0), floats([]int{0, 0}, -2000, -1600, 0), floats([]int{0, 1}, 2000, 1600, 300), signed(7, 0, 2))
+	m.tick(0, e, false)
+	for tick := 2; tick < ticks; tick += 2 {
+		e, messages := m.entities(), []demtest.Message{}
+		switch tick {
+		case 10:
+			messages = append(messages, demtest.Message{ID: 207, Data: demtest.Proto(nil).Varint(2, 8)})
+		case 400:
+			messages = append(messages, demtest.Message{ID: 207, Data: demtest.Proto(nil).Varint(2, 7).Bytes(3, demtest.Proto(nil).Varint(1, 9).Varint(5, 7)).
+				Bytes(3, demtest.Proto(nil).Varint(1, 9).Varint(5, 2)).Bytes(3, demtest.Proto(nil).Varint(1, 1).Text(2, "ak47")).Bytes(3, demtest.Proto(nil).Varint(1, 6).Varint(7, 1))})
+			e.Update(controller+2, signed(1400, 4, 0))
+			e.Update(controller+7, truth(false, 3))
+		}
+		for i := range players {
+			switch {
+			case i == 7 && tick > 400:
+				continue
+			case i == 7 && tick == 400:
+				e.Update(pawn+i, signed(0, 1), whole(1, 2))
+				continue
+			}
+			x, y := path(i, tick)
+			e.Update(pawn+i, place(x, y, 512)...)
+		}
+		m.tick(tick, e, true, messages...)
+	}
+	return m.end(ticks, interval)
+}

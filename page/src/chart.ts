@@ -1,0 +1,80 @@
+// Lines over the time of a game.
+
+import { h } from "./dom.js";
+import type { Chart } from "./format.js";
+import type { Game } from "./game.js";
+import { theme } from "./theme.js";
+
+/** A number as people write it next to a chart: 12.3k. */
+export function shortNumber(value: number): string {
+  return Math.abs(value) >= 10_000 ? `${(value / 1000).toFixed(1)}k` : String(Math.round(value));
+}
+
+/** Charts of what players have, of which one is shown. */
+export class Charts {
+  readonly element: HTMLElement;
+  private readonly canvas = h("canvas", { class: "chart", role: "img", onpointerdown: (event: PointerEvent) => this.go(event) });
+  private readonly choice: HTMLSelectElement;
+  private drawn = "";
+
+  constructor(private readonly game: Game, charts: readonly Chart[], private readonly seek: (tick: number) => void) {
+    this.choice = h("select", { "aria-label": "Chart", onchange: () => (this.drawn = "") }, ...charts.map(({ name, title }) => h("option", { value: name }, title)));
+    this.element = h("section", { class: "charts", "aria-label": "Charts" }, h("div", { class: "chart-head" }, h("h2", {}, "Over time"), this.choice), this.canvas);
+  }
+
+  private go(event: PointerEvent): void {
+    this.seek(Math.round((event.offsetX / this.canvas.clientWidth) * this.game.last));
+  }
+
+  /** Draws the chart, where it has changed. */
+  draw(): void {
+    const { game, canvas } = this;
+    const lines = game.told.charts.get(this.choice.value);
+    this.element.hidden = game.told.charts.size === 0;
+    if (!lines || !canvas.clientWidth) return;
+    const t = theme();
+    const ratio = Math.min(devicePixelRatio || 1, 2);
+    const [width, height] = [canvas.clientWidth, canvas.clientHeight];
+    const end = Math.max(1, game.last);
+    const tick = Math.floor(game.tick);
+    const state = [this.choice.value, width, height, t.name, game.told.covered, end, Math.round((tick / end) * width * ratio)].join();
+    if (state === this.drawn) return;
+    this.drawn = state;
+    Object.assign(canvas, { width: width * ratio, height: height * ratio });
+    const c = canvas.getContext("2d")!;
+    c.setTransform(ratio, 0, 0, ratio, 0, 0);
+    let most = 10;
+    for (const { values } of lines.values()) for (const value of values) most = Math.max(most, value);
+    const bottom = height - 4;
+    const yOf = (value: number) => bottom - (Math.max(0, value) / most) * (bottom - 14);
+    c.font = "11px system-ui, sans-serif";
+    for (const part of [0.5, 1]) {
+      c.fillStyle = t.grid;
+      c.fillRect(0, Math.round(yOf(most * part)), width, 1);
+      c.fillStyle = t.mark;
+      c.fillText(shortNumber(most * part), 2, yOf(most * part) - 3);
+    }
+    const said: string[] = [];
+    for (const [id, line] of lines) {
+      const { name, colour } = game.format.person(game.world, id, tick);
+      c.strokeStyle = colour;
+      c.lineWidth = 1.6;
+      c.beginPath();
+      line.ticks.forEach((at, i) => {
+        const x = (at / end) * width;
+        if (i === 0) c.moveTo(x, yOf(line.values[i]));
+        else { // what a player has holds until it changes
+          if (at - line.ticks[i - 1] > end / 60) c.lineTo(x, yOf(line.values[i - 1]));
+          c.lineTo(x, yOf(line.values[i]));
+        }
+      });
+      if (line.ticks.length > 0) c.lineTo((Math.min(end, game.told.covered) / end) * width, yOf(line.values.at(-1)!));
+      c.stroke();
+      const now = line.at(tick);
+      if (now !== undefined) said.push(`${name} ${Math.round(now)}`);
+    }
+    c.fillStyle = t.label;
+    c.fillRect(Math.round((tick / end) * width), 0, 1, height);
+    canvas.setAttribute("aria-label", `${this.choice.selectedOptions[0]?.textContent}: ${said.join(", ") || "nothing yet"}`);
+  }
+}

@@ -1,0 +1,104 @@
+// A map that is no more than its edges, and who is where on it: Source 2 demos and StarCraft II.
+
+import type { World } from "./format.js";
+import { type Camera, type Spot, Stage } from "./stage.js";
+import { Steps, type Place } from "./steps.js";
+import { theme } from "./theme.js";
+
+/** A part of the world, y down. */
+export interface Area {
+  left: number;
+  top: number;
+  right: number;
+  bottom: number;
+}
+
+/** Makes an area as large as to have a place in it. */
+export function stretch(area: Area | undefined, { x, y }: { x: number; y: number }): Area {
+  if (!area) return { left: x, right: x, top: y, bottom: y };
+  return { left: Math.min(area.left, x), right: Math.max(area.right, x), top: Math.min(area.top, y), bottom: Math.max(area.bottom, y) };
+}
+
+export abstract class Minimap<W extends World> extends Stage<W> {
+  protected get scales(): readonly [number, number] {
+    const all = this.all(1);
+    return [all.scale / 2, all.scale * 40];
+  }
+
+  protected get near(): number {
+    return this.all(1).scale * 3;
+  }
+
+  /** The edges of the map, or what is known of them. */
+  protected abstract area(): Area;
+
+  private all(margin: number): Camera {
+    const { left, right, top, bottom } = this.area();
+    const size = Math.max(right - left, bottom - top, 1) * 0.02;
+    return {
+      x: (left + right) / 2, y: (top + bottom) / 2,
+      scale: margin * Math.min(this.width / (right - left + 2 * size), this.height / (bottom - top + 2 * size)) || 1,
+    };
+  }
+
+  protected target(): Camera {
+    return this.all(0.96);
+  }
+
+  protected grid(): undefined {
+    return undefined;
+  }
+
+  /** Draws the ground within the edges, with lines that divide it. Leaves the context in world units. */
+  protected ground(c: CanvasRenderingContext2D, ratio: number): void {
+    const { left, right, top, bottom } = this.area();
+    const t = theme();
+    this.in(c, ratio);
+    c.fillStyle = t.ground;
+    c.beginPath();
+    c.roundRect(left, top, right - left, bottom - top, (right - left) * 0.015);
+    c.fill();
+    c.fillStyle = t.groundLine;
+    const thin = 1 / this.camera.scale;
+    for (let i = 1; i < 8; i++) {
+      c.fillRect(left + ((right - left) * i) / 8, top, thin, bottom - top);
+      c.fillRect(left, top + ((bottom - top) * i) / 8, right - left, thin);
+    }
+    c.strokeStyle = t.wallEdge;
+    c.lineWidth = 1.5 * thin;
+    c.beginPath();
+    c.roundRect(left, top, right - left, bottom - top, (right - left) * 0.015);
+    c.stroke();
+  }
+
+  /** Draws where something came from, in world units. Farther than so many units it was moved. */
+  protected trail(c: CanvasRenderingContext2D, places: Steps<Place>, now: Place, ticks: number, colour: string, furthest: number): void {
+    const { tick } = this.game;
+    let newer = now;
+    c.strokeStyle = colour;
+    c.lineWidth = 2 / this.camera.scale;
+    for (let index = places.indexAt(tick); index >= 0 && newer; index--) {
+      const older = places.values[index];
+      const age = (tick - places.ticks[index]) / ticks;
+      if (age > 1 || !older || Math.abs(older.x - newer.x) + Math.abs(older.y - newer.y) > furthest) break;
+      c.globalAlpha = 0.6 * (1 - age);
+      c.beginPath();
+      c.moveTo(newer.x, newer.y);
+      c.lineTo(older.x, older.y);
+      c.stroke();
+      newer = older;
+    }
+    c.globalAlpha = 1;
+  }
+
+  /** A ring around who is followed, in pixels of the page. */
+  protected ring(c: CanvasRenderingContext2D, x: number, y: number, radius: number): void {
+    c.strokeStyle = theme().finish;
+    c.lineWidth = 2;
+    c.beginPath();
+    c.arc(x, y, radius, 0, 7);
+    c.stroke();
+  }
+}
+
+export type { Spot };

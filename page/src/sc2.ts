@@ -1,0 +1,299 @@
+// How a replay of StarCraft II is played. What the tracker does not report is not drawn: units that neither fight nor are built
+// stay where they were reported last.
+
+import type { Batch, Event, Kind, Replay } from "@replayd/client";
+import { type PlayerInfo, type PlayerRef, Result, type Unit, UnitClass } from "@replayd/client/gen/replayd/sc2replay/v1/events_pb.js";
+import type { Format, News, Person, Sample, World } from "./format.js";
+import { type Area, Minimap, type Spot, stretch } from "./minimap.js";
+import { type Place, Steps } from "./steps.js";
+import { theme } from "./theme.js";
+
+const changes: Kind[] = ["unit_born", "unit_init", "unit_done", "unit_died", "unit_owner_change", "unit_type_change", "unit_positions", "player_stats", "upgrade"];
+const told: Kind[] = ["chat", "game_user_leave", "player_leave"];
+
+/** "CommandCenterFlying" as people write it. */
+function words(name: string): string {
+  return name.replace(/([a-z])([A-Z0-9])/g, "$1 $2").replace(/^Upgrade /, "");
+}
+
+/** What is known of a unit over time. */
+class Track {
+  readonly places = new Steps<{ x: number; y: number }>();
+  readonly owners = new Steps<number>();
+  readonly kinds = new Steps<{ name: string; kind: UnitClass }>();
+  done: number;
+  died = Infinity;
+
+  constructor(readonly tag: number, readonly born: number, building: boolean) {
+    this.done = building ? Infinity : born;
+  }
+}
+
+/** A player's economy, as last reported. */
+interface Economy {
+  supply: number;
+  made: number;
+  army: number;
+  workers: number;
+}
+
+/** A stretch of a game. */
+export class SC2World implements World {
+  readonly news: News[] = [];
+  readonly samples: Sample[] = [];
+  readonly beats: number[] = [];
+  readonly economies = new Map<number, Steps<Economy>>();
+  /** Units that live, by index, and all that lived in this stretch. */
+  readonly alive = new Map<number, Track>();
+  tracks: Track[] = [];
+  seen: Area | undefined;
+  from: number;
+  to: number;
+
+  constructor(readonly start: number, private readonly names: ReadonlyMap<number, string>) {
+    this.from = start;
+    this.to = start - 1;
+  }
+
+  apply(batch: Batch): void {
+    for (const event of batch) {
+      const tick = batch.state ? this.start : event.tick;
+      if (!batch.state) this.reach(tick);
+      this.take(event, tick);
+    }
+  }
+
+  reach(tick: number): void {
+    if (tick > this.to) this.to = tick;
+  }
+
+  private take(event: Event, tick: number): void {
+    const { kind } = event.event;
+    switch (kind.case) {
+      case "unitState": {
+        const { unit, x, y, controlPlayerId, underConstruction } = kind.value;
+        if (unit) this.appear(unit, tick, controlPlayerId, x, y, underConstruction);
+        break;
+      }
+      case "unitBorn":
+      case "unitInit": {
+        const { unit, x, y, controlPlayerId } = kind.value;
+        if (!unit) break;
+        this.appear(unit, tick, controlPlayerId, x, y, kind.case === "unitInit");
+        const made = unit.class !== UnitClass.UNSPECIFIED && controlPlayerId > 0;
+        if (made && tick > 0) this.tell("build", controlPlayerId, tick, words(unit.typeName));
+        break;
+      }
+      case "unitDone": {
+        const track = this.track(kind.value.unit);
+        if (track) track.done = tick;
+        break;
+      }
+      case "unitDied": {
+        const { unit, x, y, killerPlayerId } = kind.value;
+        const track = this.track(unit);
+        if (!unit || !track) break;
+        track.places.push(tick, this.place(x, y));
+        track.died = tick;
+        this.alive.delete(unit.tag >>> 18);
+        const owner = track.owners.at(tick) ?? 0;
+        if (owner > 0 && unit.class !== UnitClass.UNSPECIFIED && killerPlayerId) this.beats.push(tick);
+        if (owner > 0 && unit.class === UnitClass.STRUCTURE && killerPlayerId && killerPlayerId !== owner) {
+          this.tell("goal", killerPlayerId, tick, `destroyed ${this.names.get(owner) ?? `player ${owner}`}'s ${words(unit.typeName)}`);
+        }
+        break;
+      }
+      case "unitOwnerChange":
+        this.track(kind.value.unit)?.owners.push(tick, kind.value.controlPlayerId);
+        break;
+      case "unitTypeChange": {
+        const { unit } = kind.value;
+        if (unit) this.track(unit)?.kinds.push(tick, { name: unit.typeName, kind: unit.class });
+        break;
+      }
+      case "unitPositions":
+        for (const { unit, x, y } of kind.value.positions) this.track(unit)?.places.push(tick, this.place(x, y));
+        break;
+      case "playerState":
+        if (kind.value.$typeName === "replayd.sc2replay.v1.PlayerState" && kind.value.stats) this.economy(kind.value.stats, tick);
+        break;
+      case "playerStats":
+        this.economy(kind.value, tick);
+        break;
+      case "upgrade": {
+        const { playerId, upgradeTypeName } = kind.value;
+        if (tick > 0 && !/^(Spray|Reward|GameHeart)/.test(upgradeTypeName)) this.tell("build", playerId, tick, words(upgradeTypeName));
+        break;
+      }
+      case "chat": {
+        if (kind.value.$typeName !== "replayd.sc2replay.v1.Chat") break;
+        this.tell("chat", playerOf(event), tick, kind.value.text, nameOf(event));
+        break;
+      }
+      case "gameUserLeave":
+      case "playerLeave":
+        this.tell("leave", playerOf(event), tick, "left", nameOf(event));
+    }
+  }
+
+  private tell(kind: News["kind"], client: number, tick: number, text: string, name = this.names.get(client)): void {
+    this.news.push({ tick, kind, client, text, ...(name ? { name } : {}) });
+  }
+
+  private place(x: number, y: number): { x: number; y: number } {
+    const place = { x, y: -y };
+    this.seen = stretch(this.seen, place);
+    return place;
+  }
+
+  private appear(unit: Unit, tick: number, owner: number, x: number, y: number, building: boolean): void {
+    const index = unit.tag >>> 18;
+    const before = this.alive.get(index);
+    if (before) before.died = Math.min(before.died, tick);
+    const track = new Track(unit.tag, tick, building);
+    track.owners.push(tick, owner);
+    track.kinds.push(tick, { name: unit.typeName, kind: unit.class });
+    track.places.push(tick, this.place(x, y));
+    this.alive.set(index, track);
+    this.tracks.push(track);
+  }
+
+  private track(unit: Unit | undefined): Track | undefined {
+    const track = unit && this.alive.get(unit.tag >>> 18);
+    return track?.tag === unit?.tag ? track : undefined;
+  }
+
+  private economy(stats: NonNullable<Extract<Event["event"]["kind"], { case: "playerStats" }>["value"]>, tick: number): void {
+    const id = stats.playerId;
+    const army = stats.mineralsUsedCurrentArmy + stats.vespeneUsedCurrentArmy;
+    const supply = stats.foodUsed;
+    let steps = this.economies.get(id);
+    if (!steps) this.economies.set(id, (steps = new Steps()));
+    steps.push(tick, { supply, made: stats.foodMade, army, workers: stats.workersActiveCount });
+    const charts = {
+      army, supply, workers: stats.workersActiveCount, income: stats.mineralsCollectionRate + stats.vespeneCollectionRate,
+      bank: stats.mineralsCurrent + stats.vespeneCurrent,
+    };
+    for (const [chart, value] of Object.entries(charts)) this.samples.push({ chart, tick, id, value });
+  }
+
+  trim(tick: number): void {
+    if (tick <= this.from) return;
+    this.from = tick;
+    this.tracks = this.tracks.filter(({ died }) => died >= tick - 100);
+    for (const { places, owners, kinds } of this.tracks) for (const steps of [places, owners, kinds]) steps.trim(tick);
+    for (const steps of this.economies.values()) steps.trim(tick);
+  }
+}
+
+function refOf(event: Event): PlayerRef | undefined {
+  const player = "player" in event.event ? event.event.player : undefined;
+  return player?.$typeName === "replayd.sc2replay.v1.PlayerRef" ? player : undefined;
+}
+const playerOf = (event: Event) => refOf(event)?.playerId ?? -1;
+const nameOf = (event: Event) => refOf(event)?.name ?? "";
+
+/** Gameloops for which a unit that died is still shown. */
+const fade = 24;
+
+class SC2Stage extends Minimap<SC2World> {
+  constructor(canvas: HTMLCanvasElement, game: ConstructorParameters<typeof Minimap<SC2World>>[1], private readonly colours: (id: number) => string) {
+    super(canvas, game);
+  }
+
+  protected area(): Area {
+    const { seen } = this.game.world;
+    const area = seen ?? { left: 0, right: 100, top: -100, bottom: 0 };
+    const margin = 6;
+    return { left: area.left - margin, right: area.right + margin, top: area.top - margin, bottom: area.bottom + margin };
+  }
+
+  protected spots(): Spot[] {
+    return [];
+  }
+
+  protected paint(c: CanvasRenderingContext2D, _: Spot[], ratio: number): void {
+    const { world, tick } = this.game;
+    const t = theme();
+    this.ground(c, ratio);
+    c.setTransform(ratio, 0, 0, ratio, 0, 0);
+    const zoom = Math.max(1, Math.sqrt(this.camera.scale / 4));
+    const order = (track: Track) => ({ [UnitClass.UNSPECIFIED]: 0, [UnitClass.STRUCTURE]: 1, [UnitClass.WORKER]: 2, [UnitClass.ARMY]: 3 })[track.kinds.at(tick)?.kind ?? 0] ?? 0;
+    const here = world.tracks.filter(({ born, died }) => born <= tick && died + fade > tick).map((track) => ({ track, rank: order(track) })).sort((a, b) => a.rank - b.rank);
+    for (const { track } of here) {
+      const at: Place = track.places.at(tick);
+      const owner = track.owners.at(tick) ?? 0;
+      const { kind } = track.kinds.at(tick) ?? { kind: UnitClass.UNSPECIFIED };
+      if (!at) continue;
+      const { x, y } = this.onPage(at);
+      const colour = owner > 0 ? this.colours(owner) : t.neutral;
+      if (track.died <= tick) {
+        if (owner === 0) continue;
+        const age = (tick - track.died) / fade;
+        c.strokeStyle = colour;
+        c.globalAlpha = 1 - age;
+        c.lineWidth = 2;
+        c.beginPath();
+        c.arc(x, y, (3 + 9 * age) * zoom, 0, 7);
+        c.stroke();
+        c.globalAlpha = 1;
+        continue;
+      }
+      c.fillStyle = colour;
+      c.strokeStyle = t.outline;
+      c.lineWidth = 1;
+      if (owner === 0) { // minerals, gas, rocks
+        c.globalAlpha = 0.35;
+        c.fillRect(x - 2 * zoom, y - 2 * zoom, 4 * zoom, 4 * zoom);
+      } else if (kind === UnitClass.STRUCTURE) {
+        const size = 5.5 * zoom;
+        c.globalAlpha = track.done > tick ? 0.4 : 0.85;
+        c.fillRect(x - size, y - size, 2 * size, 2 * size);
+        c.globalAlpha = 1;
+        c.strokeRect(x - size, y - size, 2 * size, 2 * size);
+      } else {
+        const army = kind === UnitClass.ARMY;
+        c.globalAlpha = kind === UnitClass.UNSPECIFIED ? 0.4 : 1;
+        c.beginPath();
+        c.arc(x, y, (army ? 4 : 2.4) * zoom, 0, 7);
+        c.fill();
+        if (army) c.stroke();
+      }
+      c.globalAlpha = 1;
+    }
+  }
+}
+
+export function sc2(replay: Replay): Format<SC2World> {
+  const infos = (replay.header.case === "sc2replay" ? replay.header.value.players : []).filter(({ observer, ref }) => !observer && ref?.playerId !== undefined);
+  const names = new Map(infos.map((info): [number, string] => [info.ref!.playerId!, info.ref!.name || info.difficulty || `player ${info.ref!.playerId}`]));
+  // Players may have chosen one colour: these can be told apart.
+  const hues = [4, 212, 142, 42, 280, 180, 320, 90, 24, 240, 60, 300, 160, 200];
+  const colourOf = (id: number) => `hsl(${hues[(id - 1 + hues.length) % hues.length]} ${theme().name === "light" ? "62% 40%" : "70% 64%"})`;
+  const note = (info: PlayerInfo) => [info.race || info.pickedRace, info.result === Result.WIN && "won", (info.mmr ?? 0) > 0 && `${info.mmr} MMR`].filter(Boolean).join(" · ");
+  return {
+    around: { kinds: changes }, whole: { kinds: [...changes.filter((kind) => kind !== "unit_positions"), ...told] },
+    charts: [
+      { name: "army", title: "Army" }, { name: "income", title: "Income" }, { name: "supply", title: "Supply" },
+      { name: "workers", title: "Workers" }, { name: "bank", title: "In the bank" },
+    ],
+    builds: true,
+    ticksPerSecond: replay.header.case === "sc2replay" ? replay.header.value.start?.loopsPerRealSecond : undefined, // as the game is seen
+    world: (start) => new SC2World(start, names),
+    stage: (canvas, game) => new SC2Stage(canvas, game, colourOf),
+    people: (world, tick) => {
+      const ids = new Set([...names.keys(), ...world.economies.keys()].filter((id) => id > 0));
+      return [...ids].sort((a, b) => a - b).map((id): Person => {
+        const info = infos.find(({ ref }) => ref?.playerId === id);
+        const now = world.economies.get(id)?.at(tick);
+        return {
+          id, name: names.get(id) ?? `player ${id}`, team: info?.team ?? 0, colour: colourOf(id), here: true,
+          note: [info && note(info), now && `army ${now.army}`, now && `${now.workers} workers`].filter(Boolean).join(" · "),
+          ...(now ? { value: `${Math.round(now.supply)}/${Math.round(now.made)}` } : {}),
+        };
+      });
+    },
+    sides: () => [],
+    person: (_, id) => ({ name: names.get(id) ?? (id > 0 ? `player ${id}` : ""), colour: id > 0 ? colourOf(id) : theme().neutral }),
+  };
+}

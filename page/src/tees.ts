@@ -1,0 +1,36 @@
+// How a teehistorian is played.
+
+import type { Replay } from "@replayd/client";
+import type { Format, Person } from "./format.js";
+import type { Game } from "./game.js";
+import { GameMap } from "./map.js";
+import { client } from "./net.js";
+import { Scene } from "./scene.js";
+import { colourOf } from "./theme.js";
+import { kinds, TeeWorld, wholeKinds } from "./world.js";
+
+export function tees(replay: Replay, signal: AbortSignal): Format<TeeWorld> {
+  return {
+    around: { kinds, columns: true }, whole: { kinds: wholeKinds }, charts: [],
+    world: (start) => new TeeWorld(start),
+    stage: (canvas, game: Game<TeeWorld>) => {
+      const scene = new Scene(canvas, game);
+      if (replay.mapReplay) {
+        scene.whole = false;
+        const done = () => (scene.whole = true);
+        GameMap.load(client, replay.mapReplay, signal).then((map) => (scene.map = map)).catch(() => {}).finally(done); // or a grid
+      }
+      return scene;
+    },
+    people: (world, tick) => [...world.clients.values()]
+      .filter((one) => one.joined.at(tick) || (one.joined.at(tick) === undefined && one.places.at(tick)))
+      .map((one): Person => {
+        const here = one.places.at(tick) !== undefined;
+        const team = one.teams.at(tick) ?? 0;
+        return { id: one.id, name: one.nameAt(tick), note: [team > 0 && `team ${team}`, !here && "not in game"].filter(Boolean).join(", "), colour: colourOf(one.id), here, team };
+      })
+      .sort((a, b) => a.team - b.team || a.id - b.id),
+    sides: () => [],
+    person: (world, id, tick) => ({ name: world.clients.get(id)?.nameAt(Math.max(tick, world.from)) ?? `#${id}`, colour: colourOf(id) }),
+  };
+}

@@ -1,0 +1,173 @@
+package h2guard
+
+import (
+	"math"
+	"net"
+	"net/netip"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Whoever has had a connection closed may come again at once and go on. So for a while new connections from his address wait
+// before they are read, the longer the oftener that happened, and may send less of what is counted. That hits his neighbours of
+// the same address only when they connect anew, and by seconds; connections that there are already are left alone.
+const (
+	strikeFades = 10 * time.Second // after which one strike less counts
+	mostStrikes = 8
+	firstWait   = 50 * time.Millisecond
+	longestWait = 2 * time.Second
+	afterStrike = 20     // the share of a burst, as 1/n, that is left to connections after a strike
+	mostKnown   = 10_000 // addresses that are remembered
+)
+
+// strikes are how often connections from an address were closed, each fading. It is safe for concurrent use.
+type strikes struct {
+	mu    sync.Mutex
+	of    map[string]*leak
+	swept time.Time // when those that are none any more were looked for
+}
+
+// leak is a number that becomes less with time.
+type leak struct {
+	n  float64
+	at time.Time
+}
+
+func (l *leak) now(now time.Time) float64 {
+	return max(l.n-max(now.Sub(l.at).Seconds(), 0)/strikeFades.Seconds(), 0) // a clock that was set back adds nothing
+}
+
+// add notes that a connection from an address was closed.
+func (s *strikes) add(key string, now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := s.of[key]
+	if l == nil {
+		if len(s.of) >= mostKnown && now.Sub(s.swept) > time.Second {
+			s.swept = now
+			for k, l := range s.of {
+				if l.now(now) == 0 {
+					delete(s.of, k)
+				}
+			}
+		}
+		if len(s.of) >= mostKnown {
+			return
+		}
+		l = &leak{}
+		s.of[key] = l
+	}
+	l.n, l.at = min(l.now(now)+1, mostStrikes), now
+}
+
+// count returns how many strikes an address has, rounded up.
+func (s *strikes) count(key string, now time.Time) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := s.of[key]
+	if l == nil {
+		return 0
+	}
+	n := l.now(now)
+	if n == 0 {
+		delete(s.of, key)
+	}
+	return int(math.Ceil(n))
+}
+
+// wait is how long a new connection waits.
+func wait(strikes int) time.Duration {
+	if strikes == 0 {
+		return 0
+	}
+	return min(firstWait<<(strikes-1), longestWait)
+}
+
+// keyOf tells addresses apart: IPv6 addresses by their first 64 bits, for whoever has one of them has them all. All sockets of
+// this machine are one.
+func keyOf(peer net.Addr) (key string, addr netip.Addr) {
+	ap, err := netip.ParseAddrPort(peer.String())
+	if err != nil {
+		return peer.Network(), addr
+	}
+	addr = ap.Addr().Unmap().WithZone("")
+	if addr.Is6() {
+		if p, err := addr.Prefix(64); err == nil {
+			return p.String(), addr
+		}
+	}
+	return addr.String(), addr
+}
+
+// strikesOf returns how many strikes somebody has, and strike adds one. Addresses that are exempt never have any.
+func (g *Guard) strikesOf(peer net.Addr) int {
+	key, addr := keyOf(peer)
+	if g.exempt != nil && g.exempt(addr) {
+		return 0
+	}
+	return g.strikes.count(key, time.Now())
+}
+
+func (g *Guard) strike(peer net.Addr) {
+	key, _ := keyOf(peer)
+	g.strikes.add(key, time.Now())
+}
+
+// Slow has connections of a listener wait whose addresses have had others closed for abuse. It comes before TLS, so that they
+// do not even shake hands.
+func (g *Guard) Slow(l net.Listener) net.Listener { return &slowListener{l, g} }
+
+type slowListener struct {
+	net.Listener
+
+	guard *Guard
+}
+
+// Accept implements net.Listener. It does not wait: who reads the connection does.
+func (l *slowListener) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	if d := wait(l.guard.strikesOf(conn.RemoteAddr())); d > 0 {
+		return &slow{Conn: conn, until: time.Now().Add(d), closed: make(chan struct{})}, nil
+	}
+	return conn, nil
+}
+
+// slow is a connection that is not read before a time.
+type slow struct {
+	net.Conn
+
+	until  time.Time
+	once   sync.Once
+	closed chan struct{}
+}
+
+// Read implements net.Conn.
+func (s *slow) Read(p []byte) (int, error) {
+	if d := time.Until(s.until); d > 0 {
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-s.closed:
+		}
+	}
+	return s.Conn.Read(p)
+}
+
+// Close implements net.Conn.
+func (s *slow) Close() error {
+	s.once.Do(func() { close(s.closed) })
+	return s.Conn.Close()
+}
+
+// SyscallConn lets what sets options of sockets do so.
+func (s *slow) SyscallConn() (syscall.RawConn, error) {
+	if c, ok := s.Conn.(syscall.Conn); ok {
+		return c.SyscallConn()
+	}
+	return nil, syscall.EINVAL
+}

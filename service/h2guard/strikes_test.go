@@ -1,0 +1,147 @@
+package h2guard
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/netip"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"golang.org/x/net/http2"
+)
+
+// from is a connection from an address, of which what a client sent is read.
+type from struct {
+	net.Conn
+
+	addr net.Addr
+	data io.Reader
+}
+
+func (f *from) RemoteAddr() net.Addr       { return f.addr }
+func (f *from) Read(p []byte) (int, error) { return f.data.Read(p) }
+func (f *from) Close() error               { return nil }
+
+// gate is a listener that is handed its connections.
+type gate chan net.Conn
+
+func (g gate) Accept() (net.Conn, error) { return <-g, nil }
+func (g gate) Close() error              { return nil }
+func (g gate) Addr() net.Addr            { return &net.TCPAddr{} }
+
+// resets is what a client sends that resets so many streams.
+func resets(n int) []byte {
+	var b bytes.Buffer
+	b.WriteString(http2.ClientPreface)
+	f := http2.NewFramer(&b, nil)
+	_ = f.WriteSettings()
+	for range n {
+		_ = f.WriteRSTStream(1, http2.ErrCodeCancel)
+	}
+	return b.Bytes()
+}
+
+// visit has a client of an address connect and reset streams, and says how long it took until he was read and whether he was
+// read to the end.
+func visit(t *testing.T, g *Guard, addr string, n int) (waited time.Duration, fine bool) {
+	t.Helper()
+	at, err := netip.ParseAddrPort(addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	entrance := make(gate, 1)
+	entrance <- &from{addr: net.TCPAddrFromAddrPort(at), data: bytes.NewReader(resets(n))}
+	began := time.Now()
+	conn, err := g.Listen(g.Slow(entrance)).Accept()
+	if err != nil || time.Since(began) > 0 {
+		t.Fatalf("accepting takes %v: %v", time.Since(began), err)
+	}
+	_, err = io.Copy(io.Discard, conn)
+	if err != nil && !errors.Is(err, ErrAbused) {
+		t.Fatal(err)
+	}
+	return time.Since(began), err == nil
+}
+
+// TestStrikes: who abuses connections over and over waits longer each time, and gets less and less of a daemon's time; others,
+// and who is exempt, do not wait; and after a while all is forgotten.
+func TestStrikes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		proxy := netip.MustParseAddr("10.0.0.9")
+		g := NewGuard(slog.New(slog.DiscardHandler), nil, func(a netip.Addr) bool { return a == proxy })
+		const bad = "[2001:db8::1]:1"
+		if waited, fine := visit(t, g, bad, 900); waited > 0 || !fine {
+			t.Errorf("900 resets at first: waited %v, fine %v", waited, fine)
+		}
+		for i := range 12 {
+			want := time.Duration(0)
+			if i > 0 {
+				want = min(25*time.Millisecond<<min(i, 8), 2*time.Second)
+			}
+			if waited, fine := visit(t, g, bad, 5000); waited != want || fine {
+				t.Errorf("the %d. time: waited %v, want %v; fine %v", i, waited, want, fine)
+			}
+		}
+		for addr, want := range map[string]struct {
+			waits time.Duration
+			fine  bool
+		}{
+			"[2001:db8::2:3]:5":   {2 * time.Second, false}, // another address of the same network
+			"[2001:db8:0:1::1]:1": {0, true},
+			"127.0.0.1:1":         {0, true},
+		} {
+			if waited, fine := visit(t, g, addr, 100); waited != want.waits || fine != want.fine {
+				t.Errorf("%s: waited %v, fine %v, want %v", addr, waited, fine, want)
+			}
+		}
+		if waited, fine := visit(t, g, bad, 40); waited != 2*time.Second || !fine {
+			t.Errorf("few resets of who is known: waited %v, fine %v", waited, fine)
+		}
+		for range 3 {
+			if waited, fine := visit(t, g, "10.0.0.9:1", 5000); waited > 0 || fine {
+				t.Errorf("a proxy: waited %v, fine %v", waited, fine)
+			}
+		}
+		time.Sleep(mostStrikes*strikeFades + time.Second)
+		if waited, fine := visit(t, g, bad, 900); waited > 0 || !fine {
+			t.Errorf("after a while: waited %v, fine %v", waited, fine)
+		}
+	})
+}
+
+// TestStrikesAreBounded: however many addresses there are, so many are remembered, and those of now rather than of before.
+func TestStrikesAreBounded(t *testing.T) {
+	s := strikes{of: map[string]*leak{}}
+	now := time.Now()
+	for i := range 2 * mostKnown {
+		s.add(fmt.Sprint(i), now)
+	}
+	if len(s.of) != mostKnown {
+		t.Errorf("%d are remembered", len(s.of))
+	}
+	s.add("late", now.Add(time.Hour))
+	if n := s.count("late", now.Add(time.Hour)); n != 1 || len(s.of) > 1 {
+		t.Errorf("%d strikes, %d are remembered", n, len(s.of))
+	}
+}
+
+// TestSlowCloses: who waits is not kept from closing.
+func TestSlowCloses(t *testing.T) {
+	client, server := net.Pipe()
+	defer client.Close()
+	s := &slow{Conn: server, until: time.Now().Add(time.Hour), closed: make(chan struct{})}
+	done := make(chan error)
+	go func() {
+		_, err := s.Read(make([]byte, 1))
+		done <- err
+	}()
+	_ = s.Close()
+	if err := <-done; err == nil {
+		t.Error("a closed connection is read")
+	}
+}
