@@ -14,7 +14,7 @@ export declare class GameState {
     apply(event: Event): void;
     /** The unit with a tag; undefined if no such unit is alive. */
     unit(tag: number): UnitState | undefined;
-    /** The units alive, or those that a player controls, by ascending index. Player 0 stands for units without an owner. */
+    /** The units alive, or those that a player controls, by ascending index. Player 0 is the neutral player. */
     units(player?: number): UnitState[];
     /** A player's economy and upgrades; undefined before any event of the player. */
     player(number: number): PlayerState | undefined;

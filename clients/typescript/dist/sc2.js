@@ -76,7 +76,7 @@ export class GameState {
         const unit = this.byIndex.get(index(tag));
         return unit?.unit?.tag === tag ? unit : undefined;
     }
-    /** The units alive, or those that a player controls, by ascending index. Player 0 stands for units without an owner. */
+    /** The units alive, or those that a player controls, by ascending index. Player 0 is the neutral player. */
     units(player) {
         const all = [...this.byIndex].sort(([a], [b]) => a - b).map(([, unit]) => unit);
         return player === undefined ? all : all.filter((unit) => unit.controlPlayerId === player);
