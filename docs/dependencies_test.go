@@ -60,7 +60,9 @@ func asked(t *testing.T) (names map[string][]string, modules map[string]moduleIn
 			modules[f[0]] = moduleInfo{f[2], f[3]}
 		}
 	}
-	var packed struct{ Dependencies map[string]string }
+	var packed struct {
+		Dependencies map[string]string `json:"dependencies"`
+	}
 	text, err := os.ReadFile(filepath.Join(root, "clients", "typescript", "package.json"))
 	if err != nil {
 		t.Fatal(err)

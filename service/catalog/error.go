@@ -53,7 +53,7 @@ func explain(name string, err error) error {
 	return named(name, err)
 }
 
-// ErrAlias: the alias of a root is invalid, or another root has it.
+// ErrAlias means that the alias of a root is invalid, or another root has it.
 var ErrAlias = errors.New("root alias")
 
 // named adds the name to an error.

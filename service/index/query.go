@@ -301,7 +301,7 @@ const (
 	maxWalks = 500
 	// betweenWalks is the pause between two.
 	betweenWalks = 2 * time.Millisecond
-	// maxUnread is how often a file that stays where it is is tried to be read: it may be written to just now.
+	// maxUnread is how often reading an unchanged file is tried: it may be being written to.
 	maxUnread = 3
 )
 

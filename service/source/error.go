@@ -26,7 +26,8 @@ var (
 	ErrRemoved = errors.New("the file was removed")
 )
 
-// ErrIO: the operating system failed to read, because of a bad disk or a network file system whose server is gone, for example.
+// ErrIO means that the operating system failed to read, for example because of a bad disk or a network file system whose
+// server is gone.
 // The error that wraps ErrIO also wraps the cause, such as syscall.EIO or syscall.ESTALE.
 var ErrIO = errors.New("reading failed")
 

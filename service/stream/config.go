@@ -170,18 +170,18 @@ func (e *Error) Error() string { return e.Err.Error() }
 func (e *Error) Unwrap() error { return e.Err }
 
 var (
-	// ErrCursorReplay: the cursor belongs to another replay.
+	// ErrCursorReplay means that the cursor belongs to another replay.
 	ErrCursorReplay = errors.New("the cursor is of another replay")
-	// ErrCursorChanged: bytes before the cursor's position have changed since the cursor was made.
+	// ErrCursorChanged means that bytes before the cursor's position have changed since the cursor was made.
 	ErrCursorChanged = errors.New("the replay was changed since the cursor was made")
-	// ErrCursorRange: the replay has no such position.
+	// ErrCursorRange means that the replay has no such position.
 	ErrCursorRange = errors.New("the cursor is beyond the end of the replay")
-	// ErrDraining: the server began to shut down before the stream could start.
+	// ErrDraining means that the server began to shut down before the stream could start.
 	ErrDraining = errors.New("the server is shutting down")
-	// ErrTooSlow: the client read too slowly, and had asked to be disconnected in that case.
+	// ErrTooSlow means that the client read too slowly, and had asked to be disconnected in that case.
 	ErrTooSlow = errors.New("the client reads too slowly")
-	// ErrComplete: the file is complete and will not grow.
+	// ErrComplete means that the file is complete and will not grow.
 	ErrComplete = errors.New("the replay is complete")
-	// ErrSucceeded: the same game server has begun another replay.
+	// ErrSucceeded means that the same game server has begun another replay.
 	ErrSucceeded = errors.New("a newer replay of the same server is there")
 )
