@@ -149,6 +149,9 @@ func TestFallBehindWithState(t *testing.T) {
 			case r.GetGap() != nil:
 				gaps++
 				told, at = nil, c.Position
+				if !c.State || r.GetGap().GetToTick() != c.Tick {
+					t.Errorf("%d more: the cursor of a gap up to tick %d is at tick %d; leads to the state: %t", more, r.GetGap().GetToTick(), c.Tick, c.State)
+				}
 			case r.GetState() != nil && gaps > 0:
 				if c.Position != at {
 					t.Errorf("%d more: the state is of %v, and the gap ends at %v", more, c.Position, at)
