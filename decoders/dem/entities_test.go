@@ -148,6 +148,13 @@ func TestEntities(t *testing.T) {
 			"1 entered full=true 3/30 m_n uint 1 m_s text \"again\"", "1 created 4/40 m_n uint 1", "1 deleted 1/10",
 			"at last 3/30 active=true m_n=i1 m_s=s\"again\"", "at last 4/40 active=true m_n=i1",
 		}, nil},
+		{"a full update keeps what it only changes", []func(*demtest.Demo, int32){first, packet(false, func(e *demtest.Entities) {
+			e.Update(1, number(5))
+		})}, []string{
+			"0 created 1/10 m_n uint 1 m_s text \"one\"", "0 created 3/30 m_n uint 1",
+			"1 updated 1/10 m_n uint 5", "1 deleted 3/30",
+			"at last 1/10 active=true m_n=i5 m_s=s\"one\"",
+		}, nil},
 		{"a slot gets a new tenant", []func(*demtest.Demo, int32){first, packet(true, func(e *demtest.Entities) {
 			e.Create(1, 0, 11)
 			e.Update(3, number(2))
