@@ -103,7 +103,11 @@ func TestBudget(t *testing.T) {
 			now, peak := p.memory(t)
 			t.Logf("%d uploads, %d unread streams: %d go on, %d were refused; %d MiB taken of %d, %d MiB in memory, %d at most",
 				mix.uploads, mix.streams, h.held.Load(), h.refused.Load(), taken>>20, budget>>20, now>>20, peak>>20)
-			if limit := budget / 5 * 6; peak > limit {
+			limit := budget / 5 * 6
+			if !whole { // the memory of the process itself is a larger part of a small budget
+				limit += 64 << 20
+			}
+			if peak > limit {
 				t.Errorf("the process had %d MiB, more than %d", peak>>20, limit>>20)
 			}
 			if h.held.Load() == 0 || taken > budget {
