@@ -1,7 +1,7 @@
-// Package e2e tests replayd against a real DDNet server that real clients play
-// on. The tests have the build tag e2e and run by `make e2e`: they take
-// minutes, Node, and either an installed server or root with apt-get, and skip
-// without those.
+// Package e2e tests replayd against a real DDNet server with real clients. The
+// tests have the build tag e2e. `make e2e` runs them. They take minutes. They
+// require Node, and either an installed server or root with apt-get, and are
+// skipped otherwise.
 //
 // e2e/ddnet runs the server and the clients; e2e/record makes testdata's
 // recordings with them.

@@ -21,11 +21,10 @@ import (
 	"github.com/replayd/replayd/e2e/ddnet"
 )
 
-// TestFollowLiveServer follows a server that is being played on, over a map
-// change, while the daemon is killed -9 again and again, until the server is
-// killed too. What the client received must be what an offline decode of the
-// files gives, nothing lost and nothing twice; and the files must have what the
-// server's log has.
+// TestFollowLiveServer follows a server with players over a map change. The
+// daemon is killed -9 again and again, and the server is killed in the end. The
+// client must receive exactly the events of an offline decode of the files, none
+// lost and none twice. The files must agree with the server's log.
 func TestFollowLiveServer(t *testing.T) {
 	const kills = 20
 	ctx, srv, bots := start(t, ddnet.Config{})
@@ -86,12 +85,12 @@ func TestFollowLiveServer(t *testing.T) {
 
 // follower is a client that resumes until stop is called.
 type follower struct {
-	received atomic.Int64 // how many events
+	received atomic.Int64 // the number of events
 	cancel   context.CancelFunc
 	done     chan streamtest.History
 }
 
-// follow starts a client. It goes on at its last cursor alone.
+// follow starts a client. It resumes with only its last cursor.
 func follow(ctx context.Context, d *daemon, req *replaydv1.StreamEventsRequest) *follower {
 	ctx, cancel := context.WithCancel(ctx)
 	f := &follower{cancel: cancel, done: make(chan streamtest.History, 1)}
@@ -117,8 +116,8 @@ func follow(ctx context.Context, d *daemon, req *replaydv1.StreamEventsRequest) 
 	return f
 }
 
-// stop waits until the client has received a number of events, or a time limit,
-// and returns what it has received.
+// stop waits until the client has received a number of events, or for a time
+// limit. It returns the history of the client.
 func (f *follower) stop(ctx context.Context, events int) streamtest.History {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()

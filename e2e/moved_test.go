@@ -19,8 +19,8 @@ import (
 	"github.com/replayd/replayd/e2e/ddnet"
 )
 
-// TestRenamedServer starts a server again under another name and port: a client that asks for proof learns what is waited for and what
-// may have come instead; who vouches for the directory goes on.
+// TestRenamedServer restarts a server under another name and port. A client that requires proof must not continue with the new
+// recording. A client with the rule NEXT_IN_DIRECTORY must continue.
 func TestRenamedServer(t *testing.T) {
 	ctx, srv, bots := start(t, ddnet.Config{Name: "before"})
 	d := startDaemon(ctx, t, srv.TeehistorianDir())
@@ -33,7 +33,7 @@ func TestRenamedServer(t *testing.T) {
 	if err := bots.Run(ctx, "alice join\nalice wander on\nsleep 2s"); err != nil {
 		t.Fatal(err)
 	}
-	if err := srv.Kill(); err != nil { // the recording has no end, and nothing proves that it ended
+	if err := srv.Kill(); err != nil { // so the recording has no end, and there is no proof that it ended
 		t.Fatal(err)
 	}
 	program, err := ddnet.Install(ctx)

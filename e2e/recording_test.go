@@ -15,8 +15,8 @@ import (
 	"github.com/replayd/replayd/e2e/ddnet"
 )
 
-// TestRecordingsAgreeWithLog decodes what a server wrote over two map changes
-// and a kill -9, and compares it with the server's log.
+// TestRecordingsAgreeWithLog decodes the recordings of a server over two map
+// changes and a kill -9, and compares them with the server's log.
 func TestRecordingsAgreeWithLog(t *testing.T) {
 	ctx, srv, bots := start(t, ddnet.Config{})
 	play := func(script string) {
@@ -76,8 +76,8 @@ func TestRecordingsAgreeWithLog(t *testing.T) {
 	}
 }
 
-// decode reads the facts of a recording that are also in the log, and the error
-// at its end.
+// decode returns the facts in a recording that are also in the log, and the
+// error at the end of the recording.
 func decode(t *testing.T, path string) (game ddnet.Game, end error) {
 	t.Helper()
 	file, err := os.Open(path)

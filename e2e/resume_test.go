@@ -20,8 +20,8 @@ import (
 	"github.com/replayd/replayd/e2e/ddnet"
 )
 
-// history holds what a client has received of one replay. To resume, the client
-// needs only the last cursor.
+// history holds the responses that a client has received for one replay. To
+// resume, the client needs only the last cursor.
 type history struct {
 	cursor       []byte
 	nextSequence uint64
@@ -30,8 +30,8 @@ type history struct {
 }
 
 // TestResumeAfterDaemonKill plays on a real server, and reads its recordings
-// through a daemon that is killed with SIGKILL after every few batches. In
-// total, each event of an uninterrupted stream must arrive exactly once.
+// from a daemon that is killed with SIGKILL after every few batches. In total,
+// each event of an uninterrupted stream must arrive exactly once.
 func TestResumeAfterDaemonKill(t *testing.T) {
 	const kills = 20
 	ctx, srv, bots := start(t, ddnet.Config{})
@@ -81,8 +81,8 @@ func TestResumeAfterDaemonKill(t *testing.T) {
 	}
 }
 
-// read resumes a replay where the history ends. It reads until the stream ends or
-// until it has received a number of responses; -1 means all.
+// read resumes a replay at the end of the history. It reads until the stream
+// ends, or until it has received a number of responses. -1 means all responses.
 func (h *history) read(ctx context.Context, d *daemon, replay string, responses int) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

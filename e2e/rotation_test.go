@@ -22,7 +22,7 @@ import (
 	"github.com/replayd/replayd/e2e/ddnet"
 )
 
-// rotateFor is how long TestTwoServers plays.
+// rotateFor is the duration of TestTwoServers.
 var rotateFor = flag.Duration("rotate-for", 30*time.Second, "how long to play on two servers of one name")
 
 // twin is one of two servers that differ only in their address.
@@ -30,10 +30,10 @@ type twin struct {
 	cfg  ddnet.Config
 	srv  *ddnet.Server
 	bots *ddnet.Bots
-	maps int // how often the map was changed
+	maps int // number of map changes
 }
 
-// run starts the server, for the first time or again.
+// run starts or restarts the server.
 func (w *twin) run(ctx context.Context, t *testing.T) {
 	t.Helper()
 	w.maps = 0
@@ -49,9 +49,9 @@ func (w *twin) run(ctx context.Context, t *testing.T) {
 	}
 }
 
-// TestTwoServers plays on two servers of the same name and port that record into one directory, as containers do, over changes
-// of the map, shutdowns and kills of either. A follower never gets an end before there is one, and gets nothing
-// of the other's.
+// TestTwoServers plays on two servers with the same name and port that record into one directory, as containers do. Maps
+// change, and both servers are shut down and killed. A follower must not get an end too early, and must not get events of the
+// other server.
 func TestTwoServers(t *testing.T) {
 	program, err := ddnet.Install(t.Context())
 	if err != nil {

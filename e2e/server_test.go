@@ -11,14 +11,14 @@ import (
 	"github.com/replayd/replayd/e2e/ddnet"
 )
 
-// testTimeout bounds one test: a server that hangs must not hang CI.
+// testTimeout bounds one test, so that a server that hangs does not block CI.
 const testTimeout = 5 * time.Minute
 
 // start runs a server and a process for its clients. Both end with the test. It
 // skips the test if no server is available.
 func start(t *testing.T, cfg ddnet.Config) (context.Context, *ddnet.Server, *ddnet.Bots) {
 	t.Helper()
-	// The test's own context ends before the cleanups that still need one.
+	// The test's own context ends before the cleanups, which still need a context.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), testTimeout)
 	t.Cleanup(cancel)
 

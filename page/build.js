@@ -13,7 +13,7 @@ await build({
   bundle: true,
   minify: true,
   format: "esm",
-  platform: "browser", // takes the client's browser entry
+  platform: "browser", // selects the client's browser entry
   target: "es2022",
   legalComments: "none",
   charset: "utf8",

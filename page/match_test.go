@@ -14,7 +14,7 @@ import (
 
 var update = flag.Bool("update", false, "write the demos of the browser's tests anew")
 
-// TestMatches: the demos that the browser's tests play are those that this makes.
+// TestMatches checks that the demos for the browser tests are the ones that this file generates.
 func TestMatches(t *testing.T) {
 	for name, made := range map[string][]byte{"dota.dem": dotaMatch(), "cs.dem": csMatch()} {
 		path := filepath.Join("test", name)
@@ -29,7 +29,7 @@ func TestMatches(t *testing.T) {
 	}
 }
 
-// Values of fields.
+// Constructors for values of fields.
 func whole(v uint64, path ...int) demtest.Value {
 	return demtest.Value{Path: path, Write: func(w *demtest.Bits) { w.Varint(v) }}
 }
@@ -54,7 +54,7 @@ func floats(path []int, v ...float32) demtest.Value {
 	}}
 }
 
-// place is where a body is: the fields of its CBodyComponent, which is field 0.
+// place returns the position of a body, as the fields of its CBodyComponent, which is field 0.
 func place(x, y, cell float64) []demtest.Value {
 	var values []demtest.Value
 	for i, at := range []float64{x, y, 0} {
@@ -69,7 +69,7 @@ var body = demtest.Serializer{Name: "CBodyComponent", Fields: []demtest.Field{
 	{Name: "m_cellZ", Type: "uint16"}, {Name: "m_vecZ", Type: "float32"},
 }}
 
-// match is a demo as it is written.
+// match is a demo that is being written.
 type match struct {
 	*demtest.Demo
 
@@ -103,7 +103,7 @@ func (m *match) create(e *demtest.Entities, index int, class string, values ...d
 	e.Create(index, m.classes[class], 1, values...)
 }
 
-// tick writes what happens in a tick.
+// tick writes the changes and messages of one tick.
 func (m *match) tick(tick int, e *demtest.Entities, delta bool, messages ...demtest.Message) {
 	messages = append([]demtest.Message{{ID: 4, Data: demtest.Proto(nil).Varint(1, int64(1000+tick))}}, messages...)
 	m.Compressed(demtest.CmdPacket, int32(tick), demtest.PackMessages(append(messages, e.Message(delta))...))
@@ -117,7 +117,7 @@ func (m *match) end(tick int, interval float32) []byte {
 
 func handle(index int) uint64 { return uint64(index) | 1<<14 }
 
-// dotaMatch is half a minute of Dota 2: ten heroes who meet in the middle, of whom two fall, and a tower.
+// dotaMatch returns half a minute of Dota 2. Ten heroes meet in the middle, and two of them die. There is also a tower.
 func dotaMatch() []byte {
 	const ticks, interval = 900, 1.0 / 30
 	heroes := []string{"Axe", "Lina", "Juggernaut", "CrystalMaiden", "Sven", "Pudge", "Zuus", "Windrunner", "Lion", "DragonKnight"}
@@ -206,14 +206,14 @@ func dotaMatch() []byte {
 		return demtest.Message{ID: 554, Data: append(demtest.Proto(nil).Varint(1, int64(kind)).Varint(2, int64(target)).Varint(4, int64(attacker)), more...)}
 	}
 	heroesFight := demtest.Proto(nil).Varint(8, 1).Varint(10, 1) // both are heroes
-	fallen := map[int]int{620: 6, 760: 3}                        // who, by tick
+	fallen := map[int]int{620: 6, 760: 3}                        // the hero that dies, by tick
 	for tick := 2; tick < ticks; tick += 2 {
 		e, messages := m.entities(), []demtest.Message{}
 		if victim, ok := fallen[tick]; ok {
 			killer := 9 - victim
 			messages = append(messages, log(4, 2+victim, 2+killer, heroesFight))
 			kill, death := signed(1, 1, killer, 2), signed(1, 1, victim, 3)
-			if killer < victim { // fields come in the order of their paths
+			if killer < victim { // fields must be in the order of their paths
 				e.Update(resource, kill, death)
 			} else {
 				e.Update(resource, death, kill)
@@ -256,7 +256,7 @@ func dotaMatch() []byte {
 	return m.end(ticks, interval)
 }
 
-// csMatch is ten seconds of a round of Counter-Strike 2: ten players, of whom one falls.
+// csMatch returns ten seconds of a round of Counter-Strike 2 with ten players. One of them dies.
 func csMatch() []byte {
 	const ticks, interval = 640, 1.0 / 64
 	key := func(kind int, name string) demtest.Proto {

@@ -1,5 +1,5 @@
-// Package page is what the daemon shows in a browser: the replays that are there, and players for them. The files below src
-// are TypeScript on the client package of this repository; `make page` bundles them into dist, which is embedded.
+// Package page serves the daemon's web page. The page lists the replays and plays them. Its sources in src are TypeScript and
+// use the TypeScript client of this repository. `make page` bundles them into dist, which this package embeds.
 package page
 
 import (
@@ -17,30 +17,30 @@ import (
 //go:embed dist
 var dist embed.FS
 
-// policy has browsers take nothing from elsewhere, and nobody put the page into a frame of another site.
+// policy is the Content-Security-Policy. It allows no resources from other origins, and no other site can frame the page.
 const policy = "default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self'; img-src 'self' blob: data:; " +
 	"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// types are the types of the files there are.
+// types maps the extensions of the files in dist to content types.
 var types = map[string]string{
 	".css": "text/css; charset=utf-8", ".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml",
 }
 
-// Paths of the page. What follows replayPath is a replay's name; the page itself makes of it what is shown.
+// Paths of the page. replayPath is followed by a replay's name, which only the scripts of the page read.
 const (
 	homePath   = "/"
 	replayPath = "/replay/"
 	filePath   = "/page/"
 )
 
-// file is one that is served.
+// file is a file of dist, as served.
 type file struct {
 	body   []byte
 	zipped func() []byte
 	tag    string
 }
 
-// files returns those of dist by their names.
+// files returns the files of dist by name.
 var files = sync.OnceValues(func() (map[string]file, error) {
 	all := map[string]file{}
 	entries, err := dist.ReadDir("dist")
@@ -55,14 +55,14 @@ var files = sync.OnceValues(func() (map[string]file, error) {
 	return all, err
 })
 
-// zip compresses a file as well as gzip does.
+// zip compresses a file with gzip's best compression.
 func zip(body []byte) []byte {
 	var b bytes.Buffer
 	z, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
 	if err != nil {
 		return nil
 	}
-	_, _ = z.Write(body) // to memory, as Close
+	_, _ = z.Write(body) // writes to memory, like Close
 	_ = z.Close()
 	return b.Bytes()
 }
@@ -74,7 +74,7 @@ func Has(r *http.Request) bool {
 		(p == homePath || strings.HasPrefix(p, replayPath) || strings.HasPrefix(p, filePath))
 }
 
-// ServeHTTP serves the page's files. They hold nothing of the replays, and are for everybody.
+// ServeHTTP serves the page's files. It does not authenticate the caller, because the files contain no data of replays.
 func ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	name := "index.html"
 	if rest, ok := strings.CutPrefix(r.URL.Path, filePath); ok {
@@ -93,7 +93,7 @@ func ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
-	h.Set("Cache-Control", "no-cache") // asked for again each time, as the daemon may be another now
+	h.Set("Cache-Control", "no-cache") // always revalidate, because another version of the daemon may answer next time
 	h.Set("ETag", f.tag)
 	if r.Header.Get("If-None-Match") == f.tag {
 		w.WriteHeader(http.StatusNotModified)

@@ -9,7 +9,7 @@ import (
 	"github.com/replayd/replayd/page"
 )
 
-// maxBundle is how many bytes the page may have in all as it travels.
+// maxBundle is the maximum total size of the page's files in bytes, compressed.
 const maxBundle = 200_000
 
 func get(path string, header http.Header) *httptest.ResponseRecorder {
@@ -24,7 +24,7 @@ func get(path string, header http.Header) *httptest.ResponseRecorder {
 	return w
 }
 
-// TestPage: the page's files are there, nothing else is, and browsers are told to take nothing from elsewhere.
+// TestPage checks that only the page's files are served, and that browsers may load nothing from other origins.
 func TestPage(t *testing.T) {
 	for _, test := range []struct {
 		path string
@@ -63,7 +63,7 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// TestSize: the page is small.
+// TestSize checks the total compressed size of the page.
 func TestSize(t *testing.T) {
 	total := 0
 	for _, path := range []string{"/", "/page/app.js", "/page/style.css", "/page/icon.svg"} {

@@ -1,10 +1,10 @@
-"""Compares columns with Arrow record batches, for whoever reads them in Python:
+"""Compares the cost of reading columns and Arrow record batches in Python:
 
     PYTHONPATH=clients/python/src .cache/python/bin/python bench/arrow/read.py bin/replayd RECORDING.teehistorian OUT
 
-It has the daemon stream player_diff, input_diff and tick of a recording as columns, writes the responses to OUT for
-bench_test.go, and measures in its own CPU time, of what has arrived: how long it takes until each field of each event is
-in a numpy array. Needs pyarrow.
+The program streams player_diff, input_diff and tick of a recording from the daemon as columns. It writes the responses to OUT
+for bench_test.go. It measures its own CPU time from the received bytes until each field of each event is in a numpy array. It
+requires pyarrow.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ RUNS = 7
 
 
 def record(binary: str, recording: Path) -> tuple[list[bytes], float]:
-    """The responses, and the CPU time that receiving them took."""
+    """Returns the responses, and the CPU time for receiving them."""
     command = [binary, "serve", "--listen", ADDRESS, "--root", f"r={recording.parent}", "--log-level", "error"]
     daemon = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     try:
@@ -49,7 +49,7 @@ def record(binary: str, recording: Path) -> tuple[list[bytes], float]:
 
 
 def read_columns(responses: list[bytes]) -> tuple[int, int]:
-    """As the client does it. Returns how many events there were, and a sum that both ways must agree on."""
+    """Reads columns as the client does. Returns the number of events, and a sum that must be equal for both ways."""
     count = total = 0
     for data in responses:
         batch = replayd.Batch(stream_pb2.StreamEventsResponse.FromString(data))
@@ -61,7 +61,7 @@ def read_columns(responses: list[bytes]) -> tuple[int, int]:
 
 
 def as_arrow(responses: list[bytes], compression: str | None) -> list[bytes]:
-    """The same batches as Arrow IPC streams, one for each kind, schema once: what each response would carry."""
+    """Returns the same batches as Arrow IPC streams, one for each kind. Each stream has its schema once."""
     writers: dict[str, tuple[pa.BufferOutputStream, pa.ipc.RecordBatchStreamWriter]] = {}
     for data in responses:
         batch = replayd.Batch(stream_pb2.StreamEventsResponse.FromString(data))

@@ -189,7 +189,7 @@ func measure(dir, program string, s settings) {
 func freeAddr() string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	check(err)
-	defer l.Close() //nolint:errcheck // it was only asked for a port
+	defer l.Close() //nolint:errcheck // it is only used to find a free port
 	return l.Addr().String()
 }
 

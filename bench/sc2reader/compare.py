@@ -1,8 +1,8 @@
-"""Compares what replayd.sc2 computes with sc2reader and spawningtool: see README.md.
+"""Compares the results of replayd.sc2 with sc2reader and spawningtool. See README.md.
 
     python compare.py DIRECTORY ROOT [ADDRESS]
 
-DIRECTORY has the replays, and is the daemon's root ROOT.
+DIRECTORY contains the replays. The daemon serves it as the root ROOT.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from spawningtool import parser
 import replayd
 from replayd.sc2 import BUILD_KINDS, ActionsPerMinute, Selections, Supply, build_order
 
-DIFFERENCES = 20  # that are printed
+DIFFERENCES = 20  # the maximum number of differences to print
 
 class Selected:
-    """A plugin that notes what players have selected, and in their control groups, when they give an order."""
+    """A plugin that records the selection and the control groups of a player at each order."""
 
     name = "Selected"
 
@@ -38,7 +38,7 @@ class Selected:
 
 
 class Selection(SelectionTracker):
-    """sc2reader's, but for a slip: it forgets to remove what OneIndices name."""
+    """sc2reader's tracker without its bug: it does not remove the units that OneIndices name."""
 
     def _deselect(self, selection, mode, data):
         if mode == "OneIndices":
@@ -77,12 +77,12 @@ def compare_apm(c: Comparison, name: str, replay, actions: ActionsPerMinute, use
 def compare_selections(c: Comparison, name: str, replay, stream) -> None:
     selections = Selections()
     ours = []
-    unlike = set()  # users of whom sc2reader has lost track
+    unlike = set()  # users whose selection is wrong in sc2reader from here on
     for event in stream:
         selections.apply(event)
         if event.kind in ("selection_delta", "control_group_update"):
-            # sc2reader reads masks of more than 32 units in another order than the game writes them, knows nothing of
-            # cleared groups, and takes nothing out of groups that units are stolen for.
+            # sc2reader reads masks of more than 32 units in another order than the game writes them. It does not support
+            # cleared groups. It does not remove stolen units from their other groups.
             if event.value.mask.size > 32 or event.kind == "control_group_update" and event.value.control_group_update > 3:
                 unlike.add(event.player.name)
         if event.kind == "cmd" and event.player.name not in unlike:
@@ -101,11 +101,11 @@ def compare_selections(c: Comparison, name: str, replay, stream) -> None:
         for number in range(11):
             what = "selection" if number == 10 else "control group"
             if not c.check(what, f"{name} {mine[:2]} {number}", mine[2][number], theirs[2][number]):
-                return  # what follows follows from that
+                return  # the following differences have the same cause
 
 
 def without_build_times(game: parser.GameParser) -> None:
-    """Takes the build times and chrono boosts out of a parser."""
+    """Removes the build times and chrono boosts from a parser."""
     original = game.set_constants
 
     def set_constants() -> None:
@@ -123,7 +123,7 @@ def compare_builds(c: Comparison, path: str, name: str, stream) -> None:
     without_build_times(game)
     try:
         parsed = game.get_parsed_data()
-    except Exception as error:  # not a game that it reads
+    except Exception as error:  # spawningtool cannot parse this game
         c.equal[f"no build order: {type(error).__name__}"] += 1
         return
     if parsed["cooperative"]:
@@ -134,16 +134,16 @@ def compare_builds(c: Comparison, path: str, name: str, stream) -> None:
         supply.apply(event)
     ours = collections.Counter()
     for step in build_order(stream):
-        # Spawningtool has structures from their beginning, everything else when it was there.
+        # Spawningtool lists structures when they are begun, and everything else when it is done.
         for tick in {step.tick, step.done}:
             ours[step.player, tick, display.get(step.name, step.name)] += 1
-    # Spawningtool also lists units that become again what they were.
+    # Spawningtool also lists units that change back to an earlier type.
     changed = collections.Counter(
         (event.player.player_id, event.tick, display.get(event.value.unit.type_name, event.value.unit.type_name))
         for event in stream if event.kind == "unit_type_change" and not event.value.HasField("started_tick")
     )
     for player, data in parsed["players"].items():
-        # At a gameloop of which the game told the supply, spawningtool takes a number of another kind for it.
+        # At gameloops where the replay reports the supply, spawningtool uses a number with another meaning.
         told = {frame for frame, _ in data["supply"]}
         for step in data.get("buildOrder", []):
             key = player, step["frame"], step["name"].removesuffix(" (Error on build time)")
@@ -164,11 +164,11 @@ def main(directory: str, root: str, address: str = "localhost:7171") -> None:
             for file in sorted(files):
                 path = os.path.join(folder, file)
                 name = os.path.relpath(path, directory)
-                if name.startswith("gameheart"):  # of which sc2reader takes off the beginning
+                if name.startswith("gameheart"):  # sc2reader removes the beginning of these games
                     continue
                 try:
                     replay = sc2reader.load_replay(path, load_level=4, engine=engine)
-                except Exception as error:  # what it cannot read is no replay to compare
+                except Exception as error:  # skip replays that sc2reader cannot read
                     print(f"{name}: sc2reader: {error!r}"[:160])
                     continue
                 try:

@@ -432,7 +432,7 @@ func (c *comparison) number(path string, theirs int64, ours reflect.Value) {
 	}
 }
 
-// positions compares triples of index difference, x and y with what they stand for.
+// positions compares triples of index difference, x and y with the decoded positions.
 func (c *comparison) positions(path string, theirs []any, ours sc2replay.UnitPositions) {
 	if len(theirs) != 3*len(ours.Positions)+len(ours.Items) {
 		c.differ(path, "%d positions, theirs %d numbers", len(ours.Positions), len(theirs))

@@ -1,4 +1,4 @@
-// The TypeScript client in a browser. See README.md.
+// Tests the TypeScript client in a browser. See README.md.
 
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
@@ -28,7 +28,7 @@ before(async () => {
     bundle: true,
     write: false,
     format: "esm",
-    platform: "browser", // takes the package's browser entry
+    platform: "browser", // selects the package's browser entry
     target: "es2022",
   });
   bundle = result.outputFiles[0].text;
@@ -50,7 +50,7 @@ test("a page follows a growing file while the daemon is killed and drained", opt
   const page = await servePage(t);
   const daemon = await startDaemon(t, directory, page.origin);
   t.after(open(browser, page.url(daemon, true)));
-  await page.some; // it streams
+  await page.some; // the first events have arrived
 
   for (let step = 16; step <= steps; step++) {
     await sleep(100);
@@ -95,7 +95,7 @@ test("a page of another origin gets nothing", options, async (t) => {
   assert.deepEqual(page.events, []);
 });
 
-/** What `replayd cat` prints of a file, line by line, also of one that is damaged. */
+/** Returns the lines that `replayd cat` prints for a file, even if the file is damaged. */
 function cat(path) {
   const { stdout } = spawnSync(replayd, ["cat", path], { encoding: "utf8", maxBuffer: 1 << 30 });
   return stdout.trimEnd().split("\n").filter((line) => line !== "");
@@ -109,7 +109,7 @@ function temporary(t) {
   return root;
 }
 
-/** Serves the page, and collects what it tells. */
+/** Serves the page, and collects the events and the result that it sends. */
 async function servePage(t) {
   const page = { events: [] };
   let first, last;
@@ -143,7 +143,7 @@ async function servePage(t) {
   return page;
 }
 
-/** Starts a daemon that serves browsers, and can be started again at the same address. */
+/** Starts a daemon that serves browsers. It can be restarted at the same address. */
 async function startDaemon(t, root, origin) {
   const port = await freePort();
   let child, exited;

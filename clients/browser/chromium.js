@@ -1,4 +1,4 @@
-// The browser.
+// Finds, installs and starts the browser.
 
 import { spawn, spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -7,7 +7,7 @@ import { join } from "node:path";
 
 const installed = (program) => spawnSync(program, ["--version"], { stdio: "ignore" }).status === 0;
 
-/** The program, installed where it is missing and that is possible; undefined where it is not. */
+/** Returns the program. Installs it if it is missing, and returns undefined if that is impossible. */
 export function chromium() {
   const named = process.env.CHROMIUM ?? "chromium";
   if (installed(named)) return named;
@@ -22,14 +22,14 @@ export function chromium() {
   return installed(named) ? named : undefined;
 }
 
-/** Opens a page. Returns what closes the browser again. */
+/** Opens a page in a new browser. Returns a function that closes the browser. */
 export function open(program, url) {
   const profile = mkdtempSync(join(tmpdir(), "replayd-chromium-"));
   const browser = spawn(
     program,
     [
       "--headless",
-      "--no-sandbox", // root has none
+      "--no-sandbox", // Chromium's sandbox does not work for root
       "--disable-gpu",
       "--disable-dev-shm-usage",
       "--disable-quic",
@@ -37,11 +37,11 @@ export function open(program, url) {
       "--disable-background-networking",
       "--disable-component-update",
       "--disable-sync",
-      "--remote-debugging-port=0", // without it the headless browser leaves when the page has loaded
+      "--remote-debugging-port=0", // without it the headless browser exits when the page has loaded
       `--user-data-dir=${profile}`,
       url,
     ],
-    { stdio: "ignore", detached: true }, // a group of its own, so that all its processes end
+    { stdio: "ignore", detached: true }, // in a new process group, so that all its processes can be killed
   );
   const exited = new Promise((resolve) => browser.once("exit", resolve));
   return async () => {

@@ -1,4 +1,4 @@
-// The page: streams replays, one after the other, and tells the test all that it gets.
+// The page under test. It streams replays one after the other, and sends the events and the result to the test.
 
 import { connect, EndReason } from "@replayd/client";
 
@@ -8,7 +8,7 @@ const follow = asked.get("follow") === "true";
 
 let told = Promise.resolve();
 
-/** Sends something to the test, in order. */
+/** Sends a message to the test. Messages arrive in order. */
 function tell(what, body) {
   told = told.then(() => fetch(what, { method: "POST", body: JSON.stringify(body) }));
   return told;

@@ -1,15 +1,19 @@
-// Command same prints what the Go client yields for every replay of a daemon, so that clients/test can compare the
-// languages. same.py and same.mjs print the same for theirs:
+// Command same prints a summary of the events that the Go client yields for every replay of a daemon. same.py and same.mjs
+// print the same for their languages, and clients/test compares the output:
 //
 //	same ADDRESS DIRECTORY
 //
-// DIRECTORY is the daemon's only root. For each replay and each way to read it there is a line: the way, the name, how many
-// events came, a hash of them, and how it ended. The ways are rows, columns, an upload, the state at the end (NAME@end), and
-// the last 200 events with the state before them, of teehistorian files with resolved players, as rows and as columns
-// (NAME@last).
+// DIRECTORY is the daemon's only root. The output has a line for each replay and each way to read it. A line contains the way,
+// the name, the number of events, a hash of the events, and the reason of the end. The ways are rows, columns, an upload, the
+// state at the end (NAME@end), and the last 200 events with the state before them (NAME@last). The last way is used for rows
+// and for columns, and resolves the players of teehistorian files.
 //
-// The hash is the SHA-256 of all events in canonical form. That is their JSON, written so that every language can: an
-// object is "{", its members sorted by name, each the name's string and the value, and "}"; an array is "[", its
-// elements, and "]"; a string is its length in bytes in decimal, ":", and its UTF-8; a number is "#" and its IEEE 754
-// double as 16 hexadecimal digits; true, false and null are "t", "f" and "n".
+// The hash is the SHA-256 of all events in canonical form. The canonical form encodes their JSON so that every language can
+// write it:
+//
+//   - An object is "{", its members sorted by name, and "}". A member is its name as a string, and its value.
+//   - An array is "[", its elements, and "]".
+//   - A string is its length in bytes in decimal, ":", and its UTF-8.
+//   - A number is "#" and its IEEE 754 double as 16 hexadecimal digits.
+//   - true, false and null are "t", "f" and "n".
 package main

@@ -76,7 +76,7 @@ func line(how, name string, stream *replayd.Stream) {
 	fmt.Println(how, name, count, hex.EncodeToString(h.Sum(nil)), end)
 }
 
-// digest hashes all events. It returns why they ended early, or nothing.
+// digest hashes all events. If they end early, failure is the reason.
 func digest(h hash.Hash, events iter.Seq2[replayd.Event, error]) (count int, failure string) {
 	for event, err := range events {
 		if failed := (*replayd.Error)(nil); errors.As(err, &failed) {

@@ -1,4 +1,4 @@
-// Prints what the TypeScript client makes of every replay of a daemon. See doc.go.
+// Prints a summary of the events that the TypeScript client yields for every replay of a daemon. See doc.go.
 
 import { createHash } from "node:crypto";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-"""Prints what the Python client makes of every replay of a daemon. See doc.go."""
+"""Prints a summary of the events that the Python client yields for every replay of a daemon. See doc.go."""
 
 from __future__ import annotations
 

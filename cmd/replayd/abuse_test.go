@@ -17,7 +17,8 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// attacks are what is done to a connection over and over. Each returns false when the connection is gone.
+// attacks holds functions that attack a connection when called over and over. Each returns an error when the connection is
+// closed.
 var attacks = map[string]func(f *http2.Framer, stream uint32) error{
 	"resets": func(f *http2.Framer, stream uint32) error {
 		if err := f.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: callHeaders(), EndHeaders: true}); err != nil {
@@ -36,7 +37,7 @@ var attacks = map[string]func(f *http2.Framer, stream uint32) error{
 	"settings": func(f *http2.Framer, _ uint32) error { return f.WriteSettings() },
 }
 
-// callHeaders begin a call.
+// callHeaders returns the header block that begins a call.
 func callHeaders() []byte {
 	var b bytes.Buffer
 	e := hpack.NewEncoder(&b)
@@ -44,13 +45,13 @@ func callHeaders() []byte {
 		{":method", "POST"}, {":scheme", "http"}, {":path", "/grpc.health.v1.Health/Watch"}, {":authority", "localhost"},
 		{"content-type", "application/grpc"}, {"te", "trailers"},
 	} {
-		_ = e.WriteField(hpack.HeaderField{Name: h[0], Value: h[1]}) // into memory
+		_ = e.WriteField(hpack.HeaderField{Name: h[0], Value: h[1]}) // writes to memory
 	}
 	return b.Bytes()
 }
 
-// TestAbuse attacks the program, by all listeners that speak HTTP/2, with TLS and without: the connection is closed soon, the log
-// says so in few lines, who comes again waits, and others are served.
+// TestAbuse attacks all listeners of the program that support HTTP/2, with and without TLS. The daemon must close the
+// connection soon, log it in few lines, delay new connections of the attacker, and serve other clients.
 func TestAbuse(t *testing.T) {
 	dir := t.TempDir()
 	certifyIn(t, dir)
@@ -61,7 +62,7 @@ func TestAbuse(t *testing.T) {
 		if secure {
 			args = append(args, "--tls-cert", filepath.Join(dir, "cert.pem"), "--tls-key", filepath.Join(dir, "key.pem"))
 			health = append(health, "--ca-file", filepath.Join(dir, "cert.pem"))
-			args = append(args, "--trusted-proxy", "127.0.0.1") // which does not wait
+			args = append(args, "--trusted-proxy", "127.0.0.1") // proxies are not delayed
 		}
 		cmd := program(t, args...)
 		var log syncBuffer
@@ -105,7 +106,7 @@ func TestAbuse(t *testing.T) {
 	}
 }
 
-// hello connects, and says how long it takes until what is sent is answered, by whatever.
+// hello connects, sends a request, and returns the time until the server has answered in any way and closed the connection.
 func hello(t *testing.T, addr string) time.Duration {
 	t.Helper()
 	began := time.Now()
@@ -115,7 +116,7 @@ func hello(t *testing.T, addr string) time.Duration {
 	}
 	defer conn.Close()
 	_ = conn.SetDeadline(began.Add(patience))
-	if _, err := conn.Write([]byte("GET / HTTP/1.1\r\nX: as long as a preface\r\n\r\n")); err != nil { // no HTTP/2, and no host
+	if _, err := conn.Write([]byte("GET / HTTP/1.1\r\nX: as long as a preface\r\n\r\n")); err != nil { // no HTTP/2, no Host header
 		t.Fatal(err)
 	}
 	if _, err := io.Copy(io.Discard, conn); errors.Is(err, os.ErrDeadlineExceeded) {
@@ -124,7 +125,8 @@ func hello(t *testing.T, addr string) time.Duration {
 	return time.Since(began)
 }
 
-// assault repeats an attack until the connection is closed, and says how often.
+// assault repeats an attack until the connection is closed. It returns the number of repetitions, and whether the connection
+// was closed before the deadline.
 func assault(t *testing.T, addr string, secure bool, attack func(*http2.Framer, uint32) error) (frames int, closed bool) {
 	t.Helper()
 	conn, err := net.Dial("tcp", addr)
@@ -137,7 +139,7 @@ func assault(t *testing.T, addr string, secure bool, attack func(*http2.Framer, 
 	}
 	_ = conn.SetDeadline(time.Now().Add(patience))
 	gone := make(chan error, 1)
-	go func() { // who attacks reads what comes
+	go func() { // attackers read the responses
 		for b := make([]byte, 4096); ; {
 			if _, err := conn.Read(b); err != nil {
 				gone <- err
@@ -160,7 +162,7 @@ func assault(t *testing.T, addr string, secure bool, attack func(*http2.Framer, 
 	return frames, !errors.Is(<-gone, os.ErrDeadlineExceeded)
 }
 
-// syncBuffer is what a program writes.
+// syncBuffer collects the output of a program.
 type syncBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -178,7 +180,7 @@ func (b *syncBuffer) String() string {
 	return b.b.String()
 }
 
-// certifyIn writes cert.pem and key.pem, of a certificate for 127.0.0.1 that signs itself.
+// certifyIn writes cert.pem and key.pem of a self-signed certificate for 127.0.0.1.
 func certifyIn(t *testing.T, dir string) {
 	t.Helper()
 	files, err := selfSigned()

@@ -24,12 +24,12 @@ import (
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
 
-// budgetVariable asks for the whole measurement, with any value: a budget of 512 MiB, 1,000 uploads and 1,000 streams.
+// budgetVariable enables the whole measurement if it is not empty: a budget of 512 MiB, 1,000 uploads and 1,000 streams.
 const budgetVariable = "BUDGET"
 
-// TestBudget has many clients hold uploads with the largest windows that there are, and leave streams unread, in several mixes.
-// What the process has in memory at most stays within 1.2 times the budget for streams and uploads; who would take more is refused
-// by RESOURCE_EXHAUSTED; and in the end nothing is taken.
+// TestBudget has several mixes of many clients that hold uploads with the largest possible windows, or leave streams
+// unread. The peak memory of the process must stay within 1.2 times the budget for streams and uploads. Calls beyond the
+// budget must fail with RESOURCE_EXHAUSTED. In the end no memory may be reserved.
 func TestBudget(t *testing.T) {
 	budget, each, size := int64(256<<20), 100, 9<<20
 	whole := os.Getenv(budgetVariable) != ""
@@ -85,7 +85,7 @@ func TestBudget(t *testing.T) {
 			defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
 			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 			defer cancel()
-			clientOf(t, c.addr).Session(ctx, &replaydv1.StreamEventsRequest{Replay: "r/none"}, nil) // it serves
+			clientOf(t, c.addr).Session(ctx, &replaydv1.StreamEventsRequest{Replay: "r/none"}, nil) // waits until the daemon serves
 			h := &holders{t: t, addr: c.addr}
 			for i := range max(mix.uploads, mix.streams) {
 				if i < mix.uploads {
@@ -129,7 +129,7 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// settled waits until the daemon has hardly anything to do any more, and returns what is taken of the memory.
+// settled waits until the daemon is almost idle, and returns the memory that it has reserved.
 func settled(ctx context.Context, c *chaos, p process) int64 {
 	for idle := 0; idle < 3 && ctx.Err() == nil; idle++ {
 		before := p.cpu(c.t)
@@ -141,7 +141,7 @@ func settled(ctx context.Context, c *chaos, p process) int64 {
 	return int64(c.figures()[`replayd_taken{resource="memory"}`])
 }
 
-// holders are clients that hold what they can get.
+// holders are clients that hold as many calls as the daemon accepts.
 type holders struct {
 	t    *testing.T
 	addr string
@@ -152,9 +152,9 @@ type holders struct {
 	held, refused atomic.Int64
 }
 
-// start has a call go on for as long as it may. f returns when it is known whether the call was let in.
+// start keeps a call open as long as the daemon allows. f must return when the daemon has accepted or refused the call.
 func (h *holders) start(f func(replaydv1.ReplayServiceClient) error) {
-	if h.calls%200 == 0 { // a connection may have 256 calls
+	if h.calls%200 == 0 { // the limit of a connection is 256 calls
 		h.conns = append(h.conns, clientOf(h.t, h.addr).Conn.(*grpc.ClientConn))
 	}
 	h.calls++
@@ -163,7 +163,7 @@ func (h *holders) start(f func(replaydv1.ReplayServiceClient) error) {
 		switch err := f(api); {
 		case err == nil:
 			h.held.Add(1)
-		case status.Code(err) == codes.ResourceExhausted && len(status.Convert(err).Details()) >= 2: // why, and when to try again
+		case status.Code(err) == codes.ResourceExhausted && len(status.Convert(err).Details()) >= 2: // the reason and the retry delay
 			h.refused.Add(1)
 		default:
 			h.t.Errorf("it ends by %v", err)
@@ -171,7 +171,7 @@ func (h *holders) start(f func(replaydv1.ReplayServiceClient) error) {
 	})
 }
 
-// holdUpload begins an upload of which all is read and nothing comes back, and does not end it.
+// holdUpload begins an upload and does not end it. The daemon reads all of its data and sends no events.
 func holdUpload(ctx context.Context, api replaydv1.ReplayServiceClient, data []byte) error {
 	s, err := api.DecodeReplay(ctx, grpc.WaitForReady(true))
 	if err != nil {
@@ -184,11 +184,11 @@ func holdUpload(ctx context.Context, api replaydv1.ReplayServiceClient, data []b
 		err = s.Send(&replaydv1.DecodeReplayRequest{Part: &replaydv1.DecodeReplayRequest_Data{Data: data[:n]}})
 		data = data[n:]
 	}
-	_, err = s.Recv() // the start, or why there is none
+	_, err = s.Recv() // the start, or the error
 	return err
 }
 
-// leaveUnread begins a stream and reads its start alone.
+// leaveUnread begins a stream and reads only its start.
 func leaveUnread(ctx context.Context, api replaydv1.ReplayServiceClient, replay string) error {
 	s, err := api.StreamEvents(ctx, &replaydv1.StreamEventsRequest{Replay: replay}, grpc.WaitForReady(true))
 	if err != nil {
@@ -215,7 +215,7 @@ func writeFile(t *testing.T, path string, data []byte) {
 	}
 }
 
-// longReplay is a replay of so many bytes, of which a fiftieth is left by good compression. It has no end.
+// longReplay returns a replay without an end, of at least size bytes. Good compression reduces it to about a fiftieth.
 func longReplay(sample []byte, size int) []byte {
 	random := rand.New(rand.NewPCG(1, 2))
 	long := append([]byte(nil), sample[:len(sample)-1]...)
@@ -224,7 +224,7 @@ func longReplay(sample []byte, size int) []byte {
 		moves[i], moves[i+1], moves[i+2] = 0, byte(random.IntN(64)), 0x40|byte(random.IntN(64)) // PLAYER_DIFF of client 0
 	}
 	for len(long) < size {
-		for i := range 16 { // some that was never there
+		for i := range 16 { // bytes that did not occur before
 			moves[3*random.IntN(len(moves)/3)+1+i%2] ^= byte(1 + random.IntN(63))
 		}
 		long = append(long, moves...)
@@ -232,7 +232,7 @@ func longReplay(sample []byte, size int) []byte {
 	return long
 }
 
-// Compressed streams without their last bytes, so that who reads them waits for more.
+// The following functions return compressed streams without their last bytes, so that a reader waits for more.
 
 func gzipped(t *testing.T, data []byte) []byte {
 	t.Helper()
@@ -279,7 +279,7 @@ func xzWith(t *testing.T, data []byte, dictionary int) []byte {
 	return b.Bytes()[:b.Len()-64]
 }
 
-// bzip2With has blocks of the largest size.
+// bzip2With compresses with the largest block size.
 func bzip2With(t *testing.T, data []byte) []byte {
 	t.Helper()
 	cmd := exec.Command("bzip2", "-9", "-c")

@@ -29,15 +29,15 @@ import (
 	"github.com/replayd/replayd/service/streamtest"
 )
 
-// chaosVariable says how long the chaos lasts: 1h for the long run.
+// chaosVariable is the environment variable with the duration of TestChaos: 1h for the long run.
 const chaosVariable = "CHAOSTIME"
 
 const (
-	chaosMemory  = 256 << 20 // what streams and uploads may take
-	chaosBesides = 160 << 20 // what the process may take besides, without it
+	chaosMemory  = 256 << 20 // memory limit for streams and uploads
+	chaosBesides = 160 << 20 // memory limit for everything else in the process
 )
 
-// chaos is a daemon among faults.
+// chaos is a daemon that is exposed to faults.
 type chaos struct {
 	t                  *testing.T
 	addr, web, metrics string
@@ -48,9 +48,10 @@ type chaos struct {
 	calls, refused, faults, connections atomic.Int64
 }
 
-// TestChaos runs the program for a while among clients that hold what they can get, lie, flood and go away, over networks that
-// tear, while files come, go and change. Beside them well-behaved clients follow a live replay and read another: they lose nothing,
-// get nothing twice and are served. The memory of the process stays within its bound, and in the end nothing is left over.
+// TestChaos runs the program for a while with clients that hold resources, send invalid data, flood the daemon and disconnect,
+// over networks that break. Meanwhile files appear, disappear and change. Well-behaved clients follow a live replay and read
+// another one. They must be served, and must get each event exactly once. The memory of the process must stay within its bound,
+// and all resources must be released in the end.
 func TestChaos(t *testing.T) {
 	lasts := 3 * time.Second
 	if text := os.Getenv(chaosVariable); text != "" {
@@ -80,7 +81,7 @@ func TestChaos(t *testing.T) {
 		"--send-timeout", "2s", "--upload-timeout", "2s", "--drain-timeout", "5s", "--log-level", "error")
 	cmd.Env = append(os.Environ(), "TMPDIR="+t.TempDir())
 	cmd.Args[0] = "replayd"
-	cmd.Path = build(t) // as its users have it: the race detector's memory is no measure
+	cmd.Path = build(t) // the program as released, because the race detector needs more memory
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +107,7 @@ func TestChaos(t *testing.T) {
 		}
 	}
 	var well sync.WaitGroup
-	histories := make([]streamtest.History, 3) // of clients that go on by cursors, should they be too slow on a busy machine
+	histories := make([]streamtest.History, 3) // the clients resume by cursors if they are too slow on a busy machine
 	var got atomic.Int64
 	follow := &replaydv1.StreamEventsRequest{Replay: "r/live.teehistorian", Follow: true}
 	for i := range histories {
@@ -160,7 +161,7 @@ func TestChaos(t *testing.T) {
 		t.Errorf("the process took %d MiB, more than %d", peak>>20, limit>>20)
 	}
 
-	// What was taken is given back.
+	// All resources are released.
 	for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
 		now := c.figures()
 		if now["replayd_streams"] == 0 && now[`replayd_taken{resource="spool"}`] == 0 && now[`replayd_taken{resource="memory"}`] == 0 &&
@@ -185,7 +186,7 @@ func TestChaos(t *testing.T) {
 		len(whole.Events), peak>>20)
 }
 
-// bearer is a token that is sent with each call.
+// bearer is a token that each call sends.
 type bearer string
 
 // GetRequestMetadata implements credentials.PerRPCCredentials.
@@ -196,7 +197,7 @@ func (b bearer) GetRequestMetadata(context.Context, ...string) (map[string]strin
 // RequireTransportSecurity implements credentials.PerRPCCredentials.
 func (bearer) RequireTransportSecurity() bool { return false }
 
-// client returns a client with a token, on a connection of its own.
+// client returns a client with a token, on a new connection.
 func (c *chaos) client(token string) streamtest.Client {
 	conn, err := grpc.NewClient(c.addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
@@ -205,7 +206,7 @@ func (c *chaos) client(token string) streamtest.Client {
 	return streamtest.Client{Conn: conn, Options: []grpc.CallOption{grpc.PerRPCCredentials(bearer(token))}}
 }
 
-// figures are the daemon's metrics that have one value.
+// figures returns the daemon's metrics that have a single value.
 func (c *chaos) figures() map[string]float64 {
 	figures := map[string]float64{}
 	req, err := http.NewRequest(http.MethodGet, "http://"+c.metrics+"/metrics", http.NoBody)
@@ -232,7 +233,7 @@ func (c *chaos) figures() map[string]float64 {
 	return figures
 }
 
-// resident is how much memory a process has, in bytes.
+// resident returns the resident memory of a process in bytes.
 func (c *chaos) resident(pid int) int64 {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
 	if err != nil {
@@ -247,7 +248,7 @@ func (c *chaos) int(n int) int {
 	return rand.New(rand.NewPCG(1, c.random.Add(1))).IntN(n)
 }
 
-// holdUploads begins many uploads that ask for large windows, and leaves them alone.
+// holdUploads begins many uploads that require large windows, and then sends no more data.
 func (c *chaos) holdUploads(ctx context.Context) {
 	client := c.client("evil")
 	defer client.Conn.(*grpc.ClientConn).Close()
@@ -282,7 +283,7 @@ func (c *chaos) holdUploads(ctx context.Context) {
 	<-ctx.Done()
 }
 
-// neverRead begins many streams and reads none.
+// neverRead begins many streams and does not read them.
 func (c *chaos) neverRead(ctx context.Context) {
 	client := c.client("worse")
 	defer client.Conn.(*grpc.ClientConn).Close()
@@ -297,7 +298,7 @@ func (c *chaos) neverRead(ctx context.Context) {
 	<-ctx.Done()
 }
 
-// flood abuses connections.
+// flood opens connections and attacks the daemon on them.
 func (c *chaos) flood(ctx context.Context) {
 	for _, attack := range attacks {
 		if ctx.Err() != nil {
@@ -322,7 +323,7 @@ func (c *chaos) flood(ctx context.Context) {
 	}
 }
 
-// tear begins streams by a network that sends bytes one at a time, and breaks.
+// tear begins streams over a network that delivers a few bytes at a time, and breaks.
 func (c *chaos) tear(ctx context.Context) {
 	conn, err := grpc.NewClient("passthrough:///x", grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
@@ -348,7 +349,7 @@ func (c *chaos) tear(ctx context.Context) {
 	}
 }
 
-// torn is a connection that reads little at once, and is reset after so many bytes.
+// torn is a connection that reads a few bytes at a time, and is reset after a number of bytes.
 type torn struct {
 	*net.TCPConn
 
@@ -365,7 +366,7 @@ func (t *torn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// idle opens connections and says nothing, or half of something.
+// idle opens connections and sends nothing, or an incomplete request.
 func (c *chaos) idle(ctx context.Context) {
 	var list []net.Conn
 	for range 30 {
@@ -386,7 +387,7 @@ func (c *chaos) idle(ctx context.Context) {
 	}
 }
 
-// troubleFiles has files come, go, shrink, be replaced and become unreadable while somebody follows them.
+// troubleFiles creates, removes, truncates and replaces files, and makes them unreadable, while clients follow them.
 func (c *chaos) troubleFiles(ctx context.Context) {
 	client := c.client("evil")
 	defer client.Conn.(*grpc.ClientConn).Close()

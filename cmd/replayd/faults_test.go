@@ -31,9 +31,10 @@ import (
 	"github.com/replayd/replayd/service/streamtest"
 )
 
-// The tests in this file give the program, run as its users have it, a system that fails in one way each. make chaos runs them.
+// The tests in this file run the program as released on a system that fails. Each test has one kind of failure. make chaos runs
+// them.
 
-// afflicted is a daemon on a system that fails.
+// afflicted is a daemon on a failing system.
 type afflicted struct {
 	*chaos
 
@@ -42,7 +43,8 @@ type afflicted struct {
 	ended chan error
 }
 
-// afflict starts the program to serve a directory, with a command around it that makes its system fail, or none.
+// afflict starts the program, which serves a directory. around is a command that runs the program and makes its system fail. It
+// may be empty.
 func afflict(t *testing.T, dir string, around []string, env []string, flags ...string) *afflicted {
 	t.Helper()
 	a := &afflicted{chaos: &chaos{t: t, addr: freeAddr(t), metrics: freeAddr(t), dir: dir}, log: &syncBuffer{}, ended: make(chan error, 1)}
@@ -68,17 +70,17 @@ func afflict(t *testing.T, dir string, around []string, env []string, flags ...s
 	return a
 }
 
-// wellBehaved is a client that waits for the daemon.
+// wellBehaved returns a client that waits for the daemon.
 func (a *afflicted) wellBehaved() streamtest.Client { return clientOf(a.t, a.addr) }
 
-// inTime is a context that ends when a test has waited too long for what must happen.
+// inTime returns a context that bounds how long a test waits.
 func inTime(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }
 
-// until waits for a metric.
+// until waits until the metrics satisfy a condition.
 func (a *afflicted) until(what string, holds func(map[string]float64) bool) {
 	a.t.Helper()
 	ctx := inTime(a.t)
@@ -90,7 +92,7 @@ func (a *afflicted) until(what string, holds func(map[string]float64) bool) {
 	}
 }
 
-// persist follows a replay to its end, going on by cursors whatever ends its streams.
+// persist follows a replay to its end. It resumes by cursors after any error.
 func persist(ctx context.Context, c streamtest.Client, req *replaydv1.StreamEventsRequest, got *atomic.Int64) (h streamtest.History) {
 	for ctx.Err() == nil {
 		s := c.Raw(ctx, streamtest.Resumed(req, h), func([]byte) bool { got.Add(1); return true })
@@ -104,7 +106,7 @@ func persist(ctx context.Context, c streamtest.Client, req *replaydv1.StreamEven
 	return h
 }
 
-// wholly checks that a history has all of a teehistorian file, nothing twice.
+// wholly checks that a history has each event of a teehistorian file exactly once.
 func wholly(t *testing.T, what string, h streamtest.History, data []byte) {
 	t.Helper()
 	want, err := streamtest.Offline(&teehistorian.Codec, source.Input{At: bytes.NewReader(data), Size: int64(len(data))}, nil, nil)
@@ -116,7 +118,7 @@ func wholly(t *testing.T, what string, h streamtest.History, data []byte) {
 	}
 }
 
-// faultfs is a directory that is mounted through a file system that fails on command; see tools/faultfs.
+// faultfs is a directory behind a file system that fails on command. See tools/faultfs.
 type faultfs struct {
 	t       *testing.T
 	dir     string // where it is mounted
@@ -161,7 +163,7 @@ func mountFaults(t *testing.T, from string) *faultfs {
 	return f
 }
 
-// say has the file system do something.
+// say sends a command to the file system.
 func (f *faultfs) say(command string) {
 	f.t.Helper()
 	if _, err := fmt.Fprintln(f.in, command); err != nil {
@@ -172,9 +174,9 @@ func (f *faultfs) say(command string) {
 	}
 }
 
-// TestChaosDisk follows a live replay on a file system of which reads, opens and looks fail, come short or hang for a while:
-// clients get an error (UNAVAILABLE, and where they were), go on by their cursors, and in the end lost nothing. Whoever only reads
-// what is short gets all of it.
+// TestChaosDisk follows a live replay on a file system whose reads, opens and stats fail, are short or hang for a while.
+// Clients must get the error UNAVAILABLE with their place in the replay, and resume by their cursors without losing events.
+// Short reads must not cause errors.
 func TestChaosDisk(t *testing.T) {
 	below := t.TempDir()
 	sample := readSample(t)
@@ -192,7 +194,7 @@ func TestChaosDisk(t *testing.T) {
 			histories[i] = persist(ctx, a.wellBehaved(), &replaydv1.StreamEventsRequest{Replay: "r/live.teehistorian", Follow: true}, &got[i])
 		})
 	}
-	flows := func() { // both get something new
+	flows := func() { // waits until both followers have received a new response
 		t.Helper()
 		for i := range got {
 			for before := got[i].Load(); got[i].Load() == before; time.Sleep(5 * time.Millisecond) {
@@ -251,8 +253,8 @@ func TestChaosDisk(t *testing.T) {
 	})
 }
 
-// TestChaosSpoolFull unpacks to a disk that is full: whoever asks for that is refused, with when to try again; nothing is left
-// there, and as soon as there is room it works.
+// TestChaosSpoolFull decompresses to a full disk. The daemon must refuse the call with a retry delay, and leave no files on the
+// disk. The call must succeed as soon as the disk has room.
 func TestChaosSpoolFull(t *testing.T) {
 	dir := t.TempDir()
 	replay, err := os.ReadFile(filepath.Join("..", "..", "testdata", "datafile", "sample.map"))
@@ -288,8 +290,8 @@ func TestChaosSpoolFull(t *testing.T) {
 	a.until("the spool is given back", func(m map[string]float64) bool { return m[`replayd_taken{resource="spool"}`] == 0 })
 }
 
-// TestChaosInotify follows a live replay where inotify has hardly anything to give, while 10,000 files are dropped beside it:
-// followers lose nothing, and all the files are found.
+// TestChaosInotify follows a live replay on a system with very few inotify watches, while 10,000 files are created beside it.
+// Followers must not lose events, and the daemon must find all files.
 func TestChaosInotify(t *testing.T) {
 	around := []string{"unshare", "-Ur", "sh", "-c", `echo 2 >/proc/sys/user/max_inotify_watches && exec "$0" "$@"`}
 	if err := exec.Command("unshare", "-Ur", "sh", "-c", "echo 2 >/proc/sys/user/max_inotify_watches").Run(); err != nil {
@@ -343,8 +345,8 @@ func TestChaosInotify(t *testing.T) {
 	}
 }
 
-// TestChaosFewDescriptors runs with 64 file descriptors: when they are used up, calls fail and say why, and the log does; as
-// soon as some are free again, they succeed.
+// TestChaosFewDescriptors runs with 64 file descriptors. When they are used up, the errors of calls and the log must
+// contain the reason. As soon as descriptors are free again, calls must succeed.
 func TestChaosFewDescriptors(t *testing.T) {
 	dir := t.TempDir()
 	sample := readSample(t)
@@ -383,7 +385,7 @@ func TestChaosFewDescriptors(t *testing.T) {
 	s := client.Session(inTime(t), &replaydv1.StreamEventsRequest{Replay: "r/still.teehistorian"}, nil)
 	wholly(t, "afterwards", streamtest.History{s}, sample)
 
-	// Connections: none is left without an answer for ever, and those that are closed make room.
+	// Connections beyond the limit must not wait forever, and closed connections must make room.
 	var conns []net.Conn
 	for range 100 {
 		conn, err := net.Dial("tcp", a.addr)
@@ -402,8 +404,8 @@ func TestChaosFewDescriptors(t *testing.T) {
 	}
 }
 
-// TestChaosDrain stops the daemon while 300 clients follow: each stream ends with that reason, none is cut off, and the
-// program ends well.
+// TestChaosDrain stops the daemon while 300 clients follow. Each stream must end with the reason of the drain and must not
+// be cut off. The program must exit without an error.
 func TestChaosDrain(t *testing.T) {
 	const clients = 300
 	dir := t.TempDir()
@@ -451,7 +453,7 @@ func TestChaosDrain(t *testing.T) {
 	}
 }
 
-// limp is a connection that can be made to carry nothing any more, in either direction, without an error.
+// limp is a connection that carries no more data in either direction after dead is closed, without an error.
 type limp struct {
 	net.Conn
 
@@ -462,7 +464,7 @@ func (l *limp) Read(p []byte) (int, error) {
 	n, err := l.Conn.Read(p)
 	select {
 	case <-l.dead:
-		select {} // whoever reads hears nothing ever again
+		select {} // the reader never gets anything again
 	default:
 	}
 	return n, err
@@ -477,8 +479,8 @@ func (l *limp) Write(p []byte) (int, error) {
 	}
 }
 
-// TestChaosHalfOpen has clients vanish without a word in the middle of streams and of uploads, as when their machine loses its
-// network: what they held is given back, though their connections stay.
+// TestChaosHalfOpen makes clients vanish silently in the middle of streams and uploads, as when their machine loses its
+// network. The daemon must release their resources, although their connections stay open.
 func TestChaosHalfOpen(t *testing.T) {
 	dir := t.TempDir()
 	sample := readSample(t)
@@ -526,7 +528,7 @@ func TestChaosHalfOpen(t *testing.T) {
 	}
 }
 
-// drip is a connection that carries one byte at a time.
+// drip is a connection that transfers one byte at a time.
 type drip struct{ net.Conn }
 
 func (d drip) Read(p []byte) (int, error) { return d.Conn.Read(p[:min(len(p), 1)]) }
@@ -540,8 +542,8 @@ func (d drip) Write(p []byte) (n int, err error) {
 	return n, err
 }
 
-// TestChaosByteByByte streams and uploads over a network that carries one byte at a time, the upload in messages of one byte: all
-// comes, and nothing twice.
+// TestChaosByteByByte streams and uploads over a network that transfers one byte at a time. The messages of the upload
+// contain one byte each. Each event must arrive exactly once.
 func TestChaosByteByByte(t *testing.T) {
 	dir := t.TempDir()
 	sample := readSample(t)

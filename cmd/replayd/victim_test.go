@@ -19,14 +19,15 @@ import (
 	"github.com/replayd/replayd/service/streamtest"
 )
 
-// victimVariable says how long each of the rounds of TestVictim lasts: 20s for a measurement.
+// victimVariable is the environment variable with the duration of each round of TestVictim: 20s for a measurement.
 const victimVariable = "VICTIM"
 
-// TestVictim has a well-behaved client read replays from a daemon, while attackers hold uploads and leave streams unread, or flood
-// four connections over and over: those of that daemon in one round, and in the next those of another one, on the same machine. So
-// what the attackers, their victim and others take of the machine is the same in both, and the difference is what the daemon
-// lets attackers take from others. All that the victim gets must be right and whole. How long it waited is logged, and asserted
-// when a duration was asked for: its 99th percentile is at most twice that of the control.
+// TestVictim reads replays from a daemon with a well-behaved client, the victim. Meanwhile attackers hold uploads and leave
+// streams unread, or flood four connections over and over. In one round they attack the daemon of the victim. In the next
+// round, the control, they attack another daemon on the same machine. So the load of the machine is the same in both
+// rounds, and the difference is what the daemon lets attackers take from others. The victim must get all events, and
+// correct ones. The test logs how long the victim waited. If a duration is set, the 99th percentile must be at most twice
+// that of the control.
 func TestVictim(t *testing.T) {
 	lasts, rounds, measured := 500*time.Millisecond, 1, false
 	if text := os.Getenv(victimVariable); text != "" {
@@ -41,7 +42,7 @@ func TestVictim(t *testing.T) {
 		attacks func(c *chaos) []func(context.Context)
 	}{
 		{"1000 uploads and 1000 unread streams", func(c *chaos) (list []func(context.Context)) {
-			for range 4 { // of 250 each
+			for range 4 { // 250 calls each
 				list = append(list, c.holdUploads, c.neverRead)
 			}
 			return list

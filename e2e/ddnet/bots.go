@@ -24,15 +24,15 @@ import (
 var botsFiles embed.FS
 
 // Bots are the clients of one server, in one separate process. They execute
-// commands line by line. Bots must not be used by several goroutines at once.
+// commands line by line. A Bots must not be used by several goroutines at once.
 type Bots struct {
 	cmd     *exec.Cmd
 	stdin   io.WriteCloser
 	answers *bufio.Reader
 }
 
-// Bots starts a process for this server's clients. It has no clients yet. The
-// process is killed when the context ends.
+// Bots starts a process for clients of this server. It has no clients at first.
+// The process is killed when the context ends.
 func (s *Server) Bots(ctx context.Context) (*Bots, error) {
 	dir, err := installBots(ctx)
 	if err != nil {
@@ -54,9 +54,9 @@ func (s *Server) Bots(ctx context.Context) (*Bots, error) {
 	return &Bots{cmd: cmd, stdin: stdin, answers: bufio.NewReader(stdout)}, nil
 }
 
-// Run follows a script: one command a line, "BOT COMMAND [ARGUMENT...]", each
-// done before the next is begun; blank lines and those that begin with # are
-// skipped. The commands are
+// Run executes a script. Each line is a command, "BOT COMMAND [ARGUMENT...]".
+// Run waits for each command before it begins the next one. It skips blank
+// lines and lines that begin with #. The commands are
 //
 //	join, leave                     enter the game and wait for it; leave it
 //	left, right, stop               run

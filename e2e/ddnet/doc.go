@@ -1,12 +1,14 @@
 // Package ddnet runs a real DDNet server with real clients, for tests and for
 // recording samples.
 //
-//   - [Install] finds the server program, installing Debian's package where it may.
-//   - [Start] runs a server on loopback in a directory of its own, recording
-//     teehistorian files; a [Server] gets commands on its console, stopped
-//     cleanly or killed.
+//   - [Install] finds the server program. It installs Debian's package if
+//     necessary and possible.
+//   - [Start] runs a server on loopback in a separate directory. The server
+//     records teehistorian files. A [Server] accepts console commands, and can
+//     be stopped cleanly or killed.
 //   - [Server.Bots] starts clients (npm's teeworlds) that follow a small script.
 //
-// Nothing here knows replayd. Everything blocks, takes a context, and leaves no
-// process behind once [Server.Stop] or [Server.Kill] and [Bots.Close] were called.
+// The package does not depend on replayd. Its functions block and take a
+// context. No process remains after [Server.Stop] or [Server.Kill], and
+// [Bots.Close].
 package ddnet

@@ -8,21 +8,21 @@ import (
 	"os/exec"
 )
 
-// ErrUnavailable reports that this machine has no DDNet server and that none can
-// be installed. Tests should then be skipped.
+// ErrUnavailable means that this machine has no DDNet server, and that none can
+// be installed. Tests should be skipped then.
 var ErrUnavailable = errors.New("no DDNet server here, and no root with apt-get to install one")
 
-// program is where Debian's ddnet-server package puts the server; /usr/games
-// is seldom in a root user's PATH.
+// program is the path of the server in Debian's ddnet-server package. The PATH
+// of root seldom includes /usr/games.
 const program = "/usr/games/DDNet-Server"
 
 // programVariable is the environment variable that names another server program.
 const programVariable = "REPLAYD_DDNET_SERVER"
 
-// Install returns the path of the server program: that of the environment
-// variable REPLAYD_DDNET_SERVER, or the system's. Where there is none it
-// installs Debian's ddnet-server package, which takes root and apt-get:
-// without them the error is [ErrUnavailable].
+// Install returns the path of the server program. It is the program in the
+// environment variable REPLAYD_DDNET_SERVER, or the system's server. If there
+// is none, Install installs Debian's ddnet-server package, which requires root
+// and apt-get. Without them it returns [ErrUnavailable].
 func Install(ctx context.Context) (string, error) {
 	if path, err := find(); err == nil {
 		return path, nil

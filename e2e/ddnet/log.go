@@ -9,8 +9,9 @@ import (
 	"strings"
 )
 
-// Game holds the facts of one game in the server's log, from the load of a map to
-// the next one. The decoded events of the recording must agree with it.
+// Game holds the facts about one game in the server's log. A game lasts from
+// the load of a map to the next load. The decoded events of the recording must
+// agree with it.
 type Game struct {
 	// Recording is the path of the teehistorian file.
 	Recording string
@@ -29,7 +30,7 @@ var (
 func (s *Server) Log() string {
 	text, err := os.ReadFile(s.logPath())
 	if err != nil {
-		return "" // Start has created it, and nobody but the directory's owner removes it.
+		return "" // Start has created the file, and only the directory's owner removes it.
 	}
 	return string(text)
 }

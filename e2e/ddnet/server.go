@@ -19,7 +19,7 @@ type Config struct {
 	// Dir is the directory of the server's configuration, log, database and
 	// recordings. It must exist. The server does not remove it.
 	Dir string
-	// Program is the server's path; empty means what [Install] finds.
+	// Program is the server's path; empty means the path that [Install] returns.
 	Program string
 	// Name is the server's name in the recording; empty means "replayd e2e".
 	Name string
@@ -28,17 +28,17 @@ type Config struct {
 	// Port is the UDP port on loopback; 0 means a free one.
 	Port int
 	// Host is the address to listen on; empty means 127.0.0.1. Two servers
-	// have the same port on two addresses, as in two containers.
+	// can have the same port on two addresses, as in two containers.
 	Host string
 	// Settings are further configuration lines.
 	Settings []string
 }
 
 const (
-	// DefaultMap is the map that a server starts with; Debian ships it.
+	// DefaultMap is the map that a server starts with. Debian ships it.
 	DefaultMap = "Tutorial"
-	// Password opens the remote console. It protects nothing: the server listens
-	// on loopback, for as long as a test lasts.
+	// Password is the password of the remote console. It protects nothing,
+	// because the server listens only on loopback, and only during a test.
 	Password = "throwaway"
 )
 
@@ -55,12 +55,12 @@ type Server struct {
 	host   string
 	port   int
 	cmd    *exec.Cmd
-	exited chan struct{} // closed once the process is gone
-	exit   error         // how it ended; read after exited
+	exited chan struct{} // closed when the process has exited
+	exit   error         // how the process ended; read after exited
 }
 
 // Start runs a server and waits until it records. The context bounds only the
-// start; the server runs until Stop or Kill.
+// start. The server runs until Stop or Kill.
 func Start(ctx context.Context, cfg Config) (*Server, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -157,15 +157,15 @@ func (s *Server) ChangeMap(ctx context.Context, name string) error {
 	return s.wait(ctx, func() bool { return len(s.Games()) > before })
 }
 
-// Stop ends the server as an operator would, by SIGTERM, and waits until it is
-// gone; the recording is finished then.
+// Stop ends the server by SIGTERM, as an operator would, and waits until it has
+// exited. Then the recording is finished.
 func (s *Server) Stop() error { return s.signal(syscall.SIGTERM) }
 
-// Kill ends the server by SIGKILL and waits until it is gone; the recording
-// simply stops.
+// Kill ends the server by SIGKILL and waits until it has exited. The recording
+// stops without an end.
 func (s *Server) Kill() error { return s.signal(syscall.SIGKILL) }
 
-// signal is a no-op for a process that is gone.
+// signal is a no-op for a process that has exited.
 func (s *Server) signal(sig syscall.Signal) error {
 	if err := s.cmd.Process.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
@@ -178,7 +178,7 @@ func (s *Server) signal(sig syscall.Signal) error {
 	}
 }
 
-// wait polls until the condition holds, the server is gone or ctx is done.
+// wait polls until the condition holds, the server has exited or ctx is done.
 func (s *Server) wait(ctx context.Context, condition func() bool) error {
 	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
@@ -211,5 +211,5 @@ func freePort() (int, error) {
 	return port, conn.Close()
 }
 
-// startedLine is the last thing that the server says before it serves.
+// startedLine matches the last line that the server logs before it serves.
 var startedLine = regexp.MustCompile(`server: version`)

@@ -1,12 +1,12 @@
-// Command record makes the recordings under testdata/teehistorian again: it
-// runs a real DDNet server with real clients on loopback and keeps what the
-// server wrote. Each scenario below becomes one directory.
+// Command record generates the recordings under testdata/teehistorian. It runs
+// a real DDNet server with real clients on loopback, and keeps the files that
+// the server has written. Each scenario below becomes one directory.
 //
 //	go run ./e2e/record testdata/teehistorian
 //
-// It takes a few minutes, Node with npm, and either an installed DDNet server
-// or root with apt-get. A run gives new recordings, not the same ones: names,
-// ticks and positions differ.
+// It takes a few minutes. It requires Node with npm, and either an installed
+// DDNet server or root with apt-get. Each run gives new recordings, with other
+// names, ticks and positions.
 package main
 
 import (
@@ -26,7 +26,7 @@ import (
 	"github.com/replayd/replayd/e2e/ddnet"
 )
 
-// scenario is one server's life.
+// scenario describes the run of one server.
 type scenario struct {
 	dir     string // under the output directory
 	title   string
@@ -41,7 +41,7 @@ var scenarios = []scenario{
 	{
 		dir:     "finished",
 		title:   "everything a client does",
-		mapName: "Sunny Side Up", // which, unlike the default, allows teams
+		mapName: "Sunny Side Up", // allows teams, unlike the default
 		play:    everything,
 		end:     (*ddnet.Server).Stop,
 		gzip:    true,
@@ -65,7 +65,7 @@ func main() {
 	}
 }
 
-// everything lets three players do whatever a recording can show.
+// everything makes three players do everything that a recording can contain.
 func everything(ctx context.Context, _ *ddnet.Server, bots *ddnet.Bots) error {
 	return bots.Run(ctx, `
 		alice join
@@ -138,8 +138,8 @@ func everything(ctx context.Context, _ *ddnet.Server, bots *ddnet.Bots) error {
 	`)
 }
 
-// changeMap changes the map twice, by the remote console and by the server's own,
-// while players stay.
+// changeMap changes the map twice while players stay, by the remote console and
+// by the server's own console.
 func changeMap(ctx context.Context, srv *ddnet.Server, bots *ddnet.Bots) error {
 	if err := bots.Run(ctx, `
 		alice join
@@ -166,7 +166,7 @@ func changeMap(ctx context.Context, srv *ddnet.Server, bots *ddnet.Bots) error {
 	`)
 }
 
-// wander leaves two players in full motion.
+// wander leaves two players moving.
 func wander(ctx context.Context, _ *ddnet.Server, bots *ddnet.Bots) error {
 	return bots.Run(ctx, `
 		alice join
@@ -187,7 +187,7 @@ func (s scenario) record(ctx context.Context, out string) (err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(home)) }()
 
-	// The port is the one of every DDNet server: it stands in the header.
+	// Use the default port of DDNet servers, because the header contains it.
 	srv, err := ddnet.Start(ctx, ddnet.Config{Dir: home, Name: "replayd samples: " + s.title, Map: s.mapName, Port: 8303})
 	if err != nil {
 		return err
@@ -207,7 +207,7 @@ func (s scenario) record(ctx context.Context, out string) (err error) {
 	return s.keep(out, srv)
 }
 
-// keep replaces the scenario's recordings by what the server has written.
+// keep replaces the scenario's recordings by the files that the server has written.
 func (s scenario) keep(out string, srv *ddnet.Server) error {
 	dir := filepath.Join(out, s.dir)
 	if err := emptyDir(dir); err != nil {
@@ -241,8 +241,8 @@ func (s scenario) keep(out string, srv *ddnet.Server) error {
 	return nil
 }
 
-// private matches what a published recording must not contain: the throw-away
-// password (the server leaves passwords out) and paths of the recording machine.
+// private matches text that a published recording must not contain: paths of
+// the recording machine and the throw-away password. The server omits passwords.
 var private = regexp.MustCompile(regexp.QuoteMeta(ddnet.Password) + `["\x00]|` + regexp.QuoteMeta(strings.TrimRight(os.TempDir(), "/")) + `/`)
 
 func emptyDir(dir string) error {

@@ -1,16 +1,16 @@
-// Lines over the time of a game.
+// Line charts over the time of a game.
 
 import { h } from "./dom.js";
 import type { Chart } from "./format.js";
 import type { Game } from "./game.js";
 import { theme } from "./theme.js";
 
-/** A number as people write it next to a chart: 12.3k. */
+/** A number as a short label of a chart, such as 12.3k. */
 export function shortNumber(value: number): string {
   return Math.abs(value) >= 10_000 ? `${(value / 1000).toFixed(1)}k` : String(Math.round(value));
 }
 
-/** Charts of what players have, of which one is shown. */
+/** Charts of values of the players. One chart is shown at a time. */
 export class Charts {
   readonly element: HTMLElement;
   private readonly canvas = h("canvas", { class: "chart", role: "img", onpointerdown: (event: PointerEvent) => this.go(event) });
@@ -26,7 +26,7 @@ export class Charts {
     this.seek(Math.round((event.offsetX / this.canvas.clientWidth) * this.game.last));
   }
 
-  /** Draws the chart, where it has changed. */
+  /** Draws the chart if it has changed. */
   draw(): void {
     const { game, canvas } = this;
     const lines = game.told.charts.get(this.choice.value);
@@ -63,7 +63,7 @@ export class Charts {
       line.ticks.forEach((at, i) => {
         const x = (at / end) * width;
         if (i === 0) c.moveTo(x, yOf(line.values[i]));
-        else { // what a player has holds until it changes
+        else { // a value holds until it changes
           if (at - line.ticks[i - 1] > end / 60) c.lineTo(x, yOf(line.values[i - 1]));
           c.lineTo(x, yOf(line.values[i]));
         }

@@ -1,4 +1,4 @@
-// How a Source 2 demo is played: Dota 2, Counter-Strike 2, Deadlock.
+// Plays Source 2 demos: Dota 2, Counter-Strike 2 and Deadlock.
 
 import { type Batch, type Entity, EntityState, type Event, type Filter, type Kind, type Replay } from "@replayd/client";
 import { CombatLogType, type CombatLog, type GameEvent } from "@replayd/client/gen/replayd/dem/v1/events_pb.js";
@@ -17,14 +17,14 @@ const teams = ["CDOTATeam", "CCSTeam", "CCitadelTeam"];
 const others = ["CDOTA_PlayerResource", "CDOTA_DataRadiant", "CDOTA_DataDire", "CCSGameRulesProxy", "CCitadelGameRulesProxy"];
 const classes = [heroes, ...buildings, ...controllers, ...pawns, ...teams, ...others];
 
-/** Fields by which players are told apart, and what they have. */
+/** Fields that identify players, and their possessions. */
 const whoFields = [
   "m_iTeamNum", "m_iszPlayerName", "m_hAssignedHero", "m_hPlayerPawn", "m_hHeroPawn", "m_hPawn", "m_iPlayerID", "m_nPlayerID",
   "m_hReplicatingOtherHeroModel", "m_vecPlayerData.*.m_iszPlayerName", "m_vecPlayerTeamData.*.m_hSelectedHero",
   "m_vecPlayerTeamData.*.m_nSelectedHeroID", "m_pEntity.m_nameStringableIndex", "m_vecPlayerTeamData.*.m_iTeamSlot", "m_vecDataTeam.*.m_iNetWorth", "m_pInGameMoneyServices.m_iAccount", "*m_iGoldNetWorth",
   "*m_bAlive", "m_bPawnIsAlive", "m_lifeState", "m_pGameRules.m_totalRoundsPlayed",
 ];
-/** Fields of what is shown of them at a tick. */
+/** Fields of the players' state at a tick, as shown. */
 const nowFields = [
   "CBodyComponent.place", "CBodyComponent.m_angRotation",
   "m_angEyeAngles", "m_iHealth", "m_iMaxHealth", "m_iPawnHealth", "m_iCurrentLevel", "*m_iLevel", "m_iScore", "m_iHeroKills", "m_szTeamname",
@@ -33,7 +33,7 @@ const nowFields = [
 ];
 const said: Kind[] = ["chat", "combat_log", "game_event"];
 
-/** The events of entities, of these fields alone. Those without fields need a filter of their own. */
+/** Filters for the entity events with only these fields. Entity events without fields need a separate filter. */
 function entitiesWith(fields: string[]): Filter[] {
   return [
     { kinds: [...EntityState.kinds], dem: { classes, fields } },
@@ -45,10 +45,10 @@ const padded = (index: number) => String(index).padStart(4, "0");
 const handleOf = ({ index, serial }: Entity) => index | ((serial & 0x3ff) << 14);
 const number = (value: unknown) => (value === undefined ? undefined : Number(value));
 
-/** A hero's name without what games spell in one way here and in another there. */
+/** A hero's name without the prefixes, case and underscores, in which a game's spellings of the name differ. */
 const bare = (name: string) => name.replace(/^(CDOTA_Unit_Hero_|npc_dota_hero_)/, "").replaceAll("_", "").toLowerCase();
 
-/** "npc_dota_badguys_tower1_mid" and "DragonKnight" as people write them. */
+/** Names such as "npc_dota_badguys_tower1_mid" and "DragonKnight" as readable words. */
 function words(name: string): string {
   const text = name.replace(/^(CDOTA_Unit_Hero_|npc_dota_hero_|npc_dota_|item_|modifier_)/, "").replace(/([a-z])([A-Z])/g, "$1 $2").replaceAll("_", " ");
   return text.replace(/\b[a-z]/g, (letter) => letter.toUpperCase()).replace("Goodguys", "Radiant").replace("Badguys", "Dire");
@@ -60,7 +60,7 @@ interface Life {
   alive: boolean;
 }
 
-/** What is known of a player over time. */
+/** A player's state over time. */
 class Player {
   readonly names = new Steps<string>();
   readonly heroes = new Steps<string>();
@@ -75,7 +75,7 @@ class Player {
   constructor(readonly id: number) {}
 }
 
-/** A building, or what stands in the same way. */
+/** A building, or another fixed object with health. */
 interface Building {
   team: number;
   x: number;
@@ -85,7 +85,7 @@ interface Building {
   lives: Steps<number>;
 }
 
-/** A stretch of a match. */
+/** The loaded part of a match. */
 export class DemWorld implements World {
   readonly news: News[] = [];
   readonly samples: Sample[] = [];
@@ -95,14 +95,14 @@ export class DemWorld implements World {
   readonly teamNames = new Map<number, string>();
   readonly scores = new Map<number, Steps<number>>();
   readonly clock = new Steps<{ time: number; paused: boolean }>();
-  /** The edges that the game gives its own minimap, or what was seen of it. */
+  /** The edges of the game's own minimap if the demo has them, and the area of all positions so far. */
   given: Area | undefined;
   seen: Area | undefined;
   from: number;
   to: number;
 
   private readonly state = new EntityState();
-  /** The entities that are looked at in each tick. */
+  /** The entities that look reads at the end of each tick. */
   private readonly watched = new Map<number, Entity>();
   private readonly sampled = new Map<number, number>();
   private open = -1;
@@ -115,7 +115,7 @@ export class DemWorld implements World {
   apply(batch: Batch): void {
     for (const event of batch) {
       const tick = batch.state ? this.start : Math.max(0, event.tick);
-      if (tick > this.open && this.open >= 0) this.look(this.open); // all of that tick is known
+      if (tick > this.open && this.open >= 0) this.look(this.open); // that tick is complete
       this.open = tick;
       if (!batch.state) this.reach(tick);
       this.take(event, tick);
@@ -166,7 +166,7 @@ export class DemWorld implements World {
     }
   }
 
-  /** What Dota's combat log says. */
+  /** Applies an entry of Dota's combat log. */
   private fought(entry: CombatLog, tick: number): void {
     switch (entry.type) {
       case CombatLogType.DAMAGE:
@@ -196,7 +196,7 @@ export class DemWorld implements World {
     }
   }
 
-  /** What a game event says. Its players are slots. */
+  /** Applies a game event. It identifies players by slot. */
   private happened({ name, keys }: GameEvent, tick: number): void {
     const keyOf = (key: string) => keys.find((one) => one.name === key);
     const value = (key: string) => keyOf(key)?.value.value;
@@ -244,11 +244,11 @@ export class DemWorld implements World {
     }
   }
 
-  /** Takes note of what entities are like at the end of a tick. */
+  /** Records the state of the watched entities at the end of a tick. */
   private look(tick: number): void {
     const all = [...this.watched.values()];
     const resource = all.find(({ className }) => className === "CDOTA_PlayerResource");
-    const chosen = new Map<number | string, number>(); // players by the handles of their heroes, else by the heroes' names
+    const chosen = new Map<number | string, number>(); // players by their heroes' handles, or by the heroes' names
     if (resource) {
       for (let id = 0; id < 24; id++) {
         const handle = number(resource.get(`m_vecPlayerTeamData.${padded(id)}.m_hSelectedHero`));
@@ -302,7 +302,7 @@ export class DemWorld implements World {
     if (count.every((one) => one !== undefined)) player.scores.note(tick, count.join("/"));
   }
 
-  /** A player whose body is an entity of its own. */
+  /** Records a player whose body is a separate entity. */
   private controlled(entity: Entity, tick: number): void {
     const team = number(entity.get("m_iTeamNum")) ?? 0;
     const id = entity.index - 1;
@@ -372,7 +372,7 @@ export class DemWorld implements World {
     return player;
   }
 
-  /** The player of a hero, -1 for none. */
+  /** The player of a hero, or -1 if there is none. */
   private ofHero(name: string): number {
     const wanted = bare(name);
     for (const { id, heroes } of this.players.values()) if (bare(heroes.values.at(-1) ?? "") === wanted) return id;
@@ -382,11 +382,11 @@ export class DemWorld implements World {
   nameOf(id: number, tick: number): string {
     const known = this.players.get(id);
     if (known) return known.names.at(Math.max(tick, this.from)) ?? known.names.values[0] ?? "";
-    const controller = this.watched.get(id + 1); // of spectators, too
+    const controller = this.watched.get(id + 1); // includes spectators
     return controllers.includes(controller?.className ?? "") ? String(controller!.get("m_iszPlayerName") ?? "") : "";
   }
 
-  /** What the game's clock says in seconds; undefined where it has none. */
+  /** The game's clock in seconds, or undefined if the game has none. */
   timeAt(tick: number): number | undefined {
     const index = this.clock.indexAt(tick);
     if (index < 0) return undefined;
@@ -406,7 +406,7 @@ export class DemWorld implements World {
   }
 }
 
-/** Which game it is, as far as colours and names go. */
+/** The game, which determines colours and names. */
 type Title = "dota" | "cs" | "deadlock";
 
 function titleOf(replay: Replay): Title {
@@ -415,7 +415,7 @@ function titleOf(replay: Replay): Title {
   return /citadel|deadlock/i.test(text) ? "deadlock" : /csgo|cs2/i.test(text) ? "cs" : "dota";
 }
 
-/** The edges of Dota's map: the game does not tell. */
+/** The edges of Dota's map. A demo does not contain them. */
 const dotaEdges: Area = { left: -8700, right: 8700, top: -8700, bottom: 8700 };
 
 class DemStage extends Minimap<DemWorld> {
@@ -445,7 +445,7 @@ class DemStage extends Minimap<DemWorld> {
       const place = this.placeOf(player);
       if (place) spots.push({ id: player.id, ...place });
     }
-    return spots.sort((a, b) => Number(this.alive(a.id)) - Number(this.alive(b.id)) || a.id - b.id); // who lives covers who does not
+    return spots.sort((a, b) => Number(this.alive(a.id)) - Number(this.alive(b.id)) || a.id - b.id); // draw the living over the dead
   }
 
   private alive(id: number): boolean {
@@ -505,7 +505,7 @@ class DemStage extends Minimap<DemWorld> {
     c.fillStyle = colour;
     c.strokeStyle = t.outline;
     c.lineWidth = 2;
-    if (angle !== undefined) { // where it looks
+    if (angle !== undefined) { // the viewing direction
       c.beginPath();
       c.moveTo(x + Math.cos(angle) * 15, y + Math.sin(angle) * 15);
       c.lineTo(x + Math.cos(angle + 0.75) * 9, y + Math.sin(angle + 0.75) * 9);
@@ -522,7 +522,7 @@ class DemStage extends Minimap<DemWorld> {
   }
 }
 
-/** A bar of health, in pixels of the page. */
+/** Draws a health bar, in CSS pixels. */
 function bar(c: CanvasRenderingContext2D, x: number, y: number, width: number, part: number): void {
   const t = theme();
   c.fillStyle = t.outline;
@@ -538,7 +538,7 @@ function teamColour(title: Title, team: number): string {
   return t.neutral;
 }
 
-/** Colours of lines: those of a team are alike. */
+/** The colour of a player's line. Players of one team have similar colours. */
 function lineColour(title: Title, team: number, id: number): string {
   const hue = team === 3 ? (title === "dota" ? 2 : 212) : title === "dota" ? 105 : 42;
   const light = theme().name === "light" ? 34 : 62;

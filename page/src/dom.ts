@@ -1,9 +1,9 @@
-// Making elements.
+// Helpers that create elements.
 
 type Child = Node | string | false | undefined;
 type Props = Record<string, unknown>;
 
-/** Makes an element. Properties that begin with "on" are listeners, "class" and those with a dash attributes. */
+/** Creates an element. Properties that begin with "on" are listeners. "class" and properties with a dash are attributes. */
 export function h<K extends keyof HTMLElementTagNameMap>(tag: K, props: Props = {}, ...children: Child[]): HTMLElementTagNameMap[K] {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(props)) {
@@ -16,7 +16,7 @@ export function h<K extends keyof HTMLElementTagNameMap>(tag: K, props: Props = 
   return element;
 }
 
-/** Puts children in place of those that are there. */
+/** Replaces the children of an element. */
 export function fill(element: Element, ...children: Child[]): void {
   element.replaceChildren();
   append(element, children);
@@ -42,7 +42,7 @@ const icons = {
   drop: "M12 4v11M7 10l5 5 5-5M5 20h14",
 };
 
-/** An icon, for the eye only. */
+/** A decorative icon, hidden from screen readers. */
 export function icon(name: keyof typeof icons): SVGSVGElement {
   const space = "http://www.w3.org/2000/svg";
   const svg = document.createElementNS(space, "svg");
@@ -55,7 +55,7 @@ export function icon(name: keyof typeof icons): SVGSVGElement {
   return svg;
 }
 
-/** 75 s as 1:15. */
+/** Seconds as text: 75 as 1:15. */
 export function timeText(seconds: number): string {
   const whole = Math.max(0, Math.floor(seconds));
   const rest = `${String(Math.floor(whole / 60) % 60).padStart(whole >= 3600 ? 2 : 1, "0")}:${String(whole % 60).padStart(2, "0")}`;
@@ -70,12 +70,12 @@ export function sizeText(bytes: number): string {
   return `${bytes.toFixed(1)} GB`;
 }
 
-/** The last part of a name. */
+/** The last element of a name. */
 export function baseOf(name: string): string {
   return name.slice(name.lastIndexOf("/") + 1);
 }
 
-/** Where the page shows a replay. */
+/** The path of the page that shows a replay. */
 export function pathOf(name: string): string {
   return `/replay/${name.split("/").map(encodeURIComponent).join("/")}`;
 }

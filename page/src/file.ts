@@ -1,4 +1,4 @@
-// Shows a file of this computer: the daemon decodes it, and this tab keeps what comes.
+// Shows a local file. The daemon decodes it, and this tab keeps the events.
 
 import { fromJson, type JsonObject } from "@bufbuild/protobuf";
 import type { Kind, Replay } from "@replayd/client";
@@ -13,7 +13,7 @@ import { kinds, TeeWorld } from "./world.js";
 
 const most = 4 << 20;
 
-/** Has a file decoded, and shows it. */
+/** Uploads a file for decoding, and shows it. */
 export async function openFile(app: HTMLElement, file: File, signal: AbortSignal): Promise<void> {
   if (file.size > most) throw new Error(`${file.name} has ${sizeText(file.size)}; files from here may have 4 MB. Put it below a directory that the daemon serves.`);
   const bar = h("progress", { "aria-label": "Decoding" });
@@ -32,7 +32,7 @@ export async function openFile(app: HTMLElement, file: File, signal: AbortSignal
     if (what["error"]) throw new Error((what["error"] as { message: string }).message);
     if (what["start"]) {
       const start = what["start"] as { replay: JsonObject };
-      // Maps are of other types in JSON; nothing here shows them.
+      // JSON represents maps by other types. The page does not show them.
       replay = fromJson(ReplaySchema, { ...start.replay, name: file.name }, { ignoreUnknownFields: true });
     } else if (what["end"]) world.reach((what["end"] as { last_tick: number }).last_tick);
     if (!what["kind"] || !replay) continue;
@@ -74,7 +74,7 @@ function camel(name: string): string {
 
 const cases = new Set(["say", "start_info", "change_info"]);
 
-/** The value of an event as the generated code has it, as far as a TeeWorld looks. */
+/** Converts an event's JSON value to the generated code's form, as far as TeeWorld reads it. */
 function camels(value: JsonObject): Record<string, unknown> {
   const result: Record<string, unknown> = {};
   for (const [name, inner] of Object.entries(value)) {

@@ -1,24 +1,24 @@
-// What a player needs to know of a format.
+// The interfaces between the player and a format.
 
 import type { Batch, StreamOptions } from "@replayd/client";
 import type { Game } from "./game.js";
 import type { Stage } from "./stage.js";
 
-/** What news are about, in the order in which their marks are drawn over each other. Those of "build" are no marks. */
+/** The kinds of news. Marks of later kinds are drawn over earlier ones. News of the kind "build" have no marks. */
 export const newsKinds = ["chat", "join", "leave", "team", "command", "round", "death", "save", "goal", "finish", "build"] as const;
 
-/** Something to tell people. */
+/** A message about the game for the viewer. */
 export interface News {
   tick: number;
   kind: (typeof newsKinds)[number];
-  /** The number of the player it is about, -1 for none. */
+  /** The number of the player that it is about, or -1 for none. */
   client: number;
-  /** The player's name, where it was known when this was made. */
+  /** The player's name, if it was known when this was created. */
   name?: string;
   text: string;
 }
 
-/** The value of a line of a chart from a tick on. */
+/** The value of a chart's line, starting at a tick. */
 export interface Sample {
   chart: string;
   tick: number;
@@ -27,37 +27,37 @@ export interface Sample {
   value: number;
 }
 
-/** A stretch of a game. */
+/** The loaded part of a game. */
 export interface World {
   /** The tick at which its stream began. */
   readonly start: number;
-  /** The first tick of which everything is known, and the last. */
+  /** The first and the last tick that are completely loaded. */
   from: number;
   to: number;
   readonly news: News[];
   readonly samples: Sample[];
-  /** Ticks at which something happened that makes the time line denser. */
+  /** Ticks of the events that the time line's density counts. */
   readonly beats: number[];
   apply(batch: Batch): void;
-  /** Takes note that everything before a tick has come, and some of it. */
+  /** Records that all ticks before a tick have arrived, and a part of the tick itself. */
   reach(tick: number): void;
-  /** Forgets what happened before a tick, but what still holds there. */
+  /** Drops everything before a tick, except values that still hold at the tick. */
   trim(tick: number): void;
 }
 
-/** Someone who plays. */
+/** A player in the lists. */
 export interface Person {
   id: number;
   name: string;
-  /** What else there is to say, such as a hero. */
+  /** Further information, such as the hero. */
   note: string;
   colour: string;
-  /** Whether the game has him now. */
+  /** Whether the player is in the game now. */
   here: boolean;
   team: number;
   /** Health from 0 to 1. */
   health?: number;
-  /** What stands at the end of the line, such as money. */
+  /** A value for the end of the line, such as money. */
   value?: string;
 }
 
@@ -75,21 +75,21 @@ export interface Chart {
   title: string;
 }
 
-/** How a format is played. */
+/** The parts of the player that depend on the format. */
 export interface Format<W extends World = World> {
-  /** What is streamed to show the game around the clock, and for the time line and the charts of all of it. */
+  /** The streams that show the game around the clock, and fill the time line and the charts of the whole game. */
   readonly around: StreamOptions;
   readonly whole: StreamOptions;
   readonly charts: readonly Chart[];
-  /** Ticks in a second of those who watch, where the replay's own seconds are others. */
+  /** Ticks per second of viewing, if they differ from the ticks per second of the replay. */
   readonly ticksPerSecond?: number;
   world(start: number): W;
   stage(canvas: HTMLCanvasElement, game: Game<W>): Stage<W>;
   people(world: W, tick: number): Person[];
-  /** The sides, in the order in which they are listed. None where the players of a game are one list. */
+  /** The sides in the order of their lists. Empty if all players of a game are in one list. */
   sides(world: W, tick: number): Side[];
   person(world: W, id: number, tick: number): { name: string; colour: string };
-  /** What the game's own clock says. */
+  /** The text of the game's own clock. */
   clock?(world: W, tick: number): string;
   /** Whether there are lists of what each player built. */
   readonly builds?: boolean;

@@ -1,4 +1,4 @@
-// A game as it is played back: what is loaded of it, and where its clock stands.
+// A game during playback: its loaded part and its clock.
 
 import { Batch, FollowState, type Replay, type StreamEventsResponse } from "@replayd/client";
 import { ReplayState } from "@replayd/client/gen/replayd/v1/replay_pb.js";
@@ -6,20 +6,20 @@ import type { Format, News, World } from "./format.js";
 import { client, sleep } from "./net.js";
 import { Steps } from "./steps.js";
 
-/** Seconds that are loaded ahead of what is shown, and kept behind it. */
+/** Seconds that are loaded ahead of the clock, and kept behind it. */
 const ahead = 45;
 const behind = 90;
 
-/** What was told of a game so far, over all of its time. */
+/** The news, beats and chart values of the whole game so far. */
 export class Told {
-  /** In the order of their ticks, as beats and the lines of charts. */
+  /** In the order of their ticks, like beats and the lines of charts. */
   readonly marks: News[] = [];
   readonly beats: number[] = [];
   readonly charts = new Map<string, Map<number, Steps<number>>>();
   /** Nothing is missing up to this tick. */
   covered = -1;
 
-  /** Takes what a world has to tell, but what is known, and what happens at a tick of which more may come. */
+  /** Moves news, beats and samples up to a tick out of a world. Skips the covered ticks. Later ticks may be incomplete. */
   take(world: World, to: number): void {
     const fresh = (tick: number) => tick > this.covered && tick <= to;
     for (const news of world.news) if (fresh(news.tick)) this.marks.push(news);
@@ -39,13 +39,13 @@ export class Told {
   }
 }
 
-/** Removes those at the beginning of a list that have had their day. */
+/** Removes the elements at the beginning of a list for which gone is true. */
 function forget<T>(list: T[], gone: (one: T) => boolean): void {
   const first = list.findIndex((one) => !gone(one));
   list.splice(0, first < 0 ? list.length : first);
 }
 
-/** A replay of a game, its clock, and what is loaded around it. */
+/** A replay of a game, its clock, and the part that is loaded around the clock. */
 export class Game<W extends World = World> {
   world: W;
   /** The clock, in ticks. */
@@ -54,15 +54,15 @@ export class Game<W extends World = World> {
   speed = 1;
   /** The clock follows the end of a growing file. */
   live = false;
-  /** The last tick that there is, as far as is known. */
+  /** The last known tick of the replay. */
   last = 0;
   /** The replay may grow. */
   grows: boolean;
-  /** All there is has been loaded, up to the end of the replay. */
+  /** Everything up to the end of the replay has been loaded. */
   complete = false;
-  /** What went wrong for good. */
+  /** The error that ended loading. */
   failure: unknown;
-  /** How often the connection was lost and found again. */
+  /** The number of reconnects. */
   reconnects = 0;
   connected = false;
   /** Joins, deaths and the like of the whole replay, for the time line. */
@@ -74,7 +74,7 @@ export class Game<W extends World = World> {
   private readonly arrivals: { at: number; ticks: number }[] = [];
   private arrived = 0;
 
-  /** All of the replay, as far as it was there, is in told. */
+  /** told has everything that the replay had at the time of the survey. */
   private surveyed = false;
   private readonly over = new AbortController();
 
@@ -89,19 +89,19 @@ export class Game<W extends World = World> {
     }
   }
 
-  /** What was told up to a tick, the latest at the end: what is told of all of the replay, and what has just come. */
+  /** The news up to a tick, latest last. They include news that have just arrived and are not in told yet. */
   newsUntil(tick: number): News[] {
     const { marks, covered } = this.told;
     const fresh = this.world.news.filter((news) => news.tick > covered);
     return [...marks, ...fresh].filter((news) => news.tick <= tick);
   }
 
-  /** Something of the clock's tick is there to be shown. */
+  /** Data for the clock's tick has been loaded, or the replay has none. */
   get ready(): boolean {
     return this.world.to >= Math.floor(this.tick) || this.complete;
   }
 
-  /** Goes to a tick. What is loaded around it is used, else it is loaded from there. */
+  /** Goes to a tick. If the tick is not in or near the loaded part, loads from shortly before the tick. */
   seek(tick: number, live = false): void {
     this.tick = Math.max(0, live ? tick : Math.min(tick, this.last));
     this.live = live;
@@ -189,10 +189,10 @@ export class Game<W extends World = World> {
     if (world.to > before && before >= 0) this.note(world.to - before);
     if (!this.surveyed) return;
     if (world.start <= this.told.covered + 1) this.told.take(world, world.to - 1);
-    else if (this.grows) void this.survey(); // it has grown while something else was shown
+    else if (this.grows) void this.survey(); // the file has grown while another part was shown
   }
 
-  /** Takes note that so many ticks came at once: a live game is shown so much behind its file that it does not stutter. */
+  /** Records how many ticks arrived at once. A live game is shown far enough behind its file that it does not stutter. */
   private note(ticks: number): void {
     const now = performance.now();
     this.arrived = now;
@@ -201,23 +201,23 @@ export class Game<W extends World = World> {
     this.lag = Math.min(100, Math.max(2, ...this.arrivals.slice(1).map((arrival) => arrival.ticks + 1)));
   }
 
-  /** Milliseconds that what is shown of a live game is behind what has come of it. */
+  /** How far the clock of a live game is behind the last tick that has arrived, in milliseconds. */
   get delay(): number {
     return Math.max(0, Math.round(((this.world.to - this.tick) / this.ticksPerSecond) * 1000));
   }
 
-  /** Milliseconds since something new came. */
+  /** Milliseconds since the last new tick arrived. */
   get silence(): number {
     return this.arrived ? performance.now() - this.arrived : 0;
   }
 
-  /** Moves the clock by so many milliseconds of the viewer's time. It never goes back. */
+  /** Advances the clock by a number of milliseconds of the viewer's time. The clock never goes back. */
   advance(milliseconds: number): void {
     if (!this.playing) return;
     const step = (milliseconds / 1000) * this.ticksPerSecond;
     if (this.live) {
       const away = this.world.to - this.lag - this.tick;
-      if (away > 3 * this.ticksPerSecond) this.tick += away; // it was gone for a while
+      if (away > 3 * this.ticksPerSecond) this.tick += away; // jump after an interruption
       else this.tick += step * Math.min(1.5, Math.max(0, 1 + away / 20));
       this.tick = Math.min(this.tick, Math.max(this.tick - step, this.world.to));
       return;
@@ -228,7 +228,7 @@ export class Game<W extends World = World> {
     else if (this.grows && this.tick >= this.last - this.lag) this.live = true;
   }
 
-  /** Loads what there is to tell of the whole replay, unless all of it is there. */
+  /** Loads the news, beats and chart values of the whole replay, unless the whole replay is loaded anyway. */
   async survey(): Promise<void> {
     if (this.loaded) return;
     this.surveyed = false;

@@ -1,4 +1,4 @@
-// What is there.
+// The list of replays.
 
 import type { Replay } from "@replayd/client";
 import { Format, ReplayState } from "@replayd/client/gen/replayd/v1/replay_pb.js";
@@ -12,10 +12,10 @@ const formatNames: Partial<Record<Format, [short: string, long: string]>> = {
   [Format.DEM]: ["demo", "Source 2 demos"], [Format.SC2REPLAY]: ["sc2", "StarCraft II replays"],
 };
 
-/** How many replays are shown before somebody asks for more. */
+/** The number of replays that are shown before the first click on "More". */
 const page = 100;
 
-/** Shows the replays that are there, and what becomes of them. */
+/** Shows the replays, and updates the list as they change. */
 export function home(app: HTMLElement, signal: AbortSignal, opened: (file: File) => void): void {
   document.title = "replayd";
   const replays = new Map<string, Replay>();
@@ -82,7 +82,7 @@ export function home(app: HTMLElement, signal: AbortSignal, opened: (file: File)
       let settled: ReturnType<typeof setTimeout> | undefined;
       try {
         const before = new Set(replays.keys());
-        settled = setTimeout(() => { // the first picture has come
+        settled = setTimeout(() => { // by now the initial list has arrived
           whole = true;
           for (const name of before) replays.delete(name);
           drawSoon();
@@ -99,7 +99,7 @@ export function home(app: HTMLElement, signal: AbortSignal, opened: (file: File)
         if (wantsToken(error)) return askToken(app);
         status.textContent = "The daemon cannot be reached. Trying again …";
       } finally {
-        clearTimeout(settled); // a picture that did not come whole deletes nothing
+        clearTimeout(settled); // an incomplete list must not delete anything
       }
       await sleep(600, signal);
     }

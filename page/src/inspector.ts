@@ -1,4 +1,4 @@
-// The events as they are, and how to get them elsewhere.
+// The raw events, and how to get them with other tools.
 
 import { h, fill, icon, sizeText } from "./dom.js";
 import { client } from "./net.js";
@@ -6,7 +6,7 @@ import type { Replay } from "@replayd/client";
 
 const most = 400;
 
-/** What the filter box asks for. */
+/** The values of the filter box. */
 interface Wanted {
   kinds: string[];
   players: number[];
@@ -24,7 +24,7 @@ export class Inspector {
   private shown: number | undefined;
   private due = 0;
 
-  /** tickOf is undefined for what has no clock. */
+  /** tickOf is undefined for replays without a clock. */
   constructor(private readonly replay: Replay, signal: AbortSignal, private readonly tickOf?: () => number, private readonly elsewhere = true) {
     signal.addEventListener("abort", () => this.asking.abort());
     const again = () => {
@@ -42,7 +42,7 @@ export class Inspector {
     return { kinds: parts(this.kinds.value), players: parts(this.players.value).map(Number).filter(Number.isInteger) };
   }
 
-  /** Shows what is at the tick now; while a game is played only now and then. */
+  /** Shows the events at the current tick. During playback it updates only every 400 ms, unless now is set. */
   update(now = false): void {
     if (!this.element.isConnected || this.element.hidden) return;
     const tick = this.tickOf ? Math.floor(this.tickOf()) : 0;
@@ -114,17 +114,17 @@ export class Inspector {
   }
 }
 
-/** What a shell takes for one word. */
+/** Quotes a text as one word for a shell. */
 function quote(text: string): string {
   return /^[\w./:@%+=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
-/** A filter as the arguments of a Python call. */
+/** A filter as keyword arguments of a Python call. */
 function named(filter: object): string {
   return Object.entries(filter).map(([name, value]) => `${name}=${JSON.stringify(value)}`).join(", ");
 }
 
-/** What is known of a replay, as a list. */
+/** The known facts about a replay, as a list. */
 export function facts(replay: Replay): HTMLElement {
   const rows: [string, string | undefined][] = [
     ["map", replay.mapName], ["players", replay.players.map(({ name }) => name).filter(Boolean).join(", ")],

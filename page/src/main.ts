@@ -1,4 +1,4 @@
-// The page: which view is shown at which address.
+// The entry point: shows the view for the address.
 
 import { Format } from "@replayd/client";
 import { fill, h } from "./dom.js";
@@ -12,7 +12,7 @@ import { askToken } from "./token.js";
 const app = document.getElementById("app")!;
 let shown = new AbortController();
 
-/** Shows what the address says. */
+/** Shows the view for the current address. */
 async function show(): Promise<void> {
   shown.abort();
   shown = new AbortController();
@@ -38,7 +38,7 @@ function failed(error: unknown): void {
   fill(app, h("main", { class: "middle" }, h("h1", {}, "This cannot be shown"), h("p", {}, text), h("p", {}, h("a", { href: "/" }, "All replays"))));
 }
 
-/** Shows a file that the daemon does not have. */
+/** Shows a local file. */
 function drop(file: File): void {
   shown.abort();
   shown = new AbortController();
@@ -46,7 +46,7 @@ function drop(file: File): void {
   openFile(app, file, signal).catch((error) => signal.aborted || failed(error));
 }
 
-// Links within the page change what is shown, and load nothing anew.
+// Links within the page change the view without reloading the page.
 document.addEventListener("click", (event) => {
   const link = (event.target as Element).closest?.("a");
   if (!link || event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey) return;

@@ -1,13 +1,13 @@
-// A Teeworlds map: its physics, from datafile events, and how they are drawn.
+// The physics of a Teeworlds map, from datafile events, and how to draw them.
 
 import type { Client } from "@replayd/client";
 import { LayerKind } from "@replayd/client/gen/replayd/datafile/v1/events_pb.js";
 import { theme } from "./theme.js";
 
-/** World units of a tile. */
+/** The size of a tile in world units. */
 export const tileSize = 32;
 
-/** What is drawn of a tile. */
+/** How a tile is drawn. */
 const enum Look { Air, Solid, Unhookable, Death, Freeze, Unfreeze, Deep, Start, Finish, Checkpoint, Stopper, Through, Spawn, Other }
 
 const looks: Record<number, Look> = {
@@ -21,9 +21,9 @@ function lookOf(index: number): Look {
   return looks[index] ?? (index === 0 ? Look.Air : Look.Other);
 }
 
-/** Tiles along a side of a piece, which is drawn once and kept. */
+/** The number of tiles along a side of a piece. A piece is drawn once and cached. */
 const pieceTiles = 16;
-/** Pixels of a tile at which pieces are drawn. */
+/** The sizes of a tile, in pixels, at which pieces are drawn. */
 const details = [4, 8, 16, 32, 64];
 const keptPieces = 600;
 
@@ -43,7 +43,7 @@ export class GameMap {
     this.boost = new Uint8Array(width * height);
   }
 
-  /** Loads a map's physics, or returns nothing when it has none. */
+  /** Loads a map's physics. Returns undefined if the map has none. */
   static async load(client: Client, name: string, signal?: AbortSignal): Promise<GameMap | undefined> {
     const physics = new Map<number, { kind: LayerKind; width: number; height: number }>();
     for await (const { event } of client.events(name, { kinds: ["tile_layer"], signal })) {
@@ -62,7 +62,7 @@ export class GameMap {
     return map;
   }
 
-  /** Puts in a rectangle of tiles. */
+  /** Sets a rectangle of tiles. */
   put(kind: LayerKind, x: number, y: number, columns: number, rows: number, bytes: number, data: Uint8Array): void {
     const layers: Partial<Record<LayerKind, [to: Uint8Array, at: number]>> = {
       [LayerKind.GAME]: [this.tiles, 0], [LayerKind.FRONT]: [this.front, 0],
@@ -78,13 +78,13 @@ export class GameMap {
     }
   }
 
-  /** What is drawn at a tile. Beyond its edges a map goes on as it is there. */
+  /** How the tile at a position is drawn. Positions beyond the map look like the nearest tile at its edge. */
   private look(x: number, y: number): Look {
     const index = Math.min(Math.max(y, 0), this.height - 1) * this.width + Math.min(Math.max(x, 0), this.width - 1);
     return lookOf(this.tiles[index] || this.front[index]);
   }
 
-  /** Draws what is seen of it. The context's units are pixels; the camera is in the middle, scale is pixels of a world unit. */
+  /** Draws the visible part, with the camera in the middle. The context's units are pixels, scale is pixels per world unit. */
   draw(context: CanvasRenderingContext2D, cameraX: number, cameraY: number, scale: number, width: number, height: number): void {
     if (this.shade !== theme().name) {
       this.pieces.clear();
@@ -193,7 +193,7 @@ export class GameMap {
     }
   }
 
-  /** Draws a piece of wall, with an edge where it ends. */
+  /** Draws a wall tile, with an edge where the wall ends. */
   private wall(c: CanvasRenderingContext2D, look: Look, x: number, y: number, px: number, py: number, size: number): void {
     const t = theme();
     const isWall = (dx: number, dy: number) => {

@@ -1,4 +1,4 @@
-// Shows a map by itself.
+// Shows a map without a game.
 
 import type { Replay } from "@replayd/client";
 import { fill, h, icon } from "./dom.js";

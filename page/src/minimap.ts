@@ -1,11 +1,11 @@
-// A map that is no more than its edges, and who is where on it: Source 2 demos and StarCraft II.
+// A map that shows only its edges and the positions of players, for Source 2 demos and StarCraft II.
 
 import type { World } from "./format.js";
 import { type Camera, type Spot, Stage } from "./stage.js";
 import { Steps, type Place } from "./steps.js";
 import { theme } from "./theme.js";
 
-/** A part of the world, y down. */
+/** A rectangle of the world. y points down. */
 export interface Area {
   left: number;
   top: number;
@@ -13,7 +13,7 @@ export interface Area {
   bottom: number;
 }
 
-/** Makes an area as large as to have a place in it. */
+/** Extends an area to contain a point. */
 export function stretch(area: Area | undefined, { x, y }: { x: number; y: number }): Area {
   if (!area) return { left: x, right: x, top: y, bottom: y };
   return { left: Math.min(area.left, x), right: Math.max(area.right, x), top: Math.min(area.top, y), bottom: Math.max(area.bottom, y) };
@@ -29,7 +29,7 @@ export abstract class Minimap<W extends World> extends Stage<W> {
     return this.all(1).scale * 3;
   }
 
-  /** The edges of the map, or what is known of them. */
+  /** The edges of the map, as far as they are known. */
   protected abstract area(): Area;
 
   private all(margin: number): Camera {
@@ -49,7 +49,7 @@ export abstract class Minimap<W extends World> extends Stage<W> {
     return undefined;
   }
 
-  /** Draws the ground within the edges, with lines that divide it. Leaves the context in world units. */
+  /** Draws the ground within the edges, with grid lines. Leaves the context in world units. */
   protected ground(c: CanvasRenderingContext2D, ratio: number): void {
     const { left, right, top, bottom } = this.area();
     const t = theme();
@@ -71,7 +71,7 @@ export abstract class Minimap<W extends World> extends Stage<W> {
     c.stroke();
   }
 
-  /** Draws where something came from, in world units. Farther than so many units it was moved. */
+  /** Draws the trail of an object, in world units. The trail ends at a step longer than furthest, which is a teleport. */
   protected trail(c: CanvasRenderingContext2D, places: Steps<Place>, now: Place, ticks: number, colour: string, furthest: number): void {
     const { tick } = this.game;
     let newer = now;
@@ -91,7 +91,7 @@ export abstract class Minimap<W extends World> extends Stage<W> {
     c.globalAlpha = 1;
   }
 
-  /** A ring around who is followed, in pixels of the page. */
+  /** Draws the ring around the followed player, in CSS pixels. */
   protected ring(c: CanvasRenderingContext2D, x: number, y: number, radius: number): void {
     c.strokeStyle = theme().finish;
     c.lineWidth = 2;

@@ -3,8 +3,8 @@
 import { Client, Code, ReplaydError } from "@replayd/client";
 import { createConnectTransport } from "@connectrpc/connect-web";
 
-// Without TLS a browser opens six connections to a daemon for all of its tabs, and a stream keeps one. Tabs take turns: each
-// stream holds one of these locks, and one that others wait for gives its up after a while. It goes on by its cursor.
+// Without TLS a browser opens at most six connections to a daemon for all of its tabs, and each stream occupies one. So tabs
+// take turns. Each stream holds one of these locks. If another stream waits for it, the holder ends and resumes at its cursor.
 const places = 4;
 const turn = 400; // milliseconds
 const lockOf = (place: number) => `replayd stream ${place}`;
@@ -17,7 +17,7 @@ export const token = {
   set: (value: string) => sessionStorage.setItem(tokenKey, value),
 };
 
-/** Headers for requests besides those of the client. */
+/** Headers for requests that do not use the client. */
 export function authorization(): Record<string, string> {
   return token.get() ? { authorization: `Bearer ${token.get()}` } : {};
 }
@@ -50,7 +50,7 @@ async function takeTurns(input: RequestInfo | URL, init?: RequestInit): Promise<
   }
 }
 
-/** Takes a place, or waits for one. */
+/** Acquires the lock of any place, and waits if all are taken. */
 function acquire(signal?: AbortSignal): Promise<{ release: () => void; place: number }> {
   return new Promise((resolve, reject) => {
     const order = Array.from({ length: places }, (_, i) => i).sort(() => Math.random() - 0.5);
@@ -62,7 +62,7 @@ function acquire(signal?: AbortSignal): Promise<{ release: () => void; place: nu
     const next = async () => {
       for (const place of order) {
         let taken = false;
-        // The lock is held until what its function returns is settled: do not wait for that here.
+        // The lock is held until the callback's promise settles. So wait only for the decision here.
         await new Promise<void>((decided) => {
           navigator.locks
             .request(lockOf(place), { ifAvailable: true }, (lock) => {
@@ -80,7 +80,7 @@ function acquire(signal?: AbortSignal): Promise<{ release: () => void; place: nu
   });
 }
 
-/** The daemon. */
+/** The client of the daemon. */
 export const client = new Client(
   createConnectTransport({
     baseUrl: location.origin,
@@ -95,7 +95,7 @@ export const client = new Client(
   }),
 );
 
-/** Whether an error says that the daemon asks for a token, or for another one. */
+/** Whether an error means that the daemon requires a token, or a different one. */
 export function wantsToken(error: unknown): boolean {
   return error instanceof ReplaydError && error.code === Code.Unauthenticated;
 }

@@ -1,4 +1,4 @@
-// Plays a game.
+// The view that plays a game.
 
 import { Format, type Replay } from "@replayd/client";
 import { ReplayState } from "@replayd/client/gen/replayd/v1/replay_pb.js";
@@ -16,7 +16,7 @@ import type { TeeWorld } from "./world.js";
 
 const speeds = [0.25, 0.5, 1, 2, 4, 8, 16, 32];
 
-/** The line on top of every view of a replay. */
+/** The bar at the top of every view of a replay. */
 export function bar(replay: Replay, ...more: (HTMLElement | false)[]): HTMLElement {
   const { header } = replay;
   const server = header.case === "teehistorian" ? header.value.serverName : "";
@@ -28,7 +28,7 @@ export function bar(replay: Replay, ...more: (HTMLElement | false)[]): HTMLEleme
     ...more);
 }
 
-/** Shows a replay for which there is no player: what is known of it, and its events. */
+/** Shows the facts and events of a replay that has no player. */
 export function factsView(app: HTMLElement, signal: AbortSignal, replay: Replay, elsewhere = true): void {
   const inspector = new Inspector(replay, signal, undefined, elsewhere);
   document.title = `${replay.mapName || baseOf(replay.name)} · replayd`;
@@ -36,7 +36,7 @@ export function factsView(app: HTMLElement, signal: AbortSignal, replay: Replay,
   inspector.update(true);
 }
 
-/** Lets a picture be moved by mouse, fingers and keys. */
+/** Moves and zooms a scene by mouse, touch and keys. */
 export function steer(canvas: HTMLCanvasElement, scene: Stage, picked: (id: number | undefined) => void): void {
   const fingers = new Map<number, { x: number; y: number }>();
   let moved = 0;
@@ -66,12 +66,12 @@ export function steer(canvas: HTMLCanvasElement, scene: Stage, picked: (id: numb
   }, { passive: false });
 }
 
-/** Shows a teehistorian that this tab has loaded. */
+/** Plays a teehistorian file that this tab has loaded. */
 export function playLoaded(app: HTMLElement, signal: AbortSignal, replay: Replay, loaded: TeeWorld): void {
   player(app, signal, replay, tees(replay, signal), loaded);
 }
 
-/** Shows a replay of the daemon's. */
+/** Shows a replay of the daemon. */
 export function play(app: HTMLElement, signal: AbortSignal, replay: Replay): void {
   switch (replay.format) {
     case Format.TEEHISTORIAN:
@@ -85,7 +85,7 @@ export function play(app: HTMLElement, signal: AbortSignal, replay: Replay): voi
   }
 }
 
-/** What is shown over something else, such as a stream of a game: the news, or who plays. */
+/** A view to lay over another picture, such as a video stream of the game: the news, or the scoreboard. */
 type Overlay = "feed" | "scoreboard";
 
 function overlayOf(asked: URLSearchParams): Overlay | undefined {
@@ -93,7 +93,7 @@ function overlayOf(asked: URLSearchParams): Overlay | undefined {
   return overlay === "feed" || overlay === "scoreboard" ? overlay : undefined;
 }
 
-/** How many news an overlay shows, and for how many seconds of the game. */
+/** How many news an overlay shows at most, and for how many seconds of the game. */
 const overlaid = { most: 7, seconds: 20 };
 
 function player<W extends World>(app: HTMLElement, signal: AbortSignal, replay: Replay, format: Played<W>, loaded?: W): void {
@@ -190,7 +190,7 @@ function player<W extends World>(app: HTMLElement, signal: AbortSignal, replay: 
     scene.showAll();
     follow(undefined);
   };
-  /** Has the address lead to what is shown. */
+  /** Updates the address so that it leads to the current view. */
   const address = () => {
     if (loaded) return;
     const url = new URL(location.href);
@@ -224,7 +224,7 @@ function player<W extends World>(app: HTMLElement, signal: AbortSignal, replay: 
     action();
   }, { signal });
 
-  /** Draws the lists, where they have changed. */
+  /** Draws the lists that have changed. */
   let told = "";
   let newest = "";
   let built = "";
@@ -340,7 +340,7 @@ function player<W extends World>(app: HTMLElement, signal: AbortSignal, replay: 
     requestAnimationFrame(frame);
   };
 
-  game.survey().catch(() => {}); // without it there is still the game
+  game.survey().catch(() => {}); // the game plays without it, too
   const tick = asked.get("tick");
   const one = asked.get("player");
   if (one !== null && Number.isInteger(Number(one))) scene.follow(Number(one));
@@ -356,7 +356,7 @@ function player<W extends World>(app: HTMLElement, signal: AbortSignal, replay: 
   requestAnimationFrame(frame);
 }
 
-/** News that say the same one right after the other, as one, with how many they are. */
+/** Groups consecutive news with the same text, and counts them. */
 function grouped(orders: News[]): [News, number][] {
   const groups: [News, number][] = [];
   for (const news of orders) {

@@ -1,5 +1,5 @@
-// How a replay of StarCraft II is played. What the tracker does not report is not drawn: units that neither fight nor are built
-// stay where they were reported last.
+// Plays StarCraft II replays. It draws only what the tracker reports. So units that neither fight nor are being built stay at
+// their last reported position.
 
 import type { Batch, Event, Kind, Replay } from "@replayd/client";
 import { type PlayerInfo, type PlayerRef, Result, type Unit, UnitClass } from "@replayd/client/gen/replayd/sc2replay/v1/events_pb.js";
@@ -11,12 +11,12 @@ import { theme } from "./theme.js";
 const changes: Kind[] = ["unit_born", "unit_init", "unit_done", "unit_died", "unit_owner_change", "unit_type_change", "unit_positions", "player_stats", "upgrade"];
 const told: Kind[] = ["chat", "game_user_leave", "player_leave"];
 
-/** "CommandCenterFlying" as people write it. */
+/** Names such as "CommandCenterFlying" as readable words. */
 function words(name: string): string {
   return name.replace(/([a-z])([A-Z0-9])/g, "$1 $2").replace(/^Upgrade /, "");
 }
 
-/** What is known of a unit over time. */
+/** A unit's state over time. */
 class Track {
   readonly places = new Steps<{ x: number; y: number }>();
   readonly owners = new Steps<number>();
@@ -29,7 +29,7 @@ class Track {
   }
 }
 
-/** A player's economy, as last reported. */
+/** A player's last reported economy. */
 interface Economy {
   supply: number;
   made: number;
@@ -37,13 +37,13 @@ interface Economy {
   workers: number;
 }
 
-/** A stretch of a game. */
+/** The loaded part of a game. */
 export class SC2World implements World {
   readonly news: News[] = [];
   readonly samples: Sample[] = [];
   readonly beats: number[] = [];
   readonly economies = new Map<number, Steps<Economy>>();
-  /** Units that live, by index, and all that lived in this stretch. */
+  /** The living units by index, and all units that lived in the loaded part. */
   readonly alive = new Map<number, Track>();
   tracks: Track[] = [];
   seen: Area | undefined;
@@ -193,7 +193,7 @@ function refOf(event: Event): PlayerRef | undefined {
 const playerOf = (event: Event) => refOf(event)?.playerId ?? -1;
 const nameOf = (event: Event) => refOf(event)?.name ?? "";
 
-/** Gameloops for which a unit that died is still shown. */
+/** The number of gameloops for which a dead unit is still shown. */
 const fade = 24;
 
 class SC2Stage extends Minimap<SC2World> {
@@ -267,7 +267,7 @@ class SC2Stage extends Minimap<SC2World> {
 export function sc2(replay: Replay): Format<SC2World> {
   const infos = (replay.header.case === "sc2replay" ? replay.header.value.players : []).filter(({ observer, ref }) => !observer && ref?.playerId !== undefined);
   const names = new Map(infos.map((info): [number, string] => [info.ref!.playerId!, info.ref!.name || info.difficulty || `player ${info.ref!.playerId}`]));
-  // Players may have chosen one colour: these can be told apart.
+  // Players may have chosen the same colour. These hues are easy to distinguish.
   const hues = [4, 212, 142, 42, 280, 180, 320, 90, 24, 240, 60, 300, 160, 200];
   const colourOf = (id: number) => `hsl(${hues[(id - 1 + hues.length) % hues.length]} ${theme().name === "light" ? "62% 40%" : "70% 64%"})`;
   const note = (info: PlayerInfo) => [info.race || info.pickedRace, info.result === Result.WIN && "won", (info.mmr ?? 0) > 0 && `${info.mmr} MMR`].filter(Boolean).join(" · ");
@@ -278,7 +278,7 @@ export function sc2(replay: Replay): Format<SC2World> {
       { name: "workers", title: "Workers" }, { name: "bank", title: "In the bank" },
     ],
     builds: true,
-    ticksPerSecond: replay.header.case === "sc2replay" ? replay.header.value.start?.loopsPerRealSecond : undefined, // as the game is seen
+    ticksPerSecond: replay.header.case === "sc2replay" ? replay.header.value.start?.loopsPerRealSecond : undefined, // the speed at which the game was played
     world: (start) => new SC2World(start, names),
     stage: (canvas, game) => new SC2Stage(canvas, game, colourOf),
     people: (world, tick) => {

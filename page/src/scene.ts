@@ -1,4 +1,4 @@
-// Draws a game of Teeworlds: its map, who is there, and where they came from.
+// Draws a game of Teeworlds: its map, its characters and their trails.
 
 import { type GameMap, tileSize } from "./map.js";
 import { type Camera, type Spot, Stage } from "./stage.js";
@@ -6,7 +6,7 @@ import type { Place } from "./steps.js";
 import { colourOf, theme } from "./theme.js";
 import { type Client, jumped, type TeeWorld } from "./world.js";
 
-/** How far trails go back, in ticks. */
+/** The length of trails in ticks. */
 const trailTicks = 75;
 const teeRadius = 15;
 
@@ -46,7 +46,7 @@ export class Scene extends Stage<TeeWorld> {
       if (this.placed || !map) return undefined;
       const size = { x: map.width * tileSize, y: map.height * tileSize };
       Object.assign(this.camera, { x: size.x / 2, y: size.y / 2, scale: Math.min(this.width / size.x, this.height / size.y) });
-      return undefined; // whoever comes is looked at right away
+      return undefined; // so that the camera jumps to the first character
     }
     const xs = places.map((place) => place.x).sort((a, b) => a - b);
     const ys = places.map((place) => place.y).sort((a, b) => a - b);
@@ -56,7 +56,7 @@ export class Scene extends Stage<TeeWorld> {
       x: (left + right) / 2, y: (top + bottom) / 2,
       scale: Math.min(0.9, this.width / (right - left + 2 * margin), this.height / (bottom - top + 2 * margin)),
     };
-    if (map) { // what lies beyond a map's edges is wall
+    if (map) { // beyond a map's edges is only wall
       const inside = (at: number, tiles: number, seen: number) => {
         const [size, half] = [tiles * tileSize, seen / 2 / target.scale - tileSize];
         return size <= 2 * half ? size / 2 : Math.min(Math.max(at, half), size - half);
@@ -79,7 +79,7 @@ export class Scene extends Stage<TeeWorld> {
       if (game.tick - places.ticks[index] > trailTicks || !older || jumped(older, newer)) break;
       newer = older;
     }
-    // In bands, of which each is one line: where lines that let through what is below them meet, there would be dots.
+    // Draw the trail in bands of one line each. Separate translucent lines would overlap where they meet, and show dots.
     const bands = 12;
     const each = Math.max(1, Math.ceil(points.length / bands));
     c.strokeStyle = colourOf(client.id);
@@ -121,7 +121,7 @@ export class Scene extends Stage<TeeWorld> {
     const tick = Math.floor(game.tick);
     const aim = client.aims.at(tick);
     const angle = aim && (aim.x || aim.y) ? Math.atan2(aim.y, aim.x) : 0;
-    if (aim?.hook) { // in which direction, not how far: the file does not tell
+    if (aim?.hook) { // only the direction, because the file does not contain the hook's length
       c.strokeStyle = colour;
       c.globalAlpha = 0.9;
       c.lineWidth = 3;

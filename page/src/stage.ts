@@ -1,17 +1,17 @@
-// The picture of a game: where it looks at, and what is the same for all games.
+// The picture of a game: its camera, and the parts that all games share.
 
 import type { World } from "./format.js";
 import type { Game } from "./game.js";
 import { theme } from "./theme.js";
 
-/** Where the picture looks at, in world units (y down), and pixels of the page of a world unit. */
+/** The centre of the picture in world units (y points down), and the scale in CSS pixels per world unit. */
 export interface Camera {
   x: number;
   y: number;
   scale: number;
 }
 
-/** Someone who is in the picture. */
+/** A player in the picture. */
 export interface Spot {
   id: number;
   x: number;
@@ -20,17 +20,17 @@ export interface Spot {
 
 export abstract class Stage<W extends World = World> {
   camera: Camera = { x: 0, y: 0, scale: 0.8 };
-  /** The player that the camera stays with. */
+  /** The player that the camera follows. */
   followed: number | undefined;
-  /** The camera looks where the game is, until somebody moves it. */
+  /** The camera chooses its target itself, until the viewer moves it. */
   automatic = true;
-  /** Nothing is missing that is drawn of every tick. */
+  /** Everything that each tick needs, such as the map, has been loaded. */
   whole = true;
   protected width = 0;
   protected height = 0;
-  /** What the picture shows has been set at least once. */
+  /** The camera has been set at least once. */
   protected placed = false;
-  /** Who is followed is to be seen from near when he is there. */
+  /** The camera zooms in as soon as the followed player is present. */
   private nearer = false;
   private readonly context: CanvasRenderingContext2D;
   protected abstract readonly scales: readonly [least: number, most: number];
@@ -39,18 +39,18 @@ export abstract class Stage<W extends World = World> {
     this.context = canvas.getContext("2d", { alpha: false })!;
   }
 
-  /** Who is there at the clock's tick. */
+  /** The players that are present at the clock's tick. */
   protected abstract spots(): Spot[];
-  /** Where an automatic camera looks; undefined to stay. */
+  /** The target of an automatic camera, or undefined to stay. */
   protected abstract target(spots: readonly Spot[]): Camera | undefined;
-  /** The scale at which one is followed, at least. */
+  /** The minimum scale for following a player. */
   protected abstract readonly near: number;
-  /** World units between lines of the grid; undefined for none. */
+  /** World units between lines of the grid, or undefined for no grid. */
   protected abstract grid(): number | undefined;
-  /** Draws in pixels of the canvas; in() has the context draw in world units. */
+  /** Draws in pixels of the canvas. in() switches the context to world units. */
   protected abstract paint(c: CanvasRenderingContext2D, spots: Spot[], ratio: number): void;
 
-  /** Has the next picture begin where the game is. */
+  /** Makes the camera jump to its target in the next picture. */
   reset(): void {
     this.placed = false;
   }
@@ -84,7 +84,7 @@ export abstract class Stage<W extends World = World> {
     this.camera.y -= dy / this.camera.scale;
   }
 
-  /** The player at a place of the page, undefined for none. */
+  /** The player at a point of the page, or undefined. */
   pick(atX: number, atY: number): number | undefined {
     const { x, y, scale } = this.camera;
     let best: number | undefined;
@@ -96,7 +96,7 @@ export abstract class Stage<W extends World = World> {
     return best;
   }
 
-  /** Draws the clock's tick. Milliseconds have gone since the last picture. */
+  /** Draws the clock's tick. milliseconds is the time since the last picture. */
   draw(milliseconds: number): void {
     const { canvas, context: c } = this;
     const ratio = Math.min(devicePixelRatio || 1, 2);
@@ -127,16 +127,16 @@ export abstract class Stage<W extends World = World> {
     camera.x += (target.x - camera.x) * part;
     camera.y += (target.y - camera.y) * part;
     camera.scale += (target.scale - camera.scale) * part;
-    this.placed ||= this.game.ready && this.whole; // what is known before that may look elsewhere
+    this.placed ||= this.game.ready && this.whole; // until then the target may still change
   }
 
-  /** Has a context draw in world units. */
+  /** Switches a context to world units. */
   protected in(c: CanvasRenderingContext2D, ratio: number): void {
     const { x, y, scale } = this.camera;
     c.setTransform(scale * ratio, 0, 0, scale * ratio, c.canvas.width / 2 - x * scale * ratio, c.canvas.height / 2 - y * scale * ratio);
   }
 
-  /** Where a place is on the page. */
+  /** The position of a point of the world on the page. */
   protected onPage({ x, y }: { x: number; y: number }): { x: number; y: number } {
     const { camera } = this;
     return { x: (x - camera.x) * camera.scale + this.width / 2, y: (y - camera.y) * camera.scale + this.height / 2 };
@@ -156,7 +156,7 @@ export abstract class Stage<W extends World = World> {
     }
   }
 
-  /** Writes names over those who are there, in pixels of the page, so that none covers another but that of who is followed. */
+  /** Draws the names above the players, in CSS pixels. Names do not overlap, except that of the followed player. */
   protected names(c: CanvasRenderingContext2D, ratio: number, spots: readonly Spot[], above: number, nameOf: (id: number) => string): void {
     c.setTransform(ratio, 0, 0, ratio, 0, 0);
     const taken: { x: number; y: number }[] = [];

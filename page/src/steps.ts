@@ -1,6 +1,6 @@
 // Values over time.
 
-/** Values that hold from a tick on until the next one. Ticks come in order. */
+/** Values that each hold from a tick until the next one. Ticks must be added in order. */
 export class Steps<T> {
   readonly ticks: number[] = [];
   readonly values: T[] = [];
@@ -14,12 +14,12 @@ export class Steps<T> {
     }
   }
 
-  /** As push, unless the value is the one that holds. */
+  /** Like push, but does nothing if the current value is the same. */
   note(tick: number, value: T, same: (a: T, b: T) => boolean = Object.is): void {
     if (this.values.length === 0 || !same(this.values.at(-1)!, value)) this.push(tick, value);
   }
 
-  /** The index of the last value at or before a tick, -1 for none. */
+  /** The index of the last value at or before a tick, or -1 for none. */
   indexAt(tick: number): number {
     let low = 0;
     let high = this.ticks.length;
@@ -35,7 +35,7 @@ export class Steps<T> {
     return this.values[this.indexAt(tick)];
   }
 
-  /** Forgets what no tick from there on needs. */
+  /** Drops the values that no tick from this one on needs. */
   trim(tick: number): void {
     const index = this.indexAt(tick);
     if (index <= 0) return;
@@ -44,12 +44,12 @@ export class Steps<T> {
   }
 }
 
-/** Where something is; none where it is not there. */
+/** The position of an object, or undefined while it is absent. */
 export type Place = { x: number; y: number } | undefined;
 
 /**
- * Where something is between two ticks. It has moved steadily from one place to the next when these are at most so many ticks
- * and units apart.
+ * The position of an object at a time between two ticks. If the places before and after are at most this many ticks and units
+ * apart, the position is interpolated. Otherwise it is the place before.
  */
 export function placeBetween(places: Steps<Place>, time: number, ticks: number, units: number): Place {
   const index = places.indexAt(Math.floor(time));

@@ -1,4 +1,4 @@
-// How a teehistorian is played.
+// Plays teehistorian files.
 
 import type { Replay } from "@replayd/client";
 import type { Format, Person } from "./format.js";
@@ -18,7 +18,7 @@ export function tees(replay: Replay, signal: AbortSignal): Format<TeeWorld> {
       if (replay.mapReplay) {
         scene.whole = false;
         const done = () => (scene.whole = true);
-        GameMap.load(client, replay.mapReplay, signal).then((map) => (scene.map = map)).catch(() => {}).finally(done); // or a grid
+        GameMap.load(client, replay.mapReplay, signal).then((map) => (scene.map = map)).catch(() => {}).finally(done); // without a map, a grid is drawn
       }
       return scene;
     },

@@ -1,4 +1,4 @@
-// The colours of what is drawn. Those of the page itself are in style.css.
+// The colours of canvases. The colours of the page itself are in style.css.
 
 const dark = {
   name: "dark", air: "#141925", grid: "#1d2433", wall: "#39435a", wallEdge: "#7d8cad", metal: "#2b3245", metalEdge: "#5d6a86", metalLine: "#353e54",
@@ -16,12 +16,12 @@ const light: typeof dark = {
 
 const prefersLight = matchMedia("(prefers-color-scheme: light)");
 
-/** The colours that hold now. */
+/** The current colours. */
 export function theme(): typeof dark {
   return prefersLight.matches ? light : dark;
 }
 
-/** Colours are told apart best when each is far from those before it. */
+/** The colour of a player. Each is far from the colours before it, so that they are easy to distinguish. */
 export function colourOf(id: number): string {
   return `hsl(${Math.round((id * 137.508 + 165) % 360)} ${prefersLight.matches ? "62% 46%" : "68% 63%"})`;
 }

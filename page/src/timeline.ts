@@ -1,13 +1,13 @@
-// The line on which a viewer moves through a game.
+// The time line, by which a viewer moves through a game.
 
 import { h, timeText } from "./dom.js";
 import { type News, newsKinds } from "./format.js";
 import type { Game } from "./game.js";
 
-/** How high the marks are; those of other kinds are half as high as the line. */
+/** The heights of marks by kind. Marks of other kinds are half as high as the line. */
 const heights: Partial<Record<News["kind"], number>> = { finish: 1, goal: 0.9, save: 0.8, round: 0.8, chat: 0.35 };
 const unmarked = new Set<News["kind"]>(["build", "team", "command"]);
-/** Pixels of the page of a bar of the density. */
+/** The width of a density bar in CSS pixels. */
 const barWidth = 4;
 
 export class Timeline {

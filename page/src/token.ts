@@ -1,4 +1,4 @@
-// A daemon with tokens asks for one.
+// The form that asks for a token, for daemons that require one.
 
 import { fill, h } from "./dom.js";
 import { token } from "./net.js";

@@ -1,11 +1,11 @@
-// What a teehistorian tells of a game, kept so that every tick of a stretch of it can be shown.
+// The state of a game from a teehistorian, kept for each tick of the loaded part.
 
 import type { Batch, Kind } from "@replayd/client";
 import type { News, Sample, World } from "./format.js";
 import { type Place, placeBetween, Steps } from "./steps.js";
 import type { Event, Input } from "@replayd/client/gen/replayd/teehistorian/v1/events_pb.js";
 
-/** What an input does: where it aims from the character, and whether the hook is out. */
+/** The part of an input that is shown: the aim relative to the character, and whether the hook is out. */
 export interface Aim {
   x: number;
   y: number;
@@ -13,7 +13,7 @@ export interface Aim {
   fire: number;
 }
 
-/** What is known of a client over time. */
+/** A client's state over time. */
 export class Client {
   readonly places = new Steps<Place>();
   readonly aims = new Steps<Aim>();
@@ -30,18 +30,18 @@ export class Client {
   }
 }
 
-/** Kinds of events of which a TeeWorld makes something. */
+/** Kinds of events that TeeWorld uses. */
 export const kinds: Kind[] = [
   "player_state", "player_diff", "player_new", "player_old", "input_diff", "input_new", "tick", "join", "drop", "player_name",
   "player_team", "player_finish", "team_finish", "message", "console_command", "save_success", "load_success",
 ];
 
-/** Kinds of events that make news or marks, and the names that they take. */
+/** Kinds of events that produce news or marks, and those that set the names in them. */
 export const wholeKinds: Kind[] = [
   "join", "drop", "player_name", "player_team", "player_finish", "team_finish", "message", "player_old", "save_success", "load_success",
 ];
 
-/** A stretch of a game. */
+/** The loaded part of a game. */
 export class TeeWorld implements World {
   readonly clients = new Map<number, Client>();
   readonly news: News[] = [];
@@ -61,7 +61,7 @@ export class TeeWorld implements World {
     return client;
   }
 
-  /** Takes in a batch, in which columns and rows are mixed as their places say. */
+  /** Applies a batch. Its columns and rows are interleaved by their places. */
   apply(batch: Batch): void {
     const rows = batch.events as readonly Event[];
     const moves = batch.columns.get("player_diff");
@@ -99,7 +99,7 @@ export class TeeWorld implements World {
   private aim(tick: number, id: number, x: number, y: number, hook: boolean, fire: number): void {
     const client = this.client(id);
     const before = client.aims.values.at(-1);
-    // An odd count is a pressed button.
+    // An odd count means that the button is pressed.
     if (before && before.fire !== fire && fire & 1) client.shots.push(tick);
     client.aims.push(tick, { x, y, hook, fire });
     this.reach(tick);
@@ -109,7 +109,7 @@ export class TeeWorld implements World {
     if (input) this.aim(tick, id, input.targetX, input.targetY, input.hook !== 0, input.fire);
   }
 
-  /** Takes in an event. One of a state did not happen, but holds from a tick on. */
+  /** Applies an event. An event of a state did not happen then. It holds from the tick given by state on. */
   take({ atTick, kind }: Pick<Event, "atTick" | "kind">, state?: number): void {
     const tick = state ?? atTick;
     if (state === undefined) this.reach(tick);
@@ -184,7 +184,7 @@ export class TeeWorld implements World {
         const { clientId, content } = kind.value;
         const client = this.client(clientId);
         if (content?.case === "say" && content.value.text) tell("chat", clientId, content.value.text);
-        // The server's word on the name comes later, if at all.
+        // The server may confirm the name later, or never.
         else if ((content?.case === "startInfo" || content?.case === "changeInfo") && content.value.name) {
           client.names.push(tick, content.value.name);
         }
@@ -202,21 +202,21 @@ export class TeeWorld implements World {
     }
   }
 
-  /** Where a character is between two ticks. */
+  /** The position of a character at a time between two ticks. */
   placeAt(client: Client, time: number): Place {
     if (client.joined.at(time) === false) return undefined;
     return placeBetween(client.places, time, 1, furthest);
   }
 }
 
-/** Nobody moves farther within a tick: he was moved. */
+/** The maximum distance that a character moves in a tick. A longer one is a teleport. */
 const furthest = 400;
 
 export function jumped(a: { x: number; y: number }, b: { x: number; y: number }): boolean {
   return Math.abs(a.x - b.x) + Math.abs(a.y - b.y) > furthest;
 }
 
-/** Ticks, 50 a second, as people write times of races. */
+/** A number of ticks, 50 per second, as the time of a race. */
 function seconds(ticks: number): string {
   const whole = Math.floor(ticks / 50);
   const hundredths = String((ticks % 50) * 2).padStart(2, "0");

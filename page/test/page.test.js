@@ -1,4 +1,4 @@
-// The page in a real browser, served by bin/replayd: what is shown, and what it asks for.
+// Tests the page in a real browser, served by bin/replayd: what it shows, and what it requests.
 
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
@@ -33,7 +33,7 @@ before(async () => {
   writeFileSync(join(directory, "recorded.teehistorian"), recorded);
   for (const name of ["dota.dem", "cs.dem"]) {
     cpSync(fileURLToPath(new URL(name, import.meta.url)), join(directory, name));
-    utimesSync(join(directory, name), 1.7e9, 1.7e9); // not what looks as if it grew
+    utimesSync(join(directory, name), 1.7e9, 1.7e9); // so that the daemon does not treat it as growing
   }
   daemon = await start(directory);
   browser = await puppeteer.launch({
@@ -47,7 +47,7 @@ after(async () => {
   if (directory) rmSync(directory, { recursive: true, force: true });
 });
 
-/** A daemon on a directory, that can be killed and comes back at the same address. */
+/** Starts a daemon that serves a directory. It can be killed and restarted at the same address. */
 async function start(root) {
   const [grpc, web] = await Promise.all([freePort(), freePort()]);
   let process;
@@ -82,7 +82,7 @@ function reachable(port) {
   });
 }
 
-/** A tab that notes whatever goes wrong in it. away: the daemon may be gone for a while. */
+/** Opens a tab that must have no errors. away means that the daemon may be unreachable for a while. */
 async function tab(t, { width = 1280, height = 800, scheme = "dark", away = false } = {}) {
   const context = await browser.createBrowserContext();
   const page = await context.newPage();
@@ -122,7 +122,7 @@ test("from the list to a moment of a game, and back by its link", options, async
   await until(page, () => document.querySelectorAll(".replays li").length === 1);
   await page.$eval(".replays a", (link) => link.click());
 
-  await shown(page); // it plays by itself
+  await shown(page); // it starts to play
   await until(page, () => document.querySelector("canvas.scene").dataset.tick > 20);
   await page.keyboard.press("Space");
   await until(page, () => document.querySelector(".round").getAttribute("aria-label").startsWith("Play"));
@@ -171,14 +171,14 @@ test("the lines of the inspector give what it shows", options, async (t) => {
 test("a tick is always drawn in the same way", options, async (t) => {
   const page = await tab(t, { width: 900, height: 640 });
   const described = async () => (await fetch(`${daemon.url}/v1/replays/samples/recorded.teehistorian`)).json();
-  while (!JSON.stringify(await described()).includes("sample.map")) await sleep(100); // the daemon has yet to look at the maps
+  while (!JSON.stringify(await described()).includes("sample.map")) await sleep(100); // until the daemon has indexed the maps
   for (const [name, moment] of [
     ["golden", "recorded.teehistorian?tick=1210"], ["golden-dota", "dota.dem?tick=430&player=1"], ["golden-cs", "cs.dem?tick=500"],
     ["golden-sc2", "sc2replay/battle.SC2Replay?tick=300"],
   ]) {
     await page.goto(`${daemon.url}/replay/samples/${moment}`);
     await shown(page);
-    await sleep(700); // a few more pictures of the same tick
+    await sleep(700); // draw the same tick a few more times
     const picture = PNG.sync.read(Buffer.from(await (await page.$("canvas.scene")).screenshot()));
     const golden = fileURLToPath(new URL(`${name}.png`, import.meta.url));
     if (process.env.UPDATE_GOLDEN || !existsSync(golden)) writeFileSync(golden, PNG.sync.write(picture));
@@ -188,13 +188,13 @@ test("a tick is always drawn in the same way", options, async (t) => {
     for (let i = 0; i < want.data.length; i += 4) {
       if ([0, 1, 2].some((channel) => Math.abs(want.data[i + channel] - picture.data[i + channel]) > 40)) different++;
     }
-    // Fonts and the edges of what is drawn may differ from one browser to the next: of a minimap with little on it, less.
+    // Fonts and edges may differ between browsers. Minimaps have little on them, so their limit is lower.
     const part = name === "golden" ? 200 : 600;
     assert.ok(different <= (want.width * want.height) / part, `${name}: ${different} pixels differ`);
   }
 });
 
-/** Demos and replays of our own, and what must be seen of them. The link leads into their middle, where the state is needed. */
+/** Generated demos and replays, and the texts that must be shown. The link opens them in the middle, which needs the state. */
 const matches = [
   {
     name: "dota.dem", last: 900, players: 10, at: 780, who: 3, marks: 4,
@@ -212,7 +212,7 @@ test("demos and StarCraft II replays play, seek and link", options, async (t) =>
   const page = await tab(t);
   for (const match of matches) {
     await page.goto(`${daemon.url}/replay/samples/${match.name}`);
-    await shown(page); // it plays by itself
+    await shown(page); // it starts to play
     await until(page, () => document.querySelector("canvas.scene").dataset.tick > 8);
     await page.keyboard.press("Space");
     await until(page, () => document.querySelector(".round").getAttribute("aria-label").startsWith("Play"));
@@ -281,7 +281,7 @@ test("a live demo is shown as it grows, marks and all", options, async (t) => {
     appendFileSync(path, bytes.subarray(written, (written += 2500)));
     await sleep(50);
   }
-  await until(page, () => document.querySelector(".timeline").dataset.marks >= 3); // two deaths, of which nobody asked again
+  await until(page, () => document.querySelector(".timeline").dataset.marks >= 3); // two deaths, without another request
   await until(page, () => Number(document.querySelector("canvas.scene").dataset.tick) > 880);
   assert.match(await page.$eval(".feed", (feed) => feed.textContent), /Donald killed Margaret/);
 });
@@ -305,9 +305,9 @@ test("a live game goes on through kills of the daemon, and never back", options,
   writeFileSync(path, bytes.subarray(0, written));
   const page = await tab(t, { away: true });
   await page.goto(daemon.url);
-  const card = '.card[href$="/live/game.teehistorian"]'; // samples that were just copied look as if they grew, too
+  const card = '.card[href$="/live/game.teehistorian"]'; // samples that were just copied are treated as growing, too
   await page.waitForSelector(card);
-  await page.$eval(card, (link) => link.click()); // in one go: the list is drawn anew as the file grows
+  await page.$eval(card, (link) => link.click()); // find and click at once, because the list is redrawn as the file grows
   await shown(page);
   await page.evaluate(() => {
     const canvas = document.querySelector("canvas.scene");
@@ -341,7 +341,7 @@ test("twelve tabs show a live game at once", options, async (t) => {
   const path = join(directory, "tabs.teehistorian");
   let written = 2500;
   writeFileSync(path, bytes.subarray(0, written));
-  const context = await browser.createBrowserContext(); // they share what a browser keeps for an origin
+  const context = await browser.createBrowserContext(); // the tabs share the browser's connections and locks for an origin
   t.after(() => context.close());
   const pages = [];
   for (let i = 0; i < 12; i++) {
@@ -352,7 +352,7 @@ test("twelve tabs show a live game at once", options, async (t) => {
   }
   appendFileSync(path, bytes.subarray(written, (written += 4000)));
   for (const page of pages) {
-    await page.bringToFront(); // browsers do not draw what is behind
+    await page.bringToFront(); // browsers do not draw tabs in the background
     await until(page, () => Number(document.querySelector("canvas.scene")?.dataset.tick) > 500);
   }
 });

@@ -1,4 +1,4 @@
-// A recording of a game on the sample map, of our own making: tees that run and jump about in it.
+// Generates a recording of a game on the sample map, in which tees run and jump around.
 
 import { createHash } from "node:crypto";
 import { execFileSync } from "node:child_process";
@@ -27,7 +27,7 @@ const uuid = (name) => {
 };
 const extension = (name, data) => [...int(-11), ...uuid(name), ...int(data.length), ...data];
 
-/** Records so many ticks of a game of players with these names on a map. */
+/** Records a number of ticks of a game of players with these names on a map. */
 export function record(replayd, map, names, ticks) {
   const tiles = execFileSync(replayd, ["cat", map, "--kind", "tile_layer,tiles"], { encoding: "utf8", maxBuffer: 1 << 28 }).trim().split("\n").map((line) => JSON.parse(line));
   const { width, height, layer } = tiles.find(({ tile_layer }) => tile_layer?.kind === "LAYER_KIND_GAME").tile_layer;

@@ -1,4 +1,4 @@
-// Package dem keeps the state of the entities of a Source 2 demo, which its events change piece by piece.
+// Package dem keeps the state of the entities of a Source 2 demo. Each event changes a part of the state.
 //
 //	var state dem.EntityState
 //	req.Include = replayd.Kinds(dem.Kinds...)
@@ -11,6 +11,6 @@
 //		}
 //	}
 //
-// A stream must begin at the demo's beginning, or with the state at the place where it begins. The zero values are ready
-// for use, by one goroutine at a time.
+// A stream must begin at the beginning of the demo, or with the state at its start. The zero values are ready for use. They
+// must not be used by several goroutines at once.
 package dem

@@ -13,10 +13,10 @@ import (
 // Kinds are the kinds of events that an [EntityState] needs.
 var Kinds = []string{"entity_created", "entity_updated", "entity_entered", "entity_left", "entity_deleted"}
 
-// Handle names an entity in fields and messages.
+// Handle identifies an entity in fields and messages.
 type Handle uint32
 
-// None is the handle of no entity.
+// None is the handle that refers to no entity.
 const None Handle = 1<<24 - 1
 
 // Index returns the slot of the entity.
@@ -25,27 +25,27 @@ func (h Handle) Index() uint32 { return uint32(h) & (1<<14 - 1) }
 // serial returns the low bits of the entity's serial number.
 func (h Handle) serial() uint32 { return uint32(h) >> 14 & (1<<10 - 1) }
 
-// Entity is what is known of an entity. Its EntityState owns it and changes it with each event.
+// Entity is the known state of an entity. Its EntityState owns it and changes it with each event.
 type Entity struct {
-	// Index is the entity's slot. Serial differs between the entities that use a slot one after the other.
+	// Index is the entity's slot. Serial distinguishes the entities that use the same slot one after the other.
 	Index, Serial uint32
-	// Class is the name of its class.
+	// Class is the name of the entity's class.
 	Class string
-	// InView says whether it is within the recorder's view.
+	// InView reports whether the entity is within the recorder's view.
 	InView bool
-	// Fields are its values by full name: int64, uint64, float32, bool, string, [Handle], [3]float32, []float32 or []byte.
-	// Fields whose value is not known are not there.
+	// Fields holds the entity's values by full name. Their types are int64, uint64, float32, bool, string, [Handle], [3]float32,
+	// []float32 and []byte. Fields with an unknown value are absent.
 	Fields map[string]any
-	// Names are what the numbers of some fields stand for, by the fields' names: a hero, an item, an ability.
+	// Names holds the meaning of the numbers of some fields, such as a hero, an item or an ability, by the fields' names.
 	Names map[string]string
-	// Unproven has the fields whose numbers may as well be others: nobody knows their types.
+	// Unproven holds the fields whose numbers may be wrong, because the types of these fields are unknown.
 	Unproven map[string]bool
 }
 
-// Name returns what the entity is called, such as "npc_dota_hero_axe" or "item_blink", and nothing where the demo does not say.
+// Name returns the entity's name, such as "npc_dota_hero_axe" or "item_blink". It is empty if the demo does not contain it.
 func (e *Entity) Name() string { return e.Names["m_pEntity.m_nameStringableIndex"] }
 
-// Int returns a field that is a whole number or a truth value, and 0 when it is not there or is no such value.
+// Int returns the value of an integer or boolean field. It returns 0 if the field is absent or has another type.
 func (e *Entity) Int(name string) int64 {
 	switch v := e.Fields[name].(type) {
 	case int64:
@@ -62,7 +62,7 @@ func (e *Entity) Int(name string) int64 {
 	return 0
 }
 
-// Float returns a field that is a number, and 0 when it is not there or is none.
+// Float returns the value of a number field. It returns 0 if the field is absent or has another type.
 func (e *Entity) Float(name string) float64 {
 	if v, ok := e.Fields[name].(float32); ok {
 		return float64(v)
@@ -70,13 +70,13 @@ func (e *Entity) Float(name string) float64 {
 	return float64(e.Int(name))
 }
 
-// Text returns a field that is text, and nothing when it is not there or is none.
+// Text returns the value of a text field. It returns "" if the field is absent or has another type.
 func (e *Entity) Text(name string) string {
 	s, _ := e.Fields[name].(string)
 	return s
 }
 
-// Handle returns a field that is a handle, and None when it is not there or is none.
+// Handle returns the value of a handle field. It returns None if the field is absent or has another type.
 func (e *Entity) Handle(name string) Handle {
 	if h, ok := e.Fields[name].(Handle); ok {
 		return h
@@ -84,14 +84,14 @@ func (e *Entity) Handle(name string) Handle {
 	return None
 }
 
-// Vector returns a field that is a vector or angles.
+// Vector returns the value of a field of vectors or angles. ok is false if the field is absent or has another type.
 func (e *Entity) Vector(name string) (v [3]float32, ok bool) {
 	v, ok = e.Fields[name].([3]float32)
 	return v, ok
 }
 
-// List returns the elements of a list of values, with nil for those that are not known. It returns at most 16384 elements,
-// however long the demo says that the list is.
+// List returns the elements of a list of values. Unknown elements are nil. List returns at most 16384 elements, whatever length
+// the demo gives.
 func (e *Entity) List(name string) []any {
 	out := make([]any, max(0, min(e.Int(name), 1<<14)))
 	for i := range out {
@@ -105,36 +105,37 @@ func element(list string, i int) string {
 	return list + "." + strings.Repeat("0", max(0, 4-len(digits))) + digits
 }
 
-// Place returns where the entity is, in world units: the field CBodyComponent.place. ok is false when the demo does not say, and
-// while the entity hangs on another one.
+// Place returns the entity's position in world units, which is the field CBodyComponent.place. ok is false if the position is
+// unknown, and while the entity is attached to another one.
 func (e *Entity) Place() (x, y, z float64, ok bool) {
 	at, ok := e.Vector("CBodyComponent.place")
 	return float64(at[0]), float64(at[1]), float64(at[2]), ok
 }
 
-// clear forgets all fields.
+// clear removes all fields.
 func (e *Entity) clear() {
 	clear(e.Fields)
 	clear(e.Names)
 	clear(e.Unproven)
 }
 
-// forget forgets a field.
+// forget removes a field.
 func (e *Entity) forget(name string) {
 	delete(e.Fields, name)
 	delete(e.Names, name)
 	delete(e.Unproven, name)
 }
 
-// EntityState is the state of all entities of a demo after the events that were applied. The zero value is ready for use.
+// EntityState is the state of all entities of a demo after the applied events. The zero value is ready for use.
 type EntityState struct {
 	entities map[uint32]*Entity
-	// parents are the names of lists and objects: those that have fields below them.
+	// parents holds the names of lists and objects, which are the fields that have fields below them.
 	parents map[string]bool
 }
 
-// Apply updates the state by an event; events of other kinds change nothing. name returns the string for an index of the
-// batch's strings: replayd.Event.StringAt. Apply returns the entity of the event, also when it is deleted now, or nil.
+// Apply updates the state by an event. Events of other kinds than [Kinds] change nothing. name returns the string at an index
+// of the batch's strings. Pass replayd.Event.StringAt. Apply returns the entity of the event, or nil if there is none. It also
+// returns an entity that the event deletes.
 func (s *EntityState) Apply(event *demv1.Event, name func(uint32) string) *Entity {
 	if s.entities == nil {
 		s.entities, s.parents = map[uint32]*Entity{}, map[string]bool{}
@@ -173,7 +174,7 @@ func (s *EntityState) Apply(event *demv1.Event, name func(uint32) string) *Entit
 	return nil
 }
 
-// at returns the entity in a slot, which is a new one if it has another serial number or class than the one before.
+// at returns the entity in a slot. If the slot is empty, or the serial number or the class has changed, it is a new entity.
 func (s *EntityState) at(index, serial, class uint32, name func(uint32) string) *Entity {
 	e := s.entities[index]
 	if e == nil || e.Serial != serial || e.Class != name(class) {
@@ -209,8 +210,8 @@ func (s *EntityState) take(e *Entity, fields []*demv1.FieldValue, name func(uint
 	}
 }
 
-// drop removes what is below a list or an object that has a new value: elements beyond a list's length, and all below an object
-// that is not there, or below something whose value is not known.
+// drop removes fields below a list or an object that has a new value v. It removes the elements beyond a list's new length. It
+// removes all fields below an object that is absent now, or whose value is unknown.
 func (e *Entity) drop(parent string, v any) {
 	length := 0
 	switch v := v.(type) {
@@ -233,7 +234,7 @@ func (e *Entity) drop(parent string, v any) {
 	}
 }
 
-// plain returns a field's value, nil when it is not known.
+// plain returns a field's value, or nil if the value is unknown.
 func plain(f *demv1.FieldValue) any {
 	switch v := f.GetValue().(type) {
 	case *demv1.FieldValue_Int:
@@ -261,7 +262,7 @@ func plain(f *demv1.FieldValue) any {
 // Get returns the entity in a slot, or nil.
 func (s *EntityState) Get(index uint32) *Entity { return s.entities[index] }
 
-// ByHandle returns the entity that a handle names, or nil when it is gone or there is none.
+// ByHandle returns the entity that a handle refers to, or nil if the entity does not exist any more or never did.
 func (s *EntityState) ByHandle(h Handle) *Entity {
 	if e := s.entities[h.Index()]; e != nil && h&None != None && e.Serial&(1<<10-1) == h.serial() {
 		return e
@@ -277,8 +278,7 @@ func (s *EntityState) OfClass(pattern string) []*Entity {
 	})
 }
 
-// Named returns the entities that have a text among their fields that is the name, such as a player's, in the order of their
-// slots. field is where to look, such as "m_iszPlayerName".
+// Named returns the entities whose text field, such as "m_iszPlayerName", equals a name, in the order of their slots.
 func (s *EntityState) Named(field, name string) []*Entity {
 	return s.where(func(e *Entity) bool { return e.Text(field) == name && name != "" })
 }

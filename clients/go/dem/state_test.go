@@ -39,7 +39,7 @@ func entered(index, serial uint32, full, out bool, fields ...*demv1.FieldValue) 
 	}}}
 }
 
-// TestState goes through all that can happen to an entity.
+// TestState applies every kind of change to an entity.
 func TestState(t *testing.T) {
 	var s dem.EntityState
 	owner := &demv1.FieldValue{Field: 8, Value: &demv1.FieldValue_Handle{Handle: 7 | 5<<14}}
@@ -108,7 +108,7 @@ func TestState(t *testing.T) {
 	}
 }
 
-// TestListLengths: whatever a demo says that a list's length is, its elements are bounded.
+// TestListLengths checks that List returns a bounded number of elements for every length that a demo gives.
 func TestListLengths(t *testing.T) {
 	var s dem.EntityState
 	for length, want := range map[int64]int{-5: 0, 0: 0, 3: 3, 1 << 60: 1 << 14} {

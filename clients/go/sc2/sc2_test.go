@@ -9,7 +9,7 @@ import (
 	sc2replayv1 "github.com/replayd/replayd/proto/replayd/sc2replay/v1"
 )
 
-// of makes an event of the first user.
+// of returns an event of the first user.
 func of(tick int32, fill func(*sc2replayv1.Event)) *sc2replayv1.Event {
 	e := &sc2replayv1.Event{AtTick: tick, Player: &sc2replayv1.PlayerRef{UserId: new(uint32)}}
 	fill(e)
@@ -36,7 +36,7 @@ func delta(group uint32, mask *sc2replayv1.BitMask, add ...uint32) *sc2replayv1.
 
 func one(indices ...uint32) *sc2replayv1.Indices { return &sc2replayv1.Indices{Index: indices} }
 
-// TestSelections goes through what can happen to a selection and to control groups.
+// TestSelections applies every kind of change to a selection and to control groups.
 func TestSelections(t *testing.T) {
 	var s sc2.Selections
 	only := delta(10, nil, 11)
@@ -57,13 +57,13 @@ func TestSelections(t *testing.T) {
 		selected, g1, g2 []uint32
 	}{
 		{delta(10, nil, 7, 3, 5), []uint32{3, 5, 7}, nil, nil},
-		{delta(10, nil, 5), []uint32{3, 5, 7}, nil, nil}, // each once
+		{delta(10, nil, 5), []uint32{3, 5, 7}, nil, nil}, // no duplicates
 		{use(1, sc2replayv1.ControlGroupAction_CONTROL_GROUP_ACTION_SET), []uint32{3, 5, 7}, []uint32{3, 5, 7}, nil},
 		{delta(10, &sc2replayv1.BitMask{Size: 2, Bits: []byte{2}}, 9), []uint32{3, 7, 9}, []uint32{3, 5, 7}, nil},
 		{but, []uint32{7}, []uint32{3, 5, 7}, nil},
 		{only, []uint32{11}, []uint32{3, 5, 7}, nil},
 		{appended, []uint32{11}, []uint32{5, 7, 11}, nil},
-		{recalled, []uint32{5, 11}, []uint32{5, 7, 11}, nil}, // which does not change the group
+		{recalled, []uint32{5, 11}, []uint32{5, 7, 11}, nil}, // a recall does not change the group
 		{
 			use(2, sc2replayv1.ControlGroupAction_CONTROL_GROUP_ACTION_SET_AND_STEAL),
 			[]uint32{5, 11}, []uint32{5, 7, 11}, []uint32{5, 11},
@@ -114,7 +114,7 @@ func TestActionsPerMinute(t *testing.T) {
 			e.Kind = &sc2replayv1.Event_CmdUpdateTargetPoint{CmdUpdateTargetPoint: &sc2replayv1.CmdUpdateTargetPoint{}}
 		}),
 		of(7, func(e *sc2replayv1.Event) {
-			e.Kind = &sc2replayv1.Event_CameraUpdate{CameraUpdate: &sc2replayv1.CameraUpdate{}} // which is no action
+			e.Kind = &sc2replayv1.Event_CameraUpdate{CameraUpdate: &sc2replayv1.CameraUpdate{}} // does not count as an action
 		}),
 	} {
 		a.Apply(e)

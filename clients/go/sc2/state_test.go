@@ -7,7 +7,7 @@ import (
 	sc2replayv1 "github.com/replayd/replayd/proto/replayd/sc2replay/v1"
 )
 
-// TestGameState goes on from a state, whose events it leaves as they are.
+// TestGameState applies events after a state. The events of the state must not be modified.
 func TestGameState(t *testing.T) {
 	var g sc2.GameState
 	unit := func(index, recycle uint32, of string) *sc2replayv1.Unit {
@@ -43,7 +43,8 @@ func TestGameState(t *testing.T) {
 	at(160, &sc2replayv1.Event{Kind: &sc2replayv1.Event_UnitTypeChange{UnitTypeChange: &sc2replayv1.UnitTypeChange{Unit: lowered}}})
 	at(170, &sc2replayv1.Event{Kind: &sc2replayv1.Event_UnitOwnerChange{UnitOwnerChange: &sc2replayv1.UnitOwnerChange{Unit: depot, ControlPlayerId: 1}}})
 	at(180, &sc2replayv1.Event{Kind: &sc2replayv1.Event_UnitDied{UnitDied: &sc2replayv1.UnitDied{Unit: scv}}})
-	at(190, &sc2replayv1.Event{Kind: &sc2replayv1.Event_UnitDied{UnitDied: &sc2replayv1.UnitDied{Unit: unit(3, 1, "")}}}) // of another one
+	// An earlier unit with the same index.
+	at(190, &sc2replayv1.Event{Kind: &sc2replayv1.Event_UnitDied{UnitDied: &sc2replayv1.UnitDied{Unit: unit(3, 1, "")}}})
 	of := g.UnitsOf(1)
 	if len(of) != 1 || of[0].GetUnit() != lowered || of[0].GetUnderConstruction() || of[0].GetTypeTick() != 160 || of[0].GetAppearedTick() != 110 {
 		t.Errorf("units of player 1: %v", of)

@@ -1,4 +1,4 @@
-"""What replayd.entities keeps, from events made here."""
+"""Tests replayd.entities with generated events."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_state() -> None:
     assert after("entity_updated", {"m_list": 1}).keys() == {"m_iHealth", "m_list", "m_list.0000", "m_p", "m_p.m_x"}
     assert state[7].list("m_list") == ["a"]
     assert after("entity_updated", {"m_p": False}).keys() == {"m_iHealth", "m_list", "m_list.0000", "m_p"}
-    assert after("entity_updated", {"m_list": None, "m_iHealth": None}) == {"m_p": False}  # lost
+    assert after("entity_updated", {"m_list": None, "m_iHealth": None}) == {"m_p": False}  # values that became unknown
     assert after("entity_left") == {"m_p": False} and not state[7].in_view
     assert after("entity_entered", {"m_iHealth": 3}) == {"m_p": False, "m_iHealth": 3} and state[7].in_view
     assert after("entity_entered", {"m_vec": (1.0, 2.0, 3.0)}, full=True, out_of_view=True) == {"m_vec": (1.0, 2.0, 3.0)}

@@ -1,47 +1,47 @@
-// The state of the entities of a Source 2 demo, which its events change piece by piece.
+// The state of the entities of a Source 2 demo. Each event changes a part of the state.
 
 import type { FieldValue } from "../gen/replayd/dem/v1/events_pb.js";
 import type { Event, Kind } from "./event.js";
 
-/** The value of a field: handles and enums are numbers, numbers of 64 bits bigint where they are large, vectors arrays. */
+/** The value of a field. Handles and enums are numbers, large 64-bit numbers are bigint, and vectors are arrays. */
 export type FieldData = number | bigint | boolean | string | readonly number[] | Uint8Array;
 
-/** The handle of no entity. */
+/** The handle that refers to no entity. */
 export const noEntity = (1 << 24) - 1;
 
-/** What is known of an entity. Its EntityState owns it and changes it with each event. */
+/** The known state of an entity. Its EntityState owns it and changes it with each event. */
 export class Entity {
-  /** Whether it is within the recorder's view. */
+  /** Whether the entity is within the recorder's view. */
   inView = true;
-  /** Its values by full name. Those that are not known are not there. */
+  /** The entity's values by full name. Fields with an unknown value are absent. */
   readonly fields = new Map<string, FieldData>();
-  /** What the numbers of some fields stand for, by the fields' names: a hero, an item, an ability. */
+  /** The meaning of the numbers of some fields, such as a hero, an item or an ability, by the fields' names. */
   readonly names = new Map<string, string>();
-  /** The fields whose numbers may as well be others: nobody knows their types. */
+  /** The fields whose numbers may be wrong, because the types of these fields are unknown. */
   readonly unproven = new Set<string>();
 
   constructor(
-    /** Its slot. */
+    /** The entity's slot. */
     readonly index: number,
-    /** Differs between the entities that use a slot one after the other. */
+    /** Distinguishes the entities that use the same slot one after the other. */
     readonly serial: number,
-    /** The name of its class. */
+    /** The name of the entity's class. */
     readonly className: string,
   ) {}
 
-  /** What it is called, such as "npc_dota_hero_axe" or "item_blink"; nothing where the demo does not say. */
+  /** The entity's name, such as "npc_dota_hero_axe" or "item_blink". It is empty if the demo does not contain it. */
   get name(): string {
     return this.names.get("m_pEntity.m_nameStringableIndex") ?? "";
   }
 
-  /** A field's value; undefined when it is not known. */
+  /** Returns a field's value, or undefined if the value is unknown. */
   get(name: string): FieldData | undefined {
     return this.fields.get(name);
   }
 
   /**
-   * The elements of a list of values, with undefined for those that are not known: at most 16384, however long the demo says
-   * that the list is.
+   * Returns the elements of a list of values. Unknown elements are undefined. It returns at most 16384 elements, whatever
+   * length the demo gives.
    */
   list(name: string): (FieldData | undefined)[] {
     const length = Math.min(Number(this.fields.get(name) ?? 0), 1 << 14);
@@ -49,14 +49,14 @@ export class Entity {
   }
 
   /**
-   * Where it is, in world units: the field CBodyComponent.place. Undefined when the demo does not say, and while it hangs on
-   * another entity.
+   * Returns the entity's position in world units, which is the field CBodyComponent.place. It is undefined if the position
+   * is unknown, and while the entity is attached to another one.
    */
   place(): readonly [x: number, y: number, z: number] | undefined {
     return this.fields.get("CBodyComponent.place") as [number, number, number] | undefined;
   }
 
-  /** Forgets a field, or without a name all. */
+  /** Removes a field, or all fields if no name is given. */
   forget(name?: string): void {
     for (const known of [this.fields, this.names, this.unproven]) {
       if (name === undefined) known.clear();
@@ -65,18 +65,18 @@ export class Entity {
   }
 }
 
-/** The state of all entities. A stream must begin at the demo's beginning, or with the state at the place where it begins. */
+/** The state of all entities. A stream must begin at the beginning of the demo, or with the state at its start. */
 export class EntityState implements Iterable<Entity> {
-  /** The kinds of events that it needs. */
+  /** The kinds of events that the state needs. */
   static readonly kinds: readonly Kind[] = ["entity_created", "entity_updated", "entity_entered", "entity_left", "entity_deleted"];
 
   private readonly entities = new Map<number, Entity>();
-  // The names of lists and objects: those that have fields below them.
+  // The names of lists and objects, which are the fields that have fields below them.
   private readonly parents = new Set<string>();
 
   /**
-   * Updates the state by an event; events of other kinds change nothing. Returns the entity of the event, also when it is
-   * deleted now.
+   * Updates the state by an event. Events of other kinds change nothing. Returns the entity of the event, or undefined if
+   * there is none. It also returns an entity that the event deletes.
    */
   apply(event: Event): Entity | undefined {
     const kind = event.event.kind;
@@ -107,31 +107,31 @@ export class EntityState implements Iterable<Entity> {
     }
   }
 
-  /** The entity in a slot. */
+  /** Returns the entity in a slot. */
   get(index: number): Entity | undefined {
     return this.entities.get(index);
   }
 
-  /** The entity that a handle names; undefined when it is gone or there is none. */
+  /** Returns the entity that a handle refers to, or undefined if the entity does not exist any more or never did. */
   byHandle(handle: number): Entity | undefined {
     const entity = this.entities.get(handle & 0x3fff);
     const serial = (handle >>> 14) & 0x3ff;
     return entity && (handle & noEntity) !== noEntity && (entity.serial & 0x3ff) === serial ? entity : undefined;
   }
 
-  /** The entities whose class matches a pattern, such as "CDOTA_Unit_Hero_*", in the order of their slots. */
+  /** Returns the entities whose class matches a pattern, such as "CDOTA_Unit_Hero_*", in the order of their slots. */
   ofClass(pattern: string): Entity[] {
     const escaped = pattern.replace(/[.+^${}()|[\]\\]/g, "\\$&").replace(/\*/g, ".*").replace(/\?/g, ".");
     const match = new RegExp(`^${escaped}$`);
     return [...this].filter((entity) => match.test(entity.className));
   }
 
-  /** The entities that have a name in a field, such as "m_iszPlayerName", in the order of their slots. */
+  /** Returns the entities with a field, such as "m_iszPlayerName", that equals a name, in the order of their slots. */
   named(field: string, name: string): Entity[] {
     return [...this].filter((entity) => entity.fields.get(field) === name);
   }
 
-  /** All entities in the order of their slots. */
+  /** Iterates over all entities in the order of their slots. */
   [Symbol.iterator](): Iterator<Entity> {
     return [...this.entities.values()].sort((a, b) => a.index - b.index)[Symbol.iterator]();
   }
@@ -167,8 +167,8 @@ export class EntityState implements Iterable<Entity> {
 }
 
 /**
- * Removes what is below a list or an object that has a new value: elements beyond a list's length, and all below an object
- * that is not there, or below something whose value is not known.
+ * Removes fields below a list or an object that has a new value. It removes the elements beyond a list's new length. It
+ * removes all fields below an object that is absent now, or whose value is unknown.
  */
 function drop(entity: Entity, parent: string, value: FieldData | undefined): void {
   if (value === true) return;
@@ -180,7 +180,7 @@ function drop(entity: Entity, parent: string, value: FieldData | undefined): voi
   }
 }
 
-/** A field's value; undefined when it is not known. */
+/** Returns a field's value, or undefined if the value is unknown. */
 function plain({ value }: FieldValue): FieldData | undefined {
   switch (value.case) {
     case "vector":

@@ -2,9 +2,10 @@
 //
 //   BOT COMMAND [ARGUMENT...]
 //
-// Each line is answered on stdout by "ok" or "error: REASON", in order, once
-// the command is done as far as the client can tell. BOT is the player's first
-// name; "*" means every bot that is in the game. Lines on stderr are for humans.
+// The answer to each line is "ok" or "error: REASON" on stdout, in order. It is
+// sent when the command is done, as far as the client knows. BOT is the name
+// that the player joined with. "*" means every bot in the game. Lines on stderr
+// are for humans.
 //
 // Usage: node bots.mjs HOST PORT
 
@@ -17,7 +18,7 @@ const joinTimeout = 15_000;
 /** The bots that joined and have not left, by the name that they joined with. */
 const bots = new Map();
 
-/** A small linear congruential generator: a bot's wandering repeats from run to run. */
+/** A small linear congruential generator, so that bots wander in the same way in each run. */
 function random(seedText) {
   let state = 0;
   for (const char of seedText) state = (state * 31 + char.charCodeAt(0)) >>> 0;
@@ -65,7 +66,7 @@ class Bot {
     return this.client.Disconnect();
   }
 
-  /** Moves at random, several times a second, until told to stop. */
+  /** Moves at random, several times a second, until the "wander off" command. */
   wander(state) {
     clearInterval(this.wandering);
     if (state !== "on") {
@@ -92,7 +93,7 @@ class Bot {
   }
 }
 
-/** What a bot can be told; each takes the bot and the words after the command. */
+/** The commands of bots. Each takes the bot and the words after the command. */
 const commands = {
   leave: (bot) => bot.leave(),
   left: (bot) => bot.client.movement.RunLeft(),

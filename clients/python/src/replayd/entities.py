@@ -1,4 +1,4 @@
-"""The state of the entities of a Source 2 demo, which its events change piece by piece.
+"""The state of the entities of a Source 2 demo. Each event changes a part of the state.
 
     import replayd
     from replayd.entities import EntityState
@@ -10,7 +10,7 @@
             for hero in state.of_class("CDOTA_Unit_Hero_*"):
                 print(event.tick, hero.name, hero.get("m_iHealth"), hero.place())
 
-A stream must begin at the demo's beginning, or with the state at the place where it begins.
+A stream must begin at the beginning of the demo, or with the state at its start.
 """
 
 from __future__ import annotations
@@ -24,55 +24,55 @@ from ._event import Event
 from .events import dem
 
 Value = int | float | bool | str | bytes | tuple[float, ...]
-"""The value of a field: handles and enums are numbers, vectors and angles tuples."""
+"""The value of a field. Handles and enums are numbers. Vectors and angles are tuples."""
 
 NO_ENTITY = (1 << 24) - 1
-"""The handle of no entity."""
+"""The handle that refers to no entity."""
 
 
 @dataclass
 class Entity:
-    """What is known of an entity."""
+    """The known state of an entity."""
 
     index: int
-    """Its slot."""
+    """The entity's slot."""
     serial: int
-    """Differs between the entities that use a slot one after the other."""
+    """Distinguishes the entities that use the same slot one after the other."""
     class_name: str
-    """The name of its class."""
+    """The name of the entity's class."""
     in_view: bool = True
-    """Whether it is within the recorder's view."""
+    """Whether the entity is within the recorder's view."""
     fields: dict[str, Value] = field(default_factory=dict)
-    """Its values by full name. Those that are not known are not there."""
+    """The entity's values by full name. Fields with an unknown value are absent."""
     names: dict[str, str] = field(default_factory=dict)
-    """What the numbers of some fields stand for, by the fields' names: a hero, an item, an ability."""
+    """The meaning of the numbers of some fields, such as a hero, an item or an ability, by the fields' names."""
     unproven: set[str] = field(default_factory=set)
-    """The fields whose numbers may as well be others: nobody knows their types."""
+    """The fields whose numbers may be wrong, because the types of these fields are unknown."""
 
     @property
     def name(self) -> str:
-        """What it is called, such as "npc_dota_hero_axe" or "item_blink"; nothing where the demo does not say."""
+        """The entity's name, such as "npc_dota_hero_axe" or "item_blink". It is empty if the demo does not contain it."""
         return self.names.get("m_pEntity.m_nameStringableIndex", "")
 
     def get(self, name: str, default: Any = None) -> Any:
-        """A field's value."""
+        """Returns a field's value, or the default if the field is absent."""
         return self.fields.get(name, default)
 
     def list(self, name: str) -> list[Any]:
-        """The elements of a list of values, with None for those that are not known: at most 16384, however long the demo
-        says that the list is."""
+        """Returns the elements of a list of values. Unknown elements are None. It returns at most 16384 elements, whatever
+        length the demo gives."""
         length = self.fields.get(name)
         count = min(length, 1 << 14) if isinstance(length, int) else 0
         return [self.fields.get(f"{name}.{i:04}") for i in range(count)]
 
     def place(self) -> tuple[float, float, float] | None:
-        """Where it is, in world units: the field CBodyComponent.place. None when the demo does not say, and while it hangs on
-        another entity."""
+        """Returns the entity's position in world units, which is the field CBodyComponent.place. It is None if the position is
+        unknown, and while the entity is attached to another one."""
         at: Any = self.fields.get("CBodyComponent.place")
         return at  # type: ignore[no-any-return]
 
     def forget(self, name: str) -> None:
-        """Forgets a field."""
+        """Removes a field."""
         self.fields.pop(name, None)
         self.names.pop(name, None)
         self.unproven.discard(name)
@@ -82,11 +82,11 @@ class EntityState(Mapping[int, Entity]):
     """The state of all entities, by their slots."""
 
     KINDS: ClassVar[tuple[dem.Kind, ...]] = ("entity_created", "entity_updated", "entity_entered", "entity_left", "entity_deleted")
-    """The kinds of events that it needs."""
+    """The kinds of events that the state needs."""
 
     def __init__(self) -> None:
         self._entities: dict[int, Entity] = {}
-        # The names of lists and objects: those that have fields below them.
+        # The names of lists and objects, which are the fields that have fields below them.
         self._parents: set[str] = set()
 
     def __getitem__(self, index: int) -> Entity:
@@ -99,8 +99,8 @@ class EntityState(Mapping[int, Entity]):
         return len(self._entities)
 
     def apply(self, event: Event[Any]) -> Entity | None:
-        """Updates the state by an event; events of other kinds change nothing. Returns the entity of the event, also when it
-        is deleted now."""
+        """Updates the state by an event. Events of other kinds than KINDS change nothing. Returns the entity of the event,
+        or None if there is none. It also returns an entity that the event deletes."""
         kind = event.kind
         if kind not in self.KINDS:
             return None
@@ -145,24 +145,24 @@ class EntityState(Mapping[int, Entity]):
                 entity.unproven.add(name)
 
     def by_handle(self, handle: int) -> Entity | None:
-        """The entity that a handle names; None when it is gone or there is none."""
+        """Returns the entity that a handle refers to, or None if the entity does not exist any more or never did."""
         entity = self._entities.get(handle & 0x3FFF)
         if entity is None or handle & NO_ENTITY == NO_ENTITY or entity.serial & 0x3FF != handle >> 14 & 0x3FF:
             return None
         return entity
 
     def of_class(self, pattern: str) -> list[Entity]:
-        """The entities whose class matches a pattern, such as "CDOTA_Unit_Hero_*", in the order of their slots."""
+        """Returns the entities whose class matches a pattern, such as "CDOTA_Unit_Hero_*", in the order of their slots."""
         return [entity for entity in self.values() if fnmatchcase(entity.class_name, pattern)]
 
     def named(self, field: str, name: str) -> list[Entity]:
-        """The entities that have a name in a field, such as "m_iszPlayerName", in the order of their slots."""
+        """Returns the entities with a field, such as "m_iszPlayerName", that equals a name, in the order of their slots."""
         return [entity for entity in self.values() if entity.fields.get(field) == name]
 
 
 def _drop(entity: Entity, parent: str, value: Value | None) -> None:
-    """Removes what is below a list or an object that has a new value: elements beyond a list's length, and all below an
-    object that is not there, or below something whose value is not known."""
+    """Removes fields below a list or an object that has a new value. It removes the elements beyond a list's new length. It
+    removes all fields below an object that is absent now, or whose value is unknown."""
     if value is True:
         return
     length = value if isinstance(value, int) else 0
@@ -174,7 +174,7 @@ def _drop(entity: Entity, parent: str, value: Value | None) -> None:
 
 
 def _plain(change: Any) -> Value | None:
-    """A field's value; None when it is not known."""
+    """Returns a field's value, or None if the value is unknown."""
     case = change.WhichOneof("value")
     if case is None:
         return None
