@@ -3,13 +3,13 @@
 
 package datafile
 
-// Event: One thing that a map file holds.
+// Event: One part of a map file.
 type Event struct {
-	// Always 0: a map has no clock. It stands here as in the events of every other format.
+	// Always 0: a map has no clock. It exists because the events of every other format have it.
 	AtTick int32
 	// Kind identifies the field of the oneof kind that is set.
 	Kind Kind
-	// Tiles of a tile layer: a rectangle of it.
+	// Tiles of a tile layer, as a rectangle.
 	Tiles Tiles
 	// A piece of an embedded image's pixels.
 	ImageData ImageData
@@ -21,7 +21,7 @@ type Event struct {
 	SoundData SoundData
 	// A piece of a blob that no typed event carries.
 	RawData RawData
-	// An item, or a piece of one, that is of no known type or whose contents do not fit its type.
+	// An item, or a piece of one, whose type is not known or whose contents do not fit its type.
 	RawItem RawItem
 	// A layer of tiles. Its tiles follow.
 	TileLayer TileLayer
@@ -33,17 +33,17 @@ type Event struct {
 	Image Image
 	// An envelope: an animation that quads, layers and sounds refer to.
 	Envelope Envelope
-	// Which tiles a layer that affects play has, how many and where. Follows the layer's tiles.
+	// The kinds of tiles in a layer that affects play, with their numbers and extents. Follows the layer's tiles.
 	TileSummary TileSummary
-	// The file's header: always the first event.
+	// The file's header. Always the first event.
 	Header Header
 	// An entry of the table of item types.
 	ItemType ItemType
 	// The map format's version.
 	Version Version
-	// Who made the map.
+	// The map's author and related texts.
 	Info Info
-	// The server settings that the map brings along.
+	// The server settings in the map.
 	Settings Settings
 	// A layer of sound sources. Its sources follow.
 	SoundLayer SoundLayer
@@ -57,39 +57,39 @@ type Event struct {
 	EnvelopeBeziers EnvelopeBeziers
 	// The index entry that gives a UUID to an item type of this file.
 	UuidType UuidType
-	// What is odd about the item without making it unreadable. Empty for nearly all events.
+	// Oddities of the item, which are no reason to stop. Empty for nearly all events.
 	Warnings []Warning
 }
 
-// Tiles: A rectangle of a tile layer: whole rows, or a piece of one row where a row is very long. Rectangles come row by row
-// and do not overlap.
+// Tiles: A rectangle of a tile layer. It consists of whole rows, or of a piece of one row where a row is very long. Rectangles
+// are sent row by row and do not overlap.
 type Tiles struct {
 	// The layer's index over all kinds of layers and all groups.
 	Layer int32
 	// The group that it belongs to. Absent for none.
 	Group int32
-	// What the tiles are.
+	// The kind of layer, which gives the meaning of the tiles.
 	Kind LayerKind
 	// The first column.
 	X int32
 	// The first row.
 	Y int32
-	// How many columns: the layer's width unless this is a piece of a row.
+	// The number of columns. It is the layer's width unless this is a piece of a row.
 	Columns int32
-	// How many rows. 0 only to carry a warning.
+	// The number of rows. 0 only in an event that carries a warning.
 	Rows int32
-	// Bytes of a tile.
+	// The size of a tile in bytes.
 	BytesPerTile int32
 	// The tiles: columns * rows * bytes_per_tile bytes, row by row. See TileLayer. The tile at (x + i, y + j) begins at
 	// (j * columns + i) * bytes_per_tile.
 	Data []byte
 }
 
-// ImageData: A piece of an embedded image's pixels: row by row from the top, each from the left.
+// ImageData: A piece of an embedded image's pixels. The pixels are stored row by row from the top, each row from the left.
 type ImageData struct {
 	// The image's index.
 	Image int32
-	// Where in the pixels this piece begins, in bytes.
+	// The position of this piece in the pixels, in bytes.
 	Offset int32
 	// The piece.
 	Data []byte
@@ -134,7 +134,7 @@ type Point struct {
 	Y int32
 }
 
-// Color: A colour. Each channel is 0 to 255 in sane maps.
+// Color: A colour. Each channel is 0 to 255 in valid maps.
 type Color struct {
 	// Red.
 	R int32
@@ -156,11 +156,11 @@ type EnvelopePoints struct {
 
 // EnvelopePoint: A point of an envelope.
 type EnvelopePoint struct {
-	// When, in milliseconds from the start of the animation.
+	// The time of the point in milliseconds from the start of the animation.
 	TimeMs int32
 	// The curve from this point to the next.
 	Curve Curve
-	// The values, 4 of them in fixed point; an envelope uses as many as it has channels.
+	// The 4 values in fixed point. An envelope uses as many of them as it has channels.
 	Values []int32
 	// The tangents. Absent in maps without bezier curves.
 	Bezier Bezier
@@ -184,7 +184,7 @@ type Bezier struct {
 type SoundData struct {
 	// The sound's index.
 	Sound int32
-	// Where in the file this piece begins, in bytes.
+	// The position of this piece in the sound's file, in bytes.
 	Offset int32
 	// The piece.
 	Data []byte
@@ -194,9 +194,9 @@ type SoundData struct {
 type RawData struct {
 	// The blob's index.
 	Index int32
-	// Where in the inflated blob this piece begins, in bytes.
+	// The position of this piece in the inflated blob, in bytes.
 	Offset int32
-	// Bytes of the whole blob once inflated.
+	// The size of the whole inflated blob in bytes.
 	Bytes int32
 	// The piece.
 	Data []byte
@@ -214,9 +214,9 @@ type RawItem struct {
 	Name []byte
 	// The type's UUID. Empty for types without one.
 	Uuid []byte
-	// Where in the item this piece begins, in bytes.
+	// The position of this piece in the item, in bytes.
 	Offset int32
-	// Bytes of the whole item.
+	// The size of the whole item in bytes.
 	Bytes int32
 	// The piece: little-endian 32-bit integers.
 	Data []byte
@@ -232,13 +232,14 @@ type RawItem struct {
 // switch              4: number, type, flags, delay (seconds)
 // tune                2: number, type
 //
-// Flags are 1: mirrored at the vertical axis, 2: at the horizontal axis, 4: opaque, 8: turned by 90 degrees.
+// Flags are bits. 1: mirrored at the vertical axis. 2: mirrored at the horizontal axis. 4: opaque. 8: turned by 90
+// degrees.
 type TileLayer struct {
 	// The layer's index over all kinds of layers and all groups.
 	Layer int32
 	// The group that it belongs to. Absent for none.
 	Group int32
-	// What its tiles are.
+	// The kind of layer, which gives the meaning of its tiles.
 	Kind LayerKind
 	// Version of the item: 2, 3 or 4.
 	Version int32
@@ -262,12 +263,12 @@ type TileLayer struct {
 	Image int32
 	// The blob with its tiles. Absent for none.
 	Data int32
-	// Bytes of a tile: 2, 4 or 6.
+	// The size of a tile in bytes: 2, 4 or 6.
 	BytesPerTile int32
 	// The item's flags: 1 game, 2 tele, 4 speedup, 8 front, 16 switch, 32 tune. Where more than one is set, the lowest
 	// counts.
 	Flags int32
-	// What the item holds beyond the known fields.
+	// The item's bytes after the known fields.
 	Extra []int32
 	// The layer's index among the layers of its group. Absent without a group.
 	LayerInGroup int32
@@ -281,7 +282,7 @@ type QuadLayer struct {
 	Group int32
 	// Version of the item: 1 or 2.
 	Version int32
-	// How many quads it has.
+	// The number of its quads.
 	NumQuads int32
 	// True when it is drawn only with high detail.
 	Detail bool
@@ -291,7 +292,7 @@ type QuadLayer struct {
 	Image int32
 	// The blob with its quads. Absent for none.
 	Data int32
-	// What the item holds beyond the known fields.
+	// The item's bytes after the known fields.
 	Extra []int32
 	// The layer's index among the layers of its group. Absent without a group.
 	LayerInGroup int32
@@ -307,23 +308,23 @@ type Group struct {
 	OffsetX int32
 	// Offset of its layers in world units.
 	OffsetY int32
-	// How far its layers move with the camera, in percent: 100 as the world does, 0 not at all.
+	// How far its layers move with the camera horizontally, in percent: 100 like the world, 0 not at all.
 	ParallaxX int32
-	// How far its layers move with the camera, in percent.
+	// How far its layers move with the camera vertically, in percent.
 	ParallaxY int32
 	// Its first layer.
 	FirstLayer int32
-	// How many layers it has.
+	// The number of its layers.
 	NumLayers int32
 	// True when its layers are not drawn outside of the rectangle clip.
 	Clipped bool
-	// A clipping rectangle, which editors keep also while it is not in force. Absent in version 1.
+	// The clipping rectangle. Editors keep it even while clipping is off. Absent in version 1.
 	Clip Clip
 	// HasClip reports whether Clip is set.
 	HasClip bool
 	// Its name.
 	Name []byte
-	// What the item holds beyond the known fields.
+	// The item's bytes after the known fields.
 	Extra []int32
 }
 
@@ -349,15 +350,15 @@ type Image struct {
 	Width int32
 	// Height in pixels.
 	Height int32
-	// True when the image is not in the file: games look it up by its name.
+	// True when the image is not in the file. Games find it by its name.
 	External bool
 	// The image's name.
 	Name []byte
 	// How the pixels are stored.
 	Format PixelFormat
-	// Bytes of the pixels that follow.
+	// The size of the pixels that follow, in bytes.
 	Bytes int32
-	// What the item holds beyond the known fields.
+	// The item's bytes after the known fields.
 	Extra []int32
 }
 
@@ -367,42 +368,42 @@ type Envelope struct {
 	Envelope int32
 	// Version of the item: 1, 2, or 3, which means that all envelope points of the file carry bezier tangents.
 	Version int32
-	// What it animates, by its number of channels.
+	// The kind of value that it animates, derived from its number of channels.
 	Kind EnvelopeKind
 	// Its first point, an index into all points of the file.
 	FirstPoint int32
-	// How many points it has.
+	// The number of its points.
 	NumPoints int32
 	// Its name.
 	Name []byte
 	// True when the animation follows the server's clock, so that all players see the same.
 	Synchronized bool
-	// What the item holds beyond the known fields.
+	// The item's bytes after the known fields.
 	Extra []int32
-	// How many values each of its points has.
+	// The number of values of each of its points.
 	Channels int32
 }
 
-// TileSummary: Which tiles a layer that affects play has.
+// TileSummary: The kinds of tiles in a layer that affects play.
 type TileSummary struct {
 	// The layer's index over all kinds of layers and all groups.
 	Layer int32
 	// The group that it belongs to. Absent for none.
 	Group int32
-	// What the tiles are.
+	// The kind of layer, which gives the meaning of the tiles.
 	Kind LayerKind
-	// What there is of each kind of tile, in order of their numbers. Air (0) is not listed.
+	// The kinds of tiles in the layer, in order of their numbers. Air (0) is not listed.
 	Counts []TileCount
 }
 
-// TileCount: How many tiles of a kind a layer has, and where.
+// TileCount: The number and the extent of the tiles of one kind in a layer.
 type TileCount struct {
-	// The tile's index (in the tele, speedup, switch and tune layers: its type), 1 to 255.
+	// The tile's index, 1 to 255. In the tele, speedup, switch and tune layers, the tile's type.
 	Tile int32
-	// Its name, such as "solid", "freeze", "start", "spawn"; as in GameTile and its siblings, in small letters. Empty for
-	// tiles without a name.
+	// The tile's name, such as "solid", "freeze", "start", "spawn". It is the name in GameTile or the layer's own enum, in
+	// lower case. Empty for tiles without a name.
 	Name []byte
-	// How many there are.
+	// The number of tiles.
 	Count int32
 	// The smallest column that has one.
 	MinX int32
@@ -418,23 +419,23 @@ type TileCount struct {
 type Header struct {
 	// Version of the container: 3 or 4.
 	Version int32
-	// True when the magic is "ATAD" instead of "DATA". The contents are little-endian all the same.
+	// True when the magic is "ATAD" instead of "DATA". The contents are little-endian even then.
 	SwappedMagic bool
 	// True when the header's sizes leave out the table of uncompressed sizes, as some old writers do.
 	CrudeSizes bool
-	// How many item types there are.
+	// The number of item types.
 	NumItemTypes int32
-	// How many items there are.
+	// The number of items.
 	NumItems int32
-	// How many blobs there are.
+	// The number of blobs.
 	NumData int32
-	// Bytes of all items together.
+	// The size of all items together in bytes.
 	ItemBytes int32
-	// Bytes of all blobs together, as they are stored.
+	// The stored size of all blobs together in bytes.
 	DataBytes int64
-	// Bytes of all blobs together once inflated, as the file says.
+	// The inflated size of all blobs together in bytes, as the file gives it.
 	InflatedBytes int64
-	// Bytes of the file.
+	// The size of the file in bytes.
 	FileBytes int64
 }
 
@@ -443,7 +444,7 @@ type ItemType struct {
 	// The type's number in this file: 0 to 7 for the map's own, 0x8001 to 0xfffe for types that have a UUID (their numbers
 	// differ between files), 0xffff for the index of UUIDs.
 	Type int32
-	// How many items of this type there are. They are contiguous.
+	// The number of items of this type. They are contiguous.
 	Count int32
 	// The type's name, such as "layer" or "mapitemtype-automapper-config@ddnet.tw". Empty when not known.
 	Name []byte
@@ -455,13 +456,13 @@ type ItemType struct {
 type Version struct {
 	// The version of the map format. 1 in all known maps.
 	Version int32
-	// What the item holds beyond the known fields.
+	// The item's bytes after the known fields.
 	Extra []int32
 }
 
 // Info: The info item.
 type Info struct {
-	// Who made the map.
+	// The map's author and related texts.
 	Author []byte
 	// The author's version of the map.
 	MapVersion []byte
@@ -471,7 +472,7 @@ type Info struct {
 	License []byte
 	// True when server settings follow as an event of their own.
 	HasSettings bool
-	// What the item holds beyond the known fields.
+	// The item's bytes after the known fields.
 	Extra []int32
 }
 
@@ -489,7 +490,7 @@ type SoundLayer struct {
 	Group int32
 	// Version of the item.
 	Version int32
-	// How many sources it has.
+	// The number of its sources.
 	NumSources int32
 	// True when it is played only with high detail.
 	Detail bool
@@ -501,7 +502,7 @@ type SoundLayer struct {
 	Data int32
 	// True for the first, short-lived kind of sound layer (type 9), whose sources have fewer fields.
 	Deprecated bool
-	// What the item holds beyond the known fields.
+	// The item's bytes after the known fields.
 	Extra []int32
 	// The layer's index among the layers of its group. Absent without a group.
 	LayerInGroup int32
@@ -527,11 +528,11 @@ type SoundSource struct {
 	HasPosition bool
 	// True when the sound starts over at its end.
 	Loop bool
-	// True when it is heard from its direction.
+	// True when the sound is panned by its direction from the listener.
 	Pan bool
-	// How long it waits before it starts, in seconds.
+	// The delay before the sound starts, in seconds.
 	DelayS int32
-	// How loud it still is at the edge: 0 to 255.
+	// The falloff, which is how loud the sound still is at the edge: 0 to 255.
 	Falloff int32
 	// Envelope that moves the source. Absent for none.
 	PositionEnvelope int32
@@ -541,7 +542,7 @@ type SoundSource struct {
 	SoundEnvelope int32
 	// Shift of that animation in milliseconds.
 	SoundEnvelopeOffsetMs int32
-	// The area in which it is heard.
+	// The area in which the sound is heard.
 	Shape SoundShape
 	// Width of a rectangle in world units, fixed point. 0 for a circle.
 	Width int32
@@ -561,11 +562,11 @@ type Sound struct {
 	External bool
 	// Its name.
 	Name []byte
-	// Bytes of its file that follow.
+	// The size of its file that follows, in bytes.
 	Bytes int32
-	// Bytes of its file as the item says, which need not be true.
+	// The size of its file as the item gives it, in bytes. It may be wrong.
 	DeclaredBytes int32
-	// What the item holds beyond the known fields.
+	// The item's bytes after the known fields.
 	Extra []int32
 }
 
@@ -581,11 +582,11 @@ type Automapper struct {
 	Config int32
 	// Seed of its random numbers.
 	Seed int32
-	// True when it runs whenever the layer changes.
+	// True when the automapper runs whenever the layer changes.
 	Automatic bool
 	// The item's flags.
 	Flags int32
-	// What the item holds beyond the known fields.
+	// The item's bytes after the known fields.
 	Extra []int32
 	// The layer's index over all kinds of layers and all groups. Absent where there is no such layer.
 	Layer int32
@@ -593,10 +594,10 @@ type Automapper struct {
 
 // EnvelopeBeziers: The item with DDNet's bezier tangents.
 type EnvelopeBeziers struct {
-	// How many points it has tangents for.
+	// The number of points that it has tangents for.
 	NumPoints int32
-	// True when that is as many as there are envelope points: the tangents are in those. False when the item counts for
-	// nothing: it is sent as raw_item after this.
+	// True when num_points equals the number of envelope points. The tangents are then in the points. False when the item
+	// has no effect. It is then sent as raw_item after this event.
 	Used bool
 }
 
@@ -681,65 +682,65 @@ func (k Kind) String() string {
 	return kindNames[KindNone]
 }
 
-// Warning: What is odd about an item.
+// Warning: An oddity of an item.
 type Warning int32
 
 // The values of Warning.
 const (
 	// Never sent.
 	WarningUnspecified Warning = 0
-	// The item is too short for its type, or has a version that is not known: it is sent as raw_item.
+	// The item is too short for its type, or its version is not known. It is sent as raw_item.
 	WarningMalformedItem Warning = 1
 	// The item refers to data that the file does not have.
 	WarningMissingData Warning = 2
-	// The item's data is shorter than the item says. What is there is sent.
+	// The item's data is shorter than the item announces. The data that exists is sent.
 	WarningShortData Warning = 3
-	// The item's data is longer than the item says. The rest follows as raw_data.
+	// The item's data is longer than the item announces. The rest follows as raw_data.
 	WarningLongData Warning = 4
-	// A layer of tele, speedup, front, switch or tune tiles lacks the index of its own data; the tiles of its ordinary
+	// A layer of tele, speedup, front, switch or tune tiles lacks the index of its own data. The tiles of its ordinary
 	// data, 4 bytes each, are sent instead.
 	WarningMissingPhysicsData Warning = 5
-	// The layer's run lengths do not add up to its size. Tiles that are missing are not sent, nor are those in excess.
+	// The layer's run lengths do not add up to its size. Missing tiles and excess tiles are not sent.
 	WarningBadSkip Warning = 6
-	// The text is not as the format requires: it lacks its final NUL, has one inside, or is not valid UTF-8.
+	// The text is not valid. It lacks its final NUL, has a NUL inside, or is not valid UTF-8.
 	WarningBadText Warning = 7
-	// The map has no version item. Such maps exist; the games refuse some of them.
+	// The map has no version item. Such maps exist. The games refuse some of them.
 	WarningNoVersion Warning = 8
-	// The map is of the time before Teeworlds 0.5, whose items are laid out differently: all its items are raw.
+	// The map is older than Teeworlds 0.5. Items of that time have another layout, so all its items are sent raw.
 	WarningLegacy Warning = 9
 	// Layers of the group do not exist, or belong to an earlier group too.
 	WarningBadLayerRange Warning = 10
-	// The text is too long to be sent as such: it follows as raw_data at the end.
+	// The text is too long for a field. It follows as raw_data at the end.
 	WarningLongText Warning = 11
-	// The map has no game layer, so that no game can load it.
+	// The map has no game layer, so no game can load it.
 	WarningNoGameLayer Warning = 12
-	// The blob is damaged: it cannot be read any further, or its checksum is wrong and so what was sent of it may be. What
-	// can be read was sent, of tiles as whole rows that are filled up with air. Everything else of the map follows, and then
-	// the error.
+	// The blob is damaged. Either the rest of it cannot be read, or its checksum is wrong, so the data that was sent may be
+	// wrong too. All readable data was sent. For tiles, that is whole rows, filled up with air. The rest of the map
+	// follows, and then the error.
 	WarningDamagedData Warning = 13
-	// The file has bytes after the end that its tables give. What follows there is not sent. DDNet refuses such maps, other
-	// readers do not.
+	// The file has bytes after the end that its tables give. They are not sent. DDNet refuses such maps, but other readers
+	// accept them.
 	WarningExcessBytes Warning = 14
 )
 
-// LayerKind: What a layer is. See TileLayer for how tiles are stored.
+// LayerKind: The kinds of layers. See TileLayer for the way tiles are stored.
 type LayerKind int32
 
 // The values of LayerKind.
 const (
 	// Never sent.
 	LayerKindUnspecified LayerKind = 0
-	// For the eye only.
+	// Decoration without an effect on play.
 	LayerKindTiles LayerKind = 1
 	// The game layer: solid, death, spawns and so on. See GameTile.
 	LayerKindGame LayerKind = 2
-	// DDNet's front layer: more of the same in front of the game layer. See GameTile.
+	// DDNet's front layer: more tiles of the same kinds in front of the game layer. See GameTile.
 	LayerKindFront LayerKind = 3
 	// DDNet's teleporters. See TeleTile.
 	LayerKindTele LayerKind = 4
 	// DDNet's speedups. See SpeedupTile.
 	LayerKindSpeedup LayerKind = 5
-	// DDNet's switches, and what they switch. See SwitchTile.
+	// DDNet's switches, and the things that they switch. See SwitchTile.
 	LayerKindSwitch LayerKind = 6
 	// DDNet's zones of other tuning. See TuneTile.
 	LayerKindTune LayerKind = 7
@@ -749,7 +750,8 @@ const (
 	LayerKindSounds LayerKind = 9
 )
 
-// Curve: How values change from one point to the next. One more than the number in the file; unnamed numbers mean linear.
+// Curve: How values change from one point to the next. The number is one more than in the file. Numbers without a name mean
+// linear.
 type Curve int32
 
 // The values of Curve.
@@ -775,11 +777,11 @@ type PixelFormat int32
 
 // The values of PixelFormat.
 const (
-	// None: the image is external, or of a format that is not known.
+	// The image is external, or its format is not known.
 	PixelFormatUnspecified PixelFormat = 0
 	// 3 bytes a pixel: red, green, blue.
 	PixelFormatRgb PixelFormat = 1
-	// 4 bytes a pixel: red, green, blue, alpha; alpha is not premultiplied.
+	// 4 bytes a pixel: red, green, blue, alpha. Alpha is not premultiplied.
 	PixelFormatRgba PixelFormat = 2
 )
 
@@ -788,7 +790,7 @@ type EnvelopeKind int32
 
 // The values of EnvelopeKind.
 const (
-	// Not known: the number of channels says nothing.
+	// Not known, because no kind has this number of channels.
 	EnvelopeKindUnspecified EnvelopeKind = 0
 	// A volume: 1 channel.
 	EnvelopeKindVolume EnvelopeKind = 1
@@ -798,7 +800,7 @@ const (
 	EnvelopeKindColor EnvelopeKind = 3
 )
 
-// SoundShape: The area in which a sound is heard. One more than the number in the file.
+// SoundShape: The area in which a sound is heard. The number is one more than in the file.
 type SoundShape int32
 
 // The values of SoundShape.

@@ -3,24 +3,24 @@
 
 package dem
 
-// Event: One thing that happened.
+// Event: One event.
 //
-// Within one packet the order is: the tick, string tables, then everything else as recorded, then entities, then game
-// events. So a message sees the names that came with it, and the entities as they were before it.
+// Within one packet, the order is: the tick, string tables, all other recorded messages, entities, game events. So a
+// message comes after the names that were sent with it, and before the changes of entities that were sent with it.
 type Event struct {
-	// The tick in which it happened. -1 for what precedes the first tick.
+	// The tick in which it happened. -1 before the first tick.
 	AtTick int32
 	// Kind identifies the field of the oneof kind that is set.
 	Kind Kind
 	// Fields of an entity changed.
 	EntityUpdated EntityUpdated
-	// An entity came into being.
+	// An entity was created.
 	EntityCreated EntityCreated
-	// An entity that was known came back into view.
+	// A known entity came back into view.
 	EntityEntered EntityEntered
 	// An entity left the recorder's view. It keeps its state.
 	EntityLeft EntityLeft
-	// An entity ceased to be.
+	// An entity was deleted.
 	EntityDeleted EntityDeleted
 	// A packet of a new tick begins.
 	Tick Tick
@@ -40,7 +40,7 @@ type Event struct {
 	UserCmd UserCmd
 	// A message without an event of its own.
 	Message Message
-	// What the game announces in the chat of Dota.
+	// The game announced something in the chat of Dota.
 	ChatEvent ChatEvent
 	// A chat message.
 	Chat Chat
@@ -52,9 +52,9 @@ type Event struct {
 	ChatWheel ChatWheel
 	// The file's header.
 	FileHeader FileHeader
-	// What was known at the end of the recording.
+	// The facts that the game wrote at the end of the recording.
 	FileInfo FileInfo
-	// The server.
+	// Facts about the server.
 	ServerInfo ServerInfo
 	// A class of entities.
 	ClassInfo ClassInfo
@@ -64,9 +64,9 @@ type Event struct {
 	StringTable StringTable
 	// A kind of game events was described.
 	GameEventType GameEventType
-	// A command was entered in the console of the client that recorded.
+	// A command was entered in the console of the client that recorded the demo.
 	ConsoleCmd ConsoleCmd
-	// The sign-on part of the file is over.
+	// The sign-on part of the file ended.
 	SyncTick SyncTick
 	// A key frame: decoding can start here.
 	KeyFrame KeyFrame
@@ -74,11 +74,11 @@ type Event struct {
 	Stop Stop
 	// A record of the file without an event of its own.
 	Command Command
-	// Something could not be decoded. Decoding continues behind it.
+	// Something could not be decoded. Decoding continues after it.
 	Fault Fault
 	// A variable of the server's console has a value.
 	ServerCvar ServerCvar
-	// A player is on the server, or has other data than before.
+	// A player is on the server, or the player's data changed.
 	PlayerInfo PlayerInfo
 }
 
@@ -96,9 +96,9 @@ type EntityUpdated struct {
 
 // FieldValue: The value of one field of an entity.
 type FieldValue struct {
-	// The field's full name, parts joined by ".", elements of lists as four digits: an index into EventList.strings.
-	// Example: "m_vecPlayerData.0006.m_iszPlayerName". Fields of one object that share a name have the structure that they
-	// stem from in front of it: "m_vecVelocity.m_vecX", "m_vecViewOffset.m_vecX".
+	// The field's full name, as an index into EventList.strings. Parts are joined by ".", and elements of lists are four
+	// digits. Example: "m_vecPlayerData.0006.m_iszPlayerName". Where several fields of an object share a name, the
+	// structure that each stems from precedes it: "m_vecVelocity.m_vecX", "m_vecViewOffset.m_vecX".
 	Field uint32
 	// ValueCase identifies the field of the oneof value that is set.
 	ValueCase FieldValueValueCase
@@ -120,16 +120,17 @@ type FieldValue struct {
 	Tuple Tuple
 	// Bytes.
 	Blob []byte
-	// What the number stands for, where that is known. m_nameStringableIndex has the entry of the string table EntityNames:
-	// what the entity is called, such as "npc_dota_hero_axe", "item_blink", "axe_berserkers_call". In Dota 2, fields of the types
-	// HeroID_t and AbilityID_t, and those whose names have HeroID or AbilityID in them, have the name of the hero, ability or
-	// item, from a table that the decoder brings; so have the drafted heroes of CDOTAGamerulesProxy. Absent otherwise, and for
-	// numbers that are not in the table.
+	// The name that the number stands for, where it is known. For m_nameStringableIndex, it is the entry of the string
+	// table EntityNames, which is the name of the entity, such as "npc_dota_hero_axe", "item_blink", "axe_berserkers_call".
+	// In Dota 2, it is the name of a hero, ability or item from a table in the decoder. Fields of the types HeroID_t and
+	// AbilityID_t have one, as do fields with HeroID or AbilityID in their names, and the drafted heroes of
+	// CDOTAGamerulesProxy. Absent for all other fields, and for numbers that are not in the table.
 	Name []byte
 	// HasName reports whether Name is set.
 	HasName bool
-	// True for a number of a type that the decoder does not know, which may as well be another one: a type is read as unsigned
-	// or as signed, whichever is more likely, and nothing in the file proves it. Zero is the same in both. Absent for all others.
+	// True for a number that may be wrong, because the decoder does not know its type. The decoder reads such a type as
+	// unsigned or as signed, whichever is more likely, and nothing in the file proves the choice. Zero is the same in both.
+	// Absent for all other values.
 	Unproven bool
 	// HasUnproven reports whether Unproven is set.
 	HasUnproven bool
@@ -151,7 +152,7 @@ type Tuple struct {
 	Values []float32
 }
 
-// EntityCreated: An entity came into being.
+// EntityCreated: An entity was created.
 type EntityCreated struct {
 	// The slot.
 	Index uint32
@@ -161,12 +162,12 @@ type EntityCreated struct {
 	Serial uint32
 	// The spawn group's handle.
 	SpawnGroup uint32
-	// The entity's whole state: the defaults of its class, and what was sent with it.
+	// The entity's whole state: the defaults of its class, and the fields that were sent with it.
 	Fields []FieldValue
 }
 
-// EntityEntered: An entity that was known came back into view, or was sent once more in full. The state at a position of a demo is one for
-// each entity that exists there.
+// EntityEntered: A known entity came back into view, or was sent again in full. A state at a position of a demo has one of these events
+// for each entity that exists there.
 type EntityEntered struct {
 	// The slot.
 	Index uint32
@@ -174,11 +175,11 @@ type EntityEntered struct {
 	Class uint32
 	// The serial number.
 	Serial uint32
-	// True when fields hold the whole state, which replaces the one before; false when they hold what changed.
+	// True when fields hold the whole state, which replaces the previous one. False when they hold only changes.
 	Full bool
 	// The fields.
 	Fields []FieldValue
-	// True for an entity that exists but is out of view: only in a state.
+	// True for an entity that exists but is out of view. Only true in a state.
 	OutOfView bool
 }
 
@@ -192,7 +193,7 @@ type EntityLeft struct {
 	Serial uint32
 }
 
-// EntityDeleted: An entity ceased to be.
+// EntityDeleted: An entity was deleted.
 type EntityDeleted struct {
 	// The slot.
 	Index uint32
@@ -204,50 +205,51 @@ type EntityDeleted struct {
 
 // Tick: A packet of a new tick begins.
 type Tick struct {
-	// The server's tick, which runs ahead of the demo's by a constant.
+	// The server's tick, which is ahead of the demo's tick by a constant.
 	ServerTick uint32
-	// Dota: the time on the game's clock in seconds from the horn, negative before it, pauses not counted. It is computed from
-	// the packets before this one. Absent until the time of the horn is known, at the latest when it sounds; in other games;
-	// and when the filter excludes ticks.
+	// Dota: the time on the game's clock in seconds from the horn. It is negative before the horn, and pauses do not count.
+	// It is computed from the packets before this one. Absent until the time of the horn is known, which is at the latest
+	// when it sounds. Also absent in other games, and when the filter excludes ticks.
 	GameTime float32
 	// HasGameTime reports whether GameTime is set.
 	HasGameTime bool
 	// Dota: whether the game is paused.
 	Paused bool
-	// Dota: what the game is in. Unspecified until it is known, and in other games.
+	// Dota: the phase of the game. Unspecified until it is known, and in other games.
 	Phase GamePhase
 }
 
-// CombatLog: An entry of Dota's combat log. Names are the game's internal ones, such as "npc_dota_hero_axe". A field that says
-// nothing for the entry's type is 0, false or empty.
+// CombatLog: An entry of Dota's combat log. Names are the game's internal ones, such as "npc_dota_hero_axe". A field that has no
+// meaning for the entry's type is 0, false or empty.
 type CombatLog struct {
 	// What happened.
 	Type CombatLogType
-	// Who it happened to.
+	// The target.
 	TargetName []byte
-	// The owner of the target: the hero behind a summoned unit or an illusion.
+	// The owner of the target, such as the hero who controls a summoned unit or an illusion.
 	TargetSourceName []byte
-	// Who did it.
+	// The source of the entry, such as the unit that dealt the damage.
 	AttackerName []byte
 	// The owner of the attacker.
 	DamageSourceName []byte
-	// The ability, item or modifier by which it was done. Empty for a plain attack.
+	// The ability, item or modifier that caused the entry. Empty for a plain attack.
 	InflictorName []byte
-	// Whether the attacker is an illusion.
+	// True when the attacker is an illusion.
 	IsAttackerIllusion bool
-	// Whether the attacker is a hero.
+	// True when the attacker is a hero.
 	IsAttackerHero bool
-	// Whether the target is an illusion.
+	// True when the target is an illusion.
 	IsTargetIllusion bool
-	// Whether the target is a hero.
+	// True when the target is a hero.
 	IsTargetHero bool
-	// Whether Radiant could see it.
+	// True when Radiant could see it.
 	IsVisibleRadiant bool
-	// Whether Dire could see it.
+	// True when Dire could see it.
 	IsVisibleDire bool
-	// The amount, by type: damage, healing, gold, experience; for COMBAT_LOG_TYPE_GAME_STATE the new state. For a purchase see value_name.
+	// The amount, which depends on the type: damage, healing, gold or experience. For COMBAT_LOG_TYPE_GAME_STATE, the new
+	// state. For a purchase, see value_name.
 	Value uint32
-	// The target's health after it.
+	// The target's health afterwards.
 	Health int32
 	// Game time in seconds, pauses not counted.
 	Timestamp float32
@@ -255,23 +257,23 @@ type CombatLog struct {
 	StunDuration float32
 	// How long it slows, in seconds.
 	SlowDuration float32
-	// Whether an ability was switched on.
+	// True when an ability was switched on.
 	IsAbilityToggleOn bool
-	// Whether an ability was switched off.
+	// True when an ability was switched off.
 	IsAbilityToggleOff bool
 	// The level of the ability.
 	AbilityLevel uint32
-	// Where, in world units, x.
+	// The x coordinate in world units.
 	LocationX float32
-	// Where, in world units, y.
+	// The y coordinate in world units.
 	LocationY float32
-	// Why gold changed: the game's number.
+	// The reason for the change of gold, as the game's number.
 	GoldReason uint32
 	// Game time in seconds, pauses counted.
 	TimestampRaw float32
 	// How long the modifier lasts, in seconds.
 	ModifierDuration float32
-	// Why experience changed: the game's number.
+	// The reason for the change of experience, as the game's number.
 	XpReason uint32
 	// Last hits so far.
 	LastHits uint32
@@ -289,11 +291,11 @@ type CombatLog struct {
 	AssistPlayer2 uint32
 	// A fourth player who assisted, in files before 2017.
 	AssistPlayer3 uint32
-	// How many stacks the modifier has, or creeps the camp.
+	// The number of stacks of the modifier, or of creeps in the camp.
 	StackCount uint32
-	// Whether the modifier is not shown to players.
+	// True when the modifier is not shown to players.
 	HiddenModifier bool
-	// Whether the target is a building.
+	// True when the target is a building.
 	IsTargetBuilding bool
 	// The kind of neutral camp: the game's number.
 	NeutralCampType uint32
@@ -301,9 +303,9 @@ type CombatLog struct {
 	RuneType uint32
 	// Ids of the players who assisted.
 	AssistPlayers []int32
-	// Whether the healing saved the target from death.
+	// True when the healing saved the target from death.
 	IsHealSave bool
-	// Whether the ability is an ultimate.
+	// True when the ability is an ultimate.
 	IsUltimateAbility bool
 	// The attacker's level. The game leaves it 0.
 	AttackerHeroLevel uint32
@@ -313,13 +315,13 @@ type CombatLog struct {
 	Xpm uint32
 	// Gold per minute.
 	Gpm uint32
-	// Where on the map: the game's number.
+	// The location on the map, as the game's number.
 	EventLocation uint32
-	// Whether attacker and target are the same.
+	// True when attacker and target are the same.
 	TargetIsSelf bool
 	// 1 physical, 2 magical, 4 pure, 0 not known.
 	DamageType uint32
-	// Whether the modifier makes invisible.
+	// True when the modifier makes its unit invisible.
 	InvisibilityModifier bool
 	// The category of damage: the game's number.
 	DamageCategory uint32
@@ -329,65 +331,65 @@ type CombatLog struct {
 	BuildingType uint32
 	// How long the modifier lasted, in seconds.
 	ModifierElapsedDuration float32
-	// Whether the modifier silences.
+	// True when the modifier silences.
 	SilenceModifier bool
-	// Whether the healing is lifesteal.
+	// True when the healing is lifesteal.
 	HealFromLifesteal bool
-	// Whether the modifier was dispelled.
+	// True when the modifier was dispelled.
 	ModifierPurged bool
-	// Whether the spell was evaded.
+	// True when the spell was evaded.
 	SpellEvaded bool
-	// Whether the modifier moves the target.
+	// True when the modifier moves the target.
 	MotionControllerModifier bool
-	// Whether it was a kill from afar.
+	// True when it was a kill from afar.
 	LongRangeKill bool
 	// The ability that dispelled the modifier.
 	ModifierPurgeAbility []byte
-	// Who dispelled the modifier.
+	// The unit that dispelled the modifier.
 	ModifierPurgeNpc []byte
-	// Whether the modifier roots.
+	// True when the modifier roots.
 	RootModifier bool
 	// How many units died.
 	TotalUnitDeathCount uint32
-	// Whether the modifier comes of an aura.
+	// True when the modifier comes from an aura.
 	AuraModifier bool
-	// Whether the modifier lowers armor.
+	// True when the modifier lowers armor.
 	ArmorDebuffModifier bool
-	// Whether the modifier prevents physical damage.
+	// True when the modifier prevents physical damage.
 	NoPhysicalDamageModifier bool
 	// The ability that the modifier belongs to.
 	ModifierAbility []byte
-	// Whether the modifier is hidden.
+	// True when the modifier is hidden.
 	ModifierHidden bool
-	// Whether the ability was stolen.
+	// True when the ability was stolen.
 	InflictorIsStolenAbility bool
 	// The counter that was raised: the game's number.
 	KillEaterEvent uint32
 	// The label above the unit: the game's number.
 	UnitStatusLabel uint32
-	// Whether a spell made the attack.
+	// True when a spell made the attack.
 	SpellGeneratedAttack bool
-	// Whether it was night.
+	// True when it was night.
 	AtNightTime bool
-	// Whether the attacker has Aghanim's Scepter.
+	// True when the attacker has Aghanim's Scepter.
 	AttackerHasScepter bool
 	// The team on whose side the camp lies: 2 Radiant, 3 Dire.
 	NeutralCampTeam uint32
 	// Health regenerated.
 	RegeneratedHealth float32
-	// Whether the target will come back to life.
+	// True when the target will come back to life.
 	WillReincarnate bool
-	// Whether the ability uses charges.
+	// True when the ability uses charges.
 	UsesCharges bool
 	// The statistic: the game's number.
 	TrackedStatId uint32
 	// How much of the modifier was left when it was dispelled, in seconds.
 	ModifierPurgedDuration float32
-	// Whether the healing is regeneration.
+	// True when the healing is regeneration.
 	HealFromRegen bool
-	// The item bought, for COMBAT_LOG_TYPE_PURCHASE: the name that value is the number of.
+	// The bought item, for COMBAT_LOG_TYPE_PURCHASE. It is the name that the number in value stands for.
 	ValueName []byte
-	// The time on the game's clock in seconds from the horn, as in Tick. It is timestamp, less when the horn sounds.
+	// The time on the game's clock in seconds from the horn, as in Tick. It is timestamp minus the time of the horn.
 	GameTime float32
 	// HasGameTime reports whether GameTime is set.
 	HasGameTime bool
@@ -397,7 +399,7 @@ type CombatLog struct {
 type GameEvent struct {
 	// The event's number.
 	Id int32
-	// The event's name. Empty when no description came before it.
+	// The event's name. Empty when no description preceded the event.
 	Name []byte
 	// The keys.
 	Keys []GameEventKey
@@ -423,11 +425,11 @@ type GameEventKey struct {
 	Handle uint32
 	// A player's slot.
 	Player int32
-	// The name of the player in the slot, as the string table userinfo has it. Absent when not known, and for other values.
+	// The name of the player in the slot, from the string table userinfo. Absent when not known, and for other values.
 	PlayerName []byte
 	// HasPlayerName reports whether PlayerName is set.
 	HasPlayerName bool
-	// The player's Steam id, likewise. 0 for bots.
+	// The player's Steam id, from the same table. 0 for bots.
 	SteamId uint64
 	// HasSteamId reports whether SteamId is set.
 	HasSteamId bool
@@ -477,11 +479,11 @@ type Modifier struct {
 	Ability uint32
 	// Handle of the unit whose aura it comes from.
 	AuraOwner uint32
-	// Whether it comes of an aura.
+	// True when it comes from an aura.
 	Aura bool
-	// Whether it is not to be noticed.
+	// True when the modifier is hidden from players.
 	Subtle bool
-	// The game's own message, which says more for some modifiers.
+	// The game's own message, which has more fields for some modifiers.
 	Raw []byte
 }
 
@@ -489,7 +491,7 @@ type Modifier struct {
 type Order struct {
 	// Slot of the entity of the player's controller.
 	EntityIndex int32
-	// The order, such as 1 move to position, 3 attack-move, 4 attack target, 5 cast at position: the game's number.
+	// The order as the game's number, such as 1 move to position, 3 attack-move, 4 attack target, 5 cast at position.
 	Type int32
 	// Slots of the units.
 	Units []int32
@@ -497,17 +499,17 @@ type Order struct {
 	TargetIndex int32
 	// The ability's number. Absent for none.
 	AbilityId int32
-	// Where. Absent when not known.
+	// The target position. Absent when not known.
 	Position Vector
 	// HasPosition reports whether Position is set.
 	HasPosition bool
-	// Whether it was queued behind other orders.
+	// True when it was queued behind other orders.
 	Queue bool
-	// The player's count of orders.
+	// The number of the order in the player's own count.
 	SequenceNumber int32
 	// The game's flags.
 	Flags uint32
-	// What the game calls the type, such as "DOTA_UNIT_ORDER_CAST_POSITION". Empty for types newer than the decoder's table.
+	// The game's name of the type, such as "DOTA_UNIT_ORDER_CAST_POSITION". Empty for types newer than the decoder's table.
 	TypeName []byte
 	// The name of the ability or item, such as "axe_berserkers_call". Empty for none, and when it is not in the decoder's table.
 	AbilityName []byte
@@ -523,7 +525,7 @@ type Sound struct {
 	SourceEntityIndex int32
 	// The seed for its variation.
 	Seed int32
-	// When it begins, in seconds.
+	// The start of the sound in seconds.
 	StartTime float32
 	// Parameters, in the game's packing.
 	Params []byte
@@ -533,7 +535,7 @@ type Sound struct {
 type UserCmd struct {
 	// The command's number.
 	Number int32
-	// Slot of the player. -1 for the one who recorded.
+	// The slot of the player. -1 for the player who recorded the demo.
 	PlayerSlot int32
 	// The server's tick in which it was executed. 0 when not known.
 	ServerTick int32
@@ -549,21 +551,22 @@ type Message struct {
 	Id uint32
 	// Valve's name of the message, such as "CDOTAUserMsg_OverheadEvent". Empty when not known.
 	Name []byte
-	// The message as recorded, protobuf of that name: the bytes from offset on. Large messages come in several events.
+	// The bytes of the message from offset on, as recorded: a protobuf message of that name. Large messages are split into
+	// several events.
 	Data []byte
-	// Where in the message data begins. 0 unless it comes in several events.
+	// The position of data in the message, in bytes. 0 unless the message is split into several events.
 	Offset uint32
-	// How many bytes the whole message has.
+	// The size of the whole message in bytes.
 	Size uint32
 }
 
-// ChatEvent: What the game announces in the chat of Dota.
+// ChatEvent: The game announced something in the chat of Dota.
 type ChatEvent struct {
-	// What is announced, such as 0 hero kill, 3 tower kill, 9 Roshan kill: the game's number.
+	// The type of the announcement as the game's number, such as 0 hero kill, 3 tower kill, 9 Roshan kill.
 	Type int32
 	// A value that depends on the type.
 	Value uint32
-	// Ids of the players it is about, up to six. -1 for none.
+	// Ids of the players whom the announcement is about, up to six. -1 for none.
 	Players []int32
 	// A second value.
 	Value2 uint32
@@ -575,10 +578,10 @@ type ChatEvent struct {
 	GameTime float32
 	// HasGameTime reports whether GameTime is set.
 	HasGameTime bool
-	// What the game calls the type, such as "CHAT_MESSAGE_TOWER_KILL". Empty for types newer than the decoder's table.
+	// The game's name of the type, such as "CHAT_MESSAGE_TOWER_KILL". Empty for types newer than the decoder's table.
 	TypeName []byte
-	// The heroes of the players, in the same order, such as "npc_dota_hero_axe": what the entity CDOTA_PlayerResource says before
-	// the event. Empty when not known.
+	// The heroes of the players, in the same order, such as "npc_dota_hero_axe": as the entity CDOTA_PlayerResource has
+	// them before the event. Empty when not known.
 	HeroNames [][]byte
 }
 
@@ -594,7 +597,7 @@ type Chat struct {
 	Sender []byte
 	// The channel's name, in messages that carry it instead of a number, such as "DOTA_Chat_All".
 	ChannelName []byte
-	// Slot of the entity of the player who said it. Absent when not known.
+	// The slot of the entity of the player who wrote it. Absent when not known.
 	EntityIndex int32
 	// Dota: the time on the game's clock in seconds from the horn, as in Tick.
 	GameTime float32
@@ -602,7 +605,7 @@ type Chat struct {
 	HasGameTime bool
 	// Dota: the player's name, as the entity CDOTA_PlayerResource has it. Empty when not known.
 	PlayerName []byte
-	// Dota: the player's hero, likewise. Empty when not known, and before one is picked.
+	// Dota: the player's hero, from the same entity. Empty when not known, and before a hero is picked.
 	HeroName []byte
 }
 
@@ -610,13 +613,13 @@ type Chat struct {
 type Ping struct {
 	// Id of the player. Absent when not known.
 	PlayerId int32
-	// Where, in world units, x.
+	// The x coordinate in world units.
 	X int32
-	// Where, in world units, y.
+	// The y coordinate in world units.
 	Y int32
 	// Slot of the entity that was pinged. Absent for none.
 	Target int32
-	// Whether the entity itself was pinged.
+	// True when the entity itself was pinged.
 	Direct bool
 	// The kind of ping: the game's number.
 	Type uint32
@@ -628,11 +631,11 @@ type Ping struct {
 type MapLine struct {
 	// Id of the player. Absent when not known.
 	PlayerId int32
-	// Where, in world units, x.
+	// The x coordinate in world units.
 	X int32
-	// Where, in world units, y.
+	// The y coordinate in world units.
 	Y int32
-	// Whether a new line begins here; otherwise it continues from the point before.
+	// True when a new line begins here. False when the line continues from the previous point.
 	Initial bool
 	// The player's name, as the entity CDOTA_PlayerResource has it. Empty when not known.
 	PlayerName []byte
@@ -662,7 +665,7 @@ type FileHeader struct {
 	PatchVersion int32
 	// The server's name.
 	ServerName []byte
-	// The name of the client that recorded.
+	// The name of the client that recorded the demo.
 	ClientName []byte
 	// The map's name.
 	MapName []byte
@@ -670,9 +673,9 @@ type FileHeader struct {
 	GameDirectory []byte
 	// The version of full packets.
 	FullpacketsVersion int32
-	// Whether entities of the client may be in it.
+	// True when the file may have entities of the client.
 	AllowClientsideEntities bool
-	// Whether particles of the client may be in it.
+	// True when the file may have particles of the client.
 	AllowClientsideParticles bool
 	// Addons.
 	Addons []byte
@@ -688,7 +691,7 @@ type FileHeader struct {
 	ServerStartTick int32
 }
 
-// FileInfo: What was known at the end of the recording.
+// FileInfo: The facts that the game wrote at the end of the recording.
 type FileInfo struct {
 	// The length in seconds.
 	PlaybackTime float32
@@ -704,7 +707,7 @@ type FileInfo struct {
 	RoundStartTicks []int32
 }
 
-// Match: A Dota match, as known at its end.
+// Match: A Dota match at its end.
 type Match struct {
 	// The match's number.
 	Id uint64
@@ -730,13 +733,13 @@ type Match struct {
 	EndTime uint32
 }
 
-// MatchPlayer: A player, as known at the end of a Dota match.
+// MatchPlayer: A player at the end of a Dota match.
 type MatchPlayer struct {
 	// The hero's internal name.
 	HeroName []byte
 	// The player's name.
 	PlayerName []byte
-	// Whether it is a bot.
+	// True when it is a bot.
 	IsFakeClient bool
 	// The Steam id.
 	SteamId uint64
@@ -756,21 +759,21 @@ type DraftPick struct {
 	HeroName []byte
 }
 
-// ServerInfo: The server.
+// ServerInfo: Facts about the server.
 type ServerInfo struct {
 	// The protocol's version.
 	Protocol int32
 	// How many maps the server has loaded.
 	ServerCount int32
-	// Whether it is a dedicated server.
+	// True when it is a dedicated server.
 	IsDedicated bool
-	// Whether SourceTV recorded.
+	// True when SourceTV recorded.
 	IsHltv bool
-	// How many clients it takes.
+	// The largest number of clients of the server.
 	MaxClients int32
 	// How many classes of entities there are.
 	MaxClasses int32
-	// Slot of the player who recorded. Absent for none.
+	// The slot of the player who recorded the demo. Absent for none.
 	PlayerSlot int32
 	// The length of a tick in seconds.
 	TickInterval float32
@@ -826,25 +829,25 @@ type SerializerField struct {
 	HasHigh bool
 	// The flags of a quantized number.
 	EncodeFlags int32
-	// The encoder's name. Empty for the type's own.
+	// The encoder's name. Empty for the type's default encoder.
 	Encoder []byte
-	// The serializer of what the field holds. Empty for plain values.
+	// The serializer of the field's contents. Empty for plain values.
 	Serializer []byte
 	// That serializer's version.
 	SerializerVersion int32
 	// The path of the embedded structures that the field stems from.
 	SendNode []byte
-	// Other serializers that what the field holds may have.
+	// Other serializers that the field's contents may have.
 	Polymorphic [][]byte
 }
 
 // StringTable: A string table was created.
 type StringTable struct {
-	// The table's number: how many were created before it.
+	// The table's number, which is the number of tables created before it.
 	Id uint32
 	// The table's name.
 	Name []byte
-	// How many entries it starts with.
+	// The number of entries that it starts with.
 	Entries uint32
 	// The game's flags.
 	Flags int32
@@ -868,7 +871,7 @@ type GameEventTypeKey struct {
 	Type int32
 }
 
-// ConsoleCmd: A command was entered in the console of the client that recorded.
+// ConsoleCmd: A command was entered in the console of the client that recorded the demo.
 type ConsoleCmd struct {
 	// The command, with its arguments.
 	Text []byte
@@ -876,13 +879,13 @@ type ConsoleCmd struct {
 	Redacted bool
 }
 
-// SyncTick: The sign-on part of the file is over.
+// SyncTick: The sign-on part of the file ended.
 type SyncTick struct {
 }
 
-// KeyFrame: A key frame: the whole state at this tick. Its contents were sent as events before, and are not sent again.
+// KeyFrame: A key frame, which is the whole state at this tick. Its contents were sent as events before, and are not sent again.
 type KeyFrame struct {
-	// Where in the file it lies, in bytes.
+	// The position of the key frame in the file, in bytes.
 	Offset int64
 }
 
@@ -894,45 +897,45 @@ type Stop struct {
 type Command struct {
 	// The record's number.
 	Id uint32
-	// Valve's name of it, such as "DEM_AnimationData". Empty when not known.
+	// Valve's name of the record, such as "DEM_AnimationData". Empty when not known.
 	Name []byte
-	// Its contents, decompressed: the bytes from offset on. Large records come in several events.
+	// The bytes of the record's decompressed contents from offset on. Large records are split into several events.
 	Data []byte
-	// Where in the contents data begins. 0 unless they come in several events.
+	// The position of data in the contents, in bytes. 0 unless the record is split into several events.
 	Offset uint32
-	// How many bytes the whole contents have.
+	// The size of the whole contents in bytes.
 	Size uint32
 }
 
-// Fault: Something could not be decoded. Decoding continues behind it.
+// Fault: Something could not be decoded. Decoding continues after it.
 type Fault struct {
-	// What it is about.
+	// The subject of the fault.
 	Kind FaultKind
-	// What went wrong, in words.
+	// A description of the fault.
 	Detail []byte
-	// Where in the file the record lies, in bytes.
+	// The position of the record in the file, in bytes.
 	Offset int64
 	// The number of the message, or of the record.
 	MessageId uint32
 	// Slot of the entity.
 	EntityIndex uint32
-	// The entity's class: an index into EventList.strings. Absent when it is not about an entity.
+	// The entity's class: an index into EventList.strings. Absent when the fault is not about an entity.
 	Class uint32
 	// HasClass reports whether Class is set.
 	HasClass bool
-	// The first field that is suspect: an index into EventList.strings. Absent when none is.
+	// The first suspect field: an index into EventList.strings. Absent when there is none.
 	Field uint32
 	// HasField reports whether Field is set.
 	HasField bool
-	// How many bits the update has, as announced.
+	// The size of the update in bits, as the file announced it.
 	BitsAnnounced uint32
-	// How many bits were read.
+	// The number of bits that were read.
 	BitsRead uint32
-	// How many bytes before offset were skipped, because they are no records.
+	// The number of bytes before offset that were skipped, because they are not records.
 	BytesSkipped int64
 }
 
-// ServerCvar: A variable of the server's console has a value: as the recording begins, or since now.
+// ServerCvar: A variable of the server's console has a value, either at the start of the recording or because it changed.
 type ServerCvar struct {
 	// The variable's name.
 	Name []byte
@@ -942,20 +945,20 @@ type ServerCvar struct {
 	Redacted bool
 }
 
-// PlayerInfo: A player is on the server, or has other data than before: an entry of the string table userinfo.
+// PlayerInfo: A player is on the server, or the player's data changed: an entry of the string table userinfo.
 type PlayerInfo struct {
-	// The player's slot, by which game events name players. In Counter-Strike 2 and Deadlock the player's controller is the
-	// entity in slot + 1, and m_hPawn of that is the handle of the body.
+	// The player's slot, by which game events refer to players. In Counter-Strike 2 and Deadlock, the entity in slot + 1 is
+	// the player's controller. Its field m_hPawn is the handle of the player's body.
 	Slot int32
 	// The player's name.
 	Name []byte
 	// The Steam id. 0 for bots.
 	SteamId uint64
-	// The number by which the server names the player.
+	// The number by which the server identifies the player.
 	UserId int32
-	// Whether it is a bot.
+	// True when it is a bot.
 	IsBot bool
-	// Whether it is what records.
+	// True for the client that records the demo.
 	IsHltv bool
 }
 
@@ -1082,7 +1085,8 @@ const (
 	GameEventKeyValuePlayer
 )
 
-// GamePhase: What a game of Dota is in. The numbers are the game's own plus one; phases newer than this list travel as their number.
+// GamePhase: A phase of a game of Dota. The numbers are the game's own plus one. Phases newer than this list are sent as their
+// number.
 type GamePhase int32
 
 // The values of GamePhase.
@@ -1117,7 +1121,7 @@ const (
 	GamePhasePlayerDraft GamePhase = 13
 )
 
-// CombatLogType: The type of an entry of the combat log. The numbers are the game's own plus one; types newer than this list travel as
+// CombatLogType: The type of an entry of the combat log. The numbers are the game's own plus one. Types newer than this list are sent as
 // their number.
 type CombatLogType int32
 
@@ -1230,27 +1234,27 @@ const (
 	ModifierStateRemoved ModifierState = 2
 )
 
-// FaultKind: What a fault is about.
+// FaultKind: The subject of a fault.
 type FaultKind int32
 
 // The values of FaultKind.
 const (
 	// Not known.
 	FaultKindUnspecified FaultKind = 0
-	// A record of the file could not be decompressed or read. It is skipped. Or bytes were skipped that are no records.
+	// A record of the file could not be decompressed or read, and is skipped. Or bytes that are not records were skipped.
 	FaultKindRecord FaultKind = 1
-	// A message could not be read. It is skipped.
+	// A message could not be read, and is skipped.
 	FaultKindMessage FaultKind = 2
-	// An update of an entity could not be read to its end, or ended elsewhere than announced: fields whose type is not known,
-	// most likely. The first such field and those behind it are sent without values.
+	// An update of an entity could not be read to its end, or did not end where the file announced. The usual cause is a
+	// field of an unknown type. The first such field and the fields after it are sent without values.
 	FaultKindEntity FaultKind = 3
 	// The default state of a class could not be read.
 	FaultKindBaseline FaultKind = 4
-	// The schema could not be read, or the recording is too old to have one: entities are not decoded. Or another schema came:
-	// the entities of the first one are forgotten, and sent again from the next key frame.
+	// The schema could not be read, or the recording is too old to have one, so entities are not decoded. Or a second
+	// schema arrived: the entities of the first one are dropped, and sent again from the next key frame.
 	FaultKindSchema FaultKind = 5
-	// A string table could not be read on.
+	// The rest of a string table could not be read.
 	FaultKindStringTable FaultKind = 6
-	// A limit on memory was reached. What does not fit is left out.
+	// A limit on memory was reached. Data that does not fit is left out.
 	FaultKindLimit FaultKind = 7
 )

@@ -3,11 +3,11 @@
 
 package sc2replay
 
-// Event: One thing that happened.
+// Event: One event.
 type Event struct {
-	// The gameloop in which it happened. 0 for what comes before the game. It never decreases from event to event.
+	// The gameloop in which it happened. 0 before the game starts. It never decreases from event to event.
 	AtTick int32
-	// The player who did it, or whose unit it is about. Absent when there is none.
+	// The player who caused the event, or whose unit the event is about. Absent when there is none.
 	Player PlayerRef
 	// HasPlayer reports whether Player is set.
 	HasPlayer bool
@@ -21,7 +21,7 @@ type Event struct {
 	SelectionDelta SelectionDelta
 	// A player set, extended, recalled or cleared a control group.
 	ControlGroupUpdate ControlGroupUpdate
-	// A unit came into being complete.
+	// A complete unit was created.
 	UnitBorn UnitBorn
 	// The last order was repeated or ended.
 	CommandManagerState CommandManagerState
@@ -29,19 +29,19 @@ type Event struct {
 	TriggerPortraitLoaded TriggerPortraitLoaded
 	// A unit died.
 	UnitDied UnitDied
-	// The point that the last order aims at was dragged on.
+	// The target point of the last order was dragged to another place.
 	CmdUpdateTargetPoint CmdUpdateTargetPoint
-	// A unit became one of another type.
+	// A unit changed its type.
 	UnitTypeChange UnitTypeChange
 	// A player's score and economy, every 160 gameloops.
 	PlayerStats PlayerStats
-	// The mouse moved on a map that listens for that.
+	// The mouse moved on a map that listens for it.
 	TriggerMouseMoved TriggerMouseMoved
-	// The order is aimed at another unit.
+	// The last order was aimed at another unit.
 	CmdUpdateTargetUnit CmdUpdateTargetUnit
-	// Always the first: the replay's header, and how it is decoded.
+	// The replay's header, and how it is decoded. Always the first event.
 	Start Start
-	// The game: map, players, results.
+	// The map, the players and the results of the game.
 	Details Details
 	// How the game was set up.
 	Lobby Lobby
@@ -49,11 +49,11 @@ type Event struct {
 	Attributes Attributes
 	// The summary that clients since 3.7 add.
 	GameMetadata GameMetadata
-	// Everything known of one player or observer, from all of the above; one event for each.
+	// All known facts about one player or observer, from all parts of the description. One event for each.
 	PlayerInfo PlayerInfo
 	// A file of the archive.
 	Member Member
-	// Always the last: how decoding went.
+	// How well decoding went. Always the last event.
 	End End
 	// A unit's construction or warp-in began.
 	UnitInit UnitInit
@@ -63,13 +63,13 @@ type Event struct {
 	UnitOwnerChange UnitOwnerChange
 	// A player gained an upgrade.
 	Upgrade Upgrade
-	// Where units are that dealt or took damage.
+	// The positions of units that dealt or took damage.
 	UnitPositions UnitPositions
-	// Which player of the tracker is which user and slot.
+	// The user and the slot of a player of the tracker.
 	PlayerSetup PlayerSetup
-	// Someone wrote something.
+	// A user wrote a message.
 	Chat Chat
-	// Someone pinged a place on the minimap.
+	// A user pinged a place on the minimap.
 	Ping Ping
 	// A player's loading screen advanced.
 	LoadingProgress LoadingProgress
@@ -89,11 +89,11 @@ type Event struct {
 	UserOptions UserOptions
 	// A player stored a camera position.
 	CameraSave CameraSave
-	// A key was pressed on a map that listens for that.
+	// A key was pressed on a map that listens for it.
 	TriggerKeyPressed TriggerKeyPressed
-	// The mouse was clicked on a map that listens for that.
+	// The mouse was clicked on a map that listens for it.
 	TriggerMouseClicked TriggerMouseClicked
-	// The mouse wheel was turned on a map that listens for that.
+	// The mouse wheel was turned on a map that listens for it.
 	TriggerMouseWheel TriggerMouseWheel
 	// A control of a dialog was used.
 	TriggerDialogControl TriggerDialogControl
@@ -111,7 +111,7 @@ type Event struct {
 	TriggerChatMessage TriggerChatMessage
 	// A ping that triggers listen to.
 	TriggerPing TriggerPing
-	// A hotkey was pressed on a map that listens for that.
+	// A hotkey was pressed on a map that listens for it.
 	TriggerHotkeyPressed TriggerHotkeyPressed
 	// The player entered or left the choice of a target.
 	TriggerTargetModeUpdate TriggerTargetModeUpdate
@@ -133,7 +133,7 @@ type Event struct {
 	LagMessage LagMessage
 	// The time that is left was shortened.
 	DecrementGameTimeRemaining DecrementGameTimeRemaining
-	// The game went on from a replay, with these users.
+	// The game continued from a replay, with these users.
 	HijackReplayGame HijackReplayGame
 	// A unit was clicked.
 	UnitClick UnitClick
@@ -151,7 +151,7 @@ type Event struct {
 	SetAbsoluteGameSpeed SetAbsoluteGameSpeed
 	// The game's speed was changed.
 	AddAbsoluteGameSpeed AddAbsoluteGameSpeed
-	// A map has opened a bank: a file that keeps things from game to game.
+	// A map opened a bank, which is a file that keeps data from game to game.
 	BankFile BankFile
 	// A section of the bank follows.
 	BankSection BankSection
@@ -159,7 +159,7 @@ type Event struct {
 	BankKey BankKey
 	// A further value of the bank's key.
 	BankValue BankValue
-	// What proves that the bank was not tampered with.
+	// The signature that proves that the bank is unchanged.
 	BankSignature BankSignature
 	// The game is being saved.
 	SaveGame SaveGame
@@ -175,7 +175,7 @@ type Event struct {
 	AiCommunicate AiCommunicate
 	// A reply in a conversation was chosen.
 	TriggerReplySelected TriggerReplySelected
-	// A player skipped what was shown.
+	// A player skipped the scene that was shown.
 	TriggerSkipped TriggerSkipped
 	// A client reports the length of a sound.
 	TriggerSoundLengthQuery TriggerSoundLengthQuery
@@ -195,7 +195,7 @@ type Event struct {
 	TriggerPlanetPanelCanceled TriggerPlanetPanelCanceled
 	// A conversation was skipped.
 	TriggerConversationSkipped TriggerConversationSkipped
-	// A mission is to be played once more.
+	// A mission will be played once more.
 	TriggerPlanetPanelReplay TriggerPlanetPanelReplay
 	// A piece of music has ended.
 	TriggerSoundtrackDone TriggerSoundtrackDone
@@ -223,13 +223,13 @@ type Event struct {
 	TriggerVictoryPanelExit TriggerVictoryPanelExit
 	// The panel of battle reports was left.
 	TriggerBattleReportPanelExit TriggerBattleReportPanelExit
-	// A mission is to be played from the battle reports.
+	// A mission will be played from the battle reports.
 	TriggerBattleReportPanelPlayMission TriggerBattleReportPanelPlayMission
-	// A scene is to be shown from the battle reports.
+	// A scene will be shown from the battle reports.
 	TriggerBattleReportPanelPlayScene TriggerBattleReportPanelPlayScene
 	// A battle report was chosen.
 	TriggerBattleReportPanelSelectionChanged TriggerBattleReportPanelSelectionChanged
-	// The mission is to be played again.
+	// The mission will be played again.
 	TriggerVictoryPanelPlayMissionAgain TriggerVictoryPanelPlayMissionAgain
 	// A movie began.
 	TriggerMovieStarted TriggerMovieStarted
@@ -269,15 +269,18 @@ type Event struct {
 	PeerSetSyncLoadingTime PeerSetSyncLoadingTime
 	// How long playing took, reported by another client.
 	PeerSetSyncPlayingTime PeerSetSyncPlayingTime
-	// What is known of a player where a stream starts, with Start.with_state. Not recorded in the file.
+	// The state of a player at the position where a stream starts. Only sent with Start.with_state. Not recorded in the
+	// file.
 	PlayerState PlayerState
-	// What is known of a unit that is alive where a stream starts, with Start.with_state. Not recorded in the file.
+	// The state of a living unit at the position where a stream starts. Only sent with Start.with_state. Not recorded in
+	// the file.
 	UnitState UnitState
-	// An event of a kind that no table knows, as games newer than replayd may have, with its number and all its fields.
+	// An event of a kind that is in no table, with its number and all its fields. Games newer than replayd may have such
+	// events.
 	Other Other
 }
 
-// PlayerRef: Who: the numbers by which the parts of a replay name the same player, and the name.
+// PlayerRef: A player. The parts of a replay refer to the same player by different numbers, which are all here, with the name.
 type PlayerRef struct {
 	// Index into the lobby's users. Absent for players that no user controls.
 	UserId uint32
@@ -295,13 +298,13 @@ type PlayerRef struct {
 	Name []byte
 }
 
-// CameraUpdate: Where a player's camera looks. What did not change is absent.
+// CameraUpdate: A player's camera. Values that did not change are absent.
 type CameraUpdate struct {
-	// The place that it looks at. A multiple of 1/256 of a cell.
+	// The place that the camera looks at. A multiple of 1/256 of a cell.
 	Target Point2
 	// HasTarget reports whether Target is set.
 	HasTarget bool
-	// How far it is from there, in cells; a multiple of 1/256.
+	// The camera's distance from that place in cells. A multiple of 1/256.
 	Distance float32
 	// HasDistance reports whether Distance is set.
 	HasDistance bool
@@ -323,17 +326,17 @@ type CameraUpdate struct {
 
 // Point2: A place on the map without height.
 type Point2 struct {
-	// Cells from the map's left edge.
+	// The distance in cells from the map's left edge.
 	X float32
-	// Cells from the map's lower edge.
+	// The distance in cells from the map's lower edge.
 	Y float32
 }
 
 // Cmd: An order to the units that the player has selected.
 type Cmd struct {
-	// Flags, as in the replay. Their number grew with the game's versions from 17 (32 in 1.0) to 27.
+	// Flags, as in the replay. The game's versions have from 17 (32 in 1.0) to 27 of them.
 	CmdFlags uint32
-	// The ability. Absent for what a right click does by itself.
+	// The ability. Absent for the default command of a right click.
 	Abil Ability
 	// HasAbil reports whether Abil is set.
 	HasAbil bool
@@ -345,7 +348,7 @@ type Cmd struct {
 	TargetUnit TargetUnit
 	// Something else, as in the replay.
 	Data uint32
-	// The order's number among this player's, from 1. Since 3.0.
+	// The number of the order in this player's own count, from 1. Since 3.0.
 	Sequence uint32
 	// HasSequence reports whether Sequence is set.
 	HasSequence bool
@@ -359,7 +362,7 @@ type Cmd struct {
 	HasUnitGroup bool
 }
 
-// Ability: An ability and which of its commands.
+// Ability: An ability and one of its commands.
 type Ability struct {
 	// Index into the abilities of the game's balance data.
 	Link uint32
@@ -369,17 +372,17 @@ type Ability struct {
 	CommandData uint32
 	// HasCommandData reports whether CommandData is set.
 	HasCommandData bool
-	// The command's name, such as "TrainMarine", "BuildBarracks" or "attack". decode_info.names of start says what it was
-	// taken from. Empty when not known: for abilities of maps of their own, and for builds that are newer than replayd's
+	// The command's name, such as "TrainMarine", "BuildBarracks" or "attack". decode_info.names of start has the source of
+	// the names. Empty when not known, as for abilities that a map defines itself, and for builds newer than replayd's
 	// tables.
 	Name []byte
 }
 
 // Point: A place on the map.
 type Point struct {
-	// Cells from the map's left edge. A multiple of 1/4096.
+	// The distance in cells from the map's left edge. A multiple of 1/4096.
 	X float32
-	// Cells from the map's lower edge. A multiple of 1/4096.
+	// The distance in cells from the map's lower edge. A multiple of 1/4096.
 	Y float32
 	// Height in cells. A multiple of 1/4096, exact up to 4096 cells.
 	Z float32
@@ -413,47 +416,47 @@ type TargetUnit struct {
 	SnapshotUnitName []byte
 }
 
-// Unit: A unit, as far as it is known.
+// Unit: The known facts about a unit.
 type Unit struct {
-	// The unit's tag: index << 18 | recycle. Units are named by it for as long as they live.
+	// The unit's tag: index << 18 | recycle. It identifies the unit while the unit lives.
 	Tag uint32
-	// The unit's place in the game's list of units. Places are used again.
+	// The unit's place in the game's list of units. Places are reused.
 	Index uint32
-	// How often the place was used before.
+	// The number of times that the place was used before.
 	Recycle uint32
-	// The unit's type at this time, such as "SCV", as the tracker names it. Where the tracker does not, as always before
-	// 2.0.8, the type that the unit had when it was last selected. Empty when that is not known either.
+	// The unit's type at this time, such as "SCV", as the tracker spells it. Without a type from the tracker, as always
+	// before 2.0.8, it is the type that the unit had when it was last selected. Empty when that is not known either.
 	TypeName []byte
-	// What the type is for. UNSPECIFIED for types that are none of these, such as larvae, and for those that are not known.
+	// The purpose of the type. UNSPECIFIED for other types, such as larvae, and for types that are not known.
 	Class UnitClass
 }
 
-// SelectionDelta: A change of a selection or control group. The list that it changes is kept sorted by tag; first units are removed, then
+// SelectionDelta: A change of a selection or control group. The list of its units stays sorted by tag. Units are removed first, then
 // added.
 type SelectionDelta struct {
-	// The control group, 0 to 9; 10 is the player's current selection.
+	// The control group, 0 to 9. 10 is the player's current selection.
 	ControlGroupId uint32
 	// The subgroup that is active afterwards.
 	SubgroupIndex uint32
 	// RemoveMaskCase identifies the field of the oneof remove_mask that is set.
 	RemoveMaskCase SelectionDeltaRemoveMaskCase
-	// Those whose bit is set.
+	// The units whose bit is set.
 	Mask BitMask
-	// Those with these indices.
+	// The units with these indices.
 	OneIndices Indices
-	// All but those with these indices.
+	// All units except those with these indices.
 	ZeroIndices Indices
-	// What is added, by type.
+	// The added units, by type.
 	AddSubgroups []Subgroup
-	// What is added: the units, subgroup by subgroup.
+	// The added units, subgroup by subgroup.
 	AddUnitTags []Unit
 }
 
 // BitMask: A list of bits.
 type BitMask struct {
-	// How many bits there are.
+	// The number of bits.
 	Size uint32
-	// The bits: number 8k+j is bit j of byte k, from the least significant.
+	// The bits. Number 8k+j is bit j of byte k, counted from the least significant.
 	Bits []byte
 }
 
@@ -463,7 +466,7 @@ type Indices struct {
 	Index []uint32
 }
 
-// Subgroup: Units of one type in a selection.
+// Subgroup: The units of one type in a selection.
 type Subgroup struct {
 	// The units' type, as an index into the balance data.
 	UnitLink uint32
@@ -471,7 +474,7 @@ type Subgroup struct {
 	SubgroupPriority uint32
 	// The rank within the subgroup.
 	IntraSubgroupPriority uint32
-	// How many units.
+	// The number of units.
 	Count uint32
 	// The name of unit_link, such as "Marine". Empty when not known.
 	UnitName []byte
@@ -481,33 +484,33 @@ type Subgroup struct {
 type ControlGroupUpdate struct {
 	// The group, 0 to 9.
 	ControlGroupIndex uint32
-	// What happens with it.
+	// What happens with the group.
 	ControlGroupUpdate ControlGroupAction
 	// RemoveMaskCase identifies the field of the oneof remove_mask that is set.
 	RemoveMaskCase ControlGroupUpdateRemoveMaskCase
-	// Those whose bit is set.
+	// The units whose bit is set.
 	Mask BitMask
-	// Those with these indices.
+	// The units with these indices.
 	OneIndices Indices
-	// All but those with these indices.
+	// All units except those with these indices.
 	ZeroIndices Indices
 }
 
-// UnitBorn: A unit came into being complete.
+// UnitBorn: A complete unit was created.
 type UnitBorn struct {
 	// The unit.
 	Unit Unit
 	// HasUnit reports whether Unit is set.
 	HasUnit bool
-	// Who controls it; 0 is none.
+	// The player who controls it. 0 means none.
 	ControlPlayerId uint32
-	// Who pays for it.
+	// The player who pays for it.
 	UpkeepPlayerId uint32
-	// Where, in whole cells; before 2.1 a multiple of 4.
+	// The place, in whole cells. Before 2.1, a multiple of 4.
 	X uint32
-	// Where, in whole cells; before 2.1 a multiple of 4.
+	// The place, in whole cells. Before 2.1, a multiple of 4.
 	Y uint32
-	// The unit that made it. Since 3.14, and only where there is one.
+	// The unit that made it. Since 3.14. Absent when there is none.
 	Creator Unit
 	// HasCreator reports whether Creator is set.
 	HasCreator bool
@@ -515,8 +518,8 @@ type UnitBorn struct {
 	CreatorAbilityName []byte
 	// HasCreatorAbilityName reports whether CreatorAbilityName is set.
 	HasCreatorAbilityName bool
-	// For what hatched: the gameloop in which the creator became an egg. Absent for all others: a replay does not contain when
-	// a factory or the like began to make a unit.
+	// For a unit that hatched, the gameloop in which its creator became an egg. Absent for all other units, because a
+	// replay does not contain when a production building began to make a unit.
 	StartedTick int32
 	// HasStartedTick reports whether StartedTick is set.
 	HasStartedTick bool
@@ -544,21 +547,21 @@ type UnitDied struct {
 	Unit Unit
 	// HasUnit reports whether Unit is set.
 	HasUnit bool
-	// Who killed it. Absent when there is none.
+	// The player who killed it. Absent when there is none.
 	KillerPlayerId uint32
 	// HasKillerPlayerId reports whether KillerPlayerId is set.
 	HasKillerPlayerId bool
-	// Where, in whole cells; before 2.1 a multiple of 4.
+	// The place, in whole cells. Before 2.1, a multiple of 4.
 	X uint32
-	// Where, in whole cells; before 2.1 a multiple of 4.
+	// The place, in whole cells. Before 2.1, a multiple of 4.
 	Y uint32
-	// The unit that killed it. Since 2.1, and only where there is one.
+	// The unit that killed it. Since 2.1. Absent when there is none.
 	Killer Unit
 	// HasKiller reports whether Killer is set.
 	HasKiller bool
 }
 
-// CmdUpdateTargetPoint: The target of the last order is another place now.
+// CmdUpdateTargetPoint: The target of the last order changed to another place.
 type CmdUpdateTargetPoint struct {
 	// The place.
 	Target Point
@@ -566,24 +569,24 @@ type CmdUpdateTargetPoint struct {
 	HasTarget bool
 }
 
-// UnitTypeChange: A unit became one of another type: it morphed, burrowed, changed its mode.
+// UnitTypeChange: A unit changed its type because it morphed, burrowed or changed its mode.
 type UnitTypeChange struct {
 	// The unit, with its new type.
 	Unit Unit
 	// HasUnit reports whether Unit is set.
 	HasUnit bool
-	// The type that it had. Empty when not known.
+	// The previous type. Empty when not known.
 	PreviousTypeName []byte
-	// For what comes out of a cocoon or an egg: the gameloop in which the unit became that. Absent for all others: a replay
-	// does not contain when a morph without a type in between began.
+	// For a unit that leaves a cocoon or an egg, the gameloop in which it became the cocoon or egg. Absent for all others,
+	// because a replay does not contain when a morph without a type in between began.
 	StartedTick int32
 	// HasStartedTick reports whether StartedTick is set.
 	HasStartedTick bool
 }
 
-// PlayerStats: A player's score and economy. Resources are numbers of minerals or vespene gas.
+// PlayerStats: A player's score and economy. Resources are amounts of minerals or vespene gas.
 type PlayerStats struct {
-	// Who.
+	// The player's number.
 	PlayerId uint32
 	// Minerals in the bank.
 	MineralsCurrent int32
@@ -643,7 +646,7 @@ type PlayerStats struct {
 	VespeneKilledEconomy int32
 	// Gas of killed technology.
 	VespeneKilledTechnology int32
-	// Supply used. A multiple of 1/4096; 0.5 for a zergling.
+	// Supply used. A multiple of 1/4096, such as 0.5 for a zergling.
 	FoodUsed float32
 	// Supply available.
 	FoodMade float32
@@ -651,7 +654,7 @@ type PlayerStats struct {
 	MineralsUsedActiveForces int32
 	// Gas in the active forces.
 	VespeneUsedActiveForces int32
-	// Minerals of army killed by its own side. Since 2.0.10, as the next five.
+	// Minerals of army killed by its own side. Since 2.0.10, like the next five fields.
 	MineralsFriendlyFireArmy int32
 	// Minerals of economy killed by its own side.
 	MineralsFriendlyFireEconomy int32
@@ -667,11 +670,11 @@ type PlayerStats struct {
 
 // TriggerMouseMoved: The mouse moved.
 type TriggerMouseMoved struct {
-	// Where on the screen.
+	// The place on the screen.
 	PosUi UiPoint
 	// HasPosUi reports whether PosUi is set.
 	HasPosUi bool
-	// Where on the map.
+	// The place on the map.
 	PosWorld Point
 	// HasPosWorld reports whether PosWorld is set.
 	HasPosWorld bool
@@ -681,13 +684,13 @@ type TriggerMouseMoved struct {
 
 // UiPoint: A place in the user interface.
 type UiPoint struct {
-	// Pixels from the left of a screen of 1600.
+	// The distance from the left of the screen, in pixels of a screen that is 1600 pixels wide.
 	X uint32
-	// Pixels from the top of a screen of 1200.
+	// The distance from the top of the screen, in pixels of a screen that is 1200 pixels high.
 	Y uint32
 }
 
-// CmdUpdateTargetUnit: The target of the last order is another unit now.
+// CmdUpdateTargetUnit: The target of the last order changed to another unit.
 type CmdUpdateTargetUnit struct {
 	// The unit.
 	Target TargetUnit
@@ -707,15 +710,15 @@ type Start struct {
 	Type uint32
 	// The length of the game in gameloops.
 	ElapsedGameLoops uint32
-	// True when the game's clock shows real time at its speed: since 3.0.
+	// True when the game's clock shows real time at its speed, as since 3.0.
 	UseScaledTime bool
-	// Which data the game was played with. Since 3.0.
+	// The data with which the game was played. Since 3.0.
 	NgdpRootKey RootKey
 	// HasNgdpRootKey reports whether NgdpRootKey is set.
 	HasNgdpRootKey bool
 	// The build of the balance data. Since 3.0.
 	DataBuildNum uint32
-	// What decides whether a client can play the replay. Since 3.0.
+	// The data that decides whether a client can play the replay. Since 3.0.
 	ReplayCompatibilityHash RootKey
 	// HasReplayCompatibilityHash reports whether ReplayCompatibilityHash is set.
 	HasReplayCompatibilityHash bool
@@ -727,7 +730,7 @@ type Start struct {
 	GameSeconds float64
 	// The length in real seconds at the game's speed.
 	RealSeconds float64
-	// How many gameloops make a real second at the game's speed: 22.4 at "Faster".
+	// The number of gameloops in a real second at the game's speed, such as 22.4 at "Faster".
 	LoopsPerRealSecond float64
 	// How the replay is decoded.
 	DecodeInfo DecodeInfo
@@ -747,7 +750,7 @@ type Version struct {
 	Minor uint32
 	// The 11 of 5.0.11.90870.
 	Revision uint32
-	// The 90870 of 5.0.11.90870: names the balance data.
+	// The 90870 of 5.0.11.90870. It identifies the balance data.
 	Build uint32
 	// The build with which the protocol last changed.
 	BaseBuild uint32
@@ -763,15 +766,15 @@ type RootKey struct {
 
 // DecodeInfo: How a replay was decoded.
 type DecodeInfo struct {
-	// The base build that the replay's header names.
+	// The base build in the replay's header.
 	BaseBuild uint32
 	// The base build whose protocol table was used.
 	TableBuild uint32
 	// How that table was found.
 	Match TableMatch
-	// How the parts were decoded. In start: those that come before the events.
+	// How the parts were decoded. In start, only the parts before the events.
 	Parts []PartStatus
-	// What the names of abilities and unit types were taken from.
+	// The source of the names of abilities and unit types.
 	Names NameTable
 	// HasNames reports whether Names is set.
 	HasNames bool
@@ -779,20 +782,20 @@ type DecodeInfo struct {
 
 // PartStatus: How a part of a replay was decoded.
 type PartStatus struct {
-	// The part's file in the archive, such as "replay.game.events"; "header" for what is before the archive.
+	// The part's file in the archive, such as "replay.game.events". "header" for the data before the archive.
 	Name []byte
 	// How far it could be read.
 	State PartState
 	// Its size when unpacked, in bytes.
 	Size int64
-	// How many of them were read.
+	// The number of bytes that were read.
 	BytesRead int64
-	// How many events were read.
+	// The number of events that were read.
 	Events int64
-	// The gameloop of the last of them.
+	// The gameloop of the last event that was read.
 	LastTick int32
-	// Why it was not read to its end, is not there though every replay of its age has it, or is not what the archive has the
-	// checksum of. Empty for none of these.
+	// The reason for a problem: the part was not read to its end, is missing although every replay of its age has it, or
+	// does not match the archive's checksum. Empty when there is no problem.
 	Error []byte
 }
 
@@ -800,11 +803,11 @@ type PartStatus struct {
 type NameTable struct {
 	// The first build of the game whose names these are. 0 when no names are known for this build.
 	Build uint32
-	// What the names were taken from, such as "sc2reader 1.9.0, LotV/97364". Empty when none are known.
+	// The source of the names, such as "sc2reader 1.9.0, LotV/97364". Empty when none are known.
 	Source []byte
 }
 
-// Details: The game: map, players, results.
+// Details: The map, the players and the results of the game.
 type Details struct {
 	// The players, without observers.
 	PlayerList []DetailsPlayer
@@ -818,9 +821,9 @@ type Details struct {
 	HasThumbnail bool
 	// The map is Blizzard's.
 	IsBlizzardMap bool
-	// When the replay was saved: units of 100 ns since 1601, UTC.
+	// The time when the replay was saved, in units of 100 ns since 1601, UTC.
 	TimeUtc int64
-	// The client's offset from UTC in units of 100 ns. In some old replays the local time itself.
+	// The client's offset from UTC in units of 100 ns. In some old replays, the local time itself.
 	TimeLocalOffset int64
 	// The map's description.
 	Description []byte
@@ -866,17 +869,17 @@ type DetailsPlayer struct {
 	Control uint32
 	// The team, from 0.
 	TeamId uint32
-	// Per cent of health.
+	// Health in percent.
 	Handicap uint32
 	// 0 is a player, 1 a spectator, 2 a referee.
 	Observe uint32
 	// 0 undecided, 1 win, 2 loss, 3 tie.
 	Result uint32
-	// Which slot of the lobby: that with the same number. Since 2.0.
+	// The number of the player's slot in the lobby. Since 2.0.
 	WorkingSetSlotId uint32
 	// HasWorkingSetSlotId reports whether WorkingSetSlotId is set.
 	HasWorkingSetSlotId bool
-	// Since 3.0; for co-op.
+	// The hero, in co-op. Since 3.0.
 	Hero []byte
 }
 
@@ -914,7 +917,7 @@ type Thumbnail struct {
 
 // Lobby: How the game was set up (replay.initData).
 type Lobby struct {
-	// What each user brought; a user's number is the index.
+	// Each user's data. A user's number is the index.
 	UserInitialData []LobbyUser
 	// The game.
 	GameDescription GameDescription
@@ -926,7 +929,7 @@ type Lobby struct {
 	HasLobbyState bool
 }
 
-// LobbyUser: What a user brought into the lobby.
+// LobbyUser: A user's data in the lobby.
 type LobbyUser struct {
 	// The name.
 	Name []byte
@@ -996,19 +999,19 @@ type GameDescription struct {
 	GameSpeed uint32
 	// 0 melee, 1 free for all, 2 use settings, 3 one on one, 4 two teams, 5 three teams, 6 four teams.
 	GameType uint32
-	// At most so many users.
+	// The largest number of users.
 	MaxUsers uint32
-	// At most so many observers.
+	// The largest number of observers.
 	MaxObservers uint32
-	// At most so many players.
+	// The largest number of players.
 	MaxPlayers uint32
-	// At most so many teams.
+	// The largest number of teams.
 	MaxTeams uint32
-	// At most so many colours.
+	// The largest number of colours.
 	MaxColors uint32
-	// At most so many races.
+	// The largest number of races.
 	MaxRaces uint32
-	// At most so many kinds of control.
+	// The largest number of kinds of control.
 	MaxControls uint32
 	// The map's width in cells.
 	MapSizeX uint32
@@ -1022,7 +1025,7 @@ type GameDescription struct {
 	MapAuthorName []byte
 	// As in the replay.
 	ModFileSyncChecksum uint32
-	// What each slot allows.
+	// The choices that each slot allows.
 	SlotDescriptions []SlotDescription
 	// The difficulty of computers that have none of their own.
 	DefaultDifficulty uint32
@@ -1060,7 +1063,7 @@ type GameOptions struct {
 	Amm bool
 	// The game counts for the ladder.
 	Ranked bool
-	// As ranked, between 2.0 and now.
+	// Like ranked, for replays since 2.0.
 	Competitive bool
 	// The game is for practice.
 	Practice bool
@@ -1082,7 +1085,7 @@ type GameOptions struct {
 	BuildCoachEnabled bool
 }
 
-// SlotDescription: What a slot allows.
+// SlotDescription: The choices that a slot allows.
 type SlotDescription struct {
 	// Colours.
 	AllowedColors BitMask
@@ -1096,7 +1099,7 @@ type SlotDescription struct {
 	AllowedDifficulty BitMask
 	// HasAllowedDifficulty reports whether AllowedDifficulty is set.
 	HasAllowedDifficulty bool
-	// Who may control it.
+	// Kinds of control.
 	AllowedControls BitMask
 	// HasAllowedControls reports whether AllowedControls is set.
 	HasAllowedControls bool
@@ -1112,11 +1115,11 @@ type SlotDescription struct {
 
 // LobbyState: The lobby when the game began.
 type LobbyState struct {
-	// As in the replay; 5 is "game over".
+	// As in the replay. 5 is "game over".
 	Phase uint32
-	// At most so many users.
+	// The largest number of users.
 	MaxUsers uint32
-	// At most so many observers.
+	// The largest number of observers.
 	MaxObservers uint32
 	// The slots.
 	Slots []Slot
@@ -1160,7 +1163,7 @@ type Slot struct {
 	Difficulty uint32
 	// A computer's build.
 	AiBuild uint32
-	// Per cent of health.
+	// Health in percent.
 	Handicap uint32
 	// 0 is a player, 1 a spectator, 2 a referee.
 	Observe uint32
@@ -1174,11 +1177,11 @@ type Slot struct {
 	Mount []byte
 	// Unused by StarCraft II.
 	Artifacts [][]byte
-	// Which player of the details: that with the same number.
+	// The number of the player in the details who has this slot.
 	WorkingSetSlotId uint32
 	// HasWorkingSetSlotId reports whether WorkingSetSlotId is set.
 	HasWorkingSetSlotId bool
-	// What the account has unlocked.
+	// The rewards that the account has unlocked.
 	Rewards []uint32
 	// The account.
 	ToonHandle []byte
@@ -1200,7 +1203,7 @@ type Slot struct {
 	Commander []byte
 	// The commander's level.
 	CommanderLevel uint32
-	// The user is not to be heard.
+	// The user is muted.
 	HasSilencePenalty bool
 	// The commander's mastery.
 	CommanderMasteryLevel uint32
@@ -1232,7 +1235,7 @@ type RewardOverride struct {
 
 // Attributes: The attributes of the game and of its players (replay.attributes.events).
 type Attributes struct {
-	// Who wrote them. Absent before 1.2.
+	// The source of the attributes. Absent before 1.2.
 	Source uint32
 	// HasSource reports whether Source is set.
 	HasSource bool
@@ -1244,23 +1247,23 @@ type Attributes struct {
 
 // Attribute: An attribute of the game or of a player.
 type Attribute struct {
-	// Whose attributes these are; 999 is Blizzard.
+	// The owner of the attribute's namespace. 999 is Blizzard.
 	Namespace uint32
 	// The attribute.
 	Id uint32
-	// Its name where it is known, such as "race".
+	// The attribute's name, such as "race". Empty when not known.
 	Name []byte
 	// The player's number, or 16 for the game.
 	Scope uint32
-	// The value where it is text: up to four characters, such as "Terr". Spaces before and after it are removed.
+	// The value, when it is text of up to four characters, such as "Terr". Spaces before and after it are removed.
 	Value []byte
-	// The value where it is not text: some speeds and colours of 1.0. Absent for text.
+	// The value, when it is not text, such as some speeds and colours of 1.0. Absent for text.
 	Number uint32
 	// HasNumber reports whether Number is set.
 	HasNumber bool
 }
 
-// GameMetadata: The client's summary (replay.gamemetadata.json). Anything may be absent.
+// GameMetadata: The client's summary (replay.gamemetadata.json). Any field may be absent.
 type GameMetadata struct {
 	// The map's name.
 	Title []byte
@@ -1290,7 +1293,7 @@ type MetadataPlayer struct {
 	Mmr float64
 	// HasMmr reports whether Mmr is set.
 	HasMmr bool
-	// Actions in a minute of the game's clock. Absent when not known.
+	// Actions per minute of the game's clock. Absent when not known.
 	Apm float64
 	// HasApm reports whether Apm is set.
 	HasApm bool
@@ -1302,7 +1305,7 @@ type MetadataPlayer struct {
 	AssignedRace []byte
 }
 
-// PlayerInfo: Everything known of one player or observer.
+// PlayerInfo: All known facts about one player or observer.
 type PlayerInfo struct {
 	// The numbers and the name.
 	Ref PlayerRef
@@ -1312,7 +1315,7 @@ type PlayerInfo struct {
 	Clan []byte
 	// The account, such as "1-S2-1-20704188". Empty for computers.
 	ToonHandle []byte
-	// The race that was played: "Terran", "Zerg", "Protoss", where that is known; as the details spell it otherwise.
+	// The race that was played: "Terran", "Zerg" or "Protoss". When that is not known, the race as the details spell it.
 	Race []byte
 	// The team, from 0.
 	Team uint32
@@ -1320,13 +1323,13 @@ type PlayerInfo struct {
 	Observer bool
 	// True for computers.
 	Computer bool
-	// How it ended.
+	// How the game ended for the player.
 	Result Result
 	// The colour.
 	Color Color
 	// HasColor reports whether Color is set.
 	HasColor bool
-	// Per cent of health.
+	// Health in percent.
 	Handicap uint32
 	// 1 bronze to 6 master, 7 grandmaster, 8 unranked.
 	HighestLeague uint32
@@ -1336,11 +1339,11 @@ type PlayerInfo struct {
 	Mmr int32
 	// HasMmr reports whether Mmr is set.
 	HasMmr bool
-	// Actions in a minute, from the client's summary.
+	// Actions per minute, from the client's summary.
 	Apm float64
 	// HasApm reports whether Apm is set.
 	HasApm bool
-	// The name of the colour that was chosen in the lobby, such as "Light pink". Empty when none was.
+	// The name of the colour that was chosen in the lobby, such as "Light pink". Empty for none.
 	ColorName []byte
 	// A computer's difficulty, such as "Very Hard". Empty for humans.
 	Difficulty []byte
@@ -1348,27 +1351,27 @@ type PlayerInfo struct {
 	PickedRace []byte
 }
 
-// Member: A file of the archive. Those that hold decoded events come without data; those that are not decoded, in pieces.
+// Member: A file of the archive. A file with decoded events is sent without data. A file that is not decoded is sent in pieces.
 type Member struct {
 	// The file's name, such as "replay.smartcam.events".
 	Name []byte
-	// Where it begins in the replay, in bytes.
+	// The position of its start in the replay, in bytes.
 	Offset int64
 	// Its size in the replay, in bytes.
 	PackedSize int64
 	// Its size when unpacked, in bytes.
 	Size int64
-	// Where data belongs in the unpacked file. Data of more than 64 KiB arrives in several events.
+	// The position of data in the unpacked file, in bytes. A file of more than 64 KiB is sent in several events.
 	DataOffset int64
 	// The contents, for files that are not decoded.
 	Data []byte
-	// True when contents are held back because they are private: replay.server.battlelobby.
+	// True when the contents were withheld because they are private, as in replay.server.battlelobby.
 	Redacted bool
-	// Why contents are missing. Empty when they are not.
+	// The reason why the contents are missing. Empty when they are not.
 	Error []byte
 }
 
-// End: How decoding went.
+// End: How well decoding went.
 type End struct {
 	// How each part was decoded, and with which table.
 	DecodeInfo DecodeInfo
@@ -1382,13 +1385,13 @@ type UnitInit struct {
 	Unit Unit
 	// HasUnit reports whether Unit is set.
 	HasUnit bool
-	// Who controls it; 0 is none.
+	// The player who controls it. 0 means none.
 	ControlPlayerId uint32
-	// Who pays for it.
+	// The player who pays for it.
 	UpkeepPlayerId uint32
-	// Where, in whole cells; before 2.1 a multiple of 4.
+	// The place, in whole cells. Before 2.1, a multiple of 4.
 	X uint32
-	// Where, in whole cells; before 2.1 a multiple of 4.
+	// The place, in whole cells. Before 2.1, a multiple of 4.
 	Y uint32
 }
 
@@ -1398,7 +1401,7 @@ type UnitDone struct {
 	Unit Unit
 	// HasUnit reports whether Unit is set.
 	HasUnit bool
-	// The gameloop in which it began: that of the unit's unit_init. Absent when the replay has none.
+	// The gameloop in which construction began, which is that of the unit's unit_init. Absent when the replay has none.
 	StartedTick int32
 	// HasStartedTick reports whether StartedTick is set.
 	HasStartedTick bool
@@ -1410,49 +1413,50 @@ type UnitOwnerChange struct {
 	Unit Unit
 	// HasUnit reports whether Unit is set.
 	HasUnit bool
-	// Who controls it now; 0 is none.
+	// The player who controls it now. 0 means none.
 	ControlPlayerId uint32
-	// Who pays for it now.
+	// The player who pays for it now.
 	UpkeepPlayerId uint32
 }
 
 // Upgrade: A player gained an upgrade.
 type Upgrade struct {
-	// Who.
+	// The player's number.
 	PlayerId uint32
-	// Which, such as "TerranInfantryWeaponsLevel1".
+	// The upgrade, such as "TerranInfantryWeaponsLevel1".
 	UpgradeTypeName []byte
-	// How many levels more.
+	// The number of levels gained.
 	Count int32
 }
 
-// UnitPositions: Where units are that dealt or took damage; at most 256.
+// UnitPositions: The positions of units that dealt or took damage. At most 256.
 type UnitPositions struct {
 	// The first unit's index.
 	FirstUnitIndex uint32
 	// The units.
 	Positions []UnitPosition
-	// What is left of the event's numbers when they do not make up whole positions. Empty in a sound replay.
+	// The event's last numbers, when they do not make up whole positions. Empty in an intact replay.
 	Items []int32
 }
 
-// UnitPosition: Where a unit is.
+// UnitPosition: The position of a unit.
 type UnitPosition struct {
-	// The unit. Its recycle count and type are those of the place's latest unit that the tracker reported.
+	// The unit. Its recycle count and type are those of the latest unit that the tracker reported at this place of the
+	// list.
 	Unit Unit
 	// HasUnit reports whether Unit is set.
 	HasUnit bool
-	// Where, in whole cells; before 2.1 a multiple of 4.
+	// The place, in whole cells. Before 2.1, a multiple of 4.
 	X int32
-	// Where, in whole cells; before 2.1 a multiple of 4.
+	// The place, in whole cells. Before 2.1, a multiple of 4.
 	Y int32
 }
 
-// PlayerSetup: Which player of the tracker is which user and slot.
+// PlayerSetup: The user and the slot of a player of the tracker.
 type PlayerSetup struct {
 	// The player.
 	PlayerId uint32
-	// 1 is a human, 2 a computer; others as in the replay.
+	// 1 is a human, 2 a computer. Other numbers as in the replay.
 	Type uint32
 	// Index into the lobby's users.
 	UserId uint32
@@ -1462,24 +1466,24 @@ type PlayerSetup struct {
 	SlotId uint32
 	// HasSlotId reports whether SlotId is set.
 	HasSlotId bool
-	// True where a saved game continues: the tracker repeats the players and dates that to gameloop 0. at_tick is the gameloop
-	// of the tracker's event before.
+	// True where a saved game continues. The tracker then repeats the players and dates them to gameloop 0. at_tick is the
+	// gameloop of the previous tracker event.
 	Resumed bool
 }
 
-// Chat: Someone wrote something.
+// Chat: A user wrote a message.
 type Chat struct {
 	// The recipient.
 	Recipient Recipient
-	// What.
+	// The text.
 	Text []byte
 }
 
-// Ping: Someone pinged a place on the minimap.
+// Ping: A user pinged a place on the minimap.
 type Ping struct {
 	// The recipient.
 	Recipient Recipient
-	// Where. A multiple of 1/4096 of a cell, exact up to 4096 cells.
+	// The place. A multiple of 1/4096 of a cell, exact up to 4096 cells.
 	Point Point2
 	// HasPoint reports whether Point is set.
 	HasPoint bool
@@ -1487,7 +1491,7 @@ type Ping struct {
 
 // LoadingProgress: A player's loading screen advanced.
 type LoadingProgress struct {
-	// Per cent, 0 to 100.
+	// The progress in percent, 0 to 100.
 	Progress int32
 }
 
@@ -1507,7 +1511,7 @@ type PlayerLeave struct {
 
 // GameUserLeave: A user left the game.
 type GameUserLeave struct {
-	// Why. As in the replay; since 3.0.
+	// The reason, as in the replay. Since 3.0.
 	LeaveReason uint32
 }
 
@@ -1579,7 +1583,7 @@ type UserOptions struct {
 
 // CameraSave: A player stored a camera position.
 type CameraSave struct {
-	// Which of the positions, from 0.
+	// The number of the position, from 0.
 	Which uint32
 	// The place. A multiple of 1/256 of a cell.
 	Target Point2
@@ -1589,7 +1593,7 @@ type CameraSave struct {
 
 // TriggerKeyPressed: A key was pressed.
 type TriggerKeyPressed struct {
-	// Which.
+	// The key, as in the replay.
 	Key int32
 	// As in the replay.
 	Flags int32
@@ -1597,15 +1601,15 @@ type TriggerKeyPressed struct {
 
 // TriggerMouseClicked: The mouse was clicked.
 type TriggerMouseClicked struct {
-	// Which button.
+	// The button.
 	Button uint32
 	// True when it was pressed, false when it was released.
 	Down bool
-	// Where on the screen.
+	// The place on the screen.
 	PosUi UiPoint
 	// HasPosUi reports whether PosUi is set.
 	HasPosUi bool
-	// Where on the map.
+	// The place on the map.
 	PosWorld Point
 	// HasPosWorld reports whether PosWorld is set.
 	HasPosWorld bool
@@ -1625,7 +1629,7 @@ type TriggerMouseWheel struct {
 type TriggerDialogControl struct {
 	// The control.
 	ControlId int32
-	// What was done with it, as in the replay.
+	// The action on the control, as in the replay.
 	EventType int32
 	// EventDataCase identifies the field of the oneof event_data that is set.
 	EventDataCase TriggerDialogControlEventDataCase
@@ -1677,31 +1681,31 @@ type TriggerTransmissionComplete struct {
 
 // TriggerChatMessage: Chat that triggers listen to.
 type TriggerChatMessage struct {
-	// What was written.
+	// The text of the message.
 	ChatMessage []byte
 }
 
 // TriggerPing: A ping that triggers listen to.
 type TriggerPing struct {
-	// Where. A multiple of 1/4096 of a cell, exact up to 4096 cells.
+	// The place. A multiple of 1/4096 of a cell, exact up to 4096 cells.
 	Point Point2
 	// HasPoint reports whether Point is set.
 	HasPoint bool
-	// The unit that was pinged; the tag is 0 when none was.
+	// The unit that was pinged. The tag is 0 when there is none.
 	Unit Unit
 	// HasUnit reports whether Unit is set.
 	HasUnit bool
-	// Its type, as an index into the balance data. Since 3.0, as the next four.
+	// Its type, as an index into the balance data. Since 3.0, like the next four fields.
 	UnitLink uint32
-	// Who controls it.
+	// The player who controls it.
 	UnitControlPlayerId uint32
 	// HasUnitControlPlayerId reports whether UnitControlPlayerId is set.
 	HasUnitControlPlayerId bool
-	// Who pays for it.
+	// The player who pays for it.
 	UnitUpkeepPlayerId uint32
 	// HasUnitUpkeepPlayerId reports whether UnitUpkeepPlayerId is set.
 	HasUnitUpkeepPlayerId bool
-	// Where it is.
+	// Its position.
 	UnitPosition Point
 	// HasUnitPosition reports whether UnitPosition is set.
 	HasUnitPosition bool
@@ -1717,7 +1721,7 @@ type TriggerPing struct {
 
 // TriggerHotkeyPressed: A hotkey was pressed.
 type TriggerHotkeyPressed struct {
-	// Which.
+	// The hotkey, as in the replay.
 	Hotkey uint32
 	// True when it was pressed, false when it was released.
 	Down bool
@@ -1725,9 +1729,9 @@ type TriggerHotkeyPressed struct {
 
 // TriggerTargetModeUpdate: The player entered or left the choice of a target.
 type TriggerTargetModeUpdate struct {
-	// The ability that is to be aimed, as an index into the balance data.
+	// The ability whose target the player chooses, as an index into the balance data.
 	AbilLink uint32
-	// Which of its commands.
+	// The command of the ability.
 	AbilCmdIndex uint32
 	// As in the replay.
 	State int32
@@ -1749,13 +1753,13 @@ type TriggerCommandError struct {
 type ResourceTrade struct {
 	// The recipient: a player's number.
 	RecipientId uint32
-	// How much: minerals, vespene, terrazine, custom resource.
+	// The amounts of minerals, vespene, terrazine and the custom resource.
 	Resources []int32
 }
 
 // ResourceRequest: Resources were asked for.
 type ResourceRequest struct {
-	// How much: minerals, vespene, terrazine, custom resource.
+	// The amounts of minerals, vespene, terrazine and the custom resource.
 	Resources []int32
 }
 
@@ -1787,21 +1791,21 @@ type AchievementAwarded struct {
 
 // LagMessage: The game waits for a lagging player.
 type LagMessage struct {
-	// Who.
+	// The player's number.
 	LaggingPlayerId uint32
 }
 
 // DecrementGameTimeRemaining: The time that is left was shortened.
 type DecrementGameTimeRemaining struct {
-	// By so many milliseconds. Before 3.1.
+	// The time by which it was shortened, in milliseconds. Before 3.1.
 	DecrementMs uint32
-	// By so many seconds. Since 3.1.
+	// The time by which it was shortened, in seconds. Since 3.1.
 	DecrementSeconds int32
 }
 
-// HijackReplayGame: The game went on from a replay.
+// HijackReplayGame: The game continued from a replay.
 type HijackReplayGame struct {
-	// With these users.
+	// The users.
 	UserInfos []HijackUser
 	// 0: recovered, 1: taken over. Since 2.0.4.
 	Method uint32
@@ -1849,11 +1853,11 @@ type UnitHighlight struct {
 
 // SelectionSyncCheck: Clients compare their selections.
 type SelectionSyncCheck struct {
-	// The control group; 10 is the selection.
+	// The control group. 10 is the selection.
 	ControlGroupId uint32
-	// How many units.
+	// The number of units.
 	Count uint32
-	// How many subgroups.
+	// The number of subgroups.
 	SubgroupCount uint32
 	// The active subgroup.
 	ActiveSubgroupIndex uint32
@@ -1891,11 +1895,11 @@ type SetAbsoluteGameSpeed struct {
 
 // AddAbsoluteGameSpeed: The game's speed was changed.
 type AddAbsoluteGameSpeed struct {
-	// By so much.
+	// The change of the speed.
 	Delta int32
 }
 
-// BankFile: A map has opened a bank: a file that keeps things from game to game.
+// BankFile: A map opened a bank, which is a file that keeps data from game to game.
 type BankFile struct {
 	// The file's name.
 	Name []byte
@@ -1911,7 +1915,7 @@ type BankSection struct {
 type BankKey struct {
 	// The key's name.
 	Name []byte
-	// What the value is, as in the replay.
+	// The type of the value, as in the replay.
 	Type uint32
 	// The value, as text.
 	Data []byte
@@ -1927,9 +1931,9 @@ type BankValue struct {
 	Data []byte
 }
 
-// BankSignature: What proves that the bank was not tampered with.
+// BankSignature: The signature that proves that the bank is unchanged.
 type BankSignature struct {
-	// The signature; 20 bytes, a SHA-1, where it is there at all.
+	// The signature: 20 bytes, a SHA-1, or empty.
 	Signature []byte
 	// The account, such as "1-S2-1-20704188". Empty before 2.0.
 	ToonHandle []byte
@@ -1943,9 +1947,9 @@ type SaveGame struct {
 	Automatic bool
 	// True when a file of that name is replaced.
 	Overwrite bool
-	// The name that the player gave to it.
+	// The name that the player chose.
 	Name []byte
-	// A description. Empty for none.
+	// The description. Empty for none.
 	Description []byte
 }
 
@@ -1959,23 +1963,23 @@ type LoadGameDone struct {
 
 // GameCheat: A player used a cheat.
 type GameCheat struct {
-	// Where. Taken to be in cells, as pings are.
+	// The place, taken to be in cells, as in pings.
 	Point Point2
 	// HasPoint reports whether Point is set.
 	HasPoint bool
 	// As in the replay.
 	Time int32
-	// What.
+	// The cheat.
 	Verb []byte
-	// With what. Empty for nothing.
+	// The cheat's arguments. Empty for none.
 	Arguments []byte
 }
 
 // BroadcastCheat: A cheat was announced.
 type BroadcastCheat struct {
-	// What.
+	// The cheat.
 	Verb []byte
-	// With what. Empty for nothing.
+	// The cheat's arguments. Empty for none.
 	Arguments []byte
 }
 
@@ -1987,21 +1991,21 @@ type AiCommunicate struct {
 	Ally int32
 	// As in the replay. 0 since 1.5.
 	Autocast int32
-	// As in the replay. Since 1.5; 0 before.
+	// As in the replay. 0 before 1.5.
 	Flags int32
-	// As in the replay. Since 1.5; 0 before.
+	// As in the replay. 0 before 1.5.
 	Build int32
-	// The unit that the beacon was set on; the tag is 0 for none.
+	// The unit on which the beacon was set. The tag is 0 when there is none.
 	TargetUnit Unit
 	// HasTargetUnit reports whether TargetUnit is set.
 	HasTargetUnit bool
 	// The unit's type, as an index into the balance data.
 	TargetUnitSnapshotUnitLink uint32
-	// The player who controlled the unit; -1 for none. Before 1.4, its owner. Absent when there is none.
+	// The player who controlled the unit. Before 1.4, its owner. -1 or absent when there is none.
 	TargetUnitSnapshotControlPlayerId int32
 	// HasTargetUnitSnapshotControlPlayerId reports whether TargetUnitSnapshotControlPlayerId is set.
 	HasTargetUnitSnapshotControlPlayerId bool
-	// The player who paid for the unit; -1 for none. Since 1.4. Absent when there is none.
+	// The player who paid for the unit. Since 1.4. -1 or absent when there is none.
 	TargetUnitSnapshotUpkeepPlayerId int32
 	// HasTargetUnitSnapshotUpkeepPlayerId reports whether TargetUnitSnapshotUpkeepPlayerId is set.
 	HasTargetUnitSnapshotUpkeepPlayerId bool
@@ -2021,7 +2025,7 @@ type TriggerReplySelected struct {
 	ReplyId int32
 }
 
-// TriggerSkipped: A player skipped what was shown.
+// TriggerSkipped: A player skipped the scene that was shown.
 type TriggerSkipped struct {
 }
 
@@ -2043,7 +2047,7 @@ type TriggerSoundOffset struct {
 type TriggerTransmissionOffset struct {
 	// The transmission.
 	TransmissionId int32
-	// As in the replay. Since 1.5; 0 before.
+	// As in the replay. 0 before 1.5.
 	Thread uint32
 }
 
@@ -2073,11 +2077,11 @@ type TriggerPlanetPanelCanceled struct {
 
 // TriggerConversationSkipped: A conversation was skipped.
 type TriggerConversationSkipped struct {
-	// How, as in the replay.
+	// The way, as in the replay.
 	SkipType uint32
 }
 
-// TriggerPlanetPanelReplay: A mission is to be played once more.
+// TriggerPlanetPanelReplay: A mission will be played once more.
 type TriggerPlanetPanelReplay struct {
 }
 
@@ -2143,7 +2147,7 @@ type TriggerVictoryPanelExit struct {
 type TriggerBattleReportPanelExit struct {
 }
 
-// TriggerBattleReportPanelPlayMission: A mission is to be played from the battle reports.
+// TriggerBattleReportPanelPlayMission: A mission will be played from the battle reports.
 type TriggerBattleReportPanelPlayMission struct {
 	// The report.
 	BattleReportId int32
@@ -2151,7 +2155,7 @@ type TriggerBattleReportPanelPlayMission struct {
 	DifficultyLevel int32
 }
 
-// TriggerBattleReportPanelPlayScene: A scene is to be shown from the battle reports.
+// TriggerBattleReportPanelPlayScene: A scene will be shown from the battle reports.
 type TriggerBattleReportPanelPlayScene struct {
 	// The report.
 	BattleReportId int32
@@ -2163,7 +2167,7 @@ type TriggerBattleReportPanelSelectionChanged struct {
 	BattleReportId int32
 }
 
-// TriggerVictoryPanelPlayMissionAgain: The mission is to be played again.
+// TriggerVictoryPanelPlayMissionAgain: The mission will be played again.
 type TriggerVictoryPanelPlayMissionAgain struct {
 	// The difficulty.
 	DifficultyLevel int32
@@ -2179,7 +2183,7 @@ type TriggerMovieFinished struct {
 
 // TriggerCustomDialogDismissed: A dialog was closed.
 type TriggerCustomDialogDismissed struct {
-	// What was chosen, as in the replay.
+	// The choice, as in the replay.
 	Result int32
 }
 
@@ -2293,13 +2297,14 @@ type PeerSetSyncPlayingTime struct {
 	SyncTime uint32
 }
 
-// PlayerState: What the tracker has reported of a player up to where a stream starts. With Start.with_state it is sent for each player of
-// whom something was reported, by ascending number, before the units. Selections, control groups and cameras are no part of the
-// state: they follow from the game events alone, which have to be read from the beginning for them.
+// PlayerState: The state of a player, as the tracker reported it before the position where a stream starts. With Start.with_state, one
+// is sent for each player of whom the tracker reported something, by ascending number, before the units. Selections,
+// control groups and cameras are not part of the state. They follow from the game events alone, which a client must read
+// from the beginning.
 type PlayerState struct {
 	// The player's number, 0 to 31.
 	PlayerId uint32
-	// Who it is: the last player_setup. Absent in replays before 2.1.
+	// The player's last player_setup. Absent in replays before 2.1.
 	Setup PlayerSetup
 	// HasSetup reports whether Setup is set.
 	HasSetup bool
@@ -2311,40 +2316,41 @@ type PlayerState struct {
 	StatsTick int32
 	// HasStatsTick reports whether StatsTick is set.
 	HasStatsTick bool
-	// The player's upgrades, each once with the sum of its counts, in the order in which they were first gained.
+	// The player's upgrades. Each appears once with the sum of its counts, in the order in which they were first gained.
 	Upgrades []Upgrade
-	// How many more upgrade events there were, of further names: of a player 512 names are kept, which have 32 KiB together. 0 in
-	// every game.
+	// The number of upgrade events of further names that upgrades leaves out. For a player, at most 512 names are kept,
+	// which have at most 32 KiB together. 0 in every real game.
 	UpgradesLeftOut uint32
 }
 
-// UnitState: What the tracker has reported of a unit that is alive where a stream starts. With Start.with_state it is sent for each of
-// them, by ascending index. A unit is alive from its unit_born or unit_init to its unit_died, or until another one comes into
-// being at its index. Replays without tracker events, as all before 2.0.8, have none. Units whose index is above 16383 are left
-// out: tags have no room for them, and no game has them. Event.player is who controls the unit.
+// UnitState: The state of a living unit, as the tracker reported it before the position where a stream starts. With
+// Start.with_state, one is sent for each living unit, by ascending index. A unit lives from its unit_born or unit_init to
+// its unit_died, or until another unit is created at its index. Replays without tracker events, such as all before 2.0.8,
+// have no such events. Units with an index above 16383 are left out: tags have no room for them, and no game has them.
+// Event.player is the player who controls the unit.
 type UnitState struct {
 	// The unit, with the type that it has now.
 	Unit Unit
 	// HasUnit reports whether Unit is set.
 	HasUnit bool
-	// Who controls it; 0 is neutral.
+	// The player who controls it. 0 is neutral.
 	ControlPlayerId uint32
-	// Who pays for it.
+	// The player who pays for it.
 	UpkeepPlayerId uint32
-	// Where it was last reported to be, in whole cells; before 2.1 a multiple of 4.
+	// The last reported position, in whole cells. Before 2.1, a multiple of 4.
 	X int32
-	// Where it was last reported to be, in whole cells; before 2.1 a multiple of 4.
+	// The last reported position, in whole cells. Before 2.1, a multiple of 4.
 	Y int32
-	// The gameloop of that report: of its unit_born, its unit_init or the last unit_positions that has it. Units that deal and
-	// take no damage may be far from there by now.
+	// The gameloop of that report, which is its unit_born, its unit_init or the last unit_positions that contains it. Units
+	// that deal and take no damage may be far from that position now.
 	PlaceTick int32
 	// The gameloop of its unit_born or unit_init.
 	AppearedTick int32
-	// The gameloop in which it became of its present type: that of its last unit_type_change, or appeared_tick.
+	// The gameloop in which it got its present type. It is that of its last unit_type_change, or appeared_tick.
 	TypeTick int32
-	// True from its unit_init to its unit_done: it is being built or warped in.
+	// True while it is being built or warped in, from its unit_init to its unit_done.
 	UnderConstruction bool
-	// The unit that made it, as in its unit_born. Since 3.14, and only where there is one.
+	// The unit that made it, as in its unit_born. Since 3.14. Absent when there is none.
 	Creator Unit
 	// HasCreator reports whether Creator is set.
 	HasCreator bool
@@ -2354,25 +2360,25 @@ type UnitState struct {
 	HasCreatorAbilityName bool
 }
 
-// Other: An event that no table knows.
+// Other: An event whose kind is in no table.
 type Other struct {
-	// Where it stood.
+	// The event stream that contains it.
 	Stream EventStream
 	// Its number in that stream and version of the game.
 	Id uint32
-	// Its name, if a table knows the number but the layout is not that of its message. Empty otherwise.
+	// Its name, when a table has the number but the layout is not that of its message. Empty otherwise.
 	Name []byte
 	// Its fields, in the table's order.
 	Fields []Field
 }
 
-// Field: A field of an event, with its value. A field that is optional and absent is not there.
+// Field: A field of an event, with its value. An optional field that is absent is left out.
 type Field struct {
 	// The field's name. Empty for the elements of a list.
 	Name []byte
 	// ValueCase identifies the field of the oneof value that is set.
 	ValueCase FieldValueCase
-	// A truth.
+	// A truth value.
 	BoolValue bool
 	// A number.
 	IntValue int64
@@ -2730,16 +2736,16 @@ const (
 	FieldValueBitsValue
 )
 
-// UnitClass: What a type of unit is for.
+// UnitClass: The purpose of a type of units.
 type UnitClass int32
 
 // The values of UnitClass.
 const (
-	// Nothing of this, or not known: units of maps of their own, for one.
+	// Another purpose, or not known, such as for the types that a map defines itself.
 	UnitClassUnspecified UnitClass = 0
-	// It collects resources: SCV, MULE, drone, probe.
+	// A unit that collects resources: SCV, MULE, drone, probe.
 	UnitClassWorker UnitClass = 1
-	// It fights, or helps those that do: observers and overlords, too, as sc2reader has it.
+	// A unit that fights or supports fighting units. As in sc2reader, observers and overlords are included.
 	UnitClassArmy UnitClass = 2
 	// A building.
 	UnitClassStructure UnitClass = 3
@@ -2760,9 +2766,9 @@ const (
 	ControlGroupActionRecall ControlGroupAction = 3
 	// The group is emptied.
 	ControlGroupActionClear ControlGroupAction = 4
-	// As SET, and the units leave all other groups: selection_delta events of those groups follow.
+	// Like SET, and the units also leave all other groups. selection_delta events of those groups follow.
 	ControlGroupActionSetAndSteal ControlGroupAction = 5
-	// As APPEND, and the units leave all other groups: selection_delta events of those groups follow.
+	// Like APPEND, and the units also leave all other groups. selection_delta events of those groups follow.
 	ControlGroupActionAppendAndSteal ControlGroupAction = 6
 )
 
@@ -2790,13 +2796,13 @@ const (
 	TableMatchUnspecified TableMatch = 0
 	// The base build has a table of its own.
 	TableMatchExact TableMatch = 1
-	// The base build is known to share another's.
+	// The base build is known to share the table of another build.
 	TableMatchAlias TableMatch = 2
-	// A table that was never published, pieced together from its neighbours.
+	// A table that was never published, reconstructed from the neighbouring tables.
 	TableMatchOverlay TableMatch = 3
-	// Nothing is known of the base build: the nearest older table was taken.
+	// The base build is unknown. The nearest older table was used.
 	TableMatchNearest TableMatch = 4
-	// As NEAREST, but that one did not fit the data, and this one does, or fits better than all others.
+	// Like NEAREST, but the nearest older table did not fit the data. This table does, or fits better than all others.
 	TableMatchFitted TableMatch = 5
 )
 
@@ -2807,15 +2813,15 @@ type PartState int32
 const (
 	// Not known yet.
 	PartStateUnspecified PartState = 0
-	// To its end.
+	// The part was read to its end.
 	PartStateComplete PartState = 1
-	// As far as bytes_read; the rest could not be read.
+	// The part was read as far as bytes_read. The rest could not be read.
 	PartStatePartial PartState = 2
-	// The replay does not have it.
+	// The replay does not have the part.
 	PartStateAbsent PartState = 3
-	// Not at all.
+	// The part could not be read at all.
 	PartStateUnreadable PartState = 4
-	// Not needed for this request.
+	// The part was not needed for this request.
 	PartStateSkipped PartState = 5
 )
 
@@ -2828,15 +2834,15 @@ const (
 	ResultUnspecified Result = 0
 	// It was not decided when the replay was saved.
 	ResultUndecided Result = 1
-	// Won.
+	// The player won.
 	ResultWin Result = 2
-	// Lost.
+	// The player lost.
 	ResultLoss Result = 3
 	// The game was a tie.
 	ResultTie Result = 4
 )
 
-// Recipient: Who is to read a message.
+// Recipient: The recipients of a message.
 type Recipient int32
 
 // The values of Recipient.
@@ -2862,10 +2868,10 @@ type EventStream int32
 const (
 	// Not known.
 	EventStreamUnspecified EventStream = 0
-	// replay.game.events: what players did.
+	// replay.game.events: the actions of the players.
 	EventStreamGame EventStream = 1
-	// replay.message.events: chat and the like.
+	// replay.message.events: chat, pings and similar messages.
 	EventStreamMessage EventStream = 2
-	// replay.tracker.events: what the game computed.
+	// replay.tracker.events: facts that the game computed.
 	EventStreamTracker EventStream = 3
 )

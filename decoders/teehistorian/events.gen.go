@@ -3,11 +3,11 @@
 
 package teehistorian
 
-// Event: One thing that happened, as the server recorded it.
+// Event: One event, as the server recorded it.
 type Event struct {
-	// The tick in which it happened. Joins, commands and the like that precede the first simulated tick carry 0.
-	// Within a tick the server records: what the simulation caused, then positions after it, then packets that arrived,
-	// then the inputs which the next tick will use.
+	// The tick in which it happened. Records before the first simulated tick, such as joins and commands, have 0. Within a
+	// tick, the server records what the simulation caused, then the resulting positions, then packets that arrived, then
+	// the inputs that the next tick will use.
 	AtTick int32
 	// Kind identifies the field of the oneof kind that is set.
 	Kind Kind
@@ -31,11 +31,11 @@ type Event struct {
 	Drop Drop
 	// A console command was executed.
 	ConsoleCommand ConsoleCommand
-	// The server closed the file: the game is over.
+	// The server closed the file because the game ended.
 	Finish Finish
 	// An extension record that this decoder does not know, or whose contents it could not read.
 	UnknownEx UnknownEx
-	// The server's test record; never written in production.
+	// The server's test record. It is never written in production.
 	Test Test
 	// A client was already logged in to the remote console when the file began.
 	AuthInit AuthInit
@@ -77,16 +77,17 @@ type Event struct {
 	PlayerFinish PlayerFinish
 	// A team finished the map.
 	TeamFinish TeamFinish
-	// What is known of a client where a stream starts at the present end. Not recorded in the file.
+	// The state of a client at the position where a stream starts or continues. The decoder computes it; the file does
+	// not record it.
 	PlayerState PlayerState
-	// What is odd about the record without making it unreadable. Empty for nearly all events.
+	// Oddities of the record, which is readable in spite of them. Empty for nearly all events.
 	Warnings []Warning
-	// Who the client is that the event names, after the event. Only with resolve_players, and absent where the event names no
-	// client.
+	// The client that the event names, as known after the event. Only present with resolve_players. Absent where the event
+	// names no client.
 	Player Player
 	// HasPlayer reports whether Player is set.
 	HasPlayer bool
-	// Who the other client of a player_swap is. Only with resolve_players.
+	// The other client of a player_swap. Only present with resolve_players.
 	OtherPlayer Player
 	// HasOtherPlayer reports whether OtherPlayer is set.
 	HasOtherPlayer bool
@@ -114,7 +115,7 @@ type InputDiff struct {
 	Input Input
 	// HasInput reports whether Input is set.
 	HasInput bool
-	// What was added to each field of the previous input. Fields that did not change are 0.
+	// The change of each field from the previous input. 0 for fields that did not change.
 	Diff Input
 	// HasDiff reports whether Diff is set.
 	HasDiff bool
@@ -124,20 +125,20 @@ type InputDiff struct {
 type Input struct {
 	// -1 left, 0 none, 1 right. Clients may send anything; the game clamps it.
 	Direction int32
-	// Aim relative to the character, in world units.
+	// The aim relative to the character, in world units.
 	TargetX int32
-	// Aim relative to the character, in world units. (0, 0) is treated as (0, -1) by the game.
+	// The aim relative to the character, in world units. The game treats (0, 0) as (0, -1).
 	TargetY int32
 	// Bit 0 is set while the jump key is held.
 	Jump int32
-	// Counter of presses and releases of the fire key, modulo 64 in practice; odd while it is held.
+	// Counter of presses and releases of the fire key, modulo 64 in practice. It is odd while the key is held.
 	Fire int32
 	// 1 while the hook key is held.
 	Hook int32
 	// Bits: 1 playing (obsolete), 2 in a menu, 4 chatting, 8 scoreboard, 16 aim line, 32 spectator camera,
 	// 64 input absolute, 128 input manual.
 	PlayerFlags int32
-	// The weapon asked for plus one: 1 hammer, 2 gun, 3 shotgun, 4 grenade, 5 laser, 6 ninja. 0 is none.
+	// The requested weapon plus one: 1 hammer, 2 gun, 3 shotgun, 4 grenade, 5 laser, 6 ninja. 0 is none.
 	WantedWeapon int32
 	// Counter of presses and releases of the next-weapon key.
 	NextWeapon int32
@@ -146,11 +147,11 @@ type Input struct {
 }
 
 // Tick: A tick began. The event's at_tick is the new tick. Ticks in which nothing changed leave no trace in the file, so the
-// numbers of successive events may be further apart than one.
+// numbers of successive tick events may differ by more than one.
 type Tick struct {
-	// How many ticks between the previous recorded one and this one left no trace.
+	// The number of ticks without a trace between the previous recorded tick and this one.
 	Skipped int32
-	// True when the file has no record of its own for this tick: it follows from the order of client ids.
+	// True when the file has no record for this tick. The tick then follows from the order of client ids.
 	Implicit bool
 }
 
@@ -164,25 +165,26 @@ type InputNew struct {
 	HasInput bool
 }
 
-// Message: A game message that a client sent, recorded before the server checked it: it may be cut, or not make sense. Chat and
-// votes of 0.6 clients are not recorded by design.
+// Message: A game message that a client sent. The server records it before checking it, so it may be cut or make no sense. By
+// design, chat and votes of 0.6 clients are not recorded.
 type Message struct {
 	// The client.
 	ClientId int32
-	// The numbering that the message was read by: what the client's join record said, or else what fits.
+	// The numbering by which the message was read. It is the one in the client's join record. Without such a record, it is
+	// the one that fits.
 	Protocol Protocol
-	// The message's number in that protocol. 0 when it is an extended message, which has a UUID instead.
+	// The message's number in that protocol. 0 for an extended message, which has a UUID instead.
 	MessageId int32
 	// The UUID in text form of an extended message. Empty otherwise.
 	Uuid []byte
-	// The message's name, such as "cl_start_info", also when its contents could not be read. Of an extended message that is
-	// not known, the name by which the file's header lists it, such as "save-code@netmsg.ddnet.org". Empty otherwise.
+	// The message's name, such as "cl_start_info", even when its contents could not be read. For an unknown extended
+	// message, the name in the file's header, such as "save-code@netmsg.ddnet.org". Empty otherwise.
 	Name []byte
 	// The whole message as recorded, its number included. Empty when redacted.
 	Raw []byte
-	// Why the contents could not be read. Empty when they could, and for messages that are not known.
+	// The reason why the contents could not be read. Empty when they could be read, and for unknown messages.
 	Error []byte
-	// True when raw and those parts of the contents that may hold a secret were withheld because they may hold a secret.
+	// True when raw and parts of the contents were withheld because they may hold a secret.
 	Redacted bool
 	// ContentCase identifies the field of the oneof content that is set.
 	ContentCase MessageContentCase
@@ -204,9 +206,9 @@ type Message struct {
 	Vote Vote
 	// The client called a vote.
 	CallVote CallVote
-	// The client said that it is DDNet's, in the old way.
+	// The client identified itself as a DDNet client, by the legacy message.
 	IsDdnetLegacy IsDdnetLegacy
-	// The client chose whether to see other teams, in the old way.
+	// The client chose whether to see other teams, by the legacy message.
 	ShowOthersLegacy ShowOthersLegacy
 	// The client sent its view distance.
 	ShowDistance ShowDistance
@@ -224,7 +226,7 @@ type Message struct {
 	Command Command
 }
 
-// Say: The client said something. Servers have not recorded this since October 2017, but for one sentence of a bot check.
+// Say: The client said something. Since October 2017, servers record only one sentence of a bot check.
 type Say struct {
 	// The recipients.
 	Mode SayMode
@@ -248,13 +250,13 @@ type SetSpectatorMode struct {
 	SpectatedClientId int32
 }
 
-// PlayerInfo: Who a client is and what it looks like.
+// PlayerInfo: A client's name, clan, country and appearance.
 type PlayerInfo struct {
-	// The name asked for. The server may give another; see player_name.
+	// The requested name. The server may use another one. See player_name.
 	Name []byte
 	// The clan.
 	Clan []byte
-	// The country's ISO 3166-1 number, or -1 and below for special flags.
+	// The country's ISO 3166-1 number, or a negative number for a special flag.
 	Country int32
 	// The skin, of a 0.6 client.
 	Skin Skin
@@ -292,7 +294,7 @@ type Kill struct {
 
 // Emoticon: The client showed an emoticon.
 type Emoticon struct {
-	// Which one, 0 to 15.
+	// The emoticon's number, 0 to 15.
 	Emoticon int32
 }
 
@@ -304,23 +306,23 @@ type Vote struct {
 
 // CallVote: The client called a vote.
 type CallVote struct {
-	// What kind of vote: "option", "kick" or "spectate".
+	// The kind of vote: "option", "kick" or "spectate".
 	Type []byte
-	// What to vote on: an option's text, or a client id.
+	// The subject of the vote: an option's text, or a client id.
 	Value []byte
-	// The reason given.
+	// The reason that the client gave.
 	Reason []byte
 	// True when an administrator forced it. 0.7 only.
 	Force bool
 }
 
-// IsDdnetLegacy: The client said that it is DDNet's, in the old way.
+// IsDdnetLegacy: The client identified itself as a DDNet client, by the legacy message.
 type IsDdnetLegacy struct {
 	// The DDNet version number. 0 when not known.
 	Version int32
 }
 
-// ShowOthersLegacy: The client chose whether to see other teams, in the old way.
+// ShowOthersLegacy: The client chose whether to see other teams, by the legacy message.
 type ShowOthersLegacy struct {
 	// True to see them.
 	Show bool
@@ -328,15 +330,15 @@ type ShowOthersLegacy struct {
 
 // ShowDistance: The client sent its view distance, in world units.
 type ShowDistance struct {
-	// Horizontally.
+	// The horizontal distance.
 	X int32
-	// Vertically.
+	// The vertical distance.
 	Y int32
 }
 
 // ShowOthers: The client chose whether to see other teams.
 type ShowOthers struct {
-	// 0 off, 1 on, 2 only one's own team.
+	// 0 off, 1 on, 2 only the client's own team.
 	Show int32
 }
 
@@ -374,17 +376,18 @@ type Command struct {
 	Arguments []byte
 }
 
-// PlayerNew: A character appeared: the client's tee spawned.
+// PlayerNew: A character appeared because the client's tee spawned.
 type PlayerNew struct {
 	// The client that owns the character.
 	ClientId int32
-	// Where it appeared, in world units.
+	// The coordinate at which it appeared, in world units.
 	X int32
-	// Where it appeared, in world units.
+	// The coordinate at which it appeared, in world units.
 	Y int32
 }
 
-// PlayerOld: A character disappeared: it died, or its client left or went to the spectators. The client may still be connected.
+// PlayerOld: A character disappeared because it died, or because its client left or joined the spectators. The client may still be
+// connected.
 type PlayerOld struct {
 	// The client that owned the character.
 	ClientId int32
@@ -394,7 +397,8 @@ type PlayerOld struct {
 	Y int32
 }
 
-// Join: A client connected, at the network level. The record just before says which protocol it speaks, since DDNet 14.0.
+// Join: A client connected at the network level. Since DDNet 14.0, the record just before it contains the protocol that the
+// client speaks.
 type Join struct {
 	// The slot that the client got.
 	ClientId int32
@@ -404,14 +408,15 @@ type Join struct {
 type Drop struct {
 	// The slot that became free.
 	ClientId int32
-	// Why, as the server worded it. Empty when the client simply left.
+	// The server's text for the reason. Empty when the client left without one.
 	Reason []byte
 }
 
-// ConsoleCommand: A console command was executed: from a remote console, a chat's slash command, a vote, or a configuration file.
+// ConsoleCommand: A console command was executed. It came from a remote console, a slash command in the chat, a vote, or a configuration
+// file.
 type ConsoleCommand struct {
-	// The client that gave it. -1: a configuration file, the external console or a passed vote; -2: the map's
-	// configuration; -3: a configuration file that is not the map's.
+	// The client that gave the command. -1: a configuration file, the external console or a passed vote. -2: the map's
+	// configuration. -3: a configuration file that is not the map's.
 	ClientId int32
 	// The console's flags at that moment. In practice 4 (server: remote console, configuration) or 128 (chat). Bits: 1
 	// save, 2 client, 4 server, 8 store, 32 econ, 64 test, 128 chat, 256 game, 512 not recorded, 1024, 2048, 4096 colour,
@@ -419,9 +424,9 @@ type ConsoleCommand struct {
 	Flags int32
 	// The command's name, without a slash.
 	Command []byte
-	// Its arguments. Empty when redacted.
+	// The command's arguments. Empty when redacted.
 	Arguments [][]byte
-	// True when the arguments were withheld because they may hold a secret. See the daemon's --reveal-secrets.
+	// True when the arguments were withheld because they may hold a secret. See the daemon's flag --reveal-secrets.
 	Redacted bool
 }
 
@@ -429,36 +434,36 @@ type ConsoleCommand struct {
 type Finish struct {
 }
 
-// UnknownEx: An extension record without a kind of its own: one that a mod added or a newer server, or a known one whose data
+// UnknownEx: An extension record without a kind of its own. A mod or a newer server added it, or it is a known record whose data
 // could not be read.
 type UnknownEx struct {
 	// The record's UUID in text form.
 	Uuid []byte
-	// Its name, such as "teehistorian-custom@example.org", when the file's header names it. Empty otherwise.
+	// The record's name, such as "teehistorian-custom@example.org". Empty when the file's header does not name it.
 	Name []byte
-	// Its data as recorded. Empty when redacted.
+	// The record's data as recorded. Empty when redacted.
 	Data []byte
-	// Why a known record could not be read. Empty for an unknown one.
+	// The reason why a known record could not be read. Empty for an unknown record.
 	Error []byte
 	// True when the data was withheld because it may hold a secret.
 	Redacted bool
 }
 
-// Test: The server's test record; never written in production.
+// Test: The server's test record. It is never written in production.
 type Test struct {
 }
 
-// AuthInit: A client was already logged in to the remote console when the file began. DDNet 11.0.3 to 19.5, and by role since
-// 20.1.1; the servers between write auth_login instead.
+// AuthInit: A client was already logged in to the remote console when the file began. Recorded by DDNet 11.0.3 to 19.5, and for
+// logins by role since 20.1.1. The servers between write auth_login instead.
 type AuthInit struct {
 	// The client.
 	ClientId int32
-	// Its level; of a login by role, the level of that name, or unspecified where the role has another name.
+	// The login's level. For a login by role, the level of that name, or unspecified where the role has another name.
 	Level AuthLevel
 	// The login's name, as configured by the operator.
 	AuthName []byte
-	// The role: "admin", "moderator", "helper", or as the operator calls it. Empty in files of servers before DDNet 20.1.1,
-	// which record the level alone.
+	// The role: "admin", "moderator", "helper", or the operator's own name for it. Empty before DDNet 20.1.1, which records
+	// only the level.
 	Role []byte
 }
 
@@ -466,12 +471,12 @@ type AuthInit struct {
 type AuthLogin struct {
 	// The client.
 	ClientId int32
-	// Its level; of a login by role, the level of that name, or unspecified where the role has another name.
+	// The login's level. For a login by role, the level of that name, or unspecified where the role has another name.
 	Level AuthLevel
 	// The login's name, as configured by the operator.
 	AuthName []byte
-	// The role: "admin", "moderator", "helper", or as the operator calls it. Empty in files of servers before DDNet 20.1.1,
-	// which record the level alone.
+	// The role: "admin", "moderator", "helper", or the operator's own name for it. Empty before DDNet 20.1.1, which records
+	// only the level.
 	Role []byte
 }
 
@@ -489,7 +494,7 @@ type DdnetverOld struct {
 	Version int32
 }
 
-// Ddnetver: A client sent its version. May come before or after player_ready.
+// Ddnetver: A client sent its version. This event may precede or follow player_ready.
 type Ddnetver struct {
 	// The client.
 	ClientId int32
@@ -497,7 +502,7 @@ type Ddnetver struct {
 	ConnectionId []byte
 	// The DDNet version number, such as 16040 for 16.4.
 	Version int32
-	// The version as the client spells it.
+	// The version, as the client spells it.
 	VersionText []byte
 	// True when the connection id was withheld, because it identifies a person's installation.
 	Redacted bool
@@ -521,7 +526,7 @@ type SaveSuccess struct {
 	Team int32
 	// The save's UUID in text form.
 	SaveId []byte
-	// The saved state in DDNet's own text form. Empty when the server could not fit it.
+	// The saved state in DDNet's own text form. Empty when it did not fit into the server's buffer.
 	Save []byte
 }
 
@@ -537,7 +542,7 @@ type LoadSuccess struct {
 	Team int32
 	// The save's UUID in text form.
 	SaveId []byte
-	// The saved state in DDNet's own text form. Empty when the server could not fit it.
+	// The saved state in DDNet's own text form. Empty when it did not fit into the server's buffer.
 	Save []byte
 }
 
@@ -591,7 +596,8 @@ type Antibot struct {
 	Redacted bool
 }
 
-// PlayerName: A client's effective name changed: what the server shows, such as "(1)nameless". Not repeated after a map change.
+// PlayerName: A client's effective name changed. That is the name that the server shows, such as "(1)nameless". Not repeated after a
+// map change.
 type PlayerName struct {
 	// The client.
 	ClientId int32
@@ -603,7 +609,7 @@ type PlayerName struct {
 type PlayerFinish struct {
 	// The client.
 	ClientId int32
-	// The time that it took, in ticks.
+	// The duration of the run in ticks.
 	Time int32
 }
 
@@ -611,39 +617,40 @@ type PlayerFinish struct {
 type TeamFinish struct {
 	// The team, from 0.
 	Team int32
-	// The time that it took, in ticks.
+	// The duration of the run in ticks.
 	Time int32
 }
 
-// PlayerState: What is known of a client: sent for each client that is there when a stream starts at the present end of a replay.
+// PlayerState: The state of a client. With Start.with_state, one is sent for each client that is connected or has a character at the
+// position where the stream starts.
 type PlayerState struct {
 	// The client.
 	ClientId int32
-	// True while the client is connected, as far as the file contains it.
+	// True while the client is connected, as far as the file records it.
 	Joined bool
 	// The protocol that the client speaks.
 	Protocol Protocol
-	// The name: what the server calls the client, or, where it does not say, what the client asked to be called. Empty when
+	// The name that the server shows for the client. Where no record has it, the name that the client asked for. Empty when
 	// not known.
 	Name []byte
 	// The team, from 0.
 	Team int32
 	// True while the client has a character.
 	Alive bool
-	// Where the character is, in world units; where it was last, when it has none.
+	// The character's coordinate in world units. Without a character, the last one.
 	X int32
-	// Where the character is, in world units; where it was last, when it has none.
+	// The character's coordinate in world units. Without a character, the last one.
 	Y int32
-	// The input. Absent when the client sent none yet.
+	// The client's input. Absent when the client has sent none yet.
 	Input Input
 	// HasInput reports whether Input is set.
 	HasInput bool
-	// True when the name is the server's word, recorded in this file or in that of a game before it in the same server process;
-	// false when it is only what the client asked for.
+	// True when the server recorded the name, in this file or in the file of a previous game of the same server process.
+	// False when it is only the name that the client asked for.
 	NameEffective bool
 	// The clan.
 	Clan []byte
-	// The country's ISO 3166-1 number, or -1 and below for special flags. Absent when not known.
+	// The country's ISO 3166-1 number, or a negative number for a special flag. Absent when not known.
 	Country int32
 	// HasCountry reports whether Country is set.
 	HasCountry bool
@@ -655,22 +662,24 @@ type PlayerState struct {
 	SkinParts []SkinPart
 	// The DDNet version number, such as 16040 for 16.4. 0 when not known.
 	ClientVersion int32
-	// The version as the client spells it. Empty when not known.
+	// The version, as the client spells it. Empty when not known.
 	ClientVersionText []byte
-	// The level of its login to the remote console. Unspecified when it is not logged in, or by a role of another name.
+	// The level of the client's login to the remote console. Unspecified when the client is not logged in, or has a role of
+	// another name.
 	AuthLevel AuthLevel
-	// The role of its login: "admin", "moderator", "helper", or as the operator calls it. Empty when it is not logged in.
+	// The role of the client's login: "admin", "moderator", "helper", or the operator's own name for it. Empty when it is
+	// not logged in.
 	Role []byte
-	// True while its team practises.
+	// True while the client's team is in practice mode.
 	Practice bool
-	// True when the client has entered the game, as far as the file contains it.
+	// True when the client has entered the game, as far as the file records it.
 	Ready bool
 }
 
-// Player: Who a client is, as far as it is known from the file and those of the games before it in the same server process. What is
-// not known is empty.
+// Player: A client's name, clan, team and role, as far as they are known from the file and from the files of the previous games
+// of the same server process. A value that is not known is empty.
 type Player struct {
-	// The name: what the server calls the client, or, where it does not say, what the client asked to be called.
+	// The name that the server shows for the client. Where no record has it, the name that the client asked for.
 	Name []byte
 	// The clan.
 	Clan []byte
@@ -678,8 +687,8 @@ type Player struct {
 	Team int32
 	// HasTeam reports whether Team is set.
 	HasTeam bool
-	// The role on the remote console: "admin", "moderator", "helper", or as the operator calls it. Empty when the client is not
-	// logged in.
+	// The role on the remote console: "admin", "moderator", "helper", or the operator's own name for it. Empty when the
+	// client is not logged in.
 	Role []byte
 }
 
@@ -800,21 +809,21 @@ const (
 	MessageContentCommand
 )
 
-// Warning: An oddity of a record: it was read, but it contradicts what came before it or how servers write.
+// Warning: An oddity of a record. The record was read, but it contradicts earlier records or the way servers write.
 type Warning int32
 
 // The values of Warning.
 const (
 	// Never sent.
 	WarningUnspecified Warning = 0
-	// A character moved or disappeared that was not there; its position was taken to be 0, 0.
+	// A character moved or disappeared that did not exist. Its position was taken to be 0, 0.
 	WarningPlayerAbsent Warning = 1
-	// A character appeared that was already there.
+	// A character appeared that already existed.
 	WarningPlayerPresent Warning = 2
-	// An input changed of a client that had sent none; the previous input was taken to be all zeros.
+	// The input of a client changed that had sent none. The previous input was taken to be all zeros.
 	WarningInputAbsent Warning = 3
-	// The record names a client that never joined in this file. Only the first record that names it says so. Servers before
-	// 17.3, and 19.6 to 19.8 after a map change, write such files.
+	// The record names a client that never joined in this file. Only the first such record of a client has this warning.
+	// Servers before 17.3, and 19.6 to 19.8 after a map change, write such files.
 	WarningClientNeverJoined Warning = 4
 	// A variable-length integer was longer than needed or had padding bits set.
 	WarningIntegerPadding Warning = 5
@@ -822,13 +831,14 @@ const (
 	WarningTickOverflow Warning = 6
 	// A tick skip was negative.
 	WarningTickBackward Warning = 7
-	// The record's data is longer than its known fields; the rest was ignored.
+	// The record's data is longer than its known fields. The rest was ignored.
 	WarningTrailingData Warning = 8
-	// A text was cut, or left out, by the server's buffers: those of saves, mostly before DDNet 18.8.
+	// The server's buffers were too small for a text, so it was cut or left out. This happens to texts of saves, mostly
+	// before DDNet 18.8.
 	WarningTextCut Warning = 9
-	// Bytes follow the finish record; they were ignored.
+	// Bytes follow the finish record. They were ignored.
 	WarningDataAfterFinish Warning = 10
-	// A console command has a negative number of arguments; taken to be none.
+	// A console command has a negative number of arguments. It was taken to have none.
 	WarningNegativeCount Warning = 11
 )
 

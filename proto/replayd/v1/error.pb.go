@@ -36,31 +36,31 @@ const (
 	ErrorReason_ERROR_REASON_BAD_REQUEST ErrorReason = 3
 	// INVALID_ARGUMENT: the file is of no known format.
 	ErrorReason_ERROR_REASON_UNKNOWN_FORMAT ErrorReason = 4
-	// UNIMPLEMENTED: the format is known, its version or variant is not decoded.
+	// UNIMPLEMENTED: the format is known, but its version or variant is not supported.
 	ErrorReason_ERROR_REASON_UNSUPPORTED_VERSION ErrorReason = 5
-	// DATA_LOSS: the replay is damaged at the offset in the metadata. Everything before it was sent.
+	// DATA_LOSS: the replay is damaged at the offset in the metadata. All events before that offset were sent.
 	ErrorReason_ERROR_REASON_CORRUPT ErrorReason = 6
-	// DATA_LOSS: the file stops without an end, and the request was strict; or, strict or not, the file was cut so that it
-	// cannot be read as it is: before its header is all there, or as a map, a StarCraft II replay or a compressed file.
-	// Everything that could be read was sent.
+	// DATA_LOSS: the file stops without an end, and the request set strict. Some truncated files cause this error with and
+	// without strict: a file that stops inside its header, a map, a StarCraft II replay, and a compressed file. Everything
+	// that could be read was sent.
 	ErrorReason_ERROR_REASON_TRUNCATED ErrorReason = 7
 	// RESOURCE_EXHAUSTED: the replay needs more memory or work than the limits allow.
 	ErrorReason_ERROR_REASON_LIMIT_EXCEEDED ErrorReason = 8
 	// FAILED_PRECONDITION: the cursor is of another replay, or this replay was changed before the position of the cursor.
 	ErrorReason_ERROR_REASON_CURSOR_MISMATCH ErrorReason = 9
-	// OUT_OF_RANGE: the cursor is beyond what the replay has.
+	// OUT_OF_RANGE: the cursor is beyond the end of the replay.
 	ErrorReason_ERROR_REASON_CURSOR_BEYOND_END ErrorReason = 10
 	// RESOURCE_EXHAUSTED: too many streams.
 	ErrorReason_ERROR_REASON_TOO_MANY_STREAMS ErrorReason = 11
 	// UNAVAILABLE: the server is shutting down; see google.rpc.RetryInfo.
 	ErrorReason_ERROR_REASON_DRAINING ErrorReason = 12
-	// INTERNAL: a defect of the server. The metadata's "incident" finds it in the server's log.
+	// INTERNAL: a defect of the server. The metadata's "incident" identifies the entry in the server's log.
 	ErrorReason_ERROR_REASON_INTERNAL ErrorReason = 13
 	// UNAVAILABLE: the file could not be read.
 	ErrorReason_ERROR_REASON_IO ErrorReason = 14
-	// RESOURCE_EXHAUSTED: the client read a live replay too slowly and had asked for SLOW_CONSUMER_DISCONNECT.
+	// RESOURCE_EXHAUSTED: the client read a live replay too slowly, and the request set SLOW_CONSUMER_DISCONNECT.
 	ErrorReason_ERROR_REASON_TOO_SLOW ErrorReason = 15
-	// UNIMPLEMENTED: this server does not have what was asked for, which the message names.
+	// UNIMPLEMENTED: this server does not support the requested feature. The message names it.
 	ErrorReason_ERROR_REASON_NOT_IMPLEMENTED ErrorReason = 16
 )
 
@@ -133,10 +133,10 @@ func (ErrorReason) EnumDescriptor() ([]byte, []int) {
 	return file_replayd_v1_error_proto_rawDescGZIP(), []int{0}
 }
 
-// Where to resume after a stream that failed: a detail of the status.
+// Where to resume after a stream that failed. It is a detail of the status.
 type ResumeInfo struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The cursor behind the last event that was sent, to be used like one of a StreamEventsResponse.
+	// The cursor after the last event that was sent. Use it like the cursor of a StreamEventsResponse.
 	Cursor        []byte `protobuf:"bytes,1,opt,name=cursor,proto3" json:"cursor,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -63,11 +63,11 @@ type GetServerInfoResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The server's version.
 	Version string `protobuf:"bytes,1,opt,name=version,proto3" json:"version,omitempty"`
-	// The formats that it decodes.
+	// The formats that the server decodes.
 	Formats []*FormatInfo `protobuf:"bytes,2,rep,name=formats,proto3" json:"formats,omitempty"`
-	// Its limits.
+	// The server's limits.
 	Limits *Limits `protobuf:"bytes,3,opt,name=limits,proto3" json:"limits,omitempty"`
-	// Its roots.
+	// The directories that the server serves.
 	Roots         []*Root `protobuf:"bytes,4,rep,name=roots,proto3" json:"roots,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -136,7 +136,7 @@ type FormatInfo struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The format.
 	Format Format `protobuf:"varint,1,opt,name=format,proto3,enum=replayd.v1.Format" json:"format,omitempty"`
-	// Its kinds of events.
+	// The format's kinds of events.
 	Kinds         []*KindInfo `protobuf:"bytes,2,rep,name=kinds,proto3" json:"kinds,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -189,12 +189,12 @@ func (x *FormatInfo) GetKinds() []*KindInfo {
 // A kind of events.
 type KindInfo struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Its name, as filters take it.
+	// The kind's name, as used in EventFilter.kinds.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// The conditions of a filter, beside kinds and ticks, that can hold for its events: paths in EventFilter, such as "players"
-	// or "dem.classes".
+	// The conditions of a filter, besides kinds and ticks, that events of this kind can meet. They are paths in
+	// EventFilter, such as "players" or "dem.classes".
 	Conditions []string `protobuf:"bytes,2,rep,name=conditions,proto3" json:"conditions,omitempty"`
-	// Whether its events travel as columns with ENCODING_COLUMNS.
+	// True when events of this kind are sent as columns with ENCODING_COLUMNS.
 	Columns       bool `protobuf:"varint,3,opt,name=columns,proto3" json:"columns,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -254,15 +254,15 @@ func (x *KindInfo) GetColumns() bool {
 // The server's limits.
 type Limits struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// How many streams may run at once.
+	// The largest number of streams that run at once.
 	MaxStreams int32 `protobuf:"varint,1,opt,name=max_streams,json=maxStreams,proto3" json:"max_streams,omitempty"`
-	// How many events a batch may have.
+	// The largest number of events in a batch.
 	MaxBatchEvents int32 `protobuf:"varint,2,opt,name=max_batch_events,json=maxBatchEvents,proto3" json:"max_batch_events,omitempty"`
-	// How many bytes a response may have.
+	// The largest size of a response in bytes.
 	MaxResponseBytes int32 `protobuf:"varint,3,opt,name=max_response_bytes,json=maxResponseBytes,proto3" json:"max_response_bytes,omitempty"`
-	// How many bytes a compressed file may inflate to.
+	// The largest size of a compressed file after decompression, in bytes.
 	MaxInflatedBytes int64 `protobuf:"varint,4,opt,name=max_inflated_bytes,json=maxInflatedBytes,proto3" json:"max_inflated_bytes,omitempty"`
-	// How many bytes an upload may have.
+	// The largest size of an upload in bytes.
 	MaxUploadBytes int64 `protobuf:"varint,5,opt,name=max_upload_bytes,json=maxUploadBytes,proto3" json:"max_upload_bytes,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
@@ -336,7 +336,7 @@ func (x *Limits) GetMaxUploadBytes() int64 {
 // A directory that the server serves.
 type Root struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The alias that replays' names start with.
+	// The alias with which the names of the replays below this directory start.
 	Alias         string `protobuf:"bytes,1,opt,name=alias,proto3" json:"alias,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

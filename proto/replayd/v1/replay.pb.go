@@ -88,7 +88,7 @@ func (Format) EnumDescriptor() ([]byte, []int) {
 	return file_replayd_v1_replay_proto_rawDescGZIP(), []int{0}
 }
 
-// How a file is compressed as a whole. The server sees through it.
+// How a file is compressed as a whole. The server decompresses it when it reads the file.
 type Compression int32
 
 const (
@@ -157,17 +157,17 @@ func (Compression) EnumDescriptor() ([]byte, []int) {
 type ReplayState int32
 
 const (
-	// Not known: it was not decoded yet.
+	// Not known, because the replay was not decoded yet.
 	ReplayState_REPLAY_STATE_UNSPECIFIED ReplayState = 0
-	// It was written to in the last minute, and has no end yet.
+	// The replay was written to in the last minute, and has no end yet.
 	ReplayState_REPLAY_STATE_GROWING ReplayState = 1
-	// Nothing was written to it for a minute, but it has no end, and no other replay comes after it. An empty server writes
-	// nothing for days; a server that crashed never writes again.
+	// Nothing was written to the replay for a minute, it has no end, and no other replay follows it. An empty server writes
+	// nothing for days. A server that crashed never writes again.
 	ReplayState_REPLAY_STATE_SILENT ReplayState = 2
-	// It has the end that its format requires, or is of a format that is written as a whole.
+	// The replay has the end that its format requires, or its format is written as a whole.
 	ReplayState_REPLAY_STATE_FINISHED ReplayState = 3
-	// It stops without an end and will not grow any more: it is compressed, or damaged, or the server process that wrote it
-	// has begun another.
+	// The replay stops without an end and will not grow any more. It is compressed, it is damaged, or the server process
+	// that wrote it has begun another.
 	ReplayState_REPLAY_STATE_ABANDONED ReplayState = 4
 )
 
@@ -226,7 +226,7 @@ const (
 	Origin_ORIGIN_TOP_LEFT Origin = 1
 	// The lower left corner of the map.
 	Origin_ORIGIN_BOTTOM_LEFT Origin = 2
-	// A point that the maker of the map chose, near its middle as a rule.
+	// A point that the maker of the map chose, usually near its middle.
 	Origin_ORIGIN_MAP Origin = 3
 )
 
@@ -273,7 +273,7 @@ func (Origin) EnumDescriptor() ([]byte, []int) {
 	return file_replayd_v1_replay_proto_rawDescGZIP(), []int{3}
 }
 
-// Where y grows on a map that lies before the reader.
+// The direction in which y grows, for a reader who looks at the map from above.
 type VerticalAxis int32
 
 const (
@@ -330,7 +330,7 @@ func (VerticalAxis) EnumDescriptor() ([]byte, []int) {
 type PlayerResult int32
 
 const (
-	// Not known, or it did not end.
+	// Not known, or the game did not end.
 	PlayerResult_PLAYER_RESULT_UNSPECIFIED PlayerResult = 0
 	// The player won.
 	PlayerResult_PLAYER_RESULT_WIN PlayerResult = 1
@@ -387,13 +387,13 @@ func (PlayerResult) EnumDescriptor() ([]byte, []int) {
 type ReplayView int32
 
 const (
-	// The default of the request; see its field view.
+	// The default of the request. See its field view.
 	ReplayView_REPLAY_VIEW_UNSPECIFIED ReplayView = 0
-	// What the index knows, identity included, but without the format's header: the file is not read.
+	// The contents of the index, identity included, without the format's header. The file is not read.
 	ReplayView_REPLAY_VIEW_BASIC ReplayView = 1
-	// With the header, and the players where the header names them.
+	// The header too, and the players where the header lists them.
 	ReplayView_REPLAY_VIEW_FULL ReplayView = 2
-	// Without the header, but with the players: of a game that is being played, who is there now.
+	// Without the header, but with the players. For a game in progress, these are the players who are connected now.
 	ReplayView_REPLAY_VIEW_PLAYERS ReplayView = 3
 )
 
@@ -440,23 +440,23 @@ func (ReplayView) EnumDescriptor() ([]byte, []int) {
 	return file_replayd_v1_replay_proto_rawDescGZIP(), []int{6}
 }
 
-// A replay. Fields that are not known, or not without decoding the whole file, are absent.
+// A replay. A field is absent when its value is not known, or cannot be known without decoding the whole file.
 type Replay struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The replay's name: a root's alias, a slash, and the path below that root.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// The format, recognised by content.
+	// The format, recognised by the file's content.
 	Format Format `protobuf:"varint,2,opt,name=format,proto3,enum=replayd.v1.Format" json:"format,omitempty"`
-	// What identifies the replay wherever it lies: derived from its format and first bytes. Cursors are bound to it. Empty
-	// while the header was not read.
+	// Identifies the replay independently of its name. It is derived from the format and the first bytes. Cursors are bound
+	// to it. Empty while the header was not read.
 	Identity string `protobuf:"bytes,3,opt,name=identity,proto3" json:"identity,omitempty"`
-	// Bytes on disk.
+	// The file's size on disk in bytes.
 	SizeBytes int64 `protobuf:"varint,4,opt,name=size_bytes,json=sizeBytes,proto3" json:"size_bytes,omitempty"`
 	// When the file was last written to.
 	ModifyTime *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=modify_time,json=modifyTime,proto3" json:"modify_time,omitempty"`
-	// When the replay will be removed. Only of one that CreateReplay made.
+	// When the replay will be removed. Only set for a replay that CreateReplay made.
 	ExpireTime *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=expire_time,json=expireTime,proto3" json:"expire_time,omitempty"`
-	// Whether it may still grow.
+	// Whether the replay may still grow.
 	State ReplayState `protobuf:"varint,7,opt,name=state,proto3,enum=replayd.v1.ReplayState" json:"state,omitempty"`
 	// How the file is compressed.
 	Compression Compression `protobuf:"varint,8,opt,name=compression,proto3,enum=replayd.v1.Compression" json:"compression,omitempty"`
@@ -466,19 +466,20 @@ type Replay struct {
 	MapReplay string `protobuf:"bytes,10,opt,name=map_replay,json=mapReplay,proto3" json:"map_replay,omitempty"`
 	// When the recording started.
 	StartTime *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
-	// How long the recording is, in the game's own time.
+	// The length of the recording in the game's own time.
 	Duration *durationpb.Duration `protobuf:"bytes,12,opt,name=duration,proto3" json:"duration,omitempty"`
-	// How many ticks make a second of the game's time. Absent where the format has no clock.
+	// The number of ticks in a second of the game's time. Absent where the format has no clock.
 	TicksPerSecond *float64 `protobuf:"fixed64,13,opt,name=ticks_per_second,json=ticksPerSecond,proto3,oneof" json:"ticks_per_second,omitempty"`
-	// The last tick, where the format gives it without decoding everything, or the replay was decoded before.
+	// The last tick. Present where the format stores it, or when the replay was decoded before.
 	LastTick *int32 `protobuf:"varint,14,opt,name=last_tick,json=lastTick,proto3,oneof" json:"last_tick,omitempty"`
-	// Where places are. Absent where no event has one, or the header was not read.
+	// The system of coordinates of the events' positions. Absent where no event has a position, or while the header was not
+	// read.
 	Coordinates *Coordinates `protobuf:"bytes,15,opt,name=coordinates,proto3" json:"coordinates,omitempty"`
-	// Who played, where the format gives it without decoding everything. Of a teehistorian file, with REPLAY_VIEW_PLAYERS, who
-	// is connected at players_tick.
+	// The players, where the format lists them without decoding everything. For a teehistorian file with
+	// REPLAY_VIEW_PLAYERS, the clients that are connected at players_tick.
 	Players []*Player `protobuf:"bytes,16,rep,name=players,proto3" json:"players,omitempty"`
-	// The tick up to which a teehistorian file was decoded to find its players: of a live game a few seconds ago at most, as a
-	// rule. Absent where players does not come from decoding, or nothing was decoded yet.
+	// The tick up to which a teehistorian file was decoded to find its players. For a live game, that is usually a few
+	// seconds ago at most. Absent where players does not come from decoding, or nothing was decoded yet.
 	PlayersTick *int32 `protobuf:"varint,17,opt,name=players_tick,json=playersTick,proto3,oneof" json:"players_tick,omitempty"`
 	// The format's own header.
 	//
@@ -690,22 +691,22 @@ type isReplay_Header interface {
 }
 
 type Replay_Teehistorian struct {
-	// Header of a teehistorian file.
+	// The header of a teehistorian file.
 	Teehistorian *v1.Header `protobuf:"bytes,18,opt,name=teehistorian,proto3,oneof"`
 }
 
 type Replay_Datafile struct {
-	// Summary of a map.
+	// The summary of a map.
 	Datafile *v11.Summary `protobuf:"bytes,19,opt,name=datafile,proto3,oneof"`
 }
 
 type Replay_Dem struct {
-	// Header and facts of a Source 2 demo.
+	// The header of a Source 2 demo, and facts about it.
 	Dem *v12.Header `protobuf:"bytes,20,opt,name=dem,proto3,oneof"`
 }
 
 type Replay_Sc2Replay struct {
-	// Header and facts of a StarCraft II replay.
+	// The header of a StarCraft II replay, and facts about it.
 	Sc2Replay *v13.Header `protobuf:"bytes,21,opt,name=sc2replay,proto3,oneof"`
 }
 
@@ -717,15 +718,15 @@ func (*Replay_Dem) isReplay_Header() {}
 
 func (*Replay_Sc2Replay) isReplay_Header() {}
 
-// The system of coordinates of the positions in a replay's events. Fields that use another one say so.
+// The system of coordinates of the positions in a replay's events. Fields that use another system say so.
 type Coordinates struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// How many units are as long as one cell of the map: a tile of a Teeworlds map, a cell of StarCraft II. Absent where the
-	// map has no cells.
+	// The length of one cell of the map in units. A cell is a tile of a Teeworlds map, or a cell of StarCraft II. Absent
+	// where the map has no cells.
 	UnitsPerCell *float64 `protobuf:"fixed64,1,opt,name=units_per_cell,json=unitsPerCell,proto3,oneof" json:"units_per_cell,omitempty"`
-	// Where 0, 0 is.
+	// The place of the position 0, 0.
 	Origin Origin `protobuf:"varint,2,opt,name=origin,proto3,enum=replayd.v1.Origin" json:"origin,omitempty"`
-	// Where y grows. x always grows to the right, or east; z, where there is one, upwards.
+	// The direction in which y grows. x always grows to the right, or east. z, where it exists, grows upwards.
 	YAxis         VerticalAxis `protobuf:"varint,3,opt,name=y_axis,json=yAxis,proto3,enum=replayd.v1.VerticalAxis" json:"y_axis,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -785,7 +786,7 @@ func (x *Coordinates) GetYAxis() VerticalAxis {
 // A player of a replay.
 type Player struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The number by which events of this replay name the player.
+	// The number by which the events of this replay refer to the player.
 	Id int32 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
 	// The player's name.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
@@ -793,9 +794,9 @@ type Player struct {
 	Clan string `protobuf:"bytes,3,opt,name=clan,proto3" json:"clan,omitempty"`
 	// The player's team. Absent when not known.
 	Team *int32 `protobuf:"varint,4,opt,name=team,proto3,oneof" json:"team,omitempty"`
-	// What the player played: a race, a hero.
+	// The player's character, such as a race or a hero.
 	Character string `protobuf:"bytes,5,opt,name=character,proto3" json:"character,omitempty"`
-	// How it ended for the player.
+	// How the game ended for the player.
 	Result PlayerResult `protobuf:"varint,6,opt,name=result,proto3,enum=replayd.v1.PlayerResult" json:"result,omitempty"`
 	// The player's role on the server's remote console, such as "admin". Empty when the player is not logged in.
 	Role          string `protobuf:"bytes,7,opt,name=role,proto3" json:"role,omitempty"`
@@ -885,18 +886,18 @@ func (x *Player) GetRole() string {
 // Which replays to list.
 type ListReplaysRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// How many replays to return at most; the server may return fewer. 0 means 100; more than 1000 means 1000.
+	// The largest number of replays to return. The server may return fewer. 0 means 100. More than 1000 means 1000.
 	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// The next_page_token of the page before this one. Empty for the first page.
+	// The next_page_token of the previous page. Empty for the first page.
 	PageToken string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	// Only replays below this directory: "ROOT" or "ROOT/path". Empty means all roots.
 	Directory string `protobuf:"bytes,3,opt,name=directory,proto3" json:"directory,omitempty"`
 	// Only replays of these formats. Empty means all.
 	Formats []Format `protobuf:"varint,4,rep,packed,name=formats,proto3,enum=replayd.v1.Format" json:"formats,omitempty"`
-	// Only replays of which all of this holds. Absent means all.
+	// Only replays that match this filter. Absent means all.
 	Filter *ReplayFilter `protobuf:"bytes,5,opt,name=filter,proto3" json:"filter,omitempty"`
-	// How much of each is described. Unspecified means REPLAY_VIEW_BASIC; no other one is possible with more than 100 replays
-	// a page.
+	// How much of each replay is described. Unspecified means REPLAY_VIEW_BASIC, which is the only view possible with more
+	// than 100 replays a page.
 	View          ReplayView `protobuf:"varint,6,opt,name=view,proto3,enum=replayd.v1.ReplayView" json:"view,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -974,22 +975,22 @@ func (x *ListReplaysRequest) GetView() ReplayView {
 	return ReplayView_REPLAY_VIEW_UNSPECIFIED
 }
 
-// What must hold of a replay. What is empty or absent always does. Texts are patterns in which * stands for any characters and ?
-// for one; capitals do not matter.
+// Conditions on replays. A replay matches when it meets all of them. An empty or absent field is no condition. Texts are
+// patterns in which * stands for any characters and ? for one. Upper and lower case are the same.
 type ReplayFilter struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The map's name.
 	MapName string `protobuf:"bytes,1,opt,name=map_name,json=mapName,proto3" json:"map_name,omitempty"`
-	// What the server calls itself, a colon, and its port, such as "My server:8303" or "*:8303".
+	// The server's own name, a colon, and its port, such as "My server:8303" or "*:8303".
 	Server string `protobuf:"bytes,2,opt,name=server,proto3" json:"server,omitempty"`
-	// The name of a player. Games whose header does not name the players are decoded in the background: see
+	// The name of a player. Games whose header does not list the players are decoded in the background. See
 	// ListReplaysResponse.coverage.
 	PlayerName string `protobuf:"bytes,3,opt,name=player_name,json=playerName,proto3" json:"player_name,omitempty"`
-	// The earliest time at which the recording may have started.
+	// The earliest start of the recording.
 	EarliestStartTime *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=earliest_start_time,json=earliestStartTime,proto3" json:"earliest_start_time,omitempty"`
-	// The latest time at which the recording may have started.
+	// The latest start of the recording.
 	LatestStartTime *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=latest_start_time,json=latestStartTime,proto3" json:"latest_start_time,omitempty"`
-	// The states.
+	// The states, one of which the replay must have.
 	States        []ReplayState `protobuf:"varint,6,rep,packed,name=states,proto3,enum=replayd.v1.ReplayState" json:"states,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1067,13 +1068,13 @@ func (x *ReplayFilter) GetStates() []ReplayState {
 	return nil
 }
 
-// How much is known of what was searched.
+// How many of the files could be matched against a filter.
 type SearchCoverage struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// How many files there are to search.
+	// The number of files to search.
 	TotalFiles int64 `protobuf:"varint,1,opt,name=total_files,json=totalFiles,proto3" json:"total_files,omitempty"`
-	// How many of them are known well enough to say whether the filter matches. The others are missing in the response, and
-	// may appear later.
+	// The number of files whose known facts decide whether the filter matches. The other files are missing from the
+	// response and may appear later.
 	SearchedFiles int64 `protobuf:"varint,2,opt,name=searched_files,json=searchedFiles,proto3" json:"searched_files,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1128,9 +1129,9 @@ type ListReplaysResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The replays, ordered by name.
 	Replays []*Replay `protobuf:"bytes,1,rep,name=replays,proto3" json:"replays,omitempty"`
-	// Pass it as page_token for the next page. Empty on the last one.
+	// The page_token of a request for the next page. Empty on the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
-	// How much of what is there has been searched. Only with a filter.
+	// How much of the files has been searched. Only present with a filter.
 	Coverage      *SearchCoverage `protobuf:"bytes,3,opt,name=coverage,proto3" json:"coverage,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1192,7 +1193,7 @@ type GetReplayRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The replay's name.
 	Replay string `protobuf:"bytes,1,opt,name=replay,proto3" json:"replay,omitempty"`
-	// How much of it is described. Unspecified means REPLAY_VIEW_FULL.
+	// How much of the replay is described. Unspecified means REPLAY_VIEW_FULL.
 	View          ReplayView `protobuf:"varint,2,opt,name=view,proto3,enum=replayd.v1.ReplayView" json:"view,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1288,7 +1289,7 @@ func (x *GetReplayResponse) GetReplay() *Replay {
 	return nil
 }
 
-// A part of a replay that is to be kept for a while.
+// A part of a replay to store for a limited time.
 type CreateReplayRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// What this part is.
@@ -1362,12 +1363,12 @@ type isCreateReplayRequest_Part interface {
 }
 
 type CreateReplayRequest_Options struct {
-	// What is wanted. In the first message, and only there.
+	// The options. Only the first message has them, and it must.
 	Options *CreateReplayOptions `protobuf:"bytes,1,opt,name=options,proto3,oneof"`
 }
 
 type CreateReplayRequest_Data struct {
-	// The next bytes of the file, at most 1 MiB less a little; 64 KiB is a good size.
+	// The next bytes of the file, slightly less than 1 MiB at most. 64 KiB is a good size.
 	Data []byte `protobuf:"bytes,2,opt,name=data,proto3,oneof"`
 }
 
@@ -1375,10 +1376,10 @@ func (*CreateReplayRequest_Options) isCreateReplayRequest_Part() {}
 
 func (*CreateReplayRequest_Data) isCreateReplayRequest_Part() {}
 
-// How a replay is kept that a client sends.
+// How to store a replay that a client sends.
 type CreateReplayOptions struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// For how long. Absent means as long as the server allows.
+	// How long to store the replay. Absent means as long as the server allows.
 	TimeToLive    *durationpb.Duration `protobuf:"bytes,1,opt,name=time_to_live,json=timeToLive,proto3" json:"time_to_live,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1421,7 +1422,7 @@ func (x *CreateReplayOptions) GetTimeToLive() *durationpb.Duration {
 	return nil
 }
 
-// A replay that is kept.
+// A stored replay.
 type CreateReplayResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The replay, with its header. Its name cannot be guessed, and only its creator sees it.

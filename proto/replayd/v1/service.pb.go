@@ -4,8 +4,8 @@
 // 	protoc        (unknown)
 // source: replayd/v1/service.proto
 
-// replayd decodes game replays and streams what happened in them as typed events: from files, and from files that a
-// game server is still writing.
+// replayd decodes game replays and streams their contents as typed events. It reads finished files, and files that a game
+// server is still writing.
 
 package replaydv1
 

@@ -4,8 +4,8 @@
 // - protoc             (unknown)
 // source: replayd/v1/service.proto
 
-// replayd decodes game replays and streams what happened in them as typed events: from files, and from files that a
-// game server is still writing.
+// replayd decodes game replays and streams their contents as typed events. It reads finished files, and files that a game
+// server is still writing.
 
 package replaydv1
 
@@ -38,31 +38,35 @@ const (
 //
 // ReplayService lists replays and streams their events.
 //
-// Errors are google.rpc statuses with a google.rpc.ErrorInfo whose domain is "replayd.dev" and whose reason is a name of
-// ErrorReason without its prefix; a bad request also carries google.rpc.BadRequest.
+// An error is a google.rpc status with a google.rpc.ErrorInfo. The domain is "replayd.dev". The reason is a name of
+// ErrorReason without its prefix. A bad request also carries google.rpc.BadRequest.
 type ReplayServiceClient interface {
 	// ListReplays returns the replays below the server's roots, ordered by name.
 	ListReplays(ctx context.Context, in *ListReplaysRequest, opts ...grpc.CallOption) (*ListReplaysResponse, error)
-	// GetReplay describes one replay without decoding all of it: header, players, map, length.
+	// GetReplay describes one replay without decoding all of it: its header, players, map and length.
 	GetReplay(ctx context.Context, in *GetReplayRequest, opts ...grpc.CallOption) (*GetReplayResponse, error)
-	// StreamEvents streams the events of one replay: in order, without gaps and without duplicates. The first response is
-	// a start, the last before an OK status is an end. Each response carries a cursor with which another StreamEvents resumes exactly after it.
+	// StreamEvents streams the events of one replay in order, without gaps and without duplicates. The first response is a
+	// start. The last response before an OK status is an end. Each response carries a cursor. A StreamEvents call with that
+	// cursor resumes exactly after the response.
 	//
 	// buf:lint:ignore RPC_REQUEST_RESPONSE_UNIQUE
 	StreamEvents(ctx context.Context, in *StreamEventsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[StreamEventsResponse], error)
-	// DecodeReplay streams the events of a replay whose bytes the client sends. The first message has the options, all others carry the file, compressed or not, from front to back; the client closes its side at the end of the file.
-	// Events come while the file is still being sent, where its format can be read from front to back. The responses are
-	// those of StreamEvents, with the same promises; while a client does not read, its upload is not read either.
+	// DecodeReplay streams the events of a replay whose bytes the client sends. The first message has the options. All
+	// other messages carry the file from front to back, compressed or not. The client closes its side at the end of the
+	// file. Where the format can be read from front to back, events arrive while the client is still sending the file. The
+	// responses are like those of StreamEvents, with the same promises. While a client does not read responses, the server
+	// does not read its upload.
 	//
 	// buf:lint:ignore RPC_REQUEST_RESPONSE_UNIQUE
 	// buf:lint:ignore RPC_RESPONSE_STANDARD_NAME
 	DecodeReplay(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[DecodeReplayRequest, StreamEventsResponse], error)
-	// CreateReplay keeps a replay whose bytes the client sends for a while, under a name that only the client knows, so that it
-	// can be streamed from anywhere and more than once. Not implemented yet.
+	// CreateReplay stores a replay whose bytes the client sends, for a limited time, under a name that only the client
+	// knows. The replay can then be streamed from anywhere and more than once. Not implemented yet.
 	CreateReplay(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[CreateReplayRequest, CreateReplayResponse], error)
-	// DeleteReplay removes a replay that CreateReplay made, before its time. Not implemented yet.
+	// DeleteReplay removes a replay that CreateReplay made, before it expires. Not implemented yet.
 	DeleteReplay(ctx context.Context, in *DeleteReplayRequest, opts ...grpc.CallOption) (*DeleteReplayResponse, error)
-	// WatchReplays reports the replays that exist, and then their changes: added, growing, finished, removed.
+	// WatchReplays reports the replays that exist, and then each change: a replay was added, grew, fell silent, finished or
+	// was removed.
 	WatchReplays(ctx context.Context, in *WatchReplaysRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchReplaysResponse], error)
 	// GetServerInfo returns the server's version, formats, limits and roots.
 	GetServerInfo(ctx context.Context, in *GetServerInfoRequest, opts ...grpc.CallOption) (*GetServerInfoResponse, error)
@@ -186,31 +190,35 @@ func (c *replayServiceClient) GetServerInfo(ctx context.Context, in *GetServerIn
 //
 // ReplayService lists replays and streams their events.
 //
-// Errors are google.rpc statuses with a google.rpc.ErrorInfo whose domain is "replayd.dev" and whose reason is a name of
-// ErrorReason without its prefix; a bad request also carries google.rpc.BadRequest.
+// An error is a google.rpc status with a google.rpc.ErrorInfo. The domain is "replayd.dev". The reason is a name of
+// ErrorReason without its prefix. A bad request also carries google.rpc.BadRequest.
 type ReplayServiceServer interface {
 	// ListReplays returns the replays below the server's roots, ordered by name.
 	ListReplays(context.Context, *ListReplaysRequest) (*ListReplaysResponse, error)
-	// GetReplay describes one replay without decoding all of it: header, players, map, length.
+	// GetReplay describes one replay without decoding all of it: its header, players, map and length.
 	GetReplay(context.Context, *GetReplayRequest) (*GetReplayResponse, error)
-	// StreamEvents streams the events of one replay: in order, without gaps and without duplicates. The first response is
-	// a start, the last before an OK status is an end. Each response carries a cursor with which another StreamEvents resumes exactly after it.
+	// StreamEvents streams the events of one replay in order, without gaps and without duplicates. The first response is a
+	// start. The last response before an OK status is an end. Each response carries a cursor. A StreamEvents call with that
+	// cursor resumes exactly after the response.
 	//
 	// buf:lint:ignore RPC_REQUEST_RESPONSE_UNIQUE
 	StreamEvents(*StreamEventsRequest, grpc.ServerStreamingServer[StreamEventsResponse]) error
-	// DecodeReplay streams the events of a replay whose bytes the client sends. The first message has the options, all others carry the file, compressed or not, from front to back; the client closes its side at the end of the file.
-	// Events come while the file is still being sent, where its format can be read from front to back. The responses are
-	// those of StreamEvents, with the same promises; while a client does not read, its upload is not read either.
+	// DecodeReplay streams the events of a replay whose bytes the client sends. The first message has the options. All
+	// other messages carry the file from front to back, compressed or not. The client closes its side at the end of the
+	// file. Where the format can be read from front to back, events arrive while the client is still sending the file. The
+	// responses are like those of StreamEvents, with the same promises. While a client does not read responses, the server
+	// does not read its upload.
 	//
 	// buf:lint:ignore RPC_REQUEST_RESPONSE_UNIQUE
 	// buf:lint:ignore RPC_RESPONSE_STANDARD_NAME
 	DecodeReplay(grpc.BidiStreamingServer[DecodeReplayRequest, StreamEventsResponse]) error
-	// CreateReplay keeps a replay whose bytes the client sends for a while, under a name that only the client knows, so that it
-	// can be streamed from anywhere and more than once. Not implemented yet.
+	// CreateReplay stores a replay whose bytes the client sends, for a limited time, under a name that only the client
+	// knows. The replay can then be streamed from anywhere and more than once. Not implemented yet.
 	CreateReplay(grpc.ClientStreamingServer[CreateReplayRequest, CreateReplayResponse]) error
-	// DeleteReplay removes a replay that CreateReplay made, before its time. Not implemented yet.
+	// DeleteReplay removes a replay that CreateReplay made, before it expires. Not implemented yet.
 	DeleteReplay(context.Context, *DeleteReplayRequest) (*DeleteReplayResponse, error)
-	// WatchReplays reports the replays that exist, and then their changes: added, growing, finished, removed.
+	// WatchReplays reports the replays that exist, and then each change: a replay was added, grew, fell silent, finished or
+	// was removed.
 	WatchReplays(*WatchReplaysRequest, grpc.ServerStreamingServer[WatchReplaysResponse]) error
 	// GetServerInfo returns the server's version, formats, limits and roots.
 	GetServerInfo(context.Context, *GetServerInfoRequest) (*GetServerInfoResponse, error)

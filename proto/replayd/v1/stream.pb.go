@@ -26,18 +26,19 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// What makes a replay the next one of a game server.
+// The rule that decides which replay is the next one of a game server.
 type SuccessorRule int32
 
 const (
 	// The same as SUCCESSOR_RULE_PROVEN.
 	SuccessorRule_SUCCESSOR_RULE_UNSPECIFIED SuccessorRule = 0
-	// It says so itself: it names the replay before it, as all that a server process writes do since DDNet 17.3 but the first. Or
-	// the replay before it is finished, and it is the only one with which the server of that name and port can have started
-	// again.
+	// There is proof. The next replay names the previous one: since DDNet 17.3, every replay of a server process but the
+	// first does so. Or the previous replay is finished, and only one replay can be the one with which the server of that
+	// name and port started again.
 	SuccessorRule_SUCCESSOR_RULE_PROVEN SuccessorRule = 1
-	// It also may be the one that began next in the same directory, whatever it says, also when the replay before it has no
-	// end: the client asserts that only one server writes there. For servers that are renamed, or that crash.
+	// The next replay may also be the one that began next in the same directory, whatever its contents, even when the
+	// previous replay has no end. The client asserts that only one server writes to the directory. Use it for servers that
+	// are renamed or that crash.
 	SuccessorRule_SUCCESSOR_RULE_NEXT_IN_DIRECTORY SuccessorRule = 2
 )
 
@@ -90,9 +91,10 @@ const (
 	Encoding_ENCODING_UNSPECIFIED Encoding = 0
 	// Every event is a message of its own, in the order of the replay.
 	Encoding_ENCODING_ROWS Encoding = 1
-	// Events of the kinds that have columns (messages of the format's package whose names end in "Columns") travel as
-	// packed arrays, one for each field, which clients read several times as fast. All others travel as rows. Each row of
-	// the columns says at which place in the batch it is; the other events have the places that are left, in their order.
+	// Events of the kinds that have columns are sent as packed arrays, one for each field, which clients read several times
+	// as fast. The columns are messages of the format's package whose names end in "Columns". All other events are sent as
+	// rows. The array place holds the events' places in the batch. The other events fill the remaining places in their
+	// order.
 	Encoding_ENCODING_COLUMNS Encoding = 2
 )
 
@@ -137,17 +139,17 @@ func (Encoding) EnumDescriptor() ([]byte, []int) {
 	return file_replayd_v1_stream_proto_rawDescGZIP(), []int{1}
 }
 
-// What happens to a client that reads a live replay too slowly.
+// What the server does when a client reads a live replay too slowly.
 type SlowConsumer int32
 
 const (
 	// The same as SLOW_CONSUMER_CATCH_UP.
 	SlowConsumer_SLOW_CONSUMER_UNSPECIFIED SlowConsumer = 0
-	// It gets every event: the server reads the file for it alone until it has caught up.
+	// The client gets every event. The server reads the file for this client alone until it has caught up.
 	SlowConsumer_SLOW_CONSUMER_CATCH_UP SlowConsumer = 1
-	// It gets a gap in place of the events that it missed, and then continues live.
+	// The client gets a gap in place of the events that it missed, and then continues live.
 	SlowConsumer_SLOW_CONSUMER_DROP SlowConsumer = 2
-	// Its stream ends with RESOURCE_EXHAUSTED and a cursor.
+	// The stream ends with RESOURCE_EXHAUSTED and a cursor.
 	SlowConsumer_SLOW_CONSUMER_DISCONNECT SlowConsumer = 3
 )
 
@@ -194,22 +196,22 @@ func (SlowConsumer) EnumDescriptor() ([]byte, []int) {
 	return file_replayd_v1_stream_proto_rawDescGZIP(), []int{2}
 }
 
-// How far a stream that follows is with the live replay.
+// The relation of a stream that follows to the live replay.
 type FollowState int32
 
 const (
 	// Never sent.
 	FollowState_FOLLOW_STATE_UNSPECIFIED FollowState = 0
-	// Everything that is there has been sent. Sent once, and again after each FOLLOW_STATE_FELL_BEHIND.
+	// All events that exist so far have been sent. Sent once, and again after each FOLLOW_STATE_FELL_BEHIND.
 	FollowState_FOLLOW_STATE_CAUGHT_UP FollowState = 1
-	// The client reads too slowly to be served from memory; the file is read for it.
+	// The client reads too slowly to be served from memory. The server reads the file for it.
 	FollowState_FOLLOW_STATE_FELL_BEHIND FollowState = 2
-	// The replay is over and the stream continues with the next one, whose events follow. Ticks start anew.
+	// The replay has ended, and the stream continues with the next one, whose events follow. Ticks start anew.
 	FollowState_FOLLOW_STATE_SUCCESSOR FollowState = 3
-	// All events of the file were sent, and the stream waits for a reason that cannot be seen from them: see waiting. Sent
-	// again when that changes.
+	// All events of the file were sent, and the stream waits for a reason that the events do not show. See waiting. Sent
+	// again when the reason changes.
 	FollowState_FOLLOW_STATE_WAITING FollowState = 4
-	// The file that is followed lies under another name now. Nothing else changes.
+	// The file that is followed has another name now. Nothing else changes.
 	FollowState_FOLLOW_STATE_MOVED FollowState = 5
 )
 
@@ -266,9 +268,9 @@ type WaitingFor int32
 const (
 	// Never sent.
 	WaitingFor_WAITING_FOR_UNSPECIFIED WaitingFor = 0
-	// More bytes of the replay: it has no end, and may still grow, although another one looks like its successor.
+	// More bytes of the replay. It has no end and may still grow, although another replay looks like its successor.
 	WaitingFor_WAITING_FOR_MORE WaitingFor = 1
-	// A successor: the replay is over.
+	// A successor. The replay has ended.
 	WaitingFor_WAITING_FOR_SUCCESSOR WaitingFor = 2
 )
 
@@ -319,17 +321,17 @@ type EndReason int32
 const (
 	// Never sent.
 	EndReason_END_REASON_UNSPECIFIED EndReason = 0
-	// The replay is complete: its format's own end was read.
+	// The replay is complete. The end that its format requires was read.
 	EndReason_END_REASON_FINISHED EndReason = 1
 	// The file, a teehistorian file or a demo, stops without the end that its format requires.
 	EndReason_END_REASON_TRUNCATED EndReason = 2
-	// No event after here can match the request: the ticks of its filters have passed, or its filters match no event.
+	// No later event can match the request. The ticks of its filters have passed, or its filters match no event.
 	EndReason_END_REASON_RANGE_DONE EndReason = 3
 	// The server is shutting down. Resume by cursor.
 	EndReason_END_REASON_SERVER_DRAINING EndReason = 4
 	// The file became shorter while it was followed.
 	EndReason_END_REASON_SHRUNK EndReason = 5
-	// Another file took the place of the one that was followed.
+	// Another file replaced the one that was followed.
 	EndReason_END_REASON_REPLACED EndReason = 6
 	// The file that was followed was removed.
 	EndReason_END_REASON_REMOVED EndReason = 7
@@ -391,41 +393,43 @@ type StreamEventsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The replay's name.
 	Replay string `protobuf:"bytes,1,opt,name=replay,proto3" json:"replay,omitempty"`
-	// Where to start. Absent means at the beginning.
+	// The place where the stream starts. Absent means the beginning.
 	Start *Start `protobuf:"bytes,2,opt,name=start,proto3" json:"start,omitempty"`
-	// Events that match any of these are sent. Empty means all.
+	// Events that match any of these filters are sent. Empty means all events.
 	Include []*EventFilter `protobuf:"bytes,3,rep,name=include,proto3" json:"include,omitempty"`
-	// Events that match any of these are not sent, even when included.
+	// Events that match any of these filters are not sent, even when an include filter matches them.
 	Exclude []*EventFilter `protobuf:"bytes,4,rep,name=exclude,proto3" json:"exclude,omitempty"`
-	// True keeps the stream open at the end of the file: the server waits for it to grow, until the replay is over. The name
-	// may then also be of a directory, and means its newest replay that can be followed, directories inside it not included;
-	// when there is none yet, the first one that appears.
+	// True keeps the stream open at the end of the file. The server waits for the file to grow until the replay ends. The
+	// name may then also be that of a directory. It stands for the newest replay directly inside the directory that can be
+	// followed. If there is none yet, the stream waits for the first one.
 	Follow bool `protobuf:"varint,5,opt,name=follow,proto3" json:"follow,omitempty"`
-	// With follow: when the replay is over, continue with the next one of the same game server, or wait for it. A
-	// follow_status with FOLLOW_STATE_SUCCESSOR comes between.
+	// Only with follow. When the replay ends, the stream continues with the next one of the same game server, or waits for
+	// it. A follow_status with FOLLOW_STATE_SUCCESSOR separates the two.
 	FollowSuccessors bool `protobuf:"varint,6,opt,name=follow_successors,json=followSuccessors,proto3" json:"follow_successors,omitempty"`
-	// With follow_successors: what makes a replay the next one.
+	// Only with follow_successors. The rule that decides which replay is the next one.
 	SuccessorRule SuccessorRule `protobuf:"varint,7,opt,name=successor_rule,json=successorRule,proto3,enum=replayd.v1.SuccessorRule" json:"successor_rule,omitempty"`
-	// What happens when the client reads so slowly that it falls out of what the server keeps in memory of a live replay.
+	// What the server does when the client reads a live replay so slowly that its next events are no longer in the server's
+	// memory.
 	SlowConsumer SlowConsumer `protobuf:"varint,8,opt,name=slow_consumer,json=slowConsumer,proto3,enum=replayd.v1.SlowConsumer" json:"slow_consumer,omitempty"`
 	// How events of frequent kinds are encoded.
 	Encoding Encoding `protobuf:"varint,9,opt,name=encoding,proto3,enum=replayd.v1.Encoding" json:"encoding,omitempty"`
-	// How many events a batch has at most. 0 means 512; more than 16384 means 16384. A batch also ends
-	// at about 128 KiB.
+	// The largest number of events in a batch. 0 means 512. More than 16384 means 16384. A batch also ends at about 128
+	// KiB.
 	MaxBatchEvents uint32 `protobuf:"varint,10,opt,name=max_batch_events,json=maxBatchEvents,proto3" json:"max_batch_events,omitempty"`
-	// How long events may wait for a batch to fill while there is nothing more to read. Absent or 0: they never wait. At
-	// most 10 s.
+	// How long events may wait for a batch to fill while no more events can be read. Absent or 0 means that they never
+	// wait. At most 10 s.
 	MaxBatchDelay *durationpb.Duration `protobuf:"bytes,11,opt,name=max_batch_delay,json=maxBatchDelay,proto3" json:"max_batch_delay,omitempty"`
-	// After this long without another response, or at most a quarter of a second later, a heartbeat is sent. Absent or 0
-	// means 15 s; clamped to 1 s .. 5 min.
+	// The server sends a heartbeat after this time without another response, or at most a quarter of a second later. Absent
+	// or 0 means 15 s. Other values are clamped to 1 s .. 5 min.
 	HeartbeatInterval *durationpb.Duration `protobuf:"bytes,12,opt,name=heartbeat_interval,json=heartbeatInterval,proto3" json:"heartbeat_interval,omitempty"`
-	// True makes a teehistorian file or a demo that stops without the end that its format requires an error DATA_LOSS instead
-	// of an end with END_REASON_TRUNCATED. What was cut in another way is an error always; see ERROR_REASON_TRUNCATED.
+	// True makes it an error when a teehistorian file or a demo stops without the end that its format requires. The stream
+	// then fails with DATA_LOSS. Otherwise it ends with END_REASON_TRUNCATED. Other truncated files are always an error.
+	// See ERROR_REASON_TRUNCATED.
 	Strict bool `protobuf:"varint,13,opt,name=strict,proto3" json:"strict,omitempty"`
-	// True sends the position of each event: offsets and indexes of EventBatch.
+	// True sends the position of each event in EventBatch.offsets and EventBatch.indexes.
 	Positions bool `protobuf:"varint,14,opt,name=positions,proto3" json:"positions,omitempty"`
-	// True puts beside the client ids of a teehistorian's events who the clients are: name, clan, team and role. With
-	// ENCODING_COLUMNS those events travel as rows. Other formats refuse it: ask GetReplay for their players.
+	// True adds the client's name, clan, team and role to each teehistorian event with a client id. With ENCODING_COLUMNS,
+	// those events are sent as rows. The server refuses it for other formats. Use GetReplay for their players.
 	ResolvePlayers bool `protobuf:"varint,15,opt,name=resolve_players,json=resolvePlayers,proto3" json:"resolve_players,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
@@ -566,10 +570,11 @@ func (x *StreamEventsRequest) GetResolvePlayers() bool {
 	return false
 }
 
-// Where a stream starts. Where does not depend on filters: they decide what is sent from there on.
+// Where a stream starts. Filters do not affect the place, only which events are sent from there on. last_events is the
+// exception, because it counts the events that the filters let through.
 type Start struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Where. Absent means at the beginning.
+	// The place. Absent means the beginning.
 	//
 	// Types that are valid to be assigned to At:
 	//
@@ -578,9 +583,9 @@ type Start struct {
 	//	*Start_LastEvents
 	//	*Start_Now
 	At isStart_At `protobuf_oneof:"at"`
-	// True sends the state at that place first: what a client would know that had read everything before it. Of a
-	// teehistorian file it consists of player_state events, of a demo of an entity_entered event for every entity in view, and
-	// of a StarCraft II replay of player_state and unit_state events. A map has none.
+	// True first sends the state at that place, which is what a client would know after reading everything before it. For a
+	// teehistorian file, it consists of player_state events. For a demo, it has an entity_entered event for every entity
+	// that exists. For a StarCraft II replay, it consists of player_state and unit_state events. A map has no state.
 	WithState     bool `protobuf:"varint,5,opt,name=with_state,json=withState,proto3" json:"with_state,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -676,12 +681,12 @@ type Start_Cursor struct {
 }
 
 type Start_Tick struct {
-	// At the first event of this tick, or of the first later one that has events.
+	// At the first event of this tick, or of the next later tick that has events.
 	Tick int32 `protobuf:"varint,2,opt,name=tick,proto3,oneof"`
 }
 
 type Start_LastEvents struct {
-	// At the last so many events that the filters let through; fewer when there are fewer. 1 to 1000000.
+	// At the last events that the filters let through: this many, or fewer when the replay has fewer. 1 to 1000000.
 	LastEvents uint32 `protobuf:"varint,3,opt,name=last_events,json=lastEvents,proto3,oneof"`
 }
 
@@ -809,13 +814,13 @@ type isDecodeReplayRequest_Part interface {
 }
 
 type DecodeReplayRequest_Options struct {
-	// What is wanted. In the first message, and only there. Its replay is a name for use in error messages and may be
-	// empty; follow, follow_successors and last_events are not possible.
+	// The options. Only the first message has them, and it must. The field replay is a name for use in error messages and
+	// may be empty. follow, follow_successors and last_events are not possible.
 	Options *StreamEventsRequest `protobuf:"bytes,1,opt,name=options,proto3,oneof"`
 }
 
 type DecodeReplayRequest_Data struct {
-	// The next bytes of the file, at most 1 MiB less a little; 64 KiB is a good size.
+	// The next bytes of the file, slightly less than 1 MiB at most. 64 KiB is a good size.
 	Data []byte `protobuf:"bytes,2,opt,name=data,proto3,oneof"`
 }
 
@@ -826,7 +831,8 @@ func (*DecodeReplayRequest_Data) isDecodeReplayRequest_Part() {}
 // One response of a stream.
 type StreamEventsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The position of the stream after this response. Keep the last one; it is all that is needed to resume. Opaque.
+	// The position of the stream after this response, as opaque bytes. Keep the last cursor. It is all that a client needs
+	// to resume.
 	Cursor []byte `protobuf:"bytes,1,opt,name=cursor,proto3" json:"cursor,omitempty"`
 	// What this response is.
 	//
@@ -956,12 +962,12 @@ type isStreamEventsResponse_Response interface {
 }
 
 type StreamEventsResponse_Start struct {
-	// Always the first: what is streamed, from where.
+	// The first response: what is streamed, and from where.
 	Start *StreamStart `protobuf:"bytes,2,opt,name=start,proto3,oneof"`
 }
 
 type StreamEventsResponse_State struct {
-	// Part of the state at the position where the stream starts, or continues behind a gap.
+	// Part of the state at the position where the stream starts, or where it continues after a gap.
 	State *StateBatch `protobuf:"bytes,3,opt,name=state,proto3,oneof"`
 }
 
@@ -971,7 +977,7 @@ type StreamEventsResponse_Batch struct {
 }
 
 type StreamEventsResponse_Heartbeat struct {
-	// Nothing to send, but the stream is alive and here is how far it has read.
+	// A sign that the stream is alive, with the progress of reading. Sent while there is nothing else to send.
 	Heartbeat *Heartbeat `protobuf:"bytes,5,opt,name=heartbeat,proto3,oneof"`
 }
 
@@ -986,7 +992,7 @@ type StreamEventsResponse_Gap struct {
 }
 
 type StreamEventsResponse_End struct {
-	// Always the last before an OK status.
+	// The last response before an OK status.
 	End *StreamEnd `protobuf:"bytes,8,opt,name=end,proto3,oneof"`
 }
 
@@ -1004,16 +1010,16 @@ func (*StreamEventsResponse_Gap) isStreamEventsResponse_Response() {}
 
 func (*StreamEventsResponse_End) isStreamEventsResponse_Response() {}
 
-// What is streamed, from where.
+// What is streamed, and from where.
 type StreamStart struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The replay, with its header.
 	Replay *Replay `protobuf:"bytes,1,opt,name=replay,proto3" json:"replay,omitempty"`
-	// The sequence number that the next event will have.
+	// The sequence number of the next event.
 	NextSequence uint64 `protobuf:"varint,2,opt,name=next_sequence,json=nextSequence,proto3" json:"next_sequence,omitempty"`
-	// The replay's clock there.
+	// The replay's clock at the start of the stream.
 	Tick int32 `protobuf:"varint,3,opt,name=tick,proto3" json:"tick,omitempty"`
-	// Bytes of the (decompressed) replay before there.
+	// The start of the stream in bytes from the beginning of the decompressed replay.
 	Offset int64 `protobuf:"varint,4,opt,name=offset,proto3" json:"offset,omitempty"`
 	// The server's version.
 	ServerVersion string `protobuf:"bytes,5,opt,name=server_version,json=serverVersion,proto3" json:"server_version,omitempty"`
@@ -1086,12 +1092,13 @@ func (x *StreamStart) GetServerVersion() string {
 	return ""
 }
 
-// Part of the state of a replay at a position in it, with Start.with_state. Its events did not happen there: they have no
-// sequence numbers and no positions. It is sent for what the filters' conditions on players, teams, classes and fields let
-// through; conditions on kinds and ticks do not count, and an exclude filter that has such conditions removes nothing.
+// Part of the state of a replay at a position in it. Only sent with Start.with_state. Its events did not happen at that
+// position, so they have no sequence numbers and no positions. The state covers what the filters' conditions on players,
+// teams, classes and fields let through. Conditions on kinds and ticks do not count, and an exclude filter that has such
+// conditions removes nothing.
 //
-// A cursor of a part that is not the last one leads to the same place, and the whole state is sent again, whether or not the
-// request sets with_state.
+// The cursor of a part other than the last one leads to the same position. The whole state is then sent again, whether or
+// not the request sets with_state.
 type StateBatch struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The state, as events of the replay's format.
@@ -1184,17 +1191,17 @@ type isStateBatch_Events interface {
 }
 
 type StateBatch_Teehistorian struct {
-	// Of a teehistorian file: player_state.
+	// Events of a teehistorian file: player_state.
 	Teehistorian *v1.EventList `protobuf:"bytes,1,opt,name=teehistorian,proto3,oneof"`
 }
 
 type StateBatch_Dem struct {
-	// Of a Source 2 demo: entity_entered.
+	// Events of a Source 2 demo: entity_entered.
 	Dem *v11.EventList `protobuf:"bytes,2,opt,name=dem,proto3,oneof"`
 }
 
 type StateBatch_Sc2Replay struct {
-	// Of a StarCraft II replay: player_state, then unit_state.
+	// Events of a StarCraft II replay: player_state, then unit_state.
 	Sc2Replay *v12.EventList `protobuf:"bytes,4,opt,name=sc2replay,proto3,oneof"`
 }
 
@@ -1207,8 +1214,8 @@ func (*StateBatch_Sc2Replay) isStateBatch_Events() {}
 // Some events.
 type EventBatch struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The sequence number of the first event. Sequence numbers count the events of a stream after filtering, from 0; a
-	// stream that was resumed by a cursor counts on. The n-th event of the batch has first_sequence + n.
+	// The sequence number of the first event. Sequence numbers count the events of a stream after filtering, from 0. A
+	// stream that resumes by a cursor continues the count. The n-th event of the batch has first_sequence + n.
 	FirstSequence uint64 `protobuf:"varint,1,opt,name=first_sequence,json=firstSequence,proto3" json:"first_sequence,omitempty"`
 	// The sequence number of the event after the last one.
 	NextSequence uint64 `protobuf:"varint,2,opt,name=next_sequence,json=nextSequence,proto3" json:"next_sequence,omitempty"`
@@ -1221,13 +1228,13 @@ type EventBatch struct {
 	//	*EventBatch_Dem
 	//	*EventBatch_Sc2Replay
 	Events isEventBatch_Events `protobuf_oneof:"events"`
-	// The offset of each event's position, in the order of the events, when the request asked for positions: where the
-	// event's record starts, in bytes of the decompressed replay. Positions are pairs of offset and index. They are totally
-	// ordered within a replay, and an event has the same one in every stream: it is the key by which events of streams with
-	// different filters can be joined.
+	// The offsets of the events' positions, in the order of the events. Only present when the request set positions. An
+	// offset is where the event's record starts, in bytes of the decompressed replay. A position is a pair of offset and
+	// index. Positions are totally ordered within a replay, and an event has the same position in every stream. Use them as
+	// the key to join events of streams with different filters.
 	Offsets []int64 `protobuf:"varint,7,rep,packed,name=offsets,proto3" json:"offsets,omitempty"`
-	// The index of each event's position, in the order of the events: it orders the events of one record. It is below 2^53.
-	// Events that follow each other need not have consecutive ones.
+	// The indexes of the events' positions, in the order of the events. The index orders the events of one record. It is
+	// below 2^53. Successive events need not have consecutive indexes.
 	Indexes       []int64 `protobuf:"varint,8,rep,packed,name=indexes,proto3" json:"indexes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1366,14 +1373,14 @@ func (*EventBatch_Dem) isEventBatch_Events() {}
 
 func (*EventBatch_Sc2Replay) isEventBatch_Events() {}
 
-// Sent when nothing else was for a while.
+// Sent when no other response was sent for the heartbeat interval.
 type Heartbeat struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Bytes of the (decompressed) replay that have been read, filtered-out events included.
+	// Bytes of the decompressed replay that have been read, filtered-out events included.
 	BytesRead int64 `protobuf:"varint,1,opt,name=bytes_read,json=bytesRead,proto3" json:"bytes_read,omitempty"`
-	// Bytes of the replay on disk. For a compressed file, 0.
+	// Bytes of the replay on disk. 0 for a compressed file.
 	BytesPresent int64 `protobuf:"varint,2,opt,name=bytes_present,json=bytesPresent,proto3" json:"bytes_present,omitempty"`
-	// The replay's clock after what was read.
+	// The replay's clock after the last event that was read.
 	Tick          int32 `protobuf:"varint,3,opt,name=tick,proto3" json:"tick,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1430,14 +1437,14 @@ func (x *Heartbeat) GetTick() int32 {
 	return 0
 }
 
-// What a stream waits for, and what is likely to have come instead.
+// What a stream waits for, and which replays are likely to be its successor.
 type Waiting struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What is waited for.
+	// What the stream waits for.
 	WaitingFor WaitingFor `protobuf:"varint,1,opt,name=waiting_for,json=waitingFor,proto3,enum=replayd.v1.WaitingFor" json:"waiting_for,omitempty"`
-	// The names of replays that may be the successor but are not proven to be: those that a server of the same name and port
-	// began later, and, once the replay is over, others that began later in the same directory. At most 8. With
-	// SUCCESSOR_RULE_NEXT_IN_DIRECTORY a stream would continue with one.
+	// The names of replays that may be the successor but are not proven to be. These are replays that a server of the same
+	// name and port began later. Once the replay has ended, they include others that began later in the same directory. At
+	// most 8. With SUCCESSOR_RULE_NEXT_IN_DIRECTORY, the stream would continue with one of them.
 	LikelySuccessors []string `protobuf:"bytes,2,rep,name=likely_successors,json=likelySuccessors,proto3" json:"likely_successors,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
@@ -1487,18 +1494,18 @@ func (x *Waiting) GetLikelySuccessors() []string {
 	return nil
 }
 
-// The state of following changed. Only with follow.
+// The state of following changed. Only sent with follow.
 type FollowStatus struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The new state.
 	State FollowState `protobuf:"varint,1,opt,name=state,proto3,enum=replayd.v1.FollowState" json:"state,omitempty"`
-	// The next replay, with its header. Only with FOLLOW_STATE_SUCCESSOR.
+	// The next replay, with its header. Only present with FOLLOW_STATE_SUCCESSOR.
 	Successor *Replay `protobuf:"bytes,2,opt,name=successor,proto3" json:"successor,omitempty"`
-	// How the replay before it ended. Only with FOLLOW_STATE_SUCCESSOR.
+	// How the previous replay ended. Only present with FOLLOW_STATE_SUCCESSOR.
 	PredecessorEnd EndReason `protobuf:"varint,3,opt,name=predecessor_end,json=predecessorEnd,proto3,enum=replayd.v1.EndReason" json:"predecessor_end,omitempty"`
-	// What is waited for. Only with FOLLOW_STATE_WAITING.
+	// What the stream waits for. Only present with FOLLOW_STATE_WAITING.
 	Waiting *Waiting `protobuf:"bytes,4,opt,name=waiting,proto3" json:"waiting,omitempty"`
-	// The replay's name from now on. Only with FOLLOW_STATE_MOVED.
+	// The replay's name from now on. Only present with FOLLOW_STATE_MOVED.
 	Replay        string `protobuf:"bytes,5,opt,name=replay,proto3" json:"replay,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1569,17 +1576,17 @@ func (x *FollowStatus) GetReplay() string {
 	return ""
 }
 
-// Events are missing: the client read too slowly and chose SLOW_CONSUMER_DROP. The cursor of this response is behind the
-// gap. With Start.with_state the state there follows.
+// Events are missing because the client read too slowly and the request set SLOW_CONSUMER_DROP. The cursor of this
+// response is after the gap. With Start.with_state, the state after the gap follows.
 type Gap struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The sequence number that the first missing event would have had.
+	// The sequence number of the first missing event.
 	FirstSequence uint64 `protobuf:"varint,1,opt,name=first_sequence,json=firstSequence,proto3" json:"first_sequence,omitempty"`
-	// The sequence number of the next event. The difference is how many events are missing.
+	// The sequence number of the next event. The difference is the number of missing events.
 	NextSequence uint64 `protobuf:"varint,2,opt,name=next_sequence,json=nextSequence,proto3" json:"next_sequence,omitempty"`
 	// The tick before the gap.
 	FromTick int32 `protobuf:"varint,3,opt,name=from_tick,json=fromTick,proto3" json:"from_tick,omitempty"`
-	// The tick behind it.
+	// The tick after the gap.
 	ToTick        int32 `protobuf:"varint,4,opt,name=to_tick,json=toTick,proto3" json:"to_tick,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1646,18 +1653,19 @@ func (x *Gap) GetToTick() int32 {
 // How a stream ended.
 type StreamEnd struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Why.
+	// The reason.
 	Reason EndReason `protobuf:"varint,1,opt,name=reason,proto3,enum=replayd.v1.EndReason" json:"reason,omitempty"`
-	// How many events this stream sent, since its own start.
+	// The number of events that this stream sent since its own start.
 	EventsSent uint64 `protobuf:"varint,2,opt,name=events_sent,json=eventsSent,proto3" json:"events_sent,omitempty"`
-	// How many events were filtered out, as far as the filter had to look at them.
+	// The number of events that were filtered out. Events that the filter did not have to examine are not counted.
 	EventsFiltered uint64 `protobuf:"varint,3,opt,name=events_filtered,json=eventsFiltered,proto3" json:"events_filtered,omitempty"`
-	// Bytes of the (decompressed) replay that were read.
+	// Bytes of the decompressed replay that were read.
 	BytesRead int64 `protobuf:"varint,4,opt,name=bytes_read,json=bytesRead,proto3" json:"bytes_read,omitempty"`
-	// The replay's clock behind what was read, events that were filtered out included. It is the replay's last tick only when
-	// all of it was read; with END_REASON_RANGE_DONE it is where the stream began, or a tick behind those asked for.
+	// The replay's clock after the last event that was read, filtered-out events included. It is the replay's last tick
+	// only when the whole replay was read. With END_REASON_RANGE_DONE, it is the tick where the stream began, or a tick
+	// after the requested ones.
 	LastTick int32 `protobuf:"varint,5,opt,name=last_tick,json=lastTick,proto3" json:"last_tick,omitempty"`
-	// What is missing, in words, when the file was cut.
+	// A description of what is missing, when the file was truncated.
 	Detail string `protobuf:"bytes,6,opt,name=detail,proto3" json:"detail,omitempty"`
 	// How well the replay was decoded.
 	//
@@ -1772,7 +1780,7 @@ type isStreamEnd_Summary interface {
 }
 
 type StreamEnd_Sc2Replay struct {
-	// How well a StarCraft II replay could be decoded, and by which tables: DecodeInfo as it is at the end.
+	// How well a StarCraft II replay could be decoded, and with which tables. It is DecodeInfo as it is at the end.
 	Sc2Replay *v12.DecodeInfo `protobuf:"bytes,7,opt,name=sc2replay,proto3,oneof"`
 }
 

@@ -28,15 +28,16 @@ type ChangeKind int32
 const (
 	// Never sent.
 	ChangeKind_CHANGE_KIND_UNSPECIFIED ChangeKind = 0
-	// It is there; or its file was replaced by another.
+	// The replay exists, or another file replaced its file.
 	ChangeKind_CHANGE_KIND_ADDED ChangeKind = 1
-	// It has grown. Sent at most once a second for each replay.
+	// The replay has grown. Sent at most once a second for each replay.
 	ChangeKind_CHANGE_KIND_GROWING ChangeKind = 2
-	// It is over: its end was read, or its server process has begun another, or it is damaged. See its state.
+	// The replay has ended: its end was read, the server process that wrote it has begun another, or it is damaged. See its
+	// state.
 	ChangeKind_CHANGE_KIND_FINISHED ChangeKind = 3
-	// It is gone.
+	// The replay was removed.
 	ChangeKind_CHANGE_KIND_REMOVED ChangeKind = 4
-	// Nothing was written to it for a minute. It may still grow.
+	// Nothing was written to the replay for a minute. It may still grow.
 	ChangeKind_CHANGE_KIND_SILENT ChangeKind = 5
 )
 
@@ -94,7 +95,8 @@ type WatchReplaysRequest struct {
 	Directory string `protobuf:"bytes,1,opt,name=directory,proto3" json:"directory,omitempty"`
 	// Only replays of these formats. Empty means all.
 	Formats []Format `protobuf:"varint,2,rep,packed,name=formats,proto3,enum=replayd.v1.Format" json:"formats,omitempty"`
-	// After this long without another response an empty one is sent. Absent or 0 means 15 s; clamped to 1 s .. 5 min.
+	// The server sends an empty response after this time without another response. Absent or 0 means 15 s. Other values are
+	// clamped to 1 s .. 5 min.
 	HeartbeatInterval *durationpb.Duration `protobuf:"bytes,3,opt,name=heartbeat_interval,json=heartbeatInterval,proto3" json:"heartbeat_interval,omitempty"`
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
@@ -156,7 +158,7 @@ type WatchReplaysResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The changes, in the order in which they were noticed. Empty for a heartbeat.
 	Changes []*ReplayChange `protobuf:"bytes,1,rep,name=changes,proto3" json:"changes,omitempty"`
-	// True in the response that completes the list of the replays that were there at the start; changes follow.
+	// True in the response that completes the list of the replays that existed at the start. Changes follow.
 	InitialDone   bool `protobuf:"varint,2,opt,name=initial_done,json=initialDone,proto3" json:"initial_done,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -211,7 +213,7 @@ type ReplayChange struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// What happened.
 	Kind ChangeKind `protobuf:"varint,1,opt,name=kind,proto3,enum=replayd.v1.ChangeKind" json:"kind,omitempty"`
-	// The replay, without header and players; of one that was removed only its name.
+	// The replay, without its header and players. For a removed replay, only the name is set.
 	Replay        *Replay `protobuf:"bytes,2,opt,name=replay,proto3" json:"replay,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -4,11 +4,11 @@
 // 	protoc        (unknown)
 // source: replayd/datafile/v1/events.proto
 
-// The events of a Teeworlds or DDNet map, a datafile: what the file holds, item by item in file order, and after each
-// item the data that it refers to, in chunks. Blobs that no item refers to follow at the end as raw_data.
+// The events of a Teeworlds or DDNet map, which is a datafile. They are the items of the file in file order. After each
+// item, the data that it refers to follows in chunks. Blobs that no item refers to follow at the end as raw_data.
 //
-// Units: a tile is 32 x 32 world units; x grows to the right, y downwards. "Fixed point" means 22.10: 1024 is one whole
-// unit. Indices count from 0 within their kind in file order; -1 stands for none.
+// Units: a tile is 32 x 32 world units. x grows to the right, y downwards. "Fixed point" means 22.10: 1024 is one whole
+// unit. Indices count from 0 within their kind in file order; -1 means none.
 
 package datafilev1
 
@@ -28,43 +28,43 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// What is odd about an item.
+// An oddity of an item.
 type Warning int32
 
 const (
 	// Never sent.
 	Warning_WARNING_UNSPECIFIED Warning = 0
-	// The item is too short for its type, or has a version that is not known: it is sent as raw_item.
+	// The item is too short for its type, or its version is not known. It is sent as raw_item.
 	Warning_WARNING_MALFORMED_ITEM Warning = 1
 	// The item refers to data that the file does not have.
 	Warning_WARNING_MISSING_DATA Warning = 2
-	// The item's data is shorter than the item says. What is there is sent.
+	// The item's data is shorter than the item announces. The data that exists is sent.
 	Warning_WARNING_SHORT_DATA Warning = 3
-	// The item's data is longer than the item says. The rest follows as raw_data.
+	// The item's data is longer than the item announces. The rest follows as raw_data.
 	Warning_WARNING_LONG_DATA Warning = 4
-	// A layer of tele, speedup, front, switch or tune tiles lacks the index of its own data; the tiles of its ordinary
+	// A layer of tele, speedup, front, switch or tune tiles lacks the index of its own data. The tiles of its ordinary
 	// data, 4 bytes each, are sent instead.
 	Warning_WARNING_MISSING_PHYSICS_DATA Warning = 5
-	// The layer's run lengths do not add up to its size. Tiles that are missing are not sent, nor are those in excess.
+	// The layer's run lengths do not add up to its size. Missing tiles and excess tiles are not sent.
 	Warning_WARNING_BAD_SKIP Warning = 6
-	// The text is not as the format requires: it lacks its final NUL, has one inside, or is not valid UTF-8.
+	// The text is not valid. It lacks its final NUL, has a NUL inside, or is not valid UTF-8.
 	Warning_WARNING_BAD_TEXT Warning = 7
-	// The map has no version item. Such maps exist; the games refuse some of them.
+	// The map has no version item. Such maps exist. The games refuse some of them.
 	Warning_WARNING_NO_VERSION Warning = 8
-	// The map is of the time before Teeworlds 0.5, whose items are laid out differently: all its items are raw.
+	// The map is older than Teeworlds 0.5. Items of that time have another layout, so all its items are sent raw.
 	Warning_WARNING_LEGACY Warning = 9
 	// Layers of the group do not exist, or belong to an earlier group too.
 	Warning_WARNING_BAD_LAYER_RANGE Warning = 10
-	// The text is too long to be sent as such: it follows as raw_data at the end.
+	// The text is too long for a field. It follows as raw_data at the end.
 	Warning_WARNING_LONG_TEXT Warning = 11
-	// The map has no game layer, so that no game can load it.
+	// The map has no game layer, so no game can load it.
 	Warning_WARNING_NO_GAME_LAYER Warning = 12
-	// The blob is damaged: it cannot be read any further, or its checksum is wrong and so what was sent of it may be. What
-	// can be read was sent, of tiles as whole rows that are filled up with air. Everything else of the map follows, and then
-	// the error.
+	// The blob is damaged. Either the rest of it cannot be read, or its checksum is wrong, so the data that was sent may be
+	// wrong too. All readable data was sent. For tiles, that is whole rows, filled up with air. The rest of the map
+	// follows, and then the error.
 	Warning_WARNING_DAMAGED_DATA Warning = 13
-	// The file has bytes after the end that its tables give. What follows there is not sent. DDNet refuses such maps, other
-	// readers do not.
+	// The file has bytes after the end that its tables give. They are not sent. DDNet refuses such maps, but other readers
+	// accept them.
 	Warning_WARNING_EXCESS_BYTES Warning = 14
 )
 
@@ -137,11 +137,11 @@ func (Warning) EnumDescriptor() ([]byte, []int) {
 type PixelFormat int32
 
 const (
-	// None: the image is external, or of a format that is not known.
+	// The image is external, or its format is not known.
 	PixelFormat_PIXEL_FORMAT_UNSPECIFIED PixelFormat = 0
 	// 3 bytes a pixel: red, green, blue.
 	PixelFormat_PIXEL_FORMAT_RGB PixelFormat = 1
-	// 4 bytes a pixel: red, green, blue, alpha; alpha is not premultiplied.
+	// 4 bytes a pixel: red, green, blue, alpha. Alpha is not premultiplied.
 	PixelFormat_PIXEL_FORMAT_RGBA PixelFormat = 2
 )
 
@@ -190,7 +190,7 @@ func (PixelFormat) EnumDescriptor() ([]byte, []int) {
 type EnvelopeKind int32
 
 const (
-	// Not known: the number of channels says nothing.
+	// Not known, because no kind has this number of channels.
 	EnvelopeKind_ENVELOPE_KIND_UNSPECIFIED EnvelopeKind = 0
 	// A volume: 1 channel.
 	EnvelopeKind_ENVELOPE_KIND_VOLUME EnvelopeKind = 1
@@ -243,7 +243,8 @@ func (EnvelopeKind) EnumDescriptor() ([]byte, []int) {
 	return file_replayd_datafile_v1_events_proto_rawDescGZIP(), []int{2}
 }
 
-// How values change from one point to the next. One more than the number in the file; unnamed numbers mean linear.
+// How values change from one point to the next. The number is one more than in the file. Numbers without a name mean
+// linear.
 type Curve int32
 
 const (
@@ -312,23 +313,23 @@ func (Curve) EnumDescriptor() ([]byte, []int) {
 	return file_replayd_datafile_v1_events_proto_rawDescGZIP(), []int{3}
 }
 
-// What a layer is. See TileLayer for how tiles are stored.
+// The kinds of layers. See TileLayer for the way tiles are stored.
 type LayerKind int32
 
 const (
 	// Never sent.
 	LayerKind_LAYER_KIND_UNSPECIFIED LayerKind = 0
-	// For the eye only.
+	// Decoration without an effect on play.
 	LayerKind_LAYER_KIND_TILES LayerKind = 1
 	// The game layer: solid, death, spawns and so on. See GameTile.
 	LayerKind_LAYER_KIND_GAME LayerKind = 2
-	// DDNet's front layer: more of the same in front of the game layer. See GameTile.
+	// DDNet's front layer: more tiles of the same kinds in front of the game layer. See GameTile.
 	LayerKind_LAYER_KIND_FRONT LayerKind = 3
 	// DDNet's teleporters. See TeleTile.
 	LayerKind_LAYER_KIND_TELE LayerKind = 4
 	// DDNet's speedups. See SpeedupTile.
 	LayerKind_LAYER_KIND_SPEEDUP LayerKind = 5
-	// DDNet's switches, and what they switch. See SwitchTile.
+	// DDNet's switches, and the things that they switch. See SwitchTile.
 	LayerKind_LAYER_KIND_SWITCH LayerKind = 6
 	// DDNet's zones of other tuning. See TuneTile.
 	LayerKind_LAYER_KIND_TUNE LayerKind = 7
@@ -393,7 +394,7 @@ func (LayerKind) EnumDescriptor() ([]byte, []int) {
 	return file_replayd_datafile_v1_events_proto_rawDescGZIP(), []int{4}
 }
 
-// The area in which a sound is heard. One more than the number in the file.
+// The area in which a sound is heard. The number is one more than in the file.
 type SoundShape int32
 
 const (
@@ -492,12 +493,12 @@ func (x *EventList) GetEvents() []*Event {
 	return nil
 }
 
-// One thing that a map file holds.
+// One part of a map file.
 type Event struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Always 0: a map has no clock. It stands here as in the events of every other format.
+	// Always 0: a map has no clock. It exists because the events of every other format have it.
 	AtTick int32 `protobuf:"varint,1,opt,name=at_tick,json=atTick,proto3" json:"at_tick,omitempty"`
-	// What it is. Names of these fields are the event kinds that filters take.
+	// What the event holds. The names of these fields are the event kinds in filters.
 	//
 	// Types that are valid to be assigned to Kind:
 	//
@@ -526,7 +527,7 @@ type Event struct {
 	//	*Event_EnvelopeBeziers
 	//	*Event_UuidType
 	Kind isEvent_Kind `protobuf_oneof:"kind"`
-	// What is odd about the item without making it unreadable. Empty for nearly all events.
+	// Oddities of the item, which are no reason to stop. Empty for nearly all events.
 	Warnings      []Warning `protobuf:"varint,15,rep,packed,name=warnings,proto3,enum=replayd.datafile.v1.Warning" json:"warnings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -804,7 +805,7 @@ type isEvent_Kind interface {
 }
 
 type Event_Tiles struct {
-	// Tiles of a tile layer: a rectangle of it.
+	// Tiles of a tile layer, as a rectangle.
 	Tiles *Tiles `protobuf:"bytes,2,opt,name=tiles,proto3,oneof"`
 }
 
@@ -834,7 +835,7 @@ type Event_RawData struct {
 }
 
 type Event_RawItem struct {
-	// An item, or a piece of one, that is of no known type or whose contents do not fit its type.
+	// An item, or a piece of one, whose type is not known or whose contents do not fit its type.
 	RawItem *RawItem `protobuf:"bytes,8,opt,name=raw_item,json=rawItem,proto3,oneof"`
 }
 
@@ -864,12 +865,12 @@ type Event_Envelope struct {
 }
 
 type Event_TileSummary struct {
-	// Which tiles a layer that affects play has, how many and where. Follows the layer's tiles.
+	// The kinds of tiles in a layer that affects play, with their numbers and extents. Follows the layer's tiles.
 	TileSummary *TileSummary `protobuf:"bytes,14,opt,name=tile_summary,json=tileSummary,proto3,oneof"`
 }
 
 type Event_Header struct {
-	// The file's header: always the first event.
+	// The file's header. Always the first event.
 	Header *Header `protobuf:"bytes,16,opt,name=header,proto3,oneof"`
 }
 
@@ -884,12 +885,12 @@ type Event_Version struct {
 }
 
 type Event_Info struct {
-	// Who made the map.
+	// The map's author and related texts.
 	Info *Info `protobuf:"bytes,19,opt,name=info,proto3,oneof"`
 }
 
 type Event_Settings struct {
-	// The server settings that the map brings along.
+	// The server settings in the map.
 	Settings *Settings `protobuf:"bytes,20,opt,name=settings,proto3,oneof"`
 }
 
@@ -976,23 +977,23 @@ type Header struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Version of the container: 3 or 4.
 	Version int32 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
-	// True when the magic is "ATAD" instead of "DATA". The contents are little-endian all the same.
+	// True when the magic is "ATAD" instead of "DATA". The contents are little-endian even then.
 	SwappedMagic bool `protobuf:"varint,2,opt,name=swapped_magic,json=swappedMagic,proto3" json:"swapped_magic,omitempty"`
 	// True when the header's sizes leave out the table of uncompressed sizes, as some old writers do.
 	CrudeSizes bool `protobuf:"varint,3,opt,name=crude_sizes,json=crudeSizes,proto3" json:"crude_sizes,omitempty"`
-	// How many item types there are.
+	// The number of item types.
 	NumItemTypes int32 `protobuf:"varint,4,opt,name=num_item_types,json=numItemTypes,proto3" json:"num_item_types,omitempty"`
-	// How many items there are.
+	// The number of items.
 	NumItems int32 `protobuf:"varint,5,opt,name=num_items,json=numItems,proto3" json:"num_items,omitempty"`
-	// How many blobs there are.
+	// The number of blobs.
 	NumData int32 `protobuf:"varint,6,opt,name=num_data,json=numData,proto3" json:"num_data,omitempty"`
-	// Bytes of all items together.
+	// The size of all items together in bytes.
 	ItemBytes int32 `protobuf:"varint,7,opt,name=item_bytes,json=itemBytes,proto3" json:"item_bytes,omitempty"`
-	// Bytes of all blobs together, as they are stored.
+	// The stored size of all blobs together in bytes.
 	DataBytes int64 `protobuf:"varint,8,opt,name=data_bytes,json=dataBytes,proto3" json:"data_bytes,omitempty"`
-	// Bytes of all blobs together once inflated, as the file says.
+	// The inflated size of all blobs together in bytes, as the file gives it.
 	InflatedBytes int64 `protobuf:"varint,9,opt,name=inflated_bytes,json=inflatedBytes,proto3" json:"inflated_bytes,omitempty"`
-	// Bytes of the file.
+	// The size of the file in bytes.
 	FileBytes     int64 `protobuf:"varint,10,opt,name=file_bytes,json=fileBytes,proto3" json:"file_bytes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1104,7 +1105,7 @@ type ItemType struct {
 	// The type's number in this file: 0 to 7 for the map's own, 0x8001 to 0xfffe for types that have a UUID (their numbers
 	// differ between files), 0xffff for the index of UUIDs.
 	Type int32 `protobuf:"varint,1,opt,name=type,proto3" json:"type,omitempty"`
-	// How many items of this type there are. They are contiguous.
+	// The number of items of this type. They are contiguous.
 	Count int32 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
 	// The type's name, such as "layer" or "mapitemtype-automapper-config@ddnet.tw". Empty when not known.
 	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
@@ -1177,7 +1178,7 @@ type Version struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The version of the map format. 1 in all known maps.
 	Version int32 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
-	// What the item holds beyond the known fields.
+	// The item's bytes after the known fields.
 	Extra         []int32 `protobuf:"zigzag32,2,rep,packed,name=extra,proto3" json:"extra,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1230,7 +1231,7 @@ func (x *Version) GetExtra() []int32 {
 // The info item.
 type Info struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Who made the map.
+	// The map's author and related texts.
 	Author string `protobuf:"bytes,1,opt,name=author,proto3" json:"author,omitempty"`
 	// The author's version of the map.
 	MapVersion string `protobuf:"bytes,2,opt,name=map_version,json=mapVersion,proto3" json:"map_version,omitempty"`
@@ -1240,7 +1241,7 @@ type Info struct {
 	License string `protobuf:"bytes,4,opt,name=license,proto3" json:"license,omitempty"`
 	// True when server settings follow as an event of their own.
 	HasSettings bool `protobuf:"varint,5,opt,name=has_settings,json=hasSettings,proto3" json:"has_settings,omitempty"`
-	// What the item holds beyond the known fields.
+	// The item's bytes after the known fields.
 	Extra         []int32 `protobuf:"zigzag32,6,rep,packed,name=extra,proto3" json:"extra,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1375,15 +1376,15 @@ type Image struct {
 	Width int32 `protobuf:"varint,3,opt,name=width,proto3" json:"width,omitempty"`
 	// Height in pixels.
 	Height int32 `protobuf:"varint,4,opt,name=height,proto3" json:"height,omitempty"`
-	// True when the image is not in the file: games look it up by its name.
+	// True when the image is not in the file. Games find it by its name.
 	External bool `protobuf:"varint,5,opt,name=external,proto3" json:"external,omitempty"`
 	// The image's name.
 	Name string `protobuf:"bytes,6,opt,name=name,proto3" json:"name,omitempty"`
 	// How the pixels are stored.
 	Format PixelFormat `protobuf:"varint,7,opt,name=format,proto3,enum=replayd.datafile.v1.PixelFormat" json:"format,omitempty"`
-	// Bytes of the pixels that follow.
+	// The size of the pixels that follow, in bytes.
 	Bytes int32 `protobuf:"varint,8,opt,name=bytes,proto3" json:"bytes,omitempty"`
-	// What the item holds beyond the known fields.
+	// The item's bytes after the known fields.
 	Extra         []int32 `protobuf:"zigzag32,9,rep,packed,name=extra,proto3" json:"extra,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1482,12 +1483,12 @@ func (x *Image) GetExtra() []int32 {
 	return nil
 }
 
-// A piece of an embedded image's pixels: row by row from the top, each from the left.
+// A piece of an embedded image's pixels. The pixels are stored row by row from the top, each row from the left.
 type ImageData struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The image's index.
 	Image int32 `protobuf:"varint,1,opt,name=image,proto3" json:"image,omitempty"`
-	// Where in the pixels this piece begins, in bytes.
+	// The position of this piece in the pixels, in bytes.
 	Offset int32 `protobuf:"varint,2,opt,name=offset,proto3" json:"offset,omitempty"`
 	// The piece.
 	Data          []byte `protobuf:"bytes,3,opt,name=data,proto3" json:"data,omitempty"`
@@ -1553,19 +1554,19 @@ type Envelope struct {
 	Envelope int32 `protobuf:"varint,1,opt,name=envelope,proto3" json:"envelope,omitempty"`
 	// Version of the item: 1, 2, or 3, which means that all envelope points of the file carry bezier tangents.
 	Version int32 `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"`
-	// What it animates, by its number of channels.
+	// The kind of value that it animates, derived from its number of channels.
 	Kind EnvelopeKind `protobuf:"varint,3,opt,name=kind,proto3,enum=replayd.datafile.v1.EnvelopeKind" json:"kind,omitempty"`
 	// Its first point, an index into all points of the file.
 	FirstPoint int32 `protobuf:"varint,4,opt,name=first_point,json=firstPoint,proto3" json:"first_point,omitempty"`
-	// How many points it has.
+	// The number of its points.
 	NumPoints int32 `protobuf:"varint,5,opt,name=num_points,json=numPoints,proto3" json:"num_points,omitempty"`
 	// Its name.
 	Name string `protobuf:"bytes,6,opt,name=name,proto3" json:"name,omitempty"`
 	// True when the animation follows the server's clock, so that all players see the same.
 	Synchronized bool `protobuf:"varint,7,opt,name=synchronized,proto3" json:"synchronized,omitempty"`
-	// What the item holds beyond the known fields.
+	// The item's bytes after the known fields.
 	Extra []int32 `protobuf:"zigzag32,8,rep,packed,name=extra,proto3" json:"extra,omitempty"`
-	// How many values each of its points has.
+	// The number of values of each of its points.
 	Channels      int32 `protobuf:"varint,9,opt,name=channels,proto3" json:"channels,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1722,11 +1723,11 @@ func (x *EnvelopePoints) GetPoints() []*EnvelopePoint {
 // A point of an envelope.
 type EnvelopePoint struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// When, in milliseconds from the start of the animation.
+	// The time of the point in milliseconds from the start of the animation.
 	TimeMs int32 `protobuf:"varint,1,opt,name=time_ms,json=timeMs,proto3" json:"time_ms,omitempty"`
 	// The curve from this point to the next.
 	Curve Curve `protobuf:"varint,2,opt,name=curve,proto3,enum=replayd.datafile.v1.Curve" json:"curve,omitempty"`
-	// The values, 4 of them in fixed point; an envelope uses as many as it has channels.
+	// The 4 values in fixed point. An envelope uses as many of them as it has channels.
 	Values []int32 `protobuf:"zigzag32,3,rep,packed,name=values,proto3" json:"values,omitempty"`
 	// The tangents. Absent in maps without bezier curves.
 	Bezier        *Bezier `protobuf:"bytes,4,opt,name=bezier,proto3" json:"bezier,omitempty"`
@@ -1868,10 +1869,10 @@ func (x *Bezier) GetOutDy() []int32 {
 // The item with DDNet's bezier tangents.
 type EnvelopeBeziers struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// How many points it has tangents for.
+	// The number of points that it has tangents for.
 	NumPoints int32 `protobuf:"varint,1,opt,name=num_points,json=numPoints,proto3" json:"num_points,omitempty"`
-	// True when that is as many as there are envelope points: the tangents are in those. False when the item counts for
-	// nothing: it is sent as raw_item after this.
+	// True when num_points equals the number of envelope points. The tangents are then in the points. False when the item
+	// has no effect. It is then sent as raw_item after this event.
 	Used          bool `protobuf:"varint,2,opt,name=used,proto3" json:"used,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1932,21 +1933,21 @@ type Group struct {
 	OffsetX int32 `protobuf:"zigzag32,3,opt,name=offset_x,json=offsetX,proto3" json:"offset_x,omitempty"`
 	// Offset of its layers in world units.
 	OffsetY int32 `protobuf:"zigzag32,4,opt,name=offset_y,json=offsetY,proto3" json:"offset_y,omitempty"`
-	// How far its layers move with the camera, in percent: 100 as the world does, 0 not at all.
+	// How far its layers move with the camera horizontally, in percent: 100 like the world, 0 not at all.
 	ParallaxX int32 `protobuf:"zigzag32,5,opt,name=parallax_x,json=parallaxX,proto3" json:"parallax_x,omitempty"`
-	// How far its layers move with the camera, in percent.
+	// How far its layers move with the camera vertically, in percent.
 	ParallaxY int32 `protobuf:"zigzag32,6,opt,name=parallax_y,json=parallaxY,proto3" json:"parallax_y,omitempty"`
 	// Its first layer.
 	FirstLayer int32 `protobuf:"varint,7,opt,name=first_layer,json=firstLayer,proto3" json:"first_layer,omitempty"`
-	// How many layers it has.
+	// The number of its layers.
 	NumLayers int32 `protobuf:"varint,8,opt,name=num_layers,json=numLayers,proto3" json:"num_layers,omitempty"`
 	// True when its layers are not drawn outside of the rectangle clip.
 	Clipped bool `protobuf:"varint,12,opt,name=clipped,proto3" json:"clipped,omitempty"`
-	// A clipping rectangle, which editors keep also while it is not in force. Absent in version 1.
+	// The clipping rectangle. Editors keep it even while clipping is off. Absent in version 1.
 	Clip *Clip `protobuf:"bytes,9,opt,name=clip,proto3" json:"clip,omitempty"`
 	// Its name.
 	Name string `protobuf:"bytes,10,opt,name=name,proto3" json:"name,omitempty"`
-	// What the item holds beyond the known fields.
+	// The item's bytes after the known fields.
 	Extra         []int32 `protobuf:"zigzag32,11,rep,packed,name=extra,proto3" json:"extra,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2149,14 +2150,15 @@ func (x *Clip) GetHeight() int32 {
 //	switch              4: number, type, flags, delay (seconds)
 //	tune                2: number, type
 //
-// Flags are 1: mirrored at the vertical axis, 2: at the horizontal axis, 4: opaque, 8: turned by 90 degrees.
+// Flags are bits. 1: mirrored at the vertical axis. 2: mirrored at the horizontal axis. 4: opaque. 8: turned by 90
+// degrees.
 type TileLayer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The layer's index over all kinds of layers and all groups.
 	Layer int32 `protobuf:"varint,1,opt,name=layer,proto3" json:"layer,omitempty"`
 	// The group that it belongs to. Absent for none.
 	Group *int32 `protobuf:"zigzag32,2,opt,name=group,proto3,oneof" json:"group,omitempty"`
-	// What its tiles are.
+	// The kind of layer, which gives the meaning of its tiles.
 	Kind LayerKind `protobuf:"varint,3,opt,name=kind,proto3,enum=replayd.datafile.v1.LayerKind" json:"kind,omitempty"`
 	// Version of the item: 2, 3 or 4.
 	Version int32 `protobuf:"varint,4,opt,name=version,proto3" json:"version,omitempty"`
@@ -2178,12 +2180,12 @@ type TileLayer struct {
 	Image *int32 `protobuf:"zigzag32,12,opt,name=image,proto3,oneof" json:"image,omitempty"`
 	// The blob with its tiles. Absent for none.
 	Data *int32 `protobuf:"zigzag32,13,opt,name=data,proto3,oneof" json:"data,omitempty"`
-	// Bytes of a tile: 2, 4 or 6.
+	// The size of a tile in bytes: 2, 4 or 6.
 	BytesPerTile int32 `protobuf:"varint,14,opt,name=bytes_per_tile,json=bytesPerTile,proto3" json:"bytes_per_tile,omitempty"`
 	// The item's flags: 1 game, 2 tele, 4 speedup, 8 front, 16 switch, 32 tune. Where more than one is set, the lowest
 	// counts.
 	Flags int32 `protobuf:"varint,15,opt,name=flags,proto3" json:"flags,omitempty"`
-	// What the item holds beyond the known fields.
+	// The item's bytes after the known fields.
 	Extra []int32 `protobuf:"zigzag32,16,rep,packed,name=extra,proto3" json:"extra,omitempty"`
 	// The layer's index among the layers of its group. Absent without a group.
 	LayerInGroup  *int32 `protobuf:"zigzag32,17,opt,name=layer_in_group,json=layerInGroup,proto3,oneof" json:"layer_in_group,omitempty"`
@@ -2340,7 +2342,7 @@ func (x *TileLayer) GetLayerInGroup() int32 {
 	return 0
 }
 
-// A colour. Each channel is 0 to 255 in sane maps.
+// A colour. Each channel is 0 to 255 in valid maps.
 type Color struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Red.
@@ -2413,25 +2415,25 @@ func (x *Color) GetA() int32 {
 	return 0
 }
 
-// A rectangle of a tile layer: whole rows, or a piece of one row where a row is very long. Rectangles come row by row
-// and do not overlap.
+// A rectangle of a tile layer. It consists of whole rows, or of a piece of one row where a row is very long. Rectangles
+// are sent row by row and do not overlap.
 type Tiles struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The layer's index over all kinds of layers and all groups.
 	Layer int32 `protobuf:"varint,1,opt,name=layer,proto3" json:"layer,omitempty"`
 	// The group that it belongs to. Absent for none.
 	Group *int32 `protobuf:"zigzag32,2,opt,name=group,proto3,oneof" json:"group,omitempty"`
-	// What the tiles are.
+	// The kind of layer, which gives the meaning of the tiles.
 	Kind LayerKind `protobuf:"varint,3,opt,name=kind,proto3,enum=replayd.datafile.v1.LayerKind" json:"kind,omitempty"`
 	// The first column.
 	X int32 `protobuf:"varint,4,opt,name=x,proto3" json:"x,omitempty"`
 	// The first row.
 	Y int32 `protobuf:"varint,5,opt,name=y,proto3" json:"y,omitempty"`
-	// How many columns: the layer's width unless this is a piece of a row.
+	// The number of columns. It is the layer's width unless this is a piece of a row.
 	Columns int32 `protobuf:"varint,6,opt,name=columns,proto3" json:"columns,omitempty"`
-	// How many rows. 0 only to carry a warning.
+	// The number of rows. 0 only in an event that carries a warning.
 	Rows int32 `protobuf:"varint,7,opt,name=rows,proto3" json:"rows,omitempty"`
-	// Bytes of a tile.
+	// The size of a tile in bytes.
 	BytesPerTile int32 `protobuf:"varint,8,opt,name=bytes_per_tile,json=bytesPerTile,proto3" json:"bytes_per_tile,omitempty"`
 	// The tiles: columns * rows * bytes_per_tile bytes, row by row. See TileLayer. The tile at (x + i, y + j) begins at
 	// (j * columns + i) * bytes_per_tile.
@@ -2533,16 +2535,16 @@ func (x *Tiles) GetData() []byte {
 	return nil
 }
 
-// Which tiles a layer that affects play has.
+// The kinds of tiles in a layer that affects play.
 type TileSummary struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The layer's index over all kinds of layers and all groups.
 	Layer int32 `protobuf:"varint,1,opt,name=layer,proto3" json:"layer,omitempty"`
 	// The group that it belongs to. Absent for none.
 	Group *int32 `protobuf:"zigzag32,2,opt,name=group,proto3,oneof" json:"group,omitempty"`
-	// What the tiles are.
+	// The kind of layer, which gives the meaning of the tiles.
 	Kind LayerKind `protobuf:"varint,3,opt,name=kind,proto3,enum=replayd.datafile.v1.LayerKind" json:"kind,omitempty"`
-	// What there is of each kind of tile, in order of their numbers. Air (0) is not listed.
+	// The kinds of tiles in the layer, in order of their numbers. Air (0) is not listed.
 	Counts        []*TileCount `protobuf:"bytes,4,rep,name=counts,proto3" json:"counts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2606,15 +2608,15 @@ func (x *TileSummary) GetCounts() []*TileCount {
 	return nil
 }
 
-// How many tiles of a kind a layer has, and where.
+// The number and the extent of the tiles of one kind in a layer.
 type TileCount struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The tile's index (in the tele, speedup, switch and tune layers: its type), 1 to 255.
+	// The tile's index, 1 to 255. In the tele, speedup, switch and tune layers, the tile's type.
 	Tile int32 `protobuf:"varint,1,opt,name=tile,proto3" json:"tile,omitempty"`
-	// Its name, such as "solid", "freeze", "start", "spawn"; as in GameTile and its siblings, in small letters. Empty for
-	// tiles without a name.
+	// The tile's name, such as "solid", "freeze", "start", "spawn". It is the name in GameTile or the layer's own enum, in
+	// lower case. Empty for tiles without a name.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	// How many there are.
+	// The number of tiles.
 	Count int32 `protobuf:"varint,3,opt,name=count,proto3" json:"count,omitempty"`
 	// The smallest column that has one.
 	MinX int32 `protobuf:"varint,4,opt,name=min_x,json=minX,proto3" json:"min_x,omitempty"`
@@ -2716,7 +2718,7 @@ type QuadLayer struct {
 	Group *int32 `protobuf:"zigzag32,2,opt,name=group,proto3,oneof" json:"group,omitempty"`
 	// Version of the item: 1 or 2.
 	Version int32 `protobuf:"varint,3,opt,name=version,proto3" json:"version,omitempty"`
-	// How many quads it has.
+	// The number of its quads.
 	NumQuads int32 `protobuf:"varint,4,opt,name=num_quads,json=numQuads,proto3" json:"num_quads,omitempty"`
 	// True when it is drawn only with high detail.
 	Detail bool `protobuf:"varint,5,opt,name=detail,proto3" json:"detail,omitempty"`
@@ -2726,7 +2728,7 @@ type QuadLayer struct {
 	Image *int32 `protobuf:"zigzag32,7,opt,name=image,proto3,oneof" json:"image,omitempty"`
 	// The blob with its quads. Absent for none.
 	Data *int32 `protobuf:"zigzag32,8,opt,name=data,proto3,oneof" json:"data,omitempty"`
-	// What the item holds beyond the known fields.
+	// The item's bytes after the known fields.
 	Extra []int32 `protobuf:"zigzag32,9,rep,packed,name=extra,proto3" json:"extra,omitempty"`
 	// The layer's index among the layers of its group. Absent without a group.
 	LayerInGroup  *int32 `protobuf:"zigzag32,10,opt,name=layer_in_group,json=layerInGroup,proto3,oneof" json:"layer_in_group,omitempty"`
@@ -3072,7 +3074,7 @@ type SoundLayer struct {
 	Group *int32 `protobuf:"zigzag32,2,opt,name=group,proto3,oneof" json:"group,omitempty"`
 	// Version of the item.
 	Version int32 `protobuf:"varint,3,opt,name=version,proto3" json:"version,omitempty"`
-	// How many sources it has.
+	// The number of its sources.
 	NumSources int32 `protobuf:"varint,4,opt,name=num_sources,json=numSources,proto3" json:"num_sources,omitempty"`
 	// True when it is played only with high detail.
 	Detail bool `protobuf:"varint,5,opt,name=detail,proto3" json:"detail,omitempty"`
@@ -3084,7 +3086,7 @@ type SoundLayer struct {
 	Data *int32 `protobuf:"zigzag32,8,opt,name=data,proto3,oneof" json:"data,omitempty"`
 	// True for the first, short-lived kind of sound layer (type 9), whose sources have fewer fields.
 	Deprecated bool `protobuf:"varint,9,opt,name=deprecated,proto3" json:"deprecated,omitempty"`
-	// What the item holds beyond the known fields.
+	// The item's bytes after the known fields.
 	Extra []int32 `protobuf:"zigzag32,10,rep,packed,name=extra,proto3" json:"extra,omitempty"`
 	// The layer's index among the layers of its group. Absent without a group.
 	LayerInGroup  *int32 `protobuf:"zigzag32,11,opt,name=layer_in_group,json=layerInGroup,proto3,oneof" json:"layer_in_group,omitempty"`
@@ -3279,11 +3281,11 @@ type SoundSource struct {
 	Position *Point `protobuf:"bytes,1,opt,name=position,proto3" json:"position,omitempty"`
 	// True when the sound starts over at its end.
 	Loop bool `protobuf:"varint,2,opt,name=loop,proto3" json:"loop,omitempty"`
-	// True when it is heard from its direction.
+	// True when the sound is panned by its direction from the listener.
 	Pan bool `protobuf:"varint,3,opt,name=pan,proto3" json:"pan,omitempty"`
-	// How long it waits before it starts, in seconds.
+	// The delay before the sound starts, in seconds.
 	DelayS int32 `protobuf:"zigzag32,4,opt,name=delay_s,json=delayS,proto3" json:"delay_s,omitempty"`
-	// How loud it still is at the edge: 0 to 255.
+	// The falloff, which is how loud the sound still is at the edge: 0 to 255.
 	Falloff int32 `protobuf:"zigzag32,5,opt,name=falloff,proto3" json:"falloff,omitempty"`
 	// Envelope that moves the source. Absent for none.
 	PositionEnvelope *int32 `protobuf:"zigzag32,6,opt,name=position_envelope,json=positionEnvelope,proto3,oneof" json:"position_envelope,omitempty"`
@@ -3293,7 +3295,7 @@ type SoundSource struct {
 	SoundEnvelope *int32 `protobuf:"zigzag32,8,opt,name=sound_envelope,json=soundEnvelope,proto3,oneof" json:"sound_envelope,omitempty"`
 	// Shift of that animation in milliseconds.
 	SoundEnvelopeOffsetMs int32 `protobuf:"zigzag32,9,opt,name=sound_envelope_offset_ms,json=soundEnvelopeOffsetMs,proto3" json:"sound_envelope_offset_ms,omitempty"`
-	// The area in which it is heard.
+	// The area in which the sound is heard.
 	Shape SoundShape `protobuf:"varint,10,opt,name=shape,proto3,enum=replayd.datafile.v1.SoundShape" json:"shape,omitempty"`
 	// Width of a rectangle in world units, fixed point. 0 for a circle.
 	Width int32 `protobuf:"zigzag32,11,opt,name=width,proto3" json:"width,omitempty"`
@@ -3437,11 +3439,11 @@ type Sound struct {
 	External bool `protobuf:"varint,3,opt,name=external,proto3" json:"external,omitempty"`
 	// Its name.
 	Name string `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
-	// Bytes of its file that follow.
+	// The size of its file that follows, in bytes.
 	Bytes int32 `protobuf:"varint,5,opt,name=bytes,proto3" json:"bytes,omitempty"`
-	// Bytes of its file as the item says, which need not be true.
+	// The size of its file as the item gives it, in bytes. It may be wrong.
 	DeclaredBytes int32 `protobuf:"zigzag32,6,opt,name=declared_bytes,json=declaredBytes,proto3" json:"declared_bytes,omitempty"`
-	// What the item holds beyond the known fields.
+	// The item's bytes after the known fields.
 	Extra         []int32 `protobuf:"zigzag32,7,rep,packed,name=extra,proto3" json:"extra,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3531,7 +3533,7 @@ type SoundData struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The sound's index.
 	Sound int32 `protobuf:"varint,1,opt,name=sound,proto3" json:"sound,omitempty"`
-	// Where in the file this piece begins, in bytes.
+	// The position of this piece in the sound's file, in bytes.
 	Offset int32 `protobuf:"varint,2,opt,name=offset,proto3" json:"offset,omitempty"`
 	// The piece.
 	Data          []byte `protobuf:"bytes,3,opt,name=data,proto3" json:"data,omitempty"`
@@ -3603,11 +3605,11 @@ type Automapper struct {
 	Config *int32 `protobuf:"zigzag32,4,opt,name=config,proto3,oneof" json:"config,omitempty"`
 	// Seed of its random numbers.
 	Seed int32 `protobuf:"zigzag32,5,opt,name=seed,proto3" json:"seed,omitempty"`
-	// True when it runs whenever the layer changes.
+	// True when the automapper runs whenever the layer changes.
 	Automatic bool `protobuf:"varint,6,opt,name=automatic,proto3" json:"automatic,omitempty"`
 	// The item's flags.
 	Flags int32 `protobuf:"varint,7,opt,name=flags,proto3" json:"flags,omitempty"`
-	// What the item holds beyond the known fields.
+	// The item's bytes after the known fields.
 	Extra []int32 `protobuf:"zigzag32,8,rep,packed,name=extra,proto3" json:"extra,omitempty"`
 	// The layer's index over all kinds of layers and all groups. Absent where there is no such layer.
 	Layer         *int32 `protobuf:"zigzag32,9,opt,name=layer,proto3,oneof" json:"layer,omitempty"`
@@ -3785,9 +3787,9 @@ type RawItem struct {
 	Name string `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
 	// The type's UUID. Empty for types without one.
 	Uuid string `protobuf:"bytes,5,opt,name=uuid,proto3" json:"uuid,omitempty"`
-	// Where in the item this piece begins, in bytes.
+	// The position of this piece in the item, in bytes.
 	Offset int32 `protobuf:"varint,6,opt,name=offset,proto3" json:"offset,omitempty"`
-	// Bytes of the whole item.
+	// The size of the whole item in bytes.
 	Bytes int32 `protobuf:"varint,7,opt,name=bytes,proto3" json:"bytes,omitempty"`
 	// The piece: little-endian 32-bit integers.
 	Data          []byte `protobuf:"bytes,8,opt,name=data,proto3" json:"data,omitempty"`
@@ -3886,9 +3888,9 @@ type RawData struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The blob's index.
 	Index int32 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
-	// Where in the inflated blob this piece begins, in bytes.
+	// The position of this piece in the inflated blob, in bytes.
 	Offset int32 `protobuf:"varint,2,opt,name=offset,proto3" json:"offset,omitempty"`
-	// Bytes of the whole blob once inflated.
+	// The size of the whole inflated blob in bytes.
 	Bytes int32 `protobuf:"varint,3,opt,name=bytes,proto3" json:"bytes,omitempty"`
 	// The piece.
 	Data          []byte `protobuf:"bytes,4,opt,name=data,proto3" json:"data,omitempty"`

@@ -21,34 +21,34 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// What is known of a map without inflating more than its texts.
+// The facts about a map that are known after inflating only its texts.
 type Summary struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The container's header.
 	Header *Header `protobuf:"bytes,1,opt,name=header,proto3" json:"header,omitempty"`
-	// Who made the map. Empty when it does not say.
+	// The map's author and related texts. Empty when the map has none.
 	Info *Info `protobuf:"bytes,2,opt,name=info,proto3" json:"info,omitempty"`
-	// CRC-32 of the whole file, as 8 hexadecimal digits: map_crc of a teehistorian file.
+	// CRC-32 of the whole file, as 8 hexadecimal digits. It equals map_crc of a teehistorian file of this map.
 	Crc32 string `protobuf:"bytes,3,opt,name=crc32,proto3" json:"crc32,omitempty"`
-	// SHA-256 of the whole file, as 64 hexadecimal digits: map_sha256 of a teehistorian file.
+	// SHA-256 of the whole file, as 64 hexadecimal digits. It equals map_sha256 of a teehistorian file of this map.
 	Sha256 string `protobuf:"bytes,4,opt,name=sha256,proto3" json:"sha256,omitempty"`
 	// Width of the game layer in tiles. 0 when there is none.
 	Width int32 `protobuf:"varint,5,opt,name=width,proto3" json:"width,omitempty"`
 	// Height of the game layer in tiles.
 	Height int32 `protobuf:"varint,6,opt,name=height,proto3" json:"height,omitempty"`
-	// The layers in file order, but no more than 4096 of them.
+	// The layers in file order. At most 4096 of them.
 	Layers []*LayerSummary `protobuf:"bytes,7,rep,name=layers,proto3" json:"layers,omitempty"`
-	// How many groups there are.
+	// The number of groups.
 	NumGroups int32 `protobuf:"varint,8,opt,name=num_groups,json=numGroups,proto3" json:"num_groups,omitempty"`
-	// How many images there are.
+	// The number of images.
 	NumImages int32 `protobuf:"varint,9,opt,name=num_images,json=numImages,proto3" json:"num_images,omitempty"`
-	// How many sounds there are.
+	// The number of sounds.
 	NumSounds int32 `protobuf:"varint,10,opt,name=num_sounds,json=numSounds,proto3" json:"num_sounds,omitempty"`
-	// How many envelopes there are.
+	// The number of envelopes.
 	NumEnvelopes int32 `protobuf:"varint,11,opt,name=num_envelopes,json=numEnvelopes,proto3" json:"num_envelopes,omitempty"`
-	// How many server settings the map brings along.
+	// The number of server settings in the map.
 	NumSettings int32 `protobuf:"varint,12,opt,name=num_settings,json=numSettings,proto3" json:"num_settings,omitempty"`
-	// How many layers there are.
+	// The number of layers, which may exceed the length of layers.
 	NumLayers     int32 `protobuf:"varint,13,opt,name=num_layers,json=numLayers,proto3" json:"num_layers,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -184,13 +184,13 @@ type LayerSummary struct {
 	Group *int32 `protobuf:"zigzag32,2,opt,name=group,proto3,oneof" json:"group,omitempty"`
 	// The layer's name.
 	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
-	// What the layer is.
+	// The kind of layer.
 	Kind LayerKind `protobuf:"varint,4,opt,name=kind,proto3,enum=replayd.datafile.v1.LayerKind" json:"kind,omitempty"`
 	// Width in tiles, of tile layers.
 	Width int32 `protobuf:"varint,5,opt,name=width,proto3" json:"width,omitempty"`
 	// Height in tiles, of tile layers.
 	Height int32 `protobuf:"varint,6,opt,name=height,proto3" json:"height,omitempty"`
-	// How many quads or sound sources it has.
+	// The number of quads or sound sources in the layer.
 	NumElements int32 `protobuf:"varint,7,opt,name=num_elements,json=numElements,proto3" json:"num_elements,omitempty"`
 	// The layer's index among the layers of its group. Absent without a group.
 	LayerInGroup  *int32 `protobuf:"zigzag32,8,opt,name=layer_in_group,json=layerInGroup,proto3,oneof" json:"layer_in_group,omitempty"`

@@ -21,7 +21,8 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// What a tile of the game or front layer is: the first byte of the tile. From 192 on it stands for a thing.
+// The kind of a tile of the game or front layer, which is the first byte of the tile. Numbers from 192 on stand for
+// entities, such as spawns and pickups.
 type GameTile int32
 
 const (
@@ -590,7 +591,8 @@ func (GameTile) EnumDescriptor() ([]byte, []int) {
 	return file_replayd_datafile_v1_tiles_proto_rawDescGZIP(), []int{0}
 }
 
-// What a tile of the tele layer is: the second byte of the tile. The first is the number by which tiles find each other.
+// The kind of a tile of the tele layer, which is the second byte of the tile. The first byte is the number that connects
+// entrances and exits.
 type TeleTile int32
 
 const (
@@ -671,7 +673,7 @@ func (TeleTile) EnumDescriptor() ([]byte, []int) {
 	return file_replayd_datafile_v1_tiles_proto_rawDescGZIP(), []int{1}
 }
 
-// What a tile of the speedup layer is: the third byte of the tile.
+// The kind of a tile of the speedup layer, which is the third byte of the tile.
 type SpeedupTile int32
 
 const (
@@ -724,8 +726,9 @@ func (SpeedupTile) EnumDescriptor() ([]byte, []int) {
 	return file_replayd_datafile_v1_tiles_proto_rawDescGZIP(), []int{2}
 }
 
-// What a tile of the switch layer is: the second byte of the tile. The first is the number of the switch. Other numbers
-// are those of GameTile: what is switched lies in this layer too.
+// The kind of a tile of the switch layer, which is the second byte of the tile. The first byte is the number of the
+// switch. Numbers that are not listed here are those of GameTile, because the things that a switch controls are in this
+// layer too.
 type SwitchTile int32
 
 const (
@@ -798,7 +801,7 @@ func (SwitchTile) EnumDescriptor() ([]byte, []int) {
 	return file_replayd_datafile_v1_tiles_proto_rawDescGZIP(), []int{3}
 }
 
-// What a tile of the tune layer is: the second byte of the tile. The first is the number of the zone.
+// The kind of a tile of the tune layer, which is the second byte of the tile. The first byte is the number of the zone.
 type TuneTile int32
 
 const (

@@ -6,12 +6,12 @@
 
 // The events of a Source 2 demo (.dem): Dota 2, Counter-Strike 2, Deadlock.
 //
-// Units: a tick is the demo's own clock, 1/30 s in Dota 2 and 1/64 s in the others (ServerInfo.tick_interval); it starts at
-// 0 with the first packet. Positions are in world units. An entity is named by its slot (`index`, 0..16383) and by the
-// serial number that distinguishes its successive entities. A handle is index + serial * 16384, with the serial number cut
-// to its lowest 10 bits in fields and in most messages; 16777215 means none.
+// Units: a tick is 1/30 s in Dota 2 and 1/64 s in the other games (ServerInfo.tick_interval). Ticks are the demo's own
+// clock and start at 0 with the first packet. Positions are in world units. An entity is identified by its slot (`index`,
+// 0..16383) and by a serial number that distinguishes the successive entities of a slot. A handle is index + serial *
+// 16384. In fields and in most messages, the serial number in a handle is cut to its lowest 10 bits. 16777215 means none.
 //
-// Names that repeat, of entity classes and of fields, are numbers in the events: indices into EventList.strings.
+// The names of entity classes and of fields repeat often. In events, they are indices into EventList.strings.
 
 package demv1
 
@@ -31,7 +31,8 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// What a game of Dota is in. The numbers are the game's own plus one; phases newer than this list travel as their number.
+// A phase of a game of Dota. The numbers are the game's own plus one. Phases newer than this list are sent as their
+// number.
 type GamePhase int32
 
 const (
@@ -128,7 +129,7 @@ func (GamePhase) EnumDescriptor() ([]byte, []int) {
 	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{0}
 }
 
-// The type of an entry of the combat log. The numbers are the game's own plus one; types newer than this list travel as
+// The type of an entry of the combat log. The numbers are the game's own plus one. Types newer than this list are sent as
 // their number.
 type CombatLogType int32
 
@@ -407,27 +408,27 @@ func (ModifierState) EnumDescriptor() ([]byte, []int) {
 	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{2}
 }
 
-// What a fault is about.
+// The subject of a fault.
 type FaultKind int32
 
 const (
 	// Not known.
 	FaultKind_FAULT_KIND_UNSPECIFIED FaultKind = 0
-	// A record of the file could not be decompressed or read. It is skipped. Or bytes were skipped that are no records.
+	// A record of the file could not be decompressed or read, and is skipped. Or bytes that are not records were skipped.
 	FaultKind_FAULT_KIND_RECORD FaultKind = 1
-	// A message could not be read. It is skipped.
+	// A message could not be read, and is skipped.
 	FaultKind_FAULT_KIND_MESSAGE FaultKind = 2
-	// An update of an entity could not be read to its end, or ended elsewhere than announced: fields whose type is not known,
-	// most likely. The first such field and those behind it are sent without values.
+	// An update of an entity could not be read to its end, or did not end where the file announced. The usual cause is a
+	// field of an unknown type. The first such field and the fields after it are sent without values.
 	FaultKind_FAULT_KIND_ENTITY FaultKind = 3
 	// The default state of a class could not be read.
 	FaultKind_FAULT_KIND_BASELINE FaultKind = 4
-	// The schema could not be read, or the recording is too old to have one: entities are not decoded. Or another schema came:
-	// the entities of the first one are forgotten, and sent again from the next key frame.
+	// The schema could not be read, or the recording is too old to have one, so entities are not decoded. Or a second
+	// schema arrived: the entities of the first one are dropped, and sent again from the next key frame.
 	FaultKind_FAULT_KIND_SCHEMA FaultKind = 5
-	// A string table could not be read on.
+	// The rest of a string table could not be read.
 	FaultKind_FAULT_KIND_STRING_TABLE FaultKind = 6
-	// A limit on memory was reached. What does not fit is left out.
+	// A limit on memory was reached. Data that does not fit is left out.
 	FaultKind_FAULT_KIND_LIMIT FaultKind = 7
 )
 
@@ -537,15 +538,15 @@ func (x *EventList) GetStrings() []string {
 	return nil
 }
 
-// One thing that happened.
+// One event.
 //
-// Within one packet the order is: the tick, string tables, then everything else as recorded, then entities, then game
-// events. So a message sees the names that came with it, and the entities as they were before it.
+// Within one packet, the order is: the tick, string tables, all other recorded messages, entities, game events. So a
+// message comes after the names that were sent with it, and before the changes of entities that were sent with it.
 type Event struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The tick in which it happened. -1 for what precedes the first tick.
+	// The tick in which it happened. -1 before the first tick.
 	AtTick int32 `protobuf:"varint,1,opt,name=at_tick,json=atTick,proto3" json:"at_tick,omitempty"`
-	// What happened. Names of these fields are the event kinds that filters take.
+	// What happened. The names of these fields are the event kinds in filters.
 	//
 	// Types that are valid to be assigned to Kind:
 	//
@@ -948,12 +949,12 @@ type Event_EntityUpdated struct {
 }
 
 type Event_EntityCreated struct {
-	// An entity came into being.
+	// An entity was created.
 	EntityCreated *EntityCreated `protobuf:"bytes,3,opt,name=entity_created,json=entityCreated,proto3,oneof"`
 }
 
 type Event_EntityEntered struct {
-	// An entity that was known came back into view.
+	// A known entity came back into view.
 	EntityEntered *EntityEntered `protobuf:"bytes,4,opt,name=entity_entered,json=entityEntered,proto3,oneof"`
 }
 
@@ -963,7 +964,7 @@ type Event_EntityLeft struct {
 }
 
 type Event_EntityDeleted struct {
-	// An entity ceased to be.
+	// An entity was deleted.
 	EntityDeleted *EntityDeleted `protobuf:"bytes,6,opt,name=entity_deleted,json=entityDeleted,proto3,oneof"`
 }
 
@@ -1013,7 +1014,7 @@ type Event_Message struct {
 }
 
 type Event_ChatEvent struct {
-	// What the game announces in the chat of Dota.
+	// The game announced something in the chat of Dota.
 	ChatEvent *ChatEvent `protobuf:"bytes,16,opt,name=chat_event,json=chatEvent,proto3,oneof"`
 }
 
@@ -1043,12 +1044,12 @@ type Event_FileHeader struct {
 }
 
 type Event_FileInfo struct {
-	// What was known at the end of the recording.
+	// The facts that the game wrote at the end of the recording.
 	FileInfo *FileInfo `protobuf:"bytes,33,opt,name=file_info,json=fileInfo,proto3,oneof"`
 }
 
 type Event_ServerInfo struct {
-	// The server.
+	// Facts about the server.
 	ServerInfo *ServerInfo `protobuf:"bytes,34,opt,name=server_info,json=serverInfo,proto3,oneof"`
 }
 
@@ -1073,12 +1074,12 @@ type Event_GameEventType struct {
 }
 
 type Event_ConsoleCmd struct {
-	// A command was entered in the console of the client that recorded.
+	// A command was entered in the console of the client that recorded the demo.
 	ConsoleCmd *ConsoleCmd `protobuf:"bytes,39,opt,name=console_cmd,json=consoleCmd,proto3,oneof"`
 }
 
 type Event_SyncTick struct {
-	// The sign-on part of the file is over.
+	// The sign-on part of the file ended.
 	SyncTick *SyncTick `protobuf:"bytes,40,opt,name=sync_tick,json=syncTick,proto3,oneof"`
 }
 
@@ -1098,7 +1099,7 @@ type Event_Command struct {
 }
 
 type Event_Fault struct {
-	// Something could not be decoded. Decoding continues behind it.
+	// Something could not be decoded. Decoding continues after it.
 	Fault *Fault `protobuf:"bytes,44,opt,name=fault,proto3,oneof"`
 }
 
@@ -1108,7 +1109,7 @@ type Event_ServerCvar struct {
 }
 
 type Event_PlayerInfo struct {
-	// A player is on the server, or has other data than before.
+	// A player is on the server, or the player's data changed.
 	PlayerInfo *PlayerInfo `protobuf:"bytes,46,opt,name=player_info,json=playerInfo,proto3,oneof"`
 }
 
@@ -1293,15 +1294,16 @@ func (x *Tuple) GetValues() []float32 {
 // The value of one field of an entity.
 type FieldValue struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The field's full name, parts joined by ".", elements of lists as four digits: an index into EventList.strings.
-	// Example: "m_vecPlayerData.0006.m_iszPlayerName". Fields of one object that share a name have the structure that they
-	// stem from in front of it: "m_vecVelocity.m_vecX", "m_vecViewOffset.m_vecX".
+	// The field's full name, as an index into EventList.strings. Parts are joined by ".", and elements of lists are four
+	// digits. Example: "m_vecPlayerData.0006.m_iszPlayerName". Where several fields of an object share a name, the
+	// structure that each stems from precedes it: "m_vecVelocity.m_vecX", "m_vecViewOffset.m_vecX".
 	Field uint32 `protobuf:"varint,1,opt,name=field,proto3" json:"field,omitempty"`
-	// The value. A list has a field of its own whose value is its new length (uint); elements beyond it are gone. An
-	// embedded object has a field of its own that says whether it is there (bool); when it is not, its fields are gone.
+	// The value. A list has a field of its own, whose value is its new length (uint). Elements beyond that length no longer
+	// exist. An embedded object has a field of its own that is true while the object exists (bool). When it is false, the
+	// fields of the object no longer exist.
 	//
-	// Not set when the field changed to something that could not be read, as a fault says: the value that it had does not
-	// hold any more, nor what is below it.
+	// Not set when the field changed but its new value could not be read, as a fault reports. The previous values of the
+	// field and of all fields below it are then invalid.
 	//
 	// Types that are valid to be assigned to Value:
 	//
@@ -1315,14 +1317,15 @@ type FieldValue struct {
 	//	*FieldValue_Tuple
 	//	*FieldValue_Blob
 	Value isFieldValue_Value `protobuf_oneof:"value"`
-	// What the number stands for, where that is known. m_nameStringableIndex has the entry of the string table EntityNames:
-	// what the entity is called, such as "npc_dota_hero_axe", "item_blink", "axe_berserkers_call". In Dota 2, fields of the types
-	// HeroID_t and AbilityID_t, and those whose names have HeroID or AbilityID in them, have the name of the hero, ability or
-	// item, from a table that the decoder brings; so have the drafted heroes of CDOTAGamerulesProxy. Absent otherwise, and for
-	// numbers that are not in the table.
+	// The name that the number stands for, where it is known. For m_nameStringableIndex, it is the entry of the string
+	// table EntityNames, which is the name of the entity, such as "npc_dota_hero_axe", "item_blink", "axe_berserkers_call".
+	// In Dota 2, it is the name of a hero, ability or item from a table in the decoder. Fields of the types HeroID_t and
+	// AbilityID_t have one, as do fields with HeroID or AbilityID in their names, and the drafted heroes of
+	// CDOTAGamerulesProxy. Absent for all other fields, and for numbers that are not in the table.
 	Name *string `protobuf:"bytes,11,opt,name=name,proto3,oneof" json:"name,omitempty"`
-	// True for a number of a type that the decoder does not know, which may as well be another one: a type is read as unsigned
-	// or as signed, whichever is more likely, and nothing in the file proves it. Zero is the same in both. Absent for all others.
+	// True for a number that may be wrong, because the decoder does not know its type. The decoder reads such a type as
+	// unsigned or as signed, whichever is more likely, and nothing in the file proves the choice. Zero is the same in both.
+	// Absent for all other values.
 	Unproven      *bool `protobuf:"varint,12,opt,name=unproven,proto3,oneof" json:"unproven,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1534,7 +1537,7 @@ func (*FieldValue_Tuple) isFieldValue_Value() {}
 
 func (*FieldValue_Blob) isFieldValue_Value() {}
 
-// An entity came into being.
+// An entity was created.
 type EntityCreated struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The slot.
@@ -1545,7 +1548,7 @@ type EntityCreated struct {
 	Serial uint32 `protobuf:"varint,3,opt,name=serial,proto3" json:"serial,omitempty"`
 	// The spawn group's handle.
 	SpawnGroup uint32 `protobuf:"varint,4,opt,name=spawn_group,json=spawnGroup,proto3" json:"spawn_group,omitempty"`
-	// The entity's whole state: the defaults of its class, and what was sent with it.
+	// The entity's whole state: the defaults of its class, and the fields that were sent with it.
 	Fields        []*FieldValue `protobuf:"bytes,5,rep,name=fields,proto3" json:"fields,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1689,8 +1692,8 @@ func (x *EntityUpdated) GetFields() []*FieldValue {
 	return nil
 }
 
-// An entity that was known came back into view, or was sent once more in full. The state at a position of a demo is one for
-// each entity that exists there.
+// A known entity came back into view, or was sent again in full. A state at a position of a demo has one of these events
+// for each entity that exists there.
 type EntityEntered struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The slot.
@@ -1699,11 +1702,11 @@ type EntityEntered struct {
 	Class uint32 `protobuf:"varint,2,opt,name=class,proto3" json:"class,omitempty"`
 	// The serial number.
 	Serial uint32 `protobuf:"varint,3,opt,name=serial,proto3" json:"serial,omitempty"`
-	// True when fields hold the whole state, which replaces the one before; false when they hold what changed.
+	// True when fields hold the whole state, which replaces the previous one. False when they hold only changes.
 	Full bool `protobuf:"varint,4,opt,name=full,proto3" json:"full,omitempty"`
 	// The fields.
 	Fields []*FieldValue `protobuf:"bytes,5,rep,name=fields,proto3" json:"fields,omitempty"`
-	// True for an entity that exists but is out of view: only in a state.
+	// True for an entity that exists but is out of view. Only true in a state.
 	OutOfView     bool `protobuf:"varint,6,opt,name=out_of_view,json=outOfView,proto3" json:"out_of_view,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1845,7 +1848,7 @@ func (x *EntityLeft) GetSerial() uint32 {
 	return 0
 }
 
-// An entity ceased to be.
+// An entity was deleted.
 type EntityDeleted struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The slot.
@@ -1912,15 +1915,15 @@ func (x *EntityDeleted) GetSerial() uint32 {
 // A packet of a new tick begins.
 type Tick struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The server's tick, which runs ahead of the demo's by a constant.
+	// The server's tick, which is ahead of the demo's tick by a constant.
 	ServerTick uint32 `protobuf:"varint,1,opt,name=server_tick,json=serverTick,proto3" json:"server_tick,omitempty"`
-	// Dota: the time on the game's clock in seconds from the horn, negative before it, pauses not counted. It is computed from
-	// the packets before this one. Absent until the time of the horn is known, at the latest when it sounds; in other games;
-	// and when the filter excludes ticks.
+	// Dota: the time on the game's clock in seconds from the horn. It is negative before the horn, and pauses do not count.
+	// It is computed from the packets before this one. Absent until the time of the horn is known, which is at the latest
+	// when it sounds. Also absent in other games, and when the filter excludes ticks.
 	GameTime *float32 `protobuf:"fixed32,2,opt,name=game_time,json=gameTime,proto3,oneof" json:"game_time,omitempty"`
 	// Dota: whether the game is paused.
 	Paused bool `protobuf:"varint,3,opt,name=paused,proto3" json:"paused,omitempty"`
-	// Dota: what the game is in. Unspecified until it is known, and in other games.
+	// Dota: the phase of the game. Unspecified until it is known, and in other games.
 	Phase         GamePhase `protobuf:"varint,4,opt,name=phase,proto3,enum=replayd.dem.v1.GamePhase" json:"phase,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1984,37 +1987,38 @@ func (x *Tick) GetPhase() GamePhase {
 	return GamePhase_GAME_PHASE_UNSPECIFIED
 }
 
-// An entry of Dota's combat log. Names are the game's internal ones, such as "npc_dota_hero_axe". A field that says
-// nothing for the entry's type is 0, false or empty.
+// An entry of Dota's combat log. Names are the game's internal ones, such as "npc_dota_hero_axe". A field that has no
+// meaning for the entry's type is 0, false or empty.
 type CombatLog struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// What happened.
 	Type CombatLogType `protobuf:"varint,1,opt,name=type,proto3,enum=replayd.dem.v1.CombatLogType" json:"type,omitempty"`
-	// Who it happened to.
+	// The target.
 	TargetName string `protobuf:"bytes,2,opt,name=target_name,json=targetName,proto3" json:"target_name,omitempty"`
-	// The owner of the target: the hero behind a summoned unit or an illusion.
+	// The owner of the target, such as the hero who controls a summoned unit or an illusion.
 	TargetSourceName string `protobuf:"bytes,3,opt,name=target_source_name,json=targetSourceName,proto3" json:"target_source_name,omitempty"`
-	// Who did it.
+	// The source of the entry, such as the unit that dealt the damage.
 	AttackerName string `protobuf:"bytes,4,opt,name=attacker_name,json=attackerName,proto3" json:"attacker_name,omitempty"`
 	// The owner of the attacker.
 	DamageSourceName string `protobuf:"bytes,5,opt,name=damage_source_name,json=damageSourceName,proto3" json:"damage_source_name,omitempty"`
-	// The ability, item or modifier by which it was done. Empty for a plain attack.
+	// The ability, item or modifier that caused the entry. Empty for a plain attack.
 	InflictorName string `protobuf:"bytes,6,opt,name=inflictor_name,json=inflictorName,proto3" json:"inflictor_name,omitempty"`
-	// Whether the attacker is an illusion.
+	// True when the attacker is an illusion.
 	IsAttackerIllusion bool `protobuf:"varint,7,opt,name=is_attacker_illusion,json=isAttackerIllusion,proto3" json:"is_attacker_illusion,omitempty"`
-	// Whether the attacker is a hero.
+	// True when the attacker is a hero.
 	IsAttackerHero bool `protobuf:"varint,8,opt,name=is_attacker_hero,json=isAttackerHero,proto3" json:"is_attacker_hero,omitempty"`
-	// Whether the target is an illusion.
+	// True when the target is an illusion.
 	IsTargetIllusion bool `protobuf:"varint,9,opt,name=is_target_illusion,json=isTargetIllusion,proto3" json:"is_target_illusion,omitempty"`
-	// Whether the target is a hero.
+	// True when the target is a hero.
 	IsTargetHero bool `protobuf:"varint,10,opt,name=is_target_hero,json=isTargetHero,proto3" json:"is_target_hero,omitempty"`
-	// Whether Radiant could see it.
+	// True when Radiant could see it.
 	IsVisibleRadiant bool `protobuf:"varint,11,opt,name=is_visible_radiant,json=isVisibleRadiant,proto3" json:"is_visible_radiant,omitempty"`
-	// Whether Dire could see it.
+	// True when Dire could see it.
 	IsVisibleDire bool `protobuf:"varint,12,opt,name=is_visible_dire,json=isVisibleDire,proto3" json:"is_visible_dire,omitempty"`
-	// The amount, by type: damage, healing, gold, experience; for COMBAT_LOG_TYPE_GAME_STATE the new state. For a purchase see value_name.
+	// The amount, which depends on the type: damage, healing, gold or experience. For COMBAT_LOG_TYPE_GAME_STATE, the new
+	// state. For a purchase, see value_name.
 	Value uint32 `protobuf:"varint,13,opt,name=value,proto3" json:"value,omitempty"`
-	// The target's health after it.
+	// The target's health afterwards.
 	Health int32 `protobuf:"varint,14,opt,name=health,proto3" json:"health,omitempty"`
 	// Game time in seconds, pauses not counted.
 	Timestamp float32 `protobuf:"fixed32,15,opt,name=timestamp,proto3" json:"timestamp,omitempty"`
@@ -2022,23 +2026,23 @@ type CombatLog struct {
 	StunDuration float32 `protobuf:"fixed32,16,opt,name=stun_duration,json=stunDuration,proto3" json:"stun_duration,omitempty"`
 	// How long it slows, in seconds.
 	SlowDuration float32 `protobuf:"fixed32,17,opt,name=slow_duration,json=slowDuration,proto3" json:"slow_duration,omitempty"`
-	// Whether an ability was switched on.
+	// True when an ability was switched on.
 	IsAbilityToggleOn bool `protobuf:"varint,18,opt,name=is_ability_toggle_on,json=isAbilityToggleOn,proto3" json:"is_ability_toggle_on,omitempty"`
-	// Whether an ability was switched off.
+	// True when an ability was switched off.
 	IsAbilityToggleOff bool `protobuf:"varint,19,opt,name=is_ability_toggle_off,json=isAbilityToggleOff,proto3" json:"is_ability_toggle_off,omitempty"`
 	// The level of the ability.
 	AbilityLevel uint32 `protobuf:"varint,20,opt,name=ability_level,json=abilityLevel,proto3" json:"ability_level,omitempty"`
-	// Where, in world units, x.
+	// The x coordinate in world units.
 	LocationX float32 `protobuf:"fixed32,21,opt,name=location_x,json=locationX,proto3" json:"location_x,omitempty"`
-	// Where, in world units, y.
+	// The y coordinate in world units.
 	LocationY float32 `protobuf:"fixed32,22,opt,name=location_y,json=locationY,proto3" json:"location_y,omitempty"`
-	// Why gold changed: the game's number.
+	// The reason for the change of gold, as the game's number.
 	GoldReason uint32 `protobuf:"varint,23,opt,name=gold_reason,json=goldReason,proto3" json:"gold_reason,omitempty"`
 	// Game time in seconds, pauses counted.
 	TimestampRaw float32 `protobuf:"fixed32,24,opt,name=timestamp_raw,json=timestampRaw,proto3" json:"timestamp_raw,omitempty"`
 	// How long the modifier lasts, in seconds.
 	ModifierDuration float32 `protobuf:"fixed32,25,opt,name=modifier_duration,json=modifierDuration,proto3" json:"modifier_duration,omitempty"`
-	// Why experience changed: the game's number.
+	// The reason for the change of experience, as the game's number.
 	XpReason uint32 `protobuf:"varint,26,opt,name=xp_reason,json=xpReason,proto3" json:"xp_reason,omitempty"`
 	// Last hits so far.
 	LastHits uint32 `protobuf:"varint,27,opt,name=last_hits,json=lastHits,proto3" json:"last_hits,omitempty"`
@@ -2056,11 +2060,11 @@ type CombatLog struct {
 	AssistPlayer2 uint32 `protobuf:"varint,33,opt,name=assist_player2,json=assistPlayer2,proto3" json:"assist_player2,omitempty"`
 	// A fourth player who assisted, in files before 2017.
 	AssistPlayer3 uint32 `protobuf:"varint,34,opt,name=assist_player3,json=assistPlayer3,proto3" json:"assist_player3,omitempty"`
-	// How many stacks the modifier has, or creeps the camp.
+	// The number of stacks of the modifier, or of creeps in the camp.
 	StackCount uint32 `protobuf:"varint,35,opt,name=stack_count,json=stackCount,proto3" json:"stack_count,omitempty"`
-	// Whether the modifier is not shown to players.
+	// True when the modifier is not shown to players.
 	HiddenModifier bool `protobuf:"varint,36,opt,name=hidden_modifier,json=hiddenModifier,proto3" json:"hidden_modifier,omitempty"`
-	// Whether the target is a building.
+	// True when the target is a building.
 	IsTargetBuilding bool `protobuf:"varint,37,opt,name=is_target_building,json=isTargetBuilding,proto3" json:"is_target_building,omitempty"`
 	// The kind of neutral camp: the game's number.
 	NeutralCampType uint32 `protobuf:"varint,38,opt,name=neutral_camp_type,json=neutralCampType,proto3" json:"neutral_camp_type,omitempty"`
@@ -2068,9 +2072,9 @@ type CombatLog struct {
 	RuneType uint32 `protobuf:"varint,39,opt,name=rune_type,json=runeType,proto3" json:"rune_type,omitempty"`
 	// Ids of the players who assisted.
 	AssistPlayers []int32 `protobuf:"varint,40,rep,packed,name=assist_players,json=assistPlayers,proto3" json:"assist_players,omitempty"`
-	// Whether the healing saved the target from death.
+	// True when the healing saved the target from death.
 	IsHealSave bool `protobuf:"varint,41,opt,name=is_heal_save,json=isHealSave,proto3" json:"is_heal_save,omitempty"`
-	// Whether the ability is an ultimate.
+	// True when the ability is an ultimate.
 	IsUltimateAbility bool `protobuf:"varint,42,opt,name=is_ultimate_ability,json=isUltimateAbility,proto3" json:"is_ultimate_ability,omitempty"`
 	// The attacker's level. The game leaves it 0.
 	AttackerHeroLevel uint32 `protobuf:"varint,43,opt,name=attacker_hero_level,json=attackerHeroLevel,proto3" json:"attacker_hero_level,omitempty"`
@@ -2080,13 +2084,13 @@ type CombatLog struct {
 	Xpm uint32 `protobuf:"varint,45,opt,name=xpm,proto3" json:"xpm,omitempty"`
 	// Gold per minute.
 	Gpm uint32 `protobuf:"varint,46,opt,name=gpm,proto3" json:"gpm,omitempty"`
-	// Where on the map: the game's number.
+	// The location on the map, as the game's number.
 	EventLocation uint32 `protobuf:"varint,47,opt,name=event_location,json=eventLocation,proto3" json:"event_location,omitempty"`
-	// Whether attacker and target are the same.
+	// True when attacker and target are the same.
 	TargetIsSelf bool `protobuf:"varint,48,opt,name=target_is_self,json=targetIsSelf,proto3" json:"target_is_self,omitempty"`
 	// 1 physical, 2 magical, 4 pure, 0 not known.
 	DamageType uint32 `protobuf:"varint,49,opt,name=damage_type,json=damageType,proto3" json:"damage_type,omitempty"`
-	// Whether the modifier makes invisible.
+	// True when the modifier makes its unit invisible.
 	InvisibilityModifier bool `protobuf:"varint,50,opt,name=invisibility_modifier,json=invisibilityModifier,proto3" json:"invisibility_modifier,omitempty"`
 	// The category of damage: the game's number.
 	DamageCategory uint32 `protobuf:"varint,51,opt,name=damage_category,json=damageCategory,proto3" json:"damage_category,omitempty"`
@@ -2096,65 +2100,65 @@ type CombatLog struct {
 	BuildingType uint32 `protobuf:"varint,53,opt,name=building_type,json=buildingType,proto3" json:"building_type,omitempty"`
 	// How long the modifier lasted, in seconds.
 	ModifierElapsedDuration float32 `protobuf:"fixed32,54,opt,name=modifier_elapsed_duration,json=modifierElapsedDuration,proto3" json:"modifier_elapsed_duration,omitempty"`
-	// Whether the modifier silences.
+	// True when the modifier silences.
 	SilenceModifier bool `protobuf:"varint,55,opt,name=silence_modifier,json=silenceModifier,proto3" json:"silence_modifier,omitempty"`
-	// Whether the healing is lifesteal.
+	// True when the healing is lifesteal.
 	HealFromLifesteal bool `protobuf:"varint,56,opt,name=heal_from_lifesteal,json=healFromLifesteal,proto3" json:"heal_from_lifesteal,omitempty"`
-	// Whether the modifier was dispelled.
+	// True when the modifier was dispelled.
 	ModifierPurged bool `protobuf:"varint,57,opt,name=modifier_purged,json=modifierPurged,proto3" json:"modifier_purged,omitempty"`
-	// Whether the spell was evaded.
+	// True when the spell was evaded.
 	SpellEvaded bool `protobuf:"varint,58,opt,name=spell_evaded,json=spellEvaded,proto3" json:"spell_evaded,omitempty"`
-	// Whether the modifier moves the target.
+	// True when the modifier moves the target.
 	MotionControllerModifier bool `protobuf:"varint,59,opt,name=motion_controller_modifier,json=motionControllerModifier,proto3" json:"motion_controller_modifier,omitempty"`
-	// Whether it was a kill from afar.
+	// True when it was a kill from afar.
 	LongRangeKill bool `protobuf:"varint,60,opt,name=long_range_kill,json=longRangeKill,proto3" json:"long_range_kill,omitempty"`
 	// The ability that dispelled the modifier.
 	ModifierPurgeAbility string `protobuf:"bytes,61,opt,name=modifier_purge_ability,json=modifierPurgeAbility,proto3" json:"modifier_purge_ability,omitempty"`
-	// Who dispelled the modifier.
+	// The unit that dispelled the modifier.
 	ModifierPurgeNpc string `protobuf:"bytes,62,opt,name=modifier_purge_npc,json=modifierPurgeNpc,proto3" json:"modifier_purge_npc,omitempty"`
-	// Whether the modifier roots.
+	// True when the modifier roots.
 	RootModifier bool `protobuf:"varint,63,opt,name=root_modifier,json=rootModifier,proto3" json:"root_modifier,omitempty"`
 	// How many units died.
 	TotalUnitDeathCount uint32 `protobuf:"varint,64,opt,name=total_unit_death_count,json=totalUnitDeathCount,proto3" json:"total_unit_death_count,omitempty"`
-	// Whether the modifier comes of an aura.
+	// True when the modifier comes from an aura.
 	AuraModifier bool `protobuf:"varint,65,opt,name=aura_modifier,json=auraModifier,proto3" json:"aura_modifier,omitempty"`
-	// Whether the modifier lowers armor.
+	// True when the modifier lowers armor.
 	ArmorDebuffModifier bool `protobuf:"varint,66,opt,name=armor_debuff_modifier,json=armorDebuffModifier,proto3" json:"armor_debuff_modifier,omitempty"`
-	// Whether the modifier prevents physical damage.
+	// True when the modifier prevents physical damage.
 	NoPhysicalDamageModifier bool `protobuf:"varint,67,opt,name=no_physical_damage_modifier,json=noPhysicalDamageModifier,proto3" json:"no_physical_damage_modifier,omitempty"`
 	// The ability that the modifier belongs to.
 	ModifierAbility string `protobuf:"bytes,68,opt,name=modifier_ability,json=modifierAbility,proto3" json:"modifier_ability,omitempty"`
-	// Whether the modifier is hidden.
+	// True when the modifier is hidden.
 	ModifierHidden bool `protobuf:"varint,69,opt,name=modifier_hidden,json=modifierHidden,proto3" json:"modifier_hidden,omitempty"`
-	// Whether the ability was stolen.
+	// True when the ability was stolen.
 	InflictorIsStolenAbility bool `protobuf:"varint,70,opt,name=inflictor_is_stolen_ability,json=inflictorIsStolenAbility,proto3" json:"inflictor_is_stolen_ability,omitempty"`
 	// The counter that was raised: the game's number.
 	KillEaterEvent uint32 `protobuf:"varint,71,opt,name=kill_eater_event,json=killEaterEvent,proto3" json:"kill_eater_event,omitempty"`
 	// The label above the unit: the game's number.
 	UnitStatusLabel uint32 `protobuf:"varint,72,opt,name=unit_status_label,json=unitStatusLabel,proto3" json:"unit_status_label,omitempty"`
-	// Whether a spell made the attack.
+	// True when a spell made the attack.
 	SpellGeneratedAttack bool `protobuf:"varint,73,opt,name=spell_generated_attack,json=spellGeneratedAttack,proto3" json:"spell_generated_attack,omitempty"`
-	// Whether it was night.
+	// True when it was night.
 	AtNightTime bool `protobuf:"varint,74,opt,name=at_night_time,json=atNightTime,proto3" json:"at_night_time,omitempty"`
-	// Whether the attacker has Aghanim's Scepter.
+	// True when the attacker has Aghanim's Scepter.
 	AttackerHasScepter bool `protobuf:"varint,75,opt,name=attacker_has_scepter,json=attackerHasScepter,proto3" json:"attacker_has_scepter,omitempty"`
 	// The team on whose side the camp lies: 2 Radiant, 3 Dire.
 	NeutralCampTeam uint32 `protobuf:"varint,76,opt,name=neutral_camp_team,json=neutralCampTeam,proto3" json:"neutral_camp_team,omitempty"`
 	// Health regenerated.
 	RegeneratedHealth float32 `protobuf:"fixed32,77,opt,name=regenerated_health,json=regeneratedHealth,proto3" json:"regenerated_health,omitempty"`
-	// Whether the target will come back to life.
+	// True when the target will come back to life.
 	WillReincarnate bool `protobuf:"varint,78,opt,name=will_reincarnate,json=willReincarnate,proto3" json:"will_reincarnate,omitempty"`
-	// Whether the ability uses charges.
+	// True when the ability uses charges.
 	UsesCharges bool `protobuf:"varint,79,opt,name=uses_charges,json=usesCharges,proto3" json:"uses_charges,omitempty"`
 	// The statistic: the game's number.
 	TrackedStatId uint32 `protobuf:"varint,80,opt,name=tracked_stat_id,json=trackedStatId,proto3" json:"tracked_stat_id,omitempty"`
 	// How much of the modifier was left when it was dispelled, in seconds.
 	ModifierPurgedDuration float32 `protobuf:"fixed32,81,opt,name=modifier_purged_duration,json=modifierPurgedDuration,proto3" json:"modifier_purged_duration,omitempty"`
-	// Whether the healing is regeneration.
+	// True when the healing is regeneration.
 	HealFromRegen bool `protobuf:"varint,82,opt,name=heal_from_regen,json=healFromRegen,proto3" json:"heal_from_regen,omitempty"`
-	// The item bought, for COMBAT_LOG_TYPE_PURCHASE: the name that value is the number of.
+	// The bought item, for COMBAT_LOG_TYPE_PURCHASE. It is the name that the number in value stands for.
 	ValueName string `protobuf:"bytes,100,opt,name=value_name,json=valueName,proto3" json:"value_name,omitempty"`
-	// The time on the game's clock in seconds from the horn, as in Tick. It is timestamp, less when the horn sounds.
+	// The time on the game's clock in seconds from the horn, as in Tick. It is timestamp minus the time of the horn.
 	GameTime      *float32 `protobuf:"fixed32,101,opt,name=game_time,json=gameTime,proto3,oneof" json:"game_time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2795,9 +2799,9 @@ type GameEventKey struct {
 	//	*GameEventKey_Handle
 	//	*GameEventKey_Player
 	Value isGameEventKey_Value `protobuf_oneof:"value"`
-	// The name of the player in the slot, as the string table userinfo has it. Absent when not known, and for other values.
+	// The name of the player in the slot, from the string table userinfo. Absent when not known, and for other values.
 	PlayerName *string `protobuf:"bytes,9,opt,name=player_name,json=playerName,proto3,oneof" json:"player_name,omitempty"`
-	// The player's Steam id, likewise. 0 for bots.
+	// The player's Steam id, from the same table. 0 for bots.
 	SteamId       *uint64 `protobuf:"varint,10,opt,name=steam_id,json=steamId,proto3,oneof" json:"steam_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2982,7 +2986,7 @@ type GameEvent struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The event's number.
 	Id int32 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
-	// The event's name. Empty when no description came before it.
+	// The event's name. Empty when no description preceded the event.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	// The keys.
 	Keys          []*GameEventKey `protobuf:"bytes,3,rep,name=keys,proto3" json:"keys,omitempty"`
@@ -3163,11 +3167,11 @@ func (x *GameEventType) GetKeys() []*GameEventTypeKey {
 // A string table was created.
 type StringTable struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The table's number: how many were created before it.
+	// The table's number, which is the number of tables created before it.
 	Id uint32 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
 	// The table's name.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	// How many entries it starts with.
+	// The number of entries that it starts with.
 	Entries uint32 `protobuf:"varint,3,opt,name=entries,proto3" json:"entries,omitempty"`
 	// The game's flags.
 	Flags         int32 `protobuf:"varint,4,opt,name=flags,proto3" json:"flags,omitempty"`
@@ -3344,11 +3348,11 @@ type Modifier struct {
 	Ability uint32 `protobuf:"varint,12,opt,name=ability,proto3" json:"ability,omitempty"`
 	// Handle of the unit whose aura it comes from.
 	AuraOwner uint32 `protobuf:"varint,13,opt,name=aura_owner,json=auraOwner,proto3" json:"aura_owner,omitempty"`
-	// Whether it comes of an aura.
+	// True when it comes from an aura.
 	Aura bool `protobuf:"varint,14,opt,name=aura,proto3" json:"aura,omitempty"`
-	// Whether it is not to be noticed.
+	// True when the modifier is hidden from players.
 	Subtle bool `protobuf:"varint,15,opt,name=subtle,proto3" json:"subtle,omitempty"`
-	// The game's own message, which says more for some modifiers.
+	// The game's own message, which has more fields for some modifiers.
 	Raw           []byte `protobuf:"bytes,16,opt,name=raw,proto3" json:"raw,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3501,7 +3505,7 @@ type Order struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Slot of the entity of the player's controller.
 	EntityIndex int32 `protobuf:"varint,1,opt,name=entity_index,json=entityIndex,proto3" json:"entity_index,omitempty"`
-	// The order, such as 1 move to position, 3 attack-move, 4 attack target, 5 cast at position: the game's number.
+	// The order as the game's number, such as 1 move to position, 3 attack-move, 4 attack target, 5 cast at position.
 	Type int32 `protobuf:"varint,2,opt,name=type,proto3" json:"type,omitempty"`
 	// Slots of the units.
 	Units []int32 `protobuf:"varint,3,rep,packed,name=units,proto3" json:"units,omitempty"`
@@ -3509,15 +3513,15 @@ type Order struct {
 	TargetIndex int32 `protobuf:"varint,4,opt,name=target_index,json=targetIndex,proto3" json:"target_index,omitempty"`
 	// The ability's number. Absent for none.
 	AbilityId *int32 `protobuf:"varint,5,opt,name=ability_id,json=abilityId,proto3,oneof" json:"ability_id,omitempty"`
-	// Where. Absent when not known.
+	// The target position. Absent when not known.
 	Position *Vector `protobuf:"bytes,6,opt,name=position,proto3" json:"position,omitempty"`
-	// Whether it was queued behind other orders.
+	// True when it was queued behind other orders.
 	Queue bool `protobuf:"varint,7,opt,name=queue,proto3" json:"queue,omitempty"`
-	// The player's count of orders.
+	// The number of the order in the player's own count.
 	SequenceNumber int32 `protobuf:"varint,8,opt,name=sequence_number,json=sequenceNumber,proto3" json:"sequence_number,omitempty"`
 	// The game's flags.
 	Flags uint32 `protobuf:"varint,9,opt,name=flags,proto3" json:"flags,omitempty"`
-	// What the game calls the type, such as "DOTA_UNIT_ORDER_CAST_POSITION". Empty for types newer than the decoder's table.
+	// The game's name of the type, such as "DOTA_UNIT_ORDER_CAST_POSITION". Empty for types newer than the decoder's table.
 	TypeName string `protobuf:"bytes,10,opt,name=type_name,json=typeName,proto3" json:"type_name,omitempty"`
 	// The name of the ability or item, such as "axe_berserkers_call". Empty for none, and when it is not in the decoder's table.
 	AbilityName   string `protobuf:"bytes,11,opt,name=ability_name,json=abilityName,proto3" json:"ability_name,omitempty"`
@@ -3643,7 +3647,7 @@ type Sound struct {
 	SourceEntityIndex *int32 `protobuf:"varint,3,opt,name=source_entity_index,json=sourceEntityIndex,proto3,oneof" json:"source_entity_index,omitempty"`
 	// The seed for its variation.
 	Seed int32 `protobuf:"varint,4,opt,name=seed,proto3" json:"seed,omitempty"`
-	// When it begins, in seconds.
+	// The start of the sound in seconds.
 	StartTime float32 `protobuf:"fixed32,5,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
 	// Parameters, in the game's packing.
 	Params        []byte `protobuf:"bytes,6,opt,name=params,proto3" json:"params,omitempty"`
@@ -3728,7 +3732,7 @@ type UserCmd struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The command's number.
 	Number int32 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
-	// Slot of the player. -1 for the one who recorded.
+	// The slot of the player. -1 for the player who recorded the demo.
 	PlayerSlot int32 `protobuf:"varint,2,opt,name=player_slot,json=playerSlot,proto3" json:"player_slot,omitempty"`
 	// The server's tick in which it was executed. 0 when not known.
 	ServerTick int32 `protobuf:"varint,3,opt,name=server_tick,json=serverTick,proto3" json:"server_tick,omitempty"`
@@ -3812,11 +3816,12 @@ type Message struct {
 	Id uint32 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
 	// Valve's name of the message, such as "CDOTAUserMsg_OverheadEvent". Empty when not known.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	// The message as recorded, protobuf of that name: the bytes from offset on. Large messages come in several events.
+	// The bytes of the message from offset on, as recorded: a protobuf message of that name. Large messages are split into
+	// several events.
 	Data []byte `protobuf:"bytes,3,opt,name=data,proto3" json:"data,omitempty"`
-	// Where in the message data begins. 0 unless it comes in several events.
+	// The position of data in the message, in bytes. 0 unless the message is split into several events.
 	Offset uint32 `protobuf:"varint,4,opt,name=offset,proto3" json:"offset,omitempty"`
-	// How many bytes the whole message has.
+	// The size of the whole message in bytes.
 	Size          uint32 `protobuf:"varint,5,opt,name=size,proto3" json:"size,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3887,14 +3892,14 @@ func (x *Message) GetSize() uint32 {
 	return 0
 }
 
-// What the game announces in the chat of Dota.
+// The game announced something in the chat of Dota.
 type ChatEvent struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What is announced, such as 0 hero kill, 3 tower kill, 9 Roshan kill: the game's number.
+	// The type of the announcement as the game's number, such as 0 hero kill, 3 tower kill, 9 Roshan kill.
 	Type int32 `protobuf:"varint,1,opt,name=type,proto3" json:"type,omitempty"`
 	// A value that depends on the type.
 	Value uint32 `protobuf:"varint,2,opt,name=value,proto3" json:"value,omitempty"`
-	// Ids of the players it is about, up to six. -1 for none.
+	// Ids of the players whom the announcement is about, up to six. -1 for none.
 	Players []int32 `protobuf:"zigzag32,3,rep,packed,name=players,proto3" json:"players,omitempty"`
 	// A second value.
 	Value2 uint32 `protobuf:"varint,4,opt,name=value2,proto3" json:"value2,omitempty"`
@@ -3904,10 +3909,10 @@ type ChatEvent struct {
 	Time float32 `protobuf:"fixed32,6,opt,name=time,proto3" json:"time,omitempty"`
 	// The time on the game's clock in seconds from the horn, as in Tick.
 	GameTime *float32 `protobuf:"fixed32,7,opt,name=game_time,json=gameTime,proto3,oneof" json:"game_time,omitempty"`
-	// What the game calls the type, such as "CHAT_MESSAGE_TOWER_KILL". Empty for types newer than the decoder's table.
+	// The game's name of the type, such as "CHAT_MESSAGE_TOWER_KILL". Empty for types newer than the decoder's table.
 	TypeName string `protobuf:"bytes,8,opt,name=type_name,json=typeName,proto3" json:"type_name,omitempty"`
-	// The heroes of the players, in the same order, such as "npc_dota_hero_axe": what the entity CDOTA_PlayerResource says before
-	// the event. Empty when not known.
+	// The heroes of the players, in the same order, such as "npc_dota_hero_axe": as the entity CDOTA_PlayerResource has
+	// them before the event. Empty when not known.
 	HeroNames     []string `protobuf:"bytes,9,rep,name=hero_names,json=heroNames,proto3" json:"hero_names,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4019,13 +4024,13 @@ type Chat struct {
 	Sender string `protobuf:"bytes,4,opt,name=sender,proto3" json:"sender,omitempty"`
 	// The channel's name, in messages that carry it instead of a number, such as "DOTA_Chat_All".
 	ChannelName string `protobuf:"bytes,5,opt,name=channel_name,json=channelName,proto3" json:"channel_name,omitempty"`
-	// Slot of the entity of the player who said it. Absent when not known.
+	// The slot of the entity of the player who wrote it. Absent when not known.
 	EntityIndex *int32 `protobuf:"varint,6,opt,name=entity_index,json=entityIndex,proto3,oneof" json:"entity_index,omitempty"`
 	// Dota: the time on the game's clock in seconds from the horn, as in Tick.
 	GameTime *float32 `protobuf:"fixed32,7,opt,name=game_time,json=gameTime,proto3,oneof" json:"game_time,omitempty"`
 	// Dota: the player's name, as the entity CDOTA_PlayerResource has it. Empty when not known.
 	PlayerName string `protobuf:"bytes,8,opt,name=player_name,json=playerName,proto3" json:"player_name,omitempty"`
-	// Dota: the player's hero, likewise. Empty when not known, and before one is picked.
+	// Dota: the player's hero, from the same entity. Empty when not known, and before a hero is picked.
 	HeroName      string `protobuf:"bytes,9,opt,name=hero_name,json=heroName,proto3" json:"hero_name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4129,13 +4134,13 @@ type Ping struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Id of the player. Absent when not known.
 	PlayerId *int32 `protobuf:"varint,1,opt,name=player_id,json=playerId,proto3,oneof" json:"player_id,omitempty"`
-	// Where, in world units, x.
+	// The x coordinate in world units.
 	X int32 `protobuf:"varint,2,opt,name=x,proto3" json:"x,omitempty"`
-	// Where, in world units, y.
+	// The y coordinate in world units.
 	Y int32 `protobuf:"varint,3,opt,name=y,proto3" json:"y,omitempty"`
 	// Slot of the entity that was pinged. Absent for none.
 	Target *int32 `protobuf:"varint,4,opt,name=target,proto3,oneof" json:"target,omitempty"`
-	// Whether the entity itself was pinged.
+	// True when the entity itself was pinged.
 	Direct bool `protobuf:"varint,5,opt,name=direct,proto3" json:"direct,omitempty"`
 	// The kind of ping: the game's number.
 	Type uint32 `protobuf:"varint,6,opt,name=type,proto3" json:"type,omitempty"`
@@ -4229,11 +4234,11 @@ type MapLine struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Id of the player. Absent when not known.
 	PlayerId *int32 `protobuf:"varint,1,opt,name=player_id,json=playerId,proto3,oneof" json:"player_id,omitempty"`
-	// Where, in world units, x.
+	// The x coordinate in world units.
 	X int32 `protobuf:"varint,2,opt,name=x,proto3" json:"x,omitempty"`
-	// Where, in world units, y.
+	// The y coordinate in world units.
 	Y int32 `protobuf:"varint,3,opt,name=y,proto3" json:"y,omitempty"`
-	// Whether a new line begins here; otherwise it continues from the point before.
+	// True when a new line begins here. False when the line continues from the previous point.
 	Initial bool `protobuf:"varint,4,opt,name=initial,proto3" json:"initial,omitempty"`
 	// The player's name, as the entity CDOTA_PlayerResource has it. Empty when not known.
 	PlayerName    string `protobuf:"bytes,5,opt,name=player_name,json=playerName,proto3" json:"player_name,omitempty"`
@@ -4406,7 +4411,7 @@ type FileHeader struct {
 	PatchVersion int32 `protobuf:"varint,2,opt,name=patch_version,json=patchVersion,proto3" json:"patch_version,omitempty"`
 	// The server's name.
 	ServerName string `protobuf:"bytes,3,opt,name=server_name,json=serverName,proto3" json:"server_name,omitempty"`
-	// The name of the client that recorded.
+	// The name of the client that recorded the demo.
 	ClientName string `protobuf:"bytes,4,opt,name=client_name,json=clientName,proto3" json:"client_name,omitempty"`
 	// The map's name.
 	MapName string `protobuf:"bytes,5,opt,name=map_name,json=mapName,proto3" json:"map_name,omitempty"`
@@ -4414,9 +4419,9 @@ type FileHeader struct {
 	GameDirectory string `protobuf:"bytes,6,opt,name=game_directory,json=gameDirectory,proto3" json:"game_directory,omitempty"`
 	// The version of full packets.
 	FullpacketsVersion int32 `protobuf:"varint,7,opt,name=fullpackets_version,json=fullpacketsVersion,proto3" json:"fullpackets_version,omitempty"`
-	// Whether entities of the client may be in it.
+	// True when the file may have entities of the client.
 	AllowClientsideEntities bool `protobuf:"varint,8,opt,name=allow_clientside_entities,json=allowClientsideEntities,proto3" json:"allow_clientside_entities,omitempty"`
-	// Whether particles of the client may be in it.
+	// True when the file may have particles of the client.
 	AllowClientsideParticles bool `protobuf:"varint,9,opt,name=allow_clientside_particles,json=allowClientsideParticles,proto3" json:"allow_clientside_particles,omitempty"`
 	// Addons.
 	Addons string `protobuf:"bytes,10,opt,name=addons,proto3" json:"addons,omitempty"`
@@ -4569,14 +4574,14 @@ func (x *FileHeader) GetServerStartTick() int32 {
 	return 0
 }
 
-// A player, as known at the end of a Dota match.
+// A player at the end of a Dota match.
 type MatchPlayer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The hero's internal name.
 	HeroName string `protobuf:"bytes,1,opt,name=hero_name,json=heroName,proto3" json:"hero_name,omitempty"`
 	// The player's name.
 	PlayerName string `protobuf:"bytes,2,opt,name=player_name,json=playerName,proto3" json:"player_name,omitempty"`
-	// Whether it is a bot.
+	// True when it is a bot.
 	IsFakeClient bool `protobuf:"varint,3,opt,name=is_fake_client,json=isFakeClient,proto3" json:"is_fake_client,omitempty"`
 	// The Steam id.
 	SteamId uint64 `protobuf:"varint,4,opt,name=steam_id,json=steamId,proto3" json:"steam_id,omitempty"`
@@ -4724,7 +4729,7 @@ func (x *DraftPick) GetHeroName() string {
 	return ""
 }
 
-// A Dota match, as known at its end.
+// A Dota match at its end.
 type Match struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The match's number.
@@ -4860,7 +4865,7 @@ func (x *Match) GetEndTime() uint32 {
 	return 0
 }
 
-// What was known at the end of the recording.
+// The facts that the game wrote at the end of the recording.
 type FileInfo struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The length in seconds.
@@ -4942,22 +4947,22 @@ func (x *FileInfo) GetRoundStartTicks() []int32 {
 	return nil
 }
 
-// The server.
+// Facts about the server.
 type ServerInfo struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The protocol's version.
 	Protocol int32 `protobuf:"varint,1,opt,name=protocol,proto3" json:"protocol,omitempty"`
 	// How many maps the server has loaded.
 	ServerCount int32 `protobuf:"varint,2,opt,name=server_count,json=serverCount,proto3" json:"server_count,omitempty"`
-	// Whether it is a dedicated server.
+	// True when it is a dedicated server.
 	IsDedicated bool `protobuf:"varint,3,opt,name=is_dedicated,json=isDedicated,proto3" json:"is_dedicated,omitempty"`
-	// Whether SourceTV recorded.
+	// True when SourceTV recorded.
 	IsHltv bool `protobuf:"varint,4,opt,name=is_hltv,json=isHltv,proto3" json:"is_hltv,omitempty"`
-	// How many clients it takes.
+	// The largest number of clients of the server.
 	MaxClients int32 `protobuf:"varint,5,opt,name=max_clients,json=maxClients,proto3" json:"max_clients,omitempty"`
 	// How many classes of entities there are.
 	MaxClasses int32 `protobuf:"varint,6,opt,name=max_classes,json=maxClasses,proto3" json:"max_classes,omitempty"`
-	// Slot of the player who recorded. Absent for none.
+	// The slot of the player who recorded the demo. Absent for none.
 	PlayerSlot *int32 `protobuf:"varint,7,opt,name=player_slot,json=playerSlot,proto3,oneof" json:"player_slot,omitempty"`
 	// The length of a tick in seconds.
 	TickInterval float32 `protobuf:"fixed32,8,opt,name=tick_interval,json=tickInterval,proto3" json:"tick_interval,omitempty"`
@@ -5184,15 +5189,15 @@ type SerializerField struct {
 	High *float32 `protobuf:"fixed32,5,opt,name=high,proto3,oneof" json:"high,omitempty"`
 	// The flags of a quantized number.
 	EncodeFlags int32 `protobuf:"varint,6,opt,name=encode_flags,json=encodeFlags,proto3" json:"encode_flags,omitempty"`
-	// The encoder's name. Empty for the type's own.
+	// The encoder's name. Empty for the type's default encoder.
 	Encoder string `protobuf:"bytes,7,opt,name=encoder,proto3" json:"encoder,omitempty"`
-	// The serializer of what the field holds. Empty for plain values.
+	// The serializer of the field's contents. Empty for plain values.
 	Serializer string `protobuf:"bytes,8,opt,name=serializer,proto3" json:"serializer,omitempty"`
 	// That serializer's version.
 	SerializerVersion int32 `protobuf:"varint,9,opt,name=serializer_version,json=serializerVersion,proto3" json:"serializer_version,omitempty"`
 	// The path of the embedded structures that the field stems from.
 	SendNode string `protobuf:"bytes,10,opt,name=send_node,json=sendNode,proto3" json:"send_node,omitempty"`
-	// Other serializers that what the field holds may have.
+	// Other serializers that the field's contents may have.
 	Polymorphic   []string `protobuf:"bytes,11,rep,name=polymorphic,proto3" json:"polymorphic,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -5369,7 +5374,7 @@ func (x *Serializer) GetFields() []*SerializerField {
 	return nil
 }
 
-// A command was entered in the console of the client that recorded.
+// A command was entered in the console of the client that recorded the demo.
 type ConsoleCmd struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The command, with its arguments.
@@ -5424,7 +5429,7 @@ func (x *ConsoleCmd) GetRedacted() bool {
 	return false
 }
 
-// The sign-on part of the file is over.
+// The sign-on part of the file ended.
 type SyncTick struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -5461,10 +5466,10 @@ func (*SyncTick) Descriptor() ([]byte, []int) {
 	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{38}
 }
 
-// A key frame: the whole state at this tick. Its contents were sent as events before, and are not sent again.
+// A key frame, which is the whole state at this tick. Its contents were sent as events before, and are not sent again.
 type KeyFrame struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Where in the file it lies, in bytes.
+	// The position of the key frame in the file, in bytes.
 	Offset        int64 `protobuf:"varint,1,opt,name=offset,proto3" json:"offset,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -5549,13 +5554,13 @@ type Command struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The record's number.
 	Id uint32 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
-	// Valve's name of it, such as "DEM_AnimationData". Empty when not known.
+	// Valve's name of the record, such as "DEM_AnimationData". Empty when not known.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	// Its contents, decompressed: the bytes from offset on. Large records come in several events.
+	// The bytes of the record's decompressed contents from offset on. Large records are split into several events.
 	Data []byte `protobuf:"bytes,3,opt,name=data,proto3" json:"data,omitempty"`
-	// Where in the contents data begins. 0 unless they come in several events.
+	// The position of data in the contents, in bytes. 0 unless the record is split into several events.
 	Offset uint32 `protobuf:"varint,4,opt,name=offset,proto3" json:"offset,omitempty"`
-	// How many bytes the whole contents have.
+	// The size of the whole contents in bytes.
 	Size          uint32 `protobuf:"varint,5,opt,name=size,proto3" json:"size,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -5626,28 +5631,28 @@ func (x *Command) GetSize() uint32 {
 	return 0
 }
 
-// Something could not be decoded. Decoding continues behind it.
+// Something could not be decoded. Decoding continues after it.
 type Fault struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What it is about.
+	// The subject of the fault.
 	Kind FaultKind `protobuf:"varint,1,opt,name=kind,proto3,enum=replayd.dem.v1.FaultKind" json:"kind,omitempty"`
-	// What went wrong, in words.
+	// A description of the fault.
 	Detail string `protobuf:"bytes,2,opt,name=detail,proto3" json:"detail,omitempty"`
-	// Where in the file the record lies, in bytes.
+	// The position of the record in the file, in bytes.
 	Offset int64 `protobuf:"varint,3,opt,name=offset,proto3" json:"offset,omitempty"`
 	// The number of the message, or of the record.
 	MessageId uint32 `protobuf:"varint,4,opt,name=message_id,json=messageId,proto3" json:"message_id,omitempty"`
 	// Slot of the entity.
 	EntityIndex uint32 `protobuf:"varint,5,opt,name=entity_index,json=entityIndex,proto3" json:"entity_index,omitempty"`
-	// The entity's class: an index into EventList.strings. Absent when it is not about an entity.
+	// The entity's class: an index into EventList.strings. Absent when the fault is not about an entity.
 	Class *uint32 `protobuf:"varint,6,opt,name=class,proto3,oneof" json:"class,omitempty"`
-	// The first field that is suspect: an index into EventList.strings. Absent when none is.
+	// The first suspect field: an index into EventList.strings. Absent when there is none.
 	Field *uint32 `protobuf:"varint,7,opt,name=field,proto3,oneof" json:"field,omitempty"`
-	// How many bits the update has, as announced.
+	// The size of the update in bits, as the file announced it.
 	BitsAnnounced uint32 `protobuf:"varint,8,opt,name=bits_announced,json=bitsAnnounced,proto3" json:"bits_announced,omitempty"`
-	// How many bits were read.
+	// The number of bits that were read.
 	BitsRead uint32 `protobuf:"varint,9,opt,name=bits_read,json=bitsRead,proto3" json:"bits_read,omitempty"`
-	// How many bytes before offset were skipped, because they are no records.
+	// The number of bytes before offset that were skipped, because they are not records.
 	BytesSkipped  int64 `protobuf:"varint,10,opt,name=bytes_skipped,json=bytesSkipped,proto3" json:"bytes_skipped,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -5753,7 +5758,7 @@ func (x *Fault) GetBytesSkipped() int64 {
 	return 0
 }
 
-// A variable of the server's console has a value: as the recording begins, or since now.
+// A variable of the server's console has a value, either at the start of the recording or because it changed.
 type ServerCvar struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The variable's name.
@@ -5817,21 +5822,21 @@ func (x *ServerCvar) GetRedacted() bool {
 	return false
 }
 
-// A player is on the server, or has other data than before: an entry of the string table userinfo.
+// A player is on the server, or the player's data changed: an entry of the string table userinfo.
 type PlayerInfo struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The player's slot, by which game events name players. In Counter-Strike 2 and Deadlock the player's controller is the
-	// entity in slot + 1, and m_hPawn of that is the handle of the body.
+	// The player's slot, by which game events refer to players. In Counter-Strike 2 and Deadlock, the entity in slot + 1 is
+	// the player's controller. Its field m_hPawn is the handle of the player's body.
 	Slot int32 `protobuf:"varint,1,opt,name=slot,proto3" json:"slot,omitempty"`
 	// The player's name.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	// The Steam id. 0 for bots.
 	SteamId uint64 `protobuf:"varint,3,opt,name=steam_id,json=steamId,proto3" json:"steam_id,omitempty"`
-	// The number by which the server names the player.
+	// The number by which the server identifies the player.
 	UserId int32 `protobuf:"varint,4,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
-	// Whether it is a bot.
+	// True when it is a bot.
 	IsBot bool `protobuf:"varint,5,opt,name=is_bot,json=isBot,proto3" json:"is_bot,omitempty"`
-	// Whether it is what records.
+	// True for the client that records the demo.
 	IsHltv        bool `protobuf:"varint,6,opt,name=is_hltv,json=isHltv,proto3" json:"is_hltv,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

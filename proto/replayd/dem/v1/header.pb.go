@@ -4,7 +4,7 @@
 // 	protoc        (unknown)
 // source: replayd/dem/v1/header.proto
 
-// What a Source 2 demo says of itself.
+// The header of a Source 2 demo, and the summary of its decoding.
 
 package demv1
 
@@ -23,17 +23,17 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// What a Source 2 demo says of itself, read without decoding it.
+// The facts about a Source 2 demo that are read without decoding its events.
 type Header struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The file's header.
 	FileHeader *FileHeader `protobuf:"bytes,1,opt,name=file_header,json=fileHeader,proto3" json:"file_header,omitempty"`
-	// What was known at the end of the recording. Absent while the file grows, when it was cut, and when it is read from a
-	// source that cannot seek.
+	// The facts that the game wrote at the end of the recording. Absent while the file grows, when it was truncated, and
+	// when it is read from a source that cannot seek.
 	FileInfo *FileInfo `protobuf:"bytes,2,opt,name=file_info,json=fileInfo,proto3" json:"file_info,omitempty"`
-	// The types of fields that the decoder does not know and that the file has values of, and what was found out of them where
-	// its entities begin. Only in the description that begins a stream of entities; absent when the replay is read from a
-	// source that cannot seek: then only the summary at the end of the stream has them.
+	// The types of fields that the decoder does not know and of which the file has values, with what the decoder learnt
+	// about them where the entities begin. Only present in the description at the start of a stream of entities. Absent
+	// when the replay is read from a source that cannot seek. Then only the summary at the end of the stream has them.
 	UnknownTypes  []*UnknownType `protobuf:"bytes,3,rep,name=unknown_types,json=unknownTypes,proto3" json:"unknown_types,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -90,19 +90,21 @@ func (x *Header) GetUnknownTypes() []*UnknownType {
 	return nil
 }
 
-// A type of fields that the decoder does not know. New builds of games bring some; most are enums. A type is tried in all
-// ways of reading against the sizes that the file gives for default states and created entities.
+// A type of fields that the decoder does not know. New builds of games add such types, most of them enums. The decoder
+// tries each way of reading a type. It checks them against the sizes that the file gives for default states and created
+// entities.
 type UnknownType struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The type, as the file spells it.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// A type that is read in the same way, such as "uint64", which stands for enums. Empty when there is none: then the fields
-	// that have it are sent without values, and so are those that follow them in an update.
+	// A known type that is read in the same way, such as "uint64", which stands for enums. Empty when there is none. Then
+	// fields of this type are sent without values, and so are the fields after them in an update.
 	ReadAs string `protobuf:"bytes,2,opt,name=read_as,json=readAs,proto3" json:"read_as,omitempty"`
-	// How many default states and creations prove it. When 0, each update that has a value of the type must prove itself.
+	// The number of default states and creations that prove read_as. When 0, each update that has a value of the type must
+	// prove itself.
 	Proofs int32 `protobuf:"varint,3,opt,name=proofs,proto3" json:"proofs,omitempty"`
-	// Whether values may be signed numbers, which are then sent as zigzag numbers (twice the value, and 1 for -1): too few
-	// were met where entities begin to decide.
+	// True when values may be signed numbers, because too few were found where the entities begin to decide. Signed values
+	// are then sent as zigzag numbers: twice the value for 0 and above, and 1 for -1.
 	MayBeSigned   bool `protobuf:"varint,4,opt,name=may_be_signed,json=mayBeSigned,proto3" json:"may_be_signed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -166,12 +168,12 @@ func (x *UnknownType) GetMayBeSigned() bool {
 	return false
 }
 
-// How many faults concern entities of a class.
+// The number of faults that concern entities of a class.
 type ClassFaults struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The class.
 	Class string `protobuf:"bytes,1,opt,name=class,proto3" json:"class,omitempty"`
-	// How many.
+	// The number of faults.
 	Faults        int64 `protobuf:"varint,2,opt,name=faults,proto3" json:"faults,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -221,31 +223,33 @@ func (x *ClassFaults) GetFaults() int64 {
 	return 0
 }
 
-// How well a demo was decoded. All figures count what the stream looked at.
+// How well a demo was decoded. All numbers count only the data that the stream examined.
 type Summary struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// How many records of the file were read.
+	// The number of records of the file that were read.
 	Records int64 `protobuf:"varint,1,opt,name=records,proto3" json:"records,omitempty"`
-	// How many messages the packets had.
+	// The number of messages in the packets.
 	Messages int64 `protobuf:"varint,2,opt,name=messages,proto3" json:"messages,omitempty"`
-	// How many creations and updates of entities were decoded.
+	// The number of creations and updates of entities that were decoded.
 	EntityUpdates int64 `protobuf:"varint,3,opt,name=entity_updates,json=entityUpdates,proto3" json:"entity_updates,omitempty"`
-	// How many were skipped, because the filter matches nothing of their class.
+	// The number of creations and updates that were skipped, because the filter matches nothing of their class.
 	EntitySkips int64 `protobuf:"varint,4,opt,name=entity_skips,json=entitySkips,proto3" json:"entity_skips,omitempty"`
-	// How many ended elsewhere than the file announced: 0 unless types of fields are not known, or the file is damaged.
+	// The number of creations and updates that did not end where the file announced. It is 0 unless types of fields are not
+	// known or the file is damaged.
 	EntityMismatches int64 `protobuf:"varint,5,opt,name=entity_mismatches,json=entityMismatches,proto3" json:"entity_mismatches,omitempty"`
-	// How many updates were of entities that were never created.
+	// The number of updates of entities that were never created.
 	EntityUnknown int64 `protobuf:"varint,6,opt,name=entity_unknown,json=entityUnknown,proto3" json:"entity_unknown,omitempty"`
-	// How many faults there were, delivered or not.
+	// The number of faults, whether or not the filter let them through.
 	Faults int64 `protobuf:"varint,7,opt,name=faults,proto3" json:"faults,omitempty"`
-	// Those that concern entities, by class. They are counted whatever the filter lets through: where types of fields cannot
-	// be read, the classes that have such fields are decoded in any case. When the filter matches no entities at all, none is.
+	// The faults that concern entities, by class. They are counted whatever the filter lets through, because classes with
+	// fields that cannot be read are always decoded. When the filter matches no entities at all, no faults are counted
+	// here.
 	ClassFaults []*ClassFaults `protobuf:"bytes,8,rep,name=class_faults,json=classFaults,proto3" json:"class_faults,omitempty"`
-	// The types of fields that the decoder does not know and that it met values of.
+	// The types of fields that the decoder does not know and of which it found values.
 	UnknownTypes []*UnknownType `protobuf:"bytes,9,rep,name=unknown_types,json=unknownTypes,proto3" json:"unknown_types,omitempty"`
-	// How many fields of entities and of default states were decoded.
+	// The number of fields of entities and of default states that were decoded.
 	Fields int64 `protobuf:"varint,10,opt,name=fields,proto3" json:"fields,omitempty"`
-	// How many of those were sent without a value, because it could not be read.
+	// The number of those fields that were sent without a value, because the value could not be read.
 	FieldsLost    int64 `protobuf:"varint,11,opt,name=fields_lost,json=fieldsLost,proto3" json:"fields_lost,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

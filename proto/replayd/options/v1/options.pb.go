@@ -4,7 +4,7 @@
 // 	protoc        (unknown)
 // source: replayd/options/v1/options.proto
 
-// What the .proto files say to the generators and clients of this project, beyond what protobuf knows.
+// Options that the .proto files of this project use. Its generators and clients read them.
 
 package optionsv1
 
@@ -44,12 +44,12 @@ var file_replayd_options_v1_options_proto_extTypes = []protoimpl.ExtensionInfo{
 
 // Extension fields to descriptorpb.FieldOptions.
 var (
-	// True for a number that is an index into the `strings` of the event list that the event is in: strings that repeat
-	// travel once a batch. Clients show the string.
+	// True for a number that is an index into the `strings` of the event list that contains the event. A string that
+	// repeats is then sent once a batch. Clients show the string.
 	//
 	// optional bool string_index = 50717;
 	E_StringIndex = &file_replayd_options_v1_options_proto_extTypes[0]
-	// The number that stands in the file where there is nothing. The field is absent then.
+	// The number by which the file marks a missing value. The field is then absent.
 	//
 	// optional sint32 absent = 50718;
 	E_Absent = &file_replayd_options_v1_options_proto_extTypes[1]

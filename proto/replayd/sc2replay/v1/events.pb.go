@@ -6,15 +6,16 @@
 
 // The events of a StarCraft II replay.
 //
-// Units: a tick is a gameloop, 1/16 of a game second; at the speed "Faster" 22.4 of them make a real second. Places on the
-// map are in cells of the map, x to the right and y up, unless a field says otherwise. Numbers of units, abilities and
-// upgrades ("links") are indices into the balance data of one version of the game: within one replay they are stable.
+// Units: a tick is a gameloop, which is 1/16 of a game second. At the speed "Faster", 22.4 gameloops are one real second.
+// Positions on the map are in cells of the map, x to the right and y upwards, unless a field says otherwise. Numbers of
+// units, abilities and upgrades ("links") are indices into the balance data of one version of the game. They are stable
+// within one replay.
 //
-// A stream begins with the description of the replay (start, details, lobby, attributes, game_metadata, player_info,
-// member), continues with the events of all its event streams in the order of gameloops (of one gameloop: game events, then
-// messages, then the tracker's), and closes with an end. Kinds are the names of the events in Blizzard's protocol tables;
-// every event of every table has a message of its own. Tracker events of games that are newer than the tables arrive as
-// `other`.
+// A stream begins with the description of the replay: start, details, lobby, attributes, game_metadata, player_info,
+// member. The events of all its event streams follow in the order of gameloops. Within one gameloop, game events come
+// first, then messages, then tracker events. The stream closes with an end. Kinds are the names of the events in
+// Blizzard's protocol tables. Every event of every table has a message of its own. Tracker events of games that are newer
+// than the tables are sent as `other`.
 
 package sc2replayv1
 
@@ -33,15 +34,15 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// What a type of unit is for.
+// The purpose of a type of units.
 type UnitClass int32
 
 const (
-	// Nothing of this, or not known: units of maps of their own, for one.
+	// Another purpose, or not known, such as for the types that a map defines itself.
 	UnitClass_UNIT_CLASS_UNSPECIFIED UnitClass = 0
-	// It collects resources: SCV, MULE, drone, probe.
+	// A unit that collects resources: SCV, MULE, drone, probe.
 	UnitClass_UNIT_CLASS_WORKER UnitClass = 1
-	// It fights, or helps those that do: observers and overlords, too, as sc2reader has it.
+	// A unit that fights or supports fighting units. As in sc2reader, observers and overlords are included.
 	UnitClass_UNIT_CLASS_ARMY UnitClass = 2
 	// A building.
 	UnitClass_UNIT_CLASS_STRUCTURE UnitClass = 3
@@ -161,9 +162,9 @@ const (
 	ControlGroupAction_CONTROL_GROUP_ACTION_RECALL ControlGroupAction = 3
 	// The group is emptied.
 	ControlGroupAction_CONTROL_GROUP_ACTION_CLEAR ControlGroupAction = 4
-	// As SET, and the units leave all other groups: selection_delta events of those groups follow.
+	// Like SET, and the units also leave all other groups. selection_delta events of those groups follow.
 	ControlGroupAction_CONTROL_GROUP_ACTION_SET_AND_STEAL ControlGroupAction = 5
-	// As APPEND, and the units leave all other groups: selection_delta events of those groups follow.
+	// Like APPEND, and the units also leave all other groups. selection_delta events of those groups follow.
 	ControlGroupAction_CONTROL_GROUP_ACTION_APPEND_AND_STEAL ControlGroupAction = 6
 )
 
@@ -216,7 +217,7 @@ func (ControlGroupAction) EnumDescriptor() ([]byte, []int) {
 	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{2}
 }
 
-// Who is to read a message.
+// The recipients of a message.
 type Recipient int32
 
 const (
@@ -287,11 +288,11 @@ type EventStream int32
 const (
 	// Not known.
 	EventStream_EVENT_STREAM_UNSPECIFIED EventStream = 0
-	// replay.game.events: what players did.
+	// replay.game.events: the actions of the players.
 	EventStream_EVENT_STREAM_GAME EventStream = 1
-	// replay.message.events: chat and the like.
+	// replay.message.events: chat, pings and similar messages.
 	EventStream_EVENT_STREAM_MESSAGE EventStream = 2
-	// replay.tracker.events: what the game computed.
+	// replay.tracker.events: facts that the game computed.
 	EventStream_EVENT_STREAM_TRACKER EventStream = 3
 )
 
@@ -346,13 +347,13 @@ const (
 	TableMatch_TABLE_MATCH_UNSPECIFIED TableMatch = 0
 	// The base build has a table of its own.
 	TableMatch_TABLE_MATCH_EXACT TableMatch = 1
-	// The base build is known to share another's.
+	// The base build is known to share the table of another build.
 	TableMatch_TABLE_MATCH_ALIAS TableMatch = 2
-	// A table that was never published, pieced together from its neighbours.
+	// A table that was never published, reconstructed from the neighbouring tables.
 	TableMatch_TABLE_MATCH_OVERLAY TableMatch = 3
-	// Nothing is known of the base build: the nearest older table was taken.
+	// The base build is unknown. The nearest older table was used.
 	TableMatch_TABLE_MATCH_NEAREST TableMatch = 4
-	// As NEAREST, but that one did not fit the data, and this one does, or fits better than all others.
+	// Like NEAREST, but the nearest older table did not fit the data. This table does, or fits better than all others.
 	TableMatch_TABLE_MATCH_FITTED TableMatch = 5
 )
 
@@ -409,15 +410,15 @@ type PartState int32
 const (
 	// Not known yet.
 	PartState_PART_STATE_UNSPECIFIED PartState = 0
-	// To its end.
+	// The part was read to its end.
 	PartState_PART_STATE_COMPLETE PartState = 1
-	// As far as bytes_read; the rest could not be read.
+	// The part was read as far as bytes_read. The rest could not be read.
 	PartState_PART_STATE_PARTIAL PartState = 2
-	// The replay does not have it.
+	// The replay does not have the part.
 	PartState_PART_STATE_ABSENT PartState = 3
-	// Not at all.
+	// The part could not be read at all.
 	PartState_PART_STATE_UNREADABLE PartState = 4
-	// Not needed for this request.
+	// The part was not needed for this request.
 	PartState_PART_STATE_SKIPPED PartState = 5
 )
 
@@ -476,9 +477,9 @@ const (
 	Result_RESULT_UNSPECIFIED Result = 0
 	// It was not decided when the replay was saved.
 	Result_RESULT_UNDECIDED Result = 1
-	// Won.
+	// The player won.
 	Result_RESULT_WIN Result = 2
-	// Lost.
+	// The player lost.
 	Result_RESULT_LOSS Result = 3
 	// The game was a tie.
 	Result_RESULT_TIE Result = 4
@@ -575,14 +576,14 @@ func (x *EventList) GetEvents() []*Event {
 	return nil
 }
 
-// One thing that happened.
+// One event.
 type Event struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The gameloop in which it happened. 0 for what comes before the game. It never decreases from event to event.
+	// The gameloop in which it happened. 0 before the game starts. It never decreases from event to event.
 	AtTick int32 `protobuf:"varint,1,opt,name=at_tick,json=atTick,proto3" json:"at_tick,omitempty"`
-	// The player who did it, or whose unit it is about. Absent when there is none.
+	// The player who caused the event, or whose unit the event is about. Absent when there is none.
 	Player *PlayerRef `protobuf:"bytes,2,opt,name=player,proto3" json:"player,omitempty"`
-	// What happened. Names of these fields are the event kinds that filters take.
+	// What happened. The names of these fields are the event kinds in filters.
 	//
 	// Types that are valid to be assigned to Kind:
 	//
@@ -1977,7 +1978,7 @@ type Event_ControlGroupUpdate struct {
 }
 
 type Event_UnitBorn struct {
-	// A unit came into being complete.
+	// A complete unit was created.
 	UnitBorn *UnitBorn `protobuf:"bytes,7,opt,name=unit_born,json=unitBorn,proto3,oneof"`
 }
 
@@ -1997,12 +1998,12 @@ type Event_UnitDied struct {
 }
 
 type Event_CmdUpdateTargetPoint struct {
-	// The point that the last order aims at was dragged on.
+	// The target point of the last order was dragged to another place.
 	CmdUpdateTargetPoint *CmdUpdateTargetPoint `protobuf:"bytes,11,opt,name=cmd_update_target_point,json=cmdUpdateTargetPoint,proto3,oneof"`
 }
 
 type Event_UnitTypeChange struct {
-	// A unit became one of another type.
+	// A unit changed its type.
 	UnitTypeChange *UnitTypeChange `protobuf:"bytes,12,opt,name=unit_type_change,json=unitTypeChange,proto3,oneof"`
 }
 
@@ -2012,22 +2013,22 @@ type Event_PlayerStats struct {
 }
 
 type Event_TriggerMouseMoved struct {
-	// The mouse moved on a map that listens for that.
+	// The mouse moved on a map that listens for it.
 	TriggerMouseMoved *TriggerMouseMoved `protobuf:"bytes,14,opt,name=trigger_mouse_moved,json=triggerMouseMoved,proto3,oneof"`
 }
 
 type Event_CmdUpdateTargetUnit struct {
-	// The order is aimed at another unit.
+	// The last order was aimed at another unit.
 	CmdUpdateTargetUnit *CmdUpdateTargetUnit `protobuf:"bytes,15,opt,name=cmd_update_target_unit,json=cmdUpdateTargetUnit,proto3,oneof"`
 }
 
 type Event_Start struct {
-	// Always the first: the replay's header, and how it is decoded.
+	// The replay's header, and how it is decoded. Always the first event.
 	Start *Start `protobuf:"bytes,16,opt,name=start,proto3,oneof"`
 }
 
 type Event_Details struct {
-	// The game: map, players, results.
+	// The map, the players and the results of the game.
 	Details *Details `protobuf:"bytes,17,opt,name=details,proto3,oneof"`
 }
 
@@ -2047,7 +2048,7 @@ type Event_GameMetadata struct {
 }
 
 type Event_PlayerInfo struct {
-	// Everything known of one player or observer, from all of the above; one event for each.
+	// All known facts about one player or observer, from all parts of the description. One event for each.
 	PlayerInfo *PlayerInfo `protobuf:"bytes,21,opt,name=player_info,json=playerInfo,proto3,oneof"`
 }
 
@@ -2057,7 +2058,7 @@ type Event_Member struct {
 }
 
 type Event_End struct {
-	// Always the last: how decoding went.
+	// How well decoding went. Always the last event.
 	End *End `protobuf:"bytes,23,opt,name=end,proto3,oneof"`
 }
 
@@ -2082,22 +2083,22 @@ type Event_Upgrade struct {
 }
 
 type Event_UnitPositions struct {
-	// Where units are that dealt or took damage.
+	// The positions of units that dealt or took damage.
 	UnitPositions *UnitPositions `protobuf:"bytes,28,opt,name=unit_positions,json=unitPositions,proto3,oneof"`
 }
 
 type Event_PlayerSetup struct {
-	// Which player of the tracker is which user and slot.
+	// The user and the slot of a player of the tracker.
 	PlayerSetup *PlayerSetup `protobuf:"bytes,29,opt,name=player_setup,json=playerSetup,proto3,oneof"`
 }
 
 type Event_Chat struct {
-	// Someone wrote something.
+	// A user wrote a message.
 	Chat *Chat `protobuf:"bytes,30,opt,name=chat,proto3,oneof"`
 }
 
 type Event_Ping struct {
-	// Someone pinged a place on the minimap.
+	// A user pinged a place on the minimap.
 	Ping *Ping `protobuf:"bytes,31,opt,name=ping,proto3,oneof"`
 }
 
@@ -2147,17 +2148,17 @@ type Event_CameraSave struct {
 }
 
 type Event_TriggerKeyPressed struct {
-	// A key was pressed on a map that listens for that.
+	// A key was pressed on a map that listens for it.
 	TriggerKeyPressed *TriggerKeyPressed `protobuf:"bytes,41,opt,name=trigger_key_pressed,json=triggerKeyPressed,proto3,oneof"`
 }
 
 type Event_TriggerMouseClicked struct {
-	// The mouse was clicked on a map that listens for that.
+	// The mouse was clicked on a map that listens for it.
 	TriggerMouseClicked *TriggerMouseClicked `protobuf:"bytes,42,opt,name=trigger_mouse_clicked,json=triggerMouseClicked,proto3,oneof"`
 }
 
 type Event_TriggerMouseWheel struct {
-	// The mouse wheel was turned on a map that listens for that.
+	// The mouse wheel was turned on a map that listens for it.
 	TriggerMouseWheel *TriggerMouseWheel `protobuf:"bytes,43,opt,name=trigger_mouse_wheel,json=triggerMouseWheel,proto3,oneof"`
 }
 
@@ -2202,7 +2203,7 @@ type Event_TriggerPing struct {
 }
 
 type Event_TriggerHotkeyPressed struct {
-	// A hotkey was pressed on a map that listens for that.
+	// A hotkey was pressed on a map that listens for it.
 	TriggerHotkeyPressed *TriggerHotkeyPressed `protobuf:"bytes,52,opt,name=trigger_hotkey_pressed,json=triggerHotkeyPressed,proto3,oneof"`
 }
 
@@ -2257,7 +2258,7 @@ type Event_DecrementGameTimeRemaining struct {
 }
 
 type Event_HijackReplayGame struct {
-	// The game went on from a replay, with these users.
+	// The game continued from a replay, with these users.
 	HijackReplayGame *HijackReplayGame `protobuf:"bytes,63,opt,name=hijack_replay_game,json=hijackReplayGame,proto3,oneof"`
 }
 
@@ -2302,7 +2303,7 @@ type Event_AddAbsoluteGameSpeed struct {
 }
 
 type Event_BankFile struct {
-	// A map has opened a bank: a file that keeps things from game to game.
+	// A map opened a bank, which is a file that keeps data from game to game.
 	BankFile *BankFile `protobuf:"bytes,72,opt,name=bank_file,json=bankFile,proto3,oneof"`
 }
 
@@ -2322,7 +2323,7 @@ type Event_BankValue struct {
 }
 
 type Event_BankSignature struct {
-	// What proves that the bank was not tampered with.
+	// The signature that proves that the bank is unchanged.
 	BankSignature *BankSignature `protobuf:"bytes,76,opt,name=bank_signature,json=bankSignature,proto3,oneof"`
 }
 
@@ -2362,7 +2363,7 @@ type Event_TriggerReplySelected struct {
 }
 
 type Event_TriggerSkipped struct {
-	// A player skipped what was shown.
+	// A player skipped the scene that was shown.
 	TriggerSkipped *TriggerSkipped `protobuf:"bytes,84,opt,name=trigger_skipped,json=triggerSkipped,proto3,oneof"`
 }
 
@@ -2412,7 +2413,7 @@ type Event_TriggerConversationSkipped struct {
 }
 
 type Event_TriggerPlanetPanelReplay struct {
-	// A mission is to be played once more.
+	// A mission will be played once more.
 	TriggerPlanetPanelReplay *TriggerPlanetPanelReplay `protobuf:"bytes,94,opt,name=trigger_planet_panel_replay,json=triggerPlanetPanelReplay,proto3,oneof"`
 }
 
@@ -2482,12 +2483,12 @@ type Event_TriggerBattleReportPanelExit struct {
 }
 
 type Event_TriggerBattleReportPanelPlayMission struct {
-	// A mission is to be played from the battle reports.
+	// A mission will be played from the battle reports.
 	TriggerBattleReportPanelPlayMission *TriggerBattleReportPanelPlayMission `protobuf:"bytes,108,opt,name=trigger_battle_report_panel_play_mission,json=triggerBattleReportPanelPlayMission,proto3,oneof"`
 }
 
 type Event_TriggerBattleReportPanelPlayScene struct {
-	// A scene is to be shown from the battle reports.
+	// A scene will be shown from the battle reports.
 	TriggerBattleReportPanelPlayScene *TriggerBattleReportPanelPlayScene `protobuf:"bytes,109,opt,name=trigger_battle_report_panel_play_scene,json=triggerBattleReportPanelPlayScene,proto3,oneof"`
 }
 
@@ -2497,7 +2498,7 @@ type Event_TriggerBattleReportPanelSelectionChanged struct {
 }
 
 type Event_TriggerVictoryPanelPlayMissionAgain struct {
-	// The mission is to be played again.
+	// The mission will be played again.
 	TriggerVictoryPanelPlayMissionAgain *TriggerVictoryPanelPlayMissionAgain `protobuf:"bytes,111,opt,name=trigger_victory_panel_play_mission_again,json=triggerVictoryPanelPlayMissionAgain,proto3,oneof"`
 }
 
@@ -2597,17 +2598,20 @@ type Event_PeerSetSyncPlayingTime struct {
 }
 
 type Event_PlayerState struct {
-	// What is known of a player where a stream starts, with Start.with_state. Not recorded in the file.
+	// The state of a player at the position where a stream starts. Only sent with Start.with_state. Not recorded in the
+	// file.
 	PlayerState *PlayerState `protobuf:"bytes,131,opt,name=player_state,json=playerState,proto3,oneof"`
 }
 
 type Event_UnitState struct {
-	// What is known of a unit that is alive where a stream starts, with Start.with_state. Not recorded in the file.
+	// The state of a living unit at the position where a stream starts. Only sent with Start.with_state. Not recorded in
+	// the file.
 	UnitState *UnitState `protobuf:"bytes,132,opt,name=unit_state,json=unitState,proto3,oneof"`
 }
 
 type Event_Other struct {
-	// An event of a kind that no table knows, as games newer than replayd may have, with its number and all its fields.
+	// An event of a kind that is in no table, with its number and all its fields. Games newer than replayd may have such
+	// events.
 	Other *Other `protobuf:"bytes,150,opt,name=other,proto3,oneof"`
 }
 
@@ -2873,7 +2877,7 @@ func (*Event_UnitState) isEvent_Kind() {}
 
 func (*Event_Other) isEvent_Kind() {}
 
-// Who: the numbers by which the parts of a replay name the same player, and the name.
+// A player. The parts of a replay refer to the same player by different numbers, which are all here, with the name.
 type PlayerRef struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Index into the lobby's users. Absent for players that no user controls.
@@ -2946,19 +2950,19 @@ func (x *PlayerRef) GetName() string {
 	return ""
 }
 
-// A unit, as far as it is known.
+// The known facts about a unit.
 type Unit struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The unit's tag: index << 18 | recycle. Units are named by it for as long as they live.
+	// The unit's tag: index << 18 | recycle. It identifies the unit while the unit lives.
 	Tag uint32 `protobuf:"varint,1,opt,name=tag,proto3" json:"tag,omitempty"`
-	// The unit's place in the game's list of units. Places are used again.
+	// The unit's place in the game's list of units. Places are reused.
 	Index uint32 `protobuf:"varint,2,opt,name=index,proto3" json:"index,omitempty"`
-	// How often the place was used before.
+	// The number of times that the place was used before.
 	Recycle uint32 `protobuf:"varint,3,opt,name=recycle,proto3" json:"recycle,omitempty"`
-	// The unit's type at this time, such as "SCV", as the tracker names it. Where the tracker does not, as always before
-	// 2.0.8, the type that the unit had when it was last selected. Empty when that is not known either.
+	// The unit's type at this time, such as "SCV", as the tracker spells it. Without a type from the tracker, as always
+	// before 2.0.8, it is the type that the unit had when it was last selected. Empty when that is not known either.
 	TypeName string `protobuf:"bytes,4,opt,name=type_name,json=typeName,proto3" json:"type_name,omitempty"`
-	// What the type is for. UNSPECIFIED for types that are none of these, such as larvae, and for those that are not known.
+	// The purpose of the type. UNSPECIFIED for other types, such as larvae, and for types that are not known.
 	Class         UnitClass `protobuf:"varint,5,opt,name=class,proto3,enum=replayd.sc2replay.v1.UnitClass" json:"class,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3032,9 +3036,9 @@ func (x *Unit) GetClass() UnitClass {
 // A place on the map.
 type Point struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Cells from the map's left edge. A multiple of 1/4096.
+	// The distance in cells from the map's left edge. A multiple of 1/4096.
 	X float32 `protobuf:"fixed32,1,opt,name=x,proto3" json:"x,omitempty"`
-	// Cells from the map's lower edge. A multiple of 1/4096.
+	// The distance in cells from the map's lower edge. A multiple of 1/4096.
 	Y float32 `protobuf:"fixed32,2,opt,name=y,proto3" json:"y,omitempty"`
 	// Height in cells. A multiple of 1/4096, exact up to 4096 cells.
 	Z             float32 `protobuf:"fixed32,3,opt,name=z,proto3" json:"z,omitempty"`
@@ -3096,9 +3100,9 @@ func (x *Point) GetZ() float32 {
 // A place on the map without height.
 type Point2 struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Cells from the map's left edge.
+	// The distance in cells from the map's left edge.
 	X float32 `protobuf:"fixed32,1,opt,name=x,proto3" json:"x,omitempty"`
-	// Cells from the map's lower edge.
+	// The distance in cells from the map's lower edge.
 	Y             float32 `protobuf:"fixed32,2,opt,name=y,proto3" json:"y,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3151,9 +3155,9 @@ func (x *Point2) GetY() float32 {
 // A place in the user interface.
 type UiPoint struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Pixels from the left of a screen of 1600.
+	// The distance from the left of the screen, in pixels of a screen that is 1600 pixels wide.
 	X uint32 `protobuf:"varint,1,opt,name=x,proto3" json:"x,omitempty"`
-	// Pixels from the top of a screen of 1200.
+	// The distance from the top of the screen, in pixels of a screen that is 1200 pixels high.
 	Y             uint32 `protobuf:"varint,2,opt,name=y,proto3" json:"y,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3206,9 +3210,9 @@ func (x *UiPoint) GetY() uint32 {
 // A list of bits.
 type BitMask struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// How many bits there are.
+	// The number of bits.
 	Size uint32 `protobuf:"varint,1,opt,name=size,proto3" json:"size,omitempty"`
-	// The bits: number 8k+j is bit j of byte k, from the least significant.
+	// The bits. Number 8k+j is bit j of byte k, counted from the least significant.
 	Bits          []byte `protobuf:"bytes,2,opt,name=bits,proto3" json:"bits,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3258,12 +3262,12 @@ func (x *BitMask) GetBits() []byte {
 	return nil
 }
 
-// Where a player's camera looks. What did not change is absent.
+// A player's camera. Values that did not change are absent.
 type CameraUpdate struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The place that it looks at. A multiple of 1/256 of a cell.
+	// The place that the camera looks at. A multiple of 1/256 of a cell.
 	Target *Point2 `protobuf:"bytes,1,opt,name=target,proto3" json:"target,omitempty"`
-	// How far it is from there, in cells; a multiple of 1/256.
+	// The camera's distance from that place in cells. A multiple of 1/256.
 	Distance *float32 `protobuf:"fixed32,2,opt,name=distance,proto3,oneof" json:"distance,omitempty"`
 	// The angle against the ground, as in the replay.
 	Pitch *uint32 `protobuf:"varint,3,opt,name=pitch,proto3,oneof" json:"pitch,omitempty"`
@@ -3349,7 +3353,7 @@ func (x *CameraUpdate) GetFollow() bool {
 	return false
 }
 
-// An ability and which of its commands.
+// An ability and one of its commands.
 type Ability struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Index into the abilities of the game's balance data.
@@ -3358,8 +3362,8 @@ type Ability struct {
 	CommandIndex uint32 `protobuf:"varint,2,opt,name=command_index,json=commandIndex,proto3" json:"command_index,omitempty"`
 	// The command's data, as in the replay.
 	CommandData *uint32 `protobuf:"varint,3,opt,name=command_data,json=commandData,proto3,oneof" json:"command_data,omitempty"`
-	// The command's name, such as "TrainMarine", "BuildBarracks" or "attack". decode_info.names of start says what it was
-	// taken from. Empty when not known: for abilities of maps of their own, and for builds that are newer than replayd's
+	// The command's name, such as "TrainMarine", "BuildBarracks" or "attack". decode_info.names of start has the source of
+	// the names. Empty when not known, as for abilities that a map defines itself, and for builds newer than replayd's
 	// tables.
 	Name          string `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -3536,11 +3540,11 @@ func (x *TargetUnit) GetSnapshotUnitName() string {
 // An order to the units that the player has selected.
 type Cmd struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Flags, as in the replay. Their number grew with the game's versions from 17 (32 in 1.0) to 27.
+	// Flags, as in the replay. The game's versions have from 17 (32 in 1.0) to 27 of them.
 	CmdFlags uint32 `protobuf:"varint,1,opt,name=cmd_flags,json=cmdFlags,proto3" json:"cmd_flags,omitempty"`
-	// The ability. Absent for what a right click does by itself.
+	// The ability. Absent for the default command of a right click.
 	Abil *Ability `protobuf:"bytes,2,opt,name=abil,proto3" json:"abil,omitempty"`
-	// What the order is aimed at. Not set for orders without a target.
+	// The target of the order. Not set for orders without a target.
 	//
 	// Types that are valid to be assigned to Target:
 	//
@@ -3548,7 +3552,7 @@ type Cmd struct {
 	//	*Cmd_TargetUnit
 	//	*Cmd_Data
 	Target isCmd_Target `protobuf_oneof:"target"`
-	// The order's number among this player's, from 1. Since 3.0.
+	// The number of the order in this player's own count, from 1. Since 3.0.
 	Sequence *uint32 `protobuf:"varint,6,opt,name=sequence,proto3,oneof" json:"sequence,omitempty"`
 	// Another unit that takes part, such as the transport.
 	OtherUnit *Unit `protobuf:"bytes,7,opt,name=other_unit,json=otherUnit,proto3" json:"other_unit,omitempty"`
@@ -3682,7 +3686,7 @@ func (*Cmd_TargetUnit) isCmd_Target() {}
 
 func (*Cmd_Data) isCmd_Target() {}
 
-// The target of the last order is another place now.
+// The target of the last order changed to another place.
 type CmdUpdateTargetPoint struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The place.
@@ -3728,7 +3732,7 @@ func (x *CmdUpdateTargetPoint) GetTarget() *Point {
 	return nil
 }
 
-// The target of the last order is another unit now.
+// The target of the last order changed to another unit.
 type CmdUpdateTargetUnit struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The unit.
@@ -3875,7 +3879,7 @@ func (x *CommandManagerReset) GetSequence() uint32 {
 	return 0
 }
 
-// Units of one type in a selection.
+// The units of one type in a selection.
 type Subgroup struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The units' type, as an index into the balance data.
@@ -3884,7 +3888,7 @@ type Subgroup struct {
 	SubgroupPriority uint32 `protobuf:"varint,2,opt,name=subgroup_priority,json=subgroupPriority,proto3" json:"subgroup_priority,omitempty"`
 	// The rank within the subgroup.
 	IntraSubgroupPriority uint32 `protobuf:"varint,3,opt,name=intra_subgroup_priority,json=intraSubgroupPriority,proto3" json:"intra_subgroup_priority,omitempty"`
-	// How many units.
+	// The number of units.
 	Count uint32 `protobuf:"varint,4,opt,name=count,proto3" json:"count,omitempty"`
 	// The name of unit_link, such as "Marine". Empty when not known.
 	UnitName      string `protobuf:"bytes,5,opt,name=unit_name,json=unitName,proto3" json:"unit_name,omitempty"`
@@ -4003,15 +4007,15 @@ func (x *Indices) GetIndex() []uint32 {
 	return nil
 }
 
-// A change of a selection or control group. The list that it changes is kept sorted by tag; first units are removed, then
+// A change of a selection or control group. The list of its units stays sorted by tag. Units are removed first, then
 // added.
 type SelectionDelta struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The control group, 0 to 9; 10 is the player's current selection.
+	// The control group, 0 to 9. 10 is the player's current selection.
 	ControlGroupId uint32 `protobuf:"varint,1,opt,name=control_group_id,json=controlGroupId,proto3" json:"control_group_id,omitempty"`
 	// The subgroup that is active afterwards.
 	SubgroupIndex uint32 `protobuf:"varint,2,opt,name=subgroup_index,json=subgroupIndex,proto3" json:"subgroup_index,omitempty"`
-	// Which units are removed. Not set: none.
+	// The units that are removed. Not set when there are none.
 	//
 	// Types that are valid to be assigned to RemoveMask:
 	//
@@ -4019,9 +4023,9 @@ type SelectionDelta struct {
 	//	*SelectionDelta_OneIndices
 	//	*SelectionDelta_ZeroIndices
 	RemoveMask isSelectionDelta_RemoveMask `protobuf_oneof:"remove_mask"`
-	// What is added, by type.
+	// The added units, by type.
 	AddSubgroups []*Subgroup `protobuf:"bytes,6,rep,name=add_subgroups,json=addSubgroups,proto3" json:"add_subgroups,omitempty"`
-	// What is added: the units, subgroup by subgroup.
+	// The added units, subgroup by subgroup.
 	AddUnitTags   []*Unit `protobuf:"bytes,7,rep,name=add_unit_tags,json=addUnitTags,proto3" json:"add_unit_tags,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4124,17 +4128,17 @@ type isSelectionDelta_RemoveMask interface {
 }
 
 type SelectionDelta_Mask struct {
-	// Those whose bit is set.
+	// The units whose bit is set.
 	Mask *BitMask `protobuf:"bytes,3,opt,name=mask,proto3,oneof"`
 }
 
 type SelectionDelta_OneIndices struct {
-	// Those with these indices.
+	// The units with these indices.
 	OneIndices *Indices `protobuf:"bytes,4,opt,name=one_indices,json=oneIndices,proto3,oneof"`
 }
 
 type SelectionDelta_ZeroIndices struct {
-	// All but those with these indices.
+	// All units except those with these indices.
 	ZeroIndices *Indices `protobuf:"bytes,5,opt,name=zero_indices,json=zeroIndices,proto3,oneof"`
 }
 
@@ -4149,9 +4153,9 @@ type ControlGroupUpdate struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The group, 0 to 9.
 	ControlGroupIndex uint32 `protobuf:"varint,1,opt,name=control_group_index,json=controlGroupIndex,proto3" json:"control_group_index,omitempty"`
-	// What happens with it.
+	// What happens with the group.
 	ControlGroupUpdate ControlGroupAction `protobuf:"varint,2,opt,name=control_group_update,json=controlGroupUpdate,proto3,enum=replayd.sc2replay.v1.ControlGroupAction" json:"control_group_update,omitempty"`
-	// Which units of the group are gone by now. Not set: none.
+	// The units of the group that no longer exist. Not set when there are none.
 	//
 	// Types that are valid to be assigned to RemoveMask:
 	//
@@ -4246,17 +4250,17 @@ type isControlGroupUpdate_RemoveMask interface {
 }
 
 type ControlGroupUpdate_Mask struct {
-	// Those whose bit is set.
+	// The units whose bit is set.
 	Mask *BitMask `protobuf:"bytes,3,opt,name=mask,proto3,oneof"`
 }
 
 type ControlGroupUpdate_OneIndices struct {
-	// Those with these indices.
+	// The units with these indices.
 	OneIndices *Indices `protobuf:"bytes,4,opt,name=one_indices,json=oneIndices,proto3,oneof"`
 }
 
 type ControlGroupUpdate_ZeroIndices struct {
-	// All but those with these indices.
+	// All units except those with these indices.
 	ZeroIndices *Indices `protobuf:"bytes,5,opt,name=zero_indices,json=zeroIndices,proto3,oneof"`
 }
 
@@ -4269,11 +4273,11 @@ func (*ControlGroupUpdate_ZeroIndices) isControlGroupUpdate_RemoveMask() {}
 // Clients compare their selections.
 type SelectionSyncCheck struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The control group; 10 is the selection.
+	// The control group. 10 is the selection.
 	ControlGroupId uint32 `protobuf:"varint,1,opt,name=control_group_id,json=controlGroupId,proto3" json:"control_group_id,omitempty"`
-	// How many units.
+	// The number of units.
 	Count uint32 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
-	// How many subgroups.
+	// The number of subgroups.
 	SubgroupCount uint32 `protobuf:"varint,3,opt,name=subgroup_count,json=subgroupCount,proto3" json:"subgroup_count,omitempty"`
 	// The active subgroup.
 	ActiveSubgroupIndex uint32 `protobuf:"varint,4,opt,name=active_subgroup_index,json=activeSubgroupIndex,proto3" json:"active_subgroup_index,omitempty"`
@@ -4366,25 +4370,25 @@ func (x *SelectionSyncCheck) GetSubgroupsChecksum() uint32 {
 	return 0
 }
 
-// A unit came into being complete.
+// A complete unit was created.
 type UnitBorn struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The unit.
 	Unit *Unit `protobuf:"bytes,1,opt,name=unit,proto3" json:"unit,omitempty"`
-	// Who controls it; 0 is none.
+	// The player who controls it. 0 means none.
 	ControlPlayerId uint32 `protobuf:"varint,2,opt,name=control_player_id,json=controlPlayerId,proto3" json:"control_player_id,omitempty"`
-	// Who pays for it.
+	// The player who pays for it.
 	UpkeepPlayerId uint32 `protobuf:"varint,3,opt,name=upkeep_player_id,json=upkeepPlayerId,proto3" json:"upkeep_player_id,omitempty"`
-	// Where, in whole cells; before 2.1 a multiple of 4.
+	// The place, in whole cells. Before 2.1, a multiple of 4.
 	X uint32 `protobuf:"varint,4,opt,name=x,proto3" json:"x,omitempty"`
-	// Where, in whole cells; before 2.1 a multiple of 4.
+	// The place, in whole cells. Before 2.1, a multiple of 4.
 	Y uint32 `protobuf:"varint,5,opt,name=y,proto3" json:"y,omitempty"`
-	// The unit that made it. Since 3.14, and only where there is one.
+	// The unit that made it. Since 3.14. Absent when there is none.
 	Creator *Unit `protobuf:"bytes,6,opt,name=creator,proto3" json:"creator,omitempty"`
 	// The ability that made it. Since 3.14.
 	CreatorAbilityName *string `protobuf:"bytes,7,opt,name=creator_ability_name,json=creatorAbilityName,proto3,oneof" json:"creator_ability_name,omitempty"`
-	// For what hatched: the gameloop in which the creator became an egg. Absent for all others: a replay does not contain when
-	// a factory or the like began to make a unit.
+	// For a unit that hatched, the gameloop in which its creator became an egg. Absent for all other units, because a
+	// replay does not contain when a production building began to make a unit.
 	StartedTick   *int32 `protobuf:"varint,8,opt,name=started_tick,json=startedTick,proto3,oneof" json:"started_tick,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4481,13 +4485,13 @@ type UnitInit struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The unit.
 	Unit *Unit `protobuf:"bytes,1,opt,name=unit,proto3" json:"unit,omitempty"`
-	// Who controls it; 0 is none.
+	// The player who controls it. 0 means none.
 	ControlPlayerId uint32 `protobuf:"varint,2,opt,name=control_player_id,json=controlPlayerId,proto3" json:"control_player_id,omitempty"`
-	// Who pays for it.
+	// The player who pays for it.
 	UpkeepPlayerId uint32 `protobuf:"varint,3,opt,name=upkeep_player_id,json=upkeepPlayerId,proto3" json:"upkeep_player_id,omitempty"`
-	// Where, in whole cells; before 2.1 a multiple of 4.
+	// The place, in whole cells. Before 2.1, a multiple of 4.
 	X uint32 `protobuf:"varint,4,opt,name=x,proto3" json:"x,omitempty"`
-	// Where, in whole cells; before 2.1 a multiple of 4.
+	// The place, in whole cells. Before 2.1, a multiple of 4.
 	Y             uint32 `protobuf:"varint,5,opt,name=y,proto3" json:"y,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4563,7 +4567,7 @@ type UnitDone struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The unit.
 	Unit *Unit `protobuf:"bytes,1,opt,name=unit,proto3" json:"unit,omitempty"`
-	// The gameloop in which it began: that of the unit's unit_init. Absent when the replay has none.
+	// The gameloop in which construction began, which is that of the unit's unit_init. Absent when the replay has none.
 	StartedTick   *int32 `protobuf:"varint,2,opt,name=started_tick,json=startedTick,proto3,oneof" json:"started_tick,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4618,13 +4622,13 @@ type UnitDied struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The unit.
 	Unit *Unit `protobuf:"bytes,1,opt,name=unit,proto3" json:"unit,omitempty"`
-	// Who killed it. Absent when there is none.
+	// The player who killed it. Absent when there is none.
 	KillerPlayerId *uint32 `protobuf:"varint,2,opt,name=killer_player_id,json=killerPlayerId,proto3,oneof" json:"killer_player_id,omitempty"`
-	// Where, in whole cells; before 2.1 a multiple of 4.
+	// The place, in whole cells. Before 2.1, a multiple of 4.
 	X uint32 `protobuf:"varint,3,opt,name=x,proto3" json:"x,omitempty"`
-	// Where, in whole cells; before 2.1 a multiple of 4.
+	// The place, in whole cells. Before 2.1, a multiple of 4.
 	Y uint32 `protobuf:"varint,4,opt,name=y,proto3" json:"y,omitempty"`
-	// The unit that killed it. Since 2.1, and only where there is one.
+	// The unit that killed it. Since 2.1. Absent when there is none.
 	Killer        *Unit `protobuf:"bytes,5,opt,name=killer,proto3" json:"killer,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4700,9 +4704,9 @@ type UnitOwnerChange struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The unit.
 	Unit *Unit `protobuf:"bytes,1,opt,name=unit,proto3" json:"unit,omitempty"`
-	// Who controls it now; 0 is none.
+	// The player who controls it now. 0 means none.
 	ControlPlayerId uint32 `protobuf:"varint,2,opt,name=control_player_id,json=controlPlayerId,proto3" json:"control_player_id,omitempty"`
-	// Who pays for it now.
+	// The player who pays for it now.
 	UpkeepPlayerId uint32 `protobuf:"varint,3,opt,name=upkeep_player_id,json=upkeepPlayerId,proto3" json:"upkeep_player_id,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
@@ -4759,15 +4763,15 @@ func (x *UnitOwnerChange) GetUpkeepPlayerId() uint32 {
 	return 0
 }
 
-// A unit became one of another type: it morphed, burrowed, changed its mode.
+// A unit changed its type because it morphed, burrowed or changed its mode.
 type UnitTypeChange struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The unit, with its new type.
 	Unit *Unit `protobuf:"bytes,1,opt,name=unit,proto3" json:"unit,omitempty"`
-	// The type that it had. Empty when not known.
+	// The previous type. Empty when not known.
 	PreviousTypeName string `protobuf:"bytes,2,opt,name=previous_type_name,json=previousTypeName,proto3" json:"previous_type_name,omitempty"`
-	// For what comes out of a cocoon or an egg: the gameloop in which the unit became that. Absent for all others: a replay
-	// does not contain when a morph without a type in between began.
+	// For a unit that leaves a cocoon or an egg, the gameloop in which it became the cocoon or egg. Absent for all others,
+	// because a replay does not contain when a morph without a type in between began.
 	StartedTick   *int32 `protobuf:"varint,3,opt,name=started_tick,json=startedTick,proto3,oneof" json:"started_tick,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4827,11 +4831,11 @@ func (x *UnitTypeChange) GetStartedTick() int32 {
 // A player gained an upgrade.
 type Upgrade struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Who.
+	// The player's number.
 	PlayerId uint32 `protobuf:"varint,1,opt,name=player_id,json=playerId,proto3" json:"player_id,omitempty"`
-	// Which, such as "TerranInfantryWeaponsLevel1".
+	// The upgrade, such as "TerranInfantryWeaponsLevel1".
 	UpgradeTypeName string `protobuf:"bytes,2,opt,name=upgrade_type_name,json=upgradeTypeName,proto3" json:"upgrade_type_name,omitempty"`
-	// How many levels more.
+	// The number of levels gained.
 	Count         int32 `protobuf:"zigzag32,3,opt,name=count,proto3" json:"count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4888,14 +4892,15 @@ func (x *Upgrade) GetCount() int32 {
 	return 0
 }
 
-// Where a unit is.
+// The position of a unit.
 type UnitPosition struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The unit. Its recycle count and type are those of the place's latest unit that the tracker reported.
+	// The unit. Its recycle count and type are those of the latest unit that the tracker reported at this place of the
+	// list.
 	Unit *Unit `protobuf:"bytes,1,opt,name=unit,proto3" json:"unit,omitempty"`
-	// Where, in whole cells; before 2.1 a multiple of 4.
+	// The place, in whole cells. Before 2.1, a multiple of 4.
 	X int32 `protobuf:"zigzag32,2,opt,name=x,proto3" json:"x,omitempty"`
-	// Where, in whole cells; before 2.1 a multiple of 4.
+	// The place, in whole cells. Before 2.1, a multiple of 4.
 	Y             int32 `protobuf:"zigzag32,3,opt,name=y,proto3" json:"y,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4952,14 +4957,14 @@ func (x *UnitPosition) GetY() int32 {
 	return 0
 }
 
-// Where units are that dealt or took damage; at most 256.
+// The positions of units that dealt or took damage. At most 256.
 type UnitPositions struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The first unit's index.
 	FirstUnitIndex uint32 `protobuf:"varint,1,opt,name=first_unit_index,json=firstUnitIndex,proto3" json:"first_unit_index,omitempty"`
 	// The units.
 	Positions []*UnitPosition `protobuf:"bytes,2,rep,name=positions,proto3" json:"positions,omitempty"`
-	// What is left of the event's numbers when they do not make up whole positions. Empty in a sound replay.
+	// The event's last numbers, when they do not make up whole positions. Empty in an intact replay.
 	Items         []int32 `protobuf:"zigzag32,3,rep,packed,name=items,proto3" json:"items,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -5016,19 +5021,19 @@ func (x *UnitPositions) GetItems() []int32 {
 	return nil
 }
 
-// Which player of the tracker is which user and slot.
+// The user and the slot of a player of the tracker.
 type PlayerSetup struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The player.
 	PlayerId uint32 `protobuf:"varint,1,opt,name=player_id,json=playerId,proto3" json:"player_id,omitempty"`
-	// 1 is a human, 2 a computer; others as in the replay.
+	// 1 is a human, 2 a computer. Other numbers as in the replay.
 	Type uint32 `protobuf:"varint,2,opt,name=type,proto3" json:"type,omitempty"`
 	// Index into the lobby's users.
 	UserId *uint32 `protobuf:"varint,3,opt,name=user_id,json=userId,proto3,oneof" json:"user_id,omitempty"`
 	// Index into the lobby's slots.
 	SlotId *uint32 `protobuf:"varint,4,opt,name=slot_id,json=slotId,proto3,oneof" json:"slot_id,omitempty"`
-	// True where a saved game continues: the tracker repeats the players and dates that to gameloop 0. at_tick is the gameloop
-	// of the tracker's event before.
+	// True where a saved game continues. The tracker then repeats the players and dates them to gameloop 0. at_tick is the
+	// gameloop of the previous tracker event.
 	Resumed       bool `protobuf:"varint,5,opt,name=resumed,proto3" json:"resumed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -5099,10 +5104,10 @@ func (x *PlayerSetup) GetResumed() bool {
 	return false
 }
 
-// A player's score and economy. Resources are numbers of minerals or vespene gas.
+// A player's score and economy. Resources are amounts of minerals or vespene gas.
 type PlayerStats struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Who.
+	// The player's number.
 	PlayerId uint32 `protobuf:"varint,1,opt,name=player_id,json=playerId,proto3" json:"player_id,omitempty"`
 	// Minerals in the bank.
 	MineralsCurrent int32 `protobuf:"zigzag32,2,opt,name=minerals_current,json=mineralsCurrent,proto3" json:"minerals_current,omitempty"`
@@ -5162,7 +5167,7 @@ type PlayerStats struct {
 	VespeneKilledEconomy int32 `protobuf:"zigzag32,29,opt,name=vespene_killed_economy,json=vespeneKilledEconomy,proto3" json:"vespene_killed_economy,omitempty"`
 	// Gas of killed technology.
 	VespeneKilledTechnology int32 `protobuf:"zigzag32,30,opt,name=vespene_killed_technology,json=vespeneKilledTechnology,proto3" json:"vespene_killed_technology,omitempty"`
-	// Supply used. A multiple of 1/4096; 0.5 for a zergling.
+	// Supply used. A multiple of 1/4096, such as 0.5 for a zergling.
 	FoodUsed float32 `protobuf:"fixed32,31,opt,name=food_used,json=foodUsed,proto3" json:"food_used,omitempty"`
 	// Supply available.
 	FoodMade float32 `protobuf:"fixed32,32,opt,name=food_made,json=foodMade,proto3" json:"food_made,omitempty"`
@@ -5170,7 +5175,7 @@ type PlayerStats struct {
 	MineralsUsedActiveForces int32 `protobuf:"zigzag32,33,opt,name=minerals_used_active_forces,json=mineralsUsedActiveForces,proto3" json:"minerals_used_active_forces,omitempty"`
 	// Gas in the active forces.
 	VespeneUsedActiveForces int32 `protobuf:"zigzag32,34,opt,name=vespene_used_active_forces,json=vespeneUsedActiveForces,proto3" json:"vespene_used_active_forces,omitempty"`
-	// Minerals of army killed by its own side. Since 2.0.10, as the next five.
+	// Minerals of army killed by its own side. Since 2.0.10, like the next five fields.
 	MineralsFriendlyFireArmy int32 `protobuf:"zigzag32,35,opt,name=minerals_friendly_fire_army,json=mineralsFriendlyFireArmy,proto3" json:"minerals_friendly_fire_army,omitempty"`
 	// Minerals of economy killed by its own side.
 	MineralsFriendlyFireEconomy int32 `protobuf:"zigzag32,36,opt,name=minerals_friendly_fire_economy,json=mineralsFriendlyFireEconomy,proto3" json:"minerals_friendly_fire_economy,omitempty"`
@@ -5496,23 +5501,24 @@ func (x *PlayerStats) GetVespeneFriendlyFireTechnology() int32 {
 	return 0
 }
 
-// What the tracker has reported of a player up to where a stream starts. With Start.with_state it is sent for each player of
-// whom something was reported, by ascending number, before the units. Selections, control groups and cameras are no part of the
-// state: they follow from the game events alone, which have to be read from the beginning for them.
+// The state of a player, as the tracker reported it before the position where a stream starts. With Start.with_state, one
+// is sent for each player of whom the tracker reported something, by ascending number, before the units. Selections,
+// control groups and cameras are not part of the state. They follow from the game events alone, which a client must read
+// from the beginning.
 type PlayerState struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The player's number, 0 to 31.
 	PlayerId uint32 `protobuf:"varint,1,opt,name=player_id,json=playerId,proto3" json:"player_id,omitempty"`
-	// Who it is: the last player_setup. Absent in replays before 2.1.
+	// The player's last player_setup. Absent in replays before 2.1.
 	Setup *PlayerSetup `protobuf:"bytes,2,opt,name=setup,proto3" json:"setup,omitempty"`
 	// The score and economy, as last reported. Absent before the first report.
 	Stats *PlayerStats `protobuf:"bytes,3,opt,name=stats,proto3" json:"stats,omitempty"`
 	// The gameloop of that report. Absent when stats is.
 	StatsTick *int32 `protobuf:"varint,4,opt,name=stats_tick,json=statsTick,proto3,oneof" json:"stats_tick,omitempty"`
-	// The player's upgrades, each once with the sum of its counts, in the order in which they were first gained.
+	// The player's upgrades. Each appears once with the sum of its counts, in the order in which they were first gained.
 	Upgrades []*Upgrade `protobuf:"bytes,5,rep,name=upgrades,proto3" json:"upgrades,omitempty"`
-	// How many more upgrade events there were, of further names: of a player 512 names are kept, which have 32 KiB together. 0 in
-	// every game.
+	// The number of upgrade events of further names that upgrades leaves out. For a player, at most 512 names are kept,
+	// which have at most 32 KiB together. 0 in every real game.
 	UpgradesLeftOut uint32 `protobuf:"varint,6,opt,name=upgrades_left_out,json=upgradesLeftOut,proto3" json:"upgrades_left_out,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
@@ -5590,32 +5596,33 @@ func (x *PlayerState) GetUpgradesLeftOut() uint32 {
 	return 0
 }
 
-// What the tracker has reported of a unit that is alive where a stream starts. With Start.with_state it is sent for each of
-// them, by ascending index. A unit is alive from its unit_born or unit_init to its unit_died, or until another one comes into
-// being at its index. Replays without tracker events, as all before 2.0.8, have none. Units whose index is above 16383 are left
-// out: tags have no room for them, and no game has them. Event.player is who controls the unit.
+// The state of a living unit, as the tracker reported it before the position where a stream starts. With
+// Start.with_state, one is sent for each living unit, by ascending index. A unit lives from its unit_born or unit_init to
+// its unit_died, or until another unit is created at its index. Replays without tracker events, such as all before 2.0.8,
+// have no such events. Units with an index above 16383 are left out: tags have no room for them, and no game has them.
+// Event.player is the player who controls the unit.
 type UnitState struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The unit, with the type that it has now.
 	Unit *Unit `protobuf:"bytes,1,opt,name=unit,proto3" json:"unit,omitempty"`
-	// Who controls it; 0 is neutral.
+	// The player who controls it. 0 is neutral.
 	ControlPlayerId uint32 `protobuf:"varint,2,opt,name=control_player_id,json=controlPlayerId,proto3" json:"control_player_id,omitempty"`
-	// Who pays for it.
+	// The player who pays for it.
 	UpkeepPlayerId uint32 `protobuf:"varint,3,opt,name=upkeep_player_id,json=upkeepPlayerId,proto3" json:"upkeep_player_id,omitempty"`
-	// Where it was last reported to be, in whole cells; before 2.1 a multiple of 4.
+	// The last reported position, in whole cells. Before 2.1, a multiple of 4.
 	X int32 `protobuf:"zigzag32,4,opt,name=x,proto3" json:"x,omitempty"`
-	// Where it was last reported to be, in whole cells; before 2.1 a multiple of 4.
+	// The last reported position, in whole cells. Before 2.1, a multiple of 4.
 	Y int32 `protobuf:"zigzag32,5,opt,name=y,proto3" json:"y,omitempty"`
-	// The gameloop of that report: of its unit_born, its unit_init or the last unit_positions that has it. Units that deal and
-	// take no damage may be far from there by now.
+	// The gameloop of that report, which is its unit_born, its unit_init or the last unit_positions that contains it. Units
+	// that deal and take no damage may be far from that position now.
 	PlaceTick int32 `protobuf:"varint,6,opt,name=place_tick,json=placeTick,proto3" json:"place_tick,omitempty"`
 	// The gameloop of its unit_born or unit_init.
 	AppearedTick int32 `protobuf:"varint,7,opt,name=appeared_tick,json=appearedTick,proto3" json:"appeared_tick,omitempty"`
-	// The gameloop in which it became of its present type: that of its last unit_type_change, or appeared_tick.
+	// The gameloop in which it got its present type. It is that of its last unit_type_change, or appeared_tick.
 	TypeTick int32 `protobuf:"varint,8,opt,name=type_tick,json=typeTick,proto3" json:"type_tick,omitempty"`
-	// True from its unit_init to its unit_done: it is being built or warped in.
+	// True while it is being built or warped in, from its unit_init to its unit_done.
 	UnderConstruction bool `protobuf:"varint,9,opt,name=under_construction,json=underConstruction,proto3" json:"under_construction,omitempty"`
-	// The unit that made it, as in its unit_born. Since 3.14, and only where there is one.
+	// The unit that made it, as in its unit_born. Since 3.14. Absent when there is none.
 	Creator *Unit `protobuf:"bytes,10,opt,name=creator,proto3" json:"creator,omitempty"`
 	// The ability that made it, as in its unit_born. Since 3.14.
 	CreatorAbilityName *string `protobuf:"bytes,11,opt,name=creator_ability_name,json=creatorAbilityName,proto3,oneof" json:"creator_ability_name,omitempty"`
@@ -5730,12 +5737,12 @@ func (x *UnitState) GetCreatorAbilityName() string {
 	return ""
 }
 
-// Someone wrote something.
+// A user wrote a message.
 type Chat struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The recipient.
 	Recipient Recipient `protobuf:"varint,1,opt,name=recipient,proto3,enum=replayd.sc2replay.v1.Recipient" json:"recipient,omitempty"`
-	// What.
+	// The text.
 	Text          string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -5785,12 +5792,12 @@ func (x *Chat) GetText() string {
 	return ""
 }
 
-// Someone pinged a place on the minimap.
+// A user pinged a place on the minimap.
 type Ping struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The recipient.
 	Recipient Recipient `protobuf:"varint,1,opt,name=recipient,proto3,enum=replayd.sc2replay.v1.Recipient" json:"recipient,omitempty"`
-	// Where. A multiple of 1/4096 of a cell, exact up to 4096 cells.
+	// The place. A multiple of 1/4096 of a cell, exact up to 4096 cells.
 	Point         *Point2 `protobuf:"bytes,2,opt,name=point,proto3" json:"point,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -5843,7 +5850,7 @@ func (x *Ping) GetPoint() *Point2 {
 // A player's loading screen advanced.
 type LoadingProgress struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Per cent, 0 to 100.
+	// The progress in percent, 0 to 100.
 	Progress      int32 `protobuf:"zigzag32,1,opt,name=progress,proto3" json:"progress,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -6009,7 +6016,7 @@ func (*PlayerLeave) Descriptor() ([]byte, []int) {
 // A user left the game.
 type GameUserLeave struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Why. As in the replay; since 3.0.
+	// The reason, as in the replay. Since 3.0.
 	LeaveReason   uint32 `protobuf:"varint,1,opt,name=leave_reason,json=leaveReason,proto3" json:"leave_reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -6373,7 +6380,7 @@ func (x *UserOptions) GetHotkeyProfile() string {
 // A player stored a camera position.
 type CameraSave struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Which of the positions, from 0.
+	// The number of the position, from 0.
 	Which uint32 `protobuf:"varint,1,opt,name=which,proto3" json:"which,omitempty"`
 	// The place. A multiple of 1/256 of a cell.
 	Target        *Point2 `protobuf:"bytes,2,opt,name=target,proto3" json:"target,omitempty"`
@@ -6474,9 +6481,9 @@ func (x *TriggerPortraitLoaded) GetPortraitId() int32 {
 // The mouse moved.
 type TriggerMouseMoved struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Where on the screen.
+	// The place on the screen.
 	PosUi *UiPoint `protobuf:"bytes,1,opt,name=pos_ui,json=posUi,proto3" json:"pos_ui,omitempty"`
-	// Where on the map.
+	// The place on the map.
 	PosWorld *Point `protobuf:"bytes,2,opt,name=pos_world,json=posWorld,proto3" json:"pos_world,omitempty"`
 	// As in the replay. Since 2.0.10.
 	Flags         int32 `protobuf:"zigzag32,3,opt,name=flags,proto3" json:"flags,omitempty"`
@@ -6538,13 +6545,13 @@ func (x *TriggerMouseMoved) GetFlags() int32 {
 // The mouse was clicked.
 type TriggerMouseClicked struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Which button.
+	// The button.
 	Button uint32 `protobuf:"varint,1,opt,name=button,proto3" json:"button,omitempty"`
 	// True when it was pressed, false when it was released.
 	Down bool `protobuf:"varint,2,opt,name=down,proto3" json:"down,omitempty"`
-	// Where on the screen.
+	// The place on the screen.
 	PosUi *UiPoint `protobuf:"bytes,3,opt,name=pos_ui,json=posUi,proto3" json:"pos_ui,omitempty"`
-	// Where on the map.
+	// The place on the map.
 	PosWorld *Point `protobuf:"bytes,4,opt,name=pos_world,json=posWorld,proto3" json:"pos_world,omitempty"`
 	// As in the replay. Since 2.0.10.
 	Flags         int32 `protobuf:"zigzag32,5,opt,name=flags,proto3" json:"flags,omitempty"`
@@ -6675,7 +6682,7 @@ func (x *TriggerMouseWheel) GetFlags() int32 {
 // A key was pressed.
 type TriggerKeyPressed struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Which.
+	// The key, as in the replay.
 	Key int32 `protobuf:"zigzag32,1,opt,name=key,proto3" json:"key,omitempty"`
 	// As in the replay.
 	Flags         int32 `protobuf:"zigzag32,2,opt,name=flags,proto3" json:"flags,omitempty"`
@@ -6730,7 +6737,7 @@ func (x *TriggerKeyPressed) GetFlags() int32 {
 // A hotkey was pressed.
 type TriggerHotkeyPressed struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Which.
+	// The hotkey, as in the replay.
 	Hotkey uint32 `protobuf:"varint,1,opt,name=hotkey,proto3" json:"hotkey,omitempty"`
 	// True when it was pressed, false when it was released.
 	Down          bool `protobuf:"varint,2,opt,name=down,proto3" json:"down,omitempty"`
@@ -6787,9 +6794,9 @@ type TriggerDialogControl struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The control.
 	ControlId int32 `protobuf:"zigzag32,1,opt,name=control_id,json=controlId,proto3" json:"control_id,omitempty"`
-	// What was done with it, as in the replay.
+	// The action on the control, as in the replay.
 	EventType int32 `protobuf:"zigzag32,2,opt,name=event_type,json=eventType,proto3" json:"event_type,omitempty"`
-	// What came of it. Not set: nothing.
+	// The result. Not set when there is none.
 	//
 	// Types that are valid to be assigned to EventData:
 	//
@@ -7189,7 +7196,7 @@ func (x *TriggerTransmissionComplete) GetTransmissionId() int32 {
 // Chat that triggers listen to.
 type TriggerChatMessage struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What was written.
+	// The text of the message.
 	ChatMessage   string `protobuf:"bytes,1,opt,name=chat_message,json=chatMessage,proto3" json:"chat_message,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -7235,17 +7242,17 @@ func (x *TriggerChatMessage) GetChatMessage() string {
 // A ping that triggers listen to.
 type TriggerPing struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Where. A multiple of 1/4096 of a cell, exact up to 4096 cells.
+	// The place. A multiple of 1/4096 of a cell, exact up to 4096 cells.
 	Point *Point2 `protobuf:"bytes,1,opt,name=point,proto3" json:"point,omitempty"`
-	// The unit that was pinged; the tag is 0 when none was.
+	// The unit that was pinged. The tag is 0 when there is none.
 	Unit *Unit `protobuf:"bytes,2,opt,name=unit,proto3" json:"unit,omitempty"`
-	// Its type, as an index into the balance data. Since 3.0, as the next four.
+	// Its type, as an index into the balance data. Since 3.0, like the next four fields.
 	UnitLink uint32 `protobuf:"varint,3,opt,name=unit_link,json=unitLink,proto3" json:"unit_link,omitempty"`
-	// Who controls it.
+	// The player who controls it.
 	UnitControlPlayerId *uint32 `protobuf:"varint,4,opt,name=unit_control_player_id,json=unitControlPlayerId,proto3,oneof" json:"unit_control_player_id,omitempty"`
-	// Who pays for it.
+	// The player who pays for it.
 	UnitUpkeepPlayerId *uint32 `protobuf:"varint,5,opt,name=unit_upkeep_player_id,json=unitUpkeepPlayerId,proto3,oneof" json:"unit_upkeep_player_id,omitempty"`
-	// Where it is.
+	// Its position.
 	UnitPosition *Point `protobuf:"bytes,6,opt,name=unit_position,json=unitPosition,proto3" json:"unit_position,omitempty"`
 	// True while it is under construction.
 	UnitIsUnderConstruction bool `protobuf:"varint,7,opt,name=unit_is_under_construction,json=unitIsUnderConstruction,proto3" json:"unit_is_under_construction,omitempty"`
@@ -7362,9 +7369,9 @@ func (x *TriggerPing) GetUnitName() string {
 // The player entered or left the choice of a target.
 type TriggerTargetModeUpdate struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The ability that is to be aimed, as an index into the balance data.
+	// The ability whose target the player chooses, as an index into the balance data.
 	AbilLink uint32 `protobuf:"varint,1,opt,name=abil_link,json=abilLink,proto3" json:"abil_link,omitempty"`
-	// Which of its commands.
+	// The command of the ability.
 	AbilCmdIndex uint32 `protobuf:"varint,2,opt,name=abil_cmd_index,json=abilCmdIndex,proto3" json:"abil_cmd_index,omitempty"`
 	// As in the replay.
 	State int32 `protobuf:"zigzag32,3,opt,name=state,proto3" json:"state,omitempty"`
@@ -7492,7 +7499,7 @@ type ResourceTrade struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The recipient: a player's number.
 	RecipientId uint32 `protobuf:"varint,1,opt,name=recipient_id,json=recipientId,proto3" json:"recipient_id,omitempty"`
-	// How much: minerals, vespene, terrazine, custom resource.
+	// The amounts of minerals, vespene, terrazine and the custom resource.
 	Resources     []int32 `protobuf:"zigzag32,2,rep,packed,name=resources,proto3" json:"resources,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -7545,7 +7552,7 @@ func (x *ResourceTrade) GetResources() []int32 {
 // Resources were asked for.
 type ResourceRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// How much: minerals, vespene, terrazine, custom resource.
+	// The amounts of minerals, vespene, terrazine and the custom resource.
 	Resources     []int32 `protobuf:"zigzag32,1,rep,packed,name=resources,proto3" json:"resources,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -7784,7 +7791,7 @@ func (x *AchievementAwarded) GetAchievementLink() uint32 {
 // The game waits for a lagging player.
 type LagMessage struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Who.
+	// The player's number.
 	LaggingPlayerId uint32 `protobuf:"varint,1,opt,name=lagging_player_id,json=laggingPlayerId,proto3" json:"lagging_player_id,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
@@ -7830,9 +7837,9 @@ func (x *LagMessage) GetLaggingPlayerId() uint32 {
 // The time that is left was shortened.
 type DecrementGameTimeRemaining struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// By so many milliseconds. Before 3.1.
+	// The time by which it was shortened, in milliseconds. Before 3.1.
 	DecrementMs uint32 `protobuf:"varint,1,opt,name=decrement_ms,json=decrementMs,proto3" json:"decrement_ms,omitempty"`
-	// By so many seconds. Since 3.1.
+	// The time by which it was shortened, in seconds. Since 3.1.
 	DecrementSeconds int32 `protobuf:"zigzag32,2,opt,name=decrement_seconds,json=decrementSeconds,proto3" json:"decrement_seconds,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
@@ -7973,10 +7980,10 @@ func (x *HijackUser) GetClanLogo() []byte {
 	return nil
 }
 
-// The game went on from a replay.
+// The game continued from a replay.
 type HijackReplayGame struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// With these users.
+	// The users.
 	UserInfos []*HijackUser `protobuf:"bytes,1,rep,name=user_infos,json=userInfos,proto3" json:"user_infos,omitempty"`
 	// 0: recovered, 1: taken over. Since 2.0.4.
 	Method        uint32 `protobuf:"varint,2,opt,name=method,proto3" json:"method,omitempty"`
@@ -8270,7 +8277,7 @@ func (x *SetAbsoluteGameSpeed) GetSpeed() uint32 {
 // The game's speed was changed.
 type AddAbsoluteGameSpeed struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// By so much.
+	// The change of the speed.
 	Delta         int32 `protobuf:"zigzag32,1,opt,name=delta,proto3" json:"delta,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -8313,7 +8320,7 @@ func (x *AddAbsoluteGameSpeed) GetDelta() int32 {
 	return 0
 }
 
-// A map has opened a bank: a file that keeps things from game to game.
+// A map opened a bank, which is a file that keeps data from game to game.
 type BankFile struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The file's name.
@@ -8410,7 +8417,7 @@ type BankKey struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The key's name.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// What the value is, as in the replay.
+	// The type of the value, as in the replay.
 	Type uint32 `protobuf:"varint,2,opt,name=type,proto3" json:"type,omitempty"`
 	// The value, as text.
 	Data          string `protobuf:"bytes,3,opt,name=data,proto3" json:"data,omitempty"`
@@ -8533,10 +8540,10 @@ func (x *BankValue) GetData() string {
 	return ""
 }
 
-// What proves that the bank was not tampered with.
+// The signature that proves that the bank is unchanged.
 type BankSignature struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The signature; 20 bytes, a SHA-1, where it is there at all.
+	// The signature: 20 bytes, a SHA-1, or empty.
 	Signature []byte `protobuf:"bytes,1,opt,name=signature,proto3" json:"signature,omitempty"`
 	// The account, such as "1-S2-1-20704188". Empty before 2.0.
 	ToonHandle    string `protobuf:"bytes,2,opt,name=toon_handle,json=toonHandle,proto3" json:"toon_handle,omitempty"`
@@ -8597,9 +8604,9 @@ type SaveGame struct {
 	Automatic bool `protobuf:"varint,2,opt,name=automatic,proto3" json:"automatic,omitempty"`
 	// True when a file of that name is replaced.
 	Overwrite bool `protobuf:"varint,3,opt,name=overwrite,proto3" json:"overwrite,omitempty"`
-	// The name that the player gave to it.
+	// The name that the player chose.
 	Name string `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
-	// A description. Empty for none.
+	// The description. Empty for none.
 	Description   string `protobuf:"bytes,5,opt,name=description,proto3" json:"description,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -8747,13 +8754,13 @@ func (*LoadGameDone) Descriptor() ([]byte, []int) {
 // A player used a cheat.
 type GameCheat struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Where. Taken to be in cells, as pings are.
+	// The place, taken to be in cells, as in pings.
 	Point *Point2 `protobuf:"bytes,1,opt,name=point,proto3" json:"point,omitempty"`
 	// As in the replay.
 	Time int32 `protobuf:"zigzag32,2,opt,name=time,proto3" json:"time,omitempty"`
-	// What.
+	// The cheat.
 	Verb string `protobuf:"bytes,3,opt,name=verb,proto3" json:"verb,omitempty"`
-	// With what. Empty for nothing.
+	// The cheat's arguments. Empty for none.
 	Arguments     string `protobuf:"bytes,4,opt,name=arguments,proto3" json:"arguments,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -8820,9 +8827,9 @@ func (x *GameCheat) GetArguments() string {
 // A cheat was announced.
 type BroadcastCheat struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What.
+	// The cheat.
 	Verb string `protobuf:"bytes,1,opt,name=verb,proto3" json:"verb,omitempty"`
-	// With what. Empty for nothing.
+	// The cheat's arguments. Empty for none.
 	Arguments     string `protobuf:"bytes,2,opt,name=arguments,proto3" json:"arguments,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -8881,17 +8888,17 @@ type AiCommunicate struct {
 	Ally int32 `protobuf:"zigzag32,2,opt,name=ally,proto3" json:"ally,omitempty"`
 	// As in the replay. 0 since 1.5.
 	Autocast int32 `protobuf:"zigzag32,3,opt,name=autocast,proto3" json:"autocast,omitempty"`
-	// As in the replay. Since 1.5; 0 before.
+	// As in the replay. 0 before 1.5.
 	Flags int32 `protobuf:"zigzag32,4,opt,name=flags,proto3" json:"flags,omitempty"`
-	// As in the replay. Since 1.5; 0 before.
+	// As in the replay. 0 before 1.5.
 	Build int32 `protobuf:"zigzag32,5,opt,name=build,proto3" json:"build,omitempty"`
-	// The unit that the beacon was set on; the tag is 0 for none.
+	// The unit on which the beacon was set. The tag is 0 when there is none.
 	TargetUnit *Unit `protobuf:"bytes,6,opt,name=target_unit,json=targetUnit,proto3" json:"target_unit,omitempty"`
 	// The unit's type, as an index into the balance data.
 	TargetUnitSnapshotUnitLink uint32 `protobuf:"varint,7,opt,name=target_unit_snapshot_unit_link,json=targetUnitSnapshotUnitLink,proto3" json:"target_unit_snapshot_unit_link,omitempty"`
-	// The player who controlled the unit; -1 for none. Before 1.4, its owner. Absent when there is none.
+	// The player who controlled the unit. Before 1.4, its owner. -1 or absent when there is none.
 	TargetUnitSnapshotControlPlayerId *int32 `protobuf:"zigzag32,8,opt,name=target_unit_snapshot_control_player_id,json=targetUnitSnapshotControlPlayerId,proto3,oneof" json:"target_unit_snapshot_control_player_id,omitempty"`
-	// The player who paid for the unit; -1 for none. Since 1.4. Absent when there is none.
+	// The player who paid for the unit. Since 1.4. -1 or absent when there is none.
 	TargetUnitSnapshotUpkeepPlayerId *int32 `protobuf:"zigzag32,9,opt,name=target_unit_snapshot_upkeep_player_id,json=targetUnitSnapshotUpkeepPlayerId,proto3,oneof" json:"target_unit_snapshot_upkeep_player_id,omitempty"`
 	// The place.
 	TargetPoint *Point `protobuf:"bytes,10,opt,name=target_point,json=targetPoint,proto3" json:"target_point,omitempty"`
@@ -9063,7 +9070,7 @@ func (x *TriggerReplySelected) GetReplyId() int32 {
 	return 0
 }
 
-// A player skipped what was shown.
+// A player skipped the scene that was shown.
 type TriggerSkipped struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -9206,7 +9213,7 @@ type TriggerTransmissionOffset struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The transmission.
 	TransmissionId int32 `protobuf:"zigzag32,1,opt,name=transmission_id,json=transmissionId,proto3" json:"transmission_id,omitempty"`
-	// As in the replay. Since 1.5; 0 before.
+	// As in the replay. 0 before 1.5.
 	Thread        uint32 `protobuf:"varint,2,opt,name=thread,proto3" json:"thread,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -9462,7 +9469,7 @@ func (*TriggerPlanetPanelCanceled) Descriptor() ([]byte, []int) {
 // A conversation was skipped.
 type TriggerConversationSkipped struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// How, as in the replay.
+	// The way, as in the replay.
 	SkipType      uint32 `protobuf:"varint,1,opt,name=skip_type,json=skipType,proto3" json:"skip_type,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -9505,7 +9512,7 @@ func (x *TriggerConversationSkipped) GetSkipType() uint32 {
 	return 0
 }
 
-// A mission is to be played once more.
+// A mission will be played once more.
 type TriggerPlanetPanelReplay struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -10068,7 +10075,7 @@ func (*TriggerBattleReportPanelExit) Descriptor() ([]byte, []int) {
 	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{112}
 }
 
-// A mission is to be played from the battle reports.
+// A mission will be played from the battle reports.
 type TriggerBattleReportPanelPlayMission struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The report.
@@ -10123,7 +10130,7 @@ func (x *TriggerBattleReportPanelPlayMission) GetDifficultyLevel() int32 {
 	return 0
 }
 
-// A scene is to be shown from the battle reports.
+// A scene will be shown from the battle reports.
 type TriggerBattleReportPanelPlayScene struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The report.
@@ -10215,7 +10222,7 @@ func (x *TriggerBattleReportPanelSelectionChanged) GetBattleReportId() int32 {
 	return 0
 }
 
-// The mission is to be played again.
+// The mission will be played again.
 type TriggerVictoryPanelPlayMissionAgain struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The difficulty.
@@ -10338,7 +10345,7 @@ func (*TriggerMovieFinished) Descriptor() ([]byte, []int) {
 // A dialog was closed.
 type TriggerCustomDialogDismissed struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What was chosen, as in the replay.
+	// The choice, as in the replay.
 	Result        int32 `protobuf:"zigzag32,1,opt,name=result,proto3" json:"result,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -11180,14 +11187,14 @@ func (x *PeerSetSyncPlayingTime) GetSyncTime() uint32 {
 	return 0
 }
 
-// An event that no table knows.
+// An event whose kind is in no table.
 type Other struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Where it stood.
+	// The event stream that contains it.
 	Stream EventStream `protobuf:"varint,1,opt,name=stream,proto3,enum=replayd.sc2replay.v1.EventStream" json:"stream,omitempty"`
 	// Its number in that stream and version of the game.
 	Id uint32 `protobuf:"varint,2,opt,name=id,proto3" json:"id,omitempty"`
-	// Its name, if a table knows the number but the layout is not that of its message. Empty otherwise.
+	// Its name, when a table has the number but the layout is not that of its message. Empty otherwise.
 	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
 	// Its fields, in the table's order.
 	Fields        []*Field `protobuf:"bytes,4,rep,name=fields,proto3" json:"fields,omitempty"`
@@ -11253,12 +11260,13 @@ func (x *Other) GetFields() []*Field {
 	return nil
 }
 
-// A field of an event, with its value. A field that is optional and absent is not there.
+// A field of an event, with its value. An optional field that is absent is left out.
 type Field struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The field's name. Empty for the elements of a list.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// The value. Not set: the field is a struct or a list, see fields; or it is of the type that has no value.
+	// The value. Not set when the field is a struct or a list, whose contents are in fields, or when its type has no
+	// values.
 	//
 	// Types that are valid to be assigned to Value:
 	//
@@ -11375,7 +11383,7 @@ type isField_Value interface {
 }
 
 type Field_BoolValue struct {
-	// A truth.
+	// A truth value.
 	BoolValue bool `protobuf:"varint,2,opt,name=bool_value,json=boolValue,proto3,oneof"`
 }
 
@@ -11412,20 +11420,20 @@ func (*Field_BitsValue) isField_Value() {}
 // How a part of a replay was decoded.
 type PartStatus struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The part's file in the archive, such as "replay.game.events"; "header" for what is before the archive.
+	// The part's file in the archive, such as "replay.game.events". "header" for the data before the archive.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// How far it could be read.
 	State PartState `protobuf:"varint,2,opt,name=state,proto3,enum=replayd.sc2replay.v1.PartState" json:"state,omitempty"`
 	// Its size when unpacked, in bytes.
 	Size int64 `protobuf:"varint,3,opt,name=size,proto3" json:"size,omitempty"`
-	// How many of them were read.
+	// The number of bytes that were read.
 	BytesRead int64 `protobuf:"varint,4,opt,name=bytes_read,json=bytesRead,proto3" json:"bytes_read,omitempty"`
-	// How many events were read.
+	// The number of events that were read.
 	Events int64 `protobuf:"varint,5,opt,name=events,proto3" json:"events,omitempty"`
-	// The gameloop of the last of them.
+	// The gameloop of the last event that was read.
 	LastTick int32 `protobuf:"varint,6,opt,name=last_tick,json=lastTick,proto3" json:"last_tick,omitempty"`
-	// Why it was not read to its end, is not there though every replay of its age has it, or is not what the archive has the
-	// checksum of. Empty for none of these.
+	// The reason for a problem: the part was not read to its end, is missing although every replay of its age has it, or
+	// does not match the archive's checksum. Empty when there is no problem.
 	Error         string `protobuf:"bytes,7,opt,name=error,proto3" json:"error,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -11513,15 +11521,15 @@ func (x *PartStatus) GetError() string {
 // How a replay was decoded.
 type DecodeInfo struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The base build that the replay's header names.
+	// The base build in the replay's header.
 	BaseBuild uint32 `protobuf:"varint,1,opt,name=base_build,json=baseBuild,proto3" json:"base_build,omitempty"`
 	// The base build whose protocol table was used.
 	TableBuild uint32 `protobuf:"varint,2,opt,name=table_build,json=tableBuild,proto3" json:"table_build,omitempty"`
 	// How that table was found.
 	Match TableMatch `protobuf:"varint,3,opt,name=match,proto3,enum=replayd.sc2replay.v1.TableMatch" json:"match,omitempty"`
-	// How the parts were decoded. In start: those that come before the events.
+	// How the parts were decoded. In start, only the parts before the events.
 	Parts []*PartStatus `protobuf:"bytes,4,rep,name=parts,proto3" json:"parts,omitempty"`
-	// What the names of abilities and unit types were taken from.
+	// The source of the names of abilities and unit types.
 	Names         *NameTable `protobuf:"bytes,5,opt,name=names,proto3" json:"names,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -11597,7 +11605,7 @@ type NameTable struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The first build of the game whose names these are. 0 when no names are known for this build.
 	Build uint32 `protobuf:"varint,1,opt,name=build,proto3" json:"build,omitempty"`
-	// What the names were taken from, such as "sc2reader 1.9.0, LotV/97364". Empty when none are known.
+	// The source of the names, such as "sc2reader 1.9.0, LotV/97364". Empty when none are known.
 	Source        string `protobuf:"bytes,2,opt,name=source,proto3" json:"source,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -11658,7 +11666,7 @@ type Version struct {
 	Minor uint32 `protobuf:"varint,3,opt,name=minor,proto3" json:"minor,omitempty"`
 	// The 11 of 5.0.11.90870.
 	Revision uint32 `protobuf:"varint,4,opt,name=revision,proto3" json:"revision,omitempty"`
-	// The 90870 of 5.0.11.90870: names the balance data.
+	// The 90870 of 5.0.11.90870. It identifies the balance data.
 	Build uint32 `protobuf:"varint,5,opt,name=build,proto3" json:"build,omitempty"`
 	// The build with which the protocol last changed.
 	BaseBuild     uint32 `protobuf:"varint,6,opt,name=base_build,json=baseBuild,proto3" json:"base_build,omitempty"`
@@ -11804,13 +11812,13 @@ type Start struct {
 	Type uint32 `protobuf:"varint,3,opt,name=type,proto3" json:"type,omitempty"`
 	// The length of the game in gameloops.
 	ElapsedGameLoops uint32 `protobuf:"varint,4,opt,name=elapsed_game_loops,json=elapsedGameLoops,proto3" json:"elapsed_game_loops,omitempty"`
-	// True when the game's clock shows real time at its speed: since 3.0.
+	// True when the game's clock shows real time at its speed, as since 3.0.
 	UseScaledTime bool `protobuf:"varint,5,opt,name=use_scaled_time,json=useScaledTime,proto3" json:"use_scaled_time,omitempty"`
-	// Which data the game was played with. Since 3.0.
+	// The data with which the game was played. Since 3.0.
 	NgdpRootKey *RootKey `protobuf:"bytes,6,opt,name=ngdp_root_key,json=ngdpRootKey,proto3" json:"ngdp_root_key,omitempty"`
 	// The build of the balance data. Since 3.0.
 	DataBuildNum uint32 `protobuf:"varint,7,opt,name=data_build_num,json=dataBuildNum,proto3" json:"data_build_num,omitempty"`
-	// What decides whether a client can play the replay. Since 3.0.
+	// The data that decides whether a client can play the replay. Since 3.0.
 	ReplayCompatibilityHash *RootKey `protobuf:"bytes,8,opt,name=replay_compatibility_hash,json=replayCompatibilityHash,proto3" json:"replay_compatibility_hash,omitempty"`
 	// As in the replay. Since 3.4.
 	NgdpRootKeyIsDevData bool `protobuf:"varint,9,opt,name=ngdp_root_key_is_dev_data,json=ngdpRootKeyIsDevData,proto3" json:"ngdp_root_key_is_dev_data,omitempty"`
@@ -11820,7 +11828,7 @@ type Start struct {
 	GameSeconds float64 `protobuf:"fixed64,11,opt,name=game_seconds,json=gameSeconds,proto3" json:"game_seconds,omitempty"`
 	// The length in real seconds at the game's speed.
 	RealSeconds float64 `protobuf:"fixed64,12,opt,name=real_seconds,json=realSeconds,proto3" json:"real_seconds,omitempty"`
-	// How many gameloops make a real second at the game's speed: 22.4 at "Faster".
+	// The number of gameloops in a real second at the game's speed, such as 22.4 at "Faster".
 	LoopsPerRealSecond float64 `protobuf:"fixed64,13,opt,name=loops_per_real_second,json=loopsPerRealSecond,proto3" json:"loops_per_real_second,omitempty"`
 	// How the replay is decoded.
 	DecodeInfo *DecodeInfo `protobuf:"bytes,14,opt,name=decode_info,json=decodeInfo,proto3" json:"decode_info,omitempty"`
@@ -12135,15 +12143,15 @@ type DetailsPlayer struct {
 	Control uint32 `protobuf:"varint,5,opt,name=control,proto3" json:"control,omitempty"`
 	// The team, from 0.
 	TeamId uint32 `protobuf:"varint,6,opt,name=team_id,json=teamId,proto3" json:"team_id,omitempty"`
-	// Per cent of health.
+	// Health in percent.
 	Handicap uint32 `protobuf:"varint,7,opt,name=handicap,proto3" json:"handicap,omitempty"`
 	// 0 is a player, 1 a spectator, 2 a referee.
 	Observe uint32 `protobuf:"varint,8,opt,name=observe,proto3" json:"observe,omitempty"`
 	// 0 undecided, 1 win, 2 loss, 3 tie.
 	Result uint32 `protobuf:"varint,9,opt,name=result,proto3" json:"result,omitempty"`
-	// Which slot of the lobby: that with the same number. Since 2.0.
+	// The number of the player's slot in the lobby. Since 2.0.
 	WorkingSetSlotId *uint32 `protobuf:"varint,10,opt,name=working_set_slot_id,json=workingSetSlotId,proto3,oneof" json:"working_set_slot_id,omitempty"`
-	// Since 3.0; for co-op.
+	// The hero, in co-op. Since 3.0.
 	Hero          string `protobuf:"bytes,11,opt,name=hero,proto3" json:"hero,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -12302,7 +12310,7 @@ func (x *Thumbnail) GetFile() string {
 	return ""
 }
 
-// The game: map, players, results.
+// The map, the players and the results of the game.
 type Details struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The players, without observers.
@@ -12315,9 +12323,9 @@ type Details struct {
 	Thumbnail *Thumbnail `protobuf:"bytes,4,opt,name=thumbnail,proto3" json:"thumbnail,omitempty"`
 	// The map is Blizzard's.
 	IsBlizzardMap bool `protobuf:"varint,5,opt,name=is_blizzard_map,json=isBlizzardMap,proto3" json:"is_blizzard_map,omitempty"`
-	// When the replay was saved: units of 100 ns since 1601, UTC.
+	// The time when the replay was saved, in units of 100 ns since 1601, UTC.
 	TimeUtc int64 `protobuf:"zigzag64,6,opt,name=time_utc,json=timeUtc,proto3" json:"time_utc,omitempty"`
-	// The client's offset from UTC in units of 100 ns. In some old replays the local time itself.
+	// The client's offset from UTC in units of 100 ns. In some old replays, the local time itself.
 	TimeLocalOffset int64 `protobuf:"zigzag64,7,opt,name=time_local_offset,json=timeLocalOffset,proto3" json:"time_local_offset,omitempty"`
 	// The map's description.
 	Description string `protobuf:"bytes,8,opt,name=description,proto3" json:"description,omitempty"`
@@ -12501,7 +12509,7 @@ func (x *Details) GetDisableRecoverGame() bool {
 	return false
 }
 
-// What a user brought into the lobby.
+// A user's data in the lobby.
 type LobbyUser struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The name.
@@ -12726,7 +12734,7 @@ type GameOptions struct {
 	Amm bool `protobuf:"varint,6,opt,name=amm,proto3" json:"amm,omitempty"`
 	// The game counts for the ladder.
 	Ranked bool `protobuf:"varint,7,opt,name=ranked,proto3" json:"ranked,omitempty"`
-	// As ranked, between 2.0 and now.
+	// Like ranked, for replays since 2.0.
 	Competitive bool `protobuf:"varint,8,opt,name=competitive,proto3" json:"competitive,omitempty"`
 	// The game is for practice.
 	Practice bool `protobuf:"varint,9,opt,name=practice,proto3" json:"practice,omitempty"`
@@ -12899,7 +12907,7 @@ func (x *GameOptions) GetBuildCoachEnabled() bool {
 	return false
 }
 
-// What a slot allows.
+// The choices that a slot allows.
 type SlotDescription struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Colours.
@@ -12908,7 +12916,7 @@ type SlotDescription struct {
 	AllowedRaces *BitMask `protobuf:"bytes,2,opt,name=allowed_races,json=allowedRaces,proto3" json:"allowed_races,omitempty"`
 	// Difficulties.
 	AllowedDifficulty *BitMask `protobuf:"bytes,3,opt,name=allowed_difficulty,json=allowedDifficulty,proto3" json:"allowed_difficulty,omitempty"`
-	// Who may control it.
+	// Kinds of control.
 	AllowedControls *BitMask `protobuf:"bytes,4,opt,name=allowed_controls,json=allowedControls,proto3" json:"allowed_controls,omitempty"`
 	// Kinds of observers.
 	AllowedObserveTypes *BitMask `protobuf:"bytes,5,opt,name=allowed_observe_types,json=allowedObserveTypes,proto3" json:"allowed_observe_types,omitempty"`
@@ -13003,19 +13011,19 @@ type GameDescription struct {
 	GameSpeed uint32 `protobuf:"varint,4,opt,name=game_speed,json=gameSpeed,proto3" json:"game_speed,omitempty"`
 	// 0 melee, 1 free for all, 2 use settings, 3 one on one, 4 two teams, 5 three teams, 6 four teams.
 	GameType uint32 `protobuf:"varint,5,opt,name=game_type,json=gameType,proto3" json:"game_type,omitempty"`
-	// At most so many users.
+	// The largest number of users.
 	MaxUsers uint32 `protobuf:"varint,6,opt,name=max_users,json=maxUsers,proto3" json:"max_users,omitempty"`
-	// At most so many observers.
+	// The largest number of observers.
 	MaxObservers uint32 `protobuf:"varint,7,opt,name=max_observers,json=maxObservers,proto3" json:"max_observers,omitempty"`
-	// At most so many players.
+	// The largest number of players.
 	MaxPlayers uint32 `protobuf:"varint,8,opt,name=max_players,json=maxPlayers,proto3" json:"max_players,omitempty"`
-	// At most so many teams.
+	// The largest number of teams.
 	MaxTeams uint32 `protobuf:"varint,9,opt,name=max_teams,json=maxTeams,proto3" json:"max_teams,omitempty"`
-	// At most so many colours.
+	// The largest number of colours.
 	MaxColors uint32 `protobuf:"varint,10,opt,name=max_colors,json=maxColors,proto3" json:"max_colors,omitempty"`
-	// At most so many races.
+	// The largest number of races.
 	MaxRaces uint32 `protobuf:"varint,11,opt,name=max_races,json=maxRaces,proto3" json:"max_races,omitempty"`
-	// At most so many kinds of control.
+	// The largest number of kinds of control.
 	MaxControls uint32 `protobuf:"varint,12,opt,name=max_controls,json=maxControls,proto3" json:"max_controls,omitempty"`
 	// The map's width in cells.
 	MapSizeX uint32 `protobuf:"varint,13,opt,name=map_size_x,json=mapSizeX,proto3" json:"map_size_x,omitempty"`
@@ -13029,7 +13037,7 @@ type GameDescription struct {
 	MapAuthorName string `protobuf:"bytes,17,opt,name=map_author_name,json=mapAuthorName,proto3" json:"map_author_name,omitempty"`
 	// As in the replay.
 	ModFileSyncChecksum uint32 `protobuf:"varint,18,opt,name=mod_file_sync_checksum,json=modFileSyncChecksum,proto3" json:"mod_file_sync_checksum,omitempty"`
-	// What each slot allows.
+	// The choices that each slot allows.
 	SlotDescriptions []*SlotDescription `protobuf:"bytes,19,rep,name=slot_descriptions,json=slotDescriptions,proto3" json:"slot_descriptions,omitempty"`
 	// The difficulty of computers that have none of their own.
 	DefaultDifficulty uint32 `protobuf:"varint,20,opt,name=default_difficulty,json=defaultDifficulty,proto3" json:"default_difficulty,omitempty"`
@@ -13351,7 +13359,7 @@ type Slot struct {
 	Difficulty uint32 `protobuf:"varint,6,opt,name=difficulty,proto3" json:"difficulty,omitempty"`
 	// A computer's build.
 	AiBuild uint32 `protobuf:"varint,7,opt,name=ai_build,json=aiBuild,proto3" json:"ai_build,omitempty"`
-	// Per cent of health.
+	// Health in percent.
 	Handicap uint32 `protobuf:"varint,8,opt,name=handicap,proto3" json:"handicap,omitempty"`
 	// 0 is a player, 1 a spectator, 2 a referee.
 	Observe uint32 `protobuf:"varint,9,opt,name=observe,proto3" json:"observe,omitempty"`
@@ -13365,9 +13373,9 @@ type Slot struct {
 	Mount string `protobuf:"bytes,13,opt,name=mount,proto3" json:"mount,omitempty"`
 	// Unused by StarCraft II.
 	Artifacts []string `protobuf:"bytes,14,rep,name=artifacts,proto3" json:"artifacts,omitempty"`
-	// Which player of the details: that with the same number.
+	// The number of the player in the details who has this slot.
 	WorkingSetSlotId *uint32 `protobuf:"varint,15,opt,name=working_set_slot_id,json=workingSetSlotId,proto3,oneof" json:"working_set_slot_id,omitempty"`
-	// What the account has unlocked.
+	// The rewards that the account has unlocked.
 	Rewards []uint32 `protobuf:"varint,16,rep,packed,name=rewards,proto3" json:"rewards,omitempty"`
 	// The account.
 	ToonHandle string `protobuf:"bytes,17,opt,name=toon_handle,json=toonHandle,proto3" json:"toon_handle,omitempty"`
@@ -13383,7 +13391,7 @@ type Slot struct {
 	Commander string `protobuf:"bytes,22,opt,name=commander,proto3" json:"commander,omitempty"`
 	// The commander's level.
 	CommanderLevel uint32 `protobuf:"varint,23,opt,name=commander_level,json=commanderLevel,proto3" json:"commander_level,omitempty"`
-	// The user is not to be heard.
+	// The user is muted.
 	HasSilencePenalty bool `protobuf:"varint,24,opt,name=has_silence_penalty,json=hasSilencePenalty,proto3" json:"has_silence_penalty,omitempty"`
 	// The commander's mastery.
 	CommanderMasteryLevel uint32 `protobuf:"varint,25,opt,name=commander_mastery_level,json=commanderMasteryLevel,proto3" json:"commander_mastery_level,omitempty"`
@@ -13671,11 +13679,11 @@ func (x *Slot) GetSelectedCommanderPrestige() uint32 {
 // The lobby when the game began.
 type LobbyState struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// As in the replay; 5 is "game over".
+	// As in the replay. 5 is "game over".
 	Phase uint32 `protobuf:"varint,1,opt,name=phase,proto3" json:"phase,omitempty"`
-	// At most so many users.
+	// The largest number of users.
 	MaxUsers uint32 `protobuf:"varint,2,opt,name=max_users,json=maxUsers,proto3" json:"max_users,omitempty"`
-	// At most so many observers.
+	// The largest number of observers.
 	MaxObservers uint32 `protobuf:"varint,3,opt,name=max_observers,json=maxObservers,proto3" json:"max_observers,omitempty"`
 	// The slots.
 	Slots []*Slot `protobuf:"bytes,4,rep,name=slots,proto3" json:"slots,omitempty"`
@@ -13807,7 +13815,7 @@ func (x *LobbyState) GetDefaultAiBuild() uint32 {
 // How the game was set up (replay.initData).
 type Lobby struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What each user brought; a user's number is the index.
+	// Each user's data. A user's number is the index.
 	UserInitialData []*LobbyUser `protobuf:"bytes,1,rep,name=user_initial_data,json=userInitialData,proto3" json:"user_initial_data,omitempty"`
 	// The game.
 	GameDescription *GameDescription `protobuf:"bytes,2,opt,name=game_description,json=gameDescription,proto3" json:"game_description,omitempty"`
@@ -13871,17 +13879,17 @@ func (x *Lobby) GetLobbyState() *LobbyState {
 // An attribute of the game or of a player.
 type Attribute struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Whose attributes these are; 999 is Blizzard.
+	// The owner of the attribute's namespace. 999 is Blizzard.
 	Namespace uint32 `protobuf:"varint,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	// The attribute.
 	Id uint32 `protobuf:"varint,2,opt,name=id,proto3" json:"id,omitempty"`
-	// Its name where it is known, such as "race".
+	// The attribute's name, such as "race". Empty when not known.
 	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
 	// The player's number, or 16 for the game.
 	Scope uint32 `protobuf:"varint,4,opt,name=scope,proto3" json:"scope,omitempty"`
-	// The value where it is text: up to four characters, such as "Terr". Spaces before and after it are removed.
+	// The value, when it is text of up to four characters, such as "Terr". Spaces before and after it are removed.
 	Value string `protobuf:"bytes,5,opt,name=value,proto3" json:"value,omitempty"`
-	// The value where it is not text: some speeds and colours of 1.0. Absent for text.
+	// The value, when it is not text, such as some speeds and colours of 1.0. Absent for text.
 	Number        *uint32 `protobuf:"varint,6,opt,name=number,proto3,oneof" json:"number,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -13962,7 +13970,7 @@ func (x *Attribute) GetNumber() uint32 {
 // The attributes of the game and of its players (replay.attributes.events).
 type Attributes struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Who wrote them. Absent before 1.2.
+	// The source of the attributes. Absent before 1.2.
 	Source *uint32 `protobuf:"varint,1,opt,name=source,proto3,oneof" json:"source,omitempty"`
 	// As in the replay.
 	MapNamespace uint32 `protobuf:"varint,2,opt,name=map_namespace,json=mapNamespace,proto3" json:"map_namespace,omitempty"`
@@ -14030,7 +14038,7 @@ type MetadataPlayer struct {
 	PlayerId uint32 `protobuf:"varint,1,opt,name=player_id,json=playerId,proto3" json:"player_id,omitempty"`
 	// The match-making rating. Absent when not known.
 	Mmr *float64 `protobuf:"fixed64,2,opt,name=mmr,proto3,oneof" json:"mmr,omitempty"`
-	// Actions in a minute of the game's clock. Absent when not known.
+	// Actions per minute of the game's clock. Absent when not known.
 	Apm *float64 `protobuf:"fixed64,3,opt,name=apm,proto3,oneof" json:"apm,omitempty"`
 	// "Win", "Loss", "Tie" or "Undecided".
 	Result string `protobuf:"bytes,4,opt,name=result,proto3" json:"result,omitempty"`
@@ -14114,7 +14122,7 @@ func (x *MetadataPlayer) GetAssignedRace() string {
 	return ""
 }
 
-// The client's summary (replay.gamemetadata.json). Anything may be absent.
+// The client's summary (replay.gamemetadata.json). Any field may be absent.
 type GameMetadata struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The map's name.
@@ -14232,7 +14240,7 @@ func (x *GameMetadata) GetJson() []byte {
 	return nil
 }
 
-// Everything known of one player or observer.
+// All known facts about one player or observer.
 type PlayerInfo struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The numbers and the name.
@@ -14241,7 +14249,7 @@ type PlayerInfo struct {
 	Clan string `protobuf:"bytes,2,opt,name=clan,proto3" json:"clan,omitempty"`
 	// The account, such as "1-S2-1-20704188". Empty for computers.
 	ToonHandle string `protobuf:"bytes,3,opt,name=toon_handle,json=toonHandle,proto3" json:"toon_handle,omitempty"`
-	// The race that was played: "Terran", "Zerg", "Protoss", where that is known; as the details spell it otherwise.
+	// The race that was played: "Terran", "Zerg" or "Protoss". When that is not known, the race as the details spell it.
 	Race string `protobuf:"bytes,4,opt,name=race,proto3" json:"race,omitempty"`
 	// The team, from 0.
 	Team uint32 `protobuf:"varint,5,opt,name=team,proto3" json:"team,omitempty"`
@@ -14249,19 +14257,19 @@ type PlayerInfo struct {
 	Observer bool `protobuf:"varint,6,opt,name=observer,proto3" json:"observer,omitempty"`
 	// True for computers.
 	Computer bool `protobuf:"varint,7,opt,name=computer,proto3" json:"computer,omitempty"`
-	// How it ended.
+	// How the game ended for the player.
 	Result Result `protobuf:"varint,8,opt,name=result,proto3,enum=replayd.sc2replay.v1.Result" json:"result,omitempty"`
 	// The colour.
 	Color *Color `protobuf:"bytes,9,opt,name=color,proto3" json:"color,omitempty"`
-	// Per cent of health.
+	// Health in percent.
 	Handicap uint32 `protobuf:"varint,10,opt,name=handicap,proto3" json:"handicap,omitempty"`
 	// 1 bronze to 6 master, 7 grandmaster, 8 unranked.
 	HighestLeague *uint32 `protobuf:"varint,11,opt,name=highest_league,json=highestLeague,proto3,oneof" json:"highest_league,omitempty"`
 	// The match-making rating.
 	Mmr *int32 `protobuf:"zigzag32,12,opt,name=mmr,proto3,oneof" json:"mmr,omitempty"`
-	// Actions in a minute, from the client's summary.
+	// Actions per minute, from the client's summary.
 	Apm *float64 `protobuf:"fixed64,13,opt,name=apm,proto3,oneof" json:"apm,omitempty"`
-	// The name of the colour that was chosen in the lobby, such as "Light pink". Empty when none was.
+	// The name of the colour that was chosen in the lobby, such as "Light pink". Empty for none.
 	ColorName string `protobuf:"bytes,14,opt,name=color_name,json=colorName,proto3" json:"color_name,omitempty"`
 	// A computer's difficulty, such as "Very Hard". Empty for humans.
 	Difficulty string `protobuf:"bytes,15,opt,name=difficulty,proto3" json:"difficulty,omitempty"`
@@ -14413,24 +14421,24 @@ func (x *PlayerInfo) GetPickedRace() string {
 	return ""
 }
 
-// A file of the archive. Those that hold decoded events come without data; those that are not decoded, in pieces.
+// A file of the archive. A file with decoded events is sent without data. A file that is not decoded is sent in pieces.
 type Member struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The file's name, such as "replay.smartcam.events".
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Where it begins in the replay, in bytes.
+	// The position of its start in the replay, in bytes.
 	Offset int64 `protobuf:"varint,2,opt,name=offset,proto3" json:"offset,omitempty"`
 	// Its size in the replay, in bytes.
 	PackedSize int64 `protobuf:"varint,3,opt,name=packed_size,json=packedSize,proto3" json:"packed_size,omitempty"`
 	// Its size when unpacked, in bytes.
 	Size int64 `protobuf:"varint,4,opt,name=size,proto3" json:"size,omitempty"`
-	// Where data belongs in the unpacked file. Data of more than 64 KiB arrives in several events.
+	// The position of data in the unpacked file, in bytes. A file of more than 64 KiB is sent in several events.
 	DataOffset int64 `protobuf:"varint,5,opt,name=data_offset,json=dataOffset,proto3" json:"data_offset,omitempty"`
 	// The contents, for files that are not decoded.
 	Data []byte `protobuf:"bytes,6,opt,name=data,proto3" json:"data,omitempty"`
-	// True when contents are held back because they are private: replay.server.battlelobby.
+	// True when the contents were withheld because they are private, as in replay.server.battlelobby.
 	Redacted bool `protobuf:"varint,7,opt,name=redacted,proto3" json:"redacted,omitempty"`
-	// Why contents are missing. Empty when they are not.
+	// The reason why the contents are missing. Empty when they are not.
 	Error         string `protobuf:"bytes,8,opt,name=error,proto3" json:"error,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -14522,7 +14530,7 @@ func (x *Member) GetError() string {
 	return ""
 }
 
-// How decoding went.
+// How well decoding went.
 type End struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// How each part was decoded, and with which table.

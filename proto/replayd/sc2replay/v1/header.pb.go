@@ -4,7 +4,7 @@
 // 	protoc        (unknown)
 // source: replayd/sc2replay/v1/header.proto
 
-// What a StarCraft II replay says of itself.
+// The header of a StarCraft II replay.
 
 package sc2replayv1
 
@@ -23,16 +23,16 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// What is known of a replay without decoding its events. What could not be read is absent.
+// The facts about a replay that are known without decoding its events. Parts that could not be read are absent.
 type Header struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The replay's own header.
 	Start *Start `protobuf:"bytes,1,opt,name=start,proto3" json:"start,omitempty"`
-	// Map and players.
+	// The map and the players.
 	Details *Details `protobuf:"bytes,2,opt,name=details,proto3" json:"details,omitempty"`
 	// The client's summary.
 	GameMetadata *GameMetadata `protobuf:"bytes,3,opt,name=game_metadata,json=gameMetadata,proto3" json:"game_metadata,omitempty"`
-	// Everything known of the players and observers.
+	// All known facts about the players and observers.
 	Players       []*PlayerInfo `protobuf:"bytes,4,rep,name=players,proto3" json:"players,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -6,7 +6,7 @@
 
 // The events of a DDNet teehistorian file, the log that a DDNet server keeps of one game (one loaded map).
 //
-// Units: a tick is 1/50 s; ticks start at 0 in every file. Positions are in world units, 32 to a tile, y grows
+// Units: a tick is 1/50 s, and ticks start at 0 in every file. Positions are in world units, 32 to a tile. y grows
 // downwards. Client ids are the server's slot numbers, from 0.
 
 package teehistorianv1
@@ -27,20 +27,20 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// An oddity of a record: it was read, but it contradicts what came before it or how servers write.
+// An oddity of a record. The record was read, but it contradicts earlier records or the way servers write.
 type Warning int32
 
 const (
 	// Never sent.
 	Warning_WARNING_UNSPECIFIED Warning = 0
-	// A character moved or disappeared that was not there; its position was taken to be 0, 0.
+	// A character moved or disappeared that did not exist. Its position was taken to be 0, 0.
 	Warning_WARNING_PLAYER_ABSENT Warning = 1
-	// A character appeared that was already there.
+	// A character appeared that already existed.
 	Warning_WARNING_PLAYER_PRESENT Warning = 2
-	// An input changed of a client that had sent none; the previous input was taken to be all zeros.
+	// The input of a client changed that had sent none. The previous input was taken to be all zeros.
 	Warning_WARNING_INPUT_ABSENT Warning = 3
-	// The record names a client that never joined in this file. Only the first record that names it says so. Servers before
-	// 17.3, and 19.6 to 19.8 after a map change, write such files.
+	// The record names a client that never joined in this file. Only the first such record of a client has this warning.
+	// Servers before 17.3, and 19.6 to 19.8 after a map change, write such files.
 	Warning_WARNING_CLIENT_NEVER_JOINED Warning = 4
 	// A variable-length integer was longer than needed or had padding bits set.
 	Warning_WARNING_INTEGER_PADDING Warning = 5
@@ -48,13 +48,14 @@ const (
 	Warning_WARNING_TICK_OVERFLOW Warning = 6
 	// A tick skip was negative.
 	Warning_WARNING_TICK_BACKWARD Warning = 7
-	// The record's data is longer than its known fields; the rest was ignored.
+	// The record's data is longer than its known fields. The rest was ignored.
 	Warning_WARNING_TRAILING_DATA Warning = 8
-	// A text was cut, or left out, by the server's buffers: those of saves, mostly before DDNet 18.8.
+	// The server's buffers were too small for a text, so it was cut or left out. This happens to texts of saves, mostly
+	// before DDNet 18.8.
 	Warning_WARNING_TEXT_CUT Warning = 9
-	// Bytes follow the finish record; they were ignored.
+	// Bytes follow the finish record. They were ignored.
 	Warning_WARNING_DATA_AFTER_FINISH Warning = 10
-	// A console command has a negative number of arguments; taken to be none.
+	// A console command has a negative number of arguments. It was taken to have none.
 	Warning_WARNING_NEGATIVE_COUNT Warning = 11
 )
 
@@ -348,13 +349,13 @@ func (SpectatorMode) EnumDescriptor() ([]byte, []int) {
 // The events of one batch, in the order in which the server recorded them.
 type EventList struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The events; with ENCODING_COLUMNS those that have no columns.
+	// The events. With ENCODING_COLUMNS, only events of kinds that have no columns.
 	Events []*Event `protobuf:"bytes,1,rep,name=events,proto3" json:"events,omitempty"`
-	// The player_diff events, with ENCODING_COLUMNS.
+	// The player_diff events. Only present with ENCODING_COLUMNS.
 	PlayerDiffColumns *PlayerDiffColumns `protobuf:"bytes,2,opt,name=player_diff_columns,json=playerDiffColumns,proto3" json:"player_diff_columns,omitempty"`
-	// The input_diff events, with ENCODING_COLUMNS.
+	// The input_diff events. Only present with ENCODING_COLUMNS.
 	InputDiffColumns *InputDiffColumns `protobuf:"bytes,3,opt,name=input_diff_columns,json=inputDiffColumns,proto3" json:"input_diff_columns,omitempty"`
-	// The tick events, with ENCODING_COLUMNS.
+	// The tick events. Only present with ENCODING_COLUMNS.
 	TickColumns   *TickColumns `protobuf:"bytes,4,opt,name=tick_columns,json=tickColumns,proto3" json:"tick_columns,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -418,10 +419,10 @@ func (x *EventList) GetTickColumns() *TickColumns {
 	return nil
 }
 
-// Events of kind tick as columns: all arrays have the same length, and the n-th elements together are one event.
+// Events of kind tick as columns. All arrays have the same length. The n-th elements together are one event.
 type TickColumns struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The event's place in the batch: its sequence number is the batch's first_sequence plus this.
+	// The event's place in the batch. Its sequence number is the batch's first_sequence plus this place.
 	Place []uint32 `protobuf:"varint,1,rep,packed,name=place,proto3" json:"place,omitempty"`
 	// Event.at_tick.
 	AtTick []int32 `protobuf:"varint,2,rep,packed,name=at_tick,json=atTick,proto3" json:"at_tick,omitempty"`
@@ -491,10 +492,10 @@ func (x *TickColumns) GetImplicit() []bool {
 	return nil
 }
 
-// Events of kind player_diff as columns: all arrays have the same length, and the n-th elements together are one event.
+// Events of kind player_diff as columns. All arrays have the same length. The n-th elements together are one event.
 type PlayerDiffColumns struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The event's place in the batch: its sequence number is the batch's first_sequence plus this.
+	// The event's place in the batch. Its sequence number is the batch's first_sequence plus this place.
 	Place []uint32 `protobuf:"varint,1,rep,packed,name=place,proto3" json:"place,omitempty"`
 	// Event.at_tick.
 	AtTick []int32 `protobuf:"varint,2,rep,packed,name=at_tick,json=atTick,proto3" json:"at_tick,omitempty"`
@@ -591,10 +592,10 @@ func (x *PlayerDiffColumns) GetY() []int32 {
 	return nil
 }
 
-// Events of kind input_diff as columns: all arrays have the same length, and the n-th elements together are one event.
+// Events of kind input_diff as columns. All arrays have the same length. The n-th elements together are one event.
 type InputDiffColumns struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The event's place in the batch: its sequence number is the batch's first_sequence plus this.
+	// The event's place in the batch. Its sequence number is the batch's first_sequence plus this place.
 	Place []uint32 `protobuf:"varint,1,rep,packed,name=place,proto3" json:"place,omitempty"`
 	// Event.at_tick.
 	AtTick []int32 `protobuf:"varint,2,rep,packed,name=at_tick,json=atTick,proto3" json:"at_tick,omitempty"`
@@ -835,14 +836,14 @@ func (x *InputDiffColumns) GetDiffPrevWeapon() []int32 {
 	return nil
 }
 
-// One thing that happened, as the server recorded it.
+// One event, as the server recorded it.
 type Event struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The tick in which it happened. Joins, commands and the like that precede the first simulated tick carry 0.
-	// Within a tick the server records: what the simulation caused, then positions after it, then packets that arrived,
-	// then the inputs which the next tick will use.
+	// The tick in which it happened. Records before the first simulated tick, such as joins and commands, have 0. Within a
+	// tick, the server records what the simulation caused, then the resulting positions, then packets that arrived, then
+	// the inputs that the next tick will use.
 	AtTick int32 `protobuf:"varint,1,opt,name=at_tick,json=atTick,proto3" json:"at_tick,omitempty"`
-	// What happened. Names of these fields are the event kinds that filters take.
+	// What happened. The names of these fields are the event kinds in filters.
 	//
 	// Types that are valid to be assigned to Kind:
 	//
@@ -881,12 +882,12 @@ type Event struct {
 	//	*Event_TeamFinish
 	//	*Event_PlayerState
 	Kind isEvent_Kind `protobuf_oneof:"kind"`
-	// What is odd about the record without making it unreadable. Empty for nearly all events.
+	// Oddities of the record, which is readable in spite of them. Empty for nearly all events.
 	Warnings []Warning `protobuf:"varint,14,rep,packed,name=warnings,proto3,enum=replayd.teehistorian.v1.Warning" json:"warnings,omitempty"`
-	// Who the client is that the event names, after the event. Only with resolve_players, and absent where the event names no
-	// client.
+	// The client that the event names, as known after the event. Only present with resolve_players. Absent where the event
+	// names no client.
 	Player *Player `protobuf:"bytes,38,opt,name=player,proto3" json:"player,omitempty"`
-	// Who the other client of a player_swap is. Only with resolve_players.
+	// The other client of a player_swap. Only present with resolve_players.
 	OtherPlayer   *Player `protobuf:"bytes,39,opt,name=other_player,json=otherPlayer,proto3" json:"other_player,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1318,7 +1319,7 @@ type Event_ConsoleCommand struct {
 }
 
 type Event_Finish struct {
-	// The server closed the file: the game is over.
+	// The server closed the file because the game ended.
 	Finish *Finish `protobuf:"bytes,12,opt,name=finish,proto3,oneof"`
 }
 
@@ -1328,7 +1329,7 @@ type Event_UnknownEx struct {
 }
 
 type Event_Test struct {
-	// The server's test record; never written in production.
+	// The server's test record. It is never written in production.
 	Test *Test `protobuf:"bytes,16,opt,name=test,proto3,oneof"`
 }
 
@@ -1433,7 +1434,8 @@ type Event_TeamFinish struct {
 }
 
 type Event_PlayerState struct {
-	// What is known of a client where a stream starts at the present end. Not recorded in the file.
+	// The state of a client at the position where a stream starts or continues. The decoder computes it; the file does
+	// not record it.
 	PlayerState *PlayerState `protobuf:"bytes,37,opt,name=player_state,json=playerState,proto3,oneof"`
 }
 
@@ -1505,18 +1507,18 @@ func (*Event_TeamFinish) isEvent_Kind() {}
 
 func (*Event_PlayerState) isEvent_Kind() {}
 
-// Who a client is, as far as it is known from the file and those of the games before it in the same server process. What is
-// not known is empty.
+// A client's name, clan, team and role, as far as they are known from the file and from the files of the previous games
+// of the same server process. A value that is not known is empty.
 type Player struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The name: what the server calls the client, or, where it does not say, what the client asked to be called.
+	// The name that the server shows for the client. Where no record has it, the name that the client asked for.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// The clan.
 	Clan string `protobuf:"bytes,2,opt,name=clan,proto3" json:"clan,omitempty"`
 	// The team, from 0. Absent when not known.
 	Team *int32 `protobuf:"varint,3,opt,name=team,proto3,oneof" json:"team,omitempty"`
-	// The role on the remote console: "admin", "moderator", "helper", or as the operator calls it. Empty when the client is not
-	// logged in.
+	// The role on the remote console: "admin", "moderator", "helper", or the operator's own name for it. Empty when the
+	// client is not logged in.
 	Role          string `protobuf:"bytes,4,opt,name=role,proto3" json:"role,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1581,12 +1583,12 @@ func (x *Player) GetRole() string {
 }
 
 // A tick began. The event's at_tick is the new tick. Ticks in which nothing changed leave no trace in the file, so the
-// numbers of successive events may be further apart than one.
+// numbers of successive tick events may differ by more than one.
 type Tick struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// How many ticks between the previous recorded one and this one left no trace.
+	// The number of ticks without a trace between the previous recorded tick and this one.
 	Skipped int32 `protobuf:"varint,1,opt,name=skipped,proto3" json:"skipped,omitempty"`
-	// True when the file has no record of its own for this tick: it follows from the order of client ids.
+	// True when the file has no record for this tick. The tick then follows from the order of client ids.
 	Implicit      bool `protobuf:"varint,2,opt,name=implicit,proto3" json:"implicit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1718,14 +1720,14 @@ func (x *PlayerDiff) GetY() int32 {
 	return 0
 }
 
-// A character appeared: the client's tee spawned.
+// A character appeared because the client's tee spawned.
 type PlayerNew struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The client that owns the character.
 	ClientId int32 `protobuf:"varint,1,opt,name=client_id,json=clientId,proto3" json:"client_id,omitempty"`
-	// Where it appeared, in world units.
+	// The coordinate at which it appeared, in world units.
 	X int32 `protobuf:"zigzag32,2,opt,name=x,proto3" json:"x,omitempty"`
-	// Where it appeared, in world units.
+	// The coordinate at which it appeared, in world units.
 	Y             int32 `protobuf:"zigzag32,3,opt,name=y,proto3" json:"y,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1782,7 +1784,8 @@ func (x *PlayerNew) GetY() int32 {
 	return 0
 }
 
-// A character disappeared: it died, or its client left or went to the spectators. The client may still be connected.
+// A character disappeared because it died, or because its client left or joined the spectators. The client may still be
+// connected.
 type PlayerOld struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The client that owned the character.
@@ -1851,20 +1854,20 @@ type Input struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// -1 left, 0 none, 1 right. Clients may send anything; the game clamps it.
 	Direction int32 `protobuf:"zigzag32,1,opt,name=direction,proto3" json:"direction,omitempty"`
-	// Aim relative to the character, in world units.
+	// The aim relative to the character, in world units.
 	TargetX int32 `protobuf:"zigzag32,2,opt,name=target_x,json=targetX,proto3" json:"target_x,omitempty"`
-	// Aim relative to the character, in world units. (0, 0) is treated as (0, -1) by the game.
+	// The aim relative to the character, in world units. The game treats (0, 0) as (0, -1).
 	TargetY int32 `protobuf:"zigzag32,3,opt,name=target_y,json=targetY,proto3" json:"target_y,omitempty"`
 	// Bit 0 is set while the jump key is held.
 	Jump int32 `protobuf:"zigzag32,4,opt,name=jump,proto3" json:"jump,omitempty"`
-	// Counter of presses and releases of the fire key, modulo 64 in practice; odd while it is held.
+	// Counter of presses and releases of the fire key, modulo 64 in practice. It is odd while the key is held.
 	Fire int32 `protobuf:"zigzag32,5,opt,name=fire,proto3" json:"fire,omitempty"`
 	// 1 while the hook key is held.
 	Hook int32 `protobuf:"zigzag32,6,opt,name=hook,proto3" json:"hook,omitempty"`
 	// Bits: 1 playing (obsolete), 2 in a menu, 4 chatting, 8 scoreboard, 16 aim line, 32 spectator camera,
 	// 64 input absolute, 128 input manual.
 	PlayerFlags int32 `protobuf:"zigzag32,7,opt,name=player_flags,json=playerFlags,proto3" json:"player_flags,omitempty"`
-	// The weapon asked for plus one: 1 hammer, 2 gun, 3 shotgun, 4 grenade, 5 laser, 6 ninja. 0 is none.
+	// The requested weapon plus one: 1 hammer, 2 gun, 3 shotgun, 4 grenade, 5 laser, 6 ninja. 0 is none.
 	WantedWeapon int32 `protobuf:"zigzag32,8,opt,name=wanted_weapon,json=wantedWeapon,proto3" json:"wanted_weapon,omitempty"`
 	// Counter of presses and releases of the next-weapon key.
 	NextWeapon int32 `protobuf:"zigzag32,9,opt,name=next_weapon,json=nextWeapon,proto3" json:"next_weapon,omitempty"`
@@ -2036,7 +2039,7 @@ type InputDiff struct {
 	ClientId int32 `protobuf:"varint,1,opt,name=client_id,json=clientId,proto3" json:"client_id,omitempty"`
 	// The resulting input, which the next tick uses (since DDNet 15.3).
 	Input *Input `protobuf:"bytes,2,opt,name=input,proto3" json:"input,omitempty"`
-	// What was added to each field of the previous input. Fields that did not change are 0.
+	// The change of each field from the previous input. 0 for fields that did not change.
 	Diff          *Input `protobuf:"bytes,3,opt,name=diff,proto3" json:"diff,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2093,7 +2096,8 @@ func (x *InputDiff) GetDiff() *Input {
 	return nil
 }
 
-// A client connected, at the network level. The record just before says which protocol it speaks, since DDNet 14.0.
+// A client connected at the network level. Since DDNet 14.0, the record just before it contains the protocol that the
+// client speaks.
 type Join struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The slot that the client got.
@@ -2144,7 +2148,7 @@ type Drop struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The slot that became free.
 	ClientId int32 `protobuf:"varint,1,opt,name=client_id,json=clientId,proto3" json:"client_id,omitempty"`
-	// Why, as the server worded it. Empty when the client simply left.
+	// The server's text for the reason. Empty when the client left without one.
 	Reason        string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2194,11 +2198,12 @@ func (x *Drop) GetReason() string {
 	return ""
 }
 
-// A console command was executed: from a remote console, a chat's slash command, a vote, or a configuration file.
+// A console command was executed. It came from a remote console, a slash command in the chat, a vote, or a configuration
+// file.
 type ConsoleCommand struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The client that gave it. -1: a configuration file, the external console or a passed vote; -2: the map's
-	// configuration; -3: a configuration file that is not the map's.
+	// The client that gave the command. -1: a configuration file, the external console or a passed vote. -2: the map's
+	// configuration. -3: a configuration file that is not the map's.
 	ClientId int32 `protobuf:"varint,1,opt,name=client_id,json=clientId,proto3" json:"client_id,omitempty"`
 	// The console's flags at that moment. In practice 4 (server: remote console, configuration) or 128 (chat). Bits: 1
 	// save, 2 client, 4 server, 8 store, 32 econ, 64 test, 128 chat, 256 game, 512 not recorded, 1024, 2048, 4096 colour,
@@ -2206,9 +2211,9 @@ type ConsoleCommand struct {
 	Flags int32 `protobuf:"varint,2,opt,name=flags,proto3" json:"flags,omitempty"`
 	// The command's name, without a slash.
 	Command string `protobuf:"bytes,3,opt,name=command,proto3" json:"command,omitempty"`
-	// Its arguments. Empty when redacted.
+	// The command's arguments. Empty when redacted.
 	Arguments []string `protobuf:"bytes,4,rep,name=arguments,proto3" json:"arguments,omitempty"`
-	// True when the arguments were withheld because they may hold a secret. See the daemon's --reveal-secrets.
+	// True when the arguments were withheld because they may hold a secret. See the daemon's flag --reveal-secrets.
 	Redacted      bool `protobuf:"varint,5,opt,name=redacted,proto3" json:"redacted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2316,17 +2321,17 @@ func (*Finish) Descriptor() ([]byte, []int) {
 	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{16}
 }
 
-// An extension record without a kind of its own: one that a mod added or a newer server, or a known one whose data
+// An extension record without a kind of its own. A mod or a newer server added it, or it is a known record whose data
 // could not be read.
 type UnknownEx struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The record's UUID in text form.
 	Uuid string `protobuf:"bytes,1,opt,name=uuid,proto3" json:"uuid,omitempty"`
-	// Its name, such as "teehistorian-custom@example.org", when the file's header names it. Empty otherwise.
+	// The record's name, such as "teehistorian-custom@example.org". Empty when the file's header does not name it.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	// Its data as recorded. Empty when redacted.
+	// The record's data as recorded. Empty when redacted.
 	Data []byte `protobuf:"bytes,3,opt,name=data,proto3" json:"data,omitempty"`
-	// Why a known record could not be read. Empty for an unknown one.
+	// The reason why a known record could not be read. Empty for an unknown record.
 	Error string `protobuf:"bytes,4,opt,name=error,proto3" json:"error,omitempty"`
 	// True when the data was withheld because it may hold a secret.
 	Redacted      bool `protobuf:"varint,5,opt,name=redacted,proto3" json:"redacted,omitempty"`
@@ -2399,7 +2404,7 @@ func (x *UnknownEx) GetRedacted() bool {
 	return false
 }
 
-// The server's test record; never written in production.
+// The server's test record. It is never written in production.
 type Test struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -2436,18 +2441,18 @@ func (*Test) Descriptor() ([]byte, []int) {
 	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{18}
 }
 
-// A client was already logged in to the remote console when the file began. DDNet 11.0.3 to 19.5, and by role since
-// 20.1.1; the servers between write auth_login instead.
+// A client was already logged in to the remote console when the file began. Recorded by DDNet 11.0.3 to 19.5, and for
+// logins by role since 20.1.1. The servers between write auth_login instead.
 type AuthInit struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The client.
 	ClientId int32 `protobuf:"varint,1,opt,name=client_id,json=clientId,proto3" json:"client_id,omitempty"`
-	// Its level; of a login by role, the level of that name, or unspecified where the role has another name.
+	// The login's level. For a login by role, the level of that name, or unspecified where the role has another name.
 	Level AuthLevel `protobuf:"varint,2,opt,name=level,proto3,enum=replayd.teehistorian.v1.AuthLevel" json:"level,omitempty"`
 	// The login's name, as configured by the operator.
 	AuthName string `protobuf:"bytes,3,opt,name=auth_name,json=authName,proto3" json:"auth_name,omitempty"`
-	// The role: "admin", "moderator", "helper", or as the operator calls it. Empty in files of servers before DDNet 20.1.1,
-	// which record the level alone.
+	// The role: "admin", "moderator", "helper", or the operator's own name for it. Empty before DDNet 20.1.1, which records
+	// only the level.
 	Role          string `protobuf:"bytes,4,opt,name=role,proto3" json:"role,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2516,12 +2521,12 @@ type AuthLogin struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The client.
 	ClientId int32 `protobuf:"varint,1,opt,name=client_id,json=clientId,proto3" json:"client_id,omitempty"`
-	// Its level; of a login by role, the level of that name, or unspecified where the role has another name.
+	// The login's level. For a login by role, the level of that name, or unspecified where the role has another name.
 	Level AuthLevel `protobuf:"varint,2,opt,name=level,proto3,enum=replayd.teehistorian.v1.AuthLevel" json:"level,omitempty"`
 	// The login's name, as configured by the operator.
 	AuthName string `protobuf:"bytes,3,opt,name=auth_name,json=authName,proto3" json:"auth_name,omitempty"`
-	// The role: "admin", "moderator", "helper", or as the operator calls it. Empty in files of servers before DDNet 20.1.1,
-	// which record the level alone.
+	// The role: "admin", "moderator", "helper", or the operator's own name for it. Empty before DDNet 20.1.1, which records
+	// only the level.
 	Role          string `protobuf:"bytes,4,opt,name=role,proto3" json:"role,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2686,7 +2691,7 @@ func (x *DdnetverOld) GetVersion() int32 {
 	return 0
 }
 
-// A client sent its version. May come before or after player_ready.
+// A client sent its version. This event may precede or follow player_ready.
 type Ddnetver struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The client.
@@ -2695,7 +2700,7 @@ type Ddnetver struct {
 	ConnectionId string `protobuf:"bytes,2,opt,name=connection_id,json=connectionId,proto3" json:"connection_id,omitempty"`
 	// The DDNet version number, such as 16040 for 16.4.
 	Version int32 `protobuf:"varint,3,opt,name=version,proto3" json:"version,omitempty"`
-	// The version as the client spells it.
+	// The version, as the client spells it.
 	VersionText string `protobuf:"bytes,4,opt,name=version_text,json=versionText,proto3" json:"version_text,omitempty"`
 	// True when the connection id was withheld, because it identifies a person's installation.
 	Redacted      bool `protobuf:"varint,5,opt,name=redacted,proto3" json:"redacted,omitempty"`
@@ -2867,7 +2872,7 @@ type SaveSuccess struct {
 	Team int32 `protobuf:"varint,1,opt,name=team,proto3" json:"team,omitempty"`
 	// The save's UUID in text form.
 	SaveId string `protobuf:"bytes,2,opt,name=save_id,json=saveId,proto3" json:"save_id,omitempty"`
-	// The saved state in DDNet's own text form. Empty when the server could not fit it.
+	// The saved state in DDNet's own text form. Empty when it did not fit into the server's buffer.
 	Save          string `protobuf:"bytes,3,opt,name=save,proto3" json:"save,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2977,7 +2982,7 @@ type LoadSuccess struct {
 	Team int32 `protobuf:"varint,1,opt,name=team,proto3" json:"team,omitempty"`
 	// The save's UUID in text form.
 	SaveId string `protobuf:"bytes,2,opt,name=save_id,json=saveId,proto3" json:"save_id,omitempty"`
-	// The saved state in DDNet's own text form. Empty when the server could not fit it.
+	// The saved state in DDNet's own text form. Empty when it did not fit into the server's buffer.
 	Save          string `protobuf:"bytes,3,opt,name=save,proto3" json:"save,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3392,7 +3397,8 @@ func (x *Antibot) GetRedacted() bool {
 	return false
 }
 
-// A client's effective name changed: what the server shows, such as "(1)nameless". Not repeated after a map change.
+// A client's effective name changed. That is the name that the server shows, such as "(1)nameless". Not repeated after a
+// map change.
 type PlayerName struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The client.
@@ -3452,7 +3458,7 @@ type PlayerFinish struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The client.
 	ClientId int32 `protobuf:"varint,1,opt,name=client_id,json=clientId,proto3" json:"client_id,omitempty"`
-	// The time that it took, in ticks.
+	// The duration of the run in ticks.
 	Time          int32 `protobuf:"varint,2,opt,name=time,proto3" json:"time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3507,7 +3513,7 @@ type TeamFinish struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The team, from 0.
 	Team int32 `protobuf:"varint,1,opt,name=team,proto3" json:"team,omitempty"`
-	// The time that it took, in ticks.
+	// The duration of the run in ticks.
 	Time          int32 `protobuf:"varint,2,opt,name=time,proto3" json:"time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3557,34 +3563,35 @@ func (x *TeamFinish) GetTime() int32 {
 	return 0
 }
 
-// What is known of a client: sent for each client that is there when a stream starts at the present end of a replay.
+// The state of a client. With Start.with_state, one is sent for each client that is connected or has a character at the
+// position where the stream starts.
 type PlayerState struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The client.
 	ClientId int32 `protobuf:"varint,1,opt,name=client_id,json=clientId,proto3" json:"client_id,omitempty"`
-	// True while the client is connected, as far as the file contains it.
+	// True while the client is connected, as far as the file records it.
 	Joined bool `protobuf:"varint,2,opt,name=joined,proto3" json:"joined,omitempty"`
 	// The protocol that the client speaks.
 	Protocol Protocol `protobuf:"varint,3,opt,name=protocol,proto3,enum=replayd.teehistorian.v1.Protocol" json:"protocol,omitempty"`
-	// The name: what the server calls the client, or, where it does not say, what the client asked to be called. Empty when
+	// The name that the server shows for the client. Where no record has it, the name that the client asked for. Empty when
 	// not known.
 	Name string `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
 	// The team, from 0.
 	Team int32 `protobuf:"varint,5,opt,name=team,proto3" json:"team,omitempty"`
 	// True while the client has a character.
 	Alive bool `protobuf:"varint,6,opt,name=alive,proto3" json:"alive,omitempty"`
-	// Where the character is, in world units; where it was last, when it has none.
+	// The character's coordinate in world units. Without a character, the last one.
 	X int32 `protobuf:"zigzag32,7,opt,name=x,proto3" json:"x,omitempty"`
-	// Where the character is, in world units; where it was last, when it has none.
+	// The character's coordinate in world units. Without a character, the last one.
 	Y int32 `protobuf:"zigzag32,8,opt,name=y,proto3" json:"y,omitempty"`
-	// The input. Absent when the client sent none yet.
+	// The client's input. Absent when the client has sent none yet.
 	Input *Input `protobuf:"bytes,9,opt,name=input,proto3" json:"input,omitempty"`
-	// True when the name is the server's word, recorded in this file or in that of a game before it in the same server process;
-	// false when it is only what the client asked for.
+	// True when the server recorded the name, in this file or in the file of a previous game of the same server process.
+	// False when it is only the name that the client asked for.
 	NameEffective bool `protobuf:"varint,10,opt,name=name_effective,json=nameEffective,proto3" json:"name_effective,omitempty"`
 	// The clan.
 	Clan string `protobuf:"bytes,11,opt,name=clan,proto3" json:"clan,omitempty"`
-	// The country's ISO 3166-1 number, or -1 and below for special flags. Absent when not known.
+	// The country's ISO 3166-1 number, or a negative number for a special flag. Absent when not known.
 	Country *int32 `protobuf:"zigzag32,12,opt,name=country,proto3,oneof" json:"country,omitempty"`
 	// The skin, of a 0.6 client. Absent when not known.
 	Skin *Skin `protobuf:"bytes,13,opt,name=skin,proto3" json:"skin,omitempty"`
@@ -3592,15 +3599,17 @@ type PlayerState struct {
 	SkinParts []*SkinPart `protobuf:"bytes,14,rep,name=skin_parts,json=skinParts,proto3" json:"skin_parts,omitempty"`
 	// The DDNet version number, such as 16040 for 16.4. 0 when not known.
 	ClientVersion int32 `protobuf:"varint,15,opt,name=client_version,json=clientVersion,proto3" json:"client_version,omitempty"`
-	// The version as the client spells it. Empty when not known.
+	// The version, as the client spells it. Empty when not known.
 	ClientVersionText string `protobuf:"bytes,16,opt,name=client_version_text,json=clientVersionText,proto3" json:"client_version_text,omitempty"`
-	// The level of its login to the remote console. Unspecified when it is not logged in, or by a role of another name.
+	// The level of the client's login to the remote console. Unspecified when the client is not logged in, or has a role of
+	// another name.
 	AuthLevel AuthLevel `protobuf:"varint,17,opt,name=auth_level,json=authLevel,proto3,enum=replayd.teehistorian.v1.AuthLevel" json:"auth_level,omitempty"`
-	// The role of its login: "admin", "moderator", "helper", or as the operator calls it. Empty when it is not logged in.
+	// The role of the client's login: "admin", "moderator", "helper", or the operator's own name for it. Empty when it is
+	// not logged in.
 	Role string `protobuf:"bytes,18,opt,name=role,proto3" json:"role,omitempty"`
-	// True while its team practises.
+	// True while the client's team is in practice mode.
 	Practice bool `protobuf:"varint,19,opt,name=practice,proto3" json:"practice,omitempty"`
-	// True when the client has entered the game, as far as the file contains it.
+	// True when the client has entered the game, as far as the file records it.
 	Ready         bool `protobuf:"varint,20,opt,name=ready,proto3" json:"ready,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3776,26 +3785,27 @@ func (x *PlayerState) GetReady() bool {
 	return false
 }
 
-// A game message that a client sent, recorded before the server checked it: it may be cut, or not make sense. Chat and
-// votes of 0.6 clients are not recorded by design.
+// A game message that a client sent. The server records it before checking it, so it may be cut or make no sense. By
+// design, chat and votes of 0.6 clients are not recorded.
 type Message struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The client.
 	ClientId int32 `protobuf:"varint,1,opt,name=client_id,json=clientId,proto3" json:"client_id,omitempty"`
-	// The numbering that the message was read by: what the client's join record said, or else what fits.
+	// The numbering by which the message was read. It is the one in the client's join record. Without such a record, it is
+	// the one that fits.
 	Protocol Protocol `protobuf:"varint,2,opt,name=protocol,proto3,enum=replayd.teehistorian.v1.Protocol" json:"protocol,omitempty"`
-	// The message's number in that protocol. 0 when it is an extended message, which has a UUID instead.
+	// The message's number in that protocol. 0 for an extended message, which has a UUID instead.
 	MessageId int32 `protobuf:"varint,3,opt,name=message_id,json=messageId,proto3" json:"message_id,omitempty"`
 	// The UUID in text form of an extended message. Empty otherwise.
 	Uuid string `protobuf:"bytes,4,opt,name=uuid,proto3" json:"uuid,omitempty"`
-	// The message's name, such as "cl_start_info", also when its contents could not be read. Of an extended message that is
-	// not known, the name by which the file's header lists it, such as "save-code@netmsg.ddnet.org". Empty otherwise.
+	// The message's name, such as "cl_start_info", even when its contents could not be read. For an unknown extended
+	// message, the name in the file's header, such as "save-code@netmsg.ddnet.org". Empty otherwise.
 	Name string `protobuf:"bytes,5,opt,name=name,proto3" json:"name,omitempty"`
 	// The whole message as recorded, its number included. Empty when redacted.
 	Raw []byte `protobuf:"bytes,6,opt,name=raw,proto3" json:"raw,omitempty"`
-	// Why the contents could not be read. Empty when they could, and for messages that are not known.
+	// The reason why the contents could not be read. Empty when they could be read, and for unknown messages.
 	Error string `protobuf:"bytes,7,opt,name=error,proto3" json:"error,omitempty"`
-	// True when raw and those parts of the contents that may hold a secret were withheld because they may hold a secret.
+	// True when raw and parts of the contents were withheld because they may hold a secret.
 	Redacted bool `protobuf:"varint,8,opt,name=redacted,proto3" json:"redacted,omitempty"`
 	// The contents. Absent when they could not be read.
 	//
@@ -4129,12 +4139,12 @@ type Message_CallVote struct {
 }
 
 type Message_IsDdnetLegacy struct {
-	// The client said that it is DDNet's, in the old way.
+	// The client identified itself as a DDNet client, by the legacy message.
 	IsDdnetLegacy *IsDdnetLegacy `protobuf:"bytes,25,opt,name=is_ddnet_legacy,json=isDdnetLegacy,proto3,oneof"`
 }
 
 type Message_ShowOthersLegacy struct {
-	// The client chose whether to see other teams, in the old way.
+	// The client chose whether to see other teams, by the legacy message.
 	ShowOthersLegacy *ShowOthersLegacy `protobuf:"bytes,26,opt,name=show_others_legacy,json=showOthersLegacy,proto3,oneof"`
 }
 
@@ -4209,7 +4219,7 @@ func (*Message_SkinChange) isMessage_Content() {}
 
 func (*Message_Command) isMessage_Content() {}
 
-// The client said something. Servers have not recorded this since October 2017, but for one sentence of a bot check.
+// The client said something. Since October 2017, servers record only one sentence of a bot check.
 type Say struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The recipients.
@@ -4374,14 +4384,14 @@ func (x *SetSpectatorMode) GetSpectatedClientId() int32 {
 	return 0
 }
 
-// Who a client is and what it looks like.
+// A client's name, clan, country and appearance.
 type PlayerInfo struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The name asked for. The server may give another; see player_name.
+	// The requested name. The server may use another one. See player_name.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// The clan.
 	Clan string `protobuf:"bytes,2,opt,name=clan,proto3" json:"clan,omitempty"`
-	// The country's ISO 3166-1 number, or -1 and below for special flags.
+	// The country's ISO 3166-1 number, or a negative number for a special flag.
 	Country int32 `protobuf:"zigzag32,3,opt,name=country,proto3" json:"country,omitempty"`
 	// The skin, of a 0.6 client.
 	Skin *Skin `protobuf:"bytes,4,opt,name=skin,proto3" json:"skin,omitempty"`
@@ -4633,7 +4643,7 @@ func (*Kill) Descriptor() ([]byte, []int) {
 // The client showed an emoticon.
 type Emoticon struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Which one, 0 to 15.
+	// The emoticon's number, 0 to 15.
 	Emoticon      int32 `protobuf:"varint,1,opt,name=emoticon,proto3" json:"emoticon,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4725,11 +4735,11 @@ func (x *Vote) GetVote() int32 {
 // The client called a vote.
 type CallVote struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What kind of vote: "option", "kick" or "spectate".
+	// The kind of vote: "option", "kick" or "spectate".
 	Type string `protobuf:"bytes,1,opt,name=type,proto3" json:"type,omitempty"`
-	// What to vote on: an option's text, or a client id.
+	// The subject of the vote: an option's text, or a client id.
 	Value string `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
-	// The reason given.
+	// The reason that the client gave.
 	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
 	// True when an administrator forced it. 0.7 only.
 	Force         bool `protobuf:"varint,4,opt,name=force,proto3" json:"force,omitempty"`
@@ -4795,7 +4805,7 @@ func (x *CallVote) GetForce() bool {
 	return false
 }
 
-// The client said that it is DDNet's, in the old way.
+// The client identified itself as a DDNet client, by the legacy message.
 type IsDdnetLegacy struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The DDNet version number. 0 when not known.
@@ -4841,7 +4851,7 @@ func (x *IsDdnetLegacy) GetVersion() int32 {
 	return 0
 }
 
-// The client chose whether to see other teams, in the old way.
+// The client chose whether to see other teams, by the legacy message.
 type ShowOthersLegacy struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// True to see them.
@@ -4890,9 +4900,9 @@ func (x *ShowOthersLegacy) GetShow() bool {
 // The client sent its view distance, in world units.
 type ShowDistance struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Horizontally.
+	// The horizontal distance.
 	X int32 `protobuf:"zigzag32,1,opt,name=x,proto3" json:"x,omitempty"`
-	// Vertically.
+	// The vertical distance.
 	Y             int32 `protobuf:"zigzag32,2,opt,name=y,proto3" json:"y,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4945,7 +4955,7 @@ func (x *ShowDistance) GetY() int32 {
 // The client chose whether to see other teams.
 type ShowOthers struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// 0 off, 1 on, 2 only one's own team.
+	// 0 off, 1 on, 2 only the client's own team.
 	Show          int32 `protobuf:"zigzag32,1,opt,name=show,proto3" json:"show,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -24,7 +24,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// What a teehistorian file says of its game in its first bytes.
+// The facts about a game in the first bytes of its teehistorian file.
 type Header struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The format's version: 1 (no extension records) or 2.
@@ -33,15 +33,15 @@ type Header struct {
 	VersionMinor *int32 `protobuf:"varint,2,opt,name=version_minor,json=versionMinor,proto3,oneof" json:"version_minor,omitempty"`
 	// The game's UUID in text form, which is also the file's name.
 	GameUuid string `protobuf:"bytes,3,opt,name=game_uuid,json=gameUuid,proto3" json:"game_uuid,omitempty"`
-	// The UUID of the game before this one in the same server process. Empty for the first one and before DDNet 17.3.
+	// The UUID of the previous game in the same server process. Empty for the first game, and before DDNet 17.3.
 	PrevGameUuid string `protobuf:"bytes,4,opt,name=prev_game_uuid,json=prevGameUuid,proto3" json:"prev_game_uuid,omitempty"`
-	// The server's version as it spells it.
+	// The server's version, as the server spells it.
 	ServerVersion string `protobuf:"bytes,5,opt,name=server_version,json=serverVersion,proto3" json:"server_version,omitempty"`
 	// When the game started. Absent when the header's text could not be read as a time.
 	StartTime *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
-	// The same as written in the file.
+	// The start time as the file spells it.
 	StartTimeText string `protobuf:"bytes,7,opt,name=start_time_text,json=startTimeText,proto3" json:"start_time_text,omitempty"`
-	// The server's name at the start. A long name may be cut, inside a character too.
+	// The server's name at the start. A long name may be cut, even inside a character.
 	ServerName string `protobuf:"bytes,8,opt,name=server_name,json=serverName,proto3" json:"server_name,omitempty"`
 	// The server's UDP port. 0 when not known.
 	ServerPort int32 `protobuf:"varint,9,opt,name=server_port,json=serverPort,proto3" json:"server_port,omitempty"`
@@ -61,12 +61,12 @@ type Header struct {
 	Config map[string]string `protobuf:"bytes,16,rep,name=config,proto3" json:"config,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// The game's tuning that differs from its defaults: name to value times 100.
 	Tuning map[string]string `protobuf:"bytes,17,rep,name=tuning,proto3" json:"tuning,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Names of all the UUIDs that the server knew, in its order; extension records are named by them.
+	// The names of all UUIDs that the server knew, in the server's order. Extension records are named by them.
 	Uuids []string `protobuf:"bytes,18,rep,name=uuids,proto3" json:"uuids,omitempty"`
-	// Keys that are not known to this version of replayd, with their values as JSON text.
+	// The keys that this version of replayd does not know, with their values as JSON text.
 	Other map[string]string `protobuf:"bytes,19,rep,name=other,proto3" json:"other,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Those of uuids that name extension records which this version of replayd does not know: if the file has any, they come
-	// as unknown_ex.
+	// The entries of uuids that name extension records which this version of replayd does not know. If the file has such
+	// records, they are sent as unknown_ex.
 	UnknownExtensions []string `protobuf:"bytes,20,rep,name=unknown_extensions,json=unknownExtensions,proto3" json:"unknown_extensions,omitempty"`
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache

@@ -14,7 +14,7 @@ from .._event import Format as _Format
 from ..datafile.v1 import events_pb2 as _pb2
 
 Tiles: _TypeAlias = _Event[_Literal["tiles"], _pb2.Event, _pb2.Tiles]
-"""Tiles of a tile layer: a rectangle of it."""
+"""Tiles of a tile layer, as a rectangle."""
 ImageData: _TypeAlias = _Event[_Literal["image_data"], _pb2.Event, _pb2.ImageData]
 """A piece of an embedded image's pixels."""
 Quads: _TypeAlias = _Event[_Literal["quads"], _pb2.Event, _pb2.Quads]
@@ -26,7 +26,7 @@ SoundData: _TypeAlias = _Event[_Literal["sound_data"], _pb2.Event, _pb2.SoundDat
 RawData: _TypeAlias = _Event[_Literal["raw_data"], _pb2.Event, _pb2.RawData]
 """A piece of a blob that no typed event carries."""
 RawItem: _TypeAlias = _Event[_Literal["raw_item"], _pb2.Event, _pb2.RawItem]
-"""An item, or a piece of one, that is of no known type or whose contents do not fit its type."""
+"""An item, or a piece of one, whose type is not known or whose contents do not fit its type."""
 TileLayer: _TypeAlias = _Event[_Literal["tile_layer"], _pb2.Event, _pb2.TileLayer]
 """A layer of tiles. Its tiles follow."""
 QuadLayer: _TypeAlias = _Event[_Literal["quad_layer"], _pb2.Event, _pb2.QuadLayer]
@@ -38,17 +38,17 @@ Image: _TypeAlias = _Event[_Literal["image"], _pb2.Event, _pb2.Image]
 Envelope: _TypeAlias = _Event[_Literal["envelope"], _pb2.Event, _pb2.Envelope]
 """An envelope: an animation that quads, layers and sounds refer to."""
 TileSummary: _TypeAlias = _Event[_Literal["tile_summary"], _pb2.Event, _pb2.TileSummary]
-"""Which tiles a layer that affects play has, how many and where. Follows the layer's tiles."""
+"""The kinds of tiles in a layer that affects play, with their numbers and extents. Follows the layer's tiles."""
 Header: _TypeAlias = _Event[_Literal["header"], _pb2.Event, _pb2.Header]
-"""The file's header: always the first event."""
+"""The file's header. Always the first event."""
 ItemType: _TypeAlias = _Event[_Literal["item_type"], _pb2.Event, _pb2.ItemType]
 """An entry of the table of item types."""
 Version: _TypeAlias = _Event[_Literal["version"], _pb2.Event, _pb2.Version]
 """The map format's version."""
 Info: _TypeAlias = _Event[_Literal["info"], _pb2.Event, _pb2.Info]
-"""Who made the map."""
+"""The map's author and related texts."""
 Settings: _TypeAlias = _Event[_Literal["settings"], _pb2.Event, _pb2.Settings]
-"""The server settings that the map brings along."""
+"""The server settings in the map."""
 SoundLayer: _TypeAlias = _Event[_Literal["sound_layer"], _pb2.Event, _pb2.SoundLayer]
 """A layer of sound sources. Its sources follow."""
 SoundSources: _TypeAlias = _Event[_Literal["sound_sources"], _pb2.Event, _pb2.SoundSources]

@@ -16,13 +16,13 @@ from ..dem.v1 import events_pb2 as _pb2
 EntityUpdated: _TypeAlias = _Event[_Literal["entity_updated"], _pb2.Event, _pb2.EntityUpdated]
 """Fields of an entity changed."""
 EntityCreated: _TypeAlias = _Event[_Literal["entity_created"], _pb2.Event, _pb2.EntityCreated]
-"""An entity came into being."""
+"""An entity was created."""
 EntityEntered: _TypeAlias = _Event[_Literal["entity_entered"], _pb2.Event, _pb2.EntityEntered]
-"""An entity that was known came back into view."""
+"""A known entity came back into view."""
 EntityLeft: _TypeAlias = _Event[_Literal["entity_left"], _pb2.Event, _pb2.EntityLeft]
 """An entity left the recorder's view. It keeps its state."""
 EntityDeleted: _TypeAlias = _Event[_Literal["entity_deleted"], _pb2.Event, _pb2.EntityDeleted]
-"""An entity ceased to be."""
+"""An entity was deleted."""
 Tick: _TypeAlias = _Event[_Literal["tick"], _pb2.Event, _pb2.Tick]
 """A packet of a new tick begins."""
 CombatLog: _TypeAlias = _Event[_Literal["combat_log"], _pb2.Event, _pb2.CombatLog]
@@ -42,7 +42,7 @@ UserCmd: _TypeAlias = _Event[_Literal["user_cmd"], _pb2.Event, _pb2.UserCmd]
 Message: _TypeAlias = _Event[_Literal["message"], _pb2.Event, _pb2.Message]
 """A message without an event of its own."""
 ChatEvent: _TypeAlias = _Event[_Literal["chat_event"], _pb2.Event, _pb2.ChatEvent]
-"""What the game announces in the chat of Dota."""
+"""The game announced something in the chat of Dota."""
 Chat: _TypeAlias = _Event[_Literal["chat"], _pb2.Event, _pb2.Chat]
 """A chat message."""
 Ping: _TypeAlias = _Event[_Literal["ping"], _pb2.Event, _pb2.Ping]
@@ -54,9 +54,9 @@ ChatWheel: _TypeAlias = _Event[_Literal["chat_wheel"], _pb2.Event, _pb2.ChatWhee
 FileHeader: _TypeAlias = _Event[_Literal["file_header"], _pb2.Event, _pb2.FileHeader]
 """The file's header."""
 FileInfo: _TypeAlias = _Event[_Literal["file_info"], _pb2.Event, _pb2.FileInfo]
-"""What was known at the end of the recording."""
+"""The facts that the game wrote at the end of the recording."""
 ServerInfo: _TypeAlias = _Event[_Literal["server_info"], _pb2.Event, _pb2.ServerInfo]
-"""The server."""
+"""Facts about the server."""
 ClassInfo: _TypeAlias = _Event[_Literal["class_info"], _pb2.Event, _pb2.ClassInfo]
 """A class of entities."""
 Serializer: _TypeAlias = _Event[_Literal["serializer"], _pb2.Event, _pb2.Serializer]
@@ -66,9 +66,9 @@ StringTable: _TypeAlias = _Event[_Literal["string_table"], _pb2.Event, _pb2.Stri
 GameEventType: _TypeAlias = _Event[_Literal["game_event_type"], _pb2.Event, _pb2.GameEventType]
 """A kind of game events was described."""
 ConsoleCmd: _TypeAlias = _Event[_Literal["console_cmd"], _pb2.Event, _pb2.ConsoleCmd]
-"""A command was entered in the console of the client that recorded."""
+"""A command was entered in the console of the client that recorded the demo."""
 SyncTick: _TypeAlias = _Event[_Literal["sync_tick"], _pb2.Event, _pb2.SyncTick]
-"""The sign-on part of the file is over."""
+"""The sign-on part of the file ended."""
 KeyFrame: _TypeAlias = _Event[_Literal["key_frame"], _pb2.Event, _pb2.KeyFrame]
 """A key frame: decoding can start here."""
 Stop: _TypeAlias = _Event[_Literal["stop"], _pb2.Event, _pb2.Stop]
@@ -76,11 +76,11 @@ Stop: _TypeAlias = _Event[_Literal["stop"], _pb2.Event, _pb2.Stop]
 Command: _TypeAlias = _Event[_Literal["command"], _pb2.Event, _pb2.Command]
 """A record of the file without an event of its own."""
 Fault: _TypeAlias = _Event[_Literal["fault"], _pb2.Event, _pb2.Fault]
-"""Something could not be decoded. Decoding continues behind it."""
+"""Something could not be decoded. Decoding continues after it."""
 ServerCvar: _TypeAlias = _Event[_Literal["server_cvar"], _pb2.Event, _pb2.ServerCvar]
 """A variable of the server's console has a value."""
 PlayerInfo: _TypeAlias = _Event[_Literal["player_info"], _pb2.Event, _pb2.PlayerInfo]
-"""A player is on the server, or has other data than before."""
+"""A player is on the server, or the player's data changed."""
 Unknown: _TypeAlias = _Event[_Literal[""], _pb2.Event, None]
 """An event of a kind that is newer than this client."""
 

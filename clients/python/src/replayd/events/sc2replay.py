@@ -22,7 +22,7 @@ SelectionDelta: _TypeAlias = _Event[_Literal["selection_delta"], _pb2.Event, _pb
 ControlGroupUpdate: _TypeAlias = _Event[_Literal["control_group_update"], _pb2.Event, _pb2.ControlGroupUpdate]
 """A player set, extended, recalled or cleared a control group."""
 UnitBorn: _TypeAlias = _Event[_Literal["unit_born"], _pb2.Event, _pb2.UnitBorn]
-"""A unit came into being complete."""
+"""A complete unit was created."""
 CommandManagerState: _TypeAlias = _Event[_Literal["command_manager_state"], _pb2.Event, _pb2.CommandManagerState]
 """The last order was repeated or ended."""
 TriggerPortraitLoaded: _TypeAlias = _Event[_Literal["trigger_portrait_loaded"], _pb2.Event, _pb2.TriggerPortraitLoaded]
@@ -30,19 +30,19 @@ TriggerPortraitLoaded: _TypeAlias = _Event[_Literal["trigger_portrait_loaded"], 
 UnitDied: _TypeAlias = _Event[_Literal["unit_died"], _pb2.Event, _pb2.UnitDied]
 """A unit died."""
 CmdUpdateTargetPoint: _TypeAlias = _Event[_Literal["cmd_update_target_point"], _pb2.Event, _pb2.CmdUpdateTargetPoint]
-"""The point that the last order aims at was dragged on."""
+"""The target point of the last order was dragged to another place."""
 UnitTypeChange: _TypeAlias = _Event[_Literal["unit_type_change"], _pb2.Event, _pb2.UnitTypeChange]
-"""A unit became one of another type."""
+"""A unit changed its type."""
 PlayerStats: _TypeAlias = _Event[_Literal["player_stats"], _pb2.Event, _pb2.PlayerStats]
 """A player's score and economy, every 160 gameloops."""
 TriggerMouseMoved: _TypeAlias = _Event[_Literal["trigger_mouse_moved"], _pb2.Event, _pb2.TriggerMouseMoved]
-"""The mouse moved on a map that listens for that."""
+"""The mouse moved on a map that listens for it."""
 CmdUpdateTargetUnit: _TypeAlias = _Event[_Literal["cmd_update_target_unit"], _pb2.Event, _pb2.CmdUpdateTargetUnit]
-"""The order is aimed at another unit."""
+"""The last order was aimed at another unit."""
 Start: _TypeAlias = _Event[_Literal["start"], _pb2.Event, _pb2.Start]
-"""Always the first: the replay's header, and how it is decoded."""
+"""The replay's header, and how it is decoded. Always the first event."""
 Details: _TypeAlias = _Event[_Literal["details"], _pb2.Event, _pb2.Details]
-"""The game: map, players, results."""
+"""The map, the players and the results of the game."""
 Lobby: _TypeAlias = _Event[_Literal["lobby"], _pb2.Event, _pb2.Lobby]
 """How the game was set up."""
 Attributes: _TypeAlias = _Event[_Literal["attributes"], _pb2.Event, _pb2.Attributes]
@@ -50,11 +50,11 @@ Attributes: _TypeAlias = _Event[_Literal["attributes"], _pb2.Event, _pb2.Attribu
 GameMetadata: _TypeAlias = _Event[_Literal["game_metadata"], _pb2.Event, _pb2.GameMetadata]
 """The summary that clients since 3.7 add."""
 PlayerInfo: _TypeAlias = _Event[_Literal["player_info"], _pb2.Event, _pb2.PlayerInfo]
-"""Everything known of one player or observer, from all of the above; one event for each."""
+"""All known facts about one player or observer, from all parts of the description. One event for each."""
 Member: _TypeAlias = _Event[_Literal["member"], _pb2.Event, _pb2.Member]
 """A file of the archive."""
 End: _TypeAlias = _Event[_Literal["end"], _pb2.Event, _pb2.End]
-"""Always the last: how decoding went."""
+"""How well decoding went. Always the last event."""
 UnitInit: _TypeAlias = _Event[_Literal["unit_init"], _pb2.Event, _pb2.UnitInit]
 """A unit's construction or warp-in began."""
 UnitDone: _TypeAlias = _Event[_Literal["unit_done"], _pb2.Event, _pb2.UnitDone]
@@ -64,13 +64,13 @@ UnitOwnerChange: _TypeAlias = _Event[_Literal["unit_owner_change"], _pb2.Event, 
 Upgrade: _TypeAlias = _Event[_Literal["upgrade"], _pb2.Event, _pb2.Upgrade]
 """A player gained an upgrade."""
 UnitPositions: _TypeAlias = _Event[_Literal["unit_positions"], _pb2.Event, _pb2.UnitPositions]
-"""Where units are that dealt or took damage."""
+"""The positions of units that dealt or took damage."""
 PlayerSetup: _TypeAlias = _Event[_Literal["player_setup"], _pb2.Event, _pb2.PlayerSetup]
-"""Which player of the tracker is which user and slot."""
+"""The user and the slot of a player of the tracker."""
 Chat: _TypeAlias = _Event[_Literal["chat"], _pb2.Event, _pb2.Chat]
-"""Someone wrote something."""
+"""A user wrote a message."""
 Ping: _TypeAlias = _Event[_Literal["ping"], _pb2.Event, _pb2.Ping]
-"""Someone pinged a place on the minimap."""
+"""A user pinged a place on the minimap."""
 LoadingProgress: _TypeAlias = _Event[_Literal["loading_progress"], _pb2.Event, _pb2.LoadingProgress]
 """A player's loading screen advanced."""
 ServerPing: _TypeAlias = _Event[_Literal["server_ping"], _pb2.Event, _pb2.ServerPing]
@@ -90,11 +90,11 @@ UserOptions: _TypeAlias = _Event[_Literal["user_options"], _pb2.Event, _pb2.User
 CameraSave: _TypeAlias = _Event[_Literal["camera_save"], _pb2.Event, _pb2.CameraSave]
 """A player stored a camera position."""
 TriggerKeyPressed: _TypeAlias = _Event[_Literal["trigger_key_pressed"], _pb2.Event, _pb2.TriggerKeyPressed]
-"""A key was pressed on a map that listens for that."""
+"""A key was pressed on a map that listens for it."""
 TriggerMouseClicked: _TypeAlias = _Event[_Literal["trigger_mouse_clicked"], _pb2.Event, _pb2.TriggerMouseClicked]
-"""The mouse was clicked on a map that listens for that."""
+"""The mouse was clicked on a map that listens for it."""
 TriggerMouseWheel: _TypeAlias = _Event[_Literal["trigger_mouse_wheel"], _pb2.Event, _pb2.TriggerMouseWheel]
-"""The mouse wheel was turned on a map that listens for that."""
+"""The mouse wheel was turned on a map that listens for it."""
 TriggerDialogControl: _TypeAlias = _Event[_Literal["trigger_dialog_control"], _pb2.Event, _pb2.TriggerDialogControl]
 """A control of a dialog was used."""
 TriggerCameraMove: _TypeAlias = _Event[_Literal["trigger_camera_move"], _pb2.Event, _pb2.TriggerCameraMove]
@@ -112,7 +112,7 @@ TriggerChatMessage: _TypeAlias = _Event[_Literal["trigger_chat_message"], _pb2.E
 TriggerPing: _TypeAlias = _Event[_Literal["trigger_ping"], _pb2.Event, _pb2.TriggerPing]
 """A ping that triggers listen to."""
 TriggerHotkeyPressed: _TypeAlias = _Event[_Literal["trigger_hotkey_pressed"], _pb2.Event, _pb2.TriggerHotkeyPressed]
-"""A hotkey was pressed on a map that listens for that."""
+"""A hotkey was pressed on a map that listens for it."""
 TriggerTargetModeUpdate: _TypeAlias = _Event[_Literal["trigger_target_mode_update"], _pb2.Event, _pb2.TriggerTargetModeUpdate]
 """The player entered or left the choice of a target."""
 TriggerCommandError: _TypeAlias = _Event[_Literal["trigger_command_error"], _pb2.Event, _pb2.TriggerCommandError]
@@ -134,7 +134,7 @@ LagMessage: _TypeAlias = _Event[_Literal["lag_message"], _pb2.Event, _pb2.LagMes
 DecrementGameTimeRemaining: _TypeAlias = _Event[_Literal["decrement_game_time_remaining"], _pb2.Event, _pb2.DecrementGameTimeRemaining]
 """The time that is left was shortened."""
 HijackReplayGame: _TypeAlias = _Event[_Literal["hijack_replay_game"], _pb2.Event, _pb2.HijackReplayGame]
-"""The game went on from a replay, with these users."""
+"""The game continued from a replay, with these users."""
 UnitClick: _TypeAlias = _Event[_Literal["unit_click"], _pb2.Event, _pb2.UnitClick]
 """A unit was clicked."""
 UnitHighlight: _TypeAlias = _Event[_Literal["unit_highlight"], _pb2.Event, _pb2.UnitHighlight]
@@ -152,7 +152,7 @@ SetAbsoluteGameSpeed: _TypeAlias = _Event[_Literal["set_absolute_game_speed"], _
 AddAbsoluteGameSpeed: _TypeAlias = _Event[_Literal["add_absolute_game_speed"], _pb2.Event, _pb2.AddAbsoluteGameSpeed]
 """The game's speed was changed."""
 BankFile: _TypeAlias = _Event[_Literal["bank_file"], _pb2.Event, _pb2.BankFile]
-"""A map has opened a bank: a file that keeps things from game to game."""
+"""A map opened a bank, which is a file that keeps data from game to game."""
 BankSection: _TypeAlias = _Event[_Literal["bank_section"], _pb2.Event, _pb2.BankSection]
 """A section of the bank follows."""
 BankKey: _TypeAlias = _Event[_Literal["bank_key"], _pb2.Event, _pb2.BankKey]
@@ -160,7 +160,7 @@ BankKey: _TypeAlias = _Event[_Literal["bank_key"], _pb2.Event, _pb2.BankKey]
 BankValue: _TypeAlias = _Event[_Literal["bank_value"], _pb2.Event, _pb2.BankValue]
 """A further value of the bank's key."""
 BankSignature: _TypeAlias = _Event[_Literal["bank_signature"], _pb2.Event, _pb2.BankSignature]
-"""What proves that the bank was not tampered with."""
+"""The signature that proves that the bank is unchanged."""
 SaveGame: _TypeAlias = _Event[_Literal["save_game"], _pb2.Event, _pb2.SaveGame]
 """The game is being saved."""
 SaveGameDone: _TypeAlias = _Event[_Literal["save_game_done"], _pb2.Event, _pb2.SaveGameDone]
@@ -176,7 +176,7 @@ AiCommunicate: _TypeAlias = _Event[_Literal["ai_communicate"], _pb2.Event, _pb2.
 TriggerReplySelected: _TypeAlias = _Event[_Literal["trigger_reply_selected"], _pb2.Event, _pb2.TriggerReplySelected]
 """A reply in a conversation was chosen."""
 TriggerSkipped: _TypeAlias = _Event[_Literal["trigger_skipped"], _pb2.Event, _pb2.TriggerSkipped]
-"""A player skipped what was shown."""
+"""A player skipped the scene that was shown."""
 TriggerSoundLengthQuery: _TypeAlias = _Event[_Literal["trigger_sound_length_query"], _pb2.Event, _pb2.TriggerSoundLengthQuery]
 """A client reports the length of a sound."""
 TriggerSoundOffset: _TypeAlias = _Event[_Literal["trigger_sound_offset"], _pb2.Event, _pb2.TriggerSoundOffset]
@@ -196,7 +196,7 @@ TriggerPlanetPanelCanceled: _TypeAlias = _Event[_Literal["trigger_planet_panel_c
 TriggerConversationSkipped: _TypeAlias = _Event[_Literal["trigger_conversation_skipped"], _pb2.Event, _pb2.TriggerConversationSkipped]
 """A conversation was skipped."""
 TriggerPlanetPanelReplay: _TypeAlias = _Event[_Literal["trigger_planet_panel_replay"], _pb2.Event, _pb2.TriggerPlanetPanelReplay]
-"""A mission is to be played once more."""
+"""A mission will be played once more."""
 TriggerSoundtrackDone: _TypeAlias = _Event[_Literal["trigger_soundtrack_done"], _pb2.Event, _pb2.TriggerSoundtrackDone]
 """A piece of music has ended."""
 TriggerPlanetMissionSelected: _TypeAlias = _Event[_Literal["trigger_planet_mission_selected"], _pb2.Event, _pb2.TriggerPlanetMissionSelected]
@@ -224,13 +224,13 @@ TriggerVictoryPanelExit: _TypeAlias = _Event[_Literal["trigger_victory_panel_exi
 TriggerBattleReportPanelExit: _TypeAlias = _Event[_Literal["trigger_battle_report_panel_exit"], _pb2.Event, _pb2.TriggerBattleReportPanelExit]
 """The panel of battle reports was left."""
 TriggerBattleReportPanelPlayMission: _TypeAlias = _Event[_Literal["trigger_battle_report_panel_play_mission"], _pb2.Event, _pb2.TriggerBattleReportPanelPlayMission]
-"""A mission is to be played from the battle reports."""
+"""A mission will be played from the battle reports."""
 TriggerBattleReportPanelPlayScene: _TypeAlias = _Event[_Literal["trigger_battle_report_panel_play_scene"], _pb2.Event, _pb2.TriggerBattleReportPanelPlayScene]
-"""A scene is to be shown from the battle reports."""
+"""A scene will be shown from the battle reports."""
 TriggerBattleReportPanelSelectionChanged: _TypeAlias = _Event[_Literal["trigger_battle_report_panel_selection_changed"], _pb2.Event, _pb2.TriggerBattleReportPanelSelectionChanged]
 """A battle report was chosen."""
 TriggerVictoryPanelPlayMissionAgain: _TypeAlias = _Event[_Literal["trigger_victory_panel_play_mission_again"], _pb2.Event, _pb2.TriggerVictoryPanelPlayMissionAgain]
-"""The mission is to be played again."""
+"""The mission will be played again."""
 TriggerMovieStarted: _TypeAlias = _Event[_Literal["trigger_movie_started"], _pb2.Event, _pb2.TriggerMovieStarted]
 """A movie began."""
 TriggerMovieFinished: _TypeAlias = _Event[_Literal["trigger_movie_finished"], _pb2.Event, _pb2.TriggerMovieFinished]
@@ -270,11 +270,14 @@ PeerSetSyncLoadingTime: _TypeAlias = _Event[_Literal["peer_set_sync_loading_time
 PeerSetSyncPlayingTime: _TypeAlias = _Event[_Literal["peer_set_sync_playing_time"], _pb2.Event, _pb2.PeerSetSyncPlayingTime]
 """How long playing took, reported by another client."""
 PlayerState: _TypeAlias = _Event[_Literal["player_state"], _pb2.Event, _pb2.PlayerState]
-"""What is known of a player where a stream starts, with Start.with_state. Not recorded in the file."""
+"""The state of a player at the position where a stream starts. Only sent with Start.with_state. Not recorded in the
+file."""
 UnitState: _TypeAlias = _Event[_Literal["unit_state"], _pb2.Event, _pb2.UnitState]
-"""What is known of a unit that is alive where a stream starts, with Start.with_state. Not recorded in the file."""
+"""The state of a living unit at the position where a stream starts. Only sent with Start.with_state. Not recorded in
+the file."""
 Other: _TypeAlias = _Event[_Literal["other"], _pb2.Event, _pb2.Other]
-"""An event of a kind that no table knows, as games newer than replayd may have, with its number and all its fields."""
+"""An event of a kind that is in no table, with its number and all its fields. Games newer than replayd may have such
+events."""
 Unknown: _TypeAlias = _Event[_Literal[""], _pb2.Event, None]
 """An event of a kind that is newer than this client."""
 

@@ -35,11 +35,11 @@ Drop: _TypeAlias = _Event[_Literal["drop"], _pb2.Event, _pb2.Drop]
 ConsoleCommand: _TypeAlias = _Event[_Literal["console_command"], _pb2.Event, _pb2.ConsoleCommand]
 """A console command was executed."""
 Finish: _TypeAlias = _Event[_Literal["finish"], _pb2.Event, _pb2.Finish]
-"""The server closed the file: the game is over."""
+"""The server closed the file because the game ended."""
 UnknownEx: _TypeAlias = _Event[_Literal["unknown_ex"], _pb2.Event, _pb2.UnknownEx]
 """An extension record that this decoder does not know, or whose contents it could not read."""
 Test: _TypeAlias = _Event[_Literal["test"], _pb2.Event, _pb2.Test]
-"""The server's test record; never written in production."""
+"""The server's test record. It is never written in production."""
 AuthInit: _TypeAlias = _Event[_Literal["auth_init"], _pb2.Event, _pb2.AuthInit]
 """A client was already logged in to the remote console when the file began."""
 AuthLogin: _TypeAlias = _Event[_Literal["auth_login"], _pb2.Event, _pb2.AuthLogin]
@@ -81,7 +81,8 @@ PlayerFinish: _TypeAlias = _Event[_Literal["player_finish"], _pb2.Event, _pb2.Pl
 TeamFinish: _TypeAlias = _Event[_Literal["team_finish"], _pb2.Event, _pb2.TeamFinish]
 """A team finished the map."""
 PlayerState: _TypeAlias = _Event[_Literal["player_state"], _pb2.Event, _pb2.PlayerState]
-"""What is known of a client where a stream starts at the present end. Not recorded in the file."""
+"""The state of a client at the position where a stream starts or continues. The decoder computes it; the file does
+not record it."""
 Unknown: _TypeAlias = _Event[_Literal[""], _pb2.Event, None]
 """An event of a kind that is newer than this client."""
 

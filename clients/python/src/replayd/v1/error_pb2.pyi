@@ -34,32 +34,32 @@ class _ErrorReasonEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._En
     ERROR_REASON_UNKNOWN_FORMAT: _ErrorReason.ValueType  # 4
     """INVALID_ARGUMENT: the file is of no known format."""
     ERROR_REASON_UNSUPPORTED_VERSION: _ErrorReason.ValueType  # 5
-    """UNIMPLEMENTED: the format is known, its version or variant is not decoded."""
+    """UNIMPLEMENTED: the format is known, but its version or variant is not supported."""
     ERROR_REASON_CORRUPT: _ErrorReason.ValueType  # 6
-    """DATA_LOSS: the replay is damaged at the offset in the metadata. Everything before it was sent."""
+    """DATA_LOSS: the replay is damaged at the offset in the metadata. All events before that offset were sent."""
     ERROR_REASON_TRUNCATED: _ErrorReason.ValueType  # 7
-    """DATA_LOSS: the file stops without an end, and the request was strict; or, strict or not, the file was cut so that it
-    cannot be read as it is: before its header is all there, or as a map, a StarCraft II replay or a compressed file.
-    Everything that could be read was sent.
+    """DATA_LOSS: the file stops without an end, and the request set strict. Some truncated files cause this error with and
+    without strict: a file that stops inside its header, a map, a StarCraft II replay, and a compressed file. Everything
+    that could be read was sent.
     """
     ERROR_REASON_LIMIT_EXCEEDED: _ErrorReason.ValueType  # 8
     """RESOURCE_EXHAUSTED: the replay needs more memory or work than the limits allow."""
     ERROR_REASON_CURSOR_MISMATCH: _ErrorReason.ValueType  # 9
     """FAILED_PRECONDITION: the cursor is of another replay, or this replay was changed before the position of the cursor."""
     ERROR_REASON_CURSOR_BEYOND_END: _ErrorReason.ValueType  # 10
-    """OUT_OF_RANGE: the cursor is beyond what the replay has."""
+    """OUT_OF_RANGE: the cursor is beyond the end of the replay."""
     ERROR_REASON_TOO_MANY_STREAMS: _ErrorReason.ValueType  # 11
     """RESOURCE_EXHAUSTED: too many streams."""
     ERROR_REASON_DRAINING: _ErrorReason.ValueType  # 12
     """UNAVAILABLE: the server is shutting down; see google.rpc.RetryInfo."""
     ERROR_REASON_INTERNAL: _ErrorReason.ValueType  # 13
-    """INTERNAL: a defect of the server. The metadata's "incident" finds it in the server's log."""
+    """INTERNAL: a defect of the server. The metadata's "incident" identifies the entry in the server's log."""
     ERROR_REASON_IO: _ErrorReason.ValueType  # 14
     """UNAVAILABLE: the file could not be read."""
     ERROR_REASON_TOO_SLOW: _ErrorReason.ValueType  # 15
-    """RESOURCE_EXHAUSTED: the client read a live replay too slowly and had asked for SLOW_CONSUMER_DISCONNECT."""
+    """RESOURCE_EXHAUSTED: the client read a live replay too slowly, and the request set SLOW_CONSUMER_DISCONNECT."""
     ERROR_REASON_NOT_IMPLEMENTED: _ErrorReason.ValueType  # 16
-    """UNIMPLEMENTED: this server does not have what was asked for, which the message names."""
+    """UNIMPLEMENTED: this server does not support the requested feature. The message names it."""
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """Why a call failed. The name without "ERROR_REASON_" is the reason of the google.rpc.ErrorInfo in the status, whose
@@ -77,43 +77,43 @@ ERROR_REASON_BAD_REQUEST: ErrorReason.ValueType  # 3
 ERROR_REASON_UNKNOWN_FORMAT: ErrorReason.ValueType  # 4
 """INVALID_ARGUMENT: the file is of no known format."""
 ERROR_REASON_UNSUPPORTED_VERSION: ErrorReason.ValueType  # 5
-"""UNIMPLEMENTED: the format is known, its version or variant is not decoded."""
+"""UNIMPLEMENTED: the format is known, but its version or variant is not supported."""
 ERROR_REASON_CORRUPT: ErrorReason.ValueType  # 6
-"""DATA_LOSS: the replay is damaged at the offset in the metadata. Everything before it was sent."""
+"""DATA_LOSS: the replay is damaged at the offset in the metadata. All events before that offset were sent."""
 ERROR_REASON_TRUNCATED: ErrorReason.ValueType  # 7
-"""DATA_LOSS: the file stops without an end, and the request was strict; or, strict or not, the file was cut so that it
-cannot be read as it is: before its header is all there, or as a map, a StarCraft II replay or a compressed file.
-Everything that could be read was sent.
+"""DATA_LOSS: the file stops without an end, and the request set strict. Some truncated files cause this error with and
+without strict: a file that stops inside its header, a map, a StarCraft II replay, and a compressed file. Everything
+that could be read was sent.
 """
 ERROR_REASON_LIMIT_EXCEEDED: ErrorReason.ValueType  # 8
 """RESOURCE_EXHAUSTED: the replay needs more memory or work than the limits allow."""
 ERROR_REASON_CURSOR_MISMATCH: ErrorReason.ValueType  # 9
 """FAILED_PRECONDITION: the cursor is of another replay, or this replay was changed before the position of the cursor."""
 ERROR_REASON_CURSOR_BEYOND_END: ErrorReason.ValueType  # 10
-"""OUT_OF_RANGE: the cursor is beyond what the replay has."""
+"""OUT_OF_RANGE: the cursor is beyond the end of the replay."""
 ERROR_REASON_TOO_MANY_STREAMS: ErrorReason.ValueType  # 11
 """RESOURCE_EXHAUSTED: too many streams."""
 ERROR_REASON_DRAINING: ErrorReason.ValueType  # 12
 """UNAVAILABLE: the server is shutting down; see google.rpc.RetryInfo."""
 ERROR_REASON_INTERNAL: ErrorReason.ValueType  # 13
-"""INTERNAL: a defect of the server. The metadata's "incident" finds it in the server's log."""
+"""INTERNAL: a defect of the server. The metadata's "incident" identifies the entry in the server's log."""
 ERROR_REASON_IO: ErrorReason.ValueType  # 14
 """UNAVAILABLE: the file could not be read."""
 ERROR_REASON_TOO_SLOW: ErrorReason.ValueType  # 15
-"""RESOURCE_EXHAUSTED: the client read a live replay too slowly and had asked for SLOW_CONSUMER_DISCONNECT."""
+"""RESOURCE_EXHAUSTED: the client read a live replay too slowly, and the request set SLOW_CONSUMER_DISCONNECT."""
 ERROR_REASON_NOT_IMPLEMENTED: ErrorReason.ValueType  # 16
-"""UNIMPLEMENTED: this server does not have what was asked for, which the message names."""
+"""UNIMPLEMENTED: this server does not support the requested feature. The message names it."""
 Global___ErrorReason: typing_extensions.TypeAlias = ErrorReason
 
 @typing.final
 class ResumeInfo(google.protobuf.message.Message):
-    """Where to resume after a stream that failed: a detail of the status."""
+    """Where to resume after a stream that failed. It is a detail of the status."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     CURSOR_FIELD_NUMBER: builtins.int
     cursor: builtins.bytes
-    """The cursor behind the last event that was sent, to be used like one of a StreamEventsResponse."""
+    """The cursor after the last event that was sent. Use it like the cursor of a StreamEventsResponse."""
     def __init__(
         self,
         *,

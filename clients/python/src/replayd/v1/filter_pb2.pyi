@@ -20,13 +20,14 @@ DESCRIPTOR: google.protobuf.descriptor.FileDescriptor
 
 @typing.final
 class EventFilter(google.protobuf.message.Message):
-    """EventFilter matches events. All of the conditions that are set must hold; within a condition one of its values must.
+    """EventFilter matches events. An event matches when it meets all conditions that are set. It meets a condition when one
+    of the condition's values matches.
 
-    A condition holds for no event of a kind that has no such property; docs/events says of each kind which it has. A request
-    that includes is refused with INVALID_ARGUMENT when none of its include filters can match any event of the replay: when
-    each has a condition on a property of another format, for one that none of its kinds has, or for kinds that no replay of
-    the game has. A request has 64 filters in each list at most, a filter 1024 values, and all filters of a request 256
-    patterns with a wildcard.
+    An event whose kind lacks the property of a condition never meets that condition. docs/events lists the conditions that
+    each kind can meet. A request is refused with INVALID_ARGUMENT when it has include filters and none of them can match
+    any event of the replay. That is so when each of them has a condition on a property of another format, a condition that
+    none of its kinds can meet, or only kinds that no replay of the game has. Limits: 64 filters in each list of a request,
+    1024 values in a filter, and 256 patterns with a wildcard in all filters of a request together.
     """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
@@ -39,8 +40,8 @@ class EventFilter(google.protobuf.message.Message):
     DATAFILE_FIELD_NUMBER: builtins.int
     @property
     def kinds(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """Kinds of events: names of the fields of the format's Event.kind oneof, such as "player_diff". GetServerInfo lists
-        them. A name that the format does not have is refused.
+        """Kinds of events. They are names of the fields of the format's Event.kind oneof, such as "player_diff". GetServerInfo
+        lists them. A request with a name that the format does not have is refused.
         """
 
     @property
@@ -49,27 +50,30 @@ class EventFilter(google.protobuf.message.Message):
 
     @property
     def players(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
-        """Numbers of players, for events that are about one; where they are about two, either counts. Of teehistorian they are
-        client ids; of StarCraft II the player_id of the player whom the event is about, which is not the user_id, of
-        unit_died also the killer's, of unit_born also the upkeep's, of resource_trade also the recipient's; of a dem the
-        player_id of chat, ping, map_line and chat_wheel, the first two players of a chat_event, the player_slot of a
-        user_cmd, and the slot of a player_info. No other event of a dem has one: combat_log, entities and game events name players by other means.
+        """Numbers of players, for events that are about a player. Where an event is about two players, either number matches.
+        In a teehistorian file they are client ids. In a StarCraft II replay they are the player_id, not the user_id, of the
+        player whom the event is about. Three kinds there have a second player: the killer's player in unit_died, the upkeep
+        player in unit_born, and the recipient in resource_trade. In a Source 2 demo they are the player_id of chat, ping,
+        map_line and chat_wheel, the first two players of a chat_event, the player_slot of a user_cmd, and the slot of a
+        player_info. No other event of a demo has a player number: combat_log, entities and game events identify players in
+        other ways.
         """
 
     @property
     def teams(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
-        """Numbers of teams, for events that are about one; where they are about two, either counts. Of teehistorian the team that
-        an event names; of StarCraft II the team of the player whom the event is about, as by players, and no observer's; of a
-        dem the attacker's and the target's team of a combat_log.
+        """Numbers of teams, for events that are about a team. Where an event is about two teams, either number matches. In a
+        teehistorian file it is the team that the event names. In a StarCraft II replay it is the team of the player whom the
+        event is about, as for players; observers have no team. In a Source 2 demo they are the attacker's and the target's
+        team of a combat_log.
         """
 
     @property
     def dem(self) -> Global___DemFilter:
-        """What only Source 2 demos have."""
+        """Conditions on properties that only Source 2 demos have."""
 
     @property
     def datafile(self) -> Global___DatafileFilter:
-        """What only maps have."""
+        """Conditions on properties that only maps have."""
 
     def __init__(
         self,
@@ -98,20 +102,20 @@ class DemFilter(google.protobuf.message.Message):
     FIELDS_FIELD_NUMBER: builtins.int
     @property
     def classes(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """Patterns of entity classes, of 256 bytes at most, in which * stands for any characters and ? for one. Only events of
-        entities have a class.
+        """Patterns of entity classes, of at most 256 bytes each. In a pattern, * stands for any characters and ? for one. Only
+        events of entities have a class.
         """
 
     @property
     def fields(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """Patterns of entity fields, of 256 bytes at most, as those of classes. They narrow entity_created, entity_updated and
-        entity_entered; no other event has fields.
+        """Patterns of entity fields, of at most 256 bytes each, written like those of classes. They narrow entity_created,
+        entity_updated and entity_entered. No other event has fields.
 
-        An include filter with fields sends, of the events that its other conditions match, the fields that match. Where several
-        include filters match an event, it is sent with all fields that any of them sends; one without fields sends all. An
-        exclude filter with fields removes the fields that match from the events that its other conditions match, and does not
-        exclude the event. An event that had fields and has none left is not sent, nor is one that never had any and is
-        matched only by filters with fields.
+        An include filter with fields applies to the events that its other conditions match, and sends only their matching
+        fields. Where several include filters match an event, the event is sent with all fields that any of them sends. A
+        filter without fields sends all fields. An exclude filter with fields removes the matching fields from the events
+        that its other conditions match. It does not exclude the event. An event that had fields and has none left is not
+        sent. An event that never had fields is not sent when only filters with fields match it.
         """
 
     def __init__(
@@ -135,12 +139,12 @@ class DatafileFilter(google.protobuf.message.Message):
     LAYERS_FIELD_NUMBER: builtins.int
     @property
     def groups(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
-        """Groups of layers, by index."""
+        """Indices of groups of layers."""
 
     @property
     def layers(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
-        """Layers, by their index over all groups: the field layer of tile_layer, quad_layer, sound_layer, of what they hold, and of
-        automapper.
+        """Indices of layers, counted over all groups. They match the field layer of tile_layer, quad_layer and sound_layer, of
+        the events with their contents, and of automapper.
         """
 
     def __init__(
@@ -156,7 +160,7 @@ Global___DatafileFilter: typing_extensions.TypeAlias = DatafileFilter
 
 @typing.final
 class TickRange(google.protobuf.message.Message):
-    """A range of ticks, both ends included."""
+    """A range of ticks. Both ends are included."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 

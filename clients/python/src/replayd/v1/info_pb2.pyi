@@ -45,15 +45,15 @@ class GetServerInfoResponse(google.protobuf.message.Message):
     """The server's version."""
     @property
     def formats(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___FormatInfo]:
-        """The formats that it decodes."""
+        """The formats that the server decodes."""
 
     @property
     def limits(self) -> Global___Limits:
-        """Its limits."""
+        """The server's limits."""
 
     @property
     def roots(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Root]:
-        """Its roots."""
+        """The directories that the server serves."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class FormatInfo(google.protobuf.message.Message):
     """The format."""
     @property
     def kinds(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___KindInfo]:
-        """Its kinds of events."""
+        """The format's kinds of events."""
 
     def __init__(
         self,
@@ -105,13 +105,13 @@ class KindInfo(google.protobuf.message.Message):
     CONDITIONS_FIELD_NUMBER: builtins.int
     COLUMNS_FIELD_NUMBER: builtins.int
     name: builtins.str
-    """Its name, as filters take it."""
+    """The kind's name, as used in EventFilter.kinds."""
     columns: builtins.bool
-    """Whether its events travel as columns with ENCODING_COLUMNS."""
+    """True when events of this kind are sent as columns with ENCODING_COLUMNS."""
     @property
     def conditions(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """The conditions of a filter, beside kinds and ticks, that can hold for its events: paths in EventFilter, such as "players"
-        or "dem.classes".
+        """The conditions of a filter, besides kinds and ticks, that events of this kind can meet. They are paths in
+        EventFilter, such as "players" or "dem.classes".
         """
 
     def __init__(
@@ -138,15 +138,15 @@ class Limits(google.protobuf.message.Message):
     MAX_INFLATED_BYTES_FIELD_NUMBER: builtins.int
     MAX_UPLOAD_BYTES_FIELD_NUMBER: builtins.int
     max_streams: builtins.int
-    """How many streams may run at once."""
+    """The largest number of streams that run at once."""
     max_batch_events: builtins.int
-    """How many events a batch may have."""
+    """The largest number of events in a batch."""
     max_response_bytes: builtins.int
-    """How many bytes a response may have."""
+    """The largest size of a response in bytes."""
     max_inflated_bytes: builtins.int
-    """How many bytes a compressed file may inflate to."""
+    """The largest size of a compressed file after decompression, in bytes."""
     max_upload_bytes: builtins.int
-    """How many bytes an upload may have."""
+    """The largest size of an upload in bytes."""
     def __init__(
         self,
         *,
@@ -169,7 +169,7 @@ class Root(google.protobuf.message.Message):
 
     ALIAS_FIELD_NUMBER: builtins.int
     alias: builtins.str
-    """The alias that replays' names start with."""
+    """The alias with which the names of the replays below this directory start."""
     def __init__(
         self,
         *,

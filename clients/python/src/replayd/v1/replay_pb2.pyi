@@ -77,7 +77,7 @@ class _CompressionEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._En
     """bzip2 (.bz2)."""
 
 class Compression(_Compression, metaclass=_CompressionEnumTypeWrapper):
-    """How a file is compressed as a whole. The server sees through it."""
+    """How a file is compressed as a whole. The server decompresses it when it reads the file."""
 
 COMPRESSION_UNSPECIFIED: Compression.ValueType  # 0
 """Not known."""
@@ -100,36 +100,36 @@ class _ReplayState:
 class _ReplayStateEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_ReplayState.ValueType], builtins.type):
     DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
     REPLAY_STATE_UNSPECIFIED: _ReplayState.ValueType  # 0
-    """Not known: it was not decoded yet."""
+    """Not known, because the replay was not decoded yet."""
     REPLAY_STATE_GROWING: _ReplayState.ValueType  # 1
-    """It was written to in the last minute, and has no end yet."""
+    """The replay was written to in the last minute, and has no end yet."""
     REPLAY_STATE_SILENT: _ReplayState.ValueType  # 2
-    """Nothing was written to it for a minute, but it has no end, and no other replay comes after it. An empty server writes
-    nothing for days; a server that crashed never writes again.
+    """Nothing was written to the replay for a minute, it has no end, and no other replay follows it. An empty server writes
+    nothing for days. A server that crashed never writes again.
     """
     REPLAY_STATE_FINISHED: _ReplayState.ValueType  # 3
-    """It has the end that its format requires, or is of a format that is written as a whole."""
+    """The replay has the end that its format requires, or its format is written as a whole."""
     REPLAY_STATE_ABANDONED: _ReplayState.ValueType  # 4
-    """It stops without an end and will not grow any more: it is compressed, or damaged, or the server process that wrote it
-    has begun another.
+    """The replay stops without an end and will not grow any more. It is compressed, it is damaged, or the server process
+    that wrote it has begun another.
     """
 
 class ReplayState(_ReplayState, metaclass=_ReplayStateEnumTypeWrapper):
     """Whether a replay may still grow."""
 
 REPLAY_STATE_UNSPECIFIED: ReplayState.ValueType  # 0
-"""Not known: it was not decoded yet."""
+"""Not known, because the replay was not decoded yet."""
 REPLAY_STATE_GROWING: ReplayState.ValueType  # 1
-"""It was written to in the last minute, and has no end yet."""
+"""The replay was written to in the last minute, and has no end yet."""
 REPLAY_STATE_SILENT: ReplayState.ValueType  # 2
-"""Nothing was written to it for a minute, but it has no end, and no other replay comes after it. An empty server writes
-nothing for days; a server that crashed never writes again.
+"""Nothing was written to the replay for a minute, it has no end, and no other replay follows it. An empty server writes
+nothing for days. A server that crashed never writes again.
 """
 REPLAY_STATE_FINISHED: ReplayState.ValueType  # 3
-"""It has the end that its format requires, or is of a format that is written as a whole."""
+"""The replay has the end that its format requires, or its format is written as a whole."""
 REPLAY_STATE_ABANDONED: ReplayState.ValueType  # 4
-"""It stops without an end and will not grow any more: it is compressed, or damaged, or the server process that wrote it
-has begun another.
+"""The replay stops without an end and will not grow any more. It is compressed, it is damaged, or the server process
+that wrote it has begun another.
 """
 Global___ReplayState: typing_extensions.TypeAlias = ReplayState
 
@@ -146,7 +146,7 @@ class _OriginEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTyp
     ORIGIN_BOTTOM_LEFT: _Origin.ValueType  # 2
     """The lower left corner of the map."""
     ORIGIN_MAP: _Origin.ValueType  # 3
-    """A point that the maker of the map chose, near its middle as a rule."""
+    """A point that the maker of the map chose, usually near its middle."""
 
 class Origin(_Origin, metaclass=_OriginEnumTypeWrapper):
     """The place in a map that has the coordinates 0, 0."""
@@ -158,7 +158,7 @@ ORIGIN_TOP_LEFT: Origin.ValueType  # 1
 ORIGIN_BOTTOM_LEFT: Origin.ValueType  # 2
 """The lower left corner of the map."""
 ORIGIN_MAP: Origin.ValueType  # 3
-"""A point that the maker of the map chose, near its middle as a rule."""
+"""A point that the maker of the map chose, usually near its middle."""
 Global___Origin: typing_extensions.TypeAlias = Origin
 
 class _VerticalAxis:
@@ -175,7 +175,7 @@ class _VerticalAxisEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._E
     """Upwards, or north."""
 
 class VerticalAxis(_VerticalAxis, metaclass=_VerticalAxisEnumTypeWrapper):
-    """Where y grows on a map that lies before the reader."""
+    """The direction in which y grows, for a reader who looks at the map from above."""
 
 VERTICAL_AXIS_UNSPECIFIED: VerticalAxis.ValueType  # 0
 """Not known."""
@@ -192,7 +192,7 @@ class _PlayerResult:
 class _PlayerResultEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_PlayerResult.ValueType], builtins.type):
     DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
     PLAYER_RESULT_UNSPECIFIED: _PlayerResult.ValueType  # 0
-    """Not known, or it did not end."""
+    """Not known, or the game did not end."""
     PLAYER_RESULT_WIN: _PlayerResult.ValueType  # 1
     """The player won."""
     PLAYER_RESULT_LOSS: _PlayerResult.ValueType  # 2
@@ -204,7 +204,7 @@ class PlayerResult(_PlayerResult, metaclass=_PlayerResultEnumTypeWrapper):
     """How a game ended for a player."""
 
 PLAYER_RESULT_UNSPECIFIED: PlayerResult.ValueType  # 0
-"""Not known, or it did not end."""
+"""Not known, or the game did not end."""
 PLAYER_RESULT_WIN: PlayerResult.ValueType  # 1
 """The player won."""
 PLAYER_RESULT_LOSS: PlayerResult.ValueType  # 2
@@ -220,30 +220,30 @@ class _ReplayView:
 class _ReplayViewEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_ReplayView.ValueType], builtins.type):
     DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
     REPLAY_VIEW_UNSPECIFIED: _ReplayView.ValueType  # 0
-    """The default of the request; see its field view."""
+    """The default of the request. See its field view."""
     REPLAY_VIEW_BASIC: _ReplayView.ValueType  # 1
-    """What the index knows, identity included, but without the format's header: the file is not read."""
+    """The contents of the index, identity included, without the format's header. The file is not read."""
     REPLAY_VIEW_FULL: _ReplayView.ValueType  # 2
-    """With the header, and the players where the header names them."""
+    """The header too, and the players where the header lists them."""
     REPLAY_VIEW_PLAYERS: _ReplayView.ValueType  # 3
-    """Without the header, but with the players: of a game that is being played, who is there now."""
+    """Without the header, but with the players. For a game in progress, these are the players who are connected now."""
 
 class ReplayView(_ReplayView, metaclass=_ReplayViewEnumTypeWrapper):
     """How much of a replay is described."""
 
 REPLAY_VIEW_UNSPECIFIED: ReplayView.ValueType  # 0
-"""The default of the request; see its field view."""
+"""The default of the request. See its field view."""
 REPLAY_VIEW_BASIC: ReplayView.ValueType  # 1
-"""What the index knows, identity included, but without the format's header: the file is not read."""
+"""The contents of the index, identity included, without the format's header. The file is not read."""
 REPLAY_VIEW_FULL: ReplayView.ValueType  # 2
-"""With the header, and the players where the header names them."""
+"""The header too, and the players where the header lists them."""
 REPLAY_VIEW_PLAYERS: ReplayView.ValueType  # 3
-"""Without the header, but with the players: of a game that is being played, who is there now."""
+"""Without the header, but with the players. For a game in progress, these are the players who are connected now."""
 Global___ReplayView: typing_extensions.TypeAlias = ReplayView
 
 @typing.final
 class Replay(google.protobuf.message.Message):
-    """A replay. Fields that are not known, or not without decoding the whole file, are absent."""
+    """A replay. A field is absent when its value is not known, or cannot be known without decoding the whole file."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -271,15 +271,15 @@ class Replay(google.protobuf.message.Message):
     name: builtins.str
     """The replay's name: a root's alias, a slash, and the path below that root."""
     format: Global___Format.ValueType
-    """The format, recognised by content."""
+    """The format, recognised by the file's content."""
     identity: builtins.str
-    """What identifies the replay wherever it lies: derived from its format and first bytes. Cursors are bound to it. Empty
-    while the header was not read.
+    """Identifies the replay independently of its name. It is derived from the format and the first bytes. Cursors are bound
+    to it. Empty while the header was not read.
     """
     size_bytes: builtins.int
-    """Bytes on disk."""
+    """The file's size on disk in bytes."""
     state: Global___ReplayState.ValueType
-    """Whether it may still grow."""
+    """Whether the replay may still grow."""
     compression: Global___Compression.ValueType
     """How the file is compressed."""
     map_name: builtins.str
@@ -287,12 +287,12 @@ class Replay(google.protobuf.message.Message):
     map_replay: builtins.str
     """The name of the replay of format FORMAT_DATAFILE that is this replay's map, when a root holds it."""
     ticks_per_second: builtins.float
-    """How many ticks make a second of the game's time. Absent where the format has no clock."""
+    """The number of ticks in a second of the game's time. Absent where the format has no clock."""
     last_tick: builtins.int
-    """The last tick, where the format gives it without decoding everything, or the replay was decoded before."""
+    """The last tick. Present where the format stores it, or when the replay was decoded before."""
     players_tick: builtins.int
-    """The tick up to which a teehistorian file was decoded to find its players: of a live game a few seconds ago at most, as a
-    rule. Absent where players does not come from decoding, or nothing was decoded yet.
+    """The tick up to which a teehistorian file was decoded to find its players. For a live game, that is usually a few
+    seconds ago at most. Absent where players does not come from decoding, or nothing was decoded yet.
     """
     @property
     def modify_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
@@ -300,7 +300,7 @@ class Replay(google.protobuf.message.Message):
 
     @property
     def expire_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """When the replay will be removed. Only of one that CreateReplay made."""
+        """When the replay will be removed. Only set for a replay that CreateReplay made."""
 
     @property
     def start_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
@@ -308,33 +308,35 @@ class Replay(google.protobuf.message.Message):
 
     @property
     def duration(self) -> google.protobuf.duration_pb2.Duration:
-        """How long the recording is, in the game's own time."""
+        """The length of the recording in the game's own time."""
 
     @property
     def coordinates(self) -> Global___Coordinates:
-        """Where places are. Absent where no event has one, or the header was not read."""
+        """The system of coordinates of the events' positions. Absent where no event has a position, or while the header was not
+        read.
+        """
 
     @property
     def players(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Player]:
-        """Who played, where the format gives it without decoding everything. Of a teehistorian file, with REPLAY_VIEW_PLAYERS, who
-        is connected at players_tick.
+        """The players, where the format lists them without decoding everything. For a teehistorian file with
+        REPLAY_VIEW_PLAYERS, the clients that are connected at players_tick.
         """
 
     @property
     def teehistorian(self) -> replayd.teehistorian.v1.header_pb2.Header:
-        """Header of a teehistorian file."""
+        """The header of a teehistorian file."""
 
     @property
     def datafile(self) -> replayd.datafile.v1.summary_pb2.Summary:
-        """Summary of a map."""
+        """The summary of a map."""
 
     @property
     def dem(self) -> replayd.dem.v1.header_pb2.Header:
-        """Header and facts of a Source 2 demo."""
+        """The header of a Source 2 demo, and facts about it."""
 
     @property
     def sc2replay(self) -> replayd.sc2replay.v1.header_pb2.Header:
-        """Header and facts of a StarCraft II replay."""
+        """The header of a StarCraft II replay, and facts about it."""
 
     def __init__(
         self,
@@ -386,7 +388,7 @@ Global___Replay: typing_extensions.TypeAlias = Replay
 
 @typing.final
 class Coordinates(google.protobuf.message.Message):
-    """The system of coordinates of the positions in a replay's events. Fields that use another one say so."""
+    """The system of coordinates of the positions in a replay's events. Fields that use another system say so."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -394,13 +396,13 @@ class Coordinates(google.protobuf.message.Message):
     ORIGIN_FIELD_NUMBER: builtins.int
     Y_AXIS_FIELD_NUMBER: builtins.int
     units_per_cell: builtins.float
-    """How many units are as long as one cell of the map: a tile of a Teeworlds map, a cell of StarCraft II. Absent where the
-    map has no cells.
+    """The length of one cell of the map in units. A cell is a tile of a Teeworlds map, or a cell of StarCraft II. Absent
+    where the map has no cells.
     """
     origin: Global___Origin.ValueType
-    """Where 0, 0 is."""
+    """The place of the position 0, 0."""
     y_axis: Global___VerticalAxis.ValueType
-    """Where y grows. x always grows to the right, or east; z, where there is one, upwards."""
+    """The direction in which y grows. x always grows to the right, or east. z, where it exists, grows upwards."""
     def __init__(
         self,
         *,
@@ -432,7 +434,7 @@ class Player(google.protobuf.message.Message):
     RESULT_FIELD_NUMBER: builtins.int
     ROLE_FIELD_NUMBER: builtins.int
     id: builtins.int
-    """The number by which events of this replay name the player."""
+    """The number by which the events of this replay refer to the player."""
     name: builtins.str
     """The player's name."""
     clan: builtins.str
@@ -440,9 +442,9 @@ class Player(google.protobuf.message.Message):
     team: builtins.int
     """The player's team. Absent when not known."""
     character: builtins.str
-    """What the player played: a race, a hero."""
+    """The player's character, such as a race or a hero."""
     result: Global___PlayerResult.ValueType
-    """How it ended for the player."""
+    """How the game ended for the player."""
     role: builtins.str
     """The player's role on the server's remote console, such as "admin". Empty when the player is not logged in."""
     def __init__(
@@ -479,14 +481,14 @@ class ListReplaysRequest(google.protobuf.message.Message):
     FILTER_FIELD_NUMBER: builtins.int
     VIEW_FIELD_NUMBER: builtins.int
     page_size: builtins.int
-    """How many replays to return at most; the server may return fewer. 0 means 100; more than 1000 means 1000."""
+    """The largest number of replays to return. The server may return fewer. 0 means 100. More than 1000 means 1000."""
     page_token: builtins.str
-    """The next_page_token of the page before this one. Empty for the first page."""
+    """The next_page_token of the previous page. Empty for the first page."""
     directory: builtins.str
     """Only replays below this directory: "ROOT" or "ROOT/path". Empty means all roots."""
     view: Global___ReplayView.ValueType
-    """How much of each is described. Unspecified means REPLAY_VIEW_BASIC; no other one is possible with more than 100 replays
-    a page.
+    """How much of each replay is described. Unspecified means REPLAY_VIEW_BASIC, which is the only view possible with more
+    than 100 replays a page.
     """
     @property
     def formats(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[Global___Format.ValueType]:
@@ -494,7 +496,7 @@ class ListReplaysRequest(google.protobuf.message.Message):
 
     @property
     def filter(self) -> Global___ReplayFilter:
-        """Only replays of which all of this holds. Absent means all."""
+        """Only replays that match this filter. Absent means all."""
 
     def __init__(
         self,
@@ -515,8 +517,8 @@ Global___ListReplaysRequest: typing_extensions.TypeAlias = ListReplaysRequest
 
 @typing.final
 class ReplayFilter(google.protobuf.message.Message):
-    """What must hold of a replay. What is empty or absent always does. Texts are patterns in which * stands for any characters and ?
-    for one; capitals do not matter.
+    """Conditions on replays. A replay matches when it meets all of them. An empty or absent field is no condition. Texts are
+    patterns in which * stands for any characters and ? for one. Upper and lower case are the same.
     """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
@@ -530,22 +532,22 @@ class ReplayFilter(google.protobuf.message.Message):
     map_name: builtins.str
     """The map's name."""
     server: builtins.str
-    """What the server calls itself, a colon, and its port, such as "My server:8303" or "*:8303"."""
+    """The server's own name, a colon, and its port, such as "My server:8303" or "*:8303"."""
     player_name: builtins.str
-    """The name of a player. Games whose header does not name the players are decoded in the background: see
+    """The name of a player. Games whose header does not list the players are decoded in the background. See
     ListReplaysResponse.coverage.
     """
     @property
     def earliest_start_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """The earliest time at which the recording may have started."""
+        """The earliest start of the recording."""
 
     @property
     def latest_start_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """The latest time at which the recording may have started."""
+        """The latest start of the recording."""
 
     @property
     def states(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[Global___ReplayState.ValueType]:
-        """The states."""
+        """The states, one of which the replay must have."""
 
     def __init__(
         self,
@@ -566,17 +568,17 @@ Global___ReplayFilter: typing_extensions.TypeAlias = ReplayFilter
 
 @typing.final
 class SearchCoverage(google.protobuf.message.Message):
-    """How much is known of what was searched."""
+    """How many of the files could be matched against a filter."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     TOTAL_FILES_FIELD_NUMBER: builtins.int
     SEARCHED_FILES_FIELD_NUMBER: builtins.int
     total_files: builtins.int
-    """How many files there are to search."""
+    """The number of files to search."""
     searched_files: builtins.int
-    """How many of them are known well enough to say whether the filter matches. The others are missing in the response, and
-    may appear later.
+    """The number of files whose known facts decide whether the filter matches. The other files are missing from the
+    response and may appear later.
     """
     def __init__(
         self,
@@ -599,14 +601,14 @@ class ListReplaysResponse(google.protobuf.message.Message):
     NEXT_PAGE_TOKEN_FIELD_NUMBER: builtins.int
     COVERAGE_FIELD_NUMBER: builtins.int
     next_page_token: builtins.str
-    """Pass it as page_token for the next page. Empty on the last one."""
+    """The page_token of a request for the next page. Empty on the last page."""
     @property
     def replays(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Replay]:
         """The replays, ordered by name."""
 
     @property
     def coverage(self) -> Global___SearchCoverage:
-        """How much of what is there has been searched. Only with a filter."""
+        """How much of the files has been searched. Only present with a filter."""
 
     def __init__(
         self,
@@ -633,7 +635,7 @@ class GetReplayRequest(google.protobuf.message.Message):
     replay: builtins.str
     """The replay's name."""
     view: Global___ReplayView.ValueType
-    """How much of it is described. Unspecified means REPLAY_VIEW_FULL."""
+    """How much of the replay is described. Unspecified means REPLAY_VIEW_FULL."""
     def __init__(
         self,
         *,
@@ -670,17 +672,17 @@ Global___GetReplayResponse: typing_extensions.TypeAlias = GetReplayResponse
 
 @typing.final
 class CreateReplayRequest(google.protobuf.message.Message):
-    """A part of a replay that is to be kept for a while."""
+    """A part of a replay to store for a limited time."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     OPTIONS_FIELD_NUMBER: builtins.int
     DATA_FIELD_NUMBER: builtins.int
     data: builtins.bytes
-    """The next bytes of the file, at most 1 MiB less a little; 64 KiB is a good size."""
+    """The next bytes of the file, slightly less than 1 MiB at most. 64 KiB is a good size."""
     @property
     def options(self) -> Global___CreateReplayOptions:
-        """What is wanted. In the first message, and only there."""
+        """The options. Only the first message has them, and it must."""
 
     def __init__(
         self,
@@ -700,14 +702,14 @@ Global___CreateReplayRequest: typing_extensions.TypeAlias = CreateReplayRequest
 
 @typing.final
 class CreateReplayOptions(google.protobuf.message.Message):
-    """How a replay is kept that a client sends."""
+    """How to store a replay that a client sends."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     TIME_TO_LIVE_FIELD_NUMBER: builtins.int
     @property
     def time_to_live(self) -> google.protobuf.duration_pb2.Duration:
-        """For how long. Absent means as long as the server allows."""
+        """How long to store the replay. Absent means as long as the server allows."""
 
     def __init__(
         self,
@@ -723,7 +725,7 @@ Global___CreateReplayOptions: typing_extensions.TypeAlias = CreateReplayOptions
 
 @typing.final
 class CreateReplayResponse(google.protobuf.message.Message):
-    """A replay that is kept."""
+    """A stored replay."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 

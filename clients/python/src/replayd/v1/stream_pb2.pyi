@@ -36,28 +36,30 @@ class _SuccessorRuleEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._
     SUCCESSOR_RULE_UNSPECIFIED: _SuccessorRule.ValueType  # 0
     """The same as SUCCESSOR_RULE_PROVEN."""
     SUCCESSOR_RULE_PROVEN: _SuccessorRule.ValueType  # 1
-    """It says so itself: it names the replay before it, as all that a server process writes do since DDNet 17.3 but the first. Or
-    the replay before it is finished, and it is the only one with which the server of that name and port can have started
-    again.
+    """There is proof. The next replay names the previous one: since DDNet 17.3, every replay of a server process but the
+    first does so. Or the previous replay is finished, and only one replay can be the one with which the server of that
+    name and port started again.
     """
     SUCCESSOR_RULE_NEXT_IN_DIRECTORY: _SuccessorRule.ValueType  # 2
-    """It also may be the one that began next in the same directory, whatever it says, also when the replay before it has no
-    end: the client asserts that only one server writes there. For servers that are renamed, or that crash.
+    """The next replay may also be the one that began next in the same directory, whatever its contents, even when the
+    previous replay has no end. The client asserts that only one server writes to the directory. Use it for servers that
+    are renamed or that crash.
     """
 
 class SuccessorRule(_SuccessorRule, metaclass=_SuccessorRuleEnumTypeWrapper):
-    """What makes a replay the next one of a game server."""
+    """The rule that decides which replay is the next one of a game server."""
 
 SUCCESSOR_RULE_UNSPECIFIED: SuccessorRule.ValueType  # 0
 """The same as SUCCESSOR_RULE_PROVEN."""
 SUCCESSOR_RULE_PROVEN: SuccessorRule.ValueType  # 1
-"""It says so itself: it names the replay before it, as all that a server process writes do since DDNet 17.3 but the first. Or
-the replay before it is finished, and it is the only one with which the server of that name and port can have started
-again.
+"""There is proof. The next replay names the previous one: since DDNet 17.3, every replay of a server process but the
+first does so. Or the previous replay is finished, and only one replay can be the one with which the server of that
+name and port started again.
 """
 SUCCESSOR_RULE_NEXT_IN_DIRECTORY: SuccessorRule.ValueType  # 2
-"""It also may be the one that began next in the same directory, whatever it says, also when the replay before it has no
-end: the client asserts that only one server writes there. For servers that are renamed, or that crash.
+"""The next replay may also be the one that began next in the same directory, whatever its contents, even when the
+previous replay has no end. The client asserts that only one server writes to the directory. Use it for servers that
+are renamed or that crash.
 """
 Global___SuccessorRule: typing_extensions.TypeAlias = SuccessorRule
 
@@ -72,9 +74,10 @@ class _EncodingEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumT
     ENCODING_ROWS: _Encoding.ValueType  # 1
     """Every event is a message of its own, in the order of the replay."""
     ENCODING_COLUMNS: _Encoding.ValueType  # 2
-    """Events of the kinds that have columns (messages of the format's package whose names end in "Columns") travel as
-    packed arrays, one for each field, which clients read several times as fast. All others travel as rows. Each row of
-    the columns says at which place in the batch it is; the other events have the places that are left, in their order.
+    """Events of the kinds that have columns are sent as packed arrays, one for each field, which clients read several times
+    as fast. The columns are messages of the format's package whose names end in "Columns". All other events are sent as
+    rows. The array place holds the events' places in the batch. The other events fill the remaining places in their
+    order.
     """
 
 class Encoding(_Encoding, metaclass=_EncodingEnumTypeWrapper):
@@ -85,9 +88,10 @@ ENCODING_UNSPECIFIED: Encoding.ValueType  # 0
 ENCODING_ROWS: Encoding.ValueType  # 1
 """Every event is a message of its own, in the order of the replay."""
 ENCODING_COLUMNS: Encoding.ValueType  # 2
-"""Events of the kinds that have columns (messages of the format's package whose names end in "Columns") travel as
-packed arrays, one for each field, which clients read several times as fast. All others travel as rows. Each row of
-the columns says at which place in the batch it is; the other events have the places that are left, in their order.
+"""Events of the kinds that have columns are sent as packed arrays, one for each field, which clients read several times
+as fast. The columns are messages of the format's package whose names end in "Columns". All other events are sent as
+rows. The array place holds the events' places in the batch. The other events fill the remaining places in their
+order.
 """
 Global___Encoding: typing_extensions.TypeAlias = Encoding
 
@@ -100,23 +104,23 @@ class _SlowConsumerEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._E
     SLOW_CONSUMER_UNSPECIFIED: _SlowConsumer.ValueType  # 0
     """The same as SLOW_CONSUMER_CATCH_UP."""
     SLOW_CONSUMER_CATCH_UP: _SlowConsumer.ValueType  # 1
-    """It gets every event: the server reads the file for it alone until it has caught up."""
+    """The client gets every event. The server reads the file for this client alone until it has caught up."""
     SLOW_CONSUMER_DROP: _SlowConsumer.ValueType  # 2
-    """It gets a gap in place of the events that it missed, and then continues live."""
+    """The client gets a gap in place of the events that it missed, and then continues live."""
     SLOW_CONSUMER_DISCONNECT: _SlowConsumer.ValueType  # 3
-    """Its stream ends with RESOURCE_EXHAUSTED and a cursor."""
+    """The stream ends with RESOURCE_EXHAUSTED and a cursor."""
 
 class SlowConsumer(_SlowConsumer, metaclass=_SlowConsumerEnumTypeWrapper):
-    """What happens to a client that reads a live replay too slowly."""
+    """What the server does when a client reads a live replay too slowly."""
 
 SLOW_CONSUMER_UNSPECIFIED: SlowConsumer.ValueType  # 0
 """The same as SLOW_CONSUMER_CATCH_UP."""
 SLOW_CONSUMER_CATCH_UP: SlowConsumer.ValueType  # 1
-"""It gets every event: the server reads the file for it alone until it has caught up."""
+"""The client gets every event. The server reads the file for this client alone until it has caught up."""
 SLOW_CONSUMER_DROP: SlowConsumer.ValueType  # 2
-"""It gets a gap in place of the events that it missed, and then continues live."""
+"""The client gets a gap in place of the events that it missed, and then continues live."""
 SLOW_CONSUMER_DISCONNECT: SlowConsumer.ValueType  # 3
-"""Its stream ends with RESOURCE_EXHAUSTED and a cursor."""
+"""The stream ends with RESOURCE_EXHAUSTED and a cursor."""
 Global___SlowConsumer: typing_extensions.TypeAlias = SlowConsumer
 
 class _FollowState:
@@ -128,35 +132,35 @@ class _FollowStateEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._En
     FOLLOW_STATE_UNSPECIFIED: _FollowState.ValueType  # 0
     """Never sent."""
     FOLLOW_STATE_CAUGHT_UP: _FollowState.ValueType  # 1
-    """Everything that is there has been sent. Sent once, and again after each FOLLOW_STATE_FELL_BEHIND."""
+    """All events that exist so far have been sent. Sent once, and again after each FOLLOW_STATE_FELL_BEHIND."""
     FOLLOW_STATE_FELL_BEHIND: _FollowState.ValueType  # 2
-    """The client reads too slowly to be served from memory; the file is read for it."""
+    """The client reads too slowly to be served from memory. The server reads the file for it."""
     FOLLOW_STATE_SUCCESSOR: _FollowState.ValueType  # 3
-    """The replay is over and the stream continues with the next one, whose events follow. Ticks start anew."""
+    """The replay has ended, and the stream continues with the next one, whose events follow. Ticks start anew."""
     FOLLOW_STATE_WAITING: _FollowState.ValueType  # 4
-    """All events of the file were sent, and the stream waits for a reason that cannot be seen from them: see waiting. Sent
-    again when that changes.
+    """All events of the file were sent, and the stream waits for a reason that the events do not show. See waiting. Sent
+    again when the reason changes.
     """
     FOLLOW_STATE_MOVED: _FollowState.ValueType  # 5
-    """The file that is followed lies under another name now. Nothing else changes."""
+    """The file that is followed has another name now. Nothing else changes."""
 
 class FollowState(_FollowState, metaclass=_FollowStateEnumTypeWrapper):
-    """How far a stream that follows is with the live replay."""
+    """The relation of a stream that follows to the live replay."""
 
 FOLLOW_STATE_UNSPECIFIED: FollowState.ValueType  # 0
 """Never sent."""
 FOLLOW_STATE_CAUGHT_UP: FollowState.ValueType  # 1
-"""Everything that is there has been sent. Sent once, and again after each FOLLOW_STATE_FELL_BEHIND."""
+"""All events that exist so far have been sent. Sent once, and again after each FOLLOW_STATE_FELL_BEHIND."""
 FOLLOW_STATE_FELL_BEHIND: FollowState.ValueType  # 2
-"""The client reads too slowly to be served from memory; the file is read for it."""
+"""The client reads too slowly to be served from memory. The server reads the file for it."""
 FOLLOW_STATE_SUCCESSOR: FollowState.ValueType  # 3
-"""The replay is over and the stream continues with the next one, whose events follow. Ticks start anew."""
+"""The replay has ended, and the stream continues with the next one, whose events follow. Ticks start anew."""
 FOLLOW_STATE_WAITING: FollowState.ValueType  # 4
-"""All events of the file were sent, and the stream waits for a reason that cannot be seen from them: see waiting. Sent
-again when that changes.
+"""All events of the file were sent, and the stream waits for a reason that the events do not show. See waiting. Sent
+again when the reason changes.
 """
 FOLLOW_STATE_MOVED: FollowState.ValueType  # 5
-"""The file that is followed lies under another name now. Nothing else changes."""
+"""The file that is followed has another name now. Nothing else changes."""
 Global___FollowState: typing_extensions.TypeAlias = FollowState
 
 class _WaitingFor:
@@ -168,9 +172,9 @@ class _WaitingForEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._Enu
     WAITING_FOR_UNSPECIFIED: _WaitingFor.ValueType  # 0
     """Never sent."""
     WAITING_FOR_MORE: _WaitingFor.ValueType  # 1
-    """More bytes of the replay: it has no end, and may still grow, although another one looks like its successor."""
+    """More bytes of the replay. It has no end and may still grow, although another replay looks like its successor."""
     WAITING_FOR_SUCCESSOR: _WaitingFor.ValueType  # 2
-    """A successor: the replay is over."""
+    """A successor. The replay has ended."""
 
 class WaitingFor(_WaitingFor, metaclass=_WaitingForEnumTypeWrapper):
     """What a stream waits for."""
@@ -178,9 +182,9 @@ class WaitingFor(_WaitingFor, metaclass=_WaitingForEnumTypeWrapper):
 WAITING_FOR_UNSPECIFIED: WaitingFor.ValueType  # 0
 """Never sent."""
 WAITING_FOR_MORE: WaitingFor.ValueType  # 1
-"""More bytes of the replay: it has no end, and may still grow, although another one looks like its successor."""
+"""More bytes of the replay. It has no end and may still grow, although another replay looks like its successor."""
 WAITING_FOR_SUCCESSOR: WaitingFor.ValueType  # 2
-"""A successor: the replay is over."""
+"""A successor. The replay has ended."""
 Global___WaitingFor: typing_extensions.TypeAlias = WaitingFor
 
 class _EndReason:
@@ -192,17 +196,17 @@ class _EndReasonEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._Enum
     END_REASON_UNSPECIFIED: _EndReason.ValueType  # 0
     """Never sent."""
     END_REASON_FINISHED: _EndReason.ValueType  # 1
-    """The replay is complete: its format's own end was read."""
+    """The replay is complete. The end that its format requires was read."""
     END_REASON_TRUNCATED: _EndReason.ValueType  # 2
     """The file, a teehistorian file or a demo, stops without the end that its format requires."""
     END_REASON_RANGE_DONE: _EndReason.ValueType  # 3
-    """No event after here can match the request: the ticks of its filters have passed, or its filters match no event."""
+    """No later event can match the request. The ticks of its filters have passed, or its filters match no event."""
     END_REASON_SERVER_DRAINING: _EndReason.ValueType  # 4
     """The server is shutting down. Resume by cursor."""
     END_REASON_SHRUNK: _EndReason.ValueType  # 5
     """The file became shorter while it was followed."""
     END_REASON_REPLACED: _EndReason.ValueType  # 6
-    """Another file took the place of the one that was followed."""
+    """Another file replaced the one that was followed."""
     END_REASON_REMOVED: _EndReason.ValueType  # 7
     """The file that was followed was removed."""
 
@@ -212,17 +216,17 @@ class EndReason(_EndReason, metaclass=_EndReasonEnumTypeWrapper):
 END_REASON_UNSPECIFIED: EndReason.ValueType  # 0
 """Never sent."""
 END_REASON_FINISHED: EndReason.ValueType  # 1
-"""The replay is complete: its format's own end was read."""
+"""The replay is complete. The end that its format requires was read."""
 END_REASON_TRUNCATED: EndReason.ValueType  # 2
 """The file, a teehistorian file or a demo, stops without the end that its format requires."""
 END_REASON_RANGE_DONE: EndReason.ValueType  # 3
-"""No event after here can match the request: the ticks of its filters have passed, or its filters match no event."""
+"""No later event can match the request. The ticks of its filters have passed, or its filters match no event."""
 END_REASON_SERVER_DRAINING: EndReason.ValueType  # 4
 """The server is shutting down. Resume by cursor."""
 END_REASON_SHRUNK: EndReason.ValueType  # 5
 """The file became shorter while it was followed."""
 END_REASON_REPLACED: EndReason.ValueType  # 6
-"""Another file took the place of the one that was followed."""
+"""Another file replaced the one that was followed."""
 END_REASON_REMOVED: EndReason.ValueType  # 7
 """The file that was followed was removed."""
 Global___EndReason: typing_extensions.TypeAlias = EndReason
@@ -251,56 +255,59 @@ class StreamEventsRequest(google.protobuf.message.Message):
     replay: builtins.str
     """The replay's name."""
     follow: builtins.bool
-    """True keeps the stream open at the end of the file: the server waits for it to grow, until the replay is over. The name
-    may then also be of a directory, and means its newest replay that can be followed, directories inside it not included;
-    when there is none yet, the first one that appears.
+    """True keeps the stream open at the end of the file. The server waits for the file to grow until the replay ends. The
+    name may then also be that of a directory. It stands for the newest replay directly inside the directory that can be
+    followed. If there is none yet, the stream waits for the first one.
     """
     follow_successors: builtins.bool
-    """With follow: when the replay is over, continue with the next one of the same game server, or wait for it. A
-    follow_status with FOLLOW_STATE_SUCCESSOR comes between.
+    """Only with follow. When the replay ends, the stream continues with the next one of the same game server, or waits for
+    it. A follow_status with FOLLOW_STATE_SUCCESSOR separates the two.
     """
     successor_rule: Global___SuccessorRule.ValueType
-    """With follow_successors: what makes a replay the next one."""
+    """Only with follow_successors. The rule that decides which replay is the next one."""
     slow_consumer: Global___SlowConsumer.ValueType
-    """What happens when the client reads so slowly that it falls out of what the server keeps in memory of a live replay."""
+    """What the server does when the client reads a live replay so slowly that its next events are no longer in the server's
+    memory.
+    """
     encoding: Global___Encoding.ValueType
     """How events of frequent kinds are encoded."""
     max_batch_events: builtins.int
-    """How many events a batch has at most. 0 means 512; more than 16384 means 16384. A batch also ends
-    at about 128 KiB.
+    """The largest number of events in a batch. 0 means 512. More than 16384 means 16384. A batch also ends at about 128
+    KiB.
     """
     strict: builtins.bool
-    """True makes a teehistorian file or a demo that stops without the end that its format requires an error DATA_LOSS instead
-    of an end with END_REASON_TRUNCATED. What was cut in another way is an error always; see ERROR_REASON_TRUNCATED.
+    """True makes it an error when a teehistorian file or a demo stops without the end that its format requires. The stream
+    then fails with DATA_LOSS. Otherwise it ends with END_REASON_TRUNCATED. Other truncated files are always an error.
+    See ERROR_REASON_TRUNCATED.
     """
     positions: builtins.bool
-    """True sends the position of each event: offsets and indexes of EventBatch."""
+    """True sends the position of each event in EventBatch.offsets and EventBatch.indexes."""
     resolve_players: builtins.bool
-    """True puts beside the client ids of a teehistorian's events who the clients are: name, clan, team and role. With
-    ENCODING_COLUMNS those events travel as rows. Other formats refuse it: ask GetReplay for their players.
+    """True adds the client's name, clan, team and role to each teehistorian event with a client id. With ENCODING_COLUMNS,
+    those events are sent as rows. The server refuses it for other formats. Use GetReplay for their players.
     """
     @property
     def start(self) -> Global___Start:
-        """Where to start. Absent means at the beginning."""
+        """The place where the stream starts. Absent means the beginning."""
 
     @property
     def include(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[replayd.v1.filter_pb2.EventFilter]:
-        """Events that match any of these are sent. Empty means all."""
+        """Events that match any of these filters are sent. Empty means all events."""
 
     @property
     def exclude(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[replayd.v1.filter_pb2.EventFilter]:
-        """Events that match any of these are not sent, even when included."""
+        """Events that match any of these filters are not sent, even when an include filter matches them."""
 
     @property
     def max_batch_delay(self) -> google.protobuf.duration_pb2.Duration:
-        """How long events may wait for a batch to fill while there is nothing more to read. Absent or 0: they never wait. At
-        most 10 s.
+        """How long events may wait for a batch to fill while no more events can be read. Absent or 0 means that they never
+        wait. At most 10 s.
         """
 
     @property
     def heartbeat_interval(self) -> google.protobuf.duration_pb2.Duration:
-        """After this long without another response, or at most a quarter of a second later, a heartbeat is sent. Absent or 0
-        means 15 s; clamped to 1 s .. 5 min.
+        """The server sends a heartbeat after this time without another response, or at most a quarter of a second later. Absent
+        or 0 means 15 s. Other values are clamped to 1 s .. 5 min.
         """
 
     def __init__(
@@ -331,7 +338,9 @@ Global___StreamEventsRequest: typing_extensions.TypeAlias = StreamEventsRequest
 
 @typing.final
 class Start(google.protobuf.message.Message):
-    """Where a stream starts. Where does not depend on filters: they decide what is sent from there on."""
+    """Where a stream starts. Filters do not affect the place, only which events are sent from there on. last_events is the
+    exception, because it counts the events that the filters let through.
+    """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -343,13 +352,13 @@ class Start(google.protobuf.message.Message):
     cursor: builtins.bytes
     """Exactly after the response that carried this cursor."""
     tick: builtins.int
-    """At the first event of this tick, or of the first later one that has events."""
+    """At the first event of this tick, or of the next later tick that has events."""
     last_events: builtins.int
-    """At the last so many events that the filters let through; fewer when there are fewer. 1 to 1000000."""
+    """At the last events that the filters let through: this many, or fewer when the replay has fewer. 1 to 1000000."""
     with_state: builtins.bool
-    """True sends the state at that place first: what a client would know that had read everything before it. Of a
-    teehistorian file it consists of player_state events, of a demo of an entity_entered event for every entity in view, and
-    of a StarCraft II replay of player_state and unit_state events. A map has none.
+    """True first sends the state at that place, which is what a client would know after reading everything before it. For a
+    teehistorian file, it consists of player_state events. For a demo, it has an entity_entered event for every entity
+    that exists. For a StarCraft II replay, it consists of player_state and unit_state events. A map has no state.
     """
     @property
     def now(self) -> Global___Now:
@@ -395,11 +404,11 @@ class DecodeReplayRequest(google.protobuf.message.Message):
     OPTIONS_FIELD_NUMBER: builtins.int
     DATA_FIELD_NUMBER: builtins.int
     data: builtins.bytes
-    """The next bytes of the file, at most 1 MiB less a little; 64 KiB is a good size."""
+    """The next bytes of the file, slightly less than 1 MiB at most. 64 KiB is a good size."""
     @property
     def options(self) -> Global___StreamEventsRequest:
-        """What is wanted. In the first message, and only there. Its replay is a name for use in error messages and may be
-        empty; follow, follow_successors and last_events are not possible.
+        """The options. Only the first message has them, and it must. The field replay is a name for use in error messages and
+        may be empty. follow, follow_successors and last_events are not possible.
         """
 
     def __init__(
@@ -433,14 +442,16 @@ class StreamEventsResponse(google.protobuf.message.Message):
     GAP_FIELD_NUMBER: builtins.int
     END_FIELD_NUMBER: builtins.int
     cursor: builtins.bytes
-    """The position of the stream after this response. Keep the last one; it is all that is needed to resume. Opaque."""
+    """The position of the stream after this response, as opaque bytes. Keep the last cursor. It is all that a client needs
+    to resume.
+    """
     @property
     def start(self) -> Global___StreamStart:
-        """Always the first: what is streamed, from where."""
+        """The first response: what is streamed, and from where."""
 
     @property
     def state(self) -> Global___StateBatch:
-        """Part of the state at the position where the stream starts, or continues behind a gap."""
+        """Part of the state at the position where the stream starts, or where it continues after a gap."""
 
     @property
     def batch(self) -> Global___EventBatch:
@@ -448,7 +459,7 @@ class StreamEventsResponse(google.protobuf.message.Message):
 
     @property
     def heartbeat(self) -> Global___Heartbeat:
-        """Nothing to send, but the stream is alive and here is how far it has read."""
+        """A sign that the stream is alive, with the progress of reading. Sent while there is nothing else to send."""
 
     @property
     def follow_status(self) -> Global___FollowStatus:
@@ -460,7 +471,7 @@ class StreamEventsResponse(google.protobuf.message.Message):
 
     @property
     def end(self) -> Global___StreamEnd:
-        """Always the last before an OK status."""
+        """The last response before an OK status."""
 
     def __init__(
         self,
@@ -486,7 +497,7 @@ Global___StreamEventsResponse: typing_extensions.TypeAlias = StreamEventsRespons
 
 @typing.final
 class StreamStart(google.protobuf.message.Message):
-    """What is streamed, from where."""
+    """What is streamed, and from where."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -496,11 +507,11 @@ class StreamStart(google.protobuf.message.Message):
     OFFSET_FIELD_NUMBER: builtins.int
     SERVER_VERSION_FIELD_NUMBER: builtins.int
     next_sequence: builtins.int
-    """The sequence number that the next event will have."""
+    """The sequence number of the next event."""
     tick: builtins.int
-    """The replay's clock there."""
+    """The replay's clock at the start of the stream."""
     offset: builtins.int
-    """Bytes of the (decompressed) replay before there."""
+    """The start of the stream in bytes from the beginning of the decompressed replay."""
     server_version: builtins.str
     """The server's version."""
     @property
@@ -525,12 +536,13 @@ Global___StreamStart: typing_extensions.TypeAlias = StreamStart
 
 @typing.final
 class StateBatch(google.protobuf.message.Message):
-    """Part of the state of a replay at a position in it, with Start.with_state. Its events did not happen there: they have no
-    sequence numbers and no positions. It is sent for what the filters' conditions on players, teams, classes and fields let
-    through; conditions on kinds and ticks do not count, and an exclude filter that has such conditions removes nothing.
+    """Part of the state of a replay at a position in it. Only sent with Start.with_state. Its events did not happen at that
+    position, so they have no sequence numbers and no positions. The state covers what the filters' conditions on players,
+    teams, classes and fields let through. Conditions on kinds and ticks do not count, and an exclude filter that has such
+    conditions removes nothing.
 
-    A cursor of a part that is not the last one leads to the same place, and the whole state is sent again, whether or not the
-    request sets with_state.
+    The cursor of a part other than the last one leads to the same position. The whole state is then sent again, whether or
+    not the request sets with_state.
     """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
@@ -543,15 +555,15 @@ class StateBatch(google.protobuf.message.Message):
     """True in the last part, which may be empty."""
     @property
     def teehistorian(self) -> replayd.teehistorian.v1.events_pb2.EventList:
-        """Of a teehistorian file: player_state."""
+        """Events of a teehistorian file: player_state."""
 
     @property
     def dem(self) -> replayd.dem.v1.events_pb2.EventList:
-        """Of a Source 2 demo: entity_entered."""
+        """Events of a Source 2 demo: entity_entered."""
 
     @property
     def sc2replay(self) -> replayd.sc2replay.v1.events_pb2.EventList:
-        """Of a StarCraft II replay: player_state, then unit_state."""
+        """Events of a StarCraft II replay: player_state, then unit_state."""
 
     def __init__(
         self,
@@ -586,8 +598,8 @@ class EventBatch(google.protobuf.message.Message):
     OFFSETS_FIELD_NUMBER: builtins.int
     INDEXES_FIELD_NUMBER: builtins.int
     first_sequence: builtins.int
-    """The sequence number of the first event. Sequence numbers count the events of a stream after filtering, from 0; a
-    stream that was resumed by a cursor counts on. The n-th event of the batch has first_sequence + n.
+    """The sequence number of the first event. Sequence numbers count the events of a stream after filtering, from 0. A
+    stream that resumes by a cursor continues the count. The n-th event of the batch has first_sequence + n.
     """
     next_sequence: builtins.int
     """The sequence number of the event after the last one."""
@@ -609,16 +621,16 @@ class EventBatch(google.protobuf.message.Message):
 
     @property
     def offsets(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
-        """The offset of each event's position, in the order of the events, when the request asked for positions: where the
-        event's record starts, in bytes of the decompressed replay. Positions are pairs of offset and index. They are totally
-        ordered within a replay, and an event has the same one in every stream: it is the key by which events of streams with
-        different filters can be joined.
+        """The offsets of the events' positions, in the order of the events. Only present when the request set positions. An
+        offset is where the event's record starts, in bytes of the decompressed replay. A position is a pair of offset and
+        index. Positions are totally ordered within a replay, and an event has the same position in every stream. Use them as
+        the key to join events of streams with different filters.
         """
 
     @property
     def indexes(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
-        """The index of each event's position, in the order of the events: it orders the events of one record. It is below 2^53.
-        Events that follow each other need not have consecutive ones.
+        """The indexes of the events' positions, in the order of the events. The index orders the events of one record. It is
+        below 2^53. Successive events need not have consecutive indexes.
         """
 
     def __init__(
@@ -645,7 +657,7 @@ Global___EventBatch: typing_extensions.TypeAlias = EventBatch
 
 @typing.final
 class Heartbeat(google.protobuf.message.Message):
-    """Sent when nothing else was for a while."""
+    """Sent when no other response was sent for the heartbeat interval."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -653,11 +665,11 @@ class Heartbeat(google.protobuf.message.Message):
     BYTES_PRESENT_FIELD_NUMBER: builtins.int
     TICK_FIELD_NUMBER: builtins.int
     bytes_read: builtins.int
-    """Bytes of the (decompressed) replay that have been read, filtered-out events included."""
+    """Bytes of the decompressed replay that have been read, filtered-out events included."""
     bytes_present: builtins.int
-    """Bytes of the replay on disk. For a compressed file, 0."""
+    """Bytes of the replay on disk. 0 for a compressed file."""
     tick: builtins.int
-    """The replay's clock after what was read."""
+    """The replay's clock after the last event that was read."""
     def __init__(
         self,
         *,
@@ -672,19 +684,19 @@ Global___Heartbeat: typing_extensions.TypeAlias = Heartbeat
 
 @typing.final
 class Waiting(google.protobuf.message.Message):
-    """What a stream waits for, and what is likely to have come instead."""
+    """What a stream waits for, and which replays are likely to be its successor."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     WAITING_FOR_FIELD_NUMBER: builtins.int
     LIKELY_SUCCESSORS_FIELD_NUMBER: builtins.int
     waiting_for: Global___WaitingFor.ValueType
-    """What is waited for."""
+    """What the stream waits for."""
     @property
     def likely_successors(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """The names of replays that may be the successor but are not proven to be: those that a server of the same name and port
-        began later, and, once the replay is over, others that began later in the same directory. At most 8. With
-        SUCCESSOR_RULE_NEXT_IN_DIRECTORY a stream would continue with one.
+        """The names of replays that may be the successor but are not proven to be. These are replays that a server of the same
+        name and port began later. Once the replay has ended, they include others that began later in the same directory. At
+        most 8. With SUCCESSOR_RULE_NEXT_IN_DIRECTORY, the stream would continue with one of them.
         """
 
     def __init__(
@@ -700,7 +712,7 @@ Global___Waiting: typing_extensions.TypeAlias = Waiting
 
 @typing.final
 class FollowStatus(google.protobuf.message.Message):
-    """The state of following changed. Only with follow."""
+    """The state of following changed. Only sent with follow."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -712,16 +724,16 @@ class FollowStatus(google.protobuf.message.Message):
     state: Global___FollowState.ValueType
     """The new state."""
     predecessor_end: Global___EndReason.ValueType
-    """How the replay before it ended. Only with FOLLOW_STATE_SUCCESSOR."""
+    """How the previous replay ended. Only present with FOLLOW_STATE_SUCCESSOR."""
     replay: builtins.str
-    """The replay's name from now on. Only with FOLLOW_STATE_MOVED."""
+    """The replay's name from now on. Only present with FOLLOW_STATE_MOVED."""
     @property
     def successor(self) -> replayd.v1.replay_pb2.Replay:
-        """The next replay, with its header. Only with FOLLOW_STATE_SUCCESSOR."""
+        """The next replay, with its header. Only present with FOLLOW_STATE_SUCCESSOR."""
 
     @property
     def waiting(self) -> Global___Waiting:
-        """What is waited for. Only with FOLLOW_STATE_WAITING."""
+        """What the stream waits for. Only present with FOLLOW_STATE_WAITING."""
 
     def __init__(
         self,
@@ -741,8 +753,8 @@ Global___FollowStatus: typing_extensions.TypeAlias = FollowStatus
 
 @typing.final
 class Gap(google.protobuf.message.Message):
-    """Events are missing: the client read too slowly and chose SLOW_CONSUMER_DROP. The cursor of this response is behind the
-    gap. With Start.with_state the state there follows.
+    """Events are missing because the client read too slowly and the request set SLOW_CONSUMER_DROP. The cursor of this
+    response is after the gap. With Start.with_state, the state after the gap follows.
     """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
@@ -752,13 +764,13 @@ class Gap(google.protobuf.message.Message):
     FROM_TICK_FIELD_NUMBER: builtins.int
     TO_TICK_FIELD_NUMBER: builtins.int
     first_sequence: builtins.int
-    """The sequence number that the first missing event would have had."""
+    """The sequence number of the first missing event."""
     next_sequence: builtins.int
-    """The sequence number of the next event. The difference is how many events are missing."""
+    """The sequence number of the next event. The difference is the number of missing events."""
     from_tick: builtins.int
     """The tick before the gap."""
     to_tick: builtins.int
-    """The tick behind it."""
+    """The tick after the gap."""
     def __init__(
         self,
         *,
@@ -787,22 +799,23 @@ class StreamEnd(google.protobuf.message.Message):
     SC2REPLAY_FIELD_NUMBER: builtins.int
     DEM_FIELD_NUMBER: builtins.int
     reason: Global___EndReason.ValueType
-    """Why."""
+    """The reason."""
     events_sent: builtins.int
-    """How many events this stream sent, since its own start."""
+    """The number of events that this stream sent since its own start."""
     events_filtered: builtins.int
-    """How many events were filtered out, as far as the filter had to look at them."""
+    """The number of events that were filtered out. Events that the filter did not have to examine are not counted."""
     bytes_read: builtins.int
-    """Bytes of the (decompressed) replay that were read."""
+    """Bytes of the decompressed replay that were read."""
     last_tick: builtins.int
-    """The replay's clock behind what was read, events that were filtered out included. It is the replay's last tick only when
-    all of it was read; with END_REASON_RANGE_DONE it is where the stream began, or a tick behind those asked for.
+    """The replay's clock after the last event that was read, filtered-out events included. It is the replay's last tick
+    only when the whole replay was read. With END_REASON_RANGE_DONE, it is the tick where the stream began, or a tick
+    after the requested ones.
     """
     detail: builtins.str
-    """What is missing, in words, when the file was cut."""
+    """A description of what is missing, when the file was truncated."""
     @property
     def sc2replay(self) -> replayd.sc2replay.v1.events_pb2.DecodeInfo:
-        """How well a StarCraft II replay could be decoded, and by which tables: DecodeInfo as it is at the end."""
+        """How well a StarCraft II replay could be decoded, and with which tables. It is DecodeInfo as it is at the end."""
 
     @property
     def dem(self) -> replayd.dem.v1.header_pb2.Summary:

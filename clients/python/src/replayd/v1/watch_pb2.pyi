@@ -30,15 +30,17 @@ class _ChangeKindEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._Enu
     CHANGE_KIND_UNSPECIFIED: _ChangeKind.ValueType  # 0
     """Never sent."""
     CHANGE_KIND_ADDED: _ChangeKind.ValueType  # 1
-    """It is there; or its file was replaced by another."""
+    """The replay exists, or another file replaced its file."""
     CHANGE_KIND_GROWING: _ChangeKind.ValueType  # 2
-    """It has grown. Sent at most once a second for each replay."""
+    """The replay has grown. Sent at most once a second for each replay."""
     CHANGE_KIND_FINISHED: _ChangeKind.ValueType  # 3
-    """It is over: its end was read, or its server process has begun another, or it is damaged. See its state."""
+    """The replay has ended: its end was read, the server process that wrote it has begun another, or it is damaged. See its
+    state.
+    """
     CHANGE_KIND_REMOVED: _ChangeKind.ValueType  # 4
-    """It is gone."""
+    """The replay was removed."""
     CHANGE_KIND_SILENT: _ChangeKind.ValueType  # 5
-    """Nothing was written to it for a minute. It may still grow."""
+    """Nothing was written to the replay for a minute. It may still grow."""
 
 class ChangeKind(_ChangeKind, metaclass=_ChangeKindEnumTypeWrapper):
     """What can happen to a replay."""
@@ -46,15 +48,17 @@ class ChangeKind(_ChangeKind, metaclass=_ChangeKindEnumTypeWrapper):
 CHANGE_KIND_UNSPECIFIED: ChangeKind.ValueType  # 0
 """Never sent."""
 CHANGE_KIND_ADDED: ChangeKind.ValueType  # 1
-"""It is there; or its file was replaced by another."""
+"""The replay exists, or another file replaced its file."""
 CHANGE_KIND_GROWING: ChangeKind.ValueType  # 2
-"""It has grown. Sent at most once a second for each replay."""
+"""The replay has grown. Sent at most once a second for each replay."""
 CHANGE_KIND_FINISHED: ChangeKind.ValueType  # 3
-"""It is over: its end was read, or its server process has begun another, or it is damaged. See its state."""
+"""The replay has ended: its end was read, the server process that wrote it has begun another, or it is damaged. See its
+state.
+"""
 CHANGE_KIND_REMOVED: ChangeKind.ValueType  # 4
-"""It is gone."""
+"""The replay was removed."""
 CHANGE_KIND_SILENT: ChangeKind.ValueType  # 5
-"""Nothing was written to it for a minute. It may still grow."""
+"""Nothing was written to the replay for a minute. It may still grow."""
 Global___ChangeKind: typing_extensions.TypeAlias = ChangeKind
 
 @typing.final
@@ -74,7 +78,9 @@ class WatchReplaysRequest(google.protobuf.message.Message):
 
     @property
     def heartbeat_interval(self) -> google.protobuf.duration_pb2.Duration:
-        """After this long without another response an empty one is sent. Absent or 0 means 15 s; clamped to 1 s .. 5 min."""
+        """The server sends an empty response after this time without another response. Absent or 0 means 15 s. Other values are
+        clamped to 1 s .. 5 min.
+        """
 
     def __init__(
         self,
@@ -99,7 +105,7 @@ class WatchReplaysResponse(google.protobuf.message.Message):
     CHANGES_FIELD_NUMBER: builtins.int
     INITIAL_DONE_FIELD_NUMBER: builtins.int
     initial_done: builtins.bool
-    """True in the response that completes the list of the replays that were there at the start; changes follow."""
+    """True in the response that completes the list of the replays that existed at the start. Changes follow."""
     @property
     def changes(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___ReplayChange]:
         """The changes, in the order in which they were noticed. Empty for a heartbeat."""
@@ -127,7 +133,7 @@ class ReplayChange(google.protobuf.message.Message):
     """What happened."""
     @property
     def replay(self) -> replayd.v1.replay_pb2.Replay:
-        """The replay, without header and players; of one that was removed only its name."""
+        """The replay, without its header and players. For a removed replay, only the name is set."""
 
     def __init__(
         self,

@@ -11,13 +11,13 @@ import type { Message } from "@bufbuild/protobuf";
 export declare const file_replayd_v1_error: GenFile;
 
 /**
- * Where to resume after a stream that failed: a detail of the status.
+ * Where to resume after a stream that failed. It is a detail of the status.
  *
  * @generated from message replayd.v1.ResumeInfo
  */
 export declare type ResumeInfo = Message<"replayd.v1.ResumeInfo"> & {
   /**
-   * The cursor behind the last event that was sent, to be used like one of a StreamEventsResponse.
+   * The cursor after the last event that was sent. Use it like the cursor of a StreamEventsResponse.
    *
    * @generated from field: bytes cursor = 1;
    */
@@ -73,23 +73,23 @@ export enum ErrorReason {
   UNKNOWN_FORMAT = 4,
 
   /**
-   * UNIMPLEMENTED: the format is known, its version or variant is not decoded.
+   * UNIMPLEMENTED: the format is known, but its version or variant is not supported.
    *
    * @generated from enum value: ERROR_REASON_UNSUPPORTED_VERSION = 5;
    */
   UNSUPPORTED_VERSION = 5,
 
   /**
-   * DATA_LOSS: the replay is damaged at the offset in the metadata. Everything before it was sent.
+   * DATA_LOSS: the replay is damaged at the offset in the metadata. All events before that offset were sent.
    *
    * @generated from enum value: ERROR_REASON_CORRUPT = 6;
    */
   CORRUPT = 6,
 
   /**
-   * DATA_LOSS: the file stops without an end, and the request was strict; or, strict or not, the file was cut so that it
-   * cannot be read as it is: before its header is all there, or as a map, a StarCraft II replay or a compressed file.
-   * Everything that could be read was sent.
+   * DATA_LOSS: the file stops without an end, and the request set strict. Some truncated files cause this error with and
+   * without strict: a file that stops inside its header, a map, a StarCraft II replay, and a compressed file. Everything
+   * that could be read was sent.
    *
    * @generated from enum value: ERROR_REASON_TRUNCATED = 7;
    */
@@ -110,7 +110,7 @@ export enum ErrorReason {
   CURSOR_MISMATCH = 9,
 
   /**
-   * OUT_OF_RANGE: the cursor is beyond what the replay has.
+   * OUT_OF_RANGE: the cursor is beyond the end of the replay.
    *
    * @generated from enum value: ERROR_REASON_CURSOR_BEYOND_END = 10;
    */
@@ -131,7 +131,7 @@ export enum ErrorReason {
   DRAINING = 12,
 
   /**
-   * INTERNAL: a defect of the server. The metadata's "incident" finds it in the server's log.
+   * INTERNAL: a defect of the server. The metadata's "incident" identifies the entry in the server's log.
    *
    * @generated from enum value: ERROR_REASON_INTERNAL = 13;
    */
@@ -145,14 +145,14 @@ export enum ErrorReason {
   IO = 14,
 
   /**
-   * RESOURCE_EXHAUSTED: the client read a live replay too slowly and had asked for SLOW_CONSUMER_DISCONNECT.
+   * RESOURCE_EXHAUSTED: the client read a live replay too slowly, and the request set SLOW_CONSUMER_DISCONNECT.
    *
    * @generated from enum value: ERROR_REASON_TOO_SLOW = 15;
    */
   TOO_SLOW = 15,
 
   /**
-   * UNIMPLEMENTED: this server does not have what was asked for, which the message names.
+   * UNIMPLEMENTED: this server does not support the requested feature. The message names it.
    *
    * @generated from enum value: ERROR_REASON_NOT_IMPLEMENTED = 16;
    */

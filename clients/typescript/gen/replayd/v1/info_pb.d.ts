@@ -39,21 +39,21 @@ export declare type GetServerInfoResponse = Message<"replayd.v1.GetServerInfoRes
   version: string;
 
   /**
-   * The formats that it decodes.
+   * The formats that the server decodes.
    *
    * @generated from field: repeated replayd.v1.FormatInfo formats = 2;
    */
   formats: FormatInfo[];
 
   /**
-   * Its limits.
+   * The server's limits.
    *
    * @generated from field: replayd.v1.Limits limits = 3;
    */
   limits?: Limits | undefined;
 
   /**
-   * Its roots.
+   * The directories that the server serves.
    *
    * @generated from field: repeated replayd.v1.Root roots = 4;
    */
@@ -80,7 +80,7 @@ export declare type FormatInfo = Message<"replayd.v1.FormatInfo"> & {
   format: Format;
 
   /**
-   * Its kinds of events.
+   * The format's kinds of events.
    *
    * @generated from field: repeated replayd.v1.KindInfo kinds = 2;
    */
@@ -100,22 +100,22 @@ export declare const FormatInfoSchema: GenMessage<FormatInfo>;
  */
 export declare type KindInfo = Message<"replayd.v1.KindInfo"> & {
   /**
-   * Its name, as filters take it.
+   * The kind's name, as used in EventFilter.kinds.
    *
    * @generated from field: string name = 1;
    */
   name: string;
 
   /**
-   * The conditions of a filter, beside kinds and ticks, that can hold for its events: paths in EventFilter, such as "players"
-   * or "dem.classes".
+   * The conditions of a filter, besides kinds and ticks, that events of this kind can meet. They are paths in
+   * EventFilter, such as "players" or "dem.classes".
    *
    * @generated from field: repeated string conditions = 2;
    */
   conditions: string[];
 
   /**
-   * Whether its events travel as columns with ENCODING_COLUMNS.
+   * True when events of this kind are sent as columns with ENCODING_COLUMNS.
    *
    * @generated from field: bool columns = 3;
    */
@@ -135,35 +135,35 @@ export declare const KindInfoSchema: GenMessage<KindInfo>;
  */
 export declare type Limits = Message<"replayd.v1.Limits"> & {
   /**
-   * How many streams may run at once.
+   * The largest number of streams that run at once.
    *
    * @generated from field: int32 max_streams = 1;
    */
   maxStreams: number;
 
   /**
-   * How many events a batch may have.
+   * The largest number of events in a batch.
    *
    * @generated from field: int32 max_batch_events = 2;
    */
   maxBatchEvents: number;
 
   /**
-   * How many bytes a response may have.
+   * The largest size of a response in bytes.
    *
    * @generated from field: int32 max_response_bytes = 3;
    */
   maxResponseBytes: number;
 
   /**
-   * How many bytes a compressed file may inflate to.
+   * The largest size of a compressed file after decompression, in bytes.
    *
    * @generated from field: int64 max_inflated_bytes = 4;
    */
   maxInflatedBytes: bigint;
 
   /**
-   * How many bytes an upload may have.
+   * The largest size of an upload in bytes.
    *
    * @generated from field: int64 max_upload_bytes = 5;
    */
@@ -183,7 +183,7 @@ export declare const LimitsSchema: GenMessage<Limits>;
  */
 export declare type Root = Message<"replayd.v1.Root"> & {
   /**
-   * The alias that replays' names start with.
+   * The alias with which the names of the replays below this directory start.
    *
    * @generated from field: string alias = 1;
    */

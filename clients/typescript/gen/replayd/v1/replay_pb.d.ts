@@ -16,7 +16,7 @@ import type { Header as Header$2 } from "../sc2replay/v1/header_pb.js";
 export declare const file_replayd_v1_replay: GenFile;
 
 /**
- * A replay. Fields that are not known, or not without decoding the whole file, are absent.
+ * A replay. A field is absent when its value is not known, or cannot be known without decoding the whole file.
  *
  * @generated from message replayd.v1.Replay
  */
@@ -29,22 +29,22 @@ export declare type Replay = Message<"replayd.v1.Replay"> & {
   name: string;
 
   /**
-   * The format, recognised by content.
+   * The format, recognised by the file's content.
    *
    * @generated from field: replayd.v1.Format format = 2;
    */
   format: Format;
 
   /**
-   * What identifies the replay wherever it lies: derived from its format and first bytes. Cursors are bound to it. Empty
-   * while the header was not read.
+   * Identifies the replay independently of its name. It is derived from the format and the first bytes. Cursors are bound
+   * to it. Empty while the header was not read.
    *
    * @generated from field: string identity = 3;
    */
   identity: string;
 
   /**
-   * Bytes on disk.
+   * The file's size on disk in bytes.
    *
    * @generated from field: int64 size_bytes = 4;
    */
@@ -58,14 +58,14 @@ export declare type Replay = Message<"replayd.v1.Replay"> & {
   modifyTime?: Timestamp | undefined;
 
   /**
-   * When the replay will be removed. Only of one that CreateReplay made.
+   * When the replay will be removed. Only set for a replay that CreateReplay made.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 6;
    */
   expireTime?: Timestamp | undefined;
 
   /**
-   * Whether it may still grow.
+   * Whether the replay may still grow.
    *
    * @generated from field: replayd.v1.ReplayState state = 7;
    */
@@ -100,44 +100,45 @@ export declare type Replay = Message<"replayd.v1.Replay"> & {
   startTime?: Timestamp | undefined;
 
   /**
-   * How long the recording is, in the game's own time.
+   * The length of the recording in the game's own time.
    *
    * @generated from field: google.protobuf.Duration duration = 12;
    */
   duration?: Duration | undefined;
 
   /**
-   * How many ticks make a second of the game's time. Absent where the format has no clock.
+   * The number of ticks in a second of the game's time. Absent where the format has no clock.
    *
    * @generated from field: optional double ticks_per_second = 13;
    */
   ticksPerSecond?: number | undefined;
 
   /**
-   * The last tick, where the format gives it without decoding everything, or the replay was decoded before.
+   * The last tick. Present where the format stores it, or when the replay was decoded before.
    *
    * @generated from field: optional int32 last_tick = 14;
    */
   lastTick?: number | undefined;
 
   /**
-   * Where places are. Absent where no event has one, or the header was not read.
+   * The system of coordinates of the events' positions. Absent where no event has a position, or while the header was not
+   * read.
    *
    * @generated from field: replayd.v1.Coordinates coordinates = 15;
    */
   coordinates?: Coordinates | undefined;
 
   /**
-   * Who played, where the format gives it without decoding everything. Of a teehistorian file, with REPLAY_VIEW_PLAYERS, who
-   * is connected at players_tick.
+   * The players, where the format lists them without decoding everything. For a teehistorian file with
+   * REPLAY_VIEW_PLAYERS, the clients that are connected at players_tick.
    *
    * @generated from field: repeated replayd.v1.Player players = 16;
    */
   players: Player[];
 
   /**
-   * The tick up to which a teehistorian file was decoded to find its players: of a live game a few seconds ago at most, as a
-   * rule. Absent where players does not come from decoding, or nothing was decoded yet.
+   * The tick up to which a teehistorian file was decoded to find its players. For a live game, that is usually a few
+   * seconds ago at most. Absent where players does not come from decoding, or nothing was decoded yet.
    *
    * @generated from field: optional int32 players_tick = 17;
    */
@@ -150,7 +151,7 @@ export declare type Replay = Message<"replayd.v1.Replay"> & {
    */
   header: {
     /**
-     * Header of a teehistorian file.
+     * The header of a teehistorian file.
      *
      * @generated from field: replayd.teehistorian.v1.Header teehistorian = 18;
      */
@@ -158,7 +159,7 @@ export declare type Replay = Message<"replayd.v1.Replay"> & {
     case: "teehistorian";
   } | {
     /**
-     * Summary of a map.
+     * The summary of a map.
      *
      * @generated from field: replayd.datafile.v1.Summary datafile = 19;
      */
@@ -166,7 +167,7 @@ export declare type Replay = Message<"replayd.v1.Replay"> & {
     case: "datafile";
   } | {
     /**
-     * Header and facts of a Source 2 demo.
+     * The header of a Source 2 demo, and facts about it.
      *
      * @generated from field: replayd.dem.v1.Header dem = 20;
      */
@@ -174,7 +175,7 @@ export declare type Replay = Message<"replayd.v1.Replay"> & {
     case: "dem";
   } | {
     /**
-     * Header and facts of a StarCraft II replay.
+     * The header of a StarCraft II replay, and facts about it.
      *
      * @generated from field: replayd.sc2replay.v1.Header sc2replay = 21;
      */
@@ -190,28 +191,28 @@ export declare type Replay = Message<"replayd.v1.Replay"> & {
 export declare const ReplaySchema: GenMessage<Replay>;
 
 /**
- * The system of coordinates of the positions in a replay's events. Fields that use another one say so.
+ * The system of coordinates of the positions in a replay's events. Fields that use another system say so.
  *
  * @generated from message replayd.v1.Coordinates
  */
 export declare type Coordinates = Message<"replayd.v1.Coordinates"> & {
   /**
-   * How many units are as long as one cell of the map: a tile of a Teeworlds map, a cell of StarCraft II. Absent where the
-   * map has no cells.
+   * The length of one cell of the map in units. A cell is a tile of a Teeworlds map, or a cell of StarCraft II. Absent
+   * where the map has no cells.
    *
    * @generated from field: optional double units_per_cell = 1;
    */
   unitsPerCell?: number | undefined;
 
   /**
-   * Where 0, 0 is.
+   * The place of the position 0, 0.
    *
    * @generated from field: replayd.v1.Origin origin = 2;
    */
   origin: Origin;
 
   /**
-   * Where y grows. x always grows to the right, or east; z, where there is one, upwards.
+   * The direction in which y grows. x always grows to the right, or east. z, where it exists, grows upwards.
    *
    * @generated from field: replayd.v1.VerticalAxis y_axis = 3;
    */
@@ -231,7 +232,7 @@ export declare const CoordinatesSchema: GenMessage<Coordinates>;
  */
 export declare type Player = Message<"replayd.v1.Player"> & {
   /**
-   * The number by which events of this replay name the player.
+   * The number by which the events of this replay refer to the player.
    *
    * @generated from field: int32 id = 1;
    */
@@ -259,14 +260,14 @@ export declare type Player = Message<"replayd.v1.Player"> & {
   team?: number | undefined;
 
   /**
-   * What the player played: a race, a hero.
+   * The player's character, such as a race or a hero.
    *
    * @generated from field: string character = 5;
    */
   character: string;
 
   /**
-   * How it ended for the player.
+   * How the game ended for the player.
    *
    * @generated from field: replayd.v1.PlayerResult result = 6;
    */
@@ -293,14 +294,14 @@ export declare const PlayerSchema: GenMessage<Player>;
  */
 export declare type ListReplaysRequest = Message<"replayd.v1.ListReplaysRequest"> & {
   /**
-   * How many replays to return at most; the server may return fewer. 0 means 100; more than 1000 means 1000.
+   * The largest number of replays to return. The server may return fewer. 0 means 100. More than 1000 means 1000.
    *
    * @generated from field: int32 page_size = 1;
    */
   pageSize: number;
 
   /**
-   * The next_page_token of the page before this one. Empty for the first page.
+   * The next_page_token of the previous page. Empty for the first page.
    *
    * @generated from field: string page_token = 2;
    */
@@ -321,15 +322,15 @@ export declare type ListReplaysRequest = Message<"replayd.v1.ListReplaysRequest"
   formats: Format[];
 
   /**
-   * Only replays of which all of this holds. Absent means all.
+   * Only replays that match this filter. Absent means all.
    *
    * @generated from field: replayd.v1.ReplayFilter filter = 5;
    */
   filter?: ReplayFilter | undefined;
 
   /**
-   * How much of each is described. Unspecified means REPLAY_VIEW_BASIC; no other one is possible with more than 100 replays
-   * a page.
+   * How much of each replay is described. Unspecified means REPLAY_VIEW_BASIC, which is the only view possible with more
+   * than 100 replays a page.
    *
    * @generated from field: replayd.v1.ReplayView view = 6;
    */
@@ -343,8 +344,8 @@ export declare type ListReplaysRequest = Message<"replayd.v1.ListReplaysRequest"
 export declare const ListReplaysRequestSchema: GenMessage<ListReplaysRequest>;
 
 /**
- * What must hold of a replay. What is empty or absent always does. Texts are patterns in which * stands for any characters and ?
- * for one; capitals do not matter.
+ * Conditions on replays. A replay matches when it meets all of them. An empty or absent field is no condition. Texts are
+ * patterns in which * stands for any characters and ? for one. Upper and lower case are the same.
  *
  * @generated from message replayd.v1.ReplayFilter
  */
@@ -357,14 +358,14 @@ export declare type ReplayFilter = Message<"replayd.v1.ReplayFilter"> & {
   mapName: string;
 
   /**
-   * What the server calls itself, a colon, and its port, such as "My server:8303" or "*:8303".
+   * The server's own name, a colon, and its port, such as "My server:8303" or "*:8303".
    *
    * @generated from field: string server = 2;
    */
   server: string;
 
   /**
-   * The name of a player. Games whose header does not name the players are decoded in the background: see
+   * The name of a player. Games whose header does not list the players are decoded in the background. See
    * ListReplaysResponse.coverage.
    *
    * @generated from field: string player_name = 3;
@@ -372,21 +373,21 @@ export declare type ReplayFilter = Message<"replayd.v1.ReplayFilter"> & {
   playerName: string;
 
   /**
-   * The earliest time at which the recording may have started.
+   * The earliest start of the recording.
    *
    * @generated from field: google.protobuf.Timestamp earliest_start_time = 4;
    */
   earliestStartTime?: Timestamp | undefined;
 
   /**
-   * The latest time at which the recording may have started.
+   * The latest start of the recording.
    *
    * @generated from field: google.protobuf.Timestamp latest_start_time = 5;
    */
   latestStartTime?: Timestamp | undefined;
 
   /**
-   * The states.
+   * The states, one of which the replay must have.
    *
    * @generated from field: repeated replayd.v1.ReplayState states = 6;
    */
@@ -400,21 +401,21 @@ export declare type ReplayFilter = Message<"replayd.v1.ReplayFilter"> & {
 export declare const ReplayFilterSchema: GenMessage<ReplayFilter>;
 
 /**
- * How much is known of what was searched.
+ * How many of the files could be matched against a filter.
  *
  * @generated from message replayd.v1.SearchCoverage
  */
 export declare type SearchCoverage = Message<"replayd.v1.SearchCoverage"> & {
   /**
-   * How many files there are to search.
+   * The number of files to search.
    *
    * @generated from field: int64 total_files = 1;
    */
   totalFiles: bigint;
 
   /**
-   * How many of them are known well enough to say whether the filter matches. The others are missing in the response, and
-   * may appear later.
+   * The number of files whose known facts decide whether the filter matches. The other files are missing from the
+   * response and may appear later.
    *
    * @generated from field: int64 searched_files = 2;
    */
@@ -441,14 +442,14 @@ export declare type ListReplaysResponse = Message<"replayd.v1.ListReplaysRespons
   replays: Replay[];
 
   /**
-   * Pass it as page_token for the next page. Empty on the last one.
+   * The page_token of a request for the next page. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
 
   /**
-   * How much of what is there has been searched. Only with a filter.
+   * How much of the files has been searched. Only present with a filter.
    *
    * @generated from field: replayd.v1.SearchCoverage coverage = 3;
    */
@@ -475,7 +476,7 @@ export declare type GetReplayRequest = Message<"replayd.v1.GetReplayRequest"> & 
   replay: string;
 
   /**
-   * How much of it is described. Unspecified means REPLAY_VIEW_FULL.
+   * How much of the replay is described. Unspecified means REPLAY_VIEW_FULL.
    *
    * @generated from field: replayd.v1.ReplayView view = 2;
    */
@@ -509,7 +510,7 @@ export declare type GetReplayResponse = Message<"replayd.v1.GetReplayResponse"> 
 export declare const GetReplayResponseSchema: GenMessage<GetReplayResponse>;
 
 /**
- * A part of a replay that is to be kept for a while.
+ * A part of a replay to store for a limited time.
  *
  * @generated from message replayd.v1.CreateReplayRequest
  */
@@ -521,7 +522,7 @@ export declare type CreateReplayRequest = Message<"replayd.v1.CreateReplayReques
    */
   part: {
     /**
-     * What is wanted. In the first message, and only there.
+     * The options. Only the first message has them, and it must.
      *
      * @generated from field: replayd.v1.CreateReplayOptions options = 1;
      */
@@ -529,7 +530,7 @@ export declare type CreateReplayRequest = Message<"replayd.v1.CreateReplayReques
     case: "options";
   } | {
     /**
-     * The next bytes of the file, at most 1 MiB less a little; 64 KiB is a good size.
+     * The next bytes of the file, slightly less than 1 MiB at most. 64 KiB is a good size.
      *
      * @generated from field: bytes data = 2;
      */
@@ -545,13 +546,13 @@ export declare type CreateReplayRequest = Message<"replayd.v1.CreateReplayReques
 export declare const CreateReplayRequestSchema: GenMessage<CreateReplayRequest>;
 
 /**
- * How a replay is kept that a client sends.
+ * How to store a replay that a client sends.
  *
  * @generated from message replayd.v1.CreateReplayOptions
  */
 export declare type CreateReplayOptions = Message<"replayd.v1.CreateReplayOptions"> & {
   /**
-   * For how long. Absent means as long as the server allows.
+   * How long to store the replay. Absent means as long as the server allows.
    *
    * @generated from field: google.protobuf.Duration time_to_live = 1;
    */
@@ -565,7 +566,7 @@ export declare type CreateReplayOptions = Message<"replayd.v1.CreateReplayOption
 export declare const CreateReplayOptionsSchema: GenMessage<CreateReplayOptions>;
 
 /**
- * A replay that is kept.
+ * A stored replay.
  *
  * @generated from message replayd.v1.CreateReplayResponse
  */
@@ -666,7 +667,7 @@ export enum Format {
 export declare const FormatSchema: GenEnum<Format>;
 
 /**
- * How a file is compressed as a whole. The server sees through it.
+ * How a file is compressed as a whole. The server decompresses it when it reads the file.
  *
  * @generated from enum replayd.v1.Compression
  */
@@ -726,37 +727,37 @@ export declare const CompressionSchema: GenEnum<Compression>;
  */
 export enum ReplayState {
   /**
-   * Not known: it was not decoded yet.
+   * Not known, because the replay was not decoded yet.
    *
    * @generated from enum value: REPLAY_STATE_UNSPECIFIED = 0;
    */
   UNSPECIFIED = 0,
 
   /**
-   * It was written to in the last minute, and has no end yet.
+   * The replay was written to in the last minute, and has no end yet.
    *
    * @generated from enum value: REPLAY_STATE_GROWING = 1;
    */
   GROWING = 1,
 
   /**
-   * Nothing was written to it for a minute, but it has no end, and no other replay comes after it. An empty server writes
-   * nothing for days; a server that crashed never writes again.
+   * Nothing was written to the replay for a minute, it has no end, and no other replay follows it. An empty server writes
+   * nothing for days. A server that crashed never writes again.
    *
    * @generated from enum value: REPLAY_STATE_SILENT = 2;
    */
   SILENT = 2,
 
   /**
-   * It has the end that its format requires, or is of a format that is written as a whole.
+   * The replay has the end that its format requires, or its format is written as a whole.
    *
    * @generated from enum value: REPLAY_STATE_FINISHED = 3;
    */
   FINISHED = 3,
 
   /**
-   * It stops without an end and will not grow any more: it is compressed, or damaged, or the server process that wrote it
-   * has begun another.
+   * The replay stops without an end and will not grow any more. It is compressed, it is damaged, or the server process
+   * that wrote it has begun another.
    *
    * @generated from enum value: REPLAY_STATE_ABANDONED = 4;
    */
@@ -796,7 +797,7 @@ export enum Origin {
   BOTTOM_LEFT = 2,
 
   /**
-   * A point that the maker of the map chose, near its middle as a rule.
+   * A point that the maker of the map chose, usually near its middle.
    *
    * @generated from enum value: ORIGIN_MAP = 3;
    */
@@ -809,7 +810,7 @@ export enum Origin {
 export declare const OriginSchema: GenEnum<Origin>;
 
 /**
- * Where y grows on a map that lies before the reader.
+ * The direction in which y grows, for a reader who looks at the map from above.
  *
  * @generated from enum replayd.v1.VerticalAxis
  */
@@ -848,7 +849,7 @@ export declare const VerticalAxisSchema: GenEnum<VerticalAxis>;
  */
 export enum PlayerResult {
   /**
-   * Not known, or it did not end.
+   * Not known, or the game did not end.
    *
    * @generated from enum value: PLAYER_RESULT_UNSPECIFIED = 0;
    */
@@ -888,28 +889,28 @@ export declare const PlayerResultSchema: GenEnum<PlayerResult>;
  */
 export enum ReplayView {
   /**
-   * The default of the request; see its field view.
+   * The default of the request. See its field view.
    *
    * @generated from enum value: REPLAY_VIEW_UNSPECIFIED = 0;
    */
   UNSPECIFIED = 0,
 
   /**
-   * What the index knows, identity included, but without the format's header: the file is not read.
+   * The contents of the index, identity included, without the format's header. The file is not read.
    *
    * @generated from enum value: REPLAY_VIEW_BASIC = 1;
    */
   BASIC = 1,
 
   /**
-   * With the header, and the players where the header names them.
+   * The header too, and the players where the header lists them.
    *
    * @generated from enum value: REPLAY_VIEW_FULL = 2;
    */
   FULL = 2,
 
   /**
-   * Without the header, but with the players: of a game that is being played, who is there now.
+   * Without the header, but with the players. For a game in progress, these are the players who are connected now.
    *
    * @generated from enum value: REPLAY_VIEW_PLAYERS = 3;
    */

@@ -134,7 +134,7 @@ export const CompressionSchema = /*@__PURE__*/
   enumDesc(file_replayd_v1_replay, 1);
 
 /**
- * How a file is compressed as a whole. The server sees through it.
+ * How a file is compressed as a whole. The server decompresses it when it reads the file.
  *
  * @generated from enum replayd.v1.Compression
  */
@@ -176,7 +176,7 @@ export const VerticalAxisSchema = /*@__PURE__*/
   enumDesc(file_replayd_v1_replay, 4);
 
 /**
- * Where y grows on a map that lies before the reader.
+ * The direction in which y grows, for a reader who looks at the map from above.
  *
  * @generated from enum replayd.v1.VerticalAxis
  */

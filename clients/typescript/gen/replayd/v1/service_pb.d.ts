@@ -2,8 +2,8 @@
 // @generated from file replayd/v1/service.proto (package replayd.v1, syntax proto3)
 /* eslint-disable */
 
-// replayd decodes game replays and streams what happened in them as typed events: from files, and from files that a
-// game server is still writing.
+// replayd decodes game replays and streams their contents as typed events. It reads finished files, and files that a game
+// server is still writing.
 
 import type { GenFile, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { CreateReplayRequestSchema, CreateReplayResponseSchema, DeleteReplayRequestSchema, DeleteReplayResponseSchema, GetReplayRequestSchema, GetReplayResponseSchema, ListReplaysRequestSchema, ListReplaysResponseSchema } from "./replay_pb.js";
@@ -19,8 +19,8 @@ export declare const file_replayd_v1_service: GenFile;
 /**
  * ReplayService lists replays and streams their events.
  *
- * Errors are google.rpc statuses with a google.rpc.ErrorInfo whose domain is "replayd.dev" and whose reason is a name of
- * ErrorReason without its prefix; a bad request also carries google.rpc.BadRequest.
+ * An error is a google.rpc status with a google.rpc.ErrorInfo. The domain is "replayd.dev". The reason is a name of
+ * ErrorReason without its prefix. A bad request also carries google.rpc.BadRequest.
  *
  * @generated from service replayd.v1.ReplayService
  */
@@ -36,7 +36,7 @@ export declare const ReplayService: GenService<{
     output: typeof ListReplaysResponseSchema;
   },
   /**
-   * GetReplay describes one replay without decoding all of it: header, players, map, length.
+   * GetReplay describes one replay without decoding all of it: its header, players, map and length.
    *
    * @generated from rpc replayd.v1.ReplayService.GetReplay
    */
@@ -46,8 +46,9 @@ export declare const ReplayService: GenService<{
     output: typeof GetReplayResponseSchema;
   },
   /**
-   * StreamEvents streams the events of one replay: in order, without gaps and without duplicates. The first response is
-   * a start, the last before an OK status is an end. Each response carries a cursor with which another StreamEvents resumes exactly after it.
+   * StreamEvents streams the events of one replay in order, without gaps and without duplicates. The first response is a
+   * start. The last response before an OK status is an end. Each response carries a cursor. A StreamEvents call with that
+   * cursor resumes exactly after the response.
    *
    * buf:lint:ignore RPC_REQUEST_RESPONSE_UNIQUE
    *
@@ -59,9 +60,11 @@ export declare const ReplayService: GenService<{
     output: typeof StreamEventsResponseSchema;
   },
   /**
-   * DecodeReplay streams the events of a replay whose bytes the client sends. The first message has the options, all others carry the file, compressed or not, from front to back; the client closes its side at the end of the file.
-   * Events come while the file is still being sent, where its format can be read from front to back. The responses are
-   * those of StreamEvents, with the same promises; while a client does not read, its upload is not read either.
+   * DecodeReplay streams the events of a replay whose bytes the client sends. The first message has the options. All
+   * other messages carry the file from front to back, compressed or not. The client closes its side at the end of the
+   * file. Where the format can be read from front to back, events arrive while the client is still sending the file. The
+   * responses are like those of StreamEvents, with the same promises. While a client does not read responses, the server
+   * does not read its upload.
    *
    * buf:lint:ignore RPC_REQUEST_RESPONSE_UNIQUE
    * buf:lint:ignore RPC_RESPONSE_STANDARD_NAME
@@ -74,8 +77,8 @@ export declare const ReplayService: GenService<{
     output: typeof StreamEventsResponseSchema;
   },
   /**
-   * CreateReplay keeps a replay whose bytes the client sends for a while, under a name that only the client knows, so that it
-   * can be streamed from anywhere and more than once. Not implemented yet.
+   * CreateReplay stores a replay whose bytes the client sends, for a limited time, under a name that only the client
+   * knows. The replay can then be streamed from anywhere and more than once. Not implemented yet.
    *
    * @generated from rpc replayd.v1.ReplayService.CreateReplay
    */
@@ -85,7 +88,7 @@ export declare const ReplayService: GenService<{
     output: typeof CreateReplayResponseSchema;
   },
   /**
-   * DeleteReplay removes a replay that CreateReplay made, before its time. Not implemented yet.
+   * DeleteReplay removes a replay that CreateReplay made, before it expires. Not implemented yet.
    *
    * @generated from rpc replayd.v1.ReplayService.DeleteReplay
    */
@@ -95,7 +98,8 @@ export declare const ReplayService: GenService<{
     output: typeof DeleteReplayResponseSchema;
   },
   /**
-   * WatchReplays reports the replays that exist, and then their changes: added, growing, finished, removed.
+   * WatchReplays reports the replays that exist, and then each change: a replay was added, grew, fell silent, finished or
+   * was removed.
    *
    * @generated from rpc replayd.v1.ReplayService.WatchReplays
    */

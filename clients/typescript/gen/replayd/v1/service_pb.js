@@ -2,8 +2,8 @@
 // @generated from file replayd/v1/service.proto (package replayd.v1, syntax proto3)
 /* eslint-disable */
 
-// replayd decodes game replays and streams what happened in them as typed events: from files, and from files that a
-// game server is still writing.
+// replayd decodes game replays and streams their contents as typed events. It reads finished files, and files that a game
+// server is still writing.
 
 import { fileDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_replayd_v1_info } from "./info_pb.js";
@@ -20,8 +20,8 @@ export const file_replayd_v1_service = /*@__PURE__*/
 /**
  * ReplayService lists replays and streams their events.
  *
- * Errors are google.rpc statuses with a google.rpc.ErrorInfo whose domain is "replayd.dev" and whose reason is a name of
- * ErrorReason without its prefix; a bad request also carries google.rpc.BadRequest.
+ * An error is a google.rpc status with a google.rpc.ErrorInfo. The domain is "replayd.dev". The reason is a name of
+ * ErrorReason without its prefix. A bad request also carries google.rpc.BadRequest.
  *
  * @generated from service replayd.v1.ReplayService
  */

@@ -32,52 +32,53 @@ export declare type StreamEventsRequest = Message<"replayd.v1.StreamEventsReques
   replay: string;
 
   /**
-   * Where to start. Absent means at the beginning.
+   * The place where the stream starts. Absent means the beginning.
    *
    * @generated from field: replayd.v1.Start start = 2;
    */
   start?: Start | undefined;
 
   /**
-   * Events that match any of these are sent. Empty means all.
+   * Events that match any of these filters are sent. Empty means all events.
    *
    * @generated from field: repeated replayd.v1.EventFilter include = 3;
    */
   include: EventFilter[];
 
   /**
-   * Events that match any of these are not sent, even when included.
+   * Events that match any of these filters are not sent, even when an include filter matches them.
    *
    * @generated from field: repeated replayd.v1.EventFilter exclude = 4;
    */
   exclude: EventFilter[];
 
   /**
-   * True keeps the stream open at the end of the file: the server waits for it to grow, until the replay is over. The name
-   * may then also be of a directory, and means its newest replay that can be followed, directories inside it not included;
-   * when there is none yet, the first one that appears.
+   * True keeps the stream open at the end of the file. The server waits for the file to grow until the replay ends. The
+   * name may then also be that of a directory. It stands for the newest replay directly inside the directory that can be
+   * followed. If there is none yet, the stream waits for the first one.
    *
    * @generated from field: bool follow = 5;
    */
   follow: boolean;
 
   /**
-   * With follow: when the replay is over, continue with the next one of the same game server, or wait for it. A
-   * follow_status with FOLLOW_STATE_SUCCESSOR comes between.
+   * Only with follow. When the replay ends, the stream continues with the next one of the same game server, or waits for
+   * it. A follow_status with FOLLOW_STATE_SUCCESSOR separates the two.
    *
    * @generated from field: bool follow_successors = 6;
    */
   followSuccessors: boolean;
 
   /**
-   * With follow_successors: what makes a replay the next one.
+   * Only with follow_successors. The rule that decides which replay is the next one.
    *
    * @generated from field: replayd.v1.SuccessorRule successor_rule = 7;
    */
   successorRule: SuccessorRule;
 
   /**
-   * What happens when the client reads so slowly that it falls out of what the server keeps in memory of a live replay.
+   * What the server does when the client reads a live replay so slowly that its next events are no longer in the server's
+   * memory.
    *
    * @generated from field: replayd.v1.SlowConsumer slow_consumer = 8;
    */
@@ -91,47 +92,48 @@ export declare type StreamEventsRequest = Message<"replayd.v1.StreamEventsReques
   encoding: Encoding;
 
   /**
-   * How many events a batch has at most. 0 means 512; more than 16384 means 16384. A batch also ends
-   * at about 128 KiB.
+   * The largest number of events in a batch. 0 means 512. More than 16384 means 16384. A batch also ends at about 128
+   * KiB.
    *
    * @generated from field: uint32 max_batch_events = 10;
    */
   maxBatchEvents: number;
 
   /**
-   * How long events may wait for a batch to fill while there is nothing more to read. Absent or 0: they never wait. At
-   * most 10 s.
+   * How long events may wait for a batch to fill while no more events can be read. Absent or 0 means that they never
+   * wait. At most 10 s.
    *
    * @generated from field: google.protobuf.Duration max_batch_delay = 11;
    */
   maxBatchDelay?: Duration | undefined;
 
   /**
-   * After this long without another response, or at most a quarter of a second later, a heartbeat is sent. Absent or 0
-   * means 15 s; clamped to 1 s .. 5 min.
+   * The server sends a heartbeat after this time without another response, or at most a quarter of a second later. Absent
+   * or 0 means 15 s. Other values are clamped to 1 s .. 5 min.
    *
    * @generated from field: google.protobuf.Duration heartbeat_interval = 12;
    */
   heartbeatInterval?: Duration | undefined;
 
   /**
-   * True makes a teehistorian file or a demo that stops without the end that its format requires an error DATA_LOSS instead
-   * of an end with END_REASON_TRUNCATED. What was cut in another way is an error always; see ERROR_REASON_TRUNCATED.
+   * True makes it an error when a teehistorian file or a demo stops without the end that its format requires. The stream
+   * then fails with DATA_LOSS. Otherwise it ends with END_REASON_TRUNCATED. Other truncated files are always an error.
+   * See ERROR_REASON_TRUNCATED.
    *
    * @generated from field: bool strict = 13;
    */
   strict: boolean;
 
   /**
-   * True sends the position of each event: offsets and indexes of EventBatch.
+   * True sends the position of each event in EventBatch.offsets and EventBatch.indexes.
    *
    * @generated from field: bool positions = 14;
    */
   positions: boolean;
 
   /**
-   * True puts beside the client ids of a teehistorian's events who the clients are: name, clan, team and role. With
-   * ENCODING_COLUMNS those events travel as rows. Other formats refuse it: ask GetReplay for their players.
+   * True adds the client's name, clan, team and role to each teehistorian event with a client id. With ENCODING_COLUMNS,
+   * those events are sent as rows. The server refuses it for other formats. Use GetReplay for their players.
    *
    * @generated from field: bool resolve_players = 15;
    */
@@ -145,13 +147,14 @@ export declare type StreamEventsRequest = Message<"replayd.v1.StreamEventsReques
 export declare const StreamEventsRequestSchema: GenMessage<StreamEventsRequest>;
 
 /**
- * Where a stream starts. Where does not depend on filters: they decide what is sent from there on.
+ * Where a stream starts. Filters do not affect the place, only which events are sent from there on. last_events is the
+ * exception, because it counts the events that the filters let through.
  *
  * @generated from message replayd.v1.Start
  */
 export declare type Start = Message<"replayd.v1.Start"> & {
   /**
-   * Where. Absent means at the beginning.
+   * The place. Absent means the beginning.
    *
    * @generated from oneof replayd.v1.Start.at
    */
@@ -165,7 +168,7 @@ export declare type Start = Message<"replayd.v1.Start"> & {
     case: "cursor";
   } | {
     /**
-     * At the first event of this tick, or of the first later one that has events.
+     * At the first event of this tick, or of the next later tick that has events.
      *
      * @generated from field: int32 tick = 2;
      */
@@ -173,7 +176,7 @@ export declare type Start = Message<"replayd.v1.Start"> & {
     case: "tick";
   } | {
     /**
-     * At the last so many events that the filters let through; fewer when there are fewer. 1 to 1000000.
+     * At the last events that the filters let through: this many, or fewer when the replay has fewer. 1 to 1000000.
      *
      * @generated from field: uint32 last_events = 3;
      */
@@ -190,9 +193,9 @@ export declare type Start = Message<"replayd.v1.Start"> & {
   } | { case: undefined; value?: undefined };
 
   /**
-   * True sends the state at that place first: what a client would know that had read everything before it. Of a
-   * teehistorian file it consists of player_state events, of a demo of an entity_entered event for every entity in view, and
-   * of a StarCraft II replay of player_state and unit_state events. A map has none.
+   * True first sends the state at that place, which is what a client would know after reading everything before it. For a
+   * teehistorian file, it consists of player_state events. For a demo, it has an entity_entered event for every entity
+   * that exists. For a StarCraft II replay, it consists of player_state and unit_state events. A map has no state.
    *
    * @generated from field: bool with_state = 5;
    */
@@ -232,8 +235,8 @@ export declare type DecodeReplayRequest = Message<"replayd.v1.DecodeReplayReques
    */
   part: {
     /**
-     * What is wanted. In the first message, and only there. Its replay is a name for use in error messages and may be
-     * empty; follow, follow_successors and last_events are not possible.
+     * The options. Only the first message has them, and it must. The field replay is a name for use in error messages and
+     * may be empty. follow, follow_successors and last_events are not possible.
      *
      * @generated from field: replayd.v1.StreamEventsRequest options = 1;
      */
@@ -241,7 +244,7 @@ export declare type DecodeReplayRequest = Message<"replayd.v1.DecodeReplayReques
     case: "options";
   } | {
     /**
-     * The next bytes of the file, at most 1 MiB less a little; 64 KiB is a good size.
+     * The next bytes of the file, slightly less than 1 MiB at most. 64 KiB is a good size.
      *
      * @generated from field: bytes data = 2;
      */
@@ -263,7 +266,8 @@ export declare const DecodeReplayRequestSchema: GenMessage<DecodeReplayRequest>;
  */
 export declare type StreamEventsResponse = Message<"replayd.v1.StreamEventsResponse"> & {
   /**
-   * The position of the stream after this response. Keep the last one; it is all that is needed to resume. Opaque.
+   * The position of the stream after this response, as opaque bytes. Keep the last cursor. It is all that a client needs
+   * to resume.
    *
    * @generated from field: bytes cursor = 1;
    */
@@ -276,7 +280,7 @@ export declare type StreamEventsResponse = Message<"replayd.v1.StreamEventsRespo
    */
   response: {
     /**
-     * Always the first: what is streamed, from where.
+     * The first response: what is streamed, and from where.
      *
      * @generated from field: replayd.v1.StreamStart start = 2;
      */
@@ -284,7 +288,7 @@ export declare type StreamEventsResponse = Message<"replayd.v1.StreamEventsRespo
     case: "start";
   } | {
     /**
-     * Part of the state at the position where the stream starts, or continues behind a gap.
+     * Part of the state at the position where the stream starts, or where it continues after a gap.
      *
      * @generated from field: replayd.v1.StateBatch state = 3;
      */
@@ -300,7 +304,7 @@ export declare type StreamEventsResponse = Message<"replayd.v1.StreamEventsRespo
     case: "batch";
   } | {
     /**
-     * Nothing to send, but the stream is alive and here is how far it has read.
+     * A sign that the stream is alive, with the progress of reading. Sent while there is nothing else to send.
      *
      * @generated from field: replayd.v1.Heartbeat heartbeat = 5;
      */
@@ -324,7 +328,7 @@ export declare type StreamEventsResponse = Message<"replayd.v1.StreamEventsRespo
     case: "gap";
   } | {
     /**
-     * Always the last before an OK status.
+     * The last response before an OK status.
      *
      * @generated from field: replayd.v1.StreamEnd end = 8;
      */
@@ -340,7 +344,7 @@ export declare type StreamEventsResponse = Message<"replayd.v1.StreamEventsRespo
 export declare const StreamEventsResponseSchema: GenMessage<StreamEventsResponse>;
 
 /**
- * What is streamed, from where.
+ * What is streamed, and from where.
  *
  * @generated from message replayd.v1.StreamStart
  */
@@ -353,21 +357,21 @@ export declare type StreamStart = Message<"replayd.v1.StreamStart"> & {
   replay?: Replay | undefined;
 
   /**
-   * The sequence number that the next event will have.
+   * The sequence number of the next event.
    *
    * @generated from field: uint64 next_sequence = 2;
    */
   nextSequence: bigint;
 
   /**
-   * The replay's clock there.
+   * The replay's clock at the start of the stream.
    *
    * @generated from field: int32 tick = 3;
    */
   tick: number;
 
   /**
-   * Bytes of the (decompressed) replay before there.
+   * The start of the stream in bytes from the beginning of the decompressed replay.
    *
    * @generated from field: int64 offset = 4;
    */
@@ -388,12 +392,13 @@ export declare type StreamStart = Message<"replayd.v1.StreamStart"> & {
 export declare const StreamStartSchema: GenMessage<StreamStart>;
 
 /**
- * Part of the state of a replay at a position in it, with Start.with_state. Its events did not happen there: they have no
- * sequence numbers and no positions. It is sent for what the filters' conditions on players, teams, classes and fields let
- * through; conditions on kinds and ticks do not count, and an exclude filter that has such conditions removes nothing.
+ * Part of the state of a replay at a position in it. Only sent with Start.with_state. Its events did not happen at that
+ * position, so they have no sequence numbers and no positions. The state covers what the filters' conditions on players,
+ * teams, classes and fields let through. Conditions on kinds and ticks do not count, and an exclude filter that has such
+ * conditions removes nothing.
  *
- * A cursor of a part that is not the last one leads to the same place, and the whole state is sent again, whether or not the
- * request sets with_state.
+ * The cursor of a part other than the last one leads to the same position. The whole state is then sent again, whether or
+ * not the request sets with_state.
  *
  * @generated from message replayd.v1.StateBatch
  */
@@ -405,7 +410,7 @@ export declare type StateBatch = Message<"replayd.v1.StateBatch"> & {
    */
   events: {
     /**
-     * Of a teehistorian file: player_state.
+     * Events of a teehistorian file: player_state.
      *
      * @generated from field: replayd.teehistorian.v1.EventList teehistorian = 1;
      */
@@ -413,7 +418,7 @@ export declare type StateBatch = Message<"replayd.v1.StateBatch"> & {
     case: "teehistorian";
   } | {
     /**
-     * Of a Source 2 demo: entity_entered.
+     * Events of a Source 2 demo: entity_entered.
      *
      * @generated from field: replayd.dem.v1.EventList dem = 2;
      */
@@ -421,7 +426,7 @@ export declare type StateBatch = Message<"replayd.v1.StateBatch"> & {
     case: "dem";
   } | {
     /**
-     * Of a StarCraft II replay: player_state, then unit_state.
+     * Events of a StarCraft II replay: player_state, then unit_state.
      *
      * @generated from field: replayd.sc2replay.v1.EventList sc2replay = 4;
      */
@@ -450,8 +455,8 @@ export declare const StateBatchSchema: GenMessage<StateBatch>;
  */
 export declare type EventBatch = Message<"replayd.v1.EventBatch"> & {
   /**
-   * The sequence number of the first event. Sequence numbers count the events of a stream after filtering, from 0; a
-   * stream that was resumed by a cursor counts on. The n-th event of the batch has first_sequence + n.
+   * The sequence number of the first event. Sequence numbers count the events of a stream after filtering, from 0. A
+   * stream that resumes by a cursor continues the count. The n-th event of the batch has first_sequence + n.
    *
    * @generated from field: uint64 first_sequence = 1;
    */
@@ -504,18 +509,18 @@ export declare type EventBatch = Message<"replayd.v1.EventBatch"> & {
   } | { case: undefined; value?: undefined };
 
   /**
-   * The offset of each event's position, in the order of the events, when the request asked for positions: where the
-   * event's record starts, in bytes of the decompressed replay. Positions are pairs of offset and index. They are totally
-   * ordered within a replay, and an event has the same one in every stream: it is the key by which events of streams with
-   * different filters can be joined.
+   * The offsets of the events' positions, in the order of the events. Only present when the request set positions. An
+   * offset is where the event's record starts, in bytes of the decompressed replay. A position is a pair of offset and
+   * index. Positions are totally ordered within a replay, and an event has the same position in every stream. Use them as
+   * the key to join events of streams with different filters.
    *
    * @generated from field: repeated int64 offsets = 7;
    */
   offsets: bigint[];
 
   /**
-   * The index of each event's position, in the order of the events: it orders the events of one record. It is below 2^53.
-   * Events that follow each other need not have consecutive ones.
+   * The indexes of the events' positions, in the order of the events. The index orders the events of one record. It is
+   * below 2^53. Successive events need not have consecutive indexes.
    *
    * @generated from field: repeated int64 indexes = 8;
    */
@@ -529,27 +534,27 @@ export declare type EventBatch = Message<"replayd.v1.EventBatch"> & {
 export declare const EventBatchSchema: GenMessage<EventBatch>;
 
 /**
- * Sent when nothing else was for a while.
+ * Sent when no other response was sent for the heartbeat interval.
  *
  * @generated from message replayd.v1.Heartbeat
  */
 export declare type Heartbeat = Message<"replayd.v1.Heartbeat"> & {
   /**
-   * Bytes of the (decompressed) replay that have been read, filtered-out events included.
+   * Bytes of the decompressed replay that have been read, filtered-out events included.
    *
    * @generated from field: int64 bytes_read = 1;
    */
   bytesRead: bigint;
 
   /**
-   * Bytes of the replay on disk. For a compressed file, 0.
+   * Bytes of the replay on disk. 0 for a compressed file.
    *
    * @generated from field: int64 bytes_present = 2;
    */
   bytesPresent: bigint;
 
   /**
-   * The replay's clock after what was read.
+   * The replay's clock after the last event that was read.
    *
    * @generated from field: int32 tick = 3;
    */
@@ -563,22 +568,22 @@ export declare type Heartbeat = Message<"replayd.v1.Heartbeat"> & {
 export declare const HeartbeatSchema: GenMessage<Heartbeat>;
 
 /**
- * What a stream waits for, and what is likely to have come instead.
+ * What a stream waits for, and which replays are likely to be its successor.
  *
  * @generated from message replayd.v1.Waiting
  */
 export declare type Waiting = Message<"replayd.v1.Waiting"> & {
   /**
-   * What is waited for.
+   * What the stream waits for.
    *
    * @generated from field: replayd.v1.WaitingFor waiting_for = 1;
    */
   waitingFor: WaitingFor;
 
   /**
-   * The names of replays that may be the successor but are not proven to be: those that a server of the same name and port
-   * began later, and, once the replay is over, others that began later in the same directory. At most 8. With
-   * SUCCESSOR_RULE_NEXT_IN_DIRECTORY a stream would continue with one.
+   * The names of replays that may be the successor but are not proven to be. These are replays that a server of the same
+   * name and port began later. Once the replay has ended, they include others that began later in the same directory. At
+   * most 8. With SUCCESSOR_RULE_NEXT_IN_DIRECTORY, the stream would continue with one of them.
    *
    * @generated from field: repeated string likely_successors = 2;
    */
@@ -592,7 +597,7 @@ export declare type Waiting = Message<"replayd.v1.Waiting"> & {
 export declare const WaitingSchema: GenMessage<Waiting>;
 
 /**
- * The state of following changed. Only with follow.
+ * The state of following changed. Only sent with follow.
  *
  * @generated from message replayd.v1.FollowStatus
  */
@@ -605,28 +610,28 @@ export declare type FollowStatus = Message<"replayd.v1.FollowStatus"> & {
   state: FollowState;
 
   /**
-   * The next replay, with its header. Only with FOLLOW_STATE_SUCCESSOR.
+   * The next replay, with its header. Only present with FOLLOW_STATE_SUCCESSOR.
    *
    * @generated from field: replayd.v1.Replay successor = 2;
    */
   successor?: Replay | undefined;
 
   /**
-   * How the replay before it ended. Only with FOLLOW_STATE_SUCCESSOR.
+   * How the previous replay ended. Only present with FOLLOW_STATE_SUCCESSOR.
    *
    * @generated from field: replayd.v1.EndReason predecessor_end = 3;
    */
   predecessorEnd: EndReason;
 
   /**
-   * What is waited for. Only with FOLLOW_STATE_WAITING.
+   * What the stream waits for. Only present with FOLLOW_STATE_WAITING.
    *
    * @generated from field: replayd.v1.Waiting waiting = 4;
    */
   waiting?: Waiting | undefined;
 
   /**
-   * The replay's name from now on. Only with FOLLOW_STATE_MOVED.
+   * The replay's name from now on. Only present with FOLLOW_STATE_MOVED.
    *
    * @generated from field: string replay = 5;
    */
@@ -640,21 +645,21 @@ export declare type FollowStatus = Message<"replayd.v1.FollowStatus"> & {
 export declare const FollowStatusSchema: GenMessage<FollowStatus>;
 
 /**
- * Events are missing: the client read too slowly and chose SLOW_CONSUMER_DROP. The cursor of this response is behind the
- * gap. With Start.with_state the state there follows.
+ * Events are missing because the client read too slowly and the request set SLOW_CONSUMER_DROP. The cursor of this
+ * response is after the gap. With Start.with_state, the state after the gap follows.
  *
  * @generated from message replayd.v1.Gap
  */
 export declare type Gap = Message<"replayd.v1.Gap"> & {
   /**
-   * The sequence number that the first missing event would have had.
+   * The sequence number of the first missing event.
    *
    * @generated from field: uint64 first_sequence = 1;
    */
   firstSequence: bigint;
 
   /**
-   * The sequence number of the next event. The difference is how many events are missing.
+   * The sequence number of the next event. The difference is the number of missing events.
    *
    * @generated from field: uint64 next_sequence = 2;
    */
@@ -668,7 +673,7 @@ export declare type Gap = Message<"replayd.v1.Gap"> & {
   fromTick: number;
 
   /**
-   * The tick behind it.
+   * The tick after the gap.
    *
    * @generated from field: int32 to_tick = 4;
    */
@@ -688,43 +693,44 @@ export declare const GapSchema: GenMessage<Gap>;
  */
 export declare type StreamEnd = Message<"replayd.v1.StreamEnd"> & {
   /**
-   * Why.
+   * The reason.
    *
    * @generated from field: replayd.v1.EndReason reason = 1;
    */
   reason: EndReason;
 
   /**
-   * How many events this stream sent, since its own start.
+   * The number of events that this stream sent since its own start.
    *
    * @generated from field: uint64 events_sent = 2;
    */
   eventsSent: bigint;
 
   /**
-   * How many events were filtered out, as far as the filter had to look at them.
+   * The number of events that were filtered out. Events that the filter did not have to examine are not counted.
    *
    * @generated from field: uint64 events_filtered = 3;
    */
   eventsFiltered: bigint;
 
   /**
-   * Bytes of the (decompressed) replay that were read.
+   * Bytes of the decompressed replay that were read.
    *
    * @generated from field: int64 bytes_read = 4;
    */
   bytesRead: bigint;
 
   /**
-   * The replay's clock behind what was read, events that were filtered out included. It is the replay's last tick only when
-   * all of it was read; with END_REASON_RANGE_DONE it is where the stream began, or a tick behind those asked for.
+   * The replay's clock after the last event that was read, filtered-out events included. It is the replay's last tick
+   * only when the whole replay was read. With END_REASON_RANGE_DONE, it is the tick where the stream began, or a tick
+   * after the requested ones.
    *
    * @generated from field: int32 last_tick = 5;
    */
   lastTick: number;
 
   /**
-   * What is missing, in words, when the file was cut.
+   * A description of what is missing, when the file was truncated.
    *
    * @generated from field: string detail = 6;
    */
@@ -737,7 +743,7 @@ export declare type StreamEnd = Message<"replayd.v1.StreamEnd"> & {
    */
   summary: {
     /**
-     * How well a StarCraft II replay could be decoded, and by which tables: DecodeInfo as it is at the end.
+     * How well a StarCraft II replay could be decoded, and with which tables. It is DecodeInfo as it is at the end.
      *
      * @generated from field: replayd.sc2replay.v1.DecodeInfo sc2replay = 7;
      */
@@ -761,7 +767,7 @@ export declare type StreamEnd = Message<"replayd.v1.StreamEnd"> & {
 export declare const StreamEndSchema: GenMessage<StreamEnd>;
 
 /**
- * What makes a replay the next one of a game server.
+ * The rule that decides which replay is the next one of a game server.
  *
  * @generated from enum replayd.v1.SuccessorRule
  */
@@ -774,17 +780,18 @@ export enum SuccessorRule {
   UNSPECIFIED = 0,
 
   /**
-   * It says so itself: it names the replay before it, as all that a server process writes do since DDNet 17.3 but the first. Or
-   * the replay before it is finished, and it is the only one with which the server of that name and port can have started
-   * again.
+   * There is proof. The next replay names the previous one: since DDNet 17.3, every replay of a server process but the
+   * first does so. Or the previous replay is finished, and only one replay can be the one with which the server of that
+   * name and port started again.
    *
    * @generated from enum value: SUCCESSOR_RULE_PROVEN = 1;
    */
   PROVEN = 1,
 
   /**
-   * It also may be the one that began next in the same directory, whatever it says, also when the replay before it has no
-   * end: the client asserts that only one server writes there. For servers that are renamed, or that crash.
+   * The next replay may also be the one that began next in the same directory, whatever its contents, even when the
+   * previous replay has no end. The client asserts that only one server writes to the directory. Use it for servers that
+   * are renamed or that crash.
    *
    * @generated from enum value: SUCCESSOR_RULE_NEXT_IN_DIRECTORY = 2;
    */
@@ -817,9 +824,10 @@ export enum Encoding {
   ROWS = 1,
 
   /**
-   * Events of the kinds that have columns (messages of the format's package whose names end in "Columns") travel as
-   * packed arrays, one for each field, which clients read several times as fast. All others travel as rows. Each row of
-   * the columns says at which place in the batch it is; the other events have the places that are left, in their order.
+   * Events of the kinds that have columns are sent as packed arrays, one for each field, which clients read several times
+   * as fast. The columns are messages of the format's package whose names end in "Columns". All other events are sent as
+   * rows. The array place holds the events' places in the batch. The other events fill the remaining places in their
+   * order.
    *
    * @generated from enum value: ENCODING_COLUMNS = 2;
    */
@@ -832,7 +840,7 @@ export enum Encoding {
 export declare const EncodingSchema: GenEnum<Encoding>;
 
 /**
- * What happens to a client that reads a live replay too slowly.
+ * What the server does when a client reads a live replay too slowly.
  *
  * @generated from enum replayd.v1.SlowConsumer
  */
@@ -845,21 +853,21 @@ export enum SlowConsumer {
   UNSPECIFIED = 0,
 
   /**
-   * It gets every event: the server reads the file for it alone until it has caught up.
+   * The client gets every event. The server reads the file for this client alone until it has caught up.
    *
    * @generated from enum value: SLOW_CONSUMER_CATCH_UP = 1;
    */
   CATCH_UP = 1,
 
   /**
-   * It gets a gap in place of the events that it missed, and then continues live.
+   * The client gets a gap in place of the events that it missed, and then continues live.
    *
    * @generated from enum value: SLOW_CONSUMER_DROP = 2;
    */
   DROP = 2,
 
   /**
-   * Its stream ends with RESOURCE_EXHAUSTED and a cursor.
+   * The stream ends with RESOURCE_EXHAUSTED and a cursor.
    *
    * @generated from enum value: SLOW_CONSUMER_DISCONNECT = 3;
    */
@@ -872,7 +880,7 @@ export enum SlowConsumer {
 export declare const SlowConsumerSchema: GenEnum<SlowConsumer>;
 
 /**
- * How far a stream that follows is with the live replay.
+ * The relation of a stream that follows to the live replay.
  *
  * @generated from enum replayd.v1.FollowState
  */
@@ -885,36 +893,36 @@ export enum FollowState {
   UNSPECIFIED = 0,
 
   /**
-   * Everything that is there has been sent. Sent once, and again after each FOLLOW_STATE_FELL_BEHIND.
+   * All events that exist so far have been sent. Sent once, and again after each FOLLOW_STATE_FELL_BEHIND.
    *
    * @generated from enum value: FOLLOW_STATE_CAUGHT_UP = 1;
    */
   CAUGHT_UP = 1,
 
   /**
-   * The client reads too slowly to be served from memory; the file is read for it.
+   * The client reads too slowly to be served from memory. The server reads the file for it.
    *
    * @generated from enum value: FOLLOW_STATE_FELL_BEHIND = 2;
    */
   FELL_BEHIND = 2,
 
   /**
-   * The replay is over and the stream continues with the next one, whose events follow. Ticks start anew.
+   * The replay has ended, and the stream continues with the next one, whose events follow. Ticks start anew.
    *
    * @generated from enum value: FOLLOW_STATE_SUCCESSOR = 3;
    */
   SUCCESSOR = 3,
 
   /**
-   * All events of the file were sent, and the stream waits for a reason that cannot be seen from them: see waiting. Sent
-   * again when that changes.
+   * All events of the file were sent, and the stream waits for a reason that the events do not show. See waiting. Sent
+   * again when the reason changes.
    *
    * @generated from enum value: FOLLOW_STATE_WAITING = 4;
    */
   WAITING = 4,
 
   /**
-   * The file that is followed lies under another name now. Nothing else changes.
+   * The file that is followed has another name now. Nothing else changes.
    *
    * @generated from enum value: FOLLOW_STATE_MOVED = 5;
    */
@@ -940,14 +948,14 @@ export enum WaitingFor {
   UNSPECIFIED = 0,
 
   /**
-   * More bytes of the replay: it has no end, and may still grow, although another one looks like its successor.
+   * More bytes of the replay. It has no end and may still grow, although another replay looks like its successor.
    *
    * @generated from enum value: WAITING_FOR_MORE = 1;
    */
   MORE = 1,
 
   /**
-   * A successor: the replay is over.
+   * A successor. The replay has ended.
    *
    * @generated from enum value: WAITING_FOR_SUCCESSOR = 2;
    */
@@ -973,7 +981,7 @@ export enum EndReason {
   UNSPECIFIED = 0,
 
   /**
-   * The replay is complete: its format's own end was read.
+   * The replay is complete. The end that its format requires was read.
    *
    * @generated from enum value: END_REASON_FINISHED = 1;
    */
@@ -987,7 +995,7 @@ export enum EndReason {
   TRUNCATED = 2,
 
   /**
-   * No event after here can match the request: the ticks of its filters have passed, or its filters match no event.
+   * No later event can match the request. The ticks of its filters have passed, or its filters match no event.
    *
    * @generated from enum value: END_REASON_RANGE_DONE = 3;
    */
@@ -1008,7 +1016,7 @@ export enum EndReason {
   SHRUNK = 5,
 
   /**
-   * Another file took the place of the one that was followed.
+   * Another file replaced the one that was followed.
    *
    * @generated from enum value: END_REASON_REPLACED = 6;
    */

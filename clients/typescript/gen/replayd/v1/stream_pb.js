@@ -116,7 +116,7 @@ export const SuccessorRuleSchema = /*@__PURE__*/
   enumDesc(file_replayd_v1_stream, 0);
 
 /**
- * What makes a replay the next one of a game server.
+ * The rule that decides which replay is the next one of a game server.
  *
  * @generated from enum replayd.v1.SuccessorRule
  */
@@ -144,7 +144,7 @@ export const SlowConsumerSchema = /*@__PURE__*/
   enumDesc(file_replayd_v1_stream, 2);
 
 /**
- * What happens to a client that reads a live replay too slowly.
+ * What the server does when a client reads a live replay too slowly.
  *
  * @generated from enum replayd.v1.SlowConsumer
  */
@@ -158,7 +158,7 @@ export const FollowStateSchema = /*@__PURE__*/
   enumDesc(file_replayd_v1_stream, 3);
 
 /**
- * How far a stream that follows is with the live replay.
+ * The relation of a stream that follows to the live replay.
  *
  * @generated from enum replayd.v1.FollowState
  */

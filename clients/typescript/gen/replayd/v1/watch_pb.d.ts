@@ -33,7 +33,8 @@ export declare type WatchReplaysRequest = Message<"replayd.v1.WatchReplaysReques
   formats: Format[];
 
   /**
-   * After this long without another response an empty one is sent. Absent or 0 means 15 s; clamped to 1 s .. 5 min.
+   * The server sends an empty response after this time without another response. Absent or 0 means 15 s. Other values are
+   * clamped to 1 s .. 5 min.
    *
    * @generated from field: google.protobuf.Duration heartbeat_interval = 3;
    */
@@ -60,7 +61,7 @@ export declare type WatchReplaysResponse = Message<"replayd.v1.WatchReplaysRespo
   changes: ReplayChange[];
 
   /**
-   * True in the response that completes the list of the replays that were there at the start; changes follow.
+   * True in the response that completes the list of the replays that existed at the start. Changes follow.
    *
    * @generated from field: bool initial_done = 2;
    */
@@ -87,7 +88,7 @@ export declare type ReplayChange = Message<"replayd.v1.ReplayChange"> & {
   kind: ChangeKind;
 
   /**
-   * The replay, without header and players; of one that was removed only its name.
+   * The replay, without its header and players. For a removed replay, only the name is set.
    *
    * @generated from field: replayd.v1.Replay replay = 2;
    */
@@ -114,35 +115,36 @@ export enum ChangeKind {
   UNSPECIFIED = 0,
 
   /**
-   * It is there; or its file was replaced by another.
+   * The replay exists, or another file replaced its file.
    *
    * @generated from enum value: CHANGE_KIND_ADDED = 1;
    */
   ADDED = 1,
 
   /**
-   * It has grown. Sent at most once a second for each replay.
+   * The replay has grown. Sent at most once a second for each replay.
    *
    * @generated from enum value: CHANGE_KIND_GROWING = 2;
    */
   GROWING = 2,
 
   /**
-   * It is over: its end was read, or its server process has begun another, or it is damaged. See its state.
+   * The replay has ended: its end was read, the server process that wrote it has begun another, or it is damaged. See its
+   * state.
    *
    * @generated from enum value: CHANGE_KIND_FINISHED = 3;
    */
   FINISHED = 3,
 
   /**
-   * It is gone.
+   * The replay was removed.
    *
    * @generated from enum value: CHANGE_KIND_REMOVED = 4;
    */
   REMOVED = 4,
 
   /**
-   * Nothing was written to it for a minute. It may still grow.
+   * Nothing was written to the replay for a minute. It may still grow.
    *
    * @generated from enum value: CHANGE_KIND_SILENT = 5;
    */

@@ -21,7 +21,7 @@ DESCRIPTOR: google.protobuf.descriptor.FileDescriptor
 
 @typing.final
 class Summary(google.protobuf.message.Message):
-    """What is known of a map without inflating more than its texts."""
+    """The facts about a map that are known after inflating only its texts."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -39,36 +39,36 @@ class Summary(google.protobuf.message.Message):
     NUM_SETTINGS_FIELD_NUMBER: builtins.int
     NUM_LAYERS_FIELD_NUMBER: builtins.int
     crc32: builtins.str
-    """CRC-32 of the whole file, as 8 hexadecimal digits: map_crc of a teehistorian file."""
+    """CRC-32 of the whole file, as 8 hexadecimal digits. It equals map_crc of a teehistorian file of this map."""
     sha256: builtins.str
-    """SHA-256 of the whole file, as 64 hexadecimal digits: map_sha256 of a teehistorian file."""
+    """SHA-256 of the whole file, as 64 hexadecimal digits. It equals map_sha256 of a teehistorian file of this map."""
     width: builtins.int
     """Width of the game layer in tiles. 0 when there is none."""
     height: builtins.int
     """Height of the game layer in tiles."""
     num_groups: builtins.int
-    """How many groups there are."""
+    """The number of groups."""
     num_images: builtins.int
-    """How many images there are."""
+    """The number of images."""
     num_sounds: builtins.int
-    """How many sounds there are."""
+    """The number of sounds."""
     num_envelopes: builtins.int
-    """How many envelopes there are."""
+    """The number of envelopes."""
     num_settings: builtins.int
-    """How many server settings the map brings along."""
+    """The number of server settings in the map."""
     num_layers: builtins.int
-    """How many layers there are."""
+    """The number of layers, which may exceed the length of layers."""
     @property
     def header(self) -> replayd.datafile.v1.events_pb2.Header:
         """The container's header."""
 
     @property
     def info(self) -> replayd.datafile.v1.events_pb2.Info:
-        """Who made the map. Empty when it does not say."""
+        """The map's author and related texts. Empty when the map has none."""
 
     @property
     def layers(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___LayerSummary]:
-        """The layers in file order, but no more than 4096 of them."""
+        """The layers in file order. At most 4096 of them."""
 
     def __init__(
         self,
@@ -115,13 +115,13 @@ class LayerSummary(google.protobuf.message.Message):
     name: builtins.str
     """The layer's name."""
     kind: replayd.datafile.v1.events_pb2.LayerKind.ValueType
-    """What the layer is."""
+    """The kind of layer."""
     width: builtins.int
     """Width in tiles, of tile layers."""
     height: builtins.int
     """Height in tiles, of tile layers."""
     num_elements: builtins.int
-    """How many quads or sound sources it has."""
+    """The number of quads or sound sources in the layer."""
     layer_in_group: builtins.int
     """The layer's index among the layers of its group. Absent without a group."""
     def __init__(

@@ -288,7 +288,9 @@ class _GameTileEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumT
     """A door, opened by a switch."""
 
 class GameTile(_GameTile, metaclass=_GameTileEnumTypeWrapper):
-    """What a tile of the game or front layer is: the first byte of the tile. From 192 on it stands for a thing."""
+    """The kind of a tile of the game or front layer, which is the first byte of the tile. Numbers from 192 on stand for
+    entities, such as spawns and pickups.
+    """
 
 GAME_TILE_UNSPECIFIED: GameTile.ValueType  # 0
 """Air: nothing."""
@@ -584,7 +586,9 @@ class _TeleTileEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumT
     """Teleports to the exit of the last checkpoint and takes the speed away."""
 
 class TeleTile(_TeleTile, metaclass=_TeleTileEnumTypeWrapper):
-    """What a tile of the tele layer is: the second byte of the tile. The first is the number by which tiles find each other."""
+    """The kind of a tile of the tele layer, which is the second byte of the tile. The first byte is the number that connects
+    entrances and exits.
+    """
 
 TELE_TILE_UNSPECIFIED: TeleTile.ValueType  # 0
 """Air: nothing."""
@@ -622,7 +626,7 @@ class _SpeedupTileEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._En
     """Accelerates in the direction of its angle."""
 
 class SpeedupTile(_SpeedupTile, metaclass=_SpeedupTileEnumTypeWrapper):
-    """What a tile of the speedup layer is: the third byte of the tile."""
+    """The kind of a tile of the speedup layer, which is the third byte of the tile."""
 
 SPEEDUP_TILE_UNSPECIFIED: SpeedupTile.ValueType  # 0
 """Air: nothing."""
@@ -656,8 +660,9 @@ class _SwitchTileEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._Enu
     """Subtracts from the time of the race."""
 
 class SwitchTile(_SwitchTile, metaclass=_SwitchTileEnumTypeWrapper):
-    """What a tile of the switch layer is: the second byte of the tile. The first is the number of the switch. Other numbers
-    are those of GameTile: what is switched lies in this layer too.
+    """The kind of a tile of the switch layer, which is the second byte of the tile. The first byte is the number of the
+    switch. Numbers that are not listed here are those of GameTile, because the things that a switch controls are in this
+    layer too.
     """
 
 SWITCH_TILE_UNSPECIFIED: SwitchTile.ValueType  # 0
@@ -690,7 +695,7 @@ class _TuneTileEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumT
     """A zone with the tuning of its number."""
 
 class TuneTile(_TuneTile, metaclass=_TuneTileEnumTypeWrapper):
-    """What a tile of the tune layer is: the second byte of the tile. The first is the number of the zone."""
+    """The kind of a tile of the tune layer, which is the second byte of the tile. The first byte is the number of the zone."""
 
 TUNE_TILE_UNSPECIFIED: TuneTile.ValueType  # 0
 """Air: nothing."""

@@ -3,12 +3,12 @@
 isort:skip_file
 The events of a Source 2 demo (.dem): Dota 2, Counter-Strike 2, Deadlock.
 
-Units: a tick is the demo's own clock, 1/30 s in Dota 2 and 1/64 s in the others (ServerInfo.tick_interval); it starts at
-0 with the first packet. Positions are in world units. An entity is named by its slot (`index`, 0..16383) and by the
-serial number that distinguishes its successive entities. A handle is index + serial * 16384, with the serial number cut
-to its lowest 10 bits in fields and in most messages; 16777215 means none.
+Units: a tick is 1/30 s in Dota 2 and 1/64 s in the other games (ServerInfo.tick_interval). Ticks are the demo's own
+clock and start at 0 with the first packet. Positions are in world units. An entity is identified by its slot (`index`,
+0..16383) and by a serial number that distinguishes the successive entities of a slot. A handle is index + serial *
+16384. In fields and in most messages, the serial number in a handle is cut to its lowest 10 bits. 16777215 means none.
 
-Names that repeat, of entity classes and of fields, are numbers in the events: indices into EventList.strings.
+The names of entity classes and of fields repeat often. In events, they are indices into EventList.strings.
 """
 
 import builtins
@@ -63,7 +63,9 @@ class _GamePhaseEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._Enum
     """Players are drafted."""
 
 class GamePhase(_GamePhase, metaclass=_GamePhaseEnumTypeWrapper):
-    """What a game of Dota is in. The numbers are the game's own plus one; phases newer than this list travel as their number."""
+    """A phase of a game of Dota. The numbers are the game's own plus one. Phases newer than this list are sent as their
+    number.
+    """
 
 GAME_PHASE_UNSPECIFIED: GamePhase.ValueType  # 0
 """Not known."""
@@ -195,7 +197,7 @@ class _CombatLogTypeEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._
     """A tracked statistic of a player."""
 
 class CombatLogType(_CombatLogType, metaclass=_CombatLogTypeEnumTypeWrapper):
-    """The type of an entry of the combat log. The numbers are the game's own plus one; types newer than this list travel as
+    """The type of an entry of the combat log. The numbers are the game's own plus one. Types newer than this list are sent as
     their number.
     """
 
@@ -326,47 +328,47 @@ class _FaultKindEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._Enum
     FAULT_KIND_UNSPECIFIED: _FaultKind.ValueType  # 0
     """Not known."""
     FAULT_KIND_RECORD: _FaultKind.ValueType  # 1
-    """A record of the file could not be decompressed or read. It is skipped. Or bytes were skipped that are no records."""
+    """A record of the file could not be decompressed or read, and is skipped. Or bytes that are not records were skipped."""
     FAULT_KIND_MESSAGE: _FaultKind.ValueType  # 2
-    """A message could not be read. It is skipped."""
+    """A message could not be read, and is skipped."""
     FAULT_KIND_ENTITY: _FaultKind.ValueType  # 3
-    """An update of an entity could not be read to its end, or ended elsewhere than announced: fields whose type is not known,
-    most likely. The first such field and those behind it are sent without values.
+    """An update of an entity could not be read to its end, or did not end where the file announced. The usual cause is a
+    field of an unknown type. The first such field and the fields after it are sent without values.
     """
     FAULT_KIND_BASELINE: _FaultKind.ValueType  # 4
     """The default state of a class could not be read."""
     FAULT_KIND_SCHEMA: _FaultKind.ValueType  # 5
-    """The schema could not be read, or the recording is too old to have one: entities are not decoded. Or another schema came:
-    the entities of the first one are forgotten, and sent again from the next key frame.
+    """The schema could not be read, or the recording is too old to have one, so entities are not decoded. Or a second
+    schema arrived: the entities of the first one are dropped, and sent again from the next key frame.
     """
     FAULT_KIND_STRING_TABLE: _FaultKind.ValueType  # 6
-    """A string table could not be read on."""
+    """The rest of a string table could not be read."""
     FAULT_KIND_LIMIT: _FaultKind.ValueType  # 7
-    """A limit on memory was reached. What does not fit is left out."""
+    """A limit on memory was reached. Data that does not fit is left out."""
 
 class FaultKind(_FaultKind, metaclass=_FaultKindEnumTypeWrapper):
-    """What a fault is about."""
+    """The subject of a fault."""
 
 FAULT_KIND_UNSPECIFIED: FaultKind.ValueType  # 0
 """Not known."""
 FAULT_KIND_RECORD: FaultKind.ValueType  # 1
-"""A record of the file could not be decompressed or read. It is skipped. Or bytes were skipped that are no records."""
+"""A record of the file could not be decompressed or read, and is skipped. Or bytes that are not records were skipped."""
 FAULT_KIND_MESSAGE: FaultKind.ValueType  # 2
-"""A message could not be read. It is skipped."""
+"""A message could not be read, and is skipped."""
 FAULT_KIND_ENTITY: FaultKind.ValueType  # 3
-"""An update of an entity could not be read to its end, or ended elsewhere than announced: fields whose type is not known,
-most likely. The first such field and those behind it are sent without values.
+"""An update of an entity could not be read to its end, or did not end where the file announced. The usual cause is a
+field of an unknown type. The first such field and the fields after it are sent without values.
 """
 FAULT_KIND_BASELINE: FaultKind.ValueType  # 4
 """The default state of a class could not be read."""
 FAULT_KIND_SCHEMA: FaultKind.ValueType  # 5
-"""The schema could not be read, or the recording is too old to have one: entities are not decoded. Or another schema came:
-the entities of the first one are forgotten, and sent again from the next key frame.
+"""The schema could not be read, or the recording is too old to have one, so entities are not decoded. Or a second
+schema arrived: the entities of the first one are dropped, and sent again from the next key frame.
 """
 FAULT_KIND_STRING_TABLE: FaultKind.ValueType  # 6
-"""A string table could not be read on."""
+"""The rest of a string table could not be read."""
 FAULT_KIND_LIMIT: FaultKind.ValueType  # 7
-"""A limit on memory was reached. What does not fit is left out."""
+"""A limit on memory was reached. Data that does not fit is left out."""
 Global___FaultKind: typing_extensions.TypeAlias = FaultKind
 
 @typing.final
@@ -398,10 +400,10 @@ Global___EventList: typing_extensions.TypeAlias = EventList
 
 @typing.final
 class Event(google.protobuf.message.Message):
-    """One thing that happened.
+    """One event.
 
-    Within one packet the order is: the tick, string tables, then everything else as recorded, then entities, then game
-    events. So a message sees the names that came with it, and the entities as they were before it.
+    Within one packet, the order is: the tick, string tables, all other recorded messages, entities, game events. So a
+    message comes after the names that were sent with it, and before the changes of entities that were sent with it.
     """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
@@ -442,18 +444,18 @@ class Event(google.protobuf.message.Message):
     SERVER_CVAR_FIELD_NUMBER: builtins.int
     PLAYER_INFO_FIELD_NUMBER: builtins.int
     at_tick: builtins.int
-    """The tick in which it happened. -1 for what precedes the first tick."""
+    """The tick in which it happened. -1 before the first tick."""
     @property
     def entity_updated(self) -> Global___EntityUpdated:
         """Fields of an entity changed."""
 
     @property
     def entity_created(self) -> Global___EntityCreated:
-        """An entity came into being."""
+        """An entity was created."""
 
     @property
     def entity_entered(self) -> Global___EntityEntered:
-        """An entity that was known came back into view."""
+        """A known entity came back into view."""
 
     @property
     def entity_left(self) -> Global___EntityLeft:
@@ -461,7 +463,7 @@ class Event(google.protobuf.message.Message):
 
     @property
     def entity_deleted(self) -> Global___EntityDeleted:
-        """An entity ceased to be."""
+        """An entity was deleted."""
 
     @property
     def tick(self) -> Global___Tick:
@@ -501,7 +503,7 @@ class Event(google.protobuf.message.Message):
 
     @property
     def chat_event(self) -> Global___ChatEvent:
-        """What the game announces in the chat of Dota."""
+        """The game announced something in the chat of Dota."""
 
     @property
     def chat(self) -> Global___Chat:
@@ -525,11 +527,11 @@ class Event(google.protobuf.message.Message):
 
     @property
     def file_info(self) -> Global___FileInfo:
-        """What was known at the end of the recording."""
+        """The facts that the game wrote at the end of the recording."""
 
     @property
     def server_info(self) -> Global___ServerInfo:
-        """The server."""
+        """Facts about the server."""
 
     @property
     def class_info(self) -> Global___ClassInfo:
@@ -549,11 +551,11 @@ class Event(google.protobuf.message.Message):
 
     @property
     def console_cmd(self) -> Global___ConsoleCmd:
-        """A command was entered in the console of the client that recorded."""
+        """A command was entered in the console of the client that recorded the demo."""
 
     @property
     def sync_tick(self) -> Global___SyncTick:
-        """The sign-on part of the file is over."""
+        """The sign-on part of the file ended."""
 
     @property
     def key_frame(self) -> Global___KeyFrame:
@@ -569,7 +571,7 @@ class Event(google.protobuf.message.Message):
 
     @property
     def fault(self) -> Global___Fault:
-        """Something could not be decoded. Decoding continues behind it."""
+        """Something could not be decoded. Decoding continues after it."""
 
     @property
     def server_cvar(self) -> Global___ServerCvar:
@@ -577,7 +579,7 @@ class Event(google.protobuf.message.Message):
 
     @property
     def player_info(self) -> Global___PlayerInfo:
-        """A player is on the server, or has other data than before."""
+        """A player is on the server, or the player's data changed."""
 
     def __init__(
         self,
@@ -695,9 +697,9 @@ class FieldValue(google.protobuf.message.Message):
     NAME_FIELD_NUMBER: builtins.int
     UNPROVEN_FIELD_NUMBER: builtins.int
     field: builtins.int
-    """The field's full name, parts joined by ".", elements of lists as four digits: an index into EventList.strings.
-    Example: "m_vecPlayerData.0006.m_iszPlayerName". Fields of one object that share a name have the structure that they
-    stem from in front of it: "m_vecVelocity.m_vecX", "m_vecViewOffset.m_vecX".
+    """The field's full name, as an index into EventList.strings. Parts are joined by ".", and elements of lists are four
+    digits. Example: "m_vecPlayerData.0006.m_iszPlayerName". Where several fields of an object share a name, the
+    structure that each stems from precedes it: "m_vecVelocity.m_vecX", "m_vecViewOffset.m_vecX".
     """
     int: builtins.int
     """A signed integer."""
@@ -714,15 +716,16 @@ class FieldValue(google.protobuf.message.Message):
     blob: builtins.bytes
     """Bytes."""
     name: builtins.str
-    """What the number stands for, where that is known. m_nameStringableIndex has the entry of the string table EntityNames:
-    what the entity is called, such as "npc_dota_hero_axe", "item_blink", "axe_berserkers_call". In Dota 2, fields of the types
-    HeroID_t and AbilityID_t, and those whose names have HeroID or AbilityID in them, have the name of the hero, ability or
-    item, from a table that the decoder brings; so have the drafted heroes of CDOTAGamerulesProxy. Absent otherwise, and for
-    numbers that are not in the table.
+    """The name that the number stands for, where it is known. For m_nameStringableIndex, it is the entry of the string
+    table EntityNames, which is the name of the entity, such as "npc_dota_hero_axe", "item_blink", "axe_berserkers_call".
+    In Dota 2, it is the name of a hero, ability or item from a table in the decoder. Fields of the types HeroID_t and
+    AbilityID_t have one, as do fields with HeroID or AbilityID in their names, and the drafted heroes of
+    CDOTAGamerulesProxy. Absent for all other fields, and for numbers that are not in the table.
     """
     unproven: builtins.bool
-    """True for a number of a type that the decoder does not know, which may as well be another one: a type is read as unsigned
-    or as signed, whichever is more likely, and nothing in the file proves it. Zero is the same in both. Absent for all others.
+    """True for a number that may be wrong, because the decoder does not know its type. The decoder reads such a type as
+    unsigned or as signed, whichever is more likely, and nothing in the file proves the choice. Zero is the same in both.
+    Absent for all other values.
     """
     @property
     def vector(self) -> Global___Vector:
@@ -769,7 +772,7 @@ Global___FieldValue: typing_extensions.TypeAlias = FieldValue
 
 @typing.final
 class EntityCreated(google.protobuf.message.Message):
-    """An entity came into being."""
+    """An entity was created."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -786,7 +789,7 @@ class EntityCreated(google.protobuf.message.Message):
     """The spawn group's handle."""
     @property
     def fields(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___FieldValue]:
-        """The entity's whole state: the defaults of its class, and what was sent with it."""
+        """The entity's whole state: the defaults of its class, and the fields that were sent with it."""
 
     def __init__(
         self,
@@ -833,8 +836,8 @@ Global___EntityUpdated: typing_extensions.TypeAlias = EntityUpdated
 
 @typing.final
 class EntityEntered(google.protobuf.message.Message):
-    """An entity that was known came back into view, or was sent once more in full. The state at a position of a demo is one for
-    each entity that exists there.
+    """A known entity came back into view, or was sent again in full. A state at a position of a demo has one of these events
+    for each entity that exists there.
     """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
@@ -850,9 +853,9 @@ class EntityEntered(google.protobuf.message.Message):
     serial: builtins.int
     """The serial number."""
     full: builtins.bool
-    """True when fields hold the whole state, which replaces the one before; false when they hold what changed."""
+    """True when fields hold the whole state, which replaces the previous one. False when they hold only changes."""
     out_of_view: builtins.bool
-    """True for an entity that exists but is out of view: only in a state."""
+    """True for an entity that exists but is out of view. Only true in a state."""
     @property
     def fields(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___FieldValue]:
         """The fields."""
@@ -897,7 +900,7 @@ Global___EntityLeft: typing_extensions.TypeAlias = EntityLeft
 
 @typing.final
 class EntityDeleted(google.protobuf.message.Message):
-    """An entity ceased to be."""
+    """An entity was deleted."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -930,16 +933,16 @@ class Tick(google.protobuf.message.Message):
     PAUSED_FIELD_NUMBER: builtins.int
     PHASE_FIELD_NUMBER: builtins.int
     server_tick: builtins.int
-    """The server's tick, which runs ahead of the demo's by a constant."""
+    """The server's tick, which is ahead of the demo's tick by a constant."""
     game_time: builtins.float
-    """Dota: the time on the game's clock in seconds from the horn, negative before it, pauses not counted. It is computed from
-    the packets before this one. Absent until the time of the horn is known, at the latest when it sounds; in other games;
-    and when the filter excludes ticks.
+    """Dota: the time on the game's clock in seconds from the horn. It is negative before the horn, and pauses do not count.
+    It is computed from the packets before this one. Absent until the time of the horn is known, which is at the latest
+    when it sounds. Also absent in other games, and when the filter excludes ticks.
     """
     paused: builtins.bool
     """Dota: whether the game is paused."""
     phase: Global___GamePhase.ValueType
-    """Dota: what the game is in. Unspecified until it is known, and in other games."""
+    """Dota: the phase of the game. Unspecified until it is known, and in other games."""
     def __init__(
         self,
         *,
@@ -960,8 +963,8 @@ Global___Tick: typing_extensions.TypeAlias = Tick
 
 @typing.final
 class CombatLog(google.protobuf.message.Message):
-    """An entry of Dota's combat log. Names are the game's internal ones, such as "npc_dota_hero_axe". A field that says
-    nothing for the entry's type is 0, false or empty.
+    """An entry of Dota's combat log. Names are the game's internal ones, such as "npc_dota_hero_axe". A field that has no
+    meaning for the entry's type is 0, false or empty.
     """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
@@ -1053,31 +1056,33 @@ class CombatLog(google.protobuf.message.Message):
     type: Global___CombatLogType.ValueType
     """What happened."""
     target_name: builtins.str
-    """Who it happened to."""
+    """The target."""
     target_source_name: builtins.str
-    """The owner of the target: the hero behind a summoned unit or an illusion."""
+    """The owner of the target, such as the hero who controls a summoned unit or an illusion."""
     attacker_name: builtins.str
-    """Who did it."""
+    """The source of the entry, such as the unit that dealt the damage."""
     damage_source_name: builtins.str
     """The owner of the attacker."""
     inflictor_name: builtins.str
-    """The ability, item or modifier by which it was done. Empty for a plain attack."""
+    """The ability, item or modifier that caused the entry. Empty for a plain attack."""
     is_attacker_illusion: builtins.bool
-    """Whether the attacker is an illusion."""
+    """True when the attacker is an illusion."""
     is_attacker_hero: builtins.bool
-    """Whether the attacker is a hero."""
+    """True when the attacker is a hero."""
     is_target_illusion: builtins.bool
-    """Whether the target is an illusion."""
+    """True when the target is an illusion."""
     is_target_hero: builtins.bool
-    """Whether the target is a hero."""
+    """True when the target is a hero."""
     is_visible_radiant: builtins.bool
-    """Whether Radiant could see it."""
+    """True when Radiant could see it."""
     is_visible_dire: builtins.bool
-    """Whether Dire could see it."""
+    """True when Dire could see it."""
     value: builtins.int
-    """The amount, by type: damage, healing, gold, experience; for COMBAT_LOG_TYPE_GAME_STATE the new state. For a purchase see value_name."""
+    """The amount, which depends on the type: damage, healing, gold or experience. For COMBAT_LOG_TYPE_GAME_STATE, the new
+    state. For a purchase, see value_name.
+    """
     health: builtins.int
-    """The target's health after it."""
+    """The target's health afterwards."""
     timestamp: builtins.float
     """Game time in seconds, pauses not counted."""
     stun_duration: builtins.float
@@ -1085,23 +1090,23 @@ class CombatLog(google.protobuf.message.Message):
     slow_duration: builtins.float
     """How long it slows, in seconds."""
     is_ability_toggle_on: builtins.bool
-    """Whether an ability was switched on."""
+    """True when an ability was switched on."""
     is_ability_toggle_off: builtins.bool
-    """Whether an ability was switched off."""
+    """True when an ability was switched off."""
     ability_level: builtins.int
     """The level of the ability."""
     location_x: builtins.float
-    """Where, in world units, x."""
+    """The x coordinate in world units."""
     location_y: builtins.float
-    """Where, in world units, y."""
+    """The y coordinate in world units."""
     gold_reason: builtins.int
-    """Why gold changed: the game's number."""
+    """The reason for the change of gold, as the game's number."""
     timestamp_raw: builtins.float
     """Game time in seconds, pauses counted."""
     modifier_duration: builtins.float
     """How long the modifier lasts, in seconds."""
     xp_reason: builtins.int
-    """Why experience changed: the game's number."""
+    """The reason for the change of experience, as the game's number."""
     last_hits: builtins.int
     """Last hits so far."""
     attacker_team: builtins.int
@@ -1119,19 +1124,19 @@ class CombatLog(google.protobuf.message.Message):
     assist_player3: builtins.int
     """A fourth player who assisted, in files before 2017."""
     stack_count: builtins.int
-    """How many stacks the modifier has, or creeps the camp."""
+    """The number of stacks of the modifier, or of creeps in the camp."""
     hidden_modifier: builtins.bool
-    """Whether the modifier is not shown to players."""
+    """True when the modifier is not shown to players."""
     is_target_building: builtins.bool
-    """Whether the target is a building."""
+    """True when the target is a building."""
     neutral_camp_type: builtins.int
     """The kind of neutral camp: the game's number."""
     rune_type: builtins.int
     """The kind of rune: the game's number."""
     is_heal_save: builtins.bool
-    """Whether the healing saved the target from death."""
+    """True when the healing saved the target from death."""
     is_ultimate_ability: builtins.bool
-    """Whether the ability is an ultimate."""
+    """True when the ability is an ultimate."""
     attacker_hero_level: builtins.int
     """The attacker's level. The game leaves it 0."""
     target_hero_level: builtins.int
@@ -1141,13 +1146,13 @@ class CombatLog(google.protobuf.message.Message):
     gpm: builtins.int
     """Gold per minute."""
     event_location: builtins.int
-    """Where on the map: the game's number."""
+    """The location on the map, as the game's number."""
     target_is_self: builtins.bool
-    """Whether attacker and target are the same."""
+    """True when attacker and target are the same."""
     damage_type: builtins.int
     """1 physical, 2 magical, 4 pure, 0 not known."""
     invisibility_modifier: builtins.bool
-    """Whether the modifier makes invisible."""
+    """True when the modifier makes its unit invisible."""
     damage_category: builtins.int
     """The category of damage: the game's number."""
     networth: builtins.int
@@ -1157,65 +1162,65 @@ class CombatLog(google.protobuf.message.Message):
     modifier_elapsed_duration: builtins.float
     """How long the modifier lasted, in seconds."""
     silence_modifier: builtins.bool
-    """Whether the modifier silences."""
+    """True when the modifier silences."""
     heal_from_lifesteal: builtins.bool
-    """Whether the healing is lifesteal."""
+    """True when the healing is lifesteal."""
     modifier_purged: builtins.bool
-    """Whether the modifier was dispelled."""
+    """True when the modifier was dispelled."""
     spell_evaded: builtins.bool
-    """Whether the spell was evaded."""
+    """True when the spell was evaded."""
     motion_controller_modifier: builtins.bool
-    """Whether the modifier moves the target."""
+    """True when the modifier moves the target."""
     long_range_kill: builtins.bool
-    """Whether it was a kill from afar."""
+    """True when it was a kill from afar."""
     modifier_purge_ability: builtins.str
     """The ability that dispelled the modifier."""
     modifier_purge_npc: builtins.str
-    """Who dispelled the modifier."""
+    """The unit that dispelled the modifier."""
     root_modifier: builtins.bool
-    """Whether the modifier roots."""
+    """True when the modifier roots."""
     total_unit_death_count: builtins.int
     """How many units died."""
     aura_modifier: builtins.bool
-    """Whether the modifier comes of an aura."""
+    """True when the modifier comes from an aura."""
     armor_debuff_modifier: builtins.bool
-    """Whether the modifier lowers armor."""
+    """True when the modifier lowers armor."""
     no_physical_damage_modifier: builtins.bool
-    """Whether the modifier prevents physical damage."""
+    """True when the modifier prevents physical damage."""
     modifier_ability: builtins.str
     """The ability that the modifier belongs to."""
     modifier_hidden: builtins.bool
-    """Whether the modifier is hidden."""
+    """True when the modifier is hidden."""
     inflictor_is_stolen_ability: builtins.bool
-    """Whether the ability was stolen."""
+    """True when the ability was stolen."""
     kill_eater_event: builtins.int
     """The counter that was raised: the game's number."""
     unit_status_label: builtins.int
     """The label above the unit: the game's number."""
     spell_generated_attack: builtins.bool
-    """Whether a spell made the attack."""
+    """True when a spell made the attack."""
     at_night_time: builtins.bool
-    """Whether it was night."""
+    """True when it was night."""
     attacker_has_scepter: builtins.bool
-    """Whether the attacker has Aghanim's Scepter."""
+    """True when the attacker has Aghanim's Scepter."""
     neutral_camp_team: builtins.int
     """The team on whose side the camp lies: 2 Radiant, 3 Dire."""
     regenerated_health: builtins.float
     """Health regenerated."""
     will_reincarnate: builtins.bool
-    """Whether the target will come back to life."""
+    """True when the target will come back to life."""
     uses_charges: builtins.bool
-    """Whether the ability uses charges."""
+    """True when the ability uses charges."""
     tracked_stat_id: builtins.int
     """The statistic: the game's number."""
     modifier_purged_duration: builtins.float
     """How much of the modifier was left when it was dispelled, in seconds."""
     heal_from_regen: builtins.bool
-    """Whether the healing is regeneration."""
+    """True when the healing is regeneration."""
     value_name: builtins.str
-    """The item bought, for COMBAT_LOG_TYPE_PURCHASE: the name that value is the number of."""
+    """The bought item, for COMBAT_LOG_TYPE_PURCHASE. It is the name that the number in value stands for."""
     game_time: builtins.float
-    """The time on the game's clock in seconds from the horn, as in Tick. It is timestamp, less when the horn sounds."""
+    """The time on the game's clock in seconds from the horn, as in Tick. It is timestamp minus the time of the horn."""
     @property
     def assist_players(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
         """Ids of the players who assisted."""
@@ -1351,9 +1356,9 @@ class GameEventKey(google.protobuf.message.Message):
     player: builtins.int
     """A player's slot."""
     player_name: builtins.str
-    """The name of the player in the slot, as the string table userinfo has it. Absent when not known, and for other values."""
+    """The name of the player in the slot, from the string table userinfo. Absent when not known, and for other values."""
     steam_id: builtins.int
-    """The player's Steam id, likewise. 0 for bots."""
+    """The player's Steam id, from the same table. 0 for bots."""
     def __init__(
         self,
         *,
@@ -1399,7 +1404,7 @@ class GameEvent(google.protobuf.message.Message):
     id: builtins.int
     """The event's number."""
     name: builtins.str
-    """The event's name. Empty when no description came before it."""
+    """The event's name. Empty when no description preceded the event."""
     @property
     def keys(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___GameEventKey]:
         """The keys."""
@@ -1479,11 +1484,11 @@ class StringTable(google.protobuf.message.Message):
     ENTRIES_FIELD_NUMBER: builtins.int
     FLAGS_FIELD_NUMBER: builtins.int
     id: builtins.int
-    """The table's number: how many were created before it."""
+    """The table's number, which is the number of tables created before it."""
     name: builtins.str
     """The table's name."""
     entries: builtins.int
-    """How many entries it starts with."""
+    """The number of entries that it starts with."""
     flags: builtins.int
     """The game's flags."""
     def __init__(
@@ -1588,11 +1593,11 @@ class Modifier(google.protobuf.message.Message):
     aura_owner: builtins.int
     """Handle of the unit whose aura it comes from."""
     aura: builtins.bool
-    """Whether it comes of an aura."""
+    """True when it comes from an aura."""
     subtle: builtins.bool
-    """Whether it is not to be noticed."""
+    """True when the modifier is hidden from players."""
     raw: builtins.bytes
-    """The game's own message, which says more for some modifiers."""
+    """The game's own message, which has more fields for some modifiers."""
     def __init__(
         self,
         *,
@@ -1638,19 +1643,19 @@ class Order(google.protobuf.message.Message):
     entity_index: builtins.int
     """Slot of the entity of the player's controller."""
     type: builtins.int
-    """The order, such as 1 move to position, 3 attack-move, 4 attack target, 5 cast at position: the game's number."""
+    """The order as the game's number, such as 1 move to position, 3 attack-move, 4 attack target, 5 cast at position."""
     target_index: builtins.int
     """Slot of the target. 0 for none."""
     ability_id: builtins.int
     """The ability's number. Absent for none."""
     queue: builtins.bool
-    """Whether it was queued behind other orders."""
+    """True when it was queued behind other orders."""
     sequence_number: builtins.int
-    """The player's count of orders."""
+    """The number of the order in the player's own count."""
     flags: builtins.int
     """The game's flags."""
     type_name: builtins.str
-    """What the game calls the type, such as "DOTA_UNIT_ORDER_CAST_POSITION". Empty for types newer than the decoder's table."""
+    """The game's name of the type, such as "DOTA_UNIT_ORDER_CAST_POSITION". Empty for types newer than the decoder's table."""
     ability_name: builtins.str
     """The name of the ability or item, such as "axe_berserkers_call". Empty for none, and when it is not in the decoder's table."""
     @property
@@ -1659,7 +1664,7 @@ class Order(google.protobuf.message.Message):
 
     @property
     def position(self) -> Global___Vector:
-        """Where. Absent when not known."""
+        """The target position. Absent when not known."""
 
     def __init__(
         self,
@@ -1707,7 +1712,7 @@ class Sound(google.protobuf.message.Message):
     seed: builtins.int
     """The seed for its variation."""
     start_time: builtins.float
-    """When it begins, in seconds."""
+    """The start of the sound in seconds."""
     params: builtins.bytes
     """Parameters, in the game's packing."""
     def __init__(
@@ -1744,7 +1749,7 @@ class UserCmd(google.protobuf.message.Message):
     number: builtins.int
     """The command's number."""
     player_slot: builtins.int
-    """Slot of the player. -1 for the one who recorded."""
+    """The slot of the player. -1 for the player who recorded the demo."""
     server_tick: builtins.int
     """The server's tick in which it was executed. 0 when not known."""
     client_tick: builtins.int
@@ -1781,11 +1786,13 @@ class Message(google.protobuf.message.Message):
     name: builtins.str
     """Valve's name of the message, such as "CDOTAUserMsg_OverheadEvent". Empty when not known."""
     data: builtins.bytes
-    """The message as recorded, protobuf of that name: the bytes from offset on. Large messages come in several events."""
+    """The bytes of the message from offset on, as recorded: a protobuf message of that name. Large messages are split into
+    several events.
+    """
     offset: builtins.int
-    """Where in the message data begins. 0 unless it comes in several events."""
+    """The position of data in the message, in bytes. 0 unless the message is split into several events."""
     size: builtins.int
-    """How many bytes the whole message has."""
+    """The size of the whole message in bytes."""
     def __init__(
         self,
         *,
@@ -1802,7 +1809,7 @@ Global___Message: typing_extensions.TypeAlias = Message
 
 @typing.final
 class ChatEvent(google.protobuf.message.Message):
-    """What the game announces in the chat of Dota."""
+    """The game announced something in the chat of Dota."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -1816,7 +1823,7 @@ class ChatEvent(google.protobuf.message.Message):
     TYPE_NAME_FIELD_NUMBER: builtins.int
     HERO_NAMES_FIELD_NUMBER: builtins.int
     type: builtins.int
-    """What is announced, such as 0 hero kill, 3 tower kill, 9 Roshan kill: the game's number."""
+    """The type of the announcement as the game's number, such as 0 hero kill, 3 tower kill, 9 Roshan kill."""
     value: builtins.int
     """A value that depends on the type."""
     value2: builtins.int
@@ -1828,15 +1835,15 @@ class ChatEvent(google.protobuf.message.Message):
     game_time: builtins.float
     """The time on the game's clock in seconds from the horn, as in Tick."""
     type_name: builtins.str
-    """What the game calls the type, such as "CHAT_MESSAGE_TOWER_KILL". Empty for types newer than the decoder's table."""
+    """The game's name of the type, such as "CHAT_MESSAGE_TOWER_KILL". Empty for types newer than the decoder's table."""
     @property
     def players(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
-        """Ids of the players it is about, up to six. -1 for none."""
+        """Ids of the players whom the announcement is about, up to six. -1 for none."""
 
     @property
     def hero_names(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """The heroes of the players, in the same order, such as "npc_dota_hero_axe": what the entity CDOTA_PlayerResource says before
-        the event. Empty when not known.
+        """The heroes of the players, in the same order, such as "npc_dota_hero_axe": as the entity CDOTA_PlayerResource has
+        them before the event. Empty when not known.
         """
 
     def __init__(
@@ -1888,13 +1895,13 @@ class Chat(google.protobuf.message.Message):
     channel_name: builtins.str
     """The channel's name, in messages that carry it instead of a number, such as "DOTA_Chat_All"."""
     entity_index: builtins.int
-    """Slot of the entity of the player who said it. Absent when not known."""
+    """The slot of the entity of the player who wrote it. Absent when not known."""
     game_time: builtins.float
     """Dota: the time on the game's clock in seconds from the horn, as in Tick."""
     player_name: builtins.str
     """Dota: the player's name, as the entity CDOTA_PlayerResource has it. Empty when not known."""
     hero_name: builtins.str
-    """Dota: the player's hero, likewise. Empty when not known, and before one is picked."""
+    """Dota: the player's hero, from the same entity. Empty when not known, and before a hero is picked."""
     def __init__(
         self,
         *,
@@ -1943,13 +1950,13 @@ class Ping(google.protobuf.message.Message):
     player_id: builtins.int
     """Id of the player. Absent when not known."""
     x: builtins.int
-    """Where, in world units, x."""
+    """The x coordinate in world units."""
     y: builtins.int
-    """Where, in world units, y."""
+    """The y coordinate in world units."""
     target: builtins.int
     """Slot of the entity that was pinged. Absent for none."""
     direct: builtins.bool
-    """Whether the entity itself was pinged."""
+    """True when the entity itself was pinged."""
     type: builtins.int
     """The kind of ping: the game's number."""
     player_name: builtins.str
@@ -1994,11 +2001,11 @@ class MapLine(google.protobuf.message.Message):
     player_id: builtins.int
     """Id of the player. Absent when not known."""
     x: builtins.int
-    """Where, in world units, x."""
+    """The x coordinate in world units."""
     y: builtins.int
-    """Where, in world units, y."""
+    """The y coordinate in world units."""
     initial: builtins.bool
-    """Whether a new line begins here; otherwise it continues from the point before."""
+    """True when a new line begins here. False when the line continues from the previous point."""
     player_name: builtins.str
     """The player's name, as the entity CDOTA_PlayerResource has it. Empty when not known."""
     def __init__(
@@ -2092,7 +2099,7 @@ class FileHeader(google.protobuf.message.Message):
     server_name: builtins.str
     """The server's name."""
     client_name: builtins.str
-    """The name of the client that recorded."""
+    """The name of the client that recorded the demo."""
     map_name: builtins.str
     """The map's name."""
     game_directory: builtins.str
@@ -2100,9 +2107,9 @@ class FileHeader(google.protobuf.message.Message):
     fullpackets_version: builtins.int
     """The version of full packets."""
     allow_clientside_entities: builtins.bool
-    """Whether entities of the client may be in it."""
+    """True when the file may have entities of the client."""
     allow_clientside_particles: builtins.bool
-    """Whether particles of the client may be in it."""
+    """True when the file may have particles of the client."""
     addons: builtins.str
     """Addons."""
     demo_version_name: builtins.str
@@ -2141,7 +2148,7 @@ Global___FileHeader: typing_extensions.TypeAlias = FileHeader
 
 @typing.final
 class MatchPlayer(google.protobuf.message.Message):
-    """A player, as known at the end of a Dota match."""
+    """A player at the end of a Dota match."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -2155,7 +2162,7 @@ class MatchPlayer(google.protobuf.message.Message):
     player_name: builtins.str
     """The player's name."""
     is_fake_client: builtins.bool
-    """Whether it is a bot."""
+    """True when it is a bot."""
     steam_id: builtins.int
     """The Steam id."""
     team: builtins.int
@@ -2207,7 +2214,7 @@ Global___DraftPick: typing_extensions.TypeAlias = DraftPick
 
 @typing.final
 class Match(google.protobuf.message.Message):
-    """A Dota match, as known at its end."""
+    """A Dota match at its end."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -2270,7 +2277,7 @@ Global___Match: typing_extensions.TypeAlias = Match
 
 @typing.final
 class FileInfo(google.protobuf.message.Message):
-    """What was known at the end of the recording."""
+    """The facts that the game wrote at the end of the recording."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -2311,7 +2318,7 @@ Global___FileInfo: typing_extensions.TypeAlias = FileInfo
 
 @typing.final
 class ServerInfo(google.protobuf.message.Message):
-    """The server."""
+    """Facts about the server."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -2334,15 +2341,15 @@ class ServerInfo(google.protobuf.message.Message):
     server_count: builtins.int
     """How many maps the server has loaded."""
     is_dedicated: builtins.bool
-    """Whether it is a dedicated server."""
+    """True when it is a dedicated server."""
     is_hltv: builtins.bool
-    """Whether SourceTV recorded."""
+    """True when SourceTV recorded."""
     max_clients: builtins.int
-    """How many clients it takes."""
+    """The largest number of clients of the server."""
     max_classes: builtins.int
     """How many classes of entities there are."""
     player_slot: builtins.int
-    """Slot of the player who recorded. Absent for none."""
+    """The slot of the player who recorded the demo. Absent for none."""
     tick_interval: builtins.float
     """The length of a tick in seconds."""
     game_dir: builtins.str
@@ -2442,16 +2449,16 @@ class SerializerField(google.protobuf.message.Message):
     encode_flags: builtins.int
     """The flags of a quantized number."""
     encoder: builtins.str
-    """The encoder's name. Empty for the type's own."""
+    """The encoder's name. Empty for the type's default encoder."""
     serializer: builtins.str
-    """The serializer of what the field holds. Empty for plain values."""
+    """The serializer of the field's contents. Empty for plain values."""
     serializer_version: builtins.int
     """That serializer's version."""
     send_node: builtins.str
     """The path of the embedded structures that the field stems from."""
     @property
     def polymorphic(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """Other serializers that what the field holds may have."""
+        """Other serializers that the field's contents may have."""
 
     def __init__(
         self,
@@ -2514,7 +2521,7 @@ Global___Serializer: typing_extensions.TypeAlias = Serializer
 
 @typing.final
 class ConsoleCmd(google.protobuf.message.Message):
-    """A command was entered in the console of the client that recorded."""
+    """A command was entered in the console of the client that recorded the demo."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -2537,7 +2544,7 @@ Global___ConsoleCmd: typing_extensions.TypeAlias = ConsoleCmd
 
 @typing.final
 class SyncTick(google.protobuf.message.Message):
-    """The sign-on part of the file is over."""
+    """The sign-on part of the file ended."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -2549,13 +2556,13 @@ Global___SyncTick: typing_extensions.TypeAlias = SyncTick
 
 @typing.final
 class KeyFrame(google.protobuf.message.Message):
-    """A key frame: the whole state at this tick. Its contents were sent as events before, and are not sent again."""
+    """A key frame, which is the whole state at this tick. Its contents were sent as events before, and are not sent again."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     OFFSET_FIELD_NUMBER: builtins.int
     offset: builtins.int
-    """Where in the file it lies, in bytes."""
+    """The position of the key frame in the file, in bytes."""
     def __init__(
         self,
         *,
@@ -2592,13 +2599,13 @@ class Command(google.protobuf.message.Message):
     id: builtins.int
     """The record's number."""
     name: builtins.str
-    """Valve's name of it, such as "DEM_AnimationData". Empty when not known."""
+    """Valve's name of the record, such as "DEM_AnimationData". Empty when not known."""
     data: builtins.bytes
-    """Its contents, decompressed: the bytes from offset on. Large records come in several events."""
+    """The bytes of the record's decompressed contents from offset on. Large records are split into several events."""
     offset: builtins.int
-    """Where in the contents data begins. 0 unless they come in several events."""
+    """The position of data in the contents, in bytes. 0 unless the record is split into several events."""
     size: builtins.int
-    """How many bytes the whole contents have."""
+    """The size of the whole contents in bytes."""
     def __init__(
         self,
         *,
@@ -2615,7 +2622,7 @@ Global___Command: typing_extensions.TypeAlias = Command
 
 @typing.final
 class Fault(google.protobuf.message.Message):
-    """Something could not be decoded. Decoding continues behind it."""
+    """Something could not be decoded. Decoding continues after it."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -2630,23 +2637,23 @@ class Fault(google.protobuf.message.Message):
     BITS_READ_FIELD_NUMBER: builtins.int
     BYTES_SKIPPED_FIELD_NUMBER: builtins.int
     kind: Global___FaultKind.ValueType
-    """What it is about."""
+    """The subject of the fault."""
     detail: builtins.str
-    """What went wrong, in words."""
+    """A description of the fault."""
     offset: builtins.int
-    """Where in the file the record lies, in bytes."""
+    """The position of the record in the file, in bytes."""
     message_id: builtins.int
     """The number of the message, or of the record."""
     entity_index: builtins.int
     """Slot of the entity."""
     field: builtins.int
-    """The first field that is suspect: an index into EventList.strings. Absent when none is."""
+    """The first suspect field: an index into EventList.strings. Absent when there is none."""
     bits_announced: builtins.int
-    """How many bits the update has, as announced."""
+    """The size of the update in bits, as the file announced it."""
     bits_read: builtins.int
-    """How many bits were read."""
+    """The number of bits that were read."""
     bytes_skipped: builtins.int
-    """How many bytes before offset were skipped, because they are no records."""
+    """The number of bytes before offset that were skipped, because they are not records."""
     def __init__(
         self,
         *,
@@ -2677,7 +2684,7 @@ Global___Fault: typing_extensions.TypeAlias = Fault
 
 @typing.final
 class ServerCvar(google.protobuf.message.Message):
-    """A variable of the server's console has a value: as the recording begins, or since now."""
+    """A variable of the server's console has a value, either at the start of the recording or because it changed."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -2704,7 +2711,7 @@ Global___ServerCvar: typing_extensions.TypeAlias = ServerCvar
 
 @typing.final
 class PlayerInfo(google.protobuf.message.Message):
-    """A player is on the server, or has other data than before: an entry of the string table userinfo."""
+    """A player is on the server, or the player's data changed: an entry of the string table userinfo."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -2715,19 +2722,19 @@ class PlayerInfo(google.protobuf.message.Message):
     IS_BOT_FIELD_NUMBER: builtins.int
     IS_HLTV_FIELD_NUMBER: builtins.int
     slot: builtins.int
-    """The player's slot, by which game events name players. In Counter-Strike 2 and Deadlock the player's controller is the
-    entity in slot + 1, and m_hPawn of that is the handle of the body.
+    """The player's slot, by which game events refer to players. In Counter-Strike 2 and Deadlock, the entity in slot + 1 is
+    the player's controller. Its field m_hPawn is the handle of the player's body.
     """
     name: builtins.str
     """The player's name."""
     steam_id: builtins.int
     """The Steam id. 0 for bots."""
     user_id: builtins.int
-    """The number by which the server names the player."""
+    """The number by which the server identifies the player."""
     is_bot: builtins.bool
-    """Whether it is a bot."""
+    """True when it is a bot."""
     is_hltv: builtins.bool
-    """Whether it is what records."""
+    """True for the client that records the demo."""
     def __init__(
         self,
         *,

@@ -3,15 +3,16 @@
 isort:skip_file
 The events of a StarCraft II replay.
 
-Units: a tick is a gameloop, 1/16 of a game second; at the speed "Faster" 22.4 of them make a real second. Places on the
-map are in cells of the map, x to the right and y up, unless a field says otherwise. Numbers of units, abilities and
-upgrades ("links") are indices into the balance data of one version of the game: within one replay they are stable.
+Units: a tick is a gameloop, which is 1/16 of a game second. At the speed "Faster", 22.4 gameloops are one real second.
+Positions on the map are in cells of the map, x to the right and y upwards, unless a field says otherwise. Numbers of
+units, abilities and upgrades ("links") are indices into the balance data of one version of the game. They are stable
+within one replay.
 
-A stream begins with the description of the replay (start, details, lobby, attributes, game_metadata, player_info,
-member), continues with the events of all its event streams in the order of gameloops (of one gameloop: game events, then
-messages, then the tracker's), and closes with an end. Kinds are the names of the events in Blizzard's protocol tables;
-every event of every table has a message of its own. Tracker events of games that are newer than the tables arrive as
-`other`.
+A stream begins with the description of the replay: start, details, lobby, attributes, game_metadata, player_info,
+member. The events of all its event streams follow in the order of gameloops. Within one gameloop, game events come
+first, then messages, then tracker events. The stream closes with an end. Kinds are the names of the events in
+Blizzard's protocol tables. Every event of every table has a message of its own. Tracker events of games that are newer
+than the tables are sent as `other`.
 """
 
 import builtins
@@ -37,23 +38,23 @@ class _UnitClass:
 class _UnitClassEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_UnitClass.ValueType], builtins.type):
     DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
     UNIT_CLASS_UNSPECIFIED: _UnitClass.ValueType  # 0
-    """Nothing of this, or not known: units of maps of their own, for one."""
+    """Another purpose, or not known, such as for the types that a map defines itself."""
     UNIT_CLASS_WORKER: _UnitClass.ValueType  # 1
-    """It collects resources: SCV, MULE, drone, probe."""
+    """A unit that collects resources: SCV, MULE, drone, probe."""
     UNIT_CLASS_ARMY: _UnitClass.ValueType  # 2
-    """It fights, or helps those that do: observers and overlords, too, as sc2reader has it."""
+    """A unit that fights or supports fighting units. As in sc2reader, observers and overlords are included."""
     UNIT_CLASS_STRUCTURE: _UnitClass.ValueType  # 3
     """A building."""
 
 class UnitClass(_UnitClass, metaclass=_UnitClassEnumTypeWrapper):
-    """What a type of unit is for."""
+    """The purpose of a type of units."""
 
 UNIT_CLASS_UNSPECIFIED: UnitClass.ValueType  # 0
-"""Nothing of this, or not known: units of maps of their own, for one."""
+"""Another purpose, or not known, such as for the types that a map defines itself."""
 UNIT_CLASS_WORKER: UnitClass.ValueType  # 1
-"""It collects resources: SCV, MULE, drone, probe."""
+"""A unit that collects resources: SCV, MULE, drone, probe."""
 UNIT_CLASS_ARMY: UnitClass.ValueType  # 2
-"""It fights, or helps those that do: observers and overlords, too, as sc2reader has it."""
+"""A unit that fights or supports fighting units. As in sc2reader, observers and overlords are included."""
 UNIT_CLASS_STRUCTURE: UnitClass.ValueType  # 3
 """A building."""
 Global___UnitClass: typing_extensions.TypeAlias = UnitClass
@@ -103,9 +104,9 @@ class _ControlGroupActionEnumTypeWrapper(google.protobuf.internal.enum_type_wrap
     CONTROL_GROUP_ACTION_CLEAR: _ControlGroupAction.ValueType  # 4
     """The group is emptied."""
     CONTROL_GROUP_ACTION_SET_AND_STEAL: _ControlGroupAction.ValueType  # 5
-    """As SET, and the units leave all other groups: selection_delta events of those groups follow."""
+    """Like SET, and the units also leave all other groups. selection_delta events of those groups follow."""
     CONTROL_GROUP_ACTION_APPEND_AND_STEAL: _ControlGroupAction.ValueType  # 6
-    """As APPEND, and the units leave all other groups: selection_delta events of those groups follow."""
+    """Like APPEND, and the units also leave all other groups. selection_delta events of those groups follow."""
 
 class ControlGroupAction(_ControlGroupAction, metaclass=_ControlGroupActionEnumTypeWrapper):
     """What happens with a control group."""
@@ -121,9 +122,9 @@ CONTROL_GROUP_ACTION_RECALL: ControlGroupAction.ValueType  # 3
 CONTROL_GROUP_ACTION_CLEAR: ControlGroupAction.ValueType  # 4
 """The group is emptied."""
 CONTROL_GROUP_ACTION_SET_AND_STEAL: ControlGroupAction.ValueType  # 5
-"""As SET, and the units leave all other groups: selection_delta events of those groups follow."""
+"""Like SET, and the units also leave all other groups. selection_delta events of those groups follow."""
 CONTROL_GROUP_ACTION_APPEND_AND_STEAL: ControlGroupAction.ValueType  # 6
-"""As APPEND, and the units leave all other groups: selection_delta events of those groups follow."""
+"""Like APPEND, and the units also leave all other groups. selection_delta events of those groups follow."""
 Global___ControlGroupAction: typing_extensions.TypeAlias = ControlGroupAction
 
 class _Recipient:
@@ -146,7 +147,7 @@ class _RecipientEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._Enum
     """Observers."""
 
 class Recipient(_Recipient, metaclass=_RecipientEnumTypeWrapper):
-    """Who is to read a message."""
+    """The recipients of a message."""
 
 RECIPIENT_UNSPECIFIED: Recipient.ValueType  # 0
 """Never sent."""
@@ -171,11 +172,11 @@ class _EventStreamEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._En
     EVENT_STREAM_UNSPECIFIED: _EventStream.ValueType  # 0
     """Not known."""
     EVENT_STREAM_GAME: _EventStream.ValueType  # 1
-    """replay.game.events: what players did."""
+    """replay.game.events: the actions of the players."""
     EVENT_STREAM_MESSAGE: _EventStream.ValueType  # 2
-    """replay.message.events: chat and the like."""
+    """replay.message.events: chat, pings and similar messages."""
     EVENT_STREAM_TRACKER: _EventStream.ValueType  # 3
-    """replay.tracker.events: what the game computed."""
+    """replay.tracker.events: facts that the game computed."""
 
 class EventStream(_EventStream, metaclass=_EventStreamEnumTypeWrapper):
     """An event stream of a replay."""
@@ -183,11 +184,11 @@ class EventStream(_EventStream, metaclass=_EventStreamEnumTypeWrapper):
 EVENT_STREAM_UNSPECIFIED: EventStream.ValueType  # 0
 """Not known."""
 EVENT_STREAM_GAME: EventStream.ValueType  # 1
-"""replay.game.events: what players did."""
+"""replay.game.events: the actions of the players."""
 EVENT_STREAM_MESSAGE: EventStream.ValueType  # 2
-"""replay.message.events: chat and the like."""
+"""replay.message.events: chat, pings and similar messages."""
 EVENT_STREAM_TRACKER: EventStream.ValueType  # 3
-"""replay.tracker.events: what the game computed."""
+"""replay.tracker.events: facts that the game computed."""
 Global___EventStream: typing_extensions.TypeAlias = EventStream
 
 class _TableMatch:
@@ -201,13 +202,13 @@ class _TableMatchEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._Enu
     TABLE_MATCH_EXACT: _TableMatch.ValueType  # 1
     """The base build has a table of its own."""
     TABLE_MATCH_ALIAS: _TableMatch.ValueType  # 2
-    """The base build is known to share another's."""
+    """The base build is known to share the table of another build."""
     TABLE_MATCH_OVERLAY: _TableMatch.ValueType  # 3
-    """A table that was never published, pieced together from its neighbours."""
+    """A table that was never published, reconstructed from the neighbouring tables."""
     TABLE_MATCH_NEAREST: _TableMatch.ValueType  # 4
-    """Nothing is known of the base build: the nearest older table was taken."""
+    """The base build is unknown. The nearest older table was used."""
     TABLE_MATCH_FITTED: _TableMatch.ValueType  # 5
-    """As NEAREST, but that one did not fit the data, and this one does, or fits better than all others."""
+    """Like NEAREST, but the nearest older table did not fit the data. This table does, or fits better than all others."""
 
 class TableMatch(_TableMatch, metaclass=_TableMatchEnumTypeWrapper):
     """How a protocol table was found."""
@@ -217,13 +218,13 @@ TABLE_MATCH_UNSPECIFIED: TableMatch.ValueType  # 0
 TABLE_MATCH_EXACT: TableMatch.ValueType  # 1
 """The base build has a table of its own."""
 TABLE_MATCH_ALIAS: TableMatch.ValueType  # 2
-"""The base build is known to share another's."""
+"""The base build is known to share the table of another build."""
 TABLE_MATCH_OVERLAY: TableMatch.ValueType  # 3
-"""A table that was never published, pieced together from its neighbours."""
+"""A table that was never published, reconstructed from the neighbouring tables."""
 TABLE_MATCH_NEAREST: TableMatch.ValueType  # 4
-"""Nothing is known of the base build: the nearest older table was taken."""
+"""The base build is unknown. The nearest older table was used."""
 TABLE_MATCH_FITTED: TableMatch.ValueType  # 5
-"""As NEAREST, but that one did not fit the data, and this one does, or fits better than all others."""
+"""Like NEAREST, but the nearest older table did not fit the data. This table does, or fits better than all others."""
 Global___TableMatch: typing_extensions.TypeAlias = TableMatch
 
 class _PartState:
@@ -235,15 +236,15 @@ class _PartStateEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._Enum
     PART_STATE_UNSPECIFIED: _PartState.ValueType  # 0
     """Not known yet."""
     PART_STATE_COMPLETE: _PartState.ValueType  # 1
-    """To its end."""
+    """The part was read to its end."""
     PART_STATE_PARTIAL: _PartState.ValueType  # 2
-    """As far as bytes_read; the rest could not be read."""
+    """The part was read as far as bytes_read. The rest could not be read."""
     PART_STATE_ABSENT: _PartState.ValueType  # 3
-    """The replay does not have it."""
+    """The replay does not have the part."""
     PART_STATE_UNREADABLE: _PartState.ValueType  # 4
-    """Not at all."""
+    """The part could not be read at all."""
     PART_STATE_SKIPPED: _PartState.ValueType  # 5
-    """Not needed for this request."""
+    """The part was not needed for this request."""
 
 class PartState(_PartState, metaclass=_PartStateEnumTypeWrapper):
     """How a part of a replay could be read."""
@@ -251,15 +252,15 @@ class PartState(_PartState, metaclass=_PartStateEnumTypeWrapper):
 PART_STATE_UNSPECIFIED: PartState.ValueType  # 0
 """Not known yet."""
 PART_STATE_COMPLETE: PartState.ValueType  # 1
-"""To its end."""
+"""The part was read to its end."""
 PART_STATE_PARTIAL: PartState.ValueType  # 2
-"""As far as bytes_read; the rest could not be read."""
+"""The part was read as far as bytes_read. The rest could not be read."""
 PART_STATE_ABSENT: PartState.ValueType  # 3
-"""The replay does not have it."""
+"""The replay does not have the part."""
 PART_STATE_UNREADABLE: PartState.ValueType  # 4
-"""Not at all."""
+"""The part could not be read at all."""
 PART_STATE_SKIPPED: PartState.ValueType  # 5
-"""Not needed for this request."""
+"""The part was not needed for this request."""
 Global___PartState: typing_extensions.TypeAlias = PartState
 
 class _Result:
@@ -273,9 +274,9 @@ class _ResultEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTyp
     RESULT_UNDECIDED: _Result.ValueType  # 1
     """It was not decided when the replay was saved."""
     RESULT_WIN: _Result.ValueType  # 2
-    """Won."""
+    """The player won."""
     RESULT_LOSS: _Result.ValueType  # 3
-    """Lost."""
+    """The player lost."""
     RESULT_TIE: _Result.ValueType  # 4
     """The game was a tie."""
 
@@ -287,9 +288,9 @@ RESULT_UNSPECIFIED: Result.ValueType  # 0
 RESULT_UNDECIDED: Result.ValueType  # 1
 """It was not decided when the replay was saved."""
 RESULT_WIN: Result.ValueType  # 2
-"""Won."""
+"""The player won."""
 RESULT_LOSS: Result.ValueType  # 3
-"""Lost."""
+"""The player lost."""
 RESULT_TIE: Result.ValueType  # 4
 """The game was a tie."""
 Global___Result: typing_extensions.TypeAlias = Result
@@ -317,7 +318,7 @@ Global___EventList: typing_extensions.TypeAlias = EventList
 
 @typing.final
 class Event(google.protobuf.message.Message):
-    """One thing that happened."""
+    """One event."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -455,10 +456,10 @@ class Event(google.protobuf.message.Message):
     UNIT_STATE_FIELD_NUMBER: builtins.int
     OTHER_FIELD_NUMBER: builtins.int
     at_tick: builtins.int
-    """The gameloop in which it happened. 0 for what comes before the game. It never decreases from event to event."""
+    """The gameloop in which it happened. 0 before the game starts. It never decreases from event to event."""
     @property
     def player(self) -> Global___PlayerRef:
-        """The player who did it, or whose unit it is about. Absent when there is none."""
+        """The player who caused the event, or whose unit the event is about. Absent when there is none."""
 
     @property
     def camera_update(self) -> Global___CameraUpdate:
@@ -478,7 +479,7 @@ class Event(google.protobuf.message.Message):
 
     @property
     def unit_born(self) -> Global___UnitBorn:
-        """A unit came into being complete."""
+        """A complete unit was created."""
 
     @property
     def command_manager_state(self) -> Global___CommandManagerState:
@@ -494,11 +495,11 @@ class Event(google.protobuf.message.Message):
 
     @property
     def cmd_update_target_point(self) -> Global___CmdUpdateTargetPoint:
-        """The point that the last order aims at was dragged on."""
+        """The target point of the last order was dragged to another place."""
 
     @property
     def unit_type_change(self) -> Global___UnitTypeChange:
-        """A unit became one of another type."""
+        """A unit changed its type."""
 
     @property
     def player_stats(self) -> Global___PlayerStats:
@@ -506,19 +507,19 @@ class Event(google.protobuf.message.Message):
 
     @property
     def trigger_mouse_moved(self) -> Global___TriggerMouseMoved:
-        """The mouse moved on a map that listens for that."""
+        """The mouse moved on a map that listens for it."""
 
     @property
     def cmd_update_target_unit(self) -> Global___CmdUpdateTargetUnit:
-        """The order is aimed at another unit."""
+        """The last order was aimed at another unit."""
 
     @property
     def start(self) -> Global___Start:
-        """Always the first: the replay's header, and how it is decoded."""
+        """The replay's header, and how it is decoded. Always the first event."""
 
     @property
     def details(self) -> Global___Details:
-        """The game: map, players, results."""
+        """The map, the players and the results of the game."""
 
     @property
     def lobby(self) -> Global___Lobby:
@@ -534,7 +535,7 @@ class Event(google.protobuf.message.Message):
 
     @property
     def player_info(self) -> Global___PlayerInfo:
-        """Everything known of one player or observer, from all of the above; one event for each."""
+        """All known facts about one player or observer, from all parts of the description. One event for each."""
 
     @property
     def member(self) -> Global___Member:
@@ -542,7 +543,7 @@ class Event(google.protobuf.message.Message):
 
     @property
     def end(self) -> Global___End:
-        """Always the last: how decoding went."""
+        """How well decoding went. Always the last event."""
 
     @property
     def unit_init(self) -> Global___UnitInit:
@@ -562,19 +563,19 @@ class Event(google.protobuf.message.Message):
 
     @property
     def unit_positions(self) -> Global___UnitPositions:
-        """Where units are that dealt or took damage."""
+        """The positions of units that dealt or took damage."""
 
     @property
     def player_setup(self) -> Global___PlayerSetup:
-        """Which player of the tracker is which user and slot."""
+        """The user and the slot of a player of the tracker."""
 
     @property
     def chat(self) -> Global___Chat:
-        """Someone wrote something."""
+        """A user wrote a message."""
 
     @property
     def ping(self) -> Global___Ping:
-        """Someone pinged a place on the minimap."""
+        """A user pinged a place on the minimap."""
 
     @property
     def loading_progress(self) -> Global___LoadingProgress:
@@ -614,15 +615,15 @@ class Event(google.protobuf.message.Message):
 
     @property
     def trigger_key_pressed(self) -> Global___TriggerKeyPressed:
-        """A key was pressed on a map that listens for that."""
+        """A key was pressed on a map that listens for it."""
 
     @property
     def trigger_mouse_clicked(self) -> Global___TriggerMouseClicked:
-        """The mouse was clicked on a map that listens for that."""
+        """The mouse was clicked on a map that listens for it."""
 
     @property
     def trigger_mouse_wheel(self) -> Global___TriggerMouseWheel:
-        """The mouse wheel was turned on a map that listens for that."""
+        """The mouse wheel was turned on a map that listens for it."""
 
     @property
     def trigger_dialog_control(self) -> Global___TriggerDialogControl:
@@ -658,7 +659,7 @@ class Event(google.protobuf.message.Message):
 
     @property
     def trigger_hotkey_pressed(self) -> Global___TriggerHotkeyPressed:
-        """A hotkey was pressed on a map that listens for that."""
+        """A hotkey was pressed on a map that listens for it."""
 
     @property
     def trigger_target_mode_update(self) -> Global___TriggerTargetModeUpdate:
@@ -702,7 +703,7 @@ class Event(google.protobuf.message.Message):
 
     @property
     def hijack_replay_game(self) -> Global___HijackReplayGame:
-        """The game went on from a replay, with these users."""
+        """The game continued from a replay, with these users."""
 
     @property
     def unit_click(self) -> Global___UnitClick:
@@ -738,7 +739,7 @@ class Event(google.protobuf.message.Message):
 
     @property
     def bank_file(self) -> Global___BankFile:
-        """A map has opened a bank: a file that keeps things from game to game."""
+        """A map opened a bank, which is a file that keeps data from game to game."""
 
     @property
     def bank_section(self) -> Global___BankSection:
@@ -754,7 +755,7 @@ class Event(google.protobuf.message.Message):
 
     @property
     def bank_signature(self) -> Global___BankSignature:
-        """What proves that the bank was not tampered with."""
+        """The signature that proves that the bank is unchanged."""
 
     @property
     def save_game(self) -> Global___SaveGame:
@@ -786,7 +787,7 @@ class Event(google.protobuf.message.Message):
 
     @property
     def trigger_skipped(self) -> Global___TriggerSkipped:
-        """A player skipped what was shown."""
+        """A player skipped the scene that was shown."""
 
     @property
     def trigger_sound_length_query(self) -> Global___TriggerSoundLengthQuery:
@@ -826,7 +827,7 @@ class Event(google.protobuf.message.Message):
 
     @property
     def trigger_planet_panel_replay(self) -> Global___TriggerPlanetPanelReplay:
-        """A mission is to be played once more."""
+        """A mission will be played once more."""
 
     @property
     def trigger_soundtrack_done(self) -> Global___TriggerSoundtrackDone:
@@ -882,11 +883,11 @@ class Event(google.protobuf.message.Message):
 
     @property
     def trigger_battle_report_panel_play_mission(self) -> Global___TriggerBattleReportPanelPlayMission:
-        """A mission is to be played from the battle reports."""
+        """A mission will be played from the battle reports."""
 
     @property
     def trigger_battle_report_panel_play_scene(self) -> Global___TriggerBattleReportPanelPlayScene:
-        """A scene is to be shown from the battle reports."""
+        """A scene will be shown from the battle reports."""
 
     @property
     def trigger_battle_report_panel_selection_changed(self) -> Global___TriggerBattleReportPanelSelectionChanged:
@@ -894,7 +895,7 @@ class Event(google.protobuf.message.Message):
 
     @property
     def trigger_victory_panel_play_mission_again(self) -> Global___TriggerVictoryPanelPlayMissionAgain:
-        """The mission is to be played again."""
+        """The mission will be played again."""
 
     @property
     def trigger_movie_started(self) -> Global___TriggerMovieStarted:
@@ -974,15 +975,21 @@ class Event(google.protobuf.message.Message):
 
     @property
     def player_state(self) -> Global___PlayerState:
-        """What is known of a player where a stream starts, with Start.with_state. Not recorded in the file."""
+        """The state of a player at the position where a stream starts. Only sent with Start.with_state. Not recorded in the
+        file.
+        """
 
     @property
     def unit_state(self) -> Global___UnitState:
-        """What is known of a unit that is alive where a stream starts, with Start.with_state. Not recorded in the file."""
+        """The state of a living unit at the position where a stream starts. Only sent with Start.with_state. Not recorded in
+        the file.
+        """
 
     @property
     def other(self) -> Global___Other:
-        """An event of a kind that no table knows, as games newer than replayd may have, with its number and all its fields."""
+        """An event of a kind that is in no table, with its number and all its fields. Games newer than replayd may have such
+        events.
+        """
 
     def __init__(
         self,
@@ -1133,7 +1140,7 @@ Global___Event: typing_extensions.TypeAlias = Event
 
 @typing.final
 class PlayerRef(google.protobuf.message.Message):
-    """Who: the numbers by which the parts of a replay name the same player, and the name."""
+    """A player. The parts of a replay refer to the same player by different numbers, which are all here, with the name."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -1178,7 +1185,7 @@ Global___PlayerRef: typing_extensions.TypeAlias = PlayerRef
 
 @typing.final
 class Unit(google.protobuf.message.Message):
-    """A unit, as far as it is known."""
+    """The known facts about a unit."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -1188,14 +1195,14 @@ class Unit(google.protobuf.message.Message):
     TYPE_NAME_FIELD_NUMBER: builtins.int
     CLASS_FIELD_NUMBER: builtins.int
     tag: builtins.int
-    """The unit's tag: index << 18 | recycle. Units are named by it for as long as they live."""
+    """The unit's tag: index << 18 | recycle. It identifies the unit while the unit lives."""
     index: builtins.int
-    """The unit's place in the game's list of units. Places are used again."""
+    """The unit's place in the game's list of units. Places are reused."""
     recycle: builtins.int
-    """How often the place was used before."""
+    """The number of times that the place was used before."""
     type_name: builtins.str
-    """The unit's type at this time, such as "SCV", as the tracker names it. Where the tracker does not, as always before
-    2.0.8, the type that the unit had when it was last selected. Empty when that is not known either.
+    """The unit's type at this time, such as "SCV", as the tracker spells it. Without a type from the tracker, as always
+    before 2.0.8, it is the type that the unit had when it was last selected. Empty when that is not known either.
     """
     def __init__(
         self,
@@ -1220,9 +1227,9 @@ class Point(google.protobuf.message.Message):
     Y_FIELD_NUMBER: builtins.int
     Z_FIELD_NUMBER: builtins.int
     x: builtins.float
-    """Cells from the map's left edge. A multiple of 1/4096."""
+    """The distance in cells from the map's left edge. A multiple of 1/4096."""
     y: builtins.float
-    """Cells from the map's lower edge. A multiple of 1/4096."""
+    """The distance in cells from the map's lower edge. A multiple of 1/4096."""
     z: builtins.float
     """Height in cells. A multiple of 1/4096, exact up to 4096 cells."""
     def __init__(
@@ -1246,9 +1253,9 @@ class Point2(google.protobuf.message.Message):
     X_FIELD_NUMBER: builtins.int
     Y_FIELD_NUMBER: builtins.int
     x: builtins.float
-    """Cells from the map's left edge."""
+    """The distance in cells from the map's left edge."""
     y: builtins.float
-    """Cells from the map's lower edge."""
+    """The distance in cells from the map's lower edge."""
     def __init__(
         self,
         *,
@@ -1269,9 +1276,9 @@ class UiPoint(google.protobuf.message.Message):
     X_FIELD_NUMBER: builtins.int
     Y_FIELD_NUMBER: builtins.int
     x: builtins.int
-    """Pixels from the left of a screen of 1600."""
+    """The distance from the left of the screen, in pixels of a screen that is 1600 pixels wide."""
     y: builtins.int
-    """Pixels from the top of a screen of 1200."""
+    """The distance from the top of the screen, in pixels of a screen that is 1200 pixels high."""
     def __init__(
         self,
         *,
@@ -1292,9 +1299,9 @@ class BitMask(google.protobuf.message.Message):
     SIZE_FIELD_NUMBER: builtins.int
     BITS_FIELD_NUMBER: builtins.int
     size: builtins.int
-    """How many bits there are."""
+    """The number of bits."""
     bits: builtins.bytes
-    """The bits: number 8k+j is bit j of byte k, from the least significant."""
+    """The bits. Number 8k+j is bit j of byte k, counted from the least significant."""
     def __init__(
         self,
         *,
@@ -1308,7 +1315,7 @@ Global___BitMask: typing_extensions.TypeAlias = BitMask
 
 @typing.final
 class CameraUpdate(google.protobuf.message.Message):
-    """Where a player's camera looks. What did not change is absent."""
+    """A player's camera. Values that did not change are absent."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -1319,7 +1326,7 @@ class CameraUpdate(google.protobuf.message.Message):
     REASON_FIELD_NUMBER: builtins.int
     FOLLOW_FIELD_NUMBER: builtins.int
     distance: builtins.float
-    """How far it is from there, in cells; a multiple of 1/256."""
+    """The camera's distance from that place in cells. A multiple of 1/256."""
     pitch: builtins.int
     """The angle against the ground, as in the replay."""
     yaw: builtins.int
@@ -1330,7 +1337,7 @@ class CameraUpdate(google.protobuf.message.Message):
     """True while the camera follows a unit, since 3.0."""
     @property
     def target(self) -> Global___Point2:
-        """The place that it looks at. A multiple of 1/256 of a cell."""
+        """The place that the camera looks at. A multiple of 1/256 of a cell."""
 
     def __init__(
         self,
@@ -1367,7 +1374,7 @@ Global___CameraUpdate: typing_extensions.TypeAlias = CameraUpdate
 
 @typing.final
 class Ability(google.protobuf.message.Message):
-    """An ability and which of its commands."""
+    """An ability and one of its commands."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -1382,8 +1389,8 @@ class Ability(google.protobuf.message.Message):
     command_data: builtins.int
     """The command's data, as in the replay."""
     name: builtins.str
-    """The command's name, such as "TrainMarine", "BuildBarracks" or "attack". decode_info.names of start says what it was
-    taken from. Empty when not known: for abilities of maps of their own, and for builds that are newer than replayd's
+    """The command's name, such as "TrainMarine", "BuildBarracks" or "attack". decode_info.names of start has the source of
+    the names. Empty when not known, as for abilities that a map defines itself, and for builds newer than replayd's
     tables.
     """
     def __init__(
@@ -1480,16 +1487,16 @@ class Cmd(google.protobuf.message.Message):
     OTHER_UNIT_FIELD_NUMBER: builtins.int
     UNIT_GROUP_FIELD_NUMBER: builtins.int
     cmd_flags: builtins.int
-    """Flags, as in the replay. Their number grew with the game's versions from 17 (32 in 1.0) to 27."""
+    """Flags, as in the replay. The game's versions have from 17 (32 in 1.0) to 27 of them."""
     data: builtins.int
     """Something else, as in the replay."""
     sequence: builtins.int
-    """The order's number among this player's, from 1. Since 3.0."""
+    """The number of the order in this player's own count, from 1. Since 3.0."""
     unit_group: builtins.int
     """A group of units, as in the replay. Since 3.0."""
     @property
     def abil(self) -> Global___Ability:
-        """The ability. Absent for what a right click does by itself."""
+        """The ability. Absent for the default command of a right click."""
 
     @property
     def target_point(self) -> Global___Point:
@@ -1536,7 +1543,7 @@ Global___Cmd: typing_extensions.TypeAlias = Cmd
 
 @typing.final
 class CmdUpdateTargetPoint(google.protobuf.message.Message):
-    """The target of the last order is another place now."""
+    """The target of the last order changed to another place."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -1559,7 +1566,7 @@ Global___CmdUpdateTargetPoint: typing_extensions.TypeAlias = CmdUpdateTargetPoin
 
 @typing.final
 class CmdUpdateTargetUnit(google.protobuf.message.Message):
-    """The target of the last order is another unit now."""
+    """The target of the last order changed to another unit."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -1629,7 +1636,7 @@ Global___CommandManagerReset: typing_extensions.TypeAlias = CommandManagerReset
 
 @typing.final
 class Subgroup(google.protobuf.message.Message):
-    """Units of one type in a selection."""
+    """The units of one type in a selection."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -1645,7 +1652,7 @@ class Subgroup(google.protobuf.message.Message):
     intra_subgroup_priority: builtins.int
     """The rank within the subgroup."""
     count: builtins.int
-    """How many units."""
+    """The number of units."""
     unit_name: builtins.str
     """The name of unit_link, such as "Marine". Empty when not known."""
     def __init__(
@@ -1685,7 +1692,7 @@ Global___Indices: typing_extensions.TypeAlias = Indices
 
 @typing.final
 class SelectionDelta(google.protobuf.message.Message):
-    """A change of a selection or control group. The list that it changes is kept sorted by tag; first units are removed, then
+    """A change of a selection or control group. The list of its units stays sorted by tag. Units are removed first, then
     added.
     """
 
@@ -1699,28 +1706,28 @@ class SelectionDelta(google.protobuf.message.Message):
     ADD_SUBGROUPS_FIELD_NUMBER: builtins.int
     ADD_UNIT_TAGS_FIELD_NUMBER: builtins.int
     control_group_id: builtins.int
-    """The control group, 0 to 9; 10 is the player's current selection."""
+    """The control group, 0 to 9. 10 is the player's current selection."""
     subgroup_index: builtins.int
     """The subgroup that is active afterwards."""
     @property
     def mask(self) -> Global___BitMask:
-        """Those whose bit is set."""
+        """The units whose bit is set."""
 
     @property
     def one_indices(self) -> Global___Indices:
-        """Those with these indices."""
+        """The units with these indices."""
 
     @property
     def zero_indices(self) -> Global___Indices:
-        """All but those with these indices."""
+        """All units except those with these indices."""
 
     @property
     def add_subgroups(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Subgroup]:
-        """What is added, by type."""
+        """The added units, by type."""
 
     @property
     def add_unit_tags(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Unit]:
-        """What is added: the units, subgroup by subgroup."""
+        """The added units, subgroup by subgroup."""
 
     def __init__(
         self,
@@ -1757,18 +1764,18 @@ class ControlGroupUpdate(google.protobuf.message.Message):
     control_group_index: builtins.int
     """The group, 0 to 9."""
     control_group_update: Global___ControlGroupAction.ValueType
-    """What happens with it."""
+    """What happens with the group."""
     @property
     def mask(self) -> Global___BitMask:
-        """Those whose bit is set."""
+        """The units whose bit is set."""
 
     @property
     def one_indices(self) -> Global___Indices:
-        """Those with these indices."""
+        """The units with these indices."""
 
     @property
     def zero_indices(self) -> Global___Indices:
-        """All but those with these indices."""
+        """All units except those with these indices."""
 
     def __init__(
         self,
@@ -1803,11 +1810,11 @@ class SelectionSyncCheck(google.protobuf.message.Message):
     SUBGROUP_INDICES_CHECKSUM_FIELD_NUMBER: builtins.int
     SUBGROUPS_CHECKSUM_FIELD_NUMBER: builtins.int
     control_group_id: builtins.int
-    """The control group; 10 is the selection."""
+    """The control group. 10 is the selection."""
     count: builtins.int
-    """How many units."""
+    """The number of units."""
     subgroup_count: builtins.int
-    """How many subgroups."""
+    """The number of subgroups."""
     active_subgroup_index: builtins.int
     """The active subgroup."""
     unit_tags_checksum: builtins.int
@@ -1834,7 +1841,7 @@ Global___SelectionSyncCheck: typing_extensions.TypeAlias = SelectionSyncCheck
 
 @typing.final
 class UnitBorn(google.protobuf.message.Message):
-    """A unit came into being complete."""
+    """A complete unit was created."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -1847,18 +1854,18 @@ class UnitBorn(google.protobuf.message.Message):
     CREATOR_ABILITY_NAME_FIELD_NUMBER: builtins.int
     STARTED_TICK_FIELD_NUMBER: builtins.int
     control_player_id: builtins.int
-    """Who controls it; 0 is none."""
+    """The player who controls it. 0 means none."""
     upkeep_player_id: builtins.int
-    """Who pays for it."""
+    """The player who pays for it."""
     x: builtins.int
-    """Where, in whole cells; before 2.1 a multiple of 4."""
+    """The place, in whole cells. Before 2.1, a multiple of 4."""
     y: builtins.int
-    """Where, in whole cells; before 2.1 a multiple of 4."""
+    """The place, in whole cells. Before 2.1, a multiple of 4."""
     creator_ability_name: builtins.str
     """The ability that made it. Since 3.14."""
     started_tick: builtins.int
-    """For what hatched: the gameloop in which the creator became an egg. Absent for all others: a replay does not contain when
-    a factory or the like began to make a unit.
+    """For a unit that hatched, the gameloop in which its creator became an egg. Absent for all other units, because a
+    replay does not contain when a production building began to make a unit.
     """
     @property
     def unit(self) -> Global___Unit:
@@ -1866,7 +1873,7 @@ class UnitBorn(google.protobuf.message.Message):
 
     @property
     def creator(self) -> Global___Unit:
-        """The unit that made it. Since 3.14, and only where there is one."""
+        """The unit that made it. Since 3.14. Absent when there is none."""
 
     def __init__(
         self,
@@ -1907,13 +1914,13 @@ class UnitInit(google.protobuf.message.Message):
     X_FIELD_NUMBER: builtins.int
     Y_FIELD_NUMBER: builtins.int
     control_player_id: builtins.int
-    """Who controls it; 0 is none."""
+    """The player who controls it. 0 means none."""
     upkeep_player_id: builtins.int
-    """Who pays for it."""
+    """The player who pays for it."""
     x: builtins.int
-    """Where, in whole cells; before 2.1 a multiple of 4."""
+    """The place, in whole cells. Before 2.1, a multiple of 4."""
     y: builtins.int
-    """Where, in whole cells; before 2.1 a multiple of 4."""
+    """The place, in whole cells. Before 2.1, a multiple of 4."""
     @property
     def unit(self) -> Global___Unit:
         """The unit."""
@@ -1943,7 +1950,7 @@ class UnitDone(google.protobuf.message.Message):
     UNIT_FIELD_NUMBER: builtins.int
     STARTED_TICK_FIELD_NUMBER: builtins.int
     started_tick: builtins.int
-    """The gameloop in which it began: that of the unit's unit_init. Absent when the replay has none."""
+    """The gameloop in which construction began, which is that of the unit's unit_init. Absent when the replay has none."""
     @property
     def unit(self) -> Global___Unit:
         """The unit."""
@@ -1976,18 +1983,18 @@ class UnitDied(google.protobuf.message.Message):
     Y_FIELD_NUMBER: builtins.int
     KILLER_FIELD_NUMBER: builtins.int
     killer_player_id: builtins.int
-    """Who killed it. Absent when there is none."""
+    """The player who killed it. Absent when there is none."""
     x: builtins.int
-    """Where, in whole cells; before 2.1 a multiple of 4."""
+    """The place, in whole cells. Before 2.1, a multiple of 4."""
     y: builtins.int
-    """Where, in whole cells; before 2.1 a multiple of 4."""
+    """The place, in whole cells. Before 2.1, a multiple of 4."""
     @property
     def unit(self) -> Global___Unit:
         """The unit."""
 
     @property
     def killer(self) -> Global___Unit:
-        """The unit that killed it. Since 2.1, and only where there is one."""
+        """The unit that killed it. Since 2.1. Absent when there is none."""
 
     def __init__(
         self,
@@ -2018,9 +2025,9 @@ class UnitOwnerChange(google.protobuf.message.Message):
     CONTROL_PLAYER_ID_FIELD_NUMBER: builtins.int
     UPKEEP_PLAYER_ID_FIELD_NUMBER: builtins.int
     control_player_id: builtins.int
-    """Who controls it now; 0 is none."""
+    """The player who controls it now. 0 means none."""
     upkeep_player_id: builtins.int
-    """Who pays for it now."""
+    """The player who pays for it now."""
     @property
     def unit(self) -> Global___Unit:
         """The unit."""
@@ -2041,7 +2048,7 @@ Global___UnitOwnerChange: typing_extensions.TypeAlias = UnitOwnerChange
 
 @typing.final
 class UnitTypeChange(google.protobuf.message.Message):
-    """A unit became one of another type: it morphed, burrowed, changed its mode."""
+    """A unit changed its type because it morphed, burrowed or changed its mode."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -2049,10 +2056,10 @@ class UnitTypeChange(google.protobuf.message.Message):
     PREVIOUS_TYPE_NAME_FIELD_NUMBER: builtins.int
     STARTED_TICK_FIELD_NUMBER: builtins.int
     previous_type_name: builtins.str
-    """The type that it had. Empty when not known."""
+    """The previous type. Empty when not known."""
     started_tick: builtins.int
-    """For what comes out of a cocoon or an egg: the gameloop in which the unit became that. Absent for all others: a replay
-    does not contain when a morph without a type in between began.
+    """For a unit that leaves a cocoon or an egg, the gameloop in which it became the cocoon or egg. Absent for all others,
+    because a replay does not contain when a morph without a type in between began.
     """
     @property
     def unit(self) -> Global___Unit:
@@ -2085,11 +2092,11 @@ class Upgrade(google.protobuf.message.Message):
     UPGRADE_TYPE_NAME_FIELD_NUMBER: builtins.int
     COUNT_FIELD_NUMBER: builtins.int
     player_id: builtins.int
-    """Who."""
+    """The player's number."""
     upgrade_type_name: builtins.str
-    """Which, such as "TerranInfantryWeaponsLevel1"."""
+    """The upgrade, such as "TerranInfantryWeaponsLevel1"."""
     count: builtins.int
-    """How many levels more."""
+    """The number of levels gained."""
     def __init__(
         self,
         *,
@@ -2104,7 +2111,7 @@ Global___Upgrade: typing_extensions.TypeAlias = Upgrade
 
 @typing.final
 class UnitPosition(google.protobuf.message.Message):
-    """Where a unit is."""
+    """The position of a unit."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -2112,12 +2119,14 @@ class UnitPosition(google.protobuf.message.Message):
     X_FIELD_NUMBER: builtins.int
     Y_FIELD_NUMBER: builtins.int
     x: builtins.int
-    """Where, in whole cells; before 2.1 a multiple of 4."""
+    """The place, in whole cells. Before 2.1, a multiple of 4."""
     y: builtins.int
-    """Where, in whole cells; before 2.1 a multiple of 4."""
+    """The place, in whole cells. Before 2.1, a multiple of 4."""
     @property
     def unit(self) -> Global___Unit:
-        """The unit. Its recycle count and type are those of the place's latest unit that the tracker reported."""
+        """The unit. Its recycle count and type are those of the latest unit that the tracker reported at this place of the
+        list.
+        """
 
     def __init__(
         self,
@@ -2135,7 +2144,7 @@ Global___UnitPosition: typing_extensions.TypeAlias = UnitPosition
 
 @typing.final
 class UnitPositions(google.protobuf.message.Message):
-    """Where units are that dealt or took damage; at most 256."""
+    """The positions of units that dealt or took damage. At most 256."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -2150,7 +2159,7 @@ class UnitPositions(google.protobuf.message.Message):
 
     @property
     def items(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
-        """What is left of the event's numbers when they do not make up whole positions. Empty in a sound replay."""
+        """The event's last numbers, when they do not make up whole positions. Empty in an intact replay."""
 
     def __init__(
         self,
@@ -2166,7 +2175,7 @@ Global___UnitPositions: typing_extensions.TypeAlias = UnitPositions
 
 @typing.final
 class PlayerSetup(google.protobuf.message.Message):
-    """Which player of the tracker is which user and slot."""
+    """The user and the slot of a player of the tracker."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -2178,14 +2187,14 @@ class PlayerSetup(google.protobuf.message.Message):
     player_id: builtins.int
     """The player."""
     type: builtins.int
-    """1 is a human, 2 a computer; others as in the replay."""
+    """1 is a human, 2 a computer. Other numbers as in the replay."""
     user_id: builtins.int
     """Index into the lobby's users."""
     slot_id: builtins.int
     """Index into the lobby's slots."""
     resumed: builtins.bool
-    """True where a saved game continues: the tracker repeats the players and dates that to gameloop 0. at_tick is the gameloop
-    of the tracker's event before.
+    """True where a saved game continues. The tracker then repeats the players and dates them to gameloop 0. at_tick is the
+    gameloop of the previous tracker event.
     """
     def __init__(
         self,
@@ -2213,7 +2222,7 @@ Global___PlayerSetup: typing_extensions.TypeAlias = PlayerSetup
 
 @typing.final
 class PlayerStats(google.protobuf.message.Message):
-    """A player's score and economy. Resources are numbers of minerals or vespene gas."""
+    """A player's score and economy. Resources are amounts of minerals or vespene gas."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -2258,7 +2267,7 @@ class PlayerStats(google.protobuf.message.Message):
     VESPENE_FRIENDLY_FIRE_ECONOMY_FIELD_NUMBER: builtins.int
     VESPENE_FRIENDLY_FIRE_TECHNOLOGY_FIELD_NUMBER: builtins.int
     player_id: builtins.int
-    """Who."""
+    """The player's number."""
     minerals_current: builtins.int
     """Minerals in the bank."""
     vespene_current: builtins.int
@@ -2318,7 +2327,7 @@ class PlayerStats(google.protobuf.message.Message):
     vespene_killed_technology: builtins.int
     """Gas of killed technology."""
     food_used: builtins.float
-    """Supply used. A multiple of 1/4096; 0.5 for a zergling."""
+    """Supply used. A multiple of 1/4096, such as 0.5 for a zergling."""
     food_made: builtins.float
     """Supply available."""
     minerals_used_active_forces: builtins.int
@@ -2326,7 +2335,7 @@ class PlayerStats(google.protobuf.message.Message):
     vespene_used_active_forces: builtins.int
     """Gas in the active forces."""
     minerals_friendly_fire_army: builtins.int
-    """Minerals of army killed by its own side. Since 2.0.10, as the next five."""
+    """Minerals of army killed by its own side. Since 2.0.10, like the next five fields."""
     minerals_friendly_fire_economy: builtins.int
     """Minerals of economy killed by its own side."""
     minerals_friendly_fire_technology: builtins.int
@@ -2388,9 +2397,10 @@ Global___PlayerStats: typing_extensions.TypeAlias = PlayerStats
 
 @typing.final
 class PlayerState(google.protobuf.message.Message):
-    """What the tracker has reported of a player up to where a stream starts. With Start.with_state it is sent for each player of
-    whom something was reported, by ascending number, before the units. Selections, control groups and cameras are no part of the
-    state: they follow from the game events alone, which have to be read from the beginning for them.
+    """The state of a player, as the tracker reported it before the position where a stream starts. With Start.with_state, one
+    is sent for each player of whom the tracker reported something, by ascending number, before the units. Selections,
+    control groups and cameras are not part of the state. They follow from the game events alone, which a client must read
+    from the beginning.
     """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
@@ -2406,12 +2416,12 @@ class PlayerState(google.protobuf.message.Message):
     stats_tick: builtins.int
     """The gameloop of that report. Absent when stats is."""
     upgrades_left_out: builtins.int
-    """How many more upgrade events there were, of further names: of a player 512 names are kept, which have 32 KiB together. 0 in
-    every game.
+    """The number of upgrade events of further names that upgrades leaves out. For a player, at most 512 names are kept,
+    which have at most 32 KiB together. 0 in every real game.
     """
     @property
     def setup(self) -> Global___PlayerSetup:
-        """Who it is: the last player_setup. Absent in replays before 2.1."""
+        """The player's last player_setup. Absent in replays before 2.1."""
 
     @property
     def stats(self) -> Global___PlayerStats:
@@ -2419,7 +2429,7 @@ class PlayerState(google.protobuf.message.Message):
 
     @property
     def upgrades(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Upgrade]:
-        """The player's upgrades, each once with the sum of its counts, in the order in which they were first gained."""
+        """The player's upgrades. Each appears once with the sum of its counts, in the order in which they were first gained."""
 
     def __init__(
         self,
@@ -2443,10 +2453,11 @@ Global___PlayerState: typing_extensions.TypeAlias = PlayerState
 
 @typing.final
 class UnitState(google.protobuf.message.Message):
-    """What the tracker has reported of a unit that is alive where a stream starts. With Start.with_state it is sent for each of
-    them, by ascending index. A unit is alive from its unit_born or unit_init to its unit_died, or until another one comes into
-    being at its index. Replays without tracker events, as all before 2.0.8, have none. Units whose index is above 16383 are left
-    out: tags have no room for them, and no game has them. Event.player is who controls the unit.
+    """The state of a living unit, as the tracker reported it before the position where a stream starts. With
+    Start.with_state, one is sent for each living unit, by ascending index. A unit lives from its unit_born or unit_init to
+    its unit_died, or until another unit is created at its index. Replays without tracker events, such as all before 2.0.8,
+    have no such events. Units with an index above 16383 are left out: tags have no room for them, and no game has them.
+    Event.player is the player who controls the unit.
     """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
@@ -2463,23 +2474,23 @@ class UnitState(google.protobuf.message.Message):
     CREATOR_FIELD_NUMBER: builtins.int
     CREATOR_ABILITY_NAME_FIELD_NUMBER: builtins.int
     control_player_id: builtins.int
-    """Who controls it; 0 is neutral."""
+    """The player who controls it. 0 is neutral."""
     upkeep_player_id: builtins.int
-    """Who pays for it."""
+    """The player who pays for it."""
     x: builtins.int
-    """Where it was last reported to be, in whole cells; before 2.1 a multiple of 4."""
+    """The last reported position, in whole cells. Before 2.1, a multiple of 4."""
     y: builtins.int
-    """Where it was last reported to be, in whole cells; before 2.1 a multiple of 4."""
+    """The last reported position, in whole cells. Before 2.1, a multiple of 4."""
     place_tick: builtins.int
-    """The gameloop of that report: of its unit_born, its unit_init or the last unit_positions that has it. Units that deal and
-    take no damage may be far from there by now.
+    """The gameloop of that report, which is its unit_born, its unit_init or the last unit_positions that contains it. Units
+    that deal and take no damage may be far from that position now.
     """
     appeared_tick: builtins.int
     """The gameloop of its unit_born or unit_init."""
     type_tick: builtins.int
-    """The gameloop in which it became of its present type: that of its last unit_type_change, or appeared_tick."""
+    """The gameloop in which it got its present type. It is that of its last unit_type_change, or appeared_tick."""
     under_construction: builtins.bool
-    """True from its unit_init to its unit_done: it is being built or warped in."""
+    """True while it is being built or warped in, from its unit_init to its unit_done."""
     creator_ability_name: builtins.str
     """The ability that made it, as in its unit_born. Since 3.14."""
     @property
@@ -2488,7 +2499,7 @@ class UnitState(google.protobuf.message.Message):
 
     @property
     def creator(self) -> Global___Unit:
-        """The unit that made it, as in its unit_born. Since 3.14, and only where there is one."""
+        """The unit that made it, as in its unit_born. Since 3.14. Absent when there is none."""
 
     def __init__(
         self,
@@ -2517,7 +2528,7 @@ Global___UnitState: typing_extensions.TypeAlias = UnitState
 
 @typing.final
 class Chat(google.protobuf.message.Message):
-    """Someone wrote something."""
+    """A user wrote a message."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -2526,7 +2537,7 @@ class Chat(google.protobuf.message.Message):
     recipient: Global___Recipient.ValueType
     """The recipient."""
     text: builtins.str
-    """What."""
+    """The text."""
     def __init__(
         self,
         *,
@@ -2540,7 +2551,7 @@ Global___Chat: typing_extensions.TypeAlias = Chat
 
 @typing.final
 class Ping(google.protobuf.message.Message):
-    """Someone pinged a place on the minimap."""
+    """A user pinged a place on the minimap."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -2550,7 +2561,7 @@ class Ping(google.protobuf.message.Message):
     """The recipient."""
     @property
     def point(self) -> Global___Point2:
-        """Where. A multiple of 1/4096 of a cell, exact up to 4096 cells."""
+        """The place. A multiple of 1/4096 of a cell, exact up to 4096 cells."""
 
     def __init__(
         self,
@@ -2573,7 +2584,7 @@ class LoadingProgress(google.protobuf.message.Message):
 
     PROGRESS_FIELD_NUMBER: builtins.int
     progress: builtins.int
-    """Per cent, 0 to 100."""
+    """The progress in percent, 0 to 100."""
     def __init__(
         self,
         *,
@@ -2635,7 +2646,7 @@ class GameUserLeave(google.protobuf.message.Message):
 
     LEAVE_REASON_FIELD_NUMBER: builtins.int
     leave_reason: builtins.int
-    """Why. As in the replay; since 3.0."""
+    """The reason, as in the replay. Since 3.0."""
     def __init__(
         self,
         *,
@@ -2807,7 +2818,7 @@ class CameraSave(google.protobuf.message.Message):
     WHICH_FIELD_NUMBER: builtins.int
     TARGET_FIELD_NUMBER: builtins.int
     which: builtins.int
-    """Which of the positions, from 0."""
+    """The number of the position, from 0."""
     @property
     def target(self) -> Global___Point2:
         """The place. A multiple of 1/256 of a cell."""
@@ -2857,11 +2868,11 @@ class TriggerMouseMoved(google.protobuf.message.Message):
     """As in the replay. Since 2.0.10."""
     @property
     def pos_ui(self) -> Global___UiPoint:
-        """Where on the screen."""
+        """The place on the screen."""
 
     @property
     def pos_world(self) -> Global___Point:
-        """Where on the map."""
+        """The place on the map."""
 
     def __init__(
         self,
@@ -2889,18 +2900,18 @@ class TriggerMouseClicked(google.protobuf.message.Message):
     POS_WORLD_FIELD_NUMBER: builtins.int
     FLAGS_FIELD_NUMBER: builtins.int
     button: builtins.int
-    """Which button."""
+    """The button."""
     down: builtins.bool
     """True when it was pressed, false when it was released."""
     flags: builtins.int
     """As in the replay. Since 2.0.10."""
     @property
     def pos_ui(self) -> Global___UiPoint:
-        """Where on the screen."""
+        """The place on the screen."""
 
     @property
     def pos_world(self) -> Global___Point:
-        """Where on the map."""
+        """The place on the map."""
 
     def __init__(
         self,
@@ -2950,7 +2961,7 @@ class TriggerKeyPressed(google.protobuf.message.Message):
     KEY_FIELD_NUMBER: builtins.int
     FLAGS_FIELD_NUMBER: builtins.int
     key: builtins.int
-    """Which."""
+    """The key, as in the replay."""
     flags: builtins.int
     """As in the replay."""
     def __init__(
@@ -2973,7 +2984,7 @@ class TriggerHotkeyPressed(google.protobuf.message.Message):
     HOTKEY_FIELD_NUMBER: builtins.int
     DOWN_FIELD_NUMBER: builtins.int
     hotkey: builtins.int
-    """Which."""
+    """The hotkey, as in the replay."""
     down: builtins.bool
     """True when it was pressed, false when it was released."""
     def __init__(
@@ -3003,7 +3014,7 @@ class TriggerDialogControl(google.protobuf.message.Message):
     control_id: builtins.int
     """The control."""
     event_type: builtins.int
-    """What was done with it, as in the replay."""
+    """The action on the control, as in the replay."""
     checked: builtins.bool
     """The control is checked, or not."""
     value_changed: builtins.int
@@ -3150,7 +3161,7 @@ class TriggerChatMessage(google.protobuf.message.Message):
 
     CHAT_MESSAGE_FIELD_NUMBER: builtins.int
     chat_message: builtins.str
-    """What was written."""
+    """The text of the message."""
     def __init__(
         self,
         *,
@@ -3178,11 +3189,11 @@ class TriggerPing(google.protobuf.message.Message):
     OPTION_FIELD_NUMBER: builtins.int
     UNIT_NAME_FIELD_NUMBER: builtins.int
     unit_link: builtins.int
-    """Its type, as an index into the balance data. Since 3.0, as the next four."""
+    """Its type, as an index into the balance data. Since 3.0, like the next four fields."""
     unit_control_player_id: builtins.int
-    """Who controls it."""
+    """The player who controls it."""
     unit_upkeep_player_id: builtins.int
-    """Who pays for it."""
+    """The player who pays for it."""
     unit_is_under_construction: builtins.bool
     """True while it is under construction."""
     pinged_minimap: builtins.bool
@@ -3193,15 +3204,15 @@ class TriggerPing(google.protobuf.message.Message):
     """The name of unit_link, such as "Nexus". Empty when not known."""
     @property
     def point(self) -> Global___Point2:
-        """Where. A multiple of 1/4096 of a cell, exact up to 4096 cells."""
+        """The place. A multiple of 1/4096 of a cell, exact up to 4096 cells."""
 
     @property
     def unit(self) -> Global___Unit:
-        """The unit that was pinged; the tag is 0 when none was."""
+        """The unit that was pinged. The tag is 0 when there is none."""
 
     @property
     def unit_position(self) -> Global___Point:
-        """Where it is."""
+        """Its position."""
 
     def __init__(
         self,
@@ -3243,9 +3254,9 @@ class TriggerTargetModeUpdate(google.protobuf.message.Message):
     STATE_FIELD_NUMBER: builtins.int
     NAME_FIELD_NUMBER: builtins.int
     abil_link: builtins.int
-    """The ability that is to be aimed, as an index into the balance data."""
+    """The ability whose target the player chooses, as an index into the balance data."""
     abil_cmd_index: builtins.int
-    """Which of its commands."""
+    """The command of the ability."""
     state: builtins.int
     """As in the replay."""
     name: builtins.str
@@ -3302,7 +3313,7 @@ class ResourceTrade(google.protobuf.message.Message):
     """The recipient: a player's number."""
     @property
     def resources(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
-        """How much: minerals, vespene, terrazine, custom resource."""
+        """The amounts of minerals, vespene, terrazine and the custom resource."""
 
     def __init__(
         self,
@@ -3324,7 +3335,7 @@ class ResourceRequest(google.protobuf.message.Message):
     RESOURCES_FIELD_NUMBER: builtins.int
     @property
     def resources(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
-        """How much: minerals, vespene, terrazine, custom resource."""
+        """The amounts of minerals, vespene, terrazine and the custom resource."""
 
     def __init__(
         self,
@@ -3424,7 +3435,7 @@ class LagMessage(google.protobuf.message.Message):
 
     LAGGING_PLAYER_ID_FIELD_NUMBER: builtins.int
     lagging_player_id: builtins.int
-    """Who."""
+    """The player's number."""
     def __init__(
         self,
         *,
@@ -3444,9 +3455,9 @@ class DecrementGameTimeRemaining(google.protobuf.message.Message):
     DECREMENT_MS_FIELD_NUMBER: builtins.int
     DECREMENT_SECONDS_FIELD_NUMBER: builtins.int
     decrement_ms: builtins.int
-    """By so many milliseconds. Before 3.1."""
+    """The time by which it was shortened, in milliseconds. Before 3.1."""
     decrement_seconds: builtins.int
-    """By so many seconds. Since 3.1."""
+    """The time by which it was shortened, in seconds. Since 3.1."""
     def __init__(
         self,
         *,
@@ -3513,7 +3524,7 @@ Global___HijackUser: typing_extensions.TypeAlias = HijackUser
 
 @typing.final
 class HijackReplayGame(google.protobuf.message.Message):
-    """The game went on from a replay."""
+    """The game continued from a replay."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -3523,7 +3534,7 @@ class HijackReplayGame(google.protobuf.message.Message):
     """0: recovered, 1: taken over. Since 2.0.4."""
     @property
     def user_infos(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___HijackUser]:
-        """With these users."""
+        """The users."""
 
     def __init__(
         self,
@@ -3651,7 +3662,7 @@ class AddAbsoluteGameSpeed(google.protobuf.message.Message):
 
     DELTA_FIELD_NUMBER: builtins.int
     delta: builtins.int
-    """By so much."""
+    """The change of the speed."""
     def __init__(
         self,
         *,
@@ -3664,7 +3675,7 @@ Global___AddAbsoluteGameSpeed: typing_extensions.TypeAlias = AddAbsoluteGameSpee
 
 @typing.final
 class BankFile(google.protobuf.message.Message):
-    """A map has opened a bank: a file that keeps things from game to game."""
+    """A map opened a bank, which is a file that keeps data from game to game."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -3712,7 +3723,7 @@ class BankKey(google.protobuf.message.Message):
     name: builtins.str
     """The key's name."""
     type: builtins.int
-    """What the value is, as in the replay."""
+    """The type of the value, as in the replay."""
     data: builtins.str
     """The value, as text."""
     def __init__(
@@ -3756,14 +3767,14 @@ Global___BankValue: typing_extensions.TypeAlias = BankValue
 
 @typing.final
 class BankSignature(google.protobuf.message.Message):
-    """What proves that the bank was not tampered with."""
+    """The signature that proves that the bank is unchanged."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     SIGNATURE_FIELD_NUMBER: builtins.int
     TOON_HANDLE_FIELD_NUMBER: builtins.int
     signature: builtins.bytes
-    """The signature; 20 bytes, a SHA-1, where it is there at all."""
+    """The signature: 20 bytes, a SHA-1, or empty."""
     toon_handle: builtins.str
     """The account, such as "1-S2-1-20704188". Empty before 2.0."""
     def __init__(
@@ -3795,9 +3806,9 @@ class SaveGame(google.protobuf.message.Message):
     overwrite: builtins.bool
     """True when a file of that name is replaced."""
     name: builtins.str
-    """The name that the player gave to it."""
+    """The name that the player chose."""
     description: builtins.str
-    """A description. Empty for none."""
+    """The description. Empty for none."""
     def __init__(
         self,
         *,
@@ -3849,12 +3860,12 @@ class GameCheat(google.protobuf.message.Message):
     time: builtins.int
     """As in the replay."""
     verb: builtins.str
-    """What."""
+    """The cheat."""
     arguments: builtins.str
-    """With what. Empty for nothing."""
+    """The cheat's arguments. Empty for none."""
     @property
     def point(self) -> Global___Point2:
-        """Where. Taken to be in cells, as pings are."""
+        """The place, taken to be in cells, as in pings."""
 
     def __init__(
         self,
@@ -3880,9 +3891,9 @@ class BroadcastCheat(google.protobuf.message.Message):
     VERB_FIELD_NUMBER: builtins.int
     ARGUMENTS_FIELD_NUMBER: builtins.int
     verb: builtins.str
-    """What."""
+    """The cheat."""
     arguments: builtins.str
-    """With what. Empty for nothing."""
+    """The cheat's arguments. Empty for none."""
     def __init__(
         self,
         *,
@@ -3918,20 +3929,20 @@ class AiCommunicate(google.protobuf.message.Message):
     autocast: builtins.int
     """As in the replay. 0 since 1.5."""
     flags: builtins.int
-    """As in the replay. Since 1.5; 0 before."""
+    """As in the replay. 0 before 1.5."""
     build: builtins.int
-    """As in the replay. Since 1.5; 0 before."""
+    """As in the replay. 0 before 1.5."""
     target_unit_snapshot_unit_link: builtins.int
     """The unit's type, as an index into the balance data."""
     target_unit_snapshot_control_player_id: builtins.int
-    """The player who controlled the unit; -1 for none. Before 1.4, its owner. Absent when there is none."""
+    """The player who controlled the unit. Before 1.4, its owner. -1 or absent when there is none."""
     target_unit_snapshot_upkeep_player_id: builtins.int
-    """The player who paid for the unit; -1 for none. Since 1.4. Absent when there is none."""
+    """The player who paid for the unit. Since 1.4. -1 or absent when there is none."""
     target_unit_snapshot_unit_name: builtins.str
     """The name of target_unit_snapshot_unit_link. Empty when not known."""
     @property
     def target_unit(self) -> Global___Unit:
-        """The unit that the beacon was set on; the tag is 0 for none."""
+        """The unit on which the beacon was set. The tag is 0 when there is none."""
 
     @property
     def target_point(self) -> Global___Point:
@@ -3992,7 +4003,7 @@ Global___TriggerReplySelected: typing_extensions.TypeAlias = TriggerReplySelecte
 
 @typing.final
 class TriggerSkipped(google.protobuf.message.Message):
-    """A player skipped what was shown."""
+    """A player skipped the scene that was shown."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -4055,7 +4066,7 @@ class TriggerTransmissionOffset(google.protobuf.message.Message):
     transmission_id: builtins.int
     """The transmission."""
     thread: builtins.int
-    """As in the replay. Since 1.5; 0 before."""
+    """As in the replay. 0 before 1.5."""
     def __init__(
         self,
         *,
@@ -4149,7 +4160,7 @@ class TriggerConversationSkipped(google.protobuf.message.Message):
 
     SKIP_TYPE_FIELD_NUMBER: builtins.int
     skip_type: builtins.int
-    """How, as in the replay."""
+    """The way, as in the replay."""
     def __init__(
         self,
         *,
@@ -4162,7 +4173,7 @@ Global___TriggerConversationSkipped: typing_extensions.TypeAlias = TriggerConver
 
 @typing.final
 class TriggerPlanetPanelReplay(google.protobuf.message.Message):
-    """A mission is to be played once more."""
+    """A mission will be played once more."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -4365,7 +4376,7 @@ Global___TriggerBattleReportPanelExit: typing_extensions.TypeAlias = TriggerBatt
 
 @typing.final
 class TriggerBattleReportPanelPlayMission(google.protobuf.message.Message):
-    """A mission is to be played from the battle reports."""
+    """A mission will be played from the battle reports."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -4388,7 +4399,7 @@ Global___TriggerBattleReportPanelPlayMission: typing_extensions.TypeAlias = Trig
 
 @typing.final
 class TriggerBattleReportPanelPlayScene(google.protobuf.message.Message):
-    """A scene is to be shown from the battle reports."""
+    """A scene will be shown from the battle reports."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -4426,7 +4437,7 @@ Global___TriggerBattleReportPanelSelectionChanged: typing_extensions.TypeAlias =
 
 @typing.final
 class TriggerVictoryPanelPlayMissionAgain(google.protobuf.message.Message):
-    """The mission is to be played again."""
+    """The mission will be played again."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -4475,7 +4486,7 @@ class TriggerCustomDialogDismissed(google.protobuf.message.Message):
 
     RESULT_FIELD_NUMBER: builtins.int
     result: builtins.int
-    """What was chosen, as in the replay."""
+    """The choice, as in the replay."""
     def __init__(
         self,
         *,
@@ -4814,7 +4825,7 @@ Global___PeerSetSyncPlayingTime: typing_extensions.TypeAlias = PeerSetSyncPlayin
 
 @typing.final
 class Other(google.protobuf.message.Message):
-    """An event that no table knows."""
+    """An event whose kind is in no table."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -4823,11 +4834,11 @@ class Other(google.protobuf.message.Message):
     NAME_FIELD_NUMBER: builtins.int
     FIELDS_FIELD_NUMBER: builtins.int
     stream: Global___EventStream.ValueType
-    """Where it stood."""
+    """The event stream that contains it."""
     id: builtins.int
     """Its number in that stream and version of the game."""
     name: builtins.str
-    """Its name, if a table knows the number but the layout is not that of its message. Empty otherwise."""
+    """Its name, when a table has the number but the layout is not that of its message. Empty otherwise."""
     @property
     def fields(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Field]:
         """Its fields, in the table's order."""
@@ -4847,7 +4858,7 @@ Global___Other: typing_extensions.TypeAlias = Other
 
 @typing.final
 class Field(google.protobuf.message.Message):
-    """A field of an event, with its value. A field that is optional and absent is not there."""
+    """A field of an event, with its value. An optional field that is absent is left out."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -4861,7 +4872,7 @@ class Field(google.protobuf.message.Message):
     name: builtins.str
     """The field's name. Empty for the elements of a list."""
     bool_value: builtins.bool
-    """A truth."""
+    """A truth value."""
     int_value: builtins.int
     """A number."""
     uint_value: builtins.int
@@ -4911,20 +4922,20 @@ class PartStatus(google.protobuf.message.Message):
     LAST_TICK_FIELD_NUMBER: builtins.int
     ERROR_FIELD_NUMBER: builtins.int
     name: builtins.str
-    """The part's file in the archive, such as "replay.game.events"; "header" for what is before the archive."""
+    """The part's file in the archive, such as "replay.game.events". "header" for the data before the archive."""
     state: Global___PartState.ValueType
     """How far it could be read."""
     size: builtins.int
     """Its size when unpacked, in bytes."""
     bytes_read: builtins.int
-    """How many of them were read."""
+    """The number of bytes that were read."""
     events: builtins.int
-    """How many events were read."""
+    """The number of events that were read."""
     last_tick: builtins.int
-    """The gameloop of the last of them."""
+    """The gameloop of the last event that was read."""
     error: builtins.str
-    """Why it was not read to its end, is not there though every replay of its age has it, or is not what the archive has the
-    checksum of. Empty for none of these.
+    """The reason for a problem: the part was not read to its end, is missing although every replay of its age has it, or
+    does not match the archive's checksum. Empty when there is no problem.
     """
     def __init__(
         self,
@@ -4954,18 +4965,18 @@ class DecodeInfo(google.protobuf.message.Message):
     PARTS_FIELD_NUMBER: builtins.int
     NAMES_FIELD_NUMBER: builtins.int
     base_build: builtins.int
-    """The base build that the replay's header names."""
+    """The base build in the replay's header."""
     table_build: builtins.int
     """The base build whose protocol table was used."""
     match: Global___TableMatch.ValueType
     """How that table was found."""
     @property
     def parts(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___PartStatus]:
-        """How the parts were decoded. In start: those that come before the events."""
+        """How the parts were decoded. In start, only the parts before the events."""
 
     @property
     def names(self) -> Global___NameTable:
-        """What the names of abilities and unit types were taken from."""
+        """The source of the names of abilities and unit types."""
 
     def __init__(
         self,
@@ -4994,7 +5005,7 @@ class NameTable(google.protobuf.message.Message):
     build: builtins.int
     """The first build of the game whose names these are. 0 when no names are known for this build."""
     source: builtins.str
-    """What the names were taken from, such as "sc2reader 1.9.0, LotV/97364". Empty when none are known."""
+    """The source of the names, such as "sc2reader 1.9.0, LotV/97364". Empty when none are known."""
     def __init__(
         self,
         *,
@@ -5027,7 +5038,7 @@ class Version(google.protobuf.message.Message):
     revision: builtins.int
     """The 11 of 5.0.11.90870."""
     build: builtins.int
-    """The 90870 of 5.0.11.90870: names the balance data."""
+    """The 90870 of 5.0.11.90870. It identifies the balance data."""
     base_build: builtins.int
     """The build with which the protocol last changed."""
     def __init__(
@@ -5096,7 +5107,7 @@ class Start(google.protobuf.message.Message):
     elapsed_game_loops: builtins.int
     """The length of the game in gameloops."""
     use_scaled_time: builtins.bool
-    """True when the game's clock shows real time at its speed: since 3.0."""
+    """True when the game's clock shows real time at its speed, as since 3.0."""
     data_build_num: builtins.int
     """The build of the balance data. Since 3.0."""
     ngdp_root_key_is_dev_data: builtins.bool
@@ -5108,7 +5119,7 @@ class Start(google.protobuf.message.Message):
     real_seconds: builtins.float
     """The length in real seconds at the game's speed."""
     loops_per_real_second: builtins.float
-    """How many gameloops make a real second at the game's speed: 22.4 at "Faster"."""
+    """The number of gameloops in a real second at the game's speed, such as 22.4 at "Faster"."""
     game_speed: builtins.str
     """The game's speed, such as "Faster"."""
     @property
@@ -5117,11 +5128,11 @@ class Start(google.protobuf.message.Message):
 
     @property
     def ngdp_root_key(self) -> Global___RootKey:
-        """Which data the game was played with. Since 3.0."""
+        """The data with which the game was played. Since 3.0."""
 
     @property
     def replay_compatibility_hash(self) -> Global___RootKey:
-        """What decides whether a client can play the replay. Since 3.0."""
+        """The data that decides whether a client can play the replay. Since 3.0."""
 
     @property
     def decode_info(self) -> Global___DecodeInfo:
@@ -5245,15 +5256,15 @@ class DetailsPlayer(google.protobuf.message.Message):
     team_id: builtins.int
     """The team, from 0."""
     handicap: builtins.int
-    """Per cent of health."""
+    """Health in percent."""
     observe: builtins.int
     """0 is a player, 1 a spectator, 2 a referee."""
     result: builtins.int
     """0 undecided, 1 win, 2 loss, 3 tie."""
     working_set_slot_id: builtins.int
-    """Which slot of the lobby: that with the same number. Since 2.0."""
+    """The number of the player's slot in the lobby. Since 2.0."""
     hero: builtins.str
-    """Since 3.0; for co-op."""
+    """The hero, in co-op. Since 3.0."""
     @property
     def toon(self) -> Global___Toon:
         """The account."""
@@ -5308,7 +5319,7 @@ Global___Thumbnail: typing_extensions.TypeAlias = Thumbnail
 
 @typing.final
 class Details(google.protobuf.message.Message):
-    """The game: map, players, results."""
+    """The map, the players and the results of the game."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -5337,9 +5348,9 @@ class Details(google.protobuf.message.Message):
     is_blizzard_map: builtins.bool
     """The map is Blizzard's."""
     time_utc: builtins.int
-    """When the replay was saved: units of 100 ns since 1601, UTC."""
+    """The time when the replay was saved, in units of 100 ns since 1601, UTC."""
     time_local_offset: builtins.int
-    """The client's offset from UTC in units of 100 ns. In some old replays the local time itself."""
+    """The client's offset from UTC in units of 100 ns. In some old replays, the local time itself."""
     description: builtins.str
     """The map's description."""
     image_file_path: builtins.str
@@ -5408,7 +5419,7 @@ Global___Details: typing_extensions.TypeAlias = Details
 
 @typing.final
 class LobbyUser(google.protobuf.message.Message):
-    """What a user brought into the lobby."""
+    """A user's data in the lobby."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -5565,7 +5576,7 @@ class GameOptions(google.protobuf.message.Message):
     ranked: builtins.bool
     """The game counts for the ladder."""
     competitive: builtins.bool
-    """As ranked, between 2.0 and now."""
+    """Like ranked, for replays since 2.0."""
     practice: builtins.bool
     """The game is for practice."""
     cooperative: builtins.bool
@@ -5612,7 +5623,7 @@ Global___GameOptions: typing_extensions.TypeAlias = GameOptions
 
 @typing.final
 class SlotDescription(google.protobuf.message.Message):
-    """What a slot allows."""
+    """The choices that a slot allows."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -5636,7 +5647,7 @@ class SlotDescription(google.protobuf.message.Message):
 
     @property
     def allowed_controls(self) -> Global___BitMask:
-        """Who may control it."""
+        """Kinds of control."""
 
     @property
     def allowed_observe_types(self) -> Global___BitMask:
@@ -5706,19 +5717,19 @@ class GameDescription(google.protobuf.message.Message):
     game_type: builtins.int
     """0 melee, 1 free for all, 2 use settings, 3 one on one, 4 two teams, 5 three teams, 6 four teams."""
     max_users: builtins.int
-    """At most so many users."""
+    """The largest number of users."""
     max_observers: builtins.int
-    """At most so many observers."""
+    """The largest number of observers."""
     max_players: builtins.int
-    """At most so many players."""
+    """The largest number of players."""
     max_teams: builtins.int
-    """At most so many teams."""
+    """The largest number of teams."""
     max_colors: builtins.int
-    """At most so many colours."""
+    """The largest number of colours."""
     max_races: builtins.int
-    """At most so many races."""
+    """The largest number of races."""
     max_controls: builtins.int
-    """At most so many kinds of control."""
+    """The largest number of kinds of control."""
     map_size_x: builtins.int
     """The map's width in cells."""
     map_size_y: builtins.int
@@ -5753,7 +5764,7 @@ class GameDescription(google.protobuf.message.Message):
 
     @property
     def slot_descriptions(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___SlotDescription]:
-        """What each slot allows."""
+        """The choices that each slot allows."""
 
     @property
     def cache_handles(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.bytes]:
@@ -5877,7 +5888,7 @@ class Slot(google.protobuf.message.Message):
     ai_build: builtins.int
     """A computer's build."""
     handicap: builtins.int
-    """Per cent of health."""
+    """Health in percent."""
     observe: builtins.int
     """0 is a player, 1 a spectator, 2 a referee."""
     logo_index: builtins.int
@@ -5889,7 +5900,7 @@ class Slot(google.protobuf.message.Message):
     mount: builtins.str
     """Unused by StarCraft II."""
     working_set_slot_id: builtins.int
-    """Which player of the details: that with the same number."""
+    """The number of the player in the details who has this slot."""
     toon_handle: builtins.str
     """The account."""
     tandem_leader_user_id: builtins.int
@@ -5903,7 +5914,7 @@ class Slot(google.protobuf.message.Message):
     commander_level: builtins.int
     """The commander's level."""
     has_silence_penalty: builtins.bool
-    """The user is not to be heard."""
+    """The user is muted."""
     commander_mastery_level: builtins.int
     """The commander's mastery."""
     trophy_id: builtins.int
@@ -5922,7 +5933,7 @@ class Slot(google.protobuf.message.Message):
 
     @property
     def rewards(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
-        """What the account has unlocked."""
+        """The rewards that the account has unlocked."""
 
     @property
     def licenses(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
@@ -6030,11 +6041,11 @@ class LobbyState(google.protobuf.message.Message):
     DEFAULT_DIFFICULTY_FIELD_NUMBER: builtins.int
     DEFAULT_AI_BUILD_FIELD_NUMBER: builtins.int
     phase: builtins.int
-    """As in the replay; 5 is "game over"."""
+    """As in the replay. 5 is "game over"."""
     max_users: builtins.int
-    """At most so many users."""
+    """The largest number of users."""
     max_observers: builtins.int
-    """At most so many observers."""
+    """The largest number of observers."""
     random_seed: builtins.int
     """As in the replay."""
     host_user_id: builtins.int
@@ -6089,7 +6100,7 @@ class Lobby(google.protobuf.message.Message):
     LOBBY_STATE_FIELD_NUMBER: builtins.int
     @property
     def user_initial_data(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___LobbyUser]:
-        """What each user brought; a user's number is the index."""
+        """Each user's data. A user's number is the index."""
 
     @property
     def game_description(self) -> Global___GameDescription:
@@ -6126,17 +6137,17 @@ class Attribute(google.protobuf.message.Message):
     VALUE_FIELD_NUMBER: builtins.int
     NUMBER_FIELD_NUMBER: builtins.int
     namespace: builtins.int
-    """Whose attributes these are; 999 is Blizzard."""
+    """The owner of the attribute's namespace. 999 is Blizzard."""
     id: builtins.int
     """The attribute."""
     name: builtins.str
-    """Its name where it is known, such as "race"."""
+    """The attribute's name, such as "race". Empty when not known."""
     scope: builtins.int
     """The player's number, or 16 for the game."""
     value: builtins.str
-    """The value where it is text: up to four characters, such as "Terr". Spaces before and after it are removed."""
+    """The value, when it is text of up to four characters, such as "Terr". Spaces before and after it are removed."""
     number: builtins.int
-    """The value where it is not text: some speeds and colours of 1.0. Absent for text."""
+    """The value, when it is not text, such as some speeds and colours of 1.0. Absent for text."""
     def __init__(
         self,
         *,
@@ -6167,7 +6178,7 @@ class Attributes(google.protobuf.message.Message):
     MAP_NAMESPACE_FIELD_NUMBER: builtins.int
     ATTRIBUTES_FIELD_NUMBER: builtins.int
     source: builtins.int
-    """Who wrote them. Absent before 1.2."""
+    """The source of the attributes. Absent before 1.2."""
     map_namespace: builtins.int
     """As in the replay."""
     @property
@@ -6208,7 +6219,7 @@ class MetadataPlayer(google.protobuf.message.Message):
     mmr: builtins.float
     """The match-making rating. Absent when not known."""
     apm: builtins.float
-    """Actions in a minute of the game's clock. Absent when not known."""
+    """Actions per minute of the game's clock. Absent when not known."""
     result: builtins.str
     """"Win", "Loss", "Tie" or "Undecided"."""
     selected_race: builtins.str
@@ -6242,7 +6253,7 @@ Global___MetadataPlayer: typing_extensions.TypeAlias = MetadataPlayer
 
 @typing.final
 class GameMetadata(google.protobuf.message.Message):
-    """The client's summary (replay.gamemetadata.json). Anything may be absent."""
+    """The client's summary (replay.gamemetadata.json). Any field may be absent."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -6295,7 +6306,7 @@ Global___GameMetadata: typing_extensions.TypeAlias = GameMetadata
 
 @typing.final
 class PlayerInfo(google.protobuf.message.Message):
-    """Everything known of one player or observer."""
+    """All known facts about one player or observer."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -6320,7 +6331,7 @@ class PlayerInfo(google.protobuf.message.Message):
     toon_handle: builtins.str
     """The account, such as "1-S2-1-20704188". Empty for computers."""
     race: builtins.str
-    """The race that was played: "Terran", "Zerg", "Protoss", where that is known; as the details spell it otherwise."""
+    """The race that was played: "Terran", "Zerg" or "Protoss". When that is not known, the race as the details spell it."""
     team: builtins.int
     """The team, from 0."""
     observer: builtins.bool
@@ -6328,17 +6339,17 @@ class PlayerInfo(google.protobuf.message.Message):
     computer: builtins.bool
     """True for computers."""
     result: Global___Result.ValueType
-    """How it ended."""
+    """How the game ended for the player."""
     handicap: builtins.int
-    """Per cent of health."""
+    """Health in percent."""
     highest_league: builtins.int
     """1 bronze to 6 master, 7 grandmaster, 8 unranked."""
     mmr: builtins.int
     """The match-making rating."""
     apm: builtins.float
-    """Actions in a minute, from the client's summary."""
+    """Actions per minute, from the client's summary."""
     color_name: builtins.str
-    """The name of the colour that was chosen in the lobby, such as "Light pink". Empty when none was."""
+    """The name of the colour that was chosen in the lobby, such as "Light pink". Empty for none."""
     difficulty: builtins.str
     """A computer's difficulty, such as "Very Hard". Empty for humans."""
     picked_race: builtins.str
@@ -6392,7 +6403,7 @@ Global___PlayerInfo: typing_extensions.TypeAlias = PlayerInfo
 
 @typing.final
 class Member(google.protobuf.message.Message):
-    """A file of the archive. Those that hold decoded events come without data; those that are not decoded, in pieces."""
+    """A file of the archive. A file with decoded events is sent without data. A file that is not decoded is sent in pieces."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -6407,19 +6418,19 @@ class Member(google.protobuf.message.Message):
     name: builtins.str
     """The file's name, such as "replay.smartcam.events"."""
     offset: builtins.int
-    """Where it begins in the replay, in bytes."""
+    """The position of its start in the replay, in bytes."""
     packed_size: builtins.int
     """Its size in the replay, in bytes."""
     size: builtins.int
     """Its size when unpacked, in bytes."""
     data_offset: builtins.int
-    """Where data belongs in the unpacked file. Data of more than 64 KiB arrives in several events."""
+    """The position of data in the unpacked file, in bytes. A file of more than 64 KiB is sent in several events."""
     data: builtins.bytes
     """The contents, for files that are not decoded."""
     redacted: builtins.bool
-    """True when contents are held back because they are private: replay.server.battlelobby."""
+    """True when the contents were withheld because they are private, as in replay.server.battlelobby."""
     error: builtins.str
-    """Why contents are missing. Empty when they are not."""
+    """The reason why the contents are missing. Empty when they are not."""
     def __init__(
         self,
         *,
@@ -6439,7 +6450,7 @@ Global___Member: typing_extensions.TypeAlias = Member
 
 @typing.final
 class End(google.protobuf.message.Message):
-    """How decoding went."""
+    """How well decoding went."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 

@@ -3,7 +3,7 @@
 isort:skip_file
 The events of a DDNet teehistorian file, the log that a DDNet server keeps of one game (one loaded map).
 
-Units: a tick is 1/50 s; ticks start at 0 in every file. Positions are in world units, 32 to a tile, y grows
+Units: a tick is 1/50 s, and ticks start at 0 in every file. Positions are in world units, 32 to a tile. y grows
 downwards. Client ids are the server's slot numbers, from 0.
 """
 
@@ -32,14 +32,14 @@ class _WarningEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTy
     WARNING_UNSPECIFIED: _Warning.ValueType  # 0
     """Never sent."""
     WARNING_PLAYER_ABSENT: _Warning.ValueType  # 1
-    """A character moved or disappeared that was not there; its position was taken to be 0, 0."""
+    """A character moved or disappeared that did not exist. Its position was taken to be 0, 0."""
     WARNING_PLAYER_PRESENT: _Warning.ValueType  # 2
-    """A character appeared that was already there."""
+    """A character appeared that already existed."""
     WARNING_INPUT_ABSENT: _Warning.ValueType  # 3
-    """An input changed of a client that had sent none; the previous input was taken to be all zeros."""
+    """The input of a client changed that had sent none. The previous input was taken to be all zeros."""
     WARNING_CLIENT_NEVER_JOINED: _Warning.ValueType  # 4
-    """The record names a client that never joined in this file. Only the first record that names it says so. Servers before
-    17.3, and 19.6 to 19.8 after a map change, write such files.
+    """The record names a client that never joined in this file. Only the first such record of a client has this warning.
+    Servers before 17.3, and 19.6 to 19.8 after a map change, write such files.
     """
     WARNING_INTEGER_PADDING: _Warning.ValueType  # 5
     """A variable-length integer was longer than needed or had padding bits set."""
@@ -48,28 +48,30 @@ class _WarningEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTy
     WARNING_TICK_BACKWARD: _Warning.ValueType  # 7
     """A tick skip was negative."""
     WARNING_TRAILING_DATA: _Warning.ValueType  # 8
-    """The record's data is longer than its known fields; the rest was ignored."""
+    """The record's data is longer than its known fields. The rest was ignored."""
     WARNING_TEXT_CUT: _Warning.ValueType  # 9
-    """A text was cut, or left out, by the server's buffers: those of saves, mostly before DDNet 18.8."""
+    """The server's buffers were too small for a text, so it was cut or left out. This happens to texts of saves, mostly
+    before DDNet 18.8.
+    """
     WARNING_DATA_AFTER_FINISH: _Warning.ValueType  # 10
-    """Bytes follow the finish record; they were ignored."""
+    """Bytes follow the finish record. They were ignored."""
     WARNING_NEGATIVE_COUNT: _Warning.ValueType  # 11
-    """A console command has a negative number of arguments; taken to be none."""
+    """A console command has a negative number of arguments. It was taken to have none."""
 
 class Warning(_Warning, metaclass=_WarningEnumTypeWrapper):
-    """An oddity of a record: it was read, but it contradicts what came before it or how servers write."""
+    """An oddity of a record. The record was read, but it contradicts earlier records or the way servers write."""
 
 WARNING_UNSPECIFIED: Warning.ValueType  # 0
 """Never sent."""
 WARNING_PLAYER_ABSENT: Warning.ValueType  # 1
-"""A character moved or disappeared that was not there; its position was taken to be 0, 0."""
+"""A character moved or disappeared that did not exist. Its position was taken to be 0, 0."""
 WARNING_PLAYER_PRESENT: Warning.ValueType  # 2
-"""A character appeared that was already there."""
+"""A character appeared that already existed."""
 WARNING_INPUT_ABSENT: Warning.ValueType  # 3
-"""An input changed of a client that had sent none; the previous input was taken to be all zeros."""
+"""The input of a client changed that had sent none. The previous input was taken to be all zeros."""
 WARNING_CLIENT_NEVER_JOINED: Warning.ValueType  # 4
-"""The record names a client that never joined in this file. Only the first record that names it says so. Servers before
-17.3, and 19.6 to 19.8 after a map change, write such files.
+"""The record names a client that never joined in this file. Only the first such record of a client has this warning.
+Servers before 17.3, and 19.6 to 19.8 after a map change, write such files.
 """
 WARNING_INTEGER_PADDING: Warning.ValueType  # 5
 """A variable-length integer was longer than needed or had padding bits set."""
@@ -78,13 +80,15 @@ WARNING_TICK_OVERFLOW: Warning.ValueType  # 6
 WARNING_TICK_BACKWARD: Warning.ValueType  # 7
 """A tick skip was negative."""
 WARNING_TRAILING_DATA: Warning.ValueType  # 8
-"""The record's data is longer than its known fields; the rest was ignored."""
+"""The record's data is longer than its known fields. The rest was ignored."""
 WARNING_TEXT_CUT: Warning.ValueType  # 9
-"""A text was cut, or left out, by the server's buffers: those of saves, mostly before DDNet 18.8."""
+"""The server's buffers were too small for a text, so it was cut or left out. This happens to texts of saves, mostly
+before DDNet 18.8.
+"""
 WARNING_DATA_AFTER_FINISH: Warning.ValueType  # 10
-"""Bytes follow the finish record; they were ignored."""
+"""Bytes follow the finish record. They were ignored."""
 WARNING_NEGATIVE_COUNT: Warning.ValueType  # 11
-"""A console command has a negative number of arguments; taken to be none."""
+"""A console command has a negative number of arguments. It was taken to have none."""
 Global___Warning: typing_extensions.TypeAlias = Warning
 
 class _AuthLevel:
@@ -211,19 +215,19 @@ class EventList(google.protobuf.message.Message):
     TICK_COLUMNS_FIELD_NUMBER: builtins.int
     @property
     def events(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Event]:
-        """The events; with ENCODING_COLUMNS those that have no columns."""
+        """The events. With ENCODING_COLUMNS, only events of kinds that have no columns."""
 
     @property
     def player_diff_columns(self) -> Global___PlayerDiffColumns:
-        """The player_diff events, with ENCODING_COLUMNS."""
+        """The player_diff events. Only present with ENCODING_COLUMNS."""
 
     @property
     def input_diff_columns(self) -> Global___InputDiffColumns:
-        """The input_diff events, with ENCODING_COLUMNS."""
+        """The input_diff events. Only present with ENCODING_COLUMNS."""
 
     @property
     def tick_columns(self) -> Global___TickColumns:
-        """The tick events, with ENCODING_COLUMNS."""
+        """The tick events. Only present with ENCODING_COLUMNS."""
 
     def __init__(
         self,
@@ -242,7 +246,7 @@ Global___EventList: typing_extensions.TypeAlias = EventList
 
 @typing.final
 class TickColumns(google.protobuf.message.Message):
-    """Events of kind tick as columns: all arrays have the same length, and the n-th elements together are one event."""
+    """Events of kind tick as columns. All arrays have the same length. The n-th elements together are one event."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -252,7 +256,7 @@ class TickColumns(google.protobuf.message.Message):
     IMPLICIT_FIELD_NUMBER: builtins.int
     @property
     def place(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
-        """The event's place in the batch: its sequence number is the batch's first_sequence plus this."""
+        """The event's place in the batch. Its sequence number is the batch's first_sequence plus this place."""
 
     @property
     def at_tick(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
@@ -281,7 +285,7 @@ Global___TickColumns: typing_extensions.TypeAlias = TickColumns
 
 @typing.final
 class PlayerDiffColumns(google.protobuf.message.Message):
-    """Events of kind player_diff as columns: all arrays have the same length, and the n-th elements together are one event."""
+    """Events of kind player_diff as columns. All arrays have the same length. The n-th elements together are one event."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -294,7 +298,7 @@ class PlayerDiffColumns(google.protobuf.message.Message):
     Y_FIELD_NUMBER: builtins.int
     @property
     def place(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
-        """The event's place in the batch: its sequence number is the batch's first_sequence plus this."""
+        """The event's place in the batch. Its sequence number is the batch's first_sequence plus this place."""
 
     @property
     def at_tick(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
@@ -338,7 +342,7 @@ Global___PlayerDiffColumns: typing_extensions.TypeAlias = PlayerDiffColumns
 
 @typing.final
 class InputDiffColumns(google.protobuf.message.Message):
-    """Events of kind input_diff as columns: all arrays have the same length, and the n-th elements together are one event."""
+    """Events of kind input_diff as columns. All arrays have the same length. The n-th elements together are one event."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -367,7 +371,7 @@ class InputDiffColumns(google.protobuf.message.Message):
     DIFF_PREV_WEAPON_FIELD_NUMBER: builtins.int
     @property
     def place(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
-        """The event's place in the batch: its sequence number is the batch's first_sequence plus this."""
+        """The event's place in the batch. Its sequence number is the batch's first_sequence plus this place."""
 
     @property
     def at_tick(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
@@ -491,7 +495,7 @@ Global___InputDiffColumns: typing_extensions.TypeAlias = InputDiffColumns
 
 @typing.final
 class Event(google.protobuf.message.Message):
-    """One thing that happened, as the server recorded it."""
+    """One event, as the server recorded it."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -534,9 +538,9 @@ class Event(google.protobuf.message.Message):
     PLAYER_FIELD_NUMBER: builtins.int
     OTHER_PLAYER_FIELD_NUMBER: builtins.int
     at_tick: builtins.int
-    """The tick in which it happened. Joins, commands and the like that precede the first simulated tick carry 0.
-    Within a tick the server records: what the simulation caused, then positions after it, then packets that arrived,
-    then the inputs which the next tick will use.
+    """The tick in which it happened. Records before the first simulated tick, such as joins and commands, have 0. Within a
+    tick, the server records what the simulation caused, then the resulting positions, then packets that arrived, then
+    the inputs that the next tick will use.
     """
     @property
     def player_diff(self) -> Global___PlayerDiff:
@@ -580,7 +584,7 @@ class Event(google.protobuf.message.Message):
 
     @property
     def finish(self) -> Global___Finish:
-        """The server closed the file: the game is over."""
+        """The server closed the file because the game ended."""
 
     @property
     def unknown_ex(self) -> Global___UnknownEx:
@@ -588,7 +592,7 @@ class Event(google.protobuf.message.Message):
 
     @property
     def test(self) -> Global___Test:
-        """The server's test record; never written in production."""
+        """The server's test record. It is never written in production."""
 
     @property
     def auth_init(self) -> Global___AuthInit:
@@ -672,21 +676,23 @@ class Event(google.protobuf.message.Message):
 
     @property
     def player_state(self) -> Global___PlayerState:
-        """What is known of a client where a stream starts at the present end. Not recorded in the file."""
+        """The state of a client at the position where a stream starts or continues. The decoder computes it; the file does
+        not record it.
+        """
 
     @property
     def warnings(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[Global___Warning.ValueType]:
-        """What is odd about the record without making it unreadable. Empty for nearly all events."""
+        """Oddities of the record, which is readable in spite of them. Empty for nearly all events."""
 
     @property
     def player(self) -> Global___Player:
-        """Who the client is that the event names, after the event. Only with resolve_players, and absent where the event names no
-        client.
+        """The client that the event names, as known after the event. Only present with resolve_players. Absent where the event
+        names no client.
         """
 
     @property
     def other_player(self) -> Global___Player:
-        """Who the other client of a player_swap is. Only with resolve_players."""
+        """The other client of a player_swap. Only present with resolve_players."""
 
     def __init__(
         self,
@@ -742,8 +748,8 @@ Global___Event: typing_extensions.TypeAlias = Event
 
 @typing.final
 class Player(google.protobuf.message.Message):
-    """Who a client is, as far as it is known from the file and those of the games before it in the same server process. What is
-    not known is empty.
+    """A client's name, clan, team and role, as far as they are known from the file and from the files of the previous games
+    of the same server process. A value that is not known is empty.
     """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
@@ -753,14 +759,14 @@ class Player(google.protobuf.message.Message):
     TEAM_FIELD_NUMBER: builtins.int
     ROLE_FIELD_NUMBER: builtins.int
     name: builtins.str
-    """The name: what the server calls the client, or, where it does not say, what the client asked to be called."""
+    """The name that the server shows for the client. Where no record has it, the name that the client asked for."""
     clan: builtins.str
     """The clan."""
     team: builtins.int
     """The team, from 0. Absent when not known."""
     role: builtins.str
-    """The role on the remote console: "admin", "moderator", "helper", or as the operator calls it. Empty when the client is not
-    logged in.
+    """The role on the remote console: "admin", "moderator", "helper", or the operator's own name for it. Empty when the
+    client is not logged in.
     """
     def __init__(
         self,
@@ -783,7 +789,7 @@ Global___Player: typing_extensions.TypeAlias = Player
 @typing.final
 class Tick(google.protobuf.message.Message):
     """A tick began. The event's at_tick is the new tick. Ticks in which nothing changed leave no trace in the file, so the
-    numbers of successive events may be further apart than one.
+    numbers of successive tick events may differ by more than one.
     """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
@@ -791,9 +797,9 @@ class Tick(google.protobuf.message.Message):
     SKIPPED_FIELD_NUMBER: builtins.int
     IMPLICIT_FIELD_NUMBER: builtins.int
     skipped: builtins.int
-    """How many ticks between the previous recorded one and this one left no trace."""
+    """The number of ticks without a trace between the previous recorded tick and this one."""
     implicit: builtins.bool
-    """True when the file has no record of its own for this tick: it follows from the order of client ids."""
+    """True when the file has no record for this tick. The tick then follows from the order of client ids."""
     def __init__(
         self,
         *,
@@ -842,7 +848,7 @@ Global___PlayerDiff: typing_extensions.TypeAlias = PlayerDiff
 
 @typing.final
 class PlayerNew(google.protobuf.message.Message):
-    """A character appeared: the client's tee spawned."""
+    """A character appeared because the client's tee spawned."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -852,9 +858,9 @@ class PlayerNew(google.protobuf.message.Message):
     client_id: builtins.int
     """The client that owns the character."""
     x: builtins.int
-    """Where it appeared, in world units."""
+    """The coordinate at which it appeared, in world units."""
     y: builtins.int
-    """Where it appeared, in world units."""
+    """The coordinate at which it appeared, in world units."""
     def __init__(
         self,
         *,
@@ -869,7 +875,9 @@ Global___PlayerNew: typing_extensions.TypeAlias = PlayerNew
 
 @typing.final
 class PlayerOld(google.protobuf.message.Message):
-    """A character disappeared: it died, or its client left or went to the spectators. The client may still be connected."""
+    """A character disappeared because it died, or because its client left or joined the spectators. The client may still be
+    connected.
+    """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -913,13 +921,13 @@ class Input(google.protobuf.message.Message):
     direction: builtins.int
     """-1 left, 0 none, 1 right. Clients may send anything; the game clamps it."""
     target_x: builtins.int
-    """Aim relative to the character, in world units."""
+    """The aim relative to the character, in world units."""
     target_y: builtins.int
-    """Aim relative to the character, in world units. (0, 0) is treated as (0, -1) by the game."""
+    """The aim relative to the character, in world units. The game treats (0, 0) as (0, -1)."""
     jump: builtins.int
     """Bit 0 is set while the jump key is held."""
     fire: builtins.int
-    """Counter of presses and releases of the fire key, modulo 64 in practice; odd while it is held."""
+    """Counter of presses and releases of the fire key, modulo 64 in practice. It is odd while the key is held."""
     hook: builtins.int
     """1 while the hook key is held."""
     player_flags: builtins.int
@@ -927,7 +935,7 @@ class Input(google.protobuf.message.Message):
     64 input absolute, 128 input manual.
     """
     wanted_weapon: builtins.int
-    """The weapon asked for plus one: 1 hammer, 2 gun, 3 shotgun, 4 grenade, 5 laser, 6 ninja. 0 is none."""
+    """The requested weapon plus one: 1 hammer, 2 gun, 3 shotgun, 4 grenade, 5 laser, 6 ninja. 0 is none."""
     next_weapon: builtins.int
     """Counter of presses and releases of the next-weapon key."""
     prev_weapon: builtins.int
@@ -995,7 +1003,7 @@ class InputDiff(google.protobuf.message.Message):
 
     @property
     def diff(self) -> Global___Input:
-        """What was added to each field of the previous input. Fields that did not change are 0."""
+        """The change of each field from the previous input. 0 for fields that did not change."""
 
     def __init__(
         self,
@@ -1013,7 +1021,9 @@ Global___InputDiff: typing_extensions.TypeAlias = InputDiff
 
 @typing.final
 class Join(google.protobuf.message.Message):
-    """A client connected, at the network level. The record just before says which protocol it speaks, since DDNet 14.0."""
+    """A client connected at the network level. Since DDNet 14.0, the record just before it contains the protocol that the
+    client speaks.
+    """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -1041,7 +1051,7 @@ class Drop(google.protobuf.message.Message):
     client_id: builtins.int
     """The slot that became free."""
     reason: builtins.str
-    """Why, as the server worded it. Empty when the client simply left."""
+    """The server's text for the reason. Empty when the client left without one."""
     def __init__(
         self,
         *,
@@ -1055,7 +1065,9 @@ Global___Drop: typing_extensions.TypeAlias = Drop
 
 @typing.final
 class ConsoleCommand(google.protobuf.message.Message):
-    """A console command was executed: from a remote console, a chat's slash command, a vote, or a configuration file."""
+    """A console command was executed. It came from a remote console, a slash command in the chat, a vote, or a configuration
+    file.
+    """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -1065,8 +1077,8 @@ class ConsoleCommand(google.protobuf.message.Message):
     ARGUMENTS_FIELD_NUMBER: builtins.int
     REDACTED_FIELD_NUMBER: builtins.int
     client_id: builtins.int
-    """The client that gave it. -1: a configuration file, the external console or a passed vote; -2: the map's
-    configuration; -3: a configuration file that is not the map's.
+    """The client that gave the command. -1: a configuration file, the external console or a passed vote. -2: the map's
+    configuration. -3: a configuration file that is not the map's.
     """
     flags: builtins.int
     """The console's flags at that moment. In practice 4 (server: remote console, configuration) or 128 (chat). Bits: 1
@@ -1076,10 +1088,10 @@ class ConsoleCommand(google.protobuf.message.Message):
     command: builtins.str
     """The command's name, without a slash."""
     redacted: builtins.bool
-    """True when the arguments were withheld because they may hold a secret. See the daemon's --reveal-secrets."""
+    """True when the arguments were withheld because they may hold a secret. See the daemon's flag --reveal-secrets."""
     @property
     def arguments(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """Its arguments. Empty when redacted."""
+        """The command's arguments. Empty when redacted."""
 
     def __init__(
         self,
@@ -1109,7 +1121,7 @@ Global___Finish: typing_extensions.TypeAlias = Finish
 
 @typing.final
 class UnknownEx(google.protobuf.message.Message):
-    """An extension record without a kind of its own: one that a mod added or a newer server, or a known one whose data
+    """An extension record without a kind of its own. A mod or a newer server added it, or it is a known record whose data
     could not be read.
     """
 
@@ -1123,11 +1135,11 @@ class UnknownEx(google.protobuf.message.Message):
     uuid: builtins.str
     """The record's UUID in text form."""
     name: builtins.str
-    """Its name, such as "teehistorian-custom@example.org", when the file's header names it. Empty otherwise."""
+    """The record's name, such as "teehistorian-custom@example.org". Empty when the file's header does not name it."""
     data: builtins.bytes
-    """Its data as recorded. Empty when redacted."""
+    """The record's data as recorded. Empty when redacted."""
     error: builtins.str
-    """Why a known record could not be read. Empty for an unknown one."""
+    """The reason why a known record could not be read. Empty for an unknown record."""
     redacted: builtins.bool
     """True when the data was withheld because it may hold a secret."""
     def __init__(
@@ -1146,7 +1158,7 @@ Global___UnknownEx: typing_extensions.TypeAlias = UnknownEx
 
 @typing.final
 class Test(google.protobuf.message.Message):
-    """The server's test record; never written in production."""
+    """The server's test record. It is never written in production."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -1158,8 +1170,8 @@ Global___Test: typing_extensions.TypeAlias = Test
 
 @typing.final
 class AuthInit(google.protobuf.message.Message):
-    """A client was already logged in to the remote console when the file began. DDNet 11.0.3 to 19.5, and by role since
-    20.1.1; the servers between write auth_login instead.
+    """A client was already logged in to the remote console when the file began. Recorded by DDNet 11.0.3 to 19.5, and for
+    logins by role since 20.1.1. The servers between write auth_login instead.
     """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
@@ -1171,12 +1183,12 @@ class AuthInit(google.protobuf.message.Message):
     client_id: builtins.int
     """The client."""
     level: Global___AuthLevel.ValueType
-    """Its level; of a login by role, the level of that name, or unspecified where the role has another name."""
+    """The login's level. For a login by role, the level of that name, or unspecified where the role has another name."""
     auth_name: builtins.str
     """The login's name, as configured by the operator."""
     role: builtins.str
-    """The role: "admin", "moderator", "helper", or as the operator calls it. Empty in files of servers before DDNet 20.1.1,
-    which record the level alone.
+    """The role: "admin", "moderator", "helper", or the operator's own name for it. Empty before DDNet 20.1.1, which records
+    only the level.
     """
     def __init__(
         self,
@@ -1204,12 +1216,12 @@ class AuthLogin(google.protobuf.message.Message):
     client_id: builtins.int
     """The client."""
     level: Global___AuthLevel.ValueType
-    """Its level; of a login by role, the level of that name, or unspecified where the role has another name."""
+    """The login's level. For a login by role, the level of that name, or unspecified where the role has another name."""
     auth_name: builtins.str
     """The login's name, as configured by the operator."""
     role: builtins.str
-    """The role: "admin", "moderator", "helper", or as the operator calls it. Empty in files of servers before DDNet 20.1.1,
-    which record the level alone.
+    """The role: "admin", "moderator", "helper", or the operator's own name for it. Empty before DDNet 20.1.1, which records
+    only the level.
     """
     def __init__(
         self,
@@ -1268,7 +1280,7 @@ Global___DdnetverOld: typing_extensions.TypeAlias = DdnetverOld
 
 @typing.final
 class Ddnetver(google.protobuf.message.Message):
-    """A client sent its version. May come before or after player_ready."""
+    """A client sent its version. This event may precede or follow player_ready."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -1284,7 +1296,7 @@ class Ddnetver(google.protobuf.message.Message):
     version: builtins.int
     """The DDNet version number, such as 16040 for 16.4."""
     version_text: builtins.str
-    """The version as the client spells it."""
+    """The version, as the client spells it."""
     redacted: builtins.bool
     """True when the connection id was withheld, because it identifies a person's installation."""
     def __init__(
@@ -1353,7 +1365,7 @@ class SaveSuccess(google.protobuf.message.Message):
     save_id: builtins.str
     """The save's UUID in text form."""
     save: builtins.str
-    """The saved state in DDNet's own text form. Empty when the server could not fit it."""
+    """The saved state in DDNet's own text form. Empty when it did not fit into the server's buffer."""
     def __init__(
         self,
         *,
@@ -1399,7 +1411,7 @@ class LoadSuccess(google.protobuf.message.Message):
     save_id: builtins.str
     """The save's UUID in text form."""
     save: builtins.str
-    """The saved state in DDNet's own text form. Empty when the server could not fit it."""
+    """The saved state in DDNet's own text form. Empty when it did not fit into the server's buffer."""
     def __init__(
         self,
         *,
@@ -1563,7 +1575,9 @@ Global___Antibot: typing_extensions.TypeAlias = Antibot
 
 @typing.final
 class PlayerName(google.protobuf.message.Message):
-    """A client's effective name changed: what the server shows, such as "(1)nameless". Not repeated after a map change."""
+    """A client's effective name changed. That is the name that the server shows, such as "(1)nameless". Not repeated after a
+    map change.
+    """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -1595,7 +1609,7 @@ class PlayerFinish(google.protobuf.message.Message):
     client_id: builtins.int
     """The client."""
     time: builtins.int
-    """The time that it took, in ticks."""
+    """The duration of the run in ticks."""
     def __init__(
         self,
         *,
@@ -1618,7 +1632,7 @@ class TeamFinish(google.protobuf.message.Message):
     team: builtins.int
     """The team, from 0."""
     time: builtins.int
-    """The time that it took, in ticks."""
+    """The duration of the run in ticks."""
     def __init__(
         self,
         *,
@@ -1632,7 +1646,9 @@ Global___TeamFinish: typing_extensions.TypeAlias = TeamFinish
 
 @typing.final
 class PlayerState(google.protobuf.message.Message):
-    """What is known of a client: sent for each client that is there when a stream starts at the present end of a replay."""
+    """The state of a client. With Start.with_state, one is sent for each client that is connected or has a character at the
+    position where the stream starts.
+    """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -1659,11 +1675,11 @@ class PlayerState(google.protobuf.message.Message):
     client_id: builtins.int
     """The client."""
     joined: builtins.bool
-    """True while the client is connected, as far as the file contains it."""
+    """True while the client is connected, as far as the file records it."""
     protocol: Global___Protocol.ValueType
     """The protocol that the client speaks."""
     name: builtins.str
-    """The name: what the server calls the client, or, where it does not say, what the client asked to be called. Empty when
+    """The name that the server shows for the client. Where no record has it, the name that the client asked for. Empty when
     not known.
     """
     team: builtins.int
@@ -1671,32 +1687,36 @@ class PlayerState(google.protobuf.message.Message):
     alive: builtins.bool
     """True while the client has a character."""
     x: builtins.int
-    """Where the character is, in world units; where it was last, when it has none."""
+    """The character's coordinate in world units. Without a character, the last one."""
     y: builtins.int
-    """Where the character is, in world units; where it was last, when it has none."""
+    """The character's coordinate in world units. Without a character, the last one."""
     name_effective: builtins.bool
-    """True when the name is the server's word, recorded in this file or in that of a game before it in the same server process;
-    false when it is only what the client asked for.
+    """True when the server recorded the name, in this file or in the file of a previous game of the same server process.
+    False when it is only the name that the client asked for.
     """
     clan: builtins.str
     """The clan."""
     country: builtins.int
-    """The country's ISO 3166-1 number, or -1 and below for special flags. Absent when not known."""
+    """The country's ISO 3166-1 number, or a negative number for a special flag. Absent when not known."""
     client_version: builtins.int
     """The DDNet version number, such as 16040 for 16.4. 0 when not known."""
     client_version_text: builtins.str
-    """The version as the client spells it. Empty when not known."""
+    """The version, as the client spells it. Empty when not known."""
     auth_level: Global___AuthLevel.ValueType
-    """The level of its login to the remote console. Unspecified when it is not logged in, or by a role of another name."""
+    """The level of the client's login to the remote console. Unspecified when the client is not logged in, or has a role of
+    another name.
+    """
     role: builtins.str
-    """The role of its login: "admin", "moderator", "helper", or as the operator calls it. Empty when it is not logged in."""
+    """The role of the client's login: "admin", "moderator", "helper", or the operator's own name for it. Empty when it is
+    not logged in.
+    """
     practice: builtins.bool
-    """True while its team practises."""
+    """True while the client's team is in practice mode."""
     ready: builtins.bool
-    """True when the client has entered the game, as far as the file contains it."""
+    """True when the client has entered the game, as far as the file records it."""
     @property
     def input(self) -> Global___Input:
-        """The input. Absent when the client sent none yet."""
+        """The client's input. Absent when the client has sent none yet."""
 
     @property
     def skin(self) -> Global___Skin:
@@ -1742,8 +1762,8 @@ Global___PlayerState: typing_extensions.TypeAlias = PlayerState
 
 @typing.final
 class Message(google.protobuf.message.Message):
-    """A game message that a client sent, recorded before the server checked it: it may be cut, or not make sense. Chat and
-    votes of 0.6 clients are not recorded by design.
+    """A game message that a client sent. The server records it before checking it, so it may be cut or make no sense. By
+    design, chat and votes of 0.6 clients are not recorded.
     """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
@@ -1777,21 +1797,23 @@ class Message(google.protobuf.message.Message):
     client_id: builtins.int
     """The client."""
     protocol: Global___Protocol.ValueType
-    """The numbering that the message was read by: what the client's join record said, or else what fits."""
+    """The numbering by which the message was read. It is the one in the client's join record. Without such a record, it is
+    the one that fits.
+    """
     message_id: builtins.int
-    """The message's number in that protocol. 0 when it is an extended message, which has a UUID instead."""
+    """The message's number in that protocol. 0 for an extended message, which has a UUID instead."""
     uuid: builtins.str
     """The UUID in text form of an extended message. Empty otherwise."""
     name: builtins.str
-    """The message's name, such as "cl_start_info", also when its contents could not be read. Of an extended message that is
-    not known, the name by which the file's header lists it, such as "save-code@netmsg.ddnet.org". Empty otherwise.
+    """The message's name, such as "cl_start_info", even when its contents could not be read. For an unknown extended
+    message, the name in the file's header, such as "save-code@netmsg.ddnet.org". Empty otherwise.
     """
     raw: builtins.bytes
     """The whole message as recorded, its number included. Empty when redacted."""
     error: builtins.str
-    """Why the contents could not be read. Empty when they could, and for messages that are not known."""
+    """The reason why the contents could not be read. Empty when they could be read, and for unknown messages."""
     redacted: builtins.bool
-    """True when raw and those parts of the contents that may hold a secret were withheld because they may hold a secret."""
+    """True when raw and parts of the contents were withheld because they may hold a secret."""
     @property
     def say(self) -> Global___Say:
         """The client said something."""
@@ -1830,11 +1852,11 @@ class Message(google.protobuf.message.Message):
 
     @property
     def is_ddnet_legacy(self) -> Global___IsDdnetLegacy:
-        """The client said that it is DDNet's, in the old way."""
+        """The client identified itself as a DDNet client, by the legacy message."""
 
     @property
     def show_others_legacy(self) -> Global___ShowOthersLegacy:
-        """The client chose whether to see other teams, in the old way."""
+        """The client chose whether to see other teams, by the legacy message."""
 
     @property
     def show_distance(self) -> Global___ShowDistance:
@@ -1906,7 +1928,7 @@ Global___Message: typing_extensions.TypeAlias = Message
 
 @typing.final
 class Say(google.protobuf.message.Message):
-    """The client said something. Servers have not recorded this since October 2017, but for one sentence of a bot check."""
+    """The client said something. Since October 2017, servers record only one sentence of a bot check."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -1980,7 +2002,7 @@ Global___SetSpectatorMode: typing_extensions.TypeAlias = SetSpectatorMode
 
 @typing.final
 class PlayerInfo(google.protobuf.message.Message):
-    """Who a client is and what it looks like."""
+    """A client's name, clan, country and appearance."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -1990,11 +2012,11 @@ class PlayerInfo(google.protobuf.message.Message):
     SKIN_FIELD_NUMBER: builtins.int
     SKIN_PARTS_FIELD_NUMBER: builtins.int
     name: builtins.str
-    """The name asked for. The server may give another; see player_name."""
+    """The requested name. The server may use another one. See player_name."""
     clan: builtins.str
     """The clan."""
     country: builtins.int
-    """The country's ISO 3166-1 number, or -1 and below for special flags."""
+    """The country's ISO 3166-1 number, or a negative number for a special flag."""
     @property
     def skin(self) -> Global___Skin:
         """The skin, of a 0.6 client."""
@@ -2097,7 +2119,7 @@ class Emoticon(google.protobuf.message.Message):
 
     EMOTICON_FIELD_NUMBER: builtins.int
     emoticon: builtins.int
-    """Which one, 0 to 15."""
+    """The emoticon's number, 0 to 15."""
     def __init__(
         self,
         *,
@@ -2138,11 +2160,11 @@ class CallVote(google.protobuf.message.Message):
     REASON_FIELD_NUMBER: builtins.int
     FORCE_FIELD_NUMBER: builtins.int
     type: builtins.str
-    """What kind of vote: "option", "kick" or "spectate"."""
+    """The kind of vote: "option", "kick" or "spectate"."""
     value: builtins.str
-    """What to vote on: an option's text, or a client id."""
+    """The subject of the vote: an option's text, or a client id."""
     reason: builtins.str
-    """The reason given."""
+    """The reason that the client gave."""
     force: builtins.bool
     """True when an administrator forced it. 0.7 only."""
     def __init__(
@@ -2160,7 +2182,7 @@ Global___CallVote: typing_extensions.TypeAlias = CallVote
 
 @typing.final
 class IsDdnetLegacy(google.protobuf.message.Message):
-    """The client said that it is DDNet's, in the old way."""
+    """The client identified itself as a DDNet client, by the legacy message."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -2179,7 +2201,7 @@ Global___IsDdnetLegacy: typing_extensions.TypeAlias = IsDdnetLegacy
 
 @typing.final
 class ShowOthersLegacy(google.protobuf.message.Message):
-    """The client chose whether to see other teams, in the old way."""
+    """The client chose whether to see other teams, by the legacy message."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -2205,9 +2227,9 @@ class ShowDistance(google.protobuf.message.Message):
     X_FIELD_NUMBER: builtins.int
     Y_FIELD_NUMBER: builtins.int
     x: builtins.int
-    """Horizontally."""
+    """The horizontal distance."""
     y: builtins.int
-    """Vertically."""
+    """The vertical distance."""
     def __init__(
         self,
         *,
@@ -2227,7 +2249,7 @@ class ShowOthers(google.protobuf.message.Message):
 
     SHOW_FIELD_NUMBER: builtins.int
     show: builtins.int
-    """0 off, 1 on, 2 only one's own team."""
+    """0 off, 1 on, 2 only the client's own team."""
     def __init__(
         self,
         *,

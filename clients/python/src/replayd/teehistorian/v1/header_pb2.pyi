@@ -21,7 +21,7 @@ DESCRIPTOR: google.protobuf.descriptor.FileDescriptor
 
 @typing.final
 class Header(google.protobuf.message.Message):
-    """What a teehistorian file says of its game in its first bytes."""
+    """The facts about a game in the first bytes of its teehistorian file."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -103,13 +103,13 @@ class Header(google.protobuf.message.Message):
     game_uuid: builtins.str
     """The game's UUID in text form, which is also the file's name."""
     prev_game_uuid: builtins.str
-    """The UUID of the game before this one in the same server process. Empty for the first one and before DDNet 17.3."""
+    """The UUID of the previous game in the same server process. Empty for the first game, and before DDNet 17.3."""
     server_version: builtins.str
-    """The server's version as it spells it."""
+    """The server's version, as the server spells it."""
     start_time_text: builtins.str
-    """The same as written in the file."""
+    """The start time as the file spells it."""
     server_name: builtins.str
-    """The server's name at the start. A long name may be cut, inside a character too."""
+    """The server's name at the start. A long name may be cut, even inside a character."""
     server_port: builtins.int
     """The server's UDP port. 0 when not known."""
     game_type: builtins.str
@@ -138,16 +138,16 @@ class Header(google.protobuf.message.Message):
 
     @property
     def uuids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """Names of all the UUIDs that the server knew, in its order; extension records are named by them."""
+        """The names of all UUIDs that the server knew, in the server's order. Extension records are named by them."""
 
     @property
     def other(self) -> google.protobuf.internal.containers.ScalarMap[builtins.str, builtins.str]:
-        """Keys that are not known to this version of replayd, with their values as JSON text."""
+        """The keys that this version of replayd does not know, with their values as JSON text."""
 
     @property
     def unknown_extensions(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """Those of uuids that name extension records which this version of replayd does not know: if the file has any, they come
-        as unknown_ex.
+        """The entries of uuids that name extension records which this version of replayd does not know. If the file has such
+        records, they are sent as unknown_ex.
         """
 
     def __init__(

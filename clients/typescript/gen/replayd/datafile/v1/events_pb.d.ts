@@ -2,11 +2,11 @@
 // @generated from file replayd/datafile/v1/events.proto (package replayd.datafile.v1, syntax proto3)
 /* eslint-disable */
 
-// The events of a Teeworlds or DDNet map, a datafile: what the file holds, item by item in file order, and after each
-// item the data that it refers to, in chunks. Blobs that no item refers to follow at the end as raw_data.
+// The events of a Teeworlds or DDNet map, which is a datafile. They are the items of the file in file order. After each
+// item, the data that it refers to follows in chunks. Blobs that no item refers to follow at the end as raw_data.
 //
-// Units: a tile is 32 x 32 world units; x grows to the right, y downwards. "Fixed point" means 22.10: 1024 is one whole
-// unit. Indices count from 0 within their kind in file order; -1 stands for none.
+// Units: a tile is 32 x 32 world units. x grows to the right, y downwards. "Fixed point" means 22.10: 1024 is one whole
+// unit. Indices count from 0 within their kind in file order; -1 means none.
 
 import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
@@ -37,26 +37,26 @@ export declare type EventList = Message<"replayd.datafile.v1.EventList"> & {
 export declare const EventListSchema: GenMessage<EventList>;
 
 /**
- * One thing that a map file holds.
+ * One part of a map file.
  *
  * @generated from message replayd.datafile.v1.Event
  */
 export declare type Event = Message<"replayd.datafile.v1.Event"> & {
   /**
-   * Always 0: a map has no clock. It stands here as in the events of every other format.
+   * Always 0: a map has no clock. It exists because the events of every other format have it.
    *
    * @generated from field: int32 at_tick = 1;
    */
   atTick: number;
 
   /**
-   * What it is. Names of these fields are the event kinds that filters take.
+   * What the event holds. The names of these fields are the event kinds in filters.
    *
    * @generated from oneof replayd.datafile.v1.Event.kind
    */
   kind: {
     /**
-     * Tiles of a tile layer: a rectangle of it.
+     * Tiles of a tile layer, as a rectangle.
      *
      * @generated from field: replayd.datafile.v1.Tiles tiles = 2;
      */
@@ -104,7 +104,7 @@ export declare type Event = Message<"replayd.datafile.v1.Event"> & {
     case: "rawData";
   } | {
     /**
-     * An item, or a piece of one, that is of no known type or whose contents do not fit its type.
+     * An item, or a piece of one, whose type is not known or whose contents do not fit its type.
      *
      * @generated from field: replayd.datafile.v1.RawItem raw_item = 8;
      */
@@ -152,7 +152,7 @@ export declare type Event = Message<"replayd.datafile.v1.Event"> & {
     case: "envelope";
   } | {
     /**
-     * Which tiles a layer that affects play has, how many and where. Follows the layer's tiles.
+     * The kinds of tiles in a layer that affects play, with their numbers and extents. Follows the layer's tiles.
      *
      * @generated from field: replayd.datafile.v1.TileSummary tile_summary = 14;
      */
@@ -160,7 +160,7 @@ export declare type Event = Message<"replayd.datafile.v1.Event"> & {
     case: "tileSummary";
   } | {
     /**
-     * The file's header: always the first event.
+     * The file's header. Always the first event.
      *
      * @generated from field: replayd.datafile.v1.Header header = 16;
      */
@@ -184,7 +184,7 @@ export declare type Event = Message<"replayd.datafile.v1.Event"> & {
     case: "version";
   } | {
     /**
-     * Who made the map.
+     * The map's author and related texts.
      *
      * @generated from field: replayd.datafile.v1.Info info = 19;
      */
@@ -192,7 +192,7 @@ export declare type Event = Message<"replayd.datafile.v1.Event"> & {
     case: "info";
   } | {
     /**
-     * The server settings that the map brings along.
+     * The server settings in the map.
      *
      * @generated from field: replayd.datafile.v1.Settings settings = 20;
      */
@@ -249,7 +249,7 @@ export declare type Event = Message<"replayd.datafile.v1.Event"> & {
   } | { case: undefined; value?: undefined };
 
   /**
-   * What is odd about the item without making it unreadable. Empty for nearly all events.
+   * Oddities of the item, which are no reason to stop. Empty for nearly all events.
    *
    * @generated from field: repeated replayd.datafile.v1.Warning warnings = 15;
    */
@@ -276,7 +276,7 @@ export declare type Header = Message<"replayd.datafile.v1.Header"> & {
   version: number;
 
   /**
-   * True when the magic is "ATAD" instead of "DATA". The contents are little-endian all the same.
+   * True when the magic is "ATAD" instead of "DATA". The contents are little-endian even then.
    *
    * @generated from field: bool swapped_magic = 2;
    */
@@ -290,49 +290,49 @@ export declare type Header = Message<"replayd.datafile.v1.Header"> & {
   crudeSizes: boolean;
 
   /**
-   * How many item types there are.
+   * The number of item types.
    *
    * @generated from field: int32 num_item_types = 4;
    */
   numItemTypes: number;
 
   /**
-   * How many items there are.
+   * The number of items.
    *
    * @generated from field: int32 num_items = 5;
    */
   numItems: number;
 
   /**
-   * How many blobs there are.
+   * The number of blobs.
    *
    * @generated from field: int32 num_data = 6;
    */
   numData: number;
 
   /**
-   * Bytes of all items together.
+   * The size of all items together in bytes.
    *
    * @generated from field: int32 item_bytes = 7;
    */
   itemBytes: number;
 
   /**
-   * Bytes of all blobs together, as they are stored.
+   * The stored size of all blobs together in bytes.
    *
    * @generated from field: int64 data_bytes = 8;
    */
   dataBytes: bigint;
 
   /**
-   * Bytes of all blobs together once inflated, as the file says.
+   * The inflated size of all blobs together in bytes, as the file gives it.
    *
    * @generated from field: int64 inflated_bytes = 9;
    */
   inflatedBytes: bigint;
 
   /**
-   * Bytes of the file.
+   * The size of the file in bytes.
    *
    * @generated from field: int64 file_bytes = 10;
    */
@@ -360,7 +360,7 @@ export declare type ItemType = Message<"replayd.datafile.v1.ItemType"> & {
   type: number;
 
   /**
-   * How many items of this type there are. They are contiguous.
+   * The number of items of this type. They are contiguous.
    *
    * @generated from field: int32 count = 2;
    */
@@ -401,7 +401,7 @@ export declare type Version = Message<"replayd.datafile.v1.Version"> & {
   version: number;
 
   /**
-   * What the item holds beyond the known fields.
+   * The item's bytes after the known fields.
    *
    * @generated from field: repeated sint32 extra = 2;
    */
@@ -421,7 +421,7 @@ export declare const VersionSchema: GenMessage<Version>;
  */
 export declare type Info = Message<"replayd.datafile.v1.Info"> & {
   /**
-   * Who made the map.
+   * The map's author and related texts.
    *
    * @generated from field: string author = 1;
    */
@@ -456,7 +456,7 @@ export declare type Info = Message<"replayd.datafile.v1.Info"> & {
   hasSettings: boolean;
 
   /**
-   * What the item holds beyond the known fields.
+   * The item's bytes after the known fields.
    *
    * @generated from field: repeated sint32 extra = 6;
    */
@@ -524,7 +524,7 @@ export declare type Image = Message<"replayd.datafile.v1.Image"> & {
   height: number;
 
   /**
-   * True when the image is not in the file: games look it up by its name.
+   * True when the image is not in the file. Games find it by its name.
    *
    * @generated from field: bool external = 5;
    */
@@ -545,14 +545,14 @@ export declare type Image = Message<"replayd.datafile.v1.Image"> & {
   format: PixelFormat;
 
   /**
-   * Bytes of the pixels that follow.
+   * The size of the pixels that follow, in bytes.
    *
    * @generated from field: int32 bytes = 8;
    */
   bytes: number;
 
   /**
-   * What the item holds beyond the known fields.
+   * The item's bytes after the known fields.
    *
    * @generated from field: repeated sint32 extra = 9;
    */
@@ -566,7 +566,7 @@ export declare type Image = Message<"replayd.datafile.v1.Image"> & {
 export declare const ImageSchema: GenMessage<Image>;
 
 /**
- * A piece of an embedded image's pixels: row by row from the top, each from the left.
+ * A piece of an embedded image's pixels. The pixels are stored row by row from the top, each row from the left.
  *
  * @generated from message replayd.datafile.v1.ImageData
  */
@@ -579,7 +579,7 @@ export declare type ImageData = Message<"replayd.datafile.v1.ImageData"> & {
   image: number;
 
   /**
-   * Where in the pixels this piece begins, in bytes.
+   * The position of this piece in the pixels, in bytes.
    *
    * @generated from field: int32 offset = 2;
    */
@@ -620,7 +620,7 @@ export declare type Envelope = Message<"replayd.datafile.v1.Envelope"> & {
   version: number;
 
   /**
-   * What it animates, by its number of channels.
+   * The kind of value that it animates, derived from its number of channels.
    *
    * @generated from field: replayd.datafile.v1.EnvelopeKind kind = 3;
    */
@@ -634,7 +634,7 @@ export declare type Envelope = Message<"replayd.datafile.v1.Envelope"> & {
   firstPoint: number;
 
   /**
-   * How many points it has.
+   * The number of its points.
    *
    * @generated from field: int32 num_points = 5;
    */
@@ -655,14 +655,14 @@ export declare type Envelope = Message<"replayd.datafile.v1.Envelope"> & {
   synchronized: boolean;
 
   /**
-   * What the item holds beyond the known fields.
+   * The item's bytes after the known fields.
    *
    * @generated from field: repeated sint32 extra = 8;
    */
   extra: number[];
 
   /**
-   * How many values each of its points has.
+   * The number of values of each of its points.
    *
    * @generated from field: int32 channels = 9;
    */
@@ -709,7 +709,7 @@ export declare const EnvelopePointsSchema: GenMessage<EnvelopePoints>;
  */
 export declare type EnvelopePoint = Message<"replayd.datafile.v1.EnvelopePoint"> & {
   /**
-   * When, in milliseconds from the start of the animation.
+   * The time of the point in milliseconds from the start of the animation.
    *
    * @generated from field: int32 time_ms = 1;
    */
@@ -723,7 +723,7 @@ export declare type EnvelopePoint = Message<"replayd.datafile.v1.EnvelopePoint">
   curve: Curve;
 
   /**
-   * The values, 4 of them in fixed point; an envelope uses as many as it has channels.
+   * The 4 values in fixed point. An envelope uses as many of them as it has channels.
    *
    * @generated from field: repeated sint32 values = 3;
    */
@@ -791,15 +791,15 @@ export declare const BezierSchema: GenMessage<Bezier>;
  */
 export declare type EnvelopeBeziers = Message<"replayd.datafile.v1.EnvelopeBeziers"> & {
   /**
-   * How many points it has tangents for.
+   * The number of points that it has tangents for.
    *
    * @generated from field: int32 num_points = 1;
    */
   numPoints: number;
 
   /**
-   * True when that is as many as there are envelope points: the tangents are in those. False when the item counts for
-   * nothing: it is sent as raw_item after this.
+   * True when num_points equals the number of envelope points. The tangents are then in the points. False when the item
+   * has no effect. It is then sent as raw_item after this event.
    *
    * @generated from field: bool used = 2;
    */
@@ -847,14 +847,14 @@ export declare type Group = Message<"replayd.datafile.v1.Group"> & {
   offsetY: number;
 
   /**
-   * How far its layers move with the camera, in percent: 100 as the world does, 0 not at all.
+   * How far its layers move with the camera horizontally, in percent: 100 like the world, 0 not at all.
    *
    * @generated from field: sint32 parallax_x = 5;
    */
   parallaxX: number;
 
   /**
-   * How far its layers move with the camera, in percent.
+   * How far its layers move with the camera vertically, in percent.
    *
    * @generated from field: sint32 parallax_y = 6;
    */
@@ -868,7 +868,7 @@ export declare type Group = Message<"replayd.datafile.v1.Group"> & {
   firstLayer: number;
 
   /**
-   * How many layers it has.
+   * The number of its layers.
    *
    * @generated from field: int32 num_layers = 8;
    */
@@ -882,7 +882,7 @@ export declare type Group = Message<"replayd.datafile.v1.Group"> & {
   clipped: boolean;
 
   /**
-   * A clipping rectangle, which editors keep also while it is not in force. Absent in version 1.
+   * The clipping rectangle. Editors keep it even while clipping is off. Absent in version 1.
    *
    * @generated from field: replayd.datafile.v1.Clip clip = 9;
    */
@@ -896,7 +896,7 @@ export declare type Group = Message<"replayd.datafile.v1.Group"> & {
   name: string;
 
   /**
-   * What the item holds beyond the known fields.
+   * The item's bytes after the known fields.
    *
    * @generated from field: repeated sint32 extra = 11;
    */
@@ -961,7 +961,8 @@ export declare const ClipSchema: GenMessage<Clip>;
  * 	switch              4: number, type, flags, delay (seconds)
  * 	tune                2: number, type
  *
- * Flags are 1: mirrored at the vertical axis, 2: at the horizontal axis, 4: opaque, 8: turned by 90 degrees.
+ * Flags are bits. 1: mirrored at the vertical axis. 2: mirrored at the horizontal axis. 4: opaque. 8: turned by 90
+ * degrees.
  *
  * @generated from message replayd.datafile.v1.TileLayer
  */
@@ -981,7 +982,7 @@ export declare type TileLayer = Message<"replayd.datafile.v1.TileLayer"> & {
   group?: number | undefined;
 
   /**
-   * What its tiles are.
+   * The kind of layer, which gives the meaning of its tiles.
    *
    * @generated from field: replayd.datafile.v1.LayerKind kind = 3;
    */
@@ -1058,7 +1059,7 @@ export declare type TileLayer = Message<"replayd.datafile.v1.TileLayer"> & {
   data?: number | undefined;
 
   /**
-   * Bytes of a tile: 2, 4 or 6.
+   * The size of a tile in bytes: 2, 4 or 6.
    *
    * @generated from field: int32 bytes_per_tile = 14;
    */
@@ -1073,7 +1074,7 @@ export declare type TileLayer = Message<"replayd.datafile.v1.TileLayer"> & {
   flags: number;
 
   /**
-   * What the item holds beyond the known fields.
+   * The item's bytes after the known fields.
    *
    * @generated from field: repeated sint32 extra = 16;
    */
@@ -1094,7 +1095,7 @@ export declare type TileLayer = Message<"replayd.datafile.v1.TileLayer"> & {
 export declare const TileLayerSchema: GenMessage<TileLayer>;
 
 /**
- * A colour. Each channel is 0 to 255 in sane maps.
+ * A colour. Each channel is 0 to 255 in valid maps.
  *
  * @generated from message replayd.datafile.v1.Color
  */
@@ -1135,8 +1136,8 @@ export declare type Color = Message<"replayd.datafile.v1.Color"> & {
 export declare const ColorSchema: GenMessage<Color>;
 
 /**
- * A rectangle of a tile layer: whole rows, or a piece of one row where a row is very long. Rectangles come row by row
- * and do not overlap.
+ * A rectangle of a tile layer. It consists of whole rows, or of a piece of one row where a row is very long. Rectangles
+ * are sent row by row and do not overlap.
  *
  * @generated from message replayd.datafile.v1.Tiles
  */
@@ -1156,7 +1157,7 @@ export declare type Tiles = Message<"replayd.datafile.v1.Tiles"> & {
   group?: number | undefined;
 
   /**
-   * What the tiles are.
+   * The kind of layer, which gives the meaning of the tiles.
    *
    * @generated from field: replayd.datafile.v1.LayerKind kind = 3;
    */
@@ -1177,21 +1178,21 @@ export declare type Tiles = Message<"replayd.datafile.v1.Tiles"> & {
   y: number;
 
   /**
-   * How many columns: the layer's width unless this is a piece of a row.
+   * The number of columns. It is the layer's width unless this is a piece of a row.
    *
    * @generated from field: int32 columns = 6;
    */
   columns: number;
 
   /**
-   * How many rows. 0 only to carry a warning.
+   * The number of rows. 0 only in an event that carries a warning.
    *
    * @generated from field: int32 rows = 7;
    */
   rows: number;
 
   /**
-   * Bytes of a tile.
+   * The size of a tile in bytes.
    *
    * @generated from field: int32 bytes_per_tile = 8;
    */
@@ -1213,7 +1214,7 @@ export declare type Tiles = Message<"replayd.datafile.v1.Tiles"> & {
 export declare const TilesSchema: GenMessage<Tiles>;
 
 /**
- * Which tiles a layer that affects play has.
+ * The kinds of tiles in a layer that affects play.
  *
  * @generated from message replayd.datafile.v1.TileSummary
  */
@@ -1233,14 +1234,14 @@ export declare type TileSummary = Message<"replayd.datafile.v1.TileSummary"> & {
   group?: number | undefined;
 
   /**
-   * What the tiles are.
+   * The kind of layer, which gives the meaning of the tiles.
    *
    * @generated from field: replayd.datafile.v1.LayerKind kind = 3;
    */
   kind: LayerKind;
 
   /**
-   * What there is of each kind of tile, in order of their numbers. Air (0) is not listed.
+   * The kinds of tiles in the layer, in order of their numbers. Air (0) is not listed.
    *
    * @generated from field: repeated replayd.datafile.v1.TileCount counts = 4;
    */
@@ -1254,28 +1255,28 @@ export declare type TileSummary = Message<"replayd.datafile.v1.TileSummary"> & {
 export declare const TileSummarySchema: GenMessage<TileSummary>;
 
 /**
- * How many tiles of a kind a layer has, and where.
+ * The number and the extent of the tiles of one kind in a layer.
  *
  * @generated from message replayd.datafile.v1.TileCount
  */
 export declare type TileCount = Message<"replayd.datafile.v1.TileCount"> & {
   /**
-   * The tile's index (in the tele, speedup, switch and tune layers: its type), 1 to 255.
+   * The tile's index, 1 to 255. In the tele, speedup, switch and tune layers, the tile's type.
    *
    * @generated from field: int32 tile = 1;
    */
   tile: number;
 
   /**
-   * Its name, such as "solid", "freeze", "start", "spawn"; as in GameTile and its siblings, in small letters. Empty for
-   * tiles without a name.
+   * The tile's name, such as "solid", "freeze", "start", "spawn". It is the name in GameTile or the layer's own enum, in
+   * lower case. Empty for tiles without a name.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * How many there are.
+   * The number of tiles.
    *
    * @generated from field: int32 count = 3;
    */
@@ -1344,7 +1345,7 @@ export declare type QuadLayer = Message<"replayd.datafile.v1.QuadLayer"> & {
   version: number;
 
   /**
-   * How many quads it has.
+   * The number of its quads.
    *
    * @generated from field: int32 num_quads = 4;
    */
@@ -1379,7 +1380,7 @@ export declare type QuadLayer = Message<"replayd.datafile.v1.QuadLayer"> & {
   data?: number | undefined;
 
   /**
-   * What the item holds beyond the known fields.
+   * The item's bytes after the known fields.
    *
    * @generated from field: repeated sint32 extra = 9;
    */
@@ -1558,7 +1559,7 @@ export declare type SoundLayer = Message<"replayd.datafile.v1.SoundLayer"> & {
   version: number;
 
   /**
-   * How many sources it has.
+   * The number of its sources.
    *
    * @generated from field: int32 num_sources = 4;
    */
@@ -1600,7 +1601,7 @@ export declare type SoundLayer = Message<"replayd.datafile.v1.SoundLayer"> & {
   deprecated: boolean;
 
   /**
-   * What the item holds beyond the known fields.
+   * The item's bytes after the known fields.
    *
    * @generated from field: repeated sint32 extra = 10;
    */
@@ -1682,21 +1683,21 @@ export declare type SoundSource = Message<"replayd.datafile.v1.SoundSource"> & {
   loop: boolean;
 
   /**
-   * True when it is heard from its direction.
+   * True when the sound is panned by its direction from the listener.
    *
    * @generated from field: bool pan = 3;
    */
   pan: boolean;
 
   /**
-   * How long it waits before it starts, in seconds.
+   * The delay before the sound starts, in seconds.
    *
    * @generated from field: sint32 delay_s = 4;
    */
   delayS: number;
 
   /**
-   * How loud it still is at the edge: 0 to 255.
+   * The falloff, which is how loud the sound still is at the edge: 0 to 255.
    *
    * @generated from field: sint32 falloff = 5;
    */
@@ -1731,7 +1732,7 @@ export declare type SoundSource = Message<"replayd.datafile.v1.SoundSource"> & {
   soundEnvelopeOffsetMs: number;
 
   /**
-   * The area in which it is heard.
+   * The area in which the sound is heard.
    *
    * @generated from field: replayd.datafile.v1.SoundShape shape = 10;
    */
@@ -1800,21 +1801,21 @@ export declare type Sound = Message<"replayd.datafile.v1.Sound"> & {
   name: string;
 
   /**
-   * Bytes of its file that follow.
+   * The size of its file that follows, in bytes.
    *
    * @generated from field: int32 bytes = 5;
    */
   bytes: number;
 
   /**
-   * Bytes of its file as the item says, which need not be true.
+   * The size of its file as the item gives it, in bytes. It may be wrong.
    *
    * @generated from field: sint32 declared_bytes = 6;
    */
   declaredBytes: number;
 
   /**
-   * What the item holds beyond the known fields.
+   * The item's bytes after the known fields.
    *
    * @generated from field: repeated sint32 extra = 7;
    */
@@ -1841,7 +1842,7 @@ export declare type SoundData = Message<"replayd.datafile.v1.SoundData"> & {
   sound: number;
 
   /**
-   * Where in the file this piece begins, in bytes.
+   * The position of this piece in the sound's file, in bytes.
    *
    * @generated from field: int32 offset = 2;
    */
@@ -1903,7 +1904,7 @@ export declare type Automapper = Message<"replayd.datafile.v1.Automapper"> & {
   seed: number;
 
   /**
-   * True when it runs whenever the layer changes.
+   * True when the automapper runs whenever the layer changes.
    *
    * @generated from field: bool automatic = 6;
    */
@@ -1917,7 +1918,7 @@ export declare type Automapper = Message<"replayd.datafile.v1.Automapper"> & {
   flags: number;
 
   /**
-   * What the item holds beyond the known fields.
+   * The item's bytes after the known fields.
    *
    * @generated from field: repeated sint32 extra = 8;
    */
@@ -2013,14 +2014,14 @@ export declare type RawItem = Message<"replayd.datafile.v1.RawItem"> & {
   uuid: string;
 
   /**
-   * Where in the item this piece begins, in bytes.
+   * The position of this piece in the item, in bytes.
    *
    * @generated from field: int32 offset = 6;
    */
   offset: number;
 
   /**
-   * Bytes of the whole item.
+   * The size of the whole item in bytes.
    *
    * @generated from field: int32 bytes = 7;
    */
@@ -2054,14 +2055,14 @@ export declare type RawData = Message<"replayd.datafile.v1.RawData"> & {
   index: number;
 
   /**
-   * Where in the inflated blob this piece begins, in bytes.
+   * The position of this piece in the inflated blob, in bytes.
    *
    * @generated from field: int32 offset = 2;
    */
   offset: number;
 
   /**
-   * Bytes of the whole blob once inflated.
+   * The size of the whole inflated blob in bytes.
    *
    * @generated from field: int32 bytes = 3;
    */
@@ -2082,7 +2083,7 @@ export declare type RawData = Message<"replayd.datafile.v1.RawData"> & {
 export declare const RawDataSchema: GenMessage<RawData>;
 
 /**
- * What is odd about an item.
+ * An oddity of an item.
  *
  * @generated from enum replayd.datafile.v1.Warning
  */
@@ -2095,7 +2096,7 @@ export enum Warning {
   UNSPECIFIED = 0,
 
   /**
-   * The item is too short for its type, or has a version that is not known: it is sent as raw_item.
+   * The item is too short for its type, or its version is not known. It is sent as raw_item.
    *
    * @generated from enum value: WARNING_MALFORMED_ITEM = 1;
    */
@@ -2109,21 +2110,21 @@ export enum Warning {
   MISSING_DATA = 2,
 
   /**
-   * The item's data is shorter than the item says. What is there is sent.
+   * The item's data is shorter than the item announces. The data that exists is sent.
    *
    * @generated from enum value: WARNING_SHORT_DATA = 3;
    */
   SHORT_DATA = 3,
 
   /**
-   * The item's data is longer than the item says. The rest follows as raw_data.
+   * The item's data is longer than the item announces. The rest follows as raw_data.
    *
    * @generated from enum value: WARNING_LONG_DATA = 4;
    */
   LONG_DATA = 4,
 
   /**
-   * A layer of tele, speedup, front, switch or tune tiles lacks the index of its own data; the tiles of its ordinary
+   * A layer of tele, speedup, front, switch or tune tiles lacks the index of its own data. The tiles of its ordinary
    * data, 4 bytes each, are sent instead.
    *
    * @generated from enum value: WARNING_MISSING_PHYSICS_DATA = 5;
@@ -2131,28 +2132,28 @@ export enum Warning {
   MISSING_PHYSICS_DATA = 5,
 
   /**
-   * The layer's run lengths do not add up to its size. Tiles that are missing are not sent, nor are those in excess.
+   * The layer's run lengths do not add up to its size. Missing tiles and excess tiles are not sent.
    *
    * @generated from enum value: WARNING_BAD_SKIP = 6;
    */
   BAD_SKIP = 6,
 
   /**
-   * The text is not as the format requires: it lacks its final NUL, has one inside, or is not valid UTF-8.
+   * The text is not valid. It lacks its final NUL, has a NUL inside, or is not valid UTF-8.
    *
    * @generated from enum value: WARNING_BAD_TEXT = 7;
    */
   BAD_TEXT = 7,
 
   /**
-   * The map has no version item. Such maps exist; the games refuse some of them.
+   * The map has no version item. Such maps exist. The games refuse some of them.
    *
    * @generated from enum value: WARNING_NO_VERSION = 8;
    */
   NO_VERSION = 8,
 
   /**
-   * The map is of the time before Teeworlds 0.5, whose items are laid out differently: all its items are raw.
+   * The map is older than Teeworlds 0.5. Items of that time have another layout, so all its items are sent raw.
    *
    * @generated from enum value: WARNING_LEGACY = 9;
    */
@@ -2166,31 +2167,31 @@ export enum Warning {
   BAD_LAYER_RANGE = 10,
 
   /**
-   * The text is too long to be sent as such: it follows as raw_data at the end.
+   * The text is too long for a field. It follows as raw_data at the end.
    *
    * @generated from enum value: WARNING_LONG_TEXT = 11;
    */
   LONG_TEXT = 11,
 
   /**
-   * The map has no game layer, so that no game can load it.
+   * The map has no game layer, so no game can load it.
    *
    * @generated from enum value: WARNING_NO_GAME_LAYER = 12;
    */
   NO_GAME_LAYER = 12,
 
   /**
-   * The blob is damaged: it cannot be read any further, or its checksum is wrong and so what was sent of it may be. What
-   * can be read was sent, of tiles as whole rows that are filled up with air. Everything else of the map follows, and then
-   * the error.
+   * The blob is damaged. Either the rest of it cannot be read, or its checksum is wrong, so the data that was sent may be
+   * wrong too. All readable data was sent. For tiles, that is whole rows, filled up with air. The rest of the map
+   * follows, and then the error.
    *
    * @generated from enum value: WARNING_DAMAGED_DATA = 13;
    */
   DAMAGED_DATA = 13,
 
   /**
-   * The file has bytes after the end that its tables give. What follows there is not sent. DDNet refuses such maps, other
-   * readers do not.
+   * The file has bytes after the end that its tables give. They are not sent. DDNet refuses such maps, but other readers
+   * accept them.
    *
    * @generated from enum value: WARNING_EXCESS_BYTES = 14;
    */
@@ -2209,7 +2210,7 @@ export declare const WarningSchema: GenEnum<Warning>;
  */
 export enum PixelFormat {
   /**
-   * None: the image is external, or of a format that is not known.
+   * The image is external, or its format is not known.
    *
    * @generated from enum value: PIXEL_FORMAT_UNSPECIFIED = 0;
    */
@@ -2223,7 +2224,7 @@ export enum PixelFormat {
   RGB = 1,
 
   /**
-   * 4 bytes a pixel: red, green, blue, alpha; alpha is not premultiplied.
+   * 4 bytes a pixel: red, green, blue, alpha. Alpha is not premultiplied.
    *
    * @generated from enum value: PIXEL_FORMAT_RGBA = 2;
    */
@@ -2242,7 +2243,7 @@ export declare const PixelFormatSchema: GenEnum<PixelFormat>;
  */
 export enum EnvelopeKind {
   /**
-   * Not known: the number of channels says nothing.
+   * Not known, because no kind has this number of channels.
    *
    * @generated from enum value: ENVELOPE_KIND_UNSPECIFIED = 0;
    */
@@ -2276,7 +2277,8 @@ export enum EnvelopeKind {
 export declare const EnvelopeKindSchema: GenEnum<EnvelopeKind>;
 
 /**
- * How values change from one point to the next. One more than the number in the file; unnamed numbers mean linear.
+ * How values change from one point to the next. The number is one more than in the file. Numbers without a name mean
+ * linear.
  *
  * @generated from enum replayd.datafile.v1.Curve
  */
@@ -2337,7 +2339,7 @@ export enum Curve {
 export declare const CurveSchema: GenEnum<Curve>;
 
 /**
- * What a layer is. See TileLayer for how tiles are stored.
+ * The kinds of layers. See TileLayer for the way tiles are stored.
  *
  * @generated from enum replayd.datafile.v1.LayerKind
  */
@@ -2350,7 +2352,7 @@ export enum LayerKind {
   UNSPECIFIED = 0,
 
   /**
-   * For the eye only.
+   * Decoration without an effect on play.
    *
    * @generated from enum value: LAYER_KIND_TILES = 1;
    */
@@ -2364,7 +2366,7 @@ export enum LayerKind {
   GAME = 2,
 
   /**
-   * DDNet's front layer: more of the same in front of the game layer. See GameTile.
+   * DDNet's front layer: more tiles of the same kinds in front of the game layer. See GameTile.
    *
    * @generated from enum value: LAYER_KIND_FRONT = 3;
    */
@@ -2385,7 +2387,7 @@ export enum LayerKind {
   SPEEDUP = 5,
 
   /**
-   * DDNet's switches, and what they switch. See SwitchTile.
+   * DDNet's switches, and the things that they switch. See SwitchTile.
    *
    * @generated from enum value: LAYER_KIND_SWITCH = 6;
    */
@@ -2419,7 +2421,7 @@ export enum LayerKind {
 export declare const LayerKindSchema: GenEnum<LayerKind>;
 
 /**
- * The area in which a sound is heard. One more than the number in the file.
+ * The area in which a sound is heard. The number is one more than in the file.
  *
  * @generated from enum replayd.datafile.v1.SoundShape
  */

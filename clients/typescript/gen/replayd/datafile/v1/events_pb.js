@@ -2,11 +2,11 @@
 // @generated from file replayd/datafile/v1/events.proto (package replayd.datafile.v1, syntax proto3)
 /* eslint-disable */
 
-// The events of a Teeworlds or DDNet map, a datafile: what the file holds, item by item in file order, and after each
-// item the data that it refers to, in chunks. Blobs that no item refers to follow at the end as raw_data.
+// The events of a Teeworlds or DDNet map, which is a datafile. They are the items of the file in file order. After each
+// item, the data that it refers to follows in chunks. Blobs that no item refers to follow at the end as raw_data.
 //
-// Units: a tile is 32 x 32 world units; x grows to the right, y downwards. "Fixed point" means 22.10: 1024 is one whole
-// unit. Indices count from 0 within their kind in file order; -1 stands for none.
+// Units: a tile is 32 x 32 world units. x grows to the right, y downwards. "Fixed point" means 22.10: 1024 is one whole
+// unit. Indices count from 0 within their kind in file order; -1 means none.
 
 import { enumDesc, fileDesc, messageDesc, tsEnum } from "@bufbuild/protobuf/codegenv2";
 import { file_replayd_options_v1_options } from "../../options/v1/options_pb.js";
@@ -262,7 +262,7 @@ export const WarningSchema = /*@__PURE__*/
   enumDesc(file_replayd_datafile_v1_events, 0);
 
 /**
- * What is odd about an item.
+ * An oddity of an item.
  *
  * @generated from enum replayd.datafile.v1.Warning
  */
@@ -304,7 +304,8 @@ export const CurveSchema = /*@__PURE__*/
   enumDesc(file_replayd_datafile_v1_events, 3);
 
 /**
- * How values change from one point to the next. One more than the number in the file; unnamed numbers mean linear.
+ * How values change from one point to the next. The number is one more than in the file. Numbers without a name mean
+ * linear.
  *
  * @generated from enum replayd.datafile.v1.Curve
  */
@@ -318,7 +319,7 @@ export const LayerKindSchema = /*@__PURE__*/
   enumDesc(file_replayd_datafile_v1_events, 4);
 
 /**
- * What a layer is. See TileLayer for how tiles are stored.
+ * The kinds of layers. See TileLayer for the way tiles are stored.
  *
  * @generated from enum replayd.datafile.v1.LayerKind
  */
@@ -332,7 +333,7 @@ export const SoundShapeSchema = /*@__PURE__*/
   enumDesc(file_replayd_datafile_v1_events, 5);
 
 /**
- * The area in which a sound is heard. One more than the number in the file.
+ * The area in which a sound is heard. The number is one more than in the file.
  *
  * @generated from enum replayd.datafile.v1.SoundShape
  */

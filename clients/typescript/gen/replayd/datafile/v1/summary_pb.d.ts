@@ -12,7 +12,7 @@ import type { Header, Info, LayerKind } from "./events_pb.js";
 export declare const file_replayd_datafile_v1_summary: GenFile;
 
 /**
- * What is known of a map without inflating more than its texts.
+ * The facts about a map that are known after inflating only its texts.
  *
  * @generated from message replayd.datafile.v1.Summary
  */
@@ -25,21 +25,21 @@ export declare type Summary = Message<"replayd.datafile.v1.Summary"> & {
   header?: Header | undefined;
 
   /**
-   * Who made the map. Empty when it does not say.
+   * The map's author and related texts. Empty when the map has none.
    *
    * @generated from field: replayd.datafile.v1.Info info = 2;
    */
   info?: Info | undefined;
 
   /**
-   * CRC-32 of the whole file, as 8 hexadecimal digits: map_crc of a teehistorian file.
+   * CRC-32 of the whole file, as 8 hexadecimal digits. It equals map_crc of a teehistorian file of this map.
    *
    * @generated from field: string crc32 = 3;
    */
   crc32: string;
 
   /**
-   * SHA-256 of the whole file, as 64 hexadecimal digits: map_sha256 of a teehistorian file.
+   * SHA-256 of the whole file, as 64 hexadecimal digits. It equals map_sha256 of a teehistorian file of this map.
    *
    * @generated from field: string sha256 = 4;
    */
@@ -60,49 +60,49 @@ export declare type Summary = Message<"replayd.datafile.v1.Summary"> & {
   height: number;
 
   /**
-   * The layers in file order, but no more than 4096 of them.
+   * The layers in file order. At most 4096 of them.
    *
    * @generated from field: repeated replayd.datafile.v1.LayerSummary layers = 7;
    */
   layers: LayerSummary[];
 
   /**
-   * How many groups there are.
+   * The number of groups.
    *
    * @generated from field: int32 num_groups = 8;
    */
   numGroups: number;
 
   /**
-   * How many images there are.
+   * The number of images.
    *
    * @generated from field: int32 num_images = 9;
    */
   numImages: number;
 
   /**
-   * How many sounds there are.
+   * The number of sounds.
    *
    * @generated from field: int32 num_sounds = 10;
    */
   numSounds: number;
 
   /**
-   * How many envelopes there are.
+   * The number of envelopes.
    *
    * @generated from field: int32 num_envelopes = 11;
    */
   numEnvelopes: number;
 
   /**
-   * How many server settings the map brings along.
+   * The number of server settings in the map.
    *
    * @generated from field: int32 num_settings = 12;
    */
   numSettings: number;
 
   /**
-   * How many layers there are.
+   * The number of layers, which may exceed the length of layers.
    *
    * @generated from field: int32 num_layers = 13;
    */
@@ -143,7 +143,7 @@ export declare type LayerSummary = Message<"replayd.datafile.v1.LayerSummary"> &
   name: string;
 
   /**
-   * What the layer is.
+   * The kind of layer.
    *
    * @generated from field: replayd.datafile.v1.LayerKind kind = 4;
    */
@@ -164,7 +164,7 @@ export declare type LayerSummary = Message<"replayd.datafile.v1.LayerSummary"> &
   height: number;
 
   /**
-   * How many quads or sound sources it has.
+   * The number of quads or sound sources in the layer.
    *
    * @generated from field: int32 num_elements = 7;
    */

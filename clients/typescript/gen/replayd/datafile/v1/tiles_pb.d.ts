@@ -10,7 +10,8 @@ import type { GenEnum, GenFile } from "@bufbuild/protobuf/codegenv2";
 export declare const file_replayd_datafile_v1_tiles: GenFile;
 
 /**
- * What a tile of the game or front layer is: the first byte of the tile. From 192 on it stands for a thing.
+ * The kind of a tile of the game or front layer, which is the first byte of the tile. Numbers from 192 on stand for
+ * entities, such as spawns and pickups.
  *
  * @generated from enum replayd.datafile.v1.GameTile
  */
@@ -946,7 +947,8 @@ export enum GameTile {
 export declare const GameTileSchema: GenEnum<GameTile>;
 
 /**
- * What a tile of the tele layer is: the second byte of the tile. The first is the number by which tiles find each other.
+ * The kind of a tile of the tele layer, which is the second byte of the tile. The first byte is the number that connects
+ * entrances and exits.
  *
  * @generated from enum replayd.datafile.v1.TeleTile
  */
@@ -1028,7 +1030,7 @@ export enum TeleTile {
 export declare const TeleTileSchema: GenEnum<TeleTile>;
 
 /**
- * What a tile of the speedup layer is: the third byte of the tile.
+ * The kind of a tile of the speedup layer, which is the third byte of the tile.
  *
  * @generated from enum replayd.datafile.v1.SpeedupTile
  */
@@ -1061,8 +1063,9 @@ export enum SpeedupTile {
 export declare const SpeedupTileSchema: GenEnum<SpeedupTile>;
 
 /**
- * What a tile of the switch layer is: the second byte of the tile. The first is the number of the switch. Other numbers
- * are those of GameTile: what is switched lies in this layer too.
+ * The kind of a tile of the switch layer, which is the second byte of the tile. The first byte is the number of the
+ * switch. Numbers that are not listed here are those of GameTile, because the things that a switch controls are in this
+ * layer too.
  *
  * @generated from enum replayd.datafile.v1.SwitchTile
  */
@@ -1130,7 +1133,7 @@ export enum SwitchTile {
 export declare const SwitchTileSchema: GenEnum<SwitchTile>;
 
 /**
- * What a tile of the tune layer is: the second byte of the tile. The first is the number of the zone.
+ * The kind of a tile of the tune layer, which is the second byte of the tile. The first byte is the number of the zone.
  *
  * @generated from enum replayd.datafile.v1.TuneTile
  */

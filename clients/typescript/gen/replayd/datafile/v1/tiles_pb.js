@@ -17,7 +17,8 @@ export const GameTileSchema = /*@__PURE__*/
   enumDesc(file_replayd_datafile_v1_tiles, 0);
 
 /**
- * What a tile of the game or front layer is: the first byte of the tile. From 192 on it stands for a thing.
+ * The kind of a tile of the game or front layer, which is the first byte of the tile. Numbers from 192 on stand for
+ * entities, such as spawns and pickups.
  *
  * @generated from enum replayd.datafile.v1.GameTile
  */
@@ -31,7 +32,8 @@ export const TeleTileSchema = /*@__PURE__*/
   enumDesc(file_replayd_datafile_v1_tiles, 1);
 
 /**
- * What a tile of the tele layer is: the second byte of the tile. The first is the number by which tiles find each other.
+ * The kind of a tile of the tele layer, which is the second byte of the tile. The first byte is the number that connects
+ * entrances and exits.
  *
  * @generated from enum replayd.datafile.v1.TeleTile
  */
@@ -45,7 +47,7 @@ export const SpeedupTileSchema = /*@__PURE__*/
   enumDesc(file_replayd_datafile_v1_tiles, 2);
 
 /**
- * What a tile of the speedup layer is: the third byte of the tile.
+ * The kind of a tile of the speedup layer, which is the third byte of the tile.
  *
  * @generated from enum replayd.datafile.v1.SpeedupTile
  */
@@ -59,8 +61,9 @@ export const SwitchTileSchema = /*@__PURE__*/
   enumDesc(file_replayd_datafile_v1_tiles, 3);
 
 /**
- * What a tile of the switch layer is: the second byte of the tile. The first is the number of the switch. Other numbers
- * are those of GameTile: what is switched lies in this layer too.
+ * The kind of a tile of the switch layer, which is the second byte of the tile. The first byte is the number of the
+ * switch. Numbers that are not listed here are those of GameTile, because the things that a switch controls are in this
+ * layer too.
  *
  * @generated from enum replayd.datafile.v1.SwitchTile
  */
@@ -74,7 +77,7 @@ export const TuneTileSchema = /*@__PURE__*/
   enumDesc(file_replayd_datafile_v1_tiles, 4);
 
 /**
- * What a tile of the tune layer is: the second byte of the tile. The first is the number of the zone.
+ * The kind of a tile of the tune layer, which is the second byte of the tile. The first byte is the number of the zone.
  *
  * @generated from enum replayd.datafile.v1.TuneTile
  */

@@ -4,12 +4,12 @@
 
 // The events of a Source 2 demo (.dem): Dota 2, Counter-Strike 2, Deadlock.
 //
-// Units: a tick is the demo's own clock, 1/30 s in Dota 2 and 1/64 s in the others (ServerInfo.tick_interval); it starts at
-// 0 with the first packet. Positions are in world units. An entity is named by its slot (`index`, 0..16383) and by the
-// serial number that distinguishes its successive entities. A handle is index + serial * 16384, with the serial number cut
-// to its lowest 10 bits in fields and in most messages; 16777215 means none.
+// Units: a tick is 1/30 s in Dota 2 and 1/64 s in the other games (ServerInfo.tick_interval). Ticks are the demo's own
+// clock and start at 0 with the first packet. Positions are in world units. An entity is identified by its slot (`index`,
+// 0..16383) and by a serial number that distinguishes the successive entities of a slot. A handle is index + serial *
+// 16384. In fields and in most messages, the serial number in a handle is cut to its lowest 10 bits. 16777215 means none.
 //
-// Names that repeat, of entity classes and of fields, are numbers in the events: indices into EventList.strings.
+// The names of entity classes and of fields repeat often. In events, they are indices into EventList.strings.
 
 import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import type { Message as Message$1 } from "@bufbuild/protobuf";
@@ -47,23 +47,23 @@ export declare type EventList = Message$1<"replayd.dem.v1.EventList"> & {
 export declare const EventListSchema: GenMessage<EventList>;
 
 /**
- * One thing that happened.
+ * One event.
  *
- * Within one packet the order is: the tick, string tables, then everything else as recorded, then entities, then game
- * events. So a message sees the names that came with it, and the entities as they were before it.
+ * Within one packet, the order is: the tick, string tables, all other recorded messages, entities, game events. So a
+ * message comes after the names that were sent with it, and before the changes of entities that were sent with it.
  *
  * @generated from message replayd.dem.v1.Event
  */
 export declare type Event = Message$1<"replayd.dem.v1.Event"> & {
   /**
-   * The tick in which it happened. -1 for what precedes the first tick.
+   * The tick in which it happened. -1 before the first tick.
    *
    * @generated from field: int32 at_tick = 1;
    */
   atTick: number;
 
   /**
-   * What happened. Names of these fields are the event kinds that filters take.
+   * What happened. The names of these fields are the event kinds in filters.
    *
    * @generated from oneof replayd.dem.v1.Event.kind
    */
@@ -77,7 +77,7 @@ export declare type Event = Message$1<"replayd.dem.v1.Event"> & {
     case: "entityUpdated";
   } | {
     /**
-     * An entity came into being.
+     * An entity was created.
      *
      * @generated from field: replayd.dem.v1.EntityCreated entity_created = 3;
      */
@@ -85,7 +85,7 @@ export declare type Event = Message$1<"replayd.dem.v1.Event"> & {
     case: "entityCreated";
   } | {
     /**
-     * An entity that was known came back into view.
+     * A known entity came back into view.
      *
      * @generated from field: replayd.dem.v1.EntityEntered entity_entered = 4;
      */
@@ -101,7 +101,7 @@ export declare type Event = Message$1<"replayd.dem.v1.Event"> & {
     case: "entityLeft";
   } | {
     /**
-     * An entity ceased to be.
+     * An entity was deleted.
      *
      * @generated from field: replayd.dem.v1.EntityDeleted entity_deleted = 6;
      */
@@ -181,7 +181,7 @@ export declare type Event = Message$1<"replayd.dem.v1.Event"> & {
     case: "message";
   } | {
     /**
-     * What the game announces in the chat of Dota.
+     * The game announced something in the chat of Dota.
      *
      * @generated from field: replayd.dem.v1.ChatEvent chat_event = 16;
      */
@@ -229,7 +229,7 @@ export declare type Event = Message$1<"replayd.dem.v1.Event"> & {
     case: "fileHeader";
   } | {
     /**
-     * What was known at the end of the recording.
+     * The facts that the game wrote at the end of the recording.
      *
      * @generated from field: replayd.dem.v1.FileInfo file_info = 33;
      */
@@ -237,7 +237,7 @@ export declare type Event = Message$1<"replayd.dem.v1.Event"> & {
     case: "fileInfo";
   } | {
     /**
-     * The server.
+     * Facts about the server.
      *
      * @generated from field: replayd.dem.v1.ServerInfo server_info = 34;
      */
@@ -277,7 +277,7 @@ export declare type Event = Message$1<"replayd.dem.v1.Event"> & {
     case: "gameEventType";
   } | {
     /**
-     * A command was entered in the console of the client that recorded.
+     * A command was entered in the console of the client that recorded the demo.
      *
      * @generated from field: replayd.dem.v1.ConsoleCmd console_cmd = 39;
      */
@@ -285,7 +285,7 @@ export declare type Event = Message$1<"replayd.dem.v1.Event"> & {
     case: "consoleCmd";
   } | {
     /**
-     * The sign-on part of the file is over.
+     * The sign-on part of the file ended.
      *
      * @generated from field: replayd.dem.v1.SyncTick sync_tick = 40;
      */
@@ -317,7 +317,7 @@ export declare type Event = Message$1<"replayd.dem.v1.Event"> & {
     case: "command";
   } | {
     /**
-     * Something could not be decoded. Decoding continues behind it.
+     * Something could not be decoded. Decoding continues after it.
      *
      * @generated from field: replayd.dem.v1.Fault fault = 44;
      */
@@ -333,7 +333,7 @@ export declare type Event = Message$1<"replayd.dem.v1.Event"> & {
     case: "serverCvar";
   } | {
     /**
-     * A player is on the server, or has other data than before.
+     * A player is on the server, or the player's data changed.
      *
      * @generated from field: replayd.dem.v1.PlayerInfo player_info = 46;
      */
@@ -409,20 +409,21 @@ export declare const TupleSchema: GenMessage<Tuple>;
  */
 export declare type FieldValue = Message$1<"replayd.dem.v1.FieldValue"> & {
   /**
-   * The field's full name, parts joined by ".", elements of lists as four digits: an index into EventList.strings.
-   * Example: "m_vecPlayerData.0006.m_iszPlayerName". Fields of one object that share a name have the structure that they
-   * stem from in front of it: "m_vecVelocity.m_vecX", "m_vecViewOffset.m_vecX".
+   * The field's full name, as an index into EventList.strings. Parts are joined by ".", and elements of lists are four
+   * digits. Example: "m_vecPlayerData.0006.m_iszPlayerName". Where several fields of an object share a name, the
+   * structure that each stems from precedes it: "m_vecVelocity.m_vecX", "m_vecViewOffset.m_vecX".
    *
    * @generated from field: uint32 field = 1;
    */
   field: number;
 
   /**
-   * The value. A list has a field of its own whose value is its new length (uint); elements beyond it are gone. An
-   * embedded object has a field of its own that says whether it is there (bool); when it is not, its fields are gone.
+   * The value. A list has a field of its own, whose value is its new length (uint). Elements beyond that length no longer
+   * exist. An embedded object has a field of its own that is true while the object exists (bool). When it is false, the
+   * fields of the object no longer exist.
    *
-   * Not set when the field changed to something that could not be read, as a fault says: the value that it had does not
-   * hold any more, nor what is below it.
+   * Not set when the field changed but its new value could not be read, as a fault reports. The previous values of the
+   * field and of all fields below it are then invalid.
    *
    * @generated from oneof replayd.dem.v1.FieldValue.value
    */
@@ -501,19 +502,20 @@ export declare type FieldValue = Message$1<"replayd.dem.v1.FieldValue"> & {
   } | { case: undefined; value?: undefined };
 
   /**
-   * What the number stands for, where that is known. m_nameStringableIndex has the entry of the string table EntityNames:
-   * what the entity is called, such as "npc_dota_hero_axe", "item_blink", "axe_berserkers_call". In Dota 2, fields of the types
-   * HeroID_t and AbilityID_t, and those whose names have HeroID or AbilityID in them, have the name of the hero, ability or
-   * item, from a table that the decoder brings; so have the drafted heroes of CDOTAGamerulesProxy. Absent otherwise, and for
-   * numbers that are not in the table.
+   * The name that the number stands for, where it is known. For m_nameStringableIndex, it is the entry of the string
+   * table EntityNames, which is the name of the entity, such as "npc_dota_hero_axe", "item_blink", "axe_berserkers_call".
+   * In Dota 2, it is the name of a hero, ability or item from a table in the decoder. Fields of the types HeroID_t and
+   * AbilityID_t have one, as do fields with HeroID or AbilityID in their names, and the drafted heroes of
+   * CDOTAGamerulesProxy. Absent for all other fields, and for numbers that are not in the table.
    *
    * @generated from field: optional string name = 11;
    */
   name?: string | undefined;
 
   /**
-   * True for a number of a type that the decoder does not know, which may as well be another one: a type is read as unsigned
-   * or as signed, whichever is more likely, and nothing in the file proves it. Zero is the same in both. Absent for all others.
+   * True for a number that may be wrong, because the decoder does not know its type. The decoder reads such a type as
+   * unsigned or as signed, whichever is more likely, and nothing in the file proves the choice. Zero is the same in both.
+   * Absent for all other values.
    *
    * @generated from field: optional bool unproven = 12;
    */
@@ -527,7 +529,7 @@ export declare type FieldValue = Message$1<"replayd.dem.v1.FieldValue"> & {
 export declare const FieldValueSchema: GenMessage<FieldValue>;
 
 /**
- * An entity came into being.
+ * An entity was created.
  *
  * @generated from message replayd.dem.v1.EntityCreated
  */
@@ -561,7 +563,7 @@ export declare type EntityCreated = Message$1<"replayd.dem.v1.EntityCreated"> & 
   spawnGroup: number;
 
   /**
-   * The entity's whole state: the defaults of its class, and what was sent with it.
+   * The entity's whole state: the defaults of its class, and the fields that were sent with it.
    *
    * @generated from field: repeated replayd.dem.v1.FieldValue fields = 5;
    */
@@ -616,8 +618,8 @@ export declare type EntityUpdated = Message$1<"replayd.dem.v1.EntityUpdated"> & 
 export declare const EntityUpdatedSchema: GenMessage<EntityUpdated>;
 
 /**
- * An entity that was known came back into view, or was sent once more in full. The state at a position of a demo is one for
- * each entity that exists there.
+ * A known entity came back into view, or was sent again in full. A state at a position of a demo has one of these events
+ * for each entity that exists there.
  *
  * @generated from message replayd.dem.v1.EntityEntered
  */
@@ -644,7 +646,7 @@ export declare type EntityEntered = Message$1<"replayd.dem.v1.EntityEntered"> & 
   serial: number;
 
   /**
-   * True when fields hold the whole state, which replaces the one before; false when they hold what changed.
+   * True when fields hold the whole state, which replaces the previous one. False when they hold only changes.
    *
    * @generated from field: bool full = 4;
    */
@@ -658,7 +660,7 @@ export declare type EntityEntered = Message$1<"replayd.dem.v1.EntityEntered"> & 
   fields: FieldValue[];
 
   /**
-   * True for an entity that exists but is out of view: only in a state.
+   * True for an entity that exists but is out of view. Only true in a state.
    *
    * @generated from field: bool out_of_view = 6;
    */
@@ -706,7 +708,7 @@ export declare type EntityLeft = Message$1<"replayd.dem.v1.EntityLeft"> & {
 export declare const EntityLeftSchema: GenMessage<EntityLeft>;
 
 /**
- * An entity ceased to be.
+ * An entity was deleted.
  *
  * @generated from message replayd.dem.v1.EntityDeleted
  */
@@ -746,16 +748,16 @@ export declare const EntityDeletedSchema: GenMessage<EntityDeleted>;
  */
 export declare type Tick = Message$1<"replayd.dem.v1.Tick"> & {
   /**
-   * The server's tick, which runs ahead of the demo's by a constant.
+   * The server's tick, which is ahead of the demo's tick by a constant.
    *
    * @generated from field: uint32 server_tick = 1;
    */
   serverTick: number;
 
   /**
-   * Dota: the time on the game's clock in seconds from the horn, negative before it, pauses not counted. It is computed from
-   * the packets before this one. Absent until the time of the horn is known, at the latest when it sounds; in other games;
-   * and when the filter excludes ticks.
+   * Dota: the time on the game's clock in seconds from the horn. It is negative before the horn, and pauses do not count.
+   * It is computed from the packets before this one. Absent until the time of the horn is known, which is at the latest
+   * when it sounds. Also absent in other games, and when the filter excludes ticks.
    *
    * @generated from field: optional float game_time = 2;
    */
@@ -769,7 +771,7 @@ export declare type Tick = Message$1<"replayd.dem.v1.Tick"> & {
   paused: boolean;
 
   /**
-   * Dota: what the game is in. Unspecified until it is known, and in other games.
+   * Dota: the phase of the game. Unspecified until it is known, and in other games.
    *
    * @generated from field: replayd.dem.v1.GamePhase phase = 4;
    */
@@ -783,8 +785,8 @@ export declare type Tick = Message$1<"replayd.dem.v1.Tick"> & {
 export declare const TickSchema: GenMessage<Tick>;
 
 /**
- * An entry of Dota's combat log. Names are the game's internal ones, such as "npc_dota_hero_axe". A field that says
- * nothing for the entry's type is 0, false or empty.
+ * An entry of Dota's combat log. Names are the game's internal ones, such as "npc_dota_hero_axe". A field that has no
+ * meaning for the entry's type is 0, false or empty.
  *
  * @generated from message replayd.dem.v1.CombatLog
  */
@@ -797,21 +799,21 @@ export declare type CombatLog = Message$1<"replayd.dem.v1.CombatLog"> & {
   type: CombatLogType;
 
   /**
-   * Who it happened to.
+   * The target.
    *
    * @generated from field: string target_name = 2;
    */
   targetName: string;
 
   /**
-   * The owner of the target: the hero behind a summoned unit or an illusion.
+   * The owner of the target, such as the hero who controls a summoned unit or an illusion.
    *
    * @generated from field: string target_source_name = 3;
    */
   targetSourceName: string;
 
   /**
-   * Who did it.
+   * The source of the entry, such as the unit that dealt the damage.
    *
    * @generated from field: string attacker_name = 4;
    */
@@ -825,63 +827,64 @@ export declare type CombatLog = Message$1<"replayd.dem.v1.CombatLog"> & {
   damageSourceName: string;
 
   /**
-   * The ability, item or modifier by which it was done. Empty for a plain attack.
+   * The ability, item or modifier that caused the entry. Empty for a plain attack.
    *
    * @generated from field: string inflictor_name = 6;
    */
   inflictorName: string;
 
   /**
-   * Whether the attacker is an illusion.
+   * True when the attacker is an illusion.
    *
    * @generated from field: bool is_attacker_illusion = 7;
    */
   isAttackerIllusion: boolean;
 
   /**
-   * Whether the attacker is a hero.
+   * True when the attacker is a hero.
    *
    * @generated from field: bool is_attacker_hero = 8;
    */
   isAttackerHero: boolean;
 
   /**
-   * Whether the target is an illusion.
+   * True when the target is an illusion.
    *
    * @generated from field: bool is_target_illusion = 9;
    */
   isTargetIllusion: boolean;
 
   /**
-   * Whether the target is a hero.
+   * True when the target is a hero.
    *
    * @generated from field: bool is_target_hero = 10;
    */
   isTargetHero: boolean;
 
   /**
-   * Whether Radiant could see it.
+   * True when Radiant could see it.
    *
    * @generated from field: bool is_visible_radiant = 11;
    */
   isVisibleRadiant: boolean;
 
   /**
-   * Whether Dire could see it.
+   * True when Dire could see it.
    *
    * @generated from field: bool is_visible_dire = 12;
    */
   isVisibleDire: boolean;
 
   /**
-   * The amount, by type: damage, healing, gold, experience; for COMBAT_LOG_TYPE_GAME_STATE the new state. For a purchase see value_name.
+   * The amount, which depends on the type: damage, healing, gold or experience. For COMBAT_LOG_TYPE_GAME_STATE, the new
+   * state. For a purchase, see value_name.
    *
    * @generated from field: uint32 value = 13;
    */
   value: number;
 
   /**
-   * The target's health after it.
+   * The target's health afterwards.
    *
    * @generated from field: int32 health = 14;
    */
@@ -909,14 +912,14 @@ export declare type CombatLog = Message$1<"replayd.dem.v1.CombatLog"> & {
   slowDuration: number;
 
   /**
-   * Whether an ability was switched on.
+   * True when an ability was switched on.
    *
    * @generated from field: bool is_ability_toggle_on = 18;
    */
   isAbilityToggleOn: boolean;
 
   /**
-   * Whether an ability was switched off.
+   * True when an ability was switched off.
    *
    * @generated from field: bool is_ability_toggle_off = 19;
    */
@@ -930,21 +933,21 @@ export declare type CombatLog = Message$1<"replayd.dem.v1.CombatLog"> & {
   abilityLevel: number;
 
   /**
-   * Where, in world units, x.
+   * The x coordinate in world units.
    *
    * @generated from field: float location_x = 21;
    */
   locationX: number;
 
   /**
-   * Where, in world units, y.
+   * The y coordinate in world units.
    *
    * @generated from field: float location_y = 22;
    */
   locationY: number;
 
   /**
-   * Why gold changed: the game's number.
+   * The reason for the change of gold, as the game's number.
    *
    * @generated from field: uint32 gold_reason = 23;
    */
@@ -965,7 +968,7 @@ export declare type CombatLog = Message$1<"replayd.dem.v1.CombatLog"> & {
   modifierDuration: number;
 
   /**
-   * Why experience changed: the game's number.
+   * The reason for the change of experience, as the game's number.
    *
    * @generated from field: uint32 xp_reason = 26;
    */
@@ -1028,21 +1031,21 @@ export declare type CombatLog = Message$1<"replayd.dem.v1.CombatLog"> & {
   assistPlayer3: number;
 
   /**
-   * How many stacks the modifier has, or creeps the camp.
+   * The number of stacks of the modifier, or of creeps in the camp.
    *
    * @generated from field: uint32 stack_count = 35;
    */
   stackCount: number;
 
   /**
-   * Whether the modifier is not shown to players.
+   * True when the modifier is not shown to players.
    *
    * @generated from field: bool hidden_modifier = 36;
    */
   hiddenModifier: boolean;
 
   /**
-   * Whether the target is a building.
+   * True when the target is a building.
    *
    * @generated from field: bool is_target_building = 37;
    */
@@ -1070,14 +1073,14 @@ export declare type CombatLog = Message$1<"replayd.dem.v1.CombatLog"> & {
   assistPlayers: number[];
 
   /**
-   * Whether the healing saved the target from death.
+   * True when the healing saved the target from death.
    *
    * @generated from field: bool is_heal_save = 41;
    */
   isHealSave: boolean;
 
   /**
-   * Whether the ability is an ultimate.
+   * True when the ability is an ultimate.
    *
    * @generated from field: bool is_ultimate_ability = 42;
    */
@@ -1112,14 +1115,14 @@ export declare type CombatLog = Message$1<"replayd.dem.v1.CombatLog"> & {
   gpm: number;
 
   /**
-   * Where on the map: the game's number.
+   * The location on the map, as the game's number.
    *
    * @generated from field: uint32 event_location = 47;
    */
   eventLocation: number;
 
   /**
-   * Whether attacker and target are the same.
+   * True when attacker and target are the same.
    *
    * @generated from field: bool target_is_self = 48;
    */
@@ -1133,7 +1136,7 @@ export declare type CombatLog = Message$1<"replayd.dem.v1.CombatLog"> & {
   damageType: number;
 
   /**
-   * Whether the modifier makes invisible.
+   * True when the modifier makes its unit invisible.
    *
    * @generated from field: bool invisibility_modifier = 50;
    */
@@ -1168,42 +1171,42 @@ export declare type CombatLog = Message$1<"replayd.dem.v1.CombatLog"> & {
   modifierElapsedDuration: number;
 
   /**
-   * Whether the modifier silences.
+   * True when the modifier silences.
    *
    * @generated from field: bool silence_modifier = 55;
    */
   silenceModifier: boolean;
 
   /**
-   * Whether the healing is lifesteal.
+   * True when the healing is lifesteal.
    *
    * @generated from field: bool heal_from_lifesteal = 56;
    */
   healFromLifesteal: boolean;
 
   /**
-   * Whether the modifier was dispelled.
+   * True when the modifier was dispelled.
    *
    * @generated from field: bool modifier_purged = 57;
    */
   modifierPurged: boolean;
 
   /**
-   * Whether the spell was evaded.
+   * True when the spell was evaded.
    *
    * @generated from field: bool spell_evaded = 58;
    */
   spellEvaded: boolean;
 
   /**
-   * Whether the modifier moves the target.
+   * True when the modifier moves the target.
    *
    * @generated from field: bool motion_controller_modifier = 59;
    */
   motionControllerModifier: boolean;
 
   /**
-   * Whether it was a kill from afar.
+   * True when it was a kill from afar.
    *
    * @generated from field: bool long_range_kill = 60;
    */
@@ -1217,14 +1220,14 @@ export declare type CombatLog = Message$1<"replayd.dem.v1.CombatLog"> & {
   modifierPurgeAbility: string;
 
   /**
-   * Who dispelled the modifier.
+   * The unit that dispelled the modifier.
    *
    * @generated from field: string modifier_purge_npc = 62;
    */
   modifierPurgeNpc: string;
 
   /**
-   * Whether the modifier roots.
+   * True when the modifier roots.
    *
    * @generated from field: bool root_modifier = 63;
    */
@@ -1238,21 +1241,21 @@ export declare type CombatLog = Message$1<"replayd.dem.v1.CombatLog"> & {
   totalUnitDeathCount: number;
 
   /**
-   * Whether the modifier comes of an aura.
+   * True when the modifier comes from an aura.
    *
    * @generated from field: bool aura_modifier = 65;
    */
   auraModifier: boolean;
 
   /**
-   * Whether the modifier lowers armor.
+   * True when the modifier lowers armor.
    *
    * @generated from field: bool armor_debuff_modifier = 66;
    */
   armorDebuffModifier: boolean;
 
   /**
-   * Whether the modifier prevents physical damage.
+   * True when the modifier prevents physical damage.
    *
    * @generated from field: bool no_physical_damage_modifier = 67;
    */
@@ -1266,14 +1269,14 @@ export declare type CombatLog = Message$1<"replayd.dem.v1.CombatLog"> & {
   modifierAbility: string;
 
   /**
-   * Whether the modifier is hidden.
+   * True when the modifier is hidden.
    *
    * @generated from field: bool modifier_hidden = 69;
    */
   modifierHidden: boolean;
 
   /**
-   * Whether the ability was stolen.
+   * True when the ability was stolen.
    *
    * @generated from field: bool inflictor_is_stolen_ability = 70;
    */
@@ -1294,21 +1297,21 @@ export declare type CombatLog = Message$1<"replayd.dem.v1.CombatLog"> & {
   unitStatusLabel: number;
 
   /**
-   * Whether a spell made the attack.
+   * True when a spell made the attack.
    *
    * @generated from field: bool spell_generated_attack = 73;
    */
   spellGeneratedAttack: boolean;
 
   /**
-   * Whether it was night.
+   * True when it was night.
    *
    * @generated from field: bool at_night_time = 74;
    */
   atNightTime: boolean;
 
   /**
-   * Whether the attacker has Aghanim's Scepter.
+   * True when the attacker has Aghanim's Scepter.
    *
    * @generated from field: bool attacker_has_scepter = 75;
    */
@@ -1329,14 +1332,14 @@ export declare type CombatLog = Message$1<"replayd.dem.v1.CombatLog"> & {
   regeneratedHealth: number;
 
   /**
-   * Whether the target will come back to life.
+   * True when the target will come back to life.
    *
    * @generated from field: bool will_reincarnate = 78;
    */
   willReincarnate: boolean;
 
   /**
-   * Whether the ability uses charges.
+   * True when the ability uses charges.
    *
    * @generated from field: bool uses_charges = 79;
    */
@@ -1357,21 +1360,21 @@ export declare type CombatLog = Message$1<"replayd.dem.v1.CombatLog"> & {
   modifierPurgedDuration: number;
 
   /**
-   * Whether the healing is regeneration.
+   * True when the healing is regeneration.
    *
    * @generated from field: bool heal_from_regen = 82;
    */
   healFromRegen: boolean;
 
   /**
-   * The item bought, for COMBAT_LOG_TYPE_PURCHASE: the name that value is the number of.
+   * The bought item, for COMBAT_LOG_TYPE_PURCHASE. It is the name that the number in value stands for.
    *
    * @generated from field: string value_name = 100;
    */
   valueName: string;
 
   /**
-   * The time on the game's clock in seconds from the horn, as in Tick. It is timestamp, less when the horn sounds.
+   * The time on the game's clock in seconds from the horn, as in Tick. It is timestamp minus the time of the horn.
    *
    * @generated from field: optional float game_time = 101;
    */
@@ -1461,14 +1464,14 @@ export declare type GameEventKey = Message$1<"replayd.dem.v1.GameEventKey"> & {
   } | { case: undefined; value?: undefined };
 
   /**
-   * The name of the player in the slot, as the string table userinfo has it. Absent when not known, and for other values.
+   * The name of the player in the slot, from the string table userinfo. Absent when not known, and for other values.
    *
    * @generated from field: optional string player_name = 9;
    */
   playerName?: string | undefined;
 
   /**
-   * The player's Steam id, likewise. 0 for bots.
+   * The player's Steam id, from the same table. 0 for bots.
    *
    * @generated from field: optional uint64 steam_id = 10;
    */
@@ -1495,7 +1498,7 @@ export declare type GameEvent = Message$1<"replayd.dem.v1.GameEvent"> & {
   id: number;
 
   /**
-   * The event's name. Empty when no description came before it.
+   * The event's name. Empty when no description preceded the event.
    *
    * @generated from field: string name = 2;
    */
@@ -1583,7 +1586,7 @@ export declare const GameEventTypeSchema: GenMessage<GameEventType>;
  */
 export declare type StringTable = Message$1<"replayd.dem.v1.StringTable"> & {
   /**
-   * The table's number: how many were created before it.
+   * The table's number, which is the number of tables created before it.
    *
    * @generated from field: uint32 id = 1;
    */
@@ -1597,7 +1600,7 @@ export declare type StringTable = Message$1<"replayd.dem.v1.StringTable"> & {
   name: string;
 
   /**
-   * How many entries it starts with.
+   * The number of entries that it starts with.
    *
    * @generated from field: uint32 entries = 3;
    */
@@ -1763,21 +1766,21 @@ export declare type Modifier = Message$1<"replayd.dem.v1.Modifier"> & {
   auraOwner: number;
 
   /**
-   * Whether it comes of an aura.
+   * True when it comes from an aura.
    *
    * @generated from field: bool aura = 14;
    */
   aura: boolean;
 
   /**
-   * Whether it is not to be noticed.
+   * True when the modifier is hidden from players.
    *
    * @generated from field: bool subtle = 15;
    */
   subtle: boolean;
 
   /**
-   * The game's own message, which says more for some modifiers.
+   * The game's own message, which has more fields for some modifiers.
    *
    * @generated from field: bytes raw = 16;
    */
@@ -1804,7 +1807,7 @@ export declare type Order = Message$1<"replayd.dem.v1.Order"> & {
   entityIndex: number;
 
   /**
-   * The order, such as 1 move to position, 3 attack-move, 4 attack target, 5 cast at position: the game's number.
+   * The order as the game's number, such as 1 move to position, 3 attack-move, 4 attack target, 5 cast at position.
    *
    * @generated from field: int32 type = 2;
    */
@@ -1832,21 +1835,21 @@ export declare type Order = Message$1<"replayd.dem.v1.Order"> & {
   abilityId?: number | undefined;
 
   /**
-   * Where. Absent when not known.
+   * The target position. Absent when not known.
    *
    * @generated from field: replayd.dem.v1.Vector position = 6;
    */
   position?: Vector | undefined;
 
   /**
-   * Whether it was queued behind other orders.
+   * True when it was queued behind other orders.
    *
    * @generated from field: bool queue = 7;
    */
   queue: boolean;
 
   /**
-   * The player's count of orders.
+   * The number of the order in the player's own count.
    *
    * @generated from field: int32 sequence_number = 8;
    */
@@ -1860,7 +1863,7 @@ export declare type Order = Message$1<"replayd.dem.v1.Order"> & {
   flags: number;
 
   /**
-   * What the game calls the type, such as "DOTA_UNIT_ORDER_CAST_POSITION". Empty for types newer than the decoder's table.
+   * The game's name of the type, such as "DOTA_UNIT_ORDER_CAST_POSITION". Empty for types newer than the decoder's table.
    *
    * @generated from field: string type_name = 10;
    */
@@ -1915,7 +1918,7 @@ export declare type Sound = Message$1<"replayd.dem.v1.Sound"> & {
   seed: number;
 
   /**
-   * When it begins, in seconds.
+   * The start of the sound in seconds.
    *
    * @generated from field: float start_time = 5;
    */
@@ -1949,7 +1952,7 @@ export declare type UserCmd = Message$1<"replayd.dem.v1.UserCmd"> & {
   number: number;
 
   /**
-   * Slot of the player. -1 for the one who recorded.
+   * The slot of the player. -1 for the player who recorded the demo.
    *
    * @generated from field: int32 player_slot = 2;
    */
@@ -2004,21 +2007,22 @@ export declare type Message = Message$1<"replayd.dem.v1.Message"> & {
   name: string;
 
   /**
-   * The message as recorded, protobuf of that name: the bytes from offset on. Large messages come in several events.
+   * The bytes of the message from offset on, as recorded: a protobuf message of that name. Large messages are split into
+   * several events.
    *
    * @generated from field: bytes data = 3;
    */
   data: Uint8Array;
 
   /**
-   * Where in the message data begins. 0 unless it comes in several events.
+   * The position of data in the message, in bytes. 0 unless the message is split into several events.
    *
    * @generated from field: uint32 offset = 4;
    */
   offset: number;
 
   /**
-   * How many bytes the whole message has.
+   * The size of the whole message in bytes.
    *
    * @generated from field: uint32 size = 5;
    */
@@ -2032,13 +2036,13 @@ export declare type Message = Message$1<"replayd.dem.v1.Message"> & {
 export declare const MessageSchema: GenMessage<Message>;
 
 /**
- * What the game announces in the chat of Dota.
+ * The game announced something in the chat of Dota.
  *
  * @generated from message replayd.dem.v1.ChatEvent
  */
 export declare type ChatEvent = Message$1<"replayd.dem.v1.ChatEvent"> & {
   /**
-   * What is announced, such as 0 hero kill, 3 tower kill, 9 Roshan kill: the game's number.
+   * The type of the announcement as the game's number, such as 0 hero kill, 3 tower kill, 9 Roshan kill.
    *
    * @generated from field: int32 type = 1;
    */
@@ -2052,7 +2056,7 @@ export declare type ChatEvent = Message$1<"replayd.dem.v1.ChatEvent"> & {
   value: number;
 
   /**
-   * Ids of the players it is about, up to six. -1 for none.
+   * Ids of the players whom the announcement is about, up to six. -1 for none.
    *
    * @generated from field: repeated sint32 players = 3;
    */
@@ -2087,15 +2091,15 @@ export declare type ChatEvent = Message$1<"replayd.dem.v1.ChatEvent"> & {
   gameTime?: number | undefined;
 
   /**
-   * What the game calls the type, such as "CHAT_MESSAGE_TOWER_KILL". Empty for types newer than the decoder's table.
+   * The game's name of the type, such as "CHAT_MESSAGE_TOWER_KILL". Empty for types newer than the decoder's table.
    *
    * @generated from field: string type_name = 8;
    */
   typeName: string;
 
   /**
-   * The heroes of the players, in the same order, such as "npc_dota_hero_axe": what the entity CDOTA_PlayerResource says before
-   * the event. Empty when not known.
+   * The heroes of the players, in the same order, such as "npc_dota_hero_axe": as the entity CDOTA_PlayerResource has
+   * them before the event. Empty when not known.
    *
    * @generated from field: repeated string hero_names = 9;
    */
@@ -2150,7 +2154,7 @@ export declare type Chat = Message$1<"replayd.dem.v1.Chat"> & {
   channelName: string;
 
   /**
-   * Slot of the entity of the player who said it. Absent when not known.
+   * The slot of the entity of the player who wrote it. Absent when not known.
    *
    * @generated from field: optional int32 entity_index = 6;
    */
@@ -2171,7 +2175,7 @@ export declare type Chat = Message$1<"replayd.dem.v1.Chat"> & {
   playerName: string;
 
   /**
-   * Dota: the player's hero, likewise. Empty when not known, and before one is picked.
+   * Dota: the player's hero, from the same entity. Empty when not known, and before a hero is picked.
    *
    * @generated from field: string hero_name = 9;
    */
@@ -2198,14 +2202,14 @@ export declare type Ping = Message$1<"replayd.dem.v1.Ping"> & {
   playerId?: number | undefined;
 
   /**
-   * Where, in world units, x.
+   * The x coordinate in world units.
    *
    * @generated from field: int32 x = 2;
    */
   x: number;
 
   /**
-   * Where, in world units, y.
+   * The y coordinate in world units.
    *
    * @generated from field: int32 y = 3;
    */
@@ -2219,7 +2223,7 @@ export declare type Ping = Message$1<"replayd.dem.v1.Ping"> & {
   target?: number | undefined;
 
   /**
-   * Whether the entity itself was pinged.
+   * True when the entity itself was pinged.
    *
    * @generated from field: bool direct = 5;
    */
@@ -2260,21 +2264,21 @@ export declare type MapLine = Message$1<"replayd.dem.v1.MapLine"> & {
   playerId?: number | undefined;
 
   /**
-   * Where, in world units, x.
+   * The x coordinate in world units.
    *
    * @generated from field: int32 x = 2;
    */
   x: number;
 
   /**
-   * Where, in world units, y.
+   * The y coordinate in world units.
    *
    * @generated from field: int32 y = 3;
    */
   y: number;
 
   /**
-   * Whether a new line begins here; otherwise it continues from the point before.
+   * True when a new line begins here. False when the line continues from the previous point.
    *
    * @generated from field: bool initial = 4;
    */
@@ -2377,7 +2381,7 @@ export declare type FileHeader = Message$1<"replayd.dem.v1.FileHeader"> & {
   serverName: string;
 
   /**
-   * The name of the client that recorded.
+   * The name of the client that recorded the demo.
    *
    * @generated from field: string client_name = 4;
    */
@@ -2405,14 +2409,14 @@ export declare type FileHeader = Message$1<"replayd.dem.v1.FileHeader"> & {
   fullpacketsVersion: number;
 
   /**
-   * Whether entities of the client may be in it.
+   * True when the file may have entities of the client.
    *
    * @generated from field: bool allow_clientside_entities = 8;
    */
   allowClientsideEntities: boolean;
 
   /**
-   * Whether particles of the client may be in it.
+   * True when the file may have particles of the client.
    *
    * @generated from field: bool allow_clientside_particles = 9;
    */
@@ -2468,7 +2472,7 @@ export declare type FileHeader = Message$1<"replayd.dem.v1.FileHeader"> & {
 export declare const FileHeaderSchema: GenMessage<FileHeader>;
 
 /**
- * A player, as known at the end of a Dota match.
+ * A player at the end of a Dota match.
  *
  * @generated from message replayd.dem.v1.MatchPlayer
  */
@@ -2488,7 +2492,7 @@ export declare type MatchPlayer = Message$1<"replayd.dem.v1.MatchPlayer"> & {
   playerName: string;
 
   /**
-   * Whether it is a bot.
+   * True when it is a bot.
    *
    * @generated from field: bool is_fake_client = 3;
    */
@@ -2557,7 +2561,7 @@ export declare type DraftPick = Message$1<"replayd.dem.v1.DraftPick"> & {
 export declare const DraftPickSchema: GenMessage<DraftPick>;
 
 /**
- * A Dota match, as known at its end.
+ * A Dota match at its end.
  *
  * @generated from message replayd.dem.v1.Match
  */
@@ -2647,7 +2651,7 @@ export declare type Match = Message$1<"replayd.dem.v1.Match"> & {
 export declare const MatchSchema: GenMessage<Match>;
 
 /**
- * What was known at the end of the recording.
+ * The facts that the game wrote at the end of the recording.
  *
  * @generated from message replayd.dem.v1.FileInfo
  */
@@ -2695,7 +2699,7 @@ export declare type FileInfo = Message$1<"replayd.dem.v1.FileInfo"> & {
 export declare const FileInfoSchema: GenMessage<FileInfo>;
 
 /**
- * The server.
+ * Facts about the server.
  *
  * @generated from message replayd.dem.v1.ServerInfo
  */
@@ -2715,21 +2719,21 @@ export declare type ServerInfo = Message$1<"replayd.dem.v1.ServerInfo"> & {
   serverCount: number;
 
   /**
-   * Whether it is a dedicated server.
+   * True when it is a dedicated server.
    *
    * @generated from field: bool is_dedicated = 3;
    */
   isDedicated: boolean;
 
   /**
-   * Whether SourceTV recorded.
+   * True when SourceTV recorded.
    *
    * @generated from field: bool is_hltv = 4;
    */
   isHltv: boolean;
 
   /**
-   * How many clients it takes.
+   * The largest number of clients of the server.
    *
    * @generated from field: int32 max_clients = 5;
    */
@@ -2743,7 +2747,7 @@ export declare type ServerInfo = Message$1<"replayd.dem.v1.ServerInfo"> & {
   maxClasses: number;
 
   /**
-   * Slot of the player who recorded. Absent for none.
+   * The slot of the player who recorded the demo. Absent for none.
    *
    * @generated from field: optional int32 player_slot = 7;
    */
@@ -2888,14 +2892,14 @@ export declare type SerializerField = Message$1<"replayd.dem.v1.SerializerField"
   encodeFlags: number;
 
   /**
-   * The encoder's name. Empty for the type's own.
+   * The encoder's name. Empty for the type's default encoder.
    *
    * @generated from field: string encoder = 7;
    */
   encoder: string;
 
   /**
-   * The serializer of what the field holds. Empty for plain values.
+   * The serializer of the field's contents. Empty for plain values.
    *
    * @generated from field: string serializer = 8;
    */
@@ -2916,7 +2920,7 @@ export declare type SerializerField = Message$1<"replayd.dem.v1.SerializerField"
   sendNode: string;
 
   /**
-   * Other serializers that what the field holds may have.
+   * Other serializers that the field's contents may have.
    *
    * @generated from field: repeated string polymorphic = 11;
    */
@@ -2964,7 +2968,7 @@ export declare type Serializer = Message$1<"replayd.dem.v1.Serializer"> & {
 export declare const SerializerSchema: GenMessage<Serializer>;
 
 /**
- * A command was entered in the console of the client that recorded.
+ * A command was entered in the console of the client that recorded the demo.
  *
  * @generated from message replayd.dem.v1.ConsoleCmd
  */
@@ -2991,7 +2995,7 @@ export declare type ConsoleCmd = Message$1<"replayd.dem.v1.ConsoleCmd"> & {
 export declare const ConsoleCmdSchema: GenMessage<ConsoleCmd>;
 
 /**
- * The sign-on part of the file is over.
+ * The sign-on part of the file ended.
  *
  * @generated from message replayd.dem.v1.SyncTick
  */
@@ -3005,13 +3009,13 @@ export declare type SyncTick = Message$1<"replayd.dem.v1.SyncTick"> & {
 export declare const SyncTickSchema: GenMessage<SyncTick>;
 
 /**
- * A key frame: the whole state at this tick. Its contents were sent as events before, and are not sent again.
+ * A key frame, which is the whole state at this tick. Its contents were sent as events before, and are not sent again.
  *
  * @generated from message replayd.dem.v1.KeyFrame
  */
 export declare type KeyFrame = Message$1<"replayd.dem.v1.KeyFrame"> & {
   /**
-   * Where in the file it lies, in bytes.
+   * The position of the key frame in the file, in bytes.
    *
    * @generated from field: int64 offset = 1;
    */
@@ -3052,28 +3056,28 @@ export declare type Command = Message$1<"replayd.dem.v1.Command"> & {
   id: number;
 
   /**
-   * Valve's name of it, such as "DEM_AnimationData". Empty when not known.
+   * Valve's name of the record, such as "DEM_AnimationData". Empty when not known.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * Its contents, decompressed: the bytes from offset on. Large records come in several events.
+   * The bytes of the record's decompressed contents from offset on. Large records are split into several events.
    *
    * @generated from field: bytes data = 3;
    */
   data: Uint8Array;
 
   /**
-   * Where in the contents data begins. 0 unless they come in several events.
+   * The position of data in the contents, in bytes. 0 unless the record is split into several events.
    *
    * @generated from field: uint32 offset = 4;
    */
   offset: number;
 
   /**
-   * How many bytes the whole contents have.
+   * The size of the whole contents in bytes.
    *
    * @generated from field: uint32 size = 5;
    */
@@ -3087,27 +3091,27 @@ export declare type Command = Message$1<"replayd.dem.v1.Command"> & {
 export declare const CommandSchema: GenMessage<Command>;
 
 /**
- * Something could not be decoded. Decoding continues behind it.
+ * Something could not be decoded. Decoding continues after it.
  *
  * @generated from message replayd.dem.v1.Fault
  */
 export declare type Fault = Message$1<"replayd.dem.v1.Fault"> & {
   /**
-   * What it is about.
+   * The subject of the fault.
    *
    * @generated from field: replayd.dem.v1.FaultKind kind = 1;
    */
   kind: FaultKind;
 
   /**
-   * What went wrong, in words.
+   * A description of the fault.
    *
    * @generated from field: string detail = 2;
    */
   detail: string;
 
   /**
-   * Where in the file the record lies, in bytes.
+   * The position of the record in the file, in bytes.
    *
    * @generated from field: int64 offset = 3;
    */
@@ -3128,35 +3132,35 @@ export declare type Fault = Message$1<"replayd.dem.v1.Fault"> & {
   entityIndex: number;
 
   /**
-   * The entity's class: an index into EventList.strings. Absent when it is not about an entity.
+   * The entity's class: an index into EventList.strings. Absent when the fault is not about an entity.
    *
    * @generated from field: optional uint32 class = 6;
    */
   class?: number | undefined;
 
   /**
-   * The first field that is suspect: an index into EventList.strings. Absent when none is.
+   * The first suspect field: an index into EventList.strings. Absent when there is none.
    *
    * @generated from field: optional uint32 field = 7;
    */
   field?: number | undefined;
 
   /**
-   * How many bits the update has, as announced.
+   * The size of the update in bits, as the file announced it.
    *
    * @generated from field: uint32 bits_announced = 8;
    */
   bitsAnnounced: number;
 
   /**
-   * How many bits were read.
+   * The number of bits that were read.
    *
    * @generated from field: uint32 bits_read = 9;
    */
   bitsRead: number;
 
   /**
-   * How many bytes before offset were skipped, because they are no records.
+   * The number of bytes before offset that were skipped, because they are not records.
    *
    * @generated from field: int64 bytes_skipped = 10;
    */
@@ -3170,7 +3174,7 @@ export declare type Fault = Message$1<"replayd.dem.v1.Fault"> & {
 export declare const FaultSchema: GenMessage<Fault>;
 
 /**
- * A variable of the server's console has a value: as the recording begins, or since now.
+ * A variable of the server's console has a value, either at the start of the recording or because it changed.
  *
  * @generated from message replayd.dem.v1.ServerCvar
  */
@@ -3204,14 +3208,14 @@ export declare type ServerCvar = Message$1<"replayd.dem.v1.ServerCvar"> & {
 export declare const ServerCvarSchema: GenMessage<ServerCvar>;
 
 /**
- * A player is on the server, or has other data than before: an entry of the string table userinfo.
+ * A player is on the server, or the player's data changed: an entry of the string table userinfo.
  *
  * @generated from message replayd.dem.v1.PlayerInfo
  */
 export declare type PlayerInfo = Message$1<"replayd.dem.v1.PlayerInfo"> & {
   /**
-   * The player's slot, by which game events name players. In Counter-Strike 2 and Deadlock the player's controller is the
-   * entity in slot + 1, and m_hPawn of that is the handle of the body.
+   * The player's slot, by which game events refer to players. In Counter-Strike 2 and Deadlock, the entity in slot + 1 is
+   * the player's controller. Its field m_hPawn is the handle of the player's body.
    *
    * @generated from field: int32 slot = 1;
    */
@@ -3232,21 +3236,21 @@ export declare type PlayerInfo = Message$1<"replayd.dem.v1.PlayerInfo"> & {
   steamId: bigint;
 
   /**
-   * The number by which the server names the player.
+   * The number by which the server identifies the player.
    *
    * @generated from field: int32 user_id = 4;
    */
   userId: number;
 
   /**
-   * Whether it is a bot.
+   * True when it is a bot.
    *
    * @generated from field: bool is_bot = 5;
    */
   isBot: boolean;
 
   /**
-   * Whether it is what records.
+   * True for the client that records the demo.
    *
    * @generated from field: bool is_hltv = 6;
    */
@@ -3260,7 +3264,8 @@ export declare type PlayerInfo = Message$1<"replayd.dem.v1.PlayerInfo"> & {
 export declare const PlayerInfoSchema: GenMessage<PlayerInfo>;
 
 /**
- * What a game of Dota is in. The numbers are the game's own plus one; phases newer than this list travel as their number.
+ * A phase of a game of Dota. The numbers are the game's own plus one. Phases newer than this list are sent as their
+ * number.
  *
  * @generated from enum replayd.dem.v1.GamePhase
  */
@@ -3370,7 +3375,7 @@ export enum GamePhase {
 export declare const GamePhaseSchema: GenEnum<GamePhase>;
 
 /**
- * The type of an entry of the combat log. The numbers are the game's own plus one; types newer than this list travel as
+ * The type of an entry of the combat log. The numbers are the game's own plus one. Types newer than this list are sent as
  * their number.
  *
  * @generated from enum replayd.dem.v1.CombatLogType
@@ -3738,7 +3743,7 @@ export enum ModifierState {
 export declare const ModifierStateSchema: GenEnum<ModifierState>;
 
 /**
- * What a fault is about.
+ * The subject of a fault.
  *
  * @generated from enum replayd.dem.v1.FaultKind
  */
@@ -3751,22 +3756,22 @@ export enum FaultKind {
   UNSPECIFIED = 0,
 
   /**
-   * A record of the file could not be decompressed or read. It is skipped. Or bytes were skipped that are no records.
+   * A record of the file could not be decompressed or read, and is skipped. Or bytes that are not records were skipped.
    *
    * @generated from enum value: FAULT_KIND_RECORD = 1;
    */
   RECORD = 1,
 
   /**
-   * A message could not be read. It is skipped.
+   * A message could not be read, and is skipped.
    *
    * @generated from enum value: FAULT_KIND_MESSAGE = 2;
    */
   MESSAGE = 2,
 
   /**
-   * An update of an entity could not be read to its end, or ended elsewhere than announced: fields whose type is not known,
-   * most likely. The first such field and those behind it are sent without values.
+   * An update of an entity could not be read to its end, or did not end where the file announced. The usual cause is a
+   * field of an unknown type. The first such field and the fields after it are sent without values.
    *
    * @generated from enum value: FAULT_KIND_ENTITY = 3;
    */
@@ -3780,22 +3785,22 @@ export enum FaultKind {
   BASELINE = 4,
 
   /**
-   * The schema could not be read, or the recording is too old to have one: entities are not decoded. Or another schema came:
-   * the entities of the first one are forgotten, and sent again from the next key frame.
+   * The schema could not be read, or the recording is too old to have one, so entities are not decoded. Or a second
+   * schema arrived: the entities of the first one are dropped, and sent again from the next key frame.
    *
    * @generated from enum value: FAULT_KIND_SCHEMA = 5;
    */
   SCHEMA = 5,
 
   /**
-   * A string table could not be read on.
+   * The rest of a string table could not be read.
    *
    * @generated from enum value: FAULT_KIND_STRING_TABLE = 6;
    */
   STRING_TABLE = 6,
 
   /**
-   * A limit on memory was reached. What does not fit is left out.
+   * A limit on memory was reached. Data that does not fit is left out.
    *
    * @generated from enum value: FAULT_KIND_LIMIT = 7;
    */

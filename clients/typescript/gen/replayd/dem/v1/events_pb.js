@@ -4,12 +4,12 @@
 
 // The events of a Source 2 demo (.dem): Dota 2, Counter-Strike 2, Deadlock.
 //
-// Units: a tick is the demo's own clock, 1/30 s in Dota 2 and 1/64 s in the others (ServerInfo.tick_interval); it starts at
-// 0 with the first packet. Positions are in world units. An entity is named by its slot (`index`, 0..16383) and by the
-// serial number that distinguishes its successive entities. A handle is index + serial * 16384, with the serial number cut
-// to its lowest 10 bits in fields and in most messages; 16777215 means none.
+// Units: a tick is 1/30 s in Dota 2 and 1/64 s in the other games (ServerInfo.tick_interval). Ticks are the demo's own
+// clock and start at 0 with the first packet. Positions are in world units. An entity is identified by its slot (`index`,
+// 0..16383) and by a serial number that distinguishes the successive entities of a slot. A handle is index + serial *
+// 16384. In fields and in most messages, the serial number in a handle is cut to its lowest 10 bits. 16777215 means none.
 //
-// Names that repeat, of entity classes and of fields, are numbers in the events: indices into EventList.strings.
+// The names of entity classes and of fields repeat often. In events, they are indices into EventList.strings.
 
 import { enumDesc, fileDesc, messageDesc, tsEnum } from "@bufbuild/protobuf/codegenv2";
 import { file_replayd_options_v1_options } from "../../options/v1/options_pb.js";
@@ -342,7 +342,8 @@ export const GamePhaseSchema = /*@__PURE__*/
   enumDesc(file_replayd_dem_v1_events, 0);
 
 /**
- * What a game of Dota is in. The numbers are the game's own plus one; phases newer than this list travel as their number.
+ * A phase of a game of Dota. The numbers are the game's own plus one. Phases newer than this list are sent as their
+ * number.
  *
  * @generated from enum replayd.dem.v1.GamePhase
  */
@@ -356,7 +357,7 @@ export const CombatLogTypeSchema = /*@__PURE__*/
   enumDesc(file_replayd_dem_v1_events, 1);
 
 /**
- * The type of an entry of the combat log. The numbers are the game's own plus one; types newer than this list travel as
+ * The type of an entry of the combat log. The numbers are the game's own plus one. Types newer than this list are sent as
  * their number.
  *
  * @generated from enum replayd.dem.v1.CombatLogType
@@ -385,7 +386,7 @@ export const FaultKindSchema = /*@__PURE__*/
   enumDesc(file_replayd_dem_v1_events, 3);
 
 /**
- * What a fault is about.
+ * The subject of a fault.
  *
  * @generated from enum replayd.dem.v1.FaultKind
  */

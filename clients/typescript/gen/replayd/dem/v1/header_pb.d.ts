@@ -2,7 +2,7 @@
 // @generated from file replayd/dem/v1/header.proto (package replayd.dem.v1, syntax proto3)
 /* eslint-disable */
 
-// What a Source 2 demo says of itself.
+// The header of a Source 2 demo, and the summary of its decoding.
 
 import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
@@ -14,7 +14,7 @@ import type { FileHeader, FileInfo } from "./events_pb.js";
 export declare const file_replayd_dem_v1_header: GenFile;
 
 /**
- * What a Source 2 demo says of itself, read without decoding it.
+ * The facts about a Source 2 demo that are read without decoding its events.
  *
  * @generated from message replayd.dem.v1.Header
  */
@@ -27,17 +27,17 @@ export declare type Header = Message<"replayd.dem.v1.Header"> & {
   fileHeader?: FileHeader | undefined;
 
   /**
-   * What was known at the end of the recording. Absent while the file grows, when it was cut, and when it is read from a
-   * source that cannot seek.
+   * The facts that the game wrote at the end of the recording. Absent while the file grows, when it was truncated, and
+   * when it is read from a source that cannot seek.
    *
    * @generated from field: replayd.dem.v1.FileInfo file_info = 2;
    */
   fileInfo?: FileInfo | undefined;
 
   /**
-   * The types of fields that the decoder does not know and that the file has values of, and what was found out of them where
-   * its entities begin. Only in the description that begins a stream of entities; absent when the replay is read from a
-   * source that cannot seek: then only the summary at the end of the stream has them.
+   * The types of fields that the decoder does not know and of which the file has values, with what the decoder learnt
+   * about them where the entities begin. Only present in the description at the start of a stream of entities. Absent
+   * when the replay is read from a source that cannot seek. Then only the summary at the end of the stream has them.
    *
    * @generated from field: repeated replayd.dem.v1.UnknownType unknown_types = 3;
    */
@@ -51,8 +51,9 @@ export declare type Header = Message<"replayd.dem.v1.Header"> & {
 export declare const HeaderSchema: GenMessage<Header>;
 
 /**
- * A type of fields that the decoder does not know. New builds of games bring some; most are enums. A type is tried in all
- * ways of reading against the sizes that the file gives for default states and created entities.
+ * A type of fields that the decoder does not know. New builds of games add such types, most of them enums. The decoder
+ * tries each way of reading a type. It checks them against the sizes that the file gives for default states and created
+ * entities.
  *
  * @generated from message replayd.dem.v1.UnknownType
  */
@@ -65,23 +66,24 @@ export declare type UnknownType = Message<"replayd.dem.v1.UnknownType"> & {
   name: string;
 
   /**
-   * A type that is read in the same way, such as "uint64", which stands for enums. Empty when there is none: then the fields
-   * that have it are sent without values, and so are those that follow them in an update.
+   * A known type that is read in the same way, such as "uint64", which stands for enums. Empty when there is none. Then
+   * fields of this type are sent without values, and so are the fields after them in an update.
    *
    * @generated from field: string read_as = 2;
    */
   readAs: string;
 
   /**
-   * How many default states and creations prove it. When 0, each update that has a value of the type must prove itself.
+   * The number of default states and creations that prove read_as. When 0, each update that has a value of the type must
+   * prove itself.
    *
    * @generated from field: int32 proofs = 3;
    */
   proofs: number;
 
   /**
-   * Whether values may be signed numbers, which are then sent as zigzag numbers (twice the value, and 1 for -1): too few
-   * were met where entities begin to decide.
+   * True when values may be signed numbers, because too few were found where the entities begin to decide. Signed values
+   * are then sent as zigzag numbers: twice the value for 0 and above, and 1 for -1.
    *
    * @generated from field: bool may_be_signed = 4;
    */
@@ -95,7 +97,7 @@ export declare type UnknownType = Message<"replayd.dem.v1.UnknownType"> & {
 export declare const UnknownTypeSchema: GenMessage<UnknownType>;
 
 /**
- * How many faults concern entities of a class.
+ * The number of faults that concern entities of a class.
  *
  * @generated from message replayd.dem.v1.ClassFaults
  */
@@ -108,7 +110,7 @@ export declare type ClassFaults = Message<"replayd.dem.v1.ClassFaults"> & {
   class: string;
 
   /**
-   * How many.
+   * The number of faults.
    *
    * @generated from field: int64 faults = 2;
    */
@@ -122,84 +124,86 @@ export declare type ClassFaults = Message<"replayd.dem.v1.ClassFaults"> & {
 export declare const ClassFaultsSchema: GenMessage<ClassFaults>;
 
 /**
- * How well a demo was decoded. All figures count what the stream looked at.
+ * How well a demo was decoded. All numbers count only the data that the stream examined.
  *
  * @generated from message replayd.dem.v1.Summary
  */
 export declare type Summary = Message<"replayd.dem.v1.Summary"> & {
   /**
-   * How many records of the file were read.
+   * The number of records of the file that were read.
    *
    * @generated from field: int64 records = 1;
    */
   records: bigint;
 
   /**
-   * How many messages the packets had.
+   * The number of messages in the packets.
    *
    * @generated from field: int64 messages = 2;
    */
   messages: bigint;
 
   /**
-   * How many creations and updates of entities were decoded.
+   * The number of creations and updates of entities that were decoded.
    *
    * @generated from field: int64 entity_updates = 3;
    */
   entityUpdates: bigint;
 
   /**
-   * How many were skipped, because the filter matches nothing of their class.
+   * The number of creations and updates that were skipped, because the filter matches nothing of their class.
    *
    * @generated from field: int64 entity_skips = 4;
    */
   entitySkips: bigint;
 
   /**
-   * How many ended elsewhere than the file announced: 0 unless types of fields are not known, or the file is damaged.
+   * The number of creations and updates that did not end where the file announced. It is 0 unless types of fields are not
+   * known or the file is damaged.
    *
    * @generated from field: int64 entity_mismatches = 5;
    */
   entityMismatches: bigint;
 
   /**
-   * How many updates were of entities that were never created.
+   * The number of updates of entities that were never created.
    *
    * @generated from field: int64 entity_unknown = 6;
    */
   entityUnknown: bigint;
 
   /**
-   * How many faults there were, delivered or not.
+   * The number of faults, whether or not the filter let them through.
    *
    * @generated from field: int64 faults = 7;
    */
   faults: bigint;
 
   /**
-   * Those that concern entities, by class. They are counted whatever the filter lets through: where types of fields cannot
-   * be read, the classes that have such fields are decoded in any case. When the filter matches no entities at all, none is.
+   * The faults that concern entities, by class. They are counted whatever the filter lets through, because classes with
+   * fields that cannot be read are always decoded. When the filter matches no entities at all, no faults are counted
+   * here.
    *
    * @generated from field: repeated replayd.dem.v1.ClassFaults class_faults = 8;
    */
   classFaults: ClassFaults[];
 
   /**
-   * The types of fields that the decoder does not know and that it met values of.
+   * The types of fields that the decoder does not know and of which it found values.
    *
    * @generated from field: repeated replayd.dem.v1.UnknownType unknown_types = 9;
    */
   unknownTypes: UnknownType[];
 
   /**
-   * How many fields of entities and of default states were decoded.
+   * The number of fields of entities and of default states that were decoded.
    *
    * @generated from field: int64 fields = 10;
    */
   fields: bigint;
 
   /**
-   * How many of those were sent without a value, because it could not be read.
+   * The number of those fields that were sent without a value, because the value could not be read.
    *
    * @generated from field: int64 fields_lost = 11;
    */

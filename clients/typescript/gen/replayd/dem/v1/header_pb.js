@@ -2,7 +2,7 @@
 // @generated from file replayd/dem/v1/header.proto (package replayd.dem.v1, syntax proto3)
 /* eslint-disable */
 
-// What a Source 2 demo says of itself.
+// The header of a Source 2 demo, and the summary of its decoding.
 
 import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_replayd_dem_v1_events } from "./events_pb.js";

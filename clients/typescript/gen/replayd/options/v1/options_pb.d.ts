@@ -2,7 +2,7 @@
 // @generated from file replayd/options/v1/options.proto (package replayd.options.v1, syntax proto3)
 /* eslint-disable */
 
-// What the .proto files say to the generators and clients of this project, beyond what protobuf knows.
+// Options that the .proto files of this project use. Its generators and clients read them.
 
 import type { GenExtension, GenFile } from "@bufbuild/protobuf/codegenv2";
 import type { FieldOptions } from "@bufbuild/protobuf/wkt";
@@ -13,15 +13,15 @@ import type { FieldOptions } from "@bufbuild/protobuf/wkt";
 export declare const file_replayd_options_v1_options: GenFile;
 
 /**
- * True for a number that is an index into the `strings` of the event list that the event is in: strings that repeat
- * travel once a batch. Clients show the string.
+ * True for a number that is an index into the `strings` of the event list that contains the event. A string that
+ * repeats is then sent once a batch. Clients show the string.
  *
  * @generated from extension: bool string_index = 50717;
  */
 export declare const string_index: GenExtension<FieldOptions, boolean>;
 
 /**
- * The number that stands in the file where there is nothing. The field is absent then.
+ * The number by which the file marks a missing value. The field is then absent.
  *
  * @generated from extension: sint32 absent = 50718;
  */

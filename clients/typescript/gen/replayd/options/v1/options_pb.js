@@ -2,7 +2,7 @@
 // @generated from file replayd/options/v1/options.proto (package replayd.options.v1, syntax proto3)
 /* eslint-disable */
 
-// What the .proto files say to the generators and clients of this project, beyond what protobuf knows.
+// Options that the .proto files of this project use. Its generators and clients read them.
 
 import { extDesc, fileDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_google_protobuf_descriptor } from "@bufbuild/protobuf/wkt";
@@ -14,8 +14,8 @@ export const file_replayd_options_v1_options = /*@__PURE__*/
   fileDesc("CiByZXBsYXlkL29wdGlvbnMvdjEvb3B0aW9ucy5wcm90bxIScmVwbGF5ZC5vcHRpb25zLnYxOkIKDHN0cmluZ19pbmRleBIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMYnYwDIAEoCFILc3RyaW5nSW5kZXg6NwoGYWJzZW50Eh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxiejAMgASgRUgZhYnNlbnRCP1o9Z2l0aHViLmNvbS9yZXBsYXlkL3JlcGxheWQvcHJvdG8vcmVwbGF5ZC9vcHRpb25zL3YxO29wdGlvbnN2MWIGcHJvdG8z", [file_google_protobuf_descriptor]);
 
 /**
- * True for a number that is an index into the `strings` of the event list that the event is in: strings that repeat
- * travel once a batch. Clients show the string.
+ * True for a number that is an index into the `strings` of the event list that contains the event. A string that
+ * repeats is then sent once a batch. Clients show the string.
  *
  * @generated from extension: bool string_index = 50717;
  */
@@ -23,7 +23,7 @@ export const string_index = /*@__PURE__*/
   extDesc(file_replayd_options_v1_options, 0);
 
 /**
- * The number that stands in the file where there is nothing. The field is absent then.
+ * The number by which the file marks a missing value. The field is then absent.
  *
  * @generated from extension: sint32 absent = 50718;
  */

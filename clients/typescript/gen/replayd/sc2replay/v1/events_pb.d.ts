@@ -4,15 +4,16 @@
 
 // The events of a StarCraft II replay.
 //
-// Units: a tick is a gameloop, 1/16 of a game second; at the speed "Faster" 22.4 of them make a real second. Places on the
-// map are in cells of the map, x to the right and y up, unless a field says otherwise. Numbers of units, abilities and
-// upgrades ("links") are indices into the balance data of one version of the game: within one replay they are stable.
+// Units: a tick is a gameloop, which is 1/16 of a game second. At the speed "Faster", 22.4 gameloops are one real second.
+// Positions on the map are in cells of the map, x to the right and y upwards, unless a field says otherwise. Numbers of
+// units, abilities and upgrades ("links") are indices into the balance data of one version of the game. They are stable
+// within one replay.
 //
-// A stream begins with the description of the replay (start, details, lobby, attributes, game_metadata, player_info,
-// member), continues with the events of all its event streams in the order of gameloops (of one gameloop: game events, then
-// messages, then the tracker's), and closes with an end. Kinds are the names of the events in Blizzard's protocol tables;
-// every event of every table has a message of its own. Tracker events of games that are newer than the tables arrive as
-// `other`.
+// A stream begins with the description of the replay: start, details, lobby, attributes, game_metadata, player_info,
+// member. The events of all its event streams follow in the order of gameloops. Within one gameloop, game events come
+// first, then messages, then tracker events. The stream closes with an end. Kinds are the names of the events in
+// Blizzard's protocol tables. Every event of every table has a message of its own. Tracker events of games that are newer
+// than the tables are sent as `other`.
 
 import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
@@ -43,27 +44,27 @@ export declare type EventList = Message<"replayd.sc2replay.v1.EventList"> & {
 export declare const EventListSchema: GenMessage<EventList>;
 
 /**
- * One thing that happened.
+ * One event.
  *
  * @generated from message replayd.sc2replay.v1.Event
  */
 export declare type Event = Message<"replayd.sc2replay.v1.Event"> & {
   /**
-   * The gameloop in which it happened. 0 for what comes before the game. It never decreases from event to event.
+   * The gameloop in which it happened. 0 before the game starts. It never decreases from event to event.
    *
    * @generated from field: int32 at_tick = 1;
    */
   atTick: number;
 
   /**
-   * The player who did it, or whose unit it is about. Absent when there is none.
+   * The player who caused the event, or whose unit the event is about. Absent when there is none.
    *
    * @generated from field: replayd.sc2replay.v1.PlayerRef player = 2;
    */
   player?: PlayerRef | undefined;
 
   /**
-   * What happened. Names of these fields are the event kinds that filters take.
+   * What happened. The names of these fields are the event kinds in filters.
    *
    * @generated from oneof replayd.sc2replay.v1.Event.kind
    */
@@ -101,7 +102,7 @@ export declare type Event = Message<"replayd.sc2replay.v1.Event"> & {
     case: "controlGroupUpdate";
   } | {
     /**
-     * A unit came into being complete.
+     * A complete unit was created.
      *
      * @generated from field: replayd.sc2replay.v1.UnitBorn unit_born = 7;
      */
@@ -133,7 +134,7 @@ export declare type Event = Message<"replayd.sc2replay.v1.Event"> & {
     case: "unitDied";
   } | {
     /**
-     * The point that the last order aims at was dragged on.
+     * The target point of the last order was dragged to another place.
      *
      * @generated from field: replayd.sc2replay.v1.CmdUpdateTargetPoint cmd_update_target_point = 11;
      */
@@ -141,7 +142,7 @@ export declare type Event = Message<"replayd.sc2replay.v1.Event"> & {
     case: "cmdUpdateTargetPoint";
   } | {
     /**
-     * A unit became one of another type.
+     * A unit changed its type.
      *
      * @generated from field: replayd.sc2replay.v1.UnitTypeChange unit_type_change = 12;
      */
@@ -157,7 +158,7 @@ export declare type Event = Message<"replayd.sc2replay.v1.Event"> & {
     case: "playerStats";
   } | {
     /**
-     * The mouse moved on a map that listens for that.
+     * The mouse moved on a map that listens for it.
      *
      * @generated from field: replayd.sc2replay.v1.TriggerMouseMoved trigger_mouse_moved = 14;
      */
@@ -165,7 +166,7 @@ export declare type Event = Message<"replayd.sc2replay.v1.Event"> & {
     case: "triggerMouseMoved";
   } | {
     /**
-     * The order is aimed at another unit.
+     * The last order was aimed at another unit.
      *
      * @generated from field: replayd.sc2replay.v1.CmdUpdateTargetUnit cmd_update_target_unit = 15;
      */
@@ -173,7 +174,7 @@ export declare type Event = Message<"replayd.sc2replay.v1.Event"> & {
     case: "cmdUpdateTargetUnit";
   } | {
     /**
-     * Always the first: the replay's header, and how it is decoded.
+     * The replay's header, and how it is decoded. Always the first event.
      *
      * @generated from field: replayd.sc2replay.v1.Start start = 16;
      */
@@ -181,7 +182,7 @@ export declare type Event = Message<"replayd.sc2replay.v1.Event"> & {
     case: "start";
   } | {
     /**
-     * The game: map, players, results.
+     * The map, the players and the results of the game.
      *
      * @generated from field: replayd.sc2replay.v1.Details details = 17;
      */
@@ -213,7 +214,7 @@ export declare type Event = Message<"replayd.sc2replay.v1.Event"> & {
     case: "gameMetadata";
   } | {
     /**
-     * Everything known of one player or observer, from all of the above; one event for each.
+     * All known facts about one player or observer, from all parts of the description. One event for each.
      *
      * @generated from field: replayd.sc2replay.v1.PlayerInfo player_info = 21;
      */
@@ -229,7 +230,7 @@ export declare type Event = Message<"replayd.sc2replay.v1.Event"> & {
     case: "member";
   } | {
     /**
-     * Always the last: how decoding went.
+     * How well decoding went. Always the last event.
      *
      * @generated from field: replayd.sc2replay.v1.End end = 23;
      */
@@ -269,7 +270,7 @@ export declare type Event = Message<"replayd.sc2replay.v1.Event"> & {
     case: "upgrade";
   } | {
     /**
-     * Where units are that dealt or took damage.
+     * The positions of units that dealt or took damage.
      *
      * @generated from field: replayd.sc2replay.v1.UnitPositions unit_positions = 28;
      */
@@ -277,7 +278,7 @@ export declare type Event = Message<"replayd.sc2replay.v1.Event"> & {
     case: "unitPositions";
   } | {
     /**
-     * Which player of the tracker is which user and slot.
+     * The user and the slot of a player of the tracker.
      *
      * @generated from field: replayd.sc2replay.v1.PlayerSetup player_setup = 29;
      */
@@ -285,7 +286,7 @@ export declare type Event = Message<"replayd.sc2replay.v1.Event"> & {
     case: "playerSetup";
   } | {
     /**
-     * Someone wrote something.
+     * A user wrote a message.
      *
      * @generated from field: replayd.sc2replay.v1.Chat chat = 30;
      */
@@ -293,7 +294,7 @@ export declare type Event = Message<"replayd.sc2replay.v1.Event"> & {
     case: "chat";
   } | {
     /**
-     * Someone pinged a place on the minimap.
+     * A user pinged a place on the minimap.
      *
      * @generated from field: replayd.sc2replay.v1.Ping ping = 31;
      */
@@ -373,7 +374,7 @@ export declare type Event = Message<"replayd.sc2replay.v1.Event"> & {
     case: "cameraSave";
   } | {
     /**
-     * A key was pressed on a map that listens for that.
+     * A key was pressed on a map that listens for it.
      *
      * @generated from field: replayd.sc2replay.v1.TriggerKeyPressed trigger_key_pressed = 41;
      */
@@ -381,7 +382,7 @@ export declare type Event = Message<"replayd.sc2replay.v1.Event"> & {
     case: "triggerKeyPressed";
   } | {
     /**
-     * The mouse was clicked on a map that listens for that.
+     * The mouse was clicked on a map that listens for it.
      *
      * @generated from field: replayd.sc2replay.v1.TriggerMouseClicked trigger_mouse_clicked = 42;
      */
@@ -389,7 +390,7 @@ export declare type Event = Message<"replayd.sc2replay.v1.Event"> & {
     case: "triggerMouseClicked";
   } | {
     /**
-     * The mouse wheel was turned on a map that listens for that.
+     * The mouse wheel was turned on a map that listens for it.
      *
      * @generated from field: replayd.sc2replay.v1.TriggerMouseWheel trigger_mouse_wheel = 43;
      */
@@ -461,7 +462,7 @@ export declare type Event = Message<"replayd.sc2replay.v1.Event"> & {
     case: "triggerPing";
   } | {
     /**
-     * A hotkey was pressed on a map that listens for that.
+     * A hotkey was pressed on a map that listens for it.
      *
      * @generated from field: replayd.sc2replay.v1.TriggerHotkeyPressed trigger_hotkey_pressed = 52;
      */
@@ -549,7 +550,7 @@ export declare type Event = Message<"replayd.sc2replay.v1.Event"> & {
     case: "decrementGameTimeRemaining";
   } | {
     /**
-     * The game went on from a replay, with these users.
+     * The game continued from a replay, with these users.
      *
      * @generated from field: replayd.sc2replay.v1.HijackReplayGame hijack_replay_game = 63;
      */
@@ -621,7 +622,7 @@ export declare type Event = Message<"replayd.sc2replay.v1.Event"> & {
     case: "addAbsoluteGameSpeed";
   } | {
     /**
-     * A map has opened a bank: a file that keeps things from game to game.
+     * A map opened a bank, which is a file that keeps data from game to game.
      *
      * @generated from field: replayd.sc2replay.v1.BankFile bank_file = 72;
      */
@@ -653,7 +654,7 @@ export declare type Event = Message<"replayd.sc2replay.v1.Event"> & {
     case: "bankValue";
   } | {
     /**
-     * What proves that the bank was not tampered with.
+     * The signature that proves that the bank is unchanged.
      *
      * @generated from field: replayd.sc2replay.v1.BankSignature bank_signature = 76;
      */
@@ -717,7 +718,7 @@ export declare type Event = Message<"replayd.sc2replay.v1.Event"> & {
     case: "triggerReplySelected";
   } | {
     /**
-     * A player skipped what was shown.
+     * A player skipped the scene that was shown.
      *
      * @generated from field: replayd.sc2replay.v1.TriggerSkipped trigger_skipped = 84;
      */
@@ -797,7 +798,7 @@ export declare type Event = Message<"replayd.sc2replay.v1.Event"> & {
     case: "triggerConversationSkipped";
   } | {
     /**
-     * A mission is to be played once more.
+     * A mission will be played once more.
      *
      * @generated from field: replayd.sc2replay.v1.TriggerPlanetPanelReplay trigger_planet_panel_replay = 94;
      */
@@ -909,7 +910,7 @@ export declare type Event = Message<"replayd.sc2replay.v1.Event"> & {
     case: "triggerBattleReportPanelExit";
   } | {
     /**
-     * A mission is to be played from the battle reports.
+     * A mission will be played from the battle reports.
      *
      * @generated from field: replayd.sc2replay.v1.TriggerBattleReportPanelPlayMission trigger_battle_report_panel_play_mission = 108;
      */
@@ -917,7 +918,7 @@ export declare type Event = Message<"replayd.sc2replay.v1.Event"> & {
     case: "triggerBattleReportPanelPlayMission";
   } | {
     /**
-     * A scene is to be shown from the battle reports.
+     * A scene will be shown from the battle reports.
      *
      * @generated from field: replayd.sc2replay.v1.TriggerBattleReportPanelPlayScene trigger_battle_report_panel_play_scene = 109;
      */
@@ -933,7 +934,7 @@ export declare type Event = Message<"replayd.sc2replay.v1.Event"> & {
     case: "triggerBattleReportPanelSelectionChanged";
   } | {
     /**
-     * The mission is to be played again.
+     * The mission will be played again.
      *
      * @generated from field: replayd.sc2replay.v1.TriggerVictoryPanelPlayMissionAgain trigger_victory_panel_play_mission_again = 111;
      */
@@ -1093,7 +1094,8 @@ export declare type Event = Message<"replayd.sc2replay.v1.Event"> & {
     case: "peerSetSyncPlayingTime";
   } | {
     /**
-     * What is known of a player where a stream starts, with Start.with_state. Not recorded in the file.
+     * The state of a player at the position where a stream starts. Only sent with Start.with_state. Not recorded in the
+     * file.
      *
      * @generated from field: replayd.sc2replay.v1.PlayerState player_state = 131;
      */
@@ -1101,7 +1103,8 @@ export declare type Event = Message<"replayd.sc2replay.v1.Event"> & {
     case: "playerState";
   } | {
     /**
-     * What is known of a unit that is alive where a stream starts, with Start.with_state. Not recorded in the file.
+     * The state of a living unit at the position where a stream starts. Only sent with Start.with_state. Not recorded in
+     * the file.
      *
      * @generated from field: replayd.sc2replay.v1.UnitState unit_state = 132;
      */
@@ -1109,7 +1112,8 @@ export declare type Event = Message<"replayd.sc2replay.v1.Event"> & {
     case: "unitState";
   } | {
     /**
-     * An event of a kind that no table knows, as games newer than replayd may have, with its number and all its fields.
+     * An event of a kind that is in no table, with its number and all its fields. Games newer than replayd may have such
+     * events.
      *
      * @generated from field: replayd.sc2replay.v1.Other other = 150;
      */
@@ -1125,7 +1129,7 @@ export declare type Event = Message<"replayd.sc2replay.v1.Event"> & {
 export declare const EventSchema: GenMessage<Event>;
 
 /**
- * Who: the numbers by which the parts of a replay name the same player, and the name.
+ * A player. The parts of a replay refer to the same player by different numbers, which are all here, with the name.
  *
  * @generated from message replayd.sc2replay.v1.PlayerRef
  */
@@ -1166,42 +1170,42 @@ export declare type PlayerRef = Message<"replayd.sc2replay.v1.PlayerRef"> & {
 export declare const PlayerRefSchema: GenMessage<PlayerRef>;
 
 /**
- * A unit, as far as it is known.
+ * The known facts about a unit.
  *
  * @generated from message replayd.sc2replay.v1.Unit
  */
 export declare type Unit = Message<"replayd.sc2replay.v1.Unit"> & {
   /**
-   * The unit's tag: index << 18 | recycle. Units are named by it for as long as they live.
+   * The unit's tag: index << 18 | recycle. It identifies the unit while the unit lives.
    *
    * @generated from field: uint32 tag = 1;
    */
   tag: number;
 
   /**
-   * The unit's place in the game's list of units. Places are used again.
+   * The unit's place in the game's list of units. Places are reused.
    *
    * @generated from field: uint32 index = 2;
    */
   index: number;
 
   /**
-   * How often the place was used before.
+   * The number of times that the place was used before.
    *
    * @generated from field: uint32 recycle = 3;
    */
   recycle: number;
 
   /**
-   * The unit's type at this time, such as "SCV", as the tracker names it. Where the tracker does not, as always before
-   * 2.0.8, the type that the unit had when it was last selected. Empty when that is not known either.
+   * The unit's type at this time, such as "SCV", as the tracker spells it. Without a type from the tracker, as always
+   * before 2.0.8, it is the type that the unit had when it was last selected. Empty when that is not known either.
    *
    * @generated from field: string type_name = 4;
    */
   typeName: string;
 
   /**
-   * What the type is for. UNSPECIFIED for types that are none of these, such as larvae, and for those that are not known.
+   * The purpose of the type. UNSPECIFIED for other types, such as larvae, and for types that are not known.
    *
    * @generated from field: replayd.sc2replay.v1.UnitClass class = 5;
    */
@@ -1221,14 +1225,14 @@ export declare const UnitSchema: GenMessage<Unit>;
  */
 export declare type Point = Message<"replayd.sc2replay.v1.Point"> & {
   /**
-   * Cells from the map's left edge. A multiple of 1/4096.
+   * The distance in cells from the map's left edge. A multiple of 1/4096.
    *
    * @generated from field: float x = 1;
    */
   x: number;
 
   /**
-   * Cells from the map's lower edge. A multiple of 1/4096.
+   * The distance in cells from the map's lower edge. A multiple of 1/4096.
    *
    * @generated from field: float y = 2;
    */
@@ -1255,14 +1259,14 @@ export declare const PointSchema: GenMessage<Point>;
  */
 export declare type Point2 = Message<"replayd.sc2replay.v1.Point2"> & {
   /**
-   * Cells from the map's left edge.
+   * The distance in cells from the map's left edge.
    *
    * @generated from field: float x = 1;
    */
   x: number;
 
   /**
-   * Cells from the map's lower edge.
+   * The distance in cells from the map's lower edge.
    *
    * @generated from field: float y = 2;
    */
@@ -1282,14 +1286,14 @@ export declare const Point2Schema: GenMessage<Point2>;
  */
 export declare type UiPoint = Message<"replayd.sc2replay.v1.UiPoint"> & {
   /**
-   * Pixels from the left of a screen of 1600.
+   * The distance from the left of the screen, in pixels of a screen that is 1600 pixels wide.
    *
    * @generated from field: uint32 x = 1;
    */
   x: number;
 
   /**
-   * Pixels from the top of a screen of 1200.
+   * The distance from the top of the screen, in pixels of a screen that is 1200 pixels high.
    *
    * @generated from field: uint32 y = 2;
    */
@@ -1309,14 +1313,14 @@ export declare const UiPointSchema: GenMessage<UiPoint>;
  */
 export declare type BitMask = Message<"replayd.sc2replay.v1.BitMask"> & {
   /**
-   * How many bits there are.
+   * The number of bits.
    *
    * @generated from field: uint32 size = 1;
    */
   size: number;
 
   /**
-   * The bits: number 8k+j is bit j of byte k, from the least significant.
+   * The bits. Number 8k+j is bit j of byte k, counted from the least significant.
    *
    * @generated from field: bytes bits = 2;
    */
@@ -1330,20 +1334,20 @@ export declare type BitMask = Message<"replayd.sc2replay.v1.BitMask"> & {
 export declare const BitMaskSchema: GenMessage<BitMask>;
 
 /**
- * Where a player's camera looks. What did not change is absent.
+ * A player's camera. Values that did not change are absent.
  *
  * @generated from message replayd.sc2replay.v1.CameraUpdate
  */
 export declare type CameraUpdate = Message<"replayd.sc2replay.v1.CameraUpdate"> & {
   /**
-   * The place that it looks at. A multiple of 1/256 of a cell.
+   * The place that the camera looks at. A multiple of 1/256 of a cell.
    *
    * @generated from field: replayd.sc2replay.v1.Point2 target = 1;
    */
   target?: Point2 | undefined;
 
   /**
-   * How far it is from there, in cells; a multiple of 1/256.
+   * The camera's distance from that place in cells. A multiple of 1/256.
    *
    * @generated from field: optional float distance = 2;
    */
@@ -1385,7 +1389,7 @@ export declare type CameraUpdate = Message<"replayd.sc2replay.v1.CameraUpdate"> 
 export declare const CameraUpdateSchema: GenMessage<CameraUpdate>;
 
 /**
- * An ability and which of its commands.
+ * An ability and one of its commands.
  *
  * @generated from message replayd.sc2replay.v1.Ability
  */
@@ -1412,8 +1416,8 @@ export declare type Ability = Message<"replayd.sc2replay.v1.Ability"> & {
   commandData?: number | undefined;
 
   /**
-   * The command's name, such as "TrainMarine", "BuildBarracks" or "attack". decode_info.names of start says what it was
-   * taken from. Empty when not known: for abilities of maps of their own, and for builds that are newer than replayd's
+   * The command's name, such as "TrainMarine", "BuildBarracks" or "attack". decode_info.names of start has the source of
+   * the names. Empty when not known, as for abilities that a map defines itself, and for builds newer than replayd's
    * tables.
    *
    * @generated from field: string name = 4;
@@ -1503,21 +1507,21 @@ export declare const TargetUnitSchema: GenMessage<TargetUnit>;
  */
 export declare type Cmd = Message<"replayd.sc2replay.v1.Cmd"> & {
   /**
-   * Flags, as in the replay. Their number grew with the game's versions from 17 (32 in 1.0) to 27.
+   * Flags, as in the replay. The game's versions have from 17 (32 in 1.0) to 27 of them.
    *
    * @generated from field: uint32 cmd_flags = 1;
    */
   cmdFlags: number;
 
   /**
-   * The ability. Absent for what a right click does by itself.
+   * The ability. Absent for the default command of a right click.
    *
    * @generated from field: replayd.sc2replay.v1.Ability abil = 2;
    */
   abil?: Ability | undefined;
 
   /**
-   * What the order is aimed at. Not set for orders without a target.
+   * The target of the order. Not set for orders without a target.
    *
    * @generated from oneof replayd.sc2replay.v1.Cmd.target
    */
@@ -1548,7 +1552,7 @@ export declare type Cmd = Message<"replayd.sc2replay.v1.Cmd"> & {
   } | { case: undefined; value?: undefined };
 
   /**
-   * The order's number among this player's, from 1. Since 3.0.
+   * The number of the order in this player's own count, from 1. Since 3.0.
    *
    * @generated from field: optional uint32 sequence = 6;
    */
@@ -1576,7 +1580,7 @@ export declare type Cmd = Message<"replayd.sc2replay.v1.Cmd"> & {
 export declare const CmdSchema: GenMessage<Cmd>;
 
 /**
- * The target of the last order is another place now.
+ * The target of the last order changed to another place.
  *
  * @generated from message replayd.sc2replay.v1.CmdUpdateTargetPoint
  */
@@ -1596,7 +1600,7 @@ export declare type CmdUpdateTargetPoint = Message<"replayd.sc2replay.v1.CmdUpda
 export declare const CmdUpdateTargetPointSchema: GenMessage<CmdUpdateTargetPoint>;
 
 /**
- * The target of the last order is another unit now.
+ * The target of the last order changed to another unit.
  *
  * @generated from message replayd.sc2replay.v1.CmdUpdateTargetUnit
  */
@@ -1663,7 +1667,7 @@ export declare type CommandManagerReset = Message<"replayd.sc2replay.v1.CommandM
 export declare const CommandManagerResetSchema: GenMessage<CommandManagerReset>;
 
 /**
- * Units of one type in a selection.
+ * The units of one type in a selection.
  *
  * @generated from message replayd.sc2replay.v1.Subgroup
  */
@@ -1690,7 +1694,7 @@ export declare type Subgroup = Message<"replayd.sc2replay.v1.Subgroup"> & {
   intraSubgroupPriority: number;
 
   /**
-   * How many units.
+   * The number of units.
    *
    * @generated from field: uint32 count = 4;
    */
@@ -1731,14 +1735,14 @@ export declare type Indices = Message<"replayd.sc2replay.v1.Indices"> & {
 export declare const IndicesSchema: GenMessage<Indices>;
 
 /**
- * A change of a selection or control group. The list that it changes is kept sorted by tag; first units are removed, then
+ * A change of a selection or control group. The list of its units stays sorted by tag. Units are removed first, then
  * added.
  *
  * @generated from message replayd.sc2replay.v1.SelectionDelta
  */
 export declare type SelectionDelta = Message<"replayd.sc2replay.v1.SelectionDelta"> & {
   /**
-   * The control group, 0 to 9; 10 is the player's current selection.
+   * The control group, 0 to 9. 10 is the player's current selection.
    *
    * @generated from field: uint32 control_group_id = 1;
    */
@@ -1752,13 +1756,13 @@ export declare type SelectionDelta = Message<"replayd.sc2replay.v1.SelectionDelt
   subgroupIndex: number;
 
   /**
-   * Which units are removed. Not set: none.
+   * The units that are removed. Not set when there are none.
    *
    * @generated from oneof replayd.sc2replay.v1.SelectionDelta.remove_mask
    */
   removeMask: {
     /**
-     * Those whose bit is set.
+     * The units whose bit is set.
      *
      * @generated from field: replayd.sc2replay.v1.BitMask mask = 3;
      */
@@ -1766,7 +1770,7 @@ export declare type SelectionDelta = Message<"replayd.sc2replay.v1.SelectionDelt
     case: "mask";
   } | {
     /**
-     * Those with these indices.
+     * The units with these indices.
      *
      * @generated from field: replayd.sc2replay.v1.Indices one_indices = 4;
      */
@@ -1774,7 +1778,7 @@ export declare type SelectionDelta = Message<"replayd.sc2replay.v1.SelectionDelt
     case: "oneIndices";
   } | {
     /**
-     * All but those with these indices.
+     * All units except those with these indices.
      *
      * @generated from field: replayd.sc2replay.v1.Indices zero_indices = 5;
      */
@@ -1783,14 +1787,14 @@ export declare type SelectionDelta = Message<"replayd.sc2replay.v1.SelectionDelt
   } | { case: undefined; value?: undefined };
 
   /**
-   * What is added, by type.
+   * The added units, by type.
    *
    * @generated from field: repeated replayd.sc2replay.v1.Subgroup add_subgroups = 6;
    */
   addSubgroups: Subgroup[];
 
   /**
-   * What is added: the units, subgroup by subgroup.
+   * The added units, subgroup by subgroup.
    *
    * @generated from field: repeated replayd.sc2replay.v1.Unit add_unit_tags = 7;
    */
@@ -1817,20 +1821,20 @@ export declare type ControlGroupUpdate = Message<"replayd.sc2replay.v1.ControlGr
   controlGroupIndex: number;
 
   /**
-   * What happens with it.
+   * What happens with the group.
    *
    * @generated from field: replayd.sc2replay.v1.ControlGroupAction control_group_update = 2;
    */
   controlGroupUpdate: ControlGroupAction;
 
   /**
-   * Which units of the group are gone by now. Not set: none.
+   * The units of the group that no longer exist. Not set when there are none.
    *
    * @generated from oneof replayd.sc2replay.v1.ControlGroupUpdate.remove_mask
    */
   removeMask: {
     /**
-     * Those whose bit is set.
+     * The units whose bit is set.
      *
      * @generated from field: replayd.sc2replay.v1.BitMask mask = 3;
      */
@@ -1838,7 +1842,7 @@ export declare type ControlGroupUpdate = Message<"replayd.sc2replay.v1.ControlGr
     case: "mask";
   } | {
     /**
-     * Those with these indices.
+     * The units with these indices.
      *
      * @generated from field: replayd.sc2replay.v1.Indices one_indices = 4;
      */
@@ -1846,7 +1850,7 @@ export declare type ControlGroupUpdate = Message<"replayd.sc2replay.v1.ControlGr
     case: "oneIndices";
   } | {
     /**
-     * All but those with these indices.
+     * All units except those with these indices.
      *
      * @generated from field: replayd.sc2replay.v1.Indices zero_indices = 5;
      */
@@ -1868,21 +1872,21 @@ export declare const ControlGroupUpdateSchema: GenMessage<ControlGroupUpdate>;
  */
 export declare type SelectionSyncCheck = Message<"replayd.sc2replay.v1.SelectionSyncCheck"> & {
   /**
-   * The control group; 10 is the selection.
+   * The control group. 10 is the selection.
    *
    * @generated from field: uint32 control_group_id = 1;
    */
   controlGroupId: number;
 
   /**
-   * How many units.
+   * The number of units.
    *
    * @generated from field: uint32 count = 2;
    */
   count: number;
 
   /**
-   * How many subgroups.
+   * The number of subgroups.
    *
    * @generated from field: uint32 subgroup_count = 3;
    */
@@ -1924,7 +1928,7 @@ export declare type SelectionSyncCheck = Message<"replayd.sc2replay.v1.Selection
 export declare const SelectionSyncCheckSchema: GenMessage<SelectionSyncCheck>;
 
 /**
- * A unit came into being complete.
+ * A complete unit was created.
  *
  * @generated from message replayd.sc2replay.v1.UnitBorn
  */
@@ -1937,35 +1941,35 @@ export declare type UnitBorn = Message<"replayd.sc2replay.v1.UnitBorn"> & {
   unit?: Unit | undefined;
 
   /**
-   * Who controls it; 0 is none.
+   * The player who controls it. 0 means none.
    *
    * @generated from field: uint32 control_player_id = 2;
    */
   controlPlayerId: number;
 
   /**
-   * Who pays for it.
+   * The player who pays for it.
    *
    * @generated from field: uint32 upkeep_player_id = 3;
    */
   upkeepPlayerId: number;
 
   /**
-   * Where, in whole cells; before 2.1 a multiple of 4.
+   * The place, in whole cells. Before 2.1, a multiple of 4.
    *
    * @generated from field: uint32 x = 4;
    */
   x: number;
 
   /**
-   * Where, in whole cells; before 2.1 a multiple of 4.
+   * The place, in whole cells. Before 2.1, a multiple of 4.
    *
    * @generated from field: uint32 y = 5;
    */
   y: number;
 
   /**
-   * The unit that made it. Since 3.14, and only where there is one.
+   * The unit that made it. Since 3.14. Absent when there is none.
    *
    * @generated from field: replayd.sc2replay.v1.Unit creator = 6;
    */
@@ -1979,8 +1983,8 @@ export declare type UnitBorn = Message<"replayd.sc2replay.v1.UnitBorn"> & {
   creatorAbilityName?: string | undefined;
 
   /**
-   * For what hatched: the gameloop in which the creator became an egg. Absent for all others: a replay does not contain when
-   * a factory or the like began to make a unit.
+   * For a unit that hatched, the gameloop in which its creator became an egg. Absent for all other units, because a
+   * replay does not contain when a production building began to make a unit.
    *
    * @generated from field: optional int32 started_tick = 8;
    */
@@ -2007,28 +2011,28 @@ export declare type UnitInit = Message<"replayd.sc2replay.v1.UnitInit"> & {
   unit?: Unit | undefined;
 
   /**
-   * Who controls it; 0 is none.
+   * The player who controls it. 0 means none.
    *
    * @generated from field: uint32 control_player_id = 2;
    */
   controlPlayerId: number;
 
   /**
-   * Who pays for it.
+   * The player who pays for it.
    *
    * @generated from field: uint32 upkeep_player_id = 3;
    */
   upkeepPlayerId: number;
 
   /**
-   * Where, in whole cells; before 2.1 a multiple of 4.
+   * The place, in whole cells. Before 2.1, a multiple of 4.
    *
    * @generated from field: uint32 x = 4;
    */
   x: number;
 
   /**
-   * Where, in whole cells; before 2.1 a multiple of 4.
+   * The place, in whole cells. Before 2.1, a multiple of 4.
    *
    * @generated from field: uint32 y = 5;
    */
@@ -2055,7 +2059,7 @@ export declare type UnitDone = Message<"replayd.sc2replay.v1.UnitDone"> & {
   unit?: Unit | undefined;
 
   /**
-   * The gameloop in which it began: that of the unit's unit_init. Absent when the replay has none.
+   * The gameloop in which construction began, which is that of the unit's unit_init. Absent when the replay has none.
    *
    * @generated from field: optional int32 started_tick = 2;
    */
@@ -2082,28 +2086,28 @@ export declare type UnitDied = Message<"replayd.sc2replay.v1.UnitDied"> & {
   unit?: Unit | undefined;
 
   /**
-   * Who killed it. Absent when there is none.
+   * The player who killed it. Absent when there is none.
    *
    * @generated from field: optional uint32 killer_player_id = 2;
    */
   killerPlayerId?: number | undefined;
 
   /**
-   * Where, in whole cells; before 2.1 a multiple of 4.
+   * The place, in whole cells. Before 2.1, a multiple of 4.
    *
    * @generated from field: uint32 x = 3;
    */
   x: number;
 
   /**
-   * Where, in whole cells; before 2.1 a multiple of 4.
+   * The place, in whole cells. Before 2.1, a multiple of 4.
    *
    * @generated from field: uint32 y = 4;
    */
   y: number;
 
   /**
-   * The unit that killed it. Since 2.1, and only where there is one.
+   * The unit that killed it. Since 2.1. Absent when there is none.
    *
    * @generated from field: replayd.sc2replay.v1.Unit killer = 5;
    */
@@ -2130,14 +2134,14 @@ export declare type UnitOwnerChange = Message<"replayd.sc2replay.v1.UnitOwnerCha
   unit?: Unit | undefined;
 
   /**
-   * Who controls it now; 0 is none.
+   * The player who controls it now. 0 means none.
    *
    * @generated from field: uint32 control_player_id = 2;
    */
   controlPlayerId: number;
 
   /**
-   * Who pays for it now.
+   * The player who pays for it now.
    *
    * @generated from field: uint32 upkeep_player_id = 3;
    */
@@ -2151,7 +2155,7 @@ export declare type UnitOwnerChange = Message<"replayd.sc2replay.v1.UnitOwnerCha
 export declare const UnitOwnerChangeSchema: GenMessage<UnitOwnerChange>;
 
 /**
- * A unit became one of another type: it morphed, burrowed, changed its mode.
+ * A unit changed its type because it morphed, burrowed or changed its mode.
  *
  * @generated from message replayd.sc2replay.v1.UnitTypeChange
  */
@@ -2164,15 +2168,15 @@ export declare type UnitTypeChange = Message<"replayd.sc2replay.v1.UnitTypeChang
   unit?: Unit | undefined;
 
   /**
-   * The type that it had. Empty when not known.
+   * The previous type. Empty when not known.
    *
    * @generated from field: string previous_type_name = 2;
    */
   previousTypeName: string;
 
   /**
-   * For what comes out of a cocoon or an egg: the gameloop in which the unit became that. Absent for all others: a replay
-   * does not contain when a morph without a type in between began.
+   * For a unit that leaves a cocoon or an egg, the gameloop in which it became the cocoon or egg. Absent for all others,
+   * because a replay does not contain when a morph without a type in between began.
    *
    * @generated from field: optional int32 started_tick = 3;
    */
@@ -2192,21 +2196,21 @@ export declare const UnitTypeChangeSchema: GenMessage<UnitTypeChange>;
  */
 export declare type Upgrade = Message<"replayd.sc2replay.v1.Upgrade"> & {
   /**
-   * Who.
+   * The player's number.
    *
    * @generated from field: uint32 player_id = 1;
    */
   playerId: number;
 
   /**
-   * Which, such as "TerranInfantryWeaponsLevel1".
+   * The upgrade, such as "TerranInfantryWeaponsLevel1".
    *
    * @generated from field: string upgrade_type_name = 2;
    */
   upgradeTypeName: string;
 
   /**
-   * How many levels more.
+   * The number of levels gained.
    *
    * @generated from field: sint32 count = 3;
    */
@@ -2220,27 +2224,28 @@ export declare type Upgrade = Message<"replayd.sc2replay.v1.Upgrade"> & {
 export declare const UpgradeSchema: GenMessage<Upgrade>;
 
 /**
- * Where a unit is.
+ * The position of a unit.
  *
  * @generated from message replayd.sc2replay.v1.UnitPosition
  */
 export declare type UnitPosition = Message<"replayd.sc2replay.v1.UnitPosition"> & {
   /**
-   * The unit. Its recycle count and type are those of the place's latest unit that the tracker reported.
+   * The unit. Its recycle count and type are those of the latest unit that the tracker reported at this place of the
+   * list.
    *
    * @generated from field: replayd.sc2replay.v1.Unit unit = 1;
    */
   unit?: Unit | undefined;
 
   /**
-   * Where, in whole cells; before 2.1 a multiple of 4.
+   * The place, in whole cells. Before 2.1, a multiple of 4.
    *
    * @generated from field: sint32 x = 2;
    */
   x: number;
 
   /**
-   * Where, in whole cells; before 2.1 a multiple of 4.
+   * The place, in whole cells. Before 2.1, a multiple of 4.
    *
    * @generated from field: sint32 y = 3;
    */
@@ -2254,7 +2259,7 @@ export declare type UnitPosition = Message<"replayd.sc2replay.v1.UnitPosition"> 
 export declare const UnitPositionSchema: GenMessage<UnitPosition>;
 
 /**
- * Where units are that dealt or took damage; at most 256.
+ * The positions of units that dealt or took damage. At most 256.
  *
  * @generated from message replayd.sc2replay.v1.UnitPositions
  */
@@ -2274,7 +2279,7 @@ export declare type UnitPositions = Message<"replayd.sc2replay.v1.UnitPositions"
   positions: UnitPosition[];
 
   /**
-   * What is left of the event's numbers when they do not make up whole positions. Empty in a sound replay.
+   * The event's last numbers, when they do not make up whole positions. Empty in an intact replay.
    *
    * @generated from field: repeated sint32 items = 3;
    */
@@ -2288,7 +2293,7 @@ export declare type UnitPositions = Message<"replayd.sc2replay.v1.UnitPositions"
 export declare const UnitPositionsSchema: GenMessage<UnitPositions>;
 
 /**
- * Which player of the tracker is which user and slot.
+ * The user and the slot of a player of the tracker.
  *
  * @generated from message replayd.sc2replay.v1.PlayerSetup
  */
@@ -2301,7 +2306,7 @@ export declare type PlayerSetup = Message<"replayd.sc2replay.v1.PlayerSetup"> & 
   playerId: number;
 
   /**
-   * 1 is a human, 2 a computer; others as in the replay.
+   * 1 is a human, 2 a computer. Other numbers as in the replay.
    *
    * @generated from field: uint32 type = 2;
    */
@@ -2322,8 +2327,8 @@ export declare type PlayerSetup = Message<"replayd.sc2replay.v1.PlayerSetup"> & 
   slotId?: number | undefined;
 
   /**
-   * True where a saved game continues: the tracker repeats the players and dates that to gameloop 0. at_tick is the gameloop
-   * of the tracker's event before.
+   * True where a saved game continues. The tracker then repeats the players and dates them to gameloop 0. at_tick is the
+   * gameloop of the previous tracker event.
    *
    * @generated from field: bool resumed = 5;
    */
@@ -2337,13 +2342,13 @@ export declare type PlayerSetup = Message<"replayd.sc2replay.v1.PlayerSetup"> & 
 export declare const PlayerSetupSchema: GenMessage<PlayerSetup>;
 
 /**
- * A player's score and economy. Resources are numbers of minerals or vespene gas.
+ * A player's score and economy. Resources are amounts of minerals or vespene gas.
  *
  * @generated from message replayd.sc2replay.v1.PlayerStats
  */
 export declare type PlayerStats = Message<"replayd.sc2replay.v1.PlayerStats"> & {
   /**
-   * Who.
+   * The player's number.
    *
    * @generated from field: uint32 player_id = 1;
    */
@@ -2553,7 +2558,7 @@ export declare type PlayerStats = Message<"replayd.sc2replay.v1.PlayerStats"> & 
   vespeneKilledTechnology: number;
 
   /**
-   * Supply used. A multiple of 1/4096; 0.5 for a zergling.
+   * Supply used. A multiple of 1/4096, such as 0.5 for a zergling.
    *
    * @generated from field: float food_used = 31;
    */
@@ -2581,7 +2586,7 @@ export declare type PlayerStats = Message<"replayd.sc2replay.v1.PlayerStats"> & 
   vespeneUsedActiveForces: number;
 
   /**
-   * Minerals of army killed by its own side. Since 2.0.10, as the next five.
+   * Minerals of army killed by its own side. Since 2.0.10, like the next five fields.
    *
    * @generated from field: sint32 minerals_friendly_fire_army = 35;
    */
@@ -2630,9 +2635,10 @@ export declare type PlayerStats = Message<"replayd.sc2replay.v1.PlayerStats"> & 
 export declare const PlayerStatsSchema: GenMessage<PlayerStats>;
 
 /**
- * What the tracker has reported of a player up to where a stream starts. With Start.with_state it is sent for each player of
- * whom something was reported, by ascending number, before the units. Selections, control groups and cameras are no part of the
- * state: they follow from the game events alone, which have to be read from the beginning for them.
+ * The state of a player, as the tracker reported it before the position where a stream starts. With Start.with_state, one
+ * is sent for each player of whom the tracker reported something, by ascending number, before the units. Selections,
+ * control groups and cameras are not part of the state. They follow from the game events alone, which a client must read
+ * from the beginning.
  *
  * @generated from message replayd.sc2replay.v1.PlayerState
  */
@@ -2645,7 +2651,7 @@ export declare type PlayerState = Message<"replayd.sc2replay.v1.PlayerState"> & 
   playerId: number;
 
   /**
-   * Who it is: the last player_setup. Absent in replays before 2.1.
+   * The player's last player_setup. Absent in replays before 2.1.
    *
    * @generated from field: replayd.sc2replay.v1.PlayerSetup setup = 2;
    */
@@ -2666,15 +2672,15 @@ export declare type PlayerState = Message<"replayd.sc2replay.v1.PlayerState"> & 
   statsTick?: number | undefined;
 
   /**
-   * The player's upgrades, each once with the sum of its counts, in the order in which they were first gained.
+   * The player's upgrades. Each appears once with the sum of its counts, in the order in which they were first gained.
    *
    * @generated from field: repeated replayd.sc2replay.v1.Upgrade upgrades = 5;
    */
   upgrades: Upgrade[];
 
   /**
-   * How many more upgrade events there were, of further names: of a player 512 names are kept, which have 32 KiB together. 0 in
-   * every game.
+   * The number of upgrade events of further names that upgrades leaves out. For a player, at most 512 names are kept,
+   * which have at most 32 KiB together. 0 in every real game.
    *
    * @generated from field: uint32 upgrades_left_out = 6;
    */
@@ -2688,10 +2694,11 @@ export declare type PlayerState = Message<"replayd.sc2replay.v1.PlayerState"> & 
 export declare const PlayerStateSchema: GenMessage<PlayerState>;
 
 /**
- * What the tracker has reported of a unit that is alive where a stream starts. With Start.with_state it is sent for each of
- * them, by ascending index. A unit is alive from its unit_born or unit_init to its unit_died, or until another one comes into
- * being at its index. Replays without tracker events, as all before 2.0.8, have none. Units whose index is above 16383 are left
- * out: tags have no room for them, and no game has them. Event.player is who controls the unit.
+ * The state of a living unit, as the tracker reported it before the position where a stream starts. With
+ * Start.with_state, one is sent for each living unit, by ascending index. A unit lives from its unit_born or unit_init to
+ * its unit_died, or until another unit is created at its index. Replays without tracker events, such as all before 2.0.8,
+ * have no such events. Units with an index above 16383 are left out: tags have no room for them, and no game has them.
+ * Event.player is the player who controls the unit.
  *
  * @generated from message replayd.sc2replay.v1.UnitState
  */
@@ -2704,36 +2711,36 @@ export declare type UnitState = Message<"replayd.sc2replay.v1.UnitState"> & {
   unit?: Unit | undefined;
 
   /**
-   * Who controls it; 0 is neutral.
+   * The player who controls it. 0 is neutral.
    *
    * @generated from field: uint32 control_player_id = 2;
    */
   controlPlayerId: number;
 
   /**
-   * Who pays for it.
+   * The player who pays for it.
    *
    * @generated from field: uint32 upkeep_player_id = 3;
    */
   upkeepPlayerId: number;
 
   /**
-   * Where it was last reported to be, in whole cells; before 2.1 a multiple of 4.
+   * The last reported position, in whole cells. Before 2.1, a multiple of 4.
    *
    * @generated from field: sint32 x = 4;
    */
   x: number;
 
   /**
-   * Where it was last reported to be, in whole cells; before 2.1 a multiple of 4.
+   * The last reported position, in whole cells. Before 2.1, a multiple of 4.
    *
    * @generated from field: sint32 y = 5;
    */
   y: number;
 
   /**
-   * The gameloop of that report: of its unit_born, its unit_init or the last unit_positions that has it. Units that deal and
-   * take no damage may be far from there by now.
+   * The gameloop of that report, which is its unit_born, its unit_init or the last unit_positions that contains it. Units
+   * that deal and take no damage may be far from that position now.
    *
    * @generated from field: int32 place_tick = 6;
    */
@@ -2747,21 +2754,21 @@ export declare type UnitState = Message<"replayd.sc2replay.v1.UnitState"> & {
   appearedTick: number;
 
   /**
-   * The gameloop in which it became of its present type: that of its last unit_type_change, or appeared_tick.
+   * The gameloop in which it got its present type. It is that of its last unit_type_change, or appeared_tick.
    *
    * @generated from field: int32 type_tick = 8;
    */
   typeTick: number;
 
   /**
-   * True from its unit_init to its unit_done: it is being built or warped in.
+   * True while it is being built or warped in, from its unit_init to its unit_done.
    *
    * @generated from field: bool under_construction = 9;
    */
   underConstruction: boolean;
 
   /**
-   * The unit that made it, as in its unit_born. Since 3.14, and only where there is one.
+   * The unit that made it, as in its unit_born. Since 3.14. Absent when there is none.
    *
    * @generated from field: replayd.sc2replay.v1.Unit creator = 10;
    */
@@ -2782,7 +2789,7 @@ export declare type UnitState = Message<"replayd.sc2replay.v1.UnitState"> & {
 export declare const UnitStateSchema: GenMessage<UnitState>;
 
 /**
- * Someone wrote something.
+ * A user wrote a message.
  *
  * @generated from message replayd.sc2replay.v1.Chat
  */
@@ -2795,7 +2802,7 @@ export declare type Chat = Message<"replayd.sc2replay.v1.Chat"> & {
   recipient: Recipient;
 
   /**
-   * What.
+   * The text.
    *
    * @generated from field: string text = 2;
    */
@@ -2809,7 +2816,7 @@ export declare type Chat = Message<"replayd.sc2replay.v1.Chat"> & {
 export declare const ChatSchema: GenMessage<Chat>;
 
 /**
- * Someone pinged a place on the minimap.
+ * A user pinged a place on the minimap.
  *
  * @generated from message replayd.sc2replay.v1.Ping
  */
@@ -2822,7 +2829,7 @@ export declare type Ping = Message<"replayd.sc2replay.v1.Ping"> & {
   recipient: Recipient;
 
   /**
-   * Where. A multiple of 1/4096 of a cell, exact up to 4096 cells.
+   * The place. A multiple of 1/4096 of a cell, exact up to 4096 cells.
    *
    * @generated from field: replayd.sc2replay.v1.Point2 point = 2;
    */
@@ -2842,7 +2849,7 @@ export declare const PingSchema: GenMessage<Ping>;
  */
 export declare type LoadingProgress = Message<"replayd.sc2replay.v1.LoadingProgress"> & {
   /**
-   * Per cent, 0 to 100.
+   * The progress in percent, 0 to 100.
    *
    * @generated from field: sint32 progress = 1;
    */
@@ -2910,7 +2917,7 @@ export declare const PlayerLeaveSchema: GenMessage<PlayerLeave>;
  */
 export declare type GameUserLeave = Message<"replayd.sc2replay.v1.GameUserLeave"> & {
   /**
-   * Why. As in the replay; since 3.0.
+   * The reason, as in the replay. Since 3.0.
    *
    * @generated from field: uint32 leave_reason = 1;
    */
@@ -3131,7 +3138,7 @@ export declare const UserOptionsSchema: GenMessage<UserOptions>;
  */
 export declare type CameraSave = Message<"replayd.sc2replay.v1.CameraSave"> & {
   /**
-   * Which of the positions, from 0.
+   * The number of the position, from 0.
    *
    * @generated from field: uint32 which = 1;
    */
@@ -3178,14 +3185,14 @@ export declare const TriggerPortraitLoadedSchema: GenMessage<TriggerPortraitLoad
  */
 export declare type TriggerMouseMoved = Message<"replayd.sc2replay.v1.TriggerMouseMoved"> & {
   /**
-   * Where on the screen.
+   * The place on the screen.
    *
    * @generated from field: replayd.sc2replay.v1.UiPoint pos_ui = 1;
    */
   posUi?: UiPoint | undefined;
 
   /**
-   * Where on the map.
+   * The place on the map.
    *
    * @generated from field: replayd.sc2replay.v1.Point pos_world = 2;
    */
@@ -3212,7 +3219,7 @@ export declare const TriggerMouseMovedSchema: GenMessage<TriggerMouseMoved>;
  */
 export declare type TriggerMouseClicked = Message<"replayd.sc2replay.v1.TriggerMouseClicked"> & {
   /**
-   * Which button.
+   * The button.
    *
    * @generated from field: uint32 button = 1;
    */
@@ -3226,14 +3233,14 @@ export declare type TriggerMouseClicked = Message<"replayd.sc2replay.v1.TriggerM
   down: boolean;
 
   /**
-   * Where on the screen.
+   * The place on the screen.
    *
    * @generated from field: replayd.sc2replay.v1.UiPoint pos_ui = 3;
    */
   posUi?: UiPoint | undefined;
 
   /**
-   * Where on the map.
+   * The place on the map.
    *
    * @generated from field: replayd.sc2replay.v1.Point pos_world = 4;
    */
@@ -3287,7 +3294,7 @@ export declare const TriggerMouseWheelSchema: GenMessage<TriggerMouseWheel>;
  */
 export declare type TriggerKeyPressed = Message<"replayd.sc2replay.v1.TriggerKeyPressed"> & {
   /**
-   * Which.
+   * The key, as in the replay.
    *
    * @generated from field: sint32 key = 1;
    */
@@ -3314,7 +3321,7 @@ export declare const TriggerKeyPressedSchema: GenMessage<TriggerKeyPressed>;
  */
 export declare type TriggerHotkeyPressed = Message<"replayd.sc2replay.v1.TriggerHotkeyPressed"> & {
   /**
-   * Which.
+   * The hotkey, as in the replay.
    *
    * @generated from field: uint32 hotkey = 1;
    */
@@ -3348,14 +3355,14 @@ export declare type TriggerDialogControl = Message<"replayd.sc2replay.v1.Trigger
   controlId: number;
 
   /**
-   * What was done with it, as in the replay.
+   * The action on the control, as in the replay.
    *
    * @generated from field: sint32 event_type = 2;
    */
   eventType: number;
 
   /**
-   * What came of it. Not set: nothing.
+   * The result. Not set when there is none.
    *
    * @generated from oneof replayd.sc2replay.v1.TriggerDialogControl.event_data
    */
@@ -3529,7 +3536,7 @@ export declare const TriggerTransmissionCompleteSchema: GenMessage<TriggerTransm
  */
 export declare type TriggerChatMessage = Message<"replayd.sc2replay.v1.TriggerChatMessage"> & {
   /**
-   * What was written.
+   * The text of the message.
    *
    * @generated from field: string chat_message = 1;
    */
@@ -3549,42 +3556,42 @@ export declare const TriggerChatMessageSchema: GenMessage<TriggerChatMessage>;
  */
 export declare type TriggerPing = Message<"replayd.sc2replay.v1.TriggerPing"> & {
   /**
-   * Where. A multiple of 1/4096 of a cell, exact up to 4096 cells.
+   * The place. A multiple of 1/4096 of a cell, exact up to 4096 cells.
    *
    * @generated from field: replayd.sc2replay.v1.Point2 point = 1;
    */
   point?: Point2 | undefined;
 
   /**
-   * The unit that was pinged; the tag is 0 when none was.
+   * The unit that was pinged. The tag is 0 when there is none.
    *
    * @generated from field: replayd.sc2replay.v1.Unit unit = 2;
    */
   unit?: Unit | undefined;
 
   /**
-   * Its type, as an index into the balance data. Since 3.0, as the next four.
+   * Its type, as an index into the balance data. Since 3.0, like the next four fields.
    *
    * @generated from field: uint32 unit_link = 3;
    */
   unitLink: number;
 
   /**
-   * Who controls it.
+   * The player who controls it.
    *
    * @generated from field: optional uint32 unit_control_player_id = 4;
    */
   unitControlPlayerId?: number | undefined;
 
   /**
-   * Who pays for it.
+   * The player who pays for it.
    *
    * @generated from field: optional uint32 unit_upkeep_player_id = 5;
    */
   unitUpkeepPlayerId?: number | undefined;
 
   /**
-   * Where it is.
+   * Its position.
    *
    * @generated from field: replayd.sc2replay.v1.Point unit_position = 6;
    */
@@ -3632,14 +3639,14 @@ export declare const TriggerPingSchema: GenMessage<TriggerPing>;
  */
 export declare type TriggerTargetModeUpdate = Message<"replayd.sc2replay.v1.TriggerTargetModeUpdate"> & {
   /**
-   * The ability that is to be aimed, as an index into the balance data.
+   * The ability whose target the player chooses, as an index into the balance data.
    *
    * @generated from field: uint32 abil_link = 1;
    */
   abilLink: number;
 
   /**
-   * Which of its commands.
+   * The command of the ability.
    *
    * @generated from field: uint32 abil_cmd_index = 2;
    */
@@ -3707,7 +3714,7 @@ export declare type ResourceTrade = Message<"replayd.sc2replay.v1.ResourceTrade"
   recipientId: number;
 
   /**
-   * How much: minerals, vespene, terrazine, custom resource.
+   * The amounts of minerals, vespene, terrazine and the custom resource.
    *
    * @generated from field: repeated sint32 resources = 2;
    */
@@ -3727,7 +3734,7 @@ export declare const ResourceTradeSchema: GenMessage<ResourceTrade>;
  */
 export declare type ResourceRequest = Message<"replayd.sc2replay.v1.ResourceRequest"> & {
   /**
-   * How much: minerals, vespene, terrazine, custom resource.
+   * The amounts of minerals, vespene, terrazine and the custom resource.
    *
    * @generated from field: repeated sint32 resources = 1;
    */
@@ -3834,7 +3841,7 @@ export declare const AchievementAwardedSchema: GenMessage<AchievementAwarded>;
  */
 export declare type LagMessage = Message<"replayd.sc2replay.v1.LagMessage"> & {
   /**
-   * Who.
+   * The player's number.
    *
    * @generated from field: uint32 lagging_player_id = 1;
    */
@@ -3854,14 +3861,14 @@ export declare const LagMessageSchema: GenMessage<LagMessage>;
  */
 export declare type DecrementGameTimeRemaining = Message<"replayd.sc2replay.v1.DecrementGameTimeRemaining"> & {
   /**
-   * By so many milliseconds. Before 3.1.
+   * The time by which it was shortened, in milliseconds. Before 3.1.
    *
    * @generated from field: uint32 decrement_ms = 1;
    */
   decrementMs: number;
 
   /**
-   * By so many seconds. Since 3.1.
+   * The time by which it was shortened, in seconds. Since 3.1.
    *
    * @generated from field: sint32 decrement_seconds = 2;
    */
@@ -3930,13 +3937,13 @@ export declare type HijackUser = Message<"replayd.sc2replay.v1.HijackUser"> & {
 export declare const HijackUserSchema: GenMessage<HijackUser>;
 
 /**
- * The game went on from a replay.
+ * The game continued from a replay.
  *
  * @generated from message replayd.sc2replay.v1.HijackReplayGame
  */
 export declare type HijackReplayGame = Message<"replayd.sc2replay.v1.HijackReplayGame"> & {
   /**
-   * With these users.
+   * The users.
    *
    * @generated from field: repeated replayd.sc2replay.v1.HijackUser user_infos = 1;
    */
@@ -4070,7 +4077,7 @@ export declare const SetAbsoluteGameSpeedSchema: GenMessage<SetAbsoluteGameSpeed
  */
 export declare type AddAbsoluteGameSpeed = Message<"replayd.sc2replay.v1.AddAbsoluteGameSpeed"> & {
   /**
-   * By so much.
+   * The change of the speed.
    *
    * @generated from field: sint32 delta = 1;
    */
@@ -4084,7 +4091,7 @@ export declare type AddAbsoluteGameSpeed = Message<"replayd.sc2replay.v1.AddAbso
 export declare const AddAbsoluteGameSpeedSchema: GenMessage<AddAbsoluteGameSpeed>;
 
 /**
- * A map has opened a bank: a file that keeps things from game to game.
+ * A map opened a bank, which is a file that keeps data from game to game.
  *
  * @generated from message replayd.sc2replay.v1.BankFile
  */
@@ -4137,7 +4144,7 @@ export declare type BankKey = Message<"replayd.sc2replay.v1.BankKey"> & {
   name: string;
 
   /**
-   * What the value is, as in the replay.
+   * The type of the value, as in the replay.
    *
    * @generated from field: uint32 type = 2;
    */
@@ -4192,13 +4199,13 @@ export declare type BankValue = Message<"replayd.sc2replay.v1.BankValue"> & {
 export declare const BankValueSchema: GenMessage<BankValue>;
 
 /**
- * What proves that the bank was not tampered with.
+ * The signature that proves that the bank is unchanged.
  *
  * @generated from message replayd.sc2replay.v1.BankSignature
  */
 export declare type BankSignature = Message<"replayd.sc2replay.v1.BankSignature"> & {
   /**
-   * The signature; 20 bytes, a SHA-1, where it is there at all.
+   * The signature: 20 bytes, a SHA-1, or empty.
    *
    * @generated from field: bytes signature = 1;
    */
@@ -4246,14 +4253,14 @@ export declare type SaveGame = Message<"replayd.sc2replay.v1.SaveGame"> & {
   overwrite: boolean;
 
   /**
-   * The name that the player gave to it.
+   * The name that the player chose.
    *
    * @generated from field: string name = 4;
    */
   name: string;
 
   /**
-   * A description. Empty for none.
+   * The description. Empty for none.
    *
    * @generated from field: string description = 5;
    */
@@ -4301,7 +4308,7 @@ export declare const LoadGameDoneSchema: GenMessage<LoadGameDone>;
  */
 export declare type GameCheat = Message<"replayd.sc2replay.v1.GameCheat"> & {
   /**
-   * Where. Taken to be in cells, as pings are.
+   * The place, taken to be in cells, as in pings.
    *
    * @generated from field: replayd.sc2replay.v1.Point2 point = 1;
    */
@@ -4315,14 +4322,14 @@ export declare type GameCheat = Message<"replayd.sc2replay.v1.GameCheat"> & {
   time: number;
 
   /**
-   * What.
+   * The cheat.
    *
    * @generated from field: string verb = 3;
    */
   verb: string;
 
   /**
-   * With what. Empty for nothing.
+   * The cheat's arguments. Empty for none.
    *
    * @generated from field: string arguments = 4;
    */
@@ -4342,14 +4349,14 @@ export declare const GameCheatSchema: GenMessage<GameCheat>;
  */
 export declare type BroadcastCheat = Message<"replayd.sc2replay.v1.BroadcastCheat"> & {
   /**
-   * What.
+   * The cheat.
    *
    * @generated from field: string verb = 1;
    */
   verb: string;
 
   /**
-   * With what. Empty for nothing.
+   * The cheat's arguments. Empty for none.
    *
    * @generated from field: string arguments = 2;
    */
@@ -4390,21 +4397,21 @@ export declare type AiCommunicate = Message<"replayd.sc2replay.v1.AiCommunicate"
   autocast: number;
 
   /**
-   * As in the replay. Since 1.5; 0 before.
+   * As in the replay. 0 before 1.5.
    *
    * @generated from field: sint32 flags = 4;
    */
   flags: number;
 
   /**
-   * As in the replay. Since 1.5; 0 before.
+   * As in the replay. 0 before 1.5.
    *
    * @generated from field: sint32 build = 5;
    */
   build: number;
 
   /**
-   * The unit that the beacon was set on; the tag is 0 for none.
+   * The unit on which the beacon was set. The tag is 0 when there is none.
    *
    * @generated from field: replayd.sc2replay.v1.Unit target_unit = 6;
    */
@@ -4418,14 +4425,14 @@ export declare type AiCommunicate = Message<"replayd.sc2replay.v1.AiCommunicate"
   targetUnitSnapshotUnitLink: number;
 
   /**
-   * The player who controlled the unit; -1 for none. Before 1.4, its owner. Absent when there is none.
+   * The player who controlled the unit. Before 1.4, its owner. -1 or absent when there is none.
    *
    * @generated from field: optional sint32 target_unit_snapshot_control_player_id = 8;
    */
   targetUnitSnapshotControlPlayerId?: number | undefined;
 
   /**
-   * The player who paid for the unit; -1 for none. Since 1.4. Absent when there is none.
+   * The player who paid for the unit. Since 1.4. -1 or absent when there is none.
    *
    * @generated from field: optional sint32 target_unit_snapshot_upkeep_player_id = 9;
    */
@@ -4480,7 +4487,7 @@ export declare type TriggerReplySelected = Message<"replayd.sc2replay.v1.Trigger
 export declare const TriggerReplySelectedSchema: GenMessage<TriggerReplySelected>;
 
 /**
- * A player skipped what was shown.
+ * A player skipped the scene that was shown.
  *
  * @generated from message replayd.sc2replay.v1.TriggerSkipped
  */
@@ -4554,7 +4561,7 @@ export declare type TriggerTransmissionOffset = Message<"replayd.sc2replay.v1.Tr
   transmissionId: number;
 
   /**
-   * As in the replay. Since 1.5; 0 before.
+   * As in the replay. 0 before 1.5.
    *
    * @generated from field: uint32 thread = 2;
    */
@@ -4656,7 +4663,7 @@ export declare const TriggerPlanetPanelCanceledSchema: GenMessage<TriggerPlanetP
  */
 export declare type TriggerConversationSkipped = Message<"replayd.sc2replay.v1.TriggerConversationSkipped"> & {
   /**
-   * How, as in the replay.
+   * The way, as in the replay.
    *
    * @generated from field: uint32 skip_type = 1;
    */
@@ -4670,7 +4677,7 @@ export declare type TriggerConversationSkipped = Message<"replayd.sc2replay.v1.T
 export declare const TriggerConversationSkippedSchema: GenMessage<TriggerConversationSkipped>;
 
 /**
- * A mission is to be played once more.
+ * A mission will be played once more.
  *
  * @generated from message replayd.sc2replay.v1.TriggerPlanetPanelReplay
  */
@@ -4896,7 +4903,7 @@ export declare type TriggerBattleReportPanelExit = Message<"replayd.sc2replay.v1
 export declare const TriggerBattleReportPanelExitSchema: GenMessage<TriggerBattleReportPanelExit>;
 
 /**
- * A mission is to be played from the battle reports.
+ * A mission will be played from the battle reports.
  *
  * @generated from message replayd.sc2replay.v1.TriggerBattleReportPanelPlayMission
  */
@@ -4923,7 +4930,7 @@ export declare type TriggerBattleReportPanelPlayMission = Message<"replayd.sc2re
 export declare const TriggerBattleReportPanelPlayMissionSchema: GenMessage<TriggerBattleReportPanelPlayMission>;
 
 /**
- * A scene is to be shown from the battle reports.
+ * A scene will be shown from the battle reports.
  *
  * @generated from message replayd.sc2replay.v1.TriggerBattleReportPanelPlayScene
  */
@@ -4963,7 +4970,7 @@ export declare type TriggerBattleReportPanelSelectionChanged = Message<"replayd.
 export declare const TriggerBattleReportPanelSelectionChangedSchema: GenMessage<TriggerBattleReportPanelSelectionChanged>;
 
 /**
- * The mission is to be played again.
+ * The mission will be played again.
  *
  * @generated from message replayd.sc2replay.v1.TriggerVictoryPanelPlayMissionAgain
  */
@@ -5017,7 +5024,7 @@ export declare const TriggerMovieFinishedSchema: GenMessage<TriggerMovieFinished
  */
 export declare type TriggerCustomDialogDismissed = Message<"replayd.sc2replay.v1.TriggerCustomDialogDismissed"> & {
   /**
-   * What was chosen, as in the replay.
+   * The choice, as in the replay.
    *
    * @generated from field: sint32 result = 1;
    */
@@ -5402,13 +5409,13 @@ export declare type PeerSetSyncPlayingTime = Message<"replayd.sc2replay.v1.PeerS
 export declare const PeerSetSyncPlayingTimeSchema: GenMessage<PeerSetSyncPlayingTime>;
 
 /**
- * An event that no table knows.
+ * An event whose kind is in no table.
  *
  * @generated from message replayd.sc2replay.v1.Other
  */
 export declare type Other = Message<"replayd.sc2replay.v1.Other"> & {
   /**
-   * Where it stood.
+   * The event stream that contains it.
    *
    * @generated from field: replayd.sc2replay.v1.EventStream stream = 1;
    */
@@ -5422,7 +5429,7 @@ export declare type Other = Message<"replayd.sc2replay.v1.Other"> & {
   id: number;
 
   /**
-   * Its name, if a table knows the number but the layout is not that of its message. Empty otherwise.
+   * Its name, when a table has the number but the layout is not that of its message. Empty otherwise.
    *
    * @generated from field: string name = 3;
    */
@@ -5443,7 +5450,7 @@ export declare type Other = Message<"replayd.sc2replay.v1.Other"> & {
 export declare const OtherSchema: GenMessage<Other>;
 
 /**
- * A field of an event, with its value. A field that is optional and absent is not there.
+ * A field of an event, with its value. An optional field that is absent is left out.
  *
  * @generated from message replayd.sc2replay.v1.Field
  */
@@ -5456,13 +5463,14 @@ export declare type Field = Message<"replayd.sc2replay.v1.Field"> & {
   name: string;
 
   /**
-   * The value. Not set: the field is a struct or a list, see fields; or it is of the type that has no value.
+   * The value. Not set when the field is a struct or a list, whose contents are in fields, or when its type has no
+   * values.
    *
    * @generated from oneof replayd.sc2replay.v1.Field.value
    */
   value: {
     /**
-     * A truth.
+     * A truth value.
      *
      * @generated from field: bool bool_value = 2;
      */
@@ -5523,7 +5531,7 @@ export declare const FieldSchema: GenMessage<Field>;
  */
 export declare type PartStatus = Message<"replayd.sc2replay.v1.PartStatus"> & {
   /**
-   * The part's file in the archive, such as "replay.game.events"; "header" for what is before the archive.
+   * The part's file in the archive, such as "replay.game.events". "header" for the data before the archive.
    *
    * @generated from field: string name = 1;
    */
@@ -5544,29 +5552,29 @@ export declare type PartStatus = Message<"replayd.sc2replay.v1.PartStatus"> & {
   size: bigint;
 
   /**
-   * How many of them were read.
+   * The number of bytes that were read.
    *
    * @generated from field: int64 bytes_read = 4;
    */
   bytesRead: bigint;
 
   /**
-   * How many events were read.
+   * The number of events that were read.
    *
    * @generated from field: int64 events = 5;
    */
   events: bigint;
 
   /**
-   * The gameloop of the last of them.
+   * The gameloop of the last event that was read.
    *
    * @generated from field: int32 last_tick = 6;
    */
   lastTick: number;
 
   /**
-   * Why it was not read to its end, is not there though every replay of its age has it, or is not what the archive has the
-   * checksum of. Empty for none of these.
+   * The reason for a problem: the part was not read to its end, is missing although every replay of its age has it, or
+   * does not match the archive's checksum. Empty when there is no problem.
    *
    * @generated from field: string error = 7;
    */
@@ -5586,7 +5594,7 @@ export declare const PartStatusSchema: GenMessage<PartStatus>;
  */
 export declare type DecodeInfo = Message<"replayd.sc2replay.v1.DecodeInfo"> & {
   /**
-   * The base build that the replay's header names.
+   * The base build in the replay's header.
    *
    * @generated from field: uint32 base_build = 1;
    */
@@ -5607,14 +5615,14 @@ export declare type DecodeInfo = Message<"replayd.sc2replay.v1.DecodeInfo"> & {
   match: TableMatch;
 
   /**
-   * How the parts were decoded. In start: those that come before the events.
+   * How the parts were decoded. In start, only the parts before the events.
    *
    * @generated from field: repeated replayd.sc2replay.v1.PartStatus parts = 4;
    */
   parts: PartStatus[];
 
   /**
-   * What the names of abilities and unit types were taken from.
+   * The source of the names of abilities and unit types.
    *
    * @generated from field: replayd.sc2replay.v1.NameTable names = 5;
    */
@@ -5641,7 +5649,7 @@ export declare type NameTable = Message<"replayd.sc2replay.v1.NameTable"> & {
   build: number;
 
   /**
-   * What the names were taken from, such as "sc2reader 1.9.0, LotV/97364". Empty when none are known.
+   * The source of the names, such as "sc2reader 1.9.0, LotV/97364". Empty when none are known.
    *
    * @generated from field: string source = 2;
    */
@@ -5689,7 +5697,7 @@ export declare type Version = Message<"replayd.sc2replay.v1.Version"> & {
   revision: number;
 
   /**
-   * The 90870 of 5.0.11.90870: names the balance data.
+   * The 90870 of 5.0.11.90870. It identifies the balance data.
    *
    * @generated from field: uint32 build = 5;
    */
@@ -5771,14 +5779,14 @@ export declare type Start = Message<"replayd.sc2replay.v1.Start"> & {
   elapsedGameLoops: number;
 
   /**
-   * True when the game's clock shows real time at its speed: since 3.0.
+   * True when the game's clock shows real time at its speed, as since 3.0.
    *
    * @generated from field: bool use_scaled_time = 5;
    */
   useScaledTime: boolean;
 
   /**
-   * Which data the game was played with. Since 3.0.
+   * The data with which the game was played. Since 3.0.
    *
    * @generated from field: replayd.sc2replay.v1.RootKey ngdp_root_key = 6;
    */
@@ -5792,7 +5800,7 @@ export declare type Start = Message<"replayd.sc2replay.v1.Start"> & {
   dataBuildNum: number;
 
   /**
-   * What decides whether a client can play the replay. Since 3.0.
+   * The data that decides whether a client can play the replay. Since 3.0.
    *
    * @generated from field: replayd.sc2replay.v1.RootKey replay_compatibility_hash = 8;
    */
@@ -5827,7 +5835,7 @@ export declare type Start = Message<"replayd.sc2replay.v1.Start"> & {
   realSeconds: number;
 
   /**
-   * How many gameloops make a real second at the game's speed: 22.4 at "Faster".
+   * The number of gameloops in a real second at the game's speed, such as 22.4 at "Faster".
    *
    * @generated from field: double loops_per_real_second = 13;
    */
@@ -5992,7 +6000,7 @@ export declare type DetailsPlayer = Message<"replayd.sc2replay.v1.DetailsPlayer"
   teamId: number;
 
   /**
-   * Per cent of health.
+   * Health in percent.
    *
    * @generated from field: uint32 handicap = 7;
    */
@@ -6013,14 +6021,14 @@ export declare type DetailsPlayer = Message<"replayd.sc2replay.v1.DetailsPlayer"
   result: number;
 
   /**
-   * Which slot of the lobby: that with the same number. Since 2.0.
+   * The number of the player's slot in the lobby. Since 2.0.
    *
    * @generated from field: optional uint32 working_set_slot_id = 10;
    */
   workingSetSlotId?: number | undefined;
 
   /**
-   * Since 3.0; for co-op.
+   * The hero, in co-op. Since 3.0.
    *
    * @generated from field: string hero = 11;
    */
@@ -6054,7 +6062,7 @@ export declare type Thumbnail = Message<"replayd.sc2replay.v1.Thumbnail"> & {
 export declare const ThumbnailSchema: GenMessage<Thumbnail>;
 
 /**
- * The game: map, players, results.
+ * The map, the players and the results of the game.
  *
  * @generated from message replayd.sc2replay.v1.Details
  */
@@ -6095,14 +6103,14 @@ export declare type Details = Message<"replayd.sc2replay.v1.Details"> & {
   isBlizzardMap: boolean;
 
   /**
-   * When the replay was saved: units of 100 ns since 1601, UTC.
+   * The time when the replay was saved, in units of 100 ns since 1601, UTC.
    *
    * @generated from field: sint64 time_utc = 6;
    */
   timeUtc: bigint;
 
   /**
-   * The client's offset from UTC in units of 100 ns. In some old replays the local time itself.
+   * The client's offset from UTC in units of 100 ns. In some old replays, the local time itself.
    *
    * @generated from field: sint64 time_local_offset = 7;
    */
@@ -6193,7 +6201,7 @@ export declare type Details = Message<"replayd.sc2replay.v1.Details"> & {
 export declare const DetailsSchema: GenMessage<Details>;
 
 /**
- * What a user brought into the lobby.
+ * A user's data in the lobby.
  *
  * @generated from message replayd.sc2replay.v1.LobbyUser
  */
@@ -6394,7 +6402,7 @@ export declare type GameOptions = Message<"replayd.sc2replay.v1.GameOptions"> & 
   ranked: boolean;
 
   /**
-   * As ranked, between 2.0 and now.
+   * Like ranked, for replays since 2.0.
    *
    * @generated from field: bool competitive = 8;
    */
@@ -6471,7 +6479,7 @@ export declare type GameOptions = Message<"replayd.sc2replay.v1.GameOptions"> & 
 export declare const GameOptionsSchema: GenMessage<GameOptions>;
 
 /**
- * What a slot allows.
+ * The choices that a slot allows.
  *
  * @generated from message replayd.sc2replay.v1.SlotDescription
  */
@@ -6498,7 +6506,7 @@ export declare type SlotDescription = Message<"replayd.sc2replay.v1.SlotDescript
   allowedDifficulty?: BitMask | undefined;
 
   /**
-   * Who may control it.
+   * Kinds of control.
    *
    * @generated from field: replayd.sc2replay.v1.BitMask allowed_controls = 4;
    */
@@ -6567,49 +6575,49 @@ export declare type GameDescription = Message<"replayd.sc2replay.v1.GameDescript
   gameType: number;
 
   /**
-   * At most so many users.
+   * The largest number of users.
    *
    * @generated from field: uint32 max_users = 6;
    */
   maxUsers: number;
 
   /**
-   * At most so many observers.
+   * The largest number of observers.
    *
    * @generated from field: uint32 max_observers = 7;
    */
   maxObservers: number;
 
   /**
-   * At most so many players.
+   * The largest number of players.
    *
    * @generated from field: uint32 max_players = 8;
    */
   maxPlayers: number;
 
   /**
-   * At most so many teams.
+   * The largest number of teams.
    *
    * @generated from field: uint32 max_teams = 9;
    */
   maxTeams: number;
 
   /**
-   * At most so many colours.
+   * The largest number of colours.
    *
    * @generated from field: uint32 max_colors = 10;
    */
   maxColors: number;
 
   /**
-   * At most so many races.
+   * The largest number of races.
    *
    * @generated from field: uint32 max_races = 11;
    */
   maxRaces: number;
 
   /**
-   * At most so many kinds of control.
+   * The largest number of kinds of control.
    *
    * @generated from field: uint32 max_controls = 12;
    */
@@ -6658,7 +6666,7 @@ export declare type GameDescription = Message<"replayd.sc2replay.v1.GameDescript
   modFileSyncChecksum: number;
 
   /**
-   * What each slot allows.
+   * The choices that each slot allows.
    *
    * @generated from field: repeated replayd.sc2replay.v1.SlotDescription slot_descriptions = 19;
    */
@@ -6817,7 +6825,7 @@ export declare type Slot = Message<"replayd.sc2replay.v1.Slot"> & {
   aiBuild: number;
 
   /**
-   * Per cent of health.
+   * Health in percent.
    *
    * @generated from field: uint32 handicap = 8;
    */
@@ -6866,14 +6874,14 @@ export declare type Slot = Message<"replayd.sc2replay.v1.Slot"> & {
   artifacts: string[];
 
   /**
-   * Which player of the details: that with the same number.
+   * The number of the player in the details who has this slot.
    *
    * @generated from field: optional uint32 working_set_slot_id = 15;
    */
   workingSetSlotId?: number | undefined;
 
   /**
-   * What the account has unlocked.
+   * The rewards that the account has unlocked.
    *
    * @generated from field: repeated uint32 rewards = 16;
    */
@@ -6929,7 +6937,7 @@ export declare type Slot = Message<"replayd.sc2replay.v1.Slot"> & {
   commanderLevel: number;
 
   /**
-   * The user is not to be heard.
+   * The user is muted.
    *
    * @generated from field: bool has_silence_penalty = 24;
    */
@@ -7012,21 +7020,21 @@ export declare const SlotSchema: GenMessage<Slot>;
  */
 export declare type LobbyState = Message<"replayd.sc2replay.v1.LobbyState"> & {
   /**
-   * As in the replay; 5 is "game over".
+   * As in the replay. 5 is "game over".
    *
    * @generated from field: uint32 phase = 1;
    */
   phase: number;
 
   /**
-   * At most so many users.
+   * The largest number of users.
    *
    * @generated from field: uint32 max_users = 2;
    */
   maxUsers: number;
 
   /**
-   * At most so many observers.
+   * The largest number of observers.
    *
    * @generated from field: uint32 max_observers = 3;
    */
@@ -7102,7 +7110,7 @@ export declare const LobbyStateSchema: GenMessage<LobbyState>;
  */
 export declare type Lobby = Message<"replayd.sc2replay.v1.Lobby"> & {
   /**
-   * What each user brought; a user's number is the index.
+   * Each user's data. A user's number is the index.
    *
    * @generated from field: repeated replayd.sc2replay.v1.LobbyUser user_initial_data = 1;
    */
@@ -7136,7 +7144,7 @@ export declare const LobbySchema: GenMessage<Lobby>;
  */
 export declare type Attribute = Message<"replayd.sc2replay.v1.Attribute"> & {
   /**
-   * Whose attributes these are; 999 is Blizzard.
+   * The owner of the attribute's namespace. 999 is Blizzard.
    *
    * @generated from field: uint32 namespace = 1;
    */
@@ -7150,7 +7158,7 @@ export declare type Attribute = Message<"replayd.sc2replay.v1.Attribute"> & {
   id: number;
 
   /**
-   * Its name where it is known, such as "race".
+   * The attribute's name, such as "race". Empty when not known.
    *
    * @generated from field: string name = 3;
    */
@@ -7164,14 +7172,14 @@ export declare type Attribute = Message<"replayd.sc2replay.v1.Attribute"> & {
   scope: number;
 
   /**
-   * The value where it is text: up to four characters, such as "Terr". Spaces before and after it are removed.
+   * The value, when it is text of up to four characters, such as "Terr". Spaces before and after it are removed.
    *
    * @generated from field: string value = 5;
    */
   value: string;
 
   /**
-   * The value where it is not text: some speeds and colours of 1.0. Absent for text.
+   * The value, when it is not text, such as some speeds and colours of 1.0. Absent for text.
    *
    * @generated from field: optional uint32 number = 6;
    */
@@ -7191,7 +7199,7 @@ export declare const AttributeSchema: GenMessage<Attribute>;
  */
 export declare type Attributes = Message<"replayd.sc2replay.v1.Attributes"> & {
   /**
-   * Who wrote them. Absent before 1.2.
+   * The source of the attributes. Absent before 1.2.
    *
    * @generated from field: optional uint32 source = 1;
    */
@@ -7239,7 +7247,7 @@ export declare type MetadataPlayer = Message<"replayd.sc2replay.v1.MetadataPlaye
   mmr?: number | undefined;
 
   /**
-   * Actions in a minute of the game's clock. Absent when not known.
+   * Actions per minute of the game's clock. Absent when not known.
    *
    * @generated from field: optional double apm = 3;
    */
@@ -7274,7 +7282,7 @@ export declare type MetadataPlayer = Message<"replayd.sc2replay.v1.MetadataPlaye
 export declare const MetadataPlayerSchema: GenMessage<MetadataPlayer>;
 
 /**
- * The client's summary (replay.gamemetadata.json). Anything may be absent.
+ * The client's summary (replay.gamemetadata.json). Any field may be absent.
  *
  * @generated from message replayd.sc2replay.v1.GameMetadata
  */
@@ -7350,7 +7358,7 @@ export declare type GameMetadata = Message<"replayd.sc2replay.v1.GameMetadata"> 
 export declare const GameMetadataSchema: GenMessage<GameMetadata>;
 
 /**
- * Everything known of one player or observer.
+ * All known facts about one player or observer.
  *
  * @generated from message replayd.sc2replay.v1.PlayerInfo
  */
@@ -7377,7 +7385,7 @@ export declare type PlayerInfo = Message<"replayd.sc2replay.v1.PlayerInfo"> & {
   toonHandle: string;
 
   /**
-   * The race that was played: "Terran", "Zerg", "Protoss", where that is known; as the details spell it otherwise.
+   * The race that was played: "Terran", "Zerg" or "Protoss". When that is not known, the race as the details spell it.
    *
    * @generated from field: string race = 4;
    */
@@ -7405,7 +7413,7 @@ export declare type PlayerInfo = Message<"replayd.sc2replay.v1.PlayerInfo"> & {
   computer: boolean;
 
   /**
-   * How it ended.
+   * How the game ended for the player.
    *
    * @generated from field: replayd.sc2replay.v1.Result result = 8;
    */
@@ -7419,7 +7427,7 @@ export declare type PlayerInfo = Message<"replayd.sc2replay.v1.PlayerInfo"> & {
   color?: Color | undefined;
 
   /**
-   * Per cent of health.
+   * Health in percent.
    *
    * @generated from field: uint32 handicap = 10;
    */
@@ -7440,14 +7448,14 @@ export declare type PlayerInfo = Message<"replayd.sc2replay.v1.PlayerInfo"> & {
   mmr?: number | undefined;
 
   /**
-   * Actions in a minute, from the client's summary.
+   * Actions per minute, from the client's summary.
    *
    * @generated from field: optional double apm = 13;
    */
   apm?: number | undefined;
 
   /**
-   * The name of the colour that was chosen in the lobby, such as "Light pink". Empty when none was.
+   * The name of the colour that was chosen in the lobby, such as "Light pink". Empty for none.
    *
    * @generated from field: string color_name = 14;
    */
@@ -7475,7 +7483,7 @@ export declare type PlayerInfo = Message<"replayd.sc2replay.v1.PlayerInfo"> & {
 export declare const PlayerInfoSchema: GenMessage<PlayerInfo>;
 
 /**
- * A file of the archive. Those that hold decoded events come without data; those that are not decoded, in pieces.
+ * A file of the archive. A file with decoded events is sent without data. A file that is not decoded is sent in pieces.
  *
  * @generated from message replayd.sc2replay.v1.Member
  */
@@ -7488,7 +7496,7 @@ export declare type Member = Message<"replayd.sc2replay.v1.Member"> & {
   name: string;
 
   /**
-   * Where it begins in the replay, in bytes.
+   * The position of its start in the replay, in bytes.
    *
    * @generated from field: int64 offset = 2;
    */
@@ -7509,7 +7517,7 @@ export declare type Member = Message<"replayd.sc2replay.v1.Member"> & {
   size: bigint;
 
   /**
-   * Where data belongs in the unpacked file. Data of more than 64 KiB arrives in several events.
+   * The position of data in the unpacked file, in bytes. A file of more than 64 KiB is sent in several events.
    *
    * @generated from field: int64 data_offset = 5;
    */
@@ -7523,14 +7531,14 @@ export declare type Member = Message<"replayd.sc2replay.v1.Member"> & {
   data: Uint8Array;
 
   /**
-   * True when contents are held back because they are private: replay.server.battlelobby.
+   * True when the contents were withheld because they are private, as in replay.server.battlelobby.
    *
    * @generated from field: bool redacted = 7;
    */
   redacted: boolean;
 
   /**
-   * Why contents are missing. Empty when they are not.
+   * The reason why the contents are missing. Empty when they are not.
    *
    * @generated from field: string error = 8;
    */
@@ -7544,7 +7552,7 @@ export declare type Member = Message<"replayd.sc2replay.v1.Member"> & {
 export declare const MemberSchema: GenMessage<Member>;
 
 /**
- * How decoding went.
+ * How well decoding went.
  *
  * @generated from message replayd.sc2replay.v1.End
  */
@@ -7564,27 +7572,27 @@ export declare type End = Message<"replayd.sc2replay.v1.End"> & {
 export declare const EndSchema: GenMessage<End>;
 
 /**
- * What a type of unit is for.
+ * The purpose of a type of units.
  *
  * @generated from enum replayd.sc2replay.v1.UnitClass
  */
 export enum UnitClass {
   /**
-   * Nothing of this, or not known: units of maps of their own, for one.
+   * Another purpose, or not known, such as for the types that a map defines itself.
    *
    * @generated from enum value: UNIT_CLASS_UNSPECIFIED = 0;
    */
   UNSPECIFIED = 0,
 
   /**
-   * It collects resources: SCV, MULE, drone, probe.
+   * A unit that collects resources: SCV, MULE, drone, probe.
    *
    * @generated from enum value: UNIT_CLASS_WORKER = 1;
    */
   WORKER = 1,
 
   /**
-   * It fights, or helps those that do: observers and overlords, too, as sc2reader has it.
+   * A unit that fights or supports fighting units. As in sc2reader, observers and overlords are included.
    *
    * @generated from enum value: UNIT_CLASS_ARMY = 2;
    */
@@ -7685,14 +7693,14 @@ export enum ControlGroupAction {
   CLEAR = 4,
 
   /**
-   * As SET, and the units leave all other groups: selection_delta events of those groups follow.
+   * Like SET, and the units also leave all other groups. selection_delta events of those groups follow.
    *
    * @generated from enum value: CONTROL_GROUP_ACTION_SET_AND_STEAL = 5;
    */
   SET_AND_STEAL = 5,
 
   /**
-   * As APPEND, and the units leave all other groups: selection_delta events of those groups follow.
+   * Like APPEND, and the units also leave all other groups. selection_delta events of those groups follow.
    *
    * @generated from enum value: CONTROL_GROUP_ACTION_APPEND_AND_STEAL = 6;
    */
@@ -7705,7 +7713,7 @@ export enum ControlGroupAction {
 export declare const ControlGroupActionSchema: GenEnum<ControlGroupAction>;
 
 /**
- * Who is to read a message.
+ * The recipients of a message.
  *
  * @generated from enum replayd.sc2replay.v1.Recipient
  */
@@ -7772,21 +7780,21 @@ export enum EventStream {
   UNSPECIFIED = 0,
 
   /**
-   * replay.game.events: what players did.
+   * replay.game.events: the actions of the players.
    *
    * @generated from enum value: EVENT_STREAM_GAME = 1;
    */
   GAME = 1,
 
   /**
-   * replay.message.events: chat and the like.
+   * replay.message.events: chat, pings and similar messages.
    *
    * @generated from enum value: EVENT_STREAM_MESSAGE = 2;
    */
   MESSAGE = 2,
 
   /**
-   * replay.tracker.events: what the game computed.
+   * replay.tracker.events: facts that the game computed.
    *
    * @generated from enum value: EVENT_STREAM_TRACKER = 3;
    */
@@ -7819,28 +7827,28 @@ export enum TableMatch {
   EXACT = 1,
 
   /**
-   * The base build is known to share another's.
+   * The base build is known to share the table of another build.
    *
    * @generated from enum value: TABLE_MATCH_ALIAS = 2;
    */
   ALIAS = 2,
 
   /**
-   * A table that was never published, pieced together from its neighbours.
+   * A table that was never published, reconstructed from the neighbouring tables.
    *
    * @generated from enum value: TABLE_MATCH_OVERLAY = 3;
    */
   OVERLAY = 3,
 
   /**
-   * Nothing is known of the base build: the nearest older table was taken.
+   * The base build is unknown. The nearest older table was used.
    *
    * @generated from enum value: TABLE_MATCH_NEAREST = 4;
    */
   NEAREST = 4,
 
   /**
-   * As NEAREST, but that one did not fit the data, and this one does, or fits better than all others.
+   * Like NEAREST, but the nearest older table did not fit the data. This table does, or fits better than all others.
    *
    * @generated from enum value: TABLE_MATCH_FITTED = 5;
    */
@@ -7866,35 +7874,35 @@ export enum PartState {
   UNSPECIFIED = 0,
 
   /**
-   * To its end.
+   * The part was read to its end.
    *
    * @generated from enum value: PART_STATE_COMPLETE = 1;
    */
   COMPLETE = 1,
 
   /**
-   * As far as bytes_read; the rest could not be read.
+   * The part was read as far as bytes_read. The rest could not be read.
    *
    * @generated from enum value: PART_STATE_PARTIAL = 2;
    */
   PARTIAL = 2,
 
   /**
-   * The replay does not have it.
+   * The replay does not have the part.
    *
    * @generated from enum value: PART_STATE_ABSENT = 3;
    */
   ABSENT = 3,
 
   /**
-   * Not at all.
+   * The part could not be read at all.
    *
    * @generated from enum value: PART_STATE_UNREADABLE = 4;
    */
   UNREADABLE = 4,
 
   /**
-   * Not needed for this request.
+   * The part was not needed for this request.
    *
    * @generated from enum value: PART_STATE_SKIPPED = 5;
    */
@@ -7927,14 +7935,14 @@ export enum Result {
   UNDECIDED = 1,
 
   /**
-   * Won.
+   * The player won.
    *
    * @generated from enum value: RESULT_WIN = 2;
    */
   WIN = 2,
 
   /**
-   * Lost.
+   * The player lost.
    *
    * @generated from enum value: RESULT_LOSS = 3;
    */

@@ -4,15 +4,16 @@
 
 // The events of a StarCraft II replay.
 //
-// Units: a tick is a gameloop, 1/16 of a game second; at the speed "Faster" 22.4 of them make a real second. Places on the
-// map are in cells of the map, x to the right and y up, unless a field says otherwise. Numbers of units, abilities and
-// upgrades ("links") are indices into the balance data of one version of the game: within one replay they are stable.
+// Units: a tick is a gameloop, which is 1/16 of a game second. At the speed "Faster", 22.4 gameloops are one real second.
+// Positions on the map are in cells of the map, x to the right and y upwards, unless a field says otherwise. Numbers of
+// units, abilities and upgrades ("links") are indices into the balance data of one version of the game. They are stable
+// within one replay.
 //
-// A stream begins with the description of the replay (start, details, lobby, attributes, game_metadata, player_info,
-// member), continues with the events of all its event streams in the order of gameloops (of one gameloop: game events, then
-// messages, then the tracker's), and closes with an end. Kinds are the names of the events in Blizzard's protocol tables;
-// every event of every table has a message of its own. Tracker events of games that are newer than the tables arrive as
-// `other`.
+// A stream begins with the description of the replay: start, details, lobby, attributes, game_metadata, player_info,
+// member. The events of all its event streams follow in the order of gameloops. Within one gameloop, game events come
+// first, then messages, then tracker events. The stream closes with an end. Kinds are the names of the events in
+// Blizzard's protocol tables. Every event of every table has a message of its own. Tracker events of games that are newer
+// than the tables are sent as `other`.
 
 import { enumDesc, fileDesc, messageDesc, tsEnum } from "@bufbuild/protobuf/codegenv2";
 
@@ -1177,7 +1178,7 @@ export const UnitClassSchema = /*@__PURE__*/
   enumDesc(file_replayd_sc2replay_v1_events, 0);
 
 /**
- * What a type of unit is for.
+ * The purpose of a type of units.
  *
  * @generated from enum replayd.sc2replay.v1.UnitClass
  */
@@ -1219,7 +1220,7 @@ export const RecipientSchema = /*@__PURE__*/
   enumDesc(file_replayd_sc2replay_v1_events, 3);
 
 /**
- * Who is to read a message.
+ * The recipients of a message.
  *
  * @generated from enum replayd.sc2replay.v1.Recipient
  */

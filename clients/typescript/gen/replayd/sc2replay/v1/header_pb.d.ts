@@ -2,7 +2,7 @@
 // @generated from file replayd/sc2replay/v1/header.proto (package replayd.sc2replay.v1, syntax proto3)
 /* eslint-disable */
 
-// What a StarCraft II replay says of itself.
+// The header of a StarCraft II replay.
 
 import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
@@ -14,7 +14,7 @@ import type { Details, GameMetadata, PlayerInfo, Start } from "./events_pb.js";
 export declare const file_replayd_sc2replay_v1_header: GenFile;
 
 /**
- * What is known of a replay without decoding its events. What could not be read is absent.
+ * The facts about a replay that are known without decoding its events. Parts that could not be read are absent.
  *
  * @generated from message replayd.sc2replay.v1.Header
  */
@@ -27,7 +27,7 @@ export declare type Header = Message<"replayd.sc2replay.v1.Header"> & {
   start?: Start | undefined;
 
   /**
-   * Map and players.
+   * The map and the players.
    *
    * @generated from field: replayd.sc2replay.v1.Details details = 2;
    */
@@ -41,7 +41,7 @@ export declare type Header = Message<"replayd.sc2replay.v1.Header"> & {
   gameMetadata?: GameMetadata | undefined;
 
   /**
-   * Everything known of the players and observers.
+   * All known facts about the players and observers.
    *
    * @generated from field: repeated replayd.sc2replay.v1.PlayerInfo players = 4;
    */

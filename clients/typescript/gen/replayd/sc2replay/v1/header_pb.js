@@ -2,7 +2,7 @@
 // @generated from file replayd/sc2replay/v1/header.proto (package replayd.sc2replay.v1, syntax proto3)
 /* eslint-disable */
 
-// What a StarCraft II replay says of itself.
+// The header of a StarCraft II replay.
 
 import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_replayd_sc2replay_v1_events } from "./events_pb.js";

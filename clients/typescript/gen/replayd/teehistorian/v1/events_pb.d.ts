@@ -4,7 +4,7 @@
 
 // The events of a DDNet teehistorian file, the log that a DDNet server keeps of one game (one loaded map).
 //
-// Units: a tick is 1/50 s; ticks start at 0 in every file. Positions are in world units, 32 to a tile, y grows
+// Units: a tick is 1/50 s, and ticks start at 0 in every file. Positions are in world units, 32 to a tile. y grows
 // downwards. Client ids are the server's slot numbers, from 0.
 
 import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
@@ -22,28 +22,28 @@ export declare const file_replayd_teehistorian_v1_events: GenFile;
  */
 export declare type EventList = Message$1<"replayd.teehistorian.v1.EventList"> & {
   /**
-   * The events; with ENCODING_COLUMNS those that have no columns.
+   * The events. With ENCODING_COLUMNS, only events of kinds that have no columns.
    *
    * @generated from field: repeated replayd.teehistorian.v1.Event events = 1;
    */
   events: Event[];
 
   /**
-   * The player_diff events, with ENCODING_COLUMNS.
+   * The player_diff events. Only present with ENCODING_COLUMNS.
    *
    * @generated from field: replayd.teehistorian.v1.PlayerDiffColumns player_diff_columns = 2;
    */
   playerDiffColumns?: PlayerDiffColumns | undefined;
 
   /**
-   * The input_diff events, with ENCODING_COLUMNS.
+   * The input_diff events. Only present with ENCODING_COLUMNS.
    *
    * @generated from field: replayd.teehistorian.v1.InputDiffColumns input_diff_columns = 3;
    */
   inputDiffColumns?: InputDiffColumns | undefined;
 
   /**
-   * The tick events, with ENCODING_COLUMNS.
+   * The tick events. Only present with ENCODING_COLUMNS.
    *
    * @generated from field: replayd.teehistorian.v1.TickColumns tick_columns = 4;
    */
@@ -57,13 +57,13 @@ export declare type EventList = Message$1<"replayd.teehistorian.v1.EventList"> &
 export declare const EventListSchema: GenMessage<EventList>;
 
 /**
- * Events of kind tick as columns: all arrays have the same length, and the n-th elements together are one event.
+ * Events of kind tick as columns. All arrays have the same length. The n-th elements together are one event.
  *
  * @generated from message replayd.teehistorian.v1.TickColumns
  */
 export declare type TickColumns = Message$1<"replayd.teehistorian.v1.TickColumns"> & {
   /**
-   * The event's place in the batch: its sequence number is the batch's first_sequence plus this.
+   * The event's place in the batch. Its sequence number is the batch's first_sequence plus this place.
    *
    * @generated from field: repeated uint32 place = 1;
    */
@@ -98,13 +98,13 @@ export declare type TickColumns = Message$1<"replayd.teehistorian.v1.TickColumns
 export declare const TickColumnsSchema: GenMessage<TickColumns>;
 
 /**
- * Events of kind player_diff as columns: all arrays have the same length, and the n-th elements together are one event.
+ * Events of kind player_diff as columns. All arrays have the same length. The n-th elements together are one event.
  *
  * @generated from message replayd.teehistorian.v1.PlayerDiffColumns
  */
 export declare type PlayerDiffColumns = Message$1<"replayd.teehistorian.v1.PlayerDiffColumns"> & {
   /**
-   * The event's place in the batch: its sequence number is the batch's first_sequence plus this.
+   * The event's place in the batch. Its sequence number is the batch's first_sequence plus this place.
    *
    * @generated from field: repeated uint32 place = 1;
    */
@@ -160,13 +160,13 @@ export declare type PlayerDiffColumns = Message$1<"replayd.teehistorian.v1.Playe
 export declare const PlayerDiffColumnsSchema: GenMessage<PlayerDiffColumns>;
 
 /**
- * Events of kind input_diff as columns: all arrays have the same length, and the n-th elements together are one event.
+ * Events of kind input_diff as columns. All arrays have the same length. The n-th elements together are one event.
  *
  * @generated from message replayd.teehistorian.v1.InputDiffColumns
  */
 export declare type InputDiffColumns = Message$1<"replayd.teehistorian.v1.InputDiffColumns"> & {
   /**
-   * The event's place in the batch: its sequence number is the batch's first_sequence plus this.
+   * The event's place in the batch. Its sequence number is the batch's first_sequence plus this place.
    *
    * @generated from field: repeated uint32 place = 1;
    */
@@ -334,22 +334,22 @@ export declare type InputDiffColumns = Message$1<"replayd.teehistorian.v1.InputD
 export declare const InputDiffColumnsSchema: GenMessage<InputDiffColumns>;
 
 /**
- * One thing that happened, as the server recorded it.
+ * One event, as the server recorded it.
  *
  * @generated from message replayd.teehistorian.v1.Event
  */
 export declare type Event = Message$1<"replayd.teehistorian.v1.Event"> & {
   /**
-   * The tick in which it happened. Joins, commands and the like that precede the first simulated tick carry 0.
-   * Within a tick the server records: what the simulation caused, then positions after it, then packets that arrived,
-   * then the inputs which the next tick will use.
+   * The tick in which it happened. Records before the first simulated tick, such as joins and commands, have 0. Within a
+   * tick, the server records what the simulation caused, then the resulting positions, then packets that arrived, then
+   * the inputs that the next tick will use.
    *
    * @generated from field: int32 at_tick = 1;
    */
   atTick: number;
 
   /**
-   * What happened. Names of these fields are the event kinds that filters take.
+   * What happened. The names of these fields are the event kinds in filters.
    *
    * @generated from oneof replayd.teehistorian.v1.Event.kind
    */
@@ -435,7 +435,7 @@ export declare type Event = Message$1<"replayd.teehistorian.v1.Event"> & {
     case: "consoleCommand";
   } | {
     /**
-     * The server closed the file: the game is over.
+     * The server closed the file because the game ended.
      *
      * @generated from field: replayd.teehistorian.v1.Finish finish = 12;
      */
@@ -451,7 +451,7 @@ export declare type Event = Message$1<"replayd.teehistorian.v1.Event"> & {
     case: "unknownEx";
   } | {
     /**
-     * The server's test record; never written in production.
+     * The server's test record. It is never written in production.
      *
      * @generated from field: replayd.teehistorian.v1.Test test = 16;
      */
@@ -619,7 +619,8 @@ export declare type Event = Message$1<"replayd.teehistorian.v1.Event"> & {
     case: "teamFinish";
   } | {
     /**
-     * What is known of a client where a stream starts at the present end. Not recorded in the file.
+     * The state of a client at the position where a stream starts or continues. The decoder computes it; the file does
+     * not record it.
      *
      * @generated from field: replayd.teehistorian.v1.PlayerState player_state = 37;
      */
@@ -628,22 +629,22 @@ export declare type Event = Message$1<"replayd.teehistorian.v1.Event"> & {
   } | { case: undefined; value?: undefined };
 
   /**
-   * What is odd about the record without making it unreadable. Empty for nearly all events.
+   * Oddities of the record, which is readable in spite of them. Empty for nearly all events.
    *
    * @generated from field: repeated replayd.teehistorian.v1.Warning warnings = 14;
    */
   warnings: Warning[];
 
   /**
-   * Who the client is that the event names, after the event. Only with resolve_players, and absent where the event names no
-   * client.
+   * The client that the event names, as known after the event. Only present with resolve_players. Absent where the event
+   * names no client.
    *
    * @generated from field: replayd.teehistorian.v1.Player player = 38;
    */
   player?: Player | undefined;
 
   /**
-   * Who the other client of a player_swap is. Only with resolve_players.
+   * The other client of a player_swap. Only present with resolve_players.
    *
    * @generated from field: replayd.teehistorian.v1.Player other_player = 39;
    */
@@ -657,14 +658,14 @@ export declare type Event = Message$1<"replayd.teehistorian.v1.Event"> & {
 export declare const EventSchema: GenMessage<Event>;
 
 /**
- * Who a client is, as far as it is known from the file and those of the games before it in the same server process. What is
- * not known is empty.
+ * A client's name, clan, team and role, as far as they are known from the file and from the files of the previous games
+ * of the same server process. A value that is not known is empty.
  *
  * @generated from message replayd.teehistorian.v1.Player
  */
 export declare type Player = Message$1<"replayd.teehistorian.v1.Player"> & {
   /**
-   * The name: what the server calls the client, or, where it does not say, what the client asked to be called.
+   * The name that the server shows for the client. Where no record has it, the name that the client asked for.
    *
    * @generated from field: string name = 1;
    */
@@ -685,8 +686,8 @@ export declare type Player = Message$1<"replayd.teehistorian.v1.Player"> & {
   team?: number | undefined;
 
   /**
-   * The role on the remote console: "admin", "moderator", "helper", or as the operator calls it. Empty when the client is not
-   * logged in.
+   * The role on the remote console: "admin", "moderator", "helper", or the operator's own name for it. Empty when the
+   * client is not logged in.
    *
    * @generated from field: string role = 4;
    */
@@ -701,20 +702,20 @@ export declare const PlayerSchema: GenMessage<Player>;
 
 /**
  * A tick began. The event's at_tick is the new tick. Ticks in which nothing changed leave no trace in the file, so the
- * numbers of successive events may be further apart than one.
+ * numbers of successive tick events may differ by more than one.
  *
  * @generated from message replayd.teehistorian.v1.Tick
  */
 export declare type Tick = Message$1<"replayd.teehistorian.v1.Tick"> & {
   /**
-   * How many ticks between the previous recorded one and this one left no trace.
+   * The number of ticks without a trace between the previous recorded tick and this one.
    *
    * @generated from field: int32 skipped = 1;
    */
   skipped: number;
 
   /**
-   * True when the file has no record of its own for this tick: it follows from the order of client ids.
+   * True when the file has no record for this tick. The tick then follows from the order of client ids.
    *
    * @generated from field: bool implicit = 2;
    */
@@ -776,7 +777,7 @@ export declare type PlayerDiff = Message$1<"replayd.teehistorian.v1.PlayerDiff">
 export declare const PlayerDiffSchema: GenMessage<PlayerDiff>;
 
 /**
- * A character appeared: the client's tee spawned.
+ * A character appeared because the client's tee spawned.
  *
  * @generated from message replayd.teehistorian.v1.PlayerNew
  */
@@ -789,14 +790,14 @@ export declare type PlayerNew = Message$1<"replayd.teehistorian.v1.PlayerNew"> &
   clientId: number;
 
   /**
-   * Where it appeared, in world units.
+   * The coordinate at which it appeared, in world units.
    *
    * @generated from field: sint32 x = 2;
    */
   x: number;
 
   /**
-   * Where it appeared, in world units.
+   * The coordinate at which it appeared, in world units.
    *
    * @generated from field: sint32 y = 3;
    */
@@ -810,7 +811,8 @@ export declare type PlayerNew = Message$1<"replayd.teehistorian.v1.PlayerNew"> &
 export declare const PlayerNewSchema: GenMessage<PlayerNew>;
 
 /**
- * A character disappeared: it died, or its client left or went to the spectators. The client may still be connected.
+ * A character disappeared because it died, or because its client left or joined the spectators. The client may still be
+ * connected.
  *
  * @generated from message replayd.teehistorian.v1.PlayerOld
  */
@@ -857,14 +859,14 @@ export declare type Input = Message$1<"replayd.teehistorian.v1.Input"> & {
   direction: number;
 
   /**
-   * Aim relative to the character, in world units.
+   * The aim relative to the character, in world units.
    *
    * @generated from field: sint32 target_x = 2;
    */
   targetX: number;
 
   /**
-   * Aim relative to the character, in world units. (0, 0) is treated as (0, -1) by the game.
+   * The aim relative to the character, in world units. The game treats (0, 0) as (0, -1).
    *
    * @generated from field: sint32 target_y = 3;
    */
@@ -878,7 +880,7 @@ export declare type Input = Message$1<"replayd.teehistorian.v1.Input"> & {
   jump: number;
 
   /**
-   * Counter of presses and releases of the fire key, modulo 64 in practice; odd while it is held.
+   * Counter of presses and releases of the fire key, modulo 64 in practice. It is odd while the key is held.
    *
    * @generated from field: sint32 fire = 5;
    */
@@ -900,7 +902,7 @@ export declare type Input = Message$1<"replayd.teehistorian.v1.Input"> & {
   playerFlags: number;
 
   /**
-   * The weapon asked for plus one: 1 hammer, 2 gun, 3 shotgun, 4 grenade, 5 laser, 6 ninja. 0 is none.
+   * The requested weapon plus one: 1 hammer, 2 gun, 3 shotgun, 4 grenade, 5 laser, 6 ninja. 0 is none.
    *
    * @generated from field: sint32 wanted_weapon = 8;
    */
@@ -975,7 +977,7 @@ export declare type InputDiff = Message$1<"replayd.teehistorian.v1.InputDiff"> &
   input?: Input | undefined;
 
   /**
-   * What was added to each field of the previous input. Fields that did not change are 0.
+   * The change of each field from the previous input. 0 for fields that did not change.
    *
    * @generated from field: replayd.teehistorian.v1.Input diff = 3;
    */
@@ -989,7 +991,8 @@ export declare type InputDiff = Message$1<"replayd.teehistorian.v1.InputDiff"> &
 export declare const InputDiffSchema: GenMessage<InputDiff>;
 
 /**
- * A client connected, at the network level. The record just before says which protocol it speaks, since DDNet 14.0.
+ * A client connected at the network level. Since DDNet 14.0, the record just before it contains the protocol that the
+ * client speaks.
  *
  * @generated from message replayd.teehistorian.v1.Join
  */
@@ -1022,7 +1025,7 @@ export declare type Drop = Message$1<"replayd.teehistorian.v1.Drop"> & {
   clientId: number;
 
   /**
-   * Why, as the server worded it. Empty when the client simply left.
+   * The server's text for the reason. Empty when the client left without one.
    *
    * @generated from field: string reason = 2;
    */
@@ -1036,14 +1039,15 @@ export declare type Drop = Message$1<"replayd.teehistorian.v1.Drop"> & {
 export declare const DropSchema: GenMessage<Drop>;
 
 /**
- * A console command was executed: from a remote console, a chat's slash command, a vote, or a configuration file.
+ * A console command was executed. It came from a remote console, a slash command in the chat, a vote, or a configuration
+ * file.
  *
  * @generated from message replayd.teehistorian.v1.ConsoleCommand
  */
 export declare type ConsoleCommand = Message$1<"replayd.teehistorian.v1.ConsoleCommand"> & {
   /**
-   * The client that gave it. -1: a configuration file, the external console or a passed vote; -2: the map's
-   * configuration; -3: a configuration file that is not the map's.
+   * The client that gave the command. -1: a configuration file, the external console or a passed vote. -2: the map's
+   * configuration. -3: a configuration file that is not the map's.
    *
    * @generated from field: int32 client_id = 1;
    */
@@ -1066,14 +1070,14 @@ export declare type ConsoleCommand = Message$1<"replayd.teehistorian.v1.ConsoleC
   command: string;
 
   /**
-   * Its arguments. Empty when redacted.
+   * The command's arguments. Empty when redacted.
    *
    * @generated from field: repeated string arguments = 4;
    */
   arguments: string[];
 
   /**
-   * True when the arguments were withheld because they may hold a secret. See the daemon's --reveal-secrets.
+   * True when the arguments were withheld because they may hold a secret. See the daemon's flag --reveal-secrets.
    *
    * @generated from field: bool redacted = 5;
    */
@@ -1101,7 +1105,7 @@ export declare type Finish = Message$1<"replayd.teehistorian.v1.Finish"> & {
 export declare const FinishSchema: GenMessage<Finish>;
 
 /**
- * An extension record without a kind of its own: one that a mod added or a newer server, or a known one whose data
+ * An extension record without a kind of its own. A mod or a newer server added it, or it is a known record whose data
  * could not be read.
  *
  * @generated from message replayd.teehistorian.v1.UnknownEx
@@ -1115,21 +1119,21 @@ export declare type UnknownEx = Message$1<"replayd.teehistorian.v1.UnknownEx"> &
   uuid: string;
 
   /**
-   * Its name, such as "teehistorian-custom@example.org", when the file's header names it. Empty otherwise.
+   * The record's name, such as "teehistorian-custom@example.org". Empty when the file's header does not name it.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * Its data as recorded. Empty when redacted.
+   * The record's data as recorded. Empty when redacted.
    *
    * @generated from field: bytes data = 3;
    */
   data: Uint8Array;
 
   /**
-   * Why a known record could not be read. Empty for an unknown one.
+   * The reason why a known record could not be read. Empty for an unknown record.
    *
    * @generated from field: string error = 4;
    */
@@ -1150,7 +1154,7 @@ export declare type UnknownEx = Message$1<"replayd.teehistorian.v1.UnknownEx"> &
 export declare const UnknownExSchema: GenMessage<UnknownEx>;
 
 /**
- * The server's test record; never written in production.
+ * The server's test record. It is never written in production.
  *
  * @generated from message replayd.teehistorian.v1.Test
  */
@@ -1164,8 +1168,8 @@ export declare type Test = Message$1<"replayd.teehistorian.v1.Test"> & {
 export declare const TestSchema: GenMessage<Test>;
 
 /**
- * A client was already logged in to the remote console when the file began. DDNet 11.0.3 to 19.5, and by role since
- * 20.1.1; the servers between write auth_login instead.
+ * A client was already logged in to the remote console when the file began. Recorded by DDNet 11.0.3 to 19.5, and for
+ * logins by role since 20.1.1. The servers between write auth_login instead.
  *
  * @generated from message replayd.teehistorian.v1.AuthInit
  */
@@ -1178,7 +1182,7 @@ export declare type AuthInit = Message$1<"replayd.teehistorian.v1.AuthInit"> & {
   clientId: number;
 
   /**
-   * Its level; of a login by role, the level of that name, or unspecified where the role has another name.
+   * The login's level. For a login by role, the level of that name, or unspecified where the role has another name.
    *
    * @generated from field: replayd.teehistorian.v1.AuthLevel level = 2;
    */
@@ -1192,8 +1196,8 @@ export declare type AuthInit = Message$1<"replayd.teehistorian.v1.AuthInit"> & {
   authName: string;
 
   /**
-   * The role: "admin", "moderator", "helper", or as the operator calls it. Empty in files of servers before DDNet 20.1.1,
-   * which record the level alone.
+   * The role: "admin", "moderator", "helper", or the operator's own name for it. Empty before DDNet 20.1.1, which records
+   * only the level.
    *
    * @generated from field: string role = 4;
    */
@@ -1220,7 +1224,7 @@ export declare type AuthLogin = Message$1<"replayd.teehistorian.v1.AuthLogin"> &
   clientId: number;
 
   /**
-   * Its level; of a login by role, the level of that name, or unspecified where the role has another name.
+   * The login's level. For a login by role, the level of that name, or unspecified where the role has another name.
    *
    * @generated from field: replayd.teehistorian.v1.AuthLevel level = 2;
    */
@@ -1234,8 +1238,8 @@ export declare type AuthLogin = Message$1<"replayd.teehistorian.v1.AuthLogin"> &
   authName: string;
 
   /**
-   * The role: "admin", "moderator", "helper", or as the operator calls it. Empty in files of servers before DDNet 20.1.1,
-   * which record the level alone.
+   * The role: "admin", "moderator", "helper", or the operator's own name for it. Empty before DDNet 20.1.1, which records
+   * only the level.
    *
    * @generated from field: string role = 4;
    */
@@ -1296,7 +1300,7 @@ export declare type DdnetverOld = Message$1<"replayd.teehistorian.v1.DdnetverOld
 export declare const DdnetverOldSchema: GenMessage<DdnetverOld>;
 
 /**
- * A client sent its version. May come before or after player_ready.
+ * A client sent its version. This event may precede or follow player_ready.
  *
  * @generated from message replayd.teehistorian.v1.Ddnetver
  */
@@ -1323,7 +1327,7 @@ export declare type Ddnetver = Message$1<"replayd.teehistorian.v1.Ddnetver"> & {
   version: number;
 
   /**
-   * The version as the client spells it.
+   * The version, as the client spells it.
    *
    * @generated from field: string version_text = 4;
    */
@@ -1404,7 +1408,7 @@ export declare type SaveSuccess = Message$1<"replayd.teehistorian.v1.SaveSuccess
   saveId: string;
 
   /**
-   * The saved state in DDNet's own text form. Empty when the server could not fit it.
+   * The saved state in DDNet's own text form. Empty when it did not fit into the server's buffer.
    *
    * @generated from field: string save = 3;
    */
@@ -1458,7 +1462,7 @@ export declare type LoadSuccess = Message$1<"replayd.teehistorian.v1.LoadSuccess
   saveId: string;
 
   /**
-   * The saved state in DDNet's own text form. Empty when the server could not fit it.
+   * The saved state in DDNet's own text form. Empty when it did not fit into the server's buffer.
    *
    * @generated from field: string save = 3;
    */
@@ -1640,7 +1644,8 @@ export declare type Antibot = Message$1<"replayd.teehistorian.v1.Antibot"> & {
 export declare const AntibotSchema: GenMessage<Antibot>;
 
 /**
- * A client's effective name changed: what the server shows, such as "(1)nameless". Not repeated after a map change.
+ * A client's effective name changed. That is the name that the server shows, such as "(1)nameless". Not repeated after a
+ * map change.
  *
  * @generated from message replayd.teehistorian.v1.PlayerName
  */
@@ -1680,7 +1685,7 @@ export declare type PlayerFinish = Message$1<"replayd.teehistorian.v1.PlayerFini
   clientId: number;
 
   /**
-   * The time that it took, in ticks.
+   * The duration of the run in ticks.
    *
    * @generated from field: int32 time = 2;
    */
@@ -1707,7 +1712,7 @@ export declare type TeamFinish = Message$1<"replayd.teehistorian.v1.TeamFinish">
   team: number;
 
   /**
-   * The time that it took, in ticks.
+   * The duration of the run in ticks.
    *
    * @generated from field: int32 time = 2;
    */
@@ -1721,7 +1726,8 @@ export declare type TeamFinish = Message$1<"replayd.teehistorian.v1.TeamFinish">
 export declare const TeamFinishSchema: GenMessage<TeamFinish>;
 
 /**
- * What is known of a client: sent for each client that is there when a stream starts at the present end of a replay.
+ * The state of a client. With Start.with_state, one is sent for each client that is connected or has a character at the
+ * position where the stream starts.
  *
  * @generated from message replayd.teehistorian.v1.PlayerState
  */
@@ -1734,7 +1740,7 @@ export declare type PlayerState = Message$1<"replayd.teehistorian.v1.PlayerState
   clientId: number;
 
   /**
-   * True while the client is connected, as far as the file contains it.
+   * True while the client is connected, as far as the file records it.
    *
    * @generated from field: bool joined = 2;
    */
@@ -1748,7 +1754,7 @@ export declare type PlayerState = Message$1<"replayd.teehistorian.v1.PlayerState
   protocol: Protocol;
 
   /**
-   * The name: what the server calls the client, or, where it does not say, what the client asked to be called. Empty when
+   * The name that the server shows for the client. Where no record has it, the name that the client asked for. Empty when
    * not known.
    *
    * @generated from field: string name = 4;
@@ -1770,29 +1776,29 @@ export declare type PlayerState = Message$1<"replayd.teehistorian.v1.PlayerState
   alive: boolean;
 
   /**
-   * Where the character is, in world units; where it was last, when it has none.
+   * The character's coordinate in world units. Without a character, the last one.
    *
    * @generated from field: sint32 x = 7;
    */
   x: number;
 
   /**
-   * Where the character is, in world units; where it was last, when it has none.
+   * The character's coordinate in world units. Without a character, the last one.
    *
    * @generated from field: sint32 y = 8;
    */
   y: number;
 
   /**
-   * The input. Absent when the client sent none yet.
+   * The client's input. Absent when the client has sent none yet.
    *
    * @generated from field: replayd.teehistorian.v1.Input input = 9;
    */
   input?: Input | undefined;
 
   /**
-   * True when the name is the server's word, recorded in this file or in that of a game before it in the same server process;
-   * false when it is only what the client asked for.
+   * True when the server recorded the name, in this file or in the file of a previous game of the same server process.
+   * False when it is only the name that the client asked for.
    *
    * @generated from field: bool name_effective = 10;
    */
@@ -1806,7 +1812,7 @@ export declare type PlayerState = Message$1<"replayd.teehistorian.v1.PlayerState
   clan: string;
 
   /**
-   * The country's ISO 3166-1 number, or -1 and below for special flags. Absent when not known.
+   * The country's ISO 3166-1 number, or a negative number for a special flag. Absent when not known.
    *
    * @generated from field: optional sint32 country = 12;
    */
@@ -1834,35 +1840,37 @@ export declare type PlayerState = Message$1<"replayd.teehistorian.v1.PlayerState
   clientVersion: number;
 
   /**
-   * The version as the client spells it. Empty when not known.
+   * The version, as the client spells it. Empty when not known.
    *
    * @generated from field: string client_version_text = 16;
    */
   clientVersionText: string;
 
   /**
-   * The level of its login to the remote console. Unspecified when it is not logged in, or by a role of another name.
+   * The level of the client's login to the remote console. Unspecified when the client is not logged in, or has a role of
+   * another name.
    *
    * @generated from field: replayd.teehistorian.v1.AuthLevel auth_level = 17;
    */
   authLevel: AuthLevel;
 
   /**
-   * The role of its login: "admin", "moderator", "helper", or as the operator calls it. Empty when it is not logged in.
+   * The role of the client's login: "admin", "moderator", "helper", or the operator's own name for it. Empty when it is
+   * not logged in.
    *
    * @generated from field: string role = 18;
    */
   role: string;
 
   /**
-   * True while its team practises.
+   * True while the client's team is in practice mode.
    *
    * @generated from field: bool practice = 19;
    */
   practice: boolean;
 
   /**
-   * True when the client has entered the game, as far as the file contains it.
+   * True when the client has entered the game, as far as the file records it.
    *
    * @generated from field: bool ready = 20;
    */
@@ -1876,8 +1884,8 @@ export declare type PlayerState = Message$1<"replayd.teehistorian.v1.PlayerState
 export declare const PlayerStateSchema: GenMessage<PlayerState>;
 
 /**
- * A game message that a client sent, recorded before the server checked it: it may be cut, or not make sense. Chat and
- * votes of 0.6 clients are not recorded by design.
+ * A game message that a client sent. The server records it before checking it, so it may be cut or make no sense. By
+ * design, chat and votes of 0.6 clients are not recorded.
  *
  * @generated from message replayd.teehistorian.v1.Message
  */
@@ -1890,14 +1898,15 @@ export declare type Message = Message$1<"replayd.teehistorian.v1.Message"> & {
   clientId: number;
 
   /**
-   * The numbering that the message was read by: what the client's join record said, or else what fits.
+   * The numbering by which the message was read. It is the one in the client's join record. Without such a record, it is
+   * the one that fits.
    *
    * @generated from field: replayd.teehistorian.v1.Protocol protocol = 2;
    */
   protocol: Protocol;
 
   /**
-   * The message's number in that protocol. 0 when it is an extended message, which has a UUID instead.
+   * The message's number in that protocol. 0 for an extended message, which has a UUID instead.
    *
    * @generated from field: int32 message_id = 3;
    */
@@ -1911,8 +1920,8 @@ export declare type Message = Message$1<"replayd.teehistorian.v1.Message"> & {
   uuid: string;
 
   /**
-   * The message's name, such as "cl_start_info", also when its contents could not be read. Of an extended message that is
-   * not known, the name by which the file's header lists it, such as "save-code@netmsg.ddnet.org". Empty otherwise.
+   * The message's name, such as "cl_start_info", even when its contents could not be read. For an unknown extended
+   * message, the name in the file's header, such as "save-code@netmsg.ddnet.org". Empty otherwise.
    *
    * @generated from field: string name = 5;
    */
@@ -1926,14 +1935,14 @@ export declare type Message = Message$1<"replayd.teehistorian.v1.Message"> & {
   raw: Uint8Array;
 
   /**
-   * Why the contents could not be read. Empty when they could, and for messages that are not known.
+   * The reason why the contents could not be read. Empty when they could be read, and for unknown messages.
    *
    * @generated from field: string error = 7;
    */
   error: string;
 
   /**
-   * True when raw and those parts of the contents that may hold a secret were withheld because they may hold a secret.
+   * True when raw and parts of the contents were withheld because they may hold a secret.
    *
    * @generated from field: bool redacted = 8;
    */
@@ -2018,7 +2027,7 @@ export declare type Message = Message$1<"replayd.teehistorian.v1.Message"> & {
     case: "callVote";
   } | {
     /**
-     * The client said that it is DDNet's, in the old way.
+     * The client identified itself as a DDNet client, by the legacy message.
      *
      * @generated from field: replayd.teehistorian.v1.IsDdnetLegacy is_ddnet_legacy = 25;
      */
@@ -2026,7 +2035,7 @@ export declare type Message = Message$1<"replayd.teehistorian.v1.Message"> & {
     case: "isDdnetLegacy";
   } | {
     /**
-     * The client chose whether to see other teams, in the old way.
+     * The client chose whether to see other teams, by the legacy message.
      *
      * @generated from field: replayd.teehistorian.v1.ShowOthersLegacy show_others_legacy = 26;
      */
@@ -2098,7 +2107,7 @@ export declare type Message = Message$1<"replayd.teehistorian.v1.Message"> & {
 export declare const MessageSchema: GenMessage<Message>;
 
 /**
- * The client said something. Servers have not recorded this since October 2017, but for one sentence of a bot check.
+ * The client said something. Since October 2017, servers record only one sentence of a bot check.
  *
  * @generated from message replayd.teehistorian.v1.Say
  */
@@ -2179,13 +2188,13 @@ export declare type SetSpectatorMode = Message$1<"replayd.teehistorian.v1.SetSpe
 export declare const SetSpectatorModeSchema: GenMessage<SetSpectatorMode>;
 
 /**
- * Who a client is and what it looks like.
+ * A client's name, clan, country and appearance.
  *
  * @generated from message replayd.teehistorian.v1.PlayerInfo
  */
 export declare type PlayerInfo = Message$1<"replayd.teehistorian.v1.PlayerInfo"> & {
   /**
-   * The name asked for. The server may give another; see player_name.
+   * The requested name. The server may use another one. See player_name.
    *
    * @generated from field: string name = 1;
    */
@@ -2199,7 +2208,7 @@ export declare type PlayerInfo = Message$1<"replayd.teehistorian.v1.PlayerInfo">
   clan: string;
 
   /**
-   * The country's ISO 3166-1 number, or -1 and below for special flags.
+   * The country's ISO 3166-1 number, or a negative number for a special flag.
    *
    * @generated from field: sint32 country = 3;
    */
@@ -2322,7 +2331,7 @@ export declare const KillSchema: GenMessage<Kill>;
  */
 export declare type Emoticon = Message$1<"replayd.teehistorian.v1.Emoticon"> & {
   /**
-   * Which one, 0 to 15.
+   * The emoticon's number, 0 to 15.
    *
    * @generated from field: int32 emoticon = 1;
    */
@@ -2362,21 +2371,21 @@ export declare const VoteSchema: GenMessage<Vote>;
  */
 export declare type CallVote = Message$1<"replayd.teehistorian.v1.CallVote"> & {
   /**
-   * What kind of vote: "option", "kick" or "spectate".
+   * The kind of vote: "option", "kick" or "spectate".
    *
    * @generated from field: string type = 1;
    */
   type: string;
 
   /**
-   * What to vote on: an option's text, or a client id.
+   * The subject of the vote: an option's text, or a client id.
    *
    * @generated from field: string value = 2;
    */
   value: string;
 
   /**
-   * The reason given.
+   * The reason that the client gave.
    *
    * @generated from field: string reason = 3;
    */
@@ -2397,7 +2406,7 @@ export declare type CallVote = Message$1<"replayd.teehistorian.v1.CallVote"> & {
 export declare const CallVoteSchema: GenMessage<CallVote>;
 
 /**
- * The client said that it is DDNet's, in the old way.
+ * The client identified itself as a DDNet client, by the legacy message.
  *
  * @generated from message replayd.teehistorian.v1.IsDdnetLegacy
  */
@@ -2417,7 +2426,7 @@ export declare type IsDdnetLegacy = Message$1<"replayd.teehistorian.v1.IsDdnetLe
 export declare const IsDdnetLegacySchema: GenMessage<IsDdnetLegacy>;
 
 /**
- * The client chose whether to see other teams, in the old way.
+ * The client chose whether to see other teams, by the legacy message.
  *
  * @generated from message replayd.teehistorian.v1.ShowOthersLegacy
  */
@@ -2443,14 +2452,14 @@ export declare const ShowOthersLegacySchema: GenMessage<ShowOthersLegacy>;
  */
 export declare type ShowDistance = Message$1<"replayd.teehistorian.v1.ShowDistance"> & {
   /**
-   * Horizontally.
+   * The horizontal distance.
    *
    * @generated from field: sint32 x = 1;
    */
   x: number;
 
   /**
-   * Vertically.
+   * The vertical distance.
    *
    * @generated from field: sint32 y = 2;
    */
@@ -2470,7 +2479,7 @@ export declare const ShowDistanceSchema: GenMessage<ShowDistance>;
  */
 export declare type ShowOthers = Message$1<"replayd.teehistorian.v1.ShowOthers"> & {
   /**
-   * 0 off, 1 on, 2 only one's own team.
+   * 0 off, 1 on, 2 only the client's own team.
    *
    * @generated from field: sint32 show = 1;
    */
@@ -2599,7 +2608,7 @@ export declare type Command = Message$1<"replayd.teehistorian.v1.Command"> & {
 export declare const CommandSchema: GenMessage<Command>;
 
 /**
- * An oddity of a record: it was read, but it contradicts what came before it or how servers write.
+ * An oddity of a record. The record was read, but it contradicts earlier records or the way servers write.
  *
  * @generated from enum replayd.teehistorian.v1.Warning
  */
@@ -2612,29 +2621,29 @@ export enum Warning {
   UNSPECIFIED = 0,
 
   /**
-   * A character moved or disappeared that was not there; its position was taken to be 0, 0.
+   * A character moved or disappeared that did not exist. Its position was taken to be 0, 0.
    *
    * @generated from enum value: WARNING_PLAYER_ABSENT = 1;
    */
   PLAYER_ABSENT = 1,
 
   /**
-   * A character appeared that was already there.
+   * A character appeared that already existed.
    *
    * @generated from enum value: WARNING_PLAYER_PRESENT = 2;
    */
   PLAYER_PRESENT = 2,
 
   /**
-   * An input changed of a client that had sent none; the previous input was taken to be all zeros.
+   * The input of a client changed that had sent none. The previous input was taken to be all zeros.
    *
    * @generated from enum value: WARNING_INPUT_ABSENT = 3;
    */
   INPUT_ABSENT = 3,
 
   /**
-   * The record names a client that never joined in this file. Only the first record that names it says so. Servers before
-   * 17.3, and 19.6 to 19.8 after a map change, write such files.
+   * The record names a client that never joined in this file. Only the first such record of a client has this warning.
+   * Servers before 17.3, and 19.6 to 19.8 after a map change, write such files.
    *
    * @generated from enum value: WARNING_CLIENT_NEVER_JOINED = 4;
    */
@@ -2662,28 +2671,29 @@ export enum Warning {
   TICK_BACKWARD = 7,
 
   /**
-   * The record's data is longer than its known fields; the rest was ignored.
+   * The record's data is longer than its known fields. The rest was ignored.
    *
    * @generated from enum value: WARNING_TRAILING_DATA = 8;
    */
   TRAILING_DATA = 8,
 
   /**
-   * A text was cut, or left out, by the server's buffers: those of saves, mostly before DDNet 18.8.
+   * The server's buffers were too small for a text, so it was cut or left out. This happens to texts of saves, mostly
+   * before DDNet 18.8.
    *
    * @generated from enum value: WARNING_TEXT_CUT = 9;
    */
   TEXT_CUT = 9,
 
   /**
-   * Bytes follow the finish record; they were ignored.
+   * Bytes follow the finish record. They were ignored.
    *
    * @generated from enum value: WARNING_DATA_AFTER_FINISH = 10;
    */
   DATA_AFTER_FINISH = 10,
 
   /**
-   * A console command has a negative number of arguments; taken to be none.
+   * A console command has a negative number of arguments. It was taken to have none.
    *
    * @generated from enum value: WARNING_NEGATIVE_COUNT = 11;
    */

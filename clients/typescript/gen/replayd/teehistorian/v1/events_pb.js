@@ -4,7 +4,7 @@
 
 // The events of a DDNet teehistorian file, the log that a DDNet server keeps of one game (one loaded map).
 //
-// Units: a tick is 1/50 s; ticks start at 0 in every file. Positions are in world units, 32 to a tile, y grows
+// Units: a tick is 1/50 s, and ticks start at 0 in every file. Positions are in world units, 32 to a tile. y grows
 // downwards. Client ids are the server's slot numbers, from 0.
 
 import { enumDesc, fileDesc, messageDesc, tsEnum } from "@bufbuild/protobuf/codegenv2";
@@ -443,7 +443,7 @@ export const WarningSchema = /*@__PURE__*/
   enumDesc(file_replayd_teehistorian_v1_events, 0);
 
 /**
- * An oddity of a record: it was read, but it contradicts what came before it or how servers write.
+ * An oddity of a record. The record was read, but it contradicts earlier records or the way servers write.
  *
  * @generated from enum replayd.teehistorian.v1.Warning
  */

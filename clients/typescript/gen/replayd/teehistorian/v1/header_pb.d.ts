@@ -14,7 +14,7 @@ import type { Timestamp } from "@bufbuild/protobuf/wkt";
 export declare const file_replayd_teehistorian_v1_header: GenFile;
 
 /**
- * What a teehistorian file says of its game in its first bytes.
+ * The facts about a game in the first bytes of its teehistorian file.
  *
  * @generated from message replayd.teehistorian.v1.Header
  */
@@ -41,14 +41,14 @@ export declare type Header = Message<"replayd.teehistorian.v1.Header"> & {
   gameUuid: string;
 
   /**
-   * The UUID of the game before this one in the same server process. Empty for the first one and before DDNet 17.3.
+   * The UUID of the previous game in the same server process. Empty for the first game, and before DDNet 17.3.
    *
    * @generated from field: string prev_game_uuid = 4;
    */
   prevGameUuid: string;
 
   /**
-   * The server's version as it spells it.
+   * The server's version, as the server spells it.
    *
    * @generated from field: string server_version = 5;
    */
@@ -62,14 +62,14 @@ export declare type Header = Message<"replayd.teehistorian.v1.Header"> & {
   startTime?: Timestamp | undefined;
 
   /**
-   * The same as written in the file.
+   * The start time as the file spells it.
    *
    * @generated from field: string start_time_text = 7;
    */
   startTimeText: string;
 
   /**
-   * The server's name at the start. A long name may be cut, inside a character too.
+   * The server's name at the start. A long name may be cut, even inside a character.
    *
    * @generated from field: string server_name = 8;
    */
@@ -139,22 +139,22 @@ export declare type Header = Message<"replayd.teehistorian.v1.Header"> & {
   tuning: { [key: string]: string };
 
   /**
-   * Names of all the UUIDs that the server knew, in its order; extension records are named by them.
+   * The names of all UUIDs that the server knew, in the server's order. Extension records are named by them.
    *
    * @generated from field: repeated string uuids = 18;
    */
   uuids: string[];
 
   /**
-   * Keys that are not known to this version of replayd, with their values as JSON text.
+   * The keys that this version of replayd does not know, with their values as JSON text.
    *
    * @generated from field: map<string, string> other = 19;
    */
   other: { [key: string]: string };
 
   /**
-   * Those of uuids that name extension records which this version of replayd does not know: if the file has any, they come
-   * as unknown_ex.
+   * The entries of uuids that name extension records which this version of replayd does not know. If the file has such
+   * records, they are sent as unknown_ex.
    *
    * @generated from field: repeated string unknown_extensions = 20;
    */
