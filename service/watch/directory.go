@@ -85,7 +85,8 @@ func (w *Watcher) ask(d *directory, add, wait bool) error {
 	return nil
 }
 
-// watch makes the notifier watch the directory at a path, unless notifications do not work there. It returns the directory's ID.
+// watch makes the notifier watch the directory at a path, unless notifications do not work there. It returns the ID of the
+// directory.
 func (w *Watcher) watch(path string) (id source.ID, active bool, err error) {
 	if w.o.Mode == Auto && w.sys.remote(path) {
 		return source.ID{}, false, nil

@@ -34,7 +34,7 @@ type poller struct {
 	mount    mount
 }
 
-// mount is a unit that may stop to answer as a whole: a device, or a directory where the device is not known.
+// mount is a unit that may stop answering as a whole: a device, or a directory where the device is not known.
 type mount struct {
 	device uint64
 	dir    string
@@ -169,7 +169,7 @@ func (w *Watcher) turn(v visited, now time.Duration) (at time.Duration, wanted b
 	return at, wanted && !w.closed
 }
 
-// seldom returns the period for files that are not expected to change. It is random, so that not all of them are visited at once.
+// seldom returns the period for files that are not expected to change. It is random, so that they are not all visited at once.
 func (w *Watcher) seldom() time.Duration {
 	return max(w.o.Interval, safety-rand.N(safety/4)) //nolint:gosec // guessing it gains nothing
 }
