@@ -62,7 +62,7 @@ const (
 // maxHead is the largest size of an envelope: three tags of one byte, one of five, and four numbers.
 const maxHead = 3 + 5 + 4*10
 
-// append appends the envelope of an event list of n bytes. The argument more is the number of bytes of the batch after the list.
+// append appends the envelope of an event list of n bytes. The argument more is the size of the batch's bytes after the list.
 func (h *Head) append(b []byte, n, more int) []byte {
 	inner := more + protowire.SizeTag(h.List) + protowire.SizeVarint(uint64(n)) + n
 	for _, number := range []uint64{h.First, h.Next} {

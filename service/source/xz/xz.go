@@ -266,7 +266,7 @@ func (b *block) header(h []byte) (int64, error) {
 	return int64(2|bits&1) << (bits/2 + 11), nil
 }
 
-// readBlock reads the unpacked bytes of a block. At its end it checks the declared sizes and the checksum (sections 3.2 to 3.4).
+// readBlock reads the unpacked bytes of a block. At its end it checks declared sizes and checksum (sections 3.2 to 3.4).
 func (x *Reader) readBlock(p []byte) (int, error) {
 	b := &x.block
 	n, err := x.data.Read(p)
