@@ -214,7 +214,7 @@ func TestStoredDamaged(t *testing.T) {
 	t.Parallel()
 	tr, path := storing(t, 10)
 	whole := game(11)
-	tr.write("live", whole[:len(whole)/2]) // of which the state of the decoder is stored
+	tr.write("live", whole[:len(whole)/2]) // a growing file, whose decoder state is stored
 	roots := map[string]string{"r": tr.dir}
 	x := open(t, roots, func(c *index.Config) { c.Path, c.Budget = path, 1 })
 	surveyed(t, x, 11)

@@ -36,7 +36,7 @@ type reader struct {
 	state   entityFilter // the filter of the state
 	present int          // the entity slot at which Present continues
 
-	// open says that the present batch has names of this reader.
+	// open reports whether the present batch has names of this reader.
 	open bool
 }
 

@@ -242,7 +242,7 @@ func TestFillDoesNotAllocate(t *testing.T) {
 				}
 				return nil
 			}
-			// The first part grows what is kept: the batch, clients, names, an event's lists.
+			// During the first part the reused memory grows: the batch, clients, names, an event's lists.
 			header := r.Position().Offset
 			if err := fill(header + (int64(len(data))-header)/2); err != nil {
 				continue // the file is empty but for its end
